@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Life and death of a capture.
+#include "capture/model.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+
+struct tide_capture *tide_capture_new(void)
+{
+  return tide_alloc(sizeof(struct tide_capture));
+}
+
+static void image_done(struct tide_image *image)
+{
+  for (size_t i = 0; i < image->n_modules; i++)
+    free(image->modules[i].path);
+  for (size_t i = 0; i < image->n_snapshots; i++)
+    free(image->snapshots[i].rows);
+  free(image->exe);
+  free(image->cmdline);
+  free(image->allocator);
+  free(image->modules);
+  free(image->frames);
+  free(image->sites);
+  free(image->threads);
+  free(image->ticks);
+  free(image->snapshots);
+}
+
+void tide_capture_free(struct tide_capture *capture)
+{
+  if (!capture)
+    return;
+  for (size_t i = 0; i < capture->n_images; i++)
+    image_done(&capture->images[i]);
+  free(capture->images);
+  free(capture->tool_version);
+  free(capture->hostname);
+  free(capture->kernel);
+  free(capture->cut_note);
+  free(capture);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A capture in memory: what a .tide file holds, and what the supervisor builds from the stores.
+// Plain data. Everything a struct points to is owned by it and freed by tide_capture_free().
+// All times are nanoseconds since the start of the first image unless a name says otherwise.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TIDE_SIZE_BUCKETS_N 32 // see store/layout.h for the bucket limits
+#define TIDE_LIFE_BUCKETS_N 48 // bucket 0: 0 ns; bucket k: 2^(k-1) .. 2^k - 1 ns
+
+// A loaded object. Frames refer to it by index; module 0 is always "unknown" (path "").
+struct tide_module {
+  char *path; // absolute; "[vdso]" for the kernel's page
+  uint8_t build_id[32];
+  uint32_t build_id_len; // 0: none
+  uint64_t start, end;   // runtime range
+  uint64_t bias;         // runtime address - ELF address
+  uint64_t first_ns;     // when the recorder first met it
+  uint32_t generation;
+};
+
+enum tide_frame_flags {
+  TIDE_FRAME_IS_EXACT = 1, // pc is exact; otherwise it is a return address: look up pc - 1
+  TIDE_FRAME_GUESSED = 2,  // its caller was found by frame pointer alone
+  TIDE_FRAME_CUT = 4,      // not a frame: frames were left out here
+  TIDE_FRAME_PAGES = 8,    // not a frame: root of page-level stacks
+  TIDE_FRAME_LOST = 16,    // not a frame: root for events without a stack
+};
+
+// Trie of frames. nodes[0] is the root and stands for nothing; parent < own index.
+struct tide_frame {
+  uint64_t pc; // runtime address
+  uint32_t parent;
+  uint16_t module;
+  uint16_t flags;
+};
+
+// What one thread slot did to the blocks of one stack. Sum the rows of a stack to get the stack's
+// numbers; single rows may be negative in live terms (a thread that only frees).
+struct tide_site {
+  uint32_t stack;  // index in frames of the innermost frame
+  uint32_t thread; // index in threads
+  uint64_t n_alloc, b_alloc, n_free, b_free;
+  int64_t peak_blocks, peak_bytes; // share of the image's peak
+  int64_t high_bytes;              // own maximum; several rows of a stack: the sum is a bound
+  uint64_t life_ns_sum;            // over freed blocks
+  uint64_t live_age_ns_sum;        // over blocks live at the end: end - birth
+  uint64_t n_temp, n_foreign, n_resize, b_resize_old, n_moved;
+  uint64_t first_ns, last_ns;
+  uint64_t size_hist[TIDE_SIZE_BUCKETS_N]; // of allocations
+  uint64_t life_hist[TIDE_LIFE_BUCKETS_N]; // of frees
+};
+
+struct tide_thread {
+  uint32_t tid;      // the latest owner of the slot
+  uint32_t n_owners; // threads that shared this slot, one after another
+  char name[16];     // "" when unknown
+};
+
+struct tide_tick { // one point of the timeline
+  uint64_t time_ns;
+  int64_t live_bytes, live_blocks;
+  uint64_t n_alloc, b_alloc, n_free; // cumulative
+  uint64_t rss_bytes;                // 0: not known at this moment
+  int64_t page_bytes;                // mapped by the program itself through mmap and brk
+};
+
+// Live bytes and blocks of every stack at one moment (pages-level stacks included).
+struct tide_snapshot_row {
+  uint32_t stack;
+  int64_t live_bytes, live_blocks;
+};
+enum tide_snapshot_kind { TIDE_SNAPSHOT_TIMED, TIDE_SNAPSHOT_PEAK, TIDE_SNAPSHOT_END };
+struct tide_snapshot {
+  uint64_t time_ns;
+  enum tide_snapshot_kind kind;
+  struct tide_snapshot_row *rows; // by rising stack; rows with 0 bytes and 0 blocks left out
+  size_t n_rows;
+};
+
+enum tide_end_kind {
+  TIDE_END_UNKNOWN,  // still running, or lost sight of it
+  TIDE_END_EXITED,   // end_value = exit status (-1: not known, a descendant)
+  TIDE_END_SIGNALED, // end_value = signal
+  TIDE_END_EXECED,   // replaced by another image of the same pid
+};
+
+struct tide_loss { // all counts of events or stacks; zero is what we want to see
+  uint64_t n_unknown_free, n_lost_busy, n_lost_full, n_cut, n_broken, n_guessed, n_fork_lost;
+  uint64_t n_failed; // allocations that returned NULL: information, not a loss
+};
+
+// One process image: from exec (or fork) to the next exec or the end.
+struct tide_image {
+  uint32_t pid, ppid;
+  uint32_t parent_image; // index + 1 of the image it came from by fork or exec; 0: none
+  bool by_fork;          // it is a fork child that has not exec'ed
+  char *exe;             // path of the program
+  char *cmdline;         // argv joined by NULs, cmdline_len bytes
+  uint32_t cmdline_len;
+  char *allocator; // path of the library whose malloc was next; "" for libc
+  uint64_t start_ns, end_ns;
+  enum tide_end_kind end_kind;
+  int32_t end_value;
+  uint64_t inherited_bytes; // live in the parent at the fork
+  uint32_t off_reason;      // enum tide_off_reason: 0 when it recorded to the end
+
+  int64_t peak_bytes, peak_blocks;
+  uint64_t peak_ns;
+  uint64_t peak_bound_bytes; // 0: exact
+  uint64_t max_rss_bytes;    // 0: not known
+  uint64_t rss_at_peak_bytes;
+  int64_t page_live_bytes, page_peak_bytes;
+  uint64_t page_n_map, page_b_map, page_n_unmap, page_b_unmap;
+  uint64_t recorder_ns; // time spent in the recorder, estimated by sampling
+  uint64_t cpu_ns;      // user + system of the process where known, else 0
+  uint32_t n_threads, max_live_threads, depth_limit;
+  struct tide_loss loss;
+
+  struct tide_module *modules; // [0] is "unknown"
+  size_t n_modules;
+  struct tide_frame *frames; // [0] is the root
+  size_t n_frames;
+  struct tide_site *sites;
+  size_t n_sites;
+  struct tide_thread *threads; // [0] stands for "unknown"
+  size_t n_threads_known;
+  struct tide_tick *ticks;
+  size_t n_ticks;
+  struct tide_snapshot *snapshots; // by rising time
+  size_t n_snapshots;
+};
+
+struct tide_capture {
+  char *tool_version;
+  uint32_t arch; // enum tide_store_arch
+  uint32_t kernel_page_bytes;
+  char *hostname, *kernel;
+  uint64_t start_realtime_ns; // since the epoch
+  uint64_t duration_ns;
+  bool finished;              // false: a checkpoint of a run that was not ended properly
+  uint32_t n_images_left_out; // images beyond what a capture keeps
+  struct tide_image *images;  // by start
+  size_t n_images;
+  // Filled by the reader, not stored:
+  bool cut;       // the file ended early or a part was damaged
+  char *cut_note; // one sentence saying where; NULL when whole
+};
+
+struct tide_capture *tide_capture_new(void);
+void tide_capture_free(struct tide_capture *capture); // NULL is fine

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The .tide file, as specified in docs/tide-format.md. Writing is atomic (a temporary file beside
+// the target, then rename), so a reader or a crash never sees half a file; reading gives whatever
+// whole parts there are and says where it stopped.
+#pragma once
+#include "base/err.h"
+#include "capture/model.h"
+
+// Replaces path. On failure path is as it was and no temporary file is left.
+enum tide_err tide_file_write(const struct tide_capture *capture, const char *path,
+                              struct tide_diag *diag);
+
+// The capture in a file. A cut or damaged file with at least its first image's facts whole is a
+// success with capture->cut set; anything less is an error. The caller frees the capture.
+enum tide_err tide_file_read(const char *path, struct tide_capture **ret_capture,
+                             struct tide_diag *diag);
+
+// The same from memory (fuzzing, tests); name is used in messages only.
+enum tide_err tide_file_parse(const uint8_t *data, size_t n, const char *name,
+                              struct tide_capture **ret_capture, struct tide_diag *diag);

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The store: one sparse shared mapping per process image, in which the profile lives while it is
+// being made. The target writes numbers in place; anybody who maps the same file reads them.
+// Nothing moves: address space is reserved once, tables grow by being touched.
+//
+// Freestanding: included by the recorder (inside the target) and by the supervisor (hosted).
+//
+// Invariants
+//  1. A cell is written by one thread at a time, the one that holds its slot; a reader may be one
+//     event behind in any field and never sees a torn word (all fields are naturally aligned).
+//  2. live(stack) = sum over its cells of (b_alloc - b_free). A single cell may be negative: a
+//     thread that frees another's block charges its own cell of that stack.
+//  3. Peak share of a cell = cell.epoch == header.epoch ? cell.peak_bytes : live(cell); and if the
+//     present total is above header.max_bytes, the peak is now and every share is live(cell).
+//  4. Nodes are append-only; a node's parent has a smaller id. Cell and node 0 mean "none".
+//  5. A fork child never writes its parent's store.
+#pragma once
+#include <stdint.h>
+
+#define TIDE_STORE_MAGIC "TideStor"
+#define TIDE_STORE_VERSION 1u
+
+enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
+
+// What a thread did to blocks allocated at one stack. Line 1 is touched by allocations and frees,
+// line 2 by frees and resizes.
+struct tide_cell {
+  uint64_t n_alloc, b_alloc; // a resize is a free at the old stack and an allocation at the new
+  uint64_t n_free, b_free;
+  uint32_t epoch, peak_blocks; // peak epoch last seen; blocks live at that peak (mod 2^32)
+  int64_t peak_bytes;
+  uint64_t birth_live_sum; // sum of births, in ticks, of the live blocks (mod 2^64)
+  uint64_t t_last;         // ticks of the latest allocation
+  // Second line.
+  int64_t high_bytes;    // own maximum of live bytes of this cell, on falling edges; reader takes
+                         // max(high_bytes, live)
+  uint64_t life_sum;     // ticks, over freed blocks; a resized block lives on
+  uint64_t n_temp;       // freed by their own thread within one further allocation
+  uint64_t n_foreign;    // freed by another thread than the one that allocated
+  uint64_t n_resize;     // allocations here that were resizes
+  uint64_t b_resize_old; // their old sizes, summed
+  uint64_t n_moved;      // those of them whose block moved
+  uint64_t t_first;
+};
+_Static_assert(sizeof(struct tide_cell) == 128, "two cache lines");
+
+// Write-once facts of a cell, apart from the counters so that a free by another thread reads
+// lines nobody writes. stack == 0: not in use (yet). Published by a release store of stack.
+struct tide_owner {
+  uint32_t stack; // node id of the innermost frame
+  uint32_t slot;  // thread slot
+  uint64_t hash;  // of the whole stack
+};
+
+#define TIDE_SIZE_BUCKETS 32
+#define TIDE_LIFE_BUCKETS 48
+// Size bucket 0: 0..4 bytes, bucket k: 2^(k+1)+1 .. 2^(k+2) bytes; the last takes the rest.
+// Life bucket 0: 0 ticks, bucket k: 2^(k-1) .. 2^k - 1 ticks; the last takes the rest.
+// A second array of the same shape holds carries: the true count is carry * 2^32 + count.
+struct tide_hist {
+  uint32_t size[TIDE_SIZE_BUCKETS];
+  uint32_t life[TIDE_LIFE_BUCKETS];
+};
+
+// A prefix of a stack; a stack is the id of its innermost node.
+struct tide_node {
+  uint64_t frame; // TIDE_FRAME_*: pc in the low 48 bits, module id above, exact bit on top
+  uint32_t parent;
+  uint32_t flags; // TIDE_NODE_*
+};
+#define TIDE_FRAME_PC(frame) ((frame) & ((1ull << 48) - 1))
+#define TIDE_FRAME_MODULE(frame) ((uint32_t)((frame) >> 48) & 0x7fff)
+#define TIDE_FRAME_EXACT (1ull << 63) // pc is exact (after a signal frame): do not step back
+enum {
+  TIDE_NODE_GUESSED = 1, // the caller was found by frame pointer alone: no unwind info here
+  TIDE_NODE_CUT = 2,     // not a frame: frames were left out here (depth limit or lost walk)
+  TIDE_NODE_PAGES = 4,   // not a frame: the root of page-level (mmap, brk) stacks
+  TIDE_NODE_LOST = 8,    // not a frame: the root for events whose stack found no room
+};
+
+// One loaded object as seen at some time: the same addresses may belong to several, in turn.
+struct tide_store_module {
+  uint64_t start, end, bias; // mapped range; bias = runtime address - ELF address
+  uint64_t t_seen;           // ticks when first met
+  uint32_t path;             // offset of a NUL-terminated string in the text area
+  uint32_t generation;       // unloads before this one was met
+  uint8_t build_id_len, build_id[31];
+};
+
+// One per thread, on its own lines; outlives its thread and is adopted whole by a later one.
+struct tide_thread_slot {
+  int64_t delta;       // live bytes not yet added to header.live_bytes
+  uint64_t last, prev; // addresses of the two most recent blocks, for temporaries
+  uint64_t adopted_at; // blocks born earlier belong to a former owner
+  uint32_t id, next_free;
+  uint32_t cell_next, cell_end;      // chunk of cells being handed out
+  uint32_t tid;                      // present owner, 0 when free
+  uint32_t n_owners;                 // threads that had it so far
+  uint64_t n_lost;                   // events met while the recorder was busy in this thread
+  uint64_t sampled_ticks, n_sampled; // own cost, sampled (for the overhead estimate)
+  char name[16];                     // thread name as of the last look
+  uint64_t page_delta;
+  uint64_t reserved[2];
+} __attribute__((aligned(128)));
+_Static_assert(sizeof(struct tide_thread_slot) == 128, "two cache lines");
+
+enum tide_store_state {
+  TIDE_STATE_EMPTY = 0, // nobody has come yet
+  TIDE_STATE_RECORDING = 1,
+  TIDE_STATE_OFF = 2, // the recorder stepped aside: header.off_reason says why
+};
+
+enum tide_off_reason {
+  TIDE_OFF_NONE = 0,
+  TIDE_OFF_NO_MEMORY, // the kernel refused memory for the recorder
+  TIDE_OFF_INTERNAL,  // an internal check failed
+};
+
+struct tide_area {           // where a table lives in the store
+  uint64_t offset, capacity; // capacity in elements
+};
+
+struct tide_store_header {
+  // Line 1: read by every event, written rarely.
+  uint32_t epoch;    // rises when a maximum is left behind
+  uint32_t multi;    // more than one thread has allocated
+  int64_t flush_at;  // a thread publishes its delta beyond this
+  uint32_t code_gen; // rises when code is unloaded
+  uint32_t state;    // enum tide_store_state
+  uint32_t off_reason;
+  uint32_t pad0[9];
+  // Line 2: written at flushes (several threads) or on falling edges (one).
+  _Alignas(64) int64_t live_bytes;
+  int64_t max_bytes;
+  uint64_t max_ticks;
+  int64_t bound_bytes; // the largest sum of unpublished deltas that could have hidden a peak
+  // Line 3: page-level totals; several threads, atomic.
+  _Alignas(64) int64_t page_live_bytes;
+  int64_t page_max_bytes;
+  uint64_t page_n_map, page_b_map, page_n_unmap, page_b_unmap;
+  // Cold.
+  _Alignas(64) uint32_t n_cells, n_nodes, n_slots, n_modules;
+  uint32_t free_slot, n_live_threads, max_live_threads, n_threads; // n_threads: ever
+  uint64_t node_table; // offset of the current hash table in the store
+  uint32_t node_log2, node_used;
+  uint64_t table_next; // bump offset in the tables area
+  uint32_t text_next;  // bump offset in the text area
+  uint32_t n_unloads;
+  // Losses and oddities, all counted, atomic.
+  uint64_t n_unknown_free; // frees of blocks from before we came (or passed to us wrongly)
+  uint64_t n_lost_busy;    // events while the recorder was busy in the same thread
+  uint64_t n_lost_full;    // events charged to the LOST root: a table was full
+  uint64_t n_cut;          // stacks cut by the depth limit
+  uint64_t n_broken;       // stacks whose walk ended before an outermost frame
+  uint64_t n_guessed;      // stacks with at least one guessed frame
+  uint64_t n_failed;       // allocations the allocator refused (NULL): not recorded
+  uint64_t n_fork_lost;    // fork children that could not be recorded
+  // Identity, written once before state becomes RECORDING.
+  _Alignas(64) char magic[8];
+  uint32_t version, arch;
+  uint64_t store_bytes;
+  uint32_t pid, ppid;
+  uint64_t start_ticks, start_monotonic_ns, start_realtime_ns;
+  uint64_t ticks_per_second; // 0: unknown, the reader calibrates
+  uint32_t depth_limit, flags;
+  uint64_t inherited_bytes; // live in the parent when this image was forked from it; else 0
+  uint32_t exe, cmdline, cmdline_bytes, allocator; // offsets in the text area
+  struct tide_area slots, nodes, tables, cells, hists, carries, owners, modules, text;
+};
+
+// Size of one table element per area, in the order of the areas, for whoever lays a store out.
+#define TIDE_STORE_HEADER_BYTES 4096u
+_Static_assert(sizeof(struct tide_store_header) <= TIDE_STORE_HEADER_BYTES, "first page");
+#define TIDE_FIRST_CELL 64u // cells below are never handed out

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Addresses to names. A symboliser holds opened objects and answers for (module, ELF address) with
+// the chain of inlined functions at that place, innermost first. Objects are opened when first
+// asked for and never more than once; nothing here prints.
+#pragma once
+#include "base/err.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct tide_symbol_frame {
+  const char *function; // demangled; NULL when unknown. Owned by the symboliser
+  const char *file;     // full path as in the debug info; NULL when unknown
+  uint32_t line;        // 0 when unknown
+  bool inlined;         // inlined into the next frame of the chain
+};
+
+struct tide_symbol_object { // what is known of one module
+  const char *path;
+  bool opened;         // the file was found and is the one recorded
+  bool has_debug_info; // line numbers can be had
+  char note[256];      // why not, and what to do about it; "" when all is well
+};
+
+struct tide_symboliser;
+
+struct tide_symboliser *tide_symboliser_new(void);
+void tide_symboliser_free(struct tide_symboliser *s);
+
+// Announces a module; the returned id is what the look-ups take. Path and build id are copied. A
+// file whose build id differs from the recorded one is not used (and its note says so).
+uint32_t tide_symboliser_add(struct tide_symboliser *s, const char *path, const uint8_t *build_id,
+                             uint32_t build_id_len);
+
+// The frames at ELF address addr (for a return address: the caller has subtracted 1). Returns how
+// many were written to out, innermost first; 0 when nothing is known. The strings live as long as
+// the symboliser. At most max frames are written, the outermost always among them.
+size_t tide_symboliser_lookup(struct tide_symboliser *s, uint32_t module, uint64_t addr,
+                              struct tide_symbol_frame *out, size_t max);
+
+const struct tide_symbol_object *tide_symboliser_object(struct tide_symboliser *s, uint32_t module);
+
+// Demangles a C++ or Rust (v0 and legacy) name; gives back an owned copy of the input when it is
+// not mangled. Never cuts.
+char *tide_demangle(const char *name);
