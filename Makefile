@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A short front door to meson. `make help` lists what it opens.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD ?= build
+T ?= all
+MESON_FLAGS ?=
+
+all: $(BUILD)/build.ninja ## build build/tidemark and build/libtidemark.so
+	@ninja -C $(BUILD)
+
+# The library goes to PREFIX/lib/tidemark whatever the distribution calls its libdir, so that the
+# command finds it relative to itself when the tree is moved.
+$(BUILD)/build.ninja:
+	@tools/setup.sh build
+	meson setup $(BUILD) --prefix $(PREFIX) --libdir lib $(MESON_FLAGS)
+
+demo: ## install what is missing, build, record an example and show who held its memory
+	@tools/setup.sh build
+	@$(MAKE) --no-print-directory all
+	@tools/demo.sh $(BUILD)
+
+test: ## everything; T=unit (or e2e, real, interop, cross, asan, tsan, fuzz, install) for a part
+	@tools/setup.sh build test
+	@$(MAKE) --no-print-directory all
+	@python3 tools/test.py $(T)
+
+lint: ## layers, imports of the recorder, format, static analysis
+	@tools/setup.sh build lint
+	@$(MAKE) --no-print-directory all
+	@python3 tools/lint.py
+
+fmt: ## format every C file
+	@tools/setup.sh lint
+	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+
+bench: ## measure tidemark and its peers; writes docs/overhead.md (ARGS=--quick for a trial)
+	@tools/setup.sh build bench
+	@$(MAKE) --no-print-directory all
+	@python3 bench/run.py $(ARGS)
+
+install: all ## install below $(DESTDIR)$(PREFIX)
+	@meson configure $(BUILD) --prefix $(PREFIX)
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+
+clean: ## remove every build directory
+	rm -rf build build-*
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
+
+.PHONY: all demo test lint fmt bench install clean help

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Install what the build, the tests, the linters and the benchmarks need on a Debian 12 machine.
+#
+#   tools/setup.sh [build] [test] [lint] [bench]      (no argument: build)
+#
+# Asks dpkg first: when everything is there it takes no privileges, no network and no time.
+# An entry NAME:COMMAND is also satisfied by COMMAND on PATH (a toolchain installed by hand).
+# Servers are installed for the tests to start on their own; none is left running by us.
+set -eu
+
+case $(uname -m) in
+x86_64) other=aarch64 ;;
+aarch64) other=x86-64 ;;
+*) echo "setup: tidemark supports x86_64 and aarch64, not $(uname -m)" >&2; exit 1 ;;
+esac
+
+build="make meson ninja-build pkg-config gcc g++ libc6-dev libdw-dev libelf-dev libiberty-dev
+  libzstd-dev zlib1g-dev libcmocka-dev"
+test="python3 binutils zstd procps clang libclang-rt-14-dev qemu-user
+  gcc-$other-linux-gnu g++-$other-linux-gnu
+  libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools valgrind libc6-dbg
+  rustc:rustc perl git:git nodejs:node sqlite3 redis-server redis-tools postgresql-15 postgresql-client-15"
+lint="python3 binutils clang-format clang-tidy"
+bench="python3 valgrind libc6-dbg heaptrack google-perftools libgoogle-perftools-dev perl sqlite3
+  redis-server redis-tools"
+
+wanted=
+[ $# -gt 0 ] || set -- build
+for group in "$@"; do
+  case $group in
+  build) wanted="$wanted $build" ;;
+  test) wanted="$wanted $test" ;;
+  lint) wanted="$wanted $lint" ;;
+  bench) wanted="$wanted $bench" ;;
+  *) echo "setup: no group '$group' (build, test, lint, bench)" >&2; exit 2 ;;
+  esac
+done
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "setup: not a Debian system; please see tools/setup.sh for what is needed" >&2
+  exit 0
+fi
+
+names=
+for entry in $wanted; do
+  case $entry in
+  *:*) command -v "${entry#*:}" >/dev/null || names="$names ${entry%:*}" ;;
+  *) names="$names $entry" ;;
+  esac
+done
+# shellcheck disable=SC2086  # a list of words
+installed=" $(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' $names 2>/dev/null |
+  sed -n 's/^ii  *//p' | tr '\n' ' ') "
+missing=
+for name in $names; do
+  case "$installed $missing " in
+  *" $name "*) ;;
+  *) missing="$missing $name" ;;
+  esac
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+  as_root=$(command -v sudo) || {
+    echo "setup: missing:$missing" >&2
+    echo "setup: run as root or install sudo" >&2
+    exit 1
+  }
+fi
+
+# Installing a server package starts the server unless policy-rc.d says no.
+policy=/usr/sbin/policy-rc.d
+log=$(mktemp)
+if [ -e $policy ]; then
+  trap 'rm -f "$log"' EXIT
+else
+  trap '$as_root rm -f $policy; rm -f "$log"' EXIT
+  printf '#!/bin/sh\nexit 101\n' | $as_root tee $policy >/dev/null
+  $as_root chmod 755 $policy
+fi
+
+apt() {
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 \
+    -o Dpkg::Use-Pty=0 "$@" >"$log" 2>&1 || {
+    cat "$log" >&2
+    echo "setup: apt-get $1 failed" >&2
+    exit 1
+  }
+}
+echo "setup: installing$missing" >&2
+apt update
+# shellcheck disable=SC2086
+apt install --no-install-recommends $missing
