@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every linter, one after the other; all of them run even when one complains.
+
+  tools/lint.py [CHECK…]      layers imports format tidy python shell
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import py_compile
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+
+
+def files(*patterns):
+    listing = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", *patterns],
+        cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return sorted(name for name in listing.split("\0") if name and (ROOT / name).is_file())
+
+
+def run(*command):
+    return subprocess.run(command, cwd=ROOT).returncode == 0
+
+
+def layers():
+    return run(sys.executable, "tools/lint_layers.py")
+
+
+def imports():
+    return run(sys.executable, "tools/lint_imports.py")
+
+
+def format_():
+    return run("clang-format", "--dry-run", "-Werror", *files("*.c", "*.h"))
+
+
+def tidy_one(source):
+    # The analyser reads gcc's command lines; options it does not know are none of its business.
+    command = ["clang-tidy", "--quiet", "-p", str(BUILD), "--extra-arg=-Wno-unknown-warning-option",
+               "--extra-arg=-Wno-ignored-optimization-argument", source]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return done.returncode == 0, done.stdout.strip()
+
+
+def tidy():
+    """The sources of the command and of the library; the tests are checked by running them."""
+    database = json.loads((BUILD / "compile_commands.json").read_text())
+    sources = {(pathlib.Path(entry["directory"]) / entry["file"]).resolve() for entry in database}
+    ours = sorted(str(path) for path in sources if (ROOT / "src") in path.parents)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(tidy_one, ours))
+    for good, text in results:
+        if not good:
+            print(text)
+    return bool(ours) and all(good for good, _ in results)
+
+
+def python():
+    good = True
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in files("*.py"):
+            try:
+                py_compile.compile(str(ROOT / name), cfile=f"{scratch}/x.pyc", doraise=True)
+            except py_compile.PyCompileError as error:
+                print(error.msg)
+                good = False
+    return good
+
+
+def shell():
+    return all([run("sh", "-n", name) for name in files("*.sh", ".ci/run")])
+
+
+CHECKS = {"layers": layers, "imports": imports, "format": format_, "tidy": tidy,
+          "python": python, "shell": shell}
+
+
+def main():
+    names = sys.argv[1:] or list(CHECKS)
+    for name in names:
+        if name not in CHECKS:
+            sys.exit(f"lint: no check '{name}' ({' '.join(CHECKS)})")
+    for tool in ("clang-format", "clang-tidy", "nm"):
+        if not shutil.which(tool):
+            sys.exit(f"lint: {tool} is missing; tools/setup.sh lint installs it")
+    bad = []
+    for name in names:
+        start = time.monotonic()
+        good = CHECKS[name]()
+        print(f"lint: {name:8} {'ok' if good else 'FAILED'} ({time.monotonic() - start:.1f} s)",
+              flush=True)
+        if not good:
+            bad.append(name)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of the tree that a compiler does not check.
+
+ - an #include "module/file.h" goes in a direction tools/layers.txt allows;
+ - architecture-specific code lives under arch/ alone, with the same file names in each;
+ - a source file opens with its SPDX line and says what it is for;
+ - lines have at most 100 columns, files at most 800 lines;
+ - a file's stem is unique in src/, so that a name says where to look;
+ - every header compiles alone.
+
+Prints one line per finding, exits 1 when there is one.
+"""
+import collections
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MAX_COLUMNS = 100
+MAX_LINES = 800
+CODE = {".c", ".h", ".cc", ".cpp", ".rs", ".py", ".sh"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+# An empty asm template is a compiler barrier, good on any machine.
+ARCH_CODE = re.compile(
+    r"__x86_64__|__amd64__|__aarch64__|\b_mm_\w+|__builtin_ia32_|__rdtsc"
+    r'|\b(?:__asm__|__asm|asm)\b\s*(?:__volatile__|volatile|goto)?\s*\(\s*"[^"]')
+
+findings = []
+
+
+def finding(path, line, text):
+    findings.append(f"{path.relative_to(ROOT)}:{line}: {text}")
+
+
+def tracked_files():
+    listing = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"],
+        cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    paths = [ROOT / name for name in listing.split("\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+def read_layers():
+    layers = {}
+    for raw in (ROOT / "tools/layers.txt").read_text().splitlines():
+        line = raw.split("#")[0].strip()
+        if line:
+            module, _, allowed = line.partition(":")
+            layers[module.strip()] = set(allowed.split())
+    return layers
+
+
+def module_of(path):
+    parts = path.relative_to(ROOT).parts
+    return parts[1] if parts[0] == "src" and len(parts) > 2 else None
+
+
+def check_includes(path, lines, layers):
+    module = module_of(path)
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        target = match.group(1)
+        target_module = target.split("/")[0]
+        if "/" not in target:
+            finding(path, number, f'"{target}" must be written "module/file.h"')
+        elif module is None:
+            continue  # tests and benchmarks may look anywhere
+        elif target_module not in layers:
+            finding(path, number, f'"{target}": no module of tools/layers.txt')
+        elif target_module != module and target_module not in layers[module]:
+            finding(path, number, f"{module} may not include {target_module}")
+
+
+def check_text(path, lines):
+    if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:2]):
+        finding(path, 1, "no SPDX line at the head")
+    elif path.suffix in {".c", ".h"} and (len(lines) < 3 or not lines[2].startswith("//")):
+        finding(path, 2, "the head does not say what the file is for")
+    if len(lines) > MAX_LINES:
+        finding(path, len(lines), f"{len(lines)} lines, {MAX_LINES} at most")
+    for number, line in enumerate(lines, 1):
+        if len(line.expandtabs(8)) > MAX_COLUMNS:
+            finding(path, number, f"{len(line)} columns, {MAX_COLUMNS} at most")
+        if line != line.rstrip():
+            finding(path, number, "trailing blanks")
+
+
+def check_arch(path, lines):
+    if "arch" in path.relative_to(ROOT).parts[:-1]:
+        return
+    for number, line in enumerate(lines, 1):
+        if ARCH_CODE.search(line.split("//")[0]):
+            finding(path, number, "architecture-specific code outside arch/")
+
+
+def check_arch_twins(sources):
+    """Every file under arch/x86_64 has its twin under arch/aarch64."""
+    names = {path.relative_to(ROOT).as_posix() for path in sources}
+    for name in sorted(names):
+        for here, there in (("x86_64", "aarch64"), ("aarch64", "x86_64")):
+            twin = name.replace(f"/arch/{here}/", f"/arch/{there}/")
+            if twin not in names:
+                finding(ROOT / name, 1, f"no {twin}")
+
+
+def check_stems(sources):
+    homes = collections.defaultdict(set)
+    for path in sources:
+        parent = path.parent.relative_to(ROOT).as_posix()
+        homes[path.stem].add(re.sub(r"/arch/\w+", "/arch", parent))
+    for stem, places in sorted(homes.items()):
+        if len({place.removesuffix("/arch") for place in places}) > 1:
+            findings.append(f"src: the stem {stem} is used twice: {', '.join(sorted(places))}")
+
+
+def check_headers(headers):
+    machine = platform.machine()
+    for path in headers:
+        arch = re.search(r"/arch/(\w+)/", path.as_posix())
+        if arch and arch.group(1) != machine:
+            continue  # the cross build compiles it
+        text = f'#include "{path.relative_to(ROOT / "src").as_posix()}"\n'
+        command = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror",
+                   "-fsyntax-only", "-I", "src", "-DTIDE_VERSION=\"lint\"", "-x", "c", "-"]
+        run = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True)
+        if run.returncode:
+            first = next((line for line in run.stderr.splitlines() if "error" in line), "?")
+            finding(path, 1, f"does not compile alone: {first}")
+
+
+def main():
+    layers = read_layers()
+    sources = []
+    for path in tracked_files():
+        script = path.suffix == "" and path.read_bytes()[:2] == b"#!"
+        if path.suffix not in CODE and not script:
+            continue
+        lines = path.read_text().splitlines()
+        check_text(path, lines)
+        if path.suffix in {".c", ".h"}:
+            check_includes(path, lines, layers)
+        if module_of(path) and path.suffix in {".c", ".h"}:
+            check_arch(path, lines)
+            sources.append(path)
+    check_arch_twins(sources)
+    check_stems(sources)
+    check_headers([path for path in sources if path.suffix == ".h"])
+    for text in findings:
+        print(text)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
