@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers for people. Each function writes into the caller's array and returns it, so that a call
+// can stand in a printf. A value never shows as a rounder one than it is: 1023.96 KiB is not
+// "1024.0 KiB" but "1.0 MiB".
+#pragma once
+#include <stdint.h>
+
+enum { TIDE_UNITS_MAX = 48 };
+enum tide_units { TIDE_UNITS_IEC, TIDE_UNITS_SI, TIDE_UNITS_BYTES };
+
+// "17 B", "412.6 MiB"; SI: "432.6 MB"; BYTES: "432,640,001 B". Negative values keep their sign.
+const char *tide_units_bytes(char out[TIDE_UNITS_MAX], int64_t bytes, enum tide_units units);
+
+// "16,204" up to a million, then "14.2 M", "3.1 G", "2.0 T".
+const char *tide_units_count(char out[TIDE_UNITS_MAX], uint64_t n);
+
+// "16,204,118": every digit.
+const char *tide_units_digits(char out[TIDE_UNITS_MAX], uint64_t n);
+
+// "830 ns", "12.4 µs", "3.71 ms", "8.42 s", "2 min 05 s", "3 h 10 min". Without utf8 µ is u.
+const char *tide_units_time(char out[TIDE_UNITS_MAX], uint64_t time_ns, int utf8);
+
+// "46.2 %"; a share above 0 that rounds to 0 is "<0.1 %". whole 0 gives "0 %".
+const char *tide_units_share(char out[TIDE_UNITS_MAX], int64_t part, int64_t whole);
+
+// "61 %" with the same care at both ends: only everything is "100 %", only nothing is "0 %".
+const char *tide_units_percent(char out[TIDE_UNITS_MAX], uint64_t part, uint64_t whole);
