@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One process image of a capture as a reader wants it: a site per distinct stack with the numbers
+// of all threads summed, and the totals. Addresses and numbers only; names are joined in format/.
+//
+// A profile refers to the capture it was made from and must not outlive it.
+#pragma once
+#include "base/err.h"
+#include "capture/model.h"
+
+enum tide_site_kind {
+  TIDE_SITE_HEAP,
+  TIDE_SITE_PAGES, // mmap and brk by the program itself: never part of the heap's totals
+  TIDE_SITE_LOST,  // heap events whose stack found no room: in the totals, without a place
+};
+
+// What all threads together did to the blocks of one stack.
+struct tide_profile_site {
+  uint32_t stack; // index in the image's frames
+  enum tide_site_kind kind;
+  uint32_t first_row, n_rows; // in tide_profile.rows
+  uint64_t n_alloc, b_alloc, n_free, b_free;
+  int64_t live_blocks, live_bytes; // at the end
+  int64_t peak_blocks, peak_bytes; // share of the image's peak
+  int64_t own_max_bytes;           // see tide_profile_own_max_is_bound()
+  uint64_t life_ns_sum;            // over freed blocks
+  uint64_t live_age_ns_sum;        // over blocks live at the end
+  uint64_t n_temp, n_foreign, n_resize, n_moved;
+  uint64_t first_ns, last_ns;
+};
+
+struct tide_profile_totals {
+  uint64_t n_alloc, b_alloc, n_free, b_free, n_resize, n_moved, n_temp, n_foreign;
+  int64_t live_blocks, live_bytes;
+};
+
+struct tide_profile {
+  const struct tide_capture *capture;
+  const struct tide_image *image;
+  size_t image_idx;
+  struct tide_profile_site *sites; // by rising stack until ranked
+  size_t n_sites;
+  uint32_t *rows;                    // indexes of image->sites, grouped by stack
+  struct tide_profile_totals totals; // heap, with what was lost
+  struct tide_profile_totals lost;   // the part of the totals that has no stack
+  uint64_t n_stacks;                 // distinct heap stacks
+};
+
+enum tide_rank {
+  TIDE_RANK_PEAK,  // bytes held at the peak
+  TIDE_RANK_LIVE,  // bytes held at the end
+  TIDE_RANK_TOTAL, // bytes allocated in all
+  TIDE_RANK_COUNT, // allocations
+  TIDE_RANK_TEMP,  // allocations freed at once
+  TIDE_RANK_LEAK,  // bytes never freed: as live, for readers who look for leaks
+};
+
+// The image a reader means: which == NULL gives the one with the largest peak (the first of
+// equals); otherwise a pid (of several images of it, the largest) or else an index; "#2" is an
+// index always.
+enum tide_err tide_profile_pick(const struct tide_capture *capture, const char *which,
+                                size_t *ret_image_idx, struct tide_diag *diag);
+
+struct tide_profile *tide_profile_new(const struct tide_capture *capture, size_t image_idx);
+void tide_profile_free(struct tide_profile *profile); // NULL is fine
+
+// What a site weighs under a rank, and the whole it is a share of.
+int64_t tide_profile_measure(const struct tide_profile_site *site, enum tide_rank rank);
+int64_t tide_profile_whole(const struct tide_profile *profile, enum tide_rank rank);
+
+// Sorts the sites: heap (and lost) before pages, then by falling measure; ties by allocated bytes,
+// allocations and at last stack, so that an order is the same on every machine.
+void tide_profile_rank(struct tide_profile *profile, enum tide_rank rank);
+
+// Histograms of a site, summed over its threads. They are not kept per site: they would be most of
+// a profile's memory, and few readers ask.
+void tide_profile_site_histograms(const struct tide_profile *profile,
+                                  const struct tide_profile_site *site,
+                                  uint64_t ret_sizes[TIDE_SIZE_BUCKETS_N],
+                                  uint64_t ret_lifetimes[TIDE_LIFE_BUCKETS_N]);
+
+// Several threads at one stack: the sum of their maxima is not below the stack's own maximum, but
+// may be above it. Limited by the image's peak, since no stack held more than all did.
+bool tide_profile_own_max_is_bound(const struct tide_profile_site *site);
+
+// Events of all kinds, and whether each one was recorded with a whole stack.
+uint64_t tide_profile_events(const struct tide_profile *profile);
+bool tide_profile_is_complete(const struct tide_profile *profile);
