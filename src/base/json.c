@@ -3,7 +3,7 @@
 // JSON out. The only state is which containers are open and whether a comma is due.
 #include "base/json.h"
 
-#include "base/text.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 //
 // UTF-8 by hand: the C library's wide functions depend on the locale of the moment, and what we
 // print must not.
-#include "base/text.h"
+#include "base/utf8.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -55,7 +55,7 @@ static bool is_control(uint32_t c)
          (c >= 0x2066 && c <= 0x2069);
 }
 
-size_t tide_text_width(const char *text)
+size_t tide_utf8_width(const char *text)
 {
   size_t width = 0, n = strlen(text);
   for (size_t i = 0; i < n;) {
@@ -66,7 +66,7 @@ size_t tide_text_width(const char *text)
   return width;
 }
 
-char *tide_text_clean(const char *text, bool utf8)
+char *tide_utf8_clean(const char *text, bool utf8)
 {
   size_t n = strlen(text);
   char *clean = tide_alloc(n + 1);
@@ -114,10 +114,10 @@ static size_t suffix_start(const char *text, size_t n, size_t width)
   return i;
 }
 
-char *tide_text_fit(const char *text, size_t width, bool utf8)
+char *tide_utf8_fit(const char *text, size_t width, bool utf8)
 {
-  char *clean = tide_text_clean(text, utf8);
-  if (tide_text_width(clean) <= width)
+  char *clean = tide_utf8_clean(text, utf8);
+  if (tide_utf8_width(clean) <= width)
     return clean;
   const char *ellipsis = utf8 ? "\xe2\x80\xa6" : "...";
   size_t gap = utf8 ? 1 : 3, n = strlen(clean);
@@ -134,30 +134,4 @@ char *tide_text_fit(const char *text, size_t width, bool utf8)
   free(clean);
   tide_buf_u8(&fitted, 0);
   return (char *)fitted.data;
-}
-
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-  unsigned ab = a < b ? a : b;
-  return ab < c ? ab : c;
-}
-
-unsigned tide_text_distance(const char *a, const char *b)
-{
-  size_t n = strlen(a), m = strlen(b), stride = m + 1;
-  TIDE_CLEANUP_FREE unsigned *cost = tide_alloc_array((n + 1) * stride, sizeof *cost);
-  for (size_t i = 0; i <= n; i++)
-    cost[i * stride] = (unsigned)i;
-  for (size_t j = 0; j <= m; j++)
-    cost[j] = (unsigned)j;
-  for (size_t i = 1; i <= n; i++) {
-    for (size_t j = 1; j <= m; j++) {
-      unsigned *at = &cost[i * stride + j];
-      *at = min3(at[-1] + 1, *(at - stride) + 1, *(at - stride - 1) + (a[i - 1] != b[j - 1]));
-      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped && *(at - 2 * stride - 2) + 1 < *at)
-        *at = *(at - 2 * stride - 2) + 1;
-    }
-  }
-  return cost[n * stride + m];
 }

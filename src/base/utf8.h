@@ -2,7 +2,7 @@
 //
 // Text for terminals: UTF-8 measured in columns, shortened in the middle, and made harmless. Names
 // and paths come from binaries we did not build; a control character in one must not reach a
-// terminal, so everything shown passes through tide_text_clean() or tide_text_fit().
+// terminal, so everything shown passes through tide_utf8_clean() or tide_utf8_fit().
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,15 +13,12 @@
 size_t tide_utf8_length(const char *text, size_t n);
 
 // Columns a terminal needs for text: 2 for wide East Asian characters, 0 for combining marks.
-size_t tide_text_width(const char *text);
+size_t tide_utf8_width(const char *text);
 
 // An owned copy in which control characters and broken bytes are '?'; without utf8 every
 // character beyond ASCII is, too.
-char *tide_text_clean(const char *text, bool utf8);
+char *tide_utf8_clean(const char *text, bool utf8);
 
 // An owned, clean copy of at most width columns. A longer text keeps both ends around an ellipsis
 // ("…", or "..." without utf8), since the tail of a qualified name or path says most.
-char *tide_text_fit(const char *text, size_t width, bool utf8);
-
-// Edits (insert, delete, replace, swap of neighbours) that lead from a to b: for did-you-mean.
-unsigned tide_text_distance(const char *a, const char *b);
+char *tide_utf8_fit(const char *text, size_t width, bool utf8);

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stacks of addresses joined with names. A node of the frame trie becomes one frame or, where
+// functions were inlined, several, innermost first. Each distinct address is looked up once, and
+// only when somebody asks: a report that shows ten places resolves ten.
+#pragma once
+#include "capture/model.h"
+#include "symbol/symbol.h"
+
+struct tide_named_frame {
+  const char *function; // NULL when unknown
+  const char *file;     // NULL when unknown
+  uint32_t line;        // 0 when unknown
+  bool inlined;         // inlined into the next frame
+  uint32_t module;      // index in the image's modules
+  uint64_t pc;          // runtime address
+  uint16_t flags;       // enum tide_frame_flags
+};
+
+// Where names come from: the symboliser, or something else (names stored in a file, tests). module
+// is an index of the image's modules; addr an ELF address inside the instruction meant.
+struct tide_name_source {
+  void *context;
+  size_t (*lookup)(void *context, uint32_t module, uint64_t addr, struct tide_symbol_frame *out,
+                   size_t max);
+  const struct tide_symbol_object *(*object)(void *context, uint32_t module);
+};
+
+struct tide_naming;
+
+// The image must outlive the names. Strings in frames live as long as the names (and the source).
+struct tide_naming *tide_naming_new(const struct tide_image *image);
+struct tide_naming *tide_naming_new_from(const struct tide_image *image,
+                                         const struct tide_name_source *source);
+void tide_naming_free(struct tide_naming *naming); // NULL is fine
+
+// The frames of one node, innermost first; at least one. The array stays valid until the names are
+// freed; flags and pc are the node's.
+const struct tide_named_frame *tide_naming_of_node(struct tide_naming *naming, uint32_t node,
+                                                   size_t *ret_n);
+
+// Base name of a frame's module, "?" for the unknown one.
+const char *tide_naming_module(const struct tide_naming *naming,
+                               const struct tide_named_frame *name);
+
+// The first frame of a stack that is the user's own; when there is none, the innermost one that
+// says anything; when the stack is empty, an unknown frame.
+struct tide_named_frame tide_naming_culprit(struct tide_naming *naming, uint32_t stack);
+
+// Modules asked about whose names could not be had in full: note i, or NULL past the last. Ordered
+// by how many addresses were asked for in them.
+const char *tide_naming_note(struct tide_naming *naming, size_t i);

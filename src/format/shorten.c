@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What may go first when a line is too long: parameters, then type arguments, then the middle.
+#define _GNU_SOURCE
+#include "format/shorten.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Where the parameter list of a C++ name starts; its length when there is none. Looks for the last
+// top-level '(' so that "(anonymous namespace)::f(int)" and "operator()(int) const" come out right.
+static size_t parameters_at(const char *name)
+{
+  size_t n = strlen(name);
+  const char *close = strrchr(name, ')');
+  const char *rest = close ? close + 1 : "";
+  bool is_list =
+      close && (!*rest || strcmp(rest, " const") == 0 || strncmp(rest, " [clone", 7) == 0);
+  if (!is_list)
+    return n;
+  int depth = 0;
+  for (const char *p = close; p >= name; p--) {
+    depth += *p == ')';
+    depth -= *p == '(';
+    if (depth == 0)
+      return p == name ? n : (size_t)(p - name);
+  }
+  return n;
+}
+
+// Folds every <…> except one that opens the name (Rust's "<T as Trait>::f") and operators' own
+// brackets. "->" and "=>" do not close anything.
+static char *fold_arguments(const char *name, const char *ellipsis)
+{
+  struct tide_buf out = {0};
+  int depth = 0;
+  for (const char *p = name; *p; p++) {
+    bool opens = *p == '<' && p > name && (p < name + 8 || memcmp(p - 8, "operator", 8) != 0);
+    bool closes = *p == '>' && depth > 0 && p[-1] != '-' && p[-1] != '=';
+    if (opens && depth++ == 0) {
+      tide_buf_u8(&out, '<');
+      tide_buf_text(&out, ellipsis);
+    }
+    if (closes)
+      depth--;
+    if (depth == 0)
+      tide_buf_u8(&out, (uint8_t)*p);
+  }
+  tide_buf_u8(&out, 0);
+  if (depth == 0)
+    return (char *)out.data;
+  tide_buf_done(&out); // unbalanced: leave it alone
+  return tide_strdup(name);
+}
+
+char *tide_shorten_function(const char *name, size_t width, bool utf8)
+{
+  TIDE_CLEANUP_FREE char *bare = tide_strndup(name, parameters_at(name));
+  if (tide_utf8_width(bare) <= width)
+    return tide_utf8_clean(bare, utf8);
+  TIDE_CLEANUP_FREE char *folded = fold_arguments(bare, utf8 ? "\xe2\x80\xa6" : "..");
+  return tide_utf8_fit(folded, width, utf8);
+}
+
+static const char *after(const char *path, const char *mark)
+{
+  const char *at = strstr(path, mark);
+  return at ? at + strlen(mark) : NULL;
+}
+
+const char *tide_shorten_path(const char *path)
+{
+  // A registry holds one directory per index, then one per crate:
+  // "…/registry/src/INDEX/crate-1.0/…"
+  const char *registry = after(path, "/registry/src/");
+  const char *crate = registry ? strchr(registry, '/') : NULL;
+  if (crate)
+    return crate + 1;
+  const char *rust = after(path, "/rustc/");
+  const char *library = rust ? strchr(rust, '/') : NULL;
+  if (library)
+    return library + 1;
+  const char *slash = strrchr(path, '/');
+  const char *before = slash ? memrchr(path, '/', (size_t)(slash - path)) : NULL;
+  return before ? before + 1 : path;
+}
