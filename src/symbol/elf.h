@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One ELF file, mapped: its build id, where its code lies, its functions by address, and where its
+// debug info may be. Opening reads headers only; the function table is built at the first question.
+// The file is bytes from outside: whatever it holds, the answers are empty, never wrong memory.
+#pragma once
+#include "base/err.h"
+#include "symbol/range.h"
+
+#include <libelf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum tide_elf_debug { // is there a .debug_info that libdw can read?
+  TIDE_ELF_DEBUG_NONE,
+  TIDE_ELF_DEBUG_READY,
+  TIDE_ELF_DEBUG_ZSTD, // packed in a way the libelf at hand does not know
+};
+
+struct tide_elf_symbol {
+  const char *name; // in the mapped string table; may end in "@VERSION"
+  uint8_t rank;     // among names of one address the least is the best
+};
+
+struct tide_elf {
+  char *path; // owned
+  int fd;
+  Elf *elf;
+  const uint8_t *build_id; // in the mapping; NULL when there is none
+  size_t build_id_len;
+  uint64_t code_lo, code_hi; // all executable sections lie within; equal when there are none
+  enum tide_elf_debug debug;
+  bool has_symtab; // .symtab, which knows static functions, not just .dynsym
+  bool by_rustc;   // compiled by rustc, at least in part
+
+  bool indexed;                    // the rest is built by the first tide_elf_function()
+  struct tide_elf_symbol *symbols; // owned
+  size_t n_symbols, symbols_cap;
+  struct tide_ranges sized;  // functions
+  struct tide_ranges labels; // code symbols without a size, hand-written assembly mostly
+};
+
+// Fails with SYSTEM when the file cannot be opened (diag->sys_errno says why), with FORMAT when it
+// is not an ELF file of a kind that programs load.
+enum tide_err tide_elf_open(const char *path, struct tide_elf **ret_elf, struct tide_diag *diag);
+void tide_elf_free(struct tide_elf *elf); // NULL is fine
+
+// The name (mangled, perhaps with "@VERSION") of the function at addr, NULL when none is known.
+// Good as long as the file is open. Not const in spirit: the first call builds the table.
+const char *tide_elf_function(struct tide_elf *elf, uint64_t addr);
+
+// The separate debug file of elf, by build id or .gnu_debuglink; NULL when there is none.
+struct tide_elf *tide_elf_open_debug(const struct tide_elf *elf);
+// The same for a file that is gone: by the recorded build id alone.
+struct tide_elf *tide_elf_open_by_build_id(const uint8_t *build_id, size_t build_id_len);
