@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running commands and reading clocks and memory. Timings are reported, never judged."""
+import os
+import pathlib
+import platform
+import select
+import statistics
+import subprocess
+import time
+
+
+class Failed(Exception):
+    """A command did not do what it was asked; the message says which and how."""
+
+
+def summary(values):
+    """Median and the lowest and highest of repeated values."""
+    values = sorted(values)
+    return {"median": statistics.median(values), "low": values[0], "high": values[-1],
+            "repeats": len(values)}
+
+
+def machine():
+    model = "unknown"
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith(("model name", "CPU part")):
+            model = line.split(":", 1)[1].strip()
+            break
+    memory_kib = int(pathlib.Path("/proc/meminfo").read_text().split()[1])
+    return {"cpu": model, "cores": os.cpu_count(), "memory_gib": round(memory_kib / 2**20, 1),
+            "arch": platform.machine(), "kernel": platform.release(),
+            "libc": " ".join(platform.libc_ver()), "system": system_name()}
+
+
+def system_name():
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except OSError:
+        return "unknown"
+
+
+def commit(root):
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True).stdout
+    dirty = "+" if git("status", "--porcelain", "--untracked-files=no").strip() else ""
+    return (git("rev-parse", "--short=12", "HEAD").strip() or "unknown") + dirty
+
+
+def environment(extra):
+    # A clean, fixed environment: what a shell exports must not decide a number.
+    base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C"}
+    return {**base, **extra}
+
+
+def run(argv, env=None, stdin=None, check=True):
+    """Wall and CPU seconds (of the whole tree that was waited for) and what it printed."""
+    before = os.times()
+    start = time.monotonic()
+    done = subprocess.run(argv, env=environment(env or {}), input=stdin, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          **({} if stdin is not None else {"stdin": subprocess.DEVNULL}))
+    wall = time.monotonic() - start
+    after = os.times()
+    if check and done.returncode:
+        raise Failed(f"{' '.join(argv)}: status {done.returncode}: {done.stderr.strip()[-300:]}")
+    cpu = (after.children_user + after.children_system
+           - before.children_user - before.children_system)
+    return {"wall_s": wall, "cpu_s": cpu, "stdout": done.stdout}
+
+
+def children_of(pid):
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += [int(word) for word in task.read_text().split()]
+        except OSError:
+            pass
+    return found
+
+
+def tree_of(pid):
+    whole = [pid]
+    for member in whole:
+        whole += children_of(member)
+    return whole
+
+
+def memory_of_tree(pid):
+    """Bytes in memory over a process and its descendants, each shared page counted once."""
+    total_kib = 0
+    for member in tree_of(pid):
+        try:
+            text = pathlib.Path(f"/proc/{member}/smaps_rollup").read_text()
+        except OSError:
+            continue
+        total_kib += sum(int(line.split()[1]) for line in text.splitlines()
+                         if line.startswith("Pss:"))
+    return total_kib * 1024
+
+
+def hold_memory(argv, env=None):
+    """Memory of everything that runs once the program says "ready"; then it may go."""
+    child = subprocess.Popen(argv, env=environment(env or {}), stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    for line in child.stdout:
+        if line.strip() == "ready":
+            break
+    else:
+        raise Failed(f"{' '.join(argv)}: ended before it was ready")
+    time.sleep(1)  # helpers that lag behind the program catch up
+    memory_bytes = memory_of_tree(child.pid)
+    child.stdin.write("\n")
+    child.stdin.close()
+    child.stdout.read()
+    if child.wait():
+        raise Failed(f"{' '.join(argv)}: status {child.returncode}")
+    return memory_bytes
+
+
+def finish_time(argv, env=None):
+    """Seconds from the end of the first child of argv's process to the end of argv itself."""
+    parent = subprocess.Popen(argv, env=environment(env or {}), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    children = []
+    while not children and parent.poll() is None:
+        children = children_of(parent.pid)
+    if not children:
+        raise Failed(f"{' '.join(argv)}: no child seen")
+    watch = os.pidfd_open(children[0])
+    select.select([watch], [], [])  # readable once the child has ended, reaped or not
+    start = time.monotonic()
+    os.close(watch)
+    if parent.wait():
+        raise Failed(f"{' '.join(argv)}: status {parent.returncode}")
+    return time.monotonic() - start

@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measure tidemark and its peers in one run, on one machine, with the same binaries.
+
+  bench/run.py [--quick] [--only SECTION,…] [--repeats N] [--json FILE] [--no-docs]
+
+Repeats are interleaved (plain, tidemark, heaptrack, plain, …) so that a slow minute of the machine
+hits everybody alike. Writes the numbers as JSON to build/bench.json and, after a full run, the
+tables to docs/overhead.md. Nothing is asserted: a benchmark measures, a test judges.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import measure
+import peers
+import table
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+WORKLOADS = ROOT / "bench/workloads"
+
+
+class Bench:
+    def __init__(self, options, scratch):
+        self.quick = options.quick
+        self.repeats = options.repeats or (1 if options.quick else 5)
+        self.scratch = pathlib.Path(scratch)
+        self.pairs = str(self.scratch / "pairs")
+        self.peers, self.missing = [], {}
+        for peer in peers.all_peers(BUILD / "tidemark"):
+            lacking = peer.missing()
+            if lacking and peer.name == "tidemark":
+                raise measure.Failed(f"{lacking} is not built")
+            if lacking:
+                self.missing[peer.name] = lacking
+            else:
+                self.peers.append(peer)
+
+    def fast_peers(self):
+        return [peer for peer in self.peers if not peer.slow]
+
+    def size(self, full, quick):
+        return quick if self.quick else full
+
+    def output(self, peer):
+        """A fresh place for a peer's files; the last run's are gone."""
+        place = self.scratch / f"out-{peer.name}"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        return str(place / "capture")
+
+    def interleave(self, chosen, one):
+        """one(peer) for each peer in turn, repeated; returns {peer: [values]}."""
+        values = {peer.name: [] for peer in chosen}
+        for _ in range(self.repeats):
+            for peer in chosen:
+                values[peer.name].append(one(peer))
+        return values
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+# Nanoseconds per pair of malloc and free, timed inside the program.
+
+PAIRS = [  # name, mode and options, pairs, peers
+    ("hot", "hot -d 20", 2000000, "all"),
+    ("hot, 60 deep", "hot -d 60", 2000000, "fast"),
+    ("fresh leaf frames", "fresh -d 20", 2000000, "all"),
+    ("64 random stacks", "random -d 20", 500000, "fast"),
+    ("10 k live", "live -d 20 -l 10000", 2000000, "fast"),
+    ("1 M live", "live -d 20 -l 1000000", 2000000, "fast"),
+    ("freed by another thread", "cross -d 20", 1000000, "fast"),
+    ("hot, 2 threads", "hot -d 20 -t 2", 2000000, "fast"),
+    ("hot, 8 threads", "hot -d 20 -t 8", 500000, "fast"),
+    ("fresh, 2 threads", "fresh -d 20 -t 2", 1000000, "fast"),
+]
+
+
+def pairs(bench):
+    rows = []
+    for name, words, n_pairs, who in PAIRS:
+        say(f"pairs: {name}")
+        n_pairs = bench.size(n_pairs, n_pairs // 100)
+
+        def one(peer):
+            count = n_pairs // 20 if peer.slow else n_pairs
+            output = bench.output(peer)
+            argv = peer.wrap([bench.pairs, *words.split(), "-n", str(count)], output)
+            printed = measure.run(argv, peer.environment(output))["stdout"]
+            # heaptrack's launcher talks on stdout too: the number is a line of its own.
+            numbers = [line for line in printed.splitlines() if line.replace(".", "", 1).isdigit()]
+            if len(numbers) != 1:
+                raise measure.Failed(f"{' '.join(argv)}: no number in its output")
+            return float(numbers[0])
+
+        values = bench.interleave(bench.peers if who == "all" else bench.fast_peers(), one)
+        plain = measure.summary(values["plain"])["median"]
+        result = {peer: measure.summary(list_) for peer, list_ in values.items()}
+        for peer in result:
+            result[peer]["added_ns"] = result[peer]["median"] - plain
+        rows.append({"workload": name, "command": f"pairs {words} -n {n_pairs}", "ns": result})
+    return rows
+
+
+# Wall time of real programs.
+
+def program_commands(bench):
+    cc1 = subprocess.run(["gcc", "-print-prog-name=cc1"], capture_output=True, text=True)
+    source = bench.scratch / "work.i"
+    text = measure.run(["python3", str(WORKLOADS / "c_source.py"), bench.size("1200", "60")])
+    source.write_text(text["stdout"])
+    python = "/usr/bin/python3" if pathlib.Path("/usr/bin/python3").exists() else sys.executable
+    script = (WORKLOADS / "table_work.sql").read_text()
+    if bench.quick:
+        script = script.replace("200000", "4000")
+    return [
+        ("CPython, json, PYTHONMALLOC=malloc",
+         [python, str(WORKLOADS / "json_work.py"), bench.size("6", "1")],
+         {"PYTHONMALLOC": "malloc"}, None),
+        ("cc1 -O2", [cc1.stdout.strip(), "-quiet", "-O2", str(source), "-o", "/dev/null"], {}, None),
+        ("perl, hashes", ["perl", str(WORKLOADS / "hash_work.pl"), bench.size("300000", "9000")],
+         {}, None),
+        ("sqlite3, in memory", ["sqlite3", ":memory:"], {}, script),
+    ]
+
+
+def programs(bench):
+    rows = []
+    for name, argv, env, stdin in program_commands(bench):
+        if not shutil.which(argv[0]):
+            say(f"programs: {name}: {argv[0]} is not installed, left out")
+            continue
+        say(f"programs: {name}")
+
+        def one(peer):
+            output = bench.output(peer)
+            done = measure.run(peer.wrap(argv, output), {**env, **peer.environment(output)}, stdin)
+            return done["wall_s"], done["cpu_s"]
+
+        values = bench.interleave(bench.fast_peers(), one)
+        rows.append(with_ratio({
+            "workload": name, "allocations": allocations(bench),
+            "wall_s": {peer: measure.summary([wall for wall, _ in list_])
+                       for peer, list_ in values.items()},
+            "cpu_s": {peer: measure.summary([cpu for _, cpu in list_])
+                      for peer, list_ in values.items()}}))
+    return rows + redis(bench)
+
+
+def with_ratio(row):
+    plain = row["wall_s"]["plain"]["median"]
+    for peer in row["wall_s"].values():
+        peer["ratio"] = peer["median"] / plain
+    return row
+
+
+def allocations(bench):
+    """How many allocations the workload makes, as tidemark's latest capture of it says."""
+    capture = bench.scratch / "out-tidemark/capture.tide"
+    if not capture.exists():
+        return None
+    report = measure.run([str(BUILD / "tidemark"), "report", "--json", str(capture)])
+    return json.loads(report["stdout"])["totals"]["allocations"]
+
+
+def redis(bench):
+    if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
+        say("programs: redis is not installed, left out")
+        return []
+    say("programs: redis")
+    count = bench.size("200000", "2000")
+
+    def one(peer):
+        output = bench.output(peer)
+        path = str(bench.scratch / "redis.sock")
+        argv = peer.wrap(["redis-server", "--port", "0", "--unixsocket", path, "--save", "",
+                          "--daemonize", "no"], output)
+        server = subprocess.Popen(argv, env=measure.environment(peer.environment(output)),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, cwd=bench.scratch)
+        try:
+            wait_for_socket(path, server)
+            load = measure.run(["redis-benchmark", "-s", path, "-q", "-n", count, "-r", "100000",
+                                "-d", "100", "-P", "8", "-t", "set,get,lpush,lpop,sadd,hset"])
+            measure.run(["redis-cli", "-s", path, "shutdown", "nosave"], check=False)
+            server.wait(60)
+        finally:
+            if server.poll() is None:
+                server.kill()
+                server.wait()
+        return load["wall_s"]
+
+    values = bench.interleave(bench.fast_peers(), one)
+    return [with_ratio({"workload": "redis-server under redis-benchmark",
+                        "allocations": allocations(bench),
+                        "wall_s": {peer: measure.summary(v) for peer, v in values.items()}})]
+
+
+def wait_for_socket(path, server):
+    for _ in range(600):
+        if server.poll() is not None:
+            raise measure.Failed(f"redis-server ended with status {server.returncode}")
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(path)
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise measure.Failed("redis-server did not listen within 30 s")
+
+
+# Starting and ending.
+
+def startup(bench):
+    say("startup: true")
+
+    def one(peer):
+        output = bench.output(peer)
+        n_runs = bench.size(20, 2)
+        argv = peer.wrap(["/bin/true"], output)
+        start = time.monotonic()
+        for _ in range(n_runs):
+            measure.run(argv, peer.environment(output))
+        return (time.monotonic() - start) / n_runs * 1e3
+
+    values = bench.interleave(bench.fast_peers(), one)
+    plain = measure.summary(values["plain"])["median"]
+    result = {peer: measure.summary(list_) for peer, list_ in values.items()}
+    for peer in result:
+        result[peer]["added_ms"] = result[peer]["median"] - plain
+    return {"workload": "/bin/true", "ms": result}
+
+
+def finish(bench):
+    """Size of the capture and time from the program's exit to ours."""
+    tidemark = next(peer for peer in bench.peers if peer.name == "tidemark")
+    name, argv, env, _ = program_commands(bench)[0]
+    say(f"finish: {name}")
+    seconds, sizes = [], []
+    for _ in range(bench.repeats):
+        output = bench.output(tidemark)
+        seconds.append(measure.finish_time(tidemark.wrap(argv, output), env))
+        sizes.append(pathlib.Path(f"{output}.tide").stat().st_size)
+    return {"workload": name, "finish_s": measure.summary(seconds),
+            "capture_bytes": measure.summary(sizes)}
+
+
+# Memory over all processes with many live blocks.
+
+def memory(bench):
+    n_live = bench.size(10000000, 100000)
+    say(f"memory: {n_live} live blocks")
+    result = {}
+    for peer in bench.fast_peers():
+        output = bench.output(peer)
+        argv = peer.wrap([bench.pairs, "hold", "-l", str(n_live)], output)
+        result[peer.name] = {"bytes": measure.hold_memory(argv, peer.environment(output))}
+    plain = result["plain"]["bytes"]
+    for row in result.values():
+        row["added_bytes"] = row["bytes"] - plain
+        row["added_per_block"] = row["added_bytes"] / n_live
+    return {"n_live": n_live, "peers": result}
+
+
+SECTIONS = {"pairs": pairs, "programs": programs, "startup": startup, "finish": finish,
+            "memory": memory}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
+    parser.add_argument("--only", default=",".join(SECTIONS), help="sections, comma-separated")
+    parser.add_argument("--repeats", type=int)
+    parser.add_argument("--json", default=str(BUILD / "bench.json"))
+    parser.add_argument("--no-docs", action="store_true", help="leave docs/overhead.md alone")
+    options = parser.parse_args()
+    options.sections = options.only.split(",")
+    for name in options.sections:
+        if name not in SECTIONS:
+            parser.error(f"no section '{name}' ({', '.join(SECTIONS)})")
+    return options
+
+
+def main():
+    options = arguments()
+    with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as scratch:
+        bench = Bench(options, scratch)
+        subprocess.run(["cc", "-O2", "-g", str(ROOT / "bench/pairs.c"), "-o", bench.pairs,
+                        "-lpthread"], check=True)
+        for name, lacking in bench.missing.items():
+            say(f"{name} is left out: {lacking} is not there")
+        result = {"schema": "tidemark-bench-1", "machine": measure.machine(),
+                  "commit": measure.commit(ROOT), "quick": bench.quick,
+                  "repeats": bench.repeats, "missing": bench.missing,
+                  "date": time.strftime("%Y-%m-%d", time.gmtime())}
+        for name in options.sections:
+            result[name] = SECTIONS[name](bench)
+    pathlib.Path(options.json).write_text(json.dumps(result, indent=1) + "\n")
+    text = table.markdown(result)
+    print(text)
+    whole = set(options.sections) == set(SECTIONS)
+    if whole and not options.quick and not options.no_docs:
+        (ROOT / "docs/overhead.md").write_text(text)
+        say("wrote docs/overhead.md")
+    say(f"wrote {options.json}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except measure.Failed as error:
+        sys.exit(f"bench: {error}")

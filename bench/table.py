@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark's JSON as the page people read (docs/overhead.md)."""
+
+NAMES = ["plain", "tidemark", "heaptrack", "dhat", "gperftools"]
+
+
+def columns(per_peer):
+    return [name for name in NAMES if name in per_peer]
+
+
+def header(titles):
+    return ["| " + " | ".join(titles) + " |", "|---|" + "---:|" * (len(titles) - 1)]
+
+
+def row(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def number(value, digits=1):
+    return f"{value:,.{digits}f}"
+
+
+def spread(summary, digits=1):
+    return f"{number(summary['low'], digits)}–{number(summary['high'], digits)}"
+
+
+def pairs_lines(rows):
+    peers = [name for name in NAMES if any(name in r["ns"] for r in rows)]
+    titles = ["ns per malloc + free", "plain"] + [f"{p} adds" for p in peers if p != "plain"]
+    lines = header(titles + ["heaptrack / tidemark"])
+    for entry in rows:
+        ns = entry["ns"]
+        cells = [entry["workload"], number(ns["plain"]["median"])]
+        for peer in peers:
+            if peer == "plain":
+                continue
+            cells.append(f"+{number(ns[peer]['added_ns'])} ({spread(ns[peer], 0)})"
+                         if peer in ns else "")
+        cells.append(ratio_of(ns, "added_ns"))
+        lines.append(row(cells))
+    return lines
+
+
+def ratio_of(per_peer, key):
+    if "tidemark" not in per_peer or "heaptrack" not in per_peer:
+        return ""
+    ours = per_peer["tidemark"][key]
+    return f"{per_peer['heaptrack'][key] / ours:,.1f}×" if ours > 0 else ""
+
+
+def programs_lines(rows):
+    peers = [name for name in NAMES if any(name in r["wall_s"] for r in rows)]
+    lines = header(["Program", "Allocations", "plain"]
+                   + [name for name in peers if name != "plain"])
+    for entry in rows:
+        wall = entry["wall_s"]
+        count = entry.get("allocations")
+        cells = [entry["workload"], number(count, 0) if count else "",
+                 f"{number(wall['plain']['median'], 2)} s"]
+        for peer in peers:
+            if peer != "plain":
+                summary = wall[peer]
+                cells.append(f"{number(summary['ratio'], 2)}× ({number(summary['median'], 2)} s, "
+                             f"{spread(summary, 2)})")
+        lines.append(row(cells))
+    return lines
+
+
+def startup_lines(entry):
+    lines = header(["Start to end of `true`", "ms", "added ms", "range"])
+    for peer in columns(entry["ms"]):
+        summary = entry["ms"][peer]
+        lines.append(row([peer, number(summary["median"]), number(summary["added_ms"]),
+                          spread(summary)]))
+    return lines
+
+
+def memory_lines(entry):
+    lines = header([f"{entry['n_live']:,} live blocks", "MiB over all processes", "added MiB",
+                    "added bytes per block"])
+    for peer in columns(entry["peers"]):
+        values = entry["peers"][peer]
+        lines.append(row([peer, number(values["bytes"] / 2**20), number(
+            values["added_bytes"] / 2**20), number(values["added_per_block"])]))
+    return lines
+
+
+def finish_lines(entry):
+    size, seconds = entry["capture_bytes"], entry["finish_s"]
+    return [f"The capture of {entry['workload']} has {number(size['median'] / 2**20, 2)} MiB and is "
+            f"finished {number(seconds['median'] * 1e3, 0)} ms "
+            f"({spread({k: v * 1e3 for k, v in seconds.items()}, 0)}) after the program's exit."]
+
+
+SECTIONS = [
+    ("pairs", "Cost of one allocation and its free",
+     "Timed inside the program; starting and finishing do not count. “Adds” is the median over the "
+     "plain median; in brackets the lowest and highest total of the repeats. dhat and gperftools "
+     "ran a twentieth of the pairs.", pairs_lines),
+    ("programs", "Real programs",
+     "Wall time of the whole command, the recording and the writing of the result included.",
+     programs_lines),
+    ("startup", "A program that does nothing", "", startup_lines),
+    ("finish", "The capture", "", finish_lines),
+    ("memory", "Memory",
+     "Proportional set size summed over every process the tool starts, the program included, while "
+     "the program holds its blocks of 16 to 31 bytes.", memory_lines),
+]
+
+
+def markdown(result):
+    machine = result["machine"]
+    lines = ["# What recording costs", "",
+             "Written by `make bench`; every tool in the same run, the repeats interleaved.", "",
+             f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
+             f"{machine['arch']}; {machine['system']}, Linux {machine['kernel']}, "
+             f"{machine['libc']}. Commit {result['commit']}, {result['date']}. "
+             f"Medians of {result['repeats']} repeats, lowest to highest in brackets."]
+    if result["missing"]:
+        lines += ["", f"Not installed, so left out: {', '.join(sorted(result['missing']))}."]
+    for key, title, text, render in SECTIONS:
+        if result.get(key):
+            lines += ["", f"## {title}", ""] + ([text, ""] if text else []) + render(result[key])
+    return "\n".join(lines) + "\n"
