@@ -87,8 +87,8 @@ def memory_lines(entry):
 
 def finish_lines(entry):
     size, seconds = entry["capture_bytes"], entry["finish_s"]
-    return [f"The capture of {entry['workload']} has {number(size['median'] / 2**20, 2)} MiB and is "
-            f"finished {number(seconds['median'] * 1e3, 0)} ms "
+    return [f"The capture of {entry['workload']} has {number(size['median'] / 2**20, 2)} MiB and "
+            f"is finished {number(seconds['median'] * 1e3, 0)} ms "
             f"({spread({k: v * 1e3 for k, v in seconds.items()}, 0)}) after the program's exit."]
 
 

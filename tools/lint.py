@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import py_compile
+import re
 import shutil
 import subprocess
 import sys
@@ -39,7 +40,13 @@ def imports():
 
 
 def format_():
-    return run("clang-format", "--dry-run", "-Werror", *files("*.c", "*.h"))
+    command = ["clang-format", "--dry-run", "-Werror", *files("*.c", "*.h")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    complaints = re.findall(r"^([^:\n]+):(\d+):\d+: error", done.stderr, re.M)
+    for name in sorted({name for name, _ in complaints}):
+        lines = sorted({int(line) for file, line in complaints if file == name})
+        print(f"{name}:{lines[0]}: not as clang-format writes it; make fmt ({len(lines)} lines)")
+    return done.returncode == 0
 
 
 def tidy_one(source):

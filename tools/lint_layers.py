@@ -114,7 +114,8 @@ def check_headers(headers):
             continue  # the cross build compiles it
         text = f'#include "{path.relative_to(ROOT / "src").as_posix()}"\n'
         command = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror",
-                   "-fsyntax-only", "-I", "src", "-DTIDE_VERSION=\"lint\"", "-x", "c", "-"]
+                   "-fsyntax-only", "-I", "src", "-D_GNU_SOURCE", "-DTIDE_VERSION=\"lint\"",
+                   "-x", "c", "-"]
         run = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True)
         if run.returncode:
             first = next((line for line in run.stderr.splitlines() if "error" in line), "?")
