@@ -12,7 +12,7 @@ struct tide_capture *tide_capture_new(void)
   return tide_alloc(sizeof(struct tide_capture));
 }
 
-static void image_done(struct tide_image *image)
+void tide_image_done(struct tide_image *image)
 {
   for (size_t i = 0; i < image->n_modules; i++)
     free(image->modules[i].path);
@@ -34,7 +34,7 @@ void tide_capture_free(struct tide_capture *capture)
   if (!capture)
     return;
   for (size_t i = 0; i < capture->n_images; i++)
-    image_done(&capture->images[i]);
+    tide_image_done(&capture->images[i]);
   free(capture->images);
   free(capture->tool_version);
   free(capture->hostname);

@@ -152,3 +152,4 @@ struct tide_capture {
 
 struct tide_capture *tide_capture_new(void);
 void tide_capture_free(struct tide_capture *capture); // NULL is fine
+void tide_image_done(struct tide_image *image);       // frees what it points to; zeroed is fine

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Facts about this machine, as the kernel tells them.
+#define _GNU_SOURCE
+#include "capture/host_facts.h"
+
+#include "base/alloc.h"
+#include "rt/arch.h"
+#include "store/layout.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+struct tide_capture *tide_capture_new_here(void)
+{
+  struct tide_capture *capture = tide_capture_new();
+  struct utsname host;
+  if (uname(&host) < 0)
+    host = (struct utsname){0};
+  capture->tool_version = tide_strdup(TIDE_VERSION);
+  capture->arch = TIDE_ARCH_ID;
+  capture->kernel_page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+  capture->hostname = tide_strdup(host.nodename);
+  capture->kernel = tide_strdup(host.release);
+  return capture;
+}

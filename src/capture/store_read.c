@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The conversion of a store. Ids stay what they are: node id = frame index, slot id = thread index,
+// module id = module index, each with its entry 0 for "none"; so rows need no translation, and a
+// snapshot taken while the target ran still fits the image made at its end.
+//
+// Sums are unsigned: the bytes may be garbage, and garbage must not overflow.
+#define _GNU_SOURCE
+#include "capture/store_read.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_PATH_BYTES 4096u
+#define MAX_MODULES 0x8000u // ids are 15 bits in a frame
+
+struct reading {
+  struct tide_store_view *view;
+  const struct tide_clock *clock;
+  struct tide_image *image;
+  size_t cap_sites;
+  uint64_t *slot_events; // per thread slot: calls made, for the overhead
+  bool has_carries;
+  struct tide_hist *hists, *carries; // of the block at hand
+  size_t cap_hists;
+  uint8_t life_bucket[TIDE_LIFE_BUCKETS]; // ticks to nanoseconds
+  uint64_t heap_live, last_ticks, heap_last_ticks;
+  // Per site, until the end is known:
+  uint64_t *birth_sums;
+};
+
+// Life bucket k holds 2^(k-1) .. 2^k - 1 ticks. It goes to the bucket of nanoseconds in which its
+// geometric middle falls: one bucket stays one bucket, at most half a bucket off.
+static void life_buckets_map(uint8_t *map, double ns_per_tick)
+{
+  map[0] = 0;
+  for (int k = 1; k < TIDE_LIFE_BUCKETS; k++) {
+    double bits = floor(k - 0.5 + log2(ns_per_tick)) + 1;
+    map[k] = bits < 1 ? 1 : bits >= TIDE_LIFE_BUCKETS_N ? TIDE_LIFE_BUCKETS_N - 1 : (uint8_t)bits;
+  }
+}
+
+static void read_modules(struct reading *r)
+{
+  struct tide_store_view *view = r->view;
+  uint32_t n = view->header.n_modules;
+  n = n < 1 ? 1 : n > MAX_MODULES ? MAX_MODULES : n;
+  struct tide_module *out = tide_alloc_array(n, sizeof *out);
+  out[0].path = tide_strdup("");
+  for (uint32_t i = 1; i < n; i++) {
+    struct tide_store_module m;
+    tide_store_view_items(view, &view->areas.modules, sizeof m, i, &m, 1);
+    out[i] = (struct tide_module){
+        .path = tide_store_view_text(view, m.path, MAX_PATH_BYTES),
+        .start = m.start,
+        .end = m.end,
+        .bias = m.bias,
+        .first_ns = tide_clock_time_ns(r->clock, m.t_seen),
+        .generation = m.generation,
+        .build_id_len = m.build_id_len <= sizeof m.build_id ? m.build_id_len : 0,
+    };
+    memcpy(out[i].build_id, m.build_id, out[i].build_id_len);
+  }
+  r->image->modules = out;
+  r->image->n_modules = n;
+}
+
+static uint16_t frame_flags(const struct tide_node *node)
+{
+  return (uint16_t)((node->frame & TIDE_FRAME_EXACT ? TIDE_FRAME_IS_EXACT : 0) |
+                    (node->flags & TIDE_NODE_GUESSED ? TIDE_FRAME_GUESSED : 0) |
+                    (node->flags & TIDE_NODE_CUT ? TIDE_FRAME_CUT : 0) |
+                    (node->flags & TIDE_NODE_PAGES ? TIDE_FRAME_PAGES : 0) |
+                    (node->flags & TIDE_NODE_LOST ? TIDE_FRAME_LOST : 0));
+}
+
+static void read_frames(struct reading *r)
+{
+  struct tide_store_view *view = r->view;
+  size_t n = view->n_nodes ? view->n_nodes : 1;
+  struct tide_frame *out = tide_alloc_array(n, sizeof *out);
+  for (size_t i = 1; i < n; i++) {
+    const struct tide_node *node = &view->nodes[i];
+    uint32_t module = TIDE_FRAME_MODULE(node->frame);
+    out[i] = (struct tide_frame){
+        .pc = TIDE_FRAME_PC(node->frame),
+        .parent = node->parent,
+        .module = module < r->image->n_modules ? (uint16_t)module : 0,
+        .flags = frame_flags(node),
+    };
+  }
+  r->image->frames = out;
+  r->image->n_frames = n;
+}
+
+static void read_threads(struct reading *r)
+{
+  struct tide_store_view *view = r->view;
+  uint32_t n = view->header.n_slots > 1 ? view->header.n_slots : 1;
+  struct tide_thread *out = tide_alloc_array(n, sizeof *out);
+  for (uint32_t i = 1; i < n; i++) {
+    struct tide_thread_slot slot;
+    tide_store_view_items(view, &view->areas.slots, sizeof slot, i, &slot, 1);
+    out[i] = (struct tide_thread){.tid = slot.tid, .n_owners = slot.n_owners};
+    memcpy(out[i].name, slot.name, sizeof out[i].name - 1);
+  }
+  r->image->threads = out;
+  r->image->n_threads_known = n;
+}
+
+static void read_hists(struct reading *r, const struct tide_cell_block *block)
+{
+  if (block->n > r->cap_hists) {
+    r->cap_hists = block->n;
+    r->hists = tide_realloc_array(r->hists, block->n, sizeof *r->hists);
+    r->carries = tide_realloc_array(r->carries, block->n, sizeof *r->carries);
+    memset(r->carries, 0, block->n * sizeof *r->carries);
+  }
+  const struct tide_store_areas *areas = &r->view->areas;
+  tide_store_view_items(r->view, &areas->hists, sizeof *r->hists, block->first, r->hists, block->n);
+  if (r->has_carries)
+    tide_store_view_items(r->view, &areas->carries, sizeof *r->carries, block->first, r->carries,
+                          block->n);
+}
+
+static void take_hists(const struct reading *r, uint32_t i, struct tide_site *site)
+{
+  const struct tide_hist *low = &r->hists[i], *high = &r->carries[i];
+  for (int k = 0; k < TIDE_SIZE_BUCKETS; k++)
+    site->size_hist[k] = (uint64_t)high->size[k] << 32 | low->size[k];
+  for (int k = 0; k < TIDE_LIFE_BUCKETS; k++)
+    site->life_hist[r->life_bucket[k]] += (uint64_t)high->life[k] << 32 | low->life[k];
+}
+
+static int64_t difference(uint64_t a, uint64_t b)
+{
+  return (int64_t)(a - b);
+}
+
+// A cell whose epoch is the present one changed after the peak and kept its share before it did;
+// any other has not changed since. A cell may be ahead of the header we hold: the target runs.
+static void take_peak(const struct reading *r, const struct tide_cell *cell, struct tide_site *site)
+{
+  if ((int32_t)(cell->epoch - r->view->header.epoch) >= 0) {
+    site->peak_bytes = cell->peak_bytes;
+    site->peak_blocks = (int32_t)cell->peak_blocks;
+  } else {
+    site->peak_bytes = difference(cell->b_alloc, cell->b_free);
+    site->peak_blocks = difference(cell->n_alloc, cell->n_free);
+  }
+}
+
+static struct tide_site *site_add(struct reading *r)
+{
+  struct tide_image *image = r->image;
+  if (image->n_sites == r->cap_sites) {
+    r->cap_sites = r->cap_sites ? r->cap_sites * 2 : 64;
+    image->sites = tide_realloc_array(image->sites, r->cap_sites, sizeof *image->sites);
+    r->birth_sums = tide_realloc_array(r->birth_sums, r->cap_sites, sizeof *r->birth_sums);
+  }
+  return memset(&image->sites[image->n_sites++], 0, sizeof *image->sites);
+}
+
+static void take_cell(struct reading *r, const struct tide_cell *cell,
+                      const struct tide_owner *owner, uint32_t i)
+{
+  struct tide_site *site = site_add(r);
+  uint32_t slot = owner->slot < r->image->n_threads_known ? owner->slot : 0;
+  site->stack = owner->stack;
+  site->thread = slot;
+  site->n_alloc = cell->n_alloc;
+  site->b_alloc = cell->b_alloc;
+  site->n_free = cell->n_free;
+  site->b_free = cell->b_free;
+  take_peak(r, cell, site);
+  int64_t live = difference(cell->b_alloc, cell->b_free);
+  site->high_bytes = cell->high_bytes > live ? cell->high_bytes : live;
+  site->life_ns_sum = tide_clock_span_ns(r->clock, cell->life_sum);
+  r->birth_sums[r->image->n_sites - 1] = cell->birth_live_sum;
+  site->n_temp = cell->n_temp;
+  site->n_foreign = cell->n_foreign;
+  site->n_resize = cell->n_resize;
+  site->b_resize_old = cell->b_resize_old;
+  site->n_moved = cell->n_moved;
+  site->first_ns = tide_clock_time_ns(r->clock, cell->t_first);
+  site->last_ns = tide_clock_time_ns(r->clock, cell->t_last);
+  take_hists(r, i, site);
+  r->slot_events[slot] += cell->n_alloc + cell->n_free - cell->n_resize;
+  if (cell->t_last > r->last_ticks)
+    r->last_ticks = cell->t_last;
+  if (r->view->kinds[owner->stack] == TIDE_STACK_PAGES)
+    return;
+  r->heap_live += (uint64_t)live;
+  if (cell->t_last > r->heap_last_ticks)
+    r->heap_last_ticks = cell->t_last;
+}
+
+static void take_block(void *context, const struct tide_cell_block *block)
+{
+  struct reading *r = context;
+  read_hists(r, block);
+  for (uint32_t i = 0; i < block->n; i++) {
+    const struct tide_cell *cell = &block->cells[i];
+    if (block->owners[i].stack && (cell->n_alloc || cell->n_free))
+      take_cell(r, cell, &block->owners[i], i);
+  }
+}
+
+static void find_peak(struct reading *r)
+{
+  const struct tide_store_header *h = &r->view->header;
+  struct tide_image *image = r->image;
+  int64_t live = (int64_t)r->heap_live;
+  image->peak_bytes = h->max_bytes;
+  image->peak_ns = tide_clock_time_ns(r->clock, h->max_ticks);
+  if (live > h->max_bytes) { // the peak is now: it was reached by the latest allocation
+    image->peak_bytes = live;
+    image->peak_ns = tide_clock_time_ns(r->clock, r->heap_last_ticks);
+    for (size_t i = 0; i < image->n_sites; i++) {
+      struct tide_site *site = &image->sites[i];
+      site->peak_bytes = difference(site->b_alloc, site->b_free);
+      site->peak_blocks = difference(site->n_alloc, site->n_free);
+    }
+  }
+  uint64_t blocks = 0;
+  for (size_t i = 0; i < image->n_sites; i++)
+    if (r->view->kinds[image->sites[i].stack] != TIDE_STACK_PAGES)
+      blocks += (uint64_t)image->sites[i].peak_blocks;
+  image->peak_blocks = (int64_t)blocks;
+  image->peak_bound_bytes = h->multi && h->bound_bytes > 0 ? (uint64_t)h->bound_bytes : 0;
+}
+
+static void find_ages(struct reading *r, uint64_t end_ticks)
+{
+  if (!end_ticks)
+    end_ticks = r->last_ticks;
+  for (size_t i = 0; i < r->image->n_sites; i++) {
+    struct tide_site *site = &r->image->sites[i];
+    uint64_t n_live = site->n_alloc - site->n_free;
+    site->live_age_ns_sum = tide_clock_span_ns(r->clock, n_live * end_ticks - r->birth_sums[i]);
+  }
+}
+
+// Each thread times one call in a while; its mean, times the calls it made, is what recording cost
+// it. Threads that never timed one are taken at the mean of all.
+static void find_cost(struct reading *r)
+{
+  struct tide_store_view *view = r->view;
+  double ticks = 0, all_sampled_ticks = 0, all_samples = 0, unsampled_events = 0;
+  for (uint32_t i = 0; i < r->image->n_threads_known; i++) {
+    struct tide_thread_slot slot = {0};
+    if (i)
+      tide_store_view_items(view, &view->areas.slots, sizeof slot, i, &slot, 1);
+    if (slot.n_sampled)
+      ticks += (double)slot.sampled_ticks / (double)slot.n_sampled * (double)r->slot_events[i];
+    else
+      unsampled_events += (double)r->slot_events[i];
+    all_sampled_ticks += (double)slot.sampled_ticks;
+    all_samples += (double)slot.n_sampled;
+  }
+  if (all_samples > 0)
+    ticks += all_sampled_ticks / all_samples * unsampled_events;
+  double ns = ticks * r->clock->ns_per_tick;
+  r->image->recorder_ns = ns >= 0 && ns < 0x1p62 ? (uint64_t)ns : 0;
+}
+
+static void read_facts(struct reading *r)
+{
+  struct tide_store_view *view = r->view;
+  const struct tide_store_header *h = &view->header;
+  struct tide_image *image = r->image;
+  image->pid = h->pid;
+  image->ppid = h->ppid;
+  image->exe = tide_store_view_text(view, h->exe, MAX_PATH_BYTES);
+  image->allocator =
+      h->allocator ? tide_store_view_text(view, h->allocator, MAX_PATH_BYTES) : tide_strdup("");
+  uint64_t text_left =
+      h->cmdline < view->areas.text.capacity ? view->areas.text.capacity - h->cmdline : 0;
+  uint32_t n = h->cmdline_bytes < text_left ? h->cmdline_bytes : (uint32_t)text_left;
+  n = n < (1u << 20) ? n : 1u << 20;
+  image->cmdline = tide_alloc(n + 1);
+  tide_store_view_items(view, &view->areas.text, 1, h->cmdline, image->cmdline, n);
+  image->cmdline_len = n;
+  image->start_ns = tide_clock_time_ns(r->clock, h->start_ticks);
+  image->inherited_bytes = h->inherited_bytes;
+  image->off_reason = h->state == TIDE_STATE_OFF ? h->off_reason : TIDE_OFF_NONE;
+  image->page_live_bytes = h->page_live_bytes;
+  image->page_peak_bytes =
+      h->page_max_bytes > h->page_live_bytes ? h->page_max_bytes : h->page_live_bytes;
+  image->page_n_map = h->page_n_map;
+  image->page_b_map = h->page_b_map;
+  image->page_n_unmap = h->page_n_unmap;
+  image->page_b_unmap = h->page_b_unmap;
+  image->n_threads = h->n_threads;
+  image->max_live_threads = h->max_live_threads;
+  image->depth_limit = h->depth_limit;
+  image->loss = (struct tide_loss){
+      .n_unknown_free = h->n_unknown_free,
+      .n_lost_busy = h->n_lost_busy,
+      .n_lost_full = h->n_lost_full,
+      .n_cut = h->n_cut,
+      .n_broken = h->n_broken,
+      .n_guessed = h->n_guessed,
+      .n_fork_lost = h->n_fork_lost,
+      .n_failed = h->n_failed,
+  };
+}
+
+static bool area_has_data(const struct tide_store_view *view, struct tide_area area,
+                          size_t bytes_each)
+{
+  off_t data = lseek(view->fd, (off_t)area.offset, SEEK_DATA);
+  return data >= 0 && (uint64_t)data < area.offset + area.capacity * bytes_each;
+}
+
+void tide_store_read_image(struct tide_store_view *view, const struct tide_clock *clock,
+                           uint64_t end_ticks, struct tide_image *ret_image)
+{
+  *ret_image = (struct tide_image){0};
+  struct reading r = {
+      .view = view,
+      .clock = clock,
+      .image = ret_image,
+      .has_carries = area_has_data(view, view->areas.carries, sizeof(struct tide_hist)),
+  };
+  life_buckets_map(r.life_bucket, clock->ns_per_tick);
+  tide_store_view_nodes(view);
+  read_facts(&r);
+  read_modules(&r);
+  read_frames(&r);
+  read_threads(&r);
+  r.slot_events = tide_alloc_array(ret_image->n_threads_known, sizeof *r.slot_events);
+  tide_store_view_cells(view, take_block, &r);
+  find_peak(&r);
+  find_ages(&r, end_ticks);
+  find_cost(&r);
+  free(r.slot_events);
+  free(r.birth_sums);
+  free(r.hists);
+  free(r.carries);
+}

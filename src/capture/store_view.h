@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading a store from outside: a memfd that a target is writing at this very moment, or a file
+// that one left behind. The other side may be in the middle of an update, may have died there, may
+// be broken or hostile; so
+//  1. everything is read by pread into memory of our own: no fault when the file shrinks, no value
+//     that changes between check and use, no address space, and holes stay holes (a load from a
+//     mapped hole of a memfd would allocate the page);
+//  2. where the tables are is checked once and kept: later changes of the header's areas are
+//     ignored;
+//  3. every count is cut to its table, and every index taken from the store is checked by whoever
+//     uses it: nodes here, the rest in store_read.c.
+#pragma once
+#include "base/err.h"
+#include "store/layout.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+enum tide_stack_kind { TIDE_STACK_HEAP, TIDE_STACK_PAGES, TIDE_STACK_LOST };
+
+// Where the tables of a store are, as checked. Counts in elements.
+struct tide_store_areas {
+  struct tide_area slots, nodes, cells, hists, carries, owners, modules, text;
+};
+
+struct tide_store_view {
+  int fd; // owned; -1 when closed
+  uint64_t file_bytes;
+  bool ready;                      // identity and areas have been checked
+  struct tide_store_header header; // as of the last refresh
+  struct tide_store_areas areas;
+  struct tide_node *nodes; // as of the last tide_store_view_nodes(), parents checked
+  uint8_t *kinds;          // enum tide_stack_kind of each
+  size_t n_nodes, cap_nodes;
+};
+
+// What can be had without touching the cells: a few lines per thread.
+struct tide_store_totals {
+  int64_t live_bytes, page_bytes;
+};
+
+// Takes over fd. The store may still be empty.
+enum tide_err tide_store_view_open(struct tide_store_view *view, int fd, struct tide_diag *diag);
+void tide_store_view_close(struct tide_store_view *view);
+
+// Reads the header again. TIDE_ERR_EMPTY while nobody has begun to write; an error of another kind
+// is final: this is no store of ours.
+enum tide_err tide_store_view_refresh(struct tide_store_view *view, struct tide_diag *diag);
+
+// Up to n bytes at an offset in the file; what cannot be had is zero.
+void tide_store_view_read(const struct tide_store_view *view, uint64_t offset, void *to, size_t n);
+// Elements [first, first + n) of an area; what lies outside is zero.
+void tide_store_view_items(const struct tide_store_view *view, const struct tide_area *area,
+                           size_t bytes_each, uint64_t first, void *to, size_t n);
+// The NUL-terminated string at an offset of the text area, at most max bytes; owned copy.
+char *tide_store_view_text(const struct tide_store_view *view, uint32_t offset, size_t max);
+
+void tide_store_view_totals(const struct tide_store_view *view, struct tide_store_totals *ret);
+
+// Brings view->nodes up to date with the header. Node ids from the store are valid when below
+// view->n_nodes; parents are smaller than their children, always.
+void tide_store_view_nodes(struct tide_store_view *view);
+
+// Walks the cells in use, in blocks. The visitor gets cells[i] and owners[i] for i < n; cells
+// whose owner has no stack (yet), or one that is not a node, have owners[i].stack == 0.
+struct tide_cell_block {
+  uint32_t first; // cell id of cells[0]
+  uint32_t n;
+  const struct tide_cell *cells;
+  const struct tide_owner *owners;
+};
+typedef void tide_cell_visit(void *context, const struct tide_cell_block *block);
+void tide_store_view_cells(const struct tide_store_view *view, tide_cell_visit *visit,
+                           void *context);
