@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Is a capture in memory consistent? The writer asks before it writes, so that no file is made
+// which no reader would take; tests and the fuzzer ask after every read.
+//
+// Times are not judged here beyond their order: a clock read by another thread may be a little off,
+// and that must never cost anybody a recording.
+#include "capture/tide_format.h"
+
+static enum tide_err breach(struct tide_diag *diag, size_t image_idx, const char *what, size_t row)
+{
+  return tide_fail(diag, TIDE_ERR_FORMAT, "the capture contradicts itself: image %zu, %s %zu",
+                   image_idx, what, row);
+}
+
+static bool snapshot_is_valid(const struct tide_snapshot *snapshot, size_t n_frames)
+{
+  for (size_t i = 0; i < snapshot->n_rows; i++) {
+    const struct tide_snapshot_row *row = &snapshot->rows[i];
+    if (row->stack >= n_frames || (i > 0 && row->stack <= row[-1].stack))
+      return false;
+    if (row->live_bytes == 0 && row->live_blocks == 0)
+      return false;
+  }
+  return true;
+}
+
+static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
+                                 struct tide_diag *diag)
+{
+  const struct tide_image *image = &capture->images[idx];
+  // Row 0 of these three is always there, stored or not.
+  size_t n_modules = image->n_modules ? image->n_modules : 1;
+  size_t n_frames = image->n_frames ? image->n_frames : 1;
+  size_t n_threads = image->n_threads_known ? image->n_threads_known : 1;
+  if (image->parent_image > idx)
+    return breach(diag, idx, "its parent comes later:", image->parent_image);
+  if (n_modules > TIDE_MAX_MODULES)
+    return breach(diag, idx, "too many modules:", image->n_modules);
+  if (n_frames > UINT32_MAX || n_threads > UINT32_MAX)
+    return breach(diag, idx, "too many frames:", image->n_frames);
+  if (image->n_snapshots > TIDE_MAX_SNAPSHOTS)
+    return breach(diag, idx, "too many snapshots:", image->n_snapshots);
+  for (size_t i = 1; i < image->n_modules; i++)
+    if (image->modules[i].build_id_len > sizeof image->modules[i].build_id)
+      return breach(diag, idx, "build id of module", i);
+  for (size_t i = 1; i < image->n_frames; i++) {
+    const struct tide_frame *frame = &image->frames[i];
+    if (frame->parent >= i)
+      return breach(diag, idx, "parent of frame", i);
+    if (frame->module >= n_modules)
+      return breach(diag, idx, "module of frame", i);
+  }
+  for (size_t i = 0; i < image->n_sites; i++) {
+    const struct tide_site *site = &image->sites[i];
+    if (site->stack >= n_frames)
+      return breach(diag, idx, "stack of site", i);
+    if (site->thread >= n_threads)
+      return breach(diag, idx, "thread of site", i);
+  }
+  for (size_t i = 0; i < image->n_snapshots; i++)
+    if (!snapshot_is_valid(&image->snapshots[i], n_frames))
+      return breach(diag, idx, "rows of snapshot", i);
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_capture_check(const struct tide_capture *capture, struct tide_diag *diag)
+{
+  for (size_t i = 0; i < capture->n_images; i++) {
+    enum tide_err err = check_image(capture, i, diag);
+    if (err)
+      return err;
+  }
+  return TIDE_ERR_OK;
+}

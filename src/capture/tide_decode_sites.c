@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two big payloads of a .tide file, bytes to model: numbers per stack, and snapshots. The
+// rules of tide_decode.c hold here too.
+#include "capture/tide_decode.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+
+#define SITE_COLUMNS 20u // not counting the buckets
+
+static void get_buckets(struct tide_cursor *in, uint64_t mask, uint64_t *buckets)
+{
+  for (; mask; mask &= mask - 1)
+    buckets[__builtin_ctzll(mask)] = tide_cursor_varint(in);
+}
+
+// The masks wait in bucket 0 of their row until the counts come.
+static void get_histograms(struct tide_cursor *in, struct tide_site *rows, size_t n)
+{
+  COLUMN(rows, n, size_hist[0], get_limited(in, (1ull << TIDE_SIZE_BUCKETS_N) - 1));
+  COLUMN(rows, n, life_hist[0], get_limited(in, (1ull << TIDE_LIFE_BUCKETS_N) - 1));
+  for (size_t i = 0; i < n; i++) {
+    uint64_t size_mask = rows[i].size_hist[0], life_mask = rows[i].life_hist[0];
+    rows[i].size_hist[0] = rows[i].life_hist[0] = 0;
+    get_buckets(in, size_mask, rows[i].size_hist);
+    get_buckets(in, life_mask, rows[i].life_hist);
+  }
+}
+
+static void get_sites(struct tide_cursor *in, struct tide_site *rows, size_t n)
+{
+  COLUMN(rows, n, stack, get_u32(in));
+  COLUMN(rows, n, thread, get_u32(in));
+  COLUMN(rows, n, n_alloc, tide_cursor_varint(in));
+  COLUMN(rows, n, b_alloc, tide_cursor_varint(in));
+  COLUMN(rows, n, n_free, rows[i].n_alloc - (uint64_t)tide_cursor_zigzag(in));
+  COLUMN(rows, n, b_free, rows[i].b_alloc - (uint64_t)tide_cursor_zigzag(in));
+  COLUMN(rows, n, peak_blocks, tide_cursor_zigzag(in));
+  COLUMN(rows, n, peak_bytes, tide_cursor_zigzag(in));
+  COLUMN(rows, n, high_bytes, tide_cursor_zigzag(in));
+  COLUMN(rows, n, life_ns_sum, tide_cursor_varint(in));
+  COLUMN(rows, n, live_age_ns_sum, tide_cursor_varint(in));
+  COLUMN(rows, n, n_temp, tide_cursor_varint(in));
+  COLUMN(rows, n, n_foreign, tide_cursor_varint(in));
+  COLUMN(rows, n, n_resize, tide_cursor_varint(in));
+  COLUMN(rows, n, b_resize_old, tide_cursor_varint(in));
+  COLUMN(rows, n, n_moved, tide_cursor_varint(in));
+  COLUMN(rows, n, first_ns, tide_cursor_varint(in));
+  COLUMN(rows, n, last_ns, get_diff(in, rows[i].first_ns));
+  get_histograms(in, rows, n);
+}
+
+enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image,
+                                struct tide_budget *budget, const char **ret_why)
+{
+  size_t n, before = image->n_sites;
+  enum tide_err err =
+      get_table_head(in, budget, before, SITE_COLUMNS, sizeof *image->sites, &n, ret_why);
+  if (err)
+    return err;
+  MAKE_ROOM(image->sites, before, n);
+  struct tide_site *rows = image->sites + before;
+  get_sites(in, rows, n);
+  if (in->bad)
+    return damaged(ret_why, "a field runs past the end");
+  for (size_t i = 0; i < n; i++) {
+    if (rows[i].stack >= image->n_frames)
+      return damaged(ret_why, "a site has no stack");
+    if (rows[i].thread >= image->n_threads_known)
+      return damaged(ret_why, "a site has no thread");
+  }
+  image->n_sites += n;
+  return TIDE_ERR_OK;
+}
+
+// The rows of a snapshot's changes, as stack and difference; owned by the caller, NULL when bad.
+static struct tide_snapshot_row *get_changes(struct tide_cursor *in, size_t n, size_t n_frames)
+{
+  struct tide_snapshot_row *rows = tide_alloc_array(n, sizeof *rows);
+  uint64_t next = 0;
+  for (size_t i = 0; i < n && !in->bad; i++) {
+    uint64_t gap = tide_cursor_varint(in);
+    if (next >= n_frames || gap >= n_frames - next) {
+      in->bad = true;
+      break;
+    }
+    rows[i].stack = (uint32_t)(next + gap);
+    next += gap + 1;
+  }
+  COLUMN(rows, n, live_bytes, tide_cursor_zigzag(in));
+  COLUMN(rows, n, live_blocks, tide_cursor_zigzag(in));
+  if (!in->bad)
+    return rows;
+  free(rows);
+  return NULL;
+}
+
+static int64_t add_wrapping(int64_t a, int64_t b)
+{
+  return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+// rows of now = rows of before, changed; rows that end at zero go.
+static void apply_changes(const struct tide_snapshot *before,
+                          const struct tide_snapshot_row *changes, size_t n_changes,
+                          struct tide_snapshot *now)
+{
+  now->rows = tide_alloc_array(before->n_rows + n_changes, sizeof *now->rows);
+  size_t old = 0, change = 0;
+  while (old < before->n_rows || change < n_changes) {
+    const struct tide_snapshot_row *a = old < before->n_rows ? &before->rows[old] : NULL;
+    const struct tide_snapshot_row *b = change < n_changes ? &changes[change] : NULL;
+    bool take_a = a && (!b || a->stack <= b->stack), take_b = b && (!a || b->stack <= a->stack);
+    struct tide_snapshot_row row = take_a ? *a : *b;
+    if (take_a && take_b) {
+      row.live_bytes = add_wrapping(a->live_bytes, b->live_bytes);
+      row.live_blocks = add_wrapping(a->live_blocks, b->live_blocks);
+    }
+    old += take_a;
+    change += take_b;
+    if (row.live_bytes != 0 || row.live_blocks != 0)
+      now->rows[now->n_rows++] = row;
+  }
+  now->rows = tide_realloc_array(now->rows, now->n_rows, sizeof *now->rows);
+}
+
+static enum tide_err get_snapshot(struct tide_cursor *in, const struct tide_snapshot *before,
+                                  size_t n_frames, struct tide_budget *budget,
+                                  struct tide_snapshot *now, const char **ret_why)
+{
+  now->time_ns = get_rise(in, before->time_ns);
+  uint32_t kind = get_u32(in);
+  now->kind = kind <= TIDE_SNAPSHOT_END ? (enum tide_snapshot_kind)kind : TIDE_SNAPSHOT_TIMED;
+  uint64_t n_changes = tide_cursor_varint(in);
+  if (in->bad || n_changes > tide_cursor_left(in) / 3)
+    return damaged(ret_why, "a snapshot claims more rows than there are");
+  if (!tide_budget_take(budget, before->n_rows + 2 * n_changes, sizeof *now->rows))
+    return too_much(ret_why);
+  TIDE_CLEANUP_FREE struct tide_snapshot_row *changes =
+      get_changes(in, (size_t)n_changes, n_frames);
+  if (!changes)
+    return damaged(ret_why, "a snapshot names a stack that does not exist");
+  apply_changes(before, changes, (size_t)n_changes, now);
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *image,
+                                    struct tide_budget *budget, const char **ret_why)
+{
+  static const struct tide_snapshot nothing;
+  size_t n, before = image->n_snapshots;
+  enum tide_err err = get_table_head(in, budget, before, 3, sizeof *image->snapshots, &n, ret_why);
+  if (err)
+    return err;
+  if (before + n > TIDE_MAX_SNAPSHOTS)
+    return damaged(ret_why, "too many snapshots");
+  MAKE_ROOM(image->snapshots, before, n);
+  for (size_t i = before; i < before + n && !err; i++)
+    err = get_snapshot(in, i ? &image->snapshots[i - 1] : &nothing, image->n_frames, budget,
+                       &image->snapshots[i], ret_why);
+  if (err) {
+    for (size_t i = before; i < before + n; i++)
+      free(image->snapshots[i].rows);
+    return err;
+  }
+  image->n_snapshots += n;
+  return TIDE_ERR_OK;
+}

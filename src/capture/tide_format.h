@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers of the .tide format that writer and reader share; docs/tide-format.md is the truth.
+// Private to src/capture/tide_*.c.
+//
+// The payload of a part is made and read by one pair of functions per part type: encoders append
+// to a buffer and cannot fail, decoders add to an image all or nothing. Neither knows about part
+// headers, checksums or compression.
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "capture/model.h"
+
+#define TIDE_FILE_MAGIC "\x89TIDE\r\n\x1a"
+#define TIDE_FILE_MAGIC_BYTES 8u
+#define TIDE_FILE_HEADER_BYTES 16u
+#define TIDE_FILE_MAJOR 1u
+#define TIDE_FILE_MINOR 0u
+
+#define TIDE_PART_MAGIC 0x54524150u // "PART"
+#define TIDE_PART_HEADER_BYTES 40u
+#define TIDE_PART_CRC_OFFSET 32u
+#define TIDE_PART_STORED 1u // flag: the payload is not compressed
+
+#define TIDE_PART_LIST(X)                                                                          \
+  X(FACTS, 1)                                                                                      \
+  X(IMAGE, 2)                                                                                      \
+  X(MODULES, 3)                                                                                    \
+  X(THREADS, 4)                                                                                    \
+  X(FRAMES, 5)                                                                                     \
+  X(SITES, 6)                                                                                      \
+  X(TIMELINE, 7)                                                                                   \
+  X(SNAPSHOTS, 8)                                                                                  \
+  X(MARKS, 9)                                                                                      \
+  X(SYMBOLS, 10)                                                                                   \
+  X(END, 255)
+
+enum tide_part_type {
+#define X(name, number) TIDE_PART_##name = number,
+  TIDE_PART_LIST(X)
+#undef X
+};
+
+struct tide_part {
+  uint16_t type, flags;
+  uint32_t image, sequence;
+  uint64_t raw_bytes, stored_bytes;
+  uint32_t crc;
+};
+
+// What a hostile file may cost, see the end of docs/tide-format.md.
+#define TIDE_MAX_PART_BYTES (256ull << 20)
+#define TIDE_MAX_READ_BASE_BYTES (64ull << 20)
+#define TIDE_MAX_READ_FACTOR 1024u
+#define TIDE_MAX_READ_BYTES (16ull << 30)
+#define TIDE_MAX_FILE_BYTES (4ull << 30)
+#define TIDE_MAX_MODULES 65536u
+#define TIDE_MAX_SNAPSHOTS 4096u
+
+// Rows per part. A cut loses at most one part of what comes last.
+#define TIDE_ROWS_MODULES 4096u
+#define TIDE_ROWS_FRAMES 65536u
+#define TIDE_ROWS_SITES 8192u
+#define TIDE_ROWS_OTHER 16384u
+#define TIDE_SNAPSHOTS_BYTES (512u << 10) // a part is closed once it holds this much
+
+void tide_encode_facts(struct tide_buf *out, const struct tide_capture *capture, uint32_t n_parts);
+void tide_encode_image(struct tide_buf *out, const struct tide_image *image);
+// Rows first .. first + n of a table; modules, threads and frames without row 0.
+void tide_encode_modules(struct tide_buf *out, const struct tide_image *image, size_t first,
+                         size_t n);
+void tide_encode_threads(struct tide_buf *out, const struct tide_image *image, size_t first,
+                         size_t n);
+void tide_encode_frames(struct tide_buf *out, const struct tide_image *image, size_t first,
+                        size_t n);
+void tide_encode_timeline(struct tide_buf *out, const struct tide_image *image, size_t first,
+                          size_t n);
+// Pointers to all sites of an image in the order of the file; owned by the caller, free().
+const struct tide_site **tide_sites_in_file_order(const struct tide_image *image);
+void tide_encode_sites(struct tide_buf *out, const struct tide_site *const *sites, size_t first,
+                       size_t n);
+// As many snapshots from first on as fit one part; gives their number, at least 1.
+size_t tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image, size_t first);
+
+// Memory a read may still take. Decoders call tide_budget_take() before they allocate.
+struct tide_budget {
+  uint64_t left_bytes;
+};
+bool tide_budget_take(struct tide_budget *budget, uint64_t n, uint64_t bytes_each);
+
+struct tide_facts_extra { // in the FACTS part, but not in the model
+  uint32_t n_images, n_parts;
+};
+
+// Decoders give TIDE_ERR_DAMAGED with the reason in *ret_why (static text) for payloads that
+// break a rule, TIDE_ERR_LIMIT when the budget is spent; the model is then as before.
+enum tide_err tide_decode_facts(struct tide_cursor *in, struct tide_capture *capture,
+                                struct tide_facts_extra *ret_extra, const char **ret_why);
+enum tide_err tide_decode_image(struct tide_cursor *in, struct tide_capture *capture,
+                                struct tide_budget *budget, const char **ret_why);
+// Any part that belongs to one image; types it does not know are left alone.
+enum tide_err tide_decode_of_image(enum tide_part_type type, struct tide_cursor *in,
+                                   struct tide_image *image, struct tide_budget *budget,
+                                   const char **ret_why);
+enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image,
+                                struct tide_budget *budget, const char **ret_why);
+enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *image,
+                                    struct tide_budget *budget, const char **ret_why);
+
+// Does the capture keep the promises of model.h that the file relies on (indexes in range,
+// parents before children, rows rising)? Names the first breach.
+enum tide_err tide_capture_check(const struct tide_capture *capture, struct tide_diag *diag);

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads a .tide file: checks the header, then takes part after part until END or until one that is
+// cut, damaged or malformed. What came before such a part is kept and the capture says where it
+// stopped; only a file without a whole first image, or one that asks for absurd amounts of memory,
+// is refused.
+#define _GNU_SOURCE
+#include "capture/tide_file.h"
+
+#include "base/alloc.h"
+#include "capture/tide_format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+struct reader {
+  const char *name;
+  const uint8_t *data;
+  size_t n, at;
+  struct tide_capture *capture;
+  struct tide_facts_extra facts;
+  struct tide_budget budget;
+  uint32_t n_parts; // taken so far
+  bool ended;       // END was met
+  char *note;       // why it stopped, when it stopped early
+};
+
+static const char *part_name(uint16_t type)
+{
+  switch (type) {
+#define X(name, number)                                                                            \
+  case number: return #name;
+    TIDE_PART_LIST(X)
+#undef X
+  default: return "unknown";
+  }
+}
+
+// Notes why reading stops here. Called once per file.
+static enum tide_err stop(struct reader *r, enum tide_err err, const char *what,
+                          const struct tide_part *part, const char *why)
+{
+  TIDE_CLEANUP_FREE char *where =
+      part ? tide_sprintf("in part %s of image %u", part_name(part->type), part->image)
+           : tide_strdup("between parts");
+  TIDE_CLEANUP_FREE char *count =
+      r->n_parts ? tide_sprintf("%u of %u parts read", r->n_parts, r->facts.n_parts)
+                 : tide_strdup("no part was whole");
+  r->note =
+      tide_sprintf("%s at byte %zu, %s%s%s; %s", what, r->at, where, *why ? ": " : "", why, count);
+  return err;
+}
+
+static bool get_part_header(struct reader *r, struct tide_part *ret_part)
+{
+  struct tide_cursor in = tide_cursor_make(r->data + r->at, TIDE_PART_HEADER_BYTES);
+  uint32_t magic = tide_cursor_u32(&in);
+  ret_part->type = tide_cursor_u16(&in);
+  ret_part->flags = tide_cursor_u16(&in);
+  ret_part->image = tide_cursor_u32(&in);
+  ret_part->sequence = tide_cursor_u32(&in);
+  ret_part->raw_bytes = tide_cursor_u64(&in);
+  ret_part->stored_bytes = tide_cursor_u64(&in);
+  ret_part->crc = tide_cursor_u32(&in);
+  return magic == TIDE_PART_MAGIC;
+}
+
+static bool crc_is_right(const uint8_t *part_start, const struct tide_part *part)
+{
+  uint8_t header[TIDE_PART_HEADER_BYTES];
+  memcpy(header, part_start, sizeof header);
+  memset(header + TIDE_PART_CRC_OFFSET, 0, 4);
+  uLong crc = crc32_z(0, header, sizeof header);
+  crc = crc32_z(crc, part_start + sizeof header, (size_t)part->stored_bytes);
+  return (uint32_t)crc == part->crc;
+}
+
+// The payload: inside the file when it is stored as is, else unpacked into *ret_unpacked (owned).
+static enum tide_err unpack(struct reader *r, const struct tide_part *part,
+                            struct tide_cursor *ret_payload, uint8_t **ret_unpacked,
+                            const char **ret_why)
+{
+  const uint8_t *stored = r->data + r->at + TIDE_PART_HEADER_BYTES;
+  size_t n = (size_t)part->raw_bytes;
+  *ret_why = "it unpacks to too much for a file of this size";
+  if (part->raw_bytes > TIDE_MAX_PART_BYTES || !tide_budget_take(&r->budget, n, 1))
+    return TIDE_ERR_LIMIT;
+  *ret_why = "it does not unpack";
+  if (part->flags & TIDE_PART_STORED) {
+    *ret_payload = tide_cursor_make(stored, n);
+    return n == part->stored_bytes ? TIDE_ERR_OK : TIDE_ERR_DAMAGED;
+  }
+  uint8_t *raw = malloc(n ? n : 1);
+  if (!raw)
+    return TIDE_ERR_LIMIT;
+  if (ZSTD_decompress(raw, n, stored, (size_t)part->stored_bytes) != n) {
+    free(raw);
+    return TIDE_ERR_DAMAGED;
+  }
+  *ret_unpacked = raw;
+  *ret_payload = tide_cursor_make(raw, n);
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err decode_end(struct reader *r, struct tide_cursor *in, const char **ret_why)
+{
+  uint64_t n_parts = tide_cursor_varint(in);
+  if (in->bad || n_parts != r->n_parts + 1ull || r->capture->n_images != r->facts.n_images) {
+    *ret_why = "the counts do not agree";
+    return TIDE_ERR_DAMAGED;
+  }
+  r->ended = true;
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err decode(struct reader *r, const struct tide_part *part, struct tide_cursor *in,
+                            const char **ret_why)
+{
+  struct tide_capture *capture = r->capture;
+  if (part->type == TIDE_PART_FACTS)
+    return tide_decode_facts(in, capture, &r->facts, ret_why);
+  if (part->type == TIDE_PART_END)
+    return decode_end(r, in, ret_why);
+  bool is_image = part->type == TIDE_PART_IMAGE;
+  if (is_image ? part->image != capture->n_images : part->image >= capture->n_images) {
+    *ret_why = "its image is not known";
+    return TIDE_ERR_DAMAGED;
+  }
+  if (is_image)
+    return tide_decode_image(in, capture, &r->budget, ret_why);
+  return tide_decode_of_image(part->type, in, &capture->images[part->image], &r->budget, ret_why);
+}
+
+static bool type_is_known(uint16_t type)
+{
+  return (type >= TIDE_PART_FACTS && type <= TIDE_PART_SNAPSHOTS) || type == TIDE_PART_END;
+}
+
+// The part at r->at, whole and with a good checksum.
+static enum tide_err take_part(struct reader *r, const struct tide_part *part)
+{
+  const char *why = "";
+  if (part->sequence != r->n_parts)
+    return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "a part is missing before it");
+  if ((part->type == TIDE_PART_FACTS) != (r->n_parts == 0))
+    return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "it is out of place");
+  if (part->flags & ~TIDE_PART_STORED)
+    return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "its flags are unknown");
+  if (type_is_known(part->type)) {
+    TIDE_CLEANUP_FREE uint8_t *unpacked = NULL;
+    struct tide_cursor payload;
+    enum tide_err err = unpack(r, part, &payload, &unpacked, &why);
+    if (!err)
+      err = decode(r, part, &payload, &why);
+    if (err)
+      return stop(r, err, err == TIDE_ERR_LIMIT ? "refused" : "damaged", part, why);
+  }
+  r->n_parts++;
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err read_parts(struct reader *r)
+{
+  r->at = TIDE_FILE_HEADER_BYTES;
+  while (!r->ended) {
+    size_t left = r->n - r->at;
+    struct tide_part part;
+    if (left < TIDE_PART_HEADER_BYTES)
+      return stop(r, TIDE_ERR_CUT, "cut", NULL, left ? "" : "the end is missing");
+    if (!get_part_header(r, &part))
+      return stop(r, TIDE_ERR_DAMAGED, "damaged", NULL, "no part starts here");
+    if (part.stored_bytes > left - TIDE_PART_HEADER_BYTES)
+      return stop(r, TIDE_ERR_CUT, "cut", &part, "");
+    if (!crc_is_right(r->data + r->at, &part))
+      return stop(r, TIDE_ERR_DAMAGED, "damaged", &part, "the checksum is wrong");
+    enum tide_err err = take_part(r, &part);
+    if (err)
+      return err;
+    r->at += TIDE_PART_HEADER_BYTES + (size_t)part.stored_bytes;
+  }
+  return TIDE_ERR_OK;
+}
+
+// What a file that is no capture looks like; NULL when it looks like nothing known.
+static const char *guess_kind(const uint8_t *data, size_t n)
+{
+  static const struct {
+    const char *magic;
+    size_t n;
+    const char *kind;
+  } kinds[] = {
+      {"\x7f"
+       "ELF",
+       4, "it is a program or library (ELF)"},
+      {"\x1f\x8b", 2, "it is gzip-compressed data"},
+      {"\x28\xb5\x2f\xfd", 4, "it is zstd-compressed data"},
+      {"PK\x03\x04", 4, "it is a zip archive"},
+      {"{", 1, "it looks like JSON"},
+      {"[", 1, "it looks like JSON"},
+      {"#!", 2, "it is a script"},
+  };
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (n >= kinds[i].n && memcmp(data, kinds[i].magic, kinds[i].n) == 0)
+      return kinds[i].kind;
+  return NULL;
+}
+
+static enum tide_err check_file_header(const uint8_t *data, size_t n, const char *name,
+                                       struct tide_diag *diag)
+{
+  if (n == 0)
+    return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not a .tide capture: it is empty", name);
+  size_t n_magic = n < TIDE_FILE_MAGIC_BYTES ? n : TIDE_FILE_MAGIC_BYTES;
+  if (memcmp(data, TIDE_FILE_MAGIC, n_magic) != 0) {
+    const char *kind = guess_kind(data, n);
+    return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not a .tide capture%s%s", name, kind ? ": " : "",
+                     kind ? kind : "");
+  }
+  if (n < TIDE_FILE_HEADER_BYTES)
+    return tide_fail_at(diag, TIDE_ERR_CUT, n, "%s is cut short: nothing is left in it", name);
+  unsigned major = data[8] | data[9] << 8, minor = data[10] | data[11] << 8;
+  if (major != TIDE_FILE_MAJOR)
+    return tide_fail(
+        diag, TIDE_ERR_VERSION,
+        "%s has format version %u.%u; this tidemark reads version %u: use the tidemark "
+        "that made it, or a newer one",
+        name, major, minor, TIDE_FILE_MAJOR);
+  return TIDE_ERR_OK;
+}
+
+static uint64_t budget_bytes(size_t file_bytes)
+{
+  uint64_t bytes = TIDE_MAX_READ_BASE_BYTES + (uint64_t)file_bytes * TIDE_MAX_READ_FACTOR;
+  return bytes < TIDE_MAX_READ_BYTES ? bytes : TIDE_MAX_READ_BYTES;
+}
+
+enum tide_err tide_file_parse(const uint8_t *data, size_t n, const char *name,
+                              struct tide_capture **ret_capture, struct tide_diag *diag)
+{
+  enum tide_err err = check_file_header(data, n, name, diag);
+  if (err)
+    return err;
+  struct reader r = {.name = name, .data = data, .n = n, .capture = tide_capture_new()};
+  r.budget.left_bytes = budget_bytes(n);
+  err = read_parts(&r);
+  if (err && (err == TIDE_ERR_LIMIT || r.capture->n_images == 0)) {
+    tide_capture_free(r.capture);
+    tide_fail(diag, err, "%s cannot be read: %s", name, r.note);
+    free(r.note);
+    if (diag) {
+      diag->has_offset = true;
+      diag->offset = r.at;
+    }
+    return err;
+  }
+  r.capture->cut = err != TIDE_ERR_OK;
+  r.capture->cut_note = r.note;
+  *ret_capture = r.capture;
+  return TIDE_ERR_OK;
+}
+
+// Reads to the end of the file, or only far enough to see that it is no capture.
+static enum tide_err slurp(int fd, const char *path, struct tide_buf *out, struct tide_diag *diag)
+{
+  for (;;) {
+    size_t more = out->n < (64u << 10) ? (64u << 10) : out->n; // doubles
+    uint8_t *to = tide_buf_extend(out, more);
+    ssize_t got = read(fd, to, more);
+    out->n -= more - (got > 0 ? (size_t)got : 0);
+    if (got < 0 && errno == EISDIR)
+      return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not a .tide capture: it is a directory", path);
+    if (got < 0 && errno != EINTR)
+      return tide_fail_errno(diag, "cannot read %s", path);
+    if (got == 0)
+      return TIDE_ERR_OK;
+    if (out->n >= TIDE_FILE_MAGIC_BYTES &&
+        memcmp(out->data, TIDE_FILE_MAGIC, TIDE_FILE_MAGIC_BYTES) != 0)
+      return TIDE_ERR_OK; // the parser will say what it is
+    if (out->n > TIDE_MAX_FILE_BYTES)
+      return tide_fail(diag, TIDE_ERR_LIMIT, "%s is larger than any capture", path);
+  }
+}
+
+enum tide_err tide_file_read(const char *path, struct tide_capture **ret_capture,
+                             struct tide_diag *diag)
+{
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return tide_fail_errno(diag, "cannot open %s", path);
+  struct tide_buf bytes = {0};
+  enum tide_err err = slurp(fd, path, &bytes, diag);
+  close(fd);
+  if (!err)
+    err = tide_file_parse(bytes.data, bytes.n, path, ret_capture, diag);
+  tide_buf_done(&bytes);
+  return err;
+}

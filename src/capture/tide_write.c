@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes a capture as a .tide file. The whole file is built in memory first (it is small: sums,
+// compressed), so FACTS can say how many parts follow, and the disk sees one run of writes.
+//
+// Invariants
+//  1. The target is replaced by rename or not at all; whatever fails, it is as it was and the
+//     temporary file beside it is gone.
+//  2. A target that is no regular file (a pipe, /dev/full) is written to, never renamed over.
+//  3. A file size limit is an error like a full disk, not the death of the process by SIGXFSZ.
+#define _GNU_SOURCE
+#include "capture/tide_file.h"
+
+#include "base/alloc.h"
+#include "capture/tide_format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#define ZSTD_LEVEL 3
+
+struct writer {
+  const struct tide_capture *capture;
+  ZSTD_CCtx *zstd;
+  struct tide_buf raw;  // payload of the part being made
+  struct tide_buf body; // all parts after FACTS
+  uint32_t n_parts;
+  enum tide_err err; // the first failure; later parts are left out
+  struct tide_diag *diag;
+};
+
+static void put_header(uint8_t *to, const struct tide_part *part)
+{
+  struct tide_buf header = {0};
+  tide_buf_u32(&header, TIDE_PART_MAGIC);
+  tide_buf_u16(&header, part->type);
+  tide_buf_u16(&header, part->flags);
+  tide_buf_u32(&header, part->image);
+  tide_buf_u32(&header, part->sequence);
+  tide_buf_u64(&header, part->raw_bytes);
+  tide_buf_u64(&header, part->stored_bytes);
+  tide_buf_u32(&header, part->crc);
+  tide_buf_u32(&header, 0);
+  memcpy(to, header.data, TIDE_PART_HEADER_BYTES);
+  tide_buf_done(&header);
+}
+
+// Appends w->raw as a part to out and empties it.
+static void put_part(struct writer *w, struct tide_buf *out, enum tide_part_type type,
+                     uint32_t image_idx, uint32_t sequence)
+{
+  struct tide_part part = {.type = (uint16_t)type, .image = image_idx, .sequence = sequence};
+  part.raw_bytes = w->raw.n;
+  if (w->err)
+    return;
+  if (w->raw.n > TIDE_MAX_PART_BYTES) {
+    w->err = tide_fail(w->diag, TIDE_ERR_LIMIT, "the capture has a part of %zu bytes, too large",
+                       w->raw.n);
+    return;
+  }
+  size_t start = out->n, bound = ZSTD_compressBound(w->raw.n);
+  tide_buf_extend(out, TIDE_PART_HEADER_BYTES + bound);
+  uint8_t *stored = out->data + start + TIDE_PART_HEADER_BYTES;
+  size_t n = ZSTD_compressCCtx(w->zstd, stored, bound, w->raw.data, w->raw.n, ZSTD_LEVEL);
+  if (ZSTD_isError(n) || n >= w->raw.n) {
+    if (w->raw.n)
+      memcpy(stored, w->raw.data, w->raw.n);
+    n = w->raw.n;
+    part.flags = TIDE_PART_STORED;
+  }
+  part.stored_bytes = n;
+  out->n = start + TIDE_PART_HEADER_BYTES + n;
+  put_header(out->data + start, &part);
+  part.crc = (uint32_t)crc32(0, out->data + start, (uInt)(TIDE_PART_HEADER_BYTES + n));
+  put_header(out->data + start, &part);
+  tide_buf_clear(&w->raw);
+}
+
+static void put_body_part(struct writer *w, enum tide_part_type type, size_t image_idx)
+{
+  put_part(w, &w->body, type, (uint32_t)image_idx, w->n_parts++);
+}
+
+typedef void table_encoder(struct tide_buf *out, const struct tide_image *image, size_t first,
+                           size_t n);
+
+static void put_table(struct writer *w, enum tide_part_type type, size_t image_idx,
+                      table_encoder *encode, size_t first, size_t n, size_t n_per_part)
+{
+  for (; first < n; first += n_per_part) {
+    encode(&w->raw, &w->capture->images[image_idx], first,
+           n - first < n_per_part ? n - first : n_per_part);
+    put_body_part(w, type, image_idx);
+  }
+}
+
+static void put_sites(struct writer *w, size_t image_idx)
+{
+  const struct tide_image *image = &w->capture->images[image_idx];
+  TIDE_CLEANUP_FREE const struct tide_site **order = tide_sites_in_file_order(image);
+  for (size_t first = 0; first < image->n_sites; first += TIDE_ROWS_SITES) {
+    size_t left = image->n_sites - first;
+    tide_encode_sites(&w->raw, order, first, left < TIDE_ROWS_SITES ? left : TIDE_ROWS_SITES);
+    put_body_part(w, TIDE_PART_SITES, image_idx);
+  }
+}
+
+static void put_body(struct writer *w)
+{
+  size_t n_images = w->capture->n_images;
+  w->n_parts = 1; // FACTS
+  for (size_t i = 0; i < n_images; i++) {
+    tide_encode_image(&w->raw, &w->capture->images[i]);
+    put_body_part(w, TIDE_PART_IMAGE, i);
+  }
+  for (size_t i = 0; i < n_images; i++) {
+    const struct tide_image *image = &w->capture->images[i];
+    put_table(w, TIDE_PART_MODULES, i, tide_encode_modules, 1, image->n_modules, TIDE_ROWS_MODULES);
+    put_table(w, TIDE_PART_THREADS, i, tide_encode_threads, 1, image->n_threads_known,
+              TIDE_ROWS_OTHER);
+    put_table(w, TIDE_PART_FRAMES, i, tide_encode_frames, 1, image->n_frames, TIDE_ROWS_FRAMES);
+    put_sites(w, i);
+    put_table(w, TIDE_PART_TIMELINE, i, tide_encode_timeline, 0, image->n_ticks, TIDE_ROWS_OTHER);
+  }
+  for (size_t i = 0; i < n_images; i++)
+    for (size_t first = 0; first < w->capture->images[i].n_snapshots && !w->err;) {
+      first += tide_encode_snapshots(&w->raw, &w->capture->images[i], first);
+      put_body_part(w, TIDE_PART_SNAPSHOTS, i);
+    }
+  tide_buf_varint(&w->raw, w->n_parts + 1);
+  put_body_part(w, TIDE_PART_END, 0);
+}
+
+static enum tide_err encode(const struct tide_capture *capture, struct tide_buf *out,
+                            struct tide_diag *diag)
+{
+  struct writer w = {.capture = capture, .zstd = ZSTD_createCCtx(), .diag = diag};
+  if (!w.zstd)
+    return tide_fail(diag, TIDE_ERR_SYSTEM, "zstd could not be started");
+  put_body(&w);
+  tide_buf_append(out, TIDE_FILE_MAGIC, TIDE_FILE_MAGIC_BYTES);
+  tide_buf_u16(out, TIDE_FILE_MAJOR);
+  tide_buf_u16(out, TIDE_FILE_MINOR);
+  tide_buf_u32(out, 0);
+  tide_buf_clear(&w.raw);
+  tide_encode_facts(&w.raw, capture, w.n_parts);
+  put_part(&w, out, TIDE_PART_FACTS, 0, 0);
+  tide_buf_append(out, w.body.data, w.body.n);
+  ZSTD_freeCCtx(w.zstd);
+  tide_buf_done(&w.raw);
+  tide_buf_done(&w.body);
+  return w.err;
+}
+
+// 0, or -1 with errno. A short write (disk full) comes back as the error of the next one.
+static int write_all(int fd, const uint8_t *data, size_t n)
+{
+  while (n > 0) {
+    ssize_t done = write(fd, data, n);
+    if (done < 0 && errno != EINTR)
+      return -1;
+    if (done > 0) {
+      data += done;
+      n -= (size_t)done;
+    }
+  }
+  return 0;
+}
+
+// write_all() with SIGXFSZ held back and then taken off the queue.
+static int write_all_quietly(int fd, const uint8_t *data, size_t n)
+{
+  sigset_t limit, before;
+  sigemptyset(&limit);
+  sigaddset(&limit, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &limit, &before);
+  int result = write_all(fd, data, n), saved = errno;
+  if (result < 0 && saved == EFBIG && !sigismember(&before, SIGXFSZ))
+    sigtimedwait(&limit, NULL, &(struct timespec){0});
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = saved;
+  return result;
+}
+
+static enum tide_err write_in_place(const struct tide_buf *bytes, const char *path,
+                                    struct tide_diag *diag)
+{
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0)
+    return tide_fail_errno(diag, "cannot open %s for writing", path);
+  int failed = write_all_quietly(fd, bytes->data, bytes->n);
+  enum tide_err err = failed ? tide_fail_errno(diag, "cannot write %s", path) : TIDE_ERR_OK;
+  close(fd);
+  return err;
+}
+
+// Makes a file beside target that nobody else has; gives its descriptor and its name.
+static int open_beside(const char *target, char **ret_name)
+{
+  for (int attempt = 0; attempt < 100; attempt++) {
+    char *name = tide_sprintf("%s.%ld-%d.tmp", target, (long)getpid(), attempt);
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+      *ret_name = name;
+      return fd;
+    }
+    int saved = errno;
+    free(name);
+    errno = saved;
+    if (saved != EEXIST)
+      return -1;
+  }
+  return -1;
+}
+
+static enum tide_err write_and_rename(const struct tide_buf *bytes, const char *target,
+                                      const char *path, struct tide_diag *diag)
+{
+  TIDE_CLEANUP_FREE char *temporary = NULL;
+  int fd = open_beside(target, &temporary);
+  if (fd < 0)
+    return tide_fail_errno(diag, "cannot create a file beside %s", path);
+  enum tide_err err = TIDE_ERR_OK;
+  if (write_all_quietly(fd, bytes->data, bytes->n) < 0)
+    err = tide_fail_errno(diag, "cannot write %s", path);
+  if (close(fd) < 0 && !err) // network file systems tell of a full disk here
+    err = tide_fail_errno(diag, "cannot write %s", path);
+  if (!err && rename(temporary, target) < 0)
+    err = tide_fail_errno(diag, "cannot put the finished file in place of %s", path);
+  if (err)
+    unlink(temporary);
+  return err;
+}
+
+static enum tide_err put_file(const struct tide_buf *bytes, const char *path,
+                              struct tide_diag *diag)
+{
+  struct stat st;
+  bool exists = stat(path, &st) == 0;
+  if (exists && S_ISDIR(st.st_mode))
+    return tide_fail(diag, TIDE_ERR_SYSTEM, "cannot write %s: it is a directory", path);
+  if (exists && !S_ISREG(st.st_mode))
+    return write_in_place(bytes, path, diag);
+  TIDE_CLEANUP_FREE char *target = realpath(path, NULL); // a link stays, its file is replaced
+  return write_and_rename(bytes, target ? target : path, path, diag);
+}
+
+enum tide_err tide_file_write(const struct tide_capture *capture, const char *path,
+                              struct tide_diag *diag)
+{
+  struct tide_buf bytes = {0};
+  enum tide_err err = tide_capture_check(capture, diag);
+  if (!err)
+    err = encode(capture, &bytes, diag);
+  if (!err)
+    err = put_file(&bytes, path, diag);
+  tide_buf_done(&bytes);
+  return err;
+}
