@@ -34,7 +34,7 @@ lint: ## layers, imports of the recorder, format, static analysis
 
 fmt: ## format every C file
 	@tools/setup.sh lint
-	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+	@find src tests bench examples include -name '*.[ch]' 2>/dev/null | xargs clang-format -i
 
 bench: ## measure tidemark and its peers; writes docs/overhead.md (ARGS=--quick for a trial)
 	@tools/setup.sh build bench

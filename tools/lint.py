@@ -16,15 +16,10 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import tree
+
+ROOT = tree.ROOT
 BUILD = ROOT / "build"
-
-
-def files(*patterns):
-    listing = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", *patterns],
-        cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return sorted(name for name in listing.split("\0") if name and (ROOT / name).is_file())
 
 
 def run(*command):
@@ -40,7 +35,8 @@ def imports():
 
 
 def format_():
-    command = ["clang-format", "--dry-run", "-Werror", *files("*.c", "*.h")]
+    names = [str(path.relative_to(ROOT)) for path in tree.files(".c", ".h")]
+    command = ["clang-format", "--dry-run", "-Werror", *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     complaints = re.findall(r"^([^:\n]+):(\d+):\d+: error", done.stderr, re.M)
     for name in sorted({name for name, _ in complaints}):
@@ -73,9 +69,9 @@ def tidy():
 def python():
     good = True
     with tempfile.TemporaryDirectory() as scratch:
-        for name in files("*.py"):
+        for path in tree.files(".py"):
             try:
-                py_compile.compile(str(ROOT / name), cfile=f"{scratch}/x.pyc", doraise=True)
+                py_compile.compile(str(path), cfile=f"{scratch}/x.pyc", doraise=True)
             except py_compile.PyCompileError as error:
                 print(error.msg)
                 good = False
@@ -83,7 +79,7 @@ def python():
 
 
 def shell():
-    return all([run("sh", "-n", name) for name in files("*.sh", ".ci/run")])
+    return all([run("sh", "-n", str(path)) for path in [*tree.files(".sh"), ROOT / ".ci/run"]])
 
 
 CHECKS = {"layers": layers, "imports": imports, "format": format_, "tidy": tidy,

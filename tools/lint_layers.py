@@ -10,13 +10,14 @@
 
 Prints one line per finding, exits 1 when there is one.
 """
-import pathlib
 import platform
 import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import tree
+
+ROOT = tree.ROOT
 MAX_COLUMNS = 100
 MAX_LINES = 800
 CODE = {".c", ".h", ".cc", ".cpp", ".rs", ".py", ".sh"}
@@ -31,14 +32,6 @@ findings = []
 
 def finding(path, line, text):
     findings.append(f"{path.relative_to(ROOT)}:{line}: {text}")
-
-
-def tracked_files():
-    listing = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "-z"],
-        cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    paths = [ROOT / name for name in listing.split("\0") if name]
-    return [path for path in paths if path.is_file()]
 
 
 def read_layers():
@@ -125,7 +118,7 @@ def check_headers(headers):
 def main():
     layers = read_layers()
     sources = []
-    for path in tracked_files():
+    for path in tree.files():
         script = path.suffix == "" and path.read_bytes()[:2] == b"#!"
         if path.suffix not in CODE and not script:
             continue
