@@ -168,3 +168,29 @@ bool tide_profile_is_complete(const struct tide_profile *profile)
          !loss->n_fork_lost && !profile->image->off_reason && profile->capture->finished &&
          !profile->capture->cut;
 }
+
+double tide_profile_overhead(const struct tide_image *image)
+{
+  uint64_t spent = image->cpu_ns ? image->cpu_ns : image->end_ns - image->start_ns;
+  if (!image->recorder_ns || image->recorder_ns >= spent)
+    return 0;
+  return (double)spent / (double)(spent - image->recorder_ns);
+}
+
+uint64_t tide_profile_unknown_frames(const struct tide_image *image)
+{
+  const uint16_t no_frame = TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST;
+  uint64_t n = 0;
+  for (size_t i = 1; i < image->n_frames; i++)
+    n += image->frames[i].module == 0 && !(image->frames[i].flags & no_frame);
+  return n;
+}
+
+uint64_t tide_profile_allocations(const struct tide_image *image)
+{
+  TIDE_CLEANUP_FREE uint8_t *kinds = kinds_of_nodes(image);
+  uint64_t n = 0;
+  for (size_t i = 0; i < image->n_sites; i++)
+    n += kinds[image->sites[i].stack] == TIDE_SITE_PAGES ? 0 : image->sites[i].n_alloc;
+  return n;
+}

@@ -86,3 +86,13 @@ bool tide_profile_own_max_is_bound(const struct tide_profile_site *site);
 // Events of all kinds, and whether each one was recorded with a whole stack.
 uint64_t tide_profile_events(const struct tide_profile *profile);
 bool tide_profile_is_complete(const struct tide_profile *profile);
+
+// How many times longer the program took with the recorder than without, estimated from the time
+// sampled in it; 0 when that is not known.
+double tide_profile_overhead(const struct tide_image *image);
+
+// Frames that lie in no known object (code made at run time, or unloaded since).
+uint64_t tide_profile_unknown_frames(const struct tide_image *image);
+
+// Heap allocations of an image that need not be the profile's own.
+uint64_t tide_profile_allocations(const struct tide_image *image);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Images and captures as JSON members.
+#include "format/image_json.h"
+
+#include "format/image_text.h"
+
+void tide_image_json_identity(struct tide_json *json, const struct tide_image *image)
+{
+  tide_json_put_u64(json, "pid", image->pid);
+  tide_json_put_u64(json, "ppid", image->ppid);
+  tide_json_put_text(json, "exe", image->exe ? image->exe : "");
+  tide_json_key(json, "command");
+  tide_json_open_array(json);
+  for (size_t i = 0; tide_image_argument(image, i); i++)
+    tide_json_text(json, tide_image_argument(image, i));
+  tide_json_close_array(json);
+  tide_json_put_bool(json, "by_fork", image->by_fork);
+  tide_json_put_u64(json, "start_ns", image->start_ns);
+  tide_json_put_u64(json, "end_ns", image->end_ns);
+  tide_json_put_text(json, "end", tide_image_end_tag(image));
+  tide_json_put_i64(json, "end_value", image->end_value);
+}
+
+void tide_image_json_losses(struct tide_json *json, const struct tide_image *image)
+{
+  const struct tide_loss *loss = &image->loss;
+  tide_json_put_u64(json, "unknown_frees", loss->n_unknown_free);
+  tide_json_put_u64(json, "lost_busy", loss->n_lost_busy);
+  tide_json_put_u64(json, "lost_full", loss->n_lost_full);
+  tide_json_put_u64(json, "cut_stacks", loss->n_cut);
+  tide_json_put_u64(json, "broken_stacks", loss->n_broken);
+  tide_json_put_u64(json, "guessed_stacks", loss->n_guessed);
+  tide_json_put_u64(json, "fork_lost", loss->n_fork_lost);
+  tide_json_put_u64(json, "failed_allocations", loss->n_failed);
+}
+
+void tide_capture_json_facts(struct tide_json *json, const struct tide_capture *capture,
+                             const char *file, bool complete)
+{
+  tide_json_put_text(json, "file", file);
+  tide_json_put_bool(json, "complete", complete);
+  tide_json_put_bool(json, "finished", capture->finished);
+  tide_json_put_text(json, "note", capture->cut ? capture->cut_note : NULL);
+  tide_json_put_text(json, "arch", tide_capture_arch(capture));
+  tide_json_put_u64(json, "duration_ns", capture->duration_ns);
+}

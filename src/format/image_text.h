@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A process image in words.
+#pragma once
+#include "capture/model.h"
+
+// "indexer": base name of the program, or of argv[0]; "?" when neither is known. Lives as long as
+// the image.
+const char *tide_image_program(const struct tide_image *image);
+
+// "exited 0", "was killed by SIGSEGV", "replaced itself by exec", "still runs"; owned.
+char *tide_image_end_words(const struct tide_image *image);
+
+// "exited", "signaled", "execed", "unknown": the same for machines.
+const char *tide_image_end_tag(const struct tide_image *image);
+
+// Argument i of the command line, or NULL past the last. Lives as long as the image.
+const char *tide_image_argument(const struct tide_image *image, size_t i);
+
+// The command line as one could type it again, with quotes where needed; owned.
+char *tide_image_command(const struct tide_image *image);
+
+// Why a recorder stepped aside; NULL when it did not.
+const char *tide_image_off_words(const struct tide_image *image);
+
+// "x86_64", "aarch64", "unknown".
+const char *tide_capture_arch(const struct tide_capture *capture);

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One screen: what happened, the four numbers, who held them, how far to trust it, what next.
+#include "format/report.h"
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "format/image_text.h"
+#include "format/report_table.h"
+#include "format/spark.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOTES_MAX = 3, SPARK_COLUMNS = 24 };
+
+struct report { // what every part needs
+  const struct tide_screen *screen;
+  const struct tide_profile *profile;
+  const struct tide_image *image;
+  struct tide_naming *naming;
+  const struct tide_report_options *options;
+};
+
+static const char *bytes(const struct report *r, char out[TIDE_UNITS_MAX], int64_t n)
+{
+  return tide_units_bytes(out, n, r->screen->units);
+}
+
+static const char *duration(const struct report *r, char out[TIDE_UNITS_MAX], uint64_t time_ns)
+{
+  return tide_units_time(out, time_ns, r->screen->utf8);
+}
+
+// "indexer exited 0 after 8.42 s · 14.2 M allocations · overhead ≈ 1.2×"
+static void write_title(const struct report *r)
+{
+  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *end = tide_image_end_words(r->image);
+  double overhead = tide_profile_overhead(r->image);
+  uint64_t n_alloc = r->profile->totals.n_alloc;
+  struct tide_buf rest = {0};
+  tide_buf_printf(&rest, " %s after %s%s%s %s", end,
+                  duration(r, a, r->image->end_ns - r->image->start_ns), tide_screen_dot(r->screen),
+                  tide_units_count(b, n_alloc), n_alloc == 1 ? "allocation" : "allocations");
+  if (overhead > 0)
+    tide_buf_printf(&rest, "%soverhead %s %.*f%s", tide_screen_dot(r->screen),
+                    tide_screen_about(r->screen), overhead < 1.095 ? 2 : 1, overhead,
+                    tide_screen_times(r->screen));
+  const char *tail = tide_buf_cstr(&rest);
+  size_t used = tide_utf8_width(r->options->prefix) + tide_utf8_width(tail);
+  size_t room = r->screen->width > used + 12 ? r->screen->width - used : 12;
+  TIDE_CLEANUP_FREE char *program =
+      tide_utf8_fit(tide_image_program(r->image), room, r->screen->utf8);
+  tide_sink_text(r->screen->sink, r->options->prefix);
+  tide_screen_ink(r->screen, TIDE_INK_STRONG, program);
+  tide_sink_printf(r->screen->sink, "%s\n", tail);
+  tide_buf_done(&rest);
+}
+
+// "  peak heap    412.6 MiB  " and then the caller's words.
+static void write_fact(const struct report *r, const char *label, const char *number)
+{
+  tide_sink_text(r->screen->sink, "  ");
+  tide_screen_left(r->screen, TIDE_INK_PLAIN, label, 10);
+  tide_screen_right(r->screen, TIDE_INK_STRONG, number, 12);
+  tide_sink_text(r->screen->sink, "  ");
+}
+
+static void write_peak(const struct report *r)
+{
+  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
+  const struct tide_image *image = r->image;
+  write_fact(r, "peak heap", bytes(r, a, image->peak_bytes));
+  uint64_t at_ns = image->peak_ns > image->start_ns ? image->peak_ns - image->start_ns : 0;
+  uint64_t rss = image->rss_at_peak_bytes ? image->rss_at_peak_bytes : image->max_rss_bytes;
+  const char *rss_label = image->rss_at_peak_bytes ? "RSS" : "largest RSS";
+  struct tide_buf words = {0};
+  tide_buf_printf(&words, "at %s", duration(r, a, at_ns));
+  if (rss)
+    tide_buf_printf(&words, "  (%s %s)", rss_label, bytes(r, b, (int64_t)rss));
+  const char *text = tide_buf_cstr(&words);
+  size_t used = 26 + tide_utf8_width(text) + 3;
+  size_t room = r->screen->width > used ? r->screen->width - used : 0;
+  TIDE_CLEANUP_FREE char *spark =
+      tide_spark_live(image, room < SPARK_COLUMNS ? room : SPARK_COLUMNS, r->screen->utf8);
+  tide_sink_text(r->screen->sink, text);
+  if (spark && room >= 8) {
+    tide_sink_text(r->screen->sink, "   ");
+    tide_screen_ink(r->screen, TIDE_INK_CURVE, spark);
+  }
+  tide_sink_text(r->screen->sink, "\n");
+  tide_buf_done(&words);
+}
+
+static void write_end(const struct report *r)
+{
+  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
+  const struct tide_profile_totals *totals = &r->profile->totals;
+  bool exited = r->image->end_kind == TIDE_END_EXITED;
+  write_fact(r, exited ? "at exit" : "at the end", bytes(r, a, totals->live_bytes));
+  if (totals->live_blocks == 0)
+    tide_sink_text(r->screen->sink, "every block was freed\n");
+  else
+    tide_sink_printf(
+        r->screen->sink, "in %s %s %s\n", tide_units_count(b, (uint64_t)totals->live_blocks),
+        totals->live_blocks == 1 ? "block" : "blocks", exited ? "never freed" : "not freed yet");
+}
+
+static void write_churn(const struct report *r)
+{
+  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
+  const struct tide_profile_totals *totals = &r->profile->totals;
+  write_fact(r, "churn", bytes(r, a, (int64_t)totals->b_alloc));
+  tide_sink_printf(r->screen->sink, "allocated in all; %s of blocks freed at once\n",
+                   tide_units_percent(b, totals->n_temp, totals->n_alloc));
+}
+
+// Only where the program maps memory itself: it is not heap, but it is in the RSS.
+static void write_pages(const struct report *r)
+{
+  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
+  if (r->image->page_peak_bytes < 1 << 20)
+    return;
+  write_fact(r, "own pages", bytes(r, a, r->image->page_peak_bytes));
+  tide_sink_printf(r->screen->sink, "at most, mapped beside the heap; %s at the end\n",
+                   bytes(r, b, r->image->page_live_bytes));
+}
+
+static void add_loss(struct tide_buf *out, uint64_t n, const char *one, const char *many)
+{
+  char text[TIDE_UNITS_MAX];
+  if (n)
+    tide_buf_printf(out, ", %s %s", tide_units_count(text, n), n == 1 ? one : many);
+}
+
+// "complete: every event, 16,204 stacks, none cut, peak exact"
+static void write_complete(const struct report *r)
+{
+  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
+  const struct tide_loss *loss = &r->image->loss;
+  bool complete = tide_profile_is_complete(r->profile);
+  uint64_t n_events = tide_profile_events(r->profile), n_lost = loss->n_lost_busy;
+  struct tide_buf out = {0};
+  if (n_lost)
+    tide_buf_printf(&out, "%s of %s events not recorded", tide_units_count(a, n_lost),
+                    tide_units_count(b, n_events + n_lost));
+  else
+    tide_buf_printf(&out, "every event (%s)", tide_units_count(a, n_events));
+  tide_buf_printf(&out, ", %s %s", tide_units_count(a, r->profile->n_stacks),
+                  r->profile->n_stacks == 1 ? "stack" : "stacks");
+  if (!loss->n_cut && !loss->n_broken)
+    tide_buf_text(&out, ", none cut");
+  add_loss(&out, loss->n_cut, "cut by the depth limit", "cut by the depth limit");
+  add_loss(&out, loss->n_broken, "ends early", "end early");
+  add_loss(&out, loss->n_guessed, "found by frame pointers", "found by frame pointers");
+  add_loss(&out, loss->n_lost_full, "event without a stack", "events without a stack");
+  add_loss(&out, tide_profile_unknown_frames(r->image), "frame in unknown code",
+           "frames in unknown code");
+  if (!r->image->by_fork)
+    add_loss(&out, loss->n_unknown_free, "free of a block from before",
+             "frees of blocks from before");
+  add_loss(&out, loss->n_fork_lost, "child process not recorded", "child processes not recorded");
+  if (r->image->peak_bound_bytes)
+    tide_buf_printf(&out, ", peak within %s", bytes(r, a, (int64_t)r->image->peak_bound_bytes));
+  else
+    tide_buf_text(&out, ", peak exact");
+  tide_screen_paragraph(r->screen, complete ? TIDE_INK_PLAIN : TIDE_INK_WARN, "  ",
+                        complete ? "complete: " : "incomplete: ", tide_buf_cstr(&out));
+  tide_buf_done(&out);
+}
+
+// "also: sh (412.0 KiB), cc1 (2.1 MiB), 14 more; --process PID shows one"
+static void write_others(const struct report *r)
+{
+  const struct tide_capture *capture = r->profile->capture;
+  const char *tail = "; --process PID shows one";
+  struct tide_buf out = {0};
+  size_t n_named = 0, n_others = capture->n_images - 1 + capture->n_images_left_out;
+  for (size_t i = 0; i < capture->n_images; i++) {
+    const struct tide_image *other = &capture->images[i];
+    char text[TIDE_UNITS_MAX];
+    if (i == r->profile->image_idx)
+      continue;
+    TIDE_CLEANUP_FREE char *item =
+        tide_sprintf("%s%s %" PRIu32 " (%s)", n_named ? ", " : "", tide_image_program(other),
+                     other->pid, bytes(r, text, other->peak_bytes));
+    if (8 + out.n + strlen(item) + strlen(", 1234 more") + strlen(tail) > r->screen->width)
+      break;
+    tide_buf_text(&out, item);
+    n_named++;
+  }
+  if (n_named < n_others)
+    tide_buf_printf(&out, "%s%zu %s", n_named ? ", " : "", n_others - n_named,
+                    n_named         ? "more"
+                    : n_others == 1 ? "other process"
+                                    : "other processes");
+  tide_buf_text(&out, tail);
+  if (n_others)
+    tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "also: ", tide_buf_cstr(&out));
+  tide_buf_done(&out);
+}
+
+static void write_note(const struct report *r, const char *text)
+{
+  tide_screen_paragraph(r->screen, TIDE_INK_WARN, "  ", "note: ", text);
+}
+
+static void write_notes(const struct report *r)
+{
+  const struct tide_capture *capture = r->profile->capture;
+  const char *off = tide_image_off_words(r->image);
+  if (off) {
+    TIDE_CLEANUP_FREE char *text =
+        tide_sprintf("the recorder stepped aside (%s); what came later is missing", off);
+    write_note(r, text);
+  }
+  if (capture->cut)
+    write_note(r, capture->cut_note ? capture->cut_note : "the file is damaged; this is a part");
+  else if (!capture->finished)
+    write_note(r, "the recording was not ended properly; this is its last checkpoint");
+  for (size_t i = 0; i < NOTES_MAX && tide_naming_note(r->naming, i); i++)
+    write_note(r, tide_naming_note(r->naming, i));
+}
+
+static void write_saved(const struct report *r)
+{
+  char text[TIDE_UNITS_MAX];
+  if (!r->options->saved)
+    return;
+  TIDE_CLEANUP_FREE char *path = tide_utf8_clean(r->options->saved, r->screen->utf8);
+  tide_sink_printf(r->screen->sink, "  saved %s (%s)\n", path,
+                   bytes(r, text, (int64_t)r->options->saved_bytes));
+}
+
+// The questions this capture raises first, as commands; as many as fit on the line.
+static void write_next(const struct report *r)
+{
+  const struct tide_profile_totals *totals = &r->profile->totals;
+  enum tide_rank rank = r->options->rank;
+  bool leaky = totals->live_bytes > 0 && totals->live_bytes >= r->image->peak_bytes / 20;
+  bool churning = totals->n_temp * 5 >= totals->n_alloc;
+  const char *commands[] = {
+      rank != TIDE_RANK_PEAK ? "tidemark report" : NULL,
+      leaky && rank != TIDE_RANK_LEAK ? "tidemark report --sort leak" : NULL,
+      churning && rank != TIDE_RANK_TEMP ? "tidemark report --sort temp" : NULL,
+      rank != TIDE_RANK_TOTAL ? "tidemark report --sort total" : NULL,
+      "tidemark info",
+      "tidemark export --to dhat",
+  };
+  const char *argument = r->options->argument ? r->options->argument : "";
+  size_t used = strlen("  next: ");
+  tide_sink_text(r->screen->sink, "  next: ");
+  for (size_t i = 0, n = 0; i < sizeof commands / sizeof *commands; i++) {
+    if (!commands[i])
+      continue;
+    size_t width = 2 + strlen(commands[i]) + (*argument ? 1 + tide_utf8_width(argument) : 0);
+    if (n && used + 2 + width > r->screen->width)
+      continue;
+    tide_sink_printf(r->screen->sink, "%s%s%s%s", n ? "    " : " ", commands[i],
+                     *argument ? " " : "", argument);
+    used += width + (n ? 2 : 0);
+    n++;
+  }
+  tide_sink_text(r->screen->sink, "\n");
+}
+
+void tide_report_write(const struct tide_screen *screen, struct tide_profile *profile,
+                       struct tide_naming *naming, const struct tide_report_options *options)
+{
+  const struct report r = {screen, profile, profile->image, naming, options};
+  tide_profile_rank(profile, options->rank);
+  write_title(&r);
+  if (profile->totals.n_alloc) {
+    write_peak(&r);
+    write_end(&r);
+    write_churn(&r);
+  } else {
+    tide_sink_text(screen->sink, "  nothing was allocated on the heap\n");
+  }
+  write_pages(&r);
+  if (profile->totals.n_alloc)
+    tide_report_table_write(screen, profile, naming, options->rank, options->n_places);
+  write_complete(&r);
+  write_others(&r);
+  write_notes(&r);
+  write_saved(&r);
+  write_next(&r);
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The report: what a person reads after a run. Model in, text out; nothing is asked of the
+// environment and nothing is printed.
+#pragma once
+#include "format/naming.h"
+#include "format/screen.h"
+#include "profile/profile.h"
+
+struct tide_report_options {
+  enum tide_rank rank;
+  size_t n_places;      // rows of the table
+  const char *prefix;   // before the first line, e.g. "tidemark: "; "" for none
+  const char *saved;    // path to name as saved; NULL: nothing was saved just now
+  uint64_t saved_bytes; // its size
+  const char *argument; // what the next commands need to find the capture; NULL: nothing
+};
+
+// The profile is ranked as asked on the way.
+void tide_report_write(const struct tide_screen *screen, struct tide_profile *profile,
+                       struct tide_naming *naming, const struct tide_report_options *options);
+
+// The name of a rank on the command line, and back; n_ranks words in the order of enum tide_rank.
+extern const char *const tide_rank_words[];
+enum { TIDE_RANKS_N = TIDE_RANK_LEAK + 1 };

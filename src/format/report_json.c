@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Schema tidemark-report-1, section by section in the order of the document.
+#include "format/report_json.h"
+
+#include "base/json.h"
+#include "format/image_json.h"
+
+static void write_image(struct tide_json *json, const struct tide_profile *profile)
+{
+  const struct tide_image *image = profile->image;
+  tide_json_key(json, "image");
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "index", profile->image_idx);
+  tide_image_json_identity(json, image);
+  tide_json_put_text(json, "allocator", image->allocator ? image->allocator : "");
+  tide_json_put_u64(json, "off_reason", image->off_reason);
+  tide_json_put_u64(json, "threads", image->n_threads);
+  tide_json_put_u64(json, "max_live_threads", image->max_live_threads);
+  tide_json_put_u64(json, "inherited_bytes", image->inherited_bytes);
+  tide_json_close_object(json);
+}
+
+static void write_images(struct tide_json *json, const struct tide_capture *capture)
+{
+  tide_json_key(json, "images");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < capture->n_images; i++) {
+    const struct tide_image *image = &capture->images[i];
+    tide_json_open_object(json);
+    tide_json_put_u64(json, "index", i);
+    tide_image_json_identity(json, image);
+    tide_json_put_i64(json, "peak_bytes", image->peak_bytes);
+    tide_json_put_u64(json, "allocations", tide_profile_allocations(image));
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+}
+
+static void write_totals(struct tide_json *json, const struct tide_profile *profile)
+{
+  const struct tide_profile_totals *totals = &profile->totals;
+  const struct tide_image *image = profile->image;
+  tide_json_key(json, "totals");
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "allocations", totals->n_alloc);
+  tide_json_put_u64(json, "allocated_bytes", totals->b_alloc);
+  tide_json_put_u64(json, "frees", totals->n_free);
+  tide_json_put_u64(json, "freed_bytes", totals->b_free);
+  tide_json_put_u64(json, "resizes", totals->n_resize);
+  tide_json_put_u64(json, "moved", totals->n_moved);
+  tide_json_put_u64(json, "temporary", totals->n_temp);
+  tide_json_put_u64(json, "foreign_frees", totals->n_foreign);
+  tide_json_put_i64(json, "live_blocks", totals->live_blocks);
+  tide_json_put_i64(json, "live_bytes", totals->live_bytes);
+  tide_json_put_i64(json, "peak_bytes", image->peak_bytes);
+  tide_json_put_i64(json, "peak_blocks", image->peak_blocks);
+  tide_json_put_u64(json, "peak_ns", image->peak_ns);
+  tide_json_put_u64(json, "peak_bound_bytes", image->peak_bound_bytes);
+  tide_json_put_u64(json, "rss_at_peak_bytes", image->rss_at_peak_bytes);
+  tide_json_put_u64(json, "max_rss_bytes", image->max_rss_bytes);
+  tide_json_put_u64(json, "recorder_ns", image->recorder_ns);
+  tide_json_put_u64(json, "cpu_ns", image->cpu_ns);
+  tide_json_close_object(json);
+}
+
+static void write_pages(struct tide_json *json, const struct tide_image *image)
+{
+  tide_json_key(json, "pages");
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "maps", image->page_n_map);
+  tide_json_put_u64(json, "mapped_bytes", image->page_b_map);
+  tide_json_put_u64(json, "unmaps", image->page_n_unmap);
+  tide_json_put_u64(json, "unmapped_bytes", image->page_b_unmap);
+  tide_json_put_i64(json, "live_bytes", image->page_live_bytes);
+  tide_json_put_i64(json, "peak_bytes", image->page_peak_bytes);
+  tide_json_close_object(json);
+}
+
+static void write_completeness(struct tide_json *json, const struct tide_profile *profile)
+{
+  tide_json_key(json, "completeness");
+  tide_json_open_object(json);
+  tide_image_json_losses(json, profile->image);
+  tide_json_put_u64(json, "stacks", profile->n_stacks);
+  tide_json_put_u64(json, "unknown_frames", tide_profile_unknown_frames(profile->image));
+  tide_json_close_object(json);
+  tide_json_key(json, "timeline");
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "ticks", profile->image->n_ticks);
+  tide_json_put_u64(json, "snapshots", profile->image->n_snapshots);
+  tide_json_close_object(json);
+}
+
+static void write_flags(struct tide_json *json, uint16_t flags)
+{
+  static const struct {
+    uint16_t flag;
+    const char *word;
+  } words[] = {
+      {TIDE_FRAME_IS_EXACT, "exact"}, {TIDE_FRAME_GUESSED, "guessed"}, {TIDE_FRAME_CUT, "cut"},
+      {TIDE_FRAME_PAGES, "pages"},    {TIDE_FRAME_LOST, "lost"},
+  };
+  tide_json_key(json, "flags");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (flags & words[i].flag)
+      tide_json_text(json, words[i].word);
+  tide_json_close_array(json);
+}
+
+static void write_frame(struct tide_json *json, const struct tide_image *image,
+                        const struct tide_named_frame *frame)
+{
+  const char *module = image->modules[frame->module].path;
+  tide_json_open_object(json);
+  tide_json_put_text(json, "function", frame->function);
+  tide_json_put_text(json, "file", frame->file);
+  tide_json_put_u64(json, "line", frame->line);
+  tide_json_put_text(json, "module", module ? module : "");
+  tide_json_key(json, "address");
+  tide_json_hex(json, frame->pc);
+  tide_json_put_bool(json, "inlined", frame->inlined);
+  write_flags(json, frame->flags);
+  tide_json_close_object(json);
+}
+
+// A root that only says "pages" or "lost" is the site's kind, not a frame of it.
+static void write_frames(struct tide_json *json, const struct tide_image *image,
+                         struct tide_naming *naming, uint32_t stack)
+{
+  tide_json_key(json, "frames");
+  tide_json_open_array(json);
+  for (uint32_t node = stack; node; node = image->frames[node].parent) {
+    size_t n;
+    const struct tide_named_frame *frames = tide_naming_of_node(naming, node, &n);
+    for (size_t i = 0; i < n; i++)
+      if (!(frames[i].flags & (TIDE_FRAME_PAGES | TIDE_FRAME_LOST)))
+        write_frame(json, image, &frames[i]);
+  }
+  tide_json_close_array(json);
+}
+
+static void write_array(struct tide_json *json, const char *key, const uint64_t *values, size_t n)
+{
+  tide_json_key(json, key);
+  tide_json_open_array(json);
+  for (size_t i = 0; i < n; i++)
+    tide_json_u64(json, values[i]);
+  tide_json_close_array(json);
+}
+
+static void write_site(struct tide_json *json, const struct tide_profile *profile,
+                       struct tide_naming *naming, const struct tide_profile_site *site)
+{
+  static const char *const kinds[] = {"heap", "pages", "lost"};
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N], lifetimes[TIDE_LIFE_BUCKETS_N];
+  tide_profile_site_histograms(profile, site, sizes, lifetimes);
+  tide_json_open_object(json);
+  tide_json_put_text(json, "kind", kinds[site->kind]);
+  tide_json_put_u64(json, "allocations", site->n_alloc);
+  tide_json_put_u64(json, "bytes", site->b_alloc);
+  tide_json_put_u64(json, "frees", site->n_free);
+  tide_json_put_u64(json, "freed_bytes", site->b_free);
+  tide_json_put_u64(json, "resizes", site->n_resize);
+  tide_json_put_u64(json, "moved", site->n_moved);
+  tide_json_put_u64(json, "temporary", site->n_temp);
+  tide_json_put_u64(json, "foreign_frees", site->n_foreign);
+  tide_json_put_i64(json, "live_blocks", site->live_blocks);
+  tide_json_put_i64(json, "live_bytes", site->live_bytes);
+  tide_json_put_i64(json, "peak_bytes", site->peak_bytes);
+  tide_json_put_i64(json, "peak_blocks", site->peak_blocks);
+  tide_json_put_i64(json, "own_max_bytes", site->own_max_bytes);
+  tide_json_put_bool(json, "own_max_is_bound", tide_profile_own_max_is_bound(site));
+  tide_json_put_u64(json, "first_ns", site->first_ns);
+  tide_json_put_u64(json, "last_ns", site->last_ns);
+  tide_json_put_u64(json, "mean_life_ns", site->n_free ? site->life_ns_sum / site->n_free : 0);
+  tide_json_put_u64(json, "thread_slots", site->n_rows);
+  write_array(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
+  write_array(json, "lifetimes", lifetimes, TIDE_LIFE_BUCKETS_N);
+  write_frames(json, profile->image, naming, site->stack);
+  tide_json_close_object(json);
+}
+
+void tide_report_json_write(struct tide_sink *sink, struct tide_profile *profile,
+                            struct tide_naming *naming, const char *file, enum tide_rank rank,
+                            size_t n_sites)
+{
+  struct tide_json json;
+  tide_json_init(&json, sink);
+  tide_profile_rank(profile, rank);
+  tide_json_open_object(&json);
+  tide_json_put_text(&json, "schema", "tidemark-report-1");
+  tide_json_key(&json, "capture");
+  tide_json_open_object(&json);
+  tide_capture_json_facts(&json, profile->capture, file, tide_profile_is_complete(profile));
+  tide_json_close_object(&json);
+  write_image(&json, profile);
+  write_images(&json, profile->capture);
+  write_totals(&json, profile);
+  write_pages(&json, profile->image);
+  write_completeness(&json, profile);
+  tide_json_key(&json, "sites");
+  tide_json_open_array(&json);
+  for (size_t i = 0; i < profile->n_sites && (!n_sites || i < n_sites); i++)
+    write_site(&json, profile, naming, &profile->sites[i]);
+  tide_json_close_array(&json);
+  tide_json_close_object(&json);
+  tide_json_done(&json);
+}

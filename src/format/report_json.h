@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The report for machines: schema "tidemark-report-1". Keys are only ever added within a schema.
+// Byte and event numbers are exact integers; frames are complete and innermost first.
+#pragma once
+#include "base/sink.h"
+#include "format/naming.h"
+#include "profile/profile.h"
+
+// Sites ranked by rank; n_sites 0 gives all. file is the capture's name, or NULL.
+void tide_report_json_write(struct tide_sink *sink, struct tide_profile *profile,
+                            struct tide_naming *naming, const char *file, enum tide_rank rank,
+                            size_t n_sites);

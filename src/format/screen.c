@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Padding, inks and wrapping.
+#include "format/screen.h"
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+
+#include <string.h>
+
+static const char *const ink_codes[] = {
+    [TIDE_INK_PLAIN] = "",        [TIDE_INK_STRONG] = "\x1b[1m", [TIDE_INK_FAINT] = "\x1b[2m",
+    [TIDE_INK_WARN] = "\x1b[33m", [TIDE_INK_CURVE] = "\x1b[36m",
+};
+
+void tide_screen_ink(const struct tide_screen *screen, enum tide_ink ink, const char *text)
+{
+  bool inked = screen->color && ink != TIDE_INK_PLAIN && *text;
+  if (inked)
+    tide_sink_text(screen->sink, ink_codes[ink]);
+  tide_sink_text(screen->sink, text);
+  if (inked)
+    tide_sink_text(screen->sink, "\x1b[0m");
+}
+
+static size_t blanks(const char *text, size_t columns)
+{
+  size_t width = tide_utf8_width(text);
+  return width < columns ? columns - width : 0;
+}
+
+void tide_screen_left(const struct tide_screen *screen, enum tide_ink ink, const char *text,
+                      size_t columns)
+{
+  tide_screen_ink(screen, ink, text);
+  tide_sink_repeat(screen->sink, ' ', blanks(text, columns));
+}
+
+void tide_screen_right(const struct tide_screen *screen, enum tide_ink ink, const char *text,
+                       size_t columns)
+{
+  tide_sink_repeat(screen->sink, ' ', blanks(text, columns));
+  tide_screen_ink(screen, ink, text);
+}
+
+void tide_screen_paragraph(const struct tide_screen *screen, enum tide_ink ink, const char *indent,
+                           const char *label, const char *text)
+{
+  TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, screen->utf8);
+  size_t hang = tide_utf8_width(indent) + tide_utf8_width(label), used = hang;
+  tide_sink_text(screen->sink, indent);
+  tide_screen_ink(screen, ink, label);
+  for (char *save = NULL, *word = strtok_r(clean, " ", &save); word;
+       word = strtok_r(NULL, " ", &save)) {
+    size_t width = tide_utf8_width(word);
+    if (used > hang && used + 1 + width > screen->width) {
+      tide_sink_text(screen->sink, "\n");
+      tide_sink_repeat(screen->sink, ' ', hang);
+      used = hang;
+    } else if (used > hang) {
+      tide_sink_text(screen->sink, " ");
+      used++;
+    }
+    tide_sink_text(screen->sink, word);
+    used += width;
+  }
+  tide_sink_text(screen->sink, "\n");
+}
+
+const char *tide_screen_dot(const struct tide_screen *screen)
+{
+  return screen->utf8 ? " · " : " - ";
+}
+const char *tide_screen_about(const struct tide_screen *screen)
+{
+  return screen->utf8 ? "≈" : "~";
+}
+const char *tide_screen_times(const struct tide_screen *screen)
+{
+  return screen->utf8 ? "×" : "x";
+}

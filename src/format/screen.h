@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a text view must know of the place it is shown: how wide, which characters, which colours,
+// which units. Views write through these helpers and never ask the environment themselves.
+#pragma once
+#include "base/sink.h"
+#include "base/units.h"
+
+struct tide_screen {
+  struct tide_sink *sink; // not owned
+  size_t width;           // columns; views stay within it from 60 on
+  bool utf8, color;
+  enum tide_units units;
+};
+
+enum tide_ink { TIDE_INK_PLAIN, TIDE_INK_STRONG, TIDE_INK_FAINT, TIDE_INK_WARN, TIDE_INK_CURVE };
+
+// Text in an ink; nothing but the text when colour is off.
+void tide_screen_ink(const struct tide_screen *screen, enum tide_ink ink, const char *text);
+
+// The same padded with blanks to columns; ink does not count. Right puts the blanks in front.
+void tide_screen_left(const struct tide_screen *screen, enum tide_ink ink, const char *text,
+                      size_t columns);
+void tide_screen_right(const struct tide_screen *screen, enum tide_ink ink, const char *text,
+                       size_t columns);
+
+// A paragraph: "<indent><label><text>", wrapped at words, later lines under the text's start.
+void tide_screen_paragraph(const struct tide_screen *screen, enum tide_ink ink, const char *indent,
+                           const char *label, const char *text);
+
+const char *tide_screen_dot(const struct tide_screen *screen);   // " · " or " - "
+const char *tide_screen_about(const struct tide_screen *screen); // "≈" or "~"
+const char *tide_screen_times(const struct tide_screen *screen); // "×" or "x"
