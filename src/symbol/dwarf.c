@@ -13,10 +13,13 @@
 #include "symbol/dwarf.h"
 
 #include "base/alloc.h"
+#include "symbol/lines.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <gelf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define DEPTH_MAX 512
 #define NOWHERE UINT32_MAX
@@ -36,7 +39,8 @@ struct function {
 };
 
 struct unit {
-  Dwarf_Die die; // the unit as it stands in the file: lines and files
+  Dwarf_Die die;            // as it stands in the file; the functions of split DWARF are elsewhere
+  struct tide_lines *lines; // NULL until asked for
   bool indexed;
   bool in_depth; // functions within functions have been looked for too
   struct function *functions;
@@ -48,11 +52,35 @@ struct tide_dwarf {
   Dwarf *dwarf;
   struct tide_names *names; // not owned
   uint64_t code_lo, code_hi;
+  struct tide_line_source line_source;
   bool indexed;
   struct unit *units;
   size_t n_units, units_cap;
   struct tide_ranges ranges; // value: index in units
 };
+
+// Call after dwarf_begin_elf(), which unpacks compressed sections in place.
+static void find_line_sections(struct tide_elf *elf, struct tide_line_source *ret_source)
+{
+  size_t names;
+  if (elf_getshdrstrndx(elf->elf, &names) != 0)
+    return;
+  for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf->elf, scn));) {
+    GElf_Shdr header;
+    const char *name =
+        gelf_getshdr(scn, &header) ? elf_strptr(elf->elf, names, header.sh_name) : NULL;
+    if (!name || header.sh_type == SHT_NOBITS)
+      continue;
+    name += strncmp(name, ".z", 2) == 0 ? 2 : 1; // ".zdebug_line": packed the old way
+    struct tide_line_bytes *bytes = strcmp(name, "debug_line") == 0       ? &ret_source->line
+                                    : strcmp(name, "debug_str") == 0      ? &ret_source->str
+                                    : strcmp(name, "debug_line_str") == 0 ? &ret_source->line_str
+                                                                          : NULL;
+    Elf_Data *data = bytes ? elf_getdata(scn, NULL) : NULL;
+    if (data && data->d_buf)
+      *bytes = (struct tide_line_bytes){data->d_buf, data->d_size};
+  }
+}
 
 struct tide_dwarf *tide_dwarf_new(struct tide_elf *elf, uint64_t code_lo, uint64_t code_hi,
                                   struct tide_names *names)
@@ -62,6 +90,8 @@ struct tide_dwarf *tide_dwarf_new(struct tide_elf *elf, uint64_t code_lo, uint64
     return NULL;
   struct tide_dwarf *d = tide_alloc(sizeof *d);
   *d = (struct tide_dwarf){.dwarf = dwarf, .names = names, .code_lo = code_lo, .code_hi = code_hi};
+  d->line_source = (struct tide_line_source){.code_lo = code_lo, .code_hi = code_hi};
+  find_line_sections(elf, &d->line_source);
   return d;
 }
 
@@ -82,6 +112,7 @@ void tide_dwarf_free(struct tide_dwarf *dwarf)
   for (size_t i = 0; i < dwarf->n_units; i++) {
     forget_functions(&dwarf->units[i]);
     free(dwarf->units[i].functions);
+    tide_lines_free(dwarf->units[i].lines);
   }
   free(dwarf->units);
   tide_ranges_done(&dwarf->ranges);
@@ -256,45 +287,50 @@ static size_t find_inlined(const struct tide_dwarf *dwarf, struct function *func
   return n;
 }
 
-static const char *name_of(const struct tide_dwarf *dwarf, Dwarf_Die *die)
+static const char *name_of(const struct tide_dwarf *dwarf, Dwarf_Die *die, bool *ret_is_whole)
 {
   Dwarf_Attribute attribute;
   const char *name = NULL;
   if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
       dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
     name = dwarf_formstring(&attribute);
+  *ret_is_whole = name != NULL;
   if (name)
     return tide_names_get(dwarf->names, name);
   return dwarf_attr_integrate(die, DW_AT_name, &attribute) ? dwarf_formstring(&attribute) : NULL;
 }
 
+static struct tide_lines *lines_of(const struct tide_dwarf *dwarf, struct unit *unit)
+{
+  Dwarf_Attribute attribute;
+  if (!unit->lines) {
+    Dwarf_Word offset = UINT64_MAX; // past any section: an empty table
+    if (dwarf_attr(&unit->die, DW_AT_stmt_list, &attribute))
+      dwarf_formudata(&attribute, &offset);
+    const char *dir = NULL;
+    if (dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute))
+      dir = dwarf_formstring(&attribute);
+    unit->lines = tide_lines_new(&dwarf->line_source, offset, dir);
+  }
+  return unit->lines;
+}
+
 // Where an inlined call stands in its caller.
-static void set_call_site(struct unit *unit, Dwarf_Die *die, struct tide_symbol_frame *frame)
+static void set_call_site(const struct tide_dwarf *dwarf, struct unit *unit, Dwarf_Die *die,
+                          struct tide_symbol_frame *frame)
 {
   Dwarf_Attribute attribute;
   Dwarf_Word line, file;
-  Dwarf_Files *files;
-  size_t n_files;
   if (dwarf_attr(die, DW_AT_call_line, &attribute) && dwarf_formudata(&attribute, &line) == 0)
     frame->line = (uint32_t)line;
-  if (dwarf_attr(die, DW_AT_call_file, &attribute) && dwarf_formudata(&attribute, &file) == 0 &&
-      dwarf_getsrcfiles(&unit->die, &files, &n_files) == 0 && file < n_files)
-    frame->file = dwarf_filesrc(files, (size_t)file, NULL, NULL);
+  if (dwarf_attr(die, DW_AT_call_file, &attribute) && dwarf_formudata(&attribute, &file) == 0)
+    frame->file = tide_lines_file(lines_of(dwarf, unit), file);
 }
 
-static void set_line(struct unit *unit, uint64_t addr, struct tide_symbol_frame *frame)
+size_t tide_dwarf_lookup(struct tide_dwarf *dwarf, uint64_t addr, struct tide_symbol_frame *out,
+                         bool *ret_has_whole_name)
 {
-  Dwarf_Line *row = dwarf_getsrc_die(&unit->die, addr);
-  int line;
-  if (!row)
-    return;
-  frame->file = dwarf_linesrc(row, NULL, NULL);
-  if (dwarf_lineno(row, &line) == 0 && line > 0)
-    frame->line = (uint32_t)line;
-}
-
-size_t tide_dwarf_lookup(struct tide_dwarf *dwarf, uint64_t addr, struct tide_symbol_frame *out)
-{
+  *ret_has_whole_name = false;
   if (!dwarf->indexed)
     index_units(dwarf);
   const struct tide_range *found = tide_ranges_find(&dwarf->ranges, addr);
@@ -302,7 +338,7 @@ size_t tide_dwarf_lookup(struct tide_dwarf *dwarf, uint64_t addr, struct tide_sy
     return 0;
   struct unit *unit = &dwarf->units[found->value];
   out[0] = (struct tide_symbol_frame){0};
-  set_line(unit, addr, &out[0]);
+  tide_lines_find(lines_of(dwarf, unit), addr, &out[0].file, &out[0].line);
   struct function *function = find_function(dwarf, unit, addr);
   if (!function)
     return 1;
@@ -310,11 +346,11 @@ size_t tide_dwarf_lookup(struct tide_dwarf *dwarf, uint64_t addr, struct tide_sy
   size_t n = find_inlined(dwarf, function, addr, chain);
   for (size_t i = 0; i < n; i++) {
     Dwarf_Die *die = &function->inlined[chain[n - 1 - i]].die;
-    out[i].function = name_of(dwarf, die);
+    out[i].function = name_of(dwarf, die, ret_has_whole_name);
     out[i].inlined = true;
     out[i + 1] = (struct tide_symbol_frame){0};
-    set_call_site(unit, die, &out[i + 1]);
+    set_call_site(dwarf, unit, die, &out[i + 1]);
   }
-  out[n].function = name_of(dwarf, &function->die);
+  out[n].function = name_of(dwarf, &function->die, ret_has_whole_name);
   return n + 1;
 }

@@ -20,5 +20,7 @@ struct tide_dwarf *tide_dwarf_new(struct tide_elf *elf, uint64_t code_lo, uint64
 void tide_dwarf_free(struct tide_dwarf *dwarf); // NULL is fine
 
 // The frames at addr, innermost first; 0 when no unit covers it. The outermost may have no function
-// (assembly) and any may have no line. out has room for TIDE_INLINE_DEPTH_MAX + 1 frames.
-size_t tide_dwarf_lookup(struct tide_dwarf *dwarf, uint64_t addr, struct tide_symbol_frame *out);
+// (assembly) and any may have no line. out has room for TIDE_INLINE_DEPTH_MAX + 1 frames. The
+// outermost has a whole name if DWARF gave its linkage name, not just its last part.
+size_t tide_dwarf_lookup(struct tide_dwarf *dwarf, uint64_t addr, struct tide_symbol_frame *out,
+                         bool *ret_has_whole_name);

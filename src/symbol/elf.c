@@ -107,8 +107,10 @@ static void look_at_segments(struct tide_elf *elf)
 
 static bool is_loadable(Elf *elf)
 {
+  // Only what this machine's programs can load: 64 bits, little endian.
   GElf_Ehdr header;
   return elf && elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &header) &&
+         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB &&
          (header.e_type == ET_EXEC || header.e_type == ET_DYN);
 }
 
@@ -153,9 +155,18 @@ static uint8_t rank_of(const char *name, unsigned binding)
   return (uint8_t)((underscores < 15 ? underscores : 15) * 4 + by_binding);
 }
 
-static void add_symbol(struct tide_elf *elf, const GElf_Sym *sym, const char *name)
+// A label names what follows it up to the end of its section.
+static uint64_t end_of_section(const struct tide_elf *elf, size_t section)
 {
-  unsigned type = GELF_ST_TYPE(sym->st_info);
+  GElf_Shdr header;
+  if (!gelf_getshdr(elf_getscn(elf->elf, section), &header))
+    return 0;
+  return header.sh_addr + header.sh_size;
+}
+
+static void add_symbol(struct tide_elf *elf, const Elf64_Sym *sym, const char *name)
+{
+  unsigned type = ELF64_ST_TYPE(sym->st_info);
   bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
   if (!is_function && type != STT_NOTYPE)
     return;
@@ -170,25 +181,28 @@ static void add_symbol(struct tide_elf *elf, const GElf_Sym *sym, const char *na
   if (is_function && size)
     tide_ranges_add(&elf->sized, sym->st_value, sym->st_value + size, idx);
   else
-    tide_ranges_add(&elf->labels, sym->st_value, elf->code_hi, idx);
+    tide_ranges_add(&elf->labels, sym->st_value, end_of_section(elf, sym->st_shndx), idx);
   TIDE_GROW(elf->symbols, elf->n_symbols, elf->symbols_cap);
   elf->symbols[elf->n_symbols++] =
-      (struct tide_elf_symbol){name, rank_of(name, GELF_ST_BIND(sym->st_info))};
+      (struct tide_elf_symbol){name, rank_of(name, ELF64_ST_BIND(sym->st_info))};
 }
 
 static void add_symbols(struct tide_elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
 {
   Elf_Data *symbols = elf_getdata(scn, NULL);
   Elf_Data *strings = elf_getdata(elf_getscn(elf->elf, header->sh_link), NULL);
-  if (!symbols || !strings || !strings->d_buf || strings->d_size == 0)
+  if (!symbols || symbols->d_type != ELF_T_SYM || !symbols->d_buf || !strings || !strings->d_buf ||
+      strings->d_size == 0)
     return;
   const char *text = strings->d_buf;
   if (text[strings->d_size - 1] != 0)
     return; // the last name would have no end
-  GElf_Sym sym;
-  for (int i = 1; gelf_getsym(symbols, i, &sym); i++)
+  for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols->d_size; at += sizeof(Elf64_Sym)) {
+    Elf64_Sym sym; // copied: in a damaged file the table need not be aligned
+    memcpy(&sym, (const char *)symbols->d_buf + at, sizeof sym);
     if (sym.st_name < strings->d_size)
       add_symbol(elf, &sym, text + sym.st_name);
+  }
 }
 
 static void index_symbols(struct tide_elf *elf)
@@ -234,7 +248,7 @@ const char *tide_elf_function(struct tide_elf *elf, uint64_t addr)
     return best_alias(elf, &elf->sized, found, addr);
   const struct tide_range *label = tide_ranges_before(&elf->labels, addr);
   const struct tide_range *before = tide_ranges_before(&elf->sized, addr);
-  if (!label || (before && before->lo >= label->lo))
+  if (!label || label->hi <= addr || (before && before->lo >= label->lo))
     return NULL;
   return best_alias(elf, &elf->labels, label, addr);
 }

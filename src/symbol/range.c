@@ -2,12 +2,16 @@
 //
 // Sorted ranges with a running maximum of their ends, so that a search which lands behind the
 // wanted range knows how far back it has to look. Cost: one binary search, plus one step per range
-// that begins between the answer and the address.
+// that begins between the answer and the address. Sorting is by radix: qsort() took half of the
+// 2 ms it cost to open libc.
 #include "symbol/range.h"
 
 #include "base/alloc.h"
 
 #include <stdlib.h>
+
+#define DIGIT_BITS 11
+#define DIGITS ((size_t)1 << DIGIT_BITS)
 
 void tide_ranges_done(struct tide_ranges *ranges)
 {
@@ -23,21 +27,49 @@ void tide_ranges_add(struct tide_ranges *ranges, uint64_t lo, uint64_t hi, uint3
   ranges->items[ranges->n++] = (struct tide_range){lo, hi, hi, value};
 }
 
-static int by_start(const void *left, const void *right)
+static int longest_first(const void *left, const void *right)
 {
   const struct tide_range *a = left, *b = right;
-  if (a->lo != b->lo)
-    return a->lo < b->lo ? -1 : 1;
-  if (a->hi != b->hi)
-    return a->hi > b->hi ? -1 : 1;
-  return a->value > b->value ? -1 : a->value < b->value; // the first added is found first
+  return a->hi > b->hi ? -1 : a->hi < b->hi;
+}
+
+// One pass of a radix sort: stable, by DIGIT_BITS bits of lo.
+static void sort_by_digit(const struct tide_range *from, struct tide_range *to, size_t n,
+                          unsigned shift)
+{
+  size_t start[DIGITS + 1] = {0};
+  for (size_t i = 0; i < n; i++)
+    start[(from[i].lo >> shift & (DIGITS - 1)) + 1]++;
+  for (size_t digit = 1; digit < DIGITS; digit++)
+    start[digit] += start[digit - 1];
+  for (size_t i = 0; i < n; i++)
+    to[start[from[i].lo >> shift & (DIGITS - 1)]++] = from[i];
+}
+
+static void sort_by_lo(struct tide_ranges *ranges)
+{
+  uint64_t all_bits = 0;
+  for (size_t i = 0; i < ranges->n; i++)
+    all_bits |= ranges->items[i].lo;
+  struct tide_range *spare = tide_alloc_array(ranges->cap, sizeof *spare);
+  for (unsigned shift = 0; shift < 64 && all_bits >> shift; shift += DIGIT_BITS) {
+    sort_by_digit(ranges->items, spare, ranges->n, shift);
+    struct tide_range *sorted = spare;
+    spare = ranges->items;
+    ranges->items = sorted;
+  }
+  free(spare);
 }
 
 void tide_ranges_sort(struct tide_ranges *ranges)
 {
-  if (ranges->n == 0)
-    return;
-  qsort(ranges->items, ranges->n, sizeof *ranges->items, by_start);
+  sort_by_lo(ranges);
+  for (size_t first = 0, end; first < ranges->n; first = end) { // those that start together
+    for (end = first + 1; end < ranges->n && ranges->items[end].lo == ranges->items[first].lo;)
+      end++;
+    if (end - first > 1)
+      qsort(&ranges->items[first], end - first, sizeof *ranges->items, longest_first);
+  }
   for (size_t i = 1; i < ranges->n; i++)
     if (ranges->items[i].reach < ranges->items[i - 1].reach)
       ranges->items[i].reach = ranges->items[i - 1].reach;

@@ -228,28 +228,30 @@ const struct tide_symbol_object *tide_symboliser_object(struct tide_symboliser *
   return m ? &m->object : NULL;
 }
 
-static const char *function_by_symbol(struct tide_symboliser *s, struct module *m, uint64_t addr)
+static bool is_mangled(const char *name)
 {
-  struct tide_elf *from = m->debug && m->debug->has_symtab ? m->debug : m->elf;
-  return tide_names_get(&s->names, tide_elf_function(from, addr));
+  return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
 }
 
-// out has room for TIDE_INLINE_DEPTH_MAX + 1 frames.
+// DWARF knows C++ functions of internal linkage by their short name alone ("push"); the symbol
+// table has the mangled one. out has room for TIDE_INLINE_DEPTH_MAX + 1 frames.
 static size_t resolve(struct tide_symboliser *s, struct module *m, uint64_t addr,
                       struct tide_symbol_frame *out)
 {
   if (!m->elf)
     return 0;
-  size_t n = m->dwarf ? tide_dwarf_lookup(m->dwarf, addr, out) : 0;
-  if (n && out[n - 1].function)
+  bool has_whole_name = false;
+  size_t n = m->dwarf ? tide_dwarf_lookup(m->dwarf, addr, out, &has_whole_name) : 0;
+  if (has_whole_name)
     return n;
-  const char *function = function_by_symbol(s, m, addr);
-  if (n == 0) {
-    if (!function)
-      return 0;
+  struct tide_elf *from = m->debug && m->debug->has_symtab ? m->debug : m->elf;
+  const char *symbol = tide_elf_function(from, addr);
+  if (!symbol)
+    return n;
+  if (n == 0)
     out[n++] = (struct tide_symbol_frame){0};
-  }
-  out[n - 1].function = function;
+  if (!out[n - 1].function || is_mangled(symbol))
+    out[n - 1].function = tide_names_get(&s->names, symbol);
   return n;
 }
 
