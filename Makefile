@@ -22,7 +22,7 @@ demo: ## install what is missing, build, record an example and show who held its
 	@$(MAKE) --no-print-directory all
 	@tools/demo.sh $(BUILD)
 
-test: ## everything; T=unit (or e2e, real, interop, cross, asan, tsan, fuzz, install) for a part
+test: ## everything; T=unit for a part (docs/testing.md)
 	@tools/setup.sh build test
 	@$(MAKE) --no-print-directory all
 	@python3 tools/test.py $(T)

@@ -135,6 +135,11 @@ def e2e(log):
     return runner(log, [sys.executable, "tests/e2e/run.py"])
 
 
+def bare(log):
+    """The same programs with LD_PRELOAD alone, nobody supervising."""
+    return runner(log, [sys.executable, "tests/e2e/run.py", "--mode", "bare"])
+
+
 def real(log):
     return runner(log, [sys.executable, "tests/real/run.py"])
 
@@ -149,7 +154,9 @@ def cross(log):
     if not meson_build(log, directory, "--cross-file", f"tools/cross-{OTHER_ARCH}.ini",
                        "-Drecorder_only=true"):
         return Counts(failed=1, notes=[f"{directory.name}: does not build"])
-    return meson_tests(log, directory, "--timeout-multiplier", "4")
+    counts = meson_tests(log, directory, "--timeout-multiplier", "4")
+    counts.add(runner(log, [sys.executable, "tests/e2e/run.py", "--arch", OTHER_ARCH]))
+    return counts
 
 
 def asan(log):
@@ -213,8 +220,8 @@ def install(log):
     return counts
 
 
-SUITES = {"unit": unit, "e2e": e2e, "real": real, "interop": interop, "cross": cross,
-          "asan": asan, "tsan": tsan, "fuzz": fuzz, "install": install}
+SUITES = {"unit": unit, "e2e": e2e, "bare": bare, "real": real, "interop": interop,
+          "cross": cross, "asan": asan, "tsan": tsan, "fuzz": fuzz, "install": install}
 
 
 def missing_tools():
