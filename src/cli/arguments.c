@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parsing by table. The options of `run` end at the first word that is none: what follows belongs
+// to the command. Other verbs take options anywhere before "--".
+#include "cli/arguments.h"
+
+#include "base/alloc.h"
+#include "cli/option_table.h"
+#include "cli/suggest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct parser {
+  char **at, **end; // words left
+  struct tide_arguments *arguments;
+  struct tide_diag *diag;
+};
+
+const char *tide_verb_name(enum tide_verb verb)
+{
+  return tide_verb_rows[verb].name;
+}
+
+enum tide_verb tide_verb_find(const char *name, struct tide_diag *diag)
+{
+  const char *names[TIDE_VERBS_N];
+  for (int i = 0; i < TIDE_VERBS_N; i++) {
+    names[i] = tide_verb_rows[i].name;
+    if (strcmp(name, names[i]) == 0)
+      return (enum tide_verb)i;
+  }
+  const char *meant = tide_suggest(name, names, TIDE_VERBS_N);
+  if (meant)
+    tide_fail(diag, TIDE_ERR_USAGE, "unknown verb \"%s\"; did you mean \"%s\"?", name, meant);
+  else
+    tide_fail(diag, TIDE_ERR_USAGE,
+              "unknown verb \"%s\"; 'tidemark help' lists them, 'tidemark run %s' records it", name,
+              name);
+  return TIDE_VERBS_N;
+}
+
+static bool applies(const struct tide_option_row *row, enum tide_verb verb)
+{
+  return row->verbs >> verb & 1;
+}
+
+static const struct tide_option_row *find_name(enum tide_verb verb, const char *name, size_t n)
+{
+  for (size_t i = 0; i < tide_option_rows_n; i++) {
+    const struct tide_option_row *row = &tide_option_rows[i];
+    if (applies(row, verb) && strlen(row->name) == n && memcmp(row->name, name, n) == 0)
+      return row;
+  }
+  return NULL;
+}
+
+static const struct tide_option_row *find_letter(enum tide_verb verb, char letter)
+{
+  for (size_t i = 0; i < tide_option_rows_n; i++)
+    if (applies(&tide_option_rows[i], verb) && letter && tide_option_rows[i].letter == letter)
+      return &tide_option_rows[i];
+  return NULL;
+}
+
+static enum tide_err unknown_option(const struct parser *p, const char *option, const char *name)
+{
+  enum tide_verb verb = p->arguments->verb;
+  const char *names[64];
+  size_t n = 0;
+  for (size_t i = 0; i < tide_option_rows_n; i++)
+    if (applies(&tide_option_rows[i], verb))
+      names[n++] = tide_option_rows[i].name;
+  const char *meant = name ? tide_suggest(name, names, n) : NULL;
+  if (meant)
+    return tide_fail(p->diag, TIDE_ERR_USAGE, "'tidemark %s' has no option %s; did you mean --%s?",
+                     tide_verb_name(verb), option, meant);
+  return tide_fail(p->diag, TIDE_ERR_USAGE,
+                   "'tidemark %s' has no option %s; 'tidemark help %s' lists them",
+                   tide_verb_name(verb), option, tide_verb_name(verb));
+}
+
+static enum tide_err set_number(const struct parser *p, const struct tide_option_row *row,
+                                const char *value, uint64_t *ret_number)
+{
+  char *end;
+  errno = 0;
+  unsigned long long number = strtoull(value, &end, 10);
+  if (*value < '0' || *value > '9' || *end || errno || number == 0 || number > 1000000000)
+    return tide_fail(p->diag, TIDE_ERR_USAGE, "--%s takes a number of 1 or more, not \"%s\"",
+                     row->name, value);
+  *ret_number = number;
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err set_choice(const struct parser *p, const struct tide_option_row *row,
+                                const char *value, int *ret_index)
+{
+  struct tide_buf list = {0};
+  for (size_t i = 0; i < row->n_words; i++) {
+    if (strcmp(value, row->words[i]) == 0) {
+      if (ret_index)
+        *ret_index = (int)i;
+      tide_buf_done(&list);
+      return TIDE_ERR_OK;
+    }
+    tide_buf_printf(&list, "%s%s",
+                    i == 0                  ? ""
+                    : i + 1 == row->n_words ? " or "
+                                            : ", ",
+                    row->words[i]);
+  }
+  const char *meant = tide_suggest(value, row->words, row->n_words);
+  enum tide_err err =
+      meant ? tide_fail(p->diag, TIDE_ERR_USAGE, "--%s takes %s, not \"%s\"; did you mean \"%s\"?",
+                        row->name, tide_buf_cstr(&list), value, meant)
+            : tide_fail(p->diag, TIDE_ERR_USAGE, "--%s takes %s, not \"%s\"", row->name,
+                        tide_buf_cstr(&list), value);
+  tide_buf_done(&list);
+  return err;
+}
+
+static enum tide_err set(const struct parser *p, const struct tide_option_row *row,
+                         const char *value)
+{
+  void *field = (char *)p->arguments + row->offset;
+  switch (row->kind) {
+  case TIDE_OPTION_FLAG: *(bool *)field = true; return TIDE_ERR_OK;
+  case TIDE_OPTION_NUMBER: return set_number(p, row, value, field);
+  case TIDE_OPTION_CHOICE: return set_choice(p, row, value, field);
+  case TIDE_OPTION_TEXT: *(const char **)field = value; break;
+  }
+  return row->words ? set_choice(p, row, value, NULL) : TIDE_ERR_OK;
+}
+
+static enum tide_err next_value(struct parser *p, const struct tide_option_row *row,
+                                const char **ret_value)
+{
+  if (p->at == p->end)
+    return tide_fail(p->diag, TIDE_ERR_USAGE, "--%s needs a value: --%s %s", row->name, row->name,
+                     row->value);
+  *ret_value = *p->at++;
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err parse_long(struct parser *p, const char *word)
+{
+  const char *name = word + 2, *equals = strchr(name, '=');
+  size_t n = equals ? (size_t)(equals - name) : strlen(name);
+  const struct tide_option_row *row = find_name(p->arguments->verb, name, n);
+  const char *value = equals ? equals + 1 : NULL;
+  if (!row) {
+    TIDE_CLEANUP_FREE char *bare = tide_strndup(name, n);
+    return unknown_option(p, word, bare);
+  }
+  if (value && row->kind == TIDE_OPTION_FLAG)
+    return tide_fail(p->diag, TIDE_ERR_USAGE, "--%s takes no value", row->name);
+  enum tide_err err = TIDE_ERR_OK;
+  if (!value && row->kind != TIDE_OPTION_FLAG)
+    err = next_value(p, row, &value);
+  return err ? err : set(p, row, value);
+}
+
+// "-fq", "-n5", "-n 5".
+static enum tide_err parse_letters(struct parser *p, const char *word)
+{
+  for (const char *letter = word + 1; *letter; letter++) {
+    const struct tide_option_row *row = find_letter(p->arguments->verb, *letter);
+    if (!row) {
+      const char one[] = {'-', *letter, 0};
+      return unknown_option(p, one, strlen(word) > 2 ? word + 1 : NULL);
+    }
+    if (row->kind == TIDE_OPTION_FLAG) {
+      set(p, row, NULL);
+      continue;
+    }
+    const char *value = letter[1] ? letter + 1 : NULL;
+    enum tide_err err = value ? TIDE_ERR_OK : next_value(p, row, &value);
+    return err ? err : set(p, row, value);
+  }
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err parse_words(struct parser *p)
+{
+  struct tide_arguments *arguments = p->arguments;
+  bool options_end = false;
+  while (p->at < p->end) {
+    char *word = *p->at++;
+    enum tide_err err = TIDE_ERR_OK;
+    if (options_end || word[0] != '-' || !word[1]) {
+      arguments->rest[arguments->n_rest++] = word;
+      options_end |= arguments->verb == TIDE_VERB_RUN;
+    } else if (strcmp(word, "--") == 0) {
+      options_end = true;
+    } else {
+      err = word[1] == '-' ? parse_long(p, word) : parse_letters(p, word);
+    }
+    if (err)
+      return err;
+  }
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_arguments_parse(int argc, char **argv, struct tide_arguments *ret_arguments,
+                                   struct tide_diag *diag)
+{
+  *ret_arguments = (struct tide_arguments){0};
+  const char *first = argc > 1 ? argv[1] : NULL;
+  if (!first)
+    return tide_fail(diag, TIDE_ERR_USAGE, "no verb given");
+  ret_arguments->rest = tide_alloc_array((size_t)argc + 1, sizeof *ret_arguments->rest);
+  if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)
+    ret_arguments->verb = TIDE_VERB_HELP;
+  else if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0)
+    ret_arguments->verb = TIDE_VERB_VERSION;
+  else
+    ret_arguments->verb = tide_verb_find(first, diag);
+  if (ret_arguments->verb == TIDE_VERBS_N)
+    return TIDE_ERR_USAGE;
+  struct parser p = {argv + 2, argv + argc, ret_arguments, diag};
+  return parse_words(&p);
+}
+
+void tide_arguments_done(struct tide_arguments *arguments)
+{
+  free(arguments->rest);
+  arguments->rest = NULL;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line: one table of verbs, one of options. Parsing, help and did-you-mean all read
+// the same tables, so what is accepted, what is explained and what is suggested cannot disagree.
+#pragma once
+#include "base/err.h"
+#include "base/sink.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tide_verb {
+  TIDE_VERB_RUN,
+  TIDE_VERB_REPORT,
+  TIDE_VERB_INFO,
+  TIDE_VERB_EXPORT,
+  TIDE_VERB_HELP,
+  TIDE_VERB_VERSION,
+  TIDE_VERBS_N,
+};
+
+enum tide_color { TIDE_COLOR_AUTO, TIDE_COLOR_ALWAYS, TIDE_COLOR_NEVER };
+
+// What was asked for. Strings belong to argv.
+struct tide_arguments {
+  enum tide_verb verb;
+  bool help, force, quiet, no_follow, json;
+  const char *output, *process, *to;
+  uint64_t depth; // 0: no limit
+  uint64_t top;   // 0: not given
+  int sort;       // enum tide_rank
+  int color;      // enum tide_color
+  int units;      // enum tide_units
+  char **rest;    // what is not an option, NULL-terminated; owned
+  size_t n_rest;
+};
+
+// Reads argv[1] as the verb and the rest as its options. A failure is always TIDE_ERR_USAGE, with
+// what was meant most likely. Free with tide_arguments_done() in either case.
+enum tide_err tide_arguments_parse(int argc, char **argv, struct tide_arguments *ret_arguments,
+                                   struct tide_diag *diag);
+void tide_arguments_done(struct tide_arguments *arguments);
+
+// The verb of that name; TIDE_VERBS_N when there is none (diag then suggests one).
+enum tide_verb tide_verb_find(const char *name, struct tide_diag *diag);
+const char *tide_verb_name(enum tide_verb verb);
+
+// All verbs, or one verb with its options.
+void tide_help_overview(struct tide_sink *sink);
+void tide_help_verb(struct tide_sink *sink, enum tide_verb verb);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which file, and what kind of file.
+#include "cli/capture_open.h"
+
+#include "base/alloc.h"
+#include "capture/store_file.h"
+#include "capture/tide_file.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_capture_name(const char *name)
+{
+  size_t n = strlen(name);
+  bool ends = (n > 5 && strcmp(name + n - 5, ".tide") == 0) ||
+              (n > 6 && strcmp(name + n - 6, ".store") == 0);
+  return ends && strncmp(name, "tidemark.", 9) == 0;
+}
+
+static bool is_newer(const struct stat *a, const struct stat *b)
+{
+  if (a->st_mtim.tv_sec != b->st_mtim.tv_sec)
+    return a->st_mtim.tv_sec > b->st_mtim.tv_sec;
+  return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
+}
+
+// The newest capture in the current directory, owned; NULL when there is none.
+static char *newest_capture(void)
+{
+  DIR *dir = opendir(".");
+  char *newest = NULL;
+  struct stat newest_stat = {0};
+  for (struct dirent *entry; dir && (entry = readdir(dir));) {
+    struct stat st;
+    if (!is_capture_name(entry->d_name) || stat(entry->d_name, &st) != 0 || !S_ISREG(st.st_mode))
+      continue;
+    if (newest && !is_newer(&st, &newest_stat))
+      continue;
+    free(newest);
+    newest = tide_strdup(entry->d_name);
+    newest_stat = st;
+  }
+  if (dir)
+    closedir(dir);
+  return newest;
+}
+
+enum tide_err tide_capture_open(const struct tide_arguments *arguments,
+                                struct tide_opened *ret_opened, struct tide_diag *diag)
+{
+  if (arguments->n_rest > 1)
+    return tide_fail(diag, TIDE_ERR_USAGE, "one file at a time: \"%s\" is one too many",
+                     arguments->rest[1]);
+  struct tide_opened opened = {.by_default = arguments->n_rest == 0};
+  opened.path = opened.by_default ? newest_capture() : tide_strdup(arguments->rest[0]);
+  if (!opened.path)
+    return tide_fail(diag, TIDE_ERR_NOT_FOUND,
+                     "no file given, and no tidemark.*.tide in the current directory; "
+                     "'tidemark run COMMAND' makes one");
+  enum tide_err err = tide_store_file_is(opened.path)
+                          ? tide_store_file_read(opened.path, &opened.capture, diag)
+                          : tide_file_read(opened.path, &opened.capture, diag);
+  struct stat st;
+  if (err) {
+    tide_opened_done(&opened);
+    return err;
+  }
+  opened.file_bytes = stat(opened.path, &st) == 0 ? (uint64_t)st.st_size : 0;
+  *ret_opened = opened;
+  return TIDE_ERR_OK;
+}
+
+void tide_opened_done(struct tide_opened *opened)
+{
+  tide_capture_free(opened->capture);
+  free(opened->path);
+  *opened = (struct tide_opened){0};
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From what the user said to a capture in memory.
+#pragma once
+#include "base/err.h"
+#include "capture/model.h"
+#include "cli/arguments.h"
+
+struct tide_opened {
+  struct tide_capture *capture; // owned
+  char *path;                   // owned
+  uint64_t file_bytes;
+  bool by_default; // the user named no file
+};
+
+// Opens the one file named, or the newest capture of the current directory. Recognises .tide and
+// bare store files by their content.
+enum tide_err tide_capture_open(const struct tide_arguments *arguments,
+                                struct tide_opened *ret_opened, struct tide_diag *diag);
+void tide_opened_done(struct tide_opened *opened);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tidemark info: the facts of a capture.
+#include "cli/capture_open.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "format/info.h"
+
+int tide_cmd_info(const struct tide_arguments *arguments)
+{
+  struct tide_opened opened = {0};
+  struct tide_diag diag = {0};
+  enum tide_err err = tide_capture_open(arguments, &opened, &diag);
+  if (err)
+    return tide_cmd_failed(err, &diag);
+  if (opened.by_default)
+    tide_say("reading %s", opened.path);
+  struct tide_sink sink;
+  tide_sink_init(&sink, stdout);
+  if (arguments->json) {
+    tide_info_json_write(&sink, opened.capture, opened.path, opened.file_bytes);
+  } else {
+    struct tide_screen screen = tide_terminal_screen(&sink, stdout, arguments);
+    tide_info_write(&screen, opened.capture, opened.path, opened.file_bytes);
+  }
+  err = tide_sink_finish(&sink, "the facts", &diag);
+  tide_sink_done(&sink);
+  tide_opened_done(&opened);
+  return err ? tide_cmd_failed(err, &diag) : 0;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tidemark run: the supervisor does the work; here is what the user sees of it. The command owns
+// standard output and the exit status, so our words go to standard error and our failures after its
+// start never change how we end.
+#include "capture/run.h"
+
+#include "base/alloc.h"
+#include "cli/commands.h"
+#include "cli/library.h"
+#include "cli/terminal.h"
+#include "format/report.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_SCREEN_PLACES = 6, OWN_FAILURE = 125 };
+
+static void say(void *context, const char *sentence)
+{
+  tide_say("%s", sentence);
+}
+
+static void write_first_screen(const struct tide_arguments *arguments,
+                               const struct tide_run_result *result)
+{
+  size_t image_idx = 0;
+  if (tide_profile_pick(result->capture, NULL, &image_idx, NULL))
+    return;
+  struct tide_profile *profile = tide_profile_new(result->capture, image_idx);
+  struct tide_naming *naming = tide_naming_new(profile->image);
+  struct tide_sink sink;
+  tide_sink_init(&sink, stderr);
+  struct tide_screen screen = tide_terminal_screen(&sink, stderr, arguments);
+  bool here = result->output_path && !strchr(result->output_path, '/') && !arguments->output;
+  struct tide_report_options options = {
+      .rank = TIDE_RANK_PEAK,
+      .n_places = FIRST_SCREEN_PLACES,
+      .prefix = "tidemark: ",
+      .saved = result->output_path,
+      .saved_bytes = result->output_bytes,
+      .argument = here ? NULL : result->output_path,
+  };
+  tide_report_write(&screen, profile, naming, &options);
+  tide_sink_finish(&sink, "the report", NULL); // nobody to tell if standard error is gone
+  tide_sink_done(&sink);
+  tide_naming_free(naming);
+  tide_profile_free(profile);
+}
+
+static void tell(const struct tide_arguments *arguments, const struct tide_run_result *result)
+{
+  signal(SIGPIPE, SIG_IGN); // a reader of ours that went away must not change our exit status
+  if (result->capture->n_images && !arguments->quiet)
+    write_first_screen(arguments, result);
+  if (result->note && (!arguments->quiet || !result->capture->n_images))
+    tide_say("%s", result->note);
+  if (result->n_running && !arguments->quiet)
+    tide_say("%u recorded %s still running; what came later is not in the capture",
+             result->n_running, result->n_running == 1 ? "process is" : "processes are");
+  if (result->save_err)
+    tide_say("%s", result->save_diag.text);
+}
+
+int tide_cmd_run(const struct tide_arguments *arguments)
+{
+  struct tide_diag diag = {0};
+  if (arguments->n_rest == 0) {
+    tide_say("run what? tidemark run COMMAND [ARGUMENT…]");
+    return OWN_FAILURE;
+  }
+  TIDE_CLEANUP_FREE char *library = NULL;
+  enum tide_err err = tide_library_find(&library, &diag);
+  if (err) {
+    tide_say("%s", diag.text);
+    return OWN_FAILURE;
+  }
+  struct tide_run_options options = {
+      .argv = arguments->rest,
+      .output = arguments->output,
+      .library = library,
+      .force = arguments->force,
+      .no_follow = arguments->no_follow,
+      .depth = (uint32_t)arguments->depth,
+      .say = say,
+  };
+  struct tide_run_result result = {0};
+  err = tide_run(&options, &result, &diag);
+  if (err) {
+    tide_say("%s", diag.text);
+    return tide_run_error_status(err);
+  }
+  tell(arguments, &result);
+  int status = result.exit_status, term_signal = result.term_signal;
+  tide_run_result_done(&result);
+  if (term_signal) {
+    tide_run_raise(term_signal);
+    status = 128 + term_signal; // only for a signal that ends nothing
+  }
+  return status;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One function per verb. Each returns the exit status: 0 done, 1 failed, 2 misunderstood; run: the
+// command's own.
+#pragma once
+#include "cli/arguments.h"
+
+int tide_cmd_run(const struct tide_arguments *arguments);
+int tide_cmd_report(const struct tide_arguments *arguments);
+int tide_cmd_info(const struct tide_arguments *arguments);
+int tide_cmd_export(const struct tide_arguments *arguments);
+
+// Says what went wrong and gives the exit status for it.
+int tide_cmd_failed(enum tide_err err, const struct tide_diag *diag);

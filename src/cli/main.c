@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command: parse, dispatch, exit.
+#include "base/err.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+
+#include <locale.h>
+#include <stdio.h>
+
+int tide_cmd_failed(enum tide_err err, const struct tide_diag *diag)
+{
+  tide_say("%s", diag->text[0] ? diag->text : tide_err_text(err));
+  return err == TIDE_ERR_USAGE ? 2 : 1;
+}
+
+// Prints help for a verb (TIDE_VERBS_N: for all) and gives the exit status.
+static int print_help(enum tide_verb verb, FILE *stream)
+{
+  struct tide_sink sink;
+  struct tide_diag diag;
+  tide_sink_init(&sink, stream);
+  if (verb == TIDE_VERBS_N)
+    tide_help_overview(&sink);
+  else
+    tide_help_verb(&sink, verb);
+  enum tide_err err = tide_sink_finish(&sink, "help", &diag);
+  tide_sink_done(&sink);
+  return err ? tide_cmd_failed(err, &diag) : 0;
+}
+
+static int help(const struct tide_arguments *arguments)
+{
+  struct tide_diag diag;
+  if (arguments->n_rest == 0)
+    return print_help(TIDE_VERBS_N, stdout);
+  enum tide_verb verb = tide_verb_find(arguments->rest[0], &diag);
+  return verb == TIDE_VERBS_N ? tide_cmd_failed(TIDE_ERR_USAGE, &diag) : print_help(verb, stdout);
+}
+
+static int version(void)
+{
+  puts("tidemark " TIDE_VERSION);
+  return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int dispatch(const struct tide_arguments *arguments)
+{
+  if (arguments->help && arguments->verb != TIDE_VERB_HELP)
+    return print_help(arguments->verb, stdout);
+  switch (arguments->verb) {
+  case TIDE_VERB_RUN: return tide_cmd_run(arguments);
+  case TIDE_VERB_REPORT: return tide_cmd_report(arguments);
+  case TIDE_VERB_INFO: return tide_cmd_info(arguments);
+  case TIDE_VERB_EXPORT: return tide_cmd_export(arguments);
+  case TIDE_VERB_HELP: return help(arguments);
+  case TIDE_VERB_VERSION: return version();
+  case TIDE_VERBS_N: break;
+  }
+  return 2;
+}
+
+int main(int argc, char **argv)
+{
+  struct tide_arguments arguments;
+  struct tide_diag diag = {0};
+  setlocale(LC_CTYPE, "");
+  if (argc < 2) {
+    print_help(TIDE_VERBS_N, stderr);
+    return 2;
+  }
+  enum tide_err err = tide_arguments_parse(argc, argv, &arguments, &diag);
+  int status = err ? tide_cmd_failed(err, &diag) : dispatch(&arguments);
+  // `run` promises 125 for whatever is our own fault.
+  if (err && argc > 1 && arguments.verb == TIDE_VERB_RUN)
+    status = 125;
+  tide_arguments_done(&arguments);
+  return status;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every verb and every option, once.
+#include "cli/option_table.h"
+
+#include "format/report.h"
+
+#define N(array) (sizeof(array) / sizeof *(array))
+#define AT(field) offsetof(struct tide_arguments, field)
+#define VERB(name) (1u << TIDE_VERB_##name)
+
+enum {
+  READING = VERB(REPORT) | VERB(INFO) | VERB(EXPORT),
+  SHOWING = VERB(RUN) | VERB(REPORT) | VERB(INFO),
+  ALL = (1u << TIDE_VERBS_N) - 1,
+};
+
+const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
+    [TIDE_VERB_RUN] =
+        {"run", "[--] COMMAND [ARGUMENT…]", "run a command and record every allocation it makes",
+         "The command's output, exit status and signals are its own: tidemark exits as it did.\n"
+         "The report goes to standard error. Options end at the first word that is none, or at\n"
+         "--. Our own failures exit 125, a command that cannot be executed 126, one that is not\n"
+         "found 127.\n"},
+    [TIDE_VERB_REPORT] =
+        {"report", "[FILE]", "say who held the memory of a recorded run",
+         "FILE is a .tide capture, or the .store a bare LD_PRELOAD left. Without\n"
+         "one, the newest tidemark.* capture of the current directory is taken.\n"},
+    [TIDE_VERB_INFO] = {"info", "[FILE]",
+                        "print the facts of a capture: processes, modules, losses",
+                        "FILE as for report.\n"},
+    [TIDE_VERB_EXPORT] = {"export", "--to FORMAT [FILE]",
+                          "write a capture in another tool's format",
+                          "Formats: dhat (JSON version 2; valgrind's dh_view.html, Firefox\n"
+                          "Profiler). FILE as for report. Writes to standard output without -o.\n"},
+    [TIDE_VERB_HELP] = {"help", "[VERB]", "explain a verb", ""},
+    [TIDE_VERB_VERSION] = {"version", "", "print the version", ""},
+};
+
+static const char *const color_words[] = {"auto", "always", "never"};
+static const char *const units_words[] = {"iec", "si", "bytes"};
+static const char *const format_words[] = {"dhat"};
+
+const struct tide_option_row tide_option_rows[] = {
+    {VERB(RUN) | VERB(EXPORT), 'o', "output", "FILE", TIDE_OPTION_TEXT, AT(output), NULL, 0,
+     "write to FILE; for run %p is the pid and %n the program"},
+    {VERB(RUN) | VERB(EXPORT), 'f', "force", NULL, TIDE_OPTION_FLAG, AT(force), NULL, 0,
+     "overwrite FILE if it exists"},
+    {VERB(RUN), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0, "no report, only errors"},
+    {VERB(RUN), 0, "depth", "N", TIDE_OPTION_NUMBER, AT(depth), NULL, 0,
+     "keep at most N frames of a stack (default: all)"},
+    {VERB(RUN), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow), NULL, 0,
+     "do not record the processes the command starts"},
+    {VERB(EXPORT), 0, "to", "FORMAT", TIDE_OPTION_TEXT, AT(to), format_words, N(format_words),
+     "the format to write: dhat"},
+    {VERB(REPORT), 's', "sort", "WHAT", TIDE_OPTION_CHOICE, AT(sort), tide_rank_words, TIDE_RANKS_N,
+     "rank by peak, live, total, count, temp or leak"},
+    {VERB(REPORT), 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
+     "show N places (default 10), or N stacks with --json (default all)"},
+    {VERB(REPORT) | VERB(EXPORT), 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL, 0,
+     "the process to show, by pid or #index (default: the largest peak)"},
+    {VERB(REPORT) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
+     "print JSON for programs"},
+    {SHOWING, 0, "units", "HOW", TIDE_OPTION_CHOICE, AT(units), units_words, N(units_words),
+     "sizes in iec (KiB), si (kB) or bytes"},
+    {SHOWING, 0, "color", "WHEN", TIDE_OPTION_CHOICE, AT(color), color_words, N(color_words),
+     "colours: auto, always or never"},
+    {ALL, 'h', "help", NULL, TIDE_OPTION_FLAG, AT(help), NULL, 0, "print this help"},
+};
+const size_t tide_option_rows_n = N(tide_option_rows);

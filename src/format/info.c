@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The facts as text: the capture in three lines, then each image, then its modules.
+#include "format/info.h"
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "format/image_text.h"
+#include "format/module_state.h"
+#include "profile/profile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void write_line(const struct tide_screen *screen, const char *indent, const char *label,
+                       const char *text)
+{
+  TIDE_CLEANUP_FREE char *padded = tide_sprintf("%-11s", label);
+  tide_screen_paragraph(screen, TIDE_INK_PLAIN, indent, padded, text);
+}
+
+static void write_capture(const struct tide_screen *screen, const struct tide_capture *capture,
+                          const char *file, uint64_t file_bytes)
+{
+  char size[TIDE_UNITS_MAX], length[TIDE_UNITS_MAX], when[64] = "at an unknown time";
+  time_t start = (time_t)(capture->start_realtime_ns / 1000000000);
+  struct tm local;
+  if (capture->start_realtime_ns && localtime_r(&start, &local))
+    strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
+  size_t n = capture->n_images;
+  TIDE_CLEANUP_FREE char *name = tide_utf8_clean(file, screen->utf8);
+  tide_screen_ink(screen, TIDE_INK_STRONG, name);
+  tide_sink_printf(screen->sink, " (%s): %zu %s%s\n",
+                   tide_units_bytes(size, (int64_t)file_bytes, screen->units), n,
+                   n == 1 ? "process image" : "process images",
+                   capture->cut        ? ", file damaged"
+                   : capture->finished ? ""
+                                       : ", not ended properly");
+  TIDE_CLEANUP_FREE char *recorded = tide_sprintf(
+      "%s, %s, by tidemark %s", when, tide_units_time(length, capture->duration_ns, screen->utf8),
+      capture->tool_version ? capture->tool_version : "of unknown version");
+  TIDE_CLEANUP_FREE char *machine =
+      tide_sprintf("%s, %s, %s", capture->hostname ? capture->hostname : "unknown",
+                   tide_capture_arch(capture), capture->kernel ? capture->kernel : "unknown");
+  write_line(screen, "  ", "recorded", recorded);
+  write_line(screen, "  ", "machine", machine);
+  if (capture->cut)
+    tide_screen_paragraph(screen, TIDE_INK_WARN, "  ",
+                          "note: ", capture->cut_note ? capture->cut_note : "the file is damaged");
+  if (capture->n_images_left_out) {
+    TIDE_CLEANUP_FREE char *text =
+        tide_sprintf("%" PRIu32 " more process images were not kept", capture->n_images_left_out);
+    tide_screen_paragraph(screen, TIDE_INK_WARN, "  ", "note: ", text);
+  }
+}
+
+static void write_ran(const struct tide_screen *screen, const struct tide_image *image)
+{
+  char from[TIDE_UNITS_MAX], length[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *end = tide_image_end_words(image);
+  struct tide_buf text = {0};
+  tide_buf_printf(&text, "from %s for %s, %s", tide_units_time(from, image->start_ns, screen->utf8),
+                  tide_units_time(length, image->end_ns - image->start_ns, screen->utf8), end);
+  if (image->parent_image)
+    tide_buf_printf(&text, "; %s #%" PRIu32, image->by_fork ? "forked from" : "came of",
+                    image->parent_image - 1);
+  write_line(screen, "      ", "ran", tide_buf_cstr(&text));
+  tide_buf_done(&text);
+}
+
+static void write_numbers(const struct tide_screen *screen, const struct tide_profile *profile)
+{
+  const struct tide_image *image = profile->image;
+  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX], c[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *heap = tide_sprintf(
+      "peak %s, %s allocations, %s in all", tide_units_bytes(a, image->peak_bytes, screen->units),
+      tide_units_count(b, profile->totals.n_alloc),
+      tide_units_bytes(c, (int64_t)profile->totals.b_alloc, screen->units));
+  write_line(screen, "      ", "heap", heap);
+  TIDE_CLEANUP_FREE char *held =
+      tide_sprintf("%s stacks of %s frames, %zu rows, %" PRIu32 " %s (%" PRIu32 " at once)",
+                   tide_units_count(a, profile->n_stacks), tide_units_count(b, image->n_frames - 1),
+                   image->n_sites, image->n_threads, image->n_threads == 1 ? "thread" : "threads",
+                   image->max_live_threads);
+  write_line(screen, "      ", "holds", held);
+  TIDE_CLEANUP_FREE char *timeline =
+      tide_sprintf("%zu points, %zu snapshots", image->n_ticks, image->n_snapshots);
+  write_line(screen, "      ", "timeline", timeline);
+  if (image->allocator && *image->allocator)
+    write_line(screen, "      ", "allocator", image->allocator);
+}
+
+static void write_losses(const struct tide_screen *screen, const struct tide_image *image)
+{
+  const struct {
+    uint64_t n;
+    const char *words;
+  } losses[] = {
+      {image->loss.n_lost_busy, "events met while the recorder was busy"},
+      {image->loss.n_lost_full, "events whose stack found no room"},
+      {image->loss.n_cut, "stacks cut by the depth limit"},
+      {image->loss.n_broken, "stacks that end early"},
+      {image->loss.n_guessed, "stacks partly found by frame pointers"},
+      {image->loss.n_unknown_free, "frees of blocks from before"},
+      {image->loss.n_fork_lost, "child processes not recorded"},
+      {image->loss.n_failed, "allocations refused by the allocator"},
+  };
+  struct tide_buf text = {0};
+  for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+    char count[TIDE_UNITS_MAX];
+    if (losses[i].n)
+      tide_buf_printf(&text, "%s%s %s", text.n ? ", " : "", tide_units_count(count, losses[i].n),
+                      losses[i].words);
+  }
+  if (tide_image_off_words(image))
+    tide_buf_printf(&text, "%sthe recorder stepped aside: %s", text.n ? ", " : "",
+                    tide_image_off_words(image));
+  write_line(screen, "      ", "losses", text.n ? tide_buf_cstr(&text) : "none");
+  tide_buf_done(&text);
+}
+
+// A path, the start of its build id, and what of it could be read today.
+static void write_modules(const struct tide_screen *screen, const struct tide_image *image,
+                          struct tide_symboliser *symboliser)
+{
+  for (size_t i = 1; i < image->n_modules; i++) {
+    const struct tide_module *module = &image->modules[i];
+    char id[65];
+    const char *note, *state = tide_module_state(symboliser, module, &note);
+    const char *words = strcmp(state, "lines") == 0   ? "names and lines"
+                        : strcmp(state, "names") == 0 ? "names, no lines"
+                                                      : "changed or gone";
+    tide_module_build_id(module, id);
+    size_t room = screen->width > 17 + 14 + 17 ? screen->width - 17 - 14 - 17 : 20;
+    TIDE_CLEANUP_FREE char *path = tide_utf8_fit(module->path, room, screen->utf8);
+    TIDE_CLEANUP_FREE char *label = tide_sprintf("      %-11s", i == 1 ? "modules" : "");
+    tide_sink_text(screen->sink, label);
+    tide_screen_left(screen, TIDE_INK_PLAIN, path, room);
+    tide_sink_printf(screen->sink, "  %-12.12s  ", *id ? id : "no build id");
+    tide_screen_ink(screen, state[0] == 'o' ? TIDE_INK_WARN : TIDE_INK_FAINT, words);
+    tide_sink_text(screen->sink, "\n");
+  }
+}
+
+void tide_info_write(const struct tide_screen *screen, const struct tide_capture *capture,
+                     const char *file, uint64_t file_bytes)
+{
+  struct tide_symboliser *symboliser = tide_symboliser_new();
+  write_capture(screen, capture, file, file_bytes);
+  for (size_t i = 0; i < capture->n_images; i++) {
+    const struct tide_image *image = &capture->images[i];
+    struct tide_profile *profile = tide_profile_new(capture, i);
+    TIDE_CLEANUP_FREE char *command = tide_image_command(image);
+    TIDE_CLEANUP_FREE char *label = tide_sprintf("#%zu %" PRIu32 " ", i, image->pid);
+    tide_screen_paragraph(screen, TIDE_INK_STRONG, "  ", label, command);
+    write_ran(screen, image);
+    write_numbers(screen, profile);
+    write_losses(screen, image);
+    write_modules(screen, image, symboliser);
+    tide_profile_free(profile);
+  }
+  tide_symboliser_free(symboliser);
+}
