@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading captures: report, info, export; whole files, cut files and files that are none."""
+import json
+
+from ground import expect, test
+
+
+def capture(ground):
+    prog = ground.build("prog", """
+#include <stdlib.h>
+static void *kept[100];
+__attribute__((noipa)) void big(int i) { kept[i] = malloc(10000); }
+__attribute__((noipa)) void many(void) { free(malloc(8)); }
+__attribute__((noipa)) void left(int i) { kept[i] = malloc(100); }
+int main(void)
+{
+  for (int i = 0; i < 50; i++) big(i);
+  for (int i = 0; i < 50; i++) free(kept[i]);
+  for (int i = 0; i < 5000; i++) many();
+  for (int i = 0; i < 20; i++) left(i);
+  return 0;
+}""")
+    done = ground.record("-q", "-o", "x.tide", "--", prog)
+    expect(done.status == 0, f"status {done.status}: {done.stderr}")
+    return ground.scratch / "x.tide"
+
+
+@test
+def report_sorts(ground):
+    tide = capture(ground)
+    keys = {"peak": "peak_bytes", "live": "live_bytes", "total": "bytes", "count": "allocations",
+            "temp": "temporary", "leak": "live_bytes"}
+    tops = {"peak": "big", "live": "left", "total": "big", "count": "many", "temp": "many",
+            "leak": "left"}
+    for sort, key in keys.items():
+        sites = [s for s in ground.report(tide, "--sort", sort)["sites"] if s["kind"] == "heap"]
+        values = [site[key] for site in sites]
+        expect(values == sorted(values, reverse=True), f"--sort {sort}: {values}")
+        top = sites[0]["frames"][0]["function"]
+        expect(top == tops[sort], f"--sort {sort}: {top} on top")
+    expect(len(ground.report(tide, "-n", "1")["sites"]) == 1, "-n 1 shows more")
+    done = ground.run(ground.tidemark, "report", "--sort", "colour", tide)
+    expect(done.status not in (0, -11, -6) and "colour" in done.stderr, f"{done.stderr!r}")
+
+
+@test
+def report_text(ground):
+    tide = capture(ground)
+    done = ground.run(ground.tidemark, "report", tide)
+    expect(done.status == 0 and done.stderr == "", f"status {done.status}: {done.stderr!r}")
+    for word in ("peak", "big", "prog", "488.3 KiB"):
+        expect(word in done.stdout, f"does not say {word!r}:\n{done.stdout}")
+    expect(ground.run("sh", "-c", f'"{ground.tidemark}" report "{tide}" | head -n 1').stderr == "",
+           "a reader that goes away is met with a complaint")
+
+
+@test
+def report_lines(ground):
+    tide = capture(ground)
+    frame = ground.report(tide)["sites"][0]["frames"][0]
+    expect(frame["function"] == "big" and frame["line"] == 4, f"{frame}")
+
+
+@test
+def report_other_process(ground):
+    prog = ground.build("prog", """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noipa)) void *small(void) { void *p = malloc(10); return p; }
+__attribute__((noipa)) void *large(void) { void *p = malloc(100000); return p; }
+int main(void) { if (!small()) return 1; if (fork() == 0) _exit(!large()); wait(0); return 0; }
+""", "-fno-optimize-sibling-calls")
+    ground.record("-q", "-o", "x.tide", "--", prog)
+    shown = ground.report("x.tide")
+    expect(len(shown["images"]) == 2 and shown["image"]["by_fork"], "not the largest is shown")
+    first = next(image for image in shown["images"] if not image["by_fork"])
+    for which in (first["pid"], first["index"]):
+        report = ground.report("x.tide", "--process", str(which))
+        expect(report["image"]["pid"] == first["pid"], f"--process {which}")
+        expect(report["sites"][0]["frames"][0]["function"] == "small", "the wrong sites")
+    text = ground.run(ground.tidemark, "report", "x.tide").stdout
+    expect("--process" in text or str(first["pid"]) in text, "the other process is not named")
+    done = ground.run(ground.tidemark, "report", "--process", "999999999", "x.tide")
+    expect(done.status > 0 and "999999999" in done.stderr, f"{done.status} {done.stderr!r}")
+
+
+@test
+def info(ground):
+    tide = capture(ground)
+    done = ground.run(ground.tidemark, "info", tide)
+    expect(done.status == 0 and "prog" in done.stdout, f"{done.status}: {done.stderr}")
+    done = ground.run(ground.tidemark, "info", "--json", tide)
+    expect(done.status == 0 and "schema" in json.loads(done.stdout), f"{done.stderr}")
+
+
+@test
+def export_dhat(ground):
+    tide = capture(ground)
+    done = ground.run(ground.tidemark, "export", "--to", "dhat", "-o", "x.json", tide)
+    expect(done.status == 0, f"status {done.status}: {done.stderr}")
+    dhat = json.loads((ground.scratch / "x.json").read_text())
+    expect(dhat["dhatFileVersion"] == 2, "version")
+    expect(sum(point["tbk"] for point in dhat["pps"]) == 5070, "blocks")
+    expect(sum(point["tb"] for point in dhat["pps"]) == 50 * 10000 + 5000 * 8 + 2000, "bytes")
+    expect(sum(point["gb"] for point in dhat["pps"]) == 500000, "bytes at the peak")
+    expect(sum(point["eb"] for point in dhat["pps"]) == 2000, "bytes at the end")
+    top = max(dhat["pps"], key=lambda point: point["gb"])
+    expect("big" in dhat["ftbl"][top["fs"][0]], "names")
+    done = ground.run(ground.tidemark, "export", "--to", "dhat", "-o", "x.json", tide)
+    expect(done.status != 0 and "x.json" in done.stderr, "overwrote x.json without being asked")
+
+
+@test
+def cut_files(ground):
+    tide = capture(ground)
+    whole = tide.read_bytes()
+    expect(ground.report(tide)["capture"]["note"] is None, "a whole file with a note")
+    n_read = 0
+    for part in range(0, 20):
+        cut = ground.scratch / f"cut-{part}.tide"
+        cut.write_bytes(whole[:len(whole) * part // 20])
+        done = ground.run(ground.tidemark, "report", "--json", cut)
+        expect(done.status >= 0, f"cut at {part}/20: killed by signal {-done.status}")
+        if done.status == 0:
+            n_read += 1
+            facts = json.loads(done.stdout)["capture"]
+            expect(facts["note"] and not facts["complete"], f"cut at {part}/20 and no word of it")
+        else:
+            expect(done.stderr.startswith("tidemark:"), f"cut at {part}/20: {done.stderr!r}")
+    cut.write_bytes(whole[:-1])
+    facts = ground.report(cut)["capture"]
+    expect(facts["note"] and not facts["complete"], "the last byte is gone and nobody noticed")
+
+
+@test
+def damaged_files(ground):
+    tide = capture(ground)
+    whole = tide.read_bytes()
+    bad = ground.scratch / "bad.tide"
+    for part in range(1, 40):
+        at = len(whole) * part // 40
+        bad.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
+        done = ground.run(ground.tidemark, "report", "--json", bad)
+        expect(done.status >= 0, f"byte {at}: killed by signal {-done.status}")
+        if done.status == 0:
+            facts = json.loads(done.stdout)["capture"]
+            expect(facts["note"], f"byte {at} is wrong and nobody noticed")
+        else:
+            expect(done.stderr.startswith("tidemark:"), f"byte {at}: {done.stderr!r}")
+
+
+@test
+def not_a_capture(ground):
+    for name, content in (("empty", b""), ("text", b"hello\n" * 100), ("zeros", bytes(10000))):
+        (ground.scratch / name).write_bytes(content)
+        for words in (["report"], ["report", "--json"], ["info"], ["export", "--to", "dhat"]):
+            done = ground.run(ground.tidemark, *words, name)
+            expect(done.status in (1, 2), f"{words} {name}: status {done.status}")
+            expect(name in done.stderr, f"{words} {name}: says {done.stderr!r}")
+    done = ground.run(ground.tidemark, "report", "no-such-file.tide")
+    expect(done.status in (1, 2) and "no-such-file.tide" in done.stderr, f"{done.stderr!r}")
+
+
+@test
+def help_and_version(ground):
+    for words in (["--help"], ["help"], ["help", "run"], ["run", "--help"], ["--version"]):
+        done = ground.run(ground.tidemark, *words)
+        expect(done.status == 0 and done.stdout and not done.stderr, f"{words}: {done.stderr!r}")
+    done = ground.run(ground.tidemark, "reprot", "x.tide")
+    expect(done.status != 0 and "report" in done.stderr, f"no suggestion: {done.stderr!r}")

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cannot be recorded: said at once, with the way out, and the command still runs."""
+import os
+import shutil
+import struct
+
+import record
+from ground import ALLOCATE, expect, test
+
+ALLOCATES = ALLOCATE + 'int main(void) { hold_all(); puts("ran"); return 6; }\n'
+
+
+def refused(ground, program, *words):
+    """Run it; the output and status are the program's, and every word is in our message."""
+    done = ground.record("-f", "-o", "x.tide", "--", program)
+    expect(done.status == 6 and done.stdout == "ran\n", f"status {done.status}, {done.stdout!r}")
+    for word in words:
+        expect(word in done.stderr, f"does not say {word!r}: {done.stderr!r}")
+    first = done.stderr.splitlines()[0]
+    expect(first.startswith("tidemark:"), f"begins {first!r}")
+    return done
+
+
+@test
+def static_program(ground):
+    refused(ground, ground.build("prog", ALLOCATES, "-static"), "static")
+
+
+@test
+def musl_program(ground):
+    if not shutil.which("musl-gcc"):
+        raise record.Skip("no musl-gcc here")
+    source = ALLOCATES.replace("__attribute__((noipa))", "__attribute__((noinline))")
+    refused(ground, ground.build("prog", source, compiler="musl-gcc"), "musl")
+
+
+@test
+def setuid_program(ground):
+    if os.geteuid() != 0:
+        raise record.Skip("needs root")
+    prog = ground.build("prog", ALLOCATES)
+    os.chown(prog, 65534, 65534)
+    os.chmod(prog, 0o4755)
+    if os.statvfs(prog).f_flag & os.ST_NOSUID:
+        raise record.Skip("a file system without setuid")
+    refused(ground, prog, "setuid")
+
+
+@test
+def own_allocator(ground):
+    source = """
+#include <stddef.h>
+#include <stdio.h>
+static char pool[1 << 20];
+static size_t used;
+void *mi_malloc(size_t n) { void *p = pool + used; used += (n + 31) & ~15ul; return p; }
+void *malloc(size_t n) { return mi_malloc(n); }
+void *calloc(size_t a, size_t b) { return mi_malloc(a * b); }
+void *realloc(void *p, size_t n) { (void)p; return mi_malloc(n); }
+void free(void *p) { (void)p; }
+int main(void) { puts("ran"); return malloc(10) ? 6 : 1; }
+"""
+    refused(ground, ground.build("prog", source), "mimalloc", "linked in")
+    other = source.replace("mi_malloc", "take_some")
+    refused(ground, ground.build("prog", other), "allocator of its own")
+
+
+@test
+def other_word_size(ground):
+    # A whole 32-bit program: ELF header, one segment, and exit(6) by the old system call gate.
+    code = bytes.fromhex("b801000000bb06000000cd80")
+    header = struct.pack("<16sHHIIIIIHHHHHH", b"\x7fELF\x01\x01\x01" + bytes(9), 2, 3, 1,
+                         0x08048054, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+    segment = struct.pack("<IIIIIIII", 1, 0, 0x08048000, 0x08048000, 84 + len(code),
+                          84 + len(code), 5, 0x1000)
+    path = ground.scratch / "prog"
+    path.write_bytes(header + segment + code)
+    path.chmod(0o755)
+    try:
+        plain = ground.run(path).status
+    except OSError:
+        plain = 126  # a kernel that does not run such programs
+    done = ground.record("-o", "x.tide", "--", path)
+    expect(done.status == plain, f"status {done.status}, without us {plain}")
+    expect("32-bit" in done.stderr, f"says {done.stderr!r}")
+
+
+@test
+def nothing_allocated(ground):
+    prog = ground.build("prog", "int main(void) { return 6; }")
+    done = ground.record("-o", "x.tide", "--", prog)
+    expect(done.status == 6, f"status {done.status}")
+    expect("tidemark:" in done.stderr and "alloca" in done.stderr, f"says {done.stderr!r}")
+
+
+@test
+def sanitized_program(ground):
+    prog = ground.build("prog", ALLOCATES, "-fsanitize=address")
+    ground.env["ASAN_OPTIONS"] = "detect_leaks=0"
+    refused(ground, prog, "AddressSanitizer")
+
+
+@test
+def script_without_first_line(ground):
+    script = ground.scratch / "script"
+    script.write_text("echo ran\nexit 6\n")
+    script.chmod(0o755)
+    done = ground.record("-q", "-o", "x.tide", "--", "./script")
+    expect(done.status in (6, 126), f"status {done.status}")

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running a command with and without the recorder, and reading what came of it.
+
+A Recorder hides how a capture is made: by `tidemark run`, by a bare LD_PRELOAD, or by a bare
+LD_PRELOAD under qemu. Either way the result is a Capture with images and a report for each.
+A command that does not end in time is killed with its whole process group: a hang is a failure.
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import truth
+
+
+class Failure(Exception):
+    """The test failed; the text says why."""
+
+
+class Skip(Exception):
+    """The test cannot be made here; the text says why."""
+
+
+class Outcome:
+    """How a command ended and what it wrote."""
+
+    def __init__(self, status, stdout, stderr):
+        self.status, self.stdout, self.stderr = status, stdout, stderr
+
+
+def run(command, cwd=None, env=None, stdin="", timeout=60):
+    child = subprocess.Popen([str(word) for word in command], cwd=cwd, env=env,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        out, err = child.communicate(stdin.encode(), timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        raise Failure(f"hangs: still running after {timeout} s") from None
+    return Outcome(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+def clean_environment(**more):
+    env = {key: value for key, value in os.environ.items()
+           if key not in ("LD_PRELOAD", "TIDEMARK_OPTIONS", "NO_COLOR", "CLICOLOR_FORCE")}
+    env.update(more)
+    return env
+
+
+class Capture:
+    """What was recorded: .images, and the report of each."""
+
+    def __init__(self, tidemark, files, program):
+        self.tidemark, self.program = tidemark, program
+        self.places, self.reports, self.images = [], {}, []
+        self.shown = None
+        for path in files:
+            report = self.read(path)
+            self.shown = self.shown or report
+            for image in report["images"]:
+                self.places.append((path, image["index"]))
+                self.images.append(image)
+
+    def read(self, path, *options):
+        done = run([self.tidemark, "report", "--json", *options, path])
+        if done.status:
+            raise Failure(f"report of {os.path.basename(path)} failed: {done.stderr.strip()}")
+        try:
+            return json.loads(done.stdout)
+        except json.JSONDecodeError as error:
+            raise Failure(f"report is not JSON: {error}") from None
+
+    def report(self, at):
+        if at not in self.reports:
+            path, index = self.places[at]
+            self.reports[at] = self.read(path, "--process", str(index))
+        return self.reports[at]
+
+    def fact(self, key):
+        if key == "images":
+            return len(self.images)
+        if key == "images_and_lost":
+            lost = sum(self.report(at)["completeness"]["fork_lost"]
+                       for at in range(len(self.images)))
+            return len(self.images) + lost
+        if key == "shown":
+            return os.path.basename(self.shown["image"]["exe"]) if self.shown else None
+        return self.shown["capture"][key]
+
+    def select(self, which):
+        """Indices of the images a truth speaks of."""
+        names = [os.path.basename(image["exe"]) for image in self.images]
+        forks = [at for at, image in enumerate(self.images) if image["by_fork"]]
+        own = [at for at, name in enumerate(names) if name == self.program and at not in forks]
+        if which is None:
+            return own[:1]
+        if which.isdigit():
+            return [int(which)] if int(which) < len(names) else []
+        if which == "fork":
+            return forks
+        if which.startswith("fork"):
+            return forks[int(which[4:]) - 1:int(which[4:])]
+        if which == "exec":
+            return own[1:]
+        if which.startswith("exe:"):
+            return [at for at, name in enumerate(names) if name == which[4:]]
+        raise ValueError(which)
+
+    def check(self, truths):
+        spoken = {}
+        for line in truths:
+            if line.scope == "capture":
+                truth.check(line, None, self)
+                continue
+            chosen = self.select(line.images)
+            nothing = all(how != ">=" and wanted == 0 for _, how, wanted in line.terms)
+            if not chosen and not nothing:
+                raise truth.Wrong(f"no image @{line.images or self.program} among "
+                                  f"{[image['exe'] for image in self.images]}")
+            for at in chosen:
+                spoken.setdefault(at, []).append(line)
+                truth.check(line, self.report(at), self)
+        for at, lines in spoken.items():
+            truth.check_losses(lines, self.report(at))
+            truth.check_sums(self.report(at))
+            truth.check_roots(self.report(at))
+
+
+class Recorder:
+    """Makes captures; `mode` is run, bare or qemu."""
+
+    def __init__(self, tidemark, library, mode, arch):
+        self.tidemark, self.library, self.mode, self.arch = tidemark, library, mode, arch
+
+    def plain(self, command):
+        if self.mode == "qemu":
+            return [f"qemu-{self.arch}", "-L", f"/usr/{self.arch}-linux-gnu", *command]
+        return list(command)
+
+    def record(self, command, scratch, name, env, **options):
+        """Run a command recorded in `scratch`; returns its Outcome and the Capture."""
+        if self.mode == "run":
+            tide = pathlib.Path(scratch) / f"{name}.tide"
+            tide.unlink(missing_ok=True)
+            outcome = run([self.tidemark, "run", "-q", "-o", tide, "--", *command], cwd=scratch,
+                          env=env, **options)
+            if not tide.exists():
+                return outcome, Capture(self.tidemark, [], name)
+            return outcome, Capture(self.tidemark, [tide], name)
+        for old in pathlib.Path(scratch).glob("tidemark.*.store"):
+            old.unlink()
+        if self.mode == "bare":
+            mine = ":".join(filter(None, [str(self.library), env.get("LD_PRELOAD")]))
+            outcome = run(command, cwd=scratch, env=dict(env, LD_PRELOAD=mine), **options)
+        else:
+            emulated = [f"qemu-{self.arch}", "-L", f"/usr/{self.arch}-linux-gnu",
+                        "-E", f"LD_PRELOAD={self.library}", *command]
+            outcome = run(emulated, cwd=scratch, env=env, **options)
+        stores = sorted(pathlib.Path(scratch).glob("tidemark.*.store"),
+                        key=lambda path: int(path.name.split(".")[-2]))
+        return outcome, Capture(self.tidemark, stores, name)

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Record every test program and compare the capture with the program's declared truth.
+
+  tests/e2e/run.py [--filter REGEX] [--list] [--build-dir DIR] [--tidemark PATH] [-j N]
+                   [--mode run|bare] [--arch aarch64] [--library PATH] [--keep]
+
+Each program runs twice, without and with the recorder; output and status must be the same. Then
+the report must agree with the truth in the program's head (truth.py), line by line. The tests of
+the command itself are in command_*.py. With --arch of another processor the C programs are built
+for it and run under qemu with a bare LD_PRELOAD. Prints a line per test and ends with the counts.
+A test that cannot be made here is skipped; with CI=true in the environment that is a failure.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import platform
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+import threading
+
+import checks
+import command_read
+import command_refuse
+import command_run
+import ground
+import programs
+import record
+import truth
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+class Bench:
+    """What every test needs: where things are and how to record."""
+
+    def __init__(self, options):
+        self.options = options
+        self.native = options.arch == platform.machine()
+        self.toolchain = programs.Toolchain(options.build_dir, options.arch)
+        mode = options.mode if self.native else "qemu"
+        self.recorder = record.Recorder(options.tidemark, options.library, mode, options.arch)
+        # Under qemu and with a changed root, paths must be reachable and short: a plain temp dir.
+        self.scratch_root = pathlib.Path(tempfile.mkdtemp(prefix="tidemark-e2e-"))
+        self.scratch_root.chmod(0o755)
+
+    def scratch(self, name):
+        where = self.scratch_root / re.sub(r"\W+", "_", name)
+        where.mkdir()
+        return where
+
+
+def same_behaviour(plain, recorded):
+    if plain.status != recorded.status:
+        raise record.Failure(f"status {recorded.status} recorded, {plain.status} without: "
+                             f"{recorded.stderr.strip()[-200:]}")
+    for name in ("stdout", "stderr"):
+        want, got = getattr(plain, name), getattr(recorded, name)
+        if want != got:
+            gained = [line for line in got.splitlines() if line not in want.splitlines()]
+            missed = [line for line in want.splitlines() if line not in got.splitlines()]
+            raise record.Failure(f"{name} differs: gained {gained[:3]}, missed {missed[:3]}")
+
+
+def environment_of(bench, program, how, allocator):
+    env = record.clean_environment()
+    for word in shlex.split(program.said.get("env", "")):
+        key, _, value = word.partition("=")
+        env[key] = value
+    if how == "preload":
+        env["LD_PRELOAD"] = bench.toolchain.library(allocator)
+    return env
+
+
+def test_program(bench, name, program, run_name, how, allocator):
+    if program.said.get("needs") == "root" and os.geteuid() != 0:
+        raise record.Skip("needs root")
+    if allocator and not bench.toolchain.library(allocator):
+        raise record.Skip(f"no {programs.ALLOCATORS[allocator]} here")
+    binary = bench.toolchain.path(program, how, allocator)
+    if str(binary) in bench.toolchain.problems:
+        raise record.Failure(bench.toolchain.problems[str(binary)])
+    scratch = bench.scratch(name)
+    for helper in program.said.get("helpers", "").split():
+        shutil.copy(bench.toolchain.bin / helper, scratch / helper)
+    words = [*shlex.split(program.said.get("wrap", "")), str(binary),
+             *shlex.split(program.runs[run_name])]
+    options = {"stdin": program.said.get("stdin", ""),
+               "timeout": int(program.said.get("timeout", bench.options.timeout))}
+    env = environment_of(bench, program, how, allocator)
+    after = getattr(checks, program.said.get("check", "nothing"))
+
+    plain = record.run(bench.recorder.plain(words), cwd=scratch, env=env, **options)
+    if plain.status == 97:
+        raise record.Skip("the program says it cannot be tested here")
+    if plain.status != program.status:
+        raise record.Failure(f"without the recorder: status {plain.status}, "
+                             f"{(plain.stdout + plain.stderr).strip()[-200:]}")
+    after(scratch)
+    outcome, capture = bench.recorder.record(words, scratch, binary.name, env, **options)
+    same_behaviour(plain, outcome)
+    after(scratch)
+    truths = [line for line in program.truths if line.run in (None, run_name)]
+    capture.check([*truths, *truth.said(outcome.stdout)])
+    if allocator:
+        report = capture.report(capture.select(None)[0])
+        if allocator not in report["image"]["allocator"]:
+            raise record.Failure(f"allocator is said to be {report['image']['allocator']!r}")
+
+
+def program_tests(bench):
+    for program in programs.load().values():
+        if not program.is_program or program.path.suffix not in bench.toolchain.languages():
+            continue
+        if not bench.native and program.said.get("qemu") == "no":
+            continue
+        variants = program.variants() if bench.native else [(None, None)]
+        for how, allocator in variants:
+            if program.said.get("allocators", "").startswith("link:") and not how:
+                continue
+            for run_name in program.runs:
+                marks = [mark for mark in (run_name, how and f"{how} {allocator}") if mark]
+                name = program.name + (f"[{' '.join(marks)}]" if marks else "")
+                yield name, program, (run_name, how, allocator)
+
+
+def collect(bench):
+    """(name, program or None, function) of every test asked for."""
+    wanted = re.compile(bench.options.filter)
+    for name, program, rest in program_tests(bench):
+        if wanted.search(name):
+            yield name, program, lambda n=name, p=program, r=rest: test_program(bench, n, p, *r)
+    if bench.native and bench.options.mode == "run":
+        for name, function in ground.TESTS.items():
+            if wanted.search(name):
+                yield name, None, lambda n=name, f=function: f(
+                    ground.Ground(options=bench.options, scratch=bench.scratch(n)))
+
+
+class Tally:
+    """Prints a line per test as it ends and counts."""
+
+    def __init__(self):
+        self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
+        self.lock = threading.Lock()
+
+    def run(self, name, function):
+        try:
+            function()
+            kind, why = "ok", ""
+        except record.Skip as skip:
+            kind = "FAIL" if os.environ.get("CI") == "true" else "skip"
+            why = f": {skip}"
+        except (record.Failure, truth.Wrong) as failure:
+            kind, why = "FAIL", f": {failure}"
+        except Exception as error:  # pylint: disable=broad-except
+            kind, why = "FAIL", f": {type(error).__name__}: {error}"
+        with self.lock:
+            self.counts[kind] += 1
+            print(f"{kind} {name}{why}", flush=True)
+
+    def close(self):
+        tail = f", {self.counts['skip']} skipped" if self.counts["skip"] else ""
+        print(f"{self.counts['ok']} passed, {self.counts['FAIL']} failed{tail}")
+        return 1 if self.counts["FAIL"] or not self.counts["ok"] else 0
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--filter", default="", help="only tests whose name matches")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    parser.add_argument("--build-dir", default=str(ROOT / "build/test-programs"))
+    parser.add_argument("--tidemark", default=str(ROOT / "build/tidemark"))
+    parser.add_argument("--library", help="libtidemark.so for --mode bare and --arch")
+    parser.add_argument("--mode", choices=("run", "bare"), default="run")
+    parser.add_argument("--arch", default=platform.machine())
+    parser.add_argument("--timeout", type=int, default=60, help="seconds for one run")
+    parser.add_argument("--keep", action="store_true", help="keep the scratch directory")
+    parser.add_argument("-j", type=int, default=2)
+    options = parser.parse_args()
+    options.tidemark = os.path.abspath(options.tidemark)
+    if not options.library:
+        beside = ROOT / (f"build-{options.arch}" if options.arch != platform.machine() else "build")
+        options.library = str(beside / "libtidemark.so")
+    options.library = os.path.abspath(options.library)
+    return options
+
+
+# Imported for the tests they add to ground.TESTS.
+COMMAND_TESTS = (command_run, command_refuse, command_read)
+
+
+def main():
+    options = parse()
+    bench = Bench(options)
+    try:
+        tests = list(collect(bench))
+        if options.list:
+            print("\n".join(name for name, _, _ in tests))
+            return 0
+        needed = {program.name: program for _, program, _ in tests if program}
+        bench.toolchain.build(list(needed.values()), options.j)
+        tally = Tally()
+        with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
+            list(pool.map(lambda test: tally.run(test[0], test[2]), tests))
+        return tally.close()
+    finally:
+        if options.keep:
+            print(f"kept {bench.scratch_root}", file=sys.stderr)
+        else:
+            shutil.rmtree(bench.scratch_root, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
