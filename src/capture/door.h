@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The door: where recorders come for a store. An abstract socket whose name is the secret (128
+// random bits, known from the environment only), so a target that has changed its user still gets
+// in. One message from the recorder, one answer with a memfd, and the connection is over:
+//
+//   recorder  -> u32 magic 'TIDE', u32 version 1, u32 pid, u32 flags, u64 store bytes,
+//                u32 parent pid, u32 0
+//   supervisor -> u32 magic 'TIDE', u32 status (0: here you are, else: step aside), with the memfd
+//                 attached, sized as asked
+//
+// The door is served by a thread of its own: a target that starts a process must never wait for
+// anything else the supervisor does.
+#pragma once
+#include "base/err.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TIDE_DOOR_MAGIC 0x45444954u // "TIDE"
+#define TIDE_DOOR_VERSION 1u
+#define TIDE_DOOR_MAX_STORE_BYTES (UINT64_C(64) << 40)
+#define TIDE_DOOR_NAME_BYTES 64
+
+enum { TIDE_DOOR_FORKED = 1 }; // flags: a fork child that has not exec'ed
+
+struct tide_door_request {
+  uint32_t magic, version, pid, flags;
+  uint64_t store_bytes;
+  uint32_t parent_pid, reserved;
+};
+
+struct tide_door_answer {
+  uint32_t magic, status;
+};
+
+// Somebody came. The visitor's own words (told_*) may be of another pid namespace; pid is how we
+// see it, 0 when we cannot.
+struct tide_door_visit {
+  uint32_t pid, told_pid, told_parent_pid, flags;
+  int pid_fd;   // tells when it ends; -1 when that cannot be had. Owned by whoever takes the visit
+  int store_fd; // the memfd; likewise
+  uint64_t time_ns; // CLOCK_MONOTONIC
+};
+
+// Called on the door's thread. True: the visit was taken, with its descriptors; false: refused.
+typedef bool tide_door_receive(void *context, const struct tide_door_visit *visit);
+
+struct tide_door;
+
+// Listens; nobody is served before tide_door_serve(), but whoever comes meanwhile waits. The name
+// is what goes into the recorder's options.
+enum tide_err tide_door_open(struct tide_door **ret_door, struct tide_diag *diag);
+const char *tide_door_name(const struct tide_door *door);
+enum tide_err tide_door_serve(struct tide_door *door, tide_door_receive *receive, void *context,
+                              struct tide_diag *diag);
+// Stops serving, at once; whoever comes later finds nobody. Accepts NULL.
+void tide_door_close(struct tide_door *door);
+
+// A sparse memfd of the given size that its users cannot shrink; -1 and errno on failure.
+int tide_door_make_store(uint64_t bytes);

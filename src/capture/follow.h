@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Being the parent of the command: waiting for it, stopping when it is stopped, passing on signals.
+//
+// The terminal sends Ctrl-C, Ctrl-\, Ctrl-Z and a hangup to the whole foreground group, so the
+// command has those already; what another process sends to us is meant for the command and is
+// passed on. All signals are blocked meanwhile and read from a descriptor: dispositions stay as
+// they were, because the command inherits them.
+#pragma once
+#include "base/err.h"
+#include <signal.h>
+#include <sys/types.h>
+
+struct tide_follow {
+  sigset_t old_mask; // as it was, and as the command shall have it
+  bool sigchld_was_ignored;
+  bool active;        // signals are blocked: tide_follow_done() puts them back
+  bool terminal_stop; // Ctrl-Z was seen since the command last ran
+  int signal_fd;
+};
+
+struct tide_follow_end {
+  int exit_status, term_signal; // term_signal 0: it exited
+  bool core_dumped;
+  uint64_t time_ns;       // CLOCK_MONOTONIC
+  uint64_t max_rss_bytes; // the most of any process in its tree that was waited for
+  uint64_t cpu_ns;        // of the command alone, children left out
+};
+
+enum tide_err tide_follow_init(struct tide_follow *follow, struct tide_diag *diag);
+void tide_follow_done(struct tide_follow *follow); // zeroed is fine
+
+void tide_follow_to_end(struct tide_follow *follow, pid_t pid, struct tide_follow_end *ret_end);

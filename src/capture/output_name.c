@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Naming and reserving the output. The final write replaces the file as a whole, which must never
+// happen to a device or a directory.
+#define _GNU_SOURCE
+#include "capture/output_name.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *tide_output_name(const char *pattern, const char *program, pid_t pid)
+{
+  const char *slash = strrchr(program, '/');
+  struct tide_buf name = {0};
+  for (const char *p = pattern; *p; p++) {
+    if (p[0] == '%' && p[1] == 'p')
+      tide_buf_printf(&name, "%d", (int)pid);
+    else if (p[0] == '%' && p[1] == 'n')
+      tide_buf_text(&name, slash ? slash + 1 : program);
+    else if (p[0] == '%' && p[1] == '%')
+      tide_buf_u8(&name, '%');
+    else {
+      tide_buf_append(&name, p, 1);
+      continue;
+    }
+    p++;
+  }
+  char *text = tide_strdup(tide_buf_cstr(&name));
+  tide_buf_done(&name);
+  return text;
+}
+
+static bool directory_is_writable(const char *path)
+{
+  char *directory = tide_strdup(path);
+  char *slash = strrchr(directory, '/');
+  if (slash)
+    slash[slash == directory] = 0;
+  bool writable = !access(slash ? directory : ".", W_OK);
+  free(directory);
+  return writable;
+}
+
+enum tide_err tide_output_reserve(const char *path, bool force, bool *ret_created,
+                                  struct tide_diag *diag)
+{
+  struct stat st;
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd >= 0) {
+    close(fd);
+    *ret_created = true;
+    return TIDE_ERR_OK;
+  }
+  if (errno != EEXIST)
+    return tide_fail_errno(diag, "cannot write %s", path);
+  if (!stat(path, &st) && !S_ISREG(st.st_mode))
+    return tide_fail(diag, TIDE_ERR_EXISTS,
+                     "%s exists and is not a regular file; choose another name", path);
+  if (!force)
+    return tide_fail(diag, TIDE_ERR_EXISTS, "%s exists already; -f replaces it", path);
+  if (!directory_is_writable(path))
+    return tide_fail_errno(diag, "cannot replace %s", path);
+  *ret_created = false;
+  return TIDE_ERR_OK;
+}
+
+void tide_output_release(const char *path)
+{
+  struct stat st;
+  if (!stat(path, &st) && S_ISREG(st.st_mode) && st.st_size == 0)
+    unlink(path);
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run from start to end. Order matters:
+//  1. the door listens before the fork, so the command finds it;
+//  2. the fork comes before our threads, so the child is a plain single-threaded process;
+//  3. the child's pid names the output, which is reserved before the exec, so that a refusal costs
+//     nothing;
+//  4. the door closes before the stores are read for the last time.
+// What happens between start and end, signals and waiting, is in follow.c.
+#define _GNU_SOURCE
+#include "capture/run.h"
+
+#include "base/alloc.h"
+#include "capture/door.h"
+#include "capture/follow.h"
+#include "capture/host_facts.h"
+#include "capture/output_name.h"
+#include "capture/spawn.h"
+#include "capture/target_check.h"
+#include "capture/tide_file.h"
+#include "capture/watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct run {
+  const struct tide_run_options *options;
+  struct tide_target target;
+  struct tide_clock_reading start;
+  struct tide_door *door;
+  struct tide_watch *watch;
+  struct tide_follow follow;
+  struct tide_spawn spawn;
+  char *output_path;
+  bool output_created;
+};
+
+static void run_done(struct run *run)
+{
+  tide_door_close(run->door);
+  tide_watch_free(run->watch);
+  tide_follow_done(&run->follow);
+  tide_target_done(&run->target);
+  free(run->output_path);
+}
+
+static enum tide_err check_library(const char *library, struct tide_diag *diag)
+{
+  if (access(library, R_OK))
+    return tide_fail_errno(diag, "cannot read the recorder, %s", library);
+  if (strpbrk(library, " :"))
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "the recorder's path, %s, has a space or colon, which LD_PRELOAD cannot "
+                     "express: install tidemark elsewhere",
+                     library);
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err spawn(struct run *run, struct tide_diag *diag)
+{
+  const struct tide_run_options *options = run->options;
+  TIDE_CLEANUP_FREE char *depth =
+      options->depth ? tide_sprintf(",depth=%u", options->depth) : tide_strdup("");
+  TIDE_CLEANUP_FREE char *text = tide_sprintf("socket=%s%s%s", tide_door_name(run->door), depth,
+                                              options->no_follow ? ",follow=0" : "");
+  extern char **environ;
+  char **environment =
+      tide_spawn_environment(environ, run->target.preload ? options->library : NULL, text);
+  struct tide_spawn_options spawning = {
+      .argv = options->argv,
+      .environment = environment,
+      .mask = &run->follow.old_mask,
+      .ignore_sigchld = run->follow.sigchld_was_ignored,
+  };
+  enum tide_err err = tide_spawn_start(&spawning, &run->spawn, diag);
+  tide_spawn_environment_free(environment);
+  return err;
+}
+
+// Each image takes three descriptors of ours while it lives. Only after the fork: the limit is
+// inherited.
+static void raise_descriptor_limit(void)
+{
+  struct rlimit limit;
+  if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
+{
+  const struct tide_run_options *options = run->options;
+  run->output_path = tide_output_name(options->output ? options->output : TIDE_OUTPUT_DEFAULT,
+                                      options->argv[0], run->spawn.pid);
+  enum tide_err err =
+      tide_output_reserve(run->output_path, options->force, &run->output_created, diag);
+  if (err)
+    return err;
+  raise_descriptor_limit();
+  run->watch = tide_watch_new(&(struct tide_watch_options){
+      .root_pid = (uint32_t)run->spawn.pid,
+      .root_only = options->no_follow,
+      .output_path = run->output_path,
+      .start = run->start,
+  });
+  err = tide_watch_start(run->watch, diag);
+  if (!err)
+    err = tide_door_serve(run->door, tide_watch_receive, run->watch, diag);
+  return err;
+}
+
+static enum tide_err exec_failed(const char *command, int exec_errno, struct tide_diag *diag)
+{
+  errno = exec_errno;
+  tide_fail_errno(diag, "cannot run %s", command);
+  return exec_errno == ENOENT || exec_errno == ENOTDIR ? TIDE_ERR_NOT_FOUND : TIDE_ERR_UNSUPPORTED;
+}
+
+static enum tide_err start(struct run *run, struct tide_diag *diag)
+{
+  enum tide_err err = tide_follow_init(&run->follow, diag);
+  if (!err)
+    err = tide_door_open(&run->door, diag);
+  if (!err)
+    err = spawn(run, diag);
+  if (err)
+    return err;
+  err = get_ready(run, diag);
+  if (err) {
+    tide_spawn_cancel(&run->spawn);
+  } else {
+    int exec_errno = 0;
+    if (!tide_spawn_go(&run->spawn, &exec_errno))
+      err = exec_failed(run->options->argv[0], exec_errno, diag);
+  }
+  if (err && run->output_created)
+    tide_output_release(run->output_path);
+  return err;
+}
+
+static char *why_nothing(const struct run *run)
+{
+  if (run->target.sentence)
+    return tide_strdup(run->target.sentence);
+  if (tide_watch_was_visited(run->watch))
+    return tide_strdup("nothing was recorded: the program came to its end before its first "
+                       "allocation");
+  return tide_strdup("nothing was recorded: the program never called an allocator that the "
+                     "recorder could see");
+}
+
+static void save(const struct run *run, struct tide_run_result *result)
+{
+  struct stat st;
+  if (result->capture->n_images)
+    result->save_err = tide_file_write(result->capture, run->output_path, &result->save_diag);
+  if (result->capture->n_images && !result->save_err) {
+    result->output_path = tide_strdup(run->output_path);
+    result->output_bytes = stat(run->output_path, &st) ? 0 : (uint64_t)st.st_size;
+  } else if (run->output_created) {
+    tide_output_release(run->output_path);
+  }
+}
+
+static void finish(struct run *run, struct tide_run_result *result)
+{
+  struct tide_follow_end end;
+  tide_follow_to_end(&run->follow, run->spawn.pid, &end);
+  tide_door_close(run->door);
+  run->door = NULL;
+  *result = (struct tide_run_result){
+      .pid = (uint32_t)run->spawn.pid,
+      .exit_status = end.exit_status,
+      .term_signal = end.term_signal,
+      .core_dumped = end.core_dumped,
+      .wall_ns = end.time_ns - run->start.monotonic_ns,
+  };
+  struct tide_watch_end watch_end = {
+      .kind = end.term_signal ? TIDE_END_SIGNALED : TIDE_END_EXITED,
+      .value = end.term_signal ? end.term_signal : end.exit_status,
+      .time_ns = end.time_ns,
+      .max_rss_bytes = end.max_rss_bytes,
+      .cpu_ns = end.cpu_ns,
+  };
+  result->capture = tide_watch_stop(run->watch, &watch_end, &result->n_running);
+  if (!result->capture->n_images)
+    result->note = why_nothing(run);
+  save(run, result);
+}
+
+enum tide_err tide_run(const struct tide_run_options *options, struct tide_run_result *ret_result,
+                       struct tide_diag *diag)
+{
+  struct run run = {.options = options, .start = tide_clock_read()};
+  enum tide_err err = check_library(options->library, diag);
+  if (err)
+    return err;
+  tide_target_check(options->argv[0], &run.target);
+  if (run.target.sentence && options->say)
+    options->say(options->say_context, run.target.sentence);
+  err = start(&run, diag);
+  if (!err)
+    finish(&run, ret_result);
+  run_done(&run);
+  return err;
+}
+
+void tide_run_result_done(struct tide_run_result *result)
+{
+  tide_capture_free(result->capture);
+  free(result->output_path);
+  free(result->note);
+  *result = (struct tide_run_result){0};
+}
+
+int tide_run_error_status(enum tide_err err)
+{
+  return err == TIDE_ERR_NOT_FOUND ? 127 : err == TIDE_ERR_UNSUPPORTED ? 126 : 125;
+}
+
+void tide_run_raise(int signal_number)
+{
+  // A core_pattern that is a program is started whatever the limit says, unless we are not
+  // dumpable.
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  prctl(PR_SET_DUMPABLE, 0);
+  signal(signal_number, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal_number);
+  sigprocmask(SIG_UNBLOCK, &one, NULL);
+  raise(signal_number);
+}

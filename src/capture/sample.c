@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One look at a store: a tick, perhaps with counts, perhaps a snapshot. The target runs meanwhile,
+// so a walk is no instant: a block that changes hands during it may be seen twice or not at all.
+// Sums that come out negative for that reason are cut to zero. Only the peak and the end are exact.
+#define _GNU_SOURCE
+#include "capture/sample.h"
+
+#include "base/alloc.h"
+#include "capture/clock.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+#define FIRST_TICK_INTERVAL_NS (1 * MS)
+#define FIRST_SNAPSHOT_INTERVAL_NS (5 * MS)
+#define RSS_MARK_INTERVAL_NS (50 * MS)
+// Shares of a core: a hundredth for ticks, less for walks and least for snapshots.
+#define TICK_REST 100
+#define WALK_REST 150
+#define SNAPSHOT_REST 300
+
+void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time_ns)
+{
+  *sampler = (struct tide_sampler){
+      .pid = pid,
+      .statm_fd = -1,
+      .born = time_ns,
+      .tick_interval_ns = FIRST_TICK_INTERVAL_NS,
+      .snapshot_interval_ns = FIRST_SNAPSHOT_INTERVAL_NS,
+      .next_tick_ns = time_ns,
+      .next_snapshot_ns = time_ns + FIRST_SNAPSHOT_INTERVAL_NS,
+      .next_rss_mark_ns = time_ns + RSS_MARK_INTERVAL_NS,
+      .ticks = tide_alloc_array(TIDE_SAMPLE_MAX_TICKS, sizeof *sampler->ticks),
+      .snapshots = tide_alloc_array(TIDE_SAMPLE_MAX_SNAPSHOTS, sizeof *sampler->snapshots),
+  };
+  if (pid) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/statm", pid);
+    sampler->statm_fd = open(path, O_RDONLY | O_CLOEXEC);
+  }
+}
+
+void tide_sampler_done(struct tide_sampler *sampler)
+{
+  if (sampler->statm_fd >= 0 && sampler->ticks)
+    close(sampler->statm_fd);
+  for (size_t i = 0; i < sampler->n_snapshots; i++)
+    free(sampler->snapshots[i].rows);
+  free(sampler->snapshots);
+  free(sampler->ticks);
+  *sampler = (struct tide_sampler){.statm_fd = -1};
+}
+
+static uint64_t rss_now(const struct tide_sampler *sampler)
+{
+  char text[128];
+  ssize_t n = sampler->statm_fd < 0 ? 0 : pread(sampler->statm_fd, text, sizeof text - 1, 0);
+  if (n <= 0)
+    return 0;
+  text[n] = 0;
+  unsigned long long size_pages, resident_pages;
+  if (sscanf(text, "%llu %llu", &size_pages, &resident_pages) != 2)
+    return 0;
+  return resident_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+// The kernel's own high water mark: sees what happened between two ticks.
+static uint64_t rss_mark(uint32_t pid)
+{
+  char path[64], text[4096];
+  snprintf(path, sizeof path, "/proc/%u/status", pid);
+  int fd = pid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+  if (fd >= 0)
+    close(fd);
+  text[n > 0 ? n : 0] = 0;
+  const char *line = strstr(text, "\nVmHWM:");
+  return line ? strtoull(line + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0;
+}
+
+struct stack_sum {
+  uint64_t bytes, blocks; // modulo 2^64, signed in meaning
+};
+
+struct walk {
+  const struct tide_store_view *view;
+  uint64_t n_alloc, b_alloc, n_free; // heap alone
+  struct stack_sum *sums;            // per node, pages too; NULL when only counting
+};
+
+static void walk_block(void *context, const struct tide_cell_block *block)
+{
+  struct walk *walk = context;
+  for (uint32_t i = 0; i < block->n; i++) {
+    const struct tide_cell *cell = &block->cells[i];
+    uint32_t stack = block->owners[i].stack;
+    if (!stack)
+      continue;
+    if (walk->sums) {
+      walk->sums[stack].bytes += cell->b_alloc - cell->b_free;
+      walk->sums[stack].blocks += cell->n_alloc - cell->n_free;
+    }
+    if (walk->view->kinds[stack] == TIDE_STACK_PAGES)
+      continue;
+    walk->n_alloc += cell->n_alloc;
+    walk->b_alloc += cell->b_alloc;
+    walk->n_free += cell->n_free;
+  }
+}
+
+static int64_t at_least_zero(uint64_t sum)
+{
+  return (int64_t)sum > 0 ? (int64_t)sum : 0;
+}
+
+static void snapshot_add(struct tide_sampler *sampler, const struct walk *walk, uint64_t time_ns)
+{
+  if (sampler->n_snapshots == TIDE_SAMPLE_MAX_SNAPSHOTS)
+    tide_sampler_thin_snapshots(sampler);
+  struct tide_snapshot *s = &sampler->snapshots[sampler->n_snapshots];
+  *s = (struct tide_snapshot){.time_ns = time_ns, .kind = TIDE_SNAPSHOT_TIMED};
+  size_t n = 0;
+  for (size_t i = 1; i < walk->view->n_nodes; i++)
+    n += at_least_zero(walk->sums[i].bytes) || at_least_zero(walk->sums[i].blocks);
+  s->rows = tide_alloc_array(n, sizeof *s->rows);
+  for (size_t i = 1; i < walk->view->n_nodes; i++) {
+    int64_t bytes = at_least_zero(walk->sums[i].bytes);
+    int64_t blocks = at_least_zero(walk->sums[i].blocks);
+    if (bytes || blocks)
+      s->rows[s->n_rows++] = (struct tide_snapshot_row){(uint32_t)i, bytes, blocks};
+  }
+  sampler->n_snapshots++;
+  sampler->n_rows += n;
+}
+
+void tide_sampler_thin_snapshots(struct tide_sampler *sampler)
+{
+  size_t kept = 0;
+  for (size_t i = 0; i < sampler->n_snapshots; i++) {
+    struct tide_snapshot *s = &sampler->snapshots[i];
+    if (i % 2) {
+      sampler->snapshots[kept++] = *s;
+    } else {
+      sampler->n_rows -= s->n_rows;
+      free(s->rows);
+    }
+  }
+  sampler->n_snapshots = kept;
+  sampler->snapshot_interval_ns *= 2;
+}
+
+static void thin_ticks(struct tide_sampler *sampler)
+{
+  size_t kept = 0;
+  for (size_t i = 1; i < sampler->n_ticks; i += 2)
+    sampler->ticks[kept++] = sampler->ticks[i];
+  sampler->n_ticks = kept;
+  sampler->tick_interval_ns *= 2;
+}
+
+static void walk_cells(struct tide_sampler *sampler, struct tide_store_view *view,
+                       struct tide_sample_tick *tick, bool snapshot)
+{
+  tide_store_view_nodes(view);
+  struct walk walk = {.view = view};
+  if (snapshot)
+    walk.sums = tide_alloc_array(view->n_nodes, sizeof *walk.sums);
+  tide_store_view_cells(view, walk_block, &walk);
+  if (snapshot)
+    snapshot_add(sampler, &walk, tick->tick.time_ns);
+  free(walk.sums);
+  tick->tick.n_alloc = walk.n_alloc;
+  tick->tick.b_alloc = walk.b_alloc;
+  tick->tick.n_free = walk.n_free;
+  tick->tick.live_blocks = at_least_zero(walk.n_alloc - walk.n_free);
+  tick->counted = true;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+  return a > b ? a : b;
+}
+
+uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view *view,
+                           uint64_t time_ns)
+{
+  if (time_ns < sampler->next_tick_ns)
+    return sampler->next_tick_ns;
+  uint64_t before = tide_monotonic_ns();
+  if (sampler->n_ticks == TIDE_SAMPLE_MAX_TICKS)
+    thin_ticks(sampler);
+  struct tide_store_totals totals;
+  tide_store_view_totals(view, &totals);
+  struct tide_sample_tick *tick = &sampler->ticks[sampler->n_ticks++];
+  *tick = (struct tide_sample_tick){.tick = {
+                                        .time_ns = time_ns,
+                                        .live_bytes = at_least_zero((uint64_t)totals.live_bytes),
+                                        .page_bytes = totals.page_bytes,
+                                        .rss_bytes = rss_now(sampler),
+                                    }};
+  sampler->max_rss_bytes = later(sampler->max_rss_bytes, tick->tick.rss_bytes);
+  if (time_ns >= sampler->next_rss_mark_ns) {
+    sampler->max_rss_bytes = later(sampler->max_rss_bytes, rss_mark(sampler->pid));
+    sampler->next_rss_mark_ns = time_ns + RSS_MARK_INTERVAL_NS;
+  }
+  uint64_t look_ns = tide_monotonic_ns() - before;
+  sampler->next_tick_ns = time_ns + later(sampler->tick_interval_ns, look_ns * TICK_REST);
+
+  bool snapshot = time_ns >= sampler->next_snapshot_ns;
+  if (snapshot || time_ns >= sampler->next_walk_ns) {
+    walk_cells(sampler, view, tick, snapshot);
+    uint64_t walk_ns = tide_monotonic_ns() - before - look_ns;
+    sampler->next_walk_ns = time_ns + walk_ns * WALK_REST;
+    if (snapshot)
+      sampler->next_snapshot_ns =
+          time_ns + later(sampler->snapshot_interval_ns, walk_ns * SNAPSHOT_REST);
+  }
+  return sampler->next_tick_ns;
+}

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The watch's thread: one loop over the living images, woken by a newcomer, an end, or the time
+// for the next look. See watch.h.
+#define _GNU_SOURCE
+#include "capture/watch.h"
+
+#include "base/alloc.h"
+#include "capture/gallery.h"
+#include "capture/host_facts.h"
+#include "capture/sample.h"
+#include "capture/store_read.h"
+#include "capture/tide_file.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+#define NS_PER_S UINT64_C(1000000000)
+#define RETRY_NS (1 * MS) // a newcomer that has not begun to write yet
+#define FIRST_CHECKPOINT_NS (1 * NS_PER_S)
+#define LONGEST_CHECKPOINT_NS (30 * NS_PER_S)
+#define CHECKPOINT_REST 50         // times its cost: 2 % of a core at most
+#define MAX_SNAPSHOT_ROWS 2000000u // over all images: 48 MB
+#define FEWEST_SNAPSHOTS 8u        // not thinned below
+#define FDS_PER_IMAGE 3            // store, pidfd, statm
+#define FDS_OF_OURS 64
+
+struct watched {
+  uint32_t number; // in the gallery
+  struct tide_door_visit visit;
+  struct tide_store_view view;
+  struct tide_sampler sampler;
+  bool sampling;    // the store is ready
+  bool broken;      // it is no store: not to be looked at again
+  bool ended;       // seen by its pidfd
+  uint64_t look_ns; // CLOCK_MONOTONIC: when to look next
+};
+
+struct tide_watch {
+  struct tide_watch_options options;
+  pthread_t thread;
+  bool running;
+  int wake_fd, epoll_fd;
+  // Under the lock: what the door's thread leaves for us.
+  pthread_mutex_t lock;
+  struct tide_door_visit *arrivals;
+  size_t n_arrivals, cap_arrivals;
+  size_t n_open; // images whose descriptors are open
+  bool stop, visited;
+  uint32_t n_turned_away;
+  // The watch's own.
+  struct watched **living;
+  size_t n_living, cap_living;
+  struct tide_gallery gallery;
+  size_t kept_rows; // snapshot rows in the gallery
+  uint32_t n_pids;  // how many different processes came
+  bool has_origin;
+  uint64_t origin_ns; // CLOCK_MONOTONIC of the capture's time 0
+  uint64_t start_realtime_ns;
+  uint64_t checkpoint_at_ns, checkpoint_interval_ns;
+};
+
+static uint64_t realtime_ns(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
+{
+  struct tide_watch *watch = tide_alloc(sizeof *watch);
+  watch->options = *options;
+  watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+  pthread_mutex_init(&watch->lock, NULL);
+  tide_gallery_init(&watch->gallery, TIDE_WATCH_MAX_IMAGES);
+  watch->start_realtime_ns = realtime_ns();
+  watch->origin_ns = options->start.monotonic_ns;
+  watch->checkpoint_interval_ns = FIRST_CHECKPOINT_NS;
+  watch->checkpoint_at_ns = options->start.monotonic_ns + FIRST_CHECKPOINT_NS;
+  return watch;
+}
+
+static void watched_free(struct watched *w)
+{
+  if (w->visit.pid_fd >= 0)
+    close(w->visit.pid_fd);
+  tide_store_view_close(&w->view);
+  tide_sampler_done(&w->sampler);
+  free(w);
+}
+
+void tide_watch_free(struct tide_watch *watch)
+{
+  if (!watch)
+    return;
+  for (size_t i = 0; i < watch->n_living; i++)
+    watched_free(watch->living[i]);
+  for (size_t i = 0; i < watch->n_arrivals; i++) {
+    close(watch->arrivals[i].store_fd);
+    if (watch->arrivals[i].pid_fd >= 0)
+      close(watch->arrivals[i].pid_fd);
+  }
+  tide_gallery_done(&watch->gallery);
+  free(watch->living);
+  free(watch->arrivals);
+  pthread_mutex_destroy(&watch->lock);
+  close(watch->wake_fd);
+  close(watch->epoll_fd);
+  free(watch);
+}
+
+static size_t max_open_images(void)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < FDS_OF_OURS)
+    return 1;
+  return (limit.rlim_cur - FDS_OF_OURS) / FDS_PER_IMAGE;
+}
+
+bool tide_watch_receive(void *context, const struct tide_door_visit *visit)
+{
+  struct tide_watch *watch = context;
+  if (watch->options.root_only && visit->pid != watch->options.root_pid)
+    return false;
+  pthread_mutex_lock(&watch->lock);
+  bool room = watch->n_open < max_open_images();
+  if (room) {
+    TIDE_GROW(watch->arrivals, watch->n_arrivals, watch->cap_arrivals);
+    watch->arrivals[watch->n_arrivals++] = *visit;
+    watch->n_open++;
+    watch->visited = true;
+  } else {
+    watch->n_turned_away++;
+  }
+  pthread_mutex_unlock(&watch->lock);
+  if (room)
+    eventfd_write(watch->wake_fd, 1);
+  return room;
+}
+
+bool tide_watch_was_visited(const struct tide_watch *watch)
+{
+  return watch->visited;
+}
+
+// Time 0 of the capture is the start of the first image that records anything.
+static void find_origin(struct tide_watch *watch, const struct tide_store_header *header)
+{
+  if (watch->has_origin)
+    return;
+  struct tide_clock clock = tide_clock_make(watch->options.start, tide_clock_read(), 0);
+  uint64_t start_ns = tide_clock_time_ns(&clock, header->start_ticks);
+  if (start_ns > watch->origin_ns && start_ns <= tide_monotonic_ns()) {
+    watch->start_realtime_ns += start_ns - watch->origin_ns;
+    watch->origin_ns = start_ns;
+  }
+  watch->has_origin = true;
+}
+
+static uint64_t since_origin(const struct tide_watch *watch, uint64_t monotonic_ns)
+{
+  return monotonic_ns > watch->origin_ns ? monotonic_ns - watch->origin_ns : 0;
+}
+
+// Is there a store to read? Opens the image's timeline when there first is.
+static bool is_ready(struct tide_watch *watch, struct watched *w, uint64_t now_ns)
+{
+  if (w->broken)
+    return false;
+  enum tide_err err = tide_store_view_refresh(&w->view, NULL);
+  w->broken = err != TIDE_ERR_OK && err != TIDE_ERR_EMPTY;
+  if (err)
+    return false;
+  find_origin(watch, &w->view.header);
+  if (!w->sampling)
+    tide_sampler_init(&w->sampler, w->visit.pid, since_origin(watch, now_ns));
+  w->sampling = true;
+  return true;
+}
+
+static void read_living(struct tide_watch *watch, struct watched *w, uint64_t end_ns,
+                        struct tide_image *ret_image, bool give_away)
+{
+  struct tide_clock_reading now = tide_clock_read();
+  struct tide_clock clock = tide_clock_make(watch->options.start, now, watch->origin_ns);
+  double ago_ns = (double)(now.monotonic_ns - end_ns);
+  uint64_t end_ticks = now.ticks - (uint64_t)(ago_ns / clock.ns_per_tick);
+  tide_store_read_image(&w->view, &clock, end_ticks, ret_image);
+  if (w->visit.pid)
+    ret_image->pid = w->visit.pid;
+  ret_image->by_fork = w->visit.flags & TIDE_DOOR_FORKED;
+  ret_image->end_ns = since_origin(watch, end_ns);
+  if (ret_image->end_ns < ret_image->start_ns)
+    ret_image->end_ns = ret_image->start_ns;
+  tide_sampler_fill_image(&w->sampler, ret_image, give_away);
+}
+
+static void forget(struct tide_watch *watch, size_t at)
+{
+  watched_free(watch->living[at]);
+  watch->living[at] = watch->living[--watch->n_living];
+  pthread_mutex_lock(&watch->lock);
+  watch->n_open--;
+  pthread_mutex_unlock(&watch->lock);
+}
+
+// The image is over: turns it into plain data and lets go of its descriptors.
+static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_end *end)
+{
+  struct watched *w = watch->living[at];
+  if (is_ready(watch, w, end->time_ns)) {
+    struct tide_image image;
+    read_living(watch, w, end->time_ns, &image, true);
+    image.end_kind = end->kind;
+    image.end_value = end->value;
+    image.cpu_ns = end->cpu_ns;
+    // What the kernel says at the end covers the children a process waited for as well.
+    if (watch->n_pids == 1 && end->max_rss_bytes > image.max_rss_bytes)
+      image.max_rss_bytes = end->max_rss_bytes;
+    for (size_t i = 0; i < image.n_snapshots; i++)
+      watch->kept_rows += image.snapshots[i].n_rows;
+    tide_gallery_keep(&watch->gallery, w->number, &image);
+  }
+  forget(watch, at);
+}
+
+static void finish_descendant(struct tide_watch *watch, size_t at, enum tide_end_kind kind,
+                              uint64_t time_ns)
+{
+  int32_t value = kind == TIDE_END_EXITED ? -1 : 0; // it is not ours to wait for
+  finish(watch, at, &(struct tide_watch_end){.kind = kind, .value = value, .time_ns = time_ns});
+}
+
+static bool has_ended(const struct watched *w)
+{
+  struct pollfd ended = {w->visit.pid_fd, POLLIN, 0};
+  return w->visit.pid_fd >= 0 && poll(&ended, 1, 0) == 1;
+}
+
+// The number of the image that the visitor's process was before its exec, which ends that one; 0
+// when the process is new to us.
+static uint32_t end_predecessor(struct tide_watch *watch, const struct tide_door_visit *visit)
+{
+  size_t i = 0;
+  while (i < watch->n_living && (!visit->pid || watch->living[i]->visit.pid != visit->pid))
+    i++;
+  if (i == watch->n_living)
+    return 0;
+  const struct watched *w = watch->living[i];
+  bool is_fresh = visit->flags & TIDE_DOOR_FORKED || has_ended(w); // a used pid, given out again
+  uint32_t number = w->number;
+  finish_descendant(watch, i, is_fresh ? TIDE_END_EXITED : TIDE_END_EXECED, visit->time_ns);
+  return is_fresh ? 0 : number;
+}
+
+static void arrive(struct tide_watch *watch, const struct tide_door_visit *visit)
+{
+  uint32_t before = end_predecessor(watch, visit);
+  if (!before) {
+    before = tide_gallery_find(&watch->gallery, visit->told_parent_pid);
+    watch->n_pids++;
+  }
+
+  struct watched *w = tide_alloc(sizeof *w);
+  w->visit = *visit;
+  w->number = tide_gallery_announce(&watch->gallery, visit->told_pid, before);
+  w->sampler.statm_fd = -1;
+  w->look_ns = visit->time_ns;
+  if (tide_store_view_open(&w->view, visit->store_fd, NULL)) {
+    w->view.fd = -1;
+    w->broken = true;
+  }
+  TIDE_GROW(watch->living, watch->n_living, watch->cap_living);
+  watch->living[watch->n_living++] = w;
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = w};
+  // The command's own end is waited for by its parent, who knows more.
+  if (visit->pid_fd >= 0 && visit->pid != watch->options.root_pid)
+    epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, visit->pid_fd, &event);
+}
+
+// True: the watch shall stop.
+static bool take_arrivals(struct tide_watch *watch)
+{
+  pthread_mutex_lock(&watch->lock);
+  struct tide_door_visit *arrivals = watch->arrivals;
+  size_t n = watch->n_arrivals;
+  watch->arrivals = NULL;
+  watch->n_arrivals = watch->cap_arrivals = 0;
+  bool stop = watch->stop;
+  pthread_mutex_unlock(&watch->lock);
+  for (size_t i = 0; i < n; i++)
+    arrive(watch, &arrivals[i]);
+  free(arrivals);
+  return stop;
+}
+
+static void thin_if_many(struct tide_watch *watch)
+{
+  size_t rows = watch->kept_rows;
+  struct tide_sampler *largest = NULL;
+  for (size_t i = 0; i < watch->n_living; i++) {
+    struct tide_sampler *s = &watch->living[i]->sampler;
+    rows += s->n_rows;
+    if (s->n_snapshots > FEWEST_SNAPSHOTS && (!largest || s->n_rows > largest->n_rows))
+      largest = s;
+  }
+  if (rows > MAX_SNAPSHOT_ROWS && largest)
+    tide_sampler_thin_snapshots(largest);
+}
+
+// Looks at whoever is due; returns when the next one is.
+static uint64_t look_around(struct tide_watch *watch)
+{
+  uint64_t next_ns = UINT64_MAX;
+  for (size_t i = 0; i < watch->n_living; i++) {
+    struct watched *w = watch->living[i];
+    uint64_t now_ns = tide_monotonic_ns();
+    if (w->broken)
+      continue;
+    if (now_ns >= w->look_ns) {
+      w->look_ns = now_ns + RETRY_NS;
+      if (is_ready(watch, w, now_ns)) {
+        uint64_t time_ns = since_origin(watch, now_ns);
+        w->look_ns = watch->origin_ns + tide_sampler_look(&w->sampler, &w->view, time_ns);
+      }
+    }
+    if (w->look_ns < next_ns)
+      next_ns = w->look_ns;
+  }
+  thin_if_many(watch);
+  return next_ns;
+}
+
+static struct tide_capture *new_capture(const struct tide_watch *watch, uint64_t now_ns)
+{
+  struct tide_capture *capture = tide_capture_new_here();
+  capture->start_realtime_ns = watch->start_realtime_ns;
+  capture->duration_ns = since_origin(watch, now_ns);
+  return capture;
+}
+
+// The run so far, as a file. A failure is not an error: the final write will tell.
+static void checkpoint(struct tide_watch *watch)
+{
+  uint64_t before_ns = tide_monotonic_ns();
+  struct tide_capture *capture = new_capture(watch, before_ns);
+  struct tide_gallery_entry *more = tide_alloc_array(watch->n_living, sizeof *more);
+  size_t n_more = 0;
+  for (size_t i = 0; i < watch->n_living && n_more < TIDE_WATCH_MAX_IMAGES; i++) {
+    struct watched *w = watch->living[i];
+    if (!is_ready(watch, w, before_ns))
+      continue;
+    more[n_more].number = w->number;
+    read_living(watch, w, before_ns, &more[n_more++].image, false);
+  }
+  tide_gallery_hang(&watch->gallery, more, n_more, capture);
+  if (capture->n_images)
+    tide_file_write(capture, watch->options.output_path, NULL);
+  for (size_t i = 0; i < n_more; i++) {
+    tide_sampler_take_back(&more[i].image);
+    tide_image_done(&more[i].image);
+  }
+  free(more);
+  capture->n_images = 0; // shared with the gallery, or gone
+  tide_capture_free(capture);
+
+  uint64_t now_ns = tide_monotonic_ns(), rest_ns = (now_ns - before_ns) * CHECKPOINT_REST;
+  watch->checkpoint_interval_ns *= 2;
+  if (watch->checkpoint_interval_ns > LONGEST_CHECKPOINT_NS)
+    watch->checkpoint_interval_ns = LONGEST_CHECKPOINT_NS;
+  watch->checkpoint_at_ns =
+      now_ns + (rest_ns > watch->checkpoint_interval_ns ? rest_ns : watch->checkpoint_interval_ns);
+}
+
+static void finish_ended(struct tide_watch *watch)
+{
+  for (size_t i = watch->n_living; i > 0; i--)
+    if (watch->living[i - 1]->ended)
+      finish_descendant(watch, i - 1, TIDE_END_EXITED, tide_monotonic_ns());
+}
+
+static void await(struct tide_watch *watch, uint64_t until_ns)
+{
+  uint64_t now_ns = tide_monotonic_ns();
+  uint64_t wait_ms = until_ns > now_ns ? (until_ns - now_ns + MS - 1) / MS : 0;
+  struct epoll_event events[32];
+  int n = epoll_wait(watch->epoll_fd, events, 32, wait_ms < 60000 ? (int)wait_ms : 60000);
+  for (int i = 0; i < n; i++) {
+    struct watched *w = events[i].data.ptr;
+    eventfd_t drained;
+    if (w)
+      w->ended = true;
+    else
+      eventfd_read(watch->wake_fd, &drained);
+  }
+}
+
+static void *watch_thread(void *context)
+{
+  struct tide_watch *watch = context;
+  while (!take_arrivals(watch)) {
+    finish_ended(watch);
+    uint64_t next_ns = look_around(watch);
+    if (watch->options.output_path) {
+      if (tide_monotonic_ns() >= watch->checkpoint_at_ns)
+        checkpoint(watch);
+      if (watch->checkpoint_at_ns < next_ns)
+        next_ns = watch->checkpoint_at_ns;
+    }
+    await(watch, next_ns);
+  }
+  return NULL;
+}
+
+enum tide_err tide_watch_start(struct tide_watch *watch, struct tide_diag *diag)
+{
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+  if (watch->wake_fd < 0 || watch->epoll_fd < 0 ||
+      epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->wake_fd, &event))
+    return tide_fail_errno(diag, "cannot watch the command");
+  errno = pthread_create(&watch->thread, NULL, watch_thread, watch);
+  if (errno)
+    return tide_fail_errno(diag, "cannot start a thread");
+  watch->running = true;
+  return TIDE_ERR_OK;
+}
+
+static void join(struct tide_watch *watch)
+{
+  if (!watch->running)
+    return;
+  pthread_mutex_lock(&watch->lock);
+  watch->stop = true;
+  pthread_mutex_unlock(&watch->lock);
+  eventfd_write(watch->wake_fd, 1);
+  pthread_join(watch->thread, NULL);
+  watch->running = false;
+}
+
+struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide_watch_end *end,
+                                     uint32_t *ret_n_running)
+{
+  join(watch);
+  take_arrivals(watch);
+  *ret_n_running = 0;
+  while (watch->n_living) {
+    const struct watched *w = watch->living[0];
+    if (w->visit.pid == watch->options.root_pid) {
+      finish(watch, 0, end);
+      continue;
+    }
+    bool gone = has_ended(w);
+    *ret_n_running += !gone;
+    finish_descendant(watch, 0, gone ? TIDE_END_EXITED : TIDE_END_UNKNOWN, tide_monotonic_ns());
+  }
+  struct tide_capture *capture = new_capture(watch, tide_monotonic_ns());
+  tide_gallery_hang(&watch->gallery, NULL, 0, capture);
+  tide_gallery_give_away(&watch->gallery);
+  capture->n_images_left_out += watch->n_turned_away;
+  capture->finished = true;
+  return capture;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Watching every image of a run: who came through the door, who replaced whom by exec, who ended;
+// sampling the living, turning the ended into plain data at once (a configure script has thousands
+// of them: neither descriptors nor memory may grow with their number), and writing checkpoints, so
+// that a supervisor that is killed leaves a readable file.
+//
+// Threads: the door's thread only appends to a list under a lock. Everything else happens on the
+// watch's own thread, and after tide_watch_stop() on the caller's.
+#pragma once
+#include "base/err.h"
+#include "capture/clock.h"
+#include "capture/door.h"
+#include "capture/model.h"
+
+#define TIDE_WATCH_MAX_IMAGES 256 // kept in a capture: those with the largest peaks
+
+struct tide_watch_options {
+  uint32_t root_pid;       // of the command
+  bool root_only;          // turn away everybody else
+  const char *output_path; // for checkpoints; NULL: none. Must outlive the watch
+  struct tide_clock_reading start;
+};
+
+// How the command ended.
+struct tide_watch_end {
+  enum tide_end_kind kind;
+  int32_t value;
+  uint64_t time_ns;               // CLOCK_MONOTONIC
+  uint64_t max_rss_bytes, cpu_ns; // 0: not known
+};
+
+struct tide_watch;
+
+struct tide_watch *tide_watch_new(const struct tide_watch_options *options);
+void tide_watch_free(struct tide_watch *watch);
+
+bool tide_watch_receive(void *watch, const struct tide_door_visit *visit); // a tide_door_receive
+enum tide_err tide_watch_start(struct tide_watch *watch, struct tide_diag *diag);
+
+// Ends the watching: images that still run are taken as they are now and counted in n_running. The
+// door must be closed. The capture is the caller's; without images if none was recorded.
+struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide_watch_end *end,
+                                     uint32_t *ret_n_running);
+
+// Did anybody come through the door at all?
+bool tide_watch_was_visited(const struct tide_watch *watch);
