@@ -2,20 +2,54 @@
 //
 // Mangled names to readable ones through libiberty. Rust comes first: its legacy scheme is valid
 // C++ mangling too and would otherwise keep the "::h0123456789abcdef" hash. DMGL_VERBOSE stays off
-// for the same reason. libiberty bounds its recursion, so hostile names are safe; it gives NULL for
-// names it does not understand, and those are handed back as they are.
+// for the same reason. What libiberty does not understand is handed back as it is.
+//
+// By default libiberty refuses C++ names of more than 1024 bytes, which templates reach with ease,
+// for fear of its recursion. Long names are therefore demangled without that limit on a stack that
+// is large enough for any nesting the name has room for.
+#define _GNU_SOURCE
 #include "symbol/symbol.h"
 
 #include "base/alloc.h"
 
 #include <libiberty/demangle.h>
+#include <pthread.h>
+#include <string.h>
+
+#define CXX_OPTIONS (DMGL_PARAMS | DMGL_ANSI)
+#define SHORT_LEN 1024
+#define LONG_LEN (128 << 10)
+// Measured: 150 bytes of stack for each byte of a name that nests as deep as it can.
+#define STACK_BYTES ((size_t)128 << 20) // address space; only what is used costs memory
+
+static void *demangle_long(void *name)
+{
+  return cplus_demangle_v3(name, CXX_OPTIONS | DMGL_NO_RECURSE_LIMIT);
+}
+
+// NULL when it is not a mangled name, or longer than any compiler writes.
+static char *demangle_on_large_stack(const char *name)
+{
+  pthread_attr_t attributes;
+  pthread_t thread;
+  void *text = NULL;
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 &&
+      pthread_create(&thread, &attributes, demangle_long, (void *)name) == 0)
+    pthread_join(thread, &text);
+  pthread_attr_destroy(&attributes);
+  return text;
+}
 
 char *tide_demangle(const char *name)
 {
   if (name[0] != '_')
     return tide_strdup(name); // no mangling starts otherwise; spares most C names the trouble
   char *text = rust_demangle(name, 0);
-  if (!text)
-    text = cplus_demangle_v3(name, DMGL_PARAMS | DMGL_ANSI);
+  size_t len = strlen(name);
+  if (!text && len <= SHORT_LEN)
+    text = cplus_demangle_v3(name, CXX_OPTIONS);
+  else if (!text && len <= LONG_LEN && strncmp(name, "_Z", 2) == 0)
+    text = demangle_on_large_stack(name);
   return text ? text : tide_strdup(name);
 }

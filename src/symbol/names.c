@@ -46,14 +46,18 @@ static void grow(struct tide_names *names)
   *names = bigger;
 }
 
-// Without the symbol version that .symtab keeps at the end of a name: "memcpy@@GLIBC_2.14".
+// Without the symbol version that .symtab keeps at the end of a name ("memcpy@@GLIBC_2.14"), and
+// without what tells apart the copies a compiler made of one function (" [clone .cold]").
 static char *readable(const char *mangled)
 {
   const char *version = strchr(mangled, '@');
-  if (!version || version == mangled)
-    return tide_demangle(mangled);
-  TIDE_CLEANUP_FREE char *plain = tide_strndup(mangled, (size_t)(version - mangled));
-  return tide_demangle(plain);
+  TIDE_CLEANUP_FREE char *plain =
+      version && version > mangled ? tide_strndup(mangled, (size_t)(version - mangled)) : NULL;
+  char *text = tide_demangle(plain ? plain : mangled);
+  char *clone = strstr(text, " [clone ");
+  if (clone)
+    *clone = 0;
+  return text;
 }
 
 const char *tide_names_get(struct tide_names *names, const char *mangled)
