@@ -110,3 +110,7 @@ enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *i
 // Does the capture keep the promises of model.h that the file relies on (indexes in range,
 // parents before children, rows rising)? Names the first breach.
 enum tide_err tide_capture_check(const struct tide_capture *capture, struct tide_diag *diag);
+
+// The bytes of a whole file, appended to out.
+enum tide_err tide_file_encode(const struct tide_capture *capture, struct tide_buf *out,
+                               struct tide_diag *diag);

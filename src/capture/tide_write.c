@@ -141,9 +141,12 @@ static void put_body(struct writer *w)
   put_body_part(w, TIDE_PART_END, 0);
 }
 
-static enum tide_err encode(const struct tide_capture *capture, struct tide_buf *out,
-                            struct tide_diag *diag)
+enum tide_err tide_file_encode(const struct tide_capture *capture, struct tide_buf *out,
+                               struct tide_diag *diag)
 {
+  enum tide_err err = tide_capture_check(capture, diag);
+  if (err)
+    return err;
   struct writer w = {.capture = capture, .zstd = ZSTD_createCCtx(), .diag = diag};
   if (!w.zstd)
     return tide_fail(diag, TIDE_ERR_SYSTEM, "zstd could not be started");
@@ -259,9 +262,7 @@ enum tide_err tide_file_write(const struct tide_capture *capture, const char *pa
                               struct tide_diag *diag)
 {
   struct tide_buf bytes = {0};
-  enum tide_err err = tide_capture_check(capture, diag);
-  if (!err)
-    err = encode(capture, &bytes, diag);
+  enum tide_err err = tide_file_encode(capture, &bytes, diag);
   if (!err)
     err = put_file(&bytes, path, diag);
   tide_buf_done(&bytes);

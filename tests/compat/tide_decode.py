@@ -1,0 +1,424 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A second decoder of .tide files, written from docs/tide-format.md and nothing else.
+
+    tide_decode.py FILE        prints everything in the file as JSON
+
+It shares no code and no shortcut with the C reader: where the two disagree, one of them or the
+document is wrong. Needs Python's `zstandard`, or else the `zstd` program.
+"""
+import json
+import struct
+import subprocess
+import sys
+import zlib
+
+MAGIC = b"\x89TIDE\r\n\x1a"
+PART_HEADER = struct.Struct("<4sHHIIQQII")
+MASK64 = (1 << 64) - 1
+FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, END = *range(1, 9), 255
+N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
+
+
+class Stop(Exception):
+    """The file is cut, damaged or malformed from here on."""
+
+
+def unpack_zstd(stored, n_raw):
+    try:
+        import zstandard
+
+        return zstandard.ZstdDecompressor().decompress(stored, max_output_size=n_raw)
+    except ImportError:
+        done = subprocess.run(["zstd", "-dcq"], input=stored, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise Stop("zstd refuses a frame") from None
+        return done.stdout
+
+
+def signed(value):
+    value &= MASK64
+    return value - (1 << 64) if value >> 63 else value
+
+
+class Payload:
+    """A cursor over the payload of one part."""
+
+    def __init__(self, data):
+        self.data = data
+        self.at = 0
+
+    def take(self, n):
+        if n > len(self.data) - self.at:
+            raise Stop("a payload is too short")
+        self.at += n
+        return self.data[self.at - n : self.at]
+
+    def u8(self):
+        return self.take(1)[0]
+
+    def varint(self, bits=64):
+        value = shift = 0
+        while True:
+            byte = self.u8()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                break
+            if shift >= 70:
+                raise Stop("a varint is too long")
+        if value >> bits:
+            raise Stop("a number is too large")
+        return value
+
+    def zigzag(self, bits=64):
+        value = self.varint()
+        value = (value >> 1) ^ -(value & 1)
+        if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+            raise Stop("a number is too large")
+        return value
+
+    def bytes(self):
+        return self.take(self.varint())
+
+    def string(self):
+        data = self.bytes()
+        if b"\0" in data:
+            raise Stop("a string has a zero byte")
+        return data.decode("latin-1")
+
+    def column(self, n, read):
+        return [read() for _ in range(n)]
+
+    def diffs(self, n, as_signed=False):
+        """A column of differences to the row before."""
+        values, value = [], 0
+        for _ in range(n):
+            value = (value + self.zigzag()) & MASK64
+            values.append(signed(value) if as_signed else value)
+        return values
+
+    def rises(self, n):
+        values, value = [], 0
+        for _ in range(n):
+            value += self.varint()
+            if value > MASK64:
+                raise Stop("time runs out of 64 bits")
+            values.append(value)
+        return values
+
+    def table(self, n_before):
+        first, n = self.varint(), self.varint()
+        if first != n_before:
+            raise Stop("a table does not continue")
+        if n > len(self.data):
+            raise Stop("a table claims too many rows")
+        return n
+
+
+def decode_facts(p):
+    facts = {
+        "tool_version": p.string(),
+        "arch": p.varint(32),
+        "kernel_page_bytes": p.varint(32),
+        "hostname": p.string(),
+        "kernel": p.string(),
+        "start_realtime_ns": p.varint(),
+        "duration_ns": p.varint(),
+        "finished": p.u8() != 0,
+        "n_images_left_out": p.varint(32),
+    }
+    return facts, p.varint(32), p.varint(32)
+
+
+def decode_image(p, own_index):
+    image = {
+        "pid": p.varint(32),
+        "ppid": p.varint(32),
+        "parent_image": p.varint(32),
+        "by_fork": p.u8() != 0,
+        "exe": p.string(),
+        "cmdline": p.bytes().decode("latin-1"),
+        "allocator": p.string(),
+        "start_ns": p.varint(),
+        "end_ns": p.varint(),
+        "end_kind": p.varint(32),
+        "end_value": p.zigzag(32),
+        "inherited_bytes": p.varint(),
+        "off_reason": p.varint(32),
+        "peak_bytes": p.zigzag(),
+        "peak_blocks": p.zigzag(),
+        "peak_ns": p.varint(),
+        "peak_bound_bytes": p.varint(),
+        "max_rss_bytes": p.varint(),
+        "rss_at_peak_bytes": p.varint(),
+        "page_live_bytes": p.zigzag(),
+        "page_peak_bytes": p.zigzag(),
+        "page_n_map": p.varint(),
+        "page_b_map": p.varint(),
+        "page_n_unmap": p.varint(),
+        "page_b_unmap": p.varint(),
+        "recorder_ns": p.varint(),
+        "cpu_ns": p.varint(),
+        "n_threads": p.varint(32),
+        "max_live_threads": p.varint(32),
+        "depth_limit": p.varint(32),
+        "loss.n_unknown_free": p.varint(),
+        "loss.n_lost_busy": p.varint(),
+        "loss.n_lost_full": p.varint(),
+        "loss.n_cut": p.varint(),
+        "loss.n_broken": p.varint(),
+        "loss.n_guessed": p.varint(),
+        "loss.n_fork_lost": p.varint(),
+        "loss.n_failed": p.varint(),
+    }
+    if image["parent_image"] > own_index:
+        raise Stop("an image comes before its parent")
+    if image["end_kind"] > 3:
+        image["end_kind"] = 0
+    for table in "modules", "threads", "frames", "sites", "ticks", "snapshots":
+        image[table] = []
+    return image
+
+
+def rows_of(n, **columns):
+    return [{name: values[i] for name, values in columns.items()} for i in range(n)]
+
+
+def decode_modules(p, image):
+    n = p.table(len(image["modules"]) + 1)
+    path = p.column(n, p.string)
+    build_id = p.column(n, p.bytes)
+    start = p.diffs(n)
+    size = p.column(n, p.varint)
+    from_bias = p.column(n, p.zigzag)
+    if any(len(b) > 32 for b in build_id) or len(image["modules"]) + 1 + n > 65536:
+        raise Stop("a module is out of bounds")
+    image["modules"] += rows_of(
+        n,
+        path=path,
+        build_id=[b.hex() for b in build_id],
+        start=start,
+        end=[(a + b) & MASK64 for a, b in zip(start, size)],
+        bias=[(a - b) & MASK64 for a, b in zip(start, from_bias)],
+        first_ns=p.column(n, p.varint),
+        generation=p.column(n, lambda: p.varint(32)),
+    )
+
+
+def decode_threads(p, image):
+    n = p.table(len(image["threads"]) + 1)
+    tid = p.column(n, lambda: p.varint(32))
+    owners = p.column(n, lambda: p.varint(32))
+    name = p.column(n, p.string)
+    if any(len(text) > 15 for text in name):
+        raise Stop("a thread's name is too long")
+    image["threads"] += rows_of(n, tid=tid, n_owners=owners, name=name)
+
+
+def decode_frames(p, image):
+    first = len(image["frames"]) + 1
+    n = p.table(first)
+    n_places = p.varint()
+    if n_places > len(p.data):
+        raise Stop("too many places")
+    pc = p.diffs(n_places)
+    module = p.column(n_places, lambda: p.varint(16))
+    flags = p.column(n_places, lambda: p.varint(16))
+    up = p.column(n, p.varint)
+    place = p.column(n, p.varint)
+    if any(m > len(image["modules"]) for m in module):
+        raise Stop("a place has no module")
+    if any(k >= n_places for k in place):
+        raise Stop("a frame has no place")
+    if any(not 1 <= u <= first + i for i, u in enumerate(up)):
+        raise Stop("a frame has no parent")
+    image["frames"] += rows_of(
+        n,
+        pc=[pc[k] for k in place],
+        parent=[first + i - u for i, u in enumerate(up)],
+        module=[module[k] for k in place],
+        flags=[flags[k] for k in place],
+    )
+
+
+def buckets(p, mask, n):
+    return [p.varint() if mask >> k & 1 else 0 for k in range(n)]
+
+
+def decode_sites(p, image):
+    n = p.table(len(image["sites"]))
+    site = {
+        "stack": p.column(n, lambda: p.varint(32)),
+        "thread": p.column(n, lambda: p.varint(32)),
+        "n_alloc": p.column(n, p.varint),
+        "b_alloc": p.column(n, p.varint),
+    }
+    live_blocks = p.column(n, p.zigzag)
+    live_bytes = p.column(n, p.zigzag)
+    site["n_free"] = [(a - b) & MASK64 for a, b in zip(site["n_alloc"], live_blocks)]
+    site["b_free"] = [(a - b) & MASK64 for a, b in zip(site["b_alloc"], live_bytes)]
+    for name in "peak_blocks", "peak_bytes", "high_bytes":
+        site[name] = p.column(n, p.zigzag)
+    for name in "life_ns_sum", "live_age_ns_sum", "n_temp", "n_foreign", "n_resize", "b_resize_old":
+        site[name] = p.column(n, p.varint)
+    site["n_moved"] = p.column(n, p.varint)
+    site["first_ns"] = p.column(n, p.varint)
+    since = p.column(n, p.zigzag)
+    site["last_ns"] = [(a + b) & MASK64 for a, b in zip(site["first_ns"], since)]
+    size_mask = p.column(n, lambda: p.varint(N_SIZE_BUCKETS))
+    life_mask = p.column(n, lambda: p.varint(N_LIFE_BUCKETS))
+    site["size_hist"], site["life_hist"] = [], []
+    for i in range(n):
+        site["size_hist"].append(buckets(p, size_mask[i], N_SIZE_BUCKETS))
+        site["life_hist"].append(buckets(p, life_mask[i], N_LIFE_BUCKETS))
+    if any(stack > len(image["frames"]) for stack in site["stack"]):
+        raise Stop("a site has no stack")
+    if any(thread > len(image["threads"]) for thread in site["thread"]):
+        raise Stop("a site has no thread")
+    image["sites"] += rows_of(n, **site)
+
+
+def decode_timeline(p, image):
+    n = p.table(len(image["ticks"]))
+    ticks = rows_of(
+        n,
+        time_ns=p.rises(n),
+        live_bytes=p.diffs(n, True),
+        live_blocks=p.diffs(n, True),
+        n_alloc=p.diffs(n),
+        b_alloc=p.diffs(n),
+        n_free=p.diffs(n),
+        rss_bytes=p.diffs(n),
+        page_bytes=p.diffs(n, True),
+    )
+    if ticks and image["ticks"] and ticks[0]["time_ns"] < image["ticks"][-1]["time_ns"]:
+        raise Stop("time goes back")
+    image["ticks"] += ticks
+
+
+def decode_snapshots(p, image):
+    n = p.table(len(image["snapshots"]))
+    snapshots = list(image["snapshots"])
+    if len(snapshots) + n > 4096:
+        raise Stop("too many snapshots")
+    time_ns = snapshots[-1]["time_ns"] if snapshots else 0
+    alive = {row[0]: (row[1], row[2]) for row in snapshots[-1]["rows"]} if snapshots else {}
+    for _ in range(n):
+        time_ns += p.varint()
+        if time_ns > MASK64:
+            raise Stop("time runs out of 64 bits")
+        kind = p.varint(32)
+        n_changes = p.varint()
+        if n_changes > len(p.data):
+            raise Stop("a snapshot claims too many rows")
+        gaps = p.column(n_changes, p.varint)
+        more_bytes = p.column(n_changes, p.zigzag)
+        more_blocks = p.column(n_changes, p.zigzag)
+        stack = -1
+        for i in range(n_changes):
+            stack += 1 + gaps[i]
+            if stack > len(image["frames"]):
+                raise Stop("a snapshot names no stack")
+            before = alive.pop(stack, (0, 0))
+            now = signed(before[0] + more_bytes[i]), signed(before[1] + more_blocks[i])
+            if now != (0, 0):
+                alive[stack] = now
+        rows = [[k, *alive[k]] for k in sorted(alive)]
+        snapshots.append({"time_ns": time_ns, "kind": kind if kind <= 2 else 0, "rows": rows})
+    image["snapshots"] = snapshots
+
+
+TABLES = {
+    MODULES: decode_modules,
+    THREADS: decode_threads,
+    FRAMES: decode_frames,
+    SITES: decode_sites,
+    TIMELINE: decode_timeline,
+    SNAPSHOTS: decode_snapshots,
+}
+
+
+class Decoder:
+    def __init__(self, data):
+        self.data = data
+        self.at = 16
+        self.n_parts = 0
+        self.capture = None
+        self.images = []
+        self.n_images = 0
+        self.ended = False
+
+    def next_part(self):
+        """Type, image and payload of the next part; the payload is None for unknown types."""
+        header = self.data[self.at : self.at + PART_HEADER.size]
+        if len(header) < PART_HEADER.size:
+            raise Stop("cut")
+        magic, kind, flags, image, sequence, n_raw, n_stored, crc, _ = PART_HEADER.unpack(header)
+        stored = self.data[self.at + PART_HEADER.size :][:n_stored]
+        if magic != b"PART" or len(stored) < n_stored:
+            raise Stop("cut or damaged")
+        if zlib.crc32(header[:32] + bytes(4) + header[36:] + stored) != crc:
+            raise Stop("wrong checksum")
+        if sequence != self.n_parts or flags & ~1 or (kind == FACTS) != (sequence == 0):
+            raise Stop("a part out of turn")
+        self.at += PART_HEADER.size + n_stored
+        self.n_parts += 1
+        if kind not in TABLES and kind not in (FACTS, IMAGE, END):
+            return kind, image, None
+        raw = stored if flags & 1 else unpack_zstd(stored, n_raw)
+        if len(raw) != n_raw:
+            raise Stop("wrong raw length")
+        return kind, image, Payload(raw)
+
+    def take_part(self):
+        kind, image, payload = self.next_part()
+        if kind == FACTS:
+            self.capture, self.n_images, _ = decode_facts(payload)
+        elif kind == IMAGE:
+            if image != len(self.images):
+                raise Stop("an image out of turn")
+            self.images.append(decode_image(payload, image))
+        elif kind == END:
+            if payload.varint(32) != self.n_parts or len(self.images) != self.n_images:
+                raise Stop("the counts do not agree")
+            self.ended = True
+        elif payload is not None:
+            if image >= len(self.images):
+                raise Stop("a part of an unknown image")
+            TABLES[kind](payload, self.images[image])
+
+
+def decode(data):
+    if data[:8] != MAGIC or len(data) < 16:
+        raise ValueError("not a .tide file")
+    major, minor = struct.unpack("<HH", data[8:12])
+    if major != 1:
+        raise ValueError(f"format version {major}.{minor} is not known here")
+    decoder = Decoder(data)
+    try:
+        while not decoder.ended:
+            decoder.take_part()
+    except Stop as stop:
+        if not decoder.images:
+            raise ValueError(f"nothing can be read: {stop}") from stop
+    capture = dict(decoder.capture)
+    capture["cut"] = not decoder.ended
+    capture["images"] = decoder.images
+    return capture
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: tide_decode.py FILE")
+    with open(sys.argv[1], "rb") as file:
+        data = file.read()
+    try:
+        json.dump(decode(data), sys.stdout)
+    except ValueError as error:
+        sys.exit(f"tide_decode.py: {sys.argv[1]}: {error}")
+    print()
+
+
+if __name__ == "__main__":
+    main()

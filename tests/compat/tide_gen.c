@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Captures from a seed, see tide_gen.h.
+#include "tide_gen.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct gen {
+  uint64_t state;
+  size_t scale;
+};
+
+static uint64_t next(struct gen *g) // splitmix64
+{
+  uint64_t z = g->state += 0x9e3779b97f4a7c15ull;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+  return z ^ z >> 31;
+}
+
+static uint64_t below(struct gen *g, uint64_t n)
+{
+  return n ? next(g) % n : 0;
+}
+
+// Any 64-bit pattern: often small, sometimes an extreme.
+static uint64_t any(struct gen *g)
+{
+  static const uint64_t extremes[] = {
+      0,          1,         127,        128,        16383,     16384,          UINT32_MAX,
+      1ull << 32, INT64_MAX, 1ull << 63, UINT64_MAX, INT32_MAX, UINT64_MAX - 1, 1ull << 56,
+  };
+  switch (below(g, 4)) {
+  case 0: return 0;
+  case 1: return extremes[below(g, sizeof extremes / sizeof *extremes)];
+  case 2: return below(g, 1000);
+  default: return next(g) >> below(g, 64);
+  }
+}
+
+static int64_t any_signed(struct gen *g)
+{
+  return (int64_t)any(g);
+}
+
+static uint32_t any32(struct gen *g)
+{
+  return (uint32_t)any(g);
+}
+
+static size_t any_count(struct gen *g, size_t most)
+{
+  return below(g, 5) == 0 ? 0 : (size_t)below(g, most + 1);
+}
+
+// All bytes but zero: paths are not always text.
+static char *any_string(struct gen *g)
+{
+  size_t n = any_count(g, 40);
+  char *text = tide_alloc(n + 1);
+  for (size_t i = 0; i < n; i++)
+    text[i] = (char)(below(g, 3) ? 'a' + below(g, 26) : 1 + below(g, 255));
+  return text;
+}
+
+static void gen_modules(struct gen *g, struct tide_image *image)
+{
+  image->n_modules = 1 + any_count(g, 20);
+  image->modules = tide_alloc_array(image->n_modules, sizeof *image->modules);
+  image->modules[0].path = tide_strdup("");
+  for (size_t i = 1; i < image->n_modules; i++) {
+    struct tide_module *m = &image->modules[i];
+    *m = (struct tide_module){
+        any_string(g), {0}, (uint32_t)below(g, 33), any(g), any(g), any(g), any(g), any32(g)};
+    for (size_t k = 0; k < m->build_id_len; k++)
+      m->build_id[k] = (uint8_t)next(g);
+  }
+}
+
+static void gen_threads(struct gen *g, struct tide_image *image)
+{
+  image->n_threads_known = 1 + any_count(g, 9);
+  image->threads = tide_alloc_array(image->n_threads_known, sizeof *image->threads);
+  for (size_t i = 1; i < image->n_threads_known; i++) {
+    struct tide_thread *t = &image->threads[i];
+    t->tid = any32(g);
+    t->n_owners = any32(g);
+    size_t n = (size_t)below(g, sizeof t->name);
+    for (size_t k = 0; k < n; k++)
+      t->name[k] = (char)(1 + below(g, 255));
+  }
+}
+
+static void gen_frames(struct gen *g, struct tide_image *image)
+{
+  image->n_frames = 1 + any_count(g, g->scale);
+  image->frames = tide_alloc_array(image->n_frames, sizeof *image->frames);
+  for (size_t i = 1; i < image->n_frames; i++) {
+    struct tide_frame *f = &image->frames[i];
+    if (i > 1 && below(g, 2)) // places repeat
+      *f = image->frames[1 + below(g, i - 1)];
+    else
+      *f = (struct tide_frame){any(g), 0, (uint16_t)below(g, image->n_modules), (uint16_t)any(g)};
+    f->parent = (uint32_t)below(g, i);
+  }
+}
+
+static void gen_buckets(struct gen *g, uint64_t *buckets, unsigned n)
+{
+  unsigned filled = (unsigned)below(g, 3) ? (unsigned)below(g, 4) : (unsigned)below(g, n + 1);
+  for (unsigned k = 0; k < filled; k++)
+    buckets[below(g, n)] = any(g);
+}
+
+static void gen_sites(struct gen *g, struct tide_image *image)
+{
+  image->n_sites = any_count(g, g->scale);
+  image->sites = tide_alloc_array(image->n_sites, sizeof *image->sites);
+  for (size_t i = 0; i < image->n_sites; i++) {
+    struct tide_site *s = &image->sites[i];
+    s->stack = (uint32_t)below(g, image->n_frames);
+    s->thread = (uint32_t)below(g, image->n_threads_known);
+    uint64_t *unsigned_fields[] = {
+        &s->n_alloc,  &s->b_alloc,      &s->n_free,   &s->b_free,  &s->life_ns_sum,
+        &s->n_temp,   &s->n_foreign,    &s->n_resize, &s->n_moved, &s->live_age_ns_sum,
+        &s->first_ns, &s->b_resize_old, &s->last_ns,
+    };
+    for (size_t k = 0; k < sizeof unsigned_fields / sizeof *unsigned_fields; k++)
+      *unsigned_fields[k] = any(g);
+    s->peak_blocks = any_signed(g);
+    s->peak_bytes = any_signed(g);
+    s->high_bytes = any_signed(g);
+    gen_buckets(g, s->size_hist, TIDE_SIZE_BUCKETS_N);
+    gen_buckets(g, s->life_hist, TIDE_LIFE_BUCKETS_N);
+  }
+}
+
+static uint64_t later(struct gen *g, uint64_t time_ns)
+{
+  uint64_t rise = any(g) >> 8;
+  return time_ns + rise < time_ns ? time_ns : time_ns + rise;
+}
+
+static void gen_ticks(struct gen *g, struct tide_image *image)
+{
+  image->n_ticks = any_count(g, g->scale);
+  image->ticks = tide_alloc_array(image->n_ticks, sizeof *image->ticks);
+  uint64_t time_ns = 0;
+  for (size_t i = 0; i < image->n_ticks; i++) {
+    time_ns = later(g, time_ns);
+    image->ticks[i] = (struct tide_tick){time_ns, any_signed(g), any_signed(g), any(g),
+                                         any(g),  any(g),        any(g),        any_signed(g)};
+  }
+}
+
+static void gen_snapshots(struct gen *g, struct tide_image *image)
+{
+  image->n_snapshots = any_count(g, 6);
+  image->snapshots = tide_alloc_array(image->n_snapshots, sizeof *image->snapshots);
+  uint64_t time_ns = 0;
+  for (size_t i = 0; i < image->n_snapshots; i++) {
+    struct tide_snapshot *s = &image->snapshots[i];
+    s->time_ns = time_ns = later(g, time_ns);
+    s->kind = (enum tide_snapshot_kind)below(g, 3);
+    s->rows = tide_alloc_array(image->n_frames, sizeof *s->rows);
+    unsigned sparse = 1 + (unsigned)below(g, 5);
+    for (uint32_t stack = 0; stack < image->n_frames; stack++) {
+      struct tide_snapshot_row row = {stack, any_signed(g), any_signed(g)};
+      if (below(g, sparse) == 0 && (row.live_bytes || row.live_blocks))
+        s->rows[s->n_rows++] = row;
+    }
+  }
+}
+
+static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
+{
+  uint64_t *fields[] = {
+      &image->start_ns,         &image->end_ns,        &image->inherited_bytes,
+      &image->peak_ns,          &image->max_rss_bytes, &image->peak_bound_bytes,
+      &image->page_n_map,       &image->page_b_map,    &image->rss_at_peak_bytes,
+      &image->page_n_unmap,     &image->page_b_unmap,  &image->recorder_ns,
+      &image->cpu_ns,           &image->loss.n_cut,    &image->loss.n_unknown_free,
+      &image->loss.n_lost_busy, &image->loss.n_broken, &image->loss.n_lost_full,
+      &image->loss.n_guessed,   &image->loss.n_failed, &image->loss.n_fork_lost,
+  };
+  for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
+    *fields[k] = any(g);
+  uint32_t *narrow[] = {&image->pid,       &image->ppid,        &image->off_reason,
+                        &image->n_threads, &image->depth_limit, &image->max_live_threads};
+  for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++)
+    *narrow[k] = any32(g);
+  int64_t *with_sign[] = {&image->peak_bytes, &image->peak_blocks, &image->page_live_bytes,
+                          &image->page_peak_bytes};
+  for (size_t k = 0; k < sizeof with_sign / sizeof *with_sign; k++)
+    *with_sign[k] = any_signed(g);
+  image->parent_image = (uint32_t)below(g, idx + 1);
+  image->by_fork = below(g, 2);
+  image->end_kind = (enum tide_end_kind)below(g, 4);
+  image->end_value = (int32_t)any32(g);
+  image->exe = any_string(g);
+  image->allocator = any_string(g);
+  image->cmdline_len = (uint32_t)any_count(g, 60);
+  image->cmdline = tide_alloc(image->cmdline_len + 1u);
+  for (size_t k = 0; k < image->cmdline_len; k++)
+    image->cmdline[k] = (char)below(g, 256);
+  gen_modules(g, image);
+  gen_threads(g, image);
+  gen_frames(g, image);
+  gen_sites(g, image);
+  gen_ticks(g, image);
+  gen_snapshots(g, image);
+}
+
+static void gen_facts(struct gen *g, struct tide_capture *capture)
+{
+  capture->tool_version = any_string(g);
+  capture->arch = any32(g);
+  capture->kernel_page_bytes = any32(g);
+  capture->hostname = any_string(g);
+  capture->kernel = any_string(g);
+  capture->start_realtime_ns = any(g);
+  capture->duration_ns = any(g);
+  capture->finished = below(g, 2);
+  capture->n_images_left_out = any32(g);
+}
+
+struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
+{
+  struct gen g = {seed * 0x2545f4914f6cdd1dull + 1, scale};
+  struct tide_capture *capture = tide_capture_new();
+  gen_facts(&g, capture);
+  capture->n_images = any_count(&g, 4);
+  capture->images = tide_alloc_array(capture->n_images, sizeof *capture->images);
+  for (size_t i = 0; i < capture->n_images; i++)
+    gen_image(&g, &capture->images[i], i);
+  return capture;
+}
+
+// A site as programs have them: a few sizes, lifetimes around one magnitude.
+static void program_site(struct gen *g, struct tide_site *s, uint32_t stack)
+{
+  unsigned size_log2 = 4 + (unsigned)below(g, 10), life_log2 = 8 + (unsigned)below(g, 20);
+  *s = (struct tide_site){.stack = stack, .thread = 1};
+  s->n_alloc = 1 + (next(g) >> (44 + below(g, 20)));
+  s->b_alloc = s->n_alloc << size_log2;
+  uint64_t n_live = below(g, 4) ? 0 : below(g, s->n_alloc + 1);
+  s->n_free = s->n_alloc - n_live;
+  s->b_free = s->b_alloc - (n_live << size_log2);
+  s->peak_blocks = (int64_t)(below(g, 3) ? 0 : below(g, s->n_alloc + 1));
+  s->peak_bytes = s->peak_blocks << size_log2;
+  s->high_bytes = s->peak_bytes + ((int64_t)below(g, 4) << size_log2);
+  s->life_ns_sum = s->n_free * (next(g) >> (64 - life_log2));
+  s->live_age_ns_sum = n_live * (next(g) >> 34);
+  s->n_temp = below(g, 2) ? 0 : below(g, s->n_free + 1);
+  s->first_ns = next(g) >> 34;
+  s->last_ns = s->first_ns + (next(g) >> 36);
+  s->size_hist[size_log2 - 2] = s->n_alloc;
+  s->life_hist[life_log2] = s->n_free / 2;
+  s->life_hist[life_log2 + 1] = s->n_free - s->n_free / 2;
+}
+
+// One in twelve stacks changes from one snapshot to the next.
+static void program_snapshots(struct gen *g, struct tide_image *image, size_t n_snapshots)
+{
+  TIDE_CLEANUP_FREE struct tide_snapshot_row *now = tide_alloc_array(image->n_sites, sizeof *now);
+  image->snapshots = tide_alloc_array(n_snapshots, sizeof *image->snapshots);
+  image->n_snapshots = n_snapshots;
+  for (size_t i = 0; i < n_snapshots; i++) {
+    struct tide_snapshot *s = &image->snapshots[i];
+    s->time_ns = i * 10000000 + below(g, 1000000);
+    s->rows = tide_alloc_array(image->n_sites, sizeof *s->rows);
+    for (size_t k = 0; k < image->n_sites; k++) {
+      now[k].stack = image->sites[k].stack;
+      if (below(g, 12) == 0) {
+        now[k].live_blocks = (int64_t)(next(g) >> (48 + below(g, 16)));
+        now[k].live_bytes = now[k].live_blocks * (int64_t)(16 << below(g, 6));
+      }
+      if (now[k].live_blocks)
+        s->rows[s->n_rows++] = now[k];
+    }
+  }
+}
+
+struct tide_capture *tide_gen_program(uint64_t seed, size_t n_stacks, size_t n_snapshots)
+{
+  struct gen g = {seed, n_stacks};
+  struct tide_capture *capture = tide_capture_new();
+  capture->finished = true;
+  capture->n_images = 1;
+  capture->images = tide_alloc(sizeof *capture->images);
+  struct tide_image *image = capture->images;
+  gen_modules(&g, image);
+  image->n_threads_known = 2;
+  image->threads = tide_alloc_array(2, sizeof *image->threads);
+  image->n_frames = 1 + 4 * n_stacks;
+  image->frames = tide_alloc_array(image->n_frames, sizeof *image->frames);
+  for (uint32_t i = 1; i < image->n_frames; i++) {
+    uint64_t place = below(&g, 1 + n_stacks / 8);
+    image->frames[i].pc = 0x555555554000ull + place * 37;
+    image->frames[i].module = (uint16_t)(place % image->n_modules);
+    image->frames[i].parent = i - 1 - (uint32_t)below(&g, i < 40 ? i : 40);
+  }
+  image->n_sites = n_stacks;
+  image->sites = tide_alloc_array(n_stacks, sizeof *image->sites);
+  for (uint32_t i = 0; i < n_stacks; i++)
+    program_site(&g, &image->sites[i], 4 * i + 1 + (uint32_t)below(&g, 4));
+  program_snapshots(&g, image, n_snapshots);
+  return capture;
+}

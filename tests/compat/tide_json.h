@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything a .tide file holds, as JSON: what tide_decode.py prints too, so that the two readers
+// can be compared, and a way to ask whether two captures are equal.
+//
+// Bytes of strings appear as the characters U+0000 to U+00FF. Rows 0 that are never stored are
+// left out; sites come in the order of the file. One line per row, to make differences readable.
+#pragma once
+#include "base/buf.h"
+#include "capture/model.h"
+
+void tide_json_capture(struct tide_buf *out, const struct tide_capture *capture);

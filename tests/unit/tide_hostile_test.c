@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files the reader must not believe: other formats, other versions, and files built with right
+// checksums and absurd contents. Each gets a clear sentence and costs little.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "capture/tide_file.h"
+#include "capture/tide_format.h"
+#include "tide_bytes.h"
+#include "tide_gen.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum tide_err parse(const struct tide_buf *file, struct tide_capture **ret_capture,
+                           struct tide_diag *diag)
+{
+  *diag = (struct tide_diag){0};
+  return tide_file_parse(file->data, file->n, "some.file", ret_capture, diag);
+}
+
+static void foreign_files_are_named(void **state)
+{
+  static const struct {
+    const char *bytes;
+    size_t n;
+    const char *says;
+  } cases[] = {
+      {"", 0, "empty"},
+      {"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10, "gzip"},
+      {"\x7f\x45\x4c\x46\x02\x01\x01\x00", 8, "ELF"},
+      {"{\"dhatFileVersion\": 2}", 22, "JSON"},
+      {"\x28\xb5\x2f\xfd\x00\x00\x00\x00", 8, "zstd"},
+      {"desc: --time-unit=ms\n", 21, "is not a .tide capture"},
+      {"\x89TIDE\n\x1a", 7, "is not a .tide capture"}, // line ends rewritten on the way
+      {"\x89TIDE\r\n\x1a", 8, "cut short"},
+      {"\x89", 1, "cut short"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_buf file = {(uint8_t *)(uintptr_t)cases[i].bytes, cases[i].n, 0};
+    struct tide_capture *capture = NULL;
+    struct tide_diag diag;
+    assert_int_not_equal(parse(&file, &capture, &diag), TIDE_ERR_OK);
+    assert_null(capture);
+    assert_non_null(strstr(diag.text, "some.file"));
+    if (!strstr(diag.text, cases[i].says))
+      fail_msg("'%s' does not say '%s'", diag.text, cases[i].says);
+  }
+}
+
+static void directory_and_missing_file_are_named(void **state)
+{
+  struct tide_capture *capture = NULL;
+  struct tide_diag diag = {0};
+  assert_int_equal(tide_file_read("/", &capture, &diag), TIDE_ERR_FORMAT);
+  assert_non_null(strstr(diag.text, "directory"));
+  assert_int_equal(tide_file_read("/no/such/file.tide", &capture, &diag), TIDE_ERR_SYSTEM);
+  assert_non_null(strstr(diag.text, "/no/such/file.tide: No such file"));
+  assert_int_equal(tide_file_read("/dev/zero", &capture, &diag), TIDE_ERR_FORMAT); // and ends
+}
+
+static void other_major_is_refused_other_minor_is_read(void **state)
+{
+  struct tide_capture *capture = tide_gen_program(1, 10, 1), *again = NULL;
+  struct tide_buf file = tide_bytes_of(capture);
+  struct tide_diag diag;
+  file.data[8] = 2;
+  assert_int_equal(parse(&file, &again, &diag), TIDE_ERR_VERSION);
+  assert_non_null(strstr(diag.text, "2.0"));
+  file.data[8] = 1;
+  file.data[10] = 9;
+  assert_int_equal(parse(&file, &again, &diag), TIDE_ERR_OK);
+  assert_false(again->cut);
+  tide_capture_free(again);
+  tide_capture_free(capture);
+  tide_buf_done(&file);
+}
+
+// A later minor version: an unknown part between any two, and more bytes in every payload.
+static void additions_of_a_later_version_are_skipped(void **state)
+{
+  struct tide_capture *capture = tide_gen_program(2, 50, 3), *again = NULL;
+  struct tide_buf file = tide_bytes_of(capture), later = {0};
+  size_t n_parts;
+  struct tide_bytes_part *parts = tide_bytes_parts(&file, &n_parts);
+  uint32_t sequence = 0;
+  tide_bytes_put_file_header(&later, 1, 1);
+  for (size_t i = 0; i + 1 < n_parts; i++) {
+    struct tide_buf *payload = &parts[i].payload;
+    tide_buf_append(payload, "more", 4);
+    tide_bytes_put_part(&later, parts[i].type, parts[i].image, sequence++, payload, true,
+                        payload->n);
+    tide_bytes_put_part(&later, 77, 5, sequence++, payload, true, 1ull << 60);
+  }
+  struct tide_buf end = {0};
+  tide_buf_varint(&end, sequence + 1);
+  tide_bytes_put_part(&later, TIDE_PART_END, 0, sequence, &end, false, end.n);
+  struct tide_diag diag;
+  assert_int_equal(parse(&later, &again, &diag), TIDE_ERR_OK);
+  if (again->cut)
+    fail_msg("%s", again->cut_note);
+  char *a = tide_bytes_json(capture), *b = tide_bytes_json(again);
+  assert_string_equal(a, b);
+  free(a);
+  free(b);
+  tide_buf_done(&end);
+  tide_buf_done(&later);
+  tide_buf_done(&file);
+  tide_bytes_parts_free(parts, n_parts);
+  tide_capture_free(again);
+  tide_capture_free(capture);
+}
+
+// A file with FACTS, one image of n_frames frames, and then the given part.
+static struct tide_buf file_with(uint16_t type, const struct tide_buf *payload, bool packed,
+                                 uint64_t raw_bytes, size_t n_frames)
+{
+  struct tide_capture *capture = tide_capture_new();
+  capture->n_images = 1;
+  capture->images = tide_alloc(sizeof *capture->images);
+  capture->images->n_frames = n_frames;
+  capture->images->frames = tide_alloc_array(n_frames, sizeof *capture->images->frames);
+  struct tide_buf file = tide_bytes_of(capture);
+  tide_capture_free(capture);
+  size_t n_parts;
+  struct tide_bytes_part *parts = tide_bytes_parts(&file, &n_parts);
+  file.n = parts[n_parts - 1].start; // without END
+  tide_bytes_put_part(&file, type, 0, (uint32_t)n_parts - 1, payload, packed, raw_bytes);
+  tide_bytes_parts_free(parts, n_parts);
+  return file;
+}
+
+// The part breaks a rule: what came before it stays, and the note names it.
+static void assert_stops_at(uint16_t type, struct tide_buf *payload, const char *note)
+{
+  struct tide_buf file = file_with(type, payload, false, payload->n, 10);
+  struct tide_capture *capture = NULL;
+  struct tide_diag diag;
+  assert_int_equal(parse(&file, &capture, &diag), TIDE_ERR_OK);
+  assert_true(capture->cut);
+  if (!strstr(capture->cut_note, note))
+    fail_msg("'%s' does not say '%s'", capture->cut_note, note);
+  assert_int_equal(capture->images[0].n_frames, 10);
+  assert_int_equal(tide_capture_check(capture, NULL), TIDE_ERR_OK);
+  tide_capture_free(capture);
+  tide_buf_done(&file);
+  tide_buf_clear(payload);
+}
+
+static void put_varints(struct tide_buf *out, size_t n, ...)
+{
+  va_list args;
+  va_start(args, n);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, va_arg(args, uint64_t));
+  va_end(args);
+}
+#define V(n) ((uint64_t)(n))
+
+static void absurd_counts_and_indexes_stop_the_reader(void **state)
+{
+  struct tide_buf p = {0};
+  for (uint16_t type = TIDE_PART_MODULES; type <= TIDE_PART_SNAPSHOTS; type++) {
+    uint64_t first = type == TIDE_PART_FRAMES ? 10 : type <= TIDE_PART_THREADS;
+    put_varints(&p, 2, first, V(1ull << 60));
+    assert_stops_at(type, &p, "claims more rows");
+    put_varints(&p, 2, first + 1, V(0));
+    assert_stops_at(type, &p, "continue");
+    assert_stops_at(type, &p, "claims more rows"); // empty
+  }
+  put_varints(&p, 8, V(10), V(1), V(1), V(0), V(0), V(0), V(11), V(0));
+  assert_stops_at(TIDE_PART_FRAMES, &p, "before its parent");
+  put_varints(&p, 8, V(10), V(1), V(1), V(0), V(0), V(0), V(0), V(0));
+  assert_stops_at(TIDE_PART_FRAMES, &p, "before its parent"); // its own parent
+  put_varints(&p, 8, V(10), V(1), V(1), V(0), V(3), V(0), V(1), V(0));
+  assert_stops_at(TIDE_PART_FRAMES, &p, "outside of all modules");
+  put_varints(&p, 8, V(10), V(1), V(1), V(0), V(0), V(0), V(1), V(1));
+  assert_stops_at(TIDE_PART_FRAMES, &p, "no place");
+  put_varints(&p, 5, V(10), V(1), V(1ull << 50), V(0), V(0));
+  assert_stops_at(TIDE_PART_FRAMES, &p, "more places");
+  for (int what = 0; what < 2; what++) { // a stack, then a thread that does not exist
+    put_varints(&p, 4, V(0), V(1), V(what == 0 ? 10 : 0), V(what == 1 ? 1 : 0));
+    for (int i = 0; i < 18; i++)
+      tide_buf_varint(&p, 0);
+    assert_stops_at(TIDE_PART_SITES, &p, what == 0 ? "no stack" : "no thread");
+  }
+  put_varints(&p, 8, V(0), V(1), V(0), V(0), V(1), V(10), V(2), V(2));
+  assert_stops_at(TIDE_PART_SNAPSHOTS, &p, "stack that does not exist");
+  put_varints(&p, 5, V(0), V(1), V(0), V(0), V(1ull << 40));
+  assert_stops_at(TIDE_PART_SNAPSHOTS, &p, "claims more rows");
+  put_varints(&p, 8, V(0), V(2), V(UINT64_MAX), V(0), V(0), V(1), V(0), V(0));
+  assert_stops_at(TIDE_PART_SNAPSHOTS, &p, "damaged"); // time beyond 64 bits
+  put_varints(&p, 1, V(99));
+  assert_stops_at(TIDE_PART_END, &p, "counts do not agree");
+  tide_buf_done(&p);
+}
+
+static void assert_refused(struct tide_buf *file)
+{
+  struct tide_capture *capture = NULL;
+  struct tide_diag diag;
+  assert_int_equal(parse(file, &capture, &diag), TIDE_ERR_LIMIT);
+  assert_null(capture);
+  assert_non_null(strstr(diag.text, "some.file"));
+  tide_buf_done(file);
+}
+
+static void decompression_bombs_are_refused(void **state)
+{
+  struct tide_buf payload = {0};
+  tide_buf_u8(&payload, 0);
+  struct tide_buf file = file_with(TIDE_PART_SITES, &payload, true, 1ull << 62, 2);
+  assert_refused(&file);
+  tide_buf_clear(&payload);
+  memset(tide_buf_extend(&payload, 100u << 20), 0, 100u << 20); // some 10 KB packed
+  file = file_with(TIDE_PART_SITES, &payload, true, payload.n, 2);
+  assert_true(file.n < 100000);
+  assert_refused(&file);
+  // Fits the part limit, but each row of 20 bytes would take 768.
+  tide_buf_clear(&payload);
+  put_varints(&payload, 2, V(0), V(1000000));
+  memset(tide_buf_extend(&payload, 20u << 20), 0, 20u << 20);
+  file = file_with(TIDE_PART_SITES, &payload, true, payload.n, 2);
+  assert_refused(&file);
+  tide_buf_done(&payload);
+}
+
+// 2,000 rows once, and then thousands of snapshots that say "as before".
+static void snapshot_bombs_are_refused(void **state)
+{
+  struct tide_buf payload = {0};
+  put_varints(&payload, 5, V(0), V(4096), V(0), V(0), V(2000));
+  for (int i = 0; i < 2000; i++)
+    tide_buf_varint(&payload, 0);
+  for (int i = 0; i < 4000; i++)
+    tide_buf_varint(&payload, 2);
+  for (int i = 1; i < 4096; i++)
+    put_varints(&payload, 3, V(0), V(0), V(0));
+  struct tide_buf file = file_with(TIDE_PART_SNAPSHOTS, &payload, true, payload.n, 3000);
+  assert_refused(&file);
+  tide_buf_done(&payload);
+}
+
+static void missing_part_is_noticed(void **state)
+{
+  struct tide_capture *capture = tide_gen_program(3, 50, 3), *again = NULL;
+  struct tide_buf file = tide_bytes_of(capture);
+  size_t n_parts;
+  struct tide_bytes_part *parts = tide_bytes_parts(&file, &n_parts);
+  size_t gone = 4; // somewhere after the image's facts
+  memmove(file.data + parts[gone].start, file.data + parts[gone + 1].start,
+          file.n - parts[gone + 1].start);
+  file.n -= parts[gone].n;
+  struct tide_diag diag;
+  assert_int_equal(parse(&file, &again, &diag), TIDE_ERR_OK);
+  assert_true(again->cut);
+  assert_non_null(strstr(again->cut_note, "missing"));
+  tide_bytes_parts_free(parts, n_parts);
+  tide_buf_done(&file);
+  tide_capture_free(again);
+  tide_capture_free(capture);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(foreign_files_are_named),
+      cmocka_unit_test(directory_and_missing_file_are_named),
+      cmocka_unit_test(other_major_is_refused_other_minor_is_read),
+      cmocka_unit_test(additions_of_a_later_version_are_skipped),
+      cmocka_unit_test(absurd_counts_and_indexes_stop_the_reader),
+      cmocka_unit_test(decompression_bombs_are_refused),
+      cmocka_unit_test(snapshot_bombs_are_refused),
+      cmocka_unit_test(missing_part_is_noticed),
+  };
+  return cmocka_run_group_tests_name("tide_hostile", tests, NULL, NULL);
+}

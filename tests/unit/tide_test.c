@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The .tide file keeps what it is given, and gives back all it can of a file that was cut at any
+// byte or damaged in any bit.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "capture/tide_file.h"
+#include "capture/tide_format.h"
+#include "tide_bytes.h"
+#include "tide_gen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct tide_capture *parse_good(const uint8_t *data, size_t n)
+{
+  struct tide_capture *capture = NULL;
+  struct tide_diag diag = {0};
+  if (tide_file_parse(data, n, "test", &capture, &diag))
+    fail_msg("%s", diag.text);
+  return capture;
+}
+
+static void capture_comes_back_equal(void **state)
+{
+  for (uint64_t seed = 0; seed < 300; seed++) {
+    struct tide_capture *before = tide_gen_capture(seed, (size_t)(seed % 40) * 5);
+    struct tide_buf bytes = tide_bytes_of(before);
+    struct tide_capture *after = parse_good(bytes.data, bytes.n);
+    assert_false(after->cut);
+    assert_null(after->cut_note);
+    assert_int_equal(tide_capture_check(after, NULL), TIDE_ERR_OK);
+    char *a = tide_bytes_json(before), *b = tide_bytes_json(after);
+    if (strcmp(a, b) != 0)
+      fail_msg("seed %llu came back different", (unsigned long long)seed);
+    free(a);
+    free(b);
+    tide_buf_done(&bytes);
+    tide_capture_free(before);
+    tide_capture_free(after);
+  }
+}
+
+static void tables_of_many_parts_come_back_equal(void **state)
+{
+  struct tide_capture *before = tide_gen_program(7, 40000, 12); // 160,000 frames
+  struct tide_buf bytes = tide_bytes_of(before);
+  struct tide_capture *after = parse_good(bytes.data, bytes.n);
+  char *a = tide_bytes_json(before), *b = tide_bytes_json(after);
+  assert_true(strcmp(a, b) == 0);
+  free(a);
+  free(b);
+  tide_buf_done(&bytes);
+  tide_capture_free(before);
+  tide_capture_free(after);
+}
+
+static void first_rows_are_always_there(void **state)
+{
+  struct tide_capture *before = tide_capture_new();
+  before->n_images = 1;
+  before->images = tide_alloc(sizeof *before->images);
+  struct tide_buf bytes = tide_bytes_of(before);
+  struct tide_capture *after = parse_good(bytes.data, bytes.n);
+  assert_int_equal(after->n_images, 1);
+  assert_int_equal(after->images[0].n_modules, 1);
+  assert_string_equal(after->images[0].modules[0].path, "");
+  assert_int_equal(after->images[0].n_frames, 1);
+  assert_int_equal(after->images[0].n_threads_known, 1);
+  assert_string_equal(after->images[0].exe, "");
+  assert_string_equal(after->hostname, "");
+  tide_buf_done(&bytes);
+  tide_capture_free(before);
+  tide_capture_free(after);
+}
+
+static void clock_that_stepped_back_is_held(void **state)
+{
+  struct tide_capture *before = tide_capture_new();
+  before->n_images = 1;
+  struct tide_image *image = before->images = tide_alloc(sizeof *before->images);
+  image->n_ticks = 40000; // several parts
+  image->ticks = tide_alloc_array(image->n_ticks, sizeof *image->ticks);
+  for (size_t i = 0; i < image->n_ticks; i++)
+    image->ticks[i].time_ns = i * 10 - i % 7 * 11;
+  image->ticks[0].time_ns = 0;
+  struct tide_buf bytes = tide_bytes_of(before);
+  struct tide_capture *after = parse_good(bytes.data, bytes.n);
+  assert_false(after->cut);
+  assert_int_equal(after->images[0].n_ticks, image->n_ticks);
+  uint64_t held_ns = 0;
+  for (size_t i = 0; i < image->n_ticks; i++) {
+    held_ns = image->ticks[i].time_ns > held_ns ? image->ticks[i].time_ns : held_ns;
+    assert_int_equal(after->images[0].ticks[i].time_ns, held_ns);
+  }
+  tide_buf_done(&bytes);
+  tide_capture_free(before);
+  tide_capture_free(after);
+}
+
+// A capture whose file is small and has every kind of part for several images.
+static struct tide_capture *small_capture(void)
+{
+  for (uint64_t seed = 1000;; seed++) {
+    struct tide_capture *capture = tide_gen_capture(seed, 12);
+    size_t n_full = 0;
+    for (size_t i = 0; i < capture->n_images; i++) {
+      const struct tide_image *image = &capture->images[i];
+      n_full += image->n_modules > 1 && image->n_threads_known > 1 && image->n_frames > 2 &&
+                image->n_sites > 2 && image->n_ticks > 1 && image->n_snapshots > 1;
+    }
+    if (n_full >= 2)
+      return capture;
+    tide_capture_free(capture);
+  }
+}
+
+static size_t amount_of(const struct tide_capture *capture)
+{
+  size_t n = capture->n_images;
+  for (size_t i = 0; i < capture->n_images; i++) {
+    const struct tide_image *image = &capture->images[i];
+    n += image->n_modules + image->n_threads_known + image->n_frames + image->n_sites +
+         image->n_ticks + image->n_snapshots;
+  }
+  return n;
+}
+
+static void file_cut_anywhere_gives_what_was_whole(void **state)
+{
+  struct tide_capture *capture = small_capture();
+  struct tide_buf bytes = tide_bytes_of(capture);
+  size_t n_parts, most = 0;
+  struct tide_bytes_part *parts = tide_bytes_parts(&bytes, &n_parts);
+  assert_int_equal(parts[1].type, TIDE_PART_IMAGE);
+  size_t readable_from = parts[1].start + parts[1].n;
+  for (size_t n = 0; n <= bytes.n; n++) {
+    uint8_t *exact = malloc(n ? n : 1); // so that reading past the end is seen
+    memcpy(exact, bytes.data, n);
+    struct tide_capture *cut = NULL;
+    struct tide_diag diag = {0};
+    enum tide_err err = tide_file_parse(exact, n, "cut.tide", &cut, &diag);
+    free(exact);
+    assert_int_equal(err == TIDE_ERR_OK, n >= readable_from);
+    if (err) {
+      assert_non_null(strstr(diag.text, "cut.tide"));
+      continue;
+    }
+    assert_int_equal(cut->cut, n < bytes.n);
+    assert_int_equal(cut->cut_note != NULL, n < bytes.n);
+    assert_int_equal(tide_capture_check(cut, NULL), TIDE_ERR_OK);
+    assert_true(amount_of(cut) >= most);
+    most = amount_of(cut);
+    tide_capture_free(cut);
+  }
+  assert_int_equal(most, amount_of(capture));
+  tide_bytes_parts_free(parts, n_parts);
+  tide_buf_done(&bytes);
+  tide_capture_free(capture);
+}
+
+static void flipped_bit_is_noticed_or_harmless(void **state)
+{
+  struct tide_capture *capture = small_capture();
+  struct tide_buf bytes = tide_bytes_of(capture);
+  char *truth = tide_bytes_json(capture);
+  for (size_t bit = 0; bit < bytes.n * 8; bit++) {
+    struct tide_capture *flipped = NULL;
+    struct tide_diag diag = {0};
+    bytes.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    enum tide_err err = tide_file_parse(bytes.data, bytes.n, "test", &flipped, &diag);
+    bytes.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    if (err) {
+      assert_true(diag.text[0] != 0);
+      continue;
+    }
+    assert_int_equal(tide_capture_check(flipped, NULL), TIDE_ERR_OK);
+    if (!flipped->cut) {
+      char *seen = tide_bytes_json(flipped);
+      assert_string_equal(seen, truth);
+      free(seen);
+    }
+    tide_capture_free(flipped);
+  }
+  free(truth);
+  tide_buf_done(&bytes);
+  tide_capture_free(capture);
+}
+
+// A cut file can be written again and is then whole, though it holds less.
+static void cut_file_can_be_written_again(void **state)
+{
+  struct tide_capture *capture = small_capture();
+  struct tide_buf bytes = tide_bytes_of(capture);
+  struct tide_capture *cut = parse_good(bytes.data, bytes.n / 2);
+  assert_true(cut->cut);
+  struct tide_buf again = tide_bytes_of(cut);
+  struct tide_capture *after = parse_good(again.data, again.n);
+  assert_false(after->cut);
+  assert_int_equal(amount_of(after), amount_of(cut));
+  tide_buf_done(&again);
+  tide_buf_done(&bytes);
+  tide_capture_free(after);
+  tide_capture_free(cut);
+  tide_capture_free(capture);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(capture_comes_back_equal),
+      cmocka_unit_test(tables_of_many_parts_come_back_equal),
+      cmocka_unit_test(first_rows_are_always_there),
+      cmocka_unit_test(clock_that_stepped_back_is_held),
+      cmocka_unit_test(file_cut_anywhere_gives_what_was_whole),
+      cmocka_unit_test(flipped_bit_is_noticed_or_harmless),
+      cmocka_unit_test(cut_file_can_be_written_again),
+  };
+  return cmocka_run_group_tests_name("tide", tests, NULL, NULL);
+}
