@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Boot, fork, and stepping aside.
+//
+// State only moves NEW -> BOOTING -> ON -> OFF, or NEW -> BOOTING -> OFF. A fork child finds ON
+// together with a gate that the kernel has wiped (or that the atfork handler has cleared, where
+// the kernel cannot): it still has its parent's store mapped, must not write it, and boots again
+// into a store of its own at its first event. A child that never allocates costs nothing. vfork
+// children share the parent's memory, gate included, and are rightly part of the parent.
+
+#include "record/boot.h"
+
+#include "record/door.h"
+#include "record/environment.h"
+#include "record/exec_env.h"
+#include "record/intern.h"
+#include "record/modules.h"
+#include "record/options.h"
+#include "record/pages.h"
+#include "record/real.h"
+#include "record/stack_bounds.h"
+#include "record/thread.h"
+#include "rt/sys.h"
+#include "rt/text.h"
+#include "store/live.h"
+#include "unwind/object.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+
+static enum { NEW, BOOTING, ON, OFF } state;
+static uint32_t booting_tid;
+static struct gate {
+  uint32_t alive; // 0 in a fork child
+  bool wiped_by_kernel;
+} * gate;
+
+static struct tide_environment environment;
+static struct tide_options options;
+static char program[1024];
+
+bool tide_boot_ready(void)
+{
+  return tide_load_acquire(&state) == ON && gate->alive;
+}
+
+bool tide_boot_is_off(void)
+{
+  return tide_load_relaxed(&state) == OFF;
+}
+
+static void say(const char *what, const char *detail)
+{
+  char text[512];
+  struct tide_line line = TIDE_LINE(text);
+  tide_line_add(&line, "tidemark: ");
+  tide_line_add(&line, what);
+  tide_line_add(&line, detail);
+  tide_line_add(&line, "\n");
+  tide_sys_say(text, line.n);
+}
+
+TIDE_COLD void tide_boot_off(enum tide_off_reason reason)
+{
+  if (__atomic_exchange_n(&state, OFF, __ATOMIC_ACQ_REL) == OFF)
+    return;
+  struct tide_store_header *h = tide_store.header;
+  if (h) {
+    h->off_reason = reason;
+    h->state = TIDE_STATE_OFF;
+    tide_add_relaxed(&h->code_gen, 1); // every thread looks up and finds us off
+  }
+  say("stopped recording: ",
+      reason == TIDE_OFF_NO_MEMORY
+          ? "the system refused memory for the recorder; the program goes on unrecorded"
+          : "an internal check failed; the program goes on unrecorded");
+}
+
+static uint64_t clock_ns(int id)
+{
+  struct timespec t = {0};
+  TIDE_SYS(SYS_clock_gettime, id, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint32_t text_of(const char *s)
+{
+  return tide_store_text(s, tide_text_len(s));
+}
+
+static void write_identity(uint64_t inherited)
+{
+  struct tide_store_header *h = tide_store.header;
+  h->arch = TIDE_ARCH_ID;
+  h->pid = tide_sys_pid();
+  h->ppid = (uint32_t)TIDE_SYS(SYS_getppid, 0);
+  h->start_ticks = tide_cycles() >> TIDE_TICK_SHIFT;
+  h->start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+  h->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+  h->ticks_per_second = tide_ticks_per_second();
+  h->depth_limit = options.depth;
+  h->inherited_bytes = inherited;
+  h->exe = text_of(program);
+  h->allocator = text_of(tide_real.allocator);
+  uint64_t n = 0;
+  for (uint64_t i = 0; i < environment.argc; i++) {
+    uint64_t len = tide_text_len(environment.argv[i]);
+    uint32_t at = tide_store_text(environment.argv[i], len);
+    if (!at || n > 65536)
+      break;
+    if (!h->cmdline)
+      h->cmdline = at;
+    n += len + 1;
+  }
+  h->cmdline_bytes = (uint32_t)n;
+  tide_store_release(&h->state, TIDE_STATE_RECORDING);
+}
+
+// What may be mapped in all. Where the limit is soft, or we are privileged, make room for ours.
+static uint64_t address_space_limit(void)
+{
+  struct rlimit limit;
+  if (tide_sys_failed(TIDE_SYS(SYS_prlimit64, 0, RLIMIT_AS, 0, &limit)) ||
+      limit.rlim_cur == RLIM_INFINITY)
+    return ~0ull;
+  tide_sys_limited[0] = true;
+  struct rlimit more = {limit.rlim_cur, limit.rlim_max};
+  if (more.rlim_max != RLIM_INFINITY && more.rlim_max - more.rlim_cur < limit.rlim_cur)
+    more.rlim_max = 2 * limit.rlim_cur + (1ull << 32); // needs CAP_SYS_RESOURCE
+  TIDE_SYS(SYS_prlimit64, 0, RLIMIT_AS, &more, 0);
+  TIDE_SYS(SYS_prlimit64, 0, RLIMIT_AS, 0, &limit);
+  uint64_t bytes = tide_store_bytes(limit.rlim_cur);
+  if (limit.rlim_max - limit.rlim_cur >= bytes) {
+    more = (struct rlimit){limit.rlim_cur + bytes, limit.rlim_max};
+    TIDE_SYS(SYS_prlimit64, 0, RLIMIT_AS, &more, 0);
+  }
+  return limit.rlim_cur;
+}
+
+static bool get_store(bool forked)
+{
+  uint64_t bytes = tide_store_bytes(address_space_limit());
+  void *store;
+  if (options.door[0]) {
+    struct tide_door_hello hello = {.magic = TIDE_DOOR_MAGIC,
+                                    .version = TIDE_DOOR_VERSION,
+                                    .pid = tide_sys_pid(),
+                                    .flags = forked ? TIDE_DOOR_FORK : 0,
+                                    .store_bytes = bytes,
+                                    .parent_pid = (uint32_t)TIDE_SYS(SYS_getppid, 0)};
+    bool refused;
+    store = tide_door_store(options.door, &hello, &refused);
+    if (!store && !refused && !forked)
+      say("this process is not recorded: its supervisor cannot be reached: ", program);
+  } else {
+    char name[1200];
+    const char *pattern = options.output[0] ? options.output : "tidemark.%n.%p.store";
+    store = tide_door_file(pattern, program, bytes, name, sizeof name);
+    if (!store && !forked)
+      say("this process is not recorded: cannot make the store file ", name);
+  }
+  if (store)
+    tide_store_attach(store, bytes);
+  return store;
+}
+
+// The parent's live bytes as near to the fork as we can tell.
+static uint64_t parent_live(void)
+{
+  const struct tide_store_header *h = tide_store.header;
+  int64_t live = h->live_bytes;
+  for (uint32_t i = 1; i < h->n_slots; i++)
+    live += tide_store.slots[i].delta;
+  return live > 0 ? (uint64_t)live : 0;
+}
+
+static void in_fork_child(void)
+{
+  if (gate)
+    gate->alive = 0;
+}
+
+static void read_program_path(void)
+{
+  long n = TIDE_SYS(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program, sizeof program - 1);
+  struct tide_line line = TIDE_LINE(program);
+  if (tide_sys_failed(n))
+    tide_line_add(&line, environment.argc ? environment.argv[0] : "?");
+  else
+    program[n] = 0;
+}
+
+static bool first_boot(void)
+{
+  tide_environment_read(&environment);
+  tide_options_parse(environment.options, &options);
+  if (options.unknown[0])
+    say("TIDEMARK_OPTIONS has a key that is not known and is ignored: ", options.unknown);
+  tide_object_set_vdso(environment.vdso);
+  tide_stack_bounds_init(environment.stack_top);
+  read_program_path();
+  tide_modules_init(program);
+  tide_depth_limit = options.depth;
+  tide_exec_env_init(environment.preload, environment.options, options.follow);
+  gate = tide_sys_map_private(4096);
+  if (!gate || !get_store(false) || !tide_live_init(tide_real.chained))
+    return false;
+  tide_threads_init();
+  pthread_atfork(NULL, NULL, in_fork_child);
+  write_identity(0);
+  return true;
+}
+
+static bool boot_after_fork(void)
+{
+  uint64_t inherited = parent_live();
+  struct tide_store parent = tide_store;
+  uint64_t bytes = parent.header->store_bytes;
+  tide_threads_after_fork();
+  tide_store_after_fork();
+  tide_rules_after_fork();
+  tide_modules_after_fork();
+  tide_pages_after_fork();
+  if (!gate->wiped_by_kernel)
+    tide_live_after_fork();
+  if (!options.follow)
+    return false;
+  if (!get_store(true)) {
+    tide_add_relaxed(&parent.header->n_fork_lost, 1);
+    return false;
+  }
+  tide_sys_unmap(parent.base, bytes);
+  write_identity(inherited);
+  return true;
+}
+
+static bool boot(void)
+{
+  bool forked = gate != NULL;
+  tide_real_resolve();
+  bool ok = (forked ? boot_after_fork() : first_boot()) && tide_rules_reset();
+  if (ok) {
+    gate->alive = 1;
+    gate->wiped_by_kernel = false;
+    // Does this kernel wipe? Ask for a wipe of our own page once more and believe its answer.
+    gate->wiped_by_kernel = !tide_sys_failed(TIDE_SYS(SYS_madvise, gate, 4096, MADV_WIPEONFORK));
+  }
+  return ok;
+}
+
+// Another thread boots: it needs no lock that we could hold, but do not wait for ever.
+static bool wait_for_boot(void)
+{
+  for (int i = 0; i < 1000 && tide_load_acquire(&state) == BOOTING; i++) {
+    long ms[2] = {0, 1000000};
+    TIDE_SYS(SYS_nanosleep, ms, 0);
+  }
+  return tide_boot_ready();
+}
+
+TIDE_COLD bool tide_boot(void)
+{
+  int seen = tide_load_acquire(&state);
+  bool forked = seen == ON && !gate->alive;
+  if (seen == OFF || (seen == ON && !forked))
+    return seen == ON;
+  if (seen == BOOTING)
+    return booting_tid != tide_sys_tid() && wait_for_boot();
+  if (!__atomic_compare_exchange_n((int *)&state, &seen, BOOTING, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE))
+    return wait_for_boot();
+  booting_tid = tide_sys_tid();
+  int saved = errno;
+  bool ok = boot();
+  errno = saved;
+  tide_store_release(&state, ok ? ON : OFF);
+  return ok;
+}
+
+__attribute__((constructor)) static void boot_at_latest(void)
+{
+  tide_boot();
+}

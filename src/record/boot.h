@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starting, restarting and stopping the recorder in one process image. Boot happens at the first
+// hook call, not in a constructor (a program may allocate hundreds of times before ours would
+// run), and again in a fork child, at its first event.
+#pragma once
+#include "rt/base.h"
+#include "store/layout.h"
+
+bool tide_boot(void);        // true: recording
+bool tide_boot_ready(void);  // recording, and not a fork child that has not switched yet
+bool tide_boot_is_off(void); // stepped aside for good
+
+// The one-way latch: from now on every hook passes through. Says one line on stderr.
+void tide_boot_off(enum tide_off_reason reason);

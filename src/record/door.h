@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a store comes from: the supervisor hands out a memfd at its door, or, with a bare
+// LD_PRELOAD, a plain file is made. No descriptor stays open either way.
+#pragma once
+#include "rt/base.h"
+
+// The first message through the door, and the answer. The answer carries one descriptor.
+#define TIDE_DOOR_MAGIC 0x45444954u // "TIDE"
+enum { TIDE_DOOR_VERSION = 1, TIDE_DOOR_FORK = 1 };
+struct tide_door_hello {
+  uint32_t magic, version, pid, flags; // flags: TIDE_DOOR_FORK for a fork child
+  uint64_t store_bytes;
+  uint32_t parent_pid, reserved;
+};
+struct tide_door_answer {
+  uint32_t magic, status; // 0: here is your store; else: go on without
+};
+
+// Maps a store of hello->store_bytes handed out at the named door. NULL: not to be had, and
+// *ret_refused tells a refusal from a door nobody answers.
+void *tide_door_store(const char *name, const struct tide_door_hello *hello, bool *ret_refused);
+
+// Maps a new file of that size; pattern may hold %p (pid) and %n (program). The name is written to
+// name. NULL: it could not be made.
+void *tide_door_file(const char *pattern, const char *program, uint64_t bytes, char *name,
+                     size_t name_cap);

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Environments for exec, without allocating: the caller lends scratch memory (its stack: it may be
+// a vfork child, whose memory is its parent's).
+#include "record/exec_env.h"
+
+#include "rt/text.h"
+#include "unwind/object.h"
+
+enum { VALUE_BYTES = 4096 };
+static char library[1024];              // path of this library
+static char options_entry[VALUE_BYTES]; // "TIDEMARK_OPTIONS=…"
+static bool following;
+
+void tide_exec_env_init(const char *preload, const char *options, bool follow)
+{
+  struct tide_object self;
+  if (!tide_object_find((uint64_t)&tide_exec_env_init, &self))
+    return;
+  struct tide_line path = TIDE_LINE(library), entry = TIDE_LINE(options_entry);
+  tide_line_add(&path, self.path);
+  tide_line_add(&entry, "TIDEMARK_OPTIONS=");
+  tide_line_add(&entry, options);
+  // Loaded by other means than LD_PRELOAD (linked, dlopen'ed): the next image is not ours.
+  following = follow && library[0] == '/' && tide_text_find(preload, library);
+}
+
+static const char *value_of(char *const env[], const char *name_and_equals)
+{
+  for (; env && *env; env++)
+    if (tide_text_starts(*env, name_and_equals))
+      return *env + tide_text_len(name_and_equals);
+  return NULL;
+}
+
+size_t tide_exec_env_need(char *const env[])
+{
+  if (!following)
+    return 0;
+  const char *preload = value_of(env, "LD_PRELOAD=");
+  bool has_options = value_of(env, "TIDEMARK_OPTIONS=");
+  if (preload && tide_text_find(preload, library) && has_options)
+    return 0;
+  size_t n = 0;
+  while (env && env[n])
+    n++;
+  return (n + 3) * sizeof(char *) + sizeof "LD_PRELOAD=" + tide_text_len(library) + 1 +
+         (preload ? tide_text_len(preload) : 0) + 1;
+}
+
+char **tide_exec_env_fix(char *const env[], void *scratch)
+{
+  const char *preload = value_of(env, "LD_PRELOAD=");
+  bool preload_fine = preload && tide_text_find(preload, library);
+  bool has_options = value_of(env, "TIDEMARK_OPTIONS=");
+  char **fixed = scratch;
+  size_t n = 0, k = 0;
+  while (env && env[n])
+    n++;
+  char *entry = (char *)(fixed + n + 3);
+  struct tide_line line = {entry, 0, (size_t)-1};
+  for (size_t i = 0; i < n; i++)
+    if (preload_fine || !tide_text_starts(env[i], "LD_PRELOAD="))
+      fixed[k++] = env[i];
+  if (!preload_fine) {
+    tide_line_add(&line, "LD_PRELOAD=");
+    tide_line_add(&line, library);
+    if (preload && *preload) {
+      tide_line_add(&line, ":");
+      tide_line_add(&line, preload);
+    }
+    fixed[k++] = entry;
+  }
+  if (!has_options)
+    fixed[k++] = options_entry;
+  fixed[k] = NULL;
+  return fixed;
+}

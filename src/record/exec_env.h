@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The preload variables for the next image. A program that builds an environment of its own for
+// exec would lose us; it gets everything it asked for, and our two variables beside it.
+#pragma once
+#include "rt/base.h"
+
+// Remembers what this image was started with. Without follow, nothing is ever added.
+void tide_exec_env_init(const char *preload, const char *options, bool follow);
+
+// Bytes of scratch needed to fix env; 0: it is fine as it is.
+size_t tide_exec_env_need(char *const env[]);
+// The fixed environment, built in scratch.
+char **tide_exec_env_fix(char *const env[], void *scratch);

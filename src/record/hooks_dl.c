@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Code coming and going. dlopen looks at its caller (for $ORIGIN and RUNPATH), so ours must leave
+// no frame: it jumps. New code needs no notice; it is met when it first stands in a stack.
+
+#include "record/modules.h"
+#include "record/record.h"
+
+#include <dlfcn.h>
+
+TIDE_EXPORT void *dlopen(const char *file, int mode)
+{
+  if (TIDE_UNLIKELY(!tide_real.dlopen))
+    tide_real_resolve();
+  return tide_real.dlopen(file, mode);
+}
+
+TIDE_EXPORT int dlclose(void *handle)
+{
+  tide_real_resolve();
+  int ret = tide_real.dlclose(handle);
+  struct tide_thread *t = tide_enter();
+  if (t) {
+    tide_modules_unloaded();
+    tide_leave(t);
+  }
+  return ret;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// exec and spawn: the only thing done here is to see that the next image finds us. system() and
+// popen() take environ as it is, which has our variables unless the program removed them.
+
+#include "record/exec_env.h"
+#include "record/real.h"
+#include "record/record.h"
+
+#include <alloca.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+extern char **environ;
+
+// Must be a macro: the memory is on the caller's stack.
+#define FIXED(env)                                                                                 \
+  ({                                                                                               \
+    size_t need_ = tide_exec_env_need(env);                                                        \
+    need_ &&need_ < (1u << 20) ? tide_exec_env_fix(env, alloca(need_)) : (char **)(env);           \
+  })
+
+TIDE_EXPORT int execve(const char *path, char *const argv[], char *const env[])
+{
+  tide_real_resolve();
+  return tide_real.execve(path, argv, FIXED(env));
+}
+
+TIDE_EXPORT int execv(const char *path, char *const argv[])
+{
+  tide_real_resolve();
+  return tide_real.execve(path, argv, FIXED(environ));
+}
+
+TIDE_EXPORT int execvp(const char *file, char *const argv[])
+{
+  tide_real_resolve();
+  return tide_real.execvpe(file, argv, FIXED(environ));
+}
+
+TIDE_EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
+{
+  tide_real_resolve();
+  return tide_real.execvpe(file, argv, FIXED(env));
+}
+
+TIDE_EXPORT int fexecve(int fd, char *const argv[], char *const env[])
+{
+  tide_real_resolve();
+  return tide_real.fexecve(fd, argv, FIXED(env));
+}
+
+static size_t count_args(va_list args)
+{
+  size_t n = 1; // the first one is named
+  while (va_arg(args, char *))
+    n++;
+  return n;
+}
+
+// Gathers the variadic arguments of execl and friends; *rest is left after the closing NULL.
+#define GATHER(first, rest, argv)                                                                  \
+  va_list rest, again_;                                                                            \
+  va_start(rest, first);                                                                           \
+  va_copy(again_, rest);                                                                           \
+  size_t n_ = count_args(again_);                                                                  \
+  va_end(again_);                                                                                  \
+  char **argv = alloca((n_ + 1) * sizeof *argv);                                                   \
+  argv[0] = (char *)first;                                                                         \
+  for (size_t i_ = 1; i_ <= n_; i_++)                                                              \
+  argv[i_] = va_arg(rest, char *)
+
+TIDE_EXPORT int execl(const char *path, const char *first, ...)
+{
+  GATHER(first, rest, argv);
+  va_end(rest);
+  return execv(path, argv);
+}
+
+TIDE_EXPORT int execlp(const char *file, const char *first, ...)
+{
+  GATHER(first, rest, argv);
+  va_end(rest);
+  return execvp(file, argv);
+}
+
+TIDE_EXPORT int execle(const char *path, const char *first, ...)
+{
+  GATHER(first, rest, argv);
+  char *const *env = va_arg(rest, char *const *);
+  va_end(rest);
+  return execve(path, argv, env);
+}
+
+TIDE_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                            const posix_spawnattr_t *attributes, char *const argv[],
+                            char *const env[])
+{
+  tide_real_resolve();
+  return tide_real.posix_spawn(pid, path, actions, attributes, argv, FIXED(env));
+}
+
+TIDE_EXPORT int posix_spawnp(pid_t *pid, const char *file,
+                             const posix_spawn_file_actions_t *actions,
+                             const posix_spawnattr_t *attributes, char *const argv[],
+                             char *const env[])
+{
+  tide_real_resolve();
+  return tide_real.posix_spawnp(pid, file, actions, attributes, argv, FIXED(env));
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// mmap, munmap, mremap, brk. Only the program's own calls come here: libc's allocator makes its
+// system calls directly, and what another allocator maps for its heap is turned away at the gate.
+// An unmap is booked before the call, because afterwards the range may be another thread's; the
+// call fails only for arguments that no known range has.
+
+#include "record/pages.h"
+#include "record/record.h"
+
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+TIDE_HOT void *map(void *at, size_t n, int prot, int flags, int fd, off_t offset,
+                   struct tide_regs r)
+{
+  tide_real_resolve();
+  void *p = tide_real.mmap(at, n, prot, flags, fd, offset);
+  if (p != MAP_FAILED)
+    tide_pages_mapped((uint64_t)p, n, r);
+  return p;
+}
+
+TIDE_EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
+{
+  return map(at, n, prot, flags, fd, offset, TIDE_CALLER_REGS());
+}
+
+TIDE_EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_t offset)
+{
+  return map(at, n, prot, flags, fd, offset, TIDE_CALLER_REGS());
+}
+
+TIDE_EXPORT int munmap(void *at, size_t n)
+{
+  tide_real_resolve();
+  if (!((uint64_t)at & 4095) && n)
+    tide_pages_unmapped((uint64_t)at, n);
+  return tide_real.munmap(at, n);
+}
+
+TIDE_EXPORT void *mremap(void *old, size_t old_n, size_t n, int flags, ...)
+{
+  va_list args;
+  va_start(args, flags);
+  void *to = flags & MREMAP_FIXED ? va_arg(args, void *) : NULL;
+  va_end(args);
+  tide_real_resolve();
+  void *p = tide_real.mremap(old, old_n, n, flags, to);
+  if (p == MAP_FAILED)
+    return p;
+  if (old_n) // 0 duplicates a shared mapping: the old one stays
+    tide_pages_unmapped((uint64_t)old, old_n);
+  tide_pages_mapped((uint64_t)p, n, TIDE_CALLER_REGS());
+  return p;
+}
+
+static void break_moved(uint64_t from, uint64_t to, struct tide_regs r)
+{
+  if (to > from)
+    tide_pages_mapped(from, to - from, r);
+  else if (to < from)
+    tide_pages_unmapped(to, from - to);
+}
+
+TIDE_EXPORT int brk(void *to)
+{
+  tide_real_resolve();
+  uint64_t from = (uint64_t)tide_real.sbrk(0);
+  int ret = tide_real.brk(to);
+  if (!ret)
+    break_moved(from, (uint64_t)to, TIDE_CALLER_REGS());
+  return ret;
+}
+
+TIDE_EXPORT void *sbrk(intptr_t by)
+{
+  tide_real_resolve();
+  void *from = tide_real.sbrk(by);
+  if (by && from != (void *)-1)
+    break_moved((uint64_t)from, (uint64_t)from + (uint64_t)by, TIDE_CALLER_REGS());
+  return from;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a captured stack to this thread's cell: the bridge between unwinding and the store. The
+// thread's own index answers for stacks it has met; the shared trie is touched only for a stack
+// never seen, and then from its deepest known prefix on.
+#include "record/intern.h"
+
+#include "record/modules.h"
+#include "record/thread.h"
+
+uint32_t tide_depth_limit;
+
+static uint32_t root_node(enum tide_walk_end end)
+{
+  return end == TIDE_WALK_BROKEN ? TIDE_NODE_ROOT_CUT : TIDE_NODE_ROOT_NONE;
+}
+
+static uint64_t with_module(uint64_t key)
+{
+  uint64_t pc = key & ~TIDE_RULE_EXACT_PC;
+  uint64_t call = key & TIDE_RULE_EXACT_PC ? pc : pc - 1;
+  return TIDE_FRAME_PC(pc) | (uint64_t)tide_modules_at(call) << 48 | (key & TIDE_RULE_EXACT_PC);
+}
+
+static void count_oddities(const struct tide_unwind_frame *f, uint64_t n, uint32_t root)
+{
+  struct tide_store_header *h = tide_store.header;
+  if (root == TIDE_NODE_ROOT_CUT)
+    tide_add_relaxed(&h->n_broken, 1);
+  for (uint64_t i = 0; i < n; i++)
+    if (f[i].guessed) {
+      tide_add_relaxed(&h->n_guessed, 1);
+      return;
+    }
+}
+
+// Adds what is missing of a stack. Prefixes are closed: if a prefix is known, so are all shorter.
+static uint32_t insert(const struct tide_unwind_frame *f, uint64_t n, uint32_t root)
+{
+  uint64_t known = n;
+  uint32_t node = 0;
+  tide_node_begin();
+  while (known > 0 && !(node = tide_node_find(f[known - 1].hash)))
+    known--;
+  if (!known)
+    node = root;
+  for (; known < n; known++) {
+    uint32_t flags = (f[known].guessed ? TIDE_NODE_GUESSED : 0);
+    node = f[known].key == TIDE_CUT_KEY
+               ? tide_node_add(f[known].hash, 0, node, TIDE_NODE_CUT)
+               : tide_node_add(f[known].hash, with_module(f[known].key), node, flags);
+    if (!node)
+      break;
+  }
+  tide_node_end();
+  return node;
+}
+
+struct tide_cell *tide_intern(struct tide_thread *t, const struct tide_unwind_frame *f, uint64_t n,
+                              uint32_t root)
+{
+  uint64_t hash = f[n - 1].hash;
+  struct tide_cell *c = tide_writer_find(&t->writer, hash);
+  if (TIDE_LIKELY(c))
+    return c;
+  uint32_t node = tide_node_find(hash);
+  if (!node) {
+    node = insert(f, n, root);
+    count_oddities(f, n, root);
+  }
+  c = tide_writer_cell_new(&t->writer, hash, node);
+  if (c && !c->t_first)
+    c->t_first = tide_cycles() >> TIDE_TICK_SHIFT;
+  return c;
+}
+
+// A depth limit keeps both ends: where the program came from, and who asked. The frames in between
+// are replaced by one mark, and the hashes of the leaf end are computed anew.
+static uint64_t cut_middle(struct tide_unwind *u, const struct tide_unwind_frame *f, uint64_t n)
+{
+  uint64_t outer = tide_depth_limit / 2, inner = tide_depth_limit - outer, k = 0;
+  struct tide_unwind_frame *to = u->walk;
+  for (uint64_t i = 0; i < outer; i++)
+    to[k++] = f[i];
+  uint64_t hash = tide_mix64(to[k - 1].hash ^ TIDE_CUT_KEY);
+  to[k++] = (struct tide_unwind_frame){.key = TIDE_CUT_KEY, .hash = hash};
+  for (uint64_t i = n - inner; i < n; i++) {
+    to[k] = f[i];
+    to[k++].hash = hash = tide_hash_frame(hash, f[i].key);
+  }
+  return k;
+}
+
+void *tide_unwind_intern(struct tide_unwind *u, struct tide_unwind_frame *frames, uint64_t n,
+                         enum tide_walk_end end)
+{
+  struct tide_thread *t = (struct tide_thread *)((char *)u - offsetof(struct tide_thread, unwind));
+  if (TIDE_UNLIKELY(tide_depth_limit && n > tide_depth_limit)) {
+    n = cut_middle(u, frames, n);
+    frames = u->walk;
+    if (!tide_writer_find(&t->writer, frames[n - 1].hash) && !tide_node_find(frames[n - 1].hash))
+      tide_add_relaxed(&tide_store.header->n_cut, 1);
+  }
+  return tide_intern(t, frames, n, root_node(end));
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stacks to cells.
+#pragma once
+#include "record/thread.h"
+
+#define TIDE_CUT_KEY 1ull // no code address: "frames were left out here"
+
+extern uint32_t tide_depth_limit; // 0: none
+
+// This thread's cell of the stack f[0..n-1], outermost first, hashes filled in, below the given
+// root node. Never NULL but when the store is full beyond even a shared "lost" cell.
+struct tide_cell *tide_intern(struct tide_thread *t, const struct tide_unwind_frame *f, uint64_t n,
+                              uint32_t root);

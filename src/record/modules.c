@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Modules are met when a rule is made for their code, which is before any stack through that code
+// is hashed. When an object is unloaded, rules and captures are forgotten; when another one
+// then turns up at addresses that were somebody else's, its frames get a salt, so that the same
+// addresses make other stacks. The same object loaded again at the same place is the same module:
+// a loop of dlopen and dlclose does not grow the store.
+
+#include "record/modules.h"
+
+#include "rt/lock.h"
+#include "rt/text.h"
+#include "store/store.h"
+#include "unwind/capture.h"
+#include "unwind/object.h"
+
+#include <elf.h>
+#include <string.h>
+
+enum { MAX_KNOWN = 4096, MAX_PATH = 1024 };
+
+static struct known {
+  uint64_t start, end, salt;
+  uint64_t path_hash;
+  const void *identity; // NULL: not loaded now
+  uint32_t id;          // in the store
+  uint8_t build_id_len, build_id[31];
+} known[MAX_KNOWN];
+static uint32_t n_known;
+static struct tide_lock lock;
+static char program_path[MAX_PATH];
+
+void tide_modules_init(const char *program)
+{
+  struct tide_line line = TIDE_LINE(program_path);
+  tide_line_add(&line, program);
+}
+
+void tide_modules_after_fork(void)
+{
+  lock.held = 0;
+  n_known = 0;
+  tide_salt_begin();
+  tide_salt_publish();
+}
+
+static uint64_t hash_text(const char *s)
+{
+  uint64_t h = 1;
+  for (; *s; s++)
+    h = tide_mix64(h ^ (uint8_t)*s) + 1;
+  return h;
+}
+
+// The loader gives paths as they were asked for; a relative one means nothing later.
+static void absolute_path(const struct tide_object *object, struct tide_line *line)
+{
+  const char *path = object->path;
+  if (!*path)
+    path = program_path;
+  if (*path != '/') {
+    char cwd[MAX_PATH];
+    if (!tide_sys_failed(TIDE_SYS(SYS_getcwd, cwd, sizeof cwd)))
+      tide_line_add(line, cwd);
+    tide_line_add(line, "/");
+    if (tide_text_starts(path, "./"))
+      path += 2;
+  }
+  tide_line_add(line, path);
+}
+
+static void build_id_in(const uint8_t *note, uint64_t size, struct known *k)
+{
+  const uint8_t *end = note + size;
+  while (note + sizeof(Elf64_Nhdr) <= end) {
+    Elf64_Nhdr header;
+    memcpy(&header, note, sizeof header);
+    const uint8_t *name = note + sizeof header, *value = name + ((header.n_namesz + 3) & ~3u);
+    if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 && !memcmp(name, "GNU", 4) &&
+        value + header.n_descsz <= end) {
+      uint32_t n = header.n_descsz < sizeof k->build_id ? header.n_descsz : sizeof k->build_id;
+      memcpy(k->build_id, value, n);
+      k->build_id_len = (uint8_t)n;
+      return;
+    }
+    note = value + ((header.n_descsz + 3) & ~3u);
+  }
+}
+
+// Program headers are part of the first mapped page of any object the loader maps.
+static void read_build_id(const struct tide_object *object, struct known *k)
+{
+  const Elf64_Ehdr *elf = (const Elf64_Ehdr *)object->start;
+  if (memcmp(elf->e_ident, ELFMAG, SELFMAG) || elf->e_phentsize != sizeof(Elf64_Phdr) ||
+      elf->e_phoff + elf->e_phnum * sizeof(Elf64_Phdr) > 4096)
+    return;
+  const Elf64_Phdr *p = (const Elf64_Phdr *)((const char *)elf + elf->e_phoff);
+  for (unsigned i = 0; i < elf->e_phnum && !k->build_id_len; i++)
+    if (p[i].p_type == PT_NOTE)
+      build_id_in((const uint8_t *)(object->bias + p[i].p_vaddr), p[i].p_memsz, k);
+}
+
+static bool same_object(const struct known *a, const struct known *b)
+{
+  return a->start == b->start && a->end == b->end && a->path_hash == b->path_hash &&
+         a->build_id_len == b->build_id_len && !memcmp(a->build_id, b->build_id, b->build_id_len);
+}
+
+static bool overlaps(const struct known *a, const struct known *b)
+{
+  return a->start < b->end && b->start < a->end;
+}
+
+static void publish_salts(void)
+{
+  tide_salt_begin();
+  for (uint32_t i = 0; i < n_known; i++)
+    if (known[i].identity && known[i].salt)
+      tide_salt_add(known[i].start, known[i].end, known[i].salt);
+  tide_salt_publish();
+}
+
+static uint32_t record(const struct tide_object *object, const struct known *k)
+{
+  char path[MAX_PATH];
+  struct tide_line line = TIDE_LINE(path);
+  absolute_path(object, &line);
+  struct tide_store_module m = {
+      .start = k->start,
+      .end = k->end,
+      .bias = object->bias,
+      .t_seen = tide_cycles() >> TIDE_TICK_SHIFT,
+      .path = tide_store_text(path, line.n),
+      .generation = tide_store.header->n_unloads,
+      .build_id_len = k->build_id_len,
+  };
+  memcpy(m.build_id, k->build_id, sizeof m.build_id);
+  return tide_store_module_add(&m);
+}
+
+static void meet(const struct tide_object *object)
+{
+  struct known fresh = {.start = object->start,
+                        .end = object->end,
+                        .path_hash = hash_text(object->path),
+                        .identity = object->identity};
+  read_build_id(object, &fresh);
+  for (uint32_t i = 0; i < n_known; i++) {
+    if (same_object(&known[i], &fresh)) { // it came back
+      known[i].identity = fresh.identity;
+      publish_salts();
+      return;
+    }
+    if (overlaps(&known[i], &fresh)) {
+      known[i].identity = NULL; // gone, whether we were told or not
+      fresh.salt = n_known + 1;
+    }
+  }
+  if (n_known == MAX_KNOWN)
+    return; // its frames are recorded without a module
+  fresh.id = record(object, &fresh);
+  known[n_known] = fresh;
+  tide_store_release(&n_known, n_known + 1);
+  if (fresh.salt)
+    publish_salts();
+}
+
+void tide_object_seen(const struct tide_object *object)
+{
+  tide_lock_take(&lock);
+  uint32_t i = 0;
+  while (i < n_known && (known[i].identity != object->identity || known[i].start != object->start))
+    i++;
+  if (i == n_known)
+    meet(object);
+  tide_lock_drop(&lock);
+}
+
+uint32_t tide_modules_at(uint64_t pc)
+{
+  uint32_t n = tide_load_acquire(&n_known);
+  for (uint32_t i = 0; i < n; i++)
+    if (known[i].identity && pc - known[i].start < known[i].end - known[i].start)
+      return known[i].id;
+  return 0;
+}
+
+void tide_modules_unloaded(void)
+{
+  bool gone = false;
+  tide_lock_take(&lock);
+  for (uint32_t i = 0; i < n_known; i++) {
+    struct tide_object now;
+    if (known[i].identity &&
+        (!tide_object_find(known[i].start, &now) || now.identity != known[i].identity ||
+         now.start != known[i].start || now.end != known[i].end)) {
+      known[i].identity = NULL;
+      gone = true;
+    }
+  }
+  if (gone) {
+    tide_store.header->n_unloads++;
+    tide_rules_reset();
+    tide_add_relaxed(&tide_store.header->code_gen, 1);
+  }
+  tide_lock_drop(&lock);
+}

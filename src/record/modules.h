@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The objects whose code has been met in stacks, each recorded once with its path, build id and
+// address range; and what happens when one goes and another comes to the same addresses.
+#pragma once
+#include "rt/base.h"
+
+void tide_modules_init(const char *program); // path of the program itself; copied
+void tide_modules_after_fork(void);          // the same objects, but a new store
+// Id of the loaded module that holds pc; 0: none known.
+uint32_t tide_modules_at(uint64_t pc);
+// Code was unloaded: find out whose.
+void tide_modules_unloaded(void);

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Known mappings as a sorted array of ranges under a lock: these events are rare and each is a
+// system call anyway. An unmap may cut a range short or in two; the second half carries no count,
+// so that one mapping is one map and one unmap however it goes.
+#include "record/pages.h"
+
+#include "record/intern.h"
+#include "record/thread.h"
+#include "rt/lock.h"
+#include "store/book.h"
+
+#include <string.h>
+
+static struct range {
+  uint64_t start, end;
+  uint32_t cell;
+  uint32_t counts; // 1: its end is an unmap; 0: the rest of one that was cut in two
+} * ranges;
+static uint64_t n_ranges, capacity;
+static struct tide_lock lock;
+
+void tide_pages_after_fork(void)
+{
+  lock.held = 0;
+  ranges = NULL; // wiped
+  n_ranges = capacity = 0;
+}
+
+static bool room_for_one(void)
+{
+  if (n_ranges < capacity)
+    return true;
+  uint64_t bigger = capacity ? capacity * 2 : 256;
+  struct range *fresh = tide_sys_map_private(bigger * sizeof *fresh);
+  if (!fresh)
+    return false;
+  if (ranges) {
+    memcpy(fresh, ranges, n_ranges * sizeof *fresh);
+    tide_sys_unmap(ranges, capacity * sizeof *ranges);
+  }
+  ranges = fresh;
+  capacity = bigger;
+  return true;
+}
+
+// Index of the first range that ends after address.
+static uint64_t first_after(uint64_t address)
+{
+  uint64_t lo = 0, hi = n_ranges;
+  while (lo < hi) {
+    uint64_t mid = (lo + hi) / 2;
+    if (ranges[mid].end <= address)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
+static bool insert_at(uint64_t i, struct range range)
+{
+  if (!room_for_one())
+    return false;
+  memmove(&ranges[i + 1], &ranges[i], (n_ranges - i) * sizeof *ranges);
+  ranges[i] = range;
+  n_ranges++;
+  return true;
+}
+
+static void remove_at(uint64_t i)
+{
+  memmove(&ranges[i], &ranges[i + 1], (n_ranges - i - 1) * sizeof *ranges);
+  n_ranges--;
+}
+
+static void gone(struct tide_thread *t, const struct range *range, uint64_t bytes, bool whole)
+{
+  struct tide_store_header *h = tide_store.header;
+  struct tide_live block = {.cell = range->cell};
+  bool foreign;
+  struct tide_cell *c = tide_book_cell_of(&t->writer, &block, &foreign);
+  bool counts = whole && range->counts;
+  if (!c)
+    return;
+  tide_cell_fold(c);
+  int64_t live = tide_cell_live(c);
+  if (live > c->high_bytes)
+    c->high_bytes = live;
+  c->n_free += counts;
+  c->b_free += bytes;
+  tide_add_relaxed(&h->page_live_bytes, -(int64_t)bytes);
+  tide_add_relaxed(&h->page_n_unmap, counts);
+  tide_add_relaxed(&h->page_b_unmap, bytes);
+}
+
+static void unmap(struct tide_thread *t, uint64_t start, uint64_t end)
+{
+  uint64_t i = first_after(start);
+  while (i < n_ranges && ranges[i].start < end) {
+    struct range *r = &ranges[i];
+    if (r->start < start && r->end > end) { // a hole in the middle
+      struct range rest = {end, r->end, r->cell, 0};
+      if (!insert_at(i + 1, rest))
+        return;
+      r = &ranges[i];
+      r->end = start;
+      gone(t, r, end - start, false);
+      return;
+    }
+    uint64_t from = r->start > start ? r->start : start, to = r->end < end ? r->end : end;
+    bool whole = from == r->start && to == r->end;
+    gone(t, r, to - from, whole);
+    if (whole) {
+      remove_at(i);
+      continue;
+    }
+    if (from == r->start)
+      r->start = to;
+    else
+      r->end = from;
+    i++;
+  }
+}
+
+static void map(struct tide_thread *t, uint64_t start, uint64_t end, struct tide_regs r)
+{
+  struct tide_store_header *h = tide_store.header;
+  enum tide_walk_end how;
+  uint64_t n = tide_unwind_walk(&t->unwind, r, TIDE_HASH_SEED_PAGES, &how);
+  struct tide_cell *c = tide_intern(t, t->unwind.walk, n, TIDE_NODE_ROOT_PAGES);
+  if (!c)
+    return;
+  struct range range = {start, end, (uint32_t)(c - tide_store.cells), 1};
+  if (!insert_at(first_after(start), range))
+    return;
+  tide_cell_fold(c);
+  c->n_alloc++;
+  c->b_alloc += end - start;
+  c->t_last = tide_cycles() >> TIDE_TICK_SHIFT;
+  tide_hist_add(&tide_store.hists[range.cell].size[tide_size_bucket(end - start)]);
+  int64_t live = tide_add_relaxed(&h->page_live_bytes, (int64_t)(end - start));
+  live += (int64_t)(end - start);
+  int64_t max = tide_load_relaxed(&h->page_max_bytes);
+  while (live > max && !__atomic_compare_exchange_n(&h->page_max_bytes, &max, live, false,
+                                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    ;
+  tide_add_relaxed(&h->page_n_map, 1);
+  tide_add_relaxed(&h->page_b_map, end - start);
+}
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+  return (bytes + 4095) & ~4095ull;
+}
+
+void tide_pages_mapped(uint64_t start, uint64_t bytes, struct tide_regs r)
+{
+  struct tide_thread *t = tide_enter();
+  if (!t)
+    return;
+  uint64_t end = start + whole_pages(bytes);
+  tide_lock_take(&lock);
+  unmap(t, start, end);
+  map(t, start, end, r);
+  tide_lock_drop(&lock);
+  tide_leave(t);
+}
+
+void tide_pages_unmapped(uint64_t start, uint64_t bytes)
+{
+  struct tide_thread *t = tide_enter();
+  if (!t)
+    return;
+  tide_lock_take(&lock);
+  unmap(t, start, start + whole_pages(bytes));
+  tide_lock_drop(&lock);
+  tide_leave(t);
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Resolving the real functions. dlsym allocates when it fails to find a symbol, and so comes back
+// to our hooks: those calls are served from a small pool that is never freed.
+
+#include "record/real.h"
+
+#include "rt/sys.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+extern void *__libc_malloc(size_t);
+extern void *__libc_calloc(size_t, size_t);
+extern void *__libc_realloc(void *, size_t);
+extern void __libc_free(void *);
+
+static char pool[1 << 16] __attribute__((aligned(16)));
+static size_t pool_used;
+static uint32_t resolving_tid;
+
+bool tide_real_pool_holds(const void *p)
+{
+  return (uintptr_t)p - (uintptr_t)pool < sizeof pool;
+}
+
+static void *from_pool(size_t n)
+{
+  size_t at = tide_add_relaxed(&pool_used, (n + 15) & ~(size_t)15);
+  return n <= sizeof pool && at <= sizeof pool - n ? pool + at : NULL;
+}
+
+static bool resolving_here(void)
+{
+  return resolving_tid && resolving_tid == tide_sys_tid();
+}
+
+static void *first_malloc(size_t n)
+{
+  if (resolving_here())
+    return from_pool(n);
+  tide_real_resolve();
+  return tide_real.malloc(n);
+}
+
+static void *first_calloc(size_t n, size_t each)
+{
+  if (resolving_here())
+    return from_pool(n * each); // the pool is zero
+  tide_real_resolve();
+  return tide_real.calloc(n, each);
+}
+
+static void *first_realloc(void *old, size_t n)
+{
+  if (resolving_here()) {
+    void *p = from_pool(n);
+    if (p && old)
+      memcpy(p, old, n < 256 ? n : 256); // dlerror's texts are short
+    return p;
+  }
+  tide_real_resolve();
+  return tide_real.realloc(old, n);
+}
+
+static void first_free(void *p)
+{
+  if (resolving_here() || tide_real_pool_holds(p))
+    return;
+  tide_real_resolve();
+  tide_real.free(p);
+}
+
+struct tide_real tide_real = {
+    .malloc = first_malloc,
+    .calloc = first_calloc,
+    .realloc = first_realloc,
+    .free = first_free,
+    .allocator = "",
+};
+
+static const char *library_of(const void *function)
+{
+  struct dl_find_object found;
+  if (!function || _dl_find_object((void *)function, &found))
+    return "";
+  return found.dlfo_link_map->l_name ? found.dlfo_link_map->l_name : "";
+}
+
+TIDE_COLD void tide_real_resolve(void)
+{
+  uint32_t nobody = 0;
+  if (tide_real.resolved)
+    return;
+  if (!__atomic_compare_exchange_n(&resolving_tid, &nobody, tide_sys_tid(), false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE)) {
+    // Another thread is at it. It waits for no lock of ours; give it a second at most.
+    for (int i = 0; i < 1000 && !tide_load_acquire(&tide_real.resolved); i++) {
+      long ms[2] = {0, 1000000};
+      TIDE_SYS(SYS_nanosleep, ms, 0);
+    }
+    return;
+  }
+  int saved = errno;
+  struct tide_real real = {.allocator = ""};
+#define TIDE_HOOK(name, ret, params) real.name = (ret(*) params)dlsym(RTLD_NEXT, #name);
+#include "record/hooks.def"
+#undef TIDE_HOOK
+  if (!real.malloc || real.malloc == __libc_malloc) {
+    real.malloc = __libc_malloc;
+    real.calloc = __libc_calloc;
+    real.realloc = __libc_realloc;
+    real.free = __libc_free;
+  } else {
+    real.chained = true;
+    real.allocator = library_of((void *)real.malloc);
+    real.owns_new = real._Znwm && library_of((void *)real._Znwm) == real.allocator;
+  }
+  real.resolved = false;
+  tide_real = real;
+  tide_store_release(&tide_real.resolved, true);
+  tide_store_release(&resolving_tid, 0);
+  errno = saved;
+}
+
+void *tide_real_for_caller(const char *symbol, uint64_t pc)
+{
+  struct dl_find_object found;
+  if (_dl_find_object((void *)pc, &found))
+    return NULL;
+  // The loader's link_map is the handle; its scope has what the calling object was linked with.
+  void *p = dlsym(found.dlfo_link_map, symbol);
+  return p;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions behind the hooks. Where libc is next the table points straight at it; another
+// allocator (preloaded after us or linked) is found with dlsym. Until the first hook call has
+// resolved them, the allocator entries lead to stand-ins that do so.
+#pragma once
+#include "rt/base.h"
+
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct tide_real {
+#define TIDE_HOOK(name, ret, params) ret(*name) params;
+#include "record/hooks.def"
+#undef TIDE_HOOK
+  bool resolved;
+  bool chained;          // the next malloc is not libc's
+  bool owns_new;         // ... and its library defines operator new as well
+  const char *allocator; // path of the library whose malloc is next; "" for libc
+};
+extern struct tide_real tide_real;
+
+// Finds the real functions. Idempotent; blocks of memory asked for meanwhile come from a pool.
+void tide_real_resolve(void);
+
+// Is this one of the few blocks handed out while resolving? They are never freed.
+bool tide_real_pool_holds(const void *p);
+
+// The library at pc has the symbol but the global scope does not: C++ objects loaded with
+// RTLD_LOCAL into a C program. NULL when even that fails.
+void *tide_real_for_caller(const char *symbol, uint64_t pc);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rarer events: resizes and refusals.
+#include "record/record.h"
+
+void tide_record_failed(void)
+{
+  if (tide_boot_ready())
+    tide_add_relaxed(&tide_store.header->n_failed, 1);
+}
+
+struct tide_resize tide_resize_begin(void *old)
+{
+  struct tide_resize resize = {0};
+  if (!old || !tide_boot_ready())
+    return resize;
+  struct tide_live *slot = tide_live_find((uint64_t)old, false);
+  if (slot && slot->cell) {
+    resize = (struct tide_resize){slot, *slot};
+    slot->cell = 0;
+  }
+  return resize;
+}
+
+void tide_resize_failed(struct tide_resize resize)
+{
+  if (resize.slot)
+    *resize.slot = resize.block;
+  tide_record_failed();
+}
+
+// The address may be another thread's by now, so the map is left alone.
+void tide_resize_freed(struct tide_resize resize, void *old)
+{
+  struct tide_thread *t = resize.slot ? tide_enter() : NULL;
+  if (!t)
+    return;
+  tide_book_free(&t->writer, resize.block, (uint64_t)old, tide_tick(tide_cycles()));
+  tide_leave(t);
+}
+
+// The old block lives on as the new one: its birth goes along, and its end is no end of a life.
+void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size,
+                      struct tide_regs r)
+{
+  if (!resize.slot) {
+    if (old && tide_boot_ready())
+      tide_add_relaxed(&tide_store.header->n_unknown_free, 1);
+    tide_record_alloc(p, size, r);
+    return;
+  }
+  struct tide_thread *t = tide_enter();
+  if (!t)
+    return;
+  uint64_t cycles = tide_cycles(), birth = tide_live_birth(&resize.block);
+  uint64_t old_size = tide_live_size(&resize.block);
+  bool foreign;
+  struct tide_cell *from = tide_book_cell_of(&t->writer, &resize.block, &foreign);
+  if (from) {
+    tide_book_leave(&t->writer, from, old_size, birth);
+    from->n_foreign += foreign;
+  }
+  struct tide_cell *to = tide_record_in(t, (uint64_t)p, size, r, birth, tide_tick(cycles));
+  if (to) {
+    to->n_resize++;
+    to->b_resize_old += old_size;
+    to->n_moved += old != p;
+  }
+  tide_sample(t, cycles);
+  tide_leave(t);
+}

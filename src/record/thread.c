@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads: the first event, the end, and what comes after the end.
+//
+// A thread's state (caches, index, slot with its cells) goes to a free list when the thread ends
+// and to the next thread that starts, so thread churn costs no memory. The end is told by a
+// pthread key's destructor, which asks to be called again until the last round, because other
+// destructors free memory too. What a thread frees after even that is booked through a borrowed
+// state, one event at a time.
+
+#include "record/thread.h"
+
+#include "record/boot.h"
+#include "record/stack_bounds.h"
+#include "rt/lock.h"
+#include "store/book.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+
+__thread struct tide_thread *tide_self __attribute__((tls_model("initial-exec")));
+static __thread enum { FRESH, STARTING, GONE } phase __attribute__((tls_model("initial-exec")));
+
+static struct tide_lock lock;
+static struct tide_thread *free_threads;
+static pthread_key_t exit_key;
+static bool have_key;
+
+static void thread_end(void *arg);
+
+void tide_threads_init(void)
+{
+  have_key = !pthread_key_create(&exit_key, thread_end);
+}
+
+void tide_threads_after_fork(void)
+{
+  lock.held = 0;
+  free_threads = NULL; // their memory was wiped
+  tide_self = NULL;
+  phase = FRESH;
+}
+
+static struct tide_thread *pop_free(void)
+{
+  tide_lock_take(&lock);
+  struct tide_thread *t = free_threads;
+  if (t)
+    free_threads = t->next_free;
+  tide_lock_drop(&lock);
+  return t;
+}
+
+static void push_free(struct tide_thread *t)
+{
+  tide_lock_take(&lock);
+  t->next_free = free_threads;
+  free_threads = t;
+  tide_lock_drop(&lock);
+}
+
+static struct tide_thread *thread_new(void)
+{
+  struct tide_thread *t = tide_sys_map_private(sizeof *t);
+  if (!t || !tide_writer_init(&t->writer) || !tide_unwind_init(&t->unwind)) {
+    tide_boot_off(TIDE_OFF_NO_MEMORY);
+    return NULL;
+  }
+  t->writer.slot = tide_slot_new();
+  if (!t->writer.slot) { // 65,535 threads at once
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+    return NULL;
+  }
+  t->writer.slot_id = t->writer.slot->id;
+  t->self = t;
+  return t;
+}
+
+// A state that is nobody's, with its slot awake; NULL when there is none to be had.
+static struct tide_thread *thread_adopt(uint32_t tid)
+{
+  struct tide_thread *t = pop_free();
+  if (t)
+    tide_unwind_forget(&t->unwind);
+  else if (!(t = thread_new()))
+    return NULL;
+  uint64_t now = tide_cycles() >> TIDE_TICK_SHIFT & TIDE_LIVE_BIRTH_MASK;
+  tide_slot_wake(t->writer.slot, tid, now);
+  return t;
+}
+
+static struct tide_thread *thread_start(void)
+{
+  phase = STARTING;
+  uint32_t tid = tide_sys_tid();
+  struct tide_thread *t = thread_adopt(tid);
+  if (!t) {
+    phase = FRESH;
+    return NULL;
+  }
+  t->exit_rounds = 0;
+  t->code_gen = tide_store.header->code_gen;
+  tide_stack_bounds(tid, &t->unwind.stack_lo, &t->unwind.stack_size);
+  tide_self = t;
+  t->idle = 0;
+  // The main thread never runs key destructors at exit, and must not be told of its end early.
+  if (have_key && tid != tide_sys_pid())
+    pthread_setspecific(exit_key, t);
+  phase = FRESH;
+  return t;
+}
+
+static void thread_end(void *arg)
+{
+  struct tide_thread *t = arg;
+  if (t != tide_self || t->self != t)
+    return; // a fork child, or somebody else's value
+  if (++t->exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+    pthread_setspecific(exit_key, t);
+    return;
+  }
+  TIDE_SYS(SYS_prctl, PR_GET_NAME, t->writer.slot->name);
+  t->idle = 0;
+  tide_self = NULL;
+  phase = GONE;
+  if (tide_store.header->multi)
+    tide_book_flush(t->writer.slot);
+  tide_slot_rest(t->writer.slot);
+  push_free(t);
+}
+
+static struct tide_thread *borrow(void)
+{
+  struct tide_thread *t = thread_adopt(tide_sys_tid());
+  if (t) {
+    t->borrowed = 1;
+    t->code_gen = tide_store.header->code_gen;
+    t->unwind.stack_size = 0; // full walks
+  }
+  return t;
+}
+
+void tide_give_back(struct tide_thread *t)
+{
+  t->borrowed = 0;
+  t->idle = 0;
+  if (tide_store.header->multi)
+    tide_book_flush(t->writer.slot);
+  tide_slot_rest(t->writer.slot);
+  push_free(t);
+}
+
+TIDE_COLD struct tide_thread *tide_enter_slow(void)
+{
+  struct tide_thread *t = tide_self;
+  if (tide_boot_is_off() || phase == STARTING)
+    return NULL;
+  if (t && t->self == t && !t->idle) { // at work in this very thread
+    if (!t->inside_real)
+      tide_add_relaxed(&tide_store.header->n_lost_busy, 1);
+    return NULL;
+  }
+  if (!tide_boot_ready() && !tide_boot()) // the first event of this image, by exec or by fork
+    return NULL;
+  t = tide_self;
+  if (!t)
+    return phase == GONE ? borrow() : thread_start();
+  t->idle = 0;
+  if (t->code_gen != tide_store.header->code_gen) { // code was unloaded
+    tide_unwind_forget(&t->unwind);
+    t->code_gen = tide_store.header->code_gen;
+  }
+  return t;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A thread of the target as the recorder knows it, and the gate that every hook passes.
+//
+// `idle` is the whole gate: 1 when the thread may record. It is 0 while the recorder is at work in
+// this thread (a signal handler that allocates meanwhile is turned away and counted) and also,
+// because the memory is wiped by the kernel, in a fork child, which then switches to a store of
+// its own before it records anything. One load decides.
+#pragma once
+#include "store/writer.h"
+#include "unwind/capture.h"
+
+struct tide_thread {
+  uint32_t idle;
+  uint32_t code_gen;        // of the caches
+  struct tide_thread *self; // points here; NULL: the memory was wiped, we are a fork child
+  uint32_t inside_real;     // a real function of another allocator is running
+  uint32_t borrowed;        // by a thread that is past its own end, for one event
+  uint32_t exit_rounds;
+  struct tide_thread *next_free;
+  struct tide_writer writer;
+  struct tide_unwind unwind;
+};
+
+// NULL before the first event and after the end. Initial-exec: no call, no allocation.
+extern __thread struct tide_thread *tide_self __attribute__((tls_model("initial-exec")));
+
+struct tide_thread *tide_enter_slow(void);
+void tide_give_back(struct tide_thread *t);
+
+#define TIDE_COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
+
+// NULL: do not record (off, busy, or no memory).
+TIDE_HOT struct tide_thread *tide_enter(void)
+{
+  struct tide_thread *t = tide_self;
+  if (TIDE_LIKELY(t && t->idle && t->code_gen == tide_store.header->code_gen)) {
+    t->idle = 0;
+    TIDE_COMPILER_BARRIER();
+    return t;
+  }
+  return tide_enter_slow();
+}
+
+TIDE_HOT void tide_leave(struct tide_thread *t)
+{
+  TIDE_COMPILER_BARRIER();
+  t->idle = 1;
+  if (TIDE_UNLIKELY(t->borrowed))
+    tide_give_back(t);
+}
+
+// While another allocator works, what it asks of hooked functions is its own business.
+TIDE_HOT struct tide_thread *tide_hold(void)
+{
+  struct tide_thread *t = tide_self;
+  if (!t || !t->idle)
+    return NULL;
+  t->idle = 0;
+  t->inside_real = 1;
+  TIDE_COMPILER_BARRIER();
+  return t;
+}
+
+TIDE_HOT void tide_unhold(struct tide_thread *t)
+{
+  TIDE_COMPILER_BARRIER();
+  t->inside_real = 0;
+  t->idle = 1;
+}
+
+void tide_threads_init(void);
+void tide_threads_after_fork(void);

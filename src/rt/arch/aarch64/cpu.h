@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// aarch64: DWARF register numbers, the signal frame, the cycle counter, pointer authentication.
+#pragma once
+#include "rt/base.h"
+#include <ucontext.h>
+
+#define TIDE_ARCH_ID TIDE_ARCH_AARCH64
+
+enum { TIDE_REG_FRAME = 29, TIDE_REG_STACK = 31, TIDE_REG_RETURN = 30 };
+
+// The signal frame starts with a 128-byte siginfo.
+#define TIDE_SIGFRAME_UCONTEXT(sp) ((ucontext_t *)((sp) + 128))
+#define TIDE_UC_PC(uc) ((uc)->uc_mcontext.pc)
+#define TIDE_UC_SP(uc) ((uc)->uc_mcontext.sp)
+#define TIDE_UC_FP(uc) ((uc)->uc_mcontext.regs[29])
+// A leaf interrupted by a signal has its return address in x30 alone.
+#define TIDE_UC_LR_SLOT(uc) ((uint64_t) & (uc)->uc_mcontext.regs[30])
+
+// mov x8,#139; svc #0
+#define TIDE_SIGRETURN_CODE                                                                        \
+  {                                                                                                \
+    0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4                                                 \
+  }
+
+// Return addresses may be signed. Compare raw words, strip only what is stored.
+TIDE_HOT uint64_t tide_strip_pac(uint64_t pc)
+{
+  register uint64_t x30 __asm__("x30") = pc;
+  __asm__("hint #7" : "+r"(x30)); // xpaclri: a no-op on cores without PAC
+  return x30;
+}
+
+TIDE_HOT uint64_t tide_cycles(void)
+{
+  uint64_t v;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+  return v;
+}
+#define TIDE_TICK_SHIFT 0
+TIDE_HOT uint64_t tide_ticks_per_second(void)
+{
+  uint64_t v;
+  __asm__ volatile("mrs %0, cntfrq_el0" : "=r"(v));
+  return v;
+}
+
+TIDE_HOT void tide_cpu_relax(void)
+{
+  __asm__ volatile("yield");
+}

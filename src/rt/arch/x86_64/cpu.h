@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// x86_64: DWARF register numbers, the signal frame, the cycle counter.
+#pragma once
+#include "rt/base.h"
+#include <ucontext.h>
+
+#define TIDE_ARCH_ID TIDE_ARCH_X86_64
+
+enum { TIDE_REG_FRAME = 6, TIDE_REG_STACK = 7, TIDE_REG_RETURN = 16 };
+
+// At the return into the sigreturn stub, sp points to the ucontext.
+#define TIDE_SIGFRAME_UCONTEXT(sp) ((ucontext_t *)(sp))
+#define TIDE_UC_PC(uc) ((uc)->uc_mcontext.gregs[REG_RIP])
+#define TIDE_UC_SP(uc) ((uc)->uc_mcontext.gregs[REG_RSP])
+#define TIDE_UC_FP(uc) ((uc)->uc_mcontext.gregs[REG_RBP])
+// No link register: return addresses are always on the stack.
+#define TIDE_UC_LR_SLOT(uc) ((uint64_t)0)
+
+// mov $15,%rax; syscall
+#define TIDE_SIGRETURN_CODE                                                                        \
+  {                                                                                                \
+    0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05                                           \
+  }
+
+TIDE_HOT uint64_t tide_strip_pac(uint64_t pc)
+{
+  return pc;
+}
+
+TIDE_HOT uint64_t tide_cycles(void)
+{
+  uint32_t lo, hi;
+  __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+  return (uint64_t)hi << 32 | lo;
+}
+// A tick is 16 cycles: 52 bits of ticks then last for months at 5 GHz.
+#define TIDE_TICK_SHIFT 4
+// The counter's rate is not architectural: whoever reads the store calibrates it.
+TIDE_HOT uint64_t tide_ticks_per_second(void)
+{
+  return 0;
+}
+
+TIDE_HOT void tide_cpu_relax(void)
+{
+  __asm__ volatile("pause");
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The few system calls that more than one file of the recorder needs.
+#include "rt/sys.h"
+
+#include <errno.h>
+#include <linux/mman.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+static uint64_t mapped_bytes;
+
+uint32_t tide_sys_pid(void)
+{
+  return (uint32_t)TIDE_SYS(SYS_getpid, 0);
+}
+
+uint32_t tide_sys_tid(void)
+{
+  return (uint32_t)TIDE_SYS(SYS_gettid, 0);
+}
+
+void tide_sys_count_mapped(int64_t bytes)
+{
+  tide_add_relaxed(&mapped_bytes, (uint64_t)bytes);
+}
+
+uint64_t tide_sys_mapped_bytes(void)
+{
+  return tide_load_relaxed(&mapped_bytes);
+}
+
+bool tide_sys_limited[2];
+
+static void raise_limit(int resource, uint64_t bytes)
+{
+  struct rlimit limit;
+  if (tide_sys_failed(TIDE_SYS(SYS_prlimit64, 0, resource, 0, &limit)))
+    return;
+  if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_max - limit.rlim_cur < bytes)
+    return;
+  limit.rlim_cur += bytes;
+  TIDE_SYS(SYS_prlimit64, 0, resource, &limit, 0);
+}
+
+void *tide_sys_map_kept(size_t bytes)
+{
+  if (TIDE_UNLIKELY(tide_sys_limited[0]))
+    raise_limit(RLIMIT_AS, bytes);
+  if (TIDE_UNLIKELY(tide_sys_limited[1]))
+    raise_limit(RLIMIT_DATA, bytes);
+  long p = TIDE_SYS(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (tide_sys_failed(p))
+    return NULL;
+  tide_sys_count_mapped((int64_t)bytes);
+  return (void *)p;
+}
+
+void *tide_sys_map_private(size_t bytes)
+{
+  void *p = tide_sys_map_kept(bytes);
+  // Kernels before 4.14 refuse; the fork handler then cleans up as well as it can.
+  if (p)
+    TIDE_SYS(SYS_madvise, p, bytes, MADV_WIPEONFORK);
+  return p;
+}
+
+void tide_sys_unmap(void *p, size_t bytes)
+{
+  TIDE_SYS(SYS_munmap, p, bytes);
+  tide_sys_count_mapped(-(int64_t)bytes);
+}
+
+void tide_sys_say(const char *text, size_t n)
+{
+  while (n > 0) {
+    long w = TIDE_SYS(SYS_write, 2, text, n);
+    if (w == -EINTR)
+      continue;
+    if (tide_sys_failed(w) || w == 0)
+      return;
+    text += w;
+    n -= (size_t)w;
+  }
+}

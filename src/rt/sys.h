@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// System calls of the recorder, made directly: libc's wrappers write errno, may be interposed, and
+// would not be there in a freestanding build. All return -errno on failure.
+#pragma once
+#include "rt/arch.h"
+
+#define TIDE_SYS(nr, ...) TIDE_SYS_PICK(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0)(nr, __VA_ARGS__)
+#define TIDE_SYS_PICK(a, b, c, d, e, f, n, ...) TIDE_SYS_##n
+#define TIDE_ARG(x) ((long)(x))
+#define TIDE_SYS_1(nr, a) tide_syscall6(nr, TIDE_ARG(a), 0, 0, 0, 0, 0)
+#define TIDE_SYS_2(nr, a, b) tide_syscall6(nr, TIDE_ARG(a), TIDE_ARG(b), 0, 0, 0, 0)
+#define TIDE_SYS_3(nr, a, b, c) tide_syscall6(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), 0, 0, 0)
+#define TIDE_SYS_4(nr, a, b, c, d)                                                                 \
+  tide_syscall6(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), TIDE_ARG(d), 0, 0)
+#define TIDE_SYS_5(nr, a, b, c, d, e)                                                              \
+  tide_syscall6(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), TIDE_ARG(d), TIDE_ARG(e), 0)
+#define TIDE_SYS_6(nr, a, b, c, d, e, f)                                                           \
+  tide_syscall6(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), TIDE_ARG(d), TIDE_ARG(e), TIDE_ARG(f))
+
+static inline bool tide_sys_failed(long ret)
+{
+  return (unsigned long)ret > -4096ul;
+}
+
+uint32_t tide_sys_pid(void);
+uint32_t tide_sys_tid(void);
+
+// Private zeroed memory, wiped in a fork child (which must not believe its parent's notes).
+// NULL when the kernel refuses. Never freed unless said so.
+void *tide_sys_map_private(size_t bytes);
+// The same, but a fork child keeps its copy.
+void *tide_sys_map_kept(size_t bytes);
+void tide_sys_unmap(void *p, size_t bytes);
+// Bytes of address space the recorder has mapped so far. Where the program has limited itself
+// (see limits.c of the recorder), each further mapping first raises the limit by as much.
+uint64_t tide_sys_mapped_bytes(void);
+void tide_sys_count_mapped(int64_t bytes);
+extern bool tide_sys_limited[2]; // RLIMIT_AS, RLIMIT_DATA
+
+// Writes all of text to stderr, retrying; what cannot be written is dropped.
+void tide_sys_say(const char *text, size_t n);

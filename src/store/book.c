@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rare part of bookkeeping: publishing a thread's share of the live total.
+#include "store/book.h"
+
+enum { MIN_FLUSH = 4096 };
+
+// If the total was above the maximum and now falls, that was the peak. A delta may swing from
+// +flush_at to -flush_at unseen, so half of the promised 0.1 % is shared out among the threads.
+//
+// The first thread was alone once and may sit on a large delta that it will publish at its next
+// event: it is read along. It zeroes its delta before it adds, so nothing is ever seen twice.
+TIDE_COLD void tide_book_flush(struct tide_thread_slot *slot)
+{
+  struct tide_store_header *h = tide_store.header;
+  int64_t d = slot->delta;
+  tide_store_release(&slot->delta, 0);
+  int64_t before = tide_add_acq_rel(&h->live_bytes, d);
+  const struct tide_thread_slot *first = &tide_store.slots[1];
+  int64_t unseen = first != slot ? tide_load_relaxed(&first->delta) : 0;
+  int64_t total = before + unseen, max = tide_load_relaxed(&h->max_bytes);
+  int64_t n = h->n_live_threads ? h->n_live_threads : 1;
+  if (d < 0)
+    while (total > max)
+      if (__atomic_compare_exchange_n(&h->max_bytes, &max, total, false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED)) {
+        h->max_ticks = tide_cycles() >> TIDE_TICK_SHIFT;
+        h->bound_bytes = 2 * n * h->flush_at;
+        tide_add_relaxed(&h->epoch, 1);
+        break;
+      }
+  int64_t share = (total + d) / 2000 / n;
+  h->flush_at = share > MIN_FLUSH ? share : MIN_FLUSH;
+}
+
+// The carries mirror the histograms: the same place, another array.
+TIDE_COLD void tide_book_carry(uint32_t *count)
+{
+  uint64_t at = (uint64_t)((char *)count - (char *)tide_store.hists);
+  ++*(uint32_t *)((char *)tide_store.carries + at);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bookkeeping of one event: counters, peak, lifetimes. Nothing here writes memory that another
+// thread writes on its hot path.
+//
+// The peak in O(1) per event. While live bytes rise, nothing is done. The first decrease below a
+// new maximum (the falling edge) raises header.epoch before the decrease is applied. A cell whose
+// epoch is old has not changed since that edge: before it changes, its live bytes are its share of
+// the peak. A cell never touched again still holds its share. See layout.h, invariant 3.
+//
+// Alone, a thread never publishes its delta: header.live + delta is exact and so is the edge. With
+// more threads each publishes when its delta leaves +-flush_at.
+#pragma once
+#include "rt/arch.h"
+#include "store/live.h"
+#include "store/writer.h"
+
+// Publishes a thread's delta; finds the peak when several threads allocate.
+void tide_book_flush(struct tide_thread_slot *slot);
+// A histogram counter wrapped: note the carry.
+void tide_book_carry(uint32_t *count);
+
+TIDE_HOT int64_t tide_cell_live(const struct tide_cell *c)
+{
+  return (int64_t)(c->b_alloc - c->b_free);
+}
+
+TIDE_HOT void tide_cell_fold(struct tide_cell *c)
+{
+  uint32_t epoch = tide_load_relaxed(&tide_store.header->epoch);
+  if (TIDE_UNLIKELY(c->epoch != epoch)) {
+    c->peak_bytes = tide_cell_live(c);
+    c->peak_blocks = (uint32_t)(c->n_alloc - c->n_free);
+    c->epoch = epoch;
+  }
+}
+
+TIDE_HOT void tide_hist_add(uint32_t *count)
+{
+  if (TIDE_UNLIKELY(!++*count))
+    tide_book_carry(count);
+}
+
+TIDE_HOT uint32_t tide_size_bucket(uint64_t size)
+{
+  uint32_t b = tide_bits((size - !!size) >> 2);
+  return b < TIDE_SIZE_BUCKETS ? b : TIDE_SIZE_BUCKETS - 1;
+}
+
+TIDE_HOT uint32_t tide_life_bucket(uint64_t ticks)
+{
+  uint32_t b = tide_bits(ticks);
+  return b < TIDE_LIFE_BUCKETS ? b : TIDE_LIFE_BUCKETS - 1;
+}
+
+TIDE_HOT bool tide_delta_due(int64_t delta, int64_t flush_at)
+{
+  return (uint64_t)(delta + flush_at) > 2 * (uint64_t)flush_at;
+}
+
+TIDE_HOT void tide_total_add(struct tide_thread_slot *s, uint64_t size)
+{
+  s->delta += (int64_t)size;
+  const struct tide_store_header *h = tide_store.header;
+  if (TIDE_UNLIKELY(h->multi && tide_delta_due(s->delta, h->flush_at)))
+    tide_book_flush(s);
+}
+
+TIDE_HOT void tide_total_sub(struct tide_thread_slot *s, uint64_t size)
+{
+  struct tide_store_header *h = tide_store.header;
+  int64_t delta = s->delta;
+  if (TIDE_LIKELY(!h->multi)) {
+    int64_t live = tide_load_relaxed(&h->live_bytes) + delta;
+    if (TIDE_UNLIKELY(live > h->max_bytes)) {
+      h->max_bytes = live;
+      h->max_ticks = tide_cycles() >> TIDE_TICK_SHIFT;
+      h->epoch++;
+    }
+    s->delta = delta - (int64_t)size;
+  } else {
+    s->delta = delta - (int64_t)size;
+    if (TIDE_UNLIKELY(tide_delta_due(s->delta, h->flush_at)))
+      tide_book_flush(s);
+  }
+}
+
+// An allocation of size bytes at addr, born at `birth` ticks (earlier than now for a resize).
+// False: no memory for the live map; nothing was counted.
+TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
+                              uint64_t size, uint64_t birth, uint64_t now)
+{
+  struct tide_live *live = tide_live_find(addr, true);
+  if (TIDE_UNLIKELY(!live))
+    return false;
+  if (TIDE_UNLIKELY(size > TIDE_LIVE_MAX_SIZE))
+    size = TIDE_LIVE_MAX_SIZE;
+  uint32_t index = (uint32_t)(c - tide_store.cells);
+  tide_total_add(w->slot, size);
+  tide_cell_fold(c);
+  c->n_alloc++;
+  c->b_alloc += size;
+  c->birth_live_sum += birth;
+  c->t_last = now;
+  tide_hist_add(&tide_store.hists[index].size[tide_size_bucket(size)]);
+  w->slot->prev = w->slot->last;
+  w->slot->last = addr;
+  tide_live_put(live, index, size, birth);
+  return true;
+}
+
+// Whose counters does the end of this block go to? The thread's own cell of the block's stack.
+TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, const struct tide_live *block,
+                                             bool *ret_foreign)
+{
+  const struct tide_owner *o = &tide_store.owners[block->cell];
+  // A slot may be second-hand: a block older than its present owner was a former owner's.
+  *ret_foreign = tide_live_birth(block) < w->slot->adopted_at;
+  if (TIDE_LIKELY(o->slot == w->slot_id))
+    return &tide_store.cells[block->cell];
+  *ret_foreign = true;
+  struct tide_cell *c = tide_writer_find(w, o->hash);
+  return c ? c : tide_writer_cell_new(w, o->hash, o->stack);
+}
+
+TIDE_HOT void tide_book_leave(struct tide_writer *w, struct tide_cell *c, uint64_t size,
+                              uint64_t birth)
+{
+  tide_total_sub(w->slot, size);
+  tide_cell_fold(c);
+  int64_t live = tide_cell_live(c);
+  if (TIDE_UNLIKELY(live > c->high_bytes)) // own maximum, on the falling edge only
+    c->high_bytes = live;
+  c->n_free++;
+  c->b_free += size;
+  c->birth_live_sum -= birth;
+}
+
+// The end of a block that was taken out of the live map.
+TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_live block, uint64_t addr,
+                             uint64_t now)
+{
+  bool foreign;
+  struct tide_cell *c = tide_book_cell_of(w, &block, &foreign);
+  if (TIDE_UNLIKELY(!c))
+    return;
+  uint64_t birth = tide_live_birth(&block), life = (now - birth) & TIDE_LIVE_BIRTH_MASK;
+  tide_book_leave(w, c, tide_live_size(&block), birth);
+  c->life_sum += life;
+  tide_hist_add(&tide_store.hists[c - tide_store.cells].life[tide_life_bucket(life)]);
+  if (TIDE_UNLIKELY(foreign))
+    c->n_foreign++;
+  // Exact: the block is ours, and our latest allocation at this address is one of the last two.
+  else if (addr == w->slot->last || addr == w->slot->prev)
+    c->n_temp++;
+}

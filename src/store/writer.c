@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// New cells, and the index that finds them again.
+#include "store/writer.h"
+
+#include "rt/sys.h"
+
+enum { FIRST_ENTRIES = 512 };
+#define LOST_HASH 0x6c6f73746c6f7374ull
+
+bool tide_writer_init(struct tide_writer *w)
+{
+  w->index = tide_sys_map_private(FIRST_ENTRIES * sizeof *w->index);
+  w->index_mask = FIRST_ENTRIES - 1;
+  w->index_used = 0;
+  return w->index;
+}
+
+static void index_put(uint64_t *index, uint32_t mask, uint64_t hash, uint32_t cell)
+{
+  uint32_t i = (uint32_t)hash & mask;
+  while (index[i])
+    i = (i + 1) & mask;
+  index[i] = (hash & ~0xffffffffull) | cell;
+}
+
+static bool index_room(struct tide_writer *w)
+{
+  uint64_t n = w->index_mask + 1ull;
+  if ((w->index_used + 1) * 8ull <= n * 5)
+    return true;
+  uint64_t *bigger = tide_sys_map_private(n * 2 * sizeof *bigger);
+  if (!bigger)
+    return w->index_used + 1 < n;
+  for (uint64_t i = 0; i < n; i++)
+    if (w->index[i])
+      index_put(bigger, (uint32_t)(n * 2 - 1), tide_store.owners[(uint32_t)w->index[i]].hash,
+                (uint32_t)w->index[i]);
+  tide_sys_unmap(w->index, n * sizeof *w->index);
+  w->index = bigger;
+  w->index_mask = (uint32_t)(n * 2 - 1);
+  return true;
+}
+
+static struct tide_cell *lost(struct tide_writer *w)
+{
+  struct tide_cell *c = tide_writer_find(w, LOST_HASH);
+  return c ? c : tide_writer_cell_new(w, LOST_HASH, TIDE_NODE_ROOT_LOST);
+}
+
+TIDE_COLD struct tide_cell *tide_writer_cell_new(struct tide_writer *w, uint64_t hash,
+                                                 uint32_t stack)
+{
+  struct tide_thread_slot *s = w->slot;
+  if (!stack || !index_room(w) || (s->cell_next == s->cell_end && !tide_cell_chunk(s)))
+    return stack == TIDE_NODE_ROOT_LOST ? NULL : lost(w);
+  uint32_t i = s->cell_next++;
+  struct tide_cell *c = &tide_store.cells[i];
+  c->epoch = tide_load_relaxed(&tide_store.header->epoch);
+  struct tide_owner *o = &tide_store.owners[i];
+  o->slot = w->slot_id;
+  o->hash = hash;
+  tide_store_release(&o->stack, stack); // a reader skips cells without a stack
+  index_put(w->index, w->index_mask, hash, i);
+  w->index_used++;
+  return c;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A thread's place in the store: its slot, and an index from stack hash to its own cell of that
+// stack. The index is 8 bytes per entry (high half of the hash, cell number), private and small,
+// so it stays in cache where the shared table of all prefixes (megabytes in a compiler) does not;
+// the full hash is confirmed in the owners table.
+#pragma once
+#include "store/store.h"
+
+struct tide_writer {
+  struct tide_thread_slot *slot;
+  uint32_t slot_id;
+  uint32_t index_mask, index_used;
+  uint64_t *index;
+};
+
+bool tide_writer_init(struct tide_writer *w); // false: no memory
+// The cell of the given stack, made if need be; falls back to the LOST stack's when the store is
+// full, and to NULL when even that cannot be had.
+struct tide_cell *tide_writer_cell_new(struct tide_writer *w, uint64_t hash, uint32_t stack);
+
+TIDE_HOT struct tide_cell *tide_writer_find(struct tide_writer *w, uint64_t hash)
+{
+  for (uint32_t i = (uint32_t)hash & w->index_mask;; i = (i + 1) & w->index_mask) {
+    uint64_t e = w->index[i];
+    if (!e)
+      return NULL;
+    if (!((e ^ hash) >> 32) && TIDE_LIKELY(tide_store.owners[(uint32_t)e].hash == hash))
+      return &tide_store.cells[(uint32_t)e];
+  }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of rules. Growing: fill a larger table, publish its address; readers of the old one
+// find what it has and come here for the rest, so old tables are simply left behind (together at
+// most as large as the newest). Two threads may add the same key: harmless.
+//
+// Shape 0 with key 0 would be an empty entry; keys are code addresses and never 0.
+#include "unwind/rule.h"
+
+#include "rt/lock.h"
+#include "unwind/cfi.h"
+
+struct tide_rule_table *tide_rules;
+struct tide_rule tide_rule_shapes[TIDE_RULE_SHAPES];
+static uint32_t n_shapes;
+static struct tide_lock lock;
+
+enum { FIRST_LOG2 = 9 };
+
+static struct tide_rule_table *table_new(uint32_t log2)
+{
+  struct tide_rule_table *t = tide_sys_map_private(sizeof *t + (8ull << log2));
+  if (t)
+    t->shift = 64 - log2;
+  return t;
+}
+
+static void put(struct tide_rule_table *t, uint64_t key, uint64_t entry)
+{
+  uint32_t mask = (uint32_t)(1ull << (64 - t->shift)) - 1;
+  uint32_t i = (uint32_t)(tide_mix64(key) >> t->shift);
+  while (t->slot[i])
+    i = (i + 1) & mask;
+  tide_store_release(&t->slot[i], entry);
+  t->used++;
+}
+
+static uint64_t entry_key(uint64_t e)
+{
+  return e >> 16 | (e >> TIDE_RULE_SHAPE_BITS & 1) << 63;
+}
+
+static bool same(const struct tide_rule *a, const struct tide_rule *b)
+{
+  return a->cfa == b->cfa && a->ra == b->ra && a->fp == b->fp && a->kind == b->kind &&
+         a->ra_in_lr == b->ra_in_lr;
+}
+
+// A linear search over a few hundred shapes, once per call site. Gives TIDE_RULE_SHAPES when full.
+static uint32_t shape_of(const struct tide_rule *r)
+{
+  for (uint32_t i = 0; i < n_shapes; i++)
+    if (same(&tide_rule_shapes[i], r))
+      return i;
+  if (n_shapes == TIDE_RULE_SHAPES)
+    return TIDE_RULE_SHAPES;
+  tide_rule_shapes[n_shapes] = *r;
+  return n_shapes++;
+}
+
+// The table to add to, with room. NULL: no memory; the old table then stays, full as it is.
+static struct tide_rule_table *with_room(struct tide_rule_table *t)
+{
+  uint32_t slots = (uint32_t)(1ull << (64 - t->shift));
+  if (t->used * 8ull < slots * 5ull)
+    return t;
+  struct tide_rule_table *bigger = table_new(64 - t->shift + 1);
+  if (!bigger)
+    return t->used + 1 < slots ? t : NULL;
+  for (uint32_t i = 0; i < slots; i++)
+    if (t->slot[i])
+      put(bigger, entry_key(t->slot[i]), t->slot[i]);
+  tide_store_release(&tide_rules, bigger);
+  return bigger;
+}
+
+TIDE_COLD const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule *scratch)
+{
+  tide_cfi_rule(key, scratch);
+  tide_lock_take(&lock);
+  uint32_t shape = shape_of(scratch);
+  struct tide_rule_table *t = shape < TIDE_RULE_SHAPES ? with_room(tide_rules) : NULL;
+  if (t)
+    put(t, key, tide_rule_entry(key) | shape);
+  tide_lock_drop(&lock);
+  return scratch;
+}
+
+bool tide_rules_reset(void)
+{
+  struct tide_rule_table *t = table_new(FIRST_LOG2);
+  if (!t)
+    return false;
+  tide_lock_take(&lock);
+  tide_store_release(&tide_rules, t);
+  tide_lock_drop(&lock);
+  return true;
+}
+
+void tide_rules_after_fork(void)
+{
+  lock.held = 0;
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The full walk: for stacks that are not the thread's own, for page-level events, and as the judge
+// of the other paths. Also the memory that all walks share.
+#include "unwind/capture.h"
+#include "unwind/grow.h"
+#include "unwind/step.h"
+
+#include "rt/sys.h"
+
+#include <string.h>
+
+enum { FIRST_CAP = 256 };
+
+// Two lists take turns: a reader keeps the one it found while the other is being filled.
+static struct salt_list {
+  uint32_t n;
+  struct {
+    uint64_t start, end, salt;
+  } range[TIDE_MAX_SALTS];
+} lists[2];
+static struct salt_list *current = &lists[0];
+uint32_t tide_n_salted;
+
+uint64_t tide_salt_of(uint64_t pc)
+{
+  const struct salt_list *list = tide_load_acquire(&current);
+  pc &= ~TIDE_RULE_EXACT_PC;
+  for (uint32_t i = 0; i < list->n; i++)
+    if (pc - list->range[i].start < list->range[i].end - list->range[i].start)
+      return list->range[i].salt;
+  return 0;
+}
+
+void tide_salt_begin(void)
+{
+  struct salt_list *next = current == &lists[0] ? &lists[1] : &lists[0];
+  next->n = 0;
+}
+
+void tide_salt_add(uint64_t start, uint64_t end, uint64_t salt)
+{
+  struct salt_list *next = current == &lists[0] ? &lists[1] : &lists[0];
+  if (next->n == TIDE_MAX_SALTS) // more reused ranges than anybody has
+    return;
+  next->range[next->n].start = start;
+  next->range[next->n].end = end;
+  next->range[next->n++].salt = tide_mix64(salt);
+}
+
+void tide_salt_publish(void)
+{
+  struct salt_list *next = current == &lists[0] ? &lists[1] : &lists[0];
+  tide_store_release(&current, next);
+  tide_store_release(&tide_n_salted, next->n);
+}
+
+static uint64_t bytes_for(uint64_t cap)
+{
+  return cap * (sizeof(struct tide_word) + 2 * sizeof(struct tide_unwind_frame) +
+                sizeof(struct tide_fp_word) + sizeof(struct tide_step));
+}
+
+static void place(struct tide_unwind *u, char *p, uint64_t cap)
+{
+  u->ra = (struct tide_word *)p;
+  p += cap * sizeof *u->ra;
+  u->frame = (struct tide_unwind_frame *)p;
+  p += cap * sizeof *u->frame;
+  u->fpw = (struct tide_fp_word *)p;
+  p += cap * sizeof *u->fpw;
+  u->step = (struct tide_step *)p;
+  p += cap * sizeof *u->step;
+  u->walk = (struct tide_unwind_frame *)p;
+  u->cap = cap;
+}
+
+bool tide_unwind_init(struct tide_unwind *u)
+{
+  u->memo = tide_sys_map_private(sizeof *u->memo);
+  u->map_bytes = bytes_for(FIRST_CAP);
+  char *p = tide_sys_map_private(u->map_bytes);
+  if (!u->memo || !p)
+    return false;
+  place(u, p, FIRST_CAP);
+  u->memo_credit = TIDE_MEMO_CREDIT;
+  return true;
+}
+
+void tide_unwind_forget(struct tide_unwind *u)
+{
+  memset(u->memo->tag, 0, sizeof u->memo->tag);
+  u->n = u->n_fp = 0;
+  u->memo_credit = TIDE_MEMO_CREDIT;
+  u->memo_bypass = 0;
+  u->memo_refused = 0;
+}
+
+bool tide_unwind_grow(struct tide_unwind *u, uint64_t n_steps)
+{
+  struct tide_unwind old = *u;
+  uint64_t bytes = bytes_for(old.cap * 2);
+  char *p = tide_sys_map_private(bytes);
+  if (!p)
+    return false;
+  place(u, p, old.cap * 2);
+  u->map_bytes = bytes;
+  memcpy(u->ra, old.ra, old.n * sizeof *u->ra);
+  memcpy(u->frame, old.frame, old.n * sizeof *u->frame);
+  memcpy(u->fpw, old.fpw, old.n_fp * sizeof *u->fpw);
+  memcpy(u->step, old.step, n_steps * sizeof *u->step);
+  tide_sys_unmap(old.ra, old.map_bytes);
+  return true;
+}
+
+uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t seed,
+                          enum tide_walk_end *ret_end)
+{
+  bool own = r.sp - u->stack_lo < u->stack_size;
+  struct tide_walker w = {.r = r, .top = own ? u->stack_lo + u->stack_size : ~0ull};
+  uint64_t n = 0;
+  bool more = true;
+  // A handler on the thread's own stack may have interrupted code on another one, and the other
+  // way round: bounds hold until a signal frame is passed.
+  while (more && (n < u->cap || tide_unwind_grow(u, n))) {
+    more = tide_step_out(&w, &u->step[n]);
+    if (u->step[n].kind == TIDE_RULE_SIGNAL) {
+      own = w.r.sp - u->stack_lo < u->stack_size;
+      w.top = own ? u->stack_lo + u->stack_size : ~0ull;
+    }
+    n++;
+  }
+  *ret_end = more ? TIDE_WALK_BROKEN : tide_step_end(&u->step[n - 1]);
+  uint64_t hash = seed == TIDE_HASH_SEED && *ret_end ? TIDE_HASH_SEED_BROKEN : seed;
+  for (uint64_t i = 0; i < n; i++) {
+    const struct tide_step *s = &u->step[n - 1 - i];
+    hash = tide_hash_frame(hash, s->key);
+    u->walk[i] = (struct tide_unwind_frame){
+        .key = s->key, .hash = hash, .guessed = s->kind == TIDE_RULE_NONE && s->ra_slot};
+  }
+  return n;
+}
+
+TIDE_COLD void *tide_capture_foreign(struct tide_unwind *u, struct tide_regs r)
+{
+  enum tide_walk_end end;
+  uint64_t n = tide_unwind_walk(u, r, TIDE_HASH_SEED, &end);
+  return tide_unwind_intern(u, u->walk, n, end);
+}
