@@ -10,6 +10,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import threading
 
 import truth
 
@@ -161,3 +162,31 @@ class Recorder:
         stores = sorted(pathlib.Path(scratch).glob("tidemark.*.store"),
                         key=lambda path: int(path.name.split(".")[-2]))
         return outcome, Capture(self.tidemark, stores, name)
+
+
+class Tally:
+    """Prints a line per test as it ends and counts."""
+
+    def __init__(self):
+        self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
+        self.lock = threading.Lock()
+
+    def run(self, name, function):
+        try:
+            function()
+            kind, why = "ok", ""
+        except Skip as skip:
+            kind = "FAIL" if os.environ.get("CI") == "true" else "skip"
+            why = f": {skip}"
+        except (Failure, truth.Wrong) as failure:
+            kind, why = "FAIL", f": {failure}"
+        except Exception as error:  # pylint: disable=broad-except
+            kind, why = "FAIL", f": {type(error).__name__}: {error}"
+        with self.lock:
+            self.counts[kind] += 1
+            print(f"{kind} {name}{why}", flush=True)
+
+    def close(self):
+        tail = f", {self.counts['skip']} skipped" if self.counts["skip"] else ""
+        print(f"{self.counts['ok']} passed, {self.counts['FAIL']} failed{tail}")
+        return 1 if self.counts["FAIL"] or not self.counts["ok"] else 0

@@ -21,7 +21,6 @@ import shlex
 import shutil
 import sys
 import tempfile
-import threading
 
 import checks
 import command_read
@@ -141,34 +140,6 @@ def collect(bench):
                     ground.Ground(options=bench.options, scratch=bench.scratch(n)))
 
 
-class Tally:
-    """Prints a line per test as it ends and counts."""
-
-    def __init__(self):
-        self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
-        self.lock = threading.Lock()
-
-    def run(self, name, function):
-        try:
-            function()
-            kind, why = "ok", ""
-        except record.Skip as skip:
-            kind = "FAIL" if os.environ.get("CI") == "true" else "skip"
-            why = f": {skip}"
-        except (record.Failure, truth.Wrong) as failure:
-            kind, why = "FAIL", f": {failure}"
-        except Exception as error:  # pylint: disable=broad-except
-            kind, why = "FAIL", f": {type(error).__name__}: {error}"
-        with self.lock:
-            self.counts[kind] += 1
-            print(f"{kind} {name}{why}", flush=True)
-
-    def close(self):
-        tail = f", {self.counts['skip']} skipped" if self.counts["skip"] else ""
-        print(f"{self.counts['ok']} passed, {self.counts['FAIL']} failed{tail}")
-        return 1 if self.counts["FAIL"] or not self.counts["ok"] else 0
-
-
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--filter", default="", help="only tests whose name matches")
@@ -204,7 +175,7 @@ def main():
             return 0
         needed = {program.name: program for _, program, _ in tests if program}
         bench.toolchain.build(list(needed.values()), options.j)
-        tally = Tally()
+        tally = record.Tally()
         with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
             list(pool.map(lambda test: tally.run(test[0], test[2]), tests))
         return tally.close()
