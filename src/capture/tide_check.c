@@ -19,8 +19,6 @@ static bool snapshot_is_valid(const struct tide_snapshot *snapshot, size_t n_fra
     const struct tide_snapshot_row *row = &snapshot->rows[i];
     if (row->stack >= n_frames || (i > 0 && row->stack <= row[-1].stack))
       return false;
-    if (row->live_bytes == 0 && row->live_blocks == 0)
-      return false;
   }
   return true;
 }

@@ -7,12 +7,17 @@
 #include "base/err.h"
 #include "capture/model.h"
 
-// Replaces path. On failure path is as it was and no temporary file is left.
+// Replaces path; a path that is no regular file (a pipe, a device) is written to. On failure path
+// is as it was and no temporary file is left. A capture that contradicts itself (an index out of
+// range, an image before its parent) is refused; a clock that stepped back between ticks or
+// snapshots is held instead.
 enum tide_err tide_file_write(const struct tide_capture *capture, const char *path,
                               struct tide_diag *diag);
 
 // The capture in a file. A cut or damaged file with at least its first image's facts whole is a
 // success with capture->cut set; anything less is an error. The caller frees the capture.
+// Row 0 of modules, frames and threads is always there, strings are never NULL, and sites come with
+// the stacks of the largest share of the peak first, the rows of a stack side by side.
 enum tide_err tide_file_read(const char *path, struct tide_capture **ret_capture,
                              struct tide_diag *diag);
 
