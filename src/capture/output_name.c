@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Naming and reserving the output. The final write replaces the file as a whole, which must never
-// happen to a device or a directory.
+// Naming and reserving the output.
 #define _GNU_SOURCE
 #include "capture/output_name.h"
 
@@ -48,26 +47,27 @@ static bool directory_is_writable(const char *path)
   return writable;
 }
 
-enum tide_err tide_output_reserve(const char *path, bool force, bool *ret_created,
+enum tide_err tide_output_reserve(const char *path, bool force, struct tide_output_state *ret_state,
                                   struct tide_diag *diag)
 {
   struct stat st;
   int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd >= 0) {
     close(fd);
-    *ret_created = true;
+    *ret_state = (struct tide_output_state){.created = true, .replaceable = true};
     return TIDE_ERR_OK;
   }
   if (errno != EEXIST)
     return tide_fail_errno(diag, "cannot write %s", path);
-  if (!stat(path, &st) && !S_ISREG(st.st_mode))
-    return tide_fail(diag, TIDE_ERR_EXISTS,
-                     "%s exists and is not a regular file; choose another name", path);
-  if (!force)
+  bool known = !stat(path, &st);
+  if (known && S_ISDIR(st.st_mode))
+    return tide_fail(diag, TIDE_ERR_EXISTS, "%s is a directory; -o wants a file", path);
+  bool regular = !known || S_ISREG(st.st_mode);
+  if (regular && !force)
     return tide_fail(diag, TIDE_ERR_EXISTS, "%s exists already; -f replaces it", path);
-  if (!directory_is_writable(path))
+  if (regular && !directory_is_writable(path))
     return tide_fail_errno(diag, "cannot replace %s", path);
-  *ret_created = false;
+  *ret_state = (struct tide_output_state){.created = false, .replaceable = regular};
   return TIDE_ERR_OK;
 }
 

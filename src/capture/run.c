@@ -37,7 +37,7 @@ struct run {
   struct tide_follow follow;
   struct tide_spawn spawn;
   char *output_path;
-  bool output_created;
+  struct tide_output_state output;
 };
 
 static void run_done(struct run *run)
@@ -98,15 +98,14 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
   const struct tide_run_options *options = run->options;
   run->output_path = tide_output_name(options->output ? options->output : TIDE_OUTPUT_DEFAULT,
                                       options->argv[0], run->spawn.pid);
-  enum tide_err err =
-      tide_output_reserve(run->output_path, options->force, &run->output_created, diag);
+  enum tide_err err = tide_output_reserve(run->output_path, options->force, &run->output, diag);
   if (err)
     return err;
   raise_descriptor_limit();
   run->watch = tide_watch_new(&(struct tide_watch_options){
       .root_pid = (uint32_t)run->spawn.pid,
       .root_only = options->no_follow,
-      .output_path = run->output_path,
+      .output_path = run->output.replaceable ? run->output_path : NULL,
       .start = run->start,
   });
   err = tide_watch_start(run->watch, diag);
@@ -139,7 +138,7 @@ static enum tide_err start(struct run *run, struct tide_diag *diag)
     if (!tide_spawn_go(&run->spawn, &exec_errno))
       err = exec_failed(run->options->argv[0], exec_errno, diag);
   }
-  if (err && run->output_created)
+  if (err && run->output.created)
     tide_output_release(run->output_path);
   return err;
 }
@@ -163,7 +162,7 @@ static void save(const struct run *run, struct tide_run_result *result)
   if (result->capture->n_images && !result->save_err) {
     result->output_path = tide_strdup(run->output_path);
     result->output_bytes = stat(run->output_path, &st) ? 0 : (uint64_t)st.st_size;
-  } else if (run->output_created) {
+  } else if (run->output.created) {
     tide_output_release(run->output_path);
   }
 }
