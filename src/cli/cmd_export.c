@@ -36,7 +36,7 @@ static enum tide_err open_output(const struct tide_arguments *arguments, FILE **
 static enum tide_err write_export(const struct tide_arguments *arguments,
                                   const struct tide_profile *profile, struct tide_diag *diag)
 {
-  FILE *stream;
+  FILE *stream = NULL;
   enum tide_err err = open_output(arguments, &stream, diag);
   if (err)
     return err;

@@ -3,7 +3,7 @@
 // Every verb and every option, once.
 #include "cli/option_table.h"
 
-#include "format/report.h"
+#include "profile/profile.h"
 
 #define N(array) (sizeof(array) / sizeof *(array))
 #define AT(field) offsetof(struct tide_arguments, field)

@@ -35,18 +35,31 @@ static unsigned distance(const char *a, const char *b)
   return cost[n * stride + m];
 }
 
+// The only word that starts with the given one, or NULL.
+static const char *completed(const char *word, const char *const *words, size_t n_words)
+{
+  const char *found = NULL;
+  for (size_t i = 0; i < n_words && strlen(word) >= 2; i++) {
+    if (strncmp(word, words[i], strlen(word)) != 0)
+      continue;
+    if (found)
+      return NULL;
+    found = words[i];
+  }
+  return found;
+}
+
 const char *tide_suggest(const char *word, const char *const *words, size_t n_words)
 {
-  const char *best = NULL;
-  unsigned best_distance = (unsigned)strlen(word) / 3 + 1; // a slip, not another word
+  const char *best = completed(word, words, n_words);
+  if (best)
+    return best;
+  unsigned best_distance = (unsigned)strlen(word) / 3 + 2; // nearer than this: a slip
   for (size_t i = 0; i < n_words; i++) {
     unsigned d = distance(word, words[i]);
-    bool is_start = strlen(word) >= 2 && strncmp(word, words[i], strlen(word)) == 0;
-    if (is_start && !best)
+    if (d < best_distance && d < strlen(words[i])) {
       best = words[i];
-    if (d <= best_distance && d < strlen(words[i])) {
-      best = words[i];
-      best_distance = d - (d > 0);
+      best_distance = d;
     }
   }
   return best;

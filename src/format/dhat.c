@@ -9,9 +9,10 @@
 //   tl        lifetimes summed, blocks live at the end counted up to the end
 //   mb        own maximum in bytes: of several threads or merged points the sum of maxima, limited
 //             by the bytes allocated
-//   mbk       blocks at that moment are not recorded. We give the blocks that mb would be at the
-//             point's mean size, never fewer than at the peak or the end, never more than tbk: so
-//             every figure a reader derives stays between what is known
+//   mbk       blocks at that moment are not recorded. Where mb is what was held at the global peak
+//             we give gbk; else the blocks that mb would be at the point's mean size, never fewer
+//             than at the peak or the end, never more than tbk: so every figure a reader derives
+//             stays between what is known
 //   gb gbk    at the global peak;  eb ebk  at the end
 #include "format/dhat.h"
 
@@ -177,6 +178,8 @@ static void add_site(struct writer *w, const struct tide_profile_site *site)
 
 static uint64_t blocks_at_maximum(const struct point *point, uint64_t mb)
 {
+  if (mb == (uint64_t)point->gb)
+    return (uint64_t)point->gbk;
   uint64_t least = (uint64_t)larger(point->gbk, point->ebk);
   double mean = point->tbk ? (double)point->tb / (double)point->tbk : 0;
   uint64_t blocks = mean > 0 ? (uint64_t)((double)mb / mean + 0.5) : least;

@@ -31,13 +31,13 @@ char *tide_image_end_words(const struct tide_image *image)
                                 : tide_sprintf("exited %d", image->end_value);
   case TIDE_END_SIGNALED: {
     const char *name = sigabbrev_np(image->end_value);
-    return name ? tide_sprintf("was killed by SIG%s", name)
-                : tide_sprintf("was killed by signal %d", image->end_value);
+    return name ? tide_sprintf("killed by SIG%s", name)
+                : tide_sprintf("killed by signal %d", image->end_value);
   }
   case TIDE_END_EXECED: return tide_strdup("replaced itself by exec");
   case TIDE_END_UNKNOWN: break;
   }
-  return tide_strdup("was last seen running");
+  return tide_strdup("last seen running");
 }
 
 const char *tide_image_end_tag(const struct tide_image *image)

@@ -175,6 +175,12 @@ const char *tide_naming_module(const struct tide_naming *naming,
   return slash && slash[1] ? slash + 1 : path;
 }
 
+uint64_t tide_naming_elf_address(const struct tide_naming *naming,
+                                 const struct tide_named_frame *frame)
+{
+  return frame->pc - naming->image->modules[frame->module].bias;
+}
+
 struct tide_named_frame tide_naming_culprit(struct tide_naming *naming, uint32_t stack)
 {
   struct tide_named_frame fallback = {0};

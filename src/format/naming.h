@@ -43,6 +43,10 @@ const struct tide_named_frame *tide_naming_of_node(struct tide_naming *naming, u
 const char *tide_naming_module(const struct tide_naming *naming,
                                const struct tide_named_frame *name);
 
+// A frame's address as its file has it, the same in every run; in unknown code, as it ran.
+uint64_t tide_naming_elf_address(const struct tide_naming *naming,
+                                 const struct tide_named_frame *frame);
+
 // The first frame of a stack that is the user's own; when there is none, the innermost one that
 // says anything; when the stack is empty, an unknown frame.
 struct tide_named_frame tide_naming_culprit(struct tide_naming *naming, uint32_t stack);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTES_MAX = 3, SPARK_COLUMNS = 24 };
+enum { NOTES_MAX = 3, SPARK_COLUMNS = 24, FACT_COLUMNS = 26 };
 
 struct report { // what every part needs
   const struct tide_screen *screen;
@@ -34,46 +34,64 @@ static const char *duration(const struct report *r, char out[TIDE_UNITS_MAX], ui
   return tide_units_time(out, time_ns, r->screen->utf8);
 }
 
+// One part of the title after a dot, or on a line of its own where it does not fit any more.
+static void write_title_part(const struct report *r, size_t *used, const char *text)
+{
+  size_t width = 3 + tide_utf8_width(text);
+  if (*used + width > r->screen->width) {
+    tide_sink_printf(r->screen->sink, "\n  %s", text);
+    *used = width - 1;
+    return;
+  }
+  tide_sink_printf(r->screen->sink, "%s%s", tide_screen_dot(r->screen), text);
+  *used += width;
+}
+
 // "indexer exited 0 after 8.42 s · 14.2 M allocations · overhead ≈ 1.2×"
 static void write_title(const struct report *r)
 {
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *end = tide_image_end_words(r->image);
   double overhead = tide_profile_overhead(r->image);
   uint64_t n_alloc = r->profile->totals.n_alloc;
-  struct tide_buf rest = {0};
-  tide_buf_printf(&rest, " %s after %s%s%s %s", end,
-                  duration(r, a, r->image->end_ns - r->image->start_ns), tide_screen_dot(r->screen),
-                  tide_units_count(b, n_alloc), n_alloc == 1 ? "allocation" : "allocations");
-  if (overhead > 0)
-    tide_buf_printf(&rest, "%soverhead %s %.*f%s", tide_screen_dot(r->screen),
-                    tide_screen_about(r->screen), overhead < 1.095 ? 2 : 1, overhead,
-                    tide_screen_times(r->screen));
-  const char *tail = tide_buf_cstr(&rest);
-  size_t used = tide_utf8_width(r->options->prefix) + tide_utf8_width(tail);
+  TIDE_CLEANUP_FREE char *words = tide_image_end_words(r->image);
+  TIDE_CLEANUP_FREE char *end =
+      tide_sprintf(" %s after %s", words, duration(r, a, r->image->end_ns - r->image->start_ns));
+  TIDE_CLEANUP_FREE char *count = tide_sprintf("%s %s", tide_units_count(b, n_alloc),
+                                               n_alloc == 1 ? "allocation" : "allocations");
+  TIDE_CLEANUP_FREE char *cost =
+      tide_sprintf("overhead %s %.*f%s", tide_screen_about(r->screen), overhead < 1.095 ? 2 : 1,
+                   overhead, tide_screen_times(r->screen));
+  size_t used = tide_utf8_width(r->options->prefix) + tide_utf8_width(end);
   size_t room = r->screen->width > used + 12 ? r->screen->width - used : 12;
   TIDE_CLEANUP_FREE char *program =
       tide_utf8_fit(tide_image_program(r->image), room, r->screen->utf8);
+  used += tide_utf8_width(program);
   tide_sink_text(r->screen->sink, r->options->prefix);
   tide_screen_ink(r->screen, TIDE_INK_STRONG, program);
-  tide_sink_printf(r->screen->sink, "%s\n", tail);
-  tide_buf_done(&rest);
+  tide_sink_text(r->screen->sink, end);
+  write_title_part(r, &used, count);
+  if (overhead > 0)
+    write_title_part(r, &used, cost);
+  tide_sink_text(r->screen->sink, "\n");
 }
 
-// "  peak heap    412.6 MiB  " and then the caller's words.
-static void write_fact(const struct report *r, const char *label, const char *number)
+// "  peak heap    412.6 MiB  ", and then the words unless the caller writes its own.
+static void write_fact(const struct report *r, const char *label, const char *number,
+                       const char *words)
 {
   tide_sink_text(r->screen->sink, "  ");
   tide_screen_left(r->screen, TIDE_INK_PLAIN, label, 10);
   tide_screen_right(r->screen, TIDE_INK_STRONG, number, 12);
   tide_sink_text(r->screen->sink, "  ");
+  if (words)
+    tide_screen_wrap(r->screen, FACT_COLUMNS, words);
 }
 
 static void write_peak(const struct report *r)
 {
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   const struct tide_image *image = r->image;
-  write_fact(r, "peak heap", bytes(r, a, image->peak_bytes));
+  write_fact(r, "peak heap", bytes(r, a, image->peak_bytes), NULL);
   uint64_t at_ns = image->peak_ns > image->start_ns ? image->peak_ns - image->start_ns : 0;
   uint64_t rss = image->rss_at_peak_bytes ? image->rss_at_peak_bytes : image->max_rss_bytes;
   const char *rss_label = image->rss_at_peak_bytes ? "RSS" : "largest RSS";
@@ -82,7 +100,7 @@ static void write_peak(const struct report *r)
   if (rss)
     tide_buf_printf(&words, "  (%s %s)", rss_label, bytes(r, b, (int64_t)rss));
   const char *text = tide_buf_cstr(&words);
-  size_t used = 26 + tide_utf8_width(text) + 3;
+  size_t used = FACT_COLUMNS + tide_utf8_width(text) + 3;
   size_t room = r->screen->width > used ? r->screen->width - used : 0;
   TIDE_CLEANUP_FREE char *spark =
       tide_spark_live(image, room < SPARK_COLUMNS ? room : SPARK_COLUMNS, r->screen->utf8);
@@ -100,22 +118,23 @@ static void write_end(const struct report *r)
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   const struct tide_profile_totals *totals = &r->profile->totals;
   bool exited = r->image->end_kind == TIDE_END_EXITED;
-  write_fact(r, exited ? "at exit" : "at the end", bytes(r, a, totals->live_bytes));
-  if (totals->live_blocks == 0)
-    tide_sink_text(r->screen->sink, "every block was freed\n");
-  else
-    tide_sink_printf(
-        r->screen->sink, "in %s %s %s\n", tide_units_count(b, (uint64_t)totals->live_blocks),
-        totals->live_blocks == 1 ? "block" : "blocks", exited ? "never freed" : "not freed yet");
+  TIDE_CLEANUP_FREE char *words =
+      totals->live_blocks == 0
+          ? tide_strdup("every block was freed")
+          : tide_sprintf("in %s %s %s", tide_units_count(b, (uint64_t)totals->live_blocks),
+                         totals->live_blocks == 1 ? "block" : "blocks",
+                         exited ? "never freed" : "not freed yet");
+  write_fact(r, exited ? "at exit" : "at the end", bytes(r, a, totals->live_bytes), words);
 }
 
 static void write_churn(const struct report *r)
 {
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   const struct tide_profile_totals *totals = &r->profile->totals;
-  write_fact(r, "churn", bytes(r, a, (int64_t)totals->b_alloc));
-  tide_sink_printf(r->screen->sink, "allocated in all; %s of blocks freed at once\n",
+  TIDE_CLEANUP_FREE char *words =
+      tide_sprintf("allocated in all; %s of blocks freed at once",
                    tide_units_percent(b, totals->n_temp, totals->n_alloc));
+  write_fact(r, "churn", bytes(r, a, (int64_t)totals->b_alloc), words);
 }
 
 // Only where the program maps memory itself: it is not heap, but it is in the RSS.
@@ -124,9 +143,9 @@ static void write_pages(const struct report *r)
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   if (r->image->page_peak_bytes < 1 << 20)
     return;
-  write_fact(r, "own pages", bytes(r, a, r->image->page_peak_bytes));
-  tide_sink_printf(r->screen->sink, "at most, mapped beside the heap; %s at the end\n",
-                   bytes(r, b, r->image->page_live_bytes));
+  TIDE_CLEANUP_FREE char *words = tide_sprintf("at most, mapped beside the heap; %s at the end",
+                                               bytes(r, b, r->image->page_live_bytes));
+  write_fact(r, "own pages", bytes(r, a, r->image->page_peak_bytes), words);
 }
 
 static void add_loss(struct tide_buf *out, uint64_t n, const char *one, const char *many)
@@ -241,12 +260,13 @@ static void write_next(const struct report *r)
   const struct tide_profile_totals *totals = &r->profile->totals;
   enum tide_rank rank = r->options->rank;
   bool leaky = totals->live_bytes > 0 && totals->live_bytes >= r->image->peak_bytes / 20;
-  bool churning = totals->n_temp * 5 >= totals->n_alloc;
+  bool churning = totals->n_temp && totals->n_temp * 5 >= totals->n_alloc;
+  bool any = totals->n_alloc > 0;
   const char *commands[] = {
       rank != TIDE_RANK_PEAK ? "tidemark report" : NULL,
       leaky && rank != TIDE_RANK_LEAK ? "tidemark report --sort leak" : NULL,
       churning && rank != TIDE_RANK_TEMP ? "tidemark report --sort temp" : NULL,
-      rank != TIDE_RANK_TOTAL ? "tidemark report --sort total" : NULL,
+      any && rank != TIDE_RANK_TOTAL ? "tidemark report --sort total" : NULL,
       "tidemark info",
       "tidemark export --to dhat",
   };

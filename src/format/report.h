@@ -19,7 +19,3 @@ struct tide_report_options {
 // The profile is ranked as asked on the way.
 void tide_report_write(const struct tide_screen *screen, struct tide_profile *profile,
                        struct tide_naming *naming, const struct tide_report_options *options);
-
-// The name of a rank on the command line, and back; n_ranks words in the order of enum tide_rank.
-extern const char *const tide_rank_words[];
-enum { TIDE_RANKS_N = TIDE_RANK_LEAK + 1 };

@@ -14,11 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const tide_rank_words[] = {
-    [TIDE_RANK_PEAK] = "peak",   [TIDE_RANK_LIVE] = "live", [TIDE_RANK_TOTAL] = "total",
-    [TIDE_RANK_COUNT] = "count", [TIDE_RANK_TEMP] = "temp", [TIDE_RANK_LEAK] = "leak",
-};
-
 static const struct {
   const char *heading, *nothing;
   bool in_bytes;
@@ -54,6 +49,8 @@ static char *extra_text(const struct tide_screen *screen, enum tide_rank rank,
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   if (rank == TIDE_RANK_TEMP)
     return tide_strdup(tide_units_percent(a, (uint64_t)place->measure, place->n_alloc));
+  if (rank == TIDE_RANK_LEAK && place->live_blocks > 0 && !place->live_age_ns_sum)
+    return tide_strdup(tide_units_count(a, (uint64_t)place->live_blocks));
   if (rank == TIDE_RANK_LEAK && place->live_blocks > 0)
     return tide_sprintf(
         "%s, %s", tide_units_count(a, (uint64_t)place->live_blocks),
@@ -73,8 +70,8 @@ static char *location_text(const struct tide_naming *naming, const struct tide_p
   return tide_sprintf("in %s", tide_naming_module(naming, frame));
 }
 
-static char *name_text(const struct tide_screen *screen, const struct tide_place *place,
-                       size_t width)
+static char *name_text(const struct tide_screen *screen, const struct tide_naming *naming,
+                       const struct tide_place *place, size_t width)
 {
   if (place->kind == TIDE_SITE_LOST)
     return tide_utf8_fit("(stack not recorded)", width, screen->utf8);
@@ -82,7 +79,8 @@ static char *name_text(const struct tide_screen *screen, const struct tide_place
     return tide_shorten_function(place->frame.function, width, screen->utf8);
   if (!place->frame.pc)
     return tide_utf8_fit("(no frame)", width, screen->utf8);
-  TIDE_CLEANUP_FREE char *address = tide_sprintf("0x%" PRIx64, place->frame.pc);
+  TIDE_CLEANUP_FREE char *address =
+      tide_sprintf("0x%" PRIx64, tide_naming_elf_address(naming, &place->frame));
   return tide_utf8_fit(address, width, screen->utf8);
 }
 
@@ -184,12 +182,12 @@ static void write_places(const struct tide_screen *screen, const struct tide_pla
   share_out(screen, &c);
   size_t longest = 0;
   for (size_t i = 0; i < n_shown; i++) {
-    TIDE_CLEANUP_FREE char *name = name_text(screen, &places->items[i], c.name);
+    TIDE_CLEANUP_FREE char *name = name_text(screen, naming, &places->items[i], c.name);
     widen(&longest, name);
   }
   c.name = longest; // no wider than needed: the locations stand close to the names
   for (size_t i = 0; i < n_shown; i++) {
-    TIDE_CLEANUP_FREE char *name = name_text(screen, &places->items[i], c.name);
+    TIDE_CLEANUP_FREE char *name = name_text(screen, naming, &places->items[i], c.name);
     write_row(screen, &c, &rows[i], name);
     row_done(&rows[i]);
   }

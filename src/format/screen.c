@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { PROSE_COLUMNS = 100 }; // sentences wider than this are hard to read
+
 static const char *const ink_codes[] = {
     [TIDE_INK_PLAIN] = "",        [TIDE_INK_STRONG] = "\x1b[1m", [TIDE_INK_FAINT] = "\x1b[2m",
     [TIDE_INK_WARN] = "\x1b[33m", [TIDE_INK_CURVE] = "\x1b[36m",
@@ -43,17 +45,14 @@ void tide_screen_right(const struct tide_screen *screen, enum tide_ink ink, cons
   tide_screen_ink(screen, ink, text);
 }
 
-void tide_screen_paragraph(const struct tide_screen *screen, enum tide_ink ink, const char *indent,
-                           const char *label, const char *text)
+void tide_screen_wrap(const struct tide_screen *screen, size_t hang, const char *text)
 {
   TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, screen->utf8);
-  size_t hang = tide_utf8_width(indent) + tide_utf8_width(label), used = hang;
-  tide_sink_text(screen->sink, indent);
-  tide_screen_ink(screen, ink, label);
+  size_t used = hang, limit = screen->width < PROSE_COLUMNS ? screen->width : PROSE_COLUMNS;
   for (char *save = NULL, *word = strtok_r(clean, " ", &save); word;
        word = strtok_r(NULL, " ", &save)) {
     size_t width = tide_utf8_width(word);
-    if (used > hang && used + 1 + width > screen->width) {
+    if (used > hang && used + 1 + width > limit) {
       tide_sink_text(screen->sink, "\n");
       tide_sink_repeat(screen->sink, ' ', hang);
       used = hang;
@@ -65,6 +64,14 @@ void tide_screen_paragraph(const struct tide_screen *screen, enum tide_ink ink, 
     used += width;
   }
   tide_sink_text(screen->sink, "\n");
+}
+
+void tide_screen_paragraph(const struct tide_screen *screen, enum tide_ink ink, const char *indent,
+                           const char *label, const char *text)
+{
+  tide_sink_text(screen->sink, indent);
+  tide_screen_ink(screen, ink, label);
+  tide_screen_wrap(screen, tide_utf8_width(indent) + tide_utf8_width(label), text);
 }
 
 const char *tide_screen_dot(const struct tide_screen *screen)

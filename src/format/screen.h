@@ -24,6 +24,10 @@ void tide_screen_left(const struct tide_screen *screen, enum tide_ink ink, const
 void tide_screen_right(const struct tide_screen *screen, enum tide_ink ink, const char *text,
                        size_t columns);
 
+// Text made harmless and wrapped at words. The cursor is in column hang already; later lines start
+// there, too.
+void tide_screen_wrap(const struct tide_screen *screen, size_t hang, const char *text);
+
 // A paragraph: "<indent><label><text>", wrapped at words, later lines under the text's start.
 void tide_screen_paragraph(const struct tide_screen *screen, enum tide_ink ink, const char *indent,
                            const char *label, const char *text);

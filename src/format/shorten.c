@@ -57,13 +57,38 @@ static char *fold_arguments(const char *name, const char *ellipsis)
   return tide_strdup(name);
 }
 
+// Rust's "<Type as Trait>::method" as "Type::method": an owned copy, NULL when it is not of that
+// shape. The trait is the part a reader misses least.
+static char *without_trait(const char *name)
+{
+  const char *as = NULL, *p = name + 1;
+  int depth = 1;
+  if (name[0] != '<')
+    return NULL;
+  for (; *p; p++) {
+    if (depth == 1 && strncmp(p, " as ", 4) == 0)
+      as = p;
+    depth += *p == '<';
+    depth -= *p == '>' && p[-1] != '-' && p[-1] != '=';
+    if (depth == 0)
+      break;
+  }
+  if (!as || !*p)
+    return NULL;
+  return tide_sprintf("%.*s%s", (int)(as - name - 1), name + 1, p + 1);
+}
+
 char *tide_shorten_function(const char *name, size_t width, bool utf8)
 {
+  const char *ellipsis = utf8 ? "\xe2\x80\xa6" : "..";
   TIDE_CLEANUP_FREE char *bare = tide_strndup(name, parameters_at(name));
   if (tide_utf8_width(bare) <= width)
     return tide_utf8_clean(bare, utf8);
-  TIDE_CLEANUP_FREE char *folded = fold_arguments(bare, utf8 ? "\xe2\x80\xa6" : "..");
-  return tide_utf8_fit(folded, width, utf8);
+  TIDE_CLEANUP_FREE char *folded = fold_arguments(bare, ellipsis);
+  if (tide_utf8_width(folded) <= width)
+    return tide_utf8_clean(folded, utf8);
+  TIDE_CLEANUP_FREE char *traitless = without_trait(folded);
+  return tide_utf8_fit(traitless ? traitless : folded, width, utf8);
 }
 
 static const char *after(const char *path, const char *mark)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 // A function within width columns: without its C++ parameter list, then with template and generic
-// arguments folded to <…>, then with its middle left out.
+// arguments folded to <…>, then without the trait of a Rust method, then without its middle.
 char *tide_shorten_function(const char *name, size_t width, bool utf8);
 
 // A source path as people say it: crate and path for Rust dependencies, else the last two parts.

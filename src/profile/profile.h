@@ -53,7 +53,9 @@ enum tide_rank {
   TIDE_RANK_COUNT, // allocations
   TIDE_RANK_TEMP,  // allocations freed at once
   TIDE_RANK_LEAK,  // bytes never freed: as live, for readers who look for leaks
+  TIDE_RANKS_N,
 };
+extern const char *const tide_rank_words[TIDE_RANKS_N]; // "peak", "live", …
 
 // The image a reader means: which == NULL gives the one with the largest peak (the first of
 // equals); otherwise a pid (of several images of it, the largest) or else an index; "#2" is an

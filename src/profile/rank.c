@@ -7,6 +7,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+const char *const tide_rank_words[TIDE_RANKS_N] = {
+    [TIDE_RANK_PEAK] = "peak",   [TIDE_RANK_LIVE] = "live", [TIDE_RANK_TOTAL] = "total",
+    [TIDE_RANK_COUNT] = "count", [TIDE_RANK_TEMP] = "temp", [TIDE_RANK_LEAK] = "leak",
+};
+
 int64_t tide_profile_measure(const struct tide_profile_site *site, enum tide_rank rank)
 {
   switch (rank) {
@@ -16,6 +21,7 @@ int64_t tide_profile_measure(const struct tide_profile_site *site, enum tide_ran
   case TIDE_RANK_TOTAL: return (int64_t)site->b_alloc;
   case TIDE_RANK_COUNT: return (int64_t)site->n_alloc;
   case TIDE_RANK_TEMP: return (int64_t)site->n_temp;
+  case TIDE_RANKS_N: break;
   }
   return 0;
 }
@@ -30,6 +36,7 @@ int64_t tide_profile_whole(const struct tide_profile *profile, enum tide_rank ra
   case TIDE_RANK_TOTAL: return (int64_t)totals->b_alloc;
   case TIDE_RANK_COUNT: return (int64_t)totals->n_alloc;
   case TIDE_RANK_TEMP: return (int64_t)totals->n_temp;
+  case TIDE_RANKS_N: break;
   }
   return 0;
 }
@@ -55,7 +62,8 @@ static int compare(const void *left, const void *right, void *rank)
 
 void tide_profile_rank(struct tide_profile *profile, enum tide_rank rank)
 {
-  qsort_r(profile->sites, profile->n_sites, sizeof *profile->sites, compare, &rank);
+  if (profile->n_sites)
+    qsort_r(profile->sites, profile->n_sites, sizeof *profile->sites, compare, &rank);
 }
 
 // The image with the largest peak among those of a pid (0: of all). n_images when there is none.

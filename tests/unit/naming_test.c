@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stacks to names: inlined frames, return addresses, whom to blame, and what a line of text keeps
+// of a long name.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "format/places.h"
+#include "format/runtime_frames.h"
+#include "format/shorten.h"
+#include "indexer_fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct tide_capture *capture;
+static struct tide_naming *naming;
+
+static int setup(void **state)
+{
+  capture = tide_indexer_capture();
+  naming = tide_naming_new_from(&capture->images[INDEXER_IMAGE], &tide_indexer_names);
+  return 0;
+}
+
+static int teardown(void **state)
+{
+  tide_naming_free(naming);
+  tide_capture_free(capture);
+  return 0;
+}
+
+static void expands_inlined_frames(void **state)
+{
+  size_t n;
+  const struct tide_named_frame *frames = tide_naming_of_node(naming, 3, &n);
+  assert_int_equal(n, 3);
+  assert_string_equal(frames[0].function, "alloc::raw_vec::RawVec<T,A>::grow_one");
+  assert_string_equal(frames[2].function, "indexer::postings::Block::push");
+  assert_true(frames[0].inlined && frames[1].inlined && !frames[2].inlined);
+  assert_int_equal(frames[0].pc, frames[2].pc);
+  assert_ptr_equal(tide_naming_of_node(naming, 6, &n), frames); // the same address, asked once
+}
+
+static void steps_back_from_return_addresses_only(void **state)
+{
+  size_t n;
+  assert_non_null(tide_naming_of_node(naming, 7, &n)->function); // exact
+  capture->images[INDEXER_IMAGE].frames[7].flags = 0;
+  struct tide_naming *again =
+      tide_naming_new_from(&capture->images[INDEXER_IMAGE], &tide_indexer_names);
+  assert_null(tide_naming_of_node(again, 7, &n)->function);
+  assert_int_equal(n, 1);
+  tide_naming_free(again);
+}
+
+static void blames_the_first_frame_of_the_user(void **state)
+{
+  static const struct {
+    uint32_t stack;
+    const char *function;
+    uint32_t line;
+  } cases[] = {
+      {3, "indexer::postings::Block::push", 88}, // past Vec
+      {4, "indexer::dict::Builder::intern", 141},
+      {14, "indexer::dict::Builder::intern", 141},
+      {2, "indexer::main", 31},
+      {1, "__libc_start_main", 0}, // nothing else there
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_named_frame frame = tide_naming_culprit(naming, cases[i].stack);
+    assert_string_equal(frame.function, cases[i].function);
+    assert_int_equal(frame.line, cases[i].line);
+  }
+  assert_null(tide_naming_culprit(naming, 0).function);
+  assert_int_equal(tide_naming_culprit(naming, 8).pc, 0x10042); // nameless, but the user's
+}
+
+static void notes_come_from_modules_asked(void **state)
+{
+  assert_null(tide_naming_note(naming, 0)); // nobody asked for the plugin yet
+  tide_naming_free(naming);
+  naming = tide_naming_new_from(&capture->images[INDEXER_IMAGE], &tide_indexer_names);
+  size_t n;
+  tide_naming_of_node(naming, 8, &n);
+  assert_non_null(strstr(tide_naming_note(naming, 0), "build it with -g"));
+  assert_null(tide_naming_note(naming, 1));
+}
+
+static void gathers_by_line(void **state)
+{
+  struct tide_profile *profile = tide_profile_new(capture, INDEXER_IMAGE);
+  tide_profile_rank(profile, TIDE_RANK_PEAK);
+  struct tide_places *places = tide_places_new(profile, naming, TIDE_RANK_PEAK);
+  assert_int_equal(places->n_stacks, 8);
+  assert_int_equal(places->n_stacks_named, 8);
+  assert_int_equal(places->rest, 0);
+  assert_int_equal(places->n, 6);
+  assert_string_equal(places->items[0].frame.function, "indexer::postings::Block::push");
+  assert_int_equal(places->items[0].n_stacks, 2);
+  assert_int_equal(places->items[0].measure, (190 + 64) << 20);
+  int64_t sum = 0;
+  for (size_t i = 0; i < places->n; i++)
+    sum += places->items[i].measure;
+  assert_int_equal(sum, INDEXER_PEAK_BYTES);
+  tide_places_free(places);
+  tide_profile_free(profile);
+}
+
+static void knows_runtime_frames(void **state)
+{
+  static const struct {
+    const char *function, *file, *module;
+    bool runtime;
+  } cases[] = {
+      {"malloc", NULL, "libc.so.6", true},
+      {NULL, NULL, "libc.so.6", true},
+      {NULL, NULL, "prog", false},
+      {"malloc", NULL, "prog", true},
+      {"malloc_table_grow", NULL, "prog", false},
+      {"xmalloc", "util.c", "prog", true},
+      {"operator new(unsigned long)", NULL, "prog", true},
+      {"operator new[](unsigned long)", NULL, "prog", true},
+      {"std::vector<int, std::allocator<int> >::reserve(unsigned long)", NULL, "prog", true},
+      {"void std::vector<int>::_M_realloc_insert<int>(int&&)", NULL, "prog", true},
+      {"std_cache_fill", NULL, "prog", false},
+      {"stdx::fill()", NULL, "prog", false},
+      {"store::insert(std::string const&)", NULL, "prog", false},
+      {"Vector::grow()", "/usr/include/c++/12/bits/stl_vector.h", "prog", true},
+      {"<alloc::vec::Vec<T> as core::clone::Clone>::clone", NULL, "prog", true},
+      {"<&mut core::fmt::Formatter as core::fmt::Write>::write_str", NULL, "prog", true},
+      {"<app::Thing as core::clone::Clone>::clone", "src/thing.rs", "prog", false},
+      {"app::{{closure}}", "/rustc/59807/library/core/src/ops/function.rs", "prog", true},
+      {"allocate_rows", NULL, "prog", false},
+      {"core_init", NULL, "prog", false},
+      {"__rust_alloc", NULL, "prog", true},
+      {"hashbrown::raw::RawTable<T,A>::reserve_rehash", NULL, "prog", true},
+      {"je_arena_new", NULL, "libjemalloc.so.2", true},
+      {"_start", NULL, "prog", true},
+      {"main", NULL, "prog", false},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    if (tide_frame_is_runtime(cases[i].function, cases[i].file, cases[i].module) !=
+        cases[i].runtime)
+      fail_msg("%s in %s", cases[i].function, cases[i].module);
+}
+
+static void expect_short(const char *name, size_t width, const char *expected)
+{
+  char *text = tide_shorten_function(name, width, true);
+  assert_string_equal(text, expected);
+  free(text);
+}
+
+static void shortens_in_order(void **state)
+{
+  expect_short("store::insert(std::string const&)", 60, "store::insert");
+  expect_short("(anonymous namespace)::fill(int)", 60, "(anonymous namespace)::fill");
+  expect_short("Job::operator()(int) const", 60, "Job::operator()");
+  expect_short("main::{lambda(int)#1}::operator()(int) const", 60,
+               "main::{lambda(int)#1}::operator()");
+  expect_short("f(int (*)(char))", 60, "f");
+  expect_short("pool<A, B<C>>::take(int)", 24, "pool<A, B<C>>::take");
+  expect_short("pool<A, B<C>>::take(int)", 14, "pool<…>::take");
+  expect_short("a::b<T>::operator<< <T>(X)", 60, "a::b<T>::operator<< <T>");
+  expect_short("<app::Merge<A, B> as core::Iterator>::next", 40,
+               "<app::Merge<…> as core::Iterator>::next");
+}
+
+static void leaves_out_the_trait_next(void **state)
+{
+  expect_short("<app::Merge<A, B> as core::Iterator>::next", 30, "app::Merge<…>::next");
+  expect_short("<app::Merge<A, B> as core::Iterator>::next", 12, "app……>::next");
+  expect_short("<unbalanced as core::Iterator", 12, "<un…Iterator");
+}
+
+static void shortens_paths(void **state)
+{
+  assert_string_equal(tide_shorten_path("/home/me/indexer/src/postings.rs"), "src/postings.rs");
+  assert_string_equal(tide_shorten_path("main.c"), "main.c");
+  assert_string_equal(tide_shorten_path("src/main.c"), "src/main.c");
+  assert_string_equal(tide_shorten_path("/main.c"), "/main.c");
+  assert_string_equal(tide_shorten_path("/rustc/5980/library/alloc/src/vec/mod.rs"),
+                      "library/alloc/src/vec/mod.rs");
+  assert_string_equal(
+      tide_shorten_path("/home/me/.cargo/registry/src/index-1949/serde-1.0.1/src/lib.rs"),
+      "serde-1.0.1/src/lib.rs");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(expands_inlined_frames),
+      TEST(steps_back_from_return_addresses_only),
+      TEST(blames_the_first_frame_of_the_user),
+      TEST(notes_come_from_modules_asked),
+      TEST(gathers_by_line),
+      cmocka_unit_test(knows_runtime_frames),
+      cmocka_unit_test(shortens_in_order),
+      cmocka_unit_test(leaves_out_the_trait_next),
+      cmocka_unit_test(shortens_paths),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text report and its JSON, compared with golden files under tests/golden. To accept a change,
+// look at the difference, then run this program with TIDE_GOLDEN_WRITE=1.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/utf8.h"
+#include "format/dhat.h"
+#include "format/report.h"
+#include "format/report_json.h"
+#include "indexer_fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct tide_capture *capture;
+static struct tide_naming *naming;
+static struct tide_profile *profile;
+static struct tide_sink sink;
+
+static int setup(void **state)
+{
+  capture = tide_indexer_capture();
+  naming = tide_naming_new_from(&capture->images[INDEXER_IMAGE], &tide_indexer_names);
+  profile = tide_profile_new(capture, INDEXER_IMAGE);
+  tide_sink_init(&sink, NULL);
+  return 0;
+}
+
+static int teardown(void **state)
+{
+  tide_sink_done(&sink);
+  tide_profile_free(profile);
+  tide_naming_free(naming);
+  tide_capture_free(capture);
+  return 0;
+}
+
+static struct tide_buf read_whole(const char *path)
+{
+  struct tide_buf text = {0};
+  FILE *file = fopen(path, "r");
+  char part[4096];
+  for (size_t n; file && (n = fread(part, 1, sizeof part, file)) > 0;)
+    tide_buf_append(&text, part, n);
+  if (file)
+    fclose(file);
+  return text;
+}
+
+static void expect_golden(const char *name)
+{
+  char path[1024];
+  snprintf(path, sizeof path, "%s/../golden/%s", TIDE_UNIT_DIR, name);
+  if (getenv("TIDE_GOLDEN_WRITE")) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fwrite(sink.buf.data, 1, sink.buf.n, file);
+    fclose(file);
+  }
+  struct tide_buf golden = read_whole(path);
+  assert_string_equal(tide_buf_cstr(&sink.buf), tide_buf_cstr(&golden));
+  tide_buf_done(&golden);
+}
+
+static void expect_width(size_t width)
+{
+  for (char *line = (char *)tide_buf_cstr(&sink.buf); *line;) {
+    size_t n = strcspn(line, "\n");
+    char one[2048];
+    snprintf(one, sizeof one, "%.*s", (int)n, line);
+    if (tide_utf8_width(one) > width)
+      fail_msg("wider than %zu: %s", width, one);
+    line += n + (line[n] == '\n');
+  }
+}
+
+static void write_screen(size_t width, bool utf8, bool color, enum tide_rank rank, bool first)
+{
+  struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = utf8, .color = color};
+  struct tide_report_options options = {
+      .rank = rank,
+      .n_places = first ? 3 : 10,
+      .prefix = first ? "tidemark: " : "",
+      .saved = first ? "tidemark.indexer.41307.tide" : NULL,
+      .saved_bytes = 1468006,
+  };
+  tide_report_write(&screen, profile, naming, &options);
+}
+
+static void first_screen(void **state)
+{
+  write_screen(80, true, false, TIDE_RANK_PEAK, true);
+  expect_width(80);
+  expect_golden("report_first.txt");
+}
+
+static void every_rank(void **state)
+{
+  for (int rank = 0; rank < TIDE_RANKS_N; rank++) {
+    char name[64];
+    tide_buf_clear(&sink.buf);
+    write_screen(80, true, false, (enum tide_rank)rank, false);
+    expect_width(80);
+    snprintf(name, sizeof name, "report_%s.txt", tide_rank_words[rank]);
+    expect_golden(name);
+  }
+}
+
+static void narrow_wide_ascii_and_colour(void **state)
+{
+  write_screen(60, true, false, TIDE_RANK_PEAK, false);
+  expect_width(60);
+  expect_golden("report_narrow.txt");
+  tide_buf_clear(&sink.buf);
+  write_screen(160, true, false, TIDE_RANK_LEAK, false);
+  expect_golden("report_wide.txt");
+  tide_buf_clear(&sink.buf);
+  write_screen(80, false, false, TIDE_RANK_PEAK, true);
+  for (size_t i = 0; i < sink.buf.n; i++)
+    assert_true(sink.buf.data[i] < 0x80);
+  expect_golden("report_ascii.txt");
+  tide_buf_clear(&sink.buf);
+  write_screen(80, true, true, TIDE_RANK_PEAK, true);
+  expect_golden("report_colour.txt");
+}
+
+static void nothing_allocated(void **state)
+{
+  tide_profile_free(profile);
+  tide_naming_free(naming);
+  profile = tide_profile_new(capture, 0);
+  naming = tide_naming_new_from(profile->image, &tide_indexer_names);
+  write_screen(80, true, false, TIDE_RANK_PEAK, true);
+  expect_golden("report_empty.txt");
+}
+
+static void what_went_wrong_is_said(void **state)
+{
+  struct tide_image *image = &capture->images[INDEXER_IMAGE];
+  image->end_kind = TIDE_END_SIGNALED;
+  image->end_value = 11;
+  image->off_reason = 1;
+  image->n_ticks = 0;
+  image->rss_at_peak_bytes = 0;
+  image->loss.n_lost_busy = 12;
+  image->loss.n_unknown_free = 2;
+  image->loss.n_broken = 7;
+  image->loss.n_fork_lost = 1;
+  capture->finished = false;
+  write_screen(80, true, false, TIDE_RANK_PEAK, true);
+  expect_width(80);
+  expect_golden("report_troubled.txt");
+}
+
+static void json(void **state)
+{
+  tide_report_json_write(&sink, profile, naming, "a \"b\".tide", TIDE_RANK_PEAK, 0);
+  expect_golden("report.json");
+}
+
+static void json_of_the_first_sites(void **state)
+{
+  tide_report_json_write(&sink, profile, naming, NULL, TIDE_RANK_TOTAL, 1);
+  const char *text = tide_buf_cstr(&sink.buf);
+  const char *first = strstr(text, "\"kind\"");
+  assert_non_null(first);
+  assert_null(strstr(first + 1, "\"kind\""));
+  assert_non_null(strstr(text, "\"file\": null"));
+}
+
+static void dhat(void **state)
+{
+  tide_dhat_write(&sink, profile, naming);
+  expect_golden("dhat.json");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(first_screen),
+      TEST(every_rank),
+      TEST(narrow_wide_ascii_and_colour),
+      TEST(nothing_allocated),
+      TEST(what_went_wrong_is_said),
+      TEST(json),
+      TEST(json_of_the_first_sites),
+      TEST(dhat),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
