@@ -22,10 +22,6 @@ struct tide_naming {
   struct tide_name_source source;
   struct tide_symboliser *symboliser; // owned; NULL with another source
   uint32_t *ids;                      // module index -> the symboliser's id + 1; 0: not announced
-  uint32_t *n_asked;                  // per module: addresses looked up
-  uint32_t *noted;                    // modules with notes, most asked first
-  size_t n_noted;
-  bool notes_made;
   struct chain *chains;
   size_t n_chains, cap_chains;
   uint32_t *of_node; // node -> chain + 1
@@ -63,7 +59,6 @@ struct tide_naming *tide_naming_new_from(const struct tide_image *image,
   naming->image = image;
   naming->source = *source;
   naming->ids = tide_alloc_array(image->n_modules, sizeof *naming->ids);
-  naming->n_asked = tide_alloc_array(image->n_modules, sizeof *naming->n_asked);
   naming->of_node = tide_alloc_array(image->n_frames, sizeof *naming->of_node);
   naming->table_n = 256;
   naming->table = tide_alloc_array(naming->table_n, sizeof *naming->table);
@@ -87,8 +82,6 @@ void tide_naming_free(struct tide_naming *naming)
     free(naming->chains[i].frames);
   tide_symboliser_free(naming->symboliser);
   free(naming->ids);
-  free(naming->n_asked);
-  free(naming->noted);
   free(naming->chains);
   free(naming->of_node);
   free(naming->table);
@@ -131,7 +124,6 @@ static void look_up(struct tide_naming *naming, const struct tide_named_frame *k
     uint64_t pc = key->flags & TIDE_FRAME_IS_EXACT ? key->pc : key->pc - 1;
     uint64_t addr = pc - naming->image->modules[key->module].bias;
     n = naming->source.lookup(naming->source.context, key->module, addr, found, INLINE_MAX);
-    naming->n_asked[key->module]++;
   }
   chain->n = n ? n : 1;
   chain->frames = tide_alloc_array(chain->n, sizeof *chain->frames);
@@ -203,34 +195,11 @@ struct tide_named_frame tide_naming_culprit(struct tide_naming *naming, uint32_t
   return fallback;
 }
 
-// Notes are few: a module may be there several times (generations), its note is said once.
-static void make_notes(struct tide_naming *naming)
+const char *tide_naming_note(struct tide_naming *naming, const struct tide_named_frame *frame)
 {
-  size_t n_modules = naming->image->n_modules;
-  naming->notes_made = true;
-  naming->noted = tide_alloc_array(n_modules, sizeof *naming->noted);
-  for (uint32_t m = 1; m < n_modules; m++) {
-    if (!naming->n_asked[m] || !naming->source.object)
-      continue;
-    const struct tide_symbol_object *object = naming->source.object(naming->source.context, m);
-    bool said = !object || !object->note[0];
-    for (size_t i = 0; i < naming->n_noted && !said; i++)
-      said = strcmp(naming->image->modules[naming->noted[i]].path,
-                    naming->image->modules[m].path) == 0;
-    if (said)
-      continue;
-    size_t at = naming->n_noted++;
-    for (; at > 0 && naming->n_asked[naming->noted[at - 1]] < naming->n_asked[m]; at--)
-      naming->noted[at] = naming->noted[at - 1];
-    naming->noted[at] = m;
-  }
-}
-
-const char *tide_naming_note(struct tide_naming *naming, size_t i)
-{
-  if (!naming->notes_made)
-    make_notes(naming);
-  if (i >= naming->n_noted)
+  if (!frame->module || !naming->source.object)
     return NULL;
-  return naming->source.object(naming->source.context, naming->noted[i])->note;
+  const struct tide_symbol_object *object =
+      naming->source.object(naming->source.context, frame->module);
+  return object && object->note[0] ? object->note : NULL;
 }

@@ -51,6 +51,6 @@ uint64_t tide_naming_elf_address(const struct tide_naming *naming,
 // says anything; when the stack is empty, an unknown frame.
 struct tide_named_frame tide_naming_culprit(struct tide_naming *naming, uint32_t stack);
 
-// Modules asked about whose names could not be had in full: note i, or NULL past the last. Ordered
-// by how many addresses were asked for in them.
-const char *tide_naming_note(struct tide_naming *naming, size_t i);
+// Why a frame's module has no names or lines, and what to do about it; NULL when all is well. Lives
+// as long as the naming and its source.
+const char *tide_naming_note(struct tide_naming *naming, const struct tide_named_frame *frame);

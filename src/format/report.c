@@ -21,6 +21,7 @@ struct report { // what every part needs
   const struct tide_profile *profile;
   const struct tide_image *image;
   struct tide_naming *naming;
+  const struct tide_places *places;
   const struct tide_report_options *options;
 };
 
@@ -227,6 +228,23 @@ static void write_note(const struct report *r, const char *text)
   tide_screen_paragraph(r->screen, TIDE_INK_WARN, "  ", "note: ", text);
 }
 
+// Why the rows shown lack names or lines: each module once, the weightiest first.
+static void write_naming_notes(const struct report *r)
+{
+  const char *said[NOTES_MAX];
+  size_t n_said = 0;
+  for (size_t i = 0; i < r->places->n && i < r->options->n_places && n_said < NOTES_MAX; i++) {
+    const struct tide_named_frame *frame = &r->places->items[i].frame;
+    const char *note = frame->file ? NULL : tide_naming_note(r->naming, frame);
+    for (size_t k = 0; k < n_said && note; k++)
+      note = strcmp(said[k], note) == 0 ? NULL : note;
+    if (!note)
+      continue;
+    said[n_said++] = note;
+    write_note(r, note);
+  }
+}
+
 static void write_notes(const struct report *r)
 {
   const struct tide_capture *capture = r->profile->capture;
@@ -240,8 +258,7 @@ static void write_notes(const struct report *r)
     write_note(r, capture->cut_note ? capture->cut_note : "the file is damaged; this is a part");
   else if (!capture->finished)
     write_note(r, "the recording was not ended properly; this is its last checkpoint");
-  for (size_t i = 0; i < NOTES_MAX && tide_naming_note(r->naming, i); i++)
-    write_note(r, tide_naming_note(r->naming, i));
+  write_naming_notes(r);
 }
 
 static void write_saved(const struct report *r)
@@ -290,8 +307,9 @@ static void write_next(const struct report *r)
 void tide_report_write(const struct tide_screen *screen, struct tide_profile *profile,
                        struct tide_naming *naming, const struct tide_report_options *options)
 {
-  const struct report r = {screen, profile, profile->image, naming, options};
   tide_profile_rank(profile, options->rank);
+  struct tide_places *places = tide_places_new(profile, naming, options->rank);
+  const struct report r = {screen, profile, profile->image, naming, places, options};
   write_title(&r);
   if (profile->totals.n_alloc) {
     write_peak(&r);
@@ -302,10 +320,11 @@ void tide_report_write(const struct tide_screen *screen, struct tide_profile *pr
   }
   write_pages(&r);
   if (profile->totals.n_alloc)
-    tide_report_table_write(screen, profile, naming, options->rank, options->n_places);
+    tide_report_table_write(screen, profile, naming, places, options->rank, options->n_places);
   write_complete(&r);
   write_others(&r);
   write_notes(&r);
   write_saved(&r);
   write_next(&r);
+  tide_places_free(places);
 }

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "format/places.h"
 #include "format/shorten.h"
 
 #include <inttypes.h>
@@ -196,12 +195,11 @@ static void write_places(const struct tide_screen *screen, const struct tide_pla
 }
 
 void tide_report_table_write(const struct tide_screen *screen, const struct tide_profile *profile,
-                             struct tide_naming *naming, enum tide_rank rank, size_t n_places)
+                             const struct tide_naming *naming, const struct tide_places *places,
+                             enum tide_rank rank, size_t n_places)
 {
-  struct tide_places *places = tide_places_new(profile, naming, rank);
   tide_sink_printf(screen->sink, "  %s\n", places->n ? ranks[rank].heading : ranks[rank].nothing);
   size_t n_shown = at_most(places->n, n_places);
   if (n_shown)
     write_places(screen, places, naming, rank, n_shown, tide_profile_whole(profile, rank));
-  tide_places_free(places);
 }

@@ -79,15 +79,14 @@ static void blames_the_first_frame_of_the_user(void **state)
   assert_int_equal(tide_naming_culprit(naming, 8).pc, 0x10042); // nameless, but the user's
 }
 
-static void notes_come_from_modules_asked(void **state)
+static void notes_are_of_a_frames_module(void **state)
 {
-  assert_null(tide_naming_note(naming, 0)); // nobody asked for the plugin yet
-  tide_naming_free(naming);
-  naming = tide_naming_new_from(&capture->images[INDEXER_IMAGE], &tide_indexer_names);
-  size_t n;
-  tide_naming_of_node(naming, 8, &n);
-  assert_non_null(strstr(tide_naming_note(naming, 0), "build it with -g"));
-  assert_null(tide_naming_note(naming, 1));
+  struct tide_named_frame frame = tide_naming_culprit(naming, 8);
+  assert_non_null(strstr(tide_naming_note(naming, &frame), "build it with -g"));
+  frame = tide_naming_culprit(naming, 4);
+  assert_null(tide_naming_note(naming, &frame));
+  frame = (struct tide_named_frame){0};
+  assert_null(tide_naming_note(naming, &frame));
 }
 
 static void gathers_by_line(void **state)
@@ -197,7 +196,7 @@ int main(void)
       TEST(expands_inlined_frames),
       TEST(steps_back_from_return_addresses_only),
       TEST(blames_the_first_frame_of_the_user),
-      TEST(notes_come_from_modules_asked),
+      TEST(notes_are_of_a_frames_module),
       TEST(gathers_by_line),
       cmocka_unit_test(knows_runtime_frames),
       cmocka_unit_test(shortens_in_order),
