@@ -252,3 +252,21 @@ const char *tide_elf_function(struct tide_elf *elf, uint64_t addr)
     return NULL;
   return best_alias(elf, &elf->labels, label, addr);
 }
+
+struct tide_section tide_elf_section(Elf *elf, const char *name)
+{
+  size_t names;
+  if (elf_getshdrstrndx(elf, &names) != 0)
+    return (struct tide_section){0};
+  for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+    GElf_Shdr header;
+    const char *own = gelf_getshdr(scn, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+    if (!own || header.sh_type == SHT_NOBITS)
+      continue;
+    own += strncmp(own, ".z", 2) == 0 ? 2 : own[0] == '.'; // ".zdebug_line": packed the old way
+    Elf_Data *data = strcmp(own, name) == 0 ? elf_getdata(scn, NULL) : NULL;
+    if (data && data->d_buf)
+      return (struct tide_section){data->d_buf, data->d_size};
+  }
+  return (struct tide_section){0};
+}

@@ -11,6 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tide_section {  // mapped or unpacked; good as long as the file is open
+  const uint8_t *data; // NULL when the file has no such section
+  size_t n;
+};
+
 enum tide_elf_debug { // is there a .debug_info that libdw can read?
   TIDE_ELF_DEBUG_NONE,
   TIDE_ELF_DEBUG_READY,
@@ -53,3 +58,7 @@ const char *tide_elf_function(struct tide_elf *elf, uint64_t addr);
 struct tide_elf *tide_elf_open_debug(const struct tide_elf *elf);
 // The same for a file that is gone: by the recorded build id alone.
 struct tide_elf *tide_elf_open_by_build_id(const uint8_t *build_id, size_t build_id_len);
+
+// A debug section by its name without the dot ("debug_line"). If it is compressed, libdw has to
+// have unpacked it, which dwarf_begin_elf() does.
+struct tide_section tide_elf_section(Elf *elf, const char *name);

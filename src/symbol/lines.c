@@ -78,12 +78,25 @@ static const char *read_string(struct tide_cursor *c)
   return (const char *)tide_cursor_bytes(c, end ? (size_t)(end - c->at) + 1 : left + 1);
 }
 
-static const char *string_at(const struct tide_line_bytes *section, uint64_t offset)
+static const char *string_at(const struct tide_section *section, uint64_t offset)
 {
   if (!section->data || offset >= section->n)
     return NULL;
   struct tide_cursor c = tide_cursor_make(section->data + offset, section->n - (size_t)offset);
   return read_string(&c);
+}
+
+// tide_cursor_u8() without the call: most of a table is single bytes.
+static inline uint8_t next_byte(struct tide_cursor *c)
+{
+  return c->at < c->end && !c->bad ? *c->at++ : tide_cursor_u8(c);
+}
+
+static inline uint64_t next_number(struct tide_cursor *c)
+{
+  if (c->at < c->end && !c->bad && *c->at < 0x80)
+    return *c->at++;
+  return tide_cursor_varint(c);
 }
 
 static int64_t read_signed(struct tide_cursor *c)
@@ -92,7 +105,7 @@ static int64_t read_signed(struct tide_cursor *c)
   unsigned shift = 0;
   uint8_t byte;
   do {
-    byte = tide_cursor_u8(c);
+    byte = next_byte(c);
     if (shift < 64)
       v |= (uint64_t)(byte & 0x7f) << shift;
     shift += 7;
@@ -300,16 +313,16 @@ static void run_standard(struct tide_lines *lines, struct program *p, unsigned o
   struct tide_cursor *c = &p->at;
   switch (opcode) {
   case DW_LNS_copy: emit(lines, p); break;
-  case DW_LNS_advance_pc: p->row.addr += tide_cursor_varint(c) * p->min_instruction_bytes; break;
+  case DW_LNS_advance_pc: p->row.addr += next_number(c) * p->min_instruction_bytes; break;
   case DW_LNS_advance_line: p->row.line += (uint32_t)read_signed(c); break;
-  case DW_LNS_set_file: p->row.file = (uint32_t)tide_cursor_varint(c); break;
+  case DW_LNS_set_file: p->row.file = (uint32_t)next_number(c); break;
   case DW_LNS_const_add_pc:
     p->row.addr += (uint64_t)((255 - p->opcode_base) / p->line_range) * p->min_instruction_bytes;
     break;
   case DW_LNS_fixed_advance_pc: p->row.addr += tide_cursor_u16(c); break;
   default:
     for (unsigned i = 0; i < p->operands_n[opcode - 1]; i++)
-      tide_cursor_varint(c);
+      next_number(c);
   }
 }
 
@@ -317,7 +330,7 @@ static void run(struct tide_lines *lines, const struct tide_line_source *source,
 {
   start_sequence(lines, p);
   while (tide_cursor_left(&p->at) && !p->at.bad) {
-    unsigned opcode = tide_cursor_u8(&p->at);
+    unsigned opcode = next_byte(&p->at);
     if (opcode == 0) {
       run_extended(lines, source, p);
     } else if (opcode < p->opcode_base) {

@@ -5,18 +5,15 @@
 // of functions the linker threw away shadow live code; and it allocates each row on its own, which
 // made it the dearest part of a first look-up in a Rust program.
 #pragma once
+#include "symbol/elf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct tide_line_bytes { // a section, mapped or unpacked; outlives the tables made from it
-  const uint8_t *data;   // NULL when the file has none
-  size_t n;
-};
-
 struct tide_line_source {
-  struct tide_line_bytes line, str, line_str; // .debug_line and the strings it points to
-  uint64_t code_lo, code_hi;                  // rows outside are dropped
+  struct tide_section line, str, line_str; // .debug_line and the strings it points to; mapped
+  uint64_t code_lo, code_hi;               // rows outside are dropped
 };
 
 struct tide_lines;

@@ -60,15 +60,33 @@ static char *readable(const char *mangled)
   return text;
 }
 
+// The slot of the name after making room for one more.
+static struct tide_name *roomy_slot(struct tide_names *names, const char *mangled)
+{
+  if (names->n * 2 >= names->cap)
+    grow(names);
+  return slot(names, mangled);
+}
+
 const char *tide_names_get(struct tide_names *names, const char *mangled)
 {
   if (!mangled)
     return NULL;
-  if (names->n * 2 >= names->cap)
-    grow(names);
-  struct tide_name *s = slot(names, mangled);
+  struct tide_name *s = roomy_slot(names, mangled);
   if (!s->demangled) {
     *s = (struct tide_name){mangled, readable(mangled)};
+    names->n++;
+  }
+  return s->demangled;
+}
+
+const char *tide_names_keep(struct tide_names *names, char *text)
+{
+  struct tide_name *s = roomy_slot(names, text);
+  if (s->demangled) {
+    free(text);
+  } else {
+    *s = (struct tide_name){text, text};
     names->n++;
   }
   return s->demangled;

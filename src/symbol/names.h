@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct tide_name {
-  const char *mangled; // not owned: lies in a mapped string table that outlives the names
+  const char *mangled; // not owned: lies in a mapped file that outlives the names, or is demangled
   char *demangled;     // owned; NULL marks a free slot
 };
 
@@ -18,3 +18,6 @@ struct tide_names { // all zero is an empty table
 void tide_names_done(struct tide_names *names);
 // The demangled form, valid until tide_names_done(). NULL gives NULL.
 const char *tide_names_get(struct tide_names *names, const char *mangled);
+// Keeps a text that was made elsewhere, and gives the one kept before if there was an equal one.
+// Takes over the text.
+const char *tide_names_keep(struct tide_names *names, char *text);

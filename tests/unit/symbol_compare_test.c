@@ -166,12 +166,22 @@ static bool ask_tool(const char *command, const char *program, struct chain *cha
   return pclose(out) == 0 && n_asked == n_places;
 }
 
-static bool same(const struct chain *a, const struct chain *b)
+// Functions without a mangled name we call by their place ("ns::f"), the tools just "f".
+static bool same_line(const char *our, const char *their)
 {
-  if (a->n != b->n)
+  size_t our_len = strlen(our), their_len = strlen(their);
+  if (our_len < their_len || strcmp(our + our_len - their_len, their) != 0)
     return false;
-  for (size_t i = 0; i < a->n; i++)
-    if (strcmp(a->lines[i], b->lines[i]) != 0)
+  return our_len == their_len ||
+         (our_len > their_len + 2 && strncmp(our + our_len - their_len - 2, "::", 2) == 0);
+}
+
+static bool same(const struct chain *our, const struct chain *their)
+{
+  if (our->n != their->n)
+    return false;
+  for (size_t i = 0; i < our->n; i++)
+    if (!same_line(our->lines[i], their->lines[i]))
       return false;
   return true;
 }
