@@ -17,9 +17,13 @@
 
 enum { FIRST_SCREEN_PLACES = 6, OWN_FAILURE = 125 };
 
+// Remembers what it said: the result's note may be the same sentence again.
 static void say(void *context, const char *sentence)
 {
+  char **said = context;
   tide_say("%s", sentence);
+  free(*said);
+  *said = tide_strdup(sentence);
 }
 
 static void write_first_screen(const struct tide_arguments *arguments,
@@ -49,12 +53,14 @@ static void write_first_screen(const struct tide_arguments *arguments,
   tide_profile_free(profile);
 }
 
-static void tell(const struct tide_arguments *arguments, const struct tide_run_result *result)
+static void tell(const struct tide_arguments *arguments, const struct tide_run_result *result,
+                 const char *said)
 {
+  bool new_note = result->note && !(said && strcmp(said, result->note) == 0);
   signal(SIGPIPE, SIG_IGN); // a reader of ours that went away must not change our exit status
   if (result->capture->n_images && !arguments->quiet)
     write_first_screen(arguments, result);
-  if (result->note && (!arguments->quiet || !result->capture->n_images))
+  if (new_note && (!arguments->quiet || !result->capture->n_images))
     tide_say("%s", result->note);
   if (result->n_running && !arguments->quiet)
     tide_say("%u recorded %s still running; what came later is not in the capture",
@@ -71,6 +77,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
     return OWN_FAILURE;
   }
   TIDE_CLEANUP_FREE char *library = NULL;
+  TIDE_CLEANUP_FREE char *said = NULL;
   enum tide_err err = tide_library_find(&library, &diag);
   if (err) {
     tide_say("%s", diag.text);
@@ -84,6 +91,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .no_follow = arguments->no_follow,
       .depth = (uint32_t)arguments->depth,
       .say = say,
+      .say_context = &said,
   };
   struct tide_run_result result = {0};
   err = tide_run(&options, &result, &diag);
@@ -91,7 +99,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
     tide_say("%s", diag.text);
     return tide_run_error_status(err);
   }
-  tell(arguments, &result);
+  tell(arguments, &result, said);
   int status = result.exit_status, term_signal = result.term_signal;
   tide_run_result_done(&result);
   if (term_signal) {

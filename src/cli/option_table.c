@@ -18,10 +18,10 @@ enum {
 const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
     [TIDE_VERB_RUN] =
         {"run", "[--] COMMAND [ARGUMENT…]", "run a command and record every allocation it makes",
-         "The command's output, exit status and signals are its own: tidemark exits as it did.\n"
-         "The report goes to standard error. Options end at the first word that is none, or at\n"
-         "--. Our own failures exit 125, a command that cannot be executed 126, one that is not\n"
-         "found 127.\n"},
+         "The command's output, exit status and signals are its own: tidemark ends as it\n"
+         "did. The report goes to standard error. Options end at the first word that is\n"
+         "none, or at --. Exit status 125 is our own failure, 126 a command that cannot\n"
+         "be executed, 127 one that is not found.\n"},
     [TIDE_VERB_REPORT] =
         {"report", "[FILE]", "say who held the memory of a recorded run",
          "FILE is a .tide capture, or the .store a bare LD_PRELOAD left. Without\n"
@@ -43,7 +43,7 @@ static const char *const format_words[] = {"dhat"};
 
 const struct tide_option_row tide_option_rows[] = {
     {VERB(RUN) | VERB(EXPORT), 'o', "output", "FILE", TIDE_OPTION_TEXT, AT(output), NULL, 0,
-     "write to FILE; for run %p is the pid and %n the program"},
+     "write to FILE (run: %p is the pid, %n the program)"},
     {VERB(RUN) | VERB(EXPORT), 'f', "force", NULL, TIDE_OPTION_FLAG, AT(force), NULL, 0,
      "overwrite FILE if it exists"},
     {VERB(RUN), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0, "no report, only errors"},
@@ -56,9 +56,9 @@ const struct tide_option_row tide_option_rows[] = {
     {VERB(REPORT), 's', "sort", "WHAT", TIDE_OPTION_CHOICE, AT(sort), tide_rank_words, TIDE_RANKS_N,
      "rank by peak, live, total, count, temp or leak"},
     {VERB(REPORT), 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
-     "show N places (default 10), or N stacks with --json (default all)"},
+     "show N places (default 10); --json: N stacks (all)"},
     {VERB(REPORT) | VERB(EXPORT), 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL, 0,
-     "the process to show, by pid or #index (default: the largest peak)"},
+     "process by pid or #index (default: the largest peak)"},
     {VERB(REPORT) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
      "print JSON for programs"},
     {SHOWING, 0, "units", "HOW", TIDE_OPTION_CHOICE, AT(units), units_words, N(units_words),

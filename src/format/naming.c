@@ -173,6 +173,17 @@ uint64_t tide_naming_elf_address(const struct tide_naming *naming,
   return frame->pc - naming->image->modules[frame->module].bias;
 }
 
+// Of frames that are all runtime: the innermost behind the allocator's entry, or a named one of the
+// same module further out. "call_init in ld.so" would be true of everything before main.
+static bool is_better_fallback(const struct tide_naming *naming,
+                               const struct tide_named_frame *held,
+                               const struct tide_named_frame *offered)
+{
+  if (tide_frame_is_allocator(held->function, tide_naming_module(naming, held)))
+    return true;
+  return !held->function && offered->function && offered->module == held->module;
+}
+
 struct tide_named_frame tide_naming_culprit(struct tide_naming *naming, uint32_t stack)
 {
   struct tide_named_frame fallback = {0};
@@ -187,7 +198,7 @@ struct tide_named_frame tide_naming_culprit(struct tide_naming *naming, uint32_t
       const struct tide_named_frame *f = &frames[i];
       if (!tide_frame_is_runtime(f->function, f->file, tide_naming_module(naming, f)))
         return *f;
-      if (!has_fallback || (!fallback.function && f->function))
+      if (!has_fallback || is_better_fallback(naming, &fallback, f))
         fallback = *f;
       has_fallback = true;
     }

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "format/image_text.h"
 #include "format/report_table.h"
+#include "format/runtime_frames.h"
 #include "format/spark.h"
 
 #include <inttypes.h>
@@ -48,6 +49,17 @@ static void write_title_part(const struct report *r, size_t *used, const char *t
   *used += width;
 }
 
+// "overhead ≈ 1.2×", or in percent where that says more.
+static char *overhead_words(const struct tide_screen *screen, double overhead)
+{
+  if (overhead < 1.01)
+    return tide_strdup("overhead below 1 %");
+  if (overhead < 1.1)
+    return tide_sprintf("overhead %s %.0f %%", tide_screen_about(screen), (overhead - 1) * 100);
+  return tide_sprintf("overhead %s %.1f%s", tide_screen_about(screen), overhead,
+                      tide_screen_times(screen));
+}
+
 // "indexer exited 0 after 8.42 s · 14.2 M allocations · overhead ≈ 1.2×"
 static void write_title(const struct report *r)
 {
@@ -59,9 +71,7 @@ static void write_title(const struct report *r)
       tide_sprintf(" %s after %s", words, duration(r, a, r->image->end_ns - r->image->start_ns));
   TIDE_CLEANUP_FREE char *count = tide_sprintf("%s %s", tide_units_count(b, n_alloc),
                                                n_alloc == 1 ? "allocation" : "allocations");
-  TIDE_CLEANUP_FREE char *cost =
-      tide_sprintf("overhead %s %.*f%s", tide_screen_about(r->screen), overhead < 1.095 ? 2 : 1,
-                   overhead, tide_screen_times(r->screen));
+  TIDE_CLEANUP_FREE char *cost = overhead_words(r->screen, overhead);
   size_t used = tide_utf8_width(r->options->prefix) + tide_utf8_width(end);
   size_t room = r->screen->width > used + 12 ? r->screen->width - used : 12;
   TIDE_CLEANUP_FREE char *program =
@@ -228,14 +238,19 @@ static void write_note(const struct report *r, const char *text)
   tide_screen_paragraph(r->screen, TIDE_INK_WARN, "  ", "note: ", text);
 }
 
-// Why the rows shown lack names or lines: each module once, the weightiest first.
+// Why the rows shown lack names or lines: each module once, the weightiest first. Runtime libraries
+// and rows of less than a hundredth are not worth a word.
 static void write_naming_notes(const struct report *r)
 {
   const char *said[NOTES_MAX];
   size_t n_said = 0;
+  int64_t least = tide_profile_whole(r->profile, r->options->rank) / 100;
   for (size_t i = 0; i < r->places->n && i < r->options->n_places && n_said < NOTES_MAX; i++) {
     const struct tide_named_frame *frame = &r->places->items[i].frame;
-    const char *note = frame->file ? NULL : tide_naming_note(r->naming, frame);
+    bool matters =
+        !frame->file && r->places->items[i].measure >= least &&
+        !tide_frame_is_runtime(frame->function, NULL, tide_naming_module(r->naming, frame));
+    const char *note = matters ? tide_naming_note(r->naming, frame) : NULL;
     for (size_t k = 0; k < n_said && note; k++)
       note = strcmp(said[k], note) == 0 ? NULL : note;
     if (!note)

@@ -25,18 +25,14 @@ static const char *const files[] = {
     "/library/std/src/", "/include/c++/",       "/lib/rustlib/src/",
 };
 
+// Allocators' entry points, which may be linked into the program itself.
+static const char *const entries[] = {
+    "malloc",         "calloc", "realloc", "reallocarray", "memalign",     "aligned_alloc",
+    "posix_memalign", "valloc", "pvalloc", "operator new", "__rust_alloc", "__rust_realloc",
+};
+
 static const char *const functions[] = {
-    // C and C++ entry points that may be linked into the program itself.
-    "malloc",
-    "calloc",
-    "realloc",
-    "reallocarray",
-    "memalign",
-    "aligned_alloc",
-    "posix_memalign",
-    "valloc",
-    "pvalloc",
-    "operator new",
+    // C and C++.
     "strdup",
     "strndup",
     "xmalloc",
@@ -108,6 +104,11 @@ static bool function_matches(const char *name, const char *rule)
   return last == ':' || last == '_' || !(isalnum((unsigned char)next) || next == '_');
 }
 
+static bool is_entry(const char *name)
+{
+  ANY(entries, function_matches(name, rule));
+}
+
 static bool is_runtime_name(const char *name)
 {
   ANY(functions, function_matches(name, rule));
@@ -122,6 +123,11 @@ static bool is_template_of_std(const char *name)
          (has_prefix(space + 1, "std::") || has_prefix(space + 1, "__gnu_cxx::"));
 }
 
+bool tide_frame_is_allocator(const char *function, const char *module)
+{
+  return has_prefix(module, "libtidemark") || (function && is_entry(function));
+}
+
 bool tide_frame_is_runtime(const char *function, const char *file, const char *module)
 {
   if (is_runtime_module(module) || (file && is_runtime_file(file)))
@@ -129,5 +135,5 @@ bool tide_frame_is_runtime(const char *function, const char *file, const char *m
   if (!function)
     return false;
   const char *name = judged_part(function);
-  return is_runtime_name(name) || is_template_of_std(name);
+  return is_entry(name) || is_runtime_name(name) || is_template_of_std(name);
 }
