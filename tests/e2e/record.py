@@ -57,6 +57,7 @@ class Capture:
         self.tidemark, self.program = tidemark, program
         self.places, self.reports, self.images = [], {}, []
         self.shown = None
+        self.supervised = not any(str(path).endswith(".store") for path in files)
         for path in files:
             report = self.read(path)
             self.shown = self.shown or report

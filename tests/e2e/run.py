@@ -117,6 +117,8 @@ def program_tests(bench):
             continue
         if not bench.native and program.said.get("qemu") == "no":
             continue
+        if bench.recorder.mode != "run" and program.said.get("bare") == "no":
+            continue
         variants = program.variants() if bench.native else [(None, None)]
         for how, allocator in variants:
             if program.said.get("allocators", "").startswith("link:") and not how:

@@ -4,6 +4,7 @@
 // although no path of the old world can be opened any more.
 //
 // needs: root
+// bare: no
 // truth: capture: images=2
 // truth: site ^grab: allocations=40, bytes=40*10
 // truth@fork: site ^grab: allocations=20, bytes=20*10

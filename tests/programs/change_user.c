@@ -3,6 +3,7 @@
 // Becomes nobody, goes on allocating, and forks.
 //
 // needs: root
+// bare: no
 // truth: capture: images=2
 // truth: site ^grab: allocations=40, bytes=40*10
 // truth@fork: site ^grab: allocations=20, bytes=20*10

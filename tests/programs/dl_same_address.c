@@ -7,6 +7,7 @@
 // build: -ldl
 // truth: site ^allocate_a from entry from main: allocations=50, bytes=50*64
 // truth: site ^allocate_b from entry from main: allocations=70, bytes=70*64
+// qemu: no
 #include "site.h"
 #include <dlfcn.h>
 

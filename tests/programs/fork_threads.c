@@ -8,6 +8,7 @@
 // truth@fork: site ^in_child: allocations=200, bytes=200*50, frees=200
 // truth@fork: complete: unknown_frees>=0
 // timeout: 60
+// qemu: no
 #include "site.h"
 #include <pthread.h>
 #include <sys/wait.h>

@@ -6,6 +6,7 @@
 // truth: site ^brief: allocations=2000, bytes=2000*64, frees=2000, temporary=2000
 // truth: site ^left: allocations=2000, bytes=2000*16, live_blocks=2000
 // truth: image: threads=2001
+// qemu: no
 #include "site.h"
 #include <pthread.h>
 
