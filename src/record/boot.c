@@ -14,6 +14,7 @@
 #include "record/environment.h"
 #include "record/exec_env.h"
 #include "record/intern.h"
+#include "record/limits.h"
 #include "record/modules.h"
 #include "record/options.h"
 #include "record/pages.h"
@@ -29,7 +30,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
 
 static enum { NEW, BOOTING, ON, OFF } state;
@@ -120,30 +120,10 @@ static void write_identity(uint64_t inherited)
   tide_store_release(&h->state, TIDE_STATE_RECORDING);
 }
 
-// What may be mapped in all. Where the limit is soft, or we are privileged, make room for ours.
-static uint64_t address_space_limit(void)
-{
-  struct rlimit limit;
-  if (tide_sys_failed(TIDE_SYS(SYS_prlimit64, 0, RLIMIT_AS, 0, &limit)) ||
-      limit.rlim_cur == RLIM_INFINITY)
-    return ~0ull;
-  tide_sys_limited[0] = true;
-  struct rlimit more = {limit.rlim_cur, limit.rlim_max};
-  if (more.rlim_max != RLIM_INFINITY && more.rlim_max - more.rlim_cur < limit.rlim_cur)
-    more.rlim_max = 2 * limit.rlim_cur + (1ull << 32); // needs CAP_SYS_RESOURCE
-  TIDE_SYS(SYS_prlimit64, 0, RLIMIT_AS, &more, 0);
-  TIDE_SYS(SYS_prlimit64, 0, RLIMIT_AS, 0, &limit);
-  uint64_t bytes = tide_store_bytes(limit.rlim_cur);
-  if (limit.rlim_max - limit.rlim_cur >= bytes) {
-    more = (struct rlimit){limit.rlim_cur + bytes, limit.rlim_max};
-    TIDE_SYS(SYS_prlimit64, 0, RLIMIT_AS, &more, 0);
-  }
-  return limit.rlim_cur;
-}
-
 static bool get_store(bool forked)
 {
-  uint64_t bytes = tide_store_bytes(address_space_limit());
+  uint64_t bytes = tide_store_bytes(tide_limits_start());
+  tide_limits_make_room(bytes);
   void *store;
   if (options.door[0]) {
     struct tide_door_hello hello = {.magic = TIDE_DOOR_MAGIC,
@@ -202,6 +182,7 @@ static bool first_boot(void)
     say("TIDEMARK_OPTIONS has a key that is not known and is ignored: ", options.unknown);
   tide_object_set_vdso(environment.vdso);
   tide_stack_bounds_init(environment.stack_top);
+  tide_stack_origin = environment.stack_origin;
   read_program_path();
   tide_modules_init(program);
   tide_depth_limit = options.depth;

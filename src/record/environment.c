@@ -12,7 +12,8 @@ extern void *__libc_stack_end; // the loader's; points at argc
 void tide_environment_read(struct tide_environment *ret_environment)
 {
   const uint64_t *p = __libc_stack_end;
-  struct tide_environment e = {.argc = *p, .options = "", .preload = ""};
+  struct tide_environment e = {
+      .argc = *p, .options = "", .preload = "", .stack_origin = (uint64_t)p};
   e.argv = (const char *const *)(p + 1);
   const char *const *env = e.argv + e.argc + 1;
   for (; *env; env++) {
@@ -30,6 +31,6 @@ void tide_environment_read(struct tide_environment *ret_environment)
       execfn = aux->a_un.a_val;
   }
   uint64_t top = (uint64_t)(aux + 1);
-  e.stack_top = (execfn > top ? execfn : top) & ~4095ull;
+  e.stack_top = ((execfn > top ? execfn : top) + 4096) & ~4095ull;
   *ret_environment = e;
 }

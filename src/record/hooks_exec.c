@@ -4,6 +4,7 @@
 // popen() take environ as it is, which has our variables unless the program removed them.
 
 #include "record/exec_env.h"
+#include "record/limits.h"
 #include "record/real.h"
 #include "record/record.h"
 
@@ -21,34 +22,43 @@ extern char **environ;
     need_ &&need_ < (1u << 20) ? tide_exec_env_fix(env, alloca(need_)) : (char **)(env);           \
   })
 
+// The next image must not inherit limits that were raised for us.
+#define TRUE_LIMITS(call)                                                                          \
+  ({                                                                                               \
+    tide_limits_before_exec();                                                                     \
+    int ret_ = (call);                                                                             \
+    tide_limits_after_exec();                                                                      \
+    ret_;                                                                                          \
+  })
+
 TIDE_EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
   tide_real_resolve();
-  return tide_real.execve(path, argv, FIXED(env));
+  return TRUE_LIMITS(tide_real.execve(path, argv, FIXED(env)));
 }
 
 TIDE_EXPORT int execv(const char *path, char *const argv[])
 {
   tide_real_resolve();
-  return tide_real.execve(path, argv, FIXED(environ));
+  return TRUE_LIMITS(tide_real.execve(path, argv, FIXED(environ)));
 }
 
 TIDE_EXPORT int execvp(const char *file, char *const argv[])
 {
   tide_real_resolve();
-  return tide_real.execvpe(file, argv, FIXED(environ));
+  return TRUE_LIMITS(tide_real.execvpe(file, argv, FIXED(environ)));
 }
 
 TIDE_EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
   tide_real_resolve();
-  return tide_real.execvpe(file, argv, FIXED(env));
+  return TRUE_LIMITS(tide_real.execvpe(file, argv, FIXED(env)));
 }
 
 TIDE_EXPORT int fexecve(int fd, char *const argv[], char *const env[])
 {
   tide_real_resolve();
-  return tide_real.fexecve(fd, argv, FIXED(env));
+  return TRUE_LIMITS(tide_real.fexecve(fd, argv, FIXED(env)));
 }
 
 static size_t count_args(va_list args)

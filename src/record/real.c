@@ -32,14 +32,14 @@ static void *from_pool(size_t n)
   return n <= sizeof pool && at <= sizeof pool - n ? pool + at : NULL;
 }
 
-static bool resolving_here(void)
+bool tide_real_resolving(void)
 {
   return resolving_tid && resolving_tid == tide_sys_tid();
 }
 
 static void *first_malloc(size_t n)
 {
-  if (resolving_here())
+  if (tide_real_resolving())
     return from_pool(n);
   tide_real_resolve();
   return tide_real.malloc(n);
@@ -47,7 +47,7 @@ static void *first_malloc(size_t n)
 
 static void *first_calloc(size_t n, size_t each)
 {
-  if (resolving_here())
+  if (tide_real_resolving())
     return from_pool(n * each); // the pool is zero
   tide_real_resolve();
   return tide_real.calloc(n, each);
@@ -55,7 +55,7 @@ static void *first_calloc(size_t n, size_t each)
 
 static void *first_realloc(void *old, size_t n)
 {
-  if (resolving_here()) {
+  if (tide_real_resolving()) {
     void *p = from_pool(n);
     if (p && old)
       memcpy(p, old, n < 256 ? n : 256); // dlerror's texts are short
@@ -67,7 +67,7 @@ static void *first_realloc(void *old, size_t n)
 
 static void first_free(void *p)
 {
-  if (resolving_here() || tide_real_pool_holds(p))
+  if (tide_real_resolving() || tide_real_pool_holds(p))
     return;
   tide_real_resolve();
   tide_real.free(p);

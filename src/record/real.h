@@ -24,6 +24,9 @@ extern struct tide_real tide_real;
 // Finds the real functions. Idempotent; blocks of memory asked for meanwhile come from a pool.
 void tide_real_resolve(void);
 
+// Is the calling thread resolving right now? Then nothing that happens is the program's.
+bool tide_real_resolving(void);
+
 // Is this one of the few blocks handed out while resolving? They are never freed.
 bool tide_real_pool_holds(const void *p);
 

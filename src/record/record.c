@@ -15,7 +15,7 @@ struct tide_resize tide_resize_begin(void *old)
   if (!old || !tide_boot_ready())
     return resize;
   struct tide_live *slot = tide_live_find((uint64_t)old, false);
-  if (slot && slot->cell) {
+  if (slot && slot->cell && tide_live_aligned((uint64_t)old)) {
     resize = (struct tide_resize){slot, *slot};
     slot->cell = 0;
   }

@@ -60,14 +60,14 @@ TIDE_HOT bool tide_record_free(void *p)
   if (TIDE_UNLIKELY(!t))
     return false;
   struct tide_live *slot = tide_live_find((uint64_t)p, false);
-  bool known = slot && slot->cell;
+  bool known = slot && slot->cell && tide_live_aligned((uint64_t)p);
   if (TIDE_LIKELY(known)) {
     struct tide_live block = *slot;
     slot->cell = 0;
     uint64_t cycles = tide_cycles();
     tide_book_free(&t->writer, block, (uint64_t)p, tide_tick(cycles));
     tide_sample(t, cycles);
-  } else {
+  } else if (!tide_real_pool_holds(p)) {
     tide_add_relaxed(&tide_store.header->n_unknown_free, 1);
   }
   tide_leave(t);

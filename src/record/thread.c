@@ -11,6 +11,7 @@
 #include "record/thread.h"
 
 #include "record/boot.h"
+#include "record/real.h"
 #include "record/stack_bounds.h"
 #include "rt/lock.h"
 #include "store/book.h"
@@ -154,7 +155,7 @@ void tide_give_back(struct tide_thread *t)
 TIDE_COLD struct tide_thread *tide_enter_slow(void)
 {
   struct tide_thread *t = tide_self;
-  if (tide_boot_is_off() || phase == STARTING)
+  if (tide_boot_is_off() || phase == STARTING || tide_real_resolving())
     return NULL;
   if (t && t->self == t && !t->idle) { // at work in this very thread
     if (!t->inside_real)
@@ -164,6 +165,10 @@ TIDE_COLD struct tide_thread *tide_enter_slow(void)
   if (!tide_boot_ready() && !tide_boot()) // the first event of this image, by exec or by fork
     return NULL;
   t = tide_self;
+  if (t && t->self != t) { // another thread of this fork child has booted for us
+    tide_self = t = NULL;
+    phase = FRESH;
+  }
   if (!t)
     return phase == GONE ? borrow() : thread_start();
   t->idle = 0;

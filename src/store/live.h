@@ -57,6 +57,12 @@ TIDE_HOT struct tide_live *tide_live_find(uint64_t addr, bool make)
   return &chunk[(addr & ((1u << TIDE_LIVE_CHUNK_BITS) - 1)) >> TIDE_LIVE_GRANULE_BITS];
 }
 
+// Could a block be here? Allocators align to 16, those with four planes to 8.
+TIDE_HOT bool tide_live_aligned(uint64_t addr)
+{
+  return !(addr & (tide_live_map.plane_mask ? 7 : 15));
+}
+
 TIDE_HOT void tide_live_put(struct tide_live *s, uint32_t cell, uint64_t size, uint64_t birth)
 {
   s->cell = cell;

@@ -98,6 +98,10 @@ struct tide_unwind {             // a thread's unwinding state
   struct tide_unwind_frame *walk; // frames of a full walk
 };
 
+// Where the main thread's stack began. A frame there has no caller, whatever it lacks: the loader's
+// start code says nothing of being the first.
+extern uint64_t tide_stack_origin;
+
 bool tide_unwind_init(struct tide_unwind *u); // false: no memory
 // Forgets what was captured (code was unloaded, another thread takes over).
 void tide_unwind_forget(struct tide_unwind *u);

@@ -322,7 +322,10 @@ static void row_to_rule(const struct row *r, uint64_t key, struct tide_rule *rul
   bool in_lr = r->how[1] == SAME && TIDE_REG_RETURN == 30 && (key & TIDE_RULE_EXACT_PC);
   if ((r->how[1] != AT_OFFSET && !in_lr) || r->how[0] > AT_OFFSET)
     return;
-  if (r->cfa_reg != TIDE_REG_STACK && r->cfa_reg != TIDE_REG_FRAME)
+  enum tide_rule_kind kind = r->cfa_reg == TIDE_REG_STACK   ? TIDE_RULE_SP
+                             : r->cfa_reg == TIDE_REG_FRAME ? TIDE_RULE_FP
+                                                            : TIDE_RULE_SAVED;
+  if (kind == TIDE_RULE_SAVED && r->cfa_reg != (uint64_t)TIDE_REG_ARGUMENTS)
     return;
   if (!fits(r->cfa_off) || r->cfa_off < 0 || !fits(r->off[0]) || !fits(r->off[1]))
     return;
@@ -330,7 +333,7 @@ static void row_to_rule(const struct row *r, uint64_t key, struct tide_rule *rul
       .cfa = (int32_t)r->cfa_off,
       .ra = (int32_t)r->off[1],
       .fp = r->how[0] == AT_OFFSET ? (int32_t)r->off[0] : 0,
-      .kind = r->cfa_reg == TIDE_REG_STACK ? TIDE_RULE_SP : TIDE_RULE_FP,
+      .kind = (uint16_t)kind,
       .ra_in_lr = in_lr,
   };
 }
@@ -414,6 +417,7 @@ static void rule_from_fde(const uint8_t *fde, uint64_t hdr, uint64_t key, uint64
   uint64_t range = encoded(&p, cie.pc_encoding & 0xf, 0);
   if (pc - start >= range)
     return;
+  rule->kind = TIDE_RULE_BAD; // there is something: whatever follows must understand it
   if (cie.augmented) {
     uint64_t n = uleb(&p);
     p += n;
@@ -429,6 +433,22 @@ static void rule_from_fde(const uint8_t *fde, uint64_t hdr, uint64_t key, uint64
   struct program own = {p, fde + 4 + len, cie.initial.code_align, cie.initial.data_align};
   if (run(own, start, pc, &row, &first))
     row_to_rule(&row, key, rule);
+}
+
+// Is there unwind information that begins at pc? A return address like that was never returned
+// to by a call: it is the bottom of a coroutine's stack.
+static bool begins_at(uint64_t pc)
+{
+  struct tide_object object;
+  if (!tide_object_find(pc, &object) || !object.eh_hdr)
+    return false;
+  const uint8_t *fde = find_fde(object.eh_hdr, pc), *p = fde + 4;
+  if (!fde)
+    return false;
+  int64_t cie_delta = (int32_t)fixed(&p, 4);
+  struct cie cie;
+  return read_cie(fde + 4 - cie_delta, (uint64_t)object.eh_hdr, &cie) &&
+         encoded(&p, cie.pc_encoding, (uint64_t)object.eh_hdr) == pc;
 }
 
 void tide_cfi_rule(uint64_t key, struct tide_rule *ret_rule)
@@ -447,4 +467,6 @@ void tide_cfi_rule(uint64_t key, struct tide_rule *ret_rule)
   const uint8_t *fde = object.eh_hdr ? find_fde(object.eh_hdr, pc) : NULL;
   if (fde)
     rule_from_fde(fde, (uint64_t)object.eh_hdr, key, pc, ret_rule);
+  if (ret_rule->kind == TIDE_RULE_NONE && pc != exact && begins_at(exact))
+    ret_rule->kind = TIDE_RULE_END;
 }

@@ -21,6 +21,7 @@ static struct salt_list {
 } lists[2];
 static struct salt_list *current = &lists[0];
 uint32_t tide_n_salted;
+uint64_t tide_stack_origin = ~0ull;
 
 uint64_t tide_salt_of(uint64_t pc)
 {

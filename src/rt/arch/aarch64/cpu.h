@@ -7,7 +7,7 @@
 
 #define TIDE_ARCH_ID TIDE_ARCH_AARCH64
 
-enum { TIDE_REG_FRAME = 29, TIDE_REG_STACK = 31, TIDE_REG_RETURN = 30 };
+enum { TIDE_REG_FRAME = 29, TIDE_REG_STACK = 31, TIDE_REG_RETURN = 30, TIDE_REG_ARGUMENTS = -1 };
 
 // The signal frame starts with a 128-byte siginfo.
 #define TIDE_SIGFRAME_UCONTEXT(sp) ((ucontext_t *)((sp) + 128))
@@ -16,6 +16,7 @@ enum { TIDE_REG_FRAME = 29, TIDE_REG_STACK = 31, TIDE_REG_RETURN = 30 };
 #define TIDE_UC_FP(uc) ((uc)->uc_mcontext.regs[29])
 // A leaf interrupted by a signal has its return address in x30 alone.
 #define TIDE_UC_LR_SLOT(uc) ((uint64_t) & (uc)->uc_mcontext.regs[30])
+#define TIDE_UC_ARGUMENTS_SLOT(uc) ((uint64_t)0)
 
 // mov x8,#139; svc #0
 #define TIDE_SIGRETURN_CODE                                                                        \

@@ -7,7 +7,7 @@
 
 #define TIDE_ARCH_ID TIDE_ARCH_X86_64
 
-enum { TIDE_REG_FRAME = 6, TIDE_REG_STACK = 7, TIDE_REG_RETURN = 16 };
+enum { TIDE_REG_FRAME = 6, TIDE_REG_STACK = 7, TIDE_REG_RETURN = 16, TIDE_REG_ARGUMENTS = 10 };
 
 // At the return into the sigreturn stub, sp points to the ucontext.
 #define TIDE_SIGFRAME_UCONTEXT(sp) ((ucontext_t *)(sp))
@@ -16,6 +16,8 @@ enum { TIDE_REG_FRAME = 6, TIDE_REG_STACK = 7, TIDE_REG_RETURN = 16 };
 #define TIDE_UC_FP(uc) ((uc)->uc_mcontext.gregs[REG_RBP])
 // No link register: return addresses are always on the stack.
 #define TIDE_UC_LR_SLOT(uc) ((uint64_t)0)
+// Functions that realign their stack keep the address of their arguments in r10 for a moment.
+#define TIDE_UC_ARGUMENTS_SLOT(uc) ((uint64_t) & (uc)->uc_mcontext.gregs[REG_R10])
 
 // mov $15,%rax; syscall
 #define TIDE_SIGRETURN_CODE                                                                        \

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RLIMIT_AS and RLIMIT_DATA count mappings, ours too. A program must fail where it would have
+// failed without us: the limit it runs under is kept higher by what we have mapped, and it is
+// shown the number it set or was started with.
+#pragma once
+#include "rt/base.h"
+
+// Looks at the limits this image was started with and makes room for bytes more, where that is
+// allowed. Returns the address space the recorder should think it has.
+uint64_t tide_limits_start(void);
+void tide_limits_make_room(uint64_t bytes);
+
+// Around exec: the next image gets the true limits.
+void tide_limits_before_exec(void);
+void tide_limits_after_exec(void); // it failed

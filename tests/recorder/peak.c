@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Is the O(1) peak scheme right? Drives the store's bookkeeping with random traces and compares
+// every stack's share of the peak with a brute-force replay that copies all live sizes at each new
+// maximum. One thread: equal to the byte. More, freeing each other's blocks: the peak within the
+// bound that the store states, that bound within what is promised, and the shares equal to the byte
+// to what was live at the moment the store took for the peak.
+//
+//   peak THREADS SEEDS
+#include "rt/sys.h"
+#include "store/book.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { SITES = 40, BLOCKS = 4000, MAX_THREADS = 8 };
+
+static struct tide_writer writers[MAX_THREADS];
+static struct {
+  struct tide_live live;
+  int site;
+  uint64_t size;
+} blocks[BLOCKS];
+
+static int64_t live[SITES], at_peak[SITES], at_epoch[SITES], own_max[SITES], total, peak;
+static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
+static int n_threads, n_bad;
+static uint64_t n_events;
+
+static uint64_t site_hash(int site) { return tide_mix64((uint64_t)site + 1); }
+
+static struct tide_cell *cell_of(struct tide_writer *w, int site)
+{
+  struct tide_cell *c = tide_writer_find(w, site_hash(site));
+  return c ? c : tide_writer_cell_new(w, site_hash(site), (uint32_t)site + TIDE_NODE_FIRST);
+}
+
+static void truth(int site, int64_t change)
+{
+  live[site] += change;
+  total += change;
+  if (live[site] > own_max[site])
+    own_max[site] = live[site];
+  if (total > peak) {
+    peak = total;
+    memcpy(at_peak, live, sizeof live);
+  }
+}
+
+static uint64_t address_of(int b) { return 0x10000000ull + (uint64_t)b * 64; }
+
+static void event(struct tide_writer *w, unsigned *rng, int grow, uint64_t largest)
+{
+  int b = rand_r(rng) % BLOCKS;
+  uint64_t now = ++n_events;
+  struct tide_live *slot = tide_live_find(address_of(b), true);
+  if (slot->cell) {
+    if (grow && rand_r(rng) % 4)
+      return;
+    truth(blocks[b].site, -(int64_t)blocks[b].size);
+    struct tide_live block = *slot;
+    slot->cell = 0;
+    tide_book_free(w, block, address_of(b), now);
+    return;
+  }
+  blocks[b].site = rand_r(rng) % SITES;
+  blocks[b].size = 1 + (uint64_t)rand_r(rng) % largest;
+  truth(blocks[b].site, (int64_t)blocks[b].size);
+  tide_book_alloc(w, cell_of(w, blocks[b].site), address_of(b), blocks[b].size, now, now);
+}
+
+static void *worker(void *arg)
+{
+  struct tide_writer *w = arg;
+  unsigned rng = w->slot_id * 7919 + (unsigned)n_events;
+  for (int i = 0; i < 30000; i++) {
+    int64_t before[SITES];
+    pthread_mutex_lock(&order); // the truth needs one order of events
+    memcpy(before, live, sizeof live);
+    uint32_t epoch = tide_store.header->epoch;
+    event(w, &rng, i / 5000 % 2 == 0, 8192);
+    if (tide_store.header->epoch != epoch)
+      memcpy(at_epoch, before, sizeof live);
+    pthread_mutex_unlock(&order);
+  }
+  return NULL;
+}
+
+static void one_thread(unsigned seed)
+{
+  unsigned rng = seed;
+  int steps = 1 + rand_r(&rng) % 40000, phase = 0;
+  uint64_t largest = 1ull << (rand_r(&rng) % 24);
+  for (int i = 0; i < steps; i++) {
+    if (rand_r(&rng) % 3000 == 0)
+      phase = !phase;
+    event(&writers[0], &rng, phase, largest);
+  }
+}
+
+static void several_threads(void)
+{
+  pthread_t threads[MAX_THREADS];
+  for (int i = 0; i < n_threads; i++)
+    pthread_create(&threads[i], NULL, worker, &writers[i]);
+  for (int i = 0; i < n_threads; i++)
+    pthread_join(threads[i], NULL);
+}
+
+static void open_store(void)
+{
+  uint64_t bytes = tide_store_bytes(1ull << 33);
+  void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED)
+    abort();
+  tide_store_attach(base, bytes);
+  for (int i = 0; i < n_threads; i++) {
+    writers[i] = (struct tide_writer){.slot = tide_slot_new()};
+    writers[i].slot_id = writers[i].slot->id;
+    tide_writer_init(&writers[i]);
+    tide_slot_wake(writers[i].slot, (uint32_t)i + 1, 0);
+  }
+}
+
+static void close_store(void)
+{
+  for (int b = 0; b < BLOCKS; b++)
+    tide_live_find(address_of(b), true)->cell = 0;
+  munmap(tide_store.base, tide_store.header->store_bytes);
+  memset(live, 0, sizeof live);
+  memset(own_max, 0, sizeof own_max);
+  memset(at_peak, 0, sizeof at_peak);
+  total = peak = 0;
+}
+
+static void expect(int good, unsigned seed, const char *what, int64_t got, int64_t want)
+{
+  if (!good && n_bad++ < 10)
+    printf("seed %u: %s is %lld, should be %lld\n", seed, what, (long long)got, (long long)want);
+}
+
+static int64_t distance(int64_t a, int64_t b) { return a > b ? a - b : b - a; }
+
+// The reader's half: layout.h, invariants 2 and 3.
+static void compare(unsigned seed)
+{
+  const struct tide_store_header *h = tide_store.header;
+  int64_t now = h->live_bytes, share[SITES] = {0}, lives[SITES] = {0}, high[SITES] = {0}, sum = 0;
+  for (uint32_t i = 1; i < h->n_slots; i++)
+    now += tide_store.slots[i].delta;
+  int peak_is_now = now > h->max_bytes;
+  for (uint32_t i = TIDE_FIRST_CELL; i < h->n_cells; i++) {
+    const struct tide_cell *c = &tide_store.cells[i];
+    if (!tide_store.owners[i].stack)
+      continue;
+    int site = (int)tide_store.owners[i].stack - TIDE_NODE_FIRST;
+    int64_t x = c->epoch == h->epoch && !peak_is_now ? c->peak_bytes : tide_cell_live(c);
+    share[site] += x;
+    sum += x;
+    lives[site] += tide_cell_live(c);
+    high[site] += c->high_bytes > tide_cell_live(c) ? c->high_bytes : tide_cell_live(c);
+  }
+  int64_t found = peak_is_now ? now : h->max_bytes;
+  int64_t bound = n_threads == 1 ? 0 : h->bound_bytes;
+  int64_t promise = peak / 1000 > n_threads * 8192 ? peak / 1000 : n_threads * 8192;
+  expect(now == total, seed, "live in all", now, total);
+  expect(distance(found, peak) <= bound, seed, "the peak", found, peak);
+  expect(distance(sum, peak) <= bound, seed, "the sum of shares", sum, peak);
+  expect(bound <= promise, seed, "the bound", bound, promise);
+  for (int s = 0; s < SITES; s++) {
+    expect(lives[s] == live[s], seed, "live of a site", lives[s], live[s]);
+    const int64_t *moment = n_threads == 1 ? at_peak : peak_is_now ? live : at_epoch;
+    expect(share[s] == moment[s], seed, "a share", share[s], moment[s]);
+    if (n_threads == 1)
+      expect(high[s] == own_max[s], seed, "a site's own maximum", high[s], own_max[s]);
+    else
+      expect(high[s] >= own_max[s], seed, "a site's own maximum", high[s], own_max[s]);
+  }
+}
+
+int main(int argc, char **argv)
+{
+  n_threads = argc > 1 ? atoi(argv[1]) : 1;
+  int seeds = argc > 2 ? atoi(argv[2]) : 50;
+  if (n_threads < 1 || n_threads > MAX_THREADS || !tide_live_init(false))
+    return 2;
+  for (int seed = 1; seed <= seeds; seed++) {
+    open_store();
+    if (n_threads == 1)
+      one_thread((unsigned)seed);
+    else
+      several_threads();
+    compare((unsigned)seed);
+    close_store();
+  }
+  printf("%d threads, %d traces, %llu events: %d wrong\n", n_threads, seeds,
+         (unsigned long long)n_events, n_bad);
+  return n_bad != 0;
+}

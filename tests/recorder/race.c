@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The store under real concurrency, for ThreadSanitizer: threads intern stacks, take and hand on
+// slots, allocate and free each other's blocks, while a reader adds up the counters as the
+// supervisor does. What they agree on must be exact at the end.
+#include "rt/sys.h"
+#include "store/book.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { THREADS = 4, STACKS = 300, ROUNDS = 4000, RING = 256 };
+
+static _Atomic(uint64_t) ring[RING]; // addresses on their way to whoever frees them
+static atomic_ulong next_address = 0x10000000;
+static atomic_ulong n_allocs, n_frees, b_allocs, b_frees;
+static atomic_bool done;
+
+static uint32_t stack_node(uint32_t i)
+{
+  uint64_t hash = tide_mix64(i + 1);
+  uint32_t node = tide_node_find(hash);
+  if (node)
+    return node;
+  tide_node_begin();
+  node = tide_node_find(hash);
+  if (!node)
+    node = tide_node_add(hash, i, TIDE_NODE_ROOT_NONE, 0);
+  tide_node_end();
+  return node;
+}
+
+static void release(struct tide_writer *w, uint64_t address, uint64_t now)
+{
+  struct tide_live *slot = tide_live_find(address, false);
+  struct tide_live block = *slot;
+  slot->cell = 0;
+  tide_book_free(w, block, address, now);
+  atomic_fetch_add(&n_frees, 1);
+  atomic_fetch_add(&b_frees, tide_live_size(&block));
+}
+
+static void *worker(void *arg)
+{
+  struct tide_writer w = {.slot = tide_slot_new()};
+  unsigned rng = (unsigned)(uintptr_t)arg;
+  w.slot_id = w.slot->id;
+  if (!tide_writer_init(&w))
+    abort();
+  for (int i = 0; i < ROUNDS; i++) {
+    if (i % 1000 == 0)
+      tide_slot_wake(w.slot, (uint32_t)(uintptr_t)arg, 0);
+    uint32_t stack = (uint32_t)rand_r(&rng) % STACKS;
+    uint64_t hash = tide_mix64(stack + 1), size = 1 + (uint64_t)rand_r(&rng) % 10000;
+    uint32_t node = stack_node(stack);
+    struct tide_cell *c = tide_writer_find(&w, hash);
+    if (!c)
+      c = tide_writer_cell_new(&w, hash, node);
+    uint64_t address = atomic_fetch_add(&next_address, 64);
+    tide_book_alloc(&w, c, address, size, (uint64_t)i, (uint64_t)i);
+    atomic_fetch_add(&n_allocs, 1);
+    atomic_fetch_add(&b_allocs, size);
+    uint64_t other = atomic_exchange(&ring[(unsigned)rand_r(&rng) % RING], address);
+    if (other)
+      release(&w, other, (uint64_t)i);
+    if (i % 1000 == 999) {
+      tide_book_flush(w.slot);
+      tide_slot_rest(w.slot);
+    }
+  }
+  return NULL;
+}
+
+// What the supervisor does at every tick. Its reads race with the writers by design: each field is
+// read by itself, and a sum may be an event behind.
+__attribute__((no_sanitize("thread"))) static uint64_t add_up(uint64_t *ret_bytes, int64_t *ret_live)
+{
+  const struct tide_store_header *h = tide_store.header;
+  uint64_t n = 0, bytes = 0;
+  int64_t live = 0;
+  for (uint32_t i = TIDE_FIRST_CELL; i < tide_load_acquire(&h->n_cells); i++) {
+    if (!tide_load_acquire(&tide_store.owners[i].stack))
+      continue;
+    n += tide_store.cells[i].n_alloc;
+    bytes += tide_store.cells[i].b_alloc;
+    live += tide_cell_live(&tide_store.cells[i]);
+  }
+  *ret_bytes = bytes;
+  *ret_live = live;
+  return n;
+}
+
+static void *reader(void *arg)
+{
+  uint64_t last = 0, bytes;
+  int64_t live;
+  while (!done) {
+    uint64_t n = add_up(&bytes, &live);
+    if (n < last)
+      abort(); // counters only rise
+    last = n;
+  }
+  return NULL;
+}
+
+int main(void)
+{
+  uint64_t bytes = tide_store_bytes(1ull << 33);
+  void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED || !tide_live_init(false))
+    return 2;
+  tide_store_attach(base, bytes);
+  pthread_t threads[THREADS], watcher;
+  pthread_create(&watcher, NULL, reader, NULL);
+  for (uintptr_t i = 0; i < THREADS; i++)
+    pthread_create(&threads[i], NULL, worker, (void *)(i + 1));
+  for (int i = 0; i < THREADS; i++)
+    pthread_join(threads[i], NULL);
+  done = true;
+  pthread_join(watcher, NULL);
+  uint64_t sum_bytes;
+  int64_t live;
+  uint64_t n = add_up(&sum_bytes, &live);
+  int64_t total = tide_store.header->live_bytes;
+  for (uint32_t i = 1; i < tide_store.header->n_slots; i++)
+    total += tide_store.slots[i].delta;
+  printf("%llu allocations, %llu bytes, %lld live\n", (unsigned long long)n,
+         (unsigned long long)sum_bytes, (long long)live);
+  return !(n == n_allocs && sum_bytes == b_allocs && live == (int64_t)(b_allocs - b_frees) &&
+           total == live && tide_store.header->n_nodes <= TIDE_NODE_FIRST + STACKS);
+}
