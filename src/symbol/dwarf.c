@@ -21,6 +21,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ORIGINS_MAX 16 // links from an inlined call to where it is named; 3 in practice
 
@@ -226,18 +227,19 @@ static const char *string_of(Dwarf_Die *die, unsigned name)
   return dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
 }
 
-// Puts the scopes around an entry in front of a name: "ns::Class::".
-static void add_scopes(const struct unit *unit, uint32_t idx, struct tide_buf *text)
+// Puts the scopes around an entry in front of a name: "ns::Class::". Unnamed types go by unnamed.
+static void add_scopes(const struct unit *unit, uint32_t idx, const char *unnamed,
+                       struct tide_buf *text)
 {
   if (idx == TIDE_DIE_NONE)
     return;
   const struct tide_die *scope = &unit->dies.items[idx];
   Dwarf_Die die;
-  add_scopes(unit, scope->parent, text); // as deep as dies.c reads at most
+  add_scopes(unit, scope->parent, unnamed, text); // as deep as dies.c reads at most
   const char *name =
       dwarf_offdie(unit->dwarf, scope->offset, &die) ? string_of(&die, DW_AT_name) : NULL;
   if (!name)
-    name = scope->tag == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous)";
+    name = scope->tag == DW_TAG_namespace ? "(anonymous namespace)" : unnamed;
   tide_buf_text(text, name);
   tide_buf_text(text, "::");
 }
@@ -263,7 +265,9 @@ static const char *name_by_place(const struct tide_dwarf *dwarf, const struct un
   if (!name || idx == TIDE_DIE_NONE || unit->dies.items[idx].parent == TIDE_DIE_NONE)
     return name;
   struct tide_buf text = {0};
-  add_scopes(unit, unit->dies.items[idx].parent, &text);
+  // gcc gives the class of a lambda no name, but what else is unnamed and can be called?
+  const char *unnamed = strcmp(name, "operator()") == 0 ? "{lambda}" : "(anonymous)";
+  add_scopes(unit, unit->dies.items[idx].parent, unnamed, &text);
   tide_buf_text(&text, name);
   const char *kept = tide_names_keep(dwarf->names, tide_strdup(tide_buf_cstr(&text)));
   tide_buf_done(&text);

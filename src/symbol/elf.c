@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 
 #include <elfutils/libdwelf.h>
+#include <elfutils/version.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -47,10 +48,12 @@ static enum tide_elf_debug debug_of(Elf_Scn *scn, const GElf_Shdr *header)
 {
   if (header->sh_type == SHT_NOBITS || header->sh_size == 0)
     return TIDE_ELF_DEBUG_NONE;
+#if !_ELFUTILS_PREREQ(0, 189)
   GElf_Chdr packed;
   if ((header->sh_flags & SHF_COMPRESSED) && gelf_getchdr(scn, &packed) &&
       packed.ch_type == ELFCOMPRESS_ZSTD)
     return TIDE_ELF_DEBUG_ZSTD;
+#endif
   return TIDE_ELF_DEBUG_READY;
 }
 

@@ -385,7 +385,9 @@ const char *tide_lines_file(struct tide_lines *lines, uint64_t number)
     return NULL;
   if (!file->path) {
     const char *dir = file->dir < lines->n_dirs ? lines->dirs[file->dir] : NULL;
-    TIDE_CLEANUP_FREE char *whole_dir = dir ? join(lines->comp_dir, dir) : NULL;
+    bool is_comp_dir = dir && lines->comp_dir && strcmp(dir, lines->comp_dir) == 0;
+    TIDE_CLEANUP_FREE char *whole_dir =
+        is_comp_dir || !dir ? tide_strdup(dir) : join(lines->comp_dir, dir);
     file->path = join(whole_dir, file->name);
   }
   return file->path;

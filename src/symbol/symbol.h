@@ -2,7 +2,8 @@
 //
 // Addresses to names. A symboliser holds opened objects and answers for (module, ELF address) with
 // the chain of inlined functions at that place, innermost first. Objects are opened when first
-// asked for and never more than once; nothing here prints.
+// asked for and never more than once; nothing here prints. A symboliser and all that belongs to it
+// is for one thread at a time: libdw underneath is not made for more.
 #pragma once
 #include "base/err.h"
 #include <stddef.h>
@@ -15,7 +16,9 @@ struct tide_symbol_frame {
   bool inlined;         // inlined into the next frame of the chain
 };
 
-struct tide_symbol_object { // what is known of one module
+// What is known of one module. The C library and the loader are looked up by their symbol tables
+// alone: they never have lines, and that is not worth a note.
+struct tide_symbol_object {
   const char *path;
   bool opened;         // the file was found and is the one recorded
   bool has_debug_info; // line numbers can be had
@@ -28,7 +31,8 @@ struct tide_symboliser *tide_symboliser_new(void);
 void tide_symboliser_free(struct tide_symboliser *s);
 
 // Announces a module; the returned id is what the look-ups take. Path and build id are copied. A
-// file whose build id differs from the recorded one is not used (and its note says so).
+// file whose build id differs from the recorded one is not used (and its note says so). Paths that
+// are not absolute ("", "[vdso]") stand for no file; " (deleted)" at the end is understood.
 uint32_t tide_symboliser_add(struct tide_symboliser *s, const char *path, const uint8_t *build_id,
                              uint32_t build_id_len);
 
@@ -38,6 +42,7 @@ uint32_t tide_symboliser_add(struct tide_symboliser *s, const char *path, const 
 size_t tide_symboliser_lookup(struct tide_symboliser *s, uint32_t module, uint64_t addr,
                               struct tide_symbol_frame *out, size_t max);
 
+// Opens the module if need be. Lives as long as the symboliser; NULL for an id it never gave.
 const struct tide_symbol_object *tide_symboliser_object(struct tide_symboliser *s, uint32_t module);
 
 // Demangles a C++ or Rust (v0 and legacy) name; gives back an owned copy of the input when it is

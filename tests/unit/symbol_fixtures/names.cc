@@ -44,11 +44,35 @@ struct Hidden {
     mark("anonymous"); // at go
     sink++;
   }
+  INLINE void deep()
+  {
+    mark("within"); // at deep
+    sink++;
+  }
 };
 } // namespace
 
+ALONE void use_hidden()
+{
+  Hidden hidden;
+  hidden.deep(); // at use_hidden
+  sink++;
+}
+
+ALONE void use_lambda()
+{
+  auto lambda = [](int n) __attribute__((always_inline)) {
+    mark("lambda"); // at lambda
+    sink = n;
+  };
+  lambda(sink); // at use_lambda
+  sink++;
+}
+
 int main()
 {
+  use_hidden();
+  use_lambda();
   outer::Box<long> box(1);
   outer::fill(box);
   sink = box < box;
