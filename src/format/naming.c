@@ -27,6 +27,7 @@ struct tide_naming {
   uint32_t *of_node; // node -> chain + 1
   uint32_t *table;   // hash -> chain + 1
   size_t table_n;    // a power of two
+  size_t n_left;     // look-ups the culprit may still make
 };
 
 static uint32_t announce(struct tide_naming *naming, uint32_t module)
@@ -60,6 +61,7 @@ struct tide_naming *tide_naming_new_from(const struct tide_image *image,
   naming->source = *source;
   naming->ids = tide_alloc_array(image->n_modules, sizeof *naming->ids);
   naming->of_node = tide_alloc_array(image->n_frames, sizeof *naming->of_node);
+  naming->n_left = SIZE_MAX;
   naming->table_n = 256;
   naming->table = tide_alloc_array(naming->table_n, sizeof *naming->table);
   return naming;
@@ -137,13 +139,15 @@ static void look_up(struct tide_naming *naming, const struct tide_named_frame *k
   }
 }
 
-const struct tide_named_frame *tide_naming_of_node(struct tide_naming *naming, uint32_t node,
-                                                   size_t *ret_n)
+// The chain of a node; NULL when it would have to be looked up and must not.
+static const struct chain *chain_of(struct tide_naming *naming, uint32_t node, bool may_look_up)
 {
   if (!naming->of_node[node]) {
     const struct tide_frame *frame = &naming->image->frames[node];
     struct tide_named_frame key = {.pc = frame->pc, .module = frame->module, .flags = frame->flags};
     size_t slot = slot_of(naming, &key);
+    if (!naming->table[slot] && !may_look_up)
+      return NULL;
     if (!naming->table[slot]) {
       TIDE_GROW(naming->chains, naming->n_chains, naming->cap_chains);
       look_up(naming, &key, &naming->chains[naming->n_chains++]);
@@ -152,9 +156,30 @@ const struct tide_named_frame *tide_naming_of_node(struct tide_naming *naming, u
     naming->of_node[node] = naming->table[slot];
     grow_table(naming);
   }
-  const struct chain *chain = &naming->chains[naming->of_node[node] - 1];
+  return &naming->chains[naming->of_node[node] - 1];
+}
+
+const struct tide_named_frame *tide_naming_of_node(struct tide_naming *naming, uint32_t node,
+                                                   size_t *ret_n)
+{
+  const struct chain *chain = chain_of(naming, node, true);
   *ret_n = chain->n;
   return chain->frames;
+}
+
+size_t tide_naming_address(struct tide_naming *naming, uint32_t node)
+{
+  return (size_t)(chain_of(naming, node, true) - naming->chains);
+}
+
+size_t tide_naming_addresses(const struct tide_naming *naming)
+{
+  return naming->n_chains;
+}
+
+void tide_naming_limit(struct tide_naming *naming, size_t n)
+{
+  naming->n_left = n;
 }
 
 const char *tide_naming_module(const struct tide_naming *naming,
@@ -184,24 +209,36 @@ static bool is_better_fallback(const struct tide_naming *naming,
   return !held->function && offered->function && offered->module == held->module;
 }
 
-struct tide_named_frame tide_naming_culprit(struct tide_naming *naming, uint32_t stack)
+// The first frame of a chain that is the user's; *fallback is kept up to date on the way.
+static const struct tide_named_frame *user_frame(const struct tide_naming *naming,
+                                                 const struct chain *chain,
+                                                 const struct tide_named_frame **fallback)
 {
-  struct tide_named_frame fallback = {0};
-  bool has_fallback = false;
+  for (size_t i = 0; i < chain->n; i++) {
+    const struct tide_named_frame *f = &chain->frames[i];
+    if (!tide_frame_is_runtime(f->function, f->file, tide_naming_module(naming, f)))
+      return f;
+    if (!*fallback || is_better_fallback(naming, *fallback, f))
+      *fallback = f;
+  }
+  return NULL;
+}
+
+const struct tide_named_frame *tide_naming_culprit(struct tide_naming *naming, uint32_t stack)
+{
+  const struct tide_named_frame *fallback = NULL;
   for (uint32_t node = stack; node; node = naming->image->frames[node].parent) {
     uint16_t flags = naming->image->frames[node].flags;
     if (flags & (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST))
       continue;
-    size_t n;
-    const struct tide_named_frame *frames = tide_naming_of_node(naming, node, &n);
-    for (size_t i = 0; i < n; i++) {
-      const struct tide_named_frame *f = &frames[i];
-      if (!tide_frame_is_runtime(f->function, f->file, tide_naming_module(naming, f)))
-        return *f;
-      if (!has_fallback || is_better_fallback(naming, &fallback, f))
-        fallback = *f;
-      has_fallback = true;
-    }
+    size_t n_before = naming->n_chains;
+    const struct chain *chain = chain_of(naming, node, naming->n_left > 0);
+    if (!chain)
+      return NULL;
+    naming->n_left -= naming->n_chains - n_before;
+    const struct tide_named_frame *found = user_frame(naming, chain, &fallback);
+    if (found)
+      return found;
   }
   return fallback;
 }

@@ -39,6 +39,14 @@ void tide_naming_free(struct tide_naming *naming); // NULL is fine
 const struct tide_named_frame *tide_naming_of_node(struct tide_naming *naming, uint32_t node,
                                                    size_t *ret_n);
 
+// A small number for the node's address: equal addresses (of a module) have equal ones, from 0 up
+// to tide_naming_addresses() - 1. For whoever keeps something per address.
+size_t tide_naming_address(struct tide_naming *naming, uint32_t node);
+size_t tide_naming_addresses(const struct tide_naming *naming);
+
+// From now on at most n more addresses are looked up for tide_naming_culprit().
+void tide_naming_limit(struct tide_naming *naming, size_t n);
+
 // Base name of a frame's module, "?" for the unknown one.
 const char *tide_naming_module(const struct tide_naming *naming,
                                const struct tide_named_frame *name);
@@ -48,8 +56,9 @@ uint64_t tide_naming_elf_address(const struct tide_naming *naming,
                                  const struct tide_named_frame *frame);
 
 // The first frame of a stack that is the user's own; when there is none, the innermost one that
-// says anything; when the stack is empty, an unknown frame.
-struct tide_named_frame tide_naming_culprit(struct tide_naming *naming, uint32_t stack);
+// says anything. NULL when the stack is empty or the limit on look-ups does not allow to tell. The
+// same place gives the same pointer.
+const struct tide_named_frame *tide_naming_culprit(struct tide_naming *naming, uint32_t stack);
 
 // Why a frame's module has no names or lines, and what to do about it; NULL when all is well. Lives
 // as long as the naming and its source.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gathering: one place per stack, sort by identity, fold neighbours, sort by measure.
+// Gathering in two steps: stacks with the same culprit frame fold by its pointer, which is cheap
+// and leaves few; those fold by what they say, as one line may be inlined in many places.
 #include "format/places.h"
 
 #include "base/alloc.h"
@@ -19,18 +20,24 @@ static int compare_text(const char *a, const char *b)
 static int by_identity(const void *left, const void *right)
 {
   const struct tide_place *a = left, *b = right;
-  int order = (int)a->kind - (int)b->kind;
+  if (!a->frame || !b->frame) // events without a stack
+    return (a->frame != NULL) - (b->frame != NULL);
+  int order = compare_text(a->frame->function, b->frame->function);
   if (!order)
-    order = compare_text(a->frame.function, b->frame.function);
+    order = compare_text(a->frame->file, b->frame->file);
   if (!order)
-    order = compare_text(a->frame.file, b->frame.file);
-  if (!order)
-    order = (a->frame.line > b->frame.line) - (a->frame.line < b->frame.line);
-  if (!order && !a->frame.file)
-    order = (a->frame.module > b->frame.module) - (a->frame.module < b->frame.module);
-  if (!order && !a->frame.function)
-    order = (a->frame.pc > b->frame.pc) - (a->frame.pc < b->frame.pc);
+    order = (a->frame->line > b->frame->line) - (a->frame->line < b->frame->line);
+  if (!order && !a->frame->file)
+    order = (a->frame->module > b->frame->module) - (a->frame->module < b->frame->module);
+  if (!order && !a->frame->function)
+    order = (a->frame->pc > b->frame->pc) - (a->frame->pc < b->frame->pc);
   return order;
+}
+
+static int by_pointer(const void *left, const void *right)
+{
+  const struct tide_place *a = left, *b = right;
+  return (a->frame > b->frame) - (a->frame < b->frame);
 }
 
 static int by_measure(const void *left, const void *right)
@@ -40,20 +47,20 @@ static int by_measure(const void *left, const void *right)
   return order ? order : by_identity(left, right);
 }
 
-static void fold_neighbours(struct tide_places *places)
+static void fold(struct tide_places *places, int (*compare)(const void *, const void *))
 {
   size_t out = 0;
+  qsort(places->items, places->n, sizeof *places->items, compare);
   for (size_t i = 0; i < places->n; i++) {
     struct tide_place *item = &places->items[i];
     struct tide_place *last = out ? &places->items[out - 1] : NULL;
-    if (!last || by_identity(last, item) != 0) {
+    if (!last || compare(last, item) != 0) {
       places->items[out++] = *item;
       continue;
     }
     last->measure += item->measure;
     last->n_alloc += item->n_alloc;
     last->live_blocks += item->live_blocks;
-    last->live_bytes += item->live_bytes;
     last->live_age_ns_sum += item->live_age_ns_sum;
     last->n_stacks += item->n_stacks;
   }
@@ -64,33 +71,32 @@ struct tide_places *tide_places_new(const struct tide_profile *profile, struct t
                                     enum tide_rank rank)
 {
   struct tide_places *places = tide_alloc(sizeof *places);
-  places->items = tide_alloc_array(TIDE_PLACES_STACKS_MAX, sizeof *places->items);
+  places->items = tide_alloc_array(profile->n_sites, sizeof *places->items);
+  tide_naming_limit(naming, TIDE_PLACES_LOOKUPS_MAX);
   for (size_t i = 0; i < profile->n_sites; i++) {
     const struct tide_profile_site *site = &profile->sites[i];
     int64_t measure = tide_profile_measure(site, rank);
     if (site->kind == TIDE_SITE_PAGES || measure <= 0)
       continue;
+    bool heap = site->kind == TIDE_SITE_HEAP;
+    const struct tide_named_frame *frame = heap ? tide_naming_culprit(naming, site->stack) : NULL;
     places->n_stacks++;
-    if (places->n == TIDE_PLACES_STACKS_MAX) {
+    if (heap && !frame) {
       places->rest += measure;
       continue;
     }
-    struct tide_place *place = &places->items[places->n++];
-    *place = (struct tide_place){
-        .kind = site->kind,
+    places->n_stacks_placed++;
+    places->items[places->n++] = (struct tide_place){
+        .frame = frame,
         .measure = measure,
         .n_alloc = site->n_alloc,
         .live_blocks = site->live_blocks,
-        .live_bytes = site->live_bytes,
         .live_age_ns_sum = site->live_age_ns_sum,
         .n_stacks = 1,
     };
-    if (site->kind == TIDE_SITE_HEAP)
-      place->frame = tide_naming_culprit(naming, site->stack);
   }
-  places->n_stacks_named = places->n;
-  qsort(places->items, places->n, sizeof *places->items, by_identity);
-  fold_neighbours(places);
+  fold(places, by_pointer);
+  fold(places, by_identity);
   qsort(places->items, places->n, sizeof *places->items, by_measure);
   return places;
 }

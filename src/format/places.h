@@ -3,20 +3,20 @@
 // Sites gathered by the line of code they are blamed on: many stacks, one place. This is what the
 // text report shows, since ten rows of the same line reached from ten callers say less than one.
 //
-// Naming every stack of a large capture would read debug information nobody sees, so only the
-// largest stacks are gathered; what the others hold is kept as the rest, never dropped.
+// Naming every address of a large program would read debug information nobody sees, so the number
+// of look-ups is limited, spent on the largest stacks first; what could not be placed is kept as
+// the rest, never dropped.
 #pragma once
 #include "format/naming.h"
 #include "profile/profile.h"
 
-enum { TIDE_PLACES_STACKS_MAX = 1024 };
+enum { TIDE_PLACES_LOOKUPS_MAX = 4096 };
 
 struct tide_place {
-  struct tide_named_frame frame; // the culprit
-  enum tide_site_kind kind;      // HEAP, or LOST for events without a stack
-  int64_t measure;               // under the rank asked for
+  const struct tide_named_frame *frame; // the culprit, the naming's; NULL: events without a stack
+  int64_t measure;                      // under the rank asked for
   uint64_t n_alloc;
-  int64_t live_blocks, live_bytes;
+  int64_t live_blocks;
   uint64_t live_age_ns_sum;
   uint32_t n_stacks;
 };
@@ -24,9 +24,9 @@ struct tide_place {
 struct tide_places {
   struct tide_place *items; // by falling measure
   size_t n;
-  size_t n_stacks;       // heap stacks with anything under this rank
-  size_t n_stacks_named; // of them gathered into items
-  int64_t rest;          // measure of the stacks not gathered
+  size_t n_stacks;        // heap stacks with anything under this rank
+  size_t n_stacks_placed; // of them gathered into items
+  int64_t rest;           // measure of the stacks not gathered
 };
 
 // The profile must have been ranked by rank.

@@ -60,15 +60,16 @@ static char *overhead_words(const struct tide_screen *screen, double overhead)
                       tide_screen_times(screen));
 }
 
-// "indexer exited 0 after 8.42 s · 14.2 M allocations · overhead ≈ 1.2×"
+// "indexer exited 0 in 8.42 s · 14.2 M allocations · overhead ≈ 1.2×"
 static void write_title(const struct report *r)
 {
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   double overhead = tide_profile_overhead(r->image);
   uint64_t n_alloc = r->profile->totals.n_alloc;
   TIDE_CLEANUP_FREE char *words = tide_image_end_words(r->image);
-  TIDE_CLEANUP_FREE char *end =
-      tide_sprintf(" %s after %s", words, duration(r, a, r->image->end_ns - r->image->start_ns));
+  const char *preposition = r->image->end_kind == TIDE_END_EXITED ? "in" : "after";
+  TIDE_CLEANUP_FREE char *end = tide_sprintf(" %s %s %s", words, preposition,
+                                             duration(r, a, r->image->end_ns - r->image->start_ns));
   TIDE_CLEANUP_FREE char *count = tide_sprintf("%s %s", tide_units_count(b, n_alloc),
                                                n_alloc == 1 ? "allocation" : "allocations");
   TIDE_CLEANUP_FREE char *cost = overhead_words(r->screen, overhead);
@@ -246,9 +247,9 @@ static void write_naming_notes(const struct report *r)
   size_t n_said = 0;
   int64_t least = tide_profile_whole(r->profile, r->options->rank) / 100;
   for (size_t i = 0; i < r->places->n && i < r->options->n_places && n_said < NOTES_MAX; i++) {
-    const struct tide_named_frame *frame = &r->places->items[i].frame;
+    const struct tide_named_frame *frame = r->places->items[i].frame;
     bool matters =
-        !frame->file && r->places->items[i].measure >= least &&
+        frame && !frame->file && r->places->items[i].measure >= least &&
         !tide_frame_is_runtime(frame->function, NULL, tide_naming_module(r->naming, frame));
     const char *note = matters ? tide_naming_note(r->naming, frame) : NULL;
     for (size_t k = 0; k < n_said && note; k++)

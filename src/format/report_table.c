@@ -59,8 +59,8 @@ static char *extra_text(const struct tide_screen *screen, enum tide_rank rank,
 
 static char *location_text(const struct tide_naming *naming, const struct tide_place *place)
 {
-  const struct tide_named_frame *frame = &place->frame;
-  if (place->kind == TIDE_SITE_LOST)
+  const struct tide_named_frame *frame = place->frame;
+  if (!frame)
     return tide_strdup("");
   if (frame->file && frame->line)
     return tide_sprintf("%s:%" PRIu32, tide_shorten_path(frame->file), frame->line);
@@ -72,14 +72,14 @@ static char *location_text(const struct tide_naming *naming, const struct tide_p
 static char *name_text(const struct tide_screen *screen, const struct tide_naming *naming,
                        const struct tide_place *place, size_t width)
 {
-  if (place->kind == TIDE_SITE_LOST)
+  if (!place->frame)
     return tide_utf8_fit("(stack not recorded)", width, screen->utf8);
-  if (place->frame.function)
-    return tide_shorten_function(place->frame.function, width, screen->utf8);
-  if (!place->frame.pc)
+  if (place->frame->function)
+    return tide_shorten_function(place->frame->function, width, screen->utf8);
+  if (!place->frame->pc)
     return tide_utf8_fit("(no frame)", width, screen->utf8);
   TIDE_CLEANUP_FREE char *address =
-      tide_sprintf("0x%" PRIx64, tide_naming_elf_address(naming, &place->frame));
+      tide_sprintf("0x%" PRIx64, tide_naming_elf_address(naming, place->frame));
   return tide_utf8_fit(address, width, screen->utf8);
 }
 
@@ -95,12 +95,14 @@ static size_t at_most(size_t value, size_t limit)
   return value < limit ? value : limit;
 }
 
-// The name gets what the others leave, but a long location gives way first.
-static void share_out(const struct tide_screen *screen, struct columns *c)
+// The name gets what the others leave. Where both do not fit, the location gives way first, down to
+// two fifths.
+static void share_out(const struct tide_screen *screen, struct columns *c, size_t longest_name)
 {
   size_t fixed = 2 + c->share + 2 + c->measure + 2 + (c->extra ? c->extra + 2 : 0);
   size_t left = screen->width > fixed + 20 ? screen->width - fixed : 20;
-  c->location = at_most(c->location, left * 2 / 5);
+  size_t spare = left > longest_name + 2 ? left - longest_name - 2 : 0;
+  c->location = at_most(c->location, spare > left * 2 / 5 ? spare : left * 2 / 5);
   c->name = left - c->location - (c->location ? 2 : 0);
 }
 
@@ -139,7 +141,7 @@ static void write_rest(const struct tide_screen *screen, const struct columns *c
                        const struct tide_places *places, size_t n_shown, enum tide_rank rank,
                        int64_t whole)
 {
-  size_t n_stacks = places->n_stacks - places->n_stacks_named;
+  size_t n_stacks = places->n_stacks - places->n_stacks_placed;
   int64_t measure = places->rest;
   for (size_t i = n_shown; i < places->n; i++)
     measure += places->items[i].measure;
@@ -160,6 +162,17 @@ static void write_rest(const struct tide_screen *screen, const struct columns *c
   row_done(&row);
 }
 
+static size_t longest_name(const struct tide_screen *screen, const struct tide_naming *naming,
+                           const struct tide_places *places, size_t n_shown, size_t width)
+{
+  size_t longest = 0;
+  for (size_t i = 0; i < n_shown; i++) {
+    TIDE_CLEANUP_FREE char *name = name_text(screen, naming, &places->items[i], width);
+    widen(&longest, name);
+  }
+  return longest;
+}
+
 static void write_places(const struct tide_screen *screen, const struct tide_places *places,
                          const struct tide_naming *naming, enum tide_rank rank, size_t n_shown,
                          int64_t whole)
@@ -178,13 +191,9 @@ static void write_places(const struct tide_screen *screen, const struct tide_pla
     widen(&c.extra, rows[i].extra);
     widen(&c.location, rows[i].location);
   }
-  share_out(screen, &c);
-  size_t longest = 0;
-  for (size_t i = 0; i < n_shown; i++) {
-    TIDE_CLEANUP_FREE char *name = name_text(screen, naming, &places->items[i], c.name);
-    widen(&longest, name);
-  }
-  c.name = longest; // no wider than needed: the locations stand close to the names
+  share_out(screen, &c, longest_name(screen, naming, places, n_shown, screen->width));
+  c.name = longest_name(screen, naming, places, n_shown,
+                        c.name); // no wider than needed: the locations stand close to the names
   for (size_t i = 0; i < n_shown; i++) {
     TIDE_CLEANUP_FREE char *name = name_text(screen, naming, &places->items[i], c.name);
     write_row(screen, &c, &rows[i], name);

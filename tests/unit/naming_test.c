@@ -71,22 +71,32 @@ static void blames_the_first_frame_of_the_user(void **state)
       {1, "__libc_start_main", 0}, // nothing else there
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct tide_named_frame frame = tide_naming_culprit(naming, cases[i].stack);
-    assert_string_equal(frame.function, cases[i].function);
-    assert_int_equal(frame.line, cases[i].line);
+    const struct tide_named_frame *frame = tide_naming_culprit(naming, cases[i].stack);
+    assert_string_equal(frame->function, cases[i].function);
+    assert_int_equal(frame->line, cases[i].line);
   }
-  assert_null(tide_naming_culprit(naming, 0).function);
-  assert_int_equal(tide_naming_culprit(naming, 8).pc, 0x10042); // nameless, but the user's
+  assert_null(tide_naming_culprit(naming, 0));
+  assert_int_equal(tide_naming_culprit(naming, 8)->pc, 0x10042); // nameless, but the user's
 }
 
 static void notes_are_of_a_frames_module(void **state)
 {
-  struct tide_named_frame frame = tide_naming_culprit(naming, 8);
-  assert_non_null(strstr(tide_naming_note(naming, &frame), "build it with -g"));
-  frame = tide_naming_culprit(naming, 4);
-  assert_null(tide_naming_note(naming, &frame));
-  frame = (struct tide_named_frame){0};
-  assert_null(tide_naming_note(naming, &frame));
+  struct tide_named_frame unknown = {0};
+  const char *note = tide_naming_note(naming, tide_naming_culprit(naming, 8));
+  assert_non_null(strstr(note, "build it with -g"));
+  assert_null(tide_naming_note(naming, tide_naming_culprit(naming, 4)));
+  assert_null(tide_naming_note(naming, &unknown));
+}
+
+static void looks_up_no_more_than_allowed(void **state)
+{
+  assert_int_equal(tide_naming_addresses(naming), 0);
+  tide_naming_limit(naming, 1);
+  assert_non_null(tide_naming_culprit(naming, 3));
+  assert_null(tide_naming_culprit(naming, 4));     // would be the second
+  assert_non_null(tide_naming_culprit(naming, 6)); // the address of 3 again
+  assert_int_equal(tide_naming_addresses(naming), 1);
+  assert_int_equal(tide_naming_address(naming, 3), tide_naming_address(naming, 6));
 }
 
 static void gathers_by_line(void **state)
@@ -95,10 +105,10 @@ static void gathers_by_line(void **state)
   tide_profile_rank(profile, TIDE_RANK_PEAK);
   struct tide_places *places = tide_places_new(profile, naming, TIDE_RANK_PEAK);
   assert_int_equal(places->n_stacks, 8);
-  assert_int_equal(places->n_stacks_named, 8);
+  assert_int_equal(places->n_stacks_placed, 8);
   assert_int_equal(places->rest, 0);
   assert_int_equal(places->n, 6);
-  assert_string_equal(places->items[0].frame.function, "indexer::postings::Block::push");
+  assert_string_equal(places->items[0].frame->function, "indexer::postings::Block::push");
   assert_int_equal(places->items[0].n_stacks, 2);
   assert_int_equal(places->items[0].measure, (190 + 64) << 20);
   int64_t sum = 0;
@@ -197,6 +207,7 @@ int main(void)
       TEST(steps_back_from_return_addresses_only),
       TEST(blames_the_first_frame_of_the_user),
       TEST(notes_are_of_a_frames_module),
+      TEST(looks_up_no_more_than_allowed),
       TEST(gathers_by_line),
       cmocka_unit_test(knows_runtime_frames),
       cmocka_unit_test(shortens_in_order),
