@@ -139,6 +139,21 @@ static bool request_is_valid(const struct tide_door_request *request, ssize_t n)
          request->store_bytes <= TIDE_DOOR_MAX_STORE_BYTES;
 }
 
+// Field 22 of /proc/PID/stat.
+static uint64_t start_of(pid_t pid)
+{
+  char path[64], text[1024];
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+  close_if_open(fd);
+  text[n > 0 ? n : 0] = 0;
+  const char *at = strrchr(text, ')'); // the name before may hold anything
+  for (int field = 2; at && field < 22; field++)
+    at = strchr(at + 1, ' ');
+  return at ? strtoull(at, NULL, 10) : 0;
+}
+
 static void serve_one(struct tide_door *door, int connection,
                       const struct tide_door_request *request)
 {
@@ -159,6 +174,7 @@ static void serve_one(struct tide_door *door, int connection,
       .pid_fd = peer.pid > 0 ? (int)syscall(SYS_pidfd_open, peer.pid, 0) : -1,
       .store_fd = fcntl(store_fd, F_DUPFD_CLOEXEC, 0),
       .time_ns = tide_monotonic_ns(),
+      .born = peer.pid > 0 ? start_of(peer.pid) : 0,
   };
   if (visit.store_fd >= 0 && door->receive(door->context, &visit)) {
     answer(connection, 0, store_fd);

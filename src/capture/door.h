@@ -41,6 +41,8 @@ struct tide_door_visit {
   int pid_fd;   // tells when it ends; -1 when that cannot be had. Owned by whoever takes the visit
   int store_fd; // the memfd; likewise
   uint64_t time_ns; // CLOCK_MONOTONIC
+  uint64_t born;    // the process's start, on a clock of the kernel's; 0: not known. Tells an exec
+                    // from a new process with a used pid
 };
 
 // Called on the door's thread. True: the visit was taken, with its descriptors; false: refused.

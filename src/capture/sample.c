@@ -30,7 +30,6 @@ void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time
   *sampler = (struct tide_sampler){
       .pid = pid,
       .statm_fd = -1,
-      .born = time_ns,
       .tick_interval_ns = FIRST_TICK_INTERVAL_NS,
       .snapshot_interval_ns = FIRST_SNAPSHOT_INTERVAL_NS,
       .next_tick_ns = time_ns,

@@ -22,9 +22,8 @@ struct tide_sample_tick {
 };
 
 struct tide_sampler {
-  uint32_t pid;  // 0: not known, no RSS
-  int statm_fd;  // /proc/PID/statm, -1 when there is none
-  uint64_t born; // capture time of the first look: where the counts are zero
+  uint32_t pid; // 0: not known, no RSS
+  int statm_fd; // /proc/PID/statm, -1 when there is none
   struct tide_sample_tick *ticks;
   size_t n_ticks;
   struct tide_snapshot *snapshots;

@@ -100,10 +100,23 @@ static void watched_free(struct watched *w)
   free(w);
 }
 
+static void join(struct tide_watch *watch)
+{
+  if (!watch->running)
+    return;
+  pthread_mutex_lock(&watch->lock);
+  watch->stop = true;
+  pthread_mutex_unlock(&watch->lock);
+  eventfd_write(watch->wake_fd, 1);
+  pthread_join(watch->thread, NULL);
+  watch->running = false;
+}
+
 void tide_watch_free(struct tide_watch *watch)
 {
   if (!watch)
     return;
+  join(watch);
   for (size_t i = 0; i < watch->n_living; i++)
     watched_free(watch->living[i]);
   for (size_t i = 0; i < watch->n_arrivals; i++) {
@@ -258,7 +271,7 @@ static uint32_t end_predecessor(struct tide_watch *watch, const struct tide_door
   if (i == watch->n_living)
     return 0;
   const struct watched *w = watch->living[i];
-  bool is_fresh = visit->flags & TIDE_DOOR_FORKED || has_ended(w); // a used pid, given out again
+  bool is_fresh = visit->flags & TIDE_DOOR_FORKED || visit->born != w->visit.born;
   uint32_t number = w->number;
   finish_descendant(watch, i, is_fresh ? TIDE_END_EXITED : TIDE_END_EXECED, visit->time_ns);
   return is_fresh ? 0 : number;
@@ -434,18 +447,6 @@ enum tide_err tide_watch_start(struct tide_watch *watch, struct tide_diag *diag)
     return tide_fail_errno(diag, "cannot start a thread");
   watch->running = true;
   return TIDE_ERR_OK;
-}
-
-static void join(struct tide_watch *watch)
-{
-  if (!watch->running)
-    return;
-  pthread_mutex_lock(&watch->lock);
-  watch->stop = true;
-  pthread_mutex_unlock(&watch->lock);
-  eventfd_write(watch->wake_fd, 1);
-  pthread_join(watch->thread, NULL);
-  watch->running = false;
 }
 
 struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide_watch_end *end,
