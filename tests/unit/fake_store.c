@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Written from store/layout.h alone, not from the recorder: what the reader is tested against must
+// not share the recorder's mistakes.
+#define _GNU_SOURCE
+#include "fake_store.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define N_CELLS 2048u
+
+static uint64_t take(uint64_t *at, struct tide_area *area, uint64_t n, uint64_t bytes_each)
+{
+  *area = (struct tide_area){*at, n};
+  *at = (*at + n * bytes_each + 4095) & ~UINT64_C(4095);
+  return area->offset;
+}
+
+static uint64_t clock_ns(clockid_t id)
+{
+  struct timespec now;
+  clock_gettime(id, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void fake_store_map(struct fake_store *store, int fd)
+{
+  char *base = mmap(NULL, FAKE_STORE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (base == MAP_FAILED)
+    abort();
+  struct tide_store_header *h = (struct tide_store_header *)base;
+  uint64_t at = TIDE_STORE_HEADER_BYTES;
+  *store = (struct fake_store){
+      .base = base,
+      .header = h,
+      .slots = (void *)(base + take(&at, &h->slots, 64, sizeof *store->slots)),
+      .nodes = (void *)(base + take(&at, &h->nodes, 4096, sizeof *store->nodes)),
+      .cells = (void *)(base + take(&at, &h->cells, N_CELLS, sizeof *store->cells)),
+      .hists = (void *)(base + take(&at, &h->hists, N_CELLS, sizeof *store->hists)),
+      .carries = (void *)(base + take(&at, &h->carries, N_CELLS, sizeof *store->carries)),
+      .owners = (void *)(base + take(&at, &h->owners, N_CELLS, sizeof *store->owners)),
+      .modules = (void *)(base + take(&at, &h->modules, 64, sizeof *store->modules)),
+  };
+  take(&at, &h->text, 65536, 1);
+  if (at > FAKE_STORE_BYTES)
+    abort();
+  h->epoch = 1;
+  h->n_cells = TIDE_FIRST_CELL;
+  h->n_nodes = h->n_slots = h->n_modules = h->text_next = 1;
+  fake_store_node(store, 0, 0, TIDE_NODE_PAGES);
+  fake_store_node(store, 0, 0, TIDE_NODE_LOST);
+  fake_store_node(store, 0, 0, TIDE_NODE_CUT);
+  memcpy(h->magic, TIDE_STORE_MAGIC, sizeof h->magic);
+  h->version = TIDE_STORE_VERSION;
+  h->arch = TIDE_ARCH_X86_64;
+  h->store_bytes = FAKE_STORE_BYTES;
+  h->pid = FAKE_PID;
+  h->ppid = 1;
+  h->start_ticks = 1000;
+  h->start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+  h->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+  h->n_threads = h->n_live_threads = h->max_live_threads = 1;
+  h->exe = fake_store_text(store, "/bin/fake", 9);
+  h->cmdline = fake_store_text(store, "fake\0one", 9);
+  h->cmdline_bytes = 9;
+  __atomic_store_n(&h->state, TIDE_STATE_RECORDING, __ATOMIC_RELEASE);
+}
+
+void fake_store_unmap(struct fake_store *store)
+{
+  munmap(store->base, FAKE_STORE_BYTES);
+}
+
+uint32_t fake_store_text(struct fake_store *store, const char *text, size_t n)
+{
+  uint32_t at = store->header->text_next;
+  memcpy(store->base + store->header->text.offset + at, text, n);
+  store->header->text_next += (uint32_t)n + 1;
+  return at;
+}
+
+uint32_t fake_store_module(struct fake_store *store, const char *path, uint64_t start, uint64_t end)
+{
+  uint32_t id = store->header->n_modules++;
+  store->modules[id] = (struct tide_store_module){
+      .start = start,
+      .end = end,
+      .bias = start,
+      .path = fake_store_text(store, path, strlen(path)),
+      .build_id_len = 4,
+      .build_id = {1, 2, 3, 4},
+  };
+  return id;
+}
+
+uint32_t fake_store_node(struct fake_store *store, uint64_t frame, uint32_t parent, uint32_t flags)
+{
+  uint32_t id = store->header->n_nodes;
+  store->nodes[id] = (struct tide_node){frame, parent, flags};
+  __atomic_store_n(&store->header->n_nodes, id + 1, __ATOMIC_RELEASE);
+  return id;
+}
+
+uint32_t fake_store_slot(struct fake_store *store, uint32_t tid, const char *name)
+{
+  uint32_t id = store->header->n_slots++;
+  struct tide_thread_slot *slot = &store->slots[id];
+  *slot = (struct tide_thread_slot){.id = id, .tid = tid, .n_owners = 1};
+  strncpy(slot->name, name, sizeof slot->name - 1);
+  return id;
+}
+
+struct tide_cell *fake_store_cell(struct fake_store *store, uint32_t stack, uint32_t slot)
+{
+  uint32_t id = store->header->n_cells++;
+  store->cells[id].epoch = store->header->epoch;
+  store->owners[id].slot = slot;
+  store->owners[id].hash = stack * UINT64_C(0x9E3779B97F4A7C15);
+  __atomic_store_n(&store->owners[id].stack, stack, __ATOMIC_RELEASE);
+  return &store->cells[id];
+}
+
+static void fold(struct fake_store *store, struct tide_cell *cell)
+{
+  if (cell->epoch == store->header->epoch)
+    return;
+  cell->peak_bytes = (int64_t)(cell->b_alloc - cell->b_free);
+  cell->peak_blocks = (uint32_t)(cell->n_alloc - cell->n_free);
+  cell->epoch = store->header->epoch;
+}
+
+void fake_store_alloc(struct fake_store *store, struct tide_cell *cell, uint64_t bytes)
+{
+  uint32_t slot = store->owners[cell - store->cells].slot;
+  store->slots[slot].delta += (int64_t)bytes;
+  fold(store, cell);
+  cell->n_alloc++;
+  cell->b_alloc += bytes;
+}
+
+void fake_store_free(struct fake_store *store, struct tide_cell *cell, uint64_t bytes)
+{
+  struct tide_store_header *h = store->header;
+  int64_t live = h->live_bytes;
+  for (uint32_t i = 1; i < h->n_slots; i++)
+    live += store->slots[i].delta;
+  if (live > h->max_bytes) {
+    h->max_bytes = live;
+    h->epoch++;
+  }
+  store->slots[store->owners[cell - store->cells].slot].delta -= (int64_t)bytes;
+  fold(store, cell);
+  if ((int64_t)(cell->b_alloc - cell->b_free) > cell->high_bytes)
+    cell->high_bytes = (int64_t)(cell->b_alloc - cell->b_free);
+  cell->n_free++;
+  cell->b_free += bytes;
+}
