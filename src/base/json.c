@@ -168,6 +168,14 @@ void tide_json_hex(struct tide_json *json, uint64_t v)
   tide_sink_printf(json->sink, "\"0x%" PRIx64 "\"", v);
 }
 
+void tide_json_raw(struct tide_json *json, const void *text, size_t n)
+{
+  if (!n)
+    return;
+  before(json);
+  tide_sink_bytes(json->sink, text, n);
+}
+
 void tide_json_put_text(struct tide_json *json, const char *key, const char *text)
 {
   tide_json_key(json, key);

@@ -36,6 +36,9 @@ void tide_json_i64(struct tide_json *json, int64_t v);
 void tide_json_bool(struct tide_json *json, bool v);
 void tide_json_hex(struct tide_json *json, uint64_t v); // the string "0x…"
 
+// Text that is one or more whole values already, with commas between them. Nothing when n is 0.
+void tide_json_raw(struct tide_json *json, const void *text, size_t n);
+
 // Members of an object: key and value in one.
 void tide_json_put_text(struct tide_json *json, const char *key, const char *text);
 void tide_json_put_u64(struct tide_json *json, const char *key, uint64_t v);

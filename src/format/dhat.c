@@ -43,6 +43,10 @@ struct writer {
   char **texts; // the frame table
   size_t n_texts, cap_texts;
   struct index text_index;
+  uint32_t *first_text; // per address of the naming: where its texts start in by_address
+  size_t n_addresses;
+  uint32_t *by_address; // a count, then as many frame table indexes
+  size_t n_by_address, cap_by_address;
   uint32_t *frames; // of all points, one after another
   size_t n_frames, cap_frames;
   struct point *points;
@@ -130,16 +134,47 @@ static char *frame_text(const struct writer *w, const struct tide_named_frame *f
                       module && *module ? module : "???");
 }
 
+static void push_by_address(struct writer *w, uint32_t value)
+{
+  TIDE_GROW(w->by_address, w->n_by_address, w->cap_by_address);
+  w->by_address[w->n_by_address++] = value;
+}
+
+// Frame table indexes of a node, made once per address. 0 marks one not made yet, so the list
+// starts at 1.
+static const uint32_t *texts_of_node(struct writer *w, uint32_t node, uint32_t *ret_n)
+{
+  size_t address = tide_naming_address(w->naming, node);
+  if (address >= w->n_addresses) {
+    size_t n = address * 2 + 1024;
+    w->first_text = tide_realloc_array(w->first_text, n, sizeof *w->first_text);
+    memset(w->first_text + w->n_addresses, 0, (n - w->n_addresses) * sizeof *w->first_text);
+    w->n_addresses = n;
+  }
+  if (!w->first_text[address]) {
+    size_t n;
+    const struct tide_named_frame *frames = tide_naming_of_node(w->naming, node, &n);
+    if (!w->n_by_address)
+      push_by_address(w, 0);
+    w->first_text[address] = (uint32_t)w->n_by_address;
+    push_by_address(w, (uint32_t)n);
+    for (size_t i = 0; i < n; i++)
+      push_by_address(w, add_text(w, frame_text(w, &frames[i])));
+  }
+  const uint32_t *list = w->by_address + w->first_text[address];
+  *ret_n = list[0];
+  return list + 1;
+}
+
 static void add_frames(struct writer *w, uint32_t stack)
 {
   const struct tide_image *image = w->profile->image;
   for (uint32_t node = stack; node; node = image->frames[node].parent) {
-    size_t n;
-    const struct tide_named_frame *frames = tide_naming_of_node(w->naming, node, &n);
-    for (size_t i = 0; i < n; i++) {
-      uint32_t text = add_text(w, frame_text(w, &frames[i]));
+    uint32_t n;
+    const uint32_t *texts = texts_of_node(w, node, &n);
+    for (uint32_t i = 0; i < n; i++) {
       TIDE_GROW(w->frames, w->n_frames, w->cap_frames);
-      w->frames[w->n_frames++] = text;
+      w->frames[w->n_frames++] = texts[i];
     }
   }
 }
@@ -250,6 +285,8 @@ static void writer_done(struct writer *w)
     free(w->texts[i]);
   free(w->texts);
   free(w->text_index.slots);
+  free(w->first_text);
+  free(w->by_address);
   free(w->frames);
   free(w->points);
   free(w->point_index.slots);

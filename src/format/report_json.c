@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schema tidemark-report-1, section by section in the order of the document.
+// Schema tidemark-report-1, section by section in the order of the document. A capture has far
+// fewer addresses than frames in stacks, so the JSON of an address is made once and then copied.
 #include "format/report_json.h"
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "format/image_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct writer {
+  struct tide_json json;
+  const struct tide_profile *profile;
+  struct tide_naming *naming;
+  struct tide_buf *addresses; // rendered frames per address of the naming; empty: not yet
+  size_t n_addresses;
+};
 
 static void write_image(struct tide_json *json, const struct tide_profile *profile)
 {
@@ -125,20 +138,53 @@ static void write_frame(struct tide_json *json, const struct tide_image *image,
   tide_json_close_object(json);
 }
 
-// A root that only says "pages" or "lost" is the site's kind, not a frame of it.
-static void write_frames(struct tide_json *json, const struct tide_image *image,
-                         struct tide_naming *naming, uint32_t stack)
+// The frames of one node as array elements. A root that only says "pages" or "lost" is the site's
+// kind, not a frame of it.
+static struct tide_buf render_node(const struct writer *w, uint32_t node)
 {
-  tide_json_key(json, "frames");
-  tide_json_open_array(json);
-  for (uint32_t node = stack; node; node = image->frames[node].parent) {
-    size_t n;
-    const struct tide_named_frame *frames = tide_naming_of_node(naming, node, &n);
-    for (size_t i = 0; i < n; i++)
-      if (!(frames[i].flags & (TIDE_FRAME_PAGES | TIDE_FRAME_LOST)))
-        write_frame(json, image, &frames[i]);
-  }
-  tide_json_close_array(json);
+  struct tide_sink sink;
+  struct tide_json json;
+  size_t n;
+  const struct tide_named_frame *frames = tide_naming_of_node(w->naming, node, &n);
+  tide_sink_init(&sink, NULL);
+  tide_json_init(&json, &sink);
+  json.break_depth = 0;
+  tide_json_open_array(&json);
+  for (size_t i = 0; i < n; i++)
+    if (!(frames[i].flags & (TIDE_FRAME_PAGES | TIDE_FRAME_LOST)))
+      write_frame(&json, w->profile->image, &frames[i]);
+  tide_json_close_array(&json);
+  return sink.buf;
+}
+
+static void grow_addresses(struct writer *w, size_t address)
+{
+  size_t n = w->n_addresses ? w->n_addresses : 1024;
+  while (n <= address)
+    n *= 2;
+  w->addresses = tide_realloc_array(w->addresses, n, sizeof *w->addresses);
+  memset(w->addresses + w->n_addresses, 0, (n - w->n_addresses) * sizeof *w->addresses);
+  w->n_addresses = n;
+}
+
+static void write_node(struct writer *w, uint32_t node)
+{
+  size_t address = tide_naming_address(w->naming, node);
+  if (address >= w->n_addresses)
+    grow_addresses(w, address);
+  if (!w->addresses[address].n)
+    w->addresses[address] = render_node(w, node);
+  const struct tide_buf *text = &w->addresses[address];
+  tide_json_raw(&w->json, text->data + 1, text->n - 2); // without the array's brackets
+}
+
+static void write_frames(struct writer *w, uint32_t stack)
+{
+  tide_json_key(&w->json, "frames");
+  tide_json_open_array(&w->json);
+  for (uint32_t node = stack; node; node = w->profile->image->frames[node].parent)
+    write_node(w, node);
+  tide_json_close_array(&w->json);
 }
 
 static void write_array(struct tide_json *json, const char *key, const uint64_t *values, size_t n)
@@ -150,12 +196,12 @@ static void write_array(struct tide_json *json, const char *key, const uint64_t 
   tide_json_close_array(json);
 }
 
-static void write_site(struct tide_json *json, const struct tide_profile *profile,
-                       struct tide_naming *naming, const struct tide_profile_site *site)
+static void write_site(struct writer *w, const struct tide_profile_site *site)
 {
+  struct tide_json *json = &w->json;
   static const char *const kinds[] = {"heap", "pages", "lost"};
   uint64_t sizes[TIDE_SIZE_BUCKETS_N], lifetimes[TIDE_LIFE_BUCKETS_N];
-  tide_profile_site_histograms(profile, site, sizes, lifetimes);
+  tide_profile_site_histograms(w->profile, site, sizes, lifetimes);
   tide_json_open_object(json);
   tide_json_put_text(json, "kind", kinds[site->kind]);
   tide_json_put_u64(json, "allocations", site->n_alloc);
@@ -178,7 +224,7 @@ static void write_site(struct tide_json *json, const struct tide_profile *profil
   tide_json_put_u64(json, "thread_slots", site->n_rows);
   write_array(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
   write_array(json, "lifetimes", lifetimes, TIDE_LIFE_BUCKETS_N);
-  write_frames(json, profile->image, naming, site->stack);
+  write_frames(w, site->stack);
   tide_json_close_object(json);
 }
 
@@ -186,25 +232,29 @@ void tide_report_json_write(struct tide_sink *sink, struct tide_profile *profile
                             struct tide_naming *naming, const char *file, enum tide_rank rank,
                             size_t n_sites)
 {
-  struct tide_json json;
-  tide_json_init(&json, sink);
+  struct writer w = {.profile = profile, .naming = naming};
+  struct tide_json *json = &w.json;
+  tide_json_init(json, sink);
   tide_profile_rank(profile, rank);
-  tide_json_open_object(&json);
-  tide_json_put_text(&json, "schema", "tidemark-report-1");
-  tide_json_key(&json, "capture");
-  tide_json_open_object(&json);
-  tide_capture_json_facts(&json, profile->capture, file, tide_profile_is_complete(profile));
-  tide_json_close_object(&json);
-  write_image(&json, profile);
-  write_images(&json, profile->capture);
-  write_totals(&json, profile);
-  write_pages(&json, profile->image);
-  write_completeness(&json, profile);
-  tide_json_key(&json, "sites");
-  tide_json_open_array(&json);
+  tide_json_open_object(json);
+  tide_json_put_text(json, "schema", "tidemark-report-1");
+  tide_json_key(json, "capture");
+  tide_json_open_object(json);
+  tide_capture_json_facts(json, profile->capture, file, tide_profile_is_complete(profile));
+  tide_json_close_object(json);
+  write_image(json, profile);
+  write_images(json, profile->capture);
+  write_totals(json, profile);
+  write_pages(json, profile->image);
+  write_completeness(json, profile);
+  tide_json_key(json, "sites");
+  tide_json_open_array(json);
   for (size_t i = 0; i < profile->n_sites && (!n_sites || i < n_sites); i++)
-    write_site(&json, profile, naming, &profile->sites[i]);
-  tide_json_close_array(&json);
-  tide_json_close_object(&json);
-  tide_json_done(&json);
+    write_site(&w, &profile->sites[i]);
+  tide_json_close_array(json);
+  tide_json_close_object(json);
+  tide_json_done(json);
+  for (size_t i = 0; i < w.n_addresses; i++)
+    tide_buf_done(&w.addresses[i]);
+  free(w.addresses);
 }
