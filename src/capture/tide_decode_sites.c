@@ -97,9 +97,9 @@ static struct tide_snapshot_row *get_changes(struct tide_cursor *in, size_t n, s
   return NULL;
 }
 
-static int64_t add_wrapping(int64_t a, int64_t b)
+static struct tide_snapshot_row row_at(const struct tide_snapshot_row *rows, size_t n, size_t i)
 {
-  return (int64_t)((uint64_t)a + (uint64_t)b);
+  return i < n ? rows[i] : (struct tide_snapshot_row){.stack = UINT32_MAX}; // after all others
 }
 
 // rows of now = rows of before, changed; rows that end at zero go.
@@ -110,16 +110,19 @@ static void apply_changes(const struct tide_snapshot *before,
   now->rows = tide_alloc_array(before->n_rows + n_changes, sizeof *now->rows);
   size_t old = 0, change = 0;
   while (old < before->n_rows || change < n_changes) {
-    const struct tide_snapshot_row *a = old < before->n_rows ? &before->rows[old] : NULL;
-    const struct tide_snapshot_row *b = change < n_changes ? &changes[change] : NULL;
-    bool take_a = a && (!b || a->stack <= b->stack), take_b = b && (!a || b->stack <= a->stack);
-    struct tide_snapshot_row row = take_a ? *a : *b;
-    if (take_a && take_b) {
-      row.live_bytes = add_wrapping(a->live_bytes, b->live_bytes);
-      row.live_blocks = add_wrapping(a->live_blocks, b->live_blocks);
+    struct tide_snapshot_row a = row_at(before->rows, before->n_rows, old);
+    struct tide_snapshot_row b = row_at(changes, n_changes, change);
+    struct tide_snapshot_row row = {.stack = a.stack < b.stack ? a.stack : b.stack};
+    if (a.stack == row.stack) {
+      row.live_bytes = a.live_bytes;
+      row.live_blocks = a.live_blocks;
+      old++;
     }
-    old += take_a;
-    change += take_b;
+    if (b.stack == row.stack) {
+      row.live_bytes = (int64_t)((uint64_t)row.live_bytes + (uint64_t)b.live_bytes);
+      row.live_blocks = (int64_t)((uint64_t)row.live_blocks + (uint64_t)b.live_blocks);
+      change++;
+    }
     if (row.live_bytes != 0 || row.live_blocks != 0)
       now->rows[now->n_rows++] = row;
   }

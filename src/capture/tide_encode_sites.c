@@ -19,13 +19,17 @@ struct stack_weight {
   int64_t peak_bytes;
   uint64_t b_alloc;
 };
+struct ranking {
+  const struct tide_site *sites;
+  const struct stack_weight *weights; // per stack
+};
 
 static int by_weight(const void *left, const void *right, void *context)
 {
-  const struct tide_site *a = *(const struct tide_site *const *)left;
-  const struct tide_site *b = *(const struct tide_site *const *)right;
-  const struct stack_weight *weights = context;
-  const struct stack_weight *wa = &weights[a->stack], *wb = &weights[b->stack];
+  const struct ranking *ranking = context;
+  size_t left_idx = *(const size_t *)left, right_idx = *(const size_t *)right;
+  const struct tide_site *a = &ranking->sites[left_idx], *b = &ranking->sites[right_idx];
+  const struct stack_weight *wa = &ranking->weights[a->stack], *wb = &ranking->weights[b->stack];
   if (wa->peak_bytes != wb->peak_bytes)
     return wa->peak_bytes > wb->peak_bytes ? -1 : 1;
   if (wa->b_alloc != wb->b_alloc)
@@ -34,22 +38,23 @@ static int by_weight(const void *left, const void *right, void *context)
     return a->stack < b->stack ? -1 : 1;
   if (a->thread != b->thread)
     return a->thread < b->thread ? -1 : 1;
-  return (a > b) - (a < b); // stable
+  return (left_idx > right_idx) - (left_idx < right_idx); // stable
 }
 
-const struct tide_site **tide_sites_in_file_order(const struct tide_image *image)
+size_t *tide_sites_in_file_order(const struct tide_image *image)
 {
   size_t n_weights = image->n_frames ? image->n_frames : 1;
   TIDE_CLEANUP_FREE struct stack_weight *weights = tide_alloc_array(n_weights, sizeof *weights);
-  const struct tide_site **order = tide_alloc_array(image->n_sites, sizeof *order);
+  size_t *order = tide_alloc_array(image->n_sites, sizeof *order);
   for (size_t i = 0; i < image->n_sites; i++) {
     const struct tide_site *site = &image->sites[i];
     struct stack_weight *weight = &weights[site->stack];
     weight->peak_bytes = (int64_t)((uint64_t)weight->peak_bytes + (uint64_t)site->peak_bytes);
     weight->b_alloc += site->b_alloc;
-    order[i] = site;
+    order[i] = i;
   }
-  qsort_r(order, image->n_sites, sizeof *order, by_weight, weights);
+  struct ranking ranking = {image->sites, weights};
+  qsort_r(order, image->n_sites, sizeof *order, by_weight, &ranking);
   return order;
 }
 
@@ -68,13 +73,12 @@ static void put_buckets(struct tide_buf *out, const uint64_t *buckets, unsigned 
       tide_buf_varint(out, buckets[k]);
 }
 
-void tide_encode_sites(struct tide_buf *out, const struct tide_site *const *sites, size_t first,
-                       size_t n)
+void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, const size_t *order,
+                       size_t first, size_t n)
 {
-  const struct tide_site *const *rows = sites + first;
 #define COLUMN(put, expression)                                                                    \
   for (size_t i_ = 0; i_ < n; i_++) {                                                              \
-    const struct tide_site *s = rows[i_];                                                          \
+    const struct tide_site *s = &image->sites[order[first + i_]];                                  \
     put(out, expression);                                                                          \
   }
   tide_buf_varint(out, first);
@@ -101,32 +105,39 @@ void tide_encode_sites(struct tide_buf *out, const struct tide_site *const *site
   COLUMN(tide_buf_varint, mask_of(s->life_hist, TIDE_LIFE_BUCKETS_N))
 #undef COLUMN
   for (size_t i = 0; i < n; i++) {
-    put_buckets(out, rows[i]->size_hist, TIDE_SIZE_BUCKETS_N);
-    put_buckets(out, rows[i]->life_hist, TIDE_LIFE_BUCKETS_N);
+    const struct tide_site *s = &image->sites[order[first + i]];
+    put_buckets(out, s->size_hist, TIDE_SIZE_BUCKETS_N);
+    put_buckets(out, s->life_hist, TIDE_LIFE_BUCKETS_N);
   }
+}
+
+// Row i of a snapshot, or behind its end one that comes after all others and says nothing.
+static struct tide_snapshot_row row_at(const struct tide_snapshot *snapshot, size_t i)
+{
+  return i < snapshot->n_rows ? snapshot->rows[i] : (struct tide_snapshot_row){.stack = UINT32_MAX};
 }
 
 // Rows that differ between two snapshots, as stack and change. Gives their number.
 static size_t find_changes(const struct tide_snapshot *before, const struct tide_snapshot *now,
                            struct tide_snapshot_row *changes)
 {
-  static const struct tide_snapshot_row nothing;
   size_t n = 0, old = 0, new = 0;
   while (old < before->n_rows || new < now->n_rows) {
-    const struct tide_snapshot_row *a = old < before->n_rows ? &before->rows[old] : NULL;
-    const struct tide_snapshot_row *b = new < now->n_rows ? &now->rows[new] : NULL;
-    bool take_a = a && (!b || a->stack <= b->stack), take_b = b && (!a || b->stack <= a->stack);
-    uint32_t stack = take_a ? a->stack : b->stack;
-    old += take_a;
-    new += take_b;
-    a = take_a ? a : &nothing;
-    b = take_b ? b : &nothing;
-    if (a->live_bytes != b->live_bytes || a->live_blocks != b->live_blocks)
-      changes[n++] = (struct tide_snapshot_row){
-          .stack = stack,
-          .live_bytes = (int64_t)((uint64_t)b->live_bytes - (uint64_t)a->live_bytes),
-          .live_blocks = (int64_t)((uint64_t)b->live_blocks - (uint64_t)a->live_blocks),
-      };
+    struct tide_snapshot_row a = row_at(before, old), b = row_at(now, new);
+    uint32_t stack = a.stack < b.stack ? a.stack : b.stack;
+    struct tide_snapshot_row change = {.stack = stack};
+    if (b.stack == stack) {
+      change.live_bytes = b.live_bytes;
+      change.live_blocks = b.live_blocks;
+      new ++;
+    }
+    if (a.stack == stack) { // modulo 2^64, as the reader adds
+      change.live_bytes = (int64_t)((uint64_t)change.live_bytes - (uint64_t)a.live_bytes);
+      change.live_blocks = (int64_t)((uint64_t)change.live_blocks - (uint64_t)a.live_blocks);
+      old++;
+    }
+    if (change.live_bytes != 0 || change.live_blocks != 0)
+      changes[n++] = change;
   }
   return n;
 }

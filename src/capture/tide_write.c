@@ -107,10 +107,11 @@ static void put_table(struct writer *w, enum tide_part_type type, size_t image_i
 static void put_sites(struct writer *w, size_t image_idx)
 {
   const struct tide_image *image = &w->capture->images[image_idx];
-  TIDE_CLEANUP_FREE const struct tide_site **order = tide_sites_in_file_order(image);
+  TIDE_CLEANUP_FREE size_t *order = tide_sites_in_file_order(image);
   for (size_t first = 0; first < image->n_sites; first += TIDE_ROWS_SITES) {
     size_t left = image->n_sites - first;
-    tide_encode_sites(&w->raw, order, first, left < TIDE_ROWS_SITES ? left : TIDE_ROWS_SITES);
+    tide_encode_sites(&w->raw, image, order, first,
+                      left < TIDE_ROWS_SITES ? left : TIDE_ROWS_SITES);
     put_body_part(w, TIDE_PART_SITES, image_idx);
   }
 }

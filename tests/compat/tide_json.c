@@ -197,13 +197,13 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
 
 static void put_image(struct tide_buf *out, const struct tide_image *image)
 {
-  TIDE_CLEANUP_FREE const struct tide_site **sites = tide_sites_in_file_order(image);
+  TIDE_CLEANUP_FREE size_t *order = tide_sites_in_file_order(image);
   tide_buf_text(out, "{");
   put_image_facts(out, image);
   TABLE("modules", put_module, 1, image->n_modules, &image->modules[i]);
   TABLE("threads", put_thread, 1, image->n_threads_known, &image->threads[i]);
   TABLE("frames", put_frame, 1, image->n_frames, &image->frames[i]);
-  TABLE("sites", put_site, 0, image->n_sites, sites[i]);
+  TABLE("sites", put_site, 0, image->n_sites, &image->sites[order[i]]);
   TABLE("ticks", put_tick, 0, image->n_ticks, &image->ticks[i]);
   TABLE("snapshots", put_snapshot, 0, image->n_snapshots, &image->snapshots[i]);
   tide_buf_text(out, "}");
