@@ -116,28 +116,62 @@ static void put_sites(struct writer *w, size_t image_idx)
   }
 }
 
+static int by_peak(const void *left, const void *right, void *context)
+{
+  const struct tide_image *images = context;
+  size_t a = *(const size_t *)left, b = *(const size_t *)right;
+  if (images[a].peak_bytes != images[b].peak_bytes)
+    return images[a].peak_bytes > images[b].peak_bytes ? -1 : 1;
+  return (a > b) - (a < b);
+}
+
+// The images by falling peak: a run of many small helpers around one large program should not lose
+// the large one when the file is cut.
+static size_t *images_in_file_order(const struct tide_capture *capture)
+{
+  size_t *order = tide_alloc_array(capture->n_images, sizeof *order);
+  for (size_t i = 0; i < capture->n_images; i++)
+    order[i] = i;
+  qsort_r(order, capture->n_images, sizeof *order, by_peak, capture->images);
+  return order;
+}
+
+static void put_tables(struct writer *w, size_t image_idx)
+{
+  const struct tide_image *image = &w->capture->images[image_idx];
+  put_table(w, TIDE_PART_MODULES, image_idx, tide_encode_modules, 1, image->n_modules,
+            TIDE_ROWS_MODULES);
+  put_table(w, TIDE_PART_THREADS, image_idx, tide_encode_threads, 1, image->n_threads_known,
+            TIDE_ROWS_OTHER);
+  put_table(w, TIDE_PART_FRAMES, image_idx, tide_encode_frames, 1, image->n_frames,
+            TIDE_ROWS_FRAMES);
+  put_sites(w, image_idx);
+  put_table(w, TIDE_PART_TIMELINE, image_idx, tide_encode_timeline, 0, image->n_ticks,
+            TIDE_ROWS_OTHER);
+}
+
+static void put_snapshots(struct writer *w, size_t image_idx)
+{
+  const struct tide_image *image = &w->capture->images[image_idx];
+  for (size_t first = 0; first < image->n_snapshots && !w->err;) {
+    first += tide_encode_snapshots(&w->raw, image, first);
+    put_body_part(w, TIDE_PART_SNAPSHOTS, image_idx);
+  }
+}
+
 static void put_body(struct writer *w)
 {
   size_t n_images = w->capture->n_images;
+  TIDE_CLEANUP_FREE size_t *order = images_in_file_order(w->capture);
   w->n_parts = 1; // FACTS
   for (size_t i = 0; i < n_images; i++) {
     tide_encode_image(&w->raw, &w->capture->images[i]);
     put_body_part(w, TIDE_PART_IMAGE, i);
   }
-  for (size_t i = 0; i < n_images; i++) {
-    const struct tide_image *image = &w->capture->images[i];
-    put_table(w, TIDE_PART_MODULES, i, tide_encode_modules, 1, image->n_modules, TIDE_ROWS_MODULES);
-    put_table(w, TIDE_PART_THREADS, i, tide_encode_threads, 1, image->n_threads_known,
-              TIDE_ROWS_OTHER);
-    put_table(w, TIDE_PART_FRAMES, i, tide_encode_frames, 1, image->n_frames, TIDE_ROWS_FRAMES);
-    put_sites(w, i);
-    put_table(w, TIDE_PART_TIMELINE, i, tide_encode_timeline, 0, image->n_ticks, TIDE_ROWS_OTHER);
-  }
   for (size_t i = 0; i < n_images; i++)
-    for (size_t first = 0; first < w->capture->images[i].n_snapshots && !w->err;) {
-      first += tide_encode_snapshots(&w->raw, &w->capture->images[i], first);
-      put_body_part(w, TIDE_PART_SNAPSHOTS, i);
-    }
+    put_tables(w, order[i]);
+  for (size_t i = 0; i < n_images; i++)
+    put_snapshots(w, order[i]);
   tide_buf_varint(&w->raw, w->n_parts + 1);
   put_body_part(w, TIDE_PART_END, 0);
 }

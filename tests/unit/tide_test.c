@@ -192,6 +192,32 @@ static void flipped_bit_is_noticed_or_harmless(void **state)
   tide_capture_free(capture);
 }
 
+// Of one large image among small ones, the large one's tables come first in the file.
+static void cut_file_keeps_the_largest_image(void **state)
+{
+  struct tide_capture *capture = tide_gen_program(9, 100, 0);
+  capture->images = tide_realloc_array(capture->images, 8, sizeof *capture->images);
+  struct tide_image *large = &capture->images[7];
+  *large = capture->images[0];
+  large->peak_bytes = 1000;
+  for (size_t i = 0; i < 7; i++) {
+    struct tide_capture *small = tide_gen_program(10 + i, 50, 0);
+    capture->images[i] = small->images[0];
+    small->n_images = 0;
+    tide_capture_free(small);
+  }
+  capture->n_images = 8;
+  struct tide_buf bytes = tide_bytes_of(capture);
+  struct tide_capture *cut = parse_good(bytes.data, bytes.n / 2);
+  assert_true(cut->cut);
+  assert_int_equal(cut->n_images, 8);
+  assert_int_equal(cut->images[7].n_sites, 100);
+  assert_int_equal(cut->images[6].n_sites, 0);
+  tide_buf_done(&bytes);
+  tide_capture_free(cut);
+  tide_capture_free(capture);
+}
+
 // A cut file can be written again and is then whole, though it holds less.
 static void cut_file_can_be_written_again(void **state)
 {
@@ -219,6 +245,7 @@ int main(void)
       cmocka_unit_test(clock_that_stepped_back_is_held),
       cmocka_unit_test(file_cut_anywhere_gives_what_was_whole),
       cmocka_unit_test(flipped_bit_is_noticed_or_harmless),
+      cmocka_unit_test(cut_file_keeps_the_largest_image),
       cmocka_unit_test(cut_file_can_be_written_again),
   };
   return cmocka_run_group_tests_name("tide", tests, NULL, NULL);
