@@ -7,23 +7,23 @@
 #include "capture/sample.h"
 
 #include "base/alloc.h"
-#include "capture/clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
+#define WAKE_NS 4000 // waking up for a look, which no clock of ours sees
 #define FIRST_TICK_INTERVAL_NS (1 * MS)
 #define FIRST_SNAPSHOT_INTERVAL_NS (5 * MS)
 #define RSS_MARK_INTERVAL_NS (50 * MS)
-// Shares of a core: a hundredth for ticks, less for walks and least for snapshots.
-#define TICK_REST 100
-#define WALK_REST 150
-#define SNAPSHOT_REST 300
+// After so many times its own processor time: together at most one hundredth of a core.
+#define TICK_REST 200
+#define WALK_REST 300
+#define SNAPSHOT_REST 600
 
 void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time_ns)
 {
@@ -181,6 +181,13 @@ static void walk_cells(struct tide_sampler *sampler, struct tide_store_view *vie
   tick->counted = true;
 }
 
+static uint64_t own_cpu_ns(void)
+{
+  struct timespec spent;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return (uint64_t)spent.tv_sec * 1000 * MS + (uint64_t)spent.tv_nsec;
+}
+
 static uint64_t later(uint64_t a, uint64_t b)
 {
   return a > b ? a : b;
@@ -191,7 +198,7 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
 {
   if (time_ns < sampler->next_tick_ns)
     return sampler->next_tick_ns;
-  uint64_t before = tide_monotonic_ns();
+  uint64_t before = own_cpu_ns();
   if (sampler->n_ticks == TIDE_SAMPLE_MAX_TICKS)
     thin_ticks(sampler);
   struct tide_store_totals totals;
@@ -208,13 +215,13 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
     sampler->max_rss_bytes = later(sampler->max_rss_bytes, rss_mark(sampler->pid));
     sampler->next_rss_mark_ns = time_ns + RSS_MARK_INTERVAL_NS;
   }
-  uint64_t look_ns = tide_monotonic_ns() - before;
+  uint64_t look_ns = own_cpu_ns() - before + WAKE_NS;
   sampler->next_tick_ns = time_ns + later(sampler->tick_interval_ns, look_ns * TICK_REST);
 
   bool snapshot = time_ns >= sampler->next_snapshot_ns;
   if (snapshot || time_ns >= sampler->next_walk_ns) {
     walk_cells(sampler, view, tick, snapshot);
-    uint64_t walk_ns = tide_monotonic_ns() - before - look_ns;
+    uint64_t walk_ns = own_cpu_ns() - before + WAKE_NS - look_ns;
     sampler->next_walk_ns = time_ns + walk_ns * WALK_REST;
     if (snapshot)
       sampler->next_snapshot_ns =

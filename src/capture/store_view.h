@@ -5,7 +5,9 @@
 // be broken or hostile; so
 //  1. everything is read by pread into memory of our own: no fault when the file shrinks, no value
 //     that changes between check and use, no address space, and holes stay holes (a load from a
-//     mapped hole of a memfd would allocate the page);
+//     mapped hole of a memfd would allocate the page). Only the cells of a memfd that cannot
+//     shrink, once there are many, are read in place, four to ten times faster: nothing is
+//     decided by their values, and they have no holes to speak of;
 //  2. where the tables are is checked once and kept: later changes of the header's areas are
 //     ignored;
 //  3. every count is cut to its table, and every index taken from the store is checked by whoever
@@ -23,6 +25,12 @@ struct tide_store_areas {
   struct tide_area slots, nodes, cells, hists, carries, owners, modules, text;
 };
 
+struct tide_store_map { // a table in place; items NULL: not mapped
+  const void *items;
+  void *base;
+  size_t base_bytes;
+};
+
 struct tide_store_view {
   int fd; // owned; -1 when closed
   uint64_t file_bytes;
@@ -32,6 +40,7 @@ struct tide_store_view {
   struct tide_node *nodes; // as of the last tide_store_view_nodes(), parents checked
   uint8_t *kinds;          // enum tide_stack_kind of each
   size_t n_nodes, cap_nodes;
+  struct tide_store_map cells_map, owners_map;
 };
 
 // What can be had without touching the cells: a few lines per thread.
@@ -70,5 +79,4 @@ struct tide_cell_block {
   const struct tide_owner *owners;
 };
 typedef void tide_cell_visit(void *context, const struct tide_cell_block *block);
-void tide_store_view_cells(const struct tide_store_view *view, tide_cell_visit *visit,
-                           void *context);
+void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit, void *context);
