@@ -5,7 +5,7 @@
 //
 // build: -fno-asynchronous-unwind-tables -fno-unwind-tables -fomit-frame-pointer
 // truth: total: allocations=50, bytes=50*33, frees=25, live_blocks=25, peak_bytes=25*33+33
-// truth: complete: broken_stacks>=0
+// truth: complete: broken_stacks>=0, guessed_stacks>=0
 #include "site.h"
 
 SITE static void *grab(void)
