@@ -51,8 +51,9 @@ static enum tide_err stop(struct reader *r, enum tide_err err, const char *what,
   TIDE_CLEANUP_FREE char *count =
       r->n_parts ? tide_sprintf("%u of %u parts read", r->n_parts, r->facts.n_parts)
                  : tide_strdup("no part was whole");
+  size_t byte = err == TIDE_ERR_CUT ? r->n : r->at; // where the file ends, or the part begins
   r->note =
-      tide_sprintf("%s at byte %zu, %s%s%s; %s", what, r->at, where, *why ? ": " : "", why, count);
+      tide_sprintf("%s at byte %zu, %s%s%s; %s", what, byte, where, *why ? ": " : "", why, count);
   return err;
 }
 

@@ -14,6 +14,7 @@
 #include "tide_bytes.h"
 #include "tide_gen.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,9 @@ static void file_cut_anywhere_gives_what_was_whole(void **state)
     }
     assert_int_equal(cut->cut, n < bytes.n);
     assert_int_equal(cut->cut_note != NULL, n < bytes.n);
+    char where[64];
+    snprintf(where, sizeof where, "cut at byte %zu, ", n);
+    assert_true(!cut->cut || strstr(cut->cut_note, where));
     assert_int_equal(tide_capture_check(cut, NULL), TIDE_ERR_OK);
     assert_true(amount_of(cut) >= most);
     most = amount_of(cut);
