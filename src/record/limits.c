@@ -99,7 +99,7 @@ void tide_limits_after_exec(void)
 static int change(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *old)
 {
   tide_real_resolve();
-  int i = pid == 0 || pid == getpid() ? which(resource) : -1;
+  int i = pid == 0 || (uint32_t)pid == tide_sys_pid() ? which(resource) : -1;
   bool limited = i >= 0 && tide_sys_limited[i];
   bool limits = i >= 0 && limit && (limited || limit->rlim_cur != RLIM_INFINITY);
   struct rlimit shown = limited ? asked[i] : (struct rlimit){0}, more;

@@ -12,11 +12,6 @@
 #include <link.h>
 #include <string.h>
 
-extern void *__libc_malloc(size_t);
-extern void *__libc_calloc(size_t, size_t);
-extern void *__libc_realloc(void *, size_t);
-extern void __libc_free(void *);
-
 static char pool[1 << 16] __attribute__((aligned(16)));
 static size_t pool_used;
 static uint32_t resolving_tid;
@@ -81,12 +76,22 @@ struct tide_real tide_real = {
     .allocator = "",
 };
 
-static const char *library_of(const void *function)
+static const struct link_map *library_of(const void *function)
 {
   struct dl_find_object found;
-  if (!function || _dl_find_object((void *)function, &found))
-    return "";
-  return found.dlfo_link_map->l_name ? found.dlfo_link_map->l_name : "";
+  return function && !_dl_find_object((void *)function, &found) ? found.dlfo_link_map : NULL;
+}
+
+// Allocator libraries define even libc's private names (__libc_malloc), so the only question that
+// can be trusted is: which object is the next malloc in, and is it the one that libc is in?
+static void recognise(struct tide_real *real)
+{
+  const struct link_map *next = library_of((void *)real->malloc);
+  real->chained = next != library_of(dlsym(RTLD_NEXT, "gnu_get_libc_version"));
+  if (!real->chained)
+    return;
+  real->allocator = next && next->l_name ? next->l_name : "";
+  real->owns_new = next && library_of((void *)real->_Znwm) == next;
 }
 
 TIDE_COLD void tide_real_resolve(void)
@@ -108,17 +113,7 @@ TIDE_COLD void tide_real_resolve(void)
 #define TIDE_HOOK(name, ret, params) real.name = (ret(*) params)dlsym(RTLD_NEXT, #name);
 #include "record/hooks.def"
 #undef TIDE_HOOK
-  if (!real.malloc || real.malloc == __libc_malloc) {
-    real.malloc = __libc_malloc;
-    real.calloc = __libc_calloc;
-    real.realloc = __libc_realloc;
-    real.free = __libc_free;
-  } else {
-    real.chained = true;
-    real.allocator = library_of((void *)real.malloc);
-    real.owns_new = real._Znwm && library_of((void *)real._Znwm) == real.allocator;
-  }
-  real.resolved = false;
+  recognise(&real);
   tide_real = real;
   tide_store_release(&tide_real.resolved, true);
   tide_store_release(&resolving_tid, 0);

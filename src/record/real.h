@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions behind the hooks. Where libc is next the table points straight at it; another
-// allocator (preloaded after us or linked) is found with dlsym. Until the first hook call has
-// resolved them, the allocator entries lead to stand-ins that do so.
+// The functions behind the hooks, found with dlsym: libc's, or those of another allocator that was
+// preloaded after us or linked. Until the first hook call has resolved them, the allocator's
+// entries lead to stand-ins that do so.
 #pragma once
 #include "rt/base.h"
 

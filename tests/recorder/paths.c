@@ -83,7 +83,7 @@ static uint64_t random_number(void)
 typedef int step_function(uint64_t path, int depth, void (*leaf)(void));
 static step_function *const steps[16];
 
-#define NEXT(path, depth, leaf)                                                                   \
+#define NEXT(path, depth, leaf)                                                                    \
   ((depth) > 0 ? steps[(path)&15]((path) >> 4 | (path) << 60, (depth)-1, leaf) : ((leaf)(), 1))
 
 #ifdef USE_ALLOCA
@@ -92,14 +92,14 @@ static step_function *const steps[16];
 #define FRAME(bytes) volatile char room[bytes]
 #endif
 
-#define STEP(number, bytes)                                                                       \
-  __attribute__((noinline)) static int step##number(uint64_t path, int depth, void (*leaf)(void)) \
-  {                                                                                               \
-    FRAME(bytes);                                                                                 \
-    room[0] = (char)depth;                                                                        \
-    int sum = NEXT(path, depth, leaf);                                                            \
-    room[(bytes)-1] = 1;                                                                          \
-    return sum + (room[0] == (char)depth);                                                        \
+#define STEP(number, bytes)                                                                        \
+  __attribute__((noinline)) static int step##number(uint64_t path, int depth, void (*leaf)(void))  \
+  {                                                                                                \
+    FRAME(bytes);                                                                                  \
+    room[0] = (char)depth;                                                                         \
+    int sum = NEXT(path, depth, leaf);                                                             \
+    room[(bytes)-1] = 1;                                                                           \
+    return sum + (room[0] == (char)depth);                                                         \
   }
 STEP(0, 16)
 STEP(1, 32)
@@ -169,7 +169,10 @@ on_signal(int number)
   judge_frames();
 }
 
-static void raise_here(void) { raise(SIGUSR1); }
+static void raise_here(void)
+{
+  raise(SIGUSR1);
+}
 
 static void signals(int flags)
 {

@@ -30,7 +30,10 @@ static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
 static int n_threads, n_bad;
 static uint64_t n_events;
 
-static uint64_t site_hash(int site) { return tide_mix64((uint64_t)site + 1); }
+static uint64_t site_hash(int site)
+{
+  return tide_mix64((uint64_t)site + 1);
+}
 
 static struct tide_cell *cell_of(struct tide_writer *w, int site)
 {
@@ -50,7 +53,10 @@ static void truth(int site, int64_t change)
   }
 }
 
-static uint64_t address_of(int b) { return 0x10000000ull + (uint64_t)b * 64; }
+static uint64_t address_of(int b)
+{
+  return 0x10000000ull + (uint64_t)b * 64;
+}
 
 static void event(struct tide_writer *w, unsigned *rng, int grow, uint64_t largest)
 {
@@ -113,8 +119,8 @@ static void several_threads(void)
 static void open_store(void)
 {
   uint64_t bytes = tide_store_bytes(1ull << 33);
-  void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *base =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED)
     abort();
   tide_store_attach(base, bytes);
@@ -143,7 +149,10 @@ static void expect(int good, unsigned seed, const char *what, int64_t got, int64
     printf("seed %u: %s is %lld, should be %lld\n", seed, what, (long long)got, (long long)want);
 }
 
-static int64_t distance(int64_t a, int64_t b) { return a > b ? a - b : b - a; }
+static int64_t distance(int64_t a, int64_t b)
+{
+  return a > b ? a - b : b - a;
+}
 
 // The reader's half: layout.h, invariants 2 and 3.
 static void compare(unsigned seed)

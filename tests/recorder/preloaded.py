@@ -14,7 +14,9 @@ with tempfile.TemporaryDirectory() as directory:
     variables = {"LD_PRELOAD": library,
                  "TIDEMARK_OPTIONS": "out=" + os.path.join(directory, "%n.%p.store")}
     if runner:
-        words = runner + [word for key, value in variables.items() for word in ("-E", f"{key}={value}")]
+        words = list(runner)
+        for key, value in variables.items():
+            words += ["-E", f"{key}={value}"]
         status = subprocess.run(words + [program]).returncode
     else:
         status = subprocess.run([program], env=dict(os.environ, **variables)).returncode

@@ -76,7 +76,8 @@ static void *worker(void *arg)
 
 // What the supervisor does at every tick. Its reads race with the writers by design: each field is
 // read by itself, and a sum may be an event behind.
-__attribute__((no_sanitize("thread"))) static uint64_t add_up(uint64_t *ret_bytes, int64_t *ret_live)
+__attribute__((no_sanitize("thread"))) static uint64_t add_up(uint64_t *ret_bytes,
+                                                              int64_t *ret_live)
 {
   const struct tide_store_header *h = tide_store.header;
   uint64_t n = 0, bytes = 0;
@@ -109,8 +110,8 @@ static void *reader(void *arg)
 int main(void)
 {
   uint64_t bytes = tide_store_bytes(1ull << 33);
-  void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *base =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED || !tide_live_init(false))
     return 2;
   tide_store_attach(base, bytes);

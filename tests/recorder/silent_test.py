@@ -16,7 +16,9 @@ def calls(preload, program, runner, directory):
     variables = {"LD_PRELOAD": preload, "COUNT_FD": str(write_end),
                  "TIDEMARK_OPTIONS": "out=" + os.path.join(directory, "silent.%p.store")}
     if runner:
-        words = runner + [word for key, value in variables.items() for word in ("-E", f"{key}={value}")]
+        words = list(runner)
+        for key, value in variables.items():
+            words += ["-E", f"{key}={value}"]
         environment = dict(os.environ)
     else:
         words, environment = [], dict(os.environ, **variables)
