@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "capture/gallery.h"
 #include "capture/host_facts.h"
+#include "capture/pid_end.h"
 #include "capture/sample.h"
 #include "capture/store_read.h"
 #include "capture/tide_file.h"
@@ -64,7 +65,7 @@ struct tide_watch {
   size_t kept_rows; // snapshot rows in the gallery
   uint32_t n_pids;  // how many different processes came
   bool has_origin;
-  uint64_t origin_ns; // CLOCK_MONOTONIC of the capture's time 0
+  uint64_t origin_ns, origin_ticks; // time 0, on CLOCK_MONOTONIC and (0: not known) in ticks
   uint64_t start_realtime_ns;
   uint64_t checkpoint_at_ns, checkpoint_interval_ns;
 };
@@ -177,6 +178,7 @@ static void find_origin(struct tide_watch *watch, const struct tide_store_header
   if (start_ns > watch->origin_ns && start_ns <= tide_monotonic_ns()) {
     watch->start_realtime_ns += start_ns - watch->origin_ns;
     watch->origin_ns = start_ns;
+    watch->origin_ticks = header->start_ticks;
   }
   watch->has_origin = true;
 }
@@ -207,6 +209,10 @@ static void read_living(struct tide_watch *watch, struct watched *w, uint64_t en
 {
   struct tide_clock_reading now = tide_clock_read();
   struct tide_clock clock = tide_clock_make(watch->options.start, now, watch->origin_ns);
+  if (watch->origin_ticks) { // exactly, not as the first calibration had it
+    clock.zero_ticks = watch->origin_ticks;
+    clock.zero_ns = 0;
+  }
   double ago_ns = (double)(now.monotonic_ns - end_ns);
   uint64_t end_ticks = now.ticks - (uint64_t)(ago_ns / clock.ns_per_tick);
   tide_store_read_image(&w->view, &clock, end_ticks, ret_image);
@@ -248,11 +254,15 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
   forget(watch, at);
 }
 
+// Of an ended process the kernel may still know how.
 static void finish_descendant(struct tide_watch *watch, size_t at, enum tide_end_kind kind,
                               uint64_t time_ns)
 {
-  int32_t value = kind == TIDE_END_EXITED ? -1 : 0; // it is not ours to wait for
-  finish(watch, at, &(struct tide_watch_end){.kind = kind, .value = value, .time_ns = time_ns});
+  const struct watched *w = watch->living[at];
+  struct tide_watch_end end = {.kind = kind, .time_ns = time_ns};
+  if (kind == TIDE_END_EXITED)
+    tide_pid_end(w->visit.pid_fd, w->visit.pid, &end.kind, &end.value);
+  finish(watch, at, &end);
 }
 
 static bool has_ended(const struct watched *w)

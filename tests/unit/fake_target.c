@@ -6,7 +6,7 @@
 //   fake_target VERB [ARGUMENT]…
 //     record BYTES STATUS     holds BYTES, frees half of it again, exits with STATUS
 //     exec BYTES              records, then becomes "record 3000 5"
-//     fork                    records 1000; its child records 4000 as a fork child
+//     fork                    records 1000; its child records 4000 as a fork child and exits with 6
 //     many N                  starts N children, each "record 1000+i 0", one after another
 //     signal NUMBER           records, then dies of that signal
 //     await SIGNAL STATUS     says "ready" on standard output, exits with STATUS when it comes
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
     pid_t pid = fork();
     if (pid == 0) {
       record(4000, 1);
-      _exit(0);
+      _exit(6);
     }
     waitpid(pid, NULL, 0);
   }
