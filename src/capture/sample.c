@@ -22,8 +22,8 @@
 #define RSS_MARK_INTERVAL_NS (50 * MS)
 // After so many times its own processor time: together at most one hundredth of a core.
 #define TICK_REST 200
-#define WALK_REST 300
-#define SNAPSHOT_REST 600
+#define WALK_REST 400
+#define SNAPSHOT_REST 300
 
 void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time_ns)
 {
@@ -53,6 +53,7 @@ void tide_sampler_done(struct tide_sampler *sampler)
     free(sampler->snapshots[i].rows);
   free(sampler->snapshots);
   free(sampler->ticks);
+  free(sampler->sums);
   *sampler = (struct tide_sampler){.statm_fd = -1};
 }
 
@@ -83,14 +84,10 @@ static uint64_t rss_mark(uint32_t pid)
   return line ? strtoull(line + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0;
 }
 
-struct stack_sum {
-  uint64_t bytes, blocks; // modulo 2^64, signed in meaning
-};
-
 struct walk {
   const struct tide_store_view *view;
   uint64_t n_alloc, b_alloc, n_free; // heap alone
-  struct stack_sum *sums;            // per node, pages too; NULL when only counting
+  struct tide_sample_sum *sums;      // per node, pages too; NULL when only counting
 };
 
 static void walk_block(void *context, const struct tide_cell_block *block)
@@ -163,17 +160,24 @@ static void thin_ticks(struct tide_sampler *sampler)
   sampler->tick_interval_ns *= 2;
 }
 
+// Fresh memory would cost more in page faults than the whole walk.
+static struct tide_sample_sum *sums_zeroed(struct tide_sampler *sampler, size_t n)
+{
+  if (n > sampler->cap_sums) {
+    sampler->cap_sums = n + n / 2;
+    sampler->sums = tide_realloc_array(sampler->sums, sampler->cap_sums, sizeof *sampler->sums);
+  }
+  return memset(sampler->sums, 0, n * sizeof *sampler->sums);
+}
+
 static void walk_cells(struct tide_sampler *sampler, struct tide_store_view *view,
                        struct tide_sample_tick *tick, bool snapshot)
 {
   tide_store_view_nodes(view);
-  struct walk walk = {.view = view};
-  if (snapshot)
-    walk.sums = tide_alloc_array(view->n_nodes, sizeof *walk.sums);
+  struct walk walk = {.view = view, .sums = snapshot ? sums_zeroed(sampler, view->n_nodes) : NULL};
   tide_store_view_cells(view, walk_block, &walk);
   if (snapshot)
     snapshot_add(sampler, &walk, tick->tick.time_ns);
-  free(walk.sums);
   tick->tick.n_alloc = walk.n_alloc;
   tick->tick.b_alloc = walk.b_alloc;
   tick->tick.n_free = walk.n_free;

@@ -21,14 +21,20 @@ struct tide_sample_tick {
   bool counted; // n_alloc, b_alloc, n_free, live_blocks are of this moment
 };
 
+struct tide_sample_sum {
+  uint64_t bytes, blocks; // modulo 2^64, signed in meaning
+};
+
 struct tide_sampler {
   uint32_t pid; // 0: not known, no RSS
   int statm_fd; // /proc/PID/statm, -1 when there is none
   struct tide_sample_tick *ticks;
   size_t n_ticks;
   struct tide_snapshot *snapshots;
-  size_t n_snapshots, n_rows; // rows over all snapshots
-  uint64_t max_rss_bytes;     // the largest that was seen, or that the kernel remembers
+  size_t n_snapshots, n_rows;   // rows over all snapshots
+  struct tide_sample_sum *sums; // scratch of a snapshot, one per node
+  size_t cap_sums;
+  uint64_t max_rss_bytes; // the largest that was seen, or that the kernel remembers
   // Times on the capture's clock.
   uint64_t tick_interval_ns, next_tick_ns, next_walk_ns;
   uint64_t snapshot_interval_ns, next_snapshot_ns, next_rss_mark_ns;
