@@ -8,6 +8,7 @@
 #include "cli/option_table.h"
 #include "cli/suggest.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,7 @@ static enum tide_err set(const struct parser *p, const struct tide_option_row *r
                          const char *value)
 {
   void *field = (char *)p->arguments + row->offset;
+  assert(value || row->kind == TIDE_OPTION_FLAG);
   switch (row->kind) {
   case TIDE_OPTION_FLAG: *(bool *)field = true; return TIDE_ERR_OK;
   case TIDE_OPTION_NUMBER: return set_number(p, row, value, field);

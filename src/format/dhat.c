@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "format/image_text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,8 @@ static bool same_text(const struct writer *w, size_t a, size_t b)
 static bool same_point(const struct writer *w, size_t a, size_t b)
 {
   const struct point *x = &w->points[a], *y = &w->points[b];
+  if (!w->frames) // no stack has any frame
+    return true;
   return x->n_frames == y->n_frames &&
          memcmp(w->frames + x->first_frame, w->frames + y->first_frame,
                 x->n_frames * sizeof *w->frames) == 0;
@@ -161,6 +164,7 @@ static const uint32_t *texts_of_node(struct writer *w, uint32_t node, uint32_t *
     for (size_t i = 0; i < n; i++)
       push_by_address(w, add_text(w, frame_text(w, &frames[i])));
   }
+  assert(w->by_address);
   const uint32_t *list = w->by_address + w->first_text[address];
   *ret_n = list[0];
   return list + 1;
