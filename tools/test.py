@@ -157,10 +157,6 @@ def real(log):
     return runner(log, [sys.executable, "tests/real/run.py"])
 
 
-def interop(log):
-    return runner(log, [sys.executable, "tests/interop/run.py"])
-
-
 def cross(log):
     """The recorder for the other architecture, its tests under emulation."""
     directory = ROOT / f"build-{OTHER_ARCH}"
@@ -234,8 +230,8 @@ def install(log):
     return counts
 
 
-SUITES = {"unit": unit, "e2e": e2e, "bare": bare, "real": real, "interop": interop,
-          "cross": cross, "asan": asan, "tsan": tsan, "fuzz": fuzz, "install": install}
+SUITES = {"unit": unit, "e2e": e2e, "bare": bare, "real": real, "cross": cross,
+          "asan": asan, "tsan": tsan, "fuzz": fuzz, "install": install}
 
 
 def missing_tools():
