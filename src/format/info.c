@@ -112,14 +112,21 @@ static void write_losses(const struct tide_screen *screen, const struct tide_ima
   for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
     char count[TIDE_UNITS_MAX];
     if (losses[i].n)
-      tide_buf_printf(&text, "%s%s %s", text.n ? ", " : "", tide_units_count(count, losses[i].n),
-                      losses[i].words);
+      tide_buf_printf(&text, "%s%s: %s", text.n ? "; " : "", losses[i].words,
+                      tide_units_count(count, losses[i].n));
   }
   if (tide_image_off_words(image))
-    tide_buf_printf(&text, "%sthe recorder stepped aside: %s", text.n ? ", " : "",
+    tide_buf_printf(&text, "%sthe recorder stepped aside: %s", text.n ? "; " : "",
                     tide_image_off_words(image));
   write_line(screen, "      ", "losses", text.n ? tide_buf_cstr(&text) : "none");
   tide_buf_done(&text);
+}
+
+static const char *module_words(const char *state)
+{
+  if (strcmp(state, "lines") == 0)
+    return "names and lines";
+  return strcmp(state, "names") == 0 ? "names, no lines" : state;
 }
 
 // A path, the start of its build id, and what of it could be read today.
@@ -130,9 +137,6 @@ static void write_modules(const struct tide_screen *screen, const struct tide_im
     const struct tide_module *module = &image->modules[i];
     char id[65];
     const char *note, *state = tide_module_state(symboliser, module, &note);
-    const char *words = strcmp(state, "lines") == 0   ? "names and lines"
-                        : strcmp(state, "names") == 0 ? "names, no lines"
-                                                      : "changed or gone";
     tide_module_build_id(module, id);
     size_t room = screen->width > 17 + 14 + 17 ? screen->width - 17 - 14 - 17 : 20;
     TIDE_CLEANUP_FREE char *path = tide_utf8_fit(module->path, room, screen->utf8);
@@ -140,7 +144,8 @@ static void write_modules(const struct tide_screen *screen, const struct tide_im
     tide_sink_text(screen->sink, label);
     tide_screen_left(screen, TIDE_INK_PLAIN, path, room);
     tide_sink_printf(screen->sink, "  %-12.12s  ", *id ? id : "no build id");
-    tide_screen_ink(screen, state[0] == 'o' ? TIDE_INK_WARN : TIDE_INK_FAINT, words);
+    bool lost = strcmp(state, "changed") == 0 || strcmp(state, "gone") == 0;
+    tide_screen_ink(screen, lost ? TIDE_INK_WARN : TIDE_INK_FAINT, module_words(state));
     tide_sink_text(screen->sink, "\n");
   }
 }

@@ -4,6 +4,7 @@
 #include "format/module_state.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 const char *tide_module_state(struct tide_symboliser *symboliser, const struct tide_module *module,
                               const char **ret_note)
@@ -12,9 +13,11 @@ const char *tide_module_state(struct tide_symboliser *symboliser, const struct t
       tide_symboliser_add(symboliser, module->path, module->build_id, module->build_id_len);
   const struct tide_symbol_object *object = tide_symboliser_object(symboliser, id);
   *ret_note = object ? object->note : "";
-  if (!object || !object->opened)
-    return "other";
-  return object->has_debug_info ? "lines" : "names";
+  if (object && object->opened)
+    return object->has_debug_info ? "lines" : "names";
+  if (module->path[0] == '[')
+    return "kernel";
+  return access(module->path, F_OK) == 0 ? "changed" : "gone";
 }
 
 void tide_module_build_id(const struct tide_module *module, char out[65])

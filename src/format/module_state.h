@@ -6,8 +6,9 @@
 #include "symbol/symbol.h"
 
 // What became of a module's file: "lines" (unchanged, with debug info), "names" (unchanged,
-// without), "other" (missing or changed). The note lives as long as the symboliser; "" when all is
-// well.
+// without), "changed", "gone", or "kernel" for what never was one. The note lives as long as the
+// symboliser;
+// "" when all is well.
 const char *tide_module_state(struct tide_symboliser *symboliser, const struct tide_module *module,
                               const char **ret_note);
 

@@ -67,11 +67,11 @@ static const struct tide_module modules[] = {
      .start = MAIN_BIAS,
      .end = MAIN_BIAS + 0x10000,
      .bias = MAIN_BIAS},
-    {.path = "/usr/lib/x86_64-linux-gnu/libc.so.6",
+    {.path = "/lost/lib/libc.so.6",
      .start = LIBC_BIAS,
      .end = LIBC_BIAS + 0x1000,
      .bias = LIBC_BIAS},
-    {.path = "/opt/libplugin.so", .start = 0x10000, .end = 0x20000, .bias = 0x10000},
+    {.path = "/lost/opt/libplugin.so", .start = 0x10000, .end = 0x20000, .bias = 0x10000},
 };
 
 static const struct tide_frame frames[] = {

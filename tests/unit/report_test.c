@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "format/dhat.h"
+#include "format/info.h"
 #include "format/report.h"
 #include "format/report_json.h"
 #include "indexer_fixture.h"
@@ -179,6 +180,19 @@ static void dhat(void **state)
   expect_golden("dhat.json");
 }
 
+// None of the fixture's files exist, and its start has no date: the same everywhere.
+static void info(void **state)
+{
+  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  capture->n_images_left_out = 3;
+  tide_info_write(&screen, capture, "x.tide", 1468006);
+  expect_width(80);
+  expect_golden("info.txt");
+  tide_buf_clear(&sink.buf);
+  tide_info_json_write(&sink, capture, "x.tide", 1468006);
+  expect_golden("info.json");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -191,6 +205,7 @@ int main(void)
       TEST(json),
       TEST(json_of_the_first_sites),
       TEST(dhat),
+      TEST(info),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
