@@ -195,7 +195,8 @@ static void write_complete(const struct report *r)
              "frees of blocks from before");
   add_loss(&out, loss->n_fork_lost, "child process not recorded", "child processes not recorded");
   if (r->image->peak_bound_bytes)
-    tide_buf_printf(&out, ", peak within %s", bytes(r, a, (int64_t)r->image->peak_bound_bytes));
+    tide_buf_printf(&out, ", peak %s %s", r->screen->utf8 ? "±" : "+/-",
+                    bytes(r, a, (int64_t)r->image->peak_bound_bytes));
   else
     tide_buf_text(&out, ", peak exact");
   tide_screen_paragraph(r->screen, complete ? TIDE_INK_PLAIN : TIDE_INK_WARN, "  ",
