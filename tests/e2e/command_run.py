@@ -343,3 +343,17 @@ def small_file_system(ground):
         expect("tidemark:" in done.stderr, f"says {done.stderr!r}")
     finally:
         ground.run("umount", full)
+
+
+@test
+def core_not_swollen(ground):
+    prog = ground.program("""
+  static char text[4096];
+  FILE *f = fopen("/proc/self/smaps", "r");
+  for (size_t n; (n = fread(text, 1, sizeof text, f)) > 0;) fwrite(text, 1, n, stdout);
+  return 0;""")
+    done = ground.record("-q", "-o", "x.tide", "--", prog)
+    _, found, rest = done.stdout.partition("memfd:tidemark")
+    expect(found, "the store is not among the mappings")
+    flags = rest.partition("VmFlags:")[2].splitlines()[0].split()
+    expect("dd" in flags, f"a core of the program would hold our store: {flags}")

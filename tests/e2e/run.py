@@ -23,6 +23,7 @@ import sys
 import tempfile
 
 import checks
+import command_odd
 import command_read
 import command_refuse
 import command_run
@@ -164,7 +165,7 @@ def parse():
 
 
 # Imported for the tests they add to ground.TESTS.
-COMMAND_TESTS = (command_run, command_refuse, command_read)
+COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read)
 
 
 def main():

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tidemark run with odd names, odd arguments, odd places, and commands that do odd things."""
+import os
+import signal
+import subprocess
+
+from ground import expect, test
+
+
+@test
+def odd_arguments(ground):
+    prog = ground.program('for (int i = 1; i < argc; i++) printf("[%s]", argv[i]); return 0;')
+    words = [b"", b"two words", b'"quoted"', b"line\nline", b"\xff\xfe\x01", "größe".encode(),
+             b"--"]
+    done = subprocess.run([os.fsencode(ground.tidemark), b"run", b"-q", b"-o", b"x.tide", b"--",
+                           os.fsencode(prog), *words], cwd=ground.scratch, env=ground.env,
+                          capture_output=True, timeout=30)
+    expect(done.stdout == b"".join(b"[" + word + b"]" for word in words), f"{done.stdout!r}")
+    command = ground.report("x.tide")["image"]["command"]
+    expect(len(command) == len(words) + 1, f"command {command}")
+    expect(command[2] == "two words" and command[4] == "line\nline", f"command {command}")
+    expect(command[6] == "größe", f"command {command}")
+
+
+@test
+def odd_program_name(ground):
+    prog = ground.program('puts("ran"); return 0;', "a prog ü%n.bin")
+    done = ground.record("-q", "--", prog)
+    expect(done.status == 0 and done.stdout == "ran\n", f"{done.status}: {done.stderr}")
+    [tide] = ground.tides()
+    report = ground.report(tide)
+    expect(tide.name.startswith("tidemark.a prog ü%n.bin."), f"named {tide.name}")
+    expect(report["sites"][0]["frames"][0]["function"] == "hold", "no names")
+
+
+@test
+def long_command_line(ground):
+    prog = ground.program('printf("%d %zu\\n", argc, strlen(argv[argc - 1])); return 0;')
+    done = ground.record("-q", "-o", "x.tide", "--", prog, *["x" * 60] * 3000)
+    expect(done.stdout == "3001 60\n", f"{done.status} {done.stdout!r} {done.stderr!r}")
+    expect(ground.report("x.tide")["totals"]["live_blocks"] >= 100, "capture lost")
+
+
+@test
+def program_deleted(ground):
+    prog = ground.program("return unlink(argv[0]);")
+    done = ground.record("-q", "-o", "x.tide", "--", prog)
+    expect(done.status == 0, f"status {done.status}: {done.stderr}")
+    report = ground.report("x.tide")
+    expect(report["totals"]["live_bytes"] == 5000, f"{report['totals']}")
+
+
+@test
+def program_changes_directory(ground):
+    prog = ground.program('return chdir("/");')
+    ground.record("-q", "-o", "x.tide", "--", prog)
+    expect((ground.scratch / "x.tide").exists(), "the capture went elsewhere")
+
+
+@test
+def directory_not_writable(ground):
+    prog = ground.program('puts("ran"); return 0;')
+    done = ground.record(prog, cwd="/proc")
+    expect(done.status == 125, f"status {done.status}, not 125")
+    expect("tidemark:" in done.stderr and "ran" not in done.stdout, f"{done.stderr!r}")
+
+
+@test
+def nested(ground):
+    prog = ground.program('puts("ran"); return 7;')
+    done = ground.record("-q", "-o", "outer.tide", "--", ground.tidemark, "run", "-q", "-o",
+                         "inner.tide", "--", prog)
+    expect(done.status == 7 and done.stdout == "ran\n", f"{done.status}: {done.stderr}")
+    inner = ground.report("inner.tide")
+    expect(inner["totals"]["live_blocks"] >= 100, "the inner capture is empty")
+    outer = [os.path.basename(image["exe"]) for image in ground.report("outer.tide")["images"]]
+    expect("tidemark" in outer, f"outer images {outer}")
+
+
+@test
+def signals_inherited(ground):
+    prog = ground.build("prog", """
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+  sigset_t blocked;
+  struct sigaction action;
+  sigprocmask(SIG_SETMASK, NULL, &blocked);
+  for (int i = 1; i < 65; i++) {
+    if (sigismember(&blocked, i) == 1)
+      printf("blocked %d\\n", i);
+    if (!sigaction(i, NULL, &action) && action.sa_handler == SIG_IGN)
+      printf("ignored %d\\n", i);
+  }
+  return !malloc(10);
+}""")
+
+    def before():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGCHLD])
+
+    said = [subprocess.run(words, cwd=ground.scratch, env=ground.env, capture_output=True,
+                           text=True, preexec_fn=before, restore_signals=False, timeout=30).stdout
+            for words in ([prog], [ground.tidemark, "run", "-q", "-o", "x.tide", "--", prog])]
+    expect("ignored 1\n" in said[0] and "blocked 12\n" in said[0], f"the test is wrong: {said[0]}")
+    expect(said[0] == said[1], f"{said[0].split()} became {said[1].split()}")
+
+
+@test
+def three_hundred_processes(ground):
+    child = ground.program("return 0;")
+    loop = f'i=0; while [ $i -lt 300 ]; do "{child}" || exit 1; i=$((i+1)); done; echo all'
+    done = ground.record("-q", "-o", "x.tide", "--", "sh", "-c", loop)
+    expect(done.status == 0 and done.stdout == "all\n", f"{done.status}: {done.stderr[-200:]}")
+    report = ground.report("x.tide")
+    expect(len(report["images"]) >= 100, f"{len(report['images'])} images")
+
+
+@test
+def output_is_a_pipe(ground):
+    prog = ground.program("return 0;")
+    line = f'"{ground.tidemark}" run -q -f -o /dev/stdout -- "{prog}" | cat > piped.tide'
+    done = ground.run("sh", "-c", line)
+    expect(done.stderr == "", f"says {done.stderr!r}")
+    expect(ground.report("piped.tide")["totals"]["live_blocks"] == 100, "not what was piped")
