@@ -37,7 +37,7 @@ char *tide_image_end_words(const struct tide_image *image)
   case TIDE_END_EXECED: return tide_strdup("replaced itself by exec");
   case TIDE_END_UNKNOWN: break;
   }
-  return tide_strdup("last seen running");
+  return tide_strdup("last seen");
 }
 
 const char *tide_image_end_tag(const struct tide_image *image)

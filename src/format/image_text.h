@@ -8,7 +8,7 @@
 // the image.
 const char *tide_image_program(const struct tide_image *image);
 
-// "exited 0", "killed by SIGSEGV", "replaced itself by exec", "last seen running"; owned.
+// "exited 0", "killed by SIGSEGV", "replaced itself by exec", "last seen"; owned.
 char *tide_image_end_words(const struct tide_image *image);
 
 // "exited", "signaled", "execed", "unknown": the same for machines.
