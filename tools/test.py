@@ -181,7 +181,8 @@ def asan(log):
 def tsan(log):
     """The store's concurrency under the thread sanitizer."""
     directory = ROOT / "build-tsan"
-    if not meson_build(log, directory, "-Db_sanitize=thread", "-Db_lundef=false"):
+    if not meson_build(log, directory, "-Db_sanitize=thread", "-Db_lundef=false",
+                       "-Drecorder_only=true"):
         return Counts(failed=1, notes=[f"{directory.name}: does not build"])
     env = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}
     return sanitized_tests(log, directory, "--suite", "threads", env=env)
