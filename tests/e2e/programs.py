@@ -83,7 +83,7 @@ class Toolchain:
         self.problems = {}
 
     def languages(self):
-        return (".c",) if self.cross else (".c", ".cpp", ".rs", ".sh")
+        return (".c", ".cpp") if self.cross else (".c", ".cpp", ".rs", ".sh")
 
     def library(self, allocator):
         """Where Debian's shared object of an allocator is, or None."""

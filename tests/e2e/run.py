@@ -7,9 +7,10 @@
 
 Each program runs twice, without and with the recorder; output and status must be the same. Then
 the report must agree with the truth in the program's head (truth.py), line by line. The tests of
-the command itself are in command_*.py. With --arch of another processor the C programs are built
-for it and run under qemu with a bare LD_PRELOAD. Prints a line per test and ends with the counts.
-A test that cannot be made here is skipped; with CI=true in the environment that is a failure.
+the command itself are in command_*.py. With --arch of another processor the C and C++ programs are
+built for it and run under qemu with a bare LD_PRELOAD. Prints a line per test and ends with the
+counts. A test that cannot be made here is skipped; with CI=true in the environment that is a
+failure.
 """
 import argparse
 import concurrent.futures
