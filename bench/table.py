@@ -34,7 +34,7 @@ def pairs_lines(rows):
         for peer in peers:
             if peer == "plain":
                 continue
-            cells.append(f"+{number(ns[peer]['added_ns'])} ({spread(ns[peer], 0)})"
+            cells.append(f"{ns[peer]['added_ns']:+,.1f} ({spread(ns[peer], 0)})"
                          if peer in ns else "")
         cells.append(ratio_of(ns, "added_ns"))
         lines.append(row(cells))
