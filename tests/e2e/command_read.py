@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading captures: report, info, export; whole files, cut files and files that are none."""
 import json
+import shutil
+import subprocess
 
+import programs
+import record
 from ground import expect, test
 
 
@@ -169,3 +173,33 @@ def help_and_version(ground):
         expect(done.status == 0 and done.stdout and not done.stderr, f"{words}: {done.stderr!r}")
     done = ground.run(ground.tidemark, "reprot", "x.tide")
     expect(done.status != 0 and "report" in done.stderr, f"no suggestion: {done.stderr!r}")
+
+
+def blamed(ground, source, *compiler):
+    """The first screen's places for a program under tests/programs, as one text."""
+    if not shutil.which(compiler[0]):
+        raise record.Skip(f"no {compiler[0]} here")
+    built = subprocess.run([*compiler, programs.SOURCES / source, "-o", "prog"],
+                           cwd=ground.scratch, capture_output=True, text=True)
+    expect(built.returncode == 0, built.stderr[-200:])
+    ground.record("-q", "-o", "x.tide", "--", "./prog")
+    text = ground.run(ground.tidemark, "report", "--sort", "count", "x.tide").stdout
+    return text.partition("top by")[2].partition("complete")[0]
+
+
+@test
+def blame_in_rust(ground):
+    places = blamed(ground, "rust_std.rs", "rustc", "-O", "-g", "--crate-name", "shop")
+    first = places.splitlines()[1]
+    expect("shop::hold_boxes" in first and "rust_std.rs:" in first, f"blamed: {first}")
+    for word in ("shop::make_strings", "shop::grow_vector", "shop::fill_map"):
+        expect(word in places, f"{word} is not among\n{places}")
+    expect("alloc::" not in places and "_R" not in places, f"the library is blamed\n{places}")
+
+
+@test
+def blame_in_cxx(ground):
+    places = blamed(ground, "cxx_containers.cpp", "g++", "-O1", "-g")
+    for word in ("fill_list", "long_strings", "fill_vector", "shared", "cxx_containers.cpp:"):
+        expect(word in places, f"{word} is not among\n{places}")
+    expect("operator new" not in places and "std::" not in places, f"library blamed\n{places}")
