@@ -36,8 +36,8 @@ static enum { NEW, BOOTING, ON, OFF } state;
 static uint32_t booting_tid;
 static struct gate {
   uint32_t alive; // 0 in a fork child
-  bool wiped_by_kernel;
 } * gate;
+static bool unwiped; // we are a fork child whose kernel did not wipe what it should have
 
 static struct tide_environment environment;
 static struct tide_options options;
@@ -92,9 +92,10 @@ static uint32_t text_of(const char *s)
   return tide_store_text(s, tide_text_len(s));
 }
 
-static void write_identity(uint64_t inherited)
+static void write_identity(bool forked, uint64_t inherited)
 {
   struct tide_store_header *h = tide_store.header;
+  h->flags = forked ? TIDE_STORE_FORKED : 0;
   h->arch = TIDE_ARCH_ID;
   h->pid = tide_sys_pid();
   h->ppid = (uint32_t)TIDE_SYS(SYS_getppid, 0);
@@ -138,8 +139,7 @@ static bool get_store(bool forked)
       say("this process is not recorded: its supervisor cannot be reached: ", program);
   } else {
     char name[1200];
-    const char *pattern = options.output[0] ? options.output : "tidemark.%n.%p.store";
-    store = tide_door_file(pattern, program, bytes, name, sizeof name);
+    store = tide_door_file(options.output, program, bytes, name, sizeof name);
     if (!store && !forked)
       say("this process is not recorded: cannot make the store file ", name);
   }
@@ -160,8 +160,11 @@ static uint64_t parent_live(void)
 
 static void in_fork_child(void)
 {
-  if (gate)
-    gate->alive = 0;
+  if (state != ON)
+    return;
+  unwiped = gate->alive;
+  gate->alive = 0;
+  tide_threads_after_fork();
 }
 
 static void read_program_path(void)
@@ -174,10 +177,26 @@ static void read_program_path(void)
     program[n] = 0;
 }
 
+// A fork child may have gone elsewhere: its file belongs beside its parent's.
+static void make_output_absolute(void)
+{
+  char given[sizeof options.output];
+  struct tide_line copy = TIDE_LINE(given), line = TIDE_LINE(options.output);
+  tide_line_add(&copy, options.output[0] ? options.output : "tidemark.%n.%p.store");
+  long n = TIDE_SYS(SYS_getcwd, options.output, sizeof options.output);
+  if (given[0] != '/' && !tide_sys_failed(n) && n > 0) {
+    line.n = (size_t)n - 1;
+    tide_line_add(&line, "/");
+  }
+  tide_line_add(&line, given);
+}
+
 static bool first_boot(void)
 {
   tide_environment_read(&environment);
   tide_options_parse(environment.options, &options);
+  if (!options.door[0])
+    make_output_absolute();
   if (options.unknown[0])
     say("TIDEMARK_OPTIONS has a key that is not known and is ignored: ", options.unknown);
   tide_object_set_vdso(environment.vdso);
@@ -192,7 +211,7 @@ static bool first_boot(void)
     return false;
   tide_threads_init();
   pthread_atfork(NULL, NULL, in_fork_child);
-  write_identity(0);
+  write_identity(false, 0);
   return true;
 }
 
@@ -206,16 +225,16 @@ static bool boot_after_fork(void)
   tide_rules_after_fork();
   tide_modules_after_fork();
   tide_pages_after_fork();
-  if (!gate->wiped_by_kernel)
+  if (unwiped)
     tide_live_after_fork();
   if (!options.follow)
     return false;
-  if (!get_store(true)) {
+  if (tide_sys_sandboxed() || !get_store(true)) {
     tide_add_relaxed(&parent.header->n_fork_lost, 1);
     return false;
   }
   tide_sys_unmap(parent.base, bytes);
-  write_identity(inherited);
+  write_identity(true, inherited);
   return true;
 }
 
@@ -224,12 +243,8 @@ static bool boot(void)
   bool forked = gate != NULL;
   tide_real_resolve();
   bool ok = (forked ? boot_after_fork() : first_boot()) && tide_rules_reset();
-  if (ok) {
+  if (ok)
     gate->alive = 1;
-    gate->wiped_by_kernel = false;
-    // Does this kernel wipe? Ask for a wipe of our own page once more and believe its answer.
-    gate->wiped_by_kernel = !tide_sys_failed(TIDE_SYS(SYS_madvise, gate, 4096, MADV_WIPEONFORK));
-  }
   return ok;
 }
 

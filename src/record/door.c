@@ -24,7 +24,7 @@ static void *map_store(long fd, uint64_t bytes)
   long p = TIDE_SYS(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (tide_sys_failed(p))
     return NULL;
-  tide_sys_count_mapped((int64_t)bytes);
+  tide_sys_adopt_map((void *)p, bytes);
   return (void *)p;
 }
 
@@ -95,14 +95,21 @@ void *tide_door_store(const char *name, const struct tide_door_hello *hello, boo
   return store;
 }
 
+// Names that are taken (an image before exec had the same pid) get a number before their ending.
 static void file_name(const char *pattern, const char *program, uint32_t attempt,
                       struct tide_line *line)
 {
+  const char *ending = tide_text_find(pattern, ".store");
   const char *base = program;
   for (const char *p = program; *p; p++)
     if (*p == '/')
       base = p + 1;
   for (; *pattern; pattern++) {
+    if (attempt && pattern == ending) {
+      tide_line_add(line, ".");
+      tide_line_number(line, attempt + 1);
+      attempt = 0;
+    }
     if (pattern[0] == '%' && pattern[1] == 'p') {
       tide_line_number(line, tide_sys_pid());
       pattern++;

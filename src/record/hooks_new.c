@@ -33,6 +33,26 @@
     return p;                                                                                      \
   }
 
+// The same for operators that throw: an exception must not pass a held gate, so the sibling that
+// returns NULL is asked first, and only its refusal is taken to the one that throws.
+#define OPERATOR_NEW_THROWING(name, sibling, params, args, sibling_args, size, otherwise)          \
+  TIDE_EXPORT void *name params;                                                                   \
+  TIDE_EXPORT void *name params                                                                    \
+  {                                                                                                \
+    if (TIDE_LIKELY(tide_real.name && !tide_real.owns_new))                                        \
+      return tide_real.name args;                                                                  \
+    __typeof__(tide_real.name) real = REAL(name);                                                  \
+    if (!real)                                                                                     \
+      return otherwise;                                                                            \
+    if (!tide_real.owns_new)                                                                       \
+      return real args;                                                                            \
+    void *p = tide_real.sibling ? TIDE_CALL_REAL(tide_real.sibling sibling_args) : NULL;           \
+    if (!p)                                                                                        \
+      p = real args;                                                                               \
+    tide_record_alloc(p, size, TIDE_CALLER_REGS());                                                \
+    return p;                                                                                      \
+  }
+
 #define OPERATOR_DELETE(name, params, args)                                                        \
   TIDE_EXPORT void name params;                                                                    \
   TIDE_EXPORT void name params                                                                     \
@@ -51,12 +71,16 @@
     TIDE_CALL_REAL_VOID(real args);                                                                \
   }
 
-OPERATOR_NEW(_Znwm, (size_t n), (n), n, malloc(n))
-OPERATOR_NEW(_Znam, (size_t n), (n), n, malloc(n))
+static const char nothrow; // std::nothrow carries nothing: any address will do
+
+OPERATOR_NEW_THROWING(_Znwm, _ZnwmRKSt9nothrow_t, (size_t n), (n), (n, &nothrow), n, malloc(n))
+OPERATOR_NEW_THROWING(_Znam, _ZnamRKSt9nothrow_t, (size_t n), (n), (n, &nothrow), n, malloc(n))
+OPERATOR_NEW_THROWING(_ZnwmSt11align_val_t, _ZnwmSt11align_val_tRKSt9nothrow_t,
+                      (size_t n, size_t a), (n, a), (n, a, &nothrow), n, aligned_alloc(a, n))
+OPERATOR_NEW_THROWING(_ZnamSt11align_val_t, _ZnamSt11align_val_tRKSt9nothrow_t,
+                      (size_t n, size_t a), (n, a), (n, a, &nothrow), n, aligned_alloc(a, n))
 OPERATOR_NEW(_ZnwmRKSt9nothrow_t, (size_t n, const void *t), (n, t), n, malloc(n))
 OPERATOR_NEW(_ZnamRKSt9nothrow_t, (size_t n, const void *t), (n, t), n, malloc(n))
-OPERATOR_NEW(_ZnwmSt11align_val_t, (size_t n, size_t a), (n, a), n, aligned_alloc(a, n))
-OPERATOR_NEW(_ZnamSt11align_val_t, (size_t n, size_t a), (n, a), n, aligned_alloc(a, n))
 OPERATOR_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t n, size_t a, const void *t), (n, a, t), n,
              aligned_alloc(a, n))
 OPERATOR_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t n, size_t a, const void *t), (n, a, t), n,

@@ -80,6 +80,6 @@ void tide_stack_bounds(uint32_t tid, uint64_t *ret_lo, uint64_t *ret_size)
   *ret_lo = *ret_size = 0;
   if (tid == tide_sys_pid() && main_bounds(sp, ret_lo, ret_size))
     return;
-  if (mapping_of(control_block, ret_lo, &hi))
+  if (!tide_sys_sandboxed() && mapping_of(control_block, ret_lo, &hi))
     *ret_size = control_block - *ret_lo;
 }

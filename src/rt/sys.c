@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/mman.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 static uint64_t mapped_bytes;
@@ -13,6 +14,11 @@ static uint64_t mapped_bytes;
 uint32_t tide_sys_pid(void)
 {
   return (uint32_t)TIDE_SYS(SYS_getpid, 0);
+}
+
+bool tide_sys_sandboxed(void)
+{
+  return TIDE_SYS(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
 }
 
 uint32_t tide_sys_tid(void)
@@ -31,6 +37,12 @@ uint64_t tide_sys_mapped_bytes(void)
 }
 
 bool tide_sys_limited[2];
+
+void tide_sys_adopt_map(void *p, size_t bytes)
+{
+  TIDE_SYS(SYS_madvise, p, bytes, MADV_DONTDUMP);
+  tide_sys_count_mapped((int64_t)bytes);
+}
 
 static void raise_limit(int resource, uint64_t bytes)
 {
@@ -53,7 +65,7 @@ void *tide_sys_map_kept(size_t bytes)
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (tide_sys_failed(p))
     return NULL;
-  tide_sys_count_mapped((int64_t)bytes);
+  tide_sys_adopt_map((void *)p, bytes);
   return (void *)p;
 }
 

@@ -25,12 +25,17 @@ static inline bool tide_sys_failed(long ret)
 
 uint32_t tide_sys_pid(void);
 uint32_t tide_sys_tid(void);
+// Does a seccomp filter judge our system calls? Then nothing is called that the program itself
+// would not call: it might be death.
+bool tide_sys_sandboxed(void);
 
 // Private zeroed memory, wiped in a fork child (which must not believe its parent's notes).
 // NULL when the kernel refuses. Never freed unless said so.
 void *tide_sys_map_private(size_t bytes);
 // The same, but a fork child keeps its copy.
 void *tide_sys_map_kept(size_t bytes);
+// For mappings made elsewhere: counts them, and keeps them out of core dumps.
+void tide_sys_adopt_map(void *p, size_t bytes);
 void tide_sys_unmap(void *p, size_t bytes);
 // Bytes of address space the recorder has mapped so far. Where the program has limited itself
 // (see limits.c of the recorder), each further mapping first raises the limit by as much.

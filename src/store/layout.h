@@ -110,6 +110,8 @@ enum tide_store_state {
   TIDE_STATE_OFF = 2, // the recorder stepped aside: header.off_reason says why
 };
 
+enum { TIDE_STORE_FORKED = 1 }; // header.flags: a fork child's store
+
 enum tide_off_reason {
   TIDE_OFF_NONE = 0,
   TIDE_OFF_NO_MEMORY, // the kernel refused memory for the recorder
