@@ -225,6 +225,7 @@ static bool boot_after_fork(void)
   tide_rules_after_fork();
   tide_modules_after_fork();
   tide_pages_after_fork();
+  tide_sys_lock_future = false; // locks are not inherited
   if (unwiped)
     tide_live_after_fork();
   if (!options.follow)

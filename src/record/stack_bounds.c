@@ -7,9 +7,9 @@
 // on a coroutine's stack; pthread_getattr_np would, but it allocates.)
 #include "record/stack_bounds.h"
 
+#include "rt/maps.h"
 #include "rt/sys.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 
 static uint64_t main_top;
@@ -32,54 +32,26 @@ static bool main_bounds(uint64_t sp, uint64_t *ret_lo, uint64_t *ret_size)
   return true;
 }
 
-// Reads "lo-hi " pairs, one per line, until the line whose range holds the address.
-struct maps_reader {
-  uint64_t lo, hi;
-  enum { IN_LO, IN_HI, IN_REST } state;
-};
-
-static bool feed(struct maps_reader *m, char c, uint64_t address)
+static bool mapping_of(uint64_t address, uint64_t *ret_lo)
 {
-  uint64_t digit = c >= 'a' && c <= 'f' ? (uint64_t)(c - 'a' + 10) : (uint64_t)(c - '0');
-  if (c == '\n') {
-    *m = (struct maps_reader){0};
-  } else if (m->state == IN_LO && c == '-') {
-    m->state = IN_HI;
-  } else if (m->state == IN_HI && c == ' ') {
-    m->state = IN_REST;
-    return address >= m->lo && address < m->hi;
-  } else if (m->state == IN_LO) {
-    m->lo = m->lo << 4 | digit;
-  } else if (m->state == IN_HI) {
-    m->hi = m->hi << 4 | digit;
-  }
-  return false;
-}
-
-static bool mapping_of(uint64_t address, uint64_t *ret_lo, uint64_t *ret_hi)
-{
-  char buffer[512]; // small: this may be a small stack
-  struct maps_reader m = {0};
-  long n, fd = TIDE_SYS(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (tide_sys_failed(fd))
-    return false;
+  struct tide_maps maps;
+  uint64_t hi;
   bool found = false;
-  while (!found && (n = TIDE_SYS(SYS_read, fd, buffer, sizeof buffer)) > 0)
-    for (long i = 0; i < n && !found; i++)
-      found = feed(&m, buffer[i], address);
-  TIDE_SYS(SYS_close, fd);
-  *ret_lo = m.lo;
-  *ret_hi = m.hi;
+  if (!tide_maps_open(&maps))
+    return false;
+  while (!found && tide_maps_next(&maps, ret_lo, &hi))
+    found = address >= *ret_lo && address < hi;
+  tide_maps_close(&maps);
   return found;
 }
 
 void tide_stack_bounds(uint32_t tid, uint64_t *ret_lo, uint64_t *ret_size)
 {
-  uint64_t sp = (uint64_t)__builtin_frame_address(0), hi;
+  uint64_t sp = (uint64_t)__builtin_frame_address(0);
   uint64_t control_block = (uint64_t)__builtin_thread_pointer();
   *ret_lo = *ret_size = 0;
   if (tid == tide_sys_pid() && main_bounds(sp, ret_lo, ret_size))
     return;
-  if (!tide_sys_sandboxed() && mapping_of(control_block, ret_lo, &hi))
+  if (!tide_sys_sandboxed() && mapping_of(control_block, ret_lo))
     *ret_size = control_block - *ret_lo;
 }

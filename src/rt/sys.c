@@ -38,8 +38,40 @@ uint64_t tide_sys_mapped_bytes(void)
 
 bool tide_sys_limited[2];
 
+bool tide_sys_lock_future;
+
+// Our mappings, for those who must tell them from the program's. A slot is taken once and emptied
+// when the mapping goes; more than the table holds are simply not told apart.
+enum { MAX_MAPPINGS = 4096 };
+static struct {
+  uint64_t start, bytes;
+} mappings[MAX_MAPPINGS];
+static uint32_t n_mappings;
+
+bool tide_sys_is_ours(uint64_t address)
+{
+  uint32_t n = tide_load_acquire(&n_mappings);
+  for (uint32_t i = 0; i < n && i < MAX_MAPPINGS; i++)
+    if (address - mappings[i].start < mappings[i].bytes)
+      return true;
+  return false;
+}
+
+static void forget_mapping(uint64_t start)
+{
+  uint32_t n = tide_load_acquire(&n_mappings);
+  for (uint32_t i = 0; i < n && i < MAX_MAPPINGS; i++)
+    if (mappings[i].start == start)
+      mappings[i].bytes = 0;
+}
+
 void tide_sys_adopt_map(void *p, size_t bytes)
 {
+  uint32_t i = tide_add_relaxed(&n_mappings, 1);
+  if (i < MAX_MAPPINGS) {
+    mappings[i].start = (uint64_t)p;
+    mappings[i].bytes = bytes;
+  }
   TIDE_SYS(SYS_madvise, p, bytes, MADV_DONTDUMP);
   tide_sys_count_mapped((int64_t)bytes);
 }
@@ -61,8 +93,14 @@ void *tide_sys_map_kept(size_t bytes)
     raise_limit(RLIMIT_AS, bytes);
   if (TIDE_UNLIKELY(tide_sys_limited[1]))
     raise_limit(RLIMIT_DATA, bytes);
-  long p = TIDE_SYS(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Locked mappings are filled when they are made, unless nothing can be read there yet.
+  int protection = tide_sys_lock_future ? PROT_NONE : PROT_READ | PROT_WRITE;
+  long p =
+      TIDE_SYS(SYS_mmap, 0, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (TIDE_UNLIKELY(tide_sys_lock_future && !tide_sys_failed(p))) {
+    TIDE_SYS(SYS_munlock, p, bytes);
+    TIDE_SYS(SYS_mprotect, p, bytes, PROT_READ | PROT_WRITE);
+  }
   if (tide_sys_failed(p))
     return NULL;
   tide_sys_adopt_map((void *)p, bytes);
@@ -80,6 +118,7 @@ void *tide_sys_map_private(size_t bytes)
 
 void tide_sys_unmap(void *p, size_t bytes)
 {
+  forget_mapping((uint64_t)p);
   TIDE_SYS(SYS_munmap, p, bytes);
   tide_sys_count_mapped(-(int64_t)bytes);
 }

@@ -36,6 +36,9 @@ void *tide_sys_map_private(size_t bytes);
 void *tide_sys_map_kept(size_t bytes);
 // For mappings made elsewhere: counts them, and keeps them out of core dumps.
 void tide_sys_adopt_map(void *p, size_t bytes);
+bool tide_sys_is_ours(uint64_t address);
+// The program has asked for future mappings to be locked: ours must not be.
+extern bool tide_sys_lock_future;
 void tide_sys_unmap(void *p, size_t bytes);
 // Bytes of address space the recorder has mapped so far. Where the program has limited itself
 // (see limits.c of the recorder), each further mapping first raises the limit by as much.

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranges of /proc/self/maps, one line after the other: "lo-hi rest".
+#include "rt/maps.h"
+
+#include "rt/sys.h"
+
+#include <fcntl.h>
+
+bool tide_maps_open(struct tide_maps *maps)
+{
+  maps->fd = TIDE_SYS(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  maps->n = maps->at = 0;
+  return !tide_sys_failed(maps->fd);
+}
+
+void tide_maps_close(struct tide_maps *maps)
+{
+  TIDE_SYS(SYS_close, maps->fd);
+}
+
+// The next byte, or -1 at the end.
+static int next_byte(struct tide_maps *maps)
+{
+  if (maps->at == maps->n) {
+    maps->n = TIDE_SYS(SYS_read, maps->fd, maps->buffer, sizeof maps->buffer);
+    maps->at = 0;
+    if (maps->n <= 0) {
+      maps->n = 0;
+      return -1;
+    }
+  }
+  return (unsigned char)maps->buffer[maps->at++];
+}
+
+// A hexadecimal number up to the given byte. False: something else stands there.
+static bool number(struct tide_maps *maps, int until, uint64_t *ret)
+{
+  uint64_t v = 0;
+  for (int c; (c = next_byte(maps)) != until;) {
+    bool digit = c >= '0' && c <= '9', letter = c >= 'a' && c <= 'f';
+    if (!digit && !letter)
+      return false;
+    v = v << 4 | (uint64_t)(digit ? c - '0' : c - 'a' + 10);
+  }
+  *ret = v;
+  return true;
+}
+
+bool tide_maps_next(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi)
+{
+  if (!number(maps, '-', ret_lo) || !number(maps, ' ', ret_hi))
+    return false;
+  for (int c = 0; c != '\n' && c >= 0;)
+    c = next_byte(maps);
+  return true;
+}

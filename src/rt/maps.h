@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// /proc/self/maps, read with raw system calls and a small buffer: this may be a small stack.
+#pragma once
+#include "rt/base.h"
+
+struct tide_maps {
+  long fd;
+  long n, at;
+  char buffer[512];
+};
+
+bool tide_maps_open(struct tide_maps *maps); // false: no descriptor, or no /proc
+bool tide_maps_next(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi);
+void tide_maps_close(struct tide_maps *maps);
