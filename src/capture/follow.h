@@ -4,8 +4,9 @@
 //
 // The terminal sends Ctrl-C, Ctrl-\, Ctrl-Z and a hangup to the whole foreground group, so the
 // command has those already; what another process sends to us is meant for the command and is
-// passed on. All signals are blocked meanwhile and read from a descriptor: dispositions stay as
-// they were, because the command inherits them.
+// passed on (so a signal that a process sends to the whole group reaches the command twice: better
+// than not at all, and nobody can tell the two apart). All signals are blocked meanwhile and read
+// from a descriptor: dispositions stay as they were, because the command inherits them.
 #pragma once
 #include "base/err.h"
 #include <signal.h>

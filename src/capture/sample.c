@@ -35,7 +35,6 @@ void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time
       .next_tick_ns = time_ns,
       .next_snapshot_ns = time_ns + FIRST_SNAPSHOT_INTERVAL_NS,
       .next_rss_mark_ns = time_ns + RSS_MARK_INTERVAL_NS,
-      .ticks = tide_alloc_array(TIDE_SAMPLE_MAX_TICKS, sizeof *sampler->ticks),
       .snapshots = tide_alloc_array(TIDE_SAMPLE_MAX_SNAPSHOTS, sizeof *sampler->snapshots),
   };
   if (pid) {
@@ -47,7 +46,7 @@ void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time
 
 void tide_sampler_done(struct tide_sampler *sampler)
 {
-  if (sampler->statm_fd >= 0 && sampler->ticks)
+  if (sampler->statm_fd >= 0)
     close(sampler->statm_fd);
   for (size_t i = 0; i < sampler->n_snapshots; i++)
     free(sampler->snapshots[i].rows);
@@ -198,7 +197,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view *view,
-                           uint64_t time_ns)
+                           uint64_t time_ns, size_t n_sharing)
 {
   if (time_ns < sampler->next_tick_ns)
     return sampler->next_tick_ns;
@@ -207,6 +206,7 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
     thin_ticks(sampler);
   struct tide_store_totals totals;
   tide_store_view_totals(view, &totals);
+  TIDE_GROW(sampler->ticks, sampler->n_ticks, sampler->cap_ticks);
   struct tide_sample_tick *tick = &sampler->ticks[sampler->n_ticks++];
   *tick = (struct tide_sample_tick){.tick = {
                                         .time_ns = time_ns,
@@ -220,16 +220,17 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
     sampler->next_rss_mark_ns = time_ns + RSS_MARK_INTERVAL_NS;
   }
   uint64_t look_ns = own_cpu_ns() - before + WAKE_NS;
-  sampler->next_tick_ns = time_ns + later(sampler->tick_interval_ns, look_ns * TICK_REST);
+  sampler->next_tick_ns =
+      time_ns + later(sampler->tick_interval_ns, look_ns * TICK_REST * n_sharing);
 
   bool snapshot = time_ns >= sampler->next_snapshot_ns;
   if (snapshot || time_ns >= sampler->next_walk_ns) {
     walk_cells(sampler, view, tick, snapshot);
     uint64_t walk_ns = own_cpu_ns() - before + WAKE_NS - look_ns;
-    sampler->next_walk_ns = time_ns + walk_ns * WALK_REST;
+    sampler->next_walk_ns = time_ns + walk_ns * WALK_REST * n_sharing;
     if (snapshot)
       sampler->next_snapshot_ns =
-          time_ns + later(sampler->snapshot_interval_ns, walk_ns * SNAPSHOT_REST);
+          time_ns + later(sampler->snapshot_interval_ns, walk_ns * SNAPSHOT_REST * n_sharing);
   }
   return sampler->next_tick_ns;
 }

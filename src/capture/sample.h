@@ -29,7 +29,7 @@ struct tide_sampler {
   uint32_t pid; // 0: not known, no RSS
   int statm_fd; // /proc/PID/statm, -1 when there is none
   struct tide_sample_tick *ticks;
-  size_t n_ticks;
+  size_t n_ticks, cap_ticks;
   struct tide_snapshot *snapshots;
   size_t n_snapshots, n_rows;   // rows over all snapshots
   struct tide_sample_sum *sums; // scratch of a snapshot, one per node
@@ -43,9 +43,10 @@ struct tide_sampler {
 void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time_ns);
 void tide_sampler_done(struct tide_sampler *sampler);
 
-// Takes what is due at time_ns; the view must be ready. Returns when to come back.
+// Takes what is due at time_ns; the view must be ready. Returns when to come back. n_sharing images
+// share the processor time that looking may take.
 uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view *view,
-                           uint64_t time_ns);
+                           uint64_t time_ns, size_t n_sharing);
 
 // Drops every other snapshot and takes them half as often from now on.
 void tide_sampler_thin_snapshots(struct tide_sampler *sampler);

@@ -26,7 +26,8 @@
 
 #define MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
-#define RETRY_NS (1 * MS) // a newcomer that has not begun to write yet
+#define RETRY_NS (1 * MS) // a newcomer that has not begun to write yet; then less and less often
+#define MAX_RETRY_DOUBLINGS 7
 #define FIRST_CHECKPOINT_NS (1 * NS_PER_S)
 #define LONGEST_CHECKPOINT_NS (30 * NS_PER_S)
 #define CHECKPOINT_REST 50         // times its cost: 2 % of a core at most
@@ -40,10 +41,11 @@ struct watched {
   struct tide_door_visit visit;
   struct tide_store_view view;
   struct tide_sampler sampler;
-  bool sampling;    // the store is ready
-  bool broken;      // it is no store: not to be looked at again
-  bool ended;       // seen by its pidfd
-  uint64_t look_ns; // CLOCK_MONOTONIC: when to look next
+  bool sampling;      // the store is ready
+  bool broken;        // it is no store: not to be looked at again
+  bool ended;         // seen by its pidfd
+  uint64_t look_ns;   // CLOCK_MONOTONIC: when to look next
+  uint32_t n_retries; // looks before it was ready
 };
 
 struct tide_watch {
@@ -352,10 +354,12 @@ static uint64_t look_around(struct tide_watch *watch)
     if (w->broken)
       continue;
     if (now_ns >= w->look_ns) {
-      w->look_ns = now_ns + RETRY_NS;
+      w->look_ns = now_ns + (RETRY_NS << w->n_retries);
+      w->n_retries += w->n_retries < MAX_RETRY_DOUBLINGS;
       if (is_ready(watch, w, now_ns)) {
         uint64_t time_ns = since_origin(watch, now_ns);
-        w->look_ns = watch->origin_ns + tide_sampler_look(&w->sampler, &w->view, time_ns);
+        w->look_ns =
+            watch->origin_ns + tide_sampler_look(&w->sampler, &w->view, time_ns, watch->n_living);
       }
     }
     if (w->look_ns < next_ns)

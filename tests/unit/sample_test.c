@@ -57,7 +57,7 @@ static int teardown(void **state)
 static uint64_t look(struct fixture *f, uint64_t time_ns)
 {
   assert_int_equal(tide_store_view_refresh(&f->view, NULL), TIDE_ERR_OK);
-  return tide_sampler_look(&f->sampler, &f->view, time_ns);
+  return tide_sampler_look(&f->sampler, &f->view, time_ns, 1);
 }
 
 static struct tide_image image_at(struct fixture *f, uint64_t end_ns)
@@ -102,6 +102,17 @@ static void an_hour_fits_where_a_second_does(void **state)
     widest_ns = gap_ns > widest_ns ? gap_ns : widest_ns;
   }
   assert_true(widest_ns <= 2 * f->sampler.tick_interval_ns);
+}
+
+// Three hundred images may not take three hundred times as much.
+static void many_images_share_the_time(void **state)
+{
+  struct fixture *f = *state;
+  fake_store_alloc(&f->store, fake_store_cell(&f->store, f->left, f->slot), 8);
+  assert_int_equal(tide_store_view_refresh(&f->view, NULL), TIDE_ERR_OK);
+  uint64_t next_ns = tide_sampler_look(&f->sampler, &f->view, 0, 300);
+  assert_true(next_ns > 100 * MS); // a look takes microseconds
+  assert_true(f->sampler.next_walk_ns > 100 * MS);
 }
 
 static void snapshots_hold_what_is_live(void **state)
@@ -244,10 +255,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(an_hour_fits_where_a_second_does), TEST(snapshots_hold_what_is_live),
-      TEST(a_torn_walk_is_never_negative),    TEST(thinning_keeps_every_other),
-      TEST(peak_and_end_are_exact),           TEST(counts_are_filled_in_between_walks),
-      TEST(filling_twice_shares_the_rows),
+      TEST(an_hour_fits_where_a_second_does),   TEST(many_images_share_the_time),
+      TEST(snapshots_hold_what_is_live),        TEST(a_torn_walk_is_never_negative),
+      TEST(thinning_keeps_every_other),         TEST(peak_and_end_are_exact),
+      TEST(counts_are_filled_in_between_walks), TEST(filling_twice_shares_the_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

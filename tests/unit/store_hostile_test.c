@@ -82,8 +82,8 @@ static void read_both_ways(int fd)
   if (!tide_store_view_refresh(&view, &diag)) {
     struct tide_sampler sampler;
     tide_sampler_init(&sampler, 0, 0);
-    tide_sampler_look(&sampler, &view, 1000000);
-    tide_sampler_look(&sampler, &view, UINT64_C(10000000000));
+    tide_sampler_look(&sampler, &view, 1000000, 1);
+    tide_sampler_look(&sampler, &view, UINT64_C(10000000000), 1);
     struct tide_clock clock = {1000, 0, 5.3};
     capture = tide_capture_new();
     capture->images = calloc(1, sizeof *capture->images);
