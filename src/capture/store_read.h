@@ -10,7 +10,7 @@
 
 // Fills *ret_image, which the caller frees with tide_image_done(). The view must be ready and
 // refreshed. end_ticks is the moment up to which live blocks have lived; 0 takes the latest moment
-// found in the store. Left for the caller, being unknown to the store: parent_image, by_fork, the
+// found in the store. Left for the caller, being unknown to the store: parent_image, the
 // end, RSS and CPU time, timeline and snapshots.
 void tide_store_read_image(struct tide_store_view *view, const struct tide_clock *clock,
                            uint64_t end_ticks, struct tide_image *ret_image);
