@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# make demo: record examples/indexer and show who held its memory.
+# make demo: record examples/indexer and show who held its memory; then with the mistake mended.
 #
 #   tools/demo.sh [BUILD]      the directory with tidemark in it; the example is built there too
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}
 
-cc -g -O2 examples/indexer/indexer.c -o "$build/indexer" -lpthread
-echo "\$ $build/tidemark run -f -o $build/indexer.tide $build/indexer"
-"$build/tidemark" run -f -o "$build/indexer.tide" "$build/indexer"
-echo
-echo "\$ $build/tidemark report --sort temp -n 3 $build/indexer.tide"
-"$build/tidemark" report --sort temp -n 3 "$build/indexer.tide"
+show() {
+  printf '\n$ %s\n' "$*"
+  "$@"
+}
+show cc -g -O2 examples/indexer/indexer.c -o "$build/indexer" -lpthread
+show "$build/tidemark" run -f -o "$build/before.tide" "$build/indexer"
+printf '\nThe queue of documents has no limit. With one of 64 documents:\n'
+show "$build/tidemark" run -f -o "$build/after.tide" "$build/indexer" 12000 64

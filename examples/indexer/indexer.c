@@ -33,8 +33,9 @@ struct queue {
 struct term {
   struct term *next;
   char *word;
-  unsigned *postings;
-  unsigned n_postings, room;
+  unsigned char *postings; // distances between document ids, seven bits per byte
+  unsigned n_bytes, room_bytes;
+  unsigned last_id;
 };
 
 struct index {
@@ -141,13 +142,17 @@ static struct term *term_intern(struct index *index, const char *word)
 
 static void postings_append(struct term *term, unsigned id)
 {
-  if (term->n_postings > 0 && term->postings[term->n_postings - 1] == id)
+  if (term->n_bytes > 0 && term->last_id == id)
     return;
-  if (term->n_postings == term->room) {
-    term->room = term->room ? term->room * 2 : 4;
-    term->postings = realloc(term->postings, term->room * sizeof *term->postings);
+  if (term->n_bytes + 5 > term->room_bytes) {
+    term->room_bytes = term->room_bytes ? term->room_bytes * 2 : 8;
+    term->postings = realloc(term->postings, term->room_bytes);
   }
-  term->postings[term->n_postings++] = id;
+  unsigned distance = id - term->last_id;
+  for (; distance > 127; distance >>= 7)
+    term->postings[term->n_bytes++] = (unsigned char)(distance | 128);
+  term->postings[term->n_bytes++] = (unsigned char)distance;
+  term->last_id = id;
 }
 
 static void document_index(struct index *index, const struct document *document)
