@@ -246,6 +246,9 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
     image.end_kind = end->kind;
     image.end_value = end->value;
     image.cpu_ns = end->cpu_ns;
+    // The samples tell time, not processor time: one in which the thread lost its core weighs much.
+    if (end->cpu_ns && image.recorder_ns > end->cpu_ns)
+      image.recorder_ns = end->cpu_ns;
     // What the kernel says at the end covers the children a process waited for as well.
     if (watch->n_pids == 1 && end->max_rss_bytes > image.max_rss_bytes)
       image.max_rss_bytes = end->max_rss_bytes;
