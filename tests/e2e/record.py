@@ -160,9 +160,15 @@ class Recorder:
             emulated = [f"qemu-{self.arch}", "-L", f"/usr/{self.arch}-linux-gnu",
                         "-E", f"LD_PRELOAD={self.library}", *command]
             outcome = run(emulated, cwd=scratch, env=env, **options)
-        stores = sorted(pathlib.Path(scratch).glob("tidemark.*.store"),
-                        key=lambda path: int(path.name.split(".")[-2]))
+        stores = sorted(pathlib.Path(scratch).glob("tidemark.*.store"), key=self.start_of)
         return outcome, Capture(self.tidemark, stores, name)
+
+    def start_of(self, store):
+        """When a store's process image began: stores of one run have no other order."""
+        done = run([self.tidemark, "info", "--json", store])
+        if done.status:
+            raise Failure(f"info of {store.name} failed: {done.stderr.strip()}")
+        return json.loads(done.stdout)["capture"]["start_realtime_ns"]
 
 
 class Tally:
