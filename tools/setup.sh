@@ -24,7 +24,7 @@ test="python3 binutils zstd procps clang libclang-rt-14-dev llvm qemu-user
   rustc-web:rustc perl git:git nodejs:node sqlite3 redis-server redis-tools
   postgresql-15 postgresql-client-15"
 lint="python3 binutils clang-format clang-tidy"
-bench="python3 valgrind libc6-dbg heaptrack google-perftools libgoogle-perftools-dev perl sqlite3
+bench="python3 valgrind libc6-dbg heaptrack libgoogle-perftools4 perl sqlite3
   redis-server redis-tools"
 
 wanted=
