@@ -174,7 +174,7 @@ def asan(log):
     directory = ROOT / "build-asan"
     if not meson_build(log, directory, "-Db_sanitize=address,undefined", "-Db_lundef=false"):
         return Counts(failed=1, notes=[f"{directory.name}: does not build"])
-    env = {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:halt_on_error=1",
+    env = {"ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1",
            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
     return sanitized_tests(log, directory, "--suite", "hosted", env=env)
 
