@@ -18,7 +18,7 @@ uint32_t tide_sys_pid(void)
 
 bool tide_sys_sandboxed(void)
 {
-  return TIDE_SYS(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
+  return TIDE_SYS(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) > 0;
 }
 
 uint32_t tide_sys_tid(void)

@@ -69,9 +69,25 @@ static void append_frames(struct tide_unwind *u, uint64_t n_kept, uint64_t n_new
   u->n = n;
 }
 
+// Lays the capture out for the first try of the next one. Without words (a lone outermost frame)
+// there is nothing to verify it by: it is captured anew each time.
+static void prepare_first_try(struct tide_unwind *u, const struct tide_unwind_frame *leaf)
+{
+  uint64_t n = u->n;
+  u->leaf_pc = leaf->key;
+  u->leaf_sp = n > 1 ? leaf->sp : 0;
+  u->leaf_fp = leaf->fp;
+  u->leaf_fp_mask = leaf->needs_fp ? ~0ull : 0;
+  u->leaf_token = leaf->token;
+  u->words = u->ra + 1;
+  u->n_words = (n - 1 + 3) & ~3ull;
+  for (uint64_t i = n; i <= u->n_words; i++)
+    u->ra[i] = u->ra[n - 1];
+}
+
 // Unwinds from the leaf until the state is one of the standing frames; only those reached are
 // trusted. Words inside frames that are new and equal by chance do no harm: they are never joined.
-void *tide_capture_incremental(struct tide_unwind *u, struct tide_regs r)
+static void *incremental(struct tide_unwind *u, struct tide_regs r)
 {
   struct tide_walker w = {.r = r, .top = u->stack_lo + u->stack_size};
   struct tide_unwind_frame *f = u->frame;
@@ -103,9 +119,10 @@ void *tide_capture_incremental(struct tide_unwind *u, struct tide_regs r)
   struct tide_unwind_frame *leaf = &u->frame[u->n - 1];
   if (!leaf->token)
     leaf->token = tide_unwind_intern(u, u->frame, u->n, u->end);
+  prepare_first_try(u, leaf);
   return leaf->token;
 full_walk:
-  u->n = u->n_fp = 0;
+  u->n = u->n_fp = u->leaf_sp = 0;
   return tide_capture_foreign(u, r);
 }
 
@@ -130,10 +147,69 @@ static void memo_store(struct tide_unwind *u, struct tide_regs r, struct tide_me
   u->memo->tag[m - u->memo->entry] = key;
 }
 
-__attribute__((noinline)) void *tide_capture_memo_miss(struct tide_unwind *u, struct tide_regs r,
-                                                       struct tide_memo *m, uint64_t key)
+// The first word that changed, or n. Near the leaf, where stacks differ, stop early; farther out
+// compare everything without branches and look for the place only if something differs.
+static inline uint32_t words_first_changed(const struct tide_word *w, uint32_t n)
 {
-  void *token = tide_capture_incremental(u, r);
+  uint32_t i = 0;
+  for (; i + 4 <= n && i < 8; i += 4)
+    if (TIDE_CHANGED(w[i]) | TIDE_CHANGED(w[i + 1]) | TIDE_CHANGED(w[i + 2]) |
+        TIDE_CHANGED(w[i + 3]))
+      goto found;
+  uint64_t a = 0, b = 0;
+  uint32_t k = i;
+  for (; k + 4 <= n; k += 4) {
+    a |= TIDE_CHANGED(w[k]) | TIDE_CHANGED(w[k + 1]);
+    b |= TIDE_CHANGED(w[k + 2]) | TIDE_CHANGED(w[k + 3]);
+  }
+  for (; k < n; k++)
+    a |= TIDE_CHANGED(w[k]);
+  if (TIDE_LIKELY(!(a | b)))
+    return n;
+found:
+  while (i < n && !TIDE_CHANGED(w[i]))
+    i++;
+  return i;
+}
+
+// Many stacks share (pc, sp): a wrapper that allocates for everyone. So a failed comparison is not
+// wasted: the first changed word is a true return address of the present stack, and it leads to
+// the next candidate. Each hop branches on one call site, like a search tree keyed by what is on
+// the stack. An entry is believed only if all its words match, however it was reached.
+//
+// Entries are never evicted one by one (that would cut off the captures filed behind them); a memo
+// that refuses too often is emptied and learns the program's new phase.
+static inline struct tide_memo *memo_search(struct tide_memo_table *memo, struct tide_regs r,
+                                            struct tide_memo **ret_free, uint64_t *ret_key)
+{
+  uint64_t key = tide_mix64(r.pc * 31 ^ r.sp) | 1;
+  for (int hop = 0; hop <= TIDE_MEMO_HOPS; hop++) {
+    uint64_t group = key >> 40 & (TIDE_MEMO_ENTRIES - 1) & ~3ull, i = 0;
+    const uint64_t *tag = &memo->tag[group];
+    while (i < 4 && tag[i] != key && tag[i])
+      i++;
+    struct tide_memo *m = &memo->entry[group + i];
+    if (i == 4 || !tag[i]) {
+      *ret_free = i == 4 ? NULL : m;
+      *ret_key = key;
+      return NULL;
+    }
+    if (m->pc != r.pc || m->sp != r.sp || (m->needs_fp && m->fp != r.fp))
+      break;
+    uint32_t w = words_first_changed(m->words, m->n);
+    if (w == m->n)
+      return m;
+    key = tide_mix64(key ^ *(uint64_t *)m->words[w].slot ^ (uint64_t)w << 56);
+    key = (key ^ key >> 31) | 1;
+  }
+  *ret_free = NULL; // too many hops
+  *ret_key = 0;
+  return NULL;
+}
+
+static void *memo_miss(struct tide_unwind *u, struct tide_regs r, struct tide_memo *m, uint64_t key)
+{
+  void *token = incremental(u, r);
   if (--u->memo_credit < 0)
     u->memo_bypass = TIDE_MEMO_BYPASS;
   if (TIDE_UNLIKELY(!u->n))
@@ -145,4 +221,22 @@ __attribute__((noinline)) void *tide_capture_memo_miss(struct tide_unwind *u, st
     memset(u->memo->tag, 0, sizeof u->memo->tag);
   }
   return token;
+}
+
+__attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, struct tide_regs r)
+{
+  if (TIDE_UNLIKELY(r.sp - u->stack_lo >= u->stack_size))
+    return tide_capture_foreign(u, r);
+  if (TIDE_UNLIKELY(u->memo_bypass)) {
+    if (!--u->memo_bypass)
+      u->memo_credit = TIDE_MEMO_CREDIT / 4;
+    return incremental(u, r);
+  }
+  struct tide_memo *vacant;
+  uint64_t key;
+  struct tide_memo *m = memo_search(u->memo, r, &vacant, &key);
+  if (TIDE_UNLIKELY(!m))
+    return memo_miss(u, r, vacant, key);
+  u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
+  return m->token;
 }

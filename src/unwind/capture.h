@@ -6,7 +6,7 @@
 // start state is the same and those words are unchanged, the stack is the same: no heuristics,
 // and nothing is ever written to the target's stack. Three tries, cheapest first:
 //   1. the last capture of this thread: all its words compared, 0.5 ns per frame;
-//   2. a memo of 512 captures, verified the same way, chained: see memo_search();
+//   2. a memo of 512 captures, verified the same way, chained: see memo_search() in capture.c;
 //   3. an incremental unwind that stops where it meets the last capture (walk.c).
 //
 // Invariants
@@ -80,9 +80,15 @@ struct tide_memo_table {
 // How a walk ended: at an outermost frame, or where nothing was known.
 enum tide_walk_end { TIDE_WALK_WHOLE, TIDE_WALK_BROKEN };
 
-struct tide_unwind {             // a thread's unwinding state
+struct tide_unwind { // a thread's unwinding state
+  // The last capture as the first try wants it, on one line: the leaf's state, and the return
+  // addresses as words, padded to a multiple of four by repeating the leaf's. leaf_sp 0: none.
+  uint64_t leaf_pc, leaf_sp, leaf_fp, leaf_fp_mask; // mask 0: fp does not matter
+  void *leaf_token;
+  const struct tide_word *words;
+  uint64_t n_words, n_fp;
+  uint64_t n;                    // frames of the last capture
   uint64_t stack_lo, stack_size; // the thread's own stack; size 0: unknown
-  uint64_t n, n_fp;              // the last capture: frames, and words other than return addresses
   enum tide_walk_end end;        // of the last capture
   // The memo pays only where stacks come back: hits earn credit, misses spend it, and without
   // credit it is bypassed for a while (a compiler visits most stacks once or twice).
@@ -116,10 +122,9 @@ void *tide_unwind_intern(struct tide_unwind *u, struct tide_unwind_frame *frames
 uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t seed,
                           enum tide_walk_end *ret_end);
 
+// All tries but the first. Kept out of line, so that the first one needs few registers.
+void *tide_capture_slow(struct tide_unwind *u, struct tide_regs r);
 void *tide_capture_foreign(struct tide_unwind *u, struct tide_regs r);
-void *tide_capture_incremental(struct tide_unwind *u, struct tide_regs r);
-void *tide_capture_memo_miss(struct tide_unwind *u, struct tide_regs r, struct tide_memo *m,
-                             uint64_t key);
 
 // Ranges of code that held one object and now hold another: their frames hash differently, so that
 // the same addresses are not taken for the same functions. Replaced as a whole, by one thread at a
@@ -144,60 +149,28 @@ TIDE_HOT uint64_t tide_hash_frame(uint64_t h, uint64_t key)
 
 #define TIDE_CHANGED(w) (*(uint64_t *)(w).slot ^ (w).value)
 
-// Are all n words still what they were? The first four decide most failures; the rest are
-// independent loads without a branch in between.
+// Are all n words (a multiple of four) still what they were? The last four, at the leaf, decide
+// most failures; the rest are independent loads without a branch in between.
 TIDE_HOT bool tide_words_equal(const struct tide_word *w, uint64_t n)
 {
-  uint64_t a = 0, b = 0, i = 0;
-  if (TIDE_LIKELY(n >= 4)) {
-    a = TIDE_CHANGED(w[0]) | TIDE_CHANGED(w[1]);
-    b = TIDE_CHANGED(w[2]) | TIDE_CHANGED(w[3]);
-    if (a | b)
-      return false;
-    for (i = 4; i + 4 <= n; i += 4) {
-      a |= TIDE_CHANGED(w[i]) | TIDE_CHANGED(w[i + 1]);
-      b |= TIDE_CHANGED(w[i + 2]) | TIDE_CHANGED(w[i + 3]);
-    }
+  const struct tide_word *leaf = w + n - 4;
+  uint64_t a = TIDE_CHANGED(leaf[0]) | TIDE_CHANGED(leaf[1]);
+  uint64_t b = TIDE_CHANGED(leaf[2]) | TIDE_CHANGED(leaf[3]);
+  if (a | b)
+    return false;
+  for (; w < leaf; w += 4) {
+    a |= TIDE_CHANGED(w[0]) | TIDE_CHANGED(w[1]);
+    b |= TIDE_CHANGED(w[2]) | TIDE_CHANGED(w[3]);
   }
-  for (; i < n; i++)
-    a |= TIDE_CHANGED(w[i]);
   return !(a | b);
 }
 
-// The first word that changed, or n. Near the leaf, where stacks differ, stop early; farther out
-// compare everything without branches and look for the place only if something differs.
-TIDE_HOT uint32_t tide_words_first_changed(const struct tide_word *w, uint32_t n)
-{
-  uint32_t i = 0;
-  for (; i + 4 <= n && i < 8; i += 4)
-    if (TIDE_CHANGED(w[i]) | TIDE_CHANGED(w[i + 1]) | TIDE_CHANGED(w[i + 2]) |
-        TIDE_CHANGED(w[i + 3]))
-      goto found;
-  uint64_t a = 0, b = 0;
-  uint32_t k = i;
-  for (; k + 4 <= n; k += 4) {
-    a |= TIDE_CHANGED(w[k]) | TIDE_CHANGED(w[k + 1]);
-    b |= TIDE_CHANGED(w[k + 2]) | TIDE_CHANGED(w[k + 3]);
-  }
-  for (; k < n; k++)
-    a |= TIDE_CHANGED(w[k]);
-  if (TIDE_LIKELY(!(a | b)))
-    return n;
-found:
-  while (i < n && !TIDE_CHANGED(w[i]))
-    i++;
-  return i;
-}
-
+// The same start state means the same stack pointer, so the words are on the thread's own stack.
 TIDE_HOT bool tide_last_valid(const struct tide_unwind *u, struct tide_regs r)
 {
-  uint64_t n = u->n;
-  if (TIDE_UNLIKELY(!n))
+  if ((u->leaf_pc ^ r.pc) | (u->leaf_sp ^ r.sp) | ((u->leaf_fp ^ r.fp) & u->leaf_fp_mask))
     return false;
-  const struct tide_unwind_frame *leaf = &u->frame[n - 1];
-  if (leaf->key != r.pc || leaf->sp != r.sp || (leaf->needs_fp && leaf->fp != r.fp))
-    return false;
-  if (!tide_words_equal(u->ra + 1, n - 1))
+  if (!tide_words_equal(u->words, u->n_words))
     return false;
   for (uint64_t i = 0; i < u->n_fp; i++)
     if (*(uint64_t *)u->fpw[i].slot != u->fpw[i].value)
@@ -205,58 +178,7 @@ TIDE_HOT bool tide_last_valid(const struct tide_unwind *u, struct tide_regs r)
   return true;
 }
 
-// Many stacks share (pc, sp): a wrapper that allocates for everyone. So a failed comparison is not
-// wasted: the first changed word is a true return address of the present stack, and it leads to
-// the next candidate. Each hop branches on one call site, like a search tree keyed by what is on
-// the stack. An entry is believed only if all its words match, however it was reached.
-//
-// Entries are never evicted one by one (that would cut off the captures filed behind them); a memo
-// that refuses too often is emptied and learns the program's new phase.
-TIDE_HOT struct tide_memo *tide_memo_search(struct tide_memo_table *memo, struct tide_regs r,
-                                            struct tide_memo **ret_free, uint64_t *ret_key)
-{
-  uint64_t key = tide_mix64(r.pc * 31 ^ r.sp) | 1;
-  for (int hop = 0; hop <= TIDE_MEMO_HOPS; hop++) {
-    uint64_t group = key >> 40 & (TIDE_MEMO_ENTRIES - 1) & ~3ull, i = 0;
-    const uint64_t *tag = &memo->tag[group];
-    while (i < 4 && tag[i] != key && tag[i])
-      i++;
-    struct tide_memo *m = &memo->entry[group + i];
-    if (i == 4 || !tag[i]) {
-      *ret_free = i == 4 ? NULL : m;
-      *ret_key = key;
-      return NULL;
-    }
-    if (m->pc != r.pc || m->sp != r.sp || (m->needs_fp && m->fp != r.fp))
-      break;
-    uint32_t w = tide_words_first_changed(m->words, m->n);
-    if (w == m->n)
-      return m;
-    key = tide_mix64(key ^ *(uint64_t *)m->words[w].slot ^ (uint64_t)w << 56);
-    key = (key ^ key >> 31) | 1;
-  }
-  *ret_free = NULL; // too many hops
-  *ret_key = 0;
-  return NULL;
-}
-
 TIDE_HOT void *tide_capture(struct tide_unwind *u, struct tide_regs r)
 {
-  if (TIDE_UNLIKELY(r.sp - u->stack_lo >= u->stack_size))
-    return tide_capture_foreign(u, r);
-  if (TIDE_LIKELY(tide_last_valid(u, r)))
-    return u->frame[u->n - 1].token;
-  if (TIDE_UNLIKELY(u->memo_bypass)) {
-    if (!--u->memo_bypass)
-      u->memo_credit = TIDE_MEMO_CREDIT / 4;
-    return tide_capture_incremental(u, r);
-  }
-  struct tide_memo *vacant;
-  uint64_t key;
-  struct tide_memo *m = tide_memo_search(u->memo, r, &vacant, &key);
-  if (TIDE_LIKELY(m)) {
-    u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
-    return m->token;
-  }
-  return tide_capture_memo_miss(u, r, vacant, key);
+  return TIDE_LIKELY(tide_last_valid(u, r)) ? u->leaf_token : tide_capture_slow(u, r);
 }

@@ -28,7 +28,7 @@ static inline bool tide_step_guess(struct tide_walker *w, struct tide_step *s)
   s->fp_slot = fp;
   s->ra_slot = fp + 8;
   s->ra_raw = record[1];
-  w->r = (struct tide_regs){tide_strip_pac(record[1]), fp + 16, record[0]};
+  w->r = (struct tide_regs){tide_strip_pac(record[1]), TIDE_GUESSED_SP(fp, record[0]), record[0]};
   return true;
 }
 

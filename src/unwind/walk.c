@@ -91,7 +91,7 @@ bool tide_unwind_init(struct tide_unwind *u)
 void tide_unwind_forget(struct tide_unwind *u)
 {
   memset(u->memo->tag, 0, sizeof u->memo->tag);
-  u->n = u->n_fp = 0;
+  u->n = u->n_fp = u->leaf_sp = 0;
   u->memo_credit = TIDE_MEMO_CREDIT;
   u->memo_bypass = 0;
   u->memo_refused = 0;
@@ -106,6 +106,7 @@ bool tide_unwind_grow(struct tide_unwind *u, uint64_t n_steps)
     return false;
   place(u, p, old.cap * 2);
   u->map_bytes = bytes;
+  u->leaf_sp = 0; // its words are elsewhere now
   memcpy(u->ra, old.ra, old.n * sizeof *u->ra);
   memcpy(u->frame, old.frame, old.n * sizeof *u->frame);
   memcpy(u->fpw, old.fpw, old.n_fp * sizeof *u->fpw);

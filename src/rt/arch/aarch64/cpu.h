@@ -24,6 +24,10 @@ enum { TIDE_REG_FRAME = 29, TIDE_REG_STACK = 31, TIDE_REG_RETURN = 30, TIDE_REG_
     0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4                                                 \
   }
 
+// The caller's stack pointer, given a frame record and the frame pointer saved in it: frame
+// records lie at the bottom of their frames, so the caller's is where its own record is.
+#define TIDE_GUESSED_SP(record, saved_fp) ((saved_fp) > (record) ? (saved_fp) : (record) + 16)
+
 // Return addresses may be signed. Compare raw words, strip only what is stored.
 TIDE_HOT uint64_t tide_strip_pac(uint64_t pc)
 {

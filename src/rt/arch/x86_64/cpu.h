@@ -25,6 +25,9 @@ enum { TIDE_REG_FRAME = 6, TIDE_REG_STACK = 7, TIDE_REG_RETURN = 16, TIDE_REG_AR
     0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05                                           \
   }
 
+// The caller's stack pointer, given a frame record and the frame pointer saved in it.
+#define TIDE_GUESSED_SP(record, saved_fp) ((record) + 16)
+
 TIDE_HOT uint64_t tide_strip_pac(uint64_t pc)
 {
   return pc;
