@@ -252,6 +252,7 @@ def main():
         if name not in SUITES:
             sys.exit(f"test: no suite '{name}' ({' '.join(SUITES)})")
     LOGS.mkdir(parents=True, exist_ok=True)
+    (LOGS / "summary").unlink(missing_ok=True)
     total = missing_tools()
     table = []
     for name in names:
@@ -266,6 +267,7 @@ def main():
     print("\n" + "\n".join(table))
     for note in total.notes:
         print(f"FAILED {note}")
+    (LOGS / "summary").write_text(f"{total}\n")
     print(total)
     return 1 if total.failed else 0
 
