@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "capture/gallery.h"
+#include "capture/heart.h"
 #include "capture/host_facts.h"
 #include "capture/pid_end.h"
 #include "capture/sample.h"
@@ -41,6 +42,7 @@ struct watched {
   struct tide_door_visit visit;
   struct tide_store_view view;
   struct tide_sampler sampler;
+  uint32_t *beat;     // NULL: it goes without
   bool sampling;      // the store is ready
   bool broken;        // it is no store: not to be looked at again
   bool ended;         // seen by its pidfd
@@ -61,6 +63,7 @@ struct tide_watch {
   bool stop, visited;
   uint32_t n_turned_away;
   // The watch's own.
+  struct tide_heart *heart;
   struct watched **living;
   size_t n_living, cap_living;
   struct tide_gallery gallery;
@@ -87,6 +90,7 @@ struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
   watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
   pthread_mutex_init(&watch->lock, NULL);
   tide_gallery_init(&watch->gallery, TIDE_WATCH_MAX_IMAGES);
+  watch->heart = tide_heart_new();
   watch->start_realtime_ns = realtime_ns();
   watch->origin_ns = options->start.monotonic_ns;
   watch->checkpoint_interval_ns = FIRST_CHECKPOINT_NS;
@@ -94,8 +98,9 @@ struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
   return watch;
 }
 
-static void watched_free(struct watched *w)
+static void watched_free(struct tide_watch *watch, struct watched *w)
 {
+  tide_heart_remove(watch->heart, w->beat);
   if (w->visit.pid_fd >= 0)
     close(w->visit.pid_fd);
   tide_store_view_close(&w->view);
@@ -121,12 +126,13 @@ void tide_watch_free(struct tide_watch *watch)
     return;
   join(watch);
   for (size_t i = 0; i < watch->n_living; i++)
-    watched_free(watch->living[i]);
+    watched_free(watch, watch->living[i]);
   for (size_t i = 0; i < watch->n_arrivals; i++) {
     close(watch->arrivals[i].store_fd);
     if (watch->arrivals[i].pid_fd >= 0)
       close(watch->arrivals[i].pid_fd);
   }
+  tide_heart_free(watch->heart);
   tide_gallery_done(&watch->gallery);
   free(watch->living);
   free(watch->arrivals);
@@ -229,7 +235,7 @@ static void read_living(struct tide_watch *watch, struct watched *w, uint64_t en
 
 static void forget(struct tide_watch *watch, size_t at)
 {
-  watched_free(watch->living[at]);
+  watched_free(watch, watch->living[at]);
   watch->living[at] = watch->living[--watch->n_living];
   pthread_mutex_lock(&watch->lock);
   watch->n_open--;
@@ -308,6 +314,8 @@ static void arrive(struct tide_watch *watch, const struct tide_door_visit *visit
   if (tide_store_view_open(&w->view, visit->store_fd, NULL)) {
     w->view.fd = -1;
     w->broken = true;
+  } else {
+    w->beat = tide_heart_add(watch->heart, w->view.fd);
   }
   TIDE_GROW(watch->living, watch->n_living, watch->cap_living);
   watch->living[watch->n_living++] = w;

@@ -205,6 +205,7 @@ static bool first_boot(void)
   read_program_path();
   tide_modules_init(program);
   tide_depth_limit = options.depth;
+  tide_clock_init(options.door[0]);
   tide_exec_env_init(environment.preload, environment.options, options.follow);
   gate = tide_sys_map_private(4096);
   if (!gate || !get_store(false) || !tide_live_init(tide_real.chained))
@@ -243,7 +244,7 @@ static bool boot(void)
 {
   bool forked = gate != NULL;
   tide_real_resolve();
-  bool ok = (forked ? boot_after_fork() : first_boot()) && tide_rules_reset();
+  bool ok = (forked ? boot_after_fork() : first_boot()) && tide_rules_init();
   if (ok)
     gate->alive = 1;
   return ok;

@@ -200,7 +200,7 @@ void tide_modules_unloaded(void)
   }
   if (gone) {
     tide_store.header->n_unloads++;
-    tide_rules_reset();
+    tide_rules_forget();
     tide_add_relaxed(&tide_store.header->code_gen, 1);
   }
   tide_lock_drop(&lock);

@@ -9,16 +9,27 @@ void tide_record_failed(void)
     tide_add_relaxed(&tide_store.header->n_failed, 1);
 }
 
+__attribute__((noinline)) bool tide_record_free_any(struct tide_thread *t, void *p, uint64_t now)
+{
+  uint64_t addr = (uint64_t)p;
+  struct tide_live *live = tide_live_find(addr);
+  if (TIDE_LIKELY(live && tide_live_cell(live) && tide_live_aligned(addr))) {
+    tide_book_free(&t->writer, tide_live_take(live), addr, now);
+    return true;
+  }
+  if (!tide_real_pool_holds(p))
+    tide_add_relaxed(&tide_store.header->n_unknown_free, 1);
+  return false;
+}
+
 struct tide_resize tide_resize_begin(void *old)
 {
   struct tide_resize resize = {0};
   if (!old || !tide_boot_ready())
     return resize;
-  struct tide_live *slot = tide_live_find((uint64_t)old, false);
-  if (slot && slot->cell && tide_live_aligned((uint64_t)old)) {
-    resize = (struct tide_resize){slot, *slot};
-    slot->cell = 0;
-  }
+  struct tide_live *slot = tide_live_find((uint64_t)old);
+  if (slot && tide_live_cell(slot) && tide_live_aligned((uint64_t)old))
+    resize = (struct tide_resize){slot, tide_live_take(slot)};
   return resize;
 }
 
@@ -35,7 +46,7 @@ void tide_resize_freed(struct tide_resize resize, void *old)
   struct tide_thread *t = resize.slot ? tide_enter() : NULL;
   if (!t)
     return;
-  tide_book_free(&t->writer, resize.block, (uint64_t)old, tide_tick(tide_cycles()));
+  tide_book_free(&t->writer, resize.block, (uint64_t)old, tide_clock_now(&t->clock));
   tide_leave(t);
 }
 
@@ -52,20 +63,20 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   struct tide_thread *t = tide_enter();
   if (!t)
     return;
-  uint64_t cycles = tide_cycles(), birth = tide_live_birth(&resize.block);
+  uint64_t now = tide_clock_now(&t->clock), birth = tide_live_birth(&resize.block);
   uint64_t old_size = tide_live_size(&resize.block);
   bool foreign;
   struct tide_cell *from = tide_book_cell_of(&t->writer, &resize.block, &foreign);
   if (from) {
-    tide_book_leave(&t->writer, from, old_size, birth);
+    tide_book_leave(&t->writer, from, old_size, birth, now);
     from->n_foreign += foreign;
   }
-  struct tide_cell *to = tide_record_in(t, (uint64_t)p, size, r, birth, tide_tick(cycles));
+  struct tide_cell *to = tide_record_in(t, (uint64_t)p, size, r, birth, now);
   if (to) {
     to->n_resize++;
     to->b_resize_old += old_size;
     to->n_moved += old != p;
   }
-  tide_sample(t, cycles);
+  tide_clock_event_done(&t->clock, t->writer.slot);
   tide_leave(t);
 }

@@ -7,23 +7,6 @@
 #include "record/thread.h"
 #include "store/book.h"
 
-// Every 1024th event or so is timed, for the report's estimate of our own cost. Chosen by bits of
-// the cycle counter that are as good as random, so no counter is needed.
-#define TIDE_SAMPLE_MASK 0x3ff0u
-
-TIDE_HOT void tide_sample(struct tide_thread *t, uint64_t start_cycles)
-{
-  if (TIDE_UNLIKELY(!(start_cycles & TIDE_SAMPLE_MASK))) {
-    t->writer.slot->sampled_ticks += (tide_cycles() - start_cycles) >> TIDE_TICK_SHIFT;
-    t->writer.slot->n_sampled++;
-  }
-}
-
-TIDE_HOT uint64_t tide_tick(uint64_t cycles)
-{
-  return cycles >> TIDE_TICK_SHIFT & TIDE_LIVE_BIRTH_MASK;
-}
-
 // A block that is there. Returns the cell it was counted at; NULL: it was not.
 TIDE_HOT struct tide_cell *tide_record_in(struct tide_thread *t, uint64_t addr, uint64_t size,
                                           struct tide_regs r, uint64_t birth, uint64_t now)
@@ -45,13 +28,16 @@ TIDE_HOT void tide_record_alloc(void *p, size_t size, struct tide_regs r)
   struct tide_thread *t = tide_enter();
   if (TIDE_UNLIKELY(!t))
     return;
-  uint64_t cycles = tide_cycles(), now = tide_tick(cycles);
+  uint64_t now = tide_clock_now(&t->clock);
   tide_record_in(t, (uint64_t)p, size, r, now, now);
-  tide_sample(t, cycles);
+  tide_clock_event_done(&t->clock, t->writer.slot);
   tide_leave(t);
 }
 
 void tide_record_failed(void); // an allocation returned NULL
+
+// The general case of the below: any block, from anywhere.
+bool tide_record_free_any(struct tide_thread *t, void *p, uint64_t now);
 
 // Takes a block out of the live map and counts its end. False: it was not known.
 TIDE_HOT bool tide_record_free(void *p)
@@ -59,17 +45,13 @@ TIDE_HOT bool tide_record_free(void *p)
   struct tide_thread *t = tide_enter();
   if (TIDE_UNLIKELY(!t))
     return false;
-  struct tide_live *slot = tide_live_find((uint64_t)p, false);
-  bool known = slot && slot->cell && tide_live_aligned((uint64_t)p);
-  if (TIDE_LIKELY(known)) {
-    struct tide_live block = *slot;
-    slot->cell = 0;
-    uint64_t cycles = tide_cycles();
-    tide_book_free(&t->writer, block, (uint64_t)p, tide_tick(cycles));
-    tide_sample(t, cycles);
-  } else if (!tide_real_pool_holds(p)) {
-    tide_add_relaxed(&tide_store.header->n_unknown_free, 1);
-  }
+  uint64_t now = tide_clock_now(&t->clock);
+  bool known = true;
+  if (tide_book_is_last(&t->writer, (uint64_t)p))
+    tide_book_free_last(&t->writer, now);
+  else
+    known = tide_record_free_any(t, p, now);
+  tide_clock_event_done(&t->clock, t->writer.slot);
   tide_leave(t);
   return known;
 }

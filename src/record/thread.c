@@ -86,8 +86,10 @@ static struct tide_thread *thread_adopt(uint32_t tid)
     tide_unwind_forget(&t->unwind);
   else if (!(t = thread_new()))
     return NULL;
-  uint64_t now = tide_cycles() >> TIDE_TICK_SHIFT & TIDE_LIVE_BIRTH_MASK;
-  tide_slot_wake(t->writer.slot, tid, now);
+  tide_clock_read(&t->clock); // what the new owner does is later than what the old one did
+  t->clock.sample_from = 0;
+  t->writer.last = t->writer.prev = 0;
+  tide_slot_wake(t->writer.slot, tid, t->clock.now);
   return t;
 }
 

@@ -7,6 +7,7 @@
 // because the memory is wiped by the kernel, in a fork child, which then switches to a store of
 // its own before it records anything. One load decides.
 #pragma once
+#include "record/clock.h"
 #include "store/writer.h"
 #include "unwind/capture.h"
 
@@ -17,6 +18,7 @@ struct tide_thread {
   uint32_t inside_real;     // a real function of another allocator is running
   uint32_t borrowed;        // by a thread that is past its own end, for one event
   uint32_t exit_rounds;
+  struct tide_clock clock;
   struct tide_thread *next_free;
   struct tide_writer writer;
   struct tide_unwind unwind;

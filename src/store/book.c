@@ -19,18 +19,20 @@ TIDE_COLD void tide_book_flush(struct tide_thread_slot *slot)
   const struct tide_thread_slot *first = &tide_store.slots[1];
   int64_t unseen = first != slot ? tide_load_relaxed(&first->delta) : 0;
   int64_t total = before + unseen, max = tide_load_relaxed(&h->max_bytes);
-  int64_t n = h->n_live_threads ? h->n_live_threads : 1;
+  int64_t n = tide_load_relaxed(&h->n_live_threads);
+  if (n < 1)
+    n = 1;
   if (d < 0)
     while (total > max)
       if (__atomic_compare_exchange_n(&h->max_bytes, &max, total, false, __ATOMIC_RELAXED,
                                       __ATOMIC_RELAXED)) {
-        h->max_ticks = tide_cycles() >> TIDE_TICK_SHIFT;
-        h->bound_bytes = 2 * n * h->flush_at;
+        tide_store_relaxed(&h->max_ticks, tide_cycles() >> TIDE_TICK_SHIFT);
+        tide_store_relaxed(&h->bound_bytes, 2 * n * tide_load_relaxed(&h->flush_at));
         tide_add_relaxed(&h->epoch, 1);
         break;
       }
   int64_t share = (total + d) / 2000 / n;
-  h->flush_at = share > MIN_FLUSH ? share : MIN_FLUSH;
+  tide_store_relaxed(&h->flush_at, share > MIN_FLUSH ? share : MIN_FLUSH);
 }
 
 // The carries mirror the histograms: the same place, another array.

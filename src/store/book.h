@@ -60,27 +60,30 @@ TIDE_HOT bool tide_delta_due(int64_t delta, int64_t flush_at)
 
 TIDE_HOT void tide_total_add(struct tide_thread_slot *s, uint64_t size)
 {
-  s->delta += (int64_t)size;
+  int64_t delta = s->delta + (int64_t)size; // ours alone to write; a flush may read it along
+  tide_store_relaxed(&s->delta, delta);
   const struct tide_store_header *h = tide_store.header;
-  if (TIDE_UNLIKELY(h->multi && tide_delta_due(s->delta, h->flush_at)))
+  if (TIDE_UNLIKELY(tide_load_relaxed(&h->multi) &&
+                    tide_delta_due(delta, tide_load_relaxed(&h->flush_at))))
     tide_book_flush(s);
 }
 
-TIDE_HOT void tide_total_sub(struct tide_thread_slot *s, uint64_t size)
+TIDE_HOT void tide_total_sub(struct tide_thread_slot *s, uint64_t size, uint64_t now)
 {
   struct tide_store_header *h = tide_store.header;
   int64_t delta = s->delta;
-  if (TIDE_LIKELY(!h->multi)) {
+  if (TIDE_LIKELY(!tide_load_relaxed(&h->multi))) {
     int64_t live = tide_load_relaxed(&h->live_bytes) + delta;
-    if (TIDE_UNLIKELY(live > h->max_bytes)) {
-      h->max_bytes = live;
-      h->max_ticks = tide_cycles() >> TIDE_TICK_SHIFT;
-      h->epoch++;
+    if (TIDE_UNLIKELY(live > tide_load_relaxed(&h->max_bytes))) {
+      tide_store_relaxed(&h->max_bytes, live);
+      tide_store_relaxed(&h->max_ticks, now);
+      tide_store_relaxed(&h->epoch, tide_load_relaxed(&h->epoch) + 1);
     }
-    s->delta = delta - (int64_t)size;
+    tide_store_relaxed(&s->delta, delta - (int64_t)size);
   } else {
-    s->delta = delta - (int64_t)size;
-    if (TIDE_UNLIKELY(tide_delta_due(s->delta, h->flush_at)))
+    delta -= (int64_t)size;
+    tide_store_relaxed(&s->delta, delta);
+    if (TIDE_UNLIKELY(tide_delta_due(delta, tide_load_relaxed(&h->flush_at))))
       tide_book_flush(s);
   }
 }
@@ -90,7 +93,7 @@ TIDE_HOT void tide_total_sub(struct tide_thread_slot *s, uint64_t size)
 TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
                               uint64_t size, uint64_t birth, uint64_t now)
 {
-  struct tide_live *live = tide_live_find(addr, true);
+  struct tide_live *live = tide_live_make(addr);
   if (TIDE_UNLIKELY(!live))
     return false;
   if (TIDE_UNLIKELY(size > TIDE_LIVE_MAX_SIZE))
@@ -103,8 +106,10 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   c->birth_live_sum += birth;
   c->t_last = now;
   tide_hist_add(&tide_store.hists[index].size[tide_size_bucket(size)]);
-  w->slot->prev = w->slot->last;
-  w->slot->last = addr;
+  w->prev = w->last;
+  w->last = addr;
+  w->last_live = live;
+  w->last_cell = index;
   tide_live_put(live, index, size, birth);
   return true;
 }
@@ -113,20 +118,21 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
 TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, const struct tide_live *block,
                                              bool *ret_foreign)
 {
-  const struct tide_owner *o = &tide_store.owners[block->cell];
+  uint32_t cell = tide_live_cell(block);
+  const struct tide_owner *o = &tide_store.owners[cell];
   // A slot may be second-hand: a block older than its present owner was a former owner's.
   *ret_foreign = tide_live_birth(block) < w->slot->adopted_at;
   if (TIDE_LIKELY(o->slot == w->slot_id))
-    return &tide_store.cells[block->cell];
+    return &tide_store.cells[cell];
   *ret_foreign = true;
   struct tide_cell *c = tide_writer_find(w, o->hash);
   return c ? c : tide_writer_cell_new(w, o->hash, o->stack);
 }
 
 TIDE_HOT void tide_book_leave(struct tide_writer *w, struct tide_cell *c, uint64_t size,
-                              uint64_t birth)
+                              uint64_t birth, uint64_t now)
 {
-  tide_total_sub(w->slot, size);
+  tide_total_sub(w->slot, size, now);
   tide_cell_fold(c);
   int64_t live = tide_cell_live(c);
   if (TIDE_UNLIKELY(live > c->high_bytes)) // own maximum, on the falling edge only
@@ -136,7 +142,39 @@ TIDE_HOT void tide_book_leave(struct tide_writer *w, struct tide_cell *c, uint64
   c->birth_live_sum -= birth;
 }
 
-// The end of a block that was taken out of the live map.
+// Threads read the clock by themselves: a block may seem to die before it was born, by a little.
+TIDE_HOT uint64_t tide_book_life(uint64_t birth, uint64_t now)
+{
+  uint64_t life = (now - birth) & TIDE_LIVE_BIRTH_MASK;
+  return life > TIDE_LIVE_BIRTH_MASK / 2 ? 0 : life;
+}
+
+TIDE_HOT void tide_book_end(struct tide_writer *w, struct tide_cell *c,
+                            const struct tide_live *block, uint64_t now)
+{
+  uint64_t birth = tide_live_birth(block), life = tide_book_life(birth, now);
+  tide_book_leave(w, c, tide_live_size(block), birth, now);
+  c->life_sum += life;
+  tide_hist_add(&tide_store.hists[c - tide_store.cells].life[tide_life_bucket(life)]);
+}
+
+// Is addr the latest block of this thread, and still that one? Another thread may have freed it and
+// been given the address again; its cell is then another's.
+TIDE_HOT bool tide_book_is_last(const struct tide_writer *w, uint64_t addr)
+{
+  return addr == w->last && tide_live_cell(w->last_live) == w->last_cell;
+}
+
+// The end of the latest block.
+TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t now)
+{
+  struct tide_cell *c = &tide_store.cells[w->last_cell];
+  struct tide_live block = tide_live_take(w->last_live);
+  tide_book_end(w, c, &block, now);
+  c->n_temp++;
+}
+
+// The end of any block, already taken out of the live map.
 TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_live block, uint64_t addr,
                              uint64_t now)
 {
@@ -144,13 +182,10 @@ TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_live block, uint
   struct tide_cell *c = tide_book_cell_of(w, &block, &foreign);
   if (TIDE_UNLIKELY(!c))
     return;
-  uint64_t birth = tide_live_birth(&block), life = (now - birth) & TIDE_LIVE_BIRTH_MASK;
-  tide_book_leave(w, c, tide_live_size(&block), birth);
-  c->life_sum += life;
-  tide_hist_add(&tide_store.hists[c - tide_store.cells].life[tide_life_bucket(life)]);
+  tide_book_end(w, c, &block, now);
   if (TIDE_UNLIKELY(foreign))
     c->n_foreign++;
   // Exact: the block is ours, and our latest allocation at this address is one of the last two.
-  else if (addr == w->slot->last || addr == w->slot->prev)
+  else if (addr == w->last || addr == w->prev)
     c->n_temp++;
 }

@@ -90,8 +90,8 @@ struct tide_store_module {
 
 // One per thread, on its own lines; outlives its thread and is adopted whole by a later one.
 struct tide_thread_slot {
-  int64_t delta;       // live bytes not yet added to header.live_bytes
-  uint64_t last, prev; // addresses of the two most recent blocks, for temporaries
+  int64_t delta; // live bytes not yet added to header.live_bytes
+  uint64_t reserved_addresses[2];
   uint64_t adopted_at; // blocks born earlier belong to a former owner
   uint32_t id, unused;
   uint32_t cell_next, cell_end;      // chunk of cells being handed out
@@ -130,7 +130,8 @@ struct tide_store_header {
   uint32_t code_gen; // rises when code is unloaded
   uint32_t state;    // enum tide_store_state
   uint32_t off_reason;
-  uint32_t pad0[9];
+  uint32_t beat; // rises every millisecond, by the supervisor's hand: see record/clock.h
+  uint32_t pad0[8];
   // Line 2: written at flushes (several threads) or on falling edges (one).
   _Alignas(64) int64_t live_bytes;
   int64_t max_bytes;

@@ -12,16 +12,18 @@
 #pragma once
 #include "rt/base.h"
 
+// Two words, each written and read whole: a slot is often read right after it was written, and
+// loads that span two stores wait for both.
 struct tide_live {
-  uint32_t cell; // 0: no block here
-  uint32_t size_lo;
+  uint64_t cell_and_size;     // low half: cell, 0 for no block here; high half: low bits of size
   uint64_t birth_and_size_hi; // 52 bits of ticks, then 12 more bits of size
 };
 
 enum {
   TIDE_LIVE_GRANULE_BITS = 5,
   TIDE_LIVE_CHUNK_BITS = 27,
-  TIDE_LIVE_ROOT_BITS = 47 - TIDE_LIVE_CHUNK_BITS, // user addresses have 47 or 48 bits
+  TIDE_LIVE_ROOT_BITS = 48 - TIDE_LIVE_CHUNK_BITS, // user addresses have 47 or 48 bits
+  TIDE_LIVE_PLANES = 4,
 };
 #define TIDE_LIVE_CHUNK_BYTES                                                                      \
   (sizeof(struct tide_live) << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_GRANULE_BITS))
@@ -29,32 +31,44 @@ enum {
 #define TIDE_LIVE_BIRTH_MASK ((1ull << 52) - 1)
 
 struct tide_live_map {
-  struct tide_live **root;
-  uint64_t root_n;     // entries
-  uint64_t plane_mask; // 0: one plane, 3: four
+  struct tide_live **root[TIDE_LIVE_PLANES]; // of each plane in use: chunks by address
+  uint64_t plane_mask;                       // 0: one plane, 3: four
 };
 extern struct tide_live_map tide_live_map;
 
 bool tide_live_init(bool four_planes);
 void tide_live_after_fork(void); // forgets every block
-// Maps the chunk of root entry i; NULL when refused.
-struct tide_live *tide_live_chunk_new(uint64_t i);
+// Maps the chunk that *entry is to point to; NULL when refused.
+struct tide_live *tide_live_chunk_new(struct tide_live **entry);
 
-// The slot of addr. With make, its chunk is mapped (NULL: refused); without, a missing chunk
-// gives NULL.
-TIDE_HOT struct tide_live *tide_live_find(uint64_t addr, bool make)
+TIDE_HOT struct tide_live **tide_live_entry(uint64_t addr)
 {
-  uint64_t mask = tide_live_map.plane_mask;
-  uint64_t i = (addr >> TIDE_LIVE_CHUNK_BITS) * (mask + 1) + (addr >> 3 & mask);
-  if (TIDE_UNLIKELY(i >= tide_live_map.root_n))
-    return NULL;
-  // Relaxed is enough: every use depends on the address loaded.
-  struct tide_live *chunk = tide_load_relaxed(&tide_live_map.root[i]);
-  if (TIDE_UNLIKELY(!chunk)) {
-    if (!make || !(chunk = tide_live_chunk_new(i)))
-      return NULL;
-  }
+  struct tide_live **root = tide_live_map.root[addr >> 3 & tide_live_map.plane_mask];
+  return &root[addr >> TIDE_LIVE_CHUNK_BITS & ((1u << TIDE_LIVE_ROOT_BITS) - 1)];
+}
+
+TIDE_HOT struct tide_live *tide_live_in(struct tide_live *chunk, uint64_t addr)
+{
   return &chunk[(addr & ((1u << TIDE_LIVE_CHUNK_BITS) - 1)) >> TIDE_LIVE_GRANULE_BITS];
+}
+
+// The slot of a block just allocated; NULL: no memory for it.
+TIDE_HOT struct tide_live *tide_live_make(uint64_t addr)
+{
+  struct tide_live **entry = tide_live_entry(addr);
+  // Relaxed is enough: every use depends on the address loaded.
+  struct tide_live *chunk = tide_load_relaxed(entry);
+  if (TIDE_UNLIKELY(!chunk) && !(chunk = tide_live_chunk_new(entry)))
+    return NULL;
+  return tide_live_in(chunk, addr);
+}
+
+// The slot of a block that somebody wants to free or resize; NULL: never seen around here. The
+// address may be any nonsense: more than 48 bits are nobody's.
+TIDE_HOT struct tide_live *tide_live_find(uint64_t addr)
+{
+  struct tide_live *chunk = addr >> 48 ? NULL : tide_load_relaxed(tide_live_entry(addr));
+  return TIDE_LIKELY(chunk) ? tide_live_in(chunk, addr) : NULL;
 }
 
 // Could a block be here? Allocators align to 16, those with four planes to 8.
@@ -65,14 +79,26 @@ TIDE_HOT bool tide_live_aligned(uint64_t addr)
 
 TIDE_HOT void tide_live_put(struct tide_live *s, uint32_t cell, uint64_t size, uint64_t birth)
 {
-  s->cell = cell;
-  s->size_lo = (uint32_t)size;
+  s->cell_and_size = cell | size << 32;
   s->birth_and_size_hi = birth << 12 | (size >> 32 & 0xfff);
+}
+
+// Takes what is there (cell 0: nothing) and leaves the slot empty.
+TIDE_HOT struct tide_live tide_live_take(struct tide_live *s)
+{
+  struct tide_live block = *s;
+  s->cell_and_size = 0;
+  return block;
+}
+
+TIDE_HOT uint32_t tide_live_cell(const struct tide_live *s)
+{
+  return (uint32_t)s->cell_and_size;
 }
 
 TIDE_HOT uint64_t tide_live_size(const struct tide_live *s)
 {
-  return s->size_lo | (s->birth_and_size_hi & 0xfff) << 32;
+  return s->cell_and_size >> 32 | (s->birth_and_size_hi & 0xfff) << 32;
 }
 
 TIDE_HOT uint64_t tide_live_birth(const struct tide_live *s)

@@ -237,13 +237,14 @@ void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now)
   slot->tid = tid;
   slot->n_owners++;
   slot->adopted_at = now;
-  slot->last = slot->prev = 0;
   tide_lock_take(&slot_lock);
   h->n_threads++;
-  if (++h->n_live_threads > h->max_live_threads)
-    h->max_live_threads = h->n_live_threads;
-  if (h->n_live_threads > 1 && !h->multi) {
-    h->flush_at = 4096;
+  uint32_t n_live = h->n_live_threads + 1; // written under the lock alone
+  tide_store_relaxed(&h->n_live_threads, n_live);
+  if (n_live > h->max_live_threads)
+    h->max_live_threads = n_live;
+  if (n_live > 1 && !h->multi) {
+    tide_store_relaxed(&h->flush_at, 4096);
     tide_store_release(&h->multi, 1);
   }
   tide_lock_drop(&slot_lock);
@@ -251,9 +252,10 @@ void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now)
 
 void tide_slot_rest(struct tide_thread_slot *slot)
 {
+  struct tide_store_header *h = tide_store.header;
   tide_lock_take(&slot_lock);
   slot->tid = 0;
-  tide_store.header->n_live_threads--;
+  tide_store_relaxed(&h->n_live_threads, h->n_live_threads - 1);
   tide_lock_drop(&slot_lock);
 }
 

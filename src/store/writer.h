@@ -5,6 +5,7 @@
 // so it stays in cache where the shared table of all prefixes (megabytes in a compiler) does not;
 // the full hash is confirmed in the owners table.
 #pragma once
+#include "store/live.h"
 #include "store/store.h"
 
 struct tide_writer {
@@ -12,6 +13,11 @@ struct tide_writer {
   uint32_t slot_id;
   uint32_t index_mask, index_used;
   uint64_t *index;
+  // The two most recent blocks: for temporaries, and because most blocks that die young are the
+  // latest one, whose slot and cell need not be looked for.
+  uint64_t last, prev; // addresses; 0: none
+  struct tide_live *last_live;
+  uint32_t last_cell;
 };
 
 bool tide_writer_init(struct tide_writer *w); // false: no memory

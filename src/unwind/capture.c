@@ -147,8 +147,8 @@ static void memo_store(struct tide_unwind *u, struct tide_regs r, struct tide_me
   u->memo->tag[m - u->memo->entry] = key;
 }
 
-// The first word that changed, or n. Near the leaf, where stacks differ, stop early; farther out
-// compare everything without branches and look for the place only if something differs.
+// The first word that changed, counted from the leaf, or n. Near the leaf, where stacks differ,
+// stop early; farther out compare everything and look for the place only if something differs.
 static inline uint32_t words_first_changed(const struct tide_word *w, uint32_t n)
 {
   uint32_t i = 0;

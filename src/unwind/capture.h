@@ -150,7 +150,8 @@ TIDE_HOT uint64_t tide_hash_frame(uint64_t h, uint64_t key)
 #define TIDE_CHANGED(w) (*(uint64_t *)(w).slot ^ (w).value)
 
 // Are all n words (a multiple of four) still what they were? The last four, at the leaf, decide
-// most failures; the rest are independent loads without a branch in between.
+// most failures; the rest are independent loads without a branch in between (a branch per word was
+// tried: 0.57 ns a frame against 0.45).
 TIDE_HOT bool tide_words_equal(const struct tide_word *w, uint64_t n)
 {
   const struct tide_word *leaf = w + n - 4;

@@ -86,15 +86,23 @@ TIDE_COLD const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule 
   return scratch;
 }
 
-bool tide_rules_reset(void)
+bool tide_rules_init(void)
 {
   struct tide_rule_table *t = table_new(FIRST_LOG2);
-  if (!t)
-    return false;
+  if (t)
+    tide_store_release(&tide_rules, t);
+  return t;
+}
+
+// Emptied in place: whoever is looking something up at this moment finds it or comes to make it.
+void tide_rules_forget(void)
+{
   tide_lock_take(&lock);
-  tide_store_release(&tide_rules, t);
+  struct tide_rule_table *t = tide_rules;
+  for (uint64_t i = 0; i < 1ull << (64 - t->shift); i++)
+    tide_store_relaxed(&t->slot[i], 0);
+  t->used = 0;
   tide_lock_drop(&lock);
-  return true;
 }
 
 void tide_rules_after_fork(void)

@@ -38,8 +38,8 @@ struct tide_rule_table {
 extern struct tide_rule_table *tide_rules; // published by release, dependent loads acquire
 extern struct tide_rule tide_rule_shapes[TIDE_RULE_SHAPES];
 
-// Forgets everything (code was unloaded, or the recorder starts). False: no memory.
-bool tide_rules_reset(void);
+bool tide_rules_init(void);       // false: no memory
+void tide_rules_forget(void);     // code was unloaded
 void tide_rules_after_fork(void); // the lock's holder may have stayed in the parent
 // scratch holds the answer when it could not be kept.
 const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule *scratch);

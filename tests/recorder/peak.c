@@ -62,14 +62,12 @@ static void event(struct tide_writer *w, unsigned *rng, int grow, uint64_t large
 {
   int b = rand_r(rng) % BLOCKS;
   uint64_t now = ++n_events;
-  struct tide_live *slot = tide_live_find(address_of(b), true);
-  if (slot->cell) {
+  struct tide_live *slot = tide_live_make(address_of(b));
+  if (tide_live_cell(slot)) {
     if (grow && rand_r(rng) % 4)
       return;
     truth(blocks[b].site, -(int64_t)blocks[b].size);
-    struct tide_live block = *slot;
-    slot->cell = 0;
-    tide_book_free(w, block, address_of(b), now);
+    tide_book_free(w, tide_live_take(slot), address_of(b), now);
     return;
   }
   blocks[b].site = rand_r(rng) % SITES;
@@ -135,7 +133,7 @@ static void open_store(void)
 static void close_store(void)
 {
   for (int b = 0; b < BLOCKS; b++)
-    tide_live_find(address_of(b), true)->cell = 0;
+    tide_live_take(tide_live_make(address_of(b)));
   munmap(tide_store.base, tide_store.header->store_bytes);
   memset(live, 0, sizeof live);
   memset(own_max, 0, sizeof own_max);

@@ -35,9 +35,7 @@ static uint32_t stack_node(uint32_t i)
 
 static void release(struct tide_writer *w, uint64_t address, uint64_t now)
 {
-  struct tide_live *slot = tide_live_find(address, false);
-  struct tide_live block = *slot;
-  slot->cell = 0;
+  struct tide_live block = tide_live_take(tide_live_find(address));
   tide_book_free(w, block, address, now);
   atomic_fetch_add(&n_frees, 1);
   atomic_fetch_add(&b_frees, tide_live_size(&block));

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading the clock, and measuring ourselves with it.
+#include "record/clock.h"
+
+#include "store/live.h"
+
+enum { EVENTS_PER_READING = 16, READINGS_PER_SAMPLE = 64, TORN_CYCLES = 1 << 16 };
+
+static int32_t stride = 1;
+static uint64_t reading_cycles; // what one reading costs
+
+void tide_clock_init(bool has_beat)
+{
+  stride = has_beat ? EVENTS_PER_READING : 1;
+  reading_cycles = ~0ull;
+  for (int i = 0; i < 16; i++) {
+    uint64_t from = tide_cycles(), cost = tide_cycles() - from;
+    reading_cycles = cost < reading_cycles ? cost : reading_cycles;
+  }
+}
+
+__attribute__((noinline)) void tide_clock_read(struct tide_clock *clock)
+{
+  uint64_t cycles = tide_cycles();
+  clock->now = cycles >> TIDE_TICK_SHIFT & TIDE_LIVE_BIRTH_MASK;
+  clock->left = stride - 1;
+  clock->beat = tide_load_relaxed(&tide_store.header->beat);
+  if (++clock->readings % READINGS_PER_SAMPLE == 0)
+    clock->sample_from = cycles;
+}
+
+// A measurement during which the thread lost its core says nothing about us.
+TIDE_COLD void tide_clock_sample_end(struct tide_clock *clock, struct tide_thread_slot *slot)
+{
+  uint64_t spent = tide_cycles() - clock->sample_from;
+  clock->sample_from = 0;
+  if (spent > TORN_CYCLES)
+    return;
+  clock->sampled_cycles += spent > reading_cycles ? spent - reading_cycles : 0;
+  slot->sampled_ticks = clock->sampled_cycles >> TIDE_TICK_SHIFT;
+  slot->n_sampled = ++clock->n_sampled;
+}
