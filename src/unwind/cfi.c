@@ -74,7 +74,7 @@ static uint64_t encoded(const uint8_t **p, uint8_t encoding, uint64_t data_base)
   return encoding & 0x80 ? *(uint64_t *)value : value;
 }
 
-enum saved { SAME, AT_OFFSET, UNDEFINED, OTHER };
+enum saved { SAME, AT_OFFSET, AT_FP, UNDEFINED, OTHER };
 
 struct row {
   uint64_t cfa_reg;
@@ -113,7 +113,7 @@ static void save_by_expression(struct row *r, const uint8_t **p)
 {
   uint64_t reg = uleb(p), n = uleb(p);
   bool at_fp = n == 2 && (*p)[0] == 0x70 + TIDE_REG_FRAME && (*p)[1] == 0;
-  save(r, reg, at_fp ? SAME : OTHER, 0);
+  save(r, reg, at_fp ? AT_FP : OTHER, 0);
   *p += n;
 }
 
@@ -297,7 +297,8 @@ static void cfa_from_expression(const struct row *r, uint64_t pc, struct tide_ru
   int64_t offset;
   if (r->cfa_expr_len >= 3 && *x == 0x70 + TIDE_REG_FRAME && end[-1] == 0x06) { // deref
     x++;
-    *rule = (struct tide_rule){.cfa = (int32_t)sleb(&x), .ra = -8, .kind = TIDE_RULE_ALIGN};
+    *rule = (struct tide_rule){
+        .cfa = (int32_t)sleb(&x), .ra = -8, .fp = TIDE_RULE_AT_FP, .kind = TIDE_RULE_ALIGN};
   } else if (evaluate(x, end, pc, &offset)) {
     *rule =
         (struct tide_rule){.cfa = (int32_t)offset, .ra = (int32_t)r->off[1], .kind = TIDE_RULE_SP};
@@ -307,6 +308,15 @@ static void cfa_from_expression(const struct row *r, uint64_t pc, struct tide_ru
 static bool fits(int64_t v)
 {
   return v >= INT32_MIN / 2 && v <= INT32_MAX / 2;
+}
+
+// Functions that realign their stack say "saved at *fp" until after they have popped it; where the
+// CFA is back on sp, the register has its value again.
+static int32_t saved_fp(const struct row *r, enum tide_rule_kind kind)
+{
+  if (r->how[0] == AT_FP)
+    return kind == TIDE_RULE_SAVED ? TIDE_RULE_AT_FP : 0;
+  return r->how[0] == AT_OFFSET ? (int32_t)r->off[0] : 0;
 }
 
 static void row_to_rule(const struct row *r, uint64_t key, struct tide_rule *rule)
@@ -320,7 +330,7 @@ static void row_to_rule(const struct row *r, uint64_t key, struct tide_rule *rul
     return;
   }
   bool in_lr = r->how[1] == SAME && TIDE_REG_RETURN == 30 && (key & TIDE_RULE_EXACT_PC);
-  if ((r->how[1] != AT_OFFSET && !in_lr) || r->how[0] > AT_OFFSET)
+  if ((r->how[1] != AT_OFFSET && !in_lr) || r->how[0] > AT_FP)
     return;
   enum tide_rule_kind kind = r->cfa_reg == TIDE_REG_STACK   ? TIDE_RULE_SP
                              : r->cfa_reg == TIDE_REG_FRAME ? TIDE_RULE_FP
@@ -332,7 +342,7 @@ static void row_to_rule(const struct row *r, uint64_t key, struct tide_rule *rul
   *rule = (struct tide_rule){
       .cfa = (int32_t)r->cfa_off,
       .ra = (int32_t)r->off[1],
-      .fp = r->how[0] == AT_OFFSET ? (int32_t)r->off[0] : 0,
+      .fp = saved_fp(r, kind),
       .kind = (uint16_t)kind,
       .ra_in_lr = in_lr,
   };

@@ -19,9 +19,13 @@ enum tide_rule_kind {
                       // functions, interrupted in their prologue
 };
 
+enum { TIDE_RULE_AT_FP = 1 }; // no offset: those are multiples of 8
+
 struct tide_rule {
   int32_t cfa;
-  int32_t ra, fp;    // where return address and fp are saved, relative to the CFA; fp 0: not saved
+  // Where return address and fp are saved, relative to the CFA. fp 0: not saved; AT_FP: where fp
+  // itself points to.
+  int32_t ra, fp;
   uint16_t kind;     // enum tide_rule_kind
   uint16_t ra_in_lr; // a leaf interrupted by a signal: the return address is in the link register
 };

@@ -90,8 +90,8 @@ TIDE_HOT bool tide_step_out(struct tide_walker *w, struct tide_step *s)
     return false;
   }
   s->ra_raw = *(uint64_t *)s->ra_slot;
-  if (TIDE_UNLIKELY(rule->kind == TIDE_RULE_ALIGN))
-    s->fp_slot = s->fp;
+  if (TIDE_UNLIKELY(rule->fp == TIDE_RULE_AT_FP))
+    s->fp_slot = s->fp >= s->sp && s->fp < cfa ? s->fp : 0; // popped already: fp is the caller's
   else if (rule->fp)
     s->fp_slot = cfa + (uint64_t)(int64_t)rule->fp;
   if (s->fp_slot)

@@ -136,10 +136,14 @@ static step_function *const steps[16] = {step0,  step1,  step2,  step3, step4,  
                                          step6,  step7,  step8,  step9, step10, step11,
                                          step12, step13, step14, step15};
 
+// Asynchronous signals leave out the realigned frames (the last step): between popping fp and
+// returning, gcc's unwind information for them is wrong, and libgcc no judge.
+static uint64_t allowed = ~0ull;
+
 static void walk_random(int times, int max_depth, void (*leaf)(void))
 {
   for (int i = 0; i < times; i++) {
-    uint64_t path = random_number();
+    uint64_t path = random_number() & allowed;
     steps[path >> 60](path, (int)(random_number() % (unsigned)max_depth), leaf);
   }
 }
@@ -206,10 +210,12 @@ static void asynchronous(int wanted)
   struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
   sigaction(SIGALRM, &action, NULL);
   n_strikes = 0;
+  allowed = 0xeeeeeeeeeeeeeeeeull;
   setitimer(ITIMER_REAL, &often, NULL);
   for (int i = 0; i < 20000 && n_strikes < wanted; i++)
     walk_random(20, 20, spin);
   setitimer(ITIMER_REAL, &never, NULL);
+  allowed = ~0ull;
 }
 
 static jmp_buf back;
