@@ -126,13 +126,25 @@ full_walk:
   return tide_capture_foreign(u, r);
 }
 
+void tide_memo_forget(struct tide_memo_table *memo)
+{
+  memset(memo->tag, 0, sizeof memo->tag);
+  memo->n_words = 0;
+}
+
 static void memo_store(struct tide_unwind *u, struct tide_regs r, struct tide_memo *m, uint64_t key,
                        void *token)
 {
-  uint64_t leaf = u->n - 1, k = 0; // the outermost frame has no word
-  if (leaf + u->n_fp > TIDE_MEMO_WORDS)
+  struct tide_memo_table *memo = u->memo;
+  uint64_t leaf = u->n - 1, k = 0, n = leaf + u->n_fp; // the outermost frame has no word
+  if (n > TIDE_MEMO_WORDS)
     return;
-  struct tide_word *w = u->memo->words[m - u->memo->entry];
+  if (n > TIDE_MEMO_POOL - memo->n_words) {
+    tide_memo_forget(memo);
+    return;
+  }
+  struct tide_word *w = &memo->words[memo->n_words];
+  memo->n_words += (n + 3) & ~3ull;
   for (uint64_t i = leaf; i >= 1; i--)
     w[k++] = u->ra[i];
   for (uint64_t i = 0; i < u->n_fp; i++)
@@ -144,7 +156,7 @@ static void memo_store(struct tide_unwind *u, struct tide_regs r, struct tide_me
                           .n = (uint32_t)k,
                           .needs_fp = u->frame[leaf].needs_fp,
                           .words = w};
-  u->memo->tag[m - u->memo->entry] = key;
+  memo->tag[m - memo->entry] = key;
 }
 
 // The first word that changed, counted from the leaf, or n. Near the leaf, where stacks differ,
@@ -218,7 +230,7 @@ static void *memo_miss(struct tide_unwind *u, struct tide_regs r, struct tide_me
     memo_store(u, r, m, key, token);
   } else if (++u->memo_refused > 8 * TIDE_MEMO_ENTRIES) {
     u->memo_refused = 0;
-    memset(u->memo->tag, 0, sizeof u->memo->tag);
+    tide_memo_forget(u->memo);
   }
   return token;
 }

@@ -57,6 +57,7 @@ struct tide_step { // one unwind step: where it started, and the words that deci
 enum {
   TIDE_MEMO_ENTRIES = 512,
   TIDE_MEMO_WORDS = 160, // deeper stacks are not remembered, only unwound incrementally
+  TIDE_MEMO_POOL = 48 * TIDE_MEMO_ENTRIES,
   TIDE_MEMO_HOPS = 6,
   TIDE_MEMO_CREDIT = 2048,
   TIDE_MEMO_BYPASS = 16384,
@@ -73,8 +74,9 @@ struct tide_memo { // one cache line; its words sit elsewhere so that headers do
 struct tide_memo_table {
   uint64_t tag[TIDE_MEMO_ENTRIES] __attribute__((aligned(64))); // chain keys, four per group
   struct tide_memo entry[TIDE_MEMO_ENTRIES] __attribute__((aligned(64)));
-  // The stride is not a power of two, so that the arrays spread over cache sets.
-  struct tide_word words[TIDE_MEMO_ENTRIES][TIDE_MEMO_WORDS + 4];
+  // The entries' words, packed: few pages, so that they stay known to the TLB.
+  uint64_t n_words;
+  struct tide_word words[TIDE_MEMO_POOL] __attribute__((aligned(64)));
 };
 
 // How a walk ended: at an outermost frame, or where nothing was known.
@@ -109,6 +111,7 @@ struct tide_unwind { // a thread's unwinding state
 extern uint64_t tide_stack_origin;
 
 bool tide_unwind_init(struct tide_unwind *u); // false: no memory
+void tide_memo_forget(struct tide_memo_table *memo);
 // Forgets what was captured (code was unloaded, another thread takes over).
 void tide_unwind_forget(struct tide_unwind *u);
 

@@ -90,7 +90,7 @@ bool tide_unwind_init(struct tide_unwind *u)
 
 void tide_unwind_forget(struct tide_unwind *u)
 {
-  memset(u->memo->tag, 0, sizeof u->memo->tag);
+  tide_memo_forget(u->memo);
   u->n = u->n_fp = u->leaf_sp = 0;
   u->memo_credit = TIDE_MEMO_CREDIT;
   u->memo_bypass = 0;
