@@ -79,6 +79,7 @@ static void prepare_first_try(struct tide_unwind *u, const struct tide_unwind_fr
   u->leaf_fp = leaf->fp;
   u->leaf_fp_mask = leaf->needs_fp ? ~0ull : 0;
   u->leaf_token = leaf->token;
+  u->leaf_n_fp = u->n_fp;
   u->words = u->ra + 1;
   u->n_words = (n - 1 + 3) & ~3ull;
   for (uint64_t i = n; i <= u->n_words; i++)
@@ -126,60 +127,68 @@ full_walk:
   return tide_capture_foreign(u, r);
 }
 
-void tide_memo_forget(struct tide_memo_table *memo)
+void tide_memo_forget(struct tide_unwind *u)
 {
-  memset(memo->tag, 0, sizeof memo->tag);
-  memo->n_words = 0;
+  memset(u->memo->tag, 0, sizeof u->memo->tag);
+  u->memo->n_words = 0;
+  u->memo_refused = 0;
+  u->leaf_sp = 0; // the first try may have been one of these
 }
 
+// Files the last capture under key: words other than return addresses first, then these from the
+// outermost frame to the leaf, padded in front to a multiple of four by repeating the first.
 static void memo_store(struct tide_unwind *u, struct tide_regs r, struct tide_memo *m, uint64_t key,
                        void *token)
 {
   struct tide_memo_table *memo = u->memo;
-  uint64_t leaf = u->n - 1, k = 0, n = leaf + u->n_fp; // the outermost frame has no word
-  if (n > TIDE_MEMO_WORDS)
+  uint64_t leaf = u->n - 1, n = leaf + u->n_fp, padded = (n + 3) & ~3ull, k = padded;
+  if (!leaf || n > TIDE_MEMO_WORDS) // the outermost frame has no word
     return;
-  if (n > TIDE_MEMO_POOL - memo->n_words) {
-    tide_memo_forget(memo);
+  if (padded > TIDE_MEMO_POOL - memo->n_words) {
+    tide_memo_forget(u);
     return;
   }
   struct tide_word *w = &memo->words[memo->n_words];
-  memo->n_words += (n + 3) & ~3ull;
+  memo->n_words += padded;
   for (uint64_t i = leaf; i >= 1; i--)
-    w[k++] = u->ra[i];
+    w[--k] = u->ra[i];
   for (uint64_t i = 0; i < u->n_fp; i++)
-    w[k++] = (struct tide_word){u->fpw[i].slot, u->fpw[i].value};
+    w[--k] = (struct tide_word){u->fpw[i].slot, u->fpw[i].value};
+  while (k > 0) {
+    w[k - 1] = w[k];
+    k--;
+  }
   *m = (struct tide_memo){.pc = r.pc,
                           .sp = r.sp,
                           .fp = r.fp,
                           .token = token,
-                          .n = (uint32_t)k,
+                          .n = (uint32_t)padded,
                           .needs_fp = u->frame[leaf].needs_fp,
                           .words = w};
   memo->tag[m - memo->entry] = key;
 }
 
-// The first word that changed, counted from the leaf, or n. Near the leaf, where stacks differ,
-// stop early; farther out compare everything and look for the place only if something differs.
+// The first word that changed, counted from the leaf (the last word), or n. Near the leaf, where
+// stacks differ, stop early; farther out compare everything and look for the place only if
+// something differs.
 static inline uint32_t words_first_changed(const struct tide_word *w, uint32_t n)
 {
+  const struct tide_word *p = w + n;
   uint32_t i = 0;
-  for (; i + 4 <= n && i < 8; i += 4)
-    if (TIDE_CHANGED(w[i]) | TIDE_CHANGED(w[i + 1]) | TIDE_CHANGED(w[i + 2]) |
-        TIDE_CHANGED(w[i + 3]))
+  for (; i < n && i < 8; i += 4) {
+    p -= 4;
+    if (TIDE_CHANGED(p[0]) | TIDE_CHANGED(p[1]) | TIDE_CHANGED(p[2]) | TIDE_CHANGED(p[3]))
       goto found;
-  uint64_t a = 0, b = 0;
-  uint32_t k = i;
-  for (; k + 4 <= n; k += 4) {
-    a |= TIDE_CHANGED(w[k]) | TIDE_CHANGED(w[k + 1]);
-    b |= TIDE_CHANGED(w[k + 2]) | TIDE_CHANGED(w[k + 3]);
   }
-  for (; k < n; k++)
-    a |= TIDE_CHANGED(w[k]);
+  uint64_t a = 0, b = 0;
+  for (const struct tide_word *q = w; q < p; q += 4) {
+    a |= TIDE_CHANGED(q[0]) | TIDE_CHANGED(q[1]);
+    b |= TIDE_CHANGED(q[2]) | TIDE_CHANGED(q[3]);
+  }
   if (TIDE_LIKELY(!(a | b)))
     return n;
 found:
-  while (i < n && !TIDE_CHANGED(w[i]))
+  while (!TIDE_CHANGED(w[n - 1 - i]))
     i++;
   return i;
 }
@@ -211,12 +220,25 @@ static inline struct tide_memo *memo_search(struct tide_memo_table *memo, struct
     uint32_t w = words_first_changed(m->words, m->n);
     if (w == m->n)
       return m;
-    key = tide_mix64(key ^ *(uint64_t *)m->words[w].slot ^ (uint64_t)w << 56);
+    key = tide_mix64(key ^ *(uint64_t *)m->words[m->n - 1 - w].slot ^ (uint64_t)w << 56);
     key = (key ^ key >> 31) | 1;
   }
   *ret_free = NULL; // too many hops
   *ret_key = 0;
   return NULL;
+}
+
+// The same stack often comes again at once: the next first try is this entry.
+static inline void first_try_is(struct tide_unwind *u, const struct tide_memo *m)
+{
+  u->leaf_pc = m->pc;
+  u->leaf_sp = m->sp;
+  u->leaf_fp = m->fp;
+  u->leaf_fp_mask = m->needs_fp ? ~0ull : 0;
+  u->leaf_token = m->token;
+  u->words = m->words;
+  u->n_words = m->n;
+  u->leaf_n_fp = 0; // they are among the words
 }
 
 static void *memo_miss(struct tide_unwind *u, struct tide_regs r, struct tide_memo *m, uint64_t key)
@@ -229,8 +251,7 @@ static void *memo_miss(struct tide_unwind *u, struct tide_regs r, struct tide_me
   if (m) {
     memo_store(u, r, m, key, token);
   } else if (++u->memo_refused > 8 * TIDE_MEMO_ENTRIES) {
-    u->memo_refused = 0;
-    tide_memo_forget(u->memo);
+    tide_memo_forget(u);
   }
   return token;
 }
@@ -250,5 +271,6 @@ __attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, struct 
   if (TIDE_UNLIKELY(!m))
     return memo_miss(u, r, vacant, key);
   u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
+  first_try_is(u, m);
   return m->token;
 }

@@ -5,7 +5,7 @@
 // One unwind step is a pure function of (pc, sp, fp) and of a few words on the stack. So if the
 // start state is the same and those words are unchanged, the stack is the same: no heuristics,
 // and nothing is ever written to the target's stack. Three tries, cheapest first:
-//   1. the last capture of this thread: all its words compared, 0.5 ns per frame;
+//   1. the last stack of this thread: all its words compared, 0.5 ns per frame;
 //   2. a memo of 512 captures, verified the same way, chained: see memo_search() in capture.c;
 //   3. an incremental unwind that stops where it meets the last capture (walk.c).
 //
@@ -67,7 +67,7 @@ struct tide_memo { // one cache line; its words sit elsewhere so that headers do
   uint64_t pc, sp, fp;
   void *token;
   uint32_t n, needs_fp;
-  struct tide_word *words; // n words: return addresses from the leaf outward, then the others
+  struct tide_word *words; // n of them, a multiple of four: see memo_store()
   uint64_t pad[2];
 };
 
@@ -83,13 +83,14 @@ struct tide_memo_table {
 enum tide_walk_end { TIDE_WALK_WHOLE, TIDE_WALK_BROKEN };
 
 struct tide_unwind { // a thread's unwinding state
-  // The last capture as the first try wants it, on one line: the leaf's state, and the return
-  // addresses as words, padded to a multiple of four by repeating the leaf's. leaf_sp 0: none.
+  // What the first try compares with, on one line: the leaf's state and the words, the leaf's last,
+  // padded to a multiple of four. From the last incremental capture (then leaf_n_fp words more are
+  // in fpw) or from a memo entry. leaf_sp 0: none.
   uint64_t leaf_pc, leaf_sp, leaf_fp, leaf_fp_mask; // mask 0: fp does not matter
   void *leaf_token;
   const struct tide_word *words;
-  uint64_t n_words, n_fp;
-  uint64_t n;                    // frames of the last capture
+  uint64_t n_words, leaf_n_fp;
+  uint64_t n, n_fp;              // the last incremental capture: frames, words in fpw
   uint64_t stack_lo, stack_size; // the thread's own stack; size 0: unknown
   enum tide_walk_end end;        // of the last capture
   // The memo pays only where stacks come back: hits earn credit, misses spend it, and without
@@ -111,7 +112,7 @@ struct tide_unwind { // a thread's unwinding state
 extern uint64_t tide_stack_origin;
 
 bool tide_unwind_init(struct tide_unwind *u); // false: no memory
-void tide_memo_forget(struct tide_memo_table *memo);
+void tide_memo_forget(struct tide_unwind *u);
 // Forgets what was captured (code was unloaded, another thread takes over).
 void tide_unwind_forget(struct tide_unwind *u);
 
@@ -176,7 +177,7 @@ TIDE_HOT bool tide_last_valid(const struct tide_unwind *u, struct tide_regs r)
     return false;
   if (!tide_words_equal(u->words, u->n_words))
     return false;
-  for (uint64_t i = 0; i < u->n_fp; i++)
+  for (uint64_t i = 0; i < u->leaf_n_fp; i++)
     if (*(uint64_t *)u->fpw[i].slot != u->fpw[i].value)
       return false;
   return true;

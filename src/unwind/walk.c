@@ -90,11 +90,10 @@ bool tide_unwind_init(struct tide_unwind *u)
 
 void tide_unwind_forget(struct tide_unwind *u)
 {
-  tide_memo_forget(u->memo);
+  tide_memo_forget(u);
   u->n = u->n_fp = u->leaf_sp = 0;
   u->memo_credit = TIDE_MEMO_CREDIT;
   u->memo_bypass = 0;
-  u->memo_refused = 0;
 }
 
 bool tide_unwind_grow(struct tide_unwind *u, uint64_t n_steps)
