@@ -6,8 +6,6 @@
 #include "unwind/grow.h"
 #include "unwind/step.h"
 
-#include <string.h>
-
 // How many frames of the last capture still stand, judged from the outermost: slots descend, so
 // stop at the first that lies below sp (dead stack) or has changed.
 static uint64_t frames_standing(const struct tide_unwind *u, uint64_t sp)
@@ -127,105 +125,44 @@ full_walk:
   return tide_capture_foreign(u, r);
 }
 
-void tide_memo_forget(struct tide_unwind *u)
+void tide_unwind_forget(struct tide_unwind *u)
 {
-  memset(u->memo->tag, 0, sizeof u->memo->tag);
-  u->memo->n_words = 0;
+  tide_memo_empty(u->memo);
+  u->n = u->n_fp = u->leaf_sp = 0;
+  u->memo_credit = TIDE_MEMO_CREDIT;
+  u->memo_bypass = 0;
   u->memo_refused = 0;
-  u->leaf_sp = 0; // the first try may have been one of these
 }
 
-// Files the last capture under key: words other than return addresses first, then these from the
-// outermost frame to the leaf, padded in front to a multiple of four by repeating the first.
-static void memo_store(struct tide_unwind *u, struct tide_regs r, struct tide_memo *m, uint64_t key,
-                       void *token)
+// Files the last capture: words other than return addresses first, then these from the outermost
+// frame to the leaf, padded in front by repeating the first.
+static void remember(struct tide_unwind *u, struct tide_regs r, const struct tide_memo_place *place,
+                     void *token)
 {
-  struct tide_memo_table *memo = u->memo;
-  uint64_t leaf = u->n - 1, n = leaf + u->n_fp, padded = (n + 3) & ~3ull, k = padded;
-  if (!leaf || n > TIDE_MEMO_WORDS) // the outermost frame has no word
+  uint64_t leaf = u->n - 1, n = leaf + u->n_fp; // the outermost frame has no word
+  if (!leaf || n > TIDE_MEMO_WORDS)
     return;
-  if (padded > TIDE_MEMO_POOL - memo->n_words) {
-    tide_memo_forget(u);
-    return;
-  }
-  struct tide_word *w = &memo->words[memo->n_words];
-  memo->n_words += padded;
-  for (uint64_t i = leaf; i >= 1; i--)
-    w[--k] = u->ra[i];
-  for (uint64_t i = 0; i < u->n_fp; i++)
-    w[--k] = (struct tide_word){u->fpw[i].slot, u->fpw[i].value};
-  while (k > 0) {
-    w[k - 1] = w[k];
-    k--;
-  }
-  *m = (struct tide_memo){.pc = r.pc,
-                          .sp = r.sp,
-                          .fp = r.fp,
-                          .token = token,
-                          .n = (uint32_t)padded,
-                          .needs_fp = u->frame[leaf].needs_fp,
-                          .words = w};
-  memo->tag[m - memo->entry] = key;
-}
-
-// The first word that changed, counted from the leaf (the last word), or n. Near the leaf, where
-// stacks differ, stop early; farther out compare everything and look for the place only if
-// something differs.
-static inline uint32_t words_first_changed(const struct tide_word *w, uint32_t n)
-{
-  const struct tide_word *p = w + n;
-  uint32_t i = 0;
-  for (; i < n && i < 8; i += 4) {
-    p -= 4;
-    if (TIDE_CHANGED(p[0]) | TIDE_CHANGED(p[1]) | TIDE_CHANGED(p[2]) | TIDE_CHANGED(p[3]))
-      goto found;
-  }
-  uint64_t a = 0, b = 0;
-  for (const struct tide_word *q = w; q < p; q += 4) {
-    a |= TIDE_CHANGED(q[0]) | TIDE_CHANGED(q[1]);
-    b |= TIDE_CHANGED(q[2]) | TIDE_CHANGED(q[3]);
-  }
-  if (TIDE_LIKELY(!(a | b)))
-    return n;
-found:
-  while (!TIDE_CHANGED(w[n - 1 - i]))
-    i++;
-  return i;
-}
-
-// Many stacks share (pc, sp): a wrapper that allocates for everyone. So a failed comparison is not
-// wasted: the first changed word is a true return address of the present stack, and it leads to
-// the next candidate. Each hop branches on one call site, like a search tree keyed by what is on
-// the stack. An entry is believed only if all its words match, however it was reached.
-//
-// Entries are never evicted one by one (that would cut off the captures filed behind them); a memo
-// that refuses too often is emptied and learns the program's new phase.
-static inline struct tide_memo *memo_search(struct tide_memo_table *memo, struct tide_regs r,
-                                            struct tide_memo **ret_free, uint64_t *ret_key)
-{
-  uint64_t key = tide_mix64(r.pc * 31 ^ r.sp) | 1;
-  for (int hop = 0; hop <= TIDE_MEMO_HOPS; hop++) {
-    uint64_t group = key >> 40 & (TIDE_MEMO_ENTRIES - 1) & ~3ull, i = 0;
-    const uint64_t *tag = &memo->tag[group];
-    while (i < 4 && tag[i] != key && tag[i])
-      i++;
-    struct tide_memo *m = &memo->entry[group + i];
-    if (i == 4 || !tag[i]) {
-      *ret_free = i == 4 ? NULL : m;
-      *ret_key = key;
-      return NULL;
+  struct tide_memo *m = tide_memo_add(u->memo, place, n);
+  if (!m) {
+    if (++u->memo_refused > TIDE_MEMO_PATIENCE) {
+      u->memo_refused = 0;
+      u->leaf_sp = 0; // the first try may have been one of those forgotten
+      tide_memo_empty(u->memo);
     }
-    if (m->pc != r.pc || m->sp != r.sp || (m->needs_fp && m->fp != r.fp))
-      break;
-    uint32_t w = words_first_changed(m->words, m->n);
-    if (w == m->n)
-      return m;
-    key = tide_mix64(key ^ *(uint64_t *)m->words[m->n - 1 - w].slot ^ (uint64_t)w << 56);
-    key = (key ^ key >> 31) | 1;
+    return;
   }
-  *ret_free = NULL; // too many hops
-  *ret_key = 0;
-  return NULL;
+  uint64_t k = m->n;
+  for (uint64_t i = leaf; i >= 1; i--)
+    m->words[--k] = u->ra[i];
+  for (uint64_t i = 0; i < u->n_fp; i++)
+    m->words[--k] = (struct tide_word){u->fpw[i].slot, u->fpw[i].value};
+  for (; k > 0; k--)
+    m->words[k - 1] = m->words[k];
+  m->pc = r.pc;
+  m->sp = r.sp;
+  m->fp = r.fp;
+  m->needs_fp = u->frame[leaf].needs_fp;
+  m->token = token;
 }
 
 // The same stack often comes again at once: the next first try is this entry.
@@ -241,21 +178,6 @@ static inline void first_try_is(struct tide_unwind *u, const struct tide_memo *m
   u->leaf_n_fp = 0; // they are among the words
 }
 
-static void *memo_miss(struct tide_unwind *u, struct tide_regs r, struct tide_memo *m, uint64_t key)
-{
-  void *token = incremental(u, r);
-  if (--u->memo_credit < 0)
-    u->memo_bypass = TIDE_MEMO_BYPASS;
-  if (TIDE_UNLIKELY(!u->n))
-    return token;
-  if (m) {
-    memo_store(u, r, m, key, token);
-  } else if (++u->memo_refused > 8 * TIDE_MEMO_ENTRIES) {
-    tide_memo_forget(u);
-  }
-  return token;
-}
-
 __attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, struct tide_regs r)
 {
   if (TIDE_UNLIKELY(r.sp - u->stack_lo >= u->stack_size))
@@ -265,12 +187,17 @@ __attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, struct 
       u->memo_credit = TIDE_MEMO_CREDIT / 4;
     return incremental(u, r);
   }
-  struct tide_memo *vacant;
-  uint64_t key;
-  struct tide_memo *m = memo_search(u->memo, r, &vacant, &key);
-  if (TIDE_UNLIKELY(!m))
-    return memo_miss(u, r, vacant, key);
-  u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
-  first_try_is(u, m);
-  return m->token;
+  struct tide_memo_place place;
+  const struct tide_memo *m = tide_memo_search(u->memo, r.pc, r.sp, r.fp, &place);
+  if (TIDE_LIKELY(m)) {
+    u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
+    first_try_is(u, m);
+    return m->token;
+  }
+  void *token = incremental(u, r);
+  if (--u->memo_credit < 0)
+    u->memo_bypass = TIDE_MEMO_BYPASS;
+  if (TIDE_LIKELY(u->n))
+    remember(u, r, &place, token);
+  return token;
 }

@@ -6,7 +6,7 @@
 // start state is the same and those words are unchanged, the stack is the same: no heuristics,
 // and nothing is ever written to the target's stack. Three tries, cheapest first:
 //   1. the last stack of this thread: all its words compared, 0.5 ns per frame;
-//   2. a memo of 512 captures, verified the same way, chained: see memo_search() in capture.c;
+//   2. a memo of captures, verified the same way, found by what is on the stack: see memo.h;
 //   3. an incremental unwind that stops where it meets the last capture (walk.c).
 //
 // Invariants
@@ -17,6 +17,7 @@
 //  4. A token is believed only if every word it was derived from still has its value.
 #pragma once
 #include "rt/arch.h"
+#include "unwind/memo.h"
 #include "unwind/rule.h"
 
 struct tide_regs {
@@ -28,10 +29,6 @@ struct tide_regs {
 #define TIDE_CALLER_REGS()                                                                         \
   ((struct tide_regs){(uint64_t)__builtin_extract_return_addr(__builtin_return_address(0)),        \
                       (uint64_t)__builtin_dwarf_cfa(), *(uint64_t *)__builtin_frame_address(0)})
-
-struct tide_word { // a stack word a capture depends on
-  uint64_t slot, value;
-};
 
 struct tide_unwind_frame {
   uint64_t key, sp, fp; // state: pc (bit 63 = exact), CFA of the frame below, frame pointer
@@ -54,30 +51,7 @@ struct tide_step { // one unwind step: where it started, and the words that deci
   uint32_t kind;              // enum tide_rule_kind; NONE with a ra_slot is a guess
 };
 
-enum {
-  TIDE_MEMO_ENTRIES = 512,
-  TIDE_MEMO_WORDS = 160, // deeper stacks are not remembered, only unwound incrementally
-  TIDE_MEMO_POOL = 48 * TIDE_MEMO_ENTRIES,
-  TIDE_MEMO_HOPS = 6,
-  TIDE_MEMO_CREDIT = 2048,
-  TIDE_MEMO_BYPASS = 16384,
-};
-
-struct tide_memo { // one cache line; its words sit elsewhere so that headers do not alias
-  uint64_t pc, sp, fp;
-  void *token;
-  uint32_t n, needs_fp;
-  struct tide_word *words; // n of them, a multiple of four: see memo_store()
-  uint64_t pad[2];
-};
-
-struct tide_memo_table {
-  uint64_t tag[TIDE_MEMO_ENTRIES] __attribute__((aligned(64))); // chain keys, four per group
-  struct tide_memo entry[TIDE_MEMO_ENTRIES] __attribute__((aligned(64)));
-  // The entries' words, packed: few pages, so that they stay known to the TLB.
-  uint64_t n_words;
-  struct tide_word words[TIDE_MEMO_POOL] __attribute__((aligned(64)));
-};
+enum { TIDE_MEMO_CREDIT = 2048, TIDE_MEMO_BYPASS = 16384, TIDE_MEMO_PATIENCE = 4096 };
 
 // How a walk ended: at an outermost frame, or where nothing was known.
 enum tide_walk_end { TIDE_WALK_WHOLE, TIDE_WALK_BROKEN };
@@ -112,7 +86,6 @@ struct tide_unwind { // a thread's unwinding state
 extern uint64_t tide_stack_origin;
 
 bool tide_unwind_init(struct tide_unwind *u); // false: no memory
-void tide_memo_forget(struct tide_unwind *u);
 // Forgets what was captured (code was unloaded, another thread takes over).
 void tide_unwind_forget(struct tide_unwind *u);
 
@@ -150,8 +123,6 @@ TIDE_HOT uint64_t tide_hash_frame(uint64_t h, uint64_t key)
   h = tide_mix64(h ^ key);
   return h ^ h >> 29;
 }
-
-#define TIDE_CHANGED(w) (*(uint64_t *)(w).slot ^ (w).value)
 
 // Are all n words (a multiple of four) still what they were? The last four, at the leaf, decide
 // most failures; the rest are independent loads without a branch in between (a branch per word was

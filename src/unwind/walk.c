@@ -88,14 +88,6 @@ bool tide_unwind_init(struct tide_unwind *u)
   return true;
 }
 
-void tide_unwind_forget(struct tide_unwind *u)
-{
-  tide_memo_forget(u);
-  u->n = u->n_fp = u->leaf_sp = 0;
-  u->memo_credit = TIDE_MEMO_CREDIT;
-  u->memo_bypass = 0;
-}
-
 bool tide_unwind_grow(struct tide_unwind *u, uint64_t n_steps)
 {
   struct tide_unwind old = *u;
