@@ -17,21 +17,26 @@ static int compare_text(const char *a, const char *b)
 }
 
 // Same function, file and line; for code without a name, the same address.
+int tide_place_compare(const struct tide_named_frame *a, const struct tide_named_frame *b)
+{
+  int order = compare_text(a->function, b->function);
+  if (!order)
+    order = compare_text(a->file, b->file);
+  if (!order)
+    order = (a->line > b->line) - (a->line < b->line);
+  if (!order && !a->file)
+    order = (a->module > b->module) - (a->module < b->module);
+  if (!order && !a->function)
+    order = (a->pc > b->pc) - (a->pc < b->pc);
+  return order;
+}
+
 static int by_identity(const void *left, const void *right)
 {
   const struct tide_place *a = left, *b = right;
   if (!a->frame || !b->frame) // events without a stack
     return (a->frame != NULL) - (b->frame != NULL);
-  int order = compare_text(a->frame->function, b->frame->function);
-  if (!order)
-    order = compare_text(a->frame->file, b->frame->file);
-  if (!order)
-    order = (a->frame->line > b->frame->line) - (a->frame->line < b->frame->line);
-  if (!order && !a->frame->file)
-    order = (a->frame->module > b->frame->module) - (a->frame->module < b->frame->module);
-  if (!order && !a->frame->function)
-    order = (a->frame->pc > b->frame->pc) - (a->frame->pc < b->frame->pc);
-  return order;
+  return tide_place_compare(a->frame, b->frame);
 }
 
 static int by_pointer(const void *left, const void *right)
@@ -47,6 +52,42 @@ static int by_measure(const void *left, const void *right)
   return order ? order : by_identity(left, right);
 }
 
+static void add(struct tide_place *sum, const struct tide_place *item)
+{
+  sum->measure += item->measure;
+  sum->n_alloc += item->n_alloc;
+  sum->b_alloc += item->b_alloc;
+  sum->n_free += item->n_free;
+  sum->b_free += item->b_free;
+  sum->n_temp += item->n_temp;
+  sum->n_resize += item->n_resize;
+  sum->live_blocks += item->live_blocks;
+  sum->live_bytes += item->live_bytes;
+  sum->peak_blocks += item->peak_blocks;
+  sum->peak_bytes += item->peak_bytes;
+  sum->live_age_ns_sum += item->live_age_ns_sum;
+  sum->n_stacks += item->n_stacks;
+}
+
+static struct tide_place place_of(const struct tide_profile_site *site, int64_t measure)
+{
+  return (struct tide_place){
+      .measure = measure,
+      .n_alloc = site->n_alloc,
+      .b_alloc = site->b_alloc,
+      .n_free = site->n_free,
+      .b_free = site->b_free,
+      .n_temp = site->n_temp,
+      .n_resize = site->n_resize,
+      .live_blocks = site->live_blocks,
+      .live_bytes = site->live_bytes,
+      .peak_blocks = site->peak_blocks,
+      .peak_bytes = site->peak_bytes,
+      .live_age_ns_sum = site->live_age_ns_sum,
+      .n_stacks = 1,
+  };
+}
+
 static void fold(struct tide_places *places, int (*compare)(const void *, const void *))
 {
   size_t out = 0;
@@ -54,15 +95,10 @@ static void fold(struct tide_places *places, int (*compare)(const void *, const 
   for (size_t i = 0; i < places->n; i++) {
     struct tide_place *item = &places->items[i];
     struct tide_place *last = out ? &places->items[out - 1] : NULL;
-    if (!last || compare(last, item) != 0) {
+    if (last && compare(last, item) == 0)
+      add(last, item);
+    else
       places->items[out++] = *item;
-      continue;
-    }
-    last->measure += item->measure;
-    last->n_alloc += item->n_alloc;
-    last->live_blocks += item->live_blocks;
-    last->live_age_ns_sum += item->live_age_ns_sum;
-    last->n_stacks += item->n_stacks;
   }
   places->n = out;
 }
@@ -80,20 +116,15 @@ struct tide_places *tide_places_new(const struct tide_profile *profile, struct t
       continue;
     bool heap = site->kind == TIDE_SITE_HEAP;
     const struct tide_named_frame *frame = heap ? tide_naming_culprit(naming, site->stack) : NULL;
+    struct tide_place place = place_of(site, measure);
     places->n_stacks++;
     if (heap && !frame) {
-      places->rest += measure;
+      add(&places->rest, &place);
       continue;
     }
+    place.frame = frame;
     places->n_stacks_placed++;
-    places->items[places->n++] = (struct tide_place){
-        .frame = frame,
-        .measure = measure,
-        .n_alloc = site->n_alloc,
-        .live_blocks = site->live_blocks,
-        .live_age_ns_sum = site->live_age_ns_sum,
-        .n_stacks = 1,
-    };
+    places->items[places->n++] = place;
   }
   fold(places, by_pointer);
   fold(places, by_identity);
@@ -107,4 +138,20 @@ void tide_places_free(struct tide_places *places)
     return;
   free(places->items);
   free(places);
+}
+
+size_t tide_places_shown(const struct tide_places *places, size_t n_max, int64_t min_measure)
+{
+  size_t n = 0;
+  while (n < places->n && n < n_max && places->items[n].measure >= min_measure)
+    n++;
+  return n;
+}
+
+struct tide_place tide_places_rest(const struct tide_places *places, size_t n_shown)
+{
+  struct tide_place rest = places->rest;
+  for (size_t i = n_shown; i < places->n; i++)
+    add(&rest, &places->items[i]);
+  return rest;
 }

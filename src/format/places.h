@@ -15,8 +15,9 @@ enum { TIDE_PLACES_LOOKUPS_MAX = 4096 };
 struct tide_place {
   const struct tide_named_frame *frame; // the culprit, the naming's; NULL: events without a stack
   int64_t measure;                      // under the rank asked for
-  uint64_t n_alloc;
-  int64_t live_blocks;
+  uint64_t n_alloc, b_alloc, n_free, b_free, n_temp, n_resize;
+  int64_t live_blocks, live_bytes;
+  int64_t peak_blocks, peak_bytes;
   uint64_t live_age_ns_sum;
   uint32_t n_stacks;
 };
@@ -26,10 +27,19 @@ struct tide_places {
   size_t n;
   size_t n_stacks;        // heap stacks with anything under this rank
   size_t n_stacks_placed; // of them gathered into items
-  int64_t rest;           // measure of the stacks not gathered
+  struct tide_place rest; // sums of the stacks not gathered; no frame
 };
 
 // The profile must have been ranked by rank.
 struct tide_places *tide_places_new(const struct tide_profile *profile, struct tide_naming *naming,
                                     enum tide_rank rank);
 void tide_places_free(struct tide_places *places); // NULL is fine
+
+// How many of the first n_max places weigh min_measure or more.
+size_t tide_places_shown(const struct tide_places *places, size_t n_max, int64_t min_measure);
+
+// Sums of everything past the first n_shown places; measure 0 when there is nothing.
+struct tide_place tide_places_rest(const struct tide_places *places, size_t n_shown);
+
+// Whether two culprits are the same place, as an order: 0 when they are. Neither is NULL.
+int tide_place_compare(const struct tide_named_frame *a, const struct tide_named_frame *b);

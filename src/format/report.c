@@ -337,7 +337,7 @@ void tide_report_write(const struct tide_screen *screen, struct tide_profile *pr
   }
   write_pages(&r);
   if (profile->totals.n_alloc)
-    tide_report_table_write(screen, profile, naming, places, options->rank, options->n_places);
+    tide_report_table_write(screen, profile, naming, places, options);
   write_complete(&r);
   write_others(&r);
   write_notes(&r);

@@ -10,6 +10,8 @@
 struct tide_report_options {
   enum tide_rank rank;
   size_t n_places;      // rows of the table
+  int64_t min_bytes;    // rows below it go into the rest; 0 with ranks that are not in bytes
+  size_t n_stacks;      // stacks to show below each row
   const char *prefix;   // before the first line, e.g. "tidemark: "; "" for none
   const char *saved;    // path to name as saved; NULL: nothing was saved just now
   uint64_t saved_bytes; // its size

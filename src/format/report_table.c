@@ -1,30 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of share, measure, function and source line. Every rank has its own heading, unit and, where
-// one number does not tell the story, one more column. The last row holds whatever the rows above
-// it do not, so that shares always add up.
+// Rows of share, measure, function and source line, drawn in columns; below each, if asked for, its
+// stacks. The last row holds whatever the rows above it do not, so that shares always add up.
 #include "format/report_table.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "format/shorten.h"
+#include "format/report_cells.h"
+#include "format/report_stacks.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-static const struct {
-  const char *heading, *nothing;
-  bool in_bytes;
-} ranks[] = {
-    [TIDE_RANK_PEAK] = {"top at the peak:", "nothing was held at the peak", true},
-    [TIDE_RANK_LIVE] = {"top at the end:", "nothing was held at the end", true},
-    [TIDE_RANK_TOTAL] = {"top by bytes allocated in all:", "nothing was allocated", true},
-    [TIDE_RANK_COUNT] = {"top by allocations:", "nothing was allocated", false},
-    [TIDE_RANK_TEMP] = {"top by blocks freed at once (share of the place's own blocks):",
-                        "no block was freed at once", false},
-    [TIDE_RANK_LEAK] = {"never freed (blocks, mean age at the end):", "every block was freed",
-                        true},
+struct table { // what every part needs
+  const struct tide_screen *screen;
+  const struct tide_profile *profile;
+  struct tide_naming *naming;
+  const struct tide_places *places;
+  const struct tide_report_options *options;
+  size_t n_shown;
+  int64_t whole; // what shares are of
 };
 
 struct row { // all owned
@@ -34,54 +28,6 @@ struct row { // all owned
 struct columns { // widths
   size_t share, measure, extra, location, name;
 };
-
-static char *measure_text(const struct tide_screen *screen, enum tide_rank rank, int64_t measure)
-{
-  char text[TIDE_UNITS_MAX];
-  return tide_strdup(ranks[rank].in_bytes ? tide_units_bytes(text, measure, screen->units)
-                                          : tide_units_count(text, (uint64_t)measure));
-}
-
-static char *extra_text(const struct tide_screen *screen, enum tide_rank rank,
-                        const struct tide_place *place)
-{
-  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
-  if (rank == TIDE_RANK_TEMP)
-    return tide_strdup(tide_units_percent(a, (uint64_t)place->measure, place->n_alloc));
-  if (rank == TIDE_RANK_LEAK && place->live_blocks > 0 && !place->live_age_ns_sum)
-    return tide_strdup(tide_units_count(a, (uint64_t)place->live_blocks));
-  if (rank == TIDE_RANK_LEAK && place->live_blocks > 0)
-    return tide_sprintf(
-        "%s, %s", tide_units_count(a, (uint64_t)place->live_blocks),
-        tide_units_time(b, place->live_age_ns_sum / (uint64_t)place->live_blocks, screen->utf8));
-  return tide_strdup("");
-}
-
-static char *location_text(const struct tide_naming *naming, const struct tide_place *place)
-{
-  const struct tide_named_frame *frame = place->frame;
-  if (!frame)
-    return tide_strdup("");
-  if (frame->file && frame->line)
-    return tide_sprintf("%s:%" PRIu32, tide_shorten_path(frame->file), frame->line);
-  if (frame->file)
-    return tide_strdup(tide_shorten_path(frame->file));
-  return tide_sprintf("in %s", tide_naming_module(naming, frame));
-}
-
-static char *name_text(const struct tide_screen *screen, const struct tide_naming *naming,
-                       const struct tide_place *place, size_t width)
-{
-  if (!place->frame)
-    return tide_utf8_fit("(stack not recorded)", width, screen->utf8);
-  if (place->frame->function)
-    return tide_shorten_function(place->frame->function, width, screen->utf8);
-  if (!place->frame->pc)
-    return tide_utf8_fit("(no frame)", width, screen->utf8);
-  TIDE_CLEANUP_FREE char *address =
-      tide_sprintf("0x%" PRIx64, tide_naming_elf_address(naming, place->frame));
-  return tide_utf8_fit(address, width, screen->utf8);
-}
 
 static void widen(size_t *column, const char *text)
 {
@@ -137,78 +83,82 @@ static void row_done(struct row *row)
 }
 
 // What is not in the rows above: places past the last row, and stacks too small to be gathered.
-static void write_rest(const struct tide_screen *screen, const struct columns *c,
-                       const struct tide_places *places, size_t n_shown, enum tide_rank rank,
-                       int64_t whole)
+static void write_rest(const struct table *t, const struct columns *c)
 {
-  size_t n_stacks = places->n_stacks - places->n_stacks_placed;
-  int64_t measure = places->rest;
-  for (size_t i = n_shown; i < places->n; i++)
-    measure += places->items[i].measure;
-  if (measure <= 0)
+  struct tide_place rest = tide_places_rest(t->places, t->n_shown);
+  if (rest.measure <= 0)
     return;
   char text[TIDE_UNITS_MAX];
-  struct row row = {.share = tide_strdup(tide_units_share(text, measure, whole)),
-                    .measure = measure_text(screen, rank, measure),
+  struct row row = {.share = tide_strdup(tide_units_share(text, rest.measure, t->whole)),
+                    .measure = tide_cell_measure(t->screen, t->options->rank, rest.measure),
                     .extra = tide_strdup(""),
                     .location = tide_strdup("")};
-  size_t n_places = places->n - n_shown;
   TIDE_CLEANUP_FREE char *name =
-      !n_stacks ? tide_sprintf("in %s more %s", tide_units_count(text, n_places),
-                               n_places == 1 ? "place" : "places")
-                : tide_sprintf("in %zu more places and %s small stacks", n_places,
-                               tide_units_count(text, n_stacks));
-  write_row(screen, c, &row, name);
+      tide_cell_rest(t->screen, t->places, t->n_shown, t->options->min_bytes);
+  write_row(t->screen, c, &row, name);
   row_done(&row);
 }
 
-static size_t longest_name(const struct tide_screen *screen, const struct tide_naming *naming,
-                           const struct tide_places *places, size_t n_shown, size_t width)
+static size_t longest_name(const struct table *t, size_t width)
 {
   size_t longest = 0;
-  for (size_t i = 0; i < n_shown; i++) {
-    TIDE_CLEANUP_FREE char *name = name_text(screen, naming, &places->items[i], width);
+  for (size_t i = 0; i < t->n_shown; i++) {
+    TIDE_CLEANUP_FREE char *name =
+        tide_cell_name(t->screen, t->naming, t->places->items[i].frame, width);
     widen(&longest, name);
   }
   return longest;
 }
 
-static void write_places(const struct tide_screen *screen, const struct tide_places *places,
-                         const struct tide_naming *naming, enum tide_rank rank, size_t n_shown,
-                         int64_t whole)
+static struct row *make_rows(const struct table *t, struct columns *c)
 {
-  struct row *rows = tide_alloc_array(n_shown, sizeof *rows);
-  struct columns c = {.share = 7};
-  for (size_t i = 0; i < n_shown; i++) {
+  struct row *rows = tide_alloc_array(t->n_shown + 1, sizeof *rows);
+  for (size_t i = 0; i < t->n_shown; i++) {
     char text[TIDE_UNITS_MAX];
-    const struct tide_place *place = &places->items[i];
-    rows[i].share = tide_strdup(tide_units_share(text, place->measure, whole));
-    rows[i].measure = measure_text(screen, rank, place->measure);
-    rows[i].extra = extra_text(screen, rank, place);
-    rows[i].location = location_text(naming, place);
-    widen(&c.share, rows[i].share);
-    widen(&c.measure, rows[i].measure);
-    widen(&c.extra, rows[i].extra);
-    widen(&c.location, rows[i].location);
+    const struct tide_place *place = &t->places->items[i];
+    rows[i].share = tide_strdup(tide_units_share(text, place->measure, t->whole));
+    rows[i].measure = tide_cell_measure(t->screen, t->options->rank, place->measure);
+    rows[i].extra = tide_cell_extra(t->screen, t->options->rank, place);
+    rows[i].location = tide_cell_location(t->naming, place->frame);
+    widen(&c->share, rows[i].share);
+    widen(&c->measure, rows[i].measure);
+    widen(&c->extra, rows[i].extra);
+    widen(&c->location, rows[i].location);
   }
-  share_out(screen, &c, longest_name(screen, naming, places, n_shown, screen->width));
-  c.name = longest_name(screen, naming, places, n_shown,
-                        c.name); // no wider than needed: the locations stand close to the names
-  for (size_t i = 0; i < n_shown; i++) {
-    TIDE_CLEANUP_FREE char *name = name_text(screen, naming, &places->items[i], c.name);
-    write_row(screen, &c, &rows[i], name);
+  return rows;
+}
+
+static void write_places(const struct table *t)
+{
+  struct columns c = {.share = 7};
+  struct row *rows = make_rows(t, &c);
+  struct tide_stacks *stacks = NULL;
+  if (t->options->n_stacks)
+    stacks = tide_stacks_new(t->profile, t->naming, t->places, t->n_shown, t->options->rank);
+  share_out(t->screen, &c, longest_name(t, t->screen->width));
+  c.name = longest_name(t, c.name); // no wider than needed: the locations stand close to the names
+  for (size_t i = 0; i < t->n_shown; i++) {
+    TIDE_CLEANUP_FREE char *name =
+        tide_cell_name(t->screen, t->naming, t->places->items[i].frame, c.name);
+    write_row(t->screen, &c, &rows[i], name);
     row_done(&rows[i]);
+    if (stacks)
+      tide_stacks_write(t->screen, stacks, i, t->options);
   }
   free(rows);
-  write_rest(screen, &c, places, n_shown, rank, whole);
+  tide_stacks_free(stacks);
+  write_rest(t, &c);
 }
 
 void tide_report_table_write(const struct tide_screen *screen, const struct tide_profile *profile,
-                             const struct tide_naming *naming, const struct tide_places *places,
-                             enum tide_rank rank, size_t n_places)
+                             struct tide_naming *naming, const struct tide_places *places,
+                             const struct tide_report_options *options)
 {
-  tide_sink_printf(screen->sink, "  %s\n", places->n ? ranks[rank].heading : ranks[rank].nothing);
-  size_t n_shown = at_most(places->n, n_places);
-  if (n_shown)
-    write_places(screen, places, naming, rank, n_shown, tide_profile_whole(profile, rank));
+  const struct tide_rank_text *words = &tide_rank_texts[options->rank];
+  struct table t = {screen, profile, naming, places, options};
+  t.n_shown = tide_places_shown(places, options->n_places, options->min_bytes);
+  t.whole = tide_profile_whole(profile, options->rank);
+  tide_sink_printf(screen->sink, "  %s\n", places->n ? words->heading : words->nothing);
+  if (places->n)
+    write_places(&t);
 }

@@ -3,9 +3,9 @@
 // The ranked table of places inside the report.
 #pragma once
 #include "format/places.h"
-#include "format/screen.h"
+#include "format/report.h"
 
-// The first n_places rows and, where there are more, one for the rest.
+// As many rows as the options allow and, where there is more, one for the rest.
 void tide_report_table_write(const struct tide_screen *screen, const struct tide_profile *profile,
-                             const struct tide_naming *naming, const struct tide_places *places,
-                             enum tide_rank rank, size_t n_places);
+                             struct tide_naming *naming, const struct tide_places *places,
+                             const struct tide_report_options *options);

@@ -106,7 +106,7 @@ static void gathers_by_line(void **state)
   struct tide_places *places = tide_places_new(profile, naming, TIDE_RANK_PEAK);
   assert_int_equal(places->n_stacks, 8);
   assert_int_equal(places->n_stacks_placed, 8);
-  assert_int_equal(places->rest, 0);
+  assert_int_equal(places->rest.measure, 0);
   assert_int_equal(places->n, 6);
   assert_string_equal(places->items[0].frame->function, "indexer::postings::Block::push");
   assert_int_equal(places->items[0].n_stacks, 2);

@@ -13,6 +13,7 @@
 #include "format/info.h"
 #include "format/report.h"
 #include "format/report_json.h"
+#include "format/report_rows.h"
 #include "indexer_fixture.h"
 
 #include <stdlib.h>
@@ -130,6 +131,80 @@ static void narrow_wide_ascii_and_colour(void **state)
   expect_golden("report_colour.txt");
 }
 
+static void write_options(size_t width, bool utf8, struct tide_report_options options)
+{
+  struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = utf8};
+  options.prefix = "";
+  tide_report_write(&screen, profile, naming, &options);
+}
+
+static void stacks_below_the_rows(void **state)
+{
+  write_options(80, true, (struct tide_report_options){.n_places = 3, .n_stacks = 1});
+  expect_width(80);
+  expect_golden("report_stacks.txt");
+  tide_buf_clear(&sink.buf);
+  write_options(60, false, (struct tide_report_options){.n_places = 10, .n_stacks = 9});
+  expect_width(60);
+  expect_golden("report_stacks_narrow.txt");
+}
+
+// The same number of bytes with and without a least size: what is hidden is said.
+static void places_of_a_least_size(void **state)
+{
+  write_options(80, true, (struct tide_report_options){.n_places = 10, .min_bytes = 20 << 20});
+  expect_golden("report_min.txt");
+  tide_buf_clear(&sink.buf);
+  write_options(80, true, (struct tide_report_options){.n_places = 10, .min_bytes = INT64_MAX});
+  const char *text = tide_buf_cstr(&sink.buf);
+  assert_non_null(strstr(text, "100.0 %  412.0 MiB  in 6 places below"));
+}
+
+static void csv(void **state)
+{
+  struct tide_report_options options = {.n_places = SIZE_MAX};
+  tide_report_csv_write(&sink, profile, naming, &options);
+  expect_golden("report.csv");
+  tide_buf_clear(&sink.buf);
+  options = (struct tide_report_options){.rank = TIDE_RANK_TOTAL, .n_places = 2};
+  tide_report_csv_write(&sink, profile, naming, &options);
+  expect_golden("report_total.csv");
+}
+
+static void markdown(void **state)
+{
+  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_report_options options = {.n_places = 10};
+  tide_report_md_write(&screen, profile, naming, &options);
+  expect_golden("report.md");
+  tide_buf_clear(&sink.buf);
+  options = (struct tide_report_options){.rank = TIDE_RANK_LEAK, .n_places = 2};
+  tide_report_md_write(&screen, profile, naming, &options);
+  expect_golden("report_leak.md");
+}
+
+static size_t hostile_lookup(void *context, uint32_t module, uint64_t addr,
+                             struct tide_symbol_frame *out, size_t max)
+{
+  static const char *const names[] = {
+      "=HYPERLINK(\"x\")", "a,b", "say \"hi\"", "a|b\\|c", "`tick``s`", "two\nlines\x1b[31m",
+  };
+  out[0] = (struct tide_symbol_frame){.function = names[addr % 6], .file = "@dir/|.c", .line = 7};
+  return 1;
+}
+
+static void hostile_names(void **state)
+{
+  struct tide_name_source source = {.lookup = hostile_lookup, .object = tide_indexer_names.object};
+  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_report_options options = {.n_places = SIZE_MAX};
+  tide_naming_free(naming);
+  naming = tide_naming_new_from(profile->image, &source);
+  tide_report_csv_write(&sink, profile, naming, &options);
+  tide_report_md_write(&screen, profile, naming, &options);
+  expect_golden("report_hostile.txt");
+}
+
 static void nothing_allocated(void **state)
 {
   tide_profile_free(profile);
@@ -200,6 +275,11 @@ int main(void)
       TEST(first_screen),
       TEST(every_rank),
       TEST(narrow_wide_ascii_and_colour),
+      TEST(stacks_below_the_rows),
+      TEST(places_of_a_least_size),
+      TEST(csv),
+      TEST(markdown),
+      TEST(hostile_names),
       TEST(nothing_allocated),
       TEST(what_went_wrong_is_said),
       TEST(json),

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands in a cell of the report's table, whatever the table is drawn with. All results are
+// owned by the caller; the texts of names and paths still need tide_utf8_fit() or _clean() where
+// it is not said that they are safe to print.
+#pragma once
+#include "format/places.h"
+#include "format/screen.h"
+
+struct tide_rank_text {
+  const char *heading;         // "top at the peak:"
+  const char *nothing;         // instead of a table: "nothing was held at the peak"
+  const char *measure, *extra; // titles of the columns; extra is NULL where there is none
+  bool in_bytes;               // what is measured is bytes, not events
+};
+extern const struct tide_rank_text tide_rank_texts[TIDE_RANKS_N];
+
+// "412.6 MiB" or "16,204".
+char *tide_cell_measure(const struct tide_screen *screen, enum tide_rank rank, int64_t measure);
+
+// The one more column of ranks whose story one number does not tell; "" for the others.
+char *tide_cell_extra(const struct tide_screen *screen, enum tide_rank rank,
+                      const struct tide_place *place);
+
+// A function within width columns, safe to print; an address where there is no name. frame NULL:
+// events without a stack.
+char *tide_cell_name(const struct tide_screen *screen, const struct tide_naming *naming,
+                     const struct tide_named_frame *frame, size_t width);
+
+// "src/postings.rs:88", or "in libfoo.so" where the line is not known.
+char *tide_cell_location(const struct tide_naming *naming, const struct tide_named_frame *frame);
+
+// "in 4 more places", "in 3 places below 1.0 MiB": what the rows past the first n_shown are.
+char *tide_cell_rest(const struct tide_screen *screen, const struct tide_places *places,
+                     size_t n_shown, int64_t min_measure);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table as GitHub reads it. Names and paths stand in code spans, where nothing is markup, a link
+// or a mention; a span's fence is longer than any run of backticks inside it. A bar would end the
+// cell even there and is escaped.
+#include "format/report_rows.h"
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "format/places.h"
+#include "format/report_cells.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t longest_fence(const char *text)
+{
+  size_t longest = 0;
+  for (size_t run = 0; *text; text++) {
+    run = *text == '`' ? run + 1 : 0;
+    longest = run > longest ? run : longest;
+  }
+  return longest;
+}
+
+static void write_code(struct tide_sink *sink, const char *text)
+{
+  TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, true);
+  size_t fence = longest_fence(clean) + 1;
+  if (!*clean)
+    return;
+  tide_sink_repeat(sink, '`', fence);
+  if (fence > 1) // one blank inside a fence is not part of the text
+    tide_sink_text(sink, " ");
+  for (const char *c = clean; *c; c++) {
+    if (*c == '|')
+      tide_sink_text(sink, "\\|");
+    else // a backslash before a bar would undo the bar's own
+      tide_sink_bytes(sink, *c == '\\' ? "/" : c, 1);
+  }
+  if (fence > 1)
+    tide_sink_text(sink, " ");
+  tide_sink_repeat(sink, '`', fence);
+}
+
+static void write_row(const struct tide_screen *screen, enum tide_rank rank, int64_t whole,
+                      const struct tide_place *place)
+{
+  char share[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *measure = tide_cell_measure(screen, rank, place->measure);
+  TIDE_CLEANUP_FREE char *extra = tide_cell_extra(screen, rank, place);
+  tide_sink_printf(screen->sink, "| %s | %s |", tide_units_share(share, place->measure, whole),
+                   measure);
+  if (tide_rank_texts[rank].extra)
+    tide_sink_printf(screen->sink, " %s |", extra);
+}
+
+static void write_place(const struct tide_screen *screen, enum tide_rank rank, int64_t whole,
+                        const struct tide_naming *naming, const struct tide_place *place)
+{
+  TIDE_CLEANUP_FREE char *name = tide_cell_name(screen, naming, place->frame, SIZE_MAX / 2);
+  TIDE_CLEANUP_FREE char *location = tide_cell_location(naming, place->frame);
+  write_row(screen, rank, whole, place);
+  tide_sink_text(screen->sink, " ");
+  if (place->frame)
+    write_code(screen->sink, name);
+  else
+    tide_sink_text(screen->sink, name);
+  tide_sink_text(screen->sink, " | ");
+  write_code(screen->sink, location);
+  tide_sink_text(screen->sink, " |\n");
+}
+
+static void write_titles(const struct tide_screen *screen, enum tide_rank rank)
+{
+  const struct tide_rank_text *words = &tide_rank_texts[rank];
+  tide_sink_printf(screen->sink, "| share | %s |", words->measure);
+  if (words->extra)
+    tide_sink_printf(screen->sink, " %s |", words->extra);
+  tide_sink_printf(screen->sink, " function | source |\n|--:|--:|%s:--|:--|\n",
+                   words->extra ? "--:|" : "");
+}
+
+void tide_report_md_write(const struct tide_screen *screen, struct tide_profile *profile,
+                          struct tide_naming *naming, const struct tide_report_options *options)
+{
+  enum tide_rank rank = options->rank;
+  int64_t whole = tide_profile_whole(profile, rank);
+  tide_profile_rank(profile, rank);
+  struct tide_places *places = tide_places_new(profile, naming, rank);
+  size_t n_shown = tide_places_shown(places, options->n_places, options->min_bytes);
+  struct tide_place rest = tide_places_rest(places, n_shown);
+  write_titles(screen, rank);
+  for (size_t i = 0; i < n_shown; i++)
+    write_place(screen, rank, whole, naming, &places->items[i]);
+  if (rest.measure > 0) {
+    TIDE_CLEANUP_FREE char *words = tide_cell_rest(screen, places, n_shown, options->min_bytes);
+    write_row(screen, rank, whole, &rest);
+    tide_sink_printf(screen->sink, " %s | |\n", words);
+  }
+  tide_places_free(places);
+}

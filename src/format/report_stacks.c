@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One pass over the sites finds the place of each by the same comparison that gathered them. A
+// stack is drawn as its frames, innermost first; frames of the runtime are folded into a count
+// (unless there are no others), and of a very deep stack the middle is left out, so that one
+// recursion does not fill the screen. Every fold says how many frames it stands for.
+#include "format/report_stacks.h"
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "format/report_cells.h"
+#include "format/runtime_frames.h"
+
+#include <stdlib.h>
+
+enum {
+  HEAD_INDENT = 11,
+  FRAME_INDENT = 13,
+  LINES_MAX = 40, // of one stack
+  LINES_LAST = 8, // of them at its outer end
+};
+
+struct tide_stacks {
+  const struct tide_profile *profile;
+  struct tide_naming *naming;
+  const struct tide_places *places;
+  enum tide_rank rank;
+  uint32_t *of_site; // site -> place + 1; 0: none of those shown
+};
+
+struct line {
+  const struct tide_named_frame *frame; // NULL: frames folded
+  size_t n_folded;
+  const char *folded; // what they are
+};
+
+struct lines { // of one stack
+  struct line *items;
+  size_t n, cap;
+};
+
+static int by_identity(const void *left, const void *right)
+{
+  const struct tide_place *const *a = left, *const *b = right;
+  return tide_place_compare((*a)->frame, (*b)->frame);
+}
+
+static void assign(struct tide_stacks *stacks, const struct tide_place **sorted, size_t n_sorted)
+{
+  for (size_t i = 0; i < stacks->profile->n_sites; i++) {
+    const struct tide_profile_site *site = &stacks->profile->sites[i];
+    if (site->kind != TIDE_SITE_HEAP || tide_profile_measure(site, stacks->rank) <= 0)
+      continue;
+    struct tide_place key = {.frame = tide_naming_culprit(stacks->naming, site->stack)};
+    const struct tide_place *key_at = &key;
+    const struct tide_place **found =
+        key.frame ? bsearch(&key_at, sorted, n_sorted, sizeof *sorted, by_identity) : NULL;
+    if (found)
+      stacks->of_site[i] = (uint32_t)(*found - stacks->places->items) + 1;
+  }
+}
+
+struct tide_stacks *tide_stacks_new(const struct tide_profile *profile, struct tide_naming *naming,
+                                    const struct tide_places *places, size_t n_shown,
+                                    enum tide_rank rank)
+{
+  struct tide_stacks *stacks = tide_alloc(sizeof *stacks);
+  *stacks = (struct tide_stacks){profile, naming, places, rank, NULL};
+  stacks->of_site = tide_alloc_array(profile->n_sites, sizeof *stacks->of_site);
+  const struct tide_place **sorted = tide_alloc_array(n_shown + 1, sizeof *sorted);
+  size_t n_sorted = 0;
+  for (size_t i = 0; i < n_shown; i++)
+    if (places->items[i].frame)
+      sorted[n_sorted++] = &places->items[i];
+  qsort(sorted, n_sorted, sizeof *sorted, by_identity);
+  assign(stacks, sorted, n_sorted);
+  free(sorted);
+  return stacks;
+}
+
+void tide_stacks_free(struct tide_stacks *stacks)
+{
+  if (!stacks)
+    return;
+  free(stacks->of_site);
+  free(stacks);
+}
+
+static struct lines all_frames(const struct tide_stacks *stacks, uint32_t stack)
+{
+  const struct tide_image *image = stacks->profile->image;
+  struct lines lines = {0};
+  for (uint32_t node = stack; node; node = image->frames[node].parent) {
+    size_t n;
+    const struct tide_named_frame *frames = tide_naming_of_node(stacks->naming, node, &n);
+    for (size_t i = 0; i < n; i++) {
+      if (frames[i].flags & (TIDE_FRAME_PAGES | TIDE_FRAME_LOST))
+        continue;
+      TIDE_GROW(lines.items, lines.n, lines.cap);
+      lines.items[lines.n++] = (struct line){.frame = &frames[i]};
+    }
+  }
+  return lines;
+}
+
+static bool is_runtime(const struct tide_stacks *stacks, const struct tide_named_frame *frame)
+{
+  return !(frame->flags & TIDE_FRAME_CUT) &&
+         tide_frame_is_runtime(frame->function, frame->file,
+                               tide_naming_module(stacks->naming, frame));
+}
+
+// Runs of runtime frames become one line, if any other is left.
+static void fold_runtime(const struct tide_stacks *stacks, struct lines *lines)
+{
+  size_t n_runtime = 0, out = 0;
+  for (size_t i = 0; i < lines->n; i++)
+    n_runtime += is_runtime(stacks, lines->items[i].frame);
+  if (n_runtime == lines->n)
+    return;
+  for (size_t i = 0; i < lines->n; i++) {
+    struct line line = lines->items[i];
+    bool runtime = is_runtime(stacks, line.frame);
+    if (runtime && out && lines->items[out - 1].n_folded) {
+      lines->items[out - 1].n_folded++;
+      continue;
+    }
+    lines->items[out++] = runtime ? (struct line){NULL, 1, "runtime"} : line;
+  }
+  lines->n = out;
+}
+
+static void fold_middle(struct lines *lines)
+{
+  if (lines->n <= LINES_MAX)
+    return;
+  size_t first = LINES_MAX - LINES_LAST - 1, last = lines->n - LINES_LAST, n_folded = 0;
+  for (size_t i = first; i < last; i++)
+    n_folded += lines->items[i].frame ? 1 : lines->items[i].n_folded;
+  lines->items[first] = (struct line){NULL, n_folded, "more"};
+  for (size_t i = 0; i < LINES_LAST; i++)
+    lines->items[first + 1 + i] = lines->items[last + i];
+  lines->n = LINES_MAX;
+}
+
+static char *name_of(const struct tide_screen *screen, const struct tide_stacks *stacks,
+                     const struct tide_named_frame *frame, size_t width)
+{
+  if (frame->flags & TIDE_FRAME_CUT)
+    return tide_utf8_fit("(cut by the depth limit)", width, screen->utf8);
+  return tide_cell_name(screen, stacks->naming, frame, width);
+}
+
+static char *location_of(const struct tide_stacks *stacks, const struct tide_named_frame *frame)
+{
+  return frame->flags & TIDE_FRAME_CUT ? tide_strdup("")
+                                       : tide_cell_location(stacks->naming, frame);
+}
+
+// Widths of names and of locations: as the table does it, names first.
+static void measure_lines(const struct tide_screen *screen, const struct tide_stacks *stacks,
+                          const struct lines *lines, size_t *ret_name, size_t *ret_location)
+{
+  size_t room = screen->width - FRAME_INDENT, name = 0, location = 0;
+  for (size_t i = 0; i < lines->n; i++) {
+    if (!lines->items[i].frame)
+      continue;
+    TIDE_CLEANUP_FREE char *name_text = name_of(screen, stacks, lines->items[i].frame, room);
+    TIDE_CLEANUP_FREE char *location_text = location_of(stacks, lines->items[i].frame);
+    size_t name_width = tide_utf8_width(name_text), width = tide_utf8_width(location_text);
+    name = name_width > name ? name_width : name;
+    location = width > location ? width : location;
+  }
+  size_t spare = room > name + 2 ? room - name - 2 : 0, least = room * 2 / 5;
+  size_t limit = spare > least ? spare : least;
+  *ret_location = location < limit ? location : limit;
+  size_t left = room - *ret_location - 2;
+  *ret_name = name < left ? name : left;
+}
+
+static void write_lines(const struct tide_screen *screen, const struct tide_stacks *stacks,
+                        const struct lines *lines)
+{
+  size_t name_width, location_width;
+  measure_lines(screen, stacks, lines, &name_width, &location_width);
+  for (size_t i = 0; i < lines->n; i++) {
+    const struct line *line = &lines->items[i];
+    tide_sink_repeat(screen->sink, ' ', FRAME_INDENT);
+    if (!line->frame) {
+      char count[TIDE_UNITS_MAX];
+      TIDE_CLEANUP_FREE char *text =
+          tide_sprintf("(%s %s %s)", tide_units_count(count, line->n_folded), line->folded,
+                       line->n_folded == 1 ? "frame" : "frames");
+      tide_screen_ink(screen, TIDE_INK_FAINT, text);
+    } else {
+      TIDE_CLEANUP_FREE char *name = name_of(screen, stacks, line->frame, name_width);
+      TIDE_CLEANUP_FREE char *whole = location_of(stacks, line->frame);
+      TIDE_CLEANUP_FREE char *location = tide_utf8_fit(whole, location_width, screen->utf8);
+      tide_screen_left(screen, TIDE_INK_PLAIN, name, *location ? name_width + 2 : 0);
+      tide_screen_ink(screen, TIDE_INK_FAINT, location);
+    }
+    tide_sink_text(screen->sink, "\n");
+  }
+}
+
+// "61.3 % of it, 116.9 MiB, through:": the share is of the place.
+static void write_head(const struct tide_screen *screen, const struct tide_stacks *stacks,
+                       const struct tide_place *place, int64_t measure, const char *words)
+{
+  char share[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *size = tide_cell_measure(screen, stacks->rank, measure);
+  tide_sink_repeat(screen->sink, ' ', HEAD_INDENT);
+  tide_sink_printf(screen->sink, "%s of it, %s, %s\n",
+                   tide_units_share(share, measure, place->measure), size, words);
+}
+
+void tide_stacks_write(const struct tide_screen *screen, struct tide_stacks *stacks,
+                       size_t place_idx, const struct tide_report_options *options)
+{
+  const struct tide_place *place = &stacks->places->items[place_idx];
+  int64_t left = place->measure;
+  size_t n = 0;
+  for (size_t i = 0; i < stacks->profile->n_sites && n < options->n_stacks; i++) {
+    if (stacks->of_site[i] != place_idx + 1)
+      continue;
+    int64_t measure = tide_profile_measure(&stacks->profile->sites[i], stacks->rank);
+    struct lines lines = all_frames(stacks, stacks->profile->sites[i].stack);
+    if (place->n_stacks > 1)
+      write_head(screen, stacks, place, measure, "through:");
+    fold_runtime(stacks, &lines);
+    fold_middle(&lines);
+    write_lines(screen, stacks, &lines);
+    free(lines.items);
+    left -= measure;
+    n++;
+  }
+  if (n && n < place->n_stacks) {
+    char count[TIDE_UNITS_MAX];
+    size_t n_more = place->n_stacks - n;
+    TIDE_CLEANUP_FREE char *words = tide_sprintf(
+        "through %s more %s", tide_units_count(count, n_more), n_more == 1 ? "stack" : "stacks");
+    write_head(screen, stacks, place, left, words);
+  }
+}
