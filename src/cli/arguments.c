@@ -5,6 +5,7 @@
 #include "cli/arguments.h"
 
 #include "base/alloc.h"
+#include "base/quantity.h"
 #include "cli/option_table.h"
 #include "cli/suggest.h"
 
@@ -95,6 +96,15 @@ static enum tide_err set_number(const struct parser *p, const struct tide_option
   return TIDE_ERR_OK;
 }
 
+static enum tide_err set_size(const struct parser *p, const struct tide_option_row *row,
+                              const char *value, uint64_t *ret_bytes)
+{
+  struct tide_diag why;
+  if (tide_size_parse(value, ret_bytes, &why))
+    return tide_fail(p->diag, TIDE_ERR_USAGE, "--%s: %s", row->name, why.text);
+  return TIDE_ERR_OK;
+}
+
 static enum tide_err set_choice(const struct parser *p, const struct tide_option_row *row,
                                 const char *value, int *ret_index)
 {
@@ -129,7 +139,9 @@ static enum tide_err set(const struct parser *p, const struct tide_option_row *r
   assert(value || row->kind == TIDE_OPTION_FLAG);
   switch (row->kind) {
   case TIDE_OPTION_FLAG: *(bool *)field = true; return TIDE_ERR_OK;
+  case TIDE_OPTION_COUNT:
   case TIDE_OPTION_NUMBER: return set_number(p, row, value, field);
+  case TIDE_OPTION_SIZE: return set_size(p, row, value, field);
   case TIDE_OPTION_CHOICE: return set_choice(p, row, value, field);
   case TIDE_OPTION_TEXT: *(const char **)field = value; break;
   }
@@ -159,7 +171,9 @@ static enum tide_err parse_long(struct parser *p, const char *word)
   if (value && row->kind == TIDE_OPTION_FLAG)
     return tide_fail(p->diag, TIDE_ERR_USAGE, "--%s takes no value", row->name);
   enum tide_err err = TIDE_ERR_OK;
-  if (!value && row->kind != TIDE_OPTION_FLAG)
+  if (!value && row->kind == TIDE_OPTION_COUNT)
+    value = "1";
+  else if (!value && row->kind != TIDE_OPTION_FLAG)
     err = next_value(p, row, &value);
   return err ? err : set(p, row, value);
 }

@@ -24,14 +24,16 @@ enum tide_color { TIDE_COLOR_AUTO, TIDE_COLOR_ALWAYS, TIDE_COLOR_NEVER };
 // What was asked for. Strings belong to argv.
 struct tide_arguments {
   enum tide_verb verb;
-  bool help, force, quiet, no_follow, json;
+  bool help, force, quiet, no_follow, json, csv, md, no_pager;
   const char *output, *process, *to;
-  uint64_t depth; // 0: no limit
-  uint64_t top;   // 0: not given
-  int sort;       // enum tide_rank
-  int color;      // enum tide_color
-  int units;      // enum tide_units
-  char **rest;    // what is not an option, NULL-terminated; owned
+  uint64_t depth;  // 0: no limit
+  uint64_t top;    // 0: not given
+  uint64_t stacks; // per place; 0: none
+  uint64_t min_bytes;
+  int sort;    // enum tide_rank
+  int color;   // enum tide_color
+  int units;   // enum tide_units
+  char **rest; // what is not an option, NULL-terminated; owned
   size_t n_rest;
 };
 

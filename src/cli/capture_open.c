@@ -48,6 +48,15 @@ static char *newest_capture(void)
   return newest;
 }
 
+// A store is sparse: what it takes, not how far it reaches.
+static uint64_t room_taken(const char *path, bool is_sparse)
+{
+  struct stat st;
+  if (stat(path, &st) != 0)
+    return 0;
+  return is_sparse ? (uint64_t)st.st_blocks * 512 : (uint64_t)st.st_size;
+}
+
 enum tide_err tide_capture_open(const struct tide_arguments *arguments,
                                 struct tide_opened *ret_opened, struct tide_diag *diag)
 {
@@ -60,15 +69,14 @@ enum tide_err tide_capture_open(const struct tide_arguments *arguments,
     return tide_fail(diag, TIDE_ERR_NOT_FOUND,
                      "no file given, and no tidemark.*.tide in the current directory; "
                      "'tidemark run COMMAND' makes one");
-  enum tide_err err = tide_store_file_is(opened.path)
-                          ? tide_store_file_read(opened.path, &opened.capture, diag)
-                          : tide_file_read(opened.path, &opened.capture, diag);
-  struct stat st;
+  bool is_store = tide_store_file_is(opened.path);
+  enum tide_err err = is_store ? tide_store_file_read(opened.path, &opened.capture, diag)
+                               : tide_file_read(opened.path, &opened.capture, diag);
   if (err) {
     tide_opened_done(&opened);
     return err;
   }
-  opened.file_bytes = stat(opened.path, &st) == 0 ? (uint64_t)st.st_size : 0;
+  opened.file_bytes = room_taken(opened.path, is_store);
   *ret_opened = opened;
   return TIDE_ERR_OK;
 }

@@ -9,8 +9,8 @@
 struct tide_opened {
   struct tide_capture *capture; // owned
   char *path;                   // owned
-  uint64_t file_bytes;
-  bool by_default; // the user named no file
+  uint64_t file_bytes;          // that it takes on disk
+  bool by_default;              // the user named no file
 };
 
 // Opens the one file named, or the newest capture of the current directory. Recognises .tide and

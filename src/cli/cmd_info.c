@@ -3,6 +3,7 @@
 // tidemark info: the facts of a capture.
 #include "cli/capture_open.h"
 #include "cli/commands.h"
+#include "cli/pager.h"
 #include "cli/terminal.h"
 #include "format/info.h"
 
@@ -16,15 +17,15 @@ int tide_cmd_info(const struct tide_arguments *arguments)
   if (opened.by_default)
     tide_say("reading %s", opened.path);
   struct tide_sink sink;
-  tide_sink_init(&sink, stdout);
   if (arguments->json) {
+    tide_sink_init(&sink, stdout);
     tide_info_json_write(&sink, opened.capture, opened.path, opened.file_bytes);
   } else {
+    tide_pager_begin(&sink, arguments);
     struct tide_screen screen = tide_terminal_screen(&sink, stdout, arguments);
     tide_info_write(&screen, opened.capture, opened.path, opened.file_bytes);
   }
-  err = tide_sink_finish(&sink, "the facts", &diag);
-  tide_sink_done(&sink);
+  err = tide_pager_finish(&sink, "the facts", &diag);
   tide_opened_done(&opened);
   return err ? tide_cmd_failed(err, &diag) : 0;
 }

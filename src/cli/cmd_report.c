@@ -1,36 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tidemark report: the first screen again, or the same as JSON.
+// tidemark report: the first screen again, or the same for other programs.
 #include "cli/capture_open.h"
 #include "cli/commands.h"
+#include "cli/pager.h"
 #include "cli/terminal.h"
 #include "format/report.h"
+#include "format/report_cells.h"
 #include "format/report_json.h"
+#include "format/report_rows.h"
 
 enum { PLACES_DEFAULT = 10 };
+
+// What does not go together, or would be ignored without a word.
+static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+{
+  bool table = arguments->csv || arguments->md,
+       in_bytes = tide_rank_texts[arguments->sort].in_bytes;
+  if (arguments->json + arguments->csv + arguments->md > 1)
+    return tide_fail(diag, TIDE_ERR_USAGE, "one of --json, --csv and --md at a time");
+  if (arguments->min_bytes && arguments->json)
+    return tide_fail(diag, TIDE_ERR_USAGE, "--min is for tables; JSON holds every stack");
+  if (arguments->min_bytes && !in_bytes)
+    return tide_fail(diag, TIDE_ERR_USAGE, "--min is a size, but --sort %s ranks by number",
+                     tide_rank_words[arguments->sort]);
+  if (arguments->stacks && (table || arguments->json))
+    return tide_fail(diag, TIDE_ERR_USAGE, "--stacks is for text; --json has every stack");
+  return TIDE_ERR_OK;
+}
 
 static enum tide_err write_report(const struct tide_arguments *arguments,
                                   const struct tide_opened *opened, struct tide_profile *profile,
                                   struct tide_diag *diag)
 {
+  struct tide_report_options options = {
+      .rank = (enum tide_rank)arguments->sort,
+      .n_places = arguments->top   ? arguments->top
+                  : arguments->csv ? SIZE_MAX
+                                   : PLACES_DEFAULT,
+      .min_bytes = arguments->min_bytes < INT64_MAX ? (int64_t)arguments->min_bytes : INT64_MAX,
+      .n_stacks = arguments->stacks,
+      .prefix = "",
+      .argument = opened->by_default ? NULL : opened->path,
+  };
   struct tide_naming *naming = tide_naming_new(profile->image);
   struct tide_sink sink;
-  tide_sink_init(&sink, stdout);
-  if (arguments->json) {
-    tide_report_json_write(&sink, profile, naming, opened->path, (enum tide_rank)arguments->sort,
-                           arguments->top);
-  } else {
-    struct tide_screen screen = tide_terminal_screen(&sink, stdout, arguments);
-    struct tide_report_options options = {
-        .rank = (enum tide_rank)arguments->sort,
-        .n_places = arguments->top ? arguments->top : PLACES_DEFAULT,
-        .prefix = "",
-        .argument = opened->by_default ? NULL : opened->path,
-    };
+  if (arguments->json || arguments->csv || arguments->md)
+    tide_sink_init(&sink, stdout);
+  else
+    tide_pager_begin(&sink, arguments);
+  struct tide_screen screen = tide_terminal_screen(&sink, stdout, arguments);
+  if (arguments->json)
+    tide_report_json_write(&sink, profile, naming, opened->path, options.rank, arguments->top);
+  else if (arguments->csv)
+    tide_report_csv_write(&sink, profile, naming, &options);
+  else if (arguments->md)
+    tide_report_md_write(&screen, profile, naming, &options);
+  else
     tide_report_write(&screen, profile, naming, &options);
-  }
-  enum tide_err err = tide_sink_finish(&sink, "the report", diag);
-  tide_sink_done(&sink);
+  enum tide_err err = tide_pager_finish(&sink, "the report", diag);
   tide_naming_free(naming);
   return err;
 }
@@ -40,7 +68,9 @@ int tide_cmd_report(const struct tide_arguments *arguments)
   struct tide_opened opened = {0};
   struct tide_diag diag = {0};
   size_t image_idx = 0;
-  enum tide_err err = tide_capture_open(arguments, &opened, &diag);
+  enum tide_err err = check(arguments, &diag);
+  if (!err)
+    err = tide_capture_open(arguments, &opened, &diag);
   if (err)
     return tide_cmd_failed(err, &diag);
   if (opened.by_default)

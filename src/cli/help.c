@@ -30,9 +30,14 @@ void tide_help_overview(struct tide_sink *sink)
 
 static void write_option(struct tide_sink *sink, const struct tide_option_row *row)
 {
-  TIDE_CLEANUP_FREE char *left = tide_sprintf(
-      "  %c%c%s --%s%s%s", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
-      row->letter ? "," : " ", row->name, row->value ? " " : "", row->value ? row->value : "");
+  bool optional = row->kind == TIDE_OPTION_COUNT;
+  TIDE_CLEANUP_FREE char *left =
+      tide_sprintf("  %c%c%s --%s%s%s%s", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
+                   row->letter ? "," : " ", row->name,
+                   optional     ? "[="
+                   : row->value ? " "
+                                : "",
+                   row->value ? row->value : "", optional ? "]" : "");
   write_padded(sink, left, 24);
   tide_sink_printf(sink, "%s\n", row->help);
 }

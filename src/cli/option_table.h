@@ -13,6 +13,8 @@ enum tide_option_kind {
   TIDE_OPTION_FLAG,   // bool
   TIDE_OPTION_TEXT,   // const char *
   TIDE_OPTION_NUMBER, // uint64_t, at least 1
+  TIDE_OPTION_COUNT,  // the same, its value optional: --name is 1, --name=N is N
+  TIDE_OPTION_SIZE,   // uint64_t, in bytes
   TIDE_OPTION_CHOICE, // int, index in words
 };
 

@@ -70,6 +70,17 @@ static void readers_take_options_anywhere(void **state)
   assert_string_equal(got.rest[0], "-");
 }
 
+static void sizes_and_optional_values(void **state)
+{
+  assert_int_equal(PARSE("report", "--min", "1.5M", "--stacks", "3"), 0);
+  assert_int_equal(got.min_bytes, 3 << 19);
+  assert_int_equal(got.stacks, 1); // its value stands after = or not at all
+  assert_string_equal(got.rest[0], "3");
+  assert_int_equal(PARSE("report", "--stacks=3", "--min=4096"), 0);
+  assert_int_equal(got.stacks, 3);
+  assert_int_equal(got.min_bytes, 4096);
+}
+
 static void refuses_with_what_was_meant(void **state)
 {
   REFUSED("did you mean \"report\"?", "reprot");
@@ -95,6 +106,8 @@ static void refuses_bad_values(void **state)
   REFUSED("--sort needs a value", "report", "--sort");
   REFUSED("--top needs a value", "report", "-n");
   REFUSED("--json takes no value", "report", "--json=yes");
+  REFUSED("--min: \"lots\" is no size", "report", "--min", "lots");
+  REFUSED("number of 1 or more", "report", "--stacks=0");
   REFUSED("--colour", "report", "--colour=always"); // and the suggestion:
   assert_non_null(strstr(diag.text, "--color"));
 }
@@ -131,7 +144,7 @@ static void help_covers_the_table(void **state)
       char name[64];
       snprintf(name, sizeof name, " --%s", tide_option_rows[i].name);
       const char *at = strstr(page, name);
-      while (at && at[strlen(name)] != ' ') // --to is not --top
+      while (at && !strchr(" [", at[strlen(name)])) // --to is not --top
         at = strstr(at + 1, name);
       bool applies = tide_option_rows[i].verbs >> verb & 1;
       assert_int_equal(at != NULL, applies);
@@ -153,6 +166,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(run_leaves_the_command_alone),
       cmocka_unit_test(readers_take_options_anywhere),
+      cmocka_unit_test(sizes_and_optional_values),
       cmocka_unit_test(refuses_with_what_was_meant),
       cmocka_unit_test(refuses_bad_values),
       cmocka_unit_test(top_level_flags),
