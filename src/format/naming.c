@@ -5,7 +5,6 @@
 #include "format/naming.h"
 
 #include "base/alloc.h"
-#include "format/runtime_frames.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@ struct chain { // the frames of one address
 struct tide_naming {
   const struct tide_image *image;
   struct tide_name_source source;
+  const struct tide_rules *rules;     // not owned; NULL: the built-in ones
   struct tide_symboliser *symboliser; // owned; NULL with another source
   uint32_t *ids;                      // module index -> the symboliser's id + 1; 0: not announced
   struct chain *chains;
@@ -76,6 +76,11 @@ struct tide_naming *tide_naming_new(const struct tide_image *image)
   return naming;
 }
 
+void tide_naming_set_rules(struct tide_naming *naming, const struct tide_rules *rules)
+{
+  naming->rules = rules;
+}
+
 void tide_naming_free(struct tide_naming *naming)
 {
   if (!naming)
@@ -116,6 +121,12 @@ static void grow_table(struct tide_naming *naming)
     naming->table[slot_of(naming, naming->chains[i].frames)] = (uint32_t)i + 1;
 }
 
+static void judge(const struct tide_naming *naming, struct tide_named_frame *frame)
+{
+  const char *path = naming->image->modules[frame->module].path;
+  frame->layer = tide_rules_judge(naming->rules, frame->function, frame->file, path ? path : "");
+}
+
 static void look_up(struct tide_naming *naming, const struct tide_named_frame *key,
                     struct chain *chain)
 {
@@ -137,6 +148,8 @@ static void look_up(struct tide_naming *naming, const struct tide_named_frame *k
     chain->frames[i].line = found[i].line;
     chain->frames[i].inlined = found[i].inlined;
   }
+  for (size_t i = 0; i < chain->n && !(key->flags & no_frame); i++)
+    judge(naming, &chain->frames[i]);
 }
 
 // The chain of a node; NULL when it would have to be looked up and must not.
@@ -198,27 +211,25 @@ uint64_t tide_naming_elf_address(const struct tide_naming *naming,
   return frame->pc - naming->image->modules[frame->module].bias;
 }
 
-// Of frames that are all runtime: the innermost behind the allocator's entry, or a named one of the
-// same module further out. "call_init in ld.so" would be true of everything before main.
-static bool is_better_fallback(const struct tide_naming *naming,
-                               const struct tide_named_frame *held,
+// Of frames that are all folded: the first of the highest layer, or a named one of the same module
+// further out. "call_init in ld.so" would be true of everything before main.
+static bool is_better_fallback(const struct tide_named_frame *held,
                                const struct tide_named_frame *offered)
 {
-  if (tide_frame_is_allocator(held->function, tide_naming_module(naming, held)))
-    return true;
+  if (held->layer != offered->layer)
+    return held->layer < offered->layer;
   return !held->function && offered->function && offered->module == held->module;
 }
 
 // The first frame of a chain that is the user's; *fallback is kept up to date on the way.
-static const struct tide_named_frame *user_frame(const struct tide_naming *naming,
-                                                 const struct chain *chain,
+static const struct tide_named_frame *user_frame(const struct chain *chain,
                                                  const struct tide_named_frame **fallback)
 {
   for (size_t i = 0; i < chain->n; i++) {
     const struct tide_named_frame *f = &chain->frames[i];
-    if (!tide_frame_is_runtime(f->function, f->file, tide_naming_module(naming, f)))
+    if (f->layer == TIDE_LAYER_USER)
       return f;
-    if (!*fallback || is_better_fallback(naming, *fallback, f))
+    if (!*fallback || is_better_fallback(*fallback, f))
       *fallback = f;
   }
   return NULL;
@@ -236,7 +247,7 @@ const struct tide_named_frame *tide_naming_culprit(struct tide_naming *naming, u
     if (!chain)
       return NULL;
     naming->n_left -= naming->n_chains - n_before;
-    const struct tide_named_frame *found = user_frame(naming, chain, &fallback);
+    const struct tide_named_frame *found = user_frame(chain, &fallback);
     if (found)
       return found;
   }

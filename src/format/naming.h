@@ -5,16 +5,18 @@
 // only when somebody asks: a report that shows ten places resolves ten.
 #pragma once
 #include "capture/model.h"
+#include "format/rules.h"
 #include "symbol/symbol.h"
 
 struct tide_named_frame {
-  const char *function; // NULL when unknown
-  const char *file;     // NULL when unknown
-  uint32_t line;        // 0 when unknown
-  bool inlined;         // inlined into the next frame
-  uint32_t module;      // index in the image's modules
-  uint64_t pc;          // runtime address
-  uint16_t flags;       // enum tide_frame_flags
+  const char *function;  // NULL when unknown
+  const char *file;      // NULL when unknown
+  uint32_t line;         // 0 when unknown
+  bool inlined;          // inlined into the next frame
+  uint32_t module;       // index in the image's modules
+  uint64_t pc;           // runtime address
+  uint16_t flags;        // enum tide_frame_flags
+  enum tide_layer layer; // TIDE_LAYER_USER, or what it is folded as
 };
 
 // Where names come from: the symboliser, or something else (names stored in a file, tests). module
@@ -33,6 +35,9 @@ struct tide_naming *tide_naming_new(const struct tide_image *image);
 struct tide_naming *tide_naming_new_from(const struct tide_image *image,
                                          const struct tide_name_source *source);
 void tide_naming_free(struct tide_naming *naming); // NULL is fine
+
+// Rules of the user's, which must outlive the names. To be set before the first look-up.
+void tide_naming_set_rules(struct tide_naming *naming, const struct tide_rules *rules);
 
 // The frames of one node, innermost first; at least one. The array stays valid until the names are
 // freed; flags and pc are the node's.
@@ -55,9 +60,9 @@ const char *tide_naming_module(const struct tide_naming *naming,
 uint64_t tide_naming_elf_address(const struct tide_naming *naming,
                                  const struct tide_named_frame *frame);
 
-// The first frame of a stack that is the user's own; when there is none, the innermost one that
-// says anything. NULL when the stack is empty or the limit on look-ups does not allow to tell. The
-// same place gives the same pointer.
+// The first frame of a stack that is not folded; when all are, the first of the highest layer. NULL
+// when the stack is empty or the limit on look-ups does not allow to tell. The same place gives the
+// same pointer.
 const struct tide_named_frame *tide_naming_culprit(struct tide_naming *naming, uint32_t stack);
 
 // Why a frame's module has no names or lines, and what to do about it; NULL when all is well. Lives

@@ -6,5 +6,4 @@
 #include <stdbool.h>
 
 // function and file may be NULL; module is the base name of the object, never NULL.
-bool tide_frame_is_allocator(const char *function, const char *module); // an entry point of one
 bool tide_frame_is_runtime(const char *function, const char *file, const char *module);

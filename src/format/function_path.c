@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One pass over the name. Brackets are stepped over as groups, so that nothing inside generic
+// arguments or parameters is taken for the name itself. Text is cut at `end` pointers, never copied
+// until it is known to be a path. Names come from files: whatever is unbalanced ends at the end.
+#include "format/function_path.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 16 }; // of types in front of types; compilers stay far below
+
+static bool starts(const char *at, const char *end, const char *word)
+{
+  size_t n = strlen(word);
+  return (size_t)(end - at) >= n && memcmp(at, word, n) == 0;
+}
+
+// Past the bracket that closes the one at `at`. Inside parentheses and braces < and > may be
+// operators and do not count.
+static const char *skip_group(const char *at, const char *end)
+{
+  char open = *at, close = open == '<' ? '>' : open == '(' ? ')' : '}';
+  int depth = 0;
+  for (; at < end; at++) {
+    if (*at == open) {
+      depth++;
+    } else if (*at == close && !(close == '>' && at[-1] == '-')) { // "->" closes nothing
+      if (--depth == 0)
+        return at + 1;
+    } else if (open == '<' && (*at == '(' || *at == '{')) {
+      at = skip_group(at, end) - 1;
+    }
+  }
+  return end;
+}
+
+// "operator<<", "operator()", "operator new[]", "operator std::string": from the word to the
+// parameters or template arguments. NULL when no operator's name starts here.
+static const char *skip_operator(const char *start, const char *at, const char *end)
+{
+  bool is_word = starts(at, end, "operator") && (at == start || at[-1] == ':' || at[-1] == ' ');
+  const char *next = at + strlen("operator");
+  if (!is_word || next == end || isalnum((unsigned char)*next) || *next == '_')
+    return NULL;
+  if (starts(next, end, "()"))
+    return next + 2;
+  if (*next == ' ') { // new, delete or a type
+    while (next < end && *next != '(' && *next != '<')
+      next++;
+    return next;
+  }
+  while (next < end && strchr("<>=!+-*/%&|^~,[]\"", *next))
+    next++;
+  return starts(next, end, " <") ? next + 1 : next; // "operator<< <T>"
+}
+
+static void end_path(struct tide_paths *paths)
+{
+  struct tide_buf *text = &paths->text;
+  size_t start = paths->starts[paths->n];
+  while (text->n >= start + 2 && memcmp(text->data + text->n - 2, "::", 2) == 0)
+    text->n -= 2;
+  while (text->n > start && text->data[text->n - 1] == ' ')
+    text->n--;
+  if (text->n == start)
+    return;
+  tide_buf_u8(text, 0);
+  paths->n++;
+}
+
+static bool begin_path(struct tide_paths *paths)
+{
+  if (paths->n == TIDE_PATHS_MAX)
+    return false;
+  paths->starts[paths->n] = paths->text.n;
+  return true;
+}
+
+// One more character of a path: where generic arguments were left out, "::" must not come twice.
+static void put(struct tide_paths *paths, char c)
+{
+  struct tide_buf *text = &paths->text;
+  size_t n = text->n - paths->starts[paths->n];
+  bool doubled = c == ':' && (n == 0 || (n >= 2 && memcmp(text->data + text->n - 2, "::", 2) == 0));
+  if (!doubled)
+    tide_buf_u8(text, (uint8_t)c);
+}
+
+// Appends a name of the form a::b<…>::c without its arguments.
+static void put_plain(struct tide_paths *paths, const char *at, const char *end)
+{
+  const char *start = at;
+  while (at < end) {
+    const char *behind = skip_operator(start, at, end);
+    if (!behind && *at == '<') {
+      at = skip_group(at, end);
+      continue;
+    }
+    if (!behind)
+      behind = *at == '{' || *at == '(' ? skip_group(at, end) : at + 1;
+    if (*at == '.' || *at == '[') // .cold, .part.0, [abi:cxx11], [clone .cold]
+      return;
+    for (; at < behind; at++)
+      put(paths, *at);
+  }
+}
+
+// What names the function in "ret ns::f<T>(int) const [clone .cold]": after the last space that is
+// not in brackets, up to the parameters.
+static void plain_path(struct tide_paths *paths, const char *start, const char *end)
+{
+  const char *at = start;
+  while (at < end) {
+    const char *behind = skip_operator(start, at, end);
+    bool is_parameters = !behind && *at == '(' && at > start &&
+                         !starts(at, end, "(anonymous namespace)") &&
+                         !(at - start == 8 && starts(start, end, "decltype"));
+    paths->has_parameters |= is_parameters;
+    if (is_parameters || (!behind && *at == '[' && at > start && at[-1] == ' '))
+      break;
+    if (!behind && *at == ' ')
+      start = at + 1;
+    at = behind ? behind : *at == '<' || *at == '(' || *at == '{' ? skip_group(at, end) : at + 1;
+  }
+  if (begin_path(paths)) {
+    put_plain(paths, start, at);
+    end_path(paths);
+  }
+}
+
+// Past "&", "*const ", "mut ", "dyn ", "'a ", "for<'a> " in front of a type.
+static const char *skip_qualifiers(const char *at, const char *end)
+{
+  static const char *const words[] = {"&", "*const ", "*mut ", "mut ", "dyn ", "impl "};
+  for (bool again = true; again;) {
+    again = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+      if (starts(at, end, words[i])) {
+        at += strlen(words[i]);
+        again = true;
+      }
+    if (starts(at, end, "for<") || (at < end && *at == '\'')) {
+      while (at < end && *at != ' ')
+        at++;
+      at += at < end;
+      again = at < end;
+    }
+  }
+  return at;
+}
+
+static void rust_paths(struct tide_paths *paths, const char *at, const char *end, int depth);
+
+// The path of a type, with what follows the brackets it stood in.
+static void type_paths(struct tide_paths *paths, const char *at, const char *end, const char *tail,
+                       const char *tail_end, int depth)
+{
+  at = skip_qualifiers(at, end);
+  if (at == end)
+    return;
+  if (*at == '<') {
+    rust_paths(paths, at, end, depth + 1);
+    return;
+  }
+  const char *stop = at;
+  bool has_colons = false;
+  while (stop < end && *stop != ' ' && *stop != '+') {
+    has_colons |= *stop == ':';
+    stop = *stop == '<' || *stop == '(' || *stop == '{' ? skip_group(stop, end) : stop + 1;
+  }
+  if (!has_colons || !(isalpha((unsigned char)*at) || *at == '_') || !begin_path(paths))
+    return;
+  put_plain(paths, at, stop);
+  put_plain(paths, tail, tail_end);
+  end_path(paths);
+}
+
+// "<Self as Trait>::f" or "<Self>::f", from the bracket on.
+static void rust_paths(struct tide_paths *paths, const char *at, const char *end, int depth)
+{
+  static const char core[] = "core";
+  if (depth > DEPTH_MAX)
+    return;
+  const char *close = skip_group(at, end), *self = at + 1, *as = NULL;
+  const char *inner_end = close > self && close[-1] == '>' ? close - 1 : close;
+  for (const char *p = self; p < inner_end && !as;) {
+    if (starts(p, inner_end, " as "))
+      as = p;
+    p = *p == '<' || *p == '(' || *p == '{' ? skip_group(p, inner_end) : p + 1;
+  }
+  size_t n_before = paths->n;
+  type_paths(paths, self, as ? as : inner_end, close, end, depth);
+  if (as)
+    type_paths(paths, as + 4, inner_end, close, end, depth);
+  if (paths->n == n_before && begin_path(paths)) {
+    put_plain(paths, core, core + strlen(core));
+    put_plain(paths, close, end);
+    end_path(paths);
+  }
+}
+
+void tide_function_paths(const char *function, struct tide_paths *paths)
+{
+  const char *end = function + strlen(function);
+  tide_buf_clear(&paths->text);
+  paths->n = 0;
+  paths->has_parameters = false;
+  if (*function == '<' && !starts(function, end, "<lambda(")) // g++ names some so
+    rust_paths(paths, function, end, 0);
+  else
+    plain_path(paths, function, end);
+}
+
+void tide_paths_done(struct tide_paths *paths)
+{
+  tide_buf_done(&paths->text);
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading rules and asking them. An implementation of a trait has several paths (see
+// function_path.h), and each is judged alone: the frame is folded when all of them are, so a trait
+// of the standard library on a type of the user's is the user's, and so is the reverse.
+//
+// A frame is judged once per distinct address, so the rules are simply tried one after another.
+#include "format/rules.h"
+
+#include "base/alloc.h"
+#include "format/function_path.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_BYTES_MAX = 1 << 20 };
+
+const char *const tide_rule_kind_words[] = {"function", "crate", "file", "module"};
+
+struct tide_rules {
+  struct tide_rule *items; // patterns owned
+  size_t n, cap;
+};
+
+struct subject { // what a rule is compared with, by kind; NULL: unknown
+  const char *texts[TIDE_RULE_KINDS_N];
+  size_t lens[TIDE_RULE_KINDS_N];
+};
+
+struct tide_rules *tide_rules_new(void)
+{
+  return tide_alloc(sizeof(struct tide_rules));
+}
+
+static void drop_after(struct tide_rules *rules, size_t n)
+{
+  while (rules->n > n)
+    free((char *)rules->items[--rules->n].pattern);
+}
+
+void tide_rules_free(struct tide_rules *rules)
+{
+  if (!rules)
+    return;
+  drop_after(rules, 0);
+  free(rules->items);
+  free(rules);
+}
+
+// * stands for any text. Going back to the latest star only is enough, and never slow.
+static bool matches(const char *pattern, const char *text, const char *end)
+{
+  const char *star = NULL, *retry = NULL;
+  while (text < end) {
+    if (*pattern == '*') {
+      star = pattern++;
+      retry = text;
+    } else if (*pattern == *text) {
+      pattern++;
+      text++;
+    } else if (star) {
+      pattern = star + 1;
+      text = ++retry;
+    } else {
+      return false;
+    }
+  }
+  while (*pattern == '*')
+    pattern++;
+  return !*pattern;
+}
+
+// A pattern of a file or module without a slash is about the last part of the path.
+static bool rule_matches(const struct tide_rule *rule, const struct subject *subject)
+{
+  const char *text = subject->texts[rule->kind];
+  if (!text)
+    return false;
+  const char *end = text + subject->lens[rule->kind];
+  bool is_path = rule->kind == TIDE_RULE_FILE || rule->kind == TIDE_RULE_MODULE;
+  const char *slash = is_path && !strchr(rule->pattern, '/') ? strrchr(text, '/') : NULL;
+  return matches(rule->pattern, slash ? slash + 1 : text, end);
+}
+
+static const struct tide_rule *last_match(const struct tide_rule *items, size_t n,
+                                          const struct subject *subject)
+{
+  while (n-- > 0)
+    if (rule_matches(&items[n], subject))
+      return &items[n];
+  return NULL;
+}
+
+static enum tide_layer judge(const struct tide_rules *rules, const struct subject *subject)
+{
+  const struct tide_rule *rule = rules ? last_match(rules->items, rules->n, subject) : NULL;
+  if (!rule)
+    rule = last_match(tide_builtin_rules, tide_builtin_rules_n, subject);
+  return rule ? rule->layer : TIDE_LAYER_USER;
+}
+
+static void set(struct subject *subject, enum tide_rule_kind kind, const char *text, size_t len)
+{
+  subject->texts[kind] = text;
+  subject->lens[kind] = len;
+}
+
+// A name with parameters is C++, whose namespaces may be called like crates.
+static enum tide_layer judge_path(const struct tide_rules *rules, struct subject *subject,
+                                  const char *path, bool has_parameters)
+{
+  const char *colons = has_parameters ? NULL : strstr(path, "::");
+  set(subject, TIDE_RULE_FUNCTION, path, strlen(path));
+  set(subject, TIDE_RULE_CRATE, colons ? path : NULL, colons ? (size_t)(colons - path) : 0);
+  return judge(rules, subject);
+}
+
+enum tide_layer tide_rules_judge(const struct tide_rules *rules, const char *function,
+                                 const char *file, const char *module)
+{
+  struct tide_paths paths = {0};
+  struct subject subject = {0};
+  set(&subject, TIDE_RULE_FILE, file, file ? strlen(file) : 0);
+  set(&subject, TIDE_RULE_MODULE, module, strlen(module));
+  if (function)
+    tide_function_paths(function, &paths);
+  enum tide_layer lowest = paths.n ? TIDE_LAYER_CHOSEN : judge(rules, &subject);
+  for (size_t i = 0; i < paths.n; i++) {
+    enum tide_layer layer =
+        judge_path(rules, &subject, tide_paths_at(&paths, i), paths.has_parameters);
+    lowest = layer < lowest ? layer : lowest;
+  }
+  tide_paths_done(&paths);
+  return lowest;
+}
+
+static const char *const blanks = " \t\r";
+
+// The next word of a line; its length is 0 at the end.
+static const char *next_word(const char **at, size_t *ret_n)
+{
+  *at += strspn(*at, blanks);
+  const char *word = *at;
+  *ret_n = strcspn(word, blanks);
+  *at += *ret_n;
+  return word;
+}
+
+static bool is_word(const char *word, size_t n, const char *wanted)
+{
+  return strlen(wanted) == n && memcmp(word, wanted, n) == 0;
+}
+
+// The rest of the line is the pattern: "operator new" has a space.
+static char *pattern_of(const char *at)
+{
+  at += strspn(at, blanks);
+  size_t n = strlen(at);
+  while (n && strchr(blanks, at[n - 1]))
+    n--;
+  return n ? tide_strndup(at, n) : NULL;
+}
+
+static enum tide_err parse_line(struct tide_rules *rules, const char *name, size_t number,
+                                const char *line, struct tide_diag *diag)
+{
+  size_t n_verb, n_kind;
+  const char *verb = next_word(&line, &n_verb), *kind_word = next_word(&line, &n_kind);
+  if (!n_verb || *verb == '#')
+    return TIDE_ERR_OK;
+  if (!is_word(verb, n_verb, "fold") && !is_word(verb, n_verb, "keep"))
+    return tide_fail(diag, TIDE_ERR_FORMAT, "%s:%zu: a rule starts with fold or keep, not \"%.*s\"",
+                     name, number, (int)(n_verb < 80 ? n_verb : 80), verb);
+  struct tide_rule rule = {*verb == 'f' ? TIDE_LAYER_CHOSEN : TIDE_LAYER_USER, 0, NULL};
+  while (rule.kind < TIDE_RULE_KINDS_N &&
+         !is_word(kind_word, n_kind, tide_rule_kind_words[rule.kind]))
+    rule.kind++;
+  if (rule.kind == TIDE_RULE_KINDS_N)
+    return tide_fail(diag, TIDE_ERR_FORMAT,
+                     "%s:%zu: %.*s what? function, crate, file or module, not \"%.*s\"", name,
+                     number, (int)n_verb, verb, (int)(n_kind < 80 ? n_kind : 80), kind_word);
+  rule.pattern = pattern_of(line);
+  if (!rule.pattern)
+    return tide_fail(diag, TIDE_ERR_FORMAT, "%s:%zu: %.*s %.*s needs a pattern", name, number,
+                     (int)n_verb, verb, (int)n_kind, kind_word);
+  TIDE_GROW(rules->items, rules->n, rules->cap);
+  rules->items[rules->n++] = rule;
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_rules_parse(struct tide_rules *rules, const char *name, const char *text,
+                               struct tide_diag *diag)
+{
+  size_t n_before = rules->n, number = 1;
+  enum tide_err err = TIDE_ERR_OK;
+  for (; *text && !err; number++) {
+    size_t n = strcspn(text, "\n");
+    TIDE_CLEANUP_FREE char *line = tide_strndup(text, n);
+    err = parse_line(rules, name, number, line, diag);
+    text += n + (text[n] == '\n');
+  }
+  if (err)
+    drop_after(rules, n_before);
+  return err;
+}
+
+static enum tide_err read_text(FILE *file, const char *path, struct tide_buf *text,
+                               struct tide_diag *diag)
+{
+  char part[4096];
+  for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;) {
+    tide_buf_append(text, part, n);
+    if (text->n > FILE_BYTES_MAX || memchr(part, 0, n))
+      return tide_fail(diag, TIDE_ERR_FORMAT, "%s is no file of rules", path);
+  }
+  return ferror(file) ? tide_fail_errno(diag, "cannot read %s", path) : TIDE_ERR_OK;
+}
+
+enum tide_err tide_rules_read(struct tide_rules *rules, const char *path, struct tide_diag *diag)
+{
+  FILE *file = fopen(path, "re");
+  if (!file)
+    return tide_fail_errno(diag, "cannot read the rules in %s", path);
+  struct tide_buf text = {0};
+  enum tide_err err = read_text(file, path, &text, diag);
+  fclose(file);
+  if (!err)
+    err = tide_rules_parse(rules, path, tide_buf_cstr(&text), diag);
+  tide_buf_done(&text);
+  return err;
+}
