@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define BEAT_NS 1000000L
+enum { LONGEST_BEAT_MS = 8 };
 
 struct tide_heart {
   pthread_t thread;
@@ -24,26 +24,47 @@ struct tide_heart {
   size_t n, cap;
 };
 
+// Raises every store's beat by the milliseconds passed. True: somebody had looked at the last one.
+static bool raise_all(struct tide_heart *heart, uint32_t passed_ms)
+{
+  bool seen = false;
+  for (size_t i = 0; i < heart->n; i++) {
+    struct tide_store_header *store = heart->stores[i];
+    uint32_t beat = __atomic_fetch_add(&store->beat, passed_ms, __ATOMIC_RELAXED);
+    seen |= __atomic_load_n(&store->beat_seen, __ATOMIC_RELAXED) == beat;
+  }
+  return seen;
+}
+
+// Waits for so long, or for a change: a store came, or the end.
+static void rest(struct tide_heart *heart, uint32_t ms)
+{
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += (long)ms * 1000000L;
+  if (until.tv_nsec >= 1000000000L) {
+    until.tv_nsec -= 1000000000L;
+    until.tv_sec++;
+  }
+  pthread_cond_timedwait(&heart->change, &heart->lock, &until);
+}
+
 static void *beat(void *arg)
 {
   struct tide_heart *heart = arg;
+  uint32_t interval_ms = 1;
   pthread_mutex_lock(&heart->lock);
   while (!heart->stop) {
     if (!heart->n) {
       pthread_cond_wait(&heart->change, &heart->lock);
-      continue;
+      interval_ms = 1;
+    } else if (raise_all(heart, interval_ms)) {
+      interval_ms = 1;
+      rest(heart, interval_ms);
+    } else {
+      interval_ms = interval_ms < LONGEST_BEAT_MS ? 2 * interval_ms : LONGEST_BEAT_MS;
+      rest(heart, interval_ms);
     }
-    for (size_t i = 0; i < heart->n; i++)
-      __atomic_fetch_add(&heart->stores[i]->beat, 1, __ATOMIC_RELAXED);
-    // Waits for the next beat or for the end, whichever comes first.
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += BEAT_NS;
-    if (until.tv_nsec >= 1000000000L) {
-      until.tv_nsec -= 1000000000L;
-      until.tv_sec++;
-    }
-    pthread_cond_timedwait(&heart->change, &heart->lock, &until);
   }
   pthread_mutex_unlock(&heart->lock);
   return NULL;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The beat: a counter in each living store that rises every millisecond, so that a recorder need
-// not read the clock at every event to know that time has passed (record/clock.h). The one thing
-// the supervisor writes into a store. A thread of its own, asleep while there is nothing to beat
-// for.
+// The beat: milliseconds counted in each living store, so that a recorder need not read the clock
+// at every event to know that time has passed (record/clock.h). The one thing the supervisor writes
+// into a store. A thread of its own, slower while nobody looks, asleep while there is no store.
 #pragma once
 #include <stdint.h>
 

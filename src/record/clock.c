@@ -5,7 +5,13 @@
 
 #include "store/live.h"
 
-enum { EVENTS_PER_READING = 16, READINGS_PER_SAMPLE = 64, TORN_CYCLES = 1 << 16 };
+enum {
+  EVENTS_PER_READING = 16,
+  READINGS_PER_SAMPLE = 64,
+  TORN_CYCLES = 1 << 16,
+  PAUSE_MS = 2,        // a beat later than this, and the supervisor may be slow for a while
+  CAREFUL_EVENTS = 64, // few enough to cost nothing, enough for a slow thread to outlast that
+};
 
 static int32_t stride = 1;
 static uint64_t reading_cycles; // what one reading costs
@@ -24,8 +30,15 @@ __attribute__((noinline)) void tide_clock_read(struct tide_clock *clock)
 {
   uint64_t cycles = tide_cycles();
   clock->now = cycles >> TIDE_TICK_SHIFT & TIDE_LIVE_BIRTH_MASK;
-  clock->left = stride - 1;
-  clock->beat = tide_load_relaxed(&tide_store.header->beat);
+  uint32_t beat = tide_load_relaxed(&tide_store.header->beat);
+  if (beat != clock->beat) {
+    if (beat - clock->beat > PAUSE_MS)
+      clock->careful = CAREFUL_EVENTS;
+    clock->beat = beat;
+    tide_store_relaxed(&tide_store.header->beat_seen, beat);
+  }
+  clock->left = clock->careful ? 0 : stride - 1;
+  clock->careful -= clock->careful > 0;
   if (++clock->readings % READINGS_PER_SAMPLE == 0)
     clock->sample_from = cycles;
 }

@@ -2,10 +2,12 @@
 //
 // A thread's clock. Reading the cycle counter costs more than all other bookkeeping of an event (17
 // ns twice per malloc and free on the x86 machine this was measured on, of 60), so a thread reads
-// it only at every 16th event, and at once when the supervisor's beat says that a millisecond has
-// passed. Births, deaths and the peak's moment are thus exact to a millisecond, and to about a
-// microsecond in a thread that is busy allocating; counts and bytes do not depend on it. Without a
-// supervisor there is no beat, and the counter is read at every event.
+// it only at every 16th event, and at once when the supervisor's beat says that time has passed.
+// The beat comes every millisecond; while nobody looks at it, every 8 ms, and a thread that comes
+// back from such a pause reads the counter at each of its next events. Births, deaths and the
+// peak's moment are thus exact to a millisecond, and to about a microsecond in a thread that is
+// busy allocating; counts and bytes do not depend on the clock. Without a supervisor there is no
+// beat, and the counter is read at every event.
 #pragma once
 #include "rt/arch.h"
 #include "store/store.h"
@@ -14,6 +16,7 @@ struct tide_clock {
   uint64_t now; // ticks, as of the last reading
   int32_t left; // events until the next
   uint32_t beat;
+  uint32_t careful; // readings to come at every event
   uint32_t readings;
   uint32_t n_sampled;
   // Every 64th reading starts a measurement of what the event that caused it costs.

@@ -130,7 +130,7 @@ struct tide_store_header {
   uint32_t code_gen; // rises when code is unloaded
   uint32_t state;    // enum tide_store_state
   uint32_t off_reason;
-  uint32_t beat; // rises every millisecond, by the supervisor's hand: see record/clock.h
+  uint32_t beat; // milliseconds, raised by the supervisor: see record/clock.h
   uint32_t pad0[8];
   // Line 2: written at flushes (several threads) or on falling edges (one).
   _Alignas(64) int64_t live_bytes;
@@ -141,6 +141,7 @@ struct tide_store_header {
   _Alignas(64) int64_t page_live_bytes;
   int64_t page_max_bytes;
   uint64_t page_n_map, page_b_map, page_n_unmap, page_b_unmap;
+  uint32_t beat_seen; // the latest beat that any thread has looked at
   // Cold.
   _Alignas(64) uint32_t n_cells, n_nodes, n_slots, n_modules;
   uint32_t unused, n_live_threads, max_live_threads, n_threads; // n_threads: ever
@@ -152,7 +153,7 @@ struct tide_store_header {
   // Losses and oddities, all counted, atomic.
   uint64_t n_unknown_free; // frees of blocks from before we came (or passed to us wrongly)
   uint64_t n_lost_busy;    // events while the recorder was busy in the same thread
-  uint64_t n_lost_full;    // events charged to the LOST root: a table was full
+  uint64_t n_lost_full;    // events not counted at all: not even the LOST root had room
   uint64_t n_cut;          // stacks cut by the depth limit
   uint64_t n_broken;       // stacks whose walk ended before an outermost frame
   uint64_t n_guessed;      // stacks with at least one guessed frame
