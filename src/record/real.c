@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resolving the real functions. dlsym allocates when it fails to find a symbol, and so comes back
-// to our hooks: those calls are served from a small pool that is never freed.
+// Resolving the real functions. dlsym allocates when it fails to find a symbol, so it is asked only
+// for what is there (defined.h); should it allocate all the same and come back to our hooks, those
+// calls are served from a small pool that is never freed.
 
 #include "record/real.h"
 
+#include "record/defined.h"
 #include "rt/sys.h"
 
 #include <dlfcn.h>
@@ -94,6 +96,11 @@ static void recognise(struct tide_real *real)
   real->owns_new = next && library_of((void *)real->_Znwm) == next;
 }
 
+static void *next(const char *name)
+{
+  return tide_defined_after(&tide_real, name) ? dlsym(RTLD_NEXT, name) : NULL;
+}
+
 TIDE_COLD void tide_real_resolve(void)
 {
   uint32_t nobody = 0;
@@ -110,7 +117,7 @@ TIDE_COLD void tide_real_resolve(void)
   }
   int saved = errno;
   struct tide_real real = {.allocator = ""};
-#define TIDE_HOOK(name, ret, params) real.name = (ret(*) params)dlsym(RTLD_NEXT, #name);
+#define TIDE_HOOK(name, ret, params) real.name = (ret(*) params)next(#name);
 #include "record/hooks.def"
 #undef TIDE_HOOK
   recognise(&real);
