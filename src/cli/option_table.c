@@ -21,20 +21,22 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "The command's output, exit status and signals are its own: tidemark ends as it\n"
          "did. The report goes to standard error. Options end at the first word that is\n"
          "none, or at --. Exit status 125 is our own failure, 126 a command that cannot\n"
-         "be executed, 127 one that is not found.\n"},
-    [TIDE_VERB_REPORT] =
-        {"report", "[FILE]", "say who held the memory of a recorded run",
-         "FILE is a .tide capture, or the .store a bare LD_PRELOAD left. Without\n"
-         "one, the newest tidemark.* capture of the current directory is taken.\n"},
+         "be executed, 127 one that is not found.\n",
+         TIDE_OPERAND_COMMAND},
+    [TIDE_VERB_REPORT] = {"report", "[FILE]", "say who held the memory of a recorded run",
+                          "FILE is a .tide capture, or the .store a bare LD_PRELOAD left. Without\n"
+                          "one, the newest tidemark.* capture of the current directory is taken.\n",
+                          TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_INFO] = {"info", "[FILE]",
                         "print the facts of a capture: processes, modules, losses",
-                        "FILE as for report.\n"},
+                        "FILE as for report.\n", TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_EXPORT] = {"export", "--to FORMAT [FILE]",
                           "write a capture in another tool's format",
                           "Formats: dhat (JSON version 2; valgrind's dh_view.html, Firefox\n"
-                          "Profiler). FILE as for report. Writes to standard output without -o.\n"},
-    [TIDE_VERB_HELP] = {"help", "[VERB]", "explain a verb", ""},
-    [TIDE_VERB_VERSION] = {"version", "", "print the version", ""},
+                          "Profiler). FILE as for report. Writes to standard output without -o.\n",
+                          TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_HELP] = {"help", "[VERB]", "explain a verb", "", TIDE_OPERAND_VERB},
+    [TIDE_VERB_VERSION] = {"version", "", "print the version", "", TIDE_OPERAND_NONE},
 };
 
 static const char *const color_words[] = {"auto", "always", "never"};

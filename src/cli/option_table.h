@@ -4,9 +4,17 @@
 #pragma once
 #include "cli/arguments.h"
 
+enum tide_operand { // what a verb's own words are, for completion
+  TIDE_OPERAND_NONE,
+  TIDE_OPERAND_COMMAND,
+  TIDE_OPERAND_CAPTURE,
+  TIDE_OPERAND_VERB,
+};
+
 struct tide_verb_row {
   const char *name, *operands, *summary;
   const char *more; // paragraphs for its own help page; lines end in \n
+  enum tide_operand operand;
 };
 
 enum tide_option_kind {
@@ -22,7 +30,7 @@ struct tide_option_row {
   unsigned verbs; // bit per verb
   char letter;    // 0: none
   const char *name;
-  const char *value; // what its value is called in help; NULL for flags
+  const char *value; // what its value is called in help, FILE for a path; NULL for flags
   enum tide_option_kind kind;
   size_t offset;            // in struct tide_arguments
   const char *const *words; // of a choice
