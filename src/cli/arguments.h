@@ -24,8 +24,8 @@ enum tide_color { TIDE_COLOR_AUTO, TIDE_COLOR_ALWAYS, TIDE_COLOR_NEVER };
 // What was asked for. Strings belong to argv.
 struct tide_arguments {
   enum tide_verb verb;
-  bool help, force, quiet, no_follow, json, csv, md, no_pager;
-  const char *output, *process, *to;
+  bool help, force, quiet, no_follow, json, csv, md, no_pager, all_frames;
+  const char *output, *process, *to, *rules;
   uint64_t depth;  // 0: no limit
   uint64_t top;    // 0: not given
   uint64_t stacks; // per place; 0: none

@@ -4,6 +4,7 @@
 #include "cli/capture_open.h"
 #include "cli/commands.h"
 #include "cli/pager.h"
+#include "cli/rules_open.h"
 #include "cli/terminal.h"
 #include "format/report.h"
 #include "format/report_cells.h"
@@ -26,12 +27,14 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
                      tide_rank_words[arguments->sort]);
   if (arguments->stacks && (table || arguments->json))
     return tide_fail(diag, TIDE_ERR_USAGE, "--stacks is for text; --json has every stack");
+  if (arguments->all_frames && table)
+    return tide_fail(diag, TIDE_ERR_USAGE, "--all-frames is for text and JSON; tables have none");
   return TIDE_ERR_OK;
 }
 
 static enum tide_err write_report(const struct tide_arguments *arguments,
                                   const struct tide_opened *opened, struct tide_profile *profile,
-                                  struct tide_diag *diag)
+                                  const struct tide_rules *rules, struct tide_diag *diag)
 {
   struct tide_report_options options = {
       .rank = (enum tide_rank)arguments->sort,
@@ -39,11 +42,13 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
                   : arguments->csv ? SIZE_MAX
                                    : PLACES_DEFAULT,
       .min_bytes = arguments->min_bytes < INT64_MAX ? (int64_t)arguments->min_bytes : INT64_MAX,
-      .n_stacks = arguments->stacks,
+      .n_stacks = arguments->all_frames && !arguments->stacks ? 1 : arguments->stacks,
+      .all_frames = arguments->all_frames,
       .prefix = "",
       .argument = opened->by_default ? NULL : opened->path,
   };
   struct tide_naming *naming = tide_naming_new(profile->image);
+  tide_naming_set_rules(naming, rules);
   struct tide_sink sink;
   if (arguments->json || arguments->csv || arguments->md)
     tide_sink_init(&sink, stdout);
@@ -68,19 +73,25 @@ int tide_cmd_report(const struct tide_arguments *arguments)
   struct tide_opened opened = {0};
   struct tide_diag diag = {0};
   size_t image_idx = 0;
+  struct tide_rules *rules = NULL;
   enum tide_err err = check(arguments, &diag);
   if (!err)
+    err = tide_rules_open(arguments, &rules, &diag);
+  if (!err)
     err = tide_capture_open(arguments, &opened, &diag);
-  if (err)
+  if (err) {
+    tide_rules_free(rules);
     return tide_cmd_failed(err, &diag);
+  }
   if (opened.by_default)
     tide_say("reading %s", opened.path);
   err = tide_profile_pick(opened.capture, arguments->process, &image_idx, &diag);
   if (!err) {
     struct tide_profile *profile = tide_profile_new(opened.capture, image_idx);
-    err = write_report(arguments, &opened, profile, &diag);
+    err = write_report(arguments, &opened, profile, rules, &diag);
     tide_profile_free(profile);
   }
   tide_opened_done(&opened);
+  tide_rules_free(rules);
   return err ? tide_cmd_failed(err, &diag) : 0;
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "cli/commands.h"
 #include "cli/library.h"
+#include "cli/rules_open.h"
 #include "cli/terminal.h"
 #include "format/report.h"
 
@@ -27,13 +28,14 @@ static void say(void *context, const char *sentence)
 }
 
 static void write_first_screen(const struct tide_arguments *arguments,
-                               const struct tide_run_result *result)
+                               const struct tide_run_result *result, const struct tide_rules *rules)
 {
   size_t image_idx = 0;
   if (tide_profile_pick(result->capture, NULL, &image_idx, NULL))
     return;
   struct tide_profile *profile = tide_profile_new(result->capture, image_idx);
   struct tide_naming *naming = tide_naming_new(profile->image);
+  tide_naming_set_rules(naming, rules);
   struct tide_sink sink;
   tide_sink_init(&sink, stderr);
   struct tide_screen screen = tide_terminal_screen(&sink, stderr, arguments);
@@ -54,12 +56,12 @@ static void write_first_screen(const struct tide_arguments *arguments,
 }
 
 static void tell(const struct tide_arguments *arguments, const struct tide_run_result *result,
-                 const char *said)
+                 const struct tide_rules *rules, const char *said)
 {
   bool new_note = result->note && !(said && strcmp(said, result->note) == 0);
   signal(SIGPIPE, SIG_IGN); // a reader of ours that went away must not change our exit status
   if (result->capture->n_images && !arguments->quiet)
-    write_first_screen(arguments, result);
+    write_first_screen(arguments, result, rules);
   if (new_note && (!arguments->quiet || !result->capture->n_images))
     tide_say("%s", result->note);
   if (result->n_running && !arguments->quiet)
@@ -78,7 +80,10 @@ int tide_cmd_run(const struct tide_arguments *arguments)
   }
   TIDE_CLEANUP_FREE char *library = NULL;
   TIDE_CLEANUP_FREE char *said = NULL;
+  struct tide_rules *rules = NULL;
   enum tide_err err = tide_library_find(&library, &diag);
+  if (!err)
+    err = tide_rules_open(arguments, &rules, &diag);
   if (err) {
     tide_say("%s", diag.text);
     return OWN_FAILURE;
@@ -96,10 +101,12 @@ int tide_cmd_run(const struct tide_arguments *arguments)
   struct tide_run_result result = {0};
   err = tide_run(&options, &result, &diag);
   if (err) {
+    tide_rules_free(rules);
     tide_say("%s", diag.text);
     return tide_run_error_status(err);
   }
-  tell(arguments, &result, said);
+  tell(arguments, &result, rules, said);
+  tide_rules_free(rules);
   int status = result.exit_status, term_signal = result.term_signal;
   tide_run_result_done(&result);
   if (term_signal) {

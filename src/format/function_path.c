@@ -39,6 +39,11 @@ static const char *skip_group(const char *at, const char *end)
 // parameters or template arguments. NULL when no operator's name starts here.
 static const char *skip_operator(const char *start, const char *at, const char *end)
 {
+  static const char *const symbols[] = {
+      "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "==", "!=", "&&", "||",
+      "++",  "--",  "+=",  "-=",  "*=", "/=", "%=", "&=", "|=", "^=", "[]", "<",  ">",
+      "=",   "+",   "-",   "*",   "/",  "%",  "&",  "|",  "^",  "~",  "!",  ",",  "\"\"",
+  };
   bool is_word = starts(at, end, "operator") && (at == start || at[-1] == ':' || at[-1] == ' ');
   const char *next = at + strlen("operator");
   if (!is_word || next == end || isalnum((unsigned char)*next) || *next == '_')
@@ -50,8 +55,11 @@ static const char *skip_operator(const char *start, const char *at, const char *
       next++;
     return next;
   }
-  while (next < end && strchr("<>=!+-*/%&|^~,[]\"", *next))
-    next++;
+  for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+    if (starts(next, end, symbols[i])) {
+      next += strlen(symbols[i]);
+      break;
+    }
   return starts(next, end, " <") ? next + 1 : next; // "operator<< <T>"
 }
 

@@ -95,10 +95,13 @@ static void fold(struct tide_places *places, int (*compare)(const void *, const 
   for (size_t i = 0; i < places->n; i++) {
     struct tide_place *item = &places->items[i];
     struct tide_place *last = out ? &places->items[out - 1] : NULL;
-    if (last && compare(last, item) == 0)
-      add(last, item);
-    else
+    if (!last || compare(last, item) != 0) {
       places->items[out++] = *item;
+      continue;
+    }
+    add(last, item);
+    if (item->frame && item->frame->pc < last->frame->pc) // the same one in every run
+      last->frame = item->frame;
   }
   places->n = out;
 }

@@ -7,7 +7,6 @@
 #include "base/utf8.h"
 #include "format/image_text.h"
 #include "format/report_table.h"
-#include "format/runtime_frames.h"
 #include "format/spark.h"
 
 #include <inttypes.h>
@@ -249,9 +248,8 @@ static void write_naming_notes(const struct report *r)
   int64_t least = tide_profile_whole(r->profile, r->options->rank) / 100;
   for (size_t i = 0; i < r->places->n && i < r->options->n_places && n_said < NOTES_MAX; i++) {
     const struct tide_named_frame *frame = r->places->items[i].frame;
-    bool matters =
-        frame && !frame->file && r->places->items[i].measure >= least &&
-        !tide_frame_is_runtime(frame->function, NULL, tide_naming_module(r->naming, frame));
+    bool matters = frame && !frame->file && r->places->items[i].measure >= least &&
+                   frame->layer == TIDE_LAYER_USER;
     const char *note = matters ? tide_naming_note(r->naming, frame) : NULL;
     for (size_t k = 0; k < n_said && note; k++)
       note = strcmp(said[k], note) == 0 ? NULL : note;

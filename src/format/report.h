@@ -12,6 +12,7 @@ struct tide_report_options {
   size_t n_places;      // rows of the table
   int64_t min_bytes;    // rows below it go into the rest; 0 with ranks that are not in bytes
   size_t n_stacks;      // stacks to show below each row
+  bool all_frames;      // and those whole
   const char *prefix;   // before the first line, e.g. "tidemark: "; "" for none
   const char *saved;    // path to name as saved; NULL: nothing was saved just now
   uint64_t saved_bytes; // its size

@@ -134,6 +134,7 @@ static void write_frame(struct tide_json *json, const struct tide_image *image,
   tide_json_key(json, "address");
   tide_json_hex(json, frame->pc);
   tide_json_put_bool(json, "inlined", frame->inlined);
+  tide_json_put_bool(json, "folded", frame->layer != TIDE_LAYER_USER);
   write_flags(json, frame->flags);
   tide_json_close_object(json);
 }
@@ -176,6 +177,26 @@ static void write_node(struct writer *w, uint32_t node)
     w->addresses[address] = render_node(w, node);
   const struct tide_buf *text = &w->addresses[address];
   tide_json_raw(&w->json, text->data + 1, text->n - 2); // without the array's brackets
+}
+
+// Where the frame blamed is among the frames; null without any.
+static void write_culprit(struct writer *w, const struct tide_profile_site *site)
+{
+  const struct tide_named_frame *culprit =
+      site->kind == TIDE_SITE_LOST ? NULL : tide_naming_culprit(w->naming, site->stack);
+  uint64_t index = 0;
+  tide_json_key(&w->json, "culprit");
+  for (uint32_t node = site->stack; culprit && node;
+       node = w->profile->image->frames[node].parent) {
+    size_t n;
+    const struct tide_named_frame *frames = tide_naming_of_node(w->naming, node, &n);
+    if (culprit >= frames && culprit < frames + n) {
+      tide_json_u64(&w->json, index + (uint64_t)(culprit - frames));
+      return;
+    }
+    index += frames->flags & (TIDE_FRAME_PAGES | TIDE_FRAME_LOST) ? 0 : n;
+  }
+  tide_json_text(&w->json, NULL);
 }
 
 static void write_frames(struct writer *w, uint32_t stack)
@@ -224,6 +245,7 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   tide_json_put_u64(json, "thread_slots", site->n_rows);
   write_array(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
   write_array(json, "lifetimes", lifetimes, TIDE_LIFE_BUCKETS_N);
+  write_culprit(w, site);
   write_frames(w, site->stack);
   tide_json_close_object(json);
 }

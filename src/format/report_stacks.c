@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "format/report_cells.h"
-#include "format/runtime_frames.h"
 
 #include <stdlib.h>
 
@@ -103,24 +102,17 @@ static struct lines all_frames(const struct tide_stacks *stacks, uint32_t stack)
   return lines;
 }
 
-static bool is_runtime(const struct tide_stacks *stacks, const struct tide_named_frame *frame)
-{
-  return !(frame->flags & TIDE_FRAME_CUT) &&
-         tide_frame_is_runtime(frame->function, frame->file,
-                               tide_naming_module(stacks->naming, frame));
-}
-
 // Runs of runtime frames become one line, if any other is left.
-static void fold_runtime(const struct tide_stacks *stacks, struct lines *lines)
+static void fold_runtime(struct lines *lines)
 {
   size_t n_runtime = 0, out = 0;
   for (size_t i = 0; i < lines->n; i++)
-    n_runtime += is_runtime(stacks, lines->items[i].frame);
+    n_runtime += lines->items[i].frame->layer != TIDE_LAYER_USER;
   if (n_runtime == lines->n)
     return;
   for (size_t i = 0; i < lines->n; i++) {
     struct line line = lines->items[i];
-    bool runtime = is_runtime(stacks, line.frame);
+    bool runtime = line.frame->layer != TIDE_LAYER_USER;
     if (runtime && out && lines->items[out - 1].n_folded) {
       lines->items[out - 1].n_folded++;
       continue;
@@ -196,7 +188,8 @@ static void write_lines(const struct tide_screen *screen, const struct tide_stac
       TIDE_CLEANUP_FREE char *name = name_of(screen, stacks, line->frame, name_width);
       TIDE_CLEANUP_FREE char *whole = location_of(stacks, line->frame);
       TIDE_CLEANUP_FREE char *location = tide_utf8_fit(whole, location_width, screen->utf8);
-      tide_screen_left(screen, TIDE_INK_PLAIN, name, *location ? name_width + 2 : 0);
+      enum tide_ink ink = line->frame->layer == TIDE_LAYER_USER ? TIDE_INK_PLAIN : TIDE_INK_FAINT;
+      tide_screen_left(screen, ink, name, *location ? name_width + 2 : 0);
       tide_screen_ink(screen, TIDE_INK_FAINT, location);
     }
     tide_sink_text(screen->sink, "\n");
@@ -227,8 +220,10 @@ void tide_stacks_write(const struct tide_screen *screen, struct tide_stacks *sta
     struct lines lines = all_frames(stacks, stacks->profile->sites[i].stack);
     if (place->n_stacks > 1)
       write_head(screen, stacks, place, measure, "through:");
-    fold_runtime(stacks, &lines);
-    fold_middle(&lines);
+    if (!options->all_frames) {
+      fold_runtime(&lines);
+      fold_middle(&lines);
+    }
     write_lines(screen, stacks, &lines);
     free(lines.items);
     left -= measure;

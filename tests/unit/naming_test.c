@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "format/places.h"
-#include "format/runtime_frames.h"
 #include "format/shorten.h"
 #include "indexer_fixture.h"
 
@@ -119,44 +118,6 @@ static void gathers_by_line(void **state)
   tide_profile_free(profile);
 }
 
-static void knows_runtime_frames(void **state)
-{
-  static const struct {
-    const char *function, *file, *module;
-    bool runtime;
-  } cases[] = {
-      {"malloc", NULL, "libc.so.6", true},
-      {NULL, NULL, "libc.so.6", true},
-      {NULL, NULL, "prog", false},
-      {"malloc", NULL, "prog", true},
-      {"malloc_table_grow", NULL, "prog", false},
-      {"xmalloc", "util.c", "prog", true},
-      {"operator new(unsigned long)", NULL, "prog", true},
-      {"operator new[](unsigned long)", NULL, "prog", true},
-      {"std::vector<int, std::allocator<int> >::reserve(unsigned long)", NULL, "prog", true},
-      {"void std::vector<int>::_M_realloc_insert<int>(int&&)", NULL, "prog", true},
-      {"std_cache_fill", NULL, "prog", false},
-      {"stdx::fill()", NULL, "prog", false},
-      {"store::insert(std::string const&)", NULL, "prog", false},
-      {"Vector::grow()", "/usr/include/c++/12/bits/stl_vector.h", "prog", true},
-      {"<alloc::vec::Vec<T> as core::clone::Clone>::clone", NULL, "prog", true},
-      {"<&mut core::fmt::Formatter as core::fmt::Write>::write_str", NULL, "prog", true},
-      {"<app::Thing as core::clone::Clone>::clone", "src/thing.rs", "prog", false},
-      {"app::{{closure}}", "/rustc/59807/library/core/src/ops/function.rs", "prog", true},
-      {"allocate_rows", NULL, "prog", false},
-      {"core_init", NULL, "prog", false},
-      {"__rust_alloc", NULL, "prog", true},
-      {"hashbrown::raw::RawTable<T,A>::reserve_rehash", NULL, "prog", true},
-      {"je_arena_new", NULL, "libjemalloc.so.2", true},
-      {"_start", NULL, "prog", true},
-      {"main", NULL, "prog", false},
-  };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    if (tide_frame_is_runtime(cases[i].function, cases[i].file, cases[i].module) !=
-        cases[i].runtime)
-      fail_msg("%s in %s", cases[i].function, cases[i].module);
-}
-
 static void expect_short(const char *name, size_t width, const char *expected)
 {
   char *text = tide_shorten_function(name, width, true);
@@ -209,7 +170,6 @@ int main(void)
       TEST(notes_are_of_a_frames_module),
       TEST(looks_up_no_more_than_allowed),
       TEST(gathers_by_line),
-      cmocka_unit_test(knows_runtime_frames),
       cmocka_unit_test(shortens_in_order),
       cmocka_unit_test(leaves_out_the_trait_next),
       cmocka_unit_test(shortens_paths),
