@@ -21,7 +21,9 @@
 #include <sys/prctl.h>
 
 __thread struct tide_thread *tide_self __attribute__((tls_model("initial-exec")));
-static __thread enum { FRESH, STARTING, GONE } phase __attribute__((tls_model("initial-exec")));
+// BUSY: at work without a state to say so in (starting, ending, or with a borrowed one). A signal
+// handler that allocates meanwhile must be turned away, or it would wait for locks we hold.
+static __thread enum { FRESH, BUSY, GONE } phase __attribute__((tls_model("initial-exec")));
 
 static struct tide_lock lock;
 static struct tide_thread *free_threads;
@@ -63,17 +65,19 @@ static void push_free(struct tide_thread *t)
 
 static struct tide_thread *thread_new(void)
 {
+  // The slot first: a thread that finds none comes back with every event and must map nothing.
+  struct tide_thread_slot *slot = tide_slot_new();
+  if (!slot) { // 65,535 threads at once; 127 where address space is scarce
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+    return NULL;
+  }
   struct tide_thread *t = tide_sys_map_private(sizeof *t);
   if (!t || !tide_writer_init(&t->writer) || !tide_unwind_init(&t->unwind)) {
     tide_boot_off(TIDE_OFF_NO_MEMORY);
     return NULL;
   }
-  t->writer.slot = tide_slot_new();
-  if (!t->writer.slot) { // 65,535 threads at once
-    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
-    return NULL;
-  }
-  t->writer.slot_id = t->writer.slot->id;
+  t->writer.slot = slot;
+  t->writer.slot_id = slot->id;
   t->self = t;
   return t;
 }
@@ -95,13 +99,15 @@ static struct tide_thread *thread_adopt(uint32_t tid)
 
 static struct tide_thread *thread_start(void)
 {
-  phase = STARTING;
+  phase = BUSY;
+  TIDE_COMPILER_BARRIER();
   uint32_t tid = tide_sys_tid();
   struct tide_thread *t = thread_adopt(tid);
   if (!t) {
     phase = FRESH;
     return NULL;
   }
+  tide_slot_count_owner(t->writer.slot);
   t->exit_rounds = 0;
   t->code_gen = tide_store.header->code_gen;
   tide_stack_bounds(tid, &t->unwind.stack_lo, &t->unwind.stack_size);
@@ -114,6 +120,17 @@ static struct tide_thread *thread_start(void)
   return t;
 }
 
+// The end of a thread, or of what it borrowed after its end.
+static void put_away(struct tide_thread *t)
+{
+  if (tide_store.header->multi)
+    tide_book_flush(t->writer.slot);
+  tide_slot_rest(t->writer.slot);
+  push_free(t);
+  TIDE_COMPILER_BARRIER();
+  phase = GONE;
+}
+
 static void thread_end(void *arg)
 {
   struct tide_thread *t = arg;
@@ -124,22 +141,24 @@ static void thread_end(void *arg)
     return;
   }
   TIDE_SYS(SYS_prctl, PR_GET_NAME, t->writer.slot->name);
+  phase = BUSY;
+  TIDE_COMPILER_BARRIER();
   t->idle = 0;
   tide_self = NULL;
-  phase = GONE;
-  if (tide_store.header->multi)
-    tide_book_flush(t->writer.slot);
-  tide_slot_rest(t->writer.slot);
-  push_free(t);
+  put_away(t);
 }
 
 static struct tide_thread *borrow(void)
 {
+  phase = BUSY; // until it is given back
+  TIDE_COMPILER_BARRIER();
   struct tide_thread *t = thread_adopt(tide_sys_tid());
   if (t) {
     t->borrowed = 1;
     t->code_gen = tide_store.header->code_gen;
     t->unwind.stack_size = 0; // full walks
+  } else {
+    phase = GONE;
   }
   return t;
 }
@@ -148,17 +167,18 @@ void tide_give_back(struct tide_thread *t)
 {
   t->borrowed = 0;
   t->idle = 0;
-  if (tide_store.header->multi)
-    tide_book_flush(t->writer.slot);
-  tide_slot_rest(t->writer.slot);
-  push_free(t);
+  put_away(t);
 }
 
 TIDE_COLD struct tide_thread *tide_enter_slow(void)
 {
   struct tide_thread *t = tide_self;
-  if (tide_boot_is_off() || phase == STARTING || tide_real_resolving())
+  if (tide_boot_is_off() || tide_real_resolving())
     return NULL;
+  if (phase == BUSY && tide_boot_ready()) { // a fork child is busy with nothing
+    tide_add_relaxed(&tide_store.header->n_lost_busy, 1);
+    return NULL;
+  }
   if (t && t->self == t && !t->idle) { // at work in this very thread
     if (!t->inside_real)
       tide_add_relaxed(&tide_store.header->n_lost_busy, 1);

@@ -235,10 +235,8 @@ void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now)
 {
   struct tide_store_header *h = tide_store.header;
   slot->tid = tid;
-  slot->n_owners++;
   slot->adopted_at = now;
   tide_lock_take(&slot_lock);
-  h->n_threads++;
   uint32_t n_live = h->n_live_threads + 1; // written under the lock alone
   tide_store_relaxed(&h->n_live_threads, n_live);
   if (n_live > h->max_live_threads)
@@ -248,6 +246,12 @@ void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now)
     tide_store_release(&h->multi, 1);
   }
   tide_lock_drop(&slot_lock);
+}
+
+void tide_slot_count_owner(struct tide_thread_slot *slot)
+{
+  slot->n_owners++;
+  tide_add_relaxed(&tide_store.header->n_threads, 1);
 }
 
 void tide_slot_rest(struct tide_thread_slot *slot)
@@ -263,12 +267,13 @@ void tide_slot_rest(struct tide_thread_slot *slot)
 bool tide_cell_chunk(struct tide_thread_slot *slot)
 {
   struct tide_store_header *h = tide_store.header;
-  uint32_t n = slot->cell_end ? 32 : 8;
-  uint32_t at = tide_add_relaxed(&h->n_cells, n);
-  if (at + n > h->cells.capacity) {
-    __atomic_fetch_sub(&h->n_cells, n, __ATOMIC_RELAXED);
-    return false;
-  }
+  uint32_t n = slot->cell_end ? 32 : 8, at = tide_load_relaxed(&h->n_cells);
+  // Never over the end and back: somebody might be handed cells in between, and again afterwards.
+  do {
+    if (at + n > h->cells.capacity)
+      return false;
+  } while (!__atomic_compare_exchange_n(&h->n_cells, &at, at + n, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
   slot->cell_next = at;
   slot->cell_end = at + n;
   return true;

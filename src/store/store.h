@@ -60,6 +60,7 @@ void tide_node_end(void);
 // Thread slots. A slot belongs to one thread at a time and keeps its cells when it is handed on.
 struct tide_thread_slot *tide_slot_new(void); // NULL: none left
 void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now);
+void tide_slot_count_owner(struct tide_thread_slot *slot); // a thread took it, not one event alone
 void tide_slot_rest(struct tide_thread_slot *slot);
 
 // A chunk of cells for a slot; false: no cells left.
