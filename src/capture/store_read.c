@@ -194,6 +194,8 @@ static void take_cell(struct reading *r, const struct tide_cell *cell,
     r->last_ticks = cell->t_last;
   if (r->view->kinds[owner->stack] == TIDE_STACK_PAGES)
     return;
+  if (r->view->kinds[owner->stack] == TIDE_STACK_LOST) // counted, but nobody knows where
+    r->image->loss.n_lost_full += cell->n_alloc;
   r->heap_live += (uint64_t)live;
   if (cell->t_last > r->heap_last_ticks)
     r->heap_last_ticks = cell->t_last;

@@ -42,19 +42,9 @@ static bool index_room(struct tide_writer *w)
   return true;
 }
 
-static struct tide_cell *lost(struct tide_writer *w)
+static struct tide_cell *cell_add(struct tide_writer *w, uint64_t hash, uint32_t stack)
 {
-  struct tide_cell *c = tide_writer_find(w, LOST_HASH);
-  return c ? c : tide_writer_cell_new(w, LOST_HASH, TIDE_NODE_ROOT_LOST);
-}
-
-TIDE_COLD struct tide_cell *tide_writer_cell_new(struct tide_writer *w, uint64_t hash,
-                                                 uint32_t stack)
-{
-  struct tide_thread_slot *s = w->slot;
-  if (!stack || !index_room(w) || (s->cell_next == s->cell_end && !tide_cell_chunk(s)))
-    return stack == TIDE_NODE_ROOT_LOST ? NULL : lost(w);
-  uint32_t i = s->cell_next++;
+  uint32_t i = w->slot->cell_next++;
   struct tide_cell *c = &tide_store.cells[i];
   c->epoch = tide_load_relaxed(&tide_store.header->epoch);
   struct tide_owner *o = &tide_store.owners[i];
@@ -64,4 +54,25 @@ TIDE_COLD struct tide_cell *tide_writer_cell_new(struct tide_writer *w, uint64_t
   index_put(w->index, w->index_mask, hash, i);
   w->index_used++;
   return c;
+}
+
+// Room for one more cell and its place in the index. A slot's very first cell is the one for events
+// whose stack finds no room: when that day comes, there are no cells left to make it of.
+static bool cell_room(struct tide_writer *w)
+{
+  struct tide_thread_slot *s = w->slot;
+  bool first = !s->cell_end;
+  if (!index_room(w) || (s->cell_next == s->cell_end && !tide_cell_chunk(s)))
+    return false;
+  if (first)
+    cell_add(w, LOST_HASH, TIDE_NODE_ROOT_LOST);
+  return true;
+}
+
+TIDE_COLD struct tide_cell *tide_writer_cell_new(struct tide_writer *w, uint64_t hash,
+                                                 uint32_t stack)
+{
+  if (cell_room(w) && stack)
+    return cell_add(w, hash, stack);
+  return tide_writer_find(w, LOST_HASH);
 }
