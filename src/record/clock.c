@@ -7,7 +7,10 @@
 
 enum {
   EVENTS_PER_READING = 16,
-  READINGS_PER_SAMPLE = 64,
+  READINGS_PER_BURST = 2048,
+  FIRST_BURST = 64,  // readings: short programs are measured too
+  BURST_EVENTS = 48, // measured in a row: the first of them warm the caches and do not count
+  WARM_UP_EVENTS = 16,
   TORN_CYCLES = 1 << 16,
   PAUSE_MS = 2,        // a beat later than this, and the supervisor may be slow for a while
   CAREFUL_EVENTS = 64, // few enough to cost nothing, enough for a slow thread to outlast that
@@ -37,18 +40,23 @@ __attribute__((noinline)) void tide_clock_read(struct tide_clock *clock)
     clock->beat = beat;
     tide_store_relaxed(&tide_store.header->beat_seen, beat);
   }
-  clock->left = clock->careful ? 0 : stride - 1;
+  if (++clock->readings % READINGS_PER_BURST == FIRST_BURST)
+    clock->burst = BURST_EVENTS;
+  clock->left = clock->careful || clock->burst ? 0 : stride - 1;
   clock->careful -= clock->careful > 0;
-  if (++clock->readings % READINGS_PER_SAMPLE == 0)
+  if (clock->burst) {
+    clock->burst--;
     clock->sample_from = cycles;
+  }
 }
 
 // A measurement during which the thread lost its core says nothing about us.
-TIDE_COLD void tide_clock_sample_end(struct tide_clock *clock, struct tide_thread_slot *slot)
+__attribute__((noinline)) void tide_clock_sample_end(struct tide_clock *clock,
+                                                     struct tide_thread_slot *slot)
 {
   uint64_t spent = tide_cycles() - clock->sample_from;
   clock->sample_from = 0;
-  if (spent > TORN_CYCLES)
+  if (spent > TORN_CYCLES || clock->burst >= BURST_EVENTS - WARM_UP_EVENTS)
     return;
   clock->sampled_cycles += spent > reading_cycles ? spent - reading_cycles : 0;
   slot->sampled_ticks = clock->sampled_cycles >> TIDE_TICK_SHIFT;

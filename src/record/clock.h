@@ -19,7 +19,8 @@ struct tide_clock {
   uint32_t careful; // readings to come at every event
   uint32_t readings;
   uint32_t n_sampled;
-  // Every 64th reading starts a measurement of what the event that caused it costs.
+  // Now and then a burst of events is measured one by one.
+  uint32_t burst;          // events left of it
   uint64_t sample_from;    // cycles; 0: none under way
   uint64_t sampled_cycles; // so far
 };
