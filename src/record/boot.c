@@ -92,21 +92,8 @@ static uint32_t text_of(const char *s)
   return tide_store_text(s, tide_text_len(s));
 }
 
-static void write_identity(bool forked, uint64_t inherited)
+static void write_command(struct tide_store_header *h)
 {
-  struct tide_store_header *h = tide_store.header;
-  h->flags = forked ? TIDE_STORE_FORKED : 0;
-  h->arch = TIDE_ARCH_ID;
-  h->pid = tide_sys_pid();
-  h->ppid = (uint32_t)TIDE_SYS(SYS_getppid, 0);
-  h->start_ticks = tide_cycles() >> TIDE_TICK_SHIFT;
-  h->start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-  h->start_realtime_ns = clock_ns(CLOCK_REALTIME);
-  h->ticks_per_second = tide_ticks_per_second();
-  h->depth_limit = options.depth;
-  h->inherited_bytes = inherited;
-  h->exe = text_of(program);
-  h->allocator = text_of(tide_real.allocator);
   uint64_t n = 0;
   for (uint64_t i = 0; i < environment.argc; i++) {
     uint64_t len = tide_text_len(environment.argv[i]);
@@ -118,6 +105,38 @@ static void write_identity(bool forked, uint64_t inherited)
     n += len + 1;
   }
   h->cmdline_bytes = (uint32_t)n;
+}
+
+// A fork child has its parent's command from its parent's store: the program may have taken its
+// argument vector apart by now.
+static void copy_command(const struct tide_store *parent, struct tide_store_header *h)
+{
+  const struct tide_store_header *p = parent->header;
+  if (p->cmdline_bytes)
+    h->cmdline = tide_store_text(parent->base + p->text.offset + p->cmdline, p->cmdline_bytes - 1);
+  h->cmdline_bytes = h->cmdline ? p->cmdline_bytes : 0;
+}
+
+// parent: NULL for an image that began with exec.
+static void write_identity(const struct tide_store *parent, uint64_t inherited)
+{
+  struct tide_store_header *h = tide_store.header;
+  h->flags = parent ? TIDE_STORE_FORKED : 0;
+  h->arch = TIDE_ARCH_ID;
+  h->pid = tide_sys_pid();
+  h->ppid = (uint32_t)TIDE_SYS(SYS_getppid, 0);
+  h->start_ticks = tide_cycles() >> TIDE_TICK_SHIFT;
+  h->start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+  h->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+  h->ticks_per_second = tide_ticks_per_second();
+  h->depth_limit = options.depth;
+  h->inherited_bytes = inherited;
+  h->exe = text_of(program);
+  h->allocator = text_of(tide_real.allocator);
+  if (parent)
+    copy_command(parent, h);
+  else
+    write_command(h);
   tide_store_release(&h->state, TIDE_STATE_RECORDING);
 }
 
@@ -160,7 +179,9 @@ static uint64_t parent_live(void)
 
 static void in_fork_child(void)
 {
-  if (state != ON)
+  // Another handler, or a signal's, may have allocated before us: then all is done.
+  bool booted = gate && gate->alive && tide_store.header->pid == tide_sys_pid();
+  if (state != ON || booted)
     return;
   unwiped = gate->alive;
   gate->alive = 0;
@@ -212,7 +233,7 @@ static bool first_boot(void)
     return false;
   tide_threads_init();
   pthread_atfork(NULL, NULL, in_fork_child);
-  write_identity(false, 0);
+  write_identity(NULL, 0);
   return true;
 }
 
@@ -235,8 +256,9 @@ static bool boot_after_fork(void)
     tide_add_relaxed(&parent.header->n_fork_lost, 1);
     return false;
   }
+  write_identity(&parent, inherited);
   tide_sys_unmap(parent.base, bytes);
-  write_identity(true, inherited);
+  tide_limits_settle(); // its room is the program's again
   return true;
 }
 

@@ -27,7 +27,7 @@ extern char **environ;
   ({                                                                                               \
     tide_limits_before_exec();                                                                     \
     int ret_ = (call);                                                                             \
-    tide_limits_after_exec();                                                                      \
+    tide_limits_settle();                                                                          \
     ret_;                                                                                          \
   })
 

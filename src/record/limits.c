@@ -61,9 +61,10 @@ uint64_t tide_limits_start(void)
     struct rlimit limit, more;
     if (tide_sys_failed(get(i, &limit)) || limit.rlim_cur == RLIM_INFINITY)
       continue;
-    asked[i] = limit;
+    if (!tide_sys_limited[i]) // a fork child's is its parent's, raised already
+      asked[i] = limit;
     tide_sys_limited[i] = true;
-    more = raised(i, limit);
+    more = raised(i, asked[i]);
     put(i, &more);
   }
   return tide_sys_limited[0] ? asked[0].rlim_cur : ~0ull;
@@ -86,7 +87,7 @@ void tide_limits_before_exec(void)
       put(i, &asked[i]);
 }
 
-void tide_limits_after_exec(void)
+void tide_limits_settle(void)
 {
   for (int i = 0; i < 2; i++)
     if (tide_sys_limited[i]) {

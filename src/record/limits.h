@@ -11,6 +11,7 @@
 uint64_t tide_limits_start(void);
 void tide_limits_make_room(uint64_t bytes);
 
-// Around exec: the next image gets the true limits.
+// The next image gets the true limits.
 void tide_limits_before_exec(void);
-void tide_limits_after_exec(void); // it failed
+// Room for what is mapped by now, and no more: after an exec that failed, or much was unmapped.
+void tide_limits_settle(void);
