@@ -29,7 +29,12 @@ CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.
 CMOCKA = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)", re.M)
 TOOLS = ("clang", "llvm-symbolizer", "zstd", "valgrind", "nm", "rustc", "perl", "git", "node",
          "sqlite3", "redis-server", "redis-benchmark", "musl-gcc", "runuser",
+         "scdoc", "zsh", "fish",
          f"qemu-{OTHER_ARCH}", f"{OTHER_ARCH}-linux-gnu-gcc")
+
+INSTALLED = ("share/bash-completion/completions/tidemark", "share/zsh/site-functions/_tidemark",
+             "share/fish/vendor_completions.d/tidemark.fish",
+             *(["share/man/man1/tidemark-run.1"] if shutil.which("scdoc") else []))
 
 
 class Counts:
@@ -225,10 +230,12 @@ def install(log):
             capture = pathlib.Path(scratch) / f"{top.name}.tide"
             if status == 0 and (top / "lib/tidemark/libtidemark.so").exists():
                 status, _ = run(log, [top / "bin/tidemark", "run", "-q", "-o", capture, "ls", "/"])
-            if status == 0 and capture.exists():
+            missing = [name for name in INSTALLED if not (top / name).exists()]
+            if status == 0 and capture.exists() and not missing:
                 counts.passed += 1
             else:
-                counts.fail(f"install: DESTDIR={destdir} PREFIX={prefix} (status {status})")
+                counts.fail(f"install: DESTDIR={destdir} PREFIX={prefix} (status {status}, "
+                            f"missing: {missing})")
     return counts
 
 
