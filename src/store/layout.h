@@ -90,17 +90,14 @@ struct tide_store_module {
 
 // One per thread, on its own lines; outlives its thread and is adopted whole by a later one.
 struct tide_thread_slot {
-  int64_t delta; // live bytes not yet added to header.live_bytes
-  uint64_t reserved_addresses[2];
+  int64_t delta;       // live bytes not yet added to header.live_bytes
   uint64_t adopted_at; // blocks born earlier belong to a former owner
-  uint32_t id, unused;
+  uint32_t id;
   uint32_t cell_next, cell_end;      // chunk of cells being handed out
   uint32_t tid;                      // present owner, 0 when free
   uint32_t n_owners;                 // threads that had it so far
-  uint64_t n_lost;                   // events met while the recorder was busy in this thread
   uint64_t sampled_ticks, n_sampled; // own cost, sampled (for the overhead estimate)
   char name[16];                     // thread name as of the last look
-  uint64_t reserved[3];
 } __attribute__((aligned(128)));
 _Static_assert(sizeof(struct tide_thread_slot) == 128, "two cache lines");
 
@@ -144,7 +141,7 @@ struct tide_store_header {
   uint32_t beat_seen; // the latest beat that any thread has looked at
   // Cold.
   _Alignas(64) uint32_t n_cells, n_nodes, n_slots, n_modules;
-  uint32_t unused, n_live_threads, max_live_threads, n_threads; // n_threads: ever
+  uint32_t n_live_threads, max_live_threads, n_threads; // n_threads: ever
   uint64_t node_table; // offset of the current hash table in the store
   uint32_t node_log2, node_used;
   uint64_t table_next; // bump offset in the tables area
