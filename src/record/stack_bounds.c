@@ -32,26 +32,13 @@ static bool main_bounds(uint64_t sp, uint64_t *ret_lo, uint64_t *ret_size)
   return true;
 }
 
-static bool mapping_of(uint64_t address, uint64_t *ret_lo)
-{
-  struct tide_maps maps;
-  uint64_t hi;
-  bool found = false;
-  if (!tide_maps_open(&maps))
-    return false;
-  while (!found && tide_maps_next(&maps, ret_lo, &hi))
-    found = address >= *ret_lo && address < hi;
-  tide_maps_close(&maps);
-  return found;
-}
-
 void tide_stack_bounds(uint32_t tid, uint64_t *ret_lo, uint64_t *ret_size)
 {
   uint64_t sp = (uint64_t)__builtin_frame_address(0);
-  uint64_t control_block = (uint64_t)__builtin_thread_pointer();
+  uint64_t control_block = (uint64_t)__builtin_thread_pointer(), hi;
   *ret_lo = *ret_size = 0;
   if (tid == tide_sys_pid() && main_bounds(sp, ret_lo, ret_size))
     return;
-  if (!tide_sys_sandboxed() && mapping_of(control_block, ret_lo))
+  if (!tide_sys_sandboxed() && tide_maps_find(control_block, ret_lo, &hi))
     *ret_size = control_block - *ret_lo;
 }

@@ -6,6 +6,16 @@
 #include "rt/sys.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
+
+// The kernel's struct procmap_query, which older headers do not have.
+struct query {
+  uint64_t size, flags, address;
+  uint64_t ret_start, ret_end;
+  uint64_t unused[8]; // what else the kernel would tell
+};
+_Static_assert(sizeof(struct query) == 104, "the kernel's size");
+#define QUERY _IOWR('f', 17, struct query)
 
 bool tide_maps_open(struct tide_maps *maps)
 {
@@ -54,4 +64,21 @@ bool tide_maps_next(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi)
   for (int c = 0; c != '\n' && c >= 0;)
     c = next_byte(maps);
   return true;
+}
+
+bool tide_maps_find(uint64_t address, uint64_t *ret_lo, uint64_t *ret_hi)
+{
+  struct tide_maps maps;
+  struct query query = {.size = sizeof query, .address = address};
+  if (!tide_maps_open(&maps))
+    return false;
+  bool found = !tide_sys_failed(TIDE_SYS(SYS_ioctl, maps.fd, QUERY, &query));
+  if (found) {
+    *ret_lo = query.ret_start;
+    *ret_hi = query.ret_end;
+  }
+  while (!found && tide_maps_next(&maps, ret_lo, ret_hi))
+    found = address >= *ret_lo && address < *ret_hi;
+  tide_maps_close(&maps);
+  return found;
 }

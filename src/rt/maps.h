@@ -13,3 +13,7 @@ struct tide_maps {
 bool tide_maps_open(struct tide_maps *maps); // false: no descriptor, or no /proc
 bool tide_maps_next(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi);
 void tide_maps_close(struct tide_maps *maps);
+
+// The range that an address is in. Quick where the kernel answers questions (from 6.11 on): with
+// thousands of threads the file is long, and each new thread asks.
+bool tide_maps_find(uint64_t address, uint64_t *ret_lo, uint64_t *ret_hi);
