@@ -24,6 +24,7 @@ import sys
 import tempfile
 
 import checks
+import command_look
 import command_odd
 import command_read
 import command_refuse
@@ -184,7 +185,7 @@ def parse():
 
 
 # Imported for the tests they add to ground.TESTS.
-COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read)
+COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look)
 
 
 def main():
