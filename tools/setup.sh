@@ -21,7 +21,7 @@ build="make meson ninja-build pkg-config gcc g++ libc6-dev libdw-dev libelf-dev 
 test="python3 binutils zstd procps clang libclang-rt-14-dev llvm qemu-user
   gcc-$other-linux-gnu g++-$other-linux-gnu
   libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools valgrind libc6-dbg
-  rustc-web:rustc perl git:git nodejs:node sqlite3 redis-server redis-tools
+  rustc-web:rustc cargo-web:cargo perl git:git nodejs:node sqlite3 redis-server redis-tools
   postgresql-15 postgresql-client-15 zsh fish"
 lint="python3 binutils clang-format clang-tidy"
 bench="python3 valgrind libc6-dbg heaptrack libgoogle-perftools4 perl sqlite3

@@ -27,8 +27,8 @@ OTHER_ARCH = {"x86_64": "aarch64", "aarch64": "x86_64"}[platform.machine()]
 FUZZ_SECONDS = int(os.environ.get("FUZZ_SECONDS", "20"))
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.M)
 CMOCKA = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)", re.M)
-TOOLS = ("clang", "llvm-symbolizer", "zstd", "valgrind", "nm", "rustc", "perl", "git", "node",
-         "sqlite3", "redis-server", "redis-benchmark", "musl-gcc", "runuser",
+TOOLS = ("clang", "llvm-symbolizer", "zstd", "valgrind", "nm", "rustc", "cargo", "perl", "git",
+         "node", "sqlite3", "redis-server", "redis-benchmark", "musl-gcc", "runuser",
          "scdoc", "zsh", "fish",
          f"qemu-{OTHER_ARCH}", f"{OTHER_ARCH}-linux-gnu-gcc")
 

@@ -22,10 +22,11 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e"))
+import blame  # noqa: E402
 import record  # noqa: E402
 import truth  # noqa: E402
 
-TESTS = {}
+TESTS = dict(blame.TESTS)
 TIMEOUT = 180
 
 

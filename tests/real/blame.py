@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whom the report names: in programs that allocate only through libraries, the program's own
+functions, at the peak, in all, for temporaries and for leaks; with debug information and with names
+alone."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+import record
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROW = re.compile(r"^\s+<?([\d.]+) %\s+[\d.,]+( [kMGKi]*B?)?\s+(?:[^ ]+, [^ ]+ [^ ]+  |\d+ %  )?(.*)$")
+
+
+def rows(stage, sort):
+    """(share, rest of the line) of the text report's rows."""
+    env = dict(stage.env, COLUMNS="200")
+    done = record.run([stage.tidemark, "report", "--rules", "/dev/null", "--sort", sort,
+                       stage.tide], env=env)
+    if done.status:
+        raise record.Failure(f"report --sort {sort}: {done.stderr.strip()}")
+    found = [ROW.match(line) for line in done.stdout.splitlines()]
+    found = [(float(match.group(1)), match.group(3)) for match in found if match]
+    if not found:
+        raise record.Failure(f"report --sort {sort} has no rows: {done.stdout}")
+    return found
+
+
+def blamed(stage, expected, own):
+    """The first row names the expected function, and no row of a hundredth a stranger."""
+    for sort, pattern in expected.items():
+        table = rows(stage, sort)
+        if not re.match(pattern, table[0][1]):
+            raise record.Failure(f"--sort {sort} names {table[0][1]!r}, not {pattern}")
+        for share, name in table:
+            if share >= 1 and not re.match(own, name):
+                raise record.Failure(f"--sort {sort} blames {name!r} for {share} %")
+
+
+def checks_json(stage):
+    """Folded frames are all there, and the culprit is the first that is not folded."""
+    report = stage.capture().shown
+    n_folded = 0
+    for site in report["sites"]:
+        folded = [frame["folded"] for frame in site["frames"]]
+        n_folded += sum(folded)
+        if folded and not all(folded) and site["culprit"] != folded.index(False):
+            raise record.Failure(f"culprit {site['culprit']} of {folded}")
+    if not n_folded:
+        raise record.Failure("no frame is folded")
+
+
+def run_and_judge(stage, program, expected, own):
+    """As built, then without debug information: what was inlined is then its caller's."""
+    stage.both([str(program)])
+    blamed(stage, expected, own)
+    checks_json(stage)
+    subprocess.run(["strip", "-g", program], check=True)
+    stage.both([str(program)])
+    blamed(stage, {sort: own for sort in expected}, own)
+
+
+def compile_with(command):
+    if not shutil.which(command[0]):
+        raise record.Skip(f"no {command[0]} here")
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode:
+        raise record.Failure(f"does not build: {done.stderr[-300:]}")
+
+
+def cxx(compiler, level):
+    def run(stage):
+        program = stage.scratch / "containers"
+        compile_with([compiler, "-std=c++17", level, "-g", "-pthread", "-o", program,
+                      HERE / "containers.cpp"])
+        rebuild = r"(.* )?app::\(anonymous namespace\)::rebuild"
+        expected = {"peak": "app::Archive::keep", "leak": "app::Archive::keep", "total": rebuild,
+                    "temp": "app::greet"}
+        pool = r"\S+ +in libstdc"  # set aside for exceptions before main
+        run_and_judge(stage, program, expected, rf"app::|main|{rebuild}|{pool}|in \d+ more")
+    return run
+
+
+def rust(*flags):
+    def run(stage):
+        program = stage.scratch / "ledger"
+        compile_with(["rustc", "--edition=2021", "-g", *flags, "-o", program, HERE / "ledger.rs"])
+        expected = {"peak": "<?ledger::Archive>?::keep", "leak": "<?ledger::Archive>?::keep",
+                    "total": "ledger::rebuild", "temp": "<?ledger::Word as|ledger::Word.*::fmt"}
+        run_and_judge(stage, program, expected, r"<?ledger::|in \d+ more")
+    return run
+
+
+def tokio(stage):
+    """Skipped where the crates are neither at hand nor to be had."""
+    if not shutil.which("cargo"):
+        raise record.Skip("no cargo here")
+    target = HERE.parent.parent / "build/tokio"  # kept: it takes most of a minute to build
+    command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path",
+               HERE / "tokio/Cargo.toml", "--target-dir", target]
+    for words in (command + ["--offline"], command):
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+        if done.returncode == 0:
+            break
+    else:
+        if "error: could not compile" in done.stderr:
+            raise record.Failure(f"does not build: {done.stderr[-300:]}")
+        raise record.Skip(f"no crates here: {done.stderr.strip()[-200:]}")
+    program = stage.scratch / "relay"
+    shutil.copy(target / "release/relay", program)
+    expected = {"peak": "relay::Archive::archive", "leak": "relay::Archive::archive",
+                "total": "relay::deliver::", "temp": "relay::greet"}
+    run_and_judge(stage, program, expected, r"<?relay::|in \d+ more")
+
+
+TESTS = {
+    "blame-tokio": tokio,
+    "blame-c++-O2": cxx("g++", "-O2"),
+    "blame-c++-O0": cxx("g++", "-O0"),
+    "blame-clang++-O2": cxx("clang++", "-O2"),
+    "blame-rust-O": rust("-O"),
+    "blame-rust-O0": rust(),
+    "blame-rust-v0": rust("-O", "-Csymbol-mangling-version=v0"),
+}
