@@ -2,8 +2,9 @@
 //
 // One pass over the sites finds the place of each by the same comparison that gathered them. A
 // stack is drawn as its frames, innermost first; frames of the runtime are folded into a count
-// (unless there are no others), and of a very deep stack the middle is left out, so that one
-// recursion does not fill the screen. Every fold says how many frames it stands for.
+// (unless there are no others), so is a function that calls itself, and of a stack that is still
+// very deep the middle is left out: one stack must not fill the screen. Every fold says how many
+// frames it stands for.
 #include "format/report_stacks.h"
 
 #include "base/alloc.h"
@@ -30,7 +31,7 @@ struct tide_stacks {
 struct line {
   const struct tide_named_frame *frame; // NULL: frames folded
   size_t n_folded;
-  const char *folded; // what they are
+  const char *one, *many; // what they are, after their number
 };
 
 struct lines { // of one stack
@@ -117,7 +118,26 @@ static void fold_runtime(struct lines *lines)
       lines->items[out - 1].n_folded++;
       continue;
     }
-    lines->items[out++] = runtime ? (struct line){NULL, 1, "runtime"} : line;
+    lines->items[out++] =
+        runtime ? (struct line){NULL, 1, "runtime frame", "runtime frames"} : line;
+  }
+  lines->n = out;
+}
+
+// A function that calls itself: the first frame, and a line for the same again.
+static void fold_recursion(struct lines *lines)
+{
+  const struct tide_named_frame *last = NULL;
+  size_t out = 0;
+  for (size_t i = 0; i < lines->n; i++) {
+    struct line line = lines->items[i];
+    bool again = last && line.frame && tide_place_compare(last, line.frame) == 0;
+    last = line.frame;
+    if (again && !lines->items[out - 1].frame) {
+      lines->items[out - 1].n_folded++;
+      continue;
+    }
+    lines->items[out++] = again ? (struct line){NULL, 1, "more of it", "more of it"} : line;
   }
   lines->n = out;
 }
@@ -129,7 +149,7 @@ static void fold_middle(struct lines *lines)
   size_t first = LINES_MAX - LINES_LAST - 1, last = lines->n - LINES_LAST, n_folded = 0;
   for (size_t i = first; i < last; i++)
     n_folded += lines->items[i].frame ? 1 : lines->items[i].n_folded;
-  lines->items[first] = (struct line){NULL, n_folded, "more"};
+  lines->items[first] = (struct line){NULL, n_folded, "more frame", "more frames"};
   for (size_t i = 0; i < LINES_LAST; i++)
     lines->items[first + 1 + i] = lines->items[last + i];
   lines->n = LINES_MAX;
@@ -181,8 +201,8 @@ static void write_lines(const struct tide_screen *screen, const struct tide_stac
     if (!line->frame) {
       char count[TIDE_UNITS_MAX];
       TIDE_CLEANUP_FREE char *text =
-          tide_sprintf("(%s %s %s)", tide_units_count(count, line->n_folded), line->folded,
-                       line->n_folded == 1 ? "frame" : "frames");
+          tide_sprintf("(%s %s)", tide_units_count(count, line->n_folded),
+                       line->n_folded == 1 ? line->one : line->many);
       tide_screen_ink(screen, TIDE_INK_FAINT, text);
     } else {
       TIDE_CLEANUP_FREE char *name = name_of(screen, stacks, line->frame, name_width);
@@ -222,6 +242,7 @@ void tide_stacks_write(const struct tide_screen *screen, struct tide_stacks *sta
       write_head(screen, stacks, place, measure, "through:");
     if (!options->all_frames) {
       fold_runtime(&lines);
+      fold_recursion(&lines);
       fold_middle(&lines);
     }
     write_lines(screen, stacks, &lines);

@@ -172,6 +172,25 @@ def stacks_of_a_place(ground):
 
 
 @test
+def stacks_of_recursion(ground):
+    prog = ground.build("prog", """
+#include <stdlib.h>
+void *kept;
+__attribute__((noipa)) int down(int n)
+{ if (n) return down(n - 1) + 1; kept = malloc(100); return kept == 0; }
+int even(int), odd(int);
+__attribute__((noipa)) int even(int n) { return n ? odd(n - 1) + 1 : down(99); }
+__attribute__((noipa)) int odd(int n) { return n ? even(n - 1) + 1 : down(99); }
+int main(void) { return even(100) != 199; }""")
+    ground.record("-q", "-o", "x.tide", "--", prog)
+    text = ground.run(ground.tidemark, "report", "--stacks", "x.tide").stdout
+    expect("(99 more of it)" in text, f"down() calls itself 99 times:\n{text}")
+    expect(text.count(" even ") + text.count(" odd ") < 40 and "more frames)" in text, text)
+    text = ground.run(ground.tidemark, "report", "--all-frames", "x.tide").stdout
+    expect(text.count(" even ") == 51 and " more " not in text, f"not the whole stack:\n{text}")
+
+
+@test
 def places_of_a_least_size(ground):
     tide = capture(ground)
     text = ground.run(ground.tidemark, "report", "--min", "1K", tide).stdout
