@@ -34,13 +34,12 @@ static struct table table_of(const struct link_map *map)
   return t;
 }
 
-static bool is_definition_of(const struct table *t, uint32_t i, const char *name)
+static bool is_definition_of(const Elf64_Sym *s, const struct table *t, const char *name)
 {
-  const Elf64_Sym *s = &t->symbols[i];
   return s->st_shndx != SHN_UNDEF && tide_text_equal(t->names + s->st_name, name);
 }
 
-static bool gnu_defines(const struct table *t, const char *name)
+static const Elf64_Sym *gnu_find(const struct table *t, const char *name)
 {
   uint32_t hash = 5381;
   for (const char *c = name; *c; c++)
@@ -49,35 +48,58 @@ static bool gnu_defines(const struct table *t, const char *name)
   const uint32_t *buckets = t->gnu + 4 + 2 * n_words, *chain = buckets + n_buckets;
   uint32_t i = n_buckets ? buckets[hash % n_buckets] : 0;
   if (i < first || !i)
-    return false;
+    return NULL;
   do {
-    if ((chain[i - first] ^ hash) >> 1 == 0 && is_definition_of(t, i, name))
-      return true;
+    if ((chain[i - first] ^ hash) >> 1 == 0 && is_definition_of(&t->symbols[i], t, name))
+      return &t->symbols[i];
   } while (!(chain[i++ - first] & 1));
-  return false;
+  return NULL;
 }
 
-static bool defines(const struct table *t, const char *name)
+static const Elf64_Sym *find(const struct link_map *map, const char *name)
 {
-  if (!t->symbols || !t->names)
-    return false;
-  if (t->gnu)
-    return gnu_defines(t, name);
-  for (uint32_t i = 1; t->sysv && i < t->sysv[1]; i++) // rare, and only at boot: one by one
-    if (is_definition_of(t, i, name))
-      return true;
-  return false;
+  struct table t = table_of(map);
+  if (!t.symbols || !t.names)
+    return NULL;
+  if (t.gnu)
+    return gnu_find(&t, name);
+  for (uint32_t i = 1; t.sysv && i < t.sysv[1]; i++) // rare: one by one
+    if (is_definition_of(&t.symbols[i], &t, name))
+      return &t.symbols[i];
+  return NULL;
+}
+
+static const struct link_map *object_of(const void *address)
+{
+  struct dl_find_object found;
+  return _dl_find_object((void *)address, &found) ? NULL : found.dlfo_link_map;
 }
 
 bool tide_defined_after(const void *address, const char *name)
 {
-  struct dl_find_object found;
-  if (_dl_find_object((void *)address, &found))
-    return false;
-  for (const struct link_map *map = found.dlfo_link_map->l_next; map; map = map->l_next) {
-    struct table t = table_of(map);
-    if (defines(&t, name))
+  const struct link_map *map = object_of(address);
+  while (map && (map = map->l_next))
+    if (find(map, name))
       return true;
-  }
   return false;
+}
+
+// From one object of the list to before another, or to the end.
+static void *function_between(const struct link_map *map, const struct link_map *end,
+                              const char *name)
+{
+  // Another thread may be closing an object: the loader's table says whether it is still there.
+  for (; map && map != end && object_of(map->l_ld) == map; map = map->l_next) {
+    const Elf64_Sym *s = find(map, name);
+    if (s && ELF64_ST_TYPE(s->st_info) == STT_FUNC)
+      return (void *)(map->l_addr + s->st_value);
+  }
+  return NULL;
+}
+
+void *tide_defined_near(uint64_t pc, const char *name)
+{
+  const struct link_map *own = object_of(&tide_defined_near), *caller = object_of((void *)pc);
+  void *p = caller != own ? function_between(caller, NULL, name) : NULL;
+  return p || !own ? p : function_between(own->l_next, caller, name);
 }

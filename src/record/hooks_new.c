@@ -4,17 +4,18 @@
 // ours then only jump on, leaving no frame and nothing to count twice. Allocator libraries that
 // define the operators themselves (jemalloc, mimalloc, tcmalloc) are recorded here.
 
+#include "record/defined.h"
 #include "record/record.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 // The operator behind ours. In a C program that loads C++ objects locally it is not in the global
-// scope: ask on behalf of the caller. Without any, plain malloc and free serve.
+// scope: look for it from where the caller is. Without any, plain malloc and free serve.
 #define REAL(name)                                                                                 \
   (tide_real_resolve(), tide_real.name ? tide_real.name                                            \
-                                       : (__typeof__(tide_real.name))tide_real_for_caller(         \
-                                             #name, (uint64_t)__builtin_return_address(0)))
+                                       : (__typeof__(tide_real.name))tide_defined_near(            \
+                                             (uint64_t)__builtin_return_address(0), #name))
 
 #define OPERATOR_NEW(name, params, args, size, otherwise)                                          \
   TIDE_EXPORT void *name params;                                                                   \

@@ -126,13 +126,3 @@ TIDE_COLD void tide_real_resolve(void)
   tide_store_release(&resolving_tid, 0);
   errno = saved;
 }
-
-void *tide_real_for_caller(const char *symbol, uint64_t pc)
-{
-  struct dl_find_object found;
-  if (_dl_find_object((void *)pc, &found))
-    return NULL;
-  // The loader's link_map is the handle; its scope has what the calling object was linked with.
-  void *p = dlsym(found.dlfo_link_map, symbol);
-  return p;
-}

@@ -29,7 +29,3 @@ bool tide_real_resolving(void);
 
 // Is this one of the few blocks handed out while resolving? They are never freed.
 bool tide_real_pool_holds(const void *p);
-
-// The library at pc has the symbol but the global scope does not: C++ objects loaded with
-// RTLD_LOCAL into a C program. NULL when even that fails.
-void *tide_real_for_caller(const char *symbol, uint64_t pc);

@@ -93,12 +93,15 @@ class Toolchain:
                                text=True).stdout.strip()
         return found if os.path.isabs(found) else None
 
+    def compiler(self, program):
+        return self.cross + ("g++" if program.path.suffix == ".cpp" else "gcc")
+
     def command(self, program, output, how=None, allocator=None):
         flags = shlex.split(program.said.get("build", ""))
         source = str(program.path)
         if program.path.suffix == ".rs":
             return ["rustc", "--edition=2021", "-O", "-g", *flags, "-o", output, source]
-        compiler = self.cross + ("g++" if program.path.suffix == ".cpp" else "gcc")
+        compiler = self.compiler(program)
         link = ["-Wl,--no-as-needed", self.library(allocator)] if how == "link" else []
         return [compiler, *COMMON, source, "-o", output, *flags, *link]
 
@@ -123,7 +126,7 @@ class Toolchain:
         for program in everything.values():
             for name, flags in program.helpers:
                 output = str(self.bin / name)
-                yield output, program, [self.cross + "gcc", *COMMON, "-shared", "-fPIC",
+                yield output, program, [self.compiler(program), *COMMON, "-shared", "-fPIC",
                                         *shlex.split(flags), str(program.path), "-o", output]
 
     def path(self, program, how=None, allocator=None):
