@@ -63,12 +63,19 @@ static double rate_find(const struct tide_store_header *h, uint64_t last_ticks, 
   return is_plausible(rate) ? rate : 1e9 * (1 << TIDE_TICK_SHIFT) / ASSUMED_HZ;
 }
 
+struct latest {
+  const struct tide_store_header *header;
+  uint64_t ticks;
+};
+
 static void latest_ticks(void *context, const struct tide_cell_block *block)
 {
-  uint64_t *latest = context;
-  for (uint32_t i = 0; i < block->n; i++)
-    if (block->owners[i].stack && block->cells[i].t_last > *latest)
-      *latest = block->cells[i].t_last;
+  struct latest *latest = context;
+  for (uint32_t i = 0; i < block->n; i++) {
+    uint64_t ticks = tide_store_ticks(latest->header, block->cells[i].t_last);
+    if (block->owners[i].stack && ticks > latest->ticks)
+      latest->ticks = ticks;
+  }
 }
 
 bool tide_store_file_is(const char *path)
@@ -86,10 +93,10 @@ bool tide_store_file_is(const char *path)
 static struct tide_capture *convert(struct tide_store_view *view, uint64_t written_ns)
 {
   const struct tide_store_header *h = &view->header;
-  uint64_t last_ticks = h->start_ticks;
+  struct latest latest = {h, h->start_ticks};
   tide_store_view_nodes(view);
-  tide_store_view_cells(view, latest_ticks, &last_ticks);
-  struct tide_clock clock = {h->start_ticks, 0, rate_find(h, last_ticks, written_ns)};
+  tide_store_view_cells(view, latest_ticks, &latest);
+  struct tide_clock clock = {h->start_ticks, 0, rate_find(h, latest.ticks, written_ns)};
 
   struct tide_capture *capture = tide_capture_new_here();
   capture->arch = h->arch;
@@ -98,8 +105,8 @@ static struct tide_capture *convert(struct tide_store_view *view, uint64_t writt
   capture->images = tide_alloc(sizeof *capture->images);
   capture->n_images = 1;
   struct tide_image *image = capture->images;
-  tide_store_read_image(view, &clock, last_ticks, image);
-  image->end_ns = tide_clock_time_ns(&clock, last_ticks);
+  tide_store_read_image(view, &clock, latest.ticks, image);
+  image->end_ns = tide_clock_time_ns(&clock, latest.ticks);
   capture->duration_ns = image->end_ns;
   tide_image_add_exact_snapshots(image);
   return capture;

@@ -136,6 +136,11 @@ static void take_hists(const struct reading *r, uint32_t i, struct tide_site *si
     site->life_hist[r->life_bucket[k]] += (uint64_t)high->life[k] << 32 | low->life[k];
 }
 
+static uint64_t stamp_ns(const struct reading *r, uint64_t ticks)
+{
+  return tide_clock_time_ns(r->clock, tide_store_ticks(&r->view->header, ticks));
+}
+
 static int64_t difference(uint64_t a, uint64_t b)
 {
   return (int64_t)(a - b);
@@ -186,19 +191,20 @@ static void take_cell(struct reading *r, const struct tide_cell *cell,
   site->n_resize = cell->n_resize;
   site->b_resize_old = cell->b_resize_old;
   site->n_moved = cell->n_moved;
-  site->first_ns = tide_clock_time_ns(r->clock, cell->t_first);
-  site->last_ns = tide_clock_time_ns(r->clock, cell->t_last);
+  site->first_ns = stamp_ns(r, cell->t_first);
+  site->last_ns = stamp_ns(r, cell->t_last);
   take_hists(r, i, site);
   r->slot_events[slot] += cell->n_alloc + cell->n_free - cell->n_resize;
-  if (cell->t_last > r->last_ticks)
-    r->last_ticks = cell->t_last;
+  uint64_t last_ticks = tide_store_ticks(&r->view->header, cell->t_last);
+  if (last_ticks > r->last_ticks)
+    r->last_ticks = last_ticks;
   if (r->view->kinds[owner->stack] == TIDE_STACK_PAGES)
     return;
   if (r->view->kinds[owner->stack] == TIDE_STACK_LOST) // counted, but nobody knows where
     r->image->loss.n_lost_full += cell->n_alloc;
   r->heap_live += (uint64_t)live;
-  if (cell->t_last > r->heap_last_ticks)
-    r->heap_last_ticks = cell->t_last;
+  if (last_ticks > r->heap_last_ticks)
+    r->heap_last_ticks = last_ticks;
 }
 
 static void take_block(void *context, const struct tide_cell_block *block)
@@ -218,7 +224,7 @@ static void find_peak(struct reading *r)
   struct tide_image *image = r->image;
   int64_t live = (int64_t)r->heap_live;
   image->peak_bytes = h->max_bytes;
-  image->peak_ns = tide_clock_time_ns(r->clock, h->max_ticks);
+  image->peak_ns = stamp_ns(r, h->max_ticks);
   if (live > h->max_bytes) { // the peak is now: it was reached by the latest allocation
     image->peak_bytes = live;
     image->peak_ns = tide_clock_time_ns(r->clock, r->heap_last_ticks);
@@ -240,6 +246,8 @@ static void find_ages(struct reading *r, uint64_t end_ticks)
 {
   if (!end_ticks)
     end_ticks = r->last_ticks;
+  // Births are summed without their upper bits, which are the start's.
+  end_ticks -= r->view->header.start_ticks & ~TIDE_STORE_TICK_MASK;
   for (size_t i = 0; i < r->image->n_sites; i++) {
     struct tide_site *site = &r->image->sites[i];
     uint64_t n_live = site->n_alloc - site->n_free;

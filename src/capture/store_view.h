@@ -48,6 +48,17 @@ struct tide_store_totals {
   int64_t live_bytes, page_bytes;
 };
 
+// Threads keep 52 bits of their ticks: at 1 GHz, 52 days since the machine started. The rest is
+// that of the image's own start, which has all of them.
+#define TIDE_STORE_TICK_MASK ((UINT64_C(1) << 52) - 1)
+static inline uint64_t tide_store_ticks(const struct tide_store_header *header, uint64_t ticks)
+{
+  uint64_t since = (ticks - header->start_ticks) & TIDE_STORE_TICK_MASK;
+  if (since > TIDE_STORE_TICK_MASK / 2) // a little before
+    since -= TIDE_STORE_TICK_MASK + 1;
+  return ticks ? header->start_ticks + since : 0; // 0: never
+}
+
 // Takes over fd. The store may still be empty.
 enum tide_err tide_store_view_open(struct tide_store_view *view, int fd, struct tide_diag *diag);
 void tide_store_view_close(struct tide_store_view *view);

@@ -59,7 +59,8 @@ static int teardown(void **state)
   return 0;
 }
 
-static struct tide_image read_image(struct fixture *f, uint64_t end_ticks)
+static struct tide_image read_image_by(struct fixture *f, const struct tide_clock *clock,
+                                       uint64_t end_ticks)
 {
   struct tide_store_view view;
   struct tide_image image;
@@ -67,9 +68,14 @@ static struct tide_image read_image(struct fixture *f, uint64_t end_ticks)
   assert_int_equal(tide_store_view_open(&view, dup(f->fd), &diag), TIDE_ERR_OK);
   if (tide_store_view_refresh(&view, &diag))
     fail_msg("%s", diag.text);
-  tide_store_read_image(&view, &CLOCK, end_ticks, &image);
+  tide_store_read_image(&view, clock, end_ticks, &image);
   tide_store_view_close(&view);
   return image;
+}
+
+static struct tide_image read_image(struct fixture *f, uint64_t end_ticks)
+{
+  return read_image_by(f, &CLOCK, end_ticks);
 }
 
 static const struct tide_site *site_of(const struct tide_image *image, uint32_t stack,
@@ -152,6 +158,33 @@ static void sums_times_and_histograms(void **state)
   assert_int_equal(site->life_hist[0], 1);
   assert_int_equal(site->life_hist[6], 6);
   tide_image_done(&image);
+}
+
+// A machine that has been up for months: threads keep 52 bits of ticks, start and end have all.
+static void times_of_an_old_machine(void **state)
+{
+  struct fixture *f = *state;
+  uint64_t high = UINT64_C(5) << 52;
+  struct tide_clock clock = CLOCK;
+  clock.zero_ticks += high;
+  f->store.header->start_ticks += high;
+  struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->main_slot);
+  fake_store_alloc(&f->store, cell, 100);
+  fake_store_alloc(&f->store, cell, 100);
+  cell->t_first = high + 1050;
+  cell->t_last = 1200;
+  cell->birth_live_sum = 1100 + 1200;
+  f->store.header->max_bytes = 300;
+  f->store.header->max_ticks = 1150;
+  for (int given = 0; given < 2; given++) {
+    struct tide_image image = read_image_by(f, &clock, given ? high + 1300 : 0);
+    const struct tide_site *site = site_of(&image, f->left, 1);
+    assert_int_equal(site->first_ns, 100);
+    assert_int_equal(site->last_ns, 400);
+    assert_int_equal(image.peak_ns, 300);
+    assert_int_equal(site->live_age_ns_sum, given ? (200 + 100) * 2 : (100 + 0) * 2);
+    tide_image_done(&image);
+  }
 }
 
 static void peak_is_the_past_maximum(void **state)
@@ -406,11 +439,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(facts_frames_and_modules),         TEST(sums_times_and_histograms),
-      TEST(peak_is_the_past_maximum),         TEST(peak_is_now_while_it_rises),
-      TEST(peak_shares_match_a_replay),       TEST(pages_are_not_heap),
-      TEST(a_freeing_thread_goes_negative),   TEST(the_cost_is_estimated_per_thread),
-      TEST(unused_cells_and_unknown_indexes), TEST(what_is_no_store_is_refused),
+      TEST(facts_frames_and_modules),
+      TEST(sums_times_and_histograms),
+      TEST(times_of_an_old_machine),
+      TEST(peak_is_the_past_maximum),
+      TEST(peak_is_now_while_it_rises),
+      TEST(peak_shares_match_a_replay),
+      TEST(pages_are_not_heap),
+      TEST(a_freeing_thread_goes_negative),
+      TEST(the_cost_is_estimated_per_thread),
+      TEST(unused_cells_and_unknown_indexes),
+      TEST(what_is_no_store_is_refused),
       TEST(a_store_file_is_a_capture),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
