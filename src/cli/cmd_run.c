@@ -75,7 +75,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
 {
   struct tide_diag diag = {0};
   if (arguments->n_rest == 0) {
-    tide_say("run what? tidemark run COMMAND [ARGUMENT…]");
+    tide_say("run what? tidemark run COMMAND [ARGUMENT...]");
     return OWN_FAILURE;
   }
   TIDE_CLEANUP_FREE char *library = NULL;

@@ -18,7 +18,7 @@ static void write_padded(struct tide_sink *sink, const char *text, size_t column
 void tide_help_overview(struct tide_sink *sink)
 {
   tide_sink_text(sink, "tidemark " TIDE_VERSION ": who holds the memory of a program, exactly\n\n"
-                       "usage: tidemark VERB [OPTION…] …\n\n");
+                       "usage: tidemark VERB [OPTION...] ...\n\n");
   for (int i = 0; i < TIDE_VERBS_N; i++) {
     tide_sink_text(sink, "  ");
     write_padded(sink, tide_verb_rows[i].name, 10);
@@ -46,7 +46,7 @@ void tide_help_verb(struct tide_sink *sink, enum tide_verb verb)
 {
   const struct tide_verb_row *row = &tide_verb_rows[verb];
   tide_sink_printf(sink, "tidemark %s: %s\n\n", row->name, row->summary);
-  tide_sink_printf(sink, "usage: tidemark %s [OPTION…]%s%s\n\n", row->name,
+  tide_sink_printf(sink, "usage: tidemark %s [OPTION...]%s%s\n\n", row->name,
                    *row->operands ? " " : "", row->operands);
   if (*row->more)
     tide_sink_printf(sink, "%s\n", row->more);

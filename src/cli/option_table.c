@@ -17,7 +17,7 @@ enum {
 
 const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
     [TIDE_VERB_RUN] =
-        {"run", "[--] COMMAND [ARGUMENT…]", "run a command and record every allocation it makes",
+        {"run", "[--] COMMAND [ARGUMENT...]", "run a command and record every allocation it makes",
          "The command's output, exit status and signals are its own: tidemark ends as it\n"
          "did. The report goes to standard error. Options end at the first word that is\n"
          "none, or at --. Exit status 125 is our own failure, 126 a command that cannot\n"

@@ -131,8 +131,8 @@ static size_t width_of_line(const char *line)
   return tide_utf8_width(one);
 }
 
-// Help is made from the same rows: every option of a verb stands on its page, and no line of it is
-// wider than a terminal.
+// Help is made from the same rows: every option of a verb stands on its page, no line of it is
+// wider than a terminal, and none needs UTF-8.
 static void help_covers_the_table(void **state)
 {
   for (int verb = 0; verb < TIDE_VERBS_N; verb++) {
@@ -151,6 +151,8 @@ static void help_covers_the_table(void **state)
     }
     for (const char *line = page; *line; line += strcspn(line, "\n") + 1)
       assert_true(width_of_line(line) <= 80);
+    for (const char *c = page; *c; c++)
+      assert_true((unsigned char)*c < 0x80);
     tide_sink_done(&sink);
   }
 }
