@@ -101,7 +101,7 @@ struct tide_image {
   char *exe;             // path of the program
   char *cmdline;         // argv joined by NULs, cmdline_len bytes
   uint32_t cmdline_len;
-  char *allocator; // path of the library whose malloc was next; "" for libc
+  char *allocator; // path of the library whose malloc was next, or exe: its own; "" for libc
   uint64_t start_ns, end_ns;
   enum tide_end_kind end_kind;
   int32_t end_value;

@@ -260,6 +260,13 @@ static void write_naming_notes(const struct report *r)
   }
 }
 
+// Its malloc comes before ours for everybody. One that only wraps ours is seen all the same.
+static bool has_own_allocator(const struct report *r)
+{
+  const char *allocator = r->image->allocator, *exe = r->image->exe;
+  return !r->profile->totals.n_alloc && allocator && exe && *exe && !strcmp(allocator, exe);
+}
+
 static void write_notes(const struct report *r)
 {
   const struct tide_capture *capture = r->profile->capture;
@@ -269,6 +276,9 @@ static void write_notes(const struct report *r)
         tide_sprintf("the recorder stepped aside (%s); what came later is missing", off);
     write_note(r, text);
   }
+  if (has_own_allocator(r))
+    write_note(r, "the program has an allocator of its own linked in: what that hands out is not "
+                  "recorded");
   if (capture->cut)
     write_note(r, capture->cut_note ? capture->cut_note : "the file is damaged; this is a part");
   else if (!capture->finished)

@@ -10,6 +10,7 @@
 
 #include "record/boot.h"
 
+#include "record/defined.h"
 #include "record/door.h"
 #include "record/environment.h"
 #include "record/exec_env.h"
@@ -132,7 +133,8 @@ static void write_identity(const struct tide_store *parent, uint64_t inherited)
   h->depth_limit = options.depth;
   h->inherited_bytes = inherited;
   h->exe = text_of(program);
-  h->allocator = text_of(tide_real.allocator);
+  // A malloc in the program itself comes before ours for everybody: readers tell by the name.
+  h->allocator = text_of(tide_defined_before(&tide_real, "malloc") ? program : tide_real.allocator);
   if (parent)
     copy_command(parent, h);
   else
@@ -212,6 +214,20 @@ static void make_output_absolute(void)
   tide_line_add(&line, given);
 }
 
+// Memcheck and its sisters put their own malloc in the place of every other, hooks included:
+// nothing would be seen, and a mapping as large as the store takes them half a minute. Such a tool
+// preloads a library of its own beside valgrind's core.
+static bool allocator_is_valgrinds(void)
+{
+  const char *p = environment.preload;
+  while ((p = tide_text_find(p, "vgpreload_"))) {
+    p += sizeof "vgpreload_" - 1;
+    if (!tide_text_starts(p, "core"))
+      return true;
+  }
+  return false;
+}
+
 static bool first_boot(void)
 {
   tide_environment_read(&environment);
@@ -224,6 +240,10 @@ static bool first_boot(void)
   tide_stack_bounds_init(environment.stack_top);
   tide_stack_origin = environment.stack_origin;
   read_program_path();
+  if (allocator_is_valgrinds()) {
+    say("this process is not recorded: valgrind stands in for its allocator: ", program);
+    return false;
+  }
   tide_modules_init(program);
   tide_depth_limit = options.depth;
   tide_clock_init(options.door[0]);

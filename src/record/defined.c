@@ -84,6 +84,15 @@ bool tide_defined_after(const void *address, const char *name)
   return false;
 }
 
+bool tide_defined_before(const void *address, const char *name)
+{
+  const struct link_map *map = object_of(address);
+  while (map && (map = map->l_prev))
+    if (find(map, name))
+      return true;
+  return false;
+}
+
 // From one object of the list to before another, or to the end.
 static void *function_between(const struct link_map *map, const struct link_map *end,
                               const char *name)

@@ -9,6 +9,9 @@
 // Does an object after the one that holds `address`, in the order of loading, define `name`?
 bool tide_defined_after(const void *address, const char *name);
 
+// Does an object before it, so that everybody finds that definition first?
+bool tide_defined_before(const void *address, const char *name);
+
 // The function of that name as the code at pc, in an object loaded with RTLD_LOCAL or a dependency
 // of one, would find it: in its own object, in those loaded with or after it (what it needs is
 // usually among them), in any other. NULL: nowhere. dlsym would not do: of an object that was

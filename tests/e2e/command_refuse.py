@@ -66,6 +66,47 @@ int main(void) { puts("ran"); return malloc(10) ? 6 : 1; }
 
 
 @test
+def own_allocator_in_a_child(ground):
+    """Only the first program is looked at before it starts: the report must say it of the rest."""
+    prog = ground.build("prog", """
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <sys/mman.h>
+static char *pool; static size_t used;
+void *malloc(size_t n)
+{
+  if (!pool)
+    pool = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  used += (n + 31) & ~15ul;
+  return pool + used;
+}
+void *calloc(size_t a, size_t b) { return malloc(a * b); }
+void *realloc(void *p, size_t n) { (void)p; return malloc(n); }
+void free(void *p) { (void)p; }
+int main(void) { return malloc(10) ? 6 : 1; }
+""")
+    done = ground.record("-q", "-o", "x.tide", "--", "sh", "-c", f"{prog}; exit $?")
+    expect(done.status == 6 and not done.stderr, f"status {done.status}, {done.stderr!r}")
+    images = ground.report("x.tide")["images"]
+    child = [image["index"] for image in images if image["exe"].endswith("/prog")]
+    expect(len(child) == 1, f"images {images}")
+    text = ground.run(ground.tidemark, "report", "--process", str(child[0]), "x.tide").stdout
+    expect("an allocator of its own" in text, f"the report does not say so: {text}")
+
+
+@test
+def valgrind(ground):
+    """Its tools replace malloc behind the hooks: said, and quickly aside."""
+    if not shutil.which("valgrind"):
+        raise record.Skip("no valgrind here")
+    prog = ground.build("prog", ALLOCATES)
+    done = ground.record("-q", "-o", "x.tide", "--", "valgrind", "-q", prog)
+    expect(done.status == 6 and done.stdout == "ran\n", f"status {done.status}, {done.stdout!r}")
+    said = done.stderr.splitlines()
+    expect(len(said) == 1 and "valgrind stands in for its allocator" in said[0], f"said {said}")
+
+
+@test
 def other_word_size(ground):
     # A whole 32-bit program: ELF header, one segment, and exit(6) by the old system call gate.
     code = bytes.fromhex("b801000000bb06000000cd80")
