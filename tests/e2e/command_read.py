@@ -203,3 +203,46 @@ def blame_in_cxx(ground):
     for word in ("fill_list", "long_strings", "fill_vector", "shared", "cxx_containers.cpp:"):
         expect(word in places, f"{word} is not among\n{places}")
     expect("operator new" not in places and "std::" not in places, f"library blamed\n{places}")
+
+
+@test
+def rules_of_the_user(ground):
+    tide = capture(ground)
+    rules = ground.scratch / "config/tidemark/rules"
+    rules.parent.mkdir(parents=True)
+    rules.write_text("# the wrappers\nfold function big\nfold function left\n")
+    other = ground.scratch / "other"
+    other.write_text("fold module prog\n")
+    usual = dict(XDG_CONFIG_HOME=str(ground.scratch / "config"))
+
+    def first(*options, **env):
+        ground.env.update(env)
+        done = ground.run(ground.tidemark, "report", *options, tide)
+        expect(done.status == 0, f"{options}: {done.stderr!r}")
+        return done.stdout.partition("top at the peak")[2].splitlines()[1]
+
+    nowhere = dict(XDG_CONFIG_HOME=str(ground.scratch / "none"), HOME="/nonexistent")
+    expect("big " in first(**nowhere), "without rules big is not to blame")
+    expect("main " in first(**usual), "the usual place is not read")
+    expect("big " in first("--rules", "/dev/null"), "--rules does not go before the usual place")
+    expect("big " in first(TIDEMARK_RULES=str(other)), "where all is folded, the first is blamed")
+    frames = ground.report(tide)["sites"][0]["frames"]
+    expect([f["folded"] for f in frames if f["function"] in ("big", "main")] == [True, True],
+           f"not folded: {frames}")
+    rules.write_text("fold function big\n\nfold big\n")
+    for verb in (["report", "--rules", rules, tide], ["run", "--rules", rules, "--", "echo", "no"]):
+        done = ground.run(ground.tidemark, *verb)
+        expect(done.status not in (0, -11, -6) and done.stdout == "", f"{verb}: {done.stdout!r}")
+        expect(f"{rules}:3: " in done.stderr, f"{verb}: does not name the line: {done.stderr!r}")
+
+
+@test
+def all_frames(ground):
+    tide = capture(ground)
+    some = ground.run(ground.tidemark, "report", "--stacks", tide).stdout
+    every = ground.run(ground.tidemark, "report", "--all-frames", tide).stdout
+    expect("runtime frame" in some and "_start" not in some, f"--stacks shows too much:\n{some}")
+    expect("runtime frame" not in every and "_start" in every and "main" in every,
+           f"--all-frames hides some:\n{every}")
+    done = ground.run(ground.tidemark, "report", "--all-frames", "--csv", tide)
+    expect(done.status == 2 or done.status == 1, f"--all-frames --csv: status {done.status}")

@@ -10,7 +10,8 @@ import subprocess
 import record
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROW = re.compile(r"^\s+<?([\d.]+) %\s+[\d.,]+( [kMGKi]*B?)?\s+(?:[^ ]+, [^ ]+ [^ ]+  |\d+ %  )?(.*)$")
+EXTRA = r"[^ ]+, [^ ]+ [^ ]+  |\d+ %  "  # blocks and age; share of the place
+ROW = re.compile(rf"^\s+<?([\d.]+) %\s+[\d.,]+(?: [kMGKi]*B?)?\s+(?:{EXTRA})?(.*)$")
 
 
 def rows(stage, sort):
@@ -21,7 +22,7 @@ def rows(stage, sort):
     if done.status:
         raise record.Failure(f"report --sort {sort}: {done.stderr.strip()}")
     found = [ROW.match(line) for line in done.stdout.splitlines()]
-    found = [(float(match.group(1)), match.group(3)) for match in found if match]
+    found = [(float(match.group(1)), match.group(2)) for match in found if match]
     if not found:
         raise record.Failure(f"report --sort {sort} has no rows: {done.stdout}")
     return found
