@@ -4,6 +4,9 @@
 // microseconds, never across a call to the allocator. Taken only while the thread is marked busy,
 // so a signal handler that interrupts the holder never asks for it. A fork child resets its locks:
 // the holder may have stayed behind in the parent.
+//
+// Yielding is not enough: a real-time thread that yields is run again before the ordinary one that
+// holds the lock. Who has waited long sleeps.
 #pragma once
 #include "rt/sys.h"
 
@@ -14,10 +17,13 @@ struct tide_lock {
 static inline void tide_lock_take(struct tide_lock *lock)
 {
   for (uint32_t spins = 0; __atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE); spins++) {
+    long nap[2] = {0, 50000};
     if (spins < 64)
       tide_cpu_relax();
-    else
+    else if (spins < 96)
       TIDE_SYS(SYS_sched_yield, 0);
+    else
+      TIDE_SYS(SYS_nanosleep, nap, 0);
   }
 }
 
