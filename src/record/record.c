@@ -40,13 +40,23 @@ void tide_resize_failed(struct tide_resize resize)
   tide_record_failed();
 }
 
+// A block from before we came, or from before the fork.
+static void unknown_resized(void *old)
+{
+  if (old && tide_boot_ready() && !tide_real_pool_holds(old))
+    tide_add_relaxed(&tide_store.header->n_unknown_free, 1);
+}
+
 // The address may be another thread's by now, so the map is left alone.
 void tide_resize_freed(struct tide_resize resize, void *old)
 {
-  struct tide_thread *t = resize.slot ? tide_enter() : NULL;
+  struct tide_thread *t = tide_enter();
   if (!t)
     return;
-  tide_book_free(&t->writer, resize.block, (uint64_t)old, tide_clock_now(&t->clock));
+  if (resize.slot)
+    tide_book_free(&t->writer, resize.block, (uint64_t)old, tide_clock_now(&t->clock));
+  else
+    unknown_resized(old);
   tide_leave(t);
 }
 
@@ -55,9 +65,8 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
                       struct tide_regs r)
 {
   if (!resize.slot) {
-    if (old && tide_boot_ready())
-      tide_add_relaxed(&tide_store.header->n_unknown_free, 1);
-    tide_record_alloc(p, size, r);
+    tide_record_alloc(p, size, r); // first: a fork child may have to boot
+    unknown_resized(old);
     return;
   }
   struct tide_thread *t = tide_enter();
