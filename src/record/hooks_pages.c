@@ -44,13 +44,13 @@ TIDE_EXPORT void *mremap(void *old, size_t old_n, size_t n, int flags, ...)
 {
   va_list args;
   va_start(args, flags);
-  void *to = flags & MREMAP_FIXED ? va_arg(args, void *) : NULL;
+  void *to = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) ? va_arg(args, void *) : NULL;
   va_end(args);
   tide_real_resolve();
   void *p = tide_real.mremap(old, old_n, n, flags, to);
   if (p == MAP_FAILED)
     return p;
-  if (old_n) // 0 duplicates a shared mapping: the old one stays
+  if (old_n && !(flags & MREMAP_DONTUNMAP)) // size 0 duplicates a shared mapping: the old one stays
     tide_pages_unmapped((uint64_t)old, old_n);
   tide_pages_mapped((uint64_t)p, n, TIDE_CALLER_REGS());
   return p;
