@@ -95,9 +95,12 @@ static void read_build_id(const struct tide_object *object, struct known *k)
       elf->e_phoff + elf->e_phnum * sizeof(Elf64_Phdr) > 4096)
     return;
   const Elf64_Phdr *p = (const Elf64_Phdr *)((const char *)elf + elf->e_phoff);
-  for (unsigned i = 0; i < elf->e_phnum && !k->build_id_len; i++)
-    if (p[i].p_type == PT_NOTE)
-      build_id_in((const uint8_t *)(object->bias + p[i].p_vaddr), p[i].p_memsz, k);
+  for (unsigned i = 0; i < elf->e_phnum && !k->build_id_len; i++) {
+    uint64_t note = object->bias + p[i].p_vaddr, inside = object->end - note;
+    if (p[i].p_type == PT_NOTE && note - object->start < object->end - object->start &&
+        p[i].p_memsz <= inside) // not every note is loaded
+      build_id_in((const uint8_t *)note, p[i].p_memsz, k);
+  }
 }
 
 static bool same_object(const struct known *a, const struct known *b)
