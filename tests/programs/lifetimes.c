@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks that live through a sleep, bursts of blocks right after one, and blocks that die at once: a
-// sleep lasts at least as long as it says, so lifetimes have a floor that no machine undercuts. A
-// thread reads the clock at every 16th event; the burst is what a stale reading would shorten.
+// Blocks that live through a sleep, bursts of blocks right after one, and blocks that die at
+// once: a sleep lasts at least as long as it says, so lifetimes have a floor that no machine
+// undercuts. A thread reads the clock at every 16th event; the burst is what a stale reading
+// would shorten.
 //
 // truth: site ^sleeper: allocations=5, frees=5, mean_life_ns>=95000000
 // truth: site ^burst: allocations=20, frees=20, mean_life_ns>=95000000
