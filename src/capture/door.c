@@ -154,13 +154,21 @@ static uint64_t start_of(pid_t pid)
   return at ? strtoull(at, NULL, 10) : 0;
 }
 
+// The door's name is no secret: /proc/net/unix shows it to everybody. A user's run takes in that
+// user's processes; root's must take in all, for they may have become somebody else.
+static bool is_welcome(const struct ucred *peer)
+{
+  uid_t own = geteuid();
+  return own == 0 || peer->uid == own || peer->uid == 0;
+}
+
 static void serve_one(struct tide_door *door, int connection,
                       const struct tide_door_request *request)
 {
-  struct ucred peer = {0};
+  struct ucred peer = {.uid = (uid_t)-1};
   socklen_t length = sizeof peer;
   getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length);
-  int store_fd = tide_door_make_store(request->store_bytes);
+  int store_fd = is_welcome(&peer) ? tide_door_make_store(request->store_bytes) : -1;
   if (store_fd < 0) {
     answer(connection, 1, -1);
     return;

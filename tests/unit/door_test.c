@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct visits {
@@ -113,6 +114,38 @@ static void nonsense_is_refused(void **state)
   tide_door_close(door);
 }
 
+// The visitor is a process of its own, with that user id; true: it was served.
+static bool is_served(const char *name, uid_t user)
+{
+  struct tide_door_request request = request_of(1 << 20);
+  pid_t visitor = fork();
+  if (!visitor) {
+    bool became = !seteuid(0) && !setuid(user);
+    _exit(!became ? 2 : fake_recorder_ask(name, &request, sizeof request) < 0);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(visitor, &status, 0), visitor);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+  return WEXITSTATUS(status) == 0;
+}
+
+static void other_users_are_refused(void **state)
+{
+  enum { ME = 12001, OTHER = 12002 };
+  if (geteuid() != 0)
+    skip(); // nobody else can become others
+  struct visits visits = {0};
+  struct tide_door *door = open_door(&visits);
+  const char *name = tide_door_name(door);
+  assert_true(is_served(name, OTHER)); // root's door
+  assert_int_equal(seteuid(ME), 0);
+  assert_true(is_served(name, ME));
+  assert_false(is_served(name, OTHER));
+  assert_int_equal(seteuid(0), 0);
+  assert_int_equal(visits.n, 2);
+  tide_door_close(door);
+}
+
 static void the_silent_do_not_shut_the_door(void **state)
 {
   struct visits visits = {0};
@@ -154,9 +187,8 @@ static void a_closed_door_is_nowhere(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_visitor_gets_its_store),
-      cmocka_unit_test(nonsense_is_refused),
-      cmocka_unit_test(the_silent_do_not_shut_the_door),
+      cmocka_unit_test(a_visitor_gets_its_store), cmocka_unit_test(nonsense_is_refused),
+      cmocka_unit_test(other_users_are_refused),  cmocka_unit_test(the_silent_do_not_shut_the_door),
       cmocka_unit_test(a_closed_door_is_nowhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
