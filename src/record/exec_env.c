@@ -76,3 +76,36 @@ char **tide_exec_env_fix(char *const env[], void *scratch)
   fixed[k] = NULL;
   return fixed;
 }
+
+size_t tide_exec_env_need_without(char *const env[])
+{
+  const char *preload = value_of(env, "LD_PRELOAD=");
+  if (!preload || !library[0] || !tide_text_find(preload, library))
+    return 0;
+  size_t n = 0;
+  while (env[n])
+    n++;
+  return (n + 1) * sizeof(char *) + sizeof "LD_PRELOAD=" + tide_text_len(preload);
+}
+
+char **tide_exec_env_without(char *const env[], void *scratch)
+{
+  const char *preload = value_of(env, "LD_PRELOAD="), *us = tide_text_find(preload, library);
+  const char *rest = us + tide_text_len(library);
+  char **fixed = scratch;
+  size_t n = 0, k = 0;
+  while (env[n])
+    n++;
+  char *entry = (char *)(fixed + n + 1);
+  struct tide_line line = {entry, 0, (size_t)-1};
+  tide_line_add(&line, "LD_PRELOAD=");
+  tide_line_add_n(&line, preload, (size_t)(us - preload));
+  tide_line_add(&line, *rest ? rest + 1 : ""); // the separator goes with us
+  for (size_t i = 0; i < n; i++)
+    if (!tide_text_starts(env[i], "LD_PRELOAD="))
+      fixed[k++] = env[i];
+  if (line.n > sizeof "LD_PRELOAD=" - 1)
+    fixed[k++] = entry;
+  fixed[k] = NULL;
+  return fixed;
+}

@@ -4,6 +4,7 @@
 // popen() take environ as it is, which has our variables unless the program removed them.
 
 #include "record/exec_env.h"
+#include "record/exec_target.h"
 #include "record/limits.h"
 #include "record/real.h"
 #include "record/record.h"
@@ -15,12 +16,21 @@
 
 extern char **environ;
 
-// Must be a macro: the memory is on the caller's stack.
-#define FIXED(env)                                                                                 \
+// Must be macros: the memory is on the caller's stack.
+#define WITH_US(env)                                                                               \
   ({                                                                                               \
     size_t need_ = tide_exec_env_need(env);                                                        \
     need_ &&need_ < (1u << 20) ? tide_exec_env_fix(env, alloca(need_)) : (char **)(env);           \
   })
+#define WITHOUT_US(file, env)                                                                      \
+  ({                                                                                               \
+    size_t need_ = tide_exec_env_need_without(env);                                                \
+    if (need_)                                                                                     \
+      tide_exec_target_say(file);                                                                  \
+    need_ &&need_ < (1u << 20) ? tide_exec_env_without(env, alloca(need_)) : (char **)(env);       \
+  })
+#define FIXED(file, search, env)                                                                   \
+  (tide_exec_target_fits(file, search) ? WITH_US(env) : WITHOUT_US(file, env))
 
 // The next image must not inherit limits that were raised for us.
 #define TRUE_LIMITS(call)                                                                          \
@@ -34,31 +44,31 @@ extern char **environ;
 TIDE_EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
   tide_real_resolve();
-  return TRUE_LIMITS(tide_real.execve(path, argv, FIXED(env)));
+  return TRUE_LIMITS(tide_real.execve(path, argv, FIXED(path, false, env)));
 }
 
 TIDE_EXPORT int execv(const char *path, char *const argv[])
 {
   tide_real_resolve();
-  return TRUE_LIMITS(tide_real.execve(path, argv, FIXED(environ)));
+  return TRUE_LIMITS(tide_real.execve(path, argv, FIXED(path, false, environ)));
 }
 
 TIDE_EXPORT int execvp(const char *file, char *const argv[])
 {
   tide_real_resolve();
-  return TRUE_LIMITS(tide_real.execvpe(file, argv, FIXED(environ)));
+  return TRUE_LIMITS(tide_real.execvpe(file, argv, FIXED(file, true, environ)));
 }
 
 TIDE_EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
   tide_real_resolve();
-  return TRUE_LIMITS(tide_real.execvpe(file, argv, FIXED(env)));
+  return TRUE_LIMITS(tide_real.execvpe(file, argv, FIXED(file, true, env)));
 }
 
 TIDE_EXPORT int fexecve(int fd, char *const argv[], char *const env[])
 {
   tide_real_resolve();
-  return TRUE_LIMITS(tide_real.fexecve(fd, argv, FIXED(env)));
+  return TRUE_LIMITS(tide_real.fexecve(fd, argv, WITH_US(env)));
 }
 
 static size_t count_args(va_list args)
@@ -108,7 +118,7 @@ TIDE_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file
                             char *const env[])
 {
   tide_real_resolve();
-  return tide_real.posix_spawn(pid, path, actions, attributes, argv, FIXED(env));
+  return tide_real.posix_spawn(pid, path, actions, attributes, argv, FIXED(path, false, env));
 }
 
 TIDE_EXPORT int posix_spawnp(pid_t *pid, const char *file,
@@ -117,5 +127,5 @@ TIDE_EXPORT int posix_spawnp(pid_t *pid, const char *file,
                              char *const env[])
 {
   tide_real_resolve();
-  return tide_real.posix_spawnp(pid, file, actions, attributes, argv, FIXED(env));
+  return tide_real.posix_spawnp(pid, file, actions, attributes, argv, FIXED(file, true, env));
 }

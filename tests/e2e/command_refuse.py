@@ -94,6 +94,36 @@ int main(void) { return malloc(10) ? 6 : 1; }
     expect("an allocator of its own" in text, f"the report does not say so: {text}")
 
 
+def runs_without_us(ground, prog):
+    """Children that could not even start with us: by path, through PATH, and by spawn."""
+    by_path = ground.record("-q", "-f", "-o", "x.tide", "--", "sh", "-c", f"{prog}; exit $?")
+    code = ("import os, sys; os.environ['PATH'] = sys.argv[1]; "
+            "pid = os.posix_spawnp('prog', ['prog'], os.environ); "
+            "assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 6; "
+            "os.execvp('prog', ['prog'])")
+    searched = ground.record("-q", "-f", "-o", "y.tide", "--", "/usr/bin/python3", "-S", "-c", code,
+                             f"/nowhere:{ground.scratch}")
+    for done, times in ((by_path, 1), (searched, 2)):
+        expect(done.status == 6 and done.stdout == "ran\n" * times,
+               f"status {done.status}, {done.stdout!r}, {done.stderr!r}")
+        said = [line for line in done.stderr.splitlines() if "not recorded" in line]
+        expect(len(said) == times, f"said {done.stderr!r}")
+
+
+@test
+def musl_child(ground):
+    if not shutil.which("musl-gcc"):
+        raise record.Skip("no musl-gcc here")
+    source = ALLOCATES.replace("__attribute__((noipa))", "__attribute__((noinline))")
+    runs_without_us(ground, ground.build("prog", source, compiler="musl-gcc"))
+
+
+@test
+def sanitized_child(ground):
+    source = 'int puts(const char *); int main(void) { puts("ran"); return 6; }\n'
+    runs_without_us(ground, ground.build("prog", source, "-fsanitize=address"))
+
+
 @test
 def valgrind(ground):
     """Its tools replace malloc behind the hooks: said, and quickly aside."""
