@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The built-in rules. Within a layer: crates, functions, then files, then modules. A later rule
-// goes before an earlier one, so an entry point of an allocator stays one although its module is
-// the C library.
+// The built-in rules. Within a layer: crates, functions, traits, then files, then modules. A later
+// rule goes before an earlier one, so an entry point of an allocator stays one although its module
+// is the C library.
 //
 // Kept coarse on purpose: a rule that folds too much blames a caller one step further out, a rule
 // that folds too little blames a container. Neither loses a byte.
@@ -15,6 +15,10 @@
 #define CRATE(layer, pattern)                                                                      \
   {                                                                                                \
     TIDE_LAYER_##layer, TIDE_RULE_CRATE, pattern                                                   \
+  }
+#define TRAIT(layer, pattern)                                                                      \
+  {                                                                                                \
+    TIDE_LAYER_##layer, TIDE_RULE_TRAIT, pattern                                                   \
   }
 #define SOURCE(layer, pattern)                                                                     \
   {                                                                                                \
@@ -114,6 +118,20 @@ const struct tide_rule tide_builtin_rules[] = {
     FUNCTION(CONTAINER, "std::make_*"),
     FUNCTION(CONTAINER, "std::shared_ptr::*"),
     FUNCTION(CONTAINER, "__gnu_cxx::*"),
+    TRAIT(CONTAINER, "alloc::string::ToString::*"),
+    TRAIT(CONTAINER, "alloc::string::SpecToString::*"),
+    TRAIT(CONTAINER, "alloc::borrow::ToOwned::*"),
+    TRAIT(CONTAINER, "alloc::vec::spec_*"),
+    TRAIT(CONTAINER, "*::ConvertVec*"),
+    TRAIT(CONTAINER, "core::convert::Into::*"),
+    TRAIT(CONTAINER, "core::convert::TryInto::*"),
+    TRAIT(CONTAINER, "core::iter::traits::iterator::Iterator::collect*"),
+    TRAIT(CONTAINER, "core::iter::traits::iterator::Iterator::count"),
+    TRAIT(CONTAINER, "core::iter::traits::iterator::Iterator::for_each*"),
+    TRAIT(CONTAINER, "core::iter::traits::iterator::Iterator::partition"),
+    TRAIT(CONTAINER, "core::iter::traits::iterator::Iterator::product"),
+    TRAIT(CONTAINER, "core::iter::traits::iterator::Iterator::sum"),
+    TRAIT(CONTAINER, "core::iter::traits::iterator::Iterator::unzip"),
     SOURCE(CONTAINER, "*/include/c++/*"),
     SOURCE(CONTAINER, "*/include/*/c++/*"),
     SOURCE(CONTAINER, "*/library/alloc/src/*"),

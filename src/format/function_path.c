@@ -199,8 +199,11 @@ static void rust_paths(struct tide_paths *paths, const char *at, const char *end
   }
   size_t n_before = paths->n;
   type_paths(paths, self, as ? as : inner_end, close, end, depth);
+  size_t n_of_type = paths->n;
   if (as)
     type_paths(paths, as + 4, inner_end, close, end, depth);
+  if (depth == 0 && paths->n > n_of_type)
+    paths->trait_at = n_of_type;
   if (paths->n == n_before && begin_path(paths)) {
     put_plain(paths, core, core + strlen(core));
     put_plain(paths, close, end);
@@ -214,10 +217,13 @@ void tide_function_paths(const char *function, struct tide_paths *paths)
   tide_buf_clear(&paths->text);
   paths->n = 0;
   paths->has_parameters = false;
+  paths->trait_at = SIZE_MAX;
   if (*function == '<' && !starts(function, end, "<lambda(")) // g++ names some so
     rust_paths(paths, function, end, 0);
   else
     plain_path(paths, function, end);
+  if (paths->trait_at > paths->n)
+    paths->trait_at = paths->n;
 }
 
 void tide_paths_done(struct tide_paths *paths)

@@ -24,6 +24,7 @@ struct tide_paths {
   struct tide_buf text;          // the paths, each with its NUL
   size_t starts[TIDE_PATHS_MAX]; // offsets in text
   size_t n;
+  size_t trait_at;     // index of the trait's path in "<Type as Trait>::f"; n: there is none
   bool has_parameters; // a list of them ended the name, as in C++ only
 };
 

@@ -17,7 +17,7 @@
 
 enum { FILE_BYTES_MAX = 1 << 20 };
 
-const char *const tide_rule_kind_words[] = {"function", "crate", "file", "module"};
+const char *const tide_rule_kind_words[] = {"function", "crate", "trait", "file", "module"};
 
 struct tide_rules {
   struct tide_rule *items; // patterns owned
@@ -126,6 +126,8 @@ enum tide_layer tide_rules_judge(const struct tide_rules *rules, const char *fun
   set(&subject, TIDE_RULE_MODULE, module, strlen(module));
   if (function)
     tide_function_paths(function, &paths);
+  const char *trait = paths.trait_at < paths.n ? tide_paths_at(&paths, paths.trait_at) : NULL;
+  set(&subject, TIDE_RULE_TRAIT, trait, trait ? strlen(trait) : 0); // whichever path is judged
   enum tide_layer lowest = paths.n ? TIDE_LAYER_CHOSEN : judge(rules, &subject);
   for (size_t i = 0; i < paths.n; i++) {
     enum tide_layer layer =
@@ -179,8 +181,8 @@ static enum tide_err parse_line(struct tide_rules *rules, const char *name, size
     rule.kind++;
   if (rule.kind == TIDE_RULE_KINDS_N)
     return tide_fail(diag, TIDE_ERR_FORMAT,
-                     "%s:%zu: %.*s what? function, crate, file or module, not \"%.*s\"", name,
-                     number, (int)n_verb, verb, (int)(n_kind < 80 ? n_kind : 80), kind_word);
+                     "%s:%zu: %.*s what? function, crate, trait, file or module, not \"%.*s\"",
+                     name, number, (int)n_verb, verb, (int)(n_kind < 80 ? n_kind : 80), kind_word);
   rule.pattern = pattern_of(line);
   if (!rule.pattern)
     return tide_fail(diag, TIDE_ERR_FORMAT, "%s:%zu: %.*s %.*s needs a pattern", name, number,

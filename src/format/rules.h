@@ -3,7 +3,7 @@
 // Which frames are not the user's: rules fold them, and a site is blamed on its first frame that is
 // left. A rule is a line,
 //
-//   fold|keep  function|crate|file|module  PATTERN
+//   fold|keep  function|crate|trait|file|module  PATTERN
 //
 // where * in a pattern stands for any text. The last rule that matches decides; the user's come
 // after the built-in ones. docs/runtime-frames.md explains and lists them.
@@ -28,6 +28,7 @@ enum tide_layer {
 enum tide_rule_kind {
   TIDE_RULE_FUNCTION,
   TIDE_RULE_CRATE,
+  TIDE_RULE_TRAIT,
   TIDE_RULE_FILE,
   TIDE_RULE_MODULE,
   TIDE_RULE_KINDS_N,

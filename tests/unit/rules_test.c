@@ -193,6 +193,11 @@ static void the_last_rule_decides(void **state)
   assert_int_equal(judge(rules, "f", "/src/gen.c"), TIDE_LAYER_CHOSEN);
   assert_int_equal(judge(rules, "f", "/src/gen.c/f.c"), TIDE_LAYER_USER);
   assert_int_equal(judge(rules, "operator delete(void*)", NULL), TIDE_LAYER_CHOSEN);
+  assert_int_equal(judge(rules, "<app::Row as core::fmt::Debug>::fmt", NULL), TIDE_LAYER_USER);
+  assert_int_equal(tide_rules_parse(rules, "x", "fold trait *::Debug::fmt", &diag), TIDE_ERR_OK);
+  assert_int_equal(judge(rules, "<app::Row as core::fmt::Debug>::fmt", NULL), TIDE_LAYER_CHOSEN);
+  assert_int_equal(tide_rules_parse(rules, "x", "keep function app::Row::*", &diag), TIDE_ERR_OK);
+  assert_int_equal(judge(rules, "<app::Row as core::fmt::Debug>::fmt", NULL), TIDE_LAYER_USER);
   assert_int_equal(tide_rules_parse(rules, "x", "fold module libplugin.so*", &diag), TIDE_ERR_OK);
   assert_int_equal(judge(rules, "f", NULL), TIDE_LAYER_CHOSEN);
   tide_rules_free(rules);
@@ -212,9 +217,10 @@ static void expect_refused(const char *text, const char *sentence)
 static void says_which_line_is_wrong(void **state)
 {
   expect_refused("hide function f", "my.rules:2: a rule starts with fold or keep, not \"hide\"");
-  expect_refused("fold", "my.rules:2: fold what? function, crate, file or module, not \"\"");
-  expect_refused("keep functions f",
-                 "my.rules:2: keep what? function, crate, file or module, not \"functions\"");
+  expect_refused("fold", "my.rules:2: fold what? function, crate, trait, file or module, not \"\"");
+  expect_refused(
+      "keep functions f",
+      "my.rules:2: keep what? function, crate, trait, file or module, not \"functions\"");
   expect_refused("fold module", "my.rules:2: fold module needs a pattern");
   expect_refused("fold module  \t", "my.rules:2: fold module needs a pattern");
 }
