@@ -10,7 +10,7 @@
 //
 // A zero slot at a free: a block from before we came. A fork child finds the map wiped.
 #pragma once
-#include "rt/base.h"
+#include "rt/arch.h"
 
 // Two words, each written and read whole: a slot is often read right after it was written, and
 // loads that span two stores wait for both.
@@ -64,10 +64,11 @@ TIDE_HOT struct tide_live *tide_live_make(uint64_t addr)
 }
 
 // The slot of a block that somebody wants to free or resize; NULL: never seen around here. The
-// address may be any nonsense: more than 48 bits are nobody's.
+// address may be any nonsense: more than 48 bits (and a tag) are nobody's.
 TIDE_HOT struct tide_live *tide_live_find(uint64_t addr)
 {
-  struct tide_live *chunk = addr >> 48 ? NULL : tide_load_relaxed(tide_live_entry(addr));
+  struct tide_live *chunk =
+      tide_untag(addr) >> 48 ? NULL : tide_load_relaxed(tide_live_entry(addr));
   return TIDE_LIKELY(chunk) ? tide_live_in(chunk, addr) : NULL;
 }
 

@@ -36,6 +36,12 @@ TIDE_HOT uint64_t tide_strip_pac(uint64_t pc)
   return x30;
 }
 
+// The processor ignores the top byte of an address; allocators that tag memory put tags there.
+TIDE_HOT uint64_t tide_untag(uint64_t address)
+{
+  return address & ~(0xffull << 56);
+}
+
 TIDE_HOT uint64_t tide_cycles(void)
 {
   uint64_t v;

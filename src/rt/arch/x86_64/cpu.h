@@ -33,6 +33,11 @@ TIDE_HOT uint64_t tide_strip_pac(uint64_t pc)
   return pc;
 }
 
+TIDE_HOT uint64_t tide_untag(uint64_t address)
+{
+  return address;
+}
+
 TIDE_HOT uint64_t tide_cycles(void)
 {
   uint32_t lo, hi;
