@@ -70,15 +70,17 @@ TIDE_COLD void tide_boot_off(enum tide_off_reason reason)
   if (__atomic_exchange_n(&state, OFF, __ATOMIC_ACQ_REL) == OFF)
     return;
   struct tide_store_header *h = tide_store.header;
-  if (h) {
+  if (h && gate->alive) { // in a fork child it is still the parent's
     h->off_reason = reason;
     h->state = TIDE_STATE_OFF;
     tide_add_relaxed(&h->code_gen, 1); // every thread looks up and finds us off
   }
-  say("stopped recording: ",
-      reason == TIDE_OFF_NO_MEMORY
-          ? "the system refused memory for the recorder; the program goes on unrecorded"
-          : "an internal check failed; the program goes on unrecorded");
+  static const char *const why[] = {
+      [TIDE_OFF_NO_MEMORY] = "the system refused memory for the recorder",
+      [TIDE_OFF_INTERNAL] = "an internal check failed",
+      [TIDE_OFF_FORBIDDEN] = "the program forbids itself what the recorder needs",
+  };
+  say(why[reason], "; recording has stopped, the program goes on");
 }
 
 static uint64_t clock_ns(int id)

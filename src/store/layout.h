@@ -113,6 +113,7 @@ enum tide_off_reason {
   TIDE_OFF_NONE = 0,
   TIDE_OFF_NO_MEMORY, // the kernel refused memory for the recorder
   TIDE_OFF_INTERNAL,  // an internal check failed
+  TIDE_OFF_FORBIDDEN, // the program gave up system calls or the cycle counter
 };
 
 struct tide_area {           // where a table lives in the store

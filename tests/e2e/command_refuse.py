@@ -125,6 +125,43 @@ def sanitized_child(ground):
 
 
 @test
+def strict_sandbox(ground):
+    """Nothing but read, write and exit, and no cycle counter: the recorder stops in time."""
+    prog = ground.build("prog", ALLOCATE + """
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void vow(void)
+{
+  void *before = malloc(100);
+  prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+  for (int i = 0; i < 1000; i++)
+    free(malloc(i % 50));
+  free(before);
+  syscall(SYS_exit, write(1, "ran\\n", 4) + 2);
+}
+int main(void)
+{
+  int status;
+  hold_all();
+  if (!fork())
+    vow();
+  if (wait(&status) < 0 || status != 6 << 8)
+    return 1;
+  vow();
+}
+""")
+    done = ground.record("-q", "-o", "x.tide", "--", prog)
+    expect(done.status == 6 and done.stdout == "ran\n" * 2, f"status {done.status}, {done.stdout!r}")
+    expect(done.stderr.count("forbids itself") == 2, f"said {done.stderr!r}")
+    report = ground.report("x.tide", "--process", "0")
+    expect(report["image"]["off_reason"] == 3, f"off_reason {report['image']['off_reason']}")
+    expect(report["totals"]["allocations"] == 101, f"{report['totals']['allocations']} recorded")
+
+
+@test
 def valgrind(ground):
     """Its tools replace malloc behind the hooks: said, and quickly aside."""
     if not shutil.which("valgrind"):
