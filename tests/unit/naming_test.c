@@ -78,6 +78,20 @@ static void blames_the_first_frame_of_the_user(void **state)
   assert_int_equal(tide_naming_culprit(naming, 8)->pc, 0x10042); // nameless, but the user's
 }
 
+static void blames_the_highest_layer_where_all_is_folded(void **state)
+{
+  struct tide_rules *rules = tide_rules_new();
+  struct tide_diag diag = {0};
+  assert_int_equal(tide_rules_parse(rules, "x", "fold function indexer::*", &diag), TIDE_ERR_OK);
+  tide_naming_set_rules(naming, rules);
+  const struct tide_named_frame *frame = tide_naming_culprit(naming, 3);
+  assert_string_equal(frame->function, "indexer::postings::Block::push"); // not Vec, not the start
+  assert_int_equal(frame->layer, TIDE_LAYER_CHOSEN);
+  assert_int_equal(frame[-1].layer, TIDE_LAYER_CONTAINER);
+  assert_int_equal(tide_naming_culprit(naming, 1)->layer, TIDE_LAYER_START);
+  tide_rules_free(rules);
+}
+
 static void notes_are_of_a_frames_module(void **state)
 {
   struct tide_named_frame unknown = {0};
@@ -167,6 +181,7 @@ int main(void)
       TEST(expands_inlined_frames),
       TEST(steps_back_from_return_addresses_only),
       TEST(blames_the_first_frame_of_the_user),
+      TEST(blames_the_highest_layer_where_all_is_folded),
       TEST(notes_are_of_a_frames_module),
       TEST(looks_up_no_more_than_allowed),
       TEST(gathers_by_line),
