@@ -154,7 +154,8 @@ int main(void)
 }
 """)
     done = ground.record("-q", "-o", "x.tide", "--", prog)
-    expect(done.status == 6 and done.stdout == "ran\n" * 2, f"status {done.status}, {done.stdout!r}")
+    expect(done.status == 6 and done.stdout == "ran\n" * 2,
+           f"status {done.status}, {done.stdout!r}")
     expect(done.stderr.count("forbids itself") == 2, f"said {done.stderr!r}")
     report = ground.report("x.tide", "--process", "0")
     expect(report["image"]["off_reason"] == 3, f"off_reason {report['image']['off_reason']}")
