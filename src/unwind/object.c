@@ -12,8 +12,7 @@
 #include <link.h>
 #include <string.h>
 
-static uint64_t vdso_start;
-enum { VDSO_BYTES = 1 << 16 }; // more than any kernel's; only ever compared, never read as a whole
+static uint64_t vdso_start, vdso_bytes;
 
 bool tide_object_find(uint64_t pc, struct tide_object *ret_object)
 {
@@ -32,9 +31,15 @@ bool tide_object_find(uint64_t pc, struct tide_object *ret_object)
   return true;
 }
 
+// Its size is in its own program headers: a stack may hold any number, also one just behind.
 void tide_object_set_vdso(uint64_t start)
 {
   vdso_start = start;
+  const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)start;
+  const ElfW(Phdr) *p = start ? (const ElfW(Phdr) *)(start + elf->e_phoff) : NULL;
+  for (unsigned i = 0; start && i < elf->e_phnum; i++)
+    if (p[i].p_type == PT_LOAD && p[i].p_offset + p[i].p_filesz > vdso_bytes)
+      vdso_bytes = p[i].p_offset + p[i].p_filesz;
 }
 
 // Where there is no vDSO (an emulator), the stub sits on a page we know nothing of. The kernel
@@ -47,7 +52,8 @@ static bool readable(uint64_t pc)
 bool tide_object_is_sigreturn(uint64_t pc)
 {
   static const uint8_t code[] = TIDE_SIGRETURN_CODE;
-  if (vdso_start ? pc - vdso_start >= VDSO_BYTES : !pc || !readable(pc))
+  if (vdso_start ? pc - vdso_start >= vdso_bytes || vdso_start + vdso_bytes - pc < sizeof code
+                 : !pc || !readable(pc))
     return false;
   return !memcmp((const void *)pc, code, sizeof code);
 }
