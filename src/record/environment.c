@@ -3,6 +3,7 @@
 // The initial stack: argc, argv, NULL, envp, NULL, auxiliary vector.
 #include "record/environment.h"
 
+#include "rt/sys.h"
 #include "rt/text.h"
 
 #include <elf.h>
@@ -27,6 +28,8 @@ void tide_environment_read(struct tide_environment *ret_environment)
   for (; aux->a_type != AT_NULL; aux++) {
     if (aux->a_type == AT_SYSINFO_EHDR)
       e.vdso = aux->a_un.a_val;
+    else if (aux->a_type == AT_PAGESZ)
+      tide_sys_page_bytes = aux->a_un.a_val;
     else if (aux->a_type == AT_EXECFN) // a string near the very top of the stack
       execfn = aux->a_un.a_val;
   }

@@ -7,6 +7,7 @@
 
 #include "record/pages.h"
 #include "record/record.h"
+#include "rt/sys.h"
 
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -35,7 +36,7 @@ TIDE_EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_
 TIDE_EXPORT int munmap(void *at, size_t n)
 {
   tide_real_resolve();
-  if (!((uint64_t)at & 4095) && n)
+  if (!((uint64_t)at & (tide_sys_page_bytes - 1)) && n)
     tide_pages_unmapped((uint64_t)at, n);
   return tide_real.munmap(at, n);
 }

@@ -8,6 +8,7 @@
 #include "record/intern.h"
 #include "record/thread.h"
 #include "rt/lock.h"
+#include "rt/sys.h"
 #include "store/book.h"
 
 #include <string.h>
@@ -149,17 +150,12 @@ static void map(struct tide_thread *t, uint64_t start, uint64_t end, struct tide
   tide_add_relaxed(&h->page_b_map, end - start);
 }
 
-static uint64_t whole_pages(uint64_t bytes)
-{
-  return (bytes + 4095) & ~4095ull;
-}
-
 void tide_pages_mapped(uint64_t start, uint64_t bytes, struct tide_regs r)
 {
   struct tide_thread *t = tide_enter();
   if (!t)
     return;
-  uint64_t end = start + whole_pages(bytes);
+  uint64_t end = start + tide_sys_whole_pages(bytes);
   tide_lock_take(&lock);
   unmap(t, start, end);
   map(t, start, end, r);
@@ -173,7 +169,7 @@ void tide_pages_unmapped(uint64_t start, uint64_t bytes)
   if (!t)
     return;
   tide_lock_take(&lock);
-  unmap(t, start, start + whole_pages(bytes));
+  unmap(t, start, start + tide_sys_whole_pages(bytes));
   tide_lock_drop(&lock);
   tide_leave(t);
 }

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+uint64_t tide_sys_page_bytes = 4096;
 static uint64_t mapped_bytes;
 
 uint32_t tide_sys_pid(void)
@@ -73,7 +74,7 @@ void tide_sys_adopt_map(void *p, size_t bytes)
     mappings[i].bytes = bytes;
   }
   TIDE_SYS(SYS_madvise, p, bytes, MADV_DONTDUMP);
-  tide_sys_count_mapped((int64_t)bytes);
+  tide_sys_count_mapped((int64_t)tide_sys_whole_pages(bytes));
 }
 
 static void raise_limit(int resource, uint64_t bytes)
@@ -89,6 +90,7 @@ static void raise_limit(int resource, uint64_t bytes)
 
 void *tide_sys_map_kept(size_t bytes)
 {
+  bytes = tide_sys_whole_pages(bytes); // as limits count it
   if (TIDE_UNLIKELY(tide_sys_limited[0]))
     raise_limit(RLIMIT_AS, bytes);
   if (TIDE_UNLIKELY(tide_sys_limited[1]))
@@ -120,7 +122,7 @@ void tide_sys_unmap(void *p, size_t bytes)
 {
   forget_mapping((uint64_t)p);
   TIDE_SYS(SYS_munmap, p, bytes);
-  tide_sys_count_mapped(-(int64_t)bytes);
+  tide_sys_count_mapped(-(int64_t)tide_sys_whole_pages(bytes));
 }
 
 void tide_sys_say(const char *text, size_t n)

@@ -29,6 +29,13 @@ uint32_t tide_sys_tid(void);
 // would not call: it might be death.
 bool tide_sys_sandboxed(void);
 
+// 4096, or what the auxiliary vector said: up to 65536 on aarch64.
+extern uint64_t tide_sys_page_bytes;
+static inline uint64_t tide_sys_whole_pages(uint64_t bytes)
+{
+  return (bytes + tide_sys_page_bytes - 1) & ~(tide_sys_page_bytes - 1);
+}
+
 // Private zeroed memory, wiped in a fork child (which must not believe its parent's notes).
 // NULL when the kernel refuses. Never freed unless said so.
 void *tide_sys_map_private(size_t bytes);
