@@ -79,6 +79,8 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   if (from) {
     tide_book_leave(&t->writer, from, old_size, birth, now);
     from->n_foreign += foreign;
+  } else {
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
   }
   struct tide_cell *to = tide_record_in(t, (uint64_t)p, size, r, birth, now);
   if (to) {

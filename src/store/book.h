@@ -180,8 +180,10 @@ TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_live block, uint
 {
   bool foreign;
   struct tide_cell *c = tide_book_cell_of(w, &block, &foreign);
-  if (TIDE_UNLIKELY(!c))
+  if (TIDE_UNLIKELY(!c)) { // no room for even a lost event
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
     return;
+  }
   tide_book_end(w, c, &block, now);
   if (TIDE_UNLIKELY(foreign))
     c->n_foreign++;
