@@ -209,7 +209,7 @@ static void write_others(const struct report *r)
   const struct tide_capture *capture = r->profile->capture;
   const char *tail = "; --process PID shows one";
   struct tide_buf out = {0};
-  size_t n_named = 0, n_others = capture->n_images - 1 + capture->n_images_left_out;
+  size_t n_named = 0, n_others = capture->n_images - 1;
   for (size_t i = 0; i < capture->n_images; i++) {
     const struct tide_image *other = &capture->images[i];
     char text[TIDE_UNITS_MAX];
@@ -229,6 +229,8 @@ static void write_others(const struct report *r)
                     : n_others == 1 ? "other process"
                                     : "other processes");
   tide_buf_text(&out, tail);
+  if (capture->n_images_left_out)
+    tide_buf_printf(&out, "; %" PRIu32 " smaller ones were not kept", capture->n_images_left_out);
   if (n_others)
     tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "also: ", tide_buf_cstr(&out));
   tide_buf_done(&out);
