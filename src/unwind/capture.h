@@ -94,8 +94,8 @@ void tide_unwind_forget(struct tide_unwind *u);
 void *tide_unwind_intern(struct tide_unwind *u, struct tide_unwind_frame *frames, uint64_t n,
                          enum tide_walk_end end);
 
-// A full walk into u->walk, outermost first; returns the number of frames. With bounded, every
-// read is kept inside the thread's own stack.
+// A full walk into u->walk, outermost first; returns the number of frames. On the thread's own
+// stack every read is kept inside it.
 uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t seed,
                           enum tide_walk_end *ret_end);
 

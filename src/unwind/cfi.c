@@ -12,33 +12,34 @@
 
 #include <string.h>
 
-static uint64_t uleb(const uint8_t **p)
+// LEB128: the bits, and how many there were.
+static uint64_t leb(const uint8_t **p, unsigned *ret_bits)
 {
   uint64_t value = 0;
-  uint8_t byte;
   unsigned shift = 0;
+  uint8_t byte;
   do {
     byte = *(*p)++;
     if (shift < 64)
       value |= (uint64_t)(byte & 0x7f) << shift;
     shift += 7;
   } while (byte & 0x80);
+  *ret_bits = shift;
   return value;
+}
+
+static uint64_t uleb(const uint8_t **p)
+{
+  unsigned bits;
+  return leb(p, &bits);
 }
 
 static int64_t sleb(const uint8_t **p)
 {
-  uint64_t value = 0;
-  uint8_t byte;
-  unsigned shift = 0;
-  do {
-    byte = *(*p)++;
-    if (shift < 64)
-      value |= (uint64_t)(byte & 0x7f) << shift;
-    shift += 7;
-  } while (byte & 0x80);
-  if (shift < 64 && (byte & 0x40))
-    value |= ~0ull << shift;
+  unsigned bits;
+  uint64_t value = leb(p, &bits);
+  if (bits < 64 && value >> (bits - 1) & 1)
+    value |= ~0ull << bits;
   return (int64_t)value;
 }
 
