@@ -3,7 +3,7 @@
 // Export to DHAT's JSON, version 2: what valgrind's dh_view and the Firefox Profiler open.
 #pragma once
 #include "base/sink.h"
-#include "format/naming.h"
+#include "view/naming.h"
 #include "profile/profile.h"
 
 // The heap of the profile's image. Page-level stacks have no place in the format and are left out.

@@ -3,7 +3,7 @@
 // The report: what a person reads after a run. Model in, text out; nothing is asked of the
 // environment and nothing is printed.
 #pragma once
-#include "format/naming.h"
+#include "view/naming.h"
 #include "format/screen.h"
 #include "profile/profile.h"
 

@@ -4,7 +4,7 @@
 // owned by the caller; the texts of names and paths still need tide_utf8_fit() or _clean() where
 // it is not said that they are safe to print.
 #pragma once
-#include "format/places.h"
+#include "view/places.h"
 #include "format/screen.h"
 
 struct tide_rank_text {

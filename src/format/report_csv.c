@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "format/places.h"
+#include "view/places.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

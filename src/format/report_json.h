@@ -4,7 +4,7 @@
 // Byte and event numbers are exact integers; frames are complete and innermost first.
 #pragma once
 #include "base/sink.h"
-#include "format/naming.h"
+#include "view/naming.h"
 #include "profile/profile.h"
 
 // Sites ranked by rank; n_sites 0 gives all. file is the capture's name, or NULL.

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "format/places.h"
+#include "view/places.h"
 #include "format/report_cells.h"
 
 #include <stdlib.h>

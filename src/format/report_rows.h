@@ -3,7 +3,7 @@
 // The report's table for other programs: CSV for spreadsheets and scripts, Markdown for issues and
 // reviews. The same places as the text report has, under the same options.
 #pragma once
-#include "format/naming.h"
+#include "view/naming.h"
 #include "format/report.h"
 
 // All measures of each place as numbers, names in full. Quoted as RFC 4180 has it; lines end in LF.

@@ -3,7 +3,7 @@
 // The stacks behind the places of a report: which ones were gathered into each, the weightiest
 // first, and how they are drawn below its row.
 #pragma once
-#include "format/places.h"
+#include "view/places.h"
 #include "format/report.h"
 
 struct tide_stacks;

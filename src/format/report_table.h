@@ -2,7 +2,7 @@
 //
 // The ranked table of places inside the report.
 #pragma once
-#include "format/places.h"
+#include "view/places.h"
 #include "format/report.h"
 
 // As many rows as the options allow and, where there is more, one for the rest.

@@ -4,7 +4,7 @@
 // that is judged by them. Neither may do more than be refused, and a name judged twice is judged
 // the same.
 #include "base/alloc.h"
-#include "format/rules.h"
+#include "view/rules.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 // a stack. And the names that go with its addresses.
 #pragma once
 #include "capture/model.h"
-#include "format/naming.h"
+#include "view/naming.h"
 
 // Two images: [0] sh, [1] indexer. Free with tide_capture_free().
 struct tide_capture *tide_indexer_capture(void);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "format/places.h"
+#include "view/places.h"
 #include "format/shorten.h"
 #include "indexer_fixture.h"
 

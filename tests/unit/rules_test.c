@@ -11,8 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "format/function_path.h"
-#include "format/rules.h"
+#include "view/function_path.h"
+#include "view/rules.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,10 +5,10 @@
 // of the standard library on a type of the user's is the user's, and so is the reverse.
 //
 // A frame is judged once per distinct address, so the rules are simply tried one after another.
-#include "format/rules.h"
+#include "view/rules.h"
 
 #include "base/alloc.h"
-#include "format/function_path.h"
+#include "view/function_path.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 // One pass over the name. Brackets are stepped over as groups, so that nothing inside generic
 // arguments or parameters is taken for the name itself. Text is cut at `end` pointers, never copied
 // until it is known to be a path. Names come from files: whatever is unbalanced ends at the end.
-#include "format/function_path.h"
+#include "view/function_path.h"
 
 #include <ctype.h>
 #include <string.h>

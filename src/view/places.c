@@ -2,7 +2,7 @@
 //
 // Gathering in two steps: stacks with the same culprit frame fold by its pointer, which is cheap
 // and leaves few; those fold by what they say, as one line may be inlined in many places.
-#include "format/places.h"
+#include "view/places.h"
 
 #include "base/alloc.h"
 

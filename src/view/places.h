@@ -7,7 +7,7 @@
 // of look-ups is limited, spent on the largest stacks first; what could not be placed is kept as
 // the rest, never dropped.
 #pragma once
-#include "format/naming.h"
+#include "view/naming.h"
 #include "profile/profile.h"
 
 enum { TIDE_PLACES_LOOKUPS_MAX = 4096 };

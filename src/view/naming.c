@@ -2,7 +2,7 @@
 //
 // One look-up per distinct (module, address, flags), found again through a small open-addressing
 // table; a node remembers its answer, so walking a stack twice costs array reads.
-#include "format/naming.h"
+#include "view/naming.h"
 
 #include "base/alloc.h"
 

@@ -5,7 +5,7 @@
 // only when somebody asks: a report that shows ten places resolves ten.
 #pragma once
 #include "capture/model.h"
-#include "format/rules.h"
+#include "view/rules.h"
 #include "symbol/symbol.h"
 
 struct tide_named_frame {

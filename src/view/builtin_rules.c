@@ -6,7 +6,7 @@
 //
 // Kept coarse on purpose: a rule that folds too much blames a caller one step further out, a rule
 // that folds too little blames a container. Neither loses a byte.
-#include "format/rules.h"
+#include "view/rules.h"
 
 #define FUNCTION(layer, pattern)                                                                   \
   {                                                                                                \
