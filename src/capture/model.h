@@ -49,6 +49,8 @@ struct tide_site {
   uint64_t life_ns_sum;            // over freed blocks
   uint64_t live_age_ns_sum;        // over blocks live at the end: end - birth
   uint64_t n_temp, n_foreign, n_resize, b_resize_old, n_moved;
+  uint64_t b_temp;  // of the temporaries
+  uint64_t b_moved; // old sizes of the resized blocks that moved: what was copied at most
   uint64_t first_ns, last_ns;
   uint64_t size_hist[TIDE_SIZE_BUCKETS_N]; // of allocations
   uint64_t life_hist[TIDE_LIFE_BUCKETS_N]; // of frees
@@ -68,16 +70,19 @@ struct tide_tick { // one point of the timeline
   int64_t page_bytes;                // mapped by the program itself through mmap and brk
 };
 
-// Live bytes and blocks of every stack at one moment (pages-level stacks included).
+// Live bytes and blocks of every stack at one moment (pages-level stacks included), and what was
+// allocated since the snapshot before: the peak's and the end's counts are in the next timed one's
+// and in the end's, since nobody looked at the moment of the peak.
 struct tide_snapshot_row {
   uint32_t stack;
   int64_t live_bytes, live_blocks;
+  uint64_t n_alloc, b_alloc; // since the snapshot before it that is not the peak's
 };
 enum tide_snapshot_kind { TIDE_SNAPSHOT_TIMED, TIDE_SNAPSHOT_PEAK, TIDE_SNAPSHOT_END };
 struct tide_snapshot {
   uint64_t time_ns;
   enum tide_snapshot_kind kind;
-  struct tide_snapshot_row *rows; // by rising stack; rows with 0 bytes and 0 blocks left out
+  struct tide_snapshot_row *rows; // by rising stack; rows of nothing but zeros left out
   size_t n_rows;
 };
 
