@@ -69,10 +69,10 @@ static const struct tide_option_row *find_letter(enum tide_verb verb, char lette
 static enum tide_err unknown_option(const struct parser *p, const char *option, const char *name)
 {
   enum tide_verb verb = p->arguments->verb;
-  const char *names[64];
+  const char *names[128];
   size_t n = 0;
   for (size_t i = 0; i < tide_option_rows_n; i++)
-    if (applies(&tide_option_rows[i], verb))
+    if (n < sizeof names / sizeof *names && applies(&tide_option_rows[i], verb))
       names[n++] = tide_option_rows[i].name;
   const char *meant = name ? tide_suggest(name, names, n) : NULL;
   if (meant)
@@ -222,7 +222,7 @@ static enum tide_err parse_words(struct parser *p)
 enum tide_err tide_arguments_parse(int argc, char **argv, struct tide_arguments *ret_arguments,
                                    struct tide_diag *diag)
 {
-  *ret_arguments = (struct tide_arguments){0};
+  *ret_arguments = (struct tide_arguments){.sort = -1};
   const char *first = argc > 1 ? argv[1] : NULL;
   if (!first)
     return tide_fail(diag, TIDE_ERR_USAGE, "no verb given");

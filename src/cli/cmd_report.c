@@ -16,15 +16,11 @@ enum { PLACES_DEFAULT = 10 };
 // What does not go together, or would be ignored without a word.
 static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
 {
-  bool table = arguments->csv || arguments->md,
-       in_bytes = tide_rank_texts[arguments->sort].in_bytes;
+  bool table = arguments->csv || arguments->md;
   if (arguments->json + arguments->csv + arguments->md > 1)
     return tide_fail(diag, TIDE_ERR_USAGE, "one of --json, --csv and --md at a time");
   if (arguments->min_bytes && arguments->json)
     return tide_fail(diag, TIDE_ERR_USAGE, "--min is for tables; JSON holds every stack");
-  if (arguments->min_bytes && !in_bytes)
-    return tide_fail(diag, TIDE_ERR_USAGE, "--min is a size, but --sort %s ranks by number",
-                     tide_rank_words[arguments->sort]);
   if (arguments->stacks && (table || arguments->json))
     return tide_fail(diag, TIDE_ERR_USAGE, "--stacks is for text; --json has every stack");
   if (arguments->all_frames && table)
@@ -37,7 +33,6 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
                                   const struct tide_rules *rules, struct tide_diag *diag)
 {
   struct tide_report_options options = {
-      .rank = (enum tide_rank)arguments->sort,
       .n_places = arguments->top   ? arguments->top
                   : arguments->csv ? SIZE_MAX
                                    : PLACES_DEFAULT,
@@ -56,7 +51,7 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
     tide_pager_begin(&sink, arguments);
   struct tide_screen screen = tide_terminal_screen(&sink, stdout, arguments);
   if (arguments->json)
-    tide_report_json_write(&sink, profile, naming, opened->path, options.rank, arguments->top);
+    tide_report_json_write(&sink, profile, naming, opened->path, arguments->top);
   else if (arguments->csv)
     tide_report_csv_write(&sink, profile, naming, &options);
   else if (arguments->md)
@@ -65,6 +60,20 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
     tide_report_write(&screen, profile, naming, &options);
   enum tide_err err = tide_pager_finish(&sink, "the report", diag);
   tide_naming_free(naming);
+  return err;
+}
+
+static enum tide_err ask(const struct tide_arguments *arguments, struct tide_profile *profile,
+                         struct tide_diag *diag)
+{
+  const struct tide_wish wish = {arguments->sort, (enum tide_by)arguments->by, arguments->at,
+                                 arguments->range};
+  struct tide_question question;
+  enum tide_err err = tide_question_make(profile->image, &wish, &question, diag);
+  if (!err && arguments->min_bytes && question.unit != TIDE_UNIT_BYTES)
+    err = tide_fail(diag, TIDE_ERR_USAGE, "--min is a size, but blocks are counted here");
+  if (!err)
+    tide_profile_ask(profile, &question);
   return err;
 }
 
@@ -88,7 +97,9 @@ int tide_cmd_report(const struct tide_arguments *arguments)
   err = tide_profile_pick(opened.capture, arguments->process, &image_idx, &diag);
   if (!err) {
     struct tide_profile *profile = tide_profile_new(opened.capture, image_idx);
-    err = write_report(arguments, &opened, profile, rules, &diag);
+    err = ask(arguments, profile, &diag);
+    if (!err)
+      err = write_report(arguments, &opened, profile, rules, &diag);
     tide_profile_free(profile);
   }
   tide_opened_done(&opened);

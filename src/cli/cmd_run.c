@@ -34,6 +34,7 @@ static void write_first_screen(const struct tide_arguments *arguments,
   if (tide_profile_pick(result->capture, NULL, &image_idx, NULL))
     return;
   struct tide_profile *profile = tide_profile_new(result->capture, image_idx);
+  tide_profile_ask(profile, &(struct tide_question){0}); // the peak
   struct tide_naming *naming = tide_naming_new(profile->image);
   tide_naming_set_rules(naming, rules);
   struct tide_sink sink;
@@ -41,7 +42,6 @@ static void write_first_screen(const struct tide_arguments *arguments,
   struct tide_screen screen = tide_terminal_screen(&sink, stderr, arguments);
   bool here = result->output_path && !strchr(result->output_path, '/') && !arguments->output;
   struct tide_report_options options = {
-      .rank = TIDE_RANK_PEAK,
       .n_places = FIRST_SCREEN_PLACES,
       .prefix = "tidemark: ",
       .saved = result->output_path,

@@ -247,7 +247,7 @@ static void write_naming_notes(const struct report *r)
 {
   const char *said[NOTES_MAX];
   size_t n_said = 0;
-  int64_t least = tide_profile_whole(r->profile, r->options->rank) / 100;
+  int64_t least = r->profile->whole / 100;
   for (size_t i = 0; i < r->places->n && i < r->options->n_places && n_said < NOTES_MAX; i++) {
     const struct tide_named_frame *frame = r->places->items[i].frame;
     bool matters = frame && !frame->file && r->places->items[i].measure >= least &&
@@ -302,15 +302,17 @@ static void write_saved(const struct report *r)
 static void write_next(const struct report *r)
 {
   const struct tide_profile_totals *totals = &r->profile->totals;
-  enum tide_rank rank = r->options->rank;
+  const struct tide_question *question = &r->profile->question;
+  enum tide_measure measure = question->measure;
+  bool whole_run = !question->window.from.given && !question->window.to.given;
   bool leaky = totals->live_bytes > 0 && totals->live_bytes >= r->image->peak_bytes / 20;
   bool churning = totals->n_temp && totals->n_temp * 5 >= totals->n_alloc;
   bool any = totals->n_alloc > 0;
   const char *commands[] = {
-      rank != TIDE_RANK_PEAK ? "tidemark report" : NULL,
-      leaky && rank != TIDE_RANK_LEAK ? "tidemark report --sort leak" : NULL,
-      churning && rank != TIDE_RANK_TEMP ? "tidemark report --sort temp" : NULL,
-      any && rank != TIDE_RANK_TOTAL ? "tidemark report --sort total" : NULL,
+      measure != TIDE_MEASURE_PEAK ? "tidemark report" : NULL,
+      leaky && measure != TIDE_MEASURE_LEAK ? "tidemark report --sort leak" : NULL,
+      churning && measure != TIDE_MEASURE_TEMP ? "tidemark report --sort temp" : NULL,
+      any && !(whole_run && measure == TIDE_MEASURE_TOTAL) ? "tidemark report --sort total" : NULL,
       "tidemark info",
       "tidemark export --to dhat",
   };
@@ -334,8 +336,7 @@ static void write_next(const struct report *r)
 void tide_report_write(const struct tide_screen *screen, struct tide_profile *profile,
                        struct tide_naming *naming, const struct tide_report_options *options)
 {
-  tide_profile_rank(profile, options->rank);
-  struct tide_places *places = tide_places_new(profile, naming, options->rank);
+  struct tide_places *places = tide_places_new(profile, naming);
   const struct report r = {screen, profile, profile->image, naming, places, options};
   write_title(&r);
   if (profile->totals.n_alloc) {

@@ -8,9 +8,8 @@
 #include "profile/profile.h"
 
 struct tide_report_options {
-  enum tide_rank rank;
   size_t n_places;      // rows of the table
-  int64_t min_bytes;    // rows below it go into the rest; 0 with ranks that are not in bytes
+  int64_t min_bytes;    // rows below it go into the rest; 0 with questions not in bytes
   size_t n_stacks;      // stacks to show below each row
   bool all_frames;      // and those whole
   const char *prefix;   // before the first line, e.g. "tidemark: "; "" for none
@@ -19,6 +18,6 @@ struct tide_report_options {
   const char *argument; // what the next commands need to find the capture; NULL: nothing
 };
 
-// The profile is ranked as asked on the way.
+// The profile must have been asked.
 void tide_report_write(const struct tide_screen *screen, struct tide_profile *profile,
                        struct tide_naming *naming, const struct tide_report_options *options);

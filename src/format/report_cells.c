@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words for numbers, functions and places. Every rank has its own heading, unit and, where one
+// Words for numbers, functions and places. Every measure has its own heading, unit and, where one
 // number does not tell the story, one more column.
 #include "format/report_cells.h"
 
@@ -11,40 +11,107 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-const struct tide_rank_text tide_rank_texts[TIDE_RANKS_N] = {
-    [TIDE_RANK_PEAK] = {"top at the peak:", "nothing was held at the peak", "at the peak", NULL,
-                        true},
-    [TIDE_RANK_LIVE] = {"top at the end:", "nothing was held at the end", "at the end", NULL, true},
-    [TIDE_RANK_TOTAL] = {"top by bytes allocated in all:", "nothing was allocated", "allocated",
-                         NULL, true},
-    [TIDE_RANK_COUNT] = {"top by allocations:", "nothing was allocated", "allocations", NULL,
-                         false},
-    [TIDE_RANK_TEMP] = {"top by blocks freed at once (share of the place's own blocks):",
-                        "no block was freed at once", "freed at once", "of its blocks", false},
-    [TIDE_RANK_LEAK] = {"never freed (blocks, mean age at the end):", "every block was freed",
-                        "never freed", "blocks, mean age", true},
+static const struct tide_question_text in_bytes[TIDE_MEASURES_N] = {
+    [TIDE_MEASURE_PEAK] = {"top at the peak:", "nothing was held at the peak", "at the peak", NULL},
+    [TIDE_MEASURE_LIVE] = {"top at the end:", "nothing was held at the end", "at the end", NULL},
+    [TIDE_MEASURE_TOTAL] = {"top by bytes allocated in all:", "nothing was allocated", "allocated",
+                            NULL},
+    [TIDE_MEASURE_GROWN] = {"top by growth over the run:", "nothing has grown", "grown", NULL},
+    [TIDE_MEASURE_LEAK] = {"never freed (blocks, mean age at the end):", "every block was freed",
+                           "never freed", "blocks, mean age"},
+    [TIDE_MEASURE_TEMP] = {"top by bytes freed at once (share of the place's own bytes):",
+                           "no block was freed at once", "freed at once", "of its bytes"},
+};
+static const struct tide_question_text in_blocks[TIDE_MEASURES_N] = {
+    [TIDE_MEASURE_PEAK] = {"top by blocks at the peak:", "nothing was held at the peak",
+                           "blocks at the peak", NULL},
+    [TIDE_MEASURE_LIVE] = {"top by blocks at the end:", "nothing was held at the end",
+                           "blocks at the end", NULL},
+    [TIDE_MEASURE_TOTAL] = {"top by allocations:", "nothing was allocated", "allocations", NULL},
+    [TIDE_MEASURE_GROWN] = {"top by growth in blocks over the run:", "nothing has grown",
+                            "blocks grown", NULL},
+    [TIDE_MEASURE_LEAK] = {"blocks never freed (bytes, mean age at the end):",
+                           "every block was freed", "blocks never freed", "bytes, mean age"},
+    [TIDE_MEASURE_TEMP] = {"top by blocks freed at once (share of the place's own blocks):",
+                           "no block was freed at once", "freed at once", "of its blocks"},
 };
 
-char *tide_cell_measure(const struct tide_screen *screen, enum tide_rank rank, int64_t measure)
+const struct tide_question_text *tide_question_text(const struct tide_question *question)
 {
-  char text[TIDE_UNITS_MAX];
-  return tide_strdup(tide_rank_texts[rank].in_bytes ? tide_units_bytes(text, measure, screen->units)
-                                                    : tide_units_count(text, (uint64_t)measure));
+  bool bytes = question->unit == TIDE_UNIT_BYTES;
+  return &(bytes ? in_bytes : in_blocks)[question->measure];
 }
 
-char *tide_cell_extra(const struct tide_screen *screen, enum tide_rank rank,
+// "at 6.10 s", or with the moment that answers for it where that is another.
+static char *point_words(const struct tide_screen *screen, const struct tide_point *point)
+{
+  char asked[TIDE_UNITS_MAX], seen[TIDE_UNITS_MAX];
+  tide_units_time(asked, point->asked_ns, screen->utf8);
+  tide_units_time(seen, point->seen_ns, screen->utf8);
+  if (point->snapshot == TIDE_POINT_START)
+    return tide_strdup("the start");
+  if (strcmp(asked, seen) == 0)
+    return tide_strdup(asked);
+  return tide_sprintf("%s (as seen at %s)", asked, seen);
+}
+
+char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,
+                            bool any)
+{
+  const struct tide_question_text *words = tide_question_text(question);
+  const struct tide_window *window = &question->window;
+  if (!window->from.given && !window->to.given)
+    return tide_strdup(any ? words->heading : words->nothing);
+  const char *blocks = question->unit == TIDE_UNIT_BLOCKS ? " blocks" : " bytes";
+  TIDE_CLEANUP_FREE char *to = point_words(screen, &window->to);
+  TIDE_CLEANUP_FREE char *from =
+      window->from.given ? point_words(screen, &window->from) : tide_strdup("the start");
+  if (question->measure == TIDE_MEASURE_LIVE)
+    return any ? tide_sprintf("top by live%s at %s:", blocks, to)
+               : tide_sprintf("nothing was held at %s", to);
+  const char *what = question->measure == TIDE_MEASURE_GROWN ? "grown" : "allocated";
+  return any ? tide_sprintf("top by%s %s from %s to %s:", blocks, what, from, to)
+             : tide_sprintf("nothing was %s from %s to %s", what, from, to);
+}
+
+char *tide_cell_measure(const struct tide_screen *screen, const struct tide_question *question,
+                        int64_t measure)
+{
+  char text[TIDE_UNITS_MAX];
+  return tide_strdup(question->unit == TIDE_UNIT_BYTES
+                         ? tide_units_bytes(text, measure, screen->units)
+                         : tide_units_count(text, (uint64_t)measure));
+}
+
+// "214, 2.1 s": how many there are, and how old they are in the mean.
+static char *survivors(const struct tide_screen *screen, const struct tide_question *question,
+                       const struct tide_place *place)
+{
+  char count[TIDE_UNITS_MAX], age[TIDE_UNITS_MAX];
+  if (place->live_blocks <= 0)
+    return tide_strdup("");
+  if (question->unit == TIDE_UNIT_BYTES)
+    tide_units_count(count, (uint64_t)place->live_blocks);
+  else
+    tide_units_bytes(count, place->live_bytes, screen->units);
+  if (!place->live_age_ns_sum)
+    return tide_strdup(count);
+  uint64_t mean_ns = place->live_age_ns_sum / (uint64_t)place->live_blocks;
+  return tide_sprintf("%s, %s", count, tide_units_time(age, mean_ns, screen->utf8));
+}
+
+char *tide_cell_extra(const struct tide_screen *screen, const struct tide_question *question,
                       const struct tide_place *place)
 {
-  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
-  if (rank == TIDE_RANK_TEMP)
-    return tide_strdup(tide_units_percent(a, (uint64_t)place->measure, place->n_alloc));
-  if (rank == TIDE_RANK_LEAK && place->live_blocks > 0 && !place->live_age_ns_sum)
-    return tide_strdup(tide_units_count(a, (uint64_t)place->live_blocks));
-  if (rank == TIDE_RANK_LEAK && place->live_blocks > 0)
-    return tide_sprintf(
-        "%s, %s", tide_units_count(a, (uint64_t)place->live_blocks),
-        tide_units_time(b, place->live_age_ns_sum / (uint64_t)place->live_blocks, screen->utf8));
+  char text[TIDE_UNITS_MAX];
+  bool bytes = question->unit == TIDE_UNIT_BYTES;
+  if (question->measure == TIDE_MEASURE_TEMP)
+    return tide_strdup(tide_units_percent(text, (uint64_t)place->measure,
+                                          bytes ? place->b_alloc : place->n_alloc));
+  if (question->measure == TIDE_MEASURE_LEAK)
+    return survivors(screen, question, place);
   return tide_strdup("");
 }
 

@@ -7,19 +7,24 @@
 #include "view/places.h"
 #include "format/screen.h"
 
-struct tide_rank_text {
-  const char *heading;         // "top at the peak:"
+struct tide_question_text {
+  const char *heading;         // of a whole run: "top at the peak:"
   const char *nothing;         // instead of a table: "nothing was held at the peak"
   const char *measure, *extra; // titles of the columns; extra is NULL where there is none
-  bool in_bytes;               // what is measured is bytes, not events
 };
-extern const struct tide_rank_text tide_rank_texts[TIDE_RANKS_N];
+const struct tide_question_text *tide_question_text(const struct tide_question *question);
+
+// The line above a table, with the times that were asked for and the moments that answer; what is
+// said instead of a table when any is false.
+char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,
+                            bool any);
 
 // "412.6 MiB" or "16,204".
-char *tide_cell_measure(const struct tide_screen *screen, enum tide_rank rank, int64_t measure);
+char *tide_cell_measure(const struct tide_screen *screen, const struct tide_question *question,
+                        int64_t measure);
 
-// The one more column of ranks whose story one number does not tell; "" for the others.
-char *tide_cell_extra(const struct tide_screen *screen, enum tide_rank rank,
+// The one more column of questions whose story one number does not tell; "" for the others.
+char *tide_cell_extra(const struct tide_screen *screen, const struct tide_question *question,
                       const struct tide_place *place);
 
 // A function within width columns, safe to print; an address where there is no name. frame NULL:

@@ -60,8 +60,7 @@ static void write_place(struct tide_sink *sink, const struct tide_naming *naming
 void tide_report_csv_write(struct tide_sink *sink, struct tide_profile *profile,
                            struct tide_naming *naming, const struct tide_report_options *options)
 {
-  tide_profile_rank(profile, options->rank);
-  struct tide_places *places = tide_places_new(profile, naming, options->rank);
+  struct tide_places *places = tide_places_new(profile, naming);
   size_t n_shown = tide_places_shown(places, options->n_places, options->min_bytes);
   struct tide_place rest = tide_places_rest(places, n_shown);
   tide_sink_text(sink, "function,file,line,module,address,peak_bytes,peak_blocks,live_bytes,"

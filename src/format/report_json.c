@@ -251,13 +251,11 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
 }
 
 void tide_report_json_write(struct tide_sink *sink, struct tide_profile *profile,
-                            struct tide_naming *naming, const char *file, enum tide_rank rank,
-                            size_t n_sites)
+                            struct tide_naming *naming, const char *file, size_t n_sites)
 {
   struct writer w = {.profile = profile, .naming = naming};
   struct tide_json *json = &w.json;
   tide_json_init(json, sink);
-  tide_profile_rank(profile, rank);
   tide_json_open_object(json);
   tide_json_put_text(json, "schema", "tidemark-report-1");
   tide_json_key(json, "capture");

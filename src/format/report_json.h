@@ -9,5 +9,4 @@
 
 // Sites ranked by rank; n_sites 0 gives all. file is the capture's name, or NULL.
 void tide_report_json_write(struct tide_sink *sink, struct tide_profile *profile,
-                            struct tide_naming *naming, const char *file, enum tide_rank rank,
-                            size_t n_sites);
+                            struct tide_naming *naming, const char *file, size_t n_sites);

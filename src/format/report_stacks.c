@@ -24,7 +24,6 @@ struct tide_stacks {
   const struct tide_profile *profile;
   struct tide_naming *naming;
   const struct tide_places *places;
-  enum tide_rank rank;
   uint32_t *of_site; // site -> place + 1; 0: none of those shown
 };
 
@@ -49,7 +48,7 @@ static void assign(struct tide_stacks *stacks, const struct tide_place **sorted,
 {
   for (size_t i = 0; i < stacks->profile->n_sites; i++) {
     const struct tide_profile_site *site = &stacks->profile->sites[i];
-    if (site->kind != TIDE_SITE_HEAP || tide_profile_measure(site, stacks->rank) <= 0)
+    if (site->kind != TIDE_SITE_HEAP || site->weight <= 0)
       continue;
     struct tide_place key = {.frame = tide_naming_culprit(stacks->naming, site->stack)};
     const struct tide_place *key_at = &key;
@@ -61,11 +60,10 @@ static void assign(struct tide_stacks *stacks, const struct tide_place **sorted,
 }
 
 struct tide_stacks *tide_stacks_new(const struct tide_profile *profile, struct tide_naming *naming,
-                                    const struct tide_places *places, size_t n_shown,
-                                    enum tide_rank rank)
+                                    const struct tide_places *places, size_t n_shown)
 {
   struct tide_stacks *stacks = tide_alloc(sizeof *stacks);
-  *stacks = (struct tide_stacks){profile, naming, places, rank, NULL};
+  *stacks = (struct tide_stacks){profile, naming, places, NULL};
   stacks->of_site = tide_alloc_array(profile->n_sites, sizeof *stacks->of_site);
   const struct tide_place **sorted = tide_alloc_array(n_shown + 1, sizeof *sorted);
   size_t n_sorted = 0;
@@ -221,7 +219,7 @@ static void write_head(const struct tide_screen *screen, const struct tide_stack
                        const struct tide_place *place, int64_t measure, const char *words)
 {
   char share[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *size = tide_cell_measure(screen, stacks->rank, measure);
+  TIDE_CLEANUP_FREE char *size = tide_cell_measure(screen, &stacks->profile->question, measure);
   tide_sink_repeat(screen->sink, ' ', HEAD_INDENT);
   tide_sink_printf(screen->sink, "%s of it, %s, %s\n",
                    tide_units_share(share, measure, place->measure), size, words);
@@ -236,7 +234,7 @@ void tide_stacks_write(const struct tide_screen *screen, struct tide_stacks *sta
   for (size_t i = 0; i < stacks->profile->n_sites && n < options->n_stacks; i++) {
     if (stacks->of_site[i] != place_idx + 1)
       continue;
-    int64_t measure = tide_profile_measure(&stacks->profile->sites[i], stacks->rank);
+    int64_t measure = stacks->profile->sites[i].weight;
     struct lines lines = all_frames(stacks, stacks->profile->sites[i].stack);
     if (place->n_stacks > 1)
       write_head(screen, stacks, place, measure, "through:");

@@ -90,7 +90,7 @@ static void write_rest(const struct table *t, const struct columns *c)
     return;
   char text[TIDE_UNITS_MAX];
   struct row row = {.share = tide_strdup(tide_units_share(text, rest.measure, t->whole)),
-                    .measure = tide_cell_measure(t->screen, t->options->rank, rest.measure),
+                    .measure = tide_cell_measure(t->screen, &t->profile->question, rest.measure),
                     .extra = tide_strdup(""),
                     .location = tide_strdup("")};
   TIDE_CLEANUP_FREE char *name =
@@ -117,8 +117,8 @@ static struct row *make_rows(const struct table *t, struct columns *c)
     char text[TIDE_UNITS_MAX];
     const struct tide_place *place = &t->places->items[i];
     rows[i].share = tide_strdup(tide_units_share(text, place->measure, t->whole));
-    rows[i].measure = tide_cell_measure(t->screen, t->options->rank, place->measure);
-    rows[i].extra = tide_cell_extra(t->screen, t->options->rank, place);
+    rows[i].measure = tide_cell_measure(t->screen, &t->profile->question, place->measure);
+    rows[i].extra = tide_cell_extra(t->screen, &t->profile->question, place);
     rows[i].location = tide_cell_location(t->naming, place->frame);
     widen(&c->share, rows[i].share);
     widen(&c->measure, rows[i].measure);
@@ -134,7 +134,7 @@ static void write_places(const struct table *t)
   struct row *rows = make_rows(t, &c);
   struct tide_stacks *stacks = NULL;
   if (t->options->n_stacks)
-    stacks = tide_stacks_new(t->profile, t->naming, t->places, t->n_shown, t->options->rank);
+    stacks = tide_stacks_new(t->profile, t->naming, t->places, t->n_shown);
   share_out(t->screen, &c, longest_name(t, t->screen->width));
   c.name = longest_name(t, c.name); // no wider than needed: the locations stand close to the names
   for (size_t i = 0; i < t->n_shown; i++) {
@@ -154,11 +154,11 @@ void tide_report_table_write(const struct tide_screen *screen, const struct tide
                              struct tide_naming *naming, const struct tide_places *places,
                              const struct tide_report_options *options)
 {
-  const struct tide_rank_text *words = &tide_rank_texts[options->rank];
   struct table t = {screen, profile, naming, places, options};
   t.n_shown = tide_places_shown(places, options->n_places, options->min_bytes);
-  t.whole = tide_profile_whole(profile, options->rank);
-  tide_sink_printf(screen->sink, "  %s\n", places->n ? words->heading : words->nothing);
+  t.whole = profile->whole;
+  TIDE_CLEANUP_FREE char *heading = tide_question_heading(screen, &profile->question, places->n);
+  tide_sink_printf(screen->sink, "  %s\n", heading);
   if (places->n)
     write_places(&t);
 }

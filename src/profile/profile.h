@@ -7,6 +7,7 @@
 #pragma once
 #include "base/err.h"
 #include "capture/model.h"
+#include "profile/question.h"
 
 enum tide_site_kind {
   TIDE_SITE_HEAP,
@@ -26,11 +27,14 @@ struct tide_profile_site {
   uint64_t life_ns_sum;            // over freed blocks
   uint64_t live_age_ns_sum;        // over blocks live at the end
   uint64_t n_temp, n_foreign, n_resize, n_moved;
+  uint64_t b_temp, b_resize_old, b_moved;
   uint64_t first_ns, last_ns;
+  int64_t weight; // under the question asked last
 };
 
 struct tide_profile_totals {
   uint64_t n_alloc, b_alloc, n_free, b_free, n_resize, n_moved, n_temp, n_foreign;
+  uint64_t b_temp, b_resize_old, b_moved;
   int64_t live_blocks, live_bytes;
 };
 
@@ -38,24 +42,15 @@ struct tide_profile {
   const struct tide_capture *capture;
   const struct tide_image *image;
   size_t image_idx;
-  struct tide_profile_site *sites; // by rising stack until ranked
+  struct tide_profile_site *sites; // by rising stack until asked
   size_t n_sites;
   uint32_t *rows;                    // indexes of image->sites, grouped by stack
   struct tide_profile_totals totals; // heap, with what was lost
   struct tide_profile_totals lost;   // the part of the totals that has no stack
   uint64_t n_stacks;                 // distinct heap stacks
+  struct tide_question question;     // the one asked last
+  int64_t whole;                     // what weights are shares of: the heap's sum of them
 };
-
-enum tide_rank {
-  TIDE_RANK_PEAK,  // bytes held at the peak
-  TIDE_RANK_LIVE,  // bytes held at the end
-  TIDE_RANK_TOTAL, // bytes allocated in all
-  TIDE_RANK_COUNT, // allocations
-  TIDE_RANK_TEMP,  // allocations freed at once
-  TIDE_RANK_LEAK,  // bytes never freed: as live, for readers who look for leaks
-  TIDE_RANKS_N,
-};
-extern const char *const tide_rank_words[TIDE_RANKS_N]; // "peak", "live", …
 
 // The image a reader means: which == NULL gives the one with the largest peak (the first of
 // equals); otherwise a pid (of several images of it, the largest) or else an index; "#2" is an
@@ -66,13 +61,10 @@ enum tide_err tide_profile_pick(const struct tide_capture *capture, const char *
 struct tide_profile *tide_profile_new(const struct tide_capture *capture, size_t image_idx);
 void tide_profile_free(struct tide_profile *profile); // NULL is fine
 
-// What a site weighs under a rank, and the whole it is a share of.
-int64_t tide_profile_measure(const struct tide_profile_site *site, enum tide_rank rank);
-int64_t tide_profile_whole(const struct tide_profile *profile, enum tide_rank rank);
-
-// Sorts the sites: heap (and lost) before pages, then by falling measure; ties by allocated bytes,
-// allocations and at last stack, so that an order is the same on every machine.
-void tide_profile_rank(struct tide_profile *profile, enum tide_rank rank);
+// Weighs the sites and sorts them: heap (and lost) before pages, then by falling weight; ties by
+// allocated bytes, allocations and at last stack, so that an order is the same on every machine.
+// The question must have been made for the profile's image.
+void tide_profile_ask(struct tide_profile *profile, const struct tide_question *question);
 
 // Histograms of a site, summed over its threads. They are not kept per site: they would be most of
 // a profile's memory, and few readers ask.

@@ -69,10 +69,10 @@ static void add(struct tide_place *sum, const struct tide_place *item)
   sum->n_stacks += item->n_stacks;
 }
 
-static struct tide_place place_of(const struct tide_profile_site *site, int64_t measure)
+static struct tide_place place_of(const struct tide_profile_site *site)
 {
   return (struct tide_place){
-      .measure = measure,
+      .measure = site->weight,
       .n_alloc = site->n_alloc,
       .b_alloc = site->b_alloc,
       .n_free = site->n_free,
@@ -106,20 +106,18 @@ static void fold(struct tide_places *places, int (*compare)(const void *, const 
   places->n = out;
 }
 
-struct tide_places *tide_places_new(const struct tide_profile *profile, struct tide_naming *naming,
-                                    enum tide_rank rank)
+struct tide_places *tide_places_new(const struct tide_profile *profile, struct tide_naming *naming)
 {
   struct tide_places *places = tide_alloc(sizeof *places);
   places->items = tide_alloc_array(profile->n_sites, sizeof *places->items);
   tide_naming_limit(naming, TIDE_PLACES_LOOKUPS_MAX);
   for (size_t i = 0; i < profile->n_sites; i++) {
     const struct tide_profile_site *site = &profile->sites[i];
-    int64_t measure = tide_profile_measure(site, rank);
-    if (site->kind == TIDE_SITE_PAGES || measure <= 0)
+    if (site->kind == TIDE_SITE_PAGES || site->weight <= 0)
       continue;
     bool heap = site->kind == TIDE_SITE_HEAP;
     const struct tide_named_frame *frame = heap ? tide_naming_culprit(naming, site->stack) : NULL;
-    struct tide_place place = place_of(site, measure);
+    struct tide_place place = place_of(site);
     places->n_stacks++;
     if (heap && !frame) {
       add(&places->rest, &place);

@@ -14,7 +14,7 @@ enum { TIDE_PLACES_LOOKUPS_MAX = 4096 };
 
 struct tide_place {
   const struct tide_named_frame *frame; // the culprit, the naming's; NULL: events without a stack
-  int64_t measure;                      // under the rank asked for
+  int64_t measure;                      // under the question asked
   uint64_t n_alloc, b_alloc, n_free, b_free, n_temp, n_resize;
   int64_t live_blocks, live_bytes;
   int64_t peak_blocks, peak_bytes;
@@ -25,14 +25,13 @@ struct tide_place {
 struct tide_places {
   struct tide_place *items; // by falling measure
   size_t n;
-  size_t n_stacks;        // heap stacks with anything under this rank
+  size_t n_stacks;        // heap stacks with any weight
   size_t n_stacks_placed; // of them gathered into items
   struct tide_place rest; // sums of the stacks not gathered; no frame
 };
 
-// The profile must have been ranked by rank.
-struct tide_places *tide_places_new(const struct tide_profile *profile, struct tide_naming *naming,
-                                    enum tide_rank rank);
+// The profile must have been asked.
+struct tide_places *tide_places_new(const struct tide_profile *profile, struct tide_naming *naming);
 void tide_places_free(struct tide_places *places); // NULL is fine
 
 // How many of the first n_max places weigh min_measure or more.

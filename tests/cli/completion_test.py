@@ -110,7 +110,7 @@ def by_hand_bash(bash):
         offered = sorted(bash.offers(*words))
         check(offered == sorted(expected), f"bash: {words}: {offered}")
 
-    ranks = ["peak", "live", "total", "count", "temp", "leak"]
+    ranks = ["peak", "live", "total", "grown", "leak", "temp", "count"]
     captures = ["x.tide", "y.store", "dir"]
     same(["re"], ["report"])
     same(["report", "--so"], ["--sort"])

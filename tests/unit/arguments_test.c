@@ -56,7 +56,7 @@ static void run_leaves_the_command_alone(void **state)
 static void readers_take_options_anywhere(void **state)
 {
   assert_int_equal(PARSE("report", "x.tide", "--sort", "temp", "-n5", "--units=si"), 0);
-  assert_int_equal(got.sort, TIDE_RANK_TEMP);
+  assert_int_equal(got.sort, TIDE_MEASURE_TEMP);
   assert_int_equal(got.top, 5);
   assert_int_equal(got.units, TIDE_UNITS_SI);
   assert_int_equal(got.n_rest, 1);
@@ -93,7 +93,7 @@ static void refuses_with_what_was_meant(void **state)
   REFUSED("'tidemark info' has no option --sort", "info", "--sort", "peak");
   REFUSED("'tidemark help run' lists them", "run", "-z");
   REFUSED("did you mean \"leak\"?", "report", "--sort", "leaks");
-  REFUSED("peak, live, total, count, temp or leak", "report", "--sort", "bananas");
+  REFUSED("peak, live, total, grown, leak, temp or count", "report", "--sort", "bananas");
   REFUSED("--to takes dhat", "export", "--to", "pprof");
 }
 

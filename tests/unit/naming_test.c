@@ -115,8 +115,8 @@ static void looks_up_no_more_than_allowed(void **state)
 static void gathers_by_line(void **state)
 {
   struct tide_profile *profile = tide_profile_new(capture, INDEXER_IMAGE);
-  tide_profile_rank(profile, TIDE_RANK_PEAK);
-  struct tide_places *places = tide_places_new(profile, naming, TIDE_RANK_PEAK);
+  tide_profile_ask(profile, &(struct tide_question){0});
+  struct tide_places *places = tide_places_new(profile, naming);
   assert_int_equal(places->n_stacks, 8);
   assert_int_equal(places->n_stacks_placed, 8);
   assert_int_equal(places->rest.measure, 0);

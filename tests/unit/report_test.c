@@ -81,11 +81,19 @@ static void expect_width(size_t width)
   }
 }
 
-static void write_screen(size_t width, bool utf8, bool color, enum tide_rank rank, bool first)
+static void ask(int sort)
 {
+  struct tide_question question;
+  struct tide_wish wish = {.sort = sort};
+  assert_int_equal(tide_question_make(profile->image, &wish, &question, NULL), TIDE_ERR_OK);
+  tide_profile_ask(profile, &question);
+}
+
+static void write_screen(size_t width, bool utf8, bool color, int sort, bool first)
+{
+  ask(sort);
   struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = utf8, .color = color};
   struct tide_report_options options = {
-      .rank = rank,
       .n_places = first ? 3 : 10,
       .prefix = first ? "tidemark: " : "",
       .saved = first ? "tidemark.indexer.41307.tide" : NULL,
@@ -96,43 +104,44 @@ static void write_screen(size_t width, bool utf8, bool color, enum tide_rank ran
 
 static void first_screen(void **state)
 {
-  write_screen(80, true, false, TIDE_RANK_PEAK, true);
+  write_screen(80, true, false, TIDE_MEASURE_PEAK, true);
   expect_width(80);
   expect_golden("report_first.txt");
 }
 
 static void every_rank(void **state)
 {
-  for (int rank = 0; rank < TIDE_RANKS_N; rank++) {
+  for (int sort = 0; sort < TIDE_SORTS_N; sort++) {
     char name[64];
     tide_buf_clear(&sink.buf);
-    write_screen(80, true, false, (enum tide_rank)rank, false);
+    write_screen(80, true, false, sort, false);
     expect_width(80);
-    snprintf(name, sizeof name, "report_%s.txt", tide_rank_words[rank]);
+    snprintf(name, sizeof name, "report_%s.txt", tide_sort_words[sort]);
     expect_golden(name);
   }
 }
 
 static void narrow_wide_ascii_and_colour(void **state)
 {
-  write_screen(60, true, false, TIDE_RANK_PEAK, false);
+  write_screen(60, true, false, TIDE_MEASURE_PEAK, false);
   expect_width(60);
   expect_golden("report_narrow.txt");
   tide_buf_clear(&sink.buf);
-  write_screen(160, true, false, TIDE_RANK_LEAK, false);
+  write_screen(160, true, false, TIDE_MEASURE_LEAK, false);
   expect_golden("report_wide.txt");
   tide_buf_clear(&sink.buf);
-  write_screen(80, false, false, TIDE_RANK_PEAK, true);
+  write_screen(80, false, false, TIDE_MEASURE_PEAK, true);
   for (size_t i = 0; i < sink.buf.n; i++)
     assert_true(sink.buf.data[i] < 0x80);
   expect_golden("report_ascii.txt");
   tide_buf_clear(&sink.buf);
-  write_screen(80, true, true, TIDE_RANK_PEAK, true);
+  write_screen(80, true, true, TIDE_MEASURE_PEAK, true);
   expect_golden("report_colour.txt");
 }
 
 static void write_options(size_t width, bool utf8, struct tide_report_options options)
 {
+  ask(TIDE_MEASURE_PEAK);
   struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = utf8};
   options.prefix = "";
   tide_report_write(&screen, profile, naming, &options);
@@ -162,23 +171,27 @@ static void places_of_a_least_size(void **state)
 
 static void csv(void **state)
 {
+  ask(TIDE_MEASURE_PEAK);
   struct tide_report_options options = {.n_places = SIZE_MAX};
   tide_report_csv_write(&sink, profile, naming, &options);
   expect_golden("report.csv");
   tide_buf_clear(&sink.buf);
-  options = (struct tide_report_options){.rank = TIDE_RANK_TOTAL, .n_places = 2};
+  options.n_places = 2;
+  ask(TIDE_MEASURE_TOTAL);
   tide_report_csv_write(&sink, profile, naming, &options);
   expect_golden("report_total.csv");
 }
 
 static void markdown(void **state)
 {
+  ask(TIDE_MEASURE_PEAK);
   struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
   struct tide_report_options options = {.n_places = 10};
   tide_report_md_write(&screen, profile, naming, &options);
   expect_golden("report.md");
   tide_buf_clear(&sink.buf);
-  options = (struct tide_report_options){.rank = TIDE_RANK_LEAK, .n_places = 2};
+  options.n_places = 2;
+  ask(TIDE_MEASURE_LEAK);
   tide_report_md_write(&screen, profile, naming, &options);
   expect_golden("report_leak.md");
 }
@@ -195,6 +208,7 @@ static size_t hostile_lookup(void *context, uint32_t module, uint64_t addr,
 
 static void hostile_names(void **state)
 {
+  ask(TIDE_MEASURE_PEAK);
   struct tide_name_source source = {.lookup = hostile_lookup, .object = tide_indexer_names.object};
   struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
   struct tide_report_options options = {.n_places = SIZE_MAX};
@@ -211,7 +225,7 @@ static void nothing_allocated(void **state)
   tide_naming_free(naming);
   profile = tide_profile_new(capture, 0);
   naming = tide_naming_new_from(profile->image, &tide_indexer_names);
-  write_screen(80, true, false, TIDE_RANK_PEAK, true);
+  write_screen(80, true, false, TIDE_MEASURE_PEAK, true);
   expect_golden("report_empty.txt");
 }
 
@@ -228,20 +242,22 @@ static void what_went_wrong_is_said(void **state)
   image->loss.n_broken = 7;
   image->loss.n_fork_lost = 1;
   capture->finished = false;
-  write_screen(80, true, false, TIDE_RANK_PEAK, true);
+  write_screen(80, true, false, TIDE_MEASURE_PEAK, true);
   expect_width(80);
   expect_golden("report_troubled.txt");
 }
 
 static void json(void **state)
 {
-  tide_report_json_write(&sink, profile, naming, "a \"b\".tide", TIDE_RANK_PEAK, 0);
+  ask(TIDE_MEASURE_PEAK);
+  tide_report_json_write(&sink, profile, naming, "a \"b\".tide", 0);
   expect_golden("report.json");
 }
 
 static void json_of_the_first_sites(void **state)
 {
-  tide_report_json_write(&sink, profile, naming, NULL, TIDE_RANK_TOTAL, 1);
+  ask(TIDE_MEASURE_TOTAL);
+  tide_report_json_write(&sink, profile, naming, NULL, 1);
   const char *text = tide_buf_cstr(&sink.buf);
   const char *first = strstr(text, "\"kind\"");
   assert_non_null(first);

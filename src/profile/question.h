@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is asked of a profile: one of six measures, in bytes or blocks, of a run or a part of it.
+//
+//   peak   live at the peak                     live   live at a time, else at the end
+//   total  allocated                            grown  more live at the end of a range than before
+//   leak   never freed                          temp   freed at once
+#pragma once
+#include "profile/window.h"
+
+enum tide_measure {
+  TIDE_MEASURE_PEAK,
+  TIDE_MEASURE_LIVE,
+  TIDE_MEASURE_TOTAL,
+  TIDE_MEASURE_GROWN,
+  TIDE_MEASURE_LEAK,
+  TIDE_MEASURE_TEMP,
+  TIDE_MEASURES_N,
+};
+extern const char *const tide_measure_words[TIDE_MEASURES_N]; // "peak", "live", …
+
+enum tide_unit { TIDE_UNIT_BYTES, TIDE_UNIT_BLOCKS };
+
+struct tide_question { // all zero: bytes at the peak
+  enum tide_measure measure;
+  enum tide_unit unit;
+  struct tide_window window;
+};
+
+// What a user may sort by: the measures, and "count" for allocations.
+enum { TIDE_SORT_COUNT = TIDE_MEASURES_N, TIDE_SORTS_N };
+extern const char *const tide_sort_words[TIDE_SORTS_N];
+
+enum tide_by { TIDE_BY_DEFAULT, TIDE_BY_BYTES, TIDE_BY_BLOCKS, TIDE_BYS_N };
+extern const char *const tide_by_words[TIDE_BYS_N]; // "auto", "bytes", "blocks"
+
+struct tide_wish { // as it stands on the command line
+  int sort;        // < 0: not said, and the times decide
+  enum tide_by by;
+  const char *at, *range; // NULL: not said
+};
+
+// Refuses what cannot be answered: two kinds of times, the peak of another time, temporaries of a
+// part of the run, moments the image does not have.
+enum tide_err tide_question_make(const struct tide_image *image, const struct tide_wish *wish,
+                                 struct tide_question *ret_question, struct tide_diag *diag);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Questions about moments and ranges, over a hand-made image whose answers are plain to see.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "profile/profile.h"
+
+// Two stacks. The first holds 100 bytes from the start on; the second comes, grows and goes.
+static struct tide_snapshot_row at_1s[] = {{1, 100, 1, 1, 100}, {2, 10, 1, 3, 30}};
+static struct tide_snapshot_row at_2s[] = {{1, 100, 1, 0, 0}, {2, 500, 5, 0, 0}};
+static struct tide_snapshot_row at_3s[] = {{1, 100, 1, 0, 0}, {2, 40, 4, 6, 700}};
+static struct tide_snapshot_row at_4s[] = {{1, 100, 1, 0, 0}, {2, 0, 0, 1, 5}};
+static struct tide_snapshot snapshots[] = {
+    {1000000000 + 7, TIDE_SNAPSHOT_TIMED, at_1s, 2},
+    {2000000000 + 7, TIDE_SNAPSHOT_PEAK, at_2s, 2},
+    {3000000000 + 7, TIDE_SNAPSHOT_TIMED, at_3s, 2},
+    {4000000000 + 7, TIDE_SNAPSHOT_END, at_4s, 2},
+};
+static struct tide_frame frames[] = {{0}, {.pc = 16}, {.pc = 32}};
+static struct tide_site sites[] = {
+    {.stack = 1, .n_alloc = 1, .b_alloc = 100, .peak_blocks = 1, .peak_bytes = 100},
+    {.stack = 2,
+     .n_alloc = 10,
+     .b_alloc = 735,
+     .n_free = 10,
+     .b_free = 735,
+     .n_temp = 2,
+     .b_temp = 9,
+     .peak_blocks = 5,
+     .peak_bytes = 500},
+};
+static struct tide_module modules[1] = {{.path = (char *)""}};
+static struct tide_image image = {
+    .start_ns = 7,
+    .end_ns = 4000000007,
+    .peak_bytes = 600,
+    .peak_ns = 2000000007,
+    .modules = modules,
+    .n_modules = 1,
+    .frames = frames,
+    .n_frames = 3,
+    .sites = sites,
+    .n_sites = 2,
+    .snapshots = snapshots,
+    .n_snapshots = 4,
+};
+static const struct tide_capture capture = {.images = &image, .n_images = 1};
+
+static void expect(struct tide_wish wish, int64_t first, int64_t second)
+{
+  struct tide_diag diag = {0};
+  struct tide_question question;
+  if (tide_question_make(&image, &wish, &question, &diag))
+    fail_msg("%s", diag.text);
+  struct tide_profile *profile = tide_profile_new(&capture, 0);
+  tide_profile_ask(profile, &question);
+  for (size_t i = 0; i < profile->n_sites; i++)
+    assert_int_equal(profile->sites[i].weight, profile->sites[i].stack == 1 ? first : second);
+  assert_int_equal(profile->whole, first + second);
+  tide_profile_free(profile);
+}
+
+static void whole_runs(void **state)
+{
+  expect((struct tide_wish){.sort = -1}, 100, 500);
+  expect((struct tide_wish){.sort = TIDE_MEASURE_LEAK}, 100, 0);
+  expect((struct tide_wish){.sort = TIDE_SORT_COUNT}, 1, 10);
+  expect((struct tide_wish){.sort = TIDE_MEASURE_PEAK, .by = TIDE_BY_BLOCKS}, 1, 5);
+  expect((struct tide_wish){.sort = TIDE_MEASURE_TEMP}, 0, 2);
+  expect((struct tide_wish){.sort = TIDE_MEASURE_TEMP, .by = TIDE_BY_BYTES}, 0, 9);
+}
+
+static void moments(void **state)
+{
+  expect((struct tide_wish){.sort = -1, .at = "start"}, 0, 0);
+  expect((struct tide_wish){.sort = -1, .at = "1s"}, 100, 10);
+  expect((struct tide_wish){.sort = -1, .at = "0.4s"}, 0, 0); // the start is nearer
+  expect((struct tide_wish){.sort = -1, .at = "peak"}, 100, 500);
+  expect((struct tide_wish){.sort = -1, .at = "75%"}, 100, 40);
+  expect((struct tide_wish){.sort = -1, .at = "2900ms", .by = TIDE_BY_BLOCKS}, 1, 4);
+  expect((struct tide_wish){.sort = -1, .at = "end"}, 100, 0);
+  expect((struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .at = "3s"}, 100, 730);
+}
+
+static void ranges(void **state)
+{
+  expect((struct tide_wish){.sort = -1, .range = "1s..3s"}, 0, 30);
+  expect((struct tide_wish){.sort = -1, .range = "peak.."}, 0, -500);
+  expect((struct tide_wish){.sort = -1, .range = "..peak"}, 100, 500);
+  expect((struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .range = "1s..3s"}, 0, 700);
+  expect((struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .range = ".."}, 100, 735);
+  expect((struct tide_wish){.sort = TIDE_SORT_COUNT, .range = "3s..end"}, 0, 1);
+  expect((struct tide_wish){.sort = TIDE_MEASURE_LIVE, .range = "1s..3s"}, 100, 40);
+}
+
+static void refuse(struct tide_wish wish, const char *word)
+{
+  struct tide_diag diag = {0};
+  struct tide_question question;
+  assert_int_equal(tide_question_make(&image, &wish, &question, &diag), TIDE_ERR_USAGE);
+  if (!strstr(diag.text, word))
+    fail_msg("\"%s\" not in \"%s\"", word, diag.text);
+}
+
+static void refuses_what_has_no_answer(void **state)
+{
+  refuse((struct tide_wish){.sort = -1, .at = "1s", .range = "1s..2s"}, "at a time");
+  refuse((struct tide_wish){.sort = TIDE_MEASURE_PEAK, .at = "1s"}, "--sort live");
+  refuse((struct tide_wish){.sort = TIDE_MEASURE_TEMP, .at = "1s"}, "whole run");
+  refuse((struct tide_wish){.sort = TIDE_MEASURE_LEAK, .range = "1s.."}, "--sort grown");
+  refuse((struct tide_wish){.sort = -1, .at = "5s"}, "ran for 4.000 s");
+  refuse((struct tide_wish){.sort = -1, .range = "3s..1s"}, "before it begins");
+  refuse((struct tide_wish){.sort = -1, .range = "3s"}, "no range");
+  refuse((struct tide_wish){.sort = TIDE_SORT_COUNT, .by = TIDE_BY_BYTES}, "--sort total");
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(whole_runs),
+      cmocka_unit_test(moments),
+      cmocka_unit_test(ranges),
+      cmocka_unit_test(refuses_what_has_no_answer),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
