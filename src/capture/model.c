@@ -4,6 +4,7 @@
 #include "capture/model.h"
 
 #include "base/alloc.h"
+#include "capture/stored_names.h"
 
 #include <stdlib.h>
 
@@ -27,6 +28,7 @@ void tide_image_done(struct tide_image *image)
   free(image->threads);
   free(image->ticks);
   free(image->snapshots);
+  tide_stored_names_done(&image->names);
 }
 
 void tide_capture_free(struct tide_capture *capture)

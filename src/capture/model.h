@@ -86,6 +86,28 @@ struct tide_snapshot {
   size_t n_rows;
 };
 
+// Names kept in a capture, so that it can be read where the programs are not: for a place, the
+// chain of functions inlined there, innermost first. See capture/stored_names.h.
+struct tide_stored_frame {
+  uint32_t function, file; // offsets in text; 0: unknown
+  uint32_t line;           // 0: unknown
+  bool inlined;            // inlined into the next frame
+};
+struct tide_stored_place {
+  uint64_t addr;     // ELF address inside the instruction meant; in module 0 as it ran
+  uint32_t module;   // index in modules
+  uint32_t n_frames; // at least 1
+  size_t first_frame;
+};
+struct tide_stored_names {
+  struct tide_stored_place *places; // by rising module, then by rising address
+  size_t n_places;
+  struct tide_stored_frame *frames; // of all places, in their order
+  size_t n_frames;
+  char *text; // strings that end in NUL; the first is "". NULL when there are no places
+  size_t text_bytes;
+};
+
 enum tide_end_kind {
   TIDE_END_UNKNOWN,  // still running, or lost sight of it
   TIDE_END_EXITED,   // end_value = exit status (-1: not known, a descendant)
@@ -137,6 +159,7 @@ struct tide_image {
   size_t n_ticks;
   struct tide_snapshot *snapshots; // by rising time
   size_t n_snapshots;
+  struct tide_stored_names names; // empty unless somebody stored them
 };
 
 struct tide_capture {

@@ -5,6 +5,7 @@
 //
 // Times are not judged here beyond their order: a clock read by another thread may be a little off,
 // and that must never cost anybody a recording.
+#include "capture/stored_names.h"
 #include "capture/tide_format.h"
 
 static enum tide_err breach(struct tide_diag *diag, size_t image_idx, const char *what, size_t row)
@@ -21,6 +22,25 @@ static bool snapshot_is_valid(const struct tide_snapshot *snapshot, size_t n_fra
       return false;
   }
   return true;
+}
+
+static bool names_are_valid(const struct tide_stored_names *names, size_t n_modules)
+{
+  size_t n_frames = 0;
+  if (names->n_places && (!names->text || names->text[0] || names->text[names->text_bytes - 1]))
+    return false;
+  for (size_t i = 0; i < names->n_places; i++) {
+    const struct tide_stored_place *place = &names->places[i];
+    if (place->module >= n_modules || place->n_frames == 0 || place->first_frame != n_frames ||
+        (i > 0 && !tide_stored_place_is_before(&place[-1], place)))
+      return false;
+    n_frames += place->n_frames;
+  }
+  for (size_t i = 0; i < names->n_frames; i++)
+    if (names->frames[i].function >= names->text_bytes ||
+        names->frames[i].file >= names->text_bytes)
+      return false;
+  return n_frames == names->n_frames;
 }
 
 static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
@@ -59,6 +79,8 @@ static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
   for (size_t i = 0; i < image->n_snapshots; i++)
     if (!snapshot_is_valid(&image->snapshots[i], n_frames))
       return breach(diag, idx, "rows of snapshot", i);
+  if (!names_are_valid(&image->names, n_modules))
+    return breach(diag, idx, "stored names of places:", image->names.n_places);
   return TIDE_ERR_OK;
 }
 

@@ -15,7 +15,7 @@
 #define TIDE_FILE_MAGIC_BYTES 8u
 #define TIDE_FILE_HEADER_BYTES 16u
 #define TIDE_FILE_MAJOR 1u
-#define TIDE_FILE_MINOR 0u
+#define TIDE_FILE_MINOR 1u
 
 #define TIDE_PART_MAGIC 0x54524150u // "PART"
 #define TIDE_PART_HEADER_BYTES 40u
@@ -63,6 +63,8 @@ struct tide_part {
 #define TIDE_ROWS_SITES 2048u // 1.5 MB of sites: columns are gathered within the cache
 #define TIDE_ROWS_OTHER 16384u
 #define TIDE_SNAPSHOTS_BYTES (512u << 10) // a part is closed once it holds this much
+#define TIDE_ROWS_SYMBOLS 8192u
+#define TIDE_SYMBOLS_BYTES (64u << 20) // of strings, each as often as it is used; likewise
 
 void tide_encode_facts(struct tide_buf *out, const struct tide_capture *capture, uint32_t n_parts);
 void tide_encode_image(struct tide_buf *out, const struct tide_image *image);
@@ -81,6 +83,8 @@ void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, con
                        size_t first, size_t n);
 // As many snapshots from first on as fit one part; gives their number, at least 1.
 size_t tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image, size_t first);
+// The same for the places of the stored names.
+size_t tide_encode_symbols(struct tide_buf *out, const struct tide_image *image, size_t first);
 
 // Memory a read may still take. Decoders call tide_budget_take() before they allocate.
 struct tide_budget {
@@ -106,6 +110,8 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image
                                 struct tide_budget *budget, const char **ret_why);
 enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *image,
                                     struct tide_budget *budget, const char **ret_why);
+enum tide_err tide_decode_symbols(struct tide_cursor *in, struct tide_image *image,
+                                  struct tide_budget *budget, const char **ret_why);
 
 // Does the capture keep the promises of model.h that the file relies on (indexes in range,
 // parents before children, rows rising)? Names the first breach.

@@ -136,6 +136,15 @@ static size_t *images_in_file_order(const struct tide_capture *capture)
   return order;
 }
 
+static void put_symbols(struct writer *w, size_t image_idx)
+{
+  const struct tide_image *image = &w->capture->images[image_idx];
+  for (size_t first = 0; first < image->names.n_places && !w->err;) {
+    first += tide_encode_symbols(&w->raw, image, first);
+    put_body_part(w, TIDE_PART_SYMBOLS, image_idx);
+  }
+}
+
 static void put_tables(struct writer *w, size_t image_idx)
 {
   const struct tide_image *image = &w->capture->images[image_idx];
@@ -148,6 +157,7 @@ static void put_tables(struct writer *w, size_t image_idx)
   put_sites(w, image_idx);
   put_table(w, TIDE_PART_TIMELINE, image_idx, tide_encode_timeline, 0, image->n_ticks,
             TIDE_ROWS_OTHER);
+  put_symbols(w, image_idx);
 }
 
 static void put_snapshots(struct writer *w, size_t image_idx)

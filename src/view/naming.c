@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// Names stored in the capture come first; only what they lack is asked of the source.
 // One look-up per distinct (module, address, flags), found again through a small open-addressing
 // table; a node remembers its answer, so walking a stack twice costs array reads.
 #include "view/naming.h"
 
 #include "base/alloc.h"
+#include "capture/stored_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -127,28 +129,61 @@ static void judge(const struct tide_naming *naming, struct tide_named_frame *fra
   frame->layer = tide_rules_judge(naming->rules, frame->function, frame->file, path ? path : "");
 }
 
-static void look_up(struct tide_naming *naming, const struct tide_named_frame *key,
-                    struct chain *chain)
+// A chain of n frames (at least one) that have no names yet.
+static void chain_start(struct chain *chain, const struct tide_named_frame *key, size_t n)
 {
-  const uint16_t no_frame = TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST;
-  struct tide_symbol_frame found[INLINE_MAX];
-  size_t n = 0;
-  if (key->module && !(key->flags & no_frame)) {
-    uint64_t pc = key->flags & TIDE_FRAME_IS_EXACT ? key->pc : key->pc - 1;
-    uint64_t addr = pc - naming->image->modules[key->module].bias;
-    n = naming->source.lookup(naming->source.context, key->module, addr, found, INLINE_MAX);
-  }
   chain->n = n ? n : 1;
   chain->frames = tide_alloc_array(chain->n, sizeof *chain->frames);
-  chain->frames[0] = *key;
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < chain->n; i++)
     chain->frames[i] = *key;
+}
+
+static bool find_stored(const struct tide_naming *naming, const struct tide_named_frame *key,
+                        uint64_t addr, struct chain *chain)
+{
+  const struct tide_stored_names *names = &naming->image->names;
+  const struct tide_stored_frame *stored;
+  size_t n = tide_stored_names_find(names, key->module, addr, &stored);
+  if (n == 0)
+    return false;
+  chain_start(chain, key, n);
+  for (size_t i = 0; i < n; i++) {
+    chain->frames[i].function = tide_stored_text(names, stored[i].function);
+    chain->frames[i].file = tide_stored_text(names, stored[i].file);
+    chain->frames[i].line = stored[i].line;
+    chain->frames[i].inlined = stored[i].inlined;
+  }
+  return true;
+}
+
+static void ask_source(const struct tide_naming *naming, const struct tide_named_frame *key,
+                       uint64_t addr, struct chain *chain)
+{
+  struct tide_symbol_frame found[INLINE_MAX];
+  size_t n = 0;
+  if (key->module)
+    n = naming->source.lookup(naming->source.context, key->module, addr, found, INLINE_MAX);
+  chain_start(chain, key, n);
+  for (size_t i = 0; i < n; i++) {
     chain->frames[i].function = found[i].function;
     chain->frames[i].file = found[i].file;
     chain->frames[i].line = found[i].line;
     chain->frames[i].inlined = found[i].inlined;
   }
-  for (size_t i = 0; i < chain->n && !(key->flags & no_frame); i++)
+}
+
+static void look_up(struct tide_naming *naming, const struct tide_named_frame *key,
+                    struct chain *chain)
+{
+  if (key->flags & (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST)) {
+    chain_start(chain, key, 1);
+    return;
+  }
+  uint64_t pc = key->flags & TIDE_FRAME_IS_EXACT ? key->pc : key->pc - 1;
+  uint64_t addr = pc - naming->image->modules[key->module].bias;
+  if (!find_stored(naming, key, addr, chain))
+    ask_source(naming, key, addr, chain);
+  for (size_t i = 0; i < chain->n; i++)
     judge(naming, &chain->frames[i]);
 }
 

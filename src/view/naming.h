@@ -2,7 +2,8 @@
 //
 // Stacks of addresses joined with names. A node of the frame trie becomes one frame or, where
 // functions were inlined, several, innermost first. Each distinct address is looked up once, and
-// only when somebody asks: a report that shows ten places resolves ten.
+// only when somebody asks: a report that shows ten places resolves ten. Names stored in the capture
+// are taken before any other.
 #pragma once
 #include "capture/model.h"
 #include "view/rules.h"
@@ -19,8 +20,8 @@ struct tide_named_frame {
   enum tide_layer layer; // TIDE_LAYER_USER, or what it is folded as
 };
 
-// Where names come from: the symboliser, or something else (names stored in a file, tests). module
-// is an index of the image's modules; addr an ELF address inside the instruction meant.
+// Where names come from that the capture does not hold: the symboliser, or something else (tests).
+// module is an index of the image's modules; addr an ELF address inside the instruction meant.
 struct tide_name_source {
   void *context;
   size_t (*lookup)(void *context, uint32_t module, uint64_t addr, struct tide_symbol_frame *out,

@@ -16,7 +16,8 @@ import zlib
 MAGIC = b"\x89TIDE\r\n\x1a"
 PART_HEADER = struct.Struct("<4sHHIIQQII")
 MASK64 = (1 << 64) - 1
-FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, END = *range(1, 9), 255
+FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS = range(1, 9)
+SYMBOLS, END = 10, 255
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
 
 
@@ -176,7 +177,7 @@ def decode_image(p, own_index):
         raise Stop("an image comes before its parent")
     if image["end_kind"] > 3:
         image["end_kind"] = 0
-    for table in "modules", "threads", "frames", "sites", "ticks", "snapshots":
+    for table in "modules", "threads", "frames", "sites", "ticks", "snapshots", "names":
         image[table] = []
     return image
 
@@ -329,6 +330,40 @@ def decode_snapshots(p, image):
     image["snapshots"] = snapshots
 
 
+def decode_symbols(p, image):
+    n = p.table(len(image["names"]))
+    if n == 0:
+        return
+    n_strings = p.varint()
+    if n_strings > len(p.data):
+        raise Stop("too many strings")
+    strings = [""] + p.column(n_strings, p.string)
+    module = p.column(n, lambda: p.varint(16))
+    addr = p.diffs(n)
+    n_frames = p.column(n, lambda: p.varint(32))
+    if any(m > len(image["modules"]) for m in module):
+        raise Stop("a place has no module")
+    total = sum(n_frames)
+    if 0 in n_frames or total > len(p.data):
+        raise Stop("a place has no frames")
+    function = p.column(total, p.varint)
+    file = p.column(total, p.varint)
+    line = p.column(total, lambda: p.varint(32))
+    flags = p.column(total, p.varint)
+    if any(k > n_strings for k in function + file):
+        raise Stop("a frame has no name")
+    names, at = list(image["names"]), 0
+    for i in range(n):
+        if names and (names[-1]["module"], names[-1]["addr"]) >= (module[i], addr[i]):
+            raise Stop("places are out of order")
+        rows = range(at, at + n_frames[i])
+        at += n_frames[i]
+        texts = [[strings[function[k]], strings[file[k]]] for k in rows]
+        frames = [[*text, line[k], flags[k] & 1 == 1] for text, k in zip(texts, rows)]
+        names.append({"module": module[i], "addr": addr[i], "frames": frames})
+    image["names"] = names
+
+
 TABLES = {
     MODULES: decode_modules,
     THREADS: decode_threads,
@@ -336,6 +371,7 @@ TABLES = {
     SITES: decode_sites,
     TIMELINE: decode_timeline,
     SNAPSHOTS: decode_snapshots,
+    SYMBOLS: decode_symbols,
 }
 
 

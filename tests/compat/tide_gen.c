@@ -4,6 +4,7 @@
 #include "tide_gen.h"
 
 #include "base/alloc.h"
+#include "capture/stored_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,25 @@ static void gen_snapshots(struct gen *g, struct tide_image *image)
   }
 }
 
+static void gen_names(struct gen *g, struct tide_image *image)
+{
+  struct tide_names_builder *builder = tide_names_builder_new();
+  size_t n = any_count(g, g->scale);
+  for (size_t i = 0; i < n; i++) {
+    char *texts[3] = {any_string(g), any_string(g), any_string(g)};
+    struct tide_names_frame chain[5];
+    size_t n_chain = (size_t)below(g, 6);
+    for (size_t k = 0; k < n_chain; k++)
+      chain[k] =
+          (struct tide_names_frame){texts[below(g, 3)], texts[below(g, 3)], any32(g), below(g, 2)};
+    tide_names_builder_add(builder, (uint32_t)below(g, image->n_modules), any(g), chain, n_chain);
+    for (size_t k = 0; k < 3; k++)
+      free(texts[k]);
+  }
+  tide_names_builder_finish(builder, image);
+  tide_names_builder_free(builder);
+}
+
 static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
 {
   uint64_t *fields[] = {
@@ -212,6 +232,7 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
   gen_sites(g, image);
   gen_ticks(g, image);
   gen_snapshots(g, image);
+  gen_names(g, image);
 }
 
 static void gen_facts(struct gen *g, struct tide_capture *capture)

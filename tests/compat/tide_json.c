@@ -5,6 +5,7 @@
 #include "tide_json.h"
 
 #include "base/alloc.h"
+#include "capture/stored_names.h"
 #include "capture/tide_format.h"
 
 #include <inttypes.h>
@@ -139,6 +140,25 @@ static void put_snapshot(struct tide_buf *out, const struct tide_snapshot *row)
   tide_buf_text(out, "]");
 }
 
+static void put_name(struct tide_buf *out, const struct tide_stored_names *names,
+                     const struct tide_stored_place *row)
+{
+  U(module);
+  U(addr);
+  tide_buf_text(out, "\"frames\": [");
+  for (uint32_t i = 0; i < row->n_frames; i++) {
+    const struct tide_stored_frame *f = &names->frames[row->first_frame + i];
+    const char *function = tide_stored_text(names, f->function);
+    const char *file = tide_stored_text(names, f->file);
+    tide_buf_text(out, i ? ", [" : "[");
+    put_text(out, function, function ? strlen(function) : 0);
+    tide_buf_text(out, ", ");
+    put_text(out, file, file ? strlen(file) : 0);
+    tide_buf_printf(out, ", %u, %s]", f->line, f->inlined ? "true" : "false");
+  }
+  tide_buf_text(out, "]");
+}
+
 // The rows first .. n of a table; `put` writes the inside of one object.
 #define TABLE(name, put, first, n, row_at)                                                         \
   do {                                                                                             \
@@ -206,6 +226,9 @@ static void put_image(struct tide_buf *out, const struct tide_image *image)
   TABLE("sites", put_site, 0, image->n_sites, &image->sites[order[i]]);
   TABLE("ticks", put_tick, 0, image->n_ticks, &image->ticks[i]);
   TABLE("snapshots", put_snapshot, 0, image->n_snapshots, &image->snapshots[i]);
+#define PUT_NAME(to, row) put_name(to, &image->names, row)
+  TABLE("names", PUT_NAME, 0, image->names.n_places, &image->names.places[i]);
+#undef PUT_NAME
   tide_buf_text(out, "}");
 }
 

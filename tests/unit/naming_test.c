@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "capture/stored_names.h"
 #include "view/places.h"
 #include "format/shorten.h"
 #include "indexer_fixture.h"
@@ -42,6 +43,33 @@ static void expands_inlined_frames(void **state)
   assert_true(frames[0].inlined && frames[1].inlined && !frames[2].inlined);
   assert_int_equal(frames[0].pc, frames[2].pc);
   assert_ptr_equal(tide_naming_of_node(naming, 6, &n), frames); // the same address, asked once
+}
+
+// Stored names win, for return addresses and for code of no module too; what they lack is asked.
+static void takes_stored_names_first(void **state)
+{
+  struct tide_image *image = &capture->images[INDEXER_IMAGE];
+  const struct tide_frame *frame = &image->frames[3];
+  struct tide_names_builder *builder = tide_names_builder_new();
+  struct tide_names_frame stored = {"stored::name", "stored.rs", 9, false};
+  bool is_exact = frame->flags & TIDE_FRAME_IS_EXACT;
+  uint64_t addr = frame->pc - !is_exact - image->modules[frame->module].bias;
+  tide_names_builder_add(builder, frame->module, addr, &stored, 1);
+  image->frames[1].module = 0;
+  stored.function = "jitted";
+  tide_names_builder_add(builder, 0, image->frames[1].pc - 1, &stored, 1);
+  assert_true(tide_names_builder_finish(builder, image));
+  tide_names_builder_free(builder);
+  struct tide_naming *again = tide_naming_new_from(image, &tide_indexer_names);
+  size_t n;
+  const struct tide_named_frame *frames = tide_naming_of_node(again, 3, &n);
+  assert_int_equal(n, 1);
+  assert_string_equal(frames->function, "stored::name");
+  assert_string_equal(frames->file, "stored.rs");
+  assert_int_equal(frames->line, 9);
+  assert_string_equal(tide_naming_of_node(again, 1, &n)->function, "jitted");
+  assert_string_equal(tide_naming_culprit(again, 4)->function, "indexer::dict::Builder::intern");
+  tide_naming_free(again);
 }
 
 static void steps_back_from_return_addresses_only(void **state)
@@ -179,6 +207,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
       TEST(expands_inlined_frames),
+      TEST(takes_stored_names_first),
       TEST(steps_back_from_return_addresses_only),
       TEST(blames_the_first_frame_of_the_user),
       TEST(blames_the_highest_layer_where_all_is_folded),
