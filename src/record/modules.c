@@ -58,7 +58,7 @@ static void absolute_path(const struct tide_object *object, struct tide_line *li
   const char *path = object->path;
   if (!*path)
     path = program_path;
-  if (*path != '/') {
+  if (*path != '/' && *path != '[') {
     char cwd[MAX_PATH];
     if (!tide_sys_failed(TIDE_SYS(SYS_getcwd, cwd, sizeof cwd)))
       tide_line_add(line, cwd);

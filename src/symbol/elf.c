@@ -32,6 +32,8 @@ void tide_elf_free(struct tide_elf *elf)
   elf_end(elf->elf);
   if (elf->fd >= 0)
     close(elf->fd);
+  free(elf->bytes);
+  tide_elf_free(elf->mini);
   tide_ranges_done(&elf->sized);
   tide_ranges_done(&elf->labels);
   free(elf->symbols);
@@ -117,6 +119,28 @@ static bool is_loadable(Elf *elf)
          (header.e_type == ET_EXEC || header.e_type == ET_DYN);
 }
 
+// The part of opening that does not depend on where the bytes are. Takes over elf.
+static enum tide_err look_at(struct tide_elf *elf, struct tide_elf **ret_elf,
+                             struct tide_diag *diag)
+{
+  if (!is_loadable(elf->elf)) {
+    tide_fail(diag, TIDE_ERR_FORMAT, "%s is not an ELF program or library", elf->path);
+    tide_elf_free(elf);
+    return TIDE_ERR_FORMAT;
+  }
+  look_at_sections(elf);
+  if (elf->code_hi == 0)
+    look_at_segments(elf);
+  const void *id;
+  ssize_t id_len = dwelf_elf_gnu_build_id(elf->elf, &id);
+  if (id_len > 0) {
+    elf->build_id = id;
+    elf->build_id_len = (size_t)id_len;
+  }
+  *ret_elf = elf;
+  return TIDE_ERR_OK;
+}
+
 enum tide_err tide_elf_open(const char *path, struct tide_elf **ret_elf, struct tide_diag *diag)
 {
   // O_NONBLOCK: a path from a capture may by now be a FIFO, which must not hold us up.
@@ -133,21 +157,19 @@ enum tide_err tide_elf_open(const char *path, struct tide_elf **ret_elf, struct 
   elf->path = tide_strdup(path);
   elf->fd = fd;
   elf->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-  if (!is_loadable(elf->elf)) {
-    tide_elf_free(elf);
-    return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not an ELF program or library", path);
-  }
-  look_at_sections(elf);
-  if (elf->code_hi == 0)
-    look_at_segments(elf);
-  const void *id;
-  ssize_t id_len = dwelf_elf_gnu_build_id(elf->elf, &id);
-  if (id_len > 0) {
-    elf->build_id = id;
-    elf->build_id_len = (size_t)id_len;
-  }
-  *ret_elf = elf;
-  return TIDE_ERR_OK;
+  return look_at(elf, ret_elf, diag);
+}
+
+enum tide_err tide_elf_open_bytes(const char *name, uint8_t *bytes, size_t n,
+                                  struct tide_elf **ret_elf, struct tide_diag *diag)
+{
+  elf_version(EV_CURRENT);
+  struct tide_elf *elf = tide_alloc(sizeof *elf);
+  elf->path = tide_strdup(name);
+  elf->fd = -1;
+  elf->bytes = bytes;
+  elf->elf = elf_memory((char *)bytes, n);
+  return look_at(elf, ret_elf, diag);
 }
 
 // Public names before internal ones ("malloc", not "__libc_malloc"), global before local.
@@ -159,15 +181,16 @@ static uint8_t rank_of(const char *name, unsigned binding)
 }
 
 // A label names what follows it up to the end of its section.
-static uint64_t end_of_section(const struct tide_elf *elf, size_t section)
+static uint64_t end_of_section(const struct tide_elf *from, size_t section)
 {
   GElf_Shdr header;
-  if (!gelf_getshdr(elf_getscn(elf->elf, section), &header))
+  if (!gelf_getshdr(elf_getscn(from->elf, section), &header))
     return 0;
   return header.sh_addr + header.sh_size;
 }
 
-static void add_symbol(struct tide_elf *elf, const Elf64_Sym *sym, const char *name)
+static void add_symbol(struct tide_elf *elf, const struct tide_elf *from, const Elf64_Sym *sym,
+                       const char *name)
 {
   unsigned type = ELF64_ST_TYPE(sym->st_info);
   bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
@@ -184,16 +207,17 @@ static void add_symbol(struct tide_elf *elf, const Elf64_Sym *sym, const char *n
   if (is_function && size)
     tide_ranges_add(&elf->sized, sym->st_value, sym->st_value + size, idx);
   else
-    tide_ranges_add(&elf->labels, sym->st_value, end_of_section(elf, sym->st_shndx), idx);
+    tide_ranges_add(&elf->labels, sym->st_value, end_of_section(from, sym->st_shndx), idx);
   TIDE_GROW(elf->symbols, elf->n_symbols, elf->symbols_cap);
   elf->symbols[elf->n_symbols++] =
       (struct tide_elf_symbol){name, rank_of(name, ELF64_ST_BIND(sym->st_info))};
 }
 
-static void add_symbols(struct tide_elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
+static void add_table(struct tide_elf *elf, const struct tide_elf *from, Elf_Scn *scn,
+                      const GElf_Shdr *header)
 {
   Elf_Data *symbols = elf_getdata(scn, NULL);
-  Elf_Data *strings = elf_getdata(elf_getscn(elf->elf, header->sh_link), NULL);
+  Elf_Data *strings = elf_getdata(elf_getscn(from->elf, header->sh_link), NULL);
   if (!symbols || symbols->d_type != ELF_T_SYM || !symbols->d_buf || !strings || !strings->d_buf ||
       strings->d_size == 0)
     return;
@@ -204,18 +228,24 @@ static void add_symbols(struct tide_elf *elf, Elf_Scn *scn, const GElf_Shdr *hea
     Elf64_Sym sym; // copied: in a damaged file the table need not be aligned
     memcpy(&sym, (const char *)symbols->d_buf + at, sizeof sym);
     if (sym.st_name < strings->d_size)
-      add_symbol(elf, &sym, text + sym.st_name);
+      add_symbol(elf, from, &sym, text + sym.st_name);
+  }
+}
+
+static void add_tables(struct tide_elf *elf, const struct tide_elf *from, unsigned wanted)
+{
+  for (Elf_Scn *scn = NULL; (scn = elf_nextscn(from->elf, scn));) {
+    GElf_Shdr header;
+    if (gelf_getshdr(scn, &header) && header.sh_type == wanted)
+      add_table(elf, from, scn, &header);
   }
 }
 
 static void index_symbols(struct tide_elf *elf)
 {
-  unsigned wanted = elf->has_symtab ? SHT_SYMTAB : SHT_DYNSYM;
-  for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf->elf, scn));) {
-    GElf_Shdr header;
-    if (gelf_getshdr(scn, &header) && header.sh_type == wanted)
-      add_symbols(elf, scn, &header);
-  }
+  add_tables(elf, elf, elf->has_symtab ? SHT_SYMTAB : SHT_DYNSYM);
+  if (!elf->has_symtab && (elf->mini = tide_elf_open_debugdata(elf)))
+    add_tables(elf, elf->mini, SHT_SYMTAB);
   tide_ranges_sort(&elf->sized);
   tide_ranges_sort(&elf->labels);
   elf->indexed = true;

@@ -28,8 +28,9 @@ struct tide_elf_symbol {
 };
 
 struct tide_elf {
-  char *path; // owned
-  int fd;
+  char *path;     // owned
+  int fd;         // -1: in memory alone
+  uint8_t *bytes; // owned; the whole of a file that is in memory alone, else NULL
   Elf *elf;
   const uint8_t *build_id; // in the mapping; NULL when there is none
   size_t build_id_len;
@@ -39,6 +40,7 @@ struct tide_elf {
   bool by_rustc;   // compiled by rustc, at least in part
 
   bool indexed;                    // the rest is built by the first tide_elf_function()
+  struct tide_elf *mini;           // owned; unpacked from .gnu_debugdata, NULL when there is none
   struct tide_elf_symbol *symbols; // owned
   size_t n_symbols, symbols_cap;
   struct tide_ranges sized;  // functions
@@ -48,6 +50,10 @@ struct tide_elf {
 // Fails with SYSTEM when the file cannot be opened (diag->sys_errno says why), with FORMAT when it
 // is not an ELF file of a kind that programs load.
 enum tide_err tide_elf_open(const char *path, struct tide_elf **ret_elf, struct tide_diag *diag);
+// The same for a file in memory (from malloc), which is taken over whatever comes of it. The name
+// stands for a path.
+enum tide_err tide_elf_open_bytes(const char *name, uint8_t *bytes, size_t n,
+                                  struct tide_elf **ret_elf, struct tide_diag *diag);
 void tide_elf_free(struct tide_elf *elf); // NULL is fine
 
 // The name (mangled, perhaps with "@VERSION") of the function at addr, NULL when none is known.
@@ -58,6 +64,12 @@ const char *tide_elf_function(struct tide_elf *elf, uint64_t addr);
 struct tide_elf *tide_elf_open_debug(const struct tide_elf *elf);
 // The same for a file that is gone: by the recorded build id alone.
 struct tide_elf *tide_elf_open_by_build_id(const uint8_t *build_id, size_t build_id_len);
+
+// The names of functions that .dynsym leaves out, as some distributions keep them in stripped files
+// (MiniDebugInfo: an xz-packed ELF file in .gnu_debugdata). NULL when elf has none.
+struct tide_elf *tide_elf_open_debugdata(const struct tide_elf *elf);
+// The running kernel's vDSO if it has this build id, else NULL.
+struct tide_elf *tide_elf_open_vdso(const uint8_t *build_id, size_t build_id_len);
 
 // A debug section by its name without the dot ("debug_line"). If it is compressed, libdw has to
 // have unpacked it, which dwarf_begin_elf() does.

@@ -32,7 +32,8 @@ void tide_symboliser_free(struct tide_symboliser *s);
 
 // Announces a module; the returned id is what the look-ups take. Path and build id are copied. A
 // file whose build id differs from the recorded one is not used (and its note says so). Paths that
-// are not absolute ("", "[vdso]") stand for no file; " (deleted)" at the end is understood.
+// are not absolute stand for no file, and have no names, but for "[vdso]": that is the kernel's, if
+// the running one is that of the build id. " (deleted)" at the end is understood.
 uint32_t tide_symboliser_add(struct tide_symboliser *s, const char *path, const uint8_t *build_id,
                              uint32_t build_id_len);
 

@@ -154,6 +154,10 @@ static bool open_deleted(struct module *m, size_t name_len)
 
 static bool open_file(struct module *m)
 {
+  if (strcmp(m->object.path, "[vdso]") == 0)
+    return (m->elf = tide_elf_open_vdso(m->build_id, m->build_id_len)) != NULL;
+  if (m->object.path[0] != '/')
+    return false; // not a file, and nothing is wrong with it
   static const char deleted[] = " (deleted)";
   size_t len = strlen(m->object.path), mark = sizeof deleted - 1;
   bool found = len > mark && strcmp(m->object.path + len - mark, deleted) == 0
@@ -194,13 +198,13 @@ static void note_no_debug_info(struct module *m)
 static void settle(struct tide_symboliser *s, struct module *m)
 {
   m->tried = true;
-  if (m->object.path[0] != '/' || !open_file(m))
-    return; // "" and "[vdso]" are not files, and nothing is wrong with them
+  if (!open_file(m))
+    return;
   m->object.opened = true;
   m->object.note[0] = 0;
   if (m->elf->debug != TIDE_ELF_DEBUG_READY)
     m->debug = tide_elf_open_debug(m->elf);
-  if (is_c_library(m->object.path))
+  if (is_c_library(m->object.path) || m->object.path[0] == '[')
     return;
   struct tide_elf *from = m->elf;
   if (from->debug != TIDE_ELF_DEBUG_READY && m->debug)

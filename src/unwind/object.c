@@ -20,12 +20,15 @@ bool tide_object_find(uint64_t pc, struct tide_object *ret_object)
   if (_dl_find_object((void *)pc, &found))
     return false;
   const struct link_map *map = found.dlfo_link_map;
+  bool is_vdso = vdso_start && vdso_start == (uint64_t)found.dlfo_map_start;
   *ret_object = (struct tide_object){
       .start = (uint64_t)found.dlfo_map_start,
       .end = (uint64_t)found.dlfo_map_end,
       .bias = map->l_addr,
       .eh_hdr = found.dlfo_eh_frame,
-      .path = map->l_name ? map->l_name : "",
+      .path = is_vdso       ? "[vdso]"
+              : map->l_name ? map->l_name
+                            : "",
       .identity = map,
   };
   return true;

@@ -10,7 +10,7 @@ struct tide_object {
   uint64_t start, end;   // mapped range
   uint64_t bias;         // runtime address - ELF address
   const uint8_t *eh_hdr; // .eh_frame_hdr in memory; NULL: none
-  const char *path;      // "" for the program itself; valid while the object is loaded
+  const char *path;      // "" for the program itself, "[vdso]"; valid while the object is loaded
   const void *identity;  // same object, same pointer (while it is loaded)
 };
 

@@ -25,6 +25,7 @@ import tempfile
 
 import checks
 import command_look
+import command_names
 import command_odd
 import command_read
 import command_refuse
@@ -185,7 +186,8 @@ def parse():
 
 
 # Imported for the tests they add to ground.TESTS.
-COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look)
+COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
+                 command_names)
 
 
 def main():

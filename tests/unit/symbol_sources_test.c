@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where names come from when the file itself has none: MiniDebugInfo, the kernel's vDSO.
+#define _GNU_SOURCE
+#include "symbol_fixture.h"
+
+#include "symbol/elf.h"
+
+#include <dlfcn.h>
+#include <elfutils/libdwelf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include <cmocka.h>
+
+#define N(array) (sizeof(array) / sizeof *(array))
+
+static uint32_t add(struct tide_symboliser *s, const char *name)
+{
+  return tide_symboliser_add(s, fixture_path(name), NULL, 0);
+}
+
+// As rpm makes it: the names of functions that .dynsym has not, packed.
+// The packed file is spoilt before it is put in.
+static void make_mini(const char *name, const char *spoil)
+{
+  fixture_must("gcc -g -O2 -fPIE -pie -rdynamic $S/chain.c mark.o -o whole");
+  fixture_must("nm -D --format=posix --defined-only whole | cut -d' ' -f1 | sort >exported && "
+               "nm --format=posix --defined-only whole | awk '$2 ~ /[TtD]/ {print $1}' | sort | "
+               "comm -13 exported - >others && grep -qx hidden others && ! grep -qx outer others");
+  fixture_must("objcopy --only-keep-debug whole whole.debug && "
+               "objcopy -S --keep-symbols=others whole.debug mini && rm -f mini.xz && xz -k mini");
+  fixture_must("%s", spoil);
+  fixture_must("strip --strip-all -o %s whole && "
+               "objcopy --add-section .gnu_debugdata=mini.xz %s",
+               name, name);
+}
+
+static void test_mini_debug_info(void **state)
+{
+  static const struct expected_frame outer[] = {{"outer", NULL, NULL}};
+  static const struct expected_frame hidden[] = {{"hidden", NULL, NULL}};
+  make_mini("mini_program", "true");
+  struct tide_symboliser *s = tide_symboliser_new();
+  uint32_t m = add(s, "mini_program");
+  fixture_expect(s, m, fixture_address("mini_program", "chain"), outer, 1);
+  fixture_expect(s, m, fixture_address("mini_program", "static"), hidden, 1);
+  tide_symboliser_free(s);
+}
+
+// What cannot be unpacked is left out; the exported names are still there.
+static void test_mini_debug_info_damaged(void **state)
+{
+  static const struct expected_frame outer[] = {{"outer", NULL, NULL}};
+  static const char *const spoils[] = {
+      "truncate -s 200 mini.xz",
+      "printf XXXX | dd of=mini.xz bs=1 seek=100 conv=notrunc",
+      "head -c 1000 /dev/zero >mini.xz",
+      "head -c 1000 /dev/zero | xz >mini.xz", // packs well, but is no ELF file
+      "head -c 200M /dev/zero | xz >mini.xz", // is larger than any
+      "printf '\\177ELF' | xz >mini.xz",      // breaks off
+      "cp whole.debug mini.xz",               // is not packed
+      "{ cat mini; head -c 100 /dev/urandom; } | head -c 900 | xz >mini.xz",
+  };
+  for (size_t i = 0; i < N(spoils); i++) {
+    make_mini("mini_damaged", spoils[i]);
+    struct tide_symboliser *s = tide_symboliser_new();
+    uint32_t m = add(s, "mini_damaged");
+    fixture_expect(s, m, fixture_address("mini_damaged", "chain"), outer, 1);
+    fixture_expect(s, m, fixture_address("mini_damaged", "static"), NULL, 0);
+    tide_symboliser_free(s);
+  }
+}
+
+// The build id of this process's vDSO, as libdw finds it in the mapped page.
+static uint32_t vdso_build_id(uint8_t id[32])
+{
+  elf_version(EV_CURRENT);
+  Elf *elf = elf_memory((char *)getauxval(AT_SYSINFO_EHDR), 4096);
+  const void *found = NULL;
+  ssize_t n = elf ? dwelf_elf_gnu_build_id(elf, &found) : 0;
+  if (n > 0 && n <= 32)
+    memcpy(id, found, (size_t)n);
+  elf_end(elf);
+  return n > 0 && n <= 32 ? (uint32_t)n : 0;
+}
+
+static void test_vdso(void **state)
+{
+#ifdef __aarch64__
+  const char *symbol = "__kernel_clock_gettime", *name = symbol;
+#else
+  const char *symbol = "__vdso_clock_gettime", *name = "clock_gettime";
+#endif
+  uint8_t id[32];
+  uint32_t n = getauxval(AT_SYSINFO_EHDR) ? vdso_build_id(id) : 0;
+  void *vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
+  char *code = vdso ? dlsym(vdso, symbol) : NULL;
+  if (!n || !code) {
+    print_message("no vDSO with a build id here\n");
+    skip();
+  }
+  uint64_t addr = (uint64_t)code - getauxval(AT_SYSINFO_EHDR) + 1;
+  struct tide_symboliser *s = tide_symboliser_new();
+  uint32_t same = tide_symboliser_add(s, "[vdso]", id, n);
+  const struct expected_frame expected[] = {{name, NULL, NULL}};
+  fixture_expect(s, same, addr, expected, 1);
+  assert_true(tide_symboliser_object(s, same)->opened);
+  assert_string_equal(tide_symboliser_object(s, same)->note, "");
+  id[0] ^= 1; // another kernel's
+  fixture_expect(s, tide_symboliser_add(s, "[vdso]", id, n), addr, NULL, 0);
+  fixture_expect(s, tide_symboliser_add(s, "[vdso]", NULL, 0), addr, NULL, 0);
+  tide_symboliser_free(s);
+  dlclose(vdso);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_mini_debug_info),
+      cmocka_unit_test(test_mini_debug_info_damaged),
+      cmocka_unit_test(test_vdso),
+  };
+  return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
