@@ -19,6 +19,8 @@ void tide_image_done(struct tide_image *image)
     free(image->modules[i].path);
   for (size_t i = 0; i < image->n_snapshots; i++)
     free(image->snapshots[i].rows);
+  for (size_t i = 0; i < image->n_marks; i++)
+    free(image->marks[i].name);
   free(image->exe);
   free(image->cmdline);
   free(image->allocator);
@@ -28,6 +30,7 @@ void tide_image_done(struct tide_image *image)
   free(image->threads);
   free(image->ticks);
   free(image->snapshots);
+  free(image->marks);
   tide_stored_names_done(&image->names);
 }
 

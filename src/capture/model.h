@@ -71,8 +71,9 @@ struct tide_tick { // one point of the timeline
 };
 
 // Live bytes and blocks of every stack at one moment (pages-level stacks included), and what was
-// allocated since the snapshot before: the peak's and the end's counts are in the next timed one's
-// and in the end's, since nobody looked at the moment of the peak.
+// allocated since the snapshot before. Nobody looked at the moment of the peak, so its rows count
+// nothing and its share is in the next one's. The last one is that of the end: over all snapshots
+// the counts of a stack add up to those of its sites, exactly.
 struct tide_snapshot_row {
   uint32_t stack;
   int64_t live_bytes, live_blocks;
@@ -84,6 +85,12 @@ struct tide_snapshot {
   enum tide_snapshot_kind kind;
   struct tide_snapshot_row *rows; // by rising stack; rows of nothing but zeros left out
   size_t n_rows;
+};
+
+// A moment with a name: the program gave it. Several may share a name.
+struct tide_mark {
+  uint64_t time_ns;
+  char *name;
 };
 
 // Names kept in a capture, so that it can be read where the programs are not: for a place, the
@@ -157,9 +164,14 @@ struct tide_image {
   size_t n_threads_known;
   struct tide_tick *ticks;
   size_t n_ticks;
+  struct tide_mark *marks; // by rising time
+  size_t n_marks;
   struct tide_snapshot *snapshots; // by rising time
   size_t n_snapshots;
   struct tide_stored_names names; // empty unless somebody stored them
+  // What files before format 1.1 do not tell. False: not known, and all zeros.
+  bool has_temp_bytes; // b_temp and b_moved of the sites
+  bool has_counts;     // n_alloc and b_alloc of the snapshots' rows
 };
 
 struct tide_capture {

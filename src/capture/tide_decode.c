@@ -287,6 +287,27 @@ static enum tide_err decode_timeline(struct tide_cursor *in, struct tide_image *
   return TIDE_ERR_OK;
 }
 
+static enum tide_err decode_marks(struct tide_cursor *in, struct tide_image *image,
+                                  struct tide_budget *budget, const char **ret_why)
+{
+  size_t n, before = image->n_marks;
+  enum tide_err err = get_table_head(in, budget, before, 2, sizeof *image->marks + 32, &n, ret_why);
+  if (err)
+    return err;
+  MAKE_ROOM(image->marks, before, n);
+  struct tide_mark *rows = image->marks + before;
+  COLUMN(rows, n, time_ns, get_rise(in, i ? rows[i - 1].time_ns : 0));
+  COLUMN(rows, n, name, get_string(in));
+  bool falls = n > 0 && before > 0 && rows[0].time_ns < rows[-1].time_ns;
+  if (in->bad || falls) {
+    for (size_t i = 0; i < n; i++)
+      free(rows[i].name);
+    return damaged(ret_why, falls ? "time goes back" : "a field runs past the end");
+  }
+  image->n_marks += n;
+  return TIDE_ERR_OK;
+}
+
 enum tide_err tide_decode_of_image(enum tide_part_type type, struct tide_cursor *in,
                                    struct tide_image *image, struct tide_budget *budget,
                                    const char **ret_why)
@@ -297,6 +318,7 @@ enum tide_err tide_decode_of_image(enum tide_part_type type, struct tide_cursor 
   case TIDE_PART_FRAMES: return decode_frames(in, image, budget, ret_why);
   case TIDE_PART_SITES: return tide_decode_sites(in, image, budget, ret_why);
   case TIDE_PART_TIMELINE: return decode_timeline(in, image, budget, ret_why);
+  case TIDE_PART_MARKS: return decode_marks(in, image, budget, ret_why);
   case TIDE_PART_SNAPSHOTS: return tide_decode_snapshots(in, image, budget, ret_why);
   case TIDE_PART_SYMBOLS: return tide_decode_symbols(in, image, budget, ret_why);
   default: return TIDE_ERR_OK; // a type of a later version: skipped

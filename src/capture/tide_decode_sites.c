@@ -5,6 +5,7 @@
 #include "capture/tide_decode.h"
 
 #include "base/alloc.h"
+#include "capture/snapshot.h"
 
 #include <stdlib.h>
 
@@ -52,6 +53,16 @@ static void get_sites(struct tide_cursor *in, struct tide_site *rows, size_t n)
   get_histograms(in, rows, n);
 }
 
+// Does a part of a table go on with what version 1.1 appended? All parts of a table do, or none:
+// *has tells what those before had, and is told if this one is the first.
+static bool get_appended(const struct tide_cursor *in, size_t n_before, size_t n, bool *has)
+{
+  bool here = !in->bad && tide_cursor_left(in) > 0;
+  if (n_before == 0)
+    *has = here;
+  return in->bad || n == 0 || here == *has;
+}
+
 enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image,
                                 struct tide_budget *budget, const char **ret_why)
 {
@@ -63,6 +74,13 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image
   MAKE_ROOM(image->sites, before, n);
   struct tide_site *rows = image->sites + before;
   get_sites(in, rows, n);
+  bool has_bytes = image->has_temp_bytes;
+  if (!get_appended(in, before, n, &has_bytes))
+    return damaged(ret_why, "it has other columns than the part before");
+  if (has_bytes) {
+    COLUMN(rows, n, b_temp, tide_cursor_varint(in));
+    COLUMN(rows, n, b_moved, tide_cursor_varint(in));
+  }
   if (in->bad)
     return damaged(ret_why, "a field runs past the end");
   for (size_t i = 0; i < n; i++) {
@@ -72,13 +90,14 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image
       return damaged(ret_why, "a site has no thread");
   }
   image->n_sites += n;
+  image->has_temp_bytes = has_bytes;
   return TIDE_ERR_OK;
 }
 
-// The rows of a snapshot's changes, as stack and difference; owned by the caller, NULL when bad.
-static struct tide_snapshot_row *get_changes(struct tide_cursor *in, size_t n, size_t n_frames)
+// A column of rising stacks.
+static void get_gaps(struct tide_cursor *in, struct tide_snapshot_row *rows, size_t n,
+                     size_t n_frames)
 {
-  struct tide_snapshot_row *rows = tide_alloc_array(n, sizeof *rows);
   uint64_t next = 0;
   for (size_t i = 0; i < n && !in->bad; i++) {
     uint64_t gap = tide_cursor_varint(in);
@@ -89,6 +108,13 @@ static struct tide_snapshot_row *get_changes(struct tide_cursor *in, size_t n, s
     rows[i].stack = (uint32_t)(next + gap);
     next += gap + 1;
   }
+}
+
+// The rows of a snapshot's changes, as stack and difference; owned by the caller, NULL when bad.
+static struct tide_snapshot_row *get_changes(struct tide_cursor *in, size_t n, size_t n_frames)
+{
+  struct tide_snapshot_row *rows = tide_alloc_array(n, sizeof *rows);
+  get_gaps(in, rows, n, n_frames);
   COLUMN(rows, n, live_bytes, tide_cursor_zigzag(in));
   COLUMN(rows, n, live_blocks, tide_cursor_zigzag(in));
   if (!in->bad)
@@ -149,6 +175,24 @@ static enum tide_err get_snapshot(struct tide_cursor *in, const struct tide_snap
   return TIDE_ERR_OK;
 }
 
+static enum tide_err get_counts(struct tide_cursor *in, size_t n_frames, struct tide_budget *budget,
+                                struct tide_snapshot *snapshot, const char **ret_why)
+{
+  uint64_t n = tide_cursor_varint(in);
+  if (in->bad || n > tide_cursor_left(in) / 3)
+    return damaged(ret_why, "a snapshot claims more counts than there are");
+  if (!tide_budget_take(budget, snapshot->n_rows + 2 * n, sizeof *snapshot->rows))
+    return too_much(ret_why);
+  TIDE_CLEANUP_FREE struct tide_snapshot_row *counts = tide_alloc_array(n, sizeof *counts);
+  get_gaps(in, counts, (size_t)n, n_frames);
+  COLUMN(counts, n, n_alloc, tide_cursor_varint(in));
+  COLUMN(counts, n, b_alloc, tide_cursor_varint(in));
+  if (in->bad)
+    return damaged(ret_why, "a snapshot counts for a stack that does not exist");
+  tide_snapshot_add_counts(snapshot, counts, (size_t)n);
+  return TIDE_ERR_OK;
+}
+
 enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *image,
                                     struct tide_budget *budget, const char **ret_why)
 {
@@ -163,11 +207,17 @@ enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *i
   for (size_t i = before; i < before + n && !err; i++)
     err = get_snapshot(in, i ? &image->snapshots[i - 1] : &nothing, image->n_frames, budget,
                        &image->snapshots[i], ret_why);
+  bool has_counts = image->has_counts;
+  if (!err && !get_appended(in, before, n, &has_counts))
+    err = damaged(ret_why, "it has other columns than the part before");
+  for (size_t i = before; i < before + n && has_counts && !err; i++)
+    err = get_counts(in, image->n_frames, budget, &image->snapshots[i], ret_why);
   if (err) {
     for (size_t i = before; i < before + n; i++)
       free(image->snapshots[i].rows);
     return err;
   }
   image->n_snapshots += n;
+  image->has_counts = has_counts;
   return TIDE_ERR_OK;
 }

@@ -199,19 +199,27 @@ void tide_encode_frames(struct tide_buf *out, const struct tide_image *image, si
   free(places.of_node);
 }
 
-void tide_encode_timeline(struct tide_buf *out, const struct tide_image *image, size_t first,
-                          size_t n)
+// The times of rows first .. first + n of a table, `step` bytes apart, as differences that never
+// fall: a clock that stepped back is held instead.
+static void put_times(struct tide_buf *out, const void *times, size_t step, size_t first, size_t n)
 {
-  const struct tide_tick *rows = image->ticks + first;
-  put_table_head(out, first, n);
   uint64_t before_ns = 0, held_ns = 0;
-  for (size_t i = 0; i < first + n; i++) { // a clock that stepped back is held instead
-    held_ns = image->ticks[i].time_ns > held_ns ? image->ticks[i].time_ns : held_ns;
+  for (size_t i = 0; i < first + n; i++) {
+    uint64_t time_ns = *(const uint64_t *)((const char *)times + i * step);
+    held_ns = time_ns > held_ns ? time_ns : held_ns;
     if (i < first)
       continue;
     tide_buf_varint(out, held_ns - before_ns);
     before_ns = held_ns;
   }
+}
+
+void tide_encode_timeline(struct tide_buf *out, const struct tide_image *image, size_t first,
+                          size_t n)
+{
+  const struct tide_tick *rows = image->ticks + first;
+  put_table_head(out, first, n);
+  put_times(out, &image->ticks->time_ns, sizeof *rows, first, n);
   COLUMN_DIFF(rows, n, live_bytes);
   COLUMN_DIFF(rows, n, live_blocks);
   COLUMN_DIFF(rows, n, n_alloc);
@@ -219,4 +227,12 @@ void tide_encode_timeline(struct tide_buf *out, const struct tide_image *image, 
   COLUMN_DIFF(rows, n, n_free);
   COLUMN_DIFF(rows, n, rss_bytes);
   COLUMN_DIFF(rows, n, page_bytes);
+}
+
+void tide_encode_marks(struct tide_buf *out, const struct tide_image *image, size_t first, size_t n)
+{
+  const struct tide_mark *rows = image->marks + first;
+  put_table_head(out, first, n);
+  put_times(out, &image->marks->time_ns, sizeof *rows, first, n);
+  COLUMN(tide_buf_string, rows, n, row->name)
 }

@@ -7,7 +7,8 @@
 // stack (a thread that only frees) mean little.
 //
 // Snapshots are chains of changes: between two neighbours most stacks are as they were, so 200
-// snapshots of 20,000 stacks cost hundreds of KiB instead of tens of MiB.
+// snapshots of 20,000 stacks cost hundreds of KiB instead of tens of MiB. What was allocated in
+// between is counted apart, behind them, where readers of version 1.0 do not look.
 #define _GNU_SOURCE // qsort_r
 #include "capture/tide_format.h"
 
@@ -73,14 +74,16 @@ static void put_buckets(struct tide_buf *out, const uint64_t *buckets, unsigned 
       tide_buf_varint(out, buckets[k]);
 }
 
-void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, const size_t *order,
-                       size_t first, size_t n)
-{
+// One column: `expression` for each site called `s`.
 #define COLUMN(put, expression)                                                                    \
   for (size_t i_ = 0; i_ < n; i_++) {                                                              \
     const struct tide_site *s = &image->sites[order[first + i_]];                                  \
     put(out, expression);                                                                          \
   }
+
+void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, const size_t *order,
+                       size_t first, size_t n)
+{
   tide_buf_varint(out, first);
   tide_buf_varint(out, n);
   COLUMN(tide_buf_varint, s->stack)
@@ -103,12 +106,15 @@ void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, con
   COLUMN(tide_buf_zigzag, (int64_t)(s->last_ns - s->first_ns))
   COLUMN(tide_buf_varint, mask_of(s->size_hist, TIDE_SIZE_BUCKETS_N))
   COLUMN(tide_buf_varint, mask_of(s->life_hist, TIDE_LIFE_BUCKETS_N))
-#undef COLUMN
   for (size_t i = 0; i < n; i++) {
     const struct tide_site *s = &image->sites[order[first + i]];
     put_buckets(out, s->size_hist, TIDE_SIZE_BUCKETS_N);
     put_buckets(out, s->life_hist, TIDE_LIFE_BUCKETS_N);
   }
+  if (!image->has_temp_bytes)
+    return;
+  COLUMN(tide_buf_varint, s->b_temp)
+  COLUMN(tide_buf_varint, s->b_moved)
 }
 
 // Row i of a snapshot, or behind its end one that comes after all others and says nothing.
@@ -142,6 +148,16 @@ static size_t find_changes(const struct tide_snapshot *before, const struct tide
   return n;
 }
 
+// A column of rising stacks.
+static void put_gaps(struct tide_buf *out, const struct tide_snapshot_row *rows, size_t n)
+{
+  uint64_t next = 0;
+  for (size_t i = 0; i < n; i++) {
+    tide_buf_varint(out, rows[i].stack - next);
+    next = (uint64_t)rows[i].stack + 1;
+  }
+}
+
 static void put_snapshot(struct tide_buf *out, const struct tide_snapshot *before,
                          const struct tide_snapshot *now, uint64_t *time_ns)
 {
@@ -153,33 +169,49 @@ static void put_snapshot(struct tide_buf *out, const struct tide_snapshot *befor
   *time_ns = now_ns;
   tide_buf_varint(out, now->kind);
   tide_buf_varint(out, n);
-  uint64_t next = 0;
-  for (size_t i = 0; i < n; i++) {
-    tide_buf_varint(out, changes[i].stack - next);
-    next = (uint64_t)changes[i].stack + 1;
-  }
+  put_gaps(out, changes, n);
   for (size_t i = 0; i < n; i++)
     tide_buf_zigzag(out, changes[i].live_bytes);
   for (size_t i = 0; i < n; i++)
     tide_buf_zigzag(out, changes[i].live_blocks);
 }
 
+static void put_counts(struct tide_buf *out, const struct tide_snapshot *snapshot)
+{
+  TIDE_CLEANUP_FREE struct tide_snapshot_row *counts =
+      tide_alloc_array(snapshot->n_rows, sizeof *counts);
+  size_t n = 0;
+  for (size_t i = 0; i < snapshot->n_rows; i++)
+    if (snapshot->rows[i].n_alloc || snapshot->rows[i].b_alloc)
+      counts[n++] = snapshot->rows[i];
+  tide_buf_varint(out, n);
+  put_gaps(out, counts, n);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, counts[i].n_alloc);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, counts[i].b_alloc);
+}
+
 size_t tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image, size_t first)
 {
   static const struct tide_snapshot nothing;
-  struct tide_buf rows = {0};
+  struct tide_buf rows = {0}, counts = {0};
   uint64_t time_ns = 0;
   for (size_t i = 0; i < first; i++) // times only rise, see docs
     time_ns = image->snapshots[i].time_ns > time_ns ? image->snapshots[i].time_ns : time_ns;
   size_t n = 0;
-  while (first + n < image->n_snapshots && rows.n < TIDE_SNAPSHOTS_BYTES) {
+  while (first + n < image->n_snapshots && rows.n + counts.n < TIDE_SNAPSHOTS_BYTES) {
     const struct tide_snapshot *now = &image->snapshots[first + n];
     put_snapshot(&rows, first + n ? now - 1 : &nothing, now, &time_ns);
+    if (image->has_counts)
+      put_counts(&counts, now);
     n++;
   }
   tide_buf_varint(out, first);
   tide_buf_varint(out, n);
   tide_buf_append(out, rows.data, rows.n);
+  tide_buf_append(out, counts.data, counts.n);
   tide_buf_done(&rows);
+  tide_buf_done(&counts);
   return n;
 }

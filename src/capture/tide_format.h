@@ -77,6 +77,8 @@ void tide_encode_frames(struct tide_buf *out, const struct tide_image *image, si
                         size_t n);
 void tide_encode_timeline(struct tide_buf *out, const struct tide_image *image, size_t first,
                           size_t n);
+void tide_encode_marks(struct tide_buf *out, const struct tide_image *image, size_t first,
+                       size_t n);
 // Indexes of all sites of an image in the order of the file; owned by the caller, free().
 size_t *tide_sites_in_file_order(const struct tide_image *image);
 void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, const size_t *order,

@@ -157,6 +157,7 @@ static void put_tables(struct writer *w, size_t image_idx)
   put_sites(w, image_idx);
   put_table(w, TIDE_PART_TIMELINE, image_idx, tide_encode_timeline, 0, image->n_ticks,
             TIDE_ROWS_OTHER);
+  put_table(w, TIDE_PART_MARKS, image_idx, tide_encode_marks, 0, image->n_marks, TIDE_ROWS_OTHER);
   put_symbols(w, image_idx);
 }
 

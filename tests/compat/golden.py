@@ -42,6 +42,9 @@ def main():
     paths = sorted(glob.glob(os.path.join(options.directory, "*.tide")))
     if not paths:
         sys.exit(f"no golden files in {options.directory}")
+    for path in glob.glob(os.path.join(options.directory, "v[0-9]*.json")):
+        if os.path.splitext(path)[0] + ".tide" not in paths:
+            sys.exit(f"{path} has lost its .tide file")
     for path in paths:
         with open(os.path.splitext(path)[0] + ".json", encoding="utf-8") as file:
             expected = json.load(file)

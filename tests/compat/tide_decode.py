@@ -7,6 +7,7 @@
 It shares no code and no shortcut with the C reader: where the two disagree, one of them or the
 document is wrong. Needs Python's `zstandard`, or else the `zstd` program.
 """
+import itertools
 import json
 import struct
 import subprocess
@@ -16,7 +17,7 @@ import zlib
 MAGIC = b"\x89TIDE\r\n\x1a"
 PART_HEADER = struct.Struct("<4sHHIIQQII")
 MASK64 = (1 << 64) - 1
-FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS = range(1, 9)
+FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
 SYMBOLS, END = 10, 255
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
 
@@ -116,6 +117,13 @@ class Payload:
             raise Stop("a table claims too many rows")
         return n
 
+    def has_appended(self, n_before, n, had):
+        """Does the table go on with what version 1.1 appended? All of its parts do, or none."""
+        here = self.at < len(self.data)
+        if n_before and n and here != had:
+            raise Stop("a table changes its columns")
+        return had if n_before else here
+
 
 def decode_facts(p):
     facts = {
@@ -177,8 +185,9 @@ def decode_image(p, own_index):
         raise Stop("an image comes before its parent")
     if image["end_kind"] > 3:
         image["end_kind"] = 0
-    for table in "modules", "threads", "frames", "sites", "ticks", "snapshots", "names":
+    for table in "modules", "threads", "frames", "sites", "ticks", "marks", "snapshots", "names":
         image[table] = []
+    image["has_temp_bytes"] = image["has_counts"] = False
     return image
 
 
@@ -273,11 +282,15 @@ def decode_sites(p, image):
     for i in range(n):
         site["size_hist"].append(buckets(p, size_mask[i], N_SIZE_BUCKETS))
         site["life_hist"].append(buckets(p, life_mask[i], N_LIFE_BUCKETS))
+    has_bytes = p.has_appended(len(image["sites"]), n, image["has_temp_bytes"])
+    for name in "b_temp", "b_moved":
+        site[name] = p.column(n, p.varint) if has_bytes else [0] * n
     if any(stack > len(image["frames"]) for stack in site["stack"]):
         raise Stop("a site has no stack")
     if any(thread > len(image["threads"]) for thread in site["thread"]):
         raise Stop("a site has no thread")
     image["sites"] += rows_of(n, **site)
+    image["has_temp_bytes"] = has_bytes
 
 
 def decode_timeline(p, image):
@@ -296,6 +309,25 @@ def decode_timeline(p, image):
     if ticks and image["ticks"] and ticks[0]["time_ns"] < image["ticks"][-1]["time_ns"]:
         raise Stop("time goes back")
     image["ticks"] += ticks
+
+
+def decode_marks(p, image):
+    n = p.table(len(image["marks"]))
+    marks = rows_of(n, time_ns=p.rises(n), name=p.column(n, p.string))
+    if marks and image["marks"] and marks[0]["time_ns"] < image["marks"][-1]["time_ns"]:
+        raise Stop("time goes back")
+    image["marks"] += marks
+
+
+def decode_counts(p, n_frames):
+    n = p.varint()
+    if n > len(p.data):
+        raise Stop("a snapshot claims too many counts")
+    stacks = [gap + i for i, gap in enumerate(itertools.accumulate(p.column(n, p.varint)))]
+    if stacks and stacks[-1] > n_frames:
+        raise Stop("a snapshot counts for no stack")
+    rows = zip(stacks, p.column(n, p.varint), p.column(n, p.varint))
+    return [list(row) for row in rows if row[1:] != (0, 0)]
 
 
 def decode_snapshots(p, image):
@@ -326,8 +358,14 @@ def decode_snapshots(p, image):
             if now != (0, 0):
                 alive[stack] = now
         rows = [[k, *alive[k]] for k in sorted(alive)]
-        snapshots.append({"time_ns": time_ns, "kind": kind if kind <= 2 else 0, "rows": rows})
+        kind = kind if kind <= 2 else 0
+        snapshots.append({"time_ns": time_ns, "kind": kind, "rows": rows, "counts": []})
+    n_before = len(image["snapshots"])
+    has_counts = p.has_appended(n_before, n, image["has_counts"])
+    for snapshot in snapshots[n_before:] if has_counts else []:
+        snapshot["counts"] = decode_counts(p, len(image["frames"]))
     image["snapshots"] = snapshots
+    image["has_counts"] = has_counts
 
 
 def decode_symbols(p, image):
@@ -371,6 +409,7 @@ TABLES = {
     SITES: decode_sites,
     TIMELINE: decode_timeline,
     SNAPSHOTS: decode_snapshots,
+    MARKS: decode_marks,
     SYMBOLS: decode_symbols,
 }
 

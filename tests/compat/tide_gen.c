@@ -116,9 +116,16 @@ static void gen_buckets(struct gen *g, uint64_t *buckets, unsigned n)
     buckets[below(g, n)] = any(g);
 }
 
+// One in four captures is as version 1.0 had them: without what 1.1 added.
+static bool is_of_1_1(struct gen *g)
+{
+  return below(g, 4) != 0;
+}
+
 static void gen_sites(struct gen *g, struct tide_image *image)
 {
   image->n_sites = any_count(g, g->scale);
+  image->has_temp_bytes = image->n_sites && is_of_1_1(g);
   image->sites = tide_alloc_array(image->n_sites, sizeof *image->sites);
   for (size_t i = 0; i < image->n_sites; i++) {
     struct tide_site *s = &image->sites[i];
@@ -136,6 +143,10 @@ static void gen_sites(struct gen *g, struct tide_image *image)
     s->high_bytes = any_signed(g);
     gen_buckets(g, s->size_hist, TIDE_SIZE_BUCKETS_N);
     gen_buckets(g, s->life_hist, TIDE_LIFE_BUCKETS_N);
+    if (image->has_temp_bytes) {
+      s->b_temp = any(g);
+      s->b_moved = any(g);
+    }
   }
 }
 
@@ -157,9 +168,21 @@ static void gen_ticks(struct gen *g, struct tide_image *image)
   }
 }
 
+static void gen_marks(struct gen *g, struct tide_image *image)
+{
+  image->n_marks = any_count(g, 5);
+  image->marks = tide_alloc_array(image->n_marks, sizeof *image->marks);
+  uint64_t time_ns = 0;
+  for (size_t i = 0; i < image->n_marks; i++) {
+    time_ns = later(g, time_ns);
+    image->marks[i] = (struct tide_mark){time_ns, any_string(g)};
+  }
+}
+
 static void gen_snapshots(struct gen *g, struct tide_image *image)
 {
   image->n_snapshots = any_count(g, 6);
+  image->has_counts = image->n_snapshots && is_of_1_1(g);
   image->snapshots = tide_alloc_array(image->n_snapshots, sizeof *image->snapshots);
   uint64_t time_ns = 0;
   for (size_t i = 0; i < image->n_snapshots; i++) {
@@ -169,8 +192,13 @@ static void gen_snapshots(struct gen *g, struct tide_image *image)
     s->rows = tide_alloc_array(image->n_frames, sizeof *s->rows);
     unsigned sparse = 1 + (unsigned)below(g, 5);
     for (uint32_t stack = 0; stack < image->n_frames; stack++) {
-      struct tide_snapshot_row row = {stack, any_signed(g), any_signed(g)};
-      if (below(g, sparse) == 0 && (row.live_bytes || row.live_blocks))
+      struct tide_snapshot_row row = {stack, any_signed(g), any_signed(g), 0, 0};
+      if (image->has_counts && below(g, 2)) {
+        row.n_alloc = any(g);
+        row.b_alloc = any(g);
+      }
+      if (below(g, sparse) == 0 &&
+          (row.live_bytes || row.live_blocks || row.n_alloc || row.b_alloc))
         s->rows[s->n_rows++] = row;
     }
   }
@@ -231,6 +259,7 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
   gen_frames(g, image);
   gen_sites(g, image);
   gen_ticks(g, image);
+  gen_marks(g, image);
   gen_snapshots(g, image);
   gen_names(g, image);
 }
@@ -276,6 +305,7 @@ static void program_site(struct gen *g, struct tide_site *s, uint32_t stack)
   s->life_ns_sum = s->n_free * (next(g) >> (64 - life_log2));
   s->live_age_ns_sum = n_live * (next(g) >> 34);
   s->n_temp = below(g, 2) ? 0 : below(g, s->n_free + 1);
+  s->b_temp = s->n_temp << size_log2;
   s->first_ns = next(g) >> 34;
   s->last_ns = s->first_ns + (next(g) >> 36);
   s->size_hist[size_log2 - 2] = s->n_alloc;
@@ -283,7 +313,8 @@ static void program_site(struct gen *g, struct tide_site *s, uint32_t stack)
   s->life_hist[life_log2 + 1] = s->n_free - s->n_free / 2;
 }
 
-// One in twelve stacks changes from one snapshot to the next.
+// One in twelve stacks changes from one snapshot to the next; every sixth of them allocates in
+// between and is as it was.
 static void program_snapshots(struct gen *g, struct tide_image *image, size_t n_snapshots)
 {
   TIDE_CLEANUP_FREE struct tide_snapshot_row *now = tide_alloc_array(image->n_sites, sizeof *now);
@@ -298,8 +329,12 @@ static void program_snapshots(struct gen *g, struct tide_image *image, size_t n_
       if (below(g, 12) == 0) {
         now[k].live_blocks = (int64_t)(next(g) >> (48 + below(g, 16)));
         now[k].live_bytes = now[k].live_blocks * (int64_t)(16 << below(g, 6));
+        now[k].n_alloc = (uint64_t)now[k].live_blocks;
+      } else {
+        now[k].n_alloc = below(g, 6) ? 0 : next(g) >> (48 + below(g, 16));
       }
-      if (now[k].live_blocks)
+      now[k].b_alloc = now[k].n_alloc * 48;
+      if (now[k].live_blocks || now[k].n_alloc)
         s->rows[s->n_rows++] = now[k];
     }
   }
@@ -328,6 +363,8 @@ struct tide_capture *tide_gen_program(uint64_t seed, size_t n_stacks, size_t n_s
   image->sites = tide_alloc_array(n_stacks, sizeof *image->sites);
   for (uint32_t i = 0; i < n_stacks; i++)
     program_site(&g, &image->sites[i], 4 * i + 1 + (uint32_t)below(&g, 4));
+  image->has_temp_bytes = n_stacks > 0;
+  image->has_counts = n_snapshots > 0;
   program_snapshots(&g, image, n_snapshots);
   return capture;
 }

@@ -110,6 +110,8 @@ static void put_site(struct tide_buf *out, const struct tide_site *row)
   U(n_resize);
   U(b_resize_old);
   U(n_moved);
+  U(b_temp);
+  U(b_moved);
   U(first_ns);
   U(last_ns);
   put_numbers(out, "size_hist", row->size_hist, TIDE_SIZE_BUCKETS_N);
@@ -129,14 +131,34 @@ static void put_tick(struct tide_buf *out, const struct tide_tick *row)
   tide_buf_printf(out, "\"page_bytes\": %" PRId64, row->page_bytes);
 }
 
+static void put_mark(struct tide_buf *out, const struct tide_mark *row)
+{
+  U(time_ns);
+  tide_buf_text(out, "\"name\": ");
+  put_text(out, row->name, strlen(row->name));
+}
+
+// What is alive and what was allocated are two lists, as in the file.
 static void put_snapshot(struct tide_buf *out, const struct tide_snapshot *row)
 {
   U(time_ns);
   U(kind);
+  const char *comma = "";
   tide_buf_text(out, "\"rows\": [");
-  for (size_t i = 0; i < row->n_rows; i++)
-    tide_buf_printf(out, "%s[%u, %" PRId64 ", %" PRId64 "]", i ? ", " : "", row->rows[i].stack,
-                    row->rows[i].live_bytes, row->rows[i].live_blocks);
+  for (const struct tide_snapshot_row *r = row->rows; r < row->rows + row->n_rows; r++)
+    if (r->live_bytes || r->live_blocks) {
+      tide_buf_printf(out, "%s[%u, %" PRId64 ", %" PRId64 "]", comma, r->stack, r->live_bytes,
+                      r->live_blocks);
+      comma = ", ";
+    }
+  comma = "";
+  tide_buf_text(out, "], \"counts\": [");
+  for (const struct tide_snapshot_row *r = row->rows; r < row->rows + row->n_rows; r++)
+    if (r->n_alloc || r->b_alloc) {
+      tide_buf_printf(out, "%s[%u, %" PRIu64 ", %" PRIu64 "]", comma, r->stack, r->n_alloc,
+                      r->b_alloc);
+      comma = ", ";
+    }
   tide_buf_text(out, "]");
 }
 
@@ -213,6 +235,10 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   U(loss.n_fork_lost);
   U(loss.n_failed);
   put_last_bool(out, "by_fork", row->by_fork);
+  tide_buf_text(out, ", ");
+  put_last_bool(out, "has_temp_bytes", row->has_temp_bytes);
+  tide_buf_text(out, ", ");
+  put_last_bool(out, "has_counts", row->has_counts);
 }
 
 static void put_image(struct tide_buf *out, const struct tide_image *image)
@@ -225,6 +251,7 @@ static void put_image(struct tide_buf *out, const struct tide_image *image)
   TABLE("frames", put_frame, 1, image->n_frames, &image->frames[i]);
   TABLE("sites", put_site, 0, image->n_sites, &image->sites[order[i]]);
   TABLE("ticks", put_tick, 0, image->n_ticks, &image->ticks[i]);
+  TABLE("marks", put_mark, 0, image->n_marks, &image->marks[i]);
   TABLE("snapshots", put_snapshot, 0, image->n_snapshots, &image->snapshots[i]);
 #define PUT_NAME(to, row) put_name(to, &image->names, row)
   TABLE("names", PUT_NAME, 0, image->names.n_places, &image->names.places[i]);

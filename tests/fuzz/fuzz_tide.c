@@ -64,8 +64,8 @@ static bool same_amount(const struct tide_image *a, const struct tide_image *b)
 {
   return a->n_modules == b->n_modules && a->n_frames == b->n_frames && a->n_sites == b->n_sites &&
          a->n_threads_known == b->n_threads_known && a->n_ticks == b->n_ticks &&
-         a->n_snapshots == b->n_snapshots && a->names.n_places == b->names.n_places &&
-         a->names.n_frames == b->names.n_frames;
+         a->n_snapshots == b->n_snapshots && a->n_marks == b->n_marks &&
+         a->names.n_places == b->names.n_places && a->names.n_frames == b->names.n_frames;
 }
 
 static void read_twice(const uint8_t *data, size_t n)

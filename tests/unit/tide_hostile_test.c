@@ -90,7 +90,7 @@ static void additions_of_a_later_version_are_skipped(void **state)
   size_t n_parts;
   struct tide_bytes_part *parts = tide_bytes_parts(&file, &n_parts);
   uint32_t sequence = 0;
-  tide_bytes_put_file_header(&later, 1, 1);
+  tide_bytes_put_file_header(&later, 1, 2);
   for (size_t i = 0; i + 1 < n_parts; i++) {
     struct tide_buf *payload = &parts[i].payload;
     tide_buf_append(payload, "more", 4);
@@ -173,7 +173,7 @@ static void put_symbols(struct tide_buf *out, uint64_t n_strings, uint64_t modul
 static void absurd_counts_and_indexes_stop_the_reader(void **state)
 {
   struct tide_buf p = {0};
-  for (uint16_t type = TIDE_PART_MODULES; type <= TIDE_PART_SNAPSHOTS; type++) {
+  for (uint16_t type = TIDE_PART_MODULES; type <= TIDE_PART_MARKS; type++) {
     uint64_t first = type == TIDE_PART_FRAMES ? 10 : type <= TIDE_PART_THREADS;
     put_varints(&p, 2, first, V(1ull << 60));
     assert_stops_at(type, &p, "claims more rows");
@@ -203,6 +203,14 @@ static void absurd_counts_and_indexes_stop_the_reader(void **state)
   assert_stops_at(TIDE_PART_SNAPSHOTS, &p, "claims more rows");
   put_varints(&p, 8, V(0), V(2), V(UINT64_MAX), V(0), V(0), V(1), V(0), V(0));
   assert_stops_at(TIDE_PART_SNAPSHOTS, &p, "damaged"); // time beyond 64 bits
+  put_varints(&p, 8, V(0), V(1), V(0), V(0), V(0), V(1ull << 40), V(0), V(0));
+  assert_stops_at(TIDE_PART_SNAPSHOTS, &p, "claims more counts");
+  put_varints(&p, 9, V(0), V(1), V(0), V(0), V(0), V(1), V(10), V(1), V(1));
+  assert_stops_at(TIDE_PART_SNAPSHOTS, &p, "counts for a stack that does not exist");
+  put_varints(&p, 4, V(0), V(1), V(0), V(5)); // a name longer than the payload
+  assert_stops_at(TIDE_PART_MARKS, &p, "past the end");
+  put_varints(&p, 6, V(0), V(2), V(UINT64_MAX), V(1), V(0), V(0));
+  assert_stops_at(TIDE_PART_MARKS, &p, "damaged"); // time beyond 64 bits
   put_varints(&p, 2, V(0), V(1ull << 60));
   assert_stops_at(TIDE_PART_SYMBOLS, &p, "claims more rows");
   put_varints(&p, 2, V(1), V(0));
@@ -227,6 +235,44 @@ static void absurd_counts_and_indexes_stop_the_reader(void **state)
   put_varints(&p, 1, V(99));
   assert_stops_at(TIDE_PART_END, &p, "counts do not agree");
   tide_buf_done(&p);
+}
+
+// A table with the columns of version 1.1 in one part and without them in the next, or the other
+// way round.
+static void parts_of_a_table_have_the_same_columns(void **state)
+{
+  for (int what = 0; what < 4; what++) {
+    struct tide_capture *capture = tide_gen_program(4, 40, 4), *again = NULL;
+    struct tide_image *image = capture->images;
+    bool sites = what & 1, with = what & 2;
+    image->has_temp_bytes = image->has_counts = with;
+    size_t n_sites = image->n_sites, n_snapshots = image->n_snapshots, n_parts;
+    image->n_sites = sites ? n_sites / 2 : n_sites;
+    image->n_snapshots = sites ? 0 : n_snapshots / 2;
+    struct tide_buf file = tide_bytes_of(capture), more = {0};
+    image->n_sites = n_sites;
+    image->n_snapshots = n_snapshots;
+    image->has_temp_bytes = image->has_counts = !with;
+    TIDE_CLEANUP_FREE size_t *order = tide_sites_in_file_order(image);
+    if (sites)
+      tide_encode_sites(&more, image, order, n_sites / 2, n_sites - n_sites / 2);
+    else
+      tide_encode_snapshots(&more, image, n_snapshots / 2);
+    struct tide_bytes_part *parts = tide_bytes_parts(&file, &n_parts);
+    file.n = parts[n_parts - 1].start; // without END
+    tide_bytes_put_part(&file, sites ? TIDE_PART_SITES : TIDE_PART_SNAPSHOTS, 0,
+                        (uint32_t)n_parts - 1, &more, true, more.n);
+    struct tide_diag diag;
+    assert_int_equal(parse(&file, &again, &diag), TIDE_ERR_OK);
+    assert_non_null(strstr(again->cut_note, "other columns"));
+    assert_int_equal(again->images[0].n_sites, sites ? n_sites / 2 : n_sites);
+    assert_int_equal(again->images[0].n_snapshots, sites ? 0 : n_snapshots / 2);
+    tide_bytes_parts_free(parts, n_parts);
+    tide_buf_done(&more);
+    tide_buf_done(&file);
+    tide_capture_free(again);
+    tide_capture_free(capture);
+  }
 }
 
 static void assert_refused(struct tide_buf *file)
@@ -275,6 +321,22 @@ static void snapshot_bombs_are_refused(void **state)
   tide_buf_done(&payload);
 }
 
+// Thousands of snapshots in which nothing is alive and thousands of stacks counted.
+static void count_bombs_are_refused(void **state)
+{
+  struct tide_buf payload = {0};
+  put_varints(&payload, 2, V(0), V(4096));
+  memset(tide_buf_extend(&payload, 3 * 4096), 0, 3 * 4096);
+  for (int i = 0; i < 4096; i++) {
+    tide_buf_varint(&payload, 2000);
+    memset(tide_buf_extend(&payload, 2000), 0, 2000);
+    memset(tide_buf_extend(&payload, 4000), 1, 4000);
+  }
+  struct tide_buf file = file_with(TIDE_PART_SNAPSHOTS, &payload, true, payload.n, 3000);
+  assert_refused(&file);
+  tide_buf_done(&payload);
+}
+
 static void missing_part_is_noticed(void **state)
 {
   struct tide_capture *capture = tide_gen_program(3, 50, 3), *again = NULL;
@@ -303,8 +365,10 @@ int main(void)
       cmocka_unit_test(other_major_is_refused_other_minor_is_read),
       cmocka_unit_test(additions_of_a_later_version_are_skipped),
       cmocka_unit_test(absurd_counts_and_indexes_stop_the_reader),
+      cmocka_unit_test(parts_of_a_table_have_the_same_columns),
       cmocka_unit_test(decompression_bombs_are_refused),
       cmocka_unit_test(snapshot_bombs_are_refused),
+      cmocka_unit_test(count_bombs_are_refused),
       cmocka_unit_test(missing_part_is_noticed),
   };
   return cmocka_run_group_tests_name("tide_hostile", tests, NULL, NULL);
