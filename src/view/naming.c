@@ -230,11 +230,18 @@ void tide_naming_limit(struct tide_naming *naming, size_t n)
   naming->n_left = n;
 }
 
+const char *tide_naming_module_path(const struct tide_naming *naming,
+                                    const struct tide_named_frame *name)
+{
+  const char *path = naming->image->modules[name->module].path;
+  return path ? path : "";
+}
+
 const char *tide_naming_module(const struct tide_naming *naming,
                                const struct tide_named_frame *name)
 {
-  const char *path = naming->image->modules[name->module].path;
-  if (!path || !*path)
+  const char *path = tide_naming_module_path(naming, name);
+  if (!*path)
     return "?";
   const char *slash = strrchr(path, '/');
   return slash && slash[1] ? slash + 1 : path;

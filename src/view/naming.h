@@ -53,6 +53,10 @@ size_t tide_naming_addresses(const struct tide_naming *naming);
 // From now on at most n more addresses are looked up for tide_naming_culprit().
 void tide_naming_limit(struct tide_naming *naming, size_t n);
 
+// Path of a frame's module, "" for the unknown one.
+const char *tide_naming_module_path(const struct tide_naming *naming,
+                                    const struct tide_named_frame *name);
+
 // Base name of a frame's module, "?" for the unknown one.
 const char *tide_naming_module(const struct tide_naming *naming,
                                const struct tide_named_frame *name);
