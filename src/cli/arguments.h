@@ -27,9 +27,10 @@ struct tide_arguments {
   bool help, force, quiet, no_follow, json, csv, md, no_pager, all_frames;
   const char *output, *process, *to, *rules;
   const char *at, *range;
-  uint64_t depth;  // 0: no limit
-  uint64_t top;    // 0: not given
-  uint64_t stacks; // per place; 0: none
+  const char *function, *file, *module, *ignore, *focus, *hide; // regular expressions
+  uint64_t depth;                                               // 0: no limit
+  uint64_t top;                                                 // 0: not given
+  uint64_t stacks;                                              // per place; 0: none
   uint64_t min_bytes;
   int sort;    // in tide_sort_words; -1: not given
   int by;      // enum tide_by

@@ -57,14 +57,11 @@ static uint64_t room_taken(const char *path, bool is_sparse)
   return is_sparse ? (uint64_t)st.st_blocks * 512 : (uint64_t)st.st_size;
 }
 
-enum tide_err tide_capture_open(const struct tide_arguments *arguments,
-                                struct tide_opened *ret_opened, struct tide_diag *diag)
+enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened,
+                                struct tide_diag *diag)
 {
-  if (arguments->n_rest > 1)
-    return tide_fail(diag, TIDE_ERR_USAGE, "one file at a time: \"%s\" is one too many",
-                     arguments->rest[1]);
-  struct tide_opened opened = {.by_default = arguments->n_rest == 0};
-  opened.path = opened.by_default ? newest_capture() : tide_strdup(arguments->rest[0]);
+  struct tide_opened opened = {.by_default = !path};
+  opened.path = path ? tide_strdup(path) : newest_capture();
   if (!opened.path)
     return tide_fail(diag, TIDE_ERR_NOT_FOUND,
                      "no file given, and no tidemark.*.tide in the current directory; "

@@ -4,7 +4,6 @@
 #pragma once
 #include "base/err.h"
 #include "capture/model.h"
-#include "cli/arguments.h"
 
 struct tide_opened {
   struct tide_capture *capture; // owned
@@ -13,8 +12,8 @@ struct tide_opened {
   bool by_default;              // the user named no file
 };
 
-// Opens the one file named, or the newest capture of the current directory. Recognises .tide and
+// Opens the file, or with NULL the newest capture of the current directory. Recognises .tide and
 // bare store files by their content.
-enum tide_err tide_capture_open(const struct tide_arguments *arguments,
-                                struct tide_opened *ret_opened, struct tide_diag *diag);
+enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened,
+                                struct tide_diag *diag);
 void tide_opened_done(struct tide_opened *opened);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "cli/capture_open.h"
 #include "cli/commands.h"
+#include "cli/looking.h"
 #include "cli/terminal.h"
 #include "format/dhat.h"
 
@@ -62,7 +63,10 @@ int tide_cmd_export(const struct tide_arguments *arguments)
     tide_fail(&diag, TIDE_ERR_USAGE, "export to what? --to dhat");
     return tide_cmd_failed(TIDE_ERR_USAGE, &diag);
   }
-  enum tide_err err = tide_capture_open(arguments, &opened, &diag);
+  const char *path = NULL;
+  enum tide_err err = tide_looking_path(arguments, &path, &diag);
+  if (!err)
+    err = tide_capture_open(path, &opened, &diag);
   if (err)
     return tide_cmd_failed(err, &diag);
   if (opened.by_default)

@@ -3,6 +3,7 @@
 // tidemark info: the facts of a capture.
 #include "cli/capture_open.h"
 #include "cli/commands.h"
+#include "cli/looking.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
 #include "format/info.h"
@@ -11,7 +12,10 @@ int tide_cmd_info(const struct tide_arguments *arguments)
 {
   struct tide_opened opened = {0};
   struct tide_diag diag = {0};
-  enum tide_err err = tide_capture_open(arguments, &opened, &diag);
+  const char *path = NULL;
+  enum tide_err err = tide_looking_path(arguments, &path, &diag);
+  if (!err)
+    err = tide_capture_open(path, &opened, &diag);
   if (err)
     return tide_cmd_failed(err, &diag);
   if (opened.by_default)

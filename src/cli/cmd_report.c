@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tidemark report: the first screen again, or the same for other programs.
-#include "cli/capture_open.h"
 #include "cli/commands.h"
+#include "cli/looking.h"
 #include "cli/pager.h"
-#include "cli/rules_open.h"
 #include "cli/terminal.h"
 #include "format/report.h"
 #include "format/report_cells.h"
@@ -29,9 +28,9 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
 }
 
 static enum tide_err write_report(const struct tide_arguments *arguments,
-                                  const struct tide_opened *opened, struct tide_profile *profile,
-                                  const struct tide_rules *rules, struct tide_diag *diag)
+                                  struct tide_looking *looking, struct tide_diag *diag)
 {
+  const struct tide_opened *opened = &looking->opened;
   struct tide_report_options options = {
       .n_places = arguments->top   ? arguments->top
                   : arguments->csv ? SIZE_MAX
@@ -42,8 +41,6 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
       .prefix = "",
       .argument = opened->by_default ? NULL : opened->path,
   };
-  struct tide_naming *naming = tide_naming_new(profile->image);
-  tide_naming_set_rules(naming, rules);
   struct tide_sink sink;
   if (arguments->json || arguments->csv || arguments->md)
     tide_sink_init(&sink, stdout);
@@ -51,58 +48,28 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
     tide_pager_begin(&sink, arguments);
   struct tide_screen screen = tide_terminal_screen(&sink, stdout, arguments);
   if (arguments->json)
-    tide_report_json_write(&sink, profile, naming, opened->path, arguments->top);
+    tide_report_json_write(&sink, &looking->view, opened->path, arguments->top);
   else if (arguments->csv)
-    tide_report_csv_write(&sink, profile, naming, &options);
+    tide_report_csv_write(&sink, &looking->view, &options);
   else if (arguments->md)
-    tide_report_md_write(&screen, profile, naming, &options);
+    tide_report_md_write(&screen, &looking->view, &options);
   else
-    tide_report_write(&screen, profile, naming, &options);
-  enum tide_err err = tide_pager_finish(&sink, "the report", diag);
-  tide_naming_free(naming);
-  return err;
-}
-
-static enum tide_err ask(const struct tide_arguments *arguments, struct tide_profile *profile,
-                         struct tide_diag *diag)
-{
-  const struct tide_wish wish = {arguments->sort, (enum tide_by)arguments->by, arguments->at,
-                                 arguments->range};
-  struct tide_question question;
-  enum tide_err err = tide_question_make(profile->image, &wish, &question, diag);
-  if (!err && arguments->min_bytes && question.unit != TIDE_UNIT_BYTES)
-    err = tide_fail(diag, TIDE_ERR_USAGE, "--min is a size, but blocks are counted here");
-  if (!err)
-    tide_profile_ask(profile, &question);
-  return err;
+    tide_report_write(&screen, &looking->view, &options);
+  return tide_pager_finish(&sink, "the report", diag);
 }
 
 int tide_cmd_report(const struct tide_arguments *arguments)
 {
-  struct tide_opened opened = {0};
+  struct tide_looking looking = {0};
   struct tide_diag diag = {0};
-  size_t image_idx = 0;
-  struct tide_rules *rules = NULL;
+  const char *path = NULL;
   enum tide_err err = check(arguments, &diag);
   if (!err)
-    err = tide_rules_open(arguments, &rules, &diag);
+    err = tide_looking_path(arguments, &path, &diag);
   if (!err)
-    err = tide_capture_open(arguments, &opened, &diag);
-  if (err) {
-    tide_rules_free(rules);
-    return tide_cmd_failed(err, &diag);
-  }
-  if (opened.by_default)
-    tide_say("reading %s", opened.path);
-  err = tide_profile_pick(opened.capture, arguments->process, &image_idx, &diag);
-  if (!err) {
-    struct tide_profile *profile = tide_profile_new(opened.capture, image_idx);
-    err = ask(arguments, profile, &diag);
-    if (!err)
-      err = write_report(arguments, &opened, profile, rules, &diag);
-    tide_profile_free(profile);
-  }
-  tide_opened_done(&opened);
-  tide_rules_free(rules);
+    err = tide_looking_open(arguments, path, NULL, &looking, &diag);
+  if (!err)
+    err = write_report(arguments, &looking, &diag);
+  tide_looking_done(&looking);
   return err ? tide_cmd_failed(err, &diag) : 0;
 }

@@ -48,7 +48,10 @@ static void write_first_screen(const struct tide_arguments *arguments,
       .saved_bytes = result->output_bytes,
       .argument = here ? NULL : result->output_path,
   };
-  tide_report_write(&screen, profile, naming, &options);
+  struct tide_view view;
+  tide_view_init(&view, profile, naming, NULL, false);
+  tide_report_write(&screen, &view, &options);
+  tide_view_done(&view);
   tide_sink_finish(&sink, "the report", NULL); // nobody to tell if standard error is gone
   tide_sink_done(&sink);
   tide_naming_free(naming);

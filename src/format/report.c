@@ -333,11 +333,12 @@ static void write_next(const struct report *r)
   tide_sink_text(r->screen->sink, "\n");
 }
 
-void tide_report_write(const struct tide_screen *screen, struct tide_profile *profile,
-                       struct tide_naming *naming, const struct tide_report_options *options)
+void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
+                       const struct tide_report_options *options)
 {
-  struct tide_places *places = tide_places_new(profile, naming);
-  const struct report r = {screen, profile, profile->image, naming, places, options};
+  const struct tide_profile *profile = view->profile;
+  struct tide_places *places = tide_places_new(view);
+  const struct report r = {screen, profile, profile->image, view->naming, places, options};
   write_title(&r);
   if (profile->totals.n_alloc) {
     write_peak(&r);
@@ -348,7 +349,7 @@ void tide_report_write(const struct tide_screen *screen, struct tide_profile *pr
   }
   write_pages(&r);
   if (profile->totals.n_alloc)
-    tide_report_table_write(screen, profile, naming, places, options);
+    tide_report_table_write(screen, view, places, options);
   write_complete(&r);
   write_others(&r);
   write_notes(&r);

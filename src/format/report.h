@@ -3,9 +3,8 @@
 // The report: what a person reads after a run. Model in, text out; nothing is asked of the
 // environment and nothing is printed.
 #pragma once
-#include "view/naming.h"
+#include "view/view.h"
 #include "format/screen.h"
-#include "profile/profile.h"
 
 struct tide_report_options {
   size_t n_places;      // rows of the table
@@ -18,6 +17,5 @@ struct tide_report_options {
   const char *argument; // what the next commands need to find the capture; NULL: nothing
 };
 
-// The profile must have been asked.
-void tide_report_write(const struct tide_screen *screen, struct tide_profile *profile,
-                       struct tide_naming *naming, const struct tide_report_options *options);
+void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
+                       const struct tide_report_options *options);

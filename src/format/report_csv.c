@@ -57,18 +57,18 @@ static void write_place(struct tide_sink *sink, const struct tide_naming *naming
   write_numbers(sink, place);
 }
 
-void tide_report_csv_write(struct tide_sink *sink, struct tide_profile *profile,
-                           struct tide_naming *naming, const struct tide_report_options *options)
+void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,
+                           const struct tide_report_options *options)
 {
-  struct tide_places *places = tide_places_new(profile, naming);
+  struct tide_places *places = tide_places_new(view);
   size_t n_shown = tide_places_shown(places, options->n_places, options->min_bytes);
   struct tide_place rest = tide_places_rest(places, n_shown);
   tide_sink_text(sink, "function,file,line,module,address,peak_bytes,peak_blocks,live_bytes,"
                        "live_blocks,allocated_bytes,allocations,freed_bytes,frees,temporary,"
                        "resizes,stacks\n");
   for (size_t i = 0; i < n_shown; i++)
-    write_place(sink, naming, &places->items[i], "(stack not recorded)");
+    write_place(sink, view->naming, &places->items[i], "(stack not recorded)");
   if (rest.n_stacks)
-    write_place(sink, naming, &rest, "(rest)");
+    write_place(sink, view->naming, &rest, "(rest)");
   tide_places_free(places);
 }

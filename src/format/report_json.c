@@ -250,10 +250,11 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   tide_json_close_object(json);
 }
 
-void tide_report_json_write(struct tide_sink *sink, struct tide_profile *profile,
-                            struct tide_naming *naming, const char *file, size_t n_sites)
+void tide_report_json_write(struct tide_sink *sink, struct tide_view *view, const char *file,
+                            size_t n_sites)
 {
-  struct writer w = {.profile = profile, .naming = naming};
+  const struct tide_profile *profile = view->profile;
+  struct writer w = {.profile = profile, .naming = view->naming};
   struct tide_json *json = &w.json;
   tide_json_init(json, sink);
   tide_json_open_object(json);
@@ -269,8 +270,12 @@ void tide_report_json_write(struct tide_sink *sink, struct tide_profile *profile
   write_completeness(json, profile);
   tide_json_key(json, "sites");
   tide_json_open_array(json);
-  for (size_t i = 0; i < profile->n_sites && (!n_sites || i < n_sites); i++)
+  for (size_t i = 0, n = 0; i < profile->n_sites && (!n_sites || n < n_sites); i++) {
+    if (view->unwanted && view->unwanted[i])
+      continue;
     write_site(&w, &profile->sites[i]);
+    n++;
+  }
   tide_json_close_array(json);
   tide_json_close_object(json);
   tide_json_done(json);

@@ -4,9 +4,8 @@
 // Byte and event numbers are exact integers; frames are complete and innermost first.
 #pragma once
 #include "base/sink.h"
-#include "view/naming.h"
-#include "profile/profile.h"
+#include "view/view.h"
 
 // Sites ranked by rank; n_sites 0 gives all. file is the capture's name, or NULL.
-void tide_report_json_write(struct tide_sink *sink, struct tide_profile *profile,
-                            struct tide_naming *naming, const char *file, size_t n_sites);
+void tide_report_json_write(struct tide_sink *sink, struct tide_view *view, const char *file,
+                            size_t n_sites);

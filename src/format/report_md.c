@@ -81,15 +81,16 @@ static void write_titles(const struct tide_screen *screen, const struct tide_que
                    words->extra ? "--:|" : "");
 }
 
-void tide_report_md_write(const struct tide_screen *screen, struct tide_profile *profile,
-                          struct tide_naming *naming, const struct tide_report_options *options)
+void tide_report_md_write(const struct tide_screen *screen, struct tide_view *view,
+                          const struct tide_report_options *options)
 {
-  struct tide_places *places = tide_places_new(profile, naming);
+  const struct tide_profile *profile = view->profile;
+  struct tide_places *places = tide_places_new(view);
   size_t n_shown = tide_places_shown(places, options->n_places, options->min_bytes);
   struct tide_place rest = tide_places_rest(places, n_shown);
   write_titles(screen, &profile->question);
   for (size_t i = 0; i < n_shown; i++)
-    write_place(screen, profile, naming, &places->items[i]);
+    write_place(screen, profile, view->naming, &places->items[i]);
   if (rest.measure > 0) {
     TIDE_CLEANUP_FREE char *words = tide_cell_rest(screen, places, n_shown, options->min_bytes);
     write_row(screen, profile, &rest);

@@ -21,6 +21,7 @@ enum {
 };
 
 struct tide_stacks {
+  struct tide_view *view;
   const struct tide_profile *profile;
   struct tide_naming *naming;
   const struct tide_places *places;
@@ -48,9 +49,9 @@ static void assign(struct tide_stacks *stacks, const struct tide_place **sorted,
 {
   for (size_t i = 0; i < stacks->profile->n_sites; i++) {
     const struct tide_profile_site *site = &stacks->profile->sites[i];
-    if (site->kind != TIDE_SITE_HEAP || site->weight <= 0)
+    if (site->kind != TIDE_SITE_HEAP || !tide_view_has(stacks->view, i) || site->weight <= 0)
       continue;
-    struct tide_place key = {.frame = tide_naming_culprit(stacks->naming, site->stack)};
+    struct tide_place key = {.frame = tide_view_culprit(stacks->view, site->stack)};
     const struct tide_place *key_at = &key;
     const struct tide_place **found =
         key.frame ? bsearch(&key_at, sorted, n_sorted, sizeof *sorted, by_identity) : NULL;
@@ -59,12 +60,12 @@ static void assign(struct tide_stacks *stacks, const struct tide_place **sorted,
   }
 }
 
-struct tide_stacks *tide_stacks_new(const struct tide_profile *profile, struct tide_naming *naming,
-                                    const struct tide_places *places, size_t n_shown)
+struct tide_stacks *tide_stacks_new(struct tide_view *view, const struct tide_places *places,
+                                    size_t n_shown)
 {
   struct tide_stacks *stacks = tide_alloc(sizeof *stacks);
-  *stacks = (struct tide_stacks){profile, naming, places, NULL};
-  stacks->of_site = tide_alloc_array(profile->n_sites, sizeof *stacks->of_site);
+  *stacks = (struct tide_stacks){view, view->profile, view->naming, places, NULL};
+  stacks->of_site = tide_alloc_array(view->profile->n_sites, sizeof *stacks->of_site);
   const struct tide_place **sorted = tide_alloc_array(n_shown + 1, sizeof *sorted);
   size_t n_sorted = 0;
   for (size_t i = 0; i < n_shown; i++)

@@ -8,9 +8,9 @@
 
 struct tide_stacks;
 
-// The stacks of the first n_shown places. Profile (ranked), naming and places must outlive them.
-struct tide_stacks *tide_stacks_new(const struct tide_profile *profile, struct tide_naming *naming,
-                                    const struct tide_places *places, size_t n_shown);
+// The stacks of the first n_shown places. View and places must outlive them.
+struct tide_stacks *tide_stacks_new(struct tide_view *view, const struct tide_places *places,
+                                    size_t n_shown);
 void tide_stacks_free(struct tide_stacks *stacks); // NULL is fine
 
 // Up to options->n_stacks stacks of a place, innermost frame first, and a line for the others.

@@ -13,6 +13,7 @@
 
 struct table { // what every part needs
   const struct tide_screen *screen;
+  struct tide_view *view;
   const struct tide_profile *profile;
   struct tide_naming *naming;
   const struct tide_places *places;
@@ -134,7 +135,7 @@ static void write_places(const struct table *t)
   struct row *rows = make_rows(t, &c);
   struct tide_stacks *stacks = NULL;
   if (t->options->n_stacks)
-    stacks = tide_stacks_new(t->profile, t->naming, t->places, t->n_shown);
+    stacks = tide_stacks_new(t->view, t->places, t->n_shown);
   share_out(t->screen, &c, longest_name(t, t->screen->width));
   c.name = longest_name(t, c.name); // no wider than needed: the locations stand close to the names
   for (size_t i = 0; i < t->n_shown; i++) {
@@ -150,14 +151,15 @@ static void write_places(const struct table *t)
   write_rest(t, &c);
 }
 
-void tide_report_table_write(const struct tide_screen *screen, const struct tide_profile *profile,
-                             struct tide_naming *naming, const struct tide_places *places,
+void tide_report_table_write(const struct tide_screen *screen, struct tide_view *view,
+                             const struct tide_places *places,
                              const struct tide_report_options *options)
 {
-  struct table t = {screen, profile, naming, places, options};
+  struct table t = {screen, view, view->profile, view->naming, places, options};
   t.n_shown = tide_places_shown(places, options->n_places, options->min_bytes);
-  t.whole = profile->whole;
-  TIDE_CLEANUP_FREE char *heading = tide_question_heading(screen, &profile->question, places->n);
+  t.whole = view->whole;
+  TIDE_CLEANUP_FREE char *heading =
+      tide_question_heading(screen, &view->profile->question, places->n);
   tide_sink_printf(screen->sink, "  %s\n", heading);
   if (places->n)
     write_places(&t);

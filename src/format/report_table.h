@@ -6,6 +6,6 @@
 #include "format/report.h"
 
 // As many rows as the options allow and, where there is more, one for the rest.
-void tide_report_table_write(const struct tide_screen *screen, const struct tide_profile *profile,
-                             struct tide_naming *naming, const struct tide_places *places,
+void tide_report_table_write(const struct tide_screen *screen, struct tide_view *view,
+                             const struct tide_places *places,
                              const struct tide_report_options *options);

@@ -106,17 +106,18 @@ static void fold(struct tide_places *places, int (*compare)(const void *, const 
   places->n = out;
 }
 
-struct tide_places *tide_places_new(const struct tide_profile *profile, struct tide_naming *naming)
+struct tide_places *tide_places_new(struct tide_view *view)
 {
+  const struct tide_profile *profile = view->profile;
   struct tide_places *places = tide_alloc(sizeof *places);
   places->items = tide_alloc_array(profile->n_sites, sizeof *places->items);
-  tide_naming_limit(naming, TIDE_PLACES_LOOKUPS_MAX);
+  tide_naming_limit(view->naming, TIDE_PLACES_LOOKUPS_MAX);
   for (size_t i = 0; i < profile->n_sites; i++) {
     const struct tide_profile_site *site = &profile->sites[i];
-    if (site->kind == TIDE_SITE_PAGES || site->weight <= 0)
+    if (!tide_view_has(view, i) || site->weight <= 0)
       continue;
     bool heap = site->kind == TIDE_SITE_HEAP;
-    const struct tide_named_frame *frame = heap ? tide_naming_culprit(naming, site->stack) : NULL;
+    const struct tide_named_frame *frame = heap ? tide_view_culprit(view, site->stack) : NULL;
     struct tide_place place = place_of(site);
     places->n_stacks++;
     if (heap && !frame) {

@@ -7,8 +7,7 @@
 // of look-ups is limited, spent on the largest stacks first; what could not be placed is kept as
 // the rest, never dropped.
 #pragma once
-#include "view/naming.h"
-#include "profile/profile.h"
+#include "view/view.h"
 
 enum { TIDE_PLACES_LOOKUPS_MAX = 4096 };
 
@@ -30,8 +29,7 @@ struct tide_places {
   struct tide_place rest; // sums of the stacks not gathered; no frame
 };
 
-// The profile must have been asked.
-struct tide_places *tide_places_new(const struct tide_profile *profile, struct tide_naming *naming);
+struct tide_places *tide_places_new(struct tide_view *view);
 void tide_places_free(struct tide_places *places); // NULL is fine
 
 // How many of the first n_max places weigh min_measure or more.

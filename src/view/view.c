@@ -138,9 +138,12 @@ const struct tide_view_frame *tide_view_stack(struct tide_view *view, uint32_t s
 
 const struct tide_named_frame *tide_view_culprit(struct tide_view *view, uint32_t stack)
 {
-  if (tide_filter_is_empty(view->filter) && !view->all_frames)
+  if (tide_filter_is_empty(view->filter))
     return tide_naming_culprit(view->naming, stack); // looks up no more than it must
   size_t n;
+  bool all_frames = view->all_frames;
+  view->all_frames = false;
   const struct tide_view_frame *frames = tide_view_stack(view, stack, &n);
+  view->all_frames = all_frames;
   return n ? frames[0].frame : NULL;
 }

@@ -44,6 +44,7 @@ bool tide_view_has(const struct tide_view *view, size_t site_idx);
 const struct tide_view_frame *tide_view_stack(struct tide_view *view, uint32_t stack,
                                               size_t *ret_n);
 
-// The frame a stack is blamed on: the innermost one shown. NULL when there is none, or when the
+// The frame a stack is blamed on: the innermost one that is shown when runtime frames are folded,
+// whether they are or not. NULL when there is none, or when the
 // naming's limit on look-ups does not allow to tell.
 const struct tide_named_frame *tide_view_culprit(struct tide_view *view, uint32_t stack);

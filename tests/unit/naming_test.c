@@ -144,7 +144,9 @@ static void gathers_by_line(void **state)
 {
   struct tide_profile *profile = tide_profile_new(capture, INDEXER_IMAGE);
   tide_profile_ask(profile, &(struct tide_question){0});
-  struct tide_places *places = tide_places_new(profile, naming);
+  struct tide_view view;
+  tide_view_init(&view, profile, naming, NULL, false);
+  struct tide_places *places = tide_places_new(&view);
   assert_int_equal(places->n_stacks, 8);
   assert_int_equal(places->n_stacks_placed, 8);
   assert_int_equal(places->rest.measure, 0);
@@ -157,6 +159,7 @@ static void gathers_by_line(void **state)
     sum += places->items[i].measure;
   assert_int_equal(sum, INDEXER_PEAK_BYTES);
   tide_places_free(places);
+  tide_view_done(&view);
   tide_profile_free(profile);
 }
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each step needs the one before; what fails leaves nothing behind.
+#include "cli/looking.h"
+
+#include "cli/rules_open.h"
+#include "cli/terminal.h"
+
+static enum tide_err ask(const struct tide_arguments *arguments, const struct tide_wish *wish,
+                         struct tide_profile *profile, struct tide_diag *diag)
+{
+  const struct tide_wish own = {arguments->sort, (enum tide_by)arguments->by, arguments->at,
+                                arguments->range};
+  struct tide_question question;
+  enum tide_err err = tide_question_make(profile->image, wish ? wish : &own, &question, diag);
+  if (!err && arguments->min_bytes && question.unit != TIDE_UNIT_BYTES)
+    err = tide_fail(diag, TIDE_ERR_USAGE, "--min is a size, but blocks are counted here");
+  if (!err)
+    tide_profile_ask(profile, &question);
+  return err;
+}
+
+static enum tide_err open_filter(const struct tide_arguments *arguments,
+                                 struct tide_filter **ret_filter, struct tide_diag *diag)
+{
+  const struct tide_filter_options options = {
+      .function = arguments->function,
+      .file = arguments->file,
+      .module = arguments->module,
+      .ignore = arguments->ignore,
+      .focus = arguments->focus,
+      .hide = arguments->hide,
+  };
+  return tide_filter_new(&options, ret_filter, diag);
+}
+
+static enum tide_err look(const struct tide_arguments *arguments, const char *path,
+                          const struct tide_wish *wish, struct tide_looking *l,
+                          struct tide_diag *diag)
+{
+  size_t image_idx = 0;
+  enum tide_err err = tide_rules_open(arguments, &l->rules, diag);
+  if (!err)
+    err = open_filter(arguments, &l->filter, diag);
+  if (!err)
+    err = tide_capture_open(path, &l->opened, diag);
+  if (!err && l->opened.by_default)
+    tide_say("reading %s", l->opened.path);
+  if (!err)
+    err = tide_profile_pick(l->opened.capture, arguments->process, &image_idx, diag);
+  if (err)
+    return err;
+  l->profile = tide_profile_new(l->opened.capture, image_idx);
+  err = ask(arguments, wish, l->profile, diag);
+  if (err)
+    return err;
+  l->naming = tide_naming_new(l->profile->image);
+  tide_naming_set_rules(l->naming, l->rules);
+  tide_view_init(&l->view, l->profile, l->naming, l->filter, arguments->all_frames);
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_looking_open(const struct tide_arguments *arguments, const char *path,
+                                const struct tide_wish *wish, struct tide_looking *ret_looking,
+                                struct tide_diag *diag)
+{
+  struct tide_looking looking = {0};
+  enum tide_err err = look(arguments, path, wish, &looking, diag);
+  if (err)
+    tide_looking_done(&looking);
+  else
+    *ret_looking = looking;
+  return err;
+}
+
+void tide_looking_done(struct tide_looking *looking)
+{
+  tide_view_done(&looking->view);
+  tide_naming_free(looking->naming);
+  tide_profile_free(looking->profile);
+  tide_opened_done(&looking->opened);
+  tide_filter_free(looking->filter);
+  tide_rules_free(looking->rules);
+  *looking = (struct tide_looking){0};
+}
+
+enum tide_err tide_looking_path(const struct tide_arguments *arguments, const char **ret_path,
+                                struct tide_diag *diag)
+{
+  if (arguments->n_rest > 1)
+    return tide_fail(diag, TIDE_ERR_USAGE, "one file at a time: \"%s\" is one too many",
+                     arguments->rest[1]);
+  *ret_path = arguments->n_rest ? arguments->rest[0] : NULL;
+  return TIDE_ERR_OK;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything between the words on the command line and something to show: the capture, the process
+// meant, the question, the names, the rules and filters. For every verb that looks into a capture.
+#pragma once
+#include "cli/arguments.h"
+#include "cli/capture_open.h"
+#include "view/rules.h"
+#include "view/view.h"
+
+struct tide_looking {
+  struct tide_opened opened;
+  struct tide_rules *rules;
+  struct tide_profile *profile; // asked
+  struct tide_naming *naming;
+  struct tide_filter *filter;
+  struct tide_view view;
+};
+
+// Opens path, or the newest capture of the current directory when it is NULL (and says so). The
+// question is the one of the options; wish overrides it when it is not NULL.
+enum tide_err tide_looking_open(const struct tide_arguments *arguments, const char *path,
+                                const struct tide_wish *wish, struct tide_looking *ret_looking,
+                                struct tide_diag *diag);
+void tide_looking_done(struct tide_looking *looking); // all zero is fine
+
+// The one file named, or NULL; more than one is refused.
+enum tide_err tide_looking_path(const struct tide_arguments *arguments, const char **ret_path,
+                                struct tide_diag *diag);
