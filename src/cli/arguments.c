@@ -132,6 +132,13 @@ static enum tide_err set_choice(const struct parser *p, const struct tide_option
   return err;
 }
 
+static void add_path(char **paths, const char *path)
+{
+  char *longer = *paths ? tide_sprintf("%s:%s", *paths, path) : tide_strdup(path);
+  free(*paths);
+  *paths = longer;
+}
+
 static enum tide_err set(const struct parser *p, const struct tide_option_row *row,
                          const char *value)
 {
@@ -143,6 +150,7 @@ static enum tide_err set(const struct parser *p, const struct tide_option_row *r
   case TIDE_OPTION_NUMBER: return set_number(p, row, value, field);
   case TIDE_OPTION_SIZE: return set_size(p, row, value, field);
   case TIDE_OPTION_CHOICE: return set_choice(p, row, value, field);
+  case TIDE_OPTION_PATHS: add_path(field, value); return TIDE_ERR_OK;
   case TIDE_OPTION_TEXT: *(const char **)field = value; break;
   }
   return row->words ? set_choice(p, row, value, NULL) : TIDE_ERR_OK;
@@ -242,5 +250,7 @@ enum tide_err tide_arguments_parse(int argc, char **argv, struct tide_arguments 
 void tide_arguments_done(struct tide_arguments *arguments)
 {
   free(arguments->rest);
+  free(arguments->debug_dirs);
   arguments->rest = NULL;
+  arguments->debug_dirs = NULL;
 }

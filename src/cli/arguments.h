@@ -32,11 +32,12 @@ struct tide_arguments {
   uint64_t top;                                                 // 0: not given
   uint64_t stacks;                                              // per place; 0: none
   uint64_t min_bytes;
-  int sort;    // in tide_sort_words; -1: not given
-  int by;      // enum tide_by
-  int color;   // enum tide_color
-  int units;   // enum tide_units
-  char **rest; // what is not an option, NULL-terminated; owned
+  int sort;         // in tide_sort_words; -1: not given
+  int by;           // enum tide_by
+  int color;        // enum tide_color
+  int units;        // enum tide_units
+  char *debug_dirs; // separated by colons; owned; NULL: not given
+  char **rest;      // what is not an option, NULL-terminated; owned
   size_t n_rest;
 };
 

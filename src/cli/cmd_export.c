@@ -5,6 +5,7 @@
 #include "cli/capture_open.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
+#include "cli/naming_open.h"
 #include "cli/terminal.h"
 #include "format/dhat.h"
 
@@ -42,7 +43,7 @@ static enum tide_err write_export(const struct tide_arguments *arguments,
   if (err)
     return err;
   const char *name = stream == stdout ? "standard output" : arguments->output;
-  struct tide_naming *naming = tide_naming_new(profile->image);
+  struct tide_naming *naming = tide_naming_open(arguments, profile->image, NULL);
   struct tide_sink sink;
   tide_sink_init(&sink, stream);
   tide_dhat_write(&sink, profile, naming);

@@ -4,6 +4,7 @@
 #include "cli/capture_open.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
+#include "cli/naming_open.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
 #include "format/info.h"
@@ -21,13 +22,14 @@ int tide_cmd_info(const struct tide_arguments *arguments)
   if (opened.by_default)
     tide_say("reading %s", opened.path);
   struct tide_sink sink;
+  struct tide_symbol_sources sources = tide_sources_of(arguments);
   if (arguments->json) {
     tide_sink_init(&sink, stdout);
-    tide_info_json_write(&sink, opened.capture, opened.path, opened.file_bytes);
+    tide_info_json_write(&sink, opened.capture, opened.path, opened.file_bytes, &sources);
   } else {
     tide_pager_begin(&sink, arguments);
     struct tide_screen screen = tide_terminal_screen(&sink, stdout, arguments);
-    tide_info_write(&screen, opened.capture, opened.path, opened.file_bytes);
+    tide_info_write(&screen, opened.capture, opened.path, opened.file_bytes, &sources);
   }
   err = tide_pager_finish(&sink, "the facts", &diag);
   tide_opened_done(&opened);

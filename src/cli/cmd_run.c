@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "cli/commands.h"
 #include "cli/library.h"
+#include "cli/naming_open.h"
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
 #include "format/report.h"
@@ -35,8 +36,7 @@ static void write_first_screen(const struct tide_arguments *arguments,
     return;
   struct tide_profile *profile = tide_profile_new(result->capture, image_idx);
   tide_profile_ask(profile, &(struct tide_question){0}); // the peak
-  struct tide_naming *naming = tide_naming_new(profile->image);
-  tide_naming_set_rules(naming, rules);
+  struct tide_naming *naming = tide_naming_open(arguments, profile->image, rules);
   struct tide_sink sink;
   tide_sink_init(&sink, stderr);
   struct tide_screen screen = tide_terminal_screen(&sink, stderr, arguments);

@@ -19,7 +19,7 @@ bool tide_completion_takes_word(const struct tide_option_row *row)
 
 bool tide_completion_is_file(const struct tide_option_row *row)
 {
-  return row->value && strcmp(row->value, "FILE") == 0;
+  return row->value && (strcmp(row->value, "FILE") == 0 || strcmp(row->value, "DIR") == 0);
 }
 
 void tide_completion_text(struct tide_sink *sink, const char *text, const char *escaped)

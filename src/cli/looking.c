@@ -3,6 +3,7 @@
 // Each step needs the one before; what fails leaves nothing behind.
 #include "cli/looking.h"
 
+#include "cli/naming_open.h"
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
 
@@ -54,8 +55,7 @@ static enum tide_err look(const struct tide_arguments *arguments, const char *pa
   err = ask(arguments, wish, l->profile, diag);
   if (err)
     return err;
-  l->naming = tide_naming_new(l->profile->image);
-  tide_naming_set_rules(l->naming, l->rules);
+  l->naming = tide_naming_open(arguments, l->profile->image, l->rules);
   tide_view_init(&l->view, l->profile, l->naming, l->filter, arguments->all_frames);
   return TIDE_ERR_OK;
 }

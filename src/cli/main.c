@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/naming_open.h"
 #include "cli/terminal.h"
 
 #include <locale.h>
@@ -71,6 +72,8 @@ int main(int argc, char **argv)
     return 2;
   }
   enum tide_err err = tide_arguments_parse(argc, argv, &arguments, &diag);
+  if (!err)
+    err = tide_sources_check(&arguments, &diag);
   int status = err ? tide_cmd_failed(err, &diag) : dispatch(&arguments);
   // `run` promises 125 for whatever is our own fault.
   if (err && argc > 1 && arguments.verb == TIDE_VERB_RUN)

@@ -88,6 +88,8 @@ const struct tide_option_row tide_option_rows[] = {
      "show stacks whole, with the frames that rules fold"},
     {VERB(RUN) | VERB(REPORT), 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
      "fold or keep frames by the rules in FILE"},
+    {READING | VIEWING | VERB(RUN), 0, "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL,
+     0, "look for debug info in DIR too; may be repeated"},
     {VERB(REPORT) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
      "print JSON for programs"},
     {VERB(REPORT), 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,

@@ -20,6 +20,7 @@ struct tide_verb_row {
 enum tide_option_kind {
   TIDE_OPTION_FLAG,   // bool
   TIDE_OPTION_TEXT,   // const char *
+  TIDE_OPTION_PATHS,  // char *, owned: may be given again, separated by colons
   TIDE_OPTION_NUMBER, // uint64_t, at least 1
   TIDE_OPTION_COUNT,  // the same, its value optional: --name is 1, --name=N is N
   TIDE_OPTION_SIZE,   // uint64_t, in bytes

@@ -151,9 +151,11 @@ static void write_modules(const struct tide_screen *screen, const struct tide_im
 }
 
 void tide_info_write(const struct tide_screen *screen, const struct tide_capture *capture,
-                     const char *file, uint64_t file_bytes)
+                     const char *file, uint64_t file_bytes,
+                     const struct tide_symbol_sources *sources)
 {
   struct tide_symboliser *symboliser = tide_symboliser_new();
+  tide_symboliser_set_sources(symboliser, sources);
   write_capture(screen, capture, file, file_bytes);
   for (size_t i = 0; i < capture->n_images; i++) {
     const struct tide_image *image = &capture->images[i];

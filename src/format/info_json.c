@@ -64,9 +64,11 @@ static void write_image(struct tide_json *json, const struct tide_capture *captu
 }
 
 void tide_info_json_write(struct tide_sink *sink, const struct tide_capture *capture,
-                          const char *file, uint64_t file_bytes)
+                          const char *file, uint64_t file_bytes,
+                          const struct tide_symbol_sources *sources)
 {
   struct tide_symboliser *symboliser = tide_symboliser_new();
+  tide_symboliser_set_sources(symboliser, sources);
   struct tide_json json;
   tide_json_init(&json, sink);
   json.break_depth = 3;

@@ -1,43 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the debug info of a stripped file lies: under its build id in the system's debug
-// directory, or under the name in its .gnu_debuglink, beside it or in the debug directory. A
-// candidate is taken only if it proves to belong to the file: by the same build id, or by the
-// checksum of the link when either has no build id.
+// Where the debug info of a file lies that has none itself, in the order of the search:
+//
+//   DIR/.build-id/ab/cdef.debug             for each debug directory
+//   LINK and .debug/LINK                    beside the file; LINK is what its .gnu_debuglink says
+//   DIR/its/path.debug, DIR/its/path,
+//   DIR/its/LINK, DIR/LINK,
+//   DIR/name.debug, DIR/name                for each debug directory
+//
+// A candidate is taken only if it proves to belong to the file: by the same build id, or by the
+// checksum of the link when either has no build id. Those with lines come before those with names.
 #define _GNU_SOURCE
-#include "symbol/elf.h"
+#include "symbol/debugfile.h"
 
 #include "base/alloc.h"
 
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
-#define DEBUG_DIR "/usr/lib/debug"
+#define DEFAULT_DIR "/usr/lib/debug"
 
-struct tide_elf *tide_elf_open_by_build_id(const uint8_t *build_id, size_t build_id_len)
-{
-  char hex[2 * 64 + 1];
-  if (build_id_len < 2 || build_id_len > 64)
-    return NULL;
-  for (size_t i = 0; i < build_id_len; i++) {
-    hex[2 * i] = "0123456789abcdef"[build_id[i] >> 4];
-    hex[2 * i + 1] = "0123456789abcdef"[build_id[i] & 15];
-  }
-  hex[2 * build_id_len] = 0;
-  TIDE_CLEANUP_FREE char *path = tide_sprintf(DEBUG_DIR "/.build-id/%.2s/%s.debug", hex, hex + 2);
-  struct tide_elf *found;
-  if (tide_elf_open(path, &found, NULL) != TIDE_ERR_OK)
-    return NULL;
-  if (found->build_id_len == build_id_len && memcmp(found->build_id, build_id, build_id_len) == 0)
-    return found;
-  tide_elf_free(found);
-  return NULL;
-}
+struct search {
+  const struct tide_elf *elf; // whose debug info is wanted; NULL when the file is gone
+  const uint8_t *build_id;
+  size_t build_id_len;
+  const char *link; // NULL: none
+  GElf_Word crc;
+  struct tide_elf *found; // the best so far; owned
+};
 
 static bool checksum_is(const struct tide_elf *candidate, GElf_Word wanted)
 {
@@ -46,52 +40,137 @@ static bool checksum_is(const struct tide_elf *candidate, GElf_Word wanted)
   return bytes && crc32_z(0, (const Bytef *)bytes, n) == wanted;
 }
 
-static bool belongs_to(const struct tide_elf *candidate, const struct tide_elf *elf, GElf_Word crc)
+static bool belongs(const struct search *s, const struct tide_elf *candidate)
 {
-  if (!candidate->build_id || !elf->build_id)
-    return checksum_is(candidate, crc);
-  return candidate->build_id_len == elf->build_id_len &&
-         memcmp(candidate->build_id, elf->build_id, elf->build_id_len) == 0;
+  if (!candidate->build_id || !s->build_id_len)
+    return s->link && checksum_is(candidate, s->crc);
+  return candidate->build_id_len == s->build_id_len &&
+         memcmp(candidate->build_id, s->build_id, s->build_id_len) == 0;
 }
 
-// Takes over the path.
-static struct tide_elf *try_link(const struct tide_elf *elf, char *owned_path, GElf_Word crc)
+// 0: nothing that the file does not have itself. Of a file that is gone, anything will do.
+static unsigned worth(const struct search *s, const struct tide_elf *candidate)
+{
+  if (candidate->debug != TIDE_ELF_DEBUG_NONE)
+    return 3;
+  if (candidate->has_symtab && !(s->elf && s->elf->has_symtab))
+    return 2;
+  return s->elf ? 0 : 1;
+}
+
+static bool is_the_file_itself(const struct search *s, const char *path)
+{
+  struct stat ours, theirs;
+  return s->elf && stat(s->elf->path, &ours) == 0 && stat(path, &theirs) == 0 &&
+         ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+// Takes over the path. True when there is no need to look further.
+static bool offer(struct search *s, char *owned_path)
 {
   TIDE_CLEANUP_FREE char *path = owned_path;
-  struct stat ours, theirs;
-  if (stat(path, &theirs) != 0 || stat(elf->path, &ours) != 0 ||
-      (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino))
-    return NULL; // a link may carry the file's own name, meaning another directory
-  struct tide_elf *found;
-  if (tide_elf_open(path, &found, NULL) != TIDE_ERR_OK)
-    return NULL;
-  if (belongs_to(found, elf, crc))
-    return found;
-  tide_elf_free(found);
-  return NULL;
+  struct tide_elf *candidate;
+  if (tide_elf_open(path, &candidate, NULL) != TIDE_ERR_OK)
+    return false;
+  unsigned held = s->found ? worth(s, s->found) : 0;
+  if (worth(s, candidate) <= held || is_the_file_itself(s, path) || !belongs(s, candidate)) {
+    tide_elf_free(candidate);
+    return false;
+  }
+  tide_elf_free(s->found);
+  s->found = candidate;
+  return worth(s, candidate) == 3;
 }
 
-static struct tide_elf *open_by_link(const struct tide_elf *elf)
+// Calls look with each directory, the system's last, until one says true.
+static bool each_dir(struct search *s, const char *dirs, const char *path,
+                     bool (*look)(struct search *, const char *dir, const char *path))
+{
+  while (dirs && *dirs) {
+    size_t n = strcspn(dirs, ":");
+    TIDE_CLEANUP_FREE char *dir = tide_strndup(dirs, n);
+    if (n && look(s, dir, path))
+      return true;
+    dirs += n + (dirs[n] == ':');
+  }
+  return look(s, DEFAULT_DIR, path);
+}
+
+static bool look_by_build_id(struct search *s, const char *dir, const char *path)
+{
+  char hex[2 * 64 + 1];
+  if (s->build_id_len < 2 || s->build_id_len > 64)
+    return false;
+  for (size_t i = 0; i < s->build_id_len; i++) {
+    hex[2 * i] = "0123456789abcdef"[s->build_id[i] >> 4];
+    hex[2 * i + 1] = "0123456789abcdef"[s->build_id[i] & 15];
+  }
+  hex[2 * s->build_id_len] = 0;
+  return offer(s, tide_sprintf("%s/.build-id/%.2s/%s.debug", dir, hex, hex + 2)) ||
+         (!s->elf && offer(s, tide_sprintf("%s/.build-id/%.2s/%s", dir, hex, hex + 2)));
+}
+
+static int dir_len(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  return slash ? (int)(slash - path) : 0;
+}
+
+static bool look_by_path(struct search *s, const char *dir, const char *path)
+{
+  int n = dir_len(path);
+  return offer(s, tide_sprintf("%s%s.debug", dir, path)) ||
+         offer(s, tide_sprintf("%s%s", dir, path)) ||
+         (s->link && offer(s, tide_sprintf("%s%.*s/%s", dir, n, path, s->link)));
+}
+
+static bool look_by_name(struct search *s, const char *dir, const char *path)
+{
+  const char *name = path + dir_len(path);
+  return (s->link && offer(s, tide_sprintf("%s/%s", dir, s->link))) ||
+         offer(s, tide_sprintf("%s%s.debug", dir, name)) ||
+         offer(s, tide_sprintf("%s%s", dir, name));
+}
+
+static bool look_beside(struct search *s, const char *path)
+{
+  int n = dir_len(path);
+  return s->link && (offer(s, tide_sprintf("%.*s/%s", n, path, s->link)) ||
+                     offer(s, tide_sprintf("%.*s/.debug/%s", n, path, s->link)));
+}
+
+static struct tide_elf *look_everywhere(struct search *s, const char *dirs, const char *path)
+{
+  TIDE_CLEANUP_FREE char *real = realpath(path, NULL);
+  const char *at = real ? real : path;
+  bool is_elsewhere = strcmp(at, path) != 0; // /lib is /usr/lib these days
+  (void)(each_dir(s, dirs, at, look_by_build_id) || (s->elf && look_beside(s, at)) ||
+         each_dir(s, dirs, at, look_by_path) ||
+         (is_elsewhere && each_dir(s, dirs, path, look_by_path)) ||
+         each_dir(s, dirs, path, look_by_name));
+  return s->found;
+}
+
+struct tide_elf *tide_debugfile_open(const struct tide_elf *elf, const char *dirs)
+{
+  struct search s = {.elf = elf, .build_id = elf->build_id, .build_id_len = elf->build_id_len};
+  s.link = tide_debugfile_link(elf, &s.crc);
+  return look_everywhere(&s, dirs, elf->path);
+}
+
+struct tide_elf *tide_debugfile_open_gone(const char *path, const uint8_t *build_id,
+                                          size_t build_id_len, const char *dirs)
+{
+  struct search s = {.build_id = build_id, .build_id_len = build_id_len};
+  return build_id_len ? look_everywhere(&s, dirs, path) : NULL;
+}
+
+const char *tide_debugfile_link(const struct tide_elf *elf, uint32_t *ret_crc)
 {
   GElf_Word crc = 0;
   const char *link = dwelf_elf_gnu_debuglink(elf->elf, &crc);
   if (!link || !*link || strchr(link, '/'))
     return NULL;
-  TIDE_CLEANUP_FREE char *real = realpath(elf->path, NULL);
-  TIDE_CLEANUP_FREE char *copy = tide_strdup(real ? real : elf->path);
-  const char *dir = dirname(copy);
-  struct tide_elf *found = try_link(elf, tide_sprintf("%s/%s", dir, link), crc);
-  if (!found)
-    found = try_link(elf, tide_sprintf("%s/.debug/%s", dir, link), crc);
-  if (!found)
-    found = try_link(elf, tide_sprintf(DEBUG_DIR "%s/%s", dir, link), crc);
-  return found;
-}
-
-struct tide_elf *tide_elf_open_debug(const struct tide_elf *elf)
-{
-  struct tide_elf *found = NULL;
-  if (elf->build_id)
-    found = tide_elf_open_by_build_id(elf->build_id, elf->build_id_len);
-  return found ? found : open_by_link(elf);
+  *ret_crc = crc;
+  return link;
 }

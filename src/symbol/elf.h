@@ -60,11 +60,6 @@ void tide_elf_free(struct tide_elf *elf); // NULL is fine
 // Good as long as the file is open. Not const in spirit: the first call builds the table.
 const char *tide_elf_function(struct tide_elf *elf, uint64_t addr);
 
-// The separate debug file of elf, by build id or .gnu_debuglink; NULL when there is none.
-struct tide_elf *tide_elf_open_debug(const struct tide_elf *elf);
-// The same for a file that is gone: by the recorded build id alone.
-struct tide_elf *tide_elf_open_by_build_id(const uint8_t *build_id, size_t build_id_len);
-
 // The names of functions that .dynsym leaves out, as some distributions keep them in stripped files
 // (MiniDebugInfo: an xz-packed ELF file in .gnu_debugdata). NULL when elf has none.
 struct tide_elf *tide_elf_open_debugdata(const struct tide_elf *elf);

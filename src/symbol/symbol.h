@@ -25,9 +25,17 @@ struct tide_symbol_object {
   char note[256];      // why not, and what to do about it; "" when all is well
 };
 
+// Where to look for what a file does not have itself.
+struct tide_symbol_sources {
+  const char *debug_dirs; // separated by colons, searched before /usr/lib/debug; NULL: none
+};
+
 struct tide_symboliser;
 
 struct tide_symboliser *tide_symboliser_new(void);
+// To be set before the first question; NULL is fine. What it points to must outlive the symboliser.
+void tide_symboliser_set_sources(struct tide_symboliser *s,
+                                 const struct tide_symbol_sources *sources);
 void tide_symboliser_free(struct tide_symboliser *s);
 
 // Announces a module; the returned id is what the look-ups take. Path and build id are copied. A

@@ -11,6 +11,7 @@
 #include "symbol/symbol.h"
 
 #include "base/alloc.h"
+#include "symbol/debugfile.h"
 #include "symbol/dwarf.h"
 #include "symbol/elf.h"
 #include "symbol/names.h"
@@ -39,6 +40,7 @@ struct answer {
 };
 
 struct tide_symboliser {
+  struct tide_symbol_sources sources;
   struct module **modules; // each stays where it is: objects are handed out
   size_t n_modules, modules_cap;
   struct answer *answers; // open addressing
@@ -51,6 +53,12 @@ struct tide_symboliser {
 struct tide_symboliser *tide_symboliser_new(void)
 {
   return tide_alloc(sizeof(struct tide_symboliser));
+}
+
+void tide_symboliser_set_sources(struct tide_symboliser *s,
+                                 const struct tide_symbol_sources *sources)
+{
+  s->sources = sources ? *sources : (struct tide_symbol_sources){0};
 }
 
 void tide_symboliser_free(struct tide_symboliser *s)
@@ -152,7 +160,7 @@ static bool open_deleted(struct module *m, size_t name_len)
   return false;
 }
 
-static bool open_file(struct module *m)
+static bool open_file(const struct tide_symboliser *s, struct module *m)
 {
   if (strcmp(m->object.path, "[vdso]") == 0)
     return (m->elf = tide_elf_open_vdso(m->build_id, m->build_id_len)) != NULL;
@@ -160,13 +168,12 @@ static bool open_file(struct module *m)
     return false; // not a file, and nothing is wrong with it
   static const char deleted[] = " (deleted)";
   size_t len = strlen(m->object.path), mark = sizeof deleted - 1;
-  bool found = len > mark && strcmp(m->object.path + len - mark, deleted) == 0
-                   ? open_deleted(m, len - mark)
-                   : open_as_recorded(m, m->object.path);
-  if (found)
+  bool is_deleted = len > mark && strcmp(m->object.path + len - mark, deleted) == 0;
+  size_t path_len = is_deleted ? len - mark : len;
+  if (is_deleted ? open_deleted(m, path_len) : open_as_recorded(m, m->object.path))
     return true;
-  // The debug package may have outlived the file.
-  m->elf = tide_elf_open_by_build_id(m->build_id, m->build_id_len);
+  TIDE_CLEANUP_FREE char *path = tide_strndup(m->object.path, path_len);
+  m->elf = tide_debugfile_open_gone(path, m->build_id, m->build_id_len, s->sources.debug_dirs);
   return m->elf != NULL;
 }
 
@@ -198,12 +205,12 @@ static void note_no_debug_info(struct module *m)
 static void settle(struct tide_symboliser *s, struct module *m)
 {
   m->tried = true;
-  if (!open_file(m))
+  if (!open_file(s, m))
     return;
   m->object.opened = true;
   m->object.note[0] = 0;
   if (m->elf->debug != TIDE_ELF_DEBUG_READY)
-    m->debug = tide_elf_open_debug(m->elf);
+    m->debug = tide_debugfile_open(m->elf, s->sources.debug_dirs);
   if (is_c_library(m->object.path) || m->object.path[0] == '[')
     return;
   struct tide_elf *from = m->elf;

@@ -83,6 +83,12 @@ void tide_naming_set_rules(struct tide_naming *naming, const struct tide_rules *
   naming->rules = rules;
 }
 
+void tide_naming_set_sources(struct tide_naming *naming, const struct tide_symbol_sources *sources)
+{
+  if (naming->symboliser)
+    tide_symboliser_set_sources(naming->symboliser, sources);
+}
+
 void tide_naming_free(struct tide_naming *naming)
 {
   if (!naming)

@@ -40,6 +40,9 @@ void tide_naming_free(struct tide_naming *naming); // NULL is fine
 // Rules of the user's, which must outlive the names. To be set before the first look-up.
 void tide_naming_set_rules(struct tide_naming *naming, const struct tide_rules *rules);
 
+// Where else to look for names, for the symboliser's own. To be set before the first look-up.
+void tide_naming_set_sources(struct tide_naming *naming, const struct tide_symbol_sources *sources);
+
 // The frames of one node, innermost first; at least one. The array stays valid until the names are
 // freed; flags and pc are the node's.
 const struct tide_named_frame *tide_naming_of_node(struct tide_naming *naming, uint32_t node,

@@ -35,3 +35,37 @@ int main(void)
         expect(any(name and "clock_gettime" in name for name in named), f"{named}")
     modules = {frame["module"] for site in report["sites"] for frame in site["frames"]}
     expect(not any("linux-vdso" in name for name in modules), f"{modules}")
+
+
+def stripped(ground):
+    """A recorded program without debug info; its debug info is in debug/prog.debug."""
+    prog = ground.program("  return 0;")
+    (ground.scratch / "debug").mkdir()
+    ground.run("objcopy", "--only-keep-debug", prog, "debug/prog.debug")
+    ground.run("strip", prog)
+    ground.record("-q", "-o", "x.tide", "--", prog)
+    return ground.scratch / "x.tide"
+
+
+@test
+def names_in_a_debug_directory(ground):
+    tide = stripped(ground)
+    expect("hold" not in functions(ground.report(tide)), "the program is not stripped")
+    report = ground.report(tide, "--debug-dir", "debug")
+    frame = report["sites"][0]["frames"][0]
+    expect(frame["function"] == "hold" and frame["line"] > 0, f"{frame}")
+    done = ground.run(ground.tidemark, "export", "--to", "dhat", "--debug-dir", "debug", tide)
+    expect("hold" in done.stdout, "export")
+    done = ground.run(ground.tidemark, "info", "--debug-dir=debug", tide)
+    expect("names and lines" in done.stdout, f"info:\n{done.stdout}")
+    done = ground.record("--debug-dir", "debug", "-o", "y.tide", "--", "./prog")
+    expect("hold" in done.stderr, f"run:\n{done.stderr}")
+    (ground.scratch / "prog").unlink()
+    expect("hold" in functions(ground.report(tide, "--debug-dir", "debug")), "of a deleted program")
+
+
+@test
+def names_in_no_directory(ground):
+    for verb, status in (("run", 125), ("report", 1)):
+        done = ground.run(ground.tidemark, verb, "--debug-dir", "nowhere", "true")
+        expect(done.status == status and "nowhere" in done.stderr, f"{verb}: {done.stderr!r}")

@@ -70,6 +70,15 @@ static void readers_take_options_anywhere(void **state)
   assert_string_equal(got.rest[0], "-");
 }
 
+static void paths_add_up(void **state)
+{
+  assert_int_equal(PARSE("report", "x.tide"), 0);
+  assert_null(got.debug_dirs);
+  assert_int_equal(PARSE("report", "--debug-dir", "a", "x.tide", "--debug-dir=b:c"), 0);
+  assert_string_equal(got.debug_dirs, "a:b:c");
+  REFUSED("--debug-dir DIR", "report", "--debug-dir");
+}
+
 static void sizes_and_optional_values(void **state)
 {
   assert_int_equal(PARSE("report", "--min", "1.5M", "--stacks", "3"), 0);
@@ -168,6 +177,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(run_leaves_the_command_alone),
       cmocka_unit_test(readers_take_options_anywhere),
+      cmocka_unit_test(paths_add_up),
       cmocka_unit_test(sizes_and_optional_values),
       cmocka_unit_test(refuses_with_what_was_meant),
       cmocka_unit_test(refuses_bad_values),

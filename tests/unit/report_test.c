@@ -285,11 +285,11 @@ static void info(void **state)
 {
   struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
   capture->n_images_left_out = 3;
-  tide_info_write(&screen, capture, "x.tide", 1468006);
+  tide_info_write(&screen, capture, "x.tide", 1468006, NULL);
   expect_width(80);
   expect_golden("info.txt");
   tide_buf_clear(&sink.buf);
-  tide_info_json_write(&sink, capture, "x.tide", 1468006);
+  tide_info_json_write(&sink, capture, "x.tide", 1468006, NULL);
   expect_golden("info.json");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where names come from when the file itself has none: MiniDebugInfo, the kernel's vDSO.
+// Where names come from when the file itself has none: debug directories, MiniDebugInfo, the
+// kernel's vDSO.
 #define _GNU_SOURCE
 #include "symbol_fixture.h"
 
@@ -11,6 +12,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -118,9 +120,129 @@ static void test_vdso(void **state)
   dlclose(vdso);
 }
 
+static const struct expected_frame whole_chain[] = {
+    {"c", "chain.c", "c"},
+    {"b", "chain.c", "b"},
+    {"a", "chain.c", "a"},
+    {"outer", "chain.c", "outer"},
+};
+
+// A program without debug info, "bare", and its debug info, "bare.full".
+static void make_bare(void)
+{
+  fixture_must("rm -rf dir other *.debug && mkdir -p dir other");
+  fixture_must(
+      "gcc -g -O2 -fPIE -pie $S/chain.c mark.o -o whole && strip --strip-all -o bare whole "
+      "&& objcopy --only-keep-debug whole bare.full");
+}
+
+// Is the debug info found when these directories are searched? Names are relative to the scratch
+// directory.
+static bool finds(const char *program, const char *first, const char *second)
+{
+  char dirs[1200] = "";
+  snprintf(dirs, sizeof dirs, "%s::%s", fixture_path(first), fixture_path(second));
+  struct tide_symboliser *s = tide_symboliser_new();
+  tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.debug_dirs = dirs});
+  uint32_t m = add(s, program);
+  bool found = tide_symboliser_object(s, m)->has_debug_info;
+  if (found)
+    fixture_expect(s, m, fixture_address(program, "chain"), whole_chain, N(whole_chain));
+  tide_symboliser_free(s);
+  return found;
+}
+
+// Each place by itself: the file is put there by a shell command.
+static void test_debug_dir(void **state)
+{
+  static const char *const puts[] = {
+      "id=$(readelf -n bare | sed -n 's/.*Build ID: //p') && rest=${id#??} && "
+      "mkdir -p dir/.build-id/${id%$rest} && cp bare.full dir/.build-id/${id%$rest}/$rest.debug",
+      "mkdir -p dir/$PWD && cp bare.full dir/$PWD/bare.debug",
+      "mkdir -p dir/$PWD && cp whole dir/$PWD/bare",
+      "cp bare.full dir/bare.debug",
+      "cp whole dir/bare",
+      "cp bare dir/bare.debug && cp whole dir/bare", // the first belongs to it but has nothing
+  };
+  for (size_t i = 0; i < N(puts); i++) {
+    make_bare();
+    assert_false(finds("bare", "dir", "other"));
+    fixture_must("%s", puts[i]);
+    if (!finds("bare", "dir", "other") || !finds("bare", "other", "dir"))
+      fail_msg("not found after: %s", puts[i]);
+    assert_false(finds("bare", "other", "nowhere"));
+  }
+}
+
+static void test_debug_dir_of_another_build(void **state)
+{
+  make_bare();
+  fixture_must("gcc -g -O1 -fPIE -pie $S/chain.c mark.o -o dir/bare && cp dir/bare dir/bare.debug");
+  assert_false(finds("bare", "dir", "other"));
+}
+
+static void test_debug_dir_by_link(void **state)
+{
+  make_bare();
+  fixture_must("cp bare.full other.name && objcopy --add-gnu-debuglink=other.name bare && "
+               "mv other.name dir");
+  assert_true(finds("bare", "dir", "other"));
+  make_bare();
+  fixture_must("cp bare.full other.name && objcopy --add-gnu-debuglink=other.name bare && "
+               "mkdir -p dir/$PWD && mv other.name dir/$PWD");
+  assert_true(finds("bare", "dir", "other"));
+}
+
+// A symbol table is better than nothing.
+static void test_debug_dir_with_names_alone(void **state)
+{
+  static const struct expected_frame outer[] = {{"outer", NULL, NULL}};
+  make_bare();
+  fixture_must("strip --strip-debug -o dir/bare whole");
+  assert_false(finds("bare", "dir", "other"));
+  char dirs[600];
+  snprintf(dirs, sizeof dirs, "%s", fixture_path("dir"));
+  struct tide_symboliser *s = tide_symboliser_new();
+  tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.debug_dirs = dirs});
+  fixture_expect(s, add(s, "bare"), fixture_address("bare", "chain"), outer, 1);
+  tide_symboliser_free(s);
+}
+
+// The program itself is gone, or another one by now: a copy with the recorded build id will do.
+static void test_debug_dir_of_a_file_that_is_gone(void **state)
+{
+  make_bare();
+  uint8_t id[32];
+  uint32_t n = fixture_build_id("bare", id);
+  uint64_t addr = fixture_address("bare", "chain");
+  char dirs[600];
+  snprintf(dirs, sizeof dirs, "%s", fixture_path("dir"));
+  static const char *const fates[] = {"rm bare", "cp $S/chain.c bare", "cp mark.o bare"};
+  static const char *const puts[] = {"cp whole dir/bare", "cp bare.full dir/bare.debug"};
+  for (size_t i = 0; i < N(fates) * N(puts); i++) {
+    fixture_must("rm -rf dir; mkdir dir; rm -f bare; %s", puts[i % N(puts)]);
+    fixture_try("%s", fates[i / N(puts)]);
+    struct tide_symboliser *s = tide_symboliser_new();
+    tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.debug_dirs = dirs});
+    const char *path = fixture_path(i % 2 ? "bare" : "bare (deleted)");
+    uint32_t m = tide_symboliser_add(s, path, id, n);
+    fixture_expect(s, m, addr, whole_chain, N(whole_chain));
+    assert_string_equal(tide_symboliser_object(s, m)->note, "");
+    id[3] ^= 1;
+    fixture_expect(s, tide_symboliser_add(s, path, id, n), addr, NULL, 0);
+    id[3] ^= 1;
+    tide_symboliser_free(s);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_debug_dir),
+      cmocka_unit_test(test_debug_dir_of_another_build),
+      cmocka_unit_test(test_debug_dir_by_link),
+      cmocka_unit_test(test_debug_dir_with_names_alone),
+      cmocka_unit_test(test_debug_dir_of_a_file_that_is_gone),
       cmocka_unit_test(test_mini_debug_info),
       cmocka_unit_test(test_mini_debug_info_damaged),
       cmocka_unit_test(test_vdso),

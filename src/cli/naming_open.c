@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where names are looked for, as the command line says.
+#include "cli/naming_open.h"
+
+#include "base/alloc.h"
+
+#include <dirent.h>
+#include <string.h>
+
+enum tide_err tide_sources_check(const struct tide_arguments *arguments, struct tide_diag *diag)
+{
+  for (const char *dirs = arguments->debug_dirs; dirs && *dirs;) {
+    size_t n = strcspn(dirs, ":");
+    TIDE_CLEANUP_FREE char *dir = tide_strndup(dirs, n);
+    DIR *opened = n ? opendir(dir) : NULL;
+    if (n && !opened)
+      return tide_fail_errno(diag, "--debug-dir: cannot read %s", dir);
+    if (opened)
+      closedir(opened);
+    dirs += n + (dirs[n] == ':');
+  }
+  return TIDE_ERR_OK;
+}
+
+struct tide_symbol_sources tide_sources_of(const struct tide_arguments *arguments)
+{
+  return (struct tide_symbol_sources){.debug_dirs = arguments->debug_dirs};
+}
+
+struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,
+                                     const struct tide_image *image, const struct tide_rules *rules)
+{
+  struct tide_symbol_sources sources = tide_sources_of(arguments);
+  struct tide_naming *naming = tide_naming_new(image);
+  tide_naming_set_rules(naming, rules);
+  tide_naming_set_sources(naming, &sources);
+  return naming;
+}

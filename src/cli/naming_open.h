@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From what the user said to names.
+#pragma once
+#include "cli/arguments.h"
+#include "view/naming.h"
+
+// Fails when a directory of --debug-dir cannot be used.
+enum tide_err tide_sources_check(const struct tide_arguments *arguments, struct tide_diag *diag);
+// Points into the arguments.
+struct tide_symbol_sources tide_sources_of(const struct tide_arguments *arguments);
+
+// The names of an image, by the rules (NULL: the built-in ones) and from the sources asked for.
+// Arguments, image and rules must outlive them.
+struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,
+                                     const struct tide_image *image,
+                                     const struct tide_rules *rules);
