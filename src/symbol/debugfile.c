@@ -23,9 +23,11 @@
 #include <zlib.h>
 
 #define DEFAULT_DIR "/usr/lib/debug"
+#define BUILD_ID_MAX 64
 
 struct search {
   const struct tide_elf *elf; // whose debug info is wanted; NULL when the file is gone
+  const char *path;           // of the file; not owned
   const uint8_t *build_id;
   size_t build_id_len;
   const char *link; // NULL: none
@@ -82,32 +84,42 @@ static bool offer(struct search *s, char *owned_path)
   return worth(s, candidate) == 3;
 }
 
-// Calls look with each directory, the system's last, until one says true.
-static bool each_dir(struct search *s, const char *dirs, const char *path,
-                     bool (*look)(struct search *, const char *dir, const char *path))
+bool tide_debugfile_each_dir(const char *dirs, bool (*look)(void *context, const char *dir),
+                             void *context)
 {
   while (dirs && *dirs) {
     size_t n = strcspn(dirs, ":");
     TIDE_CLEANUP_FREE char *dir = tide_strndup(dirs, n);
-    if (n && look(s, dir, path))
+    if (n && look(context, dir))
       return true;
     dirs += n + (dirs[n] == ':');
   }
-  return look(s, DEFAULT_DIR, path);
+  return look(context, DEFAULT_DIR);
 }
 
-static bool look_by_build_id(struct search *s, const char *dir, const char *path)
+char *tide_debugfile_build_id_path(const char *dir, const uint8_t *build_id, size_t build_id_len)
 {
-  char hex[2 * 64 + 1];
-  if (s->build_id_len < 2 || s->build_id_len > 64)
-    return false;
-  for (size_t i = 0; i < s->build_id_len; i++) {
-    hex[2 * i] = "0123456789abcdef"[s->build_id[i] >> 4];
-    hex[2 * i + 1] = "0123456789abcdef"[s->build_id[i] & 15];
+  char hex[2 * BUILD_ID_MAX + 1];
+  if (build_id_len < 2 || build_id_len > BUILD_ID_MAX)
+    return NULL;
+  for (size_t i = 0; i < build_id_len; i++) {
+    hex[2 * i] = "0123456789abcdef"[build_id[i] >> 4];
+    hex[2 * i + 1] = "0123456789abcdef"[build_id[i] & 15];
   }
-  hex[2 * s->build_id_len] = 0;
-  return offer(s, tide_sprintf("%s/.build-id/%.2s/%s.debug", dir, hex, hex + 2)) ||
-         (!s->elf && offer(s, tide_sprintf("%s/.build-id/%.2s/%s", dir, hex, hex + 2)));
+  hex[2 * build_id_len] = 0;
+  return tide_sprintf("%s/.build-id/%.2s/%s.debug", dir, hex, hex + 2);
+}
+
+static bool look_by_build_id(void *context, const char *dir)
+{
+  struct search *s = context;
+  char *path = tide_debugfile_build_id_path(dir, s->build_id, s->build_id_len);
+  if (!path)
+    return false;
+  // Beside the debug file there may be the file itself, or a link to it.
+  char *stem = s->elf ? NULL : tide_strndup(path, strlen(path) - strlen(".debug"));
+  bool enough = offer(s, path);
+  return (stem && offer(s, stem)) || enough;
 }
 
 static int dir_len(const char *path)
@@ -116,17 +128,20 @@ static int dir_len(const char *path)
   return slash ? (int)(slash - path) : 0;
 }
 
-static bool look_by_path(struct search *s, const char *dir, const char *path)
+static bool look_by_path(void *context, const char *dir)
 {
+  struct search *s = context;
+  const char *path = s->path;
   int n = dir_len(path);
   return offer(s, tide_sprintf("%s%s.debug", dir, path)) ||
          offer(s, tide_sprintf("%s%s", dir, path)) ||
          (s->link && offer(s, tide_sprintf("%s%.*s/%s", dir, n, path, s->link)));
 }
 
-static bool look_by_name(struct search *s, const char *dir, const char *path)
+static bool look_by_name(void *context, const char *dir)
 {
-  const char *name = path + dir_len(path);
+  struct search *s = context;
+  const char *name = s->path + dir_len(s->path);
   return (s->link && offer(s, tide_sprintf("%s/%s", dir, s->link))) ||
          offer(s, tide_sprintf("%s%s.debug", dir, name)) ||
          offer(s, tide_sprintf("%s%s", dir, name));
@@ -142,12 +157,16 @@ static bool look_beside(struct search *s, const char *path)
 static struct tide_elf *look_everywhere(struct search *s, const char *dirs, const char *path)
 {
   TIDE_CLEANUP_FREE char *real = realpath(path, NULL);
-  const char *at = real ? real : path;
-  bool is_elsewhere = strcmp(at, path) != 0; // /lib is /usr/lib these days
-  (void)(each_dir(s, dirs, at, look_by_build_id) || (s->elf && look_beside(s, at)) ||
-         each_dir(s, dirs, at, look_by_path) ||
-         (is_elsewhere && each_dir(s, dirs, path, look_by_path)) ||
-         each_dir(s, dirs, path, look_by_name));
+  s->path = real ? real : path;
+  bool enough = tide_debugfile_each_dir(dirs, look_by_build_id, s) ||
+                (s->elf && look_beside(s, s->path)) ||
+                tide_debugfile_each_dir(dirs, look_by_path, s);
+  if (!enough && strcmp(s->path, path) != 0) { // /lib is /usr/lib these days
+    s->path = path;
+    enough = tide_debugfile_each_dir(dirs, look_by_path, s);
+  }
+  if (!enough)
+    tide_debugfile_each_dir(dirs, look_by_name, s);
   return s->found;
 }
 

@@ -14,3 +14,9 @@ struct tide_elf *tide_debugfile_open_gone(const char *path, const uint8_t *build
 
 // The name in elf's .gnu_debuglink and its checksum; NULL when there is none. Lives as long as elf.
 const char *tide_debugfile_link(const struct tide_elf *elf, uint32_t *ret_crc);
+
+// For others that look in debug directories. Calls look for each, until one says true.
+bool tide_debugfile_each_dir(const char *dirs, bool (*look)(void *context, const char *dir),
+                             void *context);
+// DIR/.build-id/ab/cdef.debug, owned; NULL for what cannot be a build id.
+char *tide_debugfile_build_id_path(const char *dir, const uint8_t *build_id, size_t build_id_len);

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "symbol/altfile.h"
 #include "symbol/dies.h"
 #include "symbol/lines.h"
 
@@ -50,7 +51,9 @@ struct unit {
 
 struct tide_dwarf {
   Dwarf *dwarf;
-  struct tide_names *names; // not owned
+  struct tide_altfile alt;
+  const char *missing_split; // in the file; a .dwo file that is not there; NULL: none so far
+  struct tide_names *names;  // not owned
   uint64_t code_lo, code_hi;
   struct tide_section info, abbrev;
   struct tide_line_source line_source;
@@ -102,7 +105,18 @@ void tide_dwarf_free(struct tide_dwarf *dwarf)
   free(dwarf->units);
   tide_ranges_done(&dwarf->ranges);
   dwarf_end(dwarf->dwarf);
+  tide_altfile_done(&dwarf->alt);
   free(dwarf);
+}
+
+void tide_dwarf_join_alt(struct tide_dwarf *dwarf, const char *path, const char *dirs)
+{
+  tide_altfile_join(&dwarf->alt, dwarf->dwarf, path, dirs);
+}
+
+const char *tide_dwarf_missing(const struct tide_dwarf *dwarf)
+{
+  return dwarf->alt.missing ? dwarf->alt.missing : dwarf->missing_split;
 }
 
 static bool is_code(const struct tide_dwarf *dwarf, Dwarf_Addr lo, Dwarf_Addr hi)
@@ -135,15 +149,28 @@ static void index_units(struct tide_dwarf *dwarf)
   dwarf->indexed = true;
 }
 
-static void read_dies(const struct tide_dwarf *dwarf, struct unit *unit)
+static const char *split_name(Dwarf_Die *die)
+{
+  Dwarf_Attribute attribute;
+  const char *name = NULL;
+  if (dwarf_attr(die, DW_AT_dwo_name, &attribute) ||
+      dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
+    name = dwarf_formstring(&attribute);
+  return name ? name : "a .dwo file";
+}
+
+static void read_dies(struct tide_dwarf *dwarf, struct unit *unit)
 {
   struct tide_section info = dwarf->info, abbrev = dwarf->abbrev;
   Dwarf_Die body = unit->die, split;
   uint8_t type;
   unit->dwarf = dwarf->dwarf;
   // Split DWARF: the functions are in a .dwo file, if that is still there.
-  if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
-      type == DW_UT_skeleton && split.addr) {
+  bool is_split = dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
+                  type == DW_UT_skeleton;
+  if (is_split && !split.addr)
+    dwarf->missing_split = split_name(&unit->die);
+  if (is_split && split.addr) {
     body = split;
     unit->dwarf = dwarf_cu_getdwarf(split.cu);
     info = tide_elf_section(dwarf_getelf(unit->dwarf), "debug_info.dwo");
@@ -152,7 +179,7 @@ static void read_dies(const struct tide_dwarf *dwarf, struct unit *unit)
   tide_dies_read(&unit->dies, &info, &abbrev, dwarf_dieoffset(&body) - dwarf_cuoffset(&body));
 }
 
-static void index_functions(const struct tide_dwarf *dwarf, struct unit *unit)
+static void index_functions(struct tide_dwarf *dwarf, struct unit *unit)
 {
   read_dies(dwarf, unit);
   for (uint32_t i = 0; i < unit->dies.n; i++) {
@@ -172,8 +199,7 @@ static void index_functions(const struct tide_dwarf *dwarf, struct unit *unit)
   unit->indexed = true;
 }
 
-static struct function *find_function(const struct tide_dwarf *dwarf, struct unit *unit,
-                                      uint64_t addr)
+static struct function *find_function(struct tide_dwarf *dwarf, struct unit *unit, uint64_t addr)
 {
   if (!unit->indexed)
     index_functions(dwarf, unit);

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct module {
   struct tide_symbol_object object; // path is owned
@@ -202,6 +203,25 @@ static void note_no_debug_info(struct module *m)
     note(m, "has no debug info: lines are unknown; compile with -g");
 }
 
+// Part of the debug info is in another file, which only shows when it is asked for.
+static void note_missing(struct module *m)
+{
+  const char *missing = tide_dwarf_missing(m->dwarf);
+  if (!missing || m->object.note[0])
+    return;
+  TIDE_CLEANUP_FREE char *package = tide_sprintf("%s.dwp", m->elf->path);
+  if (access(package, F_OK) == 0)
+    note(m,
+         "has its debug info in %.60s, which libdw can read from version 0.191 on: "
+         "inlined calls are unknown",
+         last_part(package));
+  else
+    note(m,
+         "has part of its debug info in %.60s, which is not there: some names and inlined calls "
+         "are unknown",
+         last_part(missing));
+}
+
 static void settle(struct tide_symboliser *s, struct module *m)
 {
   m->tried = true;
@@ -219,7 +239,9 @@ static void settle(struct tide_symboliser *s, struct module *m)
   if (from->debug == TIDE_ELF_DEBUG_READY)
     m->dwarf = tide_dwarf_new(from, m->elf->code_lo, m->elf->code_hi, &s->names);
   m->object.has_debug_info = m->dwarf != NULL;
-  if (!m->dwarf)
+  if (m->dwarf)
+    tide_dwarf_join_alt(m->dwarf, from->path, s->sources.debug_dirs);
+  else
     note_no_debug_info(m);
 }
 
@@ -252,7 +274,11 @@ static size_t resolve(struct tide_symboliser *s, struct module *m, uint64_t addr
   if (!m->elf)
     return 0;
   bool has_whole_name = false;
-  size_t n = m->dwarf ? tide_dwarf_lookup(m->dwarf, addr, out, &has_whole_name) : 0;
+  size_t n = 0;
+  if (m->dwarf) {
+    n = tide_dwarf_lookup(m->dwarf, addr, out, &has_whole_name);
+    note_missing(m);
+  }
   if (has_whole_name)
     return n;
   struct tide_elf *from = m->debug && m->debug->has_symtab ? m->debug : m->elf;

@@ -235,9 +235,79 @@ static void test_debug_dir_of_a_file_that_is_gone(void **state)
   }
 }
 
+// With the debug directory of that name (NULL: none), the chain and no note, or the note.
+static void expect_whole_chain(const char *program, const char *dir, const char *note)
+{
+  char dirs[600] = "";
+  if (dir)
+    snprintf(dirs, sizeof dirs, "%s", fixture_path(dir));
+  struct tide_symboliser *s = tide_symboliser_new();
+  tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.debug_dirs = dirs});
+  uint32_t m = add(s, program);
+  if (!*note)
+    fixture_expect(s, m, fixture_address(program, "chain"), whole_chain, N(whole_chain));
+  struct tide_symbol_frame frames[64];
+  tide_symboliser_lookup(s, m, fixture_address(program, "chain"), frames, 64);
+  const struct tide_symbol_object *object = tide_symboliser_object(s, m);
+  if (*note ? !strstr(object->note, note) : object->note[0])
+    fail_msg("\"%s\" is not \"%s\"", object->note, note);
+  tide_symboliser_free(s);
+}
+
+// dwz moves what programs have in common to a file of its own.
+static void test_common_debug_file(void **state)
+{
+  if (!fixture_has("dwz")) {
+    print_message("no dwz here\n");
+    skip();
+  }
+  fixture_must("rm -rf dir && mkdir dir");
+  for (int version = 4; version <= 5; version++) {
+    fixture_must("for i in 1 2 3; do gcc -gdwarf-%d -O2 -fPIE -pie $S/chain.c mark.o "
+                 "-Wl,--defsym=x$i=$i -o dwz$i; done && rm -f common.debug && "
+                 "dwz -m common.debug dwz1 dwz2 dwz3 && "
+                 "readelf --debug-dump=info dwz1 | grep -q 'alt '",
+                 version);
+    expect_whole_chain("dwz1", NULL, "");
+    // Not where the link says, but under its build id.
+    fixture_must("rm -rf dir && id=$(readelf -n common.debug | sed -n 's/.*Build ID: //p') && "
+                 "rest=${id#??} && mkdir -p dir/.build-id/${id%%$rest} && "
+                 "cp common.debug dir/.build-id/${id%%$rest}/$rest.debug && mv common.debug moved");
+    expect_whole_chain("dwz2", "dir", "");
+    expect_whole_chain("dwz2", NULL, "has part of its debug info in common.debug");
+    // Another file under the right name.
+    fixture_must("for i in 1 2 3; do gcc -g -O1 -fPIE -pie $S/chain.c mark.o -o odd$i; done && "
+                 "dwz -m common.debug odd1 odd2 odd3");
+    expect_whole_chain("dwz2", NULL, "has part of its debug info in common.debug");
+    fixture_must("head -c 500 moved >common.debug");
+    expect_whole_chain("dwz2", NULL, "has part of its debug info in common.debug");
+  }
+}
+
+static void test_split_debug_info(void **state)
+{
+  static const char *const compilers[] = {"gcc -gdwarf-5", "gcc -gdwarf-4", "clang -gdwarf-5",
+                                          "clang -gdwarf-4"};
+  for (size_t i = 0; i < N(compilers); i++) {
+    if (!fixture_try("command -v %s", compilers[i]))
+      continue;
+    fixture_must("rm -f split* && %s -gsplit-dwarf -O2 -fPIE -c $S/chain.c -o split.o && "
+                 "gcc -pie split.o mark.o -o split",
+                 compilers[i]);
+    expect_whole_chain("split", NULL, "");
+    fixture_must("mv split.dwo elsewhere");
+    expect_whole_chain("split", NULL,
+                       "has part of its debug info in split.dwo, which is not there");
+    fixture_must("touch split.dwp");
+    expect_whole_chain("split", NULL, "split.dwp");
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_common_debug_file),
+      cmocka_unit_test(test_split_debug_info),
       cmocka_unit_test(test_debug_dir),
       cmocka_unit_test(test_debug_dir_of_another_build),
       cmocka_unit_test(test_debug_dir_by_link),
