@@ -186,8 +186,9 @@ struct tide_capture {
   struct tide_image *images;  // by start
   size_t n_images;
   // Filled by the reader, not stored:
-  bool cut;       // the file ended early or a part was damaged
-  char *cut_note; // one sentence saying where; NULL when whole
+  bool from_later; // a later minor version wrote it: it may hold what this one does not know
+  bool cut;        // the file ended early or a part was damaged
+  char *cut_note;  // one sentence saying where; NULL when whole
 };
 
 struct tide_capture *tide_capture_new(void);

@@ -259,6 +259,7 @@ enum tide_err tide_file_parse(const uint8_t *data, size_t n, const char *name,
     }
     return err;
   }
+  r.capture->from_later = (unsigned)(data[10] | data[11] << 8) > TIDE_FILE_MINOR;
   r.capture->cut = err != TIDE_ERR_OK;
   r.capture->cut_note = r.note;
   *ret_capture = r.capture;

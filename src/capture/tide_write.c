@@ -272,14 +272,18 @@ static int open_beside(const char *target, char **ret_name)
   return -1;
 }
 
+// replaced: the file that stands there, whose mode is kept; NULL when there is none.
 static enum tide_err write_and_rename(const struct tide_buf *bytes, const char *target,
-                                      const char *path, struct tide_diag *diag)
+                                      const struct stat *replaced, const char *path,
+                                      struct tide_diag *diag)
 {
   TIDE_CLEANUP_FREE char *temporary = NULL;
   int fd = open_beside(target, &temporary);
   if (fd < 0)
     return tide_fail_errno(diag, "cannot create a file beside %s", path);
   enum tide_err err = TIDE_ERR_OK;
+  if (replaced)
+    (void)!fchmod(fd, replaced->st_mode & 0777); // some file systems have no modes
   if (write_all_quietly(fd, bytes->data, bytes->n) < 0)
     err = tide_fail_errno(diag, "cannot write %s", path);
   if (close(fd) < 0 && !err) // network file systems tell of a full disk here
@@ -301,7 +305,7 @@ static enum tide_err put_file(const struct tide_buf *bytes, const char *path,
   if (exists && !S_ISREG(st.st_mode))
     return write_in_place(bytes, path, diag);
   TIDE_CLEANUP_FREE char *target = realpath(path, NULL); // a link stays, its file is replaced
-  return write_and_rename(bytes, target ? target : path, path, diag);
+  return write_and_rename(bytes, target ? target : path, exists ? &st : NULL, path, diag);
 }
 
 enum tide_err tide_file_write(const struct tide_capture *capture, const char *path,

@@ -55,6 +55,7 @@ static int dispatch(const struct tide_arguments *arguments)
   case TIDE_VERB_REPORT: return tide_cmd_report(arguments);
   case TIDE_VERB_INFO: return tide_cmd_info(arguments);
   case TIDE_VERB_EXPORT: return tide_cmd_export(arguments);
+  case TIDE_VERB_SYMBOLIZE: return tide_cmd_symbolize(arguments);
   case TIDE_VERB_HELP: return help(arguments);
   case TIDE_VERB_VERSION: return version();
   case TIDE_VERBS_N: break;

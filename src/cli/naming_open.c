@@ -28,12 +28,18 @@ struct tide_symbol_sources tide_sources_of(const struct tide_arguments *argument
   return (struct tide_symbol_sources){.debug_dirs = arguments->debug_dirs};
 }
 
+struct tide_resolver *tide_resolver_open(const struct tide_arguments *arguments)
+{
+  struct tide_symbol_sources sources = tide_sources_of(arguments);
+  struct tide_resolver *resolver = tide_resolver_new();
+  tide_resolver_set_sources(resolver, &sources);
+  return resolver;
+}
+
 struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,
                                      const struct tide_image *image, const struct tide_rules *rules)
 {
-  struct tide_symbol_sources sources = tide_sources_of(arguments);
-  struct tide_naming *naming = tide_naming_new(image);
+  struct tide_naming *naming = tide_naming_new(image, tide_resolver_open(arguments));
   tide_naming_set_rules(naming, rules);
-  tide_naming_set_sources(naming, &sources);
   return naming;
 }

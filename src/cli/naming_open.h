@@ -10,6 +10,9 @@ enum tide_err tide_sources_check(const struct tide_arguments *arguments, struct 
 // Points into the arguments.
 struct tide_symbol_sources tide_sources_of(const struct tide_arguments *arguments);
 
+// Names from the sources asked for. The arguments must outlive it.
+struct tide_resolver *tide_resolver_open(const struct tide_arguments *arguments);
+
 // The names of an image, by the rules (NULL: the built-in ones) and from the sources asked for.
 // Arguments, image and rules must outlive them.
 struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,

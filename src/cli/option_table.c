@@ -10,7 +10,7 @@
 #define VERB(name) (1u << TIDE_VERB_##name)
 
 enum {
-  READING = VERB(REPORT) | VERB(INFO) | VERB(EXPORT),
+  READING = VERB(REPORT) | VERB(INFO) | VERB(EXPORT) | VERB(SYMBOLIZE),
   VIEWING = VERB(REPORT), // through names, with a question and filters
   SHOWING = VERB(RUN) | VERB(REPORT) | VERB(INFO),
   ALL = (1u << TIDE_VERBS_N) - 1,
@@ -36,6 +36,12 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
                           "Formats: dhat (JSON version 2; valgrind's dh_view.html, Firefox\n"
                           "Profiler). FILE as for report. Writes to standard output without -o.\n",
                           TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_SYMBOLIZE] =
+        {"symbolize", "[FILE]", "store the names in a capture, so that it can travel",
+         "Looks up every address of every process and stores what it finds, so\n"
+         "that the capture can be opened without its programs. Run again, it\n"
+         "asks only for what is missing. FILE as for report.\n",
+         TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_HELP] = {"help", "[VERB]", "explain a verb", "", TIDE_OPERAND_VERB},
     [TIDE_VERB_VERSION] = {"version", "", "print the version", "", TIDE_OPERAND_NONE},
 };
@@ -45,10 +51,10 @@ static const char *const units_words[] = {"iec", "si", "bytes"};
 static const char *const format_words[] = {"dhat"};
 
 const struct tide_option_row tide_option_rows[] = {
-    {VERB(RUN) | VERB(EXPORT), 'o', "output", "FILE", TIDE_OPTION_TEXT, AT(output), NULL, 0,
-     "write to FILE (run: %p is the pid, %n the program)"},
-    {VERB(RUN) | VERB(EXPORT), 'f', "force", NULL, TIDE_OPTION_FLAG, AT(force), NULL, 0,
-     "overwrite FILE if it exists"},
+    {VERB(RUN) | VERB(EXPORT) | VERB(SYMBOLIZE), 'o', "output", "FILE", TIDE_OPTION_TEXT,
+     AT(output), NULL, 0, "write to FILE (run: %p is the pid, %n the program)"},
+    {VERB(RUN) | VERB(EXPORT) | VERB(SYMBOLIZE), 'f', "force", NULL, TIDE_OPTION_FLAG, AT(force),
+     NULL, 0, "overwrite FILE if it exists"},
     {VERB(RUN), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0, "no report, only errors"},
     {VERB(RUN), 0, "depth", "N", TIDE_OPTION_NUMBER, AT(depth), NULL, 0,
      "keep at most N frames of a stack (default: all)"},

@@ -21,9 +21,10 @@ struct chain { // the frames of one address
 struct tide_naming {
   const struct tide_image *image;
   struct tide_name_source source;
-  const struct tide_rules *rules;     // not owned; NULL: the built-in ones
-  struct tide_symboliser *symboliser; // owned; NULL with another source
-  uint32_t *ids;                      // module index -> the symboliser's id + 1; 0: not announced
+  const struct tide_rules *rules; // not owned; NULL: the built-in ones
+  struct tide_resolver *resolver; // NULL with another source
+  bool owns_resolver;
+  uint32_t *ids; // module index -> the resolver's id + 1; 0: not announced
   struct chain *chains;
   size_t n_chains, cap_chains;
   uint32_t *of_node; // node -> chain + 1
@@ -36,23 +37,23 @@ static uint32_t announce(struct tide_naming *naming, uint32_t module)
 {
   if (!naming->ids[module]) {
     const struct tide_module *m = &naming->image->modules[module];
-    uint32_t id = tide_symboliser_add(naming->symboliser, m->path, m->build_id, m->build_id_len);
+    uint32_t id = tide_resolver_add(naming->resolver, m->path, m->build_id, m->build_id_len);
     naming->ids[module] = id + 1;
   }
   return naming->ids[module] - 1;
 }
 
-static size_t symboliser_lookup(void *context, uint32_t module, uint64_t addr,
-                                struct tide_symbol_frame *out, size_t max)
+static size_t resolver_lookup(void *context, uint32_t module, uint64_t addr,
+                              struct tide_symbol_frame *out, size_t max)
 {
   struct tide_naming *naming = context;
-  return tide_symboliser_lookup(naming->symboliser, announce(naming, module), addr, out, max);
+  return tide_resolver_lookup(naming->resolver, announce(naming, module), addr, out, max);
 }
 
-static const struct tide_symbol_object *symboliser_object(void *context, uint32_t module)
+static const struct tide_symbol_object *resolver_object(void *context, uint32_t module)
 {
   struct tide_naming *naming = context;
-  return tide_symboliser_object(naming->symboliser, announce(naming, module));
+  return tide_resolver_object(naming->resolver, announce(naming, module));
 }
 
 struct tide_naming *tide_naming_new_from(const struct tide_image *image,
@@ -69,12 +70,21 @@ struct tide_naming *tide_naming_new_from(const struct tide_image *image,
   return naming;
 }
 
-struct tide_naming *tide_naming_new(const struct tide_image *image)
+struct tide_naming *tide_naming_new_with(const struct tide_image *image,
+                                         struct tide_resolver *resolver)
 {
-  struct tide_name_source source = {.lookup = symboliser_lookup, .object = symboliser_object};
+  struct tide_name_source source = {.lookup = resolver_lookup, .object = resolver_object};
   struct tide_naming *naming = tide_naming_new_from(image, &source);
   naming->source.context = naming;
-  naming->symboliser = tide_symboliser_new();
+  naming->resolver = resolver;
+  return naming;
+}
+
+struct tide_naming *tide_naming_new(const struct tide_image *image,
+                                    struct tide_resolver *own_resolver)
+{
+  struct tide_naming *naming = tide_naming_new_with(image, own_resolver);
+  naming->owns_resolver = true;
   return naming;
 }
 
@@ -83,19 +93,14 @@ void tide_naming_set_rules(struct tide_naming *naming, const struct tide_rules *
   naming->rules = rules;
 }
 
-void tide_naming_set_sources(struct tide_naming *naming, const struct tide_symbol_sources *sources)
-{
-  if (naming->symboliser)
-    tide_symboliser_set_sources(naming->symboliser, sources);
-}
-
 void tide_naming_free(struct tide_naming *naming)
 {
   if (!naming)
     return;
   for (size_t i = 0; i < naming->n_chains; i++)
     free(naming->chains[i].frames);
-  tide_symboliser_free(naming->symboliser);
+  if (naming->owns_resolver)
+    tide_resolver_free(naming->resolver);
   free(naming->ids);
   free(naming->chains);
   free(naming->of_node);
@@ -308,5 +313,7 @@ const char *tide_naming_note(struct tide_naming *naming, const struct tide_named
     return NULL;
   const struct tide_symbol_object *object =
       naming->source.object(naming->source.context, frame->module);
-  return object && object->note[0] ? object->note : NULL;
+  if (!object || (frame->function && !object->opened))
+    return NULL; // the name is a stored one: the file's absence is no news
+  return object->note[0] ? object->note : NULL;
 }

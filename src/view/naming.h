@@ -6,6 +6,7 @@
 // are taken before any other.
 #pragma once
 #include "capture/model.h"
+#include "view/resolver.h"
 #include "view/rules.h"
 #include "symbol/symbol.h"
 
@@ -20,7 +21,7 @@ struct tide_named_frame {
   enum tide_layer layer; // TIDE_LAYER_USER, or what it is folded as
 };
 
-// Where names come from that the capture does not hold: the symboliser, or something else (tests).
+// Where names come from that the capture does not hold: a resolver, or something else (tests).
 // module is an index of the image's modules; addr an ELF address inside the instruction meant.
 struct tide_name_source {
   void *context;
@@ -32,16 +33,18 @@ struct tide_name_source {
 struct tide_naming;
 
 // The image must outlive the names. Strings in frames live as long as the names (and the source).
-struct tide_naming *tide_naming_new(const struct tide_image *image);
+// With a resolver that is freed along with them, with one that outlives them (several images share
+// it), or with another source.
+struct tide_naming *tide_naming_new(const struct tide_image *image,
+                                    struct tide_resolver *own_resolver);
+struct tide_naming *tide_naming_new_with(const struct tide_image *image,
+                                         struct tide_resolver *resolver);
 struct tide_naming *tide_naming_new_from(const struct tide_image *image,
                                          const struct tide_name_source *source);
 void tide_naming_free(struct tide_naming *naming); // NULL is fine
 
 // Rules of the user's, which must outlive the names. To be set before the first look-up.
 void tide_naming_set_rules(struct tide_naming *naming, const struct tide_rules *rules);
-
-// Where else to look for names, for the symboliser's own. To be set before the first look-up.
-void tide_naming_set_sources(struct tide_naming *naming, const struct tide_symbol_sources *sources);
 
 // The frames of one node, innermost first; at least one. The array stays valid until the names are
 // freed; flags and pc are the node's.

@@ -30,6 +30,7 @@ import command_odd
 import command_read
 import command_refuse
 import command_run
+import command_symbolize
 import ground
 import programs
 import record
@@ -187,7 +188,7 @@ def parse():
 
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
-                 command_names)
+                 command_names, command_symbolize)
 
 
 def main():

@@ -114,7 +114,11 @@ static void old_file_is_replaced(void **state)
   struct place *place = *state;
   struct tide_diag diag = {0};
   write_old_file(place->path);
+  assert_int_equal(chmod(place->path, 0604), 0);
   assert_int_equal(tide_file_write(place->capture, place->path, &diag), TIDE_ERR_OK);
+  struct stat st;
+  assert_int_equal(stat(place->path, &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0604); // it may have been hidden from others
   assert_is_capture(place->path);
   assert_int_equal(n_files(place->directory, false), 1);
 }

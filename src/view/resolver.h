@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names for the addresses of many images: what the symboliser says, each file opened once however
+// many processes had it loaded. One thread at a time.
+#pragma once
+#include "symbol/symbol.h"
+
+struct tide_resolver;
+
+struct tide_resolver *tide_resolver_new(void);
+void tide_resolver_free(struct tide_resolver *resolver); // NULL is fine
+
+// As tide_symboliser_set_sources(), and when that is.
+void tide_resolver_set_sources(struct tide_resolver *resolver,
+                               const struct tide_symbol_sources *sources);
+
+// Announces a module as tide_symboliser_add() does; the same file gives the same id.
+uint32_t tide_resolver_add(struct tide_resolver *resolver, const char *path,
+                           const uint8_t *build_id, uint32_t build_id_len);
+
+// As tide_symboliser_lookup() and tide_symboliser_object().
+size_t tide_resolver_lookup(struct tide_resolver *resolver, uint32_t id, uint64_t addr,
+                            struct tide_symbol_frame *out, size_t max);
+const struct tide_symbol_object *tide_resolver_object(struct tide_resolver *resolver, uint32_t id);
+
+// Called before each question that may take long, with the file it is about and how many such
+// questions were asked before: for somebody who shows progress.
+typedef void tide_resolver_watcher(void *context, const char *path, size_t n_asked);
+void tide_resolver_watch(struct tide_resolver *resolver, tide_resolver_watcher *watcher,
+                         void *context);

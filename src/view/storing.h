@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names put into a capture, so that it can be read where its programs are not.
+#pragma once
+#include "capture/model.h"
+#include "view/resolver.h"
+
+struct tide_lack {               // a module some addresses of which lack names or lines
+  const char *path;              // in the capture
+  char *note;                    // why, and what to do; owned; "" when nobody can tell
+  size_t n_nameless, n_lineless; // distinct addresses; those without a name lack lines as well
+};
+
+struct tide_storing { // distinct addresses, those of all images summed
+  size_t n_addresses, n_named, n_lined;
+  size_t n_new;            // whose names were not stored before, or are better now
+  struct tide_lack *lacks; // the most addresses first
+  size_t n_lacks;
+};
+
+// Looks up every address of every image and stores what was found. Names that are stored with a
+// function and a line for each frame are not asked for again; others are replaced by better ones
+// only. Fails when the names are more than a capture can hold.
+enum tide_err tide_storing_run(struct tide_capture *capture, struct tide_resolver *resolver,
+                               struct tide_storing *ret_storing, struct tide_diag *diag);
+void tide_storing_done(struct tide_storing *storing);
