@@ -40,32 +40,70 @@ void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums
   *ret_sums = sums;
 }
 
-struct stack_sum {
-  uint64_t bytes, blocks; // modulo 2^64, signed in meaning
-};
-
-static void image_snapshot(const struct tide_image *image, enum tide_snapshot_kind kind,
-                           struct tide_snapshot *ret_snapshot)
+static struct tide_snapshot_row *row_per_frame(const struct tide_image *image)
 {
-  TIDE_CLEANUP_FREE struct stack_sum *sums = tide_alloc_array(image->n_frames, sizeof *sums);
+  struct tide_snapshot_row *rows = tide_alloc_array(image->n_frames, sizeof *rows);
+  for (size_t i = 0; i < image->n_frames; i++)
+    rows[i].stack = (uint32_t)i;
+  return rows;
+}
+
+static void add(int64_t *sum, uint64_t more)
+{
+  *sum = (int64_t)((uint64_t)*sum + more);
+}
+
+// Takes away what a snapshot has counted already. Never below zero: a broken store may have had
+// other numbers when it was looked at.
+static void take_off(uint64_t *sum, uint64_t counted)
+{
+  *sum -= counted < *sum ? counted : *sum;
+}
+
+// A snapshot of the rows that say anything; takes over the others' memory.
+static struct tide_snapshot snapshot_of(struct tide_snapshot_row *rows, size_t n,
+                                        enum tide_snapshot_kind kind, uint64_t time_ns)
+{
+  struct tide_snapshot snapshot = {.time_ns = time_ns, .kind = kind, .rows = rows};
+  for (size_t i = 0; i < n; i++)
+    if (rows[i].live_bytes || rows[i].live_blocks || rows[i].n_alloc || rows[i].b_alloc)
+      rows[snapshot.n_rows++] = rows[i];
+  snapshot.rows = tide_realloc_array(rows, snapshot.n_rows, sizeof *rows);
+  return snapshot;
+}
+
+static struct tide_snapshot peak_snapshot(const struct tide_image *image)
+{
+  struct tide_snapshot_row *rows = row_per_frame(image);
   for (size_t i = 0; i < image->n_sites; i++) {
     const struct tide_site *site = &image->sites[i];
-    bool peak = kind == TIDE_SNAPSHOT_PEAK;
-    sums[site->stack].bytes += peak ? (uint64_t)site->peak_bytes : site->b_alloc - site->b_free;
-    sums[site->stack].blocks += peak ? (uint64_t)site->peak_blocks : site->n_alloc - site->n_free;
+    add(&rows[site->stack].live_bytes, (uint64_t)site->peak_bytes);
+    add(&rows[site->stack].live_blocks, (uint64_t)site->peak_blocks);
   }
-  size_t n = 0;
-  for (size_t i = 0; i < image->n_frames; i++)
-    n += sums[i].bytes || sums[i].blocks;
-  *ret_snapshot = (struct tide_snapshot){
-      .time_ns = kind == TIDE_SNAPSHOT_PEAK ? image->peak_ns : image->end_ns,
-      .kind = kind,
-      .rows = tide_alloc_array(n, sizeof *ret_snapshot->rows),
-  };
-  for (size_t i = 0; i < image->n_frames; i++)
-    if (sums[i].bytes || sums[i].blocks)
-      ret_snapshot->rows[ret_snapshot->n_rows++] =
-          (struct tide_snapshot_row){(uint32_t)i, (int64_t)sums[i].bytes, (int64_t)sums[i].blocks};
+  return snapshot_of(rows, image->n_frames, TIDE_SNAPSHOT_PEAK, image->peak_ns);
+}
+
+// Counts whatever no other snapshot has counted.
+static struct tide_snapshot end_snapshot(const struct tide_image *image)
+{
+  struct tide_snapshot_row *rows = row_per_frame(image);
+  for (size_t i = 0; i < image->n_sites; i++) {
+    const struct tide_site *site = &image->sites[i];
+    struct tide_snapshot_row *row = &rows[site->stack];
+    add(&row->live_bytes, site->b_alloc - site->b_free);
+    add(&row->live_blocks, site->n_alloc - site->n_free);
+    row->n_alloc += site->n_alloc;
+    row->b_alloc += site->b_alloc;
+  }
+  for (size_t i = 0; i < image->n_snapshots; i++)
+    for (size_t k = 0; k < image->snapshots[i].n_rows; k++) {
+      const struct tide_snapshot_row *counted = &image->snapshots[i].rows[k];
+      if (counted->stack >= image->n_frames)
+        continue; // a broken store has fewer nodes than before
+      take_off(&rows[counted->stack].n_alloc, counted->n_alloc);
+      take_off(&rows[counted->stack].b_alloc, counted->b_alloc);
+    }
+  return snapshot_of(rows, image->n_frames, TIDE_SNAPSHOT_END, image->end_ns);
 }
 
 static void insert(struct tide_image *image, struct tide_snapshot snapshot)
@@ -81,11 +119,10 @@ static void insert(struct tide_image *image, struct tide_snapshot snapshot)
 
 void tide_image_add_exact_snapshots(struct tide_image *image)
 {
-  struct tide_snapshot peak, end;
-  image_snapshot(image, TIDE_SNAPSHOT_PEAK, &peak);
-  image_snapshot(image, TIDE_SNAPSHOT_END, &end);
+  struct tide_snapshot peak = peak_snapshot(image), end = end_snapshot(image);
   image->snapshots =
       tide_realloc_array(image->snapshots, image->n_snapshots + 2, sizeof *image->snapshots);
   insert(image, peak);
   insert(image, end);
+  image->has_counts = true;
 }

@@ -7,6 +7,7 @@
 #include "capture/sample.h"
 
 #include "base/alloc.h"
+#include "capture/snapshot.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -52,7 +53,8 @@ void tide_sampler_done(struct tide_sampler *sampler)
     free(sampler->snapshots[i].rows);
   free(sampler->snapshots);
   free(sampler->ticks);
-  free(sampler->sums);
+  free(sampler->stacks);
+  free(sampler->stack_of_node);
   *sampler = (struct tide_sampler){.statm_fd = -1};
 }
 
@@ -86,8 +88,23 @@ static uint64_t rss_mark(uint32_t pid)
 struct walk {
   const struct tide_store_view *view;
   uint64_t n_alloc, b_alloc, n_free; // heap alone
-  struct tide_sample_sum *sums;      // per node, pages too; NULL when only counting
+  struct tide_sampler *sampler;      // sums per stack, pages too; NULL when only counting
 };
+
+static void add_to_stack(struct tide_sampler *sampler, uint32_t stack, const struct tide_cell *cell)
+{
+  uint32_t *index = &sampler->stack_of_node[stack];
+  if (!*index) {
+    TIDE_GROW(sampler->stacks, sampler->n_stacks, sampler->cap_stacks);
+    sampler->stacks[sampler->n_stacks++] = (struct tide_sample_stack){0};
+    *index = (uint32_t)sampler->n_stacks;
+  }
+  struct tide_sample_stack *sum = &sampler->stacks[*index - 1];
+  sum->n_alloc += cell->n_alloc;
+  sum->b_alloc += cell->b_alloc;
+  sum->n_free += cell->n_free;
+  sum->b_free += cell->b_free;
+}
 
 static void walk_block(void *context, const struct tide_cell_block *block)
 {
@@ -97,10 +114,8 @@ static void walk_block(void *context, const struct tide_cell_block *block)
     uint32_t stack = block->owners[i].stack;
     if (!stack)
       continue;
-    if (walk->sums) {
-      walk->sums[stack].bytes += cell->b_alloc - cell->b_free;
-      walk->sums[stack].blocks += cell->n_alloc - cell->n_free;
-    }
+    if (walk->sampler)
+      add_to_stack(walk->sampler, stack, cell);
     if (walk->view->kinds[stack] == TIDE_STACK_PAGES)
       continue;
     walk->n_alloc += cell->n_alloc;
@@ -114,36 +129,62 @@ static int64_t at_least_zero(uint64_t sum)
   return (int64_t)sum > 0 ? (int64_t)sum : 0;
 }
 
+// Counts only rise, unless the store is broken: then what was counted stays counted.
+static uint64_t count_since(uint64_t now, uint64_t *counted)
+{
+  uint64_t since = now > *counted ? now - *counted : 0;
+  *counted += since;
+  return since;
+}
+
+// What the walk found of a stack; its sums are then ready for the next.
+static struct tide_snapshot_row row_take(struct tide_sample_stack *sum, uint32_t stack)
+{
+  struct tide_snapshot_row row = {
+      .stack = stack,
+      .live_bytes = at_least_zero(sum->b_alloc - sum->b_free),
+      .live_blocks = at_least_zero(sum->n_alloc - sum->n_free),
+      .n_alloc = count_since(sum->n_alloc, &sum->n_counted),
+      .b_alloc = count_since(sum->b_alloc, &sum->b_counted),
+  };
+  sum->n_alloc = sum->b_alloc = sum->n_free = sum->b_free = 0;
+  return row;
+}
+
 static void snapshot_add(struct tide_sampler *sampler, const struct walk *walk, uint64_t time_ns)
 {
   if (sampler->n_snapshots == TIDE_SAMPLE_MAX_SNAPSHOTS)
     tide_sampler_thin_snapshots(sampler);
   struct tide_snapshot *s = &sampler->snapshots[sampler->n_snapshots];
   *s = (struct tide_snapshot){.time_ns = time_ns, .kind = TIDE_SNAPSHOT_TIMED};
-  size_t n = 0;
-  for (size_t i = 1; i < walk->view->n_nodes; i++)
-    n += at_least_zero(walk->sums[i].bytes) || at_least_zero(walk->sums[i].blocks);
-  s->rows = tide_alloc_array(n, sizeof *s->rows);
+  size_t cap = 0;
   for (size_t i = 1; i < walk->view->n_nodes; i++) {
-    int64_t bytes = at_least_zero(walk->sums[i].bytes);
-    int64_t blocks = at_least_zero(walk->sums[i].blocks);
-    if (bytes || blocks)
-      s->rows[s->n_rows++] = (struct tide_snapshot_row){(uint32_t)i, bytes, blocks};
+    uint32_t index = sampler->stack_of_node[i];
+    if (!index)
+      continue;
+    struct tide_snapshot_row row = row_take(&sampler->stacks[index - 1], (uint32_t)i);
+    if (!row.live_bytes && !row.live_blocks && !row.n_alloc && !row.b_alloc)
+      continue;
+    TIDE_GROW(s->rows, s->n_rows, cap);
+    s->rows[s->n_rows++] = row;
   }
+  s->rows = tide_realloc_array(s->rows, s->n_rows, sizeof *s->rows);
   sampler->n_snapshots++;
-  sampler->n_rows += n;
+  sampler->n_rows += s->n_rows;
 }
 
 void tide_sampler_thin_snapshots(struct tide_sampler *sampler)
 {
-  size_t kept = 0;
-  for (size_t i = 0; i < sampler->n_snapshots; i++) {
+  size_t n = sampler->n_snapshots, kept = 0;
+  sampler->n_rows = 0;
+  for (size_t i = 0; i < n; i++) {
     struct tide_snapshot *s = &sampler->snapshots[i];
-    if (i % 2) {
-      sampler->snapshots[kept++] = *s;
-    } else {
-      sampler->n_rows -= s->n_rows;
+    if ((n - i) % 2 == 0) {
+      tide_snapshot_add_counts(s + 1, s->rows, s->n_rows);
       free(s->rows);
+    } else {
+      sampler->n_rows += s->n_rows;
+      sampler->snapshots[kept++] = *s;
     }
   }
   sampler->n_snapshots = kept;
@@ -159,21 +200,22 @@ static void thin_ticks(struct tide_sampler *sampler)
   sampler->tick_interval_ns *= 2;
 }
 
-// Fresh memory would cost more in page faults than the whole walk.
-static struct tide_sample_sum *sums_zeroed(struct tide_sampler *sampler, size_t n)
+static void room_for_nodes(struct tide_sampler *sampler, size_t n)
 {
-  if (n > sampler->cap_sums) {
-    sampler->cap_sums = n + n / 2;
-    sampler->sums = tide_realloc_array(sampler->sums, sampler->cap_sums, sizeof *sampler->sums);
-  }
-  return memset(sampler->sums, 0, n * sizeof *sampler->sums);
+  size_t before = sampler->cap_nodes, cap = n + n / 2;
+  if (n <= before)
+    return;
+  sampler->stack_of_node = tide_realloc_array(sampler->stack_of_node, cap, sizeof(uint32_t));
+  memset(sampler->stack_of_node + before, 0, (cap - before) * sizeof(uint32_t));
+  sampler->cap_nodes = cap;
 }
 
 static void walk_cells(struct tide_sampler *sampler, struct tide_store_view *view,
                        struct tide_sample_tick *tick, bool snapshot)
 {
   tide_store_view_nodes(view);
-  struct walk walk = {.view = view, .sums = snapshot ? sums_zeroed(sampler, view->n_nodes) : NULL};
+  room_for_nodes(sampler, view->n_nodes);
+  struct walk walk = {.view = view, .sampler = snapshot ? sampler : NULL};
   tide_store_view_cells(view, walk_block, &walk);
   if (snapshot)
     snapshot_add(sampler, &walk, tick->tick.time_ns);

@@ -9,6 +9,9 @@
 // stacks is looked at less often, never at the expense of its core. Live bytes come from the
 // header and the threads' deltas and are cheap at any size; counts need a walk over all cells, so
 // between two walks they are interpolated.
+//
+// A snapshot also counts what was allocated since the one before. One that is thinned out leaves
+// its counts to the next, so nothing allocated is ever counted twice or not at all.
 #pragma once
 #include "capture/model.h"
 #include "capture/store_view.h"
@@ -21,8 +24,9 @@ struct tide_sample_tick {
   bool counted; // n_alloc, b_alloc, n_free, live_blocks are of this moment
 };
 
-struct tide_sample_sum {
-  uint64_t bytes, blocks; // modulo 2^64, signed in meaning
+struct tide_sample_stack {
+  uint64_t n_alloc, b_alloc, n_free, b_free; // sums of the walk at hand, else zero
+  uint64_t n_counted, b_counted;             // allocations that the snapshots together count
 };
 
 struct tide_sampler {
@@ -31,9 +35,11 @@ struct tide_sampler {
   struct tide_sample_tick *ticks;
   size_t n_ticks, cap_ticks;
   struct tide_snapshot *snapshots;
-  size_t n_snapshots, n_rows;   // rows over all snapshots
-  struct tide_sample_sum *sums; // scratch of a snapshot, one per node
-  size_t cap_sums;
+  size_t n_snapshots, n_rows; // rows over all snapshots
+  struct tide_sample_stack *stacks;
+  size_t n_stacks, cap_stacks;
+  uint32_t *stack_of_node; // index + 1; 0: no cell was seen there, as with most nodes
+  size_t cap_nodes;
   uint64_t max_rss_bytes; // the largest that was seen, or that the kernel remembers
   // Times on the capture's clock.
   uint64_t tick_interval_ns, next_tick_ns, next_walk_ns;
@@ -48,7 +54,7 @@ void tide_sampler_done(struct tide_sampler *sampler);
 uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view *view,
                            uint64_t time_ns, size_t n_sharing);
 
-// Drops every other snapshot and takes them half as often from now on.
+// Drops every other snapshot but the last and takes them half as often from now on.
 void tide_sampler_thin_snapshots(struct tide_sampler *sampler);
 
 // Gives the image its timeline, ending in exact ticks at its peak and its end, its snapshots with

@@ -32,7 +32,7 @@
 #define FIRST_CHECKPOINT_NS (1 * NS_PER_S)
 #define LONGEST_CHECKPOINT_NS (30 * NS_PER_S)
 #define CHECKPOINT_REST 50         // times its cost: 2 % of a core at most
-#define MAX_SNAPSHOT_ROWS 2000000u // over all images: 48 MB
+#define MAX_SNAPSHOT_ROWS 2000000u // over all images: 80 MB
 #define FEWEST_SNAPSHOTS 8u        // not thinned below
 #define FDS_PER_IMAGE 3            // store, pidfd, statm
 #define FDS_OF_OURS 64

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import threading
 
+import counts
 import truth
 
 
@@ -57,6 +58,7 @@ class Capture:
         self.tidemark, self.program = tidemark, program
         self.places, self.reports, self.images = [], {}, []
         self.shown = None
+        self.files = files
         self.supervised = not any(str(path).endswith(".store") for path in files)
         for path in files:
             report = self.read(path)
@@ -128,6 +130,10 @@ class Capture:
             truth.check_losses(lines, self.report(at))
             truth.check_sums(self.report(at))
             truth.check_roots(self.report(at))
+        for path in self.files if self.supervised else []:
+            wrong = counts.check(path)
+            if wrong:
+                raise Failure(f"{os.path.basename(path)}: {wrong}")
 
 
 class Recorder:

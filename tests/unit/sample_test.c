@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The timeline stays bounded, dense enough and in order; snapshots hold live bytes per stack; the
-// exact peak and end are added; counts between two walks are in between.
+// exact peak and end are added; counts between two walks are in between; and over all snapshots
+// the allocations of a stack add up to what its sites say, whatever was thinned out.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,12 +131,16 @@ static void snapshots_hold_what_is_live(void **state)
   assert_int_equal(f->sampler.n_snapshots, 1);
   const struct tide_snapshot *s = &f->sampler.snapshots[0];
   assert_int_equal(s->time_ns, 6 * MS);
-  assert_int_equal(s->n_rows, 2); // nothing of right is left
+  assert_int_equal(s->n_rows, 3);
   assert_int_equal(s->rows[0].stack, 1);
   assert_int_equal(s->rows[0].live_bytes, 4096);
   assert_int_equal(s->rows[1].stack, f->left);
   assert_int_equal(s->rows[1].live_bytes, 100);
   assert_int_equal(s->rows[1].live_blocks, 1);
+  assert_int_equal(s->rows[2].stack, f->right); // nothing of it is left, but it was there
+  assert_int_equal(s->rows[2].live_bytes, 0);
+  assert_int_equal(s->rows[2].n_alloc, 1);
+  assert_int_equal(s->rows[2].b_alloc, 7);
   const struct tide_tick *t = &f->sampler.ticks[0].tick;
   assert_int_equal(t->n_alloc, 2); // the heap's
   assert_int_equal(t->live_bytes, 100);
@@ -151,6 +156,147 @@ static void a_torn_walk_is_never_negative(void **state)
   assert_int_equal(f->sampler.snapshots[0].n_rows, 0);
   assert_int_equal(f->sampler.ticks[0].tick.live_bytes, 0);
   assert_int_equal(f->sampler.ticks[0].tick.live_blocks, 0);
+}
+
+static void look_with_snapshot(struct fixture *f, uint64_t time_ns)
+{
+  f->sampler.next_tick_ns = f->sampler.next_snapshot_ns = 0;
+  look(f, time_ns);
+}
+
+static void assert_row(const struct tide_snapshot *s, size_t i, uint32_t stack, int64_t live_bytes,
+                       uint64_t n_alloc, uint64_t b_alloc)
+{
+  assert_true(i < s->n_rows);
+  assert_int_equal(s->rows[i].stack, stack);
+  assert_int_equal(s->rows[i].live_bytes, live_bytes);
+  assert_int_equal(s->rows[i].n_alloc, n_alloc);
+  assert_int_equal(s->rows[i].b_alloc, b_alloc);
+}
+
+static void snapshots_count_what_came_since(void **state)
+{
+  struct fixture *f = *state;
+  struct tide_cell *left = fake_store_cell(&f->store, f->left, f->slot);
+  struct tide_cell *left_too = fake_store_cell(&f->store, f->left, f->slot);
+  struct tide_cell *right = fake_store_cell(&f->store, f->right, f->slot);
+  fake_store_alloc(&f->store, left, 100);
+  fake_store_alloc(&f->store, left_too, 50);
+  look_with_snapshot(f, 10 * MS);
+  fake_store_alloc(&f->store, right, 8); // allocated and freed between two looks
+  fake_store_free(&f->store, right, 8);
+  look_with_snapshot(f, 20 * MS);
+  fake_store_free(&f->store, left, 100);
+  fake_store_alloc(&f->store, left, 30);
+  look_with_snapshot(f, 30 * MS);
+  const struct tide_snapshot *s = f->sampler.snapshots;
+  assert_int_equal(s[0].n_rows, 1);
+  assert_row(&s[0], 0, f->left, 150, 2, 150);
+  assert_int_equal(s[1].n_rows, 2);
+  assert_row(&s[1], 0, f->left, 150, 0, 0);
+  assert_row(&s[1], 1, f->right, 0, 1, 8);
+  assert_int_equal(s[2].n_rows, 1);
+  assert_row(&s[2], 0, f->left, 80, 1, 30);
+  tide_sampler_thin_snapshots(&f->sampler); // the middle one goes, the last stays
+  assert_int_equal(f->sampler.n_snapshots, 2);
+  assert_int_equal(f->sampler.n_rows, 3);
+  assert_row(&s[0], 0, f->left, 150, 2, 150);
+  assert_int_equal(s[1].time_ns, 30 * MS);
+  assert_row(&s[1], 0, f->left, 80, 1, 30);
+  assert_row(&s[1], 1, f->right, 0, 1, 8);
+}
+
+// What only a broken store does: nothing is counted twice, and the end takes no less than nothing.
+static void counts_that_fall_count_nothing(void **state)
+{
+  struct fixture *f = *state;
+  struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->slot);
+  const uint64_t seen[] = {10, 4, 12, 3};
+  const uint64_t since[] = {10, 0, 2, 0};
+  for (size_t i = 0; i < 4; i++) {
+    cell->n_alloc = seen[i];
+    cell->n_free = 0;
+    look_with_snapshot(f, (i + 1) * 10 * MS);
+    assert_int_equal(f->sampler.snapshots[i].rows[0].n_alloc, since[i]);
+  }
+  struct tide_image image = image_at(f, 50 * MS);
+  tide_sampler_fill_image(&f->sampler, &image, true);
+  assert_int_equal(image.snapshots[image.n_snapshots - 1].rows[0].n_alloc, 0);
+  tide_image_done(&image);
+}
+
+static uint64_t next_random(uint64_t *state) // xorshift
+{
+  *state ^= *state << 13;
+  *state ^= *state >> 7;
+  return *state ^= *state << 17;
+}
+
+static void assert_counts_add_up(const struct tide_image *image)
+{
+  assert_true(image->has_counts);
+  assert_int_equal(image->snapshots[image->n_snapshots - 1].kind, TIDE_SNAPSHOT_END);
+  struct tide_snapshot_row *sums = calloc(image->n_frames, sizeof *sums);
+  for (size_t i = 0; i < image->n_snapshots; i++)
+    for (size_t k = 0; k < image->snapshots[i].n_rows; k++) {
+      const struct tide_snapshot_row *row = &image->snapshots[i].rows[k];
+      assert_true(k == 0 || row->stack > row[-1].stack);
+      assert_true(row->live_bytes || row->live_blocks || row->n_alloc || row->b_alloc);
+      assert_true(image->snapshots[i].kind != TIDE_SNAPSHOT_PEAK || row->n_alloc == 0);
+      sums[row->stack].n_alloc += row->n_alloc;
+      sums[row->stack].b_alloc += row->b_alloc;
+    }
+  for (size_t i = 0; i < image->n_sites; i++) {
+    sums[image->sites[i].stack].n_alloc -= image->sites[i].n_alloc;
+    sums[image->sites[i].stack].b_alloc -= image->sites[i].b_alloc;
+  }
+  for (size_t i = 0; i < image->n_frames; i++) {
+    assert_int_equal(sums[i].n_alloc, 0);
+    assert_int_equal(sums[i].b_alloc, 0);
+  }
+  free(sums);
+}
+
+// New stacks appear, old ones churn, snapshots are thinned out again and again, checkpoints and an
+// end before the last look come in between.
+static void counts_add_up_to_the_sites(void **state)
+{
+  struct fixture *f = *state;
+  uint64_t random = 88172645463325252u;
+  struct tide_cell *cells[200];
+  size_t n_cells = 0;
+  for (uint64_t step = 1; step <= 3000; step++) {
+    if (n_cells < 200 && next_random(&random) % 12 == 0) {
+      uint32_t stack = next_random(&random) % 3 ? fake_store_node(&f->store, step, f->left, 0)
+                                                : f->right; // several cells share a stack
+      cells[n_cells++] = fake_store_cell(&f->store, stack, f->slot);
+    }
+    for (size_t k = 0; k < 5 && n_cells; k++) {
+      struct tide_cell *cell = cells[next_random(&random) % n_cells];
+      fake_store_alloc(&f->store, cell, 16);
+      if (next_random(&random) % 4)
+        fake_store_free(&f->store, cell, 16);
+    }
+    look_with_snapshot(f, step * MS);
+    if (next_random(&random) % 100 == 0)
+      tide_sampler_thin_snapshots(&f->sampler);
+    if (next_random(&random) % 200 == 0) {
+      uint64_t end_ms = step > 20 ? step - next_random(&random) % 20 : step;
+      struct tide_image image = image_at(f, end_ms * MS);
+      tide_sampler_fill_image(&f->sampler, &image, false);
+      assert_counts_add_up(&image);
+      tide_sampler_take_back(&image);
+      tide_image_done(&image);
+    }
+  }
+  size_t n_rows = 0;
+  for (size_t i = 0; i < f->sampler.n_snapshots; i++)
+    n_rows += f->sampler.snapshots[i].n_rows;
+  assert_int_equal(n_rows, f->sampler.n_rows);
+  struct tide_image image = image_at(f, 4000 * MS);
+  tide_sampler_fill_image(&f->sampler, &image, true);
+  assert_counts_add_up(&image);
+  tide_image_done(&image);
 }
 
 static void thinning_keeps_every_other(void **state)
@@ -169,6 +315,7 @@ static void thinning_keeps_every_other(void **state)
   assert_int_equal(f->sampler.n_rows, 5);
   assert_int_equal(f->sampler.snapshots[0].time_ns, 20 * MS);
   assert_int_equal(f->sampler.snapshots[4].rows[0].live_bytes, 10);
+  assert_int_equal(f->sampler.snapshots[4].rows[0].n_alloc, 2); // its own and that of the one gone
   assert_int_equal(f->sampler.snapshot_interval_ns, 10 * MS);
 }
 
@@ -199,6 +346,7 @@ static void peak_and_end_are_exact(void **state)
   assert_int_equal(image.snapshots[1].kind, TIDE_SNAPSHOT_TIMED);
   assert_int_equal(image.snapshots[2].kind, TIDE_SNAPSHOT_END);
   assert_int_equal(image.snapshots[2].rows[0].live_bytes, 1000);
+  assert_counts_add_up(&image);
   assert_true(image.rss_at_peak_bytes > 0);
   assert_true(image.max_rss_bytes >= image.rss_at_peak_bytes);
   tide_image_done(&image);
@@ -259,6 +407,8 @@ int main(void)
       TEST(snapshots_hold_what_is_live),        TEST(a_torn_walk_is_never_negative),
       TEST(thinning_keeps_every_other),         TEST(peak_and_end_are_exact),
       TEST(counts_are_filled_in_between_walks), TEST(filling_twice_shares_the_rows),
+      TEST(snapshots_count_what_came_since),    TEST(counts_that_fall_count_nothing),
+      TEST(counts_add_up_to_the_sites),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
