@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TIDE_JSON_DEPTH_MAX = 16 };
+enum { TIDE_JSON_DEPTH_MAX = 1024 }; // many readers end there, too
 
 struct tide_json {
   struct tide_sink *sink; // not owned

@@ -1,33 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One line per place, one column per measure, a last line "(rest)" for what is not shown, so that
-// columns add up to the totals of the report. Names come from binaries we did not build: control
-// characters and broken bytes become '?', quotes are doubled, and what a spreadsheet would compute
-// is made text.
+// columns add up to the totals of the report.
 #include "format/report_rows.h"
 
-#include "base/alloc.h"
-#include "base/utf8.h"
+#include "format/csv.h"
 #include "view/places.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void write_text(struct tide_sink *sink, const char *text)
-{
-  TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, true);
-  bool formula = *clean && strchr("=+-@", *clean);
-  bool quoted = formula || strpbrk(clean, "\",\n\r") || *clean == ' ' || *clean == '\'';
-  if (!quoted) {
-    tide_sink_text(sink, clean);
-    return;
-  }
-  tide_sink_text(sink, formula ? "\"'" : "\"");
-  for (const char *c = clean; *c; c++)
-    tide_sink_bytes(sink, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1);
-  tide_sink_text(sink, "\"");
-}
 
 static void write_numbers(struct tide_sink *sink, const struct tide_place *place)
 {
@@ -43,14 +23,14 @@ static void write_place(struct tide_sink *sink, const struct tide_naming *naming
                         const struct tide_place *place, const char *unnamed)
 {
   const struct tide_named_frame *frame = place->frame;
-  write_text(sink, frame && frame->function ? frame->function : frame ? "" : unnamed);
+  tide_csv_text(sink, frame && frame->function ? frame->function : frame ? "" : unnamed);
   tide_sink_text(sink, ",");
-  write_text(sink, frame && frame->file ? frame->file : "");
+  tide_csv_text(sink, frame && frame->file ? frame->file : "");
   tide_sink_text(sink, ",");
   if (frame && frame->line)
     tide_sink_printf(sink, "%" PRIu32, frame->line);
   tide_sink_text(sink, ",");
-  write_text(sink, frame ? tide_naming_module(naming, frame) : "");
+  tide_csv_text(sink, frame ? tide_naming_module(naming, frame) : "");
   tide_sink_text(sink, ",");
   if (frame && frame->pc)
     tide_sink_printf(sink, "0x%" PRIx64, tide_naming_elf_address(naming, frame));

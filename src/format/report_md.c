@@ -1,47 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table as GitHub reads it. Names and paths stand in code spans, where nothing is markup, a link
-// or a mention; a span's fence is longer than any run of backticks inside it. A bar would end the
-// cell even there and is escaped.
+// A table as GitHub reads it.
 #include "format/report_rows.h"
 
 #include "base/alloc.h"
-#include "base/utf8.h"
-#include "view/places.h"
+#include "format/markdown.h"
 #include "format/report_cells.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-static size_t longest_fence(const char *text)
-{
-  size_t longest = 0;
-  for (size_t run = 0; *text; text++) {
-    run = *text == '`' ? run + 1 : 0;
-    longest = run > longest ? run : longest;
-  }
-  return longest;
-}
-
-static void write_code(struct tide_sink *sink, const char *text)
-{
-  TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, true);
-  size_t fence = longest_fence(clean) + 1;
-  if (!*clean)
-    return;
-  tide_sink_repeat(sink, '`', fence);
-  if (fence > 1) // one blank inside a fence is not part of the text
-    tide_sink_text(sink, " ");
-  for (const char *c = clean; *c; c++) {
-    if (*c == '|')
-      tide_sink_text(sink, "\\|");
-    else // a backslash before a bar would undo the bar's own
-      tide_sink_bytes(sink, *c == '\\' ? "/" : c, 1);
-  }
-  if (fence > 1)
-    tide_sink_text(sink, " ");
-  tide_sink_repeat(sink, '`', fence);
-}
+#include "view/places.h"
 
 static void write_row(const struct tide_screen *screen, const struct tide_profile *profile,
                       const struct tide_place *place)
@@ -63,11 +28,11 @@ static void write_place(const struct tide_screen *screen, const struct tide_prof
   write_row(screen, profile, place);
   tide_sink_text(screen->sink, " ");
   if (place->frame)
-    write_code(screen->sink, name);
+    tide_markdown_code(screen->sink, name);
   else
     tide_sink_text(screen->sink, name);
   tide_sink_text(screen->sink, " | ");
-  write_code(screen->sink, location);
+  tide_markdown_code(screen->sink, location);
   tide_sink_text(screen->sink, " |\n");
 }
 
