@@ -43,10 +43,19 @@ struct unit {
   struct tide_lines *lines; // NULL until asked for
   bool indexed;             // the rest is built by the first address that falls into the unit
   Dwarf *dwarf;             // where the functions are: another file with split DWARF. Not owned
+  uint64_t offset;          // of the unit there
   struct tide_dies dies;
   struct function *functions;
   size_t n_functions, functions_cap;
   struct tide_ranges ranges; // value: index in functions
+};
+
+// Units that others refer to: with link-time optimisation, or once dwz has gathered what units have
+// in common, an inlined function is declared in a unit that has no code.
+struct foreign {
+  Dwarf *dwarf; // not owned
+  uint64_t offset;
+  struct tide_dies dies;
 };
 
 struct tide_dwarf {
@@ -61,6 +70,8 @@ struct tide_dwarf {
   struct unit *units;
   size_t n_units, units_cap;
   struct tide_ranges ranges; // value: index in units
+  struct foreign *foreign;
+  size_t n_foreign, foreign_cap;
 };
 
 struct tide_dwarf *tide_dwarf_new(struct tide_elf *elf, uint64_t code_lo, uint64_t code_hi,
@@ -103,6 +114,9 @@ void tide_dwarf_free(struct tide_dwarf *dwarf)
   for (size_t i = 0; i < dwarf->n_units; i++)
     unit_done(&dwarf->units[i]);
   free(dwarf->units);
+  for (size_t i = 0; i < dwarf->n_foreign; i++)
+    tide_dies_done(&dwarf->foreign[i].dies);
+  free(dwarf->foreign);
   tide_ranges_done(&dwarf->ranges);
   dwarf_end(dwarf->dwarf);
   tide_altfile_done(&dwarf->alt);
@@ -176,7 +190,28 @@ static void read_dies(struct tide_dwarf *dwarf, struct unit *unit)
     info = tide_elf_section(dwarf_getelf(unit->dwarf), "debug_info.dwo");
     abbrev = tide_elf_section(dwarf_getelf(unit->dwarf), "debug_abbrev.dwo");
   }
-  tide_dies_read(&unit->dies, &info, &abbrev, dwarf_dieoffset(&body) - dwarf_cuoffset(&body));
+  unit->offset = dwarf_dieoffset(&body) - dwarf_cuoffset(&body);
+  tide_dies_read(&unit->dies, &info, &abbrev, unit->offset);
+}
+
+// The shape of the unit an entry is in: the asking unit's own, or one it refers to.
+static const struct tide_dies *dies_around(struct tide_dwarf *dwarf, const struct unit *unit,
+                                           Dwarf_Die *entry)
+{
+  Dwarf *file = dwarf_cu_getdwarf(entry->cu);
+  uint64_t offset = dwarf_dieoffset(entry) - dwarf_cuoffset(entry);
+  if (file == unit->dwarf && offset == unit->offset)
+    return &unit->dies;
+  for (size_t i = 0; i < dwarf->n_foreign; i++)
+    if (dwarf->foreign[i].dwarf == file && dwarf->foreign[i].offset == offset)
+      return &dwarf->foreign[i].dies;
+  TIDE_GROW(dwarf->foreign, dwarf->n_foreign, dwarf->foreign_cap);
+  struct foreign *foreign = &dwarf->foreign[dwarf->n_foreign++];
+  *foreign = (struct foreign){.dwarf = file, .offset = offset};
+  struct tide_section info = tide_elf_section(dwarf_getelf(file), "debug_info");
+  struct tide_section abbrev = tide_elf_section(dwarf_getelf(file), "debug_abbrev");
+  tide_dies_read(&foreign->dies, &info, &abbrev, offset);
+  return &foreign->dies;
 }
 
 static void index_functions(struct tide_dwarf *dwarf, struct unit *unit)
@@ -254,16 +289,15 @@ static const char *string_of(Dwarf_Die *die, unsigned name)
 }
 
 // Puts the scopes around an entry in front of a name: "ns::Class::". Unnamed types go by unnamed.
-static void add_scopes(const struct unit *unit, uint32_t idx, const char *unnamed,
-                       struct tide_buf *text)
+static void add_scopes(Dwarf *dwarf, const struct tide_dies *dies, uint32_t idx,
+                       const char *unnamed, struct tide_buf *text)
 {
   if (idx == TIDE_DIE_NONE)
     return;
-  const struct tide_die *scope = &unit->dies.items[idx];
+  const struct tide_die *scope = &dies->items[idx];
   Dwarf_Die die;
-  add_scopes(unit, scope->parent, unnamed, text); // as deep as dies.c reads at most
-  const char *name =
-      dwarf_offdie(unit->dwarf, scope->offset, &die) ? string_of(&die, DW_AT_name) : NULL;
+  add_scopes(dwarf, dies, scope->parent, unnamed, text); // as deep as dies.c reads at most
+  const char *name = dwarf_offdie(dwarf, scope->offset, &die) ? string_of(&die, DW_AT_name) : NULL;
   if (!name)
     name = scope->tag == DW_TAG_namespace ? "(anonymous namespace)" : unnamed;
   tide_buf_text(text, name);
@@ -272,8 +306,7 @@ static void add_scopes(const struct unit *unit, uint32_t idx, const char *unname
 
 // C++ functions of internal linkage have no mangled name: local classes and lambdas, and all that
 // is in anonymous namespaces. Their name is made from where they are declared.
-static const char *name_by_place(const struct tide_dwarf *dwarf, const struct unit *unit,
-                                 Dwarf_Die *die)
+static const char *name_by_place(struct tide_dwarf *dwarf, const struct unit *unit, Dwarf_Die *die)
 {
   Dwarf_Die at = *die, origin;
   Dwarf_Attribute attribute;
@@ -285,22 +318,23 @@ static const char *name_by_place(const struct tide_dwarf *dwarf, const struct un
     at = origin;
   }
   const char *name = string_of(&at, DW_AT_name);
-  uint32_t idx = dwarf_cu_getdwarf(at.cu) == unit->dwarf
-                     ? tide_dies_find(&unit->dies, dwarf_dieoffset(&at))
-                     : TIDE_DIE_NONE;
-  if (!name || idx == TIDE_DIE_NONE || unit->dies.items[idx].parent == TIDE_DIE_NONE)
+  if (!name)
+    return NULL;
+  const struct tide_dies *dies = dies_around(dwarf, unit, &at);
+  uint32_t idx = tide_dies_find(dies, dwarf_dieoffset(&at));
+  if (idx == TIDE_DIE_NONE || dies->items[idx].parent == TIDE_DIE_NONE)
     return name;
   struct tide_buf text = {0};
   // gcc gives the class of a lambda no name, but what else is unnamed and can be called?
   const char *unnamed = strcmp(name, "operator()") == 0 ? "{lambda}" : "(anonymous)";
-  add_scopes(unit, unit->dies.items[idx].parent, unnamed, &text);
+  add_scopes(dwarf_cu_getdwarf(at.cu), dies, dies->items[idx].parent, unnamed, &text);
   tide_buf_text(&text, name);
   const char *kept = tide_names_keep(dwarf->names, tide_strdup(tide_buf_cstr(&text)));
   tide_buf_done(&text);
   return kept;
 }
 
-static const char *name_of(const struct tide_dwarf *dwarf, const struct unit *unit, uint32_t idx,
+static const char *name_of(struct tide_dwarf *dwarf, const struct unit *unit, uint32_t idx,
                            bool *ret_is_whole)
 {
   Dwarf_Die die;

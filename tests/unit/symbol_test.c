@@ -190,6 +190,13 @@ static void test_cxx_by_clang(void **state)
   cxx_names_of("clang++");
 }
 
+// What gcc inlines then is described in another unit, one without code.
+static void test_cxx_link_time_optimisation(void **state)
+{
+  expect_cxx("g++", "-gdwarf-4 -O2 -flto=1");
+  expect_cxx("g++", "-gdwarf-5 -O2 -flto=1");
+}
+
 static void expect_rust(const char *options, const char *method)
 {
   static const struct expected_frame chain[] = {
@@ -457,6 +464,7 @@ int main(void)
       cmocka_unit_test(test_split_dwarf),
       cmocka_unit_test(test_cxx_by_gcc),
       cmocka_unit_test(test_cxx_by_clang),
+      cmocka_unit_test(test_cxx_link_time_optimisation),
       cmocka_unit_test(test_rust),
       cmocka_unit_test(test_separate_debug_file),
       cmocka_unit_test(test_debug_link_by_checksum),
