@@ -27,10 +27,9 @@ OTHER_ARCH = {"x86_64": "aarch64", "aarch64": "x86_64"}[platform.machine()]
 FUZZ_SECONDS = int(os.environ.get("FUZZ_SECONDS", "20"))
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.M)
 CMOCKA = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)", re.M)
-TOOLS = ("clang", "llvm-symbolizer", "zstd", "valgrind", "nm", "rustc", "cargo", "perl", "git",
-         "node", "sqlite3", "redis-server", "redis-benchmark", "musl-gcc", "runuser",
-         "scdoc", "zsh", "fish",
-         f"qemu-{OTHER_ARCH}", f"{OTHER_ARCH}-linux-gnu-gcc")
+TOOLS = ("clang", "llvm-symbolizer", "ld.lld", "dwz", "zstd", "valgrind", "nm", "rustc", "cargo",
+         "perl", "git", "node", "sqlite3", "redis-server", "redis-benchmark", "musl-gcc",
+         "runuser", "scdoc", "zsh", "fish", f"qemu-{OTHER_ARCH}", f"{OTHER_ARCH}-linux-gnu-gcc")
 
 INSTALLED = ("share/bash-completion/completions/tidemark", "share/zsh/site-functions/_tidemark",
              "share/fish/vendor_completions.d/tidemark.fish",
@@ -163,6 +162,10 @@ def real(log):
     return runner(log, [sys.executable, "tests/real/run.py"])
 
 
+def symbols(log):
+    return runner(log, [sys.executable, "tests/symbols/run.py"])
+
+
 def cross(log):
     """The recorder for the other architecture, its tests under emulation."""
     directory = ROOT / f"build-{OTHER_ARCH}"
@@ -239,7 +242,7 @@ def install(log):
     return counts
 
 
-SUITES = {"unit": unit, "e2e": e2e, "bare": bare, "real": real, "cross": cross,
+SUITES = {"unit": unit, "e2e": e2e, "bare": bare, "real": real, "symbols": symbols, "cross": cross,
           "asan": asan, "tsan": tsan, "fuzz": fuzz, "install": install}
 
 
