@@ -132,6 +132,8 @@ static void take_hists(const struct reading *r, uint32_t i, struct tide_site *si
   const struct tide_hist *low = &r->hists[i], *high = &r->carries[i];
   for (int k = 0; k < TIDE_SIZE_BUCKETS; k++)
     site->size_hist[k] = (uint64_t)high->size[k] << 32 | low->size[k];
+  site->b_temp = low->b_temp;
+  site->b_moved = low->b_moved;
   for (int k = 0; k < TIDE_LIFE_BUCKETS; k++)
     site->life_hist[r->life_bucket[k]] += (uint64_t)high->life[k] << 32 | low->life[k];
 }

@@ -6,7 +6,7 @@
 #include "store/live.h"
 
 enum {
-  EVENTS_PER_READING = 16,
+  EVENTS_PER_READING = 64,
   READINGS_PER_BURST = 2048,
   FIRST_BURST = 64,  // readings: short programs are measured too
   BURST_EVENTS = 48, // measured in a row: the first of them warm the caches and do not count

@@ -86,7 +86,10 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   if (to) {
     to->n_resize++;
     to->b_resize_old += old_size;
-    to->n_moved += old != p;
+    if (old != p) {
+      to->n_moved++;
+      tide_store.hists[to - tide_store.cells].b_moved += old_size;
+    }
   }
   tide_clock_event_done(&t->clock, t->writer.slot);
   tide_leave(t);

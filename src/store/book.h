@@ -150,12 +150,18 @@ TIDE_HOT uint64_t tide_book_life(uint64_t birth, uint64_t now)
 }
 
 TIDE_HOT void tide_book_end(struct tide_writer *w, struct tide_cell *c,
-                            const struct tide_live *block, uint64_t now)
+                            const struct tide_live *block, uint64_t now, bool temporary)
 {
   uint64_t birth = tide_live_birth(block), life = tide_book_life(birth, now);
-  tide_book_leave(w, c, tide_live_size(block), birth, now);
+  uint64_t size = tide_live_size(block);
+  struct tide_hist *hist = &tide_store.hists[c - tide_store.cells];
+  tide_book_leave(w, c, size, birth, now);
   c->life_sum += life;
-  tide_hist_add(&tide_store.hists[c - tide_store.cells].life[tide_life_bucket(life)]);
+  tide_hist_add(&hist->life[tide_life_bucket(life)]);
+  if (temporary) {
+    c->n_temp++;
+    hist->b_temp += size;
+  }
 }
 
 // Is addr the latest block of this thread, and still that one? Another thread may have freed it and
@@ -170,8 +176,7 @@ TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t now)
 {
   struct tide_cell *c = &tide_store.cells[w->last_cell];
   struct tide_live block = tide_live_take(w->last_live);
-  tide_book_end(w, c, &block, now);
-  c->n_temp++;
+  tide_book_end(w, c, &block, now, true);
 }
 
 // The end of any block, already taken out of the live map.
@@ -184,10 +189,8 @@ TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_live block, uint
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
     return;
   }
-  tide_book_end(w, c, &block, now);
-  if (TIDE_UNLIKELY(foreign))
-    c->n_foreign++;
   // Exact: the block is ours, and our latest allocation at this address is one of the last two.
-  else if (addr == w->last || addr == w->prev)
-    c->n_temp++;
+  bool temporary = !foreign && (addr == w->last || addr == w->prev);
+  tide_book_end(w, c, &block, now, temporary);
+  c->n_foreign += foreign;
 }

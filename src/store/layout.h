@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define TIDE_STORE_MAGIC "TideStor"
-#define TIDE_STORE_VERSION 1u
+#define TIDE_STORE_VERSION 2u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
 
@@ -54,14 +54,19 @@ struct tide_owner {
 };
 
 #define TIDE_SIZE_BUCKETS 32
-#define TIDE_LIFE_BUCKETS 48
+#define TIDE_LIFE_BUCKETS 44
 // Size bucket 0: 0..4 bytes, bucket k: 2^(k+1)+1 .. 2^(k+2) bytes; the last takes the rest.
 // Life bucket 0: 0 ticks, bucket k: 2^(k-1) .. 2^k - 1 ticks; the last takes the rest.
 // A second array of the same shape holds carries: the true count is carry * 2^32 + count.
+// The two sums beside them have no carry; they are here because the end of a temporary writes this
+// line anyway.
 struct tide_hist {
   uint32_t size[TIDE_SIZE_BUCKETS];
+  uint64_t b_temp;  // of the temporaries
+  uint64_t b_moved; // old sizes of the resized blocks that moved
   uint32_t life[TIDE_LIFE_BUCKETS];
 };
+_Static_assert(sizeof(struct tide_hist) == 320, "five cache lines");
 
 // A prefix of a stack; a stack is the id of its innermost node.
 struct tide_node {
