@@ -2,7 +2,7 @@
 //
 // A thread's clock. Reading the cycle counter costs more than all other bookkeeping of an event (17
 // ns twice per malloc and free on the x86 machine this was measured on, of 60), so a thread reads
-// it only at every 16th event, and at once when the supervisor's beat says that time has passed.
+// it only at every 64th event, and at once when the supervisor's beat says that time has passed.
 // The beat comes every millisecond; while nobody looks at it, every 8 ms, and a thread that comes
 // back from such a pause reads the counter at each of its next events. Births, deaths and the
 // peak's moment are thus exact to a millisecond, and to about a microsecond in a thread that is
