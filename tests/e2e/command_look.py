@@ -195,7 +195,7 @@ def places_of_a_least_size(ground):
     tide = capture(ground)
     text = ground.run(ground.tidemark, "report", "--min", "1K", tide).stdout
     expect("100 B  in 1 place below 1.0 KiB" in text and "small" not in text, text)
-    for words, part in ((("--min", "1Q"), "64KiB"), (("--min", "1K", "--sort", "temp"), "temp"),
+    for words, part in ((("--min", "1Q"), "64KiB"), (("--min", "1K", "--sort", "temp"), "blocks"),
                         (("--min", "1K", "--json"), "JSON"), (("--csv", "--md"), "--csv"),
                         (("--stacks", "--csv"), "--stacks")):
         done = ground.run(ground.tidemark, "report", *words, tide)
