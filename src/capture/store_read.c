@@ -311,6 +311,7 @@ static void read_facts(struct reading *r)
   image->n_threads = h->n_threads;
   image->max_live_threads = h->max_live_threads;
   image->depth_limit = h->depth_limit;
+  image->has_temp_bytes = true;
   image->loss = (struct tide_loss){
       .n_unknown_free = h->n_unknown_free,
       .n_lost_busy = h->n_lost_busy,

@@ -16,14 +16,21 @@ static enum tide_err read_window(const struct tide_image *image, const struct ti
   return TIDE_ERR_OK;
 }
 
-static enum tide_err check(const struct tide_question *question, const struct tide_wish *wish,
-                           struct tide_diag *diag)
+static enum tide_err check(const struct tide_image *image, const struct tide_question *question,
+                           const struct tide_wish *wish, struct tide_diag *diag)
 {
+  if (question->measure == TIDE_MEASURE_TEMP && question->unit == TIDE_UNIT_BYTES &&
+      !image->has_temp_bytes)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "the capture counts what was freed at once in blocks only");
   if (!wish->at && !wish->range)
     return TIDE_ERR_OK;
   if (question->measure == TIDE_MEASURE_PEAK)
     return tide_fail(diag, TIDE_ERR_USAGE,
                      "the peak is a moment of its own; --sort live takes a time");
+  if (question->measure == TIDE_MEASURE_TOTAL && !image->has_counts)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "the capture does not say when what was allocated; --sort live takes a time");
   if (question->measure == TIDE_MEASURE_TEMP)
     return tide_fail(diag, TIDE_ERR_USAGE,
                      "what was freed at once is known for the whole run only");
@@ -50,7 +57,7 @@ enum tide_err tide_question_make(const struct tide_image *image, const struct ti
   if (wish->by != TIDE_BY_DEFAULT)
     in_blocks = wish->by == TIDE_BY_BLOCKS;
   question.unit = in_blocks ? TIDE_UNIT_BLOCKS : TIDE_UNIT_BYTES;
-  enum tide_err err = check(&question, wish, diag);
+  enum tide_err err = check(image, &question, wish, diag);
   if (!err)
     err = read_window(image, wish, &question.window, diag);
   if (!err)

@@ -73,9 +73,23 @@ static enum tide_err bind(const struct tide_image *image, const struct tide_mome
   return TIDE_ERR_OK;
 }
 
+// A mark is found by its name; of several of one name, the first.
+static const struct tide_mark *find_mark(const struct tide_image *image, const char *name)
+{
+  for (size_t i = 0; i < image->n_marks; i++)
+    if (strcmp(image->marks[i].name, name) == 0)
+      return &image->marks[i];
+  return NULL;
+}
+
 enum tide_err tide_point_parse(const struct tide_image *image, const char *text,
                                struct tide_point *ret_point, struct tide_diag *diag)
 {
+  const struct tide_mark *mark = find_mark(image, text);
+  if (mark) {
+    *ret_point = nearest(image, since_start(image, mark->time_ns));
+    return TIDE_ERR_OK;
+  }
   struct tide_moment moment;
   enum tide_err err = tide_moment_parse(text, &moment, diag);
   return err ? err : bind(image, &moment, text, ret_point, diag);

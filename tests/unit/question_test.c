@@ -36,6 +36,7 @@ static struct tide_site sites[] = {
      .peak_bytes = 500},
 };
 static struct tide_module modules[1] = {{.path = (char *)""}};
+static struct tide_mark loaded = {1000000007, (char *)"loaded"};
 static struct tide_image image = {
     .start_ns = 7,
     .end_ns = 4000000007,
@@ -49,6 +50,10 @@ static struct tide_image image = {
     .n_sites = 2,
     .snapshots = snapshots,
     .n_snapshots = 4,
+    .marks = &loaded,
+    .n_marks = 1,
+    .has_temp_bytes = true,
+    .has_counts = true,
 };
 static const struct tide_capture capture = {.images = &image, .n_images = 1};
 
@@ -85,6 +90,7 @@ static void moments(void **state)
   expect((struct tide_wish){.sort = -1, .at = "75%"}, 100, 40);
   expect((struct tide_wish){.sort = -1, .at = "2900ms", .by = TIDE_BY_BLOCKS}, 1, 4);
   expect((struct tide_wish){.sort = -1, .at = "end"}, 100, 0);
+  expect((struct tide_wish){.sort = -1, .at = "loaded"}, 100, 10);
   expect((struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .at = "3s"}, 100, 730);
 }
 
@@ -120,6 +126,15 @@ static void refuses_what_has_no_answer(void **state)
   refuse((struct tide_wish){.sort = TIDE_SORT_COUNT, .by = TIDE_BY_BYTES}, "--sort total");
 }
 
+// What an older capture does not hold is absent, not zero.
+static void refuses_what_the_capture_does_not_hold(void **state)
+{
+  image.has_temp_bytes = image.has_counts = false;
+  refuse((struct tide_wish){.sort = TIDE_MEASURE_TEMP, .by = TIDE_BY_BYTES}, "in blocks only");
+  refuse((struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .at = "1s"}, "does not say when");
+  image.has_temp_bytes = image.has_counts = true;
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -127,6 +142,7 @@ int main(void)
       cmocka_unit_test(moments),
       cmocka_unit_test(ranges),
       cmocka_unit_test(refuses_what_has_no_answer),
+      cmocka_unit_test(refuses_what_the_capture_does_not_hold),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
