@@ -5,43 +5,26 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "profile/timeline.h"
 
 #include <string.h>
 
 enum { TICKS_MIN = 4, HEIGHTS = 8 };
 
-static size_t column_of(const struct tide_image *image, uint64_t time_ns, size_t width)
-{
-  uint64_t span = image->end_ns - image->start_ns;
-  if (time_ns <= image->start_ns)
-    return 0;
-  double share = (double)(time_ns - image->start_ns) / (double)span;
-  size_t column = (size_t)(share * (double)width);
-  return column < width ? column : width - 1;
-}
-
-static void raise_to(int64_t *high, size_t column, int64_t bytes)
-{
-  if (high[column] < bytes)
-    high[column] = bytes;
-}
-
-// The largest value of each column; one without a point of its own holds what was last known.
+// The largest value of each column, and the peak where it was, ticks or not.
 static int64_t *highest_per_column(const struct tide_image *image, size_t width)
 {
   int64_t *high = tide_alloc_array(width, sizeof *high);
-  int64_t last = 0;
-  size_t filled = 0;
+  TIDE_CLEANUP_FREE uint64_t *times_ns = tide_alloc_array(image->n_ticks, sizeof *times_ns);
+  TIDE_CLEANUP_FREE int64_t *live_bytes = tide_alloc_array(image->n_ticks, sizeof *live_bytes);
   for (size_t i = 0; i < image->n_ticks; i++) {
-    size_t column = column_of(image, image->ticks[i].time_ns, width);
-    for (; filled < column; filled++)
-      raise_to(high, filled + 1, last);
-    last = image->ticks[i].live_bytes;
-    raise_to(high, column, last);
+    times_ns[i] = image->ticks[i].time_ns;
+    live_bytes[i] = image->ticks[i].live_bytes;
   }
-  for (; filled + 1 < width; filled++)
-    raise_to(high, filled + 1, last);
-  raise_to(high, column_of(image, image->peak_ns, width), image->peak_bytes);
+  tide_columns_highest(times_ns, live_bytes, image->n_ticks, image, width, high);
+  size_t peak = tide_column_of(image, image->peak_ns, width);
+  if (high[peak] < image->peak_bytes)
+    high[peak] = image->peak_bytes;
   return high;
 }
 
