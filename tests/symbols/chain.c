@@ -5,10 +5,11 @@
 
 // chain: plain 1001, header 1002, looped 1003, twice 1004, again 1005, cold 1006, pointer 1007
 // chain: deeper 1008, last 1009, tail 1010, generated 1011, twin 1012, other 1013, library 1014
-// chain: before 1015, macro 1016, hot 1017, statement 1018
+// chain: before 1015, macro 1016, hot 1017, statement 1018, fault 1019, assembly 1020
 #include "chain.h"
 
 #include <setjmp.h>
+#include <signal.h>
 
 void *volatile sink;
 volatile int zero;
@@ -167,6 +168,20 @@ __attribute__((constructor)) ALONE void before_main(void)
   sink = malloc(1015); // frame before.0: before_main
 }
 
+static sigjmp_buf resume;
+
+static void on_fault(int signal)
+{
+  sink = malloc(1019); // frame fault.0: on_fault
+  siglongjmp(resume, signal);
+}
+
+// Optimised, its first instruction is the one that fails: the address before is not its own.
+ALONE void faults(volatile int *nowhere)
+{
+  *nowhere = 1; // frame fault.1: faults
+}
+
 #include "generated.inc"
 
 int main(void)
@@ -189,5 +204,9 @@ int main(void)
   hold_library();   // frame library.2: main
   hold_macro();     // frame macro.1: main
   hold_statement(); // frame statement.1: main
+  hold_assembly();  // frame assembly.1: main
+  signal(SIGSEGV, on_fault);
+  if (sigsetjmp(resume, 1) == 0)
+    faults(NULL); // frame fault.2: main
   return 0;
 }

@@ -12,6 +12,7 @@ extern volatile int zero;
 
 void call_other(void);
 void hold_library(void);
+void hold_assembly(void);
 
 INLINE void *header_deep(size_t n)
 {

@@ -6,7 +6,7 @@
 
 Each variant (variants.py) is built, recorded by `tidemark run`, and its report compared with the
 chains its sources declare (chains.py). Some are then asked about all over their code and compared
-with other tools (compare.py). A compiler that is not here means a skip, or with CI=true a failure.
+with other tools (beside.py). A compiler that is not here means a skip, or with CI=true a failure.
 Ends with the counts.
 """
 import argparse
@@ -22,9 +22,9 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e"))
-import record  # noqa: E402
+import beside  # noqa: E402
 import chains  # noqa: E402
-import compare  # noqa: E402
+import record  # noqa: E402
 import variants  # noqa: E402
 
 
@@ -57,7 +57,7 @@ def judge(variant, options, scratch):
     report = recorded(options.tidemark, scratch)
     chains.Truth([HERE / name for name in variant.sources], variant.tags).check(report)
     if variant.compared:
-        compare.check(options.look, scratch / "program")
+        beside.check(options.look, scratch / "program")
 
 
 def main():

@@ -6,12 +6,13 @@ A variant is a shell script that makes `program` in an empty directory. $S is wh
 """
 import os
 
-C_SOURCES = ("chain.c", "chain.h", "generated.inc", "other.c", "library.c")
+C_SOURCES = ("chain.c", "chain.h", "generated.inc", "other.c", "library.c",
+             "assembly.S")
 CXX_SOURCES = ("chain.cpp", "chain.hpp", "other.cpp")
 BOTH = "for f in program liblibrary.so; do {}; done"
 APART = ("objcopy --only-keep-debug $f $f.debug && strip --strip-all $f "
          "&& objcopy --add-gnu-debuglink=$f.debug $f")
-X86 = os.uname().machine == "x86_64"
+MACHINE = os.uname().machine
 VARIANTS = []
 
 
@@ -20,7 +21,7 @@ class Variant:
 
     def __init__(self, name, sources, script, tags, needs):
         self.name, self.sources, self.script = name, sources, script
-        self.tags, self.needs = tags, needs
+        self.tags, self.needs = tags | {MACHINE}, needs
         # Compared with other tools, address by address: not what has no symbols to find functions
         # by, and not split DWARF, of which llvm-symbolizer 14 reads the first file alone.
         self.compared = "strip " not in script and "-gsplit-dwarf" not in script
@@ -42,8 +43,9 @@ def c(name, compiler, flags, link="", after="", needs=()):
     script = [f"{compiler} {flags} -shared -fPIC $S/library.c -o liblibrary.so",
               f"{compiler} {flags} -c $S/chain.c -o chain.o",
               f"{compiler} {flags} -c $S/other.c -o other.o",
-              f"{compiler} {flags} {link} chain.o other.o -L. -llibrary -Wl,-rpath,'$ORIGIN' "
-              "-o program"]
+              f"{compiler} {flags} -c $S/assembly.S -o assembly.o",
+              f"{compiler} {flags} {link} chain.o other.o assembly.o -L. -llibrary "
+              "-Wl,-rpath,'$ORIGIN' -o program"]
     if after:
         script.append(BOTH.format(after))
     Variant(f"c.{compiler}.{name}", C_SOURCES, " && ".join(script), {compiler} | level(flags),
@@ -98,9 +100,14 @@ c("apart-packed", "gcc", "-g -O2",
 c("apart-dwz", "gcc", "-gdwarf-5 -O2", after="dwz $f && " + APART, needs=["dwz"])
 c("lto-dwarf4", "gcc", "-gdwarf-4 -O2 -flto=1")
 c("split-dwarf4", "gcc", "-gdwarf-4 -O2 -gsplit-dwarf")
+c("own-lines", "gcc", "-g -O2 -gno-as-loc-support")
+c("dwarf2", "gcc", "-gdwarf-2 -O2")
+c("dwarf3", "gcc", "-gdwarf-3 -O2")
+c("gold", "gcc", "-g -O2 -ffunction-sections", link="-fuse-ld=gold -Wl,--gc-sections")
+c("one-segment", "gcc", "-g -O2 -Wl,-z,noseparate-code -Wl,--emit-relocs")
 c("lines-only", "gcc", "-g1 -O2")
 c("lines-only", "clang", "-gline-tables-only -O2")
-if X86:
+if MACHINE == "x86_64":
     c("block-sections", "clang", "-g -O2 -fbasic-block-sections=all")
 
 for scheme in ("v0", "legacy"):
