@@ -25,7 +25,7 @@ enum tide_color { TIDE_COLOR_AUTO, TIDE_COLOR_ALWAYS, TIDE_COLOR_NEVER };
 // What was asked for. Strings belong to argv.
 struct tide_arguments {
   enum tide_verb verb;
-  bool help, force, quiet, no_follow, json, csv, md, no_pager, all_frames;
+  bool help, force, quiet, no_follow, json, csv, md, no_pager, all_frames, no_debuginfod;
   const char *output, *process, *to, *rules;
   const char *at, *range;
   const char *function, *file, *module, *ignore, *focus, *hide; // regular expressions

@@ -4,6 +4,7 @@
 #include "cli/naming_open.h"
 
 #include "base/alloc.h"
+#include "cli/download.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -25,7 +26,13 @@ enum tide_err tide_sources_check(const struct tide_arguments *arguments, struct 
 
 struct tide_symbol_sources tide_sources_of(const struct tide_arguments *arguments)
 {
-  return (struct tide_symbol_sources){.debug_dirs = arguments->debug_dirs};
+  // `run` ends when its command does, and `info` states facts: neither waits for a network.
+  bool may_wait = arguments->verb != TIDE_VERB_RUN && arguments->verb != TIDE_VERB_INFO;
+  return (struct tide_symbol_sources){
+      .debug_dirs = arguments->debug_dirs,
+      .download = may_wait && !arguments->no_debuginfod,
+      .watch = tide_download_watch(),
+  };
 }
 
 struct tide_resolver *tide_resolver_open(const struct tide_arguments *arguments)

@@ -96,6 +96,8 @@ const struct tide_option_row tide_option_rows[] = {
      "fold or keep frames by the rules in FILE"},
     {READING | VIEWING | VERB(RUN), 0, "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL,
      0, "look for debug info in DIR too; may be repeated"},
+    {(READING | VIEWING) & ~VERB(INFO), 0, "no-debuginfod", NULL, TIDE_OPTION_FLAG,
+     AT(no_debuginfod), NULL, 0, "download no debug info, even if DEBUGINFOD_URLS is set"},
     {VERB(REPORT) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
      "print JSON for programs"},
     {VERB(REPORT), 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,

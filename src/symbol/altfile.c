@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks where the link says, then in the debug directories by build id. libdw would look by itself
-// when the first name is asked for, but in its own directory alone.
+// Looks where the link says, then in the debug directories and on servers by build id. libdw would
+// look by itself when the first name is asked for, but in its own directory alone.
 #define _GNU_SOURCE
 #include "symbol/altfile.h"
 
@@ -54,7 +54,16 @@ static bool look_by_link(const struct wanted *w, const char *link, const char *f
   return slash && offer(w, tide_sprintf("%.*s/%s", (int)(slash - real), real, link));
 }
 
-void tide_altfile_join(struct tide_altfile *alt, Dwarf *dwarf, const char *path, const char *dirs)
+static bool look_on_servers(const struct wanted *w, const char *link,
+                            struct tide_debuginfod *servers)
+{
+  char *path =
+      tide_debuginfod_find(servers, TIDE_DEBUGINFOD_DEBUGINFO, w->build_id, w->build_id_len, link);
+  return path && offer(w, path);
+}
+
+void tide_altfile_join(struct tide_altfile *alt, Dwarf *dwarf, const char *path, const char *dirs,
+                       struct tide_debuginfod *servers)
 {
   const char *link;
   struct wanted w = {.alt = alt};
@@ -62,7 +71,8 @@ void tide_altfile_join(struct tide_altfile *alt, Dwarf *dwarf, const char *path,
   if (n <= 0)
     return;
   w.build_id_len = (size_t)n;
-  if (look_by_link(&w, link, path) || tide_debugfile_each_dir(dirs, look_in, &w))
+  if (look_by_link(&w, link, path) || tide_debugfile_each_dir(dirs, look_in, &w) ||
+      look_on_servers(&w, link, servers))
     dwarf_setalt(dwarf, alt->dwarf);
   else
     alt->missing = tide_strdup(link);

@@ -4,6 +4,7 @@
 // made that way. A debug file names it in .gnu_debugaltlink, with its build id.
 #pragma once
 #include "symbol/debugfile.h"
+#include "symbol/debuginfod.h"
 
 #include <elfutils/libdw.h>
 
@@ -13,7 +14,8 @@ struct tide_altfile {
   Dwarf *dwarf; // owned; NULL: none
 };
 
-// Finds the file and joins it to the debug info, which was read from path.
-void tide_altfile_join(struct tide_altfile *alt, Dwarf *dwarf, const char *path, const char *dirs);
+// Finds the file and joins it to the debug info, which was read from path. servers may be NULL.
+void tide_altfile_join(struct tide_altfile *alt, Dwarf *dwarf, const char *path, const char *dirs,
+                       struct tide_debuginfod *servers);
 // After the debug info it was joined to is closed. All zero is fine.
 void tide_altfile_done(struct tide_altfile *alt);

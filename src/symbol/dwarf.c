@@ -123,9 +123,10 @@ void tide_dwarf_free(struct tide_dwarf *dwarf)
   free(dwarf);
 }
 
-void tide_dwarf_join_alt(struct tide_dwarf *dwarf, const char *path, const char *dirs)
+void tide_dwarf_join_alt(struct tide_dwarf *dwarf, const char *path, const char *dirs,
+                         struct tide_debuginfod *servers)
 {
-  tide_altfile_join(&dwarf->alt, dwarf->dwarf, path, dirs);
+  tide_altfile_join(&dwarf->alt, dwarf->dwarf, path, dirs, servers);
 }
 
 const char *tide_dwarf_missing(const struct tide_dwarf *dwarf)

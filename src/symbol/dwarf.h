@@ -5,6 +5,7 @@
 // when an address falls into it, the inlined calls of a function likewise. libdw is not
 // thread-safe, so neither is this.
 #pragma once
+#include "symbol/debuginfod.h"
 #include "symbol/elf.h"
 #include "symbol/names.h"
 #include "symbol/symbol.h"
@@ -18,7 +19,8 @@ struct tide_dwarf;
 struct tide_dwarf *tide_dwarf_new(struct tide_elf *elf, uint64_t code_lo, uint64_t code_hi,
                                   struct tide_names *names);
 // Joins the file that dwz moved common parts to, if there is one; see symbol/altfile.h.
-void tide_dwarf_join_alt(struct tide_dwarf *dwarf, const char *path, const char *dirs);
+void tide_dwarf_join_alt(struct tide_dwarf *dwarf, const char *path, const char *dirs,
+                         struct tide_debuginfod *servers);
 // A file that holds part of the debug info and was not found; NULL when all is there, as far as the
 // look-ups so far could tell.
 const char *tide_dwarf_missing(const struct tide_dwarf *dwarf);

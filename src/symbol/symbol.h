@@ -22,12 +22,23 @@ struct tide_symbol_object {
   const char *path;
   bool opened;         // the file was found and is the one recorded
   bool has_debug_info; // line numbers can be had
-  char note[256];      // why not, and what to do about it; "" when all is well
+  char note[320];      // why not, and what to do about it; "" when all is well
+};
+
+// Told of each download, as those may take long. step is called several times a second; it says
+// whether to go on. Once it says no, nothing is downloaded any more.
+struct tide_symbol_watch {
+  void *context;
+  void (*begin)(void *context, const char *file);
+  bool (*step)(void *context, uint64_t n_bytes, uint64_t total_bytes); // total 0: not known
+  void (*end)(void *context);
 };
 
 // Where to look for what a file does not have itself.
 struct tide_symbol_sources {
   const char *debug_dirs; // separated by colons, searched before /usr/lib/debug; NULL: none
+  bool download;          // from the servers that DEBUGINFOD_URLS names, if it does
+  const struct tide_symbol_watch *watch; // NULL: nobody
 };
 
 struct tide_symboliser;

@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names from elsewhere than the program's own file."""
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import time
+
+import servers
 from ground import expect, test
 
 
@@ -69,3 +77,123 @@ def names_in_no_directory(ground):
     for verb, status in (("run", 125), ("report", 1)):
         done = ground.run(ground.tidemark, verb, "--debug-dir", "nowhere", "true")
         expect(done.status == status and "nowhere" in done.stderr, f"{verb}: {done.stderr!r}")
+
+
+def served(ground, url, **more):
+    """The environment of somebody who has that server configured, and nothing downloaded yet."""
+    cache = ground.scratch / "cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    return dict(ground.env, DEBUGINFOD_URLS=url, DEBUGINFOD_CACHE_PATH=str(cache), **more)
+
+
+def text(ground, env, *options):
+    done = ground.run(ground.tidemark, "report", *options, "x.tide", env=env)
+    expect(done.status == 0 and not done.stderr, f"{done.status}: {done.stderr!r}")
+    return done.stdout
+
+
+@test
+def names_from_a_server(ground):
+    tide = stripped(ground)
+    prog = ground.scratch / "prog"
+    with servers.debuginfod(ground.scratch / "debug", servers.build_id(prog)) as url:
+        env = served(ground, url)
+        expect("hold" not in text(ground, env, "--no-debuginfod"), "downloaded though told not to")
+        info = ground.run(ground.tidemark, "info", tide, env=env).stdout
+        expect("names and lines" not in info.split("modules")[1].split("\n")[0], "info downloads")
+        done = ground.record("-o", "y.tide", "--", prog, env=env)
+        expect("hold" not in done.stderr, "run downloads")
+        shown = text(ground, env)
+        expect("hold" in shown and "note:" not in shown, f"no names:\n{shown}")
+        done = ground.run(ground.tidemark, "export", "--to", "dhat", tide, env=env)
+        expect("hold" in done.stdout, "export does not download")
+        prog.unlink()
+        expect("hold" in text(ground, served(ground, url)), "no names once the program is gone")
+    expect("hold" in text(ground, dict(env)), "nothing is kept of what was downloaded")
+
+
+@test
+def names_that_no_server_has(ground):
+    stripped(ground)
+    with servers.stand_in(lambda handler: handler.send_error(404)) as (url, asked):
+        shown = text(ground, served(ground, url))
+        expect(asked and "compile with -g" in shown, f"{asked}:\n{shown}")
+    shown = text(ground, served(ground, url))
+    expect("debuginfod: " in shown, f"no word of a server that is gone:\n{shown}")
+
+
+@test
+def names_of_another_program(ground):
+    stripped(ground)
+    ground.program("  return 1;", "other")
+    for body in ((ground.scratch / "other").read_bytes(), b"", b"\177ELF", os.urandom(5000)):
+        with servers.stand_in(lambda handler: servers.send(handler, body)) as (url, asked):
+            shown = text(ground, served(ground, url))
+            expect(asked and "hold" not in shown, f"took another file:\n{shown}")
+
+
+@test
+def names_from_a_silent_server(ground):
+    stripped(ground)
+    with servers.stand_in(lambda handler: time.sleep(20)) as (url, _):
+        start = time.monotonic()
+        shown = text(ground, served(ground, url, DEBUGINFOD_TIMEOUT="1"))
+        expect(time.monotonic() - start < 10, "waits for a server that does not answer")
+        expect("does not answer" in shown, f"no word of it:\n{shown}")
+
+
+def on_terminal(ground, env, act):
+    """Runs a report with a terminal as its standard error; returns its text and what it showed."""
+    parent, child = pty.openpty()
+    report = subprocess.Popen([ground.tidemark, "report", "x.tide"], cwd=ground.scratch, env=env,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=child,
+                              text=True, start_new_session=True)
+    os.close(child)
+    act(report)
+    out = report.communicate(timeout=30)[0]
+    seen = b""
+    try:
+        while chunk := os.read(parent, 65536):
+            seen += chunk
+    except OSError:  # how a terminal ends
+        pass
+    os.close(parent)
+    return report.returncode, out, seen.decode()
+
+
+@test
+def names_with_progress(ground):
+    stripped(ground)
+    body = (ground.scratch / "debug" / "prog.debug").read_bytes()
+    slowly = {"chunk": len(body) // 15 + 1, "pause": 0.1}
+    with servers.stand_in(lambda handler: servers.send(handler, body, **slowly)) as (url, _):
+        status, out, seen = on_terminal(ground, served(ground, url), lambda report: None)
+        expect(status == 0 and "hold" in out, f"{status}:\n{out}")
+        expect("debug info of prog" in seen and "KiB" in seen, f"no progress: {seen!r}")
+        expect(seen.endswith("\r\x1b[K"), f"the line stays: {seen!r}")
+        expect(text(ground, served(ground, url)), "progress where there is no terminal")
+
+
+@test
+def names_given_up(ground):
+    """Ctrl-C ends the download; the report comes without."""
+    stripped(ground)
+    asked_for = []
+
+    def answer(handler):
+        asked_for.append(handler.path)
+        time.sleep(20)
+
+    def interrupt(report):
+        for _ in range(500):
+            if asked_for:
+                break
+            time.sleep(0.02)
+        time.sleep(0.3)
+        report.send_signal(signal.SIGINT)
+
+    with servers.stand_in(answer) as (url, _):
+        start = time.monotonic()
+        status, out, _ = on_terminal(ground, served(ground, url), interrupt)
+        expect(status == 0 and "the download was stopped" in out, f"{status}:\n{out}")
+        expect(time.monotonic() - start < 10, "does not stop")

@@ -46,7 +46,8 @@ def run(command, cwd=None, env=None, stdin="", timeout=60):
 
 def clean_environment(**more):
     env = {key: value for key, value in os.environ.items()
-           if key not in ("LD_PRELOAD", "TIDEMARK_OPTIONS", "NO_COLOR", "CLICOLOR_FORCE")}
+           if key not in ("LD_PRELOAD", "TIDEMARK_OPTIONS", "NO_COLOR", "CLICOLOR_FORCE",
+                          "DEBUGINFOD_URLS")}
     env.update(more)
     return env
 

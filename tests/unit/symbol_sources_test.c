@@ -6,6 +6,7 @@
 #include "symbol_fixture.h"
 
 #include "symbol/elf.h"
+#include "symbol/package.h"
 
 #include <dlfcn.h>
 #include <elfutils/libdwelf.h>
@@ -303,9 +304,113 @@ static void test_split_debug_info(void **state)
   }
 }
 
+static void expect_note(const char *program, const char *note)
+{
+  struct tide_symboliser *s = tide_symboliser_new();
+  const struct tide_symbol_object *object = tide_symboliser_object(s, add(s, program));
+  if (!strstr(object->note, note))
+    fail_msg("\"%s\" does not say \"%s\"", object->note, note);
+  tide_symboliser_free(s);
+}
+
+static void test_advice_for_c(void **state)
+{
+  fixture_must("gcc -O2 -fPIE -pie $S/chain.c mark.o -o plain && objcopy --strip-debug plain && "
+               "strip -o stripped plain && cp plain linked && echo >gone.debug && "
+               "objcopy --add-gnu-debuglink=gone.debug linked");
+  expect_note("plain", "has no debug info: lines are unknown; compile with -g");
+  expect_note("stripped", "lines and most names are unknown; compile with -g and do not strip");
+  expect_note("linked", "they are in gone.debug: name its directory with --debug-dir");
+}
+
+// Cargo's profile shows in the path.
+static void test_advice_for_rust(void **state)
+{
+  static const char *const pairs[][2] = {
+      {"p", "[profile.release]"},
+      {"target/release/p", "[profile.release]"},
+      {"target/debug/p", "[profile.dev]"},
+      {"target/debug/deps/p", "[profile.dev]"},
+      {"target/release/examples/p", "[profile.release]"},
+      {"target/x86_64-unknown-linux-gnu/bench/deps/p", "[profile.bench]"},
+      {"target/x/target/fast/p", "[profile.fast]"},
+      {"target/p", "[profile.release]"},
+  };
+  fixture_must("gcc -O2 -fPIE -pie $S/chain.c mark.o -o plain && objcopy --strip-debug plain && "
+               "echo 'rustc version 1.95.0' >comment && "
+               "objcopy --update-section .comment=comment plain");
+  for (size_t i = 0; i < N(pairs); i++) {
+    char note[128];
+    snprintf(note, sizeof note, "lines are unknown; add `debug = 1` under `%s` in Cargo.toml",
+             pairs[i][1]);
+    fixture_must("mkdir -p $(dirname %s) && cp plain %s", pairs[i][0], pairs[i][0]);
+    expect_note(pairs[i][0], note);
+  }
+  fixture_must("strip -s --keep-section=.comment -o bare_rust plain");
+  expect_note("bare_rust", "add `debug = 1` and `strip = false` under `[profile.release]`");
+}
+
+// As dpkg itself says, for libraries in packages of a like name and of another.
+static void test_package(void **state)
+{
+  static const char *const names[] = {"libzstd.so.1", "libcrypto.so.3", "libdw.so.1",
+                                      "libc.so.6",    "libstdc++.so.6", "libelf.so.1"};
+  if (!fixture_has("dpkg")) {
+    print_message("no dpkg here\n");
+    skip();
+  }
+  unsigned n_seen = 0;
+  for (size_t i = 0; i < N(names); i++) {
+    if (!fixture_try("dpkg -S $(readlink -f $(gcc -print-file-name=%s)) >package || "
+                     "dpkg -S $(readlink -f $(gcc -print-file-name=%s) | sed s,^/usr,,) >package",
+                     names[i], names[i]))
+      continue;
+    fixture_must("gcc -print-file-name=%s | xargs readlink -f >path", names[i]);
+    char path[512] = "", said[512] = "";
+    FILE *in = fopen(fixture_path("path"), "r"), *by_dpkg = fopen(fixture_path("package"), "r");
+    assert_true(in && by_dpkg && fgets(path, sizeof path, in) && fgets(said, sizeof said, by_dpkg));
+    fclose(in);
+    fclose(by_dpkg);
+    path[strcspn(path, "\n")] = 0;
+    said[strcspn(said, ":")] = 0;
+    char *package = tide_package_of(path);
+    assert_non_null(package);
+    assert_string_equal(package, said);
+    free(package);
+    n_seen++;
+  }
+  assert_true(n_seen >= 2);
+  assert_null(tide_package_of("/usr/lib/no-such-library.so.1"));
+  assert_null(tide_package_of("/usr/li"));
+}
+
+static void test_advice_for_packages(void **state)
+{
+  // A library that is installed wherever this is built. Where its debug info is too, nothing is
+  // wrong.
+  Dl_info info;
+  assert_int_not_equal(dladdr((void *)elf_version, &info), 0);
+  char *package = tide_package_of(info.dli_fname);
+  struct tide_symboliser *s = tide_symboliser_new();
+  uint32_t m = tide_symboliser_add(s, info.dli_fname, NULL, 0);
+  const struct tide_symbol_object *object = tide_symboliser_object(s, m);
+  if (package && !object->has_debug_info) {
+    char part[128];
+    snprintf(part, sizeof part, "install %s-dbgsym, or ", package);
+    if (!strstr(object->note, part) || !strstr(object->note, "DEBUGINFOD_URLS"))
+      fail_msg("\"%s\" does not say \"%s\"", object->note, part);
+  }
+  free(package);
+  tide_symboliser_free(s);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_advice_for_c),
+      cmocka_unit_test(test_advice_for_rust),
+      cmocka_unit_test(test_package),
+      cmocka_unit_test(test_advice_for_packages),
       cmocka_unit_test(test_common_debug_file),
       cmocka_unit_test(test_split_debug_info),
       cmocka_unit_test(test_debug_dir),

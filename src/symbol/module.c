@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a path and a build id to open files. What lies on this machine comes first; servers are
+// asked for what is not there.
+//
+// The C library is looked up by symbol table alone, even where its debug info is installed:
+// unpacking that takes some 60 ms, and no one reads the lines of malloc's callers within libc.
+#define _GNU_SOURCE
+#include "symbol/module.h"
+
+#include "base/alloc.h"
+#include "symbol/advice.h"
+#include "symbol/debugfile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tide_symbol_module *tide_symbol_module_new(const char *path, const uint8_t *build_id,
+                                                  uint32_t build_id_len)
+{
+  struct tide_symbol_module *m = tide_alloc(sizeof *m);
+  m->object.path = tide_strdup(path);
+  m->build_id_len = build_id_len < sizeof m->build_id ? build_id_len : sizeof m->build_id;
+  if (m->build_id_len)
+    memcpy(m->build_id, build_id, m->build_id_len);
+  return m;
+}
+
+void tide_symbol_module_free(struct tide_symbol_module *m)
+{
+  tide_dwarf_free(m->dwarf);
+  tide_elf_free(m->debug);
+  tide_elf_free(m->elf);
+  free((char *)m->object.path);
+  free(m);
+}
+
+static bool has_recorded_id(const struct tide_symbol_module *m, const struct tide_elf *elf)
+{
+  if (m->build_id_len == 0)
+    return true; // nothing to compare with
+  size_t n = elf->build_id_len;
+  if (n > sizeof m->build_id)
+    n = sizeof m->build_id; // the capture kept the start of it
+  return n == m->build_id_len && memcmp(elf->build_id, m->build_id, n) == 0;
+}
+
+#define AS_ADDRESSES "its frames are shown as addresses"
+
+// Opens path as the module's file if it is the recorded one.
+static bool open_as_recorded(struct tide_symbol_module *m, const char *path)
+{
+  struct tide_diag diag;
+  struct tide_elf *elf;
+  enum tide_err err = tide_elf_open(path, &elf, &diag);
+  if (err == TIDE_ERR_SYSTEM && diag.sys_errno == ENOENT)
+    tide_advise(m, "is no longer there: " AS_ADDRESSES);
+  else if (err == TIDE_ERR_SYSTEM)
+    tide_advise(m, "cannot be opened (%s): " AS_ADDRESSES, strerror(diag.sys_errno));
+  else if (err != TIDE_ERR_OK)
+    tide_advise(m, "is not an ELF file: " AS_ADDRESSES);
+  else if (has_recorded_id(m, elf)) {
+    m->elf = elf;
+    return true;
+  } else {
+    tide_advise(m, "was rebuilt since the capture: " AS_ADDRESSES);
+    tide_elf_free(elf);
+  }
+  return false;
+}
+
+// A file of the server's, if it is what was asked for.
+static struct tide_elf *download(struct tide_debuginfod *servers, enum tide_debuginfod_kind kind,
+                                 const uint8_t *build_id, size_t build_id_len, const char *what)
+{
+  struct tide_elf *elf;
+  TIDE_CLEANUP_FREE char *path =
+      tide_debuginfod_find(servers, kind, build_id, build_id_len, tide_advice_name(what));
+  if (!path || tide_elf_open(path, &elf, NULL))
+    return NULL;
+  if (elf->build_id_len == build_id_len && memcmp(elf->build_id, build_id, build_id_len) == 0)
+    return elf;
+  tide_elf_free(elf);
+  return NULL;
+}
+
+// The file is gone or another one by now: anything with its build id will do.
+static bool open_stand_in(struct tide_symbol_module *m, const char *path,
+                          const struct tide_symbol_sources *sources,
+                          struct tide_debuginfod *servers)
+{
+  const uint8_t *id = m->build_id;
+  uint32_t n = m->build_id_len;
+  m->elf = tide_debugfile_open_gone(path, id, n, sources->debug_dirs);
+  if (!m->elf)
+    m->elf = download(servers, TIDE_DEBUGINFOD_DEBUGINFO, id, n, path);
+  if (!m->elf)
+    m->elf = download(servers, TIDE_DEBUGINFOD_EXECUTABLE, id, n, path);
+  return m->elf != NULL;
+}
+
+// The kernel marks a file that was unlinked or replaced while mapped: its successor under the same
+// name will do only if its build id says it is the same.
+static bool open_file(struct tide_symbol_module *m, const struct tide_symbol_sources *sources,
+                      struct tide_debuginfod *servers)
+{
+  static const char deleted[] = " (deleted)";
+  size_t len = strlen(m->object.path), mark = sizeof deleted - 1;
+  bool is_deleted = len > mark && strcmp(m->object.path + len - mark, deleted) == 0;
+  TIDE_CLEANUP_FREE char *path = tide_strndup(m->object.path, is_deleted ? len - mark : len);
+  if ((!is_deleted || m->build_id_len) && open_as_recorded(m, path))
+    return true;
+  if (is_deleted)
+    tide_advise_of(m, path, "was deleted or replaced while the program ran: " AS_ADDRESSES);
+  return open_stand_in(m, path, sources, servers);
+}
+
+static bool is_c_library(const char *path)
+{
+  const char *name = tide_advice_name(path);
+  return strncmp(name, "libc.so.", 8) == 0 || strncmp(name, "ld-linux", 8) == 0 ||
+         strncmp(name, "ld-musl", 7) == 0 || strncmp(name, "libc-2.", 7) == 0 ||
+         strncmp(name, "ld-2.", 5) == 0;
+}
+
+// The file to take DWARF from; NULL when there is none.
+static struct tide_elf *open_debug_info(struct tide_symbol_module *m,
+                                        const struct tide_symbol_sources *sources,
+                                        struct tide_debuginfod *servers)
+{
+  struct tide_elf *elf = m->elf;
+  if (elf->debug == TIDE_ELF_DEBUG_READY)
+    return elf;
+  m->debug = tide_debugfile_open(elf, sources->debug_dirs);
+  if (is_c_library(m->object.path))
+    return NULL;
+  if (!m->debug || m->debug->debug == TIDE_ELF_DEBUG_NONE) {
+    struct tide_elf *found = download(servers, TIDE_DEBUGINFOD_DEBUGINFO, elf->build_id,
+                                      elf->build_id_len, m->object.path);
+    if (found) {
+      tide_elf_free(m->debug);
+      m->debug = found;
+    }
+  }
+  return m->debug && m->debug->debug == TIDE_ELF_DEBUG_READY ? m->debug : NULL;
+}
+
+void tide_symbol_module_settle(struct tide_symbol_module *m,
+                               const struct tide_symbol_sources *sources,
+                               struct tide_debuginfod *servers, struct tide_names *names)
+{
+  const char *path = m->object.path;
+  if (m->tried)
+    return;
+  m->tried = true;
+  if (strcmp(path, "[vdso]") == 0)
+    m->elf = tide_elf_open_vdso(m->build_id, m->build_id_len);
+  else if (path[0] == '/')
+    open_file(m, sources, servers);
+  m->object.opened = m->elf != NULL;
+  if (!m->elf)
+    return;
+  m->object.note[0] = 0;
+  if (path[0] != '/')
+    return;
+  struct tide_elf *from = open_debug_info(m, sources, servers);
+  if (is_c_library(path))
+    return;
+  if (from)
+    m->dwarf = tide_dwarf_new(from, m->elf->code_lo, m->elf->code_hi, names);
+  m->object.has_debug_info = m->dwarf != NULL;
+  if (m->dwarf)
+    tide_dwarf_join_alt(m->dwarf, from->path, sources->debug_dirs, servers);
+  else
+    tide_advise_no_debug_info(m, servers);
+}
