@@ -24,6 +24,7 @@ void tide_image_done(struct tide_image *image)
   free(image->exe);
   free(image->cmdline);
   free(image->allocator);
+  free(image->origin);
   free(image->modules);
   free(image->frames);
   free(image->sites);

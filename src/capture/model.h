@@ -127,6 +127,23 @@ struct tide_loss { // all counts of events or stacks; zero is what we want to se
   uint64_t n_failed; // allocations that returned NULL: information, not a loss
 };
 
+// What an image does not hold because whoever recorded it did not know: another tool's formats hold
+// less than ours. What lacks is absent, not zero; its fields are without meaning.
+enum tide_lacks {
+  TIDE_LACK_PEAK = 1,        // who held what at the peak
+  TIDE_LACK_LIVE = 2,        // what was live at the end
+  TIDE_LACK_TOTAL = 4,       // what was allocated in all
+  TIDE_LACK_BLOCKS = 8,      // numbers of blocks: only bytes are known
+  TIDE_LACK_TEMP = 16,       // what was freed at once
+  TIDE_LACK_LIFETIMES = 32,  // how long blocks lived
+  TIDE_LACK_LIFE_HIST = 64,  // and how that is spread
+  TIDE_LACK_SIZE_HIST = 128, // how sizes are spread
+  TIDE_LACK_RESIZES = 256,
+  TIDE_LACK_THREADS = 512, // who allocated, and who freed what others had allocated
+  TIDE_LACK_TIMES = 1024,  // first and last allocation of a site
+  TIDE_LACK_CLOCK = 2048,  // start, end, and when the peak was
+};
+
 // One process image: from exec (or fork) to the next exec or the end.
 struct tide_image {
   uint32_t pid, ppid;
@@ -153,6 +170,8 @@ struct tide_image {
   uint64_t cpu_ns;      // user + system of the process where known, else 0
   uint32_t n_threads, max_live_threads, depth_limit;
   struct tide_loss loss;
+  uint32_t lacks; // enum tide_lacks
+  char *origin;   // the tool and format it was read from; NULL: ours
 
   struct tide_module *modules; // [0] is "unknown"
   size_t n_modules;

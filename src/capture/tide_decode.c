@@ -104,6 +104,10 @@ static void get_image(struct tide_cursor *in, struct tide_image *image)
   image->max_live_threads = get_u32(in);
   image->depth_limit = get_u32(in);
   get_loss(in, &image->loss);
+  if (in->bad || tide_cursor_left(in) == 0) // before these two were appended
+    return;
+  image->lacks = get_u32(in);
+  image->origin = get_string(in);
 }
 
 // Row 0 of the tables that have one from the start, so that index 0 is good in any file.
@@ -127,6 +131,7 @@ enum tide_err tide_decode_image(struct tide_cursor *in, struct tide_capture *cap
     free(image.exe);
     free(image.cmdline);
     free(image.allocator);
+    free(image.origin);
     return damaged(ret_why, in->bad ? "a field runs past the end" : "its parent comes later");
   }
   add_first_rows(&image);

@@ -93,6 +93,8 @@ void tide_encode_image(struct tide_buf *out, const struct tide_image *image)
   tide_buf_varint(out, image->max_live_threads);
   tide_buf_varint(out, image->depth_limit);
   put_loss(out, &image->loss);
+  tide_buf_varint(out, image->lacks);
+  tide_buf_string(out, image->origin);
 }
 
 static void put_table_head(struct tide_buf *out, size_t first, size_t n)

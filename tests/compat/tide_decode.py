@@ -181,6 +181,8 @@ def decode_image(p, own_index):
         "loss.n_fork_lost": p.varint(),
         "loss.n_failed": p.varint(),
     }
+    image["lacks"] = p.varint(32) if p.at < len(p.data) else 0
+    image["origin"] = p.string() if p.at < len(p.data) else ""
     if image["parent_image"] > own_index:
         raise Stop("an image comes before its parent")
     if image["end_kind"] > 3:

@@ -237,7 +237,8 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
   for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
     *fields[k] = any(g);
   uint32_t *narrow[] = {&image->pid,       &image->ppid,        &image->off_reason,
-                        &image->n_threads, &image->depth_limit, &image->max_live_threads};
+                        &image->n_threads, &image->depth_limit, &image->max_live_threads,
+                        &image->lacks};
   for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++)
     *narrow[k] = any32(g);
   int64_t *with_sign[] = {&image->peak_bytes, &image->peak_blocks, &image->page_live_bytes,
@@ -249,6 +250,7 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
   image->end_kind = (enum tide_end_kind)below(g, 4);
   image->end_value = (int32_t)any32(g);
   image->exe = any_string(g);
+  image->origin = any_string(g);
   image->allocator = any_string(g);
   image->cmdline_len = (uint32_t)any_count(g, 60);
   image->cmdline = tide_alloc(image->cmdline_len + 1u);

@@ -199,6 +199,7 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   U(ppid);
   U(parent_image);
   S(exe);
+  S(origin);
   tide_buf_text(out, "\"cmdline\": ");
   put_text(out, row->cmdline, row->cmdline_len);
   tide_buf_text(out, ", ");
@@ -226,6 +227,7 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   U(n_threads);
   U(max_live_threads);
   U(depth_limit);
+  U(lacks);
   U(loss.n_unknown_free);
   U(loss.n_lost_busy);
   U(loss.n_lost_full);
