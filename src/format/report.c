@@ -107,7 +107,8 @@ static void write_peak(const struct report *r)
   uint64_t rss = image->rss_at_peak_bytes ? image->rss_at_peak_bytes : image->max_rss_bytes;
   const char *rss_label = image->rss_at_peak_bytes ? "RSS" : "largest RSS";
   struct tide_buf words = {0};
-  tide_buf_printf(&words, "at %s", duration(r, a, at_ns));
+  if (!(image->lacks & TIDE_LACK_CLOCK))
+    tide_buf_printf(&words, "at %s", duration(r, a, at_ns));
   if (rss)
     tide_buf_printf(&words, "  (%s %s)", rss_label, bytes(r, b, (int64_t)rss));
   const char *text = tide_buf_cstr(&words);
@@ -130,7 +131,8 @@ static void write_end(const struct report *r)
   const struct tide_profile_totals *totals = &r->profile->totals;
   bool exited = r->image->end_kind == TIDE_END_EXITED;
   TIDE_CLEANUP_FREE char *words =
-      totals->live_blocks == 0
+      r->image->lacks & TIDE_LACK_BLOCKS ? tide_strdup(exited ? "never freed" : "not freed yet")
+      : totals->live_blocks == 0
           ? tide_strdup("every block was freed")
           : tide_sprintf("in %s %s %s", tide_units_count(b, (uint64_t)totals->live_blocks),
                          totals->live_blocks == 1 ? "block" : "blocks",
@@ -143,8 +145,10 @@ static void write_churn(const struct report *r)
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   const struct tide_profile_totals *totals = &r->profile->totals;
   TIDE_CLEANUP_FREE char *words =
-      tide_sprintf("allocated in all; %s of blocks freed at once",
-                   tide_units_percent(b, totals->n_temp, totals->n_alloc));
+      r->image->lacks & TIDE_LACK_TEMP
+          ? tide_strdup("allocated in all")
+          : tide_sprintf("allocated in all; %s of blocks freed at once",
+                         tide_units_percent(b, totals->n_temp, totals->n_alloc));
   write_fact(r, "churn", bytes(r, a, (int64_t)totals->b_alloc), words);
 }
 
@@ -170,6 +174,13 @@ static void add_loss(struct tide_buf *out, uint64_t n, const char *one, const ch
 static void write_complete(const struct report *r)
 {
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
+  if (r->image->origin) { // how complete it is, its tool alone knows
+    TIDE_CLEANUP_FREE char *words =
+        tide_sprintf("%s, %s %s", r->image->origin, tide_units_count(a, r->profile->n_stacks),
+                     r->profile->n_stacks == 1 ? "stack" : "stacks");
+    tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "read from: ", words);
+    return;
+  }
   const struct tide_loss *loss = &r->image->loss;
   bool complete = tide_profile_is_complete(r->profile);
   uint64_t n_events = tide_profile_events(r->profile), n_lost = loss->n_lost_busy;
@@ -341,9 +352,12 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   const struct report r = {screen, profile, profile->image, view->naming, places, options};
   write_title(&r);
   if (profile->totals.n_alloc) {
-    write_peak(&r);
-    write_end(&r);
-    write_churn(&r);
+    if (tide_measure_is_held(r.image, TIDE_MEASURE_PEAK))
+      write_peak(&r);
+    if (tide_measure_is_held(r.image, TIDE_MEASURE_LIVE))
+      write_end(&r);
+    if (tide_measure_is_held(r.image, TIDE_MEASURE_TOTAL))
+      write_churn(&r);
   } else {
     tide_sink_text(screen->sink, "  nothing was allocated on the heap\n");
   }

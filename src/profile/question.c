@@ -3,6 +3,48 @@
 // From options to a question that has an answer.
 #include "profile/question.h"
 
+#include "base/buf.h"
+
+bool tide_measure_is_held(const struct tide_image *image, enum tide_measure measure)
+{
+  static const uint32_t needs[TIDE_MEASURES_N] = {
+      [TIDE_MEASURE_PEAK] = TIDE_LACK_PEAK,   [TIDE_MEASURE_LIVE] = TIDE_LACK_LIVE,
+      [TIDE_MEASURE_TOTAL] = TIDE_LACK_TOTAL, [TIDE_MEASURE_GROWN] = TIDE_LACK_LIVE,
+      [TIDE_MEASURE_LEAK] = TIDE_LACK_LIVE,   [TIDE_MEASURE_TEMP] = TIDE_LACK_TEMP,
+  };
+  return !(image->lacks & needs[measure]);
+}
+
+// What a foreign capture holds is its tool's business; say which it is, and what else to ask.
+static enum tide_err check_held(const struct tide_image *image,
+                                const struct tide_question *question, struct tide_diag *diag)
+{
+  const char *origin = image->origin ? image->origin : "the capture";
+  if (question->unit == TIDE_UNIT_BLOCKS && image->lacks & TIDE_LACK_BLOCKS)
+    return tide_fail(diag, TIDE_ERR_USAGE, "%s holds no numbers of blocks; try --by bytes", origin);
+  if (question->window.to.given || tide_measure_is_held(image, question->measure))
+    return TIDE_ERR_OK;
+  struct tide_buf held = {0};
+  for (int i = 0; i < TIDE_MEASURES_N; i++)
+    if (tide_measure_is_held(image, (enum tide_measure)i))
+      tide_buf_printf(&held, "%s%s", held.n ? ", " : "", tide_measure_words[i]);
+  enum tide_err err =
+      tide_fail(diag, TIDE_ERR_USAGE, "%s does not hold \"%s\"; --sort takes: %s", origin,
+                tide_measure_words[question->measure], held.n ? tide_buf_cstr(&held) : "nothing");
+  tide_buf_done(&held);
+  return err;
+}
+
+static enum tide_measure default_measure(const struct tide_image *image)
+{
+  static const enum tide_measure order[] = {TIDE_MEASURE_PEAK, TIDE_MEASURE_LIVE,
+                                            TIDE_MEASURE_TOTAL};
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+    if (tide_measure_is_held(image, order[i]))
+      return order[i];
+  return TIDE_MEASURE_PEAK;
+}
+
 static enum tide_err read_window(const struct tide_image *image, const struct tide_wish *wish,
                                  struct tide_window *ret_window, struct tide_diag *diag)
 {
@@ -51,6 +93,8 @@ enum tide_err tide_question_make(const struct tide_image *image, const struct ti
     question.measure = TIDE_MEASURE_GROWN;
   else if (wish->at)
     question.measure = TIDE_MEASURE_LIVE;
+  else
+    question.measure = default_measure(image);
   if (counts && wish->by == TIDE_BY_BYTES)
     return tide_fail(diag, TIDE_ERR_USAGE, "--sort count counts blocks; --sort total has bytes");
   bool in_blocks = counts || question.measure == TIDE_MEASURE_TEMP;
@@ -60,6 +104,8 @@ enum tide_err tide_question_make(const struct tide_image *image, const struct ti
   enum tide_err err = check(image, &question, wish, diag);
   if (!err)
     err = read_window(image, wish, &question.window, diag);
+  if (!err)
+    err = check_held(image, &question, diag);
   if (!err)
     *ret_question = question;
   return err;

@@ -40,7 +40,11 @@ struct tide_wish { // as it stands on the command line
   const char *at, *range; // NULL: not said
 };
 
-// Refuses what cannot be answered: two kinds of times, the peak of another time, temporaries of a
-// part of the run, moments the image does not have.
+// Whether an image holds a measure of the whole run at all.
+bool tide_measure_is_held(const struct tide_image *image, enum tide_measure measure);
+
+// Refuses what cannot be answered: what the image does not hold, two kinds of times, the peak of
+// another time, temporaries of a part of the run, moments the image does not have. Without --sort
+// and times the question is the first that the image can answer of peak, live and total.
 enum tide_err tide_question_make(const struct tide_image *image, const struct tide_wish *wish,
                                  struct tide_question *ret_question, struct tide_diag *diag);

@@ -110,6 +110,10 @@ enum tide_err tide_range_parse(const struct tide_image *image, const char *text,
     err = tide_point_parse(image, *to ? to : "end", &window.to, diag);
   if (!err && window.from.asked_ns > window.to.asked_ns)
     err = tide_fail(diag, TIDE_ERR_USAGE, "the range %s ends before it begins", text);
+  if (!err && window.from.snapshot == window.to.snapshot)
+    err = tide_fail(diag, TIDE_ERR_NOT_FOUND,
+                    "nobody looked between the ends of %s: the moment nearest to both is %.3f s",
+                    text, (double)window.to.seen_ns / 1e9);
   if (!err)
     *ret_window = window;
   return err;

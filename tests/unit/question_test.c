@@ -123,6 +123,10 @@ static void refuses_what_has_no_answer(void **state)
   refuse((struct tide_wish){.sort = -1, .at = "5s"}, "ran for 4.000 s");
   refuse((struct tide_wish){.sort = -1, .range = "3s..1s"}, "before it begins");
   refuse((struct tide_wish){.sort = -1, .range = "3s"}, "no range");
+  struct tide_diag diag = {0};
+  struct tide_window window;
+  assert_int_equal(tide_range_parse(&image, "900ms..1.2s", &window, &diag), TIDE_ERR_NOT_FOUND);
+  assert_non_null(strstr(diag.text, "nearest to both is 1.000 s"));
   refuse((struct tide_wish){.sort = TIDE_SORT_COUNT, .by = TIDE_BY_BYTES}, "--sort total");
 }
 
@@ -133,6 +137,16 @@ static void refuses_what_the_capture_does_not_hold(void **state)
   refuse((struct tide_wish){.sort = TIDE_MEASURE_TEMP, .by = TIDE_BY_BYTES}, "in blocks only");
   refuse((struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .at = "1s"}, "does not say when");
   image.has_temp_bytes = image.has_counts = true;
+  image.origin = (char *)"jemalloc";
+  image.lacks = TIDE_LACK_PEAK | TIDE_LACK_TEMP | TIDE_LACK_BLOCKS;
+  refuse((struct tide_wish){.sort = TIDE_MEASURE_PEAK},
+         "jemalloc does not hold \"peak\"; --sort takes: live, total, grown, leak");
+  refuse((struct tide_wish){.sort = TIDE_SORT_COUNT}, "no numbers of blocks");
+  expect((struct tide_wish){.sort = -1}, 100, 0); // what is live, then
+  image.lacks = TIDE_LACK_PEAK | TIDE_LACK_LIVE;
+  expect((struct tide_wish){.sort = -1}, 100, 735);
+  image.lacks = 0;
+  image.origin = NULL;
 }
 
 int main(void)
