@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct tide_symbol_module *tide_symbol_module_new(const char *path, const uint8_t *build_id,
                                                   uint32_t build_id_len)
@@ -146,9 +147,29 @@ static struct tide_elf *open_debug_info(struct tide_symbol_module *m,
   return m->debug && m->debug->debug == TIDE_ELF_DEBUG_READY ? m->debug : NULL;
 }
 
+// A file that was stripped keeps its build id, and a debug file comes and goes.
+static uint64_t inputs_of(const struct tide_symbol_module *m)
+{
+  const struct tide_elf *files[] = {m->elf, m->debug};
+  uint64_t h = 0xcbf29ce484222325u;
+  if (m->build_id_len == 0 || !m->elf->build_id)
+    return 0;
+  for (size_t i = 0; i < 2; i++) {
+    const struct tide_elf *file = files[i];
+    struct stat st = {0};
+    if (file && file->fd >= 0 && fstat(file->fd, &st) != 0) // without fd: unpacked from the other
+      return 0;
+    uint64_t facts[] = {file != NULL, (uint64_t)st.st_size, file ? file->debug : 0,
+                        file && file->has_symtab};
+    for (size_t k = 0; k < sizeof facts / sizeof *facts; k++)
+      h = (h ^ facts[k]) * 0x100000001b3u;
+  }
+  return h | 1;
+}
+
 void tide_symbol_module_settle(struct tide_symbol_module *m,
                                const struct tide_symbol_sources *sources,
-                               struct tide_debuginfod *servers, struct tide_names *names)
+                               struct tide_debuginfod *servers)
 {
   const char *path = m->object.path;
   if (m->tried)
@@ -165,13 +186,29 @@ void tide_symbol_module_settle(struct tide_symbol_module *m,
   if (path[0] != '/')
     return;
   struct tide_elf *from = open_debug_info(m, sources, servers);
+  m->object.inputs = inputs_of(m);
   if (is_c_library(path))
     return;
-  if (from)
-    m->dwarf = tide_dwarf_new(from, m->elf->code_lo, m->elf->code_hi, names);
-  m->object.has_debug_info = m->dwarf != NULL;
-  if (m->dwarf)
-    tide_dwarf_join_alt(m->dwarf, from->path, sources->debug_dirs, servers);
-  else
+  m->lines = from;
+  m->object.has_debug_info = from != NULL;
+  if (!from)
     tide_advise_no_debug_info(m, servers);
+}
+
+struct tide_dwarf *tide_symbol_module_dwarf(struct tide_symbol_module *m,
+                                            const struct tide_symbol_sources *sources,
+                                            struct tide_debuginfod *servers,
+                                            struct tide_names *names)
+{
+  if (m->dwarf || !m->lines)
+    return m->dwarf;
+  m->dwarf = tide_dwarf_new(m->lines, m->elf->code_lo, m->elf->code_hi, names);
+  if (m->dwarf) {
+    tide_dwarf_join_alt(m->dwarf, m->lines->path, sources->debug_dirs, servers);
+    return m->dwarf;
+  }
+  m->lines = NULL; // libdw finds nothing to read
+  m->object.has_debug_info = false;
+  tide_advise_no_debug_info(m, servers);
+  return NULL;
 }

@@ -23,6 +23,10 @@ struct tide_symbol_object {
   bool opened;         // the file was found and is the one recorded
   bool has_debug_info; // line numbers can be had
   char note[320];      // why not, and what to do about it; "" when all is well
+  // For whoever keeps answers beyond a run: a number for what they depend on besides the build id.
+  // 0 when they must not be kept: no build id, or some of what belongs to the file is missing,
+  // which may show with any answer.
+  uint64_t inputs;
 };
 
 // Told of each download, as those may take long. step is called several times a second; it says

@@ -73,7 +73,7 @@ static struct tide_symbol_module *module_at(struct tide_symboliser *s, uint32_t 
 {
   if (module >= s->n_modules)
     return NULL;
-  tide_symbol_module_settle(s->modules[module], &s->sources, s->servers, &s->names);
+  tide_symbol_module_settle(s->modules[module], &s->sources, s->servers);
   return s->modules[module];
 }
 
@@ -96,10 +96,13 @@ static size_t resolve(struct tide_symboliser *s, struct tide_symbol_module *m, u
   if (!m->elf)
     return 0;
   bool has_whole_name = false;
+  struct tide_dwarf *dwarf = tide_symbol_module_dwarf(m, &s->sources, s->servers, &s->names);
   size_t n = 0;
-  if (m->dwarf) {
-    n = tide_dwarf_lookup(m->dwarf, addr, out, &has_whole_name);
+  if (dwarf) {
+    n = tide_dwarf_lookup(dwarf, addr, out, &has_whole_name);
     tide_advise_missing_part(m);
+    if (tide_dwarf_missing(dwarf))
+      m->object.inputs = 0;
   }
   if (has_whole_name)
     return n;
