@@ -48,7 +48,8 @@ def commit(root):
 
 def environment(extra):
     # A clean, fixed environment: what a shell exports must not decide a number.
-    base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C"}
+    base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C",
+            "TIDEMARK_CACHE": "off"}
     return {**base, **extra}
 
 

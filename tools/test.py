@@ -60,7 +60,7 @@ class Counts:
 
 def run(log, command, timeout=900, env=None):
     """Run a command with its output on the terminal and in the log; returns (status, output)."""
-    whole_env = dict(os.environ, **(env or {}))
+    whole_env = dict(os.environ, TIDEMARK_CACHE="off", **(env or {}))
     child = subprocess.Popen([str(word) for word in command], cwd=ROOT, env=whole_env, text=True,
                              errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT)

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/naming_open.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "format/dhat.h"
 
@@ -47,6 +48,7 @@ static enum tide_err write_export(const struct tide_arguments *arguments,
   struct tide_sink sink;
   tide_sink_init(&sink, stream);
   tide_dhat_write(&sink, profile, naming);
+  tide_progress_stop();
   err = tide_sink_finish(&sink, name, diag);
   tide_sink_done(&sink);
   tide_naming_free(naming);

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/library.h"
 #include "cli/naming_open.h"
+#include "cli/progress.h"
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
 #include "format/report.h"
@@ -52,6 +53,7 @@ static void write_first_screen(const struct tide_arguments *arguments,
   tide_view_init(&view, profile, naming, NULL, false);
   tide_report_write(&screen, &view, &options);
   tide_view_done(&view);
+  tide_progress_stop();
   tide_sink_finish(&sink, "the report", NULL); // nobody to tell if standard error is gone
   tide_sink_done(&sink);
   tide_naming_free(naming);

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/naming_open.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "view/storing.h"
 
@@ -108,6 +109,7 @@ static enum tide_err symbolize(const struct tide_arguments *arguments, struct ti
   struct tide_resolver *resolver = tide_resolver_open(arguments);
   enum tide_err err = tide_storing_run(opened->capture, resolver, &storing, diag);
   tide_resolver_free(resolver);
+  tide_progress_stop();
   if (err)
     return err;
   const char *output = arguments->output ? arguments->output : opened->path;

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "cli/progress.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ static int64_t clock_ms(void)
 
 static void begin(void *context, const char *file)
 {
+  tide_progress_stop(); // one line at a time
   now.file = file;
   now.is_shown = false;
   now.next_ms = clock_ms() + FIRST_MS;

@@ -4,10 +4,13 @@
 #include "cli/naming_open.h"
 
 #include "base/alloc.h"
+#include "cli/cache_open.h"
 #include "cli/download.h"
+#include "cli/progress.h"
 
 #include <dirent.h>
 #include <string.h>
+#include <unistd.h>
 
 enum tide_err tide_sources_check(const struct tide_arguments *arguments, struct tide_diag *diag)
 {
@@ -35,11 +38,26 @@ struct tide_symbol_sources tide_sources_of(const struct tide_arguments *argument
   };
 }
 
+static void show_progress(void *context, const char *path, size_t n_asked)
+{
+  static const char *shown;
+  const char *slash = strrchr(path, '/');
+  if (path == shown && n_asked % 64)
+    return; // it is asked thousands of times a second
+  shown = path;
+  tide_progress_say("tidemark: looking up names in %s (%zu)", slash ? slash + 1 : path, n_asked);
+}
+
 struct tide_resolver *tide_resolver_open(const struct tide_arguments *arguments)
 {
   struct tide_symbol_sources sources = tide_sources_of(arguments);
   struct tide_resolver *resolver = tide_resolver_new();
   tide_resolver_set_sources(resolver, &sources);
+  tide_resolver_set_cache(resolver, tide_cache_open(arguments));
+  // Data that is written to the terminal as it is made leaves no room for a line of ours.
+  bool is_text = !arguments->json && !arguments->csv && !arguments->md && !arguments->to;
+  if (is_text || !isatty(STDOUT_FILENO))
+    tide_resolver_watch(resolver, show_progress, NULL);
   return resolver;
 }
 

@@ -98,6 +98,8 @@ const struct tide_option_row tide_option_rows[] = {
      0, "look for debug info in DIR too; may be repeated"},
     {(READING | VIEWING) & ~VERB(INFO), 0, "no-debuginfod", NULL, TIDE_OPTION_FLAG,
      AT(no_debuginfod), NULL, 0, "download no debug info, even if DEBUGINFOD_URLS is set"},
+    {VIEWING | VERB(RUN) | VERB(EXPORT) | VERB(SYMBOLIZE), 0, "no-cache", NULL, TIDE_OPTION_FLAG,
+     AT(no_cache), NULL, 0, "neither use nor fill the cache of names"},
     {VERB(REPORT) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
      "print JSON for programs"},
     {VERB(REPORT), 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,

@@ -6,6 +6,8 @@
 // runs, interrupts are its own: ^C in less ends a search, not us.
 #include "cli/pager.h"
 
+#include "cli/progress.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -100,6 +102,7 @@ static bool page(const struct tide_buf *text)
 enum tide_err tide_pager_finish(struct tide_sink *sink, const char *name, struct tide_diag *diag)
 {
   bool collected = !sink->file;
+  tide_progress_stop();
   enum tide_err err = TIDE_ERR_OK;
   // The shell's prompt takes a line, too.
   if (!collected || count_lines(&sink->buf) < terminal_rows() || !page(&sink->buf)) {

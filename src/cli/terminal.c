@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "cli/progress.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -77,6 +78,7 @@ void tide_say(const char *format, ...)
   if (vasprintf(&line, format, args) >= 0) {
     TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(line, speaks_utf8());
     tide_buf_printf(&text, "tidemark: %s\n", clean);
+    tide_progress_stop();
     fwrite(text.data, 1, text.n, stderr); // one write: lines of several processes stay whole
   }
   va_end(args);

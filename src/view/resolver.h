@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names for the addresses of many images: what the symboliser says, each file opened once however
-// many processes had it loaded. One thread at a time.
+// Names for the addresses of many images: what the cache on disk holds or else the symboliser says,
+// each file opened once however many processes had it loaded. One thread at a time.
 #pragma once
 #include "symbol/symbol.h"
+#include "view/name_cache.h"
 
 struct tide_resolver;
 
@@ -13,6 +14,10 @@ void tide_resolver_free(struct tide_resolver *resolver); // NULL is fine
 // As tide_symboliser_set_sources(), and when that is.
 void tide_resolver_set_sources(struct tide_resolver *resolver,
                                const struct tide_symbol_sources *sources);
+
+// Answers are taken from a cache, and new ones put into it when the resolver is freed. The resolver
+// takes the cache over; NULL: none.
+void tide_resolver_set_cache(struct tide_resolver *resolver, struct tide_name_cache *own_cache);
 
 // Announces a module as tide_symboliser_add() does; the same file gives the same id.
 uint32_t tide_resolver_add(struct tide_resolver *resolver, const char *path,

@@ -48,6 +48,7 @@ def clean_environment(**more):
     env = {key: value for key, value in os.environ.items()
            if key not in ("LD_PRELOAD", "TIDEMARK_OPTIONS", "NO_COLOR", "CLICOLOR_FORCE",
                           "DEBUGINFOD_URLS")}
+    env["TIDEMARK_CACHE"] = "off"  # nobody's home is written to, and every test asks anew
     env.update(more)
     return env
 
