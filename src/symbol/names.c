@@ -46,17 +46,49 @@ static void grow(struct tide_names *names)
   *names = bigger;
 }
 
+// One mark of gcc's or clang's, with its number: ".cold", ".isra.0". NULL when it is none of them;
+// other languages have dots in their names ("main.main").
+static const char *behind_mark(const char *at)
+{
+  static const char *const marks[] = {".cold",   ".part",       ".isra",       ".constprop",
+                                      ".__part", ".lto_priv",   ".localalias", ".llvm",
+                                      ".__uniq", ".specialized"};
+  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+    size_t len = strlen(marks[i]);
+    if (strncmp(at, marks[i], len) != 0)
+      continue;
+    at += len;
+    size_t digits = at[0] == '.' ? strspn(at + 1, "0123456789") : 0;
+    at += digits ? digits + 1 : 0;
+    return *at == 0 || *at == '.' ? at : NULL;
+  }
+  return NULL;
+}
+
+// Cuts off what tells apart the parts and copies a compiler made of one function.
+static void drop_marks(char *text)
+{
+  char *first = strstr(text, " [clone ");
+  for (char *dot = text; !first && (dot = strchr(dot, '.')); dot++) {
+    const char *end = dot;
+    while (end && *end)
+      end = behind_mark(end);
+    if (end)
+      first = dot;
+  }
+  if (first && first > text)
+    *first = 0;
+}
+
 // Without the symbol version that .symtab keeps at the end of a name ("memcpy@@GLIBC_2.14"), and
-// without what tells apart the copies a compiler made of one function (" [clone .cold]").
+// without marks of parts and copies: it is one function to whoever wrote it.
 static char *readable(const char *mangled)
 {
   const char *version = strchr(mangled, '@');
   TIDE_CLEANUP_FREE char *plain =
       version && version > mangled ? tide_strndup(mangled, (size_t)(version - mangled)) : NULL;
   char *text = tide_demangle(plain ? plain : mangled);
-  char *clone = strstr(text, " [clone ");
-  if (clone)
-    *clone = 0;
+  drop_marks(text);
   return text;
 }
 

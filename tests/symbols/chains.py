@@ -18,6 +18,10 @@ The numbers order the frames; a build may leave some out. A chain is right if th
 site that lie in the sources are these: names, places and what is inlined. Frames of libraries in
 between are not declared, nor what calls initialisers of globals.
 
+Two tags change what is compared. In a build without debug information (`names`) the functions that
+are not inlined have to be there by name, in this order. With bare line tables (`last_part`) an
+inlined function is known by the last part of its name.
+
 Names are compared as written in the source: without return types and parameters, and with {lambda}
 and {closure} for whatever number a compiler gave it. In a name ... stands for at least 10,000
 characters, with as many brackets closed as opened.
@@ -47,9 +51,11 @@ class Frame:
 class Truth:
     """All chains of a program's sources, as a build with these tags has them."""
 
-    def __init__(self, paths, tags):
-        self.sizes, self.chains, self.files = {}, {}, set()
-        self.has_last_parts = "last_part" in tags  # all that is known of inlined functions
+    def __init__(self, paths, tags, directory):
+        self.sizes, self.chains, self.files, self.renamed = {}, {}, set(), set()
+        self.is_rust = any(path.suffix == ".rs" for path in paths)
+        self.directory = directory  # of the sources, as the compiler saw it
+        self.tags = tags
         for path in paths:
             self.read(path, tags)
         undeclared = set(self.chains) ^ set(self.sizes)
@@ -64,6 +70,7 @@ class Truth:
             renamed = LINE.match(text)
             if renamed:
                 number, file = int(renamed.group(1)) - 1, renamed.group(2)
+                self.renamed.add(file)
                 continue
             declared = CHAINS.match(text)
             if declared:
@@ -95,13 +102,26 @@ class Truth:
                 and not (frame["function"] or "").startswith("_GLOBAL__sub_I_"))
 
     def is_same(self, wanted, got):
-        name = plain(got["function"] or "", wanted.file.endswith(".rs"))
+        name = plain(got["function"] or "", self.is_rust)
         names = wanted.names
-        if self.has_last_parts and got["inlined"]:
+        if "last_part" in self.tags and got["inlined"]:
             names = [one.split("::")[-1] for one in names]
         return (any(is_named(one, name) for one in names)
                 and wanted.inlined in (None, got["inlined"])
-                and os.path.basename(got["file"]) == wanted.file and got["line"] == wanted.line)
+                and self.is_at(wanted.file, got["file"]) and got["line"] == wanted.line)
+
+    def is_at(self, wanted, got):
+        """A file that only a #line names is not in the sources' directory."""
+        directory, name = os.path.split(os.path.normpath(got))
+        return name == wanted and (directory == self.directory or name in self.renamed)
+
+    def is_right(self, wanted, frames):
+        if "names" in self.tags:
+            names = iter([plain(frame["function"] or "", self.is_rust) for frame in frames])
+            return all(any(is_named(one, name) for name in names for one in frame.names)
+                       for frame in wanted if frame.inlined is False)
+        got = [frame for frame in frames if self.is_ours(frame)]
+        return len(got) == len(wanted) and all(map(self.is_same, wanted, got))
 
     def check(self, report):
         """Raises record.Failure with every chain that is otherwise."""
@@ -113,8 +133,9 @@ class Truth:
             if len(sites) != 1:
                 wrong.append(f"{name}: {len(sites)} sites of {self.sizes[name]} bytes")
                 continue
-            got = [frame for frame in sites[0]["frames"] if self.is_ours(frame)]
-            if len(got) != len(wanted) or not all(map(self.is_same, wanted, got)):
+            frames = sites[0]["frames"]
+            if not self.is_right(wanted, frames):
+                got = [frame for frame in frames if self.is_ours(frame)] or frames
                 wrong.append(f"{name}: wanted\n    " + "\n    ".join(map(str, wanted))
                              + "\n  got\n    " + "\n    ".join(map(show, got)))
         if wrong:

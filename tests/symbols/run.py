@@ -38,26 +38,45 @@ def build(variant, scratch):
         raise record.Failure(f"does not build: {done.stderr.strip()[-500:]}")
 
 
-def recorded(tidemark, scratch):
-    """The report of a run of the program there."""
-    tide = scratch / "x.tide"
-    done = record.run([tidemark, "run", "-q", "-o", tide, "--", scratch / "program"], cwd=scratch,
-                      env=record.clean_environment())
-    if done.status or done.stderr:
-        raise record.Failure(f"run ends with {done.status}: {done.stderr.strip()[-300:]}")
-    done = record.run([tidemark, "report", "--json", "--all-frames", tide])
+def report(tidemark, tide, words):
+    done = record.run([tidemark, "report", "--json", "--all-frames", *words, tide],
+                      cwd=tide.parent, env=record.clean_environment())
     if done.status:
         raise record.Failure(f"report ends with {done.status}: {done.stderr.strip()[-300:]}")
     return json.loads(done.stdout)
 
 
+def make_capture(tidemark, scratch):
+    tide = scratch / "x.tide"
+    done = record.run([tidemark, "run", "-q", "-o", tide, "--", scratch / "program"], cwd=scratch,
+                      env=record.clean_environment())
+    if done.status or done.stderr:
+        raise record.Failure(f"run ends with {done.status}: {done.stderr.strip()[-300:]}")
+    return tide
+
+
+def without_files(tidemark, tide, truth, words):
+    """Names kept in the capture are the same when the program is gone."""
+    done = record.run([tidemark, "symbolize", *words, tide], cwd=tide.parent)
+    if done.status:
+        raise record.Failure(f"symbolize ends with {done.status}: {done.stderr.strip()[-300:]}")
+    for path in tide.parent.iterdir():
+        if path != tide:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    truth.check(report(tidemark, tide, []))
+
+
 def judge(variant, options, scratch):
     scratch.mkdir()
     build(variant, scratch)
-    report = recorded(options.tidemark, scratch)
-    chains.Truth([HERE / name for name in variant.sources], variant.tags).check(report)
+    directory = variant.directory.replace("$S", str(HERE)).replace("$PWD", str(scratch))
+    truth = chains.Truth([HERE / name for name in variant.sources], variant.tags, directory)
+    tide = make_capture(options.tidemark, scratch)
+    truth.check(report(options.tidemark, tide, variant.options))
     if variant.compared:
         beside.check(options.look, scratch / "program")
+    if not options.keep:
+        without_files(options.tidemark, tide, truth, variant.options)
 
 
 def main():

@@ -5,26 +5,31 @@ to a program afterwards.
 A variant is a shell script that makes `program` in an empty directory. $S is where the sources are.
 """
 import os
+import re
 
-C_SOURCES = ("chain.c", "chain.h", "generated.inc", "other.c", "library.c",
-             "assembly.S")
-CXX_SOURCES = ("chain.cpp", "chain.hpp", "other.cpp")
-BOTH = "for f in program liblibrary.so; do {}; done"
-APART = ("objcopy --only-keep-debug $f $f.debug && strip --strip-all $f "
-         "&& objcopy --add-gnu-debuglink=$f.debug $f")
 MACHINE = os.uname().machine
+C_SOURCES = ("chain.c", "chain.h", "generated.inc", "other.c", "library.c", "assembly.S")
+CXX_SOURCES = ("chain.cpp", "chain.hpp", "other.cpp")
+APART = "objcopy --only-keep-debug $f $f.debug && strip --strip-all $f"
+LINKED = APART + " && objcopy --add-gnu-debuglink=$f.debug $f"
+# As packages of debug symbols have it: found by build id alone.
+BY_ID = (APART + " && id=$(readelf -n $f | sed -n 's/.*Build ID: //p') "
+         "&& dir=debug/.build-id/$(echo $id | cut -c 1-2) && mkdir -p $dir "
+         "&& mv $f.debug $dir/$(echo $id | cut -c 3-).debug")
 VARIANTS = []
 
 
 class Variant:
     """One build: what it is made of, how, and what it takes."""
 
-    def __init__(self, name, sources, script, tags, needs):
+    def __init__(self, name, sources, script, tags, needs, directory="$S", options=()):
         self.name, self.sources, self.script = name, sources, script
-        self.tags, self.needs = tags | {MACHINE}, needs
+        self.tags, self.needs = set(tags) | {MACHINE}, set(needs)
+        self.directory = directory  # of the sources, as the debug information should have it
+        self.options = options      # for the report
         # Compared with other tools, address by address: not what has no symbols to find functions
-        # by, and not split DWARF, of which llvm-symbolizer 14 reads the first file alone.
-        self.compared = "strip " not in script and "-gsplit-dwarf" not in script
+        # by or hardly any lines, and not split DWARF, of which llvm-symbolizer 14 reads one file.
+        self.compared = not ("names" in tags or re.search("strip |-gsplit|-static-", script))
         VARIANTS.append(self)
 
 
@@ -38,7 +43,7 @@ def level(flags):
     return {"O0" if "-O0" in flags else "O2"}
 
 
-def c(name, compiler, flags, link="", after="", needs=()):
+def c(name, compiler, flags, link="", after="", needs=(), tags=(), **more):
     flags = settled(compiler, flags)
     script = [f"{compiler} {flags} -shared -fPIC $S/library.c -o liblibrary.so",
               f"{compiler} {flags} -c $S/chain.c -o chain.o",
@@ -47,12 +52,12 @@ def c(name, compiler, flags, link="", after="", needs=()):
               f"{compiler} {flags} {link} chain.o other.o assembly.o -L. -llibrary "
               "-Wl,-rpath,'$ORIGIN' -o program"]
     if after:
-        script.append(BOTH.format(after))
-    Variant(f"c.{compiler}.{name}", C_SOURCES, " && ".join(script), {compiler} | level(flags),
-            {compiler, *needs})
+        script.append(f"for f in program liblibrary.so; do {after} || exit; done")
+    Variant(f"c.{compiler}.{name}", C_SOURCES, " && ".join(script),
+            {compiler, *level(flags), *tags}, {compiler, *needs}, **more)
 
 
-def cxx(name, compiler, flags, link="", after="", needs=()):
+def cxx(name, compiler, flags, link="", after="", needs=(), tags=(), **more):
     flags = settled(compiler, flags)
     command = {"gcc": "g++", "clang": "clang++"}[compiler]
     script = [f"{command} -std=c++17 {flags} -c $S/chain.cpp -o chain.o",
@@ -61,43 +66,53 @@ def cxx(name, compiler, flags, link="", after="", needs=()):
     if after:
         script.append("f=program && " + after)
     Variant(f"c++.{compiler}.{name}", CXX_SOURCES, " && ".join(script),
-            {compiler} | level(flags), {command, *needs})
+            {compiler, *level(flags), *tags}, {command, *needs}, **more)
 
 
-def rust(name, flags, after="", needs=(), tags=()):
+def rust(name, flags, after="", needs=(), tags=(), **more):
     script = f"RUSTC_BOOTSTRAP=1 rustc --edition=2021 {flags} $S/chain.rs -o program"
     if after:
         script += " && f=program && " + after
-    Variant(f"rust.{name}", ("chain.rs",), script, set(tags), {"rustc", *needs})
+    Variant(f"rust.{name}", ("chain.rs",), script, tags, {"rustc", *needs}, **more)
 
 
-for cc in ("gcc", "clang"):
-    for make in (c, cxx):
-        for dwarf in (4, 5):
-            for o in ("-O0", "-O2"):
-                make(f"dwarf{dwarf}{o}", cc, f"-gdwarf-{dwarf} {o}")
-        lto = "-flto -fuse-ld=lld" if cc == "clang" else "-flto=1"
-        lld = ["ld.lld"] if cc == "clang" else []
-        make("lto", cc, f"-g -O2 {lto}", needs=lld)
-        make("swept", cc, "-g -O2 -ffunction-sections -fdata-sections", link="-Wl,--gc-sections",
-             )
-        make("swept-lld", cc, "-g -O0 -ffunction-sections -no-pie -fno-pie",
-             link="-Wl,--gc-sections -fuse-ld=lld", needs=["ld.lld"])
-        make("split", cc, "-g -O2 -gsplit-dwarf")
-        make("apart", cc, "-g -O2", after=APART)
-        make("types", cc, "-gdwarf-4 -O2 -fdebug-types-section")
-        make("frame-pointer", cc, "-g -O2 -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer")
-        make("dwz", cc, "-gdwarf-4 -O2", after="dwz $f", needs=["dwz"])
-    c("os", cc, "-g -Os")
-    c("o3", cc, "-g -O3")
-    c("fixed", cc, "-g -O2 -fno-pie -no-pie")
-    c("packed", cc, "-g -O2 -gz=zlib")
-    c("dwarf64", cc, "-gdwarf-5 -gdwarf64 -O2")
-    c("moved", cc, "-g -O2 -ffile-prefix-map=$S=/elsewhere")
+def of_both_languages(make, cc):
+    for dwarf in (4, 5):
+        for o in ("-O0", "-O2"):
+            make(f"dwarf{dwarf}{o}", cc, f"-gdwarf-{dwarf} {o}")
+    lto, lld = ("-flto -fuse-ld=lld", ["ld.lld"]) if cc == "clang" else ("-flto=1", [])
+    make("lto", cc, f"-g -O2 {lto}", needs=lld)
+    make("swept", cc, "-g -O2 -ffunction-sections -fdata-sections", link="-Wl,--gc-sections")
+    make("swept-lld", cc, "-g -O0 -ffunction-sections -no-pie -fno-pie",
+         link="-Wl,--gc-sections -fuse-ld=lld", needs=["ld.lld"])
+    make("split", cc, "-g -O2 -gsplit-dwarf")
+    make("apart", cc, "-g -O2", after=LINKED)
+    make("by-id", cc, "-g -O2", after=BY_ID, options=["--debug-dir", "debug"])
+    make("types", cc, "-gdwarf-4 -O2 -fdebug-types-section")
+    make("frame-pointer", cc, "-g -O2 -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer")
+    make("dwz", cc, "-gdwarf-4 -O2", after="dwz $f", needs=["dwz"])
+    make("names", cc, "-g0 -O2", tags=["names"])
+
+
+for each in ("gcc", "clang"):
+    of_both_languages(c, each)
+    of_both_languages(cxx, each)
+    c("os", each, "-g -Os")
+    c("o3", each, "-g -O3")
+    c("fixed", each, "-g -O2 -fno-pie -no-pie")
+    c("packed", each, "-g -O2 -gz=zlib")
+    c("dwarf64", each, "-gdwarf-5 -gdwarf64 -O2")
+    cxx("moved", each, "-g -O2 -fdebug-prefix-map=$S=/elsewhere", directory="/elsewhere")
+    for dwarf in (4, 5):
+        Variant(f"c.{each}.relative-dwarf{dwarf}", C_SOURCES,
+                f"mkdir -p 'odd ü/x' && cp $S/*.c $S/*.h $S/*.inc $S/*.S 'odd ü' && cd 'odd ü/x' "
+                f"&& {each} -gdwarf-{dwarf} -O2 ./../chain.c ../x/../other.c ../library.c "
+                "../assembly.S -o ../../program",
+                {each, "O2"}, {each}, directory="$PWD/odd ü")
 c("packed-old", "gcc", "-g -O2", after="objcopy --compress-debug-sections=zlib-gnu $f")
 c("apart-packed", "gcc", "-g -O2",
-  after=APART + " && objcopy --compress-debug-sections=zlib $f.debug")
-c("apart-dwz", "gcc", "-gdwarf-5 -O2", after="dwz $f && " + APART, needs=["dwz"])
+  after=LINKED + " && objcopy --compress-debug-sections=zlib $f.debug")
+c("apart-dwz", "gcc", "-gdwarf-5 -O2", after="dwz $f && " + LINKED, needs=["dwz"])
 c("lto-dwarf4", "gcc", "-gdwarf-4 -O2 -flto=1")
 c("split-dwarf4", "gcc", "-gdwarf-4 -O2 -gsplit-dwarf")
 c("own-lines", "gcc", "-g -O2 -gno-as-loc-support")
@@ -107,8 +122,10 @@ c("gold", "gcc", "-g -O2 -ffunction-sections", link="-fuse-ld=gold -Wl,--gc-sect
 c("one-segment", "gcc", "-g -O2 -Wl,-z,noseparate-code -Wl,--emit-relocs")
 c("lines-only", "gcc", "-g1 -O2")
 c("lines-only", "clang", "-gline-tables-only -O2")
+c("lto-names", "gcc", "-g0 -O2 -flto=1", tags=["names"])
 if MACHINE == "x86_64":
     c("block-sections", "clang", "-g -O2 -fbasic-block-sections=all")
+cxx("static", "gcc", "-g -O2", link="-static-libstdc++ -static-libgcc")
 
 for scheme in ("v0", "legacy"):
     mangled = f"-Zunstable-options -Csymbol-mangling-version={scheme}"
@@ -116,10 +133,16 @@ for scheme in ("v0", "legacy"):
     rust(f"{scheme}-O2", f"-g -Copt-level=2 {mangled}")
     rust(f"{scheme}-limited", f"-Cdebuginfo=1 -Copt-level=2 {mangled}")
     rust(f"{scheme}-lines", f"-Cdebuginfo=line-tables-only -Copt-level=2 {mangled}",
-         tags={"last_part"})
-    rust(f"{scheme}-apart", f"-g -Copt-level=2 {mangled}", after=APART)
+         tags=["last_part"])
+    rust(f"{scheme}-apart", f"-g -Copt-level=2 {mangled}", after=LINKED)
+    rust(f"{scheme}-names", f"-Cstrip=debuginfo -Copt-level=2 {mangled}", tags=["names"])
 rust("default-O3", "-g -Copt-level=3 -Cpanic=abort")
+rust("default-Os", "-g -Copt-level=s -Ccodegen-units=16")
+rust("by-id", "-g -Copt-level=2 -Clink-arg=-Wl,--build-id", after=BY_ID,
+     options=["--debug-dir", "debug"])
 rust("lto-thin", "-g -Copt-level=2 -Clto=thin")
 rust("lto-fat", "-g -Copt-level=2 -Clto=fat -Ccodegen-units=1")
 rust("dwarf5", "-g -Copt-level=2 -Zdwarf-version=5")
 rust("packed", "-g -Copt-level=2", after="objcopy --compress-debug-sections=zlib $f")
+rust("split", "-g -Copt-level=2 -Csplit-debuginfo=unpacked")
+rust("dynamic", "-g -Copt-level=2 -Cprefer-dynamic -Crpath")

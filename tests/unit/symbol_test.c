@@ -3,6 +3,7 @@
 // Names, inline chains and lines, for programs compiled here and now by the compilers at hand; and
 // what the symboliser says of files it cannot use.
 #define _GNU_SOURCE
+#include "symbol/names.h"
 #include "symbol_fixture.h"
 
 #include <dlfcn.h>
@@ -424,6 +425,27 @@ static void test_demangle(void **state)
   }
 }
 
+static void test_parts_and_copies_have_one_name(void **state)
+{
+  static const char *const pairs[][2] = {
+      {"memcpy@@GLIBC_2.14", "memcpy"},
+      {"split.cold", "split"},
+      {"copy.constprop.0.isra.12.cold", "copy"},
+      {"local.llvm.1234567", "local"},
+      {"_Z3foov.part.0.cold", "foo()"},
+      {"main.main", "main.main"}, // Go's
+      {"ice.coldest", "ice.coldest"},
+      {"ice.cold.water", "ice.cold.water"},
+      {"ice.cold.", "ice.cold."},
+      {".cold", ".cold"},
+      {"", ""},
+  };
+  struct tide_names names = {0};
+  for (size_t i = 0; i < N(pairs); i++)
+    assert_string_equal(tide_names_get(&names, pairs[i][0]), pairs[i][1]);
+  tide_names_done(&names);
+}
+
 // libiberty by itself gives up at 1024 bytes.
 static void test_demangle_long_names(void **state)
 {
@@ -477,6 +499,7 @@ int main(void)
       cmocka_unit_test(test_c_library),
       cmocka_unit_test(test_few_frames_asked_for),
       cmocka_unit_test(test_demangle),
+      cmocka_unit_test(test_parts_and_copies_have_one_name),
       cmocka_unit_test(test_demangle_long_names),
       cmocka_unit_test(test_demangle_deep_names),
   };
