@@ -36,6 +36,7 @@ struct tide_arguments {
   uint64_t min_bytes;
   int sort;         // in tide_sort_words; -1: not given
   int by;           // enum tide_by
+  int group;        // enum tide_group_kind; -1: not given
   int color;        // enum tide_color
   int units;        // enum tide_units
   char *debug_dirs; // separated by colons; owned; NULL: not given

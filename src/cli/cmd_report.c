@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tidemark report: the first screen again, or the same for other programs.
+#include "base/alloc.h"
+#include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/pager.h"
@@ -10,7 +12,9 @@
 #include "format/report_json.h"
 #include "format/report_rows.h"
 
-enum { PLACES_DEFAULT = 10 };
+#include <stdlib.h>
+
+enum { ROWS_DEFAULT = 10 };
 
 // What does not go together, or would be ignored without a word.
 static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
@@ -27,19 +31,61 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
   return TIDE_ERR_OK;
 }
 
+static enum tide_group_kind kind_of(const struct tide_arguments *arguments)
+{
+  return arguments->group < 0 ? TIDE_GROUP_PLACE : (enum tide_group_kind)arguments->group;
+}
+
+static bool in_classes(const struct tide_arguments *arguments)
+{
+  return arguments->group == TIDE_GROUP_SIZE || arguments->group == TIDE_GROUP_LIFETIME;
+}
+
+// The options that choose stacks, as they were typed: owned, NULL without any.
+static char *filter_words(const struct tide_arguments *arguments)
+{
+  const struct {
+    const char *name, *pattern;
+  } all[] = {
+      {"function", arguments->function}, {"file", arguments->file},   {"module", arguments->module},
+      {"ignore", arguments->ignore},     {"focus", arguments->focus},
+  };
+  struct tide_buf words = {0};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i].pattern)
+      tide_buf_printf(&words, "%s--%s %s", words.n ? " " : "", all[i].name, all[i].pattern);
+  char *text = words.n ? tide_strdup(tide_buf_cstr(&words)) : NULL;
+  tide_buf_done(&words);
+  return text;
+}
+
+static size_t rows_wanted(const struct tide_arguments *arguments)
+{
+  if (arguments->top)
+    return arguments->top;
+  return arguments->csv || in_classes(arguments) ? SIZE_MAX : ROWS_DEFAULT;
+}
+
 static enum tide_err write_report(const struct tide_arguments *arguments,
                                   struct tide_looking *looking, struct tide_diag *diag)
 {
   const struct tide_opened *opened = &looking->opened;
+  const enum tide_group_kind group = kind_of(arguments);
+  TIDE_CLEANUP_FREE char *filters = filter_words(arguments);
   struct tide_report_options options = {
-      .n_places = arguments->top   ? arguments->top
-                  : arguments->csv ? SIZE_MAX
-                                   : PLACES_DEFAULT,
+      .group = group,
+      .n_rows = rows_wanted(arguments),
       .min_bytes = arguments->min_bytes < INT64_MAX ? (int64_t)arguments->min_bytes : INT64_MAX,
       .n_stacks = arguments->all_frames && !arguments->stacks ? 1 : arguments->stacks,
       .all_frames = arguments->all_frames,
+      .filters = filters,
       .prefix = "",
       .argument = opened->by_default ? NULL : opened->path,
+  };
+  const struct tide_report_json_options json = {
+      .file = opened->path,
+      .n = arguments->top,
+      .group = arguments->group < 0 ? NULL : &group,
   };
   struct tide_sink sink;
   if (arguments->json || arguments->csv || arguments->md)
@@ -48,7 +94,7 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
     tide_pager_begin(&sink, arguments);
   struct tide_screen screen = tide_terminal_screen(&sink, stdout, arguments);
   if (arguments->json)
-    tide_report_json_write(&sink, &looking->view, opened->path, arguments->top);
+    tide_report_json_write(&sink, &looking->view, &json);
   else if (arguments->csv)
     tide_report_csv_write(&sink, &looking->view, &options);
   else if (arguments->md)
@@ -58,8 +104,22 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
   return tide_pager_finish(&sink, "the report", diag);
 }
 
+// Classes are of allocations: nothing else can be asked of them.
+static struct tide_wish wish_of(const struct tide_arguments *arguments)
+{
+  bool open = arguments->sort < 0 && !arguments->at && !arguments->range &&
+              arguments->by == TIDE_BY_DEFAULT;
+  return (struct tide_wish){
+      .sort = open && in_classes(arguments) ? TIDE_SORT_COUNT : arguments->sort,
+      .by = (enum tide_by)arguments->by,
+      .at = arguments->at,
+      .range = arguments->range,
+  };
+}
+
 int tide_cmd_report(const struct tide_arguments *arguments)
 {
+  const struct tide_wish wish = wish_of(arguments);
   struct tide_looking looking = {0};
   struct tide_diag diag = {0};
   const char *path = NULL;
@@ -67,7 +127,9 @@ int tide_cmd_report(const struct tide_arguments *arguments)
   if (!err)
     err = tide_looking_path(arguments, &path, &diag);
   if (!err)
-    err = tide_looking_open(arguments, path, NULL, &looking, &diag);
+    err = tide_looking_open(arguments, path, &wish, &looking, &diag);
+  if (!err)
+    err = tide_groups_check(kind_of(arguments), &looking.profile->question, &diag);
   if (!err)
     err = write_report(arguments, &looking, &diag);
   tide_looking_done(&looking);

@@ -43,7 +43,7 @@ static void write_first_screen(const struct tide_arguments *arguments,
   struct tide_screen screen = tide_terminal_screen(&sink, stderr, arguments);
   bool here = result->output_path && !strchr(result->output_path, '/') && !arguments->output;
   struct tide_report_options options = {
-      .n_places = FIRST_SCREEN_PLACES,
+      .n_rows = FIRST_SCREEN_PLACES,
       .prefix = "tidemark: ",
       .saved = result->output_path,
       .saved_bytes = result->output_bytes,

@@ -3,7 +3,7 @@
 // Every verb and every option, once.
 #include "cli/option_table.h"
 
-#include "profile/profile.h"
+#include "view/groups.h"
 
 #define N(array) (sizeof(array) / sizeof *(array))
 #define AT(field) offsetof(struct tide_arguments, field)
@@ -70,8 +70,10 @@ const struct tide_option_row tide_option_rows[] = {
      "look at a moment: 6.1s, 40%, peak, end"},
     {VIEWING, 0, "range", "RANGE", TIDE_OPTION_TEXT, AT(range), NULL, 0,
      "look at what grew in A..B, times as for --at"},
+    {VERB(REPORT), 'g', "group", "WHAT", TIDE_OPTION_CHOICE, AT(group), tide_group_words,
+     TIDE_GROUPS_N, "one row per place, function, file, crate, thread, ..."},
     {VERB(REPORT), 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
-     "show N places (default 10); --csv, --json: all"},
+     "show N rows (default 10); --csv, --json: all"},
     {VIEWING, 0, "function", "RE", TIDE_OPTION_TEXT, AT(function), NULL, 0,
      "only stacks with a function like RE"},
     {VIEWING, 0, "file", "RE", TIDE_OPTION_TEXT, AT(file), NULL, 0,
@@ -87,9 +89,9 @@ const struct tide_option_row tide_option_rows[] = {
     {VERB(REPORT) | VERB(EXPORT), 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL, 0,
      "process by pid or #index (default: the largest peak)"},
     {VERB(REPORT), 0, "min", "SIZE", TIDE_OPTION_SIZE, AT(min_bytes), NULL, 0,
-     "only places of SIZE or more, such as 64KiB or 1.5M"},
+     "only rows of SIZE or more, such as 64KiB or 1.5M"},
     {VERB(REPORT), 0, "stacks", "N", TIDE_OPTION_COUNT, AT(stacks), NULL, 0,
-     "show the N largest stacks (1) of each place"},
+     "show the N largest stacks (1) of each row"},
     {VERB(REPORT), 0, "all-frames", NULL, TIDE_OPTION_FLAG, AT(all_frames), NULL, 0,
      "show stacks whole, with the frames that rules fold"},
     {VERB(RUN) | VERB(REPORT), 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
@@ -103,7 +105,7 @@ const struct tide_option_row tide_option_rows[] = {
     {VERB(REPORT) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
      "print JSON for programs"},
     {VERB(REPORT), 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,
-     "print the table as CSV, every measure of every place"},
+     "print the table as CSV, every measure of every row"},
     {VERB(REPORT), 0, "md", NULL, TIDE_OPTION_FLAG, AT(md), NULL, 0, "print the table as Markdown"},
     {SHOWING, 0, "units", "HOW", TIDE_OPTION_CHOICE, AT(units), units_words, N(units_words),
      "sizes in iec (KiB), si (kB) or bytes"},

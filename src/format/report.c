@@ -21,7 +21,7 @@ struct report { // what every part needs
   const struct tide_profile *profile;
   const struct tide_image *image;
   struct tide_naming *naming;
-  const struct tide_places *places;
+  const struct tide_groups *groups;
   const struct tide_report_options *options;
 };
 
@@ -259,9 +259,9 @@ static void write_naming_notes(const struct report *r)
   const char *said[NOTES_MAX];
   size_t n_said = 0;
   int64_t least = r->profile->whole / 100;
-  for (size_t i = 0; i < r->places->n && i < r->options->n_places && n_said < NOTES_MAX; i++) {
-    const struct tide_named_frame *frame = r->places->items[i].frame;
-    bool matters = frame && !frame->file && r->places->items[i].measure >= least &&
+  for (size_t i = 0; i < r->groups->n && i < r->options->n_rows && n_said < NOTES_MAX; i++) {
+    const struct tide_named_frame *frame = r->groups->items[i].frame;
+    bool matters = frame && !frame->file && r->groups->items[i].measure >= least &&
                    frame->layer == TIDE_LAYER_USER;
     const char *note = matters ? tide_naming_note(r->naming, frame) : NULL;
     for (size_t k = 0; k < n_said && note; k++)
@@ -348,8 +348,8 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
                        const struct tide_report_options *options)
 {
   const struct tide_profile *profile = view->profile;
-  struct tide_places *places = tide_places_new(view);
-  const struct report r = {screen, profile, profile->image, view->naming, places, options};
+  struct tide_groups *groups = tide_groups_new(view, options->group);
+  const struct report r = {screen, profile, profile->image, view->naming, groups, options};
   write_title(&r);
   if (profile->totals.n_alloc) {
     if (tide_measure_is_held(r.image, TIDE_MEASURE_PEAK))
@@ -363,11 +363,11 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   }
   write_pages(&r);
   if (profile->totals.n_alloc)
-    tide_report_table_write(screen, view, places, options);
+    tide_report_table_write(screen, view, groups, options);
   write_complete(&r);
   write_others(&r);
   write_notes(&r);
   write_saved(&r);
   write_next(&r);
-  tide_places_free(places);
+  tide_groups_free(groups);
 }

@@ -3,14 +3,16 @@
 // The report: what a person reads after a run. Model in, text out; nothing is asked of the
 // environment and nothing is printed.
 #pragma once
-#include "view/view.h"
+#include "view/groups.h"
 #include "format/screen.h"
 
 struct tide_report_options {
-  size_t n_places;      // rows of the table
+  enum tide_group_kind group;
+  size_t n_rows;        // of the table
   int64_t min_bytes;    // rows below it go into the rest; 0 with questions not in bytes
   size_t n_stacks;      // stacks to show below each row
   bool all_frames;      // and those whole
+  const char *filters;  // the options that chose what is shown, as typed; NULL: none
   const char *prefix;   // before the first line, e.g. "tidemark: "; "" for none
   const char *saved;    // path to name as saved; NULL: nothing was saved just now
   uint64_t saved_bytes; // its size

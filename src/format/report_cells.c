@@ -80,38 +80,40 @@ char *tide_cell_measure(const struct tide_screen *screen, const struct tide_ques
                         int64_t measure)
 {
   char text[TIDE_UNITS_MAX];
-  return tide_strdup(question->unit == TIDE_UNIT_BYTES
-                         ? tide_units_bytes(text, measure, screen->units)
-                         : tide_units_count(text, (uint64_t)measure));
+  if (question->unit == TIDE_UNIT_BYTES)
+    return tide_strdup(tide_units_bytes(text, measure, screen->units));
+  if (measure < 0)
+    return tide_sprintf("-%s", tide_units_count(text, -(uint64_t)measure));
+  return tide_strdup(tide_units_count(text, (uint64_t)measure));
 }
 
 // "214, 2.1 s": how many there are, and how old they are in the mean.
 static char *survivors(const struct tide_screen *screen, const struct tide_question *question,
-                       const struct tide_place *place)
+                       const struct tide_group *group)
 {
   char count[TIDE_UNITS_MAX], age[TIDE_UNITS_MAX];
-  if (place->live_blocks <= 0)
+  if (group->live_blocks <= 0)
     return tide_strdup("");
   if (question->unit == TIDE_UNIT_BYTES)
-    tide_units_count(count, (uint64_t)place->live_blocks);
+    tide_units_count(count, (uint64_t)group->live_blocks);
   else
-    tide_units_bytes(count, place->live_bytes, screen->units);
-  if (!place->live_age_ns_sum)
+    tide_units_bytes(count, group->live_bytes, screen->units);
+  if (!group->live_age_ns_sum)
     return tide_strdup(count);
-  uint64_t mean_ns = place->live_age_ns_sum / (uint64_t)place->live_blocks;
+  uint64_t mean_ns = group->live_age_ns_sum / (uint64_t)group->live_blocks;
   return tide_sprintf("%s, %s", count, tide_units_time(age, mean_ns, screen->utf8));
 }
 
 char *tide_cell_extra(const struct tide_screen *screen, const struct tide_question *question,
-                      const struct tide_place *place)
+                      const struct tide_group *group)
 {
   char text[TIDE_UNITS_MAX];
   bool bytes = question->unit == TIDE_UNIT_BYTES;
   if (question->measure == TIDE_MEASURE_TEMP)
-    return tide_strdup(tide_units_percent(text, (uint64_t)place->measure,
-                                          bytes ? place->b_alloc : place->n_alloc));
+    return tide_strdup(tide_units_percent(text, (uint64_t)group->measure,
+                                          bytes ? group->b_alloc : group->n_alloc));
   if (question->measure == TIDE_MEASURE_LEAK)
-    return survivors(screen, question, place);
+    return survivors(screen, question, group);
   return tide_strdup("");
 }
 
@@ -138,26 +140,4 @@ char *tide_cell_location(const struct tide_naming *naming, const struct tide_nam
   if (frame->file)
     return tide_strdup(tide_shorten_path(frame->file));
   return tide_sprintf("in %s", tide_naming_module(naming, frame));
-}
-
-char *tide_cell_rest(const struct tide_screen *screen, const struct tide_places *places,
-                     size_t n_shown, int64_t min_measure)
-{
-  char count[TIDE_UNITS_MAX], least[TIDE_UNITS_MAX];
-  size_t n_stacks = places->n_stacks - places->n_stacks_placed, n_places = places->n - n_shown;
-  bool small = n_places && places->items[n_shown].measure < min_measure;
-  struct tide_buf out = {0};
-  if (small)
-    tide_buf_printf(&out, "in %s %s below %s", tide_units_count(count, n_places),
-                    n_places == 1 ? "place" : "places",
-                    tide_units_bytes(least, min_measure, screen->units));
-  else if (n_places || !n_stacks)
-    tide_buf_printf(&out, "in %s more %s", tide_units_count(count, n_places),
-                    n_places == 1 ? "place" : "places");
-  if (n_stacks)
-    tide_buf_printf(&out, "%s %s small stacks", out.n ? " and" : "in",
-                    tide_units_count(count, n_stacks));
-  char *text = tide_strdup(tide_buf_cstr(&out));
-  tide_buf_done(&out);
-  return text;
 }

@@ -4,7 +4,7 @@
 // owned by the caller; the texts of names and paths still need tide_utf8_fit() or _clean() where
 // it is not said that they are safe to print.
 #pragma once
-#include "view/places.h"
+#include "view/groups.h"
 #include "format/screen.h"
 
 struct tide_question_text {
@@ -19,13 +19,17 @@ const struct tide_question_text *tide_question_text(const struct tide_question *
 char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,
                             bool any);
 
+// The same for a table of groups.
+char *tide_groups_heading(const struct tide_screen *screen, const struct tide_question *question,
+                          const struct tide_groups *groups);
+
 // "412.6 MiB" or "16,204".
 char *tide_cell_measure(const struct tide_screen *screen, const struct tide_question *question,
                         int64_t measure);
 
 // The one more column of questions whose story one number does not tell; "" for the others.
 char *tide_cell_extra(const struct tide_screen *screen, const struct tide_question *question,
-                      const struct tide_place *place);
+                      const struct tide_group *group);
 
 // A function within width columns, safe to print; an address where there is no name. frame NULL:
 // events without a stack.
@@ -35,6 +39,19 @@ char *tide_cell_name(const struct tide_screen *screen, const struct tide_naming 
 // "src/postings.rs:88", or "in libfoo.so" where the line is not known.
 char *tide_cell_location(const struct tide_naming *naming, const struct tide_named_frame *frame);
 
+// What a group is called, within width columns and safe to print, and where that is.
+char *tide_cell_group(const struct tide_screen *screen, const struct tide_view *view,
+                      const struct tide_groups *groups, const struct tide_group *group,
+                      size_t width);
+char *tide_cell_group_location(const struct tide_view *view, const struct tide_groups *groups,
+                               const struct tide_group *group);
+
 // "in 4 more places", "in 3 places below 1.0 MiB": what the rows past the first n_shown are.
-char *tide_cell_rest(const struct tide_screen *screen, const struct tide_places *places,
+char *tide_cell_rest(const struct tide_screen *screen, const struct tide_groups *groups,
                      size_t n_shown, int64_t min_measure);
+
+// The limits of a class of sizes or lifetimes; a lifetime's are {0, 0} where blocks were not freed.
+struct tide_class_range {
+  uint64_t least, most; // both included; UINT64_MAX: without limit
+};
+struct tide_class_range tide_class_range(enum tide_group_kind kind, uint32_t number);

@@ -1,54 +1,156 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One line per place, one column per measure, a last line "(rest)" for what is not shown, so that
-// columns add up to the totals of the report.
+// One line per group, one column per measure, a last line "(rest)" for what is not shown, so that
+// columns add up to the totals of the report. The first columns say what a group is and depend on
+// the kind; classes of size and lifetime have no measure but allocations.
 #include "format/report_rows.h"
 
+#include "base/alloc.h"
 #include "format/csv.h"
-#include "view/places.h"
+#include "format/report_cells.h"
+#include "view/groups.h"
 
 #include <inttypes.h>
 
-static void write_numbers(struct tide_sink *sink, const struct tide_place *place)
+static const char *const titles[TIDE_GROUPS_N] = {
+    [TIDE_GROUP_PLACE] = "function,file,line,module,address",
+    [TIDE_GROUP_FUNCTION] = "function,file,module",
+    [TIDE_GROUP_FILE] = "file,module",
+    [TIDE_GROUP_CRATE] = "crate,module",
+    [TIDE_GROUP_MODULE] = "module",
+    [TIDE_GROUP_THREAD] = "thread,tid,owners",
+    [TIDE_GROUP_SIZE] = "least_bytes,most_bytes",
+    [TIDE_GROUP_LIFETIME] = "ending,least_ns,most_ns",
+    [TIDE_GROUP_STACK] = "function,file,line,module,address",
+};
+
+struct rows { // what every part needs
+  struct tide_sink *sink;
+  const struct tide_view *view;
+  enum tide_group_kind kind;
+};
+
+static void write_texts(const struct rows *r, size_t n, const char *const *texts)
 {
-  tide_sink_printf(sink, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, place->peak_bytes,
-                   place->peak_blocks, place->live_bytes, place->live_blocks);
-  tide_sink_printf(sink, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, place->b_alloc,
-                   place->n_alloc, place->b_free, place->n_free);
-  tide_sink_printf(sink, ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 "\n", place->n_temp, place->n_resize,
-                   place->n_stacks);
+  for (size_t i = 0; i < n; i++) {
+    tide_sink_text(r->sink, i ? "," : "");
+    tide_csv_text(r->sink, texts[i] ? texts[i] : "");
+  }
 }
 
-static void write_place(struct tide_sink *sink, const struct tide_naming *naming,
-                        const struct tide_place *place, const char *unnamed)
+// unnamed is what a row is called that has no frame.
+static void write_code(const struct rows *r, const struct tide_group *group, const char *unnamed)
 {
-  const struct tide_named_frame *frame = place->frame;
-  tide_csv_text(sink, frame && frame->function ? frame->function : frame ? "" : unnamed);
-  tide_sink_text(sink, ",");
-  tide_csv_text(sink, frame && frame->file ? frame->file : "");
-  tide_sink_text(sink, ",");
+  const struct tide_named_frame *frame = group->frame;
+  const struct tide_naming *naming = r->view->naming;
+  const char *module = frame ? tide_naming_module(naming, frame) : NULL;
+  const char *file = frame ? frame->file : NULL;
+  const char *function = frame ? frame->function : unnamed;
+  switch (r->kind) {
+  case TIDE_GROUP_FUNCTION: write_texts(r, 3, (const char *[]){function, file, module}); return;
+  case TIDE_GROUP_FILE: write_texts(r, 2, (const char *[]){frame ? file : unnamed, module}); return;
+  case TIDE_GROUP_CRATE:
+    write_texts(r, 2, (const char *[]){frame ? group->crate : unnamed, module});
+    return;
+  case TIDE_GROUP_MODULE: write_texts(r, 1, (const char *[]){frame ? module : unnamed}); return;
+  default: break;
+  }
+  write_texts(r, 2, (const char *[]){function, file});
+  tide_sink_text(r->sink, ",");
   if (frame && frame->line)
-    tide_sink_printf(sink, "%" PRIu32, frame->line);
-  tide_sink_text(sink, ",");
-  tide_csv_text(sink, frame ? tide_naming_module(naming, frame) : "");
-  tide_sink_text(sink, ",");
+    tide_sink_printf(r->sink, "%" PRIu32, frame->line);
+  tide_sink_text(r->sink, ",");
+  tide_csv_text(r->sink, module ? module : "");
+  tide_sink_text(r->sink, ",");
   if (frame && frame->pc)
-    tide_sink_printf(sink, "0x%" PRIx64, tide_naming_elf_address(naming, frame));
-  write_numbers(sink, place);
+    tide_sink_printf(r->sink, "0x%" PRIx64, tide_naming_elf_address(naming, frame));
+}
+
+static void write_thread(const struct rows *r, const struct tide_group *group)
+{
+  const struct tide_image *image = r->view->profile->image;
+  const struct tide_thread unknown = {0};
+  const struct tide_thread *thread =
+      group->number < image->n_threads_known ? &image->threads[group->number] : &unknown;
+  TIDE_CLEANUP_FREE char *name = tide_strndup(thread->name, sizeof thread->name);
+  tide_csv_text(r->sink, name);
+  tide_sink_printf(r->sink, ",%" PRIu32 ",%" PRIu32, thread->tid, thread->n_owners);
+}
+
+static void write_class(const struct rows *r, const struct tide_group *group)
+{
+  struct tide_class_range range = tide_class_range(r->kind, group->number);
+  bool of_life = r->kind == TIDE_GROUP_LIFETIME;
+  if (of_life)
+    tide_sink_printf(r->sink, "%s,",
+                     group->number == TIDE_LIFE_CLASS_RESIZED ? "resized"
+                     : group->number == TIDE_LIFE_CLASS_LIVE  ? "never"
+                                                              : "freed");
+  if (of_life && group->number >= TIDE_LIFE_CLASS_RESIZED) {
+    tide_sink_text(r->sink, ",");
+    return;
+  }
+  tide_sink_printf(r->sink, "%" PRIu64 ",", range.least);
+  if (range.most != UINT64_MAX)
+    tide_sink_printf(r->sink, "%" PRIu64, range.most);
+}
+
+static void write_numbers(const struct rows *r, const struct tide_group *group)
+{
+  struct tide_sink *sink = r->sink;
+  tide_sink_printf(sink, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, group->peak_bytes,
+                   group->peak_blocks, group->live_bytes, group->live_blocks);
+  tide_sink_printf(sink, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, group->b_alloc,
+                   group->n_alloc, group->b_free, group->n_free);
+  tide_sink_printf(sink, ",%" PRIu64 ",%" PRIu64 ",%" PRIu32, group->n_temp, group->n_resize,
+                   group->n_stacks);
+  tide_sink_printf(sink, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", group->b_temp,
+                   group->n_moved, group->b_moved, group->n_foreign);
+}
+
+static bool in_classes(enum tide_group_kind kind)
+{
+  return kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME;
+}
+
+static void write_row(const struct rows *r, const struct tide_group *group, bool is_rest)
+{
+  size_t n_columns = 1;
+  for (const char *c = titles[r->kind]; *c; c++)
+    n_columns += *c == ',';
+  bool has_frame = r->kind != TIDE_GROUP_THREAD && !in_classes(r->kind);
+  if (is_rest && !has_frame) {
+    tide_sink_text(r->sink, "(rest)");
+    tide_sink_repeat(r->sink, ',', n_columns - 1);
+  } else if (has_frame) {
+    write_code(r, group, is_rest ? "(rest)" : "(stack not recorded)");
+  } else if (r->kind == TIDE_GROUP_THREAD) {
+    write_thread(r, group);
+  } else {
+    write_class(r, group);
+  }
+  if (in_classes(r->kind))
+    tide_sink_printf(r->sink, ",%" PRIu64 "\n", group->n_alloc);
+  else
+    write_numbers(r, group);
 }
 
 void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,
                            const struct tide_report_options *options)
 {
-  struct tide_places *places = tide_places_new(view);
-  size_t n_shown = tide_places_shown(places, options->n_places, options->min_bytes);
-  struct tide_place rest = tide_places_rest(places, n_shown);
-  tide_sink_text(sink, "function,file,line,module,address,peak_bytes,peak_blocks,live_bytes,"
-                       "live_blocks,allocated_bytes,allocations,freed_bytes,frees,temporary,"
-                       "resizes,stacks\n");
+  const struct rows r = {sink, view, options->group};
+  struct tide_groups *groups = tide_groups_new(view, options->group);
+  size_t n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
+  struct tide_group rest = tide_groups_rest(groups, n_shown);
+  tide_sink_printf(sink, "%s,%s\n", titles[options->group],
+                   in_classes(options->group)
+                       ? "allocations"
+                       : "peak_bytes,peak_blocks,live_bytes,live_blocks,allocated_bytes,"
+                         "allocations,freed_bytes,frees,temporary,resizes,stacks,"
+                         "temporary_bytes,moved,moved_bytes,foreign_frees");
   for (size_t i = 0; i < n_shown; i++)
-    write_place(sink, view->naming, &places->items[i], "(stack not recorded)");
+    write_row(&r, &groups->items[i], false);
   if (rest.n_stacks)
-    write_place(sink, view->naming, &rest, "(rest)");
-  tide_places_free(places);
+    write_row(&r, &rest, true);
+  tide_groups_free(groups);
 }

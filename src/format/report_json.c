@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "format/groups_json.h"
 #include "format/image_json.h"
 
 #include <stdlib.h>
@@ -62,7 +63,10 @@ static void write_totals(struct tide_json *json, const struct tide_profile *prof
   tide_json_put_u64(json, "freed_bytes", totals->b_free);
   tide_json_put_u64(json, "resizes", totals->n_resize);
   tide_json_put_u64(json, "moved", totals->n_moved);
+  tide_json_put_u64(json, "resized_old_bytes", totals->b_resize_old);
+  tide_json_put_u64(json, "moved_bytes", totals->b_moved);
   tide_json_put_u64(json, "temporary", totals->n_temp);
+  tide_json_put_u64(json, "temporary_bytes", totals->b_temp);
   tide_json_put_u64(json, "foreign_frees", totals->n_foreign);
   tide_json_put_i64(json, "live_blocks", totals->live_blocks);
   tide_json_put_i64(json, "live_bytes", totals->live_bytes);
@@ -223,15 +227,22 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   static const char *const kinds[] = {"heap", "pages", "lost"};
   uint64_t sizes[TIDE_SIZE_BUCKETS_N], lifetimes[TIDE_LIFE_BUCKETS_N];
   tide_profile_site_histograms(w->profile, site, sizes, lifetimes);
+  uint64_t n_ended = 0; // a block that a resize took over was freed, but lives on
+  for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
+    n_ended += lifetimes[k];
   tide_json_open_object(json);
   tide_json_put_text(json, "kind", kinds[site->kind]);
+  tide_json_put_i64(json, "weight", site->weight);
   tide_json_put_u64(json, "allocations", site->n_alloc);
   tide_json_put_u64(json, "bytes", site->b_alloc);
   tide_json_put_u64(json, "frees", site->n_free);
   tide_json_put_u64(json, "freed_bytes", site->b_free);
   tide_json_put_u64(json, "resizes", site->n_resize);
   tide_json_put_u64(json, "moved", site->n_moved);
+  tide_json_put_u64(json, "resized_old_bytes", site->b_resize_old);
+  tide_json_put_u64(json, "moved_bytes", site->b_moved);
   tide_json_put_u64(json, "temporary", site->n_temp);
+  tide_json_put_u64(json, "temporary_bytes", site->b_temp);
   tide_json_put_u64(json, "foreign_frees", site->n_foreign);
   tide_json_put_i64(json, "live_blocks", site->live_blocks);
   tide_json_put_i64(json, "live_bytes", site->live_bytes);
@@ -241,7 +252,7 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   tide_json_put_bool(json, "own_max_is_bound", tide_profile_own_max_is_bound(site));
   tide_json_put_u64(json, "first_ns", site->first_ns);
   tide_json_put_u64(json, "last_ns", site->last_ns);
-  tide_json_put_u64(json, "mean_life_ns", site->n_free ? site->life_ns_sum / site->n_free : 0);
+  tide_json_put_u64(json, "mean_life_ns", n_ended ? site->life_ns_sum / n_ended : 0);
   tide_json_put_u64(json, "thread_slots", site->n_rows);
   write_array(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
   write_array(json, "lifetimes", lifetimes, TIDE_LIFE_BUCKETS_N);
@@ -250,8 +261,31 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   tide_json_close_object(json);
 }
 
-void tide_report_json_write(struct tide_sink *sink, struct tide_view *view, const char *file,
-                            size_t n_sites)
+static void write_groups(struct tide_json *json, struct tide_view *view,
+                         const struct tide_report_json_options *options)
+{
+  if (!options->group)
+    return;
+  struct tide_groups *groups = tide_groups_new(view, *options->group);
+  tide_groups_json(json, view, groups, options->n);
+  tide_groups_free(groups);
+}
+
+static void write_sites(struct writer *w, const struct tide_view *view, size_t n_max)
+{
+  tide_json_key(&w->json, "sites");
+  tide_json_open_array(&w->json);
+  for (size_t i = 0, n = 0; i < view->profile->n_sites && (!n_max || n < n_max); i++) {
+    if (view->unwanted && view->unwanted[i])
+      continue;
+    write_site(w, &view->profile->sites[i]);
+    n++;
+  }
+  tide_json_close_array(&w->json);
+}
+
+void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,
+                            const struct tide_report_json_options *options)
 {
   const struct tide_profile *profile = view->profile;
   struct writer w = {.profile = profile, .naming = view->naming};
@@ -261,22 +295,18 @@ void tide_report_json_write(struct tide_sink *sink, struct tide_view *view, cons
   tide_json_put_text(json, "schema", "tidemark-report-1");
   tide_json_key(json, "capture");
   tide_json_open_object(json);
-  tide_capture_json_facts(json, profile->capture, file, tide_profile_is_complete(profile));
+  tide_capture_json_facts(json, profile->capture, options->file, tide_profile_is_complete(profile));
   tide_json_close_object(json);
   write_image(json, profile);
   write_images(json, profile->capture);
   write_totals(json, profile);
   write_pages(json, profile->image);
   write_completeness(json, profile);
-  tide_json_key(json, "sites");
-  tide_json_open_array(json);
-  for (size_t i = 0, n = 0; i < profile->n_sites && (!n_sites || n < n_sites); i++) {
-    if (view->unwanted && view->unwanted[i])
-      continue;
-    write_site(&w, &profile->sites[i]);
-    n++;
-  }
-  tide_json_close_array(json);
+  tide_question_json(json, &profile->question);
+  tide_json_put_i64(json, "whole", view->whole);
+  tide_json_put_i64(json, "wanted", view->wanted);
+  write_groups(json, view, options);
+  write_sites(&w, view, options->n);
   tide_json_close_object(json);
   tide_json_done(json);
   for (size_t i = 0; i < w.n_addresses; i++)

@@ -4,8 +4,13 @@
 // Byte and event numbers are exact integers; frames are complete and innermost first.
 #pragma once
 #include "base/sink.h"
-#include "view/view.h"
+#include "view/groups.h"
 
-// Sites ranked by rank; n_sites 0 gives all. file is the capture's name, or NULL.
-void tide_report_json_write(struct tide_sink *sink, struct tide_view *view, const char *file,
-                            size_t n_sites);
+struct tide_report_json_options {
+  const char *file;                  // the capture's name, or NULL
+  size_t n;                          // sites, and groups; 0: all
+  const enum tide_group_kind *group; // NULL: no groups
+};
+
+void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,
+                            const struct tide_report_json_options *options);

@@ -6,60 +6,62 @@
 #include "base/alloc.h"
 #include "format/markdown.h"
 #include "format/report_cells.h"
-#include "view/places.h"
+#include "view/groups.h"
 
 static void write_row(const struct tide_screen *screen, const struct tide_profile *profile,
-                      const struct tide_place *place)
+                      const struct tide_group *group)
 {
   char share[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *measure = tide_cell_measure(screen, &profile->question, place->measure);
-  TIDE_CLEANUP_FREE char *extra = tide_cell_extra(screen, &profile->question, place);
+  TIDE_CLEANUP_FREE char *measure = tide_cell_measure(screen, &profile->question, group->measure);
+  TIDE_CLEANUP_FREE char *extra = tide_cell_extra(screen, &profile->question, group);
   tide_sink_printf(screen->sink, "| %s | %s |",
-                   tide_units_share(share, place->measure, profile->whole), measure);
+                   tide_units_share(share, group->measure, profile->whole), measure);
   if (tide_question_text(&profile->question)->extra)
     tide_sink_printf(screen->sink, " %s |", extra);
 }
 
-static void write_place(const struct tide_screen *screen, const struct tide_profile *profile,
-                        const struct tide_naming *naming, const struct tide_place *place)
+static void write_group(const struct tide_screen *screen, const struct tide_view *view,
+                        const struct tide_groups *groups, const struct tide_group *group)
 {
-  TIDE_CLEANUP_FREE char *name = tide_cell_name(screen, naming, place->frame, SIZE_MAX / 2);
-  TIDE_CLEANUP_FREE char *location = tide_cell_location(naming, place->frame);
-  write_row(screen, profile, place);
+  TIDE_CLEANUP_FREE char *name = tide_cell_group(screen, view, groups, group, SIZE_MAX / 2);
+  TIDE_CLEANUP_FREE char *location = tide_cell_group_location(view, groups, group);
+  write_row(screen, view->profile, group);
   tide_sink_text(screen->sink, " ");
-  if (place->frame)
+  if (group->frame || groups->kind == TIDE_GROUP_THREAD)
     tide_markdown_code(screen->sink, name);
-  else
+  else // our own words
     tide_sink_text(screen->sink, name);
   tide_sink_text(screen->sink, " | ");
   tide_markdown_code(screen->sink, location);
   tide_sink_text(screen->sink, " |\n");
 }
 
-static void write_titles(const struct tide_screen *screen, const struct tide_question *question)
+static void write_titles(const struct tide_screen *screen, const struct tide_question *question,
+                         enum tide_group_kind kind)
 {
   const struct tide_question_text *words = tide_question_text(question);
+  bool of_function = kind == TIDE_GROUP_PLACE || kind == TIDE_GROUP_STACK;
   tide_sink_printf(screen->sink, "| share | %s |", words->measure);
   if (words->extra)
     tide_sink_printf(screen->sink, " %s |", words->extra);
-  tide_sink_printf(screen->sink, " function | source |\n|--:|--:|%s:--|:--|\n",
-                   words->extra ? "--:|" : "");
+  tide_sink_printf(screen->sink, " %s | %s |\n|--:|--:|%s:--|:--|\n",
+                   of_function ? "function" : tide_group_words[kind],
+                   of_function ? "source" : "where", words->extra ? "--:|" : "");
 }
 
 void tide_report_md_write(const struct tide_screen *screen, struct tide_view *view,
                           const struct tide_report_options *options)
 {
-  const struct tide_profile *profile = view->profile;
-  struct tide_places *places = tide_places_new(view);
-  size_t n_shown = tide_places_shown(places, options->n_places, options->min_bytes);
-  struct tide_place rest = tide_places_rest(places, n_shown);
-  write_titles(screen, &profile->question);
+  struct tide_groups *groups = tide_groups_new(view, options->group);
+  size_t n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
+  struct tide_group rest = tide_groups_rest(groups, n_shown);
+  write_titles(screen, &view->profile->question, options->group);
   for (size_t i = 0; i < n_shown; i++)
-    write_place(screen, profile, view->naming, &places->items[i]);
-  if (rest.measure > 0) {
-    TIDE_CLEANUP_FREE char *words = tide_cell_rest(screen, places, n_shown, options->min_bytes);
-    write_row(screen, profile, &rest);
+    write_group(screen, view, groups, &groups->items[i]);
+  if (rest.measure != 0) {
+    TIDE_CLEANUP_FREE char *words = tide_cell_rest(screen, groups, n_shown, options->min_bytes);
+    write_row(screen, view->profile, &rest);
     tide_sink_printf(screen->sink, " %s | |\n", words);
   }
-  tide_places_free(places);
+  tide_groups_free(groups);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One pass over the sites finds the place of each by the same comparison that gathered them. A
-// stack is drawn as its frames, innermost first; frames of the runtime are folded into a count
+// A stack is drawn as its frames, innermost first; frames of the runtime are folded into a count
 // (unless there are no others), so is a function that calls itself, and of a stack that is still
 // very deep the middle is left out: one stack must not fill the screen. Every fold says how many
 // frames it stands for.
@@ -20,14 +19,6 @@ enum {
   LINES_LAST = 8, // of them at its outer end
 };
 
-struct tide_stacks {
-  struct tide_view *view;
-  const struct tide_profile *profile;
-  struct tide_naming *naming;
-  const struct tide_places *places;
-  uint32_t *of_site; // site -> place + 1; 0: none of those shown
-};
-
 struct line {
   const struct tide_named_frame *frame; // NULL: frames folded
   size_t n_folded;
@@ -39,65 +30,41 @@ struct lines { // of one stack
   size_t n, cap;
 };
 
-static int by_identity(const void *left, const void *right)
+static void add_line(struct lines *lines, struct line line)
 {
-  const struct tide_place *const *a = left, *const *b = right;
-  return tide_place_compare((*a)->frame, (*b)->frame);
+  TIDE_GROW(lines->items, lines->n, lines->cap);
+  lines->items[lines->n++] = line;
 }
 
-static void assign(struct tide_stacks *stacks, const struct tide_place **sorted, size_t n_sorted)
+static struct lines all_frames(struct tide_view *view, uint32_t stack)
 {
-  for (size_t i = 0; i < stacks->profile->n_sites; i++) {
-    const struct tide_profile_site *site = &stacks->profile->sites[i];
-    if (site->kind != TIDE_SITE_HEAP || !tide_view_has(stacks->view, i) || site->weight <= 0)
-      continue;
-    struct tide_place key = {.frame = tide_view_culprit(stacks->view, site->stack)};
-    const struct tide_place *key_at = &key;
-    const struct tide_place **found =
-        key.frame ? bsearch(&key_at, sorted, n_sorted, sizeof *sorted, by_identity) : NULL;
-    if (found)
-      stacks->of_site[i] = (uint32_t)(*found - stacks->places->items) + 1;
-  }
-}
-
-struct tide_stacks *tide_stacks_new(struct tide_view *view, const struct tide_places *places,
-                                    size_t n_shown)
-{
-  struct tide_stacks *stacks = tide_alloc(sizeof *stacks);
-  *stacks = (struct tide_stacks){view, view->profile, view->naming, places, NULL};
-  stacks->of_site = tide_alloc_array(view->profile->n_sites, sizeof *stacks->of_site);
-  const struct tide_place **sorted = tide_alloc_array(n_shown + 1, sizeof *sorted);
-  size_t n_sorted = 0;
-  for (size_t i = 0; i < n_shown; i++)
-    if (places->items[i].frame)
-      sorted[n_sorted++] = &places->items[i];
-  qsort(sorted, n_sorted, sizeof *sorted, by_identity);
-  assign(stacks, sorted, n_sorted);
-  free(sorted);
-  return stacks;
-}
-
-void tide_stacks_free(struct tide_stacks *stacks)
-{
-  if (!stacks)
-    return;
-  free(stacks->of_site);
-  free(stacks);
-}
-
-static struct lines all_frames(const struct tide_stacks *stacks, uint32_t stack)
-{
-  const struct tide_image *image = stacks->profile->image;
+  const struct tide_image *image = view->profile->image;
   struct lines lines = {0};
   for (uint32_t node = stack; node; node = image->frames[node].parent) {
     size_t n;
-    const struct tide_named_frame *frames = tide_naming_of_node(stacks->naming, node, &n);
+    const struct tide_named_frame *frames = tide_naming_of_node(view->naming, node, &n);
     for (size_t i = 0; i < n; i++) {
-      if (frames[i].flags & (TIDE_FRAME_PAGES | TIDE_FRAME_LOST))
-        continue;
-      TIDE_GROW(lines.items, lines.n, lines.cap);
-      lines.items[lines.n++] = (struct line){.frame = &frames[i]};
+      if (!(frames[i].flags & (TIDE_FRAME_PAGES | TIDE_FRAME_LOST)))
+        add_line(&lines, (struct line){.frame = &frames[i]});
     }
+  }
+  return lines;
+}
+
+static const struct line runtime_line = {NULL, 1, "runtime frame", "runtime frames"};
+
+// What a filter leaves of a stack.
+static struct lines frames_in_view(struct tide_view *view, uint32_t stack)
+{
+  size_t n;
+  struct lines lines = {0};
+  const struct tide_view_frame *frames = tide_view_stack(view, stack, &n);
+  for (size_t i = 0; i < n; i++) {
+    struct line folded = runtime_line;
+    folded.n_folded = frames[i].n_folded;
+    if (folded.n_folded)
+      add_line(&lines, folded);
+    add_line(&lines, (struct line){.frame = frames[i].frame});
   }
   return lines;
 }
@@ -117,8 +84,7 @@ static void fold_runtime(struct lines *lines)
       lines->items[out - 1].n_folded++;
       continue;
     }
-    lines->items[out++] =
-        runtime ? (struct line){NULL, 1, "runtime frame", "runtime frames"} : line;
+    lines->items[out++] = runtime ? runtime_line : line;
   }
   lines->n = out;
 }
@@ -154,30 +120,29 @@ static void fold_middle(struct lines *lines)
   lines->n = LINES_MAX;
 }
 
-static char *name_of(const struct tide_screen *screen, const struct tide_stacks *stacks,
+static char *name_of(const struct tide_screen *screen, const struct tide_view *view,
                      const struct tide_named_frame *frame, size_t width)
 {
   if (frame->flags & TIDE_FRAME_CUT)
     return tide_utf8_fit("(cut by the depth limit)", width, screen->utf8);
-  return tide_cell_name(screen, stacks->naming, frame, width);
+  return tide_cell_name(screen, view->naming, frame, width);
 }
 
-static char *location_of(const struct tide_stacks *stacks, const struct tide_named_frame *frame)
+static char *location_of(const struct tide_view *view, const struct tide_named_frame *frame)
 {
-  return frame->flags & TIDE_FRAME_CUT ? tide_strdup("")
-                                       : tide_cell_location(stacks->naming, frame);
+  return frame->flags & TIDE_FRAME_CUT ? tide_strdup("") : tide_cell_location(view->naming, frame);
 }
 
 // Widths of names and of locations: as the table does it, names first.
-static void measure_lines(const struct tide_screen *screen, const struct tide_stacks *stacks,
+static void measure_lines(const struct tide_screen *screen, const struct tide_view *view,
                           const struct lines *lines, size_t *ret_name, size_t *ret_location)
 {
   size_t room = screen->width - FRAME_INDENT, name = 0, location = 0;
   for (size_t i = 0; i < lines->n; i++) {
     if (!lines->items[i].frame)
       continue;
-    TIDE_CLEANUP_FREE char *name_text = name_of(screen, stacks, lines->items[i].frame, room);
-    TIDE_CLEANUP_FREE char *location_text = location_of(stacks, lines->items[i].frame);
+    TIDE_CLEANUP_FREE char *name_text = name_of(screen, view, lines->items[i].frame, room);
+    TIDE_CLEANUP_FREE char *location_text = location_of(view, lines->items[i].frame);
     size_t name_width = tide_utf8_width(name_text), width = tide_utf8_width(location_text);
     name = name_width > name ? name_width : name;
     location = width > location ? width : location;
@@ -189,11 +154,11 @@ static void measure_lines(const struct tide_screen *screen, const struct tide_st
   *ret_name = name < left ? name : left;
 }
 
-static void write_lines(const struct tide_screen *screen, const struct tide_stacks *stacks,
+static void write_lines(const struct tide_screen *screen, const struct tide_view *view,
                         const struct lines *lines)
 {
   size_t name_width, location_width;
-  measure_lines(screen, stacks, lines, &name_width, &location_width);
+  measure_lines(screen, view, lines, &name_width, &location_width);
   for (size_t i = 0; i < lines->n; i++) {
     const struct line *line = &lines->items[i];
     tide_sink_repeat(screen->sink, ' ', FRAME_INDENT);
@@ -204,8 +169,8 @@ static void write_lines(const struct tide_screen *screen, const struct tide_stac
                        line->n_folded == 1 ? line->one : line->many);
       tide_screen_ink(screen, TIDE_INK_FAINT, text);
     } else {
-      TIDE_CLEANUP_FREE char *name = name_of(screen, stacks, line->frame, name_width);
-      TIDE_CLEANUP_FREE char *whole = location_of(stacks, line->frame);
+      TIDE_CLEANUP_FREE char *name = name_of(screen, view, line->frame, name_width);
+      TIDE_CLEANUP_FREE char *whole = location_of(view, line->frame);
       TIDE_CLEANUP_FREE char *location = tide_utf8_fit(whole, location_width, screen->utf8);
       enum tide_ink ink = line->frame->layer == TIDE_LAYER_USER ? TIDE_INK_PLAIN : TIDE_INK_FAINT;
       tide_screen_left(screen, ink, name, *location ? name_width + 2 : 0);
@@ -215,45 +180,54 @@ static void write_lines(const struct tide_screen *screen, const struct tide_stac
   }
 }
 
-// "61.3 % of it, 116.9 MiB, through:": the share is of the place.
-static void write_head(const struct tide_screen *screen, const struct tide_stacks *stacks,
-                       const struct tide_place *place, int64_t measure, const char *words)
+// "61.3 % of it, 116.9 MiB, through:": the share is of the row.
+static void write_head(const struct tide_screen *screen, const struct tide_view *view,
+                       const struct tide_group *group, int64_t measure, const char *words)
 {
   char share[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *size = tide_cell_measure(screen, &stacks->profile->question, measure);
+  TIDE_CLEANUP_FREE char *size = tide_cell_measure(screen, &view->profile->question, measure);
   tide_sink_repeat(screen->sink, ' ', HEAD_INDENT);
   tide_sink_printf(screen->sink, "%s of it, %s, %s\n",
-                   tide_units_share(share, measure, place->measure), size, words);
+                   tide_units_share(share, measure, group->measure), size, words);
 }
 
-void tide_stacks_write(const struct tide_screen *screen, struct tide_stacks *stacks,
-                       size_t place_idx, const struct tide_report_options *options)
+static struct lines lines_of(struct tide_view *view, uint32_t stack, bool all)
 {
-  const struct tide_place *place = &stacks->places->items[place_idx];
-  int64_t left = place->measure;
+  bool filtered = !tide_filter_is_empty(view->filter);
+  struct lines lines = filtered ? frames_in_view(view, stack) : all_frames(view, stack);
+  if (all)
+    return lines;
+  if (!filtered)
+    fold_runtime(&lines);
+  fold_recursion(&lines);
+  fold_middle(&lines);
+  return lines;
+}
+
+void tide_stacks_write(const struct tide_screen *screen, struct tide_view *view,
+                       const struct tide_groups *groups, size_t group_idx,
+                       const struct tide_report_options *options)
+{
+  const struct tide_group *group = &groups->items[group_idx];
+  int64_t left = group->measure;
   size_t n = 0;
-  for (size_t i = 0; i < stacks->profile->n_sites && n < options->n_stacks; i++) {
-    if (stacks->of_site[i] != place_idx + 1)
+  for (size_t i = 0; groups->of_site && i < view->profile->n_sites && n < options->n_stacks; i++) {
+    const struct tide_profile_site *site = &view->profile->sites[i];
+    if (groups->of_site[i] != group_idx + 1 || site->kind != TIDE_SITE_HEAP)
       continue;
-    int64_t measure = stacks->profile->sites[i].weight;
-    struct lines lines = all_frames(stacks, stacks->profile->sites[i].stack);
-    if (place->n_stacks > 1)
-      write_head(screen, stacks, place, measure, "through:");
-    if (!options->all_frames) {
-      fold_runtime(&lines);
-      fold_recursion(&lines);
-      fold_middle(&lines);
-    }
-    write_lines(screen, stacks, &lines);
+    struct lines lines = lines_of(view, site->stack, options->all_frames);
+    if (group->n_stacks > 1)
+      write_head(screen, view, group, site->weight, "through:");
+    write_lines(screen, view, &lines);
     free(lines.items);
-    left -= measure;
+    left -= site->weight;
     n++;
   }
-  if (n && n < place->n_stacks) {
+  if (n && n < group->n_stacks) {
     char count[TIDE_UNITS_MAX];
-    size_t n_more = place->n_stacks - n;
+    size_t n_more = group->n_stacks - n;
     TIDE_CLEANUP_FREE char *words = tide_sprintf(
         "through %s more %s", tide_units_count(count, n_more), n_more == 1 ? "stack" : "stacks");
-    write_head(screen, stacks, place, left, words);
+    write_head(screen, view, group, left, words);
   }
 }

@@ -1,33 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of share, measure, function and source line, drawn in columns; below each, if asked for, its
-// stacks. The last row holds whatever the rows above it do not, so that shares always add up.
+// Rows of share, measure, bar, curve, name and source line, drawn in columns; below each, if asked
+// for, its stacks. The last row holds whatever the rows above it do not, so that shares always add
+// up.
+//
+// Numbers always fit. Bars and curves take what the names leave or, on a wide screen, what longer
+// names can spare; on a narrow one the curves go first, then the bars.
 #include "format/report_table.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "format/bar.h"
 #include "format/report_cells.h"
 #include "format/report_stacks.h"
+#include "format/spark.h"
+#include "profile/timeline.h"
 
 #include <stdlib.h>
 
-struct table { // what every part needs
-  const struct tide_screen *screen;
-  struct tide_view *view;
-  const struct tide_profile *profile;
-  struct tide_naming *naming;
-  const struct tide_places *places;
-  const struct tide_report_options *options;
-  size_t n_shown;
-  int64_t whole; // what shares are of
+enum {
+  BAR_LEAST = 4,
+  BAR_MOST = 10,
+  CURVE_LEAST = 10,
+  CURVE_MOST = 24,
+  LOCATION_LEAST = 16,
+  WORDS_BESIDE_BAR = 52, // columns that long names and their locations keep
+  WORDS_BESIDE_CURVE = 60,
+  SNAPSHOTS_LEAST = 4, // fewer say nothing
 };
 
 struct row { // all owned
   char *share, *measure, *extra, *location;
 };
 
-struct columns { // widths
-  size_t share, measure, extra, location, name;
+struct columns { // widths; 0: left out
+  size_t share, measure, bar, curve, extra, location, name;
+};
+
+struct table { // what every part needs
+  const struct tide_screen *screen;
+  struct tide_view *view;
+  const struct tide_groups *groups;
+  const struct tide_report_options *options;
+  size_t n_shown;
+  struct row *rows;
+  struct columns columns;
+  struct tide_timeline *timeline; // where there are curves
 };
 
 static void widen(size_t *column, const char *text)
@@ -42,29 +60,103 @@ static size_t at_most(size_t value, size_t limit)
   return value < limit ? value : limit;
 }
 
-// The name gets what the others leave. Where both do not fit, the location gives way first, down to
-// two fifths.
-static void share_out(const struct tide_screen *screen, struct columns *c, size_t longest_name)
+static size_t widest_name(const struct table *t, size_t width)
 {
-  size_t fixed = 2 + c->share + 2 + c->measure + 2 + (c->extra ? c->extra + 2 : 0);
-  size_t left = screen->width > fixed + 20 ? screen->width - fixed : 20;
-  size_t spare = left > longest_name + 2 ? left - longest_name - 2 : 0;
-  c->location = at_most(c->location, spare > left * 2 / 5 ? spare : left * 2 / 5);
-  c->name = left - c->location - (c->location ? 2 : 0);
+  size_t widest = 0;
+  for (size_t i = 0; i < t->n_shown; i++) {
+    TIDE_CLEANUP_FREE char *name =
+        tide_cell_group(t->screen, t->view, t->groups, &t->groups->items[i], width);
+    widen(&widest, name);
+  }
+  return widest;
 }
 
-static void write_row(const struct tide_screen *screen, const struct columns *c,
-                      const struct row *row, const char *name)
+// Columns for a drawing out of *left, if `words` are left for names and locations.
+static size_t take(size_t *left, size_t words, size_t width)
 {
+  if (*left < words + width + 2)
+    return 0;
+  *left -= width + 2;
+  return width;
+}
+
+// A drawing that is there gets wider where nobody wants the room.
+static void grow(size_t *left, size_t words, size_t *width, size_t most)
+{
+  if (!*width || *left <= words)
+    return;
+  size_t more = at_most(*left - words, most - *width);
+  *width += more;
+  *left -= more;
+}
+
+static bool has_curves(const struct table *t)
+{
+  return t->groups->of_site && t->view->profile->image->n_snapshots >= SNAPSHOTS_LEAST;
+}
+
+// The name gets what the others leave. Where both do not fit, the location gives way first, down to
+// two fifths.
+static void share_out(struct table *t)
+{
+  struct columns *c = &t->columns;
+  size_t fixed = 2 + c->share + 2 + c->measure + 2 + (c->extra ? c->extra + 2 : 0);
+  size_t left = t->screen->width > fixed + 20 ? t->screen->width - fixed : 20;
+  size_t name = widest_name(t, t->screen->width),
+         words = name + (c->location ? 2 : 0) + c->location;
+  size_t shortened = name + 2 + at_most(c->location, LOCATION_LEAST);
+  c->bar = take(&left, at_most(shortened, WORDS_BESIDE_BAR), BAR_LEAST);
+  if (has_curves(t))
+    c->curve = take(&left, at_most(words, WORDS_BESIDE_CURVE), CURVE_LEAST);
+  grow(&left, words, &c->curve, CURVE_MOST);
+  grow(&left, words, &c->bar, BAR_MOST);
+  size_t spare = left > name + 2 ? left - name - 2 : 0;
+  c->location = at_most(c->location, spare > left * 2 / 5 ? spare : left * 2 / 5);
+  c->name = left - c->location - (c->location ? 2 : 0);
+  c->name = widest_name(t, c->name); // no wider than needed: locations stand close to the names
+}
+
+// What the group's stacks held over time, or blanks for the row of the rest.
+static void write_curve(const struct table *t, size_t group_idx)
+{
+  size_t width = t->columns.curve, n_times = t->timeline->n_times, n = 0;
+  const struct tide_profile *profile = t->view->profile;
+  TIDE_CLEANUP_FREE uint32_t *stacks = tide_alloc_array(profile->n_sites + 1, sizeof *stacks);
+  TIDE_CLEANUP_FREE int64_t *values = tide_alloc_array(2 * (n_times + width), sizeof *values);
+  int64_t *live = values, *kept = live + n_times, *highs = kept + n_times,
+          *kept_highs = highs + width;
+  for (size_t i = 0; i < profile->n_sites; i++)
+    if (t->groups->of_site[i] == group_idx + 1)
+      stacks[n++] = profile->sites[i].stack;
+  tide_timeline_sum(t->timeline, stacks, n, profile->question.unit, live, kept);
+  tide_timeline_columns(t->timeline, live, width, highs);
+  tide_timeline_columns(t->timeline, kept, width, kept_highs);
+  tide_spark_kept(t->screen, highs, kept_highs, width);
+  tide_sink_text(t->screen->sink, "  ");
+}
+
+static void write_row(const struct table *t, const struct row *row, size_t group_idx,
+                      int64_t measure, const char *name)
+{
+  const struct tide_screen *screen = t->screen;
+  const struct columns *c = &t->columns;
   tide_sink_text(screen->sink, "  ");
   tide_screen_right(screen, TIDE_INK_PLAIN, row->share, c->share);
   tide_sink_text(screen->sink, "  ");
   tide_screen_right(screen, TIDE_INK_STRONG, row->measure, c->measure);
   tide_sink_text(screen->sink, "  ");
+  if (c->bar) {
+    TIDE_CLEANUP_FREE char *bar = tide_bar(measure, t->view->whole, c->bar, screen->utf8);
+    tide_screen_left(screen, TIDE_INK_CURVE, bar, c->bar + 2);
+  }
   if (c->extra) {
     tide_screen_right(screen, TIDE_INK_PLAIN, row->extra, c->extra);
     tide_sink_text(screen->sink, "  ");
   }
+  if (c->curve && group_idx < t->n_shown)
+    write_curve(t, group_idx);
+  else if (c->curve)
+    tide_sink_repeat(screen->sink, ' ', c->curve + 2);
   TIDE_CLEANUP_FREE char *location = tide_utf8_fit(row->location, c->location, screen->utf8);
   if (*location) {
     tide_screen_left(screen, TIDE_INK_PLAIN, name, c->name + 2);
@@ -75,6 +167,16 @@ static void write_row(const struct tide_screen *screen, const struct columns *c,
   tide_sink_text(screen->sink, "\n");
 }
 
+static struct row make_row(const struct table *t, const struct tide_group *group)
+{
+  char text[TIDE_UNITS_MAX];
+  const struct tide_question *question = &t->view->profile->question;
+  return (struct row){
+      .share = tide_strdup(tide_units_share(text, group->measure, t->view->whole)),
+      .measure = tide_cell_measure(t->screen, question, group->measure),
+  };
+}
+
 static void row_done(struct row *row)
 {
   free(row->share);
@@ -83,84 +185,96 @@ static void row_done(struct row *row)
   free(row->location);
 }
 
-// What is not in the rows above: places past the last row, and stacks too small to be gathered.
-static void write_rest(const struct table *t, const struct columns *c)
+static void make_rows(struct table *t)
 {
-  struct tide_place rest = tide_places_rest(t->places, t->n_shown);
-  if (rest.measure <= 0)
+  struct columns *c = &t->columns;
+  t->rows = tide_alloc_array(t->n_shown + 1, sizeof *t->rows);
+  for (size_t i = 0; i < t->n_shown; i++) {
+    const struct tide_group *group = &t->groups->items[i];
+    struct row *row = &t->rows[i];
+    *row = make_row(t, group);
+    row->extra = tide_cell_extra(t->screen, &t->view->profile->question, group);
+    row->location = tide_cell_group_location(t->view, t->groups, group);
+    widen(&c->share, row->share);
+    widen(&c->measure, row->measure);
+    widen(&c->extra, row->extra);
+    widen(&c->location, row->location);
+  }
+}
+
+// What is not in the rows above: groups past the last row, and stacks too small to be gathered.
+static void write_rest(const struct table *t)
+{
+  struct tide_group rest = tide_groups_rest(t->groups, t->n_shown);
+  if (rest.measure == 0)
     return;
-  char text[TIDE_UNITS_MAX];
-  struct row row = {.share = tide_strdup(tide_units_share(text, rest.measure, t->whole)),
-                    .measure = tide_cell_measure(t->screen, &t->profile->question, rest.measure),
-                    .extra = tide_strdup(""),
-                    .location = tide_strdup("")};
+  struct row row = make_row(t, &rest);
+  row.extra = tide_strdup("");
+  row.location = tide_strdup("");
   TIDE_CLEANUP_FREE char *name =
-      tide_cell_rest(t->screen, t->places, t->n_shown, t->options->min_bytes);
-  write_row(t->screen, c, &row, name);
+      tide_cell_rest(t->screen, t->groups, t->n_shown, t->options->min_bytes);
+  write_row(t, &row, t->n_shown, rest.measure, name);
   row_done(&row);
 }
 
-static size_t longest_name(const struct table *t, size_t width)
+static void write_groups(struct table *t)
 {
-  size_t longest = 0;
   for (size_t i = 0; i < t->n_shown; i++) {
+    const struct tide_group *group = &t->groups->items[i];
     TIDE_CLEANUP_FREE char *name =
-        tide_cell_name(t->screen, t->naming, t->places->items[i].frame, width);
-    widen(&longest, name);
+        tide_cell_group(t->screen, t->view, t->groups, group, t->columns.name);
+    write_row(t, &t->rows[i], i, group->measure, name);
+    row_done(&t->rows[i]);
+    if (t->options->n_stacks)
+      tide_stacks_write(t->screen, t->view, t->groups, i, t->options);
   }
-  return longest;
+  free(t->rows);
+  write_rest(t);
 }
 
-static struct row *make_rows(const struct table *t, struct columns *c)
+// "46.2 %, 190.7 MiB of 412.6 MiB, matched --function push": each stack counted once.
+static void write_matched(const struct table *t)
 {
-  struct row *rows = tide_alloc_array(t->n_shown + 1, sizeof *rows);
-  for (size_t i = 0; i < t->n_shown; i++) {
-    char text[TIDE_UNITS_MAX];
-    const struct tide_place *place = &t->places->items[i];
-    rows[i].share = tide_strdup(tide_units_share(text, place->measure, t->whole));
-    rows[i].measure = tide_cell_measure(t->screen, &t->profile->question, place->measure);
-    rows[i].extra = tide_cell_extra(t->screen, &t->profile->question, place);
-    rows[i].location = tide_cell_location(t->naming, place->frame);
-    widen(&c->share, rows[i].share);
-    widen(&c->measure, rows[i].measure);
-    widen(&c->extra, rows[i].extra);
-    widen(&c->location, rows[i].location);
-  }
-  return rows;
+  char share[TIDE_UNITS_MAX];
+  const struct tide_view *view = t->view;
+  if (!t->options->filters)
+    return;
+  const struct tide_question *question = &view->profile->question;
+  TIDE_CLEANUP_FREE char *wanted = tide_cell_measure(t->screen, question, view->wanted);
+  TIDE_CLEANUP_FREE char *whole = tide_cell_measure(t->screen, question, view->whole);
+  TIDE_CLEANUP_FREE char *words =
+      tide_sprintf("%s, %s of %s, matched %s", tide_units_share(share, view->wanted, view->whole),
+                   wanted, whole, t->options->filters);
+  tide_screen_paragraph(t->screen, TIDE_INK_PLAIN, "  ", "", words);
 }
 
-static void write_places(const struct table *t)
+// With what the curves are, if there are any and the line has room.
+static void write_heading(const struct table *t)
 {
-  struct columns c = {.share = 7};
-  struct row *rows = make_rows(t, &c);
-  struct tide_stacks *stacks = NULL;
-  if (t->options->n_stacks)
-    stacks = tide_stacks_new(t->view, t->places, t->n_shown);
-  share_out(t->screen, &c, longest_name(t, t->screen->width));
-  c.name = longest_name(t, c.name); // no wider than needed: the locations stand close to the names
-  for (size_t i = 0; i < t->n_shown; i++) {
-    TIDE_CLEANUP_FREE char *name =
-        tide_cell_name(t->screen, t->naming, t->places->items[i].frame, c.name);
-    write_row(t->screen, &c, &rows[i], name);
-    row_done(&rows[i]);
-    if (stacks)
-      tide_stacks_write(t->screen, stacks, i, t->options);
-  }
-  free(rows);
-  tide_stacks_free(stacks);
-  write_rest(t, &c);
+  const struct tide_screen *screen = t->screen;
+  TIDE_CLEANUP_FREE char *heading =
+      tide_groups_heading(screen, &t->view->profile->question, t->groups);
+  TIDE_CLEANUP_FREE char *legend =
+      tide_sprintf("  live from start to end; %s never freed", tide_spark_kept_mark(screen));
+  tide_sink_printf(screen->sink, "  %s", heading);
+  if (t->columns.curve && 2 + tide_utf8_width(heading) + tide_utf8_width(legend) <= screen->width)
+    tide_screen_ink(screen, TIDE_INK_FAINT, legend);
+  tide_sink_text(screen->sink, "\n");
 }
 
 void tide_report_table_write(const struct tide_screen *screen, struct tide_view *view,
-                             const struct tide_places *places,
+                             const struct tide_groups *groups,
                              const struct tide_report_options *options)
 {
-  struct table t = {screen, view, view->profile, view->naming, places, options};
-  t.n_shown = tide_places_shown(places, options->n_places, options->min_bytes);
-  t.whole = view->whole;
-  TIDE_CLEANUP_FREE char *heading =
-      tide_question_heading(screen, &view->profile->question, places->n);
-  tide_sink_printf(screen->sink, "  %s\n", heading);
-  if (places->n)
-    write_places(&t);
+  struct table t = {.screen = screen, .view = view, .groups = groups, .options = options};
+  t.n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
+  t.columns.share = 7;
+  make_rows(&t);
+  share_out(&t);
+  if (t.columns.curve)
+    t.timeline = tide_timeline_new(view->profile->image);
+  write_matched(&t);
+  write_heading(&t);
+  write_groups(&t);
+  tide_timeline_free(t.timeline);
 }

@@ -28,10 +28,14 @@ static int64_t *highest_per_column(const struct tide_image *image, size_t width)
   return high;
 }
 
+static const char *const blocks[HEIGHTS] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+static const char *const ascii[HEIGHTS] = {"_", ".", ",", "-", "=", "+", "*", "#"};
+// Dots have four heights.
+static const char *const dots[HEIGHTS] = {"⣀", "⣀", "⣤", "⣤", "⣶", "⣶", "⣿", "⣿"};
+static const char *const digits[HEIGHTS] = {"1", "2", "3", "4", "5", "6", "7", "8"};
+
 char *tide_spark_live(const struct tide_image *image, size_t width, bool utf8)
 {
-  static const char *const blocks[HEIGHTS] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  static const char *const ascii[HEIGHTS] = {"_", ".", ",", "-", "=", "+", "*", "#"};
   if (image->n_ticks < TICKS_MIN || width == 0 || image->end_ns <= image->start_ns ||
       image->peak_bytes <= 0)
     return NULL;
@@ -46,4 +50,33 @@ char *tide_spark_live(const struct tide_image *image, size_t width, bool utf8)
   }
   tide_buf_u8(&line, 0);
   return (char *)line.data;
+}
+
+static int64_t highest(const int64_t *values, size_t n)
+{
+  int64_t high = 0;
+  for (size_t i = 0; i < n; i++)
+    high = values[i] > high ? values[i] : high;
+  return high;
+}
+
+void tide_spark_kept(const struct tide_screen *screen, const int64_t *live, const int64_t *kept,
+                     size_t width)
+{
+  int64_t high = highest(live, width);
+  for (size_t i = 0; i < width; i++) {
+    if (live[i] <= 0) {
+      tide_sink_text(screen->sink, " ");
+      continue;
+    }
+    bool is_kept = kept[i] > live[i] / 2;
+    size_t height = (size_t)((double)live[i] / (double)high * (HEIGHTS - 1) + 0.5);
+    const char *const *marks = screen->utf8 ? is_kept ? dots : blocks : is_kept ? digits : ascii;
+    tide_screen_ink(screen, is_kept ? TIDE_INK_WARN : TIDE_INK_CURVE, marks[height]);
+  }
+}
+
+const char *tide_spark_kept_mark(const struct tide_screen *screen)
+{
+  return screen->utf8 ? dots[HEIGHTS - 2] : "1-8";
 }

@@ -56,8 +56,8 @@ static void weigh_window(struct tide_profile *profile, const struct tide_questio
     profile->sites[i].weight = (int64_t)of_node[profile->sites[i].stack];
 }
 
-static int64_t weight_of_run(const struct tide_profile_site *site,
-                             const struct tide_question *question)
+int64_t tide_profile_weight(const struct tide_profile_site *site,
+                            const struct tide_question *question)
 {
   bool in_bytes = question->unit == TIDE_UNIT_BYTES;
   switch (question->measure) {
@@ -97,7 +97,7 @@ void tide_profile_ask(struct tide_profile *profile, const struct tide_question *
     weigh_window(profile, question);
   else
     for (size_t i = 0; i < profile->n_sites; i++)
-      profile->sites[i].weight = weight_of_run(&profile->sites[i], question);
+      profile->sites[i].weight = tide_profile_weight(&profile->sites[i], question);
   profile->whole = 0;
   if (question->measure == TIDE_MEASURE_PEAK && question->unit == TIDE_UNIT_BYTES)
     profile->whole = profile->image->peak_bytes; // what the report calls the peak

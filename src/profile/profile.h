@@ -66,6 +66,10 @@ void tide_profile_free(struct tide_profile *profile); // NULL is fine
 // The question must have been made for the profile's image.
 void tide_profile_ask(struct tide_profile *profile, const struct tide_question *question);
 
+// What a site weighs under a question about the whole run, by its own numbers.
+int64_t tide_profile_weight(const struct tide_profile_site *site,
+                            const struct tide_question *question);
+
 // Histograms of a site, summed over its threads. They are not kept per site: they would be most of
 // a profile's memory, and few readers ask.
 void tide_profile_site_histograms(const struct tide_profile *profile,

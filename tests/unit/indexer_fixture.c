@@ -211,6 +211,13 @@ static const struct tide_site sites[] = {
      .high_bytes = 1 * MIB},
 };
 
+static const struct tide_thread threads[] = {
+    {0},
+    {.tid = 41307, .n_owners = 1, .name = "indexer"},
+    {.tid = 41312, .n_owners = 3, .name = "worker|=1"},
+    {.tid = 41309, .n_owners = 1},
+};
+
 #define COPY(array, n)                                                                             \
   ((n) = sizeof(array) / sizeof *(array),                                                          \
    memcpy(tide_alloc_array((n), sizeof *(array)), (array), sizeof(array)))
@@ -269,8 +276,7 @@ static void make_indexer(struct tide_image *image)
     image->modules[i].path = tide_strdup(modules[i].path);
   image->frames = COPY(frames, image->n_frames);
   image->sites = COPY(sites, image->n_sites);
-  image->n_threads_known = 4;
-  image->threads = tide_alloc_array(4, sizeof *image->threads);
+  image->threads = COPY(threads, image->n_threads_known);
   make_ticks(image);
 }
 
@@ -304,4 +310,33 @@ struct tide_capture *tide_indexer_capture(void)
   make_shell(&capture->images[0]);
   make_indexer(&capture->images[INDEXER_IMAGE]);
   return capture;
+}
+
+// Live bytes in MiB and blocks of stacks 3, 4, 8, at four moments and at the peak.
+static const struct {
+  double at_s;
+  enum tide_snapshot_kind kind;
+  int64_t mib[3], blocks[3];
+} moments[] = {
+    {1.0, TIDE_SNAPSHOT_TIMED, {20, 2, 0}, {2000, 190, 0}},
+    {3.0, TIDE_SNAPSHOT_TIMED, {90, 2, 1}, {9000, 190, 5}},
+    {6.15, TIDE_SNAPSHOT_PEAK, {190, 86, 8}, {20000, 20000, 40}},
+    {7.0, TIDE_SNAPSHOT_TIMED, {60, 2, 2}, {5000, 190, 10}},
+    {8.44, TIDE_SNAPSHOT_END, {1, 2, 3}, {10, 190, 15}},
+};
+
+void tide_indexer_add_snapshots(struct tide_capture *capture)
+{
+  static const uint32_t stacks[] = {3, 4, 8};
+  struct tide_image *image = &capture->images[INDEXER_IMAGE];
+  image->n_snapshots = sizeof moments / sizeof *moments;
+  image->snapshots = tide_alloc_array(image->n_snapshots, sizeof *image->snapshots);
+  for (size_t i = 0; i < image->n_snapshots; i++) {
+    struct tide_snapshot *snapshot = &image->snapshots[i];
+    *snapshot = (struct tide_snapshot){SECONDS(moments[i].at_s), moments[i].kind,
+                                       tide_alloc_array(3, sizeof *snapshot->rows), 3};
+    for (size_t k = 0; k < 3; k++)
+      snapshot->rows[k] = (struct tide_snapshot_row){stacks[k], moments[i].mib[k] * MIB,
+                                                     moments[i].blocks[k], 0, 0};
+  }
 }

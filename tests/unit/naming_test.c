@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "capture/stored_names.h"
-#include "view/places.h"
+#include "view/groups.h"
 #include "format/shorten.h"
 #include "indexer_fixture.h"
 
@@ -146,7 +146,7 @@ static void gathers_by_line(void **state)
   tide_profile_ask(profile, &(struct tide_question){0});
   struct tide_view view;
   tide_view_init(&view, profile, naming, NULL, false);
-  struct tide_places *places = tide_places_new(&view);
+  struct tide_groups *places = tide_groups_new(&view, TIDE_GROUP_PLACE);
   assert_int_equal(places->n_stacks, 8);
   assert_int_equal(places->n_stacks_placed, 8);
   assert_int_equal(places->rest.measure, 0);
@@ -158,7 +158,7 @@ static void gathers_by_line(void **state)
   for (size_t i = 0; i < places->n; i++)
     sum += places->items[i].measure;
   assert_int_equal(sum, INDEXER_PEAK_BYTES);
-  tide_places_free(places);
+  tide_groups_free(places);
   tide_view_done(&view);
   tide_profile_free(profile);
 }

@@ -103,7 +103,7 @@ static void write_screen(size_t width, bool utf8, bool color, int sort, bool fir
   ask(sort);
   struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = utf8, .color = color};
   struct tide_report_options options = {
-      .n_places = first ? 3 : 10,
+      .n_rows = first ? 3 : 10,
       .prefix = first ? "tidemark: " : "",
       .saved = first ? "tidemark.indexer.41307.tide" : NULL,
       .saved_bytes = 1468006,
@@ -150,19 +150,82 @@ static void narrow_wide_ascii_and_colour(void **state)
 
 static void write_options(size_t width, bool utf8, struct tide_report_options options)
 {
-  ask(TIDE_MEASURE_PEAK);
+  if (!profile->question.measure)
+    ask(TIDE_MEASURE_PEAK);
   struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = utf8};
   options.prefix = "";
   tide_report_write(&screen, look(), &options);
 }
 
+// Curves, bars and their legend: what appears at which width, and that it is told without colour.
+static void curves_where_there_is_room(void **state)
+{
+  static const size_t widths[] = {60, 80, 120, 160};
+  tide_indexer_add_snapshots(capture);
+  for (size_t i = 0; i < 8; i++) {
+    char name[64];
+    size_t width = widths[i / 2];
+    bool utf8 = i % 2 == 0;
+    tide_buf_clear(&sink.buf);
+    write_options(width, utf8, (struct tide_report_options){.n_rows = 3});
+    expect_width(width);
+    snprintf(name, sizeof name, "report_curves_%zu%s.txt", width, utf8 ? "" : "_ascii");
+    expect_golden(name);
+  }
+  tide_buf_clear(&sink.buf);
+  write_screen(120, true, true, TIDE_MEASURE_LEAK, true);
+  expect_golden("report_curves_colour.txt");
+}
+
+static void groups_of_every_kind(void **state)
+{
+  for (int kind = 0; kind < TIDE_GROUPS_N; kind++) {
+    char name[64];
+    bool in_classes = kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME;
+    tide_buf_clear(&sink.buf);
+    ask(in_classes ? TIDE_SORT_COUNT : TIDE_MEASURE_PEAK);
+    struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+    struct tide_report_options options = {.group = kind, .n_rows = SIZE_MAX, .prefix = ""};
+    tide_report_write(&screen, look(), &options);
+    expect_width(80);
+    options.n_rows = 2;
+    tide_report_csv_write(&sink, look(), &options);
+    tide_report_md_write(&screen, look(), &options);
+    snprintf(name, sizeof name, "report_by_%s.txt", tide_group_words[kind]);
+    expect_golden(name);
+    tide_buf_clear(&sink.buf);
+    const enum tide_group_kind group = kind;
+    const struct tide_report_json_options first = {.n = 1, .group = &group};
+    tide_report_json_write(&sink, look(), &first);
+    snprintf(name, sizeof name, "report_by_%s.json", tide_group_words[kind]);
+    expect_golden(name);
+  }
+}
+
+static void says_what_matched(void **state)
+{
+  struct tide_filter *filter = NULL;
+  const struct tide_filter_options wanted = {.function = "Block::push"};
+  assert_int_equal(tide_filter_new(&wanted, &filter, NULL), TIDE_ERR_OK);
+  ask(TIDE_MEASURE_PEAK);
+  struct tide_view view;
+  tide_view_init(&view, profile, naming, filter, false);
+  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_report_options options = {
+      .n_rows = 5, .prefix = "", .filters = "--function Block::push", .n_stacks = 2};
+  tide_report_write(&screen, &view, &options);
+  expect_golden("report_matched.txt");
+  tide_view_done(&view);
+  tide_filter_free(filter);
+}
+
 static void stacks_below_the_rows(void **state)
 {
-  write_options(80, true, (struct tide_report_options){.n_places = 3, .n_stacks = 1});
+  write_options(80, true, (struct tide_report_options){.n_rows = 3, .n_stacks = 1});
   expect_width(80);
   expect_golden("report_stacks.txt");
   tide_buf_clear(&sink.buf);
-  write_options(60, false, (struct tide_report_options){.n_places = 10, .n_stacks = 9});
+  write_options(60, false, (struct tide_report_options){.n_rows = 10, .n_stacks = 9});
   expect_width(60);
   expect_golden("report_stacks_narrow.txt");
 }
@@ -170,22 +233,23 @@ static void stacks_below_the_rows(void **state)
 // The same number of bytes with and without a least size: what is hidden is said.
 static void places_of_a_least_size(void **state)
 {
-  write_options(80, true, (struct tide_report_options){.n_places = 10, .min_bytes = 20 << 20});
+  write_options(80, true, (struct tide_report_options){.n_rows = 10, .min_bytes = 20 << 20});
   expect_golden("report_min.txt");
   tide_buf_clear(&sink.buf);
-  write_options(80, true, (struct tide_report_options){.n_places = 10, .min_bytes = INT64_MAX});
+  write_options(80, true, (struct tide_report_options){.n_rows = 10, .min_bytes = INT64_MAX});
   const char *text = tide_buf_cstr(&sink.buf);
-  assert_non_null(strstr(text, "100.0 %  412.0 MiB  in 6 places below"));
+  assert_non_null(strstr(text, "100.0 %  412.0 MiB  "));
+  assert_non_null(strstr(text, "in 6 places below"));
 }
 
 static void csv(void **state)
 {
   ask(TIDE_MEASURE_PEAK);
-  struct tide_report_options options = {.n_places = SIZE_MAX};
+  struct tide_report_options options = {.n_rows = SIZE_MAX};
   tide_report_csv_write(&sink, look(), &options);
   expect_golden("report.csv");
   tide_buf_clear(&sink.buf);
-  options.n_places = 2;
+  options.n_rows = 2;
   ask(TIDE_MEASURE_TOTAL);
   tide_report_csv_write(&sink, look(), &options);
   expect_golden("report_total.csv");
@@ -195,11 +259,11 @@ static void markdown(void **state)
 {
   ask(TIDE_MEASURE_PEAK);
   struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
-  struct tide_report_options options = {.n_places = 10};
+  struct tide_report_options options = {.n_rows = 10};
   tide_report_md_write(&screen, look(), &options);
   expect_golden("report.md");
   tide_buf_clear(&sink.buf);
-  options.n_places = 2;
+  options.n_rows = 2;
   ask(TIDE_MEASURE_LEAK);
   tide_report_md_write(&screen, look(), &options);
   expect_golden("report_leak.md");
@@ -220,7 +284,7 @@ static void hostile_names(void **state)
   ask(TIDE_MEASURE_PEAK);
   struct tide_name_source source = {.lookup = hostile_lookup, .object = tide_indexer_names.object};
   struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
-  struct tide_report_options options = {.n_places = SIZE_MAX};
+  struct tide_report_options options = {.n_rows = SIZE_MAX};
   tide_naming_free(naming);
   naming = tide_naming_new_from(profile->image, &source);
   tide_report_csv_write(&sink, look(), &options);
@@ -259,14 +323,14 @@ static void what_went_wrong_is_said(void **state)
 static void json(void **state)
 {
   ask(TIDE_MEASURE_PEAK);
-  tide_report_json_write(&sink, look(), "a \"b\".tide", 0);
+  tide_report_json_write(&sink, look(), &(struct tide_report_json_options){.file = "a \"b\".tide"});
   expect_golden("report.json");
 }
 
 static void json_of_the_first_sites(void **state)
 {
   ask(TIDE_MEASURE_TOTAL);
-  tide_report_json_write(&sink, look(), NULL, 1);
+  tide_report_json_write(&sink, look(), &(struct tide_report_json_options){.n = 1});
   const char *text = tide_buf_cstr(&sink.buf);
   const char *first = strstr(text, "\"kind\"");
   assert_non_null(first);
@@ -300,6 +364,9 @@ int main(void)
       TEST(first_screen),
       TEST(every_rank),
       TEST(narrow_wide_ascii_and_colour),
+      TEST(curves_where_there_is_room),
+      TEST(groups_of_every_kind),
+      TEST(says_what_matched),
       TEST(stacks_below_the_rows),
       TEST(places_of_a_least_size),
       TEST(csv),

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a group is, under keys of its kind, then its numbers under those that sites have.
+#include "format/groups_json.h"
+
+#include "base/alloc.h"
+#include "format/report_cells.h"
+
+#include <stdlib.h>
+
+static void write_point(struct tide_json *json, const char *key, const struct tide_point *point)
+{
+  tide_json_key(json, key);
+  if (!point->given) {
+    tide_json_text(json, NULL);
+    return;
+  }
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "asked_ns", point->asked_ns);
+  tide_json_put_u64(json, "seen_ns", point->seen_ns);
+  tide_json_close_object(json);
+}
+
+void tide_question_json(struct tide_json *json, const struct tide_question *question)
+{
+  tide_json_key(json, "question");
+  tide_json_open_object(json);
+  tide_json_put_text(json, "measure", tide_measure_words[question->measure]);
+  tide_json_put_text(json, "unit", question->unit == TIDE_UNIT_BYTES ? "bytes" : "blocks");
+  write_point(json, "from", &question->window.from);
+  write_point(json, "to", &question->window.to);
+  tide_json_close_object(json);
+}
+
+static void write_thread(struct tide_json *json, const struct tide_image *image, uint32_t number)
+{
+  bool known = number && number < image->n_threads_known;
+  TIDE_CLEANUP_FREE char *name =
+      known ? tide_strndup(image->threads[number].name, sizeof image->threads->name) : NULL;
+  tide_json_put_text(json, "thread", name && *name ? name : NULL);
+  tide_json_put_u64(json, "tid", known ? image->threads[number].tid : 0);
+  tide_json_put_u64(json, "owners", known ? image->threads[number].n_owners : 0);
+}
+
+static void write_limit(struct tide_json *json, const char *key, uint64_t limit, bool is_one)
+{
+  if (is_one)
+    tide_json_put_u64(json, key, limit);
+  else
+    tide_json_put_text(json, key, NULL);
+}
+
+static void write_class(struct tide_json *json, enum tide_group_kind kind, uint32_t number)
+{
+  struct tide_class_range range = tide_class_range(kind, number);
+  bool of_life = kind == TIDE_GROUP_LIFETIME;
+  bool freed = !of_life || number < TIDE_LIFE_CLASS_RESIZED;
+  if (of_life)
+    tide_json_put_text(json, "ending",
+                       freed                               ? "freed"
+                       : number == TIDE_LIFE_CLASS_RESIZED ? "resized"
+                                                           : "never");
+  write_limit(json, of_life ? "least_ns" : "least_bytes", range.least, freed);
+  write_limit(json, of_life ? "most_ns" : "most_bytes", range.most,
+              freed && range.most != UINT64_MAX);
+}
+
+// Null where a kind has it but this group does not.
+static void write_code(struct tide_json *json, const struct tide_view *view,
+                       const struct tide_groups *groups, const struct tide_group *group)
+{
+  const struct tide_named_frame *frame = group->frame;
+  enum tide_group_kind kind = groups->kind;
+  bool of_line = kind == TIDE_GROUP_PLACE || kind == TIDE_GROUP_STACK;
+  if (of_line || kind == TIDE_GROUP_FUNCTION)
+    tide_json_put_text(json, "function", frame ? frame->function : NULL);
+  if (of_line || kind == TIDE_GROUP_FUNCTION || kind == TIDE_GROUP_FILE)
+    tide_json_put_text(json, "file", frame ? frame->file : NULL);
+  if (of_line)
+    tide_json_put_u64(json, "line", frame ? frame->line : 0);
+  if (kind == TIDE_GROUP_CRATE)
+    tide_json_put_text(json, "crate", group->crate);
+  tide_json_put_text(json, "module", frame ? tide_naming_module_path(view->naming, frame) : NULL);
+}
+
+static void write_numbers(struct tide_json *json, const struct tide_group *group)
+{
+  tide_json_put_u64(json, "bytes", group->b_alloc);
+  tide_json_put_u64(json, "frees", group->n_free);
+  tide_json_put_u64(json, "freed_bytes", group->b_free);
+  tide_json_put_u64(json, "resizes", group->n_resize);
+  tide_json_put_u64(json, "resized_old_bytes", group->b_resize_old);
+  tide_json_put_u64(json, "moved", group->n_moved);
+  tide_json_put_u64(json, "moved_bytes", group->b_moved);
+  tide_json_put_u64(json, "temporary", group->n_temp);
+  tide_json_put_u64(json, "temporary_bytes", group->b_temp);
+  tide_json_put_u64(json, "foreign_frees", group->n_foreign);
+  tide_json_put_i64(json, "live_blocks", group->live_blocks);
+  tide_json_put_i64(json, "live_bytes", group->live_bytes);
+  tide_json_put_i64(json, "peak_bytes", group->peak_bytes);
+  tide_json_put_i64(json, "peak_blocks", group->peak_blocks);
+  tide_json_put_u64(json, "first_ns", group->n_alloc ? group->first_ns : 0);
+  tide_json_put_u64(json, "last_ns", group->last_ns);
+}
+
+static void write_group(struct tide_json *json, const struct tide_view *view,
+                        const struct tide_groups *groups, const struct tide_group *group)
+{
+  bool in_classes = groups->kind == TIDE_GROUP_SIZE || groups->kind == TIDE_GROUP_LIFETIME;
+  tide_json_open_object(json);
+  if (in_classes)
+    write_class(json, groups->kind, group->number);
+  else if (groups->kind == TIDE_GROUP_THREAD)
+    write_thread(json, view->profile->image, group->number);
+  else
+    write_code(json, view, groups, group);
+  tide_json_put_i64(json, "weight", group->measure);
+  tide_json_put_u64(json, "stacks", group->n_stacks);
+  tide_json_put_u64(json, "allocations", group->n_alloc);
+  if (!in_classes)
+    write_numbers(json, group);
+  tide_json_close_object(json);
+}
+
+void tide_groups_json(struct tide_json *json, const struct tide_view *view,
+                      const struct tide_groups *groups, size_t n)
+{
+  tide_json_put_text(json, "grouped_by", tide_group_words[groups->kind]);
+  tide_json_key(json, "groups");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < groups->n && (!n || i < n); i++)
+    write_group(json, view, groups, &groups->items[i]);
+  tide_json_close_array(json);
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The question and the groups of a report as JSON. Each writes members into the open object.
+#pragma once
+#include "base/json.h"
+#include "view/groups.h"
+
+// question: measure, unit, from and to with the times asked for and seen (null: not given).
+void tide_question_json(struct tide_json *json, const struct tide_question *question);
+
+// grouped_by, and groups: at most n of them, and all with n 0.
+void tide_groups_json(struct tide_json *json, const struct tide_view *view,
+                      const struct tide_groups *groups, size_t n);

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gathering sites in two steps: those with the same culprit frame fold by its pointer, which is
+// cheap and leaves few; those fold by what the kind calls the same, as one line may be inlined in
+// many places. Threads and classes cut across sites and are summed from the rows.
+#define _GNU_SOURCE
+#include "view/groups.h"
+
+#include "base/alloc.h"
+#include "view/group_sums.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct entry { // a site and whom it is blamed on
+  const struct tide_named_frame *frame;
+  uint32_t site;
+};
+
+struct head { // sites with one culprit: entries[first] and the n - 1 behind it
+  const struct tide_named_frame *frame;
+  char *crate; // owned until a group has it
+  size_t first, n;
+};
+
+struct gathering {
+  const struct tide_view *view;
+  struct tide_groups *groups;
+  struct entry *entries;
+  struct head *heads;
+  size_t n_entries, n_heads;
+};
+
+static int compare_text(const char *a, const char *b)
+{
+  if (!a || !b)
+    return (a != NULL) - (b != NULL);
+  return strcmp(a, b);
+}
+
+static int compare_number(uint64_t a, uint64_t b)
+{
+  return (a > b) - (a < b);
+}
+
+// Same function, file and line; for code without a name, the same address.
+int tide_place_compare(const struct tide_named_frame *a, const struct tide_named_frame *b)
+{
+  int order = compare_text(a->function, b->function);
+  if (!order)
+    order = compare_text(a->file, b->file);
+  if (!order)
+    order = compare_number(a->line, b->line);
+  if (!order && !a->file)
+    order = compare_number(a->module, b->module);
+  if (!order && !a->function)
+    order = compare_number(a->pc, b->pc);
+  return order;
+}
+
+static int compare_functions(const struct tide_named_frame *a, const struct tide_named_frame *b)
+{
+  int order = compare_text(a->function, b->function);
+  if (order || !a->function)
+    return order ? order : tide_place_compare(a, b);
+  order = compare_text(a->file, b->file);
+  return order || a->file ? order : compare_number(a->module, b->module);
+}
+
+static int compare_modules(const struct tide_naming *naming, const struct tide_named_frame *a,
+                           const struct tide_named_frame *b)
+{
+  return strcmp(tide_naming_module_path(naming, a), tide_naming_module_path(naming, b));
+}
+
+static int by_kind(const void *left, const void *right, void *context)
+{
+  const struct head *a = left, *b = right;
+  const struct gathering *g = context;
+  int order = 0;
+  if (!a->frame || !b->frame) // events without a stack
+    return (a->frame != NULL) - (b->frame != NULL);
+  switch (g->groups->kind) {
+  case TIDE_GROUP_FUNCTION: return compare_functions(a->frame, b->frame);
+  case TIDE_GROUP_FILE:
+    order = compare_text(a->frame->file, b->frame->file);
+    return order || a->frame->file ? order : compare_modules(g->view->naming, a->frame, b->frame);
+  case TIDE_GROUP_CRATE:
+    order = compare_text(a->crate, b->crate);
+    return order || a->crate ? order : compare_modules(g->view->naming, a->frame, b->frame);
+  case TIDE_GROUP_MODULE: return compare_modules(g->view->naming, a->frame, b->frame);
+  default: return tide_place_compare(a->frame, b->frame);
+  }
+}
+
+static int by_pointer(const void *left, const void *right)
+{
+  const struct entry *a = left, *b = right;
+  int order = (a->frame > b->frame) - (a->frame < b->frame);
+  return order ? order : compare_number(a->site, b->site);
+}
+
+// The culprit of each site with any weight; what cannot be told goes to the rest.
+static void collect(struct gathering *g, struct tide_view *view)
+{
+  const struct tide_profile *profile = view->profile;
+  struct tide_groups *groups = g->groups;
+  g->entries = tide_alloc_array(profile->n_sites + 1, sizeof *g->entries);
+  tide_naming_limit(view->naming, TIDE_GROUPS_LOOKUPS_MAX);
+  for (uint32_t i = 0; i < profile->n_sites; i++) {
+    const struct tide_profile_site *site = &profile->sites[i];
+    if (!tide_view_has(view, i) || site->weight <= 0)
+      continue;
+    bool heap = site->kind == TIDE_SITE_HEAP;
+    const struct tide_named_frame *frame = heap ? tide_view_culprit(view, site->stack) : NULL;
+    groups->n_stacks++;
+    if (heap && !frame) {
+      tide_group_add_site(&groups->rest, site);
+      continue;
+    }
+    groups->n_stacks_placed++;
+    g->entries[g->n_entries++] = (struct entry){frame, i};
+  }
+}
+
+static void make_heads(struct gathering *g)
+{
+  bool by_crate = g->groups->kind == TIDE_GROUP_CRATE;
+  bool by_stack = g->groups->kind == TIDE_GROUP_STACK;
+  g->heads = tide_alloc_array(g->n_entries + 1, sizeof *g->heads);
+  if (!by_stack)
+    qsort(g->entries, g->n_entries, sizeof *g->entries, by_pointer);
+  for (size_t i = 0; i < g->n_entries; i++) {
+    const struct tide_named_frame *frame = g->entries[i].frame;
+    if (i && !by_stack && frame == g->entries[i - 1].frame) {
+      g->heads[g->n_heads - 1].n++;
+      continue;
+    }
+    char *crate = by_crate && frame && frame->function ? tide_crate_of(frame->function) : NULL;
+    g->heads[g->n_heads++] = (struct head){frame, crate, i, 1};
+  }
+  if (!by_stack)
+    qsort_r(g->heads, g->n_heads, sizeof *g->heads, by_kind, g);
+}
+
+static void add_head(struct gathering *g, const struct head *head, size_t group_idx)
+{
+  const struct tide_profile *profile = g->view->profile;
+  struct tide_group *group = &g->groups->items[group_idx];
+  for (size_t i = head->first; i < head->first + head->n; i++) {
+    uint32_t site = g->entries[i].site;
+    tide_group_add_site(group, &profile->sites[site]);
+    g->groups->of_site[site] = (uint32_t)group_idx + 1;
+  }
+  if (head->frame && (!group->frame || head->frame->pc < group->frame->pc))
+    group->frame = head->frame; // the same one in every run
+}
+
+static void fold_heads(struct gathering *g)
+{
+  struct tide_groups *groups = g->groups;
+  bool by_stack = groups->kind == TIDE_GROUP_STACK;
+  groups->items = tide_alloc_array(g->n_heads + 1, sizeof *groups->items);
+  groups->of_site = tide_alloc_array(g->view->profile->n_sites + 1, sizeof *groups->of_site);
+  for (size_t i = 0; i < g->n_heads; i++) {
+    struct head *head = &g->heads[i];
+    if (i && !by_stack && by_kind(head - 1, head, g) == 0) {
+      add_head(g, head, groups->n - 1);
+      continue;
+    }
+    uint32_t stack = g->view->profile->sites[g->entries[head->first].site].stack;
+    groups->items[groups->n++] = tide_group_none();
+    groups->items[groups->n - 1].number = by_stack ? stack : 0;
+    groups->items[groups->n - 1].crate = head->crate ? tide_strdup(head->crate) : NULL;
+    add_head(g, head, groups->n - 1);
+  }
+}
+
+struct rank { // a group and where it was
+  const struct tide_group *group;
+  uint32_t from;
+};
+
+// Equals keep the order of their names.
+static int by_measure(const void *left, const void *right)
+{
+  const struct rank *a = left, *b = right;
+  int64_t x = a->group->measure, y = b->group->measure;
+  return x != y ? (x < y) - (x > y) : compare_number(a->from, b->from);
+}
+
+static void sort(struct tide_groups *groups, size_t n_sites)
+{
+  struct tide_group *sorted = tide_alloc_array(groups->n + 1, sizeof *sorted);
+  TIDE_CLEANUP_FREE struct rank *ranks = tide_alloc_array(groups->n + 1, sizeof *ranks);
+  TIDE_CLEANUP_FREE uint32_t *now = tide_alloc_array(groups->n + 1, sizeof *now);
+  for (uint32_t i = 0; i < groups->n; i++)
+    ranks[i] = (struct rank){&groups->items[i], i};
+  qsort(ranks, groups->n, sizeof *ranks, by_measure);
+  for (uint32_t i = 0; i < groups->n; i++) {
+    sorted[i] = *ranks[i].group;
+    now[ranks[i].from + 1] = i + 1;
+  }
+  for (size_t i = 0; groups->of_site && i < n_sites; i++)
+    groups->of_site[i] = now[groups->of_site[i]];
+  free(groups->items);
+  groups->items = sorted;
+}
+
+struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind kind)
+{
+  struct tide_groups *groups = tide_alloc(sizeof *groups);
+  groups->kind = kind;
+  groups->rest = tide_group_none();
+  bool in_classes = kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME;
+  if (in_classes || kind == TIDE_GROUP_THREAD) {
+    tide_groups_from_rows(groups, view);
+  } else {
+    struct gathering g = {.view = view, .groups = groups};
+    collect(&g, view);
+    make_heads(&g);
+    fold_heads(&g);
+    for (size_t i = 0; i < g.n_heads; i++)
+      free(g.heads[i].crate);
+    free(g.heads);
+    free(g.entries);
+  }
+  if (!in_classes)
+    sort(groups, view->profile->n_sites);
+  return groups;
+}
+
+void tide_groups_free(struct tide_groups *groups)
+{
+  if (!groups)
+    return;
+  for (size_t i = 0; i < groups->n; i++)
+    free(groups->items[i].crate);
+  free(groups->items);
+  free(groups->of_site);
+  free(groups);
+}
+
+size_t tide_groups_shown(const struct tide_groups *groups, size_t n_max, int64_t min_measure)
+{
+  size_t n = 0;
+  while (n < groups->n && n < n_max && (!min_measure || groups->items[n].measure >= min_measure))
+    n++;
+  return n;
+}
+
+struct tide_group tide_groups_rest(const struct tide_groups *groups, size_t n_shown)
+{
+  struct tide_group rest = groups->rest;
+  for (size_t i = n_shown; i < groups->n; i++)
+    tide_group_add(&rest, &groups->items[i]);
+  return rest;
+}

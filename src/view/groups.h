@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sites gathered into rows: by the line of code they are blamed on (a place), by a larger part of
+// the program, by thread, or by class of size or lifetime.
+//
+// Naming every address of a large program would read debug information nobody sees, so the number
+// of look-ups is limited, spent on the largest stacks first; what could not be placed is kept as
+// the rest, never dropped.
+#pragma once
+#include "view/view.h"
+
+enum { TIDE_GROUPS_LOOKUPS_MAX = 4096 };
+
+enum tide_group_kind {
+  TIDE_GROUP_PLACE,
+  TIDE_GROUP_FUNCTION,
+  TIDE_GROUP_FILE,
+  TIDE_GROUP_CRATE,  // Rust crate or outermost C++ namespace; without one, the module
+  TIDE_GROUP_MODULE, // program or library
+  TIDE_GROUP_THREAD, // that did it: a block freed by another counts against the other
+  TIDE_GROUP_SIZE,
+  TIDE_GROUP_LIFETIME,
+  TIDE_GROUP_STACK,
+  TIDE_GROUPS_N,
+};
+extern const char *const tide_group_words[TIDE_GROUPS_N]; // "place", "function", …
+
+// Lifetimes in powers of eight: a class for what is shorter than clocks are read to tell, then
+// classes of three histogram buckets each, and two for blocks that were not freed: those that a
+// resize took over, and those live at the end.
+enum {
+  TIDE_LIFE_CLASS_SHORTEST = 12, // buckets of the first class: less than 2,048 ns
+  TIDE_LIFE_CLASS_BUCKETS = 3,
+  TIDE_LIFE_CLASS_RESIZED =
+      1 + (TIDE_LIFE_BUCKETS_N - TIDE_LIFE_CLASS_SHORTEST) / TIDE_LIFE_CLASS_BUCKETS,
+  TIDE_LIFE_CLASS_LIVE,
+  TIDE_LIFE_CLASSES_N,
+};
+
+struct tide_group {
+  // What it is. The frame stands for all of it and is the naming's; NULL for events without a stack
+  // and for kinds that are no part of the code.
+  const struct tide_named_frame *frame;
+  char *crate;     // owned; NULL for other kinds
+  uint32_t number; // thread, class of size or of lifetime, stack: as the kind is
+
+  int64_t measure; // under the question asked
+  // Classes of size and lifetime have allocations only: nothing else is known by class.
+  uint64_t n_alloc, b_alloc, n_free, b_free, n_temp, b_temp, n_foreign;
+  uint64_t n_resize, b_resize_old, n_moved, b_moved;
+  int64_t live_blocks, live_bytes;
+  int64_t peak_blocks, peak_bytes;
+  uint64_t life_ns_sum, live_age_ns_sum;
+  uint64_t first_ns, last_ns; // of allocations; first is UINT64_MAX when there were none
+  uint32_t n_stacks;
+};
+
+struct tide_groups {
+  enum tide_group_kind kind;
+  struct tide_group *items; // by falling measure; classes of size and lifetime by rising number
+  size_t n;
+  uint32_t *of_site; // per site of the profile: its group + 1, 0: none. NULL: sites have several
+  size_t n_stacks;   // heap stacks with any weight
+  size_t n_stacks_placed; // of them gathered into items
+  struct tide_group rest; // sums of the stacks not gathered; no frame
+  bool is_net;            // threads: some freed what others allocated, so some may be below zero
+};
+
+// Refuses, with the reason, what a kind of group cannot answer.
+enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_question *question,
+                                struct tide_diag *diag);
+
+struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind kind);
+void tide_groups_free(struct tide_groups *groups); // NULL is fine
+
+// How many of the first n_max groups weigh min_measure or more; min_measure 0: all of them.
+size_t tide_groups_shown(const struct tide_groups *groups, size_t n_max, int64_t min_measure);
+
+// Sums of everything past the first n_shown groups.
+struct tide_group tide_groups_rest(const struct tide_groups *groups, size_t n_shown);
+
+// Whether two culprits are the same place, as an order: 0 when they are. Neither is NULL.
+int tide_place_compare(const struct tide_named_frame *a, const struct tide_named_frame *b);
+
+// The crate or outermost namespace of a function, by its demangled name: owned, and NULL when there
+// is none, as in C. Of a type and a trait the one that is not the standard library's.
+char *tide_crate_of(const char *function);

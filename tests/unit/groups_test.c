@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groups of every kind over the indexer: whatever sites are gathered into, they add up.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "indexer_fixture.h"
+#include "view/groups.h"
+
+enum { MIB = 1 << 20 };
+
+static struct tide_capture *capture;
+static struct tide_profile *profile;
+static struct tide_naming *naming;
+static struct tide_view view;
+static struct tide_groups *groups;
+
+static int setup(void **state)
+{
+  capture = tide_indexer_capture();
+  profile = tide_profile_new(capture, INDEXER_IMAGE);
+  naming = tide_naming_new_from(profile->image, &tide_indexer_names);
+  return 0;
+}
+
+static int teardown(void **state)
+{
+  tide_groups_free(groups);
+  groups = NULL;
+  tide_view_done(&view);
+  tide_naming_free(naming);
+  tide_profile_free(profile);
+  tide_capture_free(capture);
+  return 0;
+}
+
+static void gather(enum tide_group_kind kind, int sort)
+{
+  struct tide_question question;
+  struct tide_wish wish = {.sort = sort};
+  assert_int_equal(tide_question_make(profile->image, &wish, &question, NULL), TIDE_ERR_OK);
+  tide_groups_free(groups);
+  tide_view_done(&view);
+  tide_profile_ask(profile, &question);
+  tide_view_init(&view, profile, naming, NULL, false);
+  assert_int_equal(tide_groups_check(kind, &question, NULL), TIDE_ERR_OK);
+  groups = tide_groups_new(&view, kind);
+}
+
+static int64_t sum_of_measures(void)
+{
+  int64_t sum = groups->rest.measure;
+  for (size_t i = 0; i < groups->n; i++)
+    sum += groups->items[i].measure;
+  return sum;
+}
+
+static void every_kind_adds_up(void **state)
+{
+  for (int kind = 0; kind < TIDE_GROUPS_N; kind++) {
+    gather(kind, TIDE_SORT_COUNT);
+    bool known = kind != TIDE_GROUP_SIZE && kind != TIDE_GROUP_LIFETIME; // fixture: few histograms
+    if (known)
+      assert_int_equal(sum_of_measures(), profile->whole);
+    if (!known || kind == TIDE_GROUP_THREAD)
+      continue;
+    gather(kind, TIDE_MEASURE_PEAK);
+    assert_int_equal(sum_of_measures(), INDEXER_PEAK_BYTES);
+    for (size_t i = 1; i < groups->n; i++)
+      assert_true(groups->items[i - 1].measure >= groups->items[i].measure);
+  }
+}
+
+// Each site is in the group it was counted in.
+static void sites_know_their_group(void **state)
+{
+  for (int kind = 0; kind < TIDE_GROUPS_N; kind++) {
+    if (kind == TIDE_GROUP_THREAD || kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME)
+      continue;
+    gather(kind, TIDE_MEASURE_TOTAL);
+    int64_t *sums = calloc(groups->n + 1, sizeof *sums);
+    for (size_t i = 0; i < profile->n_sites; i++)
+      sums[groups->of_site[i]] += tide_view_has(&view, i) ? profile->sites[i].weight : 0;
+    assert_int_equal(sums[0], 0);
+    for (size_t i = 0; i < groups->n; i++)
+      assert_int_equal(sums[i + 1], groups->items[i].measure);
+    free(sums);
+  }
+}
+
+static const struct tide_group *crate(const char *name)
+{
+  for (size_t i = 0; i < groups->n; i++)
+    if (groups->items[i].crate && strcmp(groups->items[i].crate, name) == 0)
+      return &groups->items[i];
+  fail_msg("no crate %s", name);
+  return NULL;
+}
+
+static void larger_parts_hold_the_smaller(void **state)
+{
+  gather(TIDE_GROUP_CRATE, TIDE_MEASURE_PEAK);
+  assert_int_equal(crate("indexer")->measure, (190 + 64 + 87 + 60) * (int64_t)MIB);
+  assert_int_equal(crate("plugin")->measure, 2 * MIB);
+  gather(TIDE_GROUP_MODULE, TIDE_MEASURE_PEAK);
+  assert_int_equal(groups->n, 3); // the program, the plugin, events without a stack
+  assert_int_equal(groups->items[0].measure, (401 + 2) * (int64_t)MIB);
+  gather(TIDE_GROUP_STACK, TIDE_MEASURE_PEAK);
+  assert_int_equal(groups->n, 8);
+  assert_int_equal(groups->items[0].number, 3);
+}
+
+// Frees are the freer's: thread 3 is below zero, and together they held what was held.
+static void threads_are_net(void **state)
+{
+  gather(TIDE_GROUP_THREAD, TIDE_MEASURE_PEAK);
+  assert_true(groups->is_net);
+  assert_int_equal(groups->n, 3);
+  assert_int_equal(sum_of_measures(), INDEXER_PEAK_BYTES);
+  assert_int_equal(groups->items[2].number, 3);
+  assert_int_equal(groups->items[2].measure, -10 * MIB);
+  assert_int_equal(groups->items[2].n_foreign, 89990);
+}
+
+// Every allocation of stack 3 has one size and one end: freed, or live.
+static void classes_of_one_stack(void **state)
+{
+  struct tide_filter *filter = NULL;
+  gather(TIDE_GROUP_SIZE, TIDE_SORT_COUNT);
+  assert_int_equal(groups->n, 2);
+  assert_int_equal(groups->items[0].number, 8);
+  assert_int_equal(groups->items[0].measure, 1049000);
+  assert_int_equal(groups->items[1].measure, 1000);
+  assert_int_equal(
+      tide_filter_new(&(struct tide_filter_options){.function = "Block::push", .ignore = "Merge"},
+                      &filter, NULL),
+      TIDE_ERR_OK);
+  tide_groups_free(groups);
+  tide_view_done(&view);
+  tide_view_init(&view, profile, naming, filter, false);
+  groups = tide_groups_new(&view, TIDE_GROUP_LIFETIME);
+  assert_int_equal(groups->n, 2);
+  assert_int_equal(groups->items[0].number, 0);
+  assert_int_equal(groups->items[0].measure, 960000 + 89990);
+  assert_int_equal(groups->items[1].number, TIDE_LIFE_CLASS_LIVE);
+  assert_int_equal(groups->items[1].measure, 10);
+  tide_view_done(&view);
+  tide_filter_free(filter);
+}
+
+static void refuses_what_it_cannot_answer(void **state)
+{
+  struct tide_diag diag = {0};
+  const struct tide_question peak = {0};
+  const struct tide_question part = {
+      .measure = TIDE_MEASURE_TOTAL, .unit = TIDE_UNIT_BLOCKS, .window = {.to = {.given = true}}};
+  assert_int_equal(tide_groups_check(TIDE_GROUP_SIZE, &peak, &diag), TIDE_ERR_USAGE);
+  assert_non_null(strstr(diag.text, "--group size goes with --sort count"));
+  assert_int_equal(tide_groups_check(TIDE_GROUP_LIFETIME, &part, &diag), TIDE_ERR_USAGE);
+  assert_int_equal(tide_groups_check(TIDE_GROUP_THREAD, &part, &diag), TIDE_ERR_USAGE);
+  assert_non_null(strstr(diag.text, "leave out --at and --range"));
+  assert_int_equal(tide_groups_check(TIDE_GROUP_CRATE, &part, &diag), TIDE_ERR_OK);
+}
+
+static void expect_crate(const char *function, const char *expected)
+{
+  char *crate = tide_crate_of(function);
+  if (expected)
+    assert_string_equal(crate, expected);
+  else
+    assert_null(crate);
+  free(crate);
+}
+
+static void crates_of_functions(void **state)
+{
+  expect_crate("indexer::postings::Block::push", "indexer");
+  expect_crate("<app::Row as core::fmt::Display>::fmt", "app");
+  expect_crate("<alloc::vec::Vec<T> as app::Measure>::bytes", "app");
+  expect_crate("<[u8]>::to_vec", "core");
+  expect_crate("std::vector<int> app::rows<int>(long)", "app");
+  expect_crate("(anonymous namespace)::f(int)", NULL);
+  expect_crate("main", NULL);
+  expect_crate("operator new(unsigned long)", NULL);
+  expect_crate("", NULL);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(every_kind_adds_up),  TEST(sites_know_their_group), TEST(larger_parts_hold_the_smaller),
+      TEST(threads_are_net),     TEST(classes_of_one_stack),   TEST(refuses_what_it_cannot_answer),
+      TEST(crates_of_functions),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
