@@ -190,6 +190,8 @@ static void finish(struct run *run, struct tide_run_result *result)
   result->capture = tide_watch_stop(run->watch, &watch_end, &result->n_running);
   if (!result->capture->n_images)
     result->note = why_nothing(run);
+  if (run->options->complete)
+    run->options->complete(result->capture);
   save(run, result);
 }
 

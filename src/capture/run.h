@@ -22,6 +22,9 @@ struct tide_run_options {
   // command starts. May be NULL.
   void (*say)(void *say_context, const char *sentence);
   void *say_context;
+  // Called with the whole capture before it is written: to add what is known now and not later. May
+  // be NULL.
+  void (*complete)(struct tide_capture *capture);
 };
 
 struct tide_run_result {

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "capture/store_file.h"
 #include "capture/tide_file.h"
+#include "view/jit_names.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -73,6 +74,7 @@ enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened
     tide_opened_done(&opened);
     return err;
   }
+  opened.n_new_names = tide_jit_names_add(opened.capture, TIDE_JIT_MAPS_DIR);
   opened.file_bytes = room_taken(opened.path, is_store);
   *ret_opened = opened;
   return TIDE_ERR_OK;

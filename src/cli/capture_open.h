@@ -9,6 +9,7 @@ struct tide_opened {
   struct tide_capture *capture; // owned
   char *path;                   // owned
   uint64_t file_bytes;          // that it takes on disk
+  size_t n_new_names;           // of made code, found now: the file does not have them
   bool by_default;              // the user named no file
 };
 

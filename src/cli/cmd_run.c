@@ -13,6 +13,7 @@
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
 #include "format/report.h"
+#include "view/jit_names.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -27,6 +28,12 @@ static void say(void *context, const char *sentence)
   tide_say("%s", sentence);
   free(*said);
   *said = tide_strdup(sentence);
+}
+
+// A map of made code is soon gone, or another process's.
+static void complete(struct tide_capture *capture)
+{
+  tide_jit_names_add(capture, TIDE_JIT_MAPS_DIR);
 }
 
 static void write_first_screen(const struct tide_arguments *arguments,
@@ -102,6 +109,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .depth = (uint32_t)arguments->depth,
       .say = say,
       .say_context = &said,
+      .complete = complete,
   };
   struct tide_run_result result = {0};
   err = tide_run(&options, &result, &diag);

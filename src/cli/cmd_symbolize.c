@@ -113,7 +113,7 @@ static enum tide_err symbolize(const struct tide_arguments *arguments, struct ti
   if (err)
     return err;
   const char *output = arguments->output ? arguments->output : opened->path;
-  bool is_needed = storing.n_new || arguments->output;
+  bool is_needed = storing.n_new || opened->n_new_names || arguments->output;
   if (opened->capture->cut)
     opened->capture->finished = false; // the rest of it is lost for good
   if (is_needed)

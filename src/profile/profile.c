@@ -5,6 +5,7 @@
 #include "profile/profile.h"
 
 #include "base/alloc.h"
+#include "capture/stored_names.h"
 
 #include <stdlib.h>
 
@@ -187,8 +188,13 @@ uint64_t tide_profile_unknown_frames(const struct tide_image *image)
 {
   const uint16_t no_frame = TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST;
   uint64_t n = 0;
-  for (size_t i = 1; i < image->n_frames; i++)
-    n += image->frames[i].module == 0 && !(image->frames[i].flags & no_frame);
+  for (size_t i = 1; i < image->n_frames; i++) {
+    const struct tide_frame *frame = &image->frames[i];
+    const struct tide_stored_frame *name;
+    uint64_t pc = frame->flags & TIDE_FRAME_IS_EXACT ? frame->pc : frame->pc - 1;
+    n += frame->module == 0 && !(frame->flags & no_frame) &&
+         !tide_stored_names_find(&image->names, 0, pc, &name);
+  }
   return n;
 }
 

@@ -89,7 +89,7 @@ bool tide_profile_is_complete(const struct tide_profile *profile);
 // sampled in it; 0 when that is not known.
 double tide_profile_overhead(const struct tide_image *image);
 
-// Frames that lie in no known object (code made at run time, or unloaded since).
+// Frames that lie in no known object (code made at run time, or unloaded since) and have no name.
 uint64_t tide_profile_unknown_frames(const struct tide_image *image);
 
 // Heap allocations of an image that need not be the profile's own.

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names from elsewhere than the program's own file."""
 import os
+import pathlib
 import pty
 import shutil
 import signal
 import subprocess
 import time
 
+import record
 import servers
 from ground import expect, test
 
@@ -197,3 +199,39 @@ def names_given_up(ground):
         status, out, _ = on_terminal(ground, served(ground, url), interrupt)
         expect(status == 0 and "the download was stopped" in out, f"{status}:\n{out}")
         expect(time.monotonic() - start < 10, "does not stop")
+
+
+@test
+def names_of_made_code(ground):
+    """JavaScript functions: from the map while it is there, and kept by run for when it is not."""
+    if not shutil.which("node"):
+        raise record.Skip("no node here")
+    script = ground.scratch / "script.js"
+    script.write_text("""'use strict';
+const kept = [];
+function fillBuffer(n) { kept.push(Buffer.allocUnsafeSlow(n)); }
+function fillMany(n) { for (let i = 0; i < n; i++) fillBuffer(5000); }
+for (let round = 0; round < 20; round++) fillMany(100);
+""")
+    node = ("node", "--perf-basic-prof", "--interpreted-frames-native-stack", script)
+    done = ground.record("-q", "-o", "x.tide", "--", *node)
+    expect(done.status == 0, f"{done.status}: {done.stderr}")
+    ground.run(*node, env=dict(ground.env, LD_PRELOAD=ground.library))
+    stores = sorted(ground.scratch.glob("tidemark.node.*.store"))
+    expect(len(stores) == 1, f"{stores}")
+    maps = []
+    for path in ("x.tide", stores[0]):
+        pid = ground.report(path)["image"]["pid"]
+        maps.append(pathlib.Path(f"/tmp/perf-{pid}.map"))
+    try:
+        lines = {}
+        for site in ground.report(stores[0])["sites"]:
+            for frame in site["frames"]:
+                if frame["file"] == str(script):
+                    lines[frame["function"]] = frame["line"]
+        expect(lines.get("fillMany") == 4 and lines.get("(anonymous)") == 1, f"{lines}")
+    finally:
+        for path in maps:
+            path.unlink()
+    expect("fillMany" in functions(ground.report("x.tide")), "run kept no names")
+    expect("fillMany" not in functions(ground.report(stores[0])), "names from nowhere")
