@@ -26,7 +26,7 @@ enum tide_color { TIDE_COLOR_AUTO, TIDE_COLOR_ALWAYS, TIDE_COLOR_NEVER };
 struct tide_arguments {
   enum tide_verb verb;
   bool help, force, quiet, no_follow, json, csv, md, no_pager, all_frames, no_debuginfod;
-  bool no_cache;
+  bool no_cache, no_symbols, fold;
   const char *output, *process, *to, *rules;
   const char *at, *range;
   const char *function, *file, *module, *ignore, *focus, *hide; // regular expressions

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tidemark export: a capture in another tool's format, to a file or standard output.
-#include "base/alloc.h"
-#include "cli/capture_open.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
-#include "cli/naming_open.h"
 #include "cli/progress.h"
-#include "cli/terminal.h"
-#include "format/dhat.h"
+#include "format/exports.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,49 +33,50 @@ static enum tide_err open_output(const struct tide_arguments *arguments, FILE **
 }
 
 static enum tide_err write_export(const struct tide_arguments *arguments,
-                                  const struct tide_profile *profile, struct tide_diag *diag)
+                                  const struct tide_export_format *format,
+                                  struct tide_looking *looking, struct tide_diag *diag)
 {
   FILE *stream = NULL;
   enum tide_err err = open_output(arguments, &stream, diag);
   if (err)
     return err;
   const char *name = stream == stdout ? "standard output" : arguments->output;
-  struct tide_naming *naming = tide_naming_open(arguments, profile->image, NULL);
+  const struct tide_export_options options = {
+      .file = looking->opened.path,
+      .no_symbols = arguments->no_symbols,
+      .measure_said = arguments->sort >= 0 || arguments->at || arguments->range || arguments->by,
+  };
   struct tide_sink sink;
   tide_sink_init(&sink, stream);
-  tide_dhat_write(&sink, profile, naming);
+  err = format->write(&sink, &looking->view, &options, diag);
   tide_progress_stop();
-  err = tide_sink_finish(&sink, name, diag);
+  if (!err)
+    err = tide_sink_finish(&sink, name, diag);
   tide_sink_done(&sink);
-  tide_naming_free(naming);
-  if (stream != stdout && fclose(stream) != 0 && !err)
+  if (stream == stdout)
+    return err;
+  if (fclose(stream) != 0 && !err)
     err = tide_fail_errno(diag, "cannot write %s", name);
+  if (err)
+    unlink(arguments->output); // half a file is worse than none
   return err;
 }
 
 int tide_cmd_export(const struct tide_arguments *arguments)
 {
-  struct tide_opened opened = {0};
+  struct tide_looking looking = {0};
   struct tide_diag diag = {0};
-  size_t image_idx = 0;
   if (!arguments->to) {
-    tide_fail(&diag, TIDE_ERR_USAGE, "export to what? --to dhat");
+    tide_fail(&diag, TIDE_ERR_USAGE,
+              "export to what? --to FORMAT; 'tidemark help export' lists the formats");
     return tide_cmd_failed(TIDE_ERR_USAGE, &diag);
   }
   const char *path = NULL;
   enum tide_err err = tide_looking_path(arguments, &path, &diag);
   if (!err)
-    err = tide_capture_open(path, &opened, &diag);
-  if (err)
-    return tide_cmd_failed(err, &diag);
-  if (opened.by_default)
-    tide_say("reading %s", opened.path);
-  err = tide_profile_pick(opened.capture, arguments->process, &image_idx, &diag);
-  if (!err) {
-    struct tide_profile *profile = tide_profile_new(opened.capture, image_idx);
-    err = write_export(arguments, profile, &diag);
-    tide_profile_free(profile);
-  }
-  tide_opened_done(&opened);
+    err = tide_looking_open(arguments, path, NULL, &looking, &diag);
+  if (!err)
+    err = write_export(arguments, tide_export_find(arguments->to), &looking, &diag);
+  tide_looking_done(&looking);
   return err ? tide_cmd_failed(err, &diag) : 0;
 }

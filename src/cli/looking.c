@@ -55,8 +55,9 @@ static enum tide_err look(const struct tide_arguments *arguments, const char *pa
   err = ask(arguments, wish, l->profile, diag);
   if (err)
     return err;
+  bool whole = arguments->all_frames || (arguments->verb == TIDE_VERB_EXPORT && !arguments->fold);
   l->naming = tide_naming_open(arguments, l->profile->image, l->rules);
-  tide_view_init(&l->view, l->profile, l->naming, l->filter, arguments->all_frames);
+  tide_view_init(&l->view, l->profile, l->naming, l->filter, whole);
   return TIDE_ERR_OK;
 }
 

@@ -11,7 +11,7 @@
 
 enum {
   READING = VERB(REPORT) | VERB(INFO) | VERB(EXPORT) | VERB(SYMBOLIZE),
-  VIEWING = VERB(REPORT), // through names, with a question and filters
+  VIEWING = VERB(REPORT) | VERB(EXPORT), // through names, with a question and filters
   SHOWING = VERB(RUN) | VERB(REPORT) | VERB(INFO),
   ALL = (1u << TIDE_VERBS_N) - 1,
 };
@@ -33,8 +33,11 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
                         "FILE as for report.\n", TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_EXPORT] = {"export", "--to FORMAT [FILE]",
                           "write a capture in another tool's format",
-                          "Formats: dhat (JSON version 2; valgrind's dh_view.html, Firefox\n"
-                          "Profiler). FILE as for report. Writes to standard output without -o.\n",
+                          "Formats:\n"
+#define EXPORT(word, function, suffix, summary) "  " word ": " summary "\n"
+#include "format/exports.def"
+#undef EXPORT
+                          "FILE as for report. Writes to standard output without -o.\n",
                           TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_SYMBOLIZE] =
         {"symbolize", "[FILE]", "store the names in a capture, so that it can travel",
@@ -48,7 +51,11 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
 
 static const char *const color_words[] = {"auto", "always", "never"};
 static const char *const units_words[] = {"iec", "si", "bytes"};
-static const char *const format_words[] = {"dhat"};
+static const char *const format_words[] = {
+#define EXPORT(word, function, suffix, summary) word,
+#include "format/exports.def"
+#undef EXPORT
+};
 
 const struct tide_option_row tide_option_rows[] = {
     {VERB(RUN) | VERB(EXPORT) | VERB(SYMBOLIZE), 'o', "output", "FILE", TIDE_OPTION_TEXT,
@@ -61,7 +68,11 @@ const struct tide_option_row tide_option_rows[] = {
     {VERB(RUN), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow), NULL, 0,
      "do not record the processes the command starts"},
     {VERB(EXPORT), 0, "to", "FORMAT", TIDE_OPTION_TEXT, AT(to), format_words, N(format_words),
-     "the format to write: dhat"},
+     "the format to write"},
+    {VERB(EXPORT), 0, "no-symbols", NULL, TIDE_OPTION_FLAG, AT(no_symbols), NULL, 0,
+     "addresses and build ids instead of names"},
+    {VERB(EXPORT), 0, "fold", NULL, TIDE_OPTION_FLAG, AT(fold), NULL, 0,
+     "fold runtime frames (default: whole stacks)"},
     {VIEWING, 's', "sort", "WHAT", TIDE_OPTION_CHOICE, AT(sort), tide_sort_words, TIDE_SORTS_N,
      "rank by peak, live, total, grown, leak, temp or count"},
     {VIEWING, 0, "by", "UNIT", TIDE_OPTION_CHOICE, AT(by), tide_by_words, TIDE_BYS_N,
@@ -94,7 +105,7 @@ const struct tide_option_row tide_option_rows[] = {
      "show the N largest stacks (1) of each row"},
     {VERB(REPORT), 0, "all-frames", NULL, TIDE_OPTION_FLAG, AT(all_frames), NULL, 0,
      "show stacks whole, with the frames that rules fold"},
-    {VERB(RUN) | VERB(REPORT), 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
+    {VERB(RUN) | VIEWING, 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
      "fold or keep frames by the rules in FILE"},
     {READING | VIEWING | VERB(RUN), 0, "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL,
      0, "look for debug info in DIR too; may be repeated"},

@@ -14,7 +14,7 @@
 //             than at the peak or the end, never more than tbk: so every figure a reader derives
 //             stays between what is known
 //   gb gbk    at the global peak;  eb ebk  at the end
-#include "format/dhat.h"
+#include "format/exports.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
@@ -296,17 +296,20 @@ static void writer_done(struct writer *w)
   free(w->point_index.slots);
 }
 
-void tide_dhat_write(struct tide_sink *sink, const struct tide_profile *profile,
-                     struct tide_naming *naming)
+// The heap of the view's image. Page-level stacks have no place in the format and are left out.
+enum tide_err tide_dhat_write(struct tide_sink *sink, struct tide_view *view,
+                              const struct tide_export_options *options, struct tide_diag *diag)
 {
-  struct writer w = {.profile = profile, .naming = naming};
+  const struct tide_profile *profile = view->profile;
+  struct writer w = {.profile = profile, .naming = view->naming};
   struct tide_json json;
   add_text(&w, tide_strdup("[root]")); // readers count on it being the first
   for (size_t i = 0; i < profile->n_sites; i++)
-    if (profile->sites[i].kind != TIDE_SITE_PAGES && profile->sites[i].n_alloc)
+    if (tide_view_has(view, i) && profile->sites[i].n_alloc)
       add_site(&w, &profile->sites[i]);
   tide_json_init(&json, sink);
   write_document(&json, &w);
   tide_json_done(&json);
   writer_done(&w);
+  return TIDE_ERR_OK;
 }

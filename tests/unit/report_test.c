@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/utf8.h"
-#include "format/dhat.h"
+#include "format/exports.h"
 #include "format/info.h"
 #include "format/report.h"
 #include "format/report_json.h"
@@ -340,7 +340,7 @@ static void json_of_the_first_sites(void **state)
 
 static void dhat(void **state)
 {
-  tide_dhat_write(&sink, profile, naming);
+  tide_dhat_write(&sink, look(), &(struct tide_export_options){0}, NULL);
   expect_golden("dhat.json");
 }
 
