@@ -108,6 +108,10 @@ static void get_image(struct tide_cursor *in, struct tide_image *image)
     return;
   image->lacks = get_u32(in);
   image->origin = get_string(in);
+  if (image->origin && !*image->origin) { // ours
+    free(image->origin);
+    image->origin = NULL;
+  }
 }
 
 // Row 0 of the tables that have one from the start, so that index 0 is good in any file.

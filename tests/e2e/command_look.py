@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
@@ -194,7 +195,8 @@ int main(void) { return even(100) != 199; }""")
 def places_of_a_least_size(ground):
     tide = capture(ground)
     text = ground.run(ground.tidemark, "report", "--min", "1K", tide).stdout
-    expect("100 B  in 1 place below 1.0 KiB" in text and "small" not in text, text)
+    expect(re.search(r" 100 B +▏? +in 1 place below 1.0 KiB\n", text), text)
+    expect("small" not in text and "\n  complete: every event (30)" in text, text)
     for words, part in ((("--min", "1Q"), "64KiB"), (("--min", "1K", "--sort", "temp"), "blocks"),
                         (("--min", "1K", "--json"), "JSON"), (("--csv", "--md"), "--csv"),
                         (("--stacks", "--csv"), "--stacks")):
