@@ -12,6 +12,7 @@
 enum tide_verb {
   TIDE_VERB_RUN,
   TIDE_VERB_REPORT,
+  TIDE_VERB_TREE,
   TIDE_VERB_INFO,
   TIDE_VERB_EXPORT,
   TIDE_VERB_SYMBOLIZE,
@@ -26,10 +27,12 @@ enum tide_color { TIDE_COLOR_AUTO, TIDE_COLOR_ALWAYS, TIDE_COLOR_NEVER };
 struct tide_arguments {
   enum tide_verb verb;
   bool help, force, quiet, no_follow, json, csv, md, no_pager, all_frames, no_debuginfod;
-  bool no_cache, no_symbols, fold;
+  bool no_cache, no_symbols, fold, invert, lines;
   const char *output, *process, *to, *rules;
   const char *at, *range;
   const char *function, *file, *module, *ignore, *focus, *hide; // regular expressions
+  const char *callers, *callees;                                // likewise
+  const char *min_share;                                        // as it was typed
   uint64_t depth;                                               // 0: no limit
   uint64_t top;                                                 // 0: not given
   uint64_t stacks;                                              // per place; 0: none

@@ -31,6 +31,8 @@ static enum tide_err open_filter(const struct tide_arguments *arguments,
       .ignore = arguments->ignore,
       .focus = arguments->focus,
       .hide = arguments->hide,
+      .callers = arguments->callers,
+      .callees = arguments->callees,
   };
   return tide_filter_new(&options, ret_filter, diag);
 }

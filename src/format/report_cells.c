@@ -76,6 +76,21 @@ char *tide_question_heading(const struct tide_screen *screen, const struct tide_
              : tide_sprintf("nothing was %s from %s to %s", what, from, to);
 }
 
+char *tide_question_words(const struct tide_screen *screen, const struct tide_question *question)
+{
+  const struct tide_window *window = &question->window;
+  if (!window->from.given && !window->to.given)
+    return tide_strdup(tide_question_text(question)->measure);
+  const char *blocks = question->unit == TIDE_UNIT_BLOCKS ? "blocks " : "";
+  TIDE_CLEANUP_FREE char *to = point_words(screen, &window->to);
+  TIDE_CLEANUP_FREE char *from =
+      window->from.given ? point_words(screen, &window->from) : tide_strdup("the start");
+  if (question->measure == TIDE_MEASURE_LIVE)
+    return tide_sprintf("%slive at %s", blocks, to);
+  const char *what = question->measure == TIDE_MEASURE_GROWN ? "grown" : "allocated";
+  return tide_sprintf("%s%s from %s to %s", blocks, what, from, to);
+}
+
 char *tide_cell_measure(const struct tide_screen *screen, const struct tide_question *question,
                         int64_t measure)
 {

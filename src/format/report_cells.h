@@ -23,6 +23,9 @@ char *tide_question_heading(const struct tide_screen *screen, const struct tide_
 char *tide_groups_heading(const struct tide_screen *screen, const struct tide_question *question,
                           const struct tide_groups *groups);
 
+// The same after a number: "at the peak", "blocks live at 6.10 s", "grown from 1.00 s to 2.00 s".
+char *tide_question_words(const struct tide_screen *screen, const struct tide_question *question);
+
 // "412.6 MiB" or "16,204".
 char *tide_cell_measure(const struct tide_screen *screen, const struct tide_question *question,
                         int64_t measure);

@@ -8,7 +8,7 @@
 #include <regex.h>
 #include <stdlib.h>
 
-enum { PATTERNS_N = 6 };
+enum { PATTERNS_N = 8 };
 
 struct tide_filter {
   regex_t regex[PATTERNS_N]; // [k] is that of bit 1 << k
@@ -37,8 +37,9 @@ enum tide_err tide_filter_new(const struct tide_filter_options *options,
   const struct {
     const char *name, *pattern;
   } all[PATTERNS_N] = {
-      {"function", options->function}, {"file", options->file},   {"module", options->module},
-      {"ignore", options->ignore},     {"focus", options->focus}, {"hide", options->hide},
+      {"function", options->function}, {"file", options->file},       {"module", options->module},
+      {"ignore", options->ignore},     {"focus", options->focus},     {"hide", options->hide},
+      {"callers", options->callers},   {"callees", options->callees},
   };
   struct tide_filter *filter = tide_alloc(sizeof *filter);
   for (unsigned k = 0; k < PATTERNS_N; k++) {
@@ -72,7 +73,8 @@ unsigned tide_filter_judge(const struct tide_filter *filter, const struct tide_n
 {
   const char *module = tide_naming_module_path(naming, frame);
   const char *function = frame->function ? frame->function : tide_naming_module(naming, frame);
-  const char *texts[PATTERNS_N] = {function, frame->file, module, function, function, function};
+  const char *texts[PATTERNS_N] = {function, frame->file, module,   function,
+                                   function, function,    function, function};
   unsigned bits = 0;
   for (unsigned k = 0; k < PATTERNS_N; k++)
     if (filter->given & 1u << k && texts[k] && !regexec(&filter->regex[k], texts[k], 0, NULL, 0))
@@ -82,7 +84,7 @@ unsigned tide_filter_judge(const struct tide_filter *filter, const struct tide_n
 
 bool tide_filter_wants(const struct tide_filter *filter, unsigned bits)
 {
-  const unsigned needed =
-      TIDE_FILTER_FUNCTION | TIDE_FILTER_FILE | TIDE_FILTER_MODULE | TIDE_FILTER_FOCUS;
+  const unsigned needed = TIDE_FILTER_FUNCTION | TIDE_FILTER_FILE | TIDE_FILTER_MODULE |
+                          TIDE_FILTER_FOCUS | TIDE_FILTER_CALLERS | TIDE_FILTER_CALLEES;
   return !(filter->given & needed & ~bits) && !(bits & TIDE_FILTER_IGNORE);
 }

@@ -12,6 +12,8 @@ struct tide_filter_options {            // patterns; NULL: none
   const char *ignore;                   // no stack with such a function
   const char *focus;                    // only stacks with such a function, seen from it inwards
   const char *hide;                     // leave frames of such functions out
+  const char *callers; // only stacks with such a function, seen from the innermost one outwards
+  const char *callees; // as focus, by another name
 };
 
 enum tide_filter_bits {
@@ -21,6 +23,8 @@ enum tide_filter_bits {
   TIDE_FILTER_IGNORE = 8,
   TIDE_FILTER_FOCUS = 16,
   TIDE_FILTER_HIDE = 32,
+  TIDE_FILTER_CALLERS = 64,
+  TIDE_FILTER_CALLEES = 128,
 };
 
 struct tide_filter;

@@ -92,7 +92,16 @@ struct gathering { // of one stack
   size_t n;
   uint32_t n_folded; // since the last frame shown
   size_t focus_n;    // frames shown up to the outermost one in focus
+  bool has_callee;   // met the one whose callers are looked at
 };
+
+// What is inside the innermost frame whose callers are looked at is not part of the picture.
+static void start_at_callee(struct gathering *g)
+{
+  if (g->has_callee)
+    return;
+  *g = (struct gathering){.has_callee = true};
+}
 
 static void gather_node(struct tide_view *view, struct gathering *g, uint32_t node)
 {
@@ -101,10 +110,13 @@ static void gather_node(struct tide_view *view, struct gathering *g, uint32_t no
   const uint8_t *bits = tide_filter_is_empty(view->filter) ? NULL : bits_of(view, node);
   for (size_t i = 0; i < n; i++) {
     bool folded = !view->all_frames && frames[i].layer != TIDE_LAYER_USER;
-    bool in_focus = bits && bits[i] & TIDE_FILTER_FOCUS;
+    bool in_focus = bits && bits[i] & (TIDE_FILTER_FOCUS | TIDE_FILTER_CALLEES);
+    bool is_callee = bits && bits[i] & TIDE_FILTER_CALLERS;
+    if (is_callee)
+      start_at_callee(g);
     if (bits && bits[i] & TIDE_FILTER_HIDE) {
       // left out and forgotten: the reader asked for that
-    } else if (folded && !in_focus) {
+    } else if (folded && !in_focus && !is_callee) {
       g->n_folded++;
     } else {
       TIDE_GROW(view->scratch, g->n, view->cap_scratch);

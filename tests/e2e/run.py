@@ -32,6 +32,7 @@ import command_read
 import command_refuse
 import command_run
 import command_symbolize
+import command_tree
 import ground
 import programs
 import record
