@@ -70,7 +70,7 @@ struct tide_dwarf {
   struct unit *units;
   size_t n_units, units_cap;
   struct tide_ranges ranges; // value: index in units
-  struct foreign *foreign;
+  struct foreign *foreign;   // by offset, then file
   size_t n_foreign, foreign_cap;
 };
 
@@ -195,7 +195,23 @@ static void read_dies(struct tide_dwarf *dwarf, struct unit *unit)
   tide_dies_read(&unit->dies, &info, &abbrev, unit->offset);
 }
 
-// The shape of the unit an entry is in: the asking unit's own, or one it refers to.
+// Where the foreign unit is in the list, or belongs.
+static size_t foreign_place(const struct tide_dwarf *dwarf, Dwarf *file, uint64_t offset)
+{
+  size_t low = 0, high = dwarf->n_foreign;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    const struct foreign *at = &dwarf->foreign[middle];
+    if (at->offset < offset || (at->offset == offset && at->dwarf < file))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// The shape of the unit an entry is in: the asking unit's own, or one it refers to. Good until the
+// next call.
 static const struct tide_dies *dies_around(struct tide_dwarf *dwarf, const struct unit *unit,
                                            Dwarf_Die *entry)
 {
@@ -203,16 +219,18 @@ static const struct tide_dies *dies_around(struct tide_dwarf *dwarf, const struc
   uint64_t offset = dwarf_dieoffset(entry) - dwarf_cuoffset(entry);
   if (file == unit->dwarf && offset == unit->offset)
     return &unit->dies;
-  for (size_t i = 0; i < dwarf->n_foreign; i++)
-    if (dwarf->foreign[i].dwarf == file && dwarf->foreign[i].offset == offset)
-      return &dwarf->foreign[i].dies;
+  size_t place = foreign_place(dwarf, file, offset);
+  if (place < dwarf->n_foreign && dwarf->foreign[place].dwarf == file &&
+      dwarf->foreign[place].offset == offset)
+    return &dwarf->foreign[place].dies;
   TIDE_GROW(dwarf->foreign, dwarf->n_foreign, dwarf->foreign_cap);
-  struct foreign *foreign = &dwarf->foreign[dwarf->n_foreign++];
-  *foreign = (struct foreign){.dwarf = file, .offset = offset};
+  struct foreign *at = dwarf->foreign + place;
+  memmove(at + 1, at, (dwarf->n_foreign++ - place) * sizeof *at);
+  *at = (struct foreign){.dwarf = file, .offset = offset};
   struct tide_section info = tide_elf_section(dwarf_getelf(file), "debug_info");
   struct tide_section abbrev = tide_elf_section(dwarf_getelf(file), "debug_abbrev");
-  tide_dies_read(&foreign->dies, &info, &abbrev, offset);
-  return &foreign->dies;
+  tide_dies_read(&at->dies, &info, &abbrev, offset);
+  return &at->dies;
 }
 
 static void index_functions(struct tide_dwarf *dwarf, struct unit *unit)
