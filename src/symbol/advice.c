@@ -152,8 +152,7 @@ void tide_advise_no_debug_info(struct tide_symbol_module *m, const struct tide_d
 {
   if (m->elf->debug == TIDE_ELF_DEBUG_ZSTD ||
       (m->debug && m->debug->debug == TIDE_ELF_DEBUG_ZSTD)) {
-    tide_advise(m, "has zstd-packed debug info, which this libdw cannot read: "
-                   "unpack it with `objcopy --decompress-debug-sections`");
+    tide_advise(m, "has zstd-packed debug info that cannot be unpacked: lines are unknown");
     return;
   }
   struct tide_buf text = {0};

@@ -77,7 +77,8 @@ struct tide_dwarf {
 struct tide_dwarf *tide_dwarf_new(struct tide_elf *elf, uint64_t code_lo, uint64_t code_hi,
                                   struct tide_names *names)
 {
-  Dwarf *dwarf = dwarf_begin_elf(elf->elf, DWARF_C_READ, NULL);
+  Elf *file = tide_elf_for_dwarf(elf);
+  Dwarf *dwarf = file ? dwarf_begin_elf(file, DWARF_C_READ, NULL) : NULL;
   if (!dwarf)
     return NULL;
   struct tide_dwarf *d = tide_alloc(sizeof *d);
@@ -86,11 +87,11 @@ struct tide_dwarf *tide_dwarf_new(struct tide_elf *elf, uint64_t code_lo, uint64
       .names = names,
       .code_lo = code_lo,
       .code_hi = code_hi,
-      .info = tide_elf_section(elf->elf, "debug_info"),
-      .abbrev = tide_elf_section(elf->elf, "debug_abbrev"),
-      .line_source = {.line = tide_elf_section(elf->elf, "debug_line"),
-                      .str = tide_elf_section(elf->elf, "debug_str"),
-                      .line_str = tide_elf_section(elf->elf, "debug_line_str"),
+      .info = tide_elf_section(file, "debug_info"),
+      .abbrev = tide_elf_section(file, "debug_abbrev"),
+      .line_source = {.line = tide_elf_section(file, "debug_line"),
+                      .str = tide_elf_section(file, "debug_str"),
+                      .line_str = tide_elf_section(file, "debug_line_str"),
                       .code_lo = code_lo,
                       .code_hi = code_hi},
   };

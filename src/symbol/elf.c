@@ -21,14 +21,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifndef ELFCOMPRESS_ZSTD
-#define ELFCOMPRESS_ZSTD 2
-#endif
-
 void tide_elf_free(struct tide_elf *elf)
 {
   if (!elf)
     return;
+  tide_elf_free(elf->unpacked);
   elf_end(elf->elf);
   if (elf->fd >= 0)
     close(elf->fd);

@@ -11,15 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2 // libelf has it from 0.188 on
+#endif
+
 struct tide_section {  // mapped or unpacked; good as long as the file is open
   const uint8_t *data; // NULL when the file has no such section
   size_t n;
 };
 
-enum tide_elf_debug { // is there a .debug_info that libdw can read?
+enum tide_elf_debug { // is there a .debug_info?
   TIDE_ELF_DEBUG_NONE,
   TIDE_ELF_DEBUG_READY,
-  TIDE_ELF_DEBUG_ZSTD, // packed in a way the libelf at hand does not know
+  TIDE_ELF_DEBUG_ZSTD, // packed in a way the libelf at hand does not know, see tide_elf_for_dwarf()
 };
 
 struct tide_elf_symbol {
@@ -40,6 +44,7 @@ struct tide_elf {
   bool by_rustc;   // compiled by rustc, at least in part
 
   bool indexed;                    // the rest is built by the first tide_elf_function()
+  struct tide_elf *unpacked;       // owned; a copy for libdw, NULL until it is needed
   struct tide_elf *mini;           // owned; unpacked from .gnu_debugdata, NULL when there is none
   struct tide_elf_symbol *symbols; // owned
   size_t n_symbols, symbols_cap;
@@ -65,6 +70,10 @@ const char *tide_elf_function(struct tide_elf *elf, uint64_t addr);
 struct tide_elf *tide_elf_open_debugdata(const struct tide_elf *elf);
 // The running kernel's vDSO if it has this build id, else NULL.
 struct tide_elf *tide_elf_open_vdso(const uint8_t *build_id, size_t build_id_len);
+
+// What to read DWARF from: the file, or a copy in which the debug sections are unpacked. Lives as
+// long as elf. NULL when they cannot be unpacked.
+Elf *tide_elf_for_dwarf(struct tide_elf *elf);
 
 // A debug section by its name without the dot ("debug_line"). If it is compressed, libdw has to
 // have unpacked it, which dwarf_begin_elf() does.

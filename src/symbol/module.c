@@ -131,7 +131,7 @@ static struct tide_elf *open_debug_info(struct tide_symbol_module *m,
                                         struct tide_debuginfod *servers)
 {
   struct tide_elf *elf = m->elf;
-  if (elf->debug == TIDE_ELF_DEBUG_READY)
+  if (elf->debug != TIDE_ELF_DEBUG_NONE)
     return elf;
   m->debug = tide_debugfile_open(elf, sources->debug_dirs);
   if (is_c_library(m->object.path))
@@ -144,7 +144,7 @@ static struct tide_elf *open_debug_info(struct tide_symbol_module *m,
       m->debug = found;
     }
   }
-  return m->debug && m->debug->debug == TIDE_ELF_DEBUG_READY ? m->debug : NULL;
+  return m->debug && m->debug->debug != TIDE_ELF_DEBUG_NONE ? m->debug : NULL;
 }
 
 // A file that was stripped keeps its build id, and a debug file comes and goes.

@@ -341,6 +341,8 @@ static void test_damaged_files(void **state)
   damage("chain5", 400);
   fixture_must("gcc -gdwarf-4 -O2 -fPIE -pie $S/chain.c mark.o -o chain4");
   damage("chain4", 400);
+  if (fixture_try("objcopy --compress-debug-sections=zstd chain4 packed4"))
+    damage("packed4", 400);
 }
 
 int main(void)
