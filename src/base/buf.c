@@ -152,7 +152,7 @@ uint64_t tide_cursor_u64(struct tide_cursor *c)
   return read_little_endian(c, 8);
 }
 
-uint64_t tide_cursor_varint(struct tide_cursor *c)
+uint64_t tide_cursor_long_varint(struct tide_cursor *c)
 {
   uint64_t v = 0;
   for (unsigned shift = 0;; shift += 7) {
@@ -167,12 +167,6 @@ uint64_t tide_cursor_varint(struct tide_cursor *c)
     if (!(*p & 0x80))
       return v;
   }
-}
-
-int64_t tide_cursor_zigzag(struct tide_cursor *c)
-{
-  uint64_t v = tide_cursor_varint(c);
-  return (int64_t)(v >> 1 ^ -(v & 1));
 }
 
 char *tide_cursor_string(struct tide_cursor *c)

@@ -47,6 +47,17 @@ uint8_t tide_cursor_u8(struct tide_cursor *c);
 uint16_t tide_cursor_u16(struct tide_cursor *c);
 uint32_t tide_cursor_u32(struct tide_cursor *c);
 uint64_t tide_cursor_u64(struct tide_cursor *c);
-uint64_t tide_cursor_varint(struct tide_cursor *c); // more than 64 bits: bad
-int64_t tide_cursor_zigzag(struct tide_cursor *c);
+uint64_t tide_cursor_long_varint(struct tide_cursor *c);
+// More than 64 bits: bad. Captures are made of these, and most are short.
+static inline uint64_t tide_cursor_varint(struct tide_cursor *c)
+{
+  if (!c->bad && c->at < c->end && *c->at < 0x80)
+    return *c->at++;
+  return tide_cursor_long_varint(c);
+}
+static inline int64_t tide_cursor_zigzag(struct tide_cursor *c)
+{
+  uint64_t v = tide_cursor_varint(c);
+  return (int64_t)(v >> 1 ^ -(v & 1));
+}
 char *tide_cursor_string(struct tide_cursor *c); // owned copy, NULL when bad
