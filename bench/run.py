@@ -20,6 +20,7 @@ import time
 
 import measure
 import peers
+import symbols
 import table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -272,8 +273,12 @@ def memory(bench):
     return {"n_live": n_live, "peers": result}
 
 
+def naming(bench):
+    return symbols.symbols(bench, BUILD, say)
+
+
 SECTIONS = {"pairs": pairs, "programs": programs, "startup": startup, "finish": finish,
-            "memory": memory}
+            "memory": memory, "naming": naming}
 
 
 def arguments():

@@ -92,6 +92,17 @@ def finish_lines(entry):
             f"({spread({k: v * 1e3 for k, v in seconds.items()}, 0)}) after the program's exit."]
 
 
+def naming_lines(entry):
+    lines = [f"{entry['n_stacks']:,} stacks over {entry['n_addresses']:,} addresses of a C++ "
+             f"program of {number(entry['program_bytes'] / 1e6, 0)} MB, most of it debug info.", ""]
+    lines += header(["Command", "seconds", "range", "peak MiB"])
+    for name, seconds in entry["wall_s"].items():
+        peak = entry["peak_bytes"][name]["median"]
+        lines.append(row([name, number(seconds["median"], 2), spread(seconds, 2),
+                          number(peak / 2**20, 0)]))
+    return lines
+
+
 SECTIONS = [
     ("pairs", "Cost of one allocation and its free",
      "Timed inside the program; starting and finishing do not count. “Adds” is the median over the "
@@ -105,6 +116,9 @@ SECTIONS = [
     ("memory", "Memory",
      "Proportional set size summed over every process the tool starts, the program included, while "
      "the program holds its blocks of 16 to 31 bytes.", memory_lines),
+    ("naming", "Names",
+     "Wall time and peak memory of one command. `report` looks up what it shows, `symbolize` and "
+     "its peers every address.", naming_lines),
 ]
 
 

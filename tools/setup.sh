@@ -25,7 +25,7 @@ test="python3 binutils dwz zstd xz-utils procps clang libclang-rt-14-dev llvm ll
   postgresql-15 postgresql-client-15 zsh fish debuginfod libdebuginfod1"
 lint="python3 binutils clang-format clang-tidy"
 bench="python3 valgrind libc6-dbg heaptrack libgoogle-perftools4 perl sqlite3
-  redis-server redis-tools"
+  redis-server redis-tools llvm"
 
 wanted=
 [ $# -gt 0 ] || set -- build
