@@ -35,30 +35,44 @@ static enum tide_err read_share(const char *text, uint32_t *ret_ppm, struct tide
   return TIDE_ERR_OK;
 }
 
-static uint64_t part_of(int64_t whole, uint32_t ppm)
+// Of the whole, or of what moved where growth and shrinkage nearly even out.
+static uint64_t part_of(const struct tide_tree_writing *writing, uint32_t ppm)
 {
-  return whole > 0 ? (uint64_t)((double)whole * ppm / 1e6) : 0;
+  uint64_t moved = writing->tree->nodes[0].moved, whole = 0;
+  if (writing->view->whole > 0)
+    whole = (uint64_t)writing->view->whole;
+  return (uint64_t)((double)(whole > moved ? whole : moved) * ppm / 1e6);
 }
 
 // People get half a percent and more unless they say otherwise, programs everything.
-static enum tide_err read_limits(const struct tide_arguments *arguments,
-                                 const struct tide_view *view, struct tide_tree_writing *writing,
-                                 struct tide_diag *diag)
+static bool has_own_minimum(const struct tide_arguments *arguments)
 {
-  bool for_programs = arguments->json || arguments->csv;
-  bool by_default = !arguments->min_share && !arguments->min_bytes && !for_programs;
-  uint32_t ppm = by_default ? MIN_SHARE_DEFAULT_PPM : 0;
-  enum tide_err err = TIDE_ERR_OK;
-  if (arguments->min_share)
-    err = read_share(arguments->min_share, &ppm, diag);
-  uint64_t share = part_of(view->whole, ppm);
+  return arguments->min_share || arguments->min_bytes || arguments->json || arguments->csv;
+}
+
+static void set_limits(const struct tide_arguments *arguments, uint32_t ppm,
+                       struct tide_tree_writing *writing)
+{
+  uint64_t share = part_of(writing, ppm);
   writing->limits = (struct tide_tree_limits){
       .min_moved = share > arguments->min_bytes ? share : arguments->min_bytes,
       .depth = arguments->depth,
       .n_children = arguments->top,
   };
-  writing->default_limits = by_default && !arguments->depth && !arguments->top;
-  return err;
+  writing->default_limits = !has_own_minimum(arguments) && !arguments->depth && !arguments->top;
+}
+
+static void write_format(const struct tide_arguments *arguments, const struct tide_screen *screen,
+                         const struct tide_tree_writing *writing)
+{
+  if (arguments->json)
+    tide_tree_json_write(screen->sink, writing);
+  else if (arguments->csv)
+    tide_tree_csv_write(screen->sink, writing);
+  else if (arguments->md)
+    tide_tree_md_write(screen, writing);
+  else
+    tide_tree_text_write(screen, writing);
 }
 
 static enum tide_err write_tree(const struct tide_arguments *arguments,
@@ -70,25 +84,22 @@ static enum tide_err write_tree(const struct tide_arguments *arguments,
                                       .file = looking->opened.path};
   const struct tide_tree_options options = {.inverted = arguments->invert || arguments->callers,
                                             .by_line = arguments->lines};
-  enum tide_err err = read_limits(arguments, &looking->view, &writing, diag);
+  uint32_t ppm = has_own_minimum(arguments) ? 0 : MIN_SHARE_DEFAULT_PPM;
+  enum tide_err err = TIDE_ERR_OK;
+  if (arguments->min_share)
+    err = read_share(arguments->min_share, &ppm, diag);
   if (err)
     return err;
   struct tide_tree *tree = tide_tree_new(&looking->view, &options);
+  writing.tree = tree;
+  set_limits(arguments, ppm, &writing);
   struct tide_sink sink;
   if (arguments->json || arguments->csv || arguments->md)
     tide_sink_init(&sink, stdout);
   else
     tide_pager_begin(&sink, arguments);
   struct tide_screen screen = tide_terminal_screen(&sink, stdout, arguments);
-  writing.tree = tree;
-  if (arguments->json)
-    tide_tree_json_write(&sink, &writing);
-  else if (arguments->csv)
-    tide_tree_csv_write(&sink, &writing);
-  else if (arguments->md)
-    tide_tree_md_write(&screen, &writing);
-  else
-    tide_tree_text_write(&screen, &writing);
+  write_format(arguments, &screen, &writing);
   tide_tree_free(tree);
   return tide_pager_finish(&sink, "the tree", diag);
 }

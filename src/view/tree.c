@@ -15,8 +15,7 @@
 enum { CYCLE_MAX = 8, DEEP_MAX = (1 << 30) - 1 };
 
 struct turn { // a step of the stack that is being read
-  const struct tide_named_frame *frame;
-  uint32_t frame_idx, name, n_deep;
+  uint32_t frame, name, line, n_deep;
   bool has_one_line;
 };
 
@@ -45,6 +44,8 @@ struct builder {
   uint32_t cap_nodes;
   struct turn *turns;
   size_t n_turns, cap_turns;
+  uint32_t *last; // frames of the stack before, by their place in it
+  size_t n_last, cap_last;
   struct step *steps;
   size_t n_steps, cap_steps;
   struct stack *stacks;
@@ -76,21 +77,34 @@ static void fold_recursion(struct builder *b)
       continue;
     for (size_t i = 0; i < cycle; i++) {
       first[i].n_deep += again[i].n_deep;
-      first[i].has_one_line &=
-          again[i].has_one_line && first[i].frame->line == again[i].frame->line;
+      first[i].has_one_line &= again[i].has_one_line && first[i].line == again[i].line;
     }
     b->n_turns -= cycle;
     return;
   }
 }
 
-static void add_turn(struct builder *b, const struct tide_named_frame *frame)
+// The frame's index among all; most often it is the one that stood there in the stack before.
+static uint32_t find_frame(struct builder *b, size_t place, const struct tide_named_frame *frame)
 {
-  uint32_t idx = tide_frame_names_add(&b->tree->names, frame);
+  if (place >= b->n_last) {
+    TIDE_GROW(b->last, b->n_last, b->cap_last);
+    b->last[b->n_last++] = 0;
+    place = b->n_last - 1;
+  }
+  const struct tide_frame_names *names = &b->tree->names;
+  if (names->frames[b->last[place]].frame != frame)
+    b->last[place] = tide_frame_names_add(&b->tree->names, frame);
+  return b->last[place];
+}
+
+static void add_turn(struct builder *b, size_t place, const struct tide_named_frame *frame)
+{
+  uint32_t idx = find_frame(b, place, frame);
   TIDE_GROW(b->turns, b->n_turns, b->cap_turns);
-  b->turns[b->n_turns++] = (struct turn){frame, idx, b->tree->names.frames[idx].name, 1, true};
-  if (frame)
-    fold_recursion(b);
+  b->turns[b->n_turns++] =
+      (struct turn){idx, b->tree->names.frames[idx].name, frame ? frame->line : 0, 1, true};
+  fold_recursion(b);
 }
 
 static void read_turns(struct builder *b, struct tide_view *view,
@@ -99,14 +113,14 @@ static void read_turns(struct builder *b, struct tide_view *view,
   size_t n;
   b->n_turns = 0;
   if (site->kind == TIDE_SITE_LOST) {
-    add_turn(b, NULL);
+    add_turn(b, 0, NULL);
     return;
   }
   const struct tide_view_frame *frames = tide_view_stack(view, site->stack, &n);
   for (size_t i = 0; i < n; i++) {
     const struct tide_view_frame *frame = &frames[b->tree->inverted ? i : n - 1 - i];
     b->tree->has_folded |= frame->n_folded > 0;
-    add_turn(b, frame->frame);
+    add_turn(b, i, frame->frame);
   }
 }
 
@@ -117,23 +131,44 @@ static void add_stack(struct builder *b, int64_t weight)
     const struct turn *turn = &b->turns[i];
     TIDE_GROW(b->steps, b->n_steps, b->cap_steps);
     b->steps[b->n_steps++] = (struct step){
-        turn->frame_idx, turn->n_deep < DEEP_MAX ? turn->n_deep : DEEP_MAX, turn->has_one_line};
+        turn->frame, turn->n_deep < DEEP_MAX ? turn->n_deep : DEEP_MAX, turn->has_one_line};
   }
 }
 
-// By stack and not by weight: neighbours share most of their frames, which are then at hand.
+// Where each node of the trie comes when every node is followed by all that is below it.
+static uint32_t *trie_order(const struct tide_image *image)
+{
+  uint32_t n = (uint32_t)image->n_frames;
+  uint32_t *next = tide_alloc_array(n, sizeof *next), *order = tide_alloc_array(n, sizeof *order);
+  for (uint32_t i = n; i-- > 1;)
+    next[image->frames[i].parent] += next[i] + 1; // first, how many are below
+  next[0] = 1;                                    // then, where the next child goes
+  for (uint32_t i = 1; i < n; i++) {
+    uint32_t *of_parent = &next[image->frames[i].parent], at = *of_parent;
+    *of_parent += next[i] + 1;
+    next[i] = at + 1;
+    order[at] = i;
+  }
+  free(next);
+  return order;
+}
+
+// In the order of the trie and not of weights: neighbours share most of their frames, which are
+// then at hand.
 static void read_stacks(struct builder *b, struct tide_view *view)
 {
   const struct tide_profile *profile = view->profile;
-  TIDE_CLEANUP_FREE uint32_t *site_of = tide_alloc_array(profile->image->n_frames, sizeof *site_of);
+  size_t n_frames = profile->image->n_frames;
+  TIDE_CLEANUP_FREE uint32_t *site_of = tide_alloc_array(n_frames, sizeof *site_of);
+  TIDE_CLEANUP_FREE uint32_t *order = trie_order(profile->image);
   b->stacks = tide_alloc_array(profile->n_sites, sizeof *b->stacks);
   for (size_t i = 0; i < profile->n_sites; i++)
     if (tide_view_has(view, i) && profile->sites[i].weight)
       site_of[profile->sites[i].stack] = (uint32_t)i + 1;
-  for (size_t node = 0; node < profile->image->n_frames; node++) {
-    if (!site_of[node])
+  for (size_t i = 0; i < n_frames; i++) {
+    if (!site_of[order[i]])
       continue;
-    const struct tide_profile_site *site = &profile->sites[site_of[node] - 1];
+    const struct tide_profile_site *site = &profile->sites[site_of[order[i]] - 1];
     read_turns(b, view, site);
     add_stack(b, site->weight);
   }
@@ -221,7 +256,8 @@ static void add_children(struct builder *b, uint32_t node_idx)
   struct tide_tree *tree = b->tree;
   const struct range range = b->ranges[node_idx];
   group_stacks(b, node_idx);
-  if (b->n_groups > 1 || range.past - range.first > 1)
+  bool all_alike = b->n_groups == 1 && b->groups->node.n_stacks == range.past - range.first;
+  if (!all_alike)
     share_out(b, &range);
   tree->nodes[node_idx].first_child = tree->n_nodes;
   tree->nodes[node_idx].n_children = b->n_groups;
@@ -268,6 +304,7 @@ struct tide_tree *tide_tree_new(struct tide_view *view, const struct tide_tree_o
   read_stacks(&b, view);
   make_nodes(&b);
   free(b.turns);
+  free(b.last);
   free(b.steps);
   free(b.stacks);
   free(b.ranges);
