@@ -2,7 +2,8 @@
 //
 // dpkg keeps the files of each package in /var/lib/dpkg/info/PACKAGE[:ARCH].list, one path a line.
 // `dpkg -S` reads them all. Most libraries are in a package whose name starts like theirs
-// (libzstd.so.1 is in libzstd1), so those lists are read first; all of them take some 20 ms.
+// (libzstd.so.1 is in libzstd1), and modules of one program come by the dozen in one package, so
+// those lists are read first; all of them take some 10 ms for each thousand.
 #define _GNU_SOURCE
 #include "symbol/package.h"
 
@@ -84,6 +85,21 @@ static char *search(DIR *dir, const char *const paths[2], bool alike)
   return NULL;
 }
 
+// The list that had the file asked for last.
+static _Thread_local char latest[256];
+
+static char *search_all(DIR *dir, const char *const paths[2])
+{
+  if (latest[0] && lists(dirfd(dir), latest, paths))
+    return tide_strdup(latest);
+  char *list = search(dir, paths, true);
+  if (!list)
+    list = search(dir, paths, false);
+  if (list && strlen(list) < sizeof latest)
+    strcpy(latest, list);
+  return list;
+}
+
 char *tide_package_of(const char *path)
 {
   DIR *dir = opendir(LISTS);
@@ -95,11 +111,9 @@ char *tide_package_of(const char *path)
   TIDE_CLEANUP_FREE char *merged = tide_sprintf("/usr%s", at);
   const char *other = strncmp(at, "/usr/", 5) == 0 ? at + 4 : merged;
   const char *const paths[2] = {at, other};
-  char *list = search(dir, paths, true);
-  if (!list)
-    list = search(dir, paths, false);
+  char *list = search_all(dir, paths);
   closedir(dir);
-  if (list)
+  if (list) // PACKAGE:ARCH.list or PACKAGE.list
     list[strcspn(list, ":") < strlen(list) ? strcspn(list, ":") : strlen(list) - 5] = 0;
   return list;
 }
