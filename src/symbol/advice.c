@@ -96,7 +96,7 @@ static void add_servers(struct tide_buf *text, const struct tide_debuginfod *ser
   if (!tide_debuginfod_is_configured())
     tide_buf_text(text, ", or set DEBUGINFOD_URLS");
   else if (!servers)
-    tide_buf_text(text, ", or let `tidemark report` fetch it (DEBUGINFOD_URLS is set)");
+    tide_buf_text(text, "; `tidemark report` can fetch it, as DEBUGINFOD_URLS is set");
   else if (tide_debuginfod_trouble(servers))
     tide_buf_printf(text, "; debuginfod: %s", tide_debuginfod_trouble(servers));
   else
@@ -146,6 +146,19 @@ static void add_advice(struct tide_buf *text, const struct tide_symbol_module *m
     add_build_advice(text, m);
   if (tide_debuginfod_trouble(servers))
     add_servers(text, servers);
+}
+
+void tide_advise_unusable(struct tide_symbol_module *m, const char *path,
+                          const struct tide_debuginfod *servers, const char *why)
+{
+  struct tide_buf text = {0};
+  tide_buf_printf(&text, "%s: its frames are shown as addresses", why);
+  if (m->build_id_len)
+    tide_buf_text(&text, "; if a copy is kept, name its directory with --debug-dir");
+  if (tide_debuginfod_trouble(servers))
+    tide_buf_printf(&text, "; debuginfod: %s", tide_debuginfod_trouble(servers));
+  tide_advise_of(m, path, "%s", tide_buf_cstr(&text));
+  tide_buf_done(&text);
 }
 
 void tide_advise_no_debug_info(struct tide_symbol_module *m, const struct tide_debuginfod *servers)

@@ -12,6 +12,9 @@ void tide_advise(struct tide_symbol_module *m, const char *format, ...)
 void tide_advise_of(struct tide_symbol_module *m, const char *path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+// The file of the recording cannot be had: why. servers may be NULL.
+void tide_advise_unusable(struct tide_symbol_module *m, const char *path,
+                          const struct tide_debuginfod *servers, const char *why);
 // There are no lines to be had: how to get them. servers may be NULL.
 void tide_advise_no_debug_info(struct tide_symbol_module *m, const struct tide_debuginfod *servers);
 // Part of the debug info is in a file that was not found, if so: it shows when it is asked for.

@@ -13,6 +13,7 @@
 #include "symbol/debugfile.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,25 +48,23 @@ static bool has_recorded_id(const struct tide_symbol_module *m, const struct tid
   return n == m->build_id_len && memcmp(elf->build_id, m->build_id, n) == 0;
 }
 
-#define AS_ADDRESSES "its frames are shown as addresses"
-
-// Opens path as the module's file if it is the recorded one.
-static bool open_as_recorded(struct tide_symbol_module *m, const char *path)
+// Opens path as the module's file if it is the recorded one; else says why not.
+static bool open_as_recorded(struct tide_symbol_module *m, const char *path, char why[128])
 {
   struct tide_diag diag;
   struct tide_elf *elf;
   enum tide_err err = tide_elf_open(path, &elf, &diag);
   if (err == TIDE_ERR_SYSTEM && diag.sys_errno == ENOENT)
-    tide_advise(m, "is no longer there: " AS_ADDRESSES);
+    strcpy(why, "is no longer there");
   else if (err == TIDE_ERR_SYSTEM)
-    tide_advise(m, "cannot be opened (%s): " AS_ADDRESSES, strerror(diag.sys_errno));
+    snprintf(why, 128, "cannot be opened (%s)", strerror(diag.sys_errno));
   else if (err != TIDE_ERR_OK)
-    tide_advise(m, "is not an ELF file: " AS_ADDRESSES);
+    strcpy(why, "is not an ELF file");
   else if (has_recorded_id(m, elf)) {
     m->elf = elf;
     return true;
   } else {
-    tide_advise(m, "was rebuilt since the capture: " AS_ADDRESSES);
+    strcpy(why, "was rebuilt since the capture");
     tide_elf_free(elf);
   }
   return false;
@@ -103,18 +102,20 @@ static bool open_stand_in(struct tide_symbol_module *m, const char *path,
 
 // The kernel marks a file that was unlinked or replaced while mapped: its successor under the same
 // name will do only if its build id says it is the same.
-static bool open_file(struct tide_symbol_module *m, const struct tide_symbol_sources *sources,
+static void open_file(struct tide_symbol_module *m, const struct tide_symbol_sources *sources,
                       struct tide_debuginfod *servers)
 {
   static const char deleted[] = " (deleted)";
   size_t len = strlen(m->object.path), mark = sizeof deleted - 1;
   bool is_deleted = len > mark && strcmp(m->object.path + len - mark, deleted) == 0;
   TIDE_CLEANUP_FREE char *path = tide_strndup(m->object.path, is_deleted ? len - mark : len);
-  if ((!is_deleted || m->build_id_len) && open_as_recorded(m, path))
-    return true;
+  char why[128];
+  if ((!is_deleted || m->build_id_len) && open_as_recorded(m, path, why))
+    return;
   if (is_deleted)
-    tide_advise_of(m, path, "was deleted or replaced while the program ran: " AS_ADDRESSES);
-  return open_stand_in(m, path, sources, servers);
+    strcpy(why, "was deleted or replaced while the program ran");
+  if (!open_stand_in(m, path, sources, servers))
+    tide_advise_unusable(m, path, servers, why);
 }
 
 static bool is_c_library(const char *path)
@@ -180,10 +181,7 @@ void tide_symbol_module_settle(struct tide_symbol_module *m,
   else if (path[0] == '/')
     open_file(m, sources, servers);
   m->object.opened = m->elf != NULL;
-  if (!m->elf)
-    return;
-  m->object.note[0] = 0;
-  if (path[0] != '/')
+  if (!m->elf || path[0] != '/')
     return;
   struct tide_elf *from = open_debug_info(m, sources, servers);
   m->object.inputs = inputs_of(m);
