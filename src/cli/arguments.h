@@ -13,7 +13,6 @@ enum tide_verb {
   TIDE_VERB_RUN,
   TIDE_VERB_REPORT,
   TIDE_VERB_TREE,
-  TIDE_VERB_DIFF,
   TIDE_VERB_INFO,
   TIDE_VERB_EXPORT,
   TIDE_VERB_SYMBOLIZE,
@@ -28,11 +27,9 @@ enum tide_color { TIDE_COLOR_AUTO, TIDE_COLOR_ALWAYS, TIDE_COLOR_NEVER };
 struct tide_arguments {
   enum tide_verb verb;
   bool help, force, quiet, no_follow, json, csv, md, no_pager, all_frames, no_debuginfod;
-  bool no_cache, no_symbols, fold, invert, lines, exit_code;
+  bool no_cache, no_symbols, fold, invert, lines, details;
   const char *output, *process, *to, *rules;
   const char *at, *range;
-  const char *from, *until; // moments
-  const char *threshold;
   const char *function, *file, *module, *ignore, *focus, *hide; // regular expressions
   const char *callers, *callees;                                // likewise
   const char *min_share;                                        // as it was typed
@@ -40,8 +37,9 @@ struct tide_arguments {
   uint64_t top;                                                 // 0: not given
   uint64_t stacks;                                              // per place; 0: none
   uint64_t min_bytes;
-  int sort;         // in tide_sort_words; -1: not given
-  int by;           // enum tide_by
+  int sort; // in tide_sort_words; -1: not given
+  int by;   // enum tide_by
+  const char *suppressions;
   int group;        // enum tide_group_kind; -1: not given
   int color;        // enum tide_color
   int units;        // enum tide_units

@@ -16,6 +16,16 @@
 
 enum { ROWS_DEFAULT = 10 };
 
+static enum tide_group_kind kind_of(const struct tide_arguments *arguments)
+{
+  return arguments->group < 0 ? TIDE_GROUP_PLACE : (enum tide_group_kind)arguments->group;
+}
+
+static bool in_classes(const struct tide_arguments *arguments)
+{
+  return arguments->group == TIDE_GROUP_SIZE || arguments->group == TIDE_GROUP_LIFETIME;
+}
+
 // What does not go together, or would be ignored without a word.
 static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
 {
@@ -26,19 +36,15 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
     return tide_fail(diag, TIDE_ERR_USAGE, "--min is for tables; JSON holds every stack");
   if (arguments->stacks && (table || arguments->json))
     return tide_fail(diag, TIDE_ERR_USAGE, "--stacks is for text; --json has every stack");
+  if (arguments->details && (table || arguments->json))
+    return tide_fail(diag, TIDE_ERR_USAGE, "--details is for text; --json --group has them all");
+  if (arguments->details && (in_classes(arguments) || kind_of(arguments) == TIDE_GROUP_THREAD))
+    return tide_fail(diag, TIDE_ERR_USAGE, "--details is for rows that are parts of the code");
+  if (arguments->suppressions && arguments->sort >= 0 && arguments->sort != TIDE_MEASURE_LEAK)
+    return tide_fail(diag, TIDE_ERR_USAGE, "--suppressions is about leaks: --sort leak");
   if (arguments->all_frames && table)
     return tide_fail(diag, TIDE_ERR_USAGE, "--all-frames is for text and JSON; tables have none");
   return TIDE_ERR_OK;
-}
-
-static enum tide_group_kind kind_of(const struct tide_arguments *arguments)
-{
-  return arguments->group < 0 ? TIDE_GROUP_PLACE : (enum tide_group_kind)arguments->group;
-}
-
-static bool in_classes(const struct tide_arguments *arguments)
-{
-  return arguments->group == TIDE_GROUP_SIZE || arguments->group == TIDE_GROUP_LIFETIME;
 }
 
 // The options that choose stacks, as they were typed: owned, NULL without any.
@@ -67,7 +73,9 @@ static size_t rows_wanted(const struct tide_arguments *arguments)
 }
 
 static enum tide_err write_report(const struct tide_arguments *arguments,
-                                  struct tide_looking *looking, struct tide_diag *diag)
+                                  struct tide_looking *looking,
+                                  const struct tide_suppressions *suppressions,
+                                  struct tide_diag *diag)
 {
   const struct tide_opened *opened = &looking->opened;
   const enum tide_group_kind group = kind_of(arguments);
@@ -78,11 +86,14 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
       .min_bytes = arguments->min_bytes < INT64_MAX ? (int64_t)arguments->min_bytes : INT64_MAX,
       .n_stacks = arguments->all_frames && !arguments->stacks ? 1 : arguments->stacks,
       .all_frames = arguments->all_frames,
+      .details = arguments->details,
+      .suppressions = suppressions,
       .filters = filters,
       .prefix = "",
       .argument = opened->by_default ? NULL : opened->path,
   };
   const struct tide_report_json_options json = {
+      .suppressions = suppressions,
       .file = opened->path,
       .n = arguments->top,
       .group = arguments->group < 0 ? NULL : &group,
@@ -104,34 +115,54 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
   return tide_pager_finish(&sink, "the report", diag);
 }
 
-// Classes are of allocations: nothing else can be asked of them.
+// Classes are of allocations, suppressions of leaks: nothing else can be asked of them.
 static struct tide_wish wish_of(const struct tide_arguments *arguments)
 {
   bool open = arguments->sort < 0 && !arguments->at && !arguments->range &&
               arguments->by == TIDE_BY_DEFAULT;
   return (struct tide_wish){
-      .sort = open && in_classes(arguments) ? TIDE_SORT_COUNT : arguments->sort,
+      .sort = open && in_classes(arguments)                    ? TIDE_SORT_COUNT
+              : arguments->sort < 0 && arguments->suppressions ? TIDE_MEASURE_LEAK
+                                                               : arguments->sort,
       .by = (enum tide_by)arguments->by,
       .at = arguments->at,
       .range = arguments->range,
   };
 }
 
+// *ret_suppressions stays NULL without the option.
+static enum tide_err open_suppressions(const struct tide_arguments *arguments,
+                                       struct tide_suppressions **ret_suppressions,
+                                       struct tide_diag *diag)
+{
+  if (!arguments->suppressions)
+    return TIDE_ERR_OK;
+  *ret_suppressions = tide_suppressions_new();
+  return tide_suppressions_read(*ret_suppressions, arguments->suppressions, diag);
+}
+
 int tide_cmd_report(const struct tide_arguments *arguments)
 {
   const struct tide_wish wish = wish_of(arguments);
   struct tide_looking looking = {0};
+  struct tide_suppressions *suppressions = NULL;
   struct tide_diag diag = {0};
   const char *path = NULL;
   enum tide_err err = check(arguments, &diag);
   if (!err)
     err = tide_looking_path(arguments, &path, &diag);
   if (!err)
+    err = open_suppressions(arguments, &suppressions, &diag);
+  if (!err)
     err = tide_looking_open(arguments, path, &wish, &looking, &diag);
   if (!err)
-    err = tide_groups_check(kind_of(arguments), &looking.profile->question, &diag);
+    err = tide_groups_check(kind_of(arguments), looking.profile->image, &looking.profile->question,
+                            &diag);
+  if (!err && suppressions)
+    tide_suppressions_apply(suppressions, &looking.view);
   if (!err)
-    err = write_report(arguments, &looking, &diag);
+    err = write_report(arguments, &looking, suppressions, &diag);
+  tide_suppressions_free(suppressions);
   tide_looking_done(&looking);
   return err ? tide_cmd_failed(err, &diag) : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "format/report_cells.h"
+#include "view/fate.h"
 
 #include <stdlib.h>
 
@@ -103,9 +104,33 @@ static void write_numbers(struct tide_json *json, const struct tide_group *group
   tide_json_put_u64(json, "last_ns", group->last_ns);
 }
 
-static void write_group(struct tide_json *json, const struct tide_view *view,
-                        const struct tide_groups *groups, const struct tide_group *group)
+static void write_array(struct tide_json *json, const char *key, const uint64_t *values, size_t n)
 {
+  tide_json_key(json, key);
+  tide_json_open_array(json);
+  for (size_t i = 0; i < n; i++)
+    tide_json_u64(json, values[i]);
+  tide_json_close_array(json);
+}
+
+static void write_spread(struct tide_json *json, const struct tide_view *view,
+                         const struct tide_groups *groups, size_t group_idx)
+{
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N], lives[TIDE_LIFE_BUCKETS_N], n_ended = 0;
+  const struct tide_group *group = &groups->items[group_idx];
+  tide_groups_histograms(groups, view->profile, group_idx, sizes, lives);
+  for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
+    n_ended += lives[k];
+  tide_json_put_u64(json, "mean_life_ns", n_ended ? group->life_ns_sum / n_ended : 0);
+  tide_json_put_text(json, "fate", tide_fate_words[group->fate]);
+  write_array(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
+  write_array(json, "lifetimes", lives, TIDE_LIFE_BUCKETS_N);
+}
+
+static void write_group(struct tide_json *json, const struct tide_view *view,
+                        const struct tide_groups *groups, size_t group_idx)
+{
+  const struct tide_group *group = &groups->items[group_idx];
   bool in_classes = groups->kind == TIDE_GROUP_SIZE || groups->kind == TIDE_GROUP_LIFETIME;
   tide_json_open_object(json);
   if (in_classes)
@@ -119,6 +144,8 @@ static void write_group(struct tide_json *json, const struct tide_view *view,
   tide_json_put_u64(json, "allocations", group->n_alloc);
   if (!in_classes)
     write_numbers(json, group);
+  if (groups->of_site)
+    write_spread(json, view, groups, group_idx);
   tide_json_close_object(json);
 }
 
@@ -129,6 +156,23 @@ void tide_groups_json(struct tide_json *json, const struct tide_view *view,
   tide_json_key(json, "groups");
   tide_json_open_array(json);
   for (size_t i = 0; i < groups->n && (!n || i < n); i++)
-    write_group(json, view, groups, &groups->items[i]);
+    write_group(json, view, groups, i);
+  tide_json_close_array(json);
+}
+
+void tide_suppressions_json(struct tide_json *json, const struct tide_suppressions *suppressions)
+{
+  tide_json_put_i64(json, "suppressed", suppressions->weight);
+  tide_json_key(json, "suppressions");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < suppressions->n; i++) {
+    const struct tide_suppression *one = &suppressions->items[i];
+    tide_json_open_object(json);
+    tide_json_put_text(json, "pattern", one->text);
+    tide_json_put_u64(json, "stacks", one->n_stacks);
+    tide_json_put_i64(json, "live_blocks", one->live_blocks);
+    tide_json_put_i64(json, "live_bytes", one->live_bytes);
+    tide_json_close_object(json);
+  }
   tide_json_close_array(json);
 }

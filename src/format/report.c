@@ -8,6 +8,7 @@
 #include "format/image_text.h"
 #include "format/report_table.h"
 #include "format/spark.h"
+#include "view/fate.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -319,10 +320,18 @@ static void write_next(const struct report *r)
   bool leaky = totals->live_bytes > 0 && totals->live_bytes >= r->image->peak_bytes / 20;
   bool churning = totals->n_temp && totals->n_temp * 5 >= totals->n_alloc;
   bool any = totals->n_alloc > 0;
+  const struct tide_image *image = r->image;
+  leaky = leaky && tide_measure_is_held(image, TIDE_MEASURE_LEAK);
+  churning = churning && tide_measure_is_held(image, TIDE_MEASURE_TEMP);
+  TIDE_CLEANUP_FREE char *tree =
+      measure == TIDE_MEASURE_PEAK
+          ? tide_strdup("tidemark tree")
+          : tide_sprintf("tidemark tree --sort %s", tide_measure_words[measure]);
   const char *commands[] = {
       measure != TIDE_MEASURE_PEAK ? "tidemark report" : NULL,
       leaky && measure != TIDE_MEASURE_LEAK ? "tidemark report --sort leak" : NULL,
       churning && measure != TIDE_MEASURE_TEMP ? "tidemark report --sort temp" : NULL,
+      any && whole_run ? tree : NULL,
       any && !(whole_run && measure == TIDE_MEASURE_TOTAL) ? "tidemark report --sort total" : NULL,
       "tidemark info",
       "tidemark export --to dhat",
@@ -349,6 +358,8 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
 {
   const struct tide_profile *profile = view->profile;
   struct tide_groups *groups = tide_groups_new(view, options->group);
+  if (options->details || profile->question.measure == TIDE_MEASURE_LEAK)
+    tide_groups_tell_fates(groups, profile->image);
   const struct report r = {screen, profile, profile->image, view->naming, groups, options};
   write_title(&r);
   if (profile->totals.n_alloc) {

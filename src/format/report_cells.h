@@ -14,9 +14,6 @@ struct tide_question_text {
 };
 const struct tide_question_text *tide_question_text(const struct tide_question *question);
 
-// "6.10 s", with the moment that answers for it where that is another; "the start".
-char *tide_point_words(const struct tide_screen *screen, const struct tide_point *point);
-
 // The line above a table, with the times that were asked for and the moments that answer; what is
 // said instead of a table when any is false.
 char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,
@@ -44,6 +41,9 @@ char *tide_cell_name(const struct tide_screen *screen, const struct tide_naming 
 
 // "src/postings.rs:88", or "in libfoo.so" where the line is not known.
 char *tide_cell_location(const struct tide_naming *naming, const struct tide_named_frame *frame);
+
+// "place" or "places".
+const char *tide_group_noun(enum tide_group_kind kind, uint64_t n);
 
 // What a group is called, within width columns and safe to print, and where that is.
 char *tide_cell_group(const struct tide_screen *screen, const struct tide_view *view,

@@ -5,7 +5,6 @@
 #include "base/utf8.h"
 #include "format/report_cells.h"
 #include "format/shorten.h"
-#include "view/source_path.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,6 +23,11 @@ static const struct {
     [TIDE_GROUP_LIFETIME] = {"class of lifetimes", "classes of lifetimes"},
     [TIDE_GROUP_STACK] = {"stack", "stacks"},
 };
+
+const char *tide_group_noun(enum tide_group_kind kind, uint64_t n)
+{
+  return n == 1 ? nouns[kind].one : nouns[kind].many;
+}
 
 char *tide_groups_heading(const struct tide_screen *screen, const struct tide_question *question,
                           const struct tide_groups *groups)
@@ -173,7 +177,7 @@ char *tide_cell_rest(const struct tide_screen *screen, const struct tide_groups 
 {
   char count[TIDE_UNITS_MAX], least[TIDE_UNITS_MAX];
   size_t n_stacks = groups->n_stacks - groups->n_stacks_placed, n_more = groups->n - n_shown;
-  const char *noun = n_more == 1 ? nouns[groups->kind].one : nouns[groups->kind].many;
+  const char *noun = tide_group_noun(groups->kind, n_more);
   bool small = min_measure && n_more && groups->items[n_shown].measure < min_measure;
   struct tide_buf out = {0};
   if (small)

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "format/groups_json.h"
 #include "format/image_json.h"
+#include "view/fate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -267,6 +268,7 @@ static void write_groups(struct tide_json *json, struct tide_view *view,
   if (!options->group)
     return;
   struct tide_groups *groups = tide_groups_new(view, *options->group);
+  tide_groups_tell_fates(groups, view->profile->image);
   tide_groups_json(json, view, groups, options->n);
   tide_groups_free(groups);
 }
@@ -305,6 +307,8 @@ void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,
   tide_question_json(json, &profile->question);
   tide_json_put_i64(json, "whole", view->whole);
   tide_json_put_i64(json, "wanted", view->wanted);
+  if (options->suppressions)
+    tide_suppressions_json(json, options->suppressions);
   write_groups(json, view, options);
   write_sites(&w, view, options->n);
   tide_json_close_object(json);

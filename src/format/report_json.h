@@ -5,11 +5,13 @@
 #pragma once
 #include "base/sink.h"
 #include "view/groups.h"
+#include "view/suppressions.h"
 
 struct tide_report_json_options {
-  const char *file;                  // the capture's name, or NULL
-  size_t n;                          // sites, and groups; 0: all
-  const enum tide_group_kind *group; // NULL: no groups
+  const struct tide_suppressions *suppressions; // applied; NULL: none
+  const char *file;                             // the capture's name, or NULL
+  size_t n;                                     // sites, and groups; 0: all
+  const enum tide_group_kind *group;            // NULL: no groups
 };
 
 void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,

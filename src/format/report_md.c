@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "format/markdown.h"
 #include "format/report_cells.h"
+#include "view/fate.h"
 #include "view/groups.h"
 
 static void write_row(const struct tide_screen *screen, const struct tide_profile *profile,
@@ -53,6 +54,8 @@ void tide_report_md_write(const struct tide_screen *screen, struct tide_view *vi
                           const struct tide_report_options *options)
 {
   struct tide_groups *groups = tide_groups_new(view, options->group);
+  if (view->profile->question.measure == TIDE_MEASURE_LEAK)
+    tide_groups_tell_fates(groups, view->profile->image);
   size_t n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
   struct tide_group rest = tide_groups_rest(groups, n_shown);
   write_titles(screen, &view->profile->question, options->group);

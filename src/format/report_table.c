@@ -12,6 +12,8 @@
 #include "base/utf8.h"
 #include "format/bar.h"
 #include "format/report_cells.h"
+#include "format/report_details.h"
+#include "format/report_leaks.h"
 #include "format/report_stacks.h"
 #include "format/spark.h"
 #include "profile/timeline.h"
@@ -119,16 +121,13 @@ static void share_out(struct table *t)
 // What the group's stacks held over time, or blanks for the row of the rest.
 static void write_curve(const struct table *t, size_t group_idx)
 {
-  size_t width = t->columns.curve, n_times = t->timeline->n_times, n = 0;
-  const struct tide_profile *profile = t->view->profile;
-  TIDE_CLEANUP_FREE uint32_t *stacks = tide_alloc_array(profile->n_sites + 1, sizeof *stacks);
+  size_t width = t->columns.curve, n_times = t->timeline->n_times;
+  const size_t *first = &t->groups->first_stack[group_idx];
   TIDE_CLEANUP_FREE int64_t *values = tide_alloc_array(2 * (n_times + width), sizeof *values);
   int64_t *live = values, *kept = live + n_times, *highs = kept + n_times,
           *kept_highs = highs + width;
-  for (size_t i = 0; i < profile->n_sites; i++)
-    if (t->groups->of_site[i] == group_idx + 1)
-      stacks[n++] = profile->sites[i].stack;
-  tide_timeline_sum(t->timeline, stacks, n, profile->question.unit, live, kept);
+  tide_timeline_sum(t->timeline, t->groups->stacks + first[0], first[1] - first[0],
+                    t->view->profile->question.unit, live, kept);
   tide_timeline_columns(t->timeline, live, width, highs);
   tide_timeline_columns(t->timeline, kept, width, kept_highs);
   tide_spark_kept(t->screen, highs, kept_highs, width);
@@ -225,6 +224,8 @@ static void write_groups(struct table *t)
         tide_cell_group(t->screen, t->view, t->groups, group, t->columns.name);
     write_row(t, &t->rows[i], i, group->measure, name);
     row_done(&t->rows[i]);
+    if (t->options->details)
+      tide_details_write(t->screen, t->view, t->groups, i);
     if (t->options->n_stacks)
       tide_stacks_write(t->screen, t->view, t->groups, i, t->options);
   }
@@ -276,5 +277,6 @@ void tide_report_table_write(const struct tide_screen *screen, struct tide_view 
   write_matched(&t);
   write_heading(&t);
   write_groups(&t);
+  tide_report_leaks_write(screen, view, groups, options);
   tide_timeline_free(t.timeline);
 }

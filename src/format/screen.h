@@ -13,15 +13,7 @@ struct tide_screen {
   enum tide_units units;
 };
 
-enum tide_ink {
-  TIDE_INK_PLAIN,
-  TIDE_INK_STRONG,
-  TIDE_INK_FAINT,
-  TIDE_INK_WARN,
-  TIDE_INK_CURVE,
-  TIDE_INK_MORE, // told apart by signs as well: colours are never alone
-  TIDE_INK_LESS,
-};
+enum tide_ink { TIDE_INK_PLAIN, TIDE_INK_STRONG, TIDE_INK_FAINT, TIDE_INK_WARN, TIDE_INK_CURVE };
 
 // Text in an ink; nothing but the text when colour is off.
 void tide_screen_ink(const struct tide_screen *screen, enum tide_ink ink, const char *text);
@@ -43,4 +35,3 @@ void tide_screen_paragraph(const struct tide_screen *screen, enum tide_ink ink, 
 const char *tide_screen_dot(const struct tide_screen *screen);   // " · " or " - "
 const char *tide_screen_about(const struct tide_screen *screen); // "≈" or "~"
 const char *tide_screen_times(const struct tide_screen *screen); // "×" or "x"
-const char *tide_screen_arrow(const struct tide_screen *screen); // "→" or "->"

@@ -60,6 +60,24 @@ static int64_t highest(const int64_t *values, size_t n)
   return high;
 }
 
+static size_t height_of(int64_t value, int64_t high)
+{
+  return (size_t)((double)value / (double)high * (HEIGHTS - 1) + 0.5);
+}
+
+char *tide_spark_bars(const int64_t *values, size_t width, bool utf8)
+{
+  int64_t high = highest(values, width);
+  struct tide_buf out = {0};
+  for (size_t i = 0; i < width; i++) {
+    const char *const *marks = utf8 ? blocks : ascii;
+    tide_buf_text(&out, values[i] > 0 ? marks[height_of(values[i], high)] : " ");
+  }
+  char *text = tide_strdup(tide_buf_cstr(&out));
+  tide_buf_done(&out);
+  return text;
+}
+
 void tide_spark_kept(const struct tide_screen *screen, const int64_t *live, const int64_t *kept,
                      size_t width)
 {
@@ -70,9 +88,9 @@ void tide_spark_kept(const struct tide_screen *screen, const int64_t *live, cons
       continue;
     }
     bool is_kept = kept[i] > live[i] / 2;
-    size_t height = (size_t)((double)live[i] / (double)high * (HEIGHTS - 1) + 0.5);
     const char *const *marks = screen->utf8 ? is_kept ? dots : blocks : is_kept ? digits : ascii;
-    tide_screen_ink(screen, is_kept ? TIDE_INK_WARN : TIDE_INK_CURVE, marks[height]);
+    tide_screen_ink(screen, is_kept ? TIDE_INK_WARN : TIDE_INK_CURVE,
+                    marks[height_of(live[i], high)]);
   }
 }
 

@@ -170,9 +170,17 @@ void tide_groups_from_rows(struct tide_groups *groups, const struct tide_view *v
   compact(groups);
 }
 
-enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_question *question,
-                                struct tide_diag *diag)
+enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_image *image,
+                                const struct tide_question *question, struct tide_diag *diag)
 {
+  static const uint32_t needs[TIDE_GROUPS_N] = {
+      [TIDE_GROUP_THREAD] = TIDE_LACK_THREADS,
+      [TIDE_GROUP_SIZE] = TIDE_LACK_SIZE_HIST,
+      [TIDE_GROUP_LIFETIME] = TIDE_LACK_LIFE_HIST,
+  };
+  if (image->lacks & needs[kind])
+    return tide_fail(diag, TIDE_ERR_USAGE, "%s holds nothing by %s",
+                     image->origin ? image->origin : "the capture", tide_group_words[kind]);
   bool of_part = question->window.from.given || question->window.to.given;
   bool counts = question->measure == TIDE_MEASURE_TOTAL && question->unit == TIDE_UNIT_BLOCKS;
   if (kind == TIDE_GROUP_THREAD && of_part)
@@ -184,6 +192,24 @@ enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_que
                    "a capture counts allocations by %s and nothing else: --group %s goes with "
                    "--sort count over the whole run",
                    tide_group_words[kind], tide_group_words[kind]);
+}
+
+void tide_groups_histograms(const struct tide_groups *groups, const struct tide_profile *profile,
+                            size_t group_idx, uint64_t ret_sizes[TIDE_SIZE_BUCKETS_N],
+                            uint64_t ret_lifetimes[TIDE_LIFE_BUCKETS_N])
+{
+  memset(ret_sizes, 0, TIDE_SIZE_BUCKETS_N * sizeof *ret_sizes);
+  memset(ret_lifetimes, 0, TIDE_LIFE_BUCKETS_N * sizeof *ret_lifetimes);
+  for (size_t i = 0; groups->of_site && i < profile->n_sites; i++) {
+    uint64_t sizes[TIDE_SIZE_BUCKETS_N], lives[TIDE_LIFE_BUCKETS_N];
+    if (groups->of_site[i] != group_idx + 1)
+      continue;
+    tide_profile_site_histograms(profile, &profile->sites[i], sizes, lives);
+    for (unsigned k = 0; k < TIDE_SIZE_BUCKETS_N; k++)
+      ret_sizes[k] += sizes[k];
+    for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
+      ret_lifetimes[k] += lives[k];
+  }
 }
 
 static bool is_standard(const char *path)

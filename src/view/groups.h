@@ -37,6 +37,15 @@ enum {
   TIDE_LIFE_CLASSES_N,
 };
 
+enum tide_fate { // what became of its blocks: see view/fate.h
+  TIDE_FATE_NONE,
+  TIDE_FATE_GROWING,
+  TIDE_FATE_HELD,
+  TIDE_FATE_THROUGHOUT,
+  TIDE_FATE_AT_END,
+  TIDE_FATES_N,
+};
+
 struct tide_group {
   // What it is. The frame stands for all of it and is the naming's; NULL for events without a stack
   // and for kinds that are no part of the code.
@@ -53,6 +62,7 @@ struct tide_group {
   uint64_t life_ns_sum, live_age_ns_sum;
   uint64_t first_ns, last_ns; // of allocations; first is UINT64_MAX when there were none
   uint32_t n_stacks;
+  enum tide_fate fate; // none until told
 };
 
 struct tide_groups {
@@ -60,15 +70,18 @@ struct tide_groups {
   struct tide_group *items; // by falling measure; classes of size and lifetime by rising number
   size_t n;
   uint32_t *of_site; // per site of the profile: its group + 1, 0: none. NULL: sites have several
-  size_t n_stacks;   // heap stacks with any weight
+  // The stacks of group i are stacks[first_stack[i]] up to those of the next. NULL as of_site is.
+  uint32_t *stacks;
+  size_t *first_stack;
+  size_t n_stacks;        // heap stacks with any weight
   size_t n_stacks_placed; // of them gathered into items
   struct tide_group rest; // sums of the stacks not gathered; no frame
   bool is_net;            // threads: some freed what others allocated, so some may be below zero
 };
 
 // Refuses, with the reason, what a kind of group cannot answer.
-enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_question *question,
-                                struct tide_diag *diag);
+enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_image *image,
+                                const struct tide_question *question, struct tide_diag *diag);
 
 struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind kind);
 void tide_groups_free(struct tide_groups *groups); // NULL is fine
@@ -78,6 +91,11 @@ size_t tide_groups_shown(const struct tide_groups *groups, size_t n_max, int64_t
 
 // Sums of everything past the first n_shown groups.
 struct tide_group tide_groups_rest(const struct tide_groups *groups, size_t n_shown);
+
+// Histograms of all sites of a group; zeros for groups that share their sites with others.
+void tide_groups_histograms(const struct tide_groups *groups, const struct tide_profile *profile,
+                            size_t group_idx, uint64_t ret_sizes[TIDE_SIZE_BUCKETS_N],
+                            uint64_t ret_lifetimes[TIDE_LIFE_BUCKETS_N]);
 
 // Whether two culprits are the same place, as an order: 0 when they are. Neither is NULL.
 int tide_place_compare(const struct tide_named_frame *a, const struct tide_named_frame *b);

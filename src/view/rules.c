@@ -8,14 +8,12 @@
 #include "view/rules.h"
 
 #include "base/alloc.h"
+#include "base/glob.h"
+#include "base/text_file.h"
 #include "view/function_path.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { FILE_BYTES_MAX = 1 << 20 };
 
 const char *const tide_rule_kind_words[] = {"function", "crate", "trait", "file", "module"};
 
@@ -49,29 +47,6 @@ void tide_rules_free(struct tide_rules *rules)
   free(rules);
 }
 
-// * stands for any text. Going back to the latest star only is enough, and never slow.
-static bool matches(const char *pattern, const char *text, const char *end)
-{
-  const char *star = NULL, *retry = NULL;
-  while (text < end) {
-    if (*pattern == '*') {
-      star = pattern++;
-      retry = text;
-    } else if (*pattern == *text) {
-      pattern++;
-      text++;
-    } else if (star) {
-      pattern = star + 1;
-      text = ++retry;
-    } else {
-      return false;
-    }
-  }
-  while (*pattern == '*')
-    pattern++;
-  return !*pattern;
-}
-
 // A pattern of a file or module without a slash is about the last part of the path.
 static bool rule_matches(const struct tide_rule *rule, const struct subject *subject)
 {
@@ -81,7 +56,7 @@ static bool rule_matches(const struct tide_rule *rule, const struct subject *sub
   const char *end = text + subject->lens[rule->kind];
   bool is_path = rule->kind == TIDE_RULE_FILE || rule->kind == TIDE_RULE_MODULE;
   const char *slash = is_path && !strchr(rule->pattern, '/') ? strrchr(text, '/') : NULL;
-  return matches(rule->pattern, slash ? slash + 1 : text, end);
+  return tide_glob_matches(rule->pattern, slash ? slash + 1 : text, end);
 }
 
 static const struct tide_rule *last_match(const struct tide_rule *items, size_t n,
@@ -208,26 +183,10 @@ enum tide_err tide_rules_parse(struct tide_rules *rules, const char *name, const
   return err;
 }
 
-static enum tide_err read_text(FILE *file, const char *path, struct tide_buf *text,
-                               struct tide_diag *diag)
-{
-  char part[4096];
-  for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;) {
-    tide_buf_append(text, part, n);
-    if (text->n > FILE_BYTES_MAX || memchr(part, 0, n))
-      return tide_fail(diag, TIDE_ERR_FORMAT, "%s is no file of rules", path);
-  }
-  return ferror(file) ? tide_fail_errno(diag, "cannot read %s", path) : TIDE_ERR_OK;
-}
-
 enum tide_err tide_rules_read(struct tide_rules *rules, const char *path, struct tide_diag *diag)
 {
-  FILE *file = fopen(path, "re");
-  if (!file)
-    return tide_fail_errno(diag, "cannot read the rules in %s", path);
   struct tide_buf text = {0};
-  enum tide_err err = read_text(file, path, &text, diag);
-  fclose(file);
+  enum tide_err err = tide_text_file_read(path, "rules", &text, diag);
   if (!err)
     err = tide_rules_parse(rules, path, tide_buf_cstr(&text), diag);
   tide_buf_done(&text);

@@ -25,7 +25,6 @@ import tempfile
 
 import checks
 import command_cache
-import command_diff
 import command_look
 import command_names
 import command_odd
@@ -191,7 +190,7 @@ def parse():
 
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
-                 command_names, command_symbolize, command_cache, command_diff)
+                 command_names, command_symbolize, command_cache)
 
 
 def main():

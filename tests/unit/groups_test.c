@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "indexer_fixture.h"
-#include "view/groups.h"
+#include "view/fate.h"
 
 enum { MIB = 1 << 20 };
 
@@ -49,7 +49,7 @@ static void gather(enum tide_group_kind kind, int sort)
   tide_view_done(&view);
   tide_profile_ask(profile, &question);
   tide_view_init(&view, profile, naming, NULL, false);
-  assert_int_equal(tide_groups_check(kind, &question, NULL), TIDE_ERR_OK);
+  assert_int_equal(tide_groups_check(kind, profile->image, &question, NULL), TIDE_ERR_OK);
   groups = tide_groups_new(&view, kind);
 }
 
@@ -154,18 +154,66 @@ static void classes_of_one_stack(void **state)
   tide_filter_free(filter);
 }
 
+static enum tide_fate fate_of_stack(uint32_t stack)
+{
+  gather(TIDE_GROUP_STACK, TIDE_MEASURE_PEAK);
+  tide_groups_tell_fates(groups, profile->image);
+  for (size_t i = 0; i < groups->n; i++)
+    if (groups->items[i].number == stack)
+      return groups->items[i].fate;
+  fail_msg("no stack %u", stack);
+  return TIDE_FATE_NONE;
+}
+
+static struct tide_profile_site *site_of_stack(uint32_t stack)
+{
+  for (size_t i = 0; i < profile->n_sites; i++)
+    if (profile->sites[i].stack == stack)
+      return &profile->sites[i];
+  return NULL;
+}
+
+static void fates_by_their_definitions(void **state)
+{
+  assert_int_equal(fate_of_stack(8), TIDE_FATE_NONE); // no snapshots yet
+  tide_indexer_add_snapshots(capture);
+  assert_int_equal(fate_of_stack(8), TIDE_FATE_GROWING);
+  assert_int_equal(fate_of_stack(4), TIDE_FATE_HELD);
+  assert_int_equal(fate_of_stack(5), TIDE_FATE_NONE); // freed on the way
+  struct tide_profile_site *dict = site_of_stack(4);
+  dict->n_alloc = 190; // all that there ever were
+  dict->n_free = 0;
+  assert_int_equal(fate_of_stack(4), TIDE_FATE_HELD); // the last one came at 2 s of 8.4
+  site_of_stack(4)->last_ns = 700000000;
+  assert_int_equal(fate_of_stack(4), TIDE_FATE_THROUGHOUT);
+  site_of_stack(4)->n_free = 190;
+  site_of_stack(4)->live_blocks = 0;
+  assert_int_equal(fate_of_stack(4), TIDE_FATE_AT_END);
+  site_of_stack(4)->n_alloc = 191; // one of them was freed before
+  assert_int_equal(fate_of_stack(4), TIDE_FATE_NONE);
+  site_of_stack(4)->n_resize = 1; // or resized
+  assert_int_equal(fate_of_stack(4), TIDE_FATE_AT_END);
+}
+
 static void refuses_what_it_cannot_answer(void **state)
 {
   struct tide_diag diag = {0};
   const struct tide_question peak = {0};
   const struct tide_question part = {
       .measure = TIDE_MEASURE_TOTAL, .unit = TIDE_UNIT_BLOCKS, .window = {.to = {.given = true}}};
-  assert_int_equal(tide_groups_check(TIDE_GROUP_SIZE, &peak, &diag), TIDE_ERR_USAGE);
+  assert_int_equal(tide_groups_check(TIDE_GROUP_SIZE, profile->image, &peak, &diag),
+                   TIDE_ERR_USAGE);
   assert_non_null(strstr(diag.text, "--group size goes with --sort count"));
-  assert_int_equal(tide_groups_check(TIDE_GROUP_LIFETIME, &part, &diag), TIDE_ERR_USAGE);
-  assert_int_equal(tide_groups_check(TIDE_GROUP_THREAD, &part, &diag), TIDE_ERR_USAGE);
+  assert_int_equal(tide_groups_check(TIDE_GROUP_LIFETIME, profile->image, &part, &diag),
+                   TIDE_ERR_USAGE);
+  assert_int_equal(tide_groups_check(TIDE_GROUP_THREAD, profile->image, &part, &diag),
+                   TIDE_ERR_USAGE);
   assert_non_null(strstr(diag.text, "leave out --at and --range"));
-  assert_int_equal(tide_groups_check(TIDE_GROUP_CRATE, &part, &diag), TIDE_ERR_OK);
+  assert_int_equal(tide_groups_check(TIDE_GROUP_CRATE, profile->image, &part, &diag), TIDE_ERR_OK);
+  capture->images[INDEXER_IMAGE].lacks = TIDE_LACK_THREADS;
+  assert_int_equal(tide_groups_check(TIDE_GROUP_THREAD, profile->image, &peak, &diag),
+                   TIDE_ERR_USAGE);
+  assert_string_equal(diag.text, "the capture holds nothing by thread");
 }
 
 static void expect_crate(const char *function, const char *expected)
@@ -195,8 +243,13 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(every_kind_adds_up),  TEST(sites_know_their_group), TEST(larger_parts_hold_the_smaller),
-      TEST(threads_are_net),     TEST(classes_of_one_stack),   TEST(refuses_what_it_cannot_answer),
+      TEST(every_kind_adds_up),
+      TEST(sites_know_their_group),
+      TEST(larger_parts_hold_the_smaller),
+      TEST(threads_are_net),
+      TEST(classes_of_one_stack),
+      TEST(fates_by_their_definitions),
+      TEST(refuses_what_it_cannot_answer),
       TEST(crates_of_functions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -312,7 +312,7 @@ struct tide_capture *tide_indexer_capture(void)
   return capture;
 }
 
-// Live bytes in MiB and blocks of stacks 3, 4, 8, at four moments and at the peak.
+// Live bytes in MiB and blocks of stacks 3, 4, 8, at five moments and at the peak.
 static const struct {
   double at_s;
   enum tide_snapshot_kind kind;
@@ -322,6 +322,7 @@ static const struct {
     {3.0, TIDE_SNAPSHOT_TIMED, {90, 2, 1}, {9000, 190, 5}},
     {6.15, TIDE_SNAPSHOT_PEAK, {190, 86, 8}, {20000, 20000, 40}},
     {7.0, TIDE_SNAPSHOT_TIMED, {60, 2, 2}, {5000, 190, 10}},
+    {8.0, TIDE_SNAPSHOT_TIMED, {30, 2, 2}, {3000, 190, 10}},
     {8.44, TIDE_SNAPSHOT_END, {1, 2, 3}, {10, 190, 15}},
 };
 

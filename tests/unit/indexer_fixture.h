@@ -10,7 +10,7 @@
 // Two images: [0] sh, [1] indexer. Free with tide_capture_free().
 struct tide_capture *tide_indexer_capture(void);
 
-// Gives the indexer five snapshots: postings grow and go, the dictionary is kept, the plugin leaks.
+// Gives the indexer six snapshots: postings grow and go, the dictionary is kept, the plugin leaks.
 void tide_indexer_add_snapshots(struct tide_capture *capture);
 
 // Names of the indexer's addresses; among them inlined frames, long generics, and bytes that are

@@ -202,6 +202,42 @@ static void groups_of_every_kind(void **state)
   }
 }
 
+static void details_of_rows(void **state)
+{
+  tide_indexer_add_snapshots(capture);
+  for (size_t width = 60; width <= 160; width += 100) {
+    tide_buf_clear(&sink.buf);
+    write_options(width, width > 60, (struct tide_report_options){.n_rows = 4, .details = true});
+    expect_width(width);
+    expect_golden(width == 60 ? "report_details_60_ascii.txt" : "report_details_160.txt");
+  }
+}
+
+// What grows, what is held, what was suppressed and what suppressed nothing.
+static void leaks_told_apart(void **state)
+{
+  struct tide_suppressions *suppressions = tide_suppressions_new();
+  tide_indexer_add_snapshots(capture);
+  assert_int_equal(
+      tide_suppressions_parse(suppressions, "x", "leak:^indexer::dict*intern$\nleak:gone", NULL),
+      TIDE_ERR_OK);
+  ask(TIDE_MEASURE_LEAK);
+  struct tide_view *view = look();
+  tide_suppressions_apply(suppressions, view);
+  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_report_options options = {.n_rows = 10, .prefix = "", .suppressions = suppressions};
+  tide_report_write(&screen, view, &options);
+  expect_width(80);
+  expect_golden("report_suppressed.txt");
+  tide_buf_clear(&sink.buf);
+  const enum tide_group_kind group = TIDE_GROUP_PLACE;
+  tide_report_json_write(
+      &sink, view,
+      &(struct tide_report_json_options){.n = 1, .group = &group, .suppressions = suppressions});
+  expect_golden("report_suppressed.json");
+  tide_suppressions_free(suppressions);
+}
+
 static void says_what_matched(void **state)
 {
   struct tide_filter *filter = NULL;
@@ -366,6 +402,8 @@ int main(void)
       TEST(narrow_wide_ascii_and_colour),
       TEST(curves_where_there_is_room),
       TEST(groups_of_every_kind),
+      TEST(details_of_rows),
+      TEST(leaks_told_apart),
       TEST(says_what_matched),
       TEST(stacks_below_the_rows),
       TEST(places_of_a_least_size),
