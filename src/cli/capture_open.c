@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "capture/store_file.h"
-#include "capture/tide_file.h"
+#include "import/importers.h"
 #include "view/jit_names.h"
 
 #include <dirent.h>
@@ -69,12 +69,13 @@ enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened
                      "'tidemark run COMMAND' makes one");
   bool is_store = tide_store_file_is(opened.path);
   enum tide_err err = is_store ? tide_store_file_read(opened.path, &opened.capture, diag)
-                               : tide_file_read(opened.path, &opened.capture, diag);
+                               : tide_import_file(opened.path, &opened.capture, diag);
   if (err) {
     tide_opened_done(&opened);
     return err;
   }
-  opened.n_new_names = tide_jit_names_add(opened.capture, TIDE_JIT_MAPS_DIR);
+  if (!opened.capture->n_images || !opened.capture->images[0].origin) // pids of here and now
+    opened.n_new_names = tide_jit_names_add(opened.capture, TIDE_JIT_MAPS_DIR);
   opened.file_bytes = room_taken(opened.path, is_store);
   *ret_opened = opened;
   return TIDE_ERR_OK;

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of formats, and what to say of a file that is none of them.
+#include "import/importers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct importer {
+  const char *words;
+  bool (*recognise)(const uint8_t *head, size_t n);
+  enum tide_err (*read)(struct tide_source *source, struct tide_capture **ret_capture,
+                        struct tide_diag *diag);
+} importers[] = {
+#define IMPORT(prefix, words) {words, tide_##prefix##_recognise, tide_##prefix##_read},
+#include "import/importers.def"
+#undef IMPORT
+};
+
+#define IMPORTERS_N (sizeof importers / sizeof *importers)
+
+// What a file that is no profile looks like.
+static const char *guess_kind(const uint8_t *head, size_t n)
+{
+  static const struct {
+    const char *magic;
+    size_t n;
+    const char *kind;
+  } kinds[] = {
+      {"\x7f"
+       "ELF",
+       4, "a program or library (ELF)"},
+      {"PK\x03\x04", 4, "a zip archive"},
+      {"\xfd"
+       "7zXZ",
+       5, "xz-compressed data"},
+      {"BZh", 3, "bzip2-compressed data"},
+      {"{", 1, "JSON, but no profile"},
+      {"[", 1, "JSON, but no profile"},
+      {"<", 1, "XML or HTML"},
+      {"#!", 2, "a script"},
+      {"PERFILE2", 8, "a recording of perf"},
+  };
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (n >= kinds[i].n && memcmp(head, kinds[i].magic, kinds[i].n) == 0)
+      return kinds[i].kind;
+  for (size_t i = 0; i < n; i++)
+    if (head[i] < 0x20 && !memchr("\t\n\v\f\r\x1b", head[i], 6))
+      return "binary data";
+  return "text";
+}
+
+static enum tide_err refuse(const struct tide_source *source, size_t n, struct tide_diag *diag)
+{
+  enum tide_err err = tide_source_status(source, diag);
+  if (err)
+    return err;
+  const char *packed = source->packing == TIDE_PACKING_GZIP   ? " (gzip-compressed)"
+                       : source->packing == TIDE_PACKING_ZSTD ? " (zstd-compressed)"
+                                                              : "";
+  if (n == 0)
+    return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not a capture: it is empty%s", source->name,
+                     packed);
+  char readable[320] = "";
+  for (size_t i = 0; i < IMPORTERS_N; i++) {
+    size_t used = strlen(readable);
+    snprintf(readable + used, sizeof readable - used, "%s%s", i ? ", " : "", importers[i].words);
+  }
+  return tide_fail(diag, TIDE_ERR_FORMAT,
+                   "%s is not a capture: it looks like %s%s; readable are %s", source->name,
+                   guess_kind(source->at, n), packed, readable);
+}
+
+static enum tide_err import(struct tide_source *source, struct tide_capture **ret_capture,
+                            struct tide_diag *diag)
+{
+  size_t n = tide_source_fill(source, TIDE_SOURCE_HEAD_BYTES);
+  if (n > TIDE_SOURCE_HEAD_BYTES)
+    n = TIDE_SOURCE_HEAD_BYTES;
+  for (size_t i = 0; i < IMPORTERS_N; i++)
+    if (importers[i].recognise(source->at, n))
+      return importers[i].read(source, ret_capture, diag);
+  return refuse(source, n, diag);
+}
+
+enum tide_err tide_import_file(const char *path, struct tide_capture **ret_capture,
+                               struct tide_diag *diag)
+{
+  struct tide_source *source;
+  enum tide_err err = tide_source_open(path, &source, diag);
+  if (err)
+    return err;
+  err = import(source, ret_capture, diag);
+  tide_source_free(source);
+  return err;
+}
+
+enum tide_err tide_import_bytes(const void *bytes, size_t n, const char *name,
+                                struct tide_capture **ret_capture, struct tide_diag *diag)
+{
+  struct tide_source *source = tide_source_new(bytes, n, name);
+  enum tide_err err = import(source, ret_capture, diag);
+  tide_source_free(source);
+  return err;
+}
