@@ -166,8 +166,10 @@ static bool get_store(bool forked)
     if (!store && !forked)
       say("this process is not recorded: cannot make the store file ", name);
   }
-  if (store)
-    tide_store_attach(store, bytes);
+  if (store && !tide_store_attach(store, bytes, !options.door[0])) {
+    say("this process is not recorded: no room on the disk for its store: ", program);
+    store = NULL;
+  }
   return store;
 }
 

@@ -6,13 +6,21 @@
 #include "store/store.h"
 
 #include "rt/lock.h"
+#include "rt/sys.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 struct tide_store tide_store;
 static struct tide_lock node_lock, slot_lock, table_lock;
 
-enum { FIRST_NODE_LOG2 = 9 };
+enum { FIRST_NODE_LOG2 = 9, NODES_BACKED = 256 };
 
 // Capacities of an unlimited store; a limited one is halved until it fits.
 struct capacities {
@@ -27,6 +35,19 @@ static const struct capacities FULL = {
     .text = 16 << 20,
 };
 enum { MAX_HALVINGS = 9 };
+
+// Sees to it that a part of the store can be written. Touching a page of a file that finds no room
+// on its disk would kill the program; asking first does not. A kernel that cannot be asked (before
+// 5.14), or may not be, is trusted.
+static bool back(const void *at, uint64_t bytes)
+{
+  if (!tide_store.on_disk || tide_sys_sandboxed())
+    return true;
+  uint64_t first = (uint64_t)at & ~(tide_sys_page_bytes - 1);
+  uint64_t n = tide_sys_whole_pages((uint64_t)at + bytes - first);
+  long ret = TIDE_SYS(SYS_madvise, first, n, MADV_POPULATE_WRITE);
+  return !tide_sys_failed(ret) || ret == -EINVAL;
+}
 
 static uint64_t area(struct tide_area *ret, uint64_t at, uint64_t n, uint64_t bytes_each)
 {
@@ -71,9 +92,12 @@ static void special_node(uint32_t id, uint32_t flags)
   tide_store.nodes[id] = (struct tide_node){.flags = flags};
 }
 
-void tide_store_attach(void *base, uint64_t bytes)
+bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
 {
   struct tide_store_header *h = base;
+  tide_store.on_disk = on_disk;
+  if (!back(h, sizeof *h))
+    return false;
   int halvings = 0;
   while (halvings < MAX_HALVINGS && lay_out(h, halvings) > bytes)
     halvings++;
@@ -89,6 +113,7 @@ void tide_store_attach(void *base, uint64_t bytes)
       .nodes = (struct tide_node *)(b + h->nodes.offset),
       .slots = (struct tide_thread_slot *)(b + h->slots.offset),
       .modules = (struct tide_store_module *)(b + h->modules.offset),
+      .on_disk = on_disk,
   };
   h->epoch = 1;
   h->n_cells = TIDE_FIRST_CELL;
@@ -98,11 +123,15 @@ void tide_store_attach(void *base, uint64_t bytes)
   h->table_next = h->tables.offset;
   h->version = TIDE_STORE_VERSION;
   h->store_bytes = bytes;
+  if (!back(tide_store.nodes, NODES_BACKED * sizeof *tide_store.nodes))
+    return false;
   special_node(TIDE_NODE_ROOT_PAGES, TIDE_NODE_PAGES);
   special_node(TIDE_NODE_ROOT_LOST, TIDE_NODE_LOST);
   special_node(TIDE_NODE_ROOT_CUT, TIDE_NODE_CUT);
-  node_table_grow(FIRST_NODE_LOG2);
+  if (!node_table_grow(FIRST_NODE_LOG2))
+    return false;
   memcpy(h->magic, TIDE_STORE_MAGIC, 8);
+  return true;
 }
 
 void tide_store_after_fork(void)
@@ -115,7 +144,7 @@ uint32_t tide_store_text(const char *text, size_t n)
   struct tide_store_header *h = tide_store.header;
   tide_lock_take(&table_lock);
   uint32_t at = h->text_next;
-  bool fits = at + n + 1 <= h->text.capacity;
+  bool fits = at + n + 1 <= h->text.capacity && back(tide_store.base + h->text.offset + at, n + 1);
   if (fits) {
     memcpy(tide_store.base + h->text.offset + at, text, n);
     h->text_next = at + (uint32_t)n + 1;
@@ -128,7 +157,7 @@ uint32_t tide_store_module_add(const struct tide_store_module *module)
 {
   struct tide_store_header *h = tide_store.header;
   uint32_t id = h->n_modules;
-  if (id == h->modules.capacity)
+  if (id == h->modules.capacity || !back(&tide_store.modules[id], sizeof *module))
     return 0;
   tide_store.modules[id] = *module;
   tide_store_release(&h->n_modules, id + 1);
@@ -160,7 +189,8 @@ static bool node_table_grow(uint32_t log2)
 {
   struct tide_store_header *h = tide_store.header;
   uint64_t at = h->table_next, bytes = (sizeof(struct node_slot) << log2) + 4096;
-  if (log2 > 31 || at + bytes > h->tables.offset + h->tables.capacity)
+  if (log2 > 31 || at + bytes > h->tables.offset + h->tables.capacity ||
+      !back(tide_store.base + at, bytes))
     return false;
   h->table_next = at + bytes;
   struct node_slot *fresh = table_at(at);
@@ -207,6 +237,9 @@ uint32_t tide_node_add(uint64_t hash, uint64_t frame, uint32_t parent, uint32_t 
   uint32_t id = h->n_nodes, slots = 1u << h->node_log2;
   if (id == h->nodes.capacity)
     return 0;
+  if (id % NODES_BACKED == 0 &&
+      !back(&tide_store.nodes[id], NODES_BACKED * sizeof *tide_store.nodes))
+    return 0;
   if (h->node_used * 2ull >= slots && !node_table_grow(h->node_log2 + 1) &&
       h->node_used + 1 >= slots)
     return 0;
@@ -222,7 +255,8 @@ struct tide_thread_slot *tide_slot_new(void)
   struct tide_store_header *h = tide_store.header;
   uint32_t id = 0;
   tide_lock_take(&slot_lock);
-  if (h->n_slots < h->slots.capacity) {
+  if (h->n_slots < h->slots.capacity &&
+      back(&tide_store.slots[h->n_slots], sizeof *tide_store.slots)) {
     id = h->n_slots;
     tide_store.slots[id].id = id;
     tide_store_release(&h->n_slots, id + 1);
@@ -274,6 +308,10 @@ bool tide_cell_chunk(struct tide_thread_slot *slot)
       return false;
   } while (!__atomic_compare_exchange_n(&h->n_cells, &at, at + n, false, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED));
+  if (!back(&tide_store.cells[at], n * sizeof *tide_store.cells) ||
+      !back(&tide_store.hists[at], n * sizeof *tide_store.hists) ||
+      !back(&tide_store.owners[at], n * sizeof *tide_store.owners))
+    return false;
   slot->cell_next = at;
   slot->cell_end = at + n;
   return true;

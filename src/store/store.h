@@ -16,6 +16,7 @@ struct tide_store {
   struct tide_node *nodes;
   struct tide_thread_slot *slots;
   struct tide_store_module *modules;
+  bool on_disk; // in a file on some disk, which may fill up: see tide_store_back()
 };
 extern struct tide_store tide_store;
 
@@ -24,8 +25,9 @@ extern struct tide_store tide_store;
 uint64_t tide_store_bytes(uint64_t limit_bytes);
 
 // Lays out the zeroed mapping at base and makes it the process's store. The identity fields of
-// the header (pid, clocks, text) are the caller's to fill before state becomes RECORDING.
-void tide_store_attach(void *base, uint64_t bytes);
+// the header (pid, clocks, text) are the caller's to fill before state becomes RECORDING. False:
+// there is no room on the disk for even its beginning.
+bool tide_store_attach(void *base, uint64_t bytes, bool on_disk);
 void tide_store_after_fork(void); // resets the locks: their holders stayed in the parent
 
 // A string into the text area; returns its offset, 0 (an empty string) when there is no room.

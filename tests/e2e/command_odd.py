@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 
+import record
 from ground import expect, test
 
 
@@ -126,3 +127,56 @@ def output_is_a_pipe(ground):
     done = ground.run("sh", "-c", line)
     expect(done.stderr == "", f"says {done.stderr!r}")
     expect(ground.report("piped.tide")["totals"]["live_blocks"] == 100, "not what was piped")
+
+
+FILLS_DISK = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) static void step(unsigned path, int depth)
+{
+  if (!depth)
+    *(void *volatile *)&(void *){0} = malloc(24);
+  else if (path & 1)
+    step(path >> 1, depth - 1);
+  else
+    step(path >> 1, depth - 1);
+  __asm__ volatile("" ::: "memory");
+}
+int main(int argc, char **argv)
+{
+  static char block[4096];
+  step(0, 12);
+  int ballast = open("ballast", O_RDWR | O_CREAT, 0600);
+  off_t n = 0;
+  for (ssize_t some; (some = write(ballast, block, sizeof block)) > 0;)
+    n += some;
+  if (ftruncate(ballast, n - atol(argv[1]))) // so much is left
+    return 1;
+  for (unsigned path = 0; path < 4096; path++)
+    step(path, 12);
+  return 5;
+}
+"""
+
+
+@test
+def a_disk_that_fills_up(ground):
+    """A bare store on a disk that is full sooner or later: the program ends as without us, and
+    every event is counted all the same, the last of them without their stacks."""
+    prog = ground.build("prog", FILLS_DISK, "-O1", "-fno-crossjumping")
+    (ground.scratch / "disk").mkdir()
+    script = ("mount -t tmpfs -o size=100m none disk || exit 99; cd disk; "
+              "LD_PRELOAD=$2 TIDEMARK_OPTIONS=out=x.store $3 $1; status=$?; "
+              "cp --sparse=always x.store ../x.$1.store; exit $status")
+    n_stacks = []
+    for left in (0, 65536, 1 << 20, 16 << 20):
+        done = ground.run("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script,
+                          "sh", left, ground.library, prog)
+        if done.status == 99 or "unshare" in done.stderr:
+            raise record.Skip(f"no mount of our own: {done.stderr.strip()}")
+        expect(done.status == 5, f"{left} left: status {done.status}, {done.stderr!r}")
+        report = ground.report(f"x.{left}.store")
+        expect(report["totals"]["allocations"] == 4097, f"{left} left: {report['totals']}")
+        n_stacks.append(report["completeness"]["stacks"])
+    expect(n_stacks[0] < n_stacks[1] < n_stacks[2] < n_stacks[3] == 4097, f"stacks: {n_stacks}")

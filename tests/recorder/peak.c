@@ -121,7 +121,7 @@ static void open_store(void)
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED)
     abort();
-  tide_store_attach(base, bytes);
+  tide_store_attach(base, bytes, false);
   for (int i = 0; i < n_threads; i++) {
     writers[i] = (struct tide_writer){.slot = tide_slot_new()};
     writers[i].slot_id = writers[i].slot->id;

@@ -112,7 +112,7 @@ int main(void)
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED || !tide_live_init(false))
     return 2;
-  tide_store_attach(base, bytes);
+  tide_store_attach(base, bytes, false);
   pthread_t threads[THREADS], watcher;
   pthread_create(&watcher, NULL, reader, NULL);
   for (uintptr_t i = 0; i < THREADS; i++)
