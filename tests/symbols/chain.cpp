@@ -7,11 +7,12 @@
 // chain: function 1107, construct 1108, destruct 1109, operator 1110, convert 1111, local 1112
 // chain: landing 1113, thread 1114, global 1115, second 1116, varied 1117, inline_space 1118
 // chain: static_member 1119, shared 1124, shared_too 1125, across 1126, long_name 1121
-// chain: nested_lambda 1122, generic 1123
+// chain: nested_lambda 1122, generic 1123, wide_name 1127
 #include "chain.hpp"
 
 #include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 void *volatile sink;
@@ -294,6 +295,20 @@ template <typename T> ALONE void hold_long_name(size_t n)
   sink = malloc(n); // frame long_name.0: hold_long_name<...>
 }
 
+// A list too long for a demangler's patience: the mangled name has thousands of characters too.
+template <typename A, typename B> ALONE void hold_wide_name(A, B, size_t n)
+{
+  sink = malloc(n); // frame wide_name.0: hold_wide_name<...>
+}
+
+ALONE void hold_wide_name()
+{
+  auto few = std::make_index_sequence<900>();
+  auto many = std::make_integer_sequence<long long, 900>();
+  hold_wide_name(few, many, 1127); // frame wide_name.1: hold_wide_name
+  zero = zero + 1;
+}
+
 int main()
 {
   depot::Derived<3> derived;
@@ -317,5 +332,6 @@ int main()
   depot::versioned(1118);                        // frame inline_space.1: main
   depot::varied(1117, 1, depot::Shelf<int *>()); // frame varied.1: main
   hold_long_name<Doubled<9>::type>(1121);        // frame long_name.1: main
+  hold_wide_name();                              // frame wide_name.2: main
   return 0;
 }

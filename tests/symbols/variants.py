@@ -28,9 +28,9 @@ class Variant:
         self.directory = directory  # of the sources, as the debug information should have it
         self.options = options      # for the report
         # Compared with other tools, address by address: not what has no symbols to find functions
-        # by or hardly any lines, and not what these tools cannot read in Debian 12: the second
-        # file of split DWARF, zstd, the file that dwz moves common parts to.
-        beyond = "strip |-static-|-gsplit|=zstd|dwz -m"
+        # by or hardly any lines, and not where these tools fail in Debian 12: at the second file
+        # of split DWARF, zstd, the file that dwz moves common parts to, code thrown away.
+        beyond = "strip |-static-|-gsplit|=zstd|dwz -m|-DTHROWN_AWAY"
         self.compared = not ("names" in tags or re.search(beyond, script))
         VARIANTS.append(self)
 
@@ -45,17 +45,19 @@ def level(flags):
     return {"O0" if "-O0" in flags else "O2"}
 
 
-def c(name, compiler, flags, link="", after="", needs=(), tags=(), **more):
+def c(name, compiler, flags, link="", after="", needs=(), tags=(), is_lined=True, **more):
+    """Unless is_lined, the function in assembly has no debug information."""
     flags = settled(compiler, flags)
+    assembly = flags if is_lined else "-g0"
     script = [f"{compiler} {flags} -shared -fPIC $S/library.c -o liblibrary.so",
               f"{compiler} {flags} -c $S/chain.c -o chain.o",
               f"{compiler} {flags} -c $S/other.c -o other.o",
-              f"{compiler} {flags} -c $S/assembly.S -o assembly.o",
-              f"{compiler} {flags} {link} chain.o other.o assembly.o -L. -llibrary "
+              f"{compiler} {assembly} -c $S/assembly.S -o assembly.o",
+              f"{compiler} {flags} {link} chain.o assembly.o other.o -L. -llibrary "
               "-Wl,-rpath,'$ORIGIN' -o program"]
     if after:
         script.append(f"for f in program liblibrary.so; do {after} || exit; done")
-    Variant(f"c.{compiler}.{name}", C_SOURCES, " && ".join(script),
+    Variant(f"c.{compiler}.{name}", C_SOURCES if is_lined else C_SOURCES[:-1], " && ".join(script),
             {compiler, *level(flags), *tags}, {compiler, *needs}, **more)
 
 
@@ -99,6 +101,10 @@ def of_both_languages(make, cc):
 for each in ("gcc", "clang"):
     of_both_languages(c, each)
     of_both_languages(cxx, each)
+    # What the linker left of a function reaches over one without debug information.
+    for linker in ("bfd", "gold", "lld"):
+        c(f"swept-large-{linker}", each, "-g -O2 -DTHROWN_AWAY -ffunction-sections",
+          link=f"-Wl,--gc-sections -fuse-ld={linker}", needs=[f"ld.{linker}"], is_lined=False)
     c("os", each, "-g -Os")
     c("o3", each, "-g -O3")
     c("fixed", each, "-g -O2 -fno-pie -no-pie")
