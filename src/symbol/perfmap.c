@@ -224,8 +224,24 @@ static size_t file_len(const char *file, uint32_t *ret_line)
   return len;
 }
 
+// CPython's "py::qualified.name:file".
+static bool split_python(const char *name, struct tide_perfmap_parts *ret_parts)
+{
+  const char *function = name + strlen("py::");
+  const char *colon = strncmp(name, "py::", 4) == 0 ? strchr(function, ':') : NULL;
+  if (!colon || colon == function || !colon[1])
+    return false;
+  *ret_parts = (struct tide_perfmap_parts){
+      .function = tide_strndup(function, (size_t)(colon - function)),
+      .file = tide_strdup(colon + 1),
+  };
+  return true;
+}
+
 void tide_perfmap_split(const char *name, struct tide_perfmap_parts *ret_parts)
 {
+  if (split_python(name, ret_parts))
+    return;
   const char *text = behind_v8_prefix(name);
   const char *blank = text ? blank_before_file(text) : NULL;
   if (!blank || !blank[1]) {

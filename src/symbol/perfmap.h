@@ -26,7 +26,8 @@ void tide_perfmap_end(struct tide_perfmap *map); // the last line need not end i
 const char *tide_perfmap_name(const struct tide_perfmap *map, uint64_t addr);
 
 // What engines put into a name besides the function. V8 writes "JS:*name file:line:column", where
-// the sign tells how the code was compiled: the same function, whatever the sign.
+// the sign tells how the code was compiled: the same function, whatever the sign. CPython writes
+// "py::name:file".
 struct tide_perfmap_parts {
   char *function; // owned, as file; never NULL
   char *file;     // NULL when the name has none

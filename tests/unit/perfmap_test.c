@@ -156,7 +156,12 @@ static void test_parts(void **state)
       {"", "", NULL, 0},
       {"Builtin:ArrayMap", "Builtin:ArrayMap", NULL, 0},
       {"Lcom/acme/Main;::run", "Lcom/acme/Main;::run", NULL, 0},
-      {"py::main:/home/a/x.py", "py::main:/home/a/x.py", NULL, 0},
+      {"py::main:/home/a/x.py", "main", "/home/a/x.py", 0},
+      {"py::A.f.<locals>.g:<frozen importlib._bootstrap>", "A.f.<locals>.g",
+       "<frozen importlib._bootstrap>", 0},
+      {"py::main", "py::main", NULL, 0},
+      {"py::main:", "py::main:", NULL, 0},
+      {"py:::/x.py", "py:::/x.py", NULL, 0},
       {"void foo /x.c:3:2", "void foo /x.c:3:2", NULL, 0},
   };
   for (size_t i = 0; i < N(cases); i++) {
