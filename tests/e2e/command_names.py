@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names from elsewhere than the program's own file."""
+import json
 import os
 import pathlib
 import pty
@@ -235,3 +236,30 @@ for (let round = 0; round < 20; round++) fillMany(100);
             path.unlink()
     expect("fillMany" in functions(ground.report("x.tide")), "run kept no names")
     expect("fillMany" not in functions(ground.report(stores[0])), "names from nowhere")
+
+
+@test
+def names_in_parts_from_a_server(ground):
+    """Debug info that dwz split between programs: the server has both parts."""
+    if not shutil.which("dwz"):
+        raise record.Skip("no dwz here")
+    source = """
+#include <stdlib.h>
+static void *kept[100];
+static inline __attribute__((always_inline)) void keep(int i) { kept[i] = malloc(50); }
+__attribute__((noipa)) void hold(int i) { keep(i); }
+int main(void) { for (int i = 0; i < 100; i++) hold(i); return %d; }
+"""
+    progs = [ground.build(name, source % status) for name, status in (("a", 0), ("b", 0), ("c", 1))]
+    (ground.scratch / "debug").mkdir()
+    done = ground.run("dwz", "-m", "debug/common.debug", *progs)
+    expect(done.status == 0, f"dwz: {done.stderr}")
+    identity = servers.build_id(progs[0])
+    ground.run("objcopy", "--only-keep-debug", "a", "debug/a.debug")
+    ground.run("strip", "a")
+    ground.record("-q", "-o", "x.tide", "--", "./a")
+    with servers.debuginfod(ground.scratch / "debug", identity) as url:
+        shown = ground.run(ground.tidemark, "report", "--json", "x.tide", env=served(ground, url))
+        expect({"keep", "hold"} <= functions(json.loads(shown.stdout)), f"{shown.stdout[:2000]}")
+        fetched = list((ground.scratch / "cache").glob("*/debuginfo"))
+        expect(len(fetched) == 2, f"the parts are not two: {fetched}")
