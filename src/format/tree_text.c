@@ -183,7 +183,7 @@ static char *name_of(const struct text *t, const struct row *row, size_t width)
   if (!node)
     return tide_utf8_fit(row->words, width, t->screen->utf8);
   if (node->frame && node->frame->flags & TIDE_FRAME_CUT)
-    return tide_utf8_fit("(cut by the depth limit)", width, t->screen->utf8);
+    return tide_utf8_fit("(frames are missing here)", width, t->screen->utf8);
   char count[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *again = node->n_deep > 1
                                       ? tide_sprintf(" %s%s", tide_screen_times(t->screen),
