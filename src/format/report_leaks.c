@@ -42,11 +42,11 @@ static void write_fates(const struct tide_screen *screen, const struct tide_view
   struct sum growing = sum_of(groups, true), held = sum_of(groups, false);
   if (!growing.n && !held.n)
     return;
-  tide_sink_text(screen->sink, "  of this ");
+  tide_sink_text(screen->sink, "  ");
   if (growing.n)
     write_sum(screen, view, groups, growing, "growing:");
   if (growing.n && held.n)
-    tide_sink_text(screen->sink, "; ");
+    tide_sink_text(screen->sink, tide_screen_dot(screen));
   if (held.n)
     write_sum(screen, view, groups, held, "held:");
   tide_sink_text(screen->sink, "\n");

@@ -211,9 +211,12 @@ void tide_stacks_write(const struct tide_screen *screen, struct tide_view *view,
   const struct tide_group *group = &groups->items[group_idx];
   int64_t left = group->measure;
   size_t n = 0;
-  for (size_t i = 0; groups->of_site && i < view->profile->n_sites && n < options->n_stacks; i++) {
-    const struct tide_profile_site *site = &view->profile->sites[i];
-    if (groups->of_site[i] != group_idx + 1 || site->kind != TIDE_SITE_HEAP)
+  if (!groups->sites)
+    return;
+  for (size_t i = groups->first[group_idx];
+       i < groups->first[group_idx + 1] && n < options->n_stacks; i++) {
+    const struct tide_profile_site *site = &view->profile->sites[groups->sites[i]];
+    if (site->kind != TIDE_SITE_HEAP)
       continue;
     struct lines lines = lines_of(view, site->stack, options->all_frames);
     if (group->n_stacks > 1)

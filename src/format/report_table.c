@@ -122,7 +122,7 @@ static void share_out(struct table *t)
 static void write_curve(const struct table *t, size_t group_idx)
 {
   size_t width = t->columns.curve, n_times = t->timeline->n_times;
-  const size_t *first = &t->groups->first_stack[group_idx];
+  const size_t *first = &t->groups->first[group_idx];
   TIDE_CLEANUP_FREE int64_t *values = tide_alloc_array(2 * (n_times + width), sizeof *values);
   int64_t *live = values, *kept = live + n_times, *highs = kept + n_times,
           *kept_highs = highs + width;
@@ -241,11 +241,12 @@ static void write_matched(const struct table *t)
   if (!t->options->filters)
     return;
   const struct tide_question *question = &view->profile->question;
+  int64_t of = view->wanted > view->whole ? view->wanted : view->whole; // a peak has a bound
   TIDE_CLEANUP_FREE char *wanted = tide_cell_measure(t->screen, question, view->wanted);
-  TIDE_CLEANUP_FREE char *whole = tide_cell_measure(t->screen, question, view->whole);
+  TIDE_CLEANUP_FREE char *whole = tide_cell_measure(t->screen, question, of);
   TIDE_CLEANUP_FREE char *words =
-      tide_sprintf("%s, %s of %s, matched %s", tide_units_share(share, view->wanted, view->whole),
-                   wanted, whole, t->options->filters);
+      tide_sprintf("%s, %s of %s, matched %s", tide_units_share(share, view->wanted, of), wanted,
+                   whole, t->options->filters);
   tide_screen_paragraph(t->screen, TIDE_INK_PLAIN, "  ", "", words);
 }
 

@@ -75,7 +75,7 @@ void tide_groups_tell_fates(struct tide_groups *groups, const struct tide_image 
   const struct curve curve = {timeline, live, kept, image->start_ns,
                               image->end_ns - image->start_ns};
   for (size_t i = 0; i < groups->n; i++) {
-    size_t first = groups->first_stack[i], n = groups->first_stack[i + 1] - first;
+    size_t first = groups->first[i], n = groups->first[i + 1] - first;
     tide_timeline_sum(timeline, groups->stacks + first, n, TIDE_UNIT_BLOCKS, live, kept);
     groups->items[i].fate = fate_of(&curve, &groups->items[i]);
   }

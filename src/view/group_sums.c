@@ -200,11 +200,11 @@ void tide_groups_histograms(const struct tide_groups *groups, const struct tide_
 {
   memset(ret_sizes, 0, TIDE_SIZE_BUCKETS_N * sizeof *ret_sizes);
   memset(ret_lifetimes, 0, TIDE_LIFE_BUCKETS_N * sizeof *ret_lifetimes);
-  for (size_t i = 0; groups->of_site && i < profile->n_sites; i++) {
+  if (!groups->sites)
+    return;
+  for (size_t i = groups->first[group_idx]; i < groups->first[group_idx + 1]; i++) {
     uint64_t sizes[TIDE_SIZE_BUCKETS_N], lives[TIDE_LIFE_BUCKETS_N];
-    if (groups->of_site[i] != group_idx + 1)
-      continue;
-    tide_profile_site_histograms(profile, &profile->sites[i], sizes, lives);
+    tide_profile_site_histograms(profile, &profile->sites[groups->sites[i]], sizes, lives);
     for (unsigned k = 0; k < TIDE_SIZE_BUCKETS_N; k++)
       ret_sizes[k] += sizes[k];
     for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++)

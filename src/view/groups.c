@@ -207,19 +207,24 @@ static void sort(struct tide_groups *groups, size_t n_sites)
   groups->items = sorted;
 }
 
-static void list_stacks(struct tide_groups *groups, const struct tide_profile *profile)
+static void list_sites(struct tide_groups *groups, const struct tide_profile *profile)
 {
+  groups->sites = tide_alloc_array(profile->n_sites + 1, sizeof *groups->sites);
   groups->stacks = tide_alloc_array(profile->n_sites + 1, sizeof *groups->stacks);
-  groups->first_stack = tide_alloc_array(groups->n + 2, sizeof *groups->first_stack);
-  size_t *first = groups->first_stack;
+  groups->first = tide_alloc_array(groups->n + 2, sizeof *groups->first);
+  size_t *first = groups->first;
   for (size_t i = 0; i < profile->n_sites; i++)
     if (groups->of_site[i])
       first[groups->of_site[i] + 1]++;
   for (size_t i = 1; i <= groups->n + 1; i++)
     first[i] += first[i - 1];
-  for (size_t i = 0; i < profile->n_sites; i++) // which moves first[g + 1] to where g + 1 begins
-    if (groups->of_site[i])
-      groups->stacks[first[groups->of_site[i]]++] = profile->sites[i].stack;
+  for (uint32_t i = 0; i < profile->n_sites; i++) {
+    if (!groups->of_site[i])
+      continue;
+    size_t at = first[groups->of_site[i]]++; // in the end, first[g] is where group g begins
+    groups->sites[at] = i;
+    groups->stacks[at] = profile->sites[i].stack;
+  }
 }
 
 struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind kind)
@@ -243,7 +248,7 @@ struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind
   if (!in_classes)
     sort(groups, view->profile->n_sites);
   if (groups->of_site)
-    list_stacks(groups, view->profile);
+    list_sites(groups, view->profile);
   return groups;
 }
 
@@ -255,8 +260,9 @@ void tide_groups_free(struct tide_groups *groups)
     free(groups->items[i].crate);
   free(groups->items);
   free(groups->of_site);
+  free(groups->sites);
   free(groups->stacks);
-  free(groups->first_stack);
+  free(groups->first);
   free(groups);
 }
 

@@ -70,9 +70,10 @@ struct tide_groups {
   struct tide_group *items; // by falling measure; classes of size and lifetime by rising number
   size_t n;
   uint32_t *of_site; // per site of the profile: its group + 1, 0: none. NULL: sites have several
-  // The stacks of group i are stacks[first_stack[i]] up to those of the next. NULL as of_site is.
-  uint32_t *stacks;
-  size_t *first_stack;
+  // Group i has the sites sites[first[i]] up to those of the next, by falling weight, and their
+  // stacks beside them. NULL as of_site is.
+  uint32_t *sites, *stacks;
+  size_t *first;
   size_t n_stacks;        // heap stacks with any weight
   size_t n_stacks_placed; // of them gathered into items
   struct tide_group rest; // sums of the stacks not gathered; no frame

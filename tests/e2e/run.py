@@ -25,6 +25,7 @@ import tempfile
 
 import checks
 import command_cache
+import command_groups
 import command_look
 import command_names
 import command_odd
@@ -190,7 +191,7 @@ def parse():
 
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
-                 command_names, command_symbolize, command_cache)
+                 command_names, command_symbolize, command_cache, command_groups)
 
 
 def main():

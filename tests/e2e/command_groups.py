@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows by any part of the program: that they add up, and what is said of leaks."""
+import csv
+import io
+
+from ground import expect, test
+
+# Blocks of known sizes; one thread allocates what another frees. What is kept: a table from the
+# start, one late block, and a leak that goes on for the whole run.
+PROGRAM = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#define APART __attribute__((noipa))
+void *volatile kept[500];
+void *volatile handed[100];
+APART void table(void) { kept[0] = malloc(100000); __asm__(""); }
+APART void late(void) { kept[1] = malloc(30000); __asm__(""); }
+APART void leak(int i) { kept[i] = malloc(1000); __asm__(""); }
+APART void *scratch(void) { return malloc(2000); }
+APART void *buffer(void) { return malloc(50000); }
+APART void grow(void)
+{
+  char *volatile text = malloc(16);
+  for (int n = 32; n <= 256; n *= 2) text = realloc(text, n);
+  free(text);
+}
+static void *frees(void *nothing)
+{
+  pthread_setname_np(pthread_self(), "reaper");
+  for (int i = 0; i < 100; i++) free(handed[i]);
+  return nothing;
+}
+int main(void)
+{
+  void *until_end = buffer();
+  pthread_t thread;
+  table();
+  for (int i = 0; i < 100; i++) handed[i] = scratch();
+  pthread_create(&thread, NULL, frees, NULL);
+  pthread_join(thread, NULL);
+  for (int i = 0; i < 300; i++) {
+    leak(10 + i), grow();
+    if (i == 240) late();
+    usleep(1000);
+  }
+  free(until_end);
+  return 0;
+}"""
+KINDS = ("place", "function", "file", "crate", "module", "thread", "stack")
+
+
+def capture(ground):
+    program = ground.build("prog", PROGRAM, "-pthread")
+    done = ground.record("-q", "-f", "-o", "x.tide", "--", program)
+    expect(done.status == 0, f"status {done.status}: {done.stderr}")
+    return "x.tide"
+
+
+def report(ground, *words):
+    done = ground.run(ground.tidemark, "report", *words)
+    expect(done.status == 0, f"{words}: {done.status} {done.stderr}")
+    return done.stdout
+
+
+@test
+def groups_add_up(ground):
+    tide = capture(ground)
+    totals = ground.report(tide)["totals"]
+    for kind in KINDS:
+        for column, bound in (("peak_bytes", totals["peak_bound_bytes"]), ("allocations", 0)):
+            # Ranked by the peak, only what was held then has a row; by count, everything has.
+            words = ("--sort", "count") if column == "allocations" else ()
+            text = report(ground, "--csv", "--group", kind, *words, tide)
+            found = sum(int(row[column]) for row in csv.DictReader(io.StringIO(text)))
+            expect(abs(found - totals[column]) <= bound,
+                   f"{kind}: {found} {column}, not {totals[column]}")
+
+
+@test
+def groups_of_classes(ground):
+    tide = capture(ground)
+    text = report(ground, "--csv", "--group", "size", tide)
+    rows = {row["most_bytes"]: int(row["allocations"]) for row in
+            csv.DictReader(io.StringIO(text))}
+    expect(rows["1024"] == 300 and rows["16"] >= 300 and rows["256"] >= 300, f"{rows}")
+    text = report(ground, "--csv", "--group", "lifetime", tide)
+    ends = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        ends[row["ending"]] = ends.get(row["ending"], 0) + int(row["allocations"])
+    totals = ground.report(tide)["totals"]
+    expect(ends["resized"] == totals["resizes"] == 1200, f"{ends}")
+    expect(ends["never"] == totals["live_blocks"], f"{ends}")
+    expect(sum(ends.values()) == totals["allocations"], f"{ends}, not {totals['allocations']}")
+
+
+@test
+def groups_of_threads(ground):
+    tide = capture(ground)
+    text = report(ground, "--csv", "--group", "thread", tide)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    reaper = [row for row in rows if int(row["foreign_frees"]) == 100]
+    expect(len(reaper) == 1 and reaper[0]["freed_bytes"] == "200000", f"{rows}")
+    expect("less what it freed" in report(ground, "--group", "thread", tide), "heading")
+
+
+@test
+def groups_refused(ground):
+    tide = capture(ground)
+    for words, part in ((("--group", "size", "--sort", "peak"), "--sort count"),
+                        (("--group", "lifetime", "--at", "50%"), "whole run"),
+                        (("--group", "thread", "--at", "50%"), "whole run"),
+                        (("--group", "thread", "--details"), "parts of the code"),
+                        (("--details", "--json"), "--details"),
+                        (("--group", "cart"), "crate"),
+                        (("--suppressions", "x", "--sort", "peak"), "--sort leak"),
+                        (("--suppressions", "no/such"), "no/such")):
+        done = ground.run(ground.tidemark, "report", *words, tide)
+        expect(done.status in (1, 2) and part in done.stderr and not done.stdout,
+               f"{words}: {done.status} {done.stderr!r}")
+
+
+@test
+def leaks_told_apart(ground):
+    tide = capture(ground)
+    groups = {}
+    for words in (("leak",), ("peak",)):
+        report_json = ground.report(tide, "--sort", *words, "--group", "function")
+        groups.update({group["function"]: group for group in report_json["groups"]})
+    fates = {name: group["fate"] for name, group in groups.items()}
+    expect(fates["leak"] == "growing", f"{fates}")
+    expect(fates["late"] == "held", f"{fates}")
+    expect(fates["table"] == "throughout", f"{fates}")
+    expect(fates["buffer"] == "at the end", f"{fates}")
+    text = report(ground, "--sort", "leak", tide)
+    expect("growing: 293.0 KiB in 1 place" in text, text)
+    text = report(ground, "--details", "--group", "function", "--sort", "total", tide)
+    for part in ("1,200 times", "300 blocks asked for 145.3 KiB in all and ended at 75.0 KiB",
+                 "100 (100 %) by another thread", "held from start to end",
+                 "freed only at the end", "never freed, and growing"):
+        expect(part in " ".join(text.split()), f"no {part!r}:\n{text}")
+
+
+@test
+def leaks_suppressed(ground):
+    tide = capture(ground)
+    path = ground.scratch / "known"
+    path.write_text("# by design\nleak:^table$\nleak:no such thing\n")
+    text = report(ground, "--suppressions", path, tide)
+    for part in ("by 1 of 2 suppressions", "97.7 KiB  in 1 block by leak:^table$",
+                 "matched nothing: leak:no such thing"):
+        expect(part in text, f"no {part!r}:\n{text}")
+    hidden = ground.report(tide, "--suppressions", path)
+    expect(hidden["suppressed"] == 100000, f"{hidden['suppressed']}")
+    expect(not any(site["live_bytes"] == 100000 for site in hidden["sites"]), "still there")
+    path.write_text("leak:a\nrace:b\n")
+    done = ground.run(ground.tidemark, "report", "--suppressions", path, tide)
+    expect(done.status == 1 and "known:2: a suppression is leak:PATTERN" in done.stderr,
+           f"{done.status} {done.stderr!r}")
+
+
+@test
+def filters_say_what_matched(ground):
+    tide = capture(ground)
+    text = report(ground, "--function", "^(main|leak)$", tide)
+    expect("100.0 %," in text and "matched --function ^(main|leak)$" in text, text)
+    text = report(ground, "--function", "^table$", "--sort", "leak", tide)
+    expect("97.7 KiB of " in text and "matched --function ^table$" in text, text)
