@@ -26,8 +26,12 @@ static size_t parameters_at(const char *name)
   for (const char *p = close; p >= name; p--) {
     depth += *p == ')';
     depth -= *p == '(';
-    if (depth == 0)
-      return p == name ? n : (size_t)(p - name);
+    if (depth == 0) {
+      static const char call[] = "operator";
+      size_t at = (size_t)(p - name), len = sizeof call - 1;
+      bool is_name = at >= len && memcmp(p - len, call, len) == 0; // of operator() itself
+      return at == 0 || is_name ? n : at;
+    }
   }
   return n;
 }

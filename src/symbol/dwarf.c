@@ -25,6 +25,7 @@
 #include <string.h>
 
 #define ORIGINS_MAX 16 // links from an inlined call to where it is named; 3 in practice
+#define SCOPES_MAX 64  // around a name; entries from outside may refer to each other in a circle
 
 struct span {
   uint64_t lo, hi;
@@ -308,25 +309,9 @@ static const char *string_of(Dwarf_Die *die, unsigned name)
   return dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
 }
 
-// Puts the scopes around an entry in front of a name: "ns::Class::". Unnamed types go by unnamed.
-static void add_scopes(Dwarf *dwarf, const struct tide_dies *dies, uint32_t idx,
-                       const char *unnamed, struct tide_buf *text)
-{
-  if (idx == TIDE_DIE_NONE)
-    return;
-  const struct tide_die *scope = &dies->items[idx];
-  Dwarf_Die die;
-  add_scopes(dwarf, dies, scope->parent, unnamed, text); // as deep as dies.c reads at most
-  const char *name = dwarf_offdie(dwarf, scope->offset, &die) ? string_of(&die, DW_AT_name) : NULL;
-  if (!name)
-    name = scope->tag == DW_TAG_namespace ? "(anonymous namespace)" : unnamed;
-  tide_buf_text(text, name);
-  tide_buf_text(text, "::");
-}
-
-// C++ functions of internal linkage have no mangled name: local classes and lambdas, and all that
-// is in anonymous namespaces. Their name is made from where they are declared.
-static const char *name_by_place(struct tide_dwarf *dwarf, const struct unit *unit, Dwarf_Die *die)
+// Where an entry is named: it may be the definition of what was declared elsewhere, or an instance
+// of what stands there for all.
+static Dwarf_Die named_entry(const Dwarf_Die *die)
 {
   Dwarf_Die at = *die, origin;
   Dwarf_Attribute attribute;
@@ -337,17 +322,48 @@ static const char *name_by_place(struct tide_dwarf *dwarf, const struct unit *un
       break;
     at = origin;
   }
-  const char *name = string_of(&at, DW_AT_name);
+  return at;
+}
+
+// The names of the scopes around an entry, innermost first; gives their number. A function around
+// it counts where it was declared. Unnamed types go by unnamed.
+static size_t scopes_around(struct tide_dwarf *dwarf, const struct unit *unit, Dwarf_Die at,
+                            const char *unnamed, const char *names[SCOPES_MAX])
+{
+  size_t n = 0;
+  while (n < SCOPES_MAX) {
+    const struct tide_dies *dies = dies_around(dwarf, unit, &at);
+    uint32_t idx = tide_dies_find(dies, dwarf_dieoffset(&at));
+    uint32_t parent = idx == TIDE_DIE_NONE ? idx : dies->items[idx].parent;
+    if (parent == TIDE_DIE_NONE)
+      break;
+    bool is_namespace = dies->items[parent].tag == DW_TAG_namespace;
+    Dwarf_Die scope;
+    if (!dwarf_offdie(dwarf_cu_getdwarf(at.cu), dies->items[parent].offset, &scope))
+      break;
+    at = named_entry(&scope);
+    const char *name = string_of(&at, DW_AT_name);
+    names[n++] = name ? name : is_namespace ? "(anonymous namespace)" : unnamed;
+  }
+  return n;
+}
+
+// C++ functions of internal linkage have no mangled name: local classes and lambdas, and all that
+// is in anonymous namespaces. Their name is made from where they are declared.
+static const char *name_by_place(struct tide_dwarf *dwarf, const struct unit *unit, Dwarf_Die *die)
+{
+  Dwarf_Die at = named_entry(die);
+  const char *name = string_of(&at, DW_AT_name), *scopes[SCOPES_MAX];
   if (!name)
     return NULL;
-  const struct tide_dies *dies = dies_around(dwarf, unit, &at);
-  uint32_t idx = tide_dies_find(dies, dwarf_dieoffset(&at));
-  if (idx == TIDE_DIE_NONE || dies->items[idx].parent == TIDE_DIE_NONE)
-    return name;
-  struct tide_buf text = {0};
   // gcc gives the class of a lambda no name, but what else is unnamed and can be called?
   const char *unnamed = strcmp(name, "operator()") == 0 ? "{lambda}" : "(anonymous)";
-  add_scopes(dwarf_cu_getdwarf(at.cu), dies, dies->items[idx].parent, unnamed, &text);
+  size_t n = scopes_around(dwarf, unit, at, unnamed, scopes);
+  if (n == 0)
+    return name;
+  struct tide_buf text = {0};
+  while (n > 0)
+    tide_buf_printf(&text, "%s::", scopes[--n]);
   tide_buf_text(&text, name);
   const char *kept = tide_names_keep(dwarf->names, tide_strdup(tide_buf_cstr(&text)));
   tide_buf_done(&text);

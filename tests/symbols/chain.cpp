@@ -7,7 +7,7 @@
 // chain: function 1107, construct 1108, destruct 1109, operator 1110, convert 1111, local 1112
 // chain: landing 1113, thread 1114, global 1115, second 1116, varied 1117, inline_space 1118
 // chain: static_member 1119, shared 1124, shared_too 1125, across 1126, long_name 1121
-// chain: nested_lambda 1122, generic 1123, wide_name 1127
+// chain: nested_lambda 1122, generic 1123, wide_name 1127, space_lambda 1128
 #include "chain.hpp"
 
 #include <functional>
@@ -161,6 +161,18 @@ ALONE void hold_captured()
   depot::call_it(take); // frame captured.2: hold_captured
   zero = zero + 1;
 }
+
+namespace depot
+{
+ALONE void hold_space_lambda()
+{
+  auto take = [](size_t n) __attribute__((always_inline))
+  {
+    sink = malloc(n); // inlined space_lambda.0: depot::hold_space_lambda::{lambda}::operator()
+  };
+  take(1128); // frame space_lambda.1: depot::hold_space_lambda
+}
+} // namespace depot
 
 ALONE void hold_nested_lambda()
 {
@@ -318,6 +330,7 @@ int main()
   hold_closure();              // frame closure.2: main
   hold_captured();             // frame captured.3: main
   hold_nested_lambda();        // frame nested_lambda.3: main
+  depot::hold_space_lambda();  // frame space_lambda.2: main
   hold_generic();              // frame generic.2: main
   hold_hidden();               // frame hidden.3: main
   hold_vector();               // frame vector.1: main

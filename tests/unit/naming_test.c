@@ -175,6 +175,7 @@ static void shortens_in_order(void **state)
   expect_short("store::insert(std::string const&)", 60, "store::insert");
   expect_short("(anonymous namespace)::fill(int)", 60, "(anonymous namespace)::fill");
   expect_short("Job::operator()(int) const", 60, "Job::operator()");
+  expect_short("work::{lambda}::operator()", 60, "work::{lambda}::operator()");
   expect_short("main::{lambda(int)#1}::operator()(int) const", 60,
                "main::{lambda(int)#1}::operator()");
   expect_short("f(int (*)(char))", 60, "f");
