@@ -63,10 +63,10 @@ static void test_mini_debug_info_damaged(void **state)
       "truncate -s 200 mini.xz",
       "printf XXXX | dd of=mini.xz bs=1 seek=100 conv=notrunc",
       "head -c 1000 /dev/zero >mini.xz",
-      "head -c 1000 /dev/zero | xz >mini.xz", // packs well, but is no ELF file
-      "head -c 200M /dev/zero | xz >mini.xz", // is larger than any
-      "printf '\\177ELF' | xz >mini.xz",      // breaks off
-      "cp whole.debug mini.xz",               // is not packed
+      "head -c 1000 /dev/zero | xz >mini.xz",   // packs well, but is no ELF file
+      "head -c 80M /dev/zero | xz -0 >mini.xz", // is larger than any
+      "printf '\\177ELF' | xz >mini.xz",        // breaks off
+      "cp whole.debug mini.xz",                 // is not packed
       "{ cat mini; head -c 100 /dev/urandom; } | head -c 900 | xz >mini.xz",
   };
   for (size_t i = 0; i < N(spoils); i++) {
