@@ -103,6 +103,16 @@ enum tide_err tide_size_parse(const char *text, uint64_t *ret_bytes, struct tide
   return TIDE_ERR_OK;
 }
 
+enum tide_err tide_percent_parse(const char *text, uint64_t *ret_ppm, struct tide_diag *diag)
+{
+  struct number number;
+  if (!read_number(text, &number) || strcmp(number.unit, "%") != 0)
+    return tide_fail(diag, TIDE_ERR_USAGE, "\"%s\" is no share; write it as 5%% or 0.5%%", text);
+  if (!multiply(&number, 10000, ret_ppm))
+    return tide_fail(diag, TIDE_ERR_USAGE, "\"%s\" is more than 64 bits can say", text);
+  return TIDE_ERR_OK;
+}
+
 // The words name what is wanted, for the refusal.
 static enum tide_err parse_time(const char *text, const char *words, uint64_t *ret_time_ns,
                                 struct tide_diag *diag)

@@ -11,6 +11,9 @@
 // parts of a byte are rounded down, except that a bare number of bytes has none.
 enum tide_err tide_size_parse(const char *text, uint64_t *ret_bytes, struct tide_diag *diag);
 
+// "5%", "0.5%", "150 %" in millionths, rounded down.
+enum tide_err tide_percent_parse(const char *text, uint64_t *ret_ppm, struct tide_diag *diag);
+
 // "1.5s", "250ms", "40us", "40µs", "7ns", "2m", "2min", "1h". A bare number has no unit to be read
 // in and is refused, but for 0.
 enum tide_err tide_time_parse(const char *text, uint64_t *ret_time_ns, struct tide_diag *diag);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "format/shorten.h"
+#include "view/source_path.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,8 +45,7 @@ const struct tide_question_text *tide_question_text(const struct tide_question *
   return &(bytes ? in_bytes : in_blocks)[question->measure];
 }
 
-// "at 6.10 s", or with the moment that answers for it where that is another.
-static char *point_words(const struct tide_screen *screen, const struct tide_point *point)
+char *tide_point_words(const struct tide_screen *screen, const struct tide_point *point)
 {
   char asked[TIDE_UNITS_MAX], seen[TIDE_UNITS_MAX];
   tide_units_time(asked, point->asked_ns, screen->utf8);
@@ -65,9 +65,9 @@ char *tide_question_heading(const struct tide_screen *screen, const struct tide_
   if (!window->from.given && !window->to.given)
     return tide_strdup(any ? words->heading : words->nothing);
   const char *blocks = question->unit == TIDE_UNIT_BLOCKS ? " blocks" : " bytes";
-  TIDE_CLEANUP_FREE char *to = point_words(screen, &window->to);
+  TIDE_CLEANUP_FREE char *to = tide_point_words(screen, &window->to);
   TIDE_CLEANUP_FREE char *from =
-      window->from.given ? point_words(screen, &window->from) : tide_strdup("the start");
+      window->from.given ? tide_point_words(screen, &window->from) : tide_strdup("the start");
   if (question->measure == TIDE_MEASURE_LIVE)
     return any ? tide_sprintf("top by live%s at %s:", blocks, to)
                : tide_sprintf("nothing was held at %s", to);
@@ -82,9 +82,9 @@ char *tide_question_words(const struct tide_screen *screen, const struct tide_qu
   if (!window->from.given && !window->to.given)
     return tide_strdup(tide_question_text(question)->measure);
   const char *blocks = question->unit == TIDE_UNIT_BLOCKS ? "blocks " : "";
-  TIDE_CLEANUP_FREE char *to = point_words(screen, &window->to);
+  TIDE_CLEANUP_FREE char *to = tide_point_words(screen, &window->to);
   TIDE_CLEANUP_FREE char *from =
-      window->from.given ? point_words(screen, &window->from) : tide_strdup("the start");
+      window->from.given ? tide_point_words(screen, &window->from) : tide_strdup("the start");
   if (question->measure == TIDE_MEASURE_LIVE)
     return tide_sprintf("%slive at %s", blocks, to);
   const char *what = question->measure == TIDE_MEASURE_GROWN ? "grown" : "allocated";

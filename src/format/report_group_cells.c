@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "format/report_cells.h"
 #include "format/shorten.h"
+#include "view/source_path.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

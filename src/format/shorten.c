@@ -94,26 +94,3 @@ char *tide_shorten_function(const char *name, size_t width, bool utf8)
   TIDE_CLEANUP_FREE char *traitless = without_trait(folded);
   return tide_utf8_fit(traitless ? traitless : folded, width, utf8);
 }
-
-static const char *after(const char *path, const char *mark)
-{
-  const char *at = strstr(path, mark);
-  return at ? at + strlen(mark) : NULL;
-}
-
-const char *tide_shorten_path(const char *path)
-{
-  // A registry holds one directory per index, then one per crate:
-  // "…/registry/src/INDEX/crate-1.0/…"
-  const char *registry = after(path, "/registry/src/");
-  const char *crate = registry ? strchr(registry, '/') : NULL;
-  if (crate)
-    return crate + 1;
-  const char *rust = after(path, "/rustc/");
-  const char *library = rust ? strchr(rust, '/') : NULL;
-  if (library)
-    return library + 1;
-  const char *slash = strrchr(path, '/');
-  const char *before = slash ? memrchr(path, '/', (size_t)(slash - path)) : NULL;
-  return before ? before + 1 : path;
-}

@@ -40,7 +40,8 @@ static void add_counts(struct sums *sums, const struct tide_image *image,
     }
 }
 
-static void weigh_window(struct tide_profile *profile, const struct tide_question *question)
+static void weigh_window(const struct tide_profile *profile, const struct tide_question *question,
+                         int64_t *ret_weights)
 {
   const struct tide_image *image = profile->image;
   const struct tide_window *window = &question->window;
@@ -53,7 +54,7 @@ static void weigh_window(struct tide_profile *profile, const struct tide_questio
   if (question->measure == TIDE_MEASURE_GROWN && window->from.given)
     add_live(&sums, image, &window->from, true);
   for (size_t i = 0; i < profile->n_sites; i++)
-    profile->sites[i].weight = (int64_t)of_node[profile->sites[i].stack];
+    ret_weights[i] = (int64_t)of_node[profile->sites[i].stack];
 }
 
 int64_t tide_profile_weight(const struct tide_profile_site *site,
@@ -90,14 +91,23 @@ static int compare(const void *left, const void *right)
   return order ? order : (a->stack > b->stack) - (a->stack < b->stack);
 }
 
-void tide_profile_ask(struct tide_profile *profile, const struct tide_question *question)
+void tide_profile_weigh(const struct tide_profile *profile, const struct tide_question *question,
+                        int64_t *ret_weights)
 {
-  profile->question = *question;
   if (question->window.from.given || question->window.to.given)
-    weigh_window(profile, question);
+    weigh_window(profile, question, ret_weights);
   else
     for (size_t i = 0; i < profile->n_sites; i++)
-      profile->sites[i].weight = tide_profile_weight(&profile->sites[i], question);
+      ret_weights[i] = tide_profile_weight(&profile->sites[i], question);
+}
+
+void tide_profile_ask(struct tide_profile *profile, const struct tide_question *question)
+{
+  TIDE_CLEANUP_FREE int64_t *weights = tide_alloc_array(profile->n_sites, sizeof *weights);
+  tide_profile_weigh(profile, question, weights);
+  for (size_t i = 0; i < profile->n_sites; i++)
+    profile->sites[i].weight = weights[i];
+  profile->question = *question;
   profile->whole = 0;
   if (question->measure == TIDE_MEASURE_PEAK && question->unit == TIDE_UNIT_BYTES)
     profile->whole = profile->image->peak_bytes; // what the report calls the peak

@@ -70,6 +70,11 @@ void tide_profile_ask(struct tide_profile *profile, const struct tide_question *
 int64_t tide_profile_weight(const struct tide_profile_site *site,
                             const struct tide_question *question);
 
+// The weight of every site under another question than the one asked, in the order of the sites;
+// changes nothing.
+void tide_profile_weigh(const struct tide_profile *profile, const struct tide_question *question,
+                        int64_t *ret_weights);
+
 // Histograms of a site, summed over its threads. They are not kept per site: they would be most of
 // a profile's memory, and few readers ask.
 void tide_profile_site_histograms(const struct tide_profile *profile,
