@@ -11,8 +11,9 @@
 
 enum {
   READING = VERB(REPORT) | VERB(TREE) | VERB(INFO) | VERB(EXPORT) | VERB(SYMBOLIZE),
-  VIEWING = VERB(REPORT) | VERB(TREE) | VERB(EXPORT), // through names, with a question and filters
-  SHOWING = VERB(RUN) | VERB(REPORT) | VERB(TREE) | VERB(INFO),
+  TABLES = VERB(REPORT) | VERB(DIFF),
+  VIEWING = TABLES | VERB(TREE) | VERB(EXPORT), // through names, with a question and filters
+  SHOWING = VERB(RUN) | TABLES | VERB(TREE) | VERB(INFO),
   ALL = (1u << TIDE_VERBS_N) - 1,
 };
 
@@ -32,6 +33,13 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
                         "From the outermost function down to the allocation, with what is below\n"
                         "0.5 % gathered. FILE as for report.\n",
                         TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_DIFF] =
+        {"diff", "BEFORE AFTER | --from TIME --to TIME [FILE]",
+         "say what changed between two captures, or two moments of one",
+         "Places are matched by function and source file, so that runs of two builds\n"
+         "can be compared. With --exit-code the status is 0 when the total did not\n"
+         "grow, 1 when it did, and 2 when that cannot be told.\n",
+         TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_INFO] = {"info", "[FILE]",
                         "print the facts of a capture: processes, modules, losses",
                         "FILE as for report.\n", TIDE_OPERAND_CAPTURE},
@@ -85,9 +93,17 @@ const struct tide_option_row tide_option_rows[] = {
      "look at a moment: 6.1s, 40%, peak, end"},
     {VIEWING, 0, "range", "RANGE", TIDE_OPTION_TEXT, AT(range), NULL, 0,
      "look at what grew in A..B, times as for --at"},
+    {VERB(DIFF), 0, "from", "TIME", TIDE_OPTION_TEXT, AT(from), NULL, 0,
+     "compare two moments of one run: this one (start)"},
+    {VERB(DIFF), 0, "to", "TIME", TIDE_OPTION_TEXT, AT(until), NULL, 0,
+     "and this one (end), times as for --at"},
+    {VERB(DIFF), 0, "exit-code", NULL, TIDE_OPTION_FLAG, AT(exit_code), NULL, 0,
+     "exit with 1 if the total has grown, 2 if in doubt"},
+    {VERB(DIFF), 0, "threshold", "SIZE", TIDE_OPTION_TEXT, AT(threshold), NULL, 0,
+     "let it grow by a size or share: 64KiB, 5%"},
     {VERB(REPORT), 'g', "group", "WHAT", TIDE_OPTION_CHOICE, AT(group), tide_group_words,
      TIDE_GROUPS_N, "one row per place, function, file, crate, thread, ..."},
-    {VERB(REPORT), 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
+    {TABLES, 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
      "show N rows (default 10); --csv, --json: all"},
     {VERB(TREE), 0, "invert", NULL, TIDE_OPTION_FLAG, AT(invert), NULL, 0,
      "from the allocating function out to its callers"},
@@ -117,10 +133,10 @@ const struct tide_option_row tide_option_rows[] = {
      "only what functions like RE call, seen from them"},
     {VIEWING, 0, "hide", "RE", TIDE_OPTION_TEXT, AT(hide), NULL, 0,
      "leave out frames of functions like RE"},
-    {VERB(REPORT) | VERB(TREE) | VERB(EXPORT), 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process),
-     NULL, 0, "process by pid or #index (default: the largest peak)"},
-    {VERB(REPORT), 0, "min", "SIZE", TIDE_OPTION_SIZE, AT(min_bytes), NULL, 0,
-     "only rows of SIZE or more, such as 64KiB or 1.5M"},
+    {VIEWING, 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL, 0,
+     "process by pid or #index (default: the largest peak)"},
+    {TABLES, 0, "min", "SIZE", TIDE_OPTION_SIZE, AT(min_bytes), NULL, 0,
+     "only rows (diff: changes) of SIZE or more: 64KiB, 1.5M"},
     {VERB(REPORT), 0, "details", NULL, TIDE_OPTION_FLAG, AT(details), NULL, 0,
      "show sizes, lifetimes and resizes of each row"},
     {VERB(REPORT), 0, "suppressions", "FILE", TIDE_OPTION_TEXT, AT(suppressions), NULL, 0,
@@ -137,20 +153,20 @@ const struct tide_option_row tide_option_rows[] = {
      AT(no_debuginfod), NULL, 0, "download no debug info, even if DEBUGINFOD_URLS is set"},
     {VIEWING | VERB(RUN) | VERB(EXPORT) | VERB(SYMBOLIZE), 0, "no-cache", NULL, TIDE_OPTION_FLAG,
      AT(no_cache), NULL, 0, "neither use nor fill the cache of names"},
-    {VERB(REPORT) | VERB(TREE) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
+    {TABLES | VERB(TREE) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
      "print JSON for programs"},
-    {VERB(REPORT), 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,
+    {TABLES, 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,
      "print the table as CSV, every measure of every row"},
     {VERB(TREE), 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,
      "print CSV, a line per function of the tree"},
     {VERB(TREE), 0, "md", NULL, TIDE_OPTION_FLAG, AT(md), NULL, 0, "print the tree as Markdown"},
-    {VERB(REPORT), 0, "md", NULL, TIDE_OPTION_FLAG, AT(md), NULL, 0, "print the table as Markdown"},
+    {TABLES, 0, "md", NULL, TIDE_OPTION_FLAG, AT(md), NULL, 0, "print the table as Markdown"},
     {SHOWING, 0, "units", "HOW", TIDE_OPTION_CHOICE, AT(units), units_words, N(units_words),
      "sizes in iec (KiB), si (kB) or bytes"},
     {SHOWING, 0, "color", "WHEN", TIDE_OPTION_CHOICE, AT(color), color_words, N(color_words),
      "colours: auto, always or never"},
-    {VERB(REPORT) | VERB(TREE) | VERB(INFO), 0, "no-pager", NULL, TIDE_OPTION_FLAG, AT(no_pager),
-     NULL, 0, "write straight to the terminal, however long"},
+    {TABLES | VERB(TREE) | VERB(INFO), 0, "no-pager", NULL, TIDE_OPTION_FLAG, AT(no_pager), NULL, 0,
+     "write straight to the terminal, however long"},
     {ALL, 'h', "help", NULL, TIDE_OPTION_FLAG, AT(help), NULL, 0, "print this help"},
 };
 const size_t tide_option_rows_n = N(tide_option_rows);

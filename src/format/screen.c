@@ -12,7 +12,8 @@ enum { PROSE_COLUMNS = 100 }; // sentences wider than this are hard to read
 
 static const char *const ink_codes[] = {
     [TIDE_INK_PLAIN] = "",        [TIDE_INK_STRONG] = "\x1b[1m", [TIDE_INK_FAINT] = "\x1b[2m",
-    [TIDE_INK_WARN] = "\x1b[33m", [TIDE_INK_CURVE] = "\x1b[36m",
+    [TIDE_INK_WARN] = "\x1b[33m", [TIDE_INK_CURVE] = "\x1b[36m", [TIDE_INK_MORE] = "\x1b[33m",
+    [TIDE_INK_LESS] = "\x1b[94m",
 };
 
 void tide_screen_ink(const struct tide_screen *screen, enum tide_ink ink, const char *text)
@@ -85,4 +86,8 @@ const char *tide_screen_about(const struct tide_screen *screen)
 const char *tide_screen_times(const struct tide_screen *screen)
 {
   return screen->utf8 ? "×" : "x";
+}
+const char *tide_screen_arrow(const struct tide_screen *screen)
+{
+  return screen->utf8 ? "→" : "->";
 }

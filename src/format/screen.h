@@ -13,7 +13,15 @@ struct tide_screen {
   enum tide_units units;
 };
 
-enum tide_ink { TIDE_INK_PLAIN, TIDE_INK_STRONG, TIDE_INK_FAINT, TIDE_INK_WARN, TIDE_INK_CURVE };
+enum tide_ink {
+  TIDE_INK_PLAIN,
+  TIDE_INK_STRONG,
+  TIDE_INK_FAINT,
+  TIDE_INK_WARN,
+  TIDE_INK_CURVE,
+  TIDE_INK_MORE, // told apart by signs as well: colours are never alone
+  TIDE_INK_LESS,
+};
 
 // Text in an ink; nothing but the text when colour is off.
 void tide_screen_ink(const struct tide_screen *screen, enum tide_ink ink, const char *text);
@@ -35,3 +43,4 @@ void tide_screen_paragraph(const struct tide_screen *screen, enum tide_ink ink, 
 const char *tide_screen_dot(const struct tide_screen *screen);   // " · " or " - "
 const char *tide_screen_about(const struct tide_screen *screen); // "≈" or "~"
 const char *tide_screen_times(const struct tide_screen *screen); // "×" or "x"
+const char *tide_screen_arrow(const struct tide_screen *screen); // "→" or "->"

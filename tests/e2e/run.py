@@ -25,6 +25,7 @@ import tempfile
 
 import checks
 import command_cache
+import command_diff
 import command_groups
 import command_look
 import command_names
@@ -191,7 +192,7 @@ def parse():
 
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
-                 command_names, command_symbolize, command_cache, command_groups)
+                 command_names, command_symbolize, command_cache, command_diff, command_groups)
 
 
 def main():

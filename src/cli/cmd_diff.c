@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tidemark diff: two captures, or two moments of one.
+#include "cli/commands.h"
+#include "cli/looking.h"
+#include "cli/pager.h"
+#include "cli/terminal.h"
+#include "format/diff.h"
+#include "view/diff_verdict.h"
+
+enum { PLACES_DEFAULT = 10, COULD_NOT_TELL = 2 };
+
+struct sides {
+  struct tide_looking before, after;
+  // Of two moments the later one shares the capture and the names of the earlier.
+  struct tide_profile *later;
+  struct tide_view later_view;
+};
+
+static bool is_one_run(const struct tide_arguments *arguments)
+{
+  return arguments->from || arguments->until;
+}
+
+// What does not go together, or would be ignored without a word.
+static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+{
+  bool one_run = is_one_run(arguments);
+  if (arguments->n_rest > 2)
+    return tide_fail(diag, TIDE_ERR_USAGE, "two files at a time: \"%s\" is one too many",
+                     arguments->rest[2]);
+  if (one_run && arguments->n_rest > 1)
+    return tide_fail(
+        diag, TIDE_ERR_USAGE,
+        "--from and --to are moments of one file; --at looks at the same moment of two");
+  if (!one_run && arguments->n_rest < 2)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "diff needs two files, or --from and --to for two moments of one");
+  if (one_run && (arguments->at || arguments->range))
+    return tide_fail(diag, TIDE_ERR_USAGE, "--from and --to say when already: no --at or --range");
+  if (arguments->json + arguments->csv + arguments->md > 1)
+    return tide_fail(diag, TIDE_ERR_USAGE, "one of --json, --csv and --md at a time");
+  if (arguments->threshold && !arguments->exit_code)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "--threshold decides the status of --exit-code: give both");
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err open_files(const struct tide_arguments *arguments, struct sides *sides,
+                                struct tide_diag *diag)
+{
+  enum tide_err err = tide_looking_open(arguments, arguments->rest[0], NULL, &sides->before, diag);
+  if (!err)
+    err = tide_looking_open(arguments, arguments->rest[1], NULL, &sides->after, diag);
+  return err;
+}
+
+static enum tide_err open_moments(const struct tide_arguments *arguments, struct sides *sides,
+                                  struct tide_diag *diag)
+{
+  struct tide_looking *before = &sides->before;
+  struct tide_wish wish = {.sort = arguments->sort, .by = (enum tide_by)arguments->by};
+  struct tide_question question;
+  wish.at = arguments->from ? arguments->from : "start";
+  enum tide_err err = tide_looking_open(arguments, arguments->rest[0], &wish, before, diag);
+  if (err)
+    return err;
+  wish.at = arguments->until ? arguments->until : "end";
+  err = tide_question_make(before->profile->image, &wish, &question, diag);
+  if (!err && question.window.to.asked_ns < before->profile->question.window.to.asked_ns)
+    err = tide_fail(diag, TIDE_ERR_USAGE, "--to lies before --from");
+  if (err)
+    return err;
+  sides->later = tide_profile_new(before->opened.capture, before->profile->image_idx);
+  tide_profile_ask(sides->later, &question);
+  tide_view_init(&sides->later_view, sides->later, before->naming, before->filter,
+                 arguments->all_frames);
+  return TIDE_ERR_OK;
+}
+
+static void sides_done(struct sides *sides)
+{
+  tide_view_done(&sides->later_view);
+  tide_profile_free(sides->later);
+  tide_looking_done(&sides->after);
+  tide_looking_done(&sides->before);
+}
+
+static enum tide_err write_diff(const struct tide_arguments *arguments, const struct sides *sides,
+                                const struct tide_diff *diff, struct tide_diag *diag)
+{
+  bool plain = !arguments->json && !arguments->csv && !arguments->md;
+  const struct tide_looking *after = sides->later ? &sides->before : &sides->after;
+  struct tide_diff_options options = {
+      .n_places = arguments->top           ? arguments->top
+                  : plain || arguments->md ? PLACES_DEFAULT
+                                           : SIZE_MAX,
+      .min_change = arguments->min_bytes < INT64_MAX ? (int64_t)arguments->min_bytes : INT64_MAX,
+      .all = (arguments->json || arguments->csv) && !arguments->top && !arguments->min_bytes,
+      .before_file = sides->before.opened.path,
+      .after_file = after->opened.path,
+  };
+  struct tide_sink sink;
+  if (plain)
+    tide_pager_begin(&sink, arguments);
+  else
+    tide_sink_init(&sink, stdout);
+  struct tide_screen screen = tide_terminal_screen(&sink, stdout, arguments);
+  if (arguments->json)
+    tide_diff_json_write(&sink, diff, &options);
+  else if (arguments->csv)
+    tide_diff_csv_write(&sink, diff, &options);
+  else if (arguments->md)
+    tide_diff_md_write(&screen, diff, &options);
+  else
+    tide_diff_text_write(&screen, diff, &options);
+  return tide_pager_finish(&sink, "the diff", diag);
+}
+
+// Whether it grew, as an exit status.
+static int judge(const struct tide_diff *diff, const struct tide_threshold *threshold)
+{
+  struct tide_diag diag = {0};
+  switch (tide_diff_judge(diff, threshold, &diag)) {
+  case TIDE_VERDICT_KEPT: return 0;
+  case TIDE_VERDICT_GROWN: return 1;
+  case TIDE_VERDICT_UNKNOWN: break;
+  }
+  tide_say("%s", diag.text);
+  return COULD_NOT_TELL;
+}
+
+int tide_cmd_diff(const struct tide_arguments *arguments)
+{
+  struct sides sides = {0};
+  struct tide_diag diag = {0};
+  struct tide_threshold threshold = {0};
+  int status = 0;
+  enum tide_err err = check(arguments, &diag);
+  if (!err && is_one_run(arguments))
+    err = open_moments(arguments, &sides, &diag);
+  else if (!err)
+    err = open_files(arguments, &sides, &diag);
+  if (!err && arguments->threshold)
+    err = tide_threshold_parse(arguments->threshold, sides.before.profile->question.unit,
+                               &threshold, &diag);
+  if (!err) {
+    struct tide_view *after = sides.later ? &sides.later_view : &sides.after.view;
+    struct tide_diff *diff = tide_diff_new(&sides.before.view, after);
+    err = write_diff(arguments, &sides, diff, &diag);
+    if (!err && arguments->exit_code)
+      status = judge(diff, &threshold);
+    tide_diff_free(diff);
+  }
+  sides_done(&sides);
+  if (err)
+    status = tide_cmd_failed(err, &diag);
+  return err && arguments->exit_code ? COULD_NOT_TELL : status;
+}
