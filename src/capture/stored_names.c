@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t tide_stored_names_find(const struct tide_stored_names *names, uint32_t module, uint64_t addr,
-                              const struct tide_stored_frame **ret_frames)
+// The first place that is not before the one given.
+static size_t place_from(const struct tide_stored_names *names, uint32_t module, uint64_t addr)
 {
   struct tide_stored_place key = {.module = module, .addr = addr};
   size_t low = 0, high = names->n_places;
@@ -25,8 +25,21 @@ size_t tide_stored_names_find(const struct tide_stored_names *names, uint32_t mo
     else
       high = middle;
   }
-  const struct tide_stored_place *place = names->places + low;
-  if (low == names->n_places || place->module != module || place->addr != addr)
+  return low;
+}
+
+bool tide_stored_names_has_module(const struct tide_stored_names *names, uint32_t module)
+{
+  size_t at = place_from(names, module, 0);
+  return at < names->n_places && names->places[at].module == module;
+}
+
+size_t tide_stored_names_find(const struct tide_stored_names *names, uint32_t module, uint64_t addr,
+                              const struct tide_stored_frame **ret_frames)
+{
+  size_t at = place_from(names, module, addr);
+  const struct tide_stored_place *place = names->places + at;
+  if (at == names->n_places || place->module != module || place->addr != addr)
     return 0;
   *ret_frames = names->frames + place->first_frame;
   return place->n_frames;

@@ -14,6 +14,9 @@
 size_t tide_stored_names_find(const struct tide_stored_names *names, uint32_t module, uint64_t addr,
                               const struct tide_stored_frame **ret_frames);
 
+// Is any address of the module named?
+bool tide_stored_names_has_module(const struct tide_stored_names *names, uint32_t module);
+
 // The text at a frame's offset; NULL for an unknown one (0). Lives as long as the names.
 static inline const char *tide_stored_text(const struct tide_stored_names *names, uint32_t offset)
 {

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "capture/stored_names.h"
 #include "format/image_text.h"
 #include "format/module_state.h"
 #include "profile/profile.h"
@@ -89,6 +90,12 @@ static void write_numbers(const struct tide_screen *screen, const struct tide_pr
   TIDE_CLEANUP_FREE char *timeline =
       tide_sprintf("%zu points, %zu snapshots", image->n_ticks, image->n_snapshots);
   write_line(screen, "      ", "timeline", timeline);
+  if (image->names.n_places) {
+    TIDE_CLEANUP_FREE char *names =
+        tide_sprintf("stored for %s %s", tide_units_digits(a, image->names.n_places),
+                     image->names.n_places == 1 ? "address" : "addresses");
+    write_line(screen, "      ", "names", names);
+  }
   if (image->allocator && *image->allocator)
     write_line(screen, "      ", "allocator", image->allocator);
 }
@@ -145,7 +152,9 @@ static void write_modules(const struct tide_screen *screen, const struct tide_im
     tide_screen_left(screen, TIDE_INK_PLAIN, path, room);
     tide_sink_printf(screen->sink, "  %-12.12s  ", *id ? id : "no build id");
     bool lost = strcmp(state, "changed") == 0 || strcmp(state, "gone") == 0;
-    tide_screen_ink(screen, lost ? TIDE_INK_WARN : TIDE_INK_FAINT, module_words(state));
+    bool stored = lost && tide_stored_names_has_module(&image->names, (uint32_t)i);
+    tide_screen_ink(screen, lost && !stored ? TIDE_INK_WARN : TIDE_INK_FAINT,
+                    stored ? "names stored" : module_words(state));
     tide_sink_text(screen->sink, "\n");
   }
 }

@@ -52,6 +52,7 @@ static void write_image(struct tide_json *json, const struct tide_capture *captu
   tide_json_put_u64(json, "max_live_threads", image->max_live_threads);
   tide_json_put_u64(json, "ticks", image->n_ticks);
   tide_json_put_u64(json, "snapshots", image->n_snapshots);
+  tide_json_put_u64(json, "names_stored", image->names.n_places);
   tide_json_put_bool(json, "complete", tide_profile_is_complete(profile));
   tide_image_json_losses(json, image);
   tide_json_key(json, "modules");

@@ -56,6 +56,8 @@ def symbolize_travels(ground):
     away = prog.with_name("elsewhere")
     prog.rename(away)
     after = reports(ground, tide)
+    facts = ground.run(ground.tidemark, "info", tide).stdout
+    expect("names stored" in facts and "stored for" in facts, f"info does not tell:\n{facts}")
     for was, now in zip(before, after):
         expect(was == now, f"without the program:\n{now[:400]}\ninstead of\n{was[:400]}")
     expect("inner" in before[1] and "outer" in before[1], f"no names at all:\n{before[1]}")

@@ -70,6 +70,8 @@ static void places_are_found_in_any_order(void **state)
     assert_null(function_at((uint32_t)(k % 3), addr + 1));
     assert_null(function_at(3, addr));
   }
+  assert_true(tide_stored_names_has_module(&f.image.names, 2));
+  assert_false(tide_stored_names_has_module(&f.image.names, 3));
 }
 
 static void chains_keep_their_order_and_what_is_unknown(void **state)
