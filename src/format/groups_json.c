@@ -168,7 +168,7 @@ void tide_suppressions_json(struct tide_json *json, const struct tide_suppressio
   for (size_t i = 0; i < suppressions->n; i++) {
     const struct tide_suppression *one = &suppressions->items[i];
     tide_json_open_object(json);
-    tide_json_put_text(json, "pattern", one->text);
+    tide_json_put_text(json, "pattern", one->pattern);
     tide_json_put_u64(json, "stacks", one->n_stacks);
     tide_json_put_i64(json, "live_blocks", one->live_blocks);
     tide_json_put_i64(json, "live_bytes", one->live_bytes);

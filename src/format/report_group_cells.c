@@ -162,9 +162,9 @@ char *tide_cell_group_location(const struct tide_view *view, const struct tide_g
   const struct tide_named_frame *frame = group->frame;
   if (groups->kind == TIDE_GROUP_THREAD)
     return thread_location(view, group->number);
-  if (!frame || groups->kind == TIDE_GROUP_CRATE)
+  if (!frame || group->crate)
     return tide_strdup("");
-  if (groups->kind == TIDE_GROUP_MODULE)
+  if (groups->kind == TIDE_GROUP_MODULE || groups->kind == TIDE_GROUP_CRATE)
     return tide_strdup(tide_naming_module_path(view->naming, frame));
   if (groups->kind == TIDE_GROUP_FUNCTION && frame->file)
     return tide_strdup(tide_shorten_path(frame->file));

@@ -68,7 +68,7 @@ static void write_suppression(const struct tide_screen *screen, const struct tid
                    one->live_blocks == 1 ? "block" : "blocks");
   size_t used = 28 + tide_utf8_width(blocks) + 8;
   size_t room = screen->width > used + 16 ? screen->width - used : 16;
-  TIDE_CLEANUP_FREE char *whole = tide_sprintf("leak:%s", one->text);
+  TIDE_CLEANUP_FREE char *whole = tide_sprintf("leak:%s", one->pattern);
   TIDE_CLEANUP_FREE char *text = tide_utf8_fit(whole, room, screen->utf8);
   tide_sink_printf(screen->sink, "%s\n", text);
 }
@@ -81,7 +81,7 @@ static void write_suppressed(const struct tide_screen *screen, const struct tide
   for (size_t i = 0; i < suppressions->n; i++) {
     if (suppressions->items[i].n_stacks)
       continue;
-    tide_buf_printf(&idle, "%sleak:%s", n_idle++ ? ", " : "", suppressions->items[i].text);
+    tide_buf_printf(&idle, "%sleak:%s", n_idle++ ? ", " : "", suppressions->items[i].pattern);
   }
   TIDE_CLEANUP_FREE char *hidden =
       tide_cell_measure(screen, &view->profile->question, suppressions->weight);

@@ -8,7 +8,6 @@
 #include "view/rules.h"
 
 #include "base/alloc.h"
-#include "base/glob.h"
 #include "base/text_file.h"
 #include "view/function_path.h"
 
@@ -47,6 +46,29 @@ void tide_rules_free(struct tide_rules *rules)
   free(rules);
 }
 
+// * stands for any text. Going back to the latest star only is enough, and never slow.
+static bool matches(const char *pattern, const char *text, const char *end)
+{
+  const char *star = NULL, *retry = NULL;
+  while (text < end) {
+    if (*pattern == '*') {
+      star = pattern++;
+      retry = text;
+    } else if (*pattern == *text) {
+      pattern++;
+      text++;
+    } else if (star) {
+      pattern = star + 1;
+      text = ++retry;
+    } else {
+      return false;
+    }
+  }
+  while (*pattern == '*')
+    pattern++;
+  return !*pattern;
+}
+
 // A pattern of a file or module without a slash is about the last part of the path.
 static bool rule_matches(const struct tide_rule *rule, const struct subject *subject)
 {
@@ -56,7 +78,7 @@ static bool rule_matches(const struct tide_rule *rule, const struct subject *sub
   const char *end = text + subject->lens[rule->kind];
   bool is_path = rule->kind == TIDE_RULE_FILE || rule->kind == TIDE_RULE_MODULE;
   const char *slash = is_path && !strchr(rule->pattern, '/') ? strrchr(text, '/') : NULL;
-  return tide_glob_matches(rule->pattern, slash ? slash + 1 : text, end);
+  return matches(rule->pattern, slash ? slash + 1 : text, end);
 }
 
 static const struct tide_rule *last_match(const struct tide_rule *items, size_t n,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which suppression a frame matches is kept per address, as stacks share most of their frames.
+#define _GNU_SOURCE
 #include "view/suppressions.h"
 
 #include "base/alloc.h"
-#include "base/glob.h"
 #include "base/text_file.h"
 
 #include <stdlib.h>
@@ -19,11 +19,8 @@ struct tide_suppressions *tide_suppressions_new(void)
 
 static void drop_after(struct tide_suppressions *suppressions, size_t n)
 {
-  while (suppressions->n > n) {
-    struct tide_suppression *last = &suppressions->items[--suppressions->n];
-    free(last->text);
-    free(last->pattern);
-  }
+  while (suppressions->n > n)
+    free(suppressions->items[--suppressions->n].pattern);
 }
 
 void tide_suppressions_free(struct tide_suppressions *suppressions)
@@ -35,13 +32,30 @@ void tide_suppressions_free(struct tide_suppressions *suppressions)
   free(suppressions);
 }
 
-// Found anywhere unless tied to an end: "^a*b$" is a*b, "a" is *a*.
-static char *pattern_of(const char *text)
+bool tide_suppression_matches(const char *pattern, const char *name)
 {
-  size_t n = strlen(text);
-  bool at_start = *text == '^', at_end = n > (size_t)at_start && text[n - 1] == '$';
-  return tide_sprintf("%s%.*s%s", at_start ? "" : "*", (int)(n - at_start - at_end),
-                      text + at_start, at_end ? "" : "*");
+  bool at_start = *pattern == '^', after_star = false;
+  if (!*name)
+    return false;
+  pattern += at_start;
+  while (*pattern) {
+    if (*pattern == '$')
+      return !*name || after_star;
+    if (*pattern == '*') {
+      at_start = false;
+      after_star = true;
+      pattern++;
+      continue;
+    }
+    size_t n = strcspn(pattern, "*$");
+    const char *found = memmem(name, strlen(name), pattern, n);
+    if (!found || (at_start && found != name))
+      return false;
+    name = found + n;
+    pattern += n;
+    at_start = after_star = false;
+  }
+  return true;
 }
 
 static enum tide_err parse_line(struct tide_suppressions *suppressions, const char *name,
@@ -61,9 +75,8 @@ static enum tide_err parse_line(struct tide_suppressions *suppressions, const ch
   if (n == n_prefix)
     return tide_fail(diag, TIDE_ERR_FORMAT, "%s:%zu: leak: needs a pattern", name, number);
   TIDE_GROW(suppressions->items, suppressions->n, suppressions->cap);
-  char *text = tide_strndup(line + n_prefix, n - n_prefix);
   suppressions->items[suppressions->n++] =
-      (struct tide_suppression){.text = text, .pattern = pattern_of(text)};
+      (struct tide_suppression){.pattern = tide_strndup(line + n_prefix, n - n_prefix)};
   return TIDE_ERR_OK;
 }
 
@@ -93,9 +106,9 @@ enum tide_err tide_suppressions_read(struct tide_suppressions *suppressions, con
   return err;
 }
 
-static bool matches(const struct tide_suppression *suppression, const char *text)
+static bool matches(const struct tide_suppression *suppression, const char *name)
 {
-  return text && *text && tide_glob_matches(suppression->pattern, text, text + strlen(text));
+  return name && tide_suppression_matches(suppression->pattern, name);
 }
 
 struct matching { // per address: 0: not looked at, 1: none, k + 2: suppression k

@@ -7,12 +7,14 @@
 // where # starts a comment line. A stack is suppressed when the pattern is found in the name of a
 // function, source file or module of any of its frames, folded or not. * stands for any text; ^ in
 // front and $ at the end tie the pattern to the ends of the name.
+//
+// It must hide what LeakSanitizer hides and no more, so it looks as that does: for one part after
+// another, each at its first place behind the last. "bar$" is not found in "barbar".
 #pragma once
 #include "view/view.h"
 
 struct tide_suppression {
-  char *text;    // as written, without "leak:"
-  char *pattern; // for tide_glob_matches()
+  char *pattern; // as written, without "leak:"
   // What it hid, once applied:
   uint64_t n_stacks;
   int64_t live_blocks, live_bytes;
@@ -33,6 +35,9 @@ enum tide_err tide_suppressions_read(struct tide_suppressions *suppressions, con
                                      struct tide_diag *diag);
 enum tide_err tide_suppressions_parse(struct tide_suppressions *suppressions, const char *name,
                                       const char *text, struct tide_diag *diag);
+
+// Whether a pattern is found in a name.
+bool tide_suppression_matches(const char *pattern, const char *name);
 
 // Takes what is suppressed out of a view and counts it: each stack for the first suppression that
 // matches its innermost frame that any matches. Once per view; all leaking stacks are named.

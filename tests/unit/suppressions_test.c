@@ -5,12 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "base/glob.h"
 #include "indexer_fixture.h"
 #include "view/suppressions.h"
 
@@ -52,9 +50,9 @@ static void reads_lines(void **state)
 {
   parse("# a comment\n\n  leak:one \r\n\tleak:two words\nleak:#three");
   assert_int_equal(suppressions->n, 3);
-  assert_string_equal(suppressions->items[0].text, "one");
-  assert_string_equal(suppressions->items[1].text, "two words");
-  assert_string_equal(suppressions->items[2].text, "#three");
+  assert_string_equal(suppressions->items[0].pattern, "one");
+  assert_string_equal(suppressions->items[1].pattern, "two words");
+  assert_string_equal(suppressions->items[2].pattern, "#three");
   parse("");
   assert_int_equal(suppressions->n, 3);
 }
@@ -82,34 +80,33 @@ static void refuses_with_the_line(void **state)
   assert_string_equal(diag.text, "/dev/zero is no file of suppressions");
 }
 
-static void expect_match(const char *pattern, const char *text, bool matches)
+static void expect_match(const char *pattern, const char *name, bool matches)
 {
-  char line[256];
-  snprintf(line, sizeof line, "leak:%s", pattern);
-  parse(line);
-  const struct tide_suppression *last = &suppressions->items[suppressions->n - 1];
-  if (tide_glob_matches(last->pattern, text, text + strlen(text)) != matches)
-    fail_msg("%s %s %s", pattern, matches ? "should match" : "should not match", text);
+  if (tide_suppression_matches(pattern, name) != matches)
+    fail_msg("%s %s %s", pattern, matches ? "should match" : "should not match", name);
 }
 
+// What LeakSanitizer of gcc 12 did with a leak in barbar(), and its documented forms.
 static void matches_as_the_sanitizer_does(void **state)
 {
+  expect_match("barbar", "barbar", true);
+  expect_match("^barbar$", "barbar", true);
+  expect_match("bar$", "barbar", false);
+  expect_match("^bar", "barbar", true);
+  expect_match("b*r", "barbar", true);
+  expect_match("ar$b", "barbar", false);
+  expect_match("^b*r$", "barbar", false);
+  expect_match("$", "barbar", false);
+  expect_match("^", "barbar", true);
+  expect_match("barbar(", "barbar", false);
   expect_match("foo", "a_foo_b", true);
-  expect_match("foo", "fo", false);
-  expect_match("^foo", "foobar", true);
   expect_match("^foo", "afoo", false);
+  expect_match("^*foo", "afoo", true);
   expect_match("bar$", "foobar", true);
-  expect_match("bar$", "barfoo", false);
-  expect_match("bar$", "barbar", true);
-  expect_match("^foo$", "foo", true);
-  expect_match("^foo$", "foo2", false);
-  expect_match("f*r", "a foo bar b", true);
   expect_match("^f*r$", "foo bar", true);
-  expect_match("^f*r$", "foo bar b", false);
+  expect_match("foo*$", "foo bar", true);
   expect_match("*", "anything", true);
-  expect_match("$", "x", true);
-  expect_match("^", "x", true);
-  expect_match("a$b", "a$b", true);
+  expect_match("*", "", false);
 }
 
 // A function, a file and a module; the innermost frame that any matches decides.
