@@ -190,6 +190,8 @@ def check_sums(report):
                                 ("frees", "frees"), ("freed_bytes", "freed_bytes"),
                                 ("live_blocks", "live_blocks"), ("live_bytes", "live_bytes"),
                                 ("temporary", "temporary"), ("resizes", "resizes"),
+                                ("temporary_bytes", "temporary_bytes"),
+                                ("moved_bytes", "moved_bytes"),
                                 ("foreign_frees", "foreign_frees")):
         summed = sum(site[site_key] for site in heap)
         if summed != totals[total_key]:

@@ -5,7 +5,7 @@
 //
 // truth: total: allocations=100, frees=99, bytes=1000+16*99*100/2+99*1000
 // truth: total: resizes=99, live_blocks=1
-// truth: total: live_bytes=1000+16*99, peak_bytes=1000+16*99, peak_blocks=1, moved=0
+// truth: total: live_bytes=1000+16*99, peak_bytes=1000+16*99, peak_blocks=1, moved=0, moved_bytes=0
 // truth: site ^start: allocations=1, frees=1, bytes=1000, resizes=0
 // truth: site ^grow: allocations=99, frees=98, resizes=99, live_bytes=2584, peak_bytes=2584
 #include "site.h"

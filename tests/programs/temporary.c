@@ -2,11 +2,11 @@
 //
 // Temporary: freed by the thread that allocated it before it made two further allocations.
 //
-// truth: site ^at_once: allocations=100, temporary=100
-// truth: site ^one_between: allocations=50, frees=50, temporary=50
-// truth: site ^two_between: allocations=50, frees=50, temporary=0
+// truth: site ^at_once: allocations=100, temporary=100, temporary_bytes=1600
+// truth: site ^one_between: allocations=50, frees=50, temporary=50, temporary_bytes=1600
+// truth: site ^two_between: allocations=50, frees=50, temporary=0, temporary_bytes=0
 // truth: site ^filler: allocations=150, temporary=0, live_blocks=150
-// truth: total: allocations=350, temporary=150, frees=200
+// truth: total: allocations=350, temporary=150, temporary_bytes=3200, frees=200
 #include "site.h"
 
 SITE static void *at_once(void)
