@@ -61,10 +61,26 @@ struct tide_resolver *tide_resolver_open(const struct tide_arguments *arguments)
   return resolver;
 }
 
+static size_t know_nothing(void *context, uint32_t module, uint64_t addr,
+                           struct tide_symbol_frame *out, size_t max)
+{
+  return 0;
+}
+
+// Looking up names takes time; whoever neither shows them nor chooses by them is spared that.
+static bool needs_names(const struct tide_arguments *arguments)
+{
+  return !arguments->no_symbols || arguments->fold || arguments->function || arguments->file ||
+         arguments->ignore || arguments->focus || arguments->hide;
+}
+
 struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,
                                      const struct tide_image *image, const struct tide_rules *rules)
 {
-  struct tide_naming *naming = tide_naming_new(image, tide_resolver_open(arguments));
+  static const struct tide_name_source nobody = {.lookup = know_nothing};
+  struct tide_naming *naming = needs_names(arguments)
+                                   ? tide_naming_new(image, tide_resolver_open(arguments))
+                                   : tide_naming_new_from(image, &nobody);
   tide_naming_set_rules(naming, rules);
   return naming;
 }

@@ -18,169 +18,36 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "format/export_stacks.h"
 #include "format/image_text.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SHORT_LIVED_US = 10 }; // below this mean life a reader calls a place short-lived
 
 struct point {
   uint64_t tb, tbk, life_ns;
   int64_t mb, gb, gbk, eb, ebk;
-  size_t first_frame, n_frames; // in the writer's frames
-};
-
-struct index { // open addressing: item + 1, 0 free
-  uint32_t *slots;
-  size_t n_slots; // a power of two
 };
 
 struct writer {
   const struct tide_profile *profile;
-  struct tide_naming *naming;
-  char **texts; // the frame table
-  size_t n_texts, cap_texts;
-  struct index text_index;
-  uint32_t *first_text; // per address of the naming: where its texts start in by_address
-  size_t n_addresses;
-  uint32_t *by_address; // a count, then as many frame table indexes
-  size_t n_by_address, cap_by_address;
-  uint32_t *frames; // of all points, one after another
-  size_t n_frames, cap_frames;
-  struct point *points;
+  struct tide_export_stacks stacks;
+  struct point *points; // per list of the stacks
   size_t n_points, cap_points;
-  struct index point_index;
 };
 
-static uint64_t hash(const void *data, size_t n)
-{
-  const uint8_t *p = data;
-  uint64_t h = 0xcbf29ce484222325ull;
-  for (size_t i = 0; i < n; i++)
-    h = (h ^ p[i]) * 0x100000001b3ull;
-  return h ^ h >> 29;
-}
-
-static uint64_t hash_of_text(const struct writer *w, size_t i)
-{
-  return hash(w->texts[i], strlen(w->texts[i]));
-}
-
-static uint64_t hash_of_point(const struct writer *w, size_t i)
-{
-  return hash(w->frames + w->points[i].first_frame, w->points[i].n_frames * sizeof *w->frames);
-}
-
-static bool same_text(const struct writer *w, size_t a, size_t b)
-{
-  return strcmp(w->texts[a], w->texts[b]) == 0;
-}
-
-static bool same_point(const struct writer *w, size_t a, size_t b)
-{
-  const struct point *x = &w->points[a], *y = &w->points[b];
-  if (!w->frames) // no stack has any frame
-    return true;
-  return x->n_frames == y->n_frames &&
-         memcmp(w->frames + x->first_frame, w->frames + y->first_frame,
-                x->n_frames * sizeof *w->frames) == 0;
-}
-
-// The item equal to `item`, which becomes it when there is none yet.
-static size_t find_or_insert(const struct writer *w, struct index *index, size_t item,
-                             uint64_t (*hash_of)(const struct writer *, size_t),
-                             bool (*same)(const struct writer *, size_t, size_t))
-{
-  if (item * 2 >= index->n_slots) {
-    free(index->slots);
-    index->n_slots = index->n_slots ? index->n_slots * 4 : 1024;
-    index->slots = tide_alloc_array(index->n_slots, sizeof *index->slots);
-    for (size_t i = 0; i < item; i++)
-      find_or_insert(w, index, i, hash_of, same);
-  }
-  for (size_t slot = (size_t)hash_of(w, item);; slot++) {
-    uint32_t *held = &index->slots[slot & (index->n_slots - 1)];
-    if (!*held)
-      *held = (uint32_t)item + 1;
-    if (same(w, *held - 1, item))
-      return *held - 1;
-  }
-}
-
-static uint32_t add_text(struct writer *w, char *text)
-{
-  TIDE_GROW(w->texts, w->n_texts, w->cap_texts);
-  w->texts[w->n_texts] = text;
-  size_t found = find_or_insert(w, &w->text_index, w->n_texts, hash_of_text, same_text);
-  if (found == w->n_texts)
-    w->n_texts++;
-  else
-    free(text);
-  return (uint32_t)found;
-}
-
-static char *frame_text(const struct writer *w, const struct tide_named_frame *frame)
+static char *frame_text(const struct tide_naming *naming, const struct tide_named_frame *frame)
 {
   if (frame->flags & TIDE_FRAME_CUT)
     return tide_strdup("[frames left out]");
-  if (frame->flags & TIDE_FRAME_LOST)
-    return tide_strdup("[stack not recorded]");
   const char *function = frame->function ? frame->function : "???";
-  const char *module = w->profile->image->modules[frame->module].path;
+  const char *module = tide_naming_module_path(naming, frame);
   if (frame->file)
     return tide_sprintf("0x%" PRIX64 ": %s (%s:%" PRIu32 ")", frame->pc, function, frame->file,
                         frame->line);
-  return tide_sprintf("0x%" PRIX64 ": %s (in %s)", frame->pc, function,
-                      module && *module ? module : "???");
-}
-
-static void push_by_address(struct writer *w, uint32_t value)
-{
-  TIDE_GROW(w->by_address, w->n_by_address, w->cap_by_address);
-  w->by_address[w->n_by_address++] = value;
-}
-
-// Frame table indexes of a node, made once per address. 0 marks one not made yet, so the list
-// starts at 1.
-static const uint32_t *texts_of_node(struct writer *w, uint32_t node, uint32_t *ret_n)
-{
-  size_t address = tide_naming_address(w->naming, node);
-  if (address >= w->n_addresses) {
-    size_t n = address * 2 + 1024;
-    w->first_text = tide_realloc_array(w->first_text, n, sizeof *w->first_text);
-    memset(w->first_text + w->n_addresses, 0, (n - w->n_addresses) * sizeof *w->first_text);
-    w->n_addresses = n;
-  }
-  if (!w->first_text[address]) {
-    size_t n;
-    const struct tide_named_frame *frames = tide_naming_of_node(w->naming, node, &n);
-    if (!w->n_by_address)
-      push_by_address(w, 0);
-    w->first_text[address] = (uint32_t)w->n_by_address;
-    push_by_address(w, (uint32_t)n);
-    for (size_t i = 0; i < n; i++)
-      push_by_address(w, add_text(w, frame_text(w, &frames[i])));
-  }
-  assert(w->by_address);
-  const uint32_t *list = w->by_address + w->first_text[address];
-  *ret_n = list[0];
-  return list + 1;
-}
-
-static void add_frames(struct writer *w, uint32_t stack)
-{
-  const struct tide_image *image = w->profile->image;
-  for (uint32_t node = stack; node; node = image->frames[node].parent) {
-    uint32_t n;
-    const uint32_t *texts = texts_of_node(w, node, &n);
-    for (uint32_t i = 0; i < n; i++) {
-      TIDE_GROW(w->frames, w->n_frames, w->cap_frames);
-      w->frames[w->n_frames++] = texts[i];
-    }
-  }
+  return tide_sprintf("0x%" PRIX64 ": %s (in %s)", frame->pc, function, *module ? module : "???");
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -203,16 +70,12 @@ static void add_to_point(struct point *point, const struct tide_profile_site *si
 
 static void add_site(struct writer *w, const struct tide_profile_site *site)
 {
-  size_t first = w->n_frames;
-  add_frames(w, site->stack);
-  TIDE_GROW(w->points, w->n_points, w->cap_points);
-  w->points[w->n_points] = (struct point){.first_frame = first, .n_frames = w->n_frames - first};
-  size_t found = find_or_insert(w, &w->point_index, w->n_points, hash_of_point, same_point);
-  if (found == w->n_points)
-    w->n_points++;
-  else
-    w->n_frames = first;
-  add_to_point(&w->points[found], site);
+  uint32_t list = tide_export_stacks_add(&w->stacks, site);
+  if (list == w->n_points) {
+    TIDE_GROW(w->points, w->n_points, w->cap_points);
+    w->points[w->n_points++] = (struct point){0};
+  }
+  add_to_point(&w->points[list], site);
 }
 
 static uint64_t blocks_at_maximum(const struct point *point, uint64_t mb)
@@ -227,8 +90,11 @@ static uint64_t blocks_at_maximum(const struct point *point, uint64_t mb)
   return blocks > point->tbk ? point->tbk : blocks;
 }
 
-static void write_point(struct tide_json *json, const struct writer *w, const struct point *point)
+static void write_point(struct tide_json *json, const struct writer *w, uint32_t list)
 {
+  size_t n;
+  const uint32_t *texts = tide_export_stacks_get(&w->stacks, list, &n);
+  const struct point *point = &w->points[list];
   uint64_t mb = (uint64_t)point->mb > point->tb ? point->tb : (uint64_t)point->mb;
   tide_json_open_object(json);
   tide_json_put_u64(json, "tb", point->tb);
@@ -242,8 +108,8 @@ static void write_point(struct tide_json *json, const struct writer *w, const st
   tide_json_put_i64(json, "ebk", point->ebk);
   tide_json_key(json, "fs");
   tide_json_open_array(json);
-  for (size_t i = 0; i < point->n_frames; i++)
-    tide_json_u64(json, w->frames[point->first_frame + i]);
+  for (size_t i = 0; i < n; i++)
+    tide_json_u64(json, texts[i]);
   tide_json_close_array(json);
   tide_json_close_object(json);
 }
@@ -272,28 +138,38 @@ static void write_document(struct tide_json *json, const struct writer *w)
   tide_json_put_u64(json, "tg", since_start_us(image, image->peak_ns));
   tide_json_key(json, "pps");
   tide_json_open_array(json);
-  for (size_t i = 0; i < w->n_points; i++)
-    write_point(json, w, &w->points[i]);
+  for (uint32_t i = 0; i < w->n_points; i++)
+    write_point(json, w, i);
   tide_json_close_array(json);
   tide_json_key(json, "ftbl");
   tide_json_open_array(json);
-  for (size_t i = 0; i < w->n_texts; i++)
-    tide_json_text(json, w->texts[i]);
+  for (uint32_t i = 0; i < w->stacks.texts.n; i++) {
+    size_t n;
+    const char *text = tide_intern_get(&w->stacks.texts, i, &n);
+    tide_json_text_n(json, text, n);
+  }
   tide_json_close_array(json);
   tide_json_close_object(json);
 }
 
-static void writer_done(struct writer *w)
+// Readers refuse a file that lacks any of these, and zeros would be lies.
+static enum tide_err check_held(const struct tide_image *image, struct tide_diag *diag)
 {
-  for (size_t i = 0; i < w->n_texts; i++)
-    free(w->texts[i]);
-  free(w->texts);
-  free(w->text_index.slots);
-  free(w->first_text);
-  free(w->by_address);
-  free(w->frames);
-  free(w->points);
-  free(w->point_index.slots);
+  static const struct {
+    uint32_t lack;
+    const char *words;
+  } needs[] = {
+      {TIDE_LACK_TOTAL, "what was allocated"},        {TIDE_LACK_BLOCKS, "numbers of blocks"},
+      {TIDE_LACK_LIFETIMES, "how long blocks lived"}, {TIDE_LACK_PEAK, "what was held at the peak"},
+      {TIDE_LACK_LIVE, "what was held at the end"},
+  };
+  for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+    if (image->lacks & needs[i].lack)
+      return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                       "DHAT's format needs %s, which %s does not hold; --to pprof, folded and "
+                       "speedscope do without",
+                       needs[i].words, image->origin ? image->origin : "the capture");
+  return TIDE_ERR_OK;
 }
 
 // The heap of the view's image. Page-level stacks have no place in the format and are left out.
@@ -301,15 +177,20 @@ enum tide_err tide_dhat_write(struct tide_sink *sink, struct tide_view *view,
                               const struct tide_export_options *options, struct tide_diag *diag)
 {
   const struct tide_profile *profile = view->profile;
-  struct writer w = {.profile = profile, .naming = view->naming};
+  struct writer w = {.profile = profile};
   struct tide_json json;
-  add_text(&w, tide_strdup("[root]")); // readers count on it being the first
+  enum tide_err err = check_held(profile->image, diag);
+  if (err)
+    return err;
+  tide_export_stacks_init(&w.stacks, view, frame_text);
+  tide_intern_text(&w.stacks.texts, "[root]"); // readers count on it being the first
   for (size_t i = 0; i < profile->n_sites; i++)
     if (tide_view_has(view, i) && profile->sites[i].n_alloc)
       add_site(&w, &profile->sites[i]);
   tide_json_init(&json, sink);
   write_document(&json, &w);
   tide_json_done(&json);
-  writer_done(&w);
+  tide_export_stacks_done(&w.stacks);
+  free(w.points);
   return TIDE_ERR_OK;
 }

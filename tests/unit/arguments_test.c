@@ -104,7 +104,7 @@ static void refuses_with_what_was_meant(void **state)
   REFUSED("'tidemark help run' lists them", "run", "-z");
   REFUSED("did you mean \"leak\"?", "report", "--sort", "leaks");
   REFUSED("peak, live, total, grown, leak, temp or count", "report", "--sort", "bananas");
-  REFUSED("--to takes dhat", "export", "--to", "pprof");
+  REFUSED("--to takes dhat, pprof, folded", "export", "--to", "bananas");
 }
 
 static void refuses_bad_values(void **state)

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "base/utf8.h"
-#include "format/exports.h"
 #include "format/info.h"
 #include "format/report.h"
 #include "format/report_json.h"
@@ -374,12 +373,6 @@ static void json_of_the_first_sites(void **state)
   assert_non_null(strstr(text, "\"file\": null"));
 }
 
-static void dhat(void **state)
-{
-  tide_dhat_write(&sink, look(), &(struct tide_export_options){0}, NULL);
-  expect_golden("dhat.json");
-}
-
 // None of the fixture's files exist, and its start has no date: the same everywhere.
 static void info(void **state)
 {
@@ -414,7 +407,6 @@ int main(void)
       TEST(what_went_wrong_is_said),
       TEST(json),
       TEST(json_of_the_first_sites),
-      TEST(dhat),
       TEST(info),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

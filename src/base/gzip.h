@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes that go to a sink gzip'ed, as they come. The same bytes give the same file: no time and no
+// name is written.
+#pragma once
+#include "base/sink.h"
+
+struct tide_gzip;
+
+struct tide_gzip *tide_gzip_new(struct tide_sink *sink); // which must outlive it
+void tide_gzip_bytes(struct tide_gzip *gzip, const void *data, size_t n);
+void tide_gzip_finish(struct tide_gzip *gzip); // writes the end and frees it

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words that several export formats share: for frames without a name, and for what is measured.
+#pragma once
+#include "profile/profile.h"
+#include "view/naming.h"
+
+// The function, else "libplugin.so+0x42" as its file has it, else the address; "[frames left out]"
+// where the recorder cut. Owned.
+char *tide_export_frame_name(const struct tide_naming *naming,
+                             const struct tide_named_frame *frame);
+
+// Stands for the frames of a site that has none to show: they were not recorded, or are hidden.
+const char *tide_export_no_frames(const struct tide_profile_site *site);
+
+// "bytes held at the peak", "blocks allocated from 1.00 s to 2.50 s"; owned.
+char *tide_export_measure(const struct tide_question *question);
