@@ -310,36 +310,13 @@ static void write_saved(const struct report *r)
                    bytes(r, text, (int64_t)r->options->saved_bytes));
 }
 
-// The questions this capture raises first, as commands; as many as fit on the line.
-static void write_next(const struct report *r)
+// As many commands as fit on the line, NULLs left out.
+static void write_commands(const struct report *r, const char *const *commands, size_t n_commands)
 {
-  const struct tide_profile_totals *totals = &r->profile->totals;
-  const struct tide_question *question = &r->profile->question;
-  enum tide_measure measure = question->measure;
-  bool whole_run = !question->window.from.given && !question->window.to.given;
-  bool leaky = totals->live_bytes > 0 && totals->live_bytes >= r->image->peak_bytes / 20;
-  bool churning = totals->n_temp && totals->n_temp * 5 >= totals->n_alloc;
-  bool any = totals->n_alloc > 0;
-  const struct tide_image *image = r->image;
-  leaky = leaky && tide_measure_is_held(image, TIDE_MEASURE_LEAK);
-  churning = churning && tide_measure_is_held(image, TIDE_MEASURE_TEMP);
-  TIDE_CLEANUP_FREE char *tree =
-      measure == TIDE_MEASURE_PEAK
-          ? tide_strdup("tidemark tree")
-          : tide_sprintf("tidemark tree --sort %s", tide_measure_words[measure]);
-  const char *commands[] = {
-      measure != TIDE_MEASURE_PEAK ? "tidemark report" : NULL,
-      leaky && measure != TIDE_MEASURE_LEAK ? "tidemark report --sort leak" : NULL,
-      churning && measure != TIDE_MEASURE_TEMP ? "tidemark report --sort temp" : NULL,
-      any && whole_run ? tree : NULL,
-      any && !(whole_run && measure == TIDE_MEASURE_TOTAL) ? "tidemark report --sort total" : NULL,
-      "tidemark info",
-      "tidemark export --to dhat",
-  };
   const char *argument = r->options->argument ? r->options->argument : "";
   size_t used = strlen("  next: ");
   tide_sink_text(r->screen->sink, "  next: ");
-  for (size_t i = 0, n = 0; i < sizeof commands / sizeof *commands; i++) {
+  for (size_t i = 0, n = 0; i < n_commands; i++) {
     if (!commands[i])
       continue;
     size_t width = 2 + strlen(commands[i]) + (*argument ? 1 + tide_utf8_width(argument) : 0);
@@ -351,6 +328,35 @@ static void write_next(const struct report *r)
     n++;
   }
   tide_sink_text(r->screen->sink, "\n");
+}
+
+// The questions this capture raises first.
+static void write_next(const struct report *r)
+{
+  const struct tide_profile_totals *totals = &r->profile->totals;
+  const struct tide_question *question = &r->profile->question;
+  enum tide_measure measure = question->measure;
+  bool whole_run = !question->window.from.given && !question->window.to.given;
+  bool leaky = totals->live_bytes > 0 && totals->live_bytes >= r->image->peak_bytes / 20 &&
+               tide_measure_is_held(r->image, TIDE_MEASURE_LEAK);
+  bool churning = totals->n_temp && totals->n_temp * 5 >= totals->n_alloc &&
+                  tide_measure_is_held(r->image, TIDE_MEASURE_TEMP);
+  bool any = totals->n_alloc > 0;
+  TIDE_CLEANUP_FREE char *tree =
+      measure == TIDE_MEASURE_PEAK
+          ? tide_strdup("tidemark tree")
+          : tide_sprintf("tidemark tree --sort %s", tide_measure_words[measure]);
+  const char *const commands[] = {
+      measure != TIDE_MEASURE_PEAK ? "tidemark report" : NULL,
+      leaky && measure != TIDE_MEASURE_LEAK ? "tidemark report --sort leak" : NULL,
+      churning && measure != TIDE_MEASURE_TEMP ? "tidemark report --sort temp" : NULL,
+      any && whole_run ? tree : NULL,
+      any ? r->options->argument ? "tidemark diff BEFORE" : "tidemark diff BEFORE AFTER" : NULL,
+      any && !(whole_run && measure == TIDE_MEASURE_TOTAL) ? "tidemark report --sort total" : NULL,
+      "tidemark info",
+      "tidemark export --to dhat",
+  };
+  write_commands(r, commands, sizeof commands / sizeof *commands);
 }
 
 void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
