@@ -19,6 +19,7 @@
 #include "profile/timeline.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
   BAR_LEAST = 4,
@@ -26,6 +27,7 @@ enum {
   CURVE_LEAST = 10,
   CURVE_MOST = 24,
   LOCATION_LEAST = 16,
+  WORDS_LEAST = 34,      // or the one more column is left out
   WORDS_BESIDE_BAR = 52, // columns that long names and their locations keep
   WORDS_BESIDE_CURVE = 60,
   SNAPSHOTS_LEAST = 4, // fewer say nothing
@@ -95,6 +97,15 @@ static void grow(size_t *left, size_t words, size_t *width, size_t most)
 static bool has_curves(const struct table *t)
 {
   return t->groups->of_site && t->view->profile->image->n_snapshots >= SNAPSHOTS_LEAST;
+}
+
+// Where the one more column would leave too little for names it goes before anything else.
+static void drop_extra(struct table *t)
+{
+  struct columns *c = &t->columns;
+  size_t fixed = 2 + c->share + 2 + c->measure + 2 + c->extra + 2;
+  if (t->screen->width < fixed + WORDS_LEAST)
+    c->extra = 0;
 }
 
 // The name gets what the others leave. Where both do not fit, the location gives way first, down to
@@ -250,16 +261,31 @@ static void write_matched(const struct table *t)
   tide_screen_paragraph(t->screen, TIDE_INK_PLAIN, "  ", "", words);
 }
 
+// What a heading says of a column that is not there goes, too.
+static void cut_parenthesis(char *heading)
+{
+  char *open = strchr(heading, '('), *close = strchr(heading, ')');
+  if (open && close > open && open > heading)
+    memmove(open - 1, close + 1, strlen(close + 1) + 1);
+}
+
 // With what the curves are, if there are any and the line has room.
 static void write_heading(const struct table *t)
 {
   const struct tide_screen *screen = t->screen;
-  TIDE_CLEANUP_FREE char *heading =
-      tide_groups_heading(screen, &t->view->profile->question, t->groups);
+  const struct tide_question *question = &t->view->profile->question;
+  TIDE_CLEANUP_FREE char *heading = tide_groups_heading(screen, question, t->groups);
   TIDE_CLEANUP_FREE char *legend =
       tide_sprintf("  live from start to end; %s never freed", tide_spark_kept_mark(screen));
+  if (!t->columns.extra && tide_question_text(question)->extra && t->n_shown)
+    cut_parenthesis(heading);
+  size_t width = 2 + tide_utf8_width(heading);
+  if (width > screen->width) {
+    tide_screen_paragraph(screen, TIDE_INK_PLAIN, "  ", "", heading);
+    return;
+  }
   tide_sink_printf(screen->sink, "  %s", heading);
-  if (t->columns.curve && 2 + tide_utf8_width(heading) + tide_utf8_width(legend) <= screen->width)
+  if (t->columns.curve && width + tide_utf8_width(legend) <= screen->width)
     tide_screen_ink(screen, TIDE_INK_FAINT, legend);
   tide_sink_text(screen->sink, "\n");
 }
@@ -272,6 +298,7 @@ void tide_report_table_write(const struct tide_screen *screen, struct tide_view 
   t.n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
   t.columns.share = 7;
   make_rows(&t);
+  drop_extra(&t);
   share_out(&t);
   if (t.columns.curve)
     t.timeline = tide_timeline_new(view->profile->image);

@@ -7,6 +7,7 @@
 #include "view/groups.h"
 
 #include "base/alloc.h"
+#include "view/crate.h"
 #include "view/group_sums.h"
 
 #include <stdlib.h>

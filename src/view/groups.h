@@ -100,7 +100,3 @@ void tide_groups_histograms(const struct tide_groups *groups, const struct tide_
 
 // Whether two culprits are the same place, as an order: 0 when they are. Neither is NULL.
 int tide_place_compare(const struct tide_named_frame *a, const struct tide_named_frame *b);
-
-// The crate or outermost namespace of a function, by its demangled name: owned, and NULL when there
-// is none, as in C. Of a type and a trait the one that is not the standard library's.
-char *tide_crate_of(const char *function);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "indexer_fixture.h"
+#include "view/crate.h"
 #include "view/fate.h"
 
 enum { MIB = 1 << 20 };

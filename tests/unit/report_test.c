@@ -110,10 +110,19 @@ static void write_screen(size_t width, bool utf8, bool color, int sort, bool fir
   tide_report_write(&screen, look(), &options);
 }
 
+static void expect_one_screen(void)
+{
+  size_t n_lines = 0;
+  for (size_t i = 0; i < sink.buf.n; i++)
+    n_lines += sink.buf.data[i] == '\n';
+  assert_in_range(n_lines, 5, 24);
+}
+
 static void first_screen(void **state)
 {
   write_screen(80, true, false, TIDE_MEASURE_PEAK, true);
   expect_width(80);
+  expect_one_screen();
   expect_golden("report_first.txt");
 }
 
@@ -174,6 +183,10 @@ static void curves_where_there_is_room(void **state)
   tide_buf_clear(&sink.buf);
   write_screen(120, true, true, TIDE_MEASURE_LEAK, true);
   expect_golden("report_curves_colour.txt");
+  tide_buf_clear(&sink.buf);
+  write_screen(60, true, false, TIDE_MEASURE_LEAK, false);
+  expect_width(60);
+  expect_golden("report_leak_60.txt");
 }
 
 static void groups_of_every_kind(void **state)
@@ -352,6 +365,7 @@ static void what_went_wrong_is_said(void **state)
   capture->finished = false;
   write_screen(80, true, false, TIDE_MEASURE_PEAK, true);
   expect_width(80);
+  expect_one_screen();
   expect_golden("report_troubled.txt");
 }
 
