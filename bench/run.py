@@ -104,10 +104,11 @@ def pairs(bench):
             return float(numbers[0])
 
         values = bench.interleave(bench.peers if who == "all" else bench.fast_peers(), one)
-        plain = measure.summary(values["plain"])["median"]
+        plain = measure.summary(values["plain"])
         result = {peer: measure.summary(list_) for peer, list_ in values.items()}
         for peer in result:
-            result[peer]["added_ns"] = result[peer]["median"] - plain
+            result[peer]["added_ns"] = result[peer]["median"] - plain["median"]
+            result[peer]["added_low_ns"] = result[peer]["low"] - plain["low"]
         rows.append({"workload": name, "command": f"pairs {words} -n {n_pairs}", "ns": result})
     return rows
 
