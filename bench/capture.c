@@ -18,7 +18,7 @@ enum { DEPTH_MAX = 40, STACKS_PER_ADDRESS = 8 };
 
 static uint64_t state = 88172645463325252ull;
 
-static uint64_t below(uint64_t n) // xorshift64
+static uint64_t below(uint64_t n) // xorshift64; n is not 0
 {
   state ^= state << 13;
   state ^= state >> 7;

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // The stream to write to; with -o a new file, which is never an existing one unless forced.
@@ -57,8 +58,9 @@ static enum tide_err write_export(const struct tide_arguments *arguments,
     return err;
   if (fclose(stream) != 0 && !err)
     err = tide_fail_errno(diag, "cannot write %s", name);
-  if (err)
-    unlink(arguments->output); // half a file is worse than none
+  struct stat st; // half a file is worse than none, but a device or a pipe is not ours to remove
+  if (err && lstat(arguments->output, &st) == 0 && S_ISREG(st.st_mode))
+    unlink(arguments->output);
   return err;
 }
 

@@ -116,6 +116,16 @@ def export_dhat(ground):
 
 
 @test
+def export_to_what_is_no_file(ground):
+    tide = capture(ground)
+    link = ground.scratch / "full"  # a way to /dev/full that may be lost
+    link.symlink_to("/dev/full")
+    done = ground.run(ground.tidemark, "export", "--to", "dhat", "-f", "-o", link, tide)
+    expect(done.status == 1 and "full" in done.stderr, f"{done.status}: {done.stderr!r}")
+    expect(link.is_symlink(), "a failed export removed what was no file of its own")
+
+
+@test
 def cut_files(ground):
     tide = capture(ground)
     whole = tide.read_bytes()
