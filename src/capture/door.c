@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -32,7 +33,7 @@
 #define MAX_WAITING 64 // connections that have not said anything yet
 
 struct tide_door {
-  int listen_fd, stop_fd;
+  int listen_fds[2], stop_fd; // abstract, and in /tmp: -1 where that could not be made
   char name[TIDE_DOOR_NAME_BYTES];
   tide_door_receive *receive;
   void *context;
@@ -80,10 +81,41 @@ static bool make_name(char *name, struct tide_diag *diag)
   return true;
 }
 
+static void path_of(const struct tide_door *door, struct sockaddr_un *ret_address)
+{
+  *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+  snprintf(ret_address->sun_path, sizeof ret_address->sun_path, "%s%s", TIDE_DOOR_DIRECTORY,
+           door->name);
+}
+
+static int listen_at(const struct sockaddr_un *address, socklen_t length)
+{
+  int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd >= 0 && (bind(fd, (const struct sockaddr *)address, length) || listen(fd, SOMAXCONN))) {
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+  }
+  return fd;
+}
+
+// Who may come in is decided when they do, as for the abstract one. Without a /tmp to write to
+// there is none, and that is no failure.
+static int listen_in_tmp(const struct tide_door *door)
+{
+  struct sockaddr_un address;
+  path_of(door, &address);
+  int fd = listen_at(&address, sizeof address);
+  if (fd >= 0)
+    chmod(address.sun_path, 0666);
+  return fd;
+}
+
 enum tide_err tide_door_open(struct tide_door **ret_door, struct tide_diag *diag)
 {
   struct tide_door *door = tide_alloc(sizeof *door);
-  door->listen_fd = door->stop_fd = -1;
+  door->listen_fds[0] = door->listen_fds[1] = door->stop_fd = -1;
   if (!make_name(door->name, diag)) {
     tide_door_close(door);
     return TIDE_ERR_SYSTEM;
@@ -92,15 +124,14 @@ enum tide_err tide_door_open(struct tide_door **ret_door, struct tide_diag *diag
   size_t n = strlen(door->name);
   memcpy(address.sun_path + 1, door->name, n); // a leading NUL: abstract, no file
   socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
-  door->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  door->listen_fds[0] = listen_at(&address, length);
   door->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (door->listen_fd < 0 || door->stop_fd < 0 ||
-      bind(door->listen_fd, (struct sockaddr *)&address, length) ||
-      listen(door->listen_fd, SOMAXCONN)) {
+  if (door->listen_fds[0] < 0 || door->stop_fd < 0) {
     enum tide_err err = tide_fail_errno(diag, "cannot open a socket for the recorder");
     tide_door_close(door);
     return err;
   }
+  door->listen_fds[1] = listen_in_tmp(door);
   *ret_door = door;
   return TIDE_ERR_OK;
 }
@@ -209,10 +240,10 @@ static bool try_serve(struct tide_door *door, int connection)
   return true;
 }
 
-static void accept_all(struct tide_door *door)
+static void accept_all(struct tide_door *door, int listen_fd)
 {
   for (;;) {
-    int connection = accept4(door->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int connection = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (connection < 0) {
       if (errno == EMFILE || errno == ENFILE) // no use in trying again at once
         poll(&(struct pollfd){door->stop_fd, POLLIN, 0}, 1, FULL_PAUSE_MS);
@@ -242,15 +273,19 @@ static void *serve(void *context)
 {
   struct tide_door *door = context;
   for (;;) {
-    struct pollfd fds[2 + MAX_WAITING] = {{door->stop_fd, POLLIN, 0}, {door->listen_fd, POLLIN, 0}};
+    struct pollfd fds[3 + MAX_WAITING] = {{door->stop_fd, POLLIN, 0},
+                                          {door->listen_fds[0], POLLIN, 0},
+                                          {door->listen_fds[1], POLLIN, 0}}; // -1 is passed over
     for (size_t i = 0; i < door->n_waiting; i++)
-      fds[2 + i] = (struct pollfd){door->waiting[i], POLLIN, 0};
-    if (poll(fds, 2 + door->n_waiting, -1) < 0 && errno != EINTR)
+      fds[3 + i] = (struct pollfd){door->waiting[i], POLLIN, 0};
+    if (poll(fds, 3 + door->n_waiting, -1) < 0 && errno != EINTR)
       return NULL;
     if (fds[0].revents)
       return NULL;
     serve_waiting(door);
-    accept_all(door);
+    accept_all(door, door->listen_fds[0]);
+    if (door->listen_fds[1] >= 0)
+      accept_all(door, door->listen_fds[1]);
   }
 }
 
@@ -278,7 +313,13 @@ void tide_door_close(struct tide_door *door)
   }
   for (size_t i = 0; i < door->n_waiting; i++)
     close(door->waiting[i]);
-  close_if_open(door->listen_fd);
+  close_if_open(door->listen_fds[0]);
+  if (door->listen_fds[1] >= 0) {
+    struct sockaddr_un address;
+    path_of(door, &address);
+    unlink(address.sun_path);
+    close(door->listen_fds[1]);
+  }
   close_if_open(door->stop_fd);
   free(door);
 }

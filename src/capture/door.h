@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The door: where recorders come for a store. An abstract socket whose name is the secret (128
-// random bits, known from the environment only), so a target that has changed its user still gets
-// in. One message from the recorder, one answer with a memfd, and the connection is over:
+// The door: where recorders come for a store. An abstract socket with a name of 128 random bits,
+// told through the environment, so that a target in another root directory still finds it; and a
+// second one of that name in /tmp, for targets in a network namespace of their own, which abstract
+// names do not reach. One message from the recorder, one answer with a memfd, and the connection is
+// over:
 //
 //   recorder  -> u32 magic 'TIDE', u32 version 1, u32 pid, u32 flags, u64 store bytes,
 //                u32 parent pid, u32 0
@@ -21,6 +23,7 @@
 #define TIDE_DOOR_VERSION 1u
 #define TIDE_DOOR_MAX_STORE_BYTES (UINT64_C(64) << 40)
 #define TIDE_DOOR_NAME_BYTES 64
+#define TIDE_DOOR_DIRECTORY "/tmp/" // as the recorder knows it, too
 
 enum { TIDE_DOOR_FORKED = 1 }; // flags: a fork child that has not exec'ed
 

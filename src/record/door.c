@@ -28,25 +28,38 @@ static void *map_store(long fd, uint64_t bytes)
   return (void *)p;
 }
 
-static long connect_to(const char *name)
+// Abstract names begin with a zero byte; others are paths.
+static long connect_to(const struct sockaddr_un *address, size_t n)
 {
   long fd = TIDE_SYS(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (tide_sys_failed(fd))
     return fd;
-  struct sockaddr_un address = {.sun_family = AF_UNIX}; // a first byte of 0: an abstract name
-  size_t n = tide_text_len(name);
-  if (n > sizeof address.sun_path - 1)
-    n = sizeof address.sun_path - 1;
-  memcpy(address.sun_path + 1, name, n);
   long timeout[2] = {ANSWER_SECONDS, 0}, ret;
   TIDE_SYS(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, timeout, sizeof timeout);
   do
-    ret = TIDE_SYS(SYS_connect, fd, &address, offsetof(struct sockaddr_un, sun_path) + 1 + n);
+    ret = TIDE_SYS(SYS_connect, fd, address, offsetof(struct sockaddr_un, sun_path) + n);
   while (ret == -EINTR);
   if (!tide_sys_failed(ret))
     return fd;
   TIDE_SYS(SYS_close, fd);
   return ret;
+}
+
+// In a network namespace of its own a process finds no abstract names, but paths.
+static long connect_either(const char *name)
+{
+  static const char directory[] = "/tmp/";
+  enum { DIRECTORY_N = sizeof directory - 1 };
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  size_t n = tide_text_len(name), max = sizeof address.sun_path - DIRECTORY_N - 1;
+  n = n < max ? n : max;
+  memcpy(address.sun_path + 1, name, n);
+  long fd = connect_to(&address, n + 1);
+  if (!tide_sys_failed(fd))
+    return fd;
+  memcpy(address.sun_path, directory, DIRECTORY_N);
+  memcpy(address.sun_path + DIRECTORY_N, name, n);
+  return connect_to(&address, DIRECTORY_N + n + 1);
 }
 
 // The descriptor in the answer, or -1.
@@ -77,7 +90,7 @@ void *tide_door_store(const char *name, const struct tide_door_hello *hello, boo
   struct tide_door_answer answer = {0};
   void *store = NULL;
   *ret_refused = false;
-  long fd = connect_to(name), n;
+  long fd = connect_either(name), n;
   if (tide_sys_failed(fd))
     return NULL;
   do
