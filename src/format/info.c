@@ -40,14 +40,20 @@ static void write_capture(const struct tide_screen *screen, const struct tide_ca
                    capture->cut        ? ", file damaged"
                    : capture->finished ? ""
                                        : ", not ended properly");
-  TIDE_CLEANUP_FREE char *recorded = tide_sprintf(
-      "%s, %s, by tidemark %s", when, tide_units_time(length, capture->duration_ns, screen->utf8),
-      capture->tool_version ? capture->tool_version : "of unknown version");
+  const char *origin = n ? capture->images[0].origin : NULL;
+  const char *version = capture->tool_version ? capture->tool_version : "of unknown version";
+  TIDE_CLEANUP_FREE char *recorded =
+      tide_sprintf("%s, %s, by tidemark %s", when,
+                   tide_units_time(length, capture->duration_ns, screen->utf8), version);
   TIDE_CLEANUP_FREE char *machine =
       tide_sprintf("%s, %s, %s", capture->hostname ? capture->hostname : "unknown",
                    tide_capture_arch(capture), capture->kernel ? capture->kernel : "unknown");
-  write_line(screen, "  ", "recorded", recorded);
-  write_line(screen, "  ", "machine", machine);
+  if (origin) {
+    write_line(screen, "  ", "read from", origin);
+  } else {
+    write_line(screen, "  ", "recorded", recorded);
+    write_line(screen, "  ", "machine", machine);
+  }
   if (capture->cut)
     tide_screen_paragraph(screen, TIDE_INK_WARN, "  ",
                           "note: ", capture->cut_note ? capture->cut_note : "the file is damaged");
@@ -72,21 +78,49 @@ static void write_ran(const struct tide_screen *screen, const struct tide_image 
   tide_buf_done(&text);
 }
 
+// "peak 412.6 MiB, 14.2 M allocations, 9.7 GiB in all", as far as the image holds it.
+static void write_heap(const struct tide_screen *screen, const struct tide_profile *profile)
+{
+  const struct tide_image *image = profile->image;
+  char number[TIDE_UNITS_MAX];
+  struct tide_buf text = {0};
+  if (!(image->lacks & TIDE_LACK_PEAK))
+    tide_buf_printf(&text, "peak %s", tide_units_bytes(number, image->peak_bytes, screen->units));
+  if (!(image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
+    tide_buf_printf(&text, "%s%s allocations", text.n ? ", " : "",
+                    tide_units_count(number, profile->totals.n_alloc));
+  if (!(image->lacks & TIDE_LACK_TOTAL))
+    tide_buf_printf(&text, "%s%s in all", text.n ? ", " : "",
+                    tide_units_bytes(number, (int64_t)profile->totals.b_alloc, screen->units));
+  if (image->origin && !(image->lacks & TIDE_LACK_LIVE))
+    tide_buf_printf(&text, "%s%s live at the end", text.n ? ", " : "",
+                    tide_units_bytes(number, profile->totals.live_bytes, screen->units));
+  if (text.n)
+    write_line(screen, "      ", "heap", tide_buf_cstr(&text));
+  tide_buf_done(&text);
+}
+
+static void write_held(const struct tide_screen *screen, const struct tide_profile *profile)
+{
+  const struct tide_image *image = profile->image;
+  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
+  struct tide_buf text = {0};
+  tide_buf_printf(&text, "%s stacks of %s frames", tide_units_count(a, profile->n_stacks),
+                  tide_units_count(b, image->n_frames - 1));
+  if (!(image->lacks & TIDE_LACK_THREADS))
+    tide_buf_printf(&text, ", %zu rows, %" PRIu32 " %s (%" PRIu32 " at once)", image->n_sites,
+                    image->n_threads, image->n_threads == 1 ? "thread" : "threads",
+                    image->max_live_threads);
+  write_line(screen, "      ", "holds", tide_buf_cstr(&text));
+  tide_buf_done(&text);
+}
+
 static void write_numbers(const struct tide_screen *screen, const struct tide_profile *profile)
 {
   const struct tide_image *image = profile->image;
-  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX], c[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *heap = tide_sprintf(
-      "peak %s, %s allocations, %s in all", tide_units_bytes(a, image->peak_bytes, screen->units),
-      tide_units_count(b, profile->totals.n_alloc),
-      tide_units_bytes(c, (int64_t)profile->totals.b_alloc, screen->units));
-  write_line(screen, "      ", "heap", heap);
-  TIDE_CLEANUP_FREE char *held =
-      tide_sprintf("%s stacks of %s frames, %zu rows, %" PRIu32 " %s (%" PRIu32 " at once)",
-                   tide_units_count(a, profile->n_stacks), tide_units_count(b, image->n_frames - 1),
-                   image->n_sites, image->n_threads, image->n_threads == 1 ? "thread" : "threads",
-                   image->max_live_threads);
-  write_line(screen, "      ", "holds", held);
+  char a[TIDE_UNITS_MAX];
+  write_heap(screen, profile);
+  write_held(screen, profile);
   TIDE_CLEANUP_FREE char *timeline =
       tide_sprintf("%zu points, %zu snapshots", image->n_ticks, image->n_snapshots);
   write_line(screen, "      ", "timeline", timeline);
@@ -172,9 +206,11 @@ void tide_info_write(const struct tide_screen *screen, const struct tide_capture
     TIDE_CLEANUP_FREE char *command = tide_image_command(image);
     TIDE_CLEANUP_FREE char *label = tide_sprintf("#%zu %" PRIu32 " ", i, image->pid);
     tide_screen_paragraph(screen, TIDE_INK_STRONG, "  ", label, command);
-    write_ran(screen, image);
+    if (!(image->lacks & TIDE_LACK_CLOCK))
+      write_ran(screen, image);
     write_numbers(screen, profile);
-    write_losses(screen, image);
+    if (!image->origin) // its tool alone knows
+      write_losses(screen, image);
     write_modules(screen, image, symboliser);
     tide_profile_free(profile);
   }

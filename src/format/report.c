@@ -60,16 +60,28 @@ static char *overhead_words(const struct tide_screen *screen, double overhead)
                       tide_screen_times(screen));
 }
 
+// " exited 0 in 8.42 s"; of a foreign capture as much as it tells.
+static char *end_words(const struct report *r)
+{
+  char a[TIDE_UNITS_MAX];
+  const struct tide_image *image = r->image;
+  if (image->lacks & TIDE_LACK_CLOCK)
+    return tide_strdup("");
+  const char *length = duration(r, a, image->end_ns - image->start_ns);
+  if (image->origin && image->end_kind == TIDE_END_UNKNOWN)
+    return tide_sprintf(" ran for %s", length);
+  TIDE_CLEANUP_FREE char *words = tide_image_end_words(image);
+  const char *preposition = image->end_kind == TIDE_END_EXITED ? "in" : "after";
+  return tide_sprintf(" %s %s %s", words, preposition, length);
+}
+
 // "indexer exited 0 in 8.42 s · 14.2 M allocations · overhead ≈ 1.2×"
 static void write_title(const struct report *r)
 {
-  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
+  char b[TIDE_UNITS_MAX];
   double overhead = tide_profile_overhead(r->image);
   uint64_t n_alloc = r->profile->totals.n_alloc;
-  TIDE_CLEANUP_FREE char *words = tide_image_end_words(r->image);
-  const char *preposition = r->image->end_kind == TIDE_END_EXITED ? "in" : "after";
-  TIDE_CLEANUP_FREE char *end = tide_sprintf(" %s %s %s", words, preposition,
-                                             duration(r, a, r->image->end_ns - r->image->start_ns));
+  TIDE_CLEANUP_FREE char *end = end_words(r);
   TIDE_CLEANUP_FREE char *count = tide_sprintf("%s %s", tide_units_count(b, n_alloc),
                                                n_alloc == 1 ? "allocation" : "allocations");
   TIDE_CLEANUP_FREE char *cost = overhead_words(r->screen, overhead);
@@ -81,7 +93,8 @@ static void write_title(const struct report *r)
   tide_sink_text(r->screen->sink, r->options->prefix);
   tide_screen_ink(r->screen, TIDE_INK_STRONG, program);
   tide_sink_text(r->screen->sink, end);
-  write_title_part(r, &used, count);
+  if (!(r->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
+    write_title_part(r, &used, count);
   if (overhead > 0)
     write_title_part(r, &used, cost);
   tide_sink_text(r->screen->sink, "\n");
@@ -359,6 +372,13 @@ static void write_next(const struct report *r)
   write_commands(r, commands, sizeof commands / sizeof *commands);
 }
 
+// Was there anything on the heap? Where allocations are not counted, sites tell.
+static bool has_heap(const struct tide_profile *profile)
+{
+  bool counted = !(profile->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS));
+  return counted ? profile->totals.n_alloc > 0 : profile->n_sites > 0;
+}
+
 void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
                        const struct tide_report_options *options)
 {
@@ -368,7 +388,7 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
     tide_groups_tell_fates(groups, profile->image);
   const struct report r = {screen, profile, profile->image, view->naming, groups, options};
   write_title(&r);
-  if (profile->totals.n_alloc) {
+  if (has_heap(profile)) {
     if (tide_measure_is_held(r.image, TIDE_MEASURE_PEAK))
       write_peak(&r);
     if (tide_measure_is_held(r.image, TIDE_MEASURE_LIVE))
@@ -379,7 +399,7 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
     tide_sink_text(screen->sink, "  nothing was allocated on the heap\n");
   }
   write_pages(&r);
-  if (profile->totals.n_alloc)
+  if (has_heap(profile))
     tide_report_table_write(screen, view, groups, options);
   write_complete(&r);
   write_others(&r);
