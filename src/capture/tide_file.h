@@ -24,3 +24,6 @@ enum tide_err tide_file_read(const char *path, struct tide_capture **ret_capture
 // The same from memory (fuzzing, tests); name is used in messages only.
 enum tide_err tide_file_parse(const uint8_t *data, size_t n, const char *name,
                               struct tide_capture **ret_capture, struct tide_diag *diag);
+
+// Does a file begin as a capture does?
+bool tide_file_is(const char *path);

@@ -302,3 +302,13 @@ enum tide_err tide_file_read(const char *path, struct tide_capture **ret_capture
   tide_buf_done(&bytes);
   return err;
 }
+
+bool tide_file_is(const char *path)
+{
+  uint8_t magic[TIDE_FILE_MAGIC_BYTES];
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  ssize_t got = fd < 0 ? 0 : pread(fd, magic, sizeof magic, 0);
+  if (fd >= 0)
+    close(fd);
+  return got == (ssize_t)sizeof magic && memcmp(magic, TIDE_FILE_MAGIC, sizeof magic) == 0;
+}

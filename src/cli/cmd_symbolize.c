@@ -36,6 +36,9 @@ static enum tide_err check(const struct tide_arguments *arguments, const struct 
   if (in_place && tide_store_file_is(opened->path))
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED, "%s is a store, not a capture: name one with -o",
                      opened->path);
+  if (in_place && !tide_file_is(opened->path))
+    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                     "%s is a file of another tool: name a capture to write with -o", opened->path);
   if (in_place && opened->capture->cut)
     return tide_fail(diag, TIDE_ERR_DAMAGED,
                      "%s is damaged; with -o, what is left of it is written to another file",

@@ -25,10 +25,12 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "none, or at --. Exit status 125 is our own failure, 126 a command that cannot\n"
          "be executed, 127 one that is not found.\n",
          TIDE_OPERAND_COMMAND},
-    [TIDE_VERB_REPORT] = {"report", "[FILE]", "say who held the memory of a recorded run",
-                          "FILE is a .tide capture, or the .store a bare LD_PRELOAD left. Without\n"
-                          "one, the newest tidemark.* capture of the current directory is taken.\n",
-                          TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_REPORT] =
+        {"report", "[FILE]", "say who held the memory of a recorded run",
+         "FILE is a .tide capture, the .store a bare LD_PRELOAD left, or a file of\n"
+         "heaptrack, DHAT or massif, packed or not. Without one, the newest\n"
+         "tidemark.* capture of the current directory is taken.\n",
+         TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_TREE] = {"tree", "[FILE]", "show how the program came to allocate, as a call tree",
                         "From the outermost function down to the allocation, with what is below\n"
                         "0.5 % gathered. FILE as for report.\n",

@@ -327,14 +327,6 @@ static void fill_text(char **text)
     *text = tide_strdup("");
 }
 
-static int by_peak(const void *left, const void *right)
-{
-  const struct tide_site *a = left, *b = right;
-  if (a->peak_bytes != b->peak_bytes)
-    return a->peak_bytes < b->peak_bytes ? 1 : -1;
-  return (a->stack > b->stack) - (a->stack < b->stack);
-}
-
 enum tide_err tide_builder_finish(struct tide_builder *b, struct tide_capture **ret_capture,
                                   struct tide_diag *diag)
 {
@@ -345,8 +337,6 @@ enum tide_err tide_builder_finish(struct tide_builder *b, struct tide_capture **
   fill_text(&image->exe);
   fill_text(&image->cmdline);
   fill_text(&image->allocator);
-  if (image->n_sites)
-    qsort(image->sites, image->n_sites, sizeof *image->sites, by_peak);
   if (!tide_names_builder_finish(b->own->names, image))
     return tide_fail(diag, TIDE_ERR_LIMIT, "the names are more than 4 GiB");
   enum tide_err err = tide_capture_check(b->capture, diag);
