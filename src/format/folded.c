@@ -8,7 +8,7 @@
 // character a question mark. Spaces are fine but for one: flamegraph.pl takes "name 12 34" for the
 // two weights of a comparison, so a number at the end of a name is tied to it.
 //
-// Weights are positive. Of growth, stacks that shrank are left out.
+// Weights are positive: stacks without any are left out.
 #include "format/exports.h"
 
 #include "base/alloc.h"

@@ -19,8 +19,8 @@
 //  4. What the capture does not hold is no column; it is never a column of zeros.
 //
 // Columns: alloc_objects, alloc_space over the run, or over the range asked for; inuse_objects,
-// inuse_space at the moment asked for, else at the end. Of a range they are the growth, as in Go's
-// delta profiles, and may be negative.
+// inuse_space at the moment asked for, else at the end. Of a range they are the growth: what was
+// allocated in it and held at its end.
 #include "format/exports.h"
 
 #include "base/alloc.h"

@@ -16,15 +16,14 @@ struct sums {
 };
 
 static void add_live(struct sums *sums, const struct tide_image *image,
-                     const struct tide_point *point, bool negative)
+                     const struct tide_point *point)
 {
   if (point->snapshot == TIDE_POINT_START)
     return;
   const struct tide_snapshot *snapshot = &image->snapshots[point->snapshot];
   for (size_t i = 0; i < snapshot->n_rows; i++) {
     const struct tide_snapshot_row *row = &snapshot->rows[i];
-    uint64_t live = (uint64_t)(sums->in_bytes ? row->live_bytes : row->live_blocks);
-    sums->of_node[row->stack] += negative ? -live : live;
+    sums->of_node[row->stack] += (uint64_t)(sums->in_bytes ? row->live_bytes : row->live_blocks);
   }
 }
 
@@ -40,6 +39,53 @@ static void add_counts(struct sums *sums, const struct tide_image *image,
     }
 }
 
+// What was allocated in a range and is held at its end: at least what the stack holds then beyond
+// the least it held at any look since the beginning. What was there before can be no more than that
+// least, so this never overstates, and is exact where nothing from before was freed, or all of it.
+struct span {
+  uint64_t now;
+  int64_t least;
+  size_t n_looks, looked; // how many looks found something, and which was the last
+};
+
+static void look(struct span *of_node, const struct tide_image *image, size_t at, bool in_bytes)
+{
+  const struct tide_snapshot *snapshot = &image->snapshots[at];
+  for (size_t i = 0; i < snapshot->n_rows; i++)
+    of_node[snapshot->rows[i].stack].now = 0;
+  for (size_t i = 0; i < snapshot->n_rows; i++) {
+    const struct tide_snapshot_row *row = &snapshot->rows[i];
+    of_node[row->stack].now += (uint64_t)(in_bytes ? row->live_bytes : row->live_blocks);
+  }
+  for (size_t i = 0; i < snapshot->n_rows; i++) {
+    struct span *span = &of_node[snapshot->rows[i].stack];
+    int64_t now = (int64_t)span->now;
+    if (!span->n_looks || now < span->least)
+      span->least = now;
+    span->n_looks += span->looked != at + 1;
+    span->looked = at + 1;
+  }
+}
+
+static void weigh_grown(const struct tide_profile *profile, const struct tide_question *question,
+                        int64_t *ret_weights)
+{
+  const struct tide_image *image = profile->image;
+  const struct tide_point *from = &question->window.from, *to = &question->window.to;
+  bool from_nothing = !from->given || from->snapshot == TIDE_POINT_START;
+  size_t first = from_nothing ? to->snapshot : from->snapshot, last = to->snapshot;
+  TIDE_CLEANUP_FREE struct span *of_node = tide_alloc_array(image->n_frames, sizeof *of_node);
+  if (last != TIDE_POINT_START)
+    for (size_t s = first; s <= last; s++)
+      look(of_node, image, s, question->unit == TIDE_UNIT_BYTES);
+  for (size_t i = 0; i < profile->n_sites; i++) {
+    const struct span *span = &of_node[profile->sites[i].stack];
+    bool always = !from_nothing && span->n_looks == last - first + 1;
+    uint64_t held = span->looked == last + 1 ? span->now : 0;
+    ret_weights[i] = (int64_t)(held - (always ? (uint64_t)span->least : 0));
+  }
+}
+
 static void weigh_window(const struct tide_profile *profile, const struct tide_question *question,
                          int64_t *ret_weights)
 {
@@ -50,9 +96,7 @@ static void weigh_window(const struct tide_profile *profile, const struct tide_q
   if (question->measure == TIDE_MEASURE_TOTAL)
     add_counts(&sums, image, window);
   else
-    add_live(&sums, image, &window->to, false);
-  if (question->measure == TIDE_MEASURE_GROWN && window->from.given)
-    add_live(&sums, image, &window->from, true);
+    add_live(&sums, image, &window->to);
   for (size_t i = 0; i < profile->n_sites; i++)
     ret_weights[i] = (int64_t)of_node[profile->sites[i].stack];
 }
@@ -94,7 +138,10 @@ static int compare(const void *left, const void *right)
 void tide_profile_weigh(const struct tide_profile *profile, const struct tide_question *question,
                         int64_t *ret_weights)
 {
-  if (question->window.from.given || question->window.to.given)
+  bool of_part = question->window.from.given || question->window.to.given;
+  if (of_part && question->measure == TIDE_MEASURE_GROWN)
+    weigh_grown(profile, question, ret_weights);
+  else if (of_part)
     weigh_window(profile, question, ret_weights);
   else
     for (size_t i = 0; i < profile->n_sites; i++)

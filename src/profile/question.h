@@ -3,7 +3,7 @@
 // What is asked of a profile: one of six measures, in bytes or blocks, of a run or a part of it.
 //
 //   peak   live at the peak                     live   live at a time, else at the end
-//   total  allocated                            grown  more live at the end of a range than before
+//   total  allocated                            grown  allocated in a range and live at its end
 //   leak   never freed                          temp   freed at once
 #pragma once
 #include "profile/window.h"

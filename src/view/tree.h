@@ -9,8 +9,7 @@
 //     of one function or of a short cycle of them, become one node that says how many they were.
 //  3. A node's index is above its parent's; children are neighbours, the weightiest first.
 //
-// Weights may be negative where a question asks for growth; nodes are then ordered by what moved in
-// them, in whichever direction.
+// Numbers of a damaged capture may be negative; nodes are ordered by how far from zero they are.
 #pragma once
 #include "view/frame_names.h"
 #include "view/view.h"

@@ -97,12 +97,28 @@ static void moments(void **state)
 static void ranges(void **state)
 {
   expect((struct tide_wish){.sort = -1, .range = "1s..3s"}, 0, 30);
-  expect((struct tide_wish){.sort = -1, .range = "peak.."}, 0, -500);
+  expect((struct tide_wish){.sort = -1, .range = "peak.."}, 0, 0);
+  expect((struct tide_wish){.sort = -1, .range = "2s..3s"}, 0, 0); // less than before
+  expect((struct tide_wish){.sort = -1, .range = "1s..end"}, 0, 0);
   expect((struct tide_wish){.sort = -1, .range = "..peak"}, 100, 500);
   expect((struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .range = "1s..3s"}, 0, 700);
   expect((struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .range = ".."}, 100, 735);
   expect((struct tide_wish){.sort = TIDE_SORT_COUNT, .range = "3s..end"}, 0, 1);
   expect((struct tide_wish){.sort = TIDE_MEASURE_LIVE, .range = "1s..3s"}, 100, 40);
+}
+
+// Freed in between and allocated anew: what is held at the end came within the range.
+static void grown_after_a_dip(void **state)
+{
+  at_3s[1].live_bytes = 3;
+  at_4s[1].live_bytes = 8;
+  expect((struct tide_wish){.sort = -1, .range = "1s..end"}, 0, 5);
+  expect((struct tide_wish){.sort = -1, .range = "2s..3s"}, 0, 0);
+  snapshots[2].n_rows = 1; // rows of zeros are left out
+  expect((struct tide_wish){.sort = -1, .range = "1s..end"}, 0, 8);
+  snapshots[2].n_rows = 2;
+  at_3s[1].live_bytes = 40;
+  at_4s[1].live_bytes = 0;
 }
 
 static void refuse(struct tide_wish wish, const char *word)
@@ -155,6 +171,7 @@ int main(void)
       cmocka_unit_test(whole_runs),
       cmocka_unit_test(moments),
       cmocka_unit_test(ranges),
+      cmocka_unit_test(grown_after_a_dip),
       cmocka_unit_test(refuses_what_has_no_answer),
       cmocka_unit_test(refuses_what_the_capture_does_not_hold),
   };
