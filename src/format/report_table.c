@@ -285,7 +285,7 @@ static void write_heading(const struct table *t)
     return;
   }
   tide_sink_printf(screen->sink, "  %s", heading);
-  if (t->columns.curve && width + tide_utf8_width(legend) <= screen->width)
+  if (t->columns.curve && t->n_shown && width + tide_utf8_width(legend) <= screen->width)
     tide_screen_ink(screen, TIDE_INK_FAINT, legend);
   tide_sink_text(screen->sink, "\n");
 }

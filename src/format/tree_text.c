@@ -40,7 +40,7 @@ struct row {
 
 struct columns { // widths
   size_t share, total, self, name, location;
-  size_t bare; // of the name column, what indentation leaves
+  size_t bare; // of the name column, what indentation leaves; 0: it takes what it needs
   size_t room; // of name and location together
 };
 
@@ -222,6 +222,8 @@ static size_t widest_name(const struct text *t, size_t room, size_t *ret_bare)
     widen(&widest, 2 * strlen(t->rows[i].branches) + width);
     widen(ret_bare, width < NAME_MIN ? width : NAME_MIN);
   }
+  if (widest <= room)
+    *ret_bare = 0; // all of it fits
   return widest < room ? widest : room;
 }
 
@@ -344,7 +346,9 @@ static void write_title(const struct text *t)
   TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(label, t->screen->utf8);
   const char *pattern = t->w->callers ? t->w->callers : t->w->callees;
   struct tide_buf out = {0};
-  if (!t->n_rows)
+  if (!t->n_rows && !view->whole)
+    tide_buf_printf(&out, "nothing %s", words);
+  else if (!t->n_rows)
     tide_buf_printf(&out, "none of %s %s", whole, words);
   else if (view->unwanted)
     tide_buf_printf(&out, "%s of %s %s", total, whole, words);
