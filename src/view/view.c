@@ -63,10 +63,6 @@ void tide_view_init(struct tide_view *view, const struct tide_profile *profile,
   };
   if (!tide_filter_is_empty(filter))
     judge_stacks(view);
-  if (!view->unwanted) {
-    view->wanted = view->whole;
-    return;
-  }
   for (size_t i = 0; i < profile->n_sites; i++)
     if (tide_view_has(view, i))
       view->wanted += profile->sites[i].weight;
