@@ -188,6 +188,15 @@ void tide_json_put_u64(struct tide_json *json, const char *key, uint64_t v)
   tide_json_u64(json, v);
 }
 
+void tide_json_put_u64s(struct tide_json *json, const char *key, const uint64_t *values, size_t n)
+{
+  tide_json_key(json, key);
+  tide_json_open_array(json);
+  for (size_t i = 0; i < n; i++)
+    tide_json_u64(json, values[i]);
+  tide_json_close_array(json);
+}
+
 void tide_json_put_i64(struct tide_json *json, const char *key, int64_t v)
 {
   tide_json_key(json, key);

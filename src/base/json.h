@@ -42,5 +42,6 @@ void tide_json_raw(struct tide_json *json, const void *text, size_t n);
 // Members of an object: key and value in one.
 void tide_json_put_text(struct tide_json *json, const char *key, const char *text);
 void tide_json_put_u64(struct tide_json *json, const char *key, uint64_t v);
+void tide_json_put_u64s(struct tide_json *json, const char *key, const uint64_t *values, size_t n);
 void tide_json_put_i64(struct tide_json *json, const char *key, int64_t v);
 void tide_json_put_bool(struct tide_json *json, const char *key, bool v);

@@ -104,15 +104,6 @@ static void write_numbers(struct tide_json *json, const struct tide_group *group
   tide_json_put_u64(json, "last_ns", group->last_ns);
 }
 
-static void write_array(struct tide_json *json, const char *key, const uint64_t *values, size_t n)
-{
-  tide_json_key(json, key);
-  tide_json_open_array(json);
-  for (size_t i = 0; i < n; i++)
-    tide_json_u64(json, values[i]);
-  tide_json_close_array(json);
-}
-
 static void write_spread(struct tide_json *json, const struct tide_view *view,
                          const struct tide_groups *groups, size_t group_idx)
 {
@@ -123,8 +114,8 @@ static void write_spread(struct tide_json *json, const struct tide_view *view,
     n_ended += lives[k];
   tide_json_put_u64(json, "mean_life_ns", n_ended ? group->life_ns_sum / n_ended : 0);
   tide_json_put_text(json, "fate", tide_fate_words[group->fate]);
-  write_array(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
-  write_array(json, "lifetimes", lives, TIDE_LIFE_BUCKETS_N);
+  tide_json_put_u64s(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
+  tide_json_put_u64s(json, "lifetimes", lives, TIDE_LIFE_BUCKETS_N);
 }
 
 static void write_group(struct tide_json *json, const struct tide_view *view,

@@ -213,15 +213,6 @@ static void write_frames(struct writer *w, uint32_t stack)
   tide_json_close_array(&w->json);
 }
 
-static void write_array(struct tide_json *json, const char *key, const uint64_t *values, size_t n)
-{
-  tide_json_key(json, key);
-  tide_json_open_array(json);
-  for (size_t i = 0; i < n; i++)
-    tide_json_u64(json, values[i]);
-  tide_json_close_array(json);
-}
-
 static void write_site(struct writer *w, const struct tide_profile_site *site)
 {
   struct tide_json *json = &w->json;
@@ -255,8 +246,8 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   tide_json_put_u64(json, "last_ns", site->last_ns);
   tide_json_put_u64(json, "mean_life_ns", n_ended ? site->life_ns_sum / n_ended : 0);
   tide_json_put_u64(json, "thread_slots", site->n_rows);
-  write_array(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
-  write_array(json, "lifetimes", lifetimes, TIDE_LIFE_BUCKETS_N);
+  tide_json_put_u64s(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
+  tide_json_put_u64s(json, "lifetimes", lifetimes, TIDE_LIFE_BUCKETS_N);
   write_culprit(w, site);
   write_frames(w, site->stack);
   tide_json_close_object(json);

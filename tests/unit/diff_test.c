@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "capture/image_sums.h"
+#include "golden.h"
 #include "diff_fixture.h"
 #include "format/diff.h"
 #include "view/diff_verdict.h"
@@ -370,31 +371,13 @@ static void refuses_bad_thresholds(void **state)
 
 static void expect_golden(const char *name)
 {
-  char path[1024];
-  snprintf(path, sizeof path, "%s/../golden/%s", TIDE_UNIT_DIR, name);
-  if (getenv("TIDE_GOLDEN_WRITE")) {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fwrite(sink.buf.data, 1, sink.buf.n, file);
-    fclose(file);
-  }
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  char golden[16384];
-  size_t n = fread(golden, 1, sizeof golden - 1, file);
-  golden[n] = 0;
-  fclose(file);
-  assert_string_equal(tide_buf_cstr(&sink.buf), golden);
+  tide_golden_expect(&sink.buf, name);
   tide_buf_clear(&sink.buf);
 }
 
 static void expect_width(size_t width)
 {
-  TIDE_CLEANUP_FREE char *text = tide_strdup(tide_buf_cstr(&sink.buf));
-  for (char *save = NULL, *line = strtok_r(text, "\n", &save); line;
-       line = strtok_r(NULL, "\n", &save))
-    if (tide_utf8_width(line) > width)
-      fail_msg("wider than %zu: %s", width, line);
+  tide_golden_expect_width(&sink.buf, width);
 }
 
 static struct tide_screen screen(size_t width, bool utf8, bool color)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "format/exports.h"
+#include "golden.h"
 #include "indexer_fixture.h"
 
 #include <stdlib.h>
@@ -76,21 +77,7 @@ static const char *export(const char *word, int sort)
 
 static void expect_golden(const char *name)
 {
-  char path[1024];
-  snprintf(path, sizeof path, "%s/../golden/%s", TIDE_UNIT_DIR, name);
-  FILE *file = fopen(path, getenv("TIDE_GOLDEN_WRITE") ? "w+" : "r");
-  assert_non_null(file);
-  if (getenv("TIDE_GOLDEN_WRITE")) {
-    fwrite(sink.buf.data, 1, sink.buf.n, file);
-    rewind(file);
-  }
-  struct tide_buf golden = {0};
-  char part[4096];
-  for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
-    tide_buf_append(&golden, part, n);
-  fclose(file);
-  assert_string_equal(tide_buf_cstr(&sink.buf), tide_buf_cstr(&golden));
-  tide_buf_done(&golden);
+  tide_golden_expect(&sink.buf, name);
 }
 
 static void texts(void **state)

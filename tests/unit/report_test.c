@@ -13,6 +13,7 @@
 #include "format/report.h"
 #include "format/report_json.h"
 #include "format/report_rows.h"
+#include "golden.h"
 #include "indexer_fixture.h"
 
 #include <stdlib.h>
@@ -41,43 +42,14 @@ static int teardown(void **state)
   return 0;
 }
 
-static struct tide_buf read_whole(const char *path)
-{
-  struct tide_buf text = {0};
-  FILE *file = fopen(path, "r");
-  char part[4096];
-  for (size_t n; file && (n = fread(part, 1, sizeof part, file)) > 0;)
-    tide_buf_append(&text, part, n);
-  if (file)
-    fclose(file);
-  return text;
-}
-
 static void expect_golden(const char *name)
 {
-  char path[1024];
-  snprintf(path, sizeof path, "%s/../golden/%s", TIDE_UNIT_DIR, name);
-  if (getenv("TIDE_GOLDEN_WRITE")) {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fwrite(sink.buf.data, 1, sink.buf.n, file);
-    fclose(file);
-  }
-  struct tide_buf golden = read_whole(path);
-  assert_string_equal(tide_buf_cstr(&sink.buf), tide_buf_cstr(&golden));
-  tide_buf_done(&golden);
+  tide_golden_expect(&sink.buf, name);
 }
 
 static void expect_width(size_t width)
 {
-  for (char *line = (char *)tide_buf_cstr(&sink.buf); *line;) {
-    size_t n = strcspn(line, "\n");
-    char one[2048];
-    snprintf(one, sizeof one, "%.*s", (int)n, line);
-    if (tide_utf8_width(one) > width)
-      fail_msg("wider than %zu: %s", width, one);
-    line += n + (line[n] == '\n');
-  }
+  tide_golden_expect_width(&sink.buf, width);
 }
 
 static void ask(int sort)

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "format/tree_writers.h"
+#include "golden.h"
 #include "indexer_fixture.h"
 
 static struct tide_capture *capture;
@@ -341,34 +342,13 @@ static void limits_leave_the_sums(void **state)
 
 static void expect_golden(const char *name)
 {
-  char path[1024], part[4096];
-  struct tide_buf golden = {0};
-  snprintf(path, sizeof path, "%s/../golden/%s", TIDE_UNIT_DIR, name);
-  if (getenv("TIDE_GOLDEN_WRITE")) {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fwrite(sink.buf.data, 1, sink.buf.n, file);
-    fclose(file);
-  }
-  FILE *file = fopen(path, "r");
-  for (size_t n; file && (n = fread(part, 1, sizeof part, file)) > 0;)
-    tide_buf_append(&golden, part, n);
-  if (file)
-    fclose(file);
-  assert_string_equal(tide_buf_cstr(&sink.buf), tide_buf_cstr(&golden));
-  tide_buf_done(&golden);
+  tide_golden_expect(&sink.buf, name);
   tide_buf_clear(&sink.buf);
 }
 
 static void expect_width(size_t width)
 {
-  for (char *line = (char *)tide_buf_cstr(&sink.buf); *line;) {
-    size_t n = strcspn(line, "\n");
-    TIDE_CLEANUP_FREE char *one = tide_strndup(line, n);
-    if (tide_utf8_width(one) > width)
-      fail_msg("wider than %zu: %s", width, one);
-    line += n + (line[n] == '\n');
-  }
+  tide_golden_expect_width(&sink.buf, width);
 }
 
 static struct tide_tree_writing writing(void)
