@@ -146,7 +146,7 @@ enum tide_lacks {
 
 // One process image: from exec (or fork) to the next exec or the end.
 struct tide_image {
-  uint32_t pid, ppid;
+  uint32_t pid, ppid;    // pid 0: several processes merged, or another tool did not tell
   uint32_t parent_image; // index + 1 of the image it came from by fork or exec; 0: none
   bool by_fork;          // it is a fork child that has not exec'ed
   char *exe;             // path of the program
@@ -213,3 +213,9 @@ struct tide_capture {
 struct tide_capture *tide_capture_new(void);
 void tide_capture_free(struct tide_capture *capture); // NULL is fine
 void tide_image_done(struct tide_image *image);       // frees what it points to; zeroed is fine
+
+// Whether an image is the sum of several (see capture/merge.h).
+static inline bool tide_image_is_merged(const struct tide_image *image)
+{
+  return image->pid == 0 && !image->origin;
+}

@@ -14,6 +14,7 @@ enum tide_verb {
   TIDE_VERB_REPORT,
   TIDE_VERB_TREE,
   TIDE_VERB_DIFF,
+  TIDE_VERB_MERGE,
   TIDE_VERB_INFO,
   TIDE_VERB_EXPORT,
   TIDE_VERB_SYMBOLIZE,
@@ -28,7 +29,7 @@ enum tide_color { TIDE_COLOR_AUTO, TIDE_COLOR_ALWAYS, TIDE_COLOR_NEVER };
 struct tide_arguments {
   enum tide_verb verb;
   bool help, force, quiet, no_follow, json, csv, md, no_pager, all_frames, no_debuginfod;
-  bool no_cache, no_symbols, fold, invert, lines, details, exit_code;
+  bool no_cache, no_symbols, fold, invert, lines, details, exit_code, all;
   const char *output, *process, *to, *rules;
   const char *at, *range;
   const char *from, *until; // moments

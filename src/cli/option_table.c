@@ -42,6 +42,12 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "can be compared. With --exit-code the status is 0 when the total did not\n"
          "grow, 1 when it did, and 2 when that cannot be told.\n",
          TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_MERGE] = {"merge", "FILE... -o OUT",
+                         "add up the recordings of several runs or processes",
+                         "Of each FILE the process with the largest peak is taken, or the one of\n"
+                         "--process, or --all. Processes of the same program become one, stack by\n"
+                         "stack; its peak is the sum of their own peaks, and so an upper bound.\n",
+                         TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_INFO] = {"info", "[FILE]",
                         "print the facts of a capture: processes, modules, losses",
                         "FILE as for report.\n", TIDE_OPERAND_CAPTURE},
@@ -72,10 +78,10 @@ static const char *const format_words[] = {
 };
 
 const struct tide_option_row tide_option_rows[] = {
-    {VERB(RUN) | VERB(EXPORT) | VERB(SYMBOLIZE), 'o', "output", "FILE", TIDE_OPTION_TEXT,
-     AT(output), NULL, 0, "write to FILE (run: %p is the pid, %n the program)"},
-    {VERB(RUN) | VERB(EXPORT) | VERB(SYMBOLIZE), 'f', "force", NULL, TIDE_OPTION_FLAG, AT(force),
-     NULL, 0, "overwrite FILE if it exists"},
+    {VERB(RUN) | VERB(MERGE) | VERB(EXPORT) | VERB(SYMBOLIZE), 'o', "output", "FILE",
+     TIDE_OPTION_TEXT, AT(output), NULL, 0, "write to FILE (run: %p is the pid, %n the program)"},
+    {VERB(RUN) | VERB(MERGE) | VERB(EXPORT) | VERB(SYMBOLIZE), 'f', "force", NULL, TIDE_OPTION_FLAG,
+     AT(force), NULL, 0, "overwrite FILE if it exists"},
     {VERB(RUN), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0, "no report, only errors"},
     {VERB(RUN), 0, "depth", "N", TIDE_OPTION_NUMBER, AT(depth), NULL, 0,
      "keep at most N frames of a stack (default: all)"},
@@ -135,8 +141,10 @@ const struct tide_option_row tide_option_rows[] = {
      "only what functions like RE call, seen from them"},
     {VIEWING, 0, "hide", "RE", TIDE_OPTION_TEXT, AT(hide), NULL, 0,
      "leave out frames of functions like RE"},
-    {VIEWING, 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL, 0,
+    {VIEWING | VERB(MERGE), 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL, 0,
      "process by pid or #index (default: the largest peak)"},
+    {VERB(MERGE), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,
+     "take all processes of each file"},
     {TABLES, 0, "min", "SIZE", TIDE_OPTION_SIZE, AT(min_bytes), NULL, 0,
      "only rows (diff: changes) of SIZE or more: 64KiB, 1.5M"},
     {VERB(REPORT), 0, "details", NULL, TIDE_OPTION_FLAG, AT(details), NULL, 0,

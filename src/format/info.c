@@ -69,8 +69,12 @@ static void write_ran(const struct tide_screen *screen, const struct tide_image 
   char from[TIDE_UNITS_MAX], length[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *end = tide_image_end_words(image);
   struct tide_buf text = {0};
-  tide_buf_printf(&text, "from %s for %s, %s", tide_units_time(from, image->start_ns, screen->utf8),
-                  tide_units_time(length, image->end_ns - image->start_ns, screen->utf8), end);
+  tide_units_time(length, image->end_ns - image->start_ns, screen->utf8);
+  if (tide_image_is_merged(image))
+    tide_buf_printf(&text, "several processes, for %s at most, %s", length, end);
+  else
+    tide_buf_printf(&text, "from %s for %s, %s",
+                    tide_units_time(from, image->start_ns, screen->utf8), length, end);
   if (image->parent_image)
     tide_buf_printf(&text, "; %s #%" PRIu32, image->by_fork ? "forked from" : "came of",
                     image->parent_image - 1);
@@ -204,7 +208,9 @@ void tide_info_write(const struct tide_screen *screen, const struct tide_capture
     const struct tide_image *image = &capture->images[i];
     struct tide_profile *profile = tide_profile_new(capture, i);
     TIDE_CLEANUP_FREE char *command = tide_image_command(image);
-    TIDE_CLEANUP_FREE char *label = tide_sprintf("#%zu %" PRIu32 " ", i, image->pid);
+    TIDE_CLEANUP_FREE char *label = tide_image_is_merged(image)
+                                        ? tide_sprintf("#%zu merged ", i)
+                                        : tide_sprintf("#%zu %" PRIu32 " ", i, image->pid);
     tide_screen_paragraph(screen, TIDE_INK_STRONG, "  ", label, command);
     if (!(image->lacks & TIDE_LACK_CLOCK))
       write_ran(screen, image);

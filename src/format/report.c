@@ -68,6 +68,8 @@ static char *end_words(const struct report *r)
   if (image->lacks & TIDE_LACK_CLOCK)
     return tide_strdup("");
   const char *length = duration(r, a, image->end_ns - image->start_ns);
+  if (tide_image_is_merged(image))
+    return tide_sprintf(", several processes merged, %s at most", length);
   if (image->origin && image->end_kind == TIDE_END_UNKNOWN)
     return tide_sprintf(" ran for %s", length);
   TIDE_CLEANUP_FREE char *words = tide_image_end_words(image);
@@ -218,7 +220,10 @@ static void write_complete(const struct report *r)
     add_loss(&out, loss->n_unknown_free, "free of a block from before",
              "frees of blocks from before");
   add_loss(&out, loss->n_fork_lost, "child process not recorded", "child processes not recorded");
-  if (r->image->peak_bound_bytes)
+  if (tide_image_is_merged(r->image))
+    tide_buf_printf(&out, ", peak too high by %s at most",
+                    bytes(r, a, (int64_t)r->image->peak_bound_bytes));
+  else if (r->image->peak_bound_bytes)
     tide_buf_printf(&out, ", peak %s %s", r->screen->utf8 ? "±" : "+/-",
                     bytes(r, a, (int64_t)r->image->peak_bound_bytes));
   else
@@ -240,9 +245,11 @@ static void write_others(const struct report *r)
     char text[TIDE_UNITS_MAX];
     if (i == r->profile->image_idx)
       continue;
+    TIDE_CLEANUP_FREE char *which = other->pid ? tide_sprintf("%" PRIu32, other->pid)
+                                               : tide_sprintf("#%zu", i); // merged: it has none
     TIDE_CLEANUP_FREE char *item =
-        tide_sprintf("%s%s %" PRIu32 " (%s)", n_named ? ", " : "", tide_image_program(other),
-                     other->pid, bytes(r, text, other->peak_bytes));
+        tide_sprintf("%s%s %s (%s)", n_named ? ", " : "", tide_image_program(other), which,
+                     bytes(r, text, other->peak_bytes));
     if (8 + out.n + strlen(item) + strlen(", 1234 more") + strlen(tail) > r->screen->width)
       break;
     tide_buf_text(&out, item);

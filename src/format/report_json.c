@@ -241,7 +241,7 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   tide_json_put_i64(json, "peak_bytes", site->peak_bytes);
   tide_json_put_i64(json, "peak_blocks", site->peak_blocks);
   tide_json_put_i64(json, "own_max_bytes", site->own_max_bytes);
-  tide_json_put_bool(json, "own_max_is_bound", tide_profile_own_max_is_bound(site));
+  tide_json_put_bool(json, "own_max_is_bound", tide_profile_own_max_is_bound(w->profile, site));
   tide_json_put_u64(json, "first_ns", site->first_ns);
   tide_json_put_u64(json, "last_ns", site->last_ns);
   tide_json_put_u64(json, "mean_life_ns", n_ended ? site->life_ns_sum / n_ended : 0);

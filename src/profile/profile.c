@@ -158,9 +158,10 @@ void tide_profile_site_histograms(const struct tide_profile *profile,
   }
 }
 
-bool tide_profile_own_max_is_bound(const struct tide_profile_site *site)
+bool tide_profile_own_max_is_bound(const struct tide_profile *profile,
+                                   const struct tide_profile_site *site)
 {
-  return site->n_rows > 1;
+  return site->n_rows > 1 || tide_image_is_merged(profile->image);
 }
 
 uint64_t tide_profile_events(const struct tide_profile *profile)

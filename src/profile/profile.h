@@ -83,8 +83,10 @@ void tide_profile_site_histograms(const struct tide_profile *profile,
                                   uint64_t ret_lifetimes[TIDE_LIFE_BUCKETS_N]);
 
 // Several threads at one stack: the sum of their maxima is not below the stack's own maximum, but
-// may be above it. Limited by the image's peak, since no stack held more than all did.
-bool tide_profile_own_max_is_bound(const struct tide_profile_site *site);
+// may be above it; so may the sum over merged processes. Limited by the image's peak, since no
+// stack held more than all did.
+bool tide_profile_own_max_is_bound(const struct tide_profile *profile,
+                                   const struct tide_profile_site *site);
 
 // Events of all kinds, and whether each one was recorded with a whole stack.
 uint64_t tide_profile_events(const struct tide_profile *profile);

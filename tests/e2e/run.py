@@ -28,6 +28,7 @@ import command_cache
 import command_diff
 import command_groups
 import command_look
+import command_merge
 import command_names
 import command_odd
 import command_read
@@ -192,7 +193,8 @@ def parse():
 
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
-                 command_names, command_symbolize, command_cache, command_diff, command_groups)
+                 command_names, command_symbolize, command_cache, command_diff, command_groups,
+                 command_merge)
 
 
 def main():

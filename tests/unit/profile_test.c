@@ -56,8 +56,8 @@ static void merges_threads_of_a_stack(void **state)
   assert_int_equal(site->peak_bytes, 190 * MIB);
   assert_int_equal(site->peak_blocks, 20000);
   assert_int_equal(site->own_max_bytes, 220 * MIB);
-  assert_true(tide_profile_own_max_is_bound(site));
-  assert_false(tide_profile_own_max_is_bound(site_of(4)));
+  assert_true(tide_profile_own_max_is_bound(profile, site));
+  assert_false(tide_profile_own_max_is_bound(profile, site_of(4)));
   assert_int_equal(site->life_ns_sum, 960000ll * 1000 + 89990ll * 2000);
   assert_int_equal(site->n_foreign, 89990);
   assert_int_equal(site->first_ns, 250000000); // the freeing thread's 0 is not a time

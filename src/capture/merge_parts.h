@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of one program on their way into one image. Private to capture/merge*.c.
+#pragma once
+#include "capture/merge.h"
+
+struct tide_merging {
+  const struct tide_image **parts; // in an order that does not depend on the user's
+  size_t n_parts;
+  struct tide_image *image; // the result
+  uint32_t **nodes;         // per part and frame of it: the image's frame; owned
+};
+
+// A time of a part, since its start.
+static inline uint64_t tide_merge_time(const struct tide_image *part, uint64_t time_ns)
+{
+  return time_ns > part->start_ns ? time_ns - part->start_ns : 0;
+}
+
+// Modules, frames, threads, sites and stored names; fills nodes.
+enum tide_err tide_merge_stacks(struct tide_merging *merging, struct tide_diag *diag);
+
+// Timeline, marks and snapshots. The stacks must be there.
+void tide_merge_times(struct tide_merging *merging);

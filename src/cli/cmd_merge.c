@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tidemark merge: several recordings into one capture.
+#include "base/alloc.h"
+#include "base/units.h"
+#include "capture/merge.h"
+#include "capture/tide_file.h"
+#include "cli/capture_open.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "format/image_text.h"
+#include "profile/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct parts {
+  struct tide_opened *files; // all owned
+  size_t n_files;
+  struct tide_merge_part *items;
+  size_t n, cap;
+};
+
+static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+{
+  const char *output = arguments->output;
+  if (arguments->n_rest == 0)
+    return tide_fail(diag, TIDE_ERR_USAGE, "merge what? tidemark merge FILE... -o OUT");
+  if (!output)
+    return tide_fail(diag, TIDE_ERR_USAGE, "merge into what? -o OUT names the new capture");
+  if (arguments->all && arguments->process)
+    return tide_fail(diag, TIDE_ERR_USAGE, "one of --all and --process at a time");
+  if (!arguments->force && access(output, F_OK) == 0)
+    return tide_fail(diag, TIDE_ERR_EXISTS, "%s exists already; -f overwrites it", output);
+  return TIDE_ERR_OK;
+}
+
+static void add(struct parts *parts, const struct tide_capture *capture, size_t image_idx)
+{
+  TIDE_GROW(parts->items, parts->n, parts->cap);
+  parts->items[parts->n++] = (struct tide_merge_part){capture, image_idx};
+}
+
+static enum tide_err open_part(const struct tide_arguments *arguments, const char *path,
+                               struct parts *parts, struct tide_diag *diag)
+{
+  struct tide_opened *opened = &parts->files[parts->n_files];
+  size_t image_idx = 0;
+  enum tide_err err = tide_capture_open(path, opened, diag);
+  if (err)
+    return err;
+  parts->n_files++;
+  if (opened->capture->cut)
+    tide_say("%s is damaged; what is whole in it is merged", path);
+  if (arguments->all) {
+    for (size_t i = 0; i < opened->capture->n_images; i++)
+      add(parts, opened->capture, i);
+    return TIDE_ERR_OK;
+  }
+  err = tide_profile_pick(opened->capture, arguments->process, &image_idx, diag);
+  if (!err)
+    add(parts, opened->capture, image_idx);
+  return err;
+}
+
+static enum tide_err open_parts(const struct tide_arguments *arguments, struct parts *parts,
+                                struct tide_diag *diag)
+{
+  enum tide_err err = TIDE_ERR_OK;
+  parts->files = tide_alloc_array(arguments->n_rest, sizeof *parts->files);
+  for (size_t i = 0; i < arguments->n_rest && !err; i++)
+    err = open_part(arguments, arguments->rest[i], parts, diag);
+  if (!err && parts->n < 2)
+    err = tide_fail(diag, TIDE_ERR_USAGE,
+                    "one process is not enough to merge; name more files, or --all for all "
+                    "processes of this one");
+  return err;
+}
+
+static void parts_done(struct parts *parts)
+{
+  for (size_t i = 0; i < parts->n_files; i++)
+    tide_opened_done(&parts->files[i]);
+  free(parts->files);
+  free(parts->items);
+}
+
+static void tell(const struct parts *parts, const struct tide_capture *merged, const char *saved)
+{
+  char size[TIDE_UNITS_MAX], count[TIDE_UNITS_MAX];
+  struct stat st = {0};
+  stat(saved, &st);
+  tide_units_bytes(size, st.st_size, TIDE_UNITS_IEC);
+  tide_units_digits(count, parts->n);
+  if (merged->n_images == 1)
+    tide_say("%s processes of %s merged into %s (%s)", count, tide_image_program(merged->images),
+             saved, size);
+  else
+    tide_say("%s processes of %zu programs merged into %s (%s)", count, merged->n_images, saved,
+             size);
+}
+
+int tide_cmd_merge(const struct tide_arguments *arguments)
+{
+  struct parts parts = {0};
+  struct tide_capture *merged = NULL;
+  struct tide_diag diag = {0};
+  enum tide_err err = check(arguments, &diag);
+  if (!err)
+    err = open_parts(arguments, &parts, &diag);
+  if (!err)
+    err = tide_merge(parts.items, parts.n, &merged, &diag);
+  if (!err)
+    err = tide_file_write(merged, arguments->output, &diag);
+  if (!err)
+    tell(&parts, merged, arguments->output);
+  tide_capture_free(merged);
+  parts_done(&parts);
+  return err ? tide_cmd_failed(err, &diag) : 0;
+}

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Merged captures: sums that hold for any capture, and what is the same wherever it was loaded.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "capture/image_sums.h"
+#include "capture/merge.h"
+#include "capture/stored_names.h"
+#include "capture/tide_format.h"
+#include "indexer_fixture.h"
+#include "profile/profile.h"
+#include "tide_gen.h"
+#include "tide_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEEDS = 200, SCALE = 60, MOVED = 0x31000 };
+
+static struct tide_capture *merge(const struct tide_merge_part *parts, size_t n)
+{
+  struct tide_capture *merged = NULL;
+  struct tide_diag diag = {0};
+  if (tide_merge(parts, n, &merged, &diag))
+    fail_msg("%s", diag.text);
+  if (tide_capture_check(merged, &diag))
+    fail_msg("%s", diag.text);
+  return merged;
+}
+
+// All images of some captures, all of one program and one architecture.
+struct pool {
+  struct tide_capture *captures[3];
+  struct tide_merge_part *parts;
+  size_t n;
+};
+
+static struct pool make_pool(uint64_t seed)
+{
+  struct pool pool = {0};
+  size_t cap = 0;
+  for (size_t i = 0; i < 3; i++) {
+    struct tide_capture *capture = tide_gen_capture(seed * 3 + i, SCALE);
+    capture->arch = 1;
+    for (size_t k = 0; k < capture->n_images; k++) {
+      free(capture->images[k].exe);
+      capture->images[k].exe = tide_strdup("/usr/bin/program");
+      free(capture->images[k].origin);
+      capture->images[k].origin = NULL;
+      capture->images[k].lacks = 0;
+      TIDE_GROW(pool.parts, pool.n, cap);
+      pool.parts[pool.n++] = (struct tide_merge_part){capture, k};
+    }
+    pool.captures[i] = capture;
+  }
+  return pool;
+}
+
+static void pool_done(struct pool *pool)
+{
+  for (size_t i = 0; i < 3; i++)
+    tide_capture_free(pool->captures[i]);
+  free(pool->parts);
+}
+
+static const struct tide_image *image_of(const struct tide_merge_part *part)
+{
+  return &part->capture->images[part->image_idx];
+}
+
+static void expect_same(const struct tide_capture *a, const struct tide_capture *b)
+{
+  struct tide_buf left = {0}, right = {0};
+  tide_json_capture(&left, a);
+  tide_json_capture(&right, b);
+  assert_string_equal(tide_buf_cstr(&left), tide_buf_cstr(&right));
+  tide_buf_done(&left);
+  tide_buf_done(&right);
+}
+
+static void totals_are_sums(void **state)
+{
+  for (uint64_t seed = 0; seed < SEEDS; seed++) {
+    struct pool pool = make_pool(seed);
+    if (pool.n) {
+      struct tide_capture *merged = merge(pool.parts, pool.n);
+      struct tide_image_sums expected = {0}, sums;
+      uint64_t peak = 0, hist = 0, merged_hist = 0, n_cut = 0;
+      for (size_t i = 0; i < pool.n; i++) {
+        const struct tide_image *image = image_of(&pool.parts[i]);
+        tide_image_heap_sums(image, &sums);
+        expected.n_alloc += sums.n_alloc;
+        expected.b_alloc += sums.b_alloc;
+        expected.n_free += sums.n_free;
+        expected.b_free += sums.b_free;
+        peak += (uint64_t)image->peak_bytes;
+        n_cut += image->loss.n_cut;
+        for (size_t k = 0; k < image->n_sites; k++)
+          hist += image->sites[k].life_hist[7] + image->sites[k].size_hist[3];
+      }
+      assert_int_equal(merged->n_images, 1);
+      const struct tide_image *image = &merged->images[0];
+      tide_image_heap_sums(image, &sums);
+      assert_int_equal(sums.n_alloc, expected.n_alloc);
+      assert_int_equal(sums.b_alloc, expected.b_alloc);
+      assert_int_equal(sums.n_free, expected.n_free);
+      assert_int_equal(sums.b_free, expected.b_free);
+      assert_int_equal((uint64_t)image->peak_bytes, peak);
+      assert_int_equal(image->loss.n_cut, n_cut);
+      for (size_t k = 0; k < image->n_sites; k++)
+        merged_hist += image->sites[k].life_hist[7] + image->sites[k].size_hist[3];
+      assert_int_equal(merged_hist, hist);
+      tide_capture_free(merged);
+    }
+    pool_done(&pool);
+  }
+}
+
+static void order_does_not_matter(void **state)
+{
+  for (uint64_t seed = 0; seed < SEEDS; seed++) {
+    struct pool pool = make_pool(seed);
+    if (pool.n > 1) {
+      struct tide_capture *one = merge(pool.parts, pool.n);
+      for (size_t i = 0; i < pool.n / 2; i++) {
+        struct tide_merge_part swapped = pool.parts[i];
+        pool.parts[i] = pool.parts[pool.n - 1 - i];
+        pool.parts[pool.n - 1 - i] = swapped;
+      }
+      struct tide_capture *other = merge(pool.parts, pool.n);
+      expect_same(one, other);
+      tide_capture_free(one);
+      tide_capture_free(other);
+    }
+    pool_done(&pool);
+  }
+}
+
+static struct tide_capture *indexer(uint64_t moved)
+{
+  struct tide_capture *capture = tide_indexer_capture();
+  struct tide_image *image = &capture->images[INDEXER_IMAGE];
+  for (size_t i = 1; i < image->n_modules; i++) {
+    image->modules[i].start += moved * i;
+    image->modules[i].end += moved * i;
+    image->modules[i].bias += moved * i;
+  }
+  for (size_t i = 1; i < image->n_frames; i++)
+    image->frames[i].pc += moved * image->frames[i].module;
+  tide_image_add_exact_snapshots(image);
+  return capture;
+}
+
+static void expect_doubled(const struct tide_profile_site *one, const struct tide_profile_site *two)
+{
+  assert_int_equal(two->n_alloc, 2 * one->n_alloc);
+  assert_int_equal(two->b_alloc, 2 * one->b_alloc);
+  assert_int_equal(two->n_free, 2 * one->n_free);
+  assert_int_equal(two->b_free, 2 * one->b_free);
+  assert_int_equal(two->peak_bytes, 2 * one->peak_bytes);
+  assert_int_equal(two->peak_blocks, 2 * one->peak_blocks);
+  assert_int_equal(two->n_temp, 2 * one->n_temp);
+  assert_int_equal(two->n_foreign, 2 * one->n_foreign);
+  assert_int_equal(two->n_resize, 2 * one->n_resize);
+  assert_int_equal(two->n_moved, 2 * one->n_moved);
+  assert_int_equal(two->life_ns_sum, 2 * one->life_ns_sum);
+  assert_int_equal(two->live_age_ns_sum, 2 * one->live_age_ns_sum);
+  assert_int_equal(two->n_rows, one->n_rows);
+  assert_int_equal(two->kind, one->kind);
+}
+
+// Loaded elsewhere, the same program has the same stacks: each counts twice.
+static void the_same_twice_is_double(void **state)
+{
+  for (uint64_t moved = 0; moved <= MOVED; moved += MOVED) {
+    struct tide_capture *a = indexer(0), *b = indexer(moved);
+    const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+    struct tide_capture *merged = merge(parts, 2);
+    const struct tide_image *one = &a->images[INDEXER_IMAGE], *two = &merged->images[0];
+    assert_int_equal(two->n_frames, one->n_frames);
+    assert_int_equal(two->n_modules, one->n_modules);
+    assert_int_equal(two->n_sites, one->n_sites);
+    assert_int_equal(two->n_threads_known, one->n_threads_known);
+    assert_int_equal(two->pid, 0);
+    assert_true(tide_image_is_merged(two));
+    assert_int_equal(two->peak_bytes, 2 * one->peak_bytes);
+    assert_int_equal(two->peak_bound_bytes, one->peak_bytes + 2 * one->peak_bound_bytes);
+    assert_int_equal(two->peak_ns, one->peak_ns - one->start_ns);
+    assert_int_equal(two->end_ns, one->end_ns - one->start_ns);
+    assert_int_equal(two->end_kind, TIDE_END_EXITED);
+    assert_int_equal(two->loss.n_lost_full, 2 * one->loss.n_lost_full);
+    assert_int_equal(two->cmdline_len, one->cmdline_len);
+    struct tide_profile *single = tide_profile_new(a, INDEXER_IMAGE);
+    struct tide_profile *twice = tide_profile_new(merged, 0);
+    assert_int_equal(twice->n_sites, single->n_sites);
+    for (size_t i = 0; i < single->n_sites; i++) // by rising stack, in the order they were met
+      expect_doubled(&single->sites[i], &twice->sites[i]);
+    assert_true(tide_profile_own_max_is_bound(twice, &twice->sites[1]));
+    tide_profile_free(single);
+    tide_profile_free(twice);
+    tide_capture_free(merged);
+    tide_capture_free(a);
+    tide_capture_free(b);
+  }
+}
+
+static void one_part_stays_what_it_was(void **state)
+{
+  struct tide_capture *a = indexer(0);
+  struct tide_capture *merged = merge(&(struct tide_merge_part){a, INDEXER_IMAGE}, 1);
+  const struct tide_image *one = &a->images[INDEXER_IMAGE], *same = &merged->images[0];
+  assert_int_equal(same->pid, one->pid);
+  assert_int_equal(same->peak_bound_bytes, one->peak_bound_bytes);
+  assert_int_equal(same->n_ticks, one->n_ticks);
+  assert_int_equal(same->n_frames, one->n_frames);
+  assert_memory_equal(same->frames, one->frames, one->n_frames * sizeof *one->frames);
+  tide_capture_free(merged);
+  tide_capture_free(a);
+}
+
+static void programs_stay_apart(void **state)
+{
+  struct tide_capture *a = indexer(0), *b = indexer(MOVED);
+  const struct tide_merge_part parts[] = {{a, 0}, {b, 1}, {a, 1}, {b, 0}};
+  struct tide_capture *merged = merge(parts, 4);
+  assert_int_equal(merged->n_images, 2);
+  assert_string_equal(merged->images[0].exe, "/usr/bin/dash");
+  assert_string_equal(merged->images[1].exe, "/home/me/indexer/target/release/indexer");
+  assert_int_equal(merged->images[0].peak_bytes, 6000);
+  tide_capture_free(merged);
+  tide_capture_free(a);
+  tide_capture_free(b);
+}
+
+// A build of its own is a module of its own, and comes where no other is.
+static void other_builds_are_other_modules(void **state)
+{
+  struct tide_capture *a = indexer(0), *b = indexer(0);
+  b->images[INDEXER_IMAGE].modules[1].build_id[0] ^= 1;
+  b->images[INDEXER_IMAGE].peak_bytes++; // to come second
+  const struct tide_merge_part parts[] = {{b, INDEXER_IMAGE}, {a, INDEXER_IMAGE}};
+  struct tide_capture *merged = merge(parts, 2);
+  const struct tide_image *image = &merged->images[0];
+  const struct tide_module *own = &image->modules[image->n_modules - 1];
+  assert_int_equal(image->n_modules, a->images[INDEXER_IMAGE].n_modules + 1);
+  assert_string_equal(own->path, image->modules[1].path);
+  for (size_t i = 1; i + 1 < image->n_modules; i++)
+    assert_true(own->start >= image->modules[i].end);
+  const struct tide_module *from = &b->images[INDEXER_IMAGE].modules[1];
+  assert_int_equal(own->bias - own->start, from->bias - from->start);
+  bool found = false; // indexer::main is at the same address of its file
+  for (size_t i = 1; i < image->n_frames; i++)
+    found |= &image->modules[image->frames[i].module] == own &&
+             image->frames[i].pc - own->bias == 0x1001;
+  assert_true(found);
+  tide_capture_free(merged);
+  tide_capture_free(a);
+  tide_capture_free(b);
+}
+
+static void add_snapshot(struct tide_image *image, uint64_t at_ns, int64_t live, uint64_t n_alloc)
+{
+  size_t n = image->n_snapshots++;
+  image->snapshots =
+      tide_realloc_array(image->snapshots, image->n_snapshots, sizeof *image->snapshots);
+  image->snapshots[n] = (struct tide_snapshot){.time_ns = image->start_ns + at_ns, .n_rows = 1};
+  image->snapshots[n].rows = tide_alloc(sizeof *image->snapshots[n].rows);
+  image->snapshots[n].rows[0] = (struct tide_snapshot_row){4, live, 1, n_alloc, 10 * n_alloc};
+}
+
+static struct tide_capture *timed(uint64_t start_ns, uint64_t first_ns, uint64_t second_ns)
+{
+  struct tide_capture *capture = tide_indexer_capture();
+  struct tide_image *image = &capture->images[INDEXER_IMAGE];
+  image->end_ns += start_ns - image->start_ns;
+  image->start_ns = start_ns;
+  add_snapshot(image, first_ns, 100, 5);
+  add_snapshot(image, second_ns, 300, 7);
+  tide_image_add_exact_snapshots(image);
+  return capture;
+}
+
+static void expect_row(const struct tide_image *image, size_t snapshot, uint64_t time_ns,
+                       int64_t live, uint64_t n_alloc)
+{
+  assert_int_equal(image->snapshots[snapshot].time_ns, time_ns);
+  const struct tide_snapshot_row *row = &image->snapshots[snapshot].rows[0];
+  assert_int_equal(row->live_bytes, live);
+  assert_int_equal(row->n_alloc, n_alloc);
+  assert_int_equal(row->b_alloc, 10 * n_alloc);
+}
+
+// Parts are aligned by their starts; each holds what it last held.
+static void snapshots_are_aligned(void **state)
+{
+  struct tide_capture *a = timed(50, 1000, 3000), *b = timed(7000, 1000, 2000);
+  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  struct tide_capture *merged = merge(parts, 2);
+  const struct tide_image *image = &merged->images[0];
+  assert_int_equal(image->n_snapshots, 5);
+  expect_row(image, 0, 1000, 200, 10);
+  expect_row(image, 1, 2000, 400, 7);
+  expect_row(image, 2, 3000, 600, 7);
+  TIDE_CLEANUP_FREE uint64_t *counts = tide_alloc_array(image->n_frames, sizeof *counts);
+  for (size_t i = 0; i < image->n_snapshots; i++)
+    for (size_t k = 0; k < image->snapshots[i].n_rows; k++)
+      counts[image->snapshots[i].rows[k].stack] += image->snapshots[i].rows[k].n_alloc;
+  for (size_t i = 0; i < image->n_sites; i++)
+    counts[image->sites[i].stack] -= image->sites[i].n_alloc;
+  for (size_t i = 0; i < image->n_frames; i++)
+    assert_int_equal(counts[i], 0);
+  assert_true(image->has_counts);
+  tide_capture_free(merged);
+  tide_capture_free(a);
+  tide_capture_free(b);
+}
+
+// What one part does not tell, nobody knows for all.
+static void a_part_without_times(void **state)
+{
+  struct tide_capture *a = timed(50, 1000, 3000), *b = tide_indexer_capture();
+  b->images[INDEXER_IMAGE].n_ticks = 0;
+  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  struct tide_capture *merged = merge(parts, 2);
+  const struct tide_image *image = &merged->images[0];
+  assert_int_equal(image->n_ticks, 0);
+  assert_int_equal(image->n_snapshots, 2); // peak and end are always known
+  assert_int_equal(image->snapshots[0].kind, TIDE_SNAPSHOT_PEAK);
+  assert_int_equal(image->snapshots[1].kind, TIDE_SNAPSHOT_END);
+  assert_false(image->has_counts);
+  for (size_t i = 0; i < image->snapshots[1].n_rows; i++)
+    assert_int_equal(image->snapshots[1].rows[i].n_alloc, 0);
+  tide_capture_free(merged);
+  tide_capture_free(a);
+  tide_capture_free(b);
+}
+
+static void store_name(struct tide_image *image, uint64_t addr, const char *function)
+{
+  struct tide_names_builder *builder = tide_names_builder_new();
+  struct tide_names_frame chain[] = {{"inner", "a.c", 3, true}, {function, "b.c", 4, false}};
+  tide_names_builder_add(builder, 1, addr, chain, 2);
+  assert_true(tide_names_builder_finish(builder, image));
+  tide_names_builder_free(builder);
+}
+
+static void stored_names_are_kept(void **state)
+{
+  struct tide_capture *a = indexer(0), *b = indexer(MOVED);
+  store_name(&a->images[INDEXER_IMAGE], 0x1000, "first");
+  store_name(&b->images[INDEXER_IMAGE], 0x2000, "second");
+  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  struct tide_capture *merged = merge(parts, 2);
+  const struct tide_stored_names *names = &merged->images[0].names;
+  const struct tide_stored_frame *frames;
+  assert_int_equal(names->n_places, 2);
+  assert_int_equal(tide_stored_names_find(names, 1, 0x1000, &frames), 2);
+  assert_string_equal(tide_stored_text(names, frames[1].function), "first");
+  assert_int_equal(tide_stored_names_find(names, 1, 0x2000, &frames), 2);
+  assert_string_equal(tide_stored_text(names, frames[1].function), "second");
+  assert_true(frames[0].inlined && frames[1].line == 4);
+  tide_capture_free(merged);
+  tide_capture_free(a);
+  tide_capture_free(b);
+}
+
+static void set_command(struct tide_image *image, const char *words, size_t n)
+{
+  free(image->cmdline);
+  image->cmdline = tide_alloc(n + 1);
+  memcpy(image->cmdline, words, n);
+  image->cmdline_len = (uint32_t)n;
+}
+
+// Whole arguments that all parts begin with.
+static void commands_in_common(void **state)
+{
+  static const struct {
+    const char *a, *b, *common;
+    size_t a_n, b_n;
+  } cases[] = {
+      {"x\0-a\0one", "x\0-a\0other", "x\0-a", 8, 10},
+      {"x\0-a", "x", "x", 4, 1},
+      {"x\0-a", "x\0-ab", "x", 4, 5},
+      {"x", "y", "", 1, 1},
+      {"x\0y", "x\0y", "x\0y", 3, 3},
+      {"", "x", "", 0, 1},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_capture *a = indexer(0), *b = indexer(0);
+    set_command(&a->images[INDEXER_IMAGE], cases[i].a, cases[i].a_n);
+    set_command(&b->images[INDEXER_IMAGE], cases[i].b, cases[i].b_n);
+    const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+    struct tide_capture *merged = merge(parts, 2);
+    const struct tide_image *image = &merged->images[0];
+    size_t n = i == 0 ? 4 : i == 4 ? 3 : strlen(cases[i].common);
+    assert_int_equal(image->cmdline_len, n);
+    assert_memory_equal(image->cmdline, cases[i].common, n);
+    tide_capture_free(merged);
+    tide_capture_free(a);
+    tide_capture_free(b);
+  }
+}
+
+static void refusals(void **state)
+{
+  struct tide_capture *a = indexer(0), *b = indexer(0), *merged = NULL;
+  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  struct tide_diag diag = {0};
+  assert_int_equal(tide_merge(parts, 0, &merged, &diag), TIDE_ERR_EMPTY);
+  b->arch = 2;
+  assert_int_equal(tide_merge(parts, 2, &merged, &diag), TIDE_ERR_UNSUPPORTED);
+  b->arch = 1;
+  b->images[INDEXER_IMAGE].lacks = TIDE_LACK_PEAK;
+  assert_int_equal(tide_merge(parts, 2, &merged, &diag), TIDE_ERR_UNSUPPORTED);
+  assert_null(merged);
+  tide_capture_free(a);
+  tide_capture_free(b);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(totals_are_sums),
+      cmocka_unit_test(order_does_not_matter),
+      cmocka_unit_test(the_same_twice_is_double),
+      cmocka_unit_test(one_part_stays_what_it_was),
+      cmocka_unit_test(programs_stay_apart),
+      cmocka_unit_test(other_builds_are_other_modules),
+      cmocka_unit_test(snapshots_are_aligned),
+      cmocka_unit_test(a_part_without_times),
+      cmocka_unit_test(stored_names_are_kept),
+      cmocka_unit_test(commands_in_common),
+      cmocka_unit_test(refusals),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
