@@ -90,7 +90,7 @@ static uint64_t blocks_at_maximum(const struct point *point, uint64_t mb)
   return blocks > point->tbk ? point->tbk : blocks;
 }
 
-static void write_point(struct tide_json *json, const struct writer *w, uint32_t list)
+static void write_point(struct tide_json *json, struct writer *w, uint32_t list)
 {
   size_t n;
   const uint32_t *texts = tide_export_stacks_get(&w->stacks, list, &n);
@@ -119,7 +119,7 @@ static uint64_t since_start_us(const struct tide_image *image, uint64_t time_ns)
   return time_ns > image->start_ns ? (time_ns - image->start_ns) / 1000 : 0;
 }
 
-static void write_document(struct tide_json *json, const struct writer *w)
+static void write_document(struct tide_json *json, struct writer *w)
 {
   const struct tide_image *image = w->profile->image;
   TIDE_CLEANUP_FREE char *command = tide_image_command(image);

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text is made once per frame, however many stacks go through it.
+// A text is made once per frame, however many stacks go through it, and a list takes memory only
+// where it leaves the path of another: a profile may have a million frames, but its stacks written
+// out may have a hundred times as many.
 #include "format/export_stacks.h"
 
 #include "base/alloc.h"
 #include "format/export_words.h"
 
 #include <stdlib.h>
+
+struct node {
+  uint32_t outer; // a node + 1; 0: none
+  uint32_t text;
+};
 
 void tide_export_stacks_init(struct tide_export_stacks *stacks, struct tide_view *view,
                              tide_frame_text_fn *frame_text)
@@ -17,10 +24,12 @@ void tide_export_stacks_init(struct tide_export_stacks *stacks, struct tide_view
 void tide_export_stacks_done(struct tide_export_stacks *stacks)
 {
   tide_intern_done(&stacks->texts);
-  tide_intern_done(&stacks->lists);
+  tide_intern_done(&stacks->nodes);
   tide_intern_done(&stacks->pointers);
+  free(stacks->list_of);
+  free(stacks->ends);
   free(stacks->text_of);
-  tide_buf_done(&stacks->ids);
+  free(stacks->scratch);
   *stacks = (struct tide_export_stacks){0};
 }
 
@@ -36,29 +45,48 @@ static uint32_t text_of(struct tide_export_stacks *stacks, const struct tide_nam
   return stacks->text_of[at];
 }
 
-static void push(struct tide_export_stacks *stacks, uint32_t text)
+// The node of a text inside another one.
+static uint32_t enter(struct tide_export_stacks *stacks, uint32_t outer, uint32_t text)
 {
-  tide_buf_append(&stacks->ids, &text, sizeof text);
+  const struct node key = {outer, text};
+  size_t n_before = stacks->nodes.n;
+  uint32_t node = tide_intern_add(&stacks->nodes, &key, sizeof key);
+  if (stacks->nodes.n > n_before) {
+    TIDE_GROW(stacks->list_of, n_before, stacks->cap_list_of);
+    stacks->list_of[node] = 0;
+  }
+  return node + 1;
 }
 
 uint32_t tide_export_stacks_add(struct tide_export_stacks *stacks,
                                 const struct tide_profile_site *site)
 {
   size_t n;
+  uint32_t at = 0;
   const struct tide_view_frame *frames = tide_view_stack(stacks->view, site->stack, &n);
-  tide_buf_clear(&stacks->ids);
   if (n == 0)
-    push(stacks, tide_intern_text(&stacks->texts, tide_export_no_frames(site)));
-  for (size_t i = 0; i < n; i++)
-    push(stacks, text_of(stacks, frames[i].frame));
-  return tide_intern_add(&stacks->lists, stacks->ids.data, stacks->ids.n);
+    at = enter(stacks, 0, tide_intern_text(&stacks->texts, tide_export_no_frames(site)));
+  while (n-- > 0)
+    at = enter(stacks, at, text_of(stacks, frames[n].frame));
+  uint32_t *list = &stacks->list_of[at - 1];
+  if (!*list) {
+    TIDE_GROW(stacks->ends, stacks->n_lists, stacks->cap_ends);
+    stacks->ends[stacks->n_lists] = at;
+    *list = ++stacks->n_lists;
+  }
+  return *list - 1;
 }
 
-// Lists lie one after another in one buffer, so that each is aligned as the first one is.
-const uint32_t *tide_export_stacks_get(const struct tide_export_stacks *stacks, uint32_t list,
+const uint32_t *tide_export_stacks_get(struct tide_export_stacks *stacks, uint32_t list,
                                        size_t *ret_n)
 {
-  const void *ids = tide_intern_get(&stacks->lists, list, ret_n);
-  *ret_n /= sizeof(uint32_t);
-  return ids;
+  size_t n = 0, n_bytes;
+  for (uint32_t at = stacks->ends[list]; at;) {
+    const struct node *node = tide_intern_get(&stacks->nodes, at - 1, &n_bytes);
+    TIDE_GROW(stacks->scratch, n, stacks->cap_scratch);
+    stacks->scratch[n++] = node->text;
+    at = node->outer;
+  }
+  *ret_n = n;
+  return stacks->scratch;
 }

@@ -15,22 +15,25 @@ struct tide_export_stacks {
   struct tide_view *view; // not owned
   tide_frame_text_fn *frame_text;
   struct tide_intern texts;
-  struct tide_intern lists; // of numbers of texts (uint32_t), innermost first; never empty ones
-  // Private.
+  uint32_t n_lists;
+  // Private. Lists are paths of a tree from the outermost frame in, since most of them begin alike.
+  struct tide_intern nodes;    // struct of the node around it + 1 (0: none) and its text
+  uint32_t *list_of;           // per node: the list that ends there + 1; 0: none
+  uint32_t *ends;              // per list: its innermost node
   struct tide_intern pointers; // frames met before
   uint32_t *text_of;           // per one of them
-  size_t cap_text_of;
-  struct tide_buf ids;
+  uint32_t *scratch;
+  size_t cap_list_of, cap_ends, cap_text_of, cap_scratch;
 };
 
 void tide_export_stacks_init(struct tide_export_stacks *stacks, struct tide_view *view,
                              tide_frame_text_fn *frame_text);
 void tide_export_stacks_done(struct tide_export_stacks *stacks);
 
-// The number of a site's list.
+// The number of a site's list; it is n_lists - 1 afterwards if the list is new.
 uint32_t tide_export_stacks_add(struct tide_export_stacks *stacks,
                                 const struct tide_profile_site *site);
 
-// A list by its number; valid until the next one is added.
-const uint32_t *tide_export_stacks_get(const struct tide_export_stacks *stacks, uint32_t list,
+// The numbers of a list's texts, innermost first, at least one; valid until the next call.
+const uint32_t *tide_export_stacks_get(struct tide_export_stacks *stacks, uint32_t list,
                                        size_t *ret_n);

@@ -15,14 +15,15 @@ char *tide_export_frame_name(const struct tide_naming *naming, const struct tide
   if (frame->function)
     return tide_strdup(frame->function);
   uint64_t address = tide_naming_elf_address(naming, frame);
-  if (!frame->module)
+  if (!*tide_naming_module_path(naming, frame))
     return tide_sprintf("0x%" PRIx64, address);
   return tide_sprintf("%s+0x%" PRIx64, tide_naming_module(naming, frame), address);
 }
 
 const char *tide_export_no_frames(const struct tide_profile_site *site)
 {
-  return site->kind == TIDE_SITE_LOST ? "[stack not recorded]" : "[frames hidden]";
+  bool is_recorded = site->kind != TIDE_SITE_LOST && site->stack;
+  return is_recorded ? "[frames hidden]" : "[stack not recorded]";
 }
 
 static char *moment(const struct tide_point *point, const char *otherwise)

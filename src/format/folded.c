@@ -33,8 +33,8 @@ static char *harmless_name(const struct tide_naming *naming, const struct tide_n
   return clean;
 }
 
-static void write_line(struct tide_sink *sink, const struct tide_export_stacks *stacks,
-                       uint32_t list, uint64_t weight)
+static void write_line(struct tide_sink *sink, struct tide_export_stacks *stacks, uint32_t list,
+                       uint64_t weight)
 {
   size_t n;
   const uint32_t *texts = tide_export_stacks_get(stacks, list, &n);
@@ -58,7 +58,7 @@ enum tide_err tide_folded_write(struct tide_sink *sink, struct tide_view *view,
     if (tide_view_has(view, i) && profile->sites[i].weight > 0)
       weights[tide_export_stacks_add(&stacks, &profile->sites[i])] +=
           (uint64_t)profile->sites[i].weight;
-  for (uint32_t list = 0; list < stacks.lists.n; list++)
+  for (uint32_t list = 0; list < stacks.n_lists; list++)
     write_line(sink, &stacks, list, weights[list]);
   tide_export_stacks_done(&stacks);
   return TIDE_ERR_OK;

@@ -213,9 +213,9 @@ static void write_location(struct writer *w, uint32_t id, const struct tide_view
     put_u64(&w->message, L_MAPPING_ID, mapping);
     w->mappings[mapping - 1].has_names |= lines.n > 0;
   }
-  uint64_t address = tide_naming_elf_address(w->view->naming, first);
-  put_u64(&w->message, L_ADDRESS,
-          address - !(first->flags & (TIDE_FRAME_IS_EXACT | TIDE_FRAME_CUT)));
+  uint64_t at = tide_naming_elf_address(w->view->naming, first);
+  bool is_return = !(first->flags & TIDE_FRAME_IS_EXACT);
+  put_u64(&w->message, L_ADDRESS, is_cut ? 0 : at - is_return);
   tide_buf_append(&w->message, lines.data, lines.n);
   emit_message(w, P_LOCATION);
   tide_buf_done(&lines);

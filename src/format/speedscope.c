@@ -44,7 +44,8 @@ static void write_sample(struct writer *w, size_t site_idx, uint64_t weight)
   const struct tide_view_frame *frames = tide_view_stack(w->view, site->stack, &n);
   tide_json_open_array(&w->json);
   if (n == 0)
-    tide_json_u64(&w->json, site->kind == TIDE_SITE_LOST ? FRAME_LOST : FRAME_HIDDEN);
+    tide_json_u64(&w->json,
+                  site->kind == TIDE_SITE_LOST || !site->stack ? FRAME_LOST : FRAME_HIDDEN);
   while (n-- > 0) {
     uint32_t at = tide_frame_names_add(&w->names, frames[n].frame);
     tide_json_u64(&w->json, w->names.frames[at].name - 1 + FRAME_FIRST);
@@ -173,7 +174,7 @@ static void write_frame(struct tide_json *json, const char *name, const char *fi
 
 static void write_frames(struct writer *w)
 {
-  static const struct tide_profile_site lost = {.kind = TIDE_SITE_LOST}, hidden = {0};
+  static const struct tide_profile_site lost = {0}, hidden = {.stack = 1};
   tide_json_open_array(&w->json);
   write_frame(&w->json, tide_export_no_frames(&lost), NULL);
   write_frame(&w->json, tide_export_no_frames(&hidden), NULL);

@@ -96,8 +96,8 @@ static void put_amount(const struct writer *w, uint64_t weight)
 {
   char share[TIDE_UNITS_MAX];
   put_weight(w, weight);
-  tide_units_share(share, (int64_t)weight, (int64_t)w->whole);
-  tide_sink_printf(w->sink, ", %s", share);
+  tide_sink_text(w->sink, ", ");
+  put_escaped(w->sink, tide_units_share(share, (int64_t)weight, (int64_t)w->whole));
 }
 
 static unsigned shade(const char *name)
@@ -143,7 +143,8 @@ static void put_place(const struct writer *w, const struct tide_tree_node *node)
   const struct tide_named_frame *frame = node->frame;
   if (!frame)
     return;
-  put_escaped(w->sink, frame->file ? frame->file : tide_naming_module_path(w->view->naming, frame));
+  const char *module = tide_naming_module_path(w->view->naming, frame);
+  put_escaped(w->sink, frame->file ? frame->file : *module ? module : "unknown code");
   if (frame->file && frame->line && node->has_one_line)
     tide_sink_printf(w->sink, ":%" PRIu32, frame->line);
   if (node->n_deep > 1)
@@ -204,7 +205,7 @@ static void draw_boxes(struct writer *w)
       draw_rest(w, rest_of(&walk), walk.rest_n, row + 1);
     if (step != TIDE_TREE_ENTER)
       continue;
-    if (grown(walk.node))
+    if (tenths(w, grown(walk.node)))
       draw_node(w, walk.node, row, w->next[row]);
     w->next[row + 1] = w->next[row];
     w->next[row] += grown(walk.node);
