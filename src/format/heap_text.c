@@ -13,6 +13,7 @@
 //     block of one byte 1.6.
 //  4. Readers want decimal digits: no growth, nothing negative, nothing that is not known. Where
 //     totals are not known they are 0, as in the files of a jemalloc that does not count them.
+#define _GNU_SOURCE
 #include "format/exports.h"
 
 #include "base/alloc.h"
@@ -131,14 +132,18 @@ static uint64_t at_least_0(int64_t v)
   return v > 0 ? (uint64_t)v : 0;
 }
 
-static int by_bytes(const void *left, const void *right)
+static int by_bytes(const void *left, const void *right, void *lists)
 {
   const struct entry *a = left, *b = right;
   if (a->numbers.bytes != b->numbers.bytes)
     return a->numbers.bytes < b->numbers.bytes ? 1 : -1;
   if (a->numbers.b_alloc != b->numbers.b_alloc)
     return a->numbers.b_alloc < b->numbers.b_alloc ? 1 : -1;
-  return a->list < b->list ? -1 : 1;
+  size_t n_a, n_b;
+  const void *addrs_a = tide_intern_get(lists, a->list, &n_a);
+  const void *addrs_b = tide_intern_get(lists, b->list, &n_b);
+  int order = memcmp(addrs_a, addrs_b, n_a < n_b ? n_a : n_b);
+  return order ? order : (n_a > n_b) - (n_a < n_b);
 }
 
 static void gather(struct writer *w, const struct tide_question *question)
@@ -161,7 +166,7 @@ static void gather(struct writer *w, const struct tide_question *question)
       add_site(w, site->stack, &numbers);
   }
   if (w->n_entries)
-    qsort(w->entries, w->n_entries, sizeof *w->entries, by_bytes);
+    qsort_r(w->entries, w->n_entries, sizeof *w->entries, by_bytes, &w->lists);
 }
 
 static void write_numbers(struct tide_sink *sink, const struct numbers *numbers)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which module an address of a raw heaptrack file lies in. The program's list of modules is written
-// anew whenever it changes, so an address is asked for when its frame is met, and then remembered.
+// Which module an address lies in. In a raw heaptrack file the program's list of modules is written
+// anew whenever it changes, so an address is asked for when its frame is met, and then remembered;
+// heap profiles end in one list.
 #pragma once
 #include "import/builder.h"
 

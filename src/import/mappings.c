@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// "START-END PERMS OFFSET DEV INODE PATH", as the kernel writes it, by rising address.
+#include "import/mappings.h"
+
+#include "base/alloc.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tide_mappings_done(struct tide_mappings *mappings)
+{
+  for (size_t i = 0; i < mappings->n; i++)
+    free(mappings->items[i].path);
+  free(mappings->items);
+  tide_segments_done(&mappings->segments);
+  *mappings = (struct tide_mappings){0};
+}
+
+// A line has a NUL or newline behind it, so the C library's readers end there.
+static bool take_hex(const char **at, char after, uint64_t *ret_value)
+{
+  char *end;
+  if (!isxdigit((unsigned char)**at))
+    return false;
+  *ret_value = strtoull(*at, &end, 16);
+  bool ok = end > *at && end - *at <= 16 && *end == after;
+  *at = end + 1;
+  return ok;
+}
+
+static const char *skip_word(const char *at, const char *end)
+{
+  while (at < end && *at != ' ')
+    at++;
+  while (at < end && *at == ' ')
+    at++;
+  return at;
+}
+
+static bool is_file(const char *path, size_t n)
+{
+  return n > 0 && (*path == '/' || (n == 6 && memcmp(path, "[vdso]", 6) == 0));
+}
+
+static void add_file(struct tide_mappings *mappings, struct tide_mapping *mapping, uint64_t offset)
+{
+  struct tide_mapping *last = mappings->n ? &mappings->items[mappings->n - 1] : NULL;
+  if (last && offset && last->end <= mapping->start && strcmp(last->path, mapping->path) == 0) {
+    last->end = mapping->end;
+    free(mapping->path);
+    return;
+  }
+  bool is_fixed = mapping->start < TIDE_MAPPINGS_FIXED_BELOW;
+  mapping->bias = is_fixed || offset > mapping->start ? 0 : mapping->start - offset;
+  TIDE_GROW(mappings->items, mappings->n, mappings->cap);
+  mappings->items[mappings->n++] = *mapping;
+}
+
+bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_line *line)
+{
+  static const char gone[] = " (deleted)";
+  struct tide_mapping mapping = {0};
+  uint64_t offset;
+  const char *at = line->text, *end = line->text + line->n;
+  if (!line->n || !take_hex(&at, '-', &mapping.start) || at >= end ||
+      !take_hex(&at, ' ', &mapping.end) || at >= end)
+    return false;
+  at = skip_word(at, end);
+  if (at >= end || !take_hex(&at, ' ', &offset) || at >= end || mapping.start > mapping.end)
+    return false;
+  at = skip_word(at, end);
+  at = skip_word(at, end);
+  size_t n = (size_t)(end - at);
+  if (n > strlen(gone) && memcmp(end - strlen(gone), gone, strlen(gone)) == 0)
+    n -= strlen(gone);
+  if (!is_file(at, n) || mapping.start == mapping.end)
+    return true;
+  mapping.path = tide_strndup(at, n);
+  add_file(mappings, &mapping, offset);
+  return true;
+}
+
+void tide_mappings_build(struct tide_mappings *mappings, struct tide_builder *builder)
+{
+  for (size_t i = 0; i < mappings->n; i++) {
+    const struct tide_mapping *m = &mappings->items[i];
+    uint16_t module = tide_builder_module(builder, m->path, m->start, m->end, m->bias, NULL, 0);
+    tide_segments_add(&mappings->segments, (struct tide_segment){m->start, m->end, module});
+  }
+}
