@@ -24,6 +24,7 @@ import sys
 import tempfile
 
 import checks
+import command_agree
 import command_cache
 import command_diff
 import command_groups
@@ -194,7 +195,7 @@ def parse():
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
-                 command_merge)
+                 command_merge, command_agree)
 
 
 def main():

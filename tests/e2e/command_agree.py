@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One truth in every view: under each question the report, its groups, the tree, the comparison
+with nothing and the tables add up to the same."""
+import csv
+import io
+import itertools
+import json
+import shutil
+
+import record
+from ground import expect, test
+
+SORTS = ("peak", "live", "total", "grown", "leak", "temp")
+WINDOWS = ((), ("--at", "50%"), ("--range", "20%..80%"), ("--range", "peak.."))
+KINDS = ("place", "function", "file", "crate", "module", "thread", "stack")
+COLUMNS = {  # of the tables and of the totals; in bytes and in blocks
+    "peak": ("peak_bytes", "peak_blocks"), "live": ("live_bytes", "live_blocks"),
+    "leak": ("live_bytes", "live_blocks"), "grown": ("live_bytes", "live_blocks"),
+    "total": ("allocated_bytes", "allocations"), "temp": ("temporary_bytes", "temporary")}
+
+# Blocks that live, come back and go, in two threads, with recursion on the way.
+PROGRAM = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#define APART __attribute__((noipa))
+APART void *keep(int n) { void *p = malloc(n); __asm__(""); return p; }
+APART void *deep(int n) { void *p = n ? deep(n - 1) : malloc(700); __asm__(""); return p; }
+APART void churn(void) { for (int i = 0; i < 50; i++) free(keep(i)); __asm__(""); }
+static void *work(void *nothing)
+{
+  void *held[60];
+  for (int i = 0; i < 60; i++) held[i] = realloc(deep(i % 5), 900), churn(), usleep(1000);
+  for (int i = 0; i < 60; i += 2) free(held[i]);
+  return nothing;
+}
+int main(void)
+{
+  pthread_t thread;
+  void *early = keep(50000);
+  pthread_create(&thread, NULL, work, NULL);
+  work(NULL);
+  free(early);
+  keep(3000);
+  pthread_join(thread, NULL);
+  usleep(30000);
+  return 0;
+}"""
+
+
+class Asked:
+    """A capture under one question."""
+
+    def __init__(self, ground, tide, nothing, question):
+        self.ground, self.tide, self.nothing, self.question = ground, tide, nothing, question
+
+    def run(self, verb, *words):
+        return self.ground.run(self.ground.tidemark, verb, *words, *self.question)
+
+    def json(self, verb, *words):
+        done = self.run(verb, "--json", *words)
+        expect(done.status == 0, f"{verb} {words} {self.question}: {done.status} {done.stderr}")
+        return json.loads(done.stdout)
+
+    def same(self, found, expected, where, bound=0):
+        expect(abs(found - expected) <= bound,
+               f"{self.tide} {' '.join(self.question)}: {where} has {found}, not {expected}")
+
+
+def node_adds_up(asked, node):
+    below = sum(child["total"] for child in node["children"])
+    asked.same(node["self"] + below + node.get("more", {"total": 0})["total"], node["total"],
+               f"below {node.get('function')} the tree")
+    for child in node["children"]:
+        node_adds_up(asked, child)
+
+
+def refused_alike(asked):
+    """A question without an answer is refused by each verb, with a reason and nothing else."""
+    for words in (("report", asked.tide), ("tree", asked.tide)):
+        done = asked.run(*words)
+        expect(done.status in (1, 2) and done.stderr.startswith("tidemark: ") and not done.stdout,
+               f"{words} {asked.question}: {done.status} {done.stderr}")
+
+
+def groups_agree(asked, report, sort, column, bound):
+    whole_run = "--at" not in asked.question and "--range" not in asked.question
+    for kind in KINDS if whole_run else [kind for kind in KINDS if kind != "thread"]:
+        grouped = asked.json("report", "--group", kind, asked.tide)
+        asked.same(sum(group["weight"] for group in grouped["groups"]), report["wanted"], kind)
+        done = asked.run("report", "--csv", "--group", kind, "-n", "3", asked.tide)
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        if whole_run and sort != "grown":
+            asked.same(sum(int(row[column]) for row in rows), report["whole"],
+                       f"{kind} as CSV", bound)
+
+
+def agree(ground, tide, nothing):
+    answered = 0
+    for sort, by, window in itertools.product(SORTS, ("bytes", "blocks"), WINDOWS):
+        asked = Asked(ground, tide, nothing, ("--sort", sort, "--by", by, *window))
+        if window and sort in ("peak", "leak", "temp"):
+            refused_alike(asked)
+            continue
+        answered += 1
+        column = COLUMNS[sort][by == "blocks"]
+        report, tree = asked.json("report", tide), asked.json("tree", "--invert", tide)
+        bound = report["totals"]["peak_bound_bytes"] if (sort, by) == ("peak", "bytes") else 0
+        asked.same(report["wanted"], report["whole"], "what is wanted", bound)
+        if not window:
+            asked.same(report["whole"], report["totals"][column], "the report", bound)
+        asked.same(sum(site["weight"] for site in report["sites"] if site["kind"] != "pages"),
+                   report["wanted"], "all stacks")
+        groups_agree(asked, report, sort, column, bound)
+        for tree in (tree, asked.json("tree", "--all-frames", "--lines", tide)):
+            asked.same(tree["tree"]["total"], report["wanted"], "the tree")
+            node_adds_up(asked, tree["tree"])
+        if sort != "temp" and not window:  # nothing holds no such moments, and no temporaries
+            diff = asked.json("diff", nothing, tide)
+            asked.same(diff["totals"]["after_" + by], report["whole"], "the difference")
+            parts = [*diff["places"], diff["rest"], diff["open"]]
+            asked.same(sum(part["change_" + by] for part in parts), report["whole"], "its places")
+    expect(answered == 30, f"{answered} questions had an answer")
+
+
+def moments_agree(ground, tide):
+    """Two moments compared are the two moments looked at."""
+    for by, (one, other) in itertools.product(("bytes", "blocks"),
+                                              (("30%", "peak"), ("start", "60%"), ("peak", "end"))):
+        at = [Asked(ground, tide, None, ("--by", by, "--at", time)).json("report", tide)
+              for time in (one, other)]
+        asked = Asked(ground, tide, None, ("--by", by, "--from", one, "--to", other))
+        early = at[0]["question"]["to"]["asked_ns"] <= at[1]["question"]["to"]["asked_ns"]
+        if not early:
+            expect(asked.run("diff", tide).status == 2, f"{one} to {other} is no refused")
+            continue
+        diff = asked.json("diff", tide)
+        asked.same(diff["totals"]["before_" + by], at[0]["whole"], "before")
+        asked.same(diff["totals"]["after_" + by], at[1]["whole"], "after")
+
+
+def capture(ground, name, *command):
+    done = ground.record("-q", "-f", "-o", name, "--", *command)
+    expect(done.status == 0, f"{command}: {done.status} {done.stderr}")
+    return name
+
+
+@test
+def views_agree_on_threads(ground):
+    nothing = capture(ground, "nothing.tide", ground.build("nothing", "int main(void) {}"))
+    tide = capture(ground, "threads.tide", ground.build("threads", PROGRAM, "-pthread"))
+    agree(ground, tide, nothing)
+    moments_agree(ground, tide)
+
+
+@test
+def views_agree_on_a_real_program(ground):
+    if not shutil.which("perl"):
+        raise record.Skip("no perl here")
+    nothing = capture(ground, "nothing.tide", ground.build("nothing", "int main(void) {}"))
+    work = "$h{$_} = 'x' x ($_ % 100) for 1..20000; select undef, undef, undef, 0.05; " \
+           "delete $h{$_} for 1..15000; @a = map { [$_] } 1..5000"
+    tide = capture(ground, "perl.tide", "perl", "-e", work)
+    agree(ground, tide, nothing)
+    moments_agree(ground, tide)
