@@ -33,7 +33,7 @@ const char *tide_group_noun(enum tide_group_kind kind, uint64_t n)
 char *tide_groups_heading(const struct tide_screen *screen, const struct tide_question *question,
                           const struct tide_groups *groups)
 {
-  char *plain = tide_question_heading(screen, question, groups->n);
+  char *plain = tide_question_heading(screen, question, groups->n || groups->rest.measure);
   if (groups->kind == TIDE_GROUP_PLACE || !groups->n)
     return plain;
   size_t n = strlen(plain);
@@ -187,8 +187,8 @@ char *tide_cell_rest(const struct tide_screen *screen, const struct tide_groups 
   else if (n_more || !n_stacks)
     tide_buf_printf(&out, "in %s more %s", tide_units_count(count, n_more), noun);
   if (n_stacks)
-    tide_buf_printf(&out, "%s %s small stacks", out.n ? " and" : "in",
-                    tide_units_count(count, n_stacks));
+    tide_buf_printf(&out, "%s %s %s without a place", out.n ? " and" : "in",
+                    tide_units_count(count, n_stacks), n_stacks == 1 ? "stack" : "stacks");
   char *text = tide_strdup(tide_buf_cstr(&out));
   tide_buf_done(&out);
   return text;

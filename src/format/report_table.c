@@ -210,6 +210,11 @@ static void make_rows(struct table *t)
     widen(&c->extra, row->extra);
     widen(&c->location, row->location);
   }
+  struct tide_group rest = tide_groups_rest(t->groups, t->n_shown);
+  struct row last = make_row(t, &rest);
+  widen(&c->share, last.share);
+  widen(&c->measure, last.measure);
+  row_done(&last);
 }
 
 // What is not in the rows above: groups past the last row, and stacks too small to be gathered.
@@ -303,7 +308,8 @@ void tide_report_table_write(const struct tide_screen *screen, struct tide_view 
   if (t.columns.curve)
     t.timeline = tide_timeline_new(view->profile->image);
   write_matched(&t);
-  write_heading(&t);
+  if (!options->filters || view->wanted)
+    write_heading(&t);
   write_groups(&t);
   tide_report_leaks_write(screen, view, groups, options);
   tide_timeline_free(t.timeline);

@@ -163,3 +163,18 @@ def views_agree_on_a_real_program(ground):
     tide = capture(ground, "perl.tide", "perl", "-e", work)
     agree(ground, tide, nothing)
     moments_agree(ground, tide)
+
+
+@test
+def nothing_to_show_is_not_nothing_held(ground):
+    tide = capture(ground, "x.tide", ground.program("return 0;"))
+    for verb, words, expected, never in (
+            ("report", ("--hide", "."), "stack without a place", "nothing was held"),
+            ("report", ("--function", "no_such"), "0 B of ", "nothing was held"),
+            ("report", ("--sort", "temp"), "no block was freed at once", "live from start"),
+            ("tree", ("--hide", "."), "(every frame is hidden)", "nothing"),
+            ("tree", ("--function", "no_such"), "none of ", "nothing"),
+            ("tree", ("--sort", "temp"), "nothing freed at once", "none of")):
+        done = ground.run(ground.tidemark, verb, *words, tide)
+        expect(done.status == 0 and expected in done.stdout and never not in done.stdout,
+               f"{verb} {words}: {done.stdout}")
