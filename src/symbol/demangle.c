@@ -4,6 +4,9 @@
 // C++ mangling too and would otherwise keep the "::h0123456789abcdef" hash. DMGL_VERBOSE stays off
 // for the same reason. What libiberty does not understand is handed back as it is.
 //
+// Mangled names of templates hold the return type and others do not; it is left out everywhere, so
+// that a name begins with the name.
+//
 // By default libiberty refuses C++ names of more than 1024 bytes, which templates reach with ease,
 // for fear of its recursion. Long names are therefore demangled without that limit on a stack that
 // is large enough for any nesting the name has room for.
@@ -16,7 +19,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#define CXX_OPTIONS (DMGL_PARAMS | DMGL_ANSI)
+#define CXX_OPTIONS (DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP)
 #define SHORT_LEN 1024
 #define LONG_LEN (128 << 10)
 // Measured: 150 bytes of stack for each byte of a name that nests as deep as it can.

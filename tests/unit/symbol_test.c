@@ -418,6 +418,8 @@ static void test_demangle(void **state)
       {"_Z", "_Z"},
       {"_Z3fooi", "foo(int)"},
       {"_ZN3FooC1Ev", "Foo::Foo()"},
+      {"_Z3fanILi3EESt6vectorIiSaIiEEi", "fan<3>(int)"}, // no return type
+      {"_ZN3FoocvT_IiEEv", "Foo::operator int<int>()"},
       {"_ZNSt6vectorIiSaIiEE9push_backERKi",
        "std::vector<int, std::allocator<int> >::push_back(int const&)"},
       {"_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$8grow_one17h0123456789abcdefE",
