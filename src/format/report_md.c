@@ -9,15 +9,16 @@
 #include "view/fate.h"
 #include "view/groups.h"
 
-static void write_row(const struct tide_screen *screen, const struct tide_profile *profile,
+static void write_row(const struct tide_screen *screen, const struct tide_view *view,
                       const struct tide_group *group)
 {
   char share[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *measure = tide_cell_measure(screen, &profile->question, group->measure);
-  TIDE_CLEANUP_FREE char *extra = tide_cell_extra(screen, &profile->question, group);
+  const struct tide_question *question = &view->profile->question;
+  TIDE_CLEANUP_FREE char *measure = tide_cell_measure(screen, question, group->measure);
+  TIDE_CLEANUP_FREE char *extra = tide_cell_extra(screen, question, group);
   tide_sink_printf(screen->sink, "| %s | %s |",
-                   tide_units_share(share, group->measure, profile->whole), measure);
-  if (tide_question_text(&profile->question)->extra)
+                   tide_units_share(share, group->measure, tide_view_all(view)), measure);
+  if (tide_question_text(question)->extra)
     tide_sink_printf(screen->sink, " %s |", extra);
 }
 
@@ -26,7 +27,7 @@ static void write_group(const struct tide_screen *screen, const struct tide_view
 {
   TIDE_CLEANUP_FREE char *name = tide_cell_group(screen, view, groups, group, SIZE_MAX / 2);
   TIDE_CLEANUP_FREE char *location = tide_cell_group_location(view, groups, group);
-  write_row(screen, view->profile, group);
+  write_row(screen, view, group);
   tide_sink_text(screen->sink, " ");
   if (group->frame || groups->kind == TIDE_GROUP_THREAD)
     tide_markdown_code(screen->sink, name);
@@ -63,7 +64,7 @@ void tide_report_md_write(const struct tide_screen *screen, struct tide_view *vi
     write_group(screen, view, groups, &groups->items[i]);
   if (rest.measure != 0) {
     TIDE_CLEANUP_FREE char *words = tide_cell_rest(screen, groups, n_shown, options->min_bytes);
-    write_row(screen, view->profile, &rest);
+    write_row(screen, view, &rest);
     tide_sink_printf(screen->sink, " %s | |\n", words);
   }
   tide_groups_free(groups);

@@ -156,7 +156,7 @@ static void write_row(const struct table *t, const struct row *row, size_t group
   tide_screen_right(screen, TIDE_INK_STRONG, row->measure, c->measure);
   tide_sink_text(screen->sink, "  ");
   if (c->bar) {
-    TIDE_CLEANUP_FREE char *bar = tide_bar(measure, t->view->whole, c->bar, screen->utf8);
+    TIDE_CLEANUP_FREE char *bar = tide_bar(measure, tide_view_all(t->view), c->bar, screen->utf8);
     tide_screen_left(screen, TIDE_INK_CURVE, bar, c->bar + 2);
   }
   if (c->extra) {
@@ -182,7 +182,7 @@ static struct row make_row(const struct table *t, const struct tide_group *group
   char text[TIDE_UNITS_MAX];
   const struct tide_question *question = &t->view->profile->question;
   return (struct row){
-      .share = tide_strdup(tide_units_share(text, group->measure, t->view->whole)),
+      .share = tide_strdup(tide_units_share(text, group->measure, tide_view_all(t->view))),
       .measure = tide_cell_measure(t->screen, question, group->measure),
   };
 }
@@ -257,7 +257,7 @@ static void write_matched(const struct table *t)
   if (!t->options->filters)
     return;
   const struct tide_question *question = &view->profile->question;
-  int64_t of = view->wanted > view->whole ? view->wanted : view->whole; // a peak has a bound
+  int64_t of = tide_view_all(view);
   TIDE_CLEANUP_FREE char *wanted = tide_cell_measure(t->screen, question, view->wanted);
   TIDE_CLEANUP_FREE char *whole = tide_cell_measure(t->screen, question, of);
   TIDE_CLEANUP_FREE char *words =

@@ -67,7 +67,7 @@ static char *measure(const struct text *t, int64_t value)
 static char *share(const struct text *t, int64_t value)
 {
   char out[TIDE_UNITS_MAX];
-  return tide_strdup(tide_units_share(out, value, t->w->view->whole));
+  return tide_strdup(tide_units_share(out, value, tide_view_all(t->w->view)));
 }
 
 static struct row *add_row(struct text *t, char branch)

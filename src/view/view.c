@@ -84,6 +84,11 @@ bool tide_view_has(const struct tide_view *view, size_t site_idx)
          !(view->unwanted && view->unwanted[site_idx]);
 }
 
+int64_t tide_view_all(const struct tide_view *view)
+{
+  return view->wanted > view->whole ? view->wanted : view->whole;
+}
+
 struct gathering { // of one stack
   size_t n;
   uint32_t n_folded; // since the last frame shown

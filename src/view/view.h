@@ -37,6 +37,10 @@ void tide_view_done(struct tide_view *view);
 // that the filter lets through.
 bool tide_view_has(const struct tide_view *view, size_t site_idx);
 
+// What shares are of: the whole or, at a peak of several threads whose stacks add up to more than
+// it within its bound, what they add up to. No part is more than all of it.
+int64_t tide_view_all(const struct tide_view *view);
+
 // The frames shown of a stack, innermost first: without what is folded, hidden, or outside the
 // focus; inlined functions are frames of their own. A stack of nothing but folded frames shows the
 // one it is blamed on. Never more than the stack has; 0 only when all is hidden or there is no

@@ -73,6 +73,10 @@ static void folds_what_is_not_the_users(void **state)
   expect_stack(4, "indexer::dict::Builder::intern < indexer::main");
   expect_stack(1, "__libc_start_main"); // nothing else to blame
   assert_int_equal(view.wanted, view.whole);
+  assert_int_equal(tide_view_all(&view), view.whole);
+  view.wanted++; // a peak of several threads, within its bound
+  assert_int_equal(tide_view_all(&view), view.wanted);
+  view.wanted--;
   assert_int_equal(view.whole, INDEXER_PEAK_BYTES);
   look((struct tide_filter_options){0}, true);
   expect_stack(3, "alloc::raw_vec::RawVec<T,A>::grow_one < alloc::vec::Vec<T,A>::push < "
