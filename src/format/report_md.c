@@ -43,7 +43,8 @@ static void write_titles(const struct tide_screen *screen, const struct tide_que
 {
   const struct tide_question_text *words = tide_question_text(question);
   bool of_function = kind == TIDE_GROUP_PLACE || kind == TIDE_GROUP_STACK;
-  tide_sink_printf(screen->sink, "| share | %s |", words->measure);
+  TIDE_CLEANUP_FREE char *measure = tide_question_words(screen, question);
+  tide_sink_printf(screen->sink, "| share | %s |", measure);
   if (words->extra)
     tide_sink_printf(screen->sink, " %s |", words->extra);
   tide_sink_printf(screen->sink, " %s | %s |\n|--:|--:|%s:--|:--|\n",

@@ -172,6 +172,7 @@ def nothing_to_show_is_not_nothing_held(ground):
             ("report", ("--hide", "."), "stack without a place", "nothing was held"),
             ("report", ("--function", "no_such"), "0 B of ", "nothing was held"),
             ("report", ("--sort", "temp"), "no block was freed at once", "live from start"),
+            ("report", ("--md", "--at", "start"), "| live at the start |", "at the end"),
             ("tree", ("--hide", "."), "(every frame is hidden)", "nothing"),
             ("tree", ("--function", "no_such"), "none of ", "nothing"),
             ("tree", ("--sort", "temp"), "nothing freed at once", "none of")):
