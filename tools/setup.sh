@@ -22,8 +22,9 @@ test="python3 binutils dwz zstd xz-utils procps clang libclang-rt-14-dev llvm ll
   gcc-$other-linux-gnu g++-$other-linux-gnu
   libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools valgrind libc6-dbg massif-visualizer
   google-perftools libgoogle-perftools-dev libjemalloc-dev golang-go:go
-  rustc-web:rustc cargo-web:cargo perl git:git nodejs:node sqlite3 redis-server redis-tools
-  postgresql-15 postgresql-client-15 zsh fish debuginfod libdebuginfod1"
+  rustc-web:rustc cargo-web:cargo perl git:git nodejs:node npm:npm chromium:chromium
+  sqlite3 redis-server redis-tools postgresql-15 postgresql-client-15 zsh fish debuginfod
+  libdebuginfod1"
 lint="python3 binutils clang-format clang-tidy"
 bench="python3 valgrind libc6-dbg heaptrack libgoogle-perftools4 perl sqlite3
   redis-server redis-tools llvm"

@@ -28,7 +28,8 @@ FUZZ_SECONDS = int(os.environ.get("FUZZ_SECONDS", "20"))
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.M)
 CMOCKA = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)", re.M)
 TOOLS = ("clang", "llvm-symbolizer", "ld.lld", "dwz", "zstd", "valgrind", "nm", "rustc", "cargo",
-         "perl", "git", "node", "sqlite3", "redis-server", "redis-benchmark", "musl-gcc",
+         "perl", "git", "node", "npm", "chromium", "sqlite3", "redis-server", "redis-benchmark",
+         "musl-gcc",
          "ms_print", "massif-visualizer", "google-pprof", "jeprof", "go",
          "runuser", "scdoc", "zsh", "fish", f"qemu-{OTHER_ARCH}", f"{OTHER_ARCH}-linux-gnu-gcc")
 
@@ -167,6 +168,10 @@ def symbols(log):
     return runner(log, [sys.executable, "tests/symbols/run.py"])
 
 
+def interop(log):
+    return runner(log, [sys.executable, "tests/interop/run.py"])
+
+
 def cross(log):
     """The recorder for the other architecture, its tests under emulation."""
     directory = ROOT / f"build-{OTHER_ARCH}"
@@ -243,8 +248,9 @@ def install(log):
     return counts
 
 
-SUITES = {"unit": unit, "e2e": e2e, "bare": bare, "real": real, "symbols": symbols, "cross": cross,
-          "asan": asan, "tsan": tsan, "fuzz": fuzz, "install": install}
+SUITES = {"unit": unit, "e2e": e2e, "bare": bare, "real": real, "symbols": symbols,
+          "interop": interop, "cross": cross, "asan": asan, "tsan": tsan, "fuzz": fuzz,
+          "install": install}
 
 
 def missing_tools():
