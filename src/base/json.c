@@ -176,20 +176,31 @@ void tide_json_raw(struct tide_json *json, const void *text, size_t n)
   tide_sink_bytes(json->sink, text, n);
 }
 
+static bool is_left_out(const struct tide_json *json, const char *key)
+{
+  return json->is_absent && json->is_absent(json->absent, key);
+}
+
 void tide_json_put_text(struct tide_json *json, const char *key, const char *text)
 {
+  if (is_left_out(json, key))
+    return;
   tide_json_key(json, key);
   tide_json_text(json, text);
 }
 
 void tide_json_put_u64(struct tide_json *json, const char *key, uint64_t v)
 {
+  if (is_left_out(json, key))
+    return;
   tide_json_key(json, key);
   tide_json_u64(json, v);
 }
 
 void tide_json_put_u64s(struct tide_json *json, const char *key, const uint64_t *values, size_t n)
 {
+  if (is_left_out(json, key))
+    return;
   tide_json_key(json, key);
   tide_json_open_array(json);
   for (size_t i = 0; i < n; i++)
@@ -199,12 +210,16 @@ void tide_json_put_u64s(struct tide_json *json, const char *key, const uint64_t 
 
 void tide_json_put_i64(struct tide_json *json, const char *key, int64_t v)
 {
+  if (is_left_out(json, key))
+    return;
   tide_json_key(json, key);
   tide_json_i64(json, v);
 }
 
 void tide_json_put_bool(struct tide_json *json, const char *key, bool v)
 {
+  if (is_left_out(json, key))
+    return;
   tide_json_key(json, key);
   tide_json_bool(json, v);
 }

@@ -18,6 +18,9 @@ struct tide_json {
   unsigned break_depth; // containers up to this depth get a line per member
   bool has_member[TIDE_JSON_DEPTH_MAX];
   bool after_key;
+  // Members that the put functions leave out; NULL: none.
+  bool (*is_absent)(uint32_t absent, const char *key);
+  uint32_t absent;
 };
 
 void tide_json_init(struct tide_json *json, struct tide_sink *sink);
@@ -39,7 +42,7 @@ void tide_json_hex(struct tide_json *json, uint64_t v); // the string "0x…"
 // Text that is one or more whole values already, with commas between them. Nothing when n is 0.
 void tide_json_raw(struct tide_json *json, const void *text, size_t n);
 
-// Members of an object: key and value in one.
+// Members of an object: key and value in one. Nothing where the member is absent.
 void tide_json_put_text(struct tide_json *json, const char *key, const char *text);
 void tide_json_put_u64(struct tide_json *json, const char *key, uint64_t v);
 void tide_json_put_u64s(struct tide_json *json, const char *key, const uint64_t *values, size_t n);

@@ -46,13 +46,34 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
   return TIDE_ERR_OK;
 }
 
+// Captures of different tools may hold different things: then what both hold is compared.
+static enum tide_err ask_in_common(const struct tide_arguments *arguments, struct sides *sides,
+                                   struct tide_diag *diag)
+{
+  const struct tide_image *before = sides->before.profile->image;
+  const struct tide_image *after = sides->after.profile->image;
+  static const enum tide_measure order[] = {TIDE_MEASURE_PEAK, TIDE_MEASURE_LIVE,
+                                            TIDE_MEASURE_TOTAL};
+  if (sides->before.profile->question.measure == sides->after.profile->question.measure)
+    return TIDE_ERR_OK;
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+    struct tide_wish wish = {.sort = (int)order[i], .by = (enum tide_by)arguments->by};
+    if (!tide_measure_is_held(before, order[i]) || !tide_measure_is_held(after, order[i]))
+      continue;
+    enum tide_err err = tide_looking_ask(&sides->before, arguments, &wish, diag);
+    return err ? err : tide_looking_ask(&sides->after, arguments, &wish, diag);
+  }
+  return tide_fail(diag, TIDE_ERR_USAGE, "%s and %s have no measure in common",
+                   sides->before.opened.path, sides->after.opened.path);
+}
+
 static enum tide_err open_files(const struct tide_arguments *arguments, struct sides *sides,
                                 struct tide_diag *diag)
 {
   enum tide_err err = tide_looking_open(arguments, arguments->rest[0], NULL, &sides->before, diag);
   if (!err)
     err = tide_looking_open(arguments, arguments->rest[1], NULL, &sides->after, diag);
-  return err;
+  return err ? err : ask_in_common(arguments, sides, diag);
 }
 
 static enum tide_err open_moments(const struct tide_arguments *arguments, struct sides *sides,

@@ -37,6 +37,14 @@ static enum tide_err open_filter(const struct tide_arguments *arguments,
   return tide_filter_new(&options, ret_filter, diag);
 }
 
+// Viewers of exports have filters of their own, so there stacks stay whole.
+static void view_anew(struct tide_looking *l, const struct tide_arguments *arguments)
+{
+  bool whole = arguments->all_frames || (arguments->verb == TIDE_VERB_EXPORT && !arguments->fold);
+  tide_view_done(&l->view);
+  tide_view_init(&l->view, l->profile, l->naming, l->filter, whole);
+}
+
 static enum tide_err look(const struct tide_arguments *arguments, const char *path,
                           const struct tide_wish *wish, struct tide_looking *l,
                           struct tide_diag *diag)
@@ -57,10 +65,18 @@ static enum tide_err look(const struct tide_arguments *arguments, const char *pa
   err = ask(arguments, wish, l->profile, diag);
   if (err)
     return err;
-  bool whole = arguments->all_frames || (arguments->verb == TIDE_VERB_EXPORT && !arguments->fold);
   l->naming = tide_naming_open(arguments, l->profile->image, l->rules);
-  tide_view_init(&l->view, l->profile, l->naming, l->filter, whole);
+  view_anew(l, arguments);
   return TIDE_ERR_OK;
+}
+
+enum tide_err tide_looking_ask(struct tide_looking *looking, const struct tide_arguments *arguments,
+                               const struct tide_wish *wish, struct tide_diag *diag)
+{
+  enum tide_err err = ask(arguments, wish, looking->profile, diag);
+  if (!err)
+    view_anew(looking, arguments);
+  return err;
 }
 
 enum tide_err tide_looking_open(const struct tide_arguments *arguments, const char *path,

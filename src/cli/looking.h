@@ -22,6 +22,10 @@ struct tide_looking {
 enum tide_err tide_looking_open(const struct tide_arguments *arguments, const char *path,
                                 const struct tide_wish *wish, struct tide_looking *ret_looking,
                                 struct tide_diag *diag);
+// Asks another question of what is open already.
+enum tide_err tide_looking_ask(struct tide_looking *looking, const struct tide_arguments *arguments,
+                               const struct tide_wish *wish, struct tide_diag *diag);
+
 void tide_looking_done(struct tide_looking *looking); // all zero is fine
 
 // The one file named, or NULL; more than one is refused.

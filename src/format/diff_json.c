@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "format/diff_cells.h"
 #include "format/image_json.h"
+#include "format/lacking.h"
 
 static void write_moment(struct tide_json *json, const char *key, const struct tide_point *point)
 {
@@ -21,6 +22,7 @@ static void write_side(struct tide_json *json, const char *key, const struct tid
   const struct tide_image *image = profile->image;
   tide_json_key(json, key);
   tide_json_open_object(json);
+  tide_lacking_leave_out(json, image);
   tide_capture_json_facts(json, profile->capture, file, tide_profile_is_complete(profile));
   tide_json_put_u64(json, "index", profile->image_idx);
   tide_image_json_identity(json, image);
@@ -31,6 +33,7 @@ static void write_side(struct tide_json *json, const char *key, const struct tid
   tide_json_put_u64(json, "allocations", profile->totals.n_alloc);
   write_moment(json, "from_ns", &profile->question.window.from);
   write_moment(json, "to_ns", &profile->question.window.to);
+  json->is_absent = NULL;
   tide_json_close_object(json);
 }
 

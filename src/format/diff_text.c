@@ -78,11 +78,16 @@ static void write_facts(const struct page *p)
   const struct tide_profile_totals *old = &p->before->totals, *new = &p->after->totals;
   if (p->is_one_run)
     return;
-  write_fact(p, "peak heap", TIDE_UNIT_BYTES, p->before->image->peak_bytes,
-             p->after->image->peak_bytes);
-  write_fact(p, "at the end", TIDE_UNIT_BYTES, old->live_bytes, new->live_bytes);
-  write_fact(p, "allocated", TIDE_UNIT_BYTES, (int64_t)old->b_alloc, (int64_t) new->b_alloc);
-  write_fact(p, "allocations", TIDE_UNIT_BLOCKS, (int64_t)old->n_alloc, (int64_t) new->n_alloc);
+  uint32_t lacks = p->before->image->lacks | p->after->image->lacks;
+  if (!(lacks & TIDE_LACK_PEAK))
+    write_fact(p, "peak heap", TIDE_UNIT_BYTES, p->before->image->peak_bytes,
+               p->after->image->peak_bytes);
+  if (!(lacks & TIDE_LACK_LIVE))
+    write_fact(p, "at the end", TIDE_UNIT_BYTES, old->live_bytes, new->live_bytes);
+  if (!(lacks & TIDE_LACK_TOTAL))
+    write_fact(p, "allocated", TIDE_UNIT_BYTES, (int64_t)old->b_alloc, (int64_t) new->b_alloc);
+  if (!(lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
+    write_fact(p, "allocations", TIDE_UNIT_BLOCKS, (int64_t)old->n_alloc, (int64_t) new->n_alloc);
 }
 
 // "2 added (▲ 1.2 MiB), 1 gone (▼ 64 B), 6 unchanged"

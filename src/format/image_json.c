@@ -4,6 +4,7 @@
 #include "format/image_json.h"
 
 #include "format/image_text.h"
+#include "format/lacking.h"
 
 void tide_image_json_identity(struct tide_json *json, const struct tide_image *image)
 {
@@ -20,6 +21,8 @@ void tide_image_json_identity(struct tide_json *json, const struct tide_image *i
   tide_json_put_u64(json, "end_ns", image->end_ns);
   tide_json_put_text(json, "end", tide_image_end_tag(image));
   tide_json_put_i64(json, "end_value", image->end_value);
+  tide_json_put_text(json, "origin", image->origin);
+  tide_lacking_json(json, image);
 }
 
 void tide_image_json_losses(struct tide_json *json, const struct tide_image *image)

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "capture/model.h"
 
-// pid, ppid, exe, command, by_fork, start_ns, end_ns, end, end_value.
+// pid, ppid, exe, command, by_fork, start_ns, end_ns, end, end_value, origin, lacks.
 void tide_image_json_identity(struct tide_json *json, const struct tide_image *image);
 
 // unknown_frees … failed_allocations.

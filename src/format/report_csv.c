@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "format/csv.h"
+#include "format/lacking.h"
 #include "format/report_cells.h"
 #include "view/groups.h"
 
@@ -95,17 +96,39 @@ static void write_class(const struct rows *r, const struct tide_group *group)
     tide_sink_printf(r->sink, "%" PRIu64, range.most);
 }
 
+// What lacks is an empty cell.
+static void write_number(const struct rows *r, const char *column, int64_t number)
+{
+  tide_sink_text(r->sink, ",");
+  if (!tide_lacking(r->view->profile->image->lacks, column))
+    tide_sink_printf(r->sink, "%" PRId64, number);
+}
+
+static void write_count(const struct rows *r, const char *column, uint64_t count)
+{
+  tide_sink_text(r->sink, ",");
+  if (!tide_lacking(r->view->profile->image->lacks, column))
+    tide_sink_printf(r->sink, "%" PRIu64, count);
+}
+
 static void write_numbers(const struct rows *r, const struct tide_group *group)
 {
-  struct tide_sink *sink = r->sink;
-  tide_sink_printf(sink, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, group->peak_bytes,
-                   group->peak_blocks, group->live_bytes, group->live_blocks);
-  tide_sink_printf(sink, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, group->b_alloc,
-                   group->n_alloc, group->b_free, group->n_free);
-  tide_sink_printf(sink, ",%" PRIu64 ",%" PRIu64 ",%" PRIu32, group->n_temp, group->n_resize,
-                   group->n_stacks);
-  tide_sink_printf(sink, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", group->b_temp,
-                   group->n_moved, group->b_moved, group->n_foreign);
+  write_number(r, "peak_bytes", group->peak_bytes);
+  write_number(r, "peak_blocks", group->peak_blocks);
+  write_number(r, "live_bytes", group->live_bytes);
+  write_number(r, "live_blocks", group->live_blocks);
+  write_count(r, "allocated_bytes", group->b_alloc);
+  write_count(r, "allocations", group->n_alloc);
+  write_count(r, "freed_bytes", group->b_free);
+  write_count(r, "frees", group->n_free);
+  write_count(r, "temporary", group->n_temp);
+  write_count(r, "resizes", group->n_resize);
+  write_count(r, "stacks", group->n_stacks);
+  write_count(r, "temporary_bytes", group->b_temp);
+  write_count(r, "moved", group->n_moved);
+  write_count(r, "moved_bytes", group->b_moved);
+  write_count(r, "foreign_frees", group->n_foreign);
+  tide_sink_text(r->sink, "\n");
 }
 
 static bool in_classes(enum tide_group_kind kind)

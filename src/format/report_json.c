@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "format/groups_json.h"
 #include "format/image_json.h"
+#include "format/lacking.h"
 #include "view/fate.h"
 
 #include <stdlib.h>
@@ -284,6 +285,7 @@ void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,
   struct writer w = {.profile = profile, .naming = view->naming};
   struct tide_json *json = &w.json;
   tide_json_init(json, sink);
+  tide_lacking_leave_out(json, profile->image);
   tide_json_open_object(json);
   tide_json_put_text(json, "schema", "tidemark-report-1");
   tide_json_key(json, "capture");

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/utf8.h"
+#include "base/alloc.h"
 #include "format/info.h"
 #include "format/report.h"
 #include "format/report_json.h"
@@ -348,6 +349,25 @@ static void json(void **state)
   expect_golden("report.json");
 }
 
+// Absent is not zero, neither in JSON nor in CSV.
+static void what_lacks_is_left_out(void **state)
+{
+  struct tide_image *image = &capture->images[INDEXER_IMAGE];
+  image->origin = tide_strdup("massif.out");
+  image->lacks = TIDE_LACK_BLOCKS | TIDE_LACK_TOTAL | TIDE_LACK_TEMP;
+  ask(TIDE_MEASURE_PEAK);
+  tide_report_json_write(&sink, look(), &(struct tide_report_json_options){0});
+  const char *text = tide_buf_cstr(&sink.buf);
+  assert_non_null(strstr(text, "\"origin\": \"massif.out\""));
+  assert_non_null(strstr(text, "\"peak_bytes\""));
+  assert_null(strstr(text, "\"allocated_bytes\""));
+  assert_null(strstr(text, "\"live_blocks\""));
+  assert_null(strstr(text, "\"temporary\":"));
+  tide_buf_clear(&sink.buf);
+  tide_report_csv_write(&sink, look(), &(struct tide_report_options){.n_rows = 1});
+  assert_non_null(strstr(tide_buf_cstr(&sink.buf), ",0x2001,266338304,,1048576,,,,,,"));
+}
+
 static void json_of_the_first_sites(void **state)
 {
   ask(TIDE_MEASURE_TOTAL);
@@ -393,6 +413,7 @@ int main(void)
       TEST(what_went_wrong_is_said),
       TEST(json),
       TEST(json_of_the_first_sites),
+      TEST(what_lacks_is_left_out),
       TEST(info),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
