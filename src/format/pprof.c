@@ -317,13 +317,12 @@ static struct tide_question question_of_inuse(const struct writer *w, bool said)
 {
   const struct tide_question *asked = &w->view->profile->question;
   struct tide_question question = {.measure = TIDE_MEASURE_LIVE};
-  if (said && asked->measure == TIDE_MEASURE_PEAK)
-    question.measure = TIDE_MEASURE_PEAK;
-  else if (said && asked->window.from.given)
-    question = (struct tide_question){.measure = TIDE_MEASURE_GROWN, .window = asked->window};
-  else if (said)
+  if (said)
     question.window = asked->window;
-  else if (!tide_measure_is_held(w->image, TIDE_MEASURE_LIVE))
+  if (question.window.from.given)
+    question.measure = TIDE_MEASURE_GROWN;
+  bool has_end = tide_measure_is_held(w->image, TIDE_MEASURE_LIVE);
+  if (said ? asked->measure == TIDE_MEASURE_PEAK : !has_end)
     question.measure = TIDE_MEASURE_PEAK;
   return question;
 }

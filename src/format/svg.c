@@ -11,8 +11,8 @@
 //
 //  1. Where a box begins is found from the weight before it, not from widths drawn: no error adds
 //  up.
-//  2. Of growth, what grew is shown: a tree's node knows what moved and what that came to, and half
-//     of their sum is what grew.
+//  2. Weights may be negative in a damaged file. What is positive is shown: a tree's node knows the
+//     sum with the signs and without, and half of both is that.
 //  3. Names are not ours. All text is clean UTF-8 without control characters, and escaped.
 #include "format/exports.h"
 
@@ -47,7 +47,7 @@ struct writer {
   uint64_t n_hidden;
 };
 
-static uint64_t grown(const struct tide_tree_node *node)
+static uint64_t positive(const struct tide_tree_node *node)
 {
   return (uint64_t)(((__int128)node->moved + node->total) / 2);
 }
@@ -166,10 +166,10 @@ static void draw_node(const struct writer *w, const struct tide_tree_node *node,
   class[1] = (char)('0' + shade(name));
   open_box(w, name);
   put_place(w, node);
-  put_amount(w, grown(node));
+  put_amount(w, positive(node));
   tide_sink_printf(w->sink, ", %" PRIu32 " stack%s", node->n_stacks,
                    node->n_stacks == 1 ? "" : "s");
-  close_box(w, row ? class : "a", before, grown(node), row, name);
+  close_box(w, row ? class : "a", before, positive(node), row, name);
 }
 
 static void draw_rest(struct writer *w, uint64_t weight, uint32_t n, size_t row)
@@ -191,7 +191,7 @@ static uint64_t rest_of(const struct tide_tree_walk *walk)
 {
   uint64_t sum = 0;
   for (uint32_t i = walk->n_shown; i < walk->node->n_children; i++)
-    sum += grown(&walk->tree->nodes[walk->node->first_child + i]);
+    sum += positive(&walk->tree->nodes[walk->node->first_child + i]);
   return sum;
 }
 
@@ -205,10 +205,10 @@ static void draw_boxes(struct writer *w)
       draw_rest(w, rest_of(&walk), walk.rest_n, row + 1);
     if (step != TIDE_TREE_ENTER)
       continue;
-    if (tenths(w, grown(walk.node)))
+    if (tenths(w, positive(walk.node)))
       draw_node(w, walk.node, row, w->next[row]);
     w->next[row + 1] = w->next[row];
-    w->next[row] += grown(walk.node);
+    w->next[row] += positive(walk.node);
   }
   tide_tree_walk_done(&walk);
 }
@@ -294,7 +294,7 @@ enum tide_err tide_svg_write(struct tide_sink *sink, struct tide_view *view,
 {
   static const struct tide_tree_options outside_in = {0};
   struct writer w = {.sink = sink, .view = view, .tree = tide_tree_new(view, &outside_in)};
-  w.whole = grown(&w.tree->nodes[0]);
+  w.whole = positive(&w.tree->nodes[0]);
   write_picture(&w);
   tide_tree_free(w.tree);
   return TIDE_ERR_OK;

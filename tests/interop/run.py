@@ -271,6 +271,12 @@ def folded(ground):
         equal(dict(export_decode.folded(text)), {k: v for k, v in wanted.items() if v}, sort)
 
 
+CLICK = """[].filter.call(document.querySelectorAll("g.b"), function (g) {
+  return /^churn/.test(g.querySelector("title").textContent);
+})[0].dispatchEvent(new MouseEvent("click"));
+"""
+
+
 def svg(ground):
     path = ground.export("x.svg", "svg", "--sort", "total")
     boxes = export_decode.svg(path.read_text())
@@ -281,6 +287,11 @@ def svg(ground):
     page = ground.scratch / "x.html"  # the picture without its script, as in an <img>
     page.write_text(f'<body style="margin:0"><img src="{path}">')
     chromium(ground, f"--screenshot={picture}", "--window-size=1200,400", f"file://{page}")
+    script = path.read_text().replace("]]></script>", CLICK + "]]></script>")
+    (ground.scratch / "clicked.svg").write_text(script)
+    page = chromium(ground, "--dump-dom", f"file://{ground.scratch / 'clicked.svg'}")
+    wide = r"<title>churn\n[^<]*</title><rect class=\"\w+\" x=\"10\" width=\"1180\""
+    expect(re.search(wide, page), f"a click does not make a box wide: {page[-1500:]}")
     expect(picture.read_bytes()[:4] == b"\x89PNG" and picture.stat().st_size > 5000,
            "Chromium draws nothing")
 
