@@ -20,7 +20,8 @@ build="make meson ninja-build pkg-config gcc g++ libc6-dev libdw-dev libelf-dev 
   liblzma-dev libzstd-dev zlib1g-dev libcmocka-dev scdoc"
 test="python3 binutils dwz zstd xz-utils procps clang libclang-rt-14-dev llvm lld qemu-user
   gcc-$other-linux-gnu g++-$other-linux-gnu
-  libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools valgrind libc6-dbg massif-visualizer
+  libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools valgrind libc6-dbg
+  heaptrack massif-visualizer
   google-perftools libgoogle-perftools-dev libjemalloc-dev golang-go:go
   rustc-web:rustc cargo-web:cargo perl git:git nodejs:node npm:npm chromium:chromium
   sqlite3 redis-server redis-tools postgresql-15 postgresql-client-15 zsh fish debuginfod

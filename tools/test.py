@@ -29,7 +29,7 @@ CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.
 CMOCKA = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)", re.M)
 TOOLS = ("clang", "llvm-symbolizer", "ld.lld", "dwz", "zstd", "valgrind", "nm", "rustc", "cargo",
          "perl", "git", "node", "npm", "chromium", "sqlite3", "redis-server", "redis-benchmark",
-         "musl-gcc",
+         "musl-gcc", "heaptrack",
          "ms_print", "massif-visualizer", "google-pprof", "jeprof", "go",
          "runuser", "scdoc", "zsh", "fish", f"qemu-{OTHER_ARCH}", f"{OTHER_ARCH}-linux-gnu-gcc")
 

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Files of the real tools, read by tidemark.
+
+  import_test.py TIDEMARK PROGRAM
+
+Records one deterministic program with tidemark, heaptrack, valgrind's DHAT and massif. What tidemark
+reads of each file is compared with what the tool's own reader prints, and with tidemark's own
+capture: allocations, bytes, peak, what was left, and the places. Where they differ because the
+other tool errs, the test says why and asserts the error. A tool that is not installed is skipped
+(in CI: a failure).
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+TIDEMARK, PROGRAM = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
+POOL_BYTES = 72704  # libstdc++'s emergency pool: heaptrack's library brings it into every program
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300,
+                          env=dict(os.environ, TIDEMARK_CACHE="off"))
+    if done.returncode:
+        raise AssertionError(f"{command[0]}: status {done.returncode}: {done.stderr[-500:]}")
+    return done.stdout
+
+
+def report(path, *options):
+    return json.loads(run(TIDEMARK, "report", "--json", *options, path))
+
+
+def places(found, measure):
+    """{function: sum} of the frames that are blamed, ours alone."""
+    sums = {}
+    for site in found["sites"]:
+        if site["culprit"] is None or site["kind"] != "heap":
+            continue
+        name = site["frames"][site["culprit"]]["function"] or "?"
+        if site[measure]:
+            sums[name] = sums.get(name, 0) + site[measure]
+    return sums
+
+
+def check(what, found, wanted):
+    if found != wanted:
+        raise AssertionError(f"{what}: {found}, not {wanted}")
+
+
+def near(what, found, printed):
+    """A number printed as 122.30K: within what rounding leaves open."""
+    match = re.fullmatch(r"([\d.]+)([KMG]?)B?", printed)
+    unit = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9}[match[2]]
+    if abs(found - float(match[1]) * unit) > 0.0051 * unit:
+        raise AssertionError(f"{what}: {found}, but its own reader prints {printed}")
+
+
+def without_pool(sums):
+    """Of heaptrack's places: not the pool's, which is in libstdc++ or the loader, named or not."""
+    return {name: value for name, value in sums.items()
+            if name in ("small", "medium", "large", "grown", "churn", "leak", "main")}
+
+
+def heaptrack(scratch, own, raw):
+    name = f"{scratch}/heaptrack{'-raw' if raw else ''}"
+    run("heaptrack", *(["--raw"] if raw else []), "-o", name, PROGRAM)
+    path = next(str(path) for path in pathlib.Path(scratch).glob(f"{pathlib.Path(name).name}.*"))
+    found = report(path, "--sort", "total")
+    totals, ours = found["totals"], own["totals"]
+    check("allocations", totals["allocations"], ours["allocations"] + 1)
+    check("bytes", totals["allocated_bytes"], ours["allocated_bytes"] + POOL_BYTES)
+    check("peak", totals["peak_bytes"], ours["peak_bytes"] + POOL_BYTES)
+    check("left", totals["live_bytes"], ours["live_bytes"])
+    for measure in ("bytes", "allocations", "peak_bytes", "live_bytes"):
+        check(measure, without_pool(places(found, measure)), places(own, measure))
+    if raw:
+        # Its events have pointers. A resize is a free and an allocation: the first half of grown()
+        # is freed right behind its allocation, which to us is no free of a temporary.
+        check("temporary", totals["temporary"], ours["temporary"] + 1)
+        return
+    printed = run("heaptrack_print", path)
+    shown = dict(re.findall(r"^([a-zA-Z ()]+): ([\d.]+[KMG]?B?)", printed, re.M))
+    check("calls", totals["allocations"], int(shown["calls to allocation functions"]))
+    near("peak", totals["peak_bytes"], shown["peak heap memory consumption"])
+    near("leaked", totals["live_bytes"], shown["total memory leaked"])
+    # heaptrack_print marks "no allocation before" with 0, which is also the number of its first
+    # allocation, the pool: when that is freed at exit it counts as temporary.
+    check("temporary", totals["temporary"] + 1, int(shown["temporary memory allocations"]))
+
+
+def heaptrack_raw(scratch, own):
+    heaptrack(scratch, own, True)
+
+
+def heaptrack_interpreted(scratch, own):
+    heaptrack(scratch, own, False)
+
+
+def dhat(scratch, own):
+    path = f"{scratch}/dhat.json"
+    run("valgrind", "--tool=dhat", f"--dhat-out-file={path}", PROGRAM)
+    found = report(path, "--sort", "total")
+    totals, ours = found["totals"], own["totals"]
+    with open(path) as file:
+        points = json.load(file)["pps"]
+    for ours_name, key in (("allocated_bytes", "tb"), ("allocations", "tbk"), ("peak_bytes", "gb"),
+                           ("peak_blocks", "gbk"), ("live_bytes", "eb"), ("live_blocks", "ebk")):
+        check(f"its own sum of {key}", totals[ours_name], sum(point[key] for point in points))
+        check(ours_name, totals[ours_name], ours[ours_name])
+    # DHAT leaves a resized block where it was allocated: one function here, so the same place.
+    for measure in ("bytes", "allocations", "peak_bytes", "live_bytes"):
+        check(measure, places(found, measure), places(own, measure))
+    # Its own "max" of a point follows the peak of the whole heap: churn() and the second large()
+    # come later, so valgrind says that they never held anything.
+    wrong = [point for point in points if point["mb"] == 0 and point["tb"] > 0]
+    check("points whose maximum valgrind does not know", len(wrong) >= 1, True)
+
+
+def massif(scratch, own):
+    path = f"{scratch}/massif.out"
+    run("valgrind", "--tool=massif", f"--massif-out-file={path}", "--time-unit=B",
+        "--detailed-freq=1", "--peak-inaccuracy=0.0", "--threshold=0.0", PROGRAM)
+    found = report(path)
+    check("origin", found["image"]["origin"], "massif.out")
+    check("lacks", {"total", "blocks", "temporary"} <= set(found["image"]["lacks"]), True)
+    check("peak", found["totals"]["peak_bytes"], own["totals"]["peak_bytes"])
+    check("places", places(found, "peak_bytes"), places(own, "peak_bytes"))
+    rows = re.findall(r"^ +\d+ +([\d,]+) +([\d,]+) +([\d,]+) +[\d,]+ +[\d,]+$", run("ms_print", path),
+                      re.M)
+    check("largest row of ms_print", max(int(row[2].replace(",", "")) for row in rows),
+          found["totals"]["peak_bytes"])
+    refused = subprocess.run([TIDEMARK, "report", "--sort", "total", path], capture_output=True,
+                             text=True)
+    check("status", refused.returncode != 0 and "does not hold \"total\"" in refused.stderr, True)
+
+
+def massif_at_the_end(scratch, own):
+    """A program that ends at its peak: massif marks an earlier snapshot as the peak, or none."""
+    path = f"{scratch}/end.out"
+    run("valgrind", "--tool=massif", f"--massif-out-file={path}", "--time-unit=B", "perl", "-e",
+        "my @a; push @a, 'x' x 5000 for 1 .. 400; use POSIX; POSIX::_exit(0)")
+    totals = report(path)["totals"]
+    most = max(int(n) for n in re.findall(r"^mem_heap_B=(\d+)$", pathlib.Path(path).read_text(), re.M))
+    check("the bound reaches the largest snapshot",
+          totals["peak_bytes"] + totals["peak_bound_bytes"] >= most, True)
+
+
+def every_verb(scratch, own):
+    """What takes a capture takes these; two of different kinds can be compared."""
+    for path in (f"{scratch}/dhat.json", f"{scratch}/massif.out"):
+        run(TIDEMARK, "info", path)
+        run(TIDEMARK, "tree", path)
+        run(TIDEMARK, "export", "--to", "folded", path)
+        run(TIDEMARK, "symbolize", "-o", f"{path}.tide", path)
+        check("stored", places(report(f"{path}.tide"), "peak_bytes"),
+              places(report(path), "peak_bytes"))
+    run(TIDEMARK, "diff", f"{scratch}/massif.out", f"{scratch}/dhat.json")
+
+
+TESTS = ((heaptrack_interpreted, "heaptrack"), (heaptrack_raw, "heaptrack"), (dhat, "valgrind"),
+         (massif, "valgrind"), (massif_at_the_end, "valgrind"), (every_verb, "valgrind"))
+
+
+def main():
+    failed = skipped = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        run(TIDEMARK, "run", "-q", "-o", f"{scratch}/own.tide", PROGRAM)
+        own = report(f"{scratch}/own.tide", "--sort", "total")
+        for test, tool in TESTS:
+            if not shutil.which(tool):
+                skipped += 1
+                failed += os.environ.get("CI") == "true"
+                print(f"{test.__name__}: skipped, no {tool}")
+                continue
+            try:
+                test(scratch, own)
+                print(f"{test.__name__}: ok")
+            except (AssertionError, KeyError, StopIteration, subprocess.TimeoutExpired) as error:
+                failed += 1
+                print(f"{test.__name__}: FAILED: {error!r}")
+    if failed:
+        return 1
+    return 77 if skipped == len(TESTS) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
