@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import imports
 import measure
 import peers
 import symbols
@@ -278,8 +279,12 @@ def naming(bench):
     return symbols.symbols(bench, BUILD, say)
 
 
+def foreign(bench):
+    return imports.imports(bench, BUILD, WORKLOADS / "json_work.py", say)
+
+
 SECTIONS = {"pairs": pairs, "programs": programs, "startup": startup, "finish": finish,
-            "memory": memory, "naming": naming}
+            "memory": memory, "naming": naming, "imports": foreign}
 
 
 def arguments():

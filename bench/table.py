@@ -103,6 +103,17 @@ def naming_lines(entry):
     return lines
 
 
+def imports_lines(entry):
+    lines = [f"A recording of CPython by heaptrack: {entry['n_events']:,} events, "
+             f"{number(entry['file_bytes'] / 1e6, 1)} MB.", ""]
+    lines += header(["Command", "seconds", "range", "peak MiB"])
+    for name, seconds in entry["wall_s"].items():
+        peak = entry["peak_bytes"][name]["median"]
+        lines.append(row([name, number(seconds["median"], 2), spread(seconds, 2),
+                          number(peak / 2**20, 0)]))
+    return lines
+
+
 SECTIONS = [
     ("pairs", "Cost of one allocation and its free",
      "Timed inside the program; starting and finishing do not count. “Adds” is the median over the "
@@ -120,6 +131,9 @@ SECTIONS = [
     ("naming", "Names",
      "Wall time and peak memory of one command. `report` looks up what it shows, `symbolize` and "
      "its peers every address.", naming_lines),
+    ("imports", "Another tool's file",
+     "Wall time and peak memory of reading and reporting, beside the tool's own reader.",
+     imports_lines),
 ]
 
 

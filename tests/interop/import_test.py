@@ -43,7 +43,7 @@ def places(found, measure):
         if site["culprit"] is None or site["kind"] != "heap":
             continue
         name = site["frames"][site["culprit"]]["function"] or "?"
-        if site[measure]:
+        if site.get(measure):
             sums[name] = sums.get(name, 0) + site[measure]
     return sums
 

@@ -89,6 +89,37 @@ static void dhat_points_become_sites(void **state)
   tide_capture_free(capture);
 }
 
+// A file that dhat-rs 0.3.3 wrote: 50 boxes of 100 bytes kept in a vector, and one that grew by
+// pushes to 8 KiB and was dropped.
+static void dhat_rs_is_read(void **state)
+{
+  struct tide_capture *capture = NULL;
+  struct tide_diag diag = {0};
+  if (tide_import_file(TIDE_UNIT_DIR "/import_fixtures/dhat_rs.json", &capture, &diag))
+    fail_msg("%s", diag.text);
+  const struct tide_image *image = capture->images;
+  assert_int_equal(image->n_sites, 3);
+  assert_int_equal(image->peak_bytes, 5000 + 400 + 8192);
+  assert_int_equal(image->peak_blocks, 52);
+  assert_false(image->lacks & (TIDE_LACK_CLOCK | TIDE_LACK_LIFETIMES));
+  uint64_t n_alloc = 0, b_live = 0;
+  const struct tide_site *boxes = NULL;
+  for (size_t i = 0; i < image->n_sites; i++) {
+    n_alloc += image->sites[i].n_alloc;
+    b_live += image->sites[i].b_alloc - image->sites[i].b_free;
+    if (image->sites[i].b_alloc == 5000)
+      boxes = &image->sites[i];
+  }
+  assert_int_equal(n_alloc, 60);
+  assert_int_equal(b_live, 5400);
+  // Fifteen functions at one address are one place; main called it from another.
+  assert_non_null(boxes);
+  uint32_t outer = image->frames[boxes->stack].parent;
+  assert_true(outer != 0 && image->frames[outer].parent == 0);
+  assert_non_null(strstr(import_stack(image, outer), "dhat_fixture::main src/main.rs:11"));
+  tide_capture_free(capture);
+}
+
 static void dhat_lacks_what_its_mode_does_not_count(void **state)
 {
   struct tide_capture *capture = import_text(DHAT_HEAD(
@@ -269,6 +300,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(frames_are_taken_apart),
       cmocka_unit_test(dhat_points_become_sites),
+      cmocka_unit_test(dhat_rs_is_read),
       cmocka_unit_test(dhat_lacks_what_its_mode_does_not_count),
       cmocka_unit_test(dhat_cut_in_its_frames_is_read),
       cmocka_unit_test(wrong_dhat_is_refused),
