@@ -114,10 +114,6 @@ static bool same_link(const void *context, const void *key, uint32_t position)
 static uint32_t link_stack(struct reader *r)
 {
   uint32_t node = 0;
-  if (r->n_links == 0) {
-    TIDE_GROW(r->links, r->n_links, r->cap_links);
-    r->links[r->n_links++] = (struct link){0};
-  }
   for (size_t i = r->n_stack; i-- > 0;) {
     struct link link = {node, r->stack[i]};
     uint32_t hash = tide_table_mix(link.frame, link.parent);
@@ -155,7 +151,7 @@ static bool read_point(struct reader *r)
   unsigned needed = r->has_lifetimes ? (1u << NUMBERS_N) - 1 : 1u << TB | 1u << TBK;
   if (!has_stack || (met & needed) != needed)
     return wrong(r, "a point lacks one of its numbers");
-  if (r->links && r->n_links == UINT32_MAX)
+  if (r->n_links + r->n_stack >= UINT32_MAX)
     return wrong(r, "there are too many stacks");
   point.stack = link_stack(r);
   TIDE_GROW(r->points, r->n_points, r->cap_points);
@@ -425,6 +421,8 @@ enum tide_err tide_dhat_read(struct tide_source *source, struct tide_capture **r
 {
   struct reader r = {0};
   tide_json_read_init(&r.json, source);
+  r.links = tide_alloc(sizeof *r.links); // the root
+  r.n_links = r.cap_links = 1;
   r.builder = tide_builder_new("DHAT", LACKS);
   bool whole = read_document(&r);
   enum tide_err err = finish(&r, whole, ret_capture, diag);

@@ -45,7 +45,7 @@ static const char *guess_kind(const uint8_t *head, size_t n)
     if (n >= kinds[i].n && memcmp(head, kinds[i].magic, kinds[i].n) == 0)
       return kinds[i].kind;
   for (size_t i = 0; i < n; i++)
-    if (head[i] < 0x20 && !memchr("\t\n\v\f\r\x1b", head[i], 6))
+    if (head[i] == 0 || (head[i] < 0x20 && !strchr("\t\n\v\f\r\x1b", head[i])))
       return "binary data";
   return "text";
 }

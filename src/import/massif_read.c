@@ -305,8 +305,10 @@ static void fill_peak(struct reader *r)
   uint64_t missed = r->most_bytes - r->best_bytes;
   uint64_t inaccurate = (uint64_t)((double)r->best_bytes * r->inaccuracy);
   image->peak_bound_bytes = missed > inaccurate ? missed : inaccurate;
-  if (!r->best.rows)
+  if (!r->best.rows) {
     image->lacks |= TIDE_LACK_PEAK;
+    return;
+  }
   for (size_t i = 0; i < r->best.n_rows; i++)
     tide_builder_site(r->builder, r->best.rows[i].stack)->peak_bytes = r->best.rows[i].live_bytes;
 }
