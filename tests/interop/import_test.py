@@ -4,8 +4,8 @@
 
   import_test.py TIDEMARK PROGRAM
 
-Records one deterministic program with tidemark, heaptrack, valgrind's DHAT and massif. What tidemark
-reads of each file is compared with what the tool's own reader prints, and with tidemark's own
+Records one deterministic program with tidemark, heaptrack, valgrind's DHAT and massif. What
+tidemark reads of each file is compared with what the tool's own reader prints, and with its own
 capture: allocations, bytes, peak, what was left, and the places. Where they differ because the
 other tool errs, the test says why and asserts the error. A tool that is not installed is skipped
 (in CI: a failure).
@@ -131,8 +131,8 @@ def massif(scratch, own):
     check("lacks", {"total", "blocks", "temporary"} <= set(found["image"]["lacks"]), True)
     check("peak", found["totals"]["peak_bytes"], own["totals"]["peak_bytes"])
     check("places", places(found, "peak_bytes"), places(own, "peak_bytes"))
-    rows = re.findall(r"^ +\d+ +([\d,]+) +([\d,]+) +([\d,]+) +[\d,]+ +[\d,]+$", run("ms_print", path),
-                      re.M)
+    rows = re.findall(r"^ +\d+ +([\d,]+) +([\d,]+) +([\d,]+) +[\d,]+ +[\d,]+$",
+                      run("ms_print", path), re.M)
     check("largest row of ms_print", max(int(row[2].replace(",", "")) for row in rows),
           found["totals"]["peak_bytes"])
     refused = subprocess.run([TIDEMARK, "report", "--sort", "total", path], capture_output=True,
@@ -146,7 +146,8 @@ def massif_at_the_end(scratch, own):
     run("valgrind", "--tool=massif", f"--massif-out-file={path}", "--time-unit=B", "perl", "-e",
         "my @a; push @a, 'x' x 5000 for 1 .. 400; use POSIX; POSIX::_exit(0)")
     totals = report(path)["totals"]
-    most = max(int(n) for n in re.findall(r"^mem_heap_B=(\d+)$", pathlib.Path(path).read_text(), re.M))
+    text = pathlib.Path(path).read_text()
+    most = max(int(n) for n in re.findall(r"^mem_heap_B=(\d+)$", text, re.M))
     check("the bound reaches the largest snapshot",
           totals["peak_bytes"] + totals["peak_bound_bytes"] >= most, True)
 
