@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { MAX_MODULES = 65535, MAX_GENERATIONS = 64 };
-enum { MAX_TICKS = 1024, MAX_SNAPSHOTS = 198, MAX_SNAPSHOT_ROWS = 1 << 20 };
+enum { MAX_TICKS = 1024, MAX_SNAPSHOTS = 198, SNAPSHOT_ROWS = 1 << 17 };
 
 struct named_place {
   uint64_t addr, fingerprint;
@@ -306,7 +306,8 @@ static void thin_snapshots(struct tide_builder *b)
 void tide_builder_snapshot(struct tide_builder *b, struct tide_snapshot snapshot)
 {
   struct tide_image *image = b->image;
-  bool rows_are_many = b->own->n_snapshot_rows + snapshot.n_rows > MAX_SNAPSHOT_ROWS;
+  size_t most = SNAPSHOT_ROWS + 2 * image->n_frames; // in proportion to all the rest
+  bool rows_are_many = b->own->n_snapshot_rows + snapshot.n_rows > most;
   if (image->n_snapshots == MAX_SNAPSHOTS || (rows_are_many && image->n_snapshots > 1))
     thin_snapshots(b);
   TIDE_GROW(image->snapshots, image->n_snapshots, b->own->cap_snapshots);
