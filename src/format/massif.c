@@ -45,6 +45,7 @@ struct moment {
   uint64_t time_ns;
   int64_t bytes;
   const struct tide_snapshot *snapshot; // NULL: only the size is known
+  size_t number;                        // in the order they came
 };
 
 struct line { // of a tree, to be written
@@ -112,6 +113,7 @@ static void add_moment(struct writer *w, struct moment moment)
   if (window->to.given && moment.time_ns > start + window->to.seen_ns)
     return;
   TIDE_GROW(w->moments, w->n_moments, w->cap_moments);
+  moment.number = w->n_moments;
   w->moments[w->n_moments++] = moment;
 }
 
@@ -142,28 +144,60 @@ static void make_snapshot(struct writer *w, enum tide_snapshot_kind kind, uint64
   add_moment(w, (struct moment){time_ns, sum_snapshot(w, made), made});
 }
 
+static uint64_t ms_of(const struct writer *w, const struct moment *moment)
+{
+  return (moment->time_ns - w->image->start_ns) / 1000000;
+}
+
+// By time; of one time, sizes alone come first, and otherwise it is the order in which they came.
 static int by_time(const void *left, const void *right)
 {
   const struct moment *a = left, *b = right;
   if (a->time_ns != b->time_ns)
     return a->time_ns < b->time_ns ? -1 : 1;
-  return (a->snapshot != NULL) - (b->snapshot != NULL);
+  int order = (a->snapshot != NULL) - (b->snapshot != NULL);
+  return order ? order : (a->number > b->number) - (a->number < b->number);
 }
 
+// Whether a later one of the same millisecond and size tells as much. The peak and the end stay.
+static bool is_repeated(const struct writer *w, size_t i)
+{
+  const struct moment *moment = &w->moments[i];
+  uint64_t ms = ms_of(w, moment);
+  if (moment->snapshot && moment->snapshot->kind != TIDE_SNAPSHOT_TIMED)
+    return false;
+  for (size_t k = i + 1; k < w->n_moments && ms_of(w, &w->moments[k]) == ms; k++)
+    if (w->moments[k].bytes == moment->bytes && (w->moments[k].snapshot || !moment->snapshot))
+      return true;
+  return false;
+}
+
+static void leave_out_repeated(struct writer *w)
+{
+  TIDE_CLEANUP_FREE bool *repeated = tide_alloc_array(w->n_moments + 1, sizeof *repeated);
+  size_t n = 0;
+  for (size_t i = 0; i < w->n_moments; i++)
+    repeated[i] = is_repeated(w, i);
+  for (size_t i = 0; i < w->n_moments; i++)
+    if (!repeated[i])
+      w->moments[n++] = w->moments[i];
+  w->n_moments = n;
+}
+
+// The one known to be the peak or, where that is filtered or left out, the largest.
 static void find_peak(struct writer *w)
 {
-  bool is_whole = !w->view->unwanted;
+  bool is_whole = !w->view->unwanted, is_known = false;
   w->peak = SIZE_MAX;
   for (size_t i = 0; i < w->n_moments; i++) {
     const struct moment *moment = &w->moments[i];
     if (!moment->snapshot)
       continue;
-    if (is_whole && moment->snapshot->kind == TIDE_SNAPSHOT_PEAK) {
+    bool is_peak = is_whole && moment->snapshot->kind == TIDE_SNAPSHOT_PEAK;
+    bool is_larger = w->peak == SIZE_MAX || moment->bytes >= w->moments[w->peak].bytes;
+    if (is_peak > is_known || (is_peak == is_known && is_larger))
       w->peak = i;
-      return;
-    }
-    if (w->peak == SIZE_MAX || moment->bytes >= w->moments[w->peak].bytes)
-      w->peak = i;
+    is_known |= is_peak;
   }
 }
 
@@ -196,6 +230,7 @@ static void find_moments(struct writer *w)
     make_snapshot(w, TIDE_SNAPSHOT_END, image->end_ns);
   if (w->n_moments)
     qsort(w->moments, w->n_moments, sizeof *w->moments, by_time);
+  leave_out_repeated(w);
   find_peak(w);
   leave_out_impossible(w);
 }
@@ -369,7 +404,7 @@ static void write_moment(struct writer *w, size_t i)
   tide_sink_printf(w->sink,
                    "#-----------\nsnapshot=%zu\n#-----------\ntime=%" PRIu64 "\nmem_heap_B=%" PRId64
                    "\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=%s\n",
-                   i, (moment->time_ns - w->image->start_ns) / 1000000, moment->bytes,
+                   i, ms_of(w, moment), moment->bytes,
                    !has_tree      ? "empty"
                    : i == w->peak ? "peak"
                                   : "detailed");
@@ -380,10 +415,14 @@ static void write_moment(struct writer *w, size_t i)
 static void write_file(struct writer *w)
 {
   TIDE_CLEANUP_FREE char *command = tide_image_command(w->image);
+  const char *only = tide_image_argument(w->image, 0); // a file of massif's has it all in one
   tide_sink_text(w->sink, "desc: recorded by ");
   write_clean(w, w->image->origin ? w->image->origin : "tidemark");
   tide_sink_text(w->sink, "\ncmd: ");
-  write_clean(w, *command ? command : tide_image_program(w->image));
+  if (only && !tide_image_argument(w->image, 1))
+    write_clean(w, only);
+  else
+    write_clean(w, *command ? command : tide_image_program(w->image));
   tide_sink_text(w->sink, "\ntime_unit: ms\n");
   for (size_t i = 0; i < w->n_moments; i++)
     write_moment(w, i);

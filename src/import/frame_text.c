@@ -41,7 +41,7 @@ static bool take_number(char *text, uint32_t *ret_number)
 static void take_place(char *text, struct tide_frame_text *frame)
 {
   if (strncmp(text, "in ", 3) == 0) {
-    frame->object = text + 3;
+    frame->object = strcmp(text + 3, "???") == 0 ? "" : text + 3;
     return;
   }
   uint32_t last, before;
@@ -72,8 +72,22 @@ void tide_frame_text_parse(const char *text, size_t n, struct tide_buf *scratch,
     ret_frame->name.function = function;
 }
 
+// What our own exports write where there is no frame.
+static uint16_t flags_of(const struct tide_frame_text *frame)
+{
+  const char *function = frame->name.function;
+  if (frame->addr || !function)
+    return 0;
+  if (strcmp(function, "[stack not recorded]") == 0)
+    return TIDE_FRAME_LOST;
+  return strcmp(function, "[frames left out]") == 0 ? TIDE_FRAME_CUT : 0;
+}
+
 struct tide_place tide_frame_text_place(struct tide_builder *b, const struct tide_frame_text *frame)
 {
+  uint16_t flags = flags_of(frame);
+  if (flags)
+    return (struct tide_place){.flags = flags};
   return tide_builder_place(b, tide_builder_named_module(b, frame->object), frame->addr,
                             &frame->name, 1);
 }

@@ -162,6 +162,8 @@ static void finish_tree(struct reader *r)
   while (r->n_levels)
     close_level(r);
   merge_rows(r);
+  for (size_t i = 0; i < r->n_rows; i++)
+    tide_builder_site(r->builder, r->rows[i].stack); // questions about a moment go by sites
   snapshot.rows = r->rows;
   snapshot.n_rows = r->n_rows;
   if (!r->best.rows || r->heap_bytes > r->best_bytes ||
@@ -313,14 +315,24 @@ static void fill_peak(struct reader *r)
     tide_builder_site(r->builder, r->best.rows[i].stack)->peak_bytes = r->best.rows[i].live_bytes;
 }
 
+static bool same_snapshot(const struct tide_snapshot *a, const struct tide_snapshot *b)
+{
+  bool same = a->time_ns == b->time_ns && b->rows && a->n_rows == b->n_rows;
+  for (size_t i = 0; same && i < a->n_rows; i++)
+    same = a->rows[i].stack == b->rows[i].stack && a->rows[i].live_bytes == b->rows[i].live_bytes;
+  return same;
+}
+
 // The end is known when massif looked closely then, or nothing was left. The snapshots that are the
 // peak and the end say so.
 static void fill_end(struct reader *r)
 {
   struct tide_image *image = r->builder->image;
-  for (size_t i = 0; i < image->n_snapshots; i++)
-    if (r->best.rows && image->snapshots[i].time_ns == r->best.time_ns)
-      image->snapshots[i].kind = TIDE_SNAPSHOT_PEAK;
+  size_t peak = 0;
+  while (peak < image->n_snapshots && !same_snapshot(&image->snapshots[peak], &r->best))
+    peak++;
+  if (peak < image->n_snapshots)
+    image->snapshots[peak].kind = TIDE_SNAPSHOT_PEAK;
   if (!r->last_is_known) {
     image->lacks |= TIDE_LACK_LIVE;
     return;
