@@ -4,7 +4,7 @@
 
 Out: one program is recorded with tidemark, built in the ways that lay out addresses differently;
 google-pprof, jeprof and Go's pprof must find in our exports what our own report says, in all four
-measures, and the functions by name.
+measures, and the functions by name. ms_print and massif-visualizer must show a Rust program's.
 
 In: the same program is recorded by gperftools and by jemalloc, and one of Go's by Go; what tidemark
 reads in their files must be what their own readers print. gperftools counts every allocation, so
@@ -12,6 +12,7 @@ its numbers must also be those of our own recording.
 
 usage: heap_profiles_test.py TIDEMARK     ends with "N passed, N failed[, N skipped]"
 """
+import json
 import os
 import pathlib
 import re
@@ -19,6 +20,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import ms_print_test
 
 HERE = pathlib.Path(__file__).resolve().parent
 TIDEMARK = sys.argv[1] if len(sys.argv) > 1 else "tidemark"
@@ -153,13 +156,33 @@ def from_go(scratch):
         mine = ours(file, measure)
         compare(of_go(file, measure), mine, names, measure)
         assert mine["main.hold"] > 0 or measure == "alloc_objects"
-    said = re.search(r": (\d+) \[", text.read_text()).group(1)
-    read = run(TIDEMARK, "export", "--to", "gperftools", text)
-    assert re.match(r"heap profile: \d+: (\d+)", read), read[:80]
-    assert int(said) > 1000 * 4096
+    theirs = re.search(r"of (\d+)B total", run("go", "tool", "pprof", "-top", "-unit=B",
+                                               "-sample_index=inuse_space", text)).group(1)
+    mine = re.match(r"heap profile: \d+: (\d+)",
+                    run(TIDEMARK, "export", "--to", "gperftools", text))
+    assert abs(int(mine.group(1)) - int(theirs)) < 64, f"text: {theirs} with them, {mine.group(1)}"
+
+
+def massif_of_rust(scratch):
+    """Closures, and a peak at the very end, which massif itself does not find."""
+    need("rustc", "ms_print", "massif-visualizer")
+    program, capture, file = scratch / "closures", scratch / "c.tide", scratch / "massif.out"
+    run("rustc", "-g", "-O", "-C", "symbol-mangling-version=v0", "-o", program,
+        HERE / "programs/closures.rs")
+    run(TIDEMARK, "run", "-q", "-o", capture, program)
+    run(TIDEMARK, "export", "--to", "massif", "-o", file, capture)
+    text = file.read_text()
+    assert "{closure@0}" in text and "{closure#" not in text, "no closures"
+    said = json.loads(run(TIDEMARK, "report", "--json", capture))["totals"]["peak_bytes"]
+    want = ms_print_test.facts(text)
+    assert want["bytes"] == said >= 64 * 20000, f"the peak is {want['bytes']}, not {said}"
+    for judge in (ms_print_test.ms_print, ms_print_test.visualizer):
+        wrong = judge(str(file), want)
+        assert not wrong, wrong
 
 
 TESTS = {
+    "massif files of a Rust program": massif_of_rust,
     "gperftools' text in google-pprof": out("google-pprof", "gperftools"),
     "gperftools' text in Go's pprof": out("go", "gperftools"),
     "jemalloc's text in jeprof": out("jeprof", "jemalloc"),
