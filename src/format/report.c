@@ -204,6 +204,9 @@ static void write_complete(const struct report *r)
   if (n_lost)
     tide_buf_printf(&out, "%s of %s events not recorded", tide_units_count(a, n_lost),
                     tide_units_count(b, n_events + n_lost));
+  else if (r->profile->capture->cut)
+    tide_buf_printf(&out, "%s %s in what is left of the file", tide_units_count(a, n_events),
+                    n_events == 1 ? "event" : "events");
   else
     tide_buf_printf(&out, "every event (%s)", tide_units_count(a, n_events));
   tide_buf_printf(&out, ", %s %s", tide_units_count(a, r->profile->n_stacks),
@@ -226,7 +229,7 @@ static void write_complete(const struct report *r)
   else if (r->image->peak_bound_bytes)
     tide_buf_printf(&out, ", peak %s %s", r->screen->utf8 ? "±" : "+/-",
                     bytes(r, a, (int64_t)r->image->peak_bound_bytes));
-  else
+  else if (!r->profile->capture->cut)
     tide_buf_text(&out, ", peak exact");
   tide_screen_paragraph(r->screen, complete ? TIDE_INK_PLAIN : TIDE_INK_WARN, "  ",
                         complete ? "complete: " : "incomplete: ", tide_buf_cstr(&out));
@@ -403,7 +406,8 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
     if (tide_measure_is_held(r.image, TIDE_MEASURE_TOTAL))
       write_churn(&r);
   } else {
-    tide_sink_text(screen->sink, "  nothing was allocated on the heap\n");
+    tide_sink_text(screen->sink, profile->capture->cut ? "  nothing is left of the heap\n"
+                                                       : "  nothing was allocated on the heap\n");
   }
   write_pages(&r);
   if (has_heap(profile))

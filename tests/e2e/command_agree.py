@@ -179,3 +179,18 @@ def nothing_to_show_is_not_nothing_held(ground):
         done = ground.run(ground.tidemark, verb, *words, tide)
         expect(done.status == 0 and expected in done.stdout and never not in done.stdout,
                f"{verb} {words}: {done.stdout}")
+
+
+@test
+def a_cut_file_claims_nothing(ground):
+    tide = capture(ground, "x.tide", ground.program("return 0;"))
+    whole = (ground.scratch / tide).read_bytes()
+    seen = 0
+    for part in range(1, 20):
+        (ground.scratch / "cut.tide").write_bytes(whole[:len(whole) * part // 20])
+        done = ground.run(ground.tidemark, "report", "cut.tide")
+        seen += done.status == 0
+        expect(done.status in (0, 1), f"{part}: status {done.status}")
+        for claim in ("every event", "peak exact", "nothing was allocated"):
+            expect(claim not in done.stdout, f"{part} of 20 parts: {done.stdout}")
+    expect(seen > 5, f"{seen} of the cut files could be read")
