@@ -136,13 +136,15 @@ static uint64_t take_number(struct massif *m, const char *before)
 // folded ones last, no child above its parent, no sum either.
 static uint64_t take_node(struct massif *m, size_t depth, uint64_t at_most)
 {
-  uint64_t n_children, bytes, sum = 0, before = UINT64_MAX;
-  int used = 0;
-  assert_int_equal(strspn(m->at, " "), depth);
-  assert_int_equal(
-      sscanf(m->at + depth, "n%" SCNu64 ": %" SCNu64 " %n", &n_children, &bytes, &used), 2);
-  const char *text = m->at + depth + used, *end = strchr(text, '\n');
-  assert_true(used > 0 && end > text && bytes <= at_most);
+  uint64_t sum = 0, before = UINT64_MAX;
+  char *at = (char *)m->at + strspn(m->at, " ");
+  assert_int_equal(at - m->at, depth);
+  assert_int_equal(*at, 'n');
+  uint64_t n_children = strtoull(at + 1, &at, 10);
+  assert_memory_equal(at, ": ", 2);
+  uint64_t bytes = strtoull(at + 2, &at, 10);
+  const char *text = at + 1, *end = strchr(at, '\n');
+  assert_true(*at == ' ' && end > text && bytes <= at_most);
   for (const char *c = text; c < end; c++)
     assert_true(*c != '#' && (unsigned char)*c >= ' ');
   bool is_folded = memmem(text, (size_t)(end - text), "massif's threshold (1.00%)", 26) != NULL;
@@ -154,8 +156,8 @@ static uint64_t take_node(struct massif *m, size_t depth, uint64_t at_most)
     assert_true(bytes * 100 >= m->heap);
   m->at = end + 1;
   for (uint64_t i = 0; i < n_children; i++) {
-    bool last_is_folded =
-        strstr(m->at, "threshold") && strstr(m->at, "threshold") < strchr(m->at, '\n');
+    size_t length = strcspn(m->at, "\n"); // whole texts are long: nothing here looks past its line
+    bool last_is_folded = memmem(m->at, length, "massif's threshold", 18) != NULL;
     uint64_t child = take_node(m, depth + 1, bytes);
     assert_true(i + 1 == n_children || !last_is_folded);
     assert_true(last_is_folded || child <= before);
