@@ -2,6 +2,8 @@
 """Whom the report names: in programs that allocate only through libraries, the program's own
 functions, at the peak, in all, for temporaries and for leaks; with debug information and with names
 alone."""
+import json
+import os
 import pathlib
 import re
 import shutil
@@ -10,21 +12,20 @@ import subprocess
 import record
 
 HERE = pathlib.Path(__file__).resolve().parent
-EXTRA = r"[^ ]+, [^ ]+ [^ ]+  |\d+ %  "  # blocks and age; share of the place
-ROW = re.compile(rf"^\s+<?([\d.]+) %\s+[\d.,]+(?: [kMGKi]*B?)?\s+(?:{EXTRA})?(.*)$")
 
 
 def rows(stage, sort):
-    """(share, rest of the line) of the text report's rows."""
-    env = dict(stage.env, COLUMNS="200")
-    done = record.run([stage.tidemark, "report", "--rules", "/dev/null", "--sort", sort,
-                       stage.tide], env=env)
+    """(share in percent, function) of the report's rows, the largest first."""
+    done = record.run([stage.tidemark, "report", "--rules", "/dev/null", "--sort", sort, "--json",
+                       "--group", "place", stage.tide], env=stage.env)
     if done.status:
         raise record.Failure(f"report --sort {sort}: {done.stderr.strip()}")
-    found = [ROW.match(line) for line in done.stdout.splitlines()]
-    found = [(float(match.group(1)), match.group(2)) for match in found if match]
+    report = json.loads(done.stdout)
+    found = [(100 * group["weight"] / report["whole"],
+              group["function"] or f"0x? in {os.path.basename(group['module'])}")
+             for group in report["groups"] if group["weight"] > 0]
     if not found:
-        raise record.Failure(f"report --sort {sort} has no rows: {done.stdout}")
+        raise record.Failure(f"report --sort {sort} has no rows")
     return found
 
 
