@@ -279,10 +279,9 @@ static void add_first_rows(struct stacks *s)
   image->modules[image->n_modules++] = (struct tide_module){.path = tide_strdup("")};
   TIDE_GROW(image->frames, image->n_frames, s->cap_frames);
   image->frames[image->n_frames++] = (struct tide_frame){0};
-  TIDE_GROW(s->thread_keys, image->n_threads_known, s->cap_thread_keys);
-  s->thread_keys[0] = (struct thread_key){0};
-  TIDE_GROW(image->threads, image->n_threads_known, s->cap_threads);
-  image->threads[image->n_threads_known++] = (struct tide_thread){0};
+  s->thread_keys = tide_alloc(sizeof *s->thread_keys);
+  image->threads = tide_alloc(sizeof *image->threads);
+  s->cap_thread_keys = s->cap_threads = image->n_threads_known = 1;
 }
 
 static enum tide_err add_part(struct stacks *s, struct maps *maps, bool is_first,

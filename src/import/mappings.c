@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 
 #include <ctype.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ static void add_file(struct tide_mappings *mappings, struct tide_mapping *mappin
   bool is_fixed = mapping->start < TIDE_MAPPINGS_FIXED_BELOW;
   mapping->bias = is_fixed || offset > mapping->start ? 0 : mapping->start - offset;
   TIDE_GROW(mappings->items, mappings->n, mappings->cap);
+  assert(mappings->items);
   mappings->items[mappings->n++] = *mapping;
 }
 

@@ -103,6 +103,14 @@ static enum tide_err wrong(const struct reader *r, const uint8_t *at, const char
                           "not as a pprof profile is written: %s", what);
 }
 
+static struct tide_cursor next_bytes(struct tide_cursor *c)
+{
+  uint64_t n = tide_cursor_varint(c);
+  const uint8_t *at = n <= tide_cursor_left(c) ? tide_cursor_bytes(c, (size_t)n) : NULL;
+  c->bad |= !at;
+  return at ? tide_cursor_make(at, (size_t)n) : (struct tide_cursor){0};
+}
+
 // The next field; false at the end, or where the message is broken (cursor->bad).
 static bool next_field(struct tide_cursor *c, struct field *ret)
 {
@@ -110,23 +118,14 @@ static bool next_field(struct tide_cursor *c, struct field *ret)
     return false;
   uint64_t tag = tide_cursor_varint(c);
   *ret = (struct field){.number = (uint32_t)(tag >> 3), .wire = (enum wire)(tag & 7)};
-  if (tag >> 3 == 0 || tag >> 3 > UINT32_MAX)
-    c->bad = true;
-  else if (ret->wire == VARINT)
-    ret->value = tide_cursor_varint(c);
-  else if (ret->wire == FIXED64)
-    ret->value = tide_cursor_u64(c);
-  else if (ret->wire == FIXED32)
-    ret->value = tide_cursor_u32(c);
-  else if (ret->wire == BYTES) {
-    uint64_t n = tide_cursor_varint(c);
-    const uint8_t *at = n <= tide_cursor_left(c) ? tide_cursor_bytes(c, (size_t)n) : NULL;
-    if (at)
-      ret->bytes = tide_cursor_make(at, (size_t)n);
-    else
-      c->bad = true;
-  } else
-    c->bad = true;
+  c->bad |= tag >> 3 == 0 || tag >> 3 > UINT32_MAX;
+  switch (ret->wire) {
+  case VARINT: ret->value = tide_cursor_varint(c); break;
+  case FIXED64: ret->value = tide_cursor_u64(c); break;
+  case FIXED32: ret->value = tide_cursor_u32(c); break;
+  case BYTES: ret->bytes = next_bytes(c); break;
+  default: c->bad = true;
+  }
   return !c->bad;
 }
 
