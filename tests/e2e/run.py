@@ -20,6 +20,7 @@ import platform
 import re
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -200,6 +201,8 @@ COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command
 
 def main():
     options = parse()
+    # A job in the background of a shell is started deaf to SIGINT, and its children would be.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     bench = Bench(options)
     try:
         tests = list(collect(bench))
