@@ -92,26 +92,25 @@ def finish_lines(entry):
             f"({spread({k: v * 1e3 for k, v in seconds.items()}, 0)}) after the program's exit."]
 
 
-def naming_lines(entry):
-    lines = [f"{entry['n_stacks']:,} stacks over {entry['n_addresses']:,} addresses of a C++ "
-             f"program of {number(entry['program_bytes'] / 1e6, 0)} MB, most of it debug info.", ""]
-    lines += header(["Command", "seconds", "range", "peak MiB"])
+def commands_lines(entry):
+    lines = header(["Command", "seconds", "range", "peak MiB"])
     for name, seconds in entry["wall_s"].items():
         peak = entry["peak_bytes"][name]["median"]
         lines.append(row([name, number(seconds["median"], 2), spread(seconds, 2),
                           number(peak / 2**20, 0)]))
     return lines
+
+
+def naming_lines(entry):
+    lines = [f"{entry['n_stacks']:,} stacks over {entry['n_addresses']:,} addresses of a C++ "
+             f"program of {number(entry['program_bytes'] / 1e6, 0)} MB, most of it debug info.", ""]
+    return lines + commands_lines(entry)
 
 
 def imports_lines(entry):
     lines = [f"A recording of CPython by heaptrack: {entry['n_events']:,} events, "
              f"{number(entry['file_bytes'] / 1e6, 1)} MB.", ""]
-    lines += header(["Command", "seconds", "range", "peak MiB"])
-    for name, seconds in entry["wall_s"].items():
-        peak = entry["peak_bytes"][name]["median"]
-        lines.append(row([name, number(seconds["median"], 2), spread(seconds, 2),
-                          number(peak / 2**20, 0)]))
-    return lines
+    return lines + commands_lines(entry)
 
 
 SECTIONS = [

@@ -8,6 +8,7 @@
 #include "capture/tide_file.h"
 
 #include "base/alloc.h"
+#include "base/file_kind.h"
 #include "capture/tide_format.h"
 
 #include <errno.h>
@@ -17,6 +18,8 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+
+enum { HEAD_BYTES = 4096 }; // tell what a foreign file is
 
 struct reader {
   const char *name;
@@ -187,41 +190,15 @@ static enum tide_err read_parts(struct reader *r)
   return TIDE_ERR_OK;
 }
 
-// What a file that is no capture looks like; NULL when it looks like nothing known.
-static const char *guess_kind(const uint8_t *data, size_t n)
-{
-  static const struct {
-    const char *magic;
-    size_t n;
-    const char *kind;
-  } kinds[] = {
-      {"\x7f"
-       "ELF",
-       4, "it is a program or library (ELF)"},
-      {"\x1f\x8b", 2, "it is gzip-compressed data"},
-      {"\x28\xb5\x2f\xfd", 4, "it is zstd-compressed data"},
-      {"PK\x03\x04", 4, "it is a zip archive"},
-      {"{", 1, "it looks like JSON"},
-      {"[", 1, "it looks like JSON"},
-      {"#!", 2, "it is a script"},
-  };
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (n >= kinds[i].n && memcmp(data, kinds[i].magic, kinds[i].n) == 0)
-      return kinds[i].kind;
-  return NULL;
-}
-
 static enum tide_err check_file_header(const uint8_t *data, size_t n, const char *name,
                                        struct tide_diag *diag)
 {
   if (n == 0)
     return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not a .tide capture: it is empty", name);
   size_t n_magic = n < TIDE_FILE_MAGIC_BYTES ? n : TIDE_FILE_MAGIC_BYTES;
-  if (memcmp(data, TIDE_FILE_MAGIC, n_magic) != 0) {
-    const char *kind = guess_kind(data, n);
-    return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not a .tide capture%s%s", name, kind ? ": " : "",
-                     kind ? kind : "");
-  }
+  if (memcmp(data, TIDE_FILE_MAGIC, n_magic) != 0)
+    return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not a .tide capture: it looks like %s", name,
+                     tide_file_kind(data, n < HEAD_BYTES ? n : HEAD_BYTES));
   if (n < TIDE_FILE_HEADER_BYTES)
     return tide_fail_at(diag, TIDE_ERR_CUT, n, "%s is cut short: nothing is left in it", name);
   unsigned major = data[8] | data[9] << 8, minor = data[10] | data[11] << 8;

@@ -131,14 +131,9 @@ int tide_cmd_symbolize(const struct tide_arguments *arguments)
 {
   struct tide_opened opened = {0};
   struct tide_diag diag = {0};
-  const char *path = NULL;
-  enum tide_err err = tide_looking_path(arguments, &path, &diag);
-  if (!err)
-    err = tide_capture_open(path, &opened, &diag);
+  enum tide_err err = tide_looking_capture(arguments, &opened, &diag);
   if (err)
     return tide_cmd_failed(err, &diag);
-  if (opened.by_default)
-    tide_say("reading %s", opened.path);
   err = check(arguments, &opened, &diag);
   if (!err)
     err = symbolize(arguments, &opened, &diag);

@@ -37,6 +37,23 @@ static enum tide_err open_filter(const struct tide_arguments *arguments,
   return tide_filter_new(&options, ret_filter, diag);
 }
 
+static enum tide_err open_and_say(const char *path, struct tide_opened *ret_opened,
+                                  struct tide_diag *diag)
+{
+  enum tide_err err = tide_capture_open(path, ret_opened, diag);
+  if (!err && ret_opened->by_default)
+    tide_say("reading %s", ret_opened->path);
+  return err;
+}
+
+enum tide_err tide_looking_capture(const struct tide_arguments *arguments,
+                                   struct tide_opened *ret_opened, struct tide_diag *diag)
+{
+  const char *path = NULL;
+  enum tide_err err = tide_looking_path(arguments, &path, diag);
+  return err ? err : open_and_say(path, ret_opened, diag);
+}
+
 // Viewers of exports have filters of their own, so there stacks stay whole.
 static void view_anew(struct tide_looking *l, const struct tide_arguments *arguments)
 {
@@ -54,9 +71,7 @@ static enum tide_err look(const struct tide_arguments *arguments, const char *pa
   if (!err)
     err = open_filter(arguments, &l->filter, diag);
   if (!err)
-    err = tide_capture_open(path, &l->opened, diag);
-  if (!err && l->opened.by_default)
-    tide_say("reading %s", l->opened.path);
+    err = open_and_say(path, &l->opened, diag);
   if (!err)
     err = tide_profile_pick(l->opened.capture, arguments->process, &image_idx, diag);
   if (err)

@@ -28,6 +28,10 @@ enum tide_err tide_looking_ask(struct tide_looking *looking, const struct tide_a
 
 void tide_looking_done(struct tide_looking *looking); // all zero is fine
 
+// Opens the one file named, or the newest capture (and says so): for verbs that need no names.
+enum tide_err tide_looking_capture(const struct tide_arguments *arguments,
+                                   struct tide_opened *ret_opened, struct tide_diag *diag);
+
 // The one file named, or NULL; more than one is refused.
 enum tide_err tide_looking_path(const struct tide_arguments *arguments, const char **ret_path,
                                 struct tide_diag *diag);

@@ -3,6 +3,8 @@
 // The table of formats, and what to say of a file that is none of them.
 #include "import/importers.h"
 
+#include "base/file_kind.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -18,37 +20,6 @@ static const struct importer {
 };
 
 #define IMPORTERS_N (sizeof importers / sizeof *importers)
-
-// What a file that is no profile looks like.
-static const char *guess_kind(const uint8_t *head, size_t n)
-{
-  static const struct {
-    const char *magic;
-    size_t n;
-    const char *kind;
-  } kinds[] = {
-      {"\x7f"
-       "ELF",
-       4, "a program or library (ELF)"},
-      {"PK\x03\x04", 4, "a zip archive"},
-      {"\xfd"
-       "7zXZ",
-       5, "xz-compressed data"},
-      {"BZh", 3, "bzip2-compressed data"},
-      {"{", 1, "JSON, but no profile"},
-      {"[", 1, "JSON, but no profile"},
-      {"<", 1, "XML or HTML"},
-      {"#!", 2, "a script"},
-      {"PERFILE2", 8, "a recording of perf"},
-  };
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (n >= kinds[i].n && memcmp(head, kinds[i].magic, kinds[i].n) == 0)
-      return kinds[i].kind;
-  for (size_t i = 0; i < n; i++)
-    if (head[i] == 0 || (head[i] < 0x20 && !strchr("\t\n\v\f\r\x1b", head[i])))
-      return "binary data";
-  return "text";
-}
 
 static enum tide_err refuse(const struct tide_source *source, size_t n, struct tide_diag *diag)
 {
@@ -68,7 +39,7 @@ static enum tide_err refuse(const struct tide_source *source, size_t n, struct t
   }
   return tide_fail(diag, TIDE_ERR_FORMAT,
                    "%s is not a capture: it looks like %s%s; readable are %s", source->name,
-                   guess_kind(source->at, n), packed, readable);
+                   tide_file_kind(source->at, n), packed, readable);
 }
 
 static enum tide_err import(struct tide_source *source, struct tide_capture **ret_capture,
