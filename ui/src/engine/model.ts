@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The model of one process image, as docs/page-data.md describes it: plain typed arrays, decoded
+// once and never changed. Whatever is asked of it is computed elsewhere.
+
+export interface Model {
+  facts: Facts;
+  text: string[];
+  modules: Uint32Array; // strings
+  frames: Frames;
+  nodes: Nodes;
+  sites: Sites;
+  rows: Rows;
+  histograms: Histograms;
+  snapshots: Snapshots;
+  ticks: Ticks;
+}
+
+export interface Frames {
+  count: number;
+  function: Uint32Array; // strings; 0: unknown
+  file: Uint32Array;
+  crate: Uint32Array;
+  line: Uint32Array;
+  module: Uint32Array;
+  address: Float64Array;
+  layer: Uint8Array;
+  flags: Uint8Array;
+}
+
+export const FrameFlag = {
+  inlined: 1,
+  cut: 2,
+  guessed: 4,
+  lost: 8,
+  pages: 16,
+  pruned: 32,
+} as const;
+
+export interface Nodes {
+  count: number;
+  parent: Uint32Array;
+  frame: Uint32Array;
+  depth: Uint32Array; // of the root 0
+}
+
+export const SiteKind = { heap: 0, pages: 1, lost: 2 } as const;
+
+// What rows and sites count. All exact integers.
+export interface Numbers {
+  nAlloc: Float64Array;
+  bAlloc: Float64Array;
+  nFree: Float64Array;
+  bFree: Float64Array;
+  peakBlocks: Float64Array;
+  peakBytes: Float64Array;
+  nTemp: Float64Array;
+  bTemp: Float64Array;
+  nForeign: Float64Array;
+  nResize: Float64Array;
+  bResizeOld: Float64Array;
+  nMoved: Float64Array;
+  bMoved: Float64Array;
+  lifeNs: Float64Array;
+  ageNs: Float64Array;
+  firstNs: Float64Array;
+  lastNs: Float64Array;
+}
+
+export interface Sites extends Numbers {
+  count: number;
+  node: Uint32Array;
+  kind: Uint8Array;
+  ownMax: Float64Array;
+}
+
+export interface Rows extends Numbers {
+  count: number;
+  site: Uint32Array;
+  thread: Uint32Array;
+}
+
+export interface Histograms {
+  count: number;
+  site: Uint32Array;
+  bucket: Uint8Array; // 0..31 sizes, 32..79 lifetimes
+  number: Float64Array;
+}
+
+export const SnapshotKind = { timed: 0, peak: 1, end: 2 } as const;
+
+export interface Snapshots {
+  count: number;
+  ns: Float64Array;
+  kind: Uint8Array;
+  end: Uint32Array; // per snapshot, where its cells end
+  site: Uint32Array; // per cell
+  bytes: Float64Array; // change since the snapshot before
+  blocks: Float64Array;
+  nAlloc: Float64Array;
+  bAlloc: Float64Array;
+}
+
+export interface Ticks {
+  count: number;
+  ns: Float64Array;
+  liveBytes: Float64Array;
+  liveBlocks: Float64Array;
+  nAlloc: Float64Array;
+  bAlloc: Float64Array;
+  nFree: Float64Array;
+  rss: Float64Array;
+  pageBytes: Float64Array;
+}
+
+export interface Image {
+  index: number;
+  pid: number;
+  ppid: number;
+  exe: string;
+  command: string[];
+  by_fork: boolean;
+  start_ns: number;
+  end_ns: number;
+  end: "exited" | "signaled" | "execed" | "unknown";
+  end_value: number;
+}
+
+export interface Facts {
+  schema: string;
+  tool_version: string;
+  capture: {
+    file: string;
+    complete: boolean;
+    finished: boolean;
+    note: string | null;
+    arch: string;
+    duration_ns: number;
+  };
+  host: { name: string; kernel: string; start_realtime_ns: number };
+  image: Image & {
+    origin: string | null;
+    lacks: string[];
+    allocator: string;
+    off_reason: number;
+    threads: number;
+    max_live_threads: number;
+    inherited_bytes: number;
+  };
+  images: (Image & { peak_bytes?: number; allocations?: number })[];
+  totals: Record<string, number | undefined>; // the keys of tidemark-report-1; absent is not zero
+  pages: Record<string, number | undefined>;
+  completeness: Record<string, number | undefined>;
+  threads: { tid: number; name: string; owners: number }[];
+  marks: { time_ns: number; name: string }[];
+  notes: string[];
+  has: { temporary_bytes: boolean; counts: boolean };
+  overhead: number;
+  pruned: { stacks: number; of: number; limit_bytes: number } | null;
+}
