@@ -20,7 +20,8 @@ import tree
 ROOT = tree.ROOT
 MAX_COLUMNS = 100
 MAX_LINES = 800
-CODE = {".c", ".h", ".cc", ".cpp", ".rs", ".py", ".sh"}
+CODE = {".c", ".h", ".cc", ".cpp", ".rs", ".py", ".sh", ".ts", ".tsx", ".mjs", ".css"}
+HEADED = {".c", ".h", ".ts", ".tsx"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 # An empty asm template is a compiler barrier, good on any machine.
 ARCH_CODE = re.compile(
@@ -70,7 +71,7 @@ def check_includes(path, lines, layers):
 def check_text(path, lines):
     if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:2]):
         finding(path, 1, "no SPDX line at the head")
-    elif path.suffix in {".c", ".h"} and (len(lines) < 3 or not lines[2].startswith("//")):
+    elif path.suffix in HEADED and (len(lines) < 3 or not lines[2].startswith("//")):
         finding(path, 2, "the head does not say what the file is for")
     if len(lines) > MAX_LINES:
         finding(path, len(lines), f"{len(lines)} lines, {MAX_LINES} at most")

@@ -8,12 +8,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def files(*suffixes):
-    """Paths below ROOT with one of the suffixes (all when none), build directories left out."""
+    """Paths below ROOT with one of the suffixes (all when none), without builds and packages."""
     found = []
     for place, directories, names in os.walk(ROOT):
         at_top = pathlib.Path(place) == ROOT
         directories[:] = [d for d in directories
-                          if d not in (".git", "__pycache__")
+                          if d not in (".git", "__pycache__", "node_modules")
                           and not (at_top and (d == "build" or d.startswith("build-")))]
         found += [pathlib.Path(place) / name for name in names]
     return sorted(path for path in found
