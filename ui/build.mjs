@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes the page: node build.mjs [OUTPUT], one file with script and style inside and no address of
+// anything outside. The policy names the two by their hashes, so that nothing else can run.
+
+import { createHash } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const output = process.argv[2] ?? join(here, "dist", "page.html");
+
+const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+
+async function bundle() {
+  const result = await build({
+    absWorkingDir: here,
+    entryPoints: ["src/app/main.tsx"],
+    bundle: true,
+    minify: true,
+    charset: "utf8",
+    format: "iife",
+    target: ["chrome100", "firefox113", "safari16.4"],
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    legalComments: "none",
+    outdir: "out",
+    write: false,
+    logLevel: "warning",
+  });
+  const text = (end) => result.outputFiles.find((file) => file.path.endsWith(end)).text.trim();
+  return { script: text(".js").replaceAll("</script", "<\\/script"), style: text(".css") };
+}
+
+async function main() {
+  const { script, style } = await bundle();
+  const policy = [
+    "default-src 'none'",
+    `script-src ${hash(script)}`,
+    `style-src ${hash(style)}`,
+    "img-src data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ");
+  const parts = {
+    CSP: `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+    STYLE: `<style>${style}</style>`,
+    SCRIPT: `<script>${script}</script>`,
+  };
+  let page = await readFile(join(here, "page.html"), "utf8");
+  for (const [name, text] of Object.entries(parts))
+    page = page.replace(`<!--TIDEMARK-${name}-->`, () => text);
+  await mkdir(dirname(output), { recursive: true });
+  await writeFile(output, page);
+}
+
+await main();
