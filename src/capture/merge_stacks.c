@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/id_index.h"
+#include "capture/buckets.h"
 #include "capture/stored_names.h"
 #include "capture/tide_format.h"
 
@@ -223,10 +224,14 @@ static void add_site(struct tide_site *sum, const struct tide_site *item)
   sum->n_moved += item->n_moved;
   sum->b_temp += item->b_temp;
   sum->b_moved += item->b_moved;
-  for (unsigned k = 0; k < TIDE_SIZE_BUCKETS_N; k++)
-    sum->size_hist[k] += item->size_hist[k];
-  for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
-    sum->life_hist[k] += item->life_hist[k];
+}
+
+static void add_buckets(struct tide_image *image, struct tide_site *sum,
+                        const struct tide_image *part, const struct tide_site *item)
+{
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
+  tide_site_sum_buckets(part, item, sizes, lifetimes);
+  tide_site_add_buckets(image, sum, sizes, lifetimes);
 }
 
 static void add_sites(struct stacks *s, const struct maps *maps)
@@ -242,11 +247,15 @@ static void add_sites(struct stacks *s, const struct maps *maps)
     uint32_t id = tide_id_index_find(&s->by_site, hash, same_site, image->sites, &site);
     if (id != UINT32_MAX) {
       add_site(&image->sites[id], &site);
-      continue;
+    } else {
+      TIDE_GROW(image->sites, image->n_sites, s->cap_sites);
+      id = (uint32_t)image->n_sites++;
+      tide_id_index_add(&s->by_site, hash, id);
+      image->sites[id] = site;
+      image->sites[id].size_mask = 0;
+      image->sites[id].life_mask = 0;
     }
-    TIDE_GROW(image->sites, image->n_sites, s->cap_sites);
-    tide_id_index_add(&s->by_site, hash, (uint32_t)image->n_sites);
-    image->sites[image->n_sites++] = site;
+    add_buckets(image, &image->sites[id], maps->part, &site);
   }
 }
 

@@ -28,6 +28,7 @@ void tide_image_done(struct tide_image *image)
   free(image->modules);
   free(image->frames);
   free(image->sites);
+  free(image->counts.items);
   free(image->threads);
   free(image->ticks);
   free(image->snapshots);

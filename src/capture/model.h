@@ -52,8 +52,16 @@ struct tide_site {
   uint64_t b_temp;  // of the temporaries
   uint64_t b_moved; // old sizes of the resized blocks that moved: what was copied at most
   uint64_t first_ns, last_ns;
-  uint64_t size_hist[TIDE_SIZE_BUCKETS_N]; // of allocations
-  uint64_t life_hist[TIDE_LIFE_BUCKETS_N]; // of frees
+  // Histograms, see capture/buckets.h: a bit per bucket that is not empty, and where their counts
+  // begin among the image's.
+  uint32_t size_mask; // of allocations
+  uint64_t life_mask; // of frees
+  size_t first_count;
+};
+
+struct tide_counts { // of all sites' buckets
+  uint64_t *items;
+  size_t n, cap;
 };
 
 struct tide_thread {
@@ -179,6 +187,7 @@ struct tide_image {
   size_t n_frames;
   struct tide_site *sites;
   size_t n_sites;
+  struct tide_counts counts;   // of the sites' histograms
   struct tide_thread *threads; // [0] stands for "unknown"
   size_t n_threads_known;
   struct tide_tick *ticks;

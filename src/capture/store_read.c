@@ -9,6 +9,7 @@
 #include "capture/store_read.h"
 
 #include "base/alloc.h"
+#include "capture/buckets.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -130,12 +131,14 @@ static void read_hists(struct reading *r, const struct tide_cell_block *block)
 static void take_hists(const struct reading *r, uint32_t i, struct tide_site *site)
 {
   const struct tide_hist *low = &r->hists[i], *high = &r->carries[i];
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
   for (int k = 0; k < TIDE_SIZE_BUCKETS; k++)
-    site->size_hist[k] = (uint64_t)high->size[k] << 32 | low->size[k];
+    sizes[k] = (uint64_t)high->size[k] << 32 | low->size[k];
+  for (int k = 0; k < TIDE_LIFE_BUCKETS; k++)
+    lifetimes[r->life_bucket[k]] += (uint64_t)high->life[k] << 32 | low->life[k];
+  tide_site_add_buckets(r->image, site, sizes, lifetimes);
   site->b_temp = low->b_temp;
   site->b_moved = low->b_moved;
-  for (int k = 0; k < TIDE_LIFE_BUCKETS; k++)
-    site->life_hist[r->life_bucket[k]] += (uint64_t)high->life[k] << 32 | low->life[k];
 }
 
 static uint64_t stamp_ns(const struct reading *r, uint64_t ticks)

@@ -5,29 +5,31 @@
 #include "capture/tide_decode.h"
 
 #include "base/alloc.h"
+#include "capture/buckets.h"
 #include "capture/snapshot.h"
 
 #include <stdlib.h>
 
 #define SITE_COLUMNS 20u // not counting the buckets
 
-static void get_buckets(struct tide_cursor *in, uint64_t mask, uint64_t *buckets)
+// Counts take a byte each at least, so there are no more than bytes.
+static enum tide_err get_counts_of_buckets(struct tide_cursor *in, struct tide_image *image,
+                                           struct tide_site *rows, size_t n,
+                                           struct tide_budget *budget, const char **ret_why)
 {
-  for (; mask; mask &= mask - 1)
-    buckets[__builtin_ctzll(mask)] = tide_cursor_varint(in);
-}
-
-// The masks wait in bucket 0 of their row until the counts come.
-static void get_histograms(struct tide_cursor *in, struct tide_site *rows, size_t n)
-{
-  COLUMN(rows, n, size_hist[0], get_limited(in, (1ull << TIDE_SIZE_BUCKETS_N) - 1));
-  COLUMN(rows, n, life_hist[0], get_limited(in, (1ull << TIDE_LIFE_BUCKETS_N) - 1));
+  size_t n_counts = 0;
+  for (size_t i = 0; i < n; i++)
+    n_counts += tide_site_n_counts(&rows[i]);
+  if (in->bad || n_counts > tide_cursor_left(in))
+    return damaged(ret_why, "a field runs past the end");
+  if (!tide_budget_take(budget, n_counts, 2 * sizeof *image->counts.items))
+    return too_much(ret_why);
   for (size_t i = 0; i < n; i++) {
-    uint64_t size_mask = rows[i].size_hist[0], life_mask = rows[i].life_hist[0];
-    rows[i].size_hist[0] = rows[i].life_hist[0] = 0;
-    get_buckets(in, size_mask, rows[i].size_hist);
-    get_buckets(in, life_mask, rows[i].life_hist);
+    uint64_t *counts = tide_site_reserve_buckets(image, &rows[i]);
+    for (unsigned k = 0; k < tide_site_n_counts(&rows[i]); k++)
+      counts[k] = tide_cursor_varint(in);
   }
+  return TIDE_ERR_OK;
 }
 
 static void get_sites(struct tide_cursor *in, struct tide_site *rows, size_t n)
@@ -50,7 +52,8 @@ static void get_sites(struct tide_cursor *in, struct tide_site *rows, size_t n)
   COLUMN(rows, n, n_moved, tide_cursor_varint(in));
   COLUMN(rows, n, first_ns, tide_cursor_varint(in));
   COLUMN(rows, n, last_ns, get_diff(in, rows[i].first_ns));
-  get_histograms(in, rows, n);
+  COLUMN(rows, n, size_mask, (uint32_t)get_limited(in, (1ull << TIDE_SIZE_BUCKETS_N) - 1));
+  COLUMN(rows, n, life_mask, get_limited(in, (1ull << TIDE_LIFE_BUCKETS_N) - 1));
 }
 
 // Does a part of a table go on with what version 1.1 appended? All parts of a table do, or none:
@@ -74,6 +77,9 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image
   MAKE_ROOM(image->sites, before, n);
   struct tide_site *rows = image->sites + before;
   get_sites(in, rows, n);
+  err = get_counts_of_buckets(in, image, rows, n, budget, ret_why);
+  if (err)
+    return err;
   bool has_bytes = image->has_temp_bytes;
   if (!get_appended(in, before, n, &has_bytes))
     return damaged(ret_why, "it has other columns than the part before");

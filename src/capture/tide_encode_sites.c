@@ -13,6 +13,7 @@
 #include "capture/tide_format.h"
 
 #include "base/alloc.h"
+#include "capture/buckets.h"
 
 #include <stdlib.h>
 
@@ -59,21 +60,6 @@ size_t *tide_sites_in_file_order(const struct tide_image *image)
   return order;
 }
 
-static uint64_t mask_of(const uint64_t *buckets, unsigned n)
-{
-  uint64_t mask = 0;
-  for (unsigned k = 0; k < n; k++)
-    mask |= (uint64_t)(buckets[k] != 0) << k;
-  return mask;
-}
-
-static void put_buckets(struct tide_buf *out, const uint64_t *buckets, unsigned n)
-{
-  for (unsigned k = 0; k < n; k++)
-    if (buckets[k])
-      tide_buf_varint(out, buckets[k]);
-}
-
 // One column: `expression` for each site called `s`.
 #define COLUMN(put, expression)                                                                    \
   for (size_t i_ = 0; i_ < n; i_++) {                                                              \
@@ -104,12 +90,13 @@ void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, con
   COLUMN(tide_buf_varint, s->n_moved)
   COLUMN(tide_buf_varint, s->first_ns)
   COLUMN(tide_buf_zigzag, (int64_t)(s->last_ns - s->first_ns))
-  COLUMN(tide_buf_varint, mask_of(s->size_hist, TIDE_SIZE_BUCKETS_N))
-  COLUMN(tide_buf_varint, mask_of(s->life_hist, TIDE_LIFE_BUCKETS_N))
+  COLUMN(tide_buf_varint, s->size_mask)
+  COLUMN(tide_buf_varint, s->life_mask)
   for (size_t i = 0; i < n; i++) {
     const struct tide_site *s = &image->sites[order[first + i]];
-    put_buckets(out, s->size_hist, TIDE_SIZE_BUCKETS_N);
-    put_buckets(out, s->life_hist, TIDE_LIFE_BUCKETS_N);
+    const uint64_t *counts = tide_site_counts(image, s);
+    for (unsigned k = 0; k < tide_site_n_counts(s); k++)
+      tide_buf_varint(out, counts[k]);
   }
   if (!image->has_temp_bytes)
     return;

@@ -60,7 +60,7 @@ struct tide_part {
 // Rows per part. A cut loses at most one part of what comes last.
 #define TIDE_ROWS_MODULES 4096u
 #define TIDE_ROWS_FRAMES 65536u
-#define TIDE_ROWS_SITES 2048u // 1.5 MB of sites: columns are gathered within the cache
+#define TIDE_ROWS_SITES 2048u // 360 KB of sites: columns are gathered within the cache
 #define TIDE_ROWS_OTHER 16384u
 #define TIDE_SNAPSHOTS_BYTES (512u << 10) // a part is closed once it holds this much
 #define TIDE_ROWS_SYMBOLS 8192u

@@ -5,6 +5,7 @@
 #include "import/replay.h"
 
 #include "base/alloc.h"
+#include "capture/buckets.h"
 #include "capture/image_sums.h"
 
 #include <stdlib.h>
@@ -224,6 +225,11 @@ static unsigned size_bucket(uint64_t size)
   return bits - 2 < TIDE_SIZE_BUCKETS_N ? bits - 2 : TIDE_SIZE_BUCKETS_N - 1;
 }
 
+static struct tide_site *site_of(struct tide_replay *r, const struct tide_replay_kind *kind)
+{
+  return tide_builder_site(r->builder, r->stacks[kind->stack].node);
+}
+
 static void fill_site(struct tide_site *site, const struct tide_replay_stack *s,
                       const struct tide_replay_more *more)
 {
@@ -240,6 +246,27 @@ static void fill_site(struct tide_site *site, const struct tide_replay_stack *s,
   site->last_ns = s->last_ns;
 }
 
+// The size of each kind, at its site: first which buckets there are, then how many are in each.
+static void fill_buckets(struct tide_replay *r)
+{
+  struct tide_image *image = r->builder->image;
+  for (size_t i = 0; i < r->n_kinds; i++) {
+    const struct tide_replay_kind *kind = &r->kinds[i];
+    if (kind->n_alloc)
+      site_of(r, kind)->size_mask |= UINT32_C(1) << size_bucket(kind->size_bytes);
+  }
+  for (size_t i = 0; i < image->n_sites; i++)
+    tide_site_reserve_buckets(image, &image->sites[i]);
+  for (size_t i = 0; i < r->n_kinds; i++) {
+    const struct tide_replay_kind *kind = &r->kinds[i];
+    if (!kind->n_alloc)
+      continue;
+    const struct tide_site *site = site_of(r, kind);
+    uint32_t below = (UINT32_C(1) << size_bucket(kind->size_bytes)) - 1;
+    tide_site_counts(image, site)[__builtin_popcount(site->size_mask & below)] += kind->n_alloc;
+  }
+}
+
 // Stacks that only were announced have no site.
 static void fill_sites(struct tide_replay *r)
 {
@@ -248,13 +275,7 @@ static void fill_sites(struct tide_replay *r)
     if (r->stacks[i].n_alloc)
       fill_site(tide_builder_site(r->builder, r->stacks[i].node), &r->stacks[i], &r->more[i]);
   }
-  for (size_t i = 0; i < r->n_kinds; i++) {
-    const struct tide_replay_kind *kind = &r->kinds[i];
-    if (kind->n_alloc) {
-      struct tide_site *site = tide_builder_site(r->builder, r->stacks[kind->stack].node);
-      site->size_hist[size_bucket(kind->size_bytes)] += kind->n_alloc;
-    }
-  }
+  fill_buckets(r);
 }
 
 void tide_replay_finish(struct tide_replay *r)

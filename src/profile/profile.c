@@ -5,9 +5,11 @@
 #include "profile/profile.h"
 
 #include "base/alloc.h"
+#include "capture/buckets.h"
 #include "capture/stored_names.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // parent < own index, so one pass tells for every node under which root it hangs.
 static uint8_t *kinds_of_nodes(const struct tide_image *image)
@@ -145,16 +147,11 @@ void tide_profile_site_histograms(const struct tide_profile *profile,
                                   uint64_t ret_sizes[TIDE_SIZE_BUCKETS_N],
                                   uint64_t ret_lifetimes[TIDE_LIFE_BUCKETS_N])
 {
-  for (unsigned k = 0; k < TIDE_SIZE_BUCKETS_N; k++)
-    ret_sizes[k] = 0;
-  for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
-    ret_lifetimes[k] = 0;
+  memset(ret_sizes, 0, TIDE_SIZE_BUCKETS_N * sizeof *ret_sizes);
+  memset(ret_lifetimes, 0, TIDE_LIFE_BUCKETS_N * sizeof *ret_lifetimes);
   for (uint32_t i = 0; i < site->n_rows; i++) {
     const struct tide_site *row = &profile->image->sites[profile->rows[site->first_row + i]];
-    for (unsigned k = 0; k < TIDE_SIZE_BUCKETS_N; k++)
-      ret_sizes[k] += row->size_hist[k];
-    for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
-      ret_lifetimes[k] += row->life_hist[k];
+    tide_site_sum_buckets(profile->image, row, ret_sizes, ret_lifetimes);
   }
 }
 

@@ -4,6 +4,7 @@
 #include "tide_gen.h"
 
 #include "base/alloc.h"
+#include "capture/buckets.h"
 #include "capture/stored_names.h"
 
 #include <stdlib.h>
@@ -141,8 +142,10 @@ static void gen_sites(struct gen *g, struct tide_image *image)
     s->peak_blocks = any_signed(g);
     s->peak_bytes = any_signed(g);
     s->high_bytes = any_signed(g);
-    gen_buckets(g, s->size_hist, TIDE_SIZE_BUCKETS_N);
-    gen_buckets(g, s->life_hist, TIDE_LIFE_BUCKETS_N);
+    uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
+    gen_buckets(g, sizes, TIDE_SIZE_BUCKETS_N);
+    gen_buckets(g, lifetimes, TIDE_LIFE_BUCKETS_N);
+    tide_site_add_buckets(image, s, sizes, lifetimes);
     if (image->has_temp_bytes) {
       s->b_temp = any(g);
       s->b_moved = any(g);
@@ -292,8 +295,10 @@ struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
 }
 
 // A site as programs have them: a few sizes, lifetimes around one magnitude.
-static void program_site(struct gen *g, struct tide_site *s, uint32_t stack)
+static void program_site(struct gen *g, struct tide_image *image, struct tide_site *s,
+                         uint32_t stack)
 {
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
   unsigned size_log2 = 4 + (unsigned)below(g, 10), life_log2 = 8 + (unsigned)below(g, 20);
   *s = (struct tide_site){.stack = stack, .thread = 1};
   s->n_alloc = 1 + (next(g) >> (44 + below(g, 20)));
@@ -310,9 +315,10 @@ static void program_site(struct gen *g, struct tide_site *s, uint32_t stack)
   s->b_temp = s->n_temp << size_log2;
   s->first_ns = next(g) >> 34;
   s->last_ns = s->first_ns + (next(g) >> 36);
-  s->size_hist[size_log2 - 2] = s->n_alloc;
-  s->life_hist[life_log2] = s->n_free / 2;
-  s->life_hist[life_log2 + 1] = s->n_free - s->n_free / 2;
+  sizes[size_log2 - 2] = s->n_alloc;
+  lifetimes[life_log2] = s->n_free / 2;
+  lifetimes[life_log2 + 1] = s->n_free - s->n_free / 2;
+  tide_site_add_buckets(image, s, sizes, lifetimes);
 }
 
 // One in twelve stacks changes from one snapshot to the next; every sixth of them allocates in
@@ -364,7 +370,7 @@ struct tide_capture *tide_gen_program(uint64_t seed, size_t n_stacks, size_t n_s
   image->n_sites = n_stacks;
   image->sites = tide_alloc_array(n_stacks, sizeof *image->sites);
   for (uint32_t i = 0; i < n_stacks; i++)
-    program_site(&g, &image->sites[i], 4 * i + 1 + (uint32_t)below(&g, 4));
+    program_site(&g, image, &image->sites[i], 4 * i + 1 + (uint32_t)below(&g, 4));
   image->has_temp_bytes = n_stacks > 0;
   image->has_counts = n_snapshots > 0;
   program_snapshots(&g, image, n_snapshots);

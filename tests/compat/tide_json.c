@@ -5,6 +5,7 @@
 #include "tide_json.h"
 
 #include "base/alloc.h"
+#include "capture/buckets.h"
 #include "capture/stored_names.h"
 #include "capture/tide_format.h"
 
@@ -92,8 +93,11 @@ static void put_frame(struct tide_buf *out, const struct tide_frame *row)
   tide_buf_printf(out, "\"flags\": %u", row->flags);
 }
 
-static void put_site(struct tide_buf *out, const struct tide_site *row)
+static void put_site(struct tide_buf *out, const struct tide_image *image,
+                     const struct tide_site *row)
 {
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
+  tide_site_sum_buckets(image, row, sizes, lifetimes);
   U(stack);
   U(thread);
   U(n_alloc);
@@ -114,9 +118,9 @@ static void put_site(struct tide_buf *out, const struct tide_site *row)
   U(b_moved);
   U(first_ns);
   U(last_ns);
-  put_numbers(out, "size_hist", row->size_hist, TIDE_SIZE_BUCKETS_N);
+  put_numbers(out, "size_hist", sizes, TIDE_SIZE_BUCKETS_N);
   tide_buf_text(out, ", ");
-  put_numbers(out, "life_hist", row->life_hist, TIDE_LIFE_BUCKETS_N);
+  put_numbers(out, "life_hist", lifetimes, TIDE_LIFE_BUCKETS_N);
 }
 
 static void put_tick(struct tide_buf *out, const struct tide_tick *row)
@@ -251,7 +255,9 @@ static void put_image(struct tide_buf *out, const struct tide_image *image)
   TABLE("modules", put_module, 1, image->n_modules, &image->modules[i]);
   TABLE("threads", put_thread, 1, image->n_threads_known, &image->threads[i]);
   TABLE("frames", put_frame, 1, image->n_frames, &image->frames[i]);
-  TABLE("sites", put_site, 0, image->n_sites, &image->sites[order[i]]);
+#define PUT_SITE(to, row) put_site(to, image, row)
+  TABLE("sites", PUT_SITE, 0, image->n_sites, &image->sites[order[i]]);
+#undef PUT_SITE
   TABLE("ticks", put_tick, 0, image->n_ticks, &image->ticks[i]);
   TABLE("marks", put_mark, 0, image->n_marks, &image->marks[i]);
   TABLE("snapshots", put_snapshot, 0, image->n_snapshots, &image->snapshots[i]);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "capture/buckets.h"
 #include "import/live_map.h"
 #include "import_fixture.h"
 
@@ -50,7 +51,10 @@ static void events_are_played_back(void **state)
   assert_int_equal(f->n_temp, 0);
   assert_int_equal(f->first_ns, 0);
   assert_int_equal(f->last_ns, 5000000);
-  assert_int_equal(f->size_hist[5], 2);
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
+  tide_site_sum_buckets(image, f, sizes, lifetimes);
+  assert_int_equal(sizes[5], 2);
+  assert_int_equal(lifetimes[0], 0);
   const struct tide_site *g = import_site(image, "g a.c:4 << f a.c:7 < main a.c:9");
   assert_non_null(g);
   assert_int_equal(g->n_alloc, 3);

@@ -5,6 +5,7 @@
 #include "indexer_fixture.h"
 
 #include "base/alloc.h"
+#include "capture/buckets.h"
 
 #include <string.h>
 
@@ -109,9 +110,7 @@ static const struct tide_site sites[] = {
      .n_resize = 12000,
      .n_moved = 800,
      .first_ns = SECONDS(0.5),
-     .last_ns = SECONDS(8.0),
-     .size_hist = {[8] = 1000000},
-     .life_hist = {[10] = 960000}},
+     .last_ns = SECONDS(8.0)},
     {.stack = 3,
      .thread = 2,
      .n_alloc = 50000,
@@ -120,8 +119,7 @@ static const struct tide_site sites[] = {
      .peak_bytes = 50 * MIB,
      .high_bytes = 60 * MIB,
      .first_ns = SECONDS(0.25),
-     .last_ns = SECONDS(7.0),
-     .size_hist = {[8] = 49000, [9] = 1000}},
+     .last_ns = SECONDS(7.0)},
     {.stack = 3,
      .thread = 3,
      .n_free = 89990,
@@ -129,8 +127,7 @@ static const struct tide_site sites[] = {
      .peak_blocks = -5000,
      .peak_bytes = -10 * MIB,
      .life_ns_sum = 89990 * 2000ull,
-     .n_foreign = 89990,
-     .life_hist = {[11] = 89990}},
+     .n_foreign = 89990},
     {.stack = 4,
      .thread = 1,
      .n_alloc = 20000,
@@ -222,6 +219,19 @@ static const struct tide_thread threads[] = {
   ((n) = sizeof(array) / sizeof *(array),                                                          \
    memcpy(tide_alloc_array((n), sizeof *(array)), (array), sizeof(array)))
 
+// Sizes and lifetimes of the first three rows, which are those of stack 3.
+static void make_buckets(struct tide_image *image)
+{
+  const uint64_t none[TIDE_LIFE_BUCKETS_N] = {0};
+  const uint64_t main_sizes[TIDE_SIZE_BUCKETS_N] = {[8] = 1000000};
+  const uint64_t main_lifetimes[TIDE_LIFE_BUCKETS_N] = {[10] = 960000};
+  const uint64_t worker_sizes[TIDE_SIZE_BUCKETS_N] = {[8] = 49000, [9] = 1000};
+  const uint64_t freed_lifetimes[TIDE_LIFE_BUCKETS_N] = {[11] = 89990};
+  tide_site_add_buckets(image, &image->sites[0], main_sizes, main_lifetimes);
+  tide_site_add_buckets(image, &image->sites[1], worker_sizes, none);
+  tide_site_add_buckets(image, &image->sites[2], none, freed_lifetimes);
+}
+
 static void set_command(struct tide_image *image, const char *exe, const char *joined, size_t n)
 {
   image->exe = tide_strdup(exe);
@@ -276,6 +286,7 @@ static void make_indexer(struct tide_image *image)
     image->modules[i].path = tide_strdup(modules[i].path);
   image->frames = COPY(frames, image->n_frames);
   image->sites = COPY(sites, image->n_sites);
+  make_buckets(image);
   image->threads = COPY(threads, image->n_threads_known);
   make_ticks(image);
 }

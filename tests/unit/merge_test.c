@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "capture/buckets.h"
 #include "capture/image_sums.h"
 #include "capture/merge.h"
 #include "capture/stored_names.h"
@@ -83,6 +84,13 @@ static void expect_same(const struct tide_capture *a, const struct tide_capture 
   tide_buf_done(&right);
 }
 
+static uint64_t two_buckets(const struct tide_image *image, const struct tide_site *site)
+{
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
+  tide_site_sum_buckets(image, site, sizes, lifetimes);
+  return sizes[3] + lifetimes[7];
+}
+
 static void totals_are_sums(void **state)
 {
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -101,7 +109,7 @@ static void totals_are_sums(void **state)
         peak += (uint64_t)image->peak_bytes;
         n_cut += image->loss.n_cut;
         for (size_t k = 0; k < image->n_sites; k++)
-          hist += image->sites[k].life_hist[7] + image->sites[k].size_hist[3];
+          hist += two_buckets(image, &image->sites[k]);
       }
       assert_int_equal(merged->n_images, 1);
       const struct tide_image *image = &merged->images[0];
@@ -113,7 +121,7 @@ static void totals_are_sums(void **state)
       assert_int_equal((uint64_t)image->peak_bytes, peak);
       assert_int_equal(image->loss.n_cut, n_cut);
       for (size_t k = 0; k < image->n_sites; k++)
-        merged_hist += image->sites[k].life_hist[7] + image->sites[k].size_hist[3];
+        merged_hist += two_buckets(image, &image->sites[k]);
       assert_int_equal(merged_hist, hist);
       tide_capture_free(merged);
     }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "capture/buckets.h"
 #include "capture/image_sums.h"
 #include "capture/store_file.h"
 #include "capture/store_read.h"
@@ -154,9 +155,11 @@ static void sums_times_and_histograms(void **state)
   assert_int_equal(site->last_ns, 2000);
   assert_int_equal(site->n_temp, 4);
   assert_int_equal(site->n_moved, 1);
-  assert_true(site->size_hist[3] == (UINT64_C(1) << 32) + 9);
-  assert_int_equal(site->life_hist[0], 1);
-  assert_int_equal(site->life_hist[6], 6);
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
+  tide_site_sum_buckets(&image, site, sizes, lifetimes);
+  assert_true(sizes[3] == (UINT64_C(1) << 32) + 9);
+  assert_int_equal(lifetimes[0], 1);
+  assert_int_equal(lifetimes[6], 6);
   tide_image_done(&image);
 }
 
