@@ -119,10 +119,14 @@ static void insert(struct tide_image *image, struct tide_snapshot snapshot)
 
 void tide_image_add_exact_snapshots(struct tide_image *image)
 {
-  struct tide_snapshot peak = peak_snapshot(image), end = end_snapshot(image);
   image->snapshots =
       tide_realloc_array(image->snapshots, image->n_snapshots + 2, sizeof *image->snapshots);
-  insert(image, peak);
-  insert(image, end);
+  struct tide_snapshot end = end_snapshot(image);
+  if (!(image->lacks & TIDE_LACK_PEAK))
+    insert(image, peak_snapshot(image));
+  if (!(image->lacks & TIDE_LACK_LIVE))
+    insert(image, end);
+  else
+    free(end.rows);
   image->has_counts = true;
 }

@@ -15,6 +15,6 @@ void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums
 // by the caller.
 uint16_t *tide_image_root_flags(const struct tide_image *image);
 
-// Puts the snapshots at peak_ns and end_ns, made from the sites, among the others by time. That of
-// the end counts what no other has counted.
+// Puts the snapshots at peak_ns and end_ns, made from the sites, among the others by time; not
+// of what the image lacks. That of the end counts what no other has counted.
 void tide_image_add_exact_snapshots(struct tide_image *image);

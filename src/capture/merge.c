@@ -26,6 +26,32 @@ static const struct tide_image *image_of(const struct tide_merge_part *part)
   return &part->capture->images[part->image_idx];
 }
 
+struct part { // with the program it is taken for
+  struct tide_merge_part part;
+  const char *program; // the image's, or another part's
+};
+
+static int compare_bytes(const void *a, size_t a_n, const void *b, size_t b_n)
+{
+  if (a_n != b_n)
+    return a_n > b_n ? 1 : -1;
+  return a_n ? memcmp(a, b, a_n) : 0;
+}
+
+// Files of other tools tell little else. Both have as many sites.
+static int compare_contents(const struct tide_image *a, const struct tide_image *b)
+{
+  int order = 0;
+  for (size_t i = 0; i < a->n_sites && !order; i++) // all numbers before the histograms
+    order = memcmp(&a->sites[i], &b->sites[i], offsetof(struct tide_site, size_mask));
+  if (!order)
+    order = compare_bytes(a->frames, a->n_frames * sizeof *a->frames, b->frames,
+                          b->n_frames * sizeof *b->frames);
+  return order ? order
+               : compare_bytes(a->names.text, a->names.text_bytes, b->names.text,
+                               b->names.text_bytes);
+}
+
 static int compare_u64(uint64_t a, uint64_t b)
 {
   return (a > b) - (a < b);
@@ -35,7 +61,8 @@ static int compare_u64(uint64_t a, uint64_t b)
 // the same part given twice.
 static int by_program(const void *left, const void *right)
 {
-  const struct tide_merge_part *l = left, *r = right;
+  const struct part *one = left, *other = right;
+  const struct tide_merge_part *l = &one->part, *r = &other->part;
   const struct tide_image *a = image_of(l), *b = image_of(r);
   const uint64_t facts[][2] = {
       {l->capture->start_realtime_ns, r->capture->start_realtime_ns},
@@ -49,10 +76,10 @@ static int by_program(const void *left, const void *right)
       {a->n_modules, b->n_modules},
       {l->image_idx, r->image_idx},
   };
-  int order = strcmp(program_of(a), program_of(b));
+  int order = strcmp(one->program, other->program);
   for (size_t i = 0; !order && i < sizeof facts / sizeof *facts; i++)
     order = compare_u64(facts[i][0], facts[i][1]);
-  return order;
+  return order ? order : compare_contents(a, b);
 }
 
 static void add_losses(struct tide_loss *sum, const struct tide_loss *item)
@@ -109,13 +136,24 @@ static void add_numbers(struct tide_image *image, const struct tide_image *part)
       (m)->image->field = 0;                                                                       \
   } while (0)
 
-// Arguments that all parts begin with, whole ones only.
+// A part that knows its program, or else the first.
+static const struct tide_image *known_part(const struct tide_merging *m)
+{
+  for (size_t i = 0; i < m->n_parts; i++)
+    if (m->parts[i]->exe && *m->parts[i]->exe)
+      return m->parts[i];
+  return m->parts[0];
+}
+
+// Arguments that all parts begin with, whole ones only. Not all tools tell them.
 static void set_command(struct tide_merging *m)
 {
-  const struct tide_image *first = m->parts[0];
+  const struct tide_image *first = known_part(m);
   uint32_t n = first->cmdline_len;
-  for (size_t i = 1; i < m->n_parts; i++) {
+  for (size_t i = 0; i < m->n_parts; i++) {
     const struct tide_image *part = m->parts[i];
+    if (part->origin && !part->cmdline_len)
+      continue;
     bool whole = part->cmdline_len == n && (!n || !memcmp(part->cmdline, first->cmdline, n));
     if (whole)
       continue;
@@ -138,9 +176,9 @@ static void set_command(struct tide_merging *m)
 // What all parts have in common, or nothing.
 static void set_identity(struct tide_merging *m)
 {
-  const struct tide_image *first = m->parts[0];
+  const struct tide_image *first = m->parts[0], *known = known_part(m);
   struct tide_image *image = m->image;
-  image->exe = tide_strdup(first->exe ? first->exe : "");
+  image->exe = tide_strdup(known->exe ? known->exe : "");
   image->allocator = tide_strdup(first->allocator ? first->allocator : "");
   set_command(m);
   image->pid = m->n_parts == 1 ? first->pid : 0;
@@ -180,7 +218,7 @@ static void set_numbers(struct tide_merging *m)
     image->recorder_ns = 0; // there is nothing it could be a part of
 }
 
-static enum tide_err merge_program(const struct tide_merge_part *parts, size_t n_parts,
+static enum tide_err merge_program(const struct part *parts, size_t n_parts,
                                    struct tide_image *image, struct tide_diag *diag)
 {
   struct tide_merging m = {.n_parts = n_parts, .image = image};
@@ -188,12 +226,18 @@ static enum tide_err merge_program(const struct tide_merge_part *parts, size_t n
   m.parts = images;
   m.nodes = tide_alloc_array(n_parts, sizeof *m.nodes);
   for (size_t i = 0; i < n_parts; i++)
-    images[i] = image_of(&parts[i]);
-  set_identity(&m);
-  set_numbers(&m);
-  enum tide_err err = tide_merge_stacks(&m, diag);
-  if (!err)
+    images[i] = image_of(&parts[i].part);
+  enum tide_err err = tide_merge_lacks_check(&m, diag);
+  if (!err) {
+    set_identity(&m);
+    set_numbers(&m);
+    tide_merge_lacks_set(&m);
+    err = tide_merge_stacks(&m, diag);
+  }
+  if (!err) {
+    tide_merge_lacks_forget(&m);
     tide_merge_times(&m);
+  }
   for (size_t i = 0; i < n_parts; i++)
     free(m.nodes[i]);
   free(m.nodes);
@@ -205,9 +249,15 @@ static const char *common(const char *a, const char *b)
   return a && b && strcmp(a, b) == 0 ? a : "";
 }
 
-static void set_facts(struct tide_capture *capture, const struct tide_merge_part *parts, size_t n)
+// The earlier of two, of which 0 is not known.
+static uint64_t earlier(uint64_t a, uint64_t b)
 {
-  const struct tide_capture *first = parts[0].capture;
+  return !a || (b && b < a) ? b : a;
+}
+
+static void set_facts(struct tide_capture *capture, const struct part *parts, size_t n)
+{
+  const struct tide_capture *first = parts[0].part.capture;
   const char *hostname = first->hostname ? first->hostname : "";
   const char *kernel = first->kernel ? first->kernel : "";
   capture->tool_version = tide_strdup(TIDE_VERSION);
@@ -216,12 +266,15 @@ static void set_facts(struct tide_capture *capture, const struct tide_merge_part
   capture->start_realtime_ns = first->start_realtime_ns;
   capture->finished = true;
   for (size_t i = 0; i < n; i++) {
-    const struct tide_capture *part = parts[i].capture;
+    const struct tide_capture *part = parts[i].part.capture;
     hostname = common(hostname, part->hostname);
     kernel = common(kernel, part->kernel);
     capture->finished &= part->finished && !part->cut;
-    if (part->start_realtime_ns < capture->start_realtime_ns)
-      capture->start_realtime_ns = part->start_realtime_ns;
+    capture->start_realtime_ns = earlier(capture->start_realtime_ns, part->start_realtime_ns);
+    if (!capture->arch)
+      capture->arch = part->arch;
+    if (!capture->kernel_page_bytes)
+      capture->kernel_page_bytes = part->kernel_page_bytes;
   }
   capture->hostname = tide_strdup(hostname);
   capture->kernel = tide_strdup(kernel);
@@ -230,22 +283,38 @@ static void set_facts(struct tide_capture *capture, const struct tide_merge_part
       capture->duration_ns = capture->images[i].end_ns;
 }
 
+// Other tools do not tell the architecture.
 static enum tide_err check(const struct tide_merge_part *parts, size_t n, struct tide_diag *diag)
 {
+  uint32_t arch = 0;
   if (n == 0)
     return tide_fail(diag, TIDE_ERR_EMPTY, "there is no process to merge");
   for (size_t i = 0; i < n; i++) {
-    const struct tide_image *image = image_of(&parts[i]);
-    if (parts[i].capture->arch != parts[0].capture->arch)
+    uint32_t own = parts[i].capture->arch;
+    if (own && arch && own != arch)
       return tide_fail(
           diag, TIDE_ERR_UNSUPPORTED,
           "the captures are of two architectures, whose stacks have nothing in common");
-    if (image->lacks || image->origin)
-      return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
-                       "a recording of another tool (%s) holds too little to be merged",
-                       image->origin ? image->origin : "which is not known");
+    arch = own ? own : arch;
   }
   return TIDE_ERR_OK;
+}
+
+// A part that does not say which program it is of goes with the others if those are of one.
+static struct part *sorted_parts(const struct tide_merge_part *parts, size_t n)
+{
+  struct part *sorted = tide_alloc_array(n, sizeof *sorted);
+  const char *only = "";
+  bool several = false;
+  for (size_t i = 0; i < n; i++) {
+    sorted[i] = (struct part){parts[i], program_of(image_of(&parts[i]))};
+    several |= *only && *sorted[i].program && strcmp(only, sorted[i].program) != 0;
+    only = *only ? only : sorted[i].program;
+  }
+  for (size_t i = 0; i < n && !several; i++)
+    sorted[i].program = only;
+  qsort(sorted, n, sizeof *sorted, by_program);
+  return sorted;
 }
 
 enum tide_err tide_merge(const struct tide_merge_part *parts, size_t n_parts,
@@ -254,15 +323,12 @@ enum tide_err tide_merge(const struct tide_merge_part *parts, size_t n_parts,
   enum tide_err err = check(parts, n_parts, diag);
   if (err)
     return err;
-  TIDE_CLEANUP_FREE struct tide_merge_part *sorted = tide_alloc_array(n_parts, sizeof *sorted);
-  memcpy(sorted, parts, n_parts * sizeof *sorted);
-  qsort(sorted, n_parts, sizeof *sorted, by_program);
+  TIDE_CLEANUP_FREE struct part *sorted = sorted_parts(parts, n_parts);
   struct tide_capture *capture = tide_capture_new();
   capture->images = tide_alloc_array(n_parts, sizeof *capture->images);
   for (size_t i = 0, past; i < n_parts && !err; i = past) {
-    const char *program = program_of(image_of(&sorted[i]));
     past = i + 1;
-    while (past < n_parts && strcmp(program, program_of(image_of(&sorted[past]))) == 0)
+    while (past < n_parts && strcmp(sorted[i].program, sorted[past].program) == 0)
       past++;
     err = merge_program(sorted + i, past - i, &capture->images[capture->n_images++], diag);
   }

@@ -12,9 +12,13 @@
 //   timeline, snapshots         sums at common moments, if every part has some; a part that has
 //                               ended counts with what it held at its end
 //
+// Files of other tools hold less: what one part lacks, the sum lacks. Their stacks meet ours where
+// they have the same addresses in the same files, else by names, in whatever gathers by names.
+//
 // 1. The sums hold exactly, modulo 2^64.
 // 2. The result does not depend on the order of the parts.
-// 3. Code in no file (made at run time) is told apart by its address alone, as it ran.
+// 3. Code in no file (made at run time) is told apart by its address as it ran and, where names are
+//    stored, by those.
 #pragma once
 #include "base/err.h"
 #include "capture/model.h"
@@ -25,7 +29,8 @@ struct tide_merge_part {
 };
 
 // One image per program, in the order of their names. The pid of an image that had several parts is
-// 0. Refuses parts of two architectures, recordings of other tools, and more
-// modules than a capture can have. The result is the caller's and needs none of the parts.
+// 0. Refuses parts of two architectures, parts of a program that share none of peak, live and
+// total, and more modules than a capture can have. The result is the caller's and needs none of the
+// parts.
 enum tide_err tide_merge(const struct tide_merge_part *parts, size_t n_parts,
                          struct tide_capture **ret_capture, struct tide_diag *diag);

@@ -33,6 +33,7 @@ struct stacks { // what is found again, and how
 struct maps { // from the rows of one part to those of the image
   const struct tide_image *part;
   uint32_t *modules, *threads, *nodes;
+  uint64_t *addrs; // of its stored places, in the image
 };
 
 static uint64_t hash_module(const struct tide_module *module)
@@ -51,6 +52,8 @@ static bool same_module(const void *table, uint32_t id, const void *key)
     return false;
   if (a->build_id_len)
     return memcmp(a->build_id, b->build_id, a->build_id_len) == 0;
+  if ((a->start == a->end) != (b->start == b->end))
+    return false; // one has names alone, the other addresses to look up
   return strcmp(a->path ? a->path : "", b->path ? b->path : "") == 0;
 }
 
@@ -111,6 +114,16 @@ static bool same_frame(const void *table, uint32_t id, const void *key)
   return a->pc == b->pc && a->parent == b->parent && a->module == b->module && a->flags == b->flags;
 }
 
+// How far the frame's place is moved within its file, because the address has other names there.
+static uint64_t moved_by(const struct maps *maps, const struct tide_frame *frame)
+{
+  const struct tide_image *part = maps->part;
+  uint64_t pc = frame->flags & TIDE_FRAME_IS_EXACT ? frame->pc : frame->pc - 1;
+  size_t i =
+      tide_stored_names_place(&part->names, frame->module, pc - part->modules[frame->module].bias);
+  return i == SIZE_MAX ? 0 : maps->addrs[i] - part->names.places[i].addr;
+}
+
 static enum tide_err map_frames(struct stacks *s, struct maps *maps, struct tide_diag *diag)
 {
   const struct tide_image *part = maps->part;
@@ -119,6 +132,7 @@ static enum tide_err map_frames(struct stacks *s, struct maps *maps, struct tide
   for (size_t i = 1; i < part->n_frames; i++) {
     struct tide_frame frame = part->frames[i];
     uint32_t module = maps->modules[frame.module];
+    frame.pc += moved_by(maps, &part->frames[i]);
     if (frame.module)
       frame.pc += image->modules[module].bias - part->modules[frame.module].bias;
     frame.module = (uint16_t)module;
@@ -259,27 +273,6 @@ static void add_sites(struct stacks *s, const struct maps *maps)
   }
 }
 
-// Places are known by the address in their file, which moving does not change.
-static void add_names(struct tide_names_builder *builder, const struct maps *maps)
-{
-  const struct tide_stored_names *names = &maps->part->names;
-  struct tide_names_frame *chain = NULL;
-  size_t cap = 0;
-  for (size_t i = 0; i < names->n_places; i++) {
-    const struct tide_stored_place *place = &names->places[i];
-    const struct tide_stored_frame *frames = &names->frames[place->first_frame];
-    for (uint32_t k = 0; k < place->n_frames; k++) {
-      TIDE_GROW(chain, k, cap);
-      chain[k] = (struct tide_names_frame){tide_stored_text(names, frames[k].function),
-                                           tide_stored_text(names, frames[k].file), frames[k].line,
-                                           frames[k].inlined};
-    }
-    tide_names_builder_add(builder, maps->modules[place->module], place->addr, chain,
-                           place->n_frames);
-  }
-  free(chain);
-}
-
 // Row 0 of three tables stands for nothing or for what is not known.
 static void add_first_rows(struct stacks *s)
 {
@@ -294,35 +287,37 @@ static void add_first_rows(struct stacks *s)
 }
 
 static enum tide_err add_part(struct stacks *s, struct maps *maps, bool is_first,
-                              struct tide_names_builder *builder, struct tide_diag *diag)
+                              struct tide_merge_names *names, struct tide_diag *diag)
 {
   enum tide_err err = map_modules(s, maps, is_first, diag);
-  if (!err)
-    err = map_frames(s, maps, diag);
+  if (err)
+    return err;
+  maps->addrs = tide_merge_names_add(names, maps->part, s->image, maps->modules);
+  err = map_frames(s, maps, diag);
   if (err)
     return err;
   map_threads(s, maps);
   add_sites(s, maps);
-  add_names(builder, maps);
   return TIDE_ERR_OK;
 }
 
 enum tide_err tide_merge_stacks(struct tide_merging *m, struct tide_diag *diag)
 {
   struct stacks s = {.image = m->image};
-  struct tide_names_builder *builder = tide_names_builder_new();
+  struct tide_merge_names *names = tide_merge_names_new();
   enum tide_err err = TIDE_ERR_OK;
   add_first_rows(&s);
   for (size_t i = 0; i < m->n_parts && !err; i++) {
     struct maps maps = {.part = m->parts[i]};
-    err = add_part(&s, &maps, i == 0, builder, diag);
+    err = add_part(&s, &maps, i == 0, names, diag);
     m->nodes[i] = maps.nodes;
     free(maps.modules);
     free(maps.threads);
+    free(maps.addrs);
   }
-  if (!err && !tide_names_builder_finish(builder, m->image))
+  if (!err && !tide_merge_names_finish(names, m->image))
     err = tide_fail(diag, TIDE_ERR_LIMIT, "together they have too many stored names");
-  tide_names_builder_free(builder);
+  tide_merge_names_free(names);
   free(s.thread_keys);
   tide_id_index_done(&s.by_module);
   tide_id_index_done(&s.by_frame);

@@ -72,10 +72,16 @@ static struct tide_tick sum_ticks(const struct tide_merging *m, size_t *at, uint
   return sum;
 }
 
+// Whether times of different parts can be compared. One part alone stays what it was.
+static bool has_clock(const struct tide_merging *m)
+{
+  return m->n_parts == 1 || !(m->image->lacks & TIDE_LACK_CLOCK);
+}
+
 static void merge_ticks(struct tide_merging *m)
 {
   struct moments moments = {0};
-  bool all_have = true;
+  bool all_have = has_clock(m);
   for (size_t i = 0; i < m->n_parts; i++) {
     const struct tide_image *part = m->parts[i];
     all_have &= part->n_ticks > 0;
@@ -104,6 +110,8 @@ static void merge_marks(struct tide_merging *m)
 {
   struct tide_image *image = m->image;
   size_t cap = 0;
+  if (!has_clock(m))
+    return;
   for (size_t i = 0; i < m->n_parts; i++)
     for (size_t k = 0; k < m->parts[i]->n_marks; k++) {
       const struct tide_mark *mark = &m->parts[i]->marks[k];
@@ -187,14 +195,23 @@ static void forget_counts(struct tide_image *image)
   }
 }
 
+// Another tool's file may hold its peak and its end and nothing between: that is no step function.
+static bool was_looked_at(const struct tide_image *part)
+{
+  bool looked = !part->origin && part->n_snapshots > 0;
+  for (size_t i = 0; i < part->n_snapshots && !looked; i++)
+    looked = part->snapshots[i].kind == TIDE_SNAPSHOT_TIMED;
+  return looked;
+}
+
 static void merge_snapshots(struct tide_merging *m)
 {
   struct tide_image *image = m->image;
   struct moments moments = {0};
-  bool all_have = true;
+  bool all_have = has_clock(m);
   for (size_t i = 0; i < m->n_parts; i++) {
     const struct tide_image *part = m->parts[i];
-    all_have &= part->n_snapshots > 0;
+    all_have &= was_looked_at(part);
     for (size_t k = 0; k < part->n_snapshots; k++)
       if (part->snapshots[k].kind == TIDE_SNAPSHOT_TIMED &&
           tide_merge_time(part, part->snapshots[k].time_ns) < image->end_ns)

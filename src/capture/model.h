@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define TIDE_SIZE_BUCKETS_N 32 // see store/layout.h for the bucket limits
 #define TIDE_LIFE_BUCKETS_N 48 // bucket 0: 0 ns; bucket k: 2^(k-1) .. 2^k - 1 ns
@@ -223,8 +224,12 @@ struct tide_capture *tide_capture_new(void);
 void tide_capture_free(struct tide_capture *capture); // NULL is fine
 void tide_image_done(struct tide_image *image);       // frees what it points to; zeroed is fine
 
+// What the origin of a sum begins with that other tools have a part in.
+#define TIDE_ORIGIN_SUM "sum of "
+
 // Whether an image is the sum of several (see capture/merge.h).
 static inline bool tide_image_is_merged(const struct tide_image *image)
 {
-  return image->pid == 0 && !image->origin;
+  return image->pid == 0 && (!image->origin || strncmp(image->origin, TIDE_ORIGIN_SUM,
+                                                       sizeof TIDE_ORIGIN_SUM - 1) == 0);
 }

@@ -34,13 +34,22 @@ bool tide_stored_names_has_module(const struct tide_stored_names *names, uint32_
   return at < names->n_places && names->places[at].module == module;
 }
 
-size_t tide_stored_names_find(const struct tide_stored_names *names, uint32_t module, uint64_t addr,
-                              const struct tide_stored_frame **ret_frames)
+size_t tide_stored_names_place(const struct tide_stored_names *names, uint32_t module,
+                               uint64_t addr)
 {
   size_t at = place_from(names, module, addr);
   const struct tide_stored_place *place = names->places + at;
-  if (at == names->n_places || place->module != module || place->addr != addr)
+  bool found = at < names->n_places && place->module == module && place->addr == addr;
+  return found ? at : SIZE_MAX;
+}
+
+size_t tide_stored_names_find(const struct tide_stored_names *names, uint32_t module, uint64_t addr,
+                              const struct tide_stored_frame **ret_frames)
+{
+  size_t at = tide_stored_names_place(names, module, addr);
+  if (at == SIZE_MAX)
     return 0;
+  const struct tide_stored_place *place = &names->places[at];
   *ret_frames = names->frames + place->first_frame;
   return place->n_frames;
 }

@@ -14,6 +14,10 @@
 size_t tide_stored_names_find(const struct tide_stored_names *names, uint32_t module, uint64_t addr,
                               const struct tide_stored_frame **ret_frames);
 
+// The index of the place; SIZE_MAX when nothing is stored for it.
+size_t tide_stored_names_place(const struct tide_stored_names *names, uint32_t module,
+                               uint64_t addr);
+
 // Is any address of the module named?
 bool tide_stored_names_has_module(const struct tide_stored_names *names, uint32_t module);
 

@@ -87,6 +87,14 @@ static void parts_done(struct parts *parts)
   free(parts->items);
 }
 
+static bool any_foreign(const struct tide_capture *capture)
+{
+  for (size_t i = 0; i < capture->n_images; i++)
+    if (capture->images[i].origin)
+      return true;
+  return false;
+}
+
 static void tell(const struct parts *parts, const struct tide_capture *merged, const char *saved)
 {
   char size[TIDE_UNITS_MAX], count[TIDE_UNITS_MAX];
@@ -94,11 +102,12 @@ static void tell(const struct parts *parts, const struct tide_capture *merged, c
   stat(saved, &st);
   tide_units_bytes(size, st.st_size, TIDE_UNITS_IEC);
   tide_units_digits(count, parts->n);
+  const char *what = any_foreign(merged) ? "recordings" : "processes";
   if (merged->n_images == 1)
-    tide_say("%s processes of %s merged into %s (%s)", count, tide_image_program(merged->images),
+    tide_say("%s %s of %s merged into %s (%s)", count, what, tide_image_program(merged->images),
              saved, size);
   else
-    tide_say("%s processes of %zu programs merged into %s (%s)", count, merged->n_images, saved,
+    tide_say("%s %s of %zu programs merged into %s (%s)", count, what, merged->n_images, saved,
              size);
 }
 

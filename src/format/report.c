@@ -66,7 +66,7 @@ static char *end_words(const struct report *r)
   char a[TIDE_UNITS_MAX];
   const struct tide_image *image = r->image;
   if (image->lacks & TIDE_LACK_CLOCK)
-    return tide_strdup("");
+    return tide_strdup(tide_image_is_merged(image) ? ", several recordings merged" : "");
   const char *length = duration(r, a, image->end_ns - image->start_ns);
   if (tide_image_is_merged(image))
     return tide_sprintf(", several processes merged, %s at most", length);
@@ -191,10 +191,15 @@ static void write_complete(const struct report *r)
 {
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   if (r->image->origin) { // how complete it is, its tool alone knows
-    TIDE_CLEANUP_FREE char *words =
-        tide_sprintf("%s, %s %s", r->image->origin, tide_units_count(a, r->profile->n_stacks),
-                     r->profile->n_stacks == 1 ? "stack" : "stacks");
-    tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "read from: ", words);
+    struct tide_buf words = {0};
+    tide_buf_printf(&words, "%s, %s %s", r->image->origin,
+                    tide_units_count(a, r->profile->n_stacks),
+                    r->profile->n_stacks == 1 ? "stack" : "stacks");
+    if (tide_image_is_merged(r->image) && !(r->image->lacks & TIDE_LACK_PEAK))
+      tide_buf_printf(&words, ", peak too high by %s at most",
+                      bytes(r, a, (int64_t)r->image->peak_bound_bytes));
+    tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "read from: ", tide_buf_cstr(&words));
+    tide_buf_done(&words);
     return;
   }
   const struct tide_loss *loss = &r->image->loss;

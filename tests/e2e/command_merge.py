@@ -108,6 +108,34 @@ def merge_keeps_names(ground):
 
 
 @test
+def merge_of_other_tools(ground):
+    """Folded stacks know names and what is live; the sum of two files knows that and no more."""
+    for name, text in (("a", "main;keep 100\nmain;pass 1\n"), ("b", "main;pass 20\nmain;keep 3\n")):
+        (ground.scratch / f"{name}.folded").write_text(text)
+    done = merge(ground, "a.folded", "b.folded", "-o", "c.tide")
+    expect("2 recordings" in done.stderr, done.stderr)
+    report = ground.report("c.tide")
+    expect(by_function(report, "live_bytes") == {"keep": 103, "pass": 21}, f"{report['sites']}")
+    expect(len(report["sites"]) == 2 and "peak" in report["image"]["lacks"], f"{report['image']}")
+    recorded(ground, tide="x.tide")
+    merge(ground, "x.tide", "a.folded", "-o", "y.tide")
+    report = ground.report("y.tide")
+    expect(by_function(report, "live_bytes") == {"keep": 2100, "pass": 1}, f"{report['sites']}")
+    expect(report["image"]["exe"].endswith("prog") and "peak_bytes" not in report["totals"], "")
+    text = ground.run(ground.tidemark, "report", "y.tide").stdout
+    expect("sum of folded stacks, tidemark" in text, text)
+    (ground.scratch / "m.out").write_text(
+        "desc: (none)\ncmd: prog\ntime_unit: i\n#-----------\nsnapshot=0\n#-----------\ntime=1\n"
+        "mem_heap_B=7\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=peak\n"
+        "n0: 7 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n#-----------\n"
+        "snapshot=1\n#-----------\ntime=2\nmem_heap_B=3\nmem_heap_extra_B=0\nmem_stacks_B=0\n"
+        "heap_tree=empty\n")
+    done = merge(ground, "m.out", "a.folded", "-o", "z.tide", status=1)
+    expect("massif.out holds peak; folded stacks holds live" in done.stderr or
+           "folded stacks holds live; massif.out holds peak" in done.stderr, done.stderr)
+
+
+@test
 def merge_refusals(ground):
     recorded(ground, tide="a.tide")
     for words, why, status in (((), "merge what?", 2),

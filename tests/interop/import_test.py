@@ -164,8 +164,34 @@ def every_verb(scratch, own):
     run(TIDEMARK, "diff", f"{scratch}/massif.out", f"{scratch}/dhat.json")
 
 
+def added(*sums):
+    """Sums of {name: value}."""
+    return {name: sum(part.get(name, 0) for part in sums) for name in set().union(*sums)}
+
+
+def merged(scratch, own):
+    """Files of two tools and ours as one: what all hold is added, the rest is absent."""
+    dhat_file, massif_file, out = (f"{scratch}/{name}" for name in ("dhat.json", "massif.out",
+                                                                    "sum.tide"))
+    run(TIDEMARK, "merge", "-f", "-o", out, dhat_file, f"{scratch}/own.tide")
+    found, theirs = report(out, "--sort", "total"), report(dhat_file, "--sort", "total")
+    check("origin", found["image"]["origin"], "sum of DHAT (heap), tidemark")
+    for key in ("allocations", "allocated_bytes", "live_bytes", "peak_bytes"):
+        check(key, found["totals"][key], theirs["totals"][key] + own["totals"][key])
+    for key in ("bytes", "live_bytes", "peak_bytes"):
+        check(key, places(found, key), added(places(theirs, key), places(own, key)))
+    check("lacks", found["image"]["lacks"], theirs["image"]["lacks"])
+    check("freed at once", "temporary" in found["totals"], False)
+    run(TIDEMARK, "merge", "-f", "-o", out, massif_file, dhat_file, f"{scratch}/own.tide")
+    found = report(out)
+    check("peak of three", found["totals"]["peak_bytes"],
+          2 * own["totals"]["peak_bytes"] + report(massif_file)["totals"]["peak_bytes"])
+    check("blocks", "blocks" in found["image"]["lacks"], True)
+
+
 TESTS = ((heaptrack_interpreted, "heaptrack"), (heaptrack_raw, "heaptrack"), (dhat, "valgrind"),
-         (massif, "valgrind"), (massif_at_the_end, "valgrind"), (every_verb, "valgrind"))
+         (massif, "valgrind"), (massif_at_the_end, "valgrind"), (every_verb, "valgrind"),
+         (merged, "valgrind"))
 
 
 def main():

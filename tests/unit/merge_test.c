@@ -13,6 +13,7 @@
 #include "capture/merge.h"
 #include "capture/stored_names.h"
 #include "capture/tide_format.h"
+#include "import/builder.h"
 #include "indexer_fixture.h"
 #include "profile/profile.h"
 #include "tide_gen.h"
@@ -415,6 +416,123 @@ static void commands_in_common(void **state)
   }
 }
 
+static void make_foreign(struct tide_capture *capture, const char *origin, uint32_t lacks)
+{
+  struct tide_image *image = &capture->images[INDEXER_IMAGE];
+  free(image->origin);
+  image->origin = tide_strdup(origin);
+  image->lacks = lacks;
+}
+
+static bool has_snapshot(const struct tide_image *image, enum tide_snapshot_kind kind)
+{
+  for (size_t i = 0; i < image->n_snapshots; i++)
+    if (image->snapshots[i].kind == kind)
+      return true;
+  return false;
+}
+
+// What another tool's file lacks is absent from the sum; what both hold is added.
+static void what_a_part_lacks(void **state)
+{
+  struct tide_capture *a = indexer(0), *b = indexer(MOVED);
+  struct tide_image *other = &b->images[INDEXER_IMAGE];
+  make_foreign(b, "DHAT (heap)",
+               TIDE_LACK_PEAK | TIDE_LACK_TEMP | TIDE_LACK_THREADS | TIDE_LACK_CLOCK |
+                   TIDE_LACK_SIZE_HIST | TIDE_LACK_LIFE_HIST | TIDE_LACK_RESIZES);
+  other->pid = 0;
+  b->arch = 0;
+  free(other->exe);
+  other->exe = tide_strdup(""); // then it goes with the only other program
+  other->cmdline_len = 0;
+  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  struct tide_capture *merged = merge(parts, 2);
+  const struct tide_image *image = &merged->images[0], *own = &a->images[INDEXER_IMAGE];
+  assert_int_equal(merged->n_images, 1);
+  assert_int_equal(merged->arch, 1);
+  assert_string_equal(image->origin, "sum of DHAT (heap), tidemark");
+  assert_true(tide_image_is_merged(image));
+  assert_int_equal(image->lacks, other->lacks);
+  assert_string_equal(image->exe, own->exe);
+  assert_int_equal(image->cmdline_len, own->cmdline_len);
+  assert_int_equal(image->peak_bytes, 0);
+  assert_int_equal(image->n_ticks, 0);
+  assert_false(has_snapshot(image, TIDE_SNAPSHOT_TIMED));
+  assert_false(has_snapshot(image, TIDE_SNAPSHOT_PEAK));
+  assert_true(has_snapshot(image, TIDE_SNAPSHOT_END));
+  struct tide_image_sums whole, part;
+  tide_image_heap_sums(image, &whole);
+  tide_image_heap_sums(own, &part);
+  assert_int_equal(whole.b_alloc, 2 * part.b_alloc);
+  assert_int_equal(whole.live_bytes, 2 * part.live_bytes);
+  for (size_t i = 0; i < image->n_sites; i++)
+    assert_int_equal(image->sites[i].peak_bytes + (int64_t)image->sites[i].n_temp, 0);
+  // And once more: the tools are told once.
+  const struct tide_merge_part again[] = {{merged, 0}, {b, INDEXER_IMAGE}};
+  struct tide_capture *sum = merge(again, 2);
+  assert_string_equal(sum->images[0].origin, "sum of DHAT (heap), tidemark");
+  tide_image_heap_sums(&sum->images[0], &whole);
+  assert_int_equal(whole.b_alloc, 3 * part.b_alloc);
+  tide_capture_free(sum);
+  tide_capture_free(merged);
+  tide_capture_free(a);
+  tide_capture_free(b);
+}
+
+// Stacks of one frame whose names are all that is known of them; the bytes are n, n + 1, …
+static struct tide_capture *named(const char *const *functions, size_t n, uint64_t n_bytes)
+{
+  struct tide_builder *builder = tide_builder_new("folded stacks", TIDE_LACK_PEAK);
+  for (size_t i = 0; i < n; i++) {
+    struct tide_names_frame frame = {.function = functions[i]};
+    struct tide_place place = tide_builder_place(builder, 0, 0, &frame, 1);
+    tide_builder_site(builder, tide_builder_node(builder, 0, place))->b_alloc = n_bytes + i;
+  }
+  struct tide_capture *capture = NULL;
+  assert_int_equal(tide_builder_finish(builder, &capture, NULL), TIDE_ERR_OK);
+  tide_builder_free(builder);
+  return capture;
+}
+
+static uint64_t bytes_of(const struct tide_image *image, const char *function)
+{
+  uint64_t sum = 0;
+  for (size_t i = 0; i < image->n_sites; i++) {
+    const struct tide_frame *frame = &image->frames[image->sites[i].stack];
+    const struct tide_stored_frame *names;
+    uint64_t addr = frame->pc - image->modules[frame->module].bias;
+    assert_int_equal(tide_stored_names_find(&image->names, frame->module, addr, &names), 1);
+    if (strcmp(tide_stored_text(&image->names, names->function), function) == 0)
+      sum += image->sites[i].b_alloc;
+  }
+  return sum;
+}
+
+// Every file makes up its addresses anew: the names tell what is the same.
+static void made_up_addresses(void **state)
+{
+  static const char *const names[] = {"keep", "pass", "third", "keep"};
+  struct tide_capture *a = named(names, 2, 100), *b = named(names + 1, 3, 20);
+  struct tide_capture *c = named(names + 2, 1, 3);
+  const struct tide_merge_part parts[] = {{a, 0}, {b, 0}, {c, 0}};
+  struct tide_capture *merged = merge(parts, 3);
+  const struct tide_image *image = &merged->images[0];
+  assert_int_equal(image->n_sites, 3);
+  assert_int_equal(bytes_of(image, "keep"), 100 + 22);
+  assert_int_equal(bytes_of(image, "pass"), 101 + 20);
+  assert_int_equal(bytes_of(image, "third"), 21 + 3);
+  const struct tide_merge_part turned[] = {{c, 0}, {b, 0}, {a, 0}};
+  struct tide_capture *other = merge(turned, 3);
+  for (size_t i = 0; i < 3; i++)
+    assert_int_equal(other->images[0].sites[i].b_alloc, image->sites[i].b_alloc);
+  assert_memory_equal(other->images[0].frames, image->frames, 4 * sizeof *image->frames);
+  tide_capture_free(other);
+  tide_capture_free(merged);
+  tide_capture_free(a);
+  tide_capture_free(b);
+  tide_capture_free(c);
+}
+
 static void refusals(void **state)
 {
   struct tide_capture *a = indexer(0), *b = indexer(0), *merged = NULL;
@@ -424,8 +542,15 @@ static void refusals(void **state)
   b->arch = 2;
   assert_int_equal(tide_merge(parts, 2, &merged, &diag), TIDE_ERR_UNSUPPORTED);
   b->arch = 1;
-  b->images[INDEXER_IMAGE].lacks = TIDE_LACK_PEAK;
+  make_foreign(b, "folded stacks", TIDE_LACK_PEAK | TIDE_LACK_TOTAL);
+  make_foreign(a, "massif.out", TIDE_LACK_LIVE | TIDE_LACK_TOTAL);
   assert_int_equal(tide_merge(parts, 2, &merged, &diag), TIDE_ERR_UNSUPPORTED);
+  assert_non_null(strstr(diag.text, "folded stacks holds live"));
+  assert_non_null(strstr(diag.text, "massif.out holds peak"));
+  make_foreign(a, "DHAT (copy)", TIDE_LACK_LIVE | TIDE_LACK_PEAK);
+  make_foreign(b, "DHAT (ad-hoc)", TIDE_LACK_LIVE | TIDE_LACK_PEAK);
+  assert_int_equal(tide_merge(parts, 2, &merged, &diag), TIDE_ERR_UNSUPPORTED);
+  assert_non_null(strstr(diag.text, "different things"));
   assert_null(merged);
   tide_capture_free(a);
   tide_capture_free(b);
@@ -444,6 +569,8 @@ int main(void)
       cmocka_unit_test(a_part_without_times),
       cmocka_unit_test(stored_names_are_kept),
       cmocka_unit_test(commands_in_common),
+      cmocka_unit_test(what_a_part_lacks),
+      cmocka_unit_test(made_up_addresses),
       cmocka_unit_test(refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
