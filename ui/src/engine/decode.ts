@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the block of bytes that docs/page-data.md describes to a model. The block is data: whatever
+// is wrong with it, the reader hears one sentence, and nothing behind it sees a bad index.
+
+import type { Facts, Model, Numbers, Rows, Sites, Snapshots } from "./model.ts";
+
+const MAGIC = "TidePage";
+const SCHEMA = "tidemark-page-1";
+const BUCKETS_N = 80;
+
+type Column = Uint8Array | Uint16Array | Uint32Array | Int8Array | Int16Array | Int32Array |
+  Float64Array;
+type ColumnKind = new (buffer: ArrayBuffer, offset: number, count: number) => Column;
+
+const COLUMN_KINDS: Record<string, ColumnKind> = {
+  u8: Uint8Array, u16: Uint16Array, u32: Uint32Array,
+  i8: Int8Array, i16: Int16Array, i32: Int32Array, f64: Float64Array,
+};
+const ELEMENT_BYTES: Record<string, number> = {
+  u8: 1, u16: 2, u32: 4, i8: 1, i16: 2, i32: 4, f64: 8,
+};
+
+interface Place { type: string; offset: number; count: number }
+
+function fail(what: string): never {
+  throw new Error(`the page's data is damaged: ${what}`);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// Only what the engine itself relies on: everything else is shown as it is.
+function checkFacts(facts: Record<string, unknown>): void {
+  const objects = ["capture", "image", "totals", "pages", "completeness", "host", "has", "columns"];
+  for (const key of objects)
+    if (!isObject(facts[key]))
+      fail(`its facts have no "${key}"`);
+  for (const key of ["images", "threads", "marks", "notes"])
+    if (!Array.isArray(facts[key]))
+      fail(`its facts have no list "${key}"`);
+  const image = facts.image as Record<string, unknown>;
+  if (!Array.isArray(image.lacks) || !Array.isArray(image.command))
+    fail("its facts do not say what the image lacks");
+}
+
+function readFacts(bytes: Uint8Array): Facts & { columns: Record<string, Place> } {
+  if (bytes.length < 12 || new TextDecoder("latin1").decode(bytes.subarray(0, 8)) !== MAGIC)
+    throw new Error("this is not the data of a page: it does not begin with TidePage");
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
+  if (12 + length > bytes.length)
+    fail("it ends within its facts");
+  let facts: unknown;
+  try {
+    facts = JSON.parse(new TextDecoder().decode(bytes.subarray(12, 12 + length)));
+  } catch {
+    fail("its facts are no JSON");
+  }
+  if (!isObject(facts))
+    fail("its facts are no object");
+  if (facts.schema !== SCHEMA)
+    throw new Error(`the page reads ${SCHEMA}, and this is ${String(facts.schema)}: ` +
+      "write it again with the command the page came with");
+  checkFacts(facts);
+  return facts as unknown as Facts & { columns: Record<string, Place> };
+}
+
+class Columns {
+  constructor(
+    private readonly bytes: Uint8Array,
+    private readonly places: Record<string, Place>,
+  ) {}
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.places, name);
+  }
+
+  get(name: string, count?: number): Column {
+    if (!this.has(name))
+      fail(`there is no column ${name}`);
+    const place = this.places[name];
+    const kind = isObject(place) ? COLUMN_KINDS[place.type] : undefined;
+    if (!kind)
+      fail(`column ${name} is of no known type`);
+    const { offset, count: found } = place;
+    if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(found) || offset < 12 || found < 0 ||
+        offset % 8 || offset + found * ELEMENT_BYTES[place.type] > this.bytes.length)
+      fail(`column ${name} lies outside of the block`);
+    if (count !== undefined && found !== count)
+      fail(`column ${name} has ${found} values and not ${count}`);
+    return new kind(this.bytes.buffer as ArrayBuffer, this.bytes.byteOffset + offset, found);
+  }
+
+  numbers(name: string, count?: number): Float64Array {
+    const column = this.get(name, count);
+    for (let i = 0; column instanceof Float64Array && i < column.length; i++)
+      if (!Number.isFinite(column[i]))
+        fail(`column ${name} holds what is no number`);
+    return new Float64Array(column);
+  }
+
+  // Values that stand for something there are `limit` of.
+  indexes(name: string, limit: number, count?: number): Uint32Array {
+    const column = this.get(name, count);
+    for (let i = 0; i < column.length; i++)
+      if (!(column[i] >= 0 && column[i] < limit))
+        fail(`column ${name} holds ${column[i]}, and there are ${limit}`);
+    return new Uint32Array(column);
+  }
+
+  // As indexes(), for columns of small numbers.
+  small(name: string, limit: number, count?: number): Uint8Array {
+    return new Uint8Array(this.indexes(name, limit, count));
+  }
+
+  // Where things end: never falling, the last one at `end` when that is known.
+  ends(name: string, limit: number): Uint32Array {
+    const ends = this.indexes(name, limit + 1);
+    for (let i = 1; i < ends.length; i++)
+      if (ends[i] < ends[i - 1])
+        fail(`column ${name} falls`);
+    return ends;
+  }
+}
+
+// Where all is ASCII, which is most often, bytes and characters are the same and one go does.
+function readTexts(columns: Columns): string[] {
+  const bytes = new Uint8Array(columns.get("text"));
+  const ends = columns.ends("text_end", bytes.length);
+  if (!ends.length || ends[0] !== 0)
+    fail("its first text is not empty");
+  const decoder = new TextDecoder();
+  const all = decoder.decode(bytes);
+  const texts: string[] = new Array(ends.length);
+  const isPlain = all.length === bytes.length;
+  for (let i = 0, from = 0; i < ends.length; from = ends[i++])
+    texts[i] = isPlain ? all.slice(from, ends[i]) : decoder.decode(bytes.subarray(from, ends[i]));
+  return texts;
+}
+
+function readNodes(columns: Columns, nFrames: number): Model["nodes"] {
+  const up = columns.get("node_up");
+  const count = up.length;
+  const frame = new Uint32Array(columns.get("node_frame", count));
+  const parent = new Uint32Array(count);
+  const depth = new Uint32Array(count);
+  if (!count)
+    fail("its tree of stacks has no root");
+  for (let i = 1; i < count; i++) {
+    if (!(up[i] >= 1 && up[i] <= i))
+      fail(`node ${i} hangs at no node before it`);
+    if (frame[i] >= nFrames)
+      fail(`node ${i} has no frame`);
+    parent[i] = i - up[i];
+    depth[i] = depth[parent[i]] + 1;
+  }
+  return { count, parent, frame, depth };
+}
+
+const NUMBER_COLUMNS: [keyof Numbers, string][] = [
+  ["nAlloc", "n_alloc"], ["bAlloc", "b_alloc"], ["nFree", "n_free"], ["bFree", "b_free"],
+  ["peakBlocks", "peak_blocks"], ["peakBytes", "peak_bytes"], ["nTemp", "n_temp"],
+  ["bTemp", "b_temp"], ["nForeign", "n_foreign"], ["nResize", "n_resize"],
+  ["bResizeOld", "b_resize_old"], ["nMoved", "n_moved"], ["bMoved", "b_moved"],
+  ["lifeNs", "life_ns"], ["ageNs", "age_ns"], ["firstNs", "first_ns"], ["lastNs", "last_ns"],
+];
+const SUMS = NUMBER_COLUMNS.map(([key]) => key).filter((k) => k !== "firstNs" && k !== "lastNs");
+
+function readRows(columns: Columns, nSites: number, nThreads: number): Rows {
+  const site = columns.indexes("row_site", nSites);
+  const count = site.length;
+  const thread = columns.indexes("row_thread", Math.max(1, nThreads), count);
+  const rows = { count, site, thread } as Rows;
+  for (let i = 1; i < count; i++)
+    if (site[i] < site[i - 1])
+      fail("its rows are out of order");
+  for (const [key, name] of NUMBER_COLUMNS)
+    rows[key] = columns.numbers(`row_${name}`, count);
+  return rows;
+}
+
+function addUp(rows: Rows, sites: Sites): void {
+  for (const key of SUMS) {
+    const sums = (sites[key] = new Float64Array(sites.count));
+    for (let i = 0; i < rows.count; i++)
+      sums[rows.site[i]] += rows[key][i];
+  }
+  sites.firstNs = new Float64Array(sites.count);
+  sites.lastNs = new Float64Array(sites.count);
+  const seen = new Uint8Array(sites.count);
+  for (let i = 0; i < rows.count; i++) {
+    if (!rows.nAlloc[i])
+      continue;
+    const s = rows.site[i];
+    sites.firstNs[s] = seen[s] ? Math.min(sites.firstNs[s], rows.firstNs[i]) : rows.firstNs[i];
+    sites.lastNs[s] = Math.max(sites.lastNs[s], rows.lastNs[i]);
+    seen[s] = 1;
+  }
+}
+
+function readSnapshots(columns: Columns, nSites: number): Snapshots {
+  const ns = columns.numbers("snap_ns");
+  const step = columns.get("cell_step");
+  const end = columns.ends("snap_end", step.length);
+  const count = ns.length;
+  if (end.length !== count || (count ? end[count - 1] : 0) !== step.length)
+    fail("its snapshots do not share out their cells");
+  const site = new Uint32Array(step.length);
+  for (let s = 0, i = 0; s < count; s++)
+    for (let at = -1; i < end[s]; i++) {
+      const next = at < 0 ? step[i] : at + step[i];
+      if (!(next > at && next < nSites))
+        fail(`a snapshot has site ${next} after ${at}, and there are ${nSites}`);
+      site[i] = at = next;
+    }
+  return {
+    count, ns, end, site,
+    kind: columns.small("snap_kind", 3, count),
+    bytes: columns.numbers("cell_bytes", step.length),
+    blocks: columns.numbers("cell_blocks", step.length),
+    nAlloc: columns.numbers("cell_n_alloc", step.length),
+    bAlloc: columns.numbers("cell_b_alloc", step.length),
+  };
+}
+
+function readTicks(columns: Columns): Model["ticks"] {
+  const ns = columns.numbers("tick_ns");
+  const count = ns.length;
+  const get = (name: string) => columns.numbers(`tick_${name}`, count);
+  return {
+    count, ns,
+    liveBytes: get("live_bytes"), liveBlocks: get("live_blocks"), nAlloc: get("n_alloc"),
+    bAlloc: get("b_alloc"), nFree: get("n_free"), rss: get("rss"), pageBytes: get("page_bytes"),
+  };
+}
+
+function readFrames(columns: Columns, nTexts: number, nModules: number): Model["frames"] {
+  const fn = columns.indexes("frame_function", nTexts);
+  const count = fn.length;
+  return {
+    count, function: fn,
+    file: columns.indexes("frame_file", nTexts, count),
+    crate: columns.indexes("frame_crate", nTexts, count),
+    line: columns.indexes("frame_line", 2 ** 32, count),
+    module: columns.indexes("frame_module", nModules, count),
+    address: columns.numbers("frame_address", count),
+    layer: columns.small("frame_layer", 256, count),
+    flags: columns.small("frame_flags", 256, count),
+  };
+}
+
+// Views into the block need it to begin at a multiple of 8.
+function aligned(block: ArrayBuffer | Uint8Array): Uint8Array {
+  const bytes = block instanceof Uint8Array ? block : new Uint8Array(block);
+  return bytes.byteOffset % 8 ? bytes.slice() : bytes;
+}
+
+export function decode(block: ArrayBuffer | Uint8Array): Model {
+  const bytes = aligned(block);
+  const { columns: places, ...facts } = readFacts(bytes);
+  const columns = new Columns(bytes, places);
+  const text = readTexts(columns);
+  const modules = columns.indexes("module_path", text.length);
+  if (!modules.length)
+    fail("it has no modules");
+  const frames = readFrames(columns, text.length, modules.length);
+  const nodes = readNodes(columns, frames.count);
+  const node = columns.indexes("site_node", nodes.count);
+  const sites = {
+    count: node.length, node,
+    kind: columns.small("site_kind", 3, node.length),
+    ownMax: columns.numbers("site_own_max", node.length),
+  } as Sites;
+  const rows = readRows(columns, sites.count, facts.threads.length);
+  addUp(rows, sites);
+  const histSite = columns.indexes("hist_site", sites.count);
+  return {
+    facts, text, modules, frames, nodes, sites, rows,
+    histograms: {
+      count: histSite.length, site: histSite,
+      bucket: columns.small("hist_bucket", BUCKETS_N, histSite.length),
+      number: columns.numbers("hist_count", histSite.length),
+    },
+    snapshots: readSnapshots(columns, sites.count),
+    ticks: readTicks(columns),
+  };
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every site had at a snapshot, without starting from the first one each time: the sums so far
+// are kept at some snapshots. One is kept whenever as many cells have gone by as there are sites,
+// so they take no more room than the cells do, and the way from the nearest is never long.
+
+import type { Model } from "./model.ts";
+
+export type CellColumn = "bytes" | "blocks" | "nAlloc" | "bAlloc";
+
+interface Keyframe { snapshot: number; sums: Float64Array }
+interface Kept { frames: Keyframe[]; last: Keyframe | null }
+
+const kept = new WeakMap<Model, Partial<Record<CellColumn, Kept>>>();
+
+function addCells(
+  model: Model, column: CellColumn, first: number, past: number, sums: Float64Array,
+): void {
+  const { end, site } = model.snapshots;
+  const values = model.snapshots[column];
+  const stop = past > 0 ? end[past - 1] : 0;
+  for (let i = first > 0 ? end[first - 1] : 0; i < stop; i++)
+    sums[site[i]] += values[i];
+}
+
+function makeKeyframes(model: Model, column: CellColumn): Kept {
+  const { count, end } = model.snapshots;
+  const sums = new Float64Array(model.sites.count);
+  const frames: Keyframe[] = [];
+  for (let s = 0, since = 0; s < count; s++) {
+    addCells(model, column, s, s + 1, sums);
+    if (end[s] - since < model.sites.count)
+      continue;
+    frames.push({ snapshot: s, sums: sums.slice() });
+    since = end[s];
+  }
+  return { frames, last: null };
+}
+
+function keptOf(model: Model, column: CellColumn): Kept {
+  const all = kept.get(model) ?? {};
+  kept.set(model, all);
+  return (all[column] ??= makeKeyframes(model, column));
+}
+
+// Sums of a column's cells up to and with a snapshot, per site; before the first, zeros. The array
+// is shared: not to be written to.
+export function columnAt(model: Model, column: CellColumn, snapshot: number): Float64Array {
+  const held = keptOf(model, column);
+  if (held.last?.snapshot === snapshot)
+    return held.last.sums;
+  let nearest: Keyframe | null = null;
+  for (const frame of held.frames)
+    if (frame.snapshot <= snapshot)
+      nearest = frame;
+  if (held.last && held.last.snapshot < snapshot && held.last.snapshot > (nearest?.snapshot ?? -1))
+    nearest = held.last; // dragging to the right
+  if (nearest?.snapshot === snapshot)
+    return nearest.sums;
+  const sums = nearest ? nearest.sums.slice() : new Float64Array(model.sites.count);
+  addCells(model, column, nearest ? nearest.snapshot + 1 : 0, snapshot + 1, sums);
+  held.last = { snapshot, sums };
+  return sums;
+}
+
+// The least each site had at any snapshot from `from` to `to`, both looked at.
+export function leastBetween(model: Model, column: CellColumn, from: number, to: number) {
+  const { end, site } = model.snapshots;
+  const values = model.snapshots[column];
+  const now = columnAt(model, column, from).slice();
+  const least = now.slice();
+  for (let i = end[from]; i < end[to]; i++) {
+    const s = site[i];
+    now[s] += values[i];
+    if (now[s] < least[s])
+      least[s] = now[s];
+  }
+  return least;
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which stacks a reader wants to see, and which of their frames. Whatever gathers stacks into rows
+// or trees goes through a view, so that filters, focus and folding mean the same everywhere: the
+// meaning of src/view/view.h and filter.h.
+//
+// A pattern is a regular expression of JavaScript, looked for anywhere in the text, with case; the
+// command takes POSIX extended ones. For what people write (letters, . * + ? | ( ) [ ] ^ $ and
+// their escapes) both mean the same; [[:digit:]] and the like are known here too; \d \w \b and
+// look-around mean something here alone. A frame without a function is matched by its module's
+// base name.
+//
+// The command takes one pattern of each kind. Several of function, file, module, focus, callers or
+// callees are to be met each; of ignore and hide, any.
+//
+// A view keeps what it finds out about frames and stacks; questions change, and it stays.
+
+import { FrameFlag, SiteKind, type Model } from "./model.ts";
+import { moduleName, modulePath, NONE } from "./names.ts";
+
+export interface Look {
+  allFrames: boolean; // fold nothing
+  function: string[]; // only stacks with a frame like this
+  file: string[];
+  module: string[];
+  ignore: string[]; // no stack with such a function
+  focus: string[]; // only stacks with such a function, seen from it inwards
+  hide: string[]; // leave frames of such functions out
+  callers: string[]; // only stacks with such a function, seen from the innermost one outwards
+  callees: string[]; // as focus, by another name
+  collapse: boolean; // in trees, neighbouring repetitions are one node, as in the command's
+}
+
+export type PatternKind = Exclude<keyof Look, "allFrames" | "collapse">;
+
+export const PATTERN_KINDS: readonly PatternKind[] = [
+  "function", "file", "module", "ignore", "focus", "hide", "callers", "callees",
+];
+
+export const emptyLook: Look = {
+  allFrames: false, function: [], file: [], module: [], ignore: [], focus: [], hide: [],
+  callers: [], callees: [], collapse: true,
+};
+
+export interface View {
+  readonly model: Model;
+  readonly look: Look;
+  readonly wanted: Uint8Array; // per site: of the heap (or lost), and let through
+  readonly isFiltered: boolean;
+  // The frames shown of a site's stack, innermost first. Folding leaves at least the culprit.
+  framesOf(site: number): Uint32Array;
+  // As framesOf(), into an array that the next call overwrites; returns how many.
+  readFrames(site: number): number;
+  readonly read: Uint32Array;
+  // The frame a stack is blamed on, or NONE: the innermost one shown when runtime frames are
+  // folded, whether they are or not.
+  culprit(site: number): number;
+}
+
+const PATTERNS_MAX = 30; // bits of a number
+
+const CLASSES: Record<string, string> = {
+  alpha: "A-Za-z", digit: "0-9", alnum: "A-Za-z0-9", upper: "A-Z", lower: "a-z", space: "\\s",
+  punct: "!-\\/:-@\\[-`{-~", xdigit: "0-9A-Fa-f", blank: " \\t",
+};
+
+export function compilePattern(pattern: string): RegExp {
+  const text = pattern.replace(/\[:(\w+):\]/g, (all, name: string) => CLASSES[name] ?? all);
+  try {
+    return new RegExp(text);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.replace(/^.*: /, "") : String(error);
+    throw new Error(`“${pattern}” is no regular expression: ${why}`);
+  }
+}
+
+// A pattern that matches one text and no other.
+export function exactly(text: string): string {
+  return "^" + text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$";
+}
+
+// Why a pattern is none; null: it is one.
+export function patternRefusal(pattern: string): string | null {
+  try {
+    compilePattern(pattern);
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+interface Filter {
+  bits: Uint32Array; // per frame: the patterns it matches
+  needed: number; // masks of patterns
+  ignore: number;
+  focus: number;
+  hide: number;
+  callers: number;
+}
+
+function makeFilter(model: Model, look: Look): Filter | null {
+  const filter: Filter = {
+    bits: new Uint32Array(model.frames.count), needed: 0, ignore: 0, focus: 0, hide: 0, callers: 0,
+  };
+  let bit = 0;
+  for (const kind of PATTERN_KINDS)
+    for (const pattern of look[kind]) {
+      if (bit === PATTERNS_MAX)
+        throw new Error(`more than ${PATTERNS_MAX} patterns at once`);
+      const mask = 1 << bit++;
+      judge(model, kind, compilePattern(pattern), mask, filter.bits);
+      if (kind === "ignore" || kind === "hide" || kind === "callers")
+        filter[kind] |= mask;
+      if (kind === "focus" || kind === "callees")
+        filter.focus |= mask;
+      if (kind !== "ignore" && kind !== "hide")
+        filter.needed |= mask;
+    }
+  return bit ? filter : null;
+}
+
+const NOT_FRAMES = FrameFlag.lost | FrameFlag.pages;
+
+// Each text is looked at once, however many frames have it.
+function judge(model: Model, kind: PatternKind, regex: RegExp, mask: number, bits: Uint32Array) {
+  const { frames, text } = model;
+  const known = new Map<string, boolean>();
+  const matches = (subject: string) => {
+    let found = known.get(subject);
+    if (found === undefined)
+      known.set(subject, (found = regex.test(subject)));
+    return found;
+  };
+  for (let f = 0; f < frames.count; f++) {
+    if (frames.flags[f] & (NOT_FRAMES | FrameFlag.pruned))
+      continue;
+    const file = frames.file[f];
+    const fn = frames.function[f];
+    const subject = kind === "file" ? (file ? text[file] : null)
+      : kind === "module" ? modulePath(model, f)
+        : fn ? text[fn] : moduleName(model, f);
+    if (subject !== null && matches(subject))
+      bits[f] |= mask;
+  }
+}
+
+function judgeSites(model: Model, filter: Filter | null): Uint8Array {
+  const { nodes, sites, frames } = model;
+  const wanted = new Uint8Array(sites.count);
+  for (let i = 0; i < sites.count; i++)
+    wanted[i] = sites.kind[i] === SiteKind.pages ? 0 : 1;
+  if (!filter)
+    return wanted;
+  const along = new Uint32Array(nodes.count); // a node has all that its parent has
+  for (let n = 1; n < nodes.count; n++) {
+    const frame = nodes.frame[n];
+    const own = frames.flags[frame] & NOT_FRAMES ? 0 : filter.bits[frame];
+    along[n] = along[nodes.parent[n]] | own;
+  }
+  for (let i = 0; i < sites.count; i++) {
+    const bits = along[sites.node[i]];
+    if ((filter.needed & ~bits) !== 0 || (bits & filter.ignore) !== 0)
+      wanted[i] = 0;
+  }
+  return wanted;
+}
+
+class StackView implements View {
+  readonly wanted: Uint8Array;
+  readonly isFiltered: boolean;
+  read: Uint32Array;
+  private readonly filter: Filter | null;
+  private culprits: Uint32Array | null = null;
+
+  constructor(readonly model: Model, readonly look: Look) {
+    this.filter = makeFilter(model, look);
+    this.isFiltered = this.filter !== null;
+    this.wanted = judgeSites(model, this.filter);
+    let deepest = 0;
+    for (let i = 0; i < model.nodes.count; i++)
+      deepest = Math.max(deepest, model.nodes.depth[i]);
+    this.read = new Uint32Array(deepest + 1);
+  }
+
+  framesOf(site: number): Uint32Array {
+    return this.read.slice(0, this.readFrames(site));
+  }
+
+  readFrames(site: number): number {
+    return this.gather(this.model.sites.node[site], this.look.allFrames);
+  }
+
+  culprit(site: number): number {
+    this.culprits ??= this.findCulprits();
+    return this.culprits[site];
+  }
+
+  private findCulprits(): Uint32Array {
+    const { sites } = this.model;
+    const culprits = new Uint32Array(sites.count).fill(NONE);
+    for (let i = 0; i < sites.count; i++)
+      if (sites.kind[i] === SiteKind.heap)
+        culprits[i] = this.filter ? this.firstShown(sites.node[i]) : this.blamed(sites.node[i]);
+    return culprits;
+  }
+
+  private firstShown(node: number): number {
+    return this.gather(node, false) ? this.read[0] : NONE;
+  }
+
+  // The first frame that is not folded; when all are, the first of the highest layer, or a named
+  // one of the same module further out.
+  private blamed(stack: number): number {
+    const { nodes, frames } = this.model;
+    let held = NONE;
+    for (let n = stack; n; n = nodes.parent[n]) {
+      const f = nodes.frame[n];
+      if (frames.flags[f] & (NOT_FRAMES | FrameFlag.cut))
+        continue;
+      if (!frames.layer[f])
+        return f;
+      if (held === NONE || frames.layer[held] < frames.layer[f] ||
+          (frames.layer[held] === frames.layer[f] && !frames.function[held] &&
+           frames.function[f] && frames.module[f] === frames.module[held]))
+        held = f;
+    }
+    return held;
+  }
+
+  private gather(stack: number, allFrames: boolean): number {
+    const { nodes, frames } = this.model;
+    const { filter, read } = this;
+    let n = 0, folded = 0, focusN = 0, hasCallee = false;
+    for (let node = stack; node; node = nodes.parent[node]) {
+      const f = nodes.frame[node];
+      if (frames.flags[f] & NOT_FRAMES)
+        continue;
+      const bits = filter ? filter.bits[f] : 0;
+      const inFocus = filter !== null && (bits & filter.focus) !== 0;
+      const isCallee = filter !== null && (bits & filter.callers) !== 0;
+      if (isCallee && !hasCallee) {
+        n = folded = focusN = 0; // what is inside of it is not part of the picture
+        hasCallee = true;
+      }
+      if (filter === null || !(bits & filter.hide)) {
+        if (!allFrames && frames.layer[f] && !inFocus && !isCallee) {
+          folded++;
+        } else {
+          read[n++] = f;
+          folded = 0;
+        }
+      }
+      if (inFocus)
+        focusN = n;
+    }
+    if (focusN)
+      n = focusN;
+    if (n || !folded)
+      return n;
+    const blamed = this.blamed(stack);
+    if (blamed === NONE)
+      return 0;
+    read[0] = blamed;
+    return 1;
+  }
+}
+
+// Throws, with what is wrong with it, on a pattern that is none.
+export function makeView(model: Model, look: Look): View {
+  return new StackView(model, look);
+}
+
+// The weight of what a view lets through.
+export function wantedWeight(view: View, weights: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < weights.length; i++)
+    if (view.wanted[i])
+      sum += weights[i];
+  return sum;
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is asked of a model: one of six measures, in bytes or blocks, of a run or a part of it. The
+// meaning is that of src/profile/question.h and ask.c, number by number.
+//
+//   peak   live at the peak                     live   live at a time, else at the end
+//   total  allocated                            grown  allocated in a range and live at its end
+//   leak   never freed                          temp   freed at once
+//
+// Whole runs are answered from the sites' own numbers, which are exact; parts from the snapshots.
+
+import { columnAt, leastBetween } from "./keyframes.ts";
+import { SiteKind, SnapshotKind, type Model, type Numbers } from "./model.ts";
+
+export type Measure = "peak" | "live" | "total" | "grown" | "leak" | "temp";
+export type Unit = "bytes" | "blocks";
+
+export const MEASURES: readonly Measure[] = ["peak", "live", "total", "grown", "leak", "temp"];
+
+export const START = -1; // as a snapshot: the start, when nothing was there
+
+// from and to are snapshots or START. Both null: the whole run; from alone null: the moment `to`.
+export interface Question {
+  measure: Measure;
+  unit: Unit;
+  from: number | null;
+  to: number | null;
+}
+
+export function timeOf(model: Model, snapshot: number): number {
+  return snapshot === START ? 0 : model.snapshots.ns[snapshot];
+}
+
+// The snapshot nearest to a moment; the start counts as one, and the later of equals answers.
+export function nearestSnapshot(model: Model, ns: number): number {
+  let best = START;
+  for (let i = 0; i < model.snapshots.count; i++)
+    if (Math.abs(model.snapshots.ns[i] - ns) <= Math.abs(timeOf(model, best) - ns))
+      best = i;
+  return best;
+}
+
+export function snapshotOfKind(model: Model, kind: keyof typeof SnapshotKind): number | null {
+  const found = model.snapshots.kind.indexOf(SnapshotKind[kind]);
+  return found < 0 ? null : found;
+}
+
+const NEEDS: Record<Measure, string> = {
+  peak: "peak", live: "live", total: "total", grown: "live", leak: "live", temp: "temporary",
+};
+
+export function isHeld(model: Model, measure: Measure): boolean {
+  return !model.facts.image.lacks.includes(NEEDS[measure]);
+}
+
+// The first that the image can answer of peak, live and total.
+export function defaultQuestion(model: Model): Question {
+  const order: Measure[] = ["peak", "live", "total"];
+  const measure = order.find((m) => isHeld(model, m)) ?? "peak";
+  return { measure, unit: "bytes", from: null, to: null };
+}
+
+function refusalOfPart(model: Model, question: Question): string | null {
+  const { measure, from, to } = question;
+  const { count } = model.snapshots;
+  const isMoment = (at: number) => Number.isInteger(at) && at >= START && at < count;
+  if (measure === "peak")
+    return "The peak is a moment of its own; “live” takes a time.";
+  if (measure === "total" && !model.facts.has.counts)
+    return "The capture does not say when what was allocated; “live” takes a time.";
+  if (measure === "temp")
+    return "What was freed at once is known for the whole run only.";
+  if (measure === "leak")
+    return "What was never freed is known at the end only; “grown” takes a range.";
+  if (to === null || !isMoment(to) || (from !== null && !isMoment(from)))
+    return "The capture holds no snapshot of that time.";
+  if (from !== null && from >= to)
+    return "Nobody looked between the ends of the range.";
+  return null;
+}
+
+// Why a question has no answer; null: it has one.
+export function refusal(model: Model, question: Question): string | null {
+  const { measure, unit, from, to } = question;
+  const origin = model.facts.image.origin ?? "The capture";
+  if (measure === "temp" && unit === "bytes" && !model.facts.has.temporary_bytes)
+    return "The capture counts what was freed at once in blocks only.";
+  const ofPart = from !== null || to !== null;
+  const why = ofPart ? refusalOfPart(model, question) : null;
+  if (why)
+    return why;
+  if (unit === "blocks" && model.facts.image.lacks.includes("blocks"))
+    return `${origin} holds no numbers of blocks.`;
+  if (ofPart || isHeld(model, measure))
+    return null;
+  const held = MEASURES.filter((m) => isHeld(model, m)).join(", ");
+  return `${origin} does not hold “${measure}”; it holds: ${held || "nothing"}.`;
+}
+
+// What sites or rows weigh over the whole run, by their own numbers.
+export function weighNumbers(numbers: Numbers, count: number, question: Question): Float64Array {
+  const inBytes = question.unit === "bytes";
+  const weights = new Float64Array(count);
+  const plus = pick(numbers, question.measure, inBytes);
+  weights.set(plus);
+  if (question.measure === "live" || question.measure === "grown" || question.measure === "leak") {
+    const minus = inBytes ? numbers.bFree : numbers.nFree;
+    for (let i = 0; i < count; i++)
+      weights[i] -= minus[i];
+  }
+  return weights;
+}
+
+function pick(numbers: Numbers, measure: Measure, inBytes: boolean): Float64Array {
+  if (measure === "peak")
+    return inBytes ? numbers.peakBytes : numbers.peakBlocks;
+  if (measure === "temp")
+    return inBytes ? numbers.bTemp : numbers.nTemp;
+  return inBytes ? numbers.bAlloc : numbers.nAlloc;
+}
+
+// What was allocated in a range and is held at its end: at least what a site holds then beyond the
+// least it held at any look since the beginning.
+function weighGrown(model: Model, column: "bytes" | "blocks", from: number | null, to: number) {
+  const weights = columnAt(model, column, to).slice();
+  if (from === null || from === START)
+    return weights;
+  const least = leastBetween(model, column, from, to);
+  for (let i = 0; i < weights.length; i++)
+    weights[i] -= least[i];
+  return weights;
+}
+
+function weighCounts(model: Model, column: "bAlloc" | "nAlloc", from: number | null, to: number) {
+  const weights = columnAt(model, column, to).slice();
+  if (from === null || from === START)
+    return weights;
+  const before = columnAt(model, column, from);
+  for (let i = 0; i < weights.length; i++)
+    weights[i] -= before[i];
+  return weights;
+}
+
+function compute(model: Model, question: Question): Float64Array {
+  const { measure, unit, from, to } = question;
+  if (from === null && to === null)
+    return weighNumbers(model.sites, model.sites.count, question);
+  const last = to ?? model.snapshots.count - 1;
+  if (measure === "grown")
+    return weighGrown(model, unit, from, last);
+  if (measure === "total")
+    return weighCounts(model, unit === "bytes" ? "bAlloc" : "nAlloc", from, last);
+  return columnAt(model, unit, last).slice();
+}
+
+const CACHE_MAX = 8;
+const cache = new WeakMap<Model, Map<string, Float64Array>>();
+
+// The weight of every site. Kept for the next few who ask the same: not to be written to.
+export function weigh(model: Model, question: Question): Float64Array {
+  const key = `${question.measure} ${question.unit} ${question.from} ${question.to}`;
+  const held = cache.get(model) ?? new Map<string, Float64Array>();
+  cache.set(model, held);
+  const weights = held.get(key) ?? compute(model, question);
+  held.delete(key);
+  held.set(key, weights);
+  if (held.size > CACHE_MAX)
+    held.delete(held.keys().next().value!);
+  return weights;
+}
+
+// What weights are shares of: the heap's sum of them; of bytes at the peak, the peak.
+export function whole(model: Model, question: Question): number {
+  const peak = model.facts.totals.peak_bytes;
+  if (question.measure === "peak" && question.unit === "bytes" && peak !== undefined)
+    return peak;
+  const weights = weigh(model, question);
+  let sum = 0;
+  for (let i = 0; i < weights.length; i++)
+    if (model.sites.kind[i] !== SiteKind.pages)
+      sum += weights[i];
+  return sum;
+}
