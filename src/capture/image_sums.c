@@ -40,12 +40,31 @@ void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums
   *ret_sums = sums;
 }
 
-static struct tide_snapshot_row *row_per_frame(const struct tide_image *image)
+// A row for each stack that has a site, by rising stack. Most frames are no stack of their own.
+struct stack_rows {
+  uint32_t *row_of; // per frame, of those with a row: its index + 1; else 0
+  struct tide_snapshot_row *rows;
+  size_t n;
+};
+
+static struct stack_rows stack_rows_new(const struct tide_image *image)
 {
-  struct tide_snapshot_row *rows = tide_alloc_array(image->n_frames, sizeof *rows);
+  struct stack_rows all = {.row_of = tide_alloc_array(image->n_frames, sizeof *all.row_of)};
+  for (size_t i = 0; i < image->n_sites; i++)
+    all.row_of[image->sites[i].stack] = 1;
   for (size_t i = 0; i < image->n_frames; i++)
-    rows[i].stack = (uint32_t)i;
-  return rows;
+    if (all.row_of[i])
+      all.row_of[i] = (uint32_t)++all.n;
+  all.rows = tide_alloc_array(all.n, sizeof *all.rows);
+  for (size_t i = 0; i < image->n_frames; i++)
+    if (all.row_of[i])
+      all.rows[all.row_of[i] - 1].stack = (uint32_t)i;
+  return all;
+}
+
+static struct tide_snapshot_row *row_of(const struct stack_rows *all, uint32_t stack)
+{
+  return all->row_of[stack] ? &all->rows[all->row_of[stack] - 1] : NULL;
 }
 
 static void add(int64_t *sum, uint64_t more)
@@ -60,12 +79,14 @@ static void take_off(uint64_t *sum, uint64_t counted)
   *sum -= counted < *sum ? counted : *sum;
 }
 
-// A snapshot of the rows that say anything; takes over the others' memory.
-static struct tide_snapshot snapshot_of(struct tide_snapshot_row *rows, size_t n,
-                                        enum tide_snapshot_kind kind, uint64_t time_ns)
+// A snapshot of the rows that say anything; takes over all of them.
+static struct tide_snapshot snapshot_of(struct stack_rows *all, enum tide_snapshot_kind kind,
+                                        uint64_t time_ns)
 {
-  struct tide_snapshot snapshot = {.time_ns = time_ns, .kind = kind, .rows = rows};
-  for (size_t i = 0; i < n; i++)
+  struct tide_snapshot_row *rows = all->rows;
+  struct tide_snapshot snapshot = {.time_ns = time_ns, .kind = kind};
+  free(all->row_of);
+  for (size_t i = 0; i < all->n; i++)
     if (rows[i].live_bytes || rows[i].live_blocks || rows[i].n_alloc || rows[i].b_alloc)
       rows[snapshot.n_rows++] = rows[i];
   snapshot.rows = tide_realloc_array(rows, snapshot.n_rows, sizeof *rows);
@@ -74,22 +95,23 @@ static struct tide_snapshot snapshot_of(struct tide_snapshot_row *rows, size_t n
 
 static struct tide_snapshot peak_snapshot(const struct tide_image *image)
 {
-  struct tide_snapshot_row *rows = row_per_frame(image);
+  struct stack_rows all = stack_rows_new(image);
   for (size_t i = 0; i < image->n_sites; i++) {
     const struct tide_site *site = &image->sites[i];
-    add(&rows[site->stack].live_bytes, (uint64_t)site->peak_bytes);
-    add(&rows[site->stack].live_blocks, (uint64_t)site->peak_blocks);
+    struct tide_snapshot_row *row = row_of(&all, site->stack);
+    add(&row->live_bytes, (uint64_t)site->peak_bytes);
+    add(&row->live_blocks, (uint64_t)site->peak_blocks);
   }
-  return snapshot_of(rows, image->n_frames, TIDE_SNAPSHOT_PEAK, image->peak_ns);
+  return snapshot_of(&all, TIDE_SNAPSHOT_PEAK, image->peak_ns);
 }
 
 // Counts whatever no other snapshot has counted.
 static struct tide_snapshot end_snapshot(const struct tide_image *image)
 {
-  struct tide_snapshot_row *rows = row_per_frame(image);
+  struct stack_rows all = stack_rows_new(image);
   for (size_t i = 0; i < image->n_sites; i++) {
     const struct tide_site *site = &image->sites[i];
-    struct tide_snapshot_row *row = &rows[site->stack];
+    struct tide_snapshot_row *row = row_of(&all, site->stack);
     add(&row->live_bytes, site->b_alloc - site->b_free);
     add(&row->live_blocks, site->n_alloc - site->n_free);
     row->n_alloc += site->n_alloc;
@@ -100,10 +122,13 @@ static struct tide_snapshot end_snapshot(const struct tide_image *image)
       const struct tide_snapshot_row *counted = &image->snapshots[i].rows[k];
       if (counted->stack >= image->n_frames)
         continue; // a broken store has fewer nodes than before
-      take_off(&rows[counted->stack].n_alloc, counted->n_alloc);
-      take_off(&rows[counted->stack].b_alloc, counted->b_alloc);
+      struct tide_snapshot_row *row = row_of(&all, counted->stack);
+      if (!row)
+        continue; // or fewer cells
+      take_off(&row->n_alloc, counted->n_alloc);
+      take_off(&row->b_alloc, counted->b_alloc);
     }
-  return snapshot_of(rows, image->n_frames, TIDE_SNAPSHOT_END, image->end_ns);
+  return snapshot_of(&all, TIDE_SNAPSHOT_END, image->end_ns);
 }
 
 static void insert(struct tide_image *image, struct tide_snapshot snapshot)

@@ -4,7 +4,9 @@
 // stack, with what was allocated, and of heap mode what was live at the peak and at the end.
 //
 // Points come before the table of frames their stacks refer to, so they are kept until that is
-// read: the numbers as they are, the stacks in a trie of frame numbers.
+// read: the numbers packed, as most are small, the stacks in a trie of frame numbers. Such a stack
+// then becomes one of the builder's from the innermost frame on that another stack has already made
+// one of.
 //
 // Frames that follow each other at one address are one place with inlined calls. The same frame
 // again is a recursion, not an inlined call.
@@ -45,16 +47,18 @@ struct link { // of the trie; [0] is the root
 struct reader {
   struct tide_json_read json;
   struct tide_builder *builder;
-  struct point *points;
-  size_t n_points, cap_points;
+  struct tide_buf points; // stack and numbers of each as varints
   struct link *links;
   size_t n_links, cap_links;
   struct tide_table link_table;
-  uint32_t *stack; // of the point being read, innermost first
-  size_t n_stack, cap_stack;
-  struct tide_buf text; // of all frames, each with a NUL
-  size_t *frames;       // offsets in text
-  uint64_t *addresses;  // of the frames
+  uint32_t *nodes; // the builder's, per link whose callee is no part of its place; 0: not made yet
+  uint32_t *stack; // of the point being read, innermost first; later the run being built
+  uint32_t *runs;  // links where they end
+  size_t n_stack, cap_stack, cap_runs;
+  struct tide_buf text;      // of all frames, each with a NUL
+  size_t *frames;            // offsets in text
+  uint64_t *addresses;       // of the frames
+  struct tide_place *places; // of the frames alone; flags 0: not made yet
   size_t n_frames, cap_frames, cap_addresses;
   uint64_t version, te, tg;
   double ns_per_unit; // 0: the unit is no time
@@ -126,6 +130,21 @@ static uint32_t link_stack(struct reader *r)
   return node;
 }
 
+static void put_point(struct reader *r, const struct point *point)
+{
+  tide_buf_varint(&r->points, point->stack);
+  for (size_t i = 0; i < NUMBERS_N; i++)
+    tide_buf_varint(&r->points, point->numbers[i]);
+}
+
+static struct point get_point(struct tide_cursor *points)
+{
+  struct point point = {.stack = (uint32_t)tide_cursor_varint(points)};
+  for (size_t i = 0; i < NUMBERS_N; i++)
+    point.numbers[i] = tide_cursor_varint(points);
+  return point;
+}
+
 static bool read_point(struct reader *r)
 {
   struct point point = {0};
@@ -154,8 +173,7 @@ static bool read_point(struct reader *r)
   if (r->n_links + r->n_stack >= UINT32_MAX)
     return wrong(r, "there are too many stacks");
   point.stack = link_stack(r);
-  TIDE_GROW(r->points, r->n_points, r->cap_points);
-  r->points[r->n_points++] = point;
+  put_point(r, &point);
   return true;
 }
 
@@ -310,26 +328,66 @@ static struct tide_place place_of(struct reader *r, const uint32_t *frames, size
   return place;
 }
 
-static uint32_t build_stack(struct reader *r, uint32_t link)
+// Most places are one frame, and most frames are in many stacks.
+static struct tide_place known_place_of(struct reader *r, const uint32_t *frames, size_t n)
 {
-  uint32_t node = 0;
+  if (n > 1 || frames[0] >= r->n_frames)
+    return place_of(r, frames, n);
+  struct tide_place *place = &r->places[frames[0]];
+  if (!place->flags)
+    *place = place_of(r, frames, 1);
+  return *place;
+}
+
+static uint64_t address_at(const struct reader *r, uint32_t frame)
+{
+  return frame < r->n_frames ? r->addresses[frame] : 0;
+}
+
+// The frames from a link outwards that may share places: all of one address. Outermost first in
+// r->stack; gives the link that called them.
+static uint32_t take_run(struct reader *r, uint32_t link)
+{
+  uint64_t addr = address_at(r, r->links[link].frame);
   r->n_stack = 0;
-  for (; link; link = r->links[link].parent) {
+  do {
     TIDE_GROW(r->stack, r->n_stack, r->cap_stack);
     r->stack[r->n_stack++] = r->links[link].frame;
-  }
-  for (size_t i = 0, k = r->n_stack; i + 1 < k; i++, k--) { // to outermost first
+    link = r->links[link].parent;
+  } while (link && addr && address_at(r, r->links[link].frame) == addr);
+  for (size_t i = 0, k = r->n_stack; i + 1 < k; i++, k--) {
     uint32_t other = r->stack[i];
     r->stack[i] = r->stack[k - 1];
     r->stack[k - 1] = other;
   }
-  for (size_t i = 0, length; i < r->n_stack; i += length) {
-    length = place_length(r, r->stack + i, r->n_stack - i);
-    node = tide_builder_node(r->builder, node, place_of(r, r->stack + i, length));
+  return link;
+}
+
+// The links between runs from `link` outwards that have no node yet, innermost first.
+static size_t find_runs(struct reader *r, uint32_t link)
+{
+  size_t n = 0;
+  while (link && !r->nodes[link]) {
+    TIDE_GROW(r->runs, n, r->cap_runs);
+    r->runs[n++] = link;
+    link = take_run(r, link);
   }
-  if (r->n_stack == 0)
-    node = tide_builder_node(r->builder, 0, (struct tide_place){.flags = TIDE_FRAME_LOST});
-  return node;
+  return n;
+}
+
+static uint32_t build_stack(struct reader *r, uint32_t link)
+{
+  if (!link)
+    return tide_builder_node(r->builder, 0, (struct tide_place){.flags = TIDE_FRAME_LOST});
+  for (size_t n = find_runs(r, link); n-- > 0;) {
+    uint32_t node = r->nodes[take_run(r, r->runs[n])];
+    for (size_t i = 0, length; i < r->n_stack; i += length) {
+      length = place_length(r, r->stack + i, r->n_stack - i);
+      node = tide_builder_node(r->builder, node, known_place_of(r, r->stack + i, length));
+    }
+    r->nodes[r->runs[n]] = node;
+  }
+  return r->nodes[link];
 }
 
 // Numbers from a file may be too many for any sum; then it wraps.
@@ -362,18 +420,43 @@ static void add_point(struct reader *r, const struct point *point)
   add(&r->builder->image->peak_blocks, n[GBK]);
 }
 
+static void free_points(struct reader *r)
+{
+  tide_table_done(&r->link_table);
+  tide_buf_done(&r->points);
+  free(r->links);
+  free(r->nodes);
+  free(r->places);
+  r->links = NULL;
+  r->nodes = NULL;
+  r->places = NULL;
+}
+
 static uint64_t in_ns(const struct reader *r, uint64_t time)
 {
   double ns = (double)time * r->ns_per_unit;
   return ns < 9e18 ? (uint64_t)ns : 0;
 }
 
+// Ends with no more in memory than the builder holds.
+static void build_points(struct reader *r)
+{
+  tide_table_done(&r->link_table);
+  r->nodes = tide_alloc_array(r->n_links, sizeof *r->nodes);
+  r->places = tide_alloc_array(r->n_frames, sizeof *r->places);
+  struct tide_cursor points = tide_cursor_make(r->points.data, r->points.n);
+  while (tide_cursor_left(&points)) {
+    struct point point = get_point(&points);
+    add_point(r, &point);
+  }
+  free_points(r);
+}
+
 static void fill_image(struct reader *r)
 {
   struct tide_image *image = r->builder->image;
   r->ns_per_unit = r->unit ? ns_per(r->unit) : 0;
-  for (size_t i = 0; i < r->n_points; i++)
-    add_point(r, &r->points[i]);
+  build_points(r);
   if (r->ns_per_unit == 0)
     image->lacks |= TIDE_LACK_CLOCK | TIDE_LACK_LIFETIMES;
   if (!r->has_lifetimes)
@@ -428,11 +511,10 @@ enum tide_err tide_dhat_read(struct tide_source *source, struct tide_capture **r
   enum tide_err err = finish(&r, whole, ret_capture, diag);
   tide_json_read_done(&r.json);
   tide_builder_free(r.builder);
-  tide_table_done(&r.link_table);
+  free_points(&r);
   tide_buf_done(&r.text);
-  free(r.points);
-  free(r.links);
   free(r.stack);
+  free(r.runs);
   free(r.frames);
   free(r.addresses);
   free(r.mode);

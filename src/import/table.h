@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An index over an array of something: hash -> position, at most half full. The caller owns the
-// array and says whether a position holds what it looks for. Zeroed memory is an empty table.
+// An index over an array of something: hash -> position, at most three quarters full. The caller
+// owns the array and says whether a position holds what it looks for. Zeroed memory is an empty
+// table.
 #pragma once
 #include "base/alloc.h"
 
@@ -35,7 +36,7 @@ static inline uint32_t tide_table_mix(uint64_t a, uint64_t b)
 
 static inline void tide_table_grow(struct tide_table *table)
 {
-  if (table->n * 2 < table->cap)
+  if (table->n < table->cap / 4 * 3)
     return;
   struct tide_table bigger = {.n = table->n, .cap = table->cap ? table->cap * 2 : 256};
   bigger.slots = tide_alloc_array(bigger.cap, sizeof *bigger.slots);
