@@ -96,6 +96,16 @@ char *tide_image_command(const struct tide_image *image)
   return (char *)out.data;
 }
 
+const char *tide_image_meaning(const struct tide_image *image)
+{
+  const char *origin = image->origin && strstr(image->origin, "DHAT (") ? image->origin : "";
+  if (strstr(origin, "copy)"))
+    return "here an allocation is a copy made, its bytes are what was copied";
+  if (strstr(origin, "ad-hoc)"))
+    return "here an allocation is an event, its bytes are the event's weight";
+  return NULL;
+}
+
 // The numbers are those of store/layout.h, which captures keep.
 const char *tide_image_off_words(const struct tide_image *image)
 {

@@ -20,6 +20,10 @@ const char *tide_image_argument(const struct tide_image *image, size_t i);
 // The command line as one could type it again, with quotes where needed; owned.
 char *tide_image_command(const struct tide_image *image);
 
+// What the numbers of an image count that does not count allocations (DHAT's other modes), as a
+// sentence to be added; NULL when it does.
+const char *tide_image_meaning(const struct tide_image *image);
+
 // Why a recorder stepped aside; NULL when it did not.
 const char *tide_image_off_words(const struct tide_image *image);
 

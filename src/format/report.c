@@ -198,6 +198,8 @@ static void write_complete(const struct report *r)
     if (tide_image_is_merged(r->image) && !(r->image->lacks & TIDE_LACK_PEAK))
       tide_buf_printf(&words, ", peak too high by %s at most",
                       bytes(r, a, (int64_t)r->image->peak_bound_bytes));
+    if (tide_image_meaning(r->image))
+      tide_buf_printf(&words, "; %s", tide_image_meaning(r->image));
     tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "read from: ", tide_buf_cstr(&words));
     tide_buf_done(&words);
     return;

@@ -217,9 +217,13 @@ const struct tide_rule tide_builtin_rules[] = {
     FUNCTION(ALLOCATOR, "__rg_*"),
     FUNCTION(ALLOCATOR, "alloc::alloc::*"),
     FUNCTION(ALLOCATOR, "std::alloc::*"),
+    CRATE(ALLOCATOR, "dhat"),
+    TRAIT(ALLOCATOR, "core::alloc::global::GlobalAlloc::*"),
+    TRAIT(ALLOCATOR, "core::alloc::Allocator::*"),
     MODULE(ALLOCATOR, "libtidemark*"),
     MODULE(ALLOCATOR, "libjemalloc*"),
     MODULE(ALLOCATOR, "libmimalloc*"),
     MODULE(ALLOCATOR, "libtcmalloc*"),
+    MODULE(ALLOCATOR, "vgpreload_*"),
 };
 const size_t tide_builtin_rules_n = sizeof tide_builtin_rules / sizeof *tide_builtin_rules;

@@ -4,11 +4,11 @@
 
   import_test.py TIDEMARK PROGRAM
 
-Records one deterministic program with tidemark, heaptrack, valgrind's DHAT and massif. What
-tidemark reads of each file is compared with what the tool's own reader prints, and with its own
-capture: allocations, bytes, peak, what was left, and the places. Where they differ because the
-other tool errs, the test says why and asserts the error. A tool that is not installed is skipped
-(in CI: a failure).
+Records one deterministic program with tidemark, heaptrack, valgrind's DHAT and massif, and one
+that profiles itself with dhat-rs. What tidemark reads of each file is compared with what the
+tool's own reader prints, and with its own capture: allocations, bytes, peak, what was left, and
+the places. Where they differ because the other tool errs, the test says why and asserts the
+error. A tool that is not installed is skipped (in CI: a failure).
 """
 import json
 import os
@@ -22,6 +22,10 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 TIDEMARK, PROGRAM = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
 POOL_BYTES = 72704  # libstdc++'s emergency pool: heaptrack's library brings it into every program
+
+
+class Missing(Exception):
+    """Something that the test needs is not to be had."""
 
 
 def run(*command):
@@ -122,6 +126,94 @@ def dhat(scratch, own):
     check("points whose maximum valgrind does not know", len(wrong) >= 1, True)
 
 
+# What programs/copies.c does: bytes and copies by function.
+COPIED = {"copy_blocks": (1045, 10), "move_blocks": (200, 4), "copy_text": (60, 5)}
+
+
+def copies(scratch, mode):
+    """The program of copies and events under a mode of DHAT's: the report, and DHAT's points."""
+    program, path = f"{scratch}/copies", f"{scratch}/{mode}.json"
+    run("cc", "-g", "-O1", "-fno-builtin", "-o", program, str(HERE / "programs/copies.c"))
+    run("valgrind", "--tool=dhat", f"--mode={mode}", f"--dhat-out-file={path}", program)
+    with open(path) as file:
+        points = json.load(file)["pps"]
+    found = report(path)
+    check("origin", found["image"]["origin"], f"DHAT ({mode})")
+    check("lacks", {"peak", "live", "lifetimes"} <= set(found["image"]["lacks"]), True)
+    for name, key in (("allocated_bytes", "tb"), ("allocations", "tbk")):
+        check(f"its own sum of {key}", found["totals"][name], sum(point[key] for point in points))
+    return found, run(TIDEMARK, "report", path)
+
+
+def dhat_copy(scratch, own):
+    found, text = copies(scratch, "copy")
+    for measure, which in (("bytes", 0), ("allocations", 1)):
+        sums = places(found, measure)  # the loader copies, too
+        check(measure, {name: sums.get(name) for name in COPIED},
+              {name: pair[which] for name, pair in COPIED.items()})
+    check("what it says", "is a copy made" in " ".join(text.split()), True)
+
+
+def dhat_ad_hoc(scratch, own):
+    found, text = copies(scratch, "ad-hoc")
+    check("weights", places(found, "bytes"), {"event": 1 + 2 + 3})
+    check("events", places(found, "allocations"), {"event": 3})
+    check("what it says", "is an event" in " ".join(text.split()), True)
+
+
+def build_dhat_rs():
+    """The crate is pinned; where it is neither at hand nor to be had, there is nothing to test."""
+    target = pathlib.Path(TIDEMARK).parent / "dhat_rs"  # kept: half a minute to build
+    command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path",
+               str(HERE / "dhat_rs/Cargo.toml"), "--target-dir", str(target)]
+    for words in (command + ["--offline"], command):
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode == 0:
+            return str(target / "release/dhat-shape")
+    if "error: could not compile" in done.stderr:
+        raise AssertionError(f"does not build: {done.stderr[-300:]}")
+    raise Missing(f"no crates here: {done.stderr.strip()[-200:]}")
+
+
+def printed_by_dhat_rs(program, mode, path):
+    """What it says of itself at the end: {moment: (amount, number)}."""
+    done = subprocess.run([program, mode, path], capture_output=True, text=True, timeout=60)
+    rows = re.findall(r"^dhat: (.+?): +([\d,]+) \w+ in ([\d,]+) ", done.stderr, re.M)
+    return {row[0]: tuple(int(word.replace(",", "")) for word in row[1:]) for row in rows}
+
+
+def dhat_rs(scratch, own):
+    program, path, tide = build_dhat_rs(), f"{scratch}/rs.json", f"{scratch}/rs.tide"
+    said = printed_by_dhat_rs(program, "heap", path)
+    found = report(path, "--sort", "total")
+    totals = found["totals"]
+    check("origin", found["image"]["origin"], "DHAT (rust-heap)")
+    check("total", (totals["allocated_bytes"], totals["allocations"]), said["Total"])
+    check("peak", (totals["peak_bytes"], totals["peak_blocks"]), said["At t-gmax"])
+    check("end", (totals["live_bytes"], totals["live_blocks"]), said["At t-end"])
+    check("a clock", "clock" in found["image"]["lacks"], False)
+    # dhat-rs starts in main and counts from there on; we count the run time's own blocks as well.
+    run(TIDEMARK, "run", "-q", "-f", "-o", tide, program, "plain")
+    ours = report(tide, "--sort", "total")
+    names = [f"dhat_shape::{name}" for name in ("keep", "churn", "grow", "leak")]
+    for measure in ("bytes", "allocations", "peak_bytes", "live_bytes"):
+        theirs, own_sums = places(found, measure), places(ours, measure)
+        check(measure, {name: theirs.get(name, 0) for name in names},
+              {name: own_sums.get(name, 0) for name in names})
+    check("the truth", [places(found, "bytes").get(name) for name in names],
+          [50 * 100, 200 * 24, sum(32 << i for i in range(9)), 4321])
+
+
+def dhat_rs_ad_hoc(scratch, own):
+    path = f"{scratch}/rs-ad-hoc.json"
+    said = printed_by_dhat_rs(build_dhat_rs(), "ad-hoc", path)
+    found = report(path)
+    check("total", (found["totals"]["allocated_bytes"], found["totals"]["allocations"]),
+          said["Total"])
+    check("weights", places(found, "bytes"), {"dhat_shape::event": 12})
+    check("live", "live_bytes" in found["totals"], False)
+
+
 def massif(scratch, own):
     path = f"{scratch}/massif.out"
     run("valgrind", "--tool=massif", f"--massif-out-file={path}", "--time-unit=B",
@@ -190,6 +282,8 @@ def merged(scratch, own):
 
 
 TESTS = ((heaptrack_interpreted, "heaptrack"), (heaptrack_raw, "heaptrack"), (dhat, "valgrind"),
+         (dhat_copy, "valgrind"), (dhat_ad_hoc, "valgrind"), (dhat_rs, "cargo"),
+         (dhat_rs_ad_hoc, "cargo"),
          (massif, "valgrind"), (massif_at_the_end, "valgrind"), (every_verb, "valgrind"),
          (merged, "valgrind"))
 
@@ -200,14 +294,15 @@ def main():
         run(TIDEMARK, "run", "-q", "-o", f"{scratch}/own.tide", PROGRAM)
         own = report(f"{scratch}/own.tide", "--sort", "total")
         for test, tool in TESTS:
-            if not shutil.which(tool):
-                skipped += 1
-                failed += os.environ.get("CI") == "true"
-                print(f"{test.__name__}: skipped, no {tool}")
-                continue
             try:
+                if not shutil.which(tool):
+                    raise Missing(f"no {tool}")
                 test(scratch, own)
                 print(f"{test.__name__}: ok")
+            except Missing as why:
+                skipped += 1
+                failed += os.environ.get("CI") == "true"
+                print(f"{test.__name__}: skipped, {why}")
             except (AssertionError, KeyError, StopIteration, subprocess.TimeoutExpired) as error:
                 failed += 1
                 print(f"{test.__name__}: FAILED: {error!r}")
