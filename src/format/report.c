@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "format/image_text.h"
+#include "format/profile_notes.h"
 #include "format/report_table.h"
 #include "format/spark.h"
 #include "view/fate.h"
@@ -304,29 +305,14 @@ static void write_naming_notes(const struct report *r)
   }
 }
 
-// Its malloc comes before ours for everybody. One that only wraps ours is seen all the same.
-static bool has_own_allocator(const struct report *r)
+static void tell_note(void *context, const char *text)
 {
-  const char *allocator = r->image->allocator, *exe = r->image->exe;
-  return !r->profile->totals.n_alloc && allocator && exe && *exe && !strcmp(allocator, exe);
+  write_note(context, text);
 }
 
 static void write_notes(const struct report *r)
 {
-  const struct tide_capture *capture = r->profile->capture;
-  const char *off = tide_image_off_words(r->image);
-  if (off) {
-    TIDE_CLEANUP_FREE char *text =
-        tide_sprintf("the recorder stepped aside (%s); what came later is missing", off);
-    write_note(r, text);
-  }
-  if (has_own_allocator(r))
-    write_note(r, "the program has an allocator of its own linked in: what that hands out is not "
-                  "recorded");
-  if (capture->cut)
-    write_note(r, capture->cut_note ? capture->cut_note : "the file is damaged; this is a part");
-  else if (!capture->finished)
-    write_note(r, "the recording was not ended properly; this is its last checkpoint");
+  tide_profile_notes(r->profile, tell_note, (void *)r);
   write_naming_notes(r);
 }
 

@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "format/groups_json.h"
-#include "format/image_json.h"
 #include "format/lacking.h"
+#include "format/profile_json.h"
 #include "view/fate.h"
 
 #include <stdlib.h>
@@ -22,92 +22,12 @@ struct writer {
   size_t n_addresses;
 };
 
-static void write_image(struct tide_json *json, const struct tide_profile *profile)
+static void write_timeline(struct tide_json *json, const struct tide_image *image)
 {
-  const struct tide_image *image = profile->image;
-  tide_json_key(json, "image");
-  tide_json_open_object(json);
-  tide_json_put_u64(json, "index", profile->image_idx);
-  tide_image_json_identity(json, image);
-  tide_json_put_text(json, "allocator", image->allocator ? image->allocator : "");
-  tide_json_put_u64(json, "off_reason", image->off_reason);
-  tide_json_put_u64(json, "threads", image->n_threads);
-  tide_json_put_u64(json, "max_live_threads", image->max_live_threads);
-  tide_json_put_u64(json, "inherited_bytes", image->inherited_bytes);
-  tide_json_close_object(json);
-}
-
-static void write_images(struct tide_json *json, const struct tide_capture *capture)
-{
-  tide_json_key(json, "images");
-  tide_json_open_array(json);
-  for (size_t i = 0; i < capture->n_images; i++) {
-    const struct tide_image *image = &capture->images[i];
-    tide_json_open_object(json);
-    tide_json_put_u64(json, "index", i);
-    tide_image_json_identity(json, image);
-    tide_json_put_i64(json, "peak_bytes", image->peak_bytes);
-    tide_json_put_u64(json, "allocations", tide_profile_allocations(image));
-    tide_json_close_object(json);
-  }
-  tide_json_close_array(json);
-}
-
-static void write_totals(struct tide_json *json, const struct tide_profile *profile)
-{
-  const struct tide_profile_totals *totals = &profile->totals;
-  const struct tide_image *image = profile->image;
-  tide_json_key(json, "totals");
-  tide_json_open_object(json);
-  tide_json_put_u64(json, "allocations", totals->n_alloc);
-  tide_json_put_u64(json, "allocated_bytes", totals->b_alloc);
-  tide_json_put_u64(json, "frees", totals->n_free);
-  tide_json_put_u64(json, "freed_bytes", totals->b_free);
-  tide_json_put_u64(json, "resizes", totals->n_resize);
-  tide_json_put_u64(json, "moved", totals->n_moved);
-  tide_json_put_u64(json, "resized_old_bytes", totals->b_resize_old);
-  tide_json_put_u64(json, "moved_bytes", totals->b_moved);
-  tide_json_put_u64(json, "temporary", totals->n_temp);
-  tide_json_put_u64(json, "temporary_bytes", totals->b_temp);
-  tide_json_put_u64(json, "foreign_frees", totals->n_foreign);
-  tide_json_put_i64(json, "live_blocks", totals->live_blocks);
-  tide_json_put_i64(json, "live_bytes", totals->live_bytes);
-  tide_json_put_i64(json, "peak_bytes", image->peak_bytes);
-  tide_json_put_i64(json, "peak_blocks", image->peak_blocks);
-  tide_json_put_u64(json, "peak_ns", image->peak_ns);
-  tide_json_put_u64(json, "peak_bound_bytes", image->peak_bound_bytes);
-  tide_json_put_u64(json, "rss_at_peak_bytes", image->rss_at_peak_bytes);
-  tide_json_put_u64(json, "max_rss_bytes", image->max_rss_bytes);
-  tide_json_put_u64(json, "recorder_ns", image->recorder_ns);
-  tide_json_put_u64(json, "cpu_ns", image->cpu_ns);
-  tide_json_close_object(json);
-}
-
-static void write_pages(struct tide_json *json, const struct tide_image *image)
-{
-  tide_json_key(json, "pages");
-  tide_json_open_object(json);
-  tide_json_put_u64(json, "maps", image->page_n_map);
-  tide_json_put_u64(json, "mapped_bytes", image->page_b_map);
-  tide_json_put_u64(json, "unmaps", image->page_n_unmap);
-  tide_json_put_u64(json, "unmapped_bytes", image->page_b_unmap);
-  tide_json_put_i64(json, "live_bytes", image->page_live_bytes);
-  tide_json_put_i64(json, "peak_bytes", image->page_peak_bytes);
-  tide_json_close_object(json);
-}
-
-static void write_completeness(struct tide_json *json, const struct tide_profile *profile)
-{
-  tide_json_key(json, "completeness");
-  tide_json_open_object(json);
-  tide_image_json_losses(json, profile->image);
-  tide_json_put_u64(json, "stacks", profile->n_stacks);
-  tide_json_put_u64(json, "unknown_frames", tide_profile_unknown_frames(profile->image));
-  tide_json_close_object(json);
   tide_json_key(json, "timeline");
   tide_json_open_object(json);
-  tide_json_put_u64(json, "ticks", profile->image->n_ticks);
-  tide_json_put_u64(json, "snapshots", profile->image->n_snapshots);
+  tide_json_put_u64(json, "ticks", image->n_ticks);
+  tide_json_put_u64(json, "snapshots", image->n_snapshots);
   tide_json_close_object(json);
 }
 
@@ -288,15 +208,8 @@ void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,
   tide_lacking_leave_out(json, profile->image);
   tide_json_open_object(json);
   tide_json_put_text(json, "schema", "tidemark-report-1");
-  tide_json_key(json, "capture");
-  tide_json_open_object(json);
-  tide_capture_json_facts(json, profile->capture, options->file, tide_profile_is_complete(profile));
-  tide_json_close_object(json);
-  write_image(json, profile);
-  write_images(json, profile->capture);
-  write_totals(json, profile);
-  write_pages(json, profile->image);
-  write_completeness(json, profile);
+  tide_profile_json_facts(json, profile, options->file);
+  write_timeline(json, profile->image);
   tide_question_json(json, &profile->question);
   tide_json_put_i64(json, "whole", view->whole);
   tide_json_put_i64(json, "wanted", view->wanted);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a reader must know before trusting a profile, in sentences.
+#pragma once
+#include "profile/profile.h"
+
+typedef void tide_note_teller(void *context, const char *text);
+
+// That the recorder stepped aside, that the program's own allocator was not seen, that the file is
+// damaged or a checkpoint; nothing when all is well. The text is valid during the call.
+void tide_profile_notes(const struct tide_profile *profile, tide_note_teller *tell, void *context);

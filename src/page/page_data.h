@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the page is given of one process image: the whole model as one block of bytes, laid out as
+// docs/page-data.md says. Names are data here; nothing in it is markup.
+//
+// The block is kept as its columns, in the types in which it is written, and is handed out piece by
+// piece: whoever compresses or sends it needs no second copy.
+#pragma once
+#include "base/sink.h"
+#include "page/page_column.h"
+#include "profile/profile.h"
+#include "view/naming.h"
+
+#define TIDE_PAGE_KEEP_ALL SIZE_MAX
+
+struct tide_page_options {
+  const char *file;     // the capture's name, or NULL
+  size_t n_keep;        // stacks that stand for themselves, the others being gathered
+  uint64_t limit_bytes; // because of which not all are kept; of no other effect
+};
+
+struct tide_page_data {
+  struct tide_buf facts; // JSON, filled up
+  struct tide_page_column columns[TIDE_PAGE_COLUMNS_N];
+  size_t n_stacks;   // of the profile
+  size_t n_gathered; // of these, into one of the heap and one of pages
+};
+
+// Looks up the names of every stack. Profile and naming are not needed any more afterwards.
+struct tide_page_data *tide_page_data_new(const struct tide_profile *profile,
+                                          struct tide_naming *naming,
+                                          const struct tide_page_options *options);
+void tide_page_data_free(struct tide_page_data *data); // NULL is fine
+
+// The block, piece by piece and in order; in all as many bytes as tide_page_data_bytes() says.
+typedef void tide_page_taker(void *context, const void *bytes, size_t n);
+void tide_page_data_hand_out(const struct tide_page_data *data, tide_page_taker *take,
+                             void *context);
+void tide_page_data_write(const struct tide_page_data *data, struct tide_sink *sink);
+uint64_t tide_page_data_bytes(const struct tide_page_data *data);
+
+// The source file that a string of the block is: owned, and NULL when there is no such string or no
+// frame has it as its file.
+char *tide_page_data_file(const struct tide_page_data *data, uint32_t text);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stacks of the page's data: texts, modules, frames and the tree they form, each distinct one
+// once. Stacks of different addresses that read the same are one path of the tree.
+#pragma once
+#include "base/intern.h"
+#include "page/page_column.h"
+#include "view/naming.h"
+
+enum tide_page_frame_flags { // as docs/page-data.md has them
+  TIDE_PAGE_FRAME_INLINED = 1,
+  TIDE_PAGE_FRAME_CUT = 2,
+  TIDE_PAGE_FRAME_GUESSED = 4,
+  TIDE_PAGE_FRAME_LOST = 8,
+  TIDE_PAGE_FRAME_PAGES = 16,
+  TIDE_PAGE_FRAME_PRUNED = 32,
+};
+
+struct tide_page_names {
+  const struct tide_image *image; // not owned
+  struct tide_naming *naming;     // not owned
+  struct tide_intern texts, modules, frames, nodes;
+  uint32_t *of_module; // module of the image -> page's + 1; 0: not met
+  uint32_t *of_node;   // node of the image -> page's + 1; 0: not met
+  uint32_t *crates;    // text of a function -> text of its crate + 1; 0: not asked
+  size_t n_crates;
+  size_t *chains; // address of the naming -> where its frames begin in ids, + 1; 0: not met
+  size_t n_chains;
+  uint32_t *ids; // frames of the page, chain by chain, innermost first
+  size_t n_ids, cap_ids;
+  uint32_t *way; // nodes on the way to a known one
+  size_t cap_way;
+  struct tide_buf scratch;
+};
+
+void tide_page_names_init(struct tide_page_names *names, const struct tide_image *image,
+                          struct tide_naming *naming);
+void tide_page_names_done(struct tide_page_names *names);
+
+// The page's node for a node of the image.
+uint32_t tide_page_names_node(struct tide_page_names *names, uint32_t node);
+// The page's node that stands for stacks gathered because of a limit; of the heap or of pages.
+uint32_t tide_page_names_other(struct tide_page_names *names, bool of_pages);
+
+// Writes the columns, which must be empty; nothing may be added any more.
+void tide_page_names_write(struct tide_page_names *names, struct tide_page_column *columns);

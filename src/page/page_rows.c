@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sites, rows and histograms. The rows of gathered stacks are summed per thread, so that what each
+// thread did stays exact.
+#include "page/page_numbers.h"
+
+#include "base/alloc.h"
+#include "capture/buckets.h"
+
+#include <stdlib.h>
+
+static void add(struct tide_page_column *columns, enum tide_page_column_id id, uint64_t value)
+{
+  tide_page_column_add(&columns[id], (double)value);
+}
+
+static void add_signed(struct tide_page_column *columns, enum tide_page_column_id id, int64_t value)
+{
+  tide_page_column_add(&columns[id], (double)value);
+}
+
+static void write_site(struct tide_page_column *columns, uint32_t node, enum tide_site_kind kind,
+                       int64_t own_max)
+{
+  add(columns, TIDE_PAGE_SITE_NODE, node);
+  add(columns, TIDE_PAGE_SITE_KIND, kind);
+  add_signed(columns, TIDE_PAGE_SITE_OWN_MAX, own_max);
+}
+
+// The most all gathered stacks of a kind held at one time is not known: this is a bound.
+static int64_t most_of_gathered(const struct tide_page_sites *sites,
+                                const struct tide_profile *profile, bool of_pages)
+{
+  uint64_t sum = 0;
+  for (size_t i = 0; i < sites->n_gathered; i++) {
+    const struct tide_profile_site *site = &profile->sites[sites->gathered[i]];
+    if ((site->kind == TIDE_SITE_PAGES) == of_pages)
+      sum += (uint64_t)site->own_max_bytes;
+  }
+  int64_t most = of_pages ? profile->image->page_peak_bytes : profile->image->peak_bytes;
+  return most > 0 && sum > (uint64_t)most ? most : (int64_t)sum;
+}
+
+void tide_page_sites_write(const struct tide_page_sites *sites, const struct tide_profile *profile,
+                           struct tide_page_names *names, struct tide_page_column *columns)
+{
+  for (size_t i = 0; i < sites->n_kept; i++) {
+    const struct tide_profile_site *site = &profile->sites[sites->kept[i]];
+    uint32_t node = tide_page_names_node(names, site->stack);
+    write_site(columns, node, site->kind, site->own_max_bytes);
+  }
+  for (uint32_t number = (uint32_t)sites->n_kept + 1; number <= sites->n; number++) {
+    bool of_pages = number == sites->pages;
+    uint32_t node = tide_page_names_other(names, of_pages);
+    write_site(columns, node, of_pages ? TIDE_SITE_PAGES : TIDE_SITE_HEAP,
+               most_of_gathered(sites, profile, of_pages));
+  }
+}
+
+static void write_row(struct tide_page_column *columns, uint32_t number,
+                      const struct tide_site *row, uint64_t start_ns)
+{
+  add(columns, TIDE_PAGE_ROW_SITE, number);
+  add(columns, TIDE_PAGE_ROW_THREAD, row->thread);
+  add(columns, TIDE_PAGE_ROW_N_ALLOC, row->n_alloc);
+  add(columns, TIDE_PAGE_ROW_B_ALLOC, row->b_alloc);
+  add(columns, TIDE_PAGE_ROW_N_FREE, row->n_free);
+  add(columns, TIDE_PAGE_ROW_B_FREE, row->b_free);
+  add_signed(columns, TIDE_PAGE_ROW_PEAK_BLOCKS, row->peak_blocks);
+  add_signed(columns, TIDE_PAGE_ROW_PEAK_BYTES, row->peak_bytes);
+  add(columns, TIDE_PAGE_ROW_N_TEMP, row->n_temp);
+  add(columns, TIDE_PAGE_ROW_B_TEMP, row->b_temp);
+  add(columns, TIDE_PAGE_ROW_N_FOREIGN, row->n_foreign);
+  add(columns, TIDE_PAGE_ROW_N_RESIZE, row->n_resize);
+  add(columns, TIDE_PAGE_ROW_B_RESIZE_OLD, row->b_resize_old);
+  add(columns, TIDE_PAGE_ROW_N_MOVED, row->n_moved);
+  add(columns, TIDE_PAGE_ROW_B_MOVED, row->b_moved);
+  add(columns, TIDE_PAGE_ROW_LIFE_NS, row->life_ns_sum);
+  add(columns, TIDE_PAGE_ROW_AGE_NS, row->live_age_ns_sum);
+  bool has_times = row->n_alloc > 0; // a thread that only frees has none
+  add_signed(columns, TIDE_PAGE_ROW_FIRST_NS, has_times ? (int64_t)(row->first_ns - start_ns) : 0);
+  add_signed(columns, TIDE_PAGE_ROW_LAST_NS, has_times ? (int64_t)(row->last_ns - start_ns) : 0);
+}
+
+static void write_histogram(struct tide_page_column *columns, uint32_t number, unsigned first,
+                            const uint64_t *counts, unsigned n)
+{
+  for (unsigned k = 0; k < n; k++) {
+    if (!counts[k])
+      continue;
+    add(columns, TIDE_PAGE_HIST_SITE, number);
+    add(columns, TIDE_PAGE_HIST_BUCKET, first + k);
+    add(columns, TIDE_PAGE_HIST_COUNT, counts[k]);
+  }
+}
+
+static void write_histograms(struct tide_page_column *columns, uint32_t number,
+                             const uint64_t *sizes, const uint64_t *lifetimes)
+{
+  write_histogram(columns, number, 0, sizes, TIDE_SIZE_BUCKETS_N);
+  write_histogram(columns, number, TIDE_SIZE_BUCKETS_N, lifetimes, TIDE_LIFE_BUCKETS_N);
+}
+
+static void gather(struct tide_site *sum, const struct tide_site *row)
+{
+  bool is_first = !sum->n_alloc;
+  if (row->n_alloc && (is_first || row->first_ns < sum->first_ns))
+    sum->first_ns = row->first_ns;
+  if (row->n_alloc && (is_first || row->last_ns > sum->last_ns))
+    sum->last_ns = row->last_ns;
+  sum->n_alloc += row->n_alloc;
+  sum->b_alloc += row->b_alloc;
+  sum->n_free += row->n_free;
+  sum->b_free += row->b_free;
+  sum->peak_blocks += row->peak_blocks;
+  sum->peak_bytes += row->peak_bytes;
+  sum->n_temp += row->n_temp;
+  sum->b_temp += row->b_temp;
+  sum->n_foreign += row->n_foreign;
+  sum->n_resize += row->n_resize;
+  sum->b_resize_old += row->b_resize_old;
+  sum->n_moved += row->n_moved;
+  sum->b_moved += row->b_moved;
+  sum->life_ns_sum += row->life_ns_sum;
+  sum->live_age_ns_sum += row->live_age_ns_sum;
+}
+
+static size_t threads_of(const struct tide_image *image)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < image->n_sites; i++)
+    n = image->sites[i].thread >= n ? image->sites[i].thread + (size_t)1 : n;
+  return n;
+}
+
+static void write_gathered(const struct tide_page_sites *sites, const struct tide_profile *profile,
+                           struct tide_page_column *columns, uint32_t number)
+{
+  size_t n = threads_of(profile->image);
+  TIDE_CLEANUP_FREE struct tide_site *sums = tide_alloc_array(n + 1, sizeof *sums);
+  TIDE_CLEANUP_FREE uint8_t *met = tide_alloc_array(n + 1, 1);
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
+  for (size_t i = 0; i < sites->n_gathered; i++) {
+    const struct tide_profile_site *site = &profile->sites[sites->gathered[i]];
+    for (uint32_t k = 0; k < site->n_rows && sites->of_stack[site->stack] == number; k++) {
+      const struct tide_site *row = &profile->image->sites[profile->rows[site->first_row + k]];
+      gather(&sums[row->thread], row);
+      met[row->thread] = 1;
+      tide_site_sum_buckets(profile->image, row, sizes, lifetimes);
+    }
+  }
+  for (size_t i = 0; i < n; i++) {
+    if (!met[i])
+      continue;
+    sums[i].thread = (uint32_t)i;
+    write_row(columns, number - 1, &sums[i], profile->image->start_ns);
+  }
+  write_histograms(columns, number - 1, sizes, lifetimes);
+}
+
+void tide_page_rows_write(const struct tide_page_sites *sites, const struct tide_profile *profile,
+                          struct tide_page_column *columns)
+{
+  const struct tide_image *image = profile->image;
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N], lifetimes[TIDE_LIFE_BUCKETS_N];
+  for (uint32_t number = 0; number < sites->n_kept; number++) {
+    const struct tide_profile_site *site = &profile->sites[sites->kept[number]];
+    for (uint32_t k = 0; k < site->n_rows; k++)
+      write_row(columns, number, &image->sites[profile->rows[site->first_row + k]],
+                image->start_ns);
+    tide_profile_site_histograms(profile, site, sizes, lifetimes);
+    write_histograms(columns, number, sizes, lifetimes);
+  }
+  for (uint32_t number = (uint32_t)sites->n_kept + 1; number <= sites->n; number++)
+    write_gathered(sites, profile, columns, number);
+}
