@@ -14,9 +14,11 @@
 #include "symbol/symbol.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 
 #include <libiberty/demangle.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CXX_OPTIONS (DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP)
@@ -55,4 +57,47 @@ char *tide_demangle(const char *name)
   else if (!text && len <= LONG_LEN && strncmp(name, "_Z", 2) == 0)
     text = demangle_on_large_stack(name);
   return text ? text : tide_strdup(name);
+}
+
+// What C++ demanglers leave of a legacy name: escapes, and a hash at the end.
+static bool is_half_demangled(const char *name, size_t len)
+{
+  enum { HASH_LEN = 19 }; // "::h" and 16 digits
+  const char *hash = name + len - HASH_LEN;
+  return len > HASH_LEN && strncmp(hash, "::h", 3) == 0 &&
+         strspn(hash + 3, "0123456789abcdef") == 16;
+}
+
+// Mangles it again, "a::b" to "_ZN1a1bE", for the demangler that knows Rust.
+static char *mangle_again(const char *name)
+{
+  struct tide_buf out = {0};
+  tide_buf_text(&out, "_ZN");
+  for (const char *at = name; at;) {
+    const char *end = strstr(at, "::");
+    size_t n = end ? (size_t)(end - at) : strlen(at);
+    tide_buf_printf(&out, "%zu%.*s", n, (int)n, at);
+    at = end ? end + 2 : NULL;
+  }
+  tide_buf_text(&out, "E");
+  char *mangled = tide_strdup(tide_buf_cstr(&out));
+  tide_buf_done(&out);
+  return mangled;
+}
+
+char *tide_demangle_told(const char *name)
+{
+  size_t len = strlen(name);
+  bool is_mangled = strncmp(name, "_R", 2) == 0 || strncmp(name, "_Z", 2) == 0;
+  if (is_mangled) {
+    char *text = tide_demangle(name);
+    if (strcmp(text, name) != 0)
+      return text;
+    free(text);
+    return NULL;
+  }
+  if (len > LONG_LEN || !is_half_demangled(name, len))
+    return NULL;
+  TIDE_CLEANUP_FREE char *mangled = mangle_again(name);
+  return rust_demangle(mangled, 0);
 }

@@ -72,3 +72,8 @@ const struct tide_symbol_object *tide_symboliser_object(struct tide_symboliser *
 // Demangles a C++ or Rust (v0 and legacy) name; gives back an owned copy of the input when it is
 // not mangled. Never cuts.
 char *tide_demangle(const char *name);
+
+// For names that another tool wrote down: mangled ones, and those of Rust's legacy scheme that were
+// taken for C++ ("alloc::vec::Vec$LT$T$GT$::push::h0123456789abcdef"). NULL when the name is fine
+// as it is.
+char *tide_demangle_told(const char *name);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "capture/stored_names.h"
+#include "view/told_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,8 @@ struct tide_naming {
   uint32_t *of_node; // node -> chain + 1
   uint32_t *table;   // hash -> chain + 1
   size_t table_n;    // a power of two
-  size_t n_left;     // look-ups the culprit may still make
+  struct tide_told_names told;
+  size_t n_left; // look-ups the culprit may still make
 };
 
 static uint32_t announce(struct tide_naming *naming, uint32_t module)
@@ -101,6 +103,7 @@ void tide_naming_free(struct tide_naming *naming)
     free(naming->chains[i].frames);
   if (naming->owns_resolver)
     tide_resolver_free(naming->resolver);
+  tide_told_names_done(&naming->told);
   free(naming->ids);
   free(naming->chains);
   free(naming->of_node);
@@ -149,7 +152,7 @@ static void chain_start(struct chain *chain, const struct tide_named_frame *key,
     chain->frames[i] = *key;
 }
 
-static bool find_stored(const struct tide_naming *naming, const struct tide_named_frame *key,
+static bool find_stored(struct tide_naming *naming, const struct tide_named_frame *key,
                         uint64_t addr, struct chain *chain)
 {
   const struct tide_stored_names *names = &naming->image->names;
@@ -159,7 +162,7 @@ static bool find_stored(const struct tide_naming *naming, const struct tide_name
     return false;
   chain_start(chain, key, n);
   for (size_t i = 0; i < n; i++) {
-    chain->frames[i].function = tide_stored_text(names, stored[i].function);
+    chain->frames[i].function = tide_told_names_function(&naming->told, names, stored[i].function);
     chain->frames[i].file = tide_stored_text(names, stored[i].file);
     chain->frames[i].line = stored[i].line;
     chain->frames[i].inlined = stored[i].inlined;

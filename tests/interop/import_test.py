@@ -106,6 +106,26 @@ def heaptrack_interpreted(scratch, own):
     heaptrack(scratch, own, False)
 
 
+def heaptrack_rust(scratch, own):
+    """heaptrack leaves Rust's names mangled (v0) or takes them for C++: read, they are ours."""
+    if not shutil.which("heaptrack"):
+        raise Missing("no heaptrack")
+    for flags in ([], ["-Csymbol-mangling-version=v0"]):
+        program, tide = f"{scratch}/closures", f"{scratch}/closures.tide"
+        run("rustc", "--edition=2021", "-g", "-O", *flags, "-o", program,
+            str(HERE / "programs/closures.rs"))
+        run(TIDEMARK, "run", "-q", "-f", "-o", tide, program)
+        run("heaptrack", "-o", f"{program}{len(flags)}", program)
+        path = next(str(path) for path in pathlib.Path(scratch).glob(f"closures{len(flags)}.*"))
+        ours, found = (places(report(name), "live_bytes") for name in (tide, path))
+        wanted = {name: n for name, n in ours.items() if name.startswith("closures::")}
+        check("bytes in closures", sum(wanted.values()), 64 * 20000 + 2 * sum(range(64)))
+        check("places", {name: found.get(name) for name in wanted}, wanted)
+        names = [frame["function"] or "" for site in report(path)["sites"]
+                 for frame in site["frames"]]
+        check("mangled", [name for name in names if re.match("_R|_Z", name) or "$" in name], [])
+
+
 def dhat(scratch, own):
     path = f"{scratch}/dhat.json"
     run("valgrind", "--tool=dhat", f"--dhat-out-file={path}", PROGRAM)
@@ -281,7 +301,8 @@ def merged(scratch, own):
     check("blocks", "blocks" in found["image"]["lacks"], True)
 
 
-TESTS = ((heaptrack_interpreted, "heaptrack"), (heaptrack_raw, "heaptrack"), (dhat, "valgrind"),
+TESTS = ((heaptrack_interpreted, "heaptrack"), (heaptrack_raw, "heaptrack"),
+         (heaptrack_rust, "rustc"), (dhat, "valgrind"),
          (dhat_copy, "valgrind"), (dhat_ad_hoc, "valgrind"), (dhat_rs, "cargo"),
          (dhat_rs_ad_hoc, "cargo"),
          (massif, "valgrind"), (massif_at_the_end, "valgrind"), (every_verb, "valgrind"),

@@ -436,6 +436,38 @@ static void test_demangle(void **state)
   }
 }
 
+// Names as other tools write them down; NULL: fine as they are.
+static void test_demangle_told(void **state)
+{
+  static const char *const pairs[][2] = {
+      {"main", NULL},
+      {"", NULL},
+      {"_start", NULL},
+      {"_Zebra", NULL},
+      {"_Rust", NULL},
+      {"std::vector<int>::push_back(int const&)", NULL},
+      {"_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"},
+      {"_Z3fooi", "foo(int)"},
+      {"ledger::main::hd75a891ce4f7ce5e", "ledger::main"},
+      {"std::rt::lang_start::_$u7b$$u7b$closure$u7d$$u7d$::h3f7dabec4192973f",
+       "std::rt::lang_start::{{closure}}"},
+      {"_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$app..Measure$GT$::bytes::h0123456789abcdef",
+       "<alloc::vec::Vec<T> as app::Measure>::bytes"},
+      {"::h0123456789abcdef", NULL},
+      {"f::h0123456789abcdeg", NULL},
+      {"f::h0123456789abcde", NULL},
+      {"::::::h0123456789abcdef", NULL},
+  };
+  for (size_t i = 0; i < N(pairs); i++) {
+    char *text = tide_demangle_told(pairs[i][0]);
+    if (!pairs[i][1])
+      assert_null(text);
+    else
+      assert_string_equal(text, pairs[i][1]);
+    free(text);
+  }
+}
+
 static void test_parts_and_copies_have_one_name(void **state)
 {
   static const char *const pairs[][2] = {
@@ -510,6 +542,7 @@ int main(void)
       cmocka_unit_test(test_c_library),
       cmocka_unit_test(test_few_frames_asked_for),
       cmocka_unit_test(test_demangle),
+      cmocka_unit_test(test_demangle_told),
       cmocka_unit_test(test_parts_and_copies_have_one_name),
       cmocka_unit_test(test_demangle_long_names),
       cmocka_unit_test(test_demangle_deep_names),
