@@ -17,7 +17,7 @@ aarch64) other=x86-64 ;;
 esac
 
 build="make meson ninja-build pkg-config gcc g++ libc6-dev libdw-dev libelf-dev libiberty-dev
-  liblzma-dev libzstd-dev zlib1g-dev libcmocka-dev scdoc"
+  liblzma-dev libmicrohttpd-dev libzstd-dev zlib1g-dev libcmocka-dev scdoc"
 test="python3 binutils dwz zstd xz-utils procps clang libclang-rt-14-dev llvm lld qemu-user
   gcc-$other-linux-gnu g++-$other-linux-gnu
   libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools valgrind libc6-dbg

@@ -28,8 +28,7 @@ static bool is_newer(const struct stat *a, const struct stat *b)
   return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
 }
 
-// The newest capture in the current directory, owned; NULL when there is none.
-static char *newest_capture(void)
+char *tide_capture_newest(void)
 {
   DIR *dir = opendir(".");
   char *newest = NULL;
@@ -49,6 +48,13 @@ static char *newest_capture(void)
   return newest;
 }
 
+enum tide_err tide_capture_none(struct tide_diag *diag)
+{
+  return tide_fail(diag, TIDE_ERR_NOT_FOUND,
+                   "no file given, and no tidemark.*.tide in the current directory; "
+                   "'tidemark run COMMAND' makes one");
+}
+
 // A store is sparse: what it takes, not how far it reaches.
 static uint64_t room_taken(const char *path, bool is_sparse)
 {
@@ -62,11 +68,9 @@ enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened
                                 struct tide_diag *diag)
 {
   struct tide_opened opened = {.by_default = !path};
-  opened.path = path ? tide_strdup(path) : newest_capture();
+  opened.path = path ? tide_strdup(path) : tide_capture_newest();
   if (!opened.path)
-    return tide_fail(diag, TIDE_ERR_NOT_FOUND,
-                     "no file given, and no tidemark.*.tide in the current directory; "
-                     "'tidemark run COMMAND' makes one");
+    return tide_capture_none(diag);
   bool is_store = tide_store_file_is(opened.path);
   enum tide_err err = is_store ? tide_store_file_read(opened.path, &opened.capture, diag)
                                : tide_import_file(opened.path, &opened.capture, diag);

@@ -18,3 +18,8 @@ struct tide_opened {
 enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened,
                                 struct tide_diag *diag);
 void tide_opened_done(struct tide_opened *opened);
+
+// The newest capture of the current directory, owned; NULL when there is none, about which
+// tide_capture_none() has a sentence.
+char *tide_capture_newest(void);
+enum tide_err tide_capture_none(struct tide_diag *diag);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// See guard.h.
+#define _GNU_SOURCE
+#include "serve/guard.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+enum { TOKEN_BYTES = TIDE_TOKEN_CHARS / 2, HOST_MAX = 128 };
+
+enum tide_err tide_guard_draw_token(struct tide_guard *guard, struct tide_diag *diag)
+{
+  uint8_t bytes[TOKEN_BYTES];
+  ssize_t n;
+  do
+    n = getrandom(bytes, sizeof bytes, 0);
+  while (n < 0 && errno == EINTR);
+  if (n != (ssize_t)sizeof bytes)
+    return tide_fail_errno(diag, "cannot draw a random token");
+  for (size_t i = 0; i < sizeof bytes; i++)
+    snprintf(guard->token + 2 * i, 3, "%02x", bytes[i]);
+  return TIDE_ERR_OK;
+}
+
+bool tide_guard_is_loopback(const char *address)
+{
+  struct in_addr v4;
+  struct in6_addr v6;
+  if (inet_pton(AF_INET, address, &v4) == 1)
+    return ntohl(v4.s_addr) >> 24 == 127;
+  return inet_pton(AF_INET6, address, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+static bool is_address(const char *text)
+{
+  struct in_addr v4;
+  struct in6_addr v6;
+  return inet_pton(AF_INET, text, &v4) == 1 || inet_pton(AF_INET6, text, &v6) == 1;
+}
+
+static bool is_any(const char *address)
+{
+  return strcmp(address, "0.0.0.0") == 0 || strcmp(address, "::") == 0;
+}
+
+// Whoever listens on every address is asked by any of them, but by no name: an address in Host
+// cannot be another site's.
+static bool is_ours(const struct tide_guard *guard, const char *name)
+{
+  if (strcasecmp(name, "localhost") == 0 || tide_guard_is_loopback(name))
+    return true;
+  return is_any(guard->address) ? is_address(name) : strcasecmp(name, guard->address) == 0;
+}
+
+// Splits "name:port" and "[v6]:port". The port is required: ours is never the protocol's own.
+static bool split(const char *host, char name[HOST_MAX], unsigned long *ret_port)
+{
+  const char *colon = strrchr(host, ':');
+  char *end = NULL;
+  size_t n = colon ? (size_t)(colon - host) : 0;
+  if (n == 0 || n >= HOST_MAX || colon[1] < '0' || colon[1] > '9')
+    return false;
+  *ret_port = strtoul(colon + 1, &end, 10);
+  if (*end)
+    return false;
+  bool bracketed = host[0] == '[' && host[n - 1] == ']';
+  if (bracketed) {
+    host++;
+    n -= 2;
+  } else if (memchr(host, ':', n)) {
+    return false;
+  }
+  memcpy(name, host, n);
+  name[n] = 0;
+  return n > 0;
+}
+
+bool tide_guard_host(const struct tide_guard *guard, const char *host)
+{
+  char name[HOST_MAX];
+  unsigned long port = 0;
+  return host && split(host, name, &port) && port == guard->port && is_ours(guard, name);
+}
+
+bool tide_guard_origin(const struct tide_guard *guard, const char *origin)
+{
+  static const char scheme[] = "http://";
+  if (!origin)
+    return true;
+  return strncasecmp(origin, scheme, sizeof scheme - 1) == 0 &&
+         tide_guard_host(guard, origin + sizeof scheme - 1);
+}
+
+const char *tide_guard_path(const struct tide_guard *guard, const char *url)
+{
+  if (url[0] != '/' || strnlen(url + 1, TIDE_TOKEN_CHARS) < TIDE_TOKEN_CHARS)
+    return NULL;
+  unsigned differing = 0;
+  for (size_t i = 0; i < TIDE_TOKEN_CHARS; i++)
+    differing |= (unsigned char)url[1 + i] ^ (unsigned char)guard->token[i];
+  const char *rest = url + 1 + TIDE_TOKEN_CHARS;
+  return !differing && guard->token[0] && (*rest == 0 || *rest == '/') ? rest : NULL;
+}

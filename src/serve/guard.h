@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who may ask the server. Other users of the machine, and every web page that a browser on it has
+// open, can reach a port of the loopback; so an answer is given only to a request that
+//  1. has the token in its path, 128 random bits that only whoever was given the address knows;
+//  2. names in Host this server by a loopback name or an address, never by a name that somebody's
+//     DNS answers with 127.0.0.1 (rebinding);
+//  3. has no Origin, or our own.
+// Plain text in, yes or no out: no sockets here.
+#pragma once
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TIDE_TOKEN_CHARS = 32 }; // hexadecimal
+
+struct tide_guard {
+  char token[TIDE_TOKEN_CHARS + 1];
+  char address[64]; // listened on, as text without brackets
+  uint16_t port;
+};
+
+enum tide_err tide_guard_draw_token(struct tide_guard *guard, struct tide_diag *diag);
+
+// Host as the request has it; NULL: it has none.
+bool tide_guard_host(const struct tide_guard *guard, const char *host);
+bool tide_guard_origin(const struct tide_guard *guard, const char *origin); // NULL: fine
+
+// What of a URL's path follows "/TOKEN": "" or "/…". NULL without the right token; comparing takes
+// as long for a token that is nearly right as for any other.
+const char *tide_guard_path(const struct tide_guard *guard, const char *url);
+
+// Is an address of the loopback? Text as inet_pton() reads it.
+bool tide_guard_is_loopback(const char *address);

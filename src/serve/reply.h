@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a request asks for and what it is answered, without HTTP: the server makes one of the other.
+// Bodies are shared: a block of many megabytes goes to several browsers, and may be replaced by a
+// newer one while a slow one still reads. All on one thread, so counting is plain.
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+
+struct tide_body {
+  unsigned n_users;
+  struct tide_buf bytes;
+};
+
+struct tide_body *tide_body_new(void); // with one user
+struct tide_body *tide_body_share(struct tide_body *body);
+void tide_body_free(struct tide_body *body); // one user less; NULL is fine
+
+// Packs bytes by gzip as they come, as quickly as that goes.
+struct tide_packer;
+struct tide_packer *tide_packer_new(void);
+void tide_packer_take(void *packer, const void *bytes, size_t n);
+struct tide_body *tide_packer_finish(struct tide_packer *packer); // frees it
+
+// The bytes that were packed.
+enum tide_err tide_body_unpack(const struct tide_body *packed, struct tide_body **ret_plain,
+                               struct tide_diag *diag);
+
+struct tide_request {
+  const char *path; // after the token: "", "/…"
+  // The value of a parameter in the query; NULL: not there. Valid during the request.
+  const char *(*parameter)(void *context, const char *name);
+  void *context;
+};
+
+struct tide_reply {
+  unsigned status;
+  const char *type; // static: the media type
+  bool is_packed;   // the body is gzip: whoever does not take that gets it unpacked
+  uint64_t tag;     // names this version of the body; 0: none
+  bool is_newer;    // the file was changed after the capture was made
+  const char *csp;  // a Content-Security-Policy; NULL: that of data, which allows nothing. Lives on
+  struct tide_body *body; // owned
+};
+
+// A reply of one line for people.
+void tide_reply_text(struct tide_reply *reply, unsigned status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void tide_reply_done(struct tide_reply *reply);

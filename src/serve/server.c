@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// libmicrohttpd, driven by the caller through its epoll descriptor: no thread of its own. We make
+// the listening socket ourselves, for a word of our own when that fails.
+//
+// Limits: connections at once, bytes of a request's head, seconds that a silent connection stays.
+// Beyond them libmicrohttpd refuses by itself (413, 414, 431, or it hangs up).
+#define _GNU_SOURCE
+#include "serve/server.h"
+
+#include "base/alloc.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+  MAX_CONNECTIONS = 64,
+  MAX_SILENT_S = 60,
+  MAX_HEAD_BYTES = 32 << 10,
+  MAX_URL_CHARS = 2048,
+  BACKLOG = 64,
+};
+
+// Of data: a browser that is led to show it as a page runs and loads nothing.
+static const char data_csp[] = "default-src 'none'; frame-ancestors 'none'; sandbox";
+
+struct tide_server {
+  struct tide_server_options options;
+  struct tide_guard guard;
+  struct MHD_Daemon *daemon;
+  int listen_fd, epoll_fd;
+  uint64_t n_asked;
+  char *url;
+};
+
+// ---- listening ----
+
+union address {
+  struct sockaddr any;
+  struct sockaddr_in v4;
+  struct sockaddr_in6 v6;
+};
+
+static enum tide_err parse_address(const char *text, uint16_t port, union address *ret_address,
+                                   struct tide_diag *diag)
+{
+  union address a = {0};
+  if (inet_pton(AF_INET, text, &a.v4.sin_addr) == 1) {
+    a.v4.sin_family = AF_INET;
+    a.v4.sin_port = htons(port);
+  } else if (inet_pton(AF_INET6, text, &a.v6.sin6_addr) == 1) {
+    a.v6.sin6_family = AF_INET6;
+    a.v6.sin6_port = htons(port);
+  } else {
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "\"%s\" is no address to listen on; one is 127.0.0.1 or ::1", text);
+  }
+  *ret_address = a;
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err listen_failed(const char *address, uint16_t port, struct tide_diag *diag)
+{
+  if (errno == EADDRINUSE)
+    return tide_fail(diag, TIDE_ERR_EXISTS,
+                     "port %u of %s is in use; --port takes another, and none finds a free one",
+                     port, address);
+  return tide_fail_errno(diag, "cannot listen on port %u of %s", port, address);
+}
+
+// Sets listen_fd and the guard's address and port.
+static enum tide_err open_socket(struct tide_server *server, struct tide_diag *diag)
+{
+  const struct tide_server_options *options = &server->options;
+  union address a = {0};
+  enum tide_err err = parse_address(options->address, options->port, &a, diag);
+  if (err)
+    return err;
+  socklen_t n = a.any.sa_family == AF_INET ? sizeof a.v4 : sizeof a.v6;
+  int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0)
+    return tide_fail_errno(diag, "cannot make a socket");
+  server->listen_fd = fd;
+  // A page that is reloaded after a restart must not wait for old connections to be forgotten.
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
+  if (bind(fd, &a.any, n) || listen(fd, BACKLOG) || getsockname(fd, &a.any, &n))
+    return listen_failed(options->address, options->port, diag);
+  server->guard.port = ntohs(a.any.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
+  snprintf(server->guard.address, sizeof server->guard.address, "%s", options->address);
+  return TIDE_ERR_OK;
+}
+
+// ---- a request ----
+
+static const char *header(struct MHD_Connection *connection, const char *name)
+{
+  return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static const char *parameter(void *context, const char *name)
+{
+  return MHD_lookup_connection_value(context, MHD_GET_ARGUMENT_KIND, name);
+}
+
+// Does a list as in Accept-Encoding allow gzip? "gzip;q=0" does not.
+static bool takes_gzip(const char *list)
+{
+  const char *at = list ? strcasestr(list, "gzip") : NULL;
+  if (!at)
+    return false;
+  const char *q = at + 4;
+  q += strspn(q, " \t");
+  if (*q != ';')
+    return true;
+  q += 1 + strspn(q + 1, " \t");
+  return strncasecmp(q, "q=", 2) != 0 || strtod(q + 2, NULL) > 0;
+}
+
+static void put(struct MHD_Response *response, const char *name, const char *value)
+{
+  MHD_add_response_header(response, name, value);
+}
+
+static void put_headers(struct MHD_Response *response, const struct tide_reply *reply,
+                        const char *tag)
+{
+  put(response, "Content-Type", reply->type);
+  put(response, "Content-Security-Policy", reply->csp ? reply->csp : data_csp);
+  put(response, "X-Content-Type-Options", "nosniff");
+  put(response, "Referrer-Policy", "no-referrer");
+  put(response, "Cache-Control", "no-store");
+  put(response, "Cross-Origin-Resource-Policy", "same-origin");
+  put(response, "Cross-Origin-Opener-Policy", "same-origin");
+  put(response, "X-Frame-Options", "DENY");
+  if (reply->is_packed)
+    put(response, "Content-Encoding", "gzip");
+  if (*tag)
+    put(response, "ETag", tag);
+  if (reply->is_newer)
+    put(response, "Tidemark-Source", "newer");
+  if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED)
+    put(response, "Allow", "GET, HEAD");
+}
+
+// What is relative on the page is relative to the slash after the token.
+static enum MHD_Result send_on(const struct tide_server *server, struct MHD_Connection *connection)
+{
+  struct MHD_Response *response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+  if (!response)
+    return MHD_NO;
+  put(response, "Location", server->url);
+  enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_FOUND, response);
+  MHD_destroy_response(response);
+  return result;
+}
+
+static void release(void *body)
+{
+  tide_body_free(body);
+}
+
+static enum MHD_Result send_reply(struct MHD_Connection *connection, struct tide_reply *reply)
+{
+  char tag[32] = "";
+  if (reply->tag)
+    snprintf(tag, sizeof tag, "\"%" PRIx64 "%s\"", reply->tag, reply->is_packed ? "-gzip" : "");
+  const char *known = *tag ? header(connection, "If-None-Match") : NULL;
+  if (known && strcmp(known, tag) == 0) {
+    tide_body_free(reply->body);
+    reply->body = tide_body_new();
+    reply->status = MHD_HTTP_NOT_MODIFIED;
+  }
+  struct tide_body *body = tide_body_share(reply->body);
+  struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(
+      body->bytes.n, body->bytes.data, release, body);
+  if (!response) {
+    tide_body_free(body);
+    return MHD_NO;
+  }
+  put_headers(response, reply, tag);
+  enum MHD_Result result = MHD_queue_response(connection, reply->status, response);
+  MHD_destroy_response(response);
+  return result;
+}
+
+// True: the request may be answered; otherwise the reply says why not.
+static bool let_in(const struct tide_server *server, struct MHD_Connection *connection,
+                   const char *url, const char *method, struct tide_reply *reply)
+{
+  if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+    tide_reply_text(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are served");
+  else if (strlen(url) > MAX_URL_CHARS)
+    tide_reply_text(reply, MHD_HTTP_URI_TOO_LONG, "that address is too long");
+  else if (!tide_guard_host(&server->guard, header(connection, "Host")))
+    tide_reply_text(reply, MHD_HTTP_FORBIDDEN,
+                    "this server answers to its address only: open the one tidemark printed");
+  else if (!tide_guard_origin(&server->guard, header(connection, "Origin")))
+    tide_reply_text(reply, MHD_HTTP_FORBIDDEN, "this server does not answer other sites");
+  else if (!tide_guard_path(&server->guard, url))
+    tide_reply_text(reply, MHD_HTTP_NOT_FOUND,
+                    "nothing is here: open the whole address that tidemark printed");
+  return !reply->status;
+}
+
+static void unpack_for(struct MHD_Connection *connection, struct tide_reply *reply)
+{
+  struct tide_body *plain = NULL;
+  struct tide_diag diag;
+  if (!reply->is_packed || takes_gzip(header(connection, "Accept-Encoding")))
+    return;
+  if (tide_body_unpack(reply->body, &plain, &diag)) {
+    tide_reply_text(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "%s", diag.text);
+    return;
+  }
+  tide_body_free(reply->body);
+  reply->body = plain;
+  reply->is_packed = false;
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_n, void **request_context)
+{
+  static int seen;
+  struct tide_server *server = context;
+  struct tide_reply reply = {0};
+  bool first = !*request_context;
+  *request_context = &seen;
+  bool fine = let_in(server, connection, url, method, &reply);
+  if (fine && first)
+    return MHD_YES; // once more when the whole head is read
+  if (fine) {
+    const char *path = tide_guard_path(&server->guard, url);
+    const struct tide_request request = {path, parameter, connection};
+    server->n_asked++;
+    if (!*path)
+      return send_on(server, connection);
+    server->options.answer(server->options.context, &request, &reply);
+    unpack_for(connection, &reply);
+  }
+  enum MHD_Result result = send_reply(connection, &reply);
+  tide_reply_done(&reply);
+  return result;
+}
+
+// ---- the server ----
+
+static enum tide_err start_daemon(struct tide_server *server, struct tide_diag *diag)
+{
+  unsigned flags = MHD_USE_EPOLL;
+  if (strchr(server->guard.address, ':'))
+    flags |= MHD_USE_IPv6;
+  server->daemon = MHD_start_daemon(
+      flags, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, server->listen_fd,
+      MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+      (unsigned)MAX_SILENT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MAX_HEAD_BYTES,
+      MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+  if (!server->daemon)
+    return tide_fail(diag, TIDE_ERR_SYSTEM, "cannot start the server");
+  server->listen_fd = -1; // the daemon's from now on
+  const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+  if (!info || info->epoll_fd < 0)
+    return tide_fail(diag, TIDE_ERR_SYSTEM, "cannot wait for connections");
+  server->epoll_fd = info->epoll_fd;
+  return TIDE_ERR_OK;
+}
+
+// An address that means every one is no address to open: the loopback is.
+static char *make_url(const struct tide_guard *guard)
+{
+  const char *host = guard->address;
+  if (strcmp(host, "0.0.0.0") == 0)
+    host = "127.0.0.1";
+  if (strcmp(host, "::") == 0)
+    host = "::1";
+  bool v6 = strchr(host, ':');
+  return tide_sprintf("http://%s%s%s:%u/%s/", v6 ? "[" : "", host, v6 ? "]" : "", guard->port,
+                      guard->token);
+}
+
+enum tide_err tide_server_new(const struct tide_server_options *options,
+                              struct tide_server **ret_server, struct tide_diag *diag)
+{
+  struct tide_server *server = tide_alloc(sizeof *server);
+  server->options = *options;
+  server->listen_fd = server->epoll_fd = -1;
+  enum tide_err err = tide_guard_draw_token(&server->guard, diag);
+  if (!err)
+    err = open_socket(server, diag);
+  if (!err)
+    err = start_daemon(server, diag);
+  if (err) {
+    tide_server_free(server);
+    return err;
+  }
+  server->url = make_url(&server->guard);
+  *ret_server = server;
+  return TIDE_ERR_OK;
+}
+
+void tide_server_free(struct tide_server *server)
+{
+  if (!server)
+    return;
+  if (server->daemon)
+    MHD_stop_daemon(server->daemon);
+  if (server->listen_fd >= 0)
+    close(server->listen_fd);
+  free(server->url);
+  free(server);
+}
+
+const char *tide_server_url(const struct tide_server *server)
+{
+  return server->url;
+}
+
+int tide_server_fd(const struct tide_server *server)
+{
+  return server->epoll_fd;
+}
+
+int tide_server_timeout_ms(const struct tide_server *server)
+{
+  MHD_UNSIGNED_LONG_LONG ms = 0;
+  if (MHD_get_timeout(server->daemon, &ms) != MHD_YES)
+    return -1;
+  return ms < INT32_MAX ? (int)ms : INT32_MAX;
+}
+
+void tide_server_turn(struct tide_server *server)
+{
+  MHD_run(server->daemon);
+}
+
+uint64_t tide_server_n_asked(const struct tide_server *server)
+{
+  return server->n_asked;
+}

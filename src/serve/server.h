@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HTTP on one address of this machine, for one page. Everything here happens on the caller's
+// thread, when it calls tide_server_turn(): an answer may take its time and use what is not made
+// for threads. Only GET and HEAD are served, nothing is read from files here, and every answer
+// tells the browser to run and load nothing that the page's own policy does not name.
+#pragma once
+#include "serve/guard.h"
+#include "serve/reply.h"
+
+// Fills the reply, which is all zero. The guard has let the request in.
+typedef void tide_server_answer(void *context, const struct tide_request *request,
+                                struct tide_reply *reply);
+
+struct tide_server_options {
+  const char *address; // as inet_pton() reads it
+  uint16_t port;       // 0: any that is free
+  tide_server_answer *answer;
+  void *context;
+};
+
+struct tide_server;
+
+// Listens. A port in use is TIDE_ERR_EXISTS.
+enum tide_err tide_server_new(const struct tide_server_options *options,
+                              struct tide_server **ret_server, struct tide_diag *diag);
+void tide_server_free(struct tide_server *server); // ends all connections; NULL is fine
+
+// The address of the page, with the token. Lives as long as the server.
+const char *tide_server_url(const struct tide_server *server);
+
+// Becomes readable when there is something to do, which tide_server_turn() does; it is also to be
+// called at the latest after so many milliseconds (-1: whenever).
+int tide_server_fd(const struct tide_server *server);
+int tide_server_timeout_ms(const struct tide_server *server);
+void tide_server_turn(struct tide_server *server);
+
+// How many requests were let in so far.
+uint64_t tide_server_n_asked(const struct tide_server *server);

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who is let in: tokens, Host against rebinding, Origin. And when a file is read again.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "serve/file_state.h"
+#include "serve/guard.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define N(array) (sizeof(array) / sizeof *(array))
+
+static struct tide_guard guard_at(const char *address)
+{
+  struct tide_guard guard = {.port = 4711};
+  struct tide_diag diag;
+  snprintf(guard.address, sizeof guard.address, "%s", address);
+  assert_int_equal(tide_guard_draw_token(&guard, &diag), TIDE_ERR_OK);
+  return guard;
+}
+
+static void tokens(void **state)
+{
+  struct tide_guard one = guard_at("127.0.0.1"), other = guard_at("127.0.0.1");
+  assert_int_equal(strlen(one.token), TIDE_TOKEN_CHARS);
+  assert_int_equal(strspn(one.token, "0123456789abcdef"), TIDE_TOKEN_CHARS);
+  assert_string_not_equal(one.token, other.token);
+}
+
+static void paths(void **state)
+{
+  struct tide_guard guard = guard_at("127.0.0.1");
+  char url[128];
+  snprintf(url, sizeof url, "/%s/data/0", guard.token);
+  assert_string_equal(tide_guard_path(&guard, url), "/data/0");
+  snprintf(url, sizeof url, "/%s", guard.token);
+  assert_string_equal(tide_guard_path(&guard, url), "");
+  snprintf(url, sizeof url, "/%s/", guard.token);
+  assert_string_equal(tide_guard_path(&guard, url), "/");
+
+  static const char *const wrong[] = {"", "/", "//", "/facts", "/..", "x"};
+  for (size_t i = 0; i < N(wrong); i++)
+    assert_null(tide_guard_path(&guard, wrong[i]));
+  snprintf(url, sizeof url, "/%sx/facts", guard.token);
+  assert_null(tide_guard_path(&guard, url));
+  snprintf(url, sizeof url, "//%s/facts", guard.token);
+  assert_null(tide_guard_path(&guard, url));
+  for (size_t i = 0; i < TIDE_TOKEN_CHARS; i++) {
+    snprintf(url, sizeof url, "/%s/facts", guard.token);
+    url[1 + i] ^= 1;
+    assert_null(tide_guard_path(&guard, url));
+    snprintf(url, sizeof url, "/%.*s", (int)i, guard.token); // a part of it
+    assert_null(tide_guard_path(&guard, url));
+  }
+  // A guard that never drew one lets nobody in.
+  struct tide_guard none = {0};
+  char zeros[TIDE_TOKEN_CHARS + 2] = "/";
+  assert_null(tide_guard_path(&none, zeros));
+}
+
+static void hosts(void **state)
+{
+  static const struct {
+    const char *address, *host;
+    bool fine;
+  } cases[] = {
+      {"127.0.0.1", "127.0.0.1:4711", true},
+      {"127.0.0.1", "localhost:4711", true},
+      {"127.0.0.1", "LOCALHOST:4711", true},
+      {"127.0.0.1", "127.8.9.1:4711", true},
+      {"127.0.0.1", "[::1]:4711", true},
+      {"127.0.0.1", NULL, false},
+      {"127.0.0.1", "", false},
+      {"127.0.0.1", ":4711", false},
+      {"127.0.0.1", "[]:4711", false},
+      {"127.0.0.1", "127.0.0.1", false},
+      {"127.0.0.1", "127.0.0.1:", false},
+      {"127.0.0.1", "127.0.0.1:4712", false},
+      {"127.0.0.1", "127.0.0.1:4711x", false},
+      {"127.0.0.1", "127.0.0.1:+4711", false},
+      {"127.0.0.1", "127.0.0.1:18446744073709556327", false}, // 4711 modulo 2^64
+      {"127.0.0.1", "::1:4711", false},
+      {"127.0.0.1", "evil.example:4711", false},
+      {"127.0.0.1", "localhost.evil.example:4711", false},
+      {"127.0.0.1", "127.0.0.1.evil.example:4711", false},
+      {"127.0.0.1", "localhost:4711@evil.example:4711", false},
+      {"127.0.0.1", "192.0.2.7:4711", false},
+      {"127.0.0.1", "0.0.0.0:4711", false},
+      {"192.0.2.7", "192.0.2.7:4711", true},
+      {"192.0.2.7", "192.0.2.8:4711", false},
+      {"192.0.2.7", "box.example:4711", false},
+      {"0.0.0.0", "192.0.2.7:4711", true},
+      {"0.0.0.0", "evil.example:4711", false},
+      {"::", "[2001:db8::1]:4711", true},
+      {"::", "evil.example:4711", false},
+      {"::1", "[::1]:4711", true},
+  };
+  for (size_t i = 0; i < N(cases); i++) {
+    struct tide_guard guard = guard_at(cases[i].address);
+    if (tide_guard_host(&guard, cases[i].host) != cases[i].fine)
+      fail_msg("at %s: Host %s", cases[i].address, cases[i].host);
+  }
+  char longest[1000];
+  memset(longest, 'a', sizeof longest);
+  strcpy(longest + sizeof longest - 6, ":4711");
+  struct tide_guard guard = guard_at("127.0.0.1");
+  assert_false(tide_guard_host(&guard, longest));
+}
+
+static void origins(void **state)
+{
+  struct tide_guard guard = guard_at("127.0.0.1");
+  assert_true(tide_guard_origin(&guard, NULL));
+  assert_true(tide_guard_origin(&guard, "http://127.0.0.1:4711"));
+  assert_true(tide_guard_origin(&guard, "http://localhost:4711"));
+  static const char *const wrong[] = {
+      "",
+      "null",
+      "http://",
+      "https://127.0.0.1:4711",
+      "http://127.0.0.1",
+      "http://127.0.0.1:80",
+      "http://127.0.0.1:4711/x",
+      "http://evil.example",
+      "http://evil.example:4711",
+      "file://",
+  };
+  for (size_t i = 0; i < N(wrong); i++)
+    assert_false(tide_guard_origin(&guard, wrong[i]));
+}
+
+static void loopback(void **state)
+{
+  assert_true(tide_guard_is_loopback("127.0.0.1"));
+  assert_true(tide_guard_is_loopback("127.255.255.254"));
+  assert_true(tide_guard_is_loopback("::1"));
+  assert_false(tide_guard_is_loopback("0.0.0.0"));
+  assert_false(tide_guard_is_loopback("::"));
+  assert_false(tide_guard_is_loopback("128.0.0.1"));
+  assert_false(tide_guard_is_loopback("localhost"));
+  assert_false(tide_guard_is_loopback("127.1"));
+}
+
+// A new file under the name at once, one that grows when it rests, one that never rests anyhow.
+static void rereading(void **state)
+{
+  struct tide_file_state read = {true, 1, 2, 100, 1000}, seen = read, now = read;
+  unsigned restless = 0;
+  assert_false(tide_file_state_is_due(&read, &seen, &now, &restless));
+  now.inode = 3;
+  assert_true(tide_file_state_is_due(&read, &seen, &now, &restless));
+  read = now;
+  now.size_bytes = 200;
+  assert_false(tide_file_state_is_due(&read, &seen, &now, &restless));
+  assert_true(tide_file_state_is_due(&read, &seen, &now, &restless));
+  read = now;
+  unsigned n_looks = 0;
+  do
+    now.changed_ns++, n_looks++;
+  while (!tide_file_state_is_due(&read, &seen, &now, &restless) && n_looks < 100);
+  assert_in_range(n_looks, 2, 10);
+  struct tide_file_state gone = {0};
+  assert_true(tide_file_state_is_due(&now, &seen, &gone, &restless));
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tokens),  cmocka_unit_test(paths),    cmocka_unit_test(hosts),
+      cmocka_unit_test(origins), cmocka_unit_test(loopback), cmocka_unit_test(rereading),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
