@@ -20,7 +20,7 @@
 #include "import/frame_text.h"
 #include "import/importers.h"
 #include "import/json_read.h"
-#include "import/table.h"
+#include "import/stack_trie.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,17 +40,11 @@ struct point {
   uint32_t stack; // in the trie
 };
 
-struct link { // of the trie; [0] is the root
-  uint32_t parent, frame;
-};
-
 struct reader {
   struct tide_json_read json;
   struct tide_builder *builder;
   struct tide_buf points; // stack and numbers of each as varints
-  struct link *links;
-  size_t n_links, cap_links;
-  struct tide_table link_table;
+  struct tide_trie trie;  // of frame numbers
   uint32_t *nodes; // the builder's, per link whose callee is no part of its place; 0: not made yet
   uint32_t *stack; // of the point being read, innermost first; later the run being built
   uint32_t *runs;  // links where they end
@@ -108,28 +102,6 @@ static bool read_stack(struct reader *r, enum tide_json_event event)
   return true;
 }
 
-static bool same_link(const void *context, const void *key, uint32_t position)
-{
-  const struct link *a = &((const struct reader *)context)->links[position], *b = key;
-  return a->parent == b->parent && a->frame == b->frame;
-}
-
-// The node of the stack read last, from its outermost frame on.
-static uint32_t link_stack(struct reader *r)
-{
-  uint32_t node = 0;
-  for (size_t i = r->n_stack; i-- > 0;) {
-    struct link link = {node, r->stack[i]};
-    uint32_t hash = tide_table_mix(link.frame, link.parent);
-    node = tide_table_put(&r->link_table, hash, same_link, r, &link, (uint32_t)r->n_links);
-    if (node == r->n_links) {
-      TIDE_GROW(r->links, r->n_links, r->cap_links);
-      r->links[r->n_links++] = link;
-    }
-  }
-  return node;
-}
-
 static void put_point(struct reader *r, const struct point *point)
 {
   tide_buf_varint(&r->points, point->stack);
@@ -170,9 +142,9 @@ static bool read_point(struct reader *r)
   unsigned needed = r->has_lifetimes ? (1u << NUMBERS_N) - 1 : 1u << TB | 1u << TBK;
   if (!has_stack || (met & needed) != needed)
     return wrong(r, "a point lacks one of its numbers");
-  if (r->n_links + r->n_stack >= UINT32_MAX)
+  if (r->trie.n + r->n_stack >= UINT32_MAX)
     return wrong(r, "there are too many stacks");
-  point.stack = link_stack(r);
+  point.stack = tide_trie_put(&r->trie, r->stack, r->n_stack);
   put_point(r, &point);
   return true;
 }
@@ -348,13 +320,13 @@ static uint64_t address_at(const struct reader *r, uint32_t frame)
 // r->stack; gives the link that called them.
 static uint32_t take_run(struct reader *r, uint32_t link)
 {
-  uint64_t addr = address_at(r, r->links[link].frame);
+  uint64_t addr = address_at(r, r->trie.links[link].value);
   r->n_stack = 0;
   do {
     TIDE_GROW(r->stack, r->n_stack, r->cap_stack);
-    r->stack[r->n_stack++] = r->links[link].frame;
-    link = r->links[link].parent;
-  } while (link && addr && address_at(r, r->links[link].frame) == addr);
+    r->stack[r->n_stack++] = r->trie.links[link].value;
+    link = r->trie.links[link].parent;
+  } while (link && addr && address_at(r, r->trie.links[link].value) == addr);
   for (size_t i = 0, k = r->n_stack; i + 1 < k; i++, k--) {
     uint32_t other = r->stack[i];
     r->stack[i] = r->stack[k - 1];
@@ -422,12 +394,10 @@ static void add_point(struct reader *r, const struct point *point)
 
 static void free_points(struct reader *r)
 {
-  tide_table_done(&r->link_table);
+  tide_trie_done(&r->trie);
   tide_buf_done(&r->points);
-  free(r->links);
   free(r->nodes);
   free(r->places);
-  r->links = NULL;
   r->nodes = NULL;
   r->places = NULL;
 }
@@ -441,8 +411,8 @@ static uint64_t in_ns(const struct reader *r, uint64_t time)
 // Ends with no more in memory than the builder holds.
 static void build_points(struct reader *r)
 {
-  tide_table_done(&r->link_table);
-  r->nodes = tide_alloc_array(r->n_links, sizeof *r->nodes);
+  tide_table_done(&r->trie.table);
+  r->nodes = tide_alloc_array(r->trie.n, sizeof *r->nodes);
   r->places = tide_alloc_array(r->n_frames, sizeof *r->places);
   struct tide_cursor points = tide_cursor_make(r->points.data, r->points.n);
   while (tide_cursor_left(&points)) {
@@ -504,8 +474,6 @@ enum tide_err tide_dhat_read(struct tide_source *source, struct tide_capture **r
 {
   struct reader r = {0};
   tide_json_read_init(&r.json, source);
-  r.links = tide_alloc(sizeof *r.links); // the root
-  r.n_links = r.cap_links = 1;
   r.builder = tide_builder_new("DHAT", LACKS);
   bool whole = read_document(&r);
   enum tide_err err = finish(&r, whole, ret_capture, diag);

@@ -69,3 +69,16 @@ static inline uint32_t tide_table_put(struct tide_table *table, uint32_t hash,
   table->n++;
   return next;
 }
+
+// The position of key, UINT32_MAX when it is not there.
+static inline uint32_t tide_table_find(const struct tide_table *table, uint32_t hash,
+                                       tide_table_same *same, const void *context, const void *key)
+{
+  if (!table->cap)
+    return UINT32_MAX;
+  size_t at = hash & (table->cap - 1);
+  for (; table->slots[at].id; at = (at + 1) & (table->cap - 1))
+    if (table->slots[at].hash == hash && same(context, key, table->slots[at].id - 1))
+      return table->slots[at].id - 1;
+  return UINT32_MAX;
+}
