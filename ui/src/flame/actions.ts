@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What can be done with a box. Copying is done here; the rest changes what the page looks at, and
+// is told to whoever shows the graph.
+
+import type { MenuItem } from "./menu.tsx";
+import type { TreeNames } from "./names.ts";
+import { oneLine, stackText } from "./walk.ts";
+
+export type FlameAction = "focus" | "hide" | "sandwich" | "collapse" | "search";
+
+export type EditorLink = (file: string, line: number) => string | null;
+
+// Of what was chosen.
+export interface FlameTarget {
+  node: number;
+  name: string; // as frames have it
+  stack: string; // its text, from the root of the tree on
+}
+
+export function targetOf(names: TreeNames, node: number): FlameTarget {
+  return { node, name: names.textOf(node), stack: stackText(names, node) };
+}
+
+export function itemsFor(
+  names: TreeNames,
+  node: number,
+  zoom: number,
+  link?: EditorLink,
+): MenuItem[] {
+  const items: MenuItem[] = [];
+  const kind = names.kindOf(node);
+  if (node !== zoom) items.push({ id: "zoom", label: "Zoom to this" });
+  if (zoom > 0) items.push({ id: "zoom-out", label: "Zoom out to everything" });
+  if (node > 0) items.push({ id: "copy-stack", label: "Copy stack" });
+  if (node > 0 && (kind === "own" || kind === "runtime")) {
+    items.push(
+      { id: "copy-name", label: "Copy name" },
+      { id: "focus", label: "Focus on this function" },
+      { id: "hide", label: "Hide this function" },
+      { id: "sandwich", label: "Show callers and callees" },
+      { id: "search", label: "Search this name" },
+    );
+    const href = link && editorHref(names, node, link);
+    if (href) items.push({ id: "editor", label: "Open in editor", href });
+  }
+  items.push({ id: "collapse", label: "Collapse recursion" });
+  return items;
+}
+
+// A template is the user's own, but a link that would run a script is none.
+function editorHref(names: TreeNames, node: number, link: EditorLink): string | null {
+  const file = names.fileOf(node);
+  const href = file ? link(file, names.lineOf(node)) : null;
+  return href && !/^\s*(javascript|data|vbscript|blob):/i.test(href) ? href : null;
+}
+
+export interface Copy {
+  text: string;
+  what: string;
+}
+
+export function copyOf(names: TreeNames, node: number, id: string): Copy | null {
+  if (id === "copy-stack") return { text: stackText(names, node), what: "stack" };
+  if (id === "copy-name") return { text: oneLine(names.textOf(node)), what: "name" };
+  return null;
+}

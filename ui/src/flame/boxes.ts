@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What to paint of one row: boxes in whole device pixels. Neighbours narrower than a pixel become
+// one box, so that a row costs at most about as many boxes as it has pixels, however many nodes are
+// in it; they are skipped by galloping, not visited.
+//
+//  1. Boxes come from left to right and never overlap.
+//  2. A node at least one pixel wide has a box of its own, at least one pixel wide.
+//  3. A merged box covers its nodes and the gaps below a pixel between them, nothing else.
+
+import type { Layout, Range } from "./layout.ts";
+
+export class Boxes {
+  count = 0;
+  first: Uint32Array; // the first node
+  past: Uint32Array; // the node after the last one; more than one: merged
+  x0: Int32Array; // device pixels
+  x1: Int32Array;
+
+  constructor(pixels: number) {
+    const capacity = 2 * Math.max(1, pixels) + 2;
+    this.first = new Uint32Array(capacity);
+    this.past = new Uint32Array(capacity);
+    this.x0 = new Int32Array(capacity);
+    this.x1 = new Int32Array(capacity);
+  }
+
+  isMerged(i: number, layout: Layout, range: Range, pixels: number): boolean {
+    if (this.past[i] - this.first[i] > 1) return true;
+    const node = this.first[i];
+    return (layout.right[node] - layout.left[node]) * scaleOf(range, pixels) < 1;
+  }
+
+  // The boxes of a row that are in the range, the range being that many pixels wide.
+  fill(layout: Layout, row: number, range: Range, pixels: number): number {
+    this.count = 0;
+    const scale = scaleOf(range, pixels);
+    if (scale === 0) return 0;
+    const end = layout.rowEnd(row);
+    let node = layout.firstAfter(row, range.from);
+    while (node < end && layout.left[node] < range.to) {
+      const isWide = (layout.right[node] - layout.left[node]) * scale >= 1;
+      const past = isWide ? node + 1 : pastNarrow(layout, node, end, range, scale);
+      this.add(layout, node, past, range, pixels);
+      node = past;
+    }
+    return this.count;
+  }
+
+  private add(layout: Layout, first: number, past: number, range: Range, pixels: number): void {
+    const scale = scaleOf(range, pixels);
+    const x0 = Math.max(0, Math.round((layout.left[first] - range.from) * scale));
+    const x1 = Math.min(pixels, Math.round((layout.right[past - 1] - range.from) * scale));
+    if (x1 <= x0) return; // less than half a pixel, and alone
+    const i = this.count++;
+    this.first[i] = first;
+    this.past[i] = past;
+    this.x0[i] = x0;
+    this.x1[i] = x1;
+  }
+}
+
+function scaleOf(range: Range, pixels: number): number {
+  const span = range.to - range.from;
+  return span > 0 ? pixels / span : 0;
+}
+
+// Where a run of narrow nodes ends: before the first wide one, the first that does not begin in the
+// pixel where the last one ended, or the end of the range.
+function pastNarrow(
+  layout: Layout,
+  node: number,
+  end: number,
+  range: Range,
+  scale: number,
+): number {
+  const { left, right } = layout;
+  let past = node + 1;
+  for (;;) {
+    const pixel = Math.round((right[past - 1] - range.from) * scale);
+    const limit = Math.min(range.to, range.from + (pixel + 0.5) / scale);
+    let next = gallop(left, past, end, limit);
+    if (next === past) return past;
+    // Whatever begins in one pixel is narrow, but for the last.
+    const last = next - 1;
+    if ((right[last] - left[last]) * scale >= 1) next = last;
+    if (next === past || next === last) return next;
+    past = next;
+  }
+}
+
+// The first node from `from` on that begins at or after x.
+function gallop(left: Float64Array, from: number, end: number, x: number): number {
+  let step = 1;
+  let low = from;
+  while (low < end && left[low] < x) {
+    from = low + 1;
+    low += step;
+    step *= 2;
+  }
+  let high = Math.min(low, end);
+  while (from < high) {
+    const middle = (from + high) >>> 1;
+    if (left[middle] < x) from = middle + 1;
+    else high = middle;
+  }
+  return from;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The canvas: knows its size in pixels, what of the layout it shows, and what is under a point. It
+// hears no events and keeps no timers; whoever owns it says when to draw.
+
+import { Boxes } from "./boxes.ts";
+import { draw, rowAt, rowTop, type Meaning, type Scene, type Window } from "./draw.ts";
+import { Fitter } from "./fit.ts";
+import type { Layout, Range } from "./layout.ts";
+import { readPalette } from "./palette.ts";
+
+export const ROW_HEIGHT = 20; // CSS pixels
+const FONT_SIZE = 12;
+
+export interface Rect {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+// What is under a point: a node or, where boxes are too narrow to be told apart, several.
+export interface Hit {
+  node: number;
+  nMerged: number; // 1: the node alone
+  amount: number; // width of all that are merged
+}
+
+export class Chart {
+  private readonly context: CanvasRenderingContext2D;
+  private boxes = new Boxes(1);
+  private fitter: Fitter | null = null;
+  private font = "";
+  private scene: Scene | null = null;
+  private width = 0; // CSS pixels
+  private height = 0;
+  private ratio = 1;
+  private top = 0;
+  zoom = 0;
+
+  constructor(private readonly canvas: HTMLCanvasElement) {
+    const context = canvas.getContext("2d", { alpha: false });
+    if (!context) throw new Error("this browser has no 2D canvas");
+    this.context = context;
+  }
+
+  show(layout: Layout, meaning: Meaning, zoom: number, flipped: boolean): void {
+    this.zoom = zoom < layout.left.length && layout.hasBox(zoom) ? zoom : 0;
+    const range = layout.rangeOf(this.zoom);
+    const zoomRow = layout.shape.count > 0 ? layout.rowOf(this.zoom) : 0;
+    this.scene = { layout, meaning, range, zoomRow, nRows: 0, flipped };
+    this.countRows();
+  }
+
+  // In CSS pixels, ratio of them to a device pixel.
+  resize(width: number, height: number, ratio: number): void {
+    this.width = width;
+    this.height = height;
+    this.ratio = ratio;
+    const pixels = Math.max(1, Math.round(width * ratio));
+    this.canvas.width = pixels;
+    this.canvas.height = Math.max(1, Math.round(height * ratio));
+    this.boxes = new Boxes(pixels);
+    this.countRows();
+  }
+
+  scrollTo(top: number): void {
+    this.top = top;
+  }
+
+  // Of all rows in which anything is wide enough to be seen.
+  get contentHeight(): number {
+    return ((this.scene?.nRows ?? 0) * this.rowPixels) / this.ratio;
+  }
+
+  private get rowPixels(): number {
+    return Math.round(ROW_HEIGHT * this.ratio);
+  }
+
+  draw(): void {
+    if (!this.scene || this.width <= 0 || this.height <= 0) return;
+    const palette = readPalette(this.canvas, this.context);
+    const font = `${Math.round(FONT_SIZE * this.ratio)}px ${palette.font}`;
+    this.context.font = font;
+    if (!this.fitter || font !== this.font)
+      this.fitter = new Fitter((text) => this.context.measureText(text).width);
+    this.font = font;
+    draw(this.context, this.scene, this.window(), palette, this.boxes, this.fitter);
+  }
+
+  hit(x: number, y: number): Hit | null {
+    const { scene } = this;
+    if (!scene || x < 0 || x >= this.width) return null;
+    const window = this.window();
+    const row = rowAt(scene, window, y * this.ratio);
+    if (row < 0 || row >= scene.nRows) return null;
+    return this.hitInRow(scene, row, x * this.ratio);
+  }
+
+  // A box is hit where it is painted: its pixels are rounded, and merged ones are wider than each.
+  private hitInRow(scene: Scene, row: number, pixel: number): Hit | null {
+    const { layout, range } = scene;
+    const { boxes } = this;
+    const n = boxes.fill(layout, row, range, this.canvas.width);
+    let low = 0;
+    let high = n;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (boxes.x1[middle] > pixel) high = middle;
+      else low = middle + 1;
+    }
+    if (low === n || boxes.x0[low] > pixel) return null;
+    return this.hitOf(scene, low);
+  }
+
+  private hitOf({ layout }: Scene, box: number): Hit {
+    const { first, past } = this.boxes;
+    let widest = first[box];
+    let amount = 0;
+    for (let node = first[box]; node < past[box]; node++) {
+      const width = layout.shape.width[node];
+      amount += width;
+      if (width > layout.shape.width[widest]) widest = node;
+    }
+    return { node: widest, nMerged: past[box] - first[box], amount };
+  }
+
+  // Where a node is, below the top of all rows; null when it is not in the picture.
+  rectOf(node: number): Rect | null {
+    const { scene } = this;
+    if (!scene || node >= scene.layout.left.length) return null;
+    const { from, to } = scene.range;
+    const left = Math.max(from, scene.layout.left[node]);
+    const right = Math.min(to, scene.layout.right[node]);
+    if (right <= left) return null;
+    const scale = this.width / (to - from);
+    const y = rowTop(scene, { ...this.window(), top: 0 }, scene.layout.rowOf(node)) / this.ratio;
+    const height = this.rowPixels / this.ratio;
+    return { x: (left - from) * scale, y, width: (right - left) * scale, height };
+  }
+
+  get range(): Range {
+    return this.scene?.range ?? { from: 0, to: 0 };
+  }
+
+  private window(): Window {
+    const row = this.rowPixels;
+    const { width, height } = this.canvas;
+    const content = Math.max(height, (this.scene?.nRows ?? 0) * row);
+    const gap = Math.max(1, Math.floor(this.ratio));
+    return { width, height, top: Math.round(this.top * this.ratio), content, row, gap };
+  }
+
+  private countRows(): void {
+    const { scene } = this;
+    if (!scene) return;
+    const { layout, range } = scene;
+    let row = scene.zoomRow;
+    while (row < layout.nRows && this.boxes.fill(layout, row, range, this.canvas.width) > 0) row++;
+    scene.nRows = row;
+  }
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The flame graph (root below) or icicle (root above) of a tree: a canvas, and around it what makes
+// it usable: zoom, hover, keyboard, menu, and a table for screen readers. It holds no state of the
+// page: what it is zoomed to comes in as a path of names and goes out again by onZoom.
+
+import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { copyOf, itemsFor, targetOf } from "./actions.ts";
+import type { EditorLink, FlameAction, FlameTarget } from "./actions.ts";
+import { Bar } from "./bar.tsx";
+import type { Rect } from "./chart.ts";
+import { copyText } from "./clipboard.ts";
+import { type Shown, useChosen, useScenery, useStage } from "./hooks.ts";
+import { commandOf, type Command } from "./keys.ts";
+import { Menu } from "./menu.tsx";
+import { Mirror } from "./mirror.tsx";
+import { Tooltip, type TipTarget } from "./tooltip.tsx";
+import { pathOf } from "./walk.ts";
+import "./flame.css";
+
+export interface FlameProps extends Shown {
+  whole: number; // what shares are of
+  label: string; // what the picture shows: "live bytes at the peak"
+  onZoom: (path: string[]) => void;
+  onMenu: (action: FlameAction, target: FlameTarget) => void;
+  onSelect?: (target: FlameTarget) => void;
+  editorLink?: EditorLink;
+}
+
+const HELP =
+  "Arrow keys walk from box to box, Enter zooms to one, Escape zooms out, Home goes to the root, " +
+  "the menu key or Shift F10 shows what else can be done.";
+
+interface MenuState {
+  node: number;
+  x: number; // in the browser window
+  y: number;
+}
+
+export function Flame(props: FlameProps) {
+  const { tree, whole, label, flipped, onZoom, onMenu, onSelect, editorLink } = props;
+  const { names, layout, meaning, zoomNode, isEmpty } = useScenery(props);
+  const chosen = useChosen(names);
+  const cursor = chosen.node ?? zoomNode;
+  const { stage, ...elements } = useStage();
+  const [tip, setTip] = useState<TipTarget | null>(null);
+  const [menu, setMenu] = useState<MenuState | null>(null);
+  const [said, setSaid] = useState("");
+  const grid = useRef<HTMLTableElement>(null);
+  const id = useId();
+
+  useLayoutEffect(() => {
+    stage.current?.show(layout, meaning, zoomNode, flipped);
+    setTip(null);
+  }, [layout, meaning, zoomNode, flipped]);
+  useEffect(() => stage.current?.reveal(zoomNode), [zoomNode]);
+
+  const focusGrid = useCallback(() => grid.current?.focus({ preventScroll: true }), []);
+  const closeMenu = useCallback(() => {
+    setMenu(null);
+    focusGrid();
+  }, []);
+  const goTo = (node: number) => {
+    chosen.setPath(pathOf(names, node));
+    onSelect?.(targetOf(names, node));
+  };
+  const zoomTo = (node: number) => {
+    goTo(node);
+    if (node !== zoomNode) onZoom(pathOf(names, node));
+  };
+  const openMenu = (node: number, x: number, y: number) => {
+    setTip(null);
+    setMenu({ node, x, y });
+  };
+  const act = async (action: string, node: number) => {
+    const copy = copyOf(names, node, action);
+    if (copy)
+      setSaid((await copyText(copy.text)) ? `${copy.what} copied` : `${copy.what} not copied`);
+    else if (action === "zoom") zoomTo(node);
+    else if (action === "zoom-out") zoomTo(0);
+    else onMenu(action as FlameAction, targetOf(names, node));
+  };
+
+  const obey = (command: Command) => {
+    if (command.do === "copy") return void act("copy-stack", cursor);
+    if (command.do === "zoom") return zoomTo(command.node);
+    if (command.do === "go") goTo(command.node);
+    const node = command.do === "go" ? command.node : cursor;
+    stage.current?.reveal(node);
+    const rect = stage.current?.clientRectOf(node);
+    if (!rect) return;
+    if (command.do === "go") setTip(tipBeside(node, tree.width[node], rect));
+    else openMenu(node, rect.x + Math.min(40, rect.width / 2), rect.y + rect.height);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const command = commandOf(event, { tree, cursor, zoom: zoomNode, flipped });
+    if (event.key === "Escape") setTip(null);
+    if (!command) return;
+    event.preventDefault();
+    event.stopPropagation();
+    obey(command);
+  };
+
+  const hitOf = (event: MouseEvent) => stage.current?.hit(event.clientX, event.clientY) ?? null;
+  const onPointerMove = (event: PointerEvent) => {
+    const hit = event.pointerType === "touch" || menu ? null : hitOf(event);
+    setTip(hit && { hit, x: event.clientX, y: event.clientY, below: event.clientY });
+  };
+  const onClick = (event: MouseEvent) => {
+    const hit = hitOf(event);
+    focusGrid();
+    if (hit && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey)
+      zoomTo(hit.node);
+  };
+  const onContextMenu = (event: MouseEvent) => {
+    const hit = hitOf(event);
+    if (!hit) return;
+    event.preventDefault();
+    goTo(hit.node);
+    openMenu(hit.node, event.clientX, event.clientY);
+  };
+
+  const hovered = tip && !menu ? tip.hit.node : null;
+  const rectOf = (node: number) => stage.current?.chart.rectOf(node) ?? null;
+  const isIdle = chosen.node === null || chosen.node === zoomNode;
+  return (
+    <section class="flame" aria-label={label}>
+      <Bar
+        meaning={meaning}
+        whole={whole}
+        node={hovered ?? cursor}
+        isZoomed={zoomNode > 0}
+        isMenuOpen={menu !== null}
+        onZoomOut={() => zoomTo(0)}
+        onMenu={(x, y) => openMenu(cursor, x, y)}
+      />
+      <div class="flame-scroll" ref={elements.scroller}>
+        <div class="flame-content" ref={elements.content}>
+          <div class="flame-window" ref={elements.window}>
+            <canvas
+              ref={elements.canvas}
+              role="img"
+              aria-label={label}
+              aria-describedby={`${id}-help`}
+              onPointerMove={onPointerMove}
+              onPointerLeave={() => setTip(null)}
+              onClick={onClick}
+              onContextMenu={onContextMenu}
+            />
+            {isEmpty && <p class="flame-empty">Nothing here: no stack has any of it.</p>}
+            {!isEmpty && (
+              <Mirror
+                id={id}
+                label={`${label}, as a table`}
+                describedBy={`${id}-help`}
+                meaning={meaning}
+                whole={whole}
+                cursor={cursor}
+                gridRef={grid}
+                onKeyDown={onKeyDown}
+                onBlur={() => setTip(null)}
+                onChoose={zoomTo}
+              />
+            )}
+          </div>
+          <Ring kind="flame-hover" rect={hovered === null ? null : rectOf(hovered)} />
+          <Ring kind={isIdle ? "flame-cursor flame-idle" : "flame-cursor"} rect={rectOf(cursor)} />
+        </div>
+      </div>
+      <p id={`${id}-help`} class="flame-unseen">
+        {HELP}
+      </p>
+      <p role="status" class="flame-unseen">
+        {said}
+      </p>
+      {tip && !menu && <Tooltip target={tip} meaning={meaning} whole={whole} zoom={zoomNode} />}
+      {menu && (
+        <Menu
+          label={`What to do with ${names.shortOf(menu.node).slice(0, 100)}`}
+          items={itemsFor(names, menu.node, zoomNode, editorLink)}
+          x={menu.x}
+          y={menu.y}
+          onChoose={(action) => void act(action, menu.node)}
+          onClose={closeMenu}
+        />
+      )}
+    </section>
+  );
+}
+
+function tipBeside(node: number, amount: number, rect: Rect): TipTarget {
+  const x = rect.x + Math.min(rect.width / 2, 60);
+  return { hit: { node, nMerged: 1, amount }, x, y: rect.y, below: rect.y + rect.height };
+}
+
+function Ring({ kind, rect }: { kind: string; rect: Rect | null }) {
+  if (!rect) return null;
+  const style = {
+    left: `${rect.x}px`,
+    top: `${rect.y}px`,
+    width: `${Math.max(2, rect.width)}px`,
+    height: `${rect.height}px`,
+  };
+  return <div class={`flame-ring ${kind}`} style={style} />;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a graph keeps between two times it is rendered: everything that follows from its tree, made
+// again only when that changes, and the stage it is drawn on.
+
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { View } from "../engine/look.ts";
+import type { Unit } from "../engine/question.ts";
+import type { Tree } from "../engine/tree.ts";
+import { Layout } from "./layout.ts";
+import { isSigned, TreeMeaning } from "./meaning.ts";
+import { TreeNames } from "./names.ts";
+import { Stage } from "./stage.ts";
+import { nodeOf } from "./walk.ts";
+
+export interface Shown {
+  tree: Tree;
+  views: readonly View[]; // that of the tree; of a diff, those after and before
+  unit: Unit;
+  rootLabel?: string; // what all of it is
+  flipped: boolean; // the root below
+  zoom: readonly string[]; // names from the root's child on
+  matches: Uint8Array | null; // per node, of a search
+}
+
+export interface Scenery {
+  names: TreeNames;
+  layout: Layout;
+  meaning: TreeMeaning;
+  zoomNode: number;
+  isEmpty: boolean;
+}
+
+export function useScenery(shown: Shown): Scenery {
+  const { tree, views, unit, rootLabel = "all", zoom, matches } = shown;
+  const [after, before] = views;
+  const names = useMemo(() => {
+    const models = before ? [after.model, before.model] : [after.model];
+    return new TreeNames(tree, models, rootLabel);
+  }, [tree, after, before, rootLabel]);
+  const layout = useMemo(() => new Layout(tree), [tree]);
+  const signed = useMemo(() => isSigned(tree), [tree]);
+  const meaning = useMemo(
+    () => new TreeMeaning(tree, names, { unit, signed, matches }),
+    [names, unit, signed, matches],
+  );
+  const zoomNode = useMemo(() => nodeOf(names, zoom), [names, zoom]);
+  const isEmpty = tree.count === 0 || tree.width[0] <= 0;
+  return { names, layout, meaning, zoomNode, isEmpty };
+}
+
+// The node the keyboard is at, kept by its path so that it is the same in the next tree; null until
+// somebody has chosen one.
+export function useChosen(names: TreeNames) {
+  const [path, setPath] = useState<readonly string[] | null>(null);
+  const node = useMemo(() => path && nodeOf(names, path), [names, path]);
+  return { node, setPath };
+}
+
+export function useStage() {
+  const scroller = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const window = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const stage = useRef<Stage | null>(null);
+  const [, setPlaced] = useState(0); // how often boxes moved: rendered anew, the rings follow
+  useLayoutEffect(() => {
+    const elements = {
+      scroller: scroller.current!,
+      content: content.current!,
+      window: window.current!,
+      canvas: canvas.current!,
+    };
+    const made = (stage.current = new Stage(elements, () => setPlaced((n) => n + 1)));
+    return () => made.close();
+  }, []);
+  return { stage, scroller, content, window, canvas };
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the boxes of a tree show: colours by crate or module, or by growth and shrinking; what was
+// searched for before everything else. Growth is never told by colour alone: labels begin with ▲
+// or ▼ and figures have a sign.
+
+import type { Unit } from "../engine/question.ts";
+import type { Tree } from "../engine/tree.ts";
+import { amount, change } from "../engine/units.ts";
+import type { Meaning } from "./draw.ts";
+import type { TreeNames } from "./names.ts";
+import { Style } from "./palette.ts";
+
+export interface MeaningOptions {
+  unit: Unit;
+  signed: boolean;
+  matches: Uint8Array | null; // per node
+}
+
+export class TreeMeaning implements Meaning {
+  private readonly matchesBefore: Uint32Array | null; // per node, how many before it match
+
+  constructor(
+    readonly tree: Tree,
+    readonly names: TreeNames,
+    readonly options: MeaningOptions,
+  ) {
+    this.matchesBefore = options.matches ? countMatches(options.matches) : null;
+  }
+
+  style(node: number): number {
+    const { matches, signed } = this.options;
+    if (matches) return matches[node] ? Style.match : Style.dim;
+    const kind = this.names.kindOf(node);
+    if (kind !== "own" && kind !== "runtime") return Style.hatch;
+    if (signed) return this.signedStyle(node);
+    if (node === 0) return Style.root;
+    return kind === "runtime" ? Style.runtime : this.names.colourOf(node);
+  }
+
+  private signedStyle(node: number): number {
+    const n = this.change(node);
+    const isClear = Math.abs(n) >= 0.5 * this.tree.width[node];
+    if (n > 0) return isClear ? Style.grown : Style.grownWeak;
+    if (n < 0) return isClear ? Style.shrunk : Style.shrunkWeak;
+    return Style.even;
+  }
+
+  labels(node: number): readonly string[] {
+    const plain = this.names.labelsOf(node);
+    const deep = this.tree.deep[node];
+    const mark = this.options.signed ? `${arrow(this.change(node))} ` : "";
+    const times = node > 0 && deep > 1 ? ` ×${deep}` : "";
+    if (mark === "" && times === "") return plain;
+    return plain.map((label) => mark + label + times);
+  }
+
+  figure(node: number): string {
+    const { signed, unit } = this.options;
+    return signed ? change(this.change(node), unit) : amount(this.tree.total[node], unit);
+  }
+
+  isJoined(node: number): boolean {
+    return this.names.isInlined(node);
+  }
+
+  hasMatch(first: number, past: number): boolean {
+    const before = this.matchesBefore;
+    return before !== null && before[past] > before[first];
+  }
+
+  change(node: number): number {
+    const { total, before } = this.tree;
+    return before ? total[node] - before[node] : total[node];
+  }
+}
+
+export function arrow(n: number): string {
+  return n > 0 ? "▲" : n < 0 ? "▼" : "=";
+}
+
+// A tree of one capture has negative numbers when more was freed than allocated in its range.
+export function isSigned(tree: Tree): boolean {
+  if (tree.before) return true;
+  for (let node = 0; node < tree.count; node++) if (tree.total[node] < 0) return true;
+  return false;
+}
+
+function countMatches(matches: Uint8Array): Uint32Array {
+  const before = new Uint32Array(matches.length + 1);
+  for (let node = 0; node < matches.length; node++)
+    before[node + 1] = before[node] + (matches[node] ? 1 : 0);
+  return before;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The picture as a table, for who does not see it: the node in focus with its ancestors, its
+// neighbours and its largest children. The keyboard's focus is here; the canvas shows where it is.
+
+import { amount, change, share } from "../engine/units.ts";
+import { cleanWithin } from "./clean.ts";
+import type { TreeMeaning } from "./meaning.ts";
+
+const ANCESTORS = 20; // at most, of each kind: a table of a million rows helps nobody
+const NEIGHBOURS = 10; // to each side
+const CHILDREN = 20;
+
+interface MirrorProps {
+  id: string;
+  label: string;
+  describedBy: string;
+  meaning: TreeMeaning;
+  whole: number;
+  cursor: number;
+  gridRef: { current: HTMLTableElement | null };
+  onKeyDown: (event: KeyboardEvent) => void;
+  onBlur: () => void;
+  onChoose: (node: number) => void;
+}
+
+export function Mirror(props: MirrorProps) {
+  const { id, meaning, cursor } = props;
+  const nodes = rowsAround(meaning.tree, cursor);
+  return (
+    <table
+      class="flame-mirror"
+      role="treegrid"
+      tabIndex={0}
+      ref={props.gridRef}
+      aria-label={props.label}
+      aria-describedby={props.describedBy}
+      aria-activedescendant={`${id}-${cursor}`}
+      onKeyDown={props.onKeyDown}
+      onBlur={props.onBlur}
+    >
+      <thead>
+        <tr role="row">
+          <th role="columnheader">Function</th>
+          <th role="columnheader">{meaning.options.signed ? "Change" : "Total"}</th>
+          <th role="columnheader">Share</th>
+          <th role="columnheader">Self</th>
+          <th role="columnheader">Place</th>
+        </tr>
+      </thead>
+      <tbody>
+        {nodes.map((node) => (
+          <Row key={node} node={node} {...props} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Row({ node, id, meaning, whole, cursor, onChoose }: MirrorProps & { node: number }) {
+  const { tree, names, options } = meaning;
+  const parent = tree.parent[node];
+  const hasChildren = tree.nChildren[node] > 0;
+  const isOpen = node === cursor || isAncestor(tree.parent, node, cursor);
+  return (
+    <tr
+      role="row"
+      id={`${id}-${node}`}
+      aria-level={tree.depth[node] + 1}
+      aria-posinset={node === 0 ? 1 : node - tree.firstChild[parent] + 1}
+      aria-setsize={node === 0 ? 1 : tree.nChildren[parent]}
+      aria-expanded={hasChildren ? isOpen : undefined}
+      aria-selected={node === cursor}
+      onClick={() => onChoose(node)}
+    >
+      <td role="gridcell">{cleanWithin(names.shortOf(node), 300)}</td>
+      <td role="gridcell">
+        {options.signed
+          ? change(meaning.change(node), options.unit)
+          : amount(tree.total[node], options.unit)}
+      </td>
+      <td role="gridcell">{options.signed ? "" : share(tree.total[node], whole)}</td>
+      <td role="gridcell">{amount(tree.self[node], options.unit)}</td>
+      <td role="gridcell">{names.placeOf(node)}</td>
+    </tr>
+  );
+}
+
+interface Family {
+  count: number;
+  parent: Uint32Array;
+  firstChild: Uint32Array;
+  nChildren: Uint32Array;
+  width: Float64Array;
+}
+
+// In the order of a tree that is read from above: ancestors, then the siblings with the children of
+// the one in focus after it.
+export function rowsAround(tree: Family, cursor: number): number[] {
+  if (tree.count === 0) return [];
+  const rows: number[] = [];
+  for (let at = cursor; at !== 0 && rows.length < ANCESTORS; ) rows.push((at = tree.parent[at]));
+  rows.reverse();
+  const siblings = neighbours(tree, cursor);
+  const at = siblings.indexOf(cursor);
+  rows.push(...siblings.slice(0, at + 1), ...largest(tree, cursor), ...siblings.slice(at + 1));
+  return rows;
+}
+
+function neighbours(tree: Family, node: number): number[] {
+  if (node === 0) return [0];
+  const first = tree.firstChild[tree.parent[node]];
+  const past = first + tree.nChildren[tree.parent[node]];
+  const near: number[] = [node];
+  for (let at = node - 1, n = 0; at >= first && n < NEIGHBOURS; at--)
+    if (tree.width[at] > 0) n = near.unshift(at) - 1;
+  const before = near.length;
+  for (let at = node + 1; at < past && near.length < before + NEIGHBOURS; at++)
+    if (tree.width[at] > 0) near.push(at);
+  return near;
+}
+
+function largest(tree: Family, node: number): number[] {
+  const first = tree.firstChild[node];
+  const children: number[] = [];
+  for (let at = first; at < first + tree.nChildren[node]; at++)
+    if (tree.width[at] > 0) children.push(at);
+  children.sort((a, b) => tree.width[b] - tree.width[a]);
+  return children.slice(0, CHILDREN).sort((a, b) => a - b);
+}
+
+function isAncestor(parent: Uint32Array, node: number, of: number): boolean {
+  let at = of;
+  while (at > node) at = parent[at];
+  return at === node && of !== node;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the nodes of a tree are called, in a box and in full, and which of the palette's colours
+// they have. Labels are made when first drawn and kept: of a million nodes few are ever seen.
+//
+// Nodes of a diff may be of either of two models; the tree says which.
+
+import { FrameFlag, type Model } from "../engine/model.ts";
+import { frameText, modulePath, shortenPath } from "../engine/names.ts";
+import type { Tree } from "../engine/tree.ts";
+import { clean, cleanWithin } from "./clean.ts";
+import { shortName, tailsOf } from "./shorten.ts";
+
+export const N_COLOURS = 8;
+
+export type FrameKind = "own" | "runtime" | "cut" | "lost" | "pages" | "pruned";
+
+const SPECIAL: [number, FrameKind, string][] = [
+  [FrameFlag.pruned, "pruned", "stacks pruned to keep the file small"],
+  [FrameFlag.lost, "lost", "stack not recorded"],
+  [FrameFlag.cut, "cut", "frames left out"],
+  [FrameFlag.pages, "pages", "own pages (mmap, brk)"],
+];
+
+const FULL_NAME_MAX = 2000; // characters of a name in the document
+
+// Of one model, kept as long as it is.
+class ModelNames {
+  private readonly labels = new Map<number, string[]>();
+  private readonly colours: Uint8Array; // 255: not known yet
+
+  constructor(readonly model: Model) {
+    this.colours = new Uint8Array(model.frames.count).fill(255);
+  }
+
+  labelsOf(frame: number): string[] {
+    let labels = this.labels.get(frame);
+    if (!labels) this.labels.set(frame, (labels = tailsOf(this.shortOf(frame))));
+    return labels;
+  }
+
+  shortOf(frame: number): string {
+    const special = this.special(frame);
+    if (special) return special[2];
+    const text = frameText(this.model, frame);
+    return clean(this.model.frames.function[frame] ? shortName(text) : text.slice(-200));
+  }
+
+  special(frame: number): [number, FrameKind, string] | undefined {
+    const flags = this.model.frames.flags[frame];
+    return SPECIAL.find(([flag]) => (flags & flag) !== 0);
+  }
+
+  // The same for all frames of a crate or, without one, of a module.
+  colourOf(frame: number): number {
+    const known = this.colours[frame];
+    if (known !== 255) return known;
+    const { text, frames } = this.model;
+    const group = text[frames.crate[frame]] || modulePath(this.model, frame);
+    return (this.colours[frame] = hashOf(group.slice(group.lastIndexOf("/") + 1)) % N_COLOURS);
+  }
+}
+
+const namesOf = new WeakMap<Model, ModelNames>();
+
+function modelNames(model: Model): ModelNames {
+  let names = namesOf.get(model);
+  if (!names) namesOf.set(model, (names = new ModelNames(model)));
+  return names;
+}
+
+export class TreeNames {
+  private readonly sides: ModelNames[]; // after, before
+
+  constructor(
+    readonly tree: Tree,
+    models: readonly Model[], // that of the tree; of a diff, those after and before
+    readonly rootLabel: string,
+  ) {
+    this.sides = models.map(modelNames);
+  }
+
+  // All that fits into a wide box first, then shorter ones.
+  labelsOf(node: number): readonly string[] {
+    return node === 0 ? [this.rootLabel] : this.of(node).labelsOf(this.frame(node));
+  }
+
+  shortOf(node: number): string {
+    return node === 0 ? this.rootLabel : this.of(node).shortOf(this.frame(node));
+  }
+
+  // For the document: bounded, and harmless. Not for comparing.
+  fullOf(node: number): string {
+    const special = node > 0 ? this.of(node).special(this.frame(node)) : undefined;
+    return special ? special[2] : cleanWithin(this.textOf(node), FULL_NAME_MAX);
+  }
+
+  // As it is, for paths, patterns and copying.
+  textOf(node: number): string {
+    return node === 0 ? this.rootLabel : frameText(this.of(node).model, this.frame(node));
+  }
+
+  // "src/main.c:42"; "" when the file is not known.
+  placeOf(node: number): string {
+    const file = this.fileOf(node);
+    const line = this.lineOf(node);
+    return file ? cleanWithin(shortenPath(file), 300) + (line ? `:${line}` : "") : "";
+  }
+
+  fileOf(node: number): string {
+    if (node === 0) return "";
+    const { model } = this.of(node);
+    return model.text[model.frames.file[this.frame(node)]];
+  }
+
+  lineOf(node: number): number {
+    return this.tree.line[node];
+  }
+
+  moduleOf(node: number): string {
+    return node === 0 ? "" : modulePath(this.of(node).model, this.frame(node));
+  }
+
+  kindOf(node: number): FrameKind {
+    if (node === 0) return "own";
+    const special = this.of(node).special(this.frame(node));
+    if (special) return special[1];
+    return this.of(node).model.frames.layer[this.frame(node)] ? "runtime" : "own";
+  }
+
+  isInlined(node: number): boolean {
+    return this.hasFlag(node, FrameFlag.inlined);
+  }
+
+  isGuessed(node: number): boolean {
+    return this.hasFlag(node, FrameFlag.guessed);
+  }
+
+  // 0 to N_COLOURS - 1.
+  colourOf(node: number): number {
+    return this.of(node).colourOf(this.frame(node));
+  }
+
+  private hasFlag(node: number, flag: number): boolean {
+    return node > 0 && (this.of(node).model.frames.flags[this.frame(node)] & flag) !== 0;
+  }
+
+  private of(node: number): ModelNames {
+    return this.tree.side?.[node] ? this.sides[1] : this.sides[0];
+  }
+
+  private frame(node: number): number {
+    return this.tree.frame[node];
+  }
+}
+
+// FNV-1a, with its high bits mixed in: the low ones alone choose a colour.
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  const n = Math.min(text.length, 400);
+  for (let i = 0; i < n; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash ^ (hash >>> 15)) >>> 0;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A function's name as it fits into a box: without the hash of a Rust symbol, without parameters,
+// its type arguments folded to <…>, the trait of a Rust method gone. The whole is a hover away.
+
+const LONGEST = 2000; // characters looked at: no label is wider
+
+export function shortName(name: string): string {
+  let short = name.length > LONGEST ? name.slice(0, LONGEST) : name;
+  short = short.replace(/::h[0-9a-f]{16}$/, "");
+  short = short.slice(0, parametersAt(short));
+  short = withoutSubject(short);
+  return foldArguments(short).replaceAll("::<…>", "<…>");
+}
+
+// What may be shown of a short name, from all of it down to its last part, each shorter than the
+// one before: the tail of a qualified name says most. A closure's name is that of where it is.
+export function tailsOf(short: string): string[] {
+  const starts: number[] = [];
+  let at = short.length;
+  while (starts.length < 2) {
+    at = short.lastIndexOf("::", at - 1);
+    if (at <= 0) break;
+    if (short[at + 2] !== "{") starts.push(at + 2);
+  }
+  return [short, ...starts.reverse().map((start) => short.slice(start))];
+}
+
+// Where the parameter list of a C++ name starts, its length if it has none: at the last top-level
+// parenthesis, so that "(anonymous namespace)::f(int)" and "operator()(int) const" come out right.
+function parametersAt(name: string): number {
+  const close = name.lastIndexOf(")");
+  if (close < 0 || !/^( const| volatile| &&?| noexcept| \[.*\])*$/.test(name.slice(close + 1)))
+    return name.length;
+  let depth = 0;
+  for (let i = close; i >= 0; i--) {
+    if (name[i] === ")") depth++;
+    if (name[i] === "(") depth--;
+    if (depth > 0) continue;
+    const isName = i === 0 || name.slice(0, i).endsWith("operator");
+    return isName ? name.length : i;
+  }
+  return name.length;
+}
+
+// "->" and "=>" do not close anything, nor do the brackets of an operator's own name.
+function isOpening(name: string, i: number): boolean {
+  return name[i] === "<" && !/operator<?$/.test(name.slice(Math.max(0, i - 9), i));
+}
+
+function isClosing(name: string, i: number): boolean {
+  return name[i] === ">" && name[i - 1] !== "-" && name[i - 1] !== "=";
+}
+
+// Rust's "<Type as Trait>::method" and "<impl Trait for Type>::method" as "Type::method".
+function withoutSubject(name: string): string {
+  if (name[0] !== "<") return name;
+  let depth = 0;
+  let as = -1;
+  let close = 0;
+  for (; close < name.length; close++) {
+    if (isOpening(name, close)) depth++;
+    if (isClosing(name, close) && --depth === 0) break;
+    if (depth === 1 && as < 0 && name.startsWith(" as ", close)) as = close;
+  }
+  if (close >= name.length) return name;
+  let subject = name.slice(1, as < 0 ? close : as);
+  const impl = /^impl .* for (.*)$/.exec(subject);
+  if (impl) subject = impl[1];
+  subject = subject.replace(/^impl /, "");
+  return subject + name.slice(close + 1);
+}
+
+function foldArguments(name: string): string {
+  let out = "";
+  let depth = 0;
+  for (let i = 0; i < name.length; i++) {
+    const opens = i > 0 && isOpening(name, i);
+    if (opens && depth++ === 0) out += "<…";
+    if (depth > 0 && isClosing(name, i)) depth--;
+    if (depth === 0) out += name[i];
+  }
+  return depth === 0 ? out : `${out}>`;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is known about the box under the pointer or the keyboard's focus. It follows, is never where
+// it would cover what it is about, and never leaves the window. The same is in the table for screen
+// readers, so it is hidden from them.
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { amount, change, count, share } from "../engine/units.ts";
+import type { Hit } from "./chart.ts";
+import { cleanWithin } from "./clean.ts";
+import { arrow, type TreeMeaning } from "./meaning.ts";
+
+export interface TipTarget {
+  hit: Hit;
+  x: number; // in the browser window, of what it must not cover
+  y: number;
+  below: number; // where the free space below that begins
+}
+
+interface TipProps {
+  target: TipTarget;
+  meaning: TreeMeaning;
+  whole: number; // what shares are of
+  zoom: number;
+}
+
+const MARGIN = 8;
+const DISTANCE = 14;
+
+export function Tooltip({ target, meaning, whole, zoom }: TipProps) {
+  const ref = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const tip = ref.current;
+    if (!tip) return;
+    const place = placeTip(target, tip.offsetWidth, tip.offsetHeight, innerWidth, innerHeight);
+    tip.style.transform = `translate(${Math.round(place.x)}px, ${Math.round(place.y)}px)`;
+  });
+  const { node, nMerged } = target.hit;
+  return (
+    <div class="flame-tip" ref={ref} aria-hidden="true">
+      {nMerged > 1 && <Many hit={target.hit} meaning={meaning} />}
+      <p class="flame-tip-name" dir="ltr">
+        {meaning.names.fullOf(node)}
+      </p>
+      <Where node={node} meaning={meaning} />
+      <dl>
+        {rowsOf(node, meaning, whole, zoom).map(([name, text]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+      {notesOf(node, meaning).map((note) => (
+        <p class="flame-tip-note" key={note}>
+          {note}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+// To the right of the pointer and below it, else on the other side; inside of the window always.
+export function placeTip(
+  target: { x: number; y: number; below: number },
+  width: number,
+  height: number,
+  windowWidth: number,
+  windowHeight: number,
+): { x: number; y: number } {
+  const right = target.x + DISTANCE;
+  const fitsRight = right + width + MARGIN <= windowWidth;
+  const x = fitsRight ? right : target.x - DISTANCE - width;
+  const low = target.below + DISTANCE;
+  const fitsBelow = low + height + MARGIN <= windowHeight;
+  const y = fitsBelow ? low : target.y - DISTANCE - height;
+  return {
+    x: Math.max(MARGIN, Math.min(x, windowWidth - width - MARGIN)),
+    y: Math.max(MARGIN, Math.min(y, windowHeight - height - MARGIN)),
+  };
+}
+
+function Many({ hit, meaning }: { hit: Hit; meaning: TreeMeaning }) {
+  const together = amount(hit.amount, meaning.options.unit);
+  return (
+    <p class="flame-tip-note">
+      {`${count(hit.nMerged)} boxes too narrow to draw, ${together} together. The widest:`}
+    </p>
+  );
+}
+
+function Where({ node, meaning }: { node: number; meaning: TreeMeaning }) {
+  const place = meaning.names.placeOf(node);
+  const module = cleanWithin(meaning.names.moduleOf(node), 300);
+  if (!place && !module) return null;
+  return (
+    <p class="flame-tip-where" dir="ltr">
+      {place}
+      {place && module ? " · " : ""}
+      {module}
+    </p>
+  );
+}
+
+function rowsOf(node: number, meaning: TreeMeaning, whole: number, zoom: number) {
+  const { tree, options } = meaning;
+  const { unit } = options;
+  const rows: [string, string][] = [];
+  const total = tree.total[node];
+  if (tree.before) {
+    const n = meaning.change(node);
+    rows.push(["change", `${arrow(n)} ${change(n, unit)}`]);
+    rows.push(["before", amount(tree.before[node], unit)], ["after", amount(total, unit)]);
+  } else {
+    rows.push(["total", sharesText(total, meaning, whole, zoom)]);
+    const self = tree.self[node];
+    if (self !== total) rows.push(["self", self === 0 ? "none" : amount(self, unit)]);
+  }
+  rows.push(["stacks", count(tree.stacks[node])]);
+  return rows;
+}
+
+function sharesText(total: number, meaning: TreeMeaning, whole: number, zoom: number): string {
+  const { tree, options } = meaning;
+  if (options.signed) return `${arrow(total)} ${change(total, options.unit)}`;
+  const text = `${amount(total, options.unit)} · ${share(total, whole)}`;
+  const zoomed = tree.total[zoom];
+  return zoom > 0 && total <= zoomed ? `${text} · ${share(total, zoomed)} of what is shown` : text;
+}
+
+function notesOf(node: number, { names, tree }: TreeMeaning): string[] {
+  const notes: string[] = [];
+  const kind = names.kindOf(node);
+  if (kind === "runtime") notes.push("of the runtime");
+  if (kind === "cut") notes.push("the stack was too deep to be recorded whole");
+  if (kind === "lost") notes.push("memory is counted, but who asked for it is not known");
+  if (kind === "pruned") notes.push("tidemark view shows them");
+  if (names.isInlined(node)) notes.push("inlined");
+  if (names.isGuessed(node)) notes.push("this frame is a guess");
+  if (node > 0 && tree.deep[node] > 1) notes.push(`calls itself, up to ${tree.deep[node]} deep`);
+  return notes;
+}
