@@ -41,8 +41,9 @@ struct tide_arguments {
   uint64_t top;                                                 // 0: not given
   uint64_t stacks;                                              // per place; 0: none
   uint64_t min_bytes;
-  int sort; // in tide_sort_words; -1: not given
-  int by;   // enum tide_by
+  uint64_t max_bytes, max_stacks; // of an export; 0: no limit
+  int sort;                       // in tide_sort_words; -1: not given
+  int by;                         // enum tide_by
   const char *suppressions;
   int group;        // enum tide_group_kind; -1: not given
   int color;        // enum tide_color

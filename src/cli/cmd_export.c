@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tidemark export: a capture in another tool's format, to a file or standard output.
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/progress.h"
+#include "cli/terminal.h"
 #include "format/exports.h"
 
 #include <errno.h>
@@ -33,6 +35,14 @@ static enum tide_err open_output(const struct tide_arguments *arguments, FILE **
   return TIDE_ERR_OK;
 }
 
+static void tell_left_out(const struct tide_export_left_out *left_out)
+{
+  char small[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX];
+  tide_units_digits(small, left_out->n_stacks);
+  tide_units_digits(all, left_out->n_stacks + left_out->n_kept);
+  tide_say("%s of %s stacks, the smallest, are one as [other]; the sums are whole", small, all);
+}
+
 static enum tide_err write_export(const struct tide_arguments *arguments,
                                   const struct tide_export_format *format,
                                   struct tide_looking *looking, struct tide_diag *diag)
@@ -42,10 +52,14 @@ static enum tide_err write_export(const struct tide_arguments *arguments,
   if (err)
     return err;
   const char *name = stream == stdout ? "standard output" : arguments->output;
+  struct tide_export_left_out left_out = {0};
   const struct tide_export_options options = {
       .file = looking->opened.path,
       .no_symbols = arguments->no_symbols,
       .measure_said = arguments->sort >= 0 || arguments->at || arguments->range || arguments->by,
+      .max_bytes = arguments->max_bytes,
+      .max_stacks = arguments->max_stacks,
+      .left_out = &left_out,
   };
   struct tide_sink sink;
   tide_sink_init(&sink, stream);
@@ -54,6 +68,8 @@ static enum tide_err write_export(const struct tide_arguments *arguments,
   if (!err)
     err = tide_sink_finish(&sink, name, diag);
   tide_sink_done(&sink);
+  if (!err && left_out.n_stacks)
+    tell_left_out(&left_out);
   if (stream == stdout)
     return err;
   if (fclose(stream) != 0 && !err)
@@ -71,6 +87,10 @@ int tide_cmd_export(const struct tide_arguments *arguments)
   if (!arguments->to) {
     tide_fail(&diag, TIDE_ERR_USAGE,
               "export to what? --to FORMAT; 'tidemark help export' lists the formats");
+    return tide_cmd_failed(TIDE_ERR_USAGE, &diag);
+  }
+  if ((arguments->max_bytes || arguments->max_stacks) && strcmp(arguments->to, "pprof") != 0) {
+    tide_fail(&diag, TIDE_ERR_USAGE, "--max-bytes and --max-stacks are for --to pprof");
     return tide_cmd_failed(TIDE_ERR_USAGE, &diag);
   }
   const char *path = NULL;

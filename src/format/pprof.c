@@ -17,6 +17,9 @@
 //     program, which readers show as the profile's file.
 //  3. A mapping says that it has names when it has one, so that readers look for no others.
 //  4. What the capture does not hold is no column; it is never a column of zeros.
+//  5. Under a limit the largest stacks stay, by the measure that was asked for, and all others are
+//     one sample "[other]": the sums are those of the whole. How many fit is found by writing to
+//     nowhere first.
 //
 // Columns: alloc_objects, alloc_space over the run, or over the range asked for; inuse_objects,
 // inuse_space at the moment asked for, else at the end. Of a range they are the growth: what was
@@ -55,7 +58,8 @@ enum mapping_field { M_ID = 1, M_LIMIT = 3, M_FILENAME = 5, M_BUILD_ID = 6, M_HA
 enum location_field { L_ID = 1, L_MAPPING_ID = 2, L_ADDRESS = 3, L_LINE = 4 };
 enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 enum function_field { F_ID = 1, F_NAME = 2, F_SYSTEM_NAME = 3, F_FILENAME = 4 };
-enum { VARINT = 0, BYTES = 2 }; // wire types
+enum { VARINT = 0, BYTES = 2 };                 // wire types
+enum { MAPPING_BYTES = 48, OTHER_BYTES = 160 }; // at most, for what is written last
 
 struct column {
   const char *type, *unit;
@@ -71,7 +75,9 @@ struct writer {
   struct tide_view *view;
   const struct tide_image *image;
   bool no_symbols;
-  struct tide_gzip *gzip;
+  struct tide_gzip *gzip; // NULL: only count
+  uint64_t n_bytes;       // so far
+  uint64_t n_samples;     // likewise
   struct column columns[4];
   size_t n_columns;
   struct tide_intern strings, functions, locations, files; // files: numbers of mappings
@@ -94,13 +100,20 @@ static void put_bytes(struct tide_buf *buf, unsigned field, const void *data, si
   tide_buf_append(buf, data, n);
 }
 
+static void emit_bytes(struct writer *w, const void *data, size_t n)
+{
+  w->n_bytes += n;
+  if (w->gzip)
+    tide_gzip_bytes(w->gzip, data, n);
+}
+
 static void emit(struct writer *w, unsigned field, const void *data, size_t n)
 {
   struct tide_buf head = {0};
   tide_buf_varint(&head, field << 3 | BYTES);
   tide_buf_varint(&head, n);
-  tide_gzip_bytes(w->gzip, head.data, head.n);
-  tide_gzip_bytes(w->gzip, data, n);
+  emit_bytes(w, head.data, head.n);
+  emit_bytes(w, data, n);
   tide_buf_done(&head);
 }
 
@@ -108,7 +121,7 @@ static void emit_u64(struct writer *w, unsigned field, uint64_t v)
 {
   struct tide_buf whole = {0};
   put_u64(&whole, field, v);
-  tide_gzip_bytes(w->gzip, whole.data, whole.n);
+  emit_bytes(w, whole.data, whole.n);
   tide_buf_done(&whole);
 }
 
@@ -275,23 +288,51 @@ static void put_mean_bytes(struct writer *w, const struct tide_profile_site *sit
   put_bytes(&w->message, S_LABEL, w->inner.data, w->inner.n);
 }
 
+static bool is_sample(const struct writer *w, size_t site_idx)
+{
+  bool any = false;
+  for (size_t i = 0; i < w->n_columns; i++)
+    any |= w->columns[i].values[site_idx] != 0;
+  return any && tide_view_has(w->view, site_idx);
+}
+
 static void write_sample(struct writer *w, size_t site_idx)
 {
   const struct tide_profile_site *site = &w->view->profile->sites[site_idx];
   struct tide_buf values = {0};
-  bool any = false;
-  for (size_t i = 0; i < w->n_columns; i++) {
-    any |= w->columns[i].values[site_idx] != 0;
+  for (size_t i = 0; i < w->n_columns; i++)
     tide_buf_varint(&values, (uint64_t)w->columns[i].values[site_idx]);
-  }
-  if (any) {
-    find_locations(w, site);
+  find_locations(w, site);
+  put_bytes(&w->message, S_LOCATION_ID, w->ids.data, w->ids.n);
+  put_bytes(&w->message, S_VALUE, values.data, values.n);
+  put_mean_bytes(w, site);
+  emit_message(w, P_SAMPLE);
+  w->n_samples++;
+  tide_buf_done(&values);
+}
+
+// The sum of all samples from the given site on; gives how many those are.
+static uint64_t write_other(struct writer *w, size_t first_site)
+{
+  uint64_t sums[4] = {0}, n = 0;
+  struct tide_buf values = {0};
+  for (size_t i = first_site; i < w->view->profile->n_sites; i++)
+    if (is_sample(w, i)) {
+      n++;
+      for (size_t k = 0; k < w->n_columns; k++)
+        sums[k] += (uint64_t)w->columns[k].values[i];
+    }
+  for (size_t k = 0; k < w->n_columns; k++)
+    tide_buf_varint(&values, sums[k]);
+  tide_buf_clear(&w->ids);
+  if (n) {
+    tide_buf_varint(&w->ids, location_of_name(w, "[other]"));
     put_bytes(&w->message, S_LOCATION_ID, w->ids.data, w->ids.n);
     put_bytes(&w->message, S_VALUE, values.data, values.n);
-    put_mean_bytes(w, site);
     emit_message(w, P_SAMPLE);
   }
   tide_buf_done(&values);
+  return n;
 }
 
 static void add_column(struct writer *w, const char *type, const char *unit,
@@ -364,7 +405,8 @@ static void write_times(struct writer *w, const struct tide_question *inuse)
     at_ns = w->image->start_ns + window->to.seen_ns;
   else if (inuse->measure == TIDE_MEASURE_PEAK)
     at_ns = w->image->peak_ns;
-  emit_u64(w, P_TIME_NANOS, w->view->profile->capture->start_realtime_ns + at_ns);
+  if (w->view->profile->capture->start_realtime_ns) // not all tools tell the date
+    emit_u64(w, P_TIME_NANOS, w->view->profile->capture->start_realtime_ns + at_ns);
   if (window->from.given)
     emit_u64(w, P_DURATION_NANOS, window->to.seen_ns - window->from.seen_ns);
 }
@@ -395,20 +437,80 @@ static void map_program(struct writer *w)
     }
 }
 
-static void writer_done(struct writer *w)
+static void forget_tables(struct writer *w)
 {
-  for (size_t i = 0; i < w->n_columns; i++)
-    free(w->columns[i].values);
   tide_intern_done(&w->strings);
   tide_intern_done(&w->functions);
   tide_intern_done(&w->locations);
   tide_intern_done(&w->files);
   free(w->mapping_of);
   free(w->mappings);
+  w->mappings = NULL;
+  w->n_mappings = w->cap_mappings = 0;
+  w->n_bytes = w->n_samples = 0;
+  w->mapping_of = tide_alloc_array(w->image->n_modules + 1, sizeof *w->mapping_of);
+}
+
+// What comes before the samples; whatever was written before is forgotten.
+static void write_begin(struct writer *w, const struct tide_question *inuse)
+{
+  forget_tables(w);
+  write_head(w, inuse);
+  map_program(w);
+}
+
+static void writer_done(struct writer *w)
+{
+  for (size_t i = 0; i < w->n_columns; i++)
+    free(w->columns[i].values);
+  forget_tables(w);
+  free(w->mapping_of);
   tide_buf_done(&w->key);
   tide_buf_done(&w->ids);
   tide_buf_done(&w->message);
   tide_buf_done(&w->inner);
+}
+
+// Up to which site the samples fit, with room for what is written behind them.
+static enum tide_err fit(struct writer *w, const struct tide_question *inuse,
+                         const struct tide_export_options *options, size_t *ret_past,
+                         struct tide_diag *diag)
+{
+  uint64_t max_bytes = options->max_bytes ? options->max_bytes : UINT64_MAX;
+  uint64_t max_samples = options->max_stacks ? options->max_stacks : UINT64_MAX;
+  size_t n_sites = w->view->profile->n_sites, fits = 0, fits_with_other = 0;
+  write_begin(w, inuse);
+  uint64_t least = w->n_bytes + w->n_mappings * MAPPING_BYTES + OTHER_BYTES;
+  for (; fits < n_sites; fits++) {
+    if (is_sample(w, fits))
+      write_sample(w, fits);
+    uint64_t n_bytes = w->n_bytes + w->n_mappings * MAPPING_BYTES;
+    if (n_bytes > max_bytes || w->n_samples > max_samples)
+      break;
+    if (n_bytes + OTHER_BYTES <= max_bytes && w->n_samples < max_samples)
+      fits_with_other = fits + 1;
+  }
+  if (least > max_bytes)
+    return tide_fail(diag, TIDE_ERR_USAGE, "no profile is as small as --max-bytes %llu",
+                     (unsigned long long)max_bytes);
+  *ret_past = fits == n_sites ? n_sites : fits_with_other;
+  return TIDE_ERR_OK;
+}
+
+static void write_all(struct writer *w, const struct tide_question *inuse, struct tide_sink *sink,
+                      size_t past, const struct tide_export_options *options)
+{
+  w->gzip = tide_gzip_new(sink);
+  write_begin(w, inuse);
+  for (size_t i = 0; i < past; i++)
+    if (is_sample(w, i))
+      write_sample(w, i);
+  struct tide_export_left_out left_out = {.n_kept = w->n_samples};
+  left_out.n_stacks = write_other(w, past);
+  write_mappings(w);
+  tide_gzip_finish(w->gzip);
+  if (options->left_out)
+    *options->left_out = left_out;
 }
 
 enum tide_err tide_pprof_write(struct tide_sink *sink, struct tide_view *view,
@@ -422,15 +524,12 @@ enum tide_err tide_pprof_write(struct tide_sink *sink, struct tide_view *view,
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                      "%s holds neither what was allocated nor what was held",
                      image->origin ? image->origin : "the capture");
-  w.gzip = tide_gzip_new(sink);
-  w.mapping_of = tide_alloc_array(image->n_modules + 1, sizeof *w.mapping_of);
-  write_head(&w, &inuse);
-  map_program(&w);
-  for (size_t i = 0; i < view->profile->n_sites; i++)
-    if (tide_view_has(view, i))
-      write_sample(&w, i);
-  write_mappings(&w);
-  tide_gzip_finish(w.gzip);
+  size_t past = view->profile->n_sites;
+  enum tide_err err = TIDE_ERR_OK;
+  if (options->max_bytes || options->max_stacks)
+    err = fit(&w, &inuse, options, &past, diag);
+  if (!err)
+    write_all(&w, &inuse, sink, past, options);
   writer_done(&w);
-  return TIDE_ERR_OK;
+  return err;
 }

@@ -7,6 +7,7 @@ export, by those of the others (export_decode.py). Sums must be equal, and for p
   export_test.py --make TIDE_MAKE --tidemark TIDEMARK [--seeds N]
 """
 import argparse
+import gzip
 import json
 import os
 import pathlib
@@ -120,6 +121,30 @@ def check_pprof(options, index, truth, label):
               f"{label}: pprof's stacks")
 
 
+def check_pprof_limits(options, index, truth, label):
+    """A smaller file has fewer stacks, and the same sums."""
+    if not truth.columns():
+        return
+    data = export(options, index, "pprof")
+    whole = export_decode.Pprof(data)
+    n, n_bytes = len(whole.samples), len(gzip.decompress(data))
+    for words in (["--max-stacks", str(max(n // 2, 1))], ["--max-stacks", "1"],
+                  ["--max-bytes", str(n_bytes * 3 // 4 + 400)]):
+        data = export(options, index, "pprof", *words)
+        profile = export_decode.Pprof(data)
+        equal(profile.sums(), whole.sums(), f"{label}: sums under {words}")
+        most = int(words[1])
+        if words[0] == "--max-stacks":
+            equal(len(profile.samples), min(n, most), f"{label}: samples under {words}")
+        elif len(gzip.decompress(data)) > most:
+            sys.exit(f"{label}: {len(gzip.decompress(data))} bytes under {words}")
+        left_out = len(profile.samples) < n
+        equal("[other]" in profile.strings, left_out, f"{label}: [other] under {words}")
+    for same in (["--max-stacks", str(max(n, 1))], ["--max-bytes", str(n_bytes + 1000)]):
+        equal(export_decode.Pprof(export(options, index, "pprof", *same)).samples, whole.samples,
+              f"{label}: samples under {same}")
+
+
 MEASURES = (("total", "b_alloc", NO_TOTAL), ("count", "n_alloc", NO_TOTAL | NO_BLOCKS),
             ("live", "live_b", NO_LIVE), ("peak", "peak_b", NO_PEAK))
 
@@ -182,7 +207,8 @@ def check(options, label):
         capture = tide_decode.decode(file.read())
     for index, image in enumerate(capture["images"]):
         truth = Truth(image)
-        for one in (check_pprof, check_folded, check_speedscope, check_svg, check_dhat):
+        for one in (check_pprof, check_pprof_limits, check_folded, check_speedscope, check_svg,
+                    check_dhat):
             one(options, index, truth, f"{label}, image {index}")
     return len(capture["images"])
 
