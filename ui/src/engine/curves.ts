@@ -2,26 +2,186 @@
 //
 // Live bytes or blocks of sites over time, one value per snapshot, and how much of that was never
 // given back; as src/profile/timeline.h has it. And the moments of the timeline worth a stop.
+//
+// Snapshots list what changed by time; here that is turned round and listed by site, once per
+// model. A curve then costs what its sites have changes.
 
 import type { Model } from "./model.ts";
-import type { Unit } from "./question.ts";
+import { nearestSnapshot, type Unit } from "./question.ts";
 
 export interface Curve {
   live: Float64Array;
   kept: Float64Array; // the part never freed, at most: never falls, never exceeds live
 }
 
-export function curve(_model: Model, _sites: ArrayLike<number>, _unit: Unit): Curve {
-  throw new Error("not built yet");
+interface Changes { // of site i: from first[i] to first[i + 1], by time
+  first: Uint32Array;
+  cell: Uint32Array;
+  snapshot: Uint32Array;
+}
+
+const changesOf = new WeakMap<Model, Changes>();
+
+function changes(model: Model): Changes {
+  const held = changesOf.get(model);
+  if (held)
+    return held;
+  const { count, end, site } = model.snapshots;
+  const first = new Uint32Array(model.sites.count + 1);
+  for (let i = 0; i < site.length; i++)
+    first[site[i] + 1]++;
+  for (let i = 0; i < model.sites.count; i++)
+    first[i + 1] += first[i];
+  const next = first.slice();
+  const n = site.length;
+  const made = { first, cell: new Uint32Array(n), snapshot: new Uint32Array(n) };
+  for (let s = 0, i = 0; s < count; s++)
+    for (; i < end[s]; i++) {
+      const at = next[site[i]]++;
+      made.cell[at] = i;
+      made.snapshot[at] = s;
+    }
+  changesOf.set(model, made);
+  return made;
+}
+
+// Of several sites, all different. Adds differences between neighbours first, sums up last.
+export function curve(model: Model, sites: ArrayLike<number>, unit: Unit): Curve {
+  const { count } = model.snapshots;
+  const live = new Float64Array(count + 1);
+  const kept = new Float64Array(count + 1);
+  const { first } = changes(model);
+  let levels = new Float64Array(16);
+  for (let k = 0; k < sites.length; k++) {
+    const n = first[sites[k] + 1] - first[sites[k]];
+    while (n > levels.length)
+      levels = new Float64Array(levels.length * 2);
+    addSite(model, sites[k], model.snapshots[unit], levels, live, kept);
+  }
+  for (let s = 1; s < count; s++) {
+    live[s] += live[s - 1];
+    kept[s] += kept[s - 1];
+  }
+  return { live: live.subarray(0, count), kept: kept.subarray(0, count) };
+}
+
+function addSite(
+  model: Model, site: number, values: Float64Array, levels: Float64Array,
+  live: Float64Array, kept: Float64Array,
+): void {
+  const { first, cell, snapshot } = changes(model);
+  const from = first[site];
+  const n = first[site + 1] - from;
+  for (let i = 0, now = 0, shown = 0; i < n; i++) {
+    now += values[cell[from + i]];
+    levels[i] = Math.max(0, now); // numbers of a damaged capture may be negative
+    live[snapshot[from + i]] += levels[i] - shown;
+    shown = levels[i];
+  }
+  // From the last change back: of each stretch the least that was live then or at any later time.
+  let past = model.snapshots.count;
+  for (let i = n - 1, least = Infinity; i >= 0 && least > 0; i--) {
+    least = Math.min(least, levels[i]);
+    const at = snapshot[from + i];
+    kept[at] += least;
+    kept[past] -= least;
+    past = at;
+  }
 }
 
 // A curve reduced to `width` columns that share the time from start to end: the largest value
 // within each, so that no peak is lost. Where nobody looked it holds what was known last.
-export function columns(_model: Model, _values: Float64Array, _width: number): Float64Array {
-  throw new Error("not built yet");
+export function columns(model: Model, values: ArrayLike<number>, width: number): Float64Array {
+  return columnsOf(model.snapshots.ns, values, runNs(model), width);
 }
 
-// Snapshots at which more was live than just before and after, by enough to be seen; by time.
-export function localPeaks(_model: Model): number[] {
-  throw new Error("not built yet");
+export function runNs(model: Model): number {
+  const { start_ns, end_ns } = model.facts.image;
+  return Math.max(0, end_ns - start_ns);
+}
+
+// As columns(), for any values at times that never fall.
+export function columnsOf(
+  times: ArrayLike<number>, values: ArrayLike<number>, run: number, width: number,
+): Float64Array {
+  const result = new Float64Array(width);
+  let last = 0;
+  let filled = 0;
+  const raise = (column: number) => {
+    result[column] = Math.max(result[column], last);
+  };
+  for (let i = 0; i < values.length && width; i++) {
+    const share = times[i] <= 0 ? 0 : run > 0 ? times[i] / run : 1;
+    const column = Math.min(width - 1, Math.floor(share * width));
+    while (filled < column)
+      raise(++filled);
+    last = values[i];
+    raise(column);
+  }
+  while (filled + 1 < width)
+    raise(++filled);
+  return result;
+}
+
+const PROMINENCE = 0.05; // of the highest: less is no hill
+
+// Values that stand out: higher than all around until something lower by PROMINENCE of the highest.
+function hilltops(values: ArrayLike<number>): number[] {
+  const tops: number[] = [];
+  let highest = 0;
+  for (let i = 0; i < values.length; i++)
+    highest = Math.max(highest, values[i]);
+  const step = highest * PROMINENCE;
+  let isRising = true;
+  let top = 0;
+  let low = 0;
+  for (let i = 0; i < values.length && highest; i++) {
+    if (isRising && values[i] > values[top])
+      top = i;
+    if (isRising && values[i] <= values[top] - step) {
+      tops.push(top);
+      isRising = false;
+      low = i;
+    }
+    if (!isRising && values[i] < values[low])
+      low = i;
+    if (!isRising && values[i] >= values[low] + step) {
+      isRising = true;
+      top = i;
+    }
+  }
+  if (isRising && highest)
+    tops.push(top);
+  return tops;
+}
+
+// Snapshots at which more was live than just before and after, by enough to be seen; by time. The
+// peak is one of them.
+export function localPeaks(model: Model): number[] {
+  const { count, kind } = model.snapshots;
+  const totals = totalAtSnapshots(model);
+  const found = new Set(hilltops(totals));
+  for (let s = 0; s < count; s++)
+    if (kind[s] === 1)
+      found.add(s);
+  const { ticks } = model;
+  for (const tick of hilltops(ticks.liveBytes)) {
+    const near = nearestSnapshot(model, ticks.ns[tick]);
+    if (near >= 0 && totals[near] >= 0.9 * ticks.liveBytes[tick])
+      found.add(near);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+// Live bytes of the heap at each snapshot.
+export function totalAtSnapshots(model: Model): Float64Array {
+  const { count, end, site, bytes } = model.snapshots;
+  const totals = new Float64Array(count);
+  for (let s = 0, i = 0, now = 0; s < count; s++) {
+    for (; i < end[s]; i++)
+      if (model.sites.kind[site[i]] !== 1)
+        now += bytes[i];
+    totals[s] = now;
+  }
+  return totals;
 }

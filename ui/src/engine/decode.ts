@@ -277,6 +277,9 @@ export function decode(block: ArrayBuffer | Uint8Array): Model {
   const histSite = columns.indexes("hist_site", sites.count);
   return {
     facts, text, modules, frames, nodes, sites, rows,
+    builds: columns.has("module_build")
+      ? columns.indexes("module_build", text.length, modules.length)
+      : new Uint32Array(modules.length),
     histograms: {
       count: histSite.length, site: histSite,
       bucket: columns.small("hist_bucket", BUCKETS_N, histSite.length),

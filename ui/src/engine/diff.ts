@@ -3,9 +3,16 @@
 // What changed between two views: of two captures, or of two moments of one. Stacks are gathered by
 // the place they are blamed on, and places are matched by what outlives a rebuild; as
 // src/view/diff.h and diff_match.h have it.
+//
+// Every stack with any weight on either side is in exactly one place. The places of a side and what
+// its threads leave open add up to its total, and their changes to the total's.
 
 import type { View } from "./look.ts";
-import type { Question } from "./question.ts";
+import { bareKey, commonBuilds, compareKeys, matchKey, movedKey } from "./match.ts";
+import type { Builds, MatchKey } from "./match.ts";
+import { SiteKind } from "./model.ts";
+import { NONE } from "./names.ts";
+import { weigh, whole, type Question, type Unit } from "./question.ts";
 
 export type Change = "added" | "gone" | "grown" | "shrunk" | "same";
 
@@ -43,7 +50,192 @@ export interface Diff {
   isOneRun: boolean;
 }
 
+type Kind = "place" | "lost" | "nowhere";
+const KIND_ORDER: Record<Kind, number> = { place: 0, lost: 1, nowhere: 2 };
+const NO_KEY: MatchKey = { function: "", file: "", module: "", build: "", address: 0 };
+
+interface Half { // what one side has at one place
+  kind: Kind;
+  key: MatchKey;
+  frame: number;
+  isAfter: boolean;
+  amount: Amount;
+  weight: number; // how far the frame speaks for the half
+  sites: number[];
+  twin: Half | null; // on the other side
+}
+
+function noAmount(): Amount {
+  return { bytes: 0, blocks: 0, stacks: 0 };
+}
+
+function addAmount(sum: Amount, item: Amount): void {
+  sum.bytes += item.bytes;
+  sum.blocks += item.blocks;
+  sum.stacks += item.stacks;
+}
+
+// Halves by frame: cheap, and leaves few.
+function gather({ view, question }: Side, isAfter: boolean, builds: Builds): Half[] {
+  const { model } = view;
+  const bytes = weigh(model, { ...question, unit: "bytes" });
+  const blocks = weigh(model, { ...question, unit: "blocks" });
+  const asked = question.unit === "bytes" ? bytes : blocks;
+  const halves = new Map<string, Half>();
+  for (let i = 0; i < model.sites.count; i++) {
+    if (!view.wanted[i] || (!bytes[i] && !blocks[i]))
+      continue;
+    const hasStack = model.sites.kind[i] === SiteKind.heap;
+    const frame = hasStack ? view.culprit(i) : NONE;
+    const kind: Kind = frame !== NONE ? "place" : hasStack ? "nowhere" : "lost";
+    const id = `${kind}${frame}`;
+    let half = halves.get(id);
+    if (!half) {
+      const key = frame === NONE ? NO_KEY : matchKey(model, frame, builds);
+      half = { kind, key, frame, isAfter, amount: noAmount(), weight: 0, sites: [], twin: null };
+      halves.set(id, half);
+    }
+    addAmount(half.amount, { bytes: bytes[i], blocks: blocks[i], stacks: 1 });
+    half.weight += Math.abs(asked[i]);
+    half.sites.push(i);
+  }
+  return [...halves.values()];
+}
+
+function compareHalves(a: Half, b: Half): number {
+  return KIND_ORDER[a.kind] - KIND_ORDER[b.kind] || compareKeys(a.key, b.key) ||
+    Number(a.isAfter) - Number(b.isAfter);
+}
+
+// Joins halves of one side with the same key. The weightiest frame stays, then that of the first
+// line: the same one in every order.
+function fold(halves: Half[], lineOf: (half: Half) => number): Half[] {
+  halves.sort((a, b) => compareHalves(a, b) || b.weight - a.weight || lineOf(a) - lineOf(b) ||
+    a.frame - b.frame);
+  const folded: Half[] = [];
+  for (const half of halves) {
+    const last = folded[folded.length - 1];
+    if (!last || compareHalves(last, half) !== 0) {
+      folded.push(half);
+      continue;
+    }
+    addAmount(last.amount, half.amount);
+    last.weight += half.weight;
+    for (const site of half.sites)
+      last.sites.push(site);
+  }
+  return folded;
+}
+
+function makeTwins(a: Half, b: Half): void {
+  a.twin = b;
+  b.twin = a;
+}
+
+// Functions that are left over, once on each side: were there several, nobody could tell which is
+// which.
+function pairLeft(
+  halves: Half[], keyOf: (key: MatchKey) => string, areTwins: (a: Half, b: Half) => boolean,
+): void {
+  const left = new Map<string, Half[]>();
+  for (const half of halves) {
+    if (half.twin || !half.key.function)
+      continue;
+    const id = keyOf(half.key);
+    const same = left.get(id);
+    if (same)
+      same.push(half);
+    else
+      left.set(id, [half]);
+  }
+  for (const same of left.values())
+    if (same.length === 2 && same[0].isAfter !== same[1].isAfter && areTwins(same[0], same[1]))
+      makeTwins(same[0], same[1]);
+}
+
+function pair(halves: Half[]): void {
+  for (let i = 1; i < halves.length; i++) {
+    const [a, b] = [halves[i - 1], halves[i]];
+    if (a.kind === b.kind && compareKeys(a.key, b.key) === 0)
+      makeTwins(a, b);
+  }
+  pairLeft(halves, movedKey, (a, b) => a.key.file !== "" && b.key.file !== "");
+  pairLeft(halves, bareKey, (a, b) => (a.key.file === "") !== (b.key.file === ""));
+}
+
+function changeOf(before: number, after: number): Change {
+  if (before === after)
+    return "same";
+  if (before === 0)
+    return "added";
+  if (after === 0)
+    return "gone";
+  return after > before ? "grown" : "shrunk";
+}
+
+function placeOf(half: Half, unit: Unit): DiffPlace {
+  const before = half.isAfter ? half.twin : half;
+  const after = half.isAfter ? half : half.twin;
+  const { key } = half;
+  const isModule = half.frame !== NONE && !(key.function || key.file || key.build);
+  const [was, is] = [before?.amount ?? noAmount(), after?.amount ?? noAmount()];
+  return {
+    kind: isModule ? "module" : half.kind,
+    change: changeOf(was[unit], is[unit]),
+    by: is[unit] - was[unit],
+    beforeFrame: before ? before.frame : NONE,
+    afterFrame: after ? after.frame : NONE,
+    before: was,
+    after: is,
+    beforeSites: Uint32Array.from(before?.sites ?? []).sort(),
+    afterSites: Uint32Array.from(after?.sites ?? []).sort(),
+  };
+}
+
+function makePlaces(halves: Half[], unit: Unit): DiffPlace[] {
+  const places = halves.filter((half) => !(half.isAfter && half.twin))
+    .map((half) => placeOf(half, unit));
+  const larger = (p: DiffPlace) => Math.max(Math.abs(p.before[unit]), Math.abs(p.after[unit]));
+  // Stable: equals keep the order of their keys.
+  return places.sort((a, b) => Math.abs(b.by) - Math.abs(a.by) || larger(b) - larger(a));
+}
+
+// The stacks' shares of a peak add up to it within its bound. The rest is kept apart, so that the
+// total is the peak that every report tells.
+function openBytes({ view, question }: Side, placed: number): number {
+  if (question.measure !== "peak" || question.unit !== "bytes" || view.isFiltered)
+    return 0;
+  return whole(view.model, question) - placed;
+}
+
+function changesOf<T>(make: () => T): Record<Change, T> {
+  return Object.fromEntries(CHANGES.map((change) => [change, make()])) as Record<Change, T>;
+}
+
 // Both sides ask for the same measure and unit.
-export function diffPlaces(_before: Side, _after: Side): Diff {
-  throw new Error("not built yet");
+export function diffPlaces(before: Side, after: Side): Diff {
+  const builds = commonBuilds(before.view.model, after.view.model);
+  const lineOf = (half: Half) => half.frame === NONE ? 0
+    : (half.isAfter ? after : before).view.model.frames.line[half.frame];
+  const halves = fold([...gather(before, false, builds), ...gather(after, true, builds)], lineOf);
+  pair(halves);
+  const places = makePlaces(halves, after.question.unit);
+  const total = { before: noAmount(), after: noAmount() };
+  const counts = changesOf(() => 0);
+  const sums = changesOf(() => 0);
+  for (const place of places) {
+    addAmount(total.before, place.before);
+    addAmount(total.after, place.after);
+    counts[place.change]++;
+    sums[place.change] += place.by;
+  }
+  const open = {
+    before: { ...noAmount(), bytes: openBytes(before, total.before.bytes) },
+    after: { ...noAmount(), bytes: openBytes(after, total.after.bytes) },
+  };
+  addAmount(total.before, open.before);
+  addAmount(total.after, open.after);
+  return {
+    places, open, total, counts, sums, isOneRun: before.view.model === after.view.model,
+  };
 }

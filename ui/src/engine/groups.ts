@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sites gathered into rows: by the line of code they are blamed on (a place), by a larger part of
-// the program, by thread, or by class of size or lifetime; as src/view/groups.h has it.
+// the program, by thread, or by class of size or lifetime; as src/view/groups.h has it. A question
+// costs one addition per site and the sorting of rows; their other numbers are summed when somebody
+// reads them.
 
-import type { View } from "./look.ts";
-import type { Model } from "./model.ts";
-import type { Question } from "./question.ts";
 import type { Fate } from "./fate.ts";
+import { classGroups, threadGroups } from "./groups_across.ts";
+import type { View } from "./look.ts";
+import { SiteKind, type Model, type Numbers } from "./model.ts";
+import { NONE, numberFrames, textRanks, type FrameNames } from "./names.ts";
+import { weigh, type Question } from "./question.ts";
 
 export type GroupKind =
   | "place" | "function" | "file" | "crate" | "module" | "thread" | "size" | "lifetime" | "stack";
@@ -25,14 +29,15 @@ export interface GroupNumbers {
   firstNs: number; lastNs: number; // of allocations; both 0 when there were none
 }
 
+// Read it, do not copy it by its keys: most of them are computed.
 export interface Group extends GroupNumbers {
-  kind: GroupKind;
-  frame: number; // stands for all of it; NONE for lost events and for what is no part of the code
-  crate: string | null; // of kind crate; null: none, and the group is its module
-  number: number; // thread, class of size or lifetime, site: as the kind is
-  weight: number; // under the question
-  stacks: number;
-  sites: Uint32Array; // rising; empty for threads and classes, which share them
+  readonly kind: GroupKind;
+  readonly frame: number; // stands for all of it; NONE for lost events and what is no code
+  readonly crate: string | null; // of kind crate; null: none, and the group is its module
+  readonly number: number; // thread, class of size or lifetime, site: as the kind is
+  readonly weight: number; // under the question
+  readonly stacks: number;
+  readonly sites: Uint32Array; // rising; empty for threads and classes, which share them
   fate: Fate | null; // null: none, or not told yet (see fate.ts)
 }
 
@@ -44,16 +49,245 @@ export interface Groups {
   isNet: boolean; // threads: some freed what others allocated, so some may be below zero
 }
 
+const NEEDS: Partial<Record<GroupKind, string>> = {
+  thread: "threads", size: "size_histogram", lifetime: "lifetime_histogram",
+};
+
 // Why a kind of group cannot answer a question; null: it can.
-export function groupRefusal(_model: Model, _question: Question, _kind: GroupKind): string | null {
-  throw new Error("not built yet");
+export function groupRefusal(model: Model, question: Question, kind: GroupKind): string | null {
+  const need = NEEDS[kind];
+  if (need && model.facts.image.lacks.includes(need))
+    return `${model.facts.image.origin ?? "The capture"} holds nothing by ${kind}.`;
+  const ofPart = question.from !== null || question.to !== null;
+  if (kind === "thread" && ofPart)
+    return "Threads are told apart over the whole run only.";
+  const counts = question.measure === "total" && question.unit === "blocks" && !ofPart;
+  if ((kind === "size" || kind === "lifetime") && !counts)
+    return `A capture counts allocations by ${kind} and nothing else: ` +
+      "that goes with “total” in blocks over the whole run.";
+  return null;
 }
 
-export function group(_view: View, _question: Question, _kind: GroupKind): Groups {
-  throw new Error("not built yet");
+// Sites shared out among groups 0 to n - 1; sums per group are made when asked for.
+class Sharing {
+  private readonly sums = new Map<keyof Numbers, Float64Array>();
+  private lists: { first: Uint32Array; sites: Uint32Array } | null = null;
+
+  constructor(
+    readonly model: Model,
+    readonly kind: GroupKind,
+    readonly count: number,
+    private readonly entries: Uint32Array, // sites
+    private readonly groupOf: Uint32Array, // per entry
+    readonly frames: Uint32Array, // per group
+    readonly weights: Float64Array,
+    readonly stacks: Uint32Array,
+  ) {}
+
+  sum(column: keyof Numbers): Float64Array {
+    let sums = this.sums.get(column);
+    if (!sums) {
+      sums = new Float64Array(this.count);
+      const values = this.model.sites[column];
+      for (let i = 0; i < this.entries.length; i++)
+        sums[this.groupOf[i]] += values[this.entries[i]];
+      this.sums.set(column, sums);
+    }
+    return sums;
+  }
+
+  sitesOf(group: number): Uint32Array {
+    if (!this.lists) {
+      const first = new Uint32Array(this.count + 1);
+      for (let i = 0; i < this.groupOf.length; i++)
+        first[this.groupOf[i] + 1]++;
+      for (let g = 0; g < this.count; g++)
+        first[g + 1] += first[g];
+      const next = first.slice();
+      const sites = new Uint32Array(this.entries.length);
+      for (let i = 0; i < this.entries.length; i++)
+        sites[next[this.groupOf[i]]++] = this.entries[i];
+      this.lists = { first, sites };
+    }
+    return this.lists.sites.subarray(this.lists.first[group], this.lists.first[group + 1]);
+  }
 }
 
-// What a group is called: "parse", "src/a.c:12", "worker", "17 to 32 B", "freed within 2.05 µs".
-export function groupText(_model: Model, _group: Group): string {
-  throw new Error("not built yet");
+class SharedGroup implements Group {
+  fate: Fate | null = null;
+
+  constructor(private readonly sharing: Sharing, private readonly index: number) {}
+
+  get kind() { return this.sharing.kind; }
+  get frame() { return this.sharing.frames[this.index]; }
+  get weight() { return this.sharing.weights[this.index]; }
+  get stacks() { return this.sharing.stacks[this.index]; }
+  get sites() { return this.sharing.sitesOf(this.index); }
+  get number() { return this.kind === "stack" ? this.sites[0] : 0; }
+  get crate() {
+    const { model, kind } = this.sharing;
+    const crate = kind === "crate" && this.frame !== NONE ? model.frames.crate[this.frame] : 0;
+    return crate ? model.text[crate] : null;
+  }
+  get nAlloc() { return this.sum("nAlloc"); }
+  get bAlloc() { return this.sum("bAlloc"); }
+  get nFree() { return this.sum("nFree"); }
+  get bFree() { return this.sum("bFree"); }
+  get nTemp() { return this.sum("nTemp"); }
+  get bTemp() { return this.sum("bTemp"); }
+  get nForeign() { return this.sum("nForeign"); }
+  get nResize() { return this.sum("nResize"); }
+  get bResizeOld() { return this.sum("bResizeOld"); }
+  get nMoved() { return this.sum("nMoved"); }
+  get bMoved() { return this.sum("bMoved"); }
+  get liveBlocks() { return this.sum("nAlloc") - this.sum("nFree"); }
+  get liveBytes() { return this.sum("bAlloc") - this.sum("bFree"); }
+  get peakBlocks() { return this.sum("peakBlocks"); }
+  get peakBytes() { return this.sum("peakBytes"); }
+  get lifeNs() { return this.sum("lifeNs"); }
+  get ageNs() { return this.sum("ageNs"); }
+
+  get firstNs() {
+    const { nAlloc, firstNs } = this.sharing.model.sites;
+    let first = Infinity;
+    for (const site of this.sites)
+      if (nAlloc[site])
+        first = Math.min(first, firstNs[site]);
+    return first === Infinity ? 0 : first;
+  }
+
+  get lastNs() {
+    const { lastNs } = this.sharing.model.sites;
+    let last = 0;
+    for (const site of this.sites)
+      last = Math.max(last, lastNs[site]);
+    return last;
+  }
+
+  private sum(column: keyof Numbers): number {
+    return this.sharing.sum(column)[this.index];
+  }
+}
+
+type CodeKind = "place" | "function" | "file" | "crate" | "module";
+
+const keysOf = new WeakMap<Model, Map<CodeKind, FrameNames>>();
+
+// Numbers for frames: equal where a kind calls them the same, rising in the order of their names.
+function codeKeys(model: Model, kind: CodeKind): FrameNames {
+  const ofModel = keysOf.get(model) ?? new Map<CodeKind, FrameNames>();
+  keysOf.set(model, ofModel);
+  const keys = ofModel.get(kind) ?? numberFrames(model.frames.count, comparison(model, kind));
+  ofModel.set(kind, keys);
+  return keys;
+}
+
+function comparison(model: Model, kind: CodeKind): (a: number, b: number) => number {
+  const { function: fn, file, line, module, crate, address } = model.frames;
+  const ranks = textRanks(model);
+  const path = (f: number) => ranks[model.modules[module[f]]];
+  const places = (a: number, b: number) =>
+    ranks[fn[a]] - ranks[fn[b]] || ranks[file[a]] - ranks[file[b]] || line[a] - line[b] ||
+    (file[a] ? 0 : module[a] - module[b]) || (fn[a] ? 0 : address[a] - address[b]);
+  switch (kind) {
+    case "place":
+      return places;
+    case "function":
+      return (a, b) => ranks[fn[a]] - ranks[fn[b]] ||
+        (fn[a] ? ranks[file[a]] - ranks[file[b]] || (file[a] ? 0 : module[a] - module[b])
+          : places(a, b));
+    case "file":
+      return (a, b) => ranks[file[a]] - ranks[file[b]] || (file[a] ? 0 : path(a) - path(b));
+    case "crate":
+      return (a, b) => ranks[crate[a]] - ranks[crate[b]] || (crate[a] ? 0 : path(a) - path(b));
+    case "module":
+      return (a, b) => path(a) - path(b);
+  }
+}
+
+// Which sites have any weight and whom they are blamed on; keys of those without a frame are 0.
+function collect(
+  view: View, weights: Float64Array, keyOf: (site: number, frame: number) => number,
+) {
+  const { kind } = view.model.sites;
+  const sites = new Uint32Array(weights.length);
+  const keys = new Uint32Array(weights.length);
+  const hidden: number[] = [];
+  let n = 0;
+  for (let i = 0; i < weights.length; i++) {
+    if (!view.wanted[i] || !(weights[i] > 0))
+      continue;
+    const frame = view.culprit(i);
+    if (frame === NONE && kind[i] === SiteKind.heap) {
+      hidden.push(i);
+      continue;
+    }
+    sites[n] = i;
+    keys[n++] = keyOf(i, frame);
+  }
+  return { sites: sites.slice(0, n), keys: keys.slice(0, n), hidden: Uint32Array.from(hidden) };
+}
+
+// Keys to groups, in the order of keys; those that no site has are left out.
+function share(
+  view: View, kind: GroupKind, weights: Float64Array, sites: Uint32Array, keys: Uint32Array,
+  nKeys: number,
+): Sharing {
+  const groupOfKey = new Uint32Array(nKeys);
+  for (let i = 0; i < keys.length; i++)
+    groupOfKey[keys[i]] = 1;
+  let n = 0;
+  for (let k = 0; k < nKeys; k++)
+    groupOfKey[k] = groupOfKey[k] ? n++ : NONE;
+  const groupOf = keys.map((key) => groupOfKey[key]);
+  const sums = new Float64Array(n);
+  const stacks = new Uint32Array(n);
+  const frames = new Uint32Array(n).fill(NONE);
+  for (let i = 0; i < sites.length; i++) {
+    const g = groupOf[i];
+    sums[g] += weights[sites[i]];
+    stacks[g]++;
+    frames[g] = Math.min(frames[g], view.culprit(sites[i])); // the same one in every order
+  }
+  return new Sharing(view.model, kind, n, sites, groupOf, frames, sums, stacks);
+}
+
+// Those of one weight stay in the order of their names; stacks by what they allocated.
+function ranked(sharing: Sharing): Group[] {
+  const { count, weights, model, kind } = sharing;
+  const order = new Uint32Array(count);
+  for (let g = 0; g < count; g++)
+    order[g] = g;
+  const { bAlloc, nAlloc } = model.sites;
+  const byAllocated = (a: number, b: number) => {
+    const [x, y] = [sharing.sitesOf(a)[0], sharing.sitesOf(b)[0]];
+    return bAlloc[y] - bAlloc[x] || nAlloc[y] - nAlloc[x] || x - y;
+  };
+  order.sort((a, b) => weights[b] - weights[a] || (kind === "stack" ? byAllocated(a, b) : a - b));
+  return Array.from(order, (g) => new SharedGroup(sharing, g));
+}
+
+function codeGroups(view: View, question: Question, kind: CodeKind | "stack"): Groups {
+  const weights = weigh(view.model, question);
+  const names = kind === "stack" ? null : codeKeys(view.model, kind);
+  const keyOf = names ? (_: number, frame: number) => (frame === NONE ? 0 : names.of[frame])
+    : (site: number) => site;
+  const { sites, keys, hidden } = collect(view, weights, keyOf);
+  const sharing = share(view, kind, weights, sites, keys, names ? names.count : weights.length);
+  const none = share(view, kind, weights, hidden, new Uint32Array(hidden.length), 1);
+  const noSharing = none.count ? none
+    : new Sharing(view.model, kind, 1, hidden, hidden, Uint32Array.of(NONE), new Float64Array(1),
+      new Uint32Array(1));
+  return {
+    kind, items: ranked(sharing), stacks: sites.length + hidden.length,
+    rest: new SharedGroup(noSharing, 0), isNet: false,
+  };
+}
+
+export function group(view: View, question: Question, kind: GroupKind): Groups {
+  if (kind === "thread")
+    return threadGroups(view, question);
+  if (kind === "size" || kind === "lifetime")
+    return classGroups(view, question, kind);
+  return codeGroups(view, question, kind);
 }

@@ -2,7 +2,7 @@
 //
 // How large blocks were and how long they lived, in classes.
 
-import type { Model } from "./model.ts";
+import { SiteKind, type Model } from "./model.ts";
 
 export const SIZE_BUCKETS_N = 32;
 export const LIFE_BUCKETS_N = 48;
@@ -12,15 +12,69 @@ export interface Histogram {
   lifetimes: Float64Array; // 48 counts of frees: 0 ns, then 2^(k-1) to 2^k - 1 ns
 }
 
+function noHistogram(): Histogram {
+  return {
+    sizes: new Float64Array(SIZE_BUCKETS_N), lifetimes: new Float64Array(LIFE_BUCKETS_N),
+  };
+}
+
+const startsOf = new WeakMap<Model, { first: Uint32Array; order: Uint32Array }>();
+
+// Where each site's counts are.
+function starts(model: Model): { first: Uint32Array; order: Uint32Array } {
+  const held = startsOf.get(model);
+  if (held)
+    return held;
+  const { count, site } = model.histograms;
+  const first = new Uint32Array(model.sites.count + 1);
+  for (let i = 0; i < count; i++)
+    first[site[i] + 1]++;
+  for (let i = 0; i < model.sites.count; i++)
+    first[i + 1] += first[i];
+  const next = first.slice();
+  const order = new Uint32Array(count);
+  for (let i = 0; i < count; i++)
+    order[next[site[i]]++] = i;
+  const made = { first, order };
+  startsOf.set(model, made);
+  return made;
+}
+
+export function addSiteHistogram(model: Model, site: number, sum: Histogram): void {
+  const { bucket, number } = model.histograms;
+  const { first, order } = starts(model);
+  for (let k = first[site]; k < first[site + 1]; k++) {
+    const i = order[k];
+    if (bucket[i] < SIZE_BUCKETS_N)
+      sum.sizes[bucket[i]] += number[i];
+    else
+      sum.lifetimes[bucket[i] - SIZE_BUCKETS_N] += number[i];
+  }
+}
+
 // Of some sites; null: of all that are heap.
-export function histogram(_model: Model, _sites: ArrayLike<number> | null): Histogram {
-  throw new Error("not built yet");
+export function histogram(model: Model, sites: ArrayLike<number> | null): Histogram {
+  const sum = noHistogram();
+  const n = sites ? sites.length : model.sites.count;
+  for (let i = 0; i < n; i++) {
+    const site = sites ? sites[i] : i;
+    if (sites || model.sites.kind[site] !== SiteKind.pages)
+      addSiteHistogram(model, site, sum);
+  }
+  return sum;
 }
 
 // The limits of a bucket, both included; most is Infinity in the last.
-export function sizeRange(_bucket: number): { least: number; most: number } {
-  throw new Error("not built yet");
+export function sizeRange(bucket: number): { least: number; most: number } {
+  return {
+    least: bucket ? 2 ** (bucket + 1) + 1 : 0,
+    most: bucket === SIZE_BUCKETS_N - 1 ? Infinity : 2 ** (bucket + 2),
+  };
 }
-export function lifeRange(_bucket: number): { least: number; most: number } {
-  throw new Error("not built yet");
+
+export function lifeRange(bucket: number): { least: number; most: number } {
+  return {
+    least: bucket ? 2 ** (bucket - 1) : 0,
+    most: bucket === LIFE_BUCKETS_N - 1 ? Infinity : bucket ? 2 ** bucket - 1 : 0,
+  };
 }

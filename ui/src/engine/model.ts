@@ -6,7 +6,8 @@
 export interface Model {
   facts: Facts;
   text: string[];
-  modules: Uint32Array; // strings
+  modules: Uint32Array; // strings: paths
+  builds: Uint32Array; // strings: per module its build id; 0: not known
   frames: Frames;
   nodes: Nodes;
   sites: Sites;

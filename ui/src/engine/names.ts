@@ -72,14 +72,15 @@ export function compareText(a: string, b: string): number {
 
 const ranksOf = new WeakMap<Model, Uint32Array>();
 
-// Per string its place in the order of texts, equal ones sharing it; only of functions, files and
-// modules, the others have 0. The empty string, which means unknown, comes first.
+// Per string its place in the order of texts, equal ones sharing it; only of functions, files,
+// crates and modules, the others have 0. The empty string, which means unknown, comes first.
 export function textRanks(model: Model): Uint32Array {
   const held = ranksOf.get(model);
   if (held)
     return held;
   const used = new Uint8Array(model.text.length);
-  for (const column of [model.frames.function, model.frames.file, model.modules])
+  const { function: fn, file, crate } = model.frames;
+  for (const column of [fn, file, crate, model.modules])
     for (let i = 0; i < column.length; i++)
       used[column[i]] = 1;
   const strings: number[] = [];

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What happened, in sentences: the peak, when and who; RSS and the gap; what was never freed;
-// churn; how far to trust it. As the first lines of the command's report.
+// churn; how far to trust it. The numbers and words are those of the command's report.
 
+import { group } from "./groups.ts";
+import { emptyLook, makeView } from "./look.ts";
 import type { Model } from "./model.ts";
-import type { Question } from "./question.ts";
+import { frameText, NONE, placeText } from "./names.ts";
+import { isHeld, whole, type Measure, type Question } from "./question.ts";
+import { bytes, count, percent, share, time } from "./units.ts";
 
 export type SentenceKind =
   | "title" | "peak" | "culprit" | "rss" | "end" | "leak" | "churn" | "pages" | "complete" | "note";
@@ -16,6 +20,208 @@ export interface Sentence {
   link?: { question?: Question; pane?: "leaks" | "table" | "timeline" | "about" };
 }
 
-export function verdict(_model: Model): Sentence[] {
-  throw new Error("not built yet");
+function ask(measure: Measure, unit: Question["unit"] = "bytes"): Question {
+  return { measure, unit, from: null, to: null };
+}
+
+function many(n: number, one: string, more = `${one}s`): string {
+  return `${count(n)} ${n === 1 ? one : more}`;
+}
+
+const SIGNALS: Record<number, string> = {
+  1: "HUP", 2: "INT", 3: "QUIT", 4: "ILL", 5: "TRAP", 6: "ABRT", 7: "BUS", 8: "FPE", 9: "KILL",
+  10: "USR1", 11: "SEGV", 12: "USR2", 13: "PIPE", 14: "ALRM", 15: "TERM", 24: "XCPU", 25: "XFSZ",
+  31: "SYS",
+};
+
+function endWords(model: Model): string {
+  const { end, end_value: value } = model.facts.image;
+  if (end === "exited")
+    return value < 0 ? "ended" : `exited ${value}`;
+  if (end === "signaled")
+    return SIGNALS[value] ? `killed by SIG${SIGNALS[value]}` : `killed by signal ${value}`;
+  return end === "execed" ? "replaced itself by exec" : "last seen";
+}
+
+export function programName(model: Model): string {
+  const { exe, command, origin } = model.facts.image;
+  const path = exe || command[0] || origin || "?";
+  return path.slice(path.lastIndexOf("/") + 1) || path;
+}
+
+// " exited 0 in 8.42 s"; of a foreign capture as much as it tells.
+function endOf(model: Model): string {
+  const { image } = model.facts;
+  if (image.lacks.includes("clock"))
+    return "";
+  const length = time(Math.max(0, image.end_ns - image.start_ns));
+  if (image.pid === 0 && !image.origin)
+    return `, several processes merged, ${length} at most`;
+  if (image.origin && image.end === "unknown")
+    return ` ran for ${length}`;
+  return ` ${endWords(model)} ${image.end === "exited" ? "in" : "after"} ${length}`;
+}
+
+// "overhead ≈ 1.2×", or in percent where that says more.
+function overheadWords(overhead: number): string {
+  if (overhead < 1.01)
+    return "overhead below 1 %";
+  if (overhead < 1.1)
+    return `overhead ≈ ${((overhead - 1) * 100).toFixed(0)} %`;
+  return `overhead ≈ ${overhead.toFixed(1)}×`;
+}
+
+function title(model: Model): Sentence {
+  const { totals, image, overhead } = model.facts;
+  const parts = [programName(model) + endOf(model)];
+  if (totals.allocations !== undefined && !image.lacks.includes("blocks"))
+    parts.push(many(totals.allocations, "allocation"));
+  if (overhead > 0)
+    parts.push(overheadWords(overhead));
+  return { kind: "title", text: parts.join(" · "), isWarning: false };
+}
+
+function peak(model: Model): Sentence[] {
+  const { totals, image } = model.facts;
+  if (totals.peak_bytes === undefined || !isHeld(model, "peak"))
+    return [];
+  const at = Math.max(0, (totals.peak_ns ?? 0) - image.start_ns);
+  const when = image.lacks.includes("clock") ? "" : ` at ${time(at)}`;
+  const link = { question: ask("peak"), pane: "timeline" as const };
+  const text = `The heap peaked at ${bytes(totals.peak_bytes)}${when}.`;
+  return [{ kind: "peak", text, isWarning: false, link }, ...culprit(model)];
+}
+
+// Who held most of it.
+function culprit(model: Model): Sentence[] {
+  const question = ask("peak");
+  const top = group(makeView(model, emptyLook), question, "place").items[0];
+  if (!top || top.frame === NONE)
+    return [];
+  const place = placeText(model, top.frame);
+  const part = share(top.weight, Math.max(top.weight, whole(model, question)));
+  const text = `${part} of it (${bytes(top.weight)}) was allocated in ` +
+    `${frameText(model, top.frame)}${place ? `, ${place}` : ""}.`;
+  return [{ kind: "culprit", text, isWarning: false, link: { question, pane: "table" } }];
+}
+
+function rss(model: Model): Sentence[] {
+  const { rss_at_peak_bytes: atPeak, max_rss_bytes: most, peak_bytes: heap } = model.facts.totals;
+  if (!atPeak && !most)
+    return [];
+  const link = { pane: "timeline" as const };
+  const tell = (text: string): Sentence[] => [{ kind: "rss", text, isWarning: false, link }];
+  if (!atPeak)
+    return tell(`The largest RSS was ${bytes(most ?? 0)}.`);
+  const gap = atPeak - (heap ?? 0);
+  const words = heap === undefined ? ""
+    : gap >= 0 ? `, ${bytes(gap)} more than the heap: code, stacks, own pages and the allocator`
+      : `, ${bytes(-gap)} less than the heap: not all of it had been touched`;
+  return tell(`RSS was then ${bytes(atPeak)}${words}.`);
+}
+
+function end(model: Model): Sentence[] {
+  const { totals, image } = model.facts;
+  if (totals.live_bytes === undefined)
+    return [];
+  const exited = image.end === "exited";
+  const moment = exited ? "At exit" : "At the end";
+  const link = { question: ask("leak"), pane: "leaks" as const };
+  if (totals.live_blocks === 0)
+    return [{ kind: "end", text: `${moment} every block was freed.`, isWarning: false, link }];
+  const blocks = totals.live_blocks === undefined ? ""
+    : ` in ${many(totals.live_blocks, "block")}`;
+  const freed = exited ? "never freed" : "not freed yet";
+  const text = `${moment} ${bytes(totals.live_bytes)}${blocks} ${
+    totals.live_blocks === 1 ? "was" : "were"} ${freed}.`;
+  return [{ kind: "leak", text, isWarning: false, link }];
+}
+
+function churn(model: Model): Sentence[] {
+  const { allocated_bytes: all, allocations, temporary } = model.facts.totals;
+  if (all === undefined || !isHeld(model, "total"))
+    return [];
+  const atOnce = temporary === undefined || allocations === undefined ? ""
+    : `; ${percent(temporary, allocations)} of blocks were freed at once`;
+  const question = atOnce && temporary ? ask("temp", "blocks") : ask("total");
+  const text = `${bytes(all)} were allocated in all${atOnce}.`;
+  return [{ kind: "churn", text, isWarning: false, link: { question, pane: "table" } }];
+}
+
+// Only where the program maps memory itself: it is not heap, but it is in the RSS.
+function pages(model: Model): Sentence[] {
+  const { peak_bytes: most, live_bytes: live } = model.facts.pages;
+  if (!most || most < 1 << 20)
+    return [];
+  const text = `Beside the heap it mapped ${bytes(most)} at most, ${bytes(live ?? 0)} at the end.`;
+  return [{ kind: "pages", text, isWarning: false, link: { pane: "about" } }];
+}
+
+function losses(model: Model): string[] {
+  const { completeness: c, image } = model.facts;
+  const parts: string[] = [];
+  const add = (n: number | undefined, one: string, more: string) => {
+    if (n)
+      parts.push(many(n, one, more));
+  };
+  if (!c.cut_stacks && !c.broken_stacks)
+    parts.push("none cut");
+  add(c.cut_stacks, "cut by the depth limit", "cut by the depth limit");
+  add(c.broken_stacks, "ends early", "end early");
+  add(c.guessed_stacks, "found by frame pointers", "found by frame pointers");
+  add(c.lost_full, "event without a stack", "events without a stack");
+  add(c.unknown_frames, "frame in unknown code", "frames in unknown code");
+  if (!image.by_fork)
+    add(c.unknown_frees, "free of a block from before", "frees of blocks from before");
+  add(c.fork_lost, "child process not recorded", "child processes not recorded");
+  return parts;
+}
+
+function peakBound(model: Model): string[] {
+  const { image, totals, capture } = model.facts;
+  const bound = totals.peak_bound_bytes ?? 0;
+  if (image.pid === 0)
+    return [`peak too high by ${bytes(bound)} at most`];
+  if (bound)
+    return [`peak ± ${bytes(bound)}`];
+  return capture.note === null ? ["peak exact"] : [];
+}
+
+// "Complete: every event (14,204), 16,204 stacks, none cut, peak exact."
+function complete(model: Model): Sentence {
+  const { capture, image, totals, completeness } = model.facts;
+  const stacks = many(completeness.stacks ?? 0, "stack");
+  const tell = (text: string, isWarning: boolean): Sentence =>
+    ({ kind: "complete", text, isWarning, link: { pane: "about" } });
+  if (image.origin) // how complete it is, its tool alone knows
+    return tell(`Read from ${image.origin}, ${stacks}.`, false);
+  const events = (totals.allocations ?? 0) + (totals.frees ?? 0);
+  const lost = completeness.lost_busy ?? 0;
+  const first = lost ? `${count(lost)} of ${count(events + lost)} events not recorded`
+    : capture.note !== null ? `${many(events, "event")} in what is left of the file`
+      : `every event (${count(events)})`;
+  const parts = [first, stacks, ...losses(model), ...peakBound(model)];
+  const word = capture.complete ? "Complete" : "Incomplete";
+  return tell(`${word}: ${parts.join(", ")}.`, !capture.complete);
+}
+
+function sentence(text: string): string {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}
+
+function notes(model: Model): Sentence[] {
+  const { notes: texts, pruned } = model.facts;
+  const all = texts.map(sentence);
+  if (pruned)
+    all.push(`To stay below ${bytes(pruned.limit_bytes)}, ${count(pruned.stacks)} of ` +
+      `${count(pruned.of)} stacks are gathered into “other”; tidemark view shows all.`);
+  return all.map((text) => ({ kind: "note", text, isWarning: true, link: { pane: "about" } }));
+}
+
+export function verdict(model: Model): Sentence[] {
+  return [
+    title(model), ...peak(model), ...rss(model), ...end(model), ...churn(model), ...pages(model),
+    complete(model), ...notes(model),
+  ];
 }

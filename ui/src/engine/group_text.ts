@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What groups are called and where they are, in the words of the command's report.
+
+import type { Group } from "./groups.ts";
+import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "./groups_across.ts";
+import type { Model } from "./model.ts";
+import { frameText, moduleName, modulePath, NONE, placeText, shortenPath } from "./names.ts";
+import { bytes, count, time } from "./units.ts";
+
+function sizeText(number: number): string {
+  const { least, most } = classRange("size", number);
+  return most === null ? `${bytes(least ?? 0)} and more` : `${bytes(least ?? 0)} to ${bytes(most)}`;
+}
+
+function lifetimeText(number: number): string {
+  if (number === LIFE_CLASS_RESIZED)
+    return "(went on as a resized block)";
+  if (number === LIFE_CLASS_LIVE)
+    return "(never freed)";
+  const { least, most } = classRange("lifetime", number);
+  if (most === null)
+    return `${time(least ?? 0)} and more`;
+  return least ? `${time(least)} to ${time(most + 1)}` : `less than ${time(most + 1)}`;
+}
+
+function threadText(model: Model, number: number): string {
+  const thread = number ? model.facts.threads[number] : undefined;
+  if (!thread)
+    return "(thread not known)";
+  if (thread.tid && thread.tid === model.facts.image.pid)
+    return "main thread";
+  return thread.name || `thread ${thread.tid}`;
+}
+
+// "parse", "src/a.c", "worker", "17 B to 32 B", "less than 2.05 µs".
+export function groupText(model: Model, group: Group): string {
+  const { kind, frame } = group;
+  if (kind === "thread")
+    return threadText(model, group.number);
+  if (kind === "size")
+    return sizeText(group.number);
+  if (kind === "lifetime")
+    return lifetimeText(group.number);
+  if (frame === NONE)
+    return "(stack not recorded)";
+  if (kind === "place" || kind === "function" || kind === "stack")
+    return frameText(model, frame);
+  const file = model.frames.file[frame];
+  if (kind === "file")
+    return file ? shortenPath(model.text[file]) : "(file not known)";
+  return group.crate ?? moduleName(model, frame);
+}
+
+// "src/postings.rs:88", "in libfoo.so", "tid 17 and 3 before it"; "" where there is nothing to say.
+export function groupPlace(model: Model, group: Group): string {
+  const { kind, frame } = group;
+  if (kind === "thread") {
+    const thread = group.number ? model.facts.threads[group.number] : undefined;
+    const others = thread && thread.owners > 1 ? ` and ${count(thread.owners - 1)} before it` : "";
+    return thread?.tid ? `tid ${thread.tid}${others}` : "";
+  }
+  if (frame === NONE || group.crate !== null)
+    return "";
+  if (kind === "module" || kind === "crate")
+    return modulePath(model, frame);
+  if (kind === "file")
+    return `in ${moduleName(model, frame)}`;
+  return placeText(model, frame, kind === "function" ? 0 : undefined);
+}
