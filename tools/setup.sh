@@ -17,13 +17,14 @@ aarch64) other=x86-64 ;;
 esac
 
 build="make meson ninja-build pkg-config gcc g++ libc6-dev libdw-dev libelf-dev libiberty-dev
-  liblzma-dev libmicrohttpd-dev libzstd-dev zlib1g-dev libcmocka-dev scdoc"
+  liblzma-dev libzstd-dev zlib1g-dev libmicrohttpd-dev libcmocka-dev scdoc python3
+  nodejs:node npm:npm"
 test="python3 binutils dwz zstd xz-utils procps clang libclang-rt-14-dev llvm lld qemu-user
   gcc-$other-linux-gnu g++-$other-linux-gnu
   libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools valgrind libc6-dbg
   heaptrack massif-visualizer
   google-perftools libgoogle-perftools-dev libjemalloc-dev golang-go:go
-  rustc-web:rustc cargo-web:cargo perl git:git nodejs:node npm:npm chromium:chromium
+  rustc-web:rustc cargo-web:cargo perl git:git chromium:chromium
   sqlite3 redis-server redis-tools postgresql-15 postgresql-client-15 zsh fish debuginfod
   libdebuginfod1"
 lint="python3 binutils clang-format clang-tidy"

@@ -208,8 +208,8 @@ def fuzz(log):
     directory = ROOT / "build-fuzz"
     names = sorted(path.stem for path in (ROOT / "tests/fuzz").glob("fuzz_*.c"))
     targets = [f"tests/fuzz/{name}" for name in names]
-    if not meson_build(log, directory, "-Dfuzz=true", "-Drecorder_lto=false", "-Db_lundef=false",
-                       env={"CC": "clang"}, targets=targets):
+    if not meson_build(log, directory, "-Dfuzz=true", "-Dui=disabled", "-Drecorder_lto=false",
+                       "-Db_lundef=false", env={"CC": "clang"}, targets=targets):
         return Counts(failed=1, notes=[f"{directory.name}: does not build"])
     counts = Counts()
     for target in (directory / target for target in targets):

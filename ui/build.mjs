@@ -34,6 +34,15 @@ async function bundle() {
   return { script: text(".js").replaceAll("</script", "<\\/script"), style: text(".css") };
 }
 
+// What src/page/embedded_page.c looks for, and what would end the script early.
+function check(page) {
+  const once = ["<!--TIDEMARK-DATA-->", "Content-Security-Policy", " connect-src 'self';"];
+  for (const text of once)
+    if (page.split(text).length !== 2) throw new Error(`the page must hold "${text}" once`);
+  const scripts = page.match(/<script|<\/script|<!--/gi) ?? [];
+  if (scripts.join() !== "<!--,<script,</script") throw new Error("the script ends early");
+}
+
 async function main() {
   const { script, style } = await bundle();
   const policy = [
@@ -53,6 +62,7 @@ async function main() {
   let page = await readFile(join(here, "page.html"), "utf8");
   for (const [name, text] of Object.entries(parts))
     page = page.replace(`<!--TIDEMARK-${name}-->`, () => text);
+  check(page);
   await mkdir(dirname(output), { recursive: true });
   await writeFile(output, page);
 }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// With the page: its bytes come from tools/build_page.py.
+#include "page/embedded_page.h"
+
+extern const char tide_page_html[] __attribute__((visibility("hidden")));
+extern const char tide_page_html_end[] __attribute__((visibility("hidden")));
+
+const struct tide_embedded_page *tide_embedded_page(void)
+{
+  static struct tide_embedded_page page;
+  page.html = tide_page_html;
+  page.n_html = (size_t)(tide_page_html_end - tide_page_html);
+  return &page;
+}
