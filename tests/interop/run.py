@@ -4,10 +4,10 @@
 
   tests/interop/run.py [--tidemark PATH] [--filter REGEX] [--keep DIR]
 
-A small program is recorded and exported; pprof (of the Go toolchain), pprof-format and speedscope
-(of npm, pinned in npm/, speedscope in Chromium) read what came of it, and must find the numbers of
-`tidemark report`. The picture is drawn by Chromium. A tool that is not here means a skip, or with
-CI=true a failure. Ends with the counts.
+A small program is recorded and exported; pprof (of the Go toolchain), pprof-format, speedscope and
+the Firefox Profiler (of npm, pinned in npm/, speedscope in Chromium) read what came of it, and must
+find the numbers of `tidemark report`. The picture is drawn by Chromium. A tool that is not here
+means a skip, or with CI=true a failure. Ends with the counts.
 """
 import argparse
 import base64
@@ -189,6 +189,29 @@ def pprof_format(ground):
     expect("inlined_twice" in found["names"] and found["period"] == 1, "names or period")
 
 
+def firefox_profiler(ground):
+    """Our DHAT files in the Firefox Profiler, by the command of its own makers."""
+    command = [node_modules() / ".bin/profiler-cli"]
+    if int(run("node", "--version")[1:].split(".")[0]) < 20:
+        raise record.Skip("node is too old for the Firefox Profiler's command")
+    home = {"HOME": str(ground.scratch)}
+    run(*command, "load", ground.export("x.dhat.json", "dhat"), **home)
+    try:
+        for handle, thread, what in (("t-0", "Total Bytes", "bytes"),
+                                     ("t-2", "Bytes at Global Max", "peak_bytes"),
+                                     ("t-3", "Bytes at End", "live_bytes")):
+            found = json.loads(run(*command, "thread", "functions", "--json", "--limit", "0",
+                                   "--thread", handle, **home))
+            equal((found["friendlyThreadName"], found["weightType"]), (thread, "bytes"), "thread")
+            flat = collections.Counter()
+            for function in found["functions"]:  # one for each place in a function
+                flat[function["name"]] += function["selfSamples"]
+            wanted = {name: pair[0] for name, pair in ground.by_function(what).items() if pair[0]}
+            equal({name: n for name, n in flat.items() if n}, wanted, f"{thread} by function")
+    finally:
+        run(*command, "stop", "--all", **home)
+
+
 def chromium(ground, *words):
     need("chromium")
     profile = ground.scratch / "chromium"
@@ -297,7 +320,7 @@ def svg(ground):
 
 
 CASES = (pprof_top, pprof_at_the_peak, pprof_raw, pprof_finds_names_itself, pprof_serves,
-         pprof_format, speedscope, folded, svg)
+         pprof_format, firefox_profiler, speedscope, folded, svg)
 
 
 def main():
