@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-enum { GZIP_WINDOW = 15 + 16 }; // zlib's way to say gzip with the largest window
+enum { ZLIB_WINDOW = 15, GZIP_WINDOW = 15 + 16 }; // the largest; and zlib's way to say gzip
 
 struct tide_gzip {
   struct tide_sink *sink;
@@ -26,14 +26,24 @@ static void take_back(void *opaque, void *memory)
   free(memory);
 }
 
-struct tide_gzip *tide_gzip_new(struct tide_sink *sink)
+static struct tide_gzip *start(struct tide_sink *sink, int window)
 {
   struct tide_gzip *gzip = tide_alloc(sizeof *gzip);
   gzip->sink = sink;
   gzip->z.zalloc = give;
   gzip->z.zfree = take_back;
-  deflateInit2(&gzip->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY);
+  deflateInit2(&gzip->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY);
   return gzip;
+}
+
+struct tide_gzip *tide_gzip_new(struct tide_sink *sink)
+{
+  return start(sink, GZIP_WINDOW);
+}
+
+struct tide_gzip *tide_gzip_new_zlib(struct tide_sink *sink)
+{
+  return start(sink, ZLIB_WINDOW);
 }
 
 static void pump(struct tide_gzip *gzip, int flush)

@@ -16,6 +16,7 @@ enum tide_verb {
   TIDE_VERB_DIFF,
   TIDE_VERB_MERGE,
   TIDE_VERB_INFO,
+  TIDE_VERB_HTML,
   TIDE_VERB_EXPORT,
   TIDE_VERB_SYMBOLIZE,
   TIDE_VERB_HELP,
@@ -41,7 +42,7 @@ struct tide_arguments {
   uint64_t top;                                                 // 0: not given
   uint64_t stacks;                                              // per place; 0: none
   uint64_t min_bytes;
-  uint64_t max_bytes, max_stacks; // of an export; 0: no limit
+  uint64_t max_bytes, max_stacks; // of what is written; 0: not given
   int sort;                       // in tide_sort_words; -1: not given
   int by;                         // enum tide_by
   const char *suppressions;

@@ -4,36 +4,12 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "format/exports.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-// The stream to write to; with -o a new file, which is never an existing one unless forced.
-static enum tide_err open_output(const struct tide_arguments *arguments, FILE **ret_stream,
-                                 struct tide_diag *diag)
-{
-  if (!arguments->output || strcmp(arguments->output, "-") == 0) {
-    *ret_stream = stdout;
-    return TIDE_ERR_OK;
-  }
-  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (arguments->force ? O_TRUNC : O_EXCL);
-  int fd = open(arguments->output, flags, 0666);
-  if (fd < 0 && errno == EEXIST)
-    return tide_fail(diag, TIDE_ERR_EXISTS, "%s exists already; -f overwrites it",
-                     arguments->output);
-  FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
-  if (!stream)
-    return tide_fail_errno(diag, "cannot write %s", arguments->output);
-  *ret_stream = stream;
-  return TIDE_ERR_OK;
-}
 
 static void tell_left_out(const struct tide_export_left_out *left_out)
 {
@@ -47,11 +23,10 @@ static enum tide_err write_export(const struct tide_arguments *arguments,
                                   const struct tide_export_format *format,
                                   struct tide_looking *looking, struct tide_diag *diag)
 {
-  FILE *stream = NULL;
-  enum tide_err err = open_output(arguments, &stream, diag);
+  struct tide_output output;
+  enum tide_err err = tide_output_open(arguments->output, arguments->force, &output, diag);
   if (err)
     return err;
-  const char *name = stream == stdout ? "standard output" : arguments->output;
   struct tide_export_left_out left_out = {0};
   const struct tide_export_options options = {
       .file = looking->opened.path,
@@ -61,22 +36,11 @@ static enum tide_err write_export(const struct tide_arguments *arguments,
       .max_stacks = arguments->max_stacks,
       .left_out = &left_out,
   };
-  struct tide_sink sink;
-  tide_sink_init(&sink, stream);
-  err = format->write(&sink, &looking->view, &options, diag);
+  err = format->write(&output.sink, &looking->view, &options, diag);
   tide_progress_stop();
-  if (!err)
-    err = tide_sink_finish(&sink, name, diag);
-  tide_sink_done(&sink);
+  err = tide_output_close(&output, err, diag);
   if (!err && left_out.n_stacks)
     tell_left_out(&left_out);
-  if (stream == stdout)
-    return err;
-  if (fclose(stream) != 0 && !err)
-    err = tide_fail_errno(diag, "cannot write %s", name);
-  struct stat st; // half a file is worse than none, but a device or a pipe is not ours to remove
-  if (err && lstat(arguments->output, &st) == 0 && S_ISREG(st.st_mode))
-    unlink(arguments->output);
   return err;
 }
 

@@ -57,6 +57,7 @@ static int dispatch(const struct tide_arguments *arguments)
   case TIDE_VERB_DIFF: return tide_cmd_diff(arguments);
   case TIDE_VERB_MERGE: return tide_cmd_merge(arguments);
   case TIDE_VERB_INFO: return tide_cmd_info(arguments);
+  case TIDE_VERB_HTML: return tide_cmd_html(arguments);
   case TIDE_VERB_EXPORT: return tide_cmd_export(arguments);
   case TIDE_VERB_SYMBOLIZE: return tide_cmd_symbolize(arguments);
   case TIDE_VERB_HELP: return help(arguments);

@@ -10,9 +10,10 @@
 #define VERB(name) (1u << TIDE_VERB_##name)
 
 enum {
-  READING = VERB(REPORT) | VERB(TREE) | VERB(INFO) | VERB(EXPORT) | VERB(SYMBOLIZE),
+  READING = VERB(REPORT) | VERB(TREE) | VERB(INFO) | VERB(HTML) | VERB(EXPORT) | VERB(SYMBOLIZE),
   TABLES = VERB(REPORT) | VERB(DIFF),
   VIEWING = TABLES | VERB(TREE) | VERB(EXPORT), // through names, with a question and filters
+  WRITING = VERB(RUN) | VERB(MERGE) | VERB(HTML) | VERB(EXPORT) | VERB(SYMBOLIZE),
   SHOWING = VERB(RUN) | TABLES | VERB(TREE) | VERB(INFO),
   ALL = (1u << TIDE_VERBS_N) - 1,
 };
@@ -51,6 +52,12 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
     [TIDE_VERB_INFO] = {"info", "[FILE]",
                         "print the facts of a capture: processes, modules, losses",
                         "FILE as for report.\n", TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_HTML] =
+        {"html", "[FILE] [AFTER]", "write a page about a capture, or about two, to one file",
+         "The page of 'tidemark view' with all its data in one HTML file, to be\n"
+         "mailed or kept: it needs no tidemark and no network. Without -o it is named\n"
+         "after the capture. Two files are compared. FILE as for report.\n",
+         TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_EXPORT] = {"export", "--to FORMAT [FILE]",
                           "write a capture in another tool's format",
                           "Formats:\n"
@@ -78,10 +85,10 @@ static const char *const format_words[] = {
 };
 
 const struct tide_option_row tide_option_rows[] = {
-    {VERB(RUN) | VERB(MERGE) | VERB(EXPORT) | VERB(SYMBOLIZE), 'o', "output", "FILE",
-     TIDE_OPTION_TEXT, AT(output), NULL, 0, "write to FILE (run: %p is the pid, %n the program)"},
-    {VERB(RUN) | VERB(MERGE) | VERB(EXPORT) | VERB(SYMBOLIZE), 'f', "force", NULL, TIDE_OPTION_FLAG,
-     AT(force), NULL, 0, "overwrite FILE if it exists"},
+    {WRITING, 'o', "output", "FILE", TIDE_OPTION_TEXT, AT(output), NULL, 0,
+     "write to FILE (run: %p is the pid, %n the program)"},
+    {WRITING, 'f', "force", NULL, TIDE_OPTION_FLAG, AT(force), NULL, 0,
+     "overwrite FILE if it exists"},
     {VERB(RUN), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0, "no report, only errors"},
     {VERB(RUN), 0, "depth", "N", TIDE_OPTION_NUMBER, AT(depth), NULL, 0,
      "keep at most N frames of a stack (default: all)"},
@@ -93,6 +100,8 @@ const struct tide_option_row tide_option_rows[] = {
      "addresses and build ids instead of names"},
     {VERB(EXPORT), 0, "max-bytes", "SIZE", TIDE_OPTION_SIZE, AT(max_bytes), NULL, 0,
      "pprof: at most SIZE unpacked; small stacks as [other]"},
+    {VERB(HTML), 0, "max-bytes", "SIZE", TIDE_OPTION_SIZE, AT(max_bytes), NULL, 0,
+     "at most SIZE (default 15MiB); small stacks as [other]"},
     {VERB(EXPORT), 0, "max-stacks", "N", TIDE_OPTION_NUMBER, AT(max_stacks), NULL, 0,
      "pprof: at most N stacks; the others as [other]"},
     {VERB(EXPORT), 0, "fold", NULL, TIDE_OPTION_FLAG, AT(fold), NULL, 0,
@@ -145,8 +154,8 @@ const struct tide_option_row tide_option_rows[] = {
      "only what functions like RE call, seen from them"},
     {VIEWING, 0, "hide", "RE", TIDE_OPTION_TEXT, AT(hide), NULL, 0,
      "leave out frames of functions like RE"},
-    {VIEWING | VERB(MERGE), 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL, 0,
-     "process by pid or #index (default: the largest peak)"},
+    {VIEWING | VERB(MERGE) | VERB(HTML), 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL,
+     0, "process by pid or #index (default: the largest peak)"},
     {VERB(MERGE), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,
      "take all processes of each file"},
     {TABLES, 0, "min", "SIZE", TIDE_OPTION_SIZE, AT(min_bytes), NULL, 0,
@@ -159,13 +168,13 @@ const struct tide_option_row tide_option_rows[] = {
      "show the N largest stacks (1) of each row"},
     {VERB(REPORT) | VERB(TREE), 0, "all-frames", NULL, TIDE_OPTION_FLAG, AT(all_frames), NULL, 0,
      "show stacks whole, with the frames that rules fold"},
-    {VERB(RUN) | VIEWING, 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
+    {VERB(RUN) | VIEWING | VERB(HTML), 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
      "fold or keep frames by the rules in FILE"},
     {READING | VIEWING | VERB(RUN), 0, "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL,
      0, "look for debug info in DIR too; may be repeated"},
     {(READING | VIEWING) & ~VERB(INFO), 0, "no-debuginfod", NULL, TIDE_OPTION_FLAG,
      AT(no_debuginfod), NULL, 0, "download no debug info, even if DEBUGINFOD_URLS is set"},
-    {VIEWING | VERB(RUN) | VERB(EXPORT) | VERB(SYMBOLIZE), 0, "no-cache", NULL, TIDE_OPTION_FLAG,
+    {VIEWING | VERB(RUN) | VERB(HTML) | VERB(SYMBOLIZE), 0, "no-cache", NULL, TIDE_OPTION_FLAG,
      AT(no_cache), NULL, 0, "neither use nor fill the cache of names"},
     {TABLES | VERB(TREE) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
      "print JSON for programs"},

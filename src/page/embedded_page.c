@@ -19,6 +19,16 @@ static const char *find(const struct tide_embedded_page *page, const char *text)
   return memmem(page->html, page->n_html, text, strlen(text));
 }
 
+enum tide_err tide_embedded_page_check(const struct tide_embedded_page *page,
+                                       struct tide_diag *diag)
+{
+  if (page)
+    return TIDE_ERR_OK;
+  return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                   "this tidemark was built without its page: build it with node and npm, not with "
+                   "-Dui=disabled; 'tidemark export --to svg' draws without");
+}
+
 char *tide_embedded_page_policy(const struct tide_embedded_page *page)
 {
   const char *start = find(page, policy_start);
@@ -45,4 +55,10 @@ enum tide_err tide_embedded_page_fill(const struct tide_embedded_page *page, str
   write_data(sink, context);
   tide_sink_bytes(sink, after_place, (size_t)(end - after_place));
   return TIDE_ERR_OK;
+}
+
+size_t tide_embedded_page_bytes(const struct tide_embedded_page *page)
+{
+  size_t n_out = strlen(data_place) + strlen(asking);
+  return page->n_html > n_out ? page->n_html - n_out : 0;
 }

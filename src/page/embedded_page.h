@@ -13,6 +13,10 @@ struct tide_embedded_page {
 
 // NULL when the command was built without the page (-Dui=disabled).
 const struct tide_embedded_page *tide_embedded_page(void);
+// Says what to do when there is none.
+enum tide_err tide_embedded_page_check(const struct tide_embedded_page *page,
+                                       struct tide_diag *diag);
+
 // The page's policy as a server says it in a header; owned. NULL when the page has none.
 char *tide_embedded_page_policy(const struct tide_embedded_page *page);
 
@@ -21,3 +25,5 @@ char *tide_embedded_page_policy(const struct tide_embedded_page *page);
 enum tide_err tide_embedded_page_fill(const struct tide_embedded_page *page, struct tide_sink *sink,
                                       void (*write_data)(struct tide_sink *sink, void *context),
                                       void *context, struct tide_diag *diag);
+// How much of that is not data.
+size_t tide_embedded_page_bytes(const struct tide_embedded_page *page);

@@ -181,7 +181,8 @@ uint32_t tide_page_names_node(struct tide_page_names *names, uint32_t node)
 uint32_t tide_page_names_other(struct tide_page_names *names, bool of_pages)
 {
   struct page_frame root = {.flags = TIDE_PAGE_FRAME_PAGES};
-  struct page_frame other = {.flags = TIDE_PAGE_FRAME_PRUNED, .function = add_text(names, "other")};
+  struct page_frame other = {.flags = TIDE_PAGE_FRAME_PRUNED,
+                             .function = add_text(names, "[other]")};
   uint32_t at = 0;
   if (of_pages)
     at = add_node(names, at, tide_intern_add(&names->frames, &root, sizeof root));

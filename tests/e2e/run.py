@@ -29,6 +29,7 @@ import command_agree
 import command_cache
 import command_diff
 import command_groups
+import command_html
 import command_look
 import command_merge
 import command_names
@@ -196,7 +197,7 @@ def parse():
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
-                 command_merge, command_agree)
+                 command_merge, command_agree, command_html)
 
 
 def main():

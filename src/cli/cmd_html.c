@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tidemark html: the page and its data in one file.
+#include "base/alloc.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/looking.h"
+#include "cli/output_file.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "page/html_report.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { SIDES_MAX = 2, LIMIT_DEFAULT_BYTES = 15 << 20 };
+
+struct sides {
+  struct tide_looking items[SIDES_MAX];
+  size_t n;
+};
+
+static enum tide_err open_sides(const struct tide_arguments *arguments, struct sides *sides,
+                                struct tide_diag *diag)
+{
+  size_t n = arguments->n_rest ? arguments->n_rest : 1;
+  enum tide_err err = TIDE_ERR_OK;
+  for (size_t i = 0; i < n && !err; i++) {
+    err = tide_looking_open(arguments, arguments->rest[i], NULL, &sides->items[i], diag);
+    sides->n += !err;
+  }
+  return err;
+}
+
+static void sides_done(struct sides *sides)
+{
+  for (size_t i = 0; i < sides->n; i++)
+    tide_looking_done(&sides->items[i]);
+}
+
+// The name of a capture without its directory and what says that it is one; owned.
+static char *stem_of(const char *path)
+{
+  static const char *const endings[] = {".tide", ".store"};
+  const char *slash = strrchr(path, '/');
+  const char *base = slash && slash[1] ? slash + 1 : path;
+  size_t n = strlen(base);
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    size_t n_ending = strlen(endings[i]);
+    if (n > n_ending && strcmp(base + n - n_ending, endings[i]) == 0)
+      return tide_strndup(base, n - n_ending);
+  }
+  return tide_strdup(base);
+}
+
+// In the current directory, as a run's capture is; owned.
+static char *default_name(const struct sides *sides)
+{
+  TIDE_CLEANUP_FREE char *first = stem_of(sides->items[0].opened.path);
+  if (sides->n == 1)
+    return tide_sprintf("%s.html", first);
+  TIDE_CLEANUP_FREE char *second = stem_of(sides->items[1].opened.path);
+  return tide_sprintf("%s-%s.html", first, second);
+}
+
+static void tell(const struct sides *sides, const char *name, uint64_t limit_bytes,
+                 const struct tide_html_told *told)
+{
+  char size[TIDE_UNITS_MAX], gathered[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX], limit[TIDE_UNITS_MAX];
+  tide_units_bytes(size, (int64_t)told->n_bytes, TIDE_UNITS_IEC);
+  if (!told->n_gathered) {
+    tide_say("wrote %s, %s", name, size);
+    return;
+  }
+  tide_say("wrote %s, %s; %s of %s stacks gathered as [other] to stay within %s; "
+           "'tidemark view %s%s%s' shows all",
+           name, size, tide_units_digits(gathered, told->n_gathered),
+           tide_units_digits(all, told->n_stacks),
+           tide_units_bytes(limit, (int64_t)limit_bytes, TIDE_UNITS_IEC),
+           sides->items[0].opened.path, sides->n > 1 ? " " : "",
+           sides->n > 1 ? sides->items[1].opened.path : "");
+}
+
+static enum tide_err write_html(const struct tide_arguments *arguments, const char *name,
+                                struct sides *sides, struct tide_diag *diag)
+{
+  struct tide_html_side html_sides[SIDES_MAX];
+  struct tide_html_told told = {0};
+  struct tide_output output;
+  for (size_t i = 0; i < sides->n; i++)
+    html_sides[i] = (struct tide_html_side){sides->items[i].profile, sides->items[i].naming,
+                                            sides->items[i].opened.path};
+  const struct tide_html_report report = {
+      .page = tide_embedded_page(),
+      .sides = html_sides,
+      .n_sides = sides->n,
+      .limit_bytes = arguments->max_bytes ? arguments->max_bytes : LIMIT_DEFAULT_BYTES,
+  };
+  enum tide_err err = tide_output_open(name, arguments->force, &output, diag);
+  if (err)
+    return err;
+  err = tide_html_report_write(&report, &output.sink, &told, diag);
+  tide_progress_stop();
+  err = tide_output_close(&output, err, diag);
+  if (!err)
+    tell(sides, output.path ? output.path : "to standard output", report.limit_bytes, &told);
+  return err;
+}
+
+static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+{
+  enum tide_err err = tide_embedded_page_check(tide_embedded_page(), diag);
+  if (err)
+    return err;
+  if (arguments->n_rest > SIDES_MAX)
+    return tide_fail(diag, TIDE_ERR_USAGE, "two files at a time: \"%s\" is one too many",
+                     arguments->rest[SIDES_MAX]);
+  // Said before the names are looked up, which may take a while.
+  const char *output = arguments->output;
+  if (output && strcmp(output, "-") != 0 && !arguments->force && access(output, F_OK) == 0)
+    return tide_fail(diag, TIDE_ERR_EXISTS, "%s exists already; -f overwrites it", output);
+  return TIDE_ERR_OK;
+}
+
+int tide_cmd_html(const struct tide_arguments *arguments)
+{
+  struct sides sides = {0};
+  struct tide_diag diag = {0};
+  enum tide_err err = check(arguments, &diag);
+  if (!err)
+    err = open_sides(arguments, &sides, &diag);
+  if (!err) {
+    TIDE_CLEANUP_FREE char *own_name = default_name(&sides);
+    err = write_html(arguments, arguments->output ? arguments->output : own_name, &sides, &diag);
+  }
+  sides_done(&sides);
+  return err ? tide_cmd_failed(err, &diag) : 0;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Data goes into the file deflated and in base64. How many stacks fit cannot be computed, only
+// tried: sizes are interpolated between a number that fits and one that does not, which lands close
+// in a few steps since most of a file is proportional to its stacks.
+#include "page/html_report.h"
+
+#include "base/alloc.h"
+#include "base/base64.h"
+#include "base/gzip.h"
+#include "base/units.h"
+#include "page/page_data.h"
+#include "page/page_facts.h"
+
+#include <string.h>
+
+enum { TRIES_MAX = 8, SIDES_MAX = 2 };
+
+#define FACTS_HEAD "<script type=\"application/json\" id=\"tidemark-facts\">"
+#define DATA_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-data-%zu\">"
+#define END "</script>\n"
+
+struct packed {         // the data of a side, as it goes into the file
+  struct tide_buf data; // deflated
+  size_t n_stacks, n_gathered;
+};
+
+struct filling { // what stands in the page's place for data
+  struct tide_buf offer;
+  struct packed sides[SIDES_MAX];
+  size_t n_sides;
+};
+
+static uint64_t in_base64(uint64_t n_bytes)
+{
+  return (n_bytes + 2) / 3 * 4;
+}
+
+static void take_into_gzip(void *context, const void *bytes, size_t n)
+{
+  tide_gzip_bytes(context, bytes, n);
+}
+
+static struct packed pack(const struct tide_html_side *side, size_t n_keep, uint64_t limit_bytes)
+{
+  const struct tide_page_options options = {side->file, n_keep, limit_bytes};
+  struct tide_page_data *data = tide_page_data_new(side->profile, side->naming, &options);
+  struct packed packed = {.n_stacks = data->n_stacks, .n_gathered = data->n_gathered};
+  struct tide_sink sink;
+  tide_sink_init(&sink, NULL);
+  struct tide_gzip *zlib = tide_gzip_new_zlib(&sink);
+  tide_page_data_hand_out(data, take_into_gzip, zlib);
+  tide_gzip_finish(zlib);
+  packed.data = sink.buf;
+  tide_page_data_free(data);
+  return packed;
+}
+
+struct bounds { // numbers of stacks, and how large they are
+  size_t fits, exceeds;
+  uint64_t fits_bytes, exceeds_bytes;
+};
+
+// A number between the two at which the size should be right, and a little less.
+static size_t guess(const struct bounds *b, uint64_t room)
+{
+  double range = (double)(b->exceeds_bytes - b->fits_bytes);
+  double part = ((double)room * 0.98 - (double)b->fits_bytes) / (range > 0 ? range : 1);
+  size_t keep = b->fits + (size_t)((double)(b->exceeds - b->fits) * (part > 0 ? part : 0));
+  if (keep <= b->fits)
+    keep = b->fits + (b->exceeds - b->fits) / 16;
+  return keep < b->exceeds ? keep : b->exceeds - 1;
+}
+
+static bool is_close(const struct bounds *b, uint64_t room)
+{
+  return b->exceeds - b->fits <= 1 || b->fits_bytes >= room - room / 10;
+}
+
+// Replaces data that is too large by as much as fits into the room. False: not even without stacks.
+static bool shrink(const struct tide_html_side *side, struct packed *packed, uint64_t room,
+                   uint64_t limit_bytes)
+{
+  struct bounds b = {.exceeds = packed->n_stacks, .exceeds_bytes = packed->data.n};
+  tide_buf_done(&packed->data);
+  *packed = pack(side, 0, limit_bytes);
+  b.fits_bytes = packed->data.n;
+  if (b.fits_bytes > room)
+    return false;
+  for (int i = 0; i < TRIES_MAX && !is_close(&b, room); i++) {
+    size_t n_keep = guess(&b, room);
+    struct packed tried = pack(side, n_keep, limit_bytes);
+    if (tried.data.n > room) {
+      b.exceeds = n_keep;
+      b.exceeds_bytes = tried.data.n;
+      tide_buf_done(&tried.data);
+      continue;
+    }
+    b.fits = n_keep;
+    b.fits_bytes = tried.data.n;
+    tide_buf_done(&packed->data);
+    *packed = tried;
+  }
+  return true;
+}
+
+static struct tide_buf make_offer(const struct tide_html_report *report)
+{
+  struct tide_page_capture captures[SIDES_MAX];
+  for (size_t i = 0; i < report->n_sides; i++)
+    captures[i] =
+        (struct tide_page_capture){report->sides[i].profile->capture, report->sides[i].file,
+                                   report->sides[i].profile->image_idx};
+  const struct tide_page_offer offer = {.captures = captures, .n_captures = report->n_sides};
+  struct tide_sink sink;
+  tide_sink_init(&sink, NULL);
+  tide_page_offer_write(&sink, &offer);
+  return sink.buf;
+}
+
+static uint64_t size_of(const struct tide_html_report *report, const struct filling *filling)
+{
+  uint64_t n = tide_embedded_page_bytes(report->page) + filling->offer.n + strlen(FACTS_HEAD END);
+  for (size_t i = 0; i < filling->n_sides; i++) // one digit instead of %zu
+    n += in_base64(filling->sides[i].data.n) + strlen(DATA_HEAD END) - 2;
+  return n;
+}
+
+// Each side has of the room what it has of the data.
+static enum tide_err fit(const struct tide_html_report *report, struct filling *filling,
+                         struct tide_diag *diag)
+{
+  uint64_t n = size_of(report, filling), n_data = 0;
+  if (n <= report->limit_bytes)
+    return TIDE_ERR_OK;
+  for (size_t i = 0; i < filling->n_sides; i++)
+    n_data += filling->sides[i].data.n;
+  uint64_t fixed = n - in_base64(n_data);
+  uint64_t room = report->limit_bytes > fixed ? (report->limit_bytes - fixed) / 4 * 3 : 0;
+  for (size_t i = 0; i < filling->n_sides; i++) {
+    double part = (double)filling->sides[i].data.n / (double)n_data;
+    uint64_t own_room = (uint64_t)((double)room * part);
+    char limit[TIDE_UNITS_MAX];
+    if (!shrink(&report->sides[i], &filling->sides[i], own_room, report->limit_bytes))
+      return tide_fail(diag, TIDE_ERR_LIMIT,
+                       "%s is too little: the page with no stack at all takes more",
+                       tide_units_bytes(limit, (int64_t)report->limit_bytes, TIDE_UNITS_IEC));
+  }
+  return TIDE_ERR_OK;
+}
+
+static void write_filling(struct tide_sink *sink, void *context)
+{
+  const struct filling *filling = context;
+  tide_sink_text(sink, FACTS_HEAD);
+  tide_sink_bytes(sink, filling->offer.data, filling->offer.n);
+  tide_sink_text(sink, END);
+  for (size_t i = 0; i < filling->n_sides; i++) {
+    tide_sink_printf(sink, DATA_HEAD, i);
+    tide_base64_write(sink, filling->sides[i].data.data, filling->sides[i].data.n);
+    tide_sink_text(sink, END);
+  }
+}
+
+static void filling_done(struct filling *filling)
+{
+  tide_buf_done(&filling->offer);
+  for (size_t i = 0; i < filling->n_sides; i++)
+    tide_buf_done(&filling->sides[i].data);
+}
+
+enum tide_err tide_html_report_write(const struct tide_html_report *report, struct tide_sink *sink,
+                                     struct tide_html_told *ret_told, struct tide_diag *diag)
+{
+  struct filling filling = {.offer = make_offer(report), .n_sides = report->n_sides};
+  struct tide_html_told told = {0};
+  for (size_t i = 0; i < report->n_sides; i++)
+    filling.sides[i] = pack(&report->sides[i], TIDE_PAGE_KEEP_ALL, 0);
+  enum tide_err err = fit(report, &filling, diag);
+  if (!err)
+    err = tide_embedded_page_fill(report->page, sink, write_filling, &filling, diag);
+  for (size_t i = 0; i < report->n_sides; i++) {
+    told.n_stacks += filling.sides[i].n_stacks;
+    told.n_gathered += filling.sides[i].n_gathered;
+  }
+  told.n_bytes = size_of(report, &filling);
+  filling_done(&filling);
+  if (!err)
+    *ret_told = told;
+  return err;
+}

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in one file: what is in it, where it goes, what is refused."""
+import re
+
+import page_data
+from ground import expect, test
+
+SOURCE = """
+#include <stdlib.h>
+static void *kept[100];
+__attribute__((noipa)) void big(int i) { kept[i] = malloc(10000); }
+__attribute__((noipa)) void many(void) { free(malloc(8)); }
+__attribute__((noipa)) void left(int i, int n) { kept[i] = malloc(n); }
+int main(int argc, char **argv)
+{
+  for (int i = 0; i < 50; i++) big(i);
+  for (int i = 0; i < 50; i++) free(kept[i]);
+  for (int i = 0; i < 5000; i++) many();
+  for (int i = 0; i < 20; i++) left(i, argc > 1 ? atoi(argv[1]) : 100);
+  return 0;
+}
+"""
+SUMS = {"n_alloc": "allocations", "b_alloc": "allocated_bytes", "n_free": "frees",
+        "b_free": "freed_bytes", "peak_bytes": "peak_bytes", "n_temp": "temporary",
+        "b_temp": "temporary_bytes"}
+
+
+def capture(ground, tide="x.tide", *words):
+    prog = ground.scratch / "prog"
+    if not prog.exists():
+        ground.build("prog", SOURCE)
+    done = ground.record("-q", "-o", tide, "--", prog, *words)
+    expect(done.status == 0, f"status {done.status}: {done.stderr}")
+    return tide
+
+
+def html(ground, *words, status=0):
+    done = ground.run(ground.tidemark, "html", *words)
+    expect(done.status == status, f"html {words}: {done.status}, not {status}: {done.stderr}")
+    expect(done.stderr.startswith("tidemark: ") and done.stderr.count("\n") == 1,
+           f"html {words} says {done.stderr!r}")
+    return done
+
+
+def agrees(block, report):
+    for column, key in SUMS.items():
+        mine, theirs = block.total(column), report["totals"][key]
+        expect(mine == theirs, f"{key}: {mine} on the page, {theirs} in the report")
+    for key in ("image", "images", "totals", "pages", "completeness"):
+        expect(block.facts[key] == report[key], f"{key}: {block.facts[key]}, not {report[key]}")
+
+
+@test
+def html_of_a_run(ground):
+    tide = capture(ground)
+    done = html(ground, tide)
+    path = ground.scratch / "x.html"
+    text = path.read_text()
+    expect(re.fullmatch(r"tidemark: wrote x\.html, [0-9.]+ KiB\n", done.stderr), done.stderr)
+    (block,) = page_data.blocks(text)
+    agrees(block, ground.report(tide))
+    expect({"big", "many", "left", "main"} <= block.functions(), f"{block.functions()}")
+    expect(block.facts["pruned"] is None, "stacks are gathered without need")
+    offer = page_data.offer(text)
+    expect(offer["captures"][0]["file"] == "x.tide" and not offer["live"], f"{offer}")
+    expect("default-src 'none'" in text and "connect-src" not in text, "the policy is too weak")
+    links = re.findall(r'(?:src|href)="([^"]*)"', text.split("<script", 1)[0])
+    expect(all(link.startswith("data:") for link in links), f"the page asks for {links}")
+
+
+@test
+def html_goes_where_it_is_told(ground):
+    tide = capture(ground)
+    html(ground, tide, "-o", "other.html")
+    first = (ground.scratch / "other.html").read_bytes()
+    done = html(ground, tide, "-o", "other.html", status=1)
+    expect("exists already; -f overwrites it" in done.stderr, done.stderr)
+    (ground.scratch / "other.html").write_text("something else")
+    html(ground, tide, "-o", "other.html", "-f")
+    expect((ground.scratch / "other.html").read_bytes() == first, "two pages of one file differ")
+    done = html(ground, tide, "-o", "-")
+    expect(done.stdout.encode() == first, "standard output gets another page")
+    done = html(ground, tide, "-o", "/dev/full", "-f", status=1)
+    expect("/dev/full" in done.stderr and "No space left" in done.stderr, done.stderr)
+    html(ground, tide, "-o", "nowhere/x.html", status=1)
+
+
+@test
+def html_of_two(ground):
+    capture(ground, "a.tide")
+    capture(ground, "b.tide", "3000")
+    html(ground, "a.tide", "b.tide")
+    text = (ground.scratch / "a-b.html").read_text()
+    for name, block in zip(("a.tide", "b.tide"), page_data.blocks(text)):
+        expect(block.facts["capture"]["file"] == name, f"{block.facts['capture']}")
+        agrees(block, ground.report(name))
+    expect(len(page_data.offer(text)["captures"]) == 2, "one capture is offered")
+    done = html(ground, "a.tide", "b.tide", "a.tide", status=2)
+    expect("one too many" in done.stderr, done.stderr)
+
+
+@test
+def html_keeps_a_limit(ground):
+    prog = ground.build("deep", """
+#include <stdlib.h>
+__attribute__((noipa)) void *one(unsigned n);
+__attribute__((noipa)) void *two(unsigned n)
+{
+  return n < 2 ? malloc(48) : n & 1 ? one(n / 2) : two(n / 2);
+}
+__attribute__((noipa)) void *one(unsigned n)
+{
+  return n < 2 ? malloc(16) : n & 1 ? one(n / 2) : two(n / 2);
+}
+int main(void)
+{
+  for (unsigned i = 1; i < 8192; i++) { void *p = one(i); if (i % 3) free(p); }
+  return 0;
+}""", "-fno-optimize-sibling-calls")
+    done = ground.record("-q", "-o", "x.tide", "--", prog)
+    expect(done.status == 0, f"status {done.status}: {done.stderr}")
+    html(ground, "x.tide", "-o", "whole.html")
+    whole = (ground.scratch / "whole.html").stat().st_size
+    page = len((ground.scratch / "whole.html").read_text().split("tidemark-data-0")[0])
+    limit = page + (whole - page) // 3
+    done = html(ground, "x.tide", "-o", "small.html", "--max-bytes", str(limit))
+    said = re.search(r"; ([\d,]+) of ([\d,]+) stacks gathered as \[other\] to stay within "
+                     r".*; 'tidemark view x\.tide' shows all\n$", done.stderr)
+    expect(said, done.stderr)
+    expect((ground.scratch / "small.html").stat().st_size <= limit, "the limit is exceeded")
+    (block,) = page_data.blocks((ground.scratch / "small.html").read_text())
+    agrees(block, ground.report("x.tide"))
+    pruned = block.facts["pruned"]
+    expect(pruned["limit_bytes"] == limit and "[other]" in block.functions(), f"{pruned}")
+    expect([f"{pruned['stacks']:,}", f"{pruned['of']:,}"] == list(said.groups()), f"{pruned}")
+    done = html(ground, "x.tide", "-o", "none.html", "--max-bytes", "1k", status=1)
+    expect("too little" in done.stderr, done.stderr)
+    expect(not (ground.scratch / "none.html").exists(), "a part of a file is left behind")
+
+
+@test
+def html_of_other_files(ground):
+    """Names of another tool's file are whatever somebody wrote into it."""
+    names = ["</script><script>alert(1)</script>", "<!--", "a\"b'c&d", "x" * 100000, "\x01\x1b[31m"]
+    (ground.scratch / "evil.folded").write_bytes(
+        b"".join(b"main;" + name.encode() + b" 10\n" for name in names) + b"main;\xff\xfe 1\n")
+    html(ground, "evil.folded")
+    text = (ground.scratch / "evil.folded.html").read_text()
+    (block,) = page_data.blocks(text)
+    expect(set(names) <= block.functions(), "names are not what they were")
+    expect("\ufffd\ufffd" in block.functions(), "broken bytes are not marked")
+    expect("alert(1)" not in text, "a name stands in the page")
+    expect("peak" in block.facts["image"]["lacks"], f"{block.facts['image']}")
+    expect("peak_bytes" not in block.facts["totals"], f"{block.facts['totals']}")
+    prog = ground.build("prog", SOURCE)
+    env = dict(ground.env, LD_PRELOAD=str(ground.library))
+    ground.run(prog, env=env)
+    (store,) = ground.scratch.glob("*.store")
+    html(ground, store, "-o", "store.html")
+    (block,) = page_data.blocks((ground.scratch / "store.html").read_text())
+    expect(block.total("n_temp") >= 5000, "a store's page lacks numbers")
+
+
+@test
+def html_refuses(ground):
+    capture(ground)
+    html(ground, "missing.tide", status=1)
+    html(ground, "--max-bytes", "x", "x.tide", status=2)
+    html(ground, "--process", "99999", "x.tide", status=1)
+    (ground.scratch / "x.tide").write_bytes((ground.scratch / "x.tide").read_bytes()[:300])
+    done = ground.run(ground.tidemark, "html", "x.tide", "-o", "cut.html")
+    expect(done.status in (0, 1) and done.stderr.count("\n") == 1, done.stderr)
