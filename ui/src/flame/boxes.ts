@@ -13,56 +13,50 @@ import type { Layout, Range } from "./layout.ts";
 export class Boxes {
   count = 0;
   first: Uint32Array; // the first node
-  past: Uint32Array; // the node after the last one; more than one: merged
+  past: Uint32Array; // the node after the last one
   x0: Int32Array; // device pixels
   x1: Int32Array;
 
+  isMerged: Uint8Array; // narrower than a pixel, each of its nodes
+
   constructor(pixels: number) {
-    const capacity = 2 * Math.max(1, pixels) + 2;
+    const capacity = Math.max(1, pixels) + 1;
     this.first = new Uint32Array(capacity);
     this.past = new Uint32Array(capacity);
     this.x0 = new Int32Array(capacity);
     this.x1 = new Int32Array(capacity);
+    this.isMerged = new Uint8Array(capacity);
   }
 
-  isMerged(i: number, layout: Layout, range: Range, pixels: number): boolean {
-    if (this.past[i] - this.first[i] > 1) return true;
-    const node = this.first[i];
-    return (layout.right[node] - layout.left[node]) * scaleOf(range, pixels) < 1;
-  }
-
-  // The boxes of a row that are in the range, the range being that many pixels wide.
-  fill(layout: Layout, row: number, range: Range, pixels: number): number {
+  // The boxes of a row that are in the range, the range being that many pixels wide; no more than
+  // `limit` of them.
+  fill(layout: Layout, row: number, range: Range, pixels: number, limit = Infinity): number {
     this.count = 0;
-    const scale = scaleOf(range, pixels);
-    if (scale === 0) return 0;
+    const span = range.to - range.from;
+    if (!(span > 0)) return 0;
+    const { left, right } = layout;
+    const scale = pixels / span;
     const end = layout.rowEnd(row);
     let node = layout.firstAfter(row, range.from);
-    while (node < end && layout.left[node] < range.to) {
-      const isWide = (layout.right[node] - layout.left[node]) * scale >= 1;
-      const past = isWide ? node + 1 : pastNarrow(layout, node, end, range, scale);
-      this.add(layout, node, past, range, pixels);
+    while (node < end && left[node] < range.to && this.count < limit) {
+      const isNarrow = (right[node] - left[node]) * scale < 1;
+      const past = isNarrow ? pastNarrow(layout, node, end, range, scale) : node + 1;
+      const x0 = Math.max(0, Math.round((left[node] - range.from) * scale));
+      const x1 = Math.min(pixels, Math.round((right[past - 1] - range.from) * scale));
+      if (x1 > x0) this.add(node, past, x0, x1, isNarrow); // else it is alone, and next to nothing
       node = past;
     }
     return this.count;
   }
 
-  private add(layout: Layout, first: number, past: number, range: Range, pixels: number): void {
-    const scale = scaleOf(range, pixels);
-    const x0 = Math.max(0, Math.round((layout.left[first] - range.from) * scale));
-    const x1 = Math.min(pixels, Math.round((layout.right[past - 1] - range.from) * scale));
-    if (x1 <= x0) return; // less than half a pixel, and alone
+  private add(first: number, past: number, x0: number, x1: number, isNarrow: boolean): void {
     const i = this.count++;
     this.first[i] = first;
     this.past[i] = past;
     this.x0[i] = x0;
     this.x1[i] = x1;
+    this.isMerged[i] = isNarrow ? 1 : 0;
   }
-}
-
-function scaleOf(range: Range, pixels: number): number {
-  const span = range.to - range.from;
-  return span > 0 ? pixels / span : 0;
 }
 
 // Where a run of narrow nodes ends: before the first wide one, the first that does not begin in the

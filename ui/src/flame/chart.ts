@@ -4,10 +4,12 @@
 // hears no events and keeps no timers; whoever owns it says when to draw.
 
 import { Boxes } from "./boxes.ts";
-import { draw, rowAt, rowTop, type Meaning, type Scene, type Window } from "./draw.ts";
+import { draw, rowAt, rowsInSight, rowTop } from "./draw.ts";
+import type { Meaning, Scene, Window } from "./draw.ts";
 import { Fitter } from "./fit.ts";
 import type { Layout, Range } from "./layout.ts";
-import { readPalette } from "./palette.ts";
+import { type Palette, readPalette } from "./palette.ts";
+import { Surface } from "./surface.ts";
 
 export const ROW_HEIGHT = 20; // CSS pixels
 const FONT_SIZE = 12;
@@ -28,9 +30,10 @@ export interface Hit {
 
 export class Chart {
   private readonly context: CanvasRenderingContext2D;
+  private readonly surface: Surface;
   private boxes = new Boxes(1);
   private fitter: Fitter | null = null;
-  private font = "";
+  private palette: Palette | null = null;
   private scene: Scene | null = null;
   private width = 0; // CSS pixels
   private height = 0;
@@ -42,6 +45,7 @@ export class Chart {
     const context = canvas.getContext("2d", { alpha: false });
     if (!context) throw new Error("this browser has no 2D canvas");
     this.context = context;
+    this.surface = new Surface(context);
   }
 
   show(layout: Layout, meaning: Meaning, zoom: number, flipped: boolean): void {
@@ -61,7 +65,14 @@ export class Chart {
     this.canvas.width = pixels;
     this.canvas.height = Math.max(1, Math.round(height * ratio));
     this.boxes = new Boxes(pixels);
+    this.restyle();
     this.countRows();
+  }
+
+  // Colours and fonts may be others than they were.
+  restyle(): void {
+    this.palette = null;
+    this.fitter = null;
   }
 
   scrollTo(top: number): void {
@@ -79,13 +90,22 @@ export class Chart {
 
   draw(): void {
     if (!this.scene || this.width <= 0 || this.height <= 0) return;
-    const palette = readPalette(this.canvas, this.context);
-    const font = `${Math.round(FONT_SIZE * this.ratio)}px ${palette.font}`;
-    this.context.font = font;
-    if (!this.fitter || font !== this.font)
-      this.fitter = new Fitter((text) => this.context.measureText(text).width);
-    this.font = font;
-    draw(this.context, this.scene, this.window(), palette, this.boxes, this.fitter);
+    const palette = (this.palette ??= readPalette(this.canvas, this.context));
+    this.context.font = `${Math.round(FONT_SIZE * this.ratio)}px ${palette.font}`;
+    this.fitter ??= new Fitter((text) => this.context.measureText(text).width);
+    this.context.textBaseline = "middle";
+    this.context.direction = "ltr";
+    const { scene, surface } = this;
+    const window = this.window();
+    const { first, last } = rowsInSight(scene, window);
+    surface.begin(palette, {
+      n: Math.max(0, last - first + 1),
+      top: rowTop(scene, window, scene.flipped ? last : first),
+      height: window.row,
+      gap: window.gap,
+      gapTop: scene.flipped ? window.row - window.gap : 0,
+    });
+    draw(surface, scene, window, this.boxes, this.fitter);
   }
 
   hit(x: number, y: number): Hit | null {
@@ -156,7 +176,8 @@ export class Chart {
     if (!scene) return;
     const { layout, range } = scene;
     let row = scene.zoomRow;
-    while (row < layout.nRows && this.boxes.fill(layout, row, range, this.canvas.width) > 0) row++;
+    const isSeen = () => this.boxes.fill(layout, row, range, this.canvas.width, 1) > 0;
+    while (row < layout.nRows && isSeen()) row++;
     scene.nRows = row;
   }
 }

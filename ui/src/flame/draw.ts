@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Paints the rows of a scene that are visible. What it costs goes by pixels and labels, not by
-// nodes: rows out of sight are not looked at, and boxes.ts merges what is narrower than a pixel.
+// What to paint of a scene: the rows that are in sight. What it costs goes by pixels and labels,
+// not by nodes: other rows are not looked at, and boxes.ts merges what is narrower than a pixel.
 
 import type { Boxes } from "./boxes.ts";
 import type { Fitter } from "./fit.ts";
 import type { Layout, Range } from "./layout.ts";
-import type { Palette } from "./palette.ts";
 import { Style } from "./palette.ts";
 
 // What the boxes mean. The layout knows where they are, this what they show.
@@ -47,94 +46,97 @@ export function rowAt(scene: { flipped: boolean }, window: Window, y: number): n
   return Math.floor((scene.flipped ? window.content - 1 - inside : inside) / window.row);
 }
 
+// Where it is painted. Boxes first, all of them; then texts.
+export interface Canvas {
+  box(line: number, x0: number, x1: number, style: number, hasBorder: boolean): void;
+  end(): void;
+  text(text: string, x: number, y: number, style: number): void;
+}
+
+// The rows in sight; last < first: none.
+export function rowsInSight(scene: Scene, window: Window): { first: number; last: number } {
+  const edges = [rowAt(scene, window, 0), rowAt(scene, window, window.height - 1)];
+  return {
+    first: Math.max(0, Math.min(...edges)),
+    last: Math.min(scene.nRows - 1, Math.max(...edges)),
+  };
+}
+
+// Lines count from above.
 export function draw(
-  context: CanvasRenderingContext2D,
+  canvas: Canvas,
   scene: Scene,
   window: Window,
-  palette: Palette,
   boxes: Boxes,
   fitter: Fitter,
 ): void {
-  context.fillStyle = palette.background;
-  context.fillRect(0, 0, window.width, window.height);
-  context.textBaseline = "middle";
-  context.direction = "ltr";
-  const edges = [rowAt(scene, window, 0), rowAt(scene, window, window.height - 1)];
-  const first = Math.max(0, Math.min(...edges));
-  const last = Math.min(scene.nRows - 1, Math.max(...edges));
-  const painter = new Painter(context, scene, window, palette, boxes, fitter);
-  for (let row = first; row <= last; row++) painter.paintRow(row);
+  const { first, last } = rowsInSight(scene, window);
+  const labels: Label[] = [];
+  for (let row = first; row <= last; row++) {
+    const n = boxes.fill(scene.layout, row, scene.range, window.width);
+    const line = scene.flipped ? last - row : row - first;
+    for (let i = 0; i < n; i++) paintBox(canvas, scene, window, boxes, i, row, line);
+    gatherLabels(scene, window, boxes, row, labels);
+  }
+  canvas.end();
+  for (const { node, x, y, room, style } of labels) {
+    const text = labelText(scene.meaning, fitter, node, room);
+    if (text !== "") canvas.text(text, x, y, style);
+  }
 }
 
-class Painter {
-  private style = -1;
+function styleOf(scene: Scene, boxes: Boxes, i: number, row: number): number {
+  const { meaning, zoomRow } = scene;
+  const node = boxes.first[i];
+  if (boxes.isMerged[i]) return meaning.hasMatch(node, boxes.past[i]) ? Style.match : Style.many;
+  return row < zoomRow ? Style.dim : meaning.style(node);
+}
 
-  constructor(
-    private readonly context: CanvasRenderingContext2D,
-    private readonly scene: Scene,
-    private readonly window: Window,
-    private readonly palette: Palette,
-    private readonly boxes: Boxes,
-    private readonly fitter: Fitter,
-  ) {}
+function paintBox(
+  canvas: Canvas,
+  scene: Scene,
+  { gap }: Window,
+  boxes: Boxes,
+  i: number,
+  row: number,
+  line: number,
+): void {
+  const x0 = boxes.x0[i];
+  const x1 = boxes.x1[i];
+  const isWide = x1 - x0 > 3 * gap;
+  const isJoined = isWide && !boxes.isMerged[i] && scene.meaning.isJoined(boxes.first[i]);
+  canvas.box(line, x0, isWide ? x1 - gap : x1, styleOf(scene, boxes, i, row), !isJoined);
+}
 
-  paintRow(row: number): void {
-    const { boxes, scene, window } = this;
-    const { layout, range } = scene;
-    const n = boxes.fill(layout, row, range, window.width);
-    const y = rowTop(scene, window, row);
-    this.style = -1;
-    for (let i = 0; i < n; i++) this.paintBox(i, row, y);
-    this.style = -1;
-    for (let i = 0; i < n; i++) this.paintLabel(i, row, y);
+interface Label {
+  node: number;
+  x: number;
+  y: number;
+  room: number;
+  style: number;
+}
+
+function gatherLabels(
+  scene: Scene,
+  window: Window,
+  boxes: Boxes,
+  row: number,
+  labels: Label[],
+): void {
+  const padding = 4 * window.gap;
+  const y = rowTop(scene, window, row) + window.row / 2;
+  for (let i = 0; i < boxes.count; i++) {
+    const room = boxes.x1[i] - boxes.x0[i] - 2 * padding;
+    if (room < window.row || boxes.isMerged[i]) continue;
+    const style = styleOf(scene, boxes, i, row);
+    labels.push({ node: boxes.first[i], x: boxes.x0[i] + padding, y, room, style });
   }
+}
 
-  private styleOf(i: number, row: number): number {
-    const { boxes, scene } = this;
-    const { layout, meaning, range } = scene;
-    if (boxes.isMerged(i, layout, range, this.window.width))
-      return meaning.hasMatch(boxes.first[i], boxes.past[i]) ? Style.match : Style.many;
-    return row < scene.zoomRow ? Style.dim : meaning.style(boxes.first[i]);
-  }
-
-  private paintBox(i: number, row: number, y: number): void {
-    const { boxes, context, scene, window } = this;
-    const style = this.styleOf(i, row);
-    if (style !== this.style) context.fillStyle = this.palette.fills[(this.style = style)];
-    const x = boxes.x0[i];
-    const width = boxes.x1[i] - x;
-    const isWide = width > 3 * window.gap;
-    let top = scene.flipped ? y + window.gap : y;
-    let height = window.row - window.gap;
-    if (isWide && style !== Style.many && row > 0) {
-      if (scene.meaning.isJoined(boxes.first[i])) {
-        height += window.gap;
-        if (!scene.flipped) top -= window.gap;
-      }
-    }
-    context.fillRect(x, top, isWide ? width - window.gap : width, height);
-  }
-
-  private paintLabel(i: number, row: number, y: number): void {
-    const { boxes, context, window } = this;
-    const padding = 4 * window.gap;
-    const x0 = boxes.x0[i];
-    const room = boxes.x1[i] - x0 - 2 * padding;
-    if (room < window.row) return;
-    const node = boxes.first[i];
-    const text = this.label(node, room);
-    if (text === "") return;
-    const style = this.styleOf(i, row);
-    if (style !== this.style) context.fillStyle = this.palette.texts[(this.style = style)];
-    context.fillText(text, x0 + padding, y + window.row / 2);
-  }
-
-  private label(node: number, room: number): string {
-    const { meaning } = this.scene;
-    const text = this.fitter.fit(meaning.labels(node), room);
-    if (text === "" || text.endsWith("…")) return text;
-    const figure = `  ${meaning.figure(node)}`;
-    const left = room - this.fitter.width(text);
-    return this.fitter.width(figure, left) <= left ? text + figure : text;
-  }
+function labelText(meaning: Meaning, fitter: Fitter, node: number, room: number): string {
+  const text = fitter.fit(meaning.labels(node), room);
+  if (text === "" || text.endsWith("…")) return text;
+  const figure = `  ${meaning.figure(node)}`;
+  const left = room - fitter.width(text);
+  return fitter.width(figure, left) <= left ? text + figure : text;
 }

@@ -149,18 +149,20 @@ export function Flame(props: FlameProps) {
             />
             {isEmpty && <p class="flame-empty">Nothing here: no stack has any of it.</p>}
             {!isEmpty && (
-              <Mirror
-                id={id}
-                label={`${label}, as a table`}
-                describedBy={`${id}-help`}
-                meaning={meaning}
-                whole={whole}
-                cursor={cursor}
-                gridRef={grid}
-                onKeyDown={onKeyDown}
-                onBlur={() => setTip(null)}
-                onChoose={zoomTo}
-              />
+              <div class="flame-mirror">
+                <Mirror
+                  id={id}
+                  label={`${label}, as a table`}
+                  describedBy={`${id}-help`}
+                  meaning={meaning}
+                  whole={whole}
+                  cursor={cursor}
+                  gridRef={grid}
+                  onKeyDown={onKeyDown}
+                  onBlur={() => setTip(null)}
+                  onChoose={zoomTo}
+                />
+              </div>
             )}
           </div>
           <Ring kind="flame-hover" rect={hovered === null ? null : rectOf(hovered)} />

@@ -7,9 +7,9 @@ import { amount, change, share } from "../engine/units.ts";
 import { cleanWithin } from "./clean.ts";
 import type { TreeMeaning } from "./meaning.ts";
 
-const ANCESTORS = 20; // at most, of each kind: a table of a million rows helps nobody
-const NEIGHBOURS = 10; // to each side
-const CHILDREN = 20;
+const ANCESTORS = 12; // at most, of each kind: a table of a million rows helps nobody
+const NEIGHBOURS = 6; // to each side
+const CHILDREN = 12;
 
 interface MirrorProps {
   id: string;
@@ -29,7 +29,6 @@ export function Mirror(props: MirrorProps) {
   const nodes = rowsAround(meaning.tree, cursor);
   return (
     <table
-      class="flame-mirror"
       role="treegrid"
       tabIndex={0}
       ref={props.gridRef}

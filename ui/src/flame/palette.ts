@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The colours of the picture, as flame.css gives them for light and dark. They are read whenever
-// the picture is drawn, so that a change of theme needs no more than drawing again.
+// The colours of the picture, as flame.css gives them for light and dark. They are read when the
+// picture is drawn first, and again after a change of theme.
 
 import { N_COLOURS } from "./names.ts";
 

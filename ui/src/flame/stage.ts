@@ -18,6 +18,9 @@ export class Stage {
   readonly chart: Chart;
   private frame = 0;
   private flipped = false;
+  private top = 0; // as scrolled; kept here, since asking the document has it laid out
+  private height = 0; // of the window
+  private contentHeight = 0;
   private readonly resized: ResizeObserver;
   private readonly themed: MutationObserver;
   private readonly dark = matchMedia("(prefers-color-scheme: dark)");
@@ -29,9 +32,9 @@ export class Stage {
     this.chart = new Chart(elements.canvas);
     this.resized = new ResizeObserver(() => this.fit());
     this.resized.observe(elements.scroller);
-    this.themed = new MutationObserver(this.redraw);
+    this.themed = new MutationObserver(this.restyle);
     this.themed.observe(document.documentElement, { attributes: true });
-    this.dark.addEventListener("change", this.redraw);
+    this.dark.addEventListener("change", this.restyle);
     elements.scroller.addEventListener("scroll", this.scrolled, { passive: true });
     addEventListener("resize", this.zoomed);
     this.fit();
@@ -41,20 +44,17 @@ export class Stage {
     cancelAnimationFrame(this.frame);
     this.resized.disconnect();
     this.themed.disconnect();
-    this.dark.removeEventListener("change", this.redraw);
+    this.dark.removeEventListener("change", this.restyle);
     this.elements.scroller.removeEventListener("scroll", this.scrolled);
     removeEventListener("resize", this.zoomed);
   }
 
   show(layout: Layout, meaning: Meaning, zoom: number, flipped: boolean): void {
-    const { scroller } = this.elements;
-    const isTurned = flipped !== this.flipped;
-    const fromRoot = isTurned ? 0 : this.distanceFromRoot();
+    const fromRoot = flipped === this.flipped ? this.distanceFromRoot() : 0;
     this.flipped = flipped;
     this.chart.show(layout, meaning, zoom, flipped);
-    this.place();
-    scroller.scrollTop = flipped ? this.lowest() - fromRoot : fromRoot;
-    this.scrolled();
+    this.place(fromRoot);
+    this.redraw();
   }
 
   readonly redraw = (): void => {
@@ -62,6 +62,11 @@ export class Stage {
       this.frame = 0;
       this.chart.draw();
     });
+  };
+
+  private readonly restyle = (): void => {
+    this.chart.restyle();
+    this.redraw();
   };
 
   hit(clientX: number, clientY: number): Hit | null {
@@ -79,24 +84,30 @@ export class Stage {
 
   reveal(node: number): void {
     const rect = this.chart.rectOf(node);
-    const { scroller } = this.elements;
     if (!rect) return;
-    if (rect.y < scroller.scrollTop) scroller.scrollTop = rect.y;
-    const below = rect.y + rect.height - scroller.clientHeight;
-    if (below > scroller.scrollTop) scroller.scrollTop = below;
+    const lowest = rect.y;
+    const highest = rect.y + rect.height - this.height;
+    this.scrollTo(Math.max(highest, Math.min(lowest, this.top)));
   }
 
-  private lowest(): number {
-    return this.elements.scroller.scrollHeight - this.elements.scroller.clientHeight;
+  private get lowest(): number {
+    return this.contentHeight - this.height;
   }
 
   private distanceFromRoot(): number {
-    const { scrollTop } = this.elements.scroller;
-    return this.flipped ? this.lowest() - scrollTop : scrollTop;
+    return this.flipped ? this.lowest - this.top : this.top;
+  }
+
+  private scrollTo(top: number): void {
+    const next = Math.max(0, Math.min(top, this.lowest));
+    if (next !== this.top) this.elements.scroller.scrollTop = next;
+    this.top = next;
+    this.chart.scrollTo(next);
   }
 
   private readonly scrolled = (): void => {
-    this.chart.scrollTo(this.elements.scroller.scrollTop);
+    this.top = this.elements.scroller.scrollTop;
+    this.chart.scrollTo(this.top);
     this.redraw();
   };
 
@@ -106,19 +117,20 @@ export class Stage {
     const { scroller, window, canvas } = this.elements;
     const fromRoot = this.distanceFromRoot();
     const { clientWidth, clientHeight } = scroller;
+    this.height = clientHeight;
     window.style.height = canvas.style.height = `${clientHeight}px`;
     canvas.style.width = `${clientWidth}px`;
     this.chart.resize(clientWidth, clientHeight, devicePixelRatio);
-    this.place();
-    if (this.flipped) scroller.scrollTop = this.lowest() - fromRoot;
-    this.chart.scrollTo(scroller.scrollTop);
+    this.place(fromRoot);
     this.chart.draw(); // a canvas that was given a size is empty: not a frame of that
   }
 
-  private place(): void {
-    const { content, scroller } = this.elements;
-    const height = Math.max(this.chart.contentHeight, scroller.clientHeight);
-    content.style.height = `${height}px`;
+  // As high as the rows are, and scrolled to where it was.
+  private place(fromRoot: number): void {
+    const height = Math.max(this.chart.contentHeight, this.height);
+    if (height !== this.contentHeight) this.elements.content.style.height = `${height}px`;
+    this.contentHeight = height;
+    this.scrollTo(this.flipped ? this.lowest - fromRoot : fromRoot);
     this.onPlaced();
   }
 }

@@ -34,20 +34,37 @@ export function lineageOf(tree: Tree, node: number): number[] {
   return line.reverse();
 }
 
+// Steps are names; where siblings have the same one, as lines of one function do, with the place.
 export function pathOf(names: TreeNames, node: number): string[] {
-  return lineageOf(names.tree, node).map((at) => names.textOf(at));
+  return lineageOf(names.tree, node).map((at) => {
+    const text = names.textOf(at);
+    const isOnly = childWhere(names, names.tree.parent[at], (other) =>
+      other !== at && names.textOf(other) === text) < 0;
+    return isOnly ? text : placed(names, at);
+  });
+}
+
+function placed(names: TreeNames, node: number): string {
+  return `${names.textOf(node)} @ ${names.placeOf(node)}`;
+}
+
+// The first child with a box of which that holds; -1: there is none.
+function childWhere(names: TreeNames, node: number, holds: (child: number) => boolean): number {
+  const { firstChild, nChildren, width } = names.tree;
+  const past = firstChild[node] + nChildren[node];
+  for (let child = firstChild[node]; child < past; child++)
+    if (width[child] > 0 && holds(child)) return child;
+  return -1;
 }
 
 // The node such a path leads to, or as far as it leads; the root if nowhere.
 export function nodeOf(names: TreeNames, path: readonly string[]): number {
-  const { tree } = names;
   let node = 0;
   for (const step of path) {
-    const first = tree.firstChild[node];
-    const past = first + tree.nChildren[node];
-    let child = first;
-    while (child < past && !(tree.width[child] > 0 && names.textOf(child) === step)) child++;
-    if (child === past) break;
+    let child = childWhere(names, node, (at) => names.textOf(at) === step);
+    if (child < 0 && step.includes(" @ "))
+      child = childWhere(names, node, (at) => placed(names, at) === step);
+    if (child < 0) break;
     node = child;
   }
   return node;
