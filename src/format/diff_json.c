@@ -10,7 +10,7 @@
 
 static void write_moment(struct tide_json *json, const char *key, const struct tide_point *point)
 {
-  if (point->given)
+  if (point->given && !point->whole && !point->word)
     tide_json_put_u64(json, key, point->seen_ns);
   else
     tide_json_put_text(json, key, NULL);

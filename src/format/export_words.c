@@ -7,6 +7,7 @@
 #include "base/units.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 char *tide_export_frame_name(const struct tide_naming *naming, const struct tide_named_frame *frame)
 {
@@ -26,6 +27,15 @@ const char *tide_export_no_frames(const struct tide_profile_site *site)
   return is_recorded ? "[frames hidden]" : "[stack not recorded]";
 }
 
+const char *tide_export_time(char out[TIDE_UNITS_MAX], const struct tide_point *point,
+                             uint64_t time_ns, bool utf8)
+{
+  if (!point->whole)
+    return tide_units_time(out, time_ns, utf8);
+  snprintf(out, TIDE_UNITS_MAX, "%.3g %%", 100 * (double)time_ns / (double)point->whole);
+  return out;
+}
+
 static char *moment(const struct tide_point *point, const char *otherwise)
 {
   char text[TIDE_UNITS_MAX];
@@ -33,7 +43,10 @@ static char *moment(const struct tide_point *point, const char *otherwise)
     return tide_strdup(otherwise);
   if (point->snapshot == TIDE_POINT_START)
     return tide_strdup("the start");
-  return tide_strdup(tide_units_time(text, point->seen_ns, true));
+  if (point->word)
+    return tide_sprintf("the %s", point->word);
+  return tide_sprintf("%s%s", tide_export_time(text, point, point->seen_ns, true),
+                      point->whole ? " of the run" : "");
 }
 
 char *tide_export_measure(const struct tide_question *question)

@@ -2,6 +2,7 @@
 //
 // Words that several export formats share: for frames without a name, and for what is measured.
 #pragma once
+#include "base/units.h"
 #include "profile/profile.h"
 #include "view/naming.h"
 
@@ -12,6 +13,10 @@ char *tide_export_frame_name(const struct tide_naming *naming,
 
 // Stands for the frames of a site that has none to show: they were not recorded, or are hidden.
 const char *tide_export_no_frames(const struct tide_profile_site *site);
+
+// A time of a point: "6.10 s", or without a clock "40 %".
+const char *tide_export_time(char out[TIDE_UNITS_MAX], const struct tide_point *point,
+                             uint64_t time_ns, bool utf8);
 
 // "bytes held at the peak", "blocks allocated from 1.00 s to 2.50 s"; owned.
 char *tide_export_measure(const struct tide_question *question);

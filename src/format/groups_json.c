@@ -9,6 +9,11 @@
 
 #include <stdlib.h>
 
+static uint64_t parts_per_million(uint64_t part, uint64_t whole)
+{
+  return (uint64_t)((unsigned __int128)part * 1000000 / whole);
+}
+
 static void write_point(struct tide_json *json, const char *key, const struct tide_point *point)
 {
   tide_json_key(json, key);
@@ -17,8 +22,15 @@ static void write_point(struct tide_json *json, const char *key, const struct ti
     return;
   }
   tide_json_open_object(json);
-  tide_json_put_u64(json, "asked_ns", point->asked_ns);
-  tide_json_put_u64(json, "seen_ns", point->seen_ns);
+  if (point->whole) {
+    tide_json_put_u64(json, "asked_ppm", parts_per_million(point->asked_ns, point->whole));
+    tide_json_put_u64(json, "seen_ppm", parts_per_million(point->seen_ns, point->whole));
+  } else if (!point->word) {
+    tide_json_put_u64(json, "asked_ns", point->asked_ns);
+    tide_json_put_u64(json, "seen_ns", point->seen_ns);
+  }
+  if (point->word)
+    tide_json_put_text(json, "moment", point->word);
   tide_json_close_object(json);
 }
 

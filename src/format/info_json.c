@@ -3,6 +3,7 @@
 // Schema tidemark-info-1.
 #include "base/json.h"
 #include "format/image_json.h"
+#include "format/lacking.h"
 #include "format/info.h"
 #include "format/module_state.h"
 #include "profile/profile.h"
@@ -34,6 +35,7 @@ static void write_image(struct tide_json *json, const struct tide_capture *captu
   const struct tide_image *image = &capture->images[i];
   struct tide_profile *profile = tide_profile_new(capture, i);
   tide_json_open_object(json);
+  tide_lacking_leave_out(json, image);
   tide_json_put_u64(json, "index", i);
   tide_image_json_identity(json, image);
   tide_json_key(json, "parent_index");
@@ -55,6 +57,7 @@ static void write_image(struct tide_json *json, const struct tide_capture *captu
   tide_json_put_u64(json, "names_stored", image->names.n_places);
   tide_json_put_bool(json, "complete", tide_profile_is_complete(profile));
   tide_image_json_losses(json, image);
+  json->is_absent = NULL;
   tide_json_key(json, "modules");
   tide_json_open_array(json);
   for (size_t m = 1; m < image->n_modules; m++)
@@ -77,7 +80,10 @@ void tide_info_json_write(struct tide_sink *sink, const struct tide_capture *cap
   tide_json_put_text(&json, "schema", "tidemark-info-1");
   tide_json_key(&json, "capture");
   tide_json_open_object(&json);
+  if (capture->n_images)
+    tide_lacking_leave_out(&json, &capture->images[0]);
   tide_capture_json_facts(&json, capture, file, capture->finished && !capture->cut);
+  json.is_absent = NULL;
   tide_json_put_u64(&json, "file_bytes", file_bytes);
   tide_json_put_text(&json, "tool_version", capture->tool_version);
   tide_json_put_text(&json, "hostname", capture->hostname);

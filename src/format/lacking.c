@@ -35,6 +35,9 @@ static const struct {
     {"thread_slots", TIDE_LACK_THREADS},
     {"threads", TIDE_LACK_THREADS},
     {"max_live_threads", TIDE_LACK_THREADS},
+    {"start_ns", TIDE_LACK_CLOCK},
+    {"end_ns", TIDE_LACK_CLOCK},
+    {"duration_ns", TIDE_LACK_CLOCK},
     {"first_ns", TIDE_LACK_TIMES},
     {"last_ns", TIDE_LACK_TIMES},
 };

@@ -144,9 +144,16 @@ static void make_snapshot(struct writer *w, enum tide_snapshot_kind kind, uint64
   add_moment(w, (struct moment){time_ns, sum_snapshot(w, made), made});
 }
 
-static uint64_t ms_of(const struct writer *w, const struct moment *moment)
+static bool has_clock(const struct writer *w)
 {
-  return (moment->time_ns - w->image->start_ns) / 1000000;
+  return !(w->image->lacks & TIDE_LACK_CLOCK);
+}
+
+// In milliseconds; without a clock in whatever the times count.
+static uint64_t time_of(const struct writer *w, const struct moment *moment)
+{
+  uint64_t time_ns = moment->time_ns - w->image->start_ns;
+  return has_clock(w) ? time_ns / 1000000 : time_ns;
 }
 
 // By time; of one time, sizes alone come first, and otherwise it is the order in which they came.
@@ -163,10 +170,10 @@ static int by_time(const void *left, const void *right)
 static bool is_repeated(const struct writer *w, size_t i)
 {
   const struct moment *moment = &w->moments[i];
-  uint64_t ms = ms_of(w, moment);
+  uint64_t ms = time_of(w, moment);
   if (moment->snapshot && moment->snapshot->kind != TIDE_SNAPSHOT_TIMED)
     return false;
-  for (size_t k = i + 1; k < w->n_moments && ms_of(w, &w->moments[k]) == ms; k++)
+  for (size_t k = i + 1; k < w->n_moments && time_of(w, &w->moments[k]) == ms; k++)
     if (w->moments[k].bytes == moment->bytes && (w->moments[k].snapshot || !moment->snapshot))
       return true;
   return false;
@@ -404,7 +411,7 @@ static void write_moment(struct writer *w, size_t i)
   tide_sink_printf(w->sink,
                    "#-----------\nsnapshot=%zu\n#-----------\ntime=%" PRIu64 "\nmem_heap_B=%" PRId64
                    "\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=%s\n",
-                   i, ms_of(w, moment), moment->bytes,
+                   i, time_of(w, moment), moment->bytes,
                    !has_tree      ? "empty"
                    : i == w->peak ? "peak"
                                   : "detailed");
@@ -423,7 +430,7 @@ static void write_file(struct writer *w)
     write_clean(w, only);
   else
     write_clean(w, *command ? command : tide_image_program(w->image));
-  tide_sink_text(w->sink, "\ntime_unit: ms\n");
+  tide_sink_text(w->sink, has_clock(w) ? "\ntime_unit: ms\n" : "\ntime_unit: i\n");
   for (size_t i = 0; i < w->n_moments; i++)
     write_moment(w, i);
 }

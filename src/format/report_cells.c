@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "format/export_words.h"
 #include "format/shorten.h"
 #include "view/source_path.h"
 
@@ -48,13 +49,16 @@ const struct tide_question_text *tide_question_text(const struct tide_question *
 char *tide_point_words(const struct tide_screen *screen, const struct tide_point *point)
 {
   char asked[TIDE_UNITS_MAX], seen[TIDE_UNITS_MAX];
-  tide_units_time(asked, point->asked_ns, screen->utf8);
-  tide_units_time(seen, point->seen_ns, screen->utf8);
+  tide_export_time(asked, point, point->asked_ns, screen->utf8);
+  tide_export_time(seen, point, point->seen_ns, screen->utf8);
   if (point->snapshot == TIDE_POINT_START)
     return tide_strdup("the start");
+  if (point->word)
+    return tide_sprintf("the %s", point->word);
+  const char *of = point->whole ? " of the run" : "";
   if (strcmp(asked, seen) == 0)
-    return tide_strdup(asked);
-  return tide_sprintf("%s (as seen at %s)", asked, seen);
+    return tide_sprintf("%s%s", asked, of);
+  return tide_sprintf("%s%s (as seen at %s)", asked, of, seen);
 }
 
 char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,

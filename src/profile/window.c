@@ -19,10 +19,15 @@ static uint64_t distance(uint64_t a, uint64_t b)
   return a > b ? a - b : b - a;
 }
 
+static uint64_t whole_of(const struct tide_image *image)
+{
+  return image->lacks & TIDE_LACK_CLOCK ? since_start(image, image->end_ns) : 0;
+}
+
 // The snapshot nearest to a moment; the start counts as one.
 static struct tide_point nearest(const struct tide_image *image, uint64_t asked_ns)
 {
-  struct tide_point best = {true, asked_ns, 0, TIDE_POINT_START};
+  struct tide_point best = {true, asked_ns, 0, TIDE_POINT_START, whole_of(image), NULL};
   for (size_t i = 0; i < image->n_snapshots; i++) {
     uint64_t seen_ns = since_start(image, image->snapshots[i].time_ns);
     if (distance(seen_ns, asked_ns) <= distance(best.seen_ns, asked_ns)) {
@@ -40,10 +45,29 @@ static bool of_kind(const struct tide_image *image, enum tide_snapshot_kind kind
     if (image->snapshots[i].kind != kind)
       continue;
     uint64_t seen_ns = since_start(image, image->snapshots[i].time_ns);
-    *ret_point = (struct tide_point){true, seen_ns, seen_ns, i};
+    *ret_point = (struct tide_point){true, seen_ns, seen_ns, i, whole_of(image), NULL};
+    if (image->lacks & TIDE_LACK_CLOCK)
+      ret_point->word = kind == TIDE_SNAPSHOT_PEAK ? "peak" : "end";
     return true;
   }
   return false;
+}
+
+// Whether a moment between start and end means anything here.
+static enum tide_err check_clock(const struct tide_image *image, const struct tide_moment *moment,
+                                 struct tide_diag *diag)
+{
+  const char *origin = image->origin ? image->origin : "the capture";
+  if (!(image->lacks & TIDE_LACK_CLOCK))
+    return TIDE_ERR_OK;
+  if (!whole_of(image))
+    return tide_fail(diag, TIDE_ERR_USAGE, "%s has no clock; moments of it are start, peak and end",
+                     origin);
+  if (moment->kind == TIDE_MOMENT_TIME)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "%s has no clock; a moment of it is a share such as 40%%, or peak or end",
+                     origin);
+  return TIDE_ERR_OK;
 }
 
 static enum tide_err bind(const struct tide_image *image, const struct tide_moment *moment,
@@ -51,7 +75,7 @@ static enum tide_err bind(const struct tide_image *image, const struct tide_mome
 {
   uint64_t run_ns = since_start(image, image->end_ns);
   if (moment->kind == TIDE_MOMENT_START) {
-    *ret_point = (struct tide_point){true, 0, 0, TIDE_POINT_START};
+    *ret_point = (struct tide_point){true, 0, 0, TIDE_POINT_START, whole_of(image), NULL};
     return TIDE_ERR_OK;
   }
   enum tide_snapshot_kind kind =
@@ -63,6 +87,9 @@ static enum tide_err bind(const struct tide_image *image, const struct tide_mome
   }
   if (image->n_snapshots == 0)
     return tide_fail(diag, TIDE_ERR_NOT_FOUND, "the capture holds no snapshots to look at");
+  enum tide_err err = check_clock(image, moment, diag);
+  if (err)
+    return err;
   uint64_t asked_ns = moment->time_ns;
   if (moment->kind == TIDE_MOMENT_SHARE)
     asked_ns = (uint64_t)((unsigned __int128)run_ns * moment->share_ppm / 1000000);
@@ -95,6 +122,16 @@ enum tide_err tide_point_parse(const struct tide_image *image, const char *text,
   return err ? err : bind(image, &moment, text, ret_point, diag);
 }
 
+static enum tide_err nobody_looked(const char *range, const struct tide_point *point,
+                                   struct tide_diag *diag)
+{
+  double seen = point->whole ? 100 * (double)point->seen_ns / (double)point->whole
+                             : (double)point->seen_ns / 1e9;
+  return tide_fail(diag, TIDE_ERR_NOT_FOUND,
+                   "nobody looked between the ends of %s: the moment nearest to both is %.*f %s",
+                   range, point->whole ? 1 : 3, seen, point->whole ? "%" : "s");
+}
+
 enum tide_err tide_range_parse(const struct tide_image *image, const char *text,
                                struct tide_window *ret_window, struct tide_diag *diag)
 {
@@ -111,9 +148,7 @@ enum tide_err tide_range_parse(const struct tide_image *image, const char *text,
   if (!err && window.from.asked_ns > window.to.asked_ns)
     err = tide_fail(diag, TIDE_ERR_USAGE, "the range %s ends before it begins", text);
   if (!err && window.from.snapshot == window.to.snapshot)
-    err = tide_fail(diag, TIDE_ERR_NOT_FOUND,
-                    "nobody looked between the ends of %s: the moment nearest to both is %.3f s",
-                    text, (double)window.to.seen_ns / 1e9);
+    err = nobody_looked(text, &window.to, diag);
   if (!err)
     *ret_window = window;
   return err;

@@ -14,13 +14,16 @@ struct tide_point {
   uint64_t asked_ns; // since the image's start
   uint64_t seen_ns;  // of the snapshot that answers, likewise
   size_t snapshot;   // index in the image's snapshots, or TIDE_POINT_START
+  uint64_t whole;    // 0: the times are that. Without a clock they are parts of this
+  const char *word;  // without a clock: "peak", "end"; otherwise NULL
 };
 
 struct tide_window { // all zero: the whole run
   struct tide_point from, to;
 };
 
-// "6.1s", "40%", "start", "peak", "end" or the name of a mark.
+// "6.1s", "40%", "start", "peak", "end" or the name of a mark. Without a clock (TIDE_LACK_CLOCK) a
+// time is refused, and so is a share of a run that nobody looked at in between.
 enum tide_err tide_point_parse(const struct tide_image *image, const char *text,
                                struct tide_point *ret_point, struct tide_diag *diag);
 

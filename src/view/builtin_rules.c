@@ -80,6 +80,7 @@ const struct tide_rule tide_builtin_rules[] = {
     SOURCE(RUNTIME, "/rustc/*"),
     SOURCE(RUNTIME, "*/lib/rustlib/src/*"),
     SOURCE(RUNTIME, "*/library/std/src/*"),
+    SOURCE(RUNTIME, "library/std/src/*"), // as valgrind writes it
     SOURCE(RUNTIME, "/rust/deps/*"),
     SOURCE(RUNTIME, "*/libstdc++-v3/*"),
     SOURCE(RUNTIME, "*/libgcc/*"),
@@ -136,6 +137,8 @@ const struct tide_rule tide_builtin_rules[] = {
     SOURCE(CONTAINER, "*/include/*/c++/*"),
     SOURCE(CONTAINER, "*/library/alloc/src/*"),
     SOURCE(CONTAINER, "*/library/core/src/*"),
+    SOURCE(CONTAINER, "library/alloc/src/*"),
+    SOURCE(CONTAINER, "library/core/src/*"),
     // The C library.
     FUNCTION(C, "strdup"),
     FUNCTION(C, "__strdup"),

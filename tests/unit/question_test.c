@@ -165,6 +165,44 @@ static void refuses_what_the_capture_does_not_hold(void **state)
   image.origin = NULL;
 }
 
+static struct tide_point point_at(const char *text)
+{
+  struct tide_point point;
+  struct tide_diag diag = {0};
+  if (tide_point_parse(&image, text, &point, &diag))
+    fail_msg("%s: %s", text, diag.text);
+  return point;
+}
+
+// Without a clock a moment is a part of the run; its unit is nobody's.
+static void without_a_clock(void **state)
+{
+  image.origin = (char *)"massif.out";
+  image.lacks = TIDE_LACK_CLOCK;
+  refuse((struct tide_wish){.sort = -1, .at = "1s"}, "massif.out has no clock");
+  refuse((struct tide_wish){.sort = -1, .range = "10%..1s"}, "no clock");
+  expect((struct tide_wish){.sort = -1, .at = "25%"}, 100, 10);
+  struct tide_point point = point_at("30%");
+  assert_int_equal(point.whole, 4000000000);
+  assert_int_equal(point.asked_ns, 1200000000);
+  assert_int_equal(point.seen_ns, 1000000000);
+  assert_null(point.word);
+  assert_string_equal(point_at("peak").word, "peak");
+  assert_string_equal(point_at("end").word, "end");
+  struct tide_diag diag = {0};
+  struct tide_window window;
+  assert_int_equal(tide_range_parse(&image, "22%..30%", &window, &diag), TIDE_ERR_NOT_FOUND);
+  assert_non_null(strstr(diag.text, "nearest to both is 25.0 %"));
+  uint64_t end_ns = image.end_ns;
+  image.end_ns = image.start_ns; // the peak and the end alone
+  refuse((struct tide_wish){.sort = -1, .at = "40%"}, "start, peak and end");
+  expect((struct tide_wish){.sort = -1, .at = "end"}, 100, 0);
+  image.end_ns = end_ns;
+  image.lacks = 0;
+  image.origin = NULL;
+  assert_int_equal(point_at("30%").whole, 0);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -174,6 +212,7 @@ int main(void)
       cmocka_unit_test(grown_after_a_dip),
       cmocka_unit_test(refuses_what_has_no_answer),
       cmocka_unit_test(refuses_what_the_capture_does_not_hold),
+      cmocka_unit_test(without_a_clock),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
