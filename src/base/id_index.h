@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 struct tide_id_slot {
-  uint64_t hash;
-  uint32_t id; // + 1; 0: empty
+  uint32_t hash; // folded
+  uint32_t id;   // + 1; 0: empty
 };
 
 struct tide_id_index { // all zero: empty
   struct tide_id_slot *slots;
-  size_t n_slots, n; // n_slots is a power of two
+  size_t n_slots, n; // n_slots is a power of two, at most three quarters of them taken
 };
 
 // Whether row id of the table is the one the key says.

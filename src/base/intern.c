@@ -50,10 +50,10 @@ static uint32_t *find(const struct tide_intern *intern, const void *key, size_t 
 
 static void grow(struct tide_intern *intern)
 {
-  if (intern->n * 2 < intern->n_slots)
+  if (intern->n < intern->n_slots / 4 * 3)
     return;
   free(intern->slots);
-  intern->n_slots = intern->n_slots ? intern->n_slots * 4 : SLOTS_FIRST;
+  intern->n_slots = intern->n_slots ? intern->n_slots * 2 : SLOTS_FIRST;
   intern->slots = tide_alloc_array(intern->n_slots, sizeof *intern->slots);
   for (size_t i = 0; i < intern->n; i++) {
     size_t n;

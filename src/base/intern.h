@@ -11,7 +11,7 @@ struct tide_intern {
   size_t *ends;          // per key, in bytes
   size_t n, cap;
   uint32_t *slots; // hash -> key + 1; 0: free
-  size_t n_slots;  // a power of two, at most half of them taken
+  size_t n_slots;  // a power of two, at most three quarters of them taken
 };
 
 void tide_intern_done(struct tide_intern *intern); // all zero is fine

@@ -147,13 +147,15 @@ void tide_json_text(struct tide_json *json, const char *text)
 void tide_json_u64(struct tide_json *json, uint64_t v)
 {
   before(json);
-  tide_sink_printf(json->sink, "%" PRIu64, v);
+  tide_sink_u64(json->sink, v);
 }
 
 void tide_json_i64(struct tide_json *json, int64_t v)
 {
   before(json);
-  tide_sink_printf(json->sink, "%" PRId64, v);
+  if (v < 0)
+    tide_sink_bytes(json->sink, "-", 1);
+  tide_sink_u64(json->sink, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
 void tide_json_bool(struct tide_json *json, bool v)

@@ -20,6 +20,7 @@ void tide_sink_done(struct tide_sink *sink);
 
 void tide_sink_bytes(struct tide_sink *sink, const void *data, size_t n);
 void tide_sink_text(struct tide_sink *sink, const char *text);
+void tide_sink_u64(struct tide_sink *sink, uint64_t v); // in decimal
 void tide_sink_printf(struct tide_sink *sink, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void tide_sink_repeat(struct tide_sink *sink, char c, size_t n);

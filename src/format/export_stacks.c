@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-struct node {
+struct tide_export_node {
   uint32_t outer; // a node + 1; 0: none
   uint32_t text;
 };
@@ -24,7 +24,8 @@ void tide_export_stacks_init(struct tide_export_stacks *stacks, struct tide_view
 void tide_export_stacks_done(struct tide_export_stacks *stacks)
 {
   tide_intern_done(&stacks->texts);
-  tide_intern_done(&stacks->nodes);
+  tide_id_index_done(&stacks->by_node);
+  free(stacks->nodes);
   tide_intern_done(&stacks->pointers);
   free(stacks->list_of);
   free(stacks->ends);
@@ -45,16 +46,26 @@ static uint32_t text_of(struct tide_export_stacks *stacks, const struct tide_nam
   return stacks->text_of[at];
 }
 
-// The node of a text inside another one.
+static bool same_node(const void *table, uint32_t id, const void *key)
+{
+  const struct tide_export_node *a = &((const struct tide_export_node *)table)[id], *b = key;
+  return a->outer == b->outer && a->text == b->text;
+}
+
+// The node of a text inside another one, + 1.
 static uint32_t enter(struct tide_export_stacks *stacks, uint32_t outer, uint32_t text)
 {
-  const struct node key = {outer, text};
-  size_t n_before = stacks->nodes.n;
-  uint32_t node = tide_intern_add(&stacks->nodes, &key, sizeof key);
-  if (stacks->nodes.n > n_before) {
-    TIDE_GROW(stacks->list_of, n_before, stacks->cap_list_of);
-    stacks->list_of[node] = 0;
-  }
+  const struct tide_export_node key = {outer, text};
+  uint64_t hash = tide_hash_word(tide_hash_word(0, outer), text);
+  uint32_t node = tide_id_index_find(&stacks->by_node, hash, same_node, stacks->nodes, &key);
+  if (node != UINT32_MAX)
+    return node + 1;
+  node = (uint32_t)stacks->n_nodes;
+  TIDE_GROW(stacks->list_of, stacks->n_nodes, stacks->cap_list_of);
+  TIDE_GROW(stacks->nodes, stacks->n_nodes, stacks->cap_nodes);
+  stacks->list_of[node] = 0;
+  stacks->nodes[stacks->n_nodes++] = key;
+  tide_id_index_add(&stacks->by_node, hash, node);
   return node + 1;
 }
 
@@ -80,13 +91,26 @@ uint32_t tide_export_stacks_add(struct tide_export_stacks *stacks,
 const uint32_t *tide_export_stacks_get(struct tide_export_stacks *stacks, uint32_t list,
                                        size_t *ret_n)
 {
-  size_t n = 0, n_bytes;
-  for (uint32_t at = stacks->ends[list]; at;) {
-    const struct node *node = tide_intern_get(&stacks->nodes, at - 1, &n_bytes);
+  size_t n = 0;
+  for (uint32_t at = stacks->ends[list]; at; at = stacks->nodes[at - 1].outer) {
     TIDE_GROW(stacks->scratch, n, stacks->cap_scratch);
-    stacks->scratch[n++] = node->text;
-    at = node->outer;
+    stacks->scratch[n++] = stacks->nodes[at - 1].text;
   }
   *ret_n = n;
   return stacks->scratch;
+}
+
+uint32_t tide_export_stacks_innermost(const struct tide_export_stacks *stacks, uint32_t list)
+{
+  return stacks->ends[list];
+}
+
+uint32_t tide_export_stacks_outer(const struct tide_export_stacks *stacks, uint32_t node)
+{
+  return stacks->nodes[node - 1].outer;
+}
+
+uint32_t tide_export_stacks_text(const struct tide_export_stacks *stacks, uint32_t node)
+{
+  return stacks->nodes[node - 1].text;
 }

@@ -4,6 +4,7 @@
 // texts. Two stacks of a view may read alike (a library loaded again, hidden frames, events without
 // a stack), and readers want them as one.
 #pragma once
+#include "base/id_index.h"
 #include "base/intern.h"
 #include "view/view.h"
 
@@ -17,7 +18,9 @@ struct tide_export_stacks {
   struct tide_intern texts;
   uint32_t n_lists;
   // Private. Lists are paths of a tree from the outermost frame in, since most of them begin alike.
-  struct tide_intern nodes;    // struct of the node around it + 1 (0: none) and its text
+  struct tide_export_node *nodes;
+  size_t n_nodes, cap_nodes;
+  struct tide_id_index by_node;
   uint32_t *list_of;           // per node: the list that ends there + 1; 0: none
   uint32_t *ends;              // per list: its innermost node
   struct tide_intern pointers; // frames met before
@@ -37,3 +40,8 @@ uint32_t tide_export_stacks_add(struct tide_export_stacks *stacks,
 // The numbers of a list's texts, innermost first, at least one; valid until the next call.
 const uint32_t *tide_export_stacks_get(struct tide_export_stacks *stacks, uint32_t list,
                                        size_t *ret_n);
+
+// A list walked: its innermost node, the node around one (0: none), and the text of one.
+uint32_t tide_export_stacks_innermost(const struct tide_export_stacks *stacks, uint32_t list);
+uint32_t tide_export_stacks_outer(const struct tide_export_stacks *stacks, uint32_t node);
+uint32_t tide_export_stacks_text(const struct tide_export_stacks *stacks, uint32_t node);

@@ -17,7 +17,7 @@
 #include "format/exports.h"
 
 #include "base/alloc.h"
-#include "base/intern.h"
+#include "base/id_index.h"
 #include "base/utf8.h"
 #include "symbol/elf.h"
 
@@ -32,20 +32,29 @@ struct numbers { // of a stack, or of all
   uint64_t blocks, bytes, n_alloc, b_alloc;
 };
 
+struct node { // of a tree of addresses from the outermost in: most stacks begin alike
+  uint64_t addr;
+  uint32_t outer; // 0: none; [0] stands for nothing
+};
+
 struct entry {
   struct numbers numbers;
-  uint32_t list;
+  uint32_t node; // the innermost
 };
 
 struct writer {
   struct tide_sink *sink;
   struct tide_view *view;
   const struct tide_image *image;
-  uint64_t *shift;          // per module: how far its addresses are moved
-  struct tide_intern lists; // of addresses
-  struct tide_buf addrs;    // scratch
-  struct entry *entries;    // per list
-  size_t n_entries, cap_entries;
+  uint64_t *shift; // per module: how far its addresses are moved
+  struct node *nodes;
+  size_t n_nodes, cap_nodes;
+  struct tide_id_index by_node;
+  uint64_t *addrs; // scratch: of a stack, innermost first
+  size_t n_addrs, cap_addrs;
+  struct entry *entries; // per distinct stack of addresses
+  uint32_t *entry_of;    // per node: its entry + 1; 0: none
+  size_t n_entries, cap_entries, cap_entry_of;
   struct numbers sums;
 };
 
@@ -81,7 +90,8 @@ static void push_addr(struct writer *w, uint64_t pc, uint16_t module, uint16_t f
   uint64_t addr = pc + w->shift[module] + (flags & TIDE_FRAME_IS_EXACT ? 1 : 0);
   if (flags & (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST))
     return;
-  tide_buf_append(&w->addrs, &addr, sizeof addr);
+  TIDE_GROW(w->addrs, w->n_addrs, w->cap_addrs);
+  w->addrs[w->n_addrs++] = addr;
 }
 
 static void push_frames(struct writer *w, uint32_t stack)
@@ -111,19 +121,50 @@ static void add_numbers(struct numbers *to, const struct numbers *more)
   to->b_alloc += more->b_alloc;
 }
 
+static bool same_node(const void *table, uint32_t id, const void *key)
+{
+  const struct node *a = &((const struct node *)table)[id], *b = key;
+  return a->addr == b->addr && a->outer == b->outer;
+}
+
+static uint32_t add_node(struct writer *w, const struct node *node)
+{
+  uint32_t id = (uint32_t)w->n_nodes;
+  TIDE_GROW(w->entry_of, w->n_nodes, w->cap_entry_of);
+  TIDE_GROW(w->nodes, w->n_nodes, w->cap_nodes);
+  w->entry_of[id] = 0;
+  w->nodes[w->n_nodes++] = *node;
+  return id;
+}
+
+static uint32_t enter(struct writer *w, uint32_t outer, uint64_t addr)
+{
+  const struct node key = {addr, outer};
+  uint64_t hash = tide_hash_word(tide_hash_word(0, outer), addr);
+  uint32_t id = tide_id_index_find(&w->by_node, hash, same_node, w->nodes, &key);
+  if (id == UINT32_MAX) {
+    id = add_node(w, &key);
+    tide_id_index_add(&w->by_node, hash, id);
+  }
+  return id;
+}
+
 static void add_site(struct writer *w, uint32_t stack, const struct numbers *numbers)
 {
-  static const uint64_t no_stack = NO_STACK_ADDR;
-  tide_buf_clear(&w->addrs);
+  uint32_t node = 0;
+  w->n_addrs = 0;
   push_frames(w, stack);
-  if (w->addrs.n == 0)
-    tide_buf_append(&w->addrs, &no_stack, sizeof no_stack);
-  uint32_t list = tide_intern_add(&w->lists, w->addrs.data, w->addrs.n);
-  if (list == w->n_entries) {
+  for (size_t i = w->n_addrs; i-- > 0;)
+    node = enter(w, node, w->addrs[i]);
+  if (!node)
+    node = enter(w, 0, NO_STACK_ADDR);
+  uint32_t *entry = &w->entry_of[node];
+  if (!*entry) {
     TIDE_GROW(w->entries, w->n_entries, w->cap_entries);
-    w->entries[w->n_entries++] = (struct entry){.list = list};
+    w->entries[w->n_entries++] = (struct entry){.node = node};
+    *entry = (uint32_t)w->n_entries;
   }
-  add_numbers(&w->entries[list].numbers, numbers);
+  add_numbers(&w->entries[*entry - 1].numbers, numbers);
   add_numbers(&w->sums, numbers);
 }
 
@@ -132,18 +173,26 @@ static uint64_t at_least_0(int64_t v)
   return v > 0 ? (uint64_t)v : 0;
 }
 
-static int by_bytes(const void *left, const void *right, void *lists)
+// By their bytes in memory, innermost address first; a stack that is the start of another comes
+// before it.
+static int compare_addrs(const struct node *nodes, uint32_t left, uint32_t right)
+{
+  for (; left && right && left != right; left = nodes[left].outer, right = nodes[right].outer) {
+    int order = memcmp(&nodes[left].addr, &nodes[right].addr, sizeof nodes->addr);
+    if (order)
+      return order;
+  }
+  return left == right ? 0 : left ? 1 : -1;
+}
+
+static int by_bytes(const void *left, const void *right, void *nodes)
 {
   const struct entry *a = left, *b = right;
   if (a->numbers.bytes != b->numbers.bytes)
     return a->numbers.bytes < b->numbers.bytes ? 1 : -1;
   if (a->numbers.b_alloc != b->numbers.b_alloc)
     return a->numbers.b_alloc < b->numbers.b_alloc ? 1 : -1;
-  size_t n_a, n_b;
-  const void *addrs_a = tide_intern_get(lists, a->list, &n_a);
-  const void *addrs_b = tide_intern_get(lists, b->list, &n_b);
-  int order = memcmp(addrs_a, addrs_b, n_a < n_b ? n_a : n_b);
-  return order ? order : (n_a > n_b) - (n_a < n_b);
+  return compare_addrs(nodes, a->node, b->node);
 }
 
 static void gather(struct writer *w, const struct tide_question *question)
@@ -166,7 +215,7 @@ static void gather(struct writer *w, const struct tide_question *question)
       add_site(w, site->stack, &numbers);
   }
   if (w->n_entries)
-    qsort_r(w->entries, w->n_entries, sizeof *w->entries, by_bytes, &w->lists);
+    qsort_r(w->entries, w->n_entries, sizeof *w->entries, by_bytes, w->nodes);
 }
 
 static void write_numbers(struct tide_sink *sink, const struct numbers *numbers)
@@ -175,16 +224,11 @@ static void write_numbers(struct tide_sink *sink, const struct numbers *numbers)
                    numbers->bytes, numbers->n_alloc, numbers->b_alloc);
 }
 
-static void write_addrs(const struct writer *w, uint32_t list)
+static void write_addrs(const struct writer *w, uint32_t node)
 {
-  size_t n;
-  const uint8_t *addrs = tide_intern_get(&w->lists, list, &n);
   tide_sink_text(w->sink, "@");
-  for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
-    uint64_t addr;
-    memcpy(&addr, addrs + i, sizeof addr);
-    tide_sink_printf(w->sink, " 0x%" PRIx64, addr);
-  }
+  for (; node; node = w->nodes[node].outer)
+    tide_sink_printf(w->sink, " 0x%" PRIx64, w->nodes[node].addr);
   tide_sink_text(w->sink, "\n");
 }
 
@@ -249,7 +293,7 @@ static void write_gperftools(struct writer *w)
   for (size_t i = 0; i < w->n_entries; i++) {
     write_numbers(w->sink, &w->entries[i].numbers);
     tide_sink_text(w->sink, " ");
-    write_addrs(w, w->entries[i].list);
+    write_addrs(w, w->entries[i].node);
   }
 }
 
@@ -259,7 +303,7 @@ static void write_jemalloc(struct writer *w)
   write_numbers(w->sink, &w->sums);
   tide_sink_text(w->sink, "\n");
   for (size_t i = 0; i < w->n_entries; i++) {
-    write_addrs(w, w->entries[i].list);
+    write_addrs(w, w->entries[i].node);
     tide_sink_text(w->sink, "  t*: ");
     write_numbers(w->sink, &w->entries[i].numbers);
     tide_sink_text(w->sink, "\n");
@@ -316,13 +360,16 @@ static enum tide_err write_with(struct tide_sink *sink, struct tide_view *view,
   if (err)
     return err;
   place_modules(&w);
+  add_node(&w, &(struct node){0});
   gather(&w, &question);
   write_stacks(&w);
   write_maps(&w);
-  tide_intern_done(&w.lists);
-  tide_buf_done(&w.addrs);
+  tide_id_index_done(&w.by_node);
+  free(w.nodes);
+  free(w.addrs);
   free(w.shift);
   free(w.entries);
+  free(w.entry_of);
   return TIDE_ERR_OK;
 }
 

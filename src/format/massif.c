@@ -14,13 +14,15 @@
 //  4. A line is indented by its depth, so a stack's lines grow with its square: MAX_DEPTH frames
 //     are written, the innermost ones.
 //
-// The tree of all stacks is made once; for each snapshot it is weighed anew.
+// The tree of a snapshot is never made as a whole: from the innermost frame out nearly every stack
+// is a branch of its own. A node has a range of the snapshot's stacks, which its children share out
+// among them, and of those only the ones that are written.
 #define _GNU_SOURCE
 #include "format/exports.h"
 
 #include "base/alloc.h"
-#include "base/intern.h"
 #include "base/utf8.h"
+#include "format/export_stacks.h"
 #include "format/image_text.h"
 
 #include <inttypes.h>
@@ -31,14 +33,15 @@
 #define ADDRESSES_N (INT64_C(1) << 47)
 enum { MAX_DEPTH = 500, FOLD_PERCENT = 1 };
 
-struct node_key {                       // no padding: hashed as bytes
-  const struct tide_named_frame *frame; // NULL: root, or no stack
-  uint64_t parent;
+struct item {    // a stack of the snapshot at hand
+  uint32_t next; // its innermost frame not written yet, as a node of the stacks; 0: none
+  int64_t bytes;
 };
 
-struct node {
-  uint32_t first_child, n_children; // in writer.children
-  int64_t bytes;                    // in the snapshot at hand
+struct group { // a child in the making
+  uint32_t text, n_items;
+  int64_t bytes;
+  size_t at; // where its next item goes
 };
 
 struct moment {
@@ -49,24 +52,29 @@ struct moment {
 };
 
 struct line { // of a tree, to be written
-  uint32_t node, depth;
+  uint32_t text, depth;
   uint32_t n_folded; // not 0: so many places are told together
   int64_t bytes;
+  size_t first, past; // of the items: the stacks through it
 };
 
 struct writer {
   struct tide_sink *sink;
   struct tide_view *view;
   const struct tide_image *image;
-  uint8_t *wanted;             // per node of the trie: a stack of the view
+  uint8_t *wanted; // per node of the trie: a stack of the view
+  struct tide_export_stacks stacks;
+  uint32_t *node_of; // per node of the trie: the innermost node of its stack; 0: none needed
   struct tide_snapshot own[2]; // peak and end of an image that came without snapshots
   size_t n_own;
   struct moment *moments;
   size_t n_moments, cap_moments, peak;
-  struct tide_intern keys; // of the tree's nodes; [0] is the root, parents come before children
-  struct node *nodes;
-  uint32_t *children;
-  uint32_t *node_of; // per node of the trie: where the stack ends in the tree + 1
+  struct item *items, *scratch; // of the snapshot at hand
+  size_t n_items;
+  int64_t heap;
+  struct group *groups; // of the node at hand
+  size_t n_groups, cap_groups;
+  uint32_t *group_of; // per text: its group + 1; 0: none
   struct line *lines;
   size_t n_lines, cap_lines;
 };
@@ -242,74 +250,87 @@ static void find_moments(struct writer *w)
   leave_out_impossible(w);
 }
 
-static uint32_t add_stack(struct writer *w, uint32_t stack)
+static bool is_told(const struct writer *w, const struct tide_snapshot_row *row)
 {
-  size_t n;
-  const struct tide_view_frame *frames = tide_view_stack(w->view, stack, &n);
-  struct node_key key = {NULL, 0};
-  if (n == 0)
-    key.parent = tide_intern_add(&w->keys, &key, sizeof key) + 1; // a child without a frame
-  for (size_t i = 0; i < n && i < MAX_DEPTH; i++) {
-    key.frame = frames[i].frame;
-    key.parent = tide_intern_add(&w->keys, &key, sizeof key) + 1;
-  }
-  return (uint32_t)key.parent;
+  return w->wanted[row->stack] && row->live_bytes > 0;
 }
 
-static const struct node_key *key_of(const struct writer *w, uint32_t node)
+// The stacks of all snapshots, and room for the largest of them.
+static void read_stacks(struct writer *w)
 {
-  size_t n;
-  return tide_intern_get(&w->keys, node - 1, &n);
-}
-
-// Children side by side, by counting; a node's number is that of its key + 1, the root's is 0.
-static void join_children(struct writer *w)
-{
-  uint32_t n = (uint32_t)w->keys.n + 1;
-  w->nodes = tide_alloc_array(n, sizeof *w->nodes);
-  w->children = tide_alloc_array(n, sizeof *w->children);
-  for (uint32_t i = 1; i < n; i++)
-    w->nodes[key_of(w, i)->parent].n_children++;
-  for (uint32_t i = 1; i < n; i++)
-    w->nodes[i].first_child = w->nodes[i - 1].first_child + w->nodes[i - 1].n_children;
-  for (uint32_t i = 0; i < n; i++)
-    w->nodes[i].n_children = 0;
-  for (uint32_t i = 1; i < n; i++) {
-    struct node *parent = &w->nodes[key_of(w, i)->parent];
-    w->children[parent->first_child + parent->n_children++] = i;
-  }
-}
-
-static void make_tree(struct writer *w)
-{
+  const struct tide_profile *profile = w->view->profile;
+  size_t most = 0;
   w->node_of = tide_alloc_array(w->image->n_frames, sizeof *w->node_of);
   for (size_t m = 0; m < w->n_moments; m++) {
     const struct tide_snapshot *snapshot = w->moments[m].snapshot;
-    for (size_t i = 0; snapshot && i < snapshot->n_rows; i++) {
-      uint32_t stack = snapshot->rows[i].stack;
-      if (w->wanted[stack] && snapshot->rows[i].live_bytes > 0 && !w->node_of[stack])
-        w->node_of[stack] = add_stack(w, stack);
-    }
+    for (size_t i = 0; snapshot && i < snapshot->n_rows; i++)
+      if (is_told(w, &snapshot->rows[i]))
+        w->node_of[snapshot->rows[i].stack] = 1;
+    most = snapshot && snapshot->n_rows > most ? snapshot->n_rows : most;
   }
-  join_children(w);
+  for (size_t i = 0; i < profile->n_sites; i++) {
+    uint32_t *node = &w->node_of[profile->sites[i].stack];
+    if (*node)
+      *node = tide_export_stacks_innermost(&w->stacks,
+                                           tide_export_stacks_add(&w->stacks, &profile->sites[i]));
+  }
+  w->items = tide_alloc_array(most, sizeof *w->items);
+  w->scratch = tide_alloc_array(most, sizeof *w->scratch);
+  w->group_of = tide_alloc_array(w->stacks.texts.n, sizeof *w->group_of);
 }
 
-static void weigh_tree(struct writer *w, const struct tide_snapshot *snapshot)
+static void read_items(struct writer *w, const struct tide_snapshot *snapshot)
 {
-  uint32_t n = (uint32_t)w->keys.n + 1;
-  for (uint32_t i = 0; i < n; i++)
-    w->nodes[i].bytes = 0;
+  w->n_items = 0;
+  w->heap = 0;
   for (size_t i = 0; i < snapshot->n_rows; i++) {
     const struct tide_snapshot_row *row = &snapshot->rows[i];
-    if (w->wanted[row->stack] && row->live_bytes > 0) {
-      struct node *node = &w->nodes[w->node_of[row->stack]];
-      node->bytes = plus(node->bytes, sane(row->live_bytes));
+    if (!is_told(w, row))
+      continue;
+    struct item item = {w->node_of[row->stack], sane(row->live_bytes)};
+    w->items[w->n_items++] = item;
+    w->heap = plus(w->heap, item.bytes);
+  }
+}
+
+// The stacks of a line by their next frame.
+static void find_groups(struct writer *w, const struct line *line)
+{
+  w->n_groups = 0;
+  for (size_t i = line->first; i < line->past; i++) {
+    const struct item *item = &w->items[i];
+    if (!item->next)
+      continue;
+    uint32_t text = tide_export_stacks_text(&w->stacks, item->next);
+    if (!w->group_of[text]) {
+      TIDE_GROW(w->groups, w->n_groups, w->cap_groups);
+      w->groups[w->n_groups++] = (struct group){.text = text};
+      w->group_of[text] = (uint32_t)w->n_groups;
     }
+    struct group *group = &w->groups[w->group_of[text] - 1];
+    group->bytes = plus(group->bytes, item->bytes);
+    group->n_items++;
   }
-  for (uint32_t i = n; i-- > 1;) {
-    struct node *parent = &w->nodes[key_of(w, i)->parent];
-    parent->bytes = plus(parent->bytes, w->nodes[i].bytes);
+}
+
+// Puts the stacks of each group that has a line side by side, one frame further out; the others
+// are forgotten.
+static void share_out(struct writer *w, const struct line *line)
+{
+  size_t n = line->past - line->first;
+  memcpy(w->scratch, w->items + line->first, n * sizeof *w->items);
+  for (size_t i = 0; i < n; i++) {
+    struct item item = w->scratch[i];
+    struct group *group =
+        item.next ? &w->groups[w->group_of[tide_export_stacks_text(&w->stacks, item.next)] - 1]
+                  : NULL;
+    if (!group || group->at == SIZE_MAX)
+      continue;
+    item.next = tide_export_stacks_outer(&w->stacks, item.next);
+    w->items[group->at++] = item;
   }
+  for (size_t i = 0; i < w->n_groups; i++)
+    w->group_of[w->groups[i].text] = 0;
 }
 
 static void push_line(struct writer *w, struct line line)
@@ -323,28 +344,32 @@ static int by_size(const void *left, const void *right) // the smallest first: i
   const struct line *a = left, *b = right;
   if (a->bytes != b->bytes)
     return a->bytes < b->bytes ? -1 : 1;
-  return a->node < b->node ? 1 : -1;
+  return a->text < b->text ? 1 : -1;
 }
 
-// Puts the children of a node on the stack of lines, the first one uppermost; gives their number.
-static size_t push_children(struct writer *w, uint32_t node_idx, uint32_t depth)
+// Puts the children of a line on the stack of lines, the first one uppermost; gives their number.
+static size_t push_children(struct writer *w, const struct line *line)
 {
-  const struct node *node = &w->nodes[node_idx];
-  int64_t heap = w->nodes[0].bytes;
+  int64_t heap = w->heap;
   int64_t least = heap / 100 * FOLD_PERCENT + (heap % 100 * FOLD_PERCENT + 99) / 100;
-  struct line folded = {.depth = depth};
-  size_t before = w->n_lines;
+  struct line folded = {.depth = line->depth + 1};
+  size_t before = w->n_lines, at = line->first;
+  find_groups(w, line);
   push_line(w, folded);
-  for (uint32_t i = 0; i < node->n_children; i++) {
-    uint32_t child = w->children[node->first_child + i];
-    int64_t bytes = w->nodes[child].bytes;
-    if (bytes >= least && bytes > 0) {
-      push_line(w, (struct line){child, depth, 0, bytes});
-    } else if (bytes > 0) {
+  for (size_t i = 0; i < w->n_groups; i++) {
+    struct group *group = &w->groups[i];
+    bool has_line = group->bytes >= least;
+    group->at = has_line ? at : SIZE_MAX;
+    if (has_line) {
+      push_line(
+          w, (struct line){group->text, line->depth + 1, 0, group->bytes, at, at + group->n_items});
+      at += group->n_items;
+    } else {
       folded.n_folded++;
-      folded.bytes += bytes;
+      folded.bytes = plus(folded.bytes, group->bytes);
     }
   }
+  share_out(w, line);
   w->lines[before] = folded; // told last
   if (w->n_lines > before + 2)
     qsort(w->lines + before + 1, w->n_lines - before - 1, sizeof *w->lines, by_size);
@@ -353,29 +378,37 @@ static size_t push_children(struct writer *w, uint32_t node_idx, uint32_t depth)
   return w->n_lines - before;
 }
 
-static void write_clean(struct writer *w, const char *text)
+static char *clean_text(const char *text)
 {
-  TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, true);
+  char *clean = tide_utf8_clean(text, true);
   for (char *c = clean; (c = strchr(c, '#'));)
     *c = '@';
-  tide_sink_text(w->sink, clean);
+  return clean;
 }
 
-static void write_frame(struct writer *w, const struct tide_named_frame *frame)
+static char *frame_text(const struct tide_naming *naming, const struct tide_named_frame *frame)
 {
-  if (!frame || frame->flags & TIDE_FRAME_CUT) {
-    tide_sink_printf(w->sink, "0x0: %s (in %s)",
-                     frame ? "[frames left out]" : "[stack not recorded]", UNKNOWN);
-    return;
-  }
-  tide_sink_printf(w->sink, "0x%" PRIX64 ": ", frame->pc);
-  write_clean(w, frame->function ? frame->function : UNKNOWN);
-  const char *module = tide_naming_module_path(w->view->naming, frame);
-  tide_sink_text(w->sink, frame->file ? " (" : " (in ");
-  write_clean(w, frame->file ? frame->file : *module ? module : UNKNOWN);
+  if (frame->flags & TIDE_FRAME_CUT)
+    return tide_strdup("0x0: [frames left out] (in " UNKNOWN ")");
+  const char *module = tide_naming_module_path(naming, frame);
+  TIDE_CLEANUP_FREE char *function = clean_text(frame->function ? frame->function : UNKNOWN);
+  TIDE_CLEANUP_FREE char *where = clean_text(frame->file ? frame->file
+                                             : *module   ? module
+                                                         : UNKNOWN);
   if (frame->file)
-    tide_sink_printf(w->sink, ":%" PRIu32, frame->line);
-  tide_sink_text(w->sink, ")");
+    return tide_sprintf("0x%" PRIX64 ": %s (%s:%" PRIu32 ")", frame->pc, function, where,
+                        frame->line);
+  return tide_sprintf("0x%" PRIX64 ": %s (in %s)", frame->pc, function, where);
+}
+
+static void write_text(struct writer *w, uint32_t text)
+{
+  size_t n;
+  const char *bytes = tide_intern_get(&w->stacks.texts, text, &n);
+  bool is_frame = n > 2 && memcmp(bytes, "0x", 2) == 0; // or words instead of one
+  tide_sink_text(w->sink, is_frame ? "" : "0x0: ");
+  tide_sink_bytes(w->sink, bytes, n);
+  tide_sink_text(w->sink, is_frame ? "" : " (in " UNKNOWN ")");
 }
 
 static void write_line(struct writer *w, const struct line *line, size_t n_children)
@@ -385,21 +418,22 @@ static void write_line(struct writer *w, const struct line *line, size_t n_child
   if (line->n_folded)
     tide_sink_printf(w->sink, "in %" PRIu32 " place%s below massif's threshold (%d.00%%)",
                      line->n_folded, line->n_folded == 1 ? "," : "s, all", FOLD_PERCENT);
-  else if (line->node == 0)
+  else if (line->depth == 0)
     tide_sink_text(w->sink, "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.");
   else
-    write_frame(w, key_of(w, line->node)->frame);
+    write_text(w, line->text);
   tide_sink_text(w->sink, "\n");
 }
 
 static void write_tree(struct writer *w, const struct tide_snapshot *snapshot)
 {
-  weigh_tree(w, snapshot);
+  read_items(w, snapshot);
   w->n_lines = 0;
-  push_line(w, (struct line){.bytes = w->nodes[0].bytes});
+  push_line(w, (struct line){.bytes = w->heap, .past = w->n_items});
   while (w->n_lines) {
     struct line line = w->lines[--w->n_lines];
-    size_t n = line.n_folded ? 0 : push_children(w, line.node, line.depth + 1);
+    bool has_children = !line.n_folded && line.depth < MAX_DEPTH;
+    size_t n = has_children ? push_children(w, &line) : 0;
     write_line(w, &line, n);
   }
 }
@@ -419,17 +453,21 @@ static void write_moment(struct writer *w, size_t i)
     write_tree(w, moment->snapshot);
 }
 
+static void write_clean(struct writer *w, const char *text)
+{
+  TIDE_CLEANUP_FREE char *clean = clean_text(text);
+  tide_sink_text(w->sink, clean);
+}
+
 static void write_file(struct writer *w)
 {
   TIDE_CLEANUP_FREE char *command = tide_image_command(w->image);
   const char *only = tide_image_argument(w->image, 0); // a file of massif's has it all in one
+  bool is_one = only && !tide_image_argument(w->image, 1);
   tide_sink_text(w->sink, "desc: recorded by ");
   write_clean(w, w->image->origin ? w->image->origin : "tidemark");
   tide_sink_text(w->sink, "\ncmd: ");
-  if (only && !tide_image_argument(w->image, 1))
-    write_clean(w, only);
-  else
-    write_clean(w, *command ? command : tide_image_program(w->image));
+  write_clean(w, is_one ? only : *command ? command : tide_image_program(w->image));
   tide_sink_text(w->sink, has_clock(w) ? "\ntime_unit: ms\n" : "\ntime_unit: i\n");
   for (size_t i = 0; i < w->n_moments; i++)
     write_moment(w, i);
@@ -461,15 +499,18 @@ enum tide_err tide_massif_write(struct tide_sink *sink, struct tide_view *view,
     return err;
   find_wanted(&w);
   find_moments(&w);
-  make_tree(&w);
+  tide_export_stacks_init(&w.stacks, view, frame_text);
+  read_stacks(&w);
   write_file(&w);
   for (size_t i = 0; i < w.n_own; i++)
     free(w.own[i].rows);
-  tide_intern_done(&w.keys);
+  tide_export_stacks_done(&w.stacks);
   free(w.wanted);
   free(w.moments);
-  free(w.nodes);
-  free(w.children);
+  free(w.items);
+  free(w.scratch);
+  free(w.groups);
+  free(w.group_of);
   free(w.node_of);
   free(w.lines);
   return TIDE_ERR_OK;
