@@ -107,6 +107,9 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
       .root_only = options->no_follow,
       .output_path = run->output.replaceable ? run->output_path : NULL,
       .start = run->start,
+      .often = options->checkpointed,
+      .checkpointed = options->checkpointed,
+      .context = options->follower,
   });
   err = tide_watch_start(run->watch, diag);
   if (!err)

@@ -25,6 +25,10 @@ struct tide_run_options {
   // Called with the whole capture before it is written: to add what is known now and not later. May
   // be NULL.
   void (*complete)(struct tide_capture *capture);
+  // For somebody who follows the run in its file: checkpoints every second as long as they are
+  // cheap, and a call on a thread of ours when one was written. NULL: nobody does.
+  void (*checkpointed)(void *follower, const char *path);
+  void *follower;
 };
 
 struct tide_run_result {

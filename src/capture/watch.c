@@ -32,6 +32,7 @@
 #define FIRST_CHECKPOINT_NS (1 * NS_PER_S)
 #define LONGEST_CHECKPOINT_NS (30 * NS_PER_S)
 #define CHECKPOINT_REST 50         // times its cost: 2 % of a core at most
+#define OFTEN_REST 20              // the same while somebody looks: 5 %
 #define MAX_SNAPSHOT_ROWS 2000000u // over all images: 80 MB
 #define FEWEST_SNAPSHOTS 8u        // not thinned below
 #define FDS_PER_IMAGE 3            // store, pidfd, statm
@@ -403,8 +404,7 @@ static void checkpoint(struct tide_watch *watch)
     read_living(watch, w, before_ns, &more[n_more++].image, false);
   }
   tide_gallery_hang(&watch->gallery, more, n_more, capture);
-  if (capture->n_images)
-    tide_file_write(capture, watch->options.output_path, NULL);
+  bool written = capture->n_images && !tide_file_write(capture, watch->options.output_path, NULL);
   for (size_t i = 0; i < n_more; i++) {
     tide_sampler_take_back(&more[i].image);
     tide_image_done(&more[i].image);
@@ -413,12 +413,17 @@ static void checkpoint(struct tide_watch *watch)
   capture->n_images = 0; // shared with the gallery, or gone
   tide_capture_free(capture);
 
-  uint64_t now_ns = tide_monotonic_ns(), rest_ns = (now_ns - before_ns) * CHECKPOINT_REST;
-  watch->checkpoint_interval_ns *= 2;
+  const struct tide_watch_options *options = &watch->options;
+  uint64_t now_ns = tide_monotonic_ns();
+  uint64_t rest_ns = (now_ns - before_ns) * (options->often ? OFTEN_REST : CHECKPOINT_REST);
+  if (!options->often)
+    watch->checkpoint_interval_ns *= 2;
   if (watch->checkpoint_interval_ns > LONGEST_CHECKPOINT_NS)
     watch->checkpoint_interval_ns = LONGEST_CHECKPOINT_NS;
   watch->checkpoint_at_ns =
       now_ns + (rest_ns > watch->checkpoint_interval_ns ? rest_ns : watch->checkpoint_interval_ns);
+  if (written && options->checkpointed)
+    options->checkpointed(options->context, options->output_path);
 }
 
 static void finish_ended(struct tide_watch *watch)

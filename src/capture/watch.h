@@ -20,6 +20,10 @@ struct tide_watch_options {
   bool root_only;          // turn away everybody else
   const char *output_path; // for checkpoints; NULL: none. Must outlive the watch
   struct tide_clock_reading start;
+  bool often; // checkpoints are looked at as they come: every second, as long as that is cheap
+  // Called on the watch's thread when a checkpoint was written. May be NULL.
+  void (*checkpointed)(void *context, const char *path);
+  void *context;
 };
 
 // How the command ended.

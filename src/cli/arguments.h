@@ -13,6 +13,7 @@ enum tide_verb {
   TIDE_VERB_RUN,
   TIDE_VERB_REPORT,
   TIDE_VERB_TREE,
+  TIDE_VERB_VIEW,
   TIDE_VERB_DIFF,
   TIDE_VERB_MERGE,
   TIDE_VERB_INFO,
@@ -30,11 +31,14 @@ enum tide_color { TIDE_COLOR_AUTO, TIDE_COLOR_ALWAYS, TIDE_COLOR_NEVER };
 struct tide_arguments {
   enum tide_verb verb;
   bool help, force, quiet, no_follow, json, csv, md, no_pager, all_frames, no_debuginfod;
+  bool no_open, detach, view;
   bool no_cache, no_symbols, fold, invert, lines, details, exit_code, all;
   const char *output, *process, *to, *rules;
   const char *at, *range;
   const char *from, *until; // moments
   const char *threshold;
+  const char *listen, *editor;
+  uint64_t port;                                                // 0: any
   const char *function, *file, *module, *ignore, *focus, *hide; // regular expressions
   const char *callers, *callees;                                // likewise
   const char *min_share;                                        // as it was typed

@@ -12,12 +12,15 @@
 #include "cli/progress.h"
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
+#include "cli/viewer.h"
 #include "format/report.h"
+#include "page/embedded_page.h"
 #include "view/jit_names.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { FIRST_SCREEN_PLACES = 6, OWN_FAILURE = 125 };
 
@@ -83,17 +86,47 @@ static void tell(const struct tide_arguments *arguments, const struct tide_run_r
     tide_say("%s", result->save_diag.text);
 }
 
+static void follow(void *viewer, const char *path)
+{
+  tide_viewer_start(viewer, path);
+}
+
+// A run that was over before its first checkpoint is shown now; any other's page has its end.
+static void show(struct tide_viewer *viewer, const struct tide_run_result *result)
+{
+  struct stat st;
+  bool was_live = viewer->pid > 0;
+  const char *path = result->output_path;
+  if (path && !stat(path, &st) && S_ISREG(st.st_mode))
+    tide_viewer_start(viewer, path);
+  TIDE_CLEANUP_FREE char *url = tide_viewer_finish(viewer);
+  if (url && was_live)
+    tide_say("the page is still at %s", url);
+}
+
+// Before anything is started.
+static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+{
+  if (arguments->n_rest == 0)
+    return tide_fail(diag, TIDE_ERR_USAGE, "run what? tidemark run COMMAND [ARGUMENT...]");
+  if (arguments->view && !tide_embedded_page())
+    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                     "--view: this tidemark was built without the page");
+  if (arguments->no_open && !arguments->view)
+    return tide_fail(diag, TIDE_ERR_USAGE, "--no-open goes with --view");
+  return TIDE_ERR_OK;
+}
+
 int tide_cmd_run(const struct tide_arguments *arguments)
 {
   struct tide_diag diag = {0};
-  if (arguments->n_rest == 0) {
-    tide_say("run what? tidemark run COMMAND [ARGUMENT...]");
-    return OWN_FAILURE;
-  }
+  struct tide_viewer viewer = {.arguments = arguments};
   TIDE_CLEANUP_FREE char *library = NULL;
   TIDE_CLEANUP_FREE char *said = NULL;
   struct tide_rules *rules = NULL;
-  enum tide_err err = tide_library_find(&library, &diag);
+  enum tide_err err = check(arguments, &diag);
+  if (!err)
+    err = tide_library_find(&library, &diag);
   if (!err)
     err = tide_rules_open(arguments, &rules, &diag);
   if (err) {
@@ -110,6 +143,8 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .say = say,
       .say_context = &said,
       .complete = complete,
+      .checkpointed = arguments->view ? follow : NULL,
+      .follower = &viewer,
   };
   struct tide_run_result result = {0};
   err = tide_run(&options, &result, &diag);
@@ -119,6 +154,8 @@ int tide_cmd_run(const struct tide_arguments *arguments)
     return tide_run_error_status(err);
   }
   tell(arguments, &result, rules, said);
+  if (arguments->view)
+    show(&viewer, &result);
   tide_rules_free(rules);
   int status = result.exit_status, term_signal = result.term_signal;
   tide_run_result_done(&result);

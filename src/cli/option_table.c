@@ -10,7 +10,8 @@
 #define VERB(name) (1u << TIDE_VERB_##name)
 
 enum {
-  READING = VERB(REPORT) | VERB(TREE) | VERB(INFO) | VERB(HTML) | VERB(EXPORT) | VERB(SYMBOLIZE),
+  PAGES = VERB(VIEW) | VERB(HTML),
+  READING = VERB(REPORT) | VERB(TREE) | VERB(INFO) | PAGES | VERB(EXPORT) | VERB(SYMBOLIZE),
   TABLES = VERB(REPORT) | VERB(DIFF),
   VIEWING = TABLES | VERB(TREE) | VERB(EXPORT), // through names, with a question and filters
   WRITING = VERB(RUN) | VERB(MERGE) | VERB(HTML) | VERB(EXPORT) | VERB(SYMBOLIZE),
@@ -36,6 +37,12 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
                         "From the outermost function down to the allocation, with what is below\n"
                         "0.5 % gathered. FILE as for report.\n",
                         TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_VIEW] =
+        {"view", "[FILE [FILE]]", "show a capture, or two compared, as a page in the browser",
+         "Serves the page on this machine alone, at an address with a secret part, which\n"
+         "is printed and opened in the browser, until Ctrl-C. Two files are compared.\n"
+         "The file of a run that goes on is followed. FILE as for report.\n",
+         TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_DIFF] =
         {"diff", "BEFORE AFTER | --from TIME --to TIME [FILE]",
          "say what changed between two captures, or two moments of one",
@@ -94,6 +101,18 @@ const struct tide_option_row tide_option_rows[] = {
      "keep at most N frames of a stack (default: all)"},
     {VERB(RUN), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow), NULL, 0,
      "do not record the processes the command starts"},
+    {VERB(RUN), 0, "view", NULL, TIDE_OPTION_FLAG, AT(view), NULL, 0,
+     "show the page in the browser while it runs"},
+    {VERB(VIEW), 0, "port", "N", TIDE_OPTION_NUMBER, AT(port), NULL, 0,
+     "serve on this port (default: any that is free)"},
+    {VERB(VIEW), 0, "listen", "ADDRESS", TIDE_OPTION_TEXT, AT(listen), NULL, 0,
+     "serve on this address (default 127.0.0.1)"},
+    {VERB(VIEW) | VERB(RUN), 0, "no-open", NULL, TIDE_OPTION_FLAG, AT(no_open), NULL, 0,
+     "start no browser, print the page's address only"},
+    {VERB(VIEW), 0, "detach", NULL, TIDE_OPTION_FLAG, AT(detach), NULL, 0,
+     "serve in the background until nobody looks any more"},
+    {VERB(VIEW), 0, "editor", "LINK", TIDE_OPTION_TEXT, AT(editor), NULL, 0,
+     "open source lines by a link: vscode://file%f:%l"},
     {VERB(EXPORT), 0, "to", "FORMAT", TIDE_OPTION_TEXT, AT(to), format_words, N(format_words),
      "the format to write"},
     {VERB(EXPORT), 0, "no-symbols", NULL, TIDE_OPTION_FLAG, AT(no_symbols), NULL, 0,
@@ -154,8 +173,8 @@ const struct tide_option_row tide_option_rows[] = {
      "only what functions like RE call, seen from them"},
     {VIEWING, 0, "hide", "RE", TIDE_OPTION_TEXT, AT(hide), NULL, 0,
      "leave out frames of functions like RE"},
-    {VIEWING | VERB(MERGE) | VERB(HTML), 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL,
-     0, "process by pid or #index (default: the largest peak)"},
+    {VIEWING | VERB(MERGE) | PAGES, 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL, 0,
+     "process by pid or #index (default: the largest peak)"},
     {VERB(MERGE), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,
      "take all processes of each file"},
     {TABLES, 0, "min", "SIZE", TIDE_OPTION_SIZE, AT(min_bytes), NULL, 0,
@@ -168,13 +187,13 @@ const struct tide_option_row tide_option_rows[] = {
      "show the N largest stacks (1) of each row"},
     {VERB(REPORT) | VERB(TREE), 0, "all-frames", NULL, TIDE_OPTION_FLAG, AT(all_frames), NULL, 0,
      "show stacks whole, with the frames that rules fold"},
-    {VERB(RUN) | VIEWING | VERB(HTML), 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
+    {VERB(RUN) | VIEWING | PAGES, 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
      "fold or keep frames by the rules in FILE"},
     {READING | VIEWING | VERB(RUN), 0, "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL,
      0, "look for debug info in DIR too; may be repeated"},
     {(READING | VIEWING) & ~VERB(INFO), 0, "no-debuginfod", NULL, TIDE_OPTION_FLAG,
      AT(no_debuginfod), NULL, 0, "download no debug info, even if DEBUGINFOD_URLS is set"},
-    {VIEWING | VERB(RUN) | VERB(HTML) | VERB(SYMBOLIZE), 0, "no-cache", NULL, TIDE_OPTION_FLAG,
+    {VIEWING | VERB(RUN) | PAGES | VERB(SYMBOLIZE), 0, "no-cache", NULL, TIDE_OPTION_FLAG,
      AT(no_cache), NULL, 0, "neither use nor fill the cache of names"},
     {TABLES | VERB(TREE) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
      "print JSON for programs"},

@@ -32,6 +32,9 @@ enum {
 // Of data: a browser that is led to show it as a page runs and loads nothing.
 static const char data_csp[] = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
+// What is kept with a request: how its address looked, or that its head was read.
+static char too_long, malformed, seen;
+
 struct tide_server {
   struct tide_server_options options;
   struct tide_guard guard;
@@ -193,11 +196,13 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, struct tide
 
 // True: the request may be answered; otherwise the reply says why not.
 static bool let_in(const struct tide_server *server, struct MHD_Connection *connection,
-                   const char *url, const char *method, struct tide_reply *reply)
+                   const char *url, const char *method, const char *mark, struct tide_reply *reply)
 {
   if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
     tide_reply_text(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are served");
-  else if (strlen(url) > MAX_URL_CHARS)
+  else if (mark == &malformed)
+    tide_reply_text(reply, MHD_HTTP_BAD_REQUEST, "that is no address");
+  else if (mark == &too_long)
     tide_reply_text(reply, MHD_HTTP_URI_TOO_LONG, "that address is too long");
   else if (!tide_guard_host(&server->guard, header(connection, "Host")))
     tide_reply_text(reply, MHD_HTTP_FORBIDDEN,
@@ -225,16 +230,24 @@ static void unpack_for(struct MHD_Connection *connection, struct tide_reply *rep
   reply->is_packed = false;
 }
 
+// The address as it was sent. What MHD hands on is unescaped, and would end at a NUL in it.
+static void *look_at_address(void *context, const char *uri, struct MHD_Connection *connection)
+{
+  if (strlen(uri) > MAX_URL_CHARS)
+    return &too_long;
+  return strstr(uri, "%00") ? &malformed : NULL;
+}
+
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_n, void **request_context)
 {
-  static int seen;
   struct tide_server *server = context;
   struct tide_reply reply = {0};
-  bool first = !*request_context;
+  const char *mark = *request_context;
+  bool first = !mark;
   *request_context = &seen;
-  bool fine = let_in(server, connection, url, method, &reply);
+  bool fine = let_in(server, connection, url, method, mark, &reply);
   if (fine && first)
     return MHD_YES; // once more when the whole head is read
   if (fine) {
@@ -262,7 +275,8 @@ static enum tide_err start_daemon(struct tide_server *server, struct tide_diag *
       flags, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, server->listen_fd,
       MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
       (unsigned)MAX_SILENT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MAX_HEAD_BYTES,
-      MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+      MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, look_at_address, NULL,
+      MHD_OPTION_END);
   if (!server->daemon)
     return tide_fail(diag, TIDE_ERR_SYSTEM, "cannot start the server");
   server->listen_fd = -1; // the daemon's from now on

@@ -39,6 +39,7 @@ import command_refuse
 import command_run
 import command_symbolize
 import command_tree
+import command_view
 import ground
 import programs
 import record
@@ -197,7 +198,7 @@ def parse():
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
-                 command_merge, command_agree, command_html)
+                 command_merge, command_agree, command_html, command_view)
 
 
 def main():

@@ -186,6 +186,8 @@ static void strangers_are_refused(void **state)
     assert_null(strstr(reply, token)); // nor told what would have been right
     expect(reply, "404", NULL);
   }
+  expect(get("GET", "/x%00y", ""), "400", NULL);
+  expect(get("GET", "/%00", ""), "400", NULL);
   TIDE_CLEANUP_FREE char *rebound =
       tide_sprintf("GET /%s/x HTTP/1.1\r\nHost: evil.example:%u\r\n\r\n", token, port);
   expect(ask(rebound), "403", NULL);
@@ -225,6 +227,10 @@ static void long_addresses_are_refused(void **state)
       fail_msg("%zu: %.200s", n, reply);
     free(reply);
   }
+  TIDE_CLEANUP_FREE char *query = tide_alloc(3002);
+  memset(query, 'a', 3000);
+  memcpy(query, "/x?name=", 8);
+  expect(get("GET", query, ""), "414", NULL);
   expect(get("GET", "/x", ""), "200", NULL);
 }
 

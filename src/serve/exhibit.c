@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// See exhibit.h.
+#include "serve/exhibit.h"
+
+#include "base/alloc.h"
+#include "page/page_data.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+#define FRESH_NS (60 * NS_PER_S) // longer than two checkpoints are apart
+
+static void forget_capture(struct tide_exhibit *exhibit)
+{
+  for (size_t i = 0; exhibit->capture && i < exhibit->capture->n_images; i++) {
+    struct tide_exhibit_block *block = &exhibit->blocks[i];
+    tide_body_free(block->data);
+    for (size_t k = 0; k < block->n_files; k++)
+      free(block->files[k]);
+    free(block->files);
+    free(block->file_texts);
+  }
+  free(exhibit->blocks);
+  exhibit->blocks = NULL;
+  tide_capture_free(exhibit->capture);
+  exhibit->capture = NULL;
+}
+
+// Nothing changes on failure.
+static enum tide_err read_file(struct tide_exhibit *exhibit, struct tide_diag *diag)
+{
+  struct tide_capture *capture = NULL;
+  size_t shown_idx = 0;
+  struct tide_file_state before = tide_file_state_of(exhibit->path);
+  enum tide_err err =
+      exhibit->source->open(exhibit->source->context, exhibit->path, &capture, diag);
+  if (err)
+    return err;
+  err = tide_profile_pick(capture, exhibit->process, &shown_idx, diag);
+  if (err) {
+    tide_capture_free(capture);
+    return err;
+  }
+  forget_capture(exhibit);
+  exhibit->capture = capture;
+  exhibit->blocks = tide_alloc_array(capture->n_images, sizeof *exhibit->blocks);
+  exhibit->shown_idx = shown_idx;
+  exhibit->read = exhibit->seen = before;
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_exhibit_open(struct tide_exhibit *exhibit,
+                                const struct tide_exhibit_source *source, const char *path,
+                                const char *process, struct tide_diag *diag)
+{
+  *exhibit = (struct tide_exhibit){
+      .source = source, .path = tide_strdup(path), .process = process, .version = 1};
+  enum tide_err err = read_file(exhibit, diag);
+  if (err)
+    tide_exhibit_close(exhibit);
+  return err;
+}
+
+void tide_exhibit_close(struct tide_exhibit *exhibit)
+{
+  forget_capture(exhibit);
+  free(exhibit->path);
+  free(exhibit->note);
+  *exhibit = (struct tide_exhibit){0};
+}
+
+// True: it is another note than before.
+static bool set_note(struct tide_exhibit *exhibit, char *note)
+{
+  bool same = note && exhibit->note ? strcmp(note, exhibit->note) == 0 : note == exhibit->note;
+  free(exhibit->note);
+  exhibit->note = note;
+  return !same;
+}
+
+bool tide_exhibit_look(struct tide_exhibit *exhibit)
+{
+  struct tide_file_state now = tide_file_state_of(exhibit->path);
+  struct tide_diag diag = {0};
+  bool changed = false;
+  if (!tide_file_state_is_due(&exhibit->read, &exhibit->seen, &now, &exhibit->restless))
+    return false;
+  if (!now.exists) {
+    changed = set_note(exhibit, tide_strdup("the file is gone; this is what it last held"));
+  } else if (read_file(exhibit, &diag)) {
+    changed =
+        set_note(exhibit, tide_sprintf("this is what the file last held; now: %s", diag.text));
+  } else {
+    set_note(exhibit, NULL);
+    changed = true;
+  }
+  exhibit->read = now; // not again until it changes once more
+  exhibit->version += changed;
+  return changed;
+}
+
+static bool is_running(const struct tide_image *image)
+{
+  return image->end_kind == TIDE_END_UNKNOWN && image->pid &&
+         (kill((pid_t)image->pid, 0) == 0 || errno == EPERM);
+}
+
+// What another user's process with a pid of old says does no harm: the page asks once a second.
+bool tide_exhibit_is_live(const struct tide_exhibit *exhibit)
+{
+  const struct tide_capture *capture = exhibit->capture;
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t now_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+  if (capture->finished || !exhibit->seen.exists || capture->images[0].origin)
+    return false;
+  if (now_ns - exhibit->seen.changed_ns < FRESH_NS)
+    return true;
+  for (size_t i = 0; i < capture->n_images; i++)
+    if (is_running(&capture->images[i]))
+      return true;
+  return false;
+}
+
+// Every file that frames are in, by rising text.
+static void note_files(struct tide_exhibit_block *block, const struct tide_page_data *data)
+{
+  const struct tide_page_column *of_frames = &data->columns[TIDE_PAGE_FRAME_FILE];
+  const struct tide_page_column *ends = &data->columns[TIDE_PAGE_TEXT_END];
+  const char *text = (const char *)data->columns[TIDE_PAGE_TEXT].bytes.data;
+  TIDE_CLEANUP_FREE uint8_t *is_file = tide_alloc_array(ends->n + 1, 1);
+  for (size_t i = 0; i < of_frames->n; i++)
+    is_file[(size_t)tide_page_column_get(of_frames, i)] = 1;
+  size_t cap_files = 0, cap_texts = 0;
+  for (uint32_t i = 1; i < ends->n; i++) {
+    if (!is_file[i])
+      continue;
+    size_t start = (size_t)tide_page_column_get(ends, i - 1);
+    size_t end = (size_t)tide_page_column_get(ends, i);
+    TIDE_GROW(block->files, block->n_files, cap_files);
+    TIDE_GROW(block->file_texts, block->n_files, cap_texts);
+    block->file_texts[block->n_files] = i;
+    block->files[block->n_files++] = tide_strndup(text + start, end - start);
+  }
+}
+
+const struct tide_exhibit_block *tide_exhibit_block(struct tide_exhibit *exhibit, size_t image_idx)
+{
+  struct tide_exhibit_block *block = &exhibit->blocks[image_idx];
+  if (block->data)
+    return block;
+  const struct tide_page_options options = {.file = exhibit->path, .n_keep = TIDE_PAGE_KEEP_ALL};
+  struct tide_profile *profile = tide_profile_new(exhibit->capture, image_idx);
+  struct tide_naming *naming = exhibit->source->name(exhibit->source->context, profile->image);
+  struct tide_page_data *data = tide_page_data_new(profile, naming, &options);
+  struct tide_packer *packer = tide_packer_new();
+  tide_page_data_hand_out(data, tide_packer_take, packer);
+  block->data = tide_packer_finish(packer);
+  note_files(block, data);
+  tide_page_data_free(data);
+  tide_naming_free(naming);
+  tide_profile_free(profile);
+  if (exhibit->source->named)
+    exhibit->source->named(exhibit->source->context);
+  return block;
+}
+
+const char *tide_exhibit_file(const struct tide_exhibit_block *block, uint32_t text)
+{
+  size_t low = 0, high = block->n_files;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (block->file_texts[middle] < text)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < block->n_files && block->file_texts[low] == text ? block->files[low] : NULL;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// See routes.h.
+#include "serve/routes.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "format/profile_json.h"
+#include "serve/source_text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OK = 200, BAD_REQUEST = 400, NOT_FOUND = 404 };
+
+void tide_routes_init(struct tide_routes *routes, const struct tide_embedded_page *page)
+{
+  struct tide_packer *packer = tide_packer_new();
+  TIDE_CLEANUP_FREE char *policy = tide_embedded_page_policy(page);
+  tide_packer_take(packer, page->html, page->n_html);
+  *routes = (struct tide_routes){
+      .page = tide_packer_finish(packer),
+      .policy = policy ? tide_sprintf("%s; frame-ancestors 'none'", policy) : NULL,
+  };
+}
+
+enum tide_err tide_routes_add(struct tide_routes *routes, const struct tide_exhibit_source *source,
+                              const char *path, const char *process, struct tide_diag *diag)
+{
+  if (routes->n_exhibits == TIDE_ROUTES_MAX_CAPTURES)
+    return tide_fail(diag, TIDE_ERR_LIMIT, "one capture, or two to compare");
+  enum tide_err err =
+      tide_exhibit_open(&routes->exhibits[routes->n_exhibits], source, path, process, diag);
+  routes->n_exhibits += !err;
+  return err;
+}
+
+static void answer_page(const struct tide_routes *routes, struct tide_reply *reply)
+{
+  *reply = (struct tide_reply){
+      .status = OK,
+      .type = "text/html; charset=utf-8",
+      .is_packed = true,
+      .csp = routes->policy,
+      .body = tide_body_share(routes->page),
+  };
+}
+
+static void put_exhibit(struct tide_json *json, const struct tide_exhibit *exhibit)
+{
+  tide_json_open_object(json);
+  tide_json_put_text(json, "file", exhibit->path);
+  tide_json_put_u64(json, "largest", exhibit->shown_idx);
+  tide_json_put_u64(json, "version", exhibit->version);
+  tide_json_put_bool(json, "live", tide_exhibit_is_live(exhibit));
+  tide_json_put_text(json, "note", exhibit->note);
+  tide_capture_json_images(json, exhibit->capture);
+  tide_json_close_object(json);
+}
+
+static void answer_facts(const struct tide_routes *routes, struct tide_reply *reply)
+{
+  uint64_t version = 0;
+  bool live = false;
+  struct tide_sink sink;
+  struct tide_json json;
+  tide_sink_init(&sink, NULL);
+  tide_json_init(&json, &sink);
+  tide_json_open_object(&json);
+  tide_json_key(&json, "captures");
+  tide_json_open_array(&json);
+  for (size_t i = 0; i < routes->n_exhibits; i++) {
+    put_exhibit(&json, &routes->exhibits[i]);
+    version += routes->exhibits[i].version;
+    live |= tide_exhibit_is_live(&routes->exhibits[i]);
+  }
+  tide_json_close_array(&json);
+  tide_json_put_bool(&json, "live", live);
+  tide_json_put_u64(&json, "version", version);
+  tide_json_put_bool(&json, "sources", true);
+  tide_json_put_text(&json, "editor", routes->editor);
+  tide_json_close_object(&json);
+  tide_json_done(&json);
+  *reply = (struct tide_reply){.status = OK, .type = "application/json"};
+  reply->body = tide_body_new();
+  reply->body->bytes = sink.buf; // the body's now
+}
+
+// A number of a query or path, the whole text; false: it is none, or too large.
+static bool parse_index(const char *text, uint32_t *ret_value)
+{
+  char *end = NULL;
+  if (*text < '0' || *text > '9' || strlen(text) > 9)
+    return false;
+  *ret_value = (uint32_t)strtoul(text, &end, 10);
+  return !*end;
+}
+
+// The capture of "/data/N" and the like, and the image that the query asks for. NULL: the reply
+// says why.
+static struct tide_exhibit *find_image(struct tide_routes *routes, const char *number,
+                                       const struct tide_request *request, uint32_t *ret_image_idx,
+                                       struct tide_reply *reply)
+{
+  uint32_t n = 0;
+  if (!parse_index(number, &n) || n >= routes->n_exhibits) {
+    tide_reply_text(reply, NOT_FOUND, "there is no such capture");
+    return NULL;
+  }
+  struct tide_exhibit *exhibit = &routes->exhibits[n];
+  const char *process = request->parameter(request->context, "process");
+  uint32_t image_idx = (uint32_t)exhibit->shown_idx;
+  if (process && (!parse_index(process, &image_idx) || image_idx >= exhibit->capture->n_images)) {
+    tide_reply_text(reply, NOT_FOUND, "there is no such process in %s", exhibit->path);
+    return NULL;
+  }
+  *ret_image_idx = image_idx;
+  return exhibit;
+}
+
+static void answer_data(struct tide_routes *routes, const char *number,
+                        const struct tide_request *request, struct tide_reply *reply)
+{
+  uint32_t image_idx = 0;
+  struct tide_exhibit *exhibit = find_image(routes, number, request, &image_idx, reply);
+  if (!exhibit)
+    return;
+  const struct tide_exhibit_block *block = tide_exhibit_block(exhibit, image_idx);
+  *reply = (struct tide_reply){
+      .status = OK,
+      .type = "application/octet-stream",
+      .is_packed = true,
+      .tag = exhibit->version << 16 | image_idx << 1 | (exhibit - routes->exhibits),
+      .body = tide_body_share(block->data),
+  };
+}
+
+static void answer_source(struct tide_routes *routes, const char *number,
+                          const struct tide_request *request, struct tide_reply *reply)
+{
+  uint32_t image_idx = 0, text = 0;
+  struct tide_diag diag = {0};
+  struct tide_exhibit *exhibit = find_image(routes, number, request, &image_idx, reply);
+  if (!exhibit)
+    return;
+  const char *asked = request->parameter(request->context, "text");
+  if (!asked || !parse_index(asked, &text)) {
+    tide_reply_text(reply, BAD_REQUEST, "which file? text=N names one");
+    return;
+  }
+  const char *path = tide_exhibit_file(tide_exhibit_block(exhibit, image_idx), text);
+  struct tide_buf bytes = {0};
+  uint64_t changed_ns = 0;
+  if (!path) {
+    tide_reply_text(reply, NOT_FOUND, "no frame of this process is in such a file");
+  } else if (tide_source_text_read(path, &bytes, &changed_ns, &diag)) {
+    tide_buf_done(&bytes);
+    tide_reply_text(reply, NOT_FOUND, "%s", diag.text);
+  } else {
+    *reply = (struct tide_reply){.status = OK, .type = "text/plain; charset=utf-8"};
+    reply->is_newer = changed_ns > exhibit->capture->start_realtime_ns;
+    reply->body = tide_body_new();
+    reply->body->bytes = bytes;
+  }
+}
+
+static const char *after(const char *path, const char *prefix)
+{
+  size_t n = strlen(prefix);
+  return strncmp(path, prefix, n) == 0 ? path + n : NULL;
+}
+
+void tide_routes_answer(void *context, const struct tide_request *request, struct tide_reply *reply)
+{
+  struct tide_routes *routes = context;
+  const char *number = NULL;
+  if (strcmp(request->path, "/") == 0)
+    answer_page(routes, reply);
+  else if (strcmp(request->path, "/facts") == 0)
+    answer_facts(routes, reply);
+  else if ((number = after(request->path, "/data/")))
+    answer_data(routes, number, request, reply);
+  else if ((number = after(request->path, "/source/")))
+    answer_source(routes, number, request, reply);
+  else
+    tide_reply_text(reply, NOT_FOUND, "there is no such thing here");
+}
+
+void tide_routes_look(struct tide_routes *routes)
+{
+  for (size_t i = 0; i < routes->n_exhibits; i++)
+    tide_exhibit_look(&routes->exhibits[i]);
+}
+
+void tide_routes_done(struct tide_routes *routes)
+{
+  for (size_t i = 0; i < routes->n_exhibits; i++)
+    tide_exhibit_close(&routes->exhibits[i]);
+  tide_body_free(routes->page);
+  free(routes->policy);
+  *routes = (struct tide_routes){0};
+}

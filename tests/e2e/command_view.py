@@ -1,0 +1,522 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tidemark view and tidemark run --view: what is served to whom, files that change, how it ends."""
+import concurrent.futures
+import contextlib
+import gzip
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import record
+from ground import expect, finish, test, wait_for
+from servers import free_port
+
+ADDRESS = re.compile(r"http://(127\.0\.0\.1|\[::1\]|localhost):(\d+)/([0-9a-f]{32})/")
+
+# Allocates a block of 1000 bytes every 20 ms, for ever or N times.
+GROWING = """
+#include <stdlib.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *volatile kept[100000];
+__attribute__((noipa)) static void grow(int i) { kept[i] = malloc(1000); }
+int main(int argc, char **argv)
+{
+  int n = argc > 1 ? atoi(argv[1]) : 100000;
+  for (int i = 0; i < n; i++) {
+    grow(i);
+    usleep(20000);
+  }
+  puts("grown");
+  return 3;
+}
+"""
+
+
+class Page:
+    """A served page: requests to it, with or without its token."""
+
+    def __init__(self, url):
+        self.url = url
+        match = ADDRESS.fullmatch(url)
+        expect(match, f"no address: {url!r}")
+        self.host, self.port, self.token = match[1].strip("[]"), int(match[2]), match[3]
+
+    def ask(self, path, method="GET", token=None, headers=None):
+        """(status, headers, body) of a path below the token."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
+        try:
+            connection.request(method, f"/{self.token if token is None else token}{path}",
+                               headers=headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def facts(self):
+        status, _, body = self.ask("/facts")
+        expect(status == 200, f"facts: {status}")
+        return json.loads(body)
+
+    def block(self, path="/data/0"):
+        """The facts of a page's data."""
+        status, _, body = self.ask(path)
+        expect(status == 200 and body[:8] == b"TidePage", f"{path}: {status} {body[:100]!r}")
+        [n] = struct.unpack_from("<I", body, 8)
+        return json.loads(body[12:12 + n])
+
+
+@contextlib.contextmanager
+def viewing(ground, *words, env=None):
+    """tidemark view WORDS while in the block; it must end well by SIGINT."""
+    child = subprocess.Popen([str(word) for word in (ground.tidemark, "view", *words)],
+                             cwd=ground.scratch, env=dict(ground.env, **(env or {})),
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        line = child.stdout.readline()
+        if not line:
+            raise record.Failure(f"view did not start: {child.communicate()[1]}")
+        page = Page(line.strip())
+        page.child = child
+        yield page
+        child.send_signal(signal.SIGINT)
+        status, _, page.stderr = finish(child)
+        expect(status == 0, f"ended with {status}: {page.stderr}")
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
+
+
+def small_capture(ground, name="x.tide", body="return 0;"):
+    ground.record("-q", "-o", name, "--", ground.program(body, "prog-" + name))
+    return ground.scratch / name
+
+
+@test
+def view_serves(ground):
+    tide = small_capture(ground)
+    report = ground.report(tide)
+    with viewing(ground, "--no-open", tide) as page:
+        facts = page.facts()
+        expect([c["file"] for c in facts["captures"]] == [str(tide)], f"{facts}")
+        expect(not facts["live"] and facts["version"] == 1 and facts["editor"] is None, f"{facts}")
+        expect(facts["captures"][0]["images"] == report["images"], "images differ")
+        block = page.block()
+        for part in ("totals", "image", "completeness"):
+            expect(block[part] == report[part], f"{part} differs: {block[part]}")
+        status, headers, body = page.ask("/")
+        expect(status == 200 and b"<!doctype html>" in body.lower(), f"page: {status}")
+        policy = headers["Content-Security-Policy"]
+        expect("default-src 'none'" in policy and "script-src 'sha256-" in policy and
+               "unsafe" not in policy and "frame-ancestors 'none'" in policy, policy)
+    expect("tidemark: the page is at http://" in page.stderr, page.stderr)
+
+
+@test
+def view_sources(ground):
+    tide = small_capture(ground)
+    source = ground.scratch / "told.c"
+    source.write_text('# 1 "' + str(source) + '"\n#include <stdlib.h>\nvoid *volatile p;\n'
+                      "int main(void) { p = malloc(7); return 0; }\n")
+    subprocess.run(["gcc", "-g", source, "-o", ground.scratch / "told"], check=True)
+    ground.record("-q", "-o", "told.tide", "--", ground.scratch / "told")
+    with viewing(ground, "--no-open", "told.tide", tide) as page:
+        found = {}
+        for text in range(200):
+            status, headers, body = page.ask(f"/source/0?text={text}")
+            expect(status in (200, 404), f"text {text}: {status}")
+            if status == 200:
+                found[text] = headers, body
+        expect(source.read_bytes() in [body for _, body in found.values()], f"{len(found)} found")
+        [text] = [text for text, (_, body) in found.items() if body == source.read_bytes()]
+        headers = found[text][0]
+        expect(headers["Content-Type"].startswith("text/plain"), "not plain text")
+        expect("Tidemark-Source" not in headers, "called newer than the capture")
+        source.write_text("changed\n")
+        expect(page.ask(f"/source/0?text={text}")[1]["Tidemark-Source"] == "newer", "not newer")
+        source.unlink()
+        source.symlink_to("/dev/zero")
+        expect(page.ask(f"/source/0?text={text}")[0] == 404, "reads a device")
+        source.unlink()
+        expect(page.ask(f"/source/0?text={text}")[0] == 404, "reads what is gone")
+        for query in ("", "?text=", "?text=-1", "?text=x", "?text=1e3",
+                      "?text=99999999999999999999", "?file=/etc/passwd",
+                      "?text=/etc/passwd", "?text=../../etc/passwd"):
+            status, _, body = page.ask("/source/0" + query)
+            expect(status in (400, 404) and b"root:" not in body, f"{query}: {status}")
+
+
+@test
+def view_refuses_strangers(ground):
+    with viewing(ground, "--no-open", small_capture(ground)) as page:
+        port, here = page.port, f"127.0.0.1:{page.port}"
+        wrong = page.token[:-1] + ("0" if page.token[-1] != "0" else "1")
+        for path in ("/", "/facts", "/data/0", "/source/0?text=1"):
+            for token in ("", wrong, page.token[:-1], page.token + "0", page.token.upper() + "x"):
+                expect(page.ask(path, token=token)[0] == 404, f"token {token!r} at {path}")
+            for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"0.0.0.0:{port}",
+                         f"localhost.evil.example:{port}"):
+                expect(page.ask(path, headers={"Host": host})[0] == 403, f"Host {host} at {path}")
+            for origin in ("null", "http://evil.example", "https://" + here, "http://127.0.0.1"):
+                expect(page.ask(path, headers={"Origin": origin})[0] == 403, f"Origin {origin}")
+            for method in ("POST", "PUT", "DELETE", "OPTIONS", "CONNECT"):
+                expect(page.ask(path, method)[0] in (400, 404, 405), f"{method} {path}")
+        expect(page.ask("/facts", headers={"Host": f"localhost:{port}"})[0] == 200, "localhost")
+        expect(page.ask("/facts", headers={"Origin": "http://" + here})[0] == 200, "our own origin")
+        status, headers, body = page.ask("/facts", "HEAD")
+        expect(status == 200 and not body and headers["Cache-Control"] == "no-store", f"{status}")
+
+
+@test
+def view_has_no_files(ground):
+    (ground.scratch / "secret").write_text("secret\n")
+    with viewing(ground, "--no-open", small_capture(ground)) as page:
+        ways = ["secret", "../secret", "/secret", "%2e%2e/secret", "..%2fsecret", "%00", "data/",
+                "data/../secret", "data/0/../../secret", "data/0/", "data/1", "data/-1", "data/+0",
+                "data/0x0", "data/00000000000", "data/%30%00", "source/", "source/../../etc/passwd",
+                "source/0/etc/passwd", "facts/", "facts/x", "events", "index.html", "page.html",
+                "x.tide", "//etc/passwd", "etc/passwd", "\\..\\secret", ".", "..", "%ff%fe"]
+        for way in ways:
+            status, _, body = page.ask("/" + way)
+            expect(status in (400, 404), f"/{way}: {status} {body[:80]!r}")
+            expect(b"secret\n" not in body and b"root:" not in body, f"/{way} reads a file")
+        for query in ("1", "-1", "x", "", "99999999999"):
+            query = "?process=" + query
+            expect(page.ask("/data/0" + query)[0] == 404, query)
+        expect(page.ask("/data/0?process=0&process=7")[0] in (200, 404), "twice")
+
+
+@test
+def view_packs(ground):
+    with viewing(ground, "--no-open", small_capture(ground)) as page:
+        plain = page.ask("/data/0")
+        packed = page.ask("/data/0", headers={"Accept-Encoding": "gzip, br"})
+        expect("Content-Encoding" not in plain[1], "packed unasked")
+        expect(packed[1]["Content-Encoding"] == "gzip", "not packed")
+        expect(gzip.decompress(packed[2]) == plain[2], "not the same")
+        tag = packed[1]["ETag"]
+        status, _, body = page.ask("/data/0", headers={"Accept-Encoding": "gzip",
+                                                        "If-None-Match": tag})
+        expect(status == 304 and not body, f"{status} with the tag of before")
+
+
+@test
+def view_hammered(ground):
+    """Many at once, some with garbage, some that hang up in the middle, some silent."""
+    rng = random.Random(7)
+    with viewing(ground, "--no-open", small_capture(ground)) as page:
+        silent = [socket.create_connection(("127.0.0.1", page.port)) for _ in range(20)]
+
+        def once(i):
+            kind = i % 5
+            if kind < 3:
+                way = ("/facts", "/data/0", "/")[kind]
+                return page.ask(way)[0] == 200
+            with socket.create_connection(("127.0.0.1", page.port), timeout=20) as raw:
+                line = f"GET /{page.token}/data/0 HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n\r\n"
+                text = bytearray(line.encode())
+                if kind == 3:
+                    for _ in range(rng.randrange(1, 9)):
+                        text[rng.randrange(len(text))] = rng.randrange(256)
+                raw.sendall(text[:rng.randrange(1, len(text))] if kind == 4 else text)
+                raw.shutdown(socket.SHUT_WR)
+                with contextlib.suppress(OSError):
+                    raw.recv(rng.randrange(1, 4096))
+            return True
+
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            expect(all(pool.map(once, range(400))), "a request failed")
+        for size in (3000, 40000, 1000000):
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                status = page.ask("/" + "a" * size)[0]
+                expect(status in (400, 413, 414, 431), f"{size} characters: {status}")
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                page.ask("/facts", headers={"X": "a" * size})
+        for raw in silent:
+            raw.close()
+        expect(page.facts()["version"] == 1, "not itself any more")
+
+
+@test
+def view_processes(ground):
+    prog = ground.program("if (fork() == 0) { for (int i = 0; i < 9; i++) kept[i] = malloc(900); "
+                          "_exit(0); } int s; wait(&s); return 0;", "prog",
+                          "-include", "sys/wait.h")
+    ground.record("-q", "-o", "x.tide", "--", prog)
+    reports = [ground.report("x.tide", "--process", f"#{i}") for i in range(2)]
+    with viewing(ground, "--no-open", "x.tide") as page:
+        shown = page.facts()["captures"][0]["largest"]
+        expect(reports[shown]["image"]["index"] == ground.report("x.tide")["image"]["index"],
+               "not the largest first")
+        for i in range(2):
+            expect(page.block(f"/data/0?process={i}")["totals"] == reports[i]["totals"], f"#{i}")
+    pid = reports[1]["image"]["pid"]
+    with viewing(ground, "--no-open", "--process", pid, "x.tide") as page:
+        expect(page.facts()["captures"][0]["largest"] == 1, "--process is not heard")
+    done = ground.run(ground.tidemark, "view", "--no-open", "--process", "99999999", "x.tide")
+    expect(done.status in (1, 2) and not done.stdout, f"{done.status}: {done.stderr}")
+
+
+@test
+def view_two_files(ground):
+    before = small_capture(ground, "before.tide")
+    after = small_capture(ground, "after.tide", "kept[0] = malloc(70000); return 0;")
+    with viewing(ground, "--no-open", before, after) as page:
+        files = [capture["file"] for capture in page.facts()["captures"]]
+        expect(files == [str(before), str(after)], f"{files}")
+        peaks = [page.block(f"/data/{i}")["totals"]["peak_bytes"] for i in range(2)]
+        expect(peaks[1] - peaks[0] == 70000 - 50 or peaks[1] - peaks[0] == 70000, f"{peaks}")
+        expect(page.ask("/data/2")[0] == 404, "a third")
+    done = ground.run(ground.tidemark, "view", before, after, before)
+    expect(done.status == 2 and "one too many" in done.stderr, f"{done.status}: {done.stderr}")
+
+
+@test
+def view_newest(ground):
+    ground.record("-q", "--", ground.program("return 0;"))
+    with viewing(ground, "--no-open") as page:
+        expect(page.facts()["captures"][0]["file"] == ground.tides()[0].name, "another file")
+    expect(f"reading {ground.tides()[0].name}" in page.stderr, page.stderr)
+
+
+@test
+def view_foreign(ground):
+    text = "main;parse;grow 3000\nmain;<script>x()</script> 5\n"
+    (ground.scratch / "folded.txt").write_text(text)
+    with viewing(ground, "--no-open", "folded.txt") as page:
+        block = page.block()
+        expect(block["image"]["origin"], f"{block['image']}")
+        expect(b"<script>x()</script>" in page.ask("/data/0")[2], "the name was changed")
+        expect(not page.facts()["live"], "live")
+
+
+@test
+def view_refuses(ground):
+    tide = small_capture(ground)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        cases = [
+            (["--port", port, tide], 1, f"port {port} of 127.0.0.1 is in use"),
+            (["--port", "70000", tide], 2, "--port takes a number up to 65535"),
+            (["--port", "x", tide], 2, "--port takes a number"),
+            (["--listen", "nowhere", tide], 2, "no address to listen on"),
+            (["--listen", "192.0.2.1", tide], 1, "cannot listen on"),
+            (["--editor", "javascript:alert(1)", tide], 2, "no link to an editor"),
+            (["--editor", "vscode://file", tide], 2, "no link to an editor"),
+            (["missing.tide"], 1, "missing.tide"),
+            (["--rules", "missing.rules", tide], 1, "missing.rules"),
+        ]
+        for words, status, sentence in cases:
+            done = ground.run(ground.tidemark, "view", "--no-open", *words)
+            expect(done.status == status, f"{words}: {done.status} {done.stderr}")
+            expect(sentence in done.stderr and not done.stdout, f"{words}: {done.stderr!r}")
+            expect(done.stderr.count("\n") == 1, f"{words}: {done.stderr!r}")
+
+
+@test
+def view_port_and_editor(ground):
+    port = free_port()
+    link = "vscode://file%f:%l"
+    with viewing(ground, "--no-open", "--port", port, small_capture(ground),
+                 env={"TIDEMARK_EDITOR": link}) as page:
+        expect(page.port == port, f"port {page.port}")
+        expect(page.facts()["editor"] == link, f"{page.facts()['editor']}")
+        status = page.ask("", headers={})[0]
+        expect(status == 302, f"without the slash: {status}")
+
+
+@test
+def view_listens_elsewhere(ground):
+    with viewing(ground, "--no-open", "--listen", "0.0.0.0", small_capture(ground)) as page:
+        for host, status in (("evil.example", 403), ("192.0.2.7", 200)):
+            answer = page.ask("/facts", headers={"Host": f"{host}:{page.port}"})
+            expect(answer[0] == status, f"{host}: {answer[0]}")
+    expect("other machines" in page.stderr, page.stderr)
+
+
+@test
+def view_opens_browser(ground):
+    tide = small_capture(ground)
+    seen = ground.scratch / "seen"
+    browser = f"sleep 0.3; echo %s > {seen}.part; mv {seen}.part {seen}; sleep 60"
+    env = {"BROWSER": browser, "SSH_CONNECTION": "1 2 3 4"}
+    with viewing(ground, tide, env=env) as page:
+        wait_for(seen.exists, "the browser")
+        expect(seen.read_text().strip() == page.url, f"opened {seen.read_text()}")
+    seen.unlink()
+    for env in ({"BROWSER": browser}, {"DISPLAY": ":99", "SSH_CONNECTION": "1 2 3 4"}):
+        words = ["--no-open"] if "BROWSER" in env else []
+        with viewing(ground, *words, tide, env=env):
+            time.sleep(0.6)
+        expect(not seen.exists(), f"a browser with {env}")
+
+
+@test
+def view_follows_file(ground):
+    first = small_capture(ground, "first.tide")
+    second = small_capture(ground, "second.tide", "kept[0] = malloc(70000); return 0;")
+    shown = ground.scratch / "shown.tide"
+    shown.write_bytes(first.read_bytes())
+    with viewing(ground, "--no-open", shown) as page:
+        tag = page.ask("/data/0")[1]["ETag"]
+        peak = page.block()["totals"]["peak_bytes"]
+
+        def replace(content):
+            (ground.scratch / "part").write_bytes(content)
+            (ground.scratch / "part").rename(shown)
+
+        def note():
+            return page.facts()["captures"][0]["note"]
+
+        replace(second.read_bytes())
+        wait_for(lambda: page.facts()["version"] == 2, "the second version")
+        expect(page.block()["totals"]["peak_bytes"] > peak + 60000, "still the first")
+        expect(page.ask("/data/0")[1]["ETag"] != tag, "the same tag")
+        replace(b"rubbish" * 100)
+        wait_for(lambda: page.facts()["version"] == 3, "a note")
+        expect("last held" in note(), f"{note()}")
+        expect(page.block()["totals"]["peak_bytes"] > peak + 60000, "what was shown is gone")
+        shown.unlink()
+        wait_for(lambda: page.facts()["version"] == 4, "another note")
+        expect("gone" in note(), f"{note()}")
+        expect(page.block()["totals"]["peak_bytes"] > peak + 60000, "what was shown is gone")
+        replace(first.read_bytes())
+        wait_for(lambda: page.facts()["version"] == 5, "the first again")
+        expect(note() is None and page.block()["totals"]["peak_bytes"] == peak, "not the first")
+
+
+@test
+def view_detached(ground):
+    tide = small_capture(ground)
+    done = ground.run(ground.tidemark, "view", "--detach", "--no-open", tide)
+    expect(done.status == 0, f"{done.status}: {done.stderr}")
+    page = Page(done.stdout.strip())
+    with ended(page):
+        expect(page.facts()["version"] == 1, "not served")
+
+
+def server_pid(page):
+    """Who listens on the page's port, once it has gone into the background."""
+    found = []
+    wait_for(lambda: found.extend(listeners(page)) or found, "the server in the background")
+    return found[0]
+
+
+def listeners(page):
+    inode = None
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        for line in table.read().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and int(words[1].split(":")[1], 16) == page.port:
+                inode = words[9]
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            files = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+            if f"socket:[{inode}]" in files and os.readlink(f"/proc/{pid}/fd/2") == "/dev/null":
+                yield int(pid)
+
+
+@contextlib.contextmanager
+def ended(page):
+    """A server in the background, in whose own session nothing of ours is held; ended after."""
+    pid = server_pid(page)
+    try:
+        yield pid
+        expect(os.getsid(pid) != os.getsid(0), "in our session")
+        for fd in range(3):
+            target = os.readlink(f"/proc/{pid}/fd/{fd}")
+            expect(target == "/dev/null", f"descriptor {fd} is {target}")
+    finally:
+        os.kill(pid, signal.SIGTERM)
+    wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "its end")
+
+
+@test
+def run_view(ground):
+    """Live while it runs; the end is shown; status and output are the program's own."""
+    prog = ground.build("growing", GROWING)
+    child = ground.start("--view", "--no-open", "-o", "x.tide", "--", prog, 250)
+    page = None
+    try:
+        line = child.stderr.readline()
+        match = ADDRESS.search(line)
+        expect(match, f"no address: {line!r}")
+        page = Page(match[0])
+        pid = server_pid(page)
+        facts = page.facts()
+        expect(facts["live"], "not live")
+        blocks = page.block()["totals"]["live_blocks"]
+        versions = set()
+        wait_for(lambda: versions.add(page.facts()["version"]) or len(versions) > 2, "new versions")
+        expect(page.block()["totals"]["live_blocks"] > blocks, "nothing more was shown")
+        status, out, err = finish(child)
+        expect(status == 3 and out == "grown\n", f"{status}: {out!r}")
+        expect(f"the page is still at {page.url}" in err, err)
+        wait_for(lambda: not page.facts()["live"], "the end on the page")
+        expect(page.block()["totals"] == ground.report("x.tide")["totals"], "not the end")
+        with ended(page) as still:
+            expect(still == pid, "another server")
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+
+
+@test
+def run_view_short(ground):
+    """Over before there was anything to see: shown afterwards."""
+    done = ground.record("--view", "--no-open", "-o", "x.tide", "--", ground.program("return 5;"))
+    expect(done.status == 5, f"{done.status}: {done.stderr}")
+    page = Page(ADDRESS.search(done.stderr)[0])
+    with ended(page):
+        expect(page.block()["totals"] == ground.report("x.tide")["totals"], "not what was recorded")
+
+
+@test
+def run_view_interrupted(ground):
+    """Ctrl-C is the program's; the page stays."""
+    child = ground.start("--view", "--no-open", "-q", "-o", "x.tide", "--",
+                         ground.build("growing", GROWING))
+    page = Page(ADDRESS.search(child.stderr.readline())[0])
+    with ended(page):
+        os.killpg(child.pid, signal.SIGINT)
+        status, _, _ = finish(child)
+        expect(status == -signal.SIGINT, f"status {status}")
+        wait_for(lambda: not page.facts()["live"], "the end on the page")
+        expect(page.block()["image"]["end"] == "signaled", f"{page.block()['image']}")
+
+
+@test
+def run_view_killed(ground):
+    """A supervisor that is killed leaves the last checkpoint, and the page shows it."""
+    child = ground.start("--view", "--no-open", "-q", "-o", "x.tide", "--",
+                         ground.build("growing", GROWING))
+    page = Page(ADDRESS.search(child.stderr.readline())[0])
+    with ended(page):
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        expect(page.block()["totals"]["live_blocks"] > 0, "nothing is shown")
+        expect(page.facts()["captures"][0]["note"] is None, "a note")
+
+
+@test
+def run_view_nothing(ground):
+    """Nothing recorded, or nowhere to write to: no page, and nothing else changes."""
+    done = ground.record("--view", "--no-open", "-o", "x.tide", "--", "/bin/false-not-there")
+    expect(done.status == 127, f"{done.status}: {done.stderr}")
+    done = ground.record("--view", "--no-open", "-q", "-f", "-o", "/dev/null", "--",
+                         ground.program("return 5;"))
+    expect(done.status == 5 and not ADDRESS.search(done.stderr), f"{done.status}: {done.stderr}")
+    done = ground.record("--no-open", "--", "true")
+    expect(done.status == 125 and "--view" in done.stderr, f"{done.status}: {done.stderr}")
