@@ -169,6 +169,10 @@ int tide_cmd_diff(const struct tide_arguments *arguments)
     struct tide_view *after = sides.later ? &sides.later_view : &sides.after.view;
     struct tide_diff *diff = tide_diff_new(&sides.before.view, after);
     err = write_diff(arguments, &sides, diff, &diag);
+    if (!err) {
+      tide_looking_tell_suppressed(&sides.before, arguments);
+      tide_looking_tell_suppressed(&sides.after, arguments);
+    }
     if (!err && arguments->exit_code)
       status = judge(diff, &threshold);
     tide_diff_free(diff);

@@ -40,8 +40,6 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
     return tide_fail(diag, TIDE_ERR_USAGE, "--details is for text; --json --group has them all");
   if (arguments->details && (in_classes(arguments) || kind_of(arguments) == TIDE_GROUP_THREAD))
     return tide_fail(diag, TIDE_ERR_USAGE, "--details is for rows that are parts of the code");
-  if (arguments->suppressions && arguments->sort >= 0 && arguments->sort != TIDE_MEASURE_LEAK)
-    return tide_fail(diag, TIDE_ERR_USAGE, "--suppressions is about leaks: --sort leak");
   if (arguments->all_frames && table)
     return tide_fail(diag, TIDE_ERR_USAGE, "--all-frames is for text and JSON; tables have none");
   return TIDE_ERR_OK;
@@ -73,9 +71,7 @@ static size_t rows_wanted(const struct tide_arguments *arguments)
 }
 
 static enum tide_err write_report(const struct tide_arguments *arguments,
-                                  struct tide_looking *looking,
-                                  const struct tide_suppressions *suppressions,
-                                  struct tide_diag *diag)
+                                  struct tide_looking *looking, struct tide_diag *diag)
 {
   const struct tide_opened *opened = &looking->opened;
   const enum tide_group_kind group = kind_of(arguments);
@@ -87,13 +83,13 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
       .n_stacks = arguments->all_frames && !arguments->stacks ? 1 : arguments->stacks,
       .all_frames = arguments->all_frames,
       .details = arguments->details,
-      .suppressions = suppressions,
+      .suppressions = looking->suppressions,
       .filters = filters,
       .prefix = "",
       .argument = opened->by_default ? NULL : opened->path,
   };
   const struct tide_report_json_options json = {
-      .suppressions = suppressions,
+      .suppressions = looking->suppressions,
       .file = opened->path,
       .n = arguments->top,
       .group = arguments->group < 0 ? NULL : &group,
@@ -130,39 +126,22 @@ static struct tide_wish wish_of(const struct tide_arguments *arguments)
   };
 }
 
-// *ret_suppressions stays NULL without the option.
-static enum tide_err open_suppressions(const struct tide_arguments *arguments,
-                                       struct tide_suppressions **ret_suppressions,
-                                       struct tide_diag *diag)
-{
-  if (!arguments->suppressions)
-    return TIDE_ERR_OK;
-  *ret_suppressions = tide_suppressions_new();
-  return tide_suppressions_read(*ret_suppressions, arguments->suppressions, diag);
-}
-
 int tide_cmd_report(const struct tide_arguments *arguments)
 {
   const struct tide_wish wish = wish_of(arguments);
   struct tide_looking looking = {0};
-  struct tide_suppressions *suppressions = NULL;
   struct tide_diag diag = {0};
   const char *path = NULL;
   enum tide_err err = check(arguments, &diag);
   if (!err)
     err = tide_looking_path(arguments, &path, &diag);
   if (!err)
-    err = open_suppressions(arguments, &suppressions, &diag);
-  if (!err)
     err = tide_looking_open(arguments, path, &wish, &looking, &diag);
   if (!err)
     err = tide_groups_check(kind_of(arguments), looking.profile->image, &looking.profile->question,
                             &diag);
-  if (!err && suppressions)
-    tide_suppressions_apply(suppressions, &looking.view);
   if (!err)
-    err = write_report(arguments, &looking, suppressions, &diag);
-  tide_suppressions_free(suppressions);
+    err = write_report(arguments, &looking, &diag);
   tide_looking_done(&looking);
   return err ? tide_cmd_failed(err, &diag) : 0;
 }

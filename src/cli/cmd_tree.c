@@ -81,6 +81,7 @@ static enum tide_err write_tree(const struct tide_arguments *arguments,
   struct tide_tree_writing writing = {.view = &looking->view,
                                       .callers = arguments->callers,
                                       .callees = arguments->callees,
+                                      .suppressions = looking->suppressions,
                                       .file = looking->opened.path};
   const struct tide_tree_options options = {.inverted = arguments->invert || arguments->callers,
                                             .by_line = arguments->lines};
@@ -116,6 +117,8 @@ int tide_cmd_tree(const struct tide_arguments *arguments)
     err = tide_looking_open(arguments, path, NULL, &looking, &diag);
   if (!err)
     err = write_tree(arguments, &looking, &diag);
+  if (!err)
+    tide_looking_tell_suppressed(&looking, arguments);
   tide_looking_done(&looking);
   return err ? tide_cmd_failed(err, &diag) : 0;
 }

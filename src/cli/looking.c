@@ -3,6 +3,7 @@
 // Each step needs the one before; what fails leaves nothing behind.
 #include "cli/looking.h"
 
+#include "base/units.h"
 #include "cli/naming_open.h"
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
@@ -10,12 +11,16 @@
 static enum tide_err ask(const struct tide_arguments *arguments, const struct tide_wish *wish,
                          struct tide_profile *profile, struct tide_diag *diag)
 {
-  const struct tide_wish own = {arguments->sort, (enum tide_by)arguments->by, arguments->at,
-                                arguments->range};
+  struct tide_wish own = {arguments->sort, (enum tide_by)arguments->by, arguments->at,
+                          arguments->range};
   struct tide_question question;
+  if (arguments->suppressions && own.sort < 0)
+    own.sort = TIDE_MEASURE_LEAK;
   enum tide_err err = tide_question_make(profile->image, wish ? wish : &own, &question, diag);
   if (!err && arguments->min_bytes && question.unit != TIDE_UNIT_BYTES)
     err = tide_fail(diag, TIDE_ERR_USAGE, "--min is a size, but blocks are counted here");
+  if (!err && arguments->suppressions && question.measure != TIDE_MEASURE_LEAK)
+    err = tide_fail(diag, TIDE_ERR_USAGE, "--suppressions is about leaks: --sort leak");
   if (!err)
     tide_profile_ask(profile, &question);
   return err;
@@ -70,6 +75,10 @@ static enum tide_err look(const struct tide_arguments *arguments, const char *pa
   enum tide_err err = tide_rules_open(arguments, &l->rules, diag);
   if (!err)
     err = open_filter(arguments, &l->filter, diag);
+  if (!err && arguments->suppressions) {
+    l->suppressions = tide_suppressions_new();
+    err = tide_suppressions_read(l->suppressions, arguments->suppressions, diag);
+  }
   if (!err)
     err = open_and_say(path, &l->opened, diag);
   if (!err)
@@ -82,7 +91,29 @@ static enum tide_err look(const struct tide_arguments *arguments, const char *pa
     return err;
   l->naming = tide_naming_open(arguments, l->profile->image, l->rules);
   view_anew(l, arguments);
+  if (l->suppressions)
+    tide_suppressions_apply(l->suppressions, &l->view);
   return TIDE_ERR_OK;
+}
+
+void tide_looking_tell_suppressed(const struct tide_looking *looking,
+                                  const struct tide_arguments *arguments)
+{
+  const struct tide_suppressions *suppressions = looking->suppressions;
+  char size[TIDE_UNITS_MAX], count[TIDE_UNITS_MAX];
+  uint64_t n_stacks = 0, n_bytes = 0;
+  size_t n_used = 0;
+  if (!suppressions)
+    return;
+  for (size_t i = 0; i < suppressions->n; i++) {
+    n_stacks += suppressions->items[i].n_stacks;
+    n_bytes += (uint64_t)suppressions->items[i].live_bytes;
+    n_used += suppressions->items[i].n_stacks > 0;
+  }
+  tide_say("%s: %zu of %zu suppressions left out %s in %s %s", looking->opened.path, n_used,
+           suppressions->n,
+           tide_units_bytes(size, (int64_t)n_bytes, (enum tide_units)arguments->units),
+           tide_units_count(count, n_stacks), n_stacks == 1 ? "stack" : "stacks");
 }
 
 enum tide_err tide_looking_ask(struct tide_looking *looking, const struct tide_arguments *arguments,
@@ -114,6 +145,7 @@ void tide_looking_done(struct tide_looking *looking)
   tide_profile_free(looking->profile);
   tide_opened_done(&looking->opened);
   tide_filter_free(looking->filter);
+  tide_suppressions_free(looking->suppressions);
   tide_rules_free(looking->rules);
   *looking = (struct tide_looking){0};
 }

@@ -6,6 +6,7 @@
 #include "cli/arguments.h"
 #include "cli/capture_open.h"
 #include "view/rules.h"
+#include "view/suppressions.h"
 #include "view/view.h"
 
 struct tide_looking {
@@ -14,6 +15,7 @@ struct tide_looking {
   struct tide_profile *profile; // asked
   struct tide_naming *naming;
   struct tide_filter *filter;
+  struct tide_suppressions *suppressions; // applied to the view; NULL: none
   struct tide_view view;
 };
 
@@ -25,6 +27,10 @@ enum tide_err tide_looking_open(const struct tide_arguments *arguments, const ch
 // Asks another question of what is open already.
 enum tide_err tide_looking_ask(struct tide_looking *looking, const struct tide_arguments *arguments,
                                const struct tide_wish *wish, struct tide_diag *diag);
+
+// Says what the suppressions took out, if there are any; for verbs whose text does not.
+void tide_looking_tell_suppressed(const struct tide_looking *looking,
+                                  const struct tide_arguments *arguments);
 
 void tide_looking_done(struct tide_looking *looking); // all zero is fine
 

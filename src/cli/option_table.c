@@ -181,7 +181,7 @@ const struct tide_option_row tide_option_rows[] = {
      "only rows (diff: changes) of SIZE or more: 64KiB, 1.5M"},
     {VERB(REPORT), 0, "details", NULL, TIDE_OPTION_FLAG, AT(details), NULL, 0,
      "show sizes, lifetimes and resizes of each row"},
-    {VERB(REPORT), 0, "suppressions", "FILE", TIDE_OPTION_TEXT, AT(suppressions), NULL, 0,
+    {TABLES | VERB(TREE), 0, "suppressions", "FILE", TIDE_OPTION_TEXT, AT(suppressions), NULL, 0,
      "leave out leaks that LeakSanitizer would suppress"},
     {VERB(REPORT), 0, "stacks", "N", TIDE_OPTION_COUNT, AT(stacks), NULL, 0,
      "show the N largest stacks (1) of each row"},

@@ -130,13 +130,17 @@ static void write_spread(struct tide_json *json, const struct tide_view *view,
   tide_json_put_u64s(json, "lifetimes", lives, TIDE_LIFE_BUCKETS_N);
 }
 
+static bool in_classes(const struct tide_groups *groups)
+{
+  return groups->kind == TIDE_GROUP_SIZE || groups->kind == TIDE_GROUP_LIFETIME;
+}
+
 static void write_group(struct tide_json *json, const struct tide_view *view,
                         const struct tide_groups *groups, size_t group_idx)
 {
   const struct tide_group *group = &groups->items[group_idx];
-  bool in_classes = groups->kind == TIDE_GROUP_SIZE || groups->kind == TIDE_GROUP_LIFETIME;
   tide_json_open_object(json);
-  if (in_classes)
+  if (in_classes(groups))
     write_class(json, groups->kind, group->number);
   else if (groups->kind == TIDE_GROUP_THREAD)
     write_thread(json, view->profile->image, group->number);
@@ -145,10 +149,25 @@ static void write_group(struct tide_json *json, const struct tide_view *view,
   tide_json_put_i64(json, "weight", group->measure);
   tide_json_put_u64(json, "stacks", group->n_stacks);
   tide_json_put_u64(json, "allocations", group->n_alloc);
-  if (!in_classes)
+  if (!in_classes(groups))
     write_numbers(json, group);
   if (groups->of_site)
     write_spread(json, view, groups, group_idx);
+  tide_json_close_object(json);
+}
+
+// Everything that is in no row: rows past the limit, and stacks that were not gathered.
+static void write_rest(struct tide_json *json, const struct tide_groups *groups, size_t n_shown)
+{
+  struct tide_group rest = tide_groups_rest(groups, n_shown);
+  tide_json_key(json, "rest");
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "groups", groups->n - n_shown);
+  tide_json_put_i64(json, "weight", rest.measure);
+  tide_json_put_u64(json, "stacks", rest.n_stacks);
+  tide_json_put_u64(json, "allocations", rest.n_alloc);
+  if (!in_classes(groups))
+    write_numbers(json, &rest);
   tide_json_close_object(json);
 }
 
@@ -158,9 +177,11 @@ void tide_groups_json(struct tide_json *json, const struct tide_view *view,
   tide_json_put_text(json, "grouped_by", tide_group_words[groups->kind]);
   tide_json_key(json, "groups");
   tide_json_open_array(json);
-  for (size_t i = 0; i < groups->n && (!n || i < n); i++)
+  size_t n_shown = n && n < groups->n ? n : groups->n;
+  for (size_t i = 0; i < n_shown; i++)
     write_group(json, view, groups, i);
   tide_json_close_array(json);
+  write_rest(json, groups, n_shown);
 }
 
 void tide_suppressions_json(struct tide_json *json, const struct tide_suppressions *suppressions)

@@ -10,6 +10,7 @@
 #include "format/lacking.h"
 #include "format/report_cells.h"
 #include "view/groups.h"
+#include "view/fate.h"
 
 #include <inttypes.h>
 
@@ -128,7 +129,8 @@ static void write_numbers(const struct rows *r, const struct tide_group *group)
   write_count(r, "moved", group->n_moved);
   write_count(r, "moved_bytes", group->b_moved);
   write_count(r, "foreign_frees", group->n_foreign);
-  tide_sink_text(r->sink, "\n");
+  const char *fate = tide_fate_words[group->fate];
+  tide_sink_printf(r->sink, ",%s\n", fate ? fate : "");
 }
 
 static bool in_classes(enum tide_group_kind kind)
@@ -163,6 +165,7 @@ void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,
 {
   const struct rows r = {sink, view, options->group};
   struct tide_groups *groups = tide_groups_new(view, options->group);
+  tide_groups_tell_fates(groups, view->profile->image);
   size_t n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
   struct tide_group rest = tide_groups_rest(groups, n_shown);
   tide_sink_printf(sink, "%s,%s\n", titles[options->group],
@@ -170,7 +173,7 @@ void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,
                        ? "allocations"
                        : "peak_bytes,peak_blocks,live_bytes,live_blocks,allocated_bytes,"
                          "allocations,freed_bytes,frees,temporary,resizes,stacks,"
-                         "temporary_bytes,moved,moved_bytes,foreign_frees");
+                         "temporary_bytes,moved,moved_bytes,foreign_frees,fate");
   for (size_t i = 0; i < n_shown; i++)
     write_row(&r, &groups->items[i], false);
   if (rest.n_stacks)

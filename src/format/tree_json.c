@@ -100,6 +100,8 @@ void tide_tree_json_write(struct tide_sink *sink, const struct tide_tree_writing
   tide_json_put_text(&json, "callees", writing->callees);
   tide_json_put_i64(&json, "whole", writing->view->whole);
   tide_json_put_i64(&json, "wanted", writing->view->wanted);
+  if (writing->suppressions)
+    tide_suppressions_json(&json, writing->suppressions);
   write_nodes(&json, writing);
   tide_json_close_object(&json);
   tide_json_done(&json);

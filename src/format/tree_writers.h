@@ -5,6 +5,7 @@
 // node is the sum of what stands below it.
 #pragma once
 #include "format/screen.h"
+#include "view/suppressions.h"
 #include "view/tree.h"
 
 enum { TIDE_TREE_JSON_DEPTH_MAX = 256 }; // two levels of JSON each; readers have limits
@@ -13,9 +14,10 @@ struct tide_tree_writing {
   struct tide_view *view; // what the tree was made from
   const struct tide_tree *tree;
   struct tide_tree_limits limits;
-  bool default_limits;           // the user gave none
-  const char *callers, *callees; // patterns the view is seen from; NULL: none
-  const char *file;              // path of the capture; NULL: not known
+  bool default_limits;                          // the user gave none
+  const char *callers, *callees;                // patterns the view is seen from; NULL: none
+  const char *file;                             // path of the capture; NULL: not known
+  const struct tide_suppressions *suppressions; // applied to the view; NULL: none
 };
 
 void tide_tree_text_write(const struct tide_screen *screen,

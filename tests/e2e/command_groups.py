@@ -3,6 +3,8 @@
 import csv
 import io
 
+import json
+
 from ground import expect, test
 
 # Blocks of known sizes; one thread allocates what another frees. What is kept: a table from the
@@ -154,6 +156,17 @@ def leaks_suppressed(ground):
     hidden = ground.report(tide, "--suppressions", path)
     expect(hidden["suppressed"] == 100000, f"{hidden['suppressed']}")
     expect(not any(site["live_bytes"] == 100000 for site in hidden["sites"]), "still there")
+    done = ground.run(ground.tidemark, "tree", "--json", "--suppressions", path, tide)
+    tree = json.loads(done.stdout)
+    expect(tree["suppressed"] == 100000 and tree["whole"] - tree["tree"]["total"] == 100000,
+           f"{tree['suppressed']} of {tree['whole']}, {tree['tree']['total']} left")
+    expect("1 of 2 suppressions left out 97.7 KiB in 1 stack" in done.stderr, done.stderr)
+    done = ground.run(ground.tidemark, "diff", "--json", "--suppressions", path, tide, tide)
+    total = json.loads(done.stdout)["totals"]["after_bytes"]
+    expect(total == tree["tree"]["total"] and done.stderr.count("left out 97.7 KiB") == 2,
+           f"{total} {done.stderr}")
+    done = ground.run(ground.tidemark, "tree", "--sort", "peak", "--suppressions", path, tide)
+    expect(done.status == 2 and "--sort leak" in done.stderr, f"{done.status} {done.stderr}")
     path.write_text("leak:a\nrace:b\n")
     done = ground.run(ground.tidemark, "report", "--suppressions", path, tide)
     expect(done.status == 1 and "known:2: a suppression is leak:PATTERN" in done.stderr,
