@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The columns of the ranked table: what a row says in each, and what it is sorted by. Numbers that
+// a capture does not hold are empty, never zero, and so are those that a class cannot have.
+
+import type { Group, GroupKind } from "../engine/groups.ts";
+import { groupText } from "../engine/group_text.ts";
+import type { Model } from "../engine/model.ts";
+import { frameText, NONE, placeText } from "../engine/names.ts";
+import type { Question } from "../engine/question.ts";
+import { count, percent, time } from "../engine/units.ts";
+import { clean } from "../flame/clean.ts";
+import { cell, measureWords } from "./words.ts";
+
+export interface Context {
+  model: Model;
+  question: Question;
+  whole: number;
+}
+
+export interface Column {
+  id: string;
+  title: string;
+  hint: string;
+  isText?: boolean;
+  value(group: Group, context: Context): number | string; // what it is sorted by
+  text(group: Group, context: Context): string;
+}
+
+const codeKinds: GroupKind[] = ["place", "function", "stack"];
+
+export function groupName(model: Model, group: Group): string {
+  if (codeKinds.includes(group.kind) && group.frame !== NONE)
+    return clean(frameText(model, group.frame));
+  return clean(groupText(model, group));
+}
+
+export function groupPlace(model: Model, group: Group): string {
+  if (group.frame === NONE) return "";
+  if (group.kind === "place" || group.kind === "stack") return clean(placeText(model, group.frame));
+  return group.kind === "function" ? clean(placeText(model, group.frame, 0)) : "";
+}
+
+const isClass = (group: Group) => group.kind === "size" || group.kind === "lifetime";
+
+function lacks(model: Model, ...what: string[]): boolean {
+  return model.facts.image.lacks.some((word) => what.includes(word));
+}
+
+interface NumberColumn {
+  id: string;
+  title: string;
+  hint: string;
+  bytes(group: Group): number;
+  blocks(group: Group): number;
+  needs: string;
+}
+
+function numberColumn({ id, title, hint, bytes, blocks, needs }: NumberColumn): Column {
+  const value = (group: Group, { question }: Context) =>
+    question.unit === "bytes" ? bytes(group) : blocks(group);
+  return {
+    id,
+    title,
+    hint,
+    value,
+    text(group, context) {
+      const { unit } = context.question;
+      if (isClass(group) || lacks(context.model, needs, unit === "blocks" ? "blocks" : ""))
+        return "";
+      return cell(value(group, context) as number, unit);
+    },
+  };
+}
+
+export const nameColumn: Column = {
+  id: "name",
+  title: "Name",
+  hint: "by name",
+  isText: true,
+  value: (group, { model }) => groupName(model, group),
+  text: (group, { model }) => groupName(model, group),
+};
+
+function weightColumn(question: Question): Column {
+  return {
+    id: "weight",
+    title: measureWords[question.measure].name,
+    hint: measureWords[question.measure].hint,
+    value: (group) => group.weight,
+    text: (group) => cell(group.weight, question.unit),
+  };
+}
+
+const fixedColumns: Column[] = [
+  numberColumn({
+    id: "peak",
+    title: "At peak",
+    hint: "held at the peak of the whole program",
+    bytes: (group) => group.peakBytes,
+    blocks: (group) => group.peakBlocks,
+    needs: "peak",
+  }),
+  numberColumn({
+    id: "live",
+    title: "At end",
+    hint: "held at the end: never freed",
+    bytes: (group) => group.liveBytes,
+    blocks: (group) => group.liveBlocks,
+    needs: "live",
+  }),
+  numberColumn({
+    id: "total",
+    title: "Allocated",
+    hint: "allocated in all",
+    bytes: (group) => group.bAlloc,
+    blocks: (group) => group.nAlloc,
+    needs: "total",
+  }),
+  {
+    id: "count",
+    title: "Allocations",
+    hint: "how many, resizes included",
+    value: (group) => group.nAlloc,
+    text: (group, { model }) => (lacks(model, "blocks", "total") ? "" : count(group.nAlloc)),
+  },
+  {
+    id: "temp",
+    title: "At once",
+    hint: "share of the blocks that were freed within one further allocation",
+    value: (group) => (group.nAlloc ? group.nTemp / group.nAlloc : 0),
+    text: (group, { model }) =>
+      isClass(group) || lacks(model, "temporary", "blocks")
+        ? ""
+        : percent(group.nTemp, group.nAlloc),
+  },
+  {
+    id: "stacks",
+    title: "Stacks",
+    hint: "distinct stacks gathered in the row",
+    value: (group) => group.stacks,
+    text: (group) => count(group.stacks),
+  },
+  {
+    id: "first",
+    title: "Since",
+    hint: "its first allocation, from the start of the program",
+    value: (group) => group.firstNs,
+    text: (group, { model }) =>
+      isClass(group) || !group.nAlloc || lacks(model, "times") ? "" : time(group.firstNs),
+  },
+];
+
+// Under a question of the whole run, the column that would repeat the first one.
+const sameAs: Record<Question["measure"], string> = {
+  peak: "peak",
+  live: "live",
+  total: "total",
+  grown: "live",
+  leak: "live",
+  temp: "",
+};
+
+export function tableColumns(question: Question): Column[] {
+  const isWhole = question.from === null && question.to === null;
+  const same = isWhole ? sameAs[question.measure] : "";
+  return [weightColumn(question), ...fixedColumns.filter((column) => column.id !== same)];
+}
+
+export function sorted(items: Group[], column: Column, up: boolean, context: Context): Group[] {
+  const keys = new Map(items.map((group) => [group, column.value(group, context)]));
+  const order = up ? 1 : -1;
+  return [...items].sort((a, b) => {
+    const x = keys.get(a)!;
+    const y = keys.get(b)!;
+    return (x < y ? -1 : x > y ? 1 : 0) * order;
+  });
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The graph of stacks under the question, by itself and on the first screen with the ranked table
+// below it.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { exactly } from "../engine/look.ts";
+import type { Tree } from "../engine/tree.ts";
+import type { FlameTarget } from "../flame/actions.ts";
+import { Flame, type FlameProps } from "../flame/flame.tsx";
+import { Refusal } from "./parts.tsx";
+import { matches, model, question, refused, session, tree, view, wholeWeight } from "./session.ts";
+import { use } from "./signals.ts";
+import { addFilter, go, settle, state } from "./state.ts";
+import { GroupSwitch, groupFault, RankedTable, ranked } from "./table.tsx";
+import { groupWords, plural, questionWords } from "./words.ts";
+
+// What the menu of a box does to the page.
+export const onMenu: FlameProps["onMenu"] = (action, target: FlameTarget) => {
+  const pattern = exactly(target.name);
+  if (action === "focus") go(addFilter("focus", pattern));
+  else if (action === "hide") go(addFilter("hide", pattern));
+  else if (action === "sandwich") go({ pane: "callers", callee: target.name });
+  else if (action === "collapse") go({ collapse: !state.peek().collapse });
+  else if (action === "search") settle({ search: pattern });
+};
+
+// The address of a line in the reader's editor, by the template the command was given.
+export function editorLink(file: string, line: number): string | null {
+  const template = session.peek()?.facts.editor;
+  if (!template) return null;
+  const path = file.split("/").map(encodeURIComponent).join("/");
+  return template.replaceAll("{file}", path).replaceAll("{line}", String(line || 1));
+}
+
+export function StackGraph() {
+  const of = use(model);
+  const asked = use(question);
+  const { flip, zoom } = use(state);
+  const found = use(matches);
+  const shown = use(view);
+  const made = use(tree);
+  const views = useMemo(() => [shown], [shown]);
+  return (
+    <div style={heightOf(made)}>
+      <Flame
+        tree={made}
+        views={views}
+        unit={asked.unit}
+        whole={use(wholeWeight)}
+        label={questionWords(of, asked)}
+        flipped={flip}
+        zoom={zoom}
+        matches={found?.nodes ?? null}
+        onZoom={(path) => go({ zoom: path })}
+        onMenu={onMenu}
+        editorLink={editorLink}
+      />
+    </div>
+  );
+}
+
+const ROW_HEIGHT = 20; // of a graph
+
+// No higher than the tree is deep.
+export function heightOf(tree: Tree): JSX.CSSProperties {
+  const rows = Math.max(3, tree.levels.length - 1);
+  return { "--flame-rows": `${rows * ROW_HEIGHT + 2}px` } as JSX.CSSProperties;
+}
+
+export function GraphPane() {
+  const why = use(refused);
+  if (why) return <Refusal text={why} />;
+  return (
+    <section class="pane graph tall">
+      <StackGraph />
+    </section>
+  );
+}
+
+export function Overview() {
+  const why = use(refused);
+  if (why) return <Refusal text={why} />;
+  return (
+    <div class="overview">
+      <section class="graph">
+        <StackGraph />
+      </section>
+      <BriefTable />
+    </div>
+  );
+}
+
+function BriefTable() {
+  const fault = use(groupFault);
+  const rows = use(ranked);
+  const { group } = use(state);
+  return (
+    <section class="brief-table" aria-label="Ranked table">
+      <div class="pane-bar">
+        <GroupSwitch />
+        <button type="button" class="plain" onClick={() => go({ pane: "table" })}>
+          {plural(rows.length, groupWords[group].one, groupWords[group].many)}, all columns
+        </button>
+      </div>
+      {fault ? <Refusal text={fault} /> : <RankedTable isBrief={true} />}
+    </section>
+  );
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keys that work everywhere on the page but where text is being typed.
+
+import { signal } from "@preact/signals-core";
+import { timeOf } from "../engine/question.ts";
+import { clearRange, moment, toEnd, toLocalPeak, toPeak } from "./moments.ts";
+import { model, session } from "./session.ts";
+import { go, panes, settle, state } from "./state.ts";
+import { nextTheme } from "./theme.ts";
+import { nextMeasure, otherUnit } from "./toolbar.tsx";
+
+export const isHelpOpen = signal(false);
+
+export const keyWords: [string, string][] = [
+  ["P", "to the peak"],
+  ["E", "to the end"],
+  ["[  ]", "to the peak before, to the next"],
+  ["← →", "on the timeline: move the moment or an end of the range; with Page keys, by ten"],
+  ["M", "next measure"],
+  ["U", "bytes or blocks"],
+  ["R", "show or hide runtime frames"],
+  ["I", "invert: from the allocation outwards"],
+  ["F", "flip: root below or above"],
+  ["/", "search"],
+  ["1 … 9, 0", "panes, in their order"],
+  ["B", "compare with the moment selected; again: with nothing"],
+  ["T", "light, dark or as the system is"],
+  ["Esc", "take back, one by one: search, zoom, range"],
+  ["?", "these keys"],
+];
+
+function escape(): void {
+  const { search, zoom, from, to } = state.peek();
+  if (search) settle({ search: "" });
+  else if (zoom.length) go({ zoom: [] });
+  else if (from !== null || to !== null) clearRange();
+}
+
+// The moment selected becomes what others are compared with.
+function compare(): void {
+  const { base, from } = state.peek();
+  if (base !== "") {
+    go({ base: "", pane: "overview" });
+    return;
+  }
+  const here = from ?? (moment.peek() === null ? null : timeOf(model.peek(), moment.peek()!));
+  if (here !== null) go({ base: here, pane: "diff", measure: "live", at: null });
+}
+
+const actions: Record<string, () => void> = {
+  p: toPeak,
+  e: toEnd,
+  "[": () => toLocalPeak(-1),
+  "]": () => toLocalPeak(1),
+  m: nextMeasure,
+  u: otherUnit,
+  r: () => go({ runtime: !state.peek().runtime }),
+  i: () => go({ invert: !state.peek().invert, zoom: [] }),
+  f: () => go({ flip: !state.peek().flip }),
+  b: compare,
+  t: nextTheme,
+  "/": () => document.getElementById("search")?.focus(),
+  "?": () => (isHelpOpen.value = true),
+  Escape: escape,
+};
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.matches("input:not([type=checkbox]), textarea, select");
+}
+
+function onKey(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!session.peek() || isHelpOpen.peek()) return;
+  if (isTyping(event.target)) {
+    if (event.key === "Escape") (event.target as HTMLElement).blur();
+    return;
+  }
+  const digit = /^[0-9]$/.test(event.key) ? (Number(event.key) + 9) % 10 : -1;
+  const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (digit >= 0 && digit < panes.length) go({ pane: panes[digit] });
+  else if (action) action();
+  else return;
+  event.preventDefault();
+}
+
+export function listenToKeys(): void {
+  addEventListener("keydown", onKey);
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the numbers come from: out of the page itself where the command wrote them into it, else
+// from the command that serves the page. Nothing else is ever asked for.
+
+import { decode } from "../engine/decode.ts";
+import type { Model } from "../engine/model.ts";
+
+export interface CaptureFacts {
+  file: string;
+  images: { index: number; pid: number; exe: string; command: string[]; peak_bytes?: number }[];
+  largest: number; // the image to begin with
+}
+
+export interface PageFacts {
+  captures: CaptureFacts[];
+  live: boolean; // still being recorded
+  version: number; // rises whenever there is something new
+  sources: boolean; // source files can be asked for
+  editor: string | null; // address of a line in the reader's editor, with {file} and {line}
+}
+
+export interface Origin {
+  isFile: boolean; // everything is inside the page
+  facts(): Promise<PageFacts>;
+  model(capture: number, process: number | null): Promise<Model>;
+  source(capture: number, text: number): Promise<string | null>; // null: not to be had
+}
+
+export class Gone extends Error {
+  constructor() {
+    super("tidemark view has ended. Start it again, and open the address it prints.");
+  }
+}
+
+function embedded(name: string): string | null {
+  return document.getElementById(name)?.textContent ?? null;
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const text = atob(base64.trim());
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+async function inflated(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  if (typeof DecompressionStream === "undefined")
+    throw new Error("This browser is too old to unpack the report: it has no DecompressionStream.");
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).arrayBuffer();
+}
+
+async function embeddedModel(capture: number): Promise<Model> {
+  const text = embedded(`tidemark-data-${capture}`);
+  if (text === null) throw new Error("This report holds no such capture.");
+  let block: ArrayBuffer;
+  try {
+    block = await inflated(bytesOf(text));
+  } catch (cause) {
+    const why = cause instanceof Error && cause.message.startsWith("This browser") ? cause : null;
+    throw (
+      why ?? new Error("This report is damaged: its numbers cannot be unpacked. Write it again.")
+    );
+  }
+  return decode(block);
+}
+
+const embeddedOrigin: Origin = {
+  isFile: true,
+  facts: async () => JSON.parse(embedded("tidemark-facts") ?? "null") as PageFacts,
+  model: embeddedModel,
+  source: async () => null,
+};
+
+async function ask(path: string): Promise<Response> {
+  try {
+    return await fetch(path, { cache: "no-store" });
+  } catch {
+    throw new Gone();
+  }
+}
+
+async function answer(path: string): Promise<Response> {
+  const response = await ask(path);
+  if (response.ok) return response;
+  const said = (await response.text().catch(() => "")).trim().slice(0, 300);
+  throw new Error(
+    said || `The command refused ${path}: ${response.status} ${response.statusText}.`,
+  );
+}
+
+const servedOrigin: Origin = {
+  isFile: false,
+  facts: async () => (await answer("facts")).json() as Promise<PageFacts>,
+  async model(capture, process) {
+    const which = process === null ? "" : `?process=${process}`;
+    const response = await answer(`data/${capture}${which}`);
+    const block = await response.arrayBuffer().catch(() => {
+      throw new Gone();
+    });
+    return decode(block);
+  },
+  async source(capture, text) {
+    const response = await ask(`source/${capture}?text=${text}`);
+    return response.ok ? response.text() : null;
+  },
+};
+
+export function origin(): Origin {
+  return embedded("tidemark-facts") === null ? servedOrigin : embeddedOrigin;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// When what is loaded: at first, when the reader turns to another process or capture, and while a
+// program is being recorded whenever the command has something new. What is selected stays; without
+// a moment selected, the page follows the end.
+
+import { effect } from "@preact/signals-core";
+import { Gone, origin as findOrigin, type Origin, type PageFacts } from "./load.ts";
+import { failure, isBusy, session } from "./session.ts";
+import { state } from "./state.ts";
+import { programName } from "./words.ts";
+
+const POLL_MS = 1000;
+
+let latest = 0; // of the requests made; older answers are not wanted any more
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function load(from: Origin, facts: PageFacts): Promise<void> {
+  const mine = ++latest;
+  const { capture: asked, process } = state.peek();
+  const last = facts.captures.length - 1;
+  const capture = Math.min(asked ?? last, last);
+  isBusy.value = true;
+  try {
+    const isTwo = last > 0;
+    const [model, other] = await Promise.all([
+      from.model(capture, process),
+      isTwo ? from.model(capture === 0 ? 1 : 0, null) : null,
+    ]);
+    if (mine !== latest) return;
+    session.value = { origin: from, facts, capture, model, other };
+    failure.value = null;
+    document.title = `${programName(model.facts.image)}: Tidemark`;
+  } catch (error) {
+    if (mine === latest) failure.value = wordsOf(error);
+  } finally {
+    if (mine === latest) isBusy.value = false;
+  }
+}
+
+async function poll(from: Origin): Promise<void> {
+  const now = session.peek();
+  if (!now?.facts.live) return;
+  let wait = POLL_MS;
+  try {
+    const facts = await from.facts();
+    if (facts.version !== now.facts.version || facts.live !== now.facts.live)
+      await load(from, facts);
+    else if (failure.peek()) failure.value = null;
+  } catch (error) {
+    failure.value = wordsOf(error);
+    if (error instanceof Gone) wait *= 5;
+  }
+  setTimeout(() => void poll(from), wait);
+}
+
+export async function begin(): Promise<void> {
+  const from = findOrigin();
+  try {
+    await load(from, await from.facts());
+  } catch (error) {
+    failure.value = wordsOf(error);
+    isBusy.value = false;
+    return;
+  }
+  let shown = `${state.peek().capture} ${state.peek().process}`;
+  effect(() => {
+    const wanted = `${state.value.capture} ${state.value.process}`;
+    const facts = session.peek()?.facts;
+    if (wanted === shown || !facts) return;
+    shown = wanted;
+    void load(from, facts);
+  });
+  setTimeout(() => void poll(from), POLL_MS);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Moments and ranges of the run: which are selected, and the steps from one to another. A selected
+// time is always that of a snapshot, since what is shown is known there and nowhere else.
+
+import { computed } from "@preact/signals-core";
+import { localPeaks } from "../engine/curves.ts";
+import { nearestSnapshot, snapshotOfKind, START, timeOf } from "../engine/question.ts";
+import { model, question } from "./session.ts";
+import { go, state, type State } from "./state.ts";
+import { snapshotTotals } from "./timeline_data.ts";
+
+export const endNs = computed(() => {
+  const { ticks, snapshots, facts } = model.value;
+  const last = (times: Float64Array, n: number) => (n ? times[n - 1] : 0);
+  const run = facts.image.end_ns - facts.image.start_ns;
+  return Math.max(1, run, last(ticks.ns, ticks.count), last(snapshots.ns, snapshots.count));
+});
+
+export const totals = computed(() => snapshotTotals(model.value, question.value.unit));
+
+export const range = computed<{ from: number; to: number } | null>(() => {
+  const s = state.value;
+  if (s.from === null && s.to === null) return null;
+  const from = nearestSnapshot(model.value, s.from ?? 0);
+  const to = s.to === null ? model.value.snapshots.count - 1 : nearestSnapshot(model.value, s.to);
+  return { from, to };
+});
+
+// The snapshot that a moment's line stands at; null: none, as the whole run is asked for.
+export const moment = computed<number | null>(() => {
+  const { measure, to } = question.value;
+  if (measure === "peak") return snapshotOfKind(model.value, "peak");
+  if (measure === "live" && to !== null) return to;
+  if (measure === "live" || measure === "leak") return lastSnapshot();
+  return null;
+});
+
+function lastSnapshot(): number | null {
+  const { count } = model.value.snapshots;
+  return count ? count - 1 : null;
+}
+
+export function isPeak(snapshot: number): boolean {
+  return snapshot !== START && snapshot === snapshotOfKind(model.value, "peak");
+}
+
+export function selectMoment(snapshot: number, write: typeof go = go): void {
+  if (isPeak(snapshot)) write({ measure: "peak", at: null, from: null, to: null });
+  else if (snapshot === lastSnapshot()) write({ measure: "live", at: null, from: null, to: null });
+  else write({ measure: "live", at: timeOf(model.value, snapshot), from: null, to: null });
+}
+
+function rangeMeasure(measure: State["measure"]): State["measure"] {
+  return measure === "total" || measure === "live" ? measure : "grown";
+}
+
+export function selectRange(a: number, b: number, write: typeof go = go): void {
+  const { measure, from: had } = state.peek();
+  const from = timeOf(model.value, Math.min(a, b));
+  const to = timeOf(model.value, Math.max(a, b));
+  const next = had === null ? (measure === "total" ? measure : "grown") : rangeMeasure(measure);
+  write({ measure: next, at: null, from, to });
+}
+
+export function moveEdge(edge: "from" | "to", snapshot: number, write: typeof go = go): void {
+  const now = range.value;
+  if (!now) return;
+  const other = edge === "from" ? now.to : now.from;
+  if (edge === "from" ? snapshot >= other : snapshot <= other) return;
+  write({ [edge]: timeOf(model.value, snapshot) });
+}
+
+export function clearRange(): void {
+  const { measure } = state.peek();
+  go({ from: null, to: null, at: null, measure: measure === "total" ? measure : null });
+}
+
+export function toPeak(): void {
+  go({ measure: "peak", at: null, from: null, to: null });
+}
+
+export function toEnd(): void {
+  go({ measure: "live", at: null, from: null, to: null });
+}
+
+// The next of the moments that stand out, in either direction.
+export function toLocalPeak(step: 1 | -1): void {
+  const peaks = localPeaks(model.value);
+  const here = moment.value ?? (step > 0 ? START : model.value.snapshots.count);
+  const next = step > 0 ? peaks.find((p) => p > here) : peaks.filter((p) => p < here).at(-1);
+  if (next !== undefined) selectMoment(next);
+}

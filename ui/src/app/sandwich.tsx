@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One function from both sides: who calls it, above, and what it calls, below.
+
+import { computed } from "@preact/signals-core";
+import { useMemo, useState } from "preact/hooks";
+import { group } from "../engine/groups.ts";
+import { exactly, makeView, wantedWeight } from "../engine/look.ts";
+import { NONE } from "../engine/names.ts";
+import { buildTree } from "../engine/tree.ts";
+import { amount, share } from "../engine/units.ts";
+import { clean } from "../flame/clean.ts";
+import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
+import { editorLink, heightOf, onMenu } from "./graph.tsx";
+import { Refusal } from "./parts.tsx";
+import { look, model, question, refused, shape, view, weights, wholeWeight } from "./session.ts";
+import { use } from "./signals.ts";
+import { go, state } from "./state.ts";
+
+const CHOICES_MAX = 300;
+
+// Functions to choose from, the weightiest first.
+const functions = computed<string[]>(() => {
+  const of = model.value;
+  const all = group(view.value, question.value, "function").items;
+  const names = new Set<string>();
+  for (const { frame } of all) {
+    const text = frame === NONE ? 0 : of.frames.function[frame];
+    if (text && names.size < CHOICES_MAX) names.add(of.text[text]);
+  }
+  return [...names];
+});
+
+const asked = computed(() => state.value.callee);
+const chosen = computed(() => asked.value || functions.value[0] || "");
+
+function side(kind: "callers" | "callees") {
+  const seen = computed(() =>
+    makeView(model.value, {
+      ...look.value,
+      allFrames: true,
+      [kind]: [...look.value[kind], exactly(chosen.value)],
+    }),
+  );
+  const tree = computed(() =>
+    buildTree(seen.value, weights.value, {
+      inverted: kind === "callers",
+      byLine: shape.value.byLine,
+      order: "name",
+    }),
+  );
+  return { seen, tree };
+}
+const callers = side("callers");
+const callees = side("callees");
+
+export function SandwichPane() {
+  const why = use(refused);
+  if (why) return <Refusal text={why} />;
+  return <BothSides />;
+}
+
+function BothSides() {
+  const name = use(chosen);
+  const names = use(functions);
+  const [text, setText] = useState<string | null>(null);
+  const seen = use(callees.seen);
+  const heavy = use(weights);
+  const all = use(wholeWeight);
+  const { unit } = use(question);
+  const total = wantedWeight(seen, heavy);
+  const pick = (event: Event) => {
+    event.preventDefault();
+    if (text) go({ callee: text });
+    setText(null);
+  };
+  return (
+    <section class="pane sandwich" aria-label="Callers and callees">
+      <form class="pane-bar" onSubmit={pick}>
+        <label class="grow">
+          Function{" "}
+          <input
+            list="functions"
+            value={text ?? name}
+            spellcheck={false}
+            onInput={(event) => setText((event.target as HTMLInputElement).value)}
+            onChange={pick}
+          />
+        </label>
+        <datalist id="functions">
+          {names.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+        <span>
+          <b>{amount(total, unit)}</b> go through it, {share(total, all)}
+        </span>
+      </form>
+      {total === 0 ? (
+        <p class="nothing">
+          No stack with anything under this question goes through “{clean(name).slice(0, 200)}”.
+        </p>
+      ) : (
+        <Halves name={name} />
+      )}
+    </section>
+  );
+}
+
+function useHalf({ seen, tree }: typeof callers): SandwichHalf {
+  const [zoom, onZoom] = useState<string[]>([]);
+  const shown = use(seen);
+  const views = useMemo(() => [shown], [shown]);
+  return { tree: use(tree), views, matches: null, zoom, onZoom };
+}
+
+function Halves({ name }: { name: string }) {
+  const above = useHalf(callers);
+  const below = useHalf(callees);
+  const asked = use(question);
+  const deeper = above.tree.levels.length > below.tree.levels.length ? above.tree : below.tree;
+  return (
+    <div class="graph half" style={heightOf(deeper)}>
+      <Sandwich
+        name={clean(name)}
+        callers={above}
+        callees={below}
+        unit={asked.unit}
+        whole={use(wholeWeight)}
+        label={clean(name)}
+        onMenu={onMenu}
+        editorLink={editorLink}
+      />
+    </div>
+  );
+}

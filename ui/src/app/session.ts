@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What was loaded, and what follows from it and the state: one question, one view, one set of
+// weights, shared by chart, graph and tables. Each is computed when somebody looks at it, and again
+// only when what it depends on has changed.
+
+import { computed, signal } from "@preact/signals-core";
+import {
+  emptyLook,
+  makeView,
+  patternRefusal,
+  wantedWeight,
+  type Look,
+  type View,
+} from "../engine/look.ts";
+import type { Model } from "../engine/model.ts";
+import {
+  defaultQuestion,
+  nearestSnapshot,
+  refusal,
+  weigh,
+  whole,
+  type Question,
+} from "../engine/question.ts";
+import { buildTree, type Tree } from "../engine/tree.ts";
+import { search, type Matches } from "../engine/search.ts";
+import type { Origin, PageFacts } from "./load.ts";
+import { filterKinds, state, type Pane, type State } from "./state.ts";
+
+export interface Session {
+  origin: Origin;
+  facts: PageFacts;
+  capture: number; // the one shown
+  model: Model;
+  other: Model | null; // the earlier of two captures, when both are there
+}
+
+export const session = signal<Session | null>(null);
+export const failure = signal<string | null>(null);
+export const isBusy = signal(true);
+export const announcement = signal(""); // read out by screen readers
+
+export const model = computed<Model>(() => session.value!.model);
+
+export const pane = computed<Pane>(
+  () => state.value.pane ?? (session.value?.other ? "diff" : "overview"),
+);
+
+// The part of the state that something depends on: what stays equal as text stays the same value.
+function part<T>(pick: (state: State) => T) {
+  const text = computed(() => JSON.stringify(pick(state.value)));
+  return computed(() => JSON.parse(text.value) as T);
+}
+
+export function questionOf(of: Model, s: State): Question {
+  const measure = s.measure ?? defaultQuestion(of).measure;
+  const { unit } = s;
+  if (s.from === null && s.to === null) {
+    const to = measure === "live" && s.at !== null ? nearestSnapshot(of, s.at) : null;
+    return { measure, unit, from: null, to };
+  }
+  const from = nearestSnapshot(of, s.from ?? 0);
+  const to = s.to === null ? of.snapshots.count - 1 : nearestSnapshot(of, s.to);
+  if (measure === "live") return { measure, unit, from: null, to: s.edge === "from" ? from : to };
+  return { measure, unit, from, to };
+}
+
+export const question = (() => {
+  const text = computed(() => JSON.stringify(questionOf(model.value, state.value)));
+  return computed(() => JSON.parse(text.value) as Question);
+})();
+
+// Why there is no answer; null: there is one.
+export const refused = computed(() => refusal(model.value, question.value));
+
+function lookOf(s: State): Look {
+  const look: Look = { ...emptyLook, allFrames: s.runtime, collapse: s.collapse };
+  for (const kind of filterKinds) look[kind] = s.filters[kind];
+  return look;
+}
+export const look = part(lookOf);
+
+// What is wrong with a pattern; with such a one, nothing is filtered.
+export const lookFault = computed(() => {
+  for (const kind of filterKinds)
+    for (const pattern of look.value[kind]) {
+      const why = patternRefusal(pattern);
+      if (why) return why;
+    }
+  return null;
+});
+
+export const view = computed<View>(() =>
+  makeView(model.value, lookFault.value ? emptyLook : look.value),
+);
+
+export const weights = computed(() =>
+  refused.value ? new Float64Array(model.value.sites.count) : weigh(model.value, question.value),
+);
+export const wanted = computed(() => wantedWeight(view.value, weights.value));
+export const wholeWeight = computed(() => (refused.value ? 0 : whole(model.value, question.value)));
+
+export const shape = part((s) => ({ inverted: s.invert, byLine: s.lines }));
+
+export const tree = computed<Tree>(() =>
+  buildTree(view.value, weights.value, { ...shape.value, order: "name" }),
+);
+
+const searchText = part((s) => s.search);
+export const searchFault = computed(() =>
+  searchText.value ? patternRefusal(searchText.value) : null,
+);
+export const matches = computed<Matches | null>(() =>
+  searchText.value && !searchFault.value && !refused.value
+    ? search(tree.value, [view.value], searchText.value)
+    : null,
+);

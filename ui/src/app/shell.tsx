@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The frame around everything: what program this is, the verdict and the timeline, the panes.
+
+import type { FunctionComponent } from "preact";
+import { amount, count, time } from "../engine/units.ts";
+import { clean } from "../flame/clean.ts";
+import { AboutPane } from "./about.tsx";
+import { DiffPane } from "./diff.tsx";
+import { GraphPane, Overview } from "./graph.tsx";
+import { Help } from "./help.tsx";
+import { isHelpOpen } from "./keys.ts";
+import { LeaksPane } from "./leaks.tsx";
+import { SandwichPane } from "./sandwich.tsx";
+import {
+  announcement,
+  isBusy,
+  model,
+  pane as chosenPane,
+  question,
+  refused,
+  session,
+  wanted,
+} from "./session.ts";
+import { use } from "./signals.ts";
+import { SizesPane } from "./sizes.tsx";
+import { SourcePane } from "./source.tsx";
+import { go, panes, settle, state, type Pane, type State } from "./state.ts";
+import { TablePane } from "./table.tsx";
+import { ThreadsPane } from "./threads.tsx";
+import { TimelinePane } from "./timeline.tsx";
+import { Toolbar } from "./toolbar.tsx";
+import { TreePane } from "./tree.tsx";
+import { Verdict } from "./verdict.tsx";
+import { endWords, paneWords, processWords, programName, questionWords } from "./words.ts";
+
+const components: Record<Pane, FunctionComponent> = {
+  overview: Overview,
+  graph: GraphPane,
+  table: TablePane,
+  tree: TreePane,
+  callers: SandwichPane,
+  sizes: SizesPane,
+  leaks: LeaksPane,
+  threads: ThreadsPane,
+  source: SourcePane,
+  diff: DiffPane,
+  about: AboutPane,
+};
+
+// Panes that are about the whole run whatever is asked.
+const wholeRun: Pane[] = ["about", "sizes", "leaks", "diff"];
+
+export function Shell() {
+  const pane = use(chosenPane);
+  const Body = components[pane];
+  return (
+    <>
+      <a class="skip" href="#pane" onClick={skip}>
+        To the pane
+      </a>
+      <Header />
+      <div class={`top ${pane === "overview" ? "" : "narrow"}`}>
+        {pane === "overview" && <Verdict />}
+        <TimelinePane height={pane === "overview" ? 184 : 132} />
+      </div>
+      <Tabs now={pane} />
+      <Toolbar />
+      <main id="pane" role="tabpanel" aria-labelledby={`tab-${pane}`} tabIndex={-1}>
+        {!wholeRun.includes(pane) && <Asked />}
+        <Body />
+      </main>
+      <Help />
+      <p class="sr" role="status" aria-live="polite">
+        {use(announcement)}
+      </p>
+    </>
+  );
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("pane")?.focus();
+}
+
+// What the numbers below are, in words.
+function Asked() {
+  const of = use(model);
+  const asked = use(question);
+  const why = use(refused);
+  const total = use(wanted);
+  if (why) return null;
+  return (
+    <h2 class="asked">
+      {questionWords(of, asked)}: <b>{amount(total, asked.unit)}</b>
+    </h2>
+  );
+}
+
+function Header() {
+  const of = use(model);
+  const now = use(session)!;
+  const busy = use(isBusy);
+  const { theme } = use(state);
+  const { image } = of.facts;
+  const program = clean(programName(image));
+  const facts = [
+    now.facts.live ? "" : endWords(image),
+    image.end_ns > image.start_ns ? `after ${time(image.end_ns - image.start_ns)}` : "",
+  ];
+  const allocations = of.facts.totals.allocations;
+  return (
+    <header class="head">
+      <h1 title={clean(image.command.join(" ")).slice(0, 2000)}>
+        <span class="brand">Tidemark</span> {program}
+      </h1>
+      <p class="muted">
+        {now.facts.live && <span class="recording">● recording… </span>}
+        {facts.filter(Boolean).join(" ")}
+        {allocations !== undefined && ` · ${count(allocations)} allocations`}
+        {of.facts.overhead > 0 && ` · overhead ≈ ${of.facts.overhead.toFixed(1)}×`}
+        {of.facts.image.origin && ` · from ${of.facts.image.origin}`}
+        {busy && " · reading…"}
+      </p>
+      <CapturePicker />
+      <ProcessPicker />
+      <label>
+        <span class="sr">Theme</span>
+        <select
+          value={theme}
+          title="Theme: T"
+          onChange={(event) =>
+            settle({ theme: (event.target as HTMLSelectElement).value as State["theme"] })
+          }
+        >
+          <option value="system">system</option>
+          <option value="light">light</option>
+          <option value="dark">dark</option>
+        </select>
+      </label>
+      <button type="button" onClick={() => (isHelpOpen.value = true)} title="Keys: ?">
+        ?<span class="sr">keys</span>
+      </button>
+    </header>
+  );
+}
+
+function CapturePicker() {
+  const { facts, capture } = use(session)!;
+  if (facts.captures.length < 2) return null;
+  const pick = (event: Event) =>
+    go({ capture: Number((event.target as HTMLSelectElement).value), process: null, zoom: [] });
+  return (
+    <label>
+      <span class="sr">Capture</span>
+      <select value={capture} onChange={pick}>
+        {facts.captures.map((one, i) => (
+          <option key={i} value={i}>
+            {i ? "after: " : "before: "}
+            {clean(one.file)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function ProcessPicker() {
+  const { facts, capture, model: of, origin } = use(session)!;
+  const images = facts.captures[capture]?.images ?? [];
+  if (images.length < 2) return null;
+  const pick = (event: Event) =>
+    go({ process: Number((event.target as HTMLSelectElement).value), zoom: [] });
+  if (origin.isFile)
+    return <span class="muted">one of {images.length} processes; “tidemark view” shows all</span>;
+  return (
+    <label>
+      Process{" "}
+      <select value={of.facts.image.index} onChange={pick}>
+        {images.map((image) => (
+          <option key={image.index} value={image.index}>
+            {clean(processWords(image))}
+            {image.peak_bytes === undefined ? "" : `, ${amount(image.peak_bytes, "bytes")}`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Tabs({ now }: { now: Pane }) {
+  const keys = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const next = panes[(panes.indexOf(now) + step + panes.length) % panes.length];
+    go({ pane: next });
+    document.getElementById(`tab-${next}`)?.focus();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label="Panes" onKeyDown={keys}>
+      {panes.map((pane, i) => (
+        <button
+          key={pane}
+          id={`tab-${pane}`}
+          type="button"
+          role="tab"
+          aria-selected={pane === now}
+          aria-controls="pane"
+          tabIndex={pane === now ? 0 : -1}
+          title={i < 10 ? String((i + 1) % 10) : undefined}
+          onClick={() => go({ pane })}
+        >
+          {paneWords[pane]}
+        </button>
+      ))}
+    </div>
+  );
+}

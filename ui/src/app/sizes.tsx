@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How large blocks were and how long they lived: bars with their numbers, from the first class that
+// holds any to the last.
+
+import { computed } from "@preact/signals-core";
+import { histogram, lifeRange, sizeRange } from "../engine/histograms.ts";
+import { bytes, count, share, time } from "../engine/units.ts";
+import { Bar } from "./parts.tsx";
+import { model, view } from "./session.ts";
+import { use } from "./signals.ts";
+
+const CLOCK_BUCKETS = 12; // of lifetimes: shorter than clocks are read to tell
+
+const counted = computed(() => {
+  const { wanted, isFiltered } = view.value;
+  if (!isFiltered) return histogram(model.value, null);
+  const sites: number[] = [];
+  for (let i = 0; i < wanted.length; i++) if (wanted[i]) sites.push(i);
+  return histogram(model.value, sites);
+});
+
+interface Class {
+  words: string;
+  number: number;
+}
+
+function sizeWords(bucket: number): string {
+  const { least, most } = sizeRange(bucket);
+  return most === Infinity ? `${bytes(least)} and more` : `up to ${bytes(most)}`;
+}
+
+function lifeWords(bucket: number): string {
+  const { least, most } = lifeRange(bucket);
+  return most === Infinity ? `${time(least)} and longer` : `less than ${time(most + 1)}`;
+}
+
+// Without the empty ones at either end.
+function trimmed(classes: Class[]): Class[] {
+  const first = classes.findIndex(({ number }) => number > 0);
+  let past = classes.length;
+  while (past > 0 && !classes[past - 1].number) past--;
+  return first < 0 ? [] : classes.slice(first, past);
+}
+
+function sizeClasses(counts: Float64Array): Class[] {
+  return trimmed(Array.from(counts, (number, bucket) => ({ words: sizeWords(bucket), number })));
+}
+
+function lifeClasses(counts: Float64Array): Class[] {
+  const all: Class[] = [{ words: lifeWords(CLOCK_BUCKETS - 1), number: 0 }];
+  counts.forEach((number, bucket) => {
+    if (bucket < CLOCK_BUCKETS) all[0].number += number;
+    else all.push({ words: lifeWords(bucket), number });
+  });
+  return trimmed(all);
+}
+
+export function SizesPane() {
+  const { sizes, lifetimes } = use(counted);
+  const { lacks } = use(model).facts.image;
+  return (
+    <section class="pane columns" aria-label="Sizes and lifetimes">
+      <Bars
+        title="Sizes of allocations"
+        hint="as asked for, resizes included"
+        classes={sizeClasses(sizes)}
+        lacking={lacks.includes("size_histogram")}
+      />
+      <Bars
+        title="Lifetimes of blocks that were freed"
+        hint="from allocation to free; a resize does not end it"
+        classes={lifeClasses(lifetimes)}
+        lacking={lacks.includes("lifetime_histogram")}
+      />
+    </section>
+  );
+}
+
+interface BarsProps {
+  title: string;
+  hint: string;
+  classes: Class[];
+  lacking: boolean;
+}
+
+function Bars({ title, hint, classes, lacking }: BarsProps) {
+  let all = 0;
+  let most = 0;
+  for (const { number } of classes) {
+    all += number;
+    most = Math.max(most, number);
+  }
+  if (lacking || !all)
+    return (
+      <div>
+        <h3>{title}</h3>
+        <p class="nothing">{lacking ? "This capture does not hold them." : "There are none."}</p>
+      </div>
+    );
+  return (
+    <table class="bars">
+      <caption>
+        {title} <span class="muted">{hint}; of the whole run</span>
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">{title.startsWith("Sizes") ? "Size" : "Lifetime"}</th>
+          <th scope="col" class="wide">
+            <span class="sr">Share as a bar</span>
+          </th>
+          <th scope="col" class="number">
+            Blocks
+          </th>
+          <th scope="col" class="number">
+            Share
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {classes.map(({ words, number }) => (
+          <tr key={words}>
+            <th scope="row">{words}</th>
+            <td class="wide">
+              <Bar part={number} whole={most} />
+            </td>
+            <td class="number">{count(number)}</td>
+            <td class="number">{share(number, all)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A source file with what each of its lines weighs under the question, on its own and with what it
+// calls. The text comes from the command, and only for files that the capture names.
+
+import { computed } from "@preact/signals-core";
+import { useEffect, useState } from "preact/hooks";
+import { shortenPath } from "../engine/names.ts";
+import { amount, share } from "../engine/units.ts";
+import { clean } from "../flame/clean.ts";
+import { editorLink } from "./graph.tsx";
+import { Bar, Refusal } from "./parts.tsx";
+import { model, question, refused, session, view, weights, wholeWeight } from "./session.ts";
+import { use } from "./signals.ts";
+import { lineWeights, type FileWeights } from "./source_lines.ts";
+import { go, state } from "./state.ts";
+import { cell } from "./words.ts";
+
+const FILES_MAX = 500;
+
+const files = computed(() => lineWeights(view.value, weights.value));
+
+export function SourcePane() {
+  const why = use(refused);
+  if (why) return <Refusal text={why} />;
+  return <Source />;
+}
+
+function Source() {
+  const all = use(files);
+  const of = use(model);
+  const path = use(state).source;
+  const now = all.find((file) => of.text[file.text] === path) ?? all[0];
+  const { unit } = use(question);
+  if (!now)
+    return (
+      <p class="nothing">
+        No line of code is known here: the program has no debug information. Build it with -g; in
+        Cargo.toml, [profile.release] debug = true.
+      </p>
+    );
+  return (
+    <section class="pane source" aria-label="Source">
+      <label>
+        File{" "}
+        <select
+          value={now.text}
+          onChange={(event) =>
+            go({ source: of.text[Number((event.target as HTMLSelectElement).value)] })
+          }
+        >
+          {all.slice(0, FILES_MAX).map((file) => (
+            <option key={file.text} value={file.text}>
+              {clean(shortenPath(of.text[file.text]))} · {amount(file.total, unit)}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Listing file={now} />
+    </section>
+  );
+}
+
+type Text = { of: number; lines: string[] | null } | null; // null: not answered yet
+
+function Listing({ file }: { file: FileWeights }) {
+  const { origin, capture, facts } = use(session)!;
+  const of = use(model);
+  const [text, setText] = useState<Text>(null);
+  useEffect(() => {
+    let isWanted = true;
+    const keep = (content: string | null) => {
+      const lines = content === null ? null : content.replace(/\n$/, "").split("\n");
+      if (isWanted) setText({ of: file.text, lines });
+    };
+    if (origin.isFile || !facts.sources) keep(null);
+    else origin.source(capture, file.text).then(keep, () => keep(null));
+    return () => {
+      isWanted = false;
+    };
+  }, [file.text, of]);
+  const lines = text?.of === file.text ? text.lines : null;
+  const why = origin.isFile
+    ? "A report in one file holds no source code. “tidemark view” shows it beside the numbers."
+    : "The file is not on this machine, or not as it was built.";
+  return (
+    <>
+      {text && !lines && <p class="muted">{why}</p>}
+      <p class="path">{clean(of.text[file.text])}</p>
+      <Lines file={file} lines={lines} />
+    </>
+  );
+}
+
+const AROUND = 4; // lines shown before and after one that weighs something
+
+// Numbers of the lines to show, in parts; without the text only those that weigh something.
+function partsOf(file: FileWeights, n: number | null): number[][] {
+  const heavy = [...file.lines.keys()].sort((a, b) => a - b);
+  if (n === null) return [heavy];
+  const parts: number[][] = [];
+  let last = -Infinity;
+  for (const line of heavy) {
+    const first = Math.max(1, line - AROUND, last + 1);
+    if (first > last + 1 || !parts.length) parts.push([]);
+    for (let i = first; i <= Math.min(n, line + AROUND); i++) parts[parts.length - 1].push(i);
+    last = Math.max(last, Math.min(n, line + AROUND));
+  }
+  return parts;
+}
+
+function Lines({ file, lines }: { file: FileWeights; lines: string[] | null }) {
+  const all = use(wholeWeight);
+  const { unit } = use(question);
+  const of = use(model);
+  const path = of.text[file.text];
+  const parts = partsOf(file, lines && lines.length);
+  return (
+    <div class="grid-frame" tabIndex={0} role="region" aria-label="Lines">
+      <table class="grid plain code">
+        <thead>
+          <tr>
+            <th scope="col" class="c-share">
+              Share
+            </th>
+            <th scope="col" class="c-weight number">
+              Total
+            </th>
+            <th scope="col" class="c-self number">
+              Own
+            </th>
+            <th scope="col" class="c-line number">
+              Line
+            </th>
+            <th scope="col" class="c-code">
+              {lines ? "Source" : "Function"}
+            </th>
+          </tr>
+        </thead>
+        {parts.map((part, i) => (
+          <tbody key={i}>
+            {part.map((line) => {
+              const weight = file.lines.get(line);
+              const link = editorLink(path, line);
+              return (
+                <tr key={line} class={weight && lines ? "heavy" : ""}>
+                  <td class="c-share number">
+                    {weight && (
+                      <>
+                        <Bar part={weight.total} whole={all} /> {share(weight.total, all)}
+                      </>
+                    )}
+                  </td>
+                  <td class="c-weight number">{weight && cell(weight.total, unit)}</td>
+                  <td class="c-self number">{weight?.own ? cell(weight.own, unit) : ""}</td>
+                  <td class="c-line number">{link ? <a href={link}>{line}</a> : line || "?"}</td>
+                  <td class="c-code">
+                    <code>{clean(lines ? (lines[line - 1] ?? "") : (weight?.name ?? ""))}</code>
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        ))}
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a row held over the run, small: the part that was never freed below, what was freed later
+// above it. All rows of a table share the time; each has its own height, which its peak fills.
+
+import { columns, curve } from "../engine/curves.ts";
+import type { Model } from "../engine/model.ts";
+import { amount } from "../engine/units.ts";
+
+const WIDTH = 96;
+const HEIGHT = 18;
+const COLUMNS = 48;
+
+interface Shape {
+  live: string;
+  kept: string;
+  words: string;
+}
+
+function path(values: Float64Array, most: number): string {
+  let text = `M0 ${HEIGHT}`;
+  for (let i = 0; i < values.length; i++) {
+    const y = HEIGHT - Math.max(values[i] > 0 ? 0.5 : 0, (HEIGHT * values[i]) / most);
+    const x0 = (WIDTH * i) / values.length;
+    const x1 = (WIDTH * (i + 1)) / values.length;
+    text += `L${x0.toFixed(1)} ${y.toFixed(1)}L${x1.toFixed(1)} ${y.toFixed(1)}`;
+  }
+  return `${text}L${WIDTH} ${HEIGHT}Z`;
+}
+
+function makeShape(model: Model, sites: Uint32Array, unit: "bytes" | "blocks"): Shape {
+  const { live, kept } = curve(model, sites, unit);
+  let most = 0;
+  for (const value of live) most = Math.max(most, value);
+  const last = kept.length ? kept[kept.length - 1] : 0;
+  const words = `at most ${amount(most, unit)} at once, ${amount(last, unit)} at the end`;
+  if (!most) return { live: "", kept: "", words };
+  return {
+    live: path(columns(model, live, COLUMNS), most),
+    kept: path(columns(model, kept, COLUMNS), most),
+    words,
+  };
+}
+
+const shapes = new WeakMap<Uint32Array, { unit: string; shape: Shape }>();
+
+interface Props {
+  model: Model;
+  sites: Uint32Array;
+  unit: "bytes" | "blocks";
+}
+
+export function Spark({ model, sites, unit }: Props) {
+  if (!sites.length) return null;
+  let held = shapes.get(sites);
+  if (!held || held.unit !== unit) {
+    held = { unit, shape: makeShape(model, sites, unit) };
+    shapes.set(sites, held);
+  }
+  const { live, kept, words } = held.shape;
+  return (
+    <svg
+      class="spark"
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      width={WIDTH}
+      height={HEIGHT}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={words}
+    >
+      <title>{words}</title>
+      {live && <path class="spark-freed" d={live} />}
+      {kept && <path class="spark-kept" d={kept} />}
+    </svg>
+  );
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the reader is looking at: one value, and the whole of it in the address, in words a person
+// can read and change: #measure=live&at=6.13s&group=crate. What is as it is by default is left out,
+// unknown keys are ignored, and a value that makes no sense is as if it were not there.
+//
+// Times are kept in nanoseconds since the start of the image, not as indexes of snapshots, so that
+// a link means the same after snapshots were thinned out.
+
+import { signal } from "@preact/signals-core";
+
+export const measures = ["peak", "live", "total", "grown", "leak", "temp"] as const;
+export type MeasureWord = (typeof measures)[number];
+
+export const panes = [
+  "overview",
+  "graph",
+  "table",
+  "tree",
+  "callers",
+  "sizes",
+  "leaks",
+  "threads",
+  "source",
+  "diff",
+  "about",
+] as const;
+export type Pane = (typeof panes)[number];
+
+export const groupKinds = [
+  "place",
+  "function",
+  "file",
+  "crate",
+  "module",
+  "thread",
+  "size",
+  "lifetime",
+  "stack",
+] as const;
+export type GroupWord = (typeof groupKinds)[number];
+
+// Kinds of filters that take a pattern; the words are those of the command line.
+export const filterKinds = [
+  "focus",
+  "hide",
+  "function",
+  "file",
+  "module",
+  "ignore",
+  "callers",
+  "callees",
+] as const;
+export type FilterKind = (typeof filterKinds)[number];
+
+export interface State {
+  pane: Pane | null; // null: the first one, or with two captures the comparison
+  measure: MeasureWord | null; // null: the first that the capture holds of peak, live and total
+  unit: "bytes" | "blocks";
+  at: number | null; // of live: a moment; null: the end
+  from: number | null; // a part of the run
+  to: number | null;
+  edge: "from" | "to"; // of live in a part of the run: at which end
+  group: GroupWord;
+  sort: string | null; // a column of the table; null: the measure asked for
+  up: boolean; // sorted with the least first
+  filters: Record<FilterKind, string[]>;
+  runtime: boolean; // show runtime frames, too
+  collapse: boolean; // neighbouring repetitions of a function are one node
+  lines: boolean; // lines of a function are nodes of their own
+  invert: boolean;
+  flip: boolean; // root below
+  rss: boolean; // on the timeline
+  zoom: string[];
+  search: string;
+  callee: string; // whose callers and callees are shown
+  source: string; // path of the file shown
+  base: "" | "capture" | number; // compared with: nothing, the other capture, a moment
+  capture: number | null; // which of two
+  process: number | null;
+  theme: "system" | "light" | "dark";
+}
+
+export function emptyState(): State {
+  const filters = {} as Record<FilterKind, string[]>;
+  for (const kind of filterKinds) filters[kind] = [];
+  return {
+    pane: null,
+    measure: null,
+    unit: "bytes",
+    at: null,
+    from: null,
+    to: null,
+    edge: "to",
+    group: "place",
+    sort: null,
+    up: false,
+    filters,
+    runtime: false,
+    collapse: true,
+    lines: false,
+    invert: false,
+    flip: false,
+    rss: true,
+    zoom: [],
+    search: "",
+    callee: "",
+    source: "",
+    base: "",
+    capture: null,
+    process: null,
+    theme: "system",
+  };
+}
+
+// "6.13s", exact to the nanosecond.
+export function timeText(ns: number): string {
+  const whole = Math.floor(ns / 1e9);
+  const rest = String(Math.round(ns - whole * 1e9))
+    .padStart(9, "0")
+    .replace(/0+$/, "");
+  return rest ? `${whole}.${rest}s` : `${whole}s`;
+}
+
+const timeUnits: Record<string, number> = { "": 1e9, s: 1e9, ms: 1e6, us: 1e3, ns: 1, min: 6e10 };
+
+export function parseTime(text: string): number | null {
+  const match = /^(\d{1,12}(?:\.\d{1,9})?)(s|ms|us|ns|min|)$/.exec(text);
+  return match ? Math.round(Number(match[1]) * timeUnits[match[2]]) : null;
+}
+
+function oneOf<T extends string>(words: readonly T[], text: string): T | null {
+  return (words as readonly string[]).includes(text) ? (text as T) : null;
+}
+
+function parseIndex(text: string): number | null {
+  return /^\d{1,9}$/.test(text) ? Number(text) : null;
+}
+
+type Reader = (state: State, text: string) => void;
+
+type Flag = "up" | "runtime" | "collapse" | "lines" | "invert" | "flip" | "rss";
+
+function flag(key: Flag): Reader {
+  return (state, text) => {
+    state[key] = text !== "0";
+  };
+}
+
+function time(key: "at" | "from" | "to"): Reader {
+  return (state, text) => {
+    state[key] = parseTime(text);
+  };
+}
+
+const readers: Record<string, Reader> = {
+  pane: (s, text) => (s.pane = oneOf(panes, text)),
+  measure: (s, text) => (s.measure = oneOf(measures, text)),
+  unit: (s, text) => (s.unit = text === "blocks" ? "blocks" : "bytes"),
+  at: time("at"),
+  from: time("from"),
+  to: time("to"),
+  edge: (s, text) => (s.edge = text === "from" ? "from" : "to"),
+  group: (s, text) => (s.group = oneOf(groupKinds, text) ?? s.group),
+  sort: (s, text) => (s.sort = text || null),
+  up: flag("up"),
+  runtime: flag("runtime"),
+  collapse: flag("collapse"),
+  lines: flag("lines"),
+  invert: flag("invert"),
+  flip: flag("flip"),
+  rss: flag("rss"),
+  zoom: (s, text) => s.zoom.push(text),
+  search: (s, text) => (s.search = text),
+  callee: (s, text) => (s.callee = text),
+  source: (s, text) => (s.source = text),
+  base: (s, text) => (s.base = text === "capture" ? "capture" : (parseTime(text) ?? "")),
+  capture: (s, text) => (s.capture = parseIndex(text)),
+  process: (s, text) => (s.process = parseIndex(text)),
+  theme: (s, text) => (s.theme = oneOf(["light", "dark"] as const, text) ?? "system"),
+};
+
+export function parseState(hash: string): State {
+  const state = emptyState();
+  for (const [key, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
+    const kind = oneOf(filterKinds, key);
+    if (kind) {
+      if (text) state.filters[kind].push(text);
+    } else if (Object.hasOwn(readers, key)) readers[key](state, text);
+  }
+  if (state.from !== null && state.to !== null && state.from > state.to)
+    [state.from, state.to] = [state.to, state.from];
+  return state;
+}
+
+// Only what would be taken apart or lost is escaped; names stay readable.
+function escape(text: string): string {
+  return text
+    .replace(/\p{Surrogate}/gu, "\ufffd")
+    .replace(/[%&#+=\s\0-\x1f"<>`{}\\^|\u{7f}-\u{10ffff}]/gu, encodeURIComponent);
+}
+
+export function formatState(state: State): string {
+  const none = emptyState();
+  const parts: string[] = [];
+  const add = (key: string, text: string) => parts.push(`${key}=${escape(text)}`);
+  for (const key of Object.keys(readers) as (keyof State)[]) {
+    const value = state[key];
+    if (key === "zoom") for (const name of state.zoom) add(key, name);
+    else if (value === null || value === none[key]) continue;
+    else if (key === "at" || key === "from" || key === "to") add(key, timeText(value as number));
+    else if (key === "base") add(key, value === "capture" ? value : timeText(value as number));
+    else add(key, typeof value === "boolean" ? String(Number(value)) : String(value));
+  }
+  for (const kind of filterKinds) for (const pattern of state.filters[kind]) add(kind, pattern);
+  return parts.join("&");
+}
+
+export const state = signal<State>(emptyState());
+
+function write(how: "push" | "replace"): void {
+  const text = formatState(state.peek());
+  if (text === location.hash.replace(/^#/, "")) return;
+  const address = text ? `#${text}` : location.pathname + location.search;
+  if (how === "push") history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+}
+
+// A step the reader can take back.
+export function go(change: Partial<State>): void {
+  state.value = { ...state.peek(), ...change };
+  write("push");
+}
+
+// One of many moves on the way to a step.
+export function slide(change: Partial<State>): void {
+  state.value = { ...state.peek(), ...change };
+}
+
+// Changed in place: not worth a step of its own.
+export function settle(change: Partial<State>): void {
+  slide(change);
+  write("replace");
+}
+
+export function followAddress(): void {
+  const read = () => {
+    state.value = parseState(location.hash);
+  };
+  read();
+  addEventListener("popstate", read);
+  addEventListener("hashchange", read);
+}
+
+// Filters.
+
+export function addFilter(kind: FilterKind, pattern: string): Partial<State> {
+  const { filters } = state.peek();
+  if (!pattern || filters[kind].includes(pattern)) return {};
+  return { filters: { ...filters, [kind]: [...filters[kind], pattern] }, zoom: [] };
+}
+
+export function dropFilter(kind: FilterKind, pattern: string): Partial<State> {
+  const { filters } = state.peek();
+  return { filters: { ...filters, [kind]: filters[kind].filter((text) => text !== pattern) } };
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ranked table. Rows come from the same question as the graph; a heading sorts, a name opens
+// the stacks of its row.
+
+import { computed } from "@preact/signals-core";
+import { useMemo, useState } from "preact/hooks";
+import { group, groupRefusal, type Group, type Groups } from "../engine/groups.ts";
+import { share } from "../engine/units.ts";
+import {
+  groupName,
+  groupPlace,
+  nameColumn,
+  sorted,
+  tableColumns,
+  type Column,
+  type Context,
+} from "./columns.ts";
+import { csv, copy, markdown } from "./copy.ts";
+import { Bar, Refusal } from "./parts.tsx";
+import { RowActions } from "./row_actions.tsx";
+import { lookFault, model, question, refused, view, weights, wholeWeight } from "./session.ts";
+import { use } from "./signals.ts";
+import { Spark } from "./spark.tsx";
+import { go, groupKinds, settle, state, type GroupWord } from "./state.ts";
+import { rowKey, tableLines, type Line } from "./table_rows.ts";
+import { useRowsInSight } from "./virtual.ts";
+import { groupWords } from "./words.ts";
+
+export const ROW = 26; // pixels
+
+const kind = computed(() => state.value.group);
+
+export const groupFault = computed(
+  () => refused.value ?? groupRefusal(model.value, question.value, kind.value),
+);
+export const groups = computed<Groups | null>(() =>
+  groupFault.value ? null : group(view.value, question.value, kind.value),
+);
+
+const order = computed(() => `${state.value.sort ?? ""} ${state.value.up}`);
+
+// Rows as they are shown.
+export const ranked = computed<Group[]>(() => {
+  const all = groups.value;
+  if (!all) return [];
+  const items = all.rest.stacks ? [...all.items, all.rest] : all.items;
+  const [id, up] = order.value.split(" ");
+  if (!id) return items;
+  const context = { model: model.value, question: question.value, whole: wholeWeight.value };
+  const columns = [nameColumn, ...tableColumns(question.value)];
+  const column = columns.find((one) => one.id === id);
+  return column ? sorted(items, column, up === "true", context) : items;
+});
+
+export function TablePane() {
+  const fault = use(groupFault);
+  return (
+    <section class="pane fill" aria-label="Table">
+      <div class="pane-bar">
+        <GroupSwitch />
+        <CopyButtons />
+      </div>
+      {fault ? <Refusal text={fault} /> : <RankedTable isBrief={false} />}
+    </section>
+  );
+}
+
+export function GroupSwitch() {
+  const now = use(kind);
+  const change = (event: Event) =>
+    go({ group: (event.target as HTMLSelectElement).value as GroupWord, sort: null, up: false });
+  return (
+    <label>
+      Group by{" "}
+      <select value={now} onChange={change}>
+        {groupKinds.map((word) => (
+          <option key={word} value={word}>
+            {groupWords[word].one}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function CopyButtons() {
+  const rows = () => {
+    const context = { model: model.peek(), question: question.peek(), whole: wholeWeight.peek() };
+    const columns = tableColumns(context.question);
+    const head = ["share", ...columns.map((column) => column.title), "name", "place"];
+    const body = ranked
+      .peek()
+      .map((item) => [
+        share(item.weight, context.whole),
+        ...columns.map((column) => column.text(item, context)),
+        groupName(context.model, item),
+        groupPlace(context.model, item),
+      ]);
+    return [head, ...body];
+  };
+  const asMarkdown = () => {
+    const all = rows().slice(0, 101);
+    return markdown(
+      all,
+      all[0].map((name) => name === "name" || name === "place"),
+    );
+  };
+  return (
+    <span class="buttons">
+      <button type="button" onClick={() => copy(csv(rows()), "the table as CSV")}>
+        Copy CSV
+      </button>
+      <button
+        type="button"
+        onClick={() => copy(asMarkdown(), "the first rows as Markdown")}
+        title="The first 100 rows"
+      >
+        Copy Markdown
+      </button>
+    </span>
+  );
+}
+
+const briefIds = ["weight", "count", "live", "stacks"];
+
+export function RankedTable({ isBrief }: { isBrief: boolean }) {
+  const rows = use(ranked);
+  const shown = use(view);
+  const heavy = use(weights);
+  const asked = use(question);
+  const whole = use(wholeWeight);
+  const of = use(model);
+  use(lookFault);
+  const [open, setOpen] = useState<Set<string>>(new Set());
+  const source = { view: shown, weights: heavy, whole, unit: asked.unit };
+  const lines = useMemo(() => tableLines(rows, open, source), [rows, open, shown, heavy, whole]);
+  const { frame, window } = useRowsInSight(lines.length, ROW);
+  const context: Context = { model: of, question: asked, whole };
+  const all = tableColumns(asked);
+  const columns = isBrief ? all.filter((column) => briefIds.includes(column.id)) : all;
+  const toggle = (item: Group) => {
+    const key = rowKey(item);
+    const next = new Set(open);
+    if (!next.delete(key)) next.add(key);
+    setOpen(next);
+  };
+  const word = groupWords[rows[0]?.kind ?? "place"];
+  if (!rows.length) return <p class="nothing">Nothing here weighs anything under this question.</p>;
+  return (
+    <div
+      class={`grid-frame ${isBrief ? "brief" : ""}`}
+      ref={frame}
+      tabIndex={0}
+      role="region"
+      aria-label={`Ranked ${word.many}`}
+    >
+      <table class="grid" aria-rowcount={lines.length + 1}>
+        <Head columns={columns} word={word.one} />
+        <tbody>
+          {window.first > 0 && <Gap rows={window.first} />}
+          {lines.slice(window.first, window.past).map((line, i) => (
+            <TableLine
+              key={window.first + i}
+              line={line}
+              index={window.first + i}
+              columns={columns}
+              context={context}
+              onToggle={toggle}
+            />
+          ))}
+          {window.past < lines.length && <Gap rows={lines.length - window.past} />}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Gap({ rows }: { rows: number }) {
+  return <tr aria-hidden="true" class="gap" style={{ height: `${rows * ROW}px` }} />;
+}
+
+function Head({ columns, word }: { columns: Column[]; word: string }) {
+  const [first, ...others] = columns;
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        <th scope="col" class="c-share">
+          Share
+        </th>
+        <SortHead column={first} />
+        <th scope="col" class="c-spark">
+          Over time
+        </th>
+        <SortHead column={{ ...nameColumn, title: word[0].toUpperCase() + word.slice(1) }} />
+        {others.map((column) => (
+          <SortHead key={column.id} column={column} />
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+function SortHead({ column }: { column: Column }) {
+  const { sort, up } = use(state);
+  const isNow = (sort ?? "weight") === column.id;
+  const direction = isNow ? (up ? "ascending" : "descending") : undefined;
+  const click = () =>
+    settle(isNow ? { sort: column.id, up: !up } : { sort: column.id, up: column.isText === true });
+  return (
+    <th
+      scope="col"
+      class={`c-${column.id} ${column.isText ? "text" : "number"}`}
+      aria-sort={direction}
+    >
+      <button type="button" class="sort" onClick={click} title={column.hint}>
+        {column.title}
+        <span aria-hidden="true">{isNow ? (up ? " ▴" : " ▾") : ""}</span>
+      </button>
+    </th>
+  );
+}
+
+interface LineProps {
+  line: Line;
+  index: number;
+  columns: Column[];
+  context: Context;
+  onToggle(item: Group): void;
+}
+
+function TableLine({ line, index, columns, context, onToggle }: LineProps) {
+  if (line.kind === "row")
+    return (
+      <Row line={line} index={index} columns={columns} context={context} onToggle={onToggle} />
+    );
+  const span = columns.length + 3;
+  return (
+    <tr class={`detail ${line.kind}`} aria-rowindex={index + 2}>
+      <td colSpan={span}>
+        {line.kind === "actions" && <RowActions group={line.group} />}
+        {line.kind === "stack" && <b>{line.text}</b>}
+        {line.kind === "note" && <span class="muted">{line.text}</span>}
+        {line.kind === "frame" && (
+          <>
+            <span class="name">{line.text}</span> <span class="muted">{line.place}</span>
+          </>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function Row({
+  line,
+  index,
+  columns,
+  context,
+  onToggle,
+}: LineProps & { line: Line & { kind: "row" } }) {
+  const { group: item, isOpen } = line;
+  const { model: of, question: asked, whole } = context;
+  const [first, ...others] = columns;
+  const name = groupName(of, item);
+  const place = groupPlace(of, item);
+  return (
+    <tr aria-rowindex={index + 2} class={isOpen ? "open" : ""}>
+      <td class="c-share number">
+        <Bar part={item.weight} whole={whole} /> {share(item.weight, whole)}
+      </td>
+      <td class="c-weight number">{first.text(item, context)}</td>
+      <td class="c-spark">
+        <Spark model={of} sites={item.sites} unit={asked.unit} />
+      </td>
+      <td class="c-name" title={`${name.slice(0, 2000)}\n${place}`}>
+        {item.sites.length ? (
+          <button
+            type="button"
+            class="opener"
+            aria-expanded={isOpen}
+            onClick={() => onToggle(item)}
+          >
+            <span aria-hidden="true">{isOpen ? "▾ " : "▸ "}</span>
+            <span class="name">{name}</span> <span class="muted">{place}</span>
+          </button>
+        ) : (
+          <>
+            <span class="name">{name}</span> <span class="muted">{place}</span>
+          </>
+        )}
+      </td>
+      {others.map((column) => (
+        <td key={column.id} class={`c-${column.id} number`}>
+          {column.text(item, context)}
+        </td>
+      ))}
+    </tr>
+  );
+}

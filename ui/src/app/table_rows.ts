@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The lines of the ranked table: its rows, and below an opened one the stacks it gathers, frame by
+// frame. Every line is as high as any other, so that long tables can be scrolled without being in
+// the document as a whole.
+
+import type { Group } from "../engine/groups.ts";
+import type { View } from "../engine/look.ts";
+import { frameText, placeText } from "../engine/names.ts";
+import { amount, share } from "../engine/units.ts";
+import { clean, cleanWithin } from "../flame/clean.ts";
+import { plural } from "./words.ts";
+
+const STACKS_MAX = 12;
+const FRAMES_MAX = 200;
+
+export type Line =
+  | { kind: "row"; group: Group; rank: number; isOpen: boolean }
+  | { kind: "actions"; group: Group }
+  | { kind: "stack"; text: string; site: number }
+  | { kind: "frame"; text: string; place: string; depth: number }
+  | { kind: "note"; text: string };
+
+export interface StackSource {
+  view: View;
+  weights: Float64Array;
+  whole: number;
+  unit: "bytes" | "blocks";
+}
+
+function stackLines(source: StackSource, site: number): Line[] {
+  const { view, weights, whole, unit } = source;
+  const weight = weights[site];
+  const text = `${share(weight, whole)}  ${amount(weight, unit)}`;
+  const lines: Line[] = [{ kind: "stack", text, site }];
+  const frames = view.framesOf(site);
+  for (let i = 0; i < frames.length && i < FRAMES_MAX; i++)
+    lines.push({
+      kind: "frame",
+      text: cleanWithin(frameText(view.model, frames[i]), 400),
+      place: clean(placeText(view.model, frames[i])),
+      depth: i,
+    });
+  if (frames.length > FRAMES_MAX)
+    lines.push({ kind: "note", text: `and ${plural(frames.length - FRAMES_MAX, "frame")} more` });
+  return lines;
+}
+
+function detailLines(source: StackSource, group: Group): Line[] {
+  const sites = Array.from(group.sites).sort((a, b) => source.weights[b] - source.weights[a]);
+  const lines: Line[] = [{ kind: "actions", group }];
+  for (const site of sites.slice(0, STACKS_MAX)) lines.push(...stackLines(source, site));
+  const more = sites.length - STACKS_MAX;
+  if (more > 0)
+    lines.push({ kind: "note", text: `and ${plural(more, "stack")} more: see Tree or Graph` });
+  return lines;
+}
+
+// What identifies a row while numbers change around it.
+export function rowKey(group: Group): string {
+  return `${group.kind} ${group.frame} ${group.crate ?? ""} ${group.number}`;
+}
+
+export function tableLines(groups: Group[], open: Set<string>, source: StackSource): Line[] {
+  const lines: Line[] = [];
+  groups.forEach((group, i) => {
+    const isOpen = open.size > 0 && open.has(rowKey(group));
+    lines.push({ kind: "row", group, rank: i + 1, isOpen });
+    if (isOpen) lines.push(...detailLines(source, group));
+  });
+  return lines;
+}
+
+export function stackText(view: View, site: number): string {
+  const { model } = view;
+  const line = (frame: number) => {
+    const place = placeText(model, frame);
+    return `${frameText(model, frame)}${place ? `  ${place}` : ""}`;
+  };
+  return Array.from(view.framesOf(site), line).map(clean).join("\n") + "\n";
+}

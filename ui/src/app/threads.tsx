@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each thread did: its share under the question, what it allocated and freed, and how much of
+// that was others' memory.
+
+import { computed } from "@preact/signals-core";
+import { group, groupRefusal } from "../engine/groups.ts";
+import { bytes, count, percent, share } from "../engine/units.ts";
+import { clean } from "../flame/clean.ts";
+import { Bar, Refusal } from "./parts.tsx";
+import { model, question, refused, view, wholeWeight } from "./session.ts";
+import { use } from "./signals.ts";
+import { cell, measureWords } from "./words.ts";
+
+const why = computed(() => refused.value ?? groupRefusal(model.value, question.value, "thread"));
+const threads = computed(() => (why.value ? null : group(view.value, question.value, "thread")));
+
+export function ThreadsPane() {
+  const fault = use(why);
+  const all = use(threads);
+  const of = use(model);
+  const whole = use(wholeWeight);
+  const { measure, unit } = use(question);
+  if (fault || !all) return <Refusal text={fault ?? ""} />;
+  return (
+    <section class="pane" aria-label="Threads">
+      {all.isNet && (
+        <p class="muted">
+          A block that another thread freed counts against that thread: some are below zero.
+        </p>
+      )}
+      <table class="grid plain">
+        <thead>
+          <tr>
+            <th scope="col" class="c-share">
+              Share
+            </th>
+            <th scope="col" class="c-weight number">
+              {measureWords[measure].name}
+            </th>
+            <th scope="col" class="c-name">
+              Thread
+            </th>
+            <th scope="col" class="c-count number">
+              Allocations
+            </th>
+            <th scope="col" class="c-total number">
+              Allocated
+            </th>
+            <th scope="col" class="c-total number">
+              Freed
+            </th>
+            <th scope="col" class="c-count number" title="frees of blocks another thread allocated">
+              Others’ freed
+            </th>
+            <th
+              scope="col"
+              class="c-temp number"
+              title="blocks freed within one further allocation"
+            >
+              At once
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {all.items.map((row) => {
+            const thread = of.facts.threads[row.number];
+            const name = clean(thread?.name || "unnamed");
+            return (
+              <tr key={row.number}>
+                <td class="c-share number">
+                  <Bar part={row.weight} whole={whole} /> {share(row.weight, whole)}
+                </td>
+                <td class="c-weight number">{cell(row.weight, unit)}</td>
+                <td class="c-name">
+                  <span class="name">{name}</span>{" "}
+                  <span class="muted">
+                    {thread?.tid ? `thread ${thread.tid}` : ""}
+                    {thread && thread.owners > 1 ? `, the last of ${thread.owners}` : ""}
+                  </span>
+                </td>
+                <td class="c-count number">{count(row.nAlloc)}</td>
+                <td class="c-total number">{bytes(row.bAlloc)}</td>
+                <td class="c-total number">{bytes(row.bFree)}</td>
+                <td class="c-count number">{count(row.nForeign)}</td>
+                <td class="c-temp number">{percent(row.nTemp, row.nAlloc)}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}

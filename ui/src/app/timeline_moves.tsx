@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buttons beside the timeline: to the peak, the end and what stands out between; and, of a range,
+// everything that can be asked of it, with its number.
+
+import { refusal, timeOf, whole, type Question } from "../engine/question.ts";
+import { amount } from "../engine/units.ts";
+import { clearRange, range, toEnd, toLocalPeak, toPeak } from "./moments.ts";
+import { model, question } from "./session.ts";
+import { use } from "./signals.ts";
+import { go, state, type State } from "./state.ts";
+import { momentWords } from "./words.ts";
+
+export function TimelineMoves() {
+  return (
+    <span class="moves">
+      <button type="button" onClick={() => toLocalPeak(-1)} title="Peak before this one: [">
+        ‹<span class="sr">peak before</span>
+      </button>
+      <button type="button" onClick={toPeak} title="P">
+        Peak
+      </button>
+      <button type="button" onClick={() => toLocalPeak(1)} title="Next peak: ]">
+        ›<span class="sr">next peak</span>
+      </button>
+      <button type="button" onClick={toEnd} title="E">
+        End
+      </button>
+    </span>
+  );
+}
+
+interface Choice {
+  words: string;
+  asked: Question;
+  step: Partial<State>;
+}
+
+export function RangeNumbers() {
+  const of = use(model);
+  const part = use(range);
+  const now = use(question);
+  const { edge } = use(state);
+  if (!part)
+    return <p class="range-numbers muted">Click for a moment, drag for a part of the run.</p>;
+  const { from, to } = part;
+  const { unit } = now;
+  const choices: Choice[] = [
+    { words: "grown", asked: { measure: "grown", unit, from, to }, step: { measure: "grown" } },
+    { words: "allocated", asked: { measure: "total", unit, from, to }, step: { measure: "total" } },
+    {
+      words: "live at its start",
+      asked: { measure: "live", unit, from: null, to: from },
+      step: { measure: "live", edge: "from" },
+    },
+    {
+      words: "live at its end",
+      asked: { measure: "live", unit, from: null, to },
+      step: { measure: "live", edge: "to" },
+    },
+  ];
+  const isNow = ({ asked, step }: Choice) =>
+    asked.measure === now.measure && (asked.measure !== "live" || step.edge === edge);
+  const label = `From ${momentWords(of, from)} to ${momentWords(of, to)}`;
+  const base = timeOf(of, from);
+  return (
+    <div class="range-numbers" role="group" aria-label={label}>
+      {choices.map((choice) => {
+        const why = refusal(of, choice.asked);
+        const text = why ? "not known" : amount(whole(of, choice.asked), unit);
+        return (
+          <button
+            key={choice.words}
+            type="button"
+            aria-pressed={isNow(choice)}
+            disabled={why !== null}
+            title={why ?? undefined}
+            onClick={() => go(choice.step)}
+          >
+            {choice.words} <b>{text}</b>
+          </button>
+        );
+      })}
+      <button
+        type="button"
+        title="What changed from its start to its end"
+        onClick={() => go({ pane: "diff", base, measure: "live", edge: "to" })}
+      >
+        Compare
+      </button>
+      <button type="button" onClick={clearRange} title="The whole run: Esc">
+        ×<span class="sr">whole run</span>
+      </button>
+    </div>
+  );
+}

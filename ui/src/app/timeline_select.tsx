@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is selected on the timeline, as things one can take hold of: a moment or the two ends of a
+// range, by pointer or by keys. A click selects a moment, a drag a range; with shift, or by its
+// handles, one end of the range moves. On the way everything follows once per frame; the step that
+// Back takes back is made at the end.
+
+import { useRef } from "preact/hooks";
+import { nearestSnapshot, START, timeOf } from "../engine/question.ts";
+import { amount } from "../engine/units.ts";
+import { endNs, moment, moveEdge, range, selectMoment, selectRange, totals } from "./moments.ts";
+import { model, question } from "./session.ts";
+import { use } from "./signals.ts";
+import { go, slide } from "./state.ts";
+import { pacer } from "./pacer.ts";
+import { momentWords } from "./words.ts";
+
+type Grip = "moment" | "from" | "to";
+
+interface Props {
+  left: number; // pixels of the axis beside the plot
+  onHover(ns: number | null): void;
+}
+
+const pace = pacer();
+
+function drag(begin: number, grip: Grip | null, snapshot: number, write: typeof go): void {
+  if (grip === "from" || grip === "to") moveEdge(grip, snapshot, write);
+  else if (grip === "moment") selectMoment(snapshot, write);
+  else if (snapshot !== begin) selectRange(begin, snapshot, write);
+}
+
+export function Selection({ left, onHover }: Props) {
+  const of = use(model);
+  const end = use(endNs);
+  const part = use(range);
+  const at = use(moment);
+  const area = useRef<HTMLDivElement>(null);
+  const held = useRef<{ grip: Grip | null; begin: number; x: number; moved: boolean } | null>(null);
+  const nsAt = (event: PointerEvent) => {
+    const box = area.current!.getBoundingClientRect();
+    return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)) * end;
+  };
+  const begin = (event: PointerEvent) => {
+    if (event.button !== 0) return;
+    const snapshot = nearestSnapshot(of, nsAt(event));
+    const named = (event.target as HTMLElement).dataset.grip as Grip | undefined;
+    const nearer = () =>
+      Math.abs(snapshot - part!.from) < Math.abs(snapshot - part!.to) ? "from" : "to";
+    const grip = named ?? (event.shiftKey && part ? nearer() : null);
+    held.current = { grip, begin: snapshot, x: event.clientX, moved: false };
+    area.current!.setPointerCapture(event.pointerId);
+  };
+  const move = (event: PointerEvent) => {
+    const ns = nsAt(event);
+    onHover(ns);
+    const hold = held.current;
+    if (!hold) return;
+    hold.moved ||= Math.abs(event.clientX - hold.x) > 3;
+    if (hold.moved) pace(() => drag(hold.begin, hold.grip, nearestSnapshot(of, ns), slide));
+  };
+  const finish = (event: PointerEvent) => {
+    const hold = held.current;
+    held.current = null;
+    if (!hold) return;
+    const snapshot = nearestSnapshot(of, nsAt(event));
+    pace.now(() => {
+      if (hold.moved) drag(hold.begin, hold.grip, snapshot, go);
+      else if (!hold.grip) selectMoment(snapshot);
+    });
+  };
+  const cancel = () => {
+    held.current = null;
+  };
+  const place = (ns: number) => `${(100 * ns) / end}%`;
+  return (
+    <div
+      class="timeline-area"
+      style={{ left: `${left}px` }}
+      ref={area}
+      onPointerDown={begin}
+      onPointerMove={move}
+      onPointerUp={finish}
+      onPointerCancel={cancel}
+      onPointerLeave={() => onHover(null)}
+    >
+      {of.facts.marks.slice(0, 200).map((mark, i) => (
+        <span key={i} class="mark" style={{ left: place(mark.time_ns) }} title={mark.name}>
+          <span class="mark-name">{mark.name}</span>
+        </span>
+      ))}
+      {part && (
+        <>
+          <div
+            class="range"
+            style={{
+              left: place(timeOf(of, part.from)),
+              width: place(timeOf(of, part.to) - timeOf(of, part.from)),
+            }}
+          >
+            <span class={`handle-label ${timeOf(of, part.from) > end / 2 ? "late" : ""}`}>
+              {momentWords(of, part.from)} to {momentWords(of, part.to)}
+            </span>
+          </div>
+          <Handle grip="from" label="Beginning of the range" snapshot={part.from} />
+          <Handle grip="to" label="End of the range" snapshot={part.to} />
+        </>
+      )}
+      {!part && <Handle grip="moment" label="Moment" snapshot={at} />}
+    </div>
+  );
+}
+
+// A line one can drag or move by keys. Without a moment it waits at the end until it has the focus.
+function Handle(props: { grip: Grip; label: string; snapshot: number | null }) {
+  const of = use(model);
+  const end = use(endNs);
+  const sums = use(totals);
+  const { unit } = use(question);
+  const last = of.snapshots.count - 1;
+  const snapshot = props.snapshot ?? last;
+  const ns = timeOf(of, snapshot);
+  const side = ns > end / 2 ? "late" : "early"; // where its label has room
+  const held = snapshot === START ? 0 : sums[snapshot];
+  const words = `${momentWords(of, snapshot)}: ${amount(held, unit)} live`;
+  const keys = (event: KeyboardEvent) => {
+    const next = stepped(event.key, snapshot, last);
+    if (next === null || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (props.grip === "moment") selectMoment(next);
+    else moveEdge(props.grip, next);
+  };
+  return (
+    <div
+      class={`handle ${props.grip} ${side} ${props.snapshot === null ? "idle" : ""}`}
+      data-grip={props.grip}
+      style={{ left: `${(100 * ns) / end}%` }}
+      role="slider"
+      tabIndex={0}
+      aria-label={props.label}
+      aria-orientation="horizontal"
+      aria-valuemin={0}
+      aria-valuemax={Math.round(end / 1e6)}
+      aria-valuenow={Math.round(ns / 1e6)}
+      aria-valuetext={words}
+      onKeyDown={keys}
+    >
+      {props.grip === "moment" && <span class="handle-label">{words.replace(/ live$/, "")}</span>}
+    </div>
+  );
+}
+
+function stepped(key: string, from: number, last: number): number | null {
+  const steps: Record<string, number> = {
+    ArrowLeft: from - 1,
+    ArrowDown: from - 1,
+    ArrowRight: from + 1,
+    ArrowUp: from + 1,
+    PageUp: from + 10,
+    PageDown: from - 10,
+    Home: START,
+    End: last,
+  };
+  return key in steps ? Math.min(last, Math.max(START, steps[key])) : null;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is asked and how it is drawn: measure, unit, frames, search. What the capture does not hold
+// cannot be chosen, and says why.
+
+import { MEASURES, refusal, type Measure } from "../engine/question.ts";
+import { amount, count, share } from "../engine/units.ts";
+import { AddFilter, Chips } from "./chips.tsx";
+import { matches, model, question, searchFault, wanted } from "./session.ts";
+import { use } from "./signals.ts";
+import { go, settle, state, type State } from "./state.ts";
+import { measureWords } from "./words.ts";
+
+export function Toolbar() {
+  return (
+    <div class="toolbar">
+      <div class="toolbar-row">
+        <MeasureSwitch />
+        <UnitSwitch />
+        <Toggles />
+        <AddFilter />
+        <Search />
+      </div>
+      <Chips />
+    </div>
+  );
+}
+
+// A measure that takes no part of a run gives it up.
+export function measureStep(measure: Measure): Partial<State> {
+  const asked = question.peek();
+  const inPart = refusal(model.peek(), { ...asked, measure }) === null;
+  const keeps = inPart && (measure === "total" || measure === "grown" || measure === "live");
+  return keeps ? { measure } : { measure, from: null, to: null, at: null };
+}
+
+function whyNot(measure: Measure, unit: "bytes" | "blocks"): string | null {
+  return refusal(model.peek(), { measure, unit, from: null, to: null });
+}
+
+export function nextMeasure(): void {
+  const { measure, unit } = question.peek();
+  for (let i = 1; i <= MEASURES.length; i++) {
+    const next = MEASURES[(MEASURES.indexOf(measure) + i) % MEASURES.length];
+    if (whyNot(next, unit)) continue;
+    go(measureStep(next));
+    return;
+  }
+}
+
+export function otherUnit(): void {
+  const { measure, unit } = question.peek();
+  const next = unit === "bytes" ? "blocks" : "bytes";
+  if (!whyNot(measure, next)) go({ unit: next });
+}
+
+function MeasureSwitch() {
+  const now = use(question);
+  use(model);
+  return (
+    <div class="switch" role="group" aria-label="Measure">
+      {MEASURES.map((measure) => {
+        const why = whyNot(measure, now.unit);
+        const { name, hint } = measureWords[measure];
+        return (
+          <button
+            key={measure}
+            type="button"
+            aria-pressed={now.measure === measure}
+            aria-disabled={why !== null}
+            aria-description={why ?? hint}
+            title={why ?? hint}
+            onClick={() => !why && go(measureStep(measure))}
+          >
+            {name}
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+function UnitSwitch() {
+  const now = use(question);
+  const units = ["bytes", "blocks"] as const;
+  return (
+    <div class="switch" role="group" aria-label="Unit">
+      {units.map((unit) => {
+        const why = unit === now.unit ? null : whyNot(now.measure, unit);
+        return (
+          <button
+            key={unit}
+            type="button"
+            aria-pressed={now.unit === unit}
+            aria-disabled={why !== null}
+            title={why ?? "U"}
+            onClick={() => !why && go({ unit })}
+          >
+            {unit}
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+function Toggles() {
+  const { runtime, invert, flip } = use(state);
+  return (
+    <div class="switch" role="group" aria-label="Frames">
+      <button
+        type="button"
+        aria-pressed={!runtime}
+        title="Frames of allocators, containers and start-up code: R"
+        onClick={() => go({ runtime: !runtime })}
+      >
+        hide runtime
+      </button>
+      <button
+        type="button"
+        aria-pressed={invert}
+        title="From the allocating function out to its callers: I"
+        onClick={() => go({ invert: !invert, zoom: [] })}
+      >
+        invert
+      </button>
+      <button
+        type="button"
+        aria-pressed={flip}
+        title="The root below, as a flame graph: F"
+        onClick={() => go({ flip: !flip })}
+      >
+        flip
+      </button>
+    </div>
+  );
+}
+
+function Search() {
+  const { search } = use(state);
+  const fault = use(searchFault);
+  const found = use(matches);
+  const all = use(wanted);
+  const { unit } = use(question);
+  const words =
+    fault ??
+    (found
+      ? `${amount(found.total, unit)} (${share(found.total, all)}) in ${count(found.count)} ` +
+        `${found.count === 1 ? "frame" : "frames"}`
+      : "");
+  return (
+    <div class="search">
+      <label class="sr" for="search">
+        Search frames by regular expression
+      </label>
+      <input
+        id="search"
+        type="search"
+        placeholder="Search: regex  /"
+        value={search}
+        spellcheck={false}
+        autocomplete="off"
+        aria-invalid={fault !== null}
+        aria-describedby="search-result"
+        onInput={(event) => settle({ search: (event.target as HTMLInputElement).value })}
+      />
+      <output id="search-result" class={fault ? "warn" : ""}>
+        {words}
+      </output>
+    </div>
+  );
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stacks as a tree one can open node by node, the weightiest first, with arrows as in any tree.
+
+import { computed } from "@preact/signals-core";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Model } from "../engine/model.ts";
+import { frameText, placeText } from "../engine/names.ts";
+import { buildTree, type Tree } from "../engine/tree.ts";
+import { count, share } from "../engine/units.ts";
+import { clean, cleanWithin } from "../flame/clean.ts";
+import { Bar, Refusal } from "./parts.tsx";
+import { model, question, refused, shape, view, weights, wholeWeight } from "./session.ts";
+import { use } from "./signals.ts";
+import { ROW } from "./table.tsx";
+import { treeLines, type TreeLine, type Turned } from "./tree_lines.ts";
+import { useRowsInSight } from "./virtual.ts";
+import { cell } from "./words.ts";
+
+const byWeight = computed(() =>
+  buildTree(view.value, weights.value, { ...shape.value, order: "weight" }),
+);
+
+export function TreePane() {
+  const why = use(refused);
+  if (why) return <Refusal text={why} />;
+  return <StackTree />;
+}
+
+function StackTree() {
+  const tree = use(byWeight);
+  return (
+    <section class="pane fill" aria-label="Tree">
+      <TreeGrid tree={tree} label="Stacks, the weightiest first" />
+    </section>
+  );
+}
+
+interface GridProps {
+  tree: Tree;
+  label: string;
+}
+
+export function TreeGrid({ tree, label }: GridProps) {
+  const of = use(model);
+  const all = use(wholeWeight);
+  const { unit } = use(question);
+  const [turned, setTurned] = useState<Turned>(new Map());
+  const [current, setCurrent] = useState<string | null>(null);
+  const hasFocus = useRef(false);
+  const lines = useMemo(() => treeLines(tree, turned), [tree, turned]);
+  const { frame, window, show } = useRowsInSight(lines.length, ROW);
+  const at = Math.max(
+    0,
+    lines.findIndex((line) => line.key === current),
+  );
+  useEffect(() => {
+    if (!hasFocus.current) return;
+    show(at);
+    requestAnimationFrame(() =>
+      frame.current?.querySelector<HTMLElement>("tr[tabindex='0']")?.focus(),
+    );
+  }, [current]);
+  const turn = (line: TreeLine, isOpen: boolean) =>
+    setTurned(new Map(turned).set(line.key, isOpen && tree.nChildren[line.node] > 0));
+  const move = (index: number) =>
+    setCurrent(lines[Math.min(lines.length - 1, Math.max(0, index))]?.key ?? null);
+  const parentOf = (index: number) => {
+    let i = index - 1;
+    while (i >= 0 && tree.depth[lines[i].node] >= tree.depth[lines[index].node]) i--;
+    return i < 0 ? index : i;
+  };
+  const keys = (event: KeyboardEvent) => {
+    const line = lines[at];
+    if (!line || event.ctrlKey || event.metaKey || event.altKey) return;
+    const page = Math.max(1, Math.floor((frame.current?.clientHeight ?? 400) / ROW) - 2);
+    const canOpen = tree.nChildren[line.node] > 0;
+    const acts: Record<string, () => void> = {
+      ArrowDown: () => move(at + 1),
+      ArrowUp: () => move(at - 1),
+      PageDown: () => move(at + page),
+      PageUp: () => move(at - page),
+      Home: () => move(0),
+      End: () => move(lines.length - 1),
+      ArrowRight: () => (canOpen && !line.isOpen ? turn(line, true) : move(at + 1)),
+      ArrowLeft: () => (line.isOpen ? turn(line, false) : move(parentOf(at))),
+      Enter: () => turn(line, !line.isOpen),
+      " ": () => turn(line, !line.isOpen),
+    };
+    const act = acts[event.key];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    hasFocus.current = true;
+    act();
+  };
+  if (!lines.length) return <p class="nothing">No stack weighs anything under this question.</p>;
+  return (
+    <div class="grid-frame" ref={frame}>
+      <table
+        class="grid tree"
+        role="treegrid"
+        aria-label={label}
+        aria-rowcount={lines.length + 1}
+        onKeyDown={keys}
+        onFocusOut={() => (hasFocus.current = false)}
+      >
+        <thead>
+          <tr role="row">
+            <th scope="col" class="c-share">
+              Share
+            </th>
+            <th scope="col" class="c-weight number">
+              Total
+            </th>
+            <th scope="col" class="c-self number">
+              Own
+            </th>
+            <th scope="col" class="c-name">
+              Function
+            </th>
+            <th scope="col" class="c-stacks number">
+              Stacks
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {window.first > 0 && <Gap rows={window.first} />}
+          {lines.slice(window.first, window.past).map((line, i) => (
+            <NodeRow
+              key={line.key}
+              line={line}
+              row={window.first + i}
+              isCurrent={window.first + i === at}
+              tree={tree}
+              of={of}
+              whole={all}
+              unit={unit}
+              onTurn={() => turn(line, !line.isOpen)}
+              onPick={() => {
+                hasFocus.current = true;
+                setCurrent(line.key);
+              }}
+            />
+          ))}
+          {window.past < lines.length && <Gap rows={lines.length - window.past} />}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Gap({ rows }: { rows: number }) {
+  return <tr aria-hidden="true" class="gap" style={{ height: `${rows * ROW}px` }} />;
+}
+
+interface RowProps {
+  line: TreeLine;
+  row: number;
+  isCurrent: boolean;
+  tree: Tree;
+  of: Model;
+  whole: number;
+  unit: "bytes" | "blocks";
+  onTurn(): void;
+  onPick(): void;
+}
+
+function NodeRow({ line, row, isCurrent, tree, of, whole, unit, onTurn, onPick }: RowProps) {
+  const { node, isOpen } = line;
+  const canOpen = tree.nChildren[node] > 0;
+  const name = cleanWithin(frameText(of, tree.frame[node]), 2000);
+  const place = clean(placeText(of, tree.frame[node], tree.line[node]));
+  const deep = tree.deep[node];
+  return (
+    <tr
+      role="row"
+      tabIndex={isCurrent ? 0 : -1}
+      aria-rowindex={row + 2}
+      aria-level={tree.depth[node]}
+      aria-posinset={line.index}
+      aria-setsize={tree.nChildren[tree.parent[node]]}
+      aria-expanded={canOpen ? isOpen : undefined}
+      onClick={onPick}
+      onDblClick={onTurn}
+    >
+      <td role="gridcell" class="c-share number">
+        <Bar part={tree.total[node]} whole={whole} /> {share(tree.total[node], whole)}
+      </td>
+      <td role="gridcell" class="c-weight number">
+        {cell(tree.total[node], unit)}
+      </td>
+      <td role="gridcell" class="c-self number">
+        {tree.self[node] ? cell(tree.self[node], unit) : ""}
+      </td>
+      <td role="gridcell" class="c-name" title={`${name}\n${place}`}>
+        <span class="indent" style={{ width: `${Math.min(40, tree.depth[node] - 1) * 14}px` }} />
+        <span class={canOpen ? "twist" : "twist none"} aria-hidden="true" onClick={onTurn}>
+          {isOpen ? "▾" : "▸"}
+        </span>
+        <span class="name">{name}</span>
+        {deep > 1 && <span class="muted"> ×{deep} deep</span>} <span class="muted">{place}</span>
+      </td>
+      <td role="gridcell" class="c-stacks number">
+        {count(tree.stacks[node])}
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What happened, in sentences. Each leads to where it can be seen.
+
+import { computed } from "@preact/signals-core";
+import { timeOf } from "../engine/question.ts";
+import { verdict, type Sentence } from "../engine/verdict.ts";
+import { clean } from "../flame/clean.ts";
+import { model } from "./session.ts";
+import { use } from "./signals.ts";
+import { go, type State } from "./state.ts";
+
+// The title is in the head of the page.
+const sentences = computed(() => verdict(model.value).filter(({ kind }) => kind !== "title"));
+
+function stepOf({ link }: Sentence): Partial<State> | null {
+  if (!link) return null;
+  const step: Partial<State> = {};
+  if (link.question) {
+    const { measure, unit, from, to } = link.question;
+    const at = (snapshot: number | null) =>
+      snapshot === null ? null : timeOf(model.peek(), snapshot);
+    Object.assign(step, { measure, unit, from: null, to: null, at: null });
+    if (from !== null) Object.assign(step, { from: at(from), to: at(to) });
+    else if (measure === "live") step.at = at(to);
+  }
+  if (link.pane === "leaks" || link.pane === "table" || link.pane === "about")
+    step.pane = link.pane;
+  return step;
+}
+
+export function Verdict() {
+  const all = use(sentences);
+  return (
+    <section class="verdict" aria-label="What happened">
+      <ul>
+        {all.map((sentence, i) => {
+          const step = stepOf(sentence);
+          const text = clean(sentence.text);
+          return (
+            <li key={i} class={`${sentence.kind} ${sentence.isWarning ? "warning" : ""}`}>
+              {sentence.isWarning && <span aria-hidden="true">⚠</span>}
+              {step ? (
+                <button type="button" class="sentence" title={text} onClick={() => go(step)}>
+                  {text}
+                </button>
+              ) : (
+                <span class="sentence">{text}</span>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}

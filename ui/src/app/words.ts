@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words for what is asked and shown, after those of the command line's report.
+
+import { SnapshotKind, type Model } from "../engine/model.ts";
+import { snapshotOfKind, START, timeOf, type Measure, type Question } from "../engine/question.ts";
+import { bytes, change, count, time } from "../engine/units.ts";
+import type { FilterKind, GroupWord, Pane } from "./state.ts";
+
+export const measureWords: Record<Measure, { name: string; hint: string }> = {
+  peak: { name: "Peak", hint: "held at the moment when the most was held" },
+  live: { name: "Live", hint: "held at the moment selected, else at the end" },
+  total: { name: "Allocated", hint: "allocated in the range selected, else in all" },
+  grown: { name: "Grown", hint: "allocated in the range selected and still held at its end" },
+  leak: { name: "Never freed", hint: "not freed by the end of the run" },
+  temp: { name: "Freed at once", hint: "freed by its thread within one further allocation" },
+};
+
+export const paneWords: Record<Pane, string> = {
+  overview: "Overview",
+  graph: "Graph",
+  table: "Table",
+  tree: "Tree",
+  callers: "Callers & callees",
+  sizes: "Sizes & lifetimes",
+  leaks: "Leaks",
+  threads: "Threads",
+  source: "Source",
+  diff: "Compare",
+  about: "About",
+};
+
+export const groupWords: Record<GroupWord, { one: string; many: string }> = {
+  place: { one: "place", many: "places" },
+  function: { one: "function", many: "functions" },
+  file: { one: "file", many: "files" },
+  crate: { one: "crate or namespace", many: "crates or namespaces" },
+  module: { one: "module", many: "modules" },
+  thread: { one: "thread", many: "threads" },
+  size: { one: "size", many: "sizes" },
+  lifetime: { one: "lifetime", many: "lifetimes" },
+  stack: { one: "stack", many: "stacks" },
+};
+
+export const filterWords: Record<FilterKind, string> = {
+  focus: "from here inwards",
+  hide: "leave out frames",
+  function: "only with function",
+  file: "only with file",
+  module: "only with module",
+  ignore: "not with function",
+  callers: "callers of",
+  callees: "callees of",
+};
+
+// A number of a table, whose heading names the unit.
+export function cell(value: number, unit: "bytes" | "blocks"): string {
+  return unit === "bytes" ? bytes(value) : count(value);
+}
+
+export function plural(n: number, one: string, many: string = `${one}s`): string {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+// ▲ and ▼ besides the sign: never by colour alone.
+export function changeWords(by: number, unit: "bytes" | "blocks"): string {
+  return by === 0 ? change(by, unit) : `${by > 0 ? "▲" : "▼"} ${change(by, unit)}`;
+}
+
+export function momentWords(model: Model, snapshot: number): string {
+  if (snapshot === START) return "the start";
+  const when = time(timeOf(model, snapshot));
+  const kind = model.snapshots.kind[snapshot];
+  if (kind === SnapshotKind.peak) return `${when}, the peak`;
+  if (kind === SnapshotKind.end) return `${when}, the end`;
+  return when;
+}
+
+// "Live at 6.13 s, the peak".
+export function questionWords(model: Model, question: Question): string {
+  const { measure, unit, from, to } = question;
+  const what = unit === "blocks" ? "Blocks " : "";
+  const begin = (text: string) => (what ? what + text : text[0].toUpperCase() + text.slice(1));
+  if (measure === "peak") {
+    const at = snapshotOfKind(model, "peak");
+    return begin(at === null ? "live at the peak" : `live at ${momentWords(model, at)}`);
+  }
+  if (measure === "leak") return begin("never freed");
+  if (measure === "temp") return begin("freed at once");
+  if (measure === "live")
+    return begin(to === null ? "live at the end" : `live at ${momentWords(model, to)}`);
+  const verb = measure === "grown" ? "grown" : "allocated";
+  if (from === null && to === null)
+    return begin(measure === "grown" ? "grown over the run" : "allocated in all");
+  const begins = momentWords(model, from ?? START);
+  return begin(`${verb} from ${begins} to ${momentWords(model, to ?? model.snapshots.count - 1)}`);
+}
+
+export function processWords(image: { pid: number; exe: string; command: string[] }): string {
+  const name = programName(image);
+  return image.pid ? `${name} (process ${image.pid})` : `${name} (several processes)`;
+}
+
+export function programName(image: { exe: string; command: string[] }): string {
+  const path = image.exe || image.command[0] || "program";
+  return path.slice(path.lastIndexOf("/") + 1) || path;
+}
+
+export function endWords(image: { end: string; end_value: number }): string {
+  const known = image.end_value >= 0;
+  if (image.end === "exited") return known ? `exited ${image.end_value}` : "exited";
+  if (image.end === "signaled") return known ? `killed by signal ${image.end_value}` : "killed";
+  if (image.end === "execed") return "ran another program";
+  return "end not seen";
+}
