@@ -4,7 +4,7 @@
 // one thing per frame and note how long every frame took.
 
 import { render } from "preact";
-import type { View } from "../src/engine/look.ts";
+import { emptyLook, type View } from "../src/engine/look.ts";
 import type { Tree } from "../src/engine/tree.ts";
 import { Flame } from "../src/flame/flame.tsx";
 import { Layout } from "../src/flame/layout.ts";
@@ -112,7 +112,7 @@ const bench = {
   async open(count: number) {
     const model = syntheticModel(Math.min(count, N_FUNCTIONS));
     tree = syntheticTree(count, model.frames.count, 1);
-    views = [{ model } as View];
+    views = [{ model, look: emptyLook } as View];
     names = new TreeNames(tree, [model], "all");
     const before = performance.now();
     new Layout(tree);

@@ -44,7 +44,8 @@ export function itemsFor(
     const href = link && editorHref(names, node, link);
     if (href) items.push({ id: "editor", label: "Open in editor", href });
   }
-  items.push({ id: "collapse", label: "Collapse recursion" });
+  const label = names.isCollapsed ? "Show recursion in full" : "Collapse recursion";
+  items.push({ id: "collapse", label });
   return items;
 }
 

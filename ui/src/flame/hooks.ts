@@ -36,7 +36,7 @@ export function useScenery(shown: Shown): Scenery {
   const [after, before] = views;
   const names = useMemo(() => {
     const models = before ? [after.model, before.model] : [after.model];
-    return new TreeNames(tree, models, rootLabel);
+    return new TreeNames(tree, models, rootLabel, after.look.collapse);
   }, [tree, after, before, rootLabel]);
   const layout = useMemo(() => new Layout(tree), [tree]);
   const signed = useMemo(() => isSigned(tree), [tree]);

@@ -76,6 +76,7 @@ export class TreeNames {
     readonly tree: Tree,
     models: readonly Model[], // that of the tree; of a diff, those after and before
     readonly rootLabel: string,
+    readonly isCollapsed = false, // recursion is
   ) {
     this.sides = models.map(modelNames);
   }
