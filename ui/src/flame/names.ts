@@ -12,6 +12,7 @@ import { clean, cleanWithin } from "./clean.ts";
 import { shortName, tailsOf } from "./shorten.ts";
 
 export const N_COLOURS = 8;
+export const N_TINTS = 3; // of each colour, so that functions of one crate are told apart, too
 
 export type FrameKind = "own" | "runtime" | "cut" | "lost" | "pages" | "pruned";
 
@@ -35,8 +36,16 @@ class ModelNames {
 
   labelsOf(frame: number): string[] {
     let labels = this.labels.get(frame);
-    if (!labels) this.labels.set(frame, (labels = tailsOf(this.shortOf(frame))));
+    if (!labels) this.labels.set(frame, (labels = this.makeLabels(frame)));
     return labels;
+  }
+
+  private makeLabels(frame: number): string[] {
+    const short = this.shortOf(frame);
+    if (this.special(frame)) return [short];
+    const address = short.lastIndexOf("+0x"); // of "libplugin.so+0x42" it says more than the rest
+    if (this.model.frames.function[frame] || address < 0) return tailsOf(short);
+    return [short, short.slice(address)];
   }
 
   shortOf(frame: number): string {
@@ -51,13 +60,17 @@ class ModelNames {
     return SPECIAL.find(([flag]) => (flags & flag) !== 0);
   }
 
-  // The same for all frames of a crate or, without one, of a module.
+  // The same colour for all frames of a crate; without one of a source file, which is what C has
+  // for it; without that of a module. The tint is the function's.
   colourOf(frame: number): number {
     const known = this.colours[frame];
     if (known !== 255) return known;
     const { text, frames } = this.model;
-    const group = text[frames.crate[frame]] || modulePath(this.model, frame);
-    return (this.colours[frame] = hashOf(group.slice(group.lastIndexOf("/") + 1)) % N_COLOURS);
+    const group =
+      text[frames.crate[frame]] || text[frames.file[frame]] || modulePath(this.model, frame);
+    const colour = hashOf(group.slice(group.lastIndexOf("/") + 1)) % N_COLOURS;
+    const tint = hashOf(frameText(this.model, frame)) % N_TINTS;
+    return (this.colours[frame] = colour * N_TINTS + tint);
   }
 }
 
@@ -137,7 +150,7 @@ export class TreeNames {
     return this.hasFlag(node, FrameFlag.guessed);
   }
 
-  // 0 to N_COLOURS - 1.
+  // A colour and its tint: 0 to N_COLOURS * N_TINTS - 1.
   colourOf(node: number): number {
     return this.of(node).colourOf(this.frame(node));
   }

@@ -3,30 +3,30 @@
 // The colours of the picture, as flame.css gives them for light and dark. They are read when the
 // picture is drawn first, and again after a change of theme.
 
-import { N_COLOURS } from "./names.ts";
+import { N_COLOURS, N_TINTS } from "./names.ts";
 
-// What a box can look like; crates and modules have the numbers below N_COLOURS.
+const FIRST = N_COLOURS * N_TINTS;
+
+// What a box can look like; crates and modules have the numbers below these, each colour's tints
+// side by side.
 export const Style = {
-  runtime: N_COLOURS,
-  root: N_COLOURS + 1,
-  many: N_COLOURS + 2, // boxes too narrow to be drawn one by one
-  dim: N_COLOURS + 3, // not what was searched for; above what is zoomed to
-  match: N_COLOURS + 4,
-  grown: N_COLOURS + 5,
-  grownWeak: N_COLOURS + 6, // more grown than shrunk
-  shrunk: N_COLOURS + 7,
-  shrunkWeak: N_COLOURS + 8,
-  even: N_COLOURS + 9,
-  hatch: N_COLOURS + 10, // not a function
+  runtime: FIRST,
+  root: FIRST + 1,
+  many: FIRST + 2, // boxes too narrow to be drawn one by one
+  dim: FIRST + 3, // not what was searched for; above what is zoomed to
+  match: FIRST + 4,
+  grown: FIRST + 5,
+  grownWeak: FIRST + 6, // more grown than shrunk
+  shrunk: FIRST + 7,
+  shrunkWeak: FIRST + 8,
+  even: FIRST + 9,
+  hatch: FIRST + 10, // not a function
 } as const;
 
-const NAMES = [
-  ...Array.from({ length: N_COLOURS }, (_, i) => `${i}`),
-  ..."runtime root many dim match grown grown-weak shrunk shrunk-weak even".split(" "),
-];
+const OTHERS = "runtime root many dim match grown grown-weak shrunk shrunk-weak even".split(" ");
 
 export interface Palette {
-  fills: (string | CanvasPattern)[];
+  fills: (string | CanvasPattern)[]; // "#rrggbb", and last the hatch
   texts: string[];
   background: string;
   font: string; // a family
@@ -35,12 +35,32 @@ export interface Palette {
 export function readPalette(element: Element, context: CanvasRenderingContext2D): Palette {
   const style = getComputedStyle(element);
   const read = (name: string) => style.getPropertyValue(`--flame-${name}`).trim();
+  const background = read("background");
   const text = read("text");
-  const texts = NAMES.map((name) => read(`${name}-text`) || text);
-  const fills: (string | CanvasPattern)[] = NAMES.map(read);
+  const fills: (string | CanvasPattern)[] = [];
+  for (let colour = 0; colour < N_COLOURS; colour++)
+    for (let tint = 0; tint < N_TINTS; tint++)
+      fills.push(tinted(read(`${colour}`), background, tint));
+  const texts = fills.map(() => text);
+  for (const name of OTHERS) {
+    fills.push(read(name));
+    texts.push(read(`${name}-text`) || text);
+  }
   fills.push(hatch(context, read("hatch"), read("hatch-line")));
   texts.push(text);
-  return { fills, texts, background: read("background"), font: style.fontFamily };
+  return { fills, texts, background, font: style.fontFamily };
+}
+
+const TINT_STEP = 0.14;
+
+// Towards the background, which is away from the text: contrast only grows.
+export function tinted(colour: string, background: string, tint: number): string {
+  const part = tint * TINT_STEP;
+  const mixed = [1, 3, 5].map((at) => {
+    const [a, b] = [colour, background].map((text) => parseInt(text.slice(at, at + 2), 16));
+    return Math.round(a + (b - a) * part).toString(16).padStart(2, "0");
+  });
+  return `#${mixed.join("")}`;
 }
 
 const HATCH_PIXELS = 8;
