@@ -20,6 +20,7 @@ import time
 
 import imports
 import measure
+import page
 import peers
 import symbols
 import table
@@ -283,8 +284,12 @@ def foreign(bench):
     return imports.imports(bench, BUILD, WORKLOADS / "json_work.py", say)
 
 
+def browser(bench):
+    return page.page(bench, BUILD, say)
+
+
 SECTIONS = {"pairs": pairs, "programs": programs, "startup": startup, "finish": finish,
-            "memory": memory, "naming": naming, "imports": foreign}
+            "memory": memory, "naming": naming, "imports": foreign, "page": browser}
 
 
 def arguments():

@@ -29,7 +29,7 @@ test="python3 binutils dwz zstd xz-utils procps clang libclang-rt-14-dev llvm ll
   libdebuginfod1"
 lint="python3 binutils clang-format clang-tidy"
 bench="python3 valgrind libc6-dbg heaptrack libgoogle-perftools4 perl sqlite3
-  redis-server redis-tools llvm"
+  redis-server redis-tools llvm chromium:chromium"
 
 wanted=
 [ $# -gt 0 ] || set -- build
