@@ -40,7 +40,7 @@ function Trust({ of }: { of: Model }) {
   const bound = totals.peak_bound_bytes;
   return (
     <div>
-      <h3>Completeness</h3>
+      <h2>Completeness</h2>
       <p>
         {capture.complete
           ? `Complete: every event, ${plural(of.sites.count, "stack")}, each with its whole stack.`
@@ -80,7 +80,7 @@ function Program({ facts }: { facts: Facts }) {
   const recorder = facts.totals.recorder_ns;
   return (
     <div>
-      <h3>Program</h3>
+      <h2>Program</h2>
       <dl class="facts">
         <Fact name="Capture">{clean(capture.file)}</Fact>
         {image.origin && <Fact name="From">{clean(image.origin)}</Fact>}
@@ -136,7 +136,7 @@ function Numbers({ facts }: { facts: Facts }) {
   const { pages } = facts;
   return (
     <div>
-      <h3>Totals</h3>
+      <h2>Totals</h2>
       <dl class="facts numbers">
         {totalWords.map(([key, words]) => {
           const value = facts.totals[key];
@@ -161,7 +161,7 @@ function Notes({ facts }: { facts: Facts }) {
   if (!facts.notes.length) return null;
   return (
     <div>
-      <h3>Names and lines</h3>
+      <h2>Names and lines</h2>
       <ul>
         {facts.notes.map((note, i) => (
           <li key={i}>{clean(note)}</li>
@@ -175,7 +175,7 @@ function Modules({ of }: { of: Model }) {
   const paths = Array.from(of.modules, (text) => of.text[text]).filter(Boolean);
   return (
     <div>
-      <h3>Modules</h3>
+      <h2>Modules</h2>
       <ul class="paths">
         {paths.map((path, i) => (
           <li key={i}>{clean(path)}</li>

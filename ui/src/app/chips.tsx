@@ -6,7 +6,7 @@
 import { useState } from "preact/hooks";
 import { patternRefusal, wantedWeight } from "../engine/look.ts";
 import { amount, share } from "../engine/units.ts";
-import { clean } from "../flame/clean.ts";
+import { cleanWithin } from "../flame/clean.ts";
 import { lookFault, question, refused, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import {
@@ -30,7 +30,7 @@ interface Chip {
 function patternWords(pattern: string): string {
   const inner = /^\^(.*)\$$/s.exec(pattern)?.[1];
   const isExact = inner !== undefined && !/(^|[^\\])[.*+?()[\]{}|]/.test(inner);
-  return clean(isExact ? inner.replace(/\\(.)/g, "$1") : pattern);
+  return cleanWithin(isExact ? inner.replace(/\\(.)/g, "$1") : pattern, 300);
 }
 
 function chipsOf(s: State): Chip[] {
@@ -45,7 +45,11 @@ function chipsOf(s: State): Chip[] {
   if (!s.collapse) chips.push({ name: "recursion", text: "unfolded", without: { collapse: true } });
   if (s.lines) chips.push({ name: "lines", text: "apart", without: { lines: false } });
   if (s.zoom.length)
-    chips.push({ name: "zoom", text: clean(s.zoom[s.zoom.length - 1]), without: { zoom: [] } });
+    chips.push({
+      name: "zoom",
+      text: cleanWithin(s.zoom[s.zoom.length - 1], 300),
+      without: { zoom: [] },
+    });
   return chips;
 }
 

@@ -9,7 +9,7 @@ import type { Model } from "../engine/model.ts";
 import { frameText, NONE, placeText } from "../engine/names.ts";
 import type { Question } from "../engine/question.ts";
 import { count, percent, time } from "../engine/units.ts";
-import { clean } from "../flame/clean.ts";
+import { clean, cleanWithin } from "../flame/clean.ts";
 import { cell, measureWords } from "./words.ts";
 
 export interface Context {
@@ -27,12 +27,14 @@ export interface Column {
   text(group: Group, context: Context): string;
 }
 
+const NAME_MAX = 600; // characters of a name that anybody reads
+
 const codeKinds: GroupKind[] = ["place", "function", "stack"];
 
 export function groupName(model: Model, group: Group): string {
   if (codeKinds.includes(group.kind) && group.frame !== NONE)
-    return clean(frameText(model, group.frame));
-  return clean(groupText(model, group));
+    return cleanWithin(frameText(model, group.frame), NAME_MAX);
+  return cleanWithin(groupText(model, group), NAME_MAX);
 }
 
 export function groupPlace(model: Model, group: Group): string {

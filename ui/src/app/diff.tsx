@@ -17,13 +17,25 @@ import {
   weigh,
   type Question,
 } from "../engine/question.ts";
+import { search } from "../engine/search.ts";
 import { buildDiffTree } from "../engine/tree.ts";
 import { amount, count } from "../engine/units.ts";
-import { clean } from "../flame/clean.ts";
+import { clean, cleanWithin } from "../flame/clean.ts";
 import { Flame } from "../flame/flame.tsx";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal } from "./parts.tsx";
-import { look, lookFault, model, question, session, shape, view, weights } from "./session.ts";
+import {
+  look,
+  lookFault,
+  model,
+  question,
+  searchFault,
+  searchText,
+  session,
+  shape,
+  view,
+  weights,
+} from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state } from "./state.ts";
 import { ROW } from "./table.tsx";
@@ -90,6 +102,12 @@ const tree = computed(() => {
   const then = weigh(was.model, was.question);
   return buildDiffTree(was.view, then, view.value, now, { ...shape.value, order: "name" });
 });
+
+const found = computed(() =>
+  searchText.value && !searchFault.value
+    ? search(tree.value, [view.value, before.value!.view], searchText.value)
+    : null,
+);
 
 export function DiffPane() {
   const was = use(before);
@@ -171,7 +189,7 @@ function DiffGraph({ was }: { was: Before }) {
         label="What changed: a box is as wide as growth and shrinking together"
         flipped={flip}
         zoom={zoom}
-        matches={null}
+        matches={use(found)?.nodes ?? null}
         onZoom={(path) => go({ zoom: path })}
         onMenu={onMenu}
         editorLink={editorLink}
@@ -194,7 +212,7 @@ function placeName(place: DiffPlace, after: Model, was: Model): { name: string; 
   const of = isAfter ? after : was;
   const frame = isAfter ? place.afterFrame : place.beforeFrame;
   if (frame === NONE) return { name: "(no frame to show)", where: "" };
-  return { name: clean(frameText(of, frame)), where: clean(placeText(of, frame)) };
+  return { name: cleanWithin(frameText(of, frame), 600), where: clean(placeText(of, frame)) };
 }
 
 interface TableProps {

@@ -31,7 +31,7 @@ export function editorLink(file: string, line: number): string | null {
   const template = session.peek()?.facts.editor;
   if (!template) return null;
   const path = file.split("/").map(encodeURIComponent).join("/");
-  return template.replaceAll("{file}", path).replaceAll("{line}", String(line || 1));
+  return template.replace(/%[fl]/g, (mark) => (mark === "%f" ? path : String(line || 1)));
 }
 
 export function StackGraph() {

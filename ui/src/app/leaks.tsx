@@ -6,6 +6,7 @@
 import { computed } from "@preact/signals-core";
 import { tellFates, type Fate } from "../engine/fate.ts";
 import { group, type Group } from "../engine/groups.ts";
+import { frameText, NONE } from "../engine/names.ts";
 import { refusal, type Question } from "../engine/question.ts";
 import { bytes, count, share, time } from "../engine/units.ts";
 import { groupName, groupPlace } from "./columns.ts";
@@ -156,12 +157,13 @@ function FateTable({ fate, title, hint, rows }: Section & { rows: Group[] }) {
 function LeakName({ row }: { row: Group }) {
   const of = use(model);
   const name = groupName(of, row);
+  const callee = row.frame === NONE ? "" : frameText(of, row.frame);
   return (
     <button
       type="button"
       class="opener"
       title="Its callers"
-      onClick={() => go({ pane: "callers", callee: name, measure: "leak", from: null, to: null })}
+      onClick={() => go({ pane: "callers", callee, measure: "leak", from: null, to: null })}
     >
       <span class="name">{name}</span> <span class="muted">{groupPlace(of, row)}</span>
     </button>

@@ -17,14 +17,19 @@ export interface PageFacts {
   live: boolean; // still being recorded
   version: number; // rises whenever there is something new
   sources: boolean; // source files can be asked for
-  editor: string | null; // address of a line in the reader's editor, with {file} and {line}
+  editor: string | null; // address of a line in the reader's editor, %f being its file, %l its line
 }
 
 export interface Origin {
   isFile: boolean; // everything is inside the page
   facts(): Promise<PageFacts>;
   model(capture: number, process: number | null): Promise<Model>;
-  source(capture: number, text: number): Promise<string | null>; // null: not to be had
+  source(capture: number, process: number, text: number): Promise<SourceText>;
+}
+
+export interface SourceText {
+  text: string | null; // null: not to be had
+  note: string; // why not, or what to mind
 }
 
 export class Gone extends Error {
@@ -70,7 +75,10 @@ const embeddedOrigin: Origin = {
   isFile: true,
   facts: async () => JSON.parse(embedded("tidemark-facts") ?? "null") as PageFacts,
   model: embeddedModel,
-  source: async () => null,
+  source: async () => ({
+    text: null,
+    note: "A report in one file holds no source code; “tidemark view” shows it beside the numbers.",
+  }),
 };
 
 async function ask(path: string): Promise<Response> {
@@ -101,9 +109,12 @@ const servedOrigin: Origin = {
     });
     return decode(block);
   },
-  async source(capture, text) {
-    const response = await ask(`source/${capture}?text=${text}`);
-    return response.ok ? response.text() : null;
+  async source(capture, process, text) {
+    const response = await ask(`source/${capture}?process=${process}&text=${text}`);
+    const said = await response.text();
+    if (!response.ok) return { text: null, note: said.trim().slice(0, 500) };
+    const isNewer = response.headers.get("Tidemark-Source") === "newer";
+    return { text: said, note: isNewer ? "The file was changed after the recording." : "" };
   },
 };
 

@@ -9,7 +9,7 @@ import { exactly, makeView, wantedWeight } from "../engine/look.ts";
 import { NONE } from "../engine/names.ts";
 import { buildTree } from "../engine/tree.ts";
 import { amount, share } from "../engine/units.ts";
-import { clean } from "../flame/clean.ts";
+import { cleanWithin } from "../flame/clean.ts";
 import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal } from "./parts.tsx";
@@ -98,7 +98,7 @@ function BothSides() {
       </form>
       {total === 0 ? (
         <p class="nothing">
-          No stack with anything under this question goes through “{clean(name).slice(0, 200)}”.
+          No stack with anything under this question goes through “{cleanWithin(name, 300)}”.
         </p>
       ) : (
         <Halves name={name} />
@@ -122,12 +122,12 @@ function Halves({ name }: { name: string }) {
   return (
     <div class="graph half" style={heightOf(deeper)}>
       <Sandwich
-        name={clean(name)}
+        name={cleanWithin(name, 300)}
         callers={above}
         callees={below}
         unit={asked.unit}
         whole={use(wholeWeight)}
-        label={clean(name)}
+        label={cleanWithin(name, 300)}
         onMenu={onMenu}
         editorLink={editorLink}
       />

@@ -52,8 +52,9 @@ function part<T>(pick: (state: State) => T) {
   return computed(() => JSON.parse(text.value) as T);
 }
 
-export function questionOf(of: Model, s: State): Question {
-  const measure = s.measure ?? defaultQuestion(of).measure;
+// While a program is being recorded, what is looked at without being asked for is its latest state.
+export function questionOf(of: Model, s: State, isLive: boolean): Question {
+  const measure = s.measure ?? (isLive ? "live" : defaultQuestion(of).measure);
   const { unit } = s;
   if (s.from === null && s.to === null) {
     const to = measure === "live" && s.at !== null ? nearestSnapshot(of, s.at) : null;
@@ -66,7 +67,9 @@ export function questionOf(of: Model, s: State): Question {
 }
 
 export const question = (() => {
-  const text = computed(() => JSON.stringify(questionOf(model.value, state.value)));
+  const text = computed(() =>
+    JSON.stringify(questionOf(model.value, state.value, session.value!.facts.live)),
+  );
   return computed(() => JSON.parse(text.value) as Question);
 })();
 
@@ -106,7 +109,7 @@ export const tree = computed<Tree>(() =>
   buildTree(view.value, weights.value, { ...shape.value, order: "name" }),
 );
 
-const searchText = part((s) => s.search);
+export const searchText = part((s) => s.search);
 export const searchFault = computed(() =>
   searchText.value ? patternRefusal(searchText.value) : null,
 );

@@ -64,11 +64,13 @@ export function Shell() {
         {pane === "overview" && <Verdict />}
         <TimelinePane height={pane === "overview" ? 184 : 132} />
       </div>
-      <Tabs now={pane} />
-      <Toolbar />
-      <main id="pane" role="tabpanel" aria-labelledby={`tab-${pane}`} tabIndex={-1}>
-        {!wholeRun.includes(pane) && <Asked />}
-        <Body />
+      <main>
+        <Tabs now={pane} />
+        <Toolbar />
+        <div class="body" id="pane" role="tabpanel" aria-labelledby={`tab-${pane}`} tabIndex={-1}>
+          {!wholeRun.includes(pane) && <Asked />}
+          <Body />
+        </div>
       </main>
       <Help />
       <p class="sr" role="status" aria-live="polite">

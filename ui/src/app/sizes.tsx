@@ -94,7 +94,7 @@ function Bars({ title, hint, classes, lacking }: BarsProps) {
   if (lacking || !all)
     return (
       <div>
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         <p class="nothing">{lacking ? "This capture does not hold them." : "There are none."}</p>
       </div>
     );

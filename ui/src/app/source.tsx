@@ -11,6 +11,7 @@ import { clean } from "../flame/clean.ts";
 import { editorLink } from "./graph.tsx";
 import { Bar, Refusal } from "./parts.tsx";
 import { model, question, refused, session, view, weights, wholeWeight } from "./session.ts";
+import type { SourceText } from "./load.ts";
 import { use } from "./signals.ts";
 import { lineWeights, type FileWeights } from "./source_lines.ts";
 import { go, state } from "./state.ts";
@@ -61,33 +62,30 @@ function Source() {
   );
 }
 
-type Text = { of: number; lines: string[] | null } | null; // null: not answered yet
+type Text = { of: number; lines: string[] | null; note: string } | null; // null: not answered yet
 
 function Listing({ file }: { file: FileWeights }) {
-  const { origin, capture, facts } = use(session)!;
+  const { origin, capture } = use(session)!;
   const of = use(model);
-  const [text, setText] = useState<Text>(null);
+  const [answer, setAnswer] = useState<Text>(null);
   useEffect(() => {
     let isWanted = true;
-    const keep = (content: string | null) => {
-      const lines = content === null ? null : content.replace(/\n$/, "").split("\n");
-      if (isWanted) setText({ of: file.text, lines });
+    const keep = ({ text, note }: SourceText) => {
+      const lines = text === null ? null : text.replace(/\n$/, "").split("\n");
+      if (isWanted) setAnswer({ of: file.text, lines, note });
     };
-    if (origin.isFile || !facts.sources) keep(null);
-    else origin.source(capture, file.text).then(keep, () => keep(null));
+    const fail = (error: Error) => keep({ text: null, note: error.message });
+    origin.source(capture, of.facts.image.index, file.text).then(keep, fail);
     return () => {
       isWanted = false;
     };
   }, [file.text, of]);
-  const lines = text?.of === file.text ? text.lines : null;
-  const why = origin.isFile
-    ? "A report in one file holds no source code. “tidemark view” shows it beside the numbers."
-    : "The file is not on this machine, or not as it was built.";
+  const now = answer?.of === file.text ? answer : null;
   return (
     <>
-      {text && !lines && <p class="muted">{why}</p>}
+      {now?.note && <p class="muted">{clean(now.note)}</p>}
       <p class="path">{clean(of.text[file.text])}</p>
-      <Lines file={file} lines={lines} />
+      <Lines file={file} lines={now?.lines ?? null} />
     </>
   );
 }

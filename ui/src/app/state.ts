@@ -222,8 +222,12 @@ function write(how: "push" | "replace"): void {
   const text = formatState(state.peek());
   if (text === location.hash.replace(/^#/, "")) return;
   const address = text ? `#${text}` : location.pathname + location.search;
-  if (how === "push") history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
+  try {
+    if (how === "push") history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+  } catch {
+    // Too long or too often for this browser: the page goes on, the address stays behind.
+  }
 }
 
 // A step the reader can take back.

@@ -16,7 +16,7 @@ import {
   type Column,
   type Context,
 } from "./columns.ts";
-import { csv, copy, markdown } from "./copy.ts";
+import { copy } from "./copy.ts";
 import { Bar, Refusal } from "./parts.tsx";
 import { RowActions } from "./row_actions.tsx";
 import { lookFault, model, question, refused, view, weights, wholeWeight } from "./session.ts";
@@ -24,6 +24,7 @@ import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go, groupKinds, settle, state, type GroupWord } from "./state.ts";
 import { rowKey, tableLines, type Line } from "./table_rows.ts";
+import { csv, markdown } from "./table_text.ts";
 import { useRowsInSight } from "./virtual.ts";
 import { groupWords } from "./words.ts";
 

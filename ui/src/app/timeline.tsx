@@ -59,6 +59,8 @@ function scaleOf(most: number): [number, number] {
   return [(-high * part) / (1 - part), high];
 }
 
+const notBelow = (_: uPlot, all: number[]) => all.map((n) => (n < 0 ? null : n));
+
 function axes(unit: "bytes" | "blocks"): uPlot.Axis[] {
   const common = {
     stroke: colour("--muted"),
@@ -71,7 +73,7 @@ function axes(unit: "bytes" | "blocks"): uPlot.Axis[] {
       ...common,
       values: (_, all) => all.map((ns) => (ns ? time(ns) : "0")),
       incrs: steps(10),
-      size: 28,
+      size: 24,
       gap: 2,
     },
     {
@@ -79,7 +81,9 @@ function axes(unit: "bytes" | "blocks"): uPlot.Axis[] {
       values: (_, all) =>
         all.map((n) => (n === null ? "" : unit === "bytes" ? bytes(n) : count(n))),
       incrs: steps(unit === "bytes" ? 2 : 10),
-      filter: (_, all) => all.map((n) => (n < 0 ? null : n)),
+      filter: notBelow,
+      grid: { ...common.grid, filter: notBelow },
+      ticks: { ...common.ticks, filter: notBelow },
       size: AXIS,
       gap: 4,
       space: 24,
@@ -91,7 +95,7 @@ function options(drawn: Drawn, width: number, height: number): uPlot.Options {
   return {
     width,
     height,
-    padding: [18, 8, 0, 0],
+    padding: [18, 24, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { size: 6 }, y: false },
     scales: {

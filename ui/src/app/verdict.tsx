@@ -5,7 +5,7 @@
 import { computed } from "@preact/signals-core";
 import { timeOf } from "../engine/question.ts";
 import { verdict, type Sentence } from "../engine/verdict.ts";
-import { clean } from "../flame/clean.ts";
+import { cleanWithin } from "../flame/clean.ts";
 import { model } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, type State } from "./state.ts";
@@ -36,7 +36,7 @@ export function Verdict() {
       <ul>
         {all.map((sentence, i) => {
           const step = stepOf(sentence);
-          const text = clean(sentence.text);
+          const text = cleanWithin(sentence.text, 600);
           return (
             <li key={i} class={`${sentence.kind} ${sentence.isWarning ? "warning" : ""}`}>
               {sentence.isWarning && <span aria-hidden="true">⚠</span>}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands in long lists, and what is copied out of them.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { csv, markdown } from "../src/app/table_text.ts";
+import { treeLines } from "../src/app/tree_lines.ts";
+import { rowsInSight } from "../src/app/virtual.ts";
+import type { Tree } from "../src/engine/tree.ts";
+
+test("rows in sight, with some to spare, and never more than there are", () => {
+  assert.deepEqual(rowsInSight(0, 260, 26, 100_000), { first: 0, past: 18 });
+  assert.deepEqual(rowsInSight(26_000, 260, 26, 100_000), { first: 992, past: 1018 });
+  assert.deepEqual(rowsInSight(0, 260, 26, 3), { first: 0, past: 3 });
+  assert.deepEqual(rowsInSight(99_999, 260, 26, 3), { first: 3, past: 3 });
+  assert.deepEqual(rowsInSight(0, 0, 26, 0), { first: 0, past: 0 });
+});
+
+// root: a (60: b 50, c 10), d (40: e 40)
+function tree(): Tree {
+  return {
+    count: 6,
+    parent: Uint32Array.of(0, 0, 0, 1, 1, 2),
+    name: Uint32Array.of(0, 11, 14, 12, 13, 15),
+    firstChild: Uint32Array.of(1, 3, 5, 6, 6, 6),
+    nChildren: Uint32Array.of(2, 2, 1, 0, 0, 0),
+    depth: Uint32Array.of(0, 1, 1, 2, 2, 2),
+    total: Float64Array.of(100, 60, 40, 50, 10, 40),
+  } as unknown as Tree;
+}
+
+const nodes = (turned: [string, boolean][]) =>
+  treeLines(tree(), new Map(turned)).map(({ node }) => node);
+
+test("at first the way of most of the weight is open", () => {
+  assert.deepEqual(nodes([]), [1, 3, 4, 2]);
+});
+
+test("what the reader opens and closes stays so", () => {
+  assert.deepEqual(nodes([["/11", false]]), [1, 2]);
+  assert.deepEqual(nodes([["/14", true]]), [1, 3, 4, 2, 5]);
+  assert.deepEqual(nodes([["/99", true]]), [1, 3, 4, 2]);
+});
+
+test("lines know their place among their siblings", () => {
+  const lines = treeLines(tree(), new Map());
+  assert.deepEqual(
+    lines.map(({ key, index }) => `${key} ${index}`),
+    ["/11 1", "/11/12 1", "/11/13 2", "/14 2"],
+  );
+});
+
+test("CSV is quoted, and nothing in it computes", () => {
+  const text = csv([
+    ["name", "size"],
+    ['a "b", c', "1,024"],
+    ["=1+1", "-5"],
+    ["@x\ny", "+5 B"],
+  ]);
+  assert.equal(text, 'name,size\n"a ""b"", c","1,024"\n\'=1+1,-5\n"\'@x\ny",\'+5 B\n');
+});
+
+test("Markdown keeps its columns", () => {
+  const text = markdown(
+    [
+      ["name", "size"],
+      ["a|b<T>\n*c*", "5 B"],
+    ],
+    [true, false],
+  );
+  assert.equal(text, "| name | size |\n| --- | ---: |\n| a\\|b\\<T\\> \\*c\\* | 5 B |\n");
+});

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The state and the address: whatever is selected comes back from the address as it was, and
+// whatever stands in an address does no harm.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  emptyState,
+  filterKinds,
+  formatState,
+  groupKinds,
+  measures,
+  panes,
+  parseState,
+  parseTime,
+  timeText,
+  type State,
+} from "../src/app/state.ts";
+
+function comesBack(change: Partial<State>): void {
+  const state = { ...emptyState(), ...change };
+  const text = formatState(state);
+  assert.deepEqual(parseState(`#${text}`), state, text);
+  assert.doesNotMatch(text, /[\s"<>#]/, "safe in an address");
+}
+
+test("nothing selected is an empty address", () => {
+  assert.equal(formatState(emptyState()), "");
+  assert.deepEqual(parseState(""), emptyState());
+  assert.deepEqual(parseState("#"), emptyState());
+});
+
+test("every word comes back", () => {
+  for (const pane of panes) comesBack({ pane });
+  for (const measure of measures) comesBack({ measure });
+  for (const group of groupKinds) comesBack({ group });
+  for (const theme of ["system", "light", "dark"] as const) comesBack({ theme });
+  comesBack({ unit: "blocks", edge: "from", sort: "peak", up: true, process: 3, capture: 1 });
+  comesBack({ runtime: true, collapse: false, lines: true, invert: true, flip: true, rss: false });
+});
+
+test("an address reads as a person would write it", () => {
+  const state = { ...emptyState(), measure: "live" as const, at: 6_130_000_000 };
+  assert.equal(formatState(state), "measure=live&at=6.13s");
+  assert.equal(parseState("#measure=live&at=6130ms").at, 6_130_000_000);
+  assert.equal(parseState("#at=2min").at, 120_000_000_000);
+});
+
+test("times are exact to the nanosecond", () => {
+  for (const ns of [0, 1, 999, 1e9, 1e9 - 1, 84_058_048, 123_456_789_012_345, 2 ** 52]) {
+    assert.equal(parseTime(timeText(ns)), ns, timeText(ns));
+    comesBack({ from: ns, to: ns + 5, base: ns });
+  }
+  for (const text of ["", "-1s", "1e3s", "6.13 s", "s", "1.5h", "0x10s", "9".repeat(13)])
+    assert.equal(parseTime(text), null, text);
+});
+
+test("names with anything in them come back", () => {
+  const names = [
+    "core::ptr::drop_in_place<alloc::vec::Vec<u8>>",
+    "operator+=(a & b, c #d)",
+    '<script>alert("x")</script>',
+    "100%&zoom=evil#x",
+    "tab\tline\nnull\u0000",
+    "π 名前 \u{1f600}",
+    "^a\\.b$|[c-d]{2}",
+  ];
+  comesBack({ zoom: names, search: names[6], callee: names[1], source: `/a b/${names[5]}` });
+  for (const kind of filterKinds) {
+    const { filters } = emptyState();
+    filters[kind] = names;
+    comesBack({ filters });
+  }
+});
+
+test("what makes no sense is as if it were not there", () => {
+  const text = "#pane=attic&measure=most&unit=stones&at=soon&group=colour&process=-1&theme=pink";
+  assert.deepEqual(parseState(text), emptyState());
+  assert.deepEqual(parseState("#future=1&__proto__=x&constructor=y&toString=z"), emptyState());
+  assert.deepEqual(parseState("#focus=&hide="), emptyState());
+  assert.deepEqual(parseState("#%E0%A4%A&&&==&=x"), emptyState());
+});
+
+test("a range has its ends in order", () => {
+  const { from, to } = parseState("#from=3s&to=1s");
+  assert.deepEqual([from, to], [1e9, 3e9]);
+});
