@@ -19,11 +19,21 @@ static enum tide_err ask(const struct tide_arguments *arguments, const struct ti
   enum tide_err err = tide_question_make(profile->image, wish ? wish : &own, &question, diag);
   if (!err && arguments->min_bytes && question.unit != TIDE_UNIT_BYTES)
     err = tide_fail(diag, TIDE_ERR_USAGE, "--min is a size, but blocks are counted here");
-  if (!err && arguments->suppressions && question.measure != TIDE_MEASURE_LEAK)
-    err = tide_fail(diag, TIDE_ERR_USAGE, "--suppressions is about leaks: --sort leak");
   if (!err)
     tide_profile_ask(profile, &question);
   return err;
+}
+
+// Times are refused with the question: what was never freed is known at the end.
+static enum tide_err open_suppressions(const struct tide_arguments *arguments,
+                                       struct tide_suppressions **ret_suppressions,
+                                       struct tide_diag *diag)
+{
+  bool moments = arguments->from || arguments->until;
+  if (moments || (arguments->sort >= 0 && arguments->sort != TIDE_MEASURE_LEAK))
+    return tide_fail(diag, TIDE_ERR_USAGE, "--suppressions is about leaks: --sort leak");
+  *ret_suppressions = tide_suppressions_new();
+  return tide_suppressions_read(*ret_suppressions, arguments->suppressions, diag);
 }
 
 static enum tide_err open_filter(const struct tide_arguments *arguments,
@@ -75,10 +85,8 @@ static enum tide_err look(const struct tide_arguments *arguments, const char *pa
   enum tide_err err = tide_rules_open(arguments, &l->rules, diag);
   if (!err)
     err = open_filter(arguments, &l->filter, diag);
-  if (!err && arguments->suppressions) {
-    l->suppressions = tide_suppressions_new();
-    err = tide_suppressions_read(l->suppressions, arguments->suppressions, diag);
-  }
+  if (!err && arguments->suppressions)
+    err = open_suppressions(arguments, &l->suppressions, diag);
   if (!err)
     err = open_and_say(path, &l->opened, diag);
   if (!err)

@@ -178,7 +178,8 @@ enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_ima
       [TIDE_GROUP_LIFETIME] = TIDE_LACK_LIFE_HIST,
   };
   if (image->lacks & needs[kind])
-    return tide_fail(diag, TIDE_ERR_USAGE, "%s holds nothing by %s",
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "%s holds nothing by %s; try --group function, file, crate or module",
                      image->origin ? image->origin : "the capture", tide_group_words[kind]);
   bool of_part = question->window.from.given || question->window.to.given;
   bool counts = question->measure == TIDE_MEASURE_TOTAL && question->unit == TIDE_UNIT_BLOCKS;

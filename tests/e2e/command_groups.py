@@ -2,7 +2,6 @@
 """Rows by any part of the program: that they add up, and what is said of leaks."""
 import csv
 import io
-
 import json
 
 from ground import expect, test
