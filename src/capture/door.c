@@ -131,6 +131,7 @@ enum tide_err tide_door_open(struct tide_door **ret_door, struct tide_diag *diag
     tide_door_close(door);
     return err;
   }
+  tide_door_sweep(TIDE_DOOR_DIRECTORY);
   door->listen_fds[1] = listen_in_tmp(door);
   *ret_door = door;
   return TIDE_ERR_OK;

@@ -53,14 +53,17 @@ typedef bool tide_door_receive(void *context, const struct tide_door_visit *visi
 
 struct tide_door;
 
-// Listens; nobody is served before tide_door_serve(), but whoever comes meanwhile waits. The name
-// is what goes into the recorder's options.
+// Listens, and clears away what dead doors left; nobody is served before tide_door_serve(), but
+// whoever comes meanwhile waits. The name is what goes into the recorder's options.
 enum tide_err tide_door_open(struct tide_door **ret_door, struct tide_diag *diag);
 const char *tide_door_name(const struct tide_door *door);
 enum tide_err tide_door_serve(struct tide_door *door, tide_door_receive *receive, void *context,
                               struct tide_diag *diag);
 // Stops serving, at once; whoever comes later finds nobody. Accepts NULL.
 void tide_door_close(struct tide_door *door);
+
+// Removes the sockets that killed supervisors of this user left in a directory ("…/").
+void tide_door_sweep(const char *directory);
 
 // A sparse memfd of the given size that its users cannot shrink; -1 and errno on failure.
 int tide_door_make_store(uint64_t bytes);

@@ -196,3 +196,21 @@ def a_network_of_its_own(ground):
     expect("prog" in programs, f"images of {programs}")
     name = re.search(r"socket=([^,\s]+)", done.stdout).group(1)
     expect(not os.path.exists(f"/tmp/{name}"), f"left behind: /tmp/{name}")
+
+
+@test
+def a_killed_supervisor_leaves_no_socket_for_long(ground):
+    """Nobody can clear up after SIGKILL but the next run."""
+    prog = ground.program('puts(getenv("TIDEMARK_OPTIONS")); fflush(0); pause(); return 0;')
+    with subprocess.Popen([str(ground.tidemark), "run", "-q", "-o", "x.tide", "--", str(prog)],
+                          cwd=ground.scratch, stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.DEVNULL, start_new_session=True) as run:
+        socket = "/tmp/" + re.search(r"socket=([^,\s]+)", run.stdout.readline()).group(1)
+        expect(os.path.exists(socket), f"no {socket}")
+        ground.record("-q", "-o", "y.tide", "--", "true")
+        expect(os.path.exists(socket), "a living run's socket was swept")
+        os.killpg(run.pid, signal.SIGKILL)
+    expect(os.path.exists(socket), "SIGKILL leaves nothing: is there still something to sweep?")
+    os.utime(socket, (0, 0))
+    ground.record("-q", "-o", "z.tide", "--", "true")
+    expect(not os.path.exists(socket), f"left behind: {socket}")

@@ -14,8 +14,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -184,12 +188,74 @@ static void a_closed_door_is_nowhere(void **state)
   assert_int_equal(errno, ECONNREFUSED);
 }
 
+#define DIGITS "0123456789abcdef0123456789abcdef"
+
+static pid_t dead_pid(void)
+{
+  pid_t pid = fork();
+  if (pid == 0)
+    _exit(0);
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+  return pid;
+}
+
+// A socket, or a file, at a path; the descriptor.
+static int put(const char *path, bool is_socket, bool is_old)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int fd = is_socket ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)
+                     : open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  assert_true(fd >= 0 && strlen(path) < sizeof address.sun_path);
+  strcpy(address.sun_path, path);
+  if (is_socket)
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+  const struct timespec old[2] = {{1000000000, 0}, {1000000000, 0}};
+  if (is_old)
+    assert_int_equal(utimensat(AT_FDCWD, path, old, AT_SYMLINK_NOFOLLOW), 0);
+  return fd;
+}
+
+// Only what is certainly a dead door's goes.
+static void dead_doors_are_swept(void **state)
+{
+  enum { DEAD, LISTENING, LIVING, YOUNG, A_FILE, NO_NUMBER, OTHER_NAME, SOMEBODYS, N };
+  char directory[] = "/tmp/door_test.XXXXXX", paths[N][96];
+  int fds[N];
+  assert_non_null(mkdtemp(directory));
+  long dead = dead_pid(), other = dead_pid(), third = dead_pid(), fourth = dead_pid();
+  snprintf(paths[DEAD], sizeof *paths, "%s/tidemark-%ld-" DIGITS, directory, dead);
+  snprintf(paths[LISTENING], sizeof *paths, "%s/tidemark-%ld-" DIGITS, directory, other);
+  snprintf(paths[LIVING], sizeof *paths, "%s/tidemark-%ld-" DIGITS, directory, (long)getpid());
+  snprintf(paths[YOUNG], sizeof *paths, "%s/tidemark-%ld-" DIGITS, directory, third);
+  snprintf(paths[A_FILE], sizeof *paths, "%s/tidemark-%ld-f" DIGITS, directory, dead);
+  paths[A_FILE][strlen(paths[A_FILE]) - 1] = 0;
+  snprintf(paths[NO_NUMBER], sizeof *paths, "%s/tidemark-%ld-f00", directory, dead);
+  snprintf(paths[OTHER_NAME], sizeof *paths, "%s/tidemarx-%ld-" DIGITS, directory, dead);
+  snprintf(paths[SOMEBODYS], sizeof *paths, "%s/tidemark-%ld-" DIGITS, directory, fourth);
+  for (int i = 0; i < N; i++)
+    fds[i] = put(paths[i], i != A_FILE, i != YOUNG);
+  assert_int_equal(listen(fds[LISTENING], 1), 0);
+  bool is_root = geteuid() == 0 && chown(paths[SOMEBODYS], 1, (gid_t)-1) == 0;
+  strcat(directory, "/");
+  tide_door_sweep(directory);
+  for (int i = 0; i < N; i++) {
+    bool goes = i == DEAD || (i == SOMEBODYS && !is_root);
+    if ((access(paths[i], F_OK) != 0) != goes)
+      fail_msg("%s %s", paths[i], goes ? "is still there" : "is gone");
+    close(fds[i]);
+    unlink(paths[i]);
+  }
+  tide_door_sweep("/no/such/directory/");
+  directory[strlen(directory) - 1] = 0;
+  assert_int_equal(rmdir(directory), 0);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_visitor_gets_its_store), cmocka_unit_test(nonsense_is_refused),
       cmocka_unit_test(other_users_are_refused),  cmocka_unit_test(the_silent_do_not_shut_the_door),
-      cmocka_unit_test(a_closed_door_is_nowhere),
+      cmocka_unit_test(a_closed_door_is_nowhere), cmocka_unit_test(dead_doors_are_swept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
