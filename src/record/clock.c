@@ -40,7 +40,8 @@ __attribute__((noinline)) void tide_clock_read(struct tide_clock *clock)
     clock->beat = beat;
     tide_store_relaxed(&tide_store.header->beat_seen, beat);
   }
-  if (++clock->readings % READINGS_PER_BURST == FIRST_BURST)
+  // Readings out of care come in cold moments: they would be measured far too often.
+  if (!clock->careful && ++clock->readings % READINGS_PER_BURST == FIRST_BURST)
     clock->burst = BURST_EVENTS;
   clock->left = clock->careful || clock->burst ? 0 : stride - 1;
   clock->careful -= clock->careful > 0;
