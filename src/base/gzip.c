@@ -26,24 +26,24 @@ static void take_back(void *opaque, void *memory)
   free(memory);
 }
 
-static struct tide_gzip *start(struct tide_sink *sink, int window)
+static struct tide_gzip *start(struct tide_sink *sink, int window, int level)
 {
   struct tide_gzip *gzip = tide_alloc(sizeof *gzip);
   gzip->sink = sink;
   gzip->z.zalloc = give;
   gzip->z.zfree = take_back;
-  deflateInit2(&gzip->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY);
+  deflateInit2(&gzip->z, level, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY);
   return gzip;
 }
 
 struct tide_gzip *tide_gzip_new(struct tide_sink *sink)
 {
-  return start(sink, GZIP_WINDOW);
+  return start(sink, GZIP_WINDOW, Z_DEFAULT_COMPRESSION);
 }
 
-struct tide_gzip *tide_gzip_new_zlib(struct tide_sink *sink)
+struct tide_gzip *tide_gzip_new_zlib(struct tide_sink *sink, int level)
 {
-  return start(sink, ZLIB_WINDOW);
+  return start(sink, ZLIB_WINDOW, level);
 }
 
 static void pump(struct tide_gzip *gzip, int flush)

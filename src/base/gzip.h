@@ -8,7 +8,7 @@
 struct tide_gzip;
 
 struct tide_gzip *tide_gzip_new(struct tide_sink *sink); // which must outlive it
-// The same in zlib's frame, which browsers call "deflate".
-struct tide_gzip *tide_gzip_new_zlib(struct tide_sink *sink);
+// The same in zlib's frame, which browsers call "deflate"; level from 1, fast, to 9, small.
+struct tide_gzip *tide_gzip_new_zlib(struct tide_sink *sink, int level);
 void tide_gzip_bytes(struct tide_gzip *gzip, const void *data, size_t n);
 void tide_gzip_finish(struct tide_gzip *gzip); // writes the end and frees it
