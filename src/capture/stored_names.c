@@ -38,9 +38,10 @@ size_t tide_stored_names_place(const struct tide_stored_names *names, uint32_t m
                                uint64_t addr)
 {
   size_t at = place_from(names, module, addr);
-  const struct tide_stored_place *place = names->places + at;
-  bool found = at < names->n_places && place->module == module && place->addr == addr;
-  return found ? at : SIZE_MAX;
+  if (at >= names->n_places) // there may be none at all
+    return SIZE_MAX;
+  const struct tide_stored_place *place = &names->places[at];
+  return place->module == module && place->addr == addr ? at : SIZE_MAX;
 }
 
 size_t tide_stored_names_find(const struct tide_stored_names *names, uint32_t module, uint64_t addr,

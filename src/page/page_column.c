@@ -75,9 +75,9 @@ static void widen(struct tide_page_column *column)
 {
   struct tide_page_column wider = {.n = column->n, .least = column->least, .most = column->most};
   wider.type = narrowest(column->least, column->most);
-  uint8_t *at = tide_buf_extend(&wider.bytes, column->n * types[wider.type].bytes);
-  for (size_t i = 0; i < column->n; i++, at += types[wider.type].bytes)
-    store(at, wider.type, tide_page_column_get(column, i));
+  for (size_t i = 0; i < column->n; i++)
+    store(tide_buf_extend(&wider.bytes, types[wider.type].bytes), wider.type,
+          tide_page_column_get(column, i));
   tide_buf_done(&column->bytes);
   *column = wider;
 }

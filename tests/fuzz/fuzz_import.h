@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "capture/tide_file.h"
 #include "capture/tide_format.h"
+#include "fuzz_page.h"
 #include "import/importers.h"
 
 #include <stdlib.h>
@@ -33,6 +34,7 @@ static inline void fuzz_import(fuzz_reader *read, const uint8_t *data, size_t n)
   must(tide_capture_check(capture, NULL) == TIDE_ERR_OK);
   must(capture->cut == (capture->cut_note != NULL));
   must(capture->n_images == 1 && capture->images[0].origin);
+  fuzz_page(capture);
   struct tide_buf out = {0};
   must(tide_file_encode(capture, &out, &diag) == TIDE_ERR_OK);
   err = tide_file_parse(out.data, out.n, "fuzz", &again, &diag);

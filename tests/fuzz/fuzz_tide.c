@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "capture/tide_file.h"
 #include "capture/tide_format.h"
+#include "fuzz_page.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,7 @@ static void read_twice(const uint8_t *data, size_t n)
   }
   must(tide_capture_check(capture, NULL) == TIDE_ERR_OK);
   must(capture->cut == (capture->cut_note != NULL));
+  fuzz_page(capture);
   struct tide_buf out = {0};
   must(tide_file_encode(capture, &out, &diag) == TIDE_ERR_OK);
   enum tide_err err = tide_file_parse(out.data, out.n, "fuzz", &again, &diag);
