@@ -205,8 +205,12 @@ void tide_json_put_u64s(struct tide_json *json, const char *key, const uint64_t 
     return;
   tide_json_key(json, key);
   tide_json_open_array(json);
+  bool is_broken = json->depth <= json->break_depth;
   for (size_t i = 0; i < n; i++)
-    tide_json_u64(json, values[i]);
+    if (i && !is_broken && !values[i]) // histograms are nearly all zeros
+      tide_sink_bytes(json->sink, ", 0", 3);
+    else
+      tide_json_u64(json, values[i]);
   tide_json_close_array(json);
 }
 

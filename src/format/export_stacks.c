@@ -2,7 +2,8 @@
 //
 // A text is made once per frame, however many stacks go through it, and a list takes memory only
 // where it leaves the path of another: a profile may have a million frames, but its stacks written
-// out may have a hundred times as many.
+// out may have a hundred times as many. Nor are they walked then: where frames are neither folded
+// nor filtered, a stack is its caller's with a frame more.
 #include "format/export_stacks.h"
 
 #include "base/alloc.h"
@@ -30,6 +31,7 @@ void tide_export_stacks_done(struct tide_export_stacks *stacks)
   free(stacks->list_of);
   free(stacks->ends);
   free(stacks->text_of);
+  free(stacks->inner_of);
   free(stacks->scratch);
   *stacks = (struct tide_export_stacks){0};
 }
@@ -69,16 +71,51 @@ static uint32_t enter(struct tide_export_stacks *stacks, uint32_t outer, uint32_
   return node + 1;
 }
 
-uint32_t tide_export_stacks_add(struct tide_export_stacks *stacks,
-                                const struct tide_profile_site *site)
+// The innermost node of a stack as the view shows it; 0 when it shows none.
+static uint32_t enter_shown(struct tide_export_stacks *stacks, uint32_t stack)
 {
   size_t n;
   uint32_t at = 0;
-  const struct tide_view_frame *frames = tide_view_stack(stacks->view, site->stack, &n);
-  if (n == 0)
-    at = enter(stacks, 0, tide_intern_text(&stacks->texts, tide_export_no_frames(site)));
+  const struct tide_view_frame *frames = tide_view_stack(stacks->view, stack, &n);
   while (n-- > 0)
     at = enter(stacks, at, text_of(stacks, frames[n].frame));
+  return at;
+}
+
+// The same where the view shows everything.
+static uint32_t enter_whole(struct tide_export_stacks *stacks, uint32_t stack)
+{
+  const struct tide_image *image = stacks->view->profile->image;
+  uint32_t at = 0;
+  size_t n = 0;
+  if (!stacks->inner_of)
+    stacks->inner_of = tide_alloc_array(image->n_frames, sizeof *stacks->inner_of);
+  for (; stack && !stacks->inner_of[stack]; stack = image->frames[stack].parent) {
+    TIDE_GROW(stacks->scratch, n, stacks->cap_scratch);
+    stacks->scratch[n++] = stack;
+  }
+  if (stack)
+    at = stacks->inner_of[stack] - 1;
+  while (n-- > 0) {
+    stack = stacks->scratch[n];
+    bool is_frame = !(image->frames[stack].flags & (TIDE_FRAME_PAGES | TIDE_FRAME_LOST));
+    size_t i = 0;
+    const struct tide_named_frame *frames =
+        is_frame ? tide_naming_of_node(stacks->view->naming, stack, &i) : NULL;
+    while (i-- > 0)
+      at = enter(stacks, at, text_of(stacks, &frames[i]));
+    stacks->inner_of[stack] = at + 1;
+  }
+  return at;
+}
+
+uint32_t tide_export_stacks_add(struct tide_export_stacks *stacks,
+                                const struct tide_profile_site *site)
+{
+  bool is_whole = stacks->view->all_frames && tide_filter_is_empty(stacks->view->filter);
+  uint32_t at = is_whole ? enter_whole(stacks, site->stack) : enter_shown(stacks, site->stack);
+  if (!at)
+    at = enter(stacks, 0, tide_intern_text(&stacks->texts, tide_export_no_frames(site)));
   uint32_t *list = &stacks->list_of[at - 1];
   if (!*list) {
     TIDE_GROW(stacks->ends, stacks->n_lists, stacks->cap_ends);

@@ -25,6 +25,7 @@ struct tide_export_stacks {
   uint32_t *ends;              // per list: its innermost node
   struct tide_intern pointers; // frames met before
   uint32_t *text_of;           // per one of them
+  uint32_t *inner_of;          // per frame of the image whose stack is known: its node + 1; else 0
   uint32_t *scratch;
   size_t cap_list_of, cap_ends, cap_text_of, cap_scratch;
 };
