@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import exports
 import imports
 import measure
 import page
@@ -284,12 +285,17 @@ def foreign(bench):
     return imports.imports(bench, BUILD, WORKLOADS / "json_work.py", say)
 
 
+def writing(bench):
+    return exports.exports(bench, BUILD, say)
+
+
 def browser(bench):
     return page.page(bench, BUILD, say)
 
 
 SECTIONS = {"pairs": pairs, "programs": programs, "startup": startup, "finish": finish,
-            "memory": memory, "naming": naming, "imports": foreign, "page": browser}
+            "memory": memory, "naming": naming, "imports": foreign, "exports": writing,
+            "page": browser}
 
 
 def arguments():

@@ -92,9 +92,9 @@ def finish_lines(entry):
             f"({spread({k: v * 1e3 for k, v in seconds.items()}, 0)}) after the program's exit."]
 
 
-def commands_lines(entry):
-    lines = header(["Command", "seconds", "range", "peak MiB"])
-    for name, seconds in entry["wall_s"].items():
+def commands_lines(entry, title="seconds", key="wall_s"):
+    lines = header(["Command", title, "range", "peak MiB"])
+    for name, seconds in entry[key].items():
         peak = entry["peak_bytes"][name]["median"]
         lines.append(row([name, number(seconds["median"], 2), spread(seconds, 2),
                           number(peak / 2**20, 0)]))
@@ -111,6 +111,11 @@ def imports_lines(entry):
     lines = [f"A recording of CPython by heaptrack: {entry['n_events']:,} events, "
              f"{number(entry['file_bytes'] / 1e6, 1)} MB.", ""]
     return lines + commands_lines(entry)
+
+
+def exports_lines(entry):
+    lines = [f"{entry['n_stacks']:,} stacks of {entry['n_frames']:,} frames, names cached.", ""]
+    return lines + commands_lines(entry, "processor seconds", "cpu_s")
 
 
 DEEDS = [("zoom", "zooming"), ("hover", "hovering"), ("scroll", "scrolling"),
@@ -156,6 +161,9 @@ SECTIONS = [
     ("imports", "Another tool's file",
      "Wall time and peak memory of reading and reporting, beside the tool's own reader.",
      imports_lines),
+    ("exports", "A large profile",
+     "Processor time and peak memory of writing it in each format: memory is that of the profile, "
+     "whatever is written.", exports_lines),
     ("page", "The page in a browser",
      "Chromium without a window, which draws in software, 1600 by 900 pixels. At 60 frames a "
      "second a frame takes 16.7 ms; without that limit it takes what it costs.", page_lines),

@@ -376,6 +376,93 @@ static void pprof_profiles_that_are_cut(void **state)
   tide_buf_done(&bytes);
 }
 
+// The top-level fields of a profile one by one, back to front: what comes last refers to nothing
+// that came before it, which is as good an order as any.
+static struct tide_buf turned_round(const struct tide_buf *bytes)
+{
+  struct tide_buf out = {0};
+  size_t starts[64], n = 0;
+  struct tide_cursor c = tide_cursor_make(bytes->data, bytes->n);
+  while (tide_cursor_left(&c)) {
+    starts[n++] = (size_t)(c.at - bytes->data);
+    uint64_t tag = tide_cursor_varint(&c), value = tide_cursor_varint(&c);
+    if (tag & 2)
+      tide_cursor_bytes(&c, (size_t)value);
+  }
+  for (size_t i = n, end = bytes->n; i-- > 0; end = starts[i])
+    if (bytes->data[starts[i]] >> 3 != 6)
+      tide_buf_append(&out, bytes->data + starts[i], end - starts[i]);
+  for (size_t i = 0; i < n; i++) // but for strings, whose order is their meaning
+    if (bytes->data[starts[i]] >> 3 == 6)
+      tide_buf_append(&out, bytes->data + starts[i],
+                      (i + 1 < n ? starts[i + 1] : bytes->n) - starts[i]);
+  return out;
+}
+
+static void pprof_messages_come_in_any_order(void **state)
+{
+  struct tide_buf bytes = make_pprof(WELL), back = turned_round(&bytes);
+  struct tide_capture *capture;
+  assert_int_equal(back.n, bytes.n);
+  // Kinds of values are the one thing whose order counts beside strings: they have changed places.
+  if (import(back.data, back.n, &capture))
+    fail_msg("%s", diag.text);
+  expect_site(capture->images, 0x1010, 4096, 3);
+  tide_capture_free(capture);
+  tide_buf_done(&back);
+  tide_buf_done(&bytes);
+}
+
+// The same stack again, under whatever labels, is one stack.
+static void pprof_samples_add_up(void **state)
+{
+  struct tide_buf bytes = make_pprof(WELL), in = {0}, label = {0};
+  struct tide_capture *capture;
+  for (uint64_t i = 0; i < 100; i++) {
+    put(&in, 1, 7);
+    put(&in, 1, 900);
+    put(&label, 1, 4);
+    put(&label, 3, i);
+    put_message(&in, 3, &label);
+    put(&in, 2, 1);
+    put(&in, 2, 10);
+    put_message(&bytes, 2, &in);
+  }
+  if (import(bytes.data, bytes.n, &capture))
+    fail_msg("%s", diag.text);
+  assert_int_equal(capture->images[0].n_sites, 1);
+  expect_site(capture->images, 0x1010, 103, 5096);
+  tide_capture_free(capture);
+  tide_buf_done(&in);
+  tide_buf_done(&label);
+  tide_buf_done(&bytes);
+}
+
+// What a message claims to be long is not believed before it is there.
+static void absurd_pprof_messages(void **state)
+{
+  static const struct {
+    uint64_t claimed;
+    size_t there;
+    enum tide_err err;
+    const char *why;
+  } cases[] = {{UINT64_MAX, 10, TIDE_ERR_CUT, "the profile breaks off"},
+               {1ull << 40, 10, TIDE_ERR_CUT, "the profile breaks off"},
+               {100, 99, TIDE_ERR_CUT, "the profile breaks off"},
+               {17 << 20, 17 << 20, TIDE_ERR_LIMIT, "a message of 17825792 bytes is too long"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_buf bytes = make_pprof(WELL);
+    struct tide_capture *capture;
+    tide_buf_varint(&bytes, 6 << 3 | 2);
+    tide_buf_varint(&bytes, cases[i].claimed);
+    memset(tide_buf_extend(&bytes, cases[i].there), 'x', cases[i].there);
+    assert_int_equal(import(bytes.data, bytes.n, &capture), cases[i].err);
+    if (!strstr(diag.text, cases[i].why))
+      fail_msg("not '%s': %s", cases[i].why, diag.text);
+    tide_buf_done(&bytes);
+  }
+}
+
 static size_t no_name(void *context, uint32_t module, uint64_t addr, struct tide_symbol_frame *out,
                       size_t max)
 {
@@ -561,6 +648,9 @@ int main(void)
       cmocka_unit_test(pprof_profiles),
       cmocka_unit_test(pprof_profiles_that_are_wrong),
       cmocka_unit_test(pprof_profiles_that_are_cut),
+      cmocka_unit_test(pprof_messages_come_in_any_order),
+      cmocka_unit_test(pprof_samples_add_up),
+      cmocka_unit_test(absurd_pprof_messages),
       cmocka_unit_test(exports_come_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

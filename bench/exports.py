@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What writing a large profile costs: a capture of a million frames, in every format.
+
+There is no peer beside it and no waiting in it, so the time is the processor's: what else the
+machine does adds little to that.
+"""
+import os
+import re
+import subprocess
+
+import measure
+
+FRAMES_PER_STACK = 4  # of bench/capture.c
+
+
+def formats(tidemark):
+    text = subprocess.run([tidemark, "export", "--help"], capture_output=True, text=True,
+                          check=True).stdout
+    return re.findall(r"^  (\w+): ", text, re.M)
+
+
+def run(argv, env):
+    """Processor seconds and peak memory of one command."""
+    child = subprocess.Popen(argv, env=measure.environment(env), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise measure.Failed(f"{' '.join(argv)}: exit status {child.returncode}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def exports(bench, build_dir, say):
+    tidemark, tide = str(build_dir / "tidemark"), str(bench.scratch / "million.tide")
+    n_stacks = bench.size(250000, 2500)
+    cache = {"TIDEMARK_CACHE": str(bench.scratch / "export-cache")}
+    say(f"exports: a capture of {n_stacks} stacks")
+    measure.run([str(build_dir / "bench/bench_capture"), str(build_dir / "libtidemark.so"),
+                 str(n_stacks), "24", tide, str(bench.scratch / "million.addresses")])
+    rows = [("report", ["report", tide]), ("report --json", ["report", "--json", tide])]
+    rows += [(f"export --to {name}", ["export", "--to", name, tide]) for name in formats(tidemark)]
+    rows += [("tree --json", ["tree", "--json", tide]),
+             ("diff --json, with itself", ["diff", "--json", tide, tide]),
+             ("merge, with itself", ["merge", "-f", "-o", str(bench.scratch / "twice.tide"), tide,
+                                     tide])]
+    # From here on names are cached.
+    run([tidemark, "symbolize", "-f", "-o", str(bench.scratch / "named.tide"), tide], cache)
+    seconds, peaks = {name: [] for name, _ in rows}, {name: [] for name, _ in rows}
+    for _ in range(bench.repeats):
+        for name, argv in rows:
+            say(f"exports: {name}")
+            spent, peak = run([tidemark, *argv], cache)
+            seconds[name].append(spent)
+            peaks[name].append(peak)
+    return {"n_stacks": n_stacks, "n_frames": FRAMES_PER_STACK * n_stacks,
+            "cpu_s": {name: measure.summary(values) for name, values in seconds.items()},
+            "peak_bytes": {name: measure.summary(values) for name, values in peaks.items()}}
