@@ -13,7 +13,7 @@ import { Refusal } from "./parts.tsx";
 import { matches, model, question, refused, session, tree, view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { addFilter, go, settle, state } from "./state.ts";
-import { GroupSwitch, groupFault, RankedTable, ranked } from "./table.tsx";
+import { GroupSwitch, GroupTable, ranked } from "./table.tsx";
 import { groupWords, plural, questionWords } from "./words.ts";
 
 // What the menu of a box does to the page.
@@ -93,7 +93,6 @@ export function Overview() {
 }
 
 function BriefTable() {
-  const fault = use(groupFault);
   const rows = use(ranked);
   const { group } = use(state);
   return (
@@ -104,7 +103,7 @@ function BriefTable() {
           {plural(rows.length, groupWords[group].one, groupWords[group].many)}, all columns
         </button>
       </div>
-      {fault ? <Refusal text={fault} /> : <RankedTable isBrief={true} />}
+      <GroupTable isBrief={true} />
     </section>
   );
 }

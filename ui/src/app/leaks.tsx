@@ -4,10 +4,12 @@
 // freed only at the end; told apart as the command's report does.
 
 import { computed } from "@preact/signals-core";
+import { curve } from "../engine/curves.ts";
 import { tellFates, type Fate } from "../engine/fate.ts";
 import { group, type Group } from "../engine/groups.ts";
+import type { Model } from "../engine/model.ts";
 import { frameText, NONE } from "../engine/names.ts";
-import { refusal, type Question } from "../engine/question.ts";
+import { refusal, type Question, type Unit } from "../engine/question.ts";
 import { bytes, count, share, time } from "../engine/units.ts";
 import { groupName, groupPlace } from "./columns.ts";
 import { Bar, Refusal } from "./parts.tsx";
@@ -56,10 +58,21 @@ const byPlace = computed<Group[]>(() => {
   return all.items;
 });
 
-function rowsOf(all: Group[], fate: Fate | null): Group[] {
+const most = new WeakMap<Group, { bytes?: number; blocks?: number }>();
+
+// At any of the snapshots.
+function mostHeld(of: Model, row: Group, unit: Unit): number {
+  let known = most.get(row);
+  if (!known) most.set(row, (known = {}));
+  return (known[unit] ??= curve(of, row.sites, unit).live.reduce((a, b) => Math.max(a, b), 0));
+}
+
+function rowsOf(of: Model, all: Group[], fate: Fate | null): Group[] {
   const isKept = (one: Group) => one.liveBlocks > 0 || one.liveBytes > 0;
   if (fate === "at the end")
-    return all.filter((one) => one.fate === fate).sort((a, b) => b.bAlloc - a.bAlloc);
+    return all
+      .filter((one) => one.fate === fate && one.nAlloc > one.nResize)
+      .sort((a, b) => mostHeld(of, b, "bytes") - mostHeld(of, a, "bytes"));
   return all
     .filter((one) => one.fate === fate && isKept(one))
     .sort((a, b) => b.liveBytes - a.liveBytes);
@@ -67,9 +80,10 @@ function rowsOf(all: Group[], fate: Fate | null): Group[] {
 
 export function LeaksPane() {
   const fault = use(why);
+  const of = use(model);
   const all = use(byPlace);
   if (fault) return <Refusal text={fault} />;
-  const parts = sections.map((section) => ({ ...section, rows: rowsOf(all, section.fate) }));
+  const parts = sections.map((section) => ({ ...section, rows: rowsOf(of, all, section.fate) }));
   const shown = parts.filter(({ rows }) => rows.length);
   return (
     <section class="pane" aria-label="Leaks">
@@ -81,11 +95,17 @@ export function LeaksPane() {
   );
 }
 
+// How old blocks are at the end in the mean or, of those freed, how long they lived.
+function meanTime(row: Group, isFreed: boolean): string {
+  const [sum, n] = isFreed ? [row.lifeNs, row.nFree - row.nResize] : [row.ageNs, row.liveBlocks];
+  return sum > 0 && n > 0 ? time(sum / n) : "";
+}
+
 function FateTable({ fate, title, hint, rows }: Section & { rows: Group[] }) {
   const of = use(model);
   const isFreed = fate === "at the end";
-  const weight = (row: Group) => (isFreed ? row.bAlloc - row.bResizeOld : row.liveBytes);
-  const blocks = (row: Group) => (isFreed ? row.nAlloc - row.nResize : row.liveBlocks);
+  const weight = (row: Group) => (isFreed ? mostHeld(of, row, "bytes") : row.liveBytes);
+  const blocks = (row: Group) => (isFreed ? mostHeld(of, row, "blocks") : row.liveBlocks);
   const sum = rows.reduce((total, row) => total + weight(row), 0);
   return (
     <table class="grid plain">
@@ -111,7 +131,7 @@ function FateTable({ fate, title, hint, rows }: Section & { rows: Group[] }) {
             Blocks
           </th>
           <th scope="col" class="c-first number">
-            {isFreed ? "" : "Mean age"}
+            {isFreed ? "Mean life" : "Mean age"}
           </th>
           <th scope="col" class="c-first number">
             Since
@@ -132,11 +152,7 @@ function FateTable({ fate, title, hint, rows }: Section & { rows: Group[] }) {
               <LeakName row={row} />
             </td>
             <td class="c-count number">{count(blocks(row))}</td>
-            <td class="c-first number">
-              {!isFreed && row.ageNs > 0 && row.liveBlocks > 0
-                ? time(row.ageNs / row.liveBlocks)
-                : ""}
-            </td>
+            <td class="c-first number">{meanTime(row, isFreed)}</td>
             <td class="c-first number">
               {of.facts.image.lacks.includes("times") ? "" : time(row.firstNs)}
             </td>

@@ -3,7 +3,7 @@
 // Small parts that several panes are made of.
 
 import type { ComponentChildren } from "preact";
-import { go } from "./state.ts";
+import { go, type State } from "./state.ts";
 
 // A share as a bar; the number stands beside it.
 export function Bar({ part, whole }: { part: number; whole: number }) {
@@ -15,13 +15,24 @@ export function Bar({ part, whole }: { part: number; whole: number }) {
   );
 }
 
+export interface Way {
+  words: string;
+  step: Partial<State>;
+}
+
+const wholeRun: Way = {
+  words: "Show the whole run",
+  step: { from: null, to: null, at: null, measure: null },
+};
+
 // Why there is nothing to see, and a way on.
-export function Refusal({ text }: { text: string }) {
+export function Refusal({ text, way }: { text: string; way?: Way | null }) {
+  const { words, step } = way ?? wholeRun;
   return (
     <div class="refusal" role="status">
       <p>{text}</p>
-      <button type="button" onClick={() => go({ from: null, to: null, at: null, measure: null })}>
-        Show the whole run
+      <button type="button" onClick={() => go(step)}>
+        {words}
       </button>
     </div>
   );

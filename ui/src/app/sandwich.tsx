@@ -13,6 +13,7 @@ import { cleanWithin } from "../flame/clean.ts";
 import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal } from "./parts.tsx";
+import { rerooted } from "./reroot.ts";
 import { look, model, question, refused, shape, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state } from "./state.ts";
@@ -43,11 +44,13 @@ function side(kind: "callers" | "callees") {
     }),
   );
   const tree = computed(() =>
-    buildTree(seen.value, weights.value, {
-      inverted: kind === "callers",
-      byLine: shape.value.byLine,
-      order: "name",
-    }),
+    rerooted(
+      buildTree(seen.value, weights.value, {
+        inverted: kind === "callers",
+        byLine: shape.value.byLine,
+        order: "name",
+      }),
+    ),
   );
   return { seen, tree };
 }

@@ -6,6 +6,7 @@
 import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
 import { group, groupRefusal, type Group, type Groups } from "../engine/groups.ts";
+import type { Question } from "../engine/question.ts";
 import { share } from "../engine/units.ts";
 import {
   groupName,
@@ -22,7 +23,7 @@ import { RowActions } from "./row_actions.tsx";
 import { lookFault, model, question, refused, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
-import { go, groupKinds, settle, state, type GroupWord } from "./state.ts";
+import { go, groupKinds, settle, state, type GroupWord, type State } from "./state.ts";
 import { rowKey, tableLines, type Line } from "./table_rows.ts";
 import { csv, markdown } from "./table_text.ts";
 import { useRowsInSight } from "./virtual.ts";
@@ -55,22 +56,40 @@ export const ranked = computed<Group[]>(() => {
 });
 
 export function TablePane() {
-  const fault = use(groupFault);
   return (
     <section class="pane fill" aria-label="Table">
       <div class="pane-bar">
         <GroupSwitch />
         <CopyButtons />
       </div>
-      {fault ? <Refusal text={fault} /> : <RankedTable isBrief={false} />}
+      <GroupTable isBrief={false} />
     </section>
   );
 }
 
+// The question that classes of size and lifetime can answer, where they cannot answer this one.
+function wayTo(word: GroupWord): Partial<State> {
+  const asked = question.peek();
+  if (!groupRefusal(model.peek(), asked, word)) return {};
+  const counts: Question = { measure: "total", unit: "blocks", from: null, to: null };
+  return groupRefusal(model.peek(), counts, word) ? {} : { ...counts, at: null };
+}
+
+export function GroupTable({ isBrief }: { isBrief: boolean }) {
+  const fault = use(groupFault);
+  const word = use(kind);
+  if (!fault) return <RankedTable isBrief={isBrief} />;
+  const step = use(refused) ? {} : wayTo(word);
+  const way = step.measure ? { words: "Count allocations of the whole run", step } : null;
+  return <Refusal text={fault} way={way} />;
+}
+
 export function GroupSwitch() {
   const now = use(kind);
-  const change = (event: Event) =>
-    go({ group: (event.target as HTMLSelectElement).value as GroupWord, sort: null, up: false });
+  const change = (event: Event) => {
+    const word = (event.target as HTMLSelectElement).value as GroupWord;
+    go({ group: word, sort: null, up: false, ...wayTo(word) });
+  };
   return (
     <label>
       Group by{" "}

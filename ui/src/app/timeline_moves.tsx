@@ -49,12 +49,12 @@ export function RangeNumbers() {
     { words: "grown", asked: { measure: "grown", unit, from, to }, step: { measure: "grown" } },
     { words: "allocated", asked: { measure: "total", unit, from, to }, step: { measure: "total" } },
     {
-      words: "live at its start",
+      words: "at its start",
       asked: { measure: "live", unit, from: null, to: from },
       step: { measure: "live", edge: "from" },
     },
     {
-      words: "live at its end",
+      words: "at its end",
       asked: { measure: "live", unit, from: null, to },
       step: { measure: "live", edge: "to" },
     },

@@ -6,12 +6,18 @@ import { computed } from "@preact/signals-core";
 import { timeOf } from "../engine/question.ts";
 import { verdict, type Sentence } from "../engine/verdict.ts";
 import { cleanWithin } from "../flame/clean.ts";
-import { model } from "./session.ts";
+import { model, session } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, type State } from "./state.ts";
 
 // The title is in the head of the page.
-const sentences = computed(() => verdict(model.value).filter(({ kind }) => kind !== "title"));
+const sentences = computed(() => {
+  const isLive = session.value!.facts.live;
+  return verdict(model.value).filter(({ kind, text }) => {
+    const isOfEnd = kind === "complete" || /not ended properly/.test(text); // it is to come
+    return kind !== "title" && !(isLive && isOfEnd);
+  });
+});
 
 function stepOf({ link }: Sentence): Partial<State> | null {
   if (!link) return null;
