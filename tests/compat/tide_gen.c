@@ -356,7 +356,10 @@ struct tide_capture *tide_gen_program(uint64_t seed, size_t n_stacks, size_t n_s
   capture->n_images = 1;
   capture->images = tide_alloc(sizeof *capture->images);
   struct tide_image *image = capture->images;
+  image->end_ns = n_snapshots * 10000000;
   gen_modules(&g, image);
+  for (size_t i = 1; i < image->n_modules; i++)
+    image->modules[i].bias = 0x555555554000ull - i * 0x10000;
   image->n_threads_known = 2;
   image->threads = tide_alloc_array(2, sizeof *image->threads);
   image->n_frames = 1 + 4 * n_stacks;

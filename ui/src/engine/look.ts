@@ -52,6 +52,8 @@ export interface View {
   // As framesOf(), into an array that the next call overwrites; returns how many.
   readFrames(site: number): number;
   readonly read: Uint32Array;
+  // Whether a frame is shown wherever it stands: neither folded nor hidden, and a frame at all.
+  shows(frame: number): boolean;
   // The frame a stack is blamed on, or NONE: the innermost one shown when runtime frames are
   // folded, whether they are or not.
   culprit(site: number): number;
@@ -188,6 +190,12 @@ class StackView implements View {
 
   readFrames(site: number): number {
     return this.gather(this.model.sites.node[site], this.look.allFrames);
+  }
+
+  shows(frame: number): boolean {
+    const { flags, layer } = this.model.frames;
+    return !(flags[frame] & NOT_FRAMES) && (this.look.allFrames || !layer[frame]) &&
+      !(this.filter && this.filter.bits[frame] & this.filter.hide);
   }
 
   culprit(site: number): number {

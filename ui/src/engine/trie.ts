@@ -155,8 +155,7 @@ function readStacks(view: View, inverted: boolean, builder: Builder): Uint32Arra
     if (!view.wanted[site])
       continue;
     if (model.sites.kind[site] === SiteKind.lost) {
-      const frame = lostFrame(model, site);
-      leaf[site] = frame === NONE ? 0 : builder.step(0, frame);
+      leaf[site] = endOf(view, site, builder);
       continue;
     }
     const n = view.readFrames(site);
@@ -180,6 +179,45 @@ function readStacks(view: View, inverted: boolean, builder: Builder): Uint32Arra
   return leaf;
 }
 
+// From the outermost frame on, what a node shows does not depend on what is inside of it, unless
+// the picture begins or ends within the stack: then every node is looked at once, not every stack.
+function readNodes(view: View, builder: Builder): Uint32Array {
+  const { model } = view;
+  const { nodes, sites } = model;
+  const leaf = new Uint32Array(sites.count).fill(NONE);
+  const isNeeded = new Uint8Array(nodes.count);
+  for (let i = 0; i < sites.count; i++)
+    if (view.wanted[i])
+      isNeeded[sites.node[i]] = 1;
+  for (let n = nodes.count - 1; n > 0; n--)
+    if (isNeeded[n])
+      isNeeded[nodes.parent[n]] = 1;
+  const paths = new Uint32Array(nodes.count);
+  for (let n = 1; n < nodes.count; n++) {
+    if (!isNeeded[n])
+      continue;
+    const path = paths[nodes.parent[n]];
+    paths[n] = view.shows(nodes.frame[n]) ? builder.step(path, nodes.frame[n]) : path;
+  }
+  for (let i = 0; i < sites.count; i++) {
+    if (!view.wanted[i])
+      continue;
+    leaf[i] = paths[sites.node[i]];
+    if (leaf[i] === 0)
+      leaf[i] = endOf(view, i, builder);
+  }
+  return leaf;
+}
+
+// Where a stack ends of which no frame is shown for itself: at the one it is blamed on, if any.
+function endOf(view: View, site: number, builder: Builder): number {
+  if (view.model.sites.kind[site] === SiteKind.lost) {
+    const frame = lostFrame(view.model, site);
+    return frame === NONE ? 0 : builder.step(0, frame);
+  }
+  return view.readFrames(site) ? builder.step(0, view.read[0]) : 0;
+}
+
 const held = new WeakMap<View, Map<string, Trie>>();
 
 // The trie of a view; made when first asked for, kept as long as the view is.
@@ -191,7 +229,9 @@ export function trieOf(view: View, inverted: boolean, byLine: boolean): Trie {
   if (!trie) {
     const names = frameNames(view.model, byLine).of;
     const builder = new Builder(names, view.model.frames.line, view.look.collapse);
-    const leaf = readStacks(view, inverted, builder);
+    const { focus, callers, callees } = view.look;
+    const isWhole = !inverted && !focus.length && !callers.length && !callees.length;
+    const leaf = isWhole ? readNodes(view, builder) : readStacks(view, inverted, builder);
     const { count } = builder;
     trie = {
       count, leaf,

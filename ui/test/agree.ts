@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the engine answers, in the words of the command's JSON: so that the two can be compared as
+// they are.
+
+import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "../src/engine/groups_across.ts";
+import { tellFates } from "../src/engine/fate.ts";
+import { group, type Group, type GroupKind } from "../src/engine/groups.ts";
+import { histogram } from "../src/engine/histograms.ts";
+import { emptyLook, makeView, type View } from "../src/engine/look.ts";
+import { FrameFlag, SiteKind, type Model } from "../src/engine/model.ts";
+import { modulePath, NONE } from "../src/engine/names.ts";
+import { weigh, type Question } from "../src/engine/question.ts";
+import type { Tree } from "../src/engine/tree.ts";
+import type { Diff } from "../src/engine/diff.ts";
+
+const textOf = (model: Model, string: number) => (string ? model.text[string] : null);
+
+function frameOf(model: Model, f: number) {
+  const { frames } = model;
+  return {
+    function: textOf(model, frames.function[f]), file: textOf(model, frames.file[f]),
+    line: frames.line[f], module: modulePath(model, f), inlined: Boolean(frames.flags[f] & 1),
+    folded: frames.layer[f] !== 0,
+  };
+}
+
+// A site as tidemark-report-1 has it, without what the page does not keep per site.
+export function siteJson(plain: View, weights: Float64Array, site: number) {
+  const { model } = plain;
+  const { sites, nodes, frames, rows } = model;
+  const stack: ReturnType<typeof frameOf>[] = [];
+  let culprit: number | null = null;
+  for (let n = sites.node[site]; n; n = nodes.parent[n]) {
+    const f = nodes.frame[n];
+    if (frames.flags[f] & (FrameFlag.lost | FrameFlag.pages))
+      continue;
+    if (culprit === null && f === plain.culprit(site))
+      culprit = stack.length;
+    stack.push(frameOf(model, f));
+  }
+  const { sizes, lifetimes } = histogram(model, [site]);
+  const firstRow = rows.site.indexOf(site);
+  let pastRow = firstRow; // they come by rising site
+  while (rows.site[pastRow] === site)
+    pastRow++;
+  return {
+    weight: weights[site], kind: ["heap", "pages", "lost"][sites.kind[site]],
+    ...numbersJson({
+      ...Object.fromEntries(Object.entries(sites).map(([key, value]) =>
+        [key, typeof value === "number" ? value : value[site]])),
+      liveBlocks: sites.nAlloc[site] - sites.nFree[site],
+      liveBytes: sites.bAlloc[site] - sites.bFree[site],
+    } as unknown as Group, model),
+    allocations: sites.nAlloc[site], own_max_bytes: sites.ownMax[site], thread_slots: pastRow - firstRow,
+    sizes: [...sizes], lifetimes: [...lifetimes],
+    mean_life_ns: meanLife(sites.lifeNs[site], lifetimes), frames: stack, culprit,
+  };
+}
+
+function meanLife(lifeNs: number, lifetimes: Float64Array): number {
+  const ended = lifetimes.reduce((sum, n) => sum + n, 0);
+  return ended ? Math.floor(lifeNs / ended) : 0;
+}
+
+function numbersJson(g: Group, model: Model) {
+  const start = model.facts.image.start_ns; // the report counts from the start of the capture
+  return {
+    bytes: g.bAlloc, frees: g.nFree, freed_bytes: g.bFree, resizes: g.nResize,
+    resized_old_bytes: g.bResizeOld, moved: g.nMoved, moved_bytes: g.bMoved, temporary: g.nTemp,
+    temporary_bytes: g.bTemp, foreign_frees: g.nForeign, live_blocks: g.liveBlocks,
+    live_bytes: g.liveBytes, peak_bytes: g.peakBytes, peak_blocks: g.peakBlocks,
+    first_ns: g.nAlloc ? g.firstNs + start : 0, last_ns: g.nAlloc ? g.lastNs + start : 0,
+  };
+}
+
+function identityJson(model: Model, g: Group): Record<string, unknown> {
+  if (g.kind === "thread") {
+    const thread = g.number ? model.facts.threads[g.number] : undefined;
+    return { thread: thread?.name || null, tid: thread?.tid ?? 0, owners: thread?.owners ?? 0 };
+  }
+  if (g.kind === "size" || g.kind === "lifetime") {
+    const { least, most } = classRange(g.kind, g.number);
+    if (g.kind === "size")
+      return { least_bytes: least, most_bytes: most };
+    const ending = g.number === LIFE_CLASS_LIVE ? "never"
+      : g.number === LIFE_CLASS_RESIZED ? "resized" : "freed";
+    return { ending, least_ns: least, most_ns: most };
+  }
+  const { frame } = g;
+  const has = frame !== NONE;
+  const id: Record<string, unknown> = {};
+  const ofLine = g.kind === "place" || g.kind === "stack";
+  if (ofLine || g.kind === "function")
+    id.function = has ? textOf(model, model.frames.function[frame]) : null;
+  if (ofLine || g.kind === "function" || g.kind === "file")
+    id.file = has ? textOf(model, model.frames.file[frame]) : null;
+  if (ofLine)
+    id.line = has ? model.frames.line[frame] : 0;
+  if (g.kind === "crate")
+    id.crate = g.crate;
+  id.module = has ? modulePath(model, frame) : null;
+  return id;
+}
+
+export function groupsJson(view: View, question: Question, kind: GroupKind) {
+  const { model } = view;
+  const groups = group(view, question, kind);
+  tellFates(model, groups);
+  return groups.items.map((g) => {
+    const base = {
+      ...identityJson(model, g), weight: g.weight, stacks: g.stacks, allocations: g.nAlloc,
+    };
+    if (kind === "size" || kind === "lifetime")
+      return base;
+    if (kind === "thread")
+      return { ...base, ...numbersJson(g, model) };
+    const { sizes, lifetimes } = histogram(model, g.sites);
+    return {
+      ...base, ...numbersJson(g, model), mean_life_ns: meanLife(g.lifeNs, lifetimes),
+      fate: g.fate, sizes: [...sizes], lifetimes: [...lifetimes],
+    };
+  });
+}
+
+export function sitesJson(view: View, question: Question) {
+  const weights = weigh(view.model, question);
+  const all = [];
+  const plain = makeView(view.model, emptyLook); // whom a stack is blamed on, whatever is looked at
+  for (let i = 0; i < view.model.sites.count; i++)
+    if (view.wanted[i] || (!view.isFiltered && view.model.sites.kind[i] === SiteKind.pages))
+      all.push(siteJson(plain, weights, i));
+  return all;
+}
+
+// A node as tidemark-tree-1 has it, with all below.
+const DEPTH_MAX = 256; // of the command's
+
+export function treeJson(model: Model, tree: Tree, node = 0): Record<string, unknown> {
+  const { frames } = model;
+  const f = tree.frame[node];
+  const children = [];
+  for (let k = 0; k < tree.nChildren[node] && tree.depth[node] < DEPTH_MAX; k++)
+    children.push(treeJson(model, tree, tree.firstChild[node] + k));
+  const sums = { total: tree.total[node], self: tree.self[node], stacks: tree.stacks[node] };
+  if (f === NONE)
+    return { ...sums, children };
+  const flags = frames.flags[f];
+  if (flags & FrameFlag.lost)
+    return { lost: true, ...sums, children };
+  return {
+    function: textOf(model, frames.function[f]), file: textOf(model, frames.file[f]),
+    line: tree.line[node], module: modulePath(model, f),
+    ...(frames.function[f] || flags & FrameFlag.cut ? {} : { address: "0x" + frames.address[f].toString(16) }),
+    ...(flags & FrameFlag.cut ? { cut: true } : {}),
+    deep: tree.deep[node], ...sums, children,
+  };
+}
+
+export function diffJson(before: Model, after: Model, diff: Diff) {
+  return diff.places.map((place) => {
+    const isNew = place.afterFrame !== NONE || place.beforeFrame === NONE;
+    const model = isNew ? after : before;
+    const f = isNew ? place.afterFrame : place.beforeFrame;
+    const has = f !== NONE;
+    return {
+      change: place.change, kind: place.kind,
+      function: has ? textOf(model, model.frames.function[f]) : null,
+      file: has ? textOf(model, model.frames.file[f]) : null,
+      line: place.afterFrame !== NONE ? after.frames.line[place.afterFrame] : 0,
+      before_line: place.beforeFrame !== NONE ? before.frames.line[place.beforeFrame] : 0,
+      module: has ? modulePath(model, f) : null,
+      before_bytes: place.before.bytes, after_bytes: place.after.bytes,
+      change_bytes: place.after.bytes - place.before.bytes,
+      before_blocks: place.before.blocks, after_blocks: place.after.blocks,
+      change_blocks: place.after.blocks - place.before.blocks,
+      before_stacks: place.before.stacks, after_stacks: place.after.stacks,
+    };
+  });
+}

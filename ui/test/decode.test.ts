@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading the page's data: what is written comes back, and what is not in order is refused with a
+// sentence and never with an index out of range.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decode } from "../src/engine/decode.ts";
+import { emptyLook, makeView } from "../src/engine/look.ts";
+import { defaultQuestion, weigh } from "../src/engine/question.ts";
+import { buildTree } from "../src/engine/tree.ts";
+import { golden, modelOf } from "./command.ts";
+import { encode, partsOf, type Parts } from "./encode.ts";
+import { random, synthetic } from "./synthetic.ts";
+
+const MODEL = synthetic({ nodes: 300, sites: 90, snapshots: 6, ticks: 20 });
+
+test("what is written comes back", () => {
+  const { builds, ...read } = decode(encode(partsOf(MODEL)));
+  const { builds: _, ...written } = MODEL;
+  assert.deepEqual(read, written);
+  assert.equal(builds.length, MODEL.modules.length);
+});
+
+test("a block need not begin at a multiple of 8 in memory", () => {
+  const block = encode(partsOf(MODEL));
+  const shifted = new Uint8Array(block.length + 3);
+  shifted.set(block, 3);
+  assert.deepEqual(decode(shifted.subarray(3)).sites, MODEL.sites);
+});
+
+test("texts beyond ASCII", () => {
+  const parts = partsOf(MODEL);
+  const words = ["", "größe", "文字", "😀", "<script>", "a\u0000b"];
+  const bytes = words.map((word) => new TextEncoder().encode(word));
+  let end = 0;
+  parts.columns.text = Uint8Array.from(bytes.flatMap((b) => [...b]));
+  parts.columns.text_end = bytes.map((b) => (end += b.length));
+  for (const name of ["module_path", "frame_function", "frame_file", "frame_crate"])
+    parts.columns[name] = Array.from(parts.columns[name], (s) => s % words.length);
+  assert.deepEqual(decode(encode(parts)).text, words);
+});
+
+function refuses(change: (parts: Parts) => void, why: RegExp): void {
+  const parts = partsOf(MODEL);
+  parts.facts = structuredClone(parts.facts);
+  change(parts);
+  assert.throws(() => decode(encode(parts)), why);
+}
+
+const set = (name: string, at: number, value: number) => (parts: Parts) => {
+  const values = Array.from(parts.columns[name]);
+  values[at] = value;
+  parts.columns[name] = values;
+};
+
+test("what is not in order is refused", () => {
+  refuses(({ facts }) => (facts.schema = "tidemark-page-2"), /reads tidemark-page-1.*page-2/);
+  refuses(({ facts }) => delete facts.threads, /no list "threads"/);
+  refuses(({ facts }) => (facts.totals = []), /no "totals"/);
+  refuses(({ columns }) => delete columns.site_node, /no column site_node/);
+  refuses(set("site_node", 3, 300), /column site_node holds 300, and there are 300/);
+  refuses(set("site_node", 3, -1), /site_node holds -1/);
+  refuses(set("node_frame", 5, 1e6), /node 5 has no frame/);
+  refuses(set("node_up", 5, 6), /node 5 hangs at no node/);
+  refuses(set("node_up", 5, 0), /node 5 hangs at no node/);
+  refuses(set("frame_function", 0, 1e6), /frame_function/);
+  refuses(set("frame_module", 0, 9), /frame_module holds 9/);
+  refuses(set("row_site", 0, 5), /rows are out of order/);
+  refuses(set("row_thread", 0, 4), /row_thread holds 4/);
+  refuses(set("snap_end", 5, 1e9), /snap_end/);
+  refuses(set("snap_end", 0, 0), /snapshot has site|share out/);
+  refuses(set("cell_step", 1, 0), /a snapshot has site/);
+  refuses(set("cell_step", 0, 90), /a snapshot has site 90/);
+  refuses(set("text_end", 0, 1), /first text/);
+  refuses(set("text_end", 2, 0), /text_end falls/);
+  refuses(set("row_b_alloc", 0, NaN), /no number/);
+  refuses(({ columns }) => (columns.row_n_free = [1]), /row_n_free has 1 values and not 90/);
+  refuses(({ columns }) => (columns.module_path = []), /modules|frame_module/);
+  refuses(({ columns }) => (columns.node_up = columns.node_frame = []), /no root/);
+});
+
+test("cut blocks and foreign bytes are refused", () => {
+  const block = encode(partsOf(MODEL));
+  for (const n of [0, 4, 11, 12, 40, block.length >> 1, block.length - 8])
+    assert.throws(() => decode(block.slice(0, n)), /damaged|does not begin with TidePage/, `${n}`);
+  assert.throws(() => decode(new TextEncoder().encode("<!doctype html>")), /does not begin/);
+});
+
+// Whatever a flipped byte does, either the reader refuses or everything can still be computed.
+test("flipped bytes do no harm", () => {
+  const whole = encode(partsOf(synthetic({ nodes: 60, sites: 20, snapshots: 3, ticks: 4 })));
+  const next = random(5);
+  for (let round = 0; round < 3000; round++) {
+    const block = whole.slice();
+    block[Math.floor(next() * block.length)] = Math.floor(next() * 256);
+    let model;
+    try {
+      model = decode(block);
+    } catch (error) {
+      assert.match((error as Error).message, /damaged|does not begin|page reads/);
+      continue;
+    }
+    const view = makeView(model, emptyLook);
+    const weights = weigh(model, defaultQuestion(model));
+    const tree = buildTree(view, weights, { inverted: round % 2 > 0, byLine: false, order: "name" });
+    assert.ok(tree.count >= 1);
+  }
+});
+
+test("captures of all formats and any bytes can be read", () => {
+  for (const name of ["v1.tide", "v1_1.tide", "v1_1_names.tide", "massif.out", "dhat.json"]) {
+    const model = modelOf(golden(name));
+    const view = makeView(model, emptyLook);
+    const weights = weigh(model, defaultQuestion(model));
+    const tree = buildTree(view, weights, { inverted: true, byLine: true, order: "weight" });
+    assert.ok(model.sites.count > 0 && tree.count > 0, name);
+  }
+});

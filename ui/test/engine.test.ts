@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's quick ways against slow ones that cannot go wrong, on models made from seeds.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { columns, curve, localPeaks } from "../src/engine/curves.ts";
+import { diffPlaces } from "../src/engine/diff.ts";
+import { group, type GroupKind } from "../src/engine/groups.ts";
+import { groupPlace, groupText } from "../src/engine/group_text.ts";
+import { emptyLook, exactly, makeView, patternRefusal } from "../src/engine/look.ts";
+import { frameNames, NONE, shortenPath } from "../src/engine/names.ts";
+import { nearestSnapshot, START, weigh, type Question } from "../src/engine/question.ts";
+import { search } from "../src/engine/search.ts";
+import { buildDiffTree, buildTree, findPath, pathOf, type Tree } from "../src/engine/tree.ts";
+import { verdict } from "../src/engine/verdict.ts";
+import { synthetic } from "./synthetic.ts";
+
+const PEAK: Question = { measure: "peak", unit: "bytes", from: null, to: null };
+const OPTIONS = { inverted: false, byLine: false, order: "name" as const };
+const SEEDS = [1, 2, 3, 4, 5];
+const modelOf = (seed: number) =>
+  synthetic({ seed, nodes: 900, sites: 250, frames: 60, snapshots: 14, ticks: 50 });
+
+// What was live at each snapshot, site by site, from the first snapshot on.
+function liveTable(model: ReturnType<typeof synthetic>): Float64Array[] {
+  const { count, end, site, bytes } = model.snapshots;
+  const now = new Float64Array(model.sites.count);
+  return Array.from({ length: count }, (_, s) => {
+    for (let i = s ? end[s - 1] : 0; i < end[s]; i++)
+      now[site[i]] += bytes[i];
+    return now.slice();
+  });
+}
+
+test("moments and ranges by looking at every snapshot", () => {
+  for (const seed of SEEDS) {
+    const model = modelOf(seed);
+    const table = liveTable(model);
+    const n = model.snapshots.count;
+    for (let to = 0; to < n; to++) {
+      const live = weigh(model, { measure: "live", unit: "bytes", from: null, to });
+      assert.deepEqual(live, table[to], `live at ${to}`);
+      for (const from of [START, 0, 3, to - 1].filter((f) => f >= START && f < to)) {
+        const grown = weigh(model, { measure: "grown", unit: "bytes", from, to });
+        const total = weigh(model, { measure: "total", unit: "bytes", from, to });
+        const counted = new Float64Array(model.sites.count);
+        const { end, site, bAlloc } = model.snapshots;
+        for (let i = from < 0 ? 0 : end[from]; i < end[to]; i++)
+          counted[site[i]] += bAlloc[i];
+        assert.deepEqual(total, counted, `allocated from ${from} to ${to}`);
+        for (let i = 0; i < model.sites.count; i++) {
+          let least = from === START ? 0 : Infinity;
+          for (let s = Math.max(0, from); s <= to; s++)
+            least = Math.min(least, table[s][i]);
+          assert.equal(grown[i], table[to][i] - least, `grown from ${from} to ${to}`);
+        }
+      }
+    }
+  }
+});
+
+test("the nearest snapshot, the start being one, the later of equals", () => {
+  const model = modelOf(1);
+  model.snapshots.ns.set([10, 20, 30, 30]);
+  assert.equal(nearestSnapshot(model, 0), START);
+  assert.equal(nearestSnapshot(model, 5), 0);
+  assert.equal(nearestSnapshot(model, 15), 1);
+  assert.equal(nearestSnapshot(model, 31), 3);
+});
+
+test("curves and what of them was kept", () => {
+  for (const seed of SEEDS) {
+    const model = modelOf(seed);
+    const table = liveTable(model);
+    const n = model.snapshots.count;
+    const sites = [1, 5, 17, 200, 249];
+    const { live, kept } = curve(model, sites, "bytes");
+    for (let s = 0; s < n; s++) {
+      assert.equal(live[s], sites.reduce((sum, i) => sum + table[s][i], 0));
+      const least = (i: number) => Math.min(...table.slice(s).map((row) => row[i]));
+      assert.equal(kept[s], sites.reduce((sum, i) => sum + least(i), 0), `kept at ${s}`);
+    }
+    const few = columns(model, live, 5);
+    assert.equal(Math.max(...few), Math.max(...live));
+  }
+});
+
+// A stack's steps as src/view/tree.c takes them, without any sharing.
+function stepsOf(names: Uint32Array, frames: number[]): { name: number; deep: number }[] {
+  const turns: { name: number; deep: number }[] = [];
+  for (const frame of frames) {
+    turns.push({ name: names[frame], deep: 1 });
+    for (let cycle = 1; cycle <= 8 && 2 * cycle <= turns.length; cycle++) {
+      const again = turns.slice(-cycle);
+      const first = turns.slice(-2 * cycle, -cycle);
+      if (!first.every((turn, i) => turn.name === again[i].name))
+        continue;
+      first.forEach((turn, i) => (turn.deep += again[i].deep));
+      turns.length -= cycle;
+      break;
+    }
+  }
+  return turns;
+}
+
+function checkShape(tree: Tree): void {
+  for (let i = 1; i < tree.count; i++) {
+    assert.ok(tree.parent[i] < i);
+    assert.ok(i >= tree.levels[tree.depth[i]] && i < tree.levels[tree.depth[i] + 1]);
+    assert.ok(i < 2 || tree.parent[i] >= tree.parent[i - 1] || tree.depth[i] > tree.depth[i - 1]);
+  }
+  for (let i = 0; i < tree.count; i++) {
+    let [total, width] = [tree.self[i], 0];
+    for (let k = 0; k < tree.nChildren[i]; k++) {
+      const child = tree.firstChild[i] + k;
+      assert.equal(tree.parent[child], i);
+      total += tree.total[child];
+      width += tree.width[child];
+    }
+    assert.equal(total, tree.total[i]);
+    assert.ok(width <= tree.width[i]);
+  }
+}
+
+const LOOKS = [
+  emptyLook, { ...emptyLook, allFrames: true }, { ...emptyLook, collapse: false },
+  { ...emptyLook, hide: ["function_1"] }, { ...emptyLook, focus: ["function_3"] },
+  { ...emptyLook, callers: ["part1"], allFrames: true }, { ...emptyLook, ignore: ["function_9"] },
+  { ...emptyLook, function: ["part1", "function_6"] }, { ...emptyLook, hide: ["."] },
+];
+
+test("trees by walking every stack", () => {
+  for (const seed of SEEDS)
+    for (const look of LOOKS)
+      for (const inverted of [false, true]) {
+        const model = modelOf(seed);
+        const view = makeView(model, look);
+        const weights = weigh(model, PEAK);
+        const names = frameNames(model, false).of;
+        const tree = buildTree(view, weights, { ...OPTIONS, inverted });
+        const expected = new Map<string, number[]>(); // path -> total, self, stacks, deep
+        for (let i = 0; i < model.sites.count; i++) {
+          if (!view.wanted[i] || !weights[i])
+            continue;
+          const frames = [...view.framesOf(i)];
+          const turns = look.collapse ? stepsOf(names, inverted ? frames : frames.reverse())
+            : (inverted ? frames : frames.reverse()).map((f) => ({ name: names[f], deep: 1 }));
+          for (let n = 0; n <= turns.length; n++) {
+            const path = turns.slice(0, n).map((turn) => turn.name).join();
+            const node = expected.get(path) ?? [0, 0, 0, 0];
+            node[0] += weights[i];
+            node[1] += n === turns.length ? weights[i] : 0;
+            node[2]++;
+            node[3] = Math.max(node[3], n ? turns[n - 1].deep : 0);
+            expected.set(path, node);
+          }
+        }
+        checkShape(tree);
+        assert.equal(tree.count, Math.max(1, expected.size));
+        for (let i = 0; i < tree.count && expected.size; i++) {
+          const path = pathOf(tree, i);
+          assert.equal(findPath(tree, path), i);
+          assert.deepEqual([tree.total[i], tree.self[i], tree.stacks[i], tree.deep[i]],
+            expected.get(path.join()));
+        }
+        checkShape(buildTree(view, weights, { inverted, byLine: true, order: "weight" }));
+      }
+});
+
+test("siblings: by name the same in every question, by weight falling", () => {
+  const model = modelOf(2);
+  const view = makeView(model, emptyLook);
+  const byName = buildTree(view, weigh(model, PEAK), OPTIONS);
+  const byWeight = buildTree(view, weigh(model, PEAK), { ...OPTIONS, order: "weight" });
+  for (const [tree, values] of [[byName, byName.name], [byWeight, byWeight.total]] as const)
+    for (let i = 2; i < tree.count; i++)
+      if (tree.parent[i] === tree.parent[i - 1])
+        assert.ok(tree === byName ? values[i] > values[i - 1] : values[i] <= values[i - 1]);
+});
+
+test("a search counts every stack once", () => {
+  const model = modelOf(3);
+  const weights = weigh(model, PEAK);
+  for (const pattern of ["function_1", "PART1", "part1", "f1\\.rs", "libc", "nothing at all"]) {
+    for (const inverted of [false, true]) {
+      const view = makeView(model, { ...emptyLook, allFrames: true });
+      const tree = buildTree(view, weights, { ...OPTIONS, inverted });
+      const found = search(tree, [view], pattern);
+      const regex = new RegExp(pattern, /[A-Z]/.test(pattern) ? "" : "i");
+      let total = 0;
+      for (let i = 0; i < model.sites.count; i++) {
+        const says = [...view.framesOf(i)].some((f) => [
+          model.frames.function[f] ? model.frames.function[f] : 0, model.frames.file[f],
+          model.modules[model.frames.module[f]],
+        ].some((s) => s && regex.test(model.text[s])));
+        total += says ? weights[i] : 0;
+      }
+      assert.equal(found.total, total, pattern);
+      assert.equal(found.count, found.nodes.reduce((sum, n) => sum + n, 0));
+    }
+  }
+});
+
+test("groups share out everything", () => {
+  const kinds: GroupKind[] = ["place", "function", "file", "crate", "module", "stack", "thread"];
+  for (const seed of SEEDS)
+    for (const kind of kinds) {
+      const model = modelOf(seed);
+      const view = makeView(model, emptyLook);
+      const weights = weigh(model, PEAK);
+      const { items, rest, stacks } = group(view, PEAK, kind);
+      const sum = items.reduce((all, g) => all + g.weight, rest.weight);
+      assert.equal(sum, weights.reduce((a, b) => a + b, 0), kind);
+      for (const g of items) {
+        assert.ok(groupText(model, g));
+        assert.equal(typeof groupPlace(model, g), "string");
+        if (kind !== "thread")
+          assert.equal(g.nAlloc, g.sites.reduce((a, i) => a + model.sites.nAlloc[i], 0));
+      }
+      if (kind !== "thread")
+        assert.equal(items.reduce((a, g) => a + g.sites.length, rest.sites.length), stacks);
+    }
+});
+
+test("a diff with itself is all the same, and its tree has no width", () => {
+  const [a, b] = [modelOf(4), modelOf(4)]; // two captures of one program
+  const [viewA, viewB] = [makeView(a, emptyLook), makeView(b, emptyLook)];
+  const diff = diffPlaces({ view: viewA, question: PEAK }, { view: viewB, question: PEAK });
+  assert.ok(diff.places.every((place) => place.change === "same" && place.by === 0));
+  const tree = buildDiffTree(viewA, weigh(a, PEAK), viewB, weigh(b, PEAK), OPTIONS);
+  assert.equal(tree.width[0], 0);
+  assert.deepEqual(tree.before, tree.total);
+});
+
+test("a tree of two sides has both sides' totals", () => {
+  const [a, b] = [modelOf(1), modelOf(2)];
+  const [viewA, viewB] = [makeView(a, emptyLook), makeView(b, emptyLook)];
+  const sum = (weights: Float64Array) => weights.reduce((x, y) => x + y, 0);
+  for (const inverted of [false, true]) {
+    const tree = buildDiffTree(viewA, weigh(a, PEAK), viewB, weigh(b, PEAK),
+      { ...OPTIONS, inverted });
+    assert.equal(tree.before![0], sum(weigh(a, PEAK)));
+    assert.equal(tree.total[0], sum(weigh(b, PEAK)));
+    assert.ok(tree.width[0] >= Math.abs(tree.total[0] - tree.before![0]));
+    checkShape(tree);
+    for (let i = 1; i < tree.count; i++)
+      assert.ok(tree.frame[i] < (tree.side![i] ? a : b).frames.count);
+  }
+  const one = modelOf(3);
+  const view = makeView(one, emptyLook);
+  const at = (to: number) => weigh(one, { measure: "live", unit: "bytes", from: null, to });
+  const moments = buildDiffTree(view, at(2), view, at(9), OPTIONS);
+  let moved = 0;
+  for (let i = 0; i < moments.count; i++)
+    moved += Math.abs(moments.self[i] - moments.beforeSelf![i]);
+  assert.equal(moments.width[0], moved);
+});
+
+test("patterns", () => {
+  assert.equal(patternRefusal("a|b"), null);
+  assert.match(patternRefusal("(") ?? "", /is no regular expression/);
+  assert.throws(() => makeView(modelOf(1), { ...emptyLook, hide: ["["] }), /no regular expression/);
+  assert.ok(new RegExp(exactly("a<b>::(c) $[d]*{e}^\\")).test("a<b>::(c) $[d]*{e}^\\"));
+  const model = modelOf(1);
+  const digits = makeView(model, { ...emptyLook, function: ["_[[:digit:]]+<"] });
+  const same = makeView(model, { ...emptyLook, function: ["_[0-9]+<"] });
+  assert.deepEqual(digits.wanted, same.wanted);
+});
+
+test("paths as a person would say them", () => {
+  assert.equal(shortenPath("/home/me/project/src/main.c"), "src/main.c");
+  assert.equal(shortenPath("main.c"), "main.c");
+  assert.equal(shortenPath("/main.c"), "/main.c");
+  assert.equal(shortenPath("/root/.cargo/registry/src/index-1/serde-1.0/src/lib.rs"),
+    "serde-1.0/src/lib.rs");
+  assert.equal(shortenPath("/rustc/abc/library/alloc/src/vec.rs"), "library/alloc/src/vec.rs");
+});
+
+test("the verdict tells the numbers of the facts", () => {
+  const model = modelOf(1);
+  const text = verdict(model).map((sentence) => sentence.text).join("\n");
+  assert.match(text, /program exited 0 in 2\.00 s · /);
+  assert.match(text, /The heap peaked at .* at 1\.00 s\./);
+  assert.match(text, /% of it \(.*\) was allocated in /);
+  assert.match(text, /never freed/);
+  assert.match(text, /Complete: every event/);
+  assert.ok(localPeaks(model).length > 0);
+  assert.equal(group(makeView(model, emptyLook), PEAK, "thread").items[0].frame, NONE);
+});
