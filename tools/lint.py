@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every linter, one after the other; all of them run even when one complains.
 
-  tools/lint.py [CHECK…]      layers imports format tidy python shell
+  tools/lint.py [CHECK…]      layers imports format tidy python shell page
 """
 import concurrent.futures
 import json
@@ -85,8 +85,18 @@ def shell():
     return all([run("sh", "-n", str(path)) for path in [*tree.files(".sh"), ROOT / ".ci/run"]])
 
 
+def page():
+    """The types of the page's sources, where it is built."""
+    work = BUILD / "ui/work"
+    compiler = work / "node_modules/typescript/bin/tsc"
+    if compiler.exists():
+        return subprocess.run(["node", str(compiler), "--noEmit"], cwd=work).returncode == 0
+    print("the page is not built: its types are not checked (node and npm are needed)")
+    return os.environ.get("CI") != "true"
+
+
 CHECKS = {"layers": layers, "imports": imports, "format": format_, "tidy": tidy,
-          "python": python, "shell": shell}
+          "python": python, "shell": shell, "page": page}
 
 
 def main():

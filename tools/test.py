@@ -172,6 +172,14 @@ def interop(log):
     return runner(log, [sys.executable, "tests/interop/run.py"])
 
 
+def page(log):
+    """The engine of the page: against the command on the same captures, and against slow ways."""
+    tests = BUILD / "ui/work/test/run.mjs"
+    if not tests.exists():
+        return Counts(failed=1, notes=["page: not built: are node and npm there?"])
+    return runner(log, ["node", tests, BUILD])
+
+
 def cross(log):
     """The recorder for the other architecture, its tests under emulation."""
     directory = ROOT / f"build-{OTHER_ARCH}"
@@ -249,8 +257,8 @@ def install(log):
 
 
 SUITES = {"unit": unit, "e2e": e2e, "bare": bare, "real": real, "symbols": symbols,
-          "interop": interop, "cross": cross, "asan": asan, "tsan": tsan, "fuzz": fuzz,
-          "install": install}
+          "interop": interop, "page": page, "cross": cross, "asan": asan, "tsan": tsan,
+          "fuzz": fuzz, "install": install}
 
 
 def missing_tools():

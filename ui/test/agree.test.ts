@@ -93,7 +93,8 @@ function questions(model: Model, measures = MEASURES): Asked[] {
 // Sites in an order that both have: by numbers that the capture holds, and by what they say.
 function inOrder(sites: any[], like: any): any[] {
   const keys = ["kind", "weight", "bytes", "allocations", "frees", "peak_bytes", "peak_blocks",
-    "own_max_bytes", "first_ns", "last_ns", "temporary", "mean_life_ns"].filter((key) => key in like);
+    "own_max_bytes", "first_ns", "last_ns", "temporary", "mean_life_ns"]
+    .filter((key) => key in like);
   const rank = (site: any) => JSON.stringify([...keys.map((key) => site[key]),
     site.frames.map((f: any) => [f.function, f.file, f.line, f.module])]);
   return sites.map((site) => ({ rank: rank(site), site }))
@@ -129,7 +130,8 @@ function checkReport(file: string, { question, words }: Asked, look: Look, more:
   if (view.isFiltered) // pages are no part of a view
     json.sites = json.sites.filter((site: any) => site.kind !== "pages");
   const like = json.sites[0] ?? {};
-  assertSame(inOrder(sitesJson(view, question), like), inOrder(json.sites, like), `${where}: sites`);
+  const ours = inOrder(sitesJson(view, question), like);
+  assertSame(ours, inOrder(json.sites, like), `${where}: sites`);
 }
 
 function checkGroups(file: string, { question, words }: Asked, kind: GroupKind, look: Look,

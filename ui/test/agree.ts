@@ -5,7 +5,7 @@
 
 import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "../src/engine/groups_across.ts";
 import { tellFates } from "../src/engine/fate.ts";
-import { group, type Group, type GroupKind } from "../src/engine/groups.ts";
+import { group, type Group, type GroupKind, type GroupNumbers } from "../src/engine/groups.ts";
 import { histogram } from "../src/engine/histograms.ts";
 import { emptyLook, makeView, type View } from "../src/engine/look.ts";
 import { FrameFlag, SiteKind, type Model } from "../src/engine/model.ts";
@@ -46,16 +46,21 @@ export function siteJson(plain: View, weights: Float64Array, site: number) {
     pastRow++;
   return {
     weight: weights[site], kind: ["heap", "pages", "lost"][sites.kind[site]],
-    ...numbersJson({
-      ...Object.fromEntries(Object.entries(sites).map(([key, value]) =>
-        [key, typeof value === "number" ? value : value[site]])),
-      liveBlocks: sites.nAlloc[site] - sites.nFree[site],
-      liveBytes: sites.bAlloc[site] - sites.bFree[site],
-    } as unknown as Group, model),
-    allocations: sites.nAlloc[site], own_max_bytes: sites.ownMax[site], thread_slots: pastRow - firstRow,
+    ...numbersJson(numbersOf(model, site), model),
+    allocations: sites.nAlloc[site], own_max_bytes: sites.ownMax[site],
+    thread_slots: pastRow - firstRow,
     sizes: [...sizes], lifetimes: [...lifetimes],
     mean_life_ns: meanLife(sites.lifeNs[site], lifetimes), frames: stack, culprit,
   };
+}
+
+function numbersOf({ sites }: Model, site: number): GroupNumbers {
+  const columns = Object.entries(sites).filter(([, column]) => typeof column !== "number");
+  return {
+    ...Object.fromEntries(columns.map(([key, column]) => [key, column[site]])),
+    liveBlocks: sites.nAlloc[site] - sites.nFree[site],
+    liveBytes: sites.bAlloc[site] - sites.bFree[site],
+  } as GroupNumbers;
 }
 
 function meanLife(lifeNs: number, lifetimes: Float64Array): number {
@@ -63,7 +68,7 @@ function meanLife(lifeNs: number, lifetimes: Float64Array): number {
   return ended ? Math.floor(lifeNs / ended) : 0;
 }
 
-function numbersJson(g: Group, model: Model) {
+function numbersJson(g: GroupNumbers, model: Model) {
   const start = model.facts.image.start_ns; // the report counts from the start of the capture
   return {
     bytes: g.bAlloc, frees: g.nFree, freed_bytes: g.bFree, resizes: g.nResize,
@@ -151,7 +156,8 @@ export function treeJson(model: Model, tree: Tree, node = 0): Record<string, unk
   return {
     function: textOf(model, frames.function[f]), file: textOf(model, frames.file[f]),
     line: tree.line[node], module: modulePath(model, f),
-    ...(frames.function[f] || flags & FrameFlag.cut ? {} : { address: "0x" + frames.address[f].toString(16) }),
+    ...(frames.function[f] || flags & FrameFlag.cut ? {}
+      : { address: "0x" + frames.address[f].toString(16) }),
     ...(flags & FrameFlag.cut ? { cut: true } : {}),
     deep: tree.deep[node], ...sums, children,
   };

@@ -103,7 +103,8 @@ test("flipped bytes do no harm", () => {
     }
     const view = makeView(model, emptyLook);
     const weights = weigh(model, defaultQuestion(model));
-    const tree = buildTree(view, weights, { inverted: round % 2 > 0, byLine: false, order: "name" });
+    const inverted = round % 2 > 0;
+    const tree = buildTree(view, weights, { inverted, byLine: false, order: "name" });
     assert.ok(tree.count >= 1);
   }
 });

@@ -30,8 +30,10 @@ export function random(seed: number): () => number {
 
 function makeFrames(model: Model, next: () => number, count: number): void {
   const string = (text: string) => model.text.push(text) - 1;
-  const files = Array.from({ length: 1 + (count >> 5) }, (_, i) => string(`/src/part${i % 40}/f${i}.rs`));
-  const crates = Array.from({ length: 12 }, (_, i) => string(`crate${i}`));
+  const many = (n: number, make: (i: number) => number) =>
+    Array.from({ length: n }, (_, i) => make(i));
+  const files = many(1 + (count >> 5), (i) => string(`/src/part${i % 40}/f${i}.rs`));
+  const crates = many(12, (i) => string(`crate${i}`));
   const modules = ["", "/usr/bin/program", "/usr/lib/libc.so.6", "/usr/lib/libz.so.1"].map(string);
   modules[0] = 0;
   model.modules = Uint32Array.from(modules);
@@ -63,7 +65,8 @@ function makeNodes(model: Model, next: () => number): void {
   for (let i = 1; i < nodes.count; i++) {
     const near = i - 1 - Math.floor(next() * Math.min(i, 6));
     const parent = next() < 0.93 ? near : Math.floor(next() * i);
-    nodes.parent[i] = nodes.depth[parent] >= DEPTH_MAX ? Math.floor(next() * Math.min(i, 50)) : parent;
+    const outer = Math.floor(next() * Math.min(i, 50));
+    nodes.parent[i] = nodes.depth[parent] >= DEPTH_MAX ? outer : parent;
     nodes.depth[i] = nodes.depth[nodes.parent[i]] + 1;
     const isRecursion = next() < 0.06 && nodes.parent[i] !== 0;
     const caller = nodes.frame[nodes.parent[i]];
@@ -72,12 +75,14 @@ function makeNodes(model: Model, next: () => number): void {
   }
 }
 
+// Of nothing yet.
 function noNumbers(count: number): Numbers {
   const keys: (keyof Numbers)[] = [
     "nAlloc", "bAlloc", "nFree", "bFree", "peakBlocks", "peakBytes", "nTemp", "bTemp", "nForeign",
     "nResize", "bResizeOld", "nMoved", "bMoved", "lifeNs", "ageNs", "firstNs", "lastNs",
   ];
-  return Object.fromEntries(keys.map((key) => [key, new Float64Array(count)])) as unknown as Numbers;
+  const columns = keys.map((key) => [key, new Float64Array(count)]);
+  return Object.fromEntries(columns) as Numbers;
 }
 
 function makeSites(model: Model, next: () => number, nThreads: number): void {
