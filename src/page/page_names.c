@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "format/module_state.h"
 #include "view/crate.h"
 
 #include <stdlib.h>
@@ -219,16 +220,36 @@ static void write_nodes(struct tide_page_names *names, struct tide_page_column *
   }
 }
 
+// The build of a module of the page, as a text. Of several modules of one path, the first.
+static uint32_t build_of(struct tide_page_names *names, uint32_t number)
+{
+  const struct tide_image *image = names->image;
+  for (size_t i = 1; i < image->n_modules; i++) {
+    char hex[65];
+    if (names->of_module[i] != number + 1)
+      continue;
+    tide_module_build_id(&image->modules[i], hex);
+    return add_text(names, hex);
+  }
+  return 0;
+}
+
+static void write_modules(struct tide_page_names *names, struct tide_page_column *columns)
+{
+  for (uint32_t i = 0; i < names->modules.n; i++) {
+    size_t n;
+    uint32_t path;
+    memcpy(&path, tide_intern_get(&names->modules, i, &n), sizeof path);
+    tide_page_column_add(&columns[TIDE_PAGE_MODULE_PATH], path);
+    tide_page_column_add(&columns[TIDE_PAGE_MODULE_BUILD], build_of(names, i));
+  }
+}
+
 void tide_page_names_write(struct tide_page_names *names, struct tide_page_column *columns)
 {
   write_frames(names, columns);
   write_nodes(names, columns);
-  for (size_t i = 0; i < names->modules.n; i++) {
-    size_t n;
-    uint32_t path;
-    memcpy(&path, tide_intern_get(&names->modules, (uint32_t)i, &n), sizeof path);
-    tide_page_column_add(&columns[TIDE_PAGE_MODULE_PATH], path);
-  }
+  write_modules(names, columns);
   for (size_t i = 0; i < names->texts.n; i++)
     tide_page_column_add(&columns[TIDE_PAGE_TEXT_END], (double)names->texts.ends[i]);
   tide_page_column_take(&columns[TIDE_PAGE_TEXT], &names->texts.bytes);

@@ -51,6 +51,11 @@ export function partsOf(model: Model): Parts {
     tick_n_alloc: t.nAlloc, tick_b_alloc: t.bAlloc, tick_n_free: t.nFree, tick_rss: t.rss,
     tick_page_bytes: t.pageBytes,
   };
+  const { lateFrees: late } = model;
+  Object.assign(columns, {
+    late_site: late.site, late_born: late.born, late_freed: late.freed, late_bytes: late.bytes,
+    late_blocks: late.blocks,
+  });
   for (const [key, name] of ROW_NAMES)
     columns[`row_${name}`] = rows[key];
   return { facts: { ...model.facts }, columns, types: {} };

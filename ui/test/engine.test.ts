@@ -10,7 +10,7 @@ import { group, type GroupKind } from "../src/engine/groups.ts";
 import { groupPlace, groupText } from "../src/engine/group_text.ts";
 import { emptyLook, exactly, makeView, patternRefusal } from "../src/engine/look.ts";
 import { frameNames, NONE, shortenPath } from "../src/engine/names.ts";
-import { nearestSnapshot, START, weigh, type Question } from "../src/engine/question.ts";
+import { isBound, nearestSnapshot, START, weigh, type Question } from "../src/engine/question.ts";
 import { search } from "../src/engine/search.ts";
 import { buildDiffTree, buildTree, findPath, pathOf, type Tree } from "../src/engine/tree.ts";
 import { verdict } from "../src/engine/verdict.ts";
@@ -58,6 +58,30 @@ test("moments and ranges by looking at every snapshot", () => {
       }
     }
   }
+});
+
+test("what has grown, exactly where single blocks are known", () => {
+  const model = modelOf(1);
+  const table = liveTable(model);
+  const late = { site: 7, born: 2, freed: 5, bytes: 640, blocks: 10 };
+  model.lateFrees = {
+    count: 1, site: Uint32Array.of(late.site), born: Uint32Array.of(late.born),
+    freed: Uint32Array.of(late.freed), bytes: Float64Array.of(late.bytes),
+    blocks: Float64Array.of(late.blocks),
+  };
+  model.facts.has.late_frees = true;
+  const peak = model.snapshots.kind.indexOf(1);
+  for (const [from, to] of [[1, 6], [2, 5], [3, 9], [4, 5], [5, 8], [2, 4], [START, 6]]) {
+    const question: Question = { measure: "grown", unit: "bytes", from, to };
+    if (to === peak)
+      continue;
+    assert.equal(isBound(model, question), false);
+    const before = from === START ? 0 : table[from][late.site];
+    const isLate = from >= late.born && from < late.freed && to >= late.freed;
+    assert.equal(weigh(model, question)[late.site],
+      table[to][late.site] - before + (isLate ? late.bytes : 0), `${from} to ${to}`);
+  }
+  assert.ok(isBound(model, { measure: "grown", unit: "bytes", from: 1, to: peak }));
 });
 
 test("the nearest snapshot, the start being one, the later of equals", () => {

@@ -207,6 +207,9 @@ export function synthetic(shape: Shape): Model {
       count: nSnaps, ns: f64(nSnaps), kind: new Uint8Array(nSnaps), end: u32(nSnaps), site: u32(0),
       bytes: f64(0), blocks: f64(0), nAlloc: f64(0), bAlloc: f64(0),
     },
+    lateFrees: {
+      count: 0, site: u32(0), born: u32(0), freed: u32(0), bytes: f64(0), blocks: f64(0),
+    },
     ticks: {
       count: nTicks, ns: f64(nTicks), liveBytes: f64(nTicks), liveBlocks: f64(nTicks),
       nAlloc: f64(nTicks), bAlloc: f64(nTicks), nFree: f64(nTicks), rss: f64(nTicks),

@@ -224,6 +224,24 @@ function readSnapshots(columns: Columns, nSites: number): Snapshots {
   };
 }
 
+// Captures of before have none, and say so in their facts.
+function readLateFrees(columns: Columns, nSites: number, nSnapshots: number): Model["lateFrees"] {
+  const has = columns.has("late_site");
+  const site = has ? columns.indexes("late_site", nSites) : new Uint32Array(0);
+  const count = site.length;
+  const get = (name: string) => has ? columns.numbers(name, count) : new Float64Array(0);
+  const at = (name: string) =>
+    has ? columns.indexes(name, nSnapshots, count) : new Uint32Array(0);
+  const freed = at("late_freed");
+  for (let i = 1; i < count; i++)
+    if (freed[i] < freed[i - 1])
+      fail("its late frees are out of order");
+  return {
+    count, site, born: at("late_born"), freed,
+    bytes: get("late_bytes"), blocks: get("late_blocks"),
+  };
+}
+
 function readTicks(columns: Columns): Model["ticks"] {
   const ns = columns.numbers("tick_ns");
   const count = ns.length;
@@ -274,6 +292,7 @@ export function decode(block: ArrayBuffer | Uint8Array): Model {
   } as Sites;
   const rows = readRows(columns, sites.count, facts.threads.length);
   addUp(rows, sites);
+  const snapshots = readSnapshots(columns, sites.count);
   const histSite = columns.indexes("hist_site", sites.count);
   return {
     facts, text, modules, frames, nodes, sites, rows,
@@ -285,7 +304,8 @@ export function decode(block: ArrayBuffer | Uint8Array): Model {
       bucket: columns.small("hist_bucket", BUCKETS_N, histSite.length),
       number: columns.numbers("hist_count", histSite.length),
     },
-    snapshots: readSnapshots(columns, sites.count),
+    snapshots,
+    lateFrees: readLateFrees(columns, sites.count, snapshots.count),
     ticks: readTicks(columns),
   };
 }

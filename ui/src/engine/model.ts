@@ -14,6 +14,7 @@ export interface Model {
   rows: Rows;
   histograms: Histograms;
   snapshots: Snapshots;
+  lateFrees: LateFrees;
   ticks: Ticks;
 }
 
@@ -102,6 +103,17 @@ export interface Snapshots {
   bAlloc: Float64Array;
 }
 
+// Blocks of a site that were there at one snapshot and freed before a later one, by rising freed:
+// between which snapshots they were allocated and freed, by the later of each two.
+export interface LateFrees {
+  count: number;
+  site: Uint32Array;
+  born: Uint32Array;
+  freed: Uint32Array;
+  bytes: Float64Array;
+  blocks: Float64Array;
+}
+
 export interface Ticks {
   count: number;
   ns: Float64Array;
@@ -155,7 +167,7 @@ export interface Facts {
   threads: { tid: number; name: string; owners: number }[];
   marks: { time_ns: number; name: string }[];
   notes: string[];
-  has: { temporary_bytes: boolean; counts: boolean };
+  has: { temporary_bytes: boolean; counts: boolean; late_frees?: boolean };
   overhead: number;
   pruned: { stacks: number; of: number; limit_bytes: number } | null;
 }

@@ -119,15 +119,34 @@ function pick(numbers: Numbers, measure: Measure, inBytes: boolean): Float64Arra
   return inBytes ? numbers.bAlloc : numbers.nAlloc;
 }
 
-// What was allocated in a range and is held at its end: at least what a site holds then beyond the
-// least it held at any look since the beginning.
-function weighGrown(model: Model, column: "bytes" | "blocks", from: number | null, to: number) {
-  const weights = columnAt(model, column, to).slice();
+function isPeak(model: Model, snapshot: number | null): boolean {
+  return snapshot !== null && model.snapshots.kind[snapshot] === SnapshotKind.peak;
+}
+
+// Whether the answer is a lower bound. From the start on everything is new; between two snapshots
+// the late frees tell; at the peak nobody looked.
+export function isBound(model: Model, { measure, from, to }: Question): boolean {
+  if (measure !== "grown" || from === null || from === START)
+    return false;
+  return !model.facts.has.late_frees || isPeak(model, from) || isPeak(model, to);
+}
+
+// What was allocated in a range and is held at its end. Exactly: what more is held then than at the
+// beginning, and as much again as went of what was held at the beginning. Where single blocks are
+// not known: at least what a site holds beyond the least it held at any look since the beginning.
+function weighGrown(model: Model, question: Question, from: number | null, to: number) {
+  const { unit } = question;
+  const weights = columnAt(model, unit, to).slice();
   if (from === null || from === START)
     return weights;
-  const least = leastBetween(model, column, from, to);
+  const bound = isBound(model, question);
+  const less = bound ? leastBetween(model, unit, from, to) : columnAt(model, unit, from);
   for (let i = 0; i < weights.length; i++)
-    weights[i] -= least[i];
+    weights[i] -= less[i];
+  const { count, site, born, freed } = model.lateFrees;
+  for (let i = 0; i < count && !bound; i++)
+    if (born[i] <= from && freed[i] > from && freed[i] <= to)
+      weights[site[i]] += model.lateFrees[unit][i];
   return weights;
 }
 
@@ -147,7 +166,7 @@ function compute(model: Model, question: Question): Float64Array {
     return weighNumbers(model.sites, model.sites.count, question);
   const last = to ?? model.snapshots.count - 1;
   if (measure === "grown")
-    return weighGrown(model, unit, from, last);
+    return weighGrown(model, question, from, last);
   if (measure === "total")
     return weighCounts(model, unit === "bytes" ? "bAlloc" : "nAlloc", from, last);
   return columnAt(model, unit, last).slice();

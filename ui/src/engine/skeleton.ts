@@ -13,35 +13,66 @@ export interface Skeleton {
   nodeOf: Uint32Array[]; // per trie, per step of it
 }
 
+const MANY = 0xffffffff; // more than one child
+
 class Merger {
   count = 1;
   parent: Uint32Array;
   name: Uint32Array;
-  private readonly table: Uint32Array;
+  // Most nodes have one child at most, which is kept here; only those with more are in the table.
+  private readonly only: Uint32Array; // 0: none yet; MANY: in the table
+  private table = new Uint32Array(4096); // open addressing, at most half full; 0: free
+  private nInTable = 0;
 
   constructor(most: number) {
     this.parent = new Uint32Array(most);
     this.name = new Uint32Array(most);
-    let size = 1024;
-    while (size < 2 * most)
-      size *= 2;
-    this.table = new Uint32Array(size);
+    this.only = new Uint32Array(most);
   }
 
   child(parent: number, name: number): number {
+    const only = this.only[parent];
+    if (only && only !== MANY) {
+      if (this.name[only] === name)
+        return only;
+      this.only[parent] = MANY;
+      this.tabulate(only);
+    }
+    if (only) {
+      const known = this.table[this.slot(parent, name)];
+      if (known)
+        return known;
+    }
+    const node = this.count++;
+    this.parent[node] = parent;
+    this.name[node] = name;
+    if (only)
+      this.tabulate(node);
+    else
+      this.only[parent] = node;
+    return node;
+  }
+
+  private slot(parent: number, name: number): number {
     const mask = this.table.length - 1;
     let hash = Math.imul(parent, 0x9e3779b1) ^ Math.imul(name + 1, 0x85ebca6b);
     hash = Math.imul(hash ^ (hash >>> 15), 0xc2b2ae35);
     for (let at = (hash ^ (hash >>> 13)) & mask; ; at = (at + 1) & mask) {
       const held = this.table[at];
-      if (!held) {
-        this.parent[this.count] = parent;
-        this.name[this.count] = name;
-        return (this.table[at] = this.count++);
-      }
-      if (this.parent[held] === parent && this.name[held] === name)
-        return held;
+      if (!held || (this.parent[held] === parent && this.name[held] === name))
+        return at;
     }
+  }
+
+  private tabulate(node: number): void {
+    this.table[this.slot(this.parent[node], this.name[node])] = node;
+    if (++this.nInTable * 2 <= this.table.length)
+      return;
+    const before = this.table;
+    this.table = new Uint32Array(before.length * 4);
+    for (const known of before)
+      if (known)
+        this.table[this.slot(this.parent[known], this.name[known])] = known;
   }
 }
 

@@ -9,6 +9,7 @@ import type { View } from "./look.ts";
 import { FrameFlag, SiteKind, type Model } from "./model.ts";
 import { frameNames, NONE } from "./names.ts";
 
+const MANY = NONE; // more than one child
 const CYCLE_MAX = 8; // functions that call each other in turn, as src/view/tree.c has it
 
 export interface Trie {
@@ -32,7 +33,10 @@ class Builder {
   frame = new Uint32Array(1024);
   deep = new Uint32Array(1024);
   oneLine = new Uint8Array(1024);
+  // Most nodes have one child at most, which is kept here; only those with more are in the table.
+  private only = new Uint32Array(1024); // 0: none yet; MANY: in the table
   private table = new Uint32Array(4096); // open addressing, at most half full; 0: free
+  private nInTable = 0;
   private readonly turns = new Uint32Array(2 * CYCLE_MAX); // nodes, innermost first; [0] is to come
 
   constructor(
@@ -56,30 +60,55 @@ class Builder {
   }
 
   private child(parent: number, frame: number, deep: number, oneLine: number): number {
-    const at = this.slot(parent, frame, deep, oneLine);
-    if (this.table[at])
-      return this.table[at];
+    const only = this.only[parent];
+    if (only && only !== MANY) {
+      if (this.frame[only] === frame && this.deep[only] === deep && this.oneLine[only] === oneLine)
+        return only;
+      this.only[parent] = MANY;
+      this.tabulate(only);
+    }
+    if (only) {
+      const known = this.table[this.slot(parent, frame, deep, oneLine)];
+      if (known)
+        return known;
+    }
+    const node = this.add(parent, frame, deep, oneLine);
+    if (only)
+      this.tabulate(node);
+    else
+      this.only[parent] = node;
+    return node;
+  }
+
+  private add(parent: number, frame: number, deep: number, oneLine: number): number {
     const node = this.count++;
     if (node === this.parent.length) {
       this.parent = grown(this.parent);
       this.frame = grown(this.frame);
       this.deep = grown(this.deep);
       this.oneLine = grown(this.oneLine);
+      this.only = grown(this.only);
     }
     this.parent[node] = parent;
     this.frame[node] = frame;
     this.deep[node] = deep;
     this.oneLine[node] = oneLine;
-    this.table[at] = node;
-    if (this.count * 2 > this.table.length)
-      this.rehash();
     return node;
   }
 
-  private rehash(): void {
-    this.table = new Uint32Array(this.table.length * 4);
-    for (let n = 1; n < this.count; n++)
-      this.table[this.slot(this.parent[n], this.frame[n], this.deep[n], this.oneLine[n])] = n;
+  private tabulate(node: number): void {
+    this.table[this.slotOf(node)] = node;
+    if (++this.nInTable * 2 <= this.table.length)
+      return;
+    const before = this.table;
+    this.table = new Uint32Array(before.length * 4);
+    for (const known of before)
+      if (known)
+        this.table[this.slotOf(known)] = known;
+  }
+
+  private slotOf(node: number): number {
+    return this.slot(this.parent[node], this.frame[node], this.deep[node], this.oneLine[node]);
   }
 
   // One frame more at the end of a path. If the last turns then repeat those before them, they
