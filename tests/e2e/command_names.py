@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names from elsewhere than the program's own file."""
+import fcntl
 import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import record
@@ -175,6 +179,56 @@ def names_with_progress(ground):
         expect("debug info of prog" in seen and "KiB" in seen, f"no progress: {seen!r}")
         expect(seen.endswith("\r\x1b[K"), f"the line stays: {seen!r}")
         expect(text(ground, served(ground, url)), "progress where there is no terminal")
+
+
+# Stands between tidemark and libdw: whoever reads debug info waits until there is a file "go".
+WAITING = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+void *dwarf_begin_elf(void *elf, int command, void *section)
+{
+  void *(*real)(void *, int, void *) = (void *(*)(void *, int, void *))dlsym(RTLD_NEXT, __func__);
+  while (access("go", F_OK) != 0)
+    usleep(10000);
+  return real(elf, command, section);
+}
+"""
+
+
+def read_until(terminal, wanted):
+    seen = b""
+    try:
+        while wanted not in seen:
+            seen += os.read(terminal, 65536)
+    except OSError:  # how a terminal ends
+        pass
+    return seen
+
+
+@test
+def names_that_take_long(ground):
+    """The line comes while names are looked up, tells where, and is gone when they are there."""
+    ground.program("  return 0;")
+    ground.record("-q", "-f", "-o", "x.tide", "--", ground.scratch / "prog")
+    library = ground.build("waiting.so", WAITING, "-shared", "-fPIC", "-ldl")
+    env = dict(ground.env, TERM="xterm", TIDEMARK_CACHE="off", LD_PRELOAD=str(library))
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 35, 0, 0))
+    report = subprocess.Popen([ground.tidemark, "report", "x.tide"], cwd=ground.scratch, env=env,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=child,
+                              text=True, start_new_session=True)
+    os.close(child)
+    seen = read_until(parent, b"\x1b[K")
+    expect(report.poll() is None, f"it did not wait: {seen!r}")
+    (ground.scratch / "go").touch()
+    out = report.communicate(timeout=60)[0]
+    seen += read_until(parent, b"all of it, to the end")
+    os.close(parent)
+    expect(report.returncode == 0 and "hold" in out, f"{report.returncode}:\n{out}")
+    first = re.match(r"\r(tidemark: looking up names in [^\r]*)\x1b\[K", seen.decode())
+    expect(first and len(first[1]) <= 34, f"{seen!r}")  # no more than there is room for
+    expect(seen.endswith(b"\r\x1b[K"), f"the line stays: {seen!r}")
 
 
 @test
