@@ -167,7 +167,9 @@ int tide_cmd_diff(const struct tide_arguments *arguments)
                                &threshold, &diag);
   if (!err) {
     struct tide_view *after = sides.later ? &sides.later_view : &sides.after.view;
-    struct tide_diff *diff = tide_diff_new(&sides.before.view, after);
+    struct tide_diff *diff = tide_diff_new(
+        &sides.before.view, after,
+        arguments->group < 0 ? TIDE_GROUP_PLACE : (enum tide_group_kind)arguments->group);
     err = write_diff(arguments, &sides, diff, &diag);
     if (!err) {
       tide_looking_tell_suppressed(&sides.before, arguments);

@@ -51,6 +51,8 @@ char *tide_diff_cell_name(const struct tide_screen *screen, const struct tide_di
 {
   const struct tide_naming *naming;
   const struct tide_named_frame *frame = tide_diff_frame(diff, place, &naming);
+  if (place->label)
+    return tide_utf8_fit(place->label, width, screen->utf8);
   if (place->is_module)
     return tide_utf8_fit("(code without names)", width, screen->utf8);
   if (place->kind == TIDE_DIFF_NOWHERE)
@@ -62,7 +64,7 @@ char *tide_diff_cell_location(const struct tide_diff *diff, const struct tide_di
 {
   const struct tide_naming *naming;
   const struct tide_named_frame *frame = tide_diff_frame(diff, place, &naming);
-  return tide_cell_location(naming, frame);
+  return place->label ? tide_strdup("") : tide_cell_location(naming, frame);
 }
 
 char *tide_diff_cell_rest(const struct tide_screen *screen, const struct tide_diff *diff,
@@ -71,8 +73,8 @@ char *tide_diff_cell_rest(const struct tide_screen *screen, const struct tide_di
   char count[TIDE_UNITS_MAX], least[TIDE_UNITS_MAX];
   size_t n_same = diff->counts[TIDE_CHANGE_NONE], n_more = diff->n - n_same - n_shown;
   if (!n_more)
-    return tide_sprintf("in %s unchanged %s", tide_units_count(count, n_same),
-                        n_same == 1 ? "place" : "places");
+    return tide_sprintf("in %s unchanged %s%s", tide_units_count(count, n_same),
+                        tide_diff_row_word(diff), n_same == 1 ? "" : "s");
   bool small = min_change > 0 && tide_diff_shown(diff, n_shown + 1, min_change) == n_shown;
   struct tide_buf out = {0};
   tide_buf_printf(&out, "in %s ", tide_units_count(count, n_more));
@@ -83,10 +85,15 @@ char *tide_diff_cell_rest(const struct tide_screen *screen, const struct tide_di
   if (n_same)
     tide_buf_printf(&out, ", %s unchanged", tide_units_count(count, n_same));
   else
-    tide_buf_text(&out, n_more == 1 ? " place" : " places");
+    tide_buf_printf(&out, " %s%s", tide_diff_row_word(diff), n_more == 1 ? "" : "s");
   char *text = tide_strdup(tide_buf_cstr(&out));
   tide_buf_done(&out);
   return text;
+}
+
+const char *tide_diff_row_word(const struct tide_diff *diff)
+{
+  return diff->group == TIDE_GROUP_FUNCTION ? "place" : tide_group_words[diff->group];
 }
 
 bool tide_diff_has_open(const struct tide_diff *diff)

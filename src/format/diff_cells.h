@@ -27,6 +27,9 @@ char *tide_diff_cell_rest(const struct tide_screen *screen, const struct tide_di
                           size_t n_shown, int64_t min_change);
 
 // Whether there is anything in the row of what threads leave open.
+// What a row is: "place", "file", "crate", "module".
+const char *tide_diff_row_word(const struct tide_diff *diff);
+
 bool tide_diff_has_open(const struct tide_diff *diff);
 #define TIDE_DIFF_OPEN_WORDS "between threads, at the peak"
 

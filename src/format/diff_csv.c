@@ -30,12 +30,22 @@ static const char *function_of(const struct tide_diff_place *place,
   return frame->function ? frame->function : "";
 }
 
+static bool is_grouped(const struct tide_diff *diff)
+{
+  return diff->group != TIDE_GROUP_PLACE && diff->group != TIDE_GROUP_FUNCTION;
+}
+
 static void write_place(struct tide_sink *sink, const struct tide_diff *diff,
                         const struct tide_diff_place *place)
 {
   const struct tide_naming *naming;
   const struct tide_named_frame *frame = tide_diff_frame(diff, place, &naming);
   tide_sink_printf(sink, "%s,", tide_change_words[tide_diff_change_kind(diff, place)]);
+  if (is_grouped(diff)) {
+    tide_csv_text(sink, place->label ? place->label : function_of(place, frame));
+    write_numbers(sink, place);
+    return;
+  }
   tide_csv_text(sink, function_of(place, frame));
   tide_sink_text(sink, ",");
   tide_csv_text(sink, frame && frame->file ? frame->file : "");
@@ -52,16 +62,19 @@ void tide_diff_csv_write(struct tide_sink *sink, const struct tide_diff *diff,
 {
   size_t n_shown = tide_diff_rows(diff, options);
   struct tide_diff_place rest = tide_diff_rest(diff, n_shown);
-  tide_sink_text(sink, "change,function,file,line,module,before_bytes,after_bytes,change_bytes,"
-                       "before_blocks,after_blocks,change_blocks,before_stacks,after_stacks\n");
+  bool grouped = is_grouped(diff);
+  tide_sink_printf(sink,
+                   "change,%s,before_bytes,after_bytes,change_bytes,"
+                   "before_blocks,after_blocks,change_blocks,before_stacks,after_stacks\n",
+                   grouped ? tide_diff_row_word(diff) : "function,file,line,module");
   for (size_t i = 0; i < n_shown; i++)
     write_place(sink, diff, &diff->places[i]);
   if (n_shown < diff->n) {
-    tide_sink_text(sink, ",(rest),,,");
+    tide_sink_text(sink, grouped ? ",(rest)" : ",(rest),,,");
     write_numbers(sink, &rest);
   }
   if (tide_diff_has_open(diff)) {
-    tide_sink_text(sink, ",(open),,,");
+    tide_sink_text(sink, grouped ? ",(open)" : ",(open),,,");
     write_numbers(sink, &diff->open);
   }
 }

@@ -58,6 +58,13 @@ static void write_place(struct tide_json *json, const struct tide_diff *diff,
   const struct tide_named_frame *frame = tide_diff_frame(diff, place, &naming);
   tide_json_open_object(json);
   tide_json_put_text(json, "change", tide_change_words[tide_diff_change_kind(diff, place)]);
+  if (place->label) {
+    tide_json_put_text(json, "kind", tide_diff_row_word(diff));
+    tide_json_put_text(json, tide_diff_row_word(diff), place->label);
+    write_amounts(json, place);
+    tide_json_close_object(json);
+    return;
+  }
   tide_json_put_text(json, "kind", place->is_module ? "module" : kinds[place->kind]);
   tide_json_put_text(json, "function", frame ? frame->function : NULL);
   tide_json_put_text(json, "file", frame ? frame->file : NULL);
@@ -73,6 +80,7 @@ static void write_question(struct tide_json *json, const struct tide_diff *diff)
   const struct tide_question *question = &diff->after->profile->question;
   tide_json_put_text(json, "measure", tide_measure_words[question->measure]);
   tide_json_put_text(json, "unit", question->unit == TIDE_UNIT_BYTES ? "bytes" : "blocks");
+  tide_json_put_text(json, "grouped_by", tide_group_words[diff->group]);
   tide_json_put_bool(json, "one_run", tide_diff_is_one_run(diff));
   tide_json_put_bool(json, "same_command", tide_diff_same_command(diff));
 }

@@ -45,9 +45,10 @@ void tide_diff_md_write(const struct tide_screen *screen, const struct tide_diff
   size_t n_shown = tide_diff_rows(diff, options);
   struct tide_diff_place rest = tide_diff_rest(diff, n_shown);
   tide_sink_printf(screen->sink,
-                   "| %s: change | before | after | | function | source |\n"
+                   "| %s: change | before | after | | %s | source |\n"
                    "|--:|--:|--:|:--|:--|:--|\n",
-                   tide_diff_measure_words(&diff->after->profile->question));
+                   tide_diff_measure_words(&diff->after->profile->question),
+                   diff->group == TIDE_GROUP_PLACE ? "function" : tide_group_words[diff->group]);
   for (size_t i = 0; i < n_shown; i++)
     write_place(screen, diff, &diff->places[i]);
   if (n_shown < diff->n) {

@@ -219,13 +219,15 @@ void tide_diff_table_write(const struct tide_screen *screen, const struct tide_d
   size_t n_changed = diff->n - diff->counts[TIDE_CHANGE_NONE];
   const char *what = tide_diff_measure_words(question);
   if (n_changed) {
-    tide_sink_printf(screen->sink, "  %s, place by place:\n", what);
+    const char *row = tide_diff_row_word(diff);
+    tide_sink_printf(screen->sink, "  %s, %s by %s:\n", what, row, row);
     write_table(&t, options->min_change);
     return;
   }
   char count[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *held =
       tide_diff_cell_amount(screen, unit, tide_diff_measure(diff, &diff->total.after));
-  tide_sink_printf(screen->sink, "  no place changed: %s %s on both sides, in %s %s\n", held, what,
-                   tide_units_count(count, diff->n), diff->n == 1 ? "place" : "places");
+  const char *row = tide_diff_row_word(diff);
+  tide_sink_printf(screen->sink, "  no %s changed: %s %s on both sides, in %s %s%s\n", row, held,
+                   what, tide_units_count(count, diff->n), row, diff->n == 1 ? "" : "s");
 }

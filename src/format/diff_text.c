@@ -104,8 +104,9 @@ static void write_tally(const struct page *p)
                     tide_units_count(count, p->diff->counts[kind]), tide_change_words[kind],
                     change);
   }
+  TIDE_CLEANUP_FREE char *label = tide_sprintf("%ss: ", tide_diff_row_word(p->diff));
   if (out.n)
-    tide_screen_paragraph(p->screen, TIDE_INK_PLAIN, "  ", "places: ", tide_buf_cstr(&out));
+    tide_screen_paragraph(p->screen, TIDE_INK_PLAIN, "  ", label, tide_buf_cstr(&out));
   tide_buf_done(&out);
 }
 

@@ -16,6 +16,7 @@ const char *const tide_change_words[TIDE_CHANGES_N] = {"added", "gone", "grown",
 struct half {
   struct tide_match_key key;
   const struct tide_named_frame *frame;
+  const char *label; // the diff's; NULL: a place
   enum tide_diff_kind kind;
   bool is_after;
   struct tide_amount amount;
@@ -226,7 +227,8 @@ static struct tide_diff_place place_of(const struct half *half)
   const struct half *after = half->is_after ? half : half->twin;
   const struct tide_match_key *key = &half->key;
   bool has_name = key->function || key->file || key->build;
-  struct tide_diff_place place = {.kind = half->kind, .is_module = half->frame && !has_name};
+  struct tide_diff_place place = {
+      .kind = half->kind, .label = half->label, .is_module = half->frame && !has_name};
   if (before) {
     place.before = before->amount;
     place.before_frame = before->frame;
@@ -299,19 +301,34 @@ static void make_total(struct tide_diff *diff)
   add_place(&diff->total, &diff->open);
 }
 
-struct tide_diff *tide_diff_new(struct tide_view *before, struct tide_view *after)
+// By what the half is known again.
+static void name_half(struct tide_diff *diff, struct half *half)
+{
+  const struct tide_view *view = half->is_after ? diff->after : diff->before;
+  char *label = half->frame ? tide_match_label(view, diff->group, half->frame) : NULL;
+  if (!label) {
+    half->key = tide_match_key_of(diff, view, half->kind, half->frame);
+    return;
+  }
+  TIDE_GROW(diff->labels, diff->n_labels, diff->cap_labels);
+  half->label = diff->labels[diff->n_labels++] = label;
+  half->key = (struct tide_match_key){
+      .kind = half->kind, .function = label, .function_n = strlen(label), .module = ""};
+}
+
+struct tide_diff *tide_diff_new(struct tide_view *before, struct tide_view *after,
+                                enum tide_group_kind group)
 {
   struct tide_diff *diff = tide_alloc(sizeof *diff);
   struct halves halves = {0};
+  diff->group = group;
   diff->before = before;
   diff->after = after;
   gather(&halves, before, false);
   gather(&halves, after, true);
   fold(&halves, by_frame, by_frame);
-  for (size_t i = 0; i < halves.n; i++) {
-    struct half *half = &halves.items[i];
-    half->key = tide_match_key_of(diff, half->is_after ? after : before, half->kind, half->frame);
-  }
+  for (size_t i = 0; i < halves.n; i++)
+    name_half(diff, &halves.items[i]);
   fold(&halves, by_key_and_weight, by_key);
   pair(&halves);
   make_places(diff, &halves);
@@ -324,6 +341,9 @@ void tide_diff_free(struct tide_diff *diff)
 {
   if (!diff)
     return;
+  for (size_t i = 0; i < diff->n_labels; i++)
+    free(diff->labels[i]);
+  free(diff->labels);
   free(diff->places);
   free(diff);
 }

@@ -8,7 +8,7 @@
 //    what its threads leave open add up to its total, and their changes to the total's.
 // 2. Nothing depends on where code was loaded or on which lines it stood.
 #pragma once
-#include "view/view.h"
+#include "view/groups.h"
 
 struct tide_amount {
   int64_t bytes, blocks; // of the measure asked for
@@ -39,6 +39,7 @@ enum tide_diff_kind {
 
 struct tide_diff_place {
   enum tide_diff_kind kind;
+  const char *label; // what all of it is, the diff's; NULL: a place, which its frames tell
   // Of the stacks gathered here the one that weighs most; the view's. NULL: none on that side.
   const struct tide_named_frame *before_frame, *after_frame;
   struct tide_amount before, after;
@@ -47,18 +48,23 @@ struct tide_diff_place {
 
 struct tide_diff {
   struct tide_view *before, *after; // not owned
-  struct tide_diff_place *places;   // by falling size of the change
-  size_t n;                         // unchanged ones included, at the end
-  struct tide_diff_place open;      // peaks of several threads: what no stack can be given
-  struct tide_diff_place total;     // sums of all; without frames
-  size_t counts[TIDE_CHANGES_N];    // places by change
-  int64_t sums[TIDE_CHANGES_N];     // and what they changed by
+  enum tide_group_kind group;       // what a row is: a place, or a larger part of the program
+  char **labels;                    // owned
+  size_t n_labels, cap_labels;
+  struct tide_diff_place *places; // by falling size of the change
+  size_t n;                       // unchanged ones included, at the end
+  struct tide_diff_place open;    // peaks of several threads: what no stack can be given
+  struct tide_diff_place total;   // sums of all; without frames
+  size_t counts[TIDE_CHANGES_N];  // places by change
+  int64_t sums[TIDE_CHANGES_N];   // and what they changed by
 };
 
 // Both views must have been asked for the same measure and unit; they may share profile image and
 // naming, and must outlive the diff. Names what it has to, without a limit: a place named on one
-// side alone would look like a change.
-struct tide_diff *tide_diff_new(struct tide_view *before, struct tide_view *after);
+// side alone would look like a change. Rows are places (a function is one here, whatever its
+// lines), or files, crates or modules, by their names.
+struct tide_diff *tide_diff_new(struct tide_view *before, struct tide_view *after,
+                                enum tide_group_kind group);
 void tide_diff_free(struct tide_diff *diff); // NULL is fine
 
 // An amount and a change in the unit asked for.

@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "view/diff_match.h"
 
+#include "base/alloc.h"
+#include "view/crate.h"
 #include "view/source_path.h"
 
 #include <string.h>
@@ -69,6 +71,22 @@ struct tide_match_key tide_match_key_of(const struct tide_diff *diff, const stru
   key.build = common_build(diff, view, frame->module);
   key.addr = key.build ? tide_naming_elf_address(view->naming, frame) : 0;
   return key;
+}
+
+char *tide_match_label(const struct tide_view *view, enum tide_group_kind group,
+                       const struct tide_named_frame *frame)
+{
+  char *crate = NULL;
+  switch (group) {
+  case TIDE_GROUP_FILE:
+    if (frame->file)
+      return tide_strdup(tide_shorten_path(frame->file));
+    break;
+  case TIDE_GROUP_CRATE: crate = frame->function ? tide_crate_of(frame->function) : NULL; break;
+  case TIDE_GROUP_MODULE: break;
+  default: return NULL;
+  }
+  return crate ? crate : tide_strdup(tide_naming_module(view->naming, frame));
 }
 
 static int compare_text(const char *a, const char *b)

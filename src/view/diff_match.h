@@ -30,6 +30,11 @@ struct tide_match_key tide_match_key_of(const struct tide_diff *diff, const stru
                                         enum tide_diff_kind kind,
                                         const struct tide_named_frame *frame);
 
+// For rows that are larger than places: the file, crate or module of a frame, owned; NULL for
+// places. Code whose file or crate is not known goes by its module.
+char *tide_match_label(const struct tide_view *view, enum tide_group_kind group,
+                       const struct tide_named_frame *frame);
+
 // 0: the same place.
 int tide_match_compare(const struct tide_match_key *a, const struct tide_match_key *b);
 

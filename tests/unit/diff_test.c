@@ -80,7 +80,7 @@ static void compare(struct tide_question question)
   ask(&before, &question);
   ask(&after, &question);
   tide_diff_free(diff);
-  diff = tide_diff_new(&before.view, &after.view);
+  diff = tide_diff_new(&before.view, &after.view, TIDE_GROUP_PLACE);
 }
 
 static const struct tide_diff_place *find(const char *function)
@@ -175,7 +175,7 @@ static void is_symmetric(void **state)
   int64_t change = tide_diff_change(diff, &diff->total);
   size_t n = diff->n;
   tide_diff_free(diff);
-  diff = tide_diff_new(&after.view, &before.view);
+  diff = tide_diff_new(&after.view, &before.view, TIDE_GROUP_PLACE);
   assert_int_equal(diff->n, n);
   assert_int_equal(tide_diff_change(diff, &diff->total), -change);
   expect_change("stream::Merge", TIDE_CHANGE_ADDED, AGAIN_MERGE_BYTES);
@@ -444,7 +444,7 @@ static void moments_of_one_run(void **state)
   ask(&before, &from);
   tide_profile_ask(later, &to);
   tide_view_init(&view, later, before.naming, NULL, false);
-  diff = tide_diff_new(&before.view, &view);
+  diff = tide_diff_new(&before.view, &view, TIDE_GROUP_PLACE);
   expect_sums();
   assert_true(tide_diff_is_one_run(diff));
   assert_int_equal(diff->total.after.bytes, later->totals.live_bytes);
@@ -455,6 +455,33 @@ static void moments_of_one_run(void **state)
   expect_golden("diff_moments.txt");
   tide_view_done(&view);
   tide_profile_free(later);
+}
+
+// Larger rows: nothing is lost, and they are told by their names.
+static void rows_of_parts(void **state)
+{
+  static const enum tide_group_kind kinds[] = {TIDE_GROUP_FUNCTION, TIDE_GROUP_FILE,
+                                               TIDE_GROUP_CRATE, TIDE_GROUP_MODULE};
+  compare((struct tide_question){0});
+  struct tide_amount whole = diff->total.after;
+  size_t n_places = diff->n;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    tide_diff_free(diff);
+    diff = tide_diff_new(&before.view, &after.view, kinds[i]);
+    expect_sums();
+    assert_int_equal(diff->total.after.bytes, whole.bytes);
+    assert_true(i == 0 ? diff->n == n_places : diff->n <= n_places - (i > 1));
+    for (size_t k = 0; k < diff->n; k++)
+      assert_int_equal(diff->places[k].label != NULL,
+                       i > 0 && diff->places[k].kind == TIDE_DIFF_PLACE);
+  }
+  write_text(80, true, false, options(10, 0, false)); // by module
+  struct tide_diff_options all = options(SIZE_MAX, 0, true);
+  tide_diff_csv_write(&sink, diff, &all);
+  struct tide_screen where = screen(80, true, false);
+  tide_diff_md_write(&where, diff, &all);
+  tide_diff_json_write(&sink, diff, &all);
+  expect_golden("diff_by_module.txt");
 }
 
 static void for_programs(void **state)
@@ -494,6 +521,7 @@ int main(void)
       CASE(refuses_bad_thresholds), CASE(text),
       CASE(text_with_notes),        CASE(moments_of_one_run),
       CASE(for_programs),           CASE(nothing_changed),
+      CASE(rows_of_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
