@@ -61,15 +61,6 @@ static void the_policy_can_be_had(void **state)
   assert_null(tide_embedded_page_policy(&(struct tide_embedded_page){"<a>", 3}));
 }
 
-static void without_a_page_there_is_a_way_out(void **state)
-{
-  struct tide_diag diag = {0};
-  assert_int_equal(tide_embedded_page_check(NULL, &diag), TIDE_ERR_UNSUPPORTED);
-  assert_non_null(strstr(diag.text, "-Dui=disabled"));
-  assert_int_equal(tide_embedded_page_check(&(struct tide_embedded_page){"", 0}, &diag),
-                   TIDE_ERR_OK);
-}
-
 // The page of this build, if it has one.
 static void the_real_page_has_its_places(void **state)
 {
@@ -90,7 +81,6 @@ int main(void)
       cmocka_unit_test(data_goes_in_and_the_network_out),
       cmocka_unit_test(a_page_without_its_places_is_refused),
       cmocka_unit_test(the_policy_can_be_had),
-      cmocka_unit_test(without_a_page_there_is_a_way_out),
       cmocka_unit_test(the_real_page_has_its_places),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
