@@ -49,6 +49,18 @@ export class Boxes {
     return this.count;
   }
 
+  // Of its own, and no larger than it must be.
+  copy(): Boxes {
+    const made = new Boxes(0);
+    made.count = this.count;
+    made.first = this.first.slice(0, this.count);
+    made.past = this.past.slice(0, this.count);
+    made.x0 = this.x0.slice(0, this.count);
+    made.x1 = this.x1.slice(0, this.count);
+    made.isMerged = this.isMerged.slice(0, this.count);
+    return made;
+  }
+
   private add(first: number, past: number, x0: number, x1: number, isNarrow: boolean): void {
     const i = this.count++;
     this.first[i] = first;

@@ -31,7 +31,8 @@ export interface Hit {
 export class Chart {
   private readonly context: CanvasRenderingContext2D;
   private readonly surface: Surface;
-  private boxes = new Boxes(1);
+  private boxes = new Boxes(1); // to count in
+  private rows: (Boxes | undefined)[] = []; // of the scene, once seen: scrolling finds them here
   private fitter: Fitter | null = null;
   private palette: Palette | null = null;
   private scene: Scene | null = null;
@@ -53,6 +54,7 @@ export class Chart {
     const range = layout.rangeOf(this.zoom);
     const zoomRow = layout.shape.count > 0 ? layout.rowOf(this.zoom) : 0;
     this.scene = { layout, meaning, range, zoomRow, nRows: 0, flipped };
+    this.rows = [];
     this.countRows();
   }
 
@@ -65,6 +67,7 @@ export class Chart {
     this.canvas.width = pixels;
     this.canvas.height = Math.max(1, Math.round(height * ratio));
     this.boxes = new Boxes(pixels);
+    this.rows = [];
     this.restyle();
     this.countRows();
   }
@@ -105,7 +108,7 @@ export class Chart {
       gap: window.gap,
       gapTop: scene.flipped ? window.row - window.gap : 0,
     });
-    draw(surface, scene, window, this.boxes, this.fitter);
+    draw(surface, scene, window, (row) => this.boxesOf(scene, row), this.fitter);
   }
 
   hit(x: number, y: number): Hit | null {
@@ -119,9 +122,8 @@ export class Chart {
 
   // A box is hit where it is painted: its pixels are rounded, and merged ones are wider than each.
   private hitInRow(scene: Scene, row: number, pixel: number): Hit | null {
-    const { layout, range } = scene;
-    const { boxes } = this;
-    const n = boxes.fill(layout, row, range, this.canvas.width);
+    const boxes = this.boxesOf(scene, row);
+    const n = boxes.count;
     let low = 0;
     let high = n;
     while (low < high) {
@@ -130,11 +132,17 @@ export class Chart {
       else low = middle + 1;
     }
     if (low === n || boxes.x0[low] > pixel) return null;
-    return this.hitOf(scene, low);
+    return this.hitOf(scene, boxes, low);
   }
 
-  private hitOf({ layout }: Scene, box: number): Hit {
-    const { first, past } = this.boxes;
+  private boxesOf({ layout, range }: Scene, row: number): Boxes {
+    const known = this.rows[row];
+    if (known) return known;
+    this.boxes.fill(layout, row, range, this.canvas.width);
+    return (this.rows[row] = this.boxes.copy());
+  }
+
+  private hitOf({ layout }: Scene, { first, past }: Boxes, box: number): Hit {
     let widest = first[box];
     let amount = 0;
     for (let node = first[box]; node < past[box]; node++) {

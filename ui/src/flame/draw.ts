@@ -67,15 +67,15 @@ export function draw(
   canvas: Canvas,
   scene: Scene,
   window: Window,
-  boxes: Boxes,
+  boxesOf: (row: number) => Boxes,
   fitter: Fitter,
 ): void {
   const { first, last } = rowsInSight(scene, window);
   const labels: Label[] = [];
   for (let row = first; row <= last; row++) {
-    const n = boxes.fill(scene.layout, row, scene.range, window.width);
+    const boxes = boxesOf(row);
     const line = scene.flipped ? last - row : row - first;
-    for (let i = 0; i < n; i++) paintBox(canvas, scene, window, boxes, i, row, line);
+    for (let i = 0; i < boxes.count; i++) paintBox(canvas, scene, window, boxes, i, row, line);
     gatherLabels(scene, window, boxes, row, labels);
   }
   canvas.end();

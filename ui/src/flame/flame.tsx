@@ -4,18 +4,19 @@
 // it usable: zoom, hover, keyboard, menu, and a table for screen readers. It holds no state of the
 // page: what it is zoomed to comes in as a path of names and goes out again by onZoom.
 
-import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useId, useLayoutEffect, useMemo } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { copyOf, itemsFor, targetOf } from "./actions.ts";
 import type { EditorLink, FlameAction, FlameTarget } from "./actions.ts";
 import { Bar } from "./bar.tsx";
 import type { Rect } from "./chart.ts";
 import { copyText } from "./clipboard.ts";
-import { type Shown, useChosen, useScenery, useStage } from "./hooks.ts";
+import { type Shown, useChosen, useScenery, useSettled, useStage } from "./hooks.ts";
 import { commandOf, type Command } from "./keys.ts";
 import { Menu } from "./menu.tsx";
 import { Mirror } from "./mirror.tsx";
 import { Tooltip, type TipTarget } from "./tooltip.tsx";
-import { pathOf } from "./walk.ts";
+import { nodeOf, pathOf } from "./walk.ts";
 import "./flame.css";
 
 export interface FlameProps extends Shown {
@@ -120,6 +121,38 @@ export function Flame(props: FlameProps) {
     openMenu(hit.node, event.clientX, event.clientY);
   };
 
+  // Who looks at the canvas does not wait for the table; who is in the table does not wait at all.
+  const mirrored = useSettled(
+    useMemo(() => ({ meaning, cursor, whole, label, isEmpty }), [meaning, cursor, whole, label]),
+    () => grid.current !== null && grid.current === document.activeElement,
+  );
+  const onChoose = (node: number) =>
+    zoomTo(nodeOf(names, pathOf(mirrored.meaning.names, node)));
+  const handlers = useRef({ onKeyDown, onChoose });
+  handlers.current = { onKeyDown, onChoose };
+  const table = useMemo(
+    () =>
+      mirrored.isEmpty ? (
+        <p class="flame-empty">Nothing here: no stack has any of it.</p>
+      ) : (
+        <div class="flame-mirror">
+          <Mirror
+            id={id}
+            label={`${mirrored.label}, as a table`}
+            describedBy={`${id}-help`}
+            meaning={mirrored.meaning}
+            whole={mirrored.whole}
+            cursor={mirrored.cursor}
+            gridRef={grid}
+            onKeyDown={(event) => handlers.current.onKeyDown(event)}
+            onBlur={() => setTip(null)}
+            onChoose={(node) => handlers.current.onChoose(node)}
+          />
+        </div>
+      ),
+    [mirrored],
+  );
+
   const hovered = tip && !menu ? tip.hit.node : null;
   const rectOf = (node: number) => stage.current?.chart.rectOf(node) ?? null;
   const isIdle = chosen.node === null || chosen.node === zoomNode;
@@ -147,23 +180,7 @@ export function Flame(props: FlameProps) {
               onClick={onClick}
               onContextMenu={onContextMenu}
             />
-            {isEmpty && <p class="flame-empty">Nothing here: no stack has any of it.</p>}
-            {!isEmpty && (
-              <div class="flame-mirror">
-                <Mirror
-                  id={id}
-                  label={`${label}, as a table`}
-                  describedBy={`${id}-help`}
-                  meaning={meaning}
-                  whole={whole}
-                  cursor={cursor}
-                  gridRef={grid}
-                  onKeyDown={onKeyDown}
-                  onBlur={() => setTip(null)}
-                  onChoose={zoomTo}
-                />
-              </div>
-            )}
+            {table}
           </div>
           <Ring kind="flame-hover" rect={hovered === null ? null : rectOf(hovered)} />
           <Ring kind={isIdle ? "flame-cursor flame-idle" : "flame-cursor"} rect={rectOf(cursor)} />
