@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is painted, on a canvas that writes down what it is told, and the colours of its pixels.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { frameModel, syntheticModel, syntheticTree } from "../browser/synthetic.ts";
+import type { Tree } from "../src/engine/tree.ts";
+import { Boxes } from "../src/flame/boxes.ts";
+import { draw, rowAt, rowTop, type Canvas, type Scene, type Window } from "../src/flame/draw.ts";
+import { Fitter } from "../src/flame/fit.ts";
+import { Layout } from "../src/flame/layout.ts";
+import { isSigned, TreeMeaning } from "../src/flame/meaning.ts";
+import { TreeNames } from "../src/flame/names.ts";
+import { Style } from "../src/flame/palette.ts";
+import { packed } from "../src/flame/surface.ts";
+
+interface Painted {
+  rects: { line: number; x: number; width: number; style: number; hasBorder: boolean }[];
+  texts: { text: string; x: number; y: number; style: number }[];
+}
+
+interface Wish {
+  matches?: Uint8Array;
+  zoom?: number;
+  flipped?: boolean;
+  height?: number;
+  top?: number;
+}
+
+function paint(tree: Tree, model = syntheticModel(300), wish: Wish = {}) {
+  const painted: Painted = { rects: [], texts: [] };
+  let isOver = false;
+  const canvas: Canvas = {
+    box(line, x, x1, style, hasBorder) {
+      assert.ok(!isOver);
+      painted.rects.push({ line, x, width: x1 - x, style, hasBorder });
+    },
+    end() {
+      isOver = true;
+    },
+    text(text, x, y, style) {
+      assert.ok(isOver);
+      painted.texts.push({ text, x, y, style });
+    },
+  };
+  const layout = new Layout(tree);
+  const names = new TreeNames(tree, [model], "all");
+  const options = { unit: "bytes", signed: isSigned(tree), matches: wish.matches ?? null } as const;
+  const zoom = wish.zoom ?? 0;
+  const scene: Scene = {
+    layout, meaning: new TreeMeaning(tree, names, options), range: layout.rangeOf(zoom),
+    zoomRow: tree.depth[zoom], nRows: layout.nRows, flipped: wish.flipped ?? false,
+  };
+  const height = wish.height ?? 400;
+  const content = Math.max(height, 20 * layout.nRows);
+  const window: Window = { width: 1000, height, top: wish.top ?? 0, content, row: 20, gap: 1 };
+  const boxes = new Boxes(1000);
+  const boxesOf = (row: number) => {
+    boxes.fill(layout, row, scene.range, 1000);
+    return boxes.copy();
+  };
+  draw(canvas, scene, window, boxesOf, new Fitter(() => 6));
+  return { ...painted, scene, window };
+}
+
+// A root with a line of nodes below it, each with children of these weights.
+function chain(...weights: number[][]): Tree {
+  const total = [0];
+  const parent = [0];
+  const depth = [0];
+  const levels = [0];
+  let up = 0;
+  for (const row of weights) {
+    levels.push(total.length);
+    const first = total.length;
+    for (const weight of row) {
+      parent.push(up);
+      depth.push(levels.length - 1);
+      total.push(weight);
+    }
+    up = first;
+  }
+  levels.push(total.length);
+  total[0] = weights[0].reduce((a, b) => a + b, 0);
+  const n = total.length;
+  return {
+    count: n, levels: Uint32Array.from(levels), parent: Uint32Array.from(parent),
+    depth: Uint32Array.from(depth), total: Float64Array.from(total),
+    width: Float64Array.from(total, Math.abs), self: new Float64Array(n),
+    frame: Uint32Array.from({ length: n }, (_, i) => (i ? i - 1 : 0xffffffff)),
+    name: new Uint32Array(n), line: new Uint32Array(n), stacks: new Uint32Array(n).fill(1),
+    deep: new Uint32Array(n).fill(1), firstChild: new Uint32Array(n), nChildren: new Uint32Array(n),
+  };
+}
+
+test("only rows in sight are painted, inside of the canvas", () => {
+  const tree = syntheticTree(20000, 300, 4);
+  const { rects } = paint(tree, undefined, { top: 95, height: 110 });
+  assert.ok(rects.length > 10);
+  for (const rect of rects) assert.ok(rect.x >= 0 && rect.x + rect.width <= 1000);
+  assert.deepEqual([...new Set(rects.map((rect) => rect.line))], [0, 1, 2, 3, 4, 5, 6]);
+});
+
+test("labels stand inside of their boxes", () => {
+  const { rects, texts } = paint(syntheticTree(5000, 300, 4));
+  assert.ok(texts.length > 20);
+  for (const { text, x, y } of texts) {
+    const width = 6 * [...text].length;
+    const line = Math.floor(y / 20);
+    const box = rects.find((r) => r.line === line && r.x <= x && x < r.x + r.width);
+    assert.ok(box && x + width <= box.x + box.width, text);
+  }
+});
+
+test("the root is above or, flipped, below; rows are found where they are painted", () => {
+  for (const flipped of [false, true]) {
+    const { rects, texts, scene, window } = paint(chain([100], [60]), undefined, { flipped });
+    assert.equal(rects[0].width, 999);
+    assert.equal(rects[0].line, flipped ? 2 : 0);
+    assert.deepEqual(texts.map(({ y }) => y), flipped ? [390, 370, 350] : [10, 30, 50]);
+    for (let row = 0; row < 3; row++)
+      for (const inside of [0, 10, 19])
+        assert.equal(rowAt(scene, window, rowTop(scene, window, row) + inside), row);
+  }
+});
+
+test("what leads to the zoomed node is dim, and as wide as the picture", () => {
+  const tree = chain([60, 40], [30, 30], [10]);
+  const { rects } = paint(tree, undefined, { zoom: 3 });
+  const dim = rects.filter((rect) => rect.style === Style.dim);
+  assert.deepEqual(dim.map((rect) => rect.width), [999, 999]);
+  assert.equal(rects[2].width, 999);
+  assert.equal(rects.length, 4);
+});
+
+test("matches stand out, also among boxes too narrow to be seen alone", () => {
+  const narrow = Array.from({ length: 5000 }, () => 1);
+  const tree = chain([5000, 5000], narrow);
+  const matches = new Uint8Array(tree.count);
+  matches[2] = matches[1234] = 1;
+  const model = frameModel(Array.from({ length: tree.count }, (_, i) => `f${i}`));
+  const { rects } = paint(tree, model, { matches });
+  const styles = rects.map((rect) => rect.style);
+  assert.deepEqual(styles, [Style.dim, Style.dim, Style.match, Style.match]);
+});
+
+test("growth and shrinking are told by arrow, sign and colour", () => {
+  const tree = chain([400, 100, 0]);
+  tree.before = Float64Array.of(500, 100, 350, 50);
+  tree.width = Float64Array.of(600, 300, 250, 50);
+  const model = frameModel(["grown", "shrunk", "gone"]);
+  const { rects, texts } = paint(tree, model);
+  const told = ["= all  ±0 B", "▲ grown  +300 B", "▼ shrunk  −250 B", "▼ gone"];
+  assert.deepEqual(texts.map(({ text }) => text), told);
+  const styles = [Style.even, Style.grown, Style.shrunk, Style.shrunk];
+  assert.deepEqual(rects.map(({ style }) => style), styles);
+});
+
+test("frames that are none have plain words and a look of their own", () => {
+  const model = frameModel(["a", "b", "c", "main"]);
+  model.frames.flags.set([32, 8, 2, 0]);
+  const { rects, texts } = paint(chain([300, 300, 300, 100]), model);
+  assert.deepEqual(texts.slice(1).map(({ text }) => text), [
+    "stacks pruned to keep the file small  300 B", "stack not recorded  300 B",
+    "frames left out  300 B", "main  100 B",
+  ]);
+  assert.equal(rects.filter(({ style }) => style === Style.hatch).length, 3);
+});
+
+test("inlined frames have no border to their parent, others do", () => {
+  const model = frameModel(["outer", "inlined", "called"]);
+  model.frames.flags.set([0, 1, 0]);
+  const { rects } = paint(chain([100], [50, 50]), model);
+  assert.deepEqual(rects.map(({ hasBorder }) => hasBorder), [true, true, false, true]);
+});
+
+test("frames of the runtime are grey, recursion says how deep", () => {
+  const model = frameModel(["__libc_start_main", "walk"]);
+  model.frames.layer.set([1, 0]);
+  const tree = chain([500, 500]);
+  tree.deep[2] = 12;
+  const { rects, texts } = paint(tree, model);
+  assert.equal(rects[1].style, Style.runtime);
+  assert.equal(texts[2].text, "walk ×12  500 B");
+});
+
+test("a colour becomes a pixel of an image, opaque", () => {
+  const pixel = new Uint8Array(Uint32Array.of(packed("#12abef")).buffer);
+  assert.deepEqual([...pixel], [18, 171, 239, 255]);
+});
+
+test("hostile names are drawn as short, harmless text", () => {
+  const names = ["<script>alert(1)</script>", "\u202eevil\u0000", "x".repeat(100000), "\n\n\n\n"];
+  const model = frameModel(names);
+  model.frames.layer.fill(0);
+  const { texts } = paint(chain([250, 250, 250, 250]), model);
+  assert.equal(texts.length, 5);
+  for (const { text } of texts) {
+    assert.ok(text.length < 200);
+    assert.doesNotMatch(text, /[\p{Cc}\p{Cf}]/u);
+  }
+});

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Labels: names shortened, made harmless, and cut to what fits.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { clean, cleanWithin } from "../src/flame/clean.ts";
+import { Fitter } from "../src/flame/fit.ts";
+import { shortName, tailsOf } from "../src/flame/shorten.ts";
+
+const SHORT: [string, string][] = [
+  ["malloc", "malloc"],
+  ["indexer::postings::Block::push::h0123456789abcdef", "indexer::postings::Block::push"],
+  ["alloc::vec::Vec<T,A>::push", "alloc::vec::Vec<…>::push"],
+  ["alloc::vec::Vec::<T>::push", "alloc::vec::Vec<…>::push"],
+  ["<alloc::vec::Vec<T> as core::ops::Drop>::drop", "alloc::vec::Vec<…>::drop"],
+  ["<T as a::B<C>>::f", "T::f"],
+  ["<impl core::fmt::Debug for x::Y>::fmt", "x::Y::fmt"],
+  ["core::ops::function::FnOnce::call_once{{vtable.shim}}",
+    "core::ops::function::FnOnce::call_once{{vtable.shim}}"],
+  ["f(int, char const*)", "f"],
+  ["(anonymous namespace)::f(int)", "(anonymous namespace)::f"],
+  ["ns::T::operator()(int) const", "ns::T::operator()"],
+  ["std::map<int, std::vector<int> >::operator[](int&&)", "std::map<…>::operator[]"],
+  ["operator<<(std::ostream&, X const&)", "operator<<"],
+  ["T::operator->() const", "T::operator->"],
+  ["f(int) [clone .part.0]", "f"],
+  ["std::function<void (int)>::operator()(int) const", "std::function<…>::operator()"],
+  ["call<fn() -> u8>::g", "call<…>::g"],
+  ["_PyEval_EvalFrameDefault", "_PyEval_EvalFrameDefault"],
+  ["a<b", "a<…>"],
+  ["", ""],
+];
+
+test("names are shortened to what tells them apart", () => {
+  for (const [name, short] of SHORT) assert.equal(shortName(name), short);
+});
+
+test("tails go from the whole name to its last part, closures with where they are", () => {
+  assert.deepEqual(tailsOf("a::b::c::d"), ["a::b::c::d", "c::d", "d"]);
+  assert.deepEqual(tailsOf("a::b::{{closure}}"), ["a::b::{{closure}}", "b::{{closure}}"]);
+  assert.deepEqual(tailsOf("main"), ["main"]);
+  assert.deepEqual(tailsOf("::a"), ["::a"]);
+});
+
+test("a name of 100 KB gives a label like any other", () => {
+  for (const piece of ["a", "<", ">", "(", "::", "<a as ", "operator<", "\u0301"]) {
+    const name = piece.repeat(100000 / piece.length);
+    assert.ok(shortName(name).length <= 2001);
+    assert.ok(cleanWithin(name, 300).length < 400);
+  }
+});
+
+test("what would harm becomes visible", () => {
+  assert.equal(clean("a\u0000b\nc\u001b[31md"), "a\ufffdb\ufffdc\ufffd[31md");
+  assert.equal(clean("user\u202egnp.exe"), "user\ufffdgnp.exe");
+  assert.equal(clean("a\u200bb\u2066c\ufeff"), "a\ufffdb\ufffdc\ufffd");
+  assert.equal(clean("\ud800x"), "\ufffdx");
+  assert.equal(clean("Z\u0300\u0301\u0302\u0303!"), "Z\u0300\u0301!");
+  assert.equal(clean("größe::<T>‘日本’"), "größe::<T>‘日本’");
+  assert.equal(clean("<script>alert(1)</script>"), "<script>alert(1)</script>");
+});
+
+test("what is too long keeps both ends and says how long it is", () => {
+  const text = cleanWithin(`begin${"x".repeat(5000)}end`, 100);
+  assert.match(text, /^begin.*end \(5,008 characters\)$/);
+  assert.ok(text.length < 150);
+});
+
+const fitter = () => new Fitter((text) => 10 * [...text].length);
+
+test("the first label that fits is taken, then the beginning of the last", () => {
+  const labels = ["a::long::name", "long::name", "name"];
+  assert.equal(fitter().fit(labels, 130), "a::long::name");
+  assert.equal(fitter().fit(labels, 129), "long::name");
+  assert.equal(fitter().fit(labels, 99), "name");
+  assert.equal(fitter().fit(labels, 39), "");
+  assert.equal(fitter().fit(["resize"], 45), "res…");
+  assert.equal(fitter().fit(["resize"], 39), "");
+  assert.equal(fitter().fit([], 1000), "");
+});
+
+test("what is fitted is never wider than its box", () => {
+  const measured: string[] = [];
+  const fit = new Fitter((text) => {
+    measured.push(text);
+    return 3 + (text.codePointAt(0)! % 9);
+  });
+  const label = "abc<日本>::𝒳yz_def";
+  for (let width = 0; width < 200; width++)
+    assert.ok(fit.width(fit.fit([label], width)) <= width);
+  assert.ok(measured.every((text) => [...text].length === 1)); // one character at a time
+});
+
+test("a surrogate pair is never cut", () => {
+  for (let width = 0; width < 120; width += 5) {
+    const text = fitter().fit(["𝒳𝒳𝒳𝒳𝒳𝒳𝒳𝒳𝒳𝒳"], width);
+    assert.ok(!/[\ud800-\udfff]/u.test(text));
+  }
+});
