@@ -17,10 +17,12 @@ import type { Model } from "../src/engine/model.ts";
 // Two sites of the heap and one of pages; snapshots at 10, 20 and 40; ticks at 5, 20 and 30.
 function model(): Model {
   return {
+    facts: { totals: {} },
     sites: { kind: Uint8Array.of(0, 1, 2) },
     snapshots: {
       count: 3,
       ns: Float64Array.of(10, 20, 40),
+      kind: Uint8Array.of(0, 1, 2),
       end: Uint32Array.of(3, 4, 6),
       site: Uint32Array.of(0, 1, 2, 0, 0, 2),
       bytes: Float64Array.of(100, 5000, 7, 50, -120, -7),
@@ -48,6 +50,12 @@ test("the line goes through ticks and snapshots; where both are, the snapshot is
   assert.deepEqual([...ns], [0, 5, 10, 20, 30, 40]);
   assert.deepEqual([...live], [0, 60, 107, 157, 90, 30]);
   assert.deepEqual(rss, [null, 1000, 1000, 1000, 3000, 3000]);
+});
+
+test("RSS at the peak is what was seen then", () => {
+  const one = model();
+  one.facts.totals.rss_at_peak_bytes = 2500;
+  assert.deepEqual(makeTimeline(one, "bytes").rss, [null, 1000, 1000, 2500, 3000, 3000]);
 });
 
 test("blocks have no RSS", () => {

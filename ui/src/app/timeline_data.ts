@@ -4,7 +4,7 @@
 // through every tick and through every snapshot with exactly what the graph and the table show
 // there, so that the three cannot disagree.
 
-import { SiteKind, type Model } from "../engine/model.ts";
+import { SiteKind, SnapshotKind, type Model } from "../engine/model.ts";
 
 export interface Timeline {
   ns: Float64Array; // never falling
@@ -43,12 +43,19 @@ export function makeTimeline(model: Model, unit: TimelineUnit): Timeline {
     if (!isTick) while (t < ticks.count && ticks.ns[t] === snapshots.ns[s]) t++;
     ns.push(isTick ? ticks.ns[t] : snapshots.ns[s]);
     live.push(isTick ? values[t] : totals[s]);
-    rss.push(isTick ? ticks.rss[t] || null : null);
+    rss.push((isTick ? ticks.rss[t] : rssAt(model, s)) || null);
     if (isTick) t++;
     else s++;
   }
   if (hasRss) fillGaps(rss);
   return { ns: Float64Array.from(ns), live: Float64Array.from(live), rss: hasRss ? rss : null };
+}
+
+// Looked at besides the ticks: at the peak.
+function rssAt({ facts, snapshots }: Model, snapshot: number): number | undefined {
+  return snapshots.kind[snapshot] === SnapshotKind.peak
+    ? facts.totals.rss_at_peak_bytes
+    : undefined;
 }
 
 // Between two looks, the last one stands.
