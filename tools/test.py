@@ -180,6 +180,17 @@ def page(log):
     return runner(log, ["node", tests, BUILD])
 
 
+def browser(log):
+    """The page in a real browser; nothing where tidemark was built without it."""
+    work = BUILD / "ui/work"
+    if not shutil.which("chromium") or not (work / "node_modules").exists():
+        if os.environ.get("CI") == "true":
+            return Counts(failed=1, notes=["browser: no chromium, or no page in the build"])
+        return Counts(skipped=1)
+    return runner(log, ["node", work / "browser/run.mjs", "--tidemark", BUILD / "tidemark",
+                        "--golden", "tests/golden"])
+
+
 def cross(log):
     """The recorder for the other architecture, its tests under emulation."""
     directory = ROOT / f"build-{OTHER_ARCH}"
@@ -257,8 +268,8 @@ def install(log):
 
 
 SUITES = {"unit": unit, "e2e": e2e, "bare": bare, "real": real, "symbols": symbols,
-          "interop": interop, "page": page, "cross": cross, "asan": asan, "tsan": tsan,
-          "fuzz": fuzz, "install": install}
+          "interop": interop, "page": page, "browser": browser, "cross": cross, "asan": asan,
+          "tsan": tsan, "fuzz": fuzz, "install": install}
 
 
 def missing_tools():
@@ -285,7 +296,7 @@ def main():
         start = time.monotonic()
         with open(LOGS / f"{name}.log", "w") as log:
             counts = SUITES[name](log)
-        if counts.passed + counts.failed == 0:
+        if counts.passed + counts.failed + counts.skipped == 0:
             counts.fail(f"{name}: nothing was tested")
         table.append(f"{name:9} {time.monotonic() - start:6.1f} s  {counts}")
         total.add(counts)

@@ -10,6 +10,7 @@ export interface CaptureFacts {
   file: string;
   images: { index: number; pid: number; exe: string; command: string[]; peak_bytes?: number }[];
   largest: number; // the image to begin with
+  note?: string | null; // why the file may tell more than the page does
 }
 
 export interface PageFacts {

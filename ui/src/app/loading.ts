@@ -11,11 +11,18 @@ import { state } from "./state.ts";
 import { programName } from "./words.ts";
 
 const POLL_MS = 1000;
+// A command in the background serves as long as somebody asks; and a file may be replaced.
+const IDLE_MS = 30000;
 
 let latest = 0; // of the requests made; older answers are not wanted any more
 
 function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+function noteOf(facts: PageFacts): string | null {
+  const noted = facts.captures.find(({ note }) => note);
+  return noted ? `${noted.file}: ${noted.note}` : null;
 }
 
 async function load(from: Origin, facts: PageFacts): Promise<void> {
@@ -32,7 +39,7 @@ async function load(from: Origin, facts: PageFacts): Promise<void> {
     ]);
     if (mine !== latest) return;
     session.value = { origin: from, facts, capture, model, other };
-    failure.value = null;
+    failure.value = noteOf(facts);
     document.title = `${programName(model.facts.image)}: Tidemark`;
   } catch (error) {
     if (mine === latest) failure.value = wordsOf(error);
@@ -42,14 +49,13 @@ async function load(from: Origin, facts: PageFacts): Promise<void> {
 }
 
 async function poll(from: Origin): Promise<void> {
-  const now = session.peek();
-  if (!now?.facts.live) return;
-  let wait = POLL_MS;
+  const now = session.peek()?.facts;
+  let wait = now?.live ? POLL_MS : IDLE_MS;
   try {
     const facts = await from.facts();
-    if (facts.version !== now.facts.version || facts.live !== now.facts.live)
-      await load(from, facts);
-    else if (failure.peek()) failure.value = null;
+    if (facts.version !== now?.version || facts.live !== now.live) await load(from, facts);
+    else if (failure.peek()) failure.value = noteOf(facts);
+    if (facts.live) wait = POLL_MS;
   } catch (error) {
     failure.value = wordsOf(error);
     if (error instanceof Gone) wait *= 5;
@@ -74,5 +80,5 @@ export async function begin(): Promise<void> {
     shown = wanted;
     void load(from, facts);
   });
-  setTimeout(() => void poll(from), POLL_MS);
+  if (!from.isFile) setTimeout(() => void poll(from), POLL_MS);
 }

@@ -91,7 +91,7 @@ export function rates(model: Model, unit: TimelineUnit, endNs: number, n: number
   const counts = unit === "bytes" ? ticks.bAlloc : ticks.nAlloc;
   const bins = new Float64Array(n);
   const width = endNs / n;
-  if (!(width > 0)) return bins;
+  if (!(width > 0) || !ticks.count) return bins;
   let before = 0;
   for (let i = 0; i < n; i++) {
     const after = countAt(ticks.ns, counts, (i + 1) * width);

@@ -61,12 +61,18 @@ export interface View {
 
 const PATTERNS_MAX = 30; // bits of a number
 
+// Beyond this a browser refuses, and not before it is used.
+const PATTERN_LONGEST = 4000;
+const EXACT_LONGEST = 1500;
+
 const CLASSES: Record<string, string> = {
   alpha: "A-Za-z", digit: "0-9", alnum: "A-Za-z0-9", upper: "A-Z", lower: "a-z", space: "\\s",
   punct: "!-\\/:-@\\[-`{-~", xdigit: "0-9A-Fa-f", blank: " \\t",
 };
 
 export function compilePattern(pattern: string): RegExp {
+  if (pattern.length > PATTERN_LONGEST)
+    throw new Error(`a pattern of ${pattern.length} characters is too long`);
   const text = pattern.replace(/\[:(\w+):\]/g, (all, name: string) => CLASSES[name] ?? all);
   try {
     return new RegExp(text);
@@ -76,9 +82,11 @@ export function compilePattern(pattern: string): RegExp {
   }
 }
 
-// A pattern that matches one text and no other.
+// A pattern that matches one text and no other; of a very long one, those that begin as it does.
 export function exactly(text: string): string {
-  return "^" + text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$";
+  const isLong = text.length > EXACT_LONGEST;
+  const kept = isLong ? text.slice(0, EXACT_LONGEST) : text;
+  return "^" + kept.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + (isLong ? "" : "$");
 }
 
 // Why a pattern is none; null: it is one.

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The page as a file without a network, the page of a program that runs, of several processes, and
+// the page whose server has gone.
+
+import { existsSync } from "node:fs";
+import { ENDLESS } from "./programs.mjs";
+import { expect, expectEqual } from "./stage.mjs";
+import { heading } from "./numbers_test.mjs";
+
+const FORKING = `
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile kept[100];
+__attribute__((noipa)) static void hold(int i, int n) { kept[i] = malloc(n); }
+int main(void)
+{
+  for (int i = 0; i < 10; i++) hold(i, 100);
+  if (fork() == 0) { for (int i = 0; i < 50; i++) hold(i, 5000); _exit(0); }
+  wait(NULL);
+  return 0;
+}
+`;
+
+export const tests = {
+  async a_file_without_a_network(ground, look) {
+    const served = await look(ground.served.url);
+    await served.locator("h2.asked").waitFor();
+    const made = { one: ["phases.tide"], two: ["phases.tide", "more.tide"] };
+    for (const [name, files] of Object.entries(made)) {
+      ground.tide("html", ...files, "-o", `${name}.html`);
+      expect(existsSync(ground.path(`${name}.html`)), "no file");
+      const page = await look(`file://${ground.path(`${name}.html`)}`, { offline: true });
+      await page.locator(".flame canvas").first().waitFor();
+      if (name === "one") expectEqual(await heading(page), await heading(served), "another number");
+      await page.locator("#tab-table").click();
+      await page.locator("table.grid .c-name .name").first().waitFor();
+    }
+  },
+
+  async live(ground, look) {
+    const program = ground.build("endless", ENDLESS);
+    const words = ["run", "--view", "--no-open", "-q", "-o", "live.tide", "--", program];
+    const { url, child } = await ground.serve(...words);
+    const ended = new Promise((done) => child.on("exit", done));
+    const page = await look(url);
+    await page.getByText("recording").first().waitFor();
+    await page.keyboard.press("e");
+    await page.locator("#search").fill("grow");
+    await page.locator("#search").blur();
+    const first = await heading(page);
+    await page.waitForFunction(
+      (first) => document.querySelector("h2.asked b").innerText !== first,
+      first,
+      { timeout: 20000 },
+    );
+    expect(page.url().includes("search=grow"), "what was chosen is lost");
+    ground.write("stop", "");
+    expectEqual(await ended, 4, "the program's status");
+    await page.getByText("exited 4").first().waitFor({ timeout: 20000 });
+    const { totals } = ground.json("report", "live.tide");
+    expect(totals.live_blocks > 0, "nothing recorded");
+    ground.endDetached();
+  },
+
+  async processes(ground, look) {
+    const program = ground.build("forking", FORKING);
+    ground.tide("run", "-q", "-o", "forking.tide", "--", program);
+    const { url, child } = await ground.view("forking.tide");
+    const page = await look(url);
+    const first = await heading(page);
+    const options = page.getByLabel("Process").locator("option");
+    expectEqual(await options.count(), 2, "processes");
+    const shown = await page.getByLabel("Process").inputValue();
+    await page.getByLabel("Process").selectOption(shown === "0" ? "1" : "0");
+    await page.waitForFunction(
+      (first) => document.querySelector("h2.asked b").innerText !== first,
+      first,
+    );
+    await page.locator("#tab-source").click();
+    await page.getByText("hold(i, 100)").first().waitFor();
+    child.kill();
+  },
+
+  async server_gone(ground, look) {
+    const { url, child } = await ground.view("forking.tide");
+    const page = await look(url, { allowed: /ERR_CONNECTION_REFUSED/ });
+    await page.locator("h2.asked").waitFor();
+    const ended = new Promise((done) => child.on("exit", done));
+    child.kill("SIGINT");
+    expectEqual(await ended, 0, "status");
+    const shown = await page.getByLabel("Process").inputValue();
+    await page.getByLabel("Process").selectOption(shown === "0" ? "1" : "0");
+    await page.getByRole("alert").getByText("tidemark view").waitFor();
+    await page.locator("#tab-table").click();
+    await page.locator("table.grid .c-name .name").first().waitFor();
+  },
+};

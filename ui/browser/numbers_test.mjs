@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the page says is what the command says, to the digit: under every measure and unit, for
+// groups, parts of the run, filters, searches and comparisons.
+
+import { expect, expectEqual, importSource } from "./stage.mjs";
+
+const units = await importSource("src/engine/units.ts");
+
+export const heading = (page) => page.locator("h2.asked b").innerText();
+
+// By the address alone, on a page that is open.
+async function turnTo(page, hash) {
+  await page.evaluate((hash) => (location.hash = hash), hash);
+  await page.evaluate(() => new Promise((done) => setTimeout(() => requestAnimationFrame(done))));
+}
+
+async function rowsOf(page, n = 8) {
+  await page.locator("table.grid tbody tr .c-name .name").first().waitFor();
+  return page.locator("table.grid tbody tr").evaluateAll(
+    (rows, n) =>
+      rows
+        .filter((row) => row.querySelector(".c-name .name"))
+        .slice(0, n)
+        .map((row) => [
+          row.querySelector(".c-name .name").textContent,
+          row.querySelector(".c-weight").textContent.trim(),
+        ]),
+    n,
+  );
+}
+
+// As a cell has it: blocks without the word.
+function cell(weight, unit) {
+  return units.amount(weight, unit).replace(/ blocks?$/, "");
+}
+
+function wantedRows(report, name, n = 8) {
+  const { unit } = report.question;
+  return report.groups
+    .filter((group) => group.weight !== 0)
+    .slice(0, n)
+    .map((group) => [name(group), cell(group.weight, unit)]);
+}
+
+export const tests = {
+  async measures_and_units(ground, look) {
+    const page = await look(ground.served.url);
+    for (const measure of ["peak", "live", "total", "leak", "temp"])
+      for (const unit of ["bytes", "blocks"]) {
+        const words = ["--sort", measure, "--by", unit, "--group", "function"];
+        const report = ground.json("report", "phases.tide", ...words);
+        const hash = `#pane=table&group=function&measure=${measure}&unit=${unit}`;
+        await turnTo(page, hash);
+        const asked = `${measure} in ${unit}`;
+        const wanted = wantedRows(report, (group) => group.function);
+        expectEqual(await heading(page), units.amount(report.wanted, unit), asked);
+        expectEqual(await rowsOf(page), wanted, asked);
+      }
+  },
+
+  async groups(ground, look) {
+    const kinds = {
+      place: (group) => group.function,
+      file: (group) => group.file,
+      module: (group) => group.module,
+      thread: (group) => group.thread,
+      size: null,
+      lifetime: null,
+    };
+    const page = await look(ground.served.url);
+    for (const [kind, name] of Object.entries(kinds)) {
+      const measure = name ? "peak" : "count";
+      const report = ground.json("report", "phases.tide", "--sort", measure, "--group", kind);
+      const asked = name ? "measure=peak" : "measure=total&unit=blocks";
+      await turnTo(page, `#pane=table&group=${kind}&${asked}`);
+      const found = await rowsOf(page, 5);
+      const wanted = wantedRows(report, name ?? (() => ""), 5);
+      expectEqual(
+        found.map(([, weight]) => weight),
+        wanted.map(([, weight]) => weight),
+        kind,
+      );
+      if (kind === "place")
+        expectEqual(
+          found.map(([text]) => text),
+          wanted.map(([text]) => text),
+          kind,
+        );
+    }
+    await turnTo(page, "#");
+    await page.getByLabel("Group by").selectOption("thread");
+    await page.waitForFunction(() => location.hash.includes("group=thread"));
+    expect((await rowsOf(page)).length >= 2, "no two threads");
+  },
+
+  async verdict_says_the_report(ground, look) {
+    const report = ground.json("report", "phases.tide");
+    const page = await look(ground.served.url);
+    const text = await page.getByLabel("What happened").innerText();
+    const { peak_bytes, live_bytes } = report.totals;
+    for (const number of [peak_bytes, live_bytes])
+      expect(text.includes(units.bytes(number)), `${units.bytes(number)} is not in ${text}`);
+  },
+
+  async moments(ground, look) {
+    const page = await look(ground.served.url);
+    const report = (...words) => ground.json("report", "phases.tide", ...words);
+    await page.locator("h2.asked").waitFor();
+    await page.keyboard.press("e");
+    const end = units.bytes(report("--at", "end").wanted);
+    await page.waitForFunction((x) => document.querySelector("h2.asked b").innerText === x, end);
+    await page.keyboard.press("p");
+    const peak = units.bytes(report().wanted);
+    await page.waitForFunction((x) => document.querySelector("h2.asked b").innerText === x, peak);
+    await page.keyboard.press("e");
+    await page.keyboard.press("[");
+    expect((await heading(page)) !== end, "[ does not move");
+    await page.goto(`${ground.served.url}#measure=live&at=0.2s`);
+    await page.reload();
+    expectEqual(await heading(page), units.bytes(report("--at", "0.2s").wanted), "at 0.2 s");
+  },
+
+  async brush(ground, look) {
+    const page = await look(ground.served.url);
+    const box = await page.locator(".timeline-area").boundingBox();
+    const at = (share) => [box.x + box.width * share, box.y + box.height / 2];
+    await page.mouse.move(...at(0.2));
+    await page.mouse.down();
+    for (let share = 0.2; share <= 0.7; share += 0.05) await page.mouse.move(...at(share));
+    await page.mouse.up();
+    await page.waitForFunction(() => /from=.*to=/.test(location.hash));
+    const [, from] = /from=([\d.]+s)/.exec(page.url());
+    const [, to] = /to=([\d.]+s)/.exec(page.url());
+    for (const [measure, button] of Object.entries({ grown: "grown", total: "allocated" })) {
+      const words = ["--range", `${from}..${to}`, "--sort", measure, "--group", "function"];
+      const report = ground.json("report", "phases.tide", ...words);
+      await page.locator(".range-numbers button", { hasText: button }).click();
+      expectEqual(await heading(page), units.bytes(report.wanted), `${measure} ${from}..${to}`);
+      await page.goto(`${page.url()}&pane=table&group=function`);
+      expectEqual(await rowsOf(page), wantedRows(report, (g) => g.function), measure);
+      await page.goBack();
+    }
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => !/from=/.test(location.hash));
+  },
+
+  async filters(ground, look) {
+    const page = await look(ground.served.url);
+    const cases = { focus: "build_index", function: "churn|recurse", ignore: "fill_cache" };
+    for (const [kind, pattern] of Object.entries(cases)) {
+      const words = [`--${kind}`, pattern, "--group", "function", "--sort", "total"];
+      const report = ground.json("report", "phases.tide", ...words);
+      const filter = `${kind}=${encodeURIComponent(pattern)}`;
+      const hash = `#pane=table&group=function&measure=total&${filter}`;
+      await turnTo(page, hash);
+      expectEqual(await heading(page), units.bytes(report.wanted), `${kind} ${pattern}`);
+      expectEqual(await rowsOf(page), wantedRows(report, (g) => g.function), kind);
+      await page.locator(".chip").first().click();
+      await page.waitForFunction((kind) => !location.hash.includes(`${kind}=`), kind);
+    }
+  },
+
+  async search_counts_once(ground, look) {
+    const page = await look(ground.served.url);
+    await page.locator("h2.asked").waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("recurse|build_index");
+    const report = ground.json("report", "phases.tide", "--function", "recurse|build_index");
+    await page.waitForFunction(
+      (start) => document.querySelector("#search-result").innerText.startsWith(start),
+      units.bytes(report.wanted),
+    );
+    await page.locator("#search").fill("(");
+    await page.waitForFunction(() => document.querySelector("#search").ariaInvalid === "true");
+  },
+
+  async tree_is_the_commands(ground, look) {
+    const page = await look(ground.served.url);
+    for (const inverted of [false, true]) {
+      const words = inverted ? ["--invert"] : [];
+      const { tree } = ground.json("tree", "phases.tide", ...words);
+      const hash = `#pane=tree${inverted ? "&invert=1" : ""}`;
+      await turnTo(page, hash);
+      const first = page.locator('[role="treegrid"] tbody tr[aria-level="2"]');
+      await first.first().waitFor();
+      const found = await page
+        .locator('section[aria-label="Tree"] [role="treegrid"] tbody tr')
+        .evaluateAll((rows) =>
+          rows
+            .filter((row) => row.ariaLevel === "1")
+            .map((row) => [
+              row.querySelector(".c-name .name, .c-name").textContent.replace(/^[▸▾ ]+/, ""),
+              row.querySelector(".c-weight").textContent.trim(),
+            ]),
+        );
+      const wanted = tree.children.map((node) => units.bytes(node.total));
+      expect(found.length >= 1, "no rows");
+      for (const [, weight] of found)
+        expect([...wanted, units.bytes(tree.total)].includes(weight), `${weight} not in ${wanted}`);
+    }
+  },
+
+  async comparison(ground, look) {
+    const diff = ground.json("diff", "phases.tide", "more.tide", "--sort", "live");
+    const page = await look(`${ground.compared.url}#measure=live`);
+    const text = await page.locator(".diff-total").innerText();
+    for (const side of ["before_bytes", "after_bytes"])
+      expect(text.includes(units.bytes(diff.totals[side])), `${diff.totals[side]} not in ${text}`);
+    await page.locator("table.grid tbody tr .c-change").first().waitFor();
+    const found = await page.locator("table.grid tbody tr").evaluateAll((rows) =>
+      rows.map((row) =>
+        [".c-change", ".c-name .name", ".c-by"].map((name) => row.querySelector(name)?.textContent),
+      ),
+    );
+    const wanted = diff.places.filter((place) => place.change !== "same");
+    expectEqual(
+      found.map(([change, name]) => [change.split(" ")[1], name]),
+      wanted.slice(0, found.length).map((place) => [place.change, place.function]),
+      "places",
+    );
+    const signs = { added: "+", gone: "−", grown: "▲", shrunk: "▼" };
+    for (const [change] of found)
+      expect(change.startsWith(signs[change.split(" ")[1]]), `${change} by colour alone`);
+  },
+
+  async two_moments(ground, look) {
+    const diff = ground.json("diff", "phases.tide", "--from", "peak", "--to", "end");
+    const page = await look(`${ground.served.url}#pane=diff`);
+    await page.getByRole("button", { name: "Compare the end with the peak" }).click();
+    const text = await page.locator(".diff-total").innerText();
+    for (const side of ["before_bytes", "after_bytes"])
+      expect(text.includes(units.bytes(diff.totals[side])), `${diff.totals[side]} not in ${text}`);
+  },
+};

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is recorded for the tests: a program with a peak in the middle, leaks, churn, threads,
+// recursion and several sizes; the same grown; names that try to be markup.
+
+export const PHASES = `
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define KEEP __attribute__((noipa))
+static void *volatile held[4096];
+static void *volatile sink;
+KEEP static void fill_cache(int i) { held[i] = calloc(1, 40000); }
+KEEP static void build_index(int i) { held[i] = malloc(12000 + i); }
+KEEP static void leak_a_little(void) { sink = malloc(777); }
+KEEP static void churn(void) { for (int i = 0; i < 50; i++) { sink = malloc(64); free(sink); } }
+KEEP static void recurse(int n) { if (n) recurse(n - 1); else held[4000] = malloc(3333); }
+KEEP static void *worker(void *n)
+{
+  for (int i = 0; i < 100; i++) { held[2000 + i] = malloc(500); usleep(300); }
+  return n;
+}
+int main(int argc, char **argv)
+{
+  int more = argc > 1 ? atoi(argv[1]) : 0;
+  pthread_t thread;
+  pthread_create(&thread, NULL, worker, NULL);
+  for (int i = 0; i < 100; i++) { fill_cache(i); churn(); usleep(2000); }
+  for (int i = 100; i < 150; i++) { build_index(i); usleep(1000); }
+  recurse(6);
+  for (int i = 0; i < 100; i++) { free(held[i]); usleep(1000); }
+  for (int i = 0; i < 20 + more; i++) { leak_a_little(); usleep(3000); }
+  for (int i = 200; i < 230 + more; i++) { build_index(i); usleep(1000); }
+  pthread_join(thread, NULL);
+  if (more) free(held[4000]);
+  return 0;
+}
+`;
+
+// Goes on until it is told to end.
+export const ENDLESS = `
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile kept[1000000];
+__attribute__((noipa)) static void grow(int i) { kept[i] = malloc(5000); }
+int main(void) { for (int i = 0; access("stop", F_OK); i++) { grow(i); usleep(5000); } return 4; }
+`;
+
+export const LONG_NAME = "long_".repeat(20000) + "end";
+
+export const HOSTILE = [
+  "<script>window.hacked=1</script>",
+  "<img/src=x/onerror=window.hacked=2>",
+  "\"'onmouseover='window.hacked=3'",
+  "</script><script>window.hacked=4</script>",
+  "javascript:window.hacked=5",
+  "{{constructor.constructor('window.hacked=6')()}}",
+  "${window.hacked=7}",
+  "__proto__",
+  "constructor",
+  "\u202ereversed\u202c",
+  "bell\u0007escape\u001b[31mred",
+  "&lt;b&gt;&amp;",
+  "<!--TIDEMARK-DATA-->",
+  LONG_NAME,
+];
+
+// As a file of DHAT, which takes any name there is.
+export function hostileFile() {
+  const points = HOSTILE.map((_, i) => {
+    const bytes = 1000 + i;
+    const of = { tb: bytes, tbk: 1, tl: 5, mb: bytes, mbk: 1, gb: bytes, gbk: 1, eb: 0, ebk: 0 };
+    return { ...of, fs: [i + 2, 1] };
+  });
+  const names = HOSTILE.map((name, i) => `0x${(i + 16).toString(16)}: ${name} (a.c:${i + 1})`);
+  return JSON.stringify({
+    dhatFileVersion: 2,
+    mode: "heap",
+    verb: "Allocated",
+    bklt: true,
+    bkacc: false,
+    tu: "instrs",
+    Mtu: "Minstr",
+    tuth: 500,
+    cmd: "<script>window.hacked=8</script>",
+    pid: 7,
+    tg: 50,
+    te: 100,
+    pps: points,
+    ftbl: ["[root]", "0x1: main (a.c:1)", ...names],
+  });
+}
