@@ -199,6 +199,7 @@ def cross(log):
         return Counts(failed=1, notes=[f"{directory.name}: does not build"])
     counts = meson_tests(log, directory, "--timeout-multiplier", "4")
     counts.add(runner(log, [sys.executable, "tests/e2e/run.py", "--arch", OTHER_ARCH]))
+    counts.add(runner(log, [sys.executable, "tests/symbols/run.py", "--arch", OTHER_ARCH]))
     return counts
 
 
