@@ -251,6 +251,10 @@ const PAIRS: [string, () => [string, string]][] = [
   ["two shapes of one program", () => [
     recorded("page_shapes.c", "-pthread"), recorded("page_shapes.c", "-pthread -DMORE -O2"),
   ]],
+  ["one program without names, recorded twice", () => {
+    const before = recorded("page_shapes.c", "-pthread -s");
+    return [before, recordedCommand("page-shapes-again", before.replace(/\.tide$/, ""))];
+  }],
 ];
 
 function checkDiff(before: string, after: string, measure: Measure, unit: Unit, at: string[]) {

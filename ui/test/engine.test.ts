@@ -192,6 +192,26 @@ test("trees by walking every stack", () => {
       }
 });
 
+test("functions that call each other in turn are one node each, up to eight of them", () => {
+  for (const cycle of [1, 2, 3, 8, 9]) {
+    const model = synthetic({ nodes: 1 + 3 * cycle, sites: 1, frames: 10 });
+    for (let f = 0; f < 10; f++) {
+      model.frames.function[f] = model.text.push(`f${f}`) - 1;
+      model.frames.layer[f] = 0;
+    }
+    for (let n = 1; n < model.nodes.count; n++) {
+      model.nodes.parent[n] = n - 1;
+      model.nodes.depth[n] = n;
+      model.nodes.frame[n] = (n - 1) % cycle;
+    }
+    model.sites.node[0] = model.nodes.count - 1;
+    const tree = buildTree(makeView(model, emptyLook), Float64Array.of(1), OPTIONS);
+    const isFolded = cycle <= 8;
+    assert.equal(tree.count, 1 + (isFolded ? cycle : 3 * cycle));
+    assert.equal(tree.deep[tree.count - 1], isFolded ? 3 : 1);
+  }
+});
+
 test("siblings: by name the same in every question, by weight falling", () => {
   const model = modelOf(2);
   const view = makeView(model, emptyLook);
