@@ -65,8 +65,11 @@ void tide_site_add_buckets(struct tide_image *image, struct tide_site *site,
   unsigned n_before = tide_site_n_counts(site);
   site->size_mask = (uint32_t)mask_of(size_sums, TIDE_SIZE_BUCKETS_N);
   site->life_mask = mask_of(life_sums, TIDE_LIFE_BUCKETS_N);
-  uint64_t *counts = tide_site_n_counts(site) > n_before ? tide_site_reserve_buckets(image, site)
-                                                         : tide_site_counts(image, site);
+  if (tide_site_n_counts(site) > n_before)
+    tide_site_reserve_buckets(image, site);
+  if (!image->counts.items)
+    return; // none has any
+  uint64_t *counts = image->counts.items + site->first_count;
   counts = gather(site->size_mask, size_sums, counts);
   gather(site->life_mask, life_sums, counts);
 }
