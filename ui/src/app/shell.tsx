@@ -122,7 +122,7 @@ function Header() {
         {allocations !== undefined && ` · ${count(allocations)} allocations`}
         {of.facts.overhead > 0 && ` · overhead ≈ ${of.facts.overhead.toFixed(1)}×`}
         {of.facts.image.origin && ` · from ${of.facts.image.origin}`}
-        {busy && " · reading…"}
+        {busy && !now.facts.live && " · reading…"}
       </p>
       <CapturePicker />
       <ProcessPicker />
