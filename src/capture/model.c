@@ -32,6 +32,7 @@ void tide_image_done(struct tide_image *image)
   free(image->threads);
   free(image->ticks);
   free(image->snapshots);
+  free(image->late_frees);
   free(image->marks);
   tide_stored_names_done(&image->names);
 }

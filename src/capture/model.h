@@ -96,6 +96,24 @@ struct tide_snapshot {
   size_t n_rows;
 };
 
+// Blocks of one stack that were allocated before one snapshot and freed after it: between which
+// snapshots, by the index of the later of each two. Only these are told apart: blocks that were
+// born and freed between the same two are not among them. A resize frees a block and allocates one.
+struct tide_late_free {
+  uint32_t stack;
+  uint32_t born, freed; // indexes in snapshots, born < freed; never that of the peak
+  uint64_t n_blocks, bytes;
+};
+
+// The order of an image's late frees.
+static inline bool tide_late_free_is_before(const struct tide_late_free *a,
+                                            const struct tide_late_free *b)
+{
+  if (a->freed != b->freed)
+    return a->freed < b->freed;
+  return a->stack != b->stack ? a->stack < b->stack : a->born < b->born;
+}
+
 // A moment with a name: the program gave it. Several may share a name.
 struct tide_mark {
   uint64_t time_ns;
@@ -197,10 +215,14 @@ struct tide_image {
   size_t n_marks;
   struct tide_snapshot *snapshots; // by rising time
   size_t n_snapshots;
+  struct tide_late_free *late_frees; // by rising freed, then stack, then born; each once
+  size_t n_late_frees;
   struct tide_stored_names names; // empty unless somebody stored them
   // What files before format 1.1 do not tell. False: not known, and all zeros.
   bool has_temp_bytes; // b_temp and b_moved of the sites
   bool has_counts;     // n_alloc and b_alloc of the snapshots' rows
+  // Since format 1.2: all late frees are known, and the snapshots are of one instant each.
+  bool has_late_frees;
 };
 
 struct tide_capture {

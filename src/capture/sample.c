@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One look at a store: a tick, perhaps with counts, perhaps a snapshot. The target runs meanwhile,
-// so a walk is no instant: a block that changes hands during it may be seen twice or not at all.
-// Sums that come out negative for that reason are cut to zero. Only the peak and the end are exact.
+// so the counts of a tick are of no instant: a block that changes hands during a walk may be seen
+// twice or not at all, and sums that come out negative for that reason are cut to zero. Snapshots
+// know better (sample_snapshots.c).
 #define _GNU_SOURCE
 #include "capture/sample.h"
 
 #include "base/alloc.h"
-#include "capture/snapshot.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -53,8 +53,11 @@ void tide_sampler_done(struct tide_sampler *sampler)
     free(sampler->snapshots[i].rows);
   free(sampler->snapshots);
   free(sampler->ticks);
+  free(sampler->stragglers);
   free(sampler->stacks);
   free(sampler->stack_of_node);
+  tide_intervals_done(&sampler->intervals);
+  tide_late_frees_done(&sampler->lates);
   *sampler = (struct tide_sampler){.statm_fd = -1};
 }
 
@@ -87,24 +90,8 @@ static uint64_t rss_mark(uint32_t pid)
 
 struct walk {
   const struct tide_store_view *view;
-  uint64_t n_alloc, b_alloc, n_free; // heap alone
-  struct tide_sampler *sampler;      // sums per stack, pages too; NULL when only counting
+  struct tide_tally heap;
 };
-
-static void add_to_stack(struct tide_sampler *sampler, uint32_t stack, const struct tide_cell *cell)
-{
-  uint32_t *index = &sampler->stack_of_node[stack];
-  if (!*index) {
-    TIDE_GROW(sampler->stacks, sampler->n_stacks, sampler->cap_stacks);
-    sampler->stacks[sampler->n_stacks++] = (struct tide_sample_stack){0};
-    *index = (uint32_t)sampler->n_stacks;
-  }
-  struct tide_sample_stack *sum = &sampler->stacks[*index - 1];
-  sum->n_alloc += cell->n_alloc;
-  sum->b_alloc += cell->b_alloc;
-  sum->n_free += cell->n_free;
-  sum->b_free += cell->b_free;
-}
 
 static void walk_block(void *context, const struct tide_cell_block *block)
 {
@@ -112,83 +99,17 @@ static void walk_block(void *context, const struct tide_cell_block *block)
   for (uint32_t i = 0; i < block->n; i++) {
     const struct tide_cell *cell = &block->cells[i];
     uint32_t stack = block->owners[i].stack;
-    if (!stack)
+    if (!stack || walk->view->kinds[stack] == TIDE_STACK_PAGES)
       continue;
-    if (walk->sampler)
-      add_to_stack(walk->sampler, stack, cell);
-    if (walk->view->kinds[stack] == TIDE_STACK_PAGES)
-      continue;
-    walk->n_alloc += cell->n_alloc;
-    walk->b_alloc += cell->b_alloc;
-    walk->n_free += cell->n_free;
+    walk->heap.n_alloc += cell->n_alloc;
+    walk->heap.b_alloc += cell->b_alloc;
+    walk->heap.n_free += cell->n_free;
   }
 }
 
 static int64_t at_least_zero(uint64_t sum)
 {
   return (int64_t)sum > 0 ? (int64_t)sum : 0;
-}
-
-// Counts only rise, unless the store is broken: then what was counted stays counted.
-static uint64_t count_since(uint64_t now, uint64_t *counted)
-{
-  uint64_t since = now > *counted ? now - *counted : 0;
-  *counted += since;
-  return since;
-}
-
-// What the walk found of a stack; its sums are then ready for the next.
-static struct tide_snapshot_row row_take(struct tide_sample_stack *sum, uint32_t stack)
-{
-  struct tide_snapshot_row row = {
-      .stack = stack,
-      .live_bytes = at_least_zero(sum->b_alloc - sum->b_free),
-      .live_blocks = at_least_zero(sum->n_alloc - sum->n_free),
-      .n_alloc = count_since(sum->n_alloc, &sum->n_counted),
-      .b_alloc = count_since(sum->b_alloc, &sum->b_counted),
-  };
-  sum->n_alloc = sum->b_alloc = sum->n_free = sum->b_free = 0;
-  return row;
-}
-
-static void snapshot_add(struct tide_sampler *sampler, const struct walk *walk, uint64_t time_ns)
-{
-  if (sampler->n_snapshots == TIDE_SAMPLE_MAX_SNAPSHOTS)
-    tide_sampler_thin_snapshots(sampler);
-  struct tide_snapshot *s = &sampler->snapshots[sampler->n_snapshots];
-  *s = (struct tide_snapshot){.time_ns = time_ns, .kind = TIDE_SNAPSHOT_TIMED};
-  size_t cap = 0;
-  for (size_t i = 1; i < walk->view->n_nodes; i++) {
-    uint32_t index = sampler->stack_of_node[i];
-    if (!index)
-      continue;
-    struct tide_snapshot_row row = row_take(&sampler->stacks[index - 1], (uint32_t)i);
-    if (!row.live_bytes && !row.live_blocks && !row.n_alloc && !row.b_alloc)
-      continue;
-    TIDE_GROW(s->rows, s->n_rows, cap);
-    s->rows[s->n_rows++] = row;
-  }
-  s->rows = tide_realloc_array(s->rows, s->n_rows, sizeof *s->rows);
-  sampler->n_snapshots++;
-  sampler->n_rows += s->n_rows;
-}
-
-void tide_sampler_thin_snapshots(struct tide_sampler *sampler)
-{
-  size_t n = sampler->n_snapshots, kept = 0;
-  sampler->n_rows = 0;
-  for (size_t i = 0; i < n; i++) {
-    struct tide_snapshot *s = &sampler->snapshots[i];
-    if ((n - i) % 2 == 0) {
-      tide_snapshot_add_counts(s + 1, s->rows, s->n_rows);
-      free(s->rows);
-    } else {
-      sampler->n_rows += s->n_rows;
-      sampler->snapshots[kept++] = *s;
-    }
-  }
-  sampler->n_snapshots = kept;
-  sampler->snapshot_interval_ns *= 2;
 }
 
 static void thin_ticks(struct tide_sampler *sampler)
@@ -200,30 +121,25 @@ static void thin_ticks(struct tide_sampler *sampler)
   sampler->tick_interval_ns *= 2;
 }
 
-static void room_for_nodes(struct tide_sampler *sampler, size_t n)
+// False: no more snapshots are to be had, and this was a walk alone.
+static bool walk_cells(struct tide_sampler *sampler, struct tide_store_view *view,
+                       struct tide_tick *tick, bool snapshot)
 {
-  size_t before = sampler->cap_nodes, cap = n + n / 2;
-  if (n <= before)
-    return;
-  sampler->stack_of_node = tide_realloc_array(sampler->stack_of_node, cap, sizeof(uint32_t));
-  memset(sampler->stack_of_node + before, 0, (cap - before) * sizeof(uint32_t));
-  sampler->cap_nodes = cap;
-}
-
-static void walk_cells(struct tide_sampler *sampler, struct tide_store_view *view,
-                       struct tide_sample_tick *tick, bool snapshot)
-{
+  struct tide_tally heap;
   tide_store_view_nodes(view);
-  room_for_nodes(sampler, view->n_nodes);
-  struct walk walk = {.view = view, .sampler = snapshot ? sampler : NULL};
-  tide_store_view_cells(view, walk_block, &walk);
-  if (snapshot)
-    snapshot_add(sampler, &walk, tick->tick.time_ns);
-  tick->tick.n_alloc = walk.n_alloc;
-  tick->tick.b_alloc = walk.b_alloc;
-  tick->tick.n_free = walk.n_free;
-  tick->tick.live_blocks = at_least_zero(walk.n_alloc - walk.n_free);
-  tick->counted = true;
+  bool taken = snapshot && tide_sampler_snapshot(sampler, view, tick->time_ns);
+  if (taken) {
+    heap = sampler->intervals.heap;
+  } else {
+    struct walk walk = {.view = view};
+    tide_store_view_cells(view, walk_block, &walk);
+    heap = walk.heap;
+  }
+  tick->n_alloc = heap.n_alloc;
+  tick->b_alloc = heap.b_alloc;
+  tick->n_free = heap.n_free;
+  tick->live_blocks = at_least_zero(heap.n_alloc - heap.n_free);
+  return taken || !snapshot;
 }
 
 static uint64_t own_cpu_ns(void)
@@ -267,10 +183,13 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
 
   bool snapshot = time_ns >= sampler->next_snapshot_ns;
   if (snapshot || time_ns >= sampler->next_walk_ns) {
-    walk_cells(sampler, view, tick, snapshot);
+    bool more = walk_cells(sampler, view, &tick->tick, snapshot);
+    tick->counted = true;
     uint64_t walk_ns = own_cpu_ns() - before + WAKE_NS - look_ns;
     sampler->next_walk_ns = time_ns + walk_ns * WALK_REST * n_sharing;
-    if (snapshot)
+    if (!more)
+      sampler->next_snapshot_ns = UINT64_MAX;
+    else if (snapshot)
       sampler->next_snapshot_ns =
           time_ns + later(sampler->snapshot_interval_ns, walk_ns * SNAPSHOT_REST * n_sharing);
   }

@@ -10,9 +10,13 @@
 // header and the threads' deltas and are cheap at any size; counts need a walk over all cells, so
 // between two walks they are interpolated.
 //
-// A snapshot also counts what was allocated since the one before. One that is thinned out leaves
-// its counts to the next, so nothing allocated is ever counted twice or not at all.
+// A snapshot is kept as what each stack did since the one before, which is known exactly (see
+// intervals.h) where the store can be written; elsewhere it is what a walk over the cells found.
+// One that is thinned out leaves its counts to the next, so no event is ever counted twice or not
+// at all. What was live follows from the sums.
 #pragma once
+#include "capture/intervals.h"
+#include "capture/late_frees.h"
 #include "capture/model.h"
 #include "capture/store_view.h"
 
@@ -25,8 +29,26 @@ struct tide_sample_tick {
 };
 
 struct tide_sample_stack {
-  uint64_t n_alloc, b_alloc, n_free, b_free; // sums of the walk at hand, else zero
-  uint64_t n_counted, b_counted;             // allocations that the snapshots together count
+  struct tide_tally more; // since the last snapshot, of the walk at hand; else zero
+  struct tide_tally all;  // of all snapshots
+};
+
+struct tide_sample_row {
+  uint32_t stack;
+  struct tide_tally more;
+};
+
+struct tide_sample_snapshot {
+  uint64_t time_ns;
+  uint32_t interval;            // that ended with it; 0: not known
+  struct tide_sample_row *rows; // by rising stack
+  size_t n_rows;
+  size_t n_full; // rows it will have in an image: of what is live, too
+};
+
+struct tide_sample_straggler { // seen after the snapshot it belongs to
+  uint32_t interval;
+  struct tide_sample_row row;
 };
 
 struct tide_sampler {
@@ -34,8 +56,15 @@ struct tide_sampler {
   int statm_fd; // /proc/PID/statm, -1 when there is none
   struct tide_sample_tick *ticks;
   size_t n_ticks, cap_ticks;
-  struct tide_snapshot *snapshots;
-  size_t n_snapshots, n_rows; // rows over all snapshots
+  struct tide_sample_snapshot *snapshots;
+  size_t n_snapshots;
+  struct tide_sample_straggler *stragglers;
+  size_t n_stragglers, cap_stragglers;
+  struct tide_intervals intervals;
+  struct tide_late_frees lates;
+  bool walked;   // the store cannot be written: snapshots are no instants, and nothing is late
+  bool finished; // the target has ended, and all of it was taken
+  bool lost;     // late frees found no room in the store
   struct tide_sample_stack *stacks;
   size_t n_stacks, cap_stacks;
   uint32_t *stack_of_node; // index + 1; 0: no cell was seen there, as with most nodes
@@ -54,14 +83,27 @@ void tide_sampler_done(struct tide_sampler *sampler);
 uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view *view,
                            uint64_t time_ns, size_t n_sharing);
 
+// Takes a snapshot of what has happened since the last one; the view's nodes must be up to date.
+// False: there can be no more of them.
+bool tide_sampler_snapshot(struct tide_sampler *sampler, struct tide_store_view *view,
+                           uint64_t time_ns);
+
 // Drops every other snapshot but the last and takes them half as often from now on.
 void tide_sampler_thin_snapshots(struct tide_sampler *sampler);
 
+// Rows that the snapshots and late frees will have in an image: what they cost.
+size_t tide_sampler_rows(const struct tide_sampler *sampler);
+
+// The target has ended: takes what it did before the last snapshot and was not seen then. The view
+// must be fresh. Only then are the late frees of an image known.
+void tide_sampler_finish(struct tide_sampler *sampler, struct tide_store_view *view);
+
+// The snapshots so far as an image holds them, in room for two more, and the late frees. Rows of
+// stacks that the image does not have are left out.
+void tide_sampler_fill_snapshots(const struct tide_sampler *sampler, struct tide_image *image);
+void tide_sampler_fill_late_frees(struct tide_sampler *sampler, struct tide_image *image);
+
 // Gives the image its timeline, ending in exact ticks at its peak and its end, its snapshots with
-// those of peak and end among them, and what was seen of its RSS. The image's sites, peak_ns and
-// end_ns must be there. The timed snapshots' rows stay the sampler's (see
-// tide_sampler_take_back()) unless give_away says that the image may keep them.
-void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *image,
-                             bool give_away);
-// Before an image that was filled without give_away is freed.
-void tide_sampler_take_back(struct tide_image *image);
+// those of peak and end among them, its late frees if they are known, and what was seen of its RSS.
+// The image's sites, peak_ns and end_ns must be there.
+void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *image);

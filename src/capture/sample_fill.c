@@ -111,34 +111,15 @@ static void fill_ticks(const struct tide_sampler *sampler, struct tide_image *im
     image->ticks[i - 1] = ticks[i].tick;
 }
 
-static void fill_snapshots(struct tide_sampler *sampler, struct tide_image *image, bool give_away)
-{
-  image->snapshots = tide_alloc_array(sampler->n_snapshots + 2, sizeof *image->snapshots);
-  for (size_t i = 0; i < sampler->n_snapshots; i++) {
-    struct tide_snapshot *s = &sampler->snapshots[i];
-    if (s->time_ns > image->end_ns)
-      continue;
-    image->snapshots[image->n_snapshots++] = *s;
-    if (give_away)
-      s->rows = NULL;
-  }
-  tide_image_add_exact_snapshots(image);
-}
-
-void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *image, bool give_away)
+void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *image)
 {
   if (image->peak_ns > image->end_ns)
     image->peak_ns = image->end_ns;
   fill_ticks(sampler, image);
-  fill_snapshots(sampler, image, give_away);
+  tide_sampler_fill_snapshots(sampler, image);
+  tide_image_add_exact_snapshots(image);
+  tide_sampler_fill_late_frees(sampler, image);
   image->rss_at_peak_bytes = nearest(sampler, image->peak_ns).rss_bytes;
   if (sampler->max_rss_bytes > image->max_rss_bytes)
     image->max_rss_bytes = sampler->max_rss_bytes;
-}
-
-void tide_sampler_take_back(struct tide_image *image)
-{
-  for (size_t i = 0; i < image->n_snapshots; i++)
-    if (image->snapshots[i].kind == TIDE_SNAPSHOT_TIMED)
-      image->snapshots[i].rows = NULL;
 }

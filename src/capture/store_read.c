@@ -27,6 +27,7 @@ struct reading {
   uint64_t *slot_events; // per thread slot: calls made, for the overhead
   bool has_carries;
   struct tide_hist *hists, *carries; // of the block at hand
+  struct tide_past *pasts;           // likewise
   size_t cap_hists;
   uint8_t life_bucket[TIDE_LIFE_BUCKETS]; // ticks to nanoseconds
   uint64_t heap_live, last_ticks, heap_last_ticks;
@@ -119,10 +120,12 @@ static void read_hists(struct reading *r, const struct tide_cell_block *block)
     r->cap_hists = block->n;
     r->hists = tide_realloc_array(r->hists, block->n, sizeof *r->hists);
     r->carries = tide_realloc_array(r->carries, block->n, sizeof *r->carries);
+    r->pasts = tide_realloc_array(r->pasts, block->n, sizeof *r->pasts);
     memset(r->carries, 0, block->n * sizeof *r->carries);
   }
   const struct tide_store_areas *areas = &r->view->areas;
   tide_store_view_items(r->view, &areas->hists, sizeof *r->hists, block->first, r->hists, block->n);
+  tide_store_view_items(r->view, &areas->pasts, sizeof *r->pasts, block->first, r->pasts, block->n);
   if (r->has_carries)
     tide_store_view_items(r->view, &areas->carries, sizeof *r->carries, block->first, r->carries,
                           block->n);
@@ -155,9 +158,9 @@ static int64_t difference(uint64_t a, uint64_t b)
 // any other has not changed since. A cell may be ahead of the header we hold: the target runs.
 static void take_peak(const struct reading *r, const struct tide_cell *cell, struct tide_site *site)
 {
-  if ((int32_t)(cell->epoch - r->view->header.epoch) >= 0) {
+  if ((int32_t)(cell->stamp.epoch - r->view->header.stamp.epoch) >= 0) {
     site->peak_bytes = cell->peak_bytes;
-    site->peak_blocks = (int32_t)cell->peak_blocks;
+    site->peak_blocks = cell->peak_blocks;
   } else {
     site->peak_bytes = difference(cell->b_alloc, cell->b_free);
     site->peak_blocks = difference(cell->n_alloc, cell->n_free);
@@ -196,7 +199,7 @@ static void take_cell(struct reading *r, const struct tide_cell *cell,
   site->n_resize = cell->n_resize;
   site->b_resize_old = cell->b_resize_old;
   site->n_moved = cell->n_moved;
-  site->first_ns = stamp_ns(r, cell->t_first);
+  site->first_ns = stamp_ns(r, r->pasts[i].t_first);
   site->last_ns = stamp_ns(r, cell->t_last);
   take_hists(r, i, site);
   r->slot_events[slot] += cell->n_alloc + cell->n_free - cell->n_resize;
@@ -359,4 +362,5 @@ void tide_store_read_image(struct tide_store_view *view, const struct tide_clock
   free(r.birth_sums);
   free(r.hists);
   free(r.carries);
+  free(r.pasts);
 }

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BLOCK_CELLS 512u
+#define BLOCK_CELLS TIDE_STORE_BLOCK_CELLS
 #define MANY_CELLS 2048u // worth mapping
 #define MAX_MAP_BYTES (UINT64_C(4) << 30)
 #define MAX_TEXT_BYTES (1u << 20)
@@ -45,6 +45,9 @@ void tide_store_view_close(struct tide_store_view *view)
 {
   map_close(&view->cells_map);
   map_close(&view->owners_map);
+  map_close(&view->pasts_map);
+  if (view->shared)
+    munmap(view->shared, TIDE_STORE_HEADER_BYTES);
   if (view->fd >= 0)
     close(view->fd);
   free(view->nodes);
@@ -110,6 +113,8 @@ static bool areas_take(struct tide_store_view *view)
       .owners = h->owners,
       .modules = h->modules,
       .text = h->text,
+      .pasts = h->pasts,
+      .lates = h->lates,
   };
   return area_is_valid(view, h->slots, sizeof(struct tide_thread_slot)) &&
          area_is_valid(view, h->nodes, sizeof(struct tide_node)) &&
@@ -118,7 +123,9 @@ static bool areas_take(struct tide_store_view *view)
          area_is_valid(view, h->carries, sizeof(struct tide_hist)) &&
          area_is_valid(view, h->owners, sizeof(struct tide_owner)) &&
          area_is_valid(view, h->modules, sizeof(struct tide_store_module)) &&
-         area_is_valid(view, h->text, 1);
+         area_is_valid(view, h->text, 1) &&
+         area_is_valid(view, h->pasts, sizeof(struct tide_past)) &&
+         area_is_valid(view, h->lates, sizeof(struct tide_late_chunk));
 }
 
 static uint32_t least(uint32_t a, uint64_t b)
@@ -148,6 +155,7 @@ enum tide_err tide_store_view_refresh(struct tide_store_view *view, struct tide_
     view->ready = true;
   }
   h->n_cells = least(least(h->n_cells, view->areas.cells.capacity), view->areas.owners.capacity);
+  h->n_cells = least(h->n_cells, view->areas.pasts.capacity);
   h->n_nodes = least(h->n_nodes, view->areas.nodes.capacity);
   h->n_slots = least(h->n_slots, view->areas.slots.capacity);
   h->n_modules = least(h->n_modules, view->areas.modules.capacity);
@@ -262,13 +270,25 @@ static void map_open(const struct tide_store_view *view, const struct tide_area 
     *map = (struct tide_store_map){(const char *)base + slack, base, bytes};
 }
 
+static bool may_shrink(const struct tide_store_view *view)
+{
+  int seals = fcntl(view->fd, F_GET_SEALS);
+  return seals < 0 || !(seals & F_SEAL_SHRINK);
+}
+
+struct tide_store_header *tide_store_view_shared(struct tide_store_view *view)
+{
+  if (view->shared || may_shrink(view))
+    return view->shared;
+  void *at = mmap(NULL, TIDE_STORE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, view->fd, 0);
+  return view->shared = at == MAP_FAILED ? NULL : at;
+}
+
 static void map_if_many(struct tide_store_view *view)
 {
-  if (view->header.n_cells < MANY_CELLS || view->cells_map.items)
+  if (view->header.n_cells < MANY_CELLS || view->cells_map.items || may_shrink(view))
     return;
-  int seals = fcntl(view->fd, F_GET_SEALS);
-  if (seals < 0 || !(seals & F_SEAL_SHRINK))
-    return;
+  map_open(view, &view->areas.pasts, sizeof(struct tide_past), &view->pasts_map);
   map_open(view, &view->areas.owners, sizeof(struct tide_owner), &view->owners_map);
   map_open(view, &view->areas.cells, sizeof(struct tide_cell), &view->cells_map);
 }
@@ -309,4 +329,23 @@ void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit,
   }
   free(cells);
   free(owners);
+}
+
+void tide_store_view_again(const struct tide_store_view *view, const struct tide_cell_block *block,
+                           const bool *wanted, struct tide_past *ret_pasts,
+                           struct tide_cell *ret_cells)
+{
+  const struct tide_store_areas *areas = &view->areas;
+  const struct tide_past *pasts = items_at(view, &areas->pasts, &view->pasts_map, sizeof *pasts,
+                                           block->first, block->n, ret_pasts);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE); // the visitor's own look comes first
+  for (uint32_t i = 0; i < block->n && pasts != ret_pasts; i++)
+    if (wanted[i])
+      ret_pasts[i] = pasts[i];
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  const struct tide_cell *cells = items_at(view, &areas->cells, &view->cells_map, sizeof *cells,
+                                           block->first, block->n, ret_cells);
+  for (uint32_t i = 0; i < block->n && cells != ret_cells; i++)
+    if (wanted[i])
+      ret_cells[i] = cells[i];
 }

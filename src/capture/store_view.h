@@ -22,7 +22,7 @@ enum tide_stack_kind { TIDE_STACK_HEAP, TIDE_STACK_PAGES, TIDE_STACK_LOST };
 
 // Where the tables of a store are, as checked. Counts in elements.
 struct tide_store_areas {
-  struct tide_area slots, nodes, cells, hists, carries, owners, modules, text;
+  struct tide_area slots, nodes, cells, hists, carries, owners, modules, text, pasts, lates;
 };
 
 struct tide_store_map { // a table in place; items NULL: not mapped
@@ -40,7 +40,8 @@ struct tide_store_view {
   struct tide_node *nodes; // as of the last tide_store_view_nodes(), parents checked
   uint8_t *kinds;          // enum tide_stack_kind of each
   size_t n_nodes, cap_nodes;
-  struct tide_store_map cells_map, owners_map;
+  struct tide_store_map cells_map, owners_map, pasts_map;
+  struct tide_store_header *shared; // the header in place, to be written; NULL: not mapped
 };
 
 // What can be had without touching the cells: a few lines per thread.
@@ -91,3 +92,14 @@ struct tide_cell_block {
 };
 typedef void tide_cell_visit(void *context, const struct tide_cell_block *block);
 void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit, void *context);
+
+// For a visitor: first the pasts of the wanted ones of its cells, then these cells once more, as
+// they are now; copies. Of others there may be anything.
+void tide_store_view_again(const struct tide_store_view *view, const struct tide_cell_block *block,
+                           const bool *wanted, struct tide_past *ret_pasts,
+                           struct tide_cell *ret_cells);
+#define TIDE_STORE_BLOCK_CELLS 512u // the most a visitor is given at once
+
+// The header of a store that a target is writing, for what the supervisor writes there; NULL when
+// it may shrink under us. Valid until the view is closed.
+struct tide_store_header *tide_store_view_shared(struct tide_store_view *view);

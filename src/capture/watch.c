@@ -214,7 +214,7 @@ static bool is_ready(struct tide_watch *watch, struct watched *w, uint64_t now_n
 }
 
 static void read_living(struct tide_watch *watch, struct watched *w, uint64_t end_ns,
-                        struct tide_image *ret_image, bool give_away)
+                        struct tide_image *ret_image)
 {
   struct tide_clock_reading now = tide_clock_read();
   struct tide_clock clock = tide_clock_make(watch->options.start, now, watch->origin_ns);
@@ -231,7 +231,7 @@ static void read_living(struct tide_watch *watch, struct watched *w, uint64_t en
   ret_image->end_ns = since_origin(watch, end_ns);
   if (ret_image->end_ns < ret_image->start_ns)
     ret_image->end_ns = ret_image->start_ns;
-  tide_sampler_fill_image(&w->sampler, ret_image, give_away);
+  tide_sampler_fill_image(&w->sampler, ret_image);
 }
 
 static void forget(struct tide_watch *watch, size_t at)
@@ -249,7 +249,9 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
   struct watched *w = watch->living[at];
   if (is_ready(watch, w, end->time_ns)) {
     struct tide_image image;
-    read_living(watch, w, end->time_ns, &image, true);
+    if (end->kind != TIDE_END_UNKNOWN)
+      tide_sampler_finish(&w->sampler, &w->view);
+    read_living(watch, w, end->time_ns, &image);
     image.end_kind = end->kind;
     image.end_value = end->value;
     image.cpu_ns = end->cpu_ns;
@@ -261,6 +263,7 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
       image.max_rss_bytes = end->max_rss_bytes;
     for (size_t i = 0; i < image.n_snapshots; i++)
       watch->kept_rows += image.snapshots[i].n_rows;
+    watch->kept_rows += image.n_late_frees;
     tide_gallery_keep(&watch->gallery, w->number, &image);
   }
   forget(watch, at);
@@ -344,13 +347,17 @@ static bool take_arrivals(struct tide_watch *watch)
 
 static void thin_if_many(struct tide_watch *watch)
 {
-  size_t rows = watch->kept_rows;
+  size_t rows = watch->kept_rows, n_largest = 0;
   struct tide_sampler *largest = NULL;
   for (size_t i = 0; i < watch->n_living; i++) {
-    struct tide_sampler *s = &watch->living[i]->sampler;
-    rows += s->n_rows;
-    if (s->n_snapshots > FEWEST_SNAPSHOTS && (!largest || s->n_rows > largest->n_rows))
+    struct watched *w = watch->living[i];
+    struct tide_sampler *s = &w->sampler;
+    size_t n = w->sampling ? tide_sampler_rows(s) : 0;
+    rows += n;
+    if (s->n_snapshots > FEWEST_SNAPSHOTS && (!largest || n > n_largest)) {
       largest = s;
+      n_largest = n;
+    }
   }
   if (rows > MAX_SNAPSHOT_ROWS && largest)
     tide_sampler_thin_snapshots(largest);
@@ -401,14 +408,12 @@ static void checkpoint(struct tide_watch *watch)
     if (!is_ready(watch, w, before_ns))
       continue;
     more[n_more].number = w->number;
-    read_living(watch, w, before_ns, &more[n_more++].image, false);
+    read_living(watch, w, before_ns, &more[n_more++].image);
   }
   tide_gallery_hang(&watch->gallery, more, n_more, capture);
   bool written = capture->n_images && !tide_file_write(capture, watch->options.output_path, NULL);
-  for (size_t i = 0; i < n_more; i++) {
-    tide_sampler_take_back(&more[i].image);
+  for (size_t i = 0; i < n_more; i++)
     tide_image_done(&more[i].image);
-  }
   free(more);
   capture->n_images = 0; // shared with the gallery, or gone
   tide_capture_free(capture);

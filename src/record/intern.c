@@ -69,8 +69,9 @@ struct tide_cell *tide_intern(struct tide_thread *t, const struct tide_unwind_fr
     count_oddities(f, n, root);
   }
   c = tide_writer_cell_new(&t->writer, hash, node);
-  if (c && !c->t_first)
-    c->t_first = tide_cycles() >> TIDE_TICK_SHIFT;
+  struct tide_past *past = c ? &tide_store.pasts[c - tide_store.cells] : NULL;
+  if (past && !past->t_first)
+    past->t_first = tide_cycles() >> TIDE_TICK_SHIFT;
   return c;
 }
 

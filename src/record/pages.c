@@ -16,7 +16,8 @@
 static struct range {
   uint64_t start, end;
   uint32_t cell;
-  uint32_t counts; // 1: its end is an unmap; 0: the rest of one that was cut in two
+  uint16_t counts;   // 1: its end is an unmap; 0: the rest of one that was cut in two
+  uint16_t interval; // in which it was mapped
 } * ranges;
 static uint64_t n_ranges, capacity;
 static struct tide_lock lock;
@@ -84,7 +85,9 @@ static void gone(struct tide_thread *t, const struct range *range, uint64_t byte
   bool counts = whole && range->counts;
   if (!c)
     return;
-  tide_cell_fold(c);
+  uint32_t interval = tide_cell_fold(c);
+  if (range->interval != interval)
+    tide_late_add(&t->writer.lates, c, range->interval, interval, counts, bytes);
   int64_t live = tide_cell_live(c);
   if (live > c->high_bytes)
     c->high_bytes = live;
@@ -101,7 +104,7 @@ static void unmap(struct tide_thread *t, uint64_t start, uint64_t end)
   while (i < n_ranges && ranges[i].start < end) {
     struct range *r = &ranges[i];
     if (r->start < start && r->end > end) { // a hole in the middle
-      struct range rest = {end, r->end, r->cell, 0};
+      struct range rest = {end, r->end, r->cell, 0, r->interval};
       if (!insert_at(i + 1, rest))
         return;
       r = &ranges[i];
@@ -132,10 +135,11 @@ static void map(struct tide_thread *t, uint64_t start, uint64_t end, struct tide
   struct tide_cell *c = tide_intern(t, t->unwind.walk, n, TIDE_NODE_ROOT_PAGES);
   if (!c)
     return;
-  struct range range = {start, end, (uint32_t)(c - tide_store.cells), 1};
-  if (!insert_at(first_after(start), range))
+  struct range range = {start, end, (uint32_t)(c - tide_store.cells), 1, 0};
+  if (!room_for_one())
     return;
-  tide_cell_fold(c);
+  range.interval = (uint16_t)tide_cell_fold(c);
+  insert_at(first_after(start), range);
   c->n_alloc++;
   c->b_alloc += end - start;
   c->t_last = tide_cycles() >> TIDE_TICK_SHIFT;

@@ -77,8 +77,9 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   bool foreign;
   struct tide_cell *from = tide_book_cell_of(&t->writer, &resize.block, &foreign);
   if (from) {
-    tide_book_leave(&t->writer, from, old_size, birth, now);
+    uint32_t interval = tide_book_leave(&t->writer, from, &resize.block, now);
     from->n_foreign += foreign;
+    tide_book_left(&t->writer, from, &resize.block, interval);
   } else {
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
   }

@@ -125,6 +125,7 @@ static void put_away(struct tide_thread *t)
 {
   if (tide_store.header->multi)
     tide_book_flush(t->writer.slot);
+  tide_late_close(&t->writer.lates);
   tide_slot_rest(t->writer.slot);
   push_free(t);
   TIDE_COMPILER_BARRIER();

@@ -28,7 +28,7 @@ TIDE_COLD void tide_book_flush(struct tide_thread_slot *slot)
                                       __ATOMIC_RELAXED)) {
         tide_store_relaxed(&h->max_ticks, tide_cycles() >> TIDE_TICK_SHIFT);
         tide_store_relaxed(&h->bound_bytes, 2 * n * tide_load_relaxed(&h->flush_at));
-        tide_add_relaxed(&h->epoch, 1);
+        tide_add_relaxed(&h->stamp.epoch, 1);
         break;
       }
   int64_t share = (total + d) / 2000 / n;
@@ -40,4 +40,20 @@ TIDE_COLD void tide_book_carry(uint32_t *count)
 {
   uint64_t at = (uint64_t)((char *)count - (char *)tide_store.hists);
   ++*(uint32_t *)((char *)tide_store.carries + at);
+}
+
+// The reader looks at the interval, at the closings and at the counters, and at the interval again
+// (capture/intervals.c): so a closing is whole before the interval moves, and the interval has
+// moved before a counter does.
+TIDE_COLD void tide_book_close(struct tide_cell *c, uint32_t interval)
+{
+  struct tide_closing *closings = tide_store.pasts[c - tide_store.cells].closings;
+  struct tide_closing *older = &closings[closings[1].interval < closings[0].interval];
+  older->n_alloc = c->n_alloc;
+  older->b_alloc = c->b_alloc;
+  older->n_free = c->n_free;
+  older->b_free = c->b_free;
+  tide_store_release(&older->interval, c->stamp.interval);
+  tide_store_release(&c->stamp.interval, interval);
+  __atomic_thread_fence(__ATOMIC_RELEASE);
 }

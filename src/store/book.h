@@ -8,10 +8,16 @@
 // epoch is old has not changed since that edge: before it changes, its live bytes are its share of
 // the peak. A cell never touched again still holds its share. See layout.h, invariant 3.
 //
+// What a stack did between two snapshots is told in the same way: the supervisor raises
+// header.interval, and a cell whose interval is old notes its counters before it changes. One
+// compare tells both. The end of a block that was born in another interval is counted once more, as
+// a late free (late.h): whoever knows them knows what was allocated in a range and outlived it.
+//
 // Alone, a thread never publishes its delta: header.live + delta is exact and so is the edge. With
 // more threads each publishes when its delta leaves +-flush_at.
 #pragma once
 #include "rt/arch.h"
+#include "store/late.h"
 #include "store/live.h"
 #include "store/writer.h"
 
@@ -19,20 +25,28 @@
 void tide_book_flush(struct tide_thread_slot *slot);
 // A histogram counter wrapped: note the carry.
 void tide_book_carry(uint32_t *count);
+// The first event of a cell in an interval: notes what it did up to then.
+void tide_book_close(struct tide_cell *c, uint32_t interval);
 
 TIDE_HOT int64_t tide_cell_live(const struct tide_cell *c)
 {
   return (int64_t)(c->b_alloc - c->b_free);
 }
 
-TIDE_HOT void tide_cell_fold(struct tide_cell *c)
+// Before a cell changes. Gives the interval that the event belongs to.
+TIDE_HOT uint32_t tide_cell_fold(struct tide_cell *c)
 {
-  uint32_t epoch = tide_load_relaxed(&tide_store.header->epoch);
-  if (TIDE_UNLIKELY(c->epoch != epoch)) {
-    c->peak_bytes = tide_cell_live(c);
-    c->peak_blocks = (uint32_t)(c->n_alloc - c->n_free);
-    c->epoch = epoch;
+  struct tide_stamp now = {.both = tide_load_relaxed(&tide_store.header->stamp.both)};
+  if (TIDE_UNLIKELY(c->stamp.both != now.both)) {
+    if (c->stamp.interval != now.interval)
+      tide_book_close(c, now.interval);
+    if (c->stamp.epoch != now.epoch) {
+      c->peak_bytes = tide_cell_live(c);
+      c->peak_blocks = (int64_t)(c->n_alloc - c->n_free);
+      c->stamp.epoch = now.epoch;
+    }
   }
+  return now.interval;
 }
 
 TIDE_HOT void tide_hist_add(uint32_t *count)
@@ -77,7 +91,7 @@ TIDE_HOT void tide_total_sub(struct tide_thread_slot *s, uint64_t size, uint64_t
     if (TIDE_UNLIKELY(live > tide_load_relaxed(&h->max_bytes))) {
       tide_store_relaxed(&h->max_bytes, live);
       tide_store_relaxed(&h->max_ticks, now);
-      tide_store_relaxed(&h->epoch, tide_load_relaxed(&h->epoch) + 1);
+      tide_store_relaxed(&h->stamp.epoch, tide_load_relaxed(&h->stamp.epoch) + 1);
     }
     tide_store_relaxed(&s->delta, delta - (int64_t)size);
   } else {
@@ -100,7 +114,7 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
     size = TIDE_LIVE_MAX_SIZE;
   uint32_t index = (uint32_t)(c - tide_store.cells);
   tide_total_add(w->slot, size);
-  tide_cell_fold(c);
+  uint32_t interval = tide_cell_fold(c);
   c->n_alloc++;
   c->b_alloc += size;
   c->birth_live_sum += birth;
@@ -109,8 +123,8 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   w->prev = w->last;
   w->last = addr;
   w->last_live = live;
-  w->last_cell = index;
-  tide_live_put(live, index, size, birth);
+  w->last_word = tide_live_word(index, size);
+  tide_live_put(live, w->last_word, interval, birth);
   return true;
 }
 
@@ -129,17 +143,30 @@ TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, const struct
   return c ? c : tide_writer_cell_new(w, o->hash, o->stack);
 }
 
-TIDE_HOT void tide_book_leave(struct tide_writer *w, struct tide_cell *c, uint64_t size,
-                              uint64_t birth, uint64_t now)
+// A block leaves its cell. Gives the interval in which it did; whether that is late is the last
+// thing to ask, when there is little else in the registers.
+TIDE_HOT uint32_t tide_book_leave(struct tide_writer *w, struct tide_cell *c,
+                                  const struct tide_live *block, uint64_t now)
 {
+  uint64_t size = tide_live_size(block);
   tide_total_sub(w->slot, size, now);
-  tide_cell_fold(c);
+  uint32_t interval = tide_cell_fold(c);
   int64_t live = tide_cell_live(c);
   if (TIDE_UNLIKELY(live > c->high_bytes)) // own maximum, on the falling edge only
     c->high_bytes = live;
   c->n_free++;
   c->b_free += size;
-  c->birth_live_sum -= birth;
+  c->birth_live_sum -= tide_live_birth(block);
+  return interval;
+}
+
+// A resize, or the end of a block that was not the latest: those live longer.
+TIDE_HOT void tide_book_left(struct tide_writer *w, const struct tide_cell *c,
+                             const struct tide_live *block, uint32_t interval)
+{
+  uint32_t born = tide_live_interval(block);
+  if (born != interval)
+    tide_late_add_here(&w->lates, c, born, interval, 1, tide_live_size(block));
 }
 
 // Threads read the clock by themselves: a block may seem to die before it was born, by a little.
@@ -149,34 +176,37 @@ TIDE_HOT uint64_t tide_book_life(uint64_t birth, uint64_t now)
   return life > TIDE_LIVE_BIRTH_MASK / 2 ? 0 : life;
 }
 
-TIDE_HOT void tide_book_end(struct tide_writer *w, struct tide_cell *c,
-                            const struct tide_live *block, uint64_t now, bool temporary)
+// Gives the interval.
+TIDE_HOT uint32_t tide_book_end(struct tide_writer *w, struct tide_cell *c, struct tide_hist *hist,
+                                const struct tide_live *block, uint64_t now, bool temporary)
 {
-  uint64_t birth = tide_live_birth(block), life = tide_book_life(birth, now);
-  uint64_t size = tide_live_size(block);
-  struct tide_hist *hist = &tide_store.hists[c - tide_store.cells];
-  tide_book_leave(w, c, size, birth, now);
+  uint64_t life = tide_book_life(tide_live_birth(block), now);
+  uint32_t interval = tide_book_leave(w, c, block, now);
   c->life_sum += life;
   tide_hist_add(&hist->life[tide_life_bucket(life)]);
   if (temporary) {
     c->n_temp++;
-    hist->b_temp += size;
+    hist->b_temp += tide_live_size(block);
   }
+  return interval;
 }
 
 // Is addr the latest block of this thread, and still that one? Another thread may have freed it and
 // been given the address again; its cell is then another's.
 TIDE_HOT bool tide_book_is_last(const struct tide_writer *w, uint64_t addr)
 {
-  return addr == w->last && tide_live_cell(w->last_live) == w->last_cell;
+  return addr == w->last && w->last_live->cell_and_size == w->last_word;
 }
 
 // The end of the latest block.
 TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t now)
 {
-  struct tide_cell *c = &tide_store.cells[w->last_cell];
   struct tide_live block = tide_live_take(w->last_live);
-  tide_book_end(w, c, &block, now, true);
+  uint32_t cell = tide_live_cell(&block);
+  struct tide_cell *c = &tide_store.cells[cell];
+  uint32_t interval = tide_book_end(w, c, &tide_store.hists[cell], &block, now, true);
+  if (TIDE_UNLIKELY(tide_live_interval(&block) != interval))
+    tide_late_add(&w->lates, c, tide_live_interval(&block), interval, 1, tide_live_size(&block));
 }
 
 // The end of any block, already taken out of the live map.
@@ -191,6 +221,8 @@ TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_live block, uint
   }
   // Exact: the block is ours, and our latest allocation at this address is one of the last two.
   bool temporary = !foreign && (addr == w->last || addr == w->prev);
-  tide_book_end(w, c, &block, now, temporary);
+  struct tide_hist *hist = &tide_store.hists[c - tide_store.cells];
+  uint32_t interval = tide_book_end(w, c, hist, &block, now, temporary);
   c->n_foreign += foreign;
+  tide_book_left(w, c, &block, interval);
 }

@@ -15,21 +15,37 @@
 //     present total is above header.max_bytes, the peak is now and every share is live(cell).
 //  4. Nodes are append-only; a node's parent has a smaller id. Cell and node 0 mean "none".
 //  5. A fork child never writes its parent's store.
+//  6. An event belongs to the interval that it found in the header. Before a cell changes in a new
+//     interval it notes its counters as they were at the end of its last one (its closing), so what
+//     each stack did in each interval is known exactly, whenever anybody looks, as long as somebody
+//     looks once in every interval (see capture/intervals.h).
 #pragma once
 #include <stdint.h>
 
 #define TIDE_STORE_MAGIC "TideStor"
-#define TIDE_STORE_VERSION 2u
+#define TIDE_STORE_VERSION 3u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
+
+// Two clocks that only rise, compared as one. The epoch moves when a maximum is left behind, the
+// interval when the supervisor takes a snapshot; both are read by every event.
+struct tide_stamp {
+  union {
+    struct {
+      uint32_t epoch, interval;
+    };
+    uint64_t both;
+  };
+};
+enum { TIDE_FIRST_INTERVAL = 1, TIDE_LAST_INTERVAL = 4095 }; // a block keeps 12 bits of it
 
 // What a thread did to blocks allocated at one stack. Line 1 is touched by allocations and frees,
 // line 2 by frees and resizes.
 struct tide_cell {
   uint64_t n_alloc, b_alloc; // a resize is a free at the old stack and an allocation at the new
   uint64_t n_free, b_free;
-  uint32_t epoch, peak_blocks; // peak epoch last seen; blocks live at that peak (mod 2^32)
-  int64_t peak_bytes;
+  struct tide_stamp stamp; // as last seen
+  int64_t peak_bytes;      // live at the peak of that epoch
   uint64_t birth_live_sum; // sum of births, in ticks, of the live blocks (mod 2^64)
   uint64_t t_last;         // ticks of the latest allocation
   // Second line.
@@ -41,9 +57,20 @@ struct tide_cell {
   uint64_t n_resize;     // allocations here that were resizes
   uint64_t b_resize_old; // their old sizes, summed
   uint64_t n_moved;      // those of them whose block moved
-  uint64_t t_first;
+  int64_t peak_blocks;   // see peak_bytes; here, because frees mostly are what writes it
 };
 _Static_assert(sizeof(struct tide_cell) == 128, "two cache lines");
+
+// What is seldom written of a cell. The older of the two closings is overwritten by the next.
+struct tide_closing {
+  uint64_t n_alloc, b_alloc, n_free, b_free; // as they were at the end of
+  uint32_t interval;                         // this one; 0: no closing yet
+  uint32_t pad;
+};
+struct tide_past {
+  uint64_t t_first; // ticks when the cell was made
+  struct tide_closing closings[2];
+};
 
 // Write-once facts of a cell, apart from the counters so that a free by another thread reads
 // lines nobody writes. stack == 0: not in use (yet). Published by a release store of stack.
@@ -67,6 +94,27 @@ struct tide_hist {
   uint32_t life[TIDE_LIFE_BUCKETS];
 };
 _Static_assert(sizeof(struct tide_hist) == 320, "five cache lines");
+
+// Late frees: ends of blocks in another interval than that of their beginning, counted per cell (of
+// whoever frees) and interval of birth. A chunk belongs to one thread and one interval until it is
+// closed; the supervisor then takes its rows and frees it.
+struct tide_late_row {
+  uint64_t key; // low half: cell, high half: interval of birth
+  uint64_t n_blocks, bytes;
+};
+#define TIDE_LATE_KEY(cell, born) ((uint64_t)(born) << 32 | (cell))
+#define TIDE_LATE_CELL(key) ((uint32_t)(key))
+#define TIDE_LATE_BORN(key) ((uint32_t)((key) >> 32))
+enum tide_late_state { TIDE_LATE_FREE = 0, TIDE_LATE_TAKEN = 1, TIDE_LATE_CLOSED = 2 };
+#define TIDE_LATE_ROWS 170
+struct tide_late_chunk {
+  uint32_t state; // enum tide_late_state; acquire and release on both sides
+  uint32_t interval;
+  uint32_t n_rows;
+  uint32_t next; // index + 1 of the owner's chunk before it; 0: none
+  struct tide_late_row rows[TIDE_LATE_ROWS];
+};
+_Static_assert(sizeof(struct tide_late_chunk) == 4096, "a page");
 
 // A prefix of a stack; a stack is the id of its innermost node.
 struct tide_node {
@@ -127,14 +175,13 @@ struct tide_area {           // where a table lives in the store
 
 struct tide_store_header {
   // Line 1: read by every event, written rarely.
-  uint32_t epoch;    // rises when a maximum is left behind
-  uint32_t multi;    // more than one thread has allocated
-  int64_t flush_at;  // a thread publishes its delta beyond this
-  uint32_t code_gen; // rises when code is unloaded
-  uint32_t state;    // enum tide_store_state
+  struct tide_stamp stamp; // the interval is the supervisor's to raise
+  uint32_t multi;          // more than one thread has allocated
+  uint32_t code_gen;       // rises when code is unloaded
+  int64_t flush_at;        // a thread publishes its delta beyond this
+  uint32_t state;          // enum tide_store_state
   uint32_t off_reason;
   uint32_t beat; // milliseconds, raised by the supervisor: see record/clock.h
-  uint32_t pad0[8];
   // Line 2: written at flushes (several threads) or on falling edges (one).
   _Alignas(64) int64_t live_bytes;
   int64_t max_bytes;
@@ -172,7 +219,11 @@ struct tide_store_header {
   uint32_t depth_limit, flags;
   uint64_t inherited_bytes; // live in the parent when this image was forked from it; else 0
   uint32_t exe, cmdline, cmdline_bytes, allocator; // offsets in the text area
-  struct tide_area slots, nodes, tables, cells, hists, carries, owners, modules, text;
+  struct tide_area slots, nodes, tables, cells, hists, carries, owners, modules, text, pasts, lates;
+  // Late frees; atomic.
+  _Alignas(64) uint32_t late_next; // chunk to try first
+  uint32_t late_end;               // behind the last that was ever taken
+  uint64_t n_late_lost;            // found no chunk: counted as frees, but not as late ones
 };
 
 // Size of one table element per area, in the order of the areas, for whoever lays a store out.

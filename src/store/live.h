@@ -15,8 +15,8 @@
 // Two words, each written and read whole: a slot is often read right after it was written, and
 // loads that span two stores wait for both.
 struct tide_live {
-  uint64_t cell_and_size;     // low half: cell, 0 for no block here; high half: low bits of size
-  uint64_t birth_and_size_hi; // 52 bits of ticks, then 12 more bits of size
+  uint64_t cell_and_size;      // 22 bits of cell, 0 for no block here; 42 bits of size
+  uint64_t interval_and_birth; // 12 bits of the interval it was counted in; 52 bits of ticks
 };
 
 enum {
@@ -27,7 +27,9 @@ enum {
 };
 #define TIDE_LIVE_CHUNK_BYTES                                                                      \
   (sizeof(struct tide_live) << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_GRANULE_BITS))
-#define TIDE_LIVE_MAX_SIZE ((1ull << 44) - 1)
+#define TIDE_LIVE_CELL_BITS 22
+#define TIDE_LIVE_INTERVAL_BITS 12
+#define TIDE_LIVE_MAX_SIZE ((1ull << (64 - TIDE_LIVE_CELL_BITS)) - 1)
 #define TIDE_LIVE_BIRTH_MASK ((1ull << 52) - 1)
 
 struct tide_live_map {
@@ -78,10 +80,16 @@ TIDE_HOT bool tide_live_aligned(uint64_t addr)
   return !(addr & (tide_live_map.plane_mask ? 7 : 15));
 }
 
-TIDE_HOT void tide_live_put(struct tide_live *s, uint32_t cell, uint64_t size, uint64_t birth)
+TIDE_HOT uint64_t tide_live_word(uint32_t cell, uint64_t size)
 {
-  s->cell_and_size = cell | size << 32;
-  s->birth_and_size_hi = birth << 12 | (size >> 32 & 0xfff);
+  return cell | size << TIDE_LIVE_CELL_BITS;
+}
+
+TIDE_HOT void tide_live_put(struct tide_live *s, uint64_t cell_and_size, uint32_t interval,
+                            uint64_t birth)
+{
+  s->cell_and_size = cell_and_size;
+  s->interval_and_birth = interval | birth << TIDE_LIVE_INTERVAL_BITS;
 }
 
 // Takes what is there (cell 0: nothing) and leaves the slot empty.
@@ -94,15 +102,20 @@ TIDE_HOT struct tide_live tide_live_take(struct tide_live *s)
 
 TIDE_HOT uint32_t tide_live_cell(const struct tide_live *s)
 {
-  return (uint32_t)s->cell_and_size;
+  return (uint32_t)s->cell_and_size & ((1u << TIDE_LIVE_CELL_BITS) - 1);
 }
 
 TIDE_HOT uint64_t tide_live_size(const struct tide_live *s)
 {
-  return s->cell_and_size >> 32 | (s->birth_and_size_hi & 0xfff) << 32;
+  return s->cell_and_size >> TIDE_LIVE_CELL_BITS;
+}
+
+TIDE_HOT uint32_t tide_live_interval(const struct tide_live *s)
+{
+  return (uint32_t)s->interval_and_birth & ((1u << TIDE_LIVE_INTERVAL_BITS) - 1);
 }
 
 TIDE_HOT uint64_t tide_live_birth(const struct tide_live *s)
 {
-  return s->birth_and_size_hi >> 12;
+  return s->interval_and_birth >> TIDE_LIVE_INTERVAL_BITS;
 }

@@ -24,7 +24,7 @@ enum { FIRST_NODE_LOG2 = 9, NODES_BACKED = 256 };
 
 // Capacities of an unlimited store; a limited one is halved until it fits.
 struct capacities {
-  uint64_t slots, nodes, tables, cells, modules, text;
+  uint64_t slots, nodes, tables, cells, modules, text, lates;
 };
 static const struct capacities FULL = {
     .slots = 1 << 16,
@@ -33,6 +33,7 @@ static const struct capacities FULL = {
     .cells = 1 << 22,
     .modules = 1 << 14,
     .text = 16 << 20,
+    .lates = 1 << 13, // 32 MiB; they are used again and again, from the first on
 };
 enum { MAX_HALVINGS = 9 };
 
@@ -66,7 +67,9 @@ static uint64_t lay_out(struct tide_store_header *h, int halvings)
   at = area(&h->cells, at, cells, sizeof(struct tide_cell));
   at = area(&h->hists, at, cells, sizeof(struct tide_hist));
   at = area(&h->carries, at, cells, sizeof(struct tide_hist));
-  return area(&h->owners, at, cells, sizeof(struct tide_owner));
+  at = area(&h->owners, at, cells, sizeof(struct tide_owner));
+  at = area(&h->pasts, at, cells, sizeof(struct tide_past));
+  return area(&h->lates, at, FULL.lates >> halvings, sizeof(struct tide_late_chunk));
 }
 
 // A limited process gets a store of at most 1/16 of what it may map.
@@ -113,9 +116,11 @@ bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
       .nodes = (struct tide_node *)(b + h->nodes.offset),
       .slots = (struct tide_thread_slot *)(b + h->slots.offset),
       .modules = (struct tide_store_module *)(b + h->modules.offset),
+      .pasts = (struct tide_past *)(b + h->pasts.offset),
+      .lates = (struct tide_late_chunk *)(b + h->lates.offset),
       .on_disk = on_disk,
   };
-  h->epoch = 1;
+  h->stamp = (struct tide_stamp){.epoch = 1, .interval = TIDE_FIRST_INTERVAL};
   h->n_cells = TIDE_FIRST_CELL;
   h->n_nodes = TIDE_NODE_FIRST;
   h->n_slots = h->n_modules = 1;
@@ -310,7 +315,8 @@ bool tide_cell_chunk(struct tide_thread_slot *slot)
                                         __ATOMIC_RELAXED));
   if (!back(&tide_store.cells[at], n * sizeof *tide_store.cells) ||
       !back(&tide_store.hists[at], n * sizeof *tide_store.hists) ||
-      !back(&tide_store.owners[at], n * sizeof *tide_store.owners))
+      !back(&tide_store.owners[at], n * sizeof *tide_store.owners) ||
+      !back(&tide_store.pasts[at], n * sizeof *tide_store.pasts))
     return false;
   slot->cell_next = at;
   slot->cell_end = at + n;

@@ -16,6 +16,8 @@ struct tide_store {
   struct tide_node *nodes;
   struct tide_thread_slot *slots;
   struct tide_store_module *modules;
+  struct tide_past *pasts;
+  struct tide_late_chunk *lates;
   bool on_disk; // in a file on some disk, which may fill up: see tide_store_back()
 };
 extern struct tide_store tide_store;

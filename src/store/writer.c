@@ -46,7 +46,7 @@ static struct tide_cell *cell_add(struct tide_writer *w, uint64_t hash, uint32_t
 {
   uint32_t i = w->slot->cell_next++;
   struct tide_cell *c = &tide_store.cells[i];
-  c->epoch = tide_load_relaxed(&tide_store.header->epoch);
+  c->stamp.both = tide_load_relaxed(&tide_store.header->stamp.both);
   struct tide_owner *o = &tide_store.owners[i];
   o->slot = w->slot_id;
   o->hash = hash;

@@ -5,6 +5,7 @@
 // so it stays in cache where the shared table of all prefixes (megabytes in a compiler) does not;
 // the full hash is confirmed in the owners table.
 #pragma once
+#include "store/late.h"
 #include "store/live.h"
 #include "store/store.h"
 
@@ -17,7 +18,8 @@ struct tide_writer {
   // latest one, whose slot and cell need not be looked for.
   uint64_t last, prev; // addresses; 0: none
   struct tide_live *last_live;
-  uint32_t last_cell;
+  uint64_t last_word; // what was written there of cell and size
+  struct tide_lates lates;
 };
 
 bool tide_writer_init(struct tide_writer *w); // false: no memory

@@ -48,6 +48,8 @@ static uint64_t put_right(struct tide_store_header *h)
   lay(&h->owners, sizeof(struct tide_owner), &end);
   lay(&h->modules, sizeof(struct tide_store_module), &end);
   lay(&h->text, 8, &end);
+  lay(&h->pasts, sizeof(struct tide_past), &end);
+  lay(&h->lates, sizeof(struct tide_late_chunk), &end);
   return h->store_bytes = end;
 }
 

@@ -84,9 +84,9 @@ static void *worker(void *arg)
     int64_t before[SITES];
     pthread_mutex_lock(&order); // the truth needs one order of events
     memcpy(before, live, sizeof live);
-    uint32_t epoch = tide_store.header->epoch;
+    uint32_t epoch = tide_store.header->stamp.epoch;
     event(w, &rng, i / 5000 % 2 == 0, 8192);
-    if (tide_store.header->epoch != epoch)
+    if (tide_store.header->stamp.epoch != epoch)
       memcpy(at_epoch, before, sizeof live);
     pthread_mutex_unlock(&order);
   }
@@ -165,7 +165,8 @@ static void compare(unsigned seed)
     if (!tide_store.owners[i].stack)
       continue;
     int site = (int)tide_store.owners[i].stack - TIDE_NODE_FIRST;
-    int64_t x = c->epoch == h->epoch && !peak_is_now ? c->peak_bytes : tide_cell_live(c);
+    bool kept = c->stamp.epoch == h->stamp.epoch && !peak_is_now;
+    int64_t x = kept ? c->peak_bytes : tide_cell_live(c);
     share[site] += x;
     sum += x;
     lives[site] += tide_cell_live(c);

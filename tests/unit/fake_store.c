@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define N_CELLS 2048u
+#define N_CHUNKS 64u
 
 static uint64_t take(uint64_t *at, struct tide_area *area, uint64_t n, uint64_t bytes_each)
 {
@@ -44,11 +45,14 @@ void fake_store_map(struct fake_store *store, int fd)
       .carries = (void *)(base + take(&at, &h->carries, N_CELLS, sizeof *store->carries)),
       .owners = (void *)(base + take(&at, &h->owners, N_CELLS, sizeof *store->owners)),
       .modules = (void *)(base + take(&at, &h->modules, 64, sizeof *store->modules)),
+      .pasts = (void *)(base + take(&at, &h->pasts, N_CELLS, sizeof *store->pasts)),
+      .lates = (void *)(base + take(&at, &h->lates, N_CHUNKS, sizeof *store->lates)),
   };
   take(&at, &h->text, 65536, 1);
   if (at > FAKE_STORE_BYTES)
     abort();
-  h->epoch = 1;
+  h->stamp.epoch = 1;
+  h->stamp.interval = TIDE_FIRST_INTERVAL;
   h->n_cells = TIDE_FIRST_CELL;
   h->n_nodes = h->n_slots = h->n_modules = h->text_next = 1;
   fake_store_node(store, 0, 0, TIDE_NODE_PAGES);
@@ -117,20 +121,36 @@ uint32_t fake_store_slot(struct fake_store *store, uint32_t tid, const char *nam
 struct tide_cell *fake_store_cell(struct fake_store *store, uint32_t stack, uint32_t slot)
 {
   uint32_t id = store->header->n_cells++;
-  store->cells[id].epoch = store->header->epoch;
+  store->cells[id].stamp = store->header->stamp;
   store->owners[id].slot = slot;
   store->owners[id].hash = stack * UINT64_C(0x9E3779B97F4A7C15);
   __atomic_store_n(&store->owners[id].stack, stack, __ATOMIC_RELEASE);
   return &store->cells[id];
 }
 
+uint32_t fake_store_interval(const struct fake_store *store)
+{
+  return store->seen_interval ? store->seen_interval
+                              : __atomic_load_n(&store->header->stamp.interval, __ATOMIC_RELAXED);
+}
+
+static void close_interval(struct fake_store *store, struct tide_cell *cell)
+{
+  struct tide_closing *c = store->pasts[cell - store->cells].closings;
+  c[c[0].interval > c[1].interval] = (struct tide_closing){
+      cell->n_alloc, cell->b_alloc, cell->n_free, cell->b_free, cell->stamp.interval, 0};
+  cell->stamp.interval = fake_store_interval(store);
+}
+
 static void fold(struct fake_store *store, struct tide_cell *cell)
 {
-  if (cell->epoch == store->header->epoch)
+  if (cell->stamp.interval != fake_store_interval(store))
+    close_interval(store, cell);
+  if (cell->stamp.epoch == store->header->stamp.epoch)
     return;
   cell->peak_bytes = (int64_t)(cell->b_alloc - cell->b_free);
-  cell->peak_blocks = (uint32_t)(cell->n_alloc - cell->n_free);
-  cell->epoch = store->header->epoch;
+  cell->peak_blocks = (int64_t)(cell->n_alloc - cell->n_free);
+  cell->stamp.epoch = store->header->stamp.epoch;
 }
 
 void fake_store_alloc(struct fake_store *store, struct tide_cell *cell, uint64_t bytes)
@@ -150,7 +170,7 @@ void fake_store_free(struct fake_store *store, struct tide_cell *cell, uint64_t 
     live += store->slots[i].delta;
   if (live > h->max_bytes) {
     h->max_bytes = live;
-    h->epoch++;
+    h->stamp.epoch++;
   }
   store->slots[store->owners[cell - store->cells].slot].delta -= (int64_t)bytes;
   fold(store, cell);
@@ -158,4 +178,51 @@ void fake_store_free(struct fake_store *store, struct tide_cell *cell, uint64_t 
     cell->high_bytes = (int64_t)(cell->b_alloc - cell->b_free);
   cell->n_free++;
   cell->b_free += bytes;
+}
+
+// A chunk for the present interval: the last one if it is that and has room, else the next; those
+// of intervals that are over are closed.
+static struct tide_late_chunk *chunk_now(struct fake_store *store)
+{
+  struct tide_store_header *h = store->header;
+  struct tide_late_chunk *last = h->late_next ? &store->lates[h->late_next - 1] : NULL;
+  uint32_t interval = fake_store_interval(store);
+  if (last && last->state == TIDE_LATE_TAKEN && last->interval == interval &&
+      last->n_rows < TIDE_LATE_ROWS)
+    return last;
+  for (uint32_t i = 0; i < h->late_end; i++)
+    if (store->lates[i].state == TIDE_LATE_TAKEN && store->lates[i].interval != interval)
+      store->lates[i].state = TIDE_LATE_CLOSED;
+  while (h->late_next < N_CHUNKS && store->lates[h->late_next].state != TIDE_LATE_FREE)
+    h->late_next++;
+  if (h->late_next == N_CHUNKS)
+    return NULL;
+  struct tide_late_chunk *chunk = &store->lates[h->late_next++];
+  if (h->late_end < h->late_next)
+    h->late_end = h->late_next;
+  chunk->state = TIDE_LATE_TAKEN;
+  chunk->interval = interval;
+  chunk->n_rows = 0;
+  return chunk;
+}
+
+void fake_store_free_late(struct fake_store *store, struct tide_cell *cell, uint64_t bytes,
+                          uint32_t born)
+{
+  fake_store_free(store, cell, bytes);
+  if (born == fake_store_interval(store))
+    return;
+  struct tide_late_chunk *chunk = chunk_now(store);
+  uint64_t key = TIDE_LATE_KEY((uint32_t)(cell - store->cells), born);
+  uint32_t i = 0;
+  while (chunk && i < chunk->n_rows && chunk->rows[i].key != key)
+    i++;
+  if (!chunk) {
+    store->header->n_late_lost++;
+    return;
+  }
+  if (i == chunk->n_rows)
+    chunk->rows[chunk->n_rows++] = (struct tide_late_row){.key = key};
+  chunk->rows[i].n_blocks++;
+  chunk->rows[i].bytes += bytes;
 }

@@ -18,6 +18,9 @@ struct fake_store {
   struct tide_hist *hists, *carries;
   struct tide_owner *owners;
   struct tide_store_module *modules;
+  struct tide_past *pasts;
+  struct tide_late_chunk *lates;
+  uint32_t seen_interval; // that events find in the header; 0: the one that is there
 };
 
 // Lays out fd, which has FAKE_STORE_BYTES of zeros, as a store that records. The nodes 1 to 3 are
@@ -35,3 +38,8 @@ struct tide_cell *fake_store_cell(struct fake_store *store, uint32_t stack, uint
 // The same bookkeeping as the recorder's with one thread: allocates or frees at a cell.
 void fake_store_alloc(struct fake_store *store, struct tide_cell *cell, uint64_t bytes);
 void fake_store_free(struct fake_store *store, struct tide_cell *cell, uint64_t bytes);
+// The same of a block that was born in an interval that may be over. One thread: chunks follow one
+// another.
+void fake_store_free_late(struct fake_store *store, struct tide_cell *cell, uint64_t bytes,
+                          uint32_t born);
+uint32_t fake_store_interval(const struct fake_store *store);

@@ -15,6 +15,7 @@
 #include "capture/tide_format.h"
 #include "fake_store.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static uint64_t next_random(void)
 
 static int make_fd(void)
 {
-  int fd = memfd_create("test", MFD_CLOEXEC);
+  int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   assert_int_equal(ftruncate(fd, FAKE_STORE_BYTES), 0);
   return fd;
 }
@@ -53,7 +54,7 @@ static void populate(struct fake_store *store)
     for (uint32_t k = 0; k < 5; k++)
       fake_store_alloc(store, cell, 16 + next_random() % 1000);
     store->hists[cell - store->cells].size[3] = 5;
-    cell->t_first = 1000 + i;
+    store->pasts[cell - store->cells].t_first = 1000 + i;
     cell->t_last = 2000 + i;
   }
 }
@@ -90,7 +91,8 @@ static void read_both_ways(int fd)
     capture->n_images = 1;
     tide_store_read_image(&view, &clock, 0, capture->images);
     capture->images->end_ns = capture->images->start_ns + UINT64_C(20000000000);
-    tide_sampler_fill_image(&sampler, capture->images, true);
+    tide_sampler_finish(&sampler, &view);
+    tide_sampler_fill_image(&sampler, capture->images);
     if (tide_capture_check(capture, &diag))
       fail_msg("%s", diag.text);
     tide_capture_free(capture);
@@ -185,13 +187,49 @@ static void counts_beyond_the_tables(void **state)
   store.header->n_slots = store.header->n_modules = UINT32_MAX;
   store.header->cmdline_bytes = UINT32_MAX;
   store.header->exe = UINT32_MAX;
-  store.header->epoch = UINT32_MAX;
+  store.header->stamp.epoch = store.header->stamp.interval = UINT32_MAX;
   store.header->max_bytes = INT64_MIN;
   store.header->live_bytes = INT64_MAX;
   store.slots[1].delta = INT64_MAX;
   read_both_ways(fd);
   fake_store_unmap(&store);
   close(fd);
+}
+
+// Closings and late frees of all kinds, in a store that the supervisor writes as well.
+static void broken_intervals_are_harmless(void **state)
+{
+  for (int round = 0; round < 60; round++) {
+    int fd = make_fd();
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    struct fake_store store;
+    fake_store_map(&store, fd);
+    populate(&store);
+    struct tide_store_header *h = store.header;
+    h->late_end = round % 3 ? (uint32_t)h->lates.capacity : UINT32_MAX;
+    h->stamp.interval = round % 5 ? 1 + (uint32_t)next_random() % 4096 : (uint32_t)next_random();
+    for (uint32_t i = 0; i < h->n_cells; i++) {
+      store.cells[i].stamp.interval = (uint32_t)next_random() % 5;
+      for (int k = 0; k < 2; k++)
+        store.pasts[i].closings[k] = (struct tide_closing){
+            next_random() % 8,           next_random(),
+            next_random() % 8,           next_random() << (next_random() % 64),
+            (uint32_t)next_random() % 5, 0};
+    }
+    for (uint64_t i = 0; i < h->lates.capacity; i++) {
+      struct tide_late_chunk *chunk = &store.lates[i];
+      chunk->state = (uint32_t)next_random() % 4;
+      chunk->interval = (uint32_t)next_random() % 6;
+      chunk->n_rows = next_random() % 4 ? (uint32_t)next_random() % 200 : UINT32_MAX;
+      for (int k = 0; k < TIDE_LATE_ROWS; k++)
+        chunk->rows[k] = (struct tide_late_row){
+            TIDE_LATE_KEY(next_random() % (h->n_cells + 9ull), next_random() % 5),
+            next_random() % 9, next_random() << (next_random() % 64)};
+    }
+    read_both_ways(fd);
+    fake_store_unmap(&store);
+    close(fd);
+  }
 }
 
 int main(void)
@@ -201,6 +239,7 @@ int main(void)
       cmocka_unit_test(cut_anywhere),
       cmocka_unit_test(cut_while_it_is_read),
       cmocka_unit_test(counts_beyond_the_tables),
+      cmocka_unit_test(broken_intervals_are_harmless),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,17 +128,17 @@ static void sums_times_and_histograms(void **state)
                              .b_alloc = 1000,
                              .n_free = 7,
                              .b_free = 600,
-                             .epoch = 1,
+                             .stamp.epoch = 1,
                              .life_sum = 500,
                              .birth_live_sum = 3 * 1100,
                              .high_bytes = 300,
-                             .t_first = 1050,
                              .t_last = 2000,
                              .n_temp = 4,
                              .n_foreign = 1,
                              .n_resize = 2,
                              .b_resize_old = 64,
                              .n_moved = 1};
+  f->store.pasts[cell - f->store.cells].t_first = 1050;
   size_t id = (size_t)(cell - f->store.cells);
   f->store.hists[id].size[3] = 9;
   f->store.carries[id].size[3] = 1;
@@ -174,7 +174,7 @@ static void times_of_an_old_machine(void **state)
   struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->main_slot);
   fake_store_alloc(&f->store, cell, 100);
   fake_store_alloc(&f->store, cell, 100);
-  cell->t_first = high + 1050;
+  f->store.pasts[cell - f->store.cells].t_first = high + 1050;
   cell->t_last = 1200;
   cell->birth_live_sum = 1100 + 1200;
   f->store.header->max_bytes = 300;
@@ -416,7 +416,7 @@ static void a_store_file_is_a_capture(void **state)
   struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->main_slot);
   fake_store_alloc(&f->store, cell, 64);
   f->store.header->ticks_per_second = 100000000; // 10 ns per tick
-  cell->t_first = 1100;
+  f->store.pasts[cell - f->store.cells].t_first = 1100;
   cell->t_last = 2000;
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Looking at cells that change meanwhile: twice, with their closings in between, each look in
+// whatever order the kernel copies. The number of the interval is ours to raise, so during a walk a
+// cell's own moves at most once.
+//  - Counters of the first look are from before the number that the second look finds was left.
+//  - Closings of numbers below the one that the first look finds were whole by then. The one being
+//    written, if any, is of that number, and overwrites one that was taken at the last walk.
+#define _GNU_SOURCE
+#include "capture/intervals.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct collecting {
+  struct tide_intervals *intervals;
+  struct tide_store_view *view;
+  uint32_t before;
+  tide_interval_take *take;
+  void *context;
+  // Of the block at hand:
+  struct first_look {
+    uint32_t interval;
+    struct tide_tally did;
+  } * first;
+  bool *wanted; // it may have changed
+  struct tide_past *pasts;
+  struct tide_cell *again;
+};
+
+void tide_intervals_done(struct tide_intervals *intervals)
+{
+  free(intervals->cells);
+  *intervals = (struct tide_intervals){0};
+}
+
+uint32_t tide_interval_end(struct tide_store_view *view)
+{
+  struct tide_store_header *header = tide_store_view_shared(view);
+  if (!header)
+    return 0;
+  uint32_t number = __atomic_load_n(&header->stamp.interval, __ATOMIC_RELAXED);
+  if (number < TIDE_FIRST_INTERVAL || number >= TIDE_LAST_INTERVAL)
+    return 0;
+  __atomic_store_n(&header->stamp.interval, number + 1, __ATOMIC_SEQ_CST);
+  return number;
+}
+
+// Counts only rise, unless the store is broken: then what was counted stays counted. A look in the
+// middle of an event may also find less than the closing had.
+static uint64_t since(uint64_t now, uint64_t *seen)
+{
+  uint64_t more = now > *seen ? now - *seen : 0;
+  *seen += more;
+  return more;
+}
+
+static void take_counts(struct collecting *c, struct tide_interval_cell *cell, uint32_t interval,
+                        const struct tide_tally *now)
+{
+  struct tide_tally more = {
+      .n_alloc = since(now->n_alloc, &cell->seen.n_alloc),
+      .b_alloc = since(now->b_alloc, &cell->seen.b_alloc),
+      .n_free = since(now->n_free, &cell->seen.n_free),
+      .b_free = since(now->b_free, &cell->seen.b_free),
+  };
+  if (more.n_alloc || more.b_alloc || more.n_free || more.b_free)
+    c->take(c->context, cell->stack, interval, &more);
+}
+
+static void take_closing(struct collecting *c, struct tide_interval_cell *cell,
+                         const struct tide_closing *closing, uint32_t first)
+{
+  if (closing->interval <= cell->closed || closing->interval >= first)
+    return;
+  cell->closed = closing->interval;
+  take_counts(
+      c, cell, closing->interval,
+      &(struct tide_tally){closing->n_alloc, closing->b_alloc, closing->n_free, closing->b_free});
+}
+
+static void take_cell(struct collecting *c, struct tide_interval_cell *cell, uint32_t i)
+{
+  uint32_t first = c->first[i].interval, present = c->again[i].stamp.interval;
+  const struct tide_closing *closings = c->pasts[i].closings;
+  bool swapped = closings[1].interval < closings[0].interval;
+  take_closing(c, cell, &closings[swapped], first);
+  take_closing(c, cell, &closings[!swapped], first);
+  if (present < c->before)
+    take_counts(c, cell, present, &c->first[i].did);
+}
+
+static struct first_look look_first(const struct tide_cell *cell)
+{
+  return (struct first_look){
+      .interval = __atomic_load_n(&cell->stamp.interval, __ATOMIC_ACQUIRE),
+      .did.n_alloc = __atomic_load_n(&cell->n_alloc, __ATOMIC_RELAXED),
+      .did.b_alloc = __atomic_load_n(&cell->b_alloc, __ATOMIC_RELAXED),
+      .did.n_free = __atomic_load_n(&cell->n_free, __ATOMIC_RELAXED),
+      .did.b_free = __atomic_load_n(&cell->b_free, __ATOMIC_RELAXED),
+  };
+}
+
+static struct tide_interval_cell *cell_at(struct tide_intervals *intervals, uint32_t id)
+{
+  if (id >= intervals->cap_cells) {
+    size_t before = intervals->cap_cells, cap = id + id / 2 + 64;
+    intervals->cells = tide_realloc_array(intervals->cells, cap, sizeof *intervals->cells);
+    memset(intervals->cells + before, 0, (cap - before) * sizeof *intervals->cells);
+    intervals->cap_cells = cap;
+  }
+  return &intervals->cells[id];
+}
+
+static void add_to_heap(struct tide_tally *heap, const struct tide_tally *did)
+{
+  heap->n_alloc += did->n_alloc;
+  heap->b_alloc += did->b_alloc;
+  heap->n_free += did->n_free;
+  heap->b_free += did->b_free;
+}
+
+// The first look at a block. True: some cells may have changed since the last walk.
+static bool look_at_all(struct collecting *c, const struct tide_cell_block *block)
+{
+  bool any = false;
+  for (uint32_t i = 0; i < block->n; i++) {
+    uint32_t stack = block->owners[i].stack;
+    c->wanted[i] = false;
+    if (!stack)
+      continue;
+    struct first_look *first = &c->first[i];
+    struct tide_interval_cell *cell = cell_at(c->intervals, block->first + i);
+    *first = look_first(&block->cells[i]);
+    c->wanted[i] = !cell->stack || cell->interval != first->interval ||
+                   memcmp(&cell->seen, &first->did, sizeof cell->seen) != 0;
+    any |= c->wanted[i];
+    cell->stack = stack;
+    cell->interval = first->interval;
+    if (c->view->kinds[stack] != TIDE_STACK_PAGES)
+      add_to_heap(&c->intervals->heap, &first->did);
+  }
+  return any;
+}
+
+static void take_block(void *context, const struct tide_cell_block *block)
+{
+  struct collecting *c = context;
+  if (!look_at_all(c, block))
+    return;
+  tide_store_view_again(c->view, block, c->wanted, c->pasts, c->again);
+  for (uint32_t i = 0; i < block->n; i++)
+    if (c->wanted[i])
+      take_cell(c, cell_at(c->intervals, block->first + i), i);
+}
+
+void tide_intervals_collect(struct tide_intervals *intervals, struct tide_store_view *view,
+                            uint32_t before, tide_interval_take *take, void *context)
+{
+  struct collecting c = {
+      .intervals = intervals,
+      .view = view,
+      .before = before,
+      .take = take,
+      .context = context,
+      .first = tide_alloc_array(TIDE_STORE_BLOCK_CELLS, sizeof *c.first),
+      .wanted = tide_alloc_array(TIDE_STORE_BLOCK_CELLS, sizeof *c.wanted),
+      .pasts = tide_alloc_array(TIDE_STORE_BLOCK_CELLS, sizeof *c.pasts),
+      .again = tide_alloc_array(TIDE_STORE_BLOCK_CELLS, sizeof *c.again),
+  };
+  intervals->heap = (struct tide_tally){0};
+  tide_store_view_cells(view, take_block, &c);
+  free(c.first);
+  free(c.wanted);
+  free(c.pasts);
+  free(c.again);
+}

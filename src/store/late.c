@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counting late frees. A chunk goes round: free, taken by a thread, closed by it, and made free by
+// the supervisor when it has read it. When none is free, which needs more than half a million
+// different pairs of cell and birth within two intervals, late frees are lost, and counted.
+#include "store/late.h"
+
+#include "rt/sys.h"
+
+#include <string.h>
+
+enum { FIRST_ENTRIES = 256, MOST_ENTRIES = 1 << 17 };
+
+// Places of rows are in words from the first chunk, which itself is never one.
+TIDE_HOT struct tide_late_row *row_at(uint32_t place)
+{
+  return (struct tide_late_row *)((uint64_t *)tide_store.lates + place);
+}
+
+static uint32_t place_of(const struct tide_late_row *row)
+{
+  return (uint32_t)((const uint64_t *)row - (const uint64_t *)tide_store.lates);
+}
+
+// The entry of a row, or the empty one where it belongs.
+TIDE_HOT uint32_t *index_entry(const struct tide_lates *l, uint64_t key)
+{
+  uint32_t i = (uint32_t)(tide_mix64(key) >> 40) & l->index_mask;
+  while (l->index[i] && row_at(l->index[i])->key != key)
+    i = (i + 1) & l->index_mask;
+  return &l->index[i];
+}
+
+static void index_clear(struct tide_lates *l)
+{
+  if (l->index)
+    memset(l->index, 0, (l->index_mask + 1ull) * sizeof *l->index);
+  l->index_used = 0;
+}
+
+// An index that is full forgets its rows and begins anew, twice as large if it may.
+static void index_grow(struct tide_lates *l)
+{
+  uint64_t n = l->index ? (l->index_mask + 1ull) * 2 : FIRST_ENTRIES;
+  uint32_t *index = n <= MOST_ENTRIES ? tide_sys_map_private(n * sizeof *index) : NULL;
+  if (!index) {
+    index_clear(l);
+    return;
+  }
+  if (l->index)
+    tide_sys_unmap(l->index, n / 2 * sizeof *l->index);
+  l->index = index;
+  l->index_mask = (uint32_t)(n - 1);
+  l->index_used = 0;
+}
+
+static void raise_end(uint32_t end)
+{
+  struct tide_store_header *h = tide_store.header;
+  uint32_t before = tide_load_relaxed(&h->late_end);
+  while (before < end && !__atomic_compare_exchange_n(&h->late_end, &before, end, false,
+                                                      __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    ;
+}
+
+// The first free chunk from where the last was found. Behind the end only when late_next says so:
+// the supervisor sets it back to 0 whenever it has made chunks free, so a full table costs a look.
+static bool chunk_take(struct tide_lates *l)
+{
+  struct tide_store_header *h = tide_store.header;
+  uint64_t n = h->lates.capacity;
+  for (uint32_t i = tide_load_relaxed(&h->late_next); i < n; i++) {
+    struct tide_late_chunk *chunk = &tide_store.lates[i];
+    uint32_t state = TIDE_LATE_FREE;
+    if (!__atomic_compare_exchange_n(&chunk->state, &state, TIDE_LATE_TAKEN, false,
+                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      continue;
+    chunk->n_rows = 0;
+    chunk->interval = l->interval;
+    chunk->next = l->chunk;
+    l->chunk = i + 1;
+    tide_store_relaxed(&h->late_next, i + 1);
+    raise_end(i + 1);
+    return true;
+  }
+  tide_store_relaxed(&h->late_next, (uint32_t)n);
+  return false;
+}
+
+// NULL: no room for it.
+static struct tide_late_row *row_new(struct tide_lates *l, uint64_t key)
+{
+  struct tide_late_chunk *chunk = l->chunk ? &tide_store.lates[l->chunk - 1] : NULL;
+  if ((!chunk || chunk->n_rows == TIDE_LATE_ROWS) && !chunk_take(l))
+    return NULL;
+  chunk = &tide_store.lates[l->chunk - 1];
+  uint32_t i = chunk->n_rows;
+  struct tide_late_row *row = &chunk->rows[i];
+  *row = (struct tide_late_row){.key = key};
+  tide_store_release(&chunk->n_rows, i + 1);
+  if (!l->index || (l->index_used + 1) * 8ull > (l->index_mask + 1ull) * 5)
+    index_grow(l);
+  if (l->index) {
+    *index_entry(l, key) = place_of(row);
+    l->index_used++;
+  }
+  return row;
+}
+
+TIDE_COLD void tide_late_close(struct tide_lates *l)
+{
+  if (!l->chunk)
+    return;
+  for (uint32_t i = l->chunk, next; i; i = next) {
+    struct tide_late_chunk *chunk = &tide_store.lates[i - 1];
+    next = chunk->next; // the supervisor may free it at once, and another take it
+    tide_store_release(&chunk->state, TIDE_LATE_CLOSED);
+  }
+  l->chunk = 0;
+  index_clear(l);
+  memset(l->recent, 0, sizeof l->recent);
+}
+
+__attribute__((noinline)) void tide_late_add_by_index(struct tide_lates *l, uint64_t key,
+                                                      uint32_t interval, uint64_t n_blocks,
+                                                      uint64_t bytes)
+{
+  if (l->interval != interval)
+    tide_late_close(l);
+  l->interval = interval;
+  uint32_t place = l->index ? *index_entry(l, key) : 0;
+  struct tide_late_row *row = place ? row_at(place) : row_new(l, key);
+  if (!row) {
+    tide_add_relaxed(&tide_store.header->n_late_lost, 1);
+    return;
+  }
+  l->recent[tide_late_recent(key)].key = key;
+  l->recent[tide_late_recent(key)].row = row;
+  row->n_blocks += n_blocks;
+  row->bytes += bytes;
+}
+
+__attribute__((noinline)) void tide_late_add(struct tide_lates *l, const struct tide_cell *c,
+                                             uint32_t born, uint32_t interval, uint64_t n_blocks,
+                                             uint64_t bytes)
+{
+  tide_late_add_here(l, c, born, interval, n_blocks, bytes);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Late frees: blocks that end in another interval than the one they began in. Only these take a
+// cold path; a block that lives shortly never comes here.
+//
+// Each thread counts into chunks of its own, one row per cell and interval of birth, found again by
+// a small private index, and the latest few without it. The index is a hint: a row that is not
+// found is made once more, and whoever reads adds the two. With its first late free in another
+// interval a thread closes the chunks of the last; so does a thread that ends. A thread without
+// late frees keeps its chunks, which nobody writes then, and a reader at the end takes them as they
+// are.
+#pragma once
+#include "store/store.h"
+
+#define TIDE_LATE_RECENT 64u
+struct tide_lates {
+  uint32_t interval; // of the chunks
+  uint32_t chunk;    // index + 1 of the latest; 0: none
+  uint32_t *index;   // rows by key: their places; NULL: none yet
+  uint32_t index_mask, index_used;
+  struct {
+    uint64_t key; // 0: none
+    struct tide_late_row *row;
+  } recent[TIDE_LATE_RECENT]; // by some bits of the key
+};
+
+// Leaves the chunks to the supervisor.
+void tide_late_close(struct tide_lates *l);
+
+TIDE_HOT uint32_t tide_late_recent(uint64_t key)
+{
+  return (uint32_t)(key ^ key >> 32) % TIDE_LATE_RECENT; // neighbours in cell and in birth
+}
+
+void tide_late_add_by_index(struct tide_lates *l, uint64_t key, uint32_t interval,
+                            uint64_t n_blocks, uint64_t bytes);
+
+// The end of n_blocks blocks (0: of a part of one) that were born in another interval than this. Of
+// a program whose blocks live long nearly all come here.
+TIDE_HOT void tide_late_add_here(struct tide_lates *l, const struct tide_cell *c, uint32_t born,
+                                 uint32_t interval, uint64_t n_blocks, uint64_t bytes)
+{
+  uint64_t key = TIDE_LATE_KEY((uint32_t)(c - tide_store.cells), born);
+  uint32_t i = tide_late_recent(key);
+  if (TIDE_UNLIKELY(l->interval != interval || l->recent[i].key != key)) {
+    tide_late_add_by_index(l, key, interval, n_blocks, bytes);
+    return;
+  }
+  l->recent[i].row->n_blocks += n_blocks;
+  l->recent[i].row->bytes += bytes;
+}
+// The same, out of the way.
+void tide_late_add(struct tide_lates *l, const struct tide_cell *c, uint32_t born,
+                   uint32_t interval, uint64_t n_blocks, uint64_t bytes);
