@@ -43,6 +43,17 @@ static bool names_are_valid(const struct tide_stored_names *names, size_t n_modu
   return n_frames == names->n_frames;
 }
 
+static bool late_frees_are_valid(const struct tide_image *image, size_t n_frames)
+{
+  for (size_t i = 0; i < image->n_late_frees && image->has_late_frees; i++) {
+    const struct tide_late_free *row = &image->late_frees[i];
+    if (row->freed >= image->n_snapshots || row->born >= row->freed || row->stack >= n_frames ||
+        (i > 0 && !tide_late_free_is_before(row - 1, row)))
+      return false;
+  }
+  return true;
+}
+
 static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
                                  struct tide_diag *diag)
 {
@@ -79,6 +90,8 @@ static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
   for (size_t i = 0; i < image->n_snapshots; i++)
     if (!snapshot_is_valid(&image->snapshots[i], n_frames))
       return breach(diag, idx, "rows of snapshot", i);
+  if (!late_frees_are_valid(image, n_frames))
+    return breach(diag, idx, "late frees:", image->n_late_frees);
   if (!names_are_valid(&image->names, n_modules))
     return breach(diag, idx, "stored names of places:", image->names.n_places);
   return TIDE_ERR_OK;

@@ -227,3 +227,35 @@ enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *i
   image->has_counts = has_counts;
   return TIDE_ERR_OK;
 }
+
+enum tide_err tide_decode_late_frees(struct tide_cursor *in, struct tide_image *image,
+                                     struct tide_budget *budget, const char **ret_why)
+{
+  size_t n, before = image->n_late_frees;
+  enum tide_err err = get_table_head(in, budget, before, 5, sizeof *image->late_frees, &n, ret_why);
+  if (err)
+    return err;
+  uint64_t total = tide_cursor_varint(in);
+  MAKE_ROOM(image->late_frees, before, n);
+  struct tide_late_free *rows = image->late_frees + before;
+  COLUMN(rows, n, freed, (uint32_t)get_limited(in, UINT32_MAX) + (i ? rows[i - 1].freed : 0));
+  COLUMN(rows, n, stack, get_u32(in));
+  COLUMN(rows, n, born, rows[i].freed - get_u32(in));
+  COLUMN(rows, n, n_blocks, tide_cursor_varint(in));
+  COLUMN(rows, n, bytes, tide_cursor_varint(in));
+  if (in->bad)
+    return damaged(ret_why, "a field runs past the end");
+  if (total < before + n)
+    return damaged(ret_why, "it holds more late frees than there are");
+  for (size_t i = 0; i < n; i++) {
+    if (rows[i].freed >= image->n_snapshots || rows[i].born >= rows[i].freed)
+      return damaged(ret_why, "a late free has no snapshots");
+    if (rows[i].stack >= image->n_frames)
+      return damaged(ret_why, "a late free has no stack");
+    if (before + i > 0 && !tide_late_free_is_before(&rows[i] - 1, &rows[i]))
+      return damaged(ret_why, "late frees are out of order");
+  }
+  image->n_late_frees += n;
+  image->has_late_frees = image->n_late_frees == total;
+  return TIDE_ERR_OK;
+}

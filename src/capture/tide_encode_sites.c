@@ -202,3 +202,23 @@ size_t tide_encode_snapshots(struct tide_buf *out, const struct tide_image *imag
   tide_buf_done(&counts);
   return n;
 }
+
+// Each part says how many there are in all: they are of use only together.
+void tide_encode_late_frees(struct tide_buf *out, const struct tide_image *image, size_t first,
+                            size_t n)
+{
+  const struct tide_late_free *rows = image->late_frees + first;
+  tide_buf_varint(out, first);
+  tide_buf_varint(out, n);
+  tide_buf_varint(out, image->n_late_frees);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i].freed - (i ? rows[i - 1].freed : 0));
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i].stack);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i].freed - rows[i].born);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i].n_blocks);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i].bytes);
+}

@@ -15,7 +15,7 @@
 #define TIDE_FILE_MAGIC_BYTES 8u
 #define TIDE_FILE_HEADER_BYTES 16u
 #define TIDE_FILE_MAJOR 1u
-#define TIDE_FILE_MINOR 1u
+#define TIDE_FILE_MINOR 2u
 
 #define TIDE_PART_MAGIC 0x54524150u // "PART"
 #define TIDE_PART_HEADER_BYTES 40u
@@ -33,6 +33,7 @@
   X(SNAPSHOTS, 8)                                                                                  \
   X(MARKS, 9)                                                                                      \
   X(SYMBOLS, 10)                                                                                   \
+  X(LATE_FREES, 11)                                                                                \
   X(END, 255)
 
 enum tide_part_type {
@@ -85,7 +86,9 @@ void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, con
                        size_t first, size_t n);
 // As many snapshots from first on as fit one part; gives their number, at least 1.
 size_t tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image, size_t first);
-// The same for the places of the stored names.
+void tide_encode_late_frees(struct tide_buf *out, const struct tide_image *image, size_t first,
+                            size_t n);
+// The same as of snapshots for the places of the stored names.
 size_t tide_encode_symbols(struct tide_buf *out, const struct tide_image *image, size_t first);
 
 // Memory a read may still take. Decoders call tide_budget_take() before they allocate.
@@ -112,6 +115,8 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image
                                 struct tide_budget *budget, const char **ret_why);
 enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *image,
                                     struct tide_budget *budget, const char **ret_why);
+enum tide_err tide_decode_late_frees(struct tide_cursor *in, struct tide_image *image,
+                                     struct tide_budget *budget, const char **ret_why);
 enum tide_err tide_decode_symbols(struct tide_cursor *in, struct tide_image *image,
                                   struct tide_budget *budget, const char **ret_why);
 

@@ -142,7 +142,7 @@ static enum tide_err decode(struct reader *r, const struct tide_part *part, stru
 
 static bool type_is_known(uint16_t type)
 {
-  return (type >= TIDE_PART_FACTS && type <= TIDE_PART_SYMBOLS) || type == TIDE_PART_END;
+  return (type >= TIDE_PART_FACTS && type <= TIDE_PART_LATE_FREES) || type == TIDE_PART_END;
 }
 
 // The part at r->at, whole and with a good checksum.

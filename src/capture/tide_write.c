@@ -170,6 +170,20 @@ static void put_snapshots(struct writer *w, size_t image_idx)
   }
 }
 
+// One part at least: that there are none is known, too.
+static void put_late_frees(struct writer *w, size_t image_idx)
+{
+  const struct tide_image *image = &w->capture->images[image_idx];
+  if (!image->has_late_frees)
+    return;
+  if (image->n_late_frees == 0) {
+    tide_encode_late_frees(&w->raw, image, 0, 0);
+    put_body_part(w, TIDE_PART_LATE_FREES, image_idx);
+  }
+  put_table(w, TIDE_PART_LATE_FREES, image_idx, tide_encode_late_frees, 0, image->n_late_frees,
+            TIDE_ROWS_OTHER);
+}
+
 static void put_body(struct writer *w)
 {
   size_t n_images = w->capture->n_images;
@@ -183,6 +197,8 @@ static void put_body(struct writer *w)
     put_tables(w, order[i]);
   for (size_t i = 0; i < n_images; i++)
     put_snapshots(w, order[i]);
+  for (size_t i = 0; i < n_images; i++)
+    put_late_frees(w, order[i]);
   tide_buf_varint(&w->raw, w->n_parts + 1);
   put_body_part(w, TIDE_PART_END, 0);
 }

@@ -18,7 +18,7 @@ MAGIC = b"\x89TIDE\r\n\x1a"
 PART_HEADER = struct.Struct("<4sHHIIQQII")
 MASK64 = (1 << 64) - 1
 FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
-SYMBOLS, END = 10, 255
+SYMBOLS, LATE_FREES, END = 10, 11, 255
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
 
 
@@ -189,7 +189,8 @@ def decode_image(p, own_index):
         image["end_kind"] = 0
     for table in "modules", "threads", "frames", "sites", "ticks", "marks", "snapshots", "names":
         image[table] = []
-    image["has_temp_bytes"] = image["has_counts"] = False
+    image["late_frees"] = []
+    image["has_temp_bytes"] = image["has_counts"] = image["has_late_frees"] = False
     return image
 
 
@@ -370,6 +371,26 @@ def decode_snapshots(p, image):
     image["has_counts"] = has_counts
 
 
+def decode_late_frees(p, image):
+    n = p.table(len(image["late_frees"]))
+    total = p.varint()
+    freed = p.rises(n)
+    stack = p.column(n, lambda: p.varint(32))
+    ages = p.column(n, lambda: p.varint(32))
+    blocks = p.column(n, p.varint)
+    size = p.column(n, p.varint)
+    if any(k >= len(image["snapshots"]) or not 1 <= age <= k for k, age in zip(freed, ages)):
+        raise Stop("a late free has no snapshots")
+    if any(k > len(image["frames"]) for k in stack):
+        raise Stop("a late free has no stack")
+    rows = image["late_frees"] + [
+        [k, s, k - age, b, m] for k, s, age, b, m in zip(freed, stack, ages, blocks, size)]
+    if any(a[:3] >= b[:3] for a, b in zip(rows, rows[1:])) or len(rows) > total:
+        raise Stop("late frees out of order")
+    image["late_frees"] = rows
+    image["has_late_frees"] = len(rows) == total
+
+
 def decode_symbols(p, image):
     n = p.table(len(image["names"]))
     if n == 0:
@@ -413,6 +434,7 @@ TABLES = {
     SNAPSHOTS: decode_snapshots,
     MARKS: decode_marks,
     SYMBOLS: decode_symbols,
+    LATE_FREES: decode_late_frees,
 }
 
 

@@ -207,6 +207,24 @@ static void gen_snapshots(struct gen *g, struct tide_image *image)
   }
 }
 
+// By numbers of its own, so that whatever comes after is as it was before there were late frees.
+static void gen_late_frees(const struct gen *before, struct tide_image *image)
+{
+  struct gen own = {before->state * 31, before->scale}, *g = &own;
+  size_t cap = 0;
+  image->has_late_frees = below(g, 4) != 0;
+  unsigned sparse = 1 + (unsigned)below(g, 20);
+  for (uint32_t freed = 0; freed < image->n_snapshots && image->has_late_frees; freed++)
+    for (uint32_t stack = 0; stack < image->n_frames; stack++)
+      for (uint32_t born = 0; born < freed; born++) {
+        if (below(g, sparse) || image->n_late_frees > 200)
+          continue;
+        TIDE_GROW(image->late_frees, image->n_late_frees, cap);
+        image->late_frees[image->n_late_frees++] =
+            (struct tide_late_free){stack, born, freed, any(g), any(g)};
+      }
+}
+
 static void gen_names(struct gen *g, struct tide_image *image)
 {
   struct tide_names_builder *builder = tide_names_builder_new();
@@ -266,6 +284,7 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
   gen_ticks(g, image);
   gen_marks(g, image);
   gen_snapshots(g, image);
+  gen_late_frees(g, image);
   gen_names(g, image);
 }
 

@@ -245,6 +245,19 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   put_last_bool(out, "has_temp_bytes", row->has_temp_bytes);
   tide_buf_text(out, ", ");
   put_last_bool(out, "has_counts", row->has_counts);
+  tide_buf_text(out, ", ");
+  put_last_bool(out, "has_late_frees", row->has_late_frees);
+}
+
+static void put_late_frees(struct tide_buf *out, const struct tide_image *image)
+{
+  tide_buf_text(out, ", \"late_frees\": [");
+  for (size_t i = 0; i < image->n_late_frees; i++) {
+    const struct tide_late_free *row = &image->late_frees[i];
+    tide_buf_printf(out, "%s[%u, %u, %u, %" PRIu64 ", %" PRIu64 "]", i ? ", " : "", row->freed,
+                    row->stack, row->born, row->n_blocks, row->bytes);
+  }
+  tide_buf_text(out, "]");
 }
 
 static void put_image(struct tide_buf *out, const struct tide_image *image)
@@ -264,6 +277,7 @@ static void put_image(struct tide_buf *out, const struct tide_image *image)
 #define PUT_NAME(to, row) put_name(to, &image->names, row)
   TABLE("names", PUT_NAME, 0, image->names.n_places, &image->names.places[i]);
 #undef PUT_NAME
+  put_late_frees(out, image);
   tide_buf_text(out, "}");
 }
 

@@ -153,6 +153,35 @@ static void assert_stops_at(uint16_t type, struct tide_buf *payload, const char 
   tide_buf_clear(payload);
 }
 
+// The same behind three snapshots.
+static void assert_late_frees_stop(struct tide_buf *payload, const char *note)
+{
+  struct tide_buf snapshots = {0}, file;
+  tide_buf_varint(&snapshots, 0);
+  tide_buf_varint(&snapshots, 3);
+  for (int i = 0; i < 9; i++)
+    tide_buf_varint(&snapshots, 0);
+  file = file_with(TIDE_PART_SNAPSHOTS, &snapshots, false, snapshots.n, 10);
+  size_t n_parts;
+  struct tide_bytes_part *parts = tide_bytes_parts(&file, &n_parts);
+  tide_bytes_put_part(&file, TIDE_PART_LATE_FREES, 0, (uint32_t)n_parts, payload, false,
+                      payload->n);
+  struct tide_capture *capture = NULL;
+  struct tide_diag diag;
+  assert_int_equal(parse(&file, &capture, &diag), TIDE_ERR_OK);
+  assert_int_equal(capture->images[0].n_snapshots, 3);
+  if (!strstr(capture->cut_note, note))
+    fail_msg("'%s' does not say '%s'", capture->cut_note, note);
+  bool whole = strcmp(note, "the end is missing") == 0; // nothing is wrong with these
+  assert_int_equal(capture->images[0].has_late_frees, whole);
+  assert_int_equal(tide_capture_check(capture, NULL), TIDE_ERR_OK);
+  tide_capture_free(capture);
+  tide_bytes_parts_free(parts, n_parts);
+  tide_buf_done(&snapshots);
+  tide_buf_done(&file);
+  tide_buf_clear(payload);
+}
+
 static void put_varints(struct tide_buf *out, size_t n, ...)
 {
   va_list args;
@@ -162,6 +191,59 @@ static void put_varints(struct tide_buf *out, size_t n, ...)
   va_end(args);
 }
 #define V(n) ((uint64_t)(n))
+
+// Rows of stack, freed, age.
+static void put_late_frees(struct tide_buf *out, uint64_t total, const uint64_t (*rows)[3],
+                           size_t n)
+{
+  put_varints(out, 3, V(0), V(n), total);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i][1] - (i ? rows[i - 1][1] : 0));
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i][0]);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i][2]);
+  for (size_t i = 0; i < 2 * n; i++)
+    tide_buf_varint(out, 1);
+}
+
+static void late_frees_must_fit_the_rest(void **state)
+{
+  struct tide_buf p = {0};
+  put_varints(&p, 2, V(0), V(1ull << 60));
+  assert_late_frees_stop(&p, "claims more rows");
+  put_varints(&p, 3, V(1), V(0), V(0));
+  assert_late_frees_stop(&p, "continue");
+  put_late_frees(&p, 2, (const uint64_t[][3]){{1, 1, 1}, {2, 2, 1}}, 2);
+  assert_late_frees_stop(&p, "the end is missing");
+  tide_buf_done(&p);
+}
+
+static void wrong_late_frees_stop_the_reader(void **state)
+{
+  static const struct {
+    uint64_t total, rows[2][3];
+    const char *note;
+  } wrong[] = {
+      {1, {{1, 1, 1}, {2, 2, 1}}, "more late frees than there are"},
+      {2, {{1, 1, 1}, {10, 2, 1}}, "no stack"},
+      {2, {{1, 1, 1}, {2, 3, 1}}, "no snapshots"},
+      {2, {{1, 1, 0}, {2, 2, 1}}, "no snapshots"}, // born when it was freed
+      {2, {{1, 1, 2}, {2, 2, 1}}, "no snapshots"}, // born before all of them
+      {2, {{1, 1, 1}, {2, UINT32_MAX, 1}}, "no snapshots"},
+      {2, {{2, 2, 1}, {1, 2, 1}}, "out of order"},
+      {2, {{1, 2, 1}, {1, 2, 2}}, "out of order"},
+      {2, {{1, 2, 1}, {1, 2, 1}}, "out of order"}, // twice the same
+  };
+  struct tide_buf p = {0};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    put_late_frees(&p, wrong[i].total, wrong[i].rows, 2);
+    assert_late_frees_stop(&p, wrong[i].note);
+  }
+  put_varints(&p, 5, V(0), V(1), V(1), V(1), V(1));
+  assert_late_frees_stop(&p, "claims more rows");
+  tide_buf_done(&p);
+}
 
 // One place: its module, how many frames it claims, and the string its one frame is named by.
 static void put_symbols(struct tide_buf *out, uint64_t n_strings, uint64_t module,
@@ -365,6 +447,8 @@ int main(void)
       cmocka_unit_test(other_major_is_refused_other_minor_is_read),
       cmocka_unit_test(additions_of_a_later_version_are_skipped),
       cmocka_unit_test(absurd_counts_and_indexes_stop_the_reader),
+      cmocka_unit_test(late_frees_must_fit_the_rest),
+      cmocka_unit_test(wrong_late_frees_stop_the_reader),
       cmocka_unit_test(parts_of_a_table_have_the_same_columns),
       cmocka_unit_test(decompression_bombs_are_refused),
       cmocka_unit_test(snapshot_bombs_are_refused),

@@ -115,7 +115,7 @@ static struct tide_capture *small_capture(void)
       n_full += image->n_modules > 1 && image->n_threads_known > 1 && image->n_frames > 2 &&
                 image->n_sites > 2 && image->n_ticks > 1 && image->n_snapshots > 1 &&
                 image->n_marks > 1 && image->has_counts && image->has_temp_bytes &&
-                image->names.n_places > 1;
+                image->names.n_places > 1 && image->has_late_frees && image->n_late_frees > 1;
     }
     if (n_full >= 2)
       return capture;
@@ -129,7 +129,8 @@ static size_t amount_of(const struct tide_capture *capture)
   for (size_t i = 0; i < capture->n_images; i++) {
     const struct tide_image *image = &capture->images[i];
     n += image->n_modules + image->n_threads_known + image->n_frames + image->n_sites +
-         image->n_ticks + image->n_marks + image->n_snapshots + image->names.n_places;
+         image->n_ticks + image->n_marks + image->n_snapshots + image->names.n_places +
+         image->n_late_frees;
   }
   return n;
 }
