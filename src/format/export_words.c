@@ -65,5 +65,6 @@ char *tide_export_measure(const struct tide_question *question)
     return tide_sprintf("%s %s %s", unit, verb, to);
   if (!window->from.given && !window->to.given)
     return tide_sprintf("%s %s", unit, verb);
-  return tide_sprintf("%s %s from %s to %s", unit, verb, from, to);
+  return tide_sprintf("%s %s%s from %s to %s", unit, verb, question->at_least ? " (at least)" : "",
+                      from, to);
 }

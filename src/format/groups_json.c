@@ -42,6 +42,7 @@ void tide_question_json(struct tide_json *json, const struct tide_question *ques
   tide_json_put_text(json, "unit", question->unit == TIDE_UNIT_BYTES ? "bytes" : "blocks");
   write_point(json, "from", &question->window.from);
   write_point(json, "to", &question->window.to);
+  tide_json_put_bool(json, "at_least", question->at_least);
   tide_json_close_object(json);
 }
 

@@ -61,6 +61,13 @@ char *tide_point_words(const struct tide_screen *screen, const struct tide_point
   return tide_sprintf("%s%s (as seen at %s)", asked, of, seen);
 }
 
+static const char *in_range(const struct tide_question *question)
+{
+  if (question->measure != TIDE_MEASURE_GROWN)
+    return "allocated";
+  return question->at_least ? "grown (at least)" : "grown";
+}
+
 char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,
                             bool any)
 {
@@ -75,7 +82,7 @@ char *tide_question_heading(const struct tide_screen *screen, const struct tide_
   if (question->measure == TIDE_MEASURE_LIVE)
     return any ? tide_sprintf("top by live%s at %s:", blocks, to)
                : tide_sprintf("nothing was held at %s", to);
-  const char *what = question->measure == TIDE_MEASURE_GROWN ? "grown" : "allocated";
+  const char *what = in_range(question);
   return any ? tide_sprintf("top by%s %s from %s to %s:", blocks, what, from, to)
              : tide_sprintf("nothing was %s from %s to %s", what, from, to);
 }
@@ -91,7 +98,7 @@ char *tide_question_words(const struct tide_screen *screen, const struct tide_qu
       window->from.given ? tide_point_words(screen, &window->from) : tide_strdup("the start");
   if (question->measure == TIDE_MEASURE_LIVE)
     return tide_sprintf("%slive at %s", blocks, to);
-  const char *what = question->measure == TIDE_MEASURE_GROWN ? "grown" : "allocated";
+  const char *what = in_range(question);
   return tide_sprintf("%s%s from %s to %s", blocks, what, from, to);
 }
 

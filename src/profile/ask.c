@@ -39,8 +39,31 @@ static void add_counts(struct sums *sums, const struct tide_image *image,
     }
 }
 
-// What was allocated in a range and is held at its end: at least what the stack holds then beyond
-// the least it held at any look since the beginning. What was there before can be no more than that
+// What was allocated in a range and is held at its end, exactly: what more is held then than at the
+// beginning, and as much again as went of what was held at the beginning.
+static void weigh_grown_exactly(const struct tide_profile *profile,
+                                const struct tide_question *question, int64_t *ret_weights)
+{
+  const struct tide_image *image = profile->image;
+  const struct tide_point *from = &question->window.from, *to = &question->window.to;
+  bool in_bytes = question->unit == TIDE_UNIT_BYTES;
+  TIDE_CLEANUP_FREE uint64_t *before = tide_alloc_array(image->n_frames, sizeof *before);
+  TIDE_CLEANUP_FREE uint64_t *after = tide_alloc_array(image->n_frames, sizeof *after);
+  add_live(&(struct sums){before, in_bytes}, image, from);
+  add_live(&(struct sums){after, in_bytes}, image, to);
+  for (size_t i = 0; i < image->n_late_frees; i++) {
+    const struct tide_late_free *late = &image->late_frees[i];
+    if (late->born <= from->snapshot && late->freed > from->snapshot && late->freed <= to->snapshot)
+      after[late->stack] += in_bytes ? late->bytes : late->n_blocks;
+  }
+  for (size_t i = 0; i < profile->n_sites; i++) {
+    uint32_t stack = profile->sites[i].stack;
+    ret_weights[i] = (int64_t)(after[stack] - before[stack]);
+  }
+}
+
+// The same where single blocks are not known: at least what the stack holds at the end beyond the
+// least it held at any look since the beginning. What was there before can be no more than that
 // least, so this never overstates, and is exact where nothing from before was freed, or all of it.
 struct span {
   uint64_t now;
@@ -67,20 +90,17 @@ static void look(struct span *of_node, const struct tide_image *image, size_t at
   }
 }
 
-static void weigh_grown(const struct tide_profile *profile, const struct tide_question *question,
-                        int64_t *ret_weights)
+static void weigh_grown_at_least(const struct tide_profile *profile,
+                                 const struct tide_question *question, int64_t *ret_weights)
 {
   const struct tide_image *image = profile->image;
-  const struct tide_point *from = &question->window.from, *to = &question->window.to;
-  bool from_nothing = !from->given || from->snapshot == TIDE_POINT_START;
-  size_t first = from_nothing ? to->snapshot : from->snapshot, last = to->snapshot;
+  size_t first = question->window.from.snapshot, last = question->window.to.snapshot;
   TIDE_CLEANUP_FREE struct span *of_node = tide_alloc_array(image->n_frames, sizeof *of_node);
-  if (last != TIDE_POINT_START)
-    for (size_t s = first; s <= last; s++)
-      look(of_node, image, s, question->unit == TIDE_UNIT_BYTES);
+  for (size_t s = first; s <= last; s++)
+    look(of_node, image, s, question->unit == TIDE_UNIT_BYTES);
   for (size_t i = 0; i < profile->n_sites; i++) {
     const struct span *span = &of_node[profile->sites[i].stack];
-    bool always = !from_nothing && span->n_looks == last - first + 1;
+    bool always = span->n_looks == last - first + 1;
     uint64_t held = span->looked == last + 1 ? span->now : 0;
     ret_weights[i] = (int64_t)(held - (always ? (uint64_t)span->least : 0));
   }
@@ -138,14 +158,20 @@ static int compare(const void *left, const void *right)
 void tide_profile_weigh(const struct tide_profile *profile, const struct tide_question *question,
                         int64_t *ret_weights)
 {
-  bool of_part = question->window.from.given || question->window.to.given;
-  if (of_part && question->measure == TIDE_MEASURE_GROWN)
-    weigh_grown(profile, question, ret_weights);
-  else if (of_part)
+  const struct tide_window *window = &question->window;
+  bool of_part = window->from.given || window->to.given;
+  bool from_start = !window->from.given || window->from.snapshot == TIDE_POINT_START;
+  if (of_part && question->measure == TIDE_MEASURE_GROWN && !from_start) {
+    if (tide_question_is_bound(profile->image, question))
+      weigh_grown_at_least(profile, question, ret_weights);
+    else
+      weigh_grown_exactly(profile, question, ret_weights);
+  } else if (of_part) {
     weigh_window(profile, question, ret_weights);
-  else
+  } else {
     for (size_t i = 0; i < profile->n_sites; i++)
       ret_weights[i] = tide_profile_weight(&profile->sites[i], question);
+  }
 }
 
 void tide_profile_ask(struct tide_profile *profile, const struct tide_question *question)

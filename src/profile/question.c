@@ -82,6 +82,22 @@ static enum tide_err check(const struct tide_image *image, const struct tide_que
   return TIDE_ERR_OK;
 }
 
+static bool at_peak(const struct tide_image *image, const struct tide_point *point)
+{
+  return point->snapshot != TIDE_POINT_START &&
+         image->snapshots[point->snapshot].kind == TIDE_SNAPSHOT_PEAK;
+}
+
+// From the start on everything is new. Between two snapshots the late frees tell; at the peak
+// nobody looked.
+bool tide_question_is_bound(const struct tide_image *image, const struct tide_question *question)
+{
+  const struct tide_point *from = &question->window.from, *to = &question->window.to;
+  if (question->measure != TIDE_MEASURE_GROWN || !from->given || from->snapshot == TIDE_POINT_START)
+    return false;
+  return !image->has_late_frees || at_peak(image, from) || at_peak(image, to);
+}
+
 enum tide_err tide_question_make(const struct tide_image *image, const struct tide_wish *wish,
                                  struct tide_question *ret_question, struct tide_diag *diag)
 {
@@ -106,7 +122,9 @@ enum tide_err tide_question_make(const struct tide_image *image, const struct ti
     err = read_window(image, wish, &question.window, diag);
   if (!err)
     err = check_held(image, &question, diag);
-  if (!err)
+  if (!err) {
+    question.at_least = tide_question_is_bound(image, &question);
     *ret_question = question;
+  }
   return err;
 }

@@ -25,6 +25,7 @@ struct tide_question { // all zero: bytes at the peak
   enum tide_measure measure;
   enum tide_unit unit;
   struct tide_window window;
+  bool at_least; // the answer is a lower bound: the image does not tell what in a range was new
 };
 
 // What a user may sort by: the measures, and "count" for allocations.
@@ -42,6 +43,9 @@ struct tide_wish { // as it stands on the command line
 
 // Whether an image holds a measure of the whole run at all.
 bool tide_measure_is_held(const struct tide_image *image, enum tide_measure measure);
+
+// Whether the answer is a lower bound.
+bool tide_question_is_bound(const struct tide_image *image, const struct tide_question *question);
 
 // Refuses what cannot be answered: what the image does not hold, two kinds of times, the peak of
 // another time, temporaries of a part of the run, moments the image does not have. Without --sort

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Moments of a run bound to what a capture knows of them. Live bytes per stack are known at the
-// snapshots, exactly at the peak and at the end; a moment in between is answered by the nearest
-// one, and says which.
+// snapshots, those of the peak and the end among them; a moment in between is answered by the
+// nearest one, and says which.
 #pragma once
 #include "base/err.h"
 #include "capture/model.h"

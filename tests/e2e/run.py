@@ -29,6 +29,7 @@ import command_agree
 import command_cache
 import command_diff
 import command_groups
+import command_grown
 import command_html
 import command_look
 import command_merge
