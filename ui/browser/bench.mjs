@@ -144,19 +144,21 @@ async function brush(page) {
 // The whole page from a file: until something is seen, until the graph is, and how fast the graph
 // follows a drag over the timeline.
 async function measurePage(path) {
-  return inBrowser([], async (page) => {
+  return inBrowser([], async (page, session) => {
     await page.addInitScript(watch);
+    const before = await cpuMs(session);
     await page.goto(pathToFileURL(path).href);
     if (!(await until(page, () => window.seen.graph_ms !== null, 120)))
       throw new Error(`${path} shows no graph within two minutes`);
     await page.waitForTimeout(1000);
+    const open_cpu_ms = (await cpuMs(session)) - before;
     await brush(page);
     const seen = await page.evaluate(() => {
       const [paint] = performance.getEntriesByName("first-contentful-paint");
       return { first_paint_ms: paint.startTime, ...window.seen };
     });
     const { first_paint_ms, graph_ms, brush_ms } = seen;
-    return { first_paint_ms, graph_ms, brush_ms: summary(brush_ms) };
+    return { first_paint_ms, graph_ms, open_cpu_ms, brush_ms: summary(brush_ms) };
   });
 }
 
