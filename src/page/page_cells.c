@@ -112,6 +112,22 @@ void tide_page_cells_write(const struct tide_page_sites *sites, const struct tid
   free(cells.touched);
 }
 
+void tide_page_late_frees_write(const struct tide_page_sites *sites, const struct tide_image *image,
+                                struct tide_page_column *columns)
+{
+  for (size_t i = 0; i < image->n_late_frees; i++) {
+    const struct tide_late_free *late = &image->late_frees[i];
+    uint32_t number = sites->of_stack[late->stack];
+    if (!number)
+      continue;
+    tide_page_column_add(&columns[TIDE_PAGE_LATE_SITE], number - 1);
+    tide_page_column_add(&columns[TIDE_PAGE_LATE_BORN], late->born);
+    tide_page_column_add(&columns[TIDE_PAGE_LATE_FREED], late->freed);
+    tide_page_column_add(&columns[TIDE_PAGE_LATE_BYTES], (double)late->bytes);
+    tide_page_column_add(&columns[TIDE_PAGE_LATE_BLOCKS], (double)late->n_blocks);
+  }
+}
+
 void tide_page_ticks_write(const struct tide_image *image, struct tide_page_column *columns)
 {
   for (size_t i = 0; i < image->n_ticks; i++) {

@@ -132,6 +132,7 @@ static void write_has(struct tide_json *json, const struct tide_image *image)
   tide_json_open_object(json);
   tide_json_put_bool(json, "temporary_bytes", image->has_temp_bytes);
   tide_json_put_bool(json, "counts", image->has_counts);
+  tide_json_put_bool(json, "late_frees", image->has_late_frees);
   tide_json_close_object(json);
 }
 

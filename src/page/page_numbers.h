@@ -15,4 +15,7 @@ void tide_page_rows_write(const struct tide_page_sites *sites, const struct tide
 // Snapshots as changes.
 void tide_page_cells_write(const struct tide_page_sites *sites, const struct tide_image *image,
                            struct tide_page_column *columns);
+// What was held at one snapshot and freed before another.
+void tide_page_late_frees_write(const struct tide_page_sites *sites, const struct tide_image *image,
+                                struct tide_page_column *columns);
 void tide_page_ticks_write(const struct tide_image *image, struct tide_page_column *columns);

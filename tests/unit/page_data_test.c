@@ -228,6 +228,26 @@ static void expect_cells(void)
   assert_int_equal(count("cell_step"), n);
 }
 
+// Those of stacks that are sites, in the order of the image.
+static void expect_late_frees(void)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < profile->image->n_late_frees; i++) {
+    const struct tide_late_free *late = &profile->image->late_frees[i];
+    size_t site = 0;
+    while (site < profile->n_sites && profile->sites[site].stack != late->stack)
+      site++;
+    if (site == profile->n_sites)
+      continue;
+    expect("late_site", n, (double)site);
+    expect("late_born", n, late->born);
+    expect("late_freed", n, late->freed);
+    expect("late_bytes", n, (double)late->bytes);
+    expect("late_blocks", n++, (double)late->n_blocks);
+  }
+  assert_int_equal(count("late_site"), n);
+}
+
 static void expect_ticks(void)
 {
   assert_int_equal(count("tick_ns"), profile->image->n_ticks);
@@ -248,16 +268,27 @@ static void expect_all(void)
 {
   expect_sites();
   expect_cells();
+  expect_late_frees();
   expect_ticks();
   expect("text_end", 0, 0);
   expect("module_path", 0, 0);
   expect("node_up", 0, 0);
 }
 
+static void add_late_frees(struct tide_image *image)
+{
+  image->has_late_frees = true;
+  image->n_late_frees = 2;
+  image->late_frees = tide_alloc_array(2, sizeof *image->late_frees);
+  for (uint32_t i = 0; i < 2; i++)
+    image->late_frees[i] = (struct tide_late_free){image->sites[i].stack, i, 2, 3 + i, 300 + i};
+}
+
 static void an_image_is_there_in_every_column(void **state)
 {
   capture = tide_indexer_capture();
   tide_indexer_add_snapshots(capture);
+  add_late_frees(&capture->images[INDEXER_IMAGE]);
   capture->images[INDEXER_IMAGE].has_counts = true;
   capture->images[INDEXER_IMAGE].snapshots[1].rows[0].n_alloc = 7;
   capture->images[INDEXER_IMAGE].snapshots[1].rows[0].b_alloc = 700;
@@ -267,7 +298,8 @@ static void an_image_is_there_in_every_column(void **state)
   assert_true(page_block_says(&block, "\"file\": \"a.tide\""));
   assert_true(page_block_says(&block, "\"peak_bytes\": 432013312"));
   assert_true(page_block_says(&block, "\"tid\": 41312, \"name\": \"worker|=1\", \"owners\": 3"));
-  assert_true(page_block_says(&block, "\"has\": {\"temporary_bytes\": false, \"counts\": true}"));
+  assert_true(page_block_says(&block, "\"has\": {\"temporary_bytes\": false, \"counts\": true, "
+                                      "\"late_frees\": true}"));
   assert_true(page_block_says(&block, "\"overhead\": 1.200"));
   assert_true(page_block_says(&block, "\"pruned\": null"));
   assert_true(page_block_says(&block, "libplugin.so has no debug info"));
