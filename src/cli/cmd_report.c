@@ -11,6 +11,7 @@
 #include "format/report_cells.h"
 #include "format/report_json.h"
 #include "format/report_rows.h"
+#include "page/embedded_page.h"
 
 #include <stdlib.h>
 
@@ -86,6 +87,7 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
       .suppressions = looking->suppressions,
       .filters = filters,
       .prefix = "",
+      .has_page = tide_embedded_page(),
       .argument = opened->by_default ? NULL : opened->path,
   };
   const struct tide_report_json_options json = {

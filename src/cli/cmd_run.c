@@ -57,6 +57,7 @@ static void write_first_screen(const struct tide_arguments *arguments,
       .prefix = "tidemark: ",
       .saved = result->output_path,
       .saved_bytes = result->output_bytes,
+      .has_page = tide_embedded_page() && !arguments->view,
       .argument = here ? NULL : result->output_path,
   };
   struct tide_view view;

@@ -363,6 +363,7 @@ static void write_next(const struct report *r)
           ? tide_strdup("tidemark tree")
           : tide_sprintf("tidemark tree --sort %s", tide_measure_words[measure]);
   const char *const commands[] = {
+      r->options->has_page ? "tidemark view" : NULL,
       measure != TIDE_MEASURE_PEAK ? "tidemark report" : NULL,
       leaky && measure != TIDE_MEASURE_LEAK ? "tidemark report --sort leak" : NULL,
       churning && measure != TIDE_MEASURE_TEMP ? "tidemark report --sort temp" : NULL,

@@ -19,6 +19,7 @@ struct tide_report_options {
   const char *prefix;   // before the first line, e.g. "tidemark: "; "" for none
   const char *saved;    // path to name as saved; NULL: nothing was saved just now
   uint64_t saved_bytes; // its size
+  bool has_page;        // 'tidemark view' can be named as a next command
   const char *argument; // what the next commands need to find the capture; NULL: nothing
 };
 

@@ -267,6 +267,14 @@ def view_processes(ground):
 
 
 @test
+def view_is_the_next_step(ground):
+    done = ground.record("-o", "x.tide", "--", ground.program("return 0;"))
+    expect("next:  tidemark view x.tide" in done.stderr, done.stderr)
+    done = ground.run(ground.tidemark, "report", "x.tide")
+    expect("next:  tidemark view x.tide" in done.stdout, done.stdout)
+
+
+@test
 def view_two_files(ground):
     before = small_capture(ground, "before.tide")
     after = small_capture(ground, "after.tide", "kept[0] = malloc(70000); return 0;")

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pictures of the page to look at: node browser/shots.mjs --tidemark FILE --out DIR [--pane NAME]…
+// CAPTURE…, light and dark, one per capture and pane. Nothing is judged here.
+
+import { mkdirSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { Ground, launch, open } from "./stage.mjs";
+
+const { values: options, positionals: captures } = parseArgs({
+  allowPositionals: true,
+  options: {
+    tidemark: { type: "string" },
+    out: { type: "string" },
+    pane: { type: "string", multiple: true, default: ["overview"] },
+  },
+});
+
+const browser = await launch();
+const ground = new Ground(options.tidemark, browser);
+mkdirSync(options.out, { recursive: true });
+try {
+  for (const capture of captures) {
+    const { url, child } = await ground.view(resolve(capture));
+    for (const colorScheme of ["light", "dark"]) {
+      const { page, context } = await open(browser, url, { colorScheme });
+      for (const pane of options.pane) {
+        await page.locator(`#tab-${pane}`).click();
+        await page.waitForTimeout(300); // for the graph to be drawn
+        const name = `${basename(capture).replace(/\.tide$/, "")}-${pane}-${colorScheme}.png`;
+        await page.screenshot({ path: join(options.out, name) });
+        console.log(join(options.out, name));
+      }
+      await context.close();
+    }
+    child.kill();
+  }
+} finally {
+  await browser.close();
+  ground.done();
+}
