@@ -17,7 +17,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 60, WIDTH_MAX = 400 };
+enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 40, WIDTH_MAX = 400 };
 
 static size_t width_of(FILE *stream)
 {

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_FROM = 100, BLOCKS_FROM = 110, WORD_COLUMNS = 6 };
+enum { NAME_LEAST = 8, NAME_AND_LOCATION_LEAST = 20 };
+enum { BEFORE_FROM = 60, WORDS_FROM = 100, BLOCKS_FROM = 110, WORD_COLUMNS = 6 };
 
 struct table { // what every part needs
   const struct tide_screen *screen;
@@ -90,8 +91,10 @@ static void write_numbers(const struct table *t, const struct columns *c, const 
   tide_sink_text(sink, "  ");
   tide_screen_right(t->screen, tide_diff_ink(row->by), row->change, c->change);
   tide_sink_text(sink, "  ");
-  tide_screen_right(t->screen, TIDE_INK_PLAIN, row->before, c->before);
-  tide_sink_text(sink, "  ");
+  if (c->before) {
+    tide_screen_right(t->screen, TIDE_INK_PLAIN, row->before, c->before);
+    tide_sink_text(sink, "  ");
+  }
   tide_screen_right(t->screen, TIDE_INK_STRONG, row->after, c->after);
   tide_sink_text(sink, "  ");
   if (c->other) {
@@ -141,17 +144,17 @@ static size_t longest_name(const struct table *t, size_t width)
 static void share_out(const struct table *t, struct columns *c, const struct row *rows)
 {
   size_t width = t->screen->width, longest = longest_name(t, width);
-  size_t fixed = 2 + c->change + 2 + c->before + 2 + c->after + 2;
+  size_t fixed = 2 + c->change + 2 + (c->before ? c->before + 2 : 0) + c->after + 2;
   fixed += (c->other ? c->other + 2 : 0) + (c->kind ? c->kind + 2 : 0);
-  size_t left = width > fixed + 20 ? width - fixed : 20;
+  size_t left = width > fixed + NAME_LEAST ? width - fixed : NAME_LEAST;
   size_t spare = left > longest + 2 ? left - longest - 2 : 0;
   size_t most = spare > left * 2 / 5 ? spare : left * 2 / 5;
   c->location = 0;
   for (size_t i = 0; i < t->n_shown; i++) {
     TIDE_CLEANUP_FREE char *location = fit_location(t->screen, rows[i].location, most);
-    widen(&c->location, location);
+    widen(&c->location, left < NAME_AND_LOCATION_LEAST ? "" : location);
   }
-  c->name = longest_name(t, left - c->location - 2);
+  c->name = longest_name(t, left - c->location - (c->location ? 2 : 0));
   c->words = left;
 }
 
@@ -163,8 +166,10 @@ static void write_titles(const struct table *t, const struct columns *c)
   tide_sink_text(t->screen->sink, "  ");
   tide_screen_right(t->screen, TIDE_INK_FAINT, titles.change, c->change);
   tide_sink_text(t->screen->sink, "  ");
-  tide_screen_right(t->screen, TIDE_INK_FAINT, titles.before, c->before);
-  tide_sink_text(t->screen->sink, "  ");
+  if (c->before) {
+    tide_screen_right(t->screen, TIDE_INK_FAINT, titles.before, c->before);
+    tide_sink_text(t->screen->sink, "  ");
+  }
   tide_screen_right(t->screen, TIDE_INK_FAINT, titles.after, c->after);
   if (c->other) {
     tide_sink_text(t->screen->sink, "  ");
@@ -190,6 +195,7 @@ static void write_table(const struct table *t, int64_t min_change)
   rows[t->n_shown + 2] = make_row(t, &c, &t->diff->total, "");
   c.kind = t->screen->width >= WORDS_FROM ? WORD_COLUMNS : 0;
   c.other = t->screen->width >= BLOCKS_FROM ? c.other : 0;
+  c.before = t->screen->width >= BEFORE_FROM ? c.before : 0; // the change and after tell it
   share_out(t, &c, rows);
   write_titles(t, &c);
   for (size_t i = 0; i < t->n_shown; i++) {

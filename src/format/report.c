@@ -133,6 +133,11 @@ static void write_peak(const struct report *r)
   size_t room = r->screen->width > used ? r->screen->width - used : 0;
   TIDE_CLEANUP_FREE char *spark =
       tide_spark_live(image, room < SPARK_COLUMNS ? room : SPARK_COLUMNS, r->screen->utf8);
+  if (used - 3 > r->screen->width) {
+    tide_screen_wrap(r->screen, FACT_COLUMNS, text);
+    tide_buf_done(&words);
+    return;
+  }
   tide_sink_text(r->screen->sink, text);
   if (spark && room >= 8) {
     tide_sink_text(r->screen->sink, "   ");
@@ -338,8 +343,8 @@ static void write_commands(const struct report *r, const char *const *commands, 
     size_t width = 2 + strlen(commands[i]) + (*argument ? 1 + tide_utf8_width(argument) : 0);
     if (n && used + 2 + width > r->screen->width)
       continue;
-    tide_sink_printf(r->screen->sink, "%s%s%s%s", n ? "    " : " ", commands[i],
-                     *argument ? " " : "", argument);
+    const char *gap = n ? "    " : used + width > r->screen->width ? "\n  " : " ";
+    tide_sink_printf(r->screen->sink, "%s%s%s%s", gap, commands[i], *argument ? " " : "", argument);
     used += width + (n ? 2 : 0);
     n++;
   }

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NAME_LEAST = 12, NAME_AND_LOCATION_LEAST = 22 };
 enum {
   BAR_LEAST = 4,
   BAR_MOST = 10,
@@ -114,7 +115,9 @@ static void share_out(struct table *t)
 {
   struct columns *c = &t->columns;
   size_t fixed = 2 + c->share + 2 + c->measure + 2 + (c->extra ? c->extra + 2 : 0);
-  size_t left = t->screen->width > fixed + 20 ? t->screen->width - fixed : 20;
+  size_t left = t->screen->width > fixed + NAME_LEAST ? t->screen->width - fixed : NAME_LEAST;
+  if (left < NAME_AND_LOCATION_LEAST) // which line it is matters less than whose
+    c->location = 0;
   size_t name = widest_name(t, t->screen->width),
          words = name + (c->location ? 2 : 0) + c->location;
   size_t shortened = name + 2 + at_most(c->location, LOCATION_LEAST);

@@ -8,7 +8,7 @@
 
 struct tide_screen {
   struct tide_sink *sink; // not owned
-  size_t width;           // columns; views stay within it from 60 on
+  size_t width;           // columns; tables stay within it from 40 on, all else from 60
   bool utf8, color;
   enum tide_units units;
 };

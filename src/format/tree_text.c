@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARGIN = 1, NAME_MIN = 16, LOCATION_FROM = 72, MARKDOWN_COLUMNS = 100 };
+enum { MARGIN = 1, NAME_MIN = 16, SELF_FROM = 60, LOCATION_FROM = 72, MARKDOWN_COLUMNS = 100 };
 
 // One letter per level of indentation: what stands in its two columns.
 enum branch { MIDDLE = 'm', LAST = 'l', PASSING = 'p', NOTHING = 'n' };
@@ -237,7 +237,7 @@ static void share_out(const struct text *t, struct columns *c)
     TIDE_CLEANUP_FREE char *location = location_of(t, &t->rows[i]);
     widen(&c->location, tide_utf8_width(location));
   }
-  if (t->w->tree->inverted)
+  if (t->w->tree->inverted || t->screen->width < SELF_FROM)
     c->self = 0;
   size_t fixed = MARGIN + c->share + 2 + c->total + 2 + (c->self ? c->self + 2 : 0);
   size_t room = t->screen->width > fixed + NAME_MIN ? t->screen->width - fixed : NAME_MIN;

@@ -149,6 +149,10 @@ def colours(ground):
 @test
 def narrow_and_plain_terminals(ground):
     tide = capture(ground)
+    for words in (("report",), ("tree",)):  # half a screen, or a telephone
+        text, _ = on_terminal(ground, *words, tide, rows=99, columns=40, NO_COLOR="1")
+        widest = max(map(len, text.splitlines()))
+        expect(widest <= 40, f"{widest} columns on 40:\n{text}")
     for columns in (60, 80, 160):
         text, _ = on_terminal(ground, "report", tide, "--stacks=2", rows=99, columns=columns,
                               NO_COLOR="1")
