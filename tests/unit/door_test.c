@@ -219,7 +219,7 @@ static int put(const char *path, bool is_socket, bool is_old)
 static void dead_doors_are_swept(void **state)
 {
   enum { DEAD, LISTENING, LIVING, YOUNG, A_FILE, NO_NUMBER, OTHER_NAME, SOMEBODYS, N };
-  char directory[] = "/tmp/door_test.XXXXXX", paths[N][96];
+  char directory[64] = "/tmp/door_test.XXXXXX", paths[N][96];
   int fds[N];
   assert_non_null(mkdtemp(directory));
   long dead = dead_pid(), other = dead_pid(), third = dead_pid(), fourth = dead_pid();
