@@ -11,7 +11,12 @@ export const PANES =
   "overview graph table tree callers sizes leaks threads source diff about".split(" ");
 
 const grid = (page) => page.locator(".flame-mirror [role=treegrid]");
-const gridNames = (page) => grid(page).locator("tbody tr td:first-child").allInnerTexts();
+
+// As it is drawn: what a key changes is there a frame or two later.
+async function gridNames(page) {
+  await page.waitForTimeout(250);
+  return grid(page).locator("tbody tr td:first-child").allInnerTexts();
+}
 
 // Is anything drawn on a canvas?
 function isPainted(canvas) {
