@@ -3,7 +3,8 @@
 // Words for what is asked and shown, after those of the command line's report.
 
 import { SnapshotKind, type Model } from "../engine/model.ts";
-import { snapshotOfKind, START, timeOf, type Measure, type Question } from "../engine/question.ts";
+import { isBound, snapshotOfKind, START, timeOf } from "../engine/question.ts";
+import type { Measure, Question } from "../engine/question.ts";
 import { bytes, change, count, time } from "../engine/units.ts";
 import type { FilterKind, GroupWord, Pane } from "./state.ts";
 
@@ -89,7 +90,8 @@ export function questionWords(model: Model, question: Question): string {
   if (measure === "temp") return begin("freed at once");
   if (measure === "live")
     return begin(to === null ? "live at the end" : `live at ${momentWords(model, to)}`);
-  const verb = measure === "grown" ? "grown" : "allocated";
+  const grown = isBound(model, question) ? "grown (at least)" : "grown";
+  const verb = measure === "grown" ? grown : "allocated";
   if (from === null && to === null)
     return begin(measure === "grown" ? "grown over the run" : "allocated in all");
   const begins = momentWords(model, from ?? START);
