@@ -221,7 +221,7 @@ def view_hammered(ground):
             if kind < 3:
                 way = ("/facts", "/data/0", "/")[kind]
                 return page.ask(way)[0] == 200
-            with socket.create_connection(("127.0.0.1", page.port), timeout=20) as raw:
+            with socket.create_connection(("127.0.0.1", page.port), timeout=1) as raw:
                 line = f"GET /{page.token}/data/0 HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n\r\n"
                 text = bytearray(line.encode())
                 if kind == 3:
