@@ -9,9 +9,9 @@ import {
   makeTimeline,
   rateBins,
   rates,
-  snapshotTotals,
   steps,
 } from "../src/app/timeline_data.ts";
+import { totalAtSnapshots } from "../src/engine/curves.ts";
 import type { Model } from "../src/engine/model.ts";
 
 // Two sites of the heap and one of pages; snapshots at 10, 20 and 40; ticks at 5, 20 and 30.
@@ -41,8 +41,15 @@ function model(): Model {
 }
 
 test("snapshots weigh the heap, not the program's own pages", () => {
-  assert.deepEqual([...snapshotTotals(model(), "bytes")], [107, 157, 30]);
-  assert.deepEqual([...snapshotTotals(model(), "blocks")], [5, 7, 1]);
+  assert.deepEqual([...totalAtSnapshots(model(), "bytes")], [107, 157, 30]);
+  assert.deepEqual([...totalAtSnapshots(model(), "blocks")], [5, 7, 1]);
+});
+
+test("the peak is the one that was seen, not the sum of its stacks' shares", () => {
+  const threads = model();
+  threads.facts.totals.peak_bytes = 160;
+  assert.deepEqual([...totalAtSnapshots(threads, "bytes")], [107, 160, 30]);
+  assert.deepEqual([...totalAtSnapshots(threads, "blocks")], [5, 7, 1]);
 });
 
 test("the line goes through ticks and snapshots; where both are, the snapshot is right", () => {

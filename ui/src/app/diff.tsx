@@ -168,6 +168,13 @@ function Comparison({ was }: { was: Before }) {
           </button>
         )}
       </p>
+      {isCapture && (was.model.facts.pruned || of.facts.pruned) && (
+        <p class="warning" role="note">
+          ⚠ Stacks of a file this size are gathered into “(other stacks)”, on each side by itself:
+          totals are exact, changes of single places may lie in there. “tidemark view” compares
+          all.
+        </p>
+      )}
       <DiffGraph was={was} />
       <DiffTable diff={diff} was={was.model} unit={unit} />
     </section>

@@ -4,11 +4,10 @@
 // time is always that of a snapshot, since what is shown is known there and nowhere else.
 
 import { computed } from "@preact/signals-core";
-import { localPeaks } from "../engine/curves.ts";
+import { localPeaks, totalAtSnapshots } from "../engine/curves.ts";
 import { nearestSnapshot, snapshotOfKind, START, timeOf } from "../engine/question.ts";
 import { model, question } from "./session.ts";
 import { go, state, type State } from "./state.ts";
-import { snapshotTotals } from "./timeline_data.ts";
 
 export const endNs = computed(() => {
   const { ticks, snapshots, facts } = model.value;
@@ -17,7 +16,7 @@ export const endNs = computed(() => {
   return Math.max(1, run, last(ticks.ns, ticks.count), last(snapshots.ns, snapshots.count));
 });
 
-export const totals = computed(() => snapshotTotals(model.value, question.value.unit));
+export const totals = computed(() => totalAtSnapshots(model.value, question.value.unit));
 
 export const range = computed<{ from: number; to: number } | null>(() => {
   const s = state.value;

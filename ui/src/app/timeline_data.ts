@@ -4,7 +4,8 @@
 // through every tick and through every snapshot with exactly what the graph and the table show
 // there, so that the three cannot disagree.
 
-import { SiteKind, SnapshotKind, type Model } from "../engine/model.ts";
+import { totalAtSnapshots } from "../engine/curves.ts";
+import { SnapshotKind, type Model } from "../engine/model.ts";
 
 export interface Timeline {
   ns: Float64Array; // never falling
@@ -14,23 +15,9 @@ export interface Timeline {
 
 export type TimelineUnit = "bytes" | "blocks";
 
-// What was live on the heap at each snapshot.
-export function snapshotTotals(model: Model, unit: TimelineUnit): Float64Array {
-  const { snapshots, sites } = model;
-  const change = snapshots[unit];
-  const totals = new Float64Array(snapshots.count);
-  let total = 0;
-  for (let s = 0, cell = 0; s < snapshots.count; s++) {
-    for (; cell < snapshots.end[s]; cell++)
-      if (sites.kind[snapshots.site[cell]] !== SiteKind.pages) total += change[cell];
-    totals[s] = total;
-  }
-  return totals;
-}
-
 export function makeTimeline(model: Model, unit: TimelineUnit): Timeline {
   const { ticks, snapshots } = model;
-  const totals = snapshotTotals(model, unit);
+  const totals = totalAtSnapshots(model, unit);
   const values = unit === "bytes" ? ticks.liveBytes : ticks.liveBlocks;
   const hasRss = unit === "bytes" && ticks.rss.some((rss) => rss > 0);
   const ns: number[] = [0];

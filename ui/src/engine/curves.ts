@@ -6,7 +6,7 @@
 // Snapshots list what changed by time; here that is turned round and listed by site, once per
 // model. A curve then costs what its sites have changes.
 
-import type { Model } from "./model.ts";
+import { SiteKind, SnapshotKind, type Model } from "./model.ts";
 import { nearestSnapshot, type Unit } from "./question.ts";
 
 export interface Curve {
@@ -173,15 +173,18 @@ export function localPeaks(model: Model): number[] {
   return [...found].sort((a, b) => a - b);
 }
 
-// Live bytes of the heap at each snapshot.
-export function totalAtSnapshots(model: Model): Float64Array {
-  const { count, end, site, bytes } = model.snapshots;
+// What was live on the heap at each snapshot. The peak is what everything else calls it: with
+// several threads the shares of its stacks add up to it within a bound only.
+export function totalAtSnapshots(model: Model, unit: Unit = "bytes"): Float64Array {
+  const { count, end, kind, site } = model.snapshots;
+  const change = model.snapshots[unit];
   const totals = new Float64Array(count);
   for (let s = 0, i = 0, now = 0; s < count; s++) {
     for (; i < end[s]; i++)
-      if (model.sites.kind[site[i]] !== 1)
-        now += bytes[i];
-    totals[s] = now;
+      if (model.sites.kind[site[i]] !== SiteKind.pages)
+        now += change[i];
+    const isPeak = unit === "bytes" && kind[s] === SnapshotKind.peak;
+    totals[s] = (isPeak && model.facts.totals.peak_bytes) || now;
   }
   return totals;
 }
