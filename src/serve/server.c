@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libmicrohttpd, driven by the caller through its epoll descriptor: no thread of its own. We make
-// the listening socket ourselves, for a word of our own when that fails.
+// libmicrohttpd, driven by the caller through select: no thread of its own. Its epoll is told of
+// each change once and misses the end of a connection that closes in the middle of a request, which
+// then keeps its place for a minute; select tells until it is dealt with, and there are few
+// connections. We make the listening socket ourselves, for a word of our own when that fails.
 //
 // Limits: connections at once, bytes of a request's head, seconds that a silent connection stays.
 // Beyond them libmicrohttpd refuses by itself (413, 414, 431, or it hangs up).
@@ -18,12 +20,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
   MAX_CONNECTIONS = 64,
-  MAX_SILENT_S = 60,
+  MAX_SILENT_S = 45, // longer than a page waits between two questions
   MAX_HEAD_BYTES = 32 << 10,
   MAX_URL_CHARS = 2048,
   BACKLOG = 64,
@@ -39,7 +42,8 @@ struct tide_server {
   struct tide_server_options options;
   struct tide_guard guard;
   struct MHD_Daemon *daemon;
-  int listen_fd, epoll_fd;
+  int listen_fd;
+  fd_set readable, writable, other; // as the last wait left them
   uint64_t n_asked;
   char *url;
 };
@@ -268,7 +272,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 
 static enum tide_err start_daemon(struct tide_server *server, struct tide_diag *diag)
 {
-  unsigned flags = MHD_USE_EPOLL;
+  unsigned flags = 0;
   if (strchr(server->guard.address, ':'))
     flags |= MHD_USE_IPv6;
   server->daemon = MHD_start_daemon(
@@ -280,10 +284,6 @@ static enum tide_err start_daemon(struct tide_server *server, struct tide_diag *
   if (!server->daemon)
     return tide_fail(diag, TIDE_ERR_SYSTEM, "cannot start the server");
   server->listen_fd = -1; // the daemon's from now on
-  const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-  if (!info || info->epoll_fd < 0)
-    return tide_fail(diag, TIDE_ERR_SYSTEM, "cannot wait for connections");
-  server->epoll_fd = info->epoll_fd;
   return TIDE_ERR_OK;
 }
 
@@ -305,7 +305,7 @@ enum tide_err tide_server_new(const struct tide_server_options *options,
 {
   struct tide_server *server = tide_alloc(sizeof *server);
   server->options = *options;
-  server->listen_fd = server->epoll_fd = -1;
+  server->listen_fd = -1;
   enum tide_err err = tide_guard_draw_token(&server->guard, diag);
   if (!err)
     err = open_socket(server, diag);
@@ -337,22 +337,27 @@ const char *tide_server_url(const struct tide_server *server)
   return server->url;
 }
 
-int tide_server_fd(const struct tide_server *server)
+void tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *mask)
 {
-  return server->epoll_fd;
-}
-
-int tide_server_timeout_ms(const struct tide_server *server)
-{
-  MHD_UNSIGNED_LONG_LONG ms = 0;
-  if (MHD_get_timeout(server->daemon, &ms) != MHD_YES)
-    return -1;
-  return ms < INT32_MAX ? (int)ms : INT32_MAX;
+  int highest = -1;
+  MHD_UNSIGNED_LONG_LONG wish_ms = 0;
+  FD_ZERO(&server->readable);
+  FD_ZERO(&server->writable);
+  FD_ZERO(&server->other);
+  MHD_get_fdset(server->daemon, &server->readable, &server->writable, &server->other, &highest);
+  if (MHD_get_timeout(server->daemon, &wish_ms) == MHD_YES && wish_ms < (unsigned)wait_ms)
+    wait_ms = (int)wish_ms;
+  const struct timespec wait = {wait_ms / 1000, (long)(wait_ms % 1000) * 1000000};
+  if (pselect(highest + 1, &server->readable, &server->writable, &server->other, &wait, mask) >= 0)
+    return;
+  FD_ZERO(&server->readable); // a signal: the sets mean nothing
+  FD_ZERO(&server->writable);
+  FD_ZERO(&server->other);
 }
 
 void tide_server_turn(struct tide_server *server)
 {
-  MHD_run(server->daemon);
+  MHD_run_from_select(server->daemon, &server->readable, &server->writable, &server->other);
 }
 
 uint64_t tide_server_n_asked(const struct tide_server *server)

@@ -8,6 +8,8 @@
 #include "serve/guard.h"
 #include "serve/reply.h"
 
+#include <signal.h>
+
 // Fills the reply, which is all zero. The guard has let the request in.
 typedef void tide_server_answer(void *context, const struct tide_request *request,
                                 struct tide_reply *reply);
@@ -29,10 +31,10 @@ void tide_server_free(struct tide_server *server); // ends all connections; NULL
 // The address of the page, with the token. Lives as long as the server.
 const char *tide_server_url(const struct tide_server *server);
 
-// Becomes readable when there is something to do, which tide_server_turn() does; it is also to be
-// called at the latest after so many milliseconds (-1: whenever).
-int tide_server_fd(const struct tide_server *server);
-int tide_server_timeout_ms(const struct tide_server *server);
+// Waits until there is something to do, at most so many milliseconds; tide_server_turn() then does
+// it. While it waits, the signal mask is the one given (NULL: as it is); a signal that is handled
+// ends the wait.
+void tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *mask);
 void tide_server_turn(struct tide_server *server);
 
 // How many requests were let in so far.

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include "serve/serving.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,16 +48,11 @@ static uint64_t now_ms(void)
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void await(const struct tide_server *server, uint64_t look_ms, const sigset_t *unblocked)
+static void await(struct tide_server *server, uint64_t look_ms, const sigset_t *unblocked)
 {
   uint64_t now = now_ms();
   int wait_ms = look_ms > now ? (int)(look_ms - now) : 0;
-  int wish_ms = tide_server_timeout_ms(server);
-  if (wish_ms >= 0 && wish_ms < wait_ms)
-    wait_ms = wish_ms;
-  struct pollfd readable = {.fd = tide_server_fd(server), .events = POLLIN};
-  const struct timespec wait = {wait_ms / 1000, (long)(wait_ms % 1000) * 1000000};
-  ppoll(&readable, 1, &wait, unblocked);
+  tide_server_await(server, wait_ms, unblocked);
 }
 
 static void work(struct tide_server *server, struct tide_routes *routes, bool look,

@@ -64,6 +64,12 @@ static int stop(void **state)
   return 0;
 }
 
+static void turn(void)
+{
+  tide_server_await(server, 0, NULL);
+  tide_server_turn(server);
+}
+
 static int dial(void)
 {
   struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -79,7 +85,7 @@ static char *listen_to(int fd, size_t *ret_n)
 {
   struct tide_buf text = {0};
   for (int n_idle = 0; n_idle < 20;) {
-    tide_server_turn(server);
+    turn();
     struct pollfd readable = {.fd = fd, .events = POLLIN};
     if (poll(&readable, 1, 10) == 0) {
       n_idle++;
@@ -108,7 +114,7 @@ static char *ask_n(const char *request, size_t *ret_n)
       done += (size_t)sent;
     else if (n > 60000)
       break; // refused in the middle
-    tide_server_turn(server);
+    turn();
   }
   return listen_to(fd, ret_n);
 }
@@ -262,12 +268,26 @@ static void many_connections(void **state)
   int fds[100];
   for (size_t i = 0; i < 100; i++) {
     fds[i] = dial();
-    tide_server_turn(server);
+    turn();
   }
   for (size_t i = 0; i < 100; i++)
     close(fds[i]);
   for (size_t i = 0; i < 10; i++)
-    tide_server_turn(server);
+    turn();
+  expect(get("GET", "/x", ""), "200", NULL);
+}
+
+// Who hangs up in the middle of a request gives his place back at once.
+static void half_a_request(void **state)
+{
+  for (size_t i = 0; i < 200; i++) {
+    int fd = dial();
+    assert_true(send(fd, "GET /x HTTP", 11, MSG_NOSIGNAL) == 11);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    for (size_t k = 0; k < 4; k++)
+      turn();
+    close(fd);
+  }
   expect(get("GET", "/x", ""), "200", NULL);
 }
 
@@ -279,7 +299,7 @@ static void slow_reader(void **state)
       tide_sprintf("GET /%s/large HTTP/1.1\r\nHost: %s\r\n\r\n", token, host);
   assert_true(send(fd, request, strlen(request), MSG_NOSIGNAL) > 0);
   for (size_t i = 0; i < 10; i++)
-    tide_server_turn(server);
+    turn();
   expect(get("GET", "/x", ""), "200", NULL);
   size_t n;
   TIDE_CLEANUP_FREE char *reply = listen_to(fd, &n);
@@ -342,6 +362,7 @@ int main(void)
       cmocka_unit_test(long_addresses_are_refused),
       cmocka_unit_test(packed_for_whoever_takes_it),
       cmocka_unit_test(many_connections),
+      cmocka_unit_test(half_a_request),
       cmocka_unit_test(slow_reader),
       cmocka_unit_test(port_in_use),
       cmocka_unit_test(sources),
