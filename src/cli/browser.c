@@ -32,7 +32,8 @@ bool tide_browser_is_here(void)
 // A script for sh whose first argument is the address. Owned.
 static char *script(void)
 {
-  const char *browser = is_set("BROWSER") ? getenv("BROWSER") : "xdg-open";
+  const char *wanted = getenv("BROWSER");
+  const char *browser = wanted && *wanted ? wanted : "xdg-open";
   TIDE_CLEANUP_FREE char *first = tide_strndup(browser, strcspn(browser, ":"));
   struct tide_buf text = {0};
   const char *at = first;
