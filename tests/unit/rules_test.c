@@ -143,6 +143,13 @@ static void judges_by_file_and_module(void **state)
       {NULL, NULL, "", TIDE_LAYER_USER},
       {"malloc", NULL, "prog", TIDE_LAYER_ALLOCATOR},
       {"je_arena_new", NULL, "libjemalloc.so.2", TIDE_LAYER_ALLOCATOR},
+      // Linked in, as the crate does whose dumps have its innermost frames.
+      {"prof_backtrace_impl", "/b/tikv-jemalloc-sys-36c8/out/build/src/prof_sys.c", "prog",
+       TIDE_LAYER_ALLOCATOR},
+      {"prof_alloc_prep", "/src/include/jemalloc/internal/prof_inlines.h", "prog",
+       TIDE_LAYER_ALLOCATOR},
+      {"_rjem_je_prof_backtrace", NULL, "prog", TIDE_LAYER_ALLOCATOR},
+      {"prof_backtrace_impl", "/src/prof_sys.c", "prog", TIDE_LAYER_USER},
       {"<dhat::Alloc as core::alloc::global::GlobalAlloc>::realloc", NULL, "prog",
        TIDE_LAYER_ALLOCATOR},
       {"<app::Counting as core::alloc::global::GlobalAlloc>::alloc", NULL, "prog",
