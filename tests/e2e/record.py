@@ -24,6 +24,10 @@ class Skip(Exception):
     """The test cannot be made here; the text says why."""
 
 
+class TooOld(Skip):
+    """Nor where nothing but Debian 12 is installed: its own version of a tool is not enough."""
+
+
 class Outcome:
     """How a command ended and what it wrote."""
 
@@ -191,7 +195,8 @@ class Tally:
             function()
             kind, why = "ok", ""
         except Skip as skip:
-            kind = "FAIL" if os.environ.get("CI") == "true" else "skip"
+            excused = isinstance(skip, TooOld) or os.environ.get("CI") != "true"
+            kind = "skip" if excused else "FAIL"
             why = f": {skip}"
         except (Failure, truth.Wrong) as failure:
             kind, why = "FAIL", f": {failure}"
