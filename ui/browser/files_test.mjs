@@ -67,7 +67,7 @@ export const tests = {
   async processes(ground, look) {
     const program = ground.build("forking", FORKING);
     ground.tide("run", "-q", "-o", "forking.tide", "--", program);
-    const { url, child } = await ground.view("forking.tide");
+    const { url } = await ground.view("forking.tide");
     const page = await look(url);
     const first = await heading(page);
     const options = page.getByLabel("Process").locator("option");
@@ -80,7 +80,6 @@ export const tests = {
     );
     await page.locator("#tab-source").click();
     await page.getByText("hold(i, 100)").first().waitFor();
-    child.kill();
   },
 
   async server_gone(ground, look) {

@@ -103,7 +103,7 @@ export const tests = {
   },
 
   async editor_links(ground, look) {
-    const { url, child } = await ground.serve(
+    const { url } = await ground.serve(
       ...["view", "--no-open", "--editor", "test://open?f=%f&l=%l", "phases.tide"],
     );
     const page = await look(`${url}#pane=source`);
@@ -111,7 +111,6 @@ export const tests = {
     await link.waitFor();
     const href = await link.getAttribute("href");
     expect(/^test:\/\/open\?f=\/.*phases\.c&l=\d+$/.test(href), href);
-    child.kill();
   },
 
   async dark_and_light(ground, look) {
@@ -157,7 +156,7 @@ export const tests = {
 
   async hostile_names(ground, look) {
     ground.write("hostile.json", hostileFile());
-    const { url, child } = await ground.view("hostile.json");
+    const { url } = await ground.view("hostile.json");
     const file = ground.path("hostile.html");
     ground.tide("html", "hostile.json", "-o", "hostile.html");
     for (const address of [url, `file://${file}`]) {
@@ -186,19 +185,17 @@ export const tests = {
         await page.locator("#search-result").innerText();
       }
     }
-    child.kill();
   },
 
   async foreign_files(ground, look) {
     for (const name of ["massif.out", "dhat.json", "gperftools.heap"]) {
-      const { url, child } = await ground.view(`${ground.golden}/${name}`);
+      const { url } = await ground.view(`${ground.golden}/${name}`);
       // Their sources are not here, and the browser notes that it was told so.
       const page = await look(url, { allowed: /status of 404/ });
       for (const pane of PANES) {
         await page.locator(`#tab-${pane}`).click();
         expect((await page.locator("#pane").innerText()).length > 5, `${name}: ${pane}`);
       }
-      child.kill();
     }
   },
 };
