@@ -11,11 +11,11 @@
 #include "serve/server.h"
 
 #include "base/alloc.h"
+#include "serve/http_library.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,12 +109,12 @@ static enum tide_err open_socket(struct tide_server *server, struct tide_diag *d
 
 static const char *header(struct MHD_Connection *connection, const char *name)
 {
-  return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+  return tide_http.lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
 static const char *parameter(void *context, const char *name)
 {
-  return MHD_lookup_connection_value(context, MHD_GET_ARGUMENT_KIND, name);
+  return tide_http.lookup_connection_value(context, MHD_GET_ARGUMENT_KIND, name);
 }
 
 // Does a list as in Accept-Encoding allow gzip? "gzip;q=0" does not.
@@ -133,7 +133,7 @@ static bool takes_gzip(const char *list)
 
 static void put(struct MHD_Response *response, const char *name, const char *value)
 {
-  MHD_add_response_header(response, name, value);
+  tide_http.add_response_header(response, name, value);
 }
 
 static void put_headers(struct MHD_Response *response, const struct tide_reply *reply,
@@ -160,12 +160,13 @@ static void put_headers(struct MHD_Response *response, const struct tide_reply *
 // What is relative on the page is relative to the slash after the token.
 static enum MHD_Result send_on(const struct tide_server *server, struct MHD_Connection *connection)
 {
-  struct MHD_Response *response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+  struct MHD_Response *response =
+      tide_http.create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
   if (!response)
     return MHD_NO;
   put(response, "Location", server->url);
-  enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_FOUND, response);
-  MHD_destroy_response(response);
+  enum MHD_Result result = tide_http.queue_response(connection, MHD_HTTP_FOUND, response);
+  tide_http.destroy_response(response);
   return result;
 }
 
@@ -186,15 +187,15 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, struct tide
     reply->status = MHD_HTTP_NOT_MODIFIED;
   }
   struct tide_body *body = tide_body_share(reply->body);
-  struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(
+  struct MHD_Response *response = tide_http.create_response_from_buffer_with_free_callback_cls(
       body->bytes.n, body->bytes.data, release, body);
   if (!response) {
     tide_body_free(body);
     return MHD_NO;
   }
   put_headers(response, reply, tag);
-  enum MHD_Result result = MHD_queue_response(connection, reply->status, response);
-  MHD_destroy_response(response);
+  enum MHD_Result result = tide_http.queue_response(connection, reply->status, response);
+  tide_http.destroy_response(response);
   return result;
 }
 
@@ -275,7 +276,7 @@ static enum tide_err start_daemon(struct tide_server *server, struct tide_diag *
   unsigned flags = 0;
   if (strchr(server->guard.address, ':'))
     flags |= MHD_USE_IPv6;
-  server->daemon = MHD_start_daemon(
+  server->daemon = tide_http.start_daemon(
       flags, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, server->listen_fd,
       MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
       (unsigned)MAX_SILENT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MAX_HEAD_BYTES,
@@ -306,7 +307,9 @@ enum tide_err tide_server_new(const struct tide_server_options *options,
   struct tide_server *server = tide_alloc(sizeof *server);
   server->options = *options;
   server->listen_fd = -1;
-  enum tide_err err = tide_guard_draw_token(&server->guard, diag);
+  enum tide_err err = tide_http_load(diag);
+  if (!err)
+    err = tide_guard_draw_token(&server->guard, diag);
   if (!err)
     err = open_socket(server, diag);
   if (!err)
@@ -325,7 +328,7 @@ void tide_server_free(struct tide_server *server)
   if (!server)
     return;
   if (server->daemon)
-    MHD_stop_daemon(server->daemon);
+    tide_http.stop_daemon(server->daemon);
   if (server->listen_fd >= 0)
     close(server->listen_fd);
   free(server->url);
@@ -344,8 +347,9 @@ void tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *
   FD_ZERO(&server->readable);
   FD_ZERO(&server->writable);
   FD_ZERO(&server->other);
-  MHD_get_fdset(server->daemon, &server->readable, &server->writable, &server->other, &highest);
-  if (MHD_get_timeout(server->daemon, &wish_ms) == MHD_YES && wish_ms < (unsigned)wait_ms)
+  tide_http.get_fdset(server->daemon, &server->readable, &server->writable, &server->other,
+                      &highest);
+  if (tide_http.get_timeout(server->daemon, &wish_ms) == MHD_YES && wish_ms < (unsigned)wait_ms)
     wait_ms = (int)wish_ms;
   const struct timespec wait = {wait_ms / 1000, (long)(wait_ms % 1000) * 1000000};
   if (pselect(highest + 1, &server->readable, &server->writable, &server->other, &wait, mask) >= 0)
@@ -357,7 +361,7 @@ void tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *
 
 void tide_server_turn(struct tide_server *server)
 {
-  MHD_run_from_select(server->daemon, &server->readable, &server->writable, &server->other);
+  tide_http.run_from_select(server->daemon, &server->readable, &server->writable, &server->other);
 }
 
 uint64_t tide_server_n_asked(const struct tide_server *server)
