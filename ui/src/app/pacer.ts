@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps pace with a pointer: of what it asks for, the latest is done at most once per frame, and less
-// often when doing it takes longer than a frame, so that the hand never waits for the numbers.
+// Keeps pace with a pointer: of what it asks for, the latest is done at most once per frame, and
+// less often when doing it takes longer than a frame, so that the hand never waits for the numbers.
 // Browsers tell of moves just before they draw: what is done at once is still seen in that frame.
 
 export interface Pacer {
