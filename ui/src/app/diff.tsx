@@ -23,7 +23,7 @@ import { amount, count } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { Flame } from "../flame/flame.tsx";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
-import { Refusal } from "./parts.tsx";
+import { Refusal, Th } from "./parts.tsx";
 import {
   look,
   lookFault,
@@ -258,21 +258,11 @@ function DiffTable({ diff, was, unit }: TableProps) {
         <table class="grid" aria-rowcount={rows.length + 1}>
           <thead>
             <tr>
-              <th scope="col" class="c-change">
-                Change
-              </th>
-              <th scope="col" class="c-by number">
-                By
-              </th>
-              <th scope="col" class="c-weight number">
-                Before
-              </th>
-              <th scope="col" class="c-weight number">
-                After
-              </th>
-              <th scope="col" class="c-name">
-                Place
-              </th>
+              <Th of="c-change">Change</Th>
+              <Th of="c-by number">By</Th>
+              <Th of="c-weight number">Before</Th>
+              <Th of="c-weight number">After</Th>
+              <Th of="c-name">Place</Th>
               <th scope="col" class="c-count number">
                 {unit === "bytes" ? "Blocks" : "Bytes"}
               </th>

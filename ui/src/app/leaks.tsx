@@ -12,7 +12,7 @@ import { frameText, NONE } from "../engine/names.ts";
 import { refusal, type Question, type Unit } from "../engine/question.ts";
 import { bytes, count, share, time } from "../engine/units.ts";
 import { groupName, groupPlace } from "./columns.ts";
-import { Bar, Refusal } from "./parts.tsx";
+import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, view } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
@@ -115,27 +115,15 @@ function FateTable({ fate, title, hint, rows }: Section & { rows: Group[] }) {
       </caption>
       <thead>
         <tr>
-          <th scope="col" class="c-share">
-            Share
-          </th>
-          <th scope="col" class="c-weight number">
-            Bytes
-          </th>
-          <th scope="col" class="c-spark">
-            Over time
-          </th>
-          <th scope="col" class="c-name">
-            Place
-          </th>
-          <th scope="col" class="c-count number">
-            Blocks
-          </th>
+          <Th of="c-share">Share</Th>
+          <Th of="c-weight number">Bytes</Th>
+          <Th of="c-spark">Over time</Th>
+          <Th of="c-name">Place</Th>
+          <Th of="c-count number">Blocks</Th>
           <th scope="col" class="c-first number">
             {isFreed ? "Mean life" : "Mean age"}
           </th>
-          <th scope="col" class="c-first number">
-            Since
-          </th>
+          <Th of="c-first number">Since</Th>
         </tr>
       </thead>
       <tbody>

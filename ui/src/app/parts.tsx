@@ -46,3 +46,12 @@ export function Fact({ name, children }: { name: string; children: ComponentChil
     </>
   );
 }
+
+// The head of a table's column, by the class that gives the column its width.
+export function Th({ of, children }: { of: string; children: ComponentChildren }) {
+  return (
+    <th scope="col" class={of}>
+      {children}
+    </th>
+  );
+}

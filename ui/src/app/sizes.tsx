@@ -6,7 +6,7 @@
 import { computed } from "@preact/signals-core";
 import { histogram, lifeRange, sizeRange } from "../engine/histograms.ts";
 import { bytes, count, share, time } from "../engine/units.ts";
-import { Bar } from "./parts.tsx";
+import { Bar, Th } from "./parts.tsx";
 import { model, view } from "./session.ts";
 import { use } from "./signals.ts";
 
@@ -109,12 +109,8 @@ function Bars({ title, hint, classes, lacking }: BarsProps) {
           <th scope="col" class="wide">
             <span class="sr">Share as a bar</span>
           </th>
-          <th scope="col" class="number">
-            Blocks
-          </th>
-          <th scope="col" class="number">
-            Share
-          </th>
+          <Th of="number">Blocks</Th>
+          <Th of="number">Share</Th>
         </tr>
       </thead>
       <tbody>

@@ -9,7 +9,7 @@ import { shortenPath } from "../engine/names.ts";
 import { amount, share } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
 import { editorLink } from "./graph.tsx";
-import { Bar, Refusal } from "./parts.tsx";
+import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, session, view, weights, wholeWeight } from "./session.ts";
 import type { SourceText } from "./load.ts";
 import { use } from "./signals.ts";
@@ -118,18 +118,10 @@ function Lines({ file, lines }: { file: FileWeights; lines: string[] | null }) {
       <table class="grid plain code">
         <thead>
           <tr>
-            <th scope="col" class="c-share">
-              Share
-            </th>
-            <th scope="col" class="c-weight number">
-              Total
-            </th>
-            <th scope="col" class="c-self number">
-              Own
-            </th>
-            <th scope="col" class="c-line number">
-              Line
-            </th>
+            <Th of="c-share">Share</Th>
+            <Th of="c-weight number">Total</Th>
+            <Th of="c-self number">Own</Th>
+            <Th of="c-line number">Line</Th>
             <th scope="col" class="c-code">
               {lines ? "Source" : "Function"}
             </th>

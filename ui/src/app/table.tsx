@@ -18,7 +18,7 @@ import {
   type Context,
 } from "./columns.ts";
 import { copy } from "./copy.ts";
-import { Bar, Refusal } from "./parts.tsx";
+import { Bar, Refusal, Th } from "./parts.tsx";
 import { RowActions } from "./row_actions.tsx";
 import { lookFault, model, question, refused, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
@@ -205,13 +205,9 @@ function Head({ columns, word }: { columns: Column[]; word: string }) {
   return (
     <thead>
       <tr aria-rowindex={1}>
-        <th scope="col" class="c-share">
-          Share
-        </th>
+        <Th of="c-share">Share</Th>
         <SortHead column={first} />
-        <th scope="col" class="c-spark">
-          Over time
-        </th>
+        <Th of="c-spark">Over time</Th>
         <SortHead column={{ ...nameColumn, title: word[0].toUpperCase() + word.slice(1) }} />
         {others.map((column) => (
           <SortHead key={column.id} column={column} />

@@ -7,7 +7,7 @@ import { computed } from "@preact/signals-core";
 import { group, groupRefusal } from "../engine/groups.ts";
 import { bytes, count, percent, share } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
-import { Bar, Refusal } from "./parts.tsx";
+import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { cell, measureWords } from "./words.ts";
@@ -32,24 +32,14 @@ export function ThreadsPane() {
       <table class="grid plain">
         <thead>
           <tr>
-            <th scope="col" class="c-share">
-              Share
-            </th>
+            <Th of="c-share">Share</Th>
             <th scope="col" class="c-weight number">
               {measureWords[measure].name}
             </th>
-            <th scope="col" class="c-name">
-              Thread
-            </th>
-            <th scope="col" class="c-count number">
-              Allocations
-            </th>
-            <th scope="col" class="c-total number">
-              Allocated
-            </th>
-            <th scope="col" class="c-total number">
-              Freed
-            </th>
+            <Th of="c-name">Thread</Th>
+            <Th of="c-count number">Allocations</Th>
+            <Th of="c-total number">Allocated</Th>
+            <Th of="c-total number">Freed</Th>
             <th scope="col" class="c-count number" title="frees of blocks another thread allocated">
               Others’ freed
             </th>

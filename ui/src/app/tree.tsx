@@ -9,7 +9,7 @@ import { frameText, placeText } from "../engine/names.ts";
 import { buildTree, type Tree } from "../engine/tree.ts";
 import { count, share } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
-import { Bar, Refusal } from "./parts.tsx";
+import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, shape, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { ROW } from "./table.tsx";
@@ -107,21 +107,11 @@ export function TreeGrid({ tree, label }: GridProps) {
       >
         <thead>
           <tr role="row">
-            <th scope="col" class="c-share">
-              Share
-            </th>
-            <th scope="col" class="c-weight number">
-              Total
-            </th>
-            <th scope="col" class="c-self number">
-              Own
-            </th>
-            <th scope="col" class="c-name">
-              Function
-            </th>
-            <th scope="col" class="c-stacks number">
-              Stacks
-            </th>
+            <Th of="c-share">Share</Th>
+            <Th of="c-weight number">Total</Th>
+            <Th of="c-self number">Own</Th>
+            <Th of="c-name">Function</Th>
+            <Th of="c-stacks number">Stacks</Th>
           </tr>
         </thead>
         <tbody>
