@@ -210,7 +210,23 @@ def asan(log):
         return Counts(failed=1, notes=[f"{directory.name}: does not build"])
     env = {"ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1",
            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
-    return sanitized_tests(log, directory, "--suite", "hosted", env=env)
+    counts = sanitized_tests(log, directory, "--suite", "hosted", env=env)
+    counts.add(sanitized_page(log, directory / "tidemark", env))
+    return counts
+
+
+def sanitized_page(log, tidemark, env):
+    """The whole command as it serves and writes the page. What a sanitizer finds in a process that
+    nobody waits for, as a server in the background is, is in the files it leaves."""
+    with tempfile.TemporaryDirectory() as scratch:
+        env = {name: f"{value}:log_path={scratch}/found" for name, value in env.items()}
+        counts = runner(log, [*settled(), sys.executable, "tests/e2e/run.py",
+                              "--tidemark", tidemark,
+                              "--filter", r"^command\.(view_|html_|run_view)"], env=env)
+        for path in sorted(pathlib.Path(scratch).iterdir()):
+            log.write(path.read_text(errors="replace"))
+            counts.fail(f"asan: {path.name}: {path.read_text(errors='replace')[:300]}")
+    return counts
 
 
 def tsan(log):
