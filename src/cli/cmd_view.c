@@ -154,7 +154,8 @@ static void tell(const struct showing *showing)
     tide_say("the page is at this address; %s", end);
   else
     tide_say("the page is at %s ; %s", url, end);
-  if (!arguments->no_open && tide_browser_is_here() && !tide_browser_open(url))
+  if (!arguments->no_open && tide_browser_is_here() &&
+      !tide_browser_open(tide_server_ticket_url(showing->server)))
     tide_say("cannot start a browser; open the address yourself");
 }
 

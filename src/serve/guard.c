@@ -14,7 +14,7 @@
 
 enum { TOKEN_BYTES = TIDE_TOKEN_CHARS / 2, HOST_MAX = 128 };
 
-enum tide_err tide_guard_draw_token(struct tide_guard *guard, struct tide_diag *diag)
+static enum tide_err draw(char secret[TIDE_TOKEN_CHARS + 1], struct tide_diag *diag)
 {
   uint8_t bytes[TOKEN_BYTES];
   ssize_t n;
@@ -24,8 +24,14 @@ enum tide_err tide_guard_draw_token(struct tide_guard *guard, struct tide_diag *
   if (n != (ssize_t)sizeof bytes)
     return tide_fail_errno(diag, "cannot draw a random token");
   for (size_t i = 0; i < sizeof bytes; i++)
-    snprintf(guard->token + 2 * i, 3, "%02x", bytes[i]);
+    snprintf(secret + 2 * i, 3, "%02x", bytes[i]);
   return TIDE_ERR_OK;
+}
+
+enum tide_err tide_guard_draw(struct tide_guard *guard, struct tide_diag *diag)
+{
+  enum tide_err err = draw(guard->token, diag);
+  return err ? err : draw(guard->ticket, diag);
 }
 
 bool tide_guard_is_loopback(const char *address)
@@ -97,13 +103,25 @@ bool tide_guard_origin(const struct tide_guard *guard, const char *origin)
          tide_guard_host(guard, origin + sizeof scheme - 1);
 }
 
-const char *tide_guard_path(const struct tide_guard *guard, const char *url)
+// What follows "/SECRET"; NULL when it is not that.
+static const char *after_secret(const char secret[TIDE_TOKEN_CHARS + 1], const char *url)
 {
   if (url[0] != '/' || strnlen(url + 1, TIDE_TOKEN_CHARS) < TIDE_TOKEN_CHARS)
     return NULL;
   unsigned differing = 0;
   for (size_t i = 0; i < TIDE_TOKEN_CHARS; i++)
-    differing |= (unsigned char)url[1 + i] ^ (unsigned char)guard->token[i];
-  const char *rest = url + 1 + TIDE_TOKEN_CHARS;
-  return !differing && guard->token[0] && (*rest == 0 || *rest == '/') ? rest : NULL;
+    differing |= (unsigned char)url[1 + i] ^ (unsigned char)secret[i];
+  return !differing && secret[0] ? url + 1 + TIDE_TOKEN_CHARS : NULL;
+}
+
+const char *tide_guard_path(const struct tide_guard *guard, const char *url)
+{
+  const char *rest = after_secret(guard->token, url);
+  return rest && (*rest == 0 || *rest == '/') ? rest : NULL;
+}
+
+bool tide_guard_is_ticket(const struct tide_guard *guard, const char *url)
+{
+  const char *rest = after_secret(guard->ticket, url);
+  return rest && *rest == 0;
 }

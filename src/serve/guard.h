@@ -6,6 +6,10 @@
 //  2. names in Host this server by a loopback name or an address, never by a name that somebody's
 //     DNS answers with 127.0.0.1 (rebinding);
 //  3. has no Origin, or our own.
+// The browser's command line can be read by every user of the machine, for as long as the browser
+// runs. So it is not told the token but a ticket, which is exchanged for it once. (A private file
+// that leads there would tell nobody at all; but browsers in a sandbox, and those that BROWSER
+// reaches on another machine, cannot read it.)
 // Plain text in, yes or no out: no sockets here.
 #pragma once
 #include "base/err.h"
@@ -17,11 +21,13 @@ enum { TIDE_TOKEN_CHARS = 32 }; // hexadecimal
 
 struct tide_guard {
   char token[TIDE_TOKEN_CHARS + 1];
+  char ticket[TIDE_TOKEN_CHARS + 1];
   char address[64]; // listened on, as text without brackets
   uint16_t port;
 };
 
-enum tide_err tide_guard_draw_token(struct tide_guard *guard, struct tide_diag *diag);
+// Token and ticket, new ones.
+enum tide_err tide_guard_draw(struct tide_guard *guard, struct tide_diag *diag);
 
 // Host as the request has it; NULL: it has none.
 bool tide_guard_host(const struct tide_guard *guard, const char *host);
@@ -30,6 +36,9 @@ bool tide_guard_origin(const struct tide_guard *guard, const char *origin); // N
 // What of a URL's path follows "/TOKEN": "" or "/…". NULL without the right token; comparing takes
 // as long for a token that is nearly right as for any other.
 const char *tide_guard_path(const struct tide_guard *guard, const char *url);
+
+// Is a URL's path "/TICKET"? Whether it is still good is the server's to say.
+bool tide_guard_is_ticket(const struct tide_guard *guard, const char *url);
 
 // Is an address of the loopback? Text as inet_pton() reads it.
 bool tide_guard_is_loopback(const char *address);

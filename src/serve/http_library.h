@@ -9,7 +9,6 @@
 
 #define TIDE_HTTP_FUNCTIONS(X)                                                                     \
   X(add_response_header)                                                                           \
-  X(create_response_from_buffer)                                                                   \
   X(create_response_from_buffer_with_free_callback_cls)                                            \
   X(destroy_response)                                                                              \
   X(get_fdset)                                                                                     \

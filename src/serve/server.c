@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -30,6 +31,7 @@ enum {
   MAX_HEAD_BYTES = 32 << 10,
   MAX_URL_CHARS = 2048,
   BACKLOG = 64,
+  TICKET_S = 5, // from its first use: what opens an address may look at it before it does
 };
 
 // Of data: a browser that is led to show it as a page runs and loads nothing.
@@ -45,7 +47,8 @@ struct tide_server {
   int listen_fd;
   fd_set readable, writable, other; // as the last wait left them
   uint64_t n_asked;
-  char *url;
+  time_t ticket_used_s; // when it was first; 0: not yet
+  char *url, *ticket_url;
 };
 
 // ---- listening ----
@@ -151,23 +154,12 @@ static void put_headers(struct MHD_Response *response, const struct tide_reply *
     put(response, "Content-Encoding", "gzip");
   if (*tag)
     put(response, "ETag", tag);
+  if (reply->location)
+    put(response, "Location", reply->location);
   if (reply->is_newer)
     put(response, "Tidemark-Source", "newer");
   if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED)
     put(response, "Allow", "GET, HEAD");
-}
-
-// What is relative on the page is relative to the slash after the token.
-static enum MHD_Result send_on(const struct tide_server *server, struct MHD_Connection *connection)
-{
-  struct MHD_Response *response =
-      tide_http.create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-  if (!response)
-    return MHD_NO;
-  put(response, "Location", server->url);
-  enum MHD_Result result = tide_http.queue_response(connection, MHD_HTTP_FOUND, response);
-  tide_http.destroy_response(response);
-  return result;
 }
 
 static void release(void *body)
@@ -214,7 +206,7 @@ static bool let_in(const struct tide_server *server, struct MHD_Connection *conn
                     "this server answers to its address only: open the one tidemark printed");
   else if (!tide_guard_origin(&server->guard, header(connection, "Origin")))
     tide_reply_text(reply, MHD_HTTP_FORBIDDEN, "this server does not answer other sites");
-  else if (!tide_guard_path(&server->guard, url))
+  else if (!tide_guard_path(&server->guard, url) && !tide_guard_is_ticket(&server->guard, url))
     tide_reply_text(reply, MHD_HTTP_NOT_FOUND,
                     "nothing is here: open the whole address that tidemark printed");
   return !reply->status;
@@ -243,6 +235,41 @@ static void *look_at_address(void *context, const char *uri, struct MHD_Connecti
   return strstr(uri, "%00") ? &malformed : NULL;
 }
 
+static void send_on(const struct tide_server *server, struct tide_reply *reply)
+{
+  tide_reply_text(reply, MHD_HTTP_FOUND, "the page is at %s", server->url);
+  reply->location = server->url;
+}
+
+static void take_ticket(struct tide_server *server, struct tide_reply *reply)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  if (!server->ticket_used_s)
+    server->ticket_used_s = now.tv_sec;
+  if (now.tv_sec - server->ticket_used_s <= TICKET_S)
+    send_on(server, reply);
+  else
+    tide_reply_text(reply, MHD_HTTP_GONE,
+                    "this address opened the page once and does not any more; the one that "
+                    "tidemark printed does");
+}
+
+static void answer(struct tide_server *server, struct MHD_Connection *connection, const char *url,
+                   struct tide_reply *reply)
+{
+  const char *path = tide_guard_path(&server->guard, url);
+  const struct tide_request request = {path, parameter, connection};
+  server->n_asked++;
+  if (!path)
+    take_ticket(server, reply);
+  else if (!*path) // what is relative on the page is relative to the slash after the token
+    send_on(server, reply);
+  else
+    server->options.answer(server->options.context, &request, reply);
+  unpack_for(connection, reply);
+}
+
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_n, void **request_context)
@@ -255,15 +282,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
   bool fine = let_in(server, connection, url, method, mark, &reply);
   if (fine && first)
     return MHD_YES; // once more when the whole head is read
-  if (fine) {
-    const char *path = tide_guard_path(&server->guard, url);
-    const struct tide_request request = {path, parameter, connection};
-    server->n_asked++;
-    if (!*path)
-      return send_on(server, connection);
-    server->options.answer(server->options.context, &request, &reply);
-    unpack_for(connection, &reply);
-  }
+  if (fine)
+    answer(server, connection, url, &reply);
   enum MHD_Result result = send_reply(connection, &reply);
   tide_reply_done(&reply);
   return result;
@@ -289,7 +309,7 @@ static enum tide_err start_daemon(struct tide_server *server, struct tide_diag *
 }
 
 // An address that means every one is no address to open: the loopback is.
-static char *make_url(const struct tide_guard *guard)
+static char *make_url(const struct tide_guard *guard, const char *path, const char *end)
 {
   const char *host = guard->address;
   if (strcmp(host, "0.0.0.0") == 0)
@@ -297,8 +317,8 @@ static char *make_url(const struct tide_guard *guard)
   if (strcmp(host, "::") == 0)
     host = "::1";
   bool v6 = strchr(host, ':');
-  return tide_sprintf("http://%s%s%s:%u/%s/", v6 ? "[" : "", host, v6 ? "]" : "", guard->port,
-                      guard->token);
+  return tide_sprintf("http://%s%s%s:%u/%s%s", v6 ? "[" : "", host, v6 ? "]" : "", guard->port,
+                      path, end);
 }
 
 enum tide_err tide_server_new(const struct tide_server_options *options,
@@ -309,7 +329,7 @@ enum tide_err tide_server_new(const struct tide_server_options *options,
   server->listen_fd = -1;
   enum tide_err err = tide_http_load(diag);
   if (!err)
-    err = tide_guard_draw_token(&server->guard, diag);
+    err = tide_guard_draw(&server->guard, diag);
   if (!err)
     err = open_socket(server, diag);
   if (!err)
@@ -318,7 +338,8 @@ enum tide_err tide_server_new(const struct tide_server_options *options,
     tide_server_free(server);
     return err;
   }
-  server->url = make_url(&server->guard);
+  server->url = make_url(&server->guard, server->guard.token, "/");
+  server->ticket_url = make_url(&server->guard, server->guard.ticket, "");
   *ret_server = server;
   return TIDE_ERR_OK;
 }
@@ -332,12 +353,18 @@ void tide_server_free(struct tide_server *server)
   if (server->listen_fd >= 0)
     close(server->listen_fd);
   free(server->url);
+  free(server->ticket_url);
   free(server);
 }
 
 const char *tide_server_url(const struct tide_server *server)
 {
   return server->url;
+}
+
+const char *tide_server_ticket_url(const struct tide_server *server)
+{
+  return server->ticket_url;
 }
 
 void tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *mask)

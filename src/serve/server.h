@@ -31,6 +31,9 @@ void tide_server_free(struct tide_server *server); // ends all connections; NULL
 // The address of the page, with the token. Lives as long as the server.
 const char *tide_server_url(const struct tide_server *server);
 
+// An address that leads to that one, once: for a browser's command line, which others can read.
+const char *tide_server_ticket_url(const struct tide_server *server);
+
 // Waits until there is something to do, at most so many milliseconds; tide_server_turn() then does
 // it. While it waits, the signal mask is the one given (NULL: as it is); a signal that is handled
 // ends the wait.

@@ -361,7 +361,18 @@ def view_opens_browser(ground):
     env = {"BROWSER": browser, "SSH_CONNECTION": "1 2 3 4"}
     with viewing(ground, tide, env=env) as page:
         wait_for(seen.exists, "the browser")
-        expect(seen.read_text().strip() == page.url, f"opened {seen.read_text()}")
+        opened = seen.read_text().strip()
+        match = re.fullmatch(rf"http://127\.0\.0\.1:{page.port}/([0-9a-f]{{32}})", opened)
+        expect(match and match[1] != page.token, f"opened {opened}: others can read that")
+        for status in (302, 302):
+            got, headers, _ = page.ask("", token=match[1])
+            expect(got == status and headers["Location"] == page.url, f"{got}: {dict(headers)}")
+        expect(page.ask("/facts", token=match[1])[0] == 404, "the ticket is a token")
+        expect(page.ask("", token=match[1], headers={"Host": "evil.example"})[0] == 403, "Host")
+        time.sleep(6.2)
+        got, headers, _ = page.ask("", token=match[1])
+        expect(got == 410 and not headers["Location"], f"the ticket is still good: {got}")
+        expect(page.facts()["version"] == 1, "the page is gone with the ticket")
     seen.unlink()
     for env in ({"BROWSER": browser}, {"DISPLAY": ":99", "SSH_CONNECTION": "1 2 3 4"}):
         words = ["--no-open"] if "BROWSER" in env else []

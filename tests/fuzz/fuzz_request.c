@@ -2,8 +2,8 @@
 //
 // Requests of any bytes to the server of the page, as libmicrohttpd would hand them on: it is
 // stood in for here, so that what is tried is what we decide ourselves, many thousand times a
-// second. An input is lines: the method, the address, then headers. $T in it is the token, $P the
-// port: no chance would ever find them.
+// second. An input is lines: the method, the address, then headers. $T in it is the token, $O the
+// ticket for one opening, $P the port: no chance would ever find them.
 //
 // Whatever is sent, there is one answer, with its guards; and one that is not a refusal goes only
 // to who knows the token, names us in Host by an address of ours, and comes from no other site.
@@ -29,7 +29,7 @@ static char source_path[] = "/tmp/tide-fuzz-request-XXXXXX";
 
 static struct tide_routes routes;
 static struct tide_server *server;
-static char token[TIDE_TOKEN_CHARS + 1], port[8];
+static char token[TIDE_TOKEN_CHARS + 1], ticket[TIDE_TOKEN_CHARS + 1], port[8];
 
 static void must(bool condition)
 {
@@ -94,11 +94,6 @@ static struct MHD_Response *create_owning(size_t n, void *bytes,
   return response;
 }
 
-static struct MHD_Response *create(size_t n, void *bytes, enum MHD_ResponseMemoryMode mode)
-{
-  return create_owning(n, bytes, NULL, NULL);
-}
-
 static void destroy_response(struct MHD_Response *response)
 {
   if (!response || --response->n_users)
@@ -154,7 +149,6 @@ enum tide_err tide_http_load(struct tide_diag *diag)
 {
   tide_http = (struct tide_http){
       .add_response_header = add_response_header,
-      .create_response_from_buffer = create,
       .create_response_from_buffer_with_free_callback_cls = create_owning,
       .destroy_response = destroy_response,
       .queue_response = queue_response,
@@ -248,6 +242,7 @@ static void start(void)
   must(!tide_routes_add(&routes, &source, "a.tide", NULL, &diag));
   must(!tide_server_new(&options, &server, &diag));
   must(sscanf(tide_server_url(server), "http://127.0.0.1:%7[0-9]/%32[0-9a-f]/", port, token) == 2);
+  must(sscanf(tide_server_ticket_url(server), "http://127.0.0.1:%*[0-9]/%32s", ticket) == 1);
 }
 
 // ---- a request and what must hold of its answer ----
@@ -257,11 +252,13 @@ static char *fill_in(const uint8_t *data, size_t n)
 {
   struct tide_buf text = {0};
   for (size_t i = 0; i < n; i++) {
-    bool place = data[i] == '$' && i + 1 < n && (data[i + 1] == 'T' || data[i + 1] == 'P');
-    if (place)
-      tide_buf_text(&text, data[++i] == 'T' ? token : port);
+    uint8_t place = data[i] == '$' && i + 1 < n ? data[i + 1] : 0;
+    const char *what = place == 'T' ? token : place == 'O' ? ticket : place == 'P' ? port : NULL;
+    if (what)
+      tide_buf_text(&text, what);
     else
       tide_buf_u8(&text, data[i]);
+    i += what ? 1 : 0;
   }
   tide_buf_u8(&text, 0);
   return (char *)text.data;
@@ -289,11 +286,12 @@ static bool may_know(const struct MHD_Connection *connection, const char *url, c
 {
   struct MHD_Connection *c = (struct MHD_Connection *)(uintptr_t)connection;
   const char *origin = lookup_value(c, MHD_HEADER_KIND, "Origin");
-  const char *rest = url + 1 + TIDE_TOKEN_CHARS;
+  bool knows = url[0] == '/' &&
+               (strncmp(url + 1, token, TIDE_TOKEN_CHARS) == 0 || strcmp(url + 1, ticket) == 0);
+  const char *rest = knows ? url + 1 + TIDE_TOKEN_CHARS : "?";
   return (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) &&
          names_us(lookup_value(c, MHD_HEADER_KIND, "Host")) &&
          (!origin || (strncasecmp(origin, "http://", 7) == 0 && names_us(origin + 7))) &&
-         url[0] == '/' && strncmp(url + 1, token, TIDE_TOKEN_CHARS) == 0 &&
          (*rest == 0 || *rest == '/');
 }
 
@@ -323,8 +321,7 @@ static void check(const struct MHD_Connection *connection, const char *url, cons
     must(may_know(connection, url, method));
   if (connection->status == MHD_HTTP_OK)
     must(is_served(response, url + 1 + TIDE_TOKEN_CHARS));
-  if (connection->status != MHD_HTTP_FOUND)
-    must(response->has_csp && response->has_nosniff && response->type);
+  must(response->has_csp && response->has_nosniff && response->type);
   if (!may_know(connection, url, method)) // nor told what would have been right
     must(!memmem(response->bytes, response->n, token, TIDE_TOKEN_CHARS));
 }

@@ -20,7 +20,7 @@ static struct tide_guard guard_at(const char *address)
   struct tide_guard guard = {.port = 4711};
   struct tide_diag diag;
   snprintf(guard.address, sizeof guard.address, "%s", address);
-  assert_int_equal(tide_guard_draw_token(&guard, &diag), TIDE_ERR_OK);
+  assert_int_equal(tide_guard_draw(&guard, &diag), TIDE_ERR_OK);
   return guard;
 }
 
@@ -30,6 +30,8 @@ static void tokens(void **state)
   assert_int_equal(strlen(one.token), TIDE_TOKEN_CHARS);
   assert_int_equal(strspn(one.token, "0123456789abcdef"), TIDE_TOKEN_CHARS);
   assert_string_not_equal(one.token, other.token);
+  assert_string_not_equal(one.ticket, other.ticket);
+  assert_string_not_equal(one.ticket, one.token);
 }
 
 static void paths(void **state)
@@ -57,10 +59,18 @@ static void paths(void **state)
     snprintf(url, sizeof url, "/%.*s", (int)i, guard.token); // a part of it
     assert_null(tide_guard_path(&guard, url));
   }
+  snprintf(url, sizeof url, "/%s", guard.ticket);
+  assert_true(tide_guard_is_ticket(&guard, url));
+  assert_null(tide_guard_path(&guard, url));
+  snprintf(url, sizeof url, "/%s/", guard.ticket);
+  assert_false(tide_guard_is_ticket(&guard, url));
+  snprintf(url, sizeof url, "/%s", guard.token);
+  assert_false(tide_guard_is_ticket(&guard, url));
   // A guard that never drew one lets nobody in.
   struct tide_guard none = {0};
   char zeros[TIDE_TOKEN_CHARS + 2] = "/";
   assert_null(tide_guard_path(&none, zeros));
+  assert_false(tide_guard_is_ticket(&none, zeros));
 }
 
 static void hosts(void **state)
