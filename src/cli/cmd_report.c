@@ -24,7 +24,7 @@ static enum tide_group_kind kind_of(const struct tide_arguments *arguments)
 
 static bool in_classes(const struct tide_arguments *arguments)
 {
-  return arguments->group == TIDE_GROUP_SIZE || arguments->group == TIDE_GROUP_LIFETIME;
+  return tide_group_kind_is_classes(kind_of(arguments));
 }
 
 // What does not go together, or would be ignored without a word.
@@ -39,7 +39,7 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
     return tide_fail(diag, TIDE_ERR_USAGE, "--stacks is for text; --json has every stack");
   if (arguments->details && (table || arguments->json))
     return tide_fail(diag, TIDE_ERR_USAGE, "--details is for text; --json --group has them all");
-  if (arguments->details && (in_classes(arguments) || kind_of(arguments) == TIDE_GROUP_THREAD))
+  if (arguments->details && tide_group_kind_is_across(kind_of(arguments)))
     return tide_fail(diag, TIDE_ERR_USAGE, "--details is for rows that are parts of the code");
   if (arguments->all_frames && table)
     return tide_fail(diag, TIDE_ERR_USAGE, "--all-frames is for text and JSON; tables have none");
@@ -113,15 +113,16 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
   return tide_pager_finish(&sink, "the report", diag);
 }
 
-// Classes are of allocations, suppressions of leaks: nothing else can be asked of them.
+// Suppressions are of leaks. Of allocations every block's class is known: they are what is told of
+// classes when nothing is asked.
 static struct tide_wish wish_of(const struct tide_arguments *arguments)
 {
   bool open = arguments->sort < 0 && !arguments->at && !arguments->range &&
-              arguments->by == TIDE_BY_DEFAULT;
+              arguments->by == TIDE_BY_DEFAULT && !arguments->min_bytes;
   return (struct tide_wish){
-      .sort = open && in_classes(arguments)                    ? TIDE_SORT_COUNT
-              : arguments->sort < 0 && arguments->suppressions ? TIDE_MEASURE_LEAK
-                                                               : arguments->sort,
+      .sort = arguments->sort < 0 && arguments->suppressions ? TIDE_MEASURE_LEAK
+              : open && in_classes(arguments)                ? TIDE_SORT_COUNT
+                                                             : arguments->sort,
       .by = (enum tide_by)arguments->by,
       .at = arguments->at,
       .range = arguments->range,
@@ -140,8 +141,7 @@ int tide_cmd_report(const struct tide_arguments *arguments)
   if (!err)
     err = tide_looking_open(arguments, path, &wish, &looking, &diag);
   if (!err)
-    err = tide_groups_check(kind_of(arguments), looking.profile->image, &looking.profile->question,
-                            &diag);
+    err = tide_groups_check(kind_of(arguments), looking.profile->image, &diag);
   if (!err)
     err = write_report(arguments, &looking, &diag);
   tide_looking_done(&looking);

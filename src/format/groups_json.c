@@ -46,9 +46,11 @@ void tide_question_json(struct tide_json *json, const struct tide_question *ques
   tide_json_close_object(json);
 }
 
-static void write_thread(struct tide_json *json, const struct tide_image *image, uint32_t number)
+static void write_thread(struct tide_json *json, const struct tide_image *image,
+                         const struct tide_group *group)
 {
-  bool known = number && number < image->n_threads_known;
+  uint32_t number = group->number;
+  bool known = number && number < image->n_threads_known && !group->several;
   TIDE_CLEANUP_FREE char *name =
       known ? tide_strndup(image->threads[number].name, sizeof image->threads->name) : NULL;
   tide_json_put_text(json, "thread", name && *name ? name : NULL);
@@ -64,19 +66,18 @@ static void write_limit(struct tide_json *json, const char *key, uint64_t limit,
     tide_json_put_text(json, key, NULL);
 }
 
-static void write_class(struct tide_json *json, enum tide_group_kind kind, uint32_t number)
+static void write_class(struct tide_json *json, enum tide_group_kind kind,
+                        const struct tide_group *group)
 {
-  struct tide_class_range range = tide_class_range(kind, number);
+  struct tide_class_range range = tide_group_range(kind, group);
   bool of_life = kind == TIDE_GROUP_LIFETIME;
-  bool freed = !of_life || number < TIDE_LIFE_CLASS_RESIZED;
+  const char *ending = tide_group_ending(group);
+  bool has_limits = !of_life || (ending && group->number < TIDE_LIFE_CLASS_RESIZED);
   if (of_life)
-    tide_json_put_text(json, "ending",
-                       freed                               ? "freed"
-                       : number == TIDE_LIFE_CLASS_RESIZED ? "resized"
-                                                           : "never");
-  write_limit(json, of_life ? "least_ns" : "least_bytes", range.least, freed);
+    tide_json_put_text(json, "ending", ending);
+  write_limit(json, of_life ? "least_ns" : "least_bytes", range.least, has_limits);
   write_limit(json, of_life ? "most_ns" : "most_bytes", range.most,
-              freed && range.most != UINT64_MAX);
+              has_limits && range.most != UINT64_MAX);
 }
 
 // Null where a kind has it but this group does not.
@@ -131,26 +132,23 @@ static void write_spread(struct tide_json *json, const struct tide_view *view,
   tide_json_put_u64s(json, "lifetimes", lives, TIDE_LIFE_BUCKETS_N);
 }
 
-static bool in_classes(const struct tide_groups *groups)
-{
-  return groups->kind == TIDE_GROUP_SIZE || groups->kind == TIDE_GROUP_LIFETIME;
-}
-
 static void write_group(struct tide_json *json, const struct tide_view *view,
                         const struct tide_groups *groups, size_t group_idx)
 {
   const struct tide_group *group = &groups->items[group_idx];
   tide_json_open_object(json);
-  if (in_classes(groups))
-    write_class(json, groups->kind, group->number);
+  if (tide_group_kind_is_classes(groups->kind))
+    write_class(json, groups->kind, group);
   else if (groups->kind == TIDE_GROUP_THREAD)
-    write_thread(json, view->profile->image, group->number);
+    write_thread(json, view->profile->image, group);
   else
     write_code(json, view, groups, group);
+  if (tide_group_kind_is_across(groups->kind))
+    tide_json_put_bool(json, "several", group->several);
   tide_json_put_i64(json, "weight", group->measure);
   tide_json_put_u64(json, "stacks", group->n_stacks);
   tide_json_put_u64(json, "allocations", group->n_alloc);
-  if (!in_classes(groups))
+  if (!tide_group_kind_is_classes(groups->kind))
     write_numbers(json, group);
   if (groups->of_site)
     write_spread(json, view, groups, group_idx);
@@ -167,18 +165,18 @@ static void write_rest(struct tide_json *json, const struct tide_groups *groups,
   tide_json_put_i64(json, "weight", rest.measure);
   tide_json_put_u64(json, "stacks", rest.n_stacks);
   tide_json_put_u64(json, "allocations", rest.n_alloc);
-  if (!in_classes(groups))
+  if (!tide_group_kind_is_classes(groups->kind))
     write_numbers(json, &rest);
   tide_json_close_object(json);
 }
 
 void tide_groups_json(struct tide_json *json, const struct tide_view *view,
-                      const struct tide_groups *groups, size_t n)
+                      struct tide_groups *groups, size_t n)
 {
   tide_json_put_text(json, "grouped_by", tide_group_words[groups->kind]);
   tide_json_key(json, "groups");
   tide_json_open_array(json);
-  size_t n_shown = n && n < groups->n ? n : groups->n;
+  size_t n_shown = tide_groups_shown(groups, n ? n : SIZE_MAX, 0);
   for (size_t i = 0; i < n_shown; i++)
     write_group(json, view, groups, i);
   tide_json_close_array(json);

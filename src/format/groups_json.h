@@ -11,7 +11,7 @@ void tide_question_json(struct tide_json *json, const struct tide_question *ques
 
 // grouped_by, and groups: at most n of them, and all with n 0.
 void tide_groups_json(struct tide_json *json, const struct tide_view *view,
-                      const struct tide_groups *groups, size_t n);
+                      struct tide_groups *groups, size_t n);
 
 // suppressed, and suppressions with what each hid.
 void tide_suppressions_json(struct tide_json *json, const struct tide_suppressions *suppressions);

@@ -133,10 +133,17 @@ static char *survivors(const struct tide_screen *screen, const struct tide_quest
   return tide_sprintf("%s, %s%s", count, tide_units_time(age, mean_ns, screen->utf8), fate);
 }
 
+const char *tide_extra_title(const struct tide_question *question, enum tide_group_kind kind)
+{
+  return tide_group_kind_is_classes(kind) ? NULL : tide_question_text(question)->extra;
+}
+
 char *tide_cell_extra(const struct tide_screen *screen, const struct tide_question *question,
-                      const struct tide_group *group)
+                      enum tide_group_kind kind, const struct tide_group *group)
 {
   char text[TIDE_UNITS_MAX];
+  if (!tide_extra_title(question, kind))
+    return tide_strdup("");
   bool bytes = question->unit == TIDE_UNIT_BYTES;
   if (question->measure == TIDE_MEASURE_TEMP)
     return tide_strdup(tide_units_percent(text, (uint64_t)group->measure,

@@ -33,9 +33,11 @@ char *tide_question_words(const struct tide_screen *screen, const struct tide_qu
 char *tide_cell_measure(const struct tide_screen *screen, const struct tide_question *question,
                         int64_t measure);
 
-// The one more column of questions whose story one number does not tell; "" for the others.
+// The one more column of questions whose story one number does not tell; "" for the others. Classes
+// have none: NULL as its title.
+const char *tide_extra_title(const struct tide_question *question, enum tide_group_kind kind);
 char *tide_cell_extra(const struct tide_screen *screen, const struct tide_question *question,
-                      const struct tide_group *group);
+                      enum tide_group_kind kind, const struct tide_group *group);
 
 // A function within width columns, safe to print; an address where there is no name. frame NULL:
 // events without a stack.
@@ -64,3 +66,6 @@ struct tide_class_range {
   uint64_t least, most; // both included; UINT64_MAX: without limit
 };
 struct tide_class_range tide_class_range(enum tide_group_kind kind, uint32_t number);
+struct tide_class_range tide_group_range(enum tide_group_kind kind, const struct tide_group *group);
+// "freed", "resized", "never"; NULL: several.
+const char *tide_group_ending(const struct tide_group *group);

@@ -2,7 +2,8 @@
 //
 // One line per group, one column per measure, a last line "(rest)" for what is not shown, so that
 // columns add up to the totals of the report. The first columns say what a group is and depend on
-// the kind; classes of size and lifetime have no measure but allocations.
+// the kind. The last of a row, `weight`, is the answer to the question; classes of size and
+// lifetime have little else.
 #include "format/report_rows.h"
 
 #include "base/alloc.h"
@@ -72,29 +73,31 @@ static void write_thread(const struct rows *r, const struct tide_group *group)
 {
   const struct tide_image *image = r->view->profile->image;
   const struct tide_thread unknown = {0};
-  const struct tide_thread *thread =
-      group->number < image->n_threads_known ? &image->threads[group->number] : &unknown;
+  const struct tide_thread *thread = !group->several && group->number < image->n_threads_known
+                                         ? &image->threads[group->number]
+                                         : &unknown;
   TIDE_CLEANUP_FREE char *name = tide_strndup(thread->name, sizeof thread->name);
-  tide_csv_text(r->sink, name);
+  tide_csv_text(r->sink, group->several ? "(several threads)" : name);
   tide_sink_printf(r->sink, ",%" PRIu32 ",%" PRIu32, thread->tid, thread->n_owners);
+}
+
+static void write_limit(const struct rows *r, uint64_t limit, bool is_one)
+{
+  if (is_one)
+    tide_sink_printf(r->sink, "%" PRIu64, limit);
 }
 
 static void write_class(const struct rows *r, const struct tide_group *group)
 {
-  struct tide_class_range range = tide_class_range(r->kind, group->number);
+  struct tide_class_range range = tide_group_range(r->kind, group);
   bool of_life = r->kind == TIDE_GROUP_LIFETIME;
+  const char *ending = tide_group_ending(group);
+  bool has_limits = !of_life || (ending && group->number < TIDE_LIFE_CLASS_RESIZED);
   if (of_life)
-    tide_sink_printf(r->sink, "%s,",
-                     group->number == TIDE_LIFE_CLASS_RESIZED ? "resized"
-                     : group->number == TIDE_LIFE_CLASS_LIVE  ? "never"
-                                                              : "freed");
-  if (of_life && group->number >= TIDE_LIFE_CLASS_RESIZED) {
-    tide_sink_text(r->sink, ",");
-    return;
-  }
-  tide_sink_printf(r->sink, "%" PRIu64 ",", range.least);
-  if (range.most != UINT64_MAX)
-    tide_sink_printf(r->sink, "%" PRIu64, range.most);
+    tide_sink_printf(r->sink, "%s,", ending ? ending : "several");
+  write_limit(r, range.least, has_limits);
+  tide_sink_text(r->sink, ",");
+  write_limit(r, range.most, has_limits && range.most != UINT64_MAX);
 }
 
 // What lacks is an empty cell.
@@ -130,12 +133,17 @@ static void write_numbers(const struct rows *r, const struct tide_group *group)
   write_count(r, "moved_bytes", group->b_moved);
   write_count(r, "foreign_frees", group->n_foreign);
   const char *fate = tide_fate_words[group->fate];
-  tide_sink_printf(r->sink, ",%s\n", fate ? fate : "");
+  tide_sink_printf(r->sink, ",%s,%" PRId64 "\n", fate ? fate : "", group->measure);
 }
 
-static bool in_classes(enum tide_group_kind kind)
+// Sizes say besides whether they are several.
+static void write_class_numbers(const struct rows *r, const struct tide_group *group)
 {
-  return kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME;
+  tide_sink_printf(r->sink, ",%" PRIu64 ",%" PRIu32 ",%" PRId64, group->n_alloc, group->n_stacks,
+                   group->measure);
+  if (r->kind == TIDE_GROUP_SIZE)
+    tide_sink_text(r->sink, group->several ? ",several" : ",");
+  tide_sink_text(r->sink, "\n");
 }
 
 static void write_row(const struct rows *r, const struct tide_group *group, bool is_rest)
@@ -143,7 +151,7 @@ static void write_row(const struct rows *r, const struct tide_group *group, bool
   size_t n_columns = 1;
   for (const char *c = titles[r->kind]; *c; c++)
     n_columns += *c == ',';
-  bool has_frame = r->kind != TIDE_GROUP_THREAD && !in_classes(r->kind);
+  bool has_frame = !tide_group_kind_is_across(r->kind);
   if (is_rest && !has_frame) {
     tide_sink_text(r->sink, "(rest)");
     tide_sink_repeat(r->sink, ',', n_columns - 1);
@@ -154,10 +162,21 @@ static void write_row(const struct rows *r, const struct tide_group *group, bool
   } else {
     write_class(r, group);
   }
-  if (in_classes(r->kind))
-    tide_sink_printf(r->sink, ",%" PRIu64 "\n", group->n_alloc);
+  if (tide_group_kind_is_classes(r->kind))
+    write_class_numbers(r, group);
   else
     write_numbers(r, group);
+}
+
+static const char *numbers_title(enum tide_group_kind kind)
+{
+  if (kind == TIDE_GROUP_SIZE)
+    return "allocations,stacks,weight,several";
+  if (kind == TIDE_GROUP_LIFETIME)
+    return "allocations,stacks,weight";
+  return "peak_bytes,peak_blocks,live_bytes,live_blocks,allocated_bytes,allocations,freed_bytes,"
+         "frees,temporary,resizes,stacks,temporary_bytes,moved,moved_bytes,foreign_frees,fate,"
+         "weight";
 }
 
 void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,
@@ -168,15 +187,10 @@ void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,
   tide_groups_tell_fates(groups, view->profile->image);
   size_t n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
   struct tide_group rest = tide_groups_rest(groups, n_shown);
-  tide_sink_printf(sink, "%s,%s\n", titles[options->group],
-                   in_classes(options->group)
-                       ? "allocations"
-                       : "peak_bytes,peak_blocks,live_bytes,live_blocks,allocated_bytes,"
-                         "allocations,freed_bytes,frees,temporary,resizes,stacks,"
-                         "temporary_bytes,moved,moved_bytes,foreign_frees,fate");
+  tide_sink_printf(sink, "%s,%s\n", titles[options->group], numbers_title(options->group));
   for (size_t i = 0; i < n_shown; i++)
     write_row(&r, &groups->items[i], false);
-  if (rest.n_stacks)
+  if (rest.n_stacks || rest.measure)
     write_row(&r, &rest, true);
   tide_groups_free(groups);
 }

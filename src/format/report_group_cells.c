@@ -36,16 +36,14 @@ char *tide_groups_heading(const struct tide_screen *screen, const struct tide_qu
   char *plain = tide_question_heading(screen, question, groups->n || groups->rest.measure);
   if (groups->kind == TIDE_GROUP_PLACE || !groups->n)
     return plain;
+  if (tide_group_kind_is_classes(groups->kind)) { // all of them, in their own order
+    free(plain);
+    plain = tide_question_words(screen, question);
+  }
   size_t n = strlen(plain);
   if (n && plain[n - 1] == ':')
     plain[n - 1] = 0;
-  bool net = groups->is_net && question->measure != TIDE_MEASURE_TOTAL &&
-             question->measure != TIDE_MEASURE_TEMP;
-  char *heading = groups->kind == TIDE_GROUP_SIZE ? tide_strdup("allocations by size:")
-                  : groups->kind == TIDE_GROUP_LIFETIME
-                      ? tide_strdup("allocations by how long the block lived:")
-                      : tide_sprintf("%s, by %s%s:", plain, tide_group_words[groups->kind],
-                                     net ? " (what it allocated less what it freed)" : "");
+  char *heading = tide_sprintf("%s, by %s:", plain, tide_group_words[groups->kind]);
   free(plain);
   return heading;
 }
@@ -65,21 +63,42 @@ struct tide_class_range tide_class_range(enum tide_group_kind kind, uint32_t num
                                                                         : UINT64_MAX};
 }
 
-static char *size_words(const struct tide_screen *screen, uint32_t number)
+struct tide_class_range tide_group_range(enum tide_group_kind kind, const struct tide_group *group)
+{
+  struct tide_class_range range = tide_class_range(kind, group->number);
+  if (group->several)
+    range.most = tide_class_range(kind, group->last).most;
+  return range;
+}
+
+const char *tide_group_ending(const struct tide_group *group)
+{
+  if (group->several)
+    return NULL;
+  return group->number == TIDE_LIFE_CLASS_RESIZED ? "resized"
+         : group->number == TIDE_LIFE_CLASS_LIVE  ? "never"
+                                                  : "freed";
+}
+
+static char *size_words(const struct tide_screen *screen, const struct tide_group *group)
 {
   char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
-  struct tide_class_range range = tide_class_range(TIDE_GROUP_SIZE, number);
+  struct tide_class_range range = tide_group_range(TIDE_GROUP_SIZE, group);
   tide_units_bytes(least, (int64_t)range.least, screen->units);
+  const char *several = group->several ? "several sizes, " : "";
   if (range.most == UINT64_MAX)
-    return tide_sprintf("%s and more", least);
-  return tide_sprintf("%s to %s", least,
+    return tide_sprintf("%s%s and more", several, least);
+  return tide_sprintf("%s%s to %s", several, least,
                       tide_units_bytes(most, (int64_t)range.most, screen->units));
 }
 
-static char *lifetime_words(const struct tide_screen *screen, uint32_t number)
+static char *lifetime_words(const struct tide_screen *screen, const struct tide_group *group)
 {
   char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
+  uint32_t number = group->number;
   struct tide_class_range range = tide_class_range(TIDE_GROUP_LIFETIME, number);
+  if (group->several)
+    return tide_strdup("(several lifetimes)");
   if (number == TIDE_LIFE_CLASS_RESIZED)
     return tide_strdup("(went on as a resized block)");
   if (number == TIDE_LIFE_CLASS_LIVE)
@@ -97,9 +116,11 @@ static const struct tide_thread *thread_of(const struct tide_view *view, uint32_
   return number && number < image->n_threads_known ? &image->threads[number] : NULL;
 }
 
-static char *thread_words(const struct tide_view *view, uint32_t number)
+static char *thread_words(const struct tide_view *view, const struct tide_group *group)
 {
-  const struct tide_thread *thread = thread_of(view, number);
+  const struct tide_thread *thread = thread_of(view, group->number);
+  if (group->several)
+    return tide_strdup("(several threads)");
   if (!thread)
     return tide_strdup("(thread not known)");
   if (thread->tid && thread->tid == view->profile->image->pid)
@@ -127,9 +148,9 @@ static char *own_words(const struct tide_screen *screen, const struct tide_view 
 {
   const struct tide_named_frame *frame = group->frame;
   switch (groups->kind) {
-  case TIDE_GROUP_THREAD: return thread_words(view, group->number);
-  case TIDE_GROUP_SIZE: return size_words(screen, group->number);
-  case TIDE_GROUP_LIFETIME: return lifetime_words(screen, group->number);
+  case TIDE_GROUP_THREAD: return thread_words(view, group);
+  case TIDE_GROUP_SIZE: return size_words(screen, group);
+  case TIDE_GROUP_LIFETIME: return lifetime_words(screen, group);
   default: break;
   }
   if (!frame)

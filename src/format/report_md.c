@@ -10,15 +10,15 @@
 #include "view/groups.h"
 
 static void write_row(const struct tide_screen *screen, const struct tide_view *view,
-                      const struct tide_group *group)
+                      enum tide_group_kind kind, const struct tide_group *group)
 {
   char share[TIDE_UNITS_MAX];
   const struct tide_question *question = &view->profile->question;
   TIDE_CLEANUP_FREE char *measure = tide_cell_measure(screen, question, group->measure);
-  TIDE_CLEANUP_FREE char *extra = tide_cell_extra(screen, question, group);
+  TIDE_CLEANUP_FREE char *extra = tide_cell_extra(screen, question, kind, group);
   tide_sink_printf(screen->sink, "| %s | %s |",
                    tide_units_share(share, group->measure, tide_view_all(view)), measure);
-  if (tide_question_text(question)->extra)
+  if (tide_extra_title(question, kind))
     tide_sink_printf(screen->sink, " %s |", extra);
 }
 
@@ -27,9 +27,9 @@ static void write_group(const struct tide_screen *screen, const struct tide_view
 {
   TIDE_CLEANUP_FREE char *name = tide_cell_group(screen, view, groups, group, SIZE_MAX / 2);
   TIDE_CLEANUP_FREE char *location = tide_cell_group_location(view, groups, group);
-  write_row(screen, view, group);
+  write_row(screen, view, groups->kind, group);
   tide_sink_text(screen->sink, " ");
-  if (group->frame || groups->kind == TIDE_GROUP_THREAD)
+  if (group->frame || (groups->kind == TIDE_GROUP_THREAD && !group->several))
     tide_markdown_code(screen->sink, name);
   else // our own words
     tide_sink_text(screen->sink, name);
@@ -41,15 +41,15 @@ static void write_group(const struct tide_screen *screen, const struct tide_view
 static void write_titles(const struct tide_screen *screen, const struct tide_question *question,
                          enum tide_group_kind kind)
 {
-  const struct tide_question_text *words = tide_question_text(question);
+  const char *extra = tide_extra_title(question, kind);
   bool of_function = kind == TIDE_GROUP_PLACE || kind == TIDE_GROUP_STACK;
   TIDE_CLEANUP_FREE char *measure = tide_question_words(screen, question);
   tide_sink_printf(screen->sink, "| share | %s |", measure);
-  if (words->extra)
-    tide_sink_printf(screen->sink, " %s |", words->extra);
+  if (extra)
+    tide_sink_printf(screen->sink, " %s |", extra);
   tide_sink_printf(screen->sink, " %s | %s |\n|--:|--:|%s:--|:--|\n",
                    of_function ? "function" : tide_group_words[kind],
-                   of_function ? "source" : "where", words->extra ? "--:|" : "");
+                   of_function ? "source" : "where", extra ? "--:|" : "");
 }
 
 void tide_report_md_write(const struct tide_screen *screen, struct tide_view *view,
@@ -65,7 +65,7 @@ void tide_report_md_write(const struct tide_screen *screen, struct tide_view *vi
     write_group(screen, view, groups, &groups->items[i]);
   if (rest.measure != 0) {
     TIDE_CLEANUP_FREE char *words = tide_cell_rest(screen, groups, n_shown, options->min_bytes);
-    write_row(screen, view, &rest);
+    write_row(screen, view, groups->kind, &rest);
     tide_sink_printf(screen->sink, " %s | |\n", words);
   }
   tide_groups_free(groups);

@@ -206,7 +206,7 @@ static void make_rows(struct table *t)
     const struct tide_group *group = &t->groups->items[i];
     struct row *row = &t->rows[i];
     *row = make_row(t, group);
-    row->extra = tide_cell_extra(t->screen, &t->view->profile->question, group);
+    row->extra = tide_cell_extra(t->screen, &t->view->profile->question, t->groups->kind, group);
     row->location = tide_cell_group_location(t->view, t->groups, group);
     widen(&c->share, row->share);
     widen(&c->measure, row->measure);
@@ -285,7 +285,7 @@ static void write_heading(const struct table *t)
   TIDE_CLEANUP_FREE char *heading = tide_groups_heading(screen, question, t->groups);
   TIDE_CLEANUP_FREE char *legend =
       tide_sprintf("  live from start to end; %s never freed", tide_spark_kept_mark(screen));
-  if (!t->columns.extra && tide_question_text(question)->extra && t->n_shown)
+  if (!t->columns.extra && tide_extra_title(question, t->groups->kind) && t->n_shown)
     cut_parenthesis(heading);
   size_t width = 2 + tide_utf8_width(heading);
   if (width > screen->width) {
@@ -299,8 +299,7 @@ static void write_heading(const struct table *t)
 }
 
 void tide_report_table_write(const struct tide_screen *screen, struct tide_view *view,
-                             const struct tide_groups *groups,
-                             const struct tide_report_options *options)
+                             struct tide_groups *groups, const struct tide_report_options *options)
 {
   struct table t = {.screen = screen, .view = view, .groups = groups, .options = options};
   t.n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);

@@ -7,5 +7,4 @@
 
 // As many rows as the options allow and, where there is more, one for the rest.
 void tide_report_table_write(const struct tide_screen *screen, struct tide_view *view,
-                             const struct tide_groups *groups,
-                             const struct tide_report_options *options);
+                             struct tide_groups *groups, const struct tide_report_options *options);

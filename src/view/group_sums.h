@@ -8,5 +8,5 @@ struct tide_group tide_group_none(void); // of nothing yet
 void tide_group_add(struct tide_group *sum, const struct tide_group *item);
 void tide_group_add_site(struct tide_group *sum, const struct tide_profile_site *site);
 
-// Fills in threads or classes, from the rows of the sites in view.
-void tide_groups_from_rows(struct tide_groups *groups, const struct tide_view *view);
+// Fills in threads or classes, which cut across the sites in view.
+void tide_groups_across(struct tide_groups *groups, const struct tide_view *view);

@@ -2,7 +2,7 @@
 //
 // Gathering sites in two steps: those with the same culprit frame fold by its pointer, which is
 // cheap and leaves few; those fold by what the kind calls the same, as one line may be inlined in
-// many places. Threads and classes cut across sites and are summed from the rows.
+// many places. Threads and classes cut across sites: see group_across.c.
 #define _GNU_SOURCE
 #include "view/groups.h"
 
@@ -233,9 +233,8 @@ struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind
   struct tide_groups *groups = tide_alloc(sizeof *groups);
   groups->kind = kind;
   groups->rest = tide_group_none();
-  bool in_classes = kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME;
-  if (in_classes || kind == TIDE_GROUP_THREAD) {
-    tide_groups_from_rows(groups, view);
+  if (tide_group_kind_is_across(kind)) {
+    tide_groups_across(groups, view);
   } else {
     struct gathering g = {.view = view, .groups = groups};
     collect(&g, view);
@@ -246,7 +245,7 @@ struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind
     free(g.heads);
     free(g.entries);
   }
-  if (!in_classes)
+  if (!tide_group_kind_is_classes(kind))
     sort(groups, view->profile->n_sites);
   if (groups->of_site)
     list_sites(groups, view->profile);
@@ -267,10 +266,14 @@ void tide_groups_free(struct tide_groups *groups)
   free(groups);
 }
 
-size_t tide_groups_shown(const struct tide_groups *groups, size_t n_max, int64_t min_measure)
+size_t tide_groups_shown(struct tide_groups *groups, size_t n_max, int64_t min_measure)
 {
   size_t n = 0;
-  while (n < groups->n && n < n_max && (!min_measure || groups->items[n].measure >= min_measure))
+  bool limited = n_max < groups->n || min_measure;
+  if (limited && tide_group_kind_is_classes(groups->kind))
+    sort(groups, 0);
+  while (n < groups->n && n < n_max && (!min_measure || groups->items[n].measure >= min_measure) &&
+         (n_max == SIZE_MAX || groups->items[n].measure))
     n++;
   return n;
 }

@@ -7,6 +7,7 @@
 // of look-ups is limited, spent on the largest stacks first; what could not be placed is kept as
 // the rest, never dropped.
 #pragma once
+#include "profile/classes.h"
 #include "view/view.h"
 
 enum { TIDE_GROUPS_LOOKUPS_MAX = 4096 };
@@ -17,25 +18,13 @@ enum tide_group_kind {
   TIDE_GROUP_FILE,
   TIDE_GROUP_CRATE,  // Rust crate or outermost C++ namespace; without one, the module
   TIDE_GROUP_MODULE, // program or library
-  TIDE_GROUP_THREAD, // that did it: a block freed by another counts against the other
+  TIDE_GROUP_THREAD, // that allocated
   TIDE_GROUP_SIZE,
   TIDE_GROUP_LIFETIME,
   TIDE_GROUP_STACK,
   TIDE_GROUPS_N,
 };
 extern const char *const tide_group_words[TIDE_GROUPS_N]; // "place", "function", …
-
-// Lifetimes in powers of eight: a class for what is shorter than clocks are read to tell, then
-// classes of three histogram buckets each, and two for blocks that were not freed: those that a
-// resize took over, and those live at the end.
-enum {
-  TIDE_LIFE_CLASS_SHORTEST = 12, // buckets of the first class: less than 2,048 ns
-  TIDE_LIFE_CLASS_BUCKETS = 3,
-  TIDE_LIFE_CLASS_RESIZED =
-      1 + (TIDE_LIFE_BUCKETS_N - TIDE_LIFE_CLASS_SHORTEST) / TIDE_LIFE_CLASS_BUCKETS,
-  TIDE_LIFE_CLASS_LIVE,
-  TIDE_LIFE_CLASSES_N,
-};
 
 enum tide_fate { // what became of its blocks: see view/fate.h
   TIDE_FATE_NONE,
@@ -52,9 +41,13 @@ struct tide_group {
   const struct tide_named_frame *frame;
   char *crate;     // owned; NULL for other kinds
   uint32_t number; // thread, class of size or of lifetime, stack: as the kind is
+  bool several;    // of several threads or classes, not told apart; of classes, number is the first
+  uint32_t last;   // and this the last
 
   int64_t measure; // under the question asked
-  // Classes of size and lifetime have allocations only: nothing else is known by class.
+  // Classes of size and lifetime have the measure and allocations: nothing else is known by class.
+  // What threads have live and had at the peak is of the blocks they allocated; all else is what
+  // they did, to their own blocks or others'.
   uint64_t n_alloc, b_alloc, n_free, b_free, n_temp, b_temp, n_foreign;
   uint64_t n_resize, b_resize_old, n_moved, b_moved;
   int64_t live_blocks, live_bytes;
@@ -77,18 +70,29 @@ struct tide_groups {
   size_t n_stacks;        // heap stacks with any weight
   size_t n_stacks_placed; // of them gathered into items
   struct tide_group rest; // sums of the stacks not gathered; no frame
-  bool is_net;            // threads: some freed what others allocated, so some may be below zero
 };
 
-// Refuses, with the reason, what a kind of group cannot answer.
+// Of threads and classes: not part of the code, and cutting across sites.
+static inline bool tide_group_kind_is_across(enum tide_group_kind kind)
+{
+  return kind == TIDE_GROUP_THREAD || kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME;
+}
+static inline bool tide_group_kind_is_classes(enum tide_group_kind kind)
+{
+  return kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME;
+}
+
+// Refuses, with the reason, a kind of group that an image holds nothing by.
 enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_image *image,
-                                const struct tide_question *question, struct tide_diag *diag);
+                                struct tide_diag *diag);
 
 struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind kind);
 void tide_groups_free(struct tide_groups *groups); // NULL is fine
 
-// How many of the first n_max groups weigh min_measure or more; min_measure 0: all of them.
-size_t tide_groups_shown(const struct tide_groups *groups, size_t n_max, int64_t min_measure);
+// How many of the first n_max groups weigh min_measure or more; min_measure 0: all of them that
+// weigh anything, without a limit all there are. Classes of which some are left out come by falling
+// measure from then on.
+size_t tide_groups_shown(struct tide_groups *groups, size_t n_max, int64_t min_measure);
 
 // Sums of everything past the first n_shown groups.
 struct tide_group tide_groups_rest(const struct tide_groups *groups, size_t n_shown);

@@ -187,6 +187,31 @@ static void groups_of_every_kind(void **state)
   }
 }
 
+// Threads and classes of a moment and of what is held: the row of several says which they are.
+static void rows_that_cut_across(void **state)
+{
+  const enum tide_group_kind kinds[] = {TIDE_GROUP_THREAD, TIDE_GROUP_SIZE, TIDE_GROUP_LIFETIME};
+  tide_indexer_add_snapshots(capture);
+  for (size_t i = 0; i < 3; i++) {
+    char name[64];
+    tide_buf_clear(&sink.buf);
+    struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+    struct tide_report_options options = {.group = kinds[i], .n_rows = SIZE_MAX, .prefix = ""};
+    for (int measure = 0; measure < TIDE_MEASURES_N; measure++) {
+      ask(measure);
+      tide_report_write(&screen, look(), &options);
+    }
+    expect_width(80);
+    tide_report_md_write(&screen, look(), &options);
+    tide_report_csv_write(&sink, look(), &options);
+    ask(TIDE_MEASURE_LEAK);
+    const struct tide_report_json_options json = {.n = 9, .group = &kinds[i]};
+    tide_report_json_write(&sink, look(), &json);
+    snprintf(name, sizeof name, "report_across_%s.txt", tide_group_words[kinds[i]]);
+    expect_golden(name);
+  }
+}
+
 static void details_of_rows(void **state)
 {
   tide_indexer_add_snapshots(capture);
@@ -401,6 +426,8 @@ int main(void)
       TEST(narrow_wide_ascii_and_colour),
       TEST(curves_where_there_is_room),
       TEST(groups_of_every_kind),
+      TEST(rows_that_cut_across),
+      TEST(rows_that_cut_across),
       TEST(details_of_rows),
       TEST(leaks_told_apart),
       TEST(says_what_matched),

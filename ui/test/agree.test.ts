@@ -141,7 +141,7 @@ function checkGroups(file: string, { question, words }: Asked, kind: GroupKind, 
     return;
   const all = [...words, "--group", kind, ...more];
   const { json, why } = ask("report", ...all, file);
-  const ours = groupRefusal(model, question, kind);
+  const ours = groupRefusal(model, kind);
   assert.equal(ours !== null, why !== undefined, `${all.join(" ")}: ${why ?? ours}`);
   if (!json)
     return;
@@ -149,6 +149,8 @@ function checkGroups(file: string, { question, words }: Asked, kind: GroupKind, 
   const groups = groupsJson(makeView(model, look), question, kind);
   const where = all.join(" ");
   assertSame(tiesInOrder(groups, like), tiesInOrder(json.groups, like), where);
+  const sum = json.groups.reduce((all: number, g: any) => all + g.weight, json.rest.weight);
+  assert.equal(sum, json.wanted, `${where}: the rows add up`);
 }
 
 // Functions and files that the capture has, to make patterns of.
@@ -218,14 +220,14 @@ for (const [name, make, large] of CAPTURES)
     });
     await t.test("groups of moments and ranges", () => {
       for (const asked of some(questions(model, ["live", "total", "grown"])))
-        for (const kind of ["place", "function", "thread"] as GroupKind[])
+        for (const kind of ["place", "function", "thread", "size", "lifetime"] as GroupKind[])
           checkGroups(file, asked, kind, emptyLook);
     });
     await t.test("every filter", () => {
       for (const [look, words] of few)
         for (const asked of some([plain("total", "blocks"), plain("peak", "bytes")])) {
           checkReport(file, asked, { ...emptyLook, ...look }, words);
-          for (const kind of some(["place", "crate", "stack", "thread"] as GroupKind[]))
+          for (const kind of some(["place", "crate", "stack", "thread", "lifetime"] as GroupKind[]))
             checkGroups(file, asked, kind, { ...emptyLook, ...look }, words);
         }
     });

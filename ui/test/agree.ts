@@ -3,7 +3,7 @@
 // What the engine answers, in the words of the command's JSON: so that the two can be compared as
 // they are.
 
-import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "../src/engine/groups_across.ts";
+import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "../src/engine/classes.ts";
 import { tellFates } from "../src/engine/fate.ts";
 import { group, type Group, type GroupKind, type GroupNumbers } from "../src/engine/groups.ts";
 import { histogram } from "../src/engine/histograms.ts";
@@ -82,15 +82,21 @@ function numbersJson(g: GroupNumbers, model: Model) {
 function identityJson(model: Model, g: Group): Record<string, unknown> {
   if (g.kind === "thread") {
     const thread = g.number ? model.facts.threads[g.number] : undefined;
-    return { thread: thread?.name || null, tid: thread?.tid ?? 0, owners: thread?.owners ?? 0 };
+    return {
+      thread: thread?.name || null, tid: thread?.tid ?? 0, owners: thread?.owners ?? 0,
+      several: g.several,
+    };
   }
   if (g.kind === "size" || g.kind === "lifetime") {
-    const { least, most } = classRange(g.kind, g.number);
+    const { least } = classRange(g.kind, g.number);
+    const { most } = classRange(g.kind, g.several ? g.last : g.number);
     if (g.kind === "size")
-      return { least_bytes: least, most_bytes: most };
+      return { least_bytes: least, most_bytes: most, several: g.several };
+    if (g.several)
+      return { ending: null, least_ns: null, most_ns: null, several: true };
     const ending = g.number === LIFE_CLASS_LIVE ? "never"
       : g.number === LIFE_CLASS_RESIZED ? "resized" : "freed";
-    return { ending, least_ns: least, most_ns: most };
+    return { ending, least_ns: least, most_ns: most, several: false };
   }
   const { frame } = g;
   const has = frame !== NONE;

@@ -6,7 +6,6 @@
 import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
 import { group, groupRefusal, type Group, type Groups } from "../engine/groups.ts";
-import type { Question } from "../engine/question.ts";
 import { share } from "../engine/units.ts";
 import {
   groupName,
@@ -23,7 +22,7 @@ import { RowActions } from "./row_actions.tsx";
 import { lookFault, model, question, refused, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
-import { go, groupKinds, settle, state, type GroupWord, type State } from "./state.ts";
+import { go, groupKinds, settle, state, type GroupWord } from "./state.ts";
 import { rowKey, tableLines, type Line } from "./table_rows.ts";
 import { csv, markdown } from "./table_text.ts";
 import { useRowsInSight } from "./virtual.ts";
@@ -34,7 +33,7 @@ export const ROW = 26; // pixels
 const kind = computed(() => state.value.group);
 
 export const groupFault = computed(
-  () => refused.value ?? groupRefusal(model.value, question.value, kind.value),
+  () => refused.value ?? groupRefusal(model.value, kind.value),
 );
 export const groups = computed<Groups | null>(() =>
   groupFault.value ? null : group(view.value, question.value, kind.value),
@@ -67,28 +66,18 @@ export function TablePane() {
   );
 }
 
-// The question that classes of size and lifetime can answer, where they cannot answer this one.
-function wayTo(word: GroupWord): Partial<State> {
-  const asked = question.peek();
-  if (!groupRefusal(model.peek(), asked, word)) return {};
-  const counts: Question = { measure: "total", unit: "blocks", from: null, to: null };
-  return groupRefusal(model.peek(), counts, word) ? {} : { ...counts, at: null };
-}
-
 export function GroupTable({ isBrief }: { isBrief: boolean }) {
   const fault = use(groupFault);
-  const word = use(kind);
+  const byPlace = { words: "Group by place", step: { group: "place" as const } };
   if (!fault) return <RankedTable isBrief={isBrief} />;
-  const step = use(refused) ? {} : wayTo(word);
-  const way = step.measure ? { words: "Count allocations of the whole run", step } : null;
-  return <Refusal text={fault} way={way} />;
+  return <Refusal text={fault} way={use(refused) ? null : byPlace} />;
 }
 
 export function GroupSwitch() {
   const now = use(kind);
   const change = (event: Event) => {
     const word = (event.target as HTMLSelectElement).value as GroupWord;
-    go({ group: word, sort: null, up: false, ...wayTo(word) });
+    go({ group: word, sort: null, up: false });
   };
   return (
     <label>

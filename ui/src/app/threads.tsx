@@ -12,7 +12,7 @@ import { model, question, refused, view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { cell, measureWords } from "./words.ts";
 
-const why = computed(() => refused.value ?? groupRefusal(model.value, question.value, "thread"));
+const why = computed(() => refused.value ?? groupRefusal(model.value, "thread"));
 const threads = computed(() => (why.value ? null : group(view.value, question.value, "thread")));
 
 export function ThreadsPane() {
@@ -24,9 +24,9 @@ export function ThreadsPane() {
   if (fault || !all) return <Refusal text={fault ?? ""} />;
   return (
     <section class="pane" aria-label="Threads">
-      {all.isNet && (
+      {all.items.some((row) => row.several && row.weight) && (
         <p class="muted">
-          A block that another thread freed counts against that thread: some are below zero.
+          Where several threads allocate and free each other’s, nobody knows whose are left.
         </p>
       )}
       <table class="grid plain">
@@ -55,7 +55,7 @@ export function ThreadsPane() {
         <tbody>
           {all.items.map((row) => {
             const thread = of.facts.threads[row.number];
-            const name = clean(thread?.name || "unnamed");
+            const name = row.several ? "several threads" : clean(thread?.name || "unnamed");
             return (
               <tr key={row.number}>
                 <td class="c-share number">

@@ -2,18 +2,23 @@
 //
 // What groups are called and where they are, in the words of the command's report.
 
+import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "./classes.ts";
 import type { Group } from "./groups.ts";
-import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "./groups_across.ts";
 import type { Model } from "./model.ts";
 import { frameText, moduleName, modulePath, NONE, placeText, shortenPath } from "./names.ts";
 import { bytes, count, time } from "./units.ts";
 
-function sizeText(number: number): string {
-  const { least, most } = classRange("size", number);
-  return most === null ? `${bytes(least ?? 0)} and more` : `${bytes(least ?? 0)} to ${bytes(most)}`;
+function sizeText({ number, several, last }: Group): string {
+  const { least } = classRange("size", number);
+  const { most } = classRange("size", several ? last : number);
+  const limits = most === null ? `${bytes(least ?? 0)} and more`
+    : `${bytes(least ?? 0)} to ${bytes(most)}`;
+  return several ? `several sizes, ${limits}` : limits;
 }
 
-function lifetimeText(number: number): string {
+function lifetimeText({ number, several }: Group): string {
+  if (several)
+    return "(several lifetimes)";
   if (number === LIFE_CLASS_RESIZED)
     return "(went on as a resized block)";
   if (number === LIFE_CLASS_LIVE)
@@ -24,7 +29,9 @@ function lifetimeText(number: number): string {
   return least ? `${time(least)} to ${time(most + 1)}` : `less than ${time(most + 1)}`;
 }
 
-function threadText(model: Model, number: number): string {
+function threadText(model: Model, { number, several }: Group): string {
+  if (several)
+    return "(several threads)";
   const thread = number ? model.facts.threads[number] : undefined;
   if (!thread)
     return "(thread not known)";
@@ -37,11 +44,11 @@ function threadText(model: Model, number: number): string {
 export function groupText(model: Model, group: Group): string {
   const { kind, frame } = group;
   if (kind === "thread")
-    return threadText(model, group.number);
+    return threadText(model, group);
   if (kind === "size")
-    return sizeText(group.number);
+    return sizeText(group);
   if (kind === "lifetime")
-    return lifetimeText(group.number);
+    return lifetimeText(group);
   if (frame === NONE)
     return "(stack not recorded)";
   if (kind === "place" || kind === "function" || kind === "stack")

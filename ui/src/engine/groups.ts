@@ -35,6 +35,8 @@ export interface Group extends GroupNumbers {
   readonly frame: number; // stands for all of it; NONE for lost events and what is no code
   readonly crate: string | null; // of kind crate; null: none, and the group is its module
   readonly number: number; // thread, class of size or lifetime, site: as the kind is
+  readonly several: boolean; // threads or classes not told apart; of classes number is the first
+  readonly last: number; // and this the last
   readonly weight: number; // under the question
   readonly stacks: number;
   readonly sites: Uint32Array; // rising; empty for threads and classes, which share them
@@ -46,25 +48,17 @@ export interface Groups {
   items: Group[]; // by falling weight; classes of size and lifetime by rising number
   stacks: number; // with any weight
   rest: Group; // sums of stacks without a frame to show; no sites when there are none
-  isNet: boolean; // threads: some freed what others allocated, so some may be below zero
 }
 
 const NEEDS: Partial<Record<GroupKind, string>> = {
   thread: "threads", size: "size_histogram", lifetime: "lifetime_histogram",
 };
 
-// Why a kind of group cannot answer a question; null: it can.
-export function groupRefusal(model: Model, question: Question, kind: GroupKind): string | null {
+// Why a model has no groups of a kind; null: it has.
+export function groupRefusal(model: Model, kind: GroupKind): string | null {
   const need = NEEDS[kind];
   if (need && model.facts.image.lacks.includes(need))
     return `${model.facts.image.origin ?? "The capture"} holds nothing by ${kind}.`;
-  const ofPart = question.from !== null || question.to !== null;
-  if (kind === "thread" && ofPart)
-    return "Threads are told apart over the whole run only.";
-  const counts = question.measure === "total" && question.unit === "blocks" && !ofPart;
-  if ((kind === "size" || kind === "lifetime") && !counts)
-    return `A capture counts allocations by ${kind} and nothing else: ` +
-      "that goes with “total” in blocks over the whole run.";
   return null;
 }
 
@@ -124,6 +118,8 @@ class SharedGroup implements Group {
   get stacks() { return this.sharing.stacks[this.index]; }
   get sites() { return this.sharing.sitesOf(this.index); }
   get number() { return this.kind === "stack" ? this.sites[0] : 0; }
+  get several() { return false; }
+  get last() { return 0; }
   get crate() {
     const { model, kind } = this.sharing;
     const crate = kind === "crate" && this.frame !== NONE ? model.frames.crate[this.frame] : 0;
@@ -280,7 +276,7 @@ function codeGroups(view: View, question: Question, kind: CodeKind | "stack"): G
       new Uint32Array(1));
   return {
     kind, items: ranked(sharing), stacks: sites.length + hidden.length,
-    rest: new SharedGroup(noSharing, 0), isNet: false,
+    rest: new SharedGroup(noSharing, 0),
   };
 }
 

@@ -1,40 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Groups that cut across sites: what a thread did to the blocks of one stack is a row of the model,
-// and a free is booked to the thread that freed; by class of size or lifetime nothing but
-// allocations is known. As src/view/group_sums.c has it.
+// Groups that cut across sites, as src/view/group_across.c has them. By class, each site gives its
+// weight to the classes it is known to be of. What is left of a thread's blocks is its row where
+// every thread freed its own, and all of the site where no other thread allocated; between these,
+// and for a part of a run, which has no rows, it is of several threads.
 
+import { classCount, keptWeights, shareOut, siteClasses } from "./classes.ts";
 import type { Group, GroupKind, GroupNumbers, Groups } from "./groups.ts";
-import { addSiteHistogram, LIFE_BUCKETS_N, SIZE_BUCKETS_N, sizeRange } from "./histograms.ts";
 import type { View } from "./look.ts";
+import type { Model } from "./model.ts";
 import { NONE } from "./names.ts";
 import { weigh, weighNumbers, type Question } from "./question.ts";
-
-// Lifetimes in powers of eight: a class for what is shorter than clocks are read to tell, then
-// classes of three buckets each, and two for blocks that were not freed.
-const SHORTEST_BUCKETS = 12;
-const CLASS_BUCKETS = 3;
-export const LIFE_CLASS_RESIZED = 1 + (LIFE_BUCKETS_N - SHORTEST_BUCKETS) / CLASS_BUCKETS;
-export const LIFE_CLASS_LIVE = LIFE_CLASS_RESIZED + 1;
-const LIFE_CLASSES_N = LIFE_CLASS_LIVE + 1;
-
-// Limits of a class, both included; null where there is none.
-export interface ClassRange { least: number | null; most: number | null }
-
-export function classRange(kind: "size" | "lifetime", number: number): ClassRange {
-  if (kind === "size") {
-    const { least, most } = sizeRange(number);
-    return { least, most: most === Infinity ? null : most };
-  }
-  if (number >= LIFE_CLASS_RESIZED)
-    return { least: null, most: null };
-  const past = SHORTEST_BUCKETS + number * CLASS_BUCKETS;
-  const first = number ? past - CLASS_BUCKETS : 0;
-  return {
-    least: first ? 2 ** (first - 1) : 0,
-    most: past < LIFE_BUCKETS_N ? 2 ** (past - 1) - 1 : null,
-  };
-}
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -45,7 +21,7 @@ function noGroup(kind: GroupKind, number: number): Writable<Group> {
     lifeNs: 0, ageNs: 0, firstNs: 0, lastNs: 0,
   };
   return {
-    ...none, kind, number, frame: NONE, crate: null, weight: 0, stacks: 0,
+    ...none, kind, number, several: false, last: 0, frame: NONE, crate: null, weight: 0, stacks: 0,
     sites: new Uint32Array(0), fate: null,
   };
 }
@@ -57,76 +33,138 @@ function countStacks(view: View, weights: Float64Array): number {
   return n;
 }
 
-const SUMMED = [
+// What a thread did, whosever blocks they were, and what of its own it held.
+const DONE = [
   "nAlloc", "bAlloc", "nFree", "bFree", "nTemp", "bTemp", "nForeign", "nResize", "bResizeOld",
-  "nMoved", "bMoved", "peakBlocks", "peakBytes", "lifeNs", "ageNs",
+  "nMoved", "bMoved", "lifeNs",
 ] as const;
+const HELD = ["liveBlocks", "liveBytes", "peakBlocks", "peakBytes", "ageNs"] as const;
 
-export function threadGroups(view: View, question: Question): Groups {
-  const { rows, facts } = view.model;
-  const weights = weighNumbers(rows, rows.count, question);
-  const threads = Array.from({ length: Math.max(1, facts.threads.length) },
-    (_, i) => noGroup("thread", i));
-  let isNet = false;
+// The rows of each site, and what they tell about whose its blocks are.
+interface SiteRows { makers: Uint32Array; maker: Uint32Array; ownFrees: Uint8Array }
+
+function siteRows({ rows, sites }: Model): SiteRows {
+  const found = {
+    makers: new Uint32Array(sites.count), maker: new Uint32Array(sites.count),
+    ownFrees: new Uint8Array(sites.count).fill(1),
+  };
   for (let i = 0; i < rows.count; i++) {
-    if (!view.wanted[rows.site[i]])
-      continue;
-    const sum = threads[rows.thread[i]];
-    for (const key of SUMMED)
-      sum[key] += rows[key][i];
-    sum.weight += weights[i];
-    sum.stacks++;
-    isNet ||= rows.nForeign[i] !== 0;
+    const site = rows.site[i];
+    if (rows.nForeign[i])
+      found.ownFrees[site] = 0;
     if (!rows.nAlloc[i])
       continue;
-    const isFirst = sum.nAlloc === rows.nAlloc[i];
-    sum.firstNs = isFirst ? rows.firstNs[i] : Math.min(sum.firstNs, rows.firstNs[i]);
-    sum.lastNs = Math.max(sum.lastNs, rows.lastNs[i]);
+    found.makers[site]++;
+    found.maker[site] = rows.thread[i];
   }
-  for (const sum of threads) {
-    sum.liveBlocks = sum.nAlloc - sum.nFree;
-    sum.liveBytes = sum.bAlloc - sum.bFree;
-  }
-  const items = threads.filter((sum) => sum.weight !== 0);
-  items.sort((a, b) => b.weight - a.weight || a.number - b.number);
-  const stacks = countStacks(view, weigh(view.model, question));
-  return { kind: "thread", items, stacks, rest: noGroup("thread", 0), isNet };
+  return found;
 }
 
-// The classes of one site's allocations. What a resize took over was freed without a lifetime.
-function siteClasses(view: View, site: number, kind: "size" | "lifetime"): Float64Array {
-  const { model } = view;
-  const sum = {
-    sizes: new Float64Array(SIZE_BUCKETS_N), lifetimes: new Float64Array(LIFE_BUCKETS_N),
+type Held = Record<(typeof HELD)[number], number>;
+
+function heldOf(of: Model["rows"] | Model["sites"], i: number): Held {
+  return {
+    liveBlocks: of.nAlloc[i] - of.nFree[i], liveBytes: of.bAlloc[i] - of.bFree[i],
+    peakBlocks: of.peakBlocks[i], peakBytes: of.peakBytes[i], ageNs: of.ageNs[i],
   };
-  addSiteHistogram(model, site, sum);
-  if (kind === "size")
-    return sum.sizes;
-  const classes = new Float64Array(LIFE_CLASSES_N);
-  let ended = 0;
-  sum.lifetimes.forEach((number, bucket) => {
-    const isShortest = bucket < SHORTEST_BUCKETS;
-    classes[isShortest ? 0 : 1 + Math.floor((bucket - SHORTEST_BUCKETS) / CLASS_BUCKETS)] += number;
-    ended += number;
-  });
-  classes[LIFE_CLASS_RESIZED] = Math.max(0, model.sites.nFree[site] - ended);
-  classes[LIFE_CLASS_LIVE] = Math.max(0, model.sites.nAlloc[site] - model.sites.nFree[site]);
-  return classes;
+}
+
+function addHeld(sum: GroupNumbers, held: Held): void {
+  for (const key of HELD)
+    sum[key] += held[key];
+}
+
+function addDeeds(sum: Writable<Group>, { rows }: Model, i: number): void {
+  const isFirst = !sum.nAlloc;
+  for (const key of DONE)
+    sum[key] += rows[key][i];
+  sum.stacks++;
+  if (!rows.nAlloc[i])
+    return;
+  sum.firstNs = isFirst ? rows.firstNs[i] : Math.min(sum.firstNs, rows.firstNs[i]);
+  sum.lastNs = Math.max(sum.lastNs, rows.lastNs[i]);
+}
+
+// Per site, whether its rows answer the question: of allocations in the whole run, or in a part
+// that has all of them; of blocks held, where they are the holdings.
+function rowsAnswer(model: Model, question: Question, weights: Float64Array, rows: SiteRows) {
+  const ofPart = question.from !== null || question.to !== null;
+  const made = question.measure === "total" || question.measure === "temp";
+  const all = question.unit === "bytes" ? model.sites.bAlloc : model.sites.nAlloc;
+  const answers = new Uint8Array(model.sites.count);
+  for (let i = 0; i < answers.length; i++)
+    answers[i] = Number(ofPart ? all[i] && weights[i] === all[i] : made || rows.ownFrees[i]);
+  return answers;
+}
+
+export function threadGroups(view: View, question: Question): Groups {
+  const { model } = view;
+  const { rows, sites, facts } = model;
+  const ofPart = question.from !== null || question.to !== null;
+  const weights = weigh(model, question);
+  const rowWeights = weighNumbers(rows, rows.count,
+    ofPart ? { ...question, measure: "total" } : question);
+  const told = siteRows(model);
+  const answers = rowsAnswer(model, question, weights, told);
+  const nThreads = Math.max(1, facts.threads.length);
+  const threads = Array.from({ length: nThreads }, (_, i) => noGroup("thread", i));
+  const several = { ...noGroup("thread", nThreads), several: true };
+  for (let i = 0; i < rows.count; i++) {
+    const site = rows.site[i];
+    if (!view.wanted[site])
+      continue;
+    const sum = threads[rows.thread[i]];
+    addDeeds(sum, model, i);
+    if (told.ownFrees[site])
+      addHeld(sum, heldOf(rows, i));
+    if (answers[site])
+      sum.weight += rowWeights[i];
+  }
+  for (let i = 0; i < sites.count; i++) {
+    if (!view.wanted[i])
+      continue;
+    const owner = told.makers[i] === 1 ? threads[told.maker[i]] : several;
+    if (!told.ownFrees[i])
+      addHeld(owner, heldOf(sites, i));
+    if (answers[i] || !weights[i])
+      continue;
+    owner.weight += weights[i];
+    owner.stacks += owner.several ? 1 : 0;
+  }
+  const items = [...threads, several].filter((g) => g.weight !== 0 || g.nAlloc || g.nFree ||
+    g.liveBlocks || g.peakBlocks);
+  items.sort((a, b) => b.weight - a.weight || a.number - b.number);
+  return {
+    kind: "thread", items, stacks: countStacks(view, weights), rest: noGroup("thread", 0),
+  };
 }
 
 export function classGroups(view: View, question: Question, kind: "size" | "lifetime"): Groups {
-  const n = kind === "size" ? SIZE_BUCKETS_N : LIFE_CLASSES_N;
-  const all = Array.from({ length: n }, (_, i) => noGroup(kind, i));
-  for (let site = 0; site < view.model.sites.count; site++) {
+  const { model } = view;
+  const of = siteClasses(model, kind);
+  const weights = weigh(model, question);
+  const kept = kind === "lifetime" ? keptWeights(model, question, weights) : null;
+  const all = Array.from({ length: classCount(kind) }, (_, i) => noGroup(kind, i));
+  const several = { ...noGroup(kind, Infinity), several: true };
+  const give = (number: number, weight: number) => {
+    all[number].weight += weight;
+    all[number].stacks += weight !== 0 ? 1 : 0;
+  };
+  for (let site = 0; site < model.sites.count; site++) {
     if (!view.wanted[site])
       continue;
-    siteClasses(view, site, kind).forEach((number, k) => {
-      all[k].nAlloc += number;
-      all[k].weight += number;
-      all[k].stacks += number !== 0 ? 1 : 0;
-    });
+    for (let i = of.first[site]; i < of.first[site + 1]; i++)
+      all[of.number[i]].nAlloc += of.count[i];
+    const rest = shareOut(of, question, site, weights[site], kept && kept[site], give);
+    if (!rest.several)
+      continue;
+    const classes = of.number.subarray(of.first[site], of.first[site + 1])
+      .filter((number) => number < rest.below);
+    several.number = Math.min(several.number, classes.at(0) ?? 0);
+    several.last = Math.max(several.last, classes.at(-1) ?? 0);
+    several.weight += rest.several;
+    several.stacks++;
   }
-  const stacks = countStacks(view, weigh(view.model, question));
-  const items = all.filter((g) => g.weight !== 0);
-  return { kind, items, stacks, rest: noGroup(kind, 0), isNet: false };
+  const items = [...all, several].filter((g) => g.weight !== 0);
+  return { kind, items, stacks: countStacks(view, weights), rest: noGroup(kind, 0) };
 }

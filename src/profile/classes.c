@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A block that was held at a snapshot and freed later is among the late frees of its stack, so what
+// a stack held then less those is what it never freed. Nobody looked at the peak: there the part is
+// known of stacks that freed everything or nothing.
+#include "profile/classes.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+
+static const int64_t unknown = INT64_MIN;
+
+static bool is_moment(const struct tide_image *image, const struct tide_point *point,
+                      enum tide_snapshot_kind kind)
+{
+  return point->given && point->snapshot != TIDE_POINT_START &&
+         image->snapshots[point->snapshot].kind == kind;
+}
+
+// Adds what each stack held at a moment and never freed; modulo 2^64, since it comes from a file.
+static void add_kept_at(const struct tide_image *image, const struct tide_point *point,
+                        bool in_bytes, uint64_t sign, uint64_t *of_node)
+{
+  if (!point->given || point->snapshot == TIDE_POINT_START)
+    return;
+  const struct tide_snapshot *snapshot = &image->snapshots[point->snapshot];
+  for (size_t i = 0; i < snapshot->n_rows; i++) {
+    const struct tide_snapshot_row *row = &snapshot->rows[i];
+    of_node[row->stack] += sign * (uint64_t)(in_bytes ? row->live_bytes : row->live_blocks);
+  }
+  for (size_t i = 0; i < image->n_late_frees; i++) {
+    const struct tide_late_free *late = &image->late_frees[i];
+    if (late->born <= point->snapshot && late->freed > point->snapshot)
+      of_node[late->stack] -= sign * (in_bytes ? late->bytes : late->n_blocks);
+  }
+}
+
+static void find_kept_of_part(const struct tide_profile *profile, int64_t *ret_kept)
+{
+  const struct tide_image *image = profile->image;
+  const struct tide_question *question = &profile->question;
+  const struct tide_window *window = &question->window;
+  bool in_bytes = question->unit == TIDE_UNIT_BYTES;
+  TIDE_CLEANUP_FREE uint64_t *of_node = tide_alloc_array(image->n_frames, sizeof *of_node);
+  add_kept_at(image, &window->to, in_bytes, 1, of_node);
+  if (question->measure != TIDE_MEASURE_LIVE)
+    add_kept_at(image, &window->from, in_bytes, UINT64_MAX, of_node);
+  for (size_t i = 0; i < profile->n_sites; i++)
+    ret_kept[i] = (int64_t)of_node[profile->sites[i].stack];
+}
+
+// What is known of every site alike, by the question; `unknown` where nothing is.
+static int64_t kept_of_site(const struct tide_profile *profile,
+                            const struct tide_profile_site *site)
+{
+  const struct tide_question *question = &profile->question;
+  const struct tide_window *window = &question->window;
+  bool of_part = window->from.given || window->to.given;
+  bool to_end = !of_part || is_moment(profile->image, &window->to, TIDE_SNAPSHOT_END);
+  switch (question->measure) {
+  case TIDE_MEASURE_LEAK: return site->weight;
+  case TIDE_MEASURE_LIVE:
+  case TIDE_MEASURE_GROWN: return to_end ? site->weight : unknown;
+  case TIDE_MEASURE_TEMP: return 0;
+  case TIDE_MEASURE_TOTAL:
+    if (!of_part)
+      return question->unit == TIDE_UNIT_BYTES ? site->live_bytes : site->live_blocks;
+    return unknown;
+  default: return unknown;
+  }
+}
+
+// Between the least and the most there can be.
+static int64_t limit(int64_t kept, int64_t weight)
+{
+  if (weight < 0 || kept < 0)
+    return 0;
+  return kept < weight ? kept : weight;
+}
+
+static void find_kept(struct tide_classes *classes)
+{
+  const struct tide_profile *profile = classes->profile;
+  const struct tide_image *image = profile->image;
+  const struct tide_window *window = &profile->question.window;
+  bool of_part = window->from.given || window->to.given;
+  bool told = of_part && image->has_late_frees && !profile->question.at_least &&
+              !is_moment(image, &window->from, TIDE_SNAPSHOT_PEAK) &&
+              !is_moment(image, &window->to, TIDE_SNAPSHOT_PEAK);
+  classes->kept = tide_alloc_array(profile->n_sites, sizeof *classes->kept);
+  if (told)
+    find_kept_of_part(profile, classes->kept);
+  for (size_t i = 0; i < profile->n_sites; i++) {
+    const struct tide_profile_site *site = &profile->sites[i];
+    int64_t kept = told ? classes->kept[i] : kept_of_site(profile, site);
+    if (kept == unknown && site->live_blocks == 0)
+      kept = 0;
+    if (kept == unknown && site->n_free == 0)
+      kept = site->weight;
+    classes->kept[i] = kept == unknown ? unknown : limit(kept, site->weight);
+  }
+}
+
+void tide_classes_init(struct tide_classes *classes, const struct tide_profile *profile,
+                       bool of_life)
+{
+  *classes = (struct tide_classes){
+      .profile = profile,
+      .of_life = of_life,
+      .n = of_life ? TIDE_LIFE_CLASSES_N : TIDE_SIZE_CLASSES_N,
+  };
+  if (of_life)
+    find_kept(classes);
+}
+
+void tide_classes_done(struct tide_classes *classes)
+{
+  free(classes->kept);
+  *classes = (struct tide_classes){0};
+}
+
+// Lifetimes of what was freed are a histogram; what a resize took over was freed without one.
+static void count_lives(const struct tide_profile_site *site,
+                        const uint64_t lives[TIDE_LIFE_BUCKETS_N], uint64_t *counts)
+{
+  uint64_t n_ended = 0;
+  for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++) {
+    bool shortest = k < TIDE_LIFE_CLASS_SHORTEST;
+    counts[shortest ? 0 : 1 + (k - TIDE_LIFE_CLASS_SHORTEST) / TIDE_LIFE_CLASS_BUCKETS] += lives[k];
+    n_ended += lives[k];
+  }
+  counts[TIDE_LIFE_CLASS_RESIZED] = site->n_free > n_ended ? site->n_free - n_ended : 0;
+  counts[TIDE_LIFE_CLASS_LIVE] = site->live_blocks > 0 ? (uint64_t)site->live_blocks : 0;
+}
+
+// Gives a weight to the classes below n_classes, which all of it is in.
+static void place(struct tide_class_shares *shares, int64_t weight, bool in_blocks,
+                  unsigned n_classes)
+{
+  uint64_t n_blocks = 0;
+  unsigned n_used = 0;
+  for (unsigned k = 0; k < n_classes; k++) {
+    if (!shares->counts[k])
+      continue;
+    n_blocks += shares->counts[k];
+    shares->lowest = n_used ? shares->lowest : k;
+    shares->highest = k;
+    n_used++;
+  }
+  if (n_used == 1) {
+    shares->weights[shares->highest] += weight;
+    return;
+  }
+  bool all = in_blocks && weight > 0 && (uint64_t)weight >= n_blocks;
+  for (unsigned k = 0; all && k < n_classes; k++)
+    shares->weights[k] += (int64_t)shares->counts[k];
+  shares->several = weight - (all ? (int64_t)n_blocks : 0);
+}
+
+void tide_classes_share(const struct tide_classes *classes, size_t site_idx,
+                        struct tide_class_shares *ret_shares)
+{
+  const struct tide_profile *profile = classes->profile;
+  const struct tide_profile_site *site = &profile->sites[site_idx];
+  bool in_blocks = profile->question.unit == TIDE_UNIT_BLOCKS;
+  uint64_t lives[TIDE_LIFE_BUCKETS_N], sizes[TIDE_SIZE_BUCKETS_N];
+  *ret_shares = (struct tide_class_shares){0};
+  tide_profile_site_histograms(profile, site, classes->of_life ? sizes : ret_shares->counts, lives);
+  if (!classes->of_life) {
+    place(ret_shares, site->weight, in_blocks, classes->n);
+    return;
+  }
+  count_lives(site, lives, ret_shares->counts);
+  int64_t kept = classes->kept[site_idx];
+  if (kept == unknown) {
+    place(ret_shares, site->weight, in_blocks, classes->n);
+    return;
+  }
+  // Nothing that was resized was freed at once.
+  bool freed = profile->question.measure == TIDE_MEASURE_TEMP;
+  ret_shares->weights[TIDE_LIFE_CLASS_LIVE] = kept;
+  if (site->weight != kept)
+    place(ret_shares, site->weight - kept, in_blocks,
+          freed ? TIDE_LIFE_CLASS_RESIZED : TIDE_LIFE_CLASS_LIVE);
+}
