@@ -25,6 +25,7 @@ uint16_t *tide_image_root_flags(const struct tide_image *image)
 void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums *ret_sums)
 {
   struct tide_image_sums sums = {0};
+  uint64_t resized = 0;
   TIDE_CLEANUP_FREE uint16_t *root = tide_image_root_flags(image);
   for (size_t i = 0; i < image->n_sites; i++) {
     const struct tide_site *site = &image->sites[i];
@@ -34,9 +35,12 @@ void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums
     sums.b_alloc += site->b_alloc;
     sums.n_free += site->n_free;
     sums.b_free += site->b_free;
+    sums.n_resize += site->n_resize;
+    resized += site->b_resize_new - site->b_resize_old;
   }
   sums.live_blocks = (int64_t)(sums.n_alloc - sums.n_free);
   sums.live_bytes = (int64_t)(sums.b_alloc - sums.b_free);
+  sums.resized_bytes = (int64_t)resized;
   *ret_sums = sums;
 }
 

@@ -8,6 +8,8 @@
 struct tide_image_sums {
   uint64_t n_alloc, b_alloc, n_free, b_free;
   int64_t live_blocks, live_bytes;
+  uint64_t n_resize;
+  int64_t resized_bytes; // new sizes - old sizes; has a meaning if the image has_resized_bytes
 };
 void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums *ret_sums);
 

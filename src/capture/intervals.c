@@ -114,6 +114,13 @@ static struct tide_interval_cell *cell_at(struct tide_intervals *intervals, uint
   return &intervals->cells[id];
 }
 
+void tide_resizes_add(struct tide_resizes *sum, const struct tide_cell *cell)
+{
+  sum->n += __atomic_load_n(&cell->n_resize, __ATOMIC_RELAXED);
+  sum->b_old += __atomic_load_n(&cell->b_resize_old, __ATOMIC_RELAXED);
+  sum->b_new += __atomic_load_n(&cell->b_resize_new, __ATOMIC_RELAXED);
+}
+
 static void add_to_heap(struct tide_tally *heap, const struct tide_tally *did)
 {
   heap->n_alloc += did->n_alloc;
@@ -139,8 +146,10 @@ static bool look_at_all(struct collecting *c, const struct tide_cell_block *bloc
     any |= c->wanted[i];
     cell->stack = stack;
     cell->interval = first->interval;
-    if (c->view->kinds[stack] != TIDE_STACK_PAGES)
+    if (c->view->kinds[stack] != TIDE_STACK_PAGES) {
       add_to_heap(&c->intervals->heap, &first->did);
+      tide_resizes_add(&c->intervals->resizes, &block->cells[i]);
+    }
   }
   return any;
 }
@@ -171,6 +180,7 @@ void tide_intervals_collect(struct tide_intervals *intervals, struct tide_store_
       .again = tide_alloc_array(TIDE_STORE_BLOCK_CELLS, sizeof *c.again),
   };
   intervals->heap = (struct tide_tally){0};
+  intervals->resizes = (struct tide_resizes){0};
   tide_store_view_cells(view, take_block, &c);
   free(c.first);
   free(c.wanted);

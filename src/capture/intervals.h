@@ -18,6 +18,10 @@ struct tide_tally {
   uint64_t n_alloc, b_alloc, n_free, b_free;
 };
 
+struct tide_resizes {
+  uint64_t n, b_old, b_new;
+};
+
 struct tide_interval_cell { // what was taken of a cell
   struct tide_tally seen;
   uint32_t interval; // its own, at the last look
@@ -28,11 +32,15 @@ struct tide_interval_cell { // what was taken of a cell
 struct tide_intervals {
   struct tide_interval_cell *cells; // by cell id
   size_t cap_cells;
-  struct tide_tally heap; // sums of all heap cells at the last look
+  struct tide_tally heap;      // sums of all heap cells at the last look
+  struct tide_resizes resizes; // likewise
 };
 
 typedef void tide_interval_take(void *context, uint32_t stack, uint32_t interval,
                                 const struct tide_tally *more);
+
+// Adds up a cell that its owner may be writing.
+void tide_resizes_add(struct tide_resizes *sum, const struct tide_cell *cell);
 
 void tide_intervals_done(struct tide_intervals *intervals);
 

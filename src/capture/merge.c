@@ -185,6 +185,7 @@ static void set_identity(struct tide_merging *m)
   image->ppid = m->n_parts == 1 ? first->ppid : 0;
   image->by_fork = true;
   image->has_temp_bytes = image->has_counts = true;
+  image->has_resized_bytes = image->has_tick_resizes = true;
   image->end_kind = first->end_kind;
   image->end_value = first->end_value;
   for (size_t i = 0; i < m->n_parts; i++) {
@@ -192,6 +193,8 @@ static void set_identity(struct tide_merging *m)
     image->by_fork &= part->by_fork;
     image->has_temp_bytes &= part->has_temp_bytes;
     image->has_counts &= part->has_counts;
+    image->has_resized_bytes &= part->has_resized_bytes;
+    image->has_tick_resizes &= part->has_tick_resizes;
     if (part->end_kind != first->end_kind || part->end_value != first->end_value) {
       image->end_kind = TIDE_END_UNKNOWN;
       image->end_value = 0;

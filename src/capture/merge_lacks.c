@@ -120,7 +120,7 @@ static void forget_of_site(struct tide_site *site, uint32_t lacks)
   if (lacks & TIDE_LACK_LIFETIMES)
     site->life_ns_sum = site->live_age_ns_sum = 0;
   if (lacks & TIDE_LACK_RESIZES)
-    site->n_resize = site->b_resize_old = site->n_moved = site->b_moved = 0;
+    site->n_resize = site->b_resize_old = site->b_resize_new = site->n_moved = site->b_moved = 0;
   if (lacks & TIDE_LACK_THREADS)
     site->n_foreign = 0;
   if (lacks & TIDE_LACK_TIMES)

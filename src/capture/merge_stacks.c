@@ -235,6 +235,7 @@ static void add_site(struct tide_site *sum, const struct tide_site *item)
   sum->n_foreign += item->n_foreign;
   sum->n_resize += item->n_resize;
   sum->b_resize_old += item->b_resize_old;
+  sum->b_resize_new += item->b_resize_new;
   sum->n_moved += item->n_moved;
   sum->b_temp += item->b_temp;
   sum->b_moved += item->b_moved;

@@ -52,6 +52,8 @@ static void add_tick(struct tide_tick *sum, const struct tide_tick *item)
   sum->n_free += item->n_free;
   sum->rss_bytes += item->rss_bytes;
   sum->page_bytes = (int64_t)((uint64_t)sum->page_bytes + (uint64_t)item->page_bytes);
+  sum->n_resize += item->n_resize;
+  sum->b_resized = (int64_t)((uint64_t)sum->b_resized + (uint64_t)item->b_resized);
 }
 
 // at[i]: ticks of part i up to that moment.

@@ -52,6 +52,7 @@ struct tide_site {
   uint64_t n_temp, n_foreign, n_resize, b_resize_old, n_moved;
   uint64_t b_temp;  // of the temporaries
   uint64_t b_moved; // old sizes of the resized blocks that moved: what was copied at most
+  uint64_t b_resize_new;
   uint64_t first_ns, last_ns;
   // Histograms, see capture/buckets.h: a bit per bucket that is not empty, and where their counts
   // begin among the image's.
@@ -77,6 +78,8 @@ struct tide_tick { // one point of the timeline
   uint64_t n_alloc, b_alloc, n_free; // cumulative
   uint64_t rss_bytes;                // 0: not known at this moment
   int64_t page_bytes;                // mapped by the program itself through mmap and brk
+  uint64_t n_resize;                 // cumulative
+  int64_t b_resized;                 // cumulative: new sizes - old sizes
 };
 
 // Live bytes and blocks of every stack at one moment (pages-level stacks included), and what was
@@ -223,6 +226,9 @@ struct tide_image {
   bool has_counts;     // n_alloc and b_alloc of the snapshots' rows
   // Since format 1.2: all late frees are known, and the snapshots are of one instant each.
   bool has_late_frees;
+  // Since format 1.3.
+  bool has_resized_bytes; // b_resize_new of the sites
+  bool has_tick_resizes;  // n_resize and b_resized of the ticks
 };
 
 struct tide_capture {

@@ -91,6 +91,7 @@ static uint64_t rss_mark(uint32_t pid)
 struct walk {
   const struct tide_store_view *view;
   struct tide_tally heap;
+  struct tide_resizes resizes;
 };
 
 static void walk_block(void *context, const struct tide_cell_block *block)
@@ -104,6 +105,7 @@ static void walk_block(void *context, const struct tide_cell_block *block)
     walk->heap.n_alloc += cell->n_alloc;
     walk->heap.b_alloc += cell->b_alloc;
     walk->heap.n_free += cell->n_free;
+    tide_resizes_add(&walk->resizes, cell);
   }
 }
 
@@ -126,19 +128,24 @@ static bool walk_cells(struct tide_sampler *sampler, struct tide_store_view *vie
                        struct tide_tick *tick, bool snapshot)
 {
   struct tide_tally heap;
+  struct tide_resizes resizes;
   tide_store_view_nodes(view);
   bool taken = snapshot && tide_sampler_snapshot(sampler, view, tick->time_ns);
   if (taken) {
     heap = sampler->intervals.heap;
+    resizes = sampler->intervals.resizes;
   } else {
     struct walk walk = {.view = view};
     tide_store_view_cells(view, walk_block, &walk);
     heap = walk.heap;
+    resizes = walk.resizes;
   }
   tick->n_alloc = heap.n_alloc;
   tick->b_alloc = heap.b_alloc;
   tick->n_free = heap.n_free;
   tick->live_blocks = at_least_zero(heap.n_alloc - heap.n_free);
+  tick->n_resize = resizes.n;
+  tick->b_resized = (int64_t)(resizes.b_new - resizes.b_old);
   return taken || !snapshot;
 }
 

@@ -25,7 +25,7 @@
 
 struct tide_sample_tick {
   struct tide_tick tick;
-  bool counted; // n_alloc, b_alloc, n_free, live_blocks are of this moment
+  bool counted; // live blocks and whatever is cumulative are of this moment
 };
 
 struct tide_sample_stack {

@@ -17,6 +17,13 @@ static uint64_t between(uint64_t a, uint64_t b, double share)
   return b > a ? a + (uint64_t)((double)(b - a) * share) : a;
 }
 
+static int64_t between_signed(int64_t a, int64_t b, double share)
+{
+  uint64_t rise = between(0, (uint64_t)b - (uint64_t)a, share);
+  uint64_t fall = between(0, (uint64_t)a - (uint64_t)b, share);
+  return (int64_t)(b > a ? (uint64_t)a + rise : (uint64_t)a - fall);
+}
+
 // Fills ticks (from, to) exclusive, whose ends are counted, in proportion to time.
 static void fill_gap(struct tide_sample_tick *ticks, size_t from, size_t to)
 {
@@ -28,6 +35,8 @@ static void fill_gap(struct tide_sample_tick *ticks, size_t from, size_t to)
     t->n_alloc = between(a->n_alloc, b->n_alloc, share);
     t->b_alloc = between(a->b_alloc, b->b_alloc, share);
     t->n_free = between(a->n_free, b->n_free, share);
+    t->n_resize = between(a->n_resize, b->n_resize, share);
+    t->b_resized = between_signed(a->b_resized, b->b_resized, share);
     if (!ticks[i].counted && t->live_blocks == 0)
       t->live_blocks = t->n_alloc > t->n_free ? (int64_t)(t->n_alloc - t->n_free) : 0;
   }
@@ -90,6 +99,8 @@ static struct tide_sample_tick *lay_out(const struct tide_sampler *sampler,
                                                .b_alloc = sums.b_alloc,
                                                .n_free = sums.n_free,
                                                .page_bytes = image->page_live_bytes,
+                                               .n_resize = sums.n_resize,
+                                               .b_resized = sums.resized_bytes,
                                            },
                                        .counted = true};
   *ret_n = n;
@@ -107,6 +118,7 @@ static void fill_ticks(const struct tide_sampler *sampler, struct tide_image *im
     }
   image->ticks = tide_alloc_array(n - 1, sizeof *image->ticks);
   image->n_ticks = n - 1;
+  image->has_tick_resizes = image->has_resized_bytes;
   for (size_t i = 1; i < n; i++)
     image->ticks[i - 1] = ticks[i].tick;
 }

@@ -198,7 +198,8 @@ static void take_cell(struct reading *r, const struct tide_cell *cell,
   site->n_foreign = cell->n_foreign;
   site->n_resize = cell->n_resize;
   site->b_resize_old = cell->b_resize_old;
-  site->n_moved = cell->n_moved;
+  site->b_resize_new = cell->b_resize_new;
+  site->n_moved = r->pasts[i].n_moved;
   site->first_ns = stamp_ns(r, r->pasts[i].t_first);
   site->last_ns = stamp_ns(r, cell->t_last);
   take_hists(r, i, site);
@@ -317,7 +318,7 @@ static void read_facts(struct reading *r)
   image->n_threads = h->n_threads;
   image->max_live_threads = h->max_live_threads;
   image->depth_limit = h->depth_limit;
-  image->has_temp_bytes = true;
+  image->has_temp_bytes = image->has_resized_bytes = true;
   image->loss = (struct tide_loss){
       .n_unknown_free = h->n_unknown_free,
       .n_lost_busy = h->n_lost_busy,

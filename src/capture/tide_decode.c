@@ -288,11 +288,19 @@ static enum tide_err decode_timeline(struct tide_cursor *in, struct tide_image *
   COLUMN_DIFF(rows, n, n_free);
   COLUMN_DIFF(rows, n, rss_bytes);
   COLUMN_DIFF(rows, n, page_bytes);
+  bool has_resizes = image->has_tick_resizes;
+  if (!get_appended(in, before, n, &has_resizes))
+    return damaged(ret_why, "it has other columns than the part before");
+  if (has_resizes) {
+    COLUMN_DIFF(rows, n, n_resize);
+    COLUMN_DIFF(rows, n, b_resized);
+  }
   if (in->bad)
     return damaged(ret_why, "a field runs past the end");
   if (n > 0 && before > 0 && rows[0].time_ns < rows[-1].time_ns)
     return damaged(ret_why, "time goes back");
   image->n_ticks += n;
+  image->has_tick_resizes = has_resizes;
   return TIDE_ERR_OK;
 }
 

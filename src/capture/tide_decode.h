@@ -100,6 +100,16 @@ static inline enum tide_err get_table_head(struct tide_cursor *in, struct tide_b
   return TIDE_ERR_OK;
 }
 
+// Does a part of a table go on with what a later version appended? All parts of a table do, or
+// none: *has tells what those before had, and is told if this one is the first.
+static inline bool get_appended(const struct tide_cursor *in, size_t n_before, size_t n, bool *has)
+{
+  bool here = !in->bad && tide_cursor_left(in) > 0;
+  if (n_before == 0)
+    *has = here;
+  return in->bad || n == 0 || here == *has;
+}
+
 // Room for n more rows behind the n_used of a table.
 #define MAKE_ROOM(rows, n_used, n)                                                                 \
   do {                                                                                             \

@@ -56,16 +56,6 @@ static void get_sites(struct tide_cursor *in, struct tide_site *rows, size_t n)
   COLUMN(rows, n, life_mask, get_limited(in, (1ull << TIDE_LIFE_BUCKETS_N) - 1));
 }
 
-// Does a part of a table go on with what version 1.1 appended? All parts of a table do, or none:
-// *has tells what those before had, and is told if this one is the first.
-static bool get_appended(const struct tide_cursor *in, size_t n_before, size_t n, bool *has)
-{
-  bool here = !in->bad && tide_cursor_left(in) > 0;
-  if (n_before == 0)
-    *has = here;
-  return in->bad || n == 0 || here == *has;
-}
-
 enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image,
                                 struct tide_budget *budget, const char **ret_why)
 {
@@ -87,6 +77,11 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image
     COLUMN(rows, n, b_temp, tide_cursor_varint(in));
     COLUMN(rows, n, b_moved, tide_cursor_varint(in));
   }
+  bool has_resized = image->has_resized_bytes;
+  if (!get_appended(in, before, n, &has_resized))
+    return damaged(ret_why, "it has other columns than the part before");
+  if (has_resized)
+    COLUMN(rows, n, b_resize_new, tide_cursor_varint(in));
   if (in->bad)
     return damaged(ret_why, "a field runs past the end");
   for (size_t i = 0; i < n; i++) {
@@ -97,6 +92,7 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image
   }
   image->n_sites += n;
   image->has_temp_bytes = has_bytes;
+  image->has_resized_bytes = has_resized;
   return TIDE_ERR_OK;
 }
 

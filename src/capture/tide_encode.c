@@ -229,6 +229,10 @@ void tide_encode_timeline(struct tide_buf *out, const struct tide_image *image, 
   COLUMN_DIFF(rows, n, n_free);
   COLUMN_DIFF(rows, n, rss_bytes);
   COLUMN_DIFF(rows, n, page_bytes);
+  if (!image->has_tick_resizes)
+    return;
+  COLUMN_DIFF(rows, n, n_resize);
+  COLUMN_DIFF(rows, n, b_resized);
 }
 
 void tide_encode_marks(struct tide_buf *out, const struct tide_image *image, size_t first, size_t n)

@@ -102,6 +102,9 @@ void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, con
     return;
   COLUMN(tide_buf_varint, s->b_temp)
   COLUMN(tide_buf_varint, s->b_moved)
+  if (!image->has_resized_bytes)
+    return;
+  COLUMN(tide_buf_varint, s->b_resize_new)
 }
 
 // Row i of a snapshot, or behind its end one that comes after all others and says nothing.

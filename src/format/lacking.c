@@ -29,6 +29,7 @@ static const struct {
     {"sizes", TIDE_LACK_SIZE_HIST},
     {"resizes", TIDE_LACK_RESIZES},
     {"resized_old_bytes", TIDE_LACK_RESIZES},
+    {"resized_new_bytes", TIDE_LACK_RESIZES},
     {"moved", TIDE_LACK_RESIZES},
     {"moved_bytes", TIDE_LACK_RESIZES},
     {"foreign_frees", TIDE_LACK_THREADS},

@@ -153,6 +153,8 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   tide_json_put_u64(json, "resizes", site->n_resize);
   tide_json_put_u64(json, "moved", site->n_moved);
   tide_json_put_u64(json, "resized_old_bytes", site->b_resize_old);
+  if (w->profile->image->has_resized_bytes)
+    tide_json_put_u64(json, "resized_new_bytes", site->b_resize_new);
   tide_json_put_u64(json, "moved_bytes", site->b_moved);
   tide_json_put_u64(json, "temporary", site->n_temp);
   tide_json_put_u64(json, "temporary_bytes", site->b_temp);

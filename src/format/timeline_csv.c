@@ -2,9 +2,9 @@
 //
 // The timeline as a table: a row per moment, from the ticks or, where a filter leaves some stacks,
 // from the snapshots. Counts are from the start up to that moment, as stats_alloc's users plot
-// them, and a resize counts as a deallocation and an allocation. What is not known is an empty
-// cell: resizes are counted for the whole run, so only the end has them, and new sizes less old
-// ones are not recorded at all.
+// them, and a resize counts as a deallocation and an allocation as well. What is not known is an
+// empty cell: by stack resizes are counted for the whole run, so of some stacks only the end has
+// them.
 #include "format/exports.h"
 
 #include "base/alloc.h"
@@ -74,6 +74,22 @@ static void set_freed_bytes(struct row *row, uint64_t b_alloc, int64_t live_byte
     set(row, BYTES_DEALLOCATED, (int64_t)(b_alloc - (uint64_t)live_bytes));
 }
 
+// At the end, of the stacks of the view.
+static void set_resizes(struct row *row, const struct tide_view *view)
+{
+  const struct tide_profile *profile = view->profile;
+  uint64_t n = 0, bytes = 0;
+  for (size_t i = 0; i < profile->n_sites; i++)
+    if (tide_view_has(view, i)) {
+      n += profile->sites[i].n_resize;
+      bytes += profile->sites[i].b_resize_new - profile->sites[i].b_resize_old;
+    }
+  if (!(profile->image->lacks & TIDE_LACK_RESIZES))
+    set(row, REALLOCATIONS, (int64_t)n);
+  if (profile->image->has_resized_bytes)
+    set(row, BYTES_REALLOCATED, (int64_t)bytes);
+}
+
 static void write_ticks(struct tide_sink *sink, const struct tide_view *view)
 {
   const struct tide_image *image = view->profile->image;
@@ -97,8 +113,12 @@ static void write_ticks(struct tide_sink *sink, const struct tide_view *view)
       set(&row, RSS_BYTES, (int64_t)tick->rss_bytes);
     if (!image->origin)
       set(&row, MAPPED_BYTES, tick->page_bytes);
-    if (i + 1 == image->n_ticks && !(image->lacks & TIDE_LACK_RESIZES))
-      set(&row, REALLOCATIONS, (int64_t)view->profile->totals.n_resize);
+    if (image->has_tick_resizes) {
+      set(&row, REALLOCATIONS, (int64_t)tick->n_resize);
+      set(&row, BYTES_REALLOCATED, tick->b_resized);
+    } else if (i + 1 == image->n_ticks) {
+      set_resizes(&row, view);
+    }
     write_row(sink, view, &row);
   }
 }
@@ -139,6 +159,8 @@ static void write_snapshot(struct tide_sink *sink, const struct tide_view *view,
     set(&row, BYTES_ALLOCATED, (int64_t)counts->bytes);
     set_freed_bytes(&row, counts->bytes, (int64_t)bytes);
   }
+  if (snapshot->kind == TIDE_SNAPSHOT_END)
+    set_resizes(&row, view);
   write_row(sink, view, &row);
 }
 

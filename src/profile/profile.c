@@ -56,6 +56,7 @@ static void add_row(struct tide_profile_site *site, const struct tide_site *row)
   site->n_moved += row->n_moved;
   site->b_temp += row->b_temp;
   site->b_resize_old += row->b_resize_old;
+  site->b_resize_new += row->b_resize_new;
   site->b_moved += row->b_moved;
   if (row->n_alloc && site->first_ns > row->first_ns)
     site->first_ns = row->first_ns;
@@ -85,6 +86,7 @@ static void add_totals(struct tide_profile_totals *totals, const struct tide_pro
   totals->n_temp += site->n_temp;
   totals->b_temp += site->b_temp;
   totals->b_resize_old += site->b_resize_old;
+  totals->b_resize_new += site->b_resize_new;
   totals->b_moved += site->b_moved;
   totals->n_foreign += site->n_foreign;
   totals->live_blocks += site->live_blocks;

@@ -27,14 +27,14 @@ struct tide_profile_site {
   uint64_t life_ns_sum;            // over freed blocks
   uint64_t live_age_ns_sum;        // over blocks live at the end
   uint64_t n_temp, n_foreign, n_resize, n_moved;
-  uint64_t b_temp, b_resize_old, b_moved;
+  uint64_t b_temp, b_resize_old, b_resize_new, b_moved;
   uint64_t first_ns, last_ns;
   int64_t weight; // under the question asked last
 };
 
 struct tide_profile_totals {
   uint64_t n_alloc, b_alloc, n_free, b_free, n_resize, n_moved, n_temp, n_foreign;
-  uint64_t b_temp, b_resize_old, b_moved;
+  uint64_t b_temp, b_resize_old, b_resize_new, b_moved;
   int64_t live_blocks, live_bytes;
 };
 

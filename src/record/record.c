@@ -87,8 +87,9 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   if (to) {
     to->n_resize++;
     to->b_resize_old += old_size;
+    to->b_resize_new += size;
     if (old != p) {
-      to->n_moved++;
+      tide_store.pasts[to - tide_store.cells].n_moved++;
       tide_store.hists[to - tide_store.cells].b_moved += old_size;
     }
   }

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define TIDE_STORE_MAGIC "TideStor"
-#define TIDE_STORE_VERSION 3u
+#define TIDE_STORE_VERSION 4u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
 
@@ -56,7 +56,7 @@ struct tide_cell {
   uint64_t n_foreign;    // freed by another thread than the one that allocated
   uint64_t n_resize;     // allocations here that were resizes
   uint64_t b_resize_old; // their old sizes, summed
-  uint64_t n_moved;      // those of them whose block moved
+  uint64_t b_resize_new; // and their new ones
   int64_t peak_blocks;   // see peak_bytes; here, because frees mostly are what writes it
 };
 _Static_assert(sizeof(struct tide_cell) == 128, "two cache lines");
@@ -69,6 +69,7 @@ struct tide_closing {
 };
 struct tide_past {
   uint64_t t_first; // ticks when the cell was made
+  uint64_t n_moved; // resizes here whose block moved
   struct tide_closing closings[2];
 };
 

@@ -118,7 +118,7 @@ class Payload:
         return n
 
     def has_appended(self, n_before, n, had):
-        """Does the table go on with what version 1.1 appended? All of its parts do, or none."""
+        """Does the table go on with what a version appended? All of its parts do, or none."""
         here = self.at < len(self.data)
         if n_before and n and here != had:
             raise Stop("a table changes its columns")
@@ -191,6 +191,7 @@ def decode_image(p, own_index):
         image[table] = []
     image["late_frees"] = []
     image["has_temp_bytes"] = image["has_counts"] = image["has_late_frees"] = False
+    image["has_resized_bytes"] = image["has_tick_resizes"] = False
     return image
 
 
@@ -288,30 +289,37 @@ def decode_sites(p, image):
     has_bytes = p.has_appended(len(image["sites"]), n, image["has_temp_bytes"])
     for name in "b_temp", "b_moved":
         site[name] = p.column(n, p.varint) if has_bytes else [0] * n
+    has_resized = p.has_appended(len(image["sites"]), n, image["has_resized_bytes"])
+    site["b_resize_new"] = p.column(n, p.varint) if has_resized else [0] * n
     if any(stack > len(image["frames"]) for stack in site["stack"]):
         raise Stop("a site has no stack")
     if any(thread > len(image["threads"]) for thread in site["thread"]):
         raise Stop("a site has no thread")
     image["sites"] += rows_of(n, **site)
     image["has_temp_bytes"] = has_bytes
+    image["has_resized_bytes"] = has_resized
 
 
 def decode_timeline(p, image):
     n = p.table(len(image["ticks"]))
-    ticks = rows_of(
-        n,
-        time_ns=p.rises(n),
-        live_bytes=p.diffs(n, True),
-        live_blocks=p.diffs(n, True),
-        n_alloc=p.diffs(n),
-        b_alloc=p.diffs(n),
-        n_free=p.diffs(n),
-        rss_bytes=p.diffs(n),
-        page_bytes=p.diffs(n, True),
-    )
+    tick = {
+        "time_ns": p.rises(n),
+        "live_bytes": p.diffs(n, True),
+        "live_blocks": p.diffs(n, True),
+        "n_alloc": p.diffs(n),
+        "b_alloc": p.diffs(n),
+        "n_free": p.diffs(n),
+        "rss_bytes": p.diffs(n),
+        "page_bytes": p.diffs(n, True),
+    }
+    has_resizes = p.has_appended(len(image["ticks"]), n, image["has_tick_resizes"])
+    tick["n_resize"] = p.diffs(n) if has_resizes else [0] * n
+    tick["b_resized"] = p.diffs(n, True) if has_resizes else [0] * n
+    ticks = rows_of(n, **tick)
     if ticks and image["ticks"] and ticks[0]["time_ns"] < image["ticks"][-1]["time_ns"]:
         raise Stop("time goes back")
     image["ticks"] += ticks
+    image["has_tick_resizes"] = has_resizes
 
 
 def decode_marks(p, image):

@@ -166,8 +166,8 @@ static void gen_ticks(struct gen *g, struct tide_image *image)
   uint64_t time_ns = 0;
   for (size_t i = 0; i < image->n_ticks; i++) {
     time_ns = later(g, time_ns);
-    image->ticks[i] = (struct tide_tick){time_ns, any_signed(g), any_signed(g), any(g),
-                                         any(g),  any(g),        any(g),        any_signed(g)};
+    image->ticks[i] = (struct tide_tick){time_ns, any_signed(g), any_signed(g), any(g), any(g),
+                                         any(g),  any(g),        any_signed(g), 0,      0};
   }
 }
 
@@ -207,7 +207,21 @@ static void gen_snapshots(struct gen *g, struct tide_image *image)
   }
 }
 
-// By numbers of its own, so that whatever comes after is as it was before there were late frees.
+// By numbers of its own, so that whatever comes after is as it was before there were these.
+static void gen_resizes(const struct gen *before, struct tide_image *image)
+{
+  struct gen own = {before->state * 37, before->scale}, *g = &own;
+  image->has_resized_bytes = image->has_temp_bytes && below(g, 4);
+  image->has_tick_resizes = image->n_ticks && below(g, 4);
+  for (size_t i = 0; i < image->n_sites && image->has_resized_bytes; i++)
+    image->sites[i].b_resize_new = any(g);
+  for (size_t i = 0; i < image->n_ticks && image->has_tick_resizes; i++) {
+    image->ticks[i].n_resize = any(g);
+    image->ticks[i].b_resized = any_signed(g);
+  }
+}
+
+// Likewise.
 static void gen_late_frees(const struct gen *before, struct tide_image *image)
 {
   struct gen own = {before->state * 31, before->scale}, *g = &own;
@@ -284,6 +298,7 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
   gen_ticks(g, image);
   gen_marks(g, image);
   gen_snapshots(g, image);
+  gen_resizes(g, image);
   gen_late_frees(g, image);
   gen_names(g, image);
 }
@@ -393,7 +408,7 @@ struct tide_capture *tide_gen_program(uint64_t seed, size_t n_stacks, size_t n_s
   image->sites = tide_alloc_array(n_stacks, sizeof *image->sites);
   for (uint32_t i = 0; i < n_stacks; i++)
     program_site(&g, image, &image->sites[i], 4 * i + 1 + (uint32_t)below(&g, 4));
-  image->has_temp_bytes = n_stacks > 0;
+  image->has_temp_bytes = image->has_resized_bytes = n_stacks > 0;
   image->has_counts = n_snapshots > 0;
   program_snapshots(&g, image, n_snapshots);
   return capture;

@@ -116,6 +116,7 @@ static void put_site(struct tide_buf *out, const struct tide_image *image,
   U(n_moved);
   U(b_temp);
   U(b_moved);
+  U(b_resize_new);
   U(first_ns);
   U(last_ns);
   put_numbers(out, "size_hist", sizes, TIDE_SIZE_BUCKETS_N);
@@ -132,7 +133,9 @@ static void put_tick(struct tide_buf *out, const struct tide_tick *row)
   U(b_alloc);
   U(n_free);
   U(rss_bytes);
-  tide_buf_printf(out, "\"page_bytes\": %" PRId64, row->page_bytes);
+  I(page_bytes);
+  U(n_resize);
+  tide_buf_printf(out, "\"b_resized\": %" PRId64, row->b_resized);
 }
 
 static void put_mark(struct tide_buf *out, const struct tide_mark *row)
@@ -247,6 +250,10 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   put_last_bool(out, "has_counts", row->has_counts);
   tide_buf_text(out, ", ");
   put_last_bool(out, "has_late_frees", row->has_late_frees);
+  tide_buf_text(out, ", ");
+  put_last_bool(out, "has_resized_bytes", row->has_resized_bytes);
+  tide_buf_text(out, ", ");
+  put_last_bool(out, "has_tick_resizes", row->has_tick_resizes);
 }
 
 static void put_late_frees(struct tide_buf *out, const struct tide_image *image)

@@ -39,6 +39,7 @@ import command_read
 import command_refuse
 import command_run
 import command_symbolize
+import command_timeline
 import command_tree
 import command_view
 import ground
@@ -199,7 +200,7 @@ def parse():
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
-                 command_merge, command_agree, command_html, command_view)
+                 command_merge, command_agree, command_html, command_view, command_timeline)
 
 
 def main():

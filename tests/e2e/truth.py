@@ -191,6 +191,8 @@ def check_sums(report):
                                 ("live_blocks", "live_blocks"), ("live_bytes", "live_bytes"),
                                 ("temporary", "temporary"), ("resizes", "resizes"),
                                 ("temporary_bytes", "temporary_bytes"),
+                                ("resized_old_bytes", "resized_old_bytes"),
+                                ("resized_new_bytes", "resized_new_bytes"),
                                 ("moved_bytes", "moved_bytes"),
                                 ("foreign_frees", "foreign_frees")):
         summed = sum(site[site_key] for site in heap)

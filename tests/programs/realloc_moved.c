@@ -6,7 +6,7 @@
 // truth: site ^grow: resizes=38, allocations=40, frees=39, live_blocks=1
 // truth: total: allocations=40, frees=39, live_blocks=1, live_bytes=100000*20
 // truth: total: peak_bytes=100000*20*2, moved>=1, moved_bytes>=100000
-// truth: total: resized_old_bytes=100000*190*2
+// truth: total: resized_old_bytes=100000*190*2, resized_new_bytes=100000*209*2
 #include "site.h"
 
 SITE static char *grow(char *block, size_t size)

@@ -6,6 +6,7 @@
 // truth: total: peak_bytes=10*5000, peak_blocks=10
 // truth: site ^large: allocations=10, frees=10, live_bytes=0, peak_bytes=50000
 // truth: site ^shrink: allocations=10, bytes=1000, live_bytes=1000, peak_bytes=0
+// truth: site ^shrink: resized_old_bytes=50000, resized_new_bytes=1000
 #include "site.h"
 
 SITE static void *large(void)

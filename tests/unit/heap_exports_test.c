@@ -353,6 +353,36 @@ static void a_timeline_of_a_part(void **state)
   assert_non_null(strstr(text, ",,,,,,,,\n")); // snapshots without counts: live bytes and blocks
 }
 
+// What resizes did, at every tick or, of a capture that does not tell, how many there were.
+static void a_timeline_of_resizes(void **state)
+{
+  const char *end = strstr(export("csv"), "\n8.400000000,");
+  assert_non_null(strstr(end, ",0,0,12000,0,,,,0\n"));
+  image->has_tick_resizes = true;
+  for (size_t i = 0; i < image->n_ticks; i++) {
+    image->ticks[i].n_resize = 3 * i;
+    image->ticks[i].b_resized = i > 61 ? -(int64_t)i : (int64_t)i;
+  }
+  const char *text = export("csv");
+  assert_non_null(strstr(text, "\n0.000000000,0,0,0,0,0,0,0,0,,0\n"));
+  assert_non_null(strstr(text, "\n0.100000000,6291456,0,0,0,3,0,,1,,0\n"));
+  assert_non_null(strstr(strstr(text, "\n8.400000000,"), ",0,0,252,0,,-84,,0\n"));
+  const struct tide_filter_options patterns = {.function = "postings"};
+  assert_int_equal(tide_filter_new(&patterns, &filter, &diag), TIDE_ERR_OK);
+  image->has_resized_bytes = true;
+  for (size_t i = 0; i < profile->n_sites; i++)
+    if (profile->sites[i].n_resize) {
+      profile->sites[i].b_resize_old = 700;
+      profile->sites[i].b_resize_new = 30;
+    }
+  text = export("csv"); // of some stacks it is known at the end
+  end = text + strlen(text) - 1;
+  while (end[-1] != '\n')
+    end--;
+  assert_non_null(strstr(end, ",12000,"));
+  assert_non_null(strstr(end, ",-670,,\n"));
+}
+
 static void a_timeline_without_ticks(void **state)
 {
   size_t n_ticks = image->n_ticks, n_snapshots = image->n_snapshots;
@@ -417,6 +447,7 @@ int main(void)
       TEST(heap_profiles_refuse),
       TEST(heap_profiles_have_one_file_per_address),
       TEST(a_timeline_of_a_part),
+      TEST(a_timeline_of_resizes),
       TEST(a_timeline_without_ticks),
       cmocka_unit_test(any_capture),
   };

@@ -329,6 +329,43 @@ static void snapshots_are_aligned(void **state)
   tide_capture_free(b);
 }
 
+static struct tide_capture *resizing(bool known)
+{
+  struct tide_capture *capture = tide_indexer_capture();
+  struct tide_image *image = &capture->images[INDEXER_IMAGE];
+  image->has_resized_bytes = image->has_tick_resizes = known;
+  image->sites[0].b_resize_new = 500;
+  for (size_t i = 0; i < image->n_ticks; i++) {
+    image->ticks[i].n_resize = i;
+    image->ticks[i].b_resized = -(int64_t)i;
+  }
+  return capture;
+}
+
+static void resizes_add_up(void **state)
+{
+  for (int both = 0; both < 2; both++) {
+    struct tide_capture *a = resizing(true), *b = resizing(both);
+    const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+    struct tide_capture *merged = merge(parts, 2);
+    const struct tide_image *image = &merged->images[0];
+    assert_int_equal(image->has_resized_bytes, both);
+    assert_int_equal(image->has_tick_resizes, both);
+    assert_int_equal(image->n_ticks, a->images[INDEXER_IMAGE].n_ticks);
+    for (size_t i = 0; i < image->n_ticks; i++) {
+      assert_int_equal(image->ticks[i].n_resize, 2 * i);
+      assert_int_equal(image->ticks[i].b_resized, -2 * (int64_t)i);
+    }
+    uint64_t resized = 0;
+    for (size_t i = 0; i < image->n_sites; i++)
+      resized += image->sites[i].b_resize_new;
+    assert_int_equal(resized, 1000);
+    tide_capture_free(merged);
+    tide_capture_free(a);
+    tide_capture_free(b);
+  }
+}
+
 // What one part does not tell, nobody knows for all.
 static void a_part_without_times(void **state)
 {
@@ -559,19 +596,13 @@ static void refusals(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(totals_are_sums),
-      cmocka_unit_test(order_does_not_matter),
-      cmocka_unit_test(the_same_twice_is_double),
-      cmocka_unit_test(one_part_stays_what_it_was),
-      cmocka_unit_test(programs_stay_apart),
-      cmocka_unit_test(other_builds_are_other_modules),
-      cmocka_unit_test(snapshots_are_aligned),
-      cmocka_unit_test(a_part_without_times),
-      cmocka_unit_test(stored_names_are_kept),
-      cmocka_unit_test(commands_in_common),
-      cmocka_unit_test(what_a_part_lacks),
-      cmocka_unit_test(made_up_addresses),
-      cmocka_unit_test(refusals),
+      cmocka_unit_test(totals_are_sums),          cmocka_unit_test(order_does_not_matter),
+      cmocka_unit_test(the_same_twice_is_double), cmocka_unit_test(one_part_stays_what_it_was),
+      cmocka_unit_test(programs_stay_apart),      cmocka_unit_test(other_builds_are_other_modules),
+      cmocka_unit_test(snapshots_are_aligned),    cmocka_unit_test(resizes_add_up),
+      cmocka_unit_test(a_part_without_times),     cmocka_unit_test(stored_names_are_kept),
+      cmocka_unit_test(commands_in_common),       cmocka_unit_test(what_a_part_lacks),
+      cmocka_unit_test(made_up_addresses),        cmocka_unit_test(refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

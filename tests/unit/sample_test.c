@@ -127,6 +127,9 @@ static void snapshots_hold_what_is_live(void **state)
   fake_store_alloc(&f->store, left, 100);
   fake_store_alloc(&f->store, right, 7);
   fake_store_free(&f->store, right, 7);
+  right->n_resize = mmapped->n_resize = 1;
+  right->b_resize_old = 90;
+  right->b_resize_new = 7;
   mmapped->n_alloc = 1;
   mmapped->b_alloc = 4096;
   look(f, 6 * MS);
@@ -147,6 +150,8 @@ static void snapshots_hold_what_is_live(void **state)
   assert_int_equal(s->rows[2].b_alloc, 7);
   const struct tide_tick *t = &f->sampler.ticks[0].tick;
   assert_int_equal(t->n_alloc, 2); // the heap's
+  assert_int_equal(t->n_resize, 1);
+  assert_int_equal(t->b_resized, 7 - 90);
   assert_int_equal(t->live_bytes, 100);
   assert_true(t->rss_bytes > 100000); // this process's own
   tide_image_done(&image);
@@ -384,6 +389,9 @@ static void counts_are_filled_in_between_walks(void **state)
   }
   for (int i = 0; i < 8; i++)
     fake_store_alloc(&f->store, cell, 8);
+  cell->n_resize = 4;
+  cell->b_resize_old = 4 * 100;
+  cell->b_resize_new = 4 * 8;
   struct tide_image image = image_at(f, 5 * MS);
   image.peak_ns = 5 * MS;
   tide_sampler_fill_image(&f->sampler, &image);
@@ -392,6 +400,13 @@ static void counts_are_filled_in_between_walks(void **state)
   assert_int_equal(image.ticks[2].n_alloc, 5);
   assert_int_equal(image.ticks[3].n_alloc, 7);
   assert_int_equal(image.ticks[3].live_blocks, 7);
+  assert_true(image.has_tick_resizes);
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal(image.ticks[i].n_resize, i);
+    assert_int_equal(image.ticks[i].b_resized, i * (8 - 100));
+  }
+  assert_int_equal(image.ticks[image.n_ticks - 1].n_resize, 4);
+  assert_int_equal(image.ticks[image.n_ticks - 1].b_resized, 4 * (8 - 100));
   assert_int_equal(image.ticks[image.n_ticks - 1].n_alloc, 9);
   assert_int_equal(image.ticks[image.n_ticks - 1].b_alloc, 72);
   for (size_t i = 1; i < image.n_ticks; i++)

@@ -137,8 +137,9 @@ static void sums_times_and_histograms(void **state)
                              .n_foreign = 1,
                              .n_resize = 2,
                              .b_resize_old = 64,
-                             .n_moved = 1};
+                             .b_resize_new = 40};
   f->store.pasts[cell - f->store.cells].t_first = 1050;
+  f->store.pasts[cell - f->store.cells].n_moved = 1;
   size_t id = (size_t)(cell - f->store.cells);
   f->store.hists[id].size[3] = 9;
   f->store.carries[id].size[3] = 1;
@@ -155,6 +156,9 @@ static void sums_times_and_histograms(void **state)
   assert_int_equal(site->last_ns, 2000);
   assert_int_equal(site->n_temp, 4);
   assert_int_equal(site->n_moved, 1);
+  assert_true(image.has_resized_bytes);
+  assert_int_equal(site->b_resize_old, 64);
+  assert_int_equal(site->b_resize_new, 40);
   uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
   tide_site_sum_buckets(&image, site, sizes, lifetimes);
   assert_true(sizes[3] == (UINT64_C(1) << 32) + 9);

@@ -90,7 +90,7 @@ static void additions_of_a_later_version_are_skipped(void **state)
   size_t n_parts;
   struct tide_bytes_part *parts = tide_bytes_parts(&file, &n_parts);
   uint32_t sequence = 0;
-  tide_bytes_put_file_header(&later, 1, 2);
+  tide_bytes_put_file_header(&later, 1, TIDE_FILE_MINOR + 1);
   for (size_t i = 0; i + 1 < n_parts; i++) {
     struct tide_buf *payload = &parts[i].payload;
     tide_buf_append(payload, "more", 4);
@@ -319,36 +319,65 @@ static void absurd_counts_and_indexes_stop_the_reader(void **state)
   tide_buf_done(&p);
 }
 
-// A table with the columns of version 1.1 in one part and without them in the next, or the other
-// way round.
+enum appended { SITES_1_1, SNAPSHOTS_1_1, SITES_1_3, TIMELINE_1_3, APPENDED_N };
+
+static void set_appended(struct tide_image *image, enum appended what, bool with)
+{
+  image->has_temp_bytes = what == SITES_1_3 || with;
+  image->has_counts = with;
+  image->has_resized_bytes = what == SITES_1_3 && with;
+  image->has_tick_resizes = with;
+}
+
+// The second half of a table.
+static enum tide_part_type encode_rest(struct tide_buf *out, struct tide_image *image,
+                                       enum appended what, size_t from)
+{
+  TIDE_CLEANUP_FREE size_t *order = tide_sites_in_file_order(image);
+  switch (what) {
+  case SNAPSHOTS_1_1: tide_encode_snapshots(out, image, from); return TIDE_PART_SNAPSHOTS;
+  case TIMELINE_1_3:
+    tide_encode_timeline(out, image, from, image->n_ticks - from);
+    return TIDE_PART_TIMELINE;
+  default:
+    tide_encode_sites(out, image, order, from, image->n_sites - from);
+    return TIDE_PART_SITES;
+  }
+}
+
+static size_t *rows_of(struct tide_image *image, enum appended what)
+{
+  return what == SNAPSHOTS_1_1  ? &image->n_snapshots
+         : what == TIMELINE_1_3 ? &image->n_ticks
+                                : &image->n_sites;
+}
+
+// A table with what a version appended in one part and without it in the next, or the other way
+// round.
 static void parts_of_a_table_have_the_same_columns(void **state)
 {
-  for (int what = 0; what < 4; what++) {
+  for (int i = 0; i < 2 * APPENDED_N; i++) {
+    enum appended what = (enum appended)(i / 2);
     struct tide_capture *capture = tide_gen_program(4, 40, 4), *again = NULL;
     struct tide_image *image = capture->images;
-    bool sites = what & 1, with = what & 2;
-    image->has_temp_bytes = image->has_counts = with;
-    size_t n_sites = image->n_sites, n_snapshots = image->n_snapshots, n_parts;
-    image->n_sites = sites ? n_sites / 2 : n_sites;
-    image->n_snapshots = sites ? 0 : n_snapshots / 2;
+    image->n_ticks = 6;
+    image->ticks = tide_alloc_array(image->n_ticks, sizeof *image->ticks);
+    size_t *rows = rows_of(image, what), n_rows = *rows, n_snapshots = image->n_snapshots, n_parts;
+    set_appended(image, what, i % 2);
+    image->n_snapshots = what == SNAPSHOTS_1_1 ? n_snapshots : 0;
+    *rows = n_rows / 2;
     struct tide_buf file = tide_bytes_of(capture), more = {0};
-    image->n_sites = n_sites;
-    image->n_snapshots = n_snapshots;
-    image->has_temp_bytes = image->has_counts = !with;
-    TIDE_CLEANUP_FREE size_t *order = tide_sites_in_file_order(image);
-    if (sites)
-      tide_encode_sites(&more, image, order, n_sites / 2, n_sites - n_sites / 2);
-    else
-      tide_encode_snapshots(&more, image, n_snapshots / 2);
+    *rows = n_rows;
+    set_appended(image, what, !(i % 2));
+    enum tide_part_type type = encode_rest(&more, image, what, n_rows / 2);
     struct tide_bytes_part *parts = tide_bytes_parts(&file, &n_parts);
     file.n = parts[n_parts - 1].start; // without END
-    tide_bytes_put_part(&file, sites ? TIDE_PART_SITES : TIDE_PART_SNAPSHOTS, 0,
-                        (uint32_t)n_parts - 1, &more, true, more.n);
+    tide_bytes_put_part(&file, type, 0, (uint32_t)n_parts - 1, &more, true, more.n);
     struct tide_diag diag;
     assert_int_equal(parse(&file, &again, &diag), TIDE_ERR_OK);
     assert_non_null(strstr(again->cut_note, "other columns"));
-    assert_int_equal(again->images[0].n_sites, sites ? n_sites / 2 : n_sites);
-    assert_int_equal(again->images[0].n_snapshots, sites ? 0 : n_snapshots / 2);
+    assert_int_equal(*rows_of(&again->images[0], what), n_rows / 2);
+    image->n_snapshots = n_snapshots;
     tide_bytes_parts_free(parts, n_parts);
     tide_buf_done(&more);
     tide_buf_done(&file);

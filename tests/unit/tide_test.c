@@ -115,7 +115,8 @@ static struct tide_capture *small_capture(void)
       n_full += image->n_modules > 1 && image->n_threads_known > 1 && image->n_frames > 2 &&
                 image->n_sites > 2 && image->n_ticks > 1 && image->n_snapshots > 1 &&
                 image->n_marks > 1 && image->has_counts && image->has_temp_bytes &&
-                image->names.n_places > 1 && image->has_late_frees && image->n_late_frees > 1;
+                image->names.n_places > 1 && image->has_late_frees && image->n_late_frees > 1 &&
+                image->has_resized_bytes && image->has_tick_resizes;
     }
     if (n_full >= 2)
       return capture;
