@@ -151,13 +151,14 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
     }
     return;
   }
+  struct tide_word *words = (struct tide_word *)m - m->n;
   uint64_t k = m->n;
   for (uint64_t i = leaf; i >= 1; i--)
-    m->words[--k] = u->ra[i];
+    words[--k] = u->ra[i];
   for (uint64_t i = 0; i < u->n_fp; i++)
-    m->words[--k] = (struct tide_word){u->fpw[i].slot, u->fpw[i].value};
+    words[--k] = (struct tide_word){u->fpw[i].slot, u->fpw[i].value};
   for (; k > 0; k--)
-    m->words[k - 1] = m->words[k];
+    words[k - 1] = words[k];
   m->pc = r.pc;
   m->sp = r.sp;
   m->fp = r.fp;
@@ -173,7 +174,7 @@ static inline void first_try_is(struct tide_unwind *u, const struct tide_memo *m
   u->leaf_fp = m->fp;
   u->leaf_fp_mask = m->needs_fp ? ~0ull : 0;
   u->leaf_token = m->token;
-  u->words = m->words;
+  u->words = tide_memo_words(m);
   u->n_words = m->n;
   u->leaf_n_fp = 0; // they are among the words
 }

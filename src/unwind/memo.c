@@ -5,20 +5,23 @@
 
 #include <string.h>
 
+#define KEY_BIT (1ull << 48) // keeps the kept part of a key from being 0
+#define WHAT_MASK ((1ull << 48) - 1)
+
 static inline uint64_t first_key(uint64_t pc, uint64_t sp)
 {
-  return tide_mix64(pc * 31 ^ sp) | 1;
+  return tide_mix64(pc * 31 ^ sp) | KEY_BIT;
 }
 
 static inline uint64_t next_key(uint64_t key, uint64_t value)
 {
   key = tide_mix64(key ^ value);
-  return (key ^ key >> 31) | 1;
+  return (key ^ key >> 31) | KEY_BIT;
 }
 
-static inline uint32_t group_of(uint64_t key)
+static inline uint32_t place_of(uint64_t key)
 {
-  return key >> 40 & (TIDE_MEMO_GROUPS - 1);
+  return key >> 32 & (TIDE_MEMO_PLACES - 1);
 }
 
 // The first word that changed, counted from the leaf (the last word), or n. Near the leaf, where
@@ -46,8 +49,6 @@ found:
   return i;
 }
 
-// A branch per tag, although no two stacks in a row may take the same way: a right guess runs ahead
-// of the loads, and comparing all four tags without branches was tried and is slower.
 const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uint64_t pc,
                                          uint64_t sp, uint64_t fp,
                                          struct tide_memo_place *ret_place)
@@ -55,94 +56,69 @@ const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uin
   uint64_t key = first_key(pc, sp);
   ret_place->kind = TIDE_MEMO_NOWHERE;
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
-    uint32_t g = group_of(key), i = 0;
-    while (memo->group[g].tag[i] != key) {
-      if (!memo->group[g].tag[i]) {
+    uint32_t i = place_of(key);
+    uint64_t at;
+    while (TIDE_UNLIKELY(((at = memo->at[i]) ^ key) >> 48)) {
+      if (!at) {
         *ret_place = (struct tide_memo_place){TIDE_MEMO_VACANT, key, 0, 0};
         return NULL;
       }
-      if (++i == 4) { // full: what found no room here is next door
-        if (g != group_of(key))
-          return NULL;
-        g ^= 1;
-        i = 0;
-      }
+      i = (i + 1) & (TIDE_MEMO_PLACES - 1);
     }
-    uint64_t slot = memo->group[g].branch[i];
-    if (slot) {
-      key = next_key(key, *(uint64_t *)slot);
+    at &= WHAT_MASK;
+    if (!(at & 1)) {
+      if (TIDE_UNLIKELY(at < sp)) // astray
+        return NULL;
+      key = next_key(key, *(uint64_t *)at);
       continue;
     }
-    const struct tide_memo *m = &memo->entry[g * 4 + i];
+    const struct tide_memo *m = (const struct tide_memo *)(at - 1);
     if ((m->pc ^ pc) | (m->sp ^ sp) | (m->needs_fp ? m->fp ^ fp : 0))
-      return NULL; // another path with the same key
-    uint32_t w = first_changed(m->words, m->n);
+      return NULL; // astray
+    uint32_t w = first_changed(tide_memo_words(m), m->n);
     if (TIDE_LIKELY(w == m->n))
       return m;
-    *ret_place = (struct tide_memo_place){TIDE_MEMO_SPLIT, key, g * 4 + i, w};
+    *ret_place = (struct tide_memo_place){TIDE_MEMO_SPLIT, key, i, w};
     return NULL;
   }
   return NULL;
 }
 
-// Takes a vacant entry for key, here or next door; false: both groups are full.
-static bool take(struct tide_memo_table *memo, uint64_t key, uint32_t *ret_index)
+static void take(struct tide_memo_table *memo, uint64_t key, uint64_t what)
 {
-  for (uint32_t door = 0; door < 2; door++) {
-    uint32_t g = group_of(key) ^ door;
-    for (uint32_t i = 0; i < 4; i++)
-      if (!memo->group[g].tag[i]) {
-        memo->group[g].tag[i] = key;
-        memo->group[g].branch[i] = 0;
-        *ret_index = g * 4 + i;
-        return true;
-      }
-  }
-  return false;
-}
-
-static void give_back(struct tide_memo_table *memo, uint32_t index)
-{
-  memo->group[index / 4].tag[index % 4] = 0; // the last one taken: no hole is left
-}
-
-// The capture at the place moves behind a branch on the word that tells it from the new one.
-static bool split(struct tide_memo_table *memo, const struct tide_memo_place *place,
-                  uint32_t *ret_index)
-{
-  struct tide_memo *old = &memo->entry[place->index];
-  const struct tide_word *word = &old->words[old->n - 1 - place->word];
-  uint32_t moved;
-  if (!take(memo, next_key(place->key, word->value), &moved))
-    return false;
-  if (!take(memo, next_key(place->key, *(uint64_t *)word->slot), ret_index)) {
-    give_back(memo, moved);
-    return false;
-  }
-  memo->entry[moved] = *old;
-  memo->group[place->index / 4].branch[place->index % 4] = word->slot;
-  return true;
+  uint32_t i = place_of(key);
+  while (memo->at[i])
+    i = (i + 1) & (TIDE_MEMO_PLACES - 1);
+  memo->at[i] = (key & ~WHAT_MASK) | what;
+  memo->n_used++;
 }
 
 struct tide_memo *tide_memo_add(struct tide_memo_table *memo, const struct tide_memo_place *place,
                                 uint64_t n)
 {
   uint64_t padded = (n + 3) & ~3ull;
-  uint32_t index;
-  if (padded > TIDE_MEMO_POOL - memo->n_words || place->kind == TIDE_MEMO_NOWHERE)
+  if (padded + 4 > TIDE_MEMO_POOL - memo->n_words || place->kind == TIDE_MEMO_NOWHERE ||
+      memo->n_used + 2 > TIDE_MEMO_PLACES / 2)
     return NULL;
-  if (place->kind == TIDE_MEMO_SPLIT ? !split(memo, place, &index)
-                                     : !take(memo, place->key, &index))
-    return NULL;
-  struct tide_memo *m = &memo->entry[index];
-  m->words = &memo->words[memo->n_words];
+  struct tide_memo *m = (struct tide_memo *)&memo->words[memo->n_words + padded];
+  uint64_t key = place->key;
+  if (place->kind == TIDE_MEMO_SPLIT) {
+    uint64_t *at = &memo->at[place->index], old = *at & WHAT_MASK;
+    const struct tide_word *word = (const struct tide_word *)(old - 1) - 1 - place->word;
+    if (TIDE_UNLIKELY(word->slot & (~WHAT_MASK | 1)))
+      return NULL;
+    take(memo, next_key(key, word->value), old);
+    *at = (*at & ~WHAT_MASK) | word->slot;
+    key = next_key(key, *(uint64_t *)word->slot);
+  }
+  take(memo, key, (uint64_t)m + 1);
   m->n = (uint32_t)padded;
-  memo->n_words += padded;
+  memo->n_words += padded + 4;
   return m;
 }
 
 void tide_memo_empty(struct tide_memo_table *memo)
 {
-  memset(memo->group, 0, sizeof memo->group);
-  memo->n_words = 0;
+  memset(memo->at, 0, sizeof memo->at);
+  memo->n_words = memo->n_used = 0;
 }
