@@ -144,10 +144,11 @@ def page_lines(entry):
 
 SECTIONS = [
     ("pairs", "Cost of one allocation and its free",
-     "Timed inside the program; starting and finishing do not count. “Adds” is the median over the "
-     "plain median; in brackets the lowest and highest total of the repeats. dhat and gperftools "
-     "ran a twentieth of the pairs. “At best” compares the lowest of each: what a busy machine "
-     "adds falls on the short times more than on the long ones.", pairs_lines),
+     "Timed inside the program; starting and finishing do not count. As root a single thread keeps "
+     "a core to itself, under every tool. “Adds” is the median over the plain median; in brackets "
+     "the lowest and highest total of the repeats. dhat and gperftools ran a twentieth of the "
+     "pairs. “At best” compares the lowest of each: what a busy machine adds falls on the short "
+     "times more than on the long ones.", pairs_lines),
     ("programs", "Real programs",
      "Wall time of the whole command, the recording and the writing of the result included.",
      programs_lines),
