@@ -46,6 +46,7 @@ struct tide_arguments {
   uint64_t top;                                                 // 0: not given
   uint64_t stacks;                                              // per place; 0: none
   uint64_t min_bytes;
+  bool sources;
   uint64_t max_bytes, max_stacks; // of what is written; 0: not given
   int sort;                       // in tide_sort_words; -1: not given
   int by;                         // enum tide_by

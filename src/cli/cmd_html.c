@@ -63,18 +63,30 @@ static char *default_name(const struct sides *sides)
   return tide_sprintf("%s-%s.html", first, second);
 }
 
+static char *words_of_sources(bool wanted, uint64_t n_files)
+{
+  char files[TIDE_UNITS_MAX];
+  if (!wanted)
+    return tide_strdup("");
+  if (!n_files)
+    return tide_strdup("; no source file could be put into it: the Source pane says why");
+  return tide_sprintf(", with source lines of %s file%s", tide_units_digits(files, n_files),
+                      n_files == 1 ? "" : "s");
+}
+
 static void tell(const struct sides *sides, const char *name, uint64_t limit_bytes,
-                 const struct tide_html_told *told)
+                 bool with_sources, const struct tide_html_told *told)
 {
   char size[TIDE_UNITS_MAX], gathered[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX], limit[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *sources = words_of_sources(with_sources, told->n_source_files);
   tide_units_bytes(size, (int64_t)told->n_bytes, TIDE_UNITS_IEC);
   if (!told->n_gathered) {
-    tide_say("wrote %s, %s", name, size);
+    tide_say("wrote %s, %s%s", name, size, sources);
     return;
   }
-  tide_say("wrote %s, %s; %s of %s stacks gathered as [other] to stay within %s; "
+  tide_say("wrote %s, %s%s; %s of %s stacks gathered as [other] to stay within %s; "
            "'tidemark view %s%s%s' shows all",
-           name, size, tide_units_digits(gathered, told->n_gathered),
+           name, size, sources, tide_units_digits(gathered, told->n_gathered),
            tide_units_digits(all, told->n_stacks),
            tide_units_bytes(limit, (int64_t)limit_bytes, TIDE_UNITS_IEC),
            sides->items[0].opened.path, sides->n > 1 ? " " : "",
@@ -95,6 +107,7 @@ static enum tide_err write_html(const struct tide_arguments *arguments, const ch
       .sides = html_sides,
       .n_sides = sides->n,
       .limit_bytes = arguments->max_bytes ? arguments->max_bytes : LIMIT_DEFAULT_BYTES,
+      .sources = arguments->sources,
   };
   enum tide_err err = tide_output_open(name, arguments->force, &output, diag);
   if (err)
@@ -103,7 +116,8 @@ static enum tide_err write_html(const struct tide_arguments *arguments, const ch
   tide_progress_stop();
   err = tide_output_close(&output, err, diag);
   if (!err)
-    tell(sides, output.path ? output.path : "to standard output", report.limit_bytes, &told);
+    tell(sides, output.path ? output.path : "to standard output", report.limit_bytes,
+         report.sources, &told);
   return err;
 }
 

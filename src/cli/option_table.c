@@ -121,6 +121,8 @@ const struct tide_option_row tide_option_rows[] = {
      "pprof: at most SIZE unpacked; small stacks as [other]"},
     {VERB(HTML), 0, "max-bytes", "SIZE", TIDE_OPTION_SIZE, AT(max_bytes), NULL, 0,
      "at most SIZE (default 15MiB); small stacks as [other]"},
+    {VERB(HTML), 0, "sources", NULL, TIDE_OPTION_FLAG, AT(sources), NULL, 0,
+     "source lines around the places, too (default: none)"},
     {VERB(EXPORT), 0, "max-stacks", "N", TIDE_OPTION_NUMBER, AT(max_stacks), NULL, 0,
      "pprof: at most N stacks; the others as [other]"},
     {VERB(EXPORT), 0, "fold", NULL, TIDE_OPTION_FLAG, AT(fold), NULL, 0,

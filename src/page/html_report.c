@@ -11,14 +11,19 @@
 #include "base/units.h"
 #include "page/page_data.h"
 #include "page/page_facts.h"
+#include "page/page_sources.h"
 
 #include <string.h>
 
 // Level 4 takes a third of the time of 6 and a fiftieth more room.
 enum { TRIES_MAX = 8, SIDES_MAX = 2, LEVEL = 4, PIECE_BYTES = 256 << 10 };
+// Of source text, which packs to a fourth: what a person would ever look at, and most of the room
+// left to the numbers.
+enum { SOURCE_BYTES_MAX = 2 << 20, SOURCE_PART = 8 };
 
 #define FACTS_HEAD "<script type=\"application/json\" id=\"tidemark-facts\">"
 #define DATA_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-data-%zu\">"
+#define SOURCES_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-sources-%zu\">"
 #define END "</script>\n"
 
 struct packed {         // the data of a side, as it goes into the file
@@ -30,7 +35,8 @@ struct packed {         // the data of a side, as it goes into the file
 struct filling { // what stands in the page's place for data
   struct tide_buf offer;
   struct packed sides[SIDES_MAX];
-  size_t n_sides;
+  struct tide_buf sources[SIDES_MAX]; // deflated; empty: none
+  size_t n_sides, n_source_files;
 };
 
 static uint64_t in_base64(uint64_t n_bytes)
@@ -56,25 +62,59 @@ static void take(void *context, const void *bytes, size_t n)
   }
 }
 
-static struct packed pack(const struct tide_html_side *side, size_t n_keep, uint64_t room,
-                          uint64_t limit_bytes)
+static struct packed pack_data(const struct tide_page_data *data, uint64_t room)
 {
-  const struct tide_page_options options = {side->file, n_keep, limit_bytes};
-  struct tide_page_data *data = tide_page_data_new(side->profile, side->naming, &options);
   struct packing p = {.room = room};
   tide_sink_init(&p.sink, NULL);
   p.zlib = tide_gzip_new_zlib(&p.sink, LEVEL);
   tide_page_data_hand_out(data, take, &p);
   tide_gzip_finish(p.zlib);
   double part = (double)p.n_in / (double)tide_page_data_bytes(data);
-  struct packed packed = {
+  return (struct packed){
       .data = p.sink.buf,
       .n_bytes = part < 1 ? (uint64_t)((double)p.sink.buf.n / part) : p.sink.buf.n,
       .n_stacks = data->n_stacks,
       .n_gathered = data->n_gathered,
   };
+}
+
+static struct packed pack(const struct tide_html_side *side, size_t n_keep, uint64_t room,
+                          uint64_t limit_bytes)
+{
+  const struct tide_page_options options = {side->file, n_keep, limit_bytes};
+  struct tide_page_data *data = tide_page_data_new(side->profile, side->naming, &options);
+  struct packed packed = pack_data(data, room);
   tide_page_data_free(data);
   return packed;
+}
+
+static struct tide_buf deflate_all(const struct tide_buf *bytes)
+{
+  struct tide_sink sink;
+  tide_sink_init(&sink, NULL);
+  struct tide_gzip *zlib = tide_gzip_new_zlib(&sink, LEVEL);
+  tide_gzip_bytes(zlib, bytes->data, bytes->n);
+  tide_gzip_finish(zlib);
+  return sink.buf;
+}
+
+// With every stack; and the source lines, for which all must be known.
+static void pack_side(const struct tide_html_report *report, size_t i, struct filling *filling)
+{
+  const struct tide_html_side *side = &report->sides[i];
+  const struct tide_page_options options = {side->file, TIDE_PAGE_KEEP_ALL, 0};
+  struct tide_page_data *data = tide_page_data_new(side->profile, side->naming, &options);
+  filling->sides[i] = pack_data(data, report->limit_bytes);
+  if (report->sources) {
+    uint64_t room = report->limit_bytes / SOURCE_PART;
+    struct tide_page_sources sources;
+    room = (room < SOURCE_BYTES_MAX ? room : SOURCE_BYTES_MAX) / report->n_sides;
+    tide_page_sources_init(&sources, data, side->profile->capture->start_realtime_ns, room);
+    filling->sources[i] = deflate_all(&sources.json);
+    filling->n_source_files += sources.n_files;
+    tide_page_sources_done(&sources);
+  }
+  tide_page_data_free(data);
 }
 
 struct bounds { // numbers of stacks, and how large they are
@@ -128,7 +168,8 @@ static struct tide_buf make_offer(const struct tide_html_report *report)
     captures[i] =
         (struct tide_page_capture){report->sides[i].profile->capture, report->sides[i].file,
                                    report->sides[i].profile->image_idx};
-  const struct tide_page_offer offer = {.captures = captures, .n_captures = report->n_sides};
+  const struct tide_page_offer offer = {
+      .captures = captures, .n_captures = report->n_sides, .sources = report->sources};
   struct tide_sink sink;
   tide_sink_init(&sink, NULL);
   tide_page_offer_write(&sink, &offer);
@@ -138,8 +179,11 @@ static struct tide_buf make_offer(const struct tide_html_report *report)
 static uint64_t size_of(const struct tide_html_report *report, const struct filling *filling)
 {
   uint64_t n = tide_embedded_page_bytes(report->page) + filling->offer.n + strlen(FACTS_HEAD END);
-  for (size_t i = 0; i < filling->n_sides; i++) // one digit instead of %zu
+  for (size_t i = 0; i < filling->n_sides; i++) { // one digit instead of %zu
     n += in_base64(filling->sides[i].n_bytes) + strlen(DATA_HEAD END) - 2;
+    if (filling->sources[i].n)
+      n += in_base64(filling->sources[i].n) + strlen(SOURCES_HEAD END) - 2;
+  }
   return n;
 }
 
@@ -166,6 +210,12 @@ static enum tide_err fit(const struct tide_html_report *report, struct filling *
   return TIDE_ERR_OK;
 }
 
+static void write_packed(struct tide_sink *sink, const struct tide_buf *packed)
+{
+  tide_base64_write(sink, packed->data, packed->n);
+  tide_sink_text(sink, END);
+}
+
 static void write_filling(struct tide_sink *sink, void *context)
 {
   const struct filling *filling = context;
@@ -174,16 +224,23 @@ static void write_filling(struct tide_sink *sink, void *context)
   tide_sink_text(sink, END);
   for (size_t i = 0; i < filling->n_sides; i++) {
     tide_sink_printf(sink, DATA_HEAD, i);
-    tide_base64_write(sink, filling->sides[i].data.data, filling->sides[i].data.n);
-    tide_sink_text(sink, END);
+    write_packed(sink, &filling->sides[i].data);
+  }
+  for (size_t i = 0; i < filling->n_sides; i++) {
+    if (!filling->sources[i].n)
+      continue;
+    tide_sink_printf(sink, SOURCES_HEAD, i);
+    write_packed(sink, &filling->sources[i]);
   }
 }
 
 static void filling_done(struct filling *filling)
 {
   tide_buf_done(&filling->offer);
-  for (size_t i = 0; i < filling->n_sides; i++)
+  for (size_t i = 0; i < filling->n_sides; i++) {
     tide_buf_done(&filling->sides[i].data);
+    tide_buf_done(&filling->sources[i]);
+  }
 }
 
 enum tide_err tide_html_report_write(const struct tide_html_report *report, struct tide_sink *sink,
@@ -192,7 +249,7 @@ enum tide_err tide_html_report_write(const struct tide_html_report *report, stru
   struct filling filling = {.offer = make_offer(report), .n_sides = report->n_sides};
   struct tide_html_told told = {0};
   for (size_t i = 0; i < report->n_sides; i++)
-    filling.sides[i] = pack(&report->sides[i], TIDE_PAGE_KEEP_ALL, report->limit_bytes, 0);
+    pack_side(report, i, &filling);
   enum tide_err err = fit(report, &filling, diag);
   if (!err)
     err = tide_embedded_page_fill(report->page, sink, write_filling, &filling, diag);
@@ -201,6 +258,7 @@ enum tide_err tide_html_report_write(const struct tide_html_report *report, stru
     told.n_gathered += filling.sides[i].n_gathered;
   }
   told.n_bytes = size_of(report, &filling);
+  told.n_source_files = filling.n_source_files;
   filling_done(&filling);
   if (!err)
     *ret_told = told;

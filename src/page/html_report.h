@@ -19,11 +19,13 @@ struct tide_html_report {
   const struct tide_html_side *sides;    // not owned
   size_t n_sides;                        // 1 or 2
   uint64_t limit_bytes;                  // of the whole file
+  bool sources;                          // lines of source code, too, as page_sources.h says
 };
 
 struct tide_html_told { // what became of it
   uint64_t n_bytes;
   uint64_t n_stacks, n_gathered; // of all sides
+  uint64_t n_source_files;       // of which there are lines
 };
 
 // Fails, with nothing written, when the limit leaves no room for any data at all. A failure to

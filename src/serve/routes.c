@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "format/profile_json.h"
-#include "serve/source_text.h"
+#include "page/source_text.h"
 
 #include <errno.h>
 #include <stdlib.h>

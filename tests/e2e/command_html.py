@@ -85,6 +85,57 @@ def html_goes_where_it_is_told(ground):
     html(ground, tide, "-o", "nowhere/x.html", status=1)
 
 
+def told_program(ground, name="told.c"):
+    """A capture of a program whose source stands in a file of that name; its path."""
+    source = ground.scratch / name
+    source.write_text('#include <stdlib.h>\nvoid *volatile p;\n' + "// secret\n" * 40 +
+                      'int main(void)\n{\n  p = malloc(7000); // </script><b>\n  return 0;\n}\n')
+    done = ground.run("gcc", "-g", "-x", "c", source, "-o", "told")
+    expect(done.status == 0, done.stderr)
+    ground.record("-q", "-f", "-o", "told.tide", "--", ground.scratch / "told")
+    return source
+
+
+def sources_of(ground, *words):
+    """What is said, and path: (note, lines by number) of the source text in the report."""
+    done = html(ground, "told.tide", "-o", "told.html", "-f", *words)
+    text = (ground.scratch / "told.html").read_text()
+    found = page_data.sources(text)
+    expect(page_data.offer(text)["sources"] == (found is not None), "not what is offered")
+    expect("</script><b>" not in text, "source text stands in the page")
+    return done.stderr, found
+
+
+@test
+def html_with_sources(ground):
+    source = told_program(ground)
+    said, found = sources_of(ground)
+    expect(found is None and "source" not in said, f"sources without being asked: {found}")
+    said, found = sources_of(ground, "--sources")
+    expect(said.endswith(", with source lines of 1 file\n"), said)
+    note, lines = found[str(source)]
+    written = source.read_text().splitlines()
+    expect(note is None and all(written[i - 1] == line for i, line in lines.items()), f"{lines}")
+    expect(45 in lines and min(lines) == 45 - 8 and max(lines) == 47, f"{sorted(lines)}")
+    source.write_text("changed\n" * 50)
+    said, found = sources_of(ground, "--sources")
+    note, lines = found[str(source)]
+    expect("changed after the recording" in note and not lines, f"{note}: {lines}")
+    expect("no source file could be put into it" in said, said)
+    source.unlink()
+    note, lines = sources_of(ground, "--sources")[1][str(source)]
+    expect("No such file" in note and not lines, f"{note}: {lines}")
+
+
+@test
+def html_sources_are_sources(ground):
+    """A capture may name any file, and a report is sent on."""
+    for name in ("id_rsa", ".c", "told.pem", "shadow.txt"):
+        source = told_program(ground, name)
+        note, lines = sources_of(ground, "--sources")[1][str(source)]
+        expect("Not named like source code" in note and not lines, f"{name}: {note} {lines}")
+
+
 @test
 def html_of_two(ground):
     capture(ground, "a.tide")

@@ -9,6 +9,8 @@ import zlib
 TYPES = {"u8": "B", "u16": "H", "u32": "I", "i8": "b", "i16": "h", "i32": "i", "f64": "d"}
 DATA = re.compile(r'<script type="application/octet-stream" id="tidemark-data-(\d)">'
                   r"([A-Za-z0-9+/=]*)</script>")
+SOURCES = re.compile(r'<script type="application/octet-stream" id="tidemark-sources-0">'
+                     r"([A-Za-z0-9+/=]*)</script>")
 FACTS = re.compile(r'<script type="application/json" id="tidemark-facts">([^<]*)</script>')
 
 
@@ -44,6 +46,18 @@ class Block:
 def blocks(html):
     """The data in a one-file report."""
     return [Block(zlib.decompress(base64.b64decode(text))) for _, text in DATA.findall(html)]
+
+
+def sources(html):
+    """Of the first capture, by path: its note, and its lines by number; None: there are none."""
+    found = SOURCES.search(html)
+    if not found:
+        return None
+    files = json.loads(zlib.decompress(base64.b64decode(found.group(1))))["files"]
+    return {file["path"]: (file["note"],
+                           {part["line"] + i: line for part in file["parts"]
+                            for i, line in enumerate(part["text"].split("\n"))})
+            for file in files}
 
 
 def offer(html):

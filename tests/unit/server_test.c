@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "serve/server.h"
-#include "serve/source_text.h"
+#include "page/source_text.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -39,6 +39,19 @@ export const tests = {
     }
   },
 
+  async sources_in_a_file(ground, look) {
+    ground.tide("html", "phases.tide", "-o", "bare.html");
+    const bare = await look(`file://${ground.path("bare.html")}#pane=source`, { offline: true });
+    await bare.getByText("tidemark html --sources").waitFor();
+    ground.tide("html", "--sources", "phases.tide", "-o", "sources.html");
+    const page = await look(`file://${ground.path("sources.html")}#pane=source`, { offline: true });
+    await page.locator("tr.heavy").first().waitFor();
+    const served = await look(`${ground.served.url}#pane=source`);
+    await served.locator("tr.heavy").first().waitFor();
+    const table = (of) => of.locator("table.code").innerText();
+    expectEqual(await table(page), await table(served), "not as it is served");
+  },
+
   async live(ground, look) {
     const program = ground.build("endless", ENDLESS);
     const words = ["run", "--view", "--no-open", "-q", "-o", "live.tide", "--", program];

@@ -4,7 +4,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lineWeights } from "../src/app/source_lines.ts";
+import { linesOf } from "../src/app/load.ts";
+import { lineWeights, partsOf } from "../src/app/source_lines.ts";
 import type { View } from "../src/engine/look.ts";
 
 // Frames: 0 f a.c:1, 1 g a.c:2, 2 h b.c:9, 3 without a file.
@@ -62,4 +63,36 @@ test("frames without a file have no line", () => {
   assert.deepEqual(told(view([[3], [3, 0]]), [5, 7]), [
     { path: "a.c", total: 7, lines: [[1, 7, 0, "f"]] },
   ]);
+});
+
+test("lines around what weighs, in parts", () => {
+  const text = Array.from({ length: 60 }, (_, i) => `line ${i + 1}`);
+  const ends = (parts: number[][]) => parts.map((part) => [part[0], part[part.length - 1]]);
+  assert.deepEqual(ends(partsOf([3, 30, 41], text)), [
+    [1, 11],
+    [22, 49],
+  ]);
+  assert.deepEqual(ends(partsOf([58, 3], text)), [
+    [1, 11],
+    [50, 60],
+  ]);
+  assert.deepEqual(partsOf([9, 2], null), [[2, 9]]);
+});
+
+test("a text with holes, as a report has it", () => {
+  const parts = [
+    { line: 2, text: "two\nthree" },
+    { line: 9, text: "nine" },
+  ];
+  const { lines, note } = linesOf({ path: "/a.c", note: null, parts });
+  assert.equal(note, "");
+  assert.deepEqual([lines?.[0], lines?.[1], lines?.[2], lines?.[8]], [
+    undefined,
+    "two",
+    "three",
+    "nine",
+  ]);
+  assert.deepEqual(partsOf([3, 9, 40], lines), [[2, 3], [9], [40]]);
+  const none = linesOf({ path: "/a.c", note: "cannot read /a.c", parts: [] });
+  assert.deepEqual(none, { lines: null, note: "cannot read /a.c" });
 });

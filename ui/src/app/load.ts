@@ -25,11 +25,11 @@ export interface Origin {
   isFile: boolean; // everything is inside the page
   facts(): Promise<PageFacts>;
   model(capture: number, process: number | null): Promise<Model>;
-  source(capture: number, process: number, text: number): Promise<SourceText>;
+  source(capture: number, process: number, text: number, path: string): Promise<SourceText>;
 }
 
 export interface SourceText {
-  text: string | null; // null: not to be had
+  lines: (string | undefined)[] | null; // null: not to be had; of a report not all are
   note: string; // why not, or what to mind
 }
 
@@ -57,29 +57,68 @@ async function inflated(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
   return new Response(stream).arrayBuffer();
 }
 
-async function embeddedModel(capture: number): Promise<Model> {
-  const text = embedded(`tidemark-data-${capture}`);
-  if (text === null) throw new Error("This report holds no such capture.");
-  let block: ArrayBuffer;
+async function unpacked(base64: string): Promise<ArrayBuffer> {
   try {
-    block = await inflated(bytesOf(text));
+    return await inflated(bytesOf(base64));
   } catch (cause) {
     const why = cause instanceof Error && cause.message.startsWith("This browser") ? cause : null;
     throw (
       why ?? new Error("This report is damaged: its numbers cannot be unpacked. Write it again.")
     );
   }
-  return decode(block);
+}
+
+async function embeddedModel(capture: number): Promise<Model> {
+  const text = embedded(`tidemark-data-${capture}`);
+  if (text === null) throw new Error("This report holds no such capture.");
+  return decode(await unpacked(text));
+}
+
+export interface SourceFile {
+  path: string;
+  note: string | null; // why there is no text
+  parts: { line: number; text: string }[]; // by rising line, the first being 1
+}
+
+// As a file that was read, with holes where the report has no text.
+export function linesOf({ parts, note }: SourceFile): SourceText {
+  if (!parts.length) return { lines: null, note: note ?? NONE_OF_IT };
+  const lines: (string | undefined)[] = [];
+  for (const { line, text } of parts)
+    text.split("\n").forEach((one, i) => {
+      lines[line - 1 + i] = one;
+    });
+  return { lines, note: note ?? "" };
+}
+
+const NOT_IN_IT =
+  "This report holds no source code. “tidemark html --sources” writes the lines around the " +
+  "places into it; “tidemark view” shows the files themselves.";
+const NONE_OF_IT =
+  "Of this file the report holds no lines: it has those around the weightiest places of the " +
+  "program’s own code.";
+
+const sourcesOf = new Map<number, Promise<Map<string, SourceFile>>>(); // by capture
+
+async function readSources(base64: string): Promise<Map<string, SourceFile>> {
+  const text = new TextDecoder().decode(await unpacked(base64));
+  const { files } = JSON.parse(text) as { files: SourceFile[] };
+  return new Map(files.map((file) => [file.path, file]));
+}
+
+async function embeddedSource(capture: number, path: string): Promise<SourceText> {
+  const base64 = embedded(`tidemark-sources-${capture}`);
+  if (base64 === null) return { lines: null, note: NOT_IN_IT };
+  if (!sourcesOf.has(capture)) sourcesOf.set(capture, readSources(base64));
+  const file = (await sourcesOf.get(capture)!).get(path);
+  return file ? linesOf(file) : { lines: null, note: NONE_OF_IT };
 }
 
 const embeddedOrigin: Origin = {
   isFile: true,
   facts: async () => JSON.parse(embedded("tidemark-facts") ?? "null") as PageFacts,
   model: embeddedModel,
-  source: async () => ({
-    text: null,
-    note: "A report in one file holds no source code; “tidemark view” shows it beside the numbers.",
-  }),
+  source: (capture, _process, _text, path) => embeddedSource(capture, path),
 };
 
 async function ask(path: string): Promise<Response> {
@@ -113,9 +152,10 @@ const servedOrigin: Origin = {
   async source(capture, process, text) {
     const response = await ask(`source/${capture}?process=${process}&text=${text}`);
     const said = await response.text();
-    if (!response.ok) return { text: null, note: said.trim().slice(0, 500) };
+    if (!response.ok) return { lines: null, note: said.trim().slice(0, 500) };
     const isNewer = response.headers.get("Tidemark-Source") === "newer";
-    return { text: said, note: isNewer ? "The file was changed after the recording." : "" };
+    const lines = said.replace(/\n$/, "").split("\n");
+    return { lines, note: isNewer ? "The file was changed after the recording." : "" };
   },
 };
 

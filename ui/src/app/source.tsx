@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A source file with what each of its lines weighs under the question, on its own and with what it
-// calls. The text comes from the command, and only for files that the capture names.
+// calls. The text comes from the command, and only for files that the capture names; or out of the
+// report, which has the lines around the places.
 
 import { computed } from "@preact/signals-core";
 import { useEffect, useState } from "preact/hooks";
@@ -13,7 +14,7 @@ import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, session, view, weights, wholeWeight } from "./session.ts";
 import type { SourceText } from "./load.ts";
 import { use } from "./signals.ts";
-import { lineWeights, type FileWeights } from "./source_lines.ts";
+import { lineWeights, partsOf, type FileWeights } from "./source_lines.ts";
 import { go, state } from "./state.ts";
 import { cell } from "./words.ts";
 
@@ -62,7 +63,7 @@ function Source() {
   );
 }
 
-type Text = { of: number; lines: string[] | null; note: string } | null; // null: not answered yet
+type Text = ({ of: number } & SourceText) | null; // null: not answered yet
 
 function Listing({ file }: { file: FileWeights }) {
   const { origin, capture } = use(session)!;
@@ -70,12 +71,12 @@ function Listing({ file }: { file: FileWeights }) {
   const [answer, setAnswer] = useState<Text>(null);
   useEffect(() => {
     let isWanted = true;
-    const keep = ({ text, note }: SourceText) => {
-      const lines = text === null ? null : text.replace(/\n$/, "").split("\n");
-      if (isWanted) setAnswer({ of: file.text, lines, note });
+    const keep = (text: SourceText) => {
+      if (isWanted) setAnswer({ of: file.text, ...text });
     };
-    const fail = (error: Error) => keep({ text: null, note: error.message });
-    origin.source(capture, of.facts.image.index, file.text).then(keep, fail);
+    const fail = (error: Error) => keep({ lines: null, note: error.message });
+    const path = of.text[file.text];
+    origin.source(capture, of.facts.image.index, file.text, path).then(keep, fail);
     return () => {
       isWanted = false;
     };
@@ -90,29 +91,12 @@ function Listing({ file }: { file: FileWeights }) {
   );
 }
 
-const AROUND = 4; // lines shown before and after one that weighs something
-
-// Numbers of the lines to show, in parts; without the text only those that weigh something.
-function partsOf(file: FileWeights, n: number | null): number[][] {
-  const heavy = [...file.lines.keys()].sort((a, b) => a - b);
-  if (n === null) return [heavy];
-  const parts: number[][] = [];
-  let last = -Infinity;
-  for (const line of heavy) {
-    const first = Math.max(1, line - AROUND, last + 1);
-    if (first > last + 1 || !parts.length) parts.push([]);
-    for (let i = first; i <= Math.min(n, line + AROUND); i++) parts[parts.length - 1].push(i);
-    last = Math.max(last, Math.min(n, line + AROUND));
-  }
-  return parts;
-}
-
-function Lines({ file, lines }: { file: FileWeights; lines: string[] | null }) {
+function Lines({ file, lines }: { file: FileWeights; lines: SourceText["lines"] }) {
   const all = use(wholeWeight);
   const { unit } = use(question);
   const of = use(model);
   const path = of.text[file.text];
-  const parts = partsOf(file, lines && lines.length);
+  const parts = partsOf(file.lines.keys(), lines);
   return (
     <div class="grid-frame" tabIndex={0} role="region" aria-label="Lines">
       <table class="grid plain code">
@@ -145,7 +129,7 @@ function Lines({ file, lines }: { file: FileWeights; lines: string[] | null }) {
                   <td class="c-self number">{weight?.own ? cell(weight.own, unit) : ""}</td>
                   <td class="c-line number">{link ? <a href={link}>{line}</a> : line || "?"}</td>
                   <td class="c-code">
-                    <code>{clean(lines ? (lines[line - 1] ?? "") : (weight?.name ?? ""))}</code>
+                    <code>{clean(lines ? (lines[line - 1] ?? "…") : (weight?.name ?? ""))}</code>
                   </td>
                 </tr>
               );

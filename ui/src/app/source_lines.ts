@@ -47,3 +47,23 @@ export function lineWeights(view: View, weights: Float64Array): FileWeights[] {
   }
   return [...files.values()].sort((a, b) => b.total - a.total);
 }
+
+const AROUND = 8; // lines shown before and after one that weighs something; a report has as many
+
+// Numbers of the lines to show, in parts that follow one another; without the text only those that
+// weigh something, and of a text with holes those that are there.
+export function partsOf(heavy: Iterable<number>, lines: (string | undefined)[] | null): number[][] {
+  const rising = [...heavy].sort((a, b) => a - b);
+  if (!lines) return [rising];
+  const parts: number[][] = [];
+  let last = -Infinity;
+  for (const line of rising) {
+    for (let i = Math.max(1, line - AROUND, last + 1); i <= line + AROUND; i++) {
+      if (i !== line && lines[i - 1] === undefined) continue;
+      if (i > last + 1 || !parts.length) parts.push([]);
+      parts[parts.length - 1].push(i);
+      last = i;
+    }
+  }
+  return parts;
+}

@@ -2,7 +2,7 @@
 //
 // See source_text.h. The file is looked at through its descriptor: what was checked is what is
 // read.
-#include "serve/source_text.h"
+#include "page/source_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
