@@ -46,6 +46,11 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
   return TIDE_ERR_OK;
 }
 
+static enum tide_group_kind kind_of(const struct tide_arguments *arguments)
+{
+  return arguments->group < 0 ? TIDE_GROUP_PLACE : (enum tide_group_kind)arguments->group;
+}
+
 // Captures of different tools may hold different things: then what both hold is compared.
 static enum tide_err ask_in_common(const struct tide_arguments *arguments, struct sides *sides,
                                    struct tide_diag *diag)
@@ -162,14 +167,16 @@ int tide_cmd_diff(const struct tide_arguments *arguments)
     err = open_moments(arguments, &sides, &diag);
   else if (!err)
     err = open_files(arguments, &sides, &diag);
+  if (!err)
+    err = tide_groups_check(kind_of(arguments), sides.before.profile->image, &diag);
+  if (!err && !sides.later)
+    err = tide_groups_check(kind_of(arguments), sides.after.profile->image, &diag);
   if (!err && arguments->threshold)
     err = tide_threshold_parse(arguments->threshold, sides.before.profile->question.unit,
                                &threshold, &diag);
   if (!err) {
     struct tide_view *after = sides.later ? &sides.later_view : &sides.after.view;
-    struct tide_diff *diff = tide_diff_new(
-        &sides.before.view, after,
-        arguments->group < 0 ? TIDE_GROUP_PLACE : (enum tide_group_kind)arguments->group);
+    struct tide_diff *diff = tide_diff_new(&sides.before.view, after, kind_of(arguments));
     err = write_diff(arguments, &sides, diff, &diag);
     if (!err) {
       tide_looking_tell_suppressed(&sides.before, arguments);

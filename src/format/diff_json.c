@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "format/diff_cells.h"
+#include "format/groups_json.h"
 #include "format/image_json.h"
 #include "format/lacking.h"
 
@@ -61,6 +62,8 @@ static void write_place(struct tide_json *json, const struct tide_diff *diff,
   if (place->label) {
     tide_json_put_text(json, "kind", tide_diff_row_word(diff));
     tide_json_put_text(json, tide_diff_row_word(diff), place->label);
+    if (tide_group_kind_is_classes(diff->group))
+      tide_class_json(json, diff->group, &place->row);
     write_amounts(json, place);
     tide_json_close_object(json);
     return;

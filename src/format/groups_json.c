@@ -56,6 +56,7 @@ static void write_thread(struct tide_json *json, const struct tide_image *image,
   tide_json_put_text(json, "thread", name && *name ? name : NULL);
   tide_json_put_u64(json, "tid", known ? image->threads[number].tid : 0);
   tide_json_put_u64(json, "owners", known ? image->threads[number].n_owners : 0);
+  tide_json_put_bool(json, "several", group->several);
 }
 
 static void write_limit(struct tide_json *json, const char *key, uint64_t limit, bool is_one)
@@ -66,8 +67,8 @@ static void write_limit(struct tide_json *json, const char *key, uint64_t limit,
     tide_json_put_text(json, key, NULL);
 }
 
-static void write_class(struct tide_json *json, enum tide_group_kind kind,
-                        const struct tide_group *group)
+void tide_class_json(struct tide_json *json, enum tide_group_kind kind,
+                     const struct tide_group *group)
 {
   struct tide_class_range range = tide_group_range(kind, group);
   bool of_life = kind == TIDE_GROUP_LIFETIME;
@@ -78,6 +79,7 @@ static void write_class(struct tide_json *json, enum tide_group_kind kind,
   write_limit(json, of_life ? "least_ns" : "least_bytes", range.least, has_limits);
   write_limit(json, of_life ? "most_ns" : "most_bytes", range.most,
               has_limits && range.most != UINT64_MAX);
+  tide_json_put_bool(json, "several", group->several);
 }
 
 // Null where a kind has it but this group does not.
@@ -138,13 +140,11 @@ static void write_group(struct tide_json *json, const struct tide_view *view,
   const struct tide_group *group = &groups->items[group_idx];
   tide_json_open_object(json);
   if (tide_group_kind_is_classes(groups->kind))
-    write_class(json, groups->kind, group);
+    tide_class_json(json, groups->kind, group);
   else if (groups->kind == TIDE_GROUP_THREAD)
     write_thread(json, view->profile->image, group);
   else
     write_code(json, view, groups, group);
-  if (tide_group_kind_is_across(groups->kind))
-    tide_json_put_bool(json, "several", group->several);
   tide_json_put_i64(json, "weight", group->measure);
   tide_json_put_u64(json, "stacks", group->n_stacks);
   tide_json_put_u64(json, "allocations", group->n_alloc);

@@ -13,5 +13,9 @@ void tide_question_json(struct tide_json *json, const struct tide_question *ques
 void tide_groups_json(struct tide_json *json, const struct tide_view *view,
                       struct tide_groups *groups, size_t n);
 
+// Limits, ending and several of a class of sizes or lifetimes.
+void tide_class_json(struct tide_json *json, enum tide_group_kind kind,
+                     const struct tide_group *group);
+
 // suppressed, and suppressions with what each hid.
 void tide_suppressions_json(struct tide_json *json, const struct tide_suppressions *suppressions);

@@ -4,8 +4,9 @@
 // owned by the caller; the texts of names and paths still need tide_utf8_fit() or _clean() where
 // it is not said that they are safe to print.
 #pragma once
-#include "view/groups.h"
 #include "format/screen.h"
+#include "view/group_label.h"
+#include "view/groups.h"
 
 struct tide_question_text {
   const char *heading;         // of a whole run: "top at the peak:"
@@ -60,12 +61,3 @@ char *tide_cell_group_location(const struct tide_view *view, const struct tide_g
 // "in 4 more places", "in 3 places below 1.0 MiB": what the rows past the first n_shown are.
 char *tide_cell_rest(const struct tide_screen *screen, const struct tide_groups *groups,
                      size_t n_shown, int64_t min_measure);
-
-// The limits of a class of sizes or lifetimes; a lifetime's are {0, 0} where blocks were not freed.
-struct tide_class_range {
-  uint64_t least, most; // both included; UINT64_MAX: without limit
-};
-struct tide_class_range tide_class_range(enum tide_group_kind kind, uint32_t number);
-struct tide_class_range tide_group_range(enum tide_group_kind kind, const struct tide_group *group);
-// "freed", "resized", "never"; NULL: several.
-const char *tide_group_ending(const struct tide_group *group);

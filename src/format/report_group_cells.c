@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "format/report_cells.h"
 #include "format/shorten.h"
+#include "view/group_label.h"
 #include "view/source_path.h"
 
 #include <inttypes.h>
@@ -48,86 +49,10 @@ char *tide_groups_heading(const struct tide_screen *screen, const struct tide_qu
   return heading;
 }
 
-struct tide_class_range tide_class_range(enum tide_group_kind kind, uint32_t number)
-{
-  uint32_t k = number;
-  if (kind == TIDE_GROUP_SIZE)
-    return (struct tide_class_range){k ? (1ull << (k + 1)) + 1 : 0,
-                                     k + 1 < TIDE_SIZE_BUCKETS_N ? 1ull << (k + 2) : UINT64_MAX};
-  if (k >= TIDE_LIFE_CLASS_RESIZED)
-    return (struct tide_class_range){0, 0};
-  uint32_t past = TIDE_LIFE_CLASS_SHORTEST + k * TIDE_LIFE_CLASS_BUCKETS; // of its buckets
-  uint32_t first = k ? past - TIDE_LIFE_CLASS_BUCKETS : 0;
-  return (struct tide_class_range){first ? 1ull << (first - 1) : 0, past < TIDE_LIFE_BUCKETS_N
-                                                                        ? (1ull << (past - 1)) - 1
-                                                                        : UINT64_MAX};
-}
-
-struct tide_class_range tide_group_range(enum tide_group_kind kind, const struct tide_group *group)
-{
-  struct tide_class_range range = tide_class_range(kind, group->number);
-  if (group->several)
-    range.most = tide_class_range(kind, group->last).most;
-  return range;
-}
-
-const char *tide_group_ending(const struct tide_group *group)
-{
-  if (group->several)
-    return NULL;
-  return group->number == TIDE_LIFE_CLASS_RESIZED ? "resized"
-         : group->number == TIDE_LIFE_CLASS_LIVE  ? "never"
-                                                  : "freed";
-}
-
-static char *size_words(const struct tide_screen *screen, const struct tide_group *group)
-{
-  char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
-  struct tide_class_range range = tide_group_range(TIDE_GROUP_SIZE, group);
-  tide_units_bytes(least, (int64_t)range.least, screen->units);
-  const char *several = group->several ? "several sizes, " : "";
-  if (range.most == UINT64_MAX)
-    return tide_sprintf("%s%s and more", several, least);
-  return tide_sprintf("%s%s to %s", several, least,
-                      tide_units_bytes(most, (int64_t)range.most, screen->units));
-}
-
-static char *lifetime_words(const struct tide_screen *screen, const struct tide_group *group)
-{
-  char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
-  uint32_t number = group->number;
-  struct tide_class_range range = tide_class_range(TIDE_GROUP_LIFETIME, number);
-  if (group->several)
-    return tide_strdup("(several lifetimes)");
-  if (number == TIDE_LIFE_CLASS_RESIZED)
-    return tide_strdup("(went on as a resized block)");
-  if (number == TIDE_LIFE_CLASS_LIVE)
-    return tide_strdup("(never freed)");
-  tide_units_time(least, range.least, screen->utf8);
-  if (range.most == UINT64_MAX)
-    return tide_sprintf("%s and more", least);
-  tide_units_time(most, range.most + 1, screen->utf8);
-  return range.least ? tide_sprintf("%s to %s", least, most) : tide_sprintf("less than %s", most);
-}
-
 static const struct tide_thread *thread_of(const struct tide_view *view, uint32_t number)
 {
   const struct tide_image *image = view->profile->image;
   return number && number < image->n_threads_known ? &image->threads[number] : NULL;
-}
-
-static char *thread_words(const struct tide_view *view, const struct tide_group *group)
-{
-  const struct tide_thread *thread = thread_of(view, group->number);
-  if (group->several)
-    return tide_strdup("(several threads)");
-  if (!thread)
-    return tide_strdup("(thread not known)");
-  if (thread->tid && thread->tid == view->profile->image->pid)
-    return tide_strdup("main thread");
-  if (!thread->name[0])
-    return tide_sprintf("thread %" PRIu32, thread->tid);
-  return tide_strndup(thread->name, sizeof thread->name);
 }
 
 // Slots are handed on: what several threads did one after another cannot be told apart.
@@ -147,12 +72,9 @@ static char *own_words(const struct tide_screen *screen, const struct tide_view 
                        const struct tide_groups *groups, const struct tide_group *group)
 {
   const struct tide_named_frame *frame = group->frame;
-  switch (groups->kind) {
-  case TIDE_GROUP_THREAD: return thread_words(view, group);
-  case TIDE_GROUP_SIZE: return size_words(screen, group);
-  case TIDE_GROUP_LIFETIME: return lifetime_words(screen, group);
-  default: break;
-  }
+  const struct tide_label_style style = {screen->units, screen->utf8};
+  if (tide_group_kind_is_across(groups->kind))
+    return tide_group_label(view->profile->image, groups->kind, group, style);
   if (!frame)
     return tide_strdup("(stack not recorded)");
   if (groups->kind == TIDE_GROUP_FILE)

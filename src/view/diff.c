@@ -6,6 +6,7 @@
 #include "view/diff.h"
 
 #include "base/alloc.h"
+#include "view/diff_across.h"
 #include "view/diff_match.h"
 
 #include <stdlib.h>
@@ -17,6 +18,7 @@ struct half {
   struct tide_match_key key;
   const struct tide_named_frame *frame;
   const char *label; // the diff's; NULL: a place
+  struct tide_group row;
   enum tide_diff_kind kind;
   bool is_after;
   struct tide_amount amount;
@@ -228,7 +230,11 @@ static struct tide_diff_place place_of(const struct half *half)
   const struct tide_match_key *key = &half->key;
   bool has_name = key->function || key->file || key->build;
   struct tide_diff_place place = {
-      .kind = half->kind, .label = half->label, .is_module = half->frame && !has_name};
+      .kind = half->kind,
+      .label = half->label,
+      .row = half->row,
+      .is_module = half->frame && !has_name,
+  };
   if (before) {
     place.before = before->amount;
     place.before_frame = before->frame;
@@ -301,19 +307,49 @@ static void make_total(struct tide_diff *diff)
   add_place(&diff->total, &diff->open);
 }
 
+// What a row is called is all it is known by; the label is the diff's from now on.
+static void label_half(struct tide_diff *diff, struct half *half, char *label)
+{
+  TIDE_GROW(diff->labels, diff->n_labels, diff->cap_labels);
+  half->label = diff->labels[diff->n_labels++] = label;
+  half->key = (struct tide_match_key){
+      .kind = half->kind, .function = label, .function_n = strlen(label), .module = ""};
+}
+
+// Threads and classes, which stacks do not fold into.
+static void gather_across(struct tide_diff *diff, struct halves *halves, bool is_after)
+{
+  struct tide_across across;
+  tide_across_init(&across, is_after ? diff->after : diff->before, diff->group);
+  for (size_t i = 0; i < across.n; i++) {
+    const struct tide_across_row *row = &across.items[i];
+    struct half half = {.is_after = is_after, .amount = row->amount, .row = row->row};
+    half.weight = size_of(tide_diff_measure(diff, &half.amount));
+    label_half(diff, &half, tide_strdup(row->label));
+    TIDE_GROW(halves->items, halves->n, halves->cap);
+    halves->items[halves->n++] = half;
+  }
+  tide_across_done(&across);
+}
+
 // By what the half is known again.
 static void name_half(struct tide_diff *diff, struct half *half)
 {
   const struct tide_view *view = half->is_after ? diff->after : diff->before;
   char *label = half->frame ? tide_match_label(view, diff->group, half->frame) : NULL;
-  if (!label) {
+  if (label)
+    label_half(diff, half, label);
+  else
     half->key = tide_match_key_of(diff, view, half->kind, half->frame);
-    return;
-  }
-  TIDE_GROW(diff->labels, diff->n_labels, diff->cap_labels);
-  half->label = diff->labels[diff->n_labels++] = label;
-  half->key = (struct tide_match_key){
-      .kind = half->kind, .function = label, .function_n = strlen(label), .module = ""};
+}
+
+static void gather_code(struct tide_diff *diff, struct halves *halves)
+{
+  gather(halves, diff->before, false);
+  gather(halves, diff->after, true);
+  fold(halves, by_frame, by_frame);
+  for (size_t i = 0; i < halves->n; i++)
+    name_half(diff, &halves->items[i]);
 }
 
 struct tide_diff *tide_diff_new(struct tide_view *before, struct tide_view *after,
@@ -324,11 +360,12 @@ struct tide_diff *tide_diff_new(struct tide_view *before, struct tide_view *afte
   diff->group = group;
   diff->before = before;
   diff->after = after;
-  gather(&halves, before, false);
-  gather(&halves, after, true);
-  fold(&halves, by_frame, by_frame);
-  for (size_t i = 0; i < halves.n; i++)
-    name_half(diff, &halves.items[i]);
+  if (tide_group_kind_is_across(group)) {
+    gather_across(diff, &halves, false);
+    gather_across(diff, &halves, true);
+  } else {
+    gather_code(diff, &halves);
+  }
   fold(&halves, by_key_and_weight, by_key);
   pair(&halves);
   make_places(diff, &halves);

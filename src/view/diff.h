@@ -4,7 +4,8 @@
 // the place they are blamed on, and places are matched by what outlives a rebuild (see
 // view/diff_match.h).
 //
-// 1. Every stack with any weight on either side is in exactly one place. The places of a side and
+// 1. Every stack with any weight on either side is in exactly one place, or shared out among
+//    threads or classes. The places of a side and
 //    what its threads leave open add up to its total, and their changes to the total's.
 // 2. Nothing depends on where code was loaded or on which lines it stood.
 #pragma once
@@ -39,7 +40,8 @@ enum tide_diff_kind {
 
 struct tide_diff_place {
   enum tide_diff_kind kind;
-  const char *label; // what all of it is, the diff's; NULL: a place, which its frames tell
+  const char *label;     // what all of it is, the diff's; NULL: a place, which its frames tell
+  struct tide_group row; // of a class: its number, or that it is several; nothing else
   // Of the stacks gathered here the one that weighs most; the view's. NULL: none on that side.
   const struct tide_named_frame *before_frame, *after_frame;
   struct tide_amount before, after;
@@ -62,7 +64,7 @@ struct tide_diff {
 // Both views must have been asked for the same measure and unit; they may share profile image and
 // naming, and must outlive the diff. Names what it has to, without a limit: a place named on one
 // side alone would look like a change. Rows are places (a function is one here, whatever its
-// lines), or files, crates or modules, by their names.
+// lines), or files, crates, modules, threads or classes, by their names.
 struct tide_diff *tide_diff_new(struct tide_view *before, struct tide_view *after,
                                 enum tide_group_kind group);
 void tide_diff_free(struct tide_diff *diff); // NULL is fine

@@ -117,10 +117,12 @@ def agree(ground, tide, nothing):
             asked.same(tree["tree"]["total"], report["wanted"], "the tree")
             node_adds_up(asked, tree["tree"])
         if sort != "temp" and not window:  # nothing holds no such moments, and no temporaries
-            diff = asked.json("diff", nothing, tide)
-            asked.same(diff["totals"]["after_" + by], report["whole"], "the difference")
-            parts = [*diff["places"], diff["rest"], diff["open"]]
-            asked.same(sum(part["change_" + by] for part in parts), report["whole"], "its places")
+            for kind in ("place", "thread", "size", "lifetime"):
+                diff = asked.json("diff", "--group", kind, nothing, tide)
+                asked.same(diff["totals"]["after_" + by], report["whole"], f"the {kind}s' sum")
+                parts = [*diff["places"], diff["rest"], diff["open"]]
+                asked.same(sum(part["change_" + by] for part in parts), report["whole"],
+                           f"its {kind}s")
     expect(answered == 30, f"{answered} questions had an answer")
 
 

@@ -484,6 +484,38 @@ static void rows_of_parts(void **state)
   expect_golden("diff_by_module.txt");
 }
 
+// Threads and classes: whatever is asked nothing is lost, and every row has its name.
+static void rows_that_cut_across(void **state)
+{
+  for (int kind = TIDE_GROUP_THREAD; kind <= TIDE_GROUP_LIFETIME; kind++)
+    for (int measure = 0; measure < TIDE_MEASURES_N; measure++)
+      for (int unit = 0; unit < 2; unit++) {
+        compare((struct tide_question){.measure = (enum tide_measure)measure,
+                                       .unit = unit ? TIDE_UNIT_BLOCKS : TIDE_UNIT_BYTES});
+        struct tide_diff_place whole = diff->total;
+        tide_diff_free(diff);
+        diff = tide_diff_new(&before.view, &after.view, (enum tide_group_kind)kind);
+        expect_sums();
+        assert_int_equal(diff->total.before.bytes, whole.before.bytes);
+        assert_int_equal(diff->total.after.bytes, whole.after.bytes);
+        assert_int_equal(diff->total.after.blocks, whole.after.blocks);
+        for (size_t k = 0; k < diff->n; k++)
+          assert_non_null(diff->places[k].label);
+      }
+  compare((struct tide_question){.measure = TIDE_MEASURE_TOTAL});
+  struct tide_diff_options all = options(SIZE_MAX, 0, true);
+  for (int kind = TIDE_GROUP_THREAD; kind <= TIDE_GROUP_LIFETIME; kind++) {
+    tide_diff_free(diff);
+    diff = tide_diff_new(&before.view, &after.view, (enum tide_group_kind)kind);
+    write_text(80, kind != TIDE_GROUP_LIFETIME, false, options(10, 0, false));
+    tide_diff_csv_write(&sink, diff, &all);
+  }
+  struct tide_screen where = screen(80, true, false);
+  tide_diff_md_write(&where, diff, &all);
+  tide_diff_json_write(&sink, diff, &all);
+  expect_golden("diff_across.txt");
+}
+
 static void for_programs(void **state)
 {
   compare((struct tide_question){0});
@@ -521,7 +553,7 @@ int main(void)
       CASE(refuses_bad_thresholds), CASE(text),
       CASE(text_with_notes),        CASE(moments_of_one_run),
       CASE(for_programs),           CASE(nothing_changed),
-      CASE(rows_of_parts),
+      CASE(rows_of_parts),          CASE(rows_that_cut_across),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

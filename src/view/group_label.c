@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words for threads and classes; ours are in parentheses where they might be taken for a name.
+#include "view/group_label.h"
+
+#include "base/alloc.h"
+
+#include <inttypes.h>
+
+struct tide_class_range tide_class_range(enum tide_group_kind kind, uint32_t number)
+{
+  uint32_t k = number;
+  if (kind == TIDE_GROUP_SIZE)
+    return (struct tide_class_range){k ? (1ull << (k + 1)) + 1 : 0,
+                                     k + 1 < TIDE_SIZE_BUCKETS_N ? 1ull << (k + 2) : UINT64_MAX};
+  if (k >= TIDE_LIFE_CLASS_RESIZED)
+    return (struct tide_class_range){0, 0};
+  uint32_t past = TIDE_LIFE_CLASS_SHORTEST + k * TIDE_LIFE_CLASS_BUCKETS; // of its buckets
+  uint32_t first = k ? past - TIDE_LIFE_CLASS_BUCKETS : 0;
+  return (struct tide_class_range){first ? 1ull << (first - 1) : 0, past < TIDE_LIFE_BUCKETS_N
+                                                                        ? (1ull << (past - 1)) - 1
+                                                                        : UINT64_MAX};
+}
+
+struct tide_class_range tide_group_range(enum tide_group_kind kind, const struct tide_group *group)
+{
+  struct tide_class_range range = tide_class_range(kind, group->number);
+  if (group->several)
+    range.most = tide_class_range(kind, group->last).most;
+  return range;
+}
+
+const char *tide_group_ending(const struct tide_group *group)
+{
+  if (group->several)
+    return NULL;
+  return group->number == TIDE_LIFE_CLASS_RESIZED ? "resized"
+         : group->number == TIDE_LIFE_CLASS_LIVE  ? "never"
+                                                  : "freed";
+}
+
+static char *size_label(const struct tide_group *group, struct tide_label_style style)
+{
+  char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
+  struct tide_class_range range = tide_group_range(TIDE_GROUP_SIZE, group);
+  tide_units_bytes(least, (int64_t)range.least, style.units);
+  const char *several = group->several ? "several sizes, " : "";
+  if (range.most == UINT64_MAX)
+    return tide_sprintf("%s%s and more", several, least);
+  return tide_sprintf("%s%s to %s", several, least,
+                      tide_units_bytes(most, (int64_t)range.most, style.units));
+}
+
+static char *lifetime_label(const struct tide_group *group, struct tide_label_style style)
+{
+  char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
+  uint32_t number = group->number;
+  struct tide_class_range range = tide_class_range(TIDE_GROUP_LIFETIME, number);
+  if (group->several)
+    return tide_strdup("(several lifetimes)");
+  if (number == TIDE_LIFE_CLASS_RESIZED)
+    return tide_strdup("(went on as a resized block)");
+  if (number == TIDE_LIFE_CLASS_LIVE)
+    return tide_strdup("(never freed)");
+  tide_units_time(least, range.least, style.utf8);
+  if (range.most == UINT64_MAX)
+    return tide_sprintf("%s and more", least);
+  tide_units_time(most, range.most + 1, style.utf8);
+  return range.least ? tide_sprintf("%s to %s", least, most) : tide_sprintf("less than %s", most);
+}
+
+static char *thread_label(const struct tide_image *image, const struct tide_group *group)
+{
+  uint32_t number = group->number;
+  if (group->several)
+    return tide_strdup("(several threads)");
+  if (!number || number >= image->n_threads_known)
+    return tide_strdup("(thread not known)");
+  const struct tide_thread *thread = &image->threads[number];
+  if (thread->tid && thread->tid == image->pid)
+    return tide_strdup("main thread");
+  if (!thread->name[0])
+    return tide_sprintf("thread %" PRIu32, thread->tid);
+  return tide_strndup(thread->name, sizeof thread->name);
+}
+
+char *tide_group_label(const struct tide_image *image, enum tide_group_kind kind,
+                       const struct tide_group *group, struct tide_label_style style)
+{
+  if (kind == TIDE_GROUP_THREAD)
+    return thread_label(image, group);
+  return kind == TIDE_GROUP_SIZE ? size_label(group, style) : lifetime_label(group, style);
+}
