@@ -19,7 +19,8 @@ $(BUILD)/build.ninja:
 
 demo: ## install what is missing, build, record an example and show who held its memory
 	@tools/setup.sh build
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@ninja -C $(BUILD) tidemark libtidemark.so
 	@tools/demo.sh $(BUILD)
 
 test: ## everything; T=unit for a part (docs/testing.md)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# make demo: record examples/indexer and show who held its memory; then with the mistake mended.
+# make demo: record examples/indexer and show who held its memory; then with the mistake mended, and
+# what that changed.
 #
 #   tools/demo.sh [BUILD]      the directory with tidemark in it; the example is built there too
 set -eu
@@ -16,3 +17,5 @@ show cc -g -O2 examples/indexer/indexer.c -o "$build/indexer" -lpthread
 show "$build/tidemark" run -f -o "$build/before.tide" "$build/indexer"
 printf '\nThe queue of documents has no limit. With one of 64 documents:\n'
 show "$build/tidemark" run -f -o "$build/after.tide" "$build/indexer" 12000 64
+show "$build/tidemark" diff "$build/before.tide" "$build/after.tide"
+printf '\nThe same as a page:  %s view %s\n' "$build/tidemark" "$build/before.tide"
