@@ -193,7 +193,7 @@ def firefox_profiler(ground):
     """Our DHAT files in the Firefox Profiler, by the command of its own makers."""
     command = [node_modules() / ".bin/profiler-cli"]
     if int(run("node", "--version")[1:].split(".")[0]) < 20:
-        raise record.TooOld("the Firefox Profiler's command needs Node 20")
+        raise record.Excused("the Firefox Profiler's command needs Node 20")
     home = {"HOME": str(ground.scratch)}
     run(*command, "load", ground.export("x.dhat.json", "dhat"), **home)
     try:
