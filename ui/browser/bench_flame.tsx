@@ -25,7 +25,7 @@ function show(zoom: string[], matches: Uint8Array | null = null): void {
       tree={tree}
       views={views}
       unit="bytes"
-      whole={tree.total[0]}
+      whole={tree.total(0)}
       label="live bytes"
       flipped={false}
       zoom={zoom}
@@ -78,7 +78,7 @@ function zooming(seed: number): () => string[] {
 }
 
 function someChild(node: number, next: () => number): number {
-  const n = tree.nChildren[node];
+  const n = tree.firstChild[node + 1] - tree.firstChild[node];
   return n ? tree.firstChild[node] + Math.floor(next() * n) : node;
 }
 
@@ -103,7 +103,9 @@ function scrolling(): (i: number) => void {
 }
 
 function searching(): (i: number) => void {
-  const sets = [3, 5, 7].map((n) => Uint8Array.from(tree.frame, (f) => (f % n === 0 ? 1 : 0)));
+  const sets = [3, 5, 7].map((n) =>
+    Uint8Array.from({ length: tree.count }, (_, node) => (tree.frame(node) % n === 0 ? 1 : 0)),
+  );
   return (i) => show([], sets[i % sets.length]);
 }
 

@@ -4,8 +4,8 @@
 // shape of real ones, a few wide ways down and very many narrow ones, and names as people have.
 
 import type { Model } from "../src/engine/model.ts";
-import { NONE } from "../src/engine/names.ts";
-import type { Tree } from "../src/engine/tree.ts";
+import type { Skeleton } from "../src/engine/skeleton.ts";
+import { sumUp, sumUpBoth, Tree, type Sums } from "../src/engine/tree.ts";
 
 export function random(seed: number): () => number {
   let state = seed >>> 0;
@@ -57,29 +57,87 @@ export function syntheticModel(nFunctions: number): Model {
   return frameModel(Array.from({ length: nFunctions }, (_, i) => functionName(i)));
 }
 
+// What a tree is made of by hand: per node, level by level and in the order of their parents.
+export interface Nodes {
+  parent: ArrayLike<number>;
+  self: ArrayLike<number>;
+  before?: ArrayLike<number>; // of a diff: self, on the side before
+  frame?: ArrayLike<number>; // else each its own
+  name?: ArrayLike<number>;
+  line?: ArrayLike<number>;
+  deep?: ArrayLike<number>;
+}
+
+// Every node has one stack that ends at it.
+export function treeOf(nodes: Nodes): Tree {
+  const { frame, line, deep } = nodes;
+  const parent = Uint32Array.from(nodes.parent);
+  const count = parent.length;
+  const first = new Uint32Array(count);
+  const through = new Uint32Array(count).fill(1);
+  for (let node = count - 1; node > 0; node--) through[parent[node]] += through[node];
+  const firstChild = new Uint32Array(count + 1).fill(count);
+  const levels = [0];
+  const place = new Uint32Array(count); // where the next child's stacks begin
+  for (let node = 1, up = 0; node < count; node++) {
+    if (node === 1 || parent[node] !== parent[node - 1]) {
+      for (; up <= parent[node]; up++) firstChild[up] = node;
+      if (parent[node] >= levels[levels.length - 1]) levels.push(node);
+    }
+    first[node] = place[node] = place[parent[node]];
+    place[parent[node]] += through[node];
+  }
+  levels.push(count);
+  const past = first.map((at, node) => at + through[node]);
+  const slots = { count, stack: new Uint32Array(count), node: new Uint32Array(count) };
+  for (let node = 0; node < count; node++) slots.stack[past[node] - 1] = node;
+  slots.node.set(slots.stack);
+  const none = new Uint32Array(0);
+  const skeleton: Skeleton = {
+    count, parent, firstChild, first, past, slots, levels: Uint32Array.from(levels),
+    name: Uint32Array.from(nodes.name ?? frame ?? parent.map((_, i) => i)), step: none, more: none,
+  };
+  return new Tree(skeleton, sumsOf(skeleton, nodes), {
+    frame: (node) => (frame ? frame[node] : node - 1),
+    line: (node) => line?.[node] ?? 0,
+    deep: (node) => deep?.[node] ?? 1,
+    side: () => 0,
+  });
+}
+
+function sumsOf(skeleton: Skeleton, nodes: Nodes): Sums {
+  const after = Float64Array.from(nodes.self);
+  if (!nodes.before) return sumUp(skeleton, after);
+  const before = Float64Array.from(nodes.before);
+  return sumUpBoth(skeleton, (i) => after[i], (i) => before[i]);
+}
+
 // Level by level: many ways near the root, few further in, until there are enough nodes.
-export function syntheticTree(count: number, nFunctions: number, seed: number): Tree {
+export function syntheticNodes(count: number, nFunctions: number, seed: number) {
   const next = random(seed);
   const parent = new Uint32Array(count);
   const depth = new Uint32Array(count);
-  const firstChild = new Uint32Array(count);
-  const nChildren = new Uint32Array(count);
-  const levels: number[] = [];
+  const isLeaf = new Uint8Array(count);
   let end = 1;
   for (let node = 0; node < count; node++) {
-    if (depth[node] === levels.length) levels.push(node);
     const isLast = node === end - 1; // of its level and all: somebody must go on
     const wanted = childrenAt(depth[node], next) || (isLast ? 1 : 0);
-    firstChild[node] = end;
-    nChildren[node] = Math.min(wanted, count - end);
-    for (let i = 0; i < nChildren[node]; i++, end++) {
+    const n = Math.min(wanted, count - end);
+    isLeaf[node] = n ? 0 : 1;
+    for (let i = 0; i < n; i++, end++) {
       parent[end] = node;
       depth[end] = depth[node] + 1;
     }
   }
-  levels.push(count);
-  const skeleton = { parent, depth, firstChild, nChildren, levels: Uint32Array.from(levels) };
-  return weighted(skeleton, nFunctions, next);
+  const self = new Float64Array(count);
+  const frame = new Uint32Array(count);
+  for (let node = 0; node < count; node++) {
+    if (isLeaf[node] || next() < 0.1) self[node] = Math.ceil(64 / (next() + 0.004));
+    frame[node] = Math.floor(next() * nFunctions);
+    const isSibling = node > 1 && parent[node] === parent[node - 1];
+    if (isSibling) frame[node] = (frame[node - 1] + 1 + (frame[node] % 8)) % nFunctions;
+  }
+  return { parent, self, frame, isLeaf, name: frame.map((f) => f + 1) };
 }
 
 function childrenAt(depth: number, next: () => number): number {
@@ -89,31 +147,6 @@ function childrenAt(depth: number, next: () => number): number {
   return x < 0.25 ? 0 : x < 0.75 ? 1 : x < 0.93 ? 2 : 4;
 }
 
-type Skeleton = Pick<Tree, "parent" | "depth" | "firstChild" | "nChildren" | "levels">;
-
-function weighted(skeleton: Skeleton, nFunctions: number, next: () => number): Tree {
-  const count = skeleton.parent.length;
-  const self = new Float64Array(count);
-  const stacks = new Uint32Array(count);
-  const frame = new Uint32Array(count);
-  for (let node = 0; node < count; node++) {
-    const isLeaf = skeleton.nChildren[node] === 0;
-    if (isLeaf || next() < 0.1) self[node] = Math.ceil(64 / (next() + 0.004));
-    stacks[node] = self[node] > 0 ? 1 : 0;
-    frame[node] = Math.floor(next() * nFunctions);
-    const isSibling = node > 1 && skeleton.parent[node] === skeleton.parent[node - 1];
-    if (isSibling) frame[node] = (frame[node - 1] + 1 + (frame[node] % 8)) % nFunctions;
-  }
-  const total = self.slice();
-  for (let node = count - 1; node > 0; node--) {
-    total[skeleton.parent[node]] += total[node];
-    stacks[skeleton.parent[node]] += stacks[node];
-  }
-  frame[0] = NONE;
-  return {
-    ...skeleton, count, frame, self, total, stacks, width: total.slice(),
-    name: frame.map((f) => f + 1),
-    line: new Uint32Array(count),
-    deep: new Uint32Array(count).fill(1),
-  };
+export function syntheticTree(count: number, nFunctions: number, seed: number): Tree {
+  return treeOf(syntheticNodes(count, nFunctions, seed));
 }

@@ -196,7 +196,7 @@ function checkTree(file: string, { question, words }: Asked, look: Look, more: s
   const { json, why } = ask("tree", ...all, "--min-share", "0", file);
   assert.equal(why, undefined, all.join(" "));
   const view = makeView(model, look);
-  const tree = buildTree(view, weigh(model, question), { inverted, byLine, order: "weight" });
+  const tree = buildTree(view, weigh(model, question), { inverted, byLine });
   assertSame(treeJson(model, tree), json.tree, all.join(" "));
 }
 

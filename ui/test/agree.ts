@@ -149,11 +149,10 @@ const DEPTH_MAX = 256; // of the command's
 
 export function treeJson(model: Model, tree: Tree, node = 0): Record<string, unknown> {
   const { frames } = model;
-  const f = tree.frame[node];
-  const children = [];
-  for (let k = 0; k < tree.nChildren[node] && tree.depth[node] < DEPTH_MAX; k++)
-    children.push(treeJson(model, tree, tree.firstChild[node] + k));
-  const sums = { total: tree.total[node], self: tree.self[node], stacks: tree.stacks[node] };
+  const f = tree.frame(node);
+  const children: Record<string, unknown>[] = tree.depth(node) >= DEPTH_MAX ? []
+    : tree.childrenByWeight(node).map((child) => treeJson(model, tree, child));
+  const sums = { total: tree.total(node), self: tree.self(node), stacks: tree.stacks(node) };
   if (f === NONE)
     return { ...sums, children };
   const flags = frames.flags[f];
@@ -161,11 +160,11 @@ export function treeJson(model: Model, tree: Tree, node = 0): Record<string, unk
     return { lost: true, ...sums, children };
   return {
     function: textOf(model, frames.function[f]), file: textOf(model, frames.file[f]),
-    line: tree.line[node], module: modulePath(model, f),
+    line: tree.line(node), module: modulePath(model, f),
     ...(frames.function[f] || flags & FrameFlag.cut ? {}
       : { address: "0x" + frames.address[f].toString(16) }),
     ...(flags & FrameFlag.cut ? { cut: true } : {}),
-    deep: tree.deep[node], ...sums, children,
+    deep: tree.deep(node), ...sums, children,
   };
 }
 

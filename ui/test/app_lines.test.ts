@@ -4,10 +4,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { treeOf } from "../browser/synthetic.ts";
 import { csv, markdown } from "../src/app/table_text.ts";
 import { treeLines } from "../src/app/tree_lines.ts";
 import { rowsInSight } from "../src/app/virtual.ts";
-import type { Tree } from "../src/engine/tree.ts";
 
 test("rows in sight, with some to spare, and never more than there are", () => {
   assert.deepEqual(rowsInSight(0, 260, 26, 100_000), { first: 0, past: 18 });
@@ -18,17 +18,12 @@ test("rows in sight, with some to spare, and never more than there are", () => {
 });
 
 // root: a (60: b 50, c 10), d (40: e 40)
-function tree(): Tree {
-  return {
-    count: 6,
-    parent: Uint32Array.of(0, 0, 0, 1, 1, 2),
-    name: Uint32Array.of(0, 11, 14, 12, 13, 15),
-    firstChild: Uint32Array.of(1, 3, 5, 6, 6, 6),
-    nChildren: Uint32Array.of(2, 2, 1, 0, 0, 0),
-    depth: Uint32Array.of(0, 1, 1, 2, 2, 2),
-    total: Float64Array.of(100, 60, 40, 50, 10, 40),
-  } as unknown as Tree;
-}
+const tree = () =>
+  treeOf({
+    parent: [0, 0, 0, 1, 1, 2],
+    name: [0, 11, 14, 12, 13, 15],
+    self: [0, 0, 0, 50, 10, 40],
+  });
 
 const nodes = (turned: [string, boolean][]) =>
   treeLines(tree(), new Map(turned)).map(({ node }) => node);
@@ -43,11 +38,23 @@ test("what the reader opens and closes stays so", () => {
   assert.deepEqual(nodes([["/99", true]]), [1, 3, 4, 2]);
 });
 
+test("the weightiest come first, and what has no weight is not there", () => {
+  const other = treeOf({
+    parent: [0, 0, 0, 0, 1, 1, 2],
+    name: [0, 1, 2, 3, 4, 5, 6],
+    self: [0, 0, 0, 70, 10, 20, 0],
+  });
+  const keys = (turned: [string, boolean][]) =>
+    treeLines(other, new Map(turned)).map(({ key }) => key);
+  assert.deepEqual(keys([]), ["/3", "/1"]);
+  assert.deepEqual(keys([["/1", true]]), ["/3", "/1", "/1/5", "/1/4"]);
+});
+
 test("lines know their place among their siblings", () => {
   const lines = treeLines(tree(), new Map());
   assert.deepEqual(
-    lines.map(({ key, index }) => `${key} ${index}`),
-    ["/11 1", "/11/12 1", "/11/13 2", "/14 2"],
+    lines.map(({ key, index, of, depth }) => `${key} ${index} of ${of} at ${depth}`),
+    ["/11 1 of 2 at 1", "/11/12 1 of 2 at 2", "/11/13 2 of 2 at 2", "/14 2 of 2 at 1"],
   );
 });
 

@@ -4,46 +4,36 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { treeOf } from "../browser/synthetic.ts";
 import { rerooted } from "../src/app/reroot.ts";
-import type { Tree } from "../src/engine/tree.ts";
 
-// root: f (60 + 40: a 10 (b 10), c 30)
-function tree(): Tree {
-  return {
-    count: 5,
-    levels: Uint32Array.of(0, 1, 2, 4, 5),
-    parent: Uint32Array.of(0, 0, 1, 1, 2),
-    frame: Uint32Array.of(0xffffffff, 7, 8, 9, 10),
-    name: Uint32Array.of(0, 70, 80, 90, 100),
-    line: Uint32Array.of(0, 1, 2, 3, 4),
-    firstChild: Uint32Array.of(1, 2, 4, 5, 5),
-    nChildren: Uint32Array.of(1, 2, 1, 0, 0),
-    depth: Uint32Array.of(0, 1, 2, 2, 3),
-    stacks: Uint32Array.of(3, 3, 1, 1, 1),
-    deep: Uint32Array.of(1, 1, 1, 1, 1),
-    total: Float64Array.of(100, 100, 10, 30, 10),
-    self: Float64Array.of(0, 60, 0, 30, 10),
-    width: Float64Array.of(100, 100, 10, 30, 10),
-  };
-}
+// root: g (nothing: h), f (60 + 40: a (b 10), c 30)
+const NODES = {
+  parent: [0, 0, 0, 1, 2, 2, 4],
+  self: [0, 0, 60, 0, 0, 30, 10],
+  frame: [0, 5, 7, 6, 8, 9, 10],
+  line: [0, 0, 1, 0, 2, 3, 4],
+};
 
 test("the function is the root, and everything below keeps its place", () => {
-  const made = rerooted(tree());
+  const made = rerooted(treeOf(NODES));
+  const each = <T>(tell: (node: number) => T) => Array.from({ length: made.count }, (_, i) => tell(i));
   assert.equal(made.count, 4);
   assert.deepEqual([...made.levels], [0, 1, 3, 4]);
   assert.deepEqual([...made.parent], [0, 0, 0, 1]);
-  assert.deepEqual([...made.frame], [7, 8, 9, 10]);
-  assert.deepEqual([...made.firstChild], [1, 3, 4, 4]);
-  assert.deepEqual([...made.depth], [0, 1, 1, 2]);
-  assert.deepEqual([...made.total], [100, 10, 30, 10]);
-  assert.deepEqual([...made.self], [60, 0, 30, 10]);
+  assert.deepEqual([...made.firstChild], [1, 3, 4, 4, 4]);
+  assert.deepEqual(each((node) => made.frame(node)).slice(1), [8, 9, 10]);
+  assert.deepEqual(each((node) => made.line(node)).slice(1), [2, 3, 4]);
+  assert.deepEqual(each((node) => made.depth(node)), [0, 1, 1, 2]);
+  assert.deepEqual(each((node) => made.total(node)), [100, 10, 30, 10]);
+  assert.deepEqual(each((node) => made.self(node)), [60, 0, 30, 10]);
+  assert.deepEqual(made.children(0), [1, 2]);
+  assert.equal(made.nRows, 3);
 });
 
 test("a tree with several roots, or weight at its root, stays as it is", () => {
-  const two = tree();
-  two.nChildren[0] = 2;
+  const two = treeOf({ ...NODES, self: [0, 0, 60, 1, 0, 30, 10] });
   assert.equal(rerooted(two), two);
-  const own = tree();
-  own.self[0] = 5;
+  const own = treeOf({ ...NODES, self: [5, 0, 60, 0, 0, 30, 10] });
   assert.equal(rerooted(own), own);
 });

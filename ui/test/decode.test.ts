@@ -104,7 +104,7 @@ test("flipped bytes do no harm", () => {
     const view = makeView(model, emptyLook);
     const weights = weigh(model, defaultQuestion(model));
     const inverted = round % 2 > 0;
-    const tree = buildTree(view, weights, { inverted, byLine: false, order: "name" });
+    const tree = buildTree(view, weights, { inverted, byLine: false });
     assert.ok(tree.count >= 1);
   }
 });
@@ -114,7 +114,7 @@ test("captures of all formats and any bytes can be read", () => {
     const model = modelOf(golden(name));
     const view = makeView(model, emptyLook);
     const weights = weigh(model, defaultQuestion(model));
-    const tree = buildTree(view, weights, { inverted: true, byLine: true, order: "weight" });
+    const tree = buildTree(view, weights, { inverted: true, byLine: true });
     assert.ok(model.sites.count > 0 && tree.count > 0, name);
   }
 });

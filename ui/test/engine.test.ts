@@ -9,7 +9,8 @@ import { diffPlaces } from "../src/engine/diff.ts";
 import { group, type GroupKind } from "../src/engine/groups.ts";
 import { groupPlace, groupText } from "../src/engine/group_text.ts";
 import { emptyLook, exactly, makeView, patternRefusal } from "../src/engine/look.ts";
-import { frameNames, NONE, shortenPath } from "../src/engine/names.ts";
+import type { Model } from "../src/engine/model.ts";
+import { frameNames, frameText, moduleName, NONE, shortenPath } from "../src/engine/names.ts";
 import { isBound, nearestSnapshot, START, weigh, type Question } from "../src/engine/question.ts";
 import { search } from "../src/engine/search.ts";
 import { buildDiffTree, buildTree, findPath, pathOf, type Tree } from "../src/engine/tree.ts";
@@ -17,7 +18,7 @@ import { verdict } from "../src/engine/verdict.ts";
 import { synthetic } from "./synthetic.ts";
 
 const PEAK: Question = { measure: "peak", unit: "bytes", from: null, to: null };
-const OPTIONS = { inverted: false, byLine: false, order: "name" as const };
+const OPTIONS = { inverted: false, byLine: false };
 const SEEDS = [1, 2, 3, 4, 5];
 const modelOf = (seed: number) =>
   synthetic({ seed, nodes: 900, sites: 250, frames: 60, snapshots: 14, ticks: 50 });
@@ -131,20 +132,30 @@ function stepsOf(names: Uint32Array, frames: number[]): { name: number; deep: nu
 function checkShape(tree: Tree): void {
   for (let i = 1; i < tree.count; i++) {
     assert.ok(tree.parent[i] < i);
-    assert.ok(i >= tree.levels[tree.depth[i]] && i < tree.levels[tree.depth[i] + 1]);
-    assert.ok(i < 2 || tree.parent[i] >= tree.parent[i - 1] || tree.depth[i] > tree.depth[i - 1]);
+    const depth = tree.depth(i);
+    assert.equal(depth, tree.depth(tree.parent[i]) + 1);
+    assert.ok(i >= tree.levels[depth] && i < tree.levels[depth + 1]);
+    assert.ok(i < 2 || tree.parent[i] >= tree.parent[i - 1]);
+    assert.ok(i < 2 || tree.parent[i] > tree.parent[i - 1] || tree.name[i] > tree.name[i - 1]);
   }
   for (let i = 0; i < tree.count; i++) {
-    let [total, width] = [tree.self[i], 0];
-    for (let k = 0; k < tree.nChildren[i]; k++) {
-      const child = tree.firstChild[i] + k;
+    let [total, width, stacks] = [tree.self(i), 0, 0];
+    for (let child = tree.firstChild[i]; child < tree.firstChild[i + 1]; child++) {
       assert.equal(tree.parent[child], i);
-      total += tree.total[child];
-      width += tree.width[child];
+      total += tree.total(child);
+      width += tree.width(child);
+      stacks += tree.stacks(child);
     }
-    assert.equal(total, tree.total[i]);
-    assert.ok(width <= tree.width[i]);
+    assert.equal(total, tree.total(i));
+    assert.ok(width <= tree.width(i));
+    assert.ok(stacks <= tree.stacks(i));
+    assert.equal(tree.hasChildren(i), tree.children(i).length > 0);
   }
+}
+
+// Nodes that any stack with weight goes through.
+function shown(tree: Tree): number[] {
+  return Array.from({ length: tree.count }, (_, i) => i).filter((i) => tree.stacks(i) > 0);
 }
 
 const LOOKS = [
@@ -181,14 +192,16 @@ test("trees by walking every stack", () => {
           }
         }
         checkShape(tree);
-        assert.equal(tree.count, Math.max(1, expected.size));
-        for (let i = 0; i < tree.count && expected.size; i++) {
+        assert.equal(shown(tree).length, expected.size);
+        for (const i of shown(tree)) {
           const path = pathOf(tree, i);
           assert.equal(findPath(tree, path), i);
-          assert.deepEqual([tree.total[i], tree.self[i], tree.stacks[i], tree.deep[i]],
+          assert.deepEqual([tree.total(i), tree.self(i), tree.stacks(i), i ? tree.deep(i) : 0],
             expected.get(path.join()));
         }
-        checkShape(buildTree(view, weights, { inverted, byLine: true, order: "weight" }));
+        const deepest = Math.max(0, ...shown(tree).map((i) => tree.depth(i)));
+        assert.equal(tree.nRows, deepest + 1);
+        checkShape(buildTree(view, weights, { inverted, byLine: true }));
       }
 });
 
@@ -208,19 +221,23 @@ test("functions that call each other in turn are one node each, up to eight of t
     const tree = buildTree(makeView(model, emptyLook), Float64Array.of(1), OPTIONS);
     const isFolded = cycle <= 8;
     assert.equal(tree.count, 1 + (isFolded ? cycle : 3 * cycle));
-    assert.equal(tree.deep[tree.count - 1], isFolded ? 3 : 1);
+    assert.equal(tree.deep(tree.count - 1), isFolded ? 3 : 1);
   }
 });
 
 test("siblings: by name the same in every question, by weight falling", () => {
   const model = modelOf(2);
   const view = makeView(model, emptyLook);
-  const byName = buildTree(view, weigh(model, PEAK), OPTIONS);
-  const byWeight = buildTree(view, weigh(model, PEAK), { ...OPTIONS, order: "weight" });
-  for (const [tree, values] of [[byName, byName.name], [byWeight, byWeight.total]] as const)
-    for (let i = 2; i < tree.count; i++)
-      if (tree.parent[i] === tree.parent[i - 1])
-        assert.ok(tree === byName ? values[i] > values[i - 1] : values[i] <= values[i - 1]);
+  const tree = buildTree(view, weigh(model, PEAK), OPTIONS);
+  for (const node of shown(tree)) {
+    const byName = tree.children(node);
+    const byWeight = tree.childrenByWeight(node);
+    for (let i = 1; i < byName.length; i++) {
+      assert.ok(tree.name[byName[i]] > tree.name[byName[i - 1]]);
+      assert.ok(tree.total(byWeight[i]) <= tree.total(byWeight[i - 1]));
+    }
+    assert.deepEqual([...byWeight].sort((a, b) => a - b), byName);
+  }
 });
 
 test("a search counts every stack once", () => {
@@ -273,9 +290,34 @@ test("a diff with itself is all the same, and its tree has no width", () => {
   const diff = diffPlaces({ view: viewA, question: PEAK }, { view: viewB, question: PEAK });
   assert.ok(diff.places.every((place) => place.change === "same" && place.by === 0));
   const tree = buildDiffTree(viewA, weigh(a, PEAK), viewB, weigh(b, PEAK), OPTIONS);
-  assert.equal(tree.width[0], 0);
-  assert.deepEqual(tree.before, tree.total);
+  assert.equal(tree.width(0), 0);
+  for (const node of shown(tree))
+    assert.deepEqual([tree.before(node), tree.side(node)], [tree.total(node), 0]);
 });
+
+// Each side's own tree tells what a tree of both has of it, by the functions that lead to a node.
+function checkSides(tree: Tree, sides: Tree[], models: Model[]): void {
+  const pathsOf = (of: Tree, frameOf: (node: number) => string) => {
+    const paths = new Map<number, string>([[0, ""]]);
+    for (let i = 1; i < of.count; i++)
+      if (of.stacks(i))
+        paths.set(i, `${paths.get(of.parent[i])}\n${frameOf(i)}`);
+    return paths;
+  };
+  const text = (model: Model, frame: number) => !model.frames.function[frame]
+    ? moduleName(model, frame) // by which nameless code is known again
+    : `${frameText(model, frame)} ${shortenPath(model.text[model.frames.file[frame]])}`;
+  const found = new Map<string, number>();
+  for (const [node, path] of pathsOf(tree, (i) => text(models[tree.side(i)], tree.frame(i))))
+    found.set(path, node);
+  sides.forEach((side, s) => {
+    for (const [node, path] of pathsOf(side, (i) => text(models[s], side.frame(i)))) {
+      const both = found.get(path) ?? assert.fail(path);
+      assert.ok(s > 0 || both === 0 || tree.side(both) === 0);
+      assert.ok((s ? tree.before(both) : tree.total(both)) >= side.total(node));
+    }
+  });
+}
 
 test("a tree of two sides has both sides' totals", () => {
   const [a, b] = [modelOf(1), modelOf(2)];
@@ -284,12 +326,12 @@ test("a tree of two sides has both sides' totals", () => {
   for (const inverted of [false, true]) {
     const tree = buildDiffTree(viewA, weigh(a, PEAK), viewB, weigh(b, PEAK),
       { ...OPTIONS, inverted });
-    assert.equal(tree.before![0], sum(weigh(a, PEAK)));
-    assert.equal(tree.total[0], sum(weigh(b, PEAK)));
-    assert.ok(tree.width[0] >= Math.abs(tree.total[0] - tree.before![0]));
+    assert.equal(tree.before(0), sum(weigh(a, PEAK)));
+    assert.equal(tree.total(0), sum(weigh(b, PEAK)));
+    assert.ok(tree.width(0) >= Math.abs(tree.total(0) - tree.before(0)));
     checkShape(tree);
-    for (let i = 1; i < tree.count; i++)
-      assert.ok(tree.frame[i] < (tree.side![i] ? a : b).frames.count);
+    checkSides(tree, [buildTree(viewB, weigh(b, PEAK), { ...OPTIONS, inverted }),
+      buildTree(viewA, weigh(a, PEAK), { ...OPTIONS, inverted })], [b, a]);
   }
   const one = modelOf(3);
   const view = makeView(one, emptyLook);
@@ -297,8 +339,8 @@ test("a tree of two sides has both sides' totals", () => {
   const moments = buildDiffTree(view, at(2), view, at(9), OPTIONS);
   let moved = 0;
   for (let i = 0; i < moments.count; i++)
-    moved += Math.abs(moments.self[i] - moments.beforeSelf![i]);
-  assert.equal(moments.width[0], moved);
+    moved += Math.abs(moments.self(i) - moments.beforeSelf(i));
+  assert.equal(moments.width(0), moved);
 });
 
 test("patterns", () => {

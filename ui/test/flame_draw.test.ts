@@ -4,13 +4,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { frameModel, syntheticModel, syntheticTree } from "../browser/synthetic.ts";
+import { frameModel, syntheticModel, syntheticTree, treeOf } from "../browser/synthetic.ts";
 import type { Tree } from "../src/engine/tree.ts";
 import { Boxes } from "../src/flame/boxes.ts";
 import { draw, rowAt, rowTop, type Canvas, type Scene, type Window } from "../src/flame/draw.ts";
 import { Fitter } from "../src/flame/fit.ts";
 import { Layout } from "../src/flame/layout.ts";
-import { isSigned, TreeMeaning } from "../src/flame/meaning.ts";
+import { TreeMeaning } from "../src/flame/meaning.ts";
 import { TreeNames } from "../src/flame/names.ts";
 import { Style } from "../src/flame/palette.ts";
 import { packed } from "../src/flame/surface.ts";
@@ -46,11 +46,11 @@ function paint(tree: Tree, model = syntheticModel(300), wish: Wish = {}) {
   };
   const layout = new Layout(tree);
   const names = new TreeNames(tree, [model], "all");
-  const options = { unit: "bytes", signed: isSigned(tree), matches: wish.matches ?? null } as const;
+  const options = { unit: "bytes", signed: tree.isSigned, matches: wish.matches ?? null } as const;
   const zoom = wish.zoom ?? 0;
   const scene: Scene = {
     layout, meaning: new TreeMeaning(tree, names, options), range: layout.rangeOf(zoom),
-    zoomRow: tree.depth[zoom], nRows: layout.nRows, flipped: wish.flipped ?? false,
+    zoomRow: tree.depth(zoom), nRows: layout.nRows, flipped: wish.flipped ?? false,
   };
   const height = wish.height ?? 400;
   const content = Math.max(height, 20 * layout.nRows);
@@ -66,32 +66,19 @@ function paint(tree: Tree, model = syntheticModel(300), wish: Wish = {}) {
 
 // A root with a line of nodes below it, each with children of these weights.
 function chain(...weights: number[][]): Tree {
-  const total = [0];
   const parent = [0];
-  const depth = [0];
-  const levels = [0];
+  const self = [0];
   let up = 0;
   for (const row of weights) {
-    levels.push(total.length);
-    const first = total.length;
+    const first = parent.length;
     for (const weight of row) {
       parent.push(up);
-      depth.push(levels.length - 1);
-      total.push(weight);
+      self.push(weight);
+      if (up) self[up] -= weight;
     }
     up = first;
   }
-  levels.push(total.length);
-  total[0] = weights[0].reduce((a, b) => a + b, 0);
-  const n = total.length;
-  return {
-    count: n, levels: Uint32Array.from(levels), parent: Uint32Array.from(parent),
-    depth: Uint32Array.from(depth), total: Float64Array.from(total),
-    width: Float64Array.from(total, Math.abs), self: new Float64Array(n),
-    frame: Uint32Array.from({ length: n }, (_, i) => (i ? i - 1 : 0xffffffff)),
-    name: new Uint32Array(n), line: new Uint32Array(n), stacks: new Uint32Array(n).fill(1),
-    deep: new Uint32Array(n).fill(1), firstChild: new Uint32Array(n), nChildren: new Uint32Array(n),
-  };
+  return treeOf({ parent, self });
 }
 
 test("only rows in sight are painted, inside of the canvas", () => {
@@ -146,9 +133,7 @@ test("matches stand out, also among boxes too narrow to be seen alone", () => {
 });
 
 test("growth and shrinking are told by arrow, sign and colour", () => {
-  const tree = chain([400, 100, 0]);
-  tree.before = Float64Array.of(500, 100, 350, 50);
-  tree.width = Float64Array.of(600, 300, 250, 50);
+  const tree = treeOf({ parent: [0, 0, 0, 0], self: [0, 400, 100, 0], before: [0, 100, 350, 50] });
   const model = frameModel(["grown", "shrunk", "gone"]);
   const { rects, texts } = paint(tree, model);
   const told = ["= all  ±0 B", "▲ grown  +300 B", "▼ shrunk  −250 B", "▼ gone"];
@@ -178,8 +163,7 @@ test("inlined frames have no border to their parent, others do", () => {
 test("frames of the runtime are grey, recursion says how deep", () => {
   const model = frameModel(["__libc_start_main", "walk"]);
   model.frames.layer.set([1, 0]);
-  const tree = chain([500, 500]);
-  tree.deep[2] = 12;
+  const tree = treeOf({ parent: [0, 0, 0], self: [0, 500, 500], deep: [1, 1, 12] });
   const { rects, texts } = paint(tree, model);
   assert.equal(rects[1].style, Style.runtime);
   assert.equal(texts[2].text, "walk ×12  500 B");

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { random, syntheticTree } from "../browser/synthetic.ts";
+import { random, syntheticNodes, treeOf } from "../browser/synthetic.ts";
 import { Boxes } from "../src/flame/boxes.ts";
 import { Layout, NO_NODE, type Range } from "../src/flame/layout.ts";
 
@@ -14,49 +14,42 @@ const SEEDS = Array.from({ length: 40 }, (_, i) => i + 1);
 function trees(): { layout: Layout; next: () => number }[] {
   return SEEDS.map((seed) => {
     const next = random(seed * 77);
-    const tree = syntheticTree(2 + Math.floor(next() * 3000), 50, seed);
-    for (let node = 1; node < tree.count; node++) // some of no width, as in a diff
-      if (tree.nChildren[node] === 0 && next() < 0.1) tree.width[node] = 0;
-    for (let node = tree.count - 1; node > 0; node--) // no less than the children's, still
-      if (tree.nChildren[node]) tree.width[node] = Math.max(childrenWidth(tree, node), 1);
-    tree.width[0] = childrenWidth(tree, 0) + 5;
-    return { layout: new Layout(tree), next };
+    const nodes = syntheticNodes(2 + Math.floor(next() * 3000), 50, seed);
+    for (let node = 1; node < nodes.self.length; node++) // without weight under some question
+      if (nodes.isLeaf[node] && next() < 0.3) nodes.self[node] = 0;
+    nodes.self[0] = 5;
+    return { layout: new Layout(treeOf(nodes)), next };
   });
 }
 
-function childrenWidth(tree: ReturnType<typeof syntheticTree>, node: number): number {
-  const first = tree.firstChild[node];
-  return tree.width.subarray(first, first + tree.nChildren[node]).reduce((a, b) => a + b, 0);
-}
-
 function someRange(layout: Layout, next: () => number): Range {
-  const node = next() < 0.3 ? 0 : Math.floor(next() * layout.left.length);
+  const node = next() < 0.3 ? 0 : Math.floor(next() * layout.tree.count);
   return layout.hasBox(node) ? layout.rangeOf(node) : layout.whole;
 }
 
 test("boxes of a row stand side by side, each inside of its parent's", () => {
   for (const { layout } of trees()) {
-    const { levels, parent, count, width } = layout.shape;
+    const { levels, parent, count } = layout.tree;
     for (let node = 1; node < count; node++) {
-      assert.ok(layout.left[node] >= layout.left[parent[node]]);
-      assert.ok(layout.right[node] <= layout.right[parent[node]]);
-      assert.equal(layout.right[node] - layout.left[node], width[node]);
+      assert.ok(layout.left(node) >= layout.left(parent[node]));
+      assert.ok(layout.right(node) <= layout.right(parent[node]));
+      assert.equal(layout.right(node) - layout.left(node), layout.tree.width(node));
     }
     for (let row = 0; row < layout.nRows; row++)
       for (let node = levels[row] + 1; node < levels[row + 1]; node++)
-        assert.ok(layout.left[node] >= layout.right[node - 1]);
+        assert.ok(layout.left(node) >= layout.right(node - 1));
   }
 });
 
 test("the node at a point is the one whose box holds it", () => {
   for (const { layout, next } of trees()) {
-    const { levels } = layout.shape;
+    const { levels } = layout.tree;
     for (let i = 0; i < 200; i++) {
       const row = Math.floor(next() * layout.nRows);
       const x = next() * layout.whole.to;
       let expected = NO_NODE;
       for (let node = levels[row]; node < levels[row + 1]; node++)
-        if (layout.left[node] <= x && x < layout.right[node]) expected = node;
+        if (layout.left(node) <= x && x < layout.right(node)) expected = node;
       assert.equal(layout.nodeAt(row, x), expected);
     }
     assert.equal(layout.nodeAt(-1, 0), NO_NODE);
@@ -96,9 +89,9 @@ test("what is a pixel wide is painted by itself, where it is", () => {
       const alone = new Map<number, number>();
       for (let i = 0; i < n; i++)
         if (boxes.past[i] - boxes.first[i] === 1) alone.set(boxes.first[i], i);
-      for (let node = layout.shape.levels[row]; node < layout.rowEnd(row); node++) {
-        const left = Math.max(layout.left[node], range.from);
-        const right = Math.min(layout.right[node], range.to);
+      for (let node = layout.tree.levels[row]; node < layout.rowEnd(row); node++) {
+        const left = Math.max(layout.left(node), range.from);
+        const right = Math.min(layout.right(node), range.to);
         if ((right - left) * scale < 1 + 1e-9) continue;
         const i = alone.get(node);
         assert.ok(i !== undefined, `node ${node} of row ${row} is not painted`);
@@ -124,9 +117,9 @@ test("merged boxes hold narrow neighbours and no gap of a pixel", () => {
         if (!isMerged) continue;
         nMerged++;
         for (let node = boxes.first[i]; node < boxes.past[i]; node++) {
-          assert.ok((layout.right[node] - layout.left[node]) * scale < 1 + 1e-9);
+          assert.ok((layout.right(node) - layout.left(node)) * scale < 1 + 1e-9);
           if (node > boxes.first[i])
-            assert.ok((layout.left[node] - layout.right[node - 1]) * scale <= 1);
+            assert.ok((layout.left(node) - layout.right(node - 1)) * scale <= 1);
         }
       }
     }
@@ -136,31 +129,16 @@ test("merged boxes hold narrow neighbours and no gap of a pixel", () => {
 
 test("a row of half a million boxes costs no more boxes than pixels", () => {
   const n = 500000;
-  const shape = {
-    count: n + 1,
-    levels: Uint32Array.of(0, 1, n + 1),
-    parent: new Uint32Array(n + 1),
-    depth: new Uint32Array(n + 1).fill(1, 1),
-    width: new Float64Array(n + 1).fill(1),
-  };
-  shape.width[0] = n;
-  const layout = new Layout(shape);
+  const self = new Uint8Array(n + 1).fill(1, 1);
+  const layout = new Layout(treeOf({ parent: new Uint32Array(n + 1), self }));
   const boxes = new Boxes(1000);
   assert.equal(boxes.fill(layout, 1, layout.whole, 1000), 1);
   assert.deepEqual([boxes.x0[0], boxes.x1[0], boxes.past[0] - boxes.first[0]], [0, 1000, n]);
 });
 
 test("an empty tree has no boxes, and nothing fails", () => {
-  const none = new Uint32Array(0);
-  const width = new Float64Array(0);
-  const layout = new Layout({
-    count: 0, levels: Uint32Array.of(0), parent: none, depth: none, width,
-  });
-  assert.equal(layout.nRows, 0);
-  assert.equal(layout.nodeAt(0, 0), NO_NODE);
-  const root = new Layout({
-    count: 1, levels: Uint32Array.of(0, 1), parent: Uint32Array.of(0), depth: Uint32Array.of(0),
-    width: Float64Array.of(0),
-  });
+  const root = new Layout(treeOf({ parent: [0], self: [0] }));
+  assert.equal(root.nRows, 1);
+  assert.equal(root.nodeAt(0, 0), NO_NODE);
   assert.equal(new Boxes(100).fill(root, 0, root.whole, 100), 0);
 });

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { frameModel, random, syntheticModel, syntheticTree } from "../browser/synthetic.ts";
+import { frameModel, random, syntheticModel, syntheticNodes, treeOf } from "../browser/synthetic.ts";
 import { copyOf, itemsFor } from "../src/flame/actions.ts";
 import { commandOf } from "../src/flame/keys.ts";
 import { nextItem } from "../src/flame/menu.tsx";
@@ -14,7 +14,8 @@ import { TreeNames } from "../src/flame/names.ts";
 import { placeTip } from "../src/flame/tooltip.tsx";
 import { lineageOf, nodeOf, pathOf, sibling, stackText, widestChild } from "../src/flame/walk.ts";
 
-const tree = syntheticTree(2000, 300, 9);
+const nodes = syntheticNodes(2000, 300, 9);
+const tree = treeOf(nodes);
 const names = new TreeNames(tree, [syntheticModel(300)], "all");
 
 const plain = { shiftKey: false, ctrlKey: false, altKey: false, metaKey: false };
@@ -27,7 +28,7 @@ function nodeWhere(test: (node: number) => boolean): number {
 }
 
 test("arrows go where they point, whichever way the graph is turned", () => {
-  const node = nodeWhere((n) => tree.nChildren[n] > 1 && tree.depth[n] > 2);
+  const node = nodeWhere((n) => tree.children(n).length > 1 && tree.depth(n) > 2);
   const up = { do: "go", node: tree.parent[node] };
   const down = { do: "go", node: widestChild(tree, node) };
   assert.deepEqual(press("ArrowUp", node), up);
@@ -38,15 +39,15 @@ test("arrows go where they point, whichever way the graph is turned", () => {
 });
 
 test("sideways stays among siblings that have a box", () => {
-  const node = nodeWhere((n) => tree.nChildren[n] === 3);
+  const isLeaf = (n: number) => !tree.hasChildren(n);
+  const node = nodeWhere((n) => tree.children(n).length === 3 && isLeaf(tree.firstChild[n] + 1));
   const [a, b, c] = [0, 1, 2].map((i) => tree.firstChild[node] + i);
   assert.equal(sibling(tree, a, 1), b);
   assert.equal(sibling(tree, c, -1), b);
   assert.equal(sibling(tree, a, -1), a);
   assert.equal(sibling(tree, c, 1), c);
-  const width = tree.width.slice();
-  width[b] = 0;
-  assert.equal(sibling({ ...tree, width }, a, 1), c);
+  const self = nodes.self.map((weight, n) => (n === b ? 0 : weight));
+  assert.equal(sibling(treeOf({ ...nodes, self }), a, 1), c);
   assert.deepEqual(press("ArrowRight", a, { zoom: a }), { do: "go", node: a });
   assert.equal(sibling(tree, 0, 1), 0);
 });
@@ -78,7 +79,7 @@ test("a path leads back to its node, or as far as there is one", () => {
     const path = pathOf(names, node);
     const found = nodeOf(names, path);
     assert.deepEqual(pathOf(names, found), path);
-    assert.equal(tree.depth[found], tree.depth[node]);
+    assert.equal(tree.depth(found), tree.depth(node));
   }
   const path = pathOf(names, 50);
   assert.equal(nodeOf(names, [...path, "no such function"]), nodeOf(names, path));
@@ -87,12 +88,9 @@ test("a path leads back to its node, or as far as there is one", () => {
 });
 
 test("lines of one function have paths of their own", () => {
-  const lines = { ...syntheticTree(3, 2, 1), parent: new Uint32Array(3) };
-  lines.firstChild = Uint32Array.of(1, 3, 3);
-  lines.nChildren = Uint32Array.of(2, 0, 0);
-  lines.frame = Uint32Array.of(0xffffffff, 0, 0);
-  lines.line = Uint32Array.of(0, 10, 20);
-  lines.width = Float64Array.of(2, 1, 1);
+  const lines = treeOf({
+    parent: [0, 0, 0], self: [0, 1, 1], frame: [0, 0, 0], line: [0, 10, 20],
+  });
   const byLine = new TreeNames(lines, [frameModel(["f"])], "all");
   assert.deepEqual(pathOf(byLine, 2), ["f @ store/postings.rs:20"]);
   for (const node of [1, 2]) assert.equal(nodeOf(byLine, pathOf(byLine, node)), node);
@@ -106,19 +104,13 @@ test("the table holds the node, all that leads to it, and never many rows", () =
     assert.ok(rows.length <= 12 + 13 + 12);
     for (const at of lineageOf(tree, node).slice(-12)) assert.ok(rows.includes(at));
     for (let i = 1; i < rows.length; i++)
-      assert.ok(tree.depth[rows[i]] <= tree.depth[rows[i - 1]] + 1);
+      assert.ok(tree.depth(rows[i]) <= tree.depth(rows[i - 1]) + 1);
   }
 });
 
 test("a node with 100,000 siblings has a table like any other", () => {
   const n = 100001;
-  const wide = {
-    count: n,
-    parent: new Uint32Array(n),
-    firstChild: new Uint32Array(n).fill(n).fill(1, 0, 1),
-    nChildren: new Uint32Array(n).fill(n - 1, 0, 1),
-    width: new Float64Array(n).fill(1),
-  };
+  const wide = treeOf({ parent: new Uint32Array(n), self: new Uint8Array(n).fill(1) });
   assert.equal(rowsAround(wide, 50000).length, 14);
   assert.equal(rowsAround(wide, 0).length, 13);
   assert.deepEqual(rowsAround(wide, 1).slice(0, 3), [0, 1, 2]);
@@ -150,10 +142,7 @@ test("menus are walked by arrows and first letters, around their ends", () => {
 
 test("what is copied is one line a frame, and nothing a terminal would obey", () => {
   const hostile = frameModel(["main", "a\nrm -rf ~\n\u001b[2J"]);
-  const small = { ...syntheticTree(3, 2, 1) };
-  small.parent = Uint32Array.of(0, 0, 1);
-  small.frame = Uint32Array.of(0xffffffff, 0, 1);
-  small.line = Uint32Array.of(0, 10, 0);
+  const small = treeOf({ parent: [0, 0, 1], self: [0, 0, 1], line: [0, 10, 0] });
   const text = stackText(new TreeNames(small, [hostile], "all"), 2);
   const lines = text.split("\n");
   assert.deepEqual(lines, [

@@ -100,7 +100,7 @@ const tree = computed(() => {
   const isOne = was.model === model.value;
   const now = isOne ? weigh(model.value, after.value) : weights.value;
   const then = weigh(was.model, was.question);
-  return buildDiffTree(was.view, then, view.value, now, { ...shape.value, order: "name" });
+  return buildDiffTree(was.view, then, view.value, now, shape.value);
 });
 
 const found = computed(() =>
@@ -192,7 +192,7 @@ function DiffGraph({ was }: { was: Before }) {
         tree={made}
         views={useMemo(() => [shown, was.view], [shown, was.view])}
         unit={unit}
-        whole={made.width[0]}
+        whole={made.width(0)}
         label="What changed: a box is as wide as growth and shrinking together"
         flipped={flip}
         zoom={zoom}

@@ -65,7 +65,7 @@ const ROW_HEIGHT = 20; // of a graph
 
 // No higher than the tree is deep.
 export function heightOf(tree: Tree): JSX.CSSProperties {
-  const rows = Math.max(3, tree.levels.length - 1);
+  const rows = Math.max(3, tree.nRows);
   return { "--flame-rows": `${rows * ROW_HEIGHT + 2}px` } as JSX.CSSProperties;
 }
 

@@ -48,7 +48,6 @@ function side(kind: "callers" | "callees") {
       buildTree(seen.value, weights.value, {
         inverted: kind === "callers",
         byLine: shape.value.byLine,
-        order: "name",
       }),
     ),
   );
@@ -121,7 +120,7 @@ function Halves({ name }: { name: string }) {
   const above = useHalf(callers);
   const below = useHalf(callees);
   const asked = use(question);
-  const deeper = above.tree.levels.length > below.tree.levels.length ? above.tree : below.tree;
+  const deeper = above.tree.nRows > below.tree.nRows ? above.tree : below.tree;
   return (
     <div class="graph half" style={heightOf(deeper)}>
       <Sandwich

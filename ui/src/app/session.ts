@@ -106,7 +106,7 @@ export const wholeWeight = computed(() => (refused.value ? 0 : whole(model.value
 export const shape = part((s) => ({ inverted: s.invert, byLine: s.lines }));
 
 export const tree = computed<Tree>(() =>
-  buildTree(view.value, weights.value, { ...shape.value, order: "name" }),
+  buildTree(view.value, weights.value, shape.value),
 );
 
 export const searchText = part((s) => s.search);

@@ -2,24 +2,19 @@
 //
 // The stacks as a tree one can open node by node, the weightiest first, with arrows as in any tree.
 
-import { computed } from "@preact/signals-core";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Model } from "../engine/model.ts";
 import { frameText, placeText } from "../engine/names.ts";
-import { buildTree, type Tree } from "../engine/tree.ts";
+import type { Tree } from "../engine/tree.ts";
 import { count, share } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { model, question, refused, shape, view, weights, wholeWeight } from "./session.ts";
+import { model, question, refused, tree as stacks, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { ROW } from "./table.tsx";
 import { treeLines, type TreeLine, type Turned } from "./tree_lines.ts";
 import { useRowsInSight } from "./virtual.ts";
 import { cell } from "./words.ts";
-
-const byWeight = computed(() =>
-  buildTree(view.value, weights.value, { ...shape.value, order: "weight" }),
-);
 
 export function TreePane() {
   const why = use(refused);
@@ -28,7 +23,7 @@ export function TreePane() {
 }
 
 function StackTree() {
-  const tree = use(byWeight);
+  const tree = use(stacks);
   return (
     <section class="pane fill" aria-label="Tree">
       <TreeGrid tree={tree} label="Stacks, the weightiest first" />
@@ -62,19 +57,19 @@ export function TreeGrid({ tree, label }: GridProps) {
     );
   }, [current]);
   const turn = (line: TreeLine, isOpen: boolean) =>
-    setTurned(new Map(turned).set(line.key, isOpen && tree.nChildren[line.node] > 0));
+    setTurned(new Map(turned).set(line.key, isOpen && tree.hasChildren(line.node)));
   const move = (index: number) =>
     setCurrent(lines[Math.min(lines.length - 1, Math.max(0, index))]?.key ?? null);
   const parentOf = (index: number) => {
     let i = index - 1;
-    while (i >= 0 && tree.depth[lines[i].node] >= tree.depth[lines[index].node]) i--;
+    while (i >= 0 && lines[i].depth >= lines[index].depth) i--;
     return i < 0 ? index : i;
   };
   const keys = (event: KeyboardEvent) => {
     const line = lines[at];
     if (!line || event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor((frame.current?.clientHeight ?? 400) / ROW) - 2);
-    const canOpen = tree.nChildren[line.node] > 0;
+    const canOpen = tree.hasChildren(line.node);
     const acts: Record<string, () => void> = {
       ArrowDown: () => move(at + 1),
       ArrowUp: () => move(at - 1),
@@ -158,33 +153,36 @@ interface RowProps {
 
 function NodeRow({ line, row, isCurrent, tree, of, whole, unit, onTurn, onPick }: RowProps) {
   const { node, isOpen } = line;
-  const canOpen = tree.nChildren[node] > 0;
-  const name = cleanWithin(frameText(of, tree.frame[node]), 2000);
-  const place = clean(placeText(of, tree.frame[node], tree.line[node]));
-  const deep = tree.deep[node];
+  const canOpen = tree.hasChildren(node);
+  const frame = tree.frame(node);
+  const name = cleanWithin(frameText(of, frame), 2000);
+  const place = clean(placeText(of, frame, tree.line(node)));
+  const deep = tree.deep(node);
+  const total = tree.total(node);
+  const self = tree.self(node);
   return (
     <tr
       role="row"
       tabIndex={isCurrent ? 0 : -1}
       aria-rowindex={row + 2}
-      aria-level={tree.depth[node]}
+      aria-level={line.depth}
       aria-posinset={line.index}
-      aria-setsize={tree.nChildren[tree.parent[node]]}
+      aria-setsize={line.of}
       aria-expanded={canOpen ? isOpen : undefined}
       onClick={onPick}
       onDblClick={onTurn}
     >
       <td role="gridcell" class="c-share number">
-        <Bar part={tree.total[node]} whole={whole} /> {share(tree.total[node], whole)}
+        <Bar part={total} whole={whole} /> {share(total, whole)}
       </td>
       <td role="gridcell" class="c-weight number">
-        {cell(tree.total[node], unit)}
+        {cell(total, unit)}
       </td>
       <td role="gridcell" class="c-self number">
-        {tree.self[node] ? cell(tree.self[node], unit) : ""}
+        {self ? cell(self, unit) : ""}
       </td>
       <td role="gridcell" class="c-name" title={`${name}\n${place}`}>
-        <span class="indent" style={{ width: `${Math.min(40, tree.depth[node] - 1) * 14}px` }} />
+        <span class="indent" style={{ width: `${Math.min(40, line.depth - 1) * 14}px` }} />
         <span class={canOpen ? "twist" : "twist none"} aria-hidden="true" onClick={onTurn}>
           {isOpen ? "▾" : "▸"}
         </span>
@@ -192,7 +190,7 @@ function NodeRow({ line, row, isCurrent, tree, of, whole, unit, onTurn, onPick }
         {deep > 1 && <span class="muted"> ×{deep} deep</span>} <span class="muted">{place}</span>
       </td>
       <td role="gridcell" class="c-stacks number">
-        {count(tree.stacks[node])}
+        {count(tree.stacks(node))}
       </td>
     </tr>
   );

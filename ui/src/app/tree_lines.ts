@@ -12,49 +12,51 @@ export interface TreeLine {
   key: string; // names from the root: stays the same while numbers change
   isOpen: boolean;
   index: number; // among its siblings, from 1
+  of: number; // siblings, itself included
+  depth: number; // from 1
+}
+
+interface Step {
+  node: number;
+  key: string;
+  index: number;
+  of: number;
+  depth: number;
+  isOnWay: boolean;
 }
 
 // Opened and closed by the reader; all else is as it was at first.
 export type Turned = Map<string, boolean>;
 
 // Open at first: nodes that more than half of their parent's weight goes through.
-function isFirst(tree: Tree, node: number): boolean {
-  if (tree.depth[node] > FIRST_DEPTH) return false;
-  const parent = tree.parent[node];
-  return node === 0 || Math.abs(tree.total[node]) * 2 >= Math.abs(tree.total[parent]);
+function isFirst(tree: Tree, { node, depth }: Step): boolean {
+  if (depth > FIRST_DEPTH) return false;
+  return Math.abs(tree.total(node)) * 2 >= Math.abs(tree.total(tree.parent[node]));
 }
 
-function isOpenOf(
-  tree: Tree,
-  node: number,
-  key: string,
-  turned: Turned,
-  isOnWay: boolean,
-): boolean {
-  if (!tree.nChildren[node]) return false;
-  return turned.get(key) ?? (isOnWay && isFirst(tree, node));
+function isOpenOf(tree: Tree, step: Step, turned: Turned): boolean {
+  if (!tree.hasChildren(step.node)) return false;
+  return turned.get(step.key) ?? (step.isOnWay && isFirst(tree, step));
 }
 
+// Children are sorted where they are shown, the weightiest first.
 export function treeLines(tree: Tree, turned: Turned): TreeLine[] {
   const lines: TreeLine[] = [];
-  interface Step {
-    node: number;
-    key: string;
-    index: number;
-    isOnWay: boolean;
-  }
   const todo: Step[] = [];
-  const push = (parent: number, key: string, isOnWay: boolean) => {
-    const first = tree.firstChild[parent];
-    for (let i = tree.nChildren[parent] - 1; i >= 0; i--)
-      todo.push({ node: first + i, key: `${key}/${tree.name[first + i]}`, index: i + 1, isOnWay });
+  const push = (parent: number, key: string, depth: number, isOnWay: boolean) => {
+    const children = tree.childrenByWeight(parent);
+    for (let i = children.length - 1; i >= 0; i--) {
+      const node = children[i];
+      const ownKey = `${key}/${tree.name[node]}`;
+      todo.push({ node, key: ownKey, index: i + 1, of: children.length, depth, isOnWay });
+    }
   };
-  push(0, "", true);
+  push(0, "", 1, true);
   for (let step = todo.pop(); step; step = todo.pop()) {
-    const { node, key, index, isOnWay } = step;
-    const isOpen = isOpenOf(tree, node, key, turned, isOnWay);
-    lines.push({ node, key, isOpen, index });
-    if (isOpen) push(node, key, isOnWay && isFirst(tree, node));
+    const { node, key, index, of, depth, isOnWay } = step;
+    const isOpen = isOpenOf(tree, step, turned);
+    lines.push({ node, key, isOpen, index, of, depth });
+    if (isOpen) push(node, key, depth + 1, isOnWay && isFirst(tree, step));
   }
   return lines;
 }

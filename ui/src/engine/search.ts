@@ -5,7 +5,7 @@
 
 import { compilePattern, type View } from "./look.ts";
 import type { Model } from "./model.ts";
-import { frameText, modulePath, NONE } from "./names.ts";
+import { frameText, modulePath } from "./names.ts";
 import type { Tree } from "./tree.ts";
 
 export interface Matches {
@@ -47,12 +47,14 @@ export function search(tree: Tree, views: readonly View[], pattern: string): Mat
   const matches: Matches = { nodes, count: 0, total: 0 };
   let before = 0;
   for (let i = 1; i < tree.count; i++) {
-    const side = tree.side ? tree.side[i] : 0;
-    const frame = tree.frame[i];
-    if (frame !== NONE && !judged[side][frame])
+    if (!tree.stacks(i))
+      continue;
+    const side = tree.side(i);
+    const frame = tree.frame(i);
+    if (!judged[side][frame])
       judged[side][frame] =
         judge(views[side].model, regex, frame, texts) ? MATCHED : UNMATCHED;
-    const isMatch = frame !== NONE && judged[side][frame] === MATCHED;
+    const isMatch = judged[side][frame] === MATCHED;
     const wasInside = isInside[tree.parent[i]];
     isInside[i] = isMatch || wasInside ? 1 : 0;
     if (!isMatch)
@@ -61,10 +63,10 @@ export function search(tree: Tree, views: readonly View[], pattern: string): Mat
     matches.count++;
     if (wasInside)
       continue;
-    matches.total += tree.total[i];
-    before += tree.before ? tree.before[i] : 0;
+    matches.total += tree.total(i);
+    before += tree.isDiff ? tree.before(i) : 0;
   }
-  if (tree.before)
+  if (tree.isDiff)
     matches.before = before;
   return matches;
 }

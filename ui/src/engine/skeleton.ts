@@ -1,137 +1,299 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All nodes that a tree of one or two views can have, whatever is asked: steps of the tries that
-// say the same are one node. Level by level, siblings in the order of their names; a tree leaves
-// out what has no weight and keeps the order.
+// Everything about a tree of one or two views that no question changes: the nodes it can have, and
+// the stacks in the order in which the tree holds them.
+//
+//  1. Steps of the tries that say the same are one node. Nodes come level by level, siblings in the
+//     order of their names: a node's index is above its parent's, and children are neighbours.
+//  2. Every stack has a slot. Those of a node's children come first, child by child, then those
+//     that end at the node itself: so the stacks through a node are one range of slots, and what
+//     they weigh is the difference of two sums.
+//
+// The steps below a node are sorted by name and cut where the name changes; nothing has to be
+// looked up. Node by node that goes down to the end of each stack, whose steps lie side by side;
+// what is found on the way is then laid out level by level.
 
+import { NONE } from "./names.ts";
 import type { Trie } from "./trie.ts";
 
 export interface Skeleton {
+  count: number; // node 0 is the root
+  levels: Uint32Array; // where each depth begins, and past the last one `count`
+  parent: Uint32Array; // of the root: 0
+  name: Uint32Array;
+  firstChild: Uint32Array; // count + 1: where the children of the next node begin, these end
+  first: Uint32Array; // slots of the stacks through a node, from `first`
+  past: Uint32Array; // up to `past`
+  step: Uint32Array; // that it stands for; if SEVERAL, where in `more` they are
+  more: Uint32Array; // how many, how many frames one of them stands for at most, and they
+  slots: Slots;
+}
+
+// Of two tries, the steps of the second come after the first one's.
+export const SEVERAL = 0x80000000;
+
+export interface Slots {
+  count: number;
+  stack: Uint32Array; // sites; those of the second trie come after the first one's
+  node: Uint32Array; // where it ends
+}
+
+// The steps of all tries as one forest with one root.
+interface Forest {
   count: number;
   parent: Uint32Array;
   name: Uint32Array;
-  nodeOf: Uint32Array[]; // per trie, per step of it
+  deep: Uint32Array;
+  leaf: Uint32Array; // per site of all
 }
 
-const MANY = 0xffffffff; // more than one child
-
-class Merger {
-  count = 1;
-  parent: Uint32Array;
-  name: Uint32Array;
-  // Most nodes have one child at most, which is kept here; only those with more are in the table.
-  private readonly only: Uint32Array; // 0: none yet; MANY: in the table
-  private table = new Uint32Array(4096); // open addressing, at most half full; 0: free
-  private nInTable = 0;
-
-  constructor(most: number) {
-    this.parent = new Uint32Array(most);
-    this.name = new Uint32Array(most);
-    this.only = new Uint32Array(most);
-  }
-
-  child(parent: number, name: number): number {
-    const only = this.only[parent];
-    if (only && only !== MANY) {
-      if (this.name[only] === name)
-        return only;
-      this.only[parent] = MANY;
-      this.tabulate(only);
-    }
-    if (only) {
-      const known = this.table[this.slot(parent, name)];
-      if (known)
-        return known;
-    }
-    const node = this.count++;
-    this.parent[node] = parent;
-    this.name[node] = name;
-    if (only)
-      this.tabulate(node);
-    else
-      this.only[parent] = node;
-    return node;
-  }
-
-  private slot(parent: number, name: number): number {
-    const mask = this.table.length - 1;
-    let hash = Math.imul(parent, 0x9e3779b1) ^ Math.imul(name + 1, 0x85ebca6b);
-    hash = Math.imul(hash ^ (hash >>> 15), 0xc2b2ae35);
-    for (let at = (hash ^ (hash >>> 13)) & mask; ; at = (at + 1) & mask) {
-      const held = this.table[at];
-      if (!held || (this.parent[held] === parent && this.name[held] === name))
-        return at;
-    }
-  }
-
-  private tabulate(node: number): void {
-    this.table[this.slot(this.parent[node], this.name[node])] = node;
-    if (++this.nInTable * 2 <= this.table.length)
-      return;
-    const before = this.table;
-    this.table = new Uint32Array(before.length * 4);
-    for (const known of before)
-      if (known)
-        this.table[this.slot(this.parent[known], this.name[known])] = known;
-  }
-}
-
-function merge(tries: Trie[], namesOf: Uint32Array[], merger: Merger): Uint32Array[] {
-  return tries.map((trie, t) => {
-    const nodeOf = new Uint32Array(trie.count);
+function joinTries(tries: Trie[], namesOf: Uint32Array[]): Forest {
+  const count = tries.reduce((sum, trie) => sum + trie.count - 1, 1);
+  const nSites = tries.reduce((sum, trie) => sum + trie.leaf.length, 0);
+  const isOne = tries.length === 1;
+  const forest: Forest = {
+    count, name: new Uint32Array(count),
+    parent: isOne ? tries[0].parent : new Uint32Array(count),
+    deep: isOne ? tries[0].deep : new Uint32Array(count),
+    leaf: isOne ? tries[0].leaf : new Uint32Array(nSites),
+  };
+  let base = 0;
+  let site = 0;
+  tries.forEach((trie, t) => {
     const names = namesOf[t];
     for (let i = 1; i < trie.count; i++)
-      nodeOf[i] = merger.child(nodeOf[trie.parent[i]], names[trie.frame[i]]);
-    return nodeOf;
+      forest.name[base + i] = names[trie.frame[i]];
+    for (let i = 1; !isOne && i < trie.count; i++) {
+      forest.parent[base + i] = trie.parent[i] ? base + trie.parent[i] : 0;
+      forest.deep[base + i] = trie.deep[i];
+    }
+    for (let i = 0; !isOne && i < trie.leaf.length; i++)
+      forest.leaf[site + i] = trie.leaf[i] && trie.leaf[i] !== NONE ? base + trie.leaf[i]
+        : trie.leaf[i];
+    base += trie.count - 1;
+    site += trie.leaf.length;
   });
+  return forest;
 }
 
-// Places in a list sorted by key, where each key's run begins: the usual counting sort.
-function countingSort(keys: Uint32Array, count: number, nKeys: number, items?: Uint32Array) {
-  const start = new Uint32Array(nKeys + 1);
-  for (let i = 1; i < count; i++)
-    start[keys[i] + 1]++;
-  for (let k = 0; k < nKeys; k++)
-    start[k + 1] += start[k];
-  const next = start.slice();
-  const sorted = new Uint32Array(count - 1);
-  for (let i = 1; i < count; i++) {
-    const item = items ? items[i - 1] : i;
-    sorted[next[keys[item]]++] = item;
+// Steps that any of some stacks goes through. What was folded away is on none's way.
+export function markSteps(
+  parent: Uint32Array, count: number, leaf: Uint32Array, counts: (site: number) => boolean,
+): Uint8Array {
+  const isOnWay = new Uint8Array(count);
+  for (let site = 0; site < leaf.length; site++)
+    if (leaf[site] !== NONE && counts(site))
+      isOnWay[leaf[site]] = 1;
+  for (let i = count - 1; i > 0; i--)
+    if (isOnWay[i])
+      isOnWay[parent[i]] = 1;
+  return isOnWay;
+}
+
+// Sorts a stretch of steps by name; equals stay as they are.
+function sortByName(steps: Uint32Array, from: number, past: number, name: Uint32Array): void {
+  let at = from + 1;
+  while (at < past && name[steps[at - 1]] <= name[steps[at]])
+    at++;
+  if (at >= past)
+    return;
+  const n = past - from;
+  const keys = new Float64Array(n); // name and place in one number, exact below 2^53
+  for (let i = 0; i < n; i++)
+    keys[i] = name[steps[from + i]] * n + i;
+  keys.sort();
+  const before = steps.slice(from, past);
+  for (let i = 0; i < n; i++)
+    steps[from + i] = before[keys[i] % n];
+}
+
+// First child and next sibling of each step that a stack goes through; 0: none.
+function linkSteps({ count, parent, leaf }: Forest): { child: Uint32Array; next: Uint32Array } {
+  const isOnWay = markSteps(parent, count, leaf, () => true);
+  const child = new Uint32Array(count);
+  const next = new Uint32Array(count);
+  for (let i = count - 1; i > 0; i--)
+    if (isOnWay[i]) {
+      next[i] = child[parent[i]];
+      child[parent[i]] = i;
+    }
+  return { child, next };
+}
+
+// The sites that end at each step, from 1; 0: no more.
+function linkStacks({ count, leaf }: Forest): { ending: Uint32Array; nextEnding: Uint32Array } {
+  const ending = new Uint32Array(count);
+  const nextEnding = new Uint32Array(leaf.length + 1);
+  for (let site = leaf.length - 1; site >= 0; site--)
+    if (leaf[site] !== NONE) {
+      nextEnding[site + 1] = ending[leaf[site]];
+      ending[leaf[site]] = site + 1;
+    }
+  return { ending, nextEnding };
+}
+
+// Walks the forest from the root to the ends of stacks, child by child in the order of names.
+class Walk {
+  count = 0; // nodes, in the order of the walk
+  nSlots = 0;
+  readonly depth: Uint32Array;
+  readonly first: Uint32Array;
+  readonly past: Uint32Array;
+  readonly step: Uint32Array;
+  readonly more: number[] = [];
+  readonly stack: Uint32Array; // per slot
+  readonly endsAt: Uint32Array;
+  private readonly work: Uint32Array; // steps of the nodes that are being walked through
+  private readonly child: Uint32Array;
+  private readonly next: Uint32Array;
+  private readonly ending: Uint32Array;
+  private readonly nextEnding: Uint32Array;
+
+  constructor(private readonly forest: Forest) {
+    const { count, leaf } = forest;
+    const column = () => new Uint32Array(count);
+    [this.depth, this.first, this.past, this.step] = [column(), column(), column(), column()];
+    this.work = column();
+    this.stack = new Uint32Array(leaf.length);
+    this.endsAt = new Uint32Array(leaf.length);
+    ({ child: this.child, next: this.next } = linkSteps(forest));
+    ({ ending: this.ending, nextEnding: this.nextEnding } = linkStacks(forest));
+    this.run();
   }
-  return { start, sorted };
-}
 
-// Per node its place, level by level.
-function levelOrder(merger: Merger, nNames: number): Uint32Array {
-  const { count, parent, name } = merger;
-  const byName = countingSort(name, count, nNames).sorted;
-  const { start, sorted } = countingSort(parent, count, count, byName);
-  const place = new Uint32Array(count);
-  const queue = new Uint32Array(count);
-  for (let at = 0, end = 1; at < end; at++) {
-    const node = queue[at];
-    for (let k = start[node]; k < start[node + 1]; k++) {
-      place[sorted[k]] = end;
-      queue[end++] = sorted[k];
+  // What is open: nodes from the root to the one at work, each with the steps of its children that
+  // are still to be walked, in `work` before those of the next.
+  private run(): void {
+    const { work, forest: { name } } = this;
+    const room = this.deepest() + 1;
+    const nodes = new Uint32Array(room);
+    const at = new Uint32Array(room); // in work: the next child
+    const ends = new Uint32Array(room); // and where they end
+    this.count = 1; // the root is there, and its step is 0
+    ends[0] = at[0] = 1;
+    ends[0] = this.gather(0, 1);
+    for (let level = 0; level >= 0;) {
+      const begin = at[level];
+      const end = ends[level];
+      if (begin === end) {
+        this.leave(nodes[level--]);
+        continue;
+      }
+      let past = begin + 1;
+      while (past < end && name[work[past]] === name[work[begin]])
+        past++;
+      at[level++] = past;
+      const node = this.count++;
+      this.depth[node] = level;
+      this.first[node] = this.nSlots;
+      this.step[node] = past - begin === 1 ? work[begin] : this.keep(begin, past);
+      nodes[level] = node;
+      at[level] = end;
+      ends[level] = this.gather(node, end);
     }
   }
-  return place;
+
+  private deepest(): number {
+    const { count, parent } = this.forest;
+    const depth = this.depth; // not in use yet
+    let deepest = 0;
+    for (let i = 1; i < count; i++) {
+      depth[i] = depth[parent[i]] + 1;
+      deepest = Math.max(deepest, depth[i]);
+    }
+    return deepest;
+  }
+
+  private keep(begin: number, past: number): number {
+    const { more, work, forest: { deep } } = this;
+    const place = more.push(past - begin, 0) - 2;
+    for (let k = begin; k < past; k++) {
+      more.push(work[k]);
+      more[place + 1] = Math.max(more[place + 1], deep[work[k]]);
+    }
+    return SEVERAL + place;
+  }
+
+  // The steps below a node, by name.
+  private gather(node: number, from: number): number {
+    const { work, child, next, more } = this;
+    const step = this.step[node];
+    let end = from;
+    if (step < SEVERAL) {
+      for (let i = child[step]; i; i = next[i])
+        work[end++] = i;
+    } else {
+      const place = step - SEVERAL;
+      for (let k = place + 2; k < place + 2 + more[place]; k++)
+        for (let i = child[more[k]]; i; i = next[i])
+          work[end++] = i;
+    }
+    if (end - from > 1)
+      sortByName(work, from, end, this.forest.name);
+    return end;
+  }
+
+  // Stacks that end at a node come after those of its children.
+  private leave(node: number): void {
+    const step = this.step[node];
+    if (step < SEVERAL)
+      this.place(step, node);
+    const place = step - SEVERAL;
+    for (let k = place + 2; step >= SEVERAL && k < place + 2 + this.more[place]; k++)
+      this.place(this.more[k], node);
+    this.past[node] = this.nSlots;
+  }
+
+  private place(step: number, node: number): void {
+    for (let site = this.ending[step]; site; site = this.nextEnding[site]) {
+      this.stack[this.nSlots] = site - 1;
+      this.endsAt[this.nSlots++] = node;
+    }
+  }
 }
 
-// namesOf: per trie, per frame of its model, a name below nNames.
-export function makeSkeleton(tries: Trie[], namesOf: Uint32Array[], nNames: number): Skeleton {
-  const merger = new Merger(tries.reduce((sum, trie) => sum + trie.count, 1));
-  const merged = merge(tries, namesOf, merger);
-  const place = levelOrder(merger, nNames);
-  const parent = new Uint32Array(merger.count);
-  const name = new Uint32Array(merger.count);
-  for (let i = 1; i < merger.count; i++) {
-    parent[place[i]] = place[merger.parent[i]];
-    name[place[i]] = merger.name[i];
+// Where each level begins, and past the last one how many nodes there are.
+function levelsOf({ count, depth }: Walk): Uint32Array {
+  const sizes: number[] = [];
+  for (let i = 0; i < count; i++)
+    sizes[depth[i]] = (sizes[depth[i]] ?? 0) + 1;
+  const levels = new Uint32Array(sizes.length + 1);
+  sizes.forEach((size, level) => (levels[level + 1] = levels[level] + size));
+  return levels;
+}
+
+// From the order of the walk to that of levels: within a level both are the same.
+function layOut(walk: Walk, forest: Forest): Skeleton {
+  const { count, depth, step, nSlots } = walk;
+  const column = (n = count) => new Uint32Array(n);
+  const levels = levelsOf(walk);
+  const skeleton: Skeleton = {
+    count, levels, parent: column(), name: column(), firstChild: column(count + 1),
+    first: column(), past: column(), step: column(), more: Uint32Array.from(walk.more),
+    slots: { count: nSlots, stack: walk.stack.slice(0, nSlots), node: column(nSlots) },
+  };
+  const next = Uint32Array.from([...levels, count]); // per level, the place of its next node
+  const place = column();
+  for (let i = 0; i < count; i++) {
+    const level = depth[i];
+    const node = next[level]++;
+    place[i] = node;
+    skeleton.parent[node] = level ? next[level - 1] - 1 : 0;
+    skeleton.firstChild[node] = next[level + 1];
+    skeleton.first[node] = walk.first[i];
+    skeleton.past[node] = walk.past[i];
+    skeleton.step[node] = step[i];
+    skeleton.name[node] =
+      forest.name[step[i] < SEVERAL ? step[i] : walk.more[step[i] - SEVERAL + 2]];
   }
-  for (const nodeOf of merged)
-    for (let i = 0; i < nodeOf.length; i++)
-      nodeOf[i] = place[nodeOf[i]];
-  return { count: merger.count, parent, name, nodeOf: merged };
+  skeleton.firstChild[count] = count;
+  for (let slot = 0; slot < nSlots; slot++)
+    skeleton.slots.node[slot] = place[walk.endsAt[slot]];
+  return skeleton;
+}
+
+// namesOf: per trie, per frame of its model, a name.
+export function makeSkeleton(tries: Trie[], namesOf: Uint32Array[]): Skeleton {
+  const forest = joinTries(tries, namesOf);
+  return layOut(new Walk(forest), forest);
 }

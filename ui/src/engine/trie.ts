@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shown stacks of a view as a trie of steps, in a tree's direction and with recursion folded,
-// each step kept as exactly as it was: frame, how many frames it stands for, whether they were on
-// one line. It knows nothing of weights, so it is made once per view and direction; a question
-// then costs additions alone.
+// The shown stacks of a view as steps, in a tree's direction and with recursion folded, each step
+// kept as exactly as it was: frame, how many frames it stands for, whether they were on one line.
+// It knows nothing of weights, so it is made once per view and direction.
+//
+// Steps that say the same may be there several times: whoever arranges them (skeleton.ts) sorts
+// them anyway, and to look for each of millions would cost more than to sort.
 
 import type { View } from "./look.ts";
 import { FrameFlag, SiteKind, type Model } from "./model.ts";
 import { frameNames, NONE } from "./names.ts";
 
-const MANY = NONE; // more than one child
 const CYCLE_MAX = 8; // functions that call each other in turn, as src/view/tree.c has it
 
 export interface Trie {
-  count: number; // node 0 is the root; a node's index is above its parent's
+  count: number; // step 0 is the root; a step's index is above its parent's
   parent: Uint32Array;
   frame: Uint32Array;
   deep: Uint32Array;
@@ -29,98 +30,50 @@ function grown<T extends Uint32Array | Uint8Array>(array: T): T {
 
 class Builder {
   count = 1;
-  parent = new Uint32Array(1024);
-  frame = new Uint32Array(1024);
-  deep = new Uint32Array(1024);
-  oneLine = new Uint8Array(1024);
-  // Most nodes have one child at most, which is kept here; only those with more are in the table.
-  private only = new Uint32Array(1024); // 0: none yet; MANY: in the table
-  private table = new Uint32Array(4096); // open addressing, at most half full; 0: free
-  private nInTable = 0;
-  private readonly turns = new Uint32Array(2 * CYCLE_MAX); // nodes, innermost first; [0] is to come
+  parent: Uint32Array;
+  frame: Uint32Array;
+  deep: Uint32Array;
+  oneLine: Uint8Array;
+  private readonly turns = new Uint32Array(2 * CYCLE_MAX); // steps, innermost first; [0] is to come
 
   constructor(
     private readonly names: Uint32Array,
     private readonly lines: Uint32Array,
     private readonly collapse: boolean,
+    room: number,
   ) {
+    this.parent = new Uint32Array(room);
+    this.frame = new Uint32Array(room);
+    this.deep = new Uint32Array(room);
+    this.oneLine = new Uint8Array(room);
     this.frame[0] = NONE;
   }
 
-  private slot(parent: number, frame: number, deep: number, oneLine: number): number {
-    const mask = this.table.length - 1;
-    let hash = Math.imul(parent, 0x9e3779b1) ^ Math.imul(frame + 1, 0x85ebca6b);
-    hash = Math.imul(hash ^ (hash >>> 15), 0xc2b2ae35) + deep * 2 + oneLine;
-    for (let at = (hash ^ (hash >>> 13)) & mask; ; at = (at + 1) & mask) {
-      const held = this.table[at];
-      if (!held || (this.parent[held] === parent && this.frame[held] === frame &&
-                    this.deep[held] === deep && this.oneLine[held] === oneLine))
-        return at;
-    }
-  }
-
-  private child(parent: number, frame: number, deep: number, oneLine: number): number {
-    const only = this.only[parent];
-    if (only && only !== MANY) {
-      if (this.frame[only] === frame && this.deep[only] === deep && this.oneLine[only] === oneLine)
-        return only;
-      this.only[parent] = MANY;
-      this.tabulate(only);
-    }
-    if (only) {
-      const known = this.table[this.slot(parent, frame, deep, oneLine)];
-      if (known)
-        return known;
-    }
-    const node = this.add(parent, frame, deep, oneLine);
-    if (only)
-      this.tabulate(node);
-    else
-      this.only[parent] = node;
-    return node;
-  }
-
   private add(parent: number, frame: number, deep: number, oneLine: number): number {
-    const node = this.count++;
-    if (node === this.parent.length) {
+    const step = this.count++;
+    if (step === this.parent.length) {
       this.parent = grown(this.parent);
       this.frame = grown(this.frame);
       this.deep = grown(this.deep);
       this.oneLine = grown(this.oneLine);
-      this.only = grown(this.only);
     }
-    this.parent[node] = parent;
-    this.frame[node] = frame;
-    this.deep[node] = deep;
-    this.oneLine[node] = oneLine;
-    return node;
-  }
-
-  private tabulate(node: number): void {
-    this.table[this.slotOf(node)] = node;
-    if (++this.nInTable * 2 <= this.table.length)
-      return;
-    const before = this.table;
-    this.table = new Uint32Array(before.length * 4);
-    for (const known of before)
-      if (known)
-        this.table[this.slotOf(known)] = known;
-  }
-
-  private slotOf(node: number): number {
-    return this.slot(this.parent[node], this.frame[node], this.deep[node], this.oneLine[node]);
+    this.parent[step] = parent;
+    this.frame[step] = frame;
+    this.deep[step] = deep;
+    this.oneLine[step] = oneLine;
+    return step;
   }
 
   // One frame more at the end of a path. If the last turns then repeat those before them, they
   // become one.
   step(path: number, frame: number): number {
     if (!this.collapse)
-      return this.child(path, frame, 1, 1);
+      return this.add(path, frame, 1, 1);
     const { names, parent, turns } = this;
     const name = names[frame];
     let known = 1; // turns read
-    for (let cycle = 1, node = path; cycle <= CYCLE_MAX && node; cycle++, node = parent[node]) {
-      if (names[this.frame[node]] !== name)
+    for (let cycle = 1, step = path; cycle <= CYCLE_MAX && step; cycle++, step = parent[step]) {
+      if (names[this.frame[step]] !== name)
         continue;
       for (let next = known === 1 ? path : parent[turns[known - 1]];
         known < 2 * cycle && next; next = parent[next])
@@ -128,7 +81,7 @@ class Builder {
       if (known >= 2 * cycle && this.repeats(cycle))
         return this.fold(cycle, frame);
     }
-    return this.child(path, frame, 1, 1);
+    return this.add(path, frame, 1, 1);
   }
 
   private repeats(cycle: number): boolean {
@@ -148,7 +101,7 @@ class Builder {
       const againLine = lines[isNew ? frame : this.frame[again]];
       const oneLine = this.oneLine[first] && (isNew || this.oneLine[again]) &&
         lines[this.frame[first]] === againLine ? 1 : 0;
-      path = this.child(path, this.frame[first],
+      path = this.add(path, this.frame[first],
         this.deep[first] + (isNew ? 1 : this.deep[again]), oneLine);
     }
     return path;
@@ -256,17 +209,14 @@ export function trieOf(view: View, inverted: boolean, byLine: boolean): Trie {
   const key = `${inverted} ${byLine}`;
   let trie = ofView.get(key);
   if (!trie) {
-    const names = frameNames(view.model, byLine).of;
-    const builder = new Builder(names, view.model.frames.line, view.look.collapse);
-    const { focus, callers, callees } = view.look;
-    const isWhole = !inverted && !focus.length && !callers.length && !callees.length;
+    const { model, look } = view;
+    const names = frameNames(model, byLine).of;
+    const room = model.nodes.count + 1024;
+    const builder = new Builder(names, model.frames.line, look.collapse, room);
+    const isWhole = !inverted && !look.focus.length && !look.callers.length && !look.callees.length;
     const leaf = isWhole ? readNodes(view, builder) : readStacks(view, inverted, builder);
-    const { count } = builder;
-    trie = {
-      count, leaf,
-      parent: builder.parent.slice(0, count), frame: builder.frame.slice(0, count),
-      deep: builder.deep.slice(0, count), oneLine: builder.oneLine.slice(0, count),
-    };
+    const { count, parent, frame, deep, oneLine } = builder;
+    trie = { count, leaf, parent, frame, deep, oneLine };
     ofView.set(key, trie);
   }
   return trie;

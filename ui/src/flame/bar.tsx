@@ -52,5 +52,5 @@ function figuresOf({ meaning, node, whole }: BarProps): string {
   if (tree.count === 0) return "";
   const n = meaning.change(node);
   if (options.signed) return `${arrow(n)} ${change(n, options.unit)}`;
-  return `${amount(tree.total[node], options.unit)} · ${share(tree.total[node], whole)}`;
+  return `${amount(n, options.unit)} · ${share(n, whole)}`;
 }

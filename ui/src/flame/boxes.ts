@@ -34,15 +34,14 @@ export class Boxes {
     this.count = 0;
     const span = range.to - range.from;
     if (!(span > 0)) return 0;
-    const { left, right } = layout;
     const scale = pixels / span;
     const end = layout.rowEnd(row);
     let node = layout.firstAfter(row, range.from);
-    while (node < end && left[node] < range.to && this.count < limit) {
-      const isNarrow = (right[node] - left[node]) * scale < 1;
+    while (node < end && layout.left(node) < range.to && this.count < limit) {
+      const isNarrow = (layout.right(node) - layout.left(node)) * scale < 1;
       const past = isNarrow ? pastNarrow(layout, node, end, range, scale) : node + 1;
-      const x0 = Math.max(0, Math.round((left[node] - range.from) * scale));
-      const x1 = Math.min(pixels, Math.round((right[past - 1] - range.from) * scale));
+      const x0 = Math.max(0, Math.round((layout.left(node) - range.from) * scale));
+      const x1 = Math.min(pixels, Math.round((layout.right(past - 1) - range.from) * scale));
       if (x1 > x0) this.add(node, past, x0, x1, isNarrow); // else it is alone, and next to nothing
       node = past;
     }
@@ -80,26 +79,25 @@ function pastNarrow(
   range: Range,
   scale: number,
 ): number {
-  const { left, right } = layout;
   let past = node + 1;
   for (;;) {
-    const pixel = Math.round((right[past - 1] - range.from) * scale);
+    const pixel = Math.round((layout.right(past - 1) - range.from) * scale);
     const limit = Math.min(range.to, range.from + (pixel + 0.5) / scale);
-    let next = gallop(left, past, end, limit);
+    let next = gallop(layout, past, end, limit);
     if (next === past) return past;
     // Whatever begins in one pixel is narrow, but for the last.
     const last = next - 1;
-    if ((right[last] - left[last]) * scale >= 1) next = last;
+    if ((layout.right(last) - layout.left(last)) * scale >= 1) next = last;
     if (next === past || next === last) return next;
     past = next;
   }
 }
 
 // The first node from `from` on that begins at or after x.
-function gallop(left: Float64Array, from: number, end: number, x: number): number {
+function gallop(layout: Layout, from: number, end: number, x: number): number {
   let step = 1;
   let low = from;
-  while (low < end && left[low] < x) {
+  while (low < end && layout.left(low) < x) {
     from = low + 1;
     low += step;
     step *= 2;
@@ -107,7 +105,7 @@ function gallop(left: Float64Array, from: number, end: number, x: number): numbe
   let high = Math.min(low, end);
   while (from < high) {
     const middle = (from + high) >>> 1;
-    if (left[middle] < x) from = middle + 1;
+    if (layout.left(middle) < x) from = middle + 1;
     else high = middle;
   }
   return from;

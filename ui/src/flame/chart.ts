@@ -50,9 +50,9 @@ export class Chart {
   }
 
   show(layout: Layout, meaning: Meaning, zoom: number, flipped: boolean): void {
-    this.zoom = zoom < layout.left.length && layout.hasBox(zoom) ? zoom : 0;
+    this.zoom = zoom < layout.tree.count && layout.hasBox(zoom) ? zoom : 0;
     const range = layout.rangeOf(this.zoom);
-    const zoomRow = layout.shape.count > 0 ? layout.rowOf(this.zoom) : 0;
+    const zoomRow = layout.rowOf(this.zoom);
     this.scene = { layout, meaning, range, zoomRow, nRows: 0, flipped };
     this.rows = [];
     this.countRows();
@@ -144,22 +144,26 @@ export class Chart {
 
   private hitOf({ layout }: Scene, { first, past }: Boxes, box: number): Hit {
     let widest = first[box];
-    let amount = 0;
+    let most = 0;
+    let nMerged = 0;
     for (let node = first[box]; node < past[box]; node++) {
-      const width = layout.shape.width[node];
-      amount += width;
-      if (width > layout.shape.width[widest]) widest = node;
+      const width = layout.tree.width(node);
+      if (width > 0) nMerged++;
+      if (width > most) {
+        widest = node;
+        most = width;
+      }
     }
-    return { node: widest, nMerged: past[box] - first[box], amount };
+    return { node: widest, nMerged, amount: layout.right(past[box] - 1) - layout.left(first[box]) };
   }
 
   // Where a node is, below the top of all rows; null when it is not in the picture.
   rectOf(node: number): Rect | null {
     const { scene } = this;
-    if (!scene || node >= scene.layout.left.length) return null;
+    if (!scene || node >= scene.layout.tree.count) return null;
     const { from, to } = scene.range;
-    const left = Math.max(from, scene.layout.left[node]);
-    const right = Math.min(to, scene.layout.right[node]);
+    const left = Math.max(from, scene.layout.left(node));
+    const right = Math.min(to, scene.layout.right(node));
     if (right <= left) return null;
     const scale = this.width / (to - from);
     const y = rowTop(scene, { ...this.window(), top: 0 }, scene.layout.rowOf(node)) / this.ratio;

@@ -90,7 +90,7 @@ export function Flame(props: FlameProps) {
     stage.current?.reveal(node);
     const rect = stage.current?.clientRectOf(node);
     if (!rect) return;
-    if (command.do === "go") setTip(tipBeside(node, tree.width[node], rect));
+    if (command.do === "go") setTip(tipBeside(node, tree.width(node), rect));
     else openMenu(node, rect.x + Math.min(40, rect.width / 2), rect.y + rect.height);
   };
   const onKeyDown = (event: KeyboardEvent) => {

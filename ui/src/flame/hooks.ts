@@ -8,7 +8,7 @@ import type { View } from "../engine/look.ts";
 import type { Unit } from "../engine/question.ts";
 import type { Tree } from "../engine/tree.ts";
 import { Layout } from "./layout.ts";
-import { isSigned, TreeMeaning } from "./meaning.ts";
+import { TreeMeaning } from "./meaning.ts";
 import { TreeNames } from "./names.ts";
 import { Stage } from "./stage.ts";
 import { nodeOf } from "./walk.ts";
@@ -39,13 +39,13 @@ export function useScenery(shown: Shown): Scenery {
     return new TreeNames(tree, models, rootLabel, after.look.collapse);
   }, [tree, after, before, rootLabel]);
   const layout = useMemo(() => new Layout(tree), [tree]);
-  const signed = useMemo(() => isSigned(tree), [tree]);
+  const signed = useMemo(() => tree.isSigned, [tree]);
   const meaning = useMemo(
     () => new TreeMeaning(tree, names, { unit, signed, matches }),
     [names, unit, signed, matches],
   );
   const zoomNode = useMemo(() => nodeOf(names, zoom), [names, zoom]);
-  const isEmpty = tree.count === 0 || tree.width[0] <= 0;
+  const isEmpty = tree.count === 0 || tree.width(0) <= 0;
   return { names, layout, meaning, zoomNode, isEmpty };
 }
 

@@ -62,5 +62,5 @@ function copyCommand(event: Key): Command | null {
 
 // Beside what is zoomed to, and beside what leads to it, nothing is shown.
 function sideways({ tree, cursor, zoom }: KeyState, step: 1 | -1): number {
-  return tree.depth[cursor] <= tree.depth[zoom] ? cursor : sibling(tree, cursor, step);
+  return tree.depth(cursor) <= tree.depth(zoom) ? cursor : sibling(tree, cursor, step);
 }

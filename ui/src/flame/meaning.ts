@@ -40,7 +40,7 @@ export class TreeMeaning implements Meaning {
 
   private signedStyle(node: number): number {
     const n = this.change(node);
-    const isClear = Math.abs(n) >= 0.5 * this.tree.width[node];
+    const isClear = Math.abs(n) >= 0.5 * this.tree.width(node);
     if (n > 0) return isClear ? Style.grown : Style.grownWeak;
     if (n < 0) return isClear ? Style.shrunk : Style.shrunkWeak;
     return Style.even;
@@ -48,7 +48,7 @@ export class TreeMeaning implements Meaning {
 
   labels(node: number): readonly string[] {
     const plain = this.names.labelsOf(node);
-    const deep = this.tree.deep[node];
+    const deep = this.tree.deep(node);
     const mark = this.options.signed ? `${arrow(this.change(node))} ` : "";
     const times = node > 0 && deep > 1 ? ` ×${deep}` : "";
     if (mark === "" && times === "") return plain;
@@ -57,7 +57,7 @@ export class TreeMeaning implements Meaning {
 
   figure(node: number): string {
     const { signed, unit } = this.options;
-    return signed ? change(this.change(node), unit) : amount(this.tree.total[node], unit);
+    return signed ? change(this.change(node), unit) : amount(this.tree.total(node), unit);
   }
 
   isJoined(node: number): boolean {
@@ -70,20 +70,13 @@ export class TreeMeaning implements Meaning {
   }
 
   change(node: number): number {
-    const { total, before } = this.tree;
-    return before ? total[node] - before[node] : total[node];
+    const { tree } = this;
+    return tree.isDiff ? tree.total(node) - tree.before(node) : tree.total(node);
   }
 }
 
 export function arrow(n: number): string {
   return n > 0 ? "▲" : n < 0 ? "▼" : "=";
-}
-
-// A tree of one capture has negative numbers when more was freed than allocated in its range.
-export function isSigned(tree: Tree): boolean {
-  if (tree.before) return true;
-  for (let node = 0; node < tree.count; node++) if (tree.total[node] < 0) return true;
-  return false;
 }
 
 function countMatches(matches: Uint8Array): Uint32Array {

@@ -3,6 +3,7 @@
 // The picture as a table, for who does not see it: the node in focus with its ancestors, its
 // neighbours and its largest children. The keyboard's focus is here; the canvas shows where it is.
 
+import type { Tree } from "../engine/tree.ts";
 import { amount, change, share } from "../engine/units.ts";
 import { cleanWithin } from "./clean.ts";
 import type { TreeMeaning } from "./meaning.ts";
@@ -58,16 +59,16 @@ export function Mirror(props: MirrorProps) {
 
 function Row({ node, id, meaning, whole, cursor, onChoose }: MirrorProps & { node: number }) {
   const { tree, names, options } = meaning;
-  const parent = tree.parent[node];
-  const hasChildren = tree.nChildren[node] > 0;
+  const hasChildren = tree.hasChildren(node);
+  const siblings = node === 0 ? [0] : tree.children(tree.parent[node]);
   const isOpen = node === cursor || isAncestor(tree.parent, node, cursor);
   return (
     <tr
       role="row"
       id={`${id}-${node}`}
-      aria-level={tree.depth[node] + 1}
-      aria-posinset={node === 0 ? 1 : node - tree.firstChild[parent] + 1}
-      aria-setsize={node === 0 ? 1 : tree.nChildren[parent]}
+      aria-level={tree.depth(node) + 1}
+      aria-posinset={siblings.indexOf(node) + 1}
+      aria-setsize={siblings.length}
       aria-expanded={hasChildren ? isOpen : undefined}
       aria-selected={node === cursor}
       onClick={() => onChoose(node)}
@@ -76,27 +77,18 @@ function Row({ node, id, meaning, whole, cursor, onChoose }: MirrorProps & { nod
       <td role="gridcell">
         {options.signed
           ? change(meaning.change(node), options.unit)
-          : amount(tree.total[node], options.unit)}
+          : amount(tree.total(node), options.unit)}
       </td>
-      <td role="gridcell">{options.signed ? "" : share(tree.total[node], whole)}</td>
-      <td role="gridcell">{amount(tree.self[node], options.unit)}</td>
+      <td role="gridcell">{options.signed ? "" : share(tree.total(node), whole)}</td>
+      <td role="gridcell">{amount(tree.self(node), options.unit)}</td>
       <td role="gridcell">{names.placeOf(node)}</td>
     </tr>
   );
 }
 
-interface Family {
-  count: number;
-  parent: Uint32Array;
-  firstChild: Uint32Array;
-  nChildren: Uint32Array;
-  width: Float64Array;
-}
-
 // In the order of a tree that is read from above: ancestors, then the siblings with the children of
 // the one in focus after it.
-export function rowsAround(tree: Family, cursor: number): number[] {
-  if (tree.count === 0) return [];
+export function rowsAround(tree: Tree, cursor: number): number[] {
   const rows: number[] = [];
   for (let at = cursor; at !== 0 && rows.length < ANCESTORS; ) rows.push((at = tree.parent[at]));
   rows.reverse();
@@ -106,25 +98,21 @@ export function rowsAround(tree: Family, cursor: number): number[] {
   return rows;
 }
 
-function neighbours(tree: Family, node: number): number[] {
+function neighbours(tree: Tree, node: number): number[] {
   if (node === 0) return [0];
   const first = tree.firstChild[tree.parent[node]];
-  const past = first + tree.nChildren[tree.parent[node]];
+  const past = tree.firstChild[tree.parent[node] + 1];
   const near: number[] = [node];
   for (let at = node - 1, n = 0; at >= first && n < NEIGHBOURS; at--)
-    if (tree.width[at] > 0) n = near.unshift(at) - 1;
+    if (tree.width(at) > 0) n = near.unshift(at) - 1;
   const before = near.length;
   for (let at = node + 1; at < past && near.length < before + NEIGHBOURS; at++)
-    if (tree.width[at] > 0) near.push(at);
+    if (tree.width(at) > 0) near.push(at);
   return near;
 }
 
-function largest(tree: Family, node: number): number[] {
-  const first = tree.firstChild[node];
-  const children: number[] = [];
-  for (let at = first; at < first + tree.nChildren[node]; at++)
-    if (tree.width[at] > 0) children.push(at);
-  children.sort((a, b) => tree.width[b] - tree.width[a]);
+function largest(tree: Tree, node: number): number[] {
+  const children = tree.childrenByWeight(node).filter((child) => tree.width(child) > 0);
   return children.slice(0, CHILDREN).sort((a, b) => a - b);
 }
 

@@ -128,7 +128,7 @@ export class TreeNames {
   }
 
   lineOf(node: number): number {
-    return this.tree.line[node];
+    return this.tree.line(node);
   }
 
   moduleOf(node: number): string {
@@ -160,11 +160,11 @@ export class TreeNames {
   }
 
   private of(node: number): ModelNames {
-    return this.tree.side?.[node] ? this.sides[1] : this.sides[0];
+    return this.tree.side(node) ? this.sides[1] : this.sides[0];
   }
 
   private frame(node: number): number {
-    return this.tree.frame[node];
+    return this.tree.frame(node);
   }
 }
 

@@ -106,17 +106,17 @@ function rowsOf(node: number, meaning: TreeMeaning, whole: number, zoom: number)
   const { tree, options } = meaning;
   const { unit } = options;
   const rows: [string, string][] = [];
-  const total = tree.total[node];
-  if (tree.before) {
+  const total = tree.total(node);
+  if (tree.isDiff) {
     const n = meaning.change(node);
     rows.push(["change", `${arrow(n)} ${change(n, unit)}`]);
-    rows.push(["before", amount(tree.before[node], unit)], ["after", amount(total, unit)]);
+    rows.push(["before", amount(tree.before(node), unit)], ["after", amount(total, unit)]);
   } else {
     rows.push(["total", sharesText(total, meaning, whole, zoom)]);
-    const self = tree.self[node];
+    const self = tree.self(node);
     if (self !== total) rows.push(["self", self === 0 ? "none" : amount(self, unit)]);
   }
-  rows.push(["stacks", count(tree.stacks[node])]);
+  rows.push(["stacks", count(tree.stacks(node))]);
   return rows;
 }
 
@@ -124,7 +124,7 @@ function sharesText(total: number, meaning: TreeMeaning, whole: number, zoom: nu
   const { tree, options } = meaning;
   if (options.signed) return `${arrow(total)} ${change(total, options.unit)}`;
   const text = `${amount(total, options.unit)} · ${share(total, whole)}`;
-  const zoomed = tree.total[zoom];
+  const zoomed = tree.total(zoom);
   return zoom > 0 && total <= zoomed ? `${text} · ${share(total, zoomed)} of what is shown` : text;
 }
 
@@ -137,6 +137,7 @@ function notesOf(node: number, { names, tree }: TreeMeaning): string[] {
   if (kind === "pruned") notes.push("tidemark view shows them");
   if (names.isInlined(node)) notes.push("inlined");
   if (names.isGuessed(node)) notes.push("this frame is a guess");
-  if (node > 0 && tree.deep[node] > 1) notes.push(`calls itself, up to ${tree.deep[node]} deep`);
+  const deep = tree.deep(node);
+  if (deep > 1) notes.push(`calls itself, up to ${deep} deep`);
   return notes;
 }

@@ -8,11 +8,13 @@ import type { TreeNames } from "./names.ts";
 
 // The child most of the node goes to; the node itself if it has none.
 export function widestChild(tree: Tree, node: number): number {
-  const first = tree.firstChild[node];
   let widest = node;
-  for (let child = first; child < first + tree.nChildren[node]; child++)
-    if (tree.width[child] > 0 && (widest === node || tree.width[child] > tree.width[widest]))
+  let most = 0;
+  for (let child = tree.firstChild[node]; child < tree.firstChild[node + 1]; child++)
+    if (tree.width(child) > most) {
       widest = child;
+      most = tree.width(child);
+    }
   return widest;
 }
 
@@ -21,9 +23,9 @@ export function sibling(tree: Tree, node: number, step: 1 | -1): number {
   if (node === 0) return node;
   const parent = tree.parent[node];
   const first = tree.firstChild[parent];
-  const past = first + tree.nChildren[parent];
+  const past = tree.firstChild[parent + 1];
   for (let at = node + step; at >= first && at < past; at += step)
-    if (tree.width[at] > 0) return at;
+    if (tree.width(at) > 0) return at;
   return node;
 }
 
@@ -50,10 +52,9 @@ function placed(names: TreeNames, node: number): string {
 
 // The first child with a box of which that holds; -1: there is none.
 function childWhere(names: TreeNames, node: number, holds: (child: number) => boolean): number {
-  const { firstChild, nChildren, width } = names.tree;
-  const past = firstChild[node] + nChildren[node];
-  for (let child = firstChild[node]; child < past; child++)
-    if (width[child] > 0 && holds(child)) return child;
+  const { tree } = names;
+  for (let child = tree.firstChild[node]; child < tree.firstChild[node + 1]; child++)
+    if (tree.width(child) > 0 && holds(child)) return child;
   return -1;
 }
 

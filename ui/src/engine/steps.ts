@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the nodes of a tree say under a question: a node stands for several steps, which are of one
+// name but may differ in line and depth of recursion, and only those count that a stack with any
+// weight goes through. Found out node by node, since few of them are ever seen.
+
+import type { View } from "./look.ts";
+import { markSteps, SEVERAL, type Skeleton } from "./skeleton.ts";
+import type { Teller } from "./tree.ts";
+import type { Trie } from "./trie.ts";
+
+export interface Part { // one of the tries of a skeleton
+  view: View;
+  trie: Trie;
+  weights: Float64Array[]; // any of which a stack may have
+}
+
+export class StepTeller implements Teller {
+  private marks: Uint8Array[] | null = null; // per part, per step
+  private readonly nFirst: number; // steps from this number on are of the second part
+
+  constructor(private readonly skeleton: Skeleton, private readonly parts: Part[]) {
+    this.nFirst = parts[0].trie.count;
+  }
+
+  frame(node: number): number {
+    const step = this.stepOf(node);
+    return this.parts[this.partOf(step)].trie.frame[this.indexOf(step)];
+  }
+
+  side(node: number): number {
+    return this.parts.length > 1 ? this.partOf(this.stepOf(node)) : 0;
+  }
+
+  // Of the side that the frame is of.
+  line(node: number): number {
+    const first = this.stepOf(node);
+    const part = this.partOf(first);
+    const line = this.lineOf(first);
+    const { steps, from, past } = this.severalOf(node);
+    for (let k = from; line && k < past; k++)
+      if (this.partOf(steps[k]) === part && this.lineOf(steps[k]) !== line &&
+          this.isOnWay(steps[k]))
+        return 0;
+    return line;
+  }
+
+  deep(node: number): number {
+    const { steps, from, past } = this.severalOf(node);
+    if (from === past)
+      return this.deepOf(this.skeleton.step[node]);
+    const deepest = steps[from - 1];
+    let deep = 1;
+    for (let k = from; deep < deepest && k < past; k++)
+      if (this.deepOf(steps[k]) > deep && this.isOnWay(steps[k]))
+        deep = this.deepOf(steps[k]);
+    return deep;
+  }
+
+  private deepOf(step: number): number {
+    return this.parts[this.partOf(step)].trie.deep[this.indexOf(step)];
+  }
+
+  // Where the steps of a node are; nowhere: it has one.
+  private severalOf(node: number): { steps: Uint32Array; from: number; past: number } {
+    const { step, more } = this.skeleton;
+    if (step[node] < SEVERAL)
+      return { steps: more, from: 0, past: 0 };
+    const from = step[node] - SEVERAL + 2;
+    return { steps: more, from, past: from + more[from - 2] };
+  }
+
+  // The one that stands for all: the first, of the first side if that has any.
+  private stepOf(node: number): number {
+    const { steps, from, past } = this.severalOf(node);
+    if (from === past)
+      return this.skeleton.step[node];
+    let found = -1;
+    for (let k = from; k < past; k++) {
+      const step = steps[k];
+      if ((found >= 0 && this.partOf(step) > 0) || !this.isOnWay(step))
+        continue;
+      if (this.partOf(step) === 0)
+        return step;
+      found = step;
+    }
+    return found < 0 ? steps[from] : found;
+  }
+
+  private partOf(step: number): number {
+    return step < this.nFirst ? 0 : 1;
+  }
+
+  private indexOf(step: number): number {
+    return step < this.nFirst ? step : step - this.nFirst + 1;
+  }
+
+  private lineOf(step: number): number {
+    const { view, trie } = this.parts[this.partOf(step)];
+    const i = this.indexOf(step);
+    return trie.oneLine[i] ? view.model.frames.line[trie.frame[i]] : 0;
+  }
+
+  private isOnWay(step: number): boolean {
+    this.marks ??= this.parts.map(({ trie, weights: [first, second] }) =>
+      markSteps(trie.parent, trie.count, trie.leaf,
+        (site) => first[site] !== 0 || (second !== undefined && second[site] !== 0)));
+    return this.marks[this.partOf(step)][this.indexOf(step)] !== 0;
+  }
+}
