@@ -124,18 +124,19 @@ async function until(page, holds, seconds) {
   return false;
 }
 
-const MOVES = 30;
+const MOVES = 80;
 
-// Drags over the timeline and waits each time for the graph to follow; it does not where a move
-// stays at the same snapshot.
+// Drags over the timeline, there and back, and waits each time for the graph to follow; it does not
+// where a move stays at the same snapshot.
 async function brush(page) {
   const area = await page.locator(".timeline-area").boundingBox();
   const y = area.y + area.height / 2;
   await page.mouse.move(area.x + 0.2 * area.width, y);
   await page.mouse.down();
   for (let i = 1; i <= MOVES; i++) {
-    await page.mouse.move(area.x + (0.2 + (0.7 * i) / MOVES) * area.width, y);
-    await until(page, () => window.seen.idle, 2);
+    const share = 1 - Math.abs(1 - (2 * i) / MOVES);
+    await page.mouse.move(area.x + (0.2 + 0.7 * share) * area.width, y);
+    await until(page, () => window.seen.idle, 0.5);
     await page.waitForTimeout(50);
   }
   await page.mouse.up();

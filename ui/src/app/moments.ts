@@ -16,7 +16,8 @@ export const endNs = computed(() => {
   return Math.max(1, run, last(ticks.ns, ticks.count), last(snapshots.ns, snapshots.count));
 });
 
-export const totals = computed(() => totalAtSnapshots(model.value, question.value.unit));
+const unit = computed(() => question.value.unit);
+export const totals = computed(() => totalAtSnapshots(model.value, unit.value));
 
 export const range = computed<{ from: number; to: number } | null>(() => {
   const s = state.value;

@@ -17,15 +17,16 @@ interface Shape {
   words: string;
 }
 
+const tenths = (n: number) => Math.round(10 * n) / 10;
+
 function path(values: Float64Array, most: number): string {
   let text = `M0 ${HEIGHT}`;
   for (let i = 0; i < values.length; i++) {
+    if (i && values[i] === values[i - 1]) continue;
     const y = HEIGHT - Math.max(values[i] > 0 ? 0.5 : 0, (HEIGHT * values[i]) / most);
-    const x0 = (WIDTH * i) / values.length;
-    const x1 = (WIDTH * (i + 1)) / values.length;
-    text += `L${x0.toFixed(1)} ${y.toFixed(1)}L${x1.toFixed(1)} ${y.toFixed(1)}`;
+    text += `H${tenths((WIDTH * i) / values.length)}V${tenths(y)}`;
   }
-  return `${text}L${WIDTH} ${HEIGHT}Z`;
+  return `${text}H${WIDTH}V${HEIGHT}Z`;
 }
 
 function makeShape(model: Model, sites: Uint32Array, unit: "bytes" | "blocks"): Shape {

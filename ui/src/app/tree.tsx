@@ -44,7 +44,7 @@ export function TreeGrid({ tree, label }: GridProps) {
   const [current, setCurrent] = useState<string | null>(null);
   const hasFocus = useRef(false);
   const lines = useMemo(() => treeLines(tree, turned), [tree, turned]);
-  const { frame, window, show } = useRowsInSight(lines.length, ROW);
+  const { frame, element, window, show } = useRowsInSight(lines.length, ROW);
   const at = Math.max(
     0,
     lines.findIndex((line) => line.key === current),
@@ -53,7 +53,7 @@ export function TreeGrid({ tree, label }: GridProps) {
     if (!hasFocus.current) return;
     show(at);
     requestAnimationFrame(() =>
-      frame.current?.querySelector<HTMLElement>("tr[tabindex='0']")?.focus(),
+      element?.querySelector<HTMLElement>("tr[tabindex='0']")?.focus(),
     );
   }, [current]);
   const turn = (line: TreeLine, isOpen: boolean) =>
@@ -68,7 +68,7 @@ export function TreeGrid({ tree, label }: GridProps) {
   const keys = (event: KeyboardEvent) => {
     const line = lines[at];
     if (!line || event.ctrlKey || event.metaKey || event.altKey) return;
-    const page = Math.max(1, Math.floor((frame.current?.clientHeight ?? 400) / ROW) - 2);
+    const page = Math.max(1, Math.floor((element?.clientHeight ?? 400) / ROW) - 2);
     const canOpen = tree.hasChildren(line.node);
     const acts: Record<string, () => void> = {
       ArrowDown: () => move(at + 1),

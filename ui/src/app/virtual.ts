@@ -2,8 +2,7 @@
 //
 // Long lists of rows of one height: only those in sight are in the document.
 
-import type { RefObject } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 const SPARE = 8; // rows above and below
 
@@ -18,34 +17,41 @@ export function rowsInSight(top: number, height: number, row: number, count: num
   return { first: Math.min(first, past), past };
 }
 
-// The rows to draw of a scrolling element.
-export function useRowsInSight(
-  count: number,
-  row: number,
-): { frame: RefObject<HTMLDivElement>; window: Window; show(index: number): void } {
-  const frame = useRef<HTMLDivElement>(null);
-  const [window, setWindow] = useState<Window>({ first: 0, past: Math.min(count, 40) });
+interface Sight {
+  frame(element: HTMLDivElement | null): void; // the ref of what scrolls
+  element: HTMLDivElement | null;
+  window: Window;
+  show(index: number): void;
+}
+
+// The rows to draw of a scrolling element, which is there when there are any.
+export function useRowsInSight(count: number, row: number): Sight {
+  const [element, frame] = useState<HTMLDivElement | null>(null);
+  // As last seen: asking the document while it changes has it laid out once more.
+  const [seen, setSeen] = useState({ top: 0, height: 32 * row });
   useLayoutEffect(() => {
-    const element = frame.current!;
+    if (!element) return;
     const look = () => {
-      const next = rowsInSight(element.scrollTop, element.clientHeight, row, count);
-      setWindow((now) => (now.first === next.first && now.past === next.past ? now : next));
+      const { scrollTop: top, clientHeight: height } = element;
+      setSeen((now) => (now.top === top && now.height === height ? now : { top, height }));
     };
-    look();
-    const observer = new ResizeObserver(look);
+    const observer = new ResizeObserver(look); // tells of the first size, too
     observer.observe(element);
     element.addEventListener("scroll", look, { passive: true });
     return () => {
       observer.disconnect();
       element.removeEventListener("scroll", look);
     };
-  }, [count, row]);
+  }, [element]);
+  // Rows that went away may have been those in sight: the browser scrolls up then, and says so.
+  const top = Math.min(seen.top, Math.max(0, count * row - seen.height));
+  const window = rowsInSight(top, seen.height, row, count);
   const show = (index: number) => {
-    const element = frame.current!;
+    if (!element) return;
     const top = index * row;
     if (top < element.scrollTop) element.scrollTop = top;
     else if (top + 2 * row > element.scrollTop + element.clientHeight)
       element.scrollTop = top + 2 * row - element.clientHeight;
   };
-  return { frame, window, show };
+  return { frame, element, window, show };
 }

@@ -3,10 +3,11 @@
 // Live bytes or blocks of sites over time, one value per snapshot, and how much of that was never
 // given back; as src/profile/timeline.h has it. And the moments of the timeline worth a stop.
 //
-// Snapshots list what changed by time; here that is turned round and listed by site, once per
-// model. A curve then costs what its sites have changes.
+// Snapshots list what changed by time; here that is turned round and listed by site, with what it
+// adds to either curve, once per model. A curve then costs one addition per change of its sites.
 
-import { SiteKind, SnapshotKind, type Model } from "./model.ts";
+import { heapSums } from "./keyframes.ts";
+import { SnapshotKind, type Model } from "./model.ts";
 import { nearestSnapshot, type Unit } from "./question.ts";
 
 export interface Curve {
@@ -20,7 +21,13 @@ interface Changes { // of site i: from first[i] to first[i + 1], by time
   snapshot: Uint32Array;
 }
 
+interface Steps { // per change, how much higher a curve is from its snapshot on
+  live: Float64Array;
+  kept: Float64Array;
+}
+
 const changesOf = new WeakMap<Model, Changes>();
+const stepsOf = new WeakMap<Model, Partial<Record<Unit, Steps>>>();
 
 function changes(model: Model): Changes {
   const held = changesOf.get(model);
@@ -45,48 +52,50 @@ function changes(model: Model): Changes {
   return made;
 }
 
-// Of several sites, all different. Adds differences between neighbours first, sums up last.
+function steps(model: Model, unit: Unit): Steps {
+  const held = stepsOf.get(model) ?? {};
+  stepsOf.set(model, held);
+  return (held[unit] ??= makeSteps(model, model.snapshots[unit]));
+}
+
+function makeSteps(model: Model, values: Float64Array): Steps {
+  const { first, cell } = changes(model);
+  const live = new Float64Array(cell.length);
+  const kept = new Float64Array(cell.length);
+  for (let site = 0; site < model.sites.count; site++) {
+    const [from, past] = [first[site], first[site + 1]];
+    for (let i = from, now = 0; i < past; i++) {
+      now += values[cell[i]];
+      live[i] = Math.max(0, now); // numbers of a damaged capture may be negative
+    }
+    // From the last change back: the least that was live then or at any later time.
+    for (let i = past - 1, least = Infinity; i >= from; i--)
+      kept[i] = least = Math.min(least, live[i]);
+    for (let i = past - 1; i > from; i--) {
+      live[i] -= live[i - 1];
+      kept[i] -= kept[i - 1];
+    }
+  }
+  return { live, kept };
+}
+
+// Of several sites, all different.
 export function curve(model: Model, sites: ArrayLike<number>, unit: Unit): Curve {
   const { count } = model.snapshots;
-  const live = new Float64Array(count + 1);
-  const kept = new Float64Array(count + 1);
-  const { first } = changes(model);
-  let levels = new Float64Array(16);
-  for (let k = 0; k < sites.length; k++) {
-    const n = first[sites[k] + 1] - first[sites[k]];
-    while (n > levels.length)
-      levels = new Float64Array(levels.length * 2);
-    addSite(model, sites[k], model.snapshots[unit], levels, live, kept);
-  }
+  const live = new Float64Array(count);
+  const kept = new Float64Array(count);
+  const { first, snapshot } = changes(model);
+  const added = steps(model, unit);
+  for (let k = 0; k < sites.length; k++)
+    for (let i = first[sites[k]]; i < first[sites[k] + 1]; i++) {
+      live[snapshot[i]] += added.live[i];
+      kept[snapshot[i]] += added.kept[i];
+    }
   for (let s = 1; s < count; s++) {
     live[s] += live[s - 1];
     kept[s] += kept[s - 1];
   }
-  return { live: live.subarray(0, count), kept: kept.subarray(0, count) };
-}
-
-function addSite(
-  model: Model, site: number, values: Float64Array, levels: Float64Array,
-  live: Float64Array, kept: Float64Array,
-): void {
-  const { first, cell, snapshot } = changes(model);
-  const from = first[site];
-  const n = first[site + 1] - from;
-  for (let i = 0, now = 0, shown = 0; i < n; i++) {
-    now += values[cell[from + i]];
-    levels[i] = Math.max(0, now); // numbers of a damaged capture may be negative
-    live[snapshot[from + i]] += levels[i] - shown;
-    shown = levels[i];
-  }
-  // From the last change back: of each stretch the least that was live then or at any later time.
-  let past = model.snapshots.count;
-  for (let i = n - 1, least = Infinity; i >= 0 && least > 0; i--) {
-    least = Math.min(least, levels[i]);
-    const at = snapshot[from + i];
-    kept[at] += least;
-    kept[past] -= least;
-    past = at;
-  }
+  return { live, kept };
 }
 
 // A curve reduced to `width` columns that share the time from start to end: the largest value
@@ -176,15 +185,7 @@ export function localPeaks(model: Model): number[] {
 // What was live on the heap at each snapshot. The peak is what everything else calls it: with
 // several threads the shares of its stacks add up to it within a bound only.
 export function totalAtSnapshots(model: Model, unit: Unit = "bytes"): Float64Array {
-  const { count, end, kind, site } = model.snapshots;
-  const change = model.snapshots[unit];
-  const totals = new Float64Array(count);
-  for (let s = 0, i = 0, now = 0; s < count; s++) {
-    for (; i < end[s]; i++)
-      if (model.sites.kind[site[i]] !== SiteKind.pages)
-        now += change[i];
-    const isPeak = unit === "bytes" && kind[s] === SnapshotKind.peak;
-    totals[s] = (isPeak && model.facts.totals.peak_bytes) || now;
-  }
-  return totals;
+  const { kind } = model.snapshots;
+  const peak = unit === "bytes" ? model.facts.totals.peak_bytes : undefined;
+  return heapSums(model, unit).map((sum, s) => (kind[s] === SnapshotKind.peak && peak) || sum);
 }

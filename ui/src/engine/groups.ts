@@ -201,25 +201,57 @@ function comparison(model: Model, kind: CodeKind): (a: number, b: number) => num
   }
 }
 
-// Which sites have any weight and whom they are blamed on; keys of those without a frame are 0.
-function collect(
-  view: View, weights: Float64Array, keyOf: (site: number, frame: number) => number,
-) {
-  const { kind } = view.model.sites;
+interface SiteKeys {
+  of: Uint32Array; // per site; 0 where a site has no frame and none is hidden
+  count: number;
+}
+
+const UNWANTED = NONE;
+const HIDDEN = NONE - 1; // on the heap, without a frame to show
+
+const siteKeysOf = new WeakMap<View, Map<CodeKind | "stack", SiteKeys>>();
+
+// What sites are gathered by, whatever they weigh.
+function siteKeys(view: View, kind: CodeKind | "stack"): SiteKeys {
+  const ofView = siteKeysOf.get(view) ?? new Map<CodeKind | "stack", SiteKeys>();
+  siteKeysOf.set(view, ofView);
+  const keys = ofView.get(kind) ?? makeSiteKeys(view, kind);
+  ofView.set(kind, keys);
+  return keys;
+}
+
+function makeSiteKeys(view: View, kind: CodeKind | "stack"): SiteKeys {
+  const { sites } = view.model;
+  const names = kind === "stack" ? null : codeKeys(view.model, kind);
+  const of = new Uint32Array(sites.count).fill(UNWANTED);
+  for (let i = 0; i < sites.count; i++) {
+    if (!view.wanted[i])
+      continue;
+    const frame = view.culprit(i);
+    if (frame === NONE && sites.kind[i] === SiteKind.heap)
+      of[i] = HIDDEN;
+    else
+      of[i] = !names ? i : frame === NONE ? 0 : names.of[frame];
+  }
+  return { of, count: names ? names.count : sites.count };
+}
+
+// Which sites have any weight, and by what they are gathered.
+function collect(weights: Float64Array, keyOf: Uint32Array) {
   const sites = new Uint32Array(weights.length);
   const keys = new Uint32Array(weights.length);
   const hidden: number[] = [];
   let n = 0;
   for (let i = 0; i < weights.length; i++) {
-    if (!view.wanted[i] || !(weights[i] > 0))
+    const key = keyOf[i];
+    if (!(weights[i] > 0) || key === UNWANTED)
       continue;
-    const frame = view.culprit(i);
-    if (frame === NONE && kind[i] === SiteKind.heap) {
+    if (key === HIDDEN) {
       hidden.push(i);
       continue;
     }
     sites[n] = i;
-    keys[n++] = keyOf(i, frame);
+    keys[n++] = key;
   }
   return { sites: sites.slice(0, n), keys: keys.slice(0, n), hidden: Uint32Array.from(hidden) };
 }
@@ -265,11 +297,9 @@ function ranked(sharing: Sharing): Group[] {
 
 function codeGroups(view: View, question: Question, kind: CodeKind | "stack"): Groups {
   const weights = weigh(view.model, question);
-  const names = kind === "stack" ? null : codeKeys(view.model, kind);
-  const keyOf = names ? (_: number, frame: number) => (frame === NONE ? 0 : names.of[frame])
-    : (site: number) => site;
-  const { sites, keys, hidden } = collect(view, weights, keyOf);
-  const sharing = share(view, kind, weights, sites, keys, names ? names.count : weights.length);
+  const keyOf = siteKeys(view, kind);
+  const { sites, keys, hidden } = collect(weights, keyOf.of);
+  const sharing = share(view, kind, weights, sites, keys, keyOf.count);
   const none = share(view, kind, weights, hidden, new Uint32Array(hidden.length), 1);
   const noSharing = none.count ? none
     : new Sharing(view.model, kind, 1, hidden, hidden, Uint32Array.of(NONE), new Float64Array(1),

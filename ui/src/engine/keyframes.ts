@@ -4,7 +4,7 @@
 // are kept at some snapshots. One is kept whenever as many cells have gone by as there are sites,
 // so they take no more room than the cells do, and the way from the nearest is never long.
 
-import type { Model } from "./model.ts";
+import { SiteKind, type Model } from "./model.ts";
 
 export type CellColumn = "bytes" | "blocks" | "nAlloc" | "bAlloc";
 
@@ -60,6 +60,29 @@ export function columnAt(model: Model, column: CellColumn, snapshot: number): Fl
   const sums = nearest ? nearest.sums.slice() : new Float64Array(model.sites.count);
   addCells(model, column, nearest ? nearest.snapshot + 1 : 0, snapshot + 1, sums);
   held.last = { snapshot, sums };
+  return sums;
+}
+
+const sumsOf = new WeakMap<Model, Partial<Record<CellColumn, Float64Array>>>();
+
+// Of the whole heap, up to and with each snapshot.
+export function heapSums(model: Model, column: CellColumn): Float64Array {
+  const all = sumsOf.get(model) ?? {};
+  sumsOf.set(model, all);
+  return (all[column] ??= makeSums(model, column));
+}
+
+function makeSums(model: Model, column: CellColumn): Float64Array {
+  const { count, end, site } = model.snapshots;
+  const { kind } = model.sites;
+  const values = model.snapshots[column];
+  const sums = new Float64Array(count);
+  for (let s = 0, i = 0, now = 0; s < count; s++) {
+    for (; i < end[s]; i++)
+      if (kind[site[i]] !== SiteKind.pages)
+        now += values[i];
+    sums[s] = now;
+  }
   return sums;
 }
 

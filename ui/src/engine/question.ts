@@ -9,7 +9,7 @@
 //
 // Whole runs are answered from the sites' own numbers, which are exact; parts from the snapshots.
 
-import { columnAt, leastBetween } from "./keyframes.ts";
+import { columnAt, heapSums, leastBetween } from "./keyframes.ts";
 import { SiteKind, SnapshotKind, type Model, type Numbers } from "./model.ts";
 
 export type Measure = "peak" | "live" | "total" | "grown" | "leak" | "temp";
@@ -188,11 +188,24 @@ export function weigh(model: Model, question: Question): Float64Array {
   return weights;
 }
 
+// Of a part of the run, where the snapshots' own sums tell it; null: they do not.
+function wholeOfPart(model: Model, { measure, unit, from, to }: Question): number | null {
+  if (to === null || (measure !== "live" && measure !== "total"))
+    return null;
+  const column = measure === "live" ? unit : unit === "bytes" ? "bAlloc" : "nAlloc";
+  const sums = heapSums(model, column);
+  const at = (snapshot: number | null) => (snapshot === null || snapshot < 0 ? 0 : sums[snapshot]);
+  return at(to) - (measure === "total" ? at(from) : 0);
+}
+
 // What weights are shares of: the heap's sum of them; of bytes at the peak, the peak.
 export function whole(model: Model, question: Question): number {
   const peak = model.facts.totals.peak_bytes;
   if (question.measure === "peak" && question.unit === "bytes" && peak !== undefined)
     return peak;
+  const ofPart = wholeOfPart(model, question);
+  if (ofPart !== null)
+    return ofPart;
   const weights = weigh(model, question);
   let sum = 0;
   for (let i = 0; i < weights.length; i++)

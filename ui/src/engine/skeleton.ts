@@ -76,14 +76,16 @@ function joinTries(tries: Trie[], namesOf: Uint32Array[]): Forest {
   return forest;
 }
 
-// Steps that any of some stacks goes through. What was folded away is on none's way.
+// Steps that stacks go through: those of any weight, or all. What was folded away is on none's way.
 export function markSteps(
-  parent: Uint32Array, count: number, leaf: Uint32Array, counts: (site: number) => boolean,
+  parent: Uint32Array, count: number, leaf: Uint32Array, weights: Float64Array[] | null,
 ): Uint8Array {
   const isOnWay = new Uint8Array(count);
-  for (let site = 0; site < leaf.length; site++)
-    if (leaf[site] !== NONE && counts(site))
-      isOnWay[leaf[site]] = 1;
+  const marked = weights ?? [null];
+  for (const weight of marked)
+    for (let site = 0; site < leaf.length; site++)
+      if (leaf[site] !== NONE && (!weight || weight[site] !== 0))
+        isOnWay[leaf[site]] = 1;
   for (let i = count - 1; i > 0; i--)
     if (isOnWay[i])
       isOnWay[parent[i]] = 1;
@@ -109,7 +111,7 @@ function sortByName(steps: Uint32Array, from: number, past: number, name: Uint32
 
 // First child and next sibling of each step that a stack goes through; 0: none.
 function linkSteps({ count, parent, leaf }: Forest): { child: Uint32Array; next: Uint32Array } {
-  const isOnWay = markSteps(parent, count, leaf, () => true);
+  const isOnWay = markSteps(parent, count, leaf, null);
   const child = new Uint32Array(count);
   const next = new Uint32Array(count);
   for (let i = count - 1; i > 0; i--)

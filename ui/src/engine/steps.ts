@@ -102,9 +102,8 @@ export class StepTeller implements Teller {
   }
 
   private isOnWay(step: number): boolean {
-    this.marks ??= this.parts.map(({ trie, weights: [first, second] }) =>
-      markSteps(trie.parent, trie.count, trie.leaf,
-        (site) => first[site] !== 0 || (second !== undefined && second[site] !== 0)));
+    this.marks ??= this.parts.map(({ trie, weights }) =>
+      markSteps(trie.parent, trie.count, trie.leaf, weights));
     return this.marks[this.partOf(step)][this.indexOf(step)] !== 0;
   }
 }
