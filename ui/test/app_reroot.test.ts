@@ -17,7 +17,8 @@ const NODES = {
 
 test("the function is the root, and everything below keeps its place", () => {
   const made = rerooted(treeOf(NODES));
-  const each = <T>(tell: (node: number) => T) => Array.from({ length: made.count }, (_, i) => tell(i));
+  const each = (tell: (node: number) => number) =>
+    Array.from({ length: made.count }, (_, node) => tell(node));
   assert.equal(made.count, 4);
   assert.deepEqual([...made.levels], [0, 1, 3, 4]);
   assert.deepEqual([...made.parent], [0, 0, 0, 1]);

@@ -5,7 +5,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { frameModel, random, syntheticModel, syntheticNodes, treeOf } from "../browser/synthetic.ts";
+import { frameModel, random, syntheticModel } from "../browser/synthetic.ts";
+import { syntheticNodes, treeOf } from "../browser/synthetic.ts";
 import { copyOf, itemsFor } from "../src/flame/actions.ts";
 import { commandOf } from "../src/flame/keys.ts";
 import { nextItem } from "../src/flame/menu.tsx";
