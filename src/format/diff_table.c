@@ -226,7 +226,8 @@ void tide_diff_table_write(const struct tide_screen *screen, const struct tide_d
   const char *what = tide_diff_measure_words(question);
   if (n_changed) {
     const char *row = tide_diff_row_word(diff);
-    tide_sink_printf(screen->sink, "  %s, %s by %s:\n", what, row, row);
+    TIDE_CLEANUP_FREE char *heading = tide_sprintf("%s, %s by %s:", what, row, row);
+    tide_screen_paragraph(screen, TIDE_INK_PLAIN, "  ", "", heading);
     write_table(&t, options->min_change);
     return;
   }
@@ -234,6 +235,8 @@ void tide_diff_table_write(const struct tide_screen *screen, const struct tide_d
   TIDE_CLEANUP_FREE char *held =
       tide_diff_cell_amount(screen, unit, tide_diff_measure(diff, &diff->total.after));
   const char *row = tide_diff_row_word(diff);
-  tide_sink_printf(screen->sink, "  no %s changed: %s %s on both sides, in %s %s%s\n", row, held,
-                   what, tide_units_count(count, diff->n), row, diff->n == 1 ? "" : "s");
+  TIDE_CLEANUP_FREE char *text =
+      tide_sprintf("no %s changed: %s %s on both sides, in %s %s%s", row, held, what,
+                   tide_units_count(count, diff->n), row, diff->n == 1 ? "" : "s");
+  tide_screen_paragraph(screen, TIDE_INK_PLAIN, "  ", "", text);
 }

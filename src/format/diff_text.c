@@ -50,7 +50,10 @@ static void write_side(const struct page *p, const char *label, const char *file
   tide_sink_text(screen->sink, "\n");
 }
 
-// "  peak heap     25.1 MiB  →    7.4 MiB  ▼ 17.7 MiB  (70.6 %)"
+enum { FACT_COLUMNS = 2 + 11 + 11 + 3 + 11 + 2 }; // up to the change
+
+// "  peak heap     25.1 MiB  →    7.4 MiB  ▼ 17.7 MiB  (70.6 %)", on two lines where that does not
+// fit.
 static void write_fact(const struct page *p, const char *label, enum tide_unit unit, int64_t before,
                        int64_t after)
 {
@@ -61,16 +64,25 @@ static void write_fact(const struct page *p, const char *label, enum tide_unit u
   TIDE_CLEANUP_FREE char *old = tide_diff_cell_amount(screen, unit, before);
   TIDE_CLEANUP_FREE char *new = tide_diff_cell_amount(screen, unit, after);
   TIDE_CLEANUP_FREE char *sign = tide_diff_cell_change(screen, unit, change);
+  TIDE_CLEANUP_FREE char *share =
+      change && before > 0 ? tide_sprintf("  (%s)", tide_units_share(percent, size, before))
+                           : tide_strdup("");
+  const char *how = change ? sign : "unchanged", *arrow = tide_screen_arrow(screen);
   tide_sink_text(screen->sink, "  ");
   tide_screen_left(screen, TIDE_INK_PLAIN, label, 11);
+  size_t columns = FACT_COLUMNS + tide_utf8_width(arrow) - 1 + tide_utf8_width(how);
+  if (columns + tide_utf8_width(share) > screen->width) {
+    tide_sink_printf(screen->sink, "  %s %s %s\n%15s", old, arrow, new, "");
+    tide_screen_ink(screen, tide_diff_ink(change), how);
+    tide_sink_printf(screen->sink, "%s\n", share);
+    return;
+  }
   tide_screen_right(screen, TIDE_INK_PLAIN, old, 11);
-  tide_sink_printf(screen->sink, "  %s", tide_screen_arrow(screen));
+  tide_sink_printf(screen->sink, "  %s", arrow);
   tide_screen_right(screen, TIDE_INK_STRONG, new, 11);
   tide_sink_text(screen->sink, "  ");
-  tide_screen_ink(screen, tide_diff_ink(change), change ? sign : "unchanged");
-  if (change && before > 0)
-    tide_sink_printf(screen->sink, "  (%s)", tide_units_share(percent, size, before));
-  tide_sink_text(screen->sink, "\n");
+  tide_screen_ink(screen, tide_diff_ink(change), how);
+  tide_sink_printf(screen->sink, "%s\n", share);
 }
 
 static void write_facts(const struct page *p)

@@ -33,13 +33,16 @@ static void write_capture(const struct tide_screen *screen, const struct tide_ca
     strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
   size_t n = capture->n_images;
   TIDE_CLEANUP_FREE char *name = tide_utf8_clean(file, screen->utf8);
-  tide_screen_ink(screen, TIDE_INK_STRONG, name);
-  tide_sink_printf(screen->sink, " (%s): %zu %s%s\n",
-                   tide_units_bytes(size, (int64_t)file_bytes, screen->units), n,
+  TIDE_CLEANUP_FREE char *facts =
+      tide_sprintf("(%s): %zu %s%s", tide_units_bytes(size, (int64_t)file_bytes, screen->units), n,
                    n == 1 ? "process image" : "process images",
                    capture->cut        ? ", file damaged"
                    : capture->finished ? ""
                                        : ", not ended properly");
+  bool fits = tide_utf8_width(name) + 1 + tide_utf8_width(facts) <= screen->width;
+  tide_screen_ink(screen, TIDE_INK_STRONG, name);
+  tide_sink_text(screen->sink, fits ? " " : "\n  ");
+  tide_screen_wrap(screen, fits ? tide_utf8_width(name) + 1 : 2, facts);
   const char *origin = n ? capture->images[0].origin : NULL;
   const char *version = capture->tool_version ? capture->tool_version : "of unknown version";
   TIDE_CLEANUP_FREE char *recorded =
@@ -174,6 +177,29 @@ static const char *module_words(const char *state)
   return strcmp(state, "names") == 0 ? "names, no lines" : state;
 }
 
+enum { MODULE_HANG = 17, MODULE_FACTS = 2 + 12 + 2 + 15, PATH_LEAST = 20 }; // columns
+
+// On a narrow screen the build id and the state stand below the path.
+static void write_module(const struct tide_screen *screen, const char *label, const char *path,
+                         const char *id, enum tide_ink ink, const char *state)
+{
+  bool beside = screen->width >= MODULE_HANG + PATH_LEAST + MODULE_FACTS;
+  size_t room = screen->width - MODULE_HANG - (beside ? MODULE_FACTS : 0);
+  TIDE_CLEANUP_FREE char *shown = tide_utf8_fit(path, room, screen->utf8);
+  tide_sink_printf(screen->sink, "      %-11s", label);
+  tide_screen_left(screen, TIDE_INK_PLAIN, shown, beside ? room : 0);
+  if (beside) {
+    tide_sink_printf(screen->sink, "  %-12.12s  ", id);
+    tide_screen_ink(screen, ink, state);
+    tide_sink_text(screen->sink, "\n");
+    return;
+  }
+  TIDE_CLEANUP_FREE char *facts = tide_sprintf("%.12s %s", id, state);
+  tide_sink_text(screen->sink, "\n");
+  tide_sink_repeat(screen->sink, ' ', MODULE_HANG);
+  tide_screen_wrap(screen, MODULE_HANG, facts);
+}
+
 // A path, the start of its build id, and what of it could be read today.
 static void write_modules(const struct tide_screen *screen, const struct tide_image *image,
                           struct tide_symboliser *symboliser)
@@ -183,17 +209,11 @@ static void write_modules(const struct tide_screen *screen, const struct tide_im
     char id[65];
     const char *note, *state = tide_module_state(symboliser, module, &note);
     tide_module_build_id(module, id);
-    size_t room = screen->width > 17 + 14 + 17 ? screen->width - 17 - 14 - 17 : 20;
-    TIDE_CLEANUP_FREE char *path = tide_utf8_fit(module->path, room, screen->utf8);
-    TIDE_CLEANUP_FREE char *label = tide_sprintf("      %-11s", i == 1 ? "modules" : "");
-    tide_sink_text(screen->sink, label);
-    tide_screen_left(screen, TIDE_INK_PLAIN, path, room);
-    tide_sink_printf(screen->sink, "  %-12.12s  ", *id ? id : "no build id");
     bool lost = strcmp(state, "changed") == 0 || strcmp(state, "gone") == 0;
     bool stored = lost && tide_stored_names_has_module(&image->names, (uint32_t)i);
-    tide_screen_ink(screen, lost && !stored ? TIDE_INK_WARN : TIDE_INK_FAINT,
-                    stored ? "names stored" : module_words(state));
-    tide_sink_text(screen->sink, "\n");
+    write_module(screen, i == 1 ? "modules" : "", module->path, *id ? id : "no build id",
+                 lost && !stored ? TIDE_INK_WARN : TIDE_INK_FAINT,
+                 stored ? "names stored" : module_words(state));
   }
 }
 

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { INDENT = 11, LABEL = 9, LIMITS = 34 }; // columns; the last beside a histogram
+enum { LABEL = 9, COLUMNS_LEAST = 8 }; // the latter of a histogram; else it has a line of its own
 
 struct details {
   const struct tide_screen *screen;
@@ -29,14 +29,14 @@ static const char *plural(uint64_t n, const char *one, const char *many)
 
 static void write_label(const struct details *d, const char *label)
 {
-  tide_sink_repeat(d->screen->sink, ' ', INDENT);
+  tide_sink_repeat(d->screen->sink, ' ', tide_screen_indent(d->screen));
   tide_screen_left(d->screen, TIDE_INK_FAINT, label, LABEL);
 }
 
 static void write_line(const struct details *d, const char *label, const char *text)
 {
   write_label(d, label);
-  tide_screen_wrap(d->screen, INDENT + LABEL, text);
+  tide_screen_wrap(d->screen, tide_screen_indent(d->screen) + LABEL, text);
 }
 
 // "sizes  mean 812 B: 16 B ▁▃█▅ 4.0 KiB": buckets from the first to the last that has any, several
@@ -45,12 +45,17 @@ static void write_histogram(const struct details *d, const char *label, const ch
                             const uint64_t *counts, size_t n,
                             const char *(*limit)(const struct details *, char *, size_t))
 {
-  size_t first = 0, last = n, used = INDENT + LABEL + LIMITS;
-  size_t room = d->screen->width > used + 8 ? d->screen->width - used : 8;
+  size_t first = 0, last = n;
   while (first < n && !counts[first])
     first++;
   while (last > first && !counts[last - 1])
     last--;
+  char low[TIDE_UNITS_MAX], high[TIDE_UNITS_MAX];
+  const char *least = limit(d, low, first), *most = limit(d, high, last);
+  size_t start = tide_screen_indent(d->screen) + LABEL, mean_columns = tide_utf8_width(mean) + 7;
+  size_t limits = tide_utf8_width(least) + tide_utf8_width(most) + 2;
+  bool below = start + mean_columns + limits + COLUMNS_LEAST > d->screen->width;
+  size_t room = d->screen->width - start - limits - (below ? 0 : mean_columns);
   size_t step = (last - first + room - 1) / room, columns = 0;
   int64_t sums[TIDE_LIFE_BUCKETS_N] = {0};
   for (size_t k = first; k < last; k++) {
@@ -59,12 +64,13 @@ static void write_histogram(const struct details *d, const char *label, const ch
   }
   if (!columns)
     return;
-  char low[TIDE_UNITS_MAX], high[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *bars = tide_spark_bars(sums, columns, d->screen->utf8);
   write_label(d, label);
-  tide_sink_printf(d->screen->sink, "mean %s: %s ", mean, limit(d, low, first));
+  tide_sink_printf(d->screen->sink, "mean %s:%s", mean, below ? "\n" : " ");
+  tide_sink_repeat(d->screen->sink, ' ', below ? start : 0);
+  tide_sink_printf(d->screen->sink, "%s ", least);
   tide_screen_ink(d->screen, TIDE_INK_CURVE, bars);
-  tide_sink_printf(d->screen->sink, " %s\n", limit(d, high, last));
+  tide_sink_printf(d->screen->sink, " %s\n", most);
 }
 
 static const char *size_limit(const struct details *d, char *out, size_t k)

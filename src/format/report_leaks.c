@@ -27,13 +27,14 @@ static struct sum sum_of(const struct tide_groups *groups, bool growing)
   return sum;
 }
 
-static void write_sum(const struct tide_screen *screen, const struct tide_view *view,
-                      const struct tide_groups *groups, struct sum sum, const char *word)
+static void add_sum(struct tide_buf *text, const struct tide_screen *screen,
+                    const struct tide_view *view, const struct tide_groups *groups, struct sum sum,
+                    const char *word)
 {
   char count[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *size = tide_cell_measure(screen, &view->profile->question, sum.weight);
-  tide_sink_printf(screen->sink, "%s %s in %s %s", word, size, tide_units_count(count, sum.n),
-                   tide_group_noun(groups->kind, sum.n));
+  tide_buf_printf(text, "%s%s %s in %s %s", text->n ? tide_screen_dot(screen) : "", word, size,
+                  tide_units_count(count, sum.n), tide_group_noun(groups->kind, sum.n));
 }
 
 static void write_fates(const struct tide_screen *screen, const struct tide_view *view,
@@ -42,14 +43,13 @@ static void write_fates(const struct tide_screen *screen, const struct tide_view
   struct sum growing = sum_of(groups, true), held = sum_of(groups, false);
   if (!growing.n && !held.n)
     return;
-  tide_sink_text(screen->sink, "  ");
+  struct tide_buf text = {0};
   if (growing.n)
-    write_sum(screen, view, groups, growing, "growing:");
-  if (growing.n && held.n)
-    tide_sink_text(screen->sink, tide_screen_dot(screen));
+    add_sum(&text, screen, view, groups, growing, "growing:");
   if (held.n)
-    write_sum(screen, view, groups, held, "held:");
-  tide_sink_text(screen->sink, "\n");
+    add_sum(&text, screen, view, groups, held, "held:");
+  tide_screen_paragraph(screen, TIDE_INK_PLAIN, "  ", "", tide_buf_cstr(&text));
+  tide_buf_done(&text);
 }
 
 static void write_suppression(const struct tide_screen *screen, const struct tide_view *view,
@@ -63,14 +63,11 @@ static void write_suppression(const struct tide_screen *screen, const struct tid
   tide_screen_right(screen, TIDE_INK_PLAIN, share, 7);
   tide_sink_text(screen->sink, "  ");
   tide_screen_right(screen, TIDE_INK_PLAIN, size, 9);
-  tide_sink_printf(screen->sink, "  in %s %s by ",
-                   tide_units_count(blocks, (uint64_t)one->live_blocks),
-                   one->live_blocks == 1 ? "block" : "blocks");
-  size_t used = 28 + tide_utf8_width(blocks) + 8;
-  size_t room = screen->width > used + 16 ? screen->width - used : 16;
-  TIDE_CLEANUP_FREE char *whole = tide_sprintf("leak:%s", one->pattern);
-  TIDE_CLEANUP_FREE char *text = tide_utf8_fit(whole, room, screen->utf8);
-  tide_sink_printf(screen->sink, "%s\n", text);
+  TIDE_CLEANUP_FREE char *text =
+      tide_sprintf("in %s %s by leak:%s", tide_units_count(blocks, (uint64_t)one->live_blocks),
+                   one->live_blocks == 1 ? "block" : "blocks", one->pattern);
+  tide_sink_text(screen->sink, "  ");
+  tide_screen_wrap(screen, 22, text);
 }
 
 static void write_suppressed(const struct tide_screen *screen, const struct tide_view *view,
@@ -86,11 +83,12 @@ static void write_suppressed(const struct tide_screen *screen, const struct tide
   TIDE_CLEANUP_FREE char *hidden =
       tide_cell_measure(screen, &view->profile->question, suppressions->weight);
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX], share[TIDE_UNITS_MAX];
-  tide_sink_printf(
-      screen->sink, "  suppressed: %s, %s, by %s of %s %s%s\n",
+  TIDE_CLEANUP_FREE char *words = tide_sprintf(
+      "suppressed: %s, %s, by %s of %s %s%s",
       tide_units_share(share, suppressions->weight, view->whole), hidden,
       tide_units_count(a, suppressions->n - n_idle), tide_units_count(b, suppressions->n),
       suppressions->n == 1 ? "suppression" : "suppressions", suppressions->n > n_idle ? ":" : "");
+  tide_screen_paragraph(screen, TIDE_INK_PLAIN, "  ", "", words);
   for (size_t i = 0; i < suppressions->n; i++)
     if (suppressions->items[i].n_stacks)
       write_suppression(screen, view, &suppressions->items[i]);

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 
 enum {
-  HEAD_INDENT = 11,
-  FRAME_INDENT = 13,
   LINES_MAX = 40, // of one stack
   LINES_LAST = 8, // of them at its outer end
 };
@@ -133,11 +131,16 @@ static char *location_of(const struct tide_view *view, const struct tide_named_f
   return frame->flags & TIDE_FRAME_CUT ? tide_strdup("") : tide_cell_location(view->naming, frame);
 }
 
+static size_t frame_indent(const struct tide_screen *screen)
+{
+  return tide_screen_indent(screen) + 2;
+}
+
 // Widths of names and of locations: as the table does it, names first.
 static void measure_lines(const struct tide_screen *screen, const struct tide_view *view,
                           const struct lines *lines, size_t *ret_name, size_t *ret_location)
 {
-  size_t room = screen->width - FRAME_INDENT, name = 0, location = 0;
+  size_t room = screen->width - frame_indent(screen), name = 0, location = 0;
   for (size_t i = 0; i < lines->n; i++) {
     if (!lines->items[i].frame)
       continue;
@@ -161,7 +164,7 @@ static void write_lines(const struct tide_screen *screen, const struct tide_view
   measure_lines(screen, view, lines, &name_width, &location_width);
   for (size_t i = 0; i < lines->n; i++) {
     const struct line *line = &lines->items[i];
-    tide_sink_repeat(screen->sink, ' ', FRAME_INDENT);
+    tide_sink_repeat(screen->sink, ' ', frame_indent(screen));
     if (!line->frame) {
       char count[TIDE_UNITS_MAX];
       TIDE_CLEANUP_FREE char *text =
@@ -186,9 +189,10 @@ static void write_head(const struct tide_screen *screen, const struct tide_view 
 {
   char share[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *size = tide_cell_measure(screen, &view->profile->question, measure);
-  tide_sink_repeat(screen->sink, ' ', HEAD_INDENT);
-  tide_sink_printf(screen->sink, "%s of it, %s, %s\n",
-                   tide_units_share(share, measure, group->measure), size, words);
+  TIDE_CLEANUP_FREE char *text = tide_sprintf(
+      "%s of it, %s, %s", tide_units_share(share, measure, group->measure), size, words);
+  tide_sink_repeat(screen->sink, ' ', tide_screen_indent(screen));
+  tide_screen_wrap(screen, tide_screen_indent(screen), text);
 }
 
 static struct lines lines_of(struct tide_view *view, uint32_t stack, bool all)

@@ -148,6 +148,13 @@ static void write_curve(const struct table *t, size_t group_idx)
   tide_sink_text(t->screen->sink, "  ");
 }
 
+// Where names begin.
+static size_t words_at(const struct columns *c)
+{
+  return 2 + c->share + 2 + c->measure + 2 + (c->bar ? c->bar + 2 : 0) +
+         (c->extra ? c->extra + 2 : 0) + (c->curve ? c->curve + 2 : 0);
+}
+
 static void write_row(const struct table *t, const struct row *row, size_t group_idx,
                       int64_t measure, const char *name)
 {
@@ -174,8 +181,11 @@ static void write_row(const struct table *t, const struct row *row, size_t group
   if (*location) {
     tide_screen_left(screen, TIDE_INK_PLAIN, name, c->name + 2);
     tide_screen_ink(screen, TIDE_INK_FAINT, location);
-  } else {
+  } else if (words_at(c) + tide_utf8_width(name) <= screen->width) {
     tide_sink_text(screen->sink, name);
+  } else { // that of the rest: our own words, not to be cut
+    tide_screen_wrap(screen, words_at(c), name);
+    return;
   }
   tide_sink_text(screen->sink, "\n");
 }

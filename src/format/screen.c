@@ -8,7 +8,10 @@
 
 #include <string.h>
 
-enum { PROSE_COLUMNS = 100 }; // sentences wider than this are hard to read
+enum {
+  PROSE_COLUMNS = 100, // sentences wider than this are hard to read
+  NARROW_BELOW = 60,
+};
 
 static const char *const ink_codes[] = {
     [TIDE_INK_PLAIN] = "",        [TIDE_INK_STRONG] = "\x1b[1m", [TIDE_INK_FAINT] = "\x1b[2m",
@@ -46,6 +49,28 @@ void tide_screen_right(const struct tide_screen *screen, enum tide_ink ink, cons
   tide_screen_ink(screen, ink, text);
 }
 
+// A word that is wider than a line goes on in the next; gives the columns used in the last.
+static size_t write_long_word(const struct tide_screen *screen, size_t hang, size_t limit,
+                              const char *word)
+{
+  size_t used = hang;
+  for (size_t n = strlen(word), length; n; word += length, n -= length) {
+    char character[8] = "";
+    length = tide_utf8_length(word, n);
+    length = length ? length : 1; // the text is clean: never
+    memcpy(character, word, length);
+    size_t width = tide_utf8_width(character);
+    if (used + width > limit && used > hang) {
+      tide_sink_text(screen->sink, "\n");
+      tide_sink_repeat(screen->sink, ' ', hang);
+      used = hang;
+    }
+    tide_sink_text(screen->sink, character);
+    used += width;
+  }
+  return used;
+}
+
 void tide_screen_wrap(const struct tide_screen *screen, size_t hang, const char *text)
 {
   TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, screen->utf8);
@@ -61,8 +86,12 @@ void tide_screen_wrap(const struct tide_screen *screen, size_t hang, const char 
       tide_sink_text(screen->sink, " ");
       used++;
     }
-    tide_sink_text(screen->sink, word);
-    used += width;
+    if (hang + width > screen->width && used == hang) {
+      used = write_long_word(screen, hang, screen->width, word);
+    } else {
+      tide_sink_text(screen->sink, word);
+      used += width;
+    }
   }
   tide_sink_text(screen->sink, "\n");
 }
@@ -73,6 +102,11 @@ void tide_screen_paragraph(const struct tide_screen *screen, enum tide_ink ink, 
   tide_sink_text(screen->sink, indent);
   tide_screen_ink(screen, ink, label);
   tide_screen_wrap(screen, tide_utf8_width(indent) + tide_utf8_width(label), text);
+}
+
+size_t tide_screen_indent(const struct tide_screen *screen)
+{
+  return screen->width < NARROW_BELOW ? 4 : 11;
 }
 
 const char *tide_screen_dot(const struct tide_screen *screen)

@@ -8,7 +8,7 @@
 
 struct tide_screen {
   struct tide_sink *sink; // not owned
-  size_t width;           // columns; tables stay within it from 40 on, all else from 60
+  size_t width;           // columns, 40 or more; all but commands and files to copy stays within
   bool utf8, color;
   enum tide_units units;
 };
@@ -32,13 +32,16 @@ void tide_screen_left(const struct tide_screen *screen, enum tide_ink ink, const
 void tide_screen_right(const struct tide_screen *screen, enum tide_ink ink, const char *text,
                        size_t columns);
 
-// Text made harmless and wrapped at words. The cursor is in column hang already; later lines start
-// there, too.
+// Text made harmless and wrapped at words, and inside those that no line has room for. The cursor
+// is in column hang already; later lines start there, too.
 void tide_screen_wrap(const struct tide_screen *screen, size_t hang, const char *text);
 
 // A paragraph: "<indent><label><text>", wrapped at words, later lines under the text's start.
 void tide_screen_paragraph(const struct tide_screen *screen, enum tide_ink ink, const char *indent,
                            const char *label, const char *text);
+
+// How far what belongs to a row of a table is put in: less on a narrow screen.
+size_t tide_screen_indent(const struct tide_screen *screen);
 
 const char *tide_screen_dot(const struct tide_screen *screen);   // " · " or " - "
 const char *tide_screen_about(const struct tide_screen *screen); // "≈" or "~"

@@ -516,6 +516,23 @@ static void rows_that_cut_across(void **state)
   expect_golden("diff_across.txt");
 }
 
+static void within_every_width(void **state)
+{
+  for (size_t width = 40; width <= 160; width++)
+    for (int kind = 0; kind <= TIDE_GROUP_LIFETIME; kind++) {
+      compare((struct tide_question){.measure = (enum tide_measure)(kind % TIDE_MEASURES_N)});
+      tide_diff_free(diff);
+      diff = tide_diff_new(&before.view, &after.view, (enum tide_group_kind)kind);
+      tide_buf_clear(&sink.buf);
+      write_text(width, kind % 2, false, options(kind % 3 ? SIZE_MAX : 2, 0, kind % 2 == 0));
+      expect_width(width);
+      tide_diff_free(diff); // nothing changed
+      diff = tide_diff_new(&before.view, &before.view, (enum tide_group_kind)kind);
+      write_text(width, true, false, options(SIZE_MAX, 0, false));
+      expect_width(width);
+    }
+}
+
 static void for_programs(void **state)
 {
   compare((struct tide_question){0});
@@ -554,6 +571,7 @@ int main(void)
       CASE(text_with_notes),        CASE(moments_of_one_run),
       CASE(for_programs),           CASE(nothing_changed),
       CASE(rows_of_parts),          CASE(rows_that_cut_across),
+      CASE(within_every_width),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -417,6 +417,31 @@ static void info(void **state)
   expect_golden("info.json");
 }
 
+// Every kind of report, and the facts, on screens of every width.
+static void within_every_width(void **state)
+{
+  tide_indexer_add_snapshots(capture);
+  capture->n_images_left_out = 3;
+  for (size_t width = 40; width <= 160; width++)
+    for (int i = 0; i < TIDE_SORTS_N * TIDE_GROUPS_N; i++) {
+      enum tide_group_kind kind = (enum tide_group_kind)(i % TIDE_GROUPS_N);
+      bool whole = i % 3 == 0, of_code = !tide_group_kind_is_across(kind);
+      struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = i % 2};
+      tide_buf_clear(&sink.buf);
+      ask(i / TIDE_GROUPS_N);
+      const struct tide_report_options options = {.group = kind,
+                                                  .n_rows = whole ? SIZE_MAX : 3,
+                                                  .n_stacks = of_code ? (size_t)(i % 4) : 0,
+                                                  .all_frames = i % 5 == 0,
+                                                  .details = of_code && i % 3,
+                                                  .filters = whole ? "--function p|l" : NULL,
+                                                  .prefix = ""};
+      tide_report_write(&screen, look(), &options);
+      tide_info_write(&screen, capture, "x.tide", 1468006, NULL);
+      expect_width(width);
+    }
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -427,7 +452,7 @@ int main(void)
       TEST(curves_where_there_is_room),
       TEST(groups_of_every_kind),
       TEST(rows_that_cut_across),
-      TEST(rows_that_cut_across),
+      TEST(within_every_width),
       TEST(details_of_rows),
       TEST(leaks_told_apart),
       TEST(says_what_matched),

@@ -382,6 +382,20 @@ static void as_text(void **state)
   expect_golden("tree.md");
 }
 
+static void within_every_width(void **state)
+{
+  for (size_t width = 40; width <= 160; width++)
+    for (int i = 0; i < 8; i++) {
+      struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = i & 1};
+      grow_tree((struct tide_filter_options){0},
+                (struct tide_tree_options){.inverted = i & 2, .by_line = i & 4}, i & 4);
+      struct tide_tree_writing w = writing();
+      tide_buf_clear(&sink.buf);
+      tide_tree_text_write(&screen, &w);
+      expect_width(width);
+    }
+}
+
 static void as_text_inverted(void **state)
 {
   struct tide_screen screen = {.sink = &sink, .width = 160, .utf8 = true};
@@ -450,6 +464,7 @@ int main(void)
       TEST(recursion_says_how_often),
       TEST(limits_leave_the_sums),
       TEST(as_text),
+      TEST(within_every_width),
       TEST(as_text_inverted),
       TEST(deep_trees_stay_on_the_screen),
       TEST(for_programs),
