@@ -8,6 +8,7 @@ Each suite is a function that returns its counts. A suite that could not be run,
 closing line, took too long or counted nothing is a failure: an empty success proves nothing.
 Output goes to the terminal and to build/test-logs/SUITE.log. docs/testing.md says what is in each.
 """
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -248,20 +249,32 @@ def fuzz(log):
                        "-Db_lundef=false", env={"CC": "clang"}, targets=targets):
         return Counts(failed=1, notes=[f"{directory.name}: does not build"])
     counts = Counts()
-    for target in (directory / target for target in targets):
-        name = target.name.removeprefix("fuzz_")
-        corpus = ROOT / "tests/fuzz/corpus" / name
-        with tempfile.TemporaryDirectory() as scratch:
-            known = [corpus] if corpus.is_dir() else []
-            command = [*settled(), target, f"-max_total_time={FUZZ_SECONDS}", "-timeout=10",
-                       "-rss_limit_mb=2048", "-print_final_stats=1",
-                       f"-artifact_prefix={LOGS}/{name}-", scratch, *known]
-            status, _ = run(log, command, timeout=FUZZ_SECONDS * 4 + 60)
-        if status:
-            counts.fail(f"{target.name}: status {status}, input in {LOGS.relative_to(ROOT)}")
-        else:
-            counts.passed += 1
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, status in pool.map(lambda target: fuzz_one(directory / target), targets):
+            print(f"{name}: {'ok' if status == 0 else f'status {status}'}", flush=True)
+            if status:
+                counts.fail(f"{name}: status {status}, input and log in {LOGS.relative_to(ROOT)}")
+            else:
+                counts.passed += 1
     return counts
+
+
+def fuzz_one(target):
+    """One core is one target's; its output is in a log of its own."""
+    name = target.name.removeprefix("fuzz_")
+    corpus = ROOT / "tests/fuzz/corpus" / name
+    with tempfile.TemporaryDirectory() as scratch, open(LOGS / f"{target.name}.log", "w") as log:
+        known = [corpus] if corpus.is_dir() else []
+        command = [*settled(), target, f"-max_total_time={FUZZ_SECONDS}", "-timeout=10",
+                   "-rss_limit_mb=2048", "-print_final_stats=1",
+                   f"-artifact_prefix={LOGS}/{name}-", scratch, *known]
+        try:
+            done = subprocess.run([str(word) for word in command], cwd=ROOT, stdout=log,
+                                  stderr=subprocess.STDOUT, timeout=FUZZ_SECONDS * 4 + 60,
+                                  check=False)
+        except subprocess.TimeoutExpired:
+            return target.name, "time limit"
+        return target.name, done.returncode
 
 
 def install(log):
