@@ -2,15 +2,15 @@
 //
 // speedscope's own JSON: one file with a profile per measure, which its viewer shows in turn.
 //
-// All are of its "sampled" kind, a list of stacks with a weight each. The other kind, "evented",
-// opens and closes frames along a time axis: one stack at a time, as on a processor. A heap holds
-// many at once, so there is no such order of them. What does have an order is allocating: where the
-// snapshots count it, those profiles list their stacks as time went by, so that the viewer's "time
-// order" shows what was allocated first and what later, in bytes from left to right. What was held
-// at a moment has none, and is listed by weight.
+// What a measure says of the run is of its "sampled" kind, a list of stacks with a weight each.
+// Where it is known what was allocated when (profile/births.h) a second profile, of the "evented"
+// kind, opens and closes frames from left to right as time went by. A heap is no processor that
+// runs one stack at a time, so the axis is not time but what is measured, as with massif's time
+// unit B: bytes allocated so far, or bytes held by when they were allocated. Outermost is the part
+// of the run; parts are about as wide as each other, so that what is said of them can be read.
 //
-// Snapshots are taken together so far that a profile has no more than some SAMPLES_WANTED samples
-// and one for each stack.
+// Within a profile, and within a part, stacks are as in a flame graph, the weightiest first: the
+// viewer begins with the order it finds.
 //
 // Profiles come before the frames they refer to, since those are known only then. Frames are
 // functions of a file, without lines: the viewer would take each line for another function.
@@ -18,127 +18,299 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/units.h"
 #include "format/export_words.h"
 #include "format/image_text.h"
+#include "format/stack_order.h"
+#include "profile/births.h"
 #include "view/frame_names.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { SAMPLES_WANTED = 20000 };
+enum { PARTS_MAX = 16, SAMPLES_WANTED = 200000 };
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
+
+struct frame { // one of the file's: either
+  uint32_t name;
+  char *text; // owned
+};
+
+struct stack { // of the profile being written
+  size_t site_idx;
+  uint32_t node, rank;
+  uint64_t weight;
+};
 
 struct writer {
   struct tide_view *view;
   struct tide_json json;
-  struct tide_frame_names names; // name - 1 is the frame's number here
-  uint64_t *weights;             // of the samples written, in their order
-  size_t n_weights, cap_weights;
+  struct tide_frame_names names;
+  struct frame *frames;
+  size_t n_frames, cap_frames;
+  uint32_t *frame_of_name; // its number + 1; 0: none yet
+  size_t n_frame_of_name;
+  struct tide_stack_order order;
+  uint32_t *node_of_site; // 0: not met yet
+  struct stack *stacks;   // in the order they are written in
+  size_t n_stacks;
+  // Of events:
+  uint32_t part, node; // open: the frame of the part + 1, and what is inside; 0: none
+  uint64_t at;
+  uint32_t *path;
+  size_t cap_path;
 };
 
-enum { FRAME_LOST, FRAME_HIDDEN, FRAME_FIRST }; // the first numbers are taken
-
-static void write_sample(struct writer *w, size_t site_idx, uint64_t weight)
+static uint32_t add_text_frame(struct writer *w, char *text)
 {
-  const struct tide_profile_site *site = &w->view->profile->sites[site_idx];
-  size_t n;
-  const struct tide_view_frame *frames = tide_view_stack(w->view, site->stack, &n);
-  tide_json_open_array(&w->json);
-  if (n == 0)
-    tide_json_u64(&w->json,
-                  site->kind == TIDE_SITE_LOST || !site->stack ? FRAME_LOST : FRAME_HIDDEN);
-  while (n-- > 0) {
-    uint32_t at = tide_frame_names_add(&w->names, frames[n].frame);
-    tide_json_u64(&w->json, w->names.frames[at].name - 1 + FRAME_FIRST);
-  }
-  tide_json_close_array(&w->json);
-  TIDE_GROW(w->weights, w->n_weights, w->cap_weights);
-  w->weights[w->n_weights++] = weight;
+  TIDE_GROW(w->frames, w->n_frames, w->cap_frames);
+  w->frames[w->n_frames] = (struct frame){.text = text};
+  return (uint32_t)w->n_frames++;
 }
 
-static void write_by_weight(struct writer *w, const struct tide_question *question)
+static uint32_t frame_of(struct writer *w, const struct tide_named_frame *frame)
+{
+  uint32_t at = tide_frame_names_add(&w->names, frame), name = w->names.frames[at].name;
+  if (name >= w->n_frame_of_name) {
+    size_t n = 2 * (size_t)name + 64, before = w->n_frame_of_name;
+    w->frame_of_name = tide_realloc_array(w->frame_of_name, n, sizeof *w->frame_of_name);
+    memset(w->frame_of_name + before, 0, (n - before) * sizeof *w->frame_of_name);
+    w->n_frame_of_name = n;
+  }
+  if (!w->frame_of_name[name]) {
+    TIDE_GROW(w->frames, w->n_frames, w->cap_frames);
+    w->frames[w->n_frames++] = (struct frame){.name = name};
+    w->frame_of_name[name] = (uint32_t)w->n_frames;
+  }
+  return w->frame_of_name[name] - 1;
+}
+
+enum { FRAME_LOST, FRAME_HIDDEN }; // the first numbers are taken
+
+static uint32_t node_of(struct writer *w, size_t site_idx)
+{
+  const struct tide_profile_site *site = &w->view->profile->sites[site_idx];
+  uint32_t *node = &w->node_of_site[site_idx];
+  if (*node)
+    return *node;
+  size_t n;
+  const struct tide_view_frame *frames = tide_view_stack(w->view, site->stack, &n);
+  bool is_lost = site->kind == TIDE_SITE_LOST || !site->stack;
+  if (n == 0)
+    *node = tide_stack_order_enter(&w->order, 0, is_lost ? FRAME_LOST : FRAME_HIDDEN);
+  while (n-- > 0)
+    *node = tide_stack_order_enter(&w->order, *node, frame_of(w, frames[n].frame));
+  return *node;
+}
+
+static int compare(const void *left, const void *right)
+{
+  const struct stack *a = left, *b = right;
+  int order = (a->rank > b->rank) - (a->rank < b->rank);
+  return order ? order : (a->site_idx > b->site_idx) - (a->site_idx < b->site_idx);
+}
+
+// What answers a question, as a tree would have it.
+static void find_stacks(struct writer *w, const struct tide_question *question)
 {
   const struct tide_profile *profile = w->view->profile;
   TIDE_CLEANUP_FREE int64_t *weights = tide_alloc_array(profile->n_sites, sizeof *weights);
   tide_profile_weigh(profile, question, weights);
+  w->n_stacks = 0;
   for (size_t i = 0; i < profile->n_sites; i++)
     if (tide_view_has(w->view, i) && weights[i] > 0)
-      write_sample(w, i, (uint64_t)weights[i]);
+      w->stacks[w->n_stacks++] = (struct stack){i, node_of(w, i), 0, (uint64_t)weights[i]};
+  TIDE_CLEANUP_FREE uint64_t *of_node = tide_alloc_array(w->order.n_nodes + 1, sizeof *of_node);
+  for (size_t i = 0; i < w->n_stacks; i++)
+    of_node[w->stacks[i].node] += w->stacks[i].weight;
+  TIDE_CLEANUP_FREE uint32_t *ranks = tide_stack_order_ranks(&w->order, of_node);
+  for (size_t i = 0; i < w->n_stacks; i++)
+    w->stacks[i].rank = ranks[w->stacks[i].node];
+  if (w->n_stacks)
+    qsort(w->stacks, w->n_stacks, sizeof *w->stacks, compare);
 }
 
-struct slices { // the snapshots of a window, a few at a time
-  size_t first, past, n_together;
-};
-
-static struct slices slice(const struct tide_image *image, const struct tide_window *window)
+// The frames of a node, the outermost first; valid until the next call.
+static const uint32_t *path_of(struct writer *w, uint32_t node, size_t *ret_n)
 {
-  struct slices slices;
-  size_t n_rows = 0;
-  tide_window_snapshots(image, window, &slices.first, &slices.past);
-  for (size_t s = slices.first; s < slices.past; s++)
-    n_rows += image->snapshots[s].n_rows;
-  slices.n_together = n_rows / SAMPLES_WANTED + 1;
-  return slices;
-}
-
-static void add_counts(const struct tide_snapshot *snapshot, enum tide_unit unit, uint64_t *sums)
-{
-  for (size_t i = 0; i < snapshot->n_rows; i++) {
-    const struct tide_snapshot_row *row = &snapshot->rows[i];
-    sums[row->stack] += unit == TIDE_UNIT_BYTES ? row->b_alloc : row->n_alloc;
+  size_t n = w->order.nodes[node].depth;
+  if (n > w->cap_path) {
+    w->cap_path = 2 * n;
+    w->path = tide_realloc_array(w->path, w->cap_path, sizeof *w->path);
   }
+  for (size_t i = n; i-- > 0; node = w->order.nodes[node].outer)
+    w->path[i] = w->order.nodes[node].frame;
+  *ret_n = n;
+  return w->path;
 }
 
-static void write_by_time(struct writer *w, const struct tide_question *question)
+static void open_profile(struct writer *w, const char *type, const char *name,
+                         const struct tide_question *question)
+{
+  tide_json_open_object(&w->json);
+  tide_json_put_text(&w->json, "type", type);
+  tide_json_put_text(&w->json, "name", name);
+  tide_json_put_text(&w->json, "unit", question->unit == TIDE_UNIT_BYTES ? "bytes" : "none");
+}
+
+static void close_profile(struct writer *w, uint64_t end)
+{
+  tide_json_put_u64(&w->json, "startValue", 0);
+  tide_json_put_u64(&w->json, "endValue", end);
+  tide_json_close_object(&w->json);
+}
+
+static void write_sampled(struct writer *w, const char *name, const struct tide_question *question)
+{
+  uint64_t sum = 0;
+  open_profile(w, "sampled", name, question);
+  tide_json_key(&w->json, "samples");
+  tide_json_open_array(&w->json);
+  for (size_t i = 0; i < w->n_stacks; i++) {
+    size_t n;
+    const uint32_t *path = path_of(w, w->stacks[i].node, &n);
+    tide_json_open_array(&w->json);
+    for (size_t k = 0; k < n; k++)
+      tide_json_u64(&w->json, path[k]);
+    tide_json_close_array(&w->json);
+  }
+  tide_json_close_array(&w->json);
+  tide_json_key(&w->json, "weights");
+  tide_json_open_array(&w->json);
+  for (size_t i = 0; i < w->n_stacks; i++) {
+    tide_json_u64(&w->json, w->stacks[i].weight);
+    sum += w->stacks[i].weight;
+  }
+  tide_json_close_array(&w->json);
+  close_profile(w, sum);
+}
+
+static void write_event(struct writer *w, const char *type, uint32_t frame)
+{
+  tide_json_open_object(&w->json);
+  tide_json_put_text(&w->json, "type", type);
+  tide_json_put_u64(&w->json, "frame", frame);
+  tide_json_put_u64(&w->json, "at", w->at);
+  tide_json_close_object(&w->json);
+}
+
+// From the stack that is open to another one, 0: none; what both begin with stays open.
+static void move_to(struct writer *w, uint32_t node)
+{
+  const struct tide_order_node *nodes = w->order.nodes;
+  uint32_t shared = node;
+  size_t n;
+  while (nodes[shared].depth > nodes[w->node].depth)
+    shared = nodes[shared].outer;
+  for (; w->node != shared; w->node = nodes[w->node].outer) {
+    if (nodes[w->node].depth == nodes[shared].depth)
+      shared = nodes[shared].outer;
+    write_event(w, "C", nodes[w->node].frame);
+  }
+  const uint32_t *path = path_of(w, node, &n);
+  for (size_t i = nodes[shared].depth; i < n; i++)
+    write_event(w, "O", path[i]);
+  w->node = node;
+}
+
+static void enter_part(struct writer *w, uint32_t part)
+{
+  if (w->order.n_nodes)
+    move_to(w, 0);
+  if (w->part)
+    write_event(w, "C", w->part - 1);
+  if (part)
+    write_event(w, "O", part - 1);
+  w->part = part;
+}
+
+static uint64_t since_start(const struct tide_image *image, size_t snapshot)
+{
+  uint64_t time_ns = image->snapshots[snapshot].time_ns;
+  return time_ns > image->start_ns ? time_ns - image->start_ns : 0;
+}
+
+// Short, since the box of it may be: 0–36 ms, 963 ms – 1.02 s.
+static char *part_text(const struct tide_births *births, size_t first, size_t last)
+{
+  char from[TIDE_UNITS_MAX] = "0", to[TIDE_UNITS_MAX];
+  tide_units_time(to, since_start(births->image, last), true);
+  if (first)
+    tide_units_time(from, since_start(births->image, first - 1), true);
+  char *from_unit = strchr(from, ' '), *to_unit = strchr(to, ' ');
+  if (from_unit && to_unit && strcmp(from_unit, to_unit) == 0)
+    *from_unit = 0;
+  return tide_sprintf(from_unit && *from_unit ? "%s – %s" : "%s–%s", from, to);
+}
+
+static void write_part(struct writer *w, const char *text, uint64_t *sums)
 {
   const struct tide_profile *profile = w->view->profile;
-  const struct tide_image *image = profile->image;
-  struct slices slices = slice(image, &question->window);
-  TIDE_CLEANUP_FREE uint64_t *sums = tide_alloc_array(image->n_frames, sizeof *sums);
-  for (size_t s = slices.first; s < slices.past; s++) {
-    add_counts(&image->snapshots[s], question->unit, sums);
-    bool is_last = s + 1 == slices.past;
-    if ((s - slices.first + 1) % slices.n_together && !is_last)
-      continue;
-    for (size_t i = 0; i < profile->n_sites; i++) {
-      uint64_t *sum = &sums[profile->sites[i].stack];
-      if (*sum && tide_view_has(w->view, i))
-        write_sample(w, i, *sum);
-      *sum = 0;
+  uint32_t part = 0;
+  for (size_t i = 0; i < w->n_stacks; i++) {
+    uint64_t *sum = &sums[profile->sites[w->stacks[i].site_idx].stack];
+    if ((int64_t)*sum > 0) {
+      if (!part)
+        enter_part(w, part = add_text_frame(w, tide_strdup(text)) + 1);
+      move_to(w, w->stacks[i].node);
+      w->at += *sum;
     }
+    *sum = 0;
   }
 }
 
-static bool is_in_order(const struct tide_image *image, const struct tide_question *question)
+// About as much in each part as in the others; snapshots are not divided.
+static void write_parts(struct writer *w, const struct tide_births *births, const uint8_t *wanted)
 {
-  return question->measure == TIDE_MEASURE_TOTAL && image->has_counts && image->n_snapshots;
+  TIDE_CLEANUP_FREE uint64_t *sums = tide_alloc_array(births->image->n_frames, sizeof *sums);
+  size_t n_parts = SAMPLES_WANTED / (w->n_stacks + 1), first = births->first;
+  n_parts = n_parts < 2 ? 2 : n_parts > PARTS_MAX ? PARTS_MAX : n_parts;
+  uint64_t whole = 0, so_far = 0, n_done = 0;
+  for (size_t s = births->first; s < births->past; s++)
+    whole += tide_births_add(births, s, wanted, sums);
+  memset(sums, 0, births->image->n_frames * sizeof *sums);
+  for (size_t s = births->first; s < births->past; s++) {
+    so_far += tide_births_add(births, s, wanted, sums);
+    bool is_full = (double)so_far * (double)n_parts >= (double)(n_done + 1) * (double)whole;
+    if (s + 1 < births->past && !is_full)
+      continue;
+    TIDE_CLEANUP_FREE char *text = part_text(births, first, s);
+    write_part(w, text, sums);
+    n_done = whole ? (uint64_t)((double)so_far * (double)n_parts / (double)whole) : 0;
+    first = s + 1;
+  }
+}
+
+static void write_evented(struct writer *w, const char *name, const struct tide_question *question)
+{
+  const struct tide_profile *profile = w->view->profile;
+  struct tide_births births;
+  if (profile->image->lacks & TIDE_LACK_CLOCK || !w->n_stacks ||
+      !tide_births_init(&births, profile->image, question))
+    return;
+  TIDE_CLEANUP_FREE uint8_t *wanted = tide_alloc_array(profile->image->n_frames, 1);
+  for (size_t i = 0; i < w->n_stacks; i++)
+    wanted[profile->sites[w->stacks[i].site_idx].stack] = 1;
+  bool of_all = question->measure == TIDE_MEASURE_TOTAL;
+  TIDE_CLEANUP_FREE char *text =
+      tide_sprintf("%s, %s", name, of_all ? "over time" : "in order of allocation");
+  w->at = 0;
+  open_profile(w, "evented", text, question);
+  tide_json_key(&w->json, "events");
+  tide_json_open_array(&w->json);
+  write_parts(w, &births, wanted);
+  enter_part(w, 0);
+  tide_json_close_array(&w->json);
+  close_profile(w, w->at);
+  tide_births_done(&births);
 }
 
 static void write_profile(struct writer *w, const struct tide_question *question)
 {
   TIDE_CLEANUP_FREE char *name = tide_export_measure(question);
-  uint64_t sum = 0;
-  w->n_weights = 0;
-  tide_json_open_object(&w->json);
-  tide_json_put_text(&w->json, "type", "sampled");
-  tide_json_put_text(&w->json, "name", name);
-  tide_json_put_text(&w->json, "unit", question->unit == TIDE_UNIT_BYTES ? "bytes" : "none");
-  tide_json_key(&w->json, "samples");
-  tide_json_open_array(&w->json);
-  if (is_in_order(w->view->profile->image, question))
-    write_by_time(w, question);
-  else
-    write_by_weight(w, question);
-  tide_json_close_array(&w->json);
-  tide_json_key(&w->json, "weights");
-  tide_json_open_array(&w->json);
-  for (size_t i = 0; i < w->n_weights; i++) {
-    tide_json_u64(&w->json, w->weights[i]);
-    sum += w->weights[i];
-  }
-  tide_json_close_array(&w->json);
-  tide_json_put_u64(&w->json, "startValue", 0);
-  tide_json_put_u64(&w->json, "endValue", sum);
-  tide_json_close_object(&w->json);
+  find_stacks(w, question);
+  write_sampled(w, name, question);
+  write_evented(w, name, question);
 }
 
 // What was asked for or, when nothing was, all that is worth looking at.
@@ -163,38 +335,64 @@ static void write_profiles(struct writer *w, bool said)
       write_profile(w, &all[i]);
 }
 
-static void write_frame(struct tide_json *json, const char *name, const char *file)
+static void write_frame(struct writer *w, const struct frame *frame)
 {
-  tide_json_open_object(json);
-  tide_json_put_text(json, "name", name);
-  if (file)
-    tide_json_put_text(json, "file", file);
-  tide_json_close_object(json);
+  tide_json_open_object(&w->json);
+  if (frame->text) {
+    tide_json_put_text(&w->json, "name", frame->text);
+  } else {
+    const struct tide_named_frame *named = w->names.items[frame->name];
+    TIDE_CLEANUP_FREE char *name = tide_export_frame_name(w->view->naming, named);
+    const char *module = tide_naming_module_path(w->view->naming, named);
+    const char *file = named->file ? named->file : *module ? module : NULL;
+    tide_json_put_text(&w->json, "name", name);
+    if (file)
+      tide_json_put_text(&w->json, "file", file);
+  }
+  tide_json_close_object(&w->json);
 }
 
 static void write_frames(struct writer *w)
 {
-  static const struct tide_profile_site lost = {0}, hidden = {.stack = 1};
   tide_json_open_array(&w->json);
-  write_frame(&w->json, tide_export_no_frames(&lost), NULL);
-  write_frame(&w->json, tide_export_no_frames(&hidden), NULL);
-  for (uint32_t i = 1; i < w->names.n; i++) {
-    const struct tide_named_frame *frame = w->names.items[i];
-    TIDE_CLEANUP_FREE char *name = tide_export_frame_name(w->view->naming, frame);
-    const char *module = tide_naming_module_path(w->view->naming, frame);
-    write_frame(&w->json, name, frame->file ? frame->file : *module ? module : NULL);
-  }
+  for (size_t i = 0; i < w->n_frames; i++)
+    write_frame(w, &w->frames[i]);
   tide_json_close_array(&w->json);
+}
+
+static void writer_init(struct writer *w, struct tide_view *view, struct tide_sink *sink)
+{
+  static const struct tide_profile_site lost = {0}, hidden = {.stack = 1};
+  *w = (struct writer){.view = view};
+  tide_json_init(&w->json, sink);
+  tide_frame_names_init(&w->names, view->naming, false);
+  w->node_of_site = tide_alloc_array(view->profile->n_sites, sizeof *w->node_of_site);
+  w->stacks = tide_alloc_array(view->profile->n_sites, sizeof *w->stacks);
+  add_text_frame(w, tide_strdup(tide_export_no_frames(&lost)));
+  add_text_frame(w, tide_strdup(tide_export_no_frames(&hidden)));
+}
+
+static void writer_done(struct writer *w)
+{
+  tide_json_done(&w->json);
+  tide_frame_names_done(&w->names);
+  tide_stack_order_done(&w->order);
+  for (size_t i = 0; i < w->n_frames; i++)
+    free(w->frames[i].text);
+  free(w->frames);
+  free(w->frame_of_name);
+  free(w->node_of_site);
+  free(w->stacks);
+  free(w->path);
 }
 
 enum tide_err tide_speedscope_write(struct tide_sink *sink, struct tide_view *view,
                                     const struct tide_export_options *options,
                                     struct tide_diag *diag)
 {
-  struct writer w = {.view = view};
+  struct writer w;
   TIDE_CLEANUP_FREE char *command = tide_image_command(view->profile->image);
-  tide_json_init(&w.json, sink);
-  tide_frame_names_init(&w.names, view->naming, false);
+  writer_init(&w, view, sink);
   tide_json_open_object(&w.json);
   tide_json_put_text(&w.json, "$schema", SCHEMA);
   tide_json_put_text(&w.json, "exporter", "tidemark");
@@ -210,8 +408,6 @@ enum tide_err tide_speedscope_write(struct tide_sink *sink, struct tide_view *vi
   write_frames(&w);
   tide_json_close_object(&w.json);
   tide_json_close_object(&w.json);
-  tide_json_done(&w.json);
-  tide_frame_names_done(&w.names);
-  free(w.weights);
+  writer_done(&w);
   return TIDE_ERR_OK;
 }

@@ -187,6 +187,33 @@ def folded(text):
     return stacks
 
 
+def sampled(profile, names):
+    need(len(profile["samples"]) == len(profile["weights"]), "not a weight per sample")
+    need(profile["endValue"] == sum(profile["weights"]) % WORD, "ends")
+    return [(tuple(names[at] for at in stack), weight) for stack, weight
+            in zip(profile["samples"], profile["weights"])]
+
+
+def evented(profile, names):
+    """Frames opened and closed in turn, the outermost of which is a part of the run."""
+    stacks, is_open, last = [], [], 0
+    for event in profile["events"]:
+        need(event["at"] >= last and event["type"] in "OC", "events out of order")
+        if event["at"] > last:
+            need(len(is_open) > 1, "a weight without a stack")
+            stacks.append((tuple(names[at] for at in is_open), event["at"] - last))
+        last = event["at"]
+        if event["type"] == "O":
+            is_open.append(event["frame"])
+        else:
+            need(is_open and is_open.pop() == event["frame"], "another frame is open")
+    need(not is_open and profile["endValue"] == last, "ends")
+    parts = [stack[0] for stack, _ in stacks]
+    turns = [part for i, part in enumerate(parts) if not i or part != parts[i - 1]]
+    need(len(turns) <= 16, "too many parts")
+    return stacks
+
+
 def speedscope(text):
     """Profiles by name, each a list of (names from the outermost in, weight)."""
     data = json.loads(text)
@@ -195,13 +222,10 @@ def speedscope(text):
     need(0 <= data["activeProfileIndex"] < len(data["profiles"]), "no such profile")
     profiles = {}
     for profile in data["profiles"]:
-        need(profile["type"] == "sampled" and profile["unit"] in ("bytes", "none"), "kind")
-        need(len(profile["samples"]) == len(profile["weights"]), "not a weight per sample")
-        need(profile["startValue"] == 0 and
-             profile["endValue"] == sum(profile["weights"]) % WORD, "ends")
+        need(profile["startValue"] == 0 and profile["unit"] in ("bytes", "none"), "unit")
         need(profile["name"] not in profiles, "a profile twice")
-        profiles[profile["name"]] = [(tuple(names[at] for at in stack), weight) for stack, weight
-                                     in zip(profile["samples"], profile["weights"])]
+        read = {"sampled": sampled, "evented": evented}[profile["type"]]
+        profiles[profile["name"]] = read(profile, names)
     return profiles
 
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A program whose exports are looked at by other tools: calls that are inlined, recursion, a peak
-// long before the end, blocks that are never freed and blocks that are freed at once.
+// long before the end, blocks that are never freed and blocks that are freed at once. It rests in
+// between, so that there are moments at which it was looked at.
 #include <stdlib.h>
+#include <unistd.h>
 
 #define INLINED static inline __attribute__((always_inline))
 #define OUTLINED static __attribute__((noinline))
@@ -53,8 +55,10 @@ OUTLINED void churn(int n)
 int main(void)
 {
   fill(0, 200, 4096);
+  usleep(100000);
   empty(0, 190);
   churn(5000);
+  usleep(100000);
   fill(200, 50, 100);
   return recurse(7) == 8 ? 0 : 1;
 }

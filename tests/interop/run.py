@@ -271,10 +271,12 @@ def speedscope(ground):
     data = json.loads(base64.b64decode(saved[1]))
     names = [frame["name"] for frame in data["shared"]["frames"]]
     sums = {profile["name"]: sum(replay(profile, names).values()) for profile in data["profiles"]}
+    live, total, count = (ground.total(what) for what in ("live_bytes", "bytes", "allocations"))
     equal(sums, {"bytes held at the peak": ground.total("peak_bytes"),
-                 "bytes held at the end": ground.total("live_bytes"),
-                 "bytes allocated": ground.total("bytes"),
-                 "blocks allocated": ground.total("allocations"),
+                 "bytes held at the end": live,
+                 "bytes held at the end, in order of allocation": live,
+                 "bytes allocated": total, "bytes allocated, over time": total,
+                 "blocks allocated": count, "blocks allocated, over time": count,
                  "blocks freed at once": ground.total("temporary")}, "sums of speedscope")
     ours = export_decode.speedscope(path.read_text())
     for profile in data["profiles"]:
@@ -282,6 +284,15 @@ def speedscope(ground):
         for stack, weight in ours[profile["name"]]:
             wanted[stack] += weight
         equal(replay(profile, names), wanted, f"stacks of {profile['name']}")
+        whole, _, is_in_parts = profile["name"].partition(", ")
+        if is_in_parts:
+            merged = collections.Counter()
+            for stack, weight in ours[whole]:
+                merged[stack] += weight
+            for stack, weight in wanted.items():
+                merged[stack[1:]] -= weight
+            equal(set(merged.values()), {0}, f"parts of {whole}")
+            expect(len({stack[0] for stack in wanted}) > 1, f"{profile['name']}: but one part")
 
 
 def folded(ground):

@@ -191,16 +191,43 @@ static void speedscope_leaves_out_what_is_not_held(void **state)
   assert_null(strstr(text, "freed at once"));
 }
 
-// Allocating has an order where the snapshots count it.
-static void speedscope_lists_allocations_as_time_went_by(void **state)
+// Allocating has an order where the snapshots count it: what two stacks begin with stays open
+// within a part of the run, and every part is closed.
+static void speedscope_opens_and_closes_as_time_went_by(void **state)
 {
   image->has_counts = true;
-  for (size_t i = 0; i < 3; i++)
+  for (size_t i = 0; i < image->n_snapshots; i++)
     for (size_t k = 0; k < image->snapshots[i].n_rows; k++)
-      image->snapshots[i].rows[k].b_alloc = (i + 1) * 10 + k;
+      image->snapshots[i].rows[k].b_alloc = 0;
+  struct tide_snapshot_row *first = image->snapshots[0].rows, *last = image->snapshots[1].rows;
+  first[0].b_alloc = 30;
+  first[1].b_alloc = 4;
+  last[0].b_alloc = 20;
   const char *text = export("speedscope", TIDE_MEASURE_TOTAL);
-  assert_non_null(strstr(text, "\"weights\": [10, 11, 12, 20, 21, 22, 30, 31, 32], "
-                               "\"startValue\": 0, \"endValue\": 189}"));
+  char told[400] = "";
+  const char *at = strstr(text, "\"events\": [");
+  for (char type; at && (at = strstr(at, "{\"type\": \"")); at++) {
+    unsigned frame, bytes;
+    assert_int_equal(
+        sscanf(at, "{\"type\": \"%c\", \"frame\": %u, \"at\": %u}", &type, &frame, &bytes), 3);
+    size_t n = strlen(told);
+    snprintf(told + n, sizeof told - n, "%c%u@%u ", type, frame, bytes);
+  }
+  assert_string_equal(told, "O13@0 O2@0 O3@0 O5@0 O6@0 O7@0 C7@30 C6@30 C5@30 O8@30 "
+                            "C8@34 C3@34 C2@34 C13@34 "
+                            "O14@34 O2@34 O3@34 O5@34 O6@34 O7@34 C7@54 C6@54 C5@54 "
+                            "C3@54 C2@54 C14@54 ");
+  assert_non_null(strstr(text, "\"startValue\": 0, \"endValue\": 54}"));
+}
+
+static void speedscope_has_parts_only_where_they_are_known(void **state)
+{
+  assert_null(strstr(export("speedscope", -1), "evented"));
+  image->has_counts = true;
+  assert_non_null(strstr(export("speedscope", TIDE_MEASURE_TOTAL), "evented"));
+  assert_null(strstr(export("speedscope", TIDE_MEASURE_PEAK), "evented"));
+  image->lacks = TIDE_LACK_CLOCK;
+  assert_null(strstr(export("speedscope", TIDE_MEASURE_TOTAL), "evented"));
 }
 
 static struct tide_buf inflate_all(void)
@@ -295,7 +322,8 @@ int main(void)
       TEST(hidden_stacks_keep_their_weight),
       TEST(dhat_refuses_what_it_cannot_say),
       TEST(speedscope_leaves_out_what_is_not_held),
-      TEST(speedscope_lists_allocations_as_time_went_by),
+      TEST(speedscope_opens_and_closes_as_time_went_by),
+      TEST(speedscope_has_parts_only_where_they_are_known),
       TEST(pprof),
       TEST(pprof_takes_the_moment_asked_for),
       TEST(pprof_leaves_out_what_is_not_held),

@@ -15,6 +15,7 @@
 #include "capture/tide_file.h"
 #include "capture/tide_format.h"
 #include "fake_store.h"
+#include "profile/births.h"
 #include "profile/profile.h"
 
 #include <fcntl.h>
@@ -247,6 +248,66 @@ static void check_range(const struct run *run, const struct tide_profile *profil
   free(weights);
 }
 
+// In which interval the blocks were born that answer a question.
+static void check_births(const struct run *run, const struct tide_image *image,
+                         const struct tide_question *question)
+{
+  struct tide_births births;
+  uint8_t *wanted = calloc(image->n_frames, 1);
+  uint64_t *sums = calloc(image->n_frames, sizeof *sums);
+  memset(wanted, 1, image->n_frames);
+  assert_true(tide_births_init(&births, image, question));
+  uint32_t from = births.first ? edge_of(run, image, births.first - 1) : 0;
+  uint32_t held_at =
+      question->measure == TIDE_MEASURE_TOTAL ? 0 : edge_of(run, image, births.past - 1);
+  for (size_t s = births.first; s < births.past; s++) {
+    if (image->snapshots[s].kind == TIDE_SNAPSHOT_PEAK)
+      continue;
+    uint32_t to = edge_of(run, image, s);
+    uint64_t truth[STACKS] = {0}, all = 0;
+    for (int i = 0; i < run->n_blocks; i++) {
+      const struct block *block = &run->blocks[i];
+      if (block->born > from && block->born <= to && block->freed > held_at)
+        truth[block->stack] += question->unit == TIDE_UNIT_BYTES ? block->bytes : 1;
+    }
+    memset(sums, 0, image->n_frames * sizeof *sums);
+    uint64_t added = tide_births_add(&births, s, wanted, sums);
+    for (size_t k = 0; k < run->n_stacks; k++) {
+      assert_int_equal(sums[run->stacks[k]], truth[k]);
+      all += truth[k];
+    }
+    assert_int_equal(added, all);
+    from = to;
+  }
+  tide_births_done(&births);
+  free(sums);
+  free(wanted);
+}
+
+static void check_all_births(const struct run *run, const struct tide_capture *capture)
+{
+  const struct tide_image *image = &capture->images[0];
+  struct tide_question question = {.measure = TIDE_MEASURE_TOTAL};
+  check_births(run, image, &question);
+  question = (struct tide_question){TIDE_MEASURE_LEAK, TIDE_UNIT_BLOCKS, {{0}, {0}}, false};
+  check_births(run, image, &question);
+  question.measure = TIDE_MEASURE_LIVE;
+  question.window.to.given = true;
+  for (size_t to = 2; to < image->n_snapshots; to += 3) {
+    question.window.to.snapshot = to;
+    if (image->snapshots[to].kind != TIDE_SNAPSHOT_PEAK)
+      check_births(run, image, &question);
+  }
+  question = (struct tide_question){.measure = TIDE_MEASURE_GROWN};
+  question.window.from = (struct tide_point){.given = true, .snapshot = 1};
+  question.window.to = (struct tide_point){.given = true, .snapshot = image->n_snapshots - 1};
+  struct tide_births births;
+  if (image->snapshots[1].kind != TIDE_SNAPSHOT_PEAK)
+    check_births(run, image, &question);
+  else
+    assert_false(tide_births_init(&births, image, &question));
+}
+
 static size_t check_ranges(const struct run *run, const struct tide_capture *capture)
 {
   const struct tide_image *image = &capture->images[0];
@@ -291,6 +352,8 @@ static void every_range_is_exact(void **state)
     uint64_t end_ns = (seed % 4 ? 100000 : 150) * MS; // some snapshots may be later than the end
     struct tide_capture *capture = capture_of(&run, end_ns);
     n_ranges += check_ranges(&run, capture);
+    if (seed % 4) // where the end is the last
+      check_all_births(&run, capture);
     struct tide_capture *again = through_a_file(capture);
     assert_int_equal(again->images[0].n_late_frees, capture->images[0].n_late_frees);
     if (capture->images[0].n_late_frees)
