@@ -102,7 +102,7 @@ char **tide_exec_env_without(char *const env[], void *scratch)
   tide_line_add_n(&line, preload, (size_t)(us - preload));
   tide_line_add(&line, *rest ? rest + 1 : ""); // the separator goes with us
   for (size_t i = 0; i < n; i++)
-    if (!tide_text_starts(env[i], "LD_PRELOAD="))
+    if (!tide_text_starts(env[i], "LD_PRELOAD=") && !tide_text_starts(env[i], "TIDEMARK_OPTIONS="))
       fixed[k++] = env[i];
   if (line.n > sizeof "LD_PRELOAD=" - 1)
     fixed[k++] = entry;

@@ -13,6 +13,6 @@ size_t tide_exec_env_need(char *const env[]);
 // The fixed environment, built in scratch.
 char **tide_exec_env_fix(char *const env[], void *scratch);
 
-// The same the other way round, for an image that must not load us: the preload without us.
+// The same the other way round, for an image that is not to load us: neither of our variables.
 size_t tide_exec_env_need_without(char *const env[]);
 char **tide_exec_env_without(char *const env[], void *scratch);

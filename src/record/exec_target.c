@@ -132,12 +132,14 @@ bool tide_exec_target_fits(const char *file, bool search)
   return yes;
 }
 
-void tide_exec_target_say(const char *file)
+void tide_exec_target_say(const char *file, enum tide_unfit why)
 {
   char text[512];
   struct tide_line line = TIDE_LINE(text);
-  tide_line_add(&line, "tidemark: this process is not recorded: musl's loader or AddressSanitizer "
-                       "does not take the recorder: ");
+  tide_line_add(&line, "tidemark: this process is not recorded: ");
+  tide_line_add(&line, why == TIDE_UNFIT_LONG
+                           ? "its arguments and environment leave no room for two variables: "
+                           : "musl's loader or AddressSanitizer does not take the recorder: ");
   tide_line_add(&line, file);
   tide_line_add(&line, "\n");
   tide_sys_say(text, line.n);

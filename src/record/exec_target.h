@@ -9,5 +9,10 @@
 // file as execve takes it; with search as execvp does. What cannot be read is taken to fit.
 bool tide_exec_target_fits(const char *file, bool search);
 
+enum tide_unfit {
+  TIDE_UNFIT_LOADER, // it would not run with us
+  TIDE_UNFIT_LONG,   // its arguments and variables leave no room for ours
+};
+
 // Tells the user that the program is run without us.
-void tide_exec_target_say(const char *file);
+void tide_exec_target_say(const char *file, enum tide_unfit why);

@@ -22,47 +22,58 @@ extern char **environ;
     size_t need_ = tide_exec_env_need(env);                                                        \
     need_ &&need_ < (1u << 20) ? tide_exec_env_fix(env, alloca(need_)) : (char **)(env);           \
   })
-#define WITHOUT_US(file, env)                                                                      \
+#define WITHOUT_US(env)                                                                            \
   ({                                                                                               \
     size_t need_ = tide_exec_env_need_without(env);                                                \
-    if (need_)                                                                                     \
-      tide_exec_target_say(file);                                                                  \
     need_ &&need_ < (1u << 20) ? tide_exec_env_without(env, alloca(need_)) : (char **)(env);       \
   })
-#define FIXED(file, search, env)                                                                   \
-  (tide_exec_target_fits(file, search) ? WITH_US(env) : WITHOUT_US(file, env))
+
+// Makes the call with env_ as its environment. Arguments and variables may be as long as the kernel
+// allows: then there is no room for ours, and the program is run as if we were not there.
+#define IMAGE(file, search, env, call)                                                             \
+  ({                                                                                               \
+    bool fits_ = tide_exec_target_fits(file, search);                                              \
+    if (!fits_ && tide_exec_env_need_without(env))                                                 \
+      tide_exec_target_say(file, TIDE_UNFIT_LOADER);                                               \
+    char **env_ = fits_ ? WITH_US(env) : WITHOUT_US(env);                                          \
+    int ret_ = (call);                                                                             \
+    if (TIDE_UNLIKELY(fits_ && (ret_ == E2BIG || (ret_ == -1 && errno == E2BIG)))) {               \
+      env_ = WITHOUT_US(env);                                                                      \
+      tide_exec_target_say(file, TIDE_UNFIT_LONG);                                                 \
+      ret_ = (call);                                                                               \
+    }                                                                                              \
+    ret_;                                                                                          \
+  })
 
 // The next image must not inherit limits that were raised for us.
 #define TRUE_LIMITS(call)                                                                          \
   ({                                                                                               \
     tide_limits_before_exec();                                                                     \
-    int ret_ = (call);                                                                             \
+    int end_ = (call);                                                                             \
     tide_limits_settle();                                                                          \
-    ret_;                                                                                          \
+    end_;                                                                                          \
   })
 
 TIDE_EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
   tide_real_resolve();
-  return TRUE_LIMITS(tide_real.execve(path, argv, FIXED(path, false, env)));
+  return TRUE_LIMITS(IMAGE(path, false, env, tide_real.execve(path, argv, env_)));
 }
 
 TIDE_EXPORT int execv(const char *path, char *const argv[])
 {
-  tide_real_resolve();
-  return TRUE_LIMITS(tide_real.execve(path, argv, FIXED(path, false, environ)));
-}
-
-TIDE_EXPORT int execvp(const char *file, char *const argv[])
-{
-  tide_real_resolve();
-  return TRUE_LIMITS(tide_real.execvpe(file, argv, FIXED(file, true, environ)));
+  return execve(path, argv, environ);
 }
 
 TIDE_EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
   tide_real_resolve();
-  return TRUE_LIMITS(tide_real.execvpe(file, argv, FIXED(file, true, env)));
+  return TRUE_LIMITS(IMAGE(file, true, env, tide_real.execvpe(file, argv, env_)));
+}
+
+TIDE_EXPORT int execvp(const char *file, char *const argv[])
+{
+  return execvpe(file, argv, environ);
 }
 
 TIDE_EXPORT int fexecve(int fd, char *const argv[], char *const env[])
@@ -118,7 +129,7 @@ TIDE_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file
                             char *const env[])
 {
   tide_real_resolve();
-  return tide_real.posix_spawn(pid, path, actions, attributes, argv, FIXED(path, false, env));
+  return IMAGE(path, false, env, tide_real.posix_spawn(pid, path, actions, attributes, argv, env_));
 }
 
 TIDE_EXPORT int posix_spawnp(pid_t *pid, const char *file,
@@ -127,5 +138,5 @@ TIDE_EXPORT int posix_spawnp(pid_t *pid, const char *file,
                              char *const env[])
 {
   tide_real_resolve();
-  return tide_real.posix_spawnp(pid, file, actions, attributes, argv, FIXED(file, true, env));
+  return IMAGE(file, true, env, tide_real.posix_spawnp(pid, file, actions, attributes, argv, env_));
 }

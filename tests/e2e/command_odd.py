@@ -221,3 +221,58 @@ def a_killed_supervisor_leaves_no_socket_for_long(ground):
     os.utime(socket, (0, 0))
     ground.record("-q", "-o", "z.tide", "--", "true")
     expect(not os.path.exists(socket), f"left behind: {socket}")
+
+
+# The longest list of variables that the next program can be given, found by trying.
+LONG_LIST = r"""
+#include <errno.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char word[] = "a=0123456789abcd", *argv[] = {0, "again", 0}, *env[200000];
+static int fits(int how, int n)
+{
+  for (int i = 0; i < n; i++)
+    env[i] = word;
+  env[n] = 0;
+  pid_t pid;
+  int status = 0, failed = 0;
+  if (how == 0) {
+    failed = posix_spawn(&pid, argv[0], 0, 0, argv, env) != 0;
+  } else if (!(pid = fork())) {
+    execve(argv[0], argv, env);
+    _exit(errno == E2BIG ? 9 : 8);
+  }
+  if (!failed)
+    waitpid(pid, &status, 0);
+  return !failed && WEXITSTATUS(status) == 7;
+}
+int main(int argc, char **arguments)
+{
+  if (argc > 1)
+    return 7;
+  argv[0] = arguments[0];
+  for (int how = 0; how < 2; how++) {
+    int low = 1000, high = 190000;
+    while (low + 1 < high) {
+      int middle = (low + high) / 2;
+      *(fits(how, middle) ? &low : &high) = middle;
+    }
+    printf("%d\n", low);
+  }
+  return fits(0, 1000) ? 0 : 1;
+}
+"""
+
+
+@test
+def no_room_for_our_variables(ground):
+    """exec with all that the kernel allows: it must not fail because of what we add."""
+    prog = ground.build("prog", LONG_LIST)
+    plain = ground.run(prog)
+    done = ground.record("-q", "-o", "x.tide", "--", prog)
+    expect(plain.status == 0 and plain.stdout.count("\n") == 2, f"plain: {plain.stdout!r}")
+    expect(done.status == 0 and done.stdout == plain.stdout,
+           f"{done.stdout!r}, without us {plain.stdout!r}: {done.stderr!r}")
+    expect("leave no room" in done.stderr, f"not said: {done.stderr!r}")
