@@ -131,7 +131,7 @@ static void write_programs_note(const struct page *p)
 {
   const struct tide_image *before = p->before->image, *after = p->after->image;
   const char *old = tide_image_program(before), *new = tide_image_program(after);
-  if (strcmp(old, new) != 0) {
+  if (!tide_image_same_program(before, after)) {
     TIDE_CLEANUP_FREE char *text =
         tide_sprintf("these are two programs, %s and %s: only places of the same function and file "
                      "are compared",

@@ -10,6 +10,7 @@ void tide_image_json_identity(struct tide_json *json, const struct tide_image *i
 {
   tide_json_put_u64(json, "pid", image->pid);
   tide_json_put_u64(json, "ppid", image->ppid);
+  tide_json_put_text(json, "program", tide_image_program(image));
   tide_json_put_text(json, "exe", image->exe ? image->exe : "");
   tide_json_key(json, "command");
   tide_json_open_array(json);

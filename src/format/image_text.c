@@ -15,12 +15,38 @@ static const char *base_name(const char *path)
   return slash && slash[1] ? slash + 1 : path;
 }
 
+// The name a program was called by, "" where that is none: processes that write a title over it
+// ("sshd: me@pts/0"), that were started through /proc, or by a word that is no file name.
+static const char *called_name(const struct tide_image *image)
+{
+  const char *word = tide_image_argument(image, 0);
+  if (!word || strstr(word, ": ") || strncmp(word, "/proc/", 6) == 0)
+    return "";
+  const char *name = base_name(word);
+  name += *name == '-'; // a login shell
+  for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+    if (*c <= ' ' || *c == 0x7f || *c == '/')
+      return "";
+  return name;
+}
+
+// One file may be several programs, by the name of the link it is called through.
 const char *tide_image_program(const struct tide_image *image)
 {
+  const char *name = called_name(image);
+  if (*name)
+    return name;
   if (image->exe && *image->exe)
     return base_name(image->exe);
   const char *first = tide_image_argument(image, 0);
   return first && *first ? base_name(first) : "?";
+}
+
+bool tide_image_same_program(const struct tide_image *a, const struct tide_image *b)
+{
+  const char *a_exe = a->exe ? a->exe : "", *b_exe = b->exe ? b->exe : "";
+  return strcmp(tide_image_program(a), tide_image_program(b)) == 0 ||
+         (*a_exe && strcmp(base_name(a_exe), base_name(b_exe)) == 0);
 }
 
 char *tide_image_end_words(const struct tide_image *image)

@@ -4,9 +4,12 @@
 #pragma once
 #include "capture/model.h"
 
-// "indexer": base name of the program, or of argv[0]; "?" when neither is known. Lives as long as
-// the image.
+// "indexer": the name it was called by, argv[0]'s, where that is one; else its file's; "?" when
+// neither is known. Lives as long as the image.
 const char *tide_image_program(const struct tide_image *image);
+
+// By that name, or by the name of the file: python3 is python3.11.
+bool tide_image_same_program(const struct tide_image *a, const struct tide_image *b);
 
 // "exited 0", "killed by SIGSEGV", "replaced itself by exec", "last seen"; owned.
 char *tide_image_end_words(const struct tide_image *image);

@@ -232,6 +232,8 @@ void tide_info_write(const struct tide_screen *screen, const struct tide_capture
                                         ? tide_sprintf("#%zu merged ", i)
                                         : tide_sprintf("#%zu %" PRIu32 " ", i, image->pid);
     tide_screen_paragraph(screen, TIDE_INK_STRONG, "  ", label, command);
+    if (image->exe && *image->exe)
+      write_line(screen, "      ", "program", image->exe);
     if (!(image->lacks & TIDE_LACK_CLOCK))
       write_ran(screen, image);
     write_numbers(screen, profile);

@@ -30,6 +30,33 @@ int main(void)
 
 
 @test
+def programs_by_the_name_they_are_called(ground):
+    """One file may be several programs: Debian's redis-server is a link to redis-check-rdb."""
+    file = ground.build("tool-of-many-names", "#include <stdlib.h>\n"
+                        "int main(void) { free(malloc(1000)); return 0; }\n")
+    link = ground.scratch / "one-of-them"
+    link.symlink_to(file.name)
+    done = ground.record("-f", "--", link)
+    saved = [path.name for path in ground.tides()]
+    expect(done.status == 0 and done.stderr.startswith("tidemark: one-of-them exited 0"),
+           done.stderr)
+    expect(len(saved) == 1 and saved[0].startswith("tidemark.one-of-them."), f"{saved}")
+    image = ground.report(saved[0])["image"]
+    expect(image["program"] == "one-of-them" and image["exe"] == str(file.resolve()), f"{image}")
+    for words in (("report",), ("tree",)):
+        text = ground.run(ground.tidemark, *words, saved[0]).stdout
+        expect(text.startswith("one-of-them"), text)
+    text = ground.run(ground.tidemark, "info", saved[0]).stdout
+    expect(any(line.split()[:1] == ["program"] for line in text.splitlines()), text)
+    # A script is its interpreter, by the name it has there.
+    script = ground.scratch / "script"
+    script.write_text("#!/bin/sh\nexit 0\n")
+    script.chmod(0o755)
+    done = ground.record("-f", "-o", "y.tide", "--", script)
+    expect(done.stderr.startswith("tidemark: sh exited 0"), done.stderr)
+
+
+@test
 def report_sorts(ground):
     tide = capture(ground)
     keys = {"peak": "peak_bytes", "live": "live_bytes", "total": "bytes", "count": "allocations",

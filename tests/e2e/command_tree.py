@@ -118,7 +118,7 @@ def tree_text(ground):
     text = ground.run(ground.tidemark, "tree", "--min-share", "0", tide).stdout
     expect("even ×3" in text and "more" not in text, text)
     text = ground.run(ground.tidemark, "tree", "--min", "2K", "-n", "1", tide).stdout
-    expect("├─… 3 more" in text and "left" not in text, text)
+    expect("├─… 3 more" in text and "─left" not in text, text)
     text = ground.run(ground.tidemark, "tree", "--depth", "1", tide).stdout
     expect("└─… 4 more" in text, text)
     text = ground.run(ground.tidemark, "tree", "--function", "^nobody$", tide).stdout

@@ -48,12 +48,14 @@ class Ground:
         self.env = record.clean_environment()
 
     def build(self, name, source, *flags, compiler="gcc"):
-        """Compile a program; returns its path."""
+        """Compile a program; returns its path. Its source lies in /source, wherever we are: names
+        looked for in a text must not be found in our own path."""
         if not shutil.which(compiler):
             raise record.Skip(f"no {compiler} here")
         path = self.scratch / name
-        done = subprocess.run([compiler, "-O1", "-g", "-fno-builtin", "-x", "c", "-", "-o", path,
-                               *flags], input=source, capture_output=True, text=True)
+        done = subprocess.run([compiler, "-O1", "-g", f"-fdebug-prefix-map={os.getcwd()}=/source",
+                               "-fno-builtin", "-x", "c", "-", "-o", path, *flags],
+                              input=source, capture_output=True, text=True)
         if done.returncode:
             raise record.Failure(f"{name} does not build: {done.stderr.strip()[-200:]}")
         return path

@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "base/alloc.h"
+#include "format/image_text.h"
 #include "format/info.h"
 #include "format/report.h"
 #include "format/report_json.h"
@@ -417,6 +418,41 @@ static void info(void **state)
   expect_golden("info.json");
 }
 
+// By what a program was called, where that is a name; by its file otherwise.
+static void names_of_programs(void **state)
+{
+  static const struct {
+    const char *exe, *first, *name;
+  } cases[] = {
+      {"/usr/bin/redis-check-rdb", "redis-server", "redis-server"},
+      {"/usr/bin/redis-check-rdb", "/usr/bin/redis-server", "redis-server"},
+      {"/usr/bin/python3.11", "/usr/bin/python3", "python3"}, // of a script
+      {"/usr/bin/bash", "-bash", "bash"},
+      {"/usr/sbin/sshd", "sshd: me@pts/0", "sshd"},
+      {"/usr/sbin/nginx", "nginx: master process /usr/sbin/nginx", "nginx"},
+      {"/usr/bin/runc", "/proc/self/exe", "runc"},
+      {"/home/me/my dir/tool", "/home/me/my dir/tool", "tool"},
+      {"/opt/tool", "two words", "tool"},
+      {"/opt/tool", "", "tool"},
+      {"/opt/tool", "dir/", "tool"},
+      {"", "./tool", "tool"},
+      {"", "", "?"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct tide_image image = {.exe = (char *)cases[i].exe,
+                                     .cmdline = (char *)cases[i].first,
+                                     .cmdline_len = (uint32_t)strlen(cases[i].first)};
+    assert_string_equal(tide_image_program(&image), cases[i].name);
+  }
+  const struct tide_image short_name = {.exe = (char *)"/usr/bin/python3.11"},
+                          long_name = {.exe = (char *)"/usr/bin/python3.11",
+                                       .cmdline = (char *)"python3",
+                                       .cmdline_len = 7},
+                          other = {.exe = (char *)"/usr/bin/perl"};
+  assert_true(tide_image_same_program(&short_name, &long_name));
+  assert_false(tide_image_same_program(&other, &long_name));
+}
+
 // Every kind of report, and the facts, on screens of every width.
 static void within_every_width(void **state)
 {
@@ -453,6 +489,7 @@ int main(void)
       TEST(groups_of_every_kind),
       TEST(rows_that_cut_across),
       TEST(within_every_width),
+      TEST(names_of_programs),
       TEST(details_of_rows),
       TEST(leaks_told_apart),
       TEST(says_what_matched),

@@ -154,7 +154,8 @@ function sum(values: Float64Array): number {
 function makeFacts(model: Model, nThreads: number): void {
   const { sites } = model;
   const image = {
-    index: 0, pid: 17, ppid: 1, exe: "/usr/bin/program", command: ["program"], by_fork: false,
+    index: 0, pid: 17, ppid: 1, program: "program", exe: "/usr/bin/program",
+    command: ["program"], by_fork: false,
     start_ns: 0, end_ns: 2e9, end: "exited" as const, end_value: 0,
   };
   model.facts = {

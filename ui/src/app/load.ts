@@ -8,7 +8,7 @@ import type { Model } from "../engine/model.ts";
 
 export interface CaptureFacts {
   file: string;
-  images: { index: number; pid: number; exe: string; command: string[]; peak_bytes?: number }[];
+  images: { index: number; pid: number; program: string; peak_bytes?: number }[];
   largest: number; // the image to begin with
   note?: string | null; // why the file may tell more than the page does
 }

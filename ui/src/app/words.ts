@@ -98,14 +98,13 @@ export function questionWords(model: Model, question: Question): string {
   return begin(`${verb} from ${begins} to ${momentWords(model, to ?? model.snapshots.count - 1)}`);
 }
 
-export function processWords(image: { pid: number; exe: string; command: string[] }): string {
+export function processWords(image: { pid: number; program: string }): string {
   const name = programName(image);
   return image.pid ? `${name} (process ${image.pid})` : `${name} (several processes)`;
 }
 
-export function programName(image: { exe: string; command: string[] }): string {
-  const path = image.exe || image.command[0] || "program";
-  return path.slice(path.lastIndexOf("/") + 1) || path;
+export function programName({ program }: { program: string }): string {
+  return program === "?" ? "program" : program;
 }
 
 export function endWords(image: { end: string; end_value: number }): string {

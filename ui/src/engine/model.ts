@@ -130,6 +130,7 @@ export interface Image {
   index: number;
   pid: number;
   ppid: number;
+  program: string; // the name it was called by
   exe: string;
   command: string[];
   by_fork: boolean;

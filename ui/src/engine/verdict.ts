@@ -44,9 +44,8 @@ function endWords(model: Model): string {
 }
 
 export function programName(model: Model): string {
-  const { exe, command, origin } = model.facts.image;
-  const path = exe || command[0] || origin || "?";
-  return path.slice(path.lastIndexOf("/") + 1) || path;
+  const { program, origin } = model.facts.image;
+  return program !== "?" ? program : origin || program;
 }
 
 // " exited 0 in 8.42 s"; of a foreign capture as much as it tells.
