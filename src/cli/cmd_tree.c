@@ -38,7 +38,7 @@ static enum tide_err read_share(const char *text, uint32_t *ret_ppm, struct tide
 // Of the whole, or of what moved where growth and shrinkage nearly even out.
 static uint64_t part_of(const struct tide_tree_writing *writing, uint32_t ppm)
 {
-  uint64_t moved = writing->tree->nodes[0].moved, whole = 0;
+  uint64_t moved = tide_tree_root(writing->view).moved, whole = 0;
   if (writing->view->whole > 0)
     whole = (uint64_t)writing->view->whole;
   return (uint64_t)((double)(whole > moved ? whole : moved) * ppm / 1e6);
@@ -83,17 +83,18 @@ static enum tide_err write_tree(const struct tide_arguments *arguments,
                                       .callees = arguments->callees,
                                       .suppressions = looking->suppressions,
                                       .file = looking->opened.path};
-  const struct tide_tree_options options = {.inverted = arguments->invert || arguments->callers,
-                                            .by_line = arguments->lines};
+  struct tide_tree_options options = {.inverted = arguments->invert || arguments->callers,
+                                      .by_line = arguments->lines};
   uint32_t ppm = has_own_minimum(arguments) ? 0 : MIN_SHARE_DEFAULT_PPM;
   enum tide_err err = TIDE_ERR_OK;
   if (arguments->min_share)
     err = read_share(arguments->min_share, &ppm, diag);
   if (err)
     return err;
+  set_limits(arguments, ppm, &writing);
+  options.limits = writing.limits;
   struct tide_tree *tree = tide_tree_new(&looking->view, &options);
   writing.tree = tree;
-  set_limits(arguments, ppm, &writing);
   struct tide_sink sink;
   if (arguments->json || arguments->csv || arguments->md)
     tide_sink_init(&sink, stdout);

@@ -275,8 +275,6 @@ static void write_foot(const struct writer *w, size_t height)
 
 static void write_picture(struct writer *w)
 {
-  w->limits.min_moved = w->whole / INNER_WIDTH + 1;
-  w->limits.depth = DEPTH_MAX;
   w->depth = w->whole ? find_depth(w) : 0;
   size_t height = TIDE_SVG_HEAD + (w->depth + 1) * TIDE_SVG_ROW + TIDE_SVG_FOOT;
   w->next = tide_alloc_array(w->depth + 2, sizeof *w->next);
@@ -292,9 +290,10 @@ static void write_picture(struct writer *w)
 enum tide_err tide_svg_write(struct tide_sink *sink, struct tide_view *view,
                              const struct tide_export_options *options, struct tide_diag *diag)
 {
-  static const struct tide_tree_options outside_in = {0};
-  struct writer w = {.sink = sink, .view = view, .tree = tide_tree_new(view, &outside_in)};
-  w.whole = positive(&w.tree->nodes[0]);
+  const struct tide_tree_node root = tide_tree_root(view);
+  struct writer w = {.sink = sink, .view = view, .whole = positive(&root)};
+  w.limits = (struct tide_tree_limits){.min_moved = w.whole / INNER_WIDTH + 1, .depth = DEPTH_MAX};
+  w.tree = tide_tree_new(view, &(struct tide_tree_options){.limits = w.limits});
   write_picture(&w);
   tide_tree_free(w.tree);
   return TIDE_ERR_OK;

@@ -4,6 +4,9 @@
 // nodes are split: a node has a range of the stacks, which its children share out among them by
 // their next step. So siblings come out side by side, a step is looked at twice, and no node is
 // ever searched for. The node made last is split first, since its steps are still at hand.
+//
+// Rows are read in the order of the trie, where neighbours share all but their innermost frames:
+// what a row has in common with a row before it, on the side of the outermost frame, is kept there.
 #define _GNU_SOURCE
 #include "view/tree.h"
 
@@ -25,8 +28,9 @@ struct step { // the same, packed: there may be many
 };
 
 struct stack {
-  size_t first_step;
-  uint32_t n_steps;
+  size_t first_step;        // of its own steps
+  uint32_t n_steps, n_lent; // n_lent of them are those of
+  uint32_t lender;          // this stack, all of whose steps are its own
   int64_t weight;
 };
 
@@ -41,6 +45,7 @@ struct group { // a child in the making
 
 struct builder {
   struct tide_tree *tree;
+  struct tide_tree_limits limits;
   uint32_t cap_nodes;
   struct turn *turns;
   size_t n_turns, cap_turns;
@@ -124,15 +129,43 @@ static void read_turns(struct builder *b, struct tide_view *view,
   }
 }
 
+static struct step step_from(const struct turn *turn)
+{
+  return (struct step){turn->frame, turn->n_deep < DEEP_MAX ? turn->n_deep : DEEP_MAX,
+                       turn->has_one_line};
+}
+
+// How many steps from the outermost on the stack being read has in common with another one.
+static uint32_t count_shared(const struct builder *b, const struct stack *other)
+{
+  uint32_t n = 0, own = (uint32_t)b->n_turns, past = other->n_steps < own ? other->n_steps : own;
+  for (; n < past; n++) {
+    uint32_t at = b->tree->inverted ? own - 1 - n : n;
+    uint32_t there = b->tree->inverted ? other->n_steps - 1 - n : n;
+    struct step a = step_from(&b->turns[at]), c = b->steps[other->first_step + there];
+    if (a.frame != c.frame || a.n_deep != c.n_deep || a.has_one_line != c.has_one_line)
+      break;
+  }
+  return n;
+}
+
 static void add_stack(struct builder *b, int64_t weight)
 {
-  b->stacks[b->n_stacks++] = (struct stack){b->n_steps, (uint32_t)b->n_turns, weight};
-  for (size_t i = 0; i < b->n_turns; i++) {
-    const struct turn *turn = &b->turns[i];
-    TIDE_GROW(b->steps, b->n_steps, b->cap_steps);
-    b->steps[b->n_steps++] = (struct step){
-        turn->frame, turn->n_deep < DEEP_MAX ? turn->n_deep : DEEP_MAX, turn->has_one_line};
+  struct stack stack = {b->n_steps, (uint32_t)b->n_turns, 0, b->n_stacks, weight};
+  if (b->n_stacks) {
+    uint32_t lender = b->stacks[b->n_stacks - 1].lender;
+    uint32_t n_shared = count_shared(b, &b->stacks[lender]);
+    if (n_shared > b->n_turns / 2) {
+      stack.lender = lender;
+      stack.n_lent = n_shared;
+    }
   }
+  size_t first = b->tree->inverted ? 0 : stack.n_lent, n = b->n_turns - stack.n_lent;
+  for (size_t i = first; i < first + n; i++) {
+    TIDE_GROW(b->steps, b->n_steps, b->cap_steps);
+    b->steps[b->n_steps++] = step_from(&b->turns[i]);
+  }
+  b->stacks[b->n_stacks++] = stack;
 }
 
 // Where each node of the trie comes when every node is followed by all that is below it.
@@ -211,8 +244,15 @@ static int compare_siblings(const void *left, const void *right, void *names)
 
 static const struct step *step_of(const struct builder *b, uint32_t stack, uint32_t depth)
 {
-  const struct stack *s = &b->stacks[stack];
-  return depth < s->n_steps ? &b->steps[s->first_step + depth] : NULL;
+  const struct stack *s = &b->stacks[stack], *lender = &b->stacks[s->lender];
+  uint32_t n_own = s->n_steps - s->n_lent;
+  if (depth >= s->n_steps)
+    return NULL;
+  if (b->tree->inverted)
+    return depth < n_own ? &b->steps[s->first_step + depth]
+                         : &b->steps[lender->first_step + lender->n_steps - (s->n_steps - depth)];
+  return depth < s->n_lent ? &b->steps[lender->first_step + depth]
+                           : &b->steps[s->first_step + depth - s->n_lent];
 }
 
 // The stacks of a node in groups by their next step, the weightiest first; self gets the others.
@@ -251,6 +291,15 @@ static void share_out(struct builder *b, const struct range *range)
   }
 }
 
+// Whether a walk under the limits may come to the g-th child of a node `depth` levels deep.
+static bool is_worth_it(const struct builder *b, uint32_t g, size_t depth)
+{
+  const struct tide_tree_limits *limits = &b->limits;
+  return b->groups[g].node.moved >= limits->min_moved &&
+         (!limits->n_children || g < limits->n_children) &&
+         (!limits->depth || depth < limits->depth);
+}
+
 static void add_children(struct builder *b, uint32_t node_idx)
 {
   struct tide_tree *tree = b->tree;
@@ -267,8 +316,10 @@ static void add_children(struct builder *b, uint32_t node_idx)
     b->group_of[node->name] = 0;
     TIDE_GROW(tree->nodes, tree->n_nodes, b->cap_nodes);
     TIDE_GROW(b->ranges, b->n_ranges, b->cap_ranges);
-    TIDE_GROW(b->pending, b->n_pending, b->cap_pending);
-    b->pending[b->n_pending++] = tree->n_nodes;
+    if (is_worth_it(b, g, range.depth)) {
+      TIDE_GROW(b->pending, b->n_pending, b->cap_pending);
+      b->pending[b->n_pending++] = tree->n_nodes;
+    }
     tree->nodes[tree->n_nodes++] = *node;
     b->ranges[b->n_ranges++] = (struct range){first, first + node->n_stacks, range.depth + 1};
     first += node->n_stacks;
@@ -295,10 +346,19 @@ static void make_nodes(struct builder *b)
     add_children(b, b->pending[--b->n_pending]);
 }
 
+struct tide_tree_node tide_tree_root(const struct tide_view *view)
+{
+  struct tide_tree_node root = {0};
+  for (size_t i = 0; i < view->profile->n_sites; i++)
+    if (tide_view_has(view, i) && view->profile->sites[i].weight)
+      add_to_node(&root, view->profile->sites[i].weight);
+  return root;
+}
+
 struct tide_tree *tide_tree_new(struct tide_view *view, const struct tide_tree_options *options)
 {
   struct tide_tree *tree = tide_alloc(sizeof *tree);
-  struct builder b = {.tree = tree};
+  struct builder b = {.tree = tree, .limits = options->limits};
   tree->inverted = options->inverted;
   tide_frame_names_init(&tree->names, view->naming, options->by_line);
   read_stacks(&b, view);

@@ -3,8 +3,8 @@
 // The stacks of a view as one tree: from the outermost function down to the allocation or,
 // inverted, from the allocating function out to its callers. Stacks that begin alike share nodes.
 //
-//  1. total = self + the totals of the children, for every node; the root's total is the sum of the
-//     weights of all stacks in the view.
+//  1. total = self + the totals of the children, for every node that the limits leave; the root's
+//     total is the sum of the weights of all stacks in the view. Other nodes have no children.
 //  2. A stack counts once in a node, however often its function recurs: neighbouring repetitions,
 //     of one function or of a short cycle of them, become one node that says how many they were.
 //  3. A node's index is above its parent's; children are neighbours, the weightiest first.
@@ -34,20 +34,24 @@ struct tide_tree {
   bool inverted, has_folded; // some runtime frames are not shown
 };
 
-struct tide_tree_options {
-  bool inverted;
-  bool by_line; // each line of a function is a node of its own
-};
-
-// The view must outlive the tree. Sites without weight are left out.
-struct tide_tree *tide_tree_new(struct tide_view *view, const struct tide_tree_options *options);
-void tide_tree_free(struct tide_tree *tree); // NULL is fine
-
 struct tide_tree_limits { // what of a tree is worth showing; 0: no limit
   uint64_t min_moved;     // nodes below are left out
   size_t depth;           // levels below the root
   size_t n_children;      // of each node
 };
+
+struct tide_tree_options {
+  bool inverted;
+  bool by_line;                   // each line of a function is a node of its own
+  struct tide_tree_limits limits; // what they leave out is not looked into; no walk may show more
+};
+
+// What all stacks of a view add up to: the root of its tree, for limits that are shares of it.
+struct tide_tree_node tide_tree_root(const struct tide_view *view);
+
+// The view must outlive the tree. Sites without weight are left out.
+struct tide_tree *tide_tree_new(struct tide_view *view, const struct tide_tree_options *options);
+void tide_tree_free(struct tide_tree *tree); // NULL is fine
 
 enum tide_tree_step {
   TIDE_TREE_ENTER, // a node, before its children

@@ -5,7 +5,8 @@
   import_memory_test.py TIDEMARK
 
 Each format comes through a pipe, FILE_BYTES long and made while it is read, into a tidemark whose
-address space is limited to a third of that. It must end well and count every stack.
+address space is limited to a third of that. It must end well and count every stack. Likewise for
+what stacks become a tree for, of stacks that written out would not fit.
 """
 import json
 import resource
@@ -31,9 +32,9 @@ def limit():
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
 
 
-def look(tidemark, pieces):
-    """What `info` says of the file; bytes that were piped."""
-    process = subprocess.Popen([tidemark, "info", "--json", "/dev/stdin"], stdin=subprocess.PIPE,
+def look(tidemark, pieces, *words):
+    """What a verb says of the file; bytes that were piped."""
+    process = subprocess.Popen([tidemark, *words, "/dev/stdin"], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=limit)
     n = 0
     try:
@@ -47,7 +48,7 @@ def look(tidemark, pieces):
 
 
 def check(tidemark, name, pieces, min_bytes):
-    status, out, err, n = look(tidemark, pieces)
+    status, out, err, n = look(tidemark, pieces, "info", "--json")
     if status:
         return f"exit status {status} after {n} bytes: {err}"
     n_stacks = json.loads(out)["images"][0]["stacks"]
@@ -58,8 +59,16 @@ def check(tidemark, name, pieces, min_bytes):
     return None
 
 
+def check_tree(tidemark, *words):
+    status, out, err, n = look(tidemark, big_files.dhat(FILE_BYTES), *words)
+    if status:
+        return f"exit status {status} after {n} bytes: {err}"
+    return None if b"function_" in out else f"no function in {len(out)} bytes"
+
+
 def main():
     tidemark = sys.argv[1]
+    trees = (("tree", "--invert", "--min-share", "0.1%"), ("export", "--to", "svg"))
     cases = [(name, name, make(FILE_BYTES), FILE_BYTES) for name, make in big_files.ALL.items()]
     cases += [(name, f"{name}, packed", packed(big_files.ALL[name](FILE_BYTES)), 1)
               for name in ("heaptrack", "pprof")]
@@ -68,7 +77,12 @@ def main():
         why = check(tidemark, name, pieces, min_bytes)
         n_failed += why is not None
         print(f"{'FAILED' if why else 'ok    '} {title}{': ' + why if why else ''}", flush=True)
-    print(f"{len(cases) - n_failed} passed, {n_failed} failed")
+    for words in trees:
+        why = check_tree(tidemark, *words)
+        n_failed += why is not None
+        print(f"{'FAILED' if why else 'ok    '} {' '.join(words)}{': ' + why if why else ''}",
+              flush=True)
+    print(f"{len(cases) + len(trees) - n_failed} passed, {n_failed} failed")
     return n_failed > 0
 
 

@@ -275,6 +275,64 @@ static void same_as_adding_up_by_hand(void **state)
   }
 }
 
+static void expect_same_walk(const struct tide_tree *whole, const struct tide_tree_limits *limits)
+{
+  struct tide_tree_walk a, b;
+  enum tide_tree_step step;
+  tide_tree_walk_init(&a, whole, limits);
+  tide_tree_walk_init(&b, tree, limits);
+  do {
+    step = tide_tree_walk_next(&a);
+    assert_int_equal(tide_tree_walk_next(&b), step);
+    assert_int_equal(a.node->name, b.node->name);
+    assert_int_equal(a.node->total, b.node->total);
+    assert_int_equal(a.node->self, b.node->self);
+    assert_int_equal(a.rest_n, b.rest_n);
+    assert_int_equal(a.rest_total, b.rest_total);
+    assert_int_equal(a.rest_stacks, b.rest_stacks);
+  } while (step != TIDE_TREE_END);
+  tide_tree_walk_done(&a);
+  tide_tree_walk_done(&b);
+}
+
+// A tree grown under limits looks under these as the whole one does, and is smaller.
+static void limits_save_what_nobody_sees(void **state)
+{
+  const struct tide_name_source letters = {.lookup = letter_name};
+  uint32_t n_whole = 0, n_pruned = 0;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    teardown(NULL);
+    capture = random_capture(seed, 1 + (uint32_t)(seed % 8));
+    profile = tide_profile_new(capture, 0);
+    naming = tide_naming_new_from(profile->image, &letters);
+    tide_profile_ask(profile, &(struct tide_question){0});
+    tide_sink_init(&sink, NULL);
+    struct tide_tree_options options = {.inverted = seed % 2};
+    grow_tree((struct tide_filter_options){0}, options, true);
+    const struct tide_tree_node root = tide_tree_root(&view);
+    assert_int_equal(root.moved, tree->nodes[0].moved);
+    assert_int_equal(root.total, tree->nodes[0].total);
+    assert_int_equal(root.n_stacks, tree->nodes[0].n_stacks);
+    const struct tide_tree_limits all[] = {{0},
+                                           {.min_moved = root.moved / 20},
+                                           {.depth = 3},
+                                           {.n_children = 2},
+                                           {root.moved / 9, 4, 3}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+      struct tide_tree *whole = tree;
+      tree = NULL;
+      options.limits = all[i];
+      tree = tide_tree_new(&view, &options);
+      expect_same_walk(whole, &all[i]);
+      n_whole += whole->n_nodes;
+      n_pruned += tree->n_nodes;
+      tide_tree_free(tree);
+      tree = whole;
+    }
+  }
+  assert_true(n_pruned < n_whole);
+}
+
 static void recursion_says_how_often(void **state)
 {
   const struct tide_name_source letters = {.lookup = letter_name};
@@ -461,6 +519,7 @@ int main(void)
       TEST(callers_and_callees),
       TEST(filters_leave_the_sums),
       TEST(same_as_adding_up_by_hand),
+      TEST(limits_save_what_nobody_sees),
       TEST(recursion_says_how_often),
       TEST(limits_leave_the_sums),
       TEST(as_text),
