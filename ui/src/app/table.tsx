@@ -208,7 +208,9 @@ function Head({ columns, word }: { columns: Column[]; word: string }) {
 
 function SortHead({ column }: { column: Column }) {
   const { sort, up } = use(state);
-  const isNow = (sort ?? "weight") === column.id;
+  const by = use(kind);
+  const inOwnOrder = by === "size" || by === "lifetime";
+  const isNow = (sort ?? (inOwnOrder ? "" : "weight")) === column.id;
   const direction = isNow ? (up ? "ascending" : "descending") : undefined;
   const click = () =>
     settle(isNow ? { sort: column.id, up: !up } : { sort: column.id, up: column.isText === true });

@@ -4,6 +4,7 @@
 // that was others' memory.
 
 import { computed } from "@preact/signals-core";
+import { groupPlace, groupText } from "../engine/group_text.ts";
 import { group, groupRefusal } from "../engine/groups.ts";
 import { bytes, count, percent, share } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
@@ -54,8 +55,7 @@ export function ThreadsPane() {
         </thead>
         <tbody>
           {all.items.map((row) => {
-            const thread = of.facts.threads[row.number];
-            const name = row.several ? "several threads" : clean(thread?.name || "unnamed");
+            const name = clean(groupText(of, row));
             return (
               <tr key={row.number}>
                 <td class="c-share number">
@@ -64,10 +64,7 @@ export function ThreadsPane() {
                 <td class="c-weight number">{cell(row.weight, unit)}</td>
                 <td class="c-name">
                   <span class="name">{name}</span>{" "}
-                  <span class="muted">
-                    {thread?.tid ? `thread ${thread.tid}` : ""}
-                    {thread && thread.owners > 1 ? `, the last of ${thread.owners}` : ""}
-                  </span>
+                  <span class="muted">{groupPlace(of, row)}</span>
                 </td>
                 <td class="c-count number">{count(row.nAlloc)}</td>
                 <td class="c-total number">{bytes(row.bAlloc)}</td>
