@@ -43,7 +43,14 @@ function embedded(name: string): string | null {
   return document.getElementById(name)?.textContent ?? null;
 }
 
+// What browsers have by now, and takes a tenth of the time.
+interface FromBase64 {
+  fromBase64?(text: string): Uint8Array<ArrayBuffer>;
+}
+
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const native = Uint8Array as FromBase64;
+  if (native.fromBase64) return native.fromBase64(base64);
   const text = atob(base64.trim());
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);

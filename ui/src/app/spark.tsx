@@ -3,9 +3,11 @@
 // What a row held over the run, small: the part that was never freed below, what was freed later
 // above it. All rows of a table share the time; each has its own height, which its peak fills.
 
+import { signal } from "@preact/signals-core";
 import { columns, curve } from "../engine/curves.ts";
 import type { Model } from "../engine/model.ts";
 import { amount } from "../engine/units.ts";
+import { use } from "./signals.ts";
 
 const WIDTH = 96;
 const HEIGHT = 18;
@@ -51,8 +53,27 @@ interface Props {
   unit: "bytes" | "blocks";
 }
 
+// The first curve of all costs more than the others: it waits until everything else is seen.
+const isReady = signal(false);
+let isWaiting = false;
+
+function getReady(model: Model, unit: "bytes" | "blocks"): void {
+  if (isWaiting) return;
+  isWaiting = true;
+  const prepare = () => {
+    curve(model, [], unit);
+    isReady.value = true;
+  };
+  requestAnimationFrame(() => setTimeout(prepare));
+}
+
 export function Spark({ model, sites, unit }: Props) {
+  const isDrawn = use(isReady);
   if (!sites.length) return null;
+  if (!isDrawn) {
+    getReady(model, unit);
+    return <svg class="spark" width={WIDTH} height={HEIGHT} aria-hidden="true" />;
+  }
   let held = shapes.get(sites);
   if (!held || held.unit !== unit) {
     held = { unit, shape: makeShape(model, sites, unit) };

@@ -94,19 +94,31 @@ class Columns {
 
   numbers(name: string, count?: number): Float64Array {
     const column = this.get(name, count);
-    for (let i = 0; column instanceof Float64Array && i < column.length; i++)
-      if (!Number.isFinite(column[i]))
+    const numbers = new Float64Array(column);
+    for (let i = 0; column instanceof Float64Array && i < numbers.length; i++)
+      if (!Number.isFinite(numbers[i]))
         fail(`column ${name} holds what is no number`);
-    return new Float64Array(column);
+    return numbers;
+  }
+
+  // Values from 0 to 2^32 - 1. Columns come in many types: loops are quick over one of them.
+  whole(name: string, count?: number): Uint32Array {
+    const column = this.get(name, count);
+    const isWhole = column instanceof Uint8Array || column instanceof Uint16Array ||
+      column instanceof Uint32Array;
+    for (let i = 0; !isWhole && i < column.length; i++)
+      if (!(column[i] >= 0 && column[i] < 2 ** 32))
+        fail(`column ${name} holds ${column[i]}`);
+    return new Uint32Array(column);
   }
 
   // Values that stand for something there are `limit` of.
   indexes(name: string, limit: number, count?: number): Uint32Array {
-    const column = this.get(name, count);
+    const column = this.whole(name, count);
     for (let i = 0; i < column.length; i++)
-      if (!(column[i] >= 0 && column[i] < limit))
+      if (column[i] >= limit)
         fail(`column ${name} holds ${column[i]}, and there are ${limit}`);
-    return new Uint32Array(column);
+    return column;
   }
 
   // As indexes(), for columns of small numbers.
@@ -140,9 +152,9 @@ function readTexts(columns: Columns): string[] {
 }
 
 function readNodes(columns: Columns, nFrames: number): Model["nodes"] {
-  const up = columns.get("node_up");
+  const up = columns.whole("node_up");
   const count = up.length;
-  const frame = new Uint32Array(columns.get("node_frame", count));
+  const frame = columns.whole("node_frame", count);
   const parent = new Uint32Array(count);
   const depth = new Uint32Array(count);
   if (!count)
@@ -180,12 +192,19 @@ function readRows(columns: Columns, nSites: number, nThreads: number): Rows {
   return rows;
 }
 
+function sumRows(site: Uint32Array, values: Float64Array, nSites: number): Float64Array {
+  const sums = new Float64Array(nSites);
+  for (let i = 0; i < site.length; i++)
+    sums[site[i]] += values[i];
+  return sums;
+}
+
+// Where every site has one row, as with one thread, they are the same numbers.
 function addUp(rows: Rows, sites: Sites): void {
-  for (const key of SUMS) {
-    const sums = (sites[key] = new Float64Array(sites.count));
-    for (let i = 0; i < rows.count; i++)
-      sums[rows.site[i]] += rows[key][i];
-  }
+  const { site } = rows;
+  const isOne = rows.count === sites.count && site.every((s, i) => s === i);
+  for (const key of SUMS)
+    sites[key] = isOne ? rows[key] : sumRows(site, rows[key], sites.count);
   sites.firstNs = new Float64Array(sites.count);
   sites.lastNs = new Float64Array(sites.count);
   const seen = new Uint8Array(sites.count);
@@ -201,7 +220,7 @@ function addUp(rows: Rows, sites: Sites): void {
 
 function readSnapshots(columns: Columns, nSites: number): Snapshots {
   const ns = columns.numbers("snap_ns");
-  const step = columns.get("cell_step");
+  const step = columns.whole("cell_step");
   const end = columns.ends("snap_end", step.length);
   const count = ns.length;
   if (end.length !== count || (count ? end[count - 1] : 0) !== step.length)

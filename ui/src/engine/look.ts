@@ -281,9 +281,19 @@ class StackView implements View {
   }
 }
 
-// Throws, with what is wrong with it, on a pattern that is none.
+const plainViews = new WeakMap<Model, Map<string, View>>();
+
+// Views without patterns are made once and kept, with all they found out. Throws, with what is
+// wrong with it, on a pattern that is none.
 export function makeView(model: Model, look: Look): View {
-  return new StackView(model, look);
+  if (PATTERN_KINDS.some((kind) => look[kind].length))
+    return new StackView(model, look);
+  const held = plainViews.get(model) ?? new Map<string, View>();
+  plainViews.set(model, held);
+  const key = `${look.allFrames} ${look.collapse}`;
+  const view = held.get(key) ?? new StackView(model, look);
+  held.set(key, view);
+  return view;
 }
 
 // The weight of what a view lets through.

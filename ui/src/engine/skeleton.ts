@@ -38,36 +38,34 @@ export interface Slots {
   node: Uint32Array; // where it ends
 }
 
-// The steps of all tries as one forest with one root.
+// The steps of a trie, or of all tries with one root.
 interface Forest {
   count: number;
   parent: Uint32Array;
   name: Uint32Array;
   deep: Uint32Array;
   leaf: Uint32Array; // per site of all
+  isFolded: boolean;
 }
 
 function joinTries(tries: Trie[], namesOf: Uint32Array[]): Forest {
   const count = tries.reduce((sum, trie) => sum + trie.count - 1, 1);
   const nSites = tries.reduce((sum, trie) => sum + trie.leaf.length, 0);
-  const isOne = tries.length === 1;
   const forest: Forest = {
-    count, name: new Uint32Array(count),
-    parent: isOne ? tries[0].parent : new Uint32Array(count),
-    deep: isOne ? tries[0].deep : new Uint32Array(count),
-    leaf: isOne ? tries[0].leaf : new Uint32Array(nSites),
+    count, name: new Uint32Array(count), parent: new Uint32Array(count),
+    deep: new Uint32Array(count), leaf: new Uint32Array(nSites),
+    isFolded: tries.some((trie) => trie.isFolded),
   };
   let base = 0;
   let site = 0;
   tries.forEach((trie, t) => {
     const names = namesOf[t];
-    for (let i = 1; i < trie.count; i++)
+    for (let i = 1; i < trie.count; i++) {
       forest.name[base + i] = names[trie.frame[i]];
-    for (let i = 1; !isOne && i < trie.count; i++) {
       forest.parent[base + i] = trie.parent[i] ? base + trie.parent[i] : 0;
       forest.deep[base + i] = trie.deep[i];
     }
-    for (let i = 0; !isOne && i < trie.leaf.length; i++)
+    for (let i = 0; i < trie.leaf.length; i++)
       forest.leaf[site + i] = trie.leaf[i] && trie.leaf[i] !== NONE ? base + trie.leaf[i]
         : trie.leaf[i];
     base += trie.count - 1;
@@ -110,12 +108,13 @@ function sortByName(steps: Uint32Array, from: number, past: number, name: Uint32
 }
 
 // First child and next sibling of each step that a stack goes through; 0: none.
-function linkSteps({ count, parent, leaf }: Forest): { child: Uint32Array; next: Uint32Array } {
-  const isOnWay = markSteps(parent, count, leaf, null);
+function linkSteps(forest: Forest): { child: Uint32Array; next: Uint32Array } {
+  const { count, parent, leaf } = forest;
+  const isOnWay = forest.isFolded ? markSteps(parent, count, leaf, null) : null;
   const child = new Uint32Array(count);
   const next = new Uint32Array(count);
   for (let i = count - 1; i > 0; i--)
-    if (isOnWay[i]) {
+    if (!isOnWay || isOnWay[i]) {
       next[i] = child[parent[i]];
       child[parent[i]] = i;
     }
@@ -294,8 +293,12 @@ function layOut(walk: Walk, forest: Forest): Skeleton {
   return skeleton;
 }
 
-// namesOf: per trie, per frame of its model, a name.
-export function makeSkeleton(tries: Trie[], namesOf: Uint32Array[]): Skeleton {
+export function makeSkeleton(trie: Trie): Skeleton {
+  return layOut(new Walk(trie), trie);
+}
+
+// namesOf: per trie, per frame of its model, a name that both share.
+export function makeJointSkeleton(tries: Trie[], namesOf: Uint32Array[]): Skeleton {
   const forest = joinTries(tries, namesOf);
   return layOut(new Walk(forest), forest);
 }

@@ -17,8 +17,8 @@
 
 import { joinNames } from "./match.ts";
 import type { View } from "./look.ts";
-import { frameNames, NONE } from "./names.ts";
-import { makeSkeleton, type Skeleton } from "./skeleton.ts";
+import { NONE } from "./names.ts";
+import { makeJointSkeleton, makeSkeleton, type Skeleton } from "./skeleton.ts";
 import { StepTeller, type Part } from "./steps.ts";
 import { trieOf, type Trie } from "./trie.ts";
 
@@ -230,13 +230,13 @@ function skeletonOf(a: Trie, b: Trie, make: () => Skeleton): Skeleton {
   return skeleton;
 }
 
-function ownSkeleton(view: View, trie: Trie, byLine: boolean): Skeleton {
-  return skeletonOf(trie, trie, () => makeSkeleton([trie], [frameNames(view.model, byLine).of]));
+function ownSkeleton(trie: Trie): Skeleton {
+  return skeletonOf(trie, trie, () => makeSkeleton(trie));
 }
 
 export function buildTree(view: View, weights: Float64Array, options: TreeOptions): Tree {
   const trie = trieOf(view, options.inverted, options.byLine);
-  const skeleton = ownSkeleton(view, trie, options.byLine);
+  const skeleton = ownSkeleton(trie);
   const teller = new StepTeller(skeleton, [{ view, trie, weights: [weights] }]);
   return new Tree(skeleton, sumUp(skeleton, weights), teller);
 }
@@ -250,14 +250,14 @@ export function buildDiffTree(
   const a = trieOf(after, options.inverted, options.byLine);
   const b = trieOf(before, options.inverted, options.byLine);
   if (a === b) {
-    const skeleton = ownSkeleton(after, a, options.byLine);
+    const skeleton = ownSkeleton(a);
     const sums = sumUpBoth(skeleton, (i) => afterWeights[i], (i) => beforeWeights[i]);
     const part: Part = { view: after, trie: a, weights: [afterWeights, beforeWeights] };
     return new Tree(skeleton, sums, new StepTeller(skeleton, [part]));
   }
   const skeleton = skeletonOf(a, b, () => {
     const names = joinNames(after.model, before.model, options.byLine);
-    return makeSkeleton([a, b], [names.after, names.before]);
+    return makeJointSkeleton([a, b], [names.after, names.before]);
   });
   const n = a.leaf.length; // sites of the one after come first
   const sums = sumUpBoth(skeleton, (i) => (i < n ? afterWeights[i] : 0),

@@ -17,8 +17,10 @@ export interface Trie {
   count: number; // step 0 is the root; a step's index is above its parent's
   parent: Uint32Array;
   frame: Uint32Array;
+  name: Uint32Array; // of the frame
   deep: Uint32Array;
   oneLine: Uint8Array;
+  isFolded: boolean; // some steps are on no stack's way
   leaf: Uint32Array; // per site: where its stack ends; NONE: not in the view
 }
 
@@ -32,8 +34,10 @@ class Builder {
   count = 1;
   parent: Uint32Array;
   frame: Uint32Array;
+  name: Uint32Array;
   deep: Uint32Array;
   oneLine: Uint8Array;
+  isFolded = false;
   private readonly turns = new Uint32Array(2 * CYCLE_MAX); // steps, innermost first; [0] is to come
 
   constructor(
@@ -44,6 +48,7 @@ class Builder {
   ) {
     this.parent = new Uint32Array(room);
     this.frame = new Uint32Array(room);
+    this.name = new Uint32Array(room);
     this.deep = new Uint32Array(room);
     this.oneLine = new Uint8Array(room);
     this.frame[0] = NONE;
@@ -54,11 +59,13 @@ class Builder {
     if (step === this.parent.length) {
       this.parent = grown(this.parent);
       this.frame = grown(this.frame);
+      this.name = grown(this.name);
       this.deep = grown(this.deep);
       this.oneLine = grown(this.oneLine);
     }
     this.parent[step] = parent;
     this.frame[step] = frame;
+    this.name[step] = this.names[frame];
     this.deep[step] = deep;
     this.oneLine[step] = oneLine;
     return step;
@@ -69,11 +76,11 @@ class Builder {
   step(path: number, frame: number): number {
     if (!this.collapse)
       return this.add(path, frame, 1, 1);
-    const { names, parent, turns } = this;
-    const name = names[frame];
+    const { parent, turns, name: nameOf } = this;
+    const name = this.names[frame];
     let known = 1; // turns read
     for (let cycle = 1, step = path; cycle <= CYCLE_MAX && step; cycle++, step = parent[step]) {
-      if (names[this.frame[step]] !== name)
+      if (nameOf[step] !== name)
         continue;
       for (let next = known === 1 ? path : parent[turns[known - 1]];
         known < 2 * cycle && next; next = parent[next])
@@ -86,13 +93,14 @@ class Builder {
 
   private repeats(cycle: number): boolean {
     for (let i = 1; i < cycle; i++)
-      if (this.names[this.frame[this.turns[i]]] !== this.names[this.frame[this.turns[i + cycle]]])
+      if (this.name[this.turns[i]] !== this.name[this.turns[i + cycle]])
         return false;
     return true;
   }
 
   private fold(cycle: number, frame: number): number {
     const { turns, lines } = this;
+    this.isFolded = true;
     let path = this.parent[turns[2 * cycle - 1]];
     for (let i = 2 * cycle - 1; i >= cycle; i--) {
       const first = turns[i];
@@ -215,8 +223,8 @@ export function trieOf(view: View, inverted: boolean, byLine: boolean): Trie {
     const builder = new Builder(names, model.frames.line, look.collapse, room);
     const isWhole = !inverted && !look.focus.length && !look.callers.length && !look.callees.length;
     const leaf = isWhole ? readNodes(view, builder) : readStacks(view, inverted, builder);
-    const { count, parent, frame, deep, oneLine } = builder;
-    trie = { count, leaf, parent, frame, deep, oneLine };
+    const { count, parent, frame, name, deep, oneLine, isFolded } = builder;
+    trie = { count, leaf, parent, frame, name, deep, oneLine, isFolded };
     ofView.set(key, trie);
   }
   return trie;
