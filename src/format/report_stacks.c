@@ -214,25 +214,23 @@ void tide_stacks_write(const struct tide_screen *screen, struct tide_view *view,
 {
   const struct tide_group *group = &groups->items[group_idx];
   int64_t left = group->measure;
-  size_t n = 0;
-  if (!groups->sites)
-    return;
-  for (size_t i = groups->first[group_idx];
-       i < groups->first[group_idx + 1] && n < options->n_stacks; i++) {
-    const struct tide_profile_site *site = &view->profile->sites[groups->sites[i]];
+  size_t n = 0, n_stacks = tide_groups_stacks(groups, group_idx);
+  for (size_t i = 0; i < n_stacks && n < options->n_stacks; i++) {
+    const struct tide_group_part part = tide_groups_stack(groups, view->profile, group_idx, i);
+    const struct tide_profile_site *site = &view->profile->sites[part.site];
     if (site->kind != TIDE_SITE_HEAP)
       continue;
     struct lines lines = lines_of(view, site->stack, options->all_frames);
-    if (group->n_stacks > 1)
-      write_head(screen, view, group, site->weight, "through:");
+    if (n_stacks > 1)
+      write_head(screen, view, group, part.weight, "through:");
     write_lines(screen, view, &lines);
     free(lines.items);
-    left -= site->weight;
+    left -= part.weight;
     n++;
   }
-  if (n && n < group->n_stacks) {
+  if (n && n < n_stacks) {
     char count[TIDE_UNITS_MAX];
-    size_t n_more = group->n_stacks - n;
+    size_t n_more = n_stacks - n;
     TIDE_CLEANUP_FREE char *words = tide_sprintf(
         "through %s more %s", tide_units_count(count, n_more), n_more == 1 ? "stack" : "stacks");
     write_head(screen, view, group, left, words);

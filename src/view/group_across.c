@@ -11,9 +11,30 @@
 
 #include "base/alloc.h"
 
+#include <stdlib.h>
+
 static void add(int64_t *sum, int64_t more)
 {
   *sum = (int64_t)((uint64_t)*sum + (uint64_t)more); // from files: may be anything
+}
+
+// Adds to a group what a site gives to it.
+static void give(struct tide_groups *groups, struct tide_group *group, size_t site, int64_t weight)
+{
+  if (!weight)
+    return;
+  add(&group->measure, weight);
+  TIDE_GROW(groups->parts, groups->n_parts, groups->cap_parts);
+  groups->parts[groups->n_parts++] = (struct tide_group_part){group->key, (uint32_t)site, weight};
+}
+
+static int by_key_and_weight(const void *left, const void *right)
+{
+  const struct tide_group_part *a = left, *b = right;
+  int order = (a->key > b->key) - (a->key < b->key);
+  if (!order)
+    order = (a->weight < b->weight) - (a->weight > b->weight);
+  return order ? order : (a->site > b->site) - (a->site < b->site);
 }
 
 static void add_classes(struct tide_groups *groups, const struct tide_classes *classes, size_t site)
@@ -24,7 +45,7 @@ static void add_classes(struct tide_groups *groups, const struct tide_classes *c
   for (size_t k = 0; k < classes->n; k++) {
     groups->items[k].n_alloc += shares.counts[k];
     groups->items[k].n_stacks += shares.weights[k] != 0;
-    add(&groups->items[k].measure, shares.weights[k]);
+    give(groups, &groups->items[k], site, shares.weights[k]);
   }
   if (!shares.several)
     return;
@@ -33,7 +54,7 @@ static void add_classes(struct tide_groups *groups, const struct tide_classes *c
   if (!several->n_stacks || shares.highest > several->last)
     several->last = shares.highest;
   several->n_stacks++;
-  add(&several->measure, shares.several);
+  give(groups, several, site, shares.several);
 }
 
 // What a thread did there, whosever blocks they were.
@@ -145,8 +166,9 @@ static int64_t weight_of_row(const struct rows *rows, const struct tide_site *ro
 }
 
 static void add_threads(struct tide_groups *groups, const struct tide_profile *profile,
-                        const struct tide_profile_site *site)
+                        size_t site_idx)
 {
+  const struct tide_profile_site *site = &profile->sites[site_idx];
   const struct rows rows = rows_of(profile, site);
   bool answered = rows_answer(&rows);
   for (uint32_t i = 0; i < site->n_rows; i++) {
@@ -159,14 +181,14 @@ static void add_threads(struct tide_groups *groups, const struct tide_profile *p
       add_holdings(group, &own);
     }
     if (answered)
-      add(&group->measure, weight_of_row(&rows, row));
+      give(groups, group, site_idx, weight_of_row(&rows, row));
   }
   struct tide_group *whose = owner(groups, &rows);
   if (!rows.own_frees)
     add_holdings(whose, site);
   if (answered || !site->weight)
     return;
-  add(&whose->measure, site->weight);
+  give(groups, whose, site_idx, site->weight);
   whose->n_stacks += whose->several;
 }
 
@@ -192,7 +214,7 @@ static void make_items(struct tide_groups *groups, size_t n)
   groups->items = tide_alloc_array(groups->n + 1, sizeof *groups->items);
   for (uint32_t i = 0; i < groups->n; i++) {
     groups->items[i] = tide_group_none();
-    groups->items[i].number = i;
+    groups->items[i].number = groups->items[i].key = i;
     groups->items[i].several = i == n;
   }
 }
@@ -211,11 +233,13 @@ void tide_groups_across(struct tide_groups *groups, const struct tide_view *view
       continue;
     groups->n_stacks += profile->sites[i].weight > 0;
     if (of_threads)
-      add_threads(groups, profile, &profile->sites[i]);
+      add_threads(groups, profile, i);
     else
       add_classes(groups, &classes, i);
   }
   tide_classes_done(&classes);
+  if (groups->n_parts)
+    qsort(groups->parts, groups->n_parts, sizeof *groups->parts, by_key_and_weight);
   groups->n_stacks_placed = groups->n_stacks;
   compact(groups);
 }

@@ -76,7 +76,7 @@ void tide_groups_histograms(const struct tide_groups *groups, const struct tide_
 {
   memset(ret_sizes, 0, TIDE_SIZE_BUCKETS_N * sizeof *ret_sizes);
   memset(ret_lifetimes, 0, TIDE_LIFE_BUCKETS_N * sizeof *ret_lifetimes);
-  if (!groups->sites)
+  if (!groups->of_site)
     return;
   for (size_t i = groups->first[group_idx]; i < groups->first[group_idx + 1]; i++) {
     uint64_t sizes[TIDE_SIZE_BUCKETS_N], lives[TIDE_LIFE_BUCKETS_N];

@@ -263,7 +263,40 @@ void tide_groups_free(struct tide_groups *groups)
   free(groups->sites);
   free(groups->stacks);
   free(groups->first);
+  free(groups->parts);
   free(groups);
+}
+
+static size_t first_part(const struct tide_groups *groups, uint32_t key)
+{
+  size_t low = 0, high = groups->n_parts;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (groups->parts[middle].key < key)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+size_t tide_groups_stacks(const struct tide_groups *groups, size_t group_idx)
+{
+  uint32_t key = groups->items[group_idx].key;
+  if (groups->of_site)
+    return groups->first[group_idx + 1] - groups->first[group_idx];
+  return first_part(groups, key + 1) - first_part(groups, key);
+}
+
+struct tide_group_part tide_groups_stack(const struct tide_groups *groups,
+                                         const struct tide_profile *profile, size_t group_idx,
+                                         size_t i)
+{
+  uint32_t key = groups->items[group_idx].key;
+  if (!groups->of_site)
+    return groups->parts[first_part(groups, key) + i];
+  uint32_t site = groups->sites[groups->first[group_idx] + i];
+  return (struct tide_group_part){key, site, profile->sites[site].weight};
 }
 
 size_t tide_groups_shown(struct tide_groups *groups, size_t n_max, int64_t min_measure)

@@ -43,6 +43,7 @@ struct tide_group {
   uint32_t number; // thread, class of size or of lifetime, stack: as the kind is
   bool several;    // of several threads or classes, not told apart; of classes, number is the first
   uint32_t last;   // and this the last
+  uint32_t key;    // of threads and classes: what its parts are found by
 
   int64_t measure; // under the question asked
   // Classes of size and lifetime have the measure and allocations: nothing else is known by class.
@@ -58,6 +59,11 @@ struct tide_group {
   enum tide_fate fate; // none until told
 };
 
+struct tide_group_part { // what a site gave to a group that cuts across sites
+  uint32_t key, site;
+  int64_t weight;
+};
+
 struct tide_groups {
   enum tide_group_kind kind;
   struct tide_group *items; // by falling measure; classes of size and lifetime by rising number
@@ -67,6 +73,8 @@ struct tide_groups {
   // stacks beside them. NULL as of_site is.
   uint32_t *sites, *stacks;
   size_t *first;
+  struct tide_group_part *parts; // by rising key, then falling weight; NULL where there is of_site
+  size_t n_parts, cap_parts;
   size_t n_stacks;        // heap stacks with any weight
   size_t n_stacks_placed; // of them gathered into items
   struct tide_group rest; // sums of the stacks not gathered; no frame
@@ -96,6 +104,13 @@ size_t tide_groups_shown(struct tide_groups *groups, size_t n_max, int64_t min_m
 
 // Sums of everything past the first n_shown groups.
 struct tide_group tide_groups_rest(const struct tide_groups *groups, size_t n_shown);
+
+// The stacks of a group, by falling weight: how many, and one of them. Its weight is what it gave
+// to the group.
+size_t tide_groups_stacks(const struct tide_groups *groups, size_t group_idx);
+struct tide_group_part tide_groups_stack(const struct tide_groups *groups,
+                                         const struct tide_profile *profile, size_t group_idx,
+                                         size_t i);
 
 // Histograms of all sites of a group; zeros for groups that share their sites with others.
 void tide_groups_histograms(const struct tide_groups *groups, const struct tide_profile *profile,

@@ -130,6 +130,9 @@ def classes_of_what_is_held(ground):
     for words in (("--sort", "leak"), ("--at", "end"), ("--range", "0%..100%")):
         found = ground.report(tide, "--group", "lifetime", *words)
         expect([row["ending"] for row in found["groups"]] == ["never"], f"{found['groups']}")
+    text = report(ground, "--group", "size", "--sort", "leak", "--stacks", *own, tide)
+    rows = [line.split()[-1] for line in text.splitlines() if "prog.c" in line or "stdin" in line]
+    expect("leak" in text and "table" in text and len(rows) >= 3, text)
     text = report(ground, "--group", "size", "--sort", "peak", "--top", "2", tide)
     expect("at the peak, by size:" in text and "more classes of sizes" in text, text)
     text = report(ground, "--csv", "--group", "size", "--min", "90KB", tide)

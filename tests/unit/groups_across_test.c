@@ -296,6 +296,21 @@ static struct truth truth_of(const struct run *run, const struct tide_question *
   return truth;
 }
 
+// A row is the sum of what its stacks gave to it, the largest first.
+static void check_stacks(const struct tide_groups *groups, const struct tide_profile *profile)
+{
+  for (size_t i = 0; i < groups->n; i++) {
+    int64_t sum = 0, last = INT64_MAX;
+    for (size_t k = 0; k < tide_groups_stacks(groups, i); k++) {
+      struct tide_group_part part = tide_groups_stack(groups, profile, i, k);
+      assert_true(part.site < profile->n_sites && part.weight <= last);
+      last = part.weight;
+      sum += part.weight;
+    }
+    assert_int_equal(sum, groups->items[i].measure);
+  }
+}
+
 static void check(const struct run *run, struct tide_profile *profile,
                   const struct tide_question *question, enum tide_group_kind kind,
                   struct counted *counted)
@@ -335,6 +350,9 @@ static void check(const struct run *run, struct tide_profile *profile,
   bool at_peak = question->measure == TIDE_MEASURE_PEAK || question->at_least;
   if (kind == TIDE_GROUP_LIFETIME && !at_peak)
     assert_int_equal(given[TIDE_LIFE_CLASS_LIVE], truth.all[TIDE_LIFE_CLASS_LIVE]);
+  check_stacks(groups, profile);
+  tide_groups_shown(groups, 2, 0); // classes in another order now
+  check_stacks(groups, profile);
   tide_groups_free(groups);
   tide_view_done(&view);
 }

@@ -467,7 +467,7 @@ static void within_every_width(void **state)
       ask(i / TIDE_GROUPS_N);
       const struct tide_report_options options = {.group = kind,
                                                   .n_rows = whole ? SIZE_MAX : 3,
-                                                  .n_stacks = of_code ? (size_t)(i % 4) : 0,
+                                                  .n_stacks = (size_t)(i % 4),
                                                   .all_frames = i % 5 == 0,
                                                   .details = of_code && i % 3,
                                                   .filters = whole ? "--function p|l" : NULL,
