@@ -96,6 +96,10 @@ static struct tide_capture *convert(struct tide_store_view *view, uint64_t writt
   struct latest latest = {h, h->start_ticks};
   tide_store_view_nodes(view);
   tide_store_view_cells(view, latest_ticks, &latest);
+  uint64_t peak_ticks =
+      tide_store_ticks(h, h->max_ticks); // told by a free: of those no time is kept
+  if (peak_ticks > latest.ticks)
+    latest.ticks = peak_ticks;
   struct tide_clock clock = {h->start_ticks, 0, rate_find(h, latest.ticks, written_ns)};
 
   struct tide_capture *capture = tide_capture_new_here();

@@ -180,6 +180,10 @@ enum tide_err tide_dhat_write(struct tide_sink *sink, struct tide_view *view,
   struct writer w = {.profile = profile};
   struct tide_json json;
   enum tide_err err = check_held(profile->image, diag);
+  if (!err && (profile->question.window.from.given || profile->question.window.to.given))
+    err = tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                    "DHAT's format is of a whole run, its peak and its end: leave out --at and "
+                    "--range, or take --to pprof, folded or speedscope");
   if (err)
     return err;
   tide_export_stacks_init(&w.stacks, view, frame_text);

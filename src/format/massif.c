@@ -479,11 +479,12 @@ static enum tide_err check(const struct tide_view *view, const struct tide_expor
   const struct tide_question *question = &view->profile->question;
   const struct tide_image *image = view->profile->image;
   bool is_whole = !question->window.from.given && !question->window.to.given;
-  bool is_live = question->measure == TIDE_MEASURE_PEAK || question->measure == TIDE_MEASURE_LIVE;
+  bool is_live = question->measure == TIDE_MEASURE_LIVE ||
+                 question->measure == (is_whole ? TIDE_MEASURE_PEAK : TIDE_MEASURE_GROWN);
   if (image->lacks & TIDE_LACK_PEAK && image->lacks & TIDE_LACK_LIVE && !image->n_snapshots)
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                      "massif files tell what was live over time, which this capture does not hold");
-  if (options->measure_said && (question->unit != TIDE_UNIT_BYTES || (is_whole && !is_live)))
+  if (options->measure_said && (question->unit != TIDE_UNIT_BYTES || !is_live))
     return tide_fail(diag, TIDE_ERR_USAGE,
                      "massif files tell live bytes over time and nothing else: leave out --sort "
                      "and --by");

@@ -46,6 +46,10 @@ static enum tide_err import(struct tide_source *source, struct tide_capture **re
                             struct tide_diag *diag)
 {
   size_t n = tide_source_fill(source, TIDE_SOURCE_HEAD_BYTES);
+  if (n >= 3 && memcmp(source->at, "\xef\xbb\xbf", 3) == 0) { // an editor's mark that it is UTF-8
+    source->at += 3;
+    n -= 3;
+  }
   if (n > TIDE_SOURCE_HEAD_BYTES)
     n = TIDE_SOURCE_HEAD_BYTES;
   for (size_t i = 0; i < IMPORTERS_N; i++)

@@ -55,6 +55,7 @@ struct reader {
   uint64_t last_time_ns, most_bytes, best_bytes;
   struct tide_snapshot best; // largest with a tree; its rows are owned here
   bool last_is_known;        // who held what at the end
+  bool in_line;              // the file ends in the middle of one
 };
 
 bool tide_massif_recognise(const uint8_t *head, size_t n)
@@ -354,9 +355,9 @@ static enum tide_err finish(struct reader *r, struct tide_capture **ret_capture)
 {
   struct tide_diag diag = {0};
   enum tide_err err = tide_source_status(r->source, &diag);
-  if (!err && ends_in_the_middle(r))
+  if (!err && (r->in_line || ends_in_the_middle(r)))
     err = tide_source_fail(r->source, TIDE_ERR_CUT, tide_source_offset(r->source), &diag,
-                           "it ends in the middle of a tree");
+                           "it ends in the middle of a %s", r->in_line ? "line" : "tree");
   if (err && err != TIDE_ERR_CUT && err != TIDE_ERR_DAMAGED) {
     *r->diag = diag;
     return err;
@@ -384,8 +385,11 @@ enum tide_err tide_massif_read(struct tide_source *source, struct tide_capture *
   r.levels = tide_alloc_array(MAX_DEPTH, sizeof *r.levels);
   struct tide_line line;
   enum tide_err err = TIDE_ERR_OK;
-  while (!err && tide_source_line(source, &line))
+  while (!err && tide_source_line(source, &line)) {
     err = read_line(&r, &line);
+    r.in_line = err && !line.is_whole;
+    err = r.in_line ? TIDE_ERR_OK : err;
+  }
   if (!err)
     err = finish(&r, ret_capture);
   tide_builder_free(r.builder);

@@ -305,7 +305,9 @@ bool tide_source_line(struct tide_source *s, struct tide_line *ret_line)
     const uint8_t *newline = n > seen ? memchr(s->at + seen, '\n', n - seen) : NULL;
     if (newline || (s->ended && n)) {
       size_t length = newline ? (size_t)(newline - s->at) : n;
-      *ret_line = (struct tide_line){(const char *)s->at, length, tide_source_offset(s), newline};
+      bool has_return = newline && length && newline[-1] == '\r'; // it was on another system
+      *ret_line = (struct tide_line){(const char *)s->at, length - has_return,
+                                     tide_source_offset(s), newline};
       s->at += length + (newline ? 1 : 0);
       return true;
     }

@@ -50,7 +50,7 @@ static inline uint64_t tide_source_offset(const struct tide_source *source)
   return source->end_offset - (uint64_t)(source->end - source->at);
 }
 
-struct tide_line { // without its end; a NUL or '\n' follows it, in memory that may be written
+struct tide_line { // without its end; a NUL, '\r' or '\n' follows it, in memory that may be written
   const char *text;
   size_t n;
   uint64_t offset;

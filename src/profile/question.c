@@ -5,6 +5,8 @@
 
 #include "base/buf.h"
 
+#include <string.h>
+
 bool tide_measure_is_held(const struct tide_image *image, enum tide_measure measure)
 {
   static const uint32_t needs[TIDE_MEASURES_N] = {
@@ -30,7 +32,10 @@ static enum tide_err check_held(const struct tide_image *image,
       tide_buf_printf(&held, "%s%s", held.n ? ", " : "", tide_measure_words[i]);
   enum tide_err err =
       tide_fail(diag, TIDE_ERR_USAGE, "%s does not hold \"%s\"; --sort takes: %s", origin,
-                tide_measure_words[question->measure], held.n ? tide_buf_cstr(&held) : "nothing");
+                tide_measure_words[question->measure], tide_buf_cstr(&held));
+  if (!held.n)
+    err = tide_fail(diag, TIDE_ERR_USAGE, "%s holds no stacks; 'tidemark info' tells what it does",
+                    origin);
   tide_buf_done(&held);
   return err;
 }
@@ -45,12 +50,20 @@ static enum tide_measure default_measure(const struct tide_image *image)
   return TIDE_MEASURE_PEAK;
 }
 
+// Heap profiles are of one moment, which is their end.
+static bool is_only_moment(const struct tide_image *image, const char *at)
+{
+  return strcmp(at, "end") == 0 && !image->n_snapshots && !(image->lacks & TIDE_LACK_LIVE);
+}
+
 static enum tide_err read_window(const struct tide_image *image, const struct tide_wish *wish,
                                  struct tide_window *ret_window, struct tide_diag *diag)
 {
   *ret_window = (struct tide_window){0};
   if (wish->at && wish->range)
     return tide_fail(diag, TIDE_ERR_USAGE, "one of --at and --range at a time");
+  if (wish->at && is_only_moment(image, wish->at))
+    return TIDE_ERR_OK;
   if (wish->at)
     return tide_point_parse(image, wish->at, &ret_window->to, diag);
   if (wish->range)

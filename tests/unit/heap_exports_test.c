@@ -279,6 +279,8 @@ static void massif_refuses(void **state)
   const struct tide_wish none = {.sort = -1};
   expect_refused("massif", &(struct tide_wish){.sort = TIDE_MEASURE_TOTAL}, "leave out --sort");
   expect_refused("massif", &(struct tide_wish){.sort = -1, .by = TIDE_BY_BLOCKS}, "--by");
+  image->has_counts = true;
+  expect_refused("massif", &(struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .at = "3s"}, "--sort");
   image->lacks = TIDE_LACK_PEAK | TIDE_LACK_LIVE;
   size_t n = image->n_snapshots;
   image->n_snapshots = 0;

@@ -293,6 +293,32 @@ static void cut_massif_is_told(void **state)
   assert_non_null(strstr(capture->cut_note, "in the middle of a tree"));
   assert_int_equal(capture->images->n_ticks, 1); // the snapshot that is whole
   tide_capture_free(capture);
+  n = (size_t)(strstr(text, "  n0: 150") - text) + 3;
+  assert_int_equal(tide_import_bytes(text, n, "some.file", &capture, NULL), TIDE_ERR_OK);
+  assert_non_null(strstr(capture->cut_note, "in the middle of a line"));
+  assert_int_equal(capture->images->n_ticks, 1);
+  tide_capture_free(capture);
+}
+
+// As an editor of another system leaves it: a mark in front, and returns.
+static void massif_with_returns_is_read(void **state)
+{
+  const char text[] = MASSIF;
+  struct tide_buf other = {0};
+  tide_buf_text(&other, "\xef\xbb\xbf");
+  for (const char *c = text; *c; c++)
+    tide_buf_printf(&other, *c == '\n' ? "\r%c" : "%c", *c);
+  struct tide_capture *capture = import_text(text), *again = NULL;
+  assert_int_equal(tide_import_bytes(other.data, other.n, "other", &again, NULL), TIDE_ERR_OK);
+  assert_false(again->cut);
+  assert_string_equal(again->images->exe, capture->images->exe);
+  assert_int_equal(again->images->n_frames, capture->images->n_frames);
+  assert_int_equal(again->images->n_ticks, capture->images->n_ticks);
+  assert_int_equal(again->images->peak_bytes, capture->images->peak_bytes);
+  assert_int_equal(again->images->names.text_bytes, capture->images->names.text_bytes);
+  tide_capture_free(capture);
+  tide_capture_free(again);
+  tide_buf_done(&other);
 }
 
 int main(void)
@@ -311,6 +337,7 @@ int main(void)
       cmocka_unit_test(wrong_massif_says_where),
       cmocka_unit_test(deep_massif_trees_are_refused),
       cmocka_unit_test(cut_massif_is_told),
+      cmocka_unit_test(massif_with_returns_is_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,6 +159,12 @@ static void refuses_what_the_capture_does_not_hold(void **state)
          "jemalloc does not hold \"peak\"; --sort takes: live, total, grown, leak");
   refuse((struct tide_wish){.sort = TIDE_SORT_COUNT}, "no numbers of blocks");
   expect((struct tide_wish){.sort = -1}, 100, 0); // what is live, then
+  size_t n_snapshots = image.n_snapshots;
+  image.n_snapshots = 0; // a profile of one moment
+  expect((struct tide_wish){.sort = -1, .at = "end"}, 100, 0);
+  image.lacks = TIDE_LACK_PEAK | TIDE_LACK_LIVE | TIDE_LACK_TOTAL | TIDE_LACK_TEMP;
+  refuse((struct tide_wish){.sort = -1}, "jemalloc holds no stacks");
+  image.n_snapshots = n_snapshots;
   image.lacks = TIDE_LACK_PEAK | TIDE_LACK_LIVE;
   expect((struct tide_wish){.sort = -1}, 100, 735);
   image.lacks = 0;

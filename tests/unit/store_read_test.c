@@ -438,6 +438,15 @@ static void a_store_file_is_a_capture(void **state)
   assert_int_equal(capture->images[0].n_snapshots, 2);
   assert_int_equal(capture->images[0].end_kind, TIDE_END_UNKNOWN);
   tide_capture_free(capture);
+  fake_store_free(&f->store, cell, 64); // the latest that is known: that it ended the peak
+  f->store.header->max_ticks = 5000;
+  if (tide_store_file_read(path, &capture, &diag))
+    fail_msg("%s", diag.text);
+  assert_int_equal(capture->images[0].peak_ns, 40000);
+  assert_int_equal(capture->images[0].end_ns, 40000);
+  assert_int_equal(capture->images[0].snapshots[0].kind, TIDE_SNAPSHOT_PEAK);
+  assert_int_equal(capture->images[0].snapshots[1].kind, TIDE_SNAPSHOT_END);
+  tide_capture_free(capture);
   assert_int_equal(tide_store_file_read("/proc/self/exe", &capture, &diag), TIDE_ERR_FORMAT);
   assert_non_null(strstr(diag.text, "/proc/self/exe"));
 }
