@@ -222,6 +222,30 @@ export const tests = {
       expect(change.startsWith(signs[change.split(" ")[1]]), `${change} by colour alone`);
   },
 
+  async comparison_by_group(ground, look) {
+    const page = await look(`${ground.compared.url}#measure=live`);
+    const pick = page.getByRole("combobox", { name: "Group by" });
+    for (const group of ["file", "crate", "module"]) {
+      const diff = ground.json("diff", "phases.tide", "more.tide", "--sort", "live", "-g", group);
+      await pick.selectOption(group);
+      expect(page.url().includes(`group=${group}`), page.url());
+      await page.getByRole("region", { name: /^Changed / }).waitFor();
+      const found = await page.locator("table.grid tbody tr").evaluateAll((rows) =>
+        rows.map((row) => [
+          row.querySelector(".c-name .name").textContent,
+          row.querySelector(".c-by").textContent.replace(/^[▲▼] /, ""),
+        ]),
+      );
+      const wanted = diff.places.filter((place) => place.change !== "same");
+      expect(wanted.length > 0, `nothing changed by ${group}`);
+      expectEqual(
+        found,
+        wanted.map((place) => [place[group], units.change(place.change_bytes, "bytes")]),
+        group,
+      );
+    }
+  },
+
   async two_moments(ground, look) {
     const diff = ground.json("diff", "phases.tide", "--from", "peak", "--to", "end");
     const page = await look(`${ground.served.url}#pane=diff`);

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { diffPlaces } from "../src/engine/diff.ts";
+import { DIFF_GROUPS, diffPlaces, type DiffGroup } from "../src/engine/diff.ts";
 import { GROUP_KINDS, groupRefusal, type GroupKind } from "../src/engine/groups.ts";
 import { emptyLook, makeView, wantedWeight, type Look } from "../src/engine/look.ts";
 import type { Model } from "../src/engine/model.ts";
@@ -259,19 +259,19 @@ const PAIRS: [string, () => [string, string]][] = [
   }],
 ];
 
-function checkDiff(before: string, after: string, measure: Measure, unit: Unit, at: string[]) {
+function checkDiff(before: string, after: string, measure: Measure, unit: Unit, group: DiffGroup) {
   const [a, b] = [open(before), open(after)];
   const question: Question = { measure, unit, from: null, to: null };
-  const { json, why } = ask("diff", "-s", measure, "--by", unit, ...at, before, after);
+  const { json, why } = ask("diff", "-s", measure, "--by", unit, "-g", group, before, after);
   const ours = refusal(a, question) ?? refusal(b, question);
   assert.equal(ours !== null, why !== undefined, `${measure} ${unit}: ${why ?? ours}`);
   if (!json)
     return;
   const diff = diffPlaces(
-    { view: makeView(a, emptyLook), question }, { view: makeView(b, emptyLook), question },
+    { view: makeView(a, emptyLook), question }, { view: makeView(b, emptyLook), question }, group,
   );
-  const where = `diff ${measure} ${unit}`;
-  assertSame(diffJson(a, b, diff), json.places, where);
+  const where = `diff ${measure} ${unit} by ${group}`;
+  assertSame(diffJson(a, b, diff, group), json.places, where);
   assertSame(diff.counts, json.totals, `${where}: counts`);
   assert.equal(diff.total.after.bytes, json.totals.after_bytes, `${where}: total`);
   assert.equal(diff.open.after.bytes, json.open.after_bytes, `${where}: open`);
@@ -282,20 +282,23 @@ for (const [name, make] of PAIRS)
     const [before, after] = make();
     for (const measure of MEASURES)
       for (const unit of ["bytes", "blocks"] as Unit[])
-        checkDiff(before, after, measure, unit, []);
+        for (const group of DIFF_GROUPS)
+          checkDiff(before, after, measure, unit, group);
   });
 
 test("diff: two moments", () => {
   const file = made(7, 150, 12);
   const model = open(file);
-  const { json } = ask("diff", "--from", "20%", "--to", "80%", file);
-  if (!json)
-    return assert.fail("the command compares no moments");
+  const ofCommand = (group: DiffGroup) =>
+    ask("diff", "--from", "20%", "--to", "80%", "-g", group, file).json ??
+    assert.fail("the command compares no moments");
   const view = makeView(model, emptyLook);
   const run = model.facts.image.end_ns - model.facts.image.start_ns;
   const at = (share: number): Question => ({
     measure: "live", unit: "bytes", from: null, to: nearestSnapshot(model, run * share),
   });
-  const diff = diffPlaces({ view, question: at(0.2) }, { view, question: at(0.8) });
-  assertSame(diffJson(model, model, diff), json.places, "moments");
+  for (const group of DIFF_GROUPS) {
+    const diff = diffPlaces({ view, question: at(0.2) }, { view, question: at(0.8) }, group);
+    assertSame(diffJson(model, model, diff, group), ofCommand(group).places, `moments by ${group}`);
+  }
 });

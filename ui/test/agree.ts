@@ -12,7 +12,7 @@ import { FrameFlag, SiteKind, type Model } from "../src/engine/model.ts";
 import { modulePath, NONE } from "../src/engine/names.ts";
 import { weigh, type Question } from "../src/engine/question.ts";
 import type { Tree } from "../src/engine/tree.ts";
-import type { Diff } from "../src/engine/diff.ts";
+import type { Diff, DiffGroup } from "../src/engine/diff.ts";
 
 const textOf = (model: Model, string: number) => (string ? model.text[string] : null);
 
@@ -168,8 +168,17 @@ export function treeJson(model: Model, tree: Tree, node = 0): Record<string, unk
   };
 }
 
-export function diffJson(before: Model, after: Model, diff: Diff) {
+export function diffJson(before: Model, after: Model, diff: Diff, group: DiffGroup = "place") {
   return diff.places.map((place) => {
+    const amounts = {
+      before_bytes: place.before.bytes, after_bytes: place.after.bytes,
+      change_bytes: place.after.bytes - place.before.bytes,
+      before_blocks: place.before.blocks, after_blocks: place.after.blocks,
+      change_blocks: place.after.blocks - place.before.blocks,
+      before_stacks: place.before.stacks, after_stacks: place.after.stacks,
+    };
+    if (place.label !== null)
+      return { change: place.change, kind: group, [group]: place.label, ...amounts };
     const isNew = place.afterFrame !== NONE || place.beforeFrame === NONE;
     const model = isNew ? after : before;
     const f = isNew ? place.afterFrame : place.beforeFrame;
@@ -180,12 +189,7 @@ export function diffJson(before: Model, after: Model, diff: Diff) {
       file: has ? textOf(model, model.frames.file[f]) : null,
       line: place.afterFrame !== NONE ? after.frames.line[place.afterFrame] : 0,
       before_line: place.beforeFrame !== NONE ? before.frames.line[place.beforeFrame] : 0,
-      module: has ? modulePath(model, f) : null,
-      before_bytes: place.before.bytes, after_bytes: place.after.bytes,
-      change_bytes: place.after.bytes - place.before.bytes,
-      before_blocks: place.before.blocks, after_blocks: place.after.blocks,
-      change_blocks: place.after.blocks - place.before.blocks,
-      before_stacks: place.before.stacks, after_stacks: place.after.stacks,
+      module: has ? modulePath(model, f) : null, ...amounts,
     };
   });
 }

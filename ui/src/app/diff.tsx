@@ -5,7 +5,8 @@
 
 import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
-import { CHANGES, diffPlaces, type Change, type Diff, type DiffPlace } from "../engine/diff.ts";
+import { CHANGES, DIFF_GROUPS, diffPlaces } from "../engine/diff.ts";
+import type { Change, Diff, DiffGroup, DiffPlace } from "../engine/diff.ts";
 import { makeView, type View } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
 import { frameText, NONE, placeText } from "../engine/names.ts";
@@ -40,7 +41,8 @@ import { use } from "./signals.ts";
 import { go, state } from "./state.ts";
 import { ROW } from "./table.tsx";
 import { useRowsInSight } from "./virtual.ts";
-import { cell, changeWords, momentWords, plural, programName, questionWords } from "./words.ts";
+import { cell, changeWords, groupWords, momentWords, plural } from "./words.ts";
+import { programName, questionWords } from "./words.ts";
 
 interface Before {
   model: Model;
@@ -88,10 +90,17 @@ const fault = computed(() =>
     : null,
 );
 
+// As the table is grouped, where that goes with a comparison.
+const kind = computed<DiffGroup>(() => {
+  const { group } = state.value;
+  return DIFF_GROUPS.find((one) => one === group) ?? "place";
+});
+
 const places = computed<Diff>(() =>
   diffPlaces(
     { view: before.value!.view, question: before.value!.question },
     { view: view.value, question: after.value },
+    kind.value,
   ),
 );
 
@@ -214,12 +223,36 @@ const marks: Record<Change, string> = {
 };
 
 function placeName(place: DiffPlace, after: Model, was: Model): { name: string; where: string } {
+  if (place.label !== null) return { name: cleanWithin(place.label, 600), where: "" };
   if (place.kind === "lost") return { name: "(stack not recorded)", where: "" };
   const isAfter = place.afterFrame !== NONE;
   const of = isAfter ? after : was;
   const frame = isAfter ? place.afterFrame : place.beforeFrame;
   if (frame === NONE) return { name: "(no frame to show)", where: "" };
   return { name: cleanWithin(frameText(of, frame), 600), where: clean(placeText(of, frame)) };
+}
+
+// A place is a function here, whatever its lines.
+const wordOf = (group: DiffGroup) => groupWords[group === "place" ? "function" : group];
+
+function DiffGroupSwitch() {
+  const now = use(kind);
+  const change = (event: Event) => {
+    const group = (event.target as HTMLSelectElement).value as DiffGroup;
+    go({ group, sort: null, up: false });
+  };
+  return (
+    <label>
+      Group by{" "}
+      <select value={now} onChange={change}>
+        {DIFF_GROUPS.map((group) => (
+          <option key={group} value={group}>
+            {wordOf(group).one}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
 }
 
 interface TableProps {
@@ -230,31 +263,41 @@ interface TableProps {
 
 function DiffTable({ diff, was, unit }: TableProps) {
   const of = use(model);
-  const [kind, setKind] = useState<Change | null>(null);
-  const rows = diff.places.filter(({ change }) => (kind ? change === kind : change !== "same"));
+  const word = wordOf(use(kind));
+  const [only, setOnly] = useState<Change | null>(null);
+  const rows = diff.places.filter(({ change }) => (only ? change === only : change !== "same"));
   const { frame, window } = useRowsInSight(rows.length, ROW);
   return (
     <>
-      <div class="switch" role="group" aria-label="Changes">
-        <button type="button" aria-pressed={kind === null} onClick={() => setKind(null)}>
-          all changes
-        </button>
-        {CHANGES.map((change) => (
-          <button
-            key={change}
-            type="button"
-            aria-pressed={kind === change}
-            disabled={!diff.counts[change]}
-            onClick={() => setKind(change)}
-          >
-            {marks[change]} {count(diff.counts[change])}
-            {change !== "same" && diff.counts[change] > 0 && (
-              <span class="muted"> {changeWords(diff.sums[change], unit)}</span>
-            )}
+      <div class="pane-bar">
+        <DiffGroupSwitch />
+        <div class="switch" role="group" aria-label="Changes">
+          <button type="button" aria-pressed={only === null} onClick={() => setOnly(null)}>
+            all changes
           </button>
-        ))}
+          {CHANGES.map((change) => (
+            <button
+              key={change}
+              type="button"
+              aria-pressed={only === change}
+              disabled={!diff.counts[change]}
+              onClick={() => setOnly(change)}
+            >
+              {marks[change]} {count(diff.counts[change])}
+              {change !== "same" && diff.counts[change] > 0 && (
+                <span class="muted"> {changeWords(diff.sums[change], unit)}</span>
+              )}
+            </button>
+          ))}
+        </div>
       </div>
-      <div class="grid-frame" ref={frame} tabIndex={0} role="region" aria-label="Changed places">
+      <div
+        class="grid-frame"
+        ref={frame}
+        tabIndex={0}
+        role="region"
+        aria-label={`Changed ${word.many}`}
+      >
         <table class="grid" aria-rowcount={rows.length + 1}>
           <thead>
             <tr>
@@ -262,7 +305,7 @@ function DiffTable({ diff, was, unit }: TableProps) {
               <Th of="c-by number">By</Th>
               <Th of="c-weight number">Before</Th>
               <Th of="c-weight number">After</Th>
-              <Th of="c-name">Place</Th>
+              <Th of="c-name">{word.one[0].toUpperCase() + word.one.slice(1)}</Th>
               <th scope="col" class="c-count number">
                 {unit === "bytes" ? "Blocks" : "Bytes"}
               </th>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What changed between two views: of two captures, or of two moments of one. Stacks are gathered by
-// the place they are blamed on, and places are matched by what outlives a rebuild; as
-// src/view/diff.h and diff_match.h have it.
+// the place they are blamed on, and places are matched by what outlives a rebuild; or by a larger
+// part of the program, which is known by its name. As src/view/diff.h and diff_match.h have it.
 //
 // Every stack with any weight on either side is in exactly one place. The places of a side and what
 // its threads leave open add up to its total, and their changes to the total's.
 
 import type { View } from "./look.ts";
-import { bareKey, commonBuilds, compareKeys, matchKey, movedKey } from "./match.ts";
+import { bareKey, commonBuilds, compareKeys, labelOf, matchKey, movedKey } from "./match.ts";
 import type { Builds, MatchKey } from "./match.ts";
 import { SiteKind } from "./model.ts";
 import { NONE } from "./names.ts";
@@ -24,8 +24,14 @@ export interface Amount {
   stacks: number;
 }
 
+// What a row is: a place, which is a function whatever its lines, or something larger.
+export type DiffGroup = "place" | "file" | "crate" | "module";
+
+export const DIFF_GROUPS: readonly DiffGroup[] = ["place", "file", "crate", "module"];
+
 export interface DiffPlace {
   kind: "place" | "module" | "lost" | "nowhere";
+  label: string | null; // what all of it is; null: a place, which its frames tell
   change: Change; // under the unit asked for
   by: number; // after less before, in that unit
   beforeFrame: number; // of the weightiest stack gathered here; NONE: none on that side
@@ -57,6 +63,7 @@ const NO_KEY: MatchKey = { function: "", file: "", module: "", build: "", addres
 interface Half { // what one side has at one place
   kind: Kind;
   key: MatchKey;
+  label: string | null;
   frame: number;
   isAfter: boolean;
   amount: Amount;
@@ -75,8 +82,18 @@ function addAmount(sum: Amount, item: Amount): void {
   sum.stacks += item.stacks;
 }
 
+// What is larger than a place is known by its name alone.
+function knownBy(view: View, frame: number, builds: Builds, group: DiffGroup) {
+  if (group === "place")
+    return { key: matchKey(view.model, frame, builds), label: null };
+  const label = labelOf(view.model, frame, group);
+  return { key: { ...NO_KEY, function: label }, label };
+}
+
 // Halves by frame: cheap, and leaves few.
-function gather({ view, question }: Side, isAfter: boolean, builds: Builds): Half[] {
+function gather(
+  { view, question }: Side, isAfter: boolean, builds: Builds, group: DiffGroup,
+): Half[] {
   const { model } = view;
   const bytes = weigh(model, { ...question, unit: "bytes" });
   const blocks = weigh(model, { ...question, unit: "blocks" });
@@ -91,8 +108,10 @@ function gather({ view, question }: Side, isAfter: boolean, builds: Builds): Hal
     const id = `${kind}${frame}`;
     let half = halves.get(id);
     if (!half) {
-      const key = frame === NONE ? NO_KEY : matchKey(model, frame, builds);
-      half = { kind, key, frame, isAfter, amount: noAmount(), weight: 0, sites: [], twin: null };
+      const known = frame === NONE ? { key: NO_KEY, label: null }
+        : knownBy(view, frame, builds, group);
+      const nothing = { amount: noAmount(), weight: 0, sites: [], twin: null };
+      half = { kind, frame, isAfter, ...known, ...nothing };
       halves.set(id, half);
     }
     addAmount(half.amount, { bytes: bytes[i], blocks: blocks[i], stacks: 1 });
@@ -181,6 +200,7 @@ function placeOf(half: Half, unit: Unit): DiffPlace {
   const [was, is] = [before?.amount ?? noAmount(), after?.amount ?? noAmount()];
   return {
     kind: isModule ? "module" : half.kind,
+    label: half.label,
     change: changeOf(was[unit], is[unit]),
     by: is[unit] - was[unit],
     beforeFrame: before ? before.frame : NONE,
@@ -213,11 +233,13 @@ function changesOf<T>(make: () => T): Record<Change, T> {
 }
 
 // Both sides ask for the same measure and unit.
-export function diffPlaces(before: Side, after: Side): Diff {
+export function diffPlaces(before: Side, after: Side, group: DiffGroup = "place"): Diff {
   const builds = commonBuilds(before.view.model, after.view.model);
   const lineOf = (half: Half) => half.frame === NONE ? 0
     : (half.isAfter ? after : before).view.model.frames.line[half.frame];
-  const halves = fold([...gather(before, false, builds), ...gather(after, true, builds)], lineOf);
+  const halves = fold(
+    [...gather(before, false, builds, group), ...gather(after, true, builds, group)], lineOf,
+  );
   pair(halves);
   const places = makePlaces(halves, after.question.unit);
   const total = { before: noAmount(), after: noAmount() };

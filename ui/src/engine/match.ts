@@ -71,6 +71,16 @@ export function matchKey(model: Model, frame: number, builds: Builds): MatchKey 
   };
 }
 
+// The file, crate or module of a frame. Code whose file or crate is not known goes by its module.
+export function labelOf(model: Model, frame: number, group: "file" | "crate" | "module"): string {
+  const { text, frames: { file, crate } } = model;
+  if (group === "file" && file[frame])
+    return shortenPath(text[file[frame]]);
+  if (group === "crate" && crate[frame])
+    return text[crate[frame]];
+  return moduleName(model, frame);
+}
+
 // 0: the same place.
 export function compareKeys(a: MatchKey, b: MatchKey): number {
   return compareText(a.function, b.function) || compareText(a.file, b.file) ||
