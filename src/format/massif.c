@@ -462,12 +462,10 @@ static void write_clean(struct writer *w, const char *text)
 static void write_file(struct writer *w)
 {
   TIDE_CLEANUP_FREE char *command = tide_image_command(w->image);
-  const char *only = tide_image_argument(w->image, 0); // a file of massif's has it all in one
-  bool is_one = only && !tide_image_argument(w->image, 1);
   tide_sink_text(w->sink, "desc: recorded by ");
   write_clean(w, w->image->origin ? w->image->origin : "tidemark");
   tide_sink_text(w->sink, "\ncmd: ");
-  write_clean(w, is_one ? only : *command ? command : tide_image_program(w->image));
+  write_clean(w, *command ? command : tide_image_program(w->image));
   tide_sink_text(w->sink, has_clock(w) ? "\ntime_unit: ms\n" : "\ntime_unit: i\n");
   for (size_t i = 0; i < w->n_moments; i++)
     write_moment(w, i);

@@ -71,6 +71,62 @@ void tide_builder_free(struct tide_builder *b)
   free(b);
 }
 
+// An argument in quotes, from the one that opens it: '…' with '\\'' for a quote. Gives where it
+// ends; NULL: it is quoted in another way, or not meant to be.
+static const char *take_quoted(const char *at, const char *end, struct tide_buf *out)
+{
+  for (at++;;) {
+    const char *quote = at < end ? memchr(at, '\'', (size_t)(end - at)) : NULL;
+    if (!quote)
+      return NULL;
+    tide_buf_append(out, at, (size_t)(quote - at));
+    at = quote + 1;
+    if (at == end || *at == ' ')
+      return at;
+    if (end - at < 3 || memcmp(at, "\\''", 3) != 0)
+      return NULL;
+    tide_buf_u8(out, '\'');
+    at += 3;
+  }
+}
+
+// The arguments, each followed by a NUL. False: somewhere the quotes are not ours.
+static bool split_command(const char *at, const char *end, bool quoted, struct tide_buf *out)
+{
+  while (at < end) {
+    if (quoted && *at == '\'') {
+      at = take_quoted(at, end, out);
+      if (!at)
+        return false;
+    } else {
+      const char *space = memchr(at, ' ', (size_t)(end - at));
+      size_t n = (size_t)((space ? space : end) - at);
+      tide_buf_append(out, at, n);
+      at += n;
+    }
+    tide_buf_u8(out, 0);
+    at += at < end;
+  }
+  return true;
+}
+
+void tide_builder_command(struct tide_builder *b, const char *text, size_t n)
+{
+  struct tide_image *image = b->image;
+  struct tide_buf out = {0};
+  n = strnlen(text, n);
+  if (!split_command(text, text + n, true, &out)) {
+    out.n = 0;
+    split_command(text, text + n, false, &out);
+  }
+  free(image->cmdline);
+  free(image->exe);
+  image->cmdline_len = (uint32_t)out.n;
+  tide_buf_u8(&out, 0);
+  image->cmdline = (char *)out.data;
+  image->exe = tide_strdup(image->cmdline);
+}
+
 static uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
 {
   for (const uint8_t *p = data; n--; p++)

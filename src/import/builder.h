@@ -32,6 +32,10 @@ struct tide_builder {
 struct tide_builder *tide_builder_new(const char *origin, uint32_t lacks);
 void tide_builder_free(struct tide_builder *builder); // NULL is fine
 
+// The command line, as a file has it in one text: arguments with spaces between them, and where all
+// of them are quoted for a shell as ours are, without the quotes. The program is the first.
+void tide_builder_command(struct tide_builder *builder, const char *text, size_t n);
+
 // The module of that path, range and bias; 0, the unknown one, for the path "".
 uint16_t tide_builder_module(struct tide_builder *builder, const char *path, uint64_t start,
                              uint64_t end, uint64_t bias, const uint8_t *build_id,

@@ -205,15 +205,10 @@ static double ns_per(const char *unit)
 
 static bool read_command(struct reader *r, enum tide_json_event event)
 {
-  struct tide_image *image = r->builder->image;
-  if (!read_text(r, event, &image->cmdline))
+  TIDE_CLEANUP_FREE char *text = NULL;
+  if (!read_text(r, event, &text))
     return false;
-  image->cmdline_len = (uint32_t)strlen(image->cmdline);
-  for (uint32_t i = 0; i < image->cmdline_len; i++)
-    if (image->cmdline[i] == ' ')
-      image->cmdline[i] = 0;
-  free(image->exe);
-  image->exe = tide_strdup(image->cmdline);
+  tide_builder_command(r->builder, text, strlen(text));
   return true;
 }
 

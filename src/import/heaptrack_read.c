@@ -338,12 +338,7 @@ static bool read_command(struct reader *r, struct words *w)
   struct tide_image *image = r->builder->image;
   if (image->cmdline)
     return true;
-  image->cmdline = tide_strndup(w->at, (size_t)(w->end - w->at));
-  image->cmdline_len = (uint32_t)strlen(image->cmdline);
-  for (uint32_t i = 0; i < image->cmdline_len; i++)
-    if (image->cmdline[i] == ' ')
-      image->cmdline[i] = 0;
-  image->exe = tide_strdup(image->cmdline);
+  tide_builder_command(r->builder, w->at, (size_t)(w->end - w->at));
   return true;
 }
 

@@ -240,12 +240,7 @@ static enum tide_err read_header(struct reader *r, const struct tide_line *line)
     r->inaccuracy = strtod(inaccuracy + 18, NULL) / 100;
     r->inaccuracy = r->inaccuracy >= 0 && r->inaccuracy <= 1 ? r->inaccuracy : 1;
   } else if (starts(line, "cmd: ") && !image->cmdline) {
-    image->cmdline = tide_strndup(line->text + 5, line->n - 5);
-    image->cmdline_len = (uint32_t)strlen(image->cmdline);
-    for (uint32_t i = 0; i < image->cmdline_len; i++)
-      if (image->cmdline[i] == ' ')
-        image->cmdline[i] = 0;
-    image->exe = tide_strdup(image->cmdline);
+    tide_builder_command(r->builder, line->text + 5, line->n - 5);
   } else if (starts(line, "time_unit: ")) {
     r->ns_per_unit = starts(line, "time_unit: ms") ? 1000000 : 0;
     if (!r->ns_per_unit)

@@ -157,9 +157,36 @@ static void half_built_ones_are_freed(void **state)
   tide_builder_free(NULL);
 }
 
+// Texts as other tools have them, and as ours quotes them.
+static void commands_are_taken_apart(void **state)
+{
+  static const struct {
+    const char *text, *arguments; // the latter with bars between them
+  } cases[] = {
+      {"./a b -c", "./a|b|-c|"},
+      {"a  b ", "a||b|"},
+      {"sh -c 'x y' ''", "sh|-c|x y||"},
+      {"echo 'it'\\''s' done", "echo|it's|done|"},
+      {"echo it's done", "echo|it's|done|"}, // a quote, but not ours
+      {"sh -c 'a'b c", "sh|-c|'a'b|c|"},     // nor these
+      {"sh -c 'a b", "sh|-c|'a|b|"},
+      {"", ""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_builder *b = tide_builder_new("test", 0);
+    tide_builder_command(b, cases[i].text, strlen(cases[i].text));
+    char *at = b->image->cmdline;
+    for (uint32_t k = 0; k < b->image->cmdline_len; k++)
+      at[k] = at[k] ? at[k] : '|';
+    assert_string_equal(at, cases[i].arguments);
+    tide_builder_free(b);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(commands_are_taken_apart),
       cmocka_unit_test(stacks_are_kept_once),
       cmocka_unit_test(an_address_may_have_two_names),
       cmocka_unit_test(chains_are_inlined_but_for_the_last),
