@@ -65,6 +65,21 @@ static size_t at_most(size_t value, size_t limit)
   return value < limit ? value : limit;
 }
 
+static size_t at_least(size_t value, size_t limit)
+{
+  return value > limit ? value : limit;
+}
+
+// The last row's own words are not to be cut.
+static size_t rest_columns(const struct table *t)
+{
+  if (!tide_groups_rest(t->groups, t->n_shown).measure)
+    return 0;
+  TIDE_CLEANUP_FREE char *words =
+      tide_cell_rest(t->screen, t->groups, t->n_shown, t->options->min_bytes);
+  return tide_utf8_width(words);
+}
+
 static size_t widest_name(const struct table *t, size_t width)
 {
   size_t widest = 0;
@@ -118,9 +133,9 @@ static void share_out(struct table *t)
   size_t left = t->screen->width > fixed + NAME_LEAST ? t->screen->width - fixed : NAME_LEAST;
   if (left < NAME_AND_LOCATION_LEAST) // which line it is matters less than whose
     c->location = 0;
-  size_t name = widest_name(t, t->screen->width),
-         words = name + (c->location ? 2 : 0) + c->location;
-  size_t shortened = name + 2 + at_most(c->location, LOCATION_LEAST);
+  size_t name = widest_name(t, t->screen->width), rest = rest_columns(t);
+  size_t words = at_least(name + (c->location ? 2 : 0) + c->location, rest);
+  size_t shortened = at_least(name + 2 + at_most(c->location, LOCATION_LEAST), rest);
   c->bar = take(&left, at_most(shortened, WORDS_BESIDE_BAR), BAR_LEAST);
   if (has_curves(t))
     c->curve = take(&left, at_most(words, WORDS_BESIDE_CURVE), CURVE_LEAST);

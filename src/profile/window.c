@@ -5,7 +5,9 @@
 
 #include "base/alloc.h"
 #include "base/quantity.h"
+#include "base/units.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,12 +92,13 @@ static enum tide_err bind(const struct tide_image *image, const struct tide_mome
   enum tide_err err = check_clock(image, moment, diag);
   if (err)
     return err;
+  char length[TIDE_UNITS_MAX];
   uint64_t asked_ns = moment->time_ns;
   if (moment->kind == TIDE_MOMENT_SHARE)
     asked_ns = (uint64_t)((unsigned __int128)run_ns * moment->share_ppm / 1000000);
   if (asked_ns > run_ns)
-    return tide_fail(diag, TIDE_ERR_USAGE, "%s lies after the end; the process ran for %.3f s",
-                     text, (double)run_ns / 1e9);
+    return tide_fail(diag, TIDE_ERR_USAGE, "%s lies after the end; the process ran for %s", text,
+                     tide_units_time(length, run_ns, false));
   *ret_point = nearest(image, asked_ns);
   return TIDE_ERR_OK;
 }
@@ -125,11 +128,15 @@ enum tide_err tide_point_parse(const struct tide_image *image, const char *text,
 static enum tide_err nobody_looked(const char *range, const struct tide_point *point,
                                    struct tide_diag *diag)
 {
-  double seen = point->whole ? 100 * (double)point->seen_ns / (double)point->whole
-                             : (double)point->seen_ns / 1e9;
+  char seen[TIDE_UNITS_MAX];
+  if (point->whole)
+    snprintf(seen, sizeof seen, "%.1f %%", 100 * (double)point->seen_ns / (double)point->whole);
+  else
+    tide_units_time(seen, point->seen_ns, false);
   return tide_fail(diag, TIDE_ERR_NOT_FOUND,
-                   "nobody looked between the ends of %s: the moment nearest to both is %.*f %s",
-                   range, point->whole ? 1 : 3, seen, point->whole ? "%" : "s");
+                   "nobody looked between the ends of %s: the moment nearest to both is %s; try a "
+                   "longer range",
+                   range, seen);
 }
 
 enum tide_err tide_range_parse(const struct tide_image *image, const char *text,

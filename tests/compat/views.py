@@ -17,10 +17,16 @@ import tempfile
 
 SORTS = ("peak", "live", "total", "grown", "leak", "temp", "count")
 KINDS = ("place", "function", "file", "crate", "module", "thread", "size", "lifetime", "stack")
+ACROSS = ("thread", "size", "lifetime")
 QUESTIONS = (
     [("report", "--sort", sort, "--details", "--stacks=2") for sort in SORTS]
     + [("report", "--group", kind) for kind in KINDS]
     + [("report", "--group", kind, "--json") for kind in KINDS]
+    + [("report", "--group", kind, "--sort", sort, "--stacks", *window)
+       for kind in ACROSS for sort in SORTS
+       for window in ((), ("--at", "60%"), ("--range", "20%.."))]
+    + [("report", "--group", kind, "--csv", "-n", "2") for kind in ACROSS]
+    + [("diff", "--group", kind, "--from", "start", "--to", "end", "--json") for kind in ACROSS]
     + [("tree", "--sort", sort, "--json") for sort in SORTS]
     + [("diff", "--sort", sort, "--from", "start", "--to", "end") for sort in SORTS]
     + [("report", "--csv"), ("report", "--md"), ("report", "--at", "50%"),

@@ -136,13 +136,13 @@ static void refuses_what_has_no_answer(void **state)
   refuse((struct tide_wish){.sort = TIDE_MEASURE_PEAK, .at = "1s"}, "--sort live");
   refuse((struct tide_wish){.sort = TIDE_MEASURE_TEMP, .at = "1s"}, "whole run");
   refuse((struct tide_wish){.sort = TIDE_MEASURE_LEAK, .range = "1s.."}, "--sort grown");
-  refuse((struct tide_wish){.sort = -1, .at = "5s"}, "ran for 4.000 s");
+  refuse((struct tide_wish){.sort = -1, .at = "5s"}, "ran for 4.00 s");
   refuse((struct tide_wish){.sort = -1, .range = "3s..1s"}, "before it begins");
   refuse((struct tide_wish){.sort = -1, .range = "3s"}, "no range");
   struct tide_diag diag = {0};
   struct tide_window window;
   assert_int_equal(tide_range_parse(&image, "900ms..1.2s", &window, &diag), TIDE_ERR_NOT_FOUND);
-  assert_non_null(strstr(diag.text, "nearest to both is 1.000 s"));
+  assert_non_null(strstr(diag.text, "nearest to both is 1.00 s"));
   refuse((struct tide_wish){.sort = TIDE_SORT_COUNT, .by = TIDE_BY_BYTES}, "--sort total");
 }
 

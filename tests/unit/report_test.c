@@ -469,6 +469,7 @@ static void within_every_width(void **state)
                                                   .n_rows = whole ? SIZE_MAX : 3,
                                                   .n_stacks = (size_t)(i % 4),
                                                   .all_frames = i % 5 == 0,
+                                                  .min_bytes = i % 7 ? 0 : INT64_MAX / 2,
                                                   .details = of_code && i % 3,
                                                   .filters = whole ? "--function p|l" : NULL,
                                                   .prefix = ""};
