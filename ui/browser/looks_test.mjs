@@ -97,6 +97,17 @@ export const tests = {
     }
   },
 
+  async bars_are_drawn(ground, look) {
+    const page = await look(`${ground.served.url}#pane=sizes`);
+    const bars = page.locator("table.bars .bar span");
+    await bars.first().waitFor({ state: "attached" });
+    const sizes = await bars.evaluateAll((all) =>
+      all.map((one) => one.getBoundingClientRect()).map(({ width, height }) => [width, height]),
+    );
+    const most = Math.max(...sizes.map(([width]) => width));
+    expect(most > 100 && sizes.every(([, height]) => height > 5), `bars of ${sizes.join("; ")}`);
+  },
+
   async source_lines(ground, look) {
     const page = await look(`${ground.served.url}#pane=source`);
     await page.getByText("fill_cache(int i)").first().waitFor();
@@ -195,6 +206,10 @@ export const tests = {
       for (const pane of PANES) {
         await page.locator(`#tab-${pane}`).click();
         expect((await page.locator("#pane").innerText()).length > 5, `${name}: ${pane}`);
+        const nonsense = /.*\b(NaN|undefined|null|Infinity)\b.*/.exec(
+          await page.locator("body").innerText(),
+        );
+        expect(!nonsense, `${name}: ${pane} says ${nonsense}`);
       }
     }
   },

@@ -95,7 +95,8 @@ export const tests = {
   async verdict_says_the_report(ground, look) {
     const report = ground.json("report", "phases.tide");
     const page = await look(ground.served.url);
-    const text = await page.getByLabel("What happened").innerText();
+    const shown = await page.getByLabel("What happened").innerText();
+    const text = shown.replaceAll("\u00a0", " "); // which keeps a number and its unit together
     const { peak_bytes, live_bytes } = report.totals;
     for (const number of [peak_bytes, live_bytes])
       expect(text.includes(units.bytes(number)), `${units.bytes(number)} is not in ${text}`);

@@ -9,8 +9,9 @@ import { diffPlaces } from "../src/engine/diff.ts";
 import { group, type GroupKind } from "../src/engine/groups.ts";
 import { groupPlace, groupText } from "../src/engine/group_text.ts";
 import { emptyLook, exactly, makeView, patternRefusal } from "../src/engine/look.ts";
-import type { Model } from "../src/engine/model.ts";
+import { SiteKind, type Model } from "../src/engine/model.ts";
 import { frameNames, frameText, moduleName, NONE, shortenPath } from "../src/engine/names.ts";
+import { pagePlaces, type PagePlace } from "../src/engine/pages.ts";
 import { isBound, nearestSnapshot, START, weigh, type Question } from "../src/engine/question.ts";
 import { search } from "../src/engine/search.ts";
 import { buildDiffTree, buildTree, findPath, pathOf, type Tree } from "../src/engine/tree.ts";
@@ -373,4 +374,17 @@ test("the verdict tells the numbers of the facts", () => {
   assert.match(text, /Complete: every event/);
   assert.ok(localPeaks(model).length > 0);
   assert.equal(group(makeView(model, emptyLook), PEAK, "thread").items[0].frame, NONE);
+});
+
+test("the verdict tells who mapped pages, only where one place did", () => {
+  const model = modelOf(1);
+  const said = () => verdict(model).find(({ kind }) => kind === "pages")?.text ?? "";
+  const places = pagePlaces(model);
+  const sum = (of: (place: PagePlace) => number) => places.reduce((n, one) => n + of(one), 0);
+  let mapped = 0;
+  for (let i = 0; i < model.sites.count; i++)
+    mapped += model.sites.kind[i] === SiteKind.pages ? model.sites.bAlloc[i] : 0;
+  assert.equal(sum(({ bytes }) => bytes), mapped);
+  Object.assign(model.facts.pages, { peak_bytes: 2 ** 40, live_bytes: 0 });
+  assert.match(said(), /^Beside the heap it mapped 1\.0 TiB at most, 0 B at the end\.$/);
 });

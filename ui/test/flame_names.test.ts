@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clean, cleanWithin } from "../src/flame/clean.ts";
 import { Fitter } from "../src/flame/fit.ts";
-import { shortName, tailsOf } from "../src/flame/shorten.ts";
+import { readableName, shortName, tailsOf } from "../src/engine/shorten.ts";
 
 const SHORT: [string, string][] = [
   ["malloc", "malloc"],
@@ -97,4 +97,12 @@ test("a surrogate pair is never cut", () => {
     const text = fitter().fit(["𝒳𝒳𝒳𝒳𝒳𝒳𝒳𝒳𝒳𝒳"], width);
     assert.ok(!/[\ud800-\udfff]/u.test(text));
   }
+});
+
+test("a name is shortened where it would not be read", () => {
+  const short = "std::vector<int>::push_back(int&&)";
+  assert.equal(readableName(short), short);
+  const long = "app::Archive::keep(std::basic_string<char, std::char_traits<char> > const&)";
+  assert.equal(readableName(long), "app::Archive::keep");
+  assert.equal(shortName("<lambda>"), "<lambda>");
 });

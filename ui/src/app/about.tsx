@@ -3,10 +3,15 @@
 // How far the numbers can be trusted, and where they come from: completeness, what is missing and
 // what to do about it, modules, machine, what recording cost.
 
+import { useMemo } from "preact/hooks";
 import type { Facts, Model } from "../engine/model.ts";
+import { frameText, placeText } from "../engine/names.ts";
+import { pagePlaces } from "../engine/pages.ts";
 import { bytes, count, time } from "../engine/units.ts";
-import { clean } from "../flame/clean.ts";
-import { Fact } from "./parts.tsx";
+import { overheadWords } from "../engine/verdict.ts";
+import { clean, cleanWithin } from "../flame/clean.ts";
+import { nameToShow } from "./columns.ts";
+import { Fact, Th } from "./parts.tsx";
 import { model } from "./session.ts";
 import { use } from "./signals.ts";
 import { endWords, plural } from "./words.ts";
@@ -18,6 +23,7 @@ export function AboutPane() {
       <Trust of={of} />
       <Program facts={of.facts} />
       <Numbers facts={of.facts} />
+      <OwnPages of={of} />
       <Notes facts={of.facts} />
       <Modules of={of} />
     </section>
@@ -34,18 +40,37 @@ const losses: [string, string][] = [
   ["fork_lost", "events lost at a fork"],
 ];
 
+const lackWords: Record<string, string> = {
+  peak: "what was held at the peak",
+  live: "what was held at the end",
+  total: "what was allocated in all",
+  blocks: "numbers of blocks",
+  temporary: "what was freed at once",
+  lifetimes: "how long blocks lived",
+  lifetime_histogram: "classes of lifetimes",
+  size_histogram: "classes of sizes",
+  resizes: "resizes",
+  threads: "which thread did what",
+  times: "when a place allocated",
+  clock: "how long anything took",
+};
+
 function Trust({ of }: { of: Model }) {
   const { capture, completeness, image, pruned, totals } = of.facts;
   const missing = losses.filter(([key]) => completeness[key]);
   const bound = totals.peak_bound_bytes;
+  const stacks = plural(completeness.stacks ?? of.sites.count, "stack");
   return (
     <div>
       <h2>Completeness</h2>
       <p>
-        {capture.complete
-          ? `Complete: every event, ${plural(of.sites.count, "stack")}, each with its whole stack.`
-          : "Not complete: see below what is missing."}
+        {image.origin
+          ? `Read from ${clean(image.origin)}, ${stacks}. How complete it is, only that tool knows.`
+          : capture.complete
+            ? `Complete: every event, ${stacks}, each with its whole stack.`
+            : "Not complete: see below what is missing."}
         {bound !== undefined &&
+          !image.origin &&
           (bound === 0 ? " The peak is exact." : ` The peak is exact to ${bytes(bound)}.`)}
       </p>
       <ul>
@@ -59,8 +84,8 @@ function Trust({ of }: { of: Model }) {
         {image.off_reason !== 0 && <li>Recording was switched off before the end.</li>}
         {image.lacks.length > 0 && (
           <li>
-            {image.origin ?? "This capture"} does not hold:{" "}
-            {image.lacks.join(", ").replaceAll("_", " ")}.
+            {image.origin ?? "This capture"} does not tell:{" "}
+            {image.lacks.map((word) => lackWords[word] ?? word.replaceAll("_", " ")).join("; ")}.
           </li>
         )}
         {pruned && (
@@ -89,22 +114,30 @@ function Program({ facts }: { facts: Facts }) {
           {clean(image.command.join(" ").slice(0, 4000).replace(/\s+/g, " "))}
         </Fact>
         <Fact name="Process">
-          {image.pid || "several"}, {endWords(image)}
+          {image.pid || "several"}
+          {image.end === "unknown" ? "" : `, ${endWords(image)}`}
         </Fact>
         {image.end_ns > image.start_ns && (
           <Fact name="Ran for">{time(image.end_ns - image.start_ns)}</Fact>
         )}
         {started > 0 && <Fact name="Started">{new Date(started).toISOString()}</Fact>}
-        <Fact name="Threads">
-          {count(image.threads)}, at most {count(image.max_live_threads)} at once
-        </Fact>
-        <Fact name="Allocator">{clean(image.allocator) || "of the C library"}</Fact>
-        <Fact name="Machine">
-          {clean([host.name, host.kernel, capture.arch].filter(Boolean).join(", "))}
-        </Fact>
+        {image.threads > 0 && (
+          <Fact name="Threads">
+            {count(image.threads)}, at most {count(image.max_live_threads)} at once
+          </Fact>
+        )}
+        {!image.origin && (
+          <Fact name="Allocator">{clean(image.allocator) || "of the C library"}</Fact>
+        )}
+        {(host.name || host.kernel) && (
+          <Fact name="Machine">
+            {clean([host.name, host.kernel, capture.arch].filter(Boolean).join(", "))}
+          </Fact>
+        )}
         {overhead > 0 && (
           <Fact name="Overhead">
-            ≈ {overhead.toFixed(1)}×{recorder ? `, ${time(recorder)} in the recorder` : ""}
+            {overheadWords(overhead).replace("overhead ", "")}
+            {recorder ? `, ${time(recorder)} in the recorder` : ""}
           </Fact>
         )}
         <Fact name="Tidemark">{clean(facts.tool_version)}</Fact>
@@ -140,7 +173,8 @@ function Numbers({ facts }: { facts: Facts }) {
       <dl class="facts numbers">
         {totalWords.map(([key, words]) => {
           const value = facts.totals[key];
-          return value === undefined ? null : (
+          const isUnknown = value === undefined || (key.includes("rss") && !value);
+          return isUnknown ? null : (
             <Fact key={key} name={words}>
               {text(key, value)}
             </Fact>
@@ -153,6 +187,45 @@ function Numbers({ facts }: { facts: Facts }) {
           </Fact>
         ) : null}
       </dl>
+    </div>
+  );
+}
+
+const PLACES_MAX = 20;
+
+function OwnPages({ of }: { of: Model }) {
+  const places = useMemo(() => pagePlaces(of), [of]);
+  if (!places.length) return null;
+  return (
+    <div>
+      <h2>Who mapped it</h2>
+      <table class="grid plain">
+        <thead>
+          <tr>
+            <Th of="c-name">Place</Th>
+            <Th of="c-live number">At peak</Th>
+            <Th of="c-live number">At end</Th>
+            <Th of="c-stacks number">Mappings</Th>
+          </tr>
+        </thead>
+        <tbody>
+          {places.slice(0, PLACES_MAX).map((place) => {
+            const name = cleanWithin(frameText(of, place.frame), 600);
+            const where = clean(placeText(of, place.frame));
+            return (
+              <tr key={place.frame}>
+                <td class="c-name" title={`${name}\n${where}`}>
+                  <span class="name">{nameToShow(of, place.frame)}</span>{" "}
+                  <span class="muted">{where}</span>
+                </td>
+                <td class="c-live number">{bytes(place.peakBytes)}</td>
+                <td class="c-live number">{bytes(place.liveBytes)}</td>
+                <td class="c-stacks number">{count(place.maps)}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
     </div>
   );
 }

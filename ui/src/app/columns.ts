@@ -8,6 +8,7 @@ import { groupText } from "../engine/group_text.ts";
 import type { Model } from "../engine/model.ts";
 import { frameText, NONE, placeText } from "../engine/names.ts";
 import type { Question } from "../engine/question.ts";
+import { readableName } from "../engine/shorten.ts";
 import { count, percent, time } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { cell, measureWords } from "./words.ts";
@@ -37,13 +38,28 @@ export function groupName(model: Model, group: Group): string {
   return cleanWithin(groupText(model, group), NAME_MAX);
 }
 
+// A function's name, shortened where there would be no room for the place beside it.
+export function nameToShow(model: Model, frame: number): string {
+  const name = frameText(model, frame);
+  const isFunction = frame !== NONE && model.frames.function[frame];
+  return cleanWithin(isFunction ? readableName(name) : name, NAME_MAX);
+}
+
+export function shortGroupName(model: Model, group: Group): string {
+  const isCode = codeKinds.includes(group.kind) && group.frame !== NONE;
+  return isCode ? nameToShow(model, group.frame) : groupName(model, group);
+}
+
 export function groupPlace(model: Model, group: Group): string {
   if (group.frame === NONE) return "";
   if (group.kind === "place" || group.kind === "stack") return clean(placeText(model, group.frame));
   return group.kind === "function" ? clean(placeText(model, group.frame, 0)) : "";
 }
 
-const isClass = (group: Group) => group.kind === "size" || group.kind === "lifetime";
+// Classes are told by histograms, which know how many blocks and nothing else.
+export const isClassKind = (kind: GroupKind) => kind === "size" || kind === "lifetime";
+const isClass = (group: Group) => isClassKind(group.kind);
+const ofClasses = ["weight", "count", "stacks"];
 
 function lacks(model: Model, ...what: string[]): boolean {
   return model.facts.image.lacks.some((word) => what.includes(word));
@@ -163,10 +179,11 @@ const sameAs: Record<Question["measure"], string> = {
   temp: "",
 };
 
-export function tableColumns(question: Question): Column[] {
+export function tableColumns(question: Question, kind: GroupKind): Column[] {
   const isWhole = question.from === null && question.to === null;
   const same = isWhole ? sameAs[question.measure] : "";
-  return [weightColumn(question), ...fixedColumns.filter((column) => column.id !== same)];
+  const has = ({ id }: Column) => id !== same && (!isClassKind(kind) || ofClasses.includes(id));
+  return [weightColumn(question), ...fixedColumns.filter(has)];
 }
 
 export function sorted(items: Group[], column: Column, up: boolean, context: Context): Group[] {

@@ -11,7 +11,7 @@ import type { Model } from "../engine/model.ts";
 import { frameText, NONE } from "../engine/names.ts";
 import { refusal, type Question, type Unit } from "../engine/question.ts";
 import { bytes, count, share, time } from "../engine/units.ts";
-import { groupName, groupPlace } from "./columns.ts";
+import { groupName, groupPlace, shortGroupName } from "./columns.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, view } from "./session.ts";
 import { use } from "./signals.ts";
@@ -136,7 +136,7 @@ function FateTable({ fate, title, hint, rows }: Section & { rows: Group[] }) {
             <td class="c-spark">
               <Spark model={of} sites={row.sites} unit="bytes" />
             </td>
-            <td class="c-name" title={groupName(of, row)}>
+            <td class="c-name">
               <LeakName row={row} />
             </td>
             <td class="c-count number">{count(blocks(row))}</td>
@@ -160,13 +160,13 @@ function FateTable({ fate, title, hint, rows }: Section & { rows: Group[] }) {
 
 function LeakName({ row }: { row: Group }) {
   const of = use(model);
-  const name = groupName(of, row);
+  const name = shortGroupName(of, row);
   const callee = row.frame === NONE ? "" : frameText(of, row.frame);
   return (
     <button
       type="button"
       class="opener"
-      title="Its callers"
+      title={`${groupName(of, row)}\n${groupPlace(of, row)}\nIts callers`}
       onClick={() => go({ pane: "callers", callee, measure: "leak", from: null, to: null })}
     >
       <span class="name">{name}</span> <span class="muted">{groupPlace(of, row)}</span>

@@ -3,7 +3,10 @@
 // The frame around everything: what program this is, the verdict and the timeline, the panes.
 
 import type { FunctionComponent } from "preact";
+import { useEffect } from "preact/hooks";
+import type { Image } from "../engine/model.ts";
 import { amount, count, time } from "../engine/units.ts";
+import { overheadWords } from "../engine/verdict.ts";
 import { clean } from "../flame/clean.ts";
 import { AboutPane } from "./about.tsx";
 import { DiffPane } from "./diff.tsx";
@@ -32,7 +35,14 @@ import { TimelinePane } from "./timeline.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { TreePane } from "./tree.tsx";
 import { Verdict } from "./verdict.tsx";
-import { endWords, paneWords, processWords, programName, questionWords } from "./words.ts";
+import {
+  endWords,
+  paneWords,
+  processWords,
+  programName,
+  questionWords,
+  unbroken,
+} from "./words.ts";
 
 const components: Record<Pane, FunctionComponent> = {
   overview: Overview,
@@ -66,7 +76,7 @@ export function Shell() {
       </div>
       <main>
         <Tabs now={pane} />
-        <Toolbar />
+        <Toolbar pane={pane} />
         <div class="body" id="pane" role="tabpanel" aria-labelledby={`tab-${pane}`} tabIndex={-1}>
           {!wholeRun.includes(pane) && <Asked />}
           <Body />
@@ -106,11 +116,14 @@ function Header() {
   const { theme } = use(state);
   const { image } = of.facts;
   const program = clean(programName(image));
+  const { totals, overhead } = of.facts;
   const facts = [
-    now.facts.live ? "" : endWords(image),
-    image.end_ns > image.start_ns ? `after ${time(image.end_ns - image.start_ns)}` : "",
+    lengthWords(image, now.facts.live),
+    totals.allocations === undefined ? "" : `${count(totals.allocations)} allocations`,
+    overhead > 0 ? overheadWords(overhead) : "",
+    image.origin ? `from ${clean(image.origin)}` : "",
+    busy && !now.facts.live ? "reading…" : "",
   ];
-  const allocations = of.facts.totals.allocations;
   return (
     <header class="head">
       <h1 title={clean(image.command.join(" ")).slice(0, 2000)}>
@@ -118,11 +131,7 @@ function Header() {
       </h1>
       <p class="muted">
         {now.facts.live && <span class="recording">● recording… </span>}
-        {facts.filter(Boolean).join(" ")}
-        {allocations !== undefined && ` · ${count(allocations)} allocations`}
-        {of.facts.overhead > 0 && ` · overhead ≈ ${of.facts.overhead.toFixed(1)}×`}
-        {of.facts.image.origin && ` · from ${of.facts.image.origin}`}
-        {busy && !now.facts.live && " · reading…"}
+        {unbroken(facts.filter(Boolean).join(" · "))}
       </p>
       <CapturePicker />
       <ProcessPicker />
@@ -145,6 +154,13 @@ function Header() {
       </button>
     </header>
   );
+}
+
+// "exited 0 after 8.42 s"; of a run that goes on, or whose end nobody saw, how long it ran.
+function lengthWords(image: Image, isLive: boolean): string {
+  const ran = image.end_ns > image.start_ns ? time(image.end_ns - image.start_ns) : "";
+  if (isLive || image.end === "unknown") return ran && `${isLive ? "for" : "ran"} ${ran}`;
+  return ran ? `${endWords(image)} after ${ran}` : endWords(image);
 }
 
 function CapturePicker() {
@@ -191,6 +207,9 @@ function ProcessPicker() {
 }
 
 function Tabs({ now }: { now: Pane }) {
+  useEffect(() => {
+    document.getElementById(`tab-${now}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [now]);
   const keys = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;

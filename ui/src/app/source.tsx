@@ -5,8 +5,9 @@
 // report, which has the lines around the places.
 
 import { computed } from "@preact/signals-core";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { shortenPath } from "../engine/names.ts";
+import type { Unit } from "../engine/question.ts";
 import { amount, share } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
 import { editorLink } from "./graph.tsx";
@@ -28,6 +29,10 @@ export function SourcePane() {
   return <Source />;
 }
 
+function weightWords({ own, total }: FileWeights, unit: Unit): string {
+  return own ? `${amount(own, unit)} own` : `${amount(total, unit)} through it`;
+}
+
 function Source() {
   const all = use(files);
   const of = use(model);
@@ -37,8 +42,10 @@ function Source() {
   if (!now)
     return (
       <p class="nothing">
-        No line of code is known here: the program has no debug information. Build it with -g; in
-        Cargo.toml, [profile.release] debug = true.
+        No line of code is known here.{" "}
+        {of.facts.notes.length
+          ? clean(of.facts.notes[0])
+          : "Build the program with -g; in Cargo.toml: [profile.release] debug = true."}
       </p>
     );
   return (
@@ -53,7 +60,7 @@ function Source() {
         >
           {all.slice(0, FILES_MAX).map((file) => (
             <option key={file.text} value={file.text}>
-              {clean(shortenPath(of.text[file.text]))} · {amount(file.total, unit)}
+              {clean(shortenPath(of.text[file.text]))} · {weightWords(file, unit)}
             </option>
           ))}
         </select>
@@ -91,14 +98,31 @@ function Listing({ file }: { file: FileWeights }) {
   );
 }
 
+// The line to begin with.
+function heaviest({ lines }: FileWeights): number {
+  let found = 0;
+  let most = -1;
+  for (const [line, { own, total }] of lines) {
+    const weight = own + total / 1e6; // where nothing is its own, what goes through
+    if (weight > most) [found, most] = [line, weight];
+  }
+  return found;
+}
+
 function Lines({ file, lines }: { file: FileWeights; lines: SourceText["lines"] }) {
   const all = use(wholeWeight);
   const { unit } = use(question);
   const of = use(model);
   const path = of.text[file.text];
   const parts = partsOf(file.lines.keys(), lines);
+  const frame = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const row = frame.current?.querySelector<HTMLElement>("tr.first");
+    if (row) frame.current!.scrollTop = row.offsetTop - frame.current!.clientHeight / 2;
+  }, [file.text, lines]);
+  const first = heaviest(file);
   return (
-    <div class="grid-frame" tabIndex={0} role="region" aria-label="Lines">
+    <div class="grid-frame" ref={frame} tabIndex={0} role="region" aria-label="Lines">
       <table class="grid plain code">
         <thead>
           <tr>
@@ -117,7 +141,10 @@ function Lines({ file, lines }: { file: FileWeights; lines: SourceText["lines"] 
               const weight = file.lines.get(line);
               const link = editorLink(path, line);
               return (
-                <tr key={line} class={weight && lines ? "heavy" : ""}>
+                <tr
+                  key={line}
+                  class={`${weight && lines ? "heavy" : ""} ${line === first ? "first" : ""}`}
+                >
                   <td class="c-share number">
                     {weight && (
                       <>

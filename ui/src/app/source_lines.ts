@@ -15,6 +15,7 @@ export interface LineWeight {
 export interface FileWeights {
   text: number; // string of its path
   total: number; // of the stacks through any of its lines
+  own: number; // of those that end in one of them
   lines: Map<number, LineWeight>;
   latest: number;
 }
@@ -25,7 +26,7 @@ export function lineWeights(view: View, weights: Float64Array): FileWeights[] {
   const files = new Map<number, FileWeights>();
   const fileOf = (text: number) => {
     let found = files.get(text);
-    if (!found) files.set(text, (found = { text, total: 0, lines: new Map(), latest: -1 }));
+    if (!found) files.set(text, (found = { text, total: 0, own: 0, lines: new Map(), latest: -1 }));
     return found;
   };
   const count = (frame: number, site: number, isOwn: boolean) => {
@@ -37,6 +38,7 @@ export function lineWeights(view: View, weights: Float64Array): FileWeights[] {
     if (!at) at = { total: 0, own: 0, name: model.text[fn[frame]], latest: -1 };
     of.lines.set(line[frame], at);
     if (isOwn) at.own += weight;
+    if (isOwn) of.own += weight;
     if (at.latest !== site) at.total += weight;
     at.latest = site;
   };
@@ -45,7 +47,8 @@ export function lineWeights(view: View, weights: Float64Array): FileWeights[] {
     const n = view.readFrames(site);
     for (let i = 0; i < n; i++) if (file[view.read[i]]) count(view.read[i], site, i === 0);
   }
-  return [...files.values()].sort((a, b) => b.total - a.total);
+  // Every stack goes through the file of main(), so what goes through says less than what ends.
+  return [...files.values()].sort((a, b) => b.own - a.own || b.total - a.total);
 }
 
 const AROUND = 8; // lines shown before and after one that weighs something; a report has as many

@@ -5,12 +5,14 @@
 
 import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
-import { group, groupRefusal, type Group, type Groups } from "../engine/groups.ts";
+import { group, groupRefusal, type Group, type GroupKind, type Groups } from "../engine/groups.ts";
 import { share } from "../engine/units.ts";
 import {
   groupName,
   groupPlace,
+  isClassKind,
   nameColumn,
+  shortGroupName,
   sorted,
   tableColumns,
   type Column,
@@ -49,7 +51,7 @@ export const ranked = computed<Group[]>(() => {
   const [id, up] = order.value.split(" ");
   if (!id) return items;
   const context = { model: model.value, question: question.value, whole: wholeWeight.value };
-  const columns = [nameColumn, ...tableColumns(question.value)];
+  const columns = [nameColumn, ...tableColumns(question.value, all.kind)];
   const column = columns.find((one) => one.id === id);
   return column ? sorted(items, column, up === "true", context) : items;
 });
@@ -96,7 +98,7 @@ export function GroupSwitch() {
 function CopyButtons() {
   const rows = () => {
     const context = { model: model.peek(), question: question.peek(), whole: wholeWeight.peek() };
-    const columns = tableColumns(context.question);
+    const columns = tableColumns(context.question, ranked.peek()[0]?.kind ?? "place");
     const head = ["share", ...columns.map((column) => column.title), "name", "place"];
     const body = ranked
       .peek()
@@ -146,7 +148,8 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
   const lines = useMemo(() => tableLines(rows, open, source), [rows, open, shown, heavy, whole]);
   const { frame, window } = useRowsInSight(lines.length, ROW);
   const context: Context = { model: of, question: asked, whole };
-  const all = tableColumns(asked);
+  const kind = rows[0]?.kind ?? "place";
+  const all = tableColumns(asked, kind);
   const columns = isBrief ? all.filter((column) => briefIds.includes(column.id)) : all;
   const toggle = (item: Group) => {
     const key = rowKey(item);
@@ -154,7 +157,7 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
     if (!next.delete(key)) next.add(key);
     setOpen(next);
   };
-  const word = groupWords[rows[0]?.kind ?? "place"];
+  const word = groupWords[kind];
   if (!rows.length) return <p class="nothing">Nothing here weighs anything under this question.</p>;
   return (
     <div
@@ -165,7 +168,7 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
       aria-label={`Ranked ${word.many}`}
     >
       <table class="grid" aria-rowcount={lines.length + 1}>
-        <Head columns={columns} word={word.one} />
+        <Head columns={columns} kind={kind} />
         <tbody>
           {window.first > 0 && <Gap rows={window.first} />}
           {lines.slice(window.first, window.past).map((line, i) => (
@@ -174,6 +177,7 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
               line={line}
               index={window.first + i}
               columns={columns}
+              span={columns.length + (isClassKind(kind) ? 2 : 3)}
               context={context}
               onToggle={toggle}
             />
@@ -189,28 +193,31 @@ function Gap({ rows }: { rows: number }) {
   return <tr aria-hidden="true" class="gap" style={{ height: `${rows * ROW}px` }} />;
 }
 
-function Head({ columns, word }: { columns: Column[]; word: string }) {
+function Head({ columns, kind }: { columns: Column[]; kind: GroupKind }) {
   const [first, ...others] = columns;
+  const word = groupWords[kind].one;
   return (
     <thead>
       <tr aria-rowindex={1}>
         <Th of="c-share">Share</Th>
-        <SortHead column={first} />
-        <Th of="c-spark">Over time</Th>
-        <SortHead column={{ ...nameColumn, title: word[0].toUpperCase() + word.slice(1) }} />
+        <SortHead column={first} kind={kind} />
+        {!isClassKind(kind) && <Th of="c-spark">Over time</Th>}
+        <SortHead
+          column={{ ...nameColumn, title: word[0].toUpperCase() + word.slice(1) }}
+          kind={kind}
+        />
         {others.map((column) => (
-          <SortHead key={column.id} column={column} />
+          <SortHead key={column.id} column={column} kind={kind} />
         ))}
       </tr>
     </thead>
   );
 }
 
-function SortHead({ column }: { column: Column }) {
+// Classes come in their own order until another is chosen.
+function SortHead({ column, kind }: { column: Column; kind: GroupKind }) {
   const { sort, up } = use(state);
-  const by = use(kind);
-  const inOwnOrder = by === "size" || by === "lifetime";
-  const isNow = (sort ?? (inOwnOrder ? "" : "weight")) === column.id;
+  const isNow = (sort ?? (isClassKind(kind) ? "" : "weight")) === column.id;
   const direction = isNow ? (up ? "ascending" : "descending") : undefined;
   const click = () =>
     settle(isNow ? { sort: column.id, up: !up } : { sort: column.id, up: column.isText === true });
@@ -232,16 +239,16 @@ interface LineProps {
   line: Line;
   index: number;
   columns: Column[];
+  span: number; // of columns, with those that are always there
   context: Context;
   onToggle(item: Group): void;
 }
 
-function TableLine({ line, index, columns, context, onToggle }: LineProps) {
+function TableLine({ line, index, columns, span, context, onToggle }: LineProps) {
   if (line.kind === "row")
     return (
-      <Row line={line} index={index} columns={columns} context={context} onToggle={onToggle} />
+      <Row {...{ line, index, columns, span, context, onToggle }} />
     );
-  const span = columns.length + 3;
   return (
     <tr class={`detail ${line.kind}`} aria-rowindex={index + 2}>
       <td colSpan={span}>
@@ -268,18 +275,21 @@ function Row({
   const { group: item, isOpen } = line;
   const { model: of, question: asked, whole } = context;
   const [first, ...others] = columns;
-  const name = groupName(of, item);
+  const name = shortGroupName(of, item);
   const place = groupPlace(of, item);
+  const hint = `${groupName(of, item).slice(0, 2000)}\n${place}`;
   return (
     <tr aria-rowindex={index + 2} class={isOpen ? "open" : ""}>
       <td class="c-share number">
         <Bar part={item.weight} whole={whole} /> {share(item.weight, whole)}
       </td>
       <td class="c-weight number">{first.text(item, context)}</td>
-      <td class="c-spark">
-        <Spark model={of} sites={item.sites} unit={asked.unit} />
-      </td>
-      <td class="c-name" title={`${name.slice(0, 2000)}\n${place}`}>
+      {!isClassKind(item.kind) && (
+        <td class="c-spark">
+          <Spark model={of} sites={item.sites} unit={asked.unit} />
+        </td>
+      )}
+      <td class="c-name" title={hint}>
         {item.sites.length ? (
           <button
             type="button"

@@ -27,7 +27,7 @@ export function ThreadsPane() {
     <section class="pane" aria-label="Threads">
       {all.items.some((row) => row.several && row.weight) && (
         <p class="muted">
-          Where several threads allocate and free each other’s, nobody knows whose are left.
+          “Several threads”: these free each other’s blocks, so that nobody knows whose are left.
         </p>
       )}
       <table class="grid plain">
@@ -66,11 +66,11 @@ export function ThreadsPane() {
                   <span class="name">{name}</span>{" "}
                   <span class="muted">{groupPlace(of, row)}</span>
                 </td>
-                <td class="c-count number">{count(row.nAlloc)}</td>
-                <td class="c-total number">{bytes(row.bAlloc)}</td>
-                <td class="c-total number">{bytes(row.bFree)}</td>
-                <td class="c-count number">{count(row.nForeign)}</td>
-                <td class="c-temp number">{percent(row.nTemp, row.nAlloc)}</td>
+                <td class="c-count number">{row.several ? "" : count(row.nAlloc)}</td>
+                <td class="c-total number">{row.several ? "" : bytes(row.bAlloc)}</td>
+                <td class="c-total number">{row.several ? "" : bytes(row.bFree)}</td>
+                <td class="c-count number">{row.several ? "" : count(row.nForeign)}</td>
+                <td class="c-temp number">{row.several ? "" : percent(row.nTemp, row.nAlloc)}</td>
               </tr>
             );
           })}

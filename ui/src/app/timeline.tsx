@@ -8,6 +8,7 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { amount, bytes, count, time } from "../engine/units.ts";
+import { clean } from "../flame/clean.ts";
 import { endNs, moment, totals } from "./moments.ts";
 import { model, question } from "./session.ts";
 import { use } from "./signals.ts";
@@ -135,7 +136,22 @@ function useWidth(): [RefObject<HTMLDivElement>, number] {
 const unitOf = computed(() => question.value.unit);
 const line = computed(() => makeTimeline(model.value, unitOf.value));
 
+// Only where there is a course to show: many tools keep none.
 export function TimelinePane({ height }: { height: number }) {
+  const { facts, ticks, snapshots } = use(model);
+  const isCourse = !facts.image.lacks.includes("clock") && ticks.count + snapshots.count > 1;
+  if (isCourse) return <Course height={height} />;
+  return (
+    <section class="timeline" aria-label="Timeline">
+      <p class="muted">
+        No timeline: {clean(facts.image.origin ?? "this capture")} does not tell when memory was
+        held.
+      </p>
+    </section>
+  );
+}
+
+function Course({ height }: { height: number }) {
   const of = use(model);
   const unit = use(unitOf);
   const shown = use(line);

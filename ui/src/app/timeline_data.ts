@@ -19,7 +19,9 @@ export function makeTimeline(model: Model, unit: TimelineUnit): Timeline {
   const { ticks, snapshots } = model;
   const totals = totalAtSnapshots(model, unit);
   const values = unit === "bytes" ? ticks.liveBytes : ticks.liveBlocks;
-  const hasRss = unit === "bytes" && ticks.rss.some((rss) => rss > 0);
+  const first = ticks.rss.findIndex((rss) => rss > 0);
+  const isCurve = first >= 0 && ticks.ns[first] <= ticks.ns[ticks.count - 1] / 2;
+  const hasRss = unit === "bytes" && isCurve; // one look at the end is none
   const ns: number[] = [0];
   const live: number[] = [0];
   const rss: (number | null)[] = [null];

@@ -8,16 +8,26 @@ import { amount, count, share } from "../engine/units.ts";
 import { AddFilter, Chips } from "./chips.tsx";
 import { matches, model, question, searchFault, wanted } from "./session.ts";
 import { use } from "./signals.ts";
-import { go, settle, state, type State } from "./state.ts";
+import { go, settle, state, type Pane, type State } from "./state.ts";
 import { measureWords } from "./words.ts";
 
-export function Toolbar() {
+// Panes that answer no question, or always the same one; and those whose stacks can be turned.
+const unasked: Pane[] = ["sizes", "leaks"];
+const turned: Pane[] = ["overview", "graph", "tree", "diff"];
+
+// Only what has an effect on the pane below.
+export function Toolbar({ pane }: { pane: Pane }) {
+  if (pane === "about") return null;
   return (
     <div class="toolbar">
       <div class="toolbar-row">
-        <MeasureSwitch />
-        <UnitSwitch />
-        <Toggles />
+        {!unasked.includes(pane) && (
+          <>
+            <MeasureSwitch />
+            <UnitSwitch />
+          </>
+        )}
+        <Toggles isTurned={turned.includes(pane)} />
         <AddFilter />
         <Search />
       </div>
@@ -104,7 +114,7 @@ function UnitSwitch() {
   );
 }
 
-function Toggles() {
+function Toggles({ isTurned }: { isTurned: boolean }) {
   const { runtime, invert, flip } = use(state);
   return (
     <div class="switch" role="group" aria-label="Frames">
@@ -116,22 +126,26 @@ function Toggles() {
       >
         hide runtime
       </button>
-      <button
-        type="button"
-        aria-pressed={invert}
-        title="From the allocating function out to its callers: I"
-        onClick={() => go({ invert: !invert, zoom: [] })}
-      >
-        invert
-      </button>
-      <button
-        type="button"
-        aria-pressed={flip}
-        title="The root below, as a flame graph: F"
-        onClick={() => go({ flip: !flip })}
-      >
-        flip
-      </button>
+      {isTurned && (
+        <>
+          <button
+            type="button"
+            aria-pressed={invert}
+            title="From the allocating function out to its callers: I"
+            onClick={() => go({ invert: !invert, zoom: [] })}
+          >
+            invert
+          </button>
+          <button
+            type="button"
+            aria-pressed={flip}
+            title="The root below, as a flame graph: F"
+            onClick={() => go({ flip: !flip })}
+          >
+            flip
+          </button>
+        </>
+      )}
     </div>
   );
 }

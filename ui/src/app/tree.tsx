@@ -8,6 +8,7 @@ import { frameText, placeText } from "../engine/names.ts";
 import type { Tree } from "../engine/tree.ts";
 import { count, share } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
+import { nameToShow } from "./columns.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, tree as stacks, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
@@ -186,7 +187,7 @@ function NodeRow({ line, row, isCurrent, tree, of, whole, unit, onTurn, onPick }
         <span class={canOpen ? "twist" : "twist none"} aria-hidden="true" onClick={onTurn}>
           {isOpen ? "▾" : "▸"}
         </span>
-        <span class="name">{name}</span>
+        <span class="name">{nameToShow(of, frame)}</span>
         {deep > 1 && <span class="muted"> ×{deep} deep</span>} <span class="muted">{place}</span>
       </td>
       <td role="gridcell" class="c-stacks number">

@@ -9,14 +9,19 @@ import { cleanWithin } from "../flame/clean.ts";
 import { model, session } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, type State } from "./state.ts";
+import { plural, unbroken } from "./words.ts";
 
-// The title is in the head of the page.
+// The title is in the head of the page; of many notes the first is enough to begin with.
 const sentences = computed(() => {
   const isLive = session.value!.facts.live;
-  return verdict(model.value).filter(({ kind, text }) => {
+  const all = verdict(model.value).filter(({ kind, text }) => {
     const isOfEnd = kind === "complete" || /not ended properly/.test(text); // it is to come
     return kind !== "title" && !(isLive && isOfEnd);
   });
+  const notes = all.filter(({ kind }) => kind === "note");
+  if (notes.length < 2) return all;
+  const text = `And ${plural(notes.length - 1, "note")} more.`;
+  return [...all.filter(({ kind }) => kind !== "note"), notes[0], { ...notes[1], text }];
 });
 
 function stepOf({ link }: Sentence): Partial<State> | null {
@@ -42,7 +47,7 @@ export function Verdict() {
       <ul>
         {all.map((sentence, i) => {
           const step = stepOf(sentence);
-          const text = cleanWithin(sentence.text, 600);
+          const text = unbroken(cleanWithin(sentence.text, 600));
           return (
             <li key={i} class={`${sentence.kind} ${sentence.isWarning ? "warning" : ""}`}>
               {sentence.isWarning && <span aria-hidden="true">⚠</span>}

@@ -59,6 +59,11 @@ export function cell(value: number, unit: "bytes" | "blocks"): string {
   return unit === "bytes" ? bytes(value) : count(value);
 }
 
+// Numbers and their units stay on one line.
+export function unbroken(text: string): string {
+  return text.replace(/(\d|≈) (?=(?:\d|%|[KMGT]?i?B\b|[nµm]?s\b|M\b|G\b))/g, "$1\u00a0");
+}
+
 export function plural(n: number, one: string, many: string = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
@@ -70,11 +75,12 @@ export function changeWords(by: number, unit: "bytes" | "blocks"): string {
 
 export function momentWords(model: Model, snapshot: number): string {
   if (snapshot === START) return "the start";
-  const when = time(timeOf(model, snapshot));
   const kind = model.snapshots.kind[snapshot];
-  if (kind === SnapshotKind.peak) return `${when}, the peak`;
-  if (kind === SnapshotKind.end) return `${when}, the end`;
-  return when;
+  const what =
+    kind === SnapshotKind.peak ? "the peak" : kind === SnapshotKind.end ? "the end" : "";
+  if (what && model.facts.image.lacks.includes("clock")) return what;
+  const when = time(timeOf(model, snapshot));
+  return what ? `${when}, ${what}` : when;
 }
 
 // "Live at 6.13 s, the peak".

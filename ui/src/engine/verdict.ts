@@ -3,11 +3,14 @@
 // What happened, in sentences: the peak, when and who; RSS and the gap; what was never freed;
 // churn; how far to trust it. The numbers and words are those of the command's report.
 
-import { group } from "./groups.ts";
+import { tellFates } from "./fate.ts";
+import { group, type Group } from "./groups.ts";
 import { emptyLook, makeView } from "./look.ts";
-import type { Model } from "./model.ts";
+import type { Facts, Model } from "./model.ts";
 import { frameText, NONE, placeText } from "./names.ts";
+import { pagePlaces } from "./pages.ts";
 import { isHeld, whole, type Measure, type Question } from "./question.ts";
+import { readableName } from "./shorten.ts";
 import { bytes, count, percent, share, time } from "./units.ts";
 
 export type SentenceKind =
@@ -62,7 +65,7 @@ function endOf(model: Model): string {
 }
 
 // "overhead ≈ 1.2×", or in percent where that says more.
-function overheadWords(overhead: number): string {
+export function overheadWords(overhead: number): string {
   if (overhead < 1.01)
     return "overhead below 1 %";
   if (overhead < 1.1)
@@ -91,16 +94,46 @@ function peak(model: Model): Sentence[] {
   return [{ kind: "peak", text, isWarning: false, link }, ...culprit(model)];
 }
 
+// "app::Archive::keep, src/archive.cpp:37".
+function frameWords(model: Model, frame: number): string {
+  const place = placeText(model, frame);
+  const name = frameText(model, frame);
+  return `${model.frames.function[frame] ? readableName(name) : name}${place ? `, ${place}` : ""}`;
+}
+
+function keptWords({ end, origin }: Facts["image"]): string {
+  return end === "exited" ? "never freed" : origin ? "not freed" : "not freed yet";
+}
+
+// Since when a place has allocated, and what became of that.
+function historyWords({ facts }: Model, place: Group): string {
+  const { lacks } = facts.image;
+  const isKnown = !lacks.includes("times") && place.firstNs > 0;
+  const since = isKnown ? `, since ${time(place.firstNs)}` : "";
+  if (lacks.includes("live"))
+    return since;
+  const freed = keptWords(facts.image);
+  if (place.liveBytes <= 0)
+    return `${since}, and freed by the end`;
+  return `${since}, and ${place.liveBytes >= 0.95 * place.weight ? "" : "in part "}${freed}`;
+}
+
+function topPlace(model: Model, question: Question): Group | null {
+  if (!isHeld(model, question.measure))
+    return null;
+  const top = group(makeView(model, emptyLook), question, "place").items[0];
+  return top && top.frame !== NONE ? top : null;
+}
+
 // Who held most of it.
 function culprit(model: Model): Sentence[] {
   const question = ask("peak");
-  const top = group(makeView(model, emptyLook), question, "place").items[0];
-  if (!top || top.frame === NONE)
+  const top = topPlace(model, question);
+  if (!top)
     return [];
-  const place = placeText(model, top.frame);
   const part = share(top.weight, Math.max(top.weight, whole(model, question)));
   const text = `${part} of it (${bytes(top.weight)}) was allocated in ` +
-    `${frameText(model, top.frame)}${place ? `, ${place}` : ""}.`;
+    `${frameWords(model, top.frame)}${historyWords(model, top)}.`;
   return [{ kind: "culprit", text, isWarning: false, link: { question, pane: "table" } }];
 }
 
@@ -119,6 +152,24 @@ function rss(model: Model): Sentence[] {
   return tell(`RSS was then ${bytes(atPeak)}${words}.`);
 }
 
+const LOOKED_AT = 8; // places that hold most at the end
+const TELLING = 0.05; // of the peak: what is less is not worth a word
+
+// Of what is left at the end, the place that holds most of it and is still growing.
+function growing(model: Model, left: number): string {
+  if (left < TELLING * (model.facts.totals.peak_bytes ?? 0) || !isHeld(model, "leak"))
+    return "";
+  const places = group(makeView(model, emptyLook), ask("leak"), "place");
+  const items = places.items.slice(0, LOOKED_AT);
+  tellFates(model, { ...places, items });
+  const found = items.find(({ fate, frame }) => fate === "growing" && frame !== NONE);
+  if (!found || found.weight < TELLING * left)
+    return "";
+  const isCulprit = topPlace(model, ask("peak"))?.frame === found.frame;
+  const where = isCulprit ? "that place" : frameWords(model, found.frame);
+  return `; ${bytes(found.weight)} of it, from ${where}, was still growing: look there first`;
+}
+
 function end(model: Model): Sentence[] {
   const { totals, image } = model.facts;
   if (totals.live_bytes === undefined)
@@ -130,9 +181,9 @@ function end(model: Model): Sentence[] {
     return [{ kind: "end", text: `${moment} every block was freed.`, isWarning: false, link }];
   const blocks = totals.live_blocks === undefined ? ""
     : ` in ${many(totals.live_blocks, "block")}`;
-  const freed = exited ? "never freed" : "not freed yet";
+  const freed = keptWords(image);
   const text = `${moment} ${bytes(totals.live_bytes)}${blocks} ${
-    totals.live_blocks === 1 ? "was" : "were"} ${freed}.`;
+    totals.live_blocks === 1 ? "was" : "were"} ${freed}${growing(model, totals.live_bytes)}.`;
   return [{ kind: "leak", text, isWarning: false, link }];
 }
 
@@ -152,7 +203,11 @@ function pages(model: Model): Sentence[] {
   const { peak_bytes: most, live_bytes: live } = model.facts.pages;
   if (!most || most < 1 << 20)
     return [];
-  const text = `Beside the heap it mapped ${bytes(most)} at most, ${bytes(live ?? 0)} at the end.`;
+  const [top] = pagePlaces(model);
+  const isMost = top && top.frame !== NONE && Math.max(top.peakBytes, top.liveBytes) > most / 2;
+  const who = isMost ? `, most of it in ${frameWords(model, top.frame)}` : "";
+  const text =
+    `Beside the heap it mapped ${bytes(most)} at most, ${bytes(live ?? 0)} at the end${who}.`;
   return [{ kind: "pages", text, isWarning: false, link: { pane: "about" } }];
 }
 
@@ -220,7 +275,7 @@ function notes(model: Model): Sentence[] {
 
 export function verdict(model: Model): Sentence[] {
   return [
-    title(model), ...peak(model), ...rss(model), ...end(model), ...churn(model), ...pages(model),
+    title(model), ...peak(model), ...rss(model), ...pages(model), ...end(model), ...churn(model),
     complete(model), ...notes(model),
   ];
 }

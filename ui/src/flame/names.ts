@@ -9,7 +9,7 @@ import { FrameFlag, type Model } from "../engine/model.ts";
 import { frameText, modulePath, shortenPath } from "../engine/names.ts";
 import type { Tree } from "../engine/tree.ts";
 import { clean, cleanWithin } from "./clean.ts";
-import { shortName, tailsOf } from "./shorten.ts";
+import { shortName, tailsOf } from "../engine/shorten.ts";
 
 export const N_COLOURS = 8;
 export const N_TINTS = 3; // of each colour, so that functions of one crate are told apart, too

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A function's name as it fits into a box: without the hash of a Rust symbol, without parameters,
-// its type arguments folded to <…>, the trait of a Rust method gone. The whole is a hover away.
+// A function's name as it fits into a box or a line: without the hash of a Rust symbol, without
+// parameters, its type arguments folded to <…>, the trait of a Rust method gone. The whole is a
+// hover away.
 
 const LONGEST = 2000; // characters looked at: no label is wider
 
@@ -11,6 +12,13 @@ export function shortName(name: string): string {
   short = short.slice(0, parametersAt(short));
   short = withoutSubject(short);
   return foldArguments(short).replaceAll("::<…>", "<…>");
+}
+
+const READABLE = 60; // characters
+
+// The whole name where it is of a length that people read, else the short one.
+export function readableName(name: string): string {
+  return name.length <= READABLE ? name : shortName(name);
 }
 
 // What may be shown of a short name, from all of it down to its last part, each shorter than the
@@ -63,7 +71,7 @@ function withoutSubject(name: string): string {
     if (isClosing(name, close) && --depth === 0) break;
     if (depth === 1 && as < 0 && name.startsWith(" as ", close)) as = close;
   }
-  if (close >= name.length) return name;
+  if (!name.startsWith("::", close + 1)) return name;
   let subject = name.slice(1, as < 0 ? close : as);
   const impl = /^impl .* for (.*)$/.exec(subject);
   if (impl) subject = impl[1];
