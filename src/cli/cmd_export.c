@@ -10,6 +10,7 @@
 #include "format/exports.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static void tell_left_out(const struct tide_export_left_out *left_out)
 {
@@ -19,12 +20,25 @@ static void tell_left_out(const struct tide_export_left_out *left_out)
   tide_say("%s of %s stacks, the smallest, are one as [other]; the sums are whole", small, all);
 }
 
+// Packed bytes leave a terminal unreadable.
+static enum tide_err check_output(const struct tide_arguments *arguments,
+                                  const struct tide_export_format *format, struct tide_diag *diag)
+{
+  bool to_stdout = !arguments->output || strcmp(arguments->output, "-") == 0;
+  if (to_stdout && strstr(format->suffix, "gz") && isatty(STDOUT_FILENO))
+    return tide_fail(diag, TIDE_ERR_USAGE, "%s is not for a terminal: -o FILE.%s writes a file",
+                     format->word, format->suffix);
+  return TIDE_ERR_OK;
+}
+
 static enum tide_err write_export(const struct tide_arguments *arguments,
                                   const struct tide_export_format *format,
                                   struct tide_looking *looking, struct tide_diag *diag)
 {
   struct tide_output output;
-  enum tide_err err = tide_output_open(arguments->output, arguments->force, &output, diag);
+  enum tide_err err = tide_output_check_apart(arguments->output, looking->opened.path, diag);
+  if (!err)
+    err = tide_output_open(arguments->output, arguments->force, &output, diag);
   if (err)
     return err;
   struct tide_export_left_out left_out = {0};
@@ -59,6 +73,8 @@ int tide_cmd_export(const struct tide_arguments *arguments)
   }
   const char *path = NULL;
   enum tide_err err = tide_looking_path(arguments, &path, &diag);
+  if (!err)
+    err = check_output(arguments, tide_export_find(arguments->to), &diag);
   if (!err)
     err = tide_looking_open(arguments, path, NULL, &looking, &diag);
   if (!err)

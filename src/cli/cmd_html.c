@@ -109,7 +109,11 @@ static enum tide_err write_html(const struct tide_arguments *arguments, const ch
       .limit_bytes = arguments->max_bytes ? arguments->max_bytes : LIMIT_DEFAULT_BYTES,
       .sources = arguments->sources,
   };
-  enum tide_err err = tide_output_open(name, arguments->force, &output, diag);
+  enum tide_err err = TIDE_ERR_OK;
+  for (size_t i = 0; i < sides->n && !err; i++)
+    err = tide_output_check_apart(name, sides->items[i].opened.path, diag);
+  if (!err)
+    err = tide_output_open(name, arguments->force, &output, diag);
   if (err)
     return err;
   err = tide_html_report_write(&report, &output.sink, &told, diag);

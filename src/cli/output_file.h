@@ -7,9 +7,11 @@
 struct tide_output {
   struct tide_sink sink;
   const char *path; // not owned; NULL: standard output
+  char *scratch;    // owned: the file that takes the place of another one at the end; NULL: none
 };
 
-// path NULL or "-": standard output. An existing file is not touched unless forced.
+// path NULL or "-": standard output. An existing file is not touched unless forced, and then only
+// once there is a whole one to take its place.
 enum tide_err tide_output_open(const char *path, bool force, struct tide_output *ret_output,
                                struct tide_diag *diag);
 
@@ -17,3 +19,6 @@ enum tide_err tide_output_open(const char *path, bool force, struct tide_output 
 // worse happens. A file that is not whole is removed, unless it is a device or a pipe.
 enum tide_err tide_output_close(struct tide_output *output, enum tide_err err,
                                 struct tide_diag *diag);
+
+// Refuses to write over what is being read, forced or not. path as above.
+enum tide_err tide_output_check_apart(const char *path, const char *input, struct tide_diag *diag);

@@ -28,6 +28,7 @@ import checks
 import command_agree
 import command_cache
 import command_diff
+import command_export
 import command_groups
 import command_grown
 import command_html
@@ -200,7 +201,8 @@ def parse():
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
-                 command_merge, command_agree, command_html, command_view, command_timeline)
+                 command_merge, command_agree, command_html, command_view, command_timeline,
+                 command_export)
 
 
 def main():
