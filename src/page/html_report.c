@@ -78,12 +78,18 @@ static struct packed pack_data(const struct tide_page_data *data, uint64_t room)
   };
 }
 
-static struct packed pack(const struct tide_html_side *side, size_t n_keep, uint64_t room,
-                          uint64_t limit_bytes)
+struct target { // what a side is to become
+  bool by_place;
+  uint64_t room, limit_bytes; // of the side, and of the file
+};
+
+static struct packed pack(const struct tide_html_side *side, size_t n_keep,
+                          const struct target *target)
 {
-  const struct tide_page_options options = {side->file, n_keep, limit_bytes};
+  const struct tide_page_options options = {side->file, n_keep, target->by_place,
+                                            target->limit_bytes};
   struct tide_page_data *data = tide_page_data_new(side->profile, side->naming, &options);
-  struct packed packed = pack_data(data, room);
+  struct packed packed = pack_data(data, target->room);
   tide_page_data_free(data);
   return packed;
 }
@@ -102,7 +108,7 @@ static struct tide_buf deflate_all(const struct tide_buf *bytes)
 static void pack_side(const struct tide_html_report *report, size_t i, struct filling *filling)
 {
   const struct tide_html_side *side = &report->sides[i];
-  const struct tide_page_options options = {side->file, TIDE_PAGE_KEEP_ALL, 0};
+  const struct tide_page_options options = {.file = side->file, .n_keep = TIDE_PAGE_KEEP_ALL};
   struct tide_page_data *data = tide_page_data_new(side->profile, side->naming, &options);
   filling->sides[i] = pack_data(data, report->limit_bytes);
   if (report->sources) {
@@ -139,19 +145,20 @@ static bool is_close(const struct bounds *b, uint64_t room)
 }
 
 // Replaces data that is too large by as much as fits into the room. False: not even without stacks.
-static bool shrink(const struct tide_html_side *side, struct packed *packed, uint64_t room,
-                   uint64_t limit_bytes)
+static bool shrink_to(const struct tide_html_side *side, struct packed *packed,
+                      const struct target *target)
 {
   struct bounds b = {.exceeds = packed->n_stacks, .exceeds_bytes = packed->n_bytes};
-  tide_buf_done(&packed->data);
-  *packed = pack(side, 0, room, limit_bytes);
-  b.fits_bytes = packed->n_bytes;
-  if (b.fits_bytes > room)
+  struct packed least = pack(side, 0, target);
+  b.fits_bytes = least.n_bytes;
+  tide_buf_done(b.fits_bytes > target->room ? &least.data : &packed->data);
+  if (b.fits_bytes > target->room)
     return false;
-  for (int i = 0; i < TRIES_MAX && !is_close(&b, room); i++) {
-    size_t n_keep = guess(&b, room);
-    struct packed tried = pack(side, n_keep, room, limit_bytes);
-    bool fits = tried.n_bytes <= room;
+  *packed = least;
+  for (int i = 0; i < TRIES_MAX && !is_close(&b, target->room); i++) {
+    size_t n_keep = guess(&b, target->room);
+    struct packed tried = pack(side, n_keep, target);
+    bool fits = tried.n_bytes <= target->room;
     *(fits ? &b.fits : &b.exceeds) = n_keep;
     *(fits ? &b.fits_bytes : &b.exceeds_bytes) = tried.n_bytes;
     tide_buf_done(fits ? &packed->data : &tried.data);
@@ -159,6 +166,17 @@ static bool shrink(const struct tide_html_side *side, struct packed *packed, uin
       *packed = tried;
   }
   return true;
+}
+
+// With every place if there is room for them, though all of it: they are worth more than stacks.
+static bool shrink(const struct tide_html_side *side, struct packed *packed, uint64_t room,
+                   uint64_t limit_bytes)
+{
+  struct target target = {true, room, limit_bytes};
+  if (shrink_to(side, packed, &target))
+    return true;
+  target.by_place = false;
+  return shrink_to(side, packed, &target);
 }
 
 static struct tide_buf make_offer(const struct tide_html_report *report)

@@ -74,7 +74,8 @@ struct tide_page_data *tide_page_data_new(const struct tide_profile *profile,
   struct tide_page_data *data = tide_alloc(sizeof *data);
   struct tide_page_sites sites;
   struct tide_page_names names;
-  tide_page_sites_init(&sites, profile, options->n_keep);
+  const struct tide_page_choice choice = {options->n_keep, options->by_place};
+  tide_page_sites_init(&sites, profile, naming, choice);
   tide_page_names_init(&names, profile->image, naming);
   tide_page_sites_write(&sites, profile, &names, data->columns);
   tide_page_names_write(&names, data->columns);

@@ -16,6 +16,7 @@
 struct tide_page_options {
   const char *file;     // the capture's name, or NULL
   size_t n_keep;        // stacks that stand for themselves, the others being gathered
+  bool by_place;        // these being gathered by place, and not into one
   uint64_t limit_bytes; // because of which not all are kept; of no other effect
 };
 
@@ -23,7 +24,7 @@ struct tide_page_data {
   struct tide_buf facts; // JSON, filled up
   struct tide_page_column columns[TIDE_PAGE_COLUMNS_N];
   size_t n_stacks;   // of the profile
-  size_t n_gathered; // of these, into one of the heap and one of pages
+  size_t n_gathered; // of these, into fewer
 };
 
 // Looks up the names of every stack. Profile and naming are not needed any more afterwards.

@@ -159,6 +159,7 @@ static void write_pruned(struct tide_json *json, const struct tide_page_options 
   tide_json_open_object(json);
   tide_json_put_u64(json, "stacks", data->n_gathered);
   tide_json_put_u64(json, "of", data->n_stacks);
+  tide_json_put_bool(json, "by_place", options->by_place);
   tide_json_put_u64(json, "limit_bytes", options->limit_bytes);
   tide_json_close_object(json);
 }

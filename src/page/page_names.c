@@ -179,7 +179,8 @@ uint32_t tide_page_names_node(struct tide_page_names *names, uint32_t node)
   return names->of_node[node] - 1;
 }
 
-uint32_t tide_page_names_other(struct tide_page_names *names, bool of_pages)
+uint32_t tide_page_names_other(struct tide_page_names *names, bool of_pages,
+                               const struct tide_named_frame *place)
 {
   struct page_frame root = {.flags = TIDE_PAGE_FRAME_PAGES};
   struct page_frame other = {.flags = TIDE_PAGE_FRAME_PRUNED,
@@ -187,7 +188,8 @@ uint32_t tide_page_names_other(struct tide_page_names *names, bool of_pages)
   uint32_t at = 0;
   if (of_pages)
     at = add_node(names, at, tide_intern_add(&names->frames, &root, sizeof root));
-  return add_node(names, at, tide_intern_add(&names->frames, &other, sizeof other));
+  at = add_node(names, at, tide_intern_add(&names->frames, &other, sizeof other));
+  return place ? add_node(names, at, add_frame(names, place)) : at;
 }
 
 static void write_frames(struct tide_page_names *names, struct tide_page_column *columns)

@@ -39,8 +39,10 @@ void tide_page_names_done(struct tide_page_names *names);
 
 // The page's node for a node of the image.
 uint32_t tide_page_names_node(struct tide_page_names *names, uint32_t node);
-// The page's node that stands for stacks gathered because of a limit; of the heap or of pages.
-uint32_t tide_page_names_other(struct tide_page_names *names, bool of_pages);
+// The page's node that stands for stacks gathered because of a limit; of the heap or of pages, and
+// of a place unless that is NULL.
+uint32_t tide_page_names_other(struct tide_page_names *names, bool of_pages,
+                               const struct tide_named_frame *place);
 
 // Writes the columns, which must be empty; nothing may be added any more.
 void tide_page_names_write(struct tide_page_names *names, struct tide_page_column *columns);

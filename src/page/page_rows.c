@@ -27,17 +27,15 @@ static void write_site(struct tide_page_column *columns, uint32_t node, enum tid
   add_signed(columns, TIDE_PAGE_SITE_OWN_MAX, own_max);
 }
 
-// The most all gathered stacks of a kind held at one time is not known: this is a bound.
+// The most that gathered stacks held at one time is not known: this is a bound.
 static int64_t most_of_gathered(const struct tide_page_sites *sites,
-                                const struct tide_profile *profile, bool of_pages)
+                                const struct tide_profile *profile,
+                                const struct tide_page_other *other)
 {
   uint64_t sum = 0;
-  for (size_t i = 0; i < sites->n_gathered; i++) {
-    const struct tide_profile_site *site = &profile->sites[sites->gathered[i]];
-    if ((site->kind == TIDE_SITE_PAGES) == of_pages)
-      sum += (uint64_t)site->own_max_bytes;
-  }
-  int64_t most = of_pages ? profile->image->page_peak_bytes : profile->image->peak_bytes;
+  for (size_t i = other->first; i < other->first + other->n; i++)
+    sum += (uint64_t)profile->sites[sites->gathered[i]].own_max_bytes;
+  int64_t most = other->of_pages ? profile->image->page_peak_bytes : profile->image->peak_bytes;
   return most > 0 && sum > (uint64_t)most ? most : (int64_t)sum;
 }
 
@@ -49,11 +47,11 @@ void tide_page_sites_write(const struct tide_page_sites *sites, const struct tid
     uint32_t node = tide_page_names_node(names, site->stack);
     write_site(columns, node, site->kind, site->own_max_bytes);
   }
-  for (uint32_t number = (uint32_t)sites->n_kept + 1; number <= sites->n; number++) {
-    bool of_pages = number == sites->pages;
-    uint32_t node = tide_page_names_other(names, of_pages);
-    write_site(columns, node, of_pages ? TIDE_SITE_PAGES : TIDE_SITE_HEAP,
-               most_of_gathered(sites, profile, of_pages));
+  for (size_t i = 0; i < sites->n_others; i++) {
+    const struct tide_page_other *other = &sites->others[i];
+    uint32_t node = tide_page_names_other(names, other->of_pages, other->place);
+    write_site(columns, node, other->of_pages ? TIDE_SITE_PAGES : TIDE_SITE_HEAP,
+               most_of_gathered(sites, profile, other));
   }
 }
 
@@ -133,29 +131,51 @@ static size_t threads_of(const struct tide_image *image)
   return n;
 }
 
-static void write_gathered(const struct tide_page_sites *sites, const struct tide_profile *profile,
-                           struct tide_page_column *columns, uint32_t number)
+struct sums {           // of gathered stacks, per thread
+  struct tide_site *of; // all zero between two gatherings
+  uint8_t *is_met;      // likewise
+  uint32_t *met;        // threads with any
+  size_t n_met;
+};
+
+static void add_row(struct sums *sums, const struct tide_site *row)
 {
-  size_t n = threads_of(profile->image);
-  TIDE_CLEANUP_FREE struct tide_site *sums = tide_alloc_array(n + 1, sizeof *sums);
-  TIDE_CLEANUP_FREE uint8_t *met = tide_alloc_array(n + 1, 1);
+  if (!sums->is_met[row->thread])
+    sums->met[sums->n_met++] = row->thread;
+  sums->is_met[row->thread] = 1;
+  gather(&sums->of[row->thread], row);
+}
+
+static int by_number(const void *left, const void *right)
+{
+  uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+  return (a > b) - (a < b);
+}
+
+static void write_gathered(const struct tide_page_sites *sites, const struct tide_profile *profile,
+                           struct tide_page_column *columns, size_t i, struct sums *sums)
+{
+  const struct tide_page_other *other = &sites->others[i];
+  uint32_t number = (uint32_t)(sites->n_kept + i);
   uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
-  for (size_t i = 0; i < sites->n_gathered; i++) {
-    const struct tide_profile_site *site = &profile->sites[sites->gathered[i]];
-    for (uint32_t k = 0; k < site->n_rows && sites->of_stack[site->stack] == number; k++) {
+  for (size_t g = other->first; g < other->first + other->n; g++) {
+    const struct tide_profile_site *site = &profile->sites[sites->gathered[g]];
+    for (uint32_t k = 0; k < site->n_rows; k++) {
       const struct tide_site *row = &profile->image->sites[profile->rows[site->first_row + k]];
-      gather(&sums[row->thread], row);
-      met[row->thread] = 1;
+      add_row(sums, row);
       tide_site_sum_buckets(profile->image, row, sizes, lifetimes);
     }
   }
-  for (size_t i = 0; i < n; i++) {
-    if (!met[i])
-      continue;
-    sums[i].thread = (uint32_t)i;
-    write_row(columns, number - 1, &sums[i], profile->image->start_ns);
+  qsort(sums->met, sums->n_met, sizeof *sums->met, by_number);
+  for (size_t k = 0; k < sums->n_met; k++) {
+    struct tide_site *sum = &sums->of[sums->met[k]];
+    sum->thread = sums->met[k];
+    write_row(columns, number, sum, profile->image->start_ns);
+    sums->is_met[sum->thread] = 0;
+    *sum = (struct tide_site){0};
   }
-  write_histograms(columns, number - 1, sizes, lifetimes);
+  sums->n_met = 0;
+  write_histograms(columns, number, sizes, lifetimes);
 }
 
 void tide_page_rows_write(const struct tide_page_sites *sites, const struct tide_profile *profile,
@@ -171,6 +191,11 @@ void tide_page_rows_write(const struct tide_page_sites *sites, const struct tide
     tide_profile_site_histograms(profile, site, sizes, lifetimes);
     write_histograms(columns, number, sizes, lifetimes);
   }
-  for (uint32_t number = (uint32_t)sites->n_kept + 1; number <= sites->n; number++)
-    write_gathered(sites, profile, columns, number);
+  size_t n_threads = threads_of(image);
+  TIDE_CLEANUP_FREE struct tide_site *of = tide_alloc_array(n_threads + 1, sizeof *of);
+  TIDE_CLEANUP_FREE uint8_t *is_met = tide_alloc_array(n_threads + 1, 1);
+  TIDE_CLEANUP_FREE uint32_t *met = tide_alloc_array(n_threads + 1, sizeof *met);
+  struct sums sums = {of, is_met, met, 0};
+  for (size_t i = 0; i < sites->n_others; i++)
+    write_gathered(sites, profile, columns, i, &sums);
 }

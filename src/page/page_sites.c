@@ -3,6 +3,7 @@
 // A stack matters as much as its largest share of any measure: of bytes or blocks, at the peak, at
 // the end, in all, or at once freed. By bytes alone a leak of small blocks would be the first to
 // go, and by allocations alone everything that is allocated once.
+#define _GNU_SOURCE
 #include "page/page_sites.h"
 
 #include "base/alloc.h"
@@ -100,21 +101,78 @@ static void number_kept(struct tide_page_sites *sites, const struct tide_profile
   sites->n = sites->n_kept;
 }
 
-static void number_gathered(struct tide_page_sites *sites, const struct tide_profile *profile)
+struct member { // of a gathering
+  const struct tide_named_frame *place;
+  bool of_pages;
+  uint32_t index, stack;
+};
+
+static int by_gathering(const void *left, const void *right)
 {
+  const struct member *a = left, *b = right;
+  int order = (a->of_pages > b->of_pages) - (a->of_pages < b->of_pages);
+  if (!order)
+    order =
+        ((uintptr_t)a->place > (uintptr_t)b->place) - ((uintptr_t)a->place < (uintptr_t)b->place);
+  return order ? order : (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+// Where frames lie in memory tells which are the same, and must not tell anything else.
+static int by_first_stack(const void *left, const void *right, void *context)
+{
+  const struct tide_page_other *a = left, *b = right;
+  const struct member *members = context;
+  uint32_t x = members[a->first].stack, y = members[b->first].stack;
+  return (x > y) - (x < y);
+}
+
+static struct member *members_of(const struct tide_page_sites *sites,
+                                 const struct tide_profile *profile, struct tide_naming *naming,
+                                 bool by_place)
+{
+  struct member *members = tide_alloc_array(sites->n_gathered + 1, sizeof *members);
   for (size_t i = 0; i < sites->n_gathered; i++) {
     const struct tide_profile_site *site = &profile->sites[sites->gathered[i]];
-    uint32_t *number = site->kind == TIDE_SITE_PAGES ? &sites->pages : &sites->heap;
-    if (!*number)
-      *number = (uint32_t)++sites->n;
-    sites->of_stack[site->stack] = *number;
+    bool of_pages = site->kind == TIDE_SITE_PAGES;
+    members[i] =
+        (struct member){.of_pages = of_pages, .index = sites->gathered[i], .stack = site->stack};
+    if (by_place && !of_pages)
+      members[i].place = tide_naming_culprit(naming, site->stack);
+  }
+  return members;
+}
+
+static void number_gathered(struct tide_page_sites *sites, const struct tide_profile *profile,
+                            struct tide_naming *naming, bool by_place)
+{
+  TIDE_CLEANUP_FREE struct member *members = members_of(sites, profile, naming, by_place);
+  if (sites->n_gathered)
+    qsort(members, sites->n_gathered, sizeof *members, by_gathering);
+  for (size_t i = 0; i < sites->n_gathered; i++) {
+    const struct member *member = &members[i];
+    sites->gathered[i] = member->index;
+    if (!i || members[i - 1].of_pages != member->of_pages ||
+        members[i - 1].place != member->place) {
+      TIDE_GROW(sites->others, sites->n_others, sites->cap_others);
+      sites->others[sites->n_others++] =
+          (struct tide_page_other){member->place, member->of_pages, i, 0};
+    }
+    sites->others[sites->n_others - 1].n++;
+  }
+  if (sites->n_others)
+    qsort_r(sites->others, sites->n_others, sizeof *sites->others, by_first_stack, members);
+  for (size_t i = 0; i < sites->n_others; i++) {
+    const struct tide_page_other *other = &sites->others[i];
+    sites->n++;
+    for (size_t k = other->first; k < other->first + other->n; k++)
+      sites->of_stack[members[k].stack] = (uint32_t)sites->n;
   }
 }
 
 void tide_page_sites_init(struct tide_page_sites *sites, const struct tide_profile *profile,
-                          size_t n_keep)
+                          struct tide_naming *naming, struct tide_page_choice choice)
 {
-  TIDE_CLEANUP_FREE uint8_t *goes = choose(profile, n_keep);
+  TIDE_CLEANUP_FREE uint8_t *goes = choose(profile, choice.n_keep);
   *sites = (struct tide_page_sites){
       .of_stack = tide_alloc_array(profile->image->n_frames + 1, sizeof *sites->of_stack),
       .kept = tide_alloc_array(profile->n_sites + 1, sizeof *sites->kept),
@@ -122,7 +180,8 @@ void tide_page_sites_init(struct tide_page_sites *sites, const struct tide_profi
       .n_of = profile->n_sites,
   };
   number_kept(sites, profile, goes);
-  number_gathered(sites, profile);
+  tide_naming_limit(naming, SIZE_MAX);
+  number_gathered(sites, profile, naming, choice.by_place);
 }
 
 void tide_page_sites_done(struct tide_page_sites *sites)
@@ -130,5 +189,6 @@ void tide_page_sites_done(struct tide_page_sites *sites)
   free(sites->of_stack);
   free(sites->kept);
   free(sites->gathered);
+  free(sites->others);
   *sites = (struct tide_page_sites){0};
 }

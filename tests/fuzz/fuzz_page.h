@@ -78,7 +78,7 @@ static inline size_t know_nothing(void *context, uint32_t module, uint64_t addr,
 static inline void fuzz_page_of(const struct tide_profile *profile, size_t n_keep)
 {
   const struct tide_name_source nobody = {.lookup = know_nothing};
-  const struct tide_page_options options = {"fuzz", n_keep, 1};
+  const struct tide_page_options options = {"fuzz", n_keep, n_keep % 2 == 0, 1};
   struct tide_naming *naming = tide_naming_new_from(profile->image, &nobody);
   struct tide_page_data *data = tide_page_data_new(profile, naming, &options);
   uint64_t n_bytes = 0;

@@ -136,6 +136,7 @@ static void a_limit_is_kept_and_all_sums_with_it(void **state)
   capture = tide_gen_program(1, STACKS, 20);
   must_write(0, 1, NO_LIMIT);
   size_t n_whole = sink.buf.n, n_sites = profile->n_sites;
+  size_t n_by_place = 0, n_into_one = 0;
   struct tide_buf whole_bytes = data_of("\"tidemark-data-0\"");
   struct page_block whole;
   page_block_read(&whole, &whole_bytes);
@@ -150,11 +151,14 @@ static void a_limit_is_kept_and_all_sums_with_it(void **state)
     assert_true(sum_of(&whole, "hist_count") == sum_of(&block, "hist_count"));
     assert_int_equal(told.n_stacks, n_sites);
     assert_int_equal(told.n_gathered > 0, limit < n_whole);
+    n_by_place += page_block_says(&block, "\"by_place\": true");
+    n_into_one += page_block_says(&block, "\"by_place\": false");
     if (limit < n_whole) // and not a tenth of what it may be
       assert_true(sink.buf.n > limit / 2);
     page_block_done(&block);
     tide_buf_done(&bytes);
   }
+  assert_true(n_by_place > 0 && n_into_one > 0);
   page_block_done(&whole);
   tide_buf_done(&whole_bytes);
 }

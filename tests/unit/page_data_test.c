@@ -50,11 +50,12 @@ static int teardown(void **state)
   return 0;
 }
 
-static void make(size_t image_idx, const struct tide_name_source *names, size_t n_keep)
+static void make_of(size_t image_idx, const struct tide_name_source *names, size_t n_keep,
+                    bool by_place)
 {
   drop();
   const struct tide_page_options options = {
-      .file = "a.tide", .n_keep = n_keep, .limit_bytes = 1000};
+      .file = "a.tide", .n_keep = n_keep, .by_place = by_place, .limit_bytes = 1000};
   profile = tide_profile_new(capture, image_idx);
   naming = tide_naming_new_from(profile->image, names);
   data = tide_page_data_new(profile, naming, &options);
@@ -64,6 +65,11 @@ static void make(size_t image_idx, const struct tide_name_source *names, size_t 
   bytes = sink.buf;
   assert_int_equal(bytes.n, tide_page_data_bytes(data));
   page_block_read(&block, &bytes);
+}
+
+static void make(size_t image_idx, const struct tide_name_source *names, size_t n_keep)
+{
+  make_of(image_idx, names, n_keep, false);
 }
 
 static size_t count(const char *column)
@@ -488,8 +494,85 @@ static void gathering_keeps_all_sums(void **state)
       n_other += get("site_node", i) > 0 && get("frame_flags", frame) == TIDE_PAGE_FRAME_PRUNED;
     }
     assert_in_range(n_other, 1, 2);
-    assert_true(page_block_says(&block, "\"of\": 9, \"limit_bytes\": 1000"));
+    assert_true(page_block_says(&block, "\"of\": 9, \"by_place\": false, \"limit_bytes\": 1000"));
   }
+}
+
+// What is allocated at the innermost frame of each stack that is the user's, by its name; of what
+// is gathered into one, nothing.
+struct place {
+  char name[200];
+  double b_alloc, peak_bytes, cell_bytes;
+};
+
+static struct place *place_of(struct place *places, size_t *n, size_t site)
+{
+  char name[sizeof places->name] = "";
+  for (size_t node = (size_t)get("site_node", site); node; node -= (size_t)get("node_up", node)) {
+    size_t frame = (size_t)get("node_frame", node);
+    TIDE_CLEANUP_FREE char *function =
+        page_block_text(&block, (size_t)get("frame_function", frame));
+    if (*name && get("frame_layer", frame) > 0)
+      continue;
+    memset(name, 0, sizeof name);
+    snprintf(name, sizeof name, "%s:%.0f", function, get("frame_line", frame));
+    if (get("frame_layer", frame) == 0)
+      break;
+  }
+  for (size_t i = 0; i < *n; i++)
+    if (strcmp(places[i].name, name) == 0)
+      return &places[i];
+  memcpy(places[*n].name, name, sizeof name);
+  return &places[(*n)++];
+}
+
+static int by_name(const void *left, const void *right)
+{
+  return strcmp(((const struct place *)left)->name, ((const struct place *)right)->name);
+}
+
+static size_t sum_places(struct place places[16])
+{
+  size_t n = 0;
+  memset(places, 0, 16 * sizeof *places);
+  for (size_t i = 0; i < count("row_site"); i++) {
+    size_t site = (size_t)get("row_site", i);
+    if (get("site_kind", site) != TIDE_SITE_HEAP)
+      continue;
+    struct place *place = place_of(places, &n, site);
+    place->b_alloc += get("row_b_alloc", i);
+    place->peak_bytes += get("row_peak_bytes", i);
+  }
+  for (size_t s = 0, i = 0; s < count("snap_end"); s++)
+    for (size_t site = 0; i < (size_t)get("snap_end", s); i++) {
+      site += (size_t)get("cell_step", i);
+      if (get("site_kind", site) == TIDE_SITE_HEAP)
+        place_of(places, &n, site)->cell_bytes += get("cell_bytes", i) * (double)(s + 1);
+    }
+  qsort(places, n, sizeof *places, by_name);
+  return n;
+}
+
+static void gathering_by_place_keeps_every_place(void **state)
+{
+  struct place places[16], now[16];
+  capture = tide_indexer_capture();
+  tide_indexer_add_snapshots(capture);
+  make(INDEXER_IMAGE, &tide_indexer_names, TIDE_PAGE_KEEP_ALL);
+  struct sums heap = sum_up(false), pages = sum_up(true);
+  size_t n = sum_places(places), n_gathered = 0;
+  assert_in_range(n, 4, 16);
+  for (size_t n_keep = 0; n_keep + 1 < profile->n_sites; n_keep++) {
+    make_of(INDEXER_IMAGE, &tide_indexer_names, n_keep, true);
+    struct sums heap_now = sum_up(false), pages_now = sum_up(true);
+    assert_memory_equal(&heap, &heap_now, sizeof heap);
+    assert_memory_equal(&pages, &pages_now, sizeof pages);
+    assert_int_equal(sum_places(now), n);
+    assert_memory_equal(now, places, sizeof places);
+    assert_true(page_block_says(&block, "\"by_place\": true"));
+    n_gathered += data->n_gathered;
+  }
+  assert_true(n_gathered > 0);
 }
 
 // Stack 3 holds most at the peak, 5 allocates most often; 14 is small in every measure.
@@ -570,6 +653,7 @@ int main(void)
       TEST(hostile_names_stay_what_they_are),
       TEST(a_string_of_a_file_is_found),
       TEST(gathering_keeps_all_sums),
+      TEST(gathering_by_place_keeps_every_place),
       TEST(what_matters_least_goes_first),
       TEST(an_offer_holds_no_tags),
       TEST(columns_are_as_narrow_as_can_be),

@@ -14,7 +14,7 @@ import { START, timeOf, weigh, whole } from "../src/engine/question.ts";
 import type { Measure, Question, Unit } from "../src/engine/question.ts";
 import { buildTree } from "../src/engine/tree.ts";
 import { diffJson, groupsJson, sitesJson, treeJson } from "./agree.ts";
-import { ask, golden, made, modelOf, recorded, recordedCommand } from "./command.ts";
+import { ask, golden, made, modelOf, recorded, recordedCommand, reportOf } from "./command.ts";
 
 // A large one is asked less: the command writes every stack each time.
 const CAPTURES: [string, () => string, "large"?][] = [
@@ -285,6 +285,35 @@ for (const [name, make] of PAIRS)
         for (const group of DIFF_GROUPS)
           checkDiff(before, after, measure, unit, group);
   });
+
+const countless = (rows: Record<string, unknown>[]) =>
+  rows.map(({ before_stacks: _, after_stacks: __, ...row }) => row);
+
+// Of what is gathered by place, nothing but the callers is lost.
+test("a file too small for all stacks has every place", () => {
+  const files = [PYTHON, PYTHON.replace("100", "170")].map((program, i) =>
+    recordedCommand(`python-${i}`, "python3", "-c", program));
+  const all = reportOf(files, 1 << 30);
+  const { bytes, models } = reportOf(files, all.bytes - Math.floor(all.dataBytes / 2));
+  assert.ok(bytes < all.bytes - all.dataBytes / 2);
+  for (const { facts } of models)
+    assert.ok(facts.pruned?.by_place && facts.pruned.stacks > facts.pruned.of / 4);
+  const [before, after] = models.map((model) => makeView(model, emptyLook));
+  for (const measure of ["peak", "leak", "total", "temp"] as Measure[])
+    for (const group of DIFF_GROUPS) {
+      const question: Question = { measure, unit: "bytes", from: null, to: null };
+      const { json } = ask("diff", "-s", measure, "--by", "bytes", "-g", group, ...files);
+      const diff = diffPlaces({ view: before, question }, { view: after, question }, group);
+      assertSame(countless(diffJson(models[0], models[1], diff, group)), countless(json.places),
+        `gathered: ${measure} by ${group}`);
+    }
+  for (const kind of ["place", "function", "file", "crate", "module"] as GroupKind[]) {
+    const question: Question = { measure: "grown", unit: "bytes", from: null, to: null };
+    const { json } = ask("report", "-s", "grown", "-g", kind, files[1]);
+    const weights = groupsJson(after, question, kind).map(({ weight }) => weight);
+    assert.deepEqual(weights, json.groups.map(({ weight }: { weight: number }) => weight), kind);
+  }
+});
 
 test("diff: two moments", () => {
   const file = made(7, 150, 12);

@@ -3,8 +3,9 @@
 // The command that the engine is compared with, and the captures it is asked about.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { inflateSync } from "node:zlib";
 import { decode } from "../src/engine/decode.ts";
 import type { Model } from "../src/engine/model.ts";
 
@@ -28,6 +29,26 @@ export function ask(...words: string[]): Answer {
 export function modelOf(file: string, process = ""): Model {
   const dump = join(BUILD, "tests/page/page_dump");
   return decode(execFileSync(dump, [file, process], { maxBuffer: MOST_BYTES, env: ENV }));
+}
+
+export interface Report {
+  bytes: number; // of the file
+  dataBytes: number; // of what its data takes in it
+  models: Model[];
+}
+
+// The file that "html" writes about captures, and what the page finds in it.
+export function reportOf(files: string[], mostBytes: number): Report {
+  const output = scratch("report.html");
+  const words = ["html", "-f", "-o", output, "--max-bytes", String(mostBytes), ...files];
+  execFileSync(TIDEMARK, words, { env: ENV, stdio: "pipe" });
+  const text = readFileSync(output, "latin1");
+  const data = [...text.matchAll(/ id="tidemark-data-\d">([^<]*)</g)].map((found) => found[1]);
+  const unpacked = (base64: string) => new Uint8Array(inflateSync(Buffer.from(base64, "base64")));
+  return {
+    bytes: text.length, dataBytes: data.join("").length,
+    models: data.map((base64) => decode(unpacked(base64))),
+  };
 }
 
 function scratch(name: string): string {

@@ -91,7 +91,9 @@ function Trust({ of }: { of: Model }) {
         {pruned && (
           <li>
             {count(pruned.stacks)} of {count(pruned.of)} stacks are gathered into “(other stacks)”
-            to keep this file below {bytes(pruned.limit_bytes)}; “tidemark view” shows all.
+            to keep this file below {bytes(pruned.limit_bytes)}
+            {pruned.by_place && ", by the place they are blamed on, so that every place is exact"};
+            “tidemark view” shows all.
           </li>
         )}
       </ul>

@@ -8,7 +8,7 @@ import { useMemo, useState } from "preact/hooks";
 import { CHANGES, DIFF_GROUPS, diffPlaces } from "../engine/diff.ts";
 import type { Change, Diff, DiffGroup, DiffPlace } from "../engine/diff.ts";
 import { makeView, type View } from "../engine/look.ts";
-import type { Model } from "../engine/model.ts";
+import type { Facts, Model } from "../engine/model.ts";
 import { frameText, NONE, placeText } from "../engine/names.ts";
 import {
   nearestSnapshot,
@@ -177,16 +177,29 @@ function Comparison({ was }: { was: Before }) {
           </button>
         )}
       </p>
-      {isCapture && (was.model.facts.pruned || of.facts.pruned) && (
-        <p class="warning" role="note">
-          ⚠ Stacks of a file this size are gathered into “(other stacks)”, on each side by itself:
-          totals are exact, changes of single places may lie in there. “tidemark view” compares
-          all.
-        </p>
-      )}
+      {isCapture && <Gathered facts={[was.model.facts, of.facts]} />}
       <DiffGraph was={was} />
       <DiffTable diff={diff} was={was.model} unit={unit} />
     </section>
+  );
+}
+
+// What a file of this size leaves open.
+function Gathered({ facts }: { facts: Facts[] }) {
+  const pruned = facts.flatMap((one) => one.pruned ?? []);
+  if (!pruned.length) return null;
+  if (pruned.every((one) => one.by_place))
+    return (
+      <p class="muted" role="note">
+        To keep this file small the callers of small stacks are left out, “(other stacks)” standing
+        for them; every function is exact. “tidemark view” compares all.
+      </p>
+    );
+  return (
+    <p class="warning" role="note">
+      ⚠ Stacks of a file this size are gathered into “(other stacks)”, on each side by itself:
+      totals are exact, changes of single functions may lie in there. “tidemark view” compares all.
+    </p>
   );
 }
 

@@ -233,6 +233,8 @@ class StackView implements View {
       const f = nodes.frame[n];
       if (frames.flags[f] & (NOT_FRAMES | FrameFlag.cut))
         continue;
+      if (held !== NONE && frames.flags[f] & FrameFlag.pruned)
+        continue; // who called it is not known
       if (!frames.layer[f])
         return f;
       if (held === NONE || frames.layer[held] < frames.layer[f] ||

@@ -170,5 +170,5 @@ export interface Facts {
   notes: string[];
   has: { temporary_bytes: boolean; counts: boolean; late_frees?: boolean };
   overhead: number;
-  pruned: { stacks: number; of: number; limit_bytes: number } | null;
+  pruned: { stacks: number; of: number; by_place: boolean; limit_bytes: number } | null;
 }

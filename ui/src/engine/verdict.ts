@@ -267,9 +267,12 @@ function sentence(text: string): string {
 function notes(model: Model): Sentence[] {
   const { notes: texts, pruned } = model.facts;
   const all = texts.map(sentence);
-  if (pruned)
+  if (pruned) {
+    const how = pruned.by_place ? "without their callers; every place is exact"
+      : "into “other”";
     all.push(`To stay below ${bytes(pruned.limit_bytes)}, ${count(pruned.stacks)} of ` +
-      `${count(pruned.of)} stacks are gathered into “other”; tidemark view shows all.`);
+      `${count(pruned.of)} stacks are gathered ${how}; tidemark view shows all.`);
+  }
   return all.map((text) => ({ kind: "note", text, isWarning: true, link: { pane: "about" } }));
 }
 
