@@ -7,7 +7,8 @@
 // kind, opens and closes frames from left to right as time went by. A heap is no processor that
 // runs one stack at a time, so the axis is not time but what is measured, as with massif's time
 // unit B: bytes allocated so far, or bytes held by when they were allocated. Outermost is the part
-// of the run; parts are about as wide as each other, so that what is said of them can be read.
+// of the run; parts are about as wide as each other, so that what is said of them can be read. Each
+// part repeats the stacks, so those beyond some PART_STACKS_MAX are gathered as "[other]" there.
 //
 // Within a profile, and within a part, stacks are as in a flame graph, the weightiest first: the
 // viewer begins with the order it finds.
@@ -28,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTS_MAX = 16, SAMPLES_WANTED = 200000 };
+enum { PARTS_MAX = 16, PART_STACKS_MAX = 10000 };
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
 struct frame { // one of the file's: either
@@ -56,6 +57,8 @@ struct writer {
   size_t n_stacks;
   // Of events:
   uint32_t part, node; // open: the frame of the part + 1, and what is inside; 0: none
+  uint32_t other;      // the node of stacks that weigh less than
+  uint64_t least;
   uint64_t at;
   uint32_t *path;
   size_t cap_path;
@@ -246,37 +249,61 @@ static char *part_text(const struct tide_births *births, size_t first, size_t la
 static void write_part(struct writer *w, const char *text, uint64_t *sums)
 {
   const struct tide_profile *profile = w->view->profile;
+  uint64_t other = 0;
   uint32_t part = 0;
-  for (size_t i = 0; i < w->n_stacks; i++) {
-    uint64_t *sum = &sums[profile->sites[w->stacks[i].site_idx].stack];
-    if ((int64_t)*sum > 0) {
+  for (size_t i = 0; i <= w->n_stacks; i++) {
+    const struct stack *stack = i < w->n_stacks ? &w->stacks[i] : NULL;
+    uint64_t *sum = stack ? &sums[profile->sites[stack->site_idx].stack] : &other;
+    bool is_small = stack && stack->weight < w->least;
+    if ((int64_t)*sum > 0 && is_small) {
+      other += *sum;
+    } else if ((int64_t)*sum > 0) {
       if (!part)
         enter_part(w, part = add_text_frame(w, tide_strdup(text)) + 1);
-      move_to(w, w->stacks[i].node);
+      move_to(w, stack ? stack->node : w->other);
       w->at += *sum;
     }
     *sum = 0;
   }
 }
 
+static int falling(const void *left, const void *right)
+{
+  const uint64_t *a = left, *b = right;
+  return (*a < *b) - (*a > *b);
+}
+
+// What a stack must weigh to be written by itself.
+static void find_least(struct writer *w)
+{
+  w->least = 0;
+  if (w->n_stacks <= PART_STACKS_MAX)
+    return;
+  TIDE_CLEANUP_FREE uint64_t *weights = tide_alloc_array(w->n_stacks, sizeof *weights);
+  for (size_t i = 0; i < w->n_stacks; i++)
+    weights[i] = w->stacks[i].weight;
+  qsort(weights, w->n_stacks, sizeof *weights, falling);
+  w->least = weights[PART_STACKS_MAX] + 1;
+  w->other = tide_stack_order_enter(&w->order, 0, add_text_frame(w, tide_strdup("[other]")));
+}
+
 // About as much in each part as in the others; snapshots are not divided.
 static void write_parts(struct writer *w, const struct tide_births *births, const uint8_t *wanted)
 {
   TIDE_CLEANUP_FREE uint64_t *sums = tide_alloc_array(births->image->n_frames, sizeof *sums);
-  size_t n_parts = SAMPLES_WANTED / (w->n_stacks + 1), first = births->first;
-  n_parts = n_parts < 2 ? 2 : n_parts > PARTS_MAX ? PARTS_MAX : n_parts;
+  size_t first = births->first;
   uint64_t whole = 0, so_far = 0, n_done = 0;
   for (size_t s = births->first; s < births->past; s++)
     whole += tide_births_add(births, s, wanted, sums);
   memset(sums, 0, births->image->n_frames * sizeof *sums);
   for (size_t s = births->first; s < births->past; s++) {
     so_far += tide_births_add(births, s, wanted, sums);
-    bool is_full = (double)so_far * (double)n_parts >= (double)(n_done + 1) * (double)whole;
+    bool is_full = (double)so_far * PARTS_MAX >= (double)(n_done + 1) * (double)whole;
     if (s + 1 < births->past && !is_full)
       continue;
     TIDE_CLEANUP_FREE char *text = part_text(births, first, s);
     write_part(w, text, sums);
-    n_done = whole ? (uint64_t)((double)so_far * (double)n_parts / (double)whole) : 0;
+    n_done = whole ? (uint64_t)((double)so_far * PARTS_MAX / (double)whole) : 0;
     first = s + 1;
   }
 }
@@ -295,6 +322,7 @@ static void write_evented(struct writer *w, const char *name, const struct tide_
   TIDE_CLEANUP_FREE char *text =
       tide_sprintf("%s, %s", name, of_all ? "over time" : "in order of allocation");
   w->at = 0;
+  find_least(w);
   open_profile(w, "evented", text, question);
   tide_json_key(&w->json, "events");
   tide_json_open_array(&w->json);

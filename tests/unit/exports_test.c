@@ -13,6 +13,7 @@
 #include "format/exports.h"
 #include "golden.h"
 #include "indexer_fixture.h"
+#include "tide_gen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +224,39 @@ static void speedscope_opens_and_closes_as_time_went_by(void **state)
   assert_non_null(strstr(text, "\"startValue\": 0, \"endValue\": 54}"));
 }
 
+static size_t count_of(const char *text, const char *what)
+{
+  size_t n = 0;
+  for (; (text = strstr(text, what)); text++)
+    n++;
+  return n;
+}
+
+static size_t no_name(void *context, uint32_t module, uint64_t addr, struct tide_symbol_frame *out,
+                      size_t max)
+{
+  return 0;
+}
+
+// Of many stacks the smaller ones are one, in every part.
+static void speedscope_gathers_small_stacks_over_time(void **state)
+{
+  const struct tide_name_source none = {.lookup = no_name};
+  teardown(NULL);
+  capture = tide_gen_program(3, 12000, 6);
+  image = &capture->images[0];
+  naming = tide_naming_new_from(image, &none);
+  profile = tide_profile_new(capture, 0);
+  tide_sink_init(&sink, NULL);
+  const char *text = export("speedscope", TIDE_MEASURE_TOTAL);
+  const char *events = strstr(text, "\"evented\"");
+  assert_non_null(events);
+  assert_int_equal(count_of(text, "\"name\": \"[other]\""), 1);
+  size_t n_open = count_of(events, "\"type\": \"O\"");
+  assert_int_equal(n_open, count_of(events, "\"type\": \"C\""));
+  assert_true(n_open > 10000);
+}
+
 static void speedscope_has_parts_only_where_they_are_known(void **state)
 {
   assert_null(strstr(export("speedscope", -1), "evented"));
@@ -326,6 +360,7 @@ int main(void)
       TEST(dhat_refuses_what_it_cannot_say),
       TEST(speedscope_leaves_out_what_is_not_held),
       TEST(speedscope_opens_and_closes_as_time_went_by),
+      TEST(speedscope_gathers_small_stacks_over_time),
       TEST(speedscope_has_parts_only_where_they_are_known),
       TEST(pprof),
       TEST(pprof_takes_the_moment_asked_for),
