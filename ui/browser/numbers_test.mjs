@@ -200,6 +200,37 @@ export const tests = {
     }
   },
 
+  // The function's own row, and those below it, of either half.
+  async callers_and_callees(ground, look) {
+    const page = await look(ground.served.url);
+    const rowsOf = (half) =>
+      page
+        .getByRole("treegrid", { name: new RegExp(`^${half}: `) })
+        .locator("tbody tr")
+        .evaluateAll((rows) =>
+          rows
+            .filter((row) => row.ariaLevel <= "2")
+            .map((row) => [...row.cells].slice(0, 2).map((cell) => cell.textContent)),
+        );
+    const wantedOf = ({ tree }) => {
+      const [top] = tree.children;
+      const nodes = [top, ...top.children.sort((a, b) => (a.function < b.function ? -1 : 1))];
+      return nodes.map((node) => [node.function, units.bytes(node.total)]);
+    };
+    for (const name of ["main", "recurse", "worker", "leak_a_little"])
+      for (const runtime of [0, 1]) {
+        await turnTo(page, `#pane=callers&measure=total&callee=${name}&runtime=${runtime}`);
+        await page.waitForTimeout(250); // the tables follow when nothing moves any more
+        for (const half of ["callers", "callees"]) {
+          const frames = runtime ? ["--all-frames"] : [];
+          const words = ["--sort", "total", "--min-share", "0", ...frames];
+          const json = ground.json("tree", "phases.tide", `--${half}`, `^${name}$`, ...words);
+          const found = await rowsOf(half[0].toUpperCase() + half.slice(1));
+          expectEqual(found, wantedOf(json), `${half} of ${name}, runtime ${runtime}`);
+        }
+      }
+  },
+
   async comparison(ground, look) {
     const diff = ground.json("diff", "phases.tide", "more.tide", "--sort", "live");
     const page = await look(`${ground.compared.url}#measure=live`);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One function from both sides: who calls it, above, and what it calls, below.
+// One function from both sides: who calls it, above, and what it calls, below; as the command's
+// tree --callers and --callees. Runtime frames are hidden like everywhere, the function never.
 
 import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
@@ -39,7 +40,6 @@ function side(kind: "callers" | "callees") {
   const seen = computed(() =>
     makeView(model.value, {
       ...look.value,
-      allFrames: true,
       [kind]: [...look.value[kind], exactly(chosen.value)],
     }),
   );
