@@ -53,11 +53,14 @@ export function shortGroupName(model: Model, group: Group): string {
 export function groupPlace(model: Model, group: Group): string {
   if (group.frame === NONE) return "";
   if (group.kind === "place" || group.kind === "stack") return clean(placeText(model, group.frame));
+  if (group.kind === "crate" && !group.crate) return "module"; // beside a crate of its name
   return group.kind === "function" ? clean(placeText(model, group.frame, 0)) : "";
 }
 
 // Classes are told by histograms, which know how many blocks and nothing else.
 export const isClassKind = (kind: GroupKind) => kind === "size" || kind === "lifetime";
+// What threads and classes held over time is not known.
+export const hasCurve = (kind: GroupKind) => !isClassKind(kind) && kind !== "thread";
 const isClass = (group: Group) => isClassKind(group.kind);
 const ofClasses = ["weight", "count", "stacks"];
 

@@ -9,7 +9,7 @@ import { CHANGES, DIFF_GROUPS, diffPlaces } from "../engine/diff.ts";
 import type { Change, Diff, DiffGroup, DiffPlace } from "../engine/diff.ts";
 import { makeView, type View } from "../engine/look.ts";
 import type { Facts, Model } from "../engine/model.ts";
-import { frameText, NONE, placeText } from "../engine/names.ts";
+import { NONE, placeText } from "../engine/names.ts";
 import {
   nearestSnapshot,
   refusal,
@@ -23,6 +23,7 @@ import { buildDiffTree } from "../engine/tree.ts";
 import { amount, count } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { Flame } from "../flame/flame.tsx";
+import { nameToShow } from "./columns.ts";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal, Th } from "./parts.tsx";
 import {
@@ -242,7 +243,7 @@ function placeName(place: DiffPlace, after: Model, was: Model): { name: string; 
   const of = isAfter ? after : was;
   const frame = isAfter ? place.afterFrame : place.beforeFrame;
   if (frame === NONE) return { name: "(no frame to show)", where: "" };
-  return { name: cleanWithin(frameText(of, frame), 600), where: clean(placeText(of, frame)) };
+  return { name: nameToShow(of, frame), where: clean(placeText(of, frame)) };
 }
 
 // A place is a function here, whatever its lines.

@@ -3,7 +3,8 @@
 // Small parts that several panes are made of.
 
 import type { ComponentChildren } from "preact";
-import { go, type State } from "./state.ts";
+import { use } from "./signals.ts";
+import { go, state, type State } from "./state.ts";
 
 // A share as a bar; the number stands beside it.
 export function Bar({ part, whole }: { part: number; whole: number }) {
@@ -25,15 +26,19 @@ const wholeRun: Way = {
   step: { from: null, to: null, at: null, measure: null },
 };
 
-// Why there is nothing to see, and a way on.
+// Why there is nothing to see, and a way on where there is one.
 export function Refusal({ text, way }: { text: string; way?: Way | null }) {
+  const { from, to, at, measure } = use(state);
+  const isChosen = [from, to, at, measure].some((one) => one !== null);
   const { words, step } = way ?? wholeRun;
   return (
     <div class="refusal" role="status">
       <p>{text}</p>
-      <button type="button" onClick={() => go(step)}>
-        {words}
-      </button>
+      {(way || isChosen) && (
+        <button type="button" onClick={() => go(step)}>
+          {words}
+        </button>
+      )}
     </div>
   );
 }

@@ -190,7 +190,11 @@ function ProcessPicker() {
   const pick = (event: Event) =>
     go({ process: Number((event.target as HTMLSelectElement).value), zoom: [] });
   if (origin.isFile)
-    return <span class="muted">one of {images.length} processes; “tidemark view” shows all</span>;
+    return (
+      <span class="muted" title="“tidemark view” shows all of them">
+        one of {images.length} processes
+      </span>
+    );
   return (
     <label>
       Process{" "}

@@ -10,6 +10,7 @@ import { share } from "../engine/units.ts";
 import {
   groupName,
   groupPlace,
+  hasCurve,
   isClassKind,
   nameColumn,
   shortGroupName,
@@ -177,7 +178,7 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
               line={line}
               index={window.first + i}
               columns={columns}
-              span={columns.length + (isClassKind(kind) ? 2 : 3)}
+              span={columns.length + (hasCurve(kind) ? 3 : 2)}
               context={context}
               onToggle={toggle}
             />
@@ -201,7 +202,7 @@ function Head({ columns, kind }: { columns: Column[]; kind: GroupKind }) {
       <tr aria-rowindex={1}>
         <Th of="c-share">Share</Th>
         <SortHead column={first} kind={kind} />
-        {!isClassKind(kind) && <Th of="c-spark">Over time</Th>}
+        {hasCurve(kind) && <Th of="c-spark">Over time</Th>}
         <SortHead
           column={{ ...nameColumn, title: word[0].toUpperCase() + word.slice(1) }}
           kind={kind}
@@ -284,7 +285,7 @@ function Row({
         <Bar part={item.weight} whole={whole} /> {share(item.weight, whole)}
       </td>
       <td class="c-weight number">{first.text(item, context)}</td>
-      {!isClassKind(item.kind) && (
+      {hasCurve(item.kind) && (
         <td class="c-spark">
           <Spark model={of} sites={item.sites} unit={asked.unit} />
         </td>
