@@ -388,3 +388,13 @@ test("the verdict tells who mapped pages, only where one place did", () => {
   Object.assign(model.facts.pages, { peak_bytes: 2 ** 40, live_bytes: 0 });
   assert.match(said(), /^Beside the heap it mapped 1\.0 TiB at most, 0 B at the end\.$/);
 });
+
+test("who is named even where no peak is known", () => {
+  const model = modelOf(1);
+  const named = () => verdict(model).filter(({ kind }) => kind === "culprit");
+  assert.equal(named()[0].link?.question?.measure, "peak");
+  model.facts.image.lacks.push("peak");
+  delete model.facts.totals.peak_bytes;
+  assert.equal(named().length, 1);
+  assert.equal(named()[0].link?.question?.measure, "leak");
+});

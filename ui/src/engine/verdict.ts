@@ -3,13 +3,14 @@
 // What happened, in sentences: the peak, when and who; RSS and the gap; what was never freed;
 // churn; how far to trust it. The numbers and words are those of the command's report.
 
+import { curve } from "./curves.ts";
 import { tellFates } from "./fate.ts";
 import { group, type Group } from "./groups.ts";
 import { emptyLook, makeView } from "./look.ts";
 import type { Facts, Model } from "./model.ts";
 import { frameText, NONE, placeText } from "./names.ts";
 import { pagePlaces } from "./pages.ts";
-import { isHeld, whole, type Measure, type Question } from "./question.ts";
+import { isHeld, snapshotOfKind, whole, type Measure, type Question } from "./question.ts";
 import { readableName } from "./shorten.ts";
 import { bytes, count, percent, share, time } from "./units.ts";
 
@@ -22,6 +23,9 @@ export interface Sentence {
   isWarning: boolean;
   link?: { question?: Question; pane?: "leaks" | "table" | "timeline" | "about" };
 }
+
+const FEW = 0.05;
+const MOMENTS_LEAST = 4; // to tell a course by
 
 function ask(measure: Measure, unit: Question["unit"] = "bytes"): Question {
   return { measure, unit, from: null, to: null };
@@ -91,7 +95,7 @@ function peak(model: Model): Sentence[] {
   const when = image.lacks.includes("clock") ? "" : ` at ${time(at)}`;
   const link = { question: ask("peak"), pane: "timeline" as const };
   const text = `The heap peaked at ${bytes(totals.peak_bytes)}${when}.`;
-  return [{ kind: "peak", text, isWarning: false, link }, ...culprit(model)];
+  return [{ kind: "peak", text, isWarning: false, link }, ...culprit(model, ask("peak"))];
 }
 
 // "app::Archive::keep, src/archive.cpp:37".
@@ -105,17 +109,26 @@ function keptWords({ end, origin }: Facts["image"]): string {
   return end === "exited" ? "never freed" : origin ? "not freed" : "not freed yet";
 }
 
-// Since when a place has allocated, and what became of that.
-function historyWords({ facts }: Model, place: Group): string {
-  const { lacks } = facts.image;
-  const isKnown = !lacks.includes("times") && place.firstNs > 0;
-  const since = isKnown ? `, since ${time(place.firstNs)}` : "";
-  if (lacks.includes("live"))
-    return since;
-  const freed = keptWords(facts.image);
-  if (place.liveBytes <= 0)
-    return `${since}, and freed by the end`;
-  return `${since}, and ${place.liveBytes >= 0.95 * place.weight ? "" : "in part "}${freed}`;
+// Since when a place held half of what it held at the peak: many have allocated little all along.
+function sinceWords(model: Model, place: Group): string {
+  const { count: n, ns } = model.snapshots;
+  const peak = snapshotOfKind(model, "peak");
+  if (model.facts.image.lacks.includes("clock") || peak === null || n < MOMENTS_LEAST)
+    return "";
+  const { live } = curve(model, place.sites, "bytes");
+  let at = peak;
+  while (at > 0 && live[at - 1] >= place.weight / 2)
+    at--;
+  return at < peak ? `, half of that since ${time(ns[at])}` : "";
+}
+
+// And what became of it.
+function fateWords({ facts }: Model, { liveBytes: left, weight }: Group): string {
+  if (facts.image.lacks.includes("live"))
+    return "";
+  if (left < FEW * weight)
+    return `, and ${left > 0 ? "nearly all " : ""}freed by the end`;
+  return `, and ${left > (1 - FEW) * weight ? "" : "in part "}${keptWords(facts.image)}`;
 }
 
 function topPlace(model: Model, question: Question): Group | null {
@@ -126,14 +139,15 @@ function topPlace(model: Model, question: Question): Group | null {
 }
 
 // Who held most of it.
-function culprit(model: Model): Sentence[] {
-  const question = ask("peak");
+function culprit(model: Model, question: Question): Sentence[] {
   const top = topPlace(model, question);
   if (!top)
     return [];
   const part = share(top.weight, Math.max(top.weight, whole(model, question)));
+  const isPeak = question.measure === "peak";
+  const history = isPeak ? sinceWords(model, top) + fateWords(model, top) : "";
   const text = `${part} of it (${bytes(top.weight)}) was allocated in ` +
-    `${frameWords(model, top.frame)}${historyWords(model, top)}.`;
+    `${frameWords(model, top.frame)}${history}.`;
   return [{ kind: "culprit", text, isWarning: false, link: { question, pane: "table" } }];
 }
 
@@ -184,7 +198,8 @@ function end(model: Model): Sentence[] {
   const freed = keptWords(image);
   const text = `${moment} ${bytes(totals.live_bytes)}${blocks} ${
     totals.live_blocks === 1 ? "was" : "were"} ${freed}${growing(model, totals.live_bytes)}.`;
-  return [{ kind: "leak", text, isWarning: false, link }];
+  const who = isHeld(model, "peak") ? [] : culprit(model, ask("leak")); // nobody is named yet
+  return [{ kind: "leak", text, isWarning: false, link }, ...who];
 }
 
 function churn(model: Model): Sentence[] {
