@@ -7,6 +7,7 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { tests as access } from "./access_test.mjs";
+import { tests as deeds } from "./deeds_test.mjs";
 import { tests as files } from "./files_test.mjs";
 import { tests as looks } from "./looks_test.mjs";
 import { tests as numbers } from "./numbers_test.mjs";
@@ -30,7 +31,7 @@ try {
   ground.tide("run", "-q", "-o", "more.tide", "--", phases, "15");
   ground.served = await ground.view("phases.tide");
   ground.compared = await ground.view("phases.tide", "more.tide");
-  const tests = { ...numbers, ...looks, ...access, ...files };
+  const tests = { ...numbers, ...looks, ...deeds, ...access, ...files };
   process.exitCode = await runAll(tests, ground, options.filter);
 } finally {
   await browser.close();

@@ -53,6 +53,15 @@ function chipsOf(s: State): Chip[] {
   return chips;
 }
 
+// Whoever takes chips away by keyboard goes on from the next one.
+function takeAway(chip: Chip, element: HTMLElement): void {
+  const { nextElementSibling: after, previousElementSibling: before } = element;
+  const near = [after, before].find((one) => one?.matches(".chip"));
+  const target = (near ?? document.getElementById("pane")) as HTMLElement | null;
+  if (element === document.activeElement) target?.focus({ preventScroll: true });
+  go(chip.without);
+}
+
 export function Chips() {
   const s = use(state);
   const fault = use(lookFault);
@@ -71,9 +80,10 @@ export function Chips() {
           type="button"
           class="chip"
           title={`${chip.text.slice(0, 500)}: take this away`}
-          onClick={() => go(chip.without)}
+          onClick={(event) => takeAway(chip, event.currentTarget)}
           onKeyDown={(event) => {
-            if (event.key === "Delete" || event.key === "Backspace") go(chip.without);
+            if (event.key === "Delete" || event.key === "Backspace")
+              takeAway(chip, event.currentTarget);
           }}
         >
           <span class="muted">{chip.name}</span> <span class="chip-text">{chip.text}</span>

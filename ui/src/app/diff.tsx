@@ -19,7 +19,7 @@ import {
   type Question,
 } from "../engine/question.ts";
 import { search } from "../engine/search.ts";
-import { buildDiffTree } from "../engine/tree.ts";
+import { buildDiffTree, type Tree } from "../engine/tree.ts";
 import { amount, count } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { Flame } from "../flame/flame.tsx";
@@ -97,16 +97,17 @@ const kind = computed<DiffGroup>(() => {
   return DIFF_GROUPS.find((one) => one === group) ?? "place";
 });
 
-const places = computed<Diff>(() =>
-  diffPlaces(
-    { view: before.value!.view, question: before.value!.question },
-    { view: view.value, question: after.value },
-    kind.value,
-  ),
-);
+// Nothing, once there is nothing to compare with: the pane may still be there for a moment.
+const places = computed<Diff | null>(() => {
+  const was = before.value;
+  if (!was || fault.value) return null;
+  const now = { view: view.value, question: after.value };
+  return diffPlaces({ view: was.view, question: was.question }, now, kind.value);
+});
 
-const tree = computed(() => {
-  const was = before.value!;
+const tree = computed<Tree | null>(() => {
+  const was = before.value;
+  if (!was || fault.value) return null;
   const isOne = was.model === model.value;
   const now = isOne ? weigh(model.value, after.value) : weights.value;
   const then = weigh(was.model, was.question);
@@ -114,7 +115,7 @@ const tree = computed(() => {
 });
 
 const found = computed(() =>
-  searchText.value && !searchFault.value
+  searchText.value && !searchFault.value && tree.value
     ? search(tree.value, [view.value, before.value!.view], searchText.value)
     : null,
 );
@@ -160,6 +161,8 @@ function Comparison({ was }: { was: Before }) {
   const now = use(after);
   const { unit } = now;
   const isCapture = use(base) === "capture";
+  const made = use(tree);
+  if (!diff || !made) return null;
   const [then, next] = [diff.total.before[unit], diff.total.after[unit]];
   return (
     <section class="pane diff" aria-label="Compare">
@@ -179,7 +182,7 @@ function Comparison({ was }: { was: Before }) {
         )}
       </p>
       {isCapture && <Gathered facts={[was.model.facts, of.facts]} />}
-      <DiffGraph was={was} />
+      <DiffGraph was={was} made={made} />
       <DiffTable diff={diff} was={was.model} unit={unit} />
     </section>
   );
@@ -204,10 +207,9 @@ function Gathered({ facts }: { facts: Facts[] }) {
   );
 }
 
-function DiffGraph({ was }: { was: Before }) {
+function DiffGraph({ was, made }: { was: Before; made: Tree }) {
   const { flip, zoom } = use(state);
   const shown = use(view);
-  const made = use(tree);
   const { unit } = use(after);
   return (
     <div class="graph" style={heightOf(made)}>
