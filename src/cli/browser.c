@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -27,6 +28,20 @@ bool tide_browser_is_here(void)
     return true;
   bool far = is_set("SSH_CONNECTION") || is_set("SSH_TTY");
   return !far && (is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"));
+}
+
+// SSH_CONNECTION is the address and port of the other end, then of this one.
+char *tide_browser_forwarding(uint16_t port)
+{
+  char address[64] = "";
+  unsigned ssh_port = 0;
+  const char *connection = getenv("SSH_CONNECTION");
+  if (!connection || sscanf(connection, "%*s %*s %63s %5u", address, &ssh_port) != 2)
+    return NULL;
+  const char *user = is_set("USER") ? getenv("USER") : getenv("LOGNAME");
+  TIDE_CLEANUP_FREE char *other_port = ssh_port == 22 ? NULL : tide_sprintf(" -p %u", ssh_port);
+  return tide_sprintf("ssh -L %u:127.0.0.1:%u%s %s%s%s", port, port, other_port ? other_port : "",
+                      user ? user : "", user ? "@" : "", address);
 }
 
 // A script for sh whose first argument is the address. Owned.

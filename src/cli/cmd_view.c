@@ -139,6 +139,15 @@ static enum tide_err start(struct showing *showing, struct tide_diag *diag)
   return tide_server_new(&options, &showing->server, diag);
 }
 
+// To a browser on another machine.
+static void tell_way(const struct showing *showing)
+{
+  const char *address = showing->arguments->listen;
+  TIDE_CLEANUP_FREE char *command = tide_browser_forwarding(tide_server_port(showing->server));
+  if (command && (!address || strcmp(address, "127.0.0.1") == 0))
+    tide_say("for a browser on your machine, run there: %s", command);
+}
+
 static void tell(const struct showing *showing)
 {
   const struct tide_arguments *arguments = showing->arguments;
@@ -154,8 +163,9 @@ static void tell(const struct showing *showing)
     tide_say("the page is at this address; %s", end);
   else
     tide_say("the page is at %s ; %s", url, end);
-  if (!arguments->no_open && tide_browser_is_here() &&
-      !tide_browser_open(tide_server_ticket_url(showing->server)))
+  if (!tide_browser_is_here())
+    tell_way(showing);
+  else if (!arguments->no_open && !tide_browser_open(tide_server_ticket_url(showing->server)))
     tide_say("cannot start a browser; open the address yourself");
 }
 

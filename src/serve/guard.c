@@ -64,43 +64,34 @@ static bool is_ours(const struct tide_guard *guard, const char *name)
   return is_any(guard->address) ? is_address(name) : strcasecmp(name, guard->address) == 0;
 }
 
-// Splits "name:port" and "[v6]:port". The port is required: ours is never the protocol's own.
-static bool split(const char *host, char name[HOST_MAX], unsigned long *ret_port)
+// The name in "name:port", "[v6]:port", or either without a port, which is then the protocol's own.
+static bool take_name(const char *host, char name[HOST_MAX])
 {
-  const char *colon = strrchr(host, ':');
-  char *end = NULL;
-  size_t n = colon ? (size_t)(colon - host) : 0;
-  if (n == 0 || n >= HOST_MAX || colon[1] < '0' || colon[1] > '9')
+  bool bracketed = host[0] == '[';
+  size_t n = strcspn(host, bracketed ? "]" : ":");
+  const char *port = host + n + (bracketed && host[n] ? 1 : 0);
+  if (n >= HOST_MAX || (bracketed && host[n] != ']'))
     return false;
-  *ret_port = strtoul(colon + 1, &end, 10);
-  if (*end)
+  if (*port && (*port != ':' || !port[1] || strspn(port + 1, "0123456789") != strlen(port + 1)))
     return false;
-  bool bracketed = host[0] == '[' && host[n - 1] == ']';
-  if (bracketed) {
-    host++;
-    n -= 2;
-  } else if (memchr(host, ':', n)) {
-    return false;
-  }
-  memcpy(name, host, n);
-  name[n] = 0;
-  return n > 0;
+  memcpy(name, host + bracketed, n - bracketed);
+  name[n - bracketed] = 0;
+  return *name;
 }
 
 bool tide_guard_host(const struct tide_guard *guard, const char *host)
 {
   char name[HOST_MAX];
-  unsigned long port = 0;
-  return host && split(host, name, &port) && port == guard->port && is_ours(guard, name);
+  return host && take_name(host, name) && is_ours(guard, name);
 }
 
-bool tide_guard_origin(const struct tide_guard *guard, const char *origin)
+bool tide_guard_origin(const char *origin, const char *host)
 {
   static const char scheme[] = "http://";
   if (!origin)
     return true;
-  return strncasecmp(origin, scheme, sizeof scheme - 1) == 0 &&
-         tide_guard_host(guard, origin + sizeof scheme - 1);
+  return strncasecmp(origin, scheme, sizeof scheme - 1) == 0 && host &&
+         strcasecmp(origin + sizeof scheme - 1, host) == 0;
 }
 
 // What follows "/SECRET"; NULL when it is not that.

@@ -5,7 +5,8 @@
 //  1. has the token in its path, 128 random bits that only whoever was given the address knows;
 //  2. names in Host this server by a loopback name or an address, never by a name that somebody's
 //     DNS answers with 127.0.0.1 (rebinding);
-//  3. has no Origin, or our own.
+//  3. has no Origin, or that of the page itself: what Host says.
+// The port in Host may be any: whoever forwards ours by ssh may call it another.
 // The browser's command line can be read by every user of the machine, for as long as the browser
 // runs. So it is not told the token but a ticket, which is exchanged for it once. (A private file
 // that leads there would tell nobody at all; but browsers in a sandbox, and those that BROWSER
@@ -29,9 +30,9 @@ struct tide_guard {
 // Token and ticket, new ones.
 enum tide_err tide_guard_draw(struct tide_guard *guard, struct tide_diag *diag);
 
-// Host as the request has it; NULL: it has none.
+// Host and Origin as the request has them; NULL: it has none. Origin is for a Host that passed.
 bool tide_guard_host(const struct tide_guard *guard, const char *host);
-bool tide_guard_origin(const struct tide_guard *guard, const char *origin); // NULL: fine
+bool tide_guard_origin(const char *origin, const char *host);
 
 // What of a URL's path follows "/TOKEN": "" or "/…". NULL without the right token; comparing takes
 // as long for a token that is nearly right as for any other.

@@ -48,7 +48,7 @@ struct tide_server {
   fd_set readable, writable, other; // as the last wait left them
   uint64_t n_asked;
   time_t ticket_used_s; // when it was first; 0: not yet
-  char *url, *ticket_url;
+  char *url, *ticket_url, *page_path;
 };
 
 // ---- listening ----
@@ -81,7 +81,7 @@ static enum tide_err listen_failed(const char *address, uint16_t port, struct ti
 {
   if (errno == EADDRINUSE)
     return tide_fail(diag, TIDE_ERR_EXISTS,
-                     "port %u of %s is in use; --port takes another, and none finds a free one",
+                     "port %u of %s is in use; choose another, or leave --port out for a free one",
                      port, address);
   return tide_fail_errno(diag, "cannot listen on port %u of %s", port, address);
 }
@@ -204,7 +204,7 @@ static bool let_in(const struct tide_server *server, struct MHD_Connection *conn
   else if (!tide_guard_host(&server->guard, header(connection, "Host")))
     tide_reply_text(reply, MHD_HTTP_FORBIDDEN,
                     "this server answers to its address only: open the one tidemark printed");
-  else if (!tide_guard_origin(&server->guard, header(connection, "Origin")))
+  else if (!tide_guard_origin(header(connection, "Origin"), header(connection, "Host")))
     tide_reply_text(reply, MHD_HTTP_FORBIDDEN, "this server does not answer other sites");
   else if (!tide_guard_path(&server->guard, url) && !tide_guard_is_ticket(&server->guard, url))
     tide_reply_text(reply, MHD_HTTP_NOT_FOUND,
@@ -237,8 +237,8 @@ static void *look_at_address(void *context, const char *uri, struct MHD_Connecti
 
 static void send_on(const struct tide_server *server, struct tide_reply *reply)
 {
-  tide_reply_text(reply, MHD_HTTP_FOUND, "the page is at %s", server->url);
-  reply->location = server->url;
+  tide_reply_text(reply, MHD_HTTP_FOUND, "the page is at %s", server->page_path);
+  reply->location = server->page_path; // without host and port, which may be forwarded ones
 }
 
 static void take_ticket(struct tide_server *server, struct tide_reply *reply)
@@ -339,6 +339,7 @@ enum tide_err tide_server_new(const struct tide_server_options *options,
     return err;
   }
   server->url = make_url(&server->guard, server->guard.token, "/");
+  server->page_path = tide_sprintf("/%s/", server->guard.token);
   server->ticket_url = make_url(&server->guard, server->guard.ticket, "");
   *ret_server = server;
   return TIDE_ERR_OK;
@@ -354,12 +355,18 @@ void tide_server_free(struct tide_server *server)
     close(server->listen_fd);
   free(server->url);
   free(server->ticket_url);
+  free(server->page_path);
   free(server);
 }
 
 const char *tide_server_url(const struct tide_server *server)
 {
   return server->url;
+}
+
+uint16_t tide_server_port(const struct tide_server *server)
+{
+  return server->guard.port;
 }
 
 const char *tide_server_ticket_url(const struct tide_server *server)

@@ -31,6 +31,8 @@ void tide_server_free(struct tide_server *server); // ends all connections; NULL
 // The address of the page, with the token. Lives as long as the server.
 const char *tide_server_url(const struct tide_server *server);
 
+uint16_t tide_server_port(const struct tide_server *server);
+
 // An address that leads to that one, once: for a browser's command line, which others can read.
 const char *tide_server_ticket_url(const struct tide_server *server);
 

@@ -163,7 +163,7 @@ def view_refuses_strangers(ground):
         for path in ("/", "/facts", "/data/0", "/source/0?text=1"):
             for token in ("", wrong, page.token[:-1], page.token + "0", page.token.upper() + "x"):
                 expect(page.ask(path, token=token)[0] == 404, f"token {token!r} at {path}")
-            for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"0.0.0.0:{port}",
+            for host in ("evil.example", f"evil.example:{port}", f"0.0.0.0:{port}",
                          f"localhost.evil.example:{port}"):
                 expect(page.ask(path, headers={"Host": host})[0] == 403, f"Host {host} at {path}")
             for origin in ("null", "http://evil.example", "https://" + here, "http://127.0.0.1"):
@@ -171,6 +171,10 @@ def view_refuses_strangers(ground):
             for method in ("POST", "PUT", "DELETE", "OPTIONS", "CONNECT"):
                 expect(page.ask(path, method)[0] in (400, 404, 405), f"{method} {path}")
         expect(page.ask("/facts", headers={"Host": f"localhost:{port}"})[0] == 200, "localhost")
+        for host in ("localhost:9999", "127.0.0.1"):  # as whoever forwards the port may call it
+            expect(page.ask("/facts", headers={"Host": host})[0] == 200, f"forwarded as {host}")
+            status, headers, _ = page.ask("", headers={"Host": host})
+            expect(status == 302 and headers["Location"] == f"/{page.token}/", f"{dict(headers)}")
         expect(page.ask("/facts", headers={"Origin": "http://" + here})[0] == 200, "our own origin")
         status, headers, body = page.ask("/facts", "HEAD")
         expect(status == 200 and not body and headers["Cache-Control"] == "no-store", f"{status}")
@@ -366,13 +370,19 @@ def view_opens_browser(ground):
         expect(match and match[1] != page.token, f"opened {opened}: others can read that")
         for status in (302, 302):
             got, headers, _ = page.ask("", token=match[1])
-            expect(got == status and headers["Location"] == page.url, f"{got}: {dict(headers)}")
+            there = f"/{page.token}/"
+            expect(got == status and headers["Location"] == there, f"{got}: {dict(headers)}")
         expect(page.ask("/facts", token=match[1])[0] == 404, "the ticket is a token")
         expect(page.ask("", token=match[1], headers={"Host": "evil.example"})[0] == 403, "Host")
         time.sleep(6.2)
         got, headers, _ = page.ask("", token=match[1])
         expect(got == 410 and not headers["Location"], f"the ticket is still good: {got}")
         expect(page.facts()["version"] == 1, "the page is gone with the ticket")
+    env = {"SSH_CONNECTION": "192.0.2.7 50022 192.0.2.9 2222", "USER": "me", "BROWSER": ""}
+    with viewing(ground, tide, env=env) as page:
+        pass
+    way = f"run there: ssh -L {page.port}:127.0.0.1:{page.port} -p 2222 me@192.0.2.9\n"
+    expect(page.stderr.endswith(way), page.stderr)
     seen.unlink()
     for env in ({"BROWSER": browser}, {"DISPLAY": ":99", "SSH_CONNECTION": "1 2 3 4"}):
         words = ["--no-open"] if "BROWSER" in env else []

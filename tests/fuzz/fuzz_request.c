@@ -274,9 +274,10 @@ static bool is_made_of(const char *text, size_t n, const char *letters)
 static bool names_us(const char *host)
 {
   const char *colon = host ? strrchr(host, ':') : NULL;
-  if (!colon || strtoul(colon + 1, NULL, 10) != strtoul(port, NULL, 10))
+  bool has_port = colon && colon[1] && is_made_of(colon + 1, strlen(colon + 1), "0123456789");
+  size_t n = has_port ? (size_t)(colon - host) : host ? strlen(host) : 0;
+  if (n < 2)
     return false;
-  size_t n = (size_t)(colon - host);
   return (n == 9 && strncasecmp(host, "localhost", n) == 0) ||
          (strncmp(host, "127.", 4) == 0 && is_made_of(host, n, "0123456789.")) ||
          (host[0] == '[' && is_made_of(host + 1, n - 2, "0:.1") && host[n - 2] == '1');
@@ -286,12 +287,12 @@ static bool may_know(const struct MHD_Connection *connection, const char *url, c
 {
   struct MHD_Connection *c = (struct MHD_Connection *)(uintptr_t)connection;
   const char *origin = lookup_value(c, MHD_HEADER_KIND, "Origin");
+  const char *host = lookup_value(c, MHD_HEADER_KIND, "Host");
   bool knows = url[0] == '/' &&
                (strncmp(url + 1, token, TIDE_TOKEN_CHARS) == 0 || strcmp(url + 1, ticket) == 0);
   const char *rest = knows ? url + 1 + TIDE_TOKEN_CHARS : "?";
-  return (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) &&
-         names_us(lookup_value(c, MHD_HEADER_KIND, "Host")) &&
-         (!origin || (strncasecmp(origin, "http://", 7) == 0 && names_us(origin + 7))) &&
+  return (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) && names_us(host) &&
+         (!origin || (strncasecmp(origin, "http://", 7) == 0 && !strcasecmp(origin + 7, host))) &&
          (*rest == 0 || *rest == '/');
 }
 

@@ -398,3 +398,13 @@ test("who is named even where no peak is known", () => {
   assert.equal(named().length, 1);
   assert.equal(named()[0].link?.question?.measure, "leak");
 });
+
+test("of a file cut before its first stack nothing is told that is not known", () => {
+  const model = modelOf(1);
+  model.facts.capture.note = "cut";
+  Object.assign(model.facts.totals, { allocations: 0, live_blocks: 0, live_bytes: 0 });
+  assert.deepEqual(
+    verdict(model).filter(({ kind }) => ["end", "leak", "churn"].includes(kind)),
+    [],
+  );
+});

@@ -166,6 +166,11 @@ function rss(model: Model): Sentence[] {
   return tell(`RSS was then ${bytes(atPeak)}${words}.`);
 }
 
+// Of a file that ends before the first stack, none means that nothing is known.
+function isCutShort({ facts }: Model): boolean {
+  return facts.capture.note !== null && !facts.totals.allocations;
+}
+
 const LOOKED_AT = 8; // places that hold most at the end
 const TELLING = 0.05; // of the peak: what is less is not worth a word
 
@@ -186,7 +191,7 @@ function growing(model: Model, left: number): string {
 
 function end(model: Model): Sentence[] {
   const { totals, image } = model.facts;
-  if (totals.live_bytes === undefined)
+  if (totals.live_bytes === undefined || isCutShort(model))
     return [];
   const exited = image.end === "exited";
   const moment = exited ? "At exit" : "At the end";
@@ -204,7 +209,7 @@ function end(model: Model): Sentence[] {
 
 function churn(model: Model): Sentence[] {
   const { allocated_bytes: all, allocations, temporary } = model.facts.totals;
-  if (all === undefined || !isHeld(model, "total"))
+  if (all === undefined || !isHeld(model, "total") || isCutShort(model))
     return [];
   const atOnce = temporary === undefined || allocations === undefined ? ""
     : `; ${percent(temporary, allocations)} of blocks were freed at once`;
