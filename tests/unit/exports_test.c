@@ -224,11 +224,12 @@ static void speedscope_opens_and_closes_as_time_went_by(void **state)
   assert_non_null(strstr(text, "\"startValue\": 0, \"endValue\": 54}"));
 }
 
+// Without strstr(), which under a sanitizer looks at all of a text, each time.
 static size_t count_of(const char *text, const char *what)
 {
-  size_t n = 0;
-  for (; (text = strstr(text, what)); text++)
-    n++;
+  size_t n = 0, n_what = strlen(what);
+  for (; *text; text++)
+    n += *text == *what && strncmp(text, what, n_what) == 0;
   return n;
 }
 
