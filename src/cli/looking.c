@@ -24,13 +24,16 @@ static enum tide_err ask(const struct tide_arguments *arguments, const struct ti
   return err;
 }
 
-// Times are refused with the question: what was never freed is known at the end.
+// What each one hid is counted at the end.
 static enum tide_err open_suppressions(const struct tide_arguments *arguments,
                                        struct tide_suppressions **ret_suppressions,
                                        struct tide_diag *diag)
 {
-  bool moments = arguments->from || arguments->until;
-  if (moments || (arguments->sort >= 0 && arguments->sort != TIDE_MEASURE_LEAK))
+  bool moments = arguments->from || arguments->until || arguments->at || arguments->range;
+  if (moments)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "--suppressions is about the end: without --at, --range, --from and --to");
+  if (arguments->sort >= 0 && arguments->sort != TIDE_MEASURE_LEAK)
     return tide_fail(diag, TIDE_ERR_USAGE, "--suppressions is about leaks: --sort leak");
   *ret_suppressions = tide_suppressions_new();
   return tide_suppressions_read(*ret_suppressions, arguments->suppressions, diag);

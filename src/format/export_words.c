@@ -65,6 +65,8 @@ char *tide_export_measure(const struct tide_question *question)
     return tide_sprintf("%s %s %s", unit, verb, to);
   if (!window->from.given && !window->to.given)
     return tide_sprintf("%s %s", unit, verb);
+  if (question->measure == TIDE_MEASURE_LEAK)
+    return tide_sprintf("%s allocated from %s to %s and never freed", unit, from, to);
   return tide_sprintf("%s %s%s from %s to %s", unit, verb, question->at_least ? " (at least)" : "",
                       from, to);
 }

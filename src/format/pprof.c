@@ -360,7 +360,9 @@ static struct tide_question question_of_inuse(const struct writer *w, bool said)
   struct tide_question question = {.measure = TIDE_MEASURE_LIVE};
   if (said)
     question.window = asked->window;
-  if (question.window.from.given)
+  if (question.window.to.given && asked->measure == TIDE_MEASURE_LEAK)
+    question.measure = TIDE_MEASURE_LEAK;
+  else if (question.window.from.given)
     question.measure = TIDE_MEASURE_GROWN;
   bool has_end = tide_measure_is_held(w->image, TIDE_MEASURE_LIVE);
   if (said ? asked->measure == TIDE_MEASURE_PEAK : !has_end)

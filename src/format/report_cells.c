@@ -68,6 +68,11 @@ static const char *in_range(const struct tide_question *question)
   return question->at_least ? "grown (at least)" : "grown";
 }
 
+static const char *kept_words(const struct tide_question *question)
+{
+  return question->measure == TIDE_MEASURE_LEAK ? " and never freed" : "";
+}
+
 char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,
                             bool any)
 {
@@ -82,9 +87,12 @@ char *tide_question_heading(const struct tide_screen *screen, const struct tide_
   if (question->measure == TIDE_MEASURE_LIVE)
     return any ? tide_sprintf("top by live%s at %s:", blocks, to)
                : tide_sprintf("nothing was held at %s", to);
-  const char *what = in_range(question);
-  return any ? tide_sprintf("top by%s %s from %s to %s:", blocks, what, from, to)
-             : tide_sprintf("nothing was %s from %s to %s", what, from, to);
+  const char *what = in_range(question), *and = kept_words(question);
+  if (question->measure == TIDE_MEASURE_LEAK && !window->from.given)
+    return any ? tide_sprintf("top by live%s at %s%s:", blocks, to, and)
+               : tide_sprintf("nothing was held at %s%s", to, and);
+  return any ? tide_sprintf("top by%s %s from %s to %s%s:", blocks, what, from, to, and)
+             : tide_sprintf("nothing was %s from %s to %s%s", what, from, to, and);
 }
 
 char *tide_question_words(const struct tide_screen *screen, const struct tide_question *question)
@@ -98,8 +106,10 @@ char *tide_question_words(const struct tide_screen *screen, const struct tide_qu
       window->from.given ? tide_point_words(screen, &window->from) : tide_strdup("the start");
   if (question->measure == TIDE_MEASURE_LIVE)
     return tide_sprintf("%slive at %s", blocks, to);
-  const char *what = in_range(question);
-  return tide_sprintf("%s%s from %s to %s", blocks, what, from, to);
+  const char *what = in_range(question), *and = kept_words(question);
+  if (question->measure == TIDE_MEASURE_LEAK && !window->from.given)
+    return tide_sprintf("%slive at %s%s", blocks, to, and);
+  return tide_sprintf("%s%s from %s to %s%s", blocks, what, from, to, and);
 }
 
 char *tide_cell_measure(const struct tide_screen *screen, const struct tide_question *question,
@@ -135,7 +145,8 @@ static char *survivors(const struct tide_screen *screen, const struct tide_quest
 
 const char *tide_extra_title(const struct tide_question *question, enum tide_group_kind kind)
 {
-  return tide_group_kind_is_classes(kind) ? NULL : tide_question_text(question)->extra;
+  bool of_part = question->window.to.given; // the column is of the whole run
+  return tide_group_kind_is_classes(kind) || of_part ? NULL : tide_question_text(question)->extra;
 }
 
 char *tide_cell_extra(const struct tide_screen *screen, const struct tide_question *question,

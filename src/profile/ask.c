@@ -6,6 +6,7 @@
 #include "profile/profile.h"
 
 #include "base/alloc.h"
+#include "profile/kept.h"
 
 #include <stdlib.h>
 
@@ -166,6 +167,8 @@ void tide_profile_weigh(const struct tide_profile *profile, const struct tide_qu
       weigh_grown_at_least(profile, question, ret_weights);
     else
       weigh_grown_exactly(profile, question, ret_weights);
+  } else if (of_part && question->measure == TIDE_MEASURE_LEAK) {
+    tide_kept_weigh(profile, question, ret_weights);
   } else if (of_part) {
     weigh_window(profile, question, ret_weights);
   } else {

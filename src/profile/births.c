@@ -47,6 +47,8 @@ static bool is_known(const struct tide_births *births, const struct tide_questio
 {
   const struct tide_image *image = births->image;
   const struct tide_point *from = &question->window.from;
+  if (question->measure == TIDE_MEASURE_LEAK && question->window.to.given)
+    return false; // held at the end, but not all that was
   switch (question->measure) {
   case TIDE_MEASURE_TOTAL: return image->has_counts;
   case TIDE_MEASURE_LIVE:

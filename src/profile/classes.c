@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block that was held at a snapshot and freed later is among the late frees of its stack, so what
-// a stack held then less those is what it never freed. Nobody looked at the peak: there the part is
-// known of stacks that freed everything or nothing.
+// What of a site's weight was never freed is known where the late frees tell (profile/kept.h).
+// Nobody looked at the peak: there it is known of stacks that freed everything or nothing.
 #include "profile/classes.h"
 
 #include "base/alloc.h"
+#include "profile/kept.h"
 
 #include <stdlib.h>
 
@@ -16,38 +16,6 @@ static bool is_moment(const struct tide_image *image, const struct tide_point *p
 {
   return point->given && point->snapshot != TIDE_POINT_START &&
          image->snapshots[point->snapshot].kind == kind;
-}
-
-// Adds what each stack held at a moment and never freed; modulo 2^64, since it comes from a file.
-static void add_kept_at(const struct tide_image *image, const struct tide_point *point,
-                        bool in_bytes, uint64_t sign, uint64_t *of_node)
-{
-  if (!point->given || point->snapshot == TIDE_POINT_START)
-    return;
-  const struct tide_snapshot *snapshot = &image->snapshots[point->snapshot];
-  for (size_t i = 0; i < snapshot->n_rows; i++) {
-    const struct tide_snapshot_row *row = &snapshot->rows[i];
-    of_node[row->stack] += sign * (uint64_t)(in_bytes ? row->live_bytes : row->live_blocks);
-  }
-  for (size_t i = 0; i < image->n_late_frees; i++) {
-    const struct tide_late_free *late = &image->late_frees[i];
-    if (late->born <= point->snapshot && late->freed > point->snapshot)
-      of_node[late->stack] -= sign * (in_bytes ? late->bytes : late->n_blocks);
-  }
-}
-
-static void find_kept_of_part(const struct tide_profile *profile, int64_t *ret_kept)
-{
-  const struct tide_image *image = profile->image;
-  const struct tide_question *question = &profile->question;
-  const struct tide_window *window = &question->window;
-  bool in_bytes = question->unit == TIDE_UNIT_BYTES;
-  TIDE_CLEANUP_FREE uint64_t *of_node = tide_alloc_array(image->n_frames, sizeof *of_node);
-  add_kept_at(image, &window->to, in_bytes, 1, of_node);
-  if (question->measure != TIDE_MEASURE_LIVE)
-    add_kept_at(image, &window->from, in_bytes, UINT64_MAX, of_node);
-  for (size_t i = 0; i < profile->n_sites; i++)
-    ret_kept[i] = (int64_t)of_node[profile->sites[i].stack];
 }
 
 // What is known of every site alike, by the question; `unknown` where nothing is.
@@ -85,12 +53,13 @@ static void find_kept(struct tide_classes *classes)
   const struct tide_image *image = profile->image;
   const struct tide_window *window = &profile->question.window;
   bool of_part = window->from.given || window->to.given;
-  bool told = of_part && image->has_late_frees && !profile->question.at_least &&
-              !is_moment(image, &window->from, TIDE_SNAPSHOT_PEAK) &&
-              !is_moment(image, &window->to, TIDE_SNAPSHOT_PEAK);
+  bool told = of_part && !profile->question.at_least && tide_kept_is_known(image, window);
+  struct tide_question question = profile->question;
+  if (question.measure == TIDE_MEASURE_LIVE)
+    question.window.from.given = false; // whenever it was allocated
   classes->kept = tide_alloc_array(profile->n_sites, sizeof *classes->kept);
   if (told)
-    find_kept_of_part(profile, classes->kept);
+    tide_kept_weigh(profile, &question, classes->kept);
   for (size_t i = 0; i < profile->n_sites; i++) {
     const struct tide_profile_site *site = &profile->sites[i];
     int64_t kept = told ? classes->kept[i] : kept_of_site(profile, site);

@@ -89,9 +89,10 @@ static enum tide_err check(const struct tide_image *image, const struct tide_que
   if (question->measure == TIDE_MEASURE_TEMP)
     return tide_fail(diag, TIDE_ERR_USAGE,
                      "what was freed at once is known for the whole run only");
-  if (question->measure == TIDE_MEASURE_LEAK)
+  if (question->measure == TIDE_MEASURE_LEAK && !image->has_late_frees)
     return tide_fail(diag, TIDE_ERR_USAGE,
-                     "what was never freed is known at the end only; try --sort grown");
+                     "the capture does not say when what was never freed was allocated; try --sort "
+                     "grown");
   return TIDE_ERR_OK;
 }
 
@@ -133,6 +134,8 @@ enum tide_err tide_question_make(const struct tide_image *image, const struct ti
   enum tide_err err = check(image, &question, wish, diag);
   if (!err)
     err = read_window(image, wish, &question.window, diag);
+  if (!err && question.measure == TIDE_MEASURE_LEAK) // nobody looked at the peak to tell
+    err = tide_window_leave_peak(image, wish->range, &question.window, diag);
   if (!err)
     err = check_held(image, &question, diag);
   if (!err) {

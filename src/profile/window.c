@@ -26,12 +26,14 @@ static uint64_t whole_of(const struct tide_image *image)
   return image->lacks & TIDE_LACK_CLOCK ? since_start(image, image->end_ns) : 0;
 }
 
-// The snapshot nearest to a moment; the start counts as one.
-static struct tide_point nearest(const struct tide_image *image, uint64_t asked_ns)
+// The snapshot nearest to a moment; the start counts as one, and the peak where it may.
+static struct tide_point nearest(const struct tide_image *image, uint64_t asked_ns, bool with_peak)
 {
   struct tide_point best = {true, asked_ns, 0, TIDE_POINT_START, whole_of(image), NULL};
   for (size_t i = 0; i < image->n_snapshots; i++) {
     uint64_t seen_ns = since_start(image, image->snapshots[i].time_ns);
+    if (!with_peak && image->snapshots[i].kind == TIDE_SNAPSHOT_PEAK)
+      continue;
     if (distance(seen_ns, asked_ns) <= distance(best.seen_ns, asked_ns)) {
       best.seen_ns = seen_ns;
       best.snapshot = i;
@@ -99,7 +101,7 @@ static enum tide_err bind(const struct tide_image *image, const struct tide_mome
   if (asked_ns > run_ns)
     return tide_fail(diag, TIDE_ERR_USAGE, "%s lies after the end; the process ran for %s", text,
                      tide_units_time(length, run_ns, false));
-  *ret_point = nearest(image, asked_ns);
+  *ret_point = nearest(image, asked_ns, true);
   return TIDE_ERR_OK;
 }
 
@@ -117,7 +119,7 @@ enum tide_err tide_point_parse(const struct tide_image *image, const char *text,
 {
   const struct tide_mark *mark = find_mark(image, text);
   if (mark) {
-    *ret_point = nearest(image, since_start(image, mark->time_ns));
+    *ret_point = nearest(image, since_start(image, mark->time_ns), true);
     return TIDE_ERR_OK;
   }
   struct tide_moment moment;
@@ -159,6 +161,21 @@ enum tide_err tide_range_parse(const struct tide_image *image, const char *text,
   if (!err)
     *ret_window = window;
   return err;
+}
+
+enum tide_err tide_window_leave_peak(const struct tide_image *image, const char *range,
+                                     struct tide_window *window, struct tide_diag *diag)
+{
+  struct tide_point *ends[] = {&window->from, &window->to};
+  for (size_t i = 0; i < 2; i++) {
+    struct tide_point *end = ends[i];
+    bool at_peak = end->given && end->snapshot != TIDE_POINT_START &&
+                   image->snapshots[end->snapshot].kind == TIDE_SNAPSHOT_PEAK;
+    if (at_peak)
+      *end = nearest(image, end->asked_ns, false);
+  }
+  bool empty = window->from.given && window->from.snapshot == window->to.snapshot;
+  return empty ? nobody_looked(range, &window->to, diag) : TIDE_ERR_OK;
 }
 
 void tide_window_snapshots(const struct tide_image *image, const struct tide_window *window,

@@ -31,6 +31,11 @@ enum tide_err tide_point_parse(const struct tide_image *image, const char *text,
 enum tide_err tide_range_parse(const struct tide_image *image, const char *text,
                                struct tide_window *ret_window, struct tide_diag *diag);
 
+// For questions that nobody who looks at the peak can answer: the next best snapshots in its place.
+// range is what the window was made of.
+enum tide_err tide_window_leave_peak(const struct tide_image *image, const char *range,
+                                     struct tide_window *window, struct tide_diag *diag);
+
 // The snapshots a window's counts are summed over: [first, past). A whole run has all.
 void tide_window_snapshots(const struct tide_image *image, const struct tide_window *window,
                            size_t *ret_first, size_t *ret_past);

@@ -134,7 +134,7 @@ def diff_refusals(ground):
                        ((tide, tide, "--from", "peak"), "moments of one file"),
                        ((tide, "--from", "peak", "--at", "end"), "no --at"),
                        ((tide, "--from", "end", "--to", "start"), "before --from"),
-                       ((tide, "--from", "peak", "--sort", "leak"), "never freed"),
+                       ((tide, "--from", "peak", "--sort", "temp"), "whole run"),
                        ((tide, tide, "--threshold", "5%"), "--exit-code"),
                        ((tide, tide, "--exit-code", "--threshold", "5x"), "no size"),
                        ((tide, tide, "--csv", "--md"), "at a time"),

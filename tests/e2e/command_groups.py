@@ -176,6 +176,29 @@ def leaks_told_apart(ground):
 
 
 @test
+def leaks_of_a_part_of_the_run(ground):
+    """What came in a range and never went; what is freed later is grown, but no leak."""
+    tide = capture(ground, "slowly")
+    own = ("--function", "^(table|late|leak|buffer|scratch)$", "--group", "function")
+    found = ground.report(tide, "--sort", "leak", *own)["groups"]
+    whole = {group["function"]: group["weight"] for group in found}
+    parts = {}
+    for part in ("..30%", "30%..70%", "70%.."):
+        for group in ground.report(tide, "--sort", "leak", "--range", part, *own)["groups"]:
+            parts[group["function"]] = parts.get(group["function"], 0) + group["weight"]
+    expect(parts == whole and whole["leak"] == 300000, f"{parts}, not {whole}")
+    first = ground.report(tide, "--sort", "leak", "--at", "40%", *own)
+    held = ground.report(tide, "--sort", "live", "--at", "40%", *own)
+    kept = {g["function"] for g in first["groups"]}
+    expect("buffer" not in kept and {"leak", "table"} <= kept, f"{kept}")
+    expect("buffer" in {g["function"] for g in held["groups"]}, "it was held then")
+    text = report(ground, "--sort", "leak", "--range", "30%..70%", tide)
+    expect("and never freed:" in " ".join(text.split()), text)
+    beside = ground.report(tide, "--sort", "leak", "--at", "peak")["question"]["to"]
+    expect(beside["seen_ns"] != beside["asked_ns"], f"nobody looks at the peak: {beside}")
+
+
+@test
 def leaks_suppressed(ground):
     tide = capture(ground)
     path = ground.scratch / "known"

@@ -252,7 +252,8 @@ static bool is_meant(const struct run *run, const struct tide_question *question
   int last = to->given ? run->looks[to->snapshot] : STEPS;
   switch (question->measure) {
   case TIDE_MEASURE_PEAK: return is_live(block, run->peak_step);
-  case TIDE_MEASURE_LEAK: return block->freed == NEVER;
+  case TIDE_MEASURE_LEAK:
+    return block->freed == NEVER && block->born > first && block->born <= last;
   case TIDE_MEASURE_LIVE: return is_live(block, last);
   case TIDE_MEASURE_GROWN: return is_live(block, last) && block->born > first;
   case TIDE_MEASURE_TEMP: return block->temporary;
@@ -386,6 +387,8 @@ static void check_windows(const struct run *run, struct tide_profile *profile,
       question.measure = TIDE_MEASURE_TOTAL;
       check_kinds(run, profile, question, counted);
       question.measure = TIDE_MEASURE_LIVE;
+      check_kinds(run, profile, question, counted);
+      question.measure = TIDE_MEASURE_LEAK;
       check_kinds(run, profile, question, counted);
     }
 }

@@ -146,6 +146,23 @@ static void refuses_what_has_no_answer(void **state)
   refuse((struct tide_wish){.sort = TIDE_SORT_COUNT, .by = TIDE_BY_BYTES}, "--sort total");
 }
 
+// Nobody looks at the peak to tell what is kept: the look nearest to it answers.
+static void leaks_are_seen_beside_the_peak(void **state)
+{
+  struct tide_question question;
+  struct tide_wish wish = {.sort = TIDE_MEASURE_LEAK, .at = "peak"};
+  image.has_late_frees = true;
+  assert_int_equal(tide_question_make(&image, &wish, &question, NULL), TIDE_ERR_OK);
+  const struct tide_point *to = &question.window.to;
+  assert_true(to->snapshot == TIDE_POINT_START ||
+              image.snapshots[to->snapshot].kind != TIDE_SNAPSHOT_PEAK);
+  assert_true(to->seen_ns != to->asked_ns);
+  wish.sort = TIDE_MEASURE_LIVE;
+  assert_int_equal(tide_question_make(&image, &wish, &question, NULL), TIDE_ERR_OK);
+  assert_int_equal(image.snapshots[to->snapshot].kind, TIDE_SNAPSHOT_PEAK);
+  image.has_late_frees = false;
+}
+
 // What an older capture does not hold is absent, not zero.
 static void refuses_what_the_capture_does_not_hold(void **state)
 {
@@ -217,6 +234,7 @@ int main(void)
       cmocka_unit_test(ranges),
       cmocka_unit_test(grown_after_a_dip),
       cmocka_unit_test(refuses_what_has_no_answer),
+      cmocka_unit_test(leaks_are_seen_beside_the_peak),
       cmocka_unit_test(refuses_what_the_capture_does_not_hold),
       cmocka_unit_test(without_a_clock),
   };

@@ -56,10 +56,13 @@ function assertSame(ours: unknown, theirs: unknown, where: string): void {
 interface Window { words: string[]; from: number | null; to: number | null }
 
 // The command takes times in words; what they mean to the engine is found as the page does.
-function windows(model: Model): Window[] {
+function windows(model: Model, measure: Measure): Window[] {
   const { start_ns, end_ns } = model.facts.image;
   const at = (percent: number) =>
-    nearestSnapshot(model, Number((BigInt(end_ns - start_ns) * BigInt(percent)) / 100n));
+    nearestSnapshot(model, Number((BigInt(end_ns - start_ns) * BigInt(percent)) / 100n), measure);
+  const peak = snapshotOfKind(model, "peak");
+  const beside = (snapshot: number) => (measure === "leak" && snapshot === peak
+    ? nearestSnapshot(model, timeOf(model, snapshot), measure) : snapshot);
   const list: Window[] = [{ words: [], from: null, to: null }];
   if (!model.snapshots.count)
     return list;
@@ -67,12 +70,11 @@ function windows(model: Model): Window[] {
     list.push({ words: ["--at", `${percent}%`], from: null, to: at(percent) });
   for (const kind of ["peak", "end"] as const)
     if (snapshotOfKind(model, kind) !== null)
-      list.push({ words: ["--at", kind], from: null, to: snapshotOfKind(model, kind) });
+      list.push({ words: ["--at", kind], from: null, to: beside(snapshotOfKind(model, kind)!) });
   for (const [a, b] of [[10, 60], [0, 45], [50, 99]])
     list.push({ words: ["--range", `${a}%..${b}%`], from: at(a), to: at(b) });
-  const peak = snapshotOfKind(model, "peak");
   if (peak !== null)
-    list.push({ words: ["--range", "start..peak"], from: START, to: peak });
+    list.push({ words: ["--range", "start..peak"], from: START, to: beside(peak) });
   return list;
 }
 
@@ -82,7 +84,7 @@ function questions(model: Model, measures = MEASURES): Asked[] {
   const all: Asked[] = [];
   for (const measure of measures)
     for (const unit of ["bytes", "blocks"] as Unit[])
-      for (const { words, from, to } of windows(model))
+      for (const { words, from, to } of windows(model, measure))
         all.push({
           question: { measure, unit, from, to },
           words: ["--sort", measure, "--by", unit, ...words],

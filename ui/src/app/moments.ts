@@ -5,7 +5,7 @@
 
 import { computed } from "@preact/signals-core";
 import { localPeaks, totalAtSnapshots } from "../engine/curves.ts";
-import { nearestSnapshot, snapshotOfKind, START, timeOf } from "../engine/question.ts";
+import { nearestSnapshot, refusal, snapshotOfKind, START, timeOf } from "../engine/question.ts";
 import { model, question } from "./session.ts";
 import { go, state, type State } from "./state.ts";
 
@@ -29,11 +29,10 @@ export const range = computed<{ from: number; to: number } | null>(() => {
 
 // The snapshot that a moment's line stands at; null: none, as the whole run is asked for.
 export const moment = computed<number | null>(() => {
-  const { measure, to } = question.value;
+  const { measure, from, to } = question.value;
   if (measure === "peak") return snapshotOfKind(model.value, "peak");
-  if (measure === "live" && to !== null) return to;
-  if (measure === "live" || measure === "leak") return lastSnapshot();
-  return null;
+  if ((measure !== "live" && measure !== "leak") || from !== null) return null;
+  return to ?? lastSnapshot();
 });
 
 function lastSnapshot(): number | null {
@@ -51,16 +50,21 @@ export function selectMoment(snapshot: number, write: typeof go = go): void {
   else write({ measure: "live", at: timeOf(model.value, snapshot), from: null, to: null });
 }
 
-function rangeMeasure(measure: State["measure"]): State["measure"] {
+// What is asked of a range, as far as that can be answered for it.
+function rangeMeasure(measure: State["measure"], from: number, to: number): State["measure"] {
+  const { unit } = question.peek();
+  if (measure === "leak" && !refusal(model.value, { measure, unit, from, to })) return measure;
   return measure === "total" || measure === "live" ? measure : "grown";
 }
 
 export function selectRange(a: number, b: number, write: typeof go = go): void {
   const { measure, from: had } = state.peek();
-  const from = timeOf(model.value, Math.min(a, b));
-  const to = timeOf(model.value, Math.max(a, b));
-  const next = had === null ? (measure === "total" ? measure : "grown") : rangeMeasure(measure);
-  write({ measure: next, at: null, from, to });
+  const first = Math.min(a, b);
+  const last = Math.max(a, b);
+  const asked = had === null && measure === "live" ? "grown" : measure; // of a moment until now
+  const next = rangeMeasure(asked, first, last);
+  const from = timeOf(model.value, first);
+  write({ measure: next, at: null, from, to: timeOf(model.value, last) });
 }
 
 export function moveEdge(edge: "from" | "to", snapshot: number, write: typeof go = go): void {
@@ -73,7 +77,8 @@ export function moveEdge(edge: "from" | "to", snapshot: number, write: typeof go
 
 export function clearRange(): void {
   const { measure } = state.peek();
-  go({ from: null, to: null, at: null, measure: measure === "total" ? measure : null });
+  const keeps = measure === "total" || measure === "leak";
+  go({ from: null, to: null, at: null, measure: keeps ? measure : null });
 }
 
 export function toPeak(): void {

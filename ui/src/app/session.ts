@@ -57,11 +57,12 @@ export function questionOf(of: Model, s: State, isLive: boolean): Question {
   const measure = s.measure ?? (isLive ? "live" : defaultQuestion(of).measure);
   const { unit } = s;
   if (s.from === null && s.to === null) {
-    const to = measure === "live" && s.at !== null ? nearestSnapshot(of, s.at) : null;
+    const takesTime = measure === "live" || measure === "leak";
+    const to = takesTime && s.at !== null ? nearestSnapshot(of, s.at, measure) : null;
     return { measure, unit, from: null, to };
   }
-  const from = nearestSnapshot(of, s.from ?? 0);
-  const to = s.to === null ? of.snapshots.count - 1 : nearestSnapshot(of, s.to);
+  const from = nearestSnapshot(of, s.from ?? 0, measure);
+  const to = s.to === null ? of.snapshots.count - 1 : nearestSnapshot(of, s.to, measure);
   if (measure === "live") return { measure, unit, from: null, to: s.edge === "from" ? from : to };
   return { measure, unit, from, to };
 }

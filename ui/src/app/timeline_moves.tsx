@@ -49,6 +49,11 @@ export function RangeNumbers() {
     { words: "grown", asked: { measure: "grown", unit, from, to }, step: { measure: "grown" } },
     { words: "allocated", asked: { measure: "total", unit, from, to }, step: { measure: "total" } },
     {
+      words: "never freed",
+      asked: { measure: "leak", unit, from, to },
+      step: { measure: "leak" },
+    },
+    {
       words: "at its start",
       asked: { measure: "live", unit, from: null, to: from },
       step: { measure: "live", edge: "from" },

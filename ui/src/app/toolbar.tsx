@@ -40,7 +40,7 @@ export function Toolbar({ pane }: { pane: Pane }) {
 export function measureStep(measure: Measure): Partial<State> {
   const asked = question.peek();
   const inPart = refusal(model.peek(), { ...asked, measure }) === null;
-  const keeps = inPart && (measure === "total" || measure === "grown" || measure === "live");
+  const keeps = inPart && measure !== "peak" && measure !== "temp";
   return keeps ? { measure } : { measure, from: null, to: null, at: null };
 }
 

@@ -92,7 +92,9 @@ export function questionWords(model: Model, question: Question): string {
     const at = snapshotOfKind(model, "peak");
     return begin(at === null ? "live at the peak" : `live at ${momentWords(model, at)}`);
   }
-  if (measure === "leak") return begin("never freed");
+  if (measure === "leak" && to === null) return begin("never freed");
+  if (measure === "leak" && from === null)
+    return begin(`live at ${momentWords(model, to!)} and never freed`);
   if (measure === "temp") return begin("freed at once");
   if (measure === "live")
     return begin(to === null ? "live at the end" : `live at ${momentWords(model, to)}`);
@@ -101,7 +103,9 @@ export function questionWords(model: Model, question: Question): string {
   if (from === null && to === null)
     return begin(measure === "grown" ? "grown over the run" : "allocated in all");
   const begins = momentWords(model, from ?? START);
-  return begin(`${verb} from ${begins} to ${momentWords(model, to ?? model.snapshots.count - 1)}`);
+  const ends = momentWords(model, to ?? model.snapshots.count - 1);
+  const and = measure === "leak" ? " and never freed" : "";
+  return begin(`${verb} from ${begins} to ${ends}${and}`);
 }
 
 export function processWords(image: { pid: number; program: string }): string {

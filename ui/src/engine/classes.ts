@@ -5,7 +5,7 @@
 // are meant, and of lifetimes also for the part that was never freed. The rest is of several.
 
 import { addSiteHistogram, LIFE_BUCKETS_N, SIZE_BUCKETS_N, sizeRange } from "./histograms.ts";
-import { columnAt } from "./keyframes.ts";
+import { isKeptKnown, keptColumn } from "./kept.ts";
 import { SnapshotKind, type Model } from "./model.ts";
 import { isBound, START, type Question } from "./question.ts";
 
@@ -46,20 +46,6 @@ export interface SiteClasses {
   count: Float64Array; // of blocks, whatever was asked
 }
 
-// What sites held at a snapshot and never freed: all but the late frees. Added with a sign.
-function addKeptAt(model: Model, { unit }: Question, at: number | null, sign: number,
-  sums: Float64Array): void {
-  if (at === null || at === START)
-    return;
-  const live = columnAt(model, unit, at);
-  for (let i = 0; i < sums.length; i++)
-    sums[i] += sign * live[i];
-  const { count, site, born, freed } = model.lateFrees;
-  for (let i = 0; i < count; i++)
-    if (born[i] <= at && freed[i] > at)
-      sums[site[i]] -= sign * model.lateFrees[unit][i];
-}
-
 function isKind(model: Model, at: number | null, kind: keyof typeof SnapshotKind): boolean {
   return at !== null && at !== START && model.snapshots.kind[at] === SnapshotKind[kind];
 }
@@ -83,15 +69,12 @@ function keptOfSite(model: Model, question: Question, site: number, weight: numb
 // Per site, how much of its weight was never freed; NaN: not known. Nobody looked at the peak:
 // there it is known of sites that freed everything or nothing.
 export function keptWeights(model: Model, question: Question, weights: Float64Array): Float64Array {
-  const { from, to, measure } = question;
+  const { from, to, measure, unit } = question;
   const { nAlloc, nFree } = model.sites;
-  const told = (from !== null || to !== null) && model.facts.has.late_frees &&
-    !isBound(model, question) && !isKind(model, from, "peak") && !isKind(model, to, "peak");
-  const kept = new Float64Array(weights.length);
-  if (told)
-    addKeptAt(model, question, to, 1, kept);
-  if (told && measure !== "live")
-    addKeptAt(model, question, from, -1, kept);
+  const told = (from !== null || to !== null) && !isBound(model, question) &&
+    isKeptKnown(model, from, to);
+  const kept = told ? keptColumn(model, unit, measure === "live" ? null : from, to)
+    : new Float64Array(weights.length);
   for (let i = 0; i < kept.length; i++) {
     let one = told ? kept[i] : keptOfSite(model, question, i, weights[i]);
     if (one === null && nAlloc[i] === nFree[i])

@@ -5,10 +5,12 @@
 //
 //   peak   live at the peak                     live   live at a time, else at the end
 //   total  allocated                            grown  allocated in a range and live at its end
-//   leak   never freed                          temp   freed at once
+//   leak   never freed; allocated in a range    temp   freed at once
+//          or live at a time, and never freed
 //
 // Whole runs are answered from the sites' own numbers, which are exact; parts from the snapshots.
 
+import { isKeptKnown, keptColumn } from "./kept.ts";
 import { columnAt, heapSums, leastBetween } from "./keyframes.ts";
 import { SiteKind, SnapshotKind, type Model, type Numbers } from "./model.ts";
 
@@ -31,12 +33,15 @@ export function timeOf(model: Model, snapshot: number): number {
   return snapshot === START ? 0 : model.snapshots.ns[snapshot];
 }
 
-// The snapshot nearest to a moment; the start counts as one, and the later of equals answers.
-export function nearestSnapshot(model: Model, ns: number): number {
+// The snapshot nearest to a moment; the start counts as one, and the later of equals answers. What
+// is never freed nobody saw at the peak: the one beside it answers.
+export function nearestSnapshot(model: Model, ns: number, measure?: Measure): number {
   let best = START;
-  for (let i = 0; i < model.snapshots.count; i++)
-    if (Math.abs(model.snapshots.ns[i] - ns) <= Math.abs(timeOf(model, best) - ns))
+  for (let i = 0; i < model.snapshots.count; i++) {
+    const isLook = measure !== "leak" || !isPeak(model, i);
+    if (isLook && Math.abs(model.snapshots.ns[i] - ns) <= Math.abs(timeOf(model, best) - ns))
       best = i;
+  }
   return best;
 }
 
@@ -70,12 +75,14 @@ function refusalOfPart(model: Model, question: Question): string | null {
     return "The capture does not say when what was allocated; “live” takes a time.";
   if (measure === "temp")
     return "What was freed at once is known for the whole run only.";
-  if (measure === "leak")
-    return "What was never freed is known at the end only; “grown” takes a range.";
+  if (measure === "leak" && !model.facts.has.late_frees)
+    return "The capture does not say when what was never freed came; “grown” takes a range.";
   if (to === null || !isMoment(to) || (from !== null && !isMoment(from)))
     return "The capture holds no snapshot of that time.";
   if (from !== null && from >= to)
     return "Nobody looked between the ends of the range.";
+  if (measure === "leak" && !isKeptKnown(model, from, to))
+    return "Nobody looked at the peak to tell what of it was never freed; take a time beside it.";
   return null;
 }
 
@@ -165,6 +172,8 @@ function compute(model: Model, question: Question): Float64Array {
   if (from === null && to === null)
     return weighNumbers(model.sites, model.sites.count, question);
   const last = to ?? model.snapshots.count - 1;
+  if (measure === "leak")
+    return keptColumn(model, unit, from, last);
   if (measure === "grown")
     return weighGrown(model, question, from, last);
   if (measure === "total")
