@@ -191,9 +191,9 @@ static void set_identity(struct tide_merging *m)
   for (size_t i = 0; i < m->n_parts; i++) {
     const struct tide_image *part = m->parts[i];
     image->by_fork &= part->by_fork;
-    image->has_temp_bytes &= part->has_temp_bytes;
+    image->has_temp_bytes &= part->has_temp_bytes || part->n_sites == 0;
     image->has_counts &= part->has_counts;
-    image->has_resized_bytes &= part->has_resized_bytes;
+    image->has_resized_bytes &= part->has_resized_bytes || part->n_sites == 0;
     image->has_tick_resizes &= part->has_tick_resizes;
     if (part->end_kind != first->end_kind || part->end_value != first->end_value) {
       image->end_kind = TIDE_END_UNKNOWN;

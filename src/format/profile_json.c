@@ -58,7 +58,7 @@ static void write_totals(struct tide_json *json, const struct tide_profile *prof
   tide_json_put_u64(json, "resizes", totals->n_resize);
   tide_json_put_u64(json, "moved", totals->n_moved);
   tide_json_put_u64(json, "resized_old_bytes", totals->b_resize_old);
-  if (image->has_resized_bytes)
+  if (image->has_resized_bytes || image->n_sites == 0)
     tide_json_put_u64(json, "resized_new_bytes", totals->b_resize_new);
   tide_json_put_u64(json, "moved_bytes", totals->b_moved);
   tide_json_put_u64(json, "temporary", totals->n_temp);
