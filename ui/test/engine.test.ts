@@ -379,7 +379,7 @@ test("the verdict tells the numbers of the facts", () => {
 test("the verdict tells who mapped pages, only where one place did", () => {
   const model = modelOf(1);
   const said = () => verdict(model).find(({ kind }) => kind === "pages")?.text ?? "";
-  const places = pagePlaces(model);
+  const places = pagePlaces(makeView(model, emptyLook));
   const sum = (of: (place: PagePlace) => number) => places.reduce((n, one) => n + of(one), 0);
   let mapped = 0;
   for (let i = 0; i < model.sites.count; i++)

@@ -4,6 +4,7 @@
 // what to do about it, modules, machine, what recording cost.
 
 import { useMemo } from "preact/hooks";
+import { emptyLook, makeView } from "../engine/look.ts";
 import type { Facts, Model } from "../engine/model.ts";
 import { frameText, placeText } from "../engine/names.ts";
 import { pagePlaces } from "../engine/pages.ts";
@@ -196,7 +197,7 @@ function Numbers({ facts }: { facts: Facts }) {
 const PLACES_MAX = 20;
 
 function OwnPages({ of }: { of: Model }) {
-  const places = useMemo(() => pagePlaces(of), [of]);
+  const places = useMemo(() => pagePlaces(makeView(of, emptyLook)), [of]);
   if (!places.length) return null;
   return (
     <div>

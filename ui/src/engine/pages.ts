@@ -3,9 +3,9 @@
 // Who mapped memory beside the heap, with mmap and brk: places by what they hold, the most first.
 // It is no part of the heap's numbers, but often the larger part of the RSS.
 
-import { emptyLook, makeView } from "./look.ts";
-import { SiteKind, type Model } from "./model.ts";
-import { frameNames, NONE } from "./names.ts";
+import type { View } from "./look.ts";
+import { SiteKind } from "./model.ts";
+import { NONE } from "./names.ts";
 
 export interface PagePlace {
   frame: number; // NONE: no stack
@@ -15,19 +15,16 @@ export interface PagePlace {
   maps: number;
 }
 
-export function pagePlaces(model: Model): PagePlace[] {
-  const { sites } = model;
-  const view = makeView(model, emptyLook);
-  const names = frameNames(model, true);
+export function pagePlaces(view: View): PagePlace[] {
+  const { sites } = view.model;
   const places = new Map<number, PagePlace>();
   for (let site = 0; site < sites.count; site++) {
     if (sites.kind[site] !== SiteKind.pages)
       continue;
     const frame = view.readFrames(site) ? view.read[0] : NONE;
-    const name = frame === NONE ? 0 : names.of[frame];
-    let place = places.get(name);
+    let place = places.get(frame);
     if (!place)
-      places.set(name, (place = { frame, peakBytes: 0, liveBytes: 0, bytes: 0, maps: 0 }));
+      places.set(frame, (place = { frame, peakBytes: 0, liveBytes: 0, bytes: 0, maps: 0 }));
     place.peakBytes += sites.peakBytes[site];
     place.liveBytes += sites.bAlloc[site] - sites.bFree[site];
     place.bytes += sites.bAlloc[site];

@@ -6,7 +6,7 @@
 import { curve } from "./curves.ts";
 import { tellFates } from "./fate.ts";
 import { group, type Group } from "./groups.ts";
-import { emptyLook, makeView } from "./look.ts";
+import { emptyLook, makeView, type View } from "./look.ts";
 import type { Facts, Model } from "./model.ts";
 import { frameText, NONE, placeText } from "./names.ts";
 import { pagePlaces } from "./pages.ts";
@@ -131,10 +131,19 @@ function fateWords({ facts }: Model, { liveBytes: left, weight }: Group): string
   return `, and ${left > (1 - FEW) * weight ? "" : "in part "}${keptWords(facts.image)}`;
 }
 
+const views = new WeakMap<Model, View>();
+
+// With nothing chosen: several sentences look through it.
+function plainView(model: Model): View {
+  const view = views.get(model) ?? makeView(model, emptyLook);
+  views.set(model, view);
+  return view;
+}
+
 function topPlace(model: Model, question: Question): Group | null {
   if (!isHeld(model, question.measure))
     return null;
-  const top = group(makeView(model, emptyLook), question, "place").items[0];
+  const top = group(plainView(model), question, "place").items[0];
   return top && top.frame !== NONE ? top : null;
 }
 
@@ -178,7 +187,7 @@ const TELLING = 0.05; // of the peak: what is less is not worth a word
 function growing(model: Model, left: number): string {
   if (left < TELLING * (model.facts.totals.peak_bytes ?? 0) || !isHeld(model, "leak"))
     return "";
-  const places = group(makeView(model, emptyLook), ask("leak"), "place");
+  const places = group(plainView(model), ask("leak"), "place");
   const items = places.items.slice(0, LOOKED_AT);
   tellFates(model, { ...places, items });
   const found = items.find(({ fate, frame }) => fate === "growing" && frame !== NONE);
@@ -223,7 +232,7 @@ function pages(model: Model): Sentence[] {
   const { peak_bytes: most, live_bytes: live } = model.facts.pages;
   if (!most || most < 1 << 20)
     return [];
-  const [top] = pagePlaces(model);
+  const [top] = pagePlaces(plainView(model));
   const isMost = top && top.frame !== NONE && Math.max(top.peakBytes, top.liveBytes) > most / 2;
   const who = isMost ? `, most of it in ${frameWords(model, top.frame)}` : "";
   const text =
