@@ -365,7 +365,7 @@ function DiffTable({ diff, was, unit }: TableProps) {
         </table>
       </div>
       {!rows.length && <p class="nothing">No place changed.</p>}
-      <p class="muted">{plural(diff.places.length, "place")} compared</p>
+      <p class="muted">{plural(diff.places.length, word.one, word.many)} compared</p>
     </>
   );
 }

@@ -24,24 +24,60 @@ function compile(pattern: string): RegExp {
 const MATCHED = 1;
 const UNMATCHED = 2;
 
-// What a frame says is looked at once, and each text once.
-function judge(model: Model, regex: RegExp, frame: number, texts: Map<string, boolean>): boolean {
-  const matches = (text: string) => {
-    let found = texts.get(text);
+// What a pattern says about frames. Each frame is looked at once, and each text once.
+class Judge {
+  private readonly texts = new Map<string, boolean>();
+  private readonly frames: Uint8Array[]; // per view
+  private readonly names: number[] = []; // where a name says it all
+
+  constructor(
+    private readonly tree: Tree,
+    private readonly views: readonly View[],
+    private readonly regex: RegExp,
+  ) {
+    this.frames = views.map((view) => new Uint8Array(view.model.frames.count));
+  }
+
+  // Frames of one name have the same function and file, but perhaps not the same module.
+  get isByName(): boolean {
+    const { modules, text } = this.views[0].model;
+    return !this.tree.isDiff && !modules.some((path) => this.matches(text[path]));
+  }
+
+  // Names lie in the order of nodes, and frames do not.
+  byName(node: number): boolean {
+    const name = this.tree.name[node];
+    this.names[name] ??= this.byFrame(node) ? MATCHED : UNMATCHED;
+    return this.names[name] === MATCHED;
+  }
+
+  byFrame(node: number): boolean {
+    const side = this.tree.side(node);
+    const frame = this.tree.frame(node);
+    const judged = this.frames[side];
+    if (!judged[frame])
+      judged[frame] = this.judge(this.views[side].model, frame) ? MATCHED : UNMATCHED;
+    return judged[frame] === MATCHED;
+  }
+
+  private judge(model: Model, frame: number): boolean {
+    return this.matches(frameText(model, frame)) ||
+      this.matches(model.text[model.frames.file[frame]]) || this.matches(modulePath(model, frame));
+  }
+
+  private matches(text: string): boolean {
+    let found = this.texts.get(text);
     if (found === undefined)
-      texts.set(text, (found = text !== "" && regex.test(text)));
+      this.texts.set(text, (found = text !== "" && this.regex.test(text)));
     return found;
-  };
-  return matches(frameText(model, frame)) || matches(model.text[model.frames.file[frame]]) ||
-    matches(modulePath(model, frame));
+  }
 }
 
 // views: that of the tree; of a diff, those after and before. The pattern is looked for in what a
 // node says: function (or module and address), file, module. Throws on a pattern that is none.
 export function search(tree: Tree, views: readonly View[], pattern: string): Matches {
-  const regex = compile(pattern);
-  const judged = views.map((view) => new Uint8Array(view.model.frames.count));
-  const texts = new Map<string, boolean>();
+  const judge = new Judge(tree, views, compile(pattern));
+  const { isByName } = judge;
   const nodes = new Uint8Array(tree.count);
   const isInside = new Uint8Array(tree.count); // it or a node above it matches
   const matches: Matches = { nodes, count: 0, total: 0 };
@@ -49,12 +85,7 @@ export function search(tree: Tree, views: readonly View[], pattern: string): Mat
   for (let i = 1; i < tree.count; i++) {
     if (!tree.stacks(i))
       continue;
-    const side = tree.side(i);
-    const frame = tree.frame(i);
-    if (!judged[side][frame])
-      judged[side][frame] =
-        judge(views[side].model, regex, frame, texts) ? MATCHED : UNMATCHED;
-    const isMatch = judged[side][frame] === MATCHED;
+    const isMatch = isByName ? judge.byName(i) : judge.byFrame(i);
     const wasInside = isInside[tree.parent[i]];
     isInside[i] = isMatch || wasInside ? 1 : 0;
     if (!isMatch)

@@ -34,26 +34,29 @@ export class StepTeller implements Teller {
 
   // Of the side that the frame is of.
   line(node: number): number {
+    const { more } = this.skeleton;
     const first = this.stepOf(node);
     const part = this.partOf(first);
     const line = this.lineOf(first);
-    const { steps, from, past } = this.severalOf(node);
+    const from = this.severalFrom(node);
+    const past = from && from + more[from - 2];
     for (let k = from; line && k < past; k++)
-      if (this.partOf(steps[k]) === part && this.lineOf(steps[k]) !== line &&
-          this.isOnWay(steps[k]))
+      if (this.partOf(more[k]) === part && this.lineOf(more[k]) !== line && this.isOnWay(more[k]))
         return 0;
     return line;
   }
 
   deep(node: number): number {
-    const { steps, from, past } = this.severalOf(node);
-    if (from === past)
-      return this.deepOf(this.skeleton.step[node]);
-    const deepest = steps[from - 1];
+    const { step, more } = this.skeleton;
+    const from = this.severalFrom(node);
+    if (!from)
+      return this.deepOf(step[node]);
+    const deepest = more[from - 1];
+    const past = from + more[from - 2];
     let deep = 1;
     for (let k = from; deep < deepest && k < past; k++)
-      if (this.deepOf(steps[k]) > deep && this.isOnWay(steps[k]))
-        deep = this.deepOf(steps[k]);
+      if (this.deepOf(more[k]) > deep && this.isOnWay(more[k]))
+        deep = this.deepOf(more[k]);
     return deep;
   }
 
@@ -61,30 +64,31 @@ export class StepTeller implements Teller {
     return this.parts[this.partOf(step)].trie.deep[this.indexOf(step)];
   }
 
-  // Where the steps of a node are; nowhere: it has one.
-  private severalOf(node: number): { steps: Uint32Array; from: number; past: number } {
-    const { step, more } = this.skeleton;
-    if (step[node] < SEVERAL)
-      return { steps: more, from: 0, past: 0 };
-    const from = step[node] - SEVERAL + 2;
-    return { steps: more, from, past: from + more[from - 2] };
+  // Where the steps of a node are; 0: it has one.
+  private severalFrom(node: number): number {
+    const step = this.skeleton.step[node];
+    return step < SEVERAL ? 0 : step - SEVERAL + 2;
   }
 
   // The one that stands for all: the first, of the first side if that has any.
   private stepOf(node: number): number {
-    const { steps, from, past } = this.severalOf(node);
-    if (from === past)
-      return this.skeleton.step[node];
+    const from = this.severalFrom(node);
+    return from ? this.firstOf(from) : this.skeleton.step[node];
+  }
+
+  private firstOf(from: number): number {
+    const { more } = this.skeleton;
+    const past = from + more[from - 2];
     let found = -1;
     for (let k = from; k < past; k++) {
-      const step = steps[k];
+      const step = more[k];
       if ((found >= 0 && this.partOf(step) > 0) || !this.isOnWay(step))
         continue;
       if (this.partOf(step) === 0)
         return step;
       found = step;
     }
-    return found < 0 ? steps[from] : found;
+    return found < 0 ? more[from] : found;
   }
 
   private partOf(step: number): number {
