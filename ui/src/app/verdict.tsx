@@ -18,6 +18,8 @@ const sentences = computed(() => {
     const isOfEnd = kind === "complete" || /not ended properly/.test(text); // it is to come
     return kind !== "title" && !(isLive && isOfEnd);
   });
+  const late = /^At the end (.*?) not freed yet/; // which is not reached
+  if (isLive) for (const one of all) one.text = one.text.replace(late, "So far $1 not freed");
   const notes = all.filter(({ kind }) => kind === "note");
   if (notes.length < 2) return all;
   const text = `And ${plural(notes.length - 1, "note")} more.`;
