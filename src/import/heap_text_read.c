@@ -325,10 +325,12 @@ static enum tide_err read_all(struct reader *r)
   if (has_maps)
     read_maps(r);
   struct tide_diag how = {0};
-  if (tide_source_status(r->source, &how))
+  err = tide_source_status(r->source, &how);
+  if (!err && !has_maps && !r->is_go)
+    err = tide_source_fail(r->source, TIDE_ERR_CUT, tide_source_offset(r->source), &how,
+                           "it ends before its list of mapped files");
+  if (err)
     tide_builder_cut(r->builder, how.text);
-  else if (!has_maps && !r->is_go)
-    tide_builder_cut(r->builder, "the heap profile ends before its list of mapped files");
   say_origin(r);
   settle_totals(r);
   return TIDE_ERR_OK;

@@ -202,6 +202,7 @@ static void heap_profiles_that_are_cut(void **state)
       assert_int_equal(tide_capture_check(capture, NULL), TIDE_ERR_OK);
       bool has_maps = strstr(part, "MAPPED_LIBRARIES:\n") != NULL;
       assert_true(capture->cut == !has_maps);
+      assert_true(!capture->cut || strstr(capture->cut_note, "at byte "));
       tide_capture_free(capture);
     } else
       assert_true(diag.text[0] != '\0');
