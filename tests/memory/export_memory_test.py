@@ -52,7 +52,7 @@ def cases(tidemark, capture, scratch):
     for options in (["--json"], ["--csv"], ["--all-frames"], ["--invert", "--json"]):
         yield ["tree", *options, capture], 1
     yield ["diff", "--json", capture, capture], 2
-    yield ["merge", "-o", f"{scratch}/merged.tide", capture, capture], 2
+    yield ["merge", "-o", f"{scratch}/merged.tide", capture, capture], 3  # the result is one, too
 
 
 def main():
