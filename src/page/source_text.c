@@ -28,7 +28,7 @@ static enum tide_err read_all(int fd, const char *path, size_t size, struct tide
     got += (size_t)n;
   }
   text->n = before + got;
-  if (memchr(text->data + before, 0, got))
+  if (got && memchr(text->data + before, 0, got)) // an empty file has no bytes to look at
     return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not text", path);
   return TIDE_ERR_OK;
 }
