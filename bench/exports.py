@@ -4,7 +4,6 @@
 There is no peer beside it and no waiting in it, so the time is the processor's: what else the
 machine does adds little to that.
 """
-import os
 import re
 import subprocess
 
@@ -17,17 +16,6 @@ def formats(tidemark):
     text = subprocess.run([tidemark, "export", "--help"], capture_output=True, text=True,
                           check=True).stdout
     return re.findall(r"^  (\w+): ", text, re.M)
-
-
-def run(argv, env):
-    """Processor seconds and peak memory of one command."""
-    child = subprocess.Popen(argv, env=measure.environment(env), stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise measure.Failed(f"{' '.join(argv)}: exit status {child.returncode}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
 def exports(bench, build_dir, say):
@@ -44,12 +32,13 @@ def exports(bench, build_dir, say):
              ("merge, with itself", ["merge", "-f", "-o", str(bench.scratch / "twice.tide"), tide,
                                      tide])]
     # From here on names are cached.
-    run([tidemark, "symbolize", "-f", "-o", str(bench.scratch / "named.tide"), tide], cache)
+    named = str(bench.scratch / "named.tide")
+    measure.run_alone([tidemark, "symbolize", "-f", "-o", named, tide], cache)
     seconds, peaks = {name: [] for name, _ in rows}, {name: [] for name, _ in rows}
     for _ in range(bench.repeats):
         for name, argv in rows:
             say(f"exports: {name}")
-            spent, peak = run([tidemark, *argv], cache)
+            _, spent, peak = measure.run_alone([tidemark, *argv], cache)
             seconds[name].append(spent)
             peaks[name].append(peak)
     return {"n_stacks": n_stacks, "n_frames": FRAMES_PER_STACK * n_stacks,

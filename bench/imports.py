@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import measure
-import symbols
 
 
 def record(bench, workload, say):
@@ -38,7 +37,7 @@ def imports(bench, build_dir, workload, say):
     for _ in range(bench.repeats):
         for name, argv in rows:
             say(f"imports: {name}")
-            wall, peak = symbols.run(argv, {})
+            wall, _, peak = measure.run_alone(argv, {})
             seconds[name].append(wall)
             peaks[name].append(peak)
     return {"file_bytes": pathlib.Path(path).stat().st_size, "n_events": events_of(path),

@@ -6,6 +6,7 @@ import platform
 import select
 import statistics
 import subprocess
+import sys
 import time
 
 
@@ -67,6 +68,31 @@ def run(argv, env=None, stdin=None, check=True):
     cpu = (after.children_user + after.children_system
            - before.children_user - before.children_system)
     return {"wall_s": wall, "cpu_s": cpu, "stdout": done.stdout}
+
+
+# A process counts the memory of the one it was forked from as its own, so the command is the child
+# of a small one. Its last line on standard error is the answer.
+ALONE = """
+import os, sys, time
+start = time.monotonic()
+_, status, usage = os.wait4(os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ), 0)
+print("", time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss,
+      file=sys.stderr)
+sys.exit(min(os.waitstatus_to_exitcode(status) % 256, 125))
+"""
+
+
+def run_alone(argv, env, stdin=None):
+    """Wall seconds, processor seconds and peak bytes of one command."""
+    with open(stdin or os.devnull, "rb") as source:
+        done = subprocess.run([sys.executable, "-S", "-c", ALONE, *argv], env=environment(env),
+                              stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              check=False)
+    said = done.stderr.decode(errors="replace").strip()
+    if done.returncode:
+        raise Failed(f"{' '.join(argv)}: status {done.returncode}: {said[-300:]}")
+    wall, spent, peak_kib = said.splitlines()[-1].split()
+    return float(wall), float(spent), int(peak_kib) * 1024
 
 
 def children_of(pid):

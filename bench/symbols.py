@@ -8,7 +8,6 @@ import os
 import pathlib
 import shutil
 import subprocess
-import time
 
 import measure
 
@@ -94,20 +93,6 @@ def build(directory, n_units):
     return program
 
 
-def run(argv, env, stdin=None):
-    """Wall seconds and peak memory of one command."""
-    start = time.monotonic()
-    with open(stdin or os.devnull, "rb") as source:
-        child = subprocess.Popen(argv, env=measure.environment(env), stdin=source,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        said = child.stderr.read()
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise measure.Failed(f"{' '.join(argv)}: {said.decode(errors='replace').strip()[-300:]}")
-    return time.monotonic() - start, usage.ru_maxrss * 1024
-
-
 def commands(bench, tidemark, program, tide, addresses):
     """name, argv, environment, standard input; the first two are of the whole command."""
     cache = {"TIDEMARK_CACHE": str(bench.scratch / "cache")}
@@ -137,12 +122,12 @@ def symbols(bench, build_dir, say):
     rows = commands(bench, str(build_dir / "tidemark"), program, tide, addresses)
     for row in rows:
         if "TIDEMARK_CACHE" in row[2]:
-            run(*row[1:])  # fills the cache
+            measure.run_alone(*row[1:])  # fills the cache
     seconds, peaks = {row[0]: [] for row in rows}, {row[0]: [] for row in rows}
     for _ in range(bench.repeats):
         for name, *command in rows:
             say(f"symbols: {name}")
-            wall, peak = run(*command)
+            wall, _, peak = measure.run_alone(*command)
             seconds[name].append(wall)
             peaks[name].append(peak)
     return {"n_stacks": n_stacks, "n_addresses": len(addresses.read_text().split()),
