@@ -6,6 +6,7 @@
 #include "profile/births.h"
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 #include <stdlib.h>
 
@@ -116,18 +117,10 @@ static uint64_t amount(const struct tide_births *births, const struct tide_late_
   return births->in_bytes ? late->bytes : late->n_blocks;
 }
 
-// The first of the late frees that were freed before a snapshot, or after it.
+// They are in order of freeing: the first that went in the interval before a snapshot, or later.
 static size_t first_freed(const struct tide_image *image, size_t snapshot)
 {
-  size_t low = 0, high = image->n_late_frees;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (image->late_frees[middle].freed < snapshot)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return TIDE_FIRST_NOT_BELOW(image->late_frees, image->n_late_frees, freed, snapshot);
 }
 
 static void add_held(const struct tide_births *births, size_t snapshot, struct adding *to)

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/search.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -310,13 +311,6 @@ void tide_dies_done(struct tide_dies *dies)
 
 uint32_t tide_dies_find(const struct tide_dies *dies, uint64_t offset)
 {
-  size_t low = 0, high = dies->n;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (dies->items[middle].offset < offset)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < dies->n && dies->items[low].offset == offset ? (uint32_t)low : TIDE_DIE_NONE;
+  size_t found = TIDE_FIRST_NOT_BELOW(dies->items, dies->n, offset, offset);
+  return found < dies->n && dies->items[found].offset == offset ? (uint32_t)found : TIDE_DIE_NONE;
 }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,15 +73,7 @@ void tide_perfmap_free(struct tide_perfmap *map)
 // Index of the first wanted address that is not below addr.
 static size_t first_from(const struct tide_perfmap *map, uint64_t addr)
 {
-  size_t low = 0, high = map->n_wanted;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (map->wanted[middle].addr < addr)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return TIDE_FIRST_NOT_BELOW(map->wanted, map->n_wanted, addr, addr);
 }
 
 static int hex_digit(char c)

@@ -7,6 +7,7 @@
 #include "view/groups.h"
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "view/crate.h"
 #include "view/group_sums.h"
 
@@ -269,15 +270,7 @@ void tide_groups_free(struct tide_groups *groups)
 
 static size_t first_part(const struct tide_groups *groups, uint32_t key)
 {
-  size_t low = 0, high = groups->n_parts;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (groups->parts[middle].key < key)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return TIDE_FIRST_NOT_BELOW(groups->parts, groups->n_parts, key, key);
 }
 
 size_t tide_groups_stacks(const struct tide_groups *groups, size_t group_idx)

@@ -247,16 +247,22 @@ static void expect_same_by_hand(bool inverted)
   assert_int_equal(n_prefixes + 1, tree->n_nodes);
 }
 
+// Takes the place of the capture before.
+static void open_random(uint64_t seed)
+{
+  static const struct tide_name_source letters = {.lookup = letter_name};
+  teardown(NULL);
+  capture = random_capture(seed, 1 + (uint32_t)(seed % 8));
+  profile = tide_profile_new(capture, 0);
+  naming = tide_naming_new_from(profile->image, &letters);
+  tide_profile_ask(profile, &(struct tide_question){0});
+  tide_sink_init(&sink, NULL);
+}
+
 static void same_as_adding_up_by_hand(void **state)
 {
-  const struct tide_name_source letters = {.lookup = letter_name};
   for (uint64_t seed = 1; seed <= 40; seed++) {
-    teardown(NULL);
-    capture = random_capture(seed, 1 + (uint32_t)(seed % 8));
-    profile = tide_profile_new(capture, 0);
-    naming = tide_naming_new_from(profile->image, &letters);
-    tide_profile_ask(profile, &(struct tide_question){0});
-    tide_sink_init(&sink, NULL);
+    open_random(seed);
     for (int inverted = 0; inverted < 2; inverted++) {
       grow_tree((struct tide_filter_options){0}, (struct tide_tree_options){.inverted = inverted},
                 true);
@@ -298,15 +304,9 @@ static void expect_same_walk(const struct tide_tree *whole, const struct tide_tr
 // A tree grown under limits looks under these as the whole one does, and is smaller.
 static void limits_save_what_nobody_sees(void **state)
 {
-  const struct tide_name_source letters = {.lookup = letter_name};
   uint32_t n_whole = 0, n_pruned = 0;
   for (uint64_t seed = 1; seed <= 20; seed++) {
-    teardown(NULL);
-    capture = random_capture(seed, 1 + (uint32_t)(seed % 8));
-    profile = tide_profile_new(capture, 0);
-    naming = tide_naming_new_from(profile->image, &letters);
-    tide_profile_ask(profile, &(struct tide_question){0});
-    tide_sink_init(&sink, NULL);
+    open_random(seed);
     struct tide_tree_options options = {.inverted = seed % 2};
     grow_tree((struct tide_filter_options){0}, options, true);
     const struct tide_tree_node root = tide_tree_root(&view);
