@@ -26,6 +26,8 @@ BUILD = ROOT / "build"
 LOGS = BUILD / "test-logs"
 OTHER_ARCH = {"x86_64": "aarch64", "aarch64": "x86_64"}[platform.machine()]
 FUZZ_SECONDS = int(os.environ.get("FUZZ_SECONDS", "12"))
+FUZZ_TOLD_CHARS = 3000  # of a failed target's log: the stack, and the input in base64
+FUZZ_SEED = int(os.environ.get("FUZZ_SEED", "1"))  # the same inputs every time; 0: new ones
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.M)
 CMOCKA = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)", re.M)
 TOOLS = ("clang", "llvm-symbolizer", "ld.lld", "dwz", "zstd", "valgrind", "nm", "rustc", "cargo",
@@ -253,6 +255,7 @@ def fuzz(log):
         for name, status in pool.map(lambda target: fuzz_one(directory / target), targets):
             print(f"{name}: {'ok' if status == 0 else f'status {status}'}", flush=True)
             if status:
+                print((LOGS / f"{name}.log").read_text(errors="replace")[-FUZZ_TOLD_CHARS:])
                 counts.fail(f"{name}: status {status}, input and log in {LOGS.relative_to(ROOT)}")
             else:
                 counts.passed += 1
@@ -265,7 +268,8 @@ def fuzz_one(target):
     corpus = ROOT / "tests/fuzz/corpus" / name
     with tempfile.TemporaryDirectory() as scratch, open(LOGS / f"{target.name}.log", "w") as log:
         known = [corpus] if corpus.is_dir() else []
-        command = [*settled(), target, f"-max_total_time={FUZZ_SECONDS}", "-timeout=10",
+        command = [*settled(), target, f"-max_total_time={FUZZ_SECONDS}", f"-seed={FUZZ_SEED}",
+                   "-timeout=10",
                    "-rss_limit_mb=2048", "-print_final_stats=1",
                    f"-artifact_prefix={LOGS}/{name}-", scratch, *known]
         try:

@@ -76,7 +76,7 @@ static bool take_name(const char *host, char name[HOST_MAX])
     return false;
   memcpy(name, host + bracketed, n - bracketed);
   name[n - bracketed] = 0;
-  return *name;
+  return *name && bracketed == !!strchr(name, ':'); // brackets are for v6, and nothing else
 }
 
 bool tide_guard_host(const struct tide_guard *guard, const char *host)

@@ -95,6 +95,8 @@ static void hosts(void **state)
       {"127.0.0.1", "[::1]x", false},
       {"127.0.0.1", "[::1]:", false},
       {"127.0.0.1", "[", false},
+      {"127.0.0.1", "[127.0.0.1]:4711", false},
+      {"127.0.0.1", "[localhost]", false},
       {"127.0.0.1", "evil.example", false},
       {"127.0.0.1", "127.0.0.1.evil.example", false},
       {"127.0.0.1", "127.0.0.1:", false},
@@ -114,6 +116,7 @@ static void hosts(void **state)
       {"0.0.0.0", "192.0.2.7:4711", true},
       {"0.0.0.0", "evil.example:4711", false},
       {"::", "[2001:db8::1]:4711", true},
+      {"::", "[192.0.2.7]:4711", false},
       {"::", "evil.example:4711", false},
       {"::1", "[::1]:4711", true},
   };
