@@ -78,8 +78,8 @@ static void prepare_first_try(struct tide_unwind *u, const struct tide_unwind_fr
   u->leaf_fp_mask = leaf->needs_fp ? ~0ull : 0;
   u->leaf_token = leaf->token;
   u->leaf_n_fp = u->n_fp;
-  u->words = u->ra + 1;
   u->n_words = (n - 1 + 3) & ~3ull;
+  u->words_end = u->ra + 1 + u->n_words;
   for (uint64_t i = n; i <= u->n_words; i++)
     u->ra[i] = u->ra[n - 1];
 }
@@ -134,15 +134,29 @@ void tide_unwind_forget(struct tide_unwind *u)
   u->memo_refused = 0;
 }
 
-// Files the last capture: words other than return addresses first, then these from the outermost
-// frame to the leaf, padded in front by repeating the first.
+// The words of the last capture, from the outermost frame to the leaf, padded in front by repeating
+// the first. Of one frame, those that are no return address tell where that is: they are behind it.
+static void fill_words(const struct tide_unwind *u, struct tide_memo *m)
+{
+  struct tide_word *words = (struct tide_word *)m - m->n;
+  uint64_t k = m->n, n_fp = u->n_fp;
+  for (uint64_t i = u->n - 1; i >= 1; i--) {
+    for (; n_fp > 0 && u->fpw[n_fp - 1].frame == i; n_fp--)
+      words[--k] = (struct tide_word){u->fpw[n_fp - 1].slot, u->fpw[n_fp - 1].value};
+    words[--k] = u->ra[i];
+  }
+  for (; k > 0; k--)
+    words[k - 1] = words[k];
+}
+
+// Files the last capture.
 static void remember(struct tide_unwind *u, struct tide_regs r, const struct tide_memo_place *place,
                      void *token)
 {
   uint64_t leaf = u->n - 1, n = leaf + u->n_fp; // the outermost frame has no word
   if (!leaf || n > TIDE_MEMO_WORDS)
     return;
-  struct tide_memo *m = tide_memo_add(u->memo, place, n);
+  struct tide_memo *m = tide_memo_room(u->memo, n);
   if (!m) {
     if (++u->memo_refused > TIDE_MEMO_PATIENCE) {
       u->memo_refused = 0;
@@ -151,19 +165,13 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
     }
     return;
   }
-  struct tide_word *words = (struct tide_word *)m - m->n;
-  uint64_t k = m->n;
-  for (uint64_t i = leaf; i >= 1; i--)
-    words[--k] = u->ra[i];
-  for (uint64_t i = 0; i < u->n_fp; i++)
-    words[--k] = (struct tide_word){u->fpw[i].slot, u->fpw[i].value};
-  for (; k > 0; k--)
-    words[k - 1] = words[k];
+  fill_words(u, m);
   m->pc = r.pc;
   m->sp = r.sp;
   m->fp = r.fp;
   m->needs_fp = u->frame[leaf].needs_fp;
   m->token = token;
+  tide_memo_file(u->memo, m, place);
 }
 
 // The same stack often comes again at once: the next first try is this entry.
@@ -174,7 +182,7 @@ static inline void first_try_is(struct tide_unwind *u, const struct tide_memo *m
   u->leaf_fp = m->fp;
   u->leaf_fp_mask = m->needs_fp ? ~0ull : 0;
   u->leaf_token = m->token;
-  u->words = tide_memo_words(m);
+  u->words_end = tide_memo_end(m);
   u->n_words = m->n;
   u->leaf_n_fp = 0; // they are among the words
 }

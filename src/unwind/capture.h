@@ -62,7 +62,7 @@ struct tide_unwind { // a thread's unwinding state
   // in fpw) or from a memo entry. leaf_sp 0: none.
   uint64_t leaf_pc, leaf_sp, leaf_fp, leaf_fp_mask; // mask 0: fp does not matter
   void *leaf_token;
-  const struct tide_word *words;
+  const struct tide_word *words_end;
   uint64_t n_words, leaf_n_fp;
   uint64_t n, n_fp;              // the last incremental capture: frames, words in fpw
   uint64_t stack_lo, stack_size; // the thread's own stack; size 0: unknown
@@ -124,29 +124,12 @@ TIDE_HOT uint64_t tide_hash_frame(uint64_t h, uint64_t key)
   return h ^ h >> 29;
 }
 
-// Are all n words (a multiple of four) still what they were? The last four, at the leaf, decide
-// most failures; the rest are independent loads without a branch in between (a branch per word was
-// tried: 0.57 ns a frame against 0.45).
-TIDE_HOT bool tide_words_equal(const struct tide_word *w, uint64_t n)
-{
-  const struct tide_word *leaf = w + n - 4;
-  uint64_t a = TIDE_CHANGED(leaf[0]) | TIDE_CHANGED(leaf[1]);
-  uint64_t b = TIDE_CHANGED(leaf[2]) | TIDE_CHANGED(leaf[3]);
-  if (a | b)
-    return false;
-  for (; w < leaf; w += 4) {
-    a |= TIDE_CHANGED(w[0]) | TIDE_CHANGED(w[1]);
-    b |= TIDE_CHANGED(w[2]) | TIDE_CHANGED(w[3]);
-  }
-  return !(a | b);
-}
-
 // The same start state means the same stack pointer, so the words are on the thread's own stack.
 TIDE_HOT bool tide_last_valid(const struct tide_unwind *u, struct tide_regs r)
 {
   if ((u->leaf_pc ^ r.pc) | (u->leaf_sp ^ r.sp) | ((u->leaf_fp ^ r.fp) & u->leaf_fp_mask))
     return false;
-  if (!tide_words_equal(u->words, u->n_words))
+  if (!tide_words_equal(u->words_end, u->n_words))
     return false;
   for (uint64_t i = 0; i < u->leaf_n_fp; i++)
     if (*(uint64_t *)u->fpw[i].slot != u->fpw[i].value)

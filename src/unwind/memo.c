@@ -5,48 +5,60 @@
 
 #include <string.h>
 
-#define KEY_BIT (1ull << 48) // keeps the kept part of a key from being 0
-#define WHAT_MASK ((1ull << 48) - 1)
+// A word of the table: the tag of its key in 16 bits, never 0; 16 bits, of a branch its number,
+// from 1; and 32 bits, signed: of a branch where its word is, in bytes from origin, of a capture
+// where it is, in bytes from the pool, plus 1. A search waits for one such word after the other:
+// from one to the next it takes two loads, a multiplication, and as little else as possible.
+enum { PLACE_SHIFT = 64 - TIDE_MEMO_LOG2, WHAT_BITS = 48, ID_SHIFT = 32 };
+#define WHAT_MASK ((1ull << WHAT_BITS) - 1)
 
 static inline uint64_t first_key(uint64_t pc, uint64_t sp)
 {
-  return tide_mix64(pc * 31 ^ sp) | KEY_BIT;
+  return tide_mix64(pc * 31 ^ sp);
 }
 
-static inline uint64_t next_key(uint64_t key, uint64_t value)
+// From a branch on, by the present value of its word. No two branches have the same number, so no
+// two pairs give the same product.
+static inline uint64_t next_key(uint64_t branch, uint64_t value)
 {
-  key = tide_mix64(key ^ value);
-  return (key ^ key >> 31) | KEY_BIT;
+  return tide_mix64(branch << (64 - WHAT_BITS) ^ value);
 }
 
-static inline uint32_t place_of(uint64_t key)
+// What the place in the table, the topmost bits, does not tell of a key.
+static inline uint64_t tag_of(uint64_t key)
 {
-  return key >> 32 & (TIDE_MEMO_PLACES - 1);
+  return key << TIDE_MEMO_LOG2 | 1ull << WHAT_BITS;
 }
 
-// The first word that changed, counted from the leaf (the last word), or n. Near the leaf, where
-// stacks differ, stop early; farther out compare everything and look for the place only if
-// something differs.
-static inline uint32_t first_changed(const struct tide_word *w, uint32_t n)
+static inline bool is_branch(uint64_t what)
 {
-  const struct tide_word *p = w + n;
-  uint32_t i = 0;
-  for (; i < n && i < 4; i += 4) {
-    p -= 4;
-    if (TIDE_CHANGED(p[0]) | TIDE_CHANGED(p[1]) | TIDE_CHANGED(p[2]) | TIDE_CHANGED(p[3]))
-      goto found;
-  }
-  uint64_t a = 0, b = 0;
-  for (const struct tide_word *q = w; q < p; q += 4) {
-    a |= TIDE_CHANGED(q[0]) | TIDE_CHANGED(q[1]);
-    b |= TIDE_CHANGED(q[2]) | TIDE_CHANGED(q[3]);
-  }
-  if (TIDE_LIKELY(!(a | b)))
-    return n;
-found:
-  while (!TIDE_CHANGED(w[n - 1 - i]))
-    i++;
-  return i;
+  return !(what & 1);
+}
+
+static inline uint64_t slot_of(const struct tide_memo_table *memo, uint64_t branch)
+{
+  return memo->origin + (uint64_t)(int64_t)(int32_t)branch;
+}
+
+static inline const struct tide_memo *capture_of(const struct tide_memo_table *memo, uint64_t what)
+{
+  return (const struct tide_memo *)((const char *)memo->words + (uint32_t)what - 1);
+}
+
+static inline uint64_t what_is(const struct tide_memo_table *memo, const struct tide_memo *m)
+{
+  return (uint64_t)((const char *)m - (const char *)memo->words) + 1;
+}
+
+// Where a key is; false: nowhere, and there is where it would be put.
+static inline bool look(const struct tide_memo_table *memo, uint64_t key, uint32_t *ret_place)
+{
+  uint32_t i = (uint32_t)(key >> PLACE_SHIFT);
+  uint64_t at;
+  while (TIDE_UNLIKELY(((at = memo->at[i]) ^ tag_of(key)) >> WHAT_BITS) && at)
+    i = (i + 1) & (TIDE_MEMO_PLACES - 1);
+  *ret_place = i;
+  return at;
 }
 
 const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uint64_t pc,
@@ -54,71 +66,145 @@ const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uin
                                          struct tide_memo_place *ret_place)
 {
   uint64_t key = first_key(pc, sp);
-  ret_place->kind = TIDE_MEMO_NOWHERE;
+  uint64_t branch = 0;
+  *ret_place = (struct tide_memo_place){.astray = true};
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
-    uint32_t i = place_of(key);
-    uint64_t at;
-    while (TIDE_UNLIKELY(((at = memo->at[i]) ^ key) >> 48)) {
-      if (!at) {
-        *ret_place = (struct tide_memo_place){TIDE_MEMO_VACANT, key, 0, 0};
-        return NULL;
-      }
-      i = (i + 1) & (TIDE_MEMO_PLACES - 1);
+    uint32_t i;
+    if (TIDE_UNLIKELY(!look(memo, key, &i))) {
+      *ret_place =
+          (struct tide_memo_place){.near = branch ? memo->behind[branch >> ID_SHIFT] : NULL};
+      return NULL;
     }
-    at &= WHAT_MASK;
-    if (!(at & 1)) {
-      if (TIDE_UNLIKELY(at < sp)) // astray
+    uint64_t what = memo->at[i] & WHAT_MASK;
+    if (is_branch(what)) {
+      uint64_t slot = slot_of(memo, what);
+      if (TIDE_UNLIKELY(slot < sp)) // astray
         return NULL;
-      key = next_key(key, *(uint64_t *)at);
+      branch = what;
+      key = next_key(what, *(uint64_t *)slot);
       continue;
     }
-    const struct tide_memo *m = (const struct tide_memo *)(at - 1);
+    const struct tide_memo *m = capture_of(memo, what);
     if ((m->pc ^ pc) | (m->sp ^ sp) | (m->needs_fp ? m->fp ^ fp : 0))
       return NULL; // astray
-    uint32_t w = first_changed(tide_memo_words(m), m->n);
-    if (TIDE_LIKELY(w == m->n))
+    if (TIDE_LIKELY(tide_words_equal(tide_memo_end(m), m->n)))
       return m;
-    *ret_place = (struct tide_memo_place){TIDE_MEMO_SPLIT, key, i, w};
+    *ret_place = (struct tide_memo_place){.near = m};
     return NULL;
   }
   return NULL;
 }
 
-static void take(struct tide_memo_table *memo, uint64_t key, uint64_t what)
+struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t n)
 {
-  uint32_t i = place_of(key);
+  uint64_t padded = (n + 3) & ~3ull;
+  if (padded + 4 > TIDE_MEMO_POOL - memo->n_words || memo->n_used + 2 > TIDE_MEMO_PLACES / 2)
+    return NULL;
+  struct tide_memo *m = (struct tide_memo *)&memo->words[memo->n_words + padded];
+  m->n = (uint32_t)padded;
+  return m;
+}
+
+static void put(struct tide_memo_table *memo, uint64_t key, uint64_t what)
+{
+  uint32_t i = (uint32_t)(key >> PLACE_SHIFT);
   while (memo->at[i])
     i = (i + 1) & (TIDE_MEMO_PLACES - 1);
-  memo->at[i] = (key & ~WHAT_MASK) | what;
+  memo->at[i] = (tag_of(key) & ~WHAT_MASK) | what;
   memo->n_used++;
 }
 
-struct tide_memo *tide_memo_add(struct tide_memo_table *memo, const struct tide_memo_place *place,
-                                uint64_t n)
+// Word i of a capture, counted from the leaf.
+static inline const struct tide_word *word_of(const struct tide_memo *m, uint32_t i)
 {
-  uint64_t padded = (n + 3) & ~3ull;
-  if (padded + 4 > TIDE_MEMO_POOL - memo->n_words || place->kind == TIDE_MEMO_NOWHERE ||
-      memo->n_used + 2 > TIDE_MEMO_PLACES / 2)
-    return NULL;
-  struct tide_memo *m = (struct tide_memo *)&memo->words[memo->n_words + padded];
-  uint64_t key = place->key;
-  if (place->kind == TIDE_MEMO_SPLIT) {
-    uint64_t *at = &memo->at[place->index], old = *at & WHAT_MASK;
-    const struct tide_word *word = (const struct tide_word *)(old - 1) - 1 - place->word;
-    if (TIDE_UNLIKELY(word->slot & (~WHAT_MASK | 1)))
-      return NULL;
-    take(memo, next_key(key, word->value), old);
-    *at = (*at & ~WHAT_MASK) | word->slot;
-    key = next_key(key, *(uint64_t *)word->slot);
+  return tide_memo_end(m) - 1 - i;
+}
+
+// The first word in which two captures differ, counted from the leaf; false: they differ in none,
+// or in where it is.
+static bool find_difference(const struct tide_memo *a, const struct tide_memo *b, uint32_t *ret_i)
+{
+  uint32_t n = a->n < b->n ? a->n : b->n, i = 0;
+  while (i < n && word_of(a, i)->slot == word_of(b, i)->slot &&
+         word_of(a, i)->value == word_of(b, i)->value)
+    i++;
+  *ret_i = i;
+  return i < n && word_of(a, i)->slot == word_of(b, i)->slot;
+}
+
+// Can a branch name it?
+static bool is_near(const struct tide_memo_table *memo, uint64_t slot)
+{
+  int64_t offset = (int64_t)(slot - memo->origin);
+  return offset == (int32_t)offset && !(offset & 1);
+}
+
+// Which word of a capture is in a slot; its n: none.
+static uint32_t index_of(const struct tide_memo *m, uint64_t slot)
+{
+  uint32_t i = 0;
+  while (i < m->n && word_of(m, i)->slot != slot)
+    i++;
+  return i;
+}
+
+// A new branch in place i, before what is there: on to that by near's word, and to m by m's.
+static void insert_branch(struct tide_memo_table *memo, uint32_t i, uint32_t difference,
+                          const struct tide_memo *near, const struct tide_memo *m)
+{
+  uint64_t old = memo->at[i] & WHAT_MASK, id = ++memo->n_branches;
+  uint64_t offset = word_of(near, difference)->slot - memo->origin;
+  uint64_t branch = (uint32_t)offset | id << ID_SHIFT;
+  memo->behind[id] = near;
+  memo->at[i] = (memo->at[i] & ~WHAT_MASK) | branch;
+  put(memo, next_key(branch, word_of(near, difference)->value), old);
+  put(memo, next_key(branch, word_of(m, difference)->value), what_is(memo, m));
+}
+
+// Follows near's way to where m must leave it. False: that way is not what it was.
+static bool file_beside(struct tide_memo_table *memo, const struct tide_memo *near,
+                        const struct tide_memo *m)
+{
+  uint64_t key = first_key(m->pc, m->sp);
+  uint32_t difference, i;
+  if (!find_difference(near, m, &difference) || !is_near(memo, word_of(m, difference)->slot))
+    return false;
+  while (look(memo, key, &i)) {
+    uint64_t what = memo->at[i] & WHAT_MASK;
+    if (!is_branch(what) && what != what_is(memo, near))
+      return false;
+    uint32_t at = is_branch(what) ? index_of(near, slot_of(memo, what)) : near->n;
+    if (at > difference) {
+      insert_branch(memo, i, difference, near, m);
+      return true;
+    }
+    key = next_key(what, word_of(at < difference ? near : m, at)->value);
+    if (at == difference && look(memo, key, &i))
+      return false;
+    if (at == difference) {
+      put(memo, key, what_is(memo, m));
+      return true;
+    }
   }
-  take(memo, key, (uint64_t)m + 1);
-  m->n = (uint32_t)padded;
-  memo->n_words += padded + 4;
-  return m;
+  return false;
+}
+
+void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
+                    const struct tide_memo_place *place)
+{
+  if (place->astray)
+    return;
+  if (!memo->origin)
+    memo->origin = m->sp & ~7ull;
+  if (!place->near)
+    put(memo, first_key(m->pc, m->sp), what_is(memo, m));
+  else if (!file_beside(memo, place->near, m))
+    return;
+  memo->n_words += m->n + 4;
 }
 
 void tide_memo_empty(struct tide_memo_table *memo)
 {
   memset(memo->at, 0, sizeof memo->at);
-  memo->n_words = memo->n_used = 0;
+  memo->n_words = memo->n_used = memo->n_branches = memo->origin = 0;
 }
