@@ -187,8 +187,10 @@ static inline void first_try_is(struct tide_unwind *u, const struct tide_memo *m
   u->leaf_n_fp = 0; // they are among the words
 }
 
-__attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, struct tide_regs r)
+__attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp,
+                                                  uint64_t fp)
 {
+  struct tide_regs r = {pc, sp, fp};
   if (TIDE_UNLIKELY(r.sp - u->stack_lo >= u->stack_size))
     return tide_capture_foreign(u, r);
   if (TIDE_UNLIKELY(u->memo_bypass)) {

@@ -100,7 +100,7 @@ uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t se
                           enum tide_walk_end *ret_end);
 
 // All tries but the first. Kept out of line, so that the first one needs few registers.
-void *tide_capture_slow(struct tide_unwind *u, struct tide_regs r);
+void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp, uint64_t fp);
 void *tide_capture_foreign(struct tide_unwind *u, struct tide_regs r);
 
 // Ranges of code that held one object and now hold another: their frames hash differently, so that
@@ -139,5 +139,7 @@ TIDE_HOT bool tide_last_valid(const struct tide_unwind *u, struct tide_regs r)
 
 TIDE_HOT void *tide_capture(struct tide_unwind *u, struct tide_regs r)
 {
-  return TIDE_LIKELY(tide_last_valid(u, r)) ? u->leaf_token : tide_capture_slow(u, r);
+  if (TIDE_LIKELY(tide_last_valid(u, r)))
+    return u->leaf_token;
+  return tide_capture_slow(u, r.pc, r.sp, r.fp);
 }

@@ -65,9 +65,7 @@ const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uin
                                          uint64_t sp, uint64_t fp,
                                          struct tide_memo_place *ret_place)
 {
-  uint64_t key = first_key(pc, sp);
-  uint64_t branch = 0;
-  *ret_place = (struct tide_memo_place){.astray = true};
+  uint64_t key = first_key(pc, sp), branch = 0;
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
     uint32_t i;
     if (TIDE_UNLIKELY(!look(memo, key, &i))) {
@@ -78,20 +76,21 @@ const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uin
     uint64_t what = memo->at[i] & WHAT_MASK;
     if (is_branch(what)) {
       uint64_t slot = slot_of(memo, what);
-      if (TIDE_UNLIKELY(slot < sp)) // astray
-        return NULL;
+      if (TIDE_UNLIKELY(slot < sp))
+        break;
       branch = what;
       key = next_key(what, *(uint64_t *)slot);
       continue;
     }
     const struct tide_memo *m = capture_of(memo, what);
     if ((m->pc ^ pc) | (m->sp ^ sp) | (m->needs_fp ? m->fp ^ fp : 0))
-      return NULL; // astray
+      break;
     if (TIDE_LIKELY(tide_words_equal(tide_memo_end(m), m->n)))
       return m;
     *ret_place = (struct tide_memo_place){.near = m};
     return NULL;
   }
+  *ret_place = (struct tide_memo_place){.astray = true};
   return NULL;
 }
 
