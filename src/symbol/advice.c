@@ -22,14 +22,15 @@ const char *tide_advice_name(const char *path)
   return slash ? slash + 1 : path;
 }
 
-static void write_note(struct tide_symbol_module *m, const char *path, const char *what)
+enum { NOTE_MAX = sizeof((struct tide_symbol_object *)0)->note };
+
+static void write_note(char note[NOTE_MAX], const char *path, const char *what)
 {
-  char *note = m->object.note;
-  size_t n = sizeof m->object.note, used = strlen(what) + 2;
-  if (strlen(path) + used > n)
+  size_t used = strlen(what) + 2;
+  if (strlen(path) + used > NOTE_MAX)
     path = tide_advice_name(path);
-  int room = used < n ? (int)(n - used) : 0;
-  snprintf(note, n, "%.*s %s", room, path, what);
+  int room = used < NOTE_MAX ? (int)(NOTE_MAX - used) : 0;
+  snprintf(note, NOTE_MAX, "%.*s %s", room, path, what);
 }
 
 static void advise(struct tide_symbol_module *m, const char *path, const char *format, va_list args)
@@ -37,7 +38,7 @@ static void advise(struct tide_symbol_module *m, const char *path, const char *f
   char *what = NULL;
   if (vasprintf(&what, format, args) < 0)
     return;
-  write_note(m, path, what);
+  write_note(m->object.note, path, what);
   free(what);
 }
 
@@ -172,6 +173,19 @@ void tide_advise_no_debug_info(struct tide_symbol_module *m, const struct tide_d
   add_advice(&text, m, servers);
   tide_advise(m, "has no debug info: %s unknown; %s",
               has_names(m) ? "lines are" : "lines and most names are", tide_buf_cstr(&text));
+  tide_buf_done(&text);
+}
+
+// Programs without -g are often linked with libraries that have it, Rust's own among them. What is
+// packaged was built by others: some of it is in assembly, and no package would change that.
+void tide_advise_no_lines_in_part(struct tide_symbol_module *m)
+{
+  if (is_packaged(m->object.path))
+    return;
+  struct tide_buf text = {0};
+  tide_buf_text(&text, "has no debug info for some of its code: lines there are unknown; ");
+  add_build_advice(&text, m);
+  write_note(m->object.part_note, m->object.path, tide_buf_cstr(&text));
   tide_buf_done(&text);
 }
 

@@ -189,7 +189,9 @@ void tide_symbol_module_settle(struct tide_symbol_module *m,
     return;
   m->lines = from;
   m->object.has_debug_info = from != NULL;
-  if (!from)
+  if (from)
+    tide_advise_no_lines_in_part(m);
+  else
     tide_advise_no_debug_info(m, servers);
 }
 

@@ -23,6 +23,7 @@ struct tide_symbol_object {
   bool opened;         // the file was found and is the one recorded
   bool has_debug_info; // line numbers can be had
   char note[320];      // why not, and what to do about it; "" when all is well
+  char part_note[320]; // the same, for code that lacks lines where other code of the file has them
   // For whoever keeps answers beyond a run: a number for what they depend on besides the build id.
   // 0 when they must not be kept: no build id, or some of what belongs to the file is missing,
   // which may show with any answer.

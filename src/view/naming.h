@@ -76,6 +76,6 @@ uint64_t tide_naming_elf_address(const struct tide_naming *naming,
 // same pointer.
 const struct tide_named_frame *tide_naming_culprit(struct tide_naming *naming, uint32_t stack);
 
-// Why a frame's module has no names or lines, and what to do about it; NULL when all is well. Lives
-// as long as the naming and its source.
+// Why a frame's module has no names or lines, or no line for this frame, and what to do about it;
+// NULL when all is well. Lives as long as the naming and its source.
 const char *tide_naming_note(struct tide_naming *naming, const struct tide_named_frame *frame);

@@ -128,6 +128,9 @@ static void notes_are_of_a_frames_module(void **state)
   assert_non_null(strstr(note, "build it with -g"));
   assert_null(tide_naming_note(naming, tide_naming_culprit(naming, 4)));
   assert_null(tide_naming_note(naming, &unknown));
+  struct tide_named_frame lineless = *tide_naming_culprit(naming, 4); // where others have lines
+  lineless.file = NULL;
+  assert_string_equal(tide_naming_note(naming, &lineless), "indexer lacks lines for some code");
 }
 
 static void looks_up_no_more_than_allowed(void **state)

@@ -327,6 +327,21 @@ static void test_advice_for_c(void **state)
   expect_note("linked", "they are in gone.debug: name its directory with --debug-dir");
 }
 
+// A program without -g and a library with it in one file: what its own code lacks, and no word of
+// the file as a whole.
+static void test_advice_for_a_part(void **state)
+{
+  fixture_must("gcc -O2 -g0 -fPIE -c $S/chain.c -o lineless.o && "
+               "gcc -O2 -g -fPIE -c $S/mark.c -o lined.o && gcc -pie lineless.o lined.o -o mixed");
+  struct tide_symboliser *s = tide_symboliser_new();
+  const struct tide_symbol_object *object = tide_symboliser_object(s, add(s, "mixed"));
+  assert_true(object->has_debug_info);
+  assert_string_equal(object->note, "");
+  assert_non_null(strstr(object->part_note, "mixed has no debug info for some of its code: lines "
+                                            "there are unknown; compile with -g"));
+  tide_symboliser_free(s);
+}
+
 // Cargo's profile shows in the path.
 static void test_advice_for_rust(void **state)
 {
@@ -427,6 +442,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_advice_for_c),
+      cmocka_unit_test(test_advice_for_a_part),
       cmocka_unit_test(test_advice_for_rust),
       cmocka_unit_test(test_package),
       cmocka_unit_test(test_advice_for_packages),
