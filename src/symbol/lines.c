@@ -378,6 +378,13 @@ static char *join(const char *dir, const char *path)
   return path[0] == '/' || !dir ? tide_strdup(path) : tide_sprintf("%s/%s", dir, path);
 }
 
+// clang calls what stands beside the source "./chain.h", gcc "chain.h": one file has one path.
+static void drop_dots(char *path)
+{
+  for (char *at = path; (at = strstr(at, "/./"));)
+    memmove(at, at + 2, strlen(at + 2) + 1);
+}
+
 const char *tide_lines_file(struct tide_lines *lines, uint64_t number)
 {
   struct file *file = number < lines->n_files ? &lines->files[number] : NULL;
@@ -389,6 +396,7 @@ const char *tide_lines_file(struct tide_lines *lines, uint64_t number)
     TIDE_CLEANUP_FREE char *whole_dir =
         is_comp_dir || !dir ? tide_strdup(dir) : join(lines->comp_dir, dir);
     file->path = join(whole_dir, file->name);
+    drop_dots(file->path);
   }
   return file->path;
 }

@@ -80,6 +80,26 @@ static void test_c_by_clang(void **state)
   c_chains_of("clang");
 }
 
+// What is called by "./" is the file it would be without.
+static void test_path_without_dots(void **state)
+{
+  static const char *const compilers[] = {"gcc -gdwarf-4", "gcc -gdwarf-5", "clang -gdwarf-4",
+                                          "clang -gdwarf-5"};
+  for (size_t i = 0; i < N(compilers); i++) {
+    if (!fixture_try("command -v %s", compilers[i]))
+      continue;
+    fixture_must("mkdir -p dotted && cp $S/chain.c dotted && "
+                 "%s -O2 -fPIE -pie ././dotted/./chain.c mark.o -o dots",
+                 compilers[i]);
+    struct tide_symboliser *s = tide_symboliser_new();
+    struct tide_symbol_frame frame;
+    uint64_t addr = fixture_address("dots", "static");
+    assert_int_equal(tide_symboliser_lookup(s, add(s, "dots"), addr, &frame, 1), 1);
+    assert_string_equal(frame.file, fixture_path("dotted/chain.c"));
+    tide_symboliser_free(s);
+  }
+}
+
 static void test_cold_part_is_apart(void **state)
 {
   fixture_must("gcc -g -O2 -fPIE -pie $S/chain.c mark.o -o parted");
@@ -521,6 +541,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c_by_gcc),
       cmocka_unit_test(test_c_by_clang),
+      cmocka_unit_test(test_path_without_dots),
       cmocka_unit_test(test_cold_part_is_apart),
       cmocka_unit_test(test_function_sections_thrown_away),
       cmocka_unit_test(test_function_in_function),
