@@ -145,6 +145,9 @@ static void share_out(struct table *t)
   c->location = at_most(c->location, spare > left * 2 / 5 ? spare : left * 2 / 5);
   c->name = left - c->location - (c->location ? 2 : 0);
   c->name = widest_name(t, c->name); // no wider than needed: locations stand close to the names
+  words = at_least(c->name + (c->location ? 2 : 0) + c->location, rest);
+  grow(&left, words, &c->curve, CURVE_MOST); // what a name gave up by being shortened
+  grow(&left, words, &c->bar, BAR_MOST);
 }
 
 // What the group's stacks held over time, or blanks for the row of the rest.
