@@ -11,15 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Past what may stand behind the parameters of a member function.
+static const char *skip_qualifiers(const char *at)
+{
+  static const char *const words[] = {" const", " volatile", " &&", " &"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strncmp(at, words[i], strlen(words[i])) == 0)
+      at += strlen(words[i]);
+  return at;
+}
+
 // Where the parameter list of a C++ name starts; its length when there is none. Looks for the last
 // top-level '(' so that "(anonymous namespace)::f(int)" and "operator()(int) const" come out right.
 static size_t parameters_at(const char *name)
 {
   size_t n = strlen(name);
   const char *close = strrchr(name, ')');
-  const char *rest = close ? close + 1 : "";
-  bool is_list =
-      close && (!*rest || strcmp(rest, " const") == 0 || strncmp(rest, " [clone", 7) == 0);
+  const char *rest = close ? skip_qualifiers(close + 1) : "";
+  bool is_list = close && (!*rest || strncmp(rest, " [clone", 7) == 0);
   if (!is_list)
     return n;
   int depth = 0;

@@ -182,6 +182,8 @@ static void shortens_in_order(void **state)
   expect_short("work::{lambda}::operator()", 60, "work::{lambda}::operator()");
   expect_short("main::{lambda(int)#1}::operator()(int) const", 60,
                "main::{lambda(int)#1}::operator()");
+  expect_short("Job::take(std::vector<int>) &&", 60, "Job::take");
+  expect_short("Job::peek(int) const volatile &", 60, "Job::peek");
   expect_short("f(int (*)(char))", 60, "f");
   expect_short("pool<A, B<C>>::take(int)", 24, "pool<A, B<C>>::take");
   expect_short("pool<A, B<C>>::take(int)", 14, "pool<…>::take");
