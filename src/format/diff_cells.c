@@ -110,11 +110,18 @@ const char *tide_diff_measure_words(const struct tide_question *question)
 {
   static const char *const words[TIDE_MEASURES_N][2] = {
       [TIDE_MEASURE_PEAK] = {"held at the peak", "blocks held at the peak"},
-      [TIDE_MEASURE_LIVE] = {"held", "blocks held"},
+      [TIDE_MEASURE_LIVE] = {"held at the end", "blocks held at the end"},
       [TIDE_MEASURE_TOTAL] = {"allocated in all", "allocations"},
       [TIDE_MEASURE_GROWN] = {"grown", "blocks grown"},
       [TIDE_MEASURE_LEAK] = {"never freed", "blocks never freed"},
       [TIDE_MEASURE_TEMP] = {"freed at once", "blocks freed at once"},
   };
-  return words[question->measure][question->unit == TIDE_UNIT_BLOCKS];
+  bool in_blocks = question->unit == TIDE_UNIT_BLOCKS, of_part = question->window.to.given;
+  if (of_part && question->measure == TIDE_MEASURE_LIVE) // when is said of the sides
+    return in_blocks ? "blocks held" : "held";
+  if (of_part && question->measure == TIDE_MEASURE_TOTAL)
+    return in_blocks ? "allocations" : "allocated";
+  if (question->at_least)
+    return in_blocks ? "blocks grown (at least)" : "grown (at least)";
+  return words[question->measure][in_blocks];
 }

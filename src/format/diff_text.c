@@ -28,6 +28,21 @@ static size_t fit(size_t width, size_t used)
   return width > used + 12 ? width - used : 12;
 }
 
+// Of a part of two runs, below each: "from 202 ms to 404 ms (as seen at 406 ms)".
+static void write_window(const struct page *p, const struct tide_question *question)
+{
+  const struct tide_window *window = &question->window;
+  const char *until = question->measure == TIDE_MEASURE_TOTAL ? "until" : "at";
+  if (p->is_one_run || !window->to.given)
+    return;
+  TIDE_CLEANUP_FREE char *to = tide_point_words(p->screen, &window->to);
+  TIDE_CLEANUP_FREE char *from =
+      window->from.given ? tide_point_words(p->screen, &window->from) : NULL;
+  TIDE_CLEANUP_FREE char *words =
+      from ? tide_sprintf("from %s to %s", from, to) : tide_sprintf("%s %s", until, to);
+  tide_screen_paragraph(p->screen, TIDE_INK_FAINT, "        ", "", words);
+}
+
 // "before  build/before.tide  indexer 12000", or the moment of the one run.
 static void write_side(const struct page *p, const char *label, const char *file,
                        const struct tide_profile *profile)
@@ -48,6 +63,7 @@ static void write_side(const struct page *p, const char *label, const char *file
   tide_screen_left(screen, TIDE_INK_PLAIN, path, columns + 2);
   tide_screen_ink(screen, TIDE_INK_FAINT, rest);
   tide_sink_text(screen->sink, "\n");
+  write_window(p, &profile->question);
 }
 
 enum { FACT_COLUMNS = 2 + 11 + 11 + 3 + 11 + 2 }; // up to the change

@@ -432,6 +432,39 @@ static void text_with_notes(void **state)
   expect_golden("diff_notes.txt");
 }
 
+// Which moments answered is said of each run: they need not be the same.
+static void ask_of_part(struct side *side, enum tide_measure measure, const char *range)
+{
+  struct tide_image *image = &side->capture->images[INDEXER_IMAGE];
+  struct tide_wish wish = {.sort = (int)measure, .by = TIDE_BY_DEFAULT, .range = range};
+  struct tide_question question = {.measure = measure};
+  if (!image->n_snapshots)
+    tide_image_add_exact_snapshots(image);
+  if (range)
+    assert_int_equal(tide_question_make(image, &wish, &question, NULL), TIDE_ERR_OK);
+  else
+    assert_int_equal(tide_point_parse(image, "40%", &question.window.to, NULL), TIDE_ERR_OK);
+  ask(side, &question);
+}
+
+static void compare_parts(enum tide_measure measure, const char *range)
+{
+  ask_of_part(&before, measure, range);
+  ask_of_part(&after, measure, range);
+  tide_diff_free(diff);
+  diff = tide_diff_new(&before.view, &after.view, TIDE_GROUP_PLACE);
+  write_text(80, true, false, options(1, 0, false));
+}
+
+static void parts_of_two_runs(void **state)
+{
+  compare_parts(TIDE_MEASURE_LIVE, NULL);
+  compare_parts(TIDE_MEASURE_GROWN, "peak..");
+  compare_parts(TIDE_MEASURE_TOTAL, NULL);
+  expect_width(80);
+  expect_golden("diff_parts.txt");
+}
+
 // Two moments of one run share the capture and the names.
 static void moments_of_one_run(void **state)
 {
@@ -570,9 +603,9 @@ int main(void)
       CASE(filters_apply_to_both),  CASE(judges_growth),
       CASE(refuses_bad_thresholds), CASE(text),
       CASE(text_with_notes),        CASE(moments_of_one_run),
-      CASE(for_programs),           CASE(nothing_changed),
-      CASE(rows_of_parts),          CASE(rows_that_cut_across),
-      CASE(within_every_width),
+      CASE(parts_of_two_runs),      CASE(for_programs),
+      CASE(nothing_changed),        CASE(rows_of_parts),
+      CASE(rows_that_cut_across),   CASE(within_every_width),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
