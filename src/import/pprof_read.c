@@ -204,6 +204,18 @@ static uint32_t parse_build_id(const char *hex, uint8_t id[MAX_BUILD_ID])
   return (uint32_t)(n / 2);
 }
 
+// jemalloc_pprof has the path that the program was started by, as target/debug/x by cargo: it is
+// taken from here, where it may be another file, which the build id then tells.
+static uint16_t make_module(struct reader *r, const struct tide_pprof_mapping *m)
+{
+  uint8_t id[MAX_BUILD_ID];
+  const char *path = tide_pprof_string(&r->tables, m->filename);
+  uint32_t n_id = parse_build_id(tide_pprof_string(&r->tables, m->build_id), id);
+  TIDE_CLEANUP_FREE char *found = n_id && path[0] != '/' ? realpath(path, NULL) : NULL;
+  return tide_builder_module(r->builder, found ? found : path, m->start - m->bias,
+                             m->limit - m->bias, 0, id, n_id);
+}
+
 // Ends where the last address is, for those that span everything.
 static void make_modules(struct reader *r)
 {
@@ -216,14 +228,11 @@ static void make_modules(struct reader *r)
   }
   for (size_t i = 0; i < t->n_mappings; i++) {
     struct tide_pprof_mapping *m = &t->mappings[i];
-    uint8_t id[MAX_BUILD_ID];
     bool is_fixed = m->start < TIDE_MAPPINGS_FIXED_BELOW || m->offset > m->start;
     m->bias = is_fixed ? 0 : m->start - m->offset;
     if (m->limit <= m->last_addr || m->limit > UINT64_MAX >> 8)
       m->limit = (m->last_addr | 4095) + 1;
-    uint32_t n_id = parse_build_id(tide_pprof_string(t, m->build_id), id);
-    m->module = tide_builder_module(r->builder, tide_pprof_string(t, m->filename),
-                                    m->start - m->bias, m->limit - m->bias, 0, id, n_id);
+    m->module = make_module(r, m);
   }
 }
 

@@ -4,11 +4,11 @@
 
   import_test.py TIDEMARK PROGRAM
 
-Records one deterministic program with tidemark, heaptrack, valgrind's DHAT and massif, and one
-that profiles itself with dhat-rs. What tidemark reads of each file is compared with what the
-tool's own reader prints, and with its own capture: allocations, bytes, peak, what was left, and
-the places. Where they differ because the other tool errs, the test says why and asserts the
-error. A tool that is not installed is skipped (in CI: a failure).
+Records one deterministic program with tidemark, heaptrack, valgrind's DHAT and massif, and two that
+profile themselves, with dhat-rs and jemalloc_pprof. What tidemark reads of each file is compared
+with what the tool's own reader prints, and with its own capture: allocations, bytes, peak, what was
+left, and the places. Where they differ because the other tool errs, the test says why and asserts
+the error. A tool that is not installed is skipped (in CI: a failure).
 """
 import json
 import os
@@ -28,8 +28,8 @@ class Missing(Exception):
     """Something that the test needs is not to be had."""
 
 
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300,
+def run(*command, cwd=None):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=cwd,
                           env=dict(os.environ, TIDEMARK_CACHE="off"))
     if done.returncode:
         raise AssertionError(f"{command[0]}: status {done.returncode}: {done.stderr[-500:]}")
@@ -181,18 +181,22 @@ def dhat_ad_hoc(scratch, own):
     check("what it says", "is an event" in " ".join(text.split()), True)
 
 
-def build_dhat_rs():
-    """The crate is pinned; where it is neither at hand nor to be had, there is nothing to test."""
-    target = pathlib.Path(TIDEMARK).parent / "dhat_rs"  # kept: half a minute to build
+def build_crate(directory, program):
+    """The crates are pinned; where they are neither at hand nor to be had, nothing is tested."""
+    target = pathlib.Path(TIDEMARK).parent / directory  # kept: half a minute to build
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path",
-               str(HERE / "dhat_rs/Cargo.toml"), "--target-dir", str(target)]
+               str(HERE / directory / "Cargo.toml"), "--target-dir", str(target)]
     for words in (command + ["--offline"], command):
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode == 0:
-            return str(target / "release/dhat-shape")
+            return str(target / "release" / program)
     if "error: could not compile" in done.stderr:
         raise AssertionError(f"does not build: {done.stderr[-300:]}")
     raise Missing(f"no crates here: {done.stderr.strip()[-200:]}")
+
+
+def build_dhat_rs():
+    return build_crate("dhat_rs", "dhat-shape")
 
 
 def printed_by_dhat_rs(program, mode, path):
@@ -232,6 +236,22 @@ def dhat_rs_ad_hoc(scratch, own):
           said["Total"])
     check("weights", places(found, "bytes"), {"dhat_shape::event": 12})
     check("live", "live_bytes" in found["totals"], False)
+
+
+def jemalloc_pprof(scratch, own):
+    """Bytes of what is live; started, like cargo does, by a path that holds in one directory."""
+    program, path = build_crate("jemalloc_rs", "jemalloc-shape"), f"{scratch}/je.pb.gz"
+    here = pathlib.Path(program).parent
+    run("./jemalloc-shape", path, cwd=here)
+    found = json.loads(run(TIDEMARK, "report", "--json", path, cwd=here))
+    check("lacks", {"peak", "total", "blocks"} <= set(found["image"]["lacks"]), True)
+    held = places(found, "live_bytes")
+    names = [f"jemalloc_shape::{name}" for name in ("small", "large", "churn")]
+    check("the truth", [held.get(name) for name in names], [4000 * 1024, 7 * 262144, None])
+    check("top", max(held, key=held.get), names[0])
+    check("sum", found["totals"]["live_bytes"], sum(site["live_bytes"] for site in found["sites"]))
+    elsewhere = json.loads(run(TIDEMARK, "report", "--json", path, cwd=scratch))
+    check("without names", elsewhere["totals"], found["totals"])
 
 
 def massif(scratch, own):
@@ -304,7 +324,7 @@ def merged(scratch, own):
 TESTS = ((heaptrack_interpreted, "heaptrack"), (heaptrack_raw, "heaptrack"),
          (heaptrack_rust, "rustc"), (dhat, "valgrind"),
          (dhat_copy, "valgrind"), (dhat_ad_hoc, "valgrind"), (dhat_rs, "cargo"),
-         (dhat_rs_ad_hoc, "cargo"),
+         (dhat_rs_ad_hoc, "cargo"), (jemalloc_pprof, "cargo"),
          (massif, "valgrind"), (massif_at_the_end, "valgrind"), (every_verb, "valgrind"),
          (merged, "valgrind"))
 
