@@ -80,7 +80,8 @@ static bool take_hex(struct words *w, uint64_t *ret_value)
 bool tide_heaptrack_recognise(const uint8_t *head, size_t n)
 {
   const uint8_t *newline = n ? memchr(head, '\n', n) : NULL;
-  struct words w = {(const char *)head + 2, (const char *)newline};
+  bool has_return = newline && newline > head && newline[-1] == '\r'; // it was on another system
+  struct words w = {(const char *)head + 2, (const char *)(has_return ? newline - 1 : newline)};
   uint64_t version, format;
   if (!newline || newline - head < 3 || memcmp(head, "v ", 2) != 0 || !take_hex(&w, &version))
     return n > 2 && memcmp(head, "X ", 2) == 0 && newline && newline + 2 < head + n &&

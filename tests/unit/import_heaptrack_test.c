@@ -68,6 +68,23 @@ static void events_are_played_back(void **state)
   tide_capture_free(capture);
 }
 
+// As they come back from a system that ends its lines in two bytes.
+static void carriage_returns_are_no_part_of_lines(void **state)
+{
+  struct tide_buf text = {0};
+  for (const char *at = TABLES_3 EVENTS; *at; at++)
+    tide_buf_printf(&text, *at == '\n' ? "\r%c" : "%c", *at);
+  struct tide_capture *capture = import_text(tide_buf_cstr(&text));
+  const struct tide_site *f = import_site(capture->images, "f a.c:3 < main a.c:9");
+  assert_false(capture->cut);
+  assert_string_equal(capture->images->origin, "heaptrack 1.4.0");
+  assert_int_equal(capture->images->peak_bytes, 216);
+  assert_non_null(f);
+  assert_int_equal(f->b_alloc, 200);
+  tide_capture_free(capture);
+  tide_buf_done(&text);
+}
+
 // Over all snapshots the counts are those of the sites; the last is what was never freed.
 static void snapshots_add_up(void **state)
 {
@@ -219,11 +236,16 @@ static void live_blocks_are_found_again(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(events_are_played_back),      cmocka_unit_test(snapshots_add_up),
-      cmocka_unit_test(raw_files_get_modules),       cmocka_unit_test(older_formats_are_read),
-      cmocka_unit_test(wrong_files_say_where),       cmocka_unit_test(damage_costs_only_the_rest),
-      cmocka_unit_test(every_cut_is_survived),       cmocka_unit_test(absurd_numbers_are_survived),
+      cmocka_unit_test(events_are_played_back),
+      cmocka_unit_test(snapshots_add_up),
+      cmocka_unit_test(raw_files_get_modules),
+      cmocka_unit_test(older_formats_are_read),
+      cmocka_unit_test(wrong_files_say_where),
+      cmocka_unit_test(damage_costs_only_the_rest),
+      cmocka_unit_test(every_cut_is_survived),
+      cmocka_unit_test(absurd_numbers_are_survived),
       cmocka_unit_test(live_blocks_are_found_again),
+      cmocka_unit_test(carriage_returns_are_no_part_of_lines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
