@@ -68,6 +68,8 @@ enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened
                                 struct tide_diag *diag)
 {
   struct tide_opened opened = {.by_default = !path};
+  if (path && strcmp(path, "-") == 0)
+    path = "/dev/stdin";
   opened.path = path ? tide_strdup(path) : tide_capture_newest();
   if (!opened.path)
     return tide_capture_none(diag);

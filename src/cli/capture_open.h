@@ -13,8 +13,9 @@ struct tide_opened {
   bool by_default;              // the user named no file
 };
 
-// Opens the file, or with NULL the newest capture of the current directory. Recognises .tide and
-// bare store files, and those of other tools (import/importers.def), by their content.
+// Opens the file, "-" being standard input, or with NULL the newest capture of the current
+// directory. Recognises .tide and bare store files, and those of other tools
+// (import/importers.def), by their content.
 enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened,
                                 struct tide_diag *diag);
 void tide_opened_done(struct tide_opened *opened);

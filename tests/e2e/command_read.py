@@ -192,6 +192,21 @@ def damaged_files(ground):
 
 
 @test
+def standard_input(ground):
+    """A pipe is as good as a file, whatever comes out of it."""
+    tide = capture(ground)
+    folded = ground.run(ground.tidemark, "export", "--to", "folded", tide).stdout
+    wanted = ground.report(tide)["totals"]
+    for data, key in ((tide.read_bytes(), "allocations"), (folded.encode(), "live_bytes")):
+        done = subprocess.run([ground.tidemark, "report", "--json", "-"], input=data,
+                              capture_output=True, timeout=60)
+        expect(done.returncode == 0, done.stderr)
+        found = json.loads(done.stdout)["totals"][key]
+        most = wanted["peak_bytes" if key == "live_bytes" else key]  # folded: of the peak
+        expect(found == most, f"{key}: {found}, not {most}")
+
+
+@test
 def not_a_capture(ground):
     for name, content in (("empty", b""), ("text", b"hello\n" * 100), ("zeros", bytes(10000))):
         (ground.scratch / name).write_bytes(content)
