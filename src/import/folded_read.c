@@ -3,8 +3,8 @@
 // Folded stacks, as flame graph tools pass them on: "outer;…;inner WEIGHT", a line each. Nothing
 // says what the weights are of; they are taken for bytes in use. Names are all there is of a frame.
 //
-// Recognised by its first lines, all of which must be of that form. It is the vaguest of formats,
-// so it is asked last.
+// Recognised by its first lines, all of which must be of that form; of one line that is longer than
+// what is looked at, the stack will do. It is the vaguest of formats, so it is asked last.
 #include "base/alloc.h"
 #include "import/builder.h"
 #include "import/importers.h"
@@ -17,6 +17,10 @@
   (TIDE_LACK_PEAK | TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS | TIDE_LACK_TEMP | TIDE_LACK_LIFETIMES |    \
    TIDE_LACK_LIFE_HIST | TIDE_LACK_SIZE_HIST | TIDE_LACK_RESIZES | TIDE_LACK_THREADS |             \
    TIDE_LACK_TIMES | TIDE_LACK_CLOCK)
+
+enum {
+  FIRST_BYTES = 4096
+}; // lines that begin later are for the reader to judge, with their offset
 
 static const char no_stack[] = "[stack not recorded]", left_out[] = "[frames left out]";
 
@@ -45,21 +49,18 @@ static bool is_text(const char *text, size_t n)
 
 bool tide_folded_recognise(const uint8_t *head, size_t n)
 {
-  size_t n_lines = 0;
-  for (const char *at = (const char *)head, *end = at + n; at < end;) {
+  size_t n_good = 0;
+  const char *first = (const char *)head, *end = first + n;
+  for (const char *at = first; at < end && at - first < FIRST_BYTES;) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
     bool is_cut = !newline && n >= TIDE_SOURCE_HEAD_BYTES;
     size_t length = without_return(at, (size_t)((newline ? newline : end) - at));
-    if (!is_text(at, length))
+    if (!is_text(at, length) || (length && !is_cut && !find_weight(at, length)))
       return false;
-    if (length && !is_cut) {
-      if (!find_weight(at, length))
-        return false;
-      n_lines++;
-    }
+    n_good += is_cut ? memchr(at, ';', length) != NULL : length > 0;
     at = newline ? newline + 1 : end;
   }
-  return n_lines > 0;
+  return n_good > 0;
 }
 
 struct reader {

@@ -19,7 +19,7 @@
 #define TIDE_SOURCE_MAX_RATIO 10000u // a tight loop recorded by heaptrack comes to half of this
 #define TIDE_SOURCE_MAX_BYTES (256ull << 30)
 #define TIDE_SOURCE_MAX_LINE (4u << 20)
-#define TIDE_SOURCE_HEAD_BYTES 4096u // what a format is recognised by
+#define TIDE_SOURCE_HEAD_BYTES (64u << 10) // what a format is recognised by: command lines are long
 
 enum tide_packing { TIDE_PACKING_NONE, TIDE_PACKING_GZIP, TIDE_PACKING_ZSTD };
 

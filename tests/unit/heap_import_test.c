@@ -248,6 +248,27 @@ static void folded_stacks(void **state)
   tide_buf_done(&late);
 }
 
+// Rust's names are long and recursion is deep: a stack may be longer than what is looked at first.
+static void long_lines_are_folded_stacks(void **state)
+{
+  for (size_t n_frames = 500; n_frames <= 50000; n_frames *= 100) {
+    struct tide_buf text = {0};
+    for (size_t i = 0; i < n_frames; i++)
+      tide_buf_text(&text, "std::rt::lang_start;");
+    tide_buf_text(&text, "main 10\nmain 1\n");
+    struct tide_capture *capture = read_text(tide_buf_cstr(&text));
+    assert_int_equal(capture->images->n_sites, 2);
+    assert_int_equal(capture->images->sites[0].b_alloc, 10);
+    tide_capture_free(capture);
+    tide_buf_done(&text);
+  }
+  struct tide_buf prose = {0};
+  for (int i = 0; i < 20000; i++)
+    tide_buf_text(&prose, "all in one line ");
+  expect_refused(tide_buf_cstr(&prose), "not a capture");
+  tide_buf_done(&prose);
+}
+
 static void put(struct tide_buf *buf, unsigned field, uint64_t value)
 {
   tide_buf_varint(buf, field << 3);
@@ -646,6 +667,7 @@ int main(void)
       cmocka_unit_test(heap_profiles_that_are_wrong),
       cmocka_unit_test(heap_profiles_that_are_cut),
       cmocka_unit_test(folded_stacks),
+      cmocka_unit_test(long_lines_are_folded_stacks),
       cmocka_unit_test(pprof_profiles),
       cmocka_unit_test(pprof_profiles_that_are_wrong),
       cmocka_unit_test(pprof_profiles_that_are_cut),

@@ -235,6 +235,21 @@ static void massif_snapshots_are_read(void **state)
   tide_capture_free(capture);
 }
 
+// The command stands before what massif's files are told by, and a compiler's has many words.
+static void massif_of_a_long_command_is_read(void **state)
+{
+  struct tide_buf text = {0};
+  tide_buf_text(&text, "desc: (none)\ncmd: cc");
+  for (int i = 0; i < 1000; i++)
+    tide_buf_text(&text, " -I/usr/include");
+  tide_buf_text(&text, "\ntime_unit: ms\n" SNAPSHOT(0, 5, 1000, "peak\n" TREE));
+  struct tide_capture *capture = import_text(tide_buf_cstr(&text));
+  assert_string_equal(capture->images->exe, "cc");
+  assert_int_equal(capture->images->peak_bytes, 1000);
+  tide_capture_free(capture);
+  tide_buf_done(&text);
+}
+
 // A program that ends at its peak: massif calls an earlier snapshot the peak.
 static void massif_ends_at_its_peak(void **state)
 {
@@ -333,6 +348,7 @@ int main(void)
       cmocka_unit_test(deep_and_long_json_is_refused),
       cmocka_unit_test(absurd_dhat_numbers_are_survived),
       cmocka_unit_test(massif_snapshots_are_read),
+      cmocka_unit_test(massif_of_a_long_command_is_read),
       cmocka_unit_test(massif_ends_at_its_peak),
       cmocka_unit_test(wrong_massif_says_where),
       cmocka_unit_test(deep_massif_trees_are_refused),
