@@ -400,16 +400,15 @@ static void emit_value_type(struct writer *w, unsigned field, const char *type, 
 static void write_times(struct writer *w, const struct tide_question *inuse)
 {
   const struct tide_window *window = &inuse->window;
-  uint64_t at_ns = w->image->end_ns;
-  if (w->image->lacks & TIDE_LACK_CLOCK)
-    return;
-  if (window->to.given)
+  bool has_clock = !(w->image->lacks & TIDE_LACK_CLOCK);
+  uint64_t at_ns = has_clock ? w->image->end_ns : 0; // then the date is all that is known
+  if (has_clock && window->to.given)
     at_ns = w->image->start_ns + window->to.seen_ns;
-  else if (inuse->measure == TIDE_MEASURE_PEAK)
+  else if (has_clock && inuse->measure == TIDE_MEASURE_PEAK)
     at_ns = w->image->peak_ns;
   if (w->view->profile->capture->start_realtime_ns) // not all tools tell the date
     emit_u64(w, P_TIME_NANOS, w->view->profile->capture->start_realtime_ns + at_ns);
-  if (window->from.given)
+  if (has_clock && window->from.given)
     emit_u64(w, P_DURATION_NANOS, window->to.seen_ns - window->from.seen_ns);
 }
 

@@ -598,6 +598,9 @@ static void round_trip_of_pprof(const struct tide_capture *capture)
   struct tide_buf second = export(read, "pprof");
   struct tide_capture *read_again = again(&second, "pprof");
   expect_same_stacks(read, read_again);
+  uint64_t written_ns = capture->start_realtime_ns + capture->images->end_ns;
+  assert_int_equal(read->start_realtime_ns, written_ns);
+  assert_int_equal(read_again->start_realtime_ns, written_ns);
   struct tide_buf before = export(capture, "gperftools"), after = export(read, "gperftools");
   const char *line = tide_buf_cstr(&before);
   assert_memory_equal(line, tide_buf_cstr(&after), (size_t)(strchr(line, '\n') - line));
@@ -645,6 +648,7 @@ static void exports_come_back(void **state)
     for (size_t i = 0; i < image->n_snapshots; i++)
       image->snapshots[i].time_ns = (i + 1) * 5000000;
     image->peak_ns = image->end_ns = (image->n_snapshots + 1) * 5000000;
+    capture->start_realtime_ns = 1700000000000000000;
     round_trip(capture, "gperftools", false);
     round_trip(capture, "jemalloc", false);
     round_trip_of_pprof(capture);
