@@ -45,16 +45,18 @@ static bool is_file(const char *path, size_t n)
   return n > 0 && (*path == '/' || (n == 6 && memcmp(path, "[vdso]", 6) == 0));
 }
 
-static void add_file(struct tide_mappings *mappings, struct tide_mapping *mapping, uint64_t offset)
+static void add_file(struct tide_mappings *mappings, struct tide_mapping *mapping)
 {
   struct tide_mapping *last = mappings->n ? &mappings->items[mappings->n - 1] : NULL;
-  if (last && offset && last->end <= mapping->start && strcmp(last->path, mapping->path) == 0) {
+  if (last && (mapping->offset || !last->offset) && last->end <= mapping->start &&
+      strcmp(last->path, mapping->path) == 0) {
     last->end = mapping->end;
+    last->offset = mapping->offset;
     free(mapping->path);
     return;
   }
-  bool is_fixed = mapping->start < TIDE_MAPPINGS_FIXED_BELOW;
-  mapping->bias = is_fixed || offset > mapping->start ? 0 : mapping->start - offset;
+  bool is_fixed = mapping->start < TIDE_MAPPINGS_FIXED_BELOW || mapping->offset > mapping->start;
+  mapping->bias = is_fixed ? 0 : mapping->start - mapping->offset;
   TIDE_GROW(mappings->items, mappings->n, mappings->cap);
   assert(mappings->items);
   mappings->items[mappings->n++] = *mapping;
@@ -64,13 +66,12 @@ bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_line *l
 {
   static const char gone[] = " (deleted)";
   struct tide_mapping mapping = {0};
-  uint64_t offset;
   const char *at = line->text, *end = line->text + line->n;
   if (!line->n || !take_hex(&at, '-', &mapping.start) || at >= end ||
       !take_hex(&at, ' ', &mapping.end) || at >= end)
     return false;
   at = skip_word(at, end);
-  if (at >= end || !take_hex(&at, ' ', &offset) || at >= end || mapping.start > mapping.end)
+  if (at >= end || !take_hex(&at, ' ', &mapping.offset) || at >= end || mapping.start > mapping.end)
     return false;
   at = skip_word(at, end);
   at = skip_word(at, end);
@@ -80,7 +81,7 @@ bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_line *l
   if (!is_file(at, n) || mapping.start == mapping.end)
     return true;
   mapping.path = tide_strndup(at, n);
-  add_file(mappings, &mapping, offset);
+  add_file(mappings, &mapping);
   return true;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The files of a program by the lines of /proc/PID/maps that a profile ends with, and which of them
-// an address is in. Lines of one file are one module, from the first to the last.
+// an address is in. Lines of one file are one module, from the first to the last; a second copy of
+// it begins at offset 0 again. (In a small program that lld linked all lines have that offset.)
 //
 // Where the file was linked to be is not in the lines. A file mapped from its start at a low
 // address is a program without position-independent code, which runs where it was linked; all
@@ -15,7 +16,8 @@
 
 struct tide_mapping {
   uint64_t start, end, bias;
-  char *path; // owned
+  uint64_t offset; // of the last line
+  char *path;      // owned
 };
 
 struct tide_mappings {

@@ -117,20 +117,28 @@ def out(tool, kind):
     return test
 
 
+def recorded_by_gperftools(scratch, program, name):
+    run(program, env={**os.environ, "HEAPPROFILE": str(scratch / name)})
+    return sorted(scratch.glob(f"{name}.*.heap"))[-1]
+
+
 def from_gperftools(scratch):
     need("google-pprof")
     try:
         program = build(scratch, "with_tcmalloc", "-Wl,--no-as-needed", "-ltcmalloc")
     except AssertionError as why:
         raise Skip("libgoogle-perftools-dev is not installed") from why
-    run(program, env={**os.environ, "HEAPPROFILE": str(scratch / "tc")})
-    file = sorted(scratch.glob("tc.*.heap"))[-1]
+    file = recorded_by_gperftools(scratch, program, "tc")
     plain, capture = build(scratch, "plain"), scratch / "plain.tide"
     run(TIDEMARK, "run", "-q", "-o", capture, plain)
     for measure in MEASURES:
         mine = ours(file, measure)
         compare(of_perl("google-pprof", program, file, measure), mine, FUNCTIONS, measure)
         compare(ours(capture, measure), mine, FUNCTIONS[:4], f"{measure} beside our recording")
+    if shutil.which("ld.lld"):  # lays out a small program such that its first page is mapped twice
+        program = build(scratch, "by_lld", "-fuse-ld=lld", "-Wl,--no-as-needed", "-ltcmalloc")
+        mine = ours(recorded_by_gperftools(scratch, program, "lld"), "inuse_space")
+        compare(ours(capture, "inuse_space"), mine, FUNCTIONS[:4], "in use, by lld")
 
 
 def from_jemalloc(scratch):

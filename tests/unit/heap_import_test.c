@@ -117,6 +117,32 @@ static void files_of_addresses(void **state)
   tide_capture_free(capture);
 }
 
+// lld's code begins in the first page of a small program, which is mapped twice then; a library
+// that was loaded twice has all of its lines twice.
+static void files_mapped_from_offset_0_again(void **state)
+{
+  struct tide_capture *capture =
+      read_text("heap profile: 2: 20 [2: 20] @ heapprofile\n"
+                "1: 10 [1: 10] @ 0x55550001810\n"
+                "1: 10 [1: 10] @ 0x7f0000005010\n"
+                "MAPPED_LIBRARIES:\n"
+                "55550000000-55550001000 r--p 00000000 00:00 1 /bin/small\n"
+                "55550001000-55550002000 r-xp 00000000 00:00 1 /bin/small\n"
+                "55550002000-55550003000 rw-p 00000000 00:00 1 /bin/small\n"
+                "7f0000000000-7f0000001000 r--p 00000000 00:00 2 /lib/twice.so\n"
+                "7f0000001000-7f0000004000 r-xp 00001000 00:00 2 /lib/twice.so\n"
+                "7f0000004000-7f0000005000 r--p 00000000 00:00 2 /lib/twice.so\n"
+                "7f0000005000-7f0000008000 r-xp 00001000 00:00 2 /lib/twice.so\n");
+  const struct tide_image *image = capture->images;
+  uint16_t small = image->frames[site_at(image, 0x55550001810)->stack].module;
+  uint16_t second = image->frames[site_at(image, 0x7f0000005010)->stack].module;
+  assert_int_equal(image->n_modules, 4);
+  assert_int_equal(image->modules[small].bias, 0x55550000000);
+  assert_int_equal(image->modules[small].end, 0x55550003000);
+  assert_int_equal(image->modules[second].bias, 0x7f0000004000);
+  tide_capture_free(capture);
+}
+
 // Of the same file jeprof of jemalloc 5.3 gives 1,103,980 and 524,352 bytes; of the second stack
 // 4096.5 objects, a number cut off in print.
 static void sampled_profiles(void **state)
@@ -664,6 +690,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exact_profiles),
       cmocka_unit_test(files_of_addresses),
+      cmocka_unit_test(files_mapped_from_offset_0_again),
       cmocka_unit_test(sampled_profiles),
       cmocka_unit_test(intervals_of_0_are_exact),
       cmocka_unit_test(go_text),
