@@ -200,9 +200,13 @@ static void serve_one(struct tide_door *door, int connection,
   struct ucred peer = {.uid = (uid_t)-1};
   socklen_t length = sizeof peer;
   getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length);
-  int store_fd = is_welcome(&peer) ? tide_door_make_store(request->store_bytes) : -1;
+  bool welcome = is_welcome(&peer);
+  int store_fd = welcome ? tide_door_make_store(request->store_bytes) : -1;
   if (store_fd < 0) {
+    struct tide_door_visit without = {.pid_fd = -1, .store_fd = -1, .store_errno = errno};
     answer(connection, 1, -1);
+    if (welcome)
+      door->receive(door->context, &without);
     return;
   }
   // The visitor waits for our answer, so its pid cannot have been given to anybody else yet.

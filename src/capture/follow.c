@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -29,17 +30,19 @@ static void fill_mask(sigset_t *mask)
     sigdelset(mask, left_alone[i]);
 }
 
-enum tide_err tide_follow_init(struct tide_follow *follow, struct tide_diag *diag)
+enum tide_err tide_follow_init(struct tide_follow *follow, bool adopts, struct tide_diag *diag)
 {
   sigset_t mask;
   fill_mask(&mask);
-  *follow = (struct tide_follow){.active = true};
+  *follow = (struct tide_follow){.active = true, .adopts = adopts};
   sigprocmask(SIG_SETMASK, &mask, &follow->old_mask);
   // With SIGCHLD ignored there would be nobody to wait for.
   follow->sigchld_was_ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
   follow->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC);
   if (follow->signal_fd < 0)
     return tide_fail_errno(diag, "cannot wait for signals");
+  if (adopts && prctl(PR_SET_CHILD_SUBREAPER, 1))
+    return tide_fail_errno(diag, "cannot wait for what the command leaves behind");
   return TIDE_ERR_OK;
 }
 
@@ -54,6 +57,8 @@ void tide_follow_done(struct tide_follow *follow)
     ;
   if (follow->signal_fd >= 0)
     close(follow->signal_fd);
+  if (follow->adopts)
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
   if (follow->sigchld_was_ignored)
     signal(SIGCHLD, SIG_IGN);
   sigprocmask(SIG_SETMASK, &follow->old_mask, NULL);
@@ -162,12 +167,49 @@ static bool check_child(struct tide_follow *follow, pid_t pid, struct tide_follo
   return true;
 }
 
+// Waits for those that were adopted and have ended: nobody else does. True: there are more, which
+// have not. The kernel hands children on before their parent's end is told: none is missed between.
+static bool reap_adopted(pid_t command)
+{
+  siginfo_t info = {0};
+  while (!waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT)) {
+    if (!info.si_pid || info.si_pid == command)
+      return true;
+    waitpid(info.si_pid, NULL, 0);
+    info.si_pid = 0;
+  }
+  return false;
+}
+
 void tide_follow_to_end(struct tide_follow *follow, pid_t pid, struct tide_follow_end *ret_end)
 {
   while (!check_child(follow, pid, ret_end)) {
     struct signalfd_siginfo signal;
+    if (follow->adopts)
+      reap_adopted(pid);
     ssize_t n = read(follow->signal_fd, &signal, sizeof signal);
     if (n == (ssize_t)sizeof signal)
       handle_signal(follow, pid, &signal);
+  }
+}
+
+bool tide_follow_left_any(const struct tide_follow *follow)
+{
+  return follow->adopts && reap_adopted(0);
+}
+
+void tide_follow_rest(struct tide_follow *follow)
+{
+  while (tide_follow_left_any(follow)) {
+    struct signalfd_siginfo signal = {0};
+    if (read(follow->signal_fd, &signal, sizeof signal) != (ssize_t)sizeof signal)
+      continue;
+    switch (signal.ssi_signo) {
+    case SIGTSTP: kill(getpid(), SIGSTOP); break;
+    case SIGINT:
+    case SIGTERM:
+    case SIGHUP:
+    case SIGQUIT: return;
+    }
   }
 }

@@ -7,6 +7,9 @@
 // passed on (so a signal that a process sends to the whole group reaches the command twice: better
 // than not at all, and nobody can tell the two apart). All signals are blocked meanwhile and read
 // from a descriptor: dispositions stay as they were, because the command inherits them.
+//
+// Whoever waits for the rest, too, becomes the parent of what the command leaves behind, which
+// otherwise is the system's first process: the only way to know of a daemon before it allocates.
 #pragma once
 #include "base/err.h"
 #include <signal.h>
@@ -16,6 +19,7 @@ struct tide_follow {
   sigset_t old_mask; // as it was, and as the command shall have it
   bool sigchld_was_ignored;
   bool active;        // signals are blocked: tide_follow_done() puts them back
+  bool adopts;        // processes that the command leaves behind are ours
   bool terminal_stop; // Ctrl-Z was seen since the command last ran
   int signal_fd;
 };
@@ -28,7 +32,12 @@ struct tide_follow_end {
   uint64_t cpu_ns;        // of the command alone, children left out
 };
 
-enum tide_err tide_follow_init(struct tide_follow *follow, struct tide_diag *diag);
+enum tide_err tide_follow_init(struct tide_follow *follow, bool adopts, struct tide_diag *diag);
 void tide_follow_done(struct tide_follow *follow); // zeroed is fine
 
 void tide_follow_to_end(struct tide_follow *follow, pid_t pid, struct tide_follow_end *ret_end);
+
+// After the command's end: is any that was adopted still there? The caller has no other children.
+bool tide_follow_left_any(const struct tide_follow *follow);
+// Until none is. Ctrl-C and the other signals that would end us end the waiting.
+void tide_follow_rest(struct tide_follow *follow);

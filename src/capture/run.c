@@ -82,15 +82,19 @@ static enum tide_err spawn(struct run *run, struct tide_diag *diag)
   return err;
 }
 
-// Each image takes three descriptors of ours while it lives. Only after the fork: the limit is
-// inherited.
-static void raise_descriptor_limit(void)
+// Each image takes three descriptors of ours while it lives, and a store counts as a file of its
+// full size, which is never written in full. Only after the fork: limits are inherited.
+static void raise_limits(void)
 {
-  struct rlimit limit;
-  if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+  static const int limited[] = {RLIMIT_NOFILE, RLIMIT_FSIZE};
+  for (size_t i = 0; i < sizeof limited / sizeof *limited; i++) {
+    struct rlimit limit;
+    if (getrlimit(limited[i], &limit))
+      continue;
     limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
+    setrlimit(limited[i], &limit);
   }
+  setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}); // root may
 }
 
 static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
@@ -101,7 +105,7 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
   enum tide_err err = tide_output_reserve(run->output_path, options->force, &run->output, diag);
   if (err)
     return err;
-  raise_descriptor_limit();
+  raise_limits();
   run->watch = tide_watch_new(&(struct tide_watch_options){
       .root_pid = (uint32_t)run->spawn.pid,
       .root_only = options->no_follow,
@@ -126,7 +130,7 @@ static enum tide_err exec_failed(const char *command, int exec_errno, struct tid
 
 static enum tide_err start(struct run *run, struct tide_diag *diag)
 {
-  enum tide_err err = tide_follow_init(&run->follow, diag);
+  enum tide_err err = tide_follow_init(&run->follow, run->options->wait, diag);
   if (!err)
     err = tide_door_open(&run->door, diag);
   if (!err)
@@ -150,6 +154,13 @@ static char *why_nothing(const struct run *run)
 {
   if (run->target.sentence)
     return tide_strdup(run->target.sentence);
+  int store_errno = tide_watch_store_errno(run->watch);
+  if (store_errno == EFBIG)
+    return tide_strdup("nothing was recorded: the recorder's memory counts as a large file, and "
+                       "files are limited here; raise the limit (ulimit -f unlimited)");
+  if (store_errno)
+    return tide_sprintf("nothing was recorded: no memory for the recorder: %s",
+                        strerror(store_errno));
   if (tide_watch_was_visited(run->watch))
     return tide_strdup("nothing was recorded: the program came to its end before its first "
                        "allocation");
@@ -170,10 +181,33 @@ static void save(const struct run *run, struct tide_run_result *result)
   }
 }
 
+// What the command left behind.
+static void wait_for_rest(struct run *run, const struct tide_watch_end *end)
+{
+  const struct tide_run_options *options = run->options;
+  if (!tide_follow_left_any(&run->follow))
+    return;
+  TIDE_CLEANUP_FREE char *sentence = tide_sprintf(
+      "%s has ended; what it left behind is recorded on; Ctrl-C, or kill %d, ends that",
+      options->argv[0], (int)getpid());
+  if (options->say)
+    options->say(options->say_context, sentence);
+  tide_watch_root_ended(run->watch, end);
+  tide_follow_rest(&run->follow);
+}
+
 static void finish(struct run *run, struct tide_run_result *result)
 {
   struct tide_follow_end end;
   tide_follow_to_end(&run->follow, run->spawn.pid, &end);
+  struct tide_watch_end watch_end = {
+      .kind = end.term_signal ? TIDE_END_SIGNALED : TIDE_END_EXITED,
+      .value = end.term_signal ? end.term_signal : end.exit_status,
+      .time_ns = end.time_ns,
+      .max_rss_bytes = end.max_rss_bytes,
+      .cpu_ns = end.cpu_ns,
+  };
+  wait_for_rest(run, &watch_end);
   tide_door_close(run->door);
   run->door = NULL;
   *result = (struct tide_run_result){
@@ -182,13 +216,6 @@ static void finish(struct run *run, struct tide_run_result *result)
       .term_signal = end.term_signal,
       .core_dumped = end.core_dumped,
       .wall_ns = end.time_ns - run->start.monotonic_ns,
-  };
-  struct tide_watch_end watch_end = {
-      .kind = end.term_signal ? TIDE_END_SIGNALED : TIDE_END_EXITED,
-      .value = end.term_signal ? end.term_signal : end.exit_status,
-      .time_ns = end.time_ns,
-      .max_rss_bytes = end.max_rss_bytes,
-      .cpu_ns = end.cpu_ns,
   };
   result->capture = tide_watch_stop(run->watch, &watch_end, &result->n_running);
   if (!result->capture->n_images)

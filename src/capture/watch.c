@@ -61,8 +61,10 @@ struct tide_watch {
   struct tide_door_visit *arrivals;
   size_t n_arrivals, cap_arrivals;
   size_t n_open; // images whose descriptors are open
-  bool stop, visited;
+  bool stop, visited, root_ended;
+  struct tide_watch_end root_end;
   uint32_t n_turned_away;
+  int store_errno; // of the last that could not be given a store; 0: none
   // The watch's own.
   struct tide_heart *heart;
   struct watched **living;
@@ -157,7 +159,9 @@ bool tide_watch_receive(void *context, const struct tide_door_visit *visit)
   if (watch->options.root_only && visit->pid != watch->options.root_pid)
     return false;
   pthread_mutex_lock(&watch->lock);
-  bool room = watch->n_open < max_open_images();
+  bool room = visit->store_fd >= 0 && watch->n_open < max_open_images();
+  if (visit->store_fd < 0)
+    watch->store_errno = visit->store_errno;
   if (room) {
     TIDE_GROW(watch->arrivals, watch->n_arrivals, watch->cap_arrivals);
     watch->arrivals[watch->n_arrivals++] = *visit;
@@ -175,6 +179,11 @@ bool tide_watch_receive(void *context, const struct tide_door_visit *visit)
 bool tide_watch_was_visited(const struct tide_watch *watch)
 {
   return watch->visited;
+}
+
+int tide_watch_store_errno(const struct tide_watch *watch)
+{
+  return watch->store_errno;
 }
 
 // Time 0 of the capture is the start of the first image that records anything.
@@ -431,8 +440,22 @@ static void checkpoint(struct tide_watch *watch)
     options->checkpointed(options->context, options->output_path);
 }
 
+static size_t find_root(const struct tide_watch *watch)
+{
+  size_t i = 0;
+  while (i < watch->n_living && watch->living[i]->visit.pid != watch->options.root_pid)
+    i++;
+  return i;
+}
+
 static void finish_ended(struct tide_watch *watch)
 {
+  pthread_mutex_lock(&watch->lock);
+  bool root_ended = watch->root_ended;
+  pthread_mutex_unlock(&watch->lock);
+  size_t root = root_ended ? find_root(watch) : watch->n_living;
+  if (root < watch->n_living)
+    finish(watch, root, &watch->root_end);
   for (size_t i = watch->n_living; i > 0; i--)
     if (watch->living[i - 1]->ended)
       finish_descendant(watch, i - 1, TIDE_END_EXITED, tide_monotonic_ns());
@@ -482,6 +505,15 @@ enum tide_err tide_watch_start(struct tide_watch *watch, struct tide_diag *diag)
     return tide_fail_errno(diag, "cannot start a thread");
   watch->running = true;
   return TIDE_ERR_OK;
+}
+
+void tide_watch_root_ended(struct tide_watch *watch, const struct tide_watch_end *end)
+{
+  pthread_mutex_lock(&watch->lock);
+  watch->root_end = *end;
+  watch->root_ended = true;
+  pthread_mutex_unlock(&watch->lock);
+  eventfd_write(watch->wake_fd, 1);
 }
 
 struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide_watch_end *end,

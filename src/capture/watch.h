@@ -42,6 +42,9 @@ void tide_watch_free(struct tide_watch *watch);
 bool tide_watch_receive(void *watch, const struct tide_door_visit *visit); // a tide_door_receive
 enum tide_err tide_watch_start(struct tide_watch *watch, struct tide_diag *diag);
 
+// The command has ended, and others that came of it are watched on.
+void tide_watch_root_ended(struct tide_watch *watch, const struct tide_watch_end *end);
+
 // Ends the watching: images that still run are taken as they are now and counted in n_running. The
 // door must be closed. The capture is the caller's; without images if none was recorded.
 struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide_watch_end *end,
@@ -49,3 +52,5 @@ struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide
 
 // Did anybody come through the door at all?
 bool tide_watch_was_visited(const struct tide_watch *watch);
+// Why somebody who came could not be given a store; 0: nobody.
+int tide_watch_store_errno(const struct tide_watch *watch);

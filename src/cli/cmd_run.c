@@ -81,8 +81,9 @@ static void tell(const struct tide_arguments *arguments, const struct tide_run_r
   if (new_note && (!arguments->quiet || !result->capture->n_images))
     tide_say("%s", result->note);
   if (result->n_running && !arguments->quiet)
-    tide_say("%u recorded %s still running; what came later is not in the capture",
-             result->n_running, result->n_running == 1 ? "process is" : "processes are");
+    tide_say("%u recorded %s still running; what came later is not in the capture%s",
+             result->n_running, result->n_running == 1 ? "process is" : "processes are",
+             arguments->wait ? "" : "; --wait records on to the end");
   if (result->save_err)
     tide_say("%s", result->save_diag.text);
 }
@@ -110,6 +111,10 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
 {
   if (arguments->n_rest == 0)
     return tide_fail(diag, TIDE_ERR_USAGE, "run what? tidemark run COMMAND [ARGUMENT...]");
+  if (arguments->wait && (arguments->view || arguments->no_follow))
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     arguments->view ? "--wait would wait for the page of --view, too: choose one"
+                                     : "--wait is for the processes that --no-follow leaves out");
   if (arguments->view && !tide_embedded_page())
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                      "--view: this tidemark was built without the page");
@@ -140,6 +145,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .library = library,
       .force = arguments->force,
       .no_follow = arguments->no_follow,
+      .wait = arguments->wait,
       .depth = (uint32_t)arguments->depth,
       .say = say,
       .say_context = &said,

@@ -101,6 +101,8 @@ const struct tide_option_row tide_option_rows[] = {
      "keep at most N frames of a stack (default: all)"},
     {VERB(RUN), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow), NULL, 0,
      "do not record the processes the command starts"},
+    {VERB(RUN), 0, "wait", NULL, TIDE_OPTION_FLAG, AT(wait), NULL, 0,
+     "record processes the command leaves behind, to their end"},
     {VERB(RUN), 0, "view", NULL, TIDE_OPTION_FLAG, AT(view), NULL, 0,
      "show the page in the browser while it runs"},
     {VERB(VIEW), 0, "port", "N", TIDE_OPTION_NUMBER, AT(port), NULL, 0,

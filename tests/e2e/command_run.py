@@ -276,6 +276,76 @@ def daemon_does_not_hold_us(ground):
     expect(ground.report("x.tide")["totals"]["live_blocks"] == 100, "capture lost")
 
 
+DAEMON = """
+  int pid = fork();
+  if (pid != 0) return 3; // at once: the rest comes of the daemon's own
+  setsid();
+  if (fork() != 0) _exit(0);
+  close(0); close(1); close(2);
+  usleep(300000);
+  for (int i = 0; i < 50; i++) if (!malloc(10000)) return 1;
+  if (link(argv[0], "allocated")) return 1;
+  usleep(%d);
+  if (link(argv[0], "lived")) return 1;
+  return 0;"""
+
+
+def daemon_of(ground, name):
+    """Of the daemon's image, what it allocated after the command's end."""
+    images = ground.report(name)["images"]
+    return max(image["peak_bytes"] for image in images)
+
+
+@test
+def wait_records_a_daemon(ground):
+    prog = ground.program(DAEMON % 200000)
+    done = ground.record("--wait", "-o", "x.tide", "--", prog)
+    expect(done.status == 3, f"status {done.status}, not the command's 3: {done.stderr}")
+    expect((ground.scratch / "lived").exists(), "did not wait for the daemon")
+    expect("left behind" in done.stderr, f"does not say what it waits for: {done.stderr!r}")
+    expect(daemon_of(ground, "x.tide") == 50 * 10000, "the daemon's blocks are not there")
+
+
+@test
+def wait_is_ended_by_a_signal(ground):
+    prog = ground.program(DAEMON % 2000000)
+    child = ground.start("--wait", "-o", "x.tide", "--", prog)
+    wait_for((ground.scratch / "allocated").exists, "the daemon's blocks")
+    child.send_signal(signal.SIGINT)
+    status, _, err = finish(child)
+    expect(status == 3, f"status {status}, not the command's 3: {err}")
+    expect(not (ground.scratch / "lived").exists(), "waited on")
+    expect(daemon_of(ground, "x.tide") == 50 * 10000, "the daemon's blocks are not there")
+    wait_for((ground.scratch / "lived").exists, "the daemon, which was harmed")
+
+
+@test
+def wait_without_anything_to_wait_for(ground):
+    prog = ground.program("return 4;")
+    done = ground.record("--wait", "-o", "x.tide", "--", prog)
+    expect(done.status == 4 and "left behind" not in done.stderr,
+           f"status {done.status}: {done.stderr}")
+    for other in ("--view", "--no-follow"):
+        done = ground.record("--wait", other, "--", prog)
+        expect(done.status == 125 and "--wait" in done.stderr, f"with {other}: {done.stderr}")
+
+
+@test
+def file_size_limit(ground):
+    """A store counts as a file of its full size; the command keeps its limit."""
+    prog = ground.program('return system("ulimit -f");')
+    soft = f'ulimit -S -f 3; exec "{ground.tidemark}" run -q -o x.tide -- "{prog}"'
+    done = ground.run("bash", "-c", soft)
+    expect(done.status == 0 and done.stdout.split() == ["3"],
+           f"status {done.status}: {done.stdout} {done.stderr}")
+    expect(ground.report("x.tide")["totals"]["live_blocks"] >= 100, "not recorded")
+    humble = "" if os.geteuid() else "setpriv --bounding-set=-sys_resource"
+    hard = f'ulimit -f 3; exec {humble} "{ground.tidemark}" run -o y.tide -- "{prog}"'
+    done = ground.run("bash", "-c", hard)
+    expect(done.status == 0 and "ulimit -f" in done.stderr,
+           f"status {done.status}: {done.stderr}")
+
+
 @test
 def timeline_and_times(ground):
     prog = ground.program("""

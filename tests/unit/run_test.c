@@ -254,6 +254,22 @@ static void whoever_stays_behind_is_not_waited_for(void **state)
   tide_run_result_done(&result);
 }
 
+static void whoever_stays_behind_can_be_waited_for(void **state)
+{
+  struct tide_run_result result;
+  struct tide_diag diag = {0};
+  struct tide_run_options options = {
+      .argv = (char *[]){target, "leave", NULL}, .library = library, .wait = true};
+  assert_int_equal(tide_run(&options, &result, &diag), TIDE_ERR_OK);
+  assert_int_equal(result.n_running, 0);
+  const struct tide_image *left = image_of(&result, 2000), *root = image_of(&result, 1000);
+  assert_int_equal(left->end_kind, TIDE_END_EXITED);
+  assert_int_equal(root->end_kind, TIDE_END_EXITED);
+  assert_true(left->end_ns > root->end_ns + 1000000000);
+  assert_true(root->ticks[root->n_ticks - 1].time_ns <= root->end_ns);
+  tide_run_result_done(&result);
+}
+
 static char *slurp(const char *path)
 {
   static char text[2][65536];
@@ -410,6 +426,7 @@ int main(void)
       cmocka_unit_test(a_fork_is_followed),
       cmocka_unit_test(of_many_images_the_largest_are_kept),
       cmocka_unit_test(whoever_stays_behind_is_not_waited_for),
+      cmocka_unit_test(whoever_stays_behind_can_be_waited_for),
       cmocka_unit_test(the_command_is_as_without_us),
       cmocka_unit_test(what_the_user_preloads_is_kept),
       cmocka_unit_test(a_signal_sent_to_us_reaches_the_command),
