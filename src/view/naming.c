@@ -318,6 +318,7 @@ const char *tide_naming_note(struct tide_naming *naming, const struct tide_named
       naming->source.object(naming->source.context, frame->module);
   if (!object || (frame->function && !object->opened))
     return NULL; // the name is a stored one: the file's absence is no news
-  const char *note = object->note[0] || frame->file ? object->note : object->part_note;
+  bool in_part = !frame->file && frame->layer == TIDE_LAYER_USER; // startup code never has lines
+  const char *note = object->note[0] || !in_part ? object->note : object->part_note;
   return note[0] ? note : NULL;
 }

@@ -131,6 +131,8 @@ static void notes_are_of_a_frames_module(void **state)
   struct tide_named_frame lineless = *tide_naming_culprit(naming, 4); // where others have lines
   lineless.file = NULL;
   assert_string_equal(tide_naming_note(naming, &lineless), "indexer lacks lines for some code");
+  lineless.layer = TIDE_LAYER_START; // nor will it ever have any
+  assert_null(tide_naming_note(naming, &lineless));
 }
 
 static void looks_up_no_more_than_allowed(void **state)
