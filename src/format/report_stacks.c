@@ -214,7 +214,7 @@ void tide_stacks_write(const struct tide_screen *screen, struct tide_view *view,
 {
   const struct tide_group *group = &groups->items[group_idx];
   int64_t left = group->measure;
-  size_t n = 0, n_stacks = tide_groups_stacks(groups, group_idx);
+  size_t n = 0, n_stacks = tide_groups_stacks(groups, view->profile, group_idx);
   for (size_t i = 0; i < n_stacks && n < options->n_stacks; i++) {
     const struct tide_group_part part = tide_groups_stack(groups, view->profile, group_idx, i);
     const struct tide_profile_site *site = &view->profile->sites[part.site];

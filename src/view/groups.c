@@ -102,7 +102,8 @@ static int by_pointer(const void *left, const void *right)
   return order ? order : compare_number(a->site, b->site);
 }
 
-// The culprit of each site with any weight; what cannot be told goes to the rest.
+// The culprit of each site, whatever it weighs: a row's numbers are those of all its stacks. What
+// cannot be told goes to the rest.
 static void collect(struct gathering *g, struct tide_view *view)
 {
   const struct tide_profile *profile = view->profile;
@@ -111,16 +112,16 @@ static void collect(struct gathering *g, struct tide_view *view)
   tide_naming_limit(view->naming, TIDE_GROUPS_LOOKUPS_MAX);
   for (uint32_t i = 0; i < profile->n_sites; i++) {
     const struct tide_profile_site *site = &profile->sites[i];
-    if (!tide_view_has(view, i) || site->weight <= 0)
+    if (!tide_view_has(view, i))
       continue;
     bool heap = site->kind == TIDE_SITE_HEAP;
     const struct tide_named_frame *frame = heap ? tide_view_culprit(view, site->stack) : NULL;
-    groups->n_stacks++;
+    groups->n_stacks += site->weight > 0;
     if (heap && !frame) {
       tide_group_add_site(&groups->rest, site);
       continue;
     }
-    groups->n_stacks_placed++;
+    groups->n_stacks_placed += site->weight > 0;
     g->entries[g->n_entries++] = (struct entry){frame, i};
   }
 }
@@ -176,6 +177,26 @@ static void fold_heads(struct gathering *g)
     groups->items[groups->n - 1].crate = head->crate ? tide_strdup(head->crate) : NULL;
     add_head(g, head, groups->n - 1);
   }
+}
+
+// What weighs nothing is no row, but part of the rest.
+static void drop_weightless(struct tide_groups *groups, size_t n_sites)
+{
+  TIDE_CLEANUP_FREE uint32_t *now = tide_alloc_array(groups->n + 1, sizeof *now);
+  size_t n = 0;
+  for (size_t i = 0; i < groups->n; i++) {
+    struct tide_group *group = &groups->items[i];
+    if (group->measure > 0) {
+      groups->items[n++] = *group;
+      now[i + 1] = (uint32_t)n;
+    } else {
+      tide_group_add(&groups->rest, group);
+      free(group->crate);
+    }
+  }
+  groups->n = n;
+  for (size_t i = 0; i < n_sites; i++)
+    groups->of_site[i] = now[groups->of_site[i]];
 }
 
 struct rank { // a group and where it was
@@ -241,6 +262,7 @@ struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind
     collect(&g, view);
     make_heads(&g);
     fold_heads(&g);
+    drop_weightless(groups, view->profile->n_sites);
     for (size_t i = 0; i < g.n_heads; i++)
       free(g.heads[i].crate);
     free(g.heads);
@@ -273,12 +295,16 @@ static size_t first_part(const struct tide_groups *groups, uint32_t key)
   return TIDE_FIRST_NOT_BELOW(groups->parts, groups->n_parts, key, key);
 }
 
-size_t tide_groups_stacks(const struct tide_groups *groups, size_t group_idx)
+size_t tide_groups_stacks(const struct tide_groups *groups, const struct tide_profile *profile,
+                          size_t group_idx)
 {
   uint32_t key = groups->items[group_idx].key;
-  if (groups->of_site)
-    return groups->first[group_idx + 1] - groups->first[group_idx];
-  return first_part(groups, key + 1) - first_part(groups, key);
+  if (!groups->of_site)
+    return first_part(groups, key + 1) - first_part(groups, key);
+  size_t first = groups->first[group_idx], past = groups->first[group_idx + 1];
+  while (past > first && profile->sites[groups->sites[past - 1]].weight <= 0)
+    past--;
+  return past - first;
 }
 
 struct tide_group_part tide_groups_stack(const struct tide_groups *groups,

@@ -66,7 +66,9 @@ struct tide_group_part { // what a site gave to a group that cuts across sites
 
 struct tide_groups {
   enum tide_group_kind kind;
-  struct tide_group *items; // by falling measure; classes of size and lifetime by rising number
+  // By falling measure; classes of size and lifetime by rising number. Parts of the code weigh
+  // something; their other numbers are those of all their stacks, with weight or without.
+  struct tide_group *items;
   size_t n;
   uint32_t *of_site; // per site of the profile: its group + 1, 0: none. NULL: sites have several
   // Group i has the sites sites[first[i]] up to those of the next, by falling weight, and their
@@ -77,7 +79,7 @@ struct tide_groups {
   size_t n_parts, cap_parts;
   size_t n_stacks;        // heap stacks with any weight
   size_t n_stacks_placed; // of them gathered into items
-  struct tide_group rest; // sums of the stacks not gathered; no frame
+  struct tide_group rest; // sums of the stacks not in items; no frame
 };
 
 // Of threads and classes: not part of the code, and cutting across sites.
@@ -105,9 +107,10 @@ size_t tide_groups_shown(struct tide_groups *groups, size_t n_max, int64_t min_m
 // Sums of everything past the first n_shown groups.
 struct tide_group tide_groups_rest(const struct tide_groups *groups, size_t n_shown);
 
-// The stacks of a group, by falling weight: how many, and one of them. Its weight is what it gave
-// to the group.
-size_t tide_groups_stacks(const struct tide_groups *groups, size_t group_idx);
+// The stacks that give a group its weight, the largest first: how many, and one of them. Its weight
+// is what it gave to the group.
+size_t tide_groups_stacks(const struct tide_groups *groups, const struct tide_profile *profile,
+                          size_t group_idx);
 struct tide_group_part tide_groups_stack(const struct tide_groups *groups,
                                          const struct tide_profile *profile, size_t group_idx,
                                          size_t i);

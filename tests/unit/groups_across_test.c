@@ -302,7 +302,7 @@ static void check_stacks(const struct tide_groups *groups, const struct tide_pro
 {
   for (size_t i = 0; i < groups->n; i++) {
     int64_t sum = 0, last = INT64_MAX;
-    for (size_t k = 0; k < tide_groups_stacks(groups, i); k++) {
+    for (size_t k = 0; k < tide_groups_stacks(groups, profile, i); k++) {
       struct tide_group_part part = tide_groups_stack(groups, profile, i, k);
       assert_true(part.site < profile->n_sites && part.weight <= last);
       last = part.weight;

@@ -97,6 +97,42 @@ static void every_kind_adds_up(void **state)
   assert_true(n > 400);
 }
 
+static struct tide_group whole_of(void)
+{
+  return tide_groups_rest(groups, 0);
+}
+
+// What a row says of itself does not depend on what it is ranked by: stacks that weigh nothing
+// count there, too, and what is in no row is in the rest.
+static void numbers_are_of_all_stacks(void **state)
+{
+  tide_indexer_add_snapshots(capture);
+  for (int kind = 0; kind < TIDE_GROUPS_N; kind++) {
+    if (tide_group_kind_is_across((enum tide_group_kind)kind))
+      continue;
+    gather(kind, TIDE_MEASURE_TOTAL);
+    size_t n_all = groups->n;
+    struct tide_group all = whole_of(), *of_all = calloc(n_all, sizeof *of_all);
+    memcpy(of_all, groups->items, n_all * sizeof *of_all);
+    for (int sort = 0; sort < TIDE_MEASURES_N; sort++) {
+      gather(kind, sort);
+      assert_int_equal(whole_of().n_alloc, all.n_alloc);
+      assert_int_equal(whole_of().peak_bytes, all.peak_bytes);
+      assert_int_equal(whole_of().n_stacks, all.n_stacks);
+      for (size_t i = 0; i < groups->n; i++) {
+        const struct tide_group *row = &groups->items[i], *same = of_all;
+        assert_true(row->measure > 0);
+        while (same < of_all + n_all && !(same->frame == row->frame && same->number == row->number))
+          same++;
+        assert_true(same < of_all + n_all);
+        assert_int_equal(row->n_alloc, same->n_alloc);
+        assert_int_equal(row->n_stacks, same->n_stacks);
+      }
+    }
+    free(of_all);
+  }
+}
+
 // Each site is in the group it was counted in.
 static void sites_know_their_group(void **state)
 {
@@ -283,15 +319,11 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(every_kind_adds_up),
-      TEST(sites_know_their_group),
-      TEST(larger_parts_hold_the_smaller),
-      TEST(blocks_are_their_makers),
-      TEST(classes_of_one_stack),
-      TEST(fates_by_their_definitions),
-      TEST(a_limit_ranks_classes),
-      TEST(refuses_what_is_not_there),
-      TEST(crates_of_functions),
+      TEST(every_kind_adds_up),         TEST(numbers_are_of_all_stacks),
+      TEST(sites_know_their_group),     TEST(larger_parts_hold_the_smaller),
+      TEST(blocks_are_their_makers),    TEST(classes_of_one_stack),
+      TEST(fates_by_their_definitions), TEST(a_limit_ranks_classes),
+      TEST(refuses_what_is_not_there),  TEST(crates_of_functions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

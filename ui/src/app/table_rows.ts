@@ -47,7 +47,9 @@ function stackLines(source: StackSource, site: number): Line[] {
 }
 
 function detailLines(source: StackSource, group: Group): Line[] {
-  const sites = Array.from(group.sites).sort((a, b) => source.weights[b] - source.weights[a]);
+  const sites = Array.from(group.sites)
+    .filter((site) => source.weights[site] > 0)
+    .sort((a, b) => source.weights[b] - source.weights[a]);
   const lines: Line[] = [{ kind: "actions", group }];
   for (const site of sites.slice(0, STACKS_MAX)) lines.push(...stackLines(source, site));
   const more = sites.length - STACKS_MAX;

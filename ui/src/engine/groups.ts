@@ -236,24 +236,30 @@ function makeSiteKeys(view: View, kind: CodeKind | "stack"): SiteKeys {
   return { of, count: names ? names.count : sites.count };
 }
 
-// Which sites have any weight, and by what they are gathered.
+// By what sites are gathered, and how many of them have any weight: a group's other numbers are
+// those of all its sites. What is hidden is told where it weighs.
 function collect(weights: Float64Array, keyOf: Uint32Array) {
   const sites = new Uint32Array(weights.length);
   const keys = new Uint32Array(weights.length);
   const hidden: number[] = [];
-  let n = 0;
+  let n = 0, stacks = 0;
   for (let i = 0; i < weights.length; i++) {
     const key = keyOf[i];
-    if (!(weights[i] > 0) || key === UNWANTED)
+    const weighs = weights[i] > 0;
+    if (key === UNWANTED)
       continue;
+    stacks += weighs ? 1 : 0;
     if (key === HIDDEN) {
-      hidden.push(i);
+      if (weighs)
+        hidden.push(i);
       continue;
     }
     sites[n] = i;
     keys[n++] = key;
   }
-  return { sites: sites.slice(0, n), keys: keys.slice(0, n), hidden: Uint32Array.from(hidden) };
+  return {
+    sites: sites.slice(0, n), keys: keys.slice(0, n), hidden: Uint32Array.from(hidden), stacks,
+  };
 }
 
 // Keys to groups, in the order of keys; those that no site has are left out.
@@ -280,12 +286,16 @@ function share(
   return new Sharing(view.model, kind, n, sites, groupOf, frames, sums, stacks);
 }
 
-// Those of one weight stay in the order of their names; stacks by what they allocated.
+// Those that weigh anything. Those of one weight stay in the order of their names; stacks by what
+// they allocated.
 function ranked(sharing: Sharing): Group[] {
   const { count, weights, model, kind } = sharing;
-  const order = new Uint32Array(count);
+  const all = new Uint32Array(count);
+  let n = 0;
   for (let g = 0; g < count; g++)
-    order[g] = g;
+    if (weights[g] > 0)
+      all[n++] = g;
+  const order = all.subarray(0, n);
   const { bAlloc, nAlloc } = model.sites;
   const byAllocated = (a: number, b: number) => {
     const [x, y] = [sharing.sitesOf(a)[0], sharing.sitesOf(b)[0]];
@@ -298,14 +308,14 @@ function ranked(sharing: Sharing): Group[] {
 function codeGroups(view: View, question: Question, kind: CodeKind | "stack"): Groups {
   const weights = weigh(view.model, question);
   const keyOf = siteKeys(view, kind);
-  const { sites, keys, hidden } = collect(weights, keyOf.of);
+  const { sites, keys, hidden, stacks } = collect(weights, keyOf.of);
   const sharing = share(view, kind, weights, sites, keys, keyOf.count);
   const none = share(view, kind, weights, hidden, new Uint32Array(hidden.length), 1);
   const noSharing = none.count ? none
     : new Sharing(view.model, kind, 1, hidden, hidden, Uint32Array.of(NONE), new Float64Array(1),
       new Uint32Array(1));
   return {
-    kind, items: ranked(sharing), stacks: sites.length + hidden.length,
+    kind, items: ranked(sharing), stacks,
     rest: new SharedGroup(noSharing, 0),
   };
 }
