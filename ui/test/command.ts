@@ -70,11 +70,15 @@ export function golden(name: string): string {
   return join(ROOT, "tests/golden", name);
 }
 
-// A program, compiled and recorded now.
+const known = new Set<string>(); // captures recorded by now, which must not change any more
+
+// A program, compiled and recorded.
 export function recorded(source: string, flags: string): string {
   const name = `${source} ${flags}`.replace(/[^A-Za-z0-9]+/g, "-");
   const [program, file] = [scratch(name), scratch(`${name}.tide`)];
   const words = flags.split(" ");
+  if (known.has(file))
+    return file;
   execFileSync("cc", ["-g", "-o", program, join(ROOT, "ui/test", source), ...words]);
   return record(file, [program]);
 }
@@ -84,6 +88,9 @@ export function recordedCommand(name: string, ...command: string[]): string {
 }
 
 function record(file: string, command: string[]): string {
+  if (known.has(file))
+    return file;
+  known.add(file);
   execFileSync(TIDEMARK, ["run", "-f", "-q", "-o", file, "--", ...command], { env: ENV });
   return file;
 }

@@ -2,15 +2,19 @@
 //
 // What changed between two views: of two captures, or of two moments of one. Stacks are gathered by
 // the place they are blamed on, and places are matched by what outlives a rebuild; or by a larger
-// part of the program, which is known by its name. As src/view/diff.h and diff_match.h have it.
+// part of the program, a thread or a class, which is known by its name. As src/view/diff.h and
+// diff_match.h have it.
 //
-// Every stack with any weight on either side is in exactly one place. The places of a side and what
-// its threads leave open add up to its total, and their changes to the total's.
+// Every stack with any weight on either side is in exactly one place, or shared out among threads
+// or classes. The places of a side and what its threads leave open add up to its total, and their
+// changes to the total's.
 
+import { acrossRows, isAcross, type AcrossGroup } from "./diff_across.ts";
+import { groupRefusal } from "./groups.ts";
 import type { View } from "./look.ts";
 import { bareKey, commonBuilds, compareKeys, labelOf, matchKey, movedKey } from "./match.ts";
 import type { Builds, MatchKey } from "./match.ts";
-import { SiteKind } from "./model.ts";
+import { SiteKind, type Model } from "./model.ts";
 import { NONE } from "./names.ts";
 import { weigh, whole, type Question, type Unit } from "./question.ts";
 
@@ -25,9 +29,17 @@ export interface Amount {
 }
 
 // What a row is: a place, which is a function whatever its lines, or something larger.
-export type DiffGroup = "place" | "file" | "crate" | "module";
+type CodeGroup = "place" | "file" | "crate" | "module";
+export type DiffGroup = CodeGroup | AcrossGroup;
 
-export const DIFF_GROUPS: readonly DiffGroup[] = ["place", "file", "crate", "module"];
+export const DIFF_GROUPS: readonly DiffGroup[] = [
+  "place", "file", "crate", "module", "thread", "size", "lifetime",
+];
+
+// Why two models cannot be compared by such a group; null: they can.
+export function diffGroupRefusal(before: Model, after: Model, group: DiffGroup): string | null {
+  return groupRefusal(before, group) ?? groupRefusal(after, group);
+}
 
 export interface DiffPlace {
   kind: "place" | "module" | "lost" | "nowhere";
@@ -83,7 +95,7 @@ function addAmount(sum: Amount, item: Amount): void {
 }
 
 // What is larger than a place is known by its name alone.
-function knownBy(view: View, frame: number, builds: Builds, group: DiffGroup) {
+function knownBy(view: View, frame: number, builds: Builds, group: CodeGroup) {
   if (group === "place")
     return { key: matchKey(view.model, frame, builds), label: null };
   const label = labelOf(view.model, frame, group);
@@ -91,8 +103,8 @@ function knownBy(view: View, frame: number, builds: Builds, group: DiffGroup) {
 }
 
 // Halves by frame: cheap, and leaves few.
-function gather(
-  { view, question }: Side, isAfter: boolean, builds: Builds, group: DiffGroup,
+function gatherCode(
+  { view, question }: Side, isAfter: boolean, builds: Builds, group: CodeGroup,
 ): Half[] {
   const { model } = view;
   const bytes = weigh(model, { ...question, unit: "bytes" });
@@ -119,6 +131,20 @@ function gather(
     half.sites.push(i);
   }
   return [...halves.values()];
+}
+
+// Threads and classes, which stacks do not fold into.
+function gatherAcross({ view, question }: Side, isAfter: boolean, group: AcrossGroup): Half[] {
+  return acrossRows(view, question, group).map(({ label, unit, weight, stacks }) => ({
+    kind: "place", key: { ...NO_KEY, function: label }, label, frame: NONE, isAfter,
+    amount: { ...noAmount(), [unit]: weight, stacks },
+    weight: unit === question.unit ? Math.abs(weight) : 0, sites: [], twin: null,
+  }));
+}
+
+function gather(side: Side, isAfter: boolean, builds: Builds, group: DiffGroup): Half[] {
+  return isAcross(group) ? gatherAcross(side, isAfter, group)
+    : gatherCode(side, isAfter, builds, group);
 }
 
 function compareHalves(a: Half, b: Half): number {
