@@ -20,19 +20,33 @@ function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+function captureOf({ captures }: PageFacts): number {
+  const last = captures.length - 1;
+  return Math.min(state.peek().capture ?? last, last);
+}
+
+// A link may be to another capture, or from before a file was replaced.
+function hasProcess(facts: PageFacts): boolean {
+  const { process } = state.peek();
+  const { images } = facts.captures[captureOf(facts)];
+  return process === null || images.some(({ index }) => index === process);
+}
+
 function noteOf(facts: PageFacts): string | null {
   const noted = facts.captures.find(({ note }) => note);
-  return noted ? `${noted.file}: ${noted.note}` : null;
+  if (noted) return `${noted.file}: ${noted.note}`;
+  if (hasProcess(facts)) return null;
+  const { file } = facts.captures[captureOf(facts)];
+  return `There is no such process in ${file} as the address says; another one is shown.`;
 }
 
 async function load(from: Origin, facts: PageFacts): Promise<void> {
   const mine = ++latest;
-  const { capture: asked, process } = state.peek();
-  const last = facts.captures.length - 1;
-  const capture = Math.min(asked ?? last, last);
+  const capture = captureOf(facts);
+  const process = hasProcess(facts) ? state.peek().process : null;
   isBusy.value = true;
   try {
-    const isTwo = last > 0;
+    const isTwo = facts.captures.length > 1;
     const [model, other] = await Promise.all([
       from.model(capture, process),
       isTwo ? from.model(capture === 0 ? 1 : 0, null) : null,

@@ -15,7 +15,8 @@ import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal } from "./parts.tsx";
 import { rerooted } from "./reroot.ts";
-import { look, model, question, refused, shape, view, weights, wholeWeight } from "./session.ts";
+import { model, question, refused, shape, usedLook, view } from "./session.ts";
+import { weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state } from "./state.ts";
 
@@ -39,8 +40,8 @@ const chosen = computed(() => asked.value || functions.value[0] || "");
 function side(kind: "callers" | "callees") {
   const seen = computed(() =>
     makeView(model.value, {
-      ...look.value,
-      [kind]: [...look.value[kind], exactly(chosen.value)],
+      ...usedLook.value,
+      [kind]: [...usedLook.value[kind], exactly(chosen.value)],
     }),
   );
   const tree = computed(() =>

@@ -7,6 +7,7 @@
 import { computed, signal } from "@preact/signals-core";
 import {
   emptyLook,
+  lookRefusal,
   makeView,
   patternRefusal,
   wantedWeight,
@@ -32,7 +33,7 @@ export interface Session {
   facts: PageFacts;
   capture: number; // the one shown
   model: Model;
-  other: Model | null; // the earlier of two captures, when both are there
+  other: Model | null; // of the other capture, where there are two
 }
 
 export const session = signal<Session | null>(null);
@@ -82,21 +83,13 @@ function lookOf(s: State): Look {
   for (const kind of filterKinds) look[kind] = s.filters[kind];
   return look;
 }
-export const look = part(lookOf);
+const look = part(lookOf);
 
-// What is wrong with a pattern; with such a one, nothing is filtered.
-export const lookFault = computed(() => {
-  for (const kind of filterKinds)
-    for (const pattern of look.value[kind]) {
-      const why = patternRefusal(pattern);
-      if (why) return why;
-    }
-  return null;
-});
+// What is wrong with the patterns; with such ones, nothing is filtered.
+export const lookFault = computed(() => lookRefusal(look.value));
+export const usedLook = computed(() => (lookFault.value ? emptyLook : look.value));
 
-export const view = computed<View>(() =>
-  makeView(model.value, lookFault.value ? emptyLook : look.value),
-);
+export const view = computed<View>(() => makeView(model.value, usedLook.value));
 
 export const weights = computed(() =>
   refused.value ? new Float64Array(model.value.sites.count) : weigh(model.value, question.value),

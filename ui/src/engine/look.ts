@@ -99,6 +99,19 @@ export function patternRefusal(pattern: string): string | null {
   }
 }
 
+// Why a look cannot be had; null: it can. One pattern more fits, for whoever looks at one function.
+export function lookRefusal(look: Look): string | null {
+  const patterns = PATTERN_KINDS.flatMap((kind) => look[kind]);
+  if (patterns.length >= PATTERNS_MAX)
+    return `More than ${PATTERNS_MAX - 1} patterns at once: take some away.`;
+  for (const pattern of patterns) {
+    const why = patternRefusal(pattern);
+    if (why)
+      return why;
+  }
+  return null;
+}
+
 interface Filter {
   bits: Uint32Array; // per frame: the patterns it matches
   needed: number; // masks of patterns
