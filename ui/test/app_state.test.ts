@@ -17,6 +17,7 @@ import {
   timeText,
   type State,
 } from "../src/app/state.ts";
+import { CHANGES } from "../src/engine/diff.ts";
 
 function comesBack(change: Partial<State>): void {
   const state = { ...emptyState(), ...change };
@@ -35,6 +36,7 @@ test("every word comes back", () => {
   for (const pane of panes) comesBack({ pane });
   for (const measure of measures) comesBack({ measure });
   for (const group of groupKinds) comesBack({ group });
+  for (const change of CHANGES) comesBack({ change });
   for (const theme of ["system", "light", "dark"] as const) comesBack({ theme });
   comesBack({ unit: "blocks", edge: "from", sort: "peak", up: true, process: 3, capture: 1 });
   comesBack({ runtime: true, collapse: false, lines: true, invert: true, flip: true, rss: false });

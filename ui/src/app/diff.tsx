@@ -3,129 +3,35 @@
 // What changed between two captures or two moments: totals, a graph as wide as what moved, and the
 // places that were added, went, grew or shrank.
 
-import { computed } from "@preact/signals-core";
-import { useMemo, useState } from "preact/hooks";
-import { CHANGES, DIFF_GROUPS, diffPlaces } from "../engine/diff.ts";
+import { useMemo } from "preact/hooks";
+import { CHANGES, DIFF_GROUPS } from "../engine/diff.ts";
 import type { Change, Diff, DiffGroup, DiffPlace } from "../engine/diff.ts";
-import { makeView, type View } from "../engine/look.ts";
-import type { Facts, Model } from "../engine/model.ts";
-import { NONE, placeText } from "../engine/names.ts";
-import {
-  nearestSnapshot,
-  refusal,
-  snapshotOfKind,
-  timeOf,
-  weigh,
-  type Question,
-} from "../engine/question.ts";
-import { search } from "../engine/search.ts";
-import { buildDiffTree, type Tree } from "../engine/tree.ts";
+import type { Model } from "../engine/model.ts";
+import { moduleName, NONE, placeText } from "../engine/names.ts";
+import { snapshotOfKind, timeOf } from "../engine/question.ts";
+import type { Tree } from "../engine/tree.ts";
 import { amount, count } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { Flame } from "../flame/flame.tsx";
 import { nameToShow } from "./columns.ts";
+import { fault, found, groupFault, kind, places, sides, total, tree } from "./comparison.ts";
+import type { Side, Sides } from "./comparison.ts";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal, Th } from "./parts.tsx";
-import {
-  look,
-  lookFault,
-  model,
-  question,
-  searchFault,
-  searchText,
-  session,
-  shape,
-  view,
-  weights,
-} from "./session.ts";
+import { model } from "./session.ts";
 import { use } from "./signals.ts";
-import { go, state } from "./state.ts";
+import { go, settle, state } from "./state.ts";
 import { ROW } from "./table.tsx";
 import { useRowsInSight } from "./virtual.ts";
 import { cell, changeWords, groupWords, momentWords, plural } from "./words.ts";
 import { programName, questionWords } from "./words.ts";
 
-interface Before {
-  model: Model;
-  view: View;
-  question: Question;
-}
-
-const base = computed(() => {
-  const asked = state.value.base;
-  return asked === "" && session.value!.other ? "capture" : asked;
-});
-
-const before = computed<Before | null>(() => {
-  const from = base.value;
-  if (from === "") return null;
-  if (from === "capture") {
-    const { other } = session.value!;
-    if (!other) return null;
-    const asked = { ...question.value, from: null, to: null };
-    const filtered = lookFault.value ? view.value.look : look.value;
-    return { model: other, view: makeView(other, filtered), question: asked };
-  }
-  const { unit } = question.value;
-  const to = nearestSnapshot(model.value, from);
-  return {
-    model: model.value,
-    view: view.value,
-    question: { measure: "live", unit, from: null, to },
-  };
-});
-
-// Two moments are compared by what was live at them.
-const after = computed<Question>(() => {
-  const asked = question.value;
-  if (base.value === "capture") return { ...asked, from: null, to: null };
-  const last = model.value.snapshots.count - 1;
-  const peak = asked.measure === "peak" ? snapshotOfKind(model.value, "peak") : null;
-  const to = peak ?? asked.to ?? last;
-  return { measure: "live", unit: asked.unit, from: null, to };
-});
-
-const fault = computed(() =>
-  before.value
-    ? (refusal(before.value.model, before.value.question) ?? refusal(model.value, after.value))
-    : null,
-);
-
-// As the table is grouped, where that goes with a comparison.
-const kind = computed<DiffGroup>(() => {
-  const { group } = state.value;
-  return DIFF_GROUPS.find((one) => one === group) ?? "place";
-});
-
-// Nothing, once there is nothing to compare with: the pane may still be there for a moment.
-const places = computed<Diff | null>(() => {
-  const was = before.value;
-  if (!was || fault.value) return null;
-  const now = { view: view.value, question: after.value };
-  return diffPlaces({ view: was.view, question: was.question }, now, kind.value);
-});
-
-const tree = computed<Tree | null>(() => {
-  const was = before.value;
-  if (!was || fault.value) return null;
-  const isOne = was.model === model.value;
-  const now = isOne ? weigh(model.value, after.value) : weights.value;
-  const then = weigh(was.model, was.question);
-  return buildDiffTree(was.view, then, view.value, now, shape.value);
-});
-
-const found = computed(() =>
-  searchText.value && !searchFault.value && tree.value
-    ? search(tree.value, [view.value, before.value!.view], searchText.value)
-    : null,
-);
-
 export function DiffPane() {
-  const was = use(before);
+  const of = use(sides);
   const why = use(fault);
-  if (!was) return <Invitation />;
+  if (!of) return <Invitation />;
   if (why) return <Refusal text={why} />;
-  return <Comparison was={was} />;
+  return <Comparison of={of} />;
 }
 
 function Invitation() {
@@ -149,47 +55,76 @@ function Invitation() {
   );
 }
 
-function sideWords(of: Model, asked: Question, isCapture: boolean): string {
+function sideWords({ model: of, question }: Side, isCapture: boolean): string {
   return isCapture
     ? `${of.facts.capture.file || programName(of.facts.image)}`
-    : momentWords(of, asked.to ?? -1);
+    : momentWords(of, question.to ?? -1);
 }
 
-function Comparison({ was }: { was: Before }) {
-  const of = use(model);
+function Comparison({ of }: { of: Sides }) {
+  const { before, after, areCaptures } = of;
+  const sums = use(total);
   const diff = use(places);
-  const now = use(after);
-  const { unit } = now;
-  const isCapture = use(base) === "capture";
   const made = use(tree);
-  if (!diff || !made) return null;
-  const [then, next] = [diff.total.before[unit], diff.total.after[unit]];
+  const why = use(groupFault);
+  const { unit } = after.question;
+  if (!sums || !made) return null; // the pane may still be there for a moment
+  const [then, next] = [sums.before[unit], sums.after[unit]];
+  const words = questionWords(after.model, after.question);
   return (
     <section class="pane diff" aria-label="Compare">
       <p class="diff-total">
-        {isCapture && (
-          <span>{questionWords(of, now).replace(/ at .*, the peak$/, " at the peak")}: </span>
-        )}
-        <span class="muted">{clean(sideWords(was.model, was.question, isCapture))}</span>{" "}
+        {areCaptures && <span>{words.replace(/ at .*, the peak$/, " at the peak")}: </span>}
+        <span class="muted">{clean(sideWords(before, areCaptures))}</span>{" "}
         <b>{amount(then, unit)}</b> →{" "}
-        <span class="muted">{clean(sideWords(of, now, isCapture))}</span>{" "}
+        <span class="muted">{clean(sideWords(after, areCaptures))}</span>{" "}
         <b>{amount(next, unit)}</b>{" "}
         <b class={next > then ? "more" : "less"}>{changeWords(next - then, unit)}</b>
-        {!isCapture && (
+        {!areCaptures && (
           <button type="button" class="plain" onClick={() => go({ base: "", pane: "overview" })}>
             Stop comparing
           </button>
         )}
       </p>
-      {isCapture && <Gathered facts={[was.model.facts, of.facts]} />}
-      <DiffGraph was={was} made={made} />
-      <DiffTable diff={diff} was={was.model} unit={unit} />
+      {areCaptures && <Notes of={of} />}
+      {areCaptures && <Gathered of={of} />}
+      <DiffGraph of={of} made={made} />
+      {why && (
+        <>
+          <div class="pane-bar">
+            <DiffGroupSwitch />
+          </div>
+          <Refusal text={why} way={{ words: "Group by function", step: { group: "place" } }} />
+        </>
+      )}
+      {diff && <DiffTable diff={diff} of={of} />}
     </section>
   );
 }
 
+const NOTES_MAX = 3;
+
+// What keeps places of the two from being known again.
+function Notes({ of: { before, after } }: { of: Sides }) {
+  const told = ({ model: of }: Side, name: string) =>
+    of.facts.notes.map((note) => `${name}: ${clean(note)}`);
+  const notes = [...told(before, "before"), ...told(after, "after")];
+  const more = notes.length - NOTES_MAX;
+  if (more > 0) notes.splice(NOTES_MAX, more, `and ${plural(more, "note")} more: see About`);
+  return (
+    <>
+      {notes.map((note, i) => (
+        <p key={i} class="warning" role="note">
+          ⚠ {note}
+        </p>
+      ))}
+    </>
+  );
+}
+
 // What a file of this size leaves open.
-function Gathered({ facts }: { facts: Facts[] }) {
+function Gathered({ of }: { of: Sides }) {
+  const facts = [of.before.model.facts, of.after.model.facts];
   const pruned = facts.flatMap((one) => one.pruned ?? []);
   if (!pruned.length) return null;
   if (pruned.every((one) => one.by_place))
@@ -207,16 +142,15 @@ function Gathered({ facts }: { facts: Facts[] }) {
   );
 }
 
-function DiffGraph({ was, made }: { was: Before; made: Tree }) {
+function DiffGraph({ of: { before, after }, made }: { of: Sides; made: Tree }) {
   const { flip, zoom } = use(state);
-  const shown = use(view);
-  const { unit } = use(after);
+  const views = useMemo(() => [after.view, before.view], [after.view, before.view]);
   return (
     <div class="graph" style={heightOf(made)}>
       <Flame
         tree={made}
-        views={useMemo(() => [shown, was.view], [shown, was.view])}
-        unit={unit}
+        views={views}
+        unit={after.question.unit}
         whole={made.width(0)}
         label="What changed: a box is as wide as growth and shrinking together"
         flipped={flip}
@@ -245,6 +179,8 @@ function placeName(place: DiffPlace, after: Model, was: Model): { name: string; 
   const of = isAfter ? after : was;
   const frame = isAfter ? place.afterFrame : place.beforeFrame;
   if (frame === NONE) return { name: "(no frame to show)", where: "" };
+  if (place.kind === "module")
+    return { name: "(code without names)", where: `in ${clean(moduleName(of, frame))}` };
   return { name: nameToShow(of, frame), where: clean(placeText(of, frame)) };
 }
 
@@ -271,16 +207,11 @@ function DiffGroupSwitch() {
   );
 }
 
-interface TableProps {
-  diff: Diff;
-  was: Model;
-  unit: "bytes" | "blocks";
-}
-
-function DiffTable({ diff, was, unit }: TableProps) {
-  const of = use(model);
+function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
   const word = wordOf(use(kind));
-  const [only, setOnly] = useState<Change | null>(null);
+  const { unit } = of.after.question;
+  const { change: only } = use(state);
+  const setOnly = (change: Change | null) => settle({ change });
   const rows = diff.places.filter(({ change }) => (only ? change === only : change !== "same"));
   const { frame, window } = useRowsInSight(rows.length, ROW);
   return (
@@ -332,7 +263,7 @@ function DiffTable({ diff, was, unit }: TableProps) {
               <tr aria-hidden="true" class="gap" style={{ height: `${window.first * ROW}px` }} />
             )}
             {rows.slice(window.first, window.past).map((place, i) => {
-              const { name, where } = placeName(place, of, was);
+              const { name, where } = placeName(place, of.after.model, of.before.model);
               const other = unit === "bytes" ? "blocks" : "bytes";
               return (
                 <tr key={window.first + i} aria-rowindex={window.first + i + 2}>
@@ -364,7 +295,9 @@ function DiffTable({ diff, was, unit }: TableProps) {
           </tbody>
         </table>
       </div>
-      {!rows.length && <p class="nothing">No place changed.</p>}
+      {!rows.length && (
+        <p class="nothing">{only ? `None is ${only}.` : `No ${word.one} changed.`}</p>
+      )}
       <p class="muted">{plural(diff.places.length, word.one, word.many)} compared</p>
     </>
   );

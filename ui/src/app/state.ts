@@ -8,6 +8,7 @@
 // a link means the same after snapshots were thinned out.
 
 import { signal } from "@preact/signals-core";
+import { CHANGES, type Change } from "../engine/diff.ts";
 
 export const measures = ["peak", "live", "total", "grown", "leak", "temp"] as const;
 export type MeasureWord = (typeof measures)[number];
@@ -76,6 +77,7 @@ export interface State {
   callee: string; // whose callers and callees are shown
   source: string; // path of the file shown
   base: "" | "capture" | number; // compared with: nothing, the other capture, a moment
+  change: Change | null; // of a comparison: only what changed like this
   capture: number | null; // which of two
   process: number | null;
   theme: "system" | "light" | "dark";
@@ -107,6 +109,7 @@ export function emptyState(): State {
     callee: "",
     source: "",
     base: "",
+    change: null,
     capture: null,
     process: null,
     theme: "system",
@@ -175,6 +178,7 @@ const readers: Record<string, Reader> = {
   callee: (s, text) => (s.callee = text),
   source: (s, text) => (s.source = text),
   base: (s, text) => (s.base = text === "capture" ? "capture" : (parseTime(text) ?? "")),
+  change: (s, text) => (s.change = oneOf(CHANGES, text)),
   capture: (s, text) => (s.capture = parseIndex(text)),
   process: (s, text) => (s.process = parseIndex(text)),
   theme: (s, text) => (s.theme = oneOf(["light", "dark"] as const, text) ?? "system"),

@@ -5,11 +5,13 @@
 
 import { MEASURES, refusal, type Measure } from "../engine/question.ts";
 import { amount, count, share } from "../engine/units.ts";
+import type { Matches } from "../engine/search.ts";
 import { AddFilter, Chips } from "./chips.tsx";
+import { found as foundInBoth, sides } from "./comparison.ts";
 import { matches, model, question, searchFault, wanted } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, settle, state, type Pane, type State } from "./state.ts";
-import { measureWords } from "./words.ts";
+import { changeWords, measureWords } from "./words.ts";
 
 // Panes that answer no question, or always the same one; and those whose stacks can be turned.
 const unasked: Pane[] = ["sizes", "leaks"];
@@ -29,7 +31,7 @@ export function Toolbar({ pane }: { pane: Pane }) {
         )}
         <Toggles isTurned={turned.includes(pane)} />
         <AddFilter />
-        <Search />
+        {pane === "diff" ? <SearchOfBoth /> : <SearchOfStacks />}
       </div>
       <Chips />
     </div>
@@ -150,18 +152,35 @@ function Toggles({ isTurned }: { isTurned: boolean }) {
   );
 }
 
-function Search() {
-  const { search } = use(state);
-  const fault = use(searchFault);
+function framesWords({ count: n }: Matches): string {
+  return `in ${count(n)} ${n === 1 ? "frame" : "frames"}`;
+}
+
+function SearchOfStacks() {
   const found = use(matches);
   const all = use(wanted);
   const { unit } = use(question);
-  const words =
-    fault ??
-    (found
-      ? `${amount(found.total, unit)} (${share(found.total, all)}) in ${count(found.count)} ` +
-        `${found.count === 1 ? "frame" : "frames"}`
-      : "");
+  const words = found
+    ? `${amount(found.total, unit)} (${share(found.total, all)}) ${framesWords(found)}`
+    : "";
+  return <Search result={words} />;
+}
+
+// What changed in the stacks found; without a comparison, what they hold.
+function SearchOfBoth() {
+  const found = use(foundInBoth);
+  const { unit } = use(question);
+  if (!use(sides)) return <SearchOfStacks />;
+  const words = found
+    ? `${changeWords(found.total - (found.before ?? 0), unit)}: ` +
+      `${amount(found.before ?? 0, unit)} → ${amount(found.total, unit)} ${framesWords(found)}`
+    : "";
+  return <Search result={words} />;
+}
+
+function Search({ result }: { result: string }) {
+  const { search } = use(state);
+  const fault = use(searchFault);
   return (
     <div class="search">
       <label class="sr" for="search">
@@ -179,7 +198,7 @@ function Search() {
         onInput={(event) => settle({ search: (event.target as HTMLInputElement).value })}
       />
       <output id="search-result" class={fault ? "warn" : ""}>
-        {words}
+        {fault ?? result}
       </output>
     </div>
   );
