@@ -38,7 +38,7 @@ struct tide_reply {
   const char *type;     // static: the media type
   bool is_packed;       // the body is gzip: whoever does not take that gets it unpacked
   uint64_t tag;         // names this version of the body; 0: none
-  bool is_newer;        // the file was changed after the capture was made
+  const char *source;   // of a source file: "newer" than the capture, or "none" to be had
   const char *location; // where to go instead; NULL: nowhere. Lives on
   const char *csp; // a Content-Security-Policy; NULL: that of data, which allows nothing. Lives on
   struct tide_body *body; // owned

@@ -155,11 +155,14 @@ static void answer_source(struct tide_routes *routes, const char *number,
   if (!path) {
     tide_reply_text(reply, NOT_FOUND, "no frame of this process is in such a file");
   } else if (tide_source_text_read(path, &bytes, &changed_ns, &diag)) {
+    // An answer, not a fault: browsers report every 404 to whoever looks for errors of the page.
     tide_buf_done(&bytes);
-    tide_reply_text(reply, NOT_FOUND, "%s", diag.text);
+    tide_reply_text(reply, OK, "%s", diag.text);
+    reply->source = "none";
   } else {
     *reply = (struct tide_reply){.status = OK, .type = "text/plain; charset=utf-8"};
-    reply->is_newer = changed_ns > exhibit->capture->start_realtime_ns;
+    if (changed_ns > exhibit->capture->start_realtime_ns)
+      reply->source = "newer";
     reply->body = tide_body_new();
     reply->body->bytes = bytes;
   }

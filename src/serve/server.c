@@ -156,8 +156,8 @@ static void put_headers(struct MHD_Response *response, const struct tide_reply *
     put(response, "ETag", tag);
   if (reply->location)
     put(response, "Location", reply->location);
-  if (reply->is_newer)
-    put(response, "Tidemark-Source", "newer");
+  if (reply->source)
+    put(response, "Tidemark-Source", reply->source);
   if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED)
     put(response, "Allow", "GET, HEAD");
 }

@@ -159,10 +159,10 @@ const servedOrigin: Origin = {
   async source(capture, process, text) {
     const response = await ask(`source/${capture}?process=${process}&text=${text}`);
     const said = await response.text();
-    if (!response.ok) return { lines: null, note: said.trim().slice(0, 500) };
-    const isNewer = response.headers.get("Tidemark-Source") === "newer";
+    const told = response.headers.get("Tidemark-Source");
+    if (!response.ok || told === "none") return { lines: null, note: said.trim().slice(0, 500) };
     const lines = said.replace(/\n$/, "").split("\n");
-    return { lines, note: isNewer ? "The file was changed after the recording." : "" };
+    return { lines, note: told === "newer" ? "The file was changed after the recording." : "" };
   },
 };
 
