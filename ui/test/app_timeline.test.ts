@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  hasRates,
   indexAt,
   makeTimeline,
   rateBins,
@@ -118,4 +119,13 @@ test("axes have rising steps", () => {
     const all = steps(base);
     assert.ok(all.every((step, i) => i === 0 || step > all[i - 1]));
   }
+});
+
+test("a rate nobody counted is not told as none", () => {
+  const of = model();
+  assert.ok(hasRates(of, "bytes"));
+  of.ticks.bAlloc.fill(0);
+  assert.ok(!hasRates(of, "bytes") && hasRates(of, "blocks"));
+  of.facts.totals.allocations = 0;
+  assert.ok(hasRates(of, "bytes"), "nothing was allocated");
 });

@@ -409,3 +409,13 @@ test("of a file cut before its first stack nothing is told that is not known", (
     [],
   );
 });
+
+test("of a program without a heap the verdict says so, and gives no shares of nothing", () => {
+  const model = synthetic({ nodes: 1, sites: 0 });
+  Object.assign(model.facts.totals, {
+    allocations: 0, allocated_bytes: 0, peak_bytes: 0, live_bytes: 0, live_blocks: 0, temporary: 0,
+  });
+  const kinds = verdict(model).map(({ kind }) => kind);
+  assert.ok(verdict(model).some(({ text }) => text === "Nothing was allocated on the heap."));
+  assert.ok(!kinds.includes("end") && !kinds.includes("churn"), kinds.join(" "));
+});

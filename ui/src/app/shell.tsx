@@ -5,7 +5,7 @@
 import type { FunctionComponent } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Image } from "../engine/model.ts";
-import { amount, count, time } from "../engine/units.ts";
+import { amount, time } from "../engine/units.ts";
 import { overheadWords } from "../engine/verdict.ts";
 import { clean } from "../flame/clean.ts";
 import { AboutPane } from "./about.tsx";
@@ -38,6 +38,7 @@ import { Verdict } from "./verdict.tsx";
 import {
   endWords,
   paneWords,
+  plural,
   processWords,
   programName,
   questionWords,
@@ -119,7 +120,7 @@ function Header() {
   const { totals, overhead } = of.facts;
   const facts = [
     lengthWords(image, now.facts.live),
-    totals.allocations === undefined ? "" : `${count(totals.allocations)} allocations`,
+    totals.allocations === undefined ? "" : plural(totals.allocations, "allocation"),
     overhead > 0 ? overheadWords(overhead) : "",
     image.origin ? `from ${clean(image.origin)}` : "",
     busy && !now.facts.live ? "reading…" : "",

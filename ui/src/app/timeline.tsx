@@ -15,7 +15,7 @@ import { use } from "./signals.ts";
 import { settle, state } from "./state.ts";
 import { RangeNumbers, TimelineMoves } from "./timeline_moves.tsx";
 import { Selection } from "./timeline_select.tsx";
-import { indexAt, makeTimeline, rateBins, rates, steps } from "./timeline_data.ts";
+import { hasRates, indexAt, makeTimeline, rateBins, rates, steps } from "./timeline_data.ts";
 import { colour, isDark } from "./theme.ts";
 
 const AXIS = 72; // pixels for the numbers at the left
@@ -224,11 +224,13 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
           <Key name="rss" text="RSS" value={rss === null ? null : bytes(rss)} />
         </button>
       )}
-      <Key
-        name="rate"
-        text="allocated"
-        value={bin < 0 ? "per second" : `${amount(Math.round(rate[bin]), unit)}/s`}
-      />
+      {hasRates(of, unit) && (
+        <Key
+          name="rate"
+          text="allocated"
+          value={bin < 0 ? "per second" : `${amount(Math.round(rate[bin]), unit)}/s`}
+        />
+      )}
       {cursor !== null && <span class="muted">at {time(cursor)}</span>}
     </p>
   );

@@ -90,6 +90,12 @@ export function rates(model: Model, unit: TimelineUnit, endNs: number, n: number
   return bins;
 }
 
+// Many tools keep no count of what was allocated by when.
+export function hasRates({ ticks, facts }: Model, unit: TimelineUnit): boolean {
+  const counts = unit === "bytes" ? ticks.bAlloc : ticks.nAlloc;
+  return counts[ticks.count - 1] > 0 || facts.totals.allocations === 0;
+}
+
 // How many bins are worth it: no more than there are ticks to tell them apart.
 export function rateBins(model: Model, pixels: number): number {
   return Math.max(1, Math.min(model.ticks.count, Math.floor(pixels / 3)));

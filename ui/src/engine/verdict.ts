@@ -305,9 +305,16 @@ function notes(model: Model): Sentence[] {
   return all.map((text) => ({ kind: "note", text, isWarning: true, link: { pane: "about" } }));
 }
 
+// Of a program without a heap there is nothing else to say about it.
+function heap(model: Model): Sentence[] {
+  const { totals: { allocations }, capture } = model.facts;
+  if (allocations === undefined ? model.sites.count : allocations)
+    return [...peak(model), ...rss(model), ...pages(model), ...end(model), ...churn(model)];
+  const what = capture.note === null ? "was allocated on" : "is left of";
+  const text = `Nothing ${what} the heap.`;
+  return [{ kind: "peak", text, isWarning: false }, ...rss(model), ...pages(model)];
+}
+
 export function verdict(model: Model): Sentence[] {
-  return [
-    title(model), ...peak(model), ...rss(model), ...pages(model), ...end(model), ...churn(model),
-    complete(model), ...notes(model),
-  ];
+  return [title(model), ...heap(model), complete(model), ...notes(model)];
 }
