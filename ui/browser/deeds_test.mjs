@@ -3,16 +3,9 @@
 // What a reader does to the page, one deed after another, each held against what the command says
 // about the same: the menu of a box, chips, every key, and the address of all of it.
 
-import { expect, expectEqual, importSource } from "./stage.mjs";
+import { expect, expectEqual, headingIs, importSource } from "./stage.mjs";
 
 const units = await importSource("src/engine/units.ts");
-
-const heading = (page) => page.locator("h2.asked b").innerText();
-
-async function headingIs(page, text, what) {
-  for (let i = 0; i < 100 && (await heading(page)) !== text; i++) await page.waitForTimeout(20);
-  expectEqual(await heading(page), text, what);
-}
 
 async function hashHas(page, text) {
   for (let i = 0; i < 100 && !page.url().includes(text); i++) await page.waitForTimeout(20);

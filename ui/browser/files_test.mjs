@@ -5,8 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { ENDLESS } from "./programs.mjs";
-import { expect, expectEqual } from "./stage.mjs";
-import { heading } from "./numbers_test.mjs";
+import { expect, expectEqual, heading } from "./stage.mjs";
 
 const FORKING = `
 #include <stdlib.h>

@@ -3,11 +3,9 @@
 // What the page says is what the command says, to the digit: under every measure and unit, for
 // groups, parts of the run, filters, searches and comparisons.
 
-import { expect, expectEqual, importSource } from "./stage.mjs";
+import { expect, expectEqual, heading, headingIs, importSource } from "./stage.mjs";
 
 const units = await importSource("src/engine/units.ts");
-
-export const heading = (page) => page.locator("h2.asked b").innerText();
 
 // By the address alone, on a page that is open.
 async function turnTo(page, hash) {
@@ -106,18 +104,18 @@ export const tests = {
     const page = await look(ground.served.url);
     const report = (...words) => ground.json("report", "phases.tide", ...words);
     await page.locator("h2.asked").waitFor();
+    const [end, peak] = [report("--at", "end"), report()].map(({ wanted }) => units.bytes(wanted));
     await page.keyboard.press("e");
-    const end = units.bytes(report("--at", "end").wanted);
-    await page.waitForFunction((x) => document.querySelector("h2.asked b").innerText === x, end);
+    await headingIs(page, end, "E");
     await page.keyboard.press("p");
-    const peak = units.bytes(report().wanted);
-    await page.waitForFunction((x) => document.querySelector("h2.asked b").innerText === x, peak);
+    await headingIs(page, peak, "P");
     await page.keyboard.press("e");
+    await headingIs(page, end, "E again");
     await page.keyboard.press("[");
-    expect((await heading(page)) !== end, "[ does not move");
+    await page.waitForFunction((x) => document.querySelector("h2.asked b").innerText !== x, end);
     await page.goto(`${ground.served.url}#measure=live&at=0.2s`);
     await page.reload();
-    expectEqual(await heading(page), units.bytes(report("--at", "0.2s").wanted), "at 0.2 s");
+    await headingIs(page, units.bytes(report("--at", "0.2s").wanted), "at 0.2 s");
   },
 
   async brush(ground, look) {
@@ -135,8 +133,8 @@ export const tests = {
       const words = ["--range", `${from}..${to}`, "--sort", measure, "--group", "function"];
       const report = ground.json("report", "phases.tide", ...words);
       await page.locator(".range-numbers button", { hasText: button }).click();
-      expectEqual(await heading(page), units.bytes(report.wanted), `${measure} ${from}..${to}`);
-      await page.goto(`${page.url()}&pane=table&group=function`);
+      await headingIs(page, units.bytes(report.wanted), `${measure} ${from}..${to}`);
+      await turnTo(page, `${new URL(page.url()).hash}&pane=table&group=function`);
       expectEqual(await rowsOf(page), wantedRows(report, (g) => g.function), measure);
       await page.goBack();
     }
@@ -257,7 +255,7 @@ export const tests = {
   async comparison_by_group(ground, look) {
     const page = await look(`${ground.compared.url}#measure=live`);
     const pick = page.getByRole("combobox", { name: "Group by" });
-    for (const group of ["file", "crate", "module"]) {
+    for (const group of ["file", "crate", "module", "thread", "size", "lifetime"]) {
       const diff = ground.json("diff", "phases.tide", "more.tide", "--sort", "live", "-g", group);
       await pick.selectOption(group);
       expect(page.url().includes(`group=${group}`), page.url());
@@ -276,6 +274,57 @@ export const tests = {
         group,
       );
     }
+  },
+
+  // Whichever capture is looked at, and whatever part of it was selected: the first is before.
+  async comparison_is_of_both(ground, look) {
+    const { totals } = ground.json("diff", "phases.tide", "more.tide", "--sort", "live");
+    const page = await look(ground.compared.url);
+    const changed = units.change(totals.change_bytes, "bytes");
+    const part = "&from=0.05s&to=0.2s";
+    for (const hash of ["", "&capture=0", part, "&at=0.1s", "&capture=0&at=0.1s"]) {
+      await turnTo(page, `#pane=diff&measure=live${hash}`);
+      const chosen = hash.includes("capture=0") ? "phases" : "more";
+      const option = page.locator(".head option:checked", { hasText: chosen });
+      await option.waitFor({ state: "attached" });
+      const text = await page.locator(".diff-total").innerText();
+      const parts = ["phases.tide", units.bytes(totals.before_bytes), "more.tide",
+        units.bytes(totals.after_bytes), changed];
+      const places = parts.map((part) => text.indexOf(part));
+      expect(places.every((at, i) => at >= 0 && at >= (places[i - 1] ?? 0)), `${hash}: ${text}`);
+      const graph = await page.locator(".diff .flame-bar").innerText();
+      expect(graph.includes(changed), `${hash}: the graph says ${graph}, not ${changed}`);
+    }
+  },
+
+  async search_in_a_comparison(ground, look) {
+    const words = ["--sort", "live", "--function", "build_index"];
+    const { totals } = ground.json("diff", "phases.tide", "more.tide", ...words);
+    const page = await look(`${ground.compared.url}#pane=diff&measure=live&search=build_index`);
+    const { before_bytes: before, after_bytes: after } = totals;
+    const wanted = `${units.bytes(before)} → ${units.bytes(after)} in 1 frame`;
+    await page.locator("#search-result", { hasText: wanted }).waitFor();
+    const text = await page.locator("#search-result").innerText();
+    expect(text.startsWith(`▲ ${units.change(after - before, "bytes")}`), text);
+  },
+
+  // A side without names says why, and all of its code is one place.
+  async comparison_without_names(ground, look) {
+    ground.build("bare", "#include <stdlib.h>\nint main(void) { return !malloc(9); }\n");
+    ground.tide("run", "-q", "-o", "bare.tide", "--", ground.path("bare"));
+    ground.build("bare", "#include <stdlib.h>\nint main(void) { return !malloc(90); }\n");
+    ground.tide("run", "-q", "-o", "named.tide", "--", ground.path("bare"));
+    const { places } = ground.json("diff", "bare.tide", "named.tide");
+    expect(places.some(({ kind }) => kind === "module"), JSON.stringify(places));
+    const { url } = await ground.view("bare.tide", "named.tide");
+    const page = await look(url);
+    await page.getByText(/before: .*was rebuilt since the capture/).waitFor();
+    await page.locator(".c-name .name", { hasText: "(code without names)" }).waitFor();
+    await page.getByRole("button", { name: /gone/ }).click();
+    await page.waitForFunction(() => location.hash.includes("change=gone"));
+    await page.reload();
+    await page.locator("[aria-pressed=true]", { hasText: "gone" }).waitFor();
+    expectEqual(await page.locator(".diff .grid tbody tr").count(), 1, "rows of what is gone");
   },
 
   async two_moments(ground, look) {

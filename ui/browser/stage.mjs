@@ -38,6 +38,14 @@ export function expectEqual(found, wanted, what) {
   expect(a === b, `${what}: ${a} instead of ${b}`);
 }
 
+export const heading = (page) => page.locator("h2.asked b").innerText();
+
+// What is pressed or clicked is shown a frame or two later, and on a busy machine later still.
+export async function headingIs(page, text, what) {
+  for (let i = 0; i < 500 && (await heading(page)) !== text; i++) await page.waitForTimeout(20);
+  expectEqual(await heading(page), text, what);
+}
+
 // A module of the page's own sources, for comparing what it shows with how it should look.
 export async function importSource(path) {
   const result = await build({
