@@ -55,6 +55,7 @@ static take_message *const takers[P_LAST + 1] = {
     [P_SAMPLE_TYPE] = tide_pprof_take_type,  [P_SAMPLE] = tide_pprof_take_sample,
     [P_MAPPING] = tide_pprof_take_mapping,   [P_LOCATION] = tide_pprof_take_location,
     [P_FUNCTION] = tide_pprof_take_function, [P_STRING] = tide_pprof_take_string,
+    [P_COMMENT] = tide_pprof_take_comments,
 };
 
 static bool is_expected(const struct tide_wire_field *field)
@@ -148,6 +149,8 @@ static enum tide_err take_field(struct reader *r)
     return tide_pprof_wrong(&r->tables, start, "a field is of another kind");
   if (f.number == P_TIME_NANOS)
     r->builder->capture->start_realtime_ns = f.value;
+  if (f.number == P_COMMENT && f.wire == TIDE_WIRE_VARINT)
+    tide_pprof_take_comment(&r->tables, f.value);
   return f.wire == TIDE_WIRE_BYTES ? take_bytes(r, &f, start) : TIDE_ERR_OK;
 }
 
@@ -216,6 +219,22 @@ static uint16_t make_module(struct reader *r, const struct tide_pprof_mapping *m
                              m->limit - m->bias, 0, id, n_id);
 }
 
+// Where a mapping begins in its file's addresses: jemalloc_pprof up to 0.7 says it in a comment for
+// each, "executableInfo=TYPE;OFFSET;ADDRESS". lld's code is not linked at its offset.
+static bool linked_at(const struct tide_pprof_tables *t, size_t mapping_idx, uint64_t *ret_addr)
+{
+  static const char word[] = "executableInfo=";
+  char *end;
+  if (t->n_comments != t->n_mappings)
+    return false;
+  const char *at = tide_pprof_string(t, t->comments[mapping_idx]);
+  at = strncmp(at, word, strlen(word)) == 0 ? strrchr(at, ';') : NULL;
+  if (!at)
+    return false;
+  *ret_addr = strtoull(at + 1, &end, 16);
+  return end > at + 1 && !*end;
+}
+
 // Ends where the last address is, for those that span everything.
 static void make_modules(struct reader *r)
 {
@@ -229,7 +248,10 @@ static void make_modules(struct reader *r)
   for (size_t i = 0; i < t->n_mappings; i++) {
     struct tide_pprof_mapping *m = &t->mappings[i];
     bool is_fixed = m->start < TIDE_MAPPINGS_FIXED_BELOW || m->offset > m->start;
+    uint64_t linked;
     m->bias = is_fixed ? 0 : m->start - m->offset;
+    if (linked_at(t, i, &linked) && linked <= m->start)
+      m->bias = m->start - linked;
     if (m->limit <= m->last_addr || m->limit > UINT64_MAX >> 8)
       m->limit = (m->last_addr | 4095) + 1;
     m->module = make_module(r, m);

@@ -23,6 +23,7 @@ void tide_pprof_tables_done(struct tide_pprof_tables *t)
   free(t->sums_of);
   free(t->sums);
   free(t->sum_links);
+  free(t->comments);
   *t = (struct tide_pprof_tables){0};
 }
 
@@ -177,6 +178,23 @@ enum tide_err tide_pprof_take_string(struct tide_pprof_tables *t, struct tide_cu
   t->strings[t->n_strings++] = t->text.n;
   tide_buf_append(&t->text, message.at, tide_cursor_left(&message));
   tide_buf_u8(&t->text, 0);
+  return TIDE_ERR_OK;
+}
+
+void tide_pprof_take_comment(struct tide_pprof_tables *t, uint64_t comment)
+{
+  if (t->n_comments == TIDE_PPROF_MAX_COMMENTS)
+    return;
+  TIDE_GROW(t->comments, t->n_comments, t->cap_comments);
+  t->comments[t->n_comments++] = comment;
+}
+
+enum tide_err tide_pprof_take_comments(struct tide_pprof_tables *t, struct tide_cursor message,
+                                       uint64_t offset)
+{
+  (void)offset;
+  while (message.at < message.end && !message.bad)
+    tide_pprof_take_comment(t, tide_cursor_varint(&message));
   return TIDE_ERR_OK;
 }
 

@@ -10,7 +10,7 @@
 #include "import/source.h"
 #include "import/stack_trie.h"
 
-enum { TIDE_PPROF_MAX_TYPES = 32, TIDE_PPROF_MAX_FRAMES = 4096 };
+enum { TIDE_PPROF_MAX_TYPES = 32, TIDE_PPROF_MAX_FRAMES = 4096, TIDE_PPROF_MAX_COMMENTS = 65536 };
 #define TIDE_PPROF_NOWHERE UINT64_MAX
 
 struct tide_pprof_mapping {
@@ -54,6 +54,8 @@ struct tide_pprof_tables {
   struct tide_table by_function, by_location, by_mapping;
   uint64_t types[TIDE_PPROF_MAX_TYPES]; // names of the kinds of values, as strings
   size_t n_types;
+  uint64_t *comments; // strings; those past the limit are forgotten
+  size_t n_comments, cap_comments;
   struct tide_trie stacks; // of rows of locations
   uint32_t *sums_of;       // per link of the trie: its row of sums + 1; 0: none
   size_t cap_sums_of;
@@ -79,6 +81,9 @@ enum tide_err tide_pprof_take_function(struct tide_pprof_tables *t, struct tide_
                                        uint64_t offset);
 enum tide_err tide_pprof_take_string(struct tide_pprof_tables *t, struct tide_cursor message,
                                      uint64_t offset);
+enum tide_err tide_pprof_take_comments(struct tide_pprof_tables *t, struct tide_cursor message,
+                                       uint64_t offset);
+void tide_pprof_take_comment(struct tide_pprof_tables *t, uint64_t comment);
 
 // Once all have come: is there what samples refer to, and the right number of values?
 enum tide_err tide_pprof_tables_check(const struct tide_pprof_tables *t);

@@ -387,6 +387,32 @@ static void pprof_profiles(void **state)
   tide_buf_done(&bytes);
 }
 
+// jemalloc_pprof has said where a mapping's code is linked to be, which is not always its offset.
+static void pprof_comments_of_mappings(void **state)
+{
+  static const struct {
+    const char *comment;
+    uint64_t addr;
+  } cases[] = {{"executableInfo=3;0;1000", 0x2010},
+               {"executableInfo=3;0;", 0x1010},
+               {"executableInfo=3;0;ffffffffffffffff", 0x1010},
+               {"said by nobody;0;1000", 0x1010}};
+  for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+    struct tide_buf bytes = make_pprof(WELL);
+    struct tide_capture *capture;
+    put_bytes(&bytes, 6, cases[i / 2].comment, strlen(cases[i / 2].comment));
+    if (i % 2)
+      put(&bytes, 13, 11);
+    else
+      put_bytes(&bytes, 13, "\x0b", 1); // packed
+    if (import(bytes.data, bytes.n, &capture))
+      fail_msg("%s", diag.text);
+    expect_site(capture->images, cases[i / 2].addr, 3, 4096);
+    tide_capture_free(capture);
+    tide_buf_done(&bytes);
+  }
+}
+
 static void pprof_profiles_that_are_wrong(void **state)
 {
   static const struct {
@@ -700,6 +726,7 @@ int main(void)
       cmocka_unit_test(folded_stacks),
       cmocka_unit_test(long_lines_are_folded_stacks),
       cmocka_unit_test(pprof_profiles),
+      cmocka_unit_test(pprof_comments_of_mappings),
       cmocka_unit_test(pprof_profiles_that_are_wrong),
       cmocka_unit_test(pprof_profiles_that_are_cut),
       cmocka_unit_test(pprof_messages_come_in_any_order),
