@@ -158,7 +158,7 @@ static void write_group(struct tide_json *json, const struct tide_view *view,
 // Everything that is in no row: rows past the limit, and stacks that were not gathered.
 static void write_rest(struct tide_json *json, const struct tide_groups *groups, size_t n_shown)
 {
-  struct tide_group rest = tide_groups_rest(groups, n_shown);
+  struct tide_group rest = tide_groups_others(groups, n_shown);
   tide_json_key(json, "rest");
   tide_json_open_object(json);
   tide_json_put_u64(json, "groups", groups->n - n_shown);

@@ -186,7 +186,7 @@ void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,
   struct tide_groups *groups = tide_groups_new(view, options->group);
   tide_groups_tell_fates(groups, view->profile->image);
   size_t n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
-  struct tide_group rest = tide_groups_rest(groups, n_shown);
+  struct tide_group rest = tide_groups_others(groups, n_shown);
   tide_sink_printf(sink, "%s,%s\n", titles[options->group], numbers_title(options->group));
   for (size_t i = 0; i < n_shown; i++)
     write_row(&r, &groups->items[i], false);

@@ -118,7 +118,7 @@ static void collect(struct gathering *g, struct tide_view *view)
     const struct tide_named_frame *frame = heap ? tide_view_culprit(view, site->stack) : NULL;
     groups->n_stacks += site->weight > 0;
     if (heap && !frame) {
-      tide_group_add_site(&groups->rest, site);
+      tide_group_add_site(site->weight > 0 ? &groups->rest : &groups->weightless, site);
       continue;
     }
     groups->n_stacks_placed += site->weight > 0;
@@ -179,7 +179,7 @@ static void fold_heads(struct gathering *g)
   }
 }
 
-// What weighs nothing is no row, but part of the rest.
+// What weighs nothing is no row.
 static void drop_weightless(struct tide_groups *groups, size_t n_sites)
 {
   TIDE_CLEANUP_FREE uint32_t *now = tide_alloc_array(groups->n + 1, sizeof *now);
@@ -190,7 +190,7 @@ static void drop_weightless(struct tide_groups *groups, size_t n_sites)
       groups->items[n++] = *group;
       now[i + 1] = (uint32_t)n;
     } else {
-      tide_group_add(&groups->rest, group);
+      tide_group_add(&groups->weightless, group);
       free(group->crate);
     }
   }
@@ -254,7 +254,7 @@ struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind
 {
   struct tide_groups *groups = tide_alloc(sizeof *groups);
   groups->kind = kind;
-  groups->rest = tide_group_none();
+  groups->rest = groups->weightless = tide_group_none();
   if (tide_group_kind_is_across(kind)) {
     tide_groups_across(groups, view);
   } else {
@@ -336,4 +336,11 @@ struct tide_group tide_groups_rest(const struct tide_groups *groups, size_t n_sh
   for (size_t i = n_shown; i < groups->n; i++)
     tide_group_add(&rest, &groups->items[i]);
   return rest;
+}
+
+struct tide_group tide_groups_others(const struct tide_groups *groups, size_t n_shown)
+{
+  struct tide_group others = tide_groups_rest(groups, n_shown);
+  tide_group_add(&others, &groups->weightless);
+  return others;
 }

@@ -77,9 +77,10 @@ struct tide_groups {
   size_t *first;
   struct tide_group_part *parts; // by rising key, then falling weight; NULL where there is of_site
   size_t n_parts, cap_parts;
-  size_t n_stacks;        // heap stacks with any weight
-  size_t n_stacks_placed; // of them gathered into items
-  struct tide_group rest; // sums of the stacks not in items; no frame
+  size_t n_stacks;              // heap stacks with any weight
+  size_t n_stacks_placed;       // of them gathered into items
+  struct tide_group rest;       // sums of the stacks not gathered; no frame
+  struct tide_group weightless; // sums of what weighs nothing and is in no item; no frame
 };
 
 // Of threads and classes: not part of the code, and cutting across sites.
@@ -104,8 +105,10 @@ void tide_groups_free(struct tide_groups *groups); // NULL is fine
 // measure from then on.
 size_t tide_groups_shown(struct tide_groups *groups, size_t n_max, int64_t min_measure);
 
-// Sums of everything past the first n_shown groups.
+// Sums of everything past the first n_shown groups that weighs anything; and with all that does
+// not.
 struct tide_group tide_groups_rest(const struct tide_groups *groups, size_t n_shown);
+struct tide_group tide_groups_others(const struct tide_groups *groups, size_t n_shown);
 
 // The stacks that give a group its weight, the largest first: how many, and one of them. Its weight
 // is what it gave to the group.
