@@ -25,6 +25,30 @@ const char *tide_verb_name(enum tide_verb verb)
   return tide_verb_rows[verb].name;
 }
 
+static bool is_capture_name(const char *name)
+{
+  const char *dot = strrchr(name, '.');
+  return dot && (strcmp(dot, ".tide") == 0 || strcmp(dot, ".store") == 0);
+}
+
+static void refuse_verb(const char *name, const char *meant, struct tide_diag *diag)
+{
+  if (name[0] == '-' || !name[0])
+    tide_fail(diag, TIDE_ERR_USAGE,
+              "the verb comes first: tidemark VERB [OPTION...], not \"%s\"; 'tidemark help' lists "
+              "them",
+              name);
+  else if (is_capture_name(name))
+    tide_fail(diag, TIDE_ERR_USAGE, "unknown verb \"%s\"; 'tidemark report %s' reads a capture",
+              name, name);
+  else if (meant)
+    tide_fail(diag, TIDE_ERR_USAGE, "unknown verb \"%s\"; did you mean \"%s\"?", name, meant);
+  else
+    tide_fail(diag, TIDE_ERR_USAGE,
+              "unknown verb \"%s\"; 'tidemark help' lists them, 'tidemark run %s' records it", name,
+              name);
+}
+
 enum tide_verb tide_verb_find(const char *name, struct tide_diag *diag)
 {
   const char *names[TIDE_VERBS_N];
@@ -33,13 +57,7 @@ enum tide_verb tide_verb_find(const char *name, struct tide_diag *diag)
     if (strcmp(name, names[i]) == 0)
       return (enum tide_verb)i;
   }
-  const char *meant = tide_suggest(name, names, TIDE_VERBS_N);
-  if (meant)
-    tide_fail(diag, TIDE_ERR_USAGE, "unknown verb \"%s\"; did you mean \"%s\"?", name, meant);
-  else
-    tide_fail(diag, TIDE_ERR_USAGE,
-              "unknown verb \"%s\"; 'tidemark help' lists them, 'tidemark run %s' records it", name,
-              name);
+  refuse_verb(name, tide_suggest(name, names, TIDE_VERBS_N), diag);
   return TIDE_VERBS_N;
 }
 

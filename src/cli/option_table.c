@@ -30,8 +30,9 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
     [TIDE_VERB_REPORT] =
         {"report", "[FILE]", "say who held the memory of a recorded run",
          "FILE is a .tide capture, the .store a bare LD_PRELOAD left, or a file of\n"
-         "heaptrack, DHAT or massif, packed or not. Without one, the newest\n"
-         "tidemark.* capture of the current directory is taken.\n",
+         "heaptrack, DHAT, massif, gperftools, jemalloc or pprof, or folded stacks,\n"
+         "packed or not. Without one, the newest tidemark.* capture of the current\n"
+         "directory is taken.\n",
          TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_TREE] = {"tree", "[FILE]", "show how the program came to allocate, as a call tree",
                         "From the outermost function down to the allocation, with what is below\n"

@@ -97,6 +97,9 @@ static void refuses_with_what_was_meant(void **state)
   REFUSED("did you mean \"run\"?", "rnu");
   REFUSED("did you mean \"export\"?", "exp");
   REFUSED("'tidemark run ls' records it", "ls");
+  REFUSED("'tidemark report x.tide' reads a capture", "x.tide");
+  REFUSED("the verb comes first: tidemark VERB [OPTION...], not \"--sort\"", "--sort", "leak");
+  REFUSED("the verb comes first", "");
   REFUSED("did you mean --sort?", "report", "--srot", "peak");
   REFUSED("did you mean --no-follow?", "run", "--nofollow", "x");
   REFUSED("did you mean --json?", "info", "--jsn");
