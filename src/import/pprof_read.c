@@ -340,11 +340,30 @@ static void make_sites(struct reader *r)
   }
 }
 
+// pprof -base writes what one profile has more than another one, which may be less than nothing.
+static enum tide_err refuse_difference(const struct reader *r)
+{
+  const struct tide_pprof_tables *t = &r->tables;
+  uint64_t alloc = 0, inuse = 0;
+  for (size_t i = 0; i < t->n_sums; i++) {
+    alloc += value_of(r, t->sums + i * t->n_values, ALLOC_SPACE);
+    inuse += value_of(r, t->sums + i * t->n_values, INUSE_SPACE);
+  }
+  if ((int64_t)alloc >= 0 && (int64_t)inuse >= 0)
+    return TIDE_ERR_OK;
+  return tide_fail(r->diag, TIDE_ERR_UNSUPPORTED,
+                   "%s holds less than no bytes: it is the difference of two profiles; "
+                   "'tidemark diff' compares the two themselves",
+                   r->source->name);
+}
+
 static enum tide_err read_all(struct reader *r)
 {
   enum tide_err err = read_tables(r);
   if (!err)
     err = find_columns(r);
+  if (!err)
+    err = refuse_difference(r);
   if (err)
     return err;
   make_modules(r);

@@ -314,7 +314,16 @@ static void put_message(struct tide_buf *buf, unsigned field, struct tide_buf *i
   tide_buf_clear(inner);
 }
 
-enum spoil { WELL, NO_LOCATION, NO_FUNCTION, TWO_LOCATIONS, FEW_VALUES, NO_HEAP, WRONG_KIND };
+enum spoil {
+  WELL,
+  NO_LOCATION,
+  NO_FUNCTION,
+  TWO_LOCATIONS,
+  FEW_VALUES,
+  NO_HEAP,
+  WRONG_KIND,
+  LESS_THAN_NOTHING,
+};
 
 // Samples before the tables they refer to, ids with gaps, numbers unpacked: all of that is allowed.
 static struct tide_buf make_pprof(enum spoil spoil)
@@ -332,7 +341,7 @@ static struct tide_buf make_pprof(enum spoil spoil)
   put(&in, 1, 900);
   put(&in, 2, 3);
   if (spoil != FEW_VALUES)
-    put(&in, 2, 4096);
+    put(&in, 2, spoil == LESS_THAN_NOTHING ? -UINT64_C(4096) : 4096);
   put_message(&out, 2, &in);
   if (spoil == WRONG_KIND)
     put(&out, 3, 1);
@@ -423,6 +432,7 @@ static void pprof_profiles_that_are_wrong(void **state)
                {TWO_LOCATIONS, "two locations have one id, at byte "},
                {FEW_VALUES, "another number of values than there are kinds, at byte 14"},
                {NO_HEAP, "not of a heap"},
+               {LESS_THAN_NOTHING, "the difference of two profiles"},
                {WRONG_KIND, "not a capture"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct tide_buf bytes = make_pprof(cases[i].spoil);
