@@ -85,6 +85,13 @@ static void write_ran(const struct tide_screen *screen, const struct tide_image 
   tide_buf_done(&text);
 }
 
+// "1 stack", "1,204 stacks"
+static void put_count(struct tide_buf *text, const char *before, uint64_t n, const char *noun)
+{
+  char number[TIDE_UNITS_MAX];
+  tide_buf_printf(text, "%s%s %s%s", before, tide_units_count(number, n), noun, n == 1 ? "" : "s");
+}
+
 // "peak 412.6 MiB, 14.2 M allocations, 9.7 GiB in all", as far as the image holds it.
 static void write_heap(const struct tide_screen *screen, const struct tide_profile *profile)
 {
@@ -94,8 +101,7 @@ static void write_heap(const struct tide_screen *screen, const struct tide_profi
   if (!(image->lacks & TIDE_LACK_PEAK))
     tide_buf_printf(&text, "peak %s", tide_units_bytes(number, image->peak_bytes, screen->units));
   if (!(image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
-    tide_buf_printf(&text, "%s%s allocations", text.n ? ", " : "",
-                    tide_units_count(number, profile->totals.n_alloc));
+    put_count(&text, text.n ? ", " : "", profile->totals.n_alloc, "allocation");
   if (!(image->lacks & TIDE_LACK_TOTAL))
     tide_buf_printf(&text, "%s%s in all", text.n ? ", " : "",
                     tide_units_bytes(number, (int64_t)profile->totals.b_alloc, screen->units));
@@ -110,14 +116,14 @@ static void write_heap(const struct tide_screen *screen, const struct tide_profi
 static void write_held(const struct tide_screen *screen, const struct tide_profile *profile)
 {
   const struct tide_image *image = profile->image;
-  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   struct tide_buf text = {0};
-  tide_buf_printf(&text, "%s stacks of %s frames", tide_units_count(a, profile->n_stacks),
-                  tide_units_count(b, image->n_frames - 1));
-  if (!(image->lacks & TIDE_LACK_THREADS))
-    tide_buf_printf(&text, ", %zu rows, %" PRIu32 " %s (%" PRIu32 " at once)", image->n_sites,
-                    image->n_threads, image->n_threads == 1 ? "thread" : "threads",
-                    image->max_live_threads);
+  put_count(&text, "", profile->n_stacks, "stack");
+  put_count(&text, " of ", image->n_frames - 1, "frame");
+  if (!(image->lacks & TIDE_LACK_THREADS)) {
+    put_count(&text, ", ", image->n_sites, "row");
+    put_count(&text, ", ", image->n_threads, "thread");
+    tide_buf_printf(&text, " (%" PRIu32 " at once)", image->max_live_threads);
+  }
   write_line(screen, "      ", "holds", tide_buf_cstr(&text));
   tide_buf_done(&text);
 }
@@ -128,9 +134,11 @@ static void write_numbers(const struct tide_screen *screen, const struct tide_pr
   char a[TIDE_UNITS_MAX];
   write_heap(screen, profile);
   write_held(screen, profile);
-  TIDE_CLEANUP_FREE char *timeline =
-      tide_sprintf("%zu points, %zu snapshots", image->n_ticks, image->n_snapshots);
-  write_line(screen, "      ", "timeline", timeline);
+  struct tide_buf timeline = {0};
+  put_count(&timeline, "", image->n_ticks, "point");
+  put_count(&timeline, ", ", image->n_snapshots, "snapshot");
+  write_line(screen, "      ", "timeline", tide_buf_cstr(&timeline));
+  tide_buf_done(&timeline);
   if (image->names.n_places) {
     TIDE_CLEANUP_FREE char *names =
         tide_sprintf("stored for %s %s", tide_units_digits(a, image->names.n_places),

@@ -416,6 +416,12 @@ static void info(void **state)
   tide_buf_clear(&sink.buf);
   tide_info_json_write(&sink, capture, "x.tide", 1468006, NULL);
   expect_golden("info.json");
+  tide_buf_clear(&sink.buf);
+  capture->images[INDEXER_IMAGE].n_frames = 2; // of one there is no plural
+  capture->images[INDEXER_IMAGE].n_sites = 1;
+  capture->images[INDEXER_IMAGE].sites[0].stack = 1;
+  tide_info_write(&screen, capture, "x.tide", 1468006, NULL);
+  assert_non_null(strstr(tide_buf_cstr(&sink.buf), "1 stack of 1 frame, 1 row, 4 threads"));
 }
 
 // By what a program was called, where that is a name; by its file otherwise.
