@@ -173,6 +173,18 @@ static void set_command(struct tide_merging *m)
   m->image->cmdline_len = n;
 }
 
+// What was live when all exited was never freed, whatever their statuses.
+static void merge_end(struct tide_image *image, const struct tide_image *part)
+{
+  if (part->end_kind != image->end_kind) {
+    image->end_kind = TIDE_END_UNKNOWN;
+    image->end_value = 0;
+  } else if (part->end_value != image->end_value) {
+    image->end_kind = part->end_kind == TIDE_END_EXITED ? TIDE_END_EXITED : TIDE_END_UNKNOWN;
+    image->end_value = part->end_kind == TIDE_END_EXITED ? -1 : 0;
+  }
+}
+
 // What all parts have in common, or nothing.
 static void set_identity(struct tide_merging *m)
 {
@@ -195,10 +207,7 @@ static void set_identity(struct tide_merging *m)
     image->has_counts &= part->has_counts;
     image->has_resized_bytes &= part->has_resized_bytes || part->n_sites == 0;
     image->has_tick_resizes &= part->has_tick_resizes;
-    if (part->end_kind != first->end_kind || part->end_value != first->end_value) {
-      image->end_kind = TIDE_END_UNKNOWN;
-      image->end_value = 0;
-    }
+    merge_end(image, part);
   }
 }
 

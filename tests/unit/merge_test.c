@@ -183,6 +183,28 @@ static void expect_doubled(const struct tide_profile_site *one, const struct tid
   assert_int_equal(two->kind, one->kind);
 }
 
+static void expect_end(enum tide_end_kind kind, int value, enum tide_end_kind expected, int status)
+{
+  struct tide_capture *a = indexer(0), *b = indexer(0);
+  b->images[INDEXER_IMAGE].end_kind = kind;
+  b->images[INDEXER_IMAGE].end_value = value;
+  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  struct tide_capture *merged = merge(parts, 2);
+  assert_int_equal(merged->images[0].end_kind, expected);
+  assert_int_equal(merged->images[0].end_value, status);
+  tide_capture_free(merged);
+  tide_capture_free(a);
+  tide_capture_free(b);
+}
+
+// Whoever exited, with whatever status, frees nothing any more.
+static void all_exited_or_not_known(void **state)
+{
+  expect_end(TIDE_END_EXITED, 0, TIDE_END_EXITED, 0);
+  expect_end(TIDE_END_EXITED, 3, TIDE_END_EXITED, -1);
+  expect_end(TIDE_END_SIGNALED, 9, TIDE_END_UNKNOWN, 0);
+}
+
 // Loaded elsewhere, the same program has the same stacks: each counts twice.
 static void the_same_twice_is_double(void **state)
 {
@@ -596,13 +618,21 @@ static void refusals(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(totals_are_sums),          cmocka_unit_test(order_does_not_matter),
-      cmocka_unit_test(the_same_twice_is_double), cmocka_unit_test(one_part_stays_what_it_was),
-      cmocka_unit_test(programs_stay_apart),      cmocka_unit_test(other_builds_are_other_modules),
-      cmocka_unit_test(snapshots_are_aligned),    cmocka_unit_test(resizes_add_up),
-      cmocka_unit_test(a_part_without_times),     cmocka_unit_test(stored_names_are_kept),
-      cmocka_unit_test(commands_in_common),       cmocka_unit_test(what_a_part_lacks),
-      cmocka_unit_test(made_up_addresses),        cmocka_unit_test(refusals),
+      cmocka_unit_test(totals_are_sums),
+      cmocka_unit_test(order_does_not_matter),
+      cmocka_unit_test(the_same_twice_is_double),
+      cmocka_unit_test(all_exited_or_not_known),
+      cmocka_unit_test(one_part_stays_what_it_was),
+      cmocka_unit_test(programs_stay_apart),
+      cmocka_unit_test(other_builds_are_other_modules),
+      cmocka_unit_test(snapshots_are_aligned),
+      cmocka_unit_test(resizes_add_up),
+      cmocka_unit_test(a_part_without_times),
+      cmocka_unit_test(stored_names_are_kept),
+      cmocka_unit_test(commands_in_common),
+      cmocka_unit_test(what_a_part_lacks),
+      cmocka_unit_test(made_up_addresses),
+      cmocka_unit_test(refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
