@@ -94,6 +94,31 @@ export const tests = {
     expect(!page.url().includes("collapse"), page.url());
   },
 
+  // Either half is zoomed by itself, found in, and as it was when the link is opened again.
+  async callers_in_the_address(ground, look) {
+    const page = await look(`${ground.served.url}#pane=callers&callee=main&measure=total`);
+    const half = (page) => page.getByRole("treegrid", { name: /^Callees: / });
+    await half(page).focus();
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await hashHas(page, "below=");
+    expect(!page.url().includes("above="), page.url());
+    await page.locator("#search").fill("main");
+    await page.locator("#search").blur();
+    await page.waitForTimeout(300);
+    const told = (page) => page.locator(".sandwich .flame-bar").allInnerTexts();
+    const before = await told(page);
+    const again = await look(page.url());
+    await half(again).waitFor();
+    await again.waitForTimeout(300);
+    expectEqual(await told(again), before, "in another window");
+    await again.keyboard.press("Escape");
+    await again.keyboard.press("Escape");
+    await again.waitForFunction(() => !/below=|search=/.test(location.hash));
+    expect((await told(again))[1] !== before[1], "Esc does not take the zoom back");
+  },
+
   async every_key(ground, look) {
     const page = await look(ground.served.url);
     await page.locator("h2.asked").waitFor();

@@ -68,6 +68,7 @@ test("names with anything in them come back", () => {
     "π 名前 \u{1f600}",
     "^a\\.b$|[c-d]{2}",
   ];
+  comesBack({ above: names, below: [names[0]] });
   comesBack({ zoom: names, search: names[6], callee: names[1], source: `/a b/${names[5]}` });
   for (const kind of filterKinds) {
     const { filters } = emptyState();

@@ -18,10 +18,11 @@ import { groupWords, plural, questionWords } from "./words.ts";
 
 // What the menu of a box does to the page.
 export const onMenu: FlameProps["onMenu"] = (action, target: FlameTarget) => {
-  const pattern = exactly(target.name);
+  const { name } = target;
+  const pattern = exactly(name);
   if (action === "focus") go(addFilter("focus", pattern));
   else if (action === "hide") go(addFilter("hide", pattern));
-  else if (action === "sandwich") go({ pane: "callers", callee: target.name });
+  else if (action === "sandwich") go({ pane: "callers", callee: name, above: [], below: [] });
   else if (action === "collapse") go({ collapse: !state.peek().collapse });
   else if (action === "search") settle({ search: pattern });
 };

@@ -5,7 +5,7 @@
 import { signal } from "@preact/signals-core";
 import { timeOf } from "../engine/question.ts";
 import { clearRange, moment, toEnd, toLocalPeak, toPeak } from "./moments.ts";
-import { model, session } from "./session.ts";
+import { model, pane, session } from "./session.ts";
 import { go, panes, settle, state } from "./state.ts";
 import { nextTheme } from "./theme.ts";
 import { nextMeasure, otherUnit } from "./toolbar.tsx";
@@ -31,9 +31,10 @@ export const keyWords: [string, string][] = [
 ];
 
 function escape(): void {
-  const { search, zoom, from, to } = state.peek();
+  const { search, zoom, above, below, from, to } = state.peek();
+  const isZoomed = (pane.peek() === "callers" ? [...above, ...below] : zoom).length > 0;
   if (search) settle({ search: "" });
-  else if (zoom.length) go({ zoom: [] });
+  else if (isZoomed) go(pane.peek() === "callers" ? { above: [], below: [] } : { zoom: [] });
   else if (from !== null || to !== null) clearRange();
 }
 

@@ -55,7 +55,10 @@ export function RowActions({ group }: { group: Group }) {
           <button type="button" onClick={() => go(addFilter("ignore", aim.pattern))}>
             Leave out
           </button>
-          <button type="button" onClick={() => go({ pane: "callers", callee: name })}>
+          <button
+            type="button"
+            onClick={() => go({ pane: "callers", callee: name, above: [], below: [] })}
+          >
             Callers &amp; callees
           </button>
         </>

@@ -8,6 +8,7 @@ import { useMemo, useState } from "preact/hooks";
 import { group } from "../engine/groups.ts";
 import { exactly, makeView, wantedWeight } from "../engine/look.ts";
 import { NONE } from "../engine/names.ts";
+import { search } from "../engine/search.ts";
 import { buildTree } from "../engine/tree.ts";
 import { amount, share } from "../engine/units.ts";
 import { cleanWithin } from "../flame/clean.ts";
@@ -15,8 +16,8 @@ import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal } from "./parts.tsx";
 import { rerooted } from "./reroot.ts";
-import { model, question, refused, shape, usedLook, view } from "./session.ts";
-import { weights, wholeWeight } from "./session.ts";
+import { model, question, refused, searchFault, searchText, shape } from "./session.ts";
+import { usedLook, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state } from "./state.ts";
 
@@ -52,7 +53,12 @@ function side(kind: "callers" | "callees") {
       }),
     ),
   );
-  return { seen, tree };
+  const found = computed(() =>
+    searchText.value && !searchFault.value
+      ? search(tree.value, [seen.value], searchText.value).nodes
+      : null,
+  );
+  return { seen, tree, found };
 }
 const callers = side("callers");
 const callees = side("callees");
@@ -74,7 +80,7 @@ function BothSides() {
   const total = wantedWeight(seen, heavy);
   const pick = (event: Event) => {
     event.preventDefault();
-    if (text) go({ callee: text });
+    if (text) go({ callee: text, above: [], below: [] });
     setText(null);
   };
   return (
@@ -110,16 +116,17 @@ function BothSides() {
   );
 }
 
-function useHalf({ seen, tree }: typeof callers): SandwichHalf {
-  const [zoom, onZoom] = useState<string[]>([]);
-  const shown = use(seen);
+function useHalf(half: typeof callers, key: "above" | "below"): SandwichHalf {
+  const { [key]: zoom } = use(state);
+  const shown = use(half.seen);
   const views = useMemo(() => [shown], [shown]);
-  return { tree: use(tree), views, matches: null, zoom, onZoom };
+  const onZoom = (path: string[]) => go({ [key]: path });
+  return { tree: use(half.tree), views, matches: use(half.found), zoom, onZoom };
 }
 
 function Halves({ name }: { name: string }) {
-  const above = useHalf(callers);
-  const below = useHalf(callees);
+  const above = useHalf(callers, "above");
+  const below = useHalf(callees, "below");
   const asked = use(question);
   const deeper = above.tree.nRows > below.tree.nRows ? above.tree : below.tree;
   return (

@@ -75,6 +75,8 @@ export interface State {
   zoom: string[];
   search: string;
   callee: string; // whose callers and callees are shown
+  above: string[]; // zoom among its callers
+  below: string[]; // and among its callees
   source: string; // path of the file shown
   base: "" | "capture" | number; // compared with: nothing, the other capture, a moment
   change: Change | null; // of a comparison: only what changed like this
@@ -107,6 +109,8 @@ export function emptyState(): State {
     zoom: [],
     search: "",
     callee: "",
+    above: [],
+    below: [],
     source: "",
     base: "",
     change: null,
@@ -174,6 +178,8 @@ const readers: Record<string, Reader> = {
   flip: flag("flip"),
   rss: flag("rss"),
   zoom: (s, text) => s.zoom.push(text),
+  above: (s, text) => s.above.push(text),
+  below: (s, text) => s.below.push(text),
   search: (s, text) => (s.search = text),
   callee: (s, text) => (s.callee = text),
   source: (s, text) => (s.source = text),
@@ -210,7 +216,8 @@ export function formatState(state: State): string {
   const add = (key: string, text: string) => parts.push(`${key}=${escape(text)}`);
   for (const key of Object.keys(readers) as (keyof State)[]) {
     const value = state[key];
-    if (key === "zoom") for (const name of state.zoom) add(key, name);
+    if (key === "zoom" || key === "above" || key === "below")
+      for (const name of state[key]) add(key, name);
     else if (value === null || value === none[key]) continue;
     else if (key === "at" || key === "from" || key === "to") add(key, timeText(value as number));
     else if (key === "base") add(key, value === "capture" ? value : timeText(value as number));
