@@ -68,9 +68,12 @@ export const tests = {
       { timeout: 20000 },
     );
     expect(page.url().includes("search=grow"), "what was chosen is lost");
+    const asked = () => page.locator("h2.asked").innerText();
+    expect((await asked()).startsWith("Live now: "), await asked());
     ground.write("stop", "");
     expectEqual(await ended, 4, "the program's status");
     await page.getByText("exited 4").first().waitFor({ timeout: 20000 });
+    await page.locator("h2.asked", { hasText: "Live at the end: " }).waitFor();
     const { totals } = ground.json("report", "live.tide");
     expect(totals.live_blocks > 0, "nothing recorded");
     ground.endDetached();

@@ -6,6 +6,7 @@ import { SnapshotKind, type Model } from "../engine/model.ts";
 import { isBound, snapshotOfKind, START, timeOf } from "../engine/question.ts";
 import type { Measure, Question } from "../engine/question.ts";
 import { bytes, change, count, time } from "../engine/units.ts";
+import { session } from "./session.ts";
 import type { FilterKind, GroupWord, Pane } from "./state.ts";
 
 export const measureWords: Record<Measure, { name: string; hint: string }> = {
@@ -73,11 +74,14 @@ export function changeWords(by: number, unit: "bytes" | "blocks"): string {
   return by === 0 ? change(by, unit) : `${by > 0 ? "▲" : "▼"} ${change(by, unit)}`;
 }
 
+// The last moment known; while a program runs it is not its end.
+const isRunning = () => session.peek()?.facts.live === true;
+
 export function momentWords(model: Model, snapshot: number): string {
   if (snapshot === START) return "the start";
   const kind = model.snapshots.kind[snapshot];
-  const what =
-    kind === SnapshotKind.peak ? "the peak" : kind === SnapshotKind.end ? "the end" : "";
+  const last = isRunning() ? "now" : "the end";
+  const what = kind === SnapshotKind.peak ? "the peak" : kind === SnapshotKind.end ? last : "";
   if (what && model.facts.image.lacks.includes("clock")) return what;
   const when = time(timeOf(model, snapshot));
   return what ? `${when}, ${what}` : when;
@@ -96,8 +100,8 @@ export function questionWords(model: Model, question: Question): string {
   if (measure === "leak" && from === null)
     return begin(`live at ${momentWords(model, to!)} and never freed`);
   if (measure === "temp") return begin("freed at once");
-  if (measure === "live")
-    return begin(to === null ? "live at the end" : `live at ${momentWords(model, to)}`);
+  if (measure === "live" && to === null) return begin(isRunning() ? "live now" : "live at the end");
+  if (measure === "live") return begin(`live at ${momentWords(model, to!)}`);
   const grown = isBound(model, question) ? "grown (at least)" : "grown";
   const verb = measure === "grown" ? grown : "allocated";
   if (from === null && to === null)
