@@ -41,7 +41,11 @@ export function ThreadsPane() {
             <Th of="c-count number">Allocations</Th>
             <Th of="c-total number">Allocated</Th>
             <Th of="c-total number">Freed</Th>
-            <th scope="col" class="c-count number" title="frees of blocks another thread allocated">
+            <th
+              scope="col"
+              class="c-foreign number"
+              title="frees of blocks another thread allocated"
+            >
               Others’ freed
             </th>
             <th
@@ -69,7 +73,7 @@ export function ThreadsPane() {
                 <td class="c-count number">{row.several ? "" : count(row.nAlloc)}</td>
                 <td class="c-total number">{row.several ? "" : bytes(row.bAlloc)}</td>
                 <td class="c-total number">{row.several ? "" : bytes(row.bFree)}</td>
-                <td class="c-count number">{row.several ? "" : count(row.nForeign)}</td>
+                <td class="c-foreign number">{row.several ? "" : count(row.nForeign)}</td>
                 <td class="c-temp number">{row.several ? "" : percent(row.nTemp, row.nAlloc)}</td>
               </tr>
             );
