@@ -12,7 +12,7 @@ import {
   rates,
   steps,
 } from "../src/app/timeline_data.ts";
-import { totalAtSnapshots } from "../src/engine/curves.ts";
+import { localPeaks, totalAtSnapshots } from "../src/engine/curves.ts";
 import type { Model } from "../src/engine/model.ts";
 
 // Two sites of the heap and one of pages; snapshots at 10, 20 and 40; ticks at 5, 20 and 30.
@@ -128,4 +128,17 @@ test("a rate nobody counted is not told as none", () => {
   assert.ok(!hasRates(of, "bytes") && hasRates(of, "blocks"));
   of.facts.totals.allocations = 0;
   assert.ok(hasRates(of, "bytes"), "nothing was allocated");
+});
+
+test("what is held to the end is a peak at the end, not just before it", () => {
+  const of = model();
+  Object.assign(of.facts, { image: { lacks: [] } });
+  Object.assign(of.ticks, { count: 0, ns: new Float64Array(0), liveBytes: new Float64Array(0) });
+  Object.assign(of.snapshots, {
+    count: 5, ns: Float64Array.of(10, 20, 30, 40, 50), kind: Uint8Array.of(0, 1, 0, 0, 2),
+    end: Uint32Array.of(1, 2, 3, 4, 5), site: new Uint32Array(5),
+    bytes: Float64Array.of(100, 400, -450, 200, -1),
+  });
+  assert.deepEqual([...totalAtSnapshots(of, "bytes")], [100, 500, 50, 250, 249]);
+  assert.deepEqual(localPeaks(of), [1, 4]);
 });

@@ -135,6 +135,7 @@ export function columnsOf(
 const PROMINENCE = 0.05; // of the highest: less is no hill
 
 // Values that stand out: higher than all around until something lower by PROMINENCE of the highest.
+// Of what has not fallen by then the last is one: the end, not a moment before it that looks alike.
 function hilltops(values: ArrayLike<number>): number[] {
   const tops: number[] = [];
   let highest = 0;
@@ -160,7 +161,7 @@ function hilltops(values: ArrayLike<number>): number[] {
     }
   }
   if (isRising && highest)
-    tops.push(top);
+    tops.push(values.length - 1);
   return tops;
 }
 
