@@ -47,6 +47,7 @@ struct reader {
   char *exe;
   uint64_t version, format, page_bytes;
   bool is_raw, by_pointer, has_events;
+  bool in_command; // up to the system's line all is of the command: arguments may have lines
   uint64_t last;   // index or pointer of the allocation just before; NONE: another event came since
   const char *why; // what is wrong with the line that made us stop
 };
@@ -340,6 +341,7 @@ static bool read_command(struct reader *r, struct words *w)
   if (image->cmdline)
     return true;
   tide_builder_command(r->builder, w->at, (size_t)(w->end - w->at));
+  r->in_command = r->format >= 3; // nothing is known to tell where it ends in older ones
   return true;
 }
 
@@ -368,9 +370,21 @@ static bool read_system(struct reader *r, struct words *w)
   return true;
 }
 
+// "I PAGE_BYTES PAGES", which heaptrack writes behind the command.
+static bool is_system(const struct tide_line *line)
+{
+  struct words w = {line->text + 2, line->text + line->n};
+  uint64_t number;
+  return line->n > 2 && memcmp(line->text, "I ", 2) == 0 && take_hex(&w, &number) &&
+         take_hex(&w, &number) && w.at == w.end;
+}
+
 static bool read_line(struct reader *r, const struct tide_line *line)
 {
   struct words w = {line->text, line->text + line->n};
+  r->in_command = r->in_command && !is_system(line);
+  if (r->in_command)
+    return true;
   if (line->n == 0 || line->text[0] == '#')
     return true;
   if (line->n == 1 ? line->text[0] != 'A' : line->text[1] != ' ')

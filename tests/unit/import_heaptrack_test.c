@@ -68,6 +68,25 @@ static void events_are_played_back(void **state)
   tide_capture_free(capture);
 }
 
+// As of python3 -c with a program of several lines, some of which look like heaptrack's.
+static void commands_have_lines(void **state)
+{
+  static const char tables[] = TABLES_3;
+  const char *system = strstr(tables, "I 1000");
+  struct tide_buf text = {0};
+  tide_buf_append(&text, tables, (size_t)(system - tables));
+  tide_buf_text(&text, "import json\n\ni = 3\n+ 1\nI am\n");
+  tide_buf_text(&text, system);
+  tide_buf_text(&text, EVENTS);
+  struct tide_capture *capture = import_text(tide_buf_cstr(&text));
+  assert_false(capture->cut);
+  assert_string_equal(capture->images->exe, "./p");
+  assert_int_equal(capture->images->peak_bytes, 216);
+  assert_int_equal(import_site(capture->images, "f a.c:3 < main a.c:9")->n_alloc, 2);
+  tide_capture_free(capture);
+  tide_buf_done(&text);
+}
+
 // As they come back from a system that ends its lines in two bytes.
 static void carriage_returns_are_no_part_of_lines(void **state)
 {
@@ -246,6 +265,7 @@ int main(void)
       cmocka_unit_test(absurd_numbers_are_survived),
       cmocka_unit_test(live_blocks_are_found_again),
       cmocka_unit_test(carriage_returns_are_no_part_of_lines),
+      cmocka_unit_test(commands_have_lines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
