@@ -25,6 +25,7 @@ struct reading {
   struct tide_image *image;
   size_t cap_sites;
   uint64_t *slot_events; // per thread slot: calls made, for the overhead
+  uint64_t *slot_bytes;  // and bytes allocated
   bool has_carries;
   struct tide_hist *hists, *carries; // of the block at hand
   struct tide_past *pasts;           // likewise
@@ -204,6 +205,7 @@ static void take_cell(struct reading *r, const struct tide_cell *cell,
   site->last_ns = stamp_ns(r, cell->t_last);
   take_hists(r, i, site);
   r->slot_events[slot] += cell->n_alloc + cell->n_free - cell->n_resize;
+  r->slot_bytes[slot] += cell->b_alloc;
   uint64_t last_ticks = tide_store_ticks(&r->view->header, cell->t_last);
   if (last_ticks > r->last_ticks)
     r->last_ticks = last_ticks;
@@ -227,6 +229,19 @@ static void take_block(void *context, const struct tide_cell_block *block)
   }
 }
 
+// See TIDE_MIN_FLUSH. A thread that never had so much cannot have hidden more than that.
+static uint64_t peak_bound(const struct reading *r)
+{
+  uint64_t bound = 0;
+  for (uint32_t i = 1; r->view->header.multi && i < r->image->n_threads_known; i++) {
+    struct tide_thread_slot slot;
+    tide_store_view_items(r->view, &r->view->areas.slots, sizeof slot, i, &slot, 1);
+    uint64_t swing = 2 * (uint64_t)slot.flush_at;
+    bound += swing < r->slot_bytes[i] ? swing : r->slot_bytes[i];
+  }
+  return bound;
+}
+
 static void find_peak(struct reading *r)
 {
   const struct tide_store_header *h = &r->view->header;
@@ -248,7 +263,7 @@ static void find_peak(struct reading *r)
     if (r->view->kinds[image->sites[i].stack] != TIDE_STACK_PAGES)
       blocks += (uint64_t)image->sites[i].peak_blocks;
   image->peak_blocks = (int64_t)blocks;
-  image->peak_bound_bytes = h->multi && h->bound_bytes > 0 ? (uint64_t)h->bound_bytes : 0;
+  image->peak_bound_bytes = peak_bound(r);
 }
 
 static void find_ages(struct reading *r, uint64_t end_ticks)
@@ -355,11 +370,13 @@ void tide_store_read_image(struct tide_store_view *view, const struct tide_clock
   read_frames(&r);
   read_threads(&r);
   r.slot_events = tide_alloc_array(ret_image->n_threads_known, sizeof *r.slot_events);
+  r.slot_bytes = tide_alloc_array(ret_image->n_threads_known, sizeof *r.slot_bytes);
   tide_store_view_cells(view, take_block, &r);
   find_peak(&r);
   find_ages(&r, end_ticks);
   find_cost(&r);
   free(r.slot_events);
+  free(r.slot_bytes);
   free(r.birth_sums);
   free(r.hists);
   free(r.carries);

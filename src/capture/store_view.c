@@ -8,6 +8,7 @@
 #include "capture/store_view.h"
 
 #include "base/alloc.h"
+#include "capture/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,6 +177,28 @@ void tide_store_view_totals(const struct tide_store_view *view, struct tide_stor
   }
   ret->live_bytes = (int64_t)live;
   ret->page_bytes = view->header.page_live_bytes;
+}
+
+// Threads publish while we add up: of two sums neither of which can be trusted, the smaller.
+void tide_store_view_raise_peak(struct tide_store_view *view)
+{
+  struct tide_store_totals first, second;
+  struct tide_store_header *shared = view->header.multi ? tide_store_view_shared(view) : NULL;
+  if (!shared)
+    return;
+  tide_store_view_totals(view, &first);
+  if (first.live_bytes <= view->header.max_bytes || tide_store_view_refresh(view, NULL))
+    return;
+  tide_store_view_totals(view, &second);
+  int64_t live = first.live_bytes < second.live_bytes ? first.live_bytes : second.live_bytes;
+  int64_t max = __atomic_load_n(&shared->max_bytes, __ATOMIC_RELAXED);
+  while (live > max)
+    if (__atomic_compare_exchange_n(&shared->max_bytes, &max, live, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      __atomic_store_n(&shared->max_ticks, tide_clock_read().ticks, __ATOMIC_RELAXED);
+      __atomic_add_fetch(&shared->stamp.epoch, 1, __ATOMIC_RELAXED);
+      return;
+    }
 }
 
 // A damaged count could ask for gigabytes of zeros: nodes are appended one after another, so where

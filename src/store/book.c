@@ -3,10 +3,17 @@
 // The rare part of bookkeeping: publishing a thread's share of the live total.
 #include "store/book.h"
 
-enum { MIN_FLUSH = 4096 };
+// A thread that holds little publishes it all the same, in steps of an eighth of what it had: there
+// may be a thousand such. One that has published much waits for the common limit.
+static uint32_t next_flush_at(uint32_t now, int64_t limit)
+{
+  int64_t next = (int64_t)now + now / 8 + 8;
+  next = next < limit ? next : limit;
+  return next > UINT32_MAX ? UINT32_MAX : next > now ? (uint32_t)next : now;
+}
 
-// If the total was above the maximum and now falls, that was the peak. A delta may swing from
-// +flush_at to -flush_at unseen, so half of the promised 0.1 % is shared out among the threads.
+// If the total was above the maximum and now falls, that was the peak. Half of the promised 0.1 %
+// is shared out among the threads.
 //
 // The first thread was alone once and may sit on a large delta that it will publish at its next
 // event: it is read along. It zeroes its delta before it adds, so nothing is ever seen twice.
@@ -27,12 +34,13 @@ TIDE_COLD void tide_book_flush(struct tide_thread_slot *slot)
       if (__atomic_compare_exchange_n(&h->max_bytes, &max, total, false, __ATOMIC_RELAXED,
                                       __ATOMIC_RELAXED)) {
         tide_store_relaxed(&h->max_ticks, tide_cycles() >> TIDE_TICK_SHIFT);
-        tide_store_relaxed(&h->bound_bytes, 2 * n * tide_load_relaxed(&h->flush_at));
         tide_add_relaxed(&h->stamp.epoch, 1);
         break;
       }
   int64_t share = (total + d) / 2000 / n;
-  tide_store_relaxed(&h->flush_at, share > MIN_FLUSH ? share : MIN_FLUSH);
+  int64_t limit = share > TIDE_MIN_FLUSH ? share : TIDE_MIN_FLUSH;
+  tide_store_relaxed(&h->flush_at, limit);
+  tide_store_relaxed(&slot->flush_at, next_flush_at(slot->flush_at, limit));
 }
 
 // The carries mirror the histograms: the same place, another array.

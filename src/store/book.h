@@ -14,7 +14,7 @@
 // a late free (late.h): whoever knows them knows what was allocated in a range and outlived it.
 //
 // Alone, a thread never publishes its delta: header.live + delta is exact and so is the edge. With
-// more threads each publishes when its delta leaves +-flush_at.
+// more threads each publishes when its delta leaves +-flush_at of its own.
 #pragma once
 #include "rt/arch.h"
 #include "store/late.h"
@@ -77,8 +77,7 @@ TIDE_HOT void tide_total_add(struct tide_thread_slot *s, uint64_t size)
   int64_t delta = s->delta + (int64_t)size; // ours alone to write; a flush may read it along
   tide_store_relaxed(&s->delta, delta);
   const struct tide_store_header *h = tide_store.header;
-  if (TIDE_UNLIKELY(tide_load_relaxed(&h->multi) &&
-                    tide_delta_due(delta, tide_load_relaxed(&h->flush_at))))
+  if (TIDE_UNLIKELY(tide_load_relaxed(&h->multi) && tide_delta_due(delta, s->flush_at)))
     tide_book_flush(s);
 }
 
@@ -97,7 +96,7 @@ TIDE_HOT void tide_total_sub(struct tide_thread_slot *s, uint64_t size, uint64_t
   } else {
     delta -= (int64_t)size;
     tide_store_relaxed(&s->delta, delta);
-    if (TIDE_UNLIKELY(tide_delta_due(delta, tide_load_relaxed(&h->flush_at))))
+    if (TIDE_UNLIKELY(tide_delta_due(delta, s->flush_at)))
       tide_book_flush(s);
   }
 }

@@ -150,6 +150,7 @@ struct tide_thread_slot {
   uint32_t cell_next, cell_end;      // chunk of cells being handed out
   uint32_t tid;                      // present owner, 0 when free
   uint32_t n_owners;                 // threads that had it so far
+  uint32_t flush_at;                 // it publishes its delta beyond this; never falls
   uint64_t sampled_ticks, n_sampled; // own cost, sampled (for the overhead estimate)
   char name[16];                     // thread name as of the last look
 } __attribute__((aligned(128)));
@@ -174,12 +175,19 @@ struct tide_area {           // where a table lives in the store
   uint64_t offset, capacity; // capacity in elements
 };
 
+// Where several threads allocate, each publishes its delta when that leaves +-flush_at of its own:
+// first soon, then later and later, up to the header's flush_at, which is MIN_FLUSH or its part of
+// half a thousandth of the total. A delta may swing from one end to the other unseen: so a peak may
+// be missed, or found too high, by twice the flush_at of every thread, and by no more.
+#define TIDE_FIRST_FLUSH 64
+#define TIDE_MIN_FLUSH 4096
+
 struct tide_store_header {
   // Line 1: read by every event, written rarely.
   struct tide_stamp stamp; // the interval is the supervisor's to raise
   uint32_t multi;          // more than one thread has allocated
   uint32_t code_gen;       // rises when code is unloaded
-  int64_t flush_at;        // a thread publishes its delta beyond this
+  int64_t flush_at;        // of a thread that has published much
   uint32_t state;          // enum tide_store_state
   uint32_t off_reason;
   uint32_t beat; // milliseconds, raised by the supervisor: see record/clock.h
@@ -187,7 +195,6 @@ struct tide_store_header {
   _Alignas(64) int64_t live_bytes;
   int64_t max_bytes;
   uint64_t max_ticks;
-  int64_t bound_bytes; // the largest sum of unpublished deltas that could have hidden a peak
   // Line 3: page-level totals; several threads, atomic.
   _Alignas(64) int64_t page_live_bytes;
   int64_t page_max_bytes;

@@ -275,13 +275,15 @@ void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now)
   struct tide_store_header *h = tide_store.header;
   slot->tid = tid;
   slot->adopted_at = now;
+  if (!slot->flush_at)
+    slot->flush_at = TIDE_FIRST_FLUSH;
   tide_lock_take(&slot_lock);
   uint32_t n_live = h->n_live_threads + 1; // written under the lock alone
   tide_store_relaxed(&h->n_live_threads, n_live);
   if (n_live > h->max_live_threads)
     h->max_live_threads = n_live;
   if (n_live > 1 && !h->multi) {
-    tide_store_relaxed(&h->flush_at, 4096);
+    tide_store_relaxed(&h->flush_at, TIDE_MIN_FLUSH);
     tide_store_release(&h->multi, 1);
   }
   tide_lock_drop(&slot_lock);

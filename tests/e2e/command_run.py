@@ -347,6 +347,42 @@ def file_size_limit(ground):
 
 
 @test
+def peak_of_many_threads_with_little_each(ground):
+    """None of them publishes much; held for a while, it is the peak all the same."""
+    prog = ground.build("crowd", ALLOCATE + """
+#include <pthread.h>
+static pthread_barrier_t all;
+__attribute__((noipa)) static void *little(void) { return malloc(100); }
+static void *live(void *nothing)
+{
+  void *held[20];
+  for (int i = 0; i < 20; i++) held[i] = little();
+  pthread_barrier_wait(&all);
+  sleep(1);
+  for (int i = 0; i < 20; i++) free(held[i]);
+  return nothing;
+}
+int main(void)
+{
+  pthread_t threads[100];
+  pthread_barrier_init(&all, NULL, 100);
+  for (int i = 0; i < 100; i++) if (pthread_create(&threads[i], NULL, live, NULL)) return 1;
+  for (int i = 0; i < 100; i++) pthread_join(threads[i], NULL);
+  return 0;
+}
+""", "-pthread")
+    done = ground.record("-q", "-o", "x.tide", "--", prog)
+    expect(done.status == 0, f"status {done.status}: {done.stderr}")
+    report = ground.report("x.tide")
+    totals = report["totals"]
+    [site] = [row for row in report["sites"] if row["frames"][0]["function"] == "little"]
+    expect(site["peak_bytes"] == 200000 and site["peak_blocks"] == 2000, f"{site}")
+    others = sum(row["peak_bytes"] for row in report["sites"] if row is not site)
+    expect(totals["peak_bytes"] == 200000 + others, f"{totals}")
+    expect(0 < totals["peak_bound_bytes"] <= 100 * 2000 + 8192, f"{totals}")
+
+
+@test
 def timeline_and_times(ground):
     prog = ground.program("""
   for (int i = 0; i < 60; i++) { free(malloc(100000 + i)); usleep(10000); }
