@@ -24,6 +24,9 @@ interface Props {
 
 const pace = pacer();
 
+// From here on a label has its room to the left, where the axis leaves more of it.
+const LATE = 0.4;
+
 function drag(begin: number, grip: Grip | null, snapshot: number, write: typeof go): void {
   if (grip === "from" || grip === "to") moveEdge(grip, snapshot, write);
   else if (grip === "moment") selectMoment(snapshot, write);
@@ -98,7 +101,7 @@ export function Selection({ left, onHover }: Props) {
               width: place(timeOf(of, part.to) - timeOf(of, part.from)),
             }}
           >
-            <span class={`handle-label ${timeOf(of, part.from) > end / 2 ? "late" : ""}`}>
+            <span class={`handle-label ${timeOf(of, part.from) > end * LATE ? "late" : ""}`}>
               {momentWords(of, part.from)} to {momentWords(of, part.to)}
             </span>
           </div>
@@ -120,7 +123,7 @@ function Handle(props: { grip: Grip; label: string; snapshot: number | null }) {
   const last = of.snapshots.count - 1;
   const snapshot = props.snapshot ?? last;
   const ns = timeOf(of, snapshot);
-  const side = ns > end / 2 ? "late" : "early"; // where its label has room
+  const side = ns > end * LATE ? "late" : "early"; // where its label has room
   const held = snapshot === START ? 0 : sums[snapshot];
   const words = `${momentWords(of, snapshot)}: ${amount(held, unit)} live`;
   const keys = (event: KeyboardEvent) => {
