@@ -187,11 +187,8 @@ static void wait_for_rest(struct run *run, const struct tide_watch_end *end)
   const struct tide_run_options *options = run->options;
   if (!tide_follow_left_any(&run->follow))
     return;
-  TIDE_CLEANUP_FREE char *sentence = tide_sprintf(
-      "%s has ended; what it left behind is recorded on; Ctrl-C, or kill %d, ends that",
-      options->argv[0], (int)getpid());
-  if (options->say)
-    options->say(options->say_context, sentence);
+  if (options->waiting)
+    options->waiting(options->argv[0]);
   tide_watch_root_ended(run->watch, end);
   tide_follow_rest(&run->follow);
 }

@@ -19,10 +19,12 @@ struct tide_run_options {
   bool no_follow;      // record the command itself alone, not the processes it starts
   bool wait;           // record to their end also the processes that the command leaves behind
   uint32_t depth;      // frames kept per stack, 0: all
-  // Called with one sentence, no newline: before the command starts, about what cannot be recorded
-  // and the way out; and when it has ended, about whom is waited for. May be NULL.
+  // Called with one sentence, no newline, about what cannot be recorded and the way out, before the
+  // command starts. May be NULL.
   void (*say)(void *say_context, const char *sentence);
   void *say_context;
+  // Called when the command has ended and what it left behind is waited for. May be NULL.
+  void (*waiting)(const char *command);
   // Called with the whole capture before it is written: to add what is known now and not later. May
   // be NULL.
   void (*complete)(struct tide_capture *capture);

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { FIRST_SCREEN_PLACES = 6, OWN_FAILURE = 125 };
 
@@ -31,6 +32,12 @@ static void say(void *context, const char *sentence)
   tide_say("%s", sentence);
   free(*said);
   *said = tide_strdup(sentence);
+}
+
+static void say_waiting(const char *command)
+{
+  tide_say("%s has ended; what it left behind is recorded on; Ctrl-C, or kill %d, ends that",
+           command, (int)getpid());
 }
 
 // A map of made code is soon gone, or another process's.
@@ -149,6 +156,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .depth = (uint32_t)arguments->depth,
       .say = say,
       .say_context = &said,
+      .waiting = arguments->quiet ? NULL : say_waiting,
       .complete = complete,
       .checkpointed = arguments->view ? follow : NULL,
       .follower = &viewer,

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define TIDE_STORE_MAGIC "TideStor"
-#define TIDE_STORE_VERSION 4u
+#define TIDE_STORE_VERSION 5u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
 

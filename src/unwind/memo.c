@@ -17,8 +17,8 @@ static inline uint64_t first_key(uint64_t pc, uint64_t sp)
   return tide_mix64(pc * 31 ^ sp);
 }
 
-// From a branch on, by the present value of its word. No two branches have the same number, so no
-// two pairs give the same product.
+// From a branch on, by the present value of its word. No two branches have the same number, so of
+// addresses no two pairs give the same product.
 static inline uint64_t next_key(uint64_t branch, uint64_t value)
 {
   return tide_mix64(branch << (64 - WHAT_BITS) ^ value);

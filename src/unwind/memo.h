@@ -63,7 +63,7 @@ const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uin
                                          struct tide_memo_place *ret_place);
 
 // Room for a capture of n words (at most TIDE_MEMO_WORDS; rounded up to four); NULL: there is none.
-// The caller fills everything but n, each word behind all those that say where it is, and files it.
+// The caller fills everything but n, each word before all those that say where it is, and files it.
 struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t n);
 void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
                     const struct tide_memo_place *place);

@@ -304,6 +304,10 @@ def wait_records_a_daemon(ground):
     expect((ground.scratch / "lived").exists(), "did not wait for the daemon")
     expect("left behind" in done.stderr, f"does not say what it waits for: {done.stderr!r}")
     expect(daemon_of(ground, "x.tide") == 50 * 10000, "the daemon's blocks are not there")
+    for left in ("allocated", "lived"):
+        (ground.scratch / left).unlink()
+    done = ground.record("--wait", "-q", "-o", "y.tide", "--", prog)
+    expect(done.status == 3 and not done.stderr, f"not quiet: {done.stderr!r}")
 
 
 @test
