@@ -30,7 +30,7 @@ static bool raise_all(struct tide_heart *heart, uint32_t passed_ms)
   bool seen = false;
   for (size_t i = 0; i < heart->n; i++) {
     struct tide_store_header *store = heart->stores[i];
-    uint32_t beat = __atomic_fetch_add(&store->beat, passed_ms, __ATOMIC_RELAXED);
+    uint32_t beat = __atomic_fetch_add(&store->pulse.beat, passed_ms, __ATOMIC_RELAXED);
     seen |= __atomic_load_n(&store->beat_seen, __ATOMIC_RELAXED) == beat;
   }
   return seen;
@@ -117,7 +117,7 @@ uint32_t *tide_heart_add(struct tide_heart *heart, int fd)
   heart->stores[heart->n++] = store;
   pthread_cond_signal(&heart->change);
   pthread_mutex_unlock(&heart->lock);
-  return &store->beat;
+  return &store->pulse.beat;
 }
 
 void tide_heart_remove(struct tide_heart *heart, uint32_t *beat_word)
@@ -126,7 +126,7 @@ void tide_heart_remove(struct tide_heart *heart, uint32_t *beat_word)
     return;
   pthread_mutex_lock(&heart->lock);
   for (size_t i = 0; i < heart->n; i++)
-    if (&heart->stores[i]->beat == beat_word) {
+    if (&heart->stores[i]->pulse.beat == beat_word) {
       unmap(heart->stores[i]);
       heart->stores[i] = heart->stores[--heart->n];
       break;

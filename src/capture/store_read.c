@@ -122,7 +122,6 @@ static void read_hists(struct reading *r, const struct tide_cell_block *block)
     r->hists = tide_realloc_array(r->hists, block->n, sizeof *r->hists);
     r->carries = tide_realloc_array(r->carries, block->n, sizeof *r->carries);
     r->pasts = tide_realloc_array(r->pasts, block->n, sizeof *r->pasts);
-    memset(r->carries, 0, block->n * sizeof *r->carries);
   }
   const struct tide_store_areas *areas = &r->view->areas;
   tide_store_view_items(r->view, &areas->hists, sizeof *r->hists, block->first, r->hists, block->n);
@@ -130,6 +129,9 @@ static void read_hists(struct reading *r, const struct tide_cell_block *block)
   if (r->has_carries)
     tide_store_view_items(r->view, &areas->carries, sizeof *r->carries, block->first, r->carries,
                           block->n);
+  else
+    memset(r->carries, 0, block->n * sizeof *r->carries);
+  tide_store_runs_add_hists(r->view, block->first, block->n, r->hists, r->carries);
 }
 
 static void take_hists(const struct reading *r, uint32_t i, struct tide_site *site)
@@ -141,8 +143,8 @@ static void take_hists(const struct reading *r, uint32_t i, struct tide_site *si
   for (int k = 0; k < TIDE_LIFE_BUCKETS; k++)
     lifetimes[r->life_bucket[k]] += (uint64_t)high->life[k] << 32 | low->life[k];
   tide_site_add_buckets(r->image, site, sizes, lifetimes);
+  site->n_temp = low->n_temp;
   site->b_temp = low->b_temp;
-  site->b_moved = low->b_moved;
 }
 
 static uint64_t stamp_ns(const struct reading *r, uint64_t ticks)
@@ -195,7 +197,7 @@ static void take_cell(struct reading *r, const struct tide_cell *cell,
   site->high_bytes = cell->high_bytes > live ? cell->high_bytes : live;
   site->life_ns_sum = tide_clock_span_ns(r->clock, cell->life_sum);
   r->birth_sums[r->image->n_sites - 1] = cell->birth_live_sum;
-  site->n_temp = cell->n_temp;
+  site->b_moved = cell->b_moved;
   site->n_foreign = cell->n_foreign;
   site->n_resize = cell->n_resize;
   site->b_resize_old = cell->b_resize_old;

@@ -53,6 +53,7 @@ void tide_store_view_close(struct tide_store_view *view)
     close(view->fd);
   free(view->nodes);
   free(view->kinds);
+  free(view->runs.items);
   *view = (struct tide_store_view){.fd = -1};
 }
 
@@ -173,7 +174,7 @@ void tide_store_view_totals(const struct tide_store_view *view, struct tide_stor
     uint32_t left = view->header.n_slots - first, n = left < n_block ? left : n_block;
     tide_store_view_items(view, &view->areas.slots, sizeof *slots, first, slots, n);
     for (uint32_t i = 0; i < n; i++)
-      live += (uint64_t)slots[i].delta;
+      live += (uint64_t)slots[i].delta + tide_run_open_bytes(&slots[i].run);
   }
   ret->live_bytes = (int64_t)live;
   ret->page_bytes = view->header.page_live_bytes;
@@ -327,9 +328,25 @@ static const void *items_at(const struct tide_store_view *view, const struct tid
   return buffer;
 }
 
+// n cells from first on, with what waits: in the buffer, or in place where nothing does.
+static const struct tide_cell *cells_at(const struct tide_store_view *view, uint32_t first,
+                                        uint32_t n, struct tide_cell *buffer)
+{
+  const struct tide_cell *cells =
+      items_at(view, &view->areas.cells, &view->cells_map, sizeof *cells, first, n, buffer);
+  if (!tide_store_runs_any(view, first, n))
+    return cells;
+  if (cells != buffer)
+    memcpy(buffer, cells, n * sizeof *cells);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  tide_store_runs_add(view, first, n, buffer);
+  return buffer;
+}
+
 void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit, void *context)
 {
   map_if_many(view);
+  tide_store_runs_find(view);
   const struct tide_store_areas *areas = &view->areas;
   struct tide_cell *cells = tide_alloc_array(BLOCK_CELLS, sizeof *cells);
   struct tide_owner *owners = tide_alloc_array(BLOCK_CELLS, sizeof *owners);
@@ -342,8 +359,7 @@ void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit,
       memcpy(owners, raw, n * sizeof *owners);
     uint32_t used = owners_check(view, owners, n);
     if (used) {
-      const struct tide_cell *in_use =
-          items_at(view, &areas->cells, &view->cells_map, sizeof *cells, first, used, cells);
+      const struct tide_cell *in_use = cells_at(view, first, used, cells);
       visit(context, &(struct tide_cell_block){first, used, in_use, owners});
       first += n;
     } else {
@@ -366,8 +382,7 @@ void tide_store_view_again(const struct tide_store_view *view, const struct tide
     if (wanted[i])
       ret_pasts[i] = pasts[i];
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  const struct tide_cell *cells = items_at(view, &areas->cells, &view->cells_map, sizeof *cells,
-                                           block->first, block->n, ret_cells);
+  const struct tide_cell *cells = cells_at(view, block->first, block->n, ret_cells);
   for (uint32_t i = 0; i < block->n && cells != ret_cells; i++)
     if (wanted[i])
       ret_cells[i] = cells[i];

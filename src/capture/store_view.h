@@ -14,6 +14,7 @@
 //     uses it: nodes here, the rest in store_read.c.
 #pragma once
 #include "base/err.h"
+#include "capture/store_runs.h"
 #include "store/layout.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,6 +42,7 @@ struct tide_store_view {
   uint8_t *kinds;          // enum tide_stack_kind of each
   size_t n_nodes, cap_nodes;
   struct tide_store_map cells_map, owners_map, pasts_map;
+  struct tide_store_runs runs;      // as of the last walk
   struct tide_store_header *shared; // the header in place, to be written; NULL: not mapped
 };
 
@@ -87,8 +89,9 @@ void tide_store_view_raise_peak(struct tide_store_view *view);
 // view->n_nodes; parents are smaller than their children, always.
 void tide_store_view_nodes(struct tide_store_view *view);
 
-// Walks the cells in use, in blocks. The visitor gets cells[i] and owners[i] for i < n; cells
-// whose owner has no stack (yet), or one that is not a node, have owners[i].stack == 0.
+// Walks the cells in use, in blocks. The visitor gets cells[i] and owners[i] for i < n, what waits
+// included; cells whose owner has no stack (yet), or one that is not a node, have owners[i].stack
+// == 0.
 struct tide_cell_block {
   uint32_t first; // cell id of cells[0]
   uint32_t n;

@@ -73,7 +73,7 @@ TIDE_COLD void tide_boot_off(enum tide_off_reason reason)
   if (h && gate->alive) { // in a fork child it is still the parent's
     h->off_reason = reason;
     h->state = TIDE_STATE_OFF;
-    tide_add_relaxed(&h->code_gen, 1); // every thread looks up and finds us off
+    tide_add_relaxed(&h->pulse.code_gen, 1); // every thread looks up and finds us off
   }
   static const char *const why[] = {
       [TIDE_OFF_NO_MEMORY] = "the system refused memory for the recorder",

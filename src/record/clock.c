@@ -29,15 +29,17 @@ void tide_clock_init(bool has_beat)
   }
 }
 
-__attribute__((noinline)) void tide_clock_read(struct tide_clock *clock)
+bool tide_clock_read(struct tide_clock *clock)
 {
-  uint64_t cycles = tide_cycles();
-  clock->now = cycles >> TIDE_TICK_SHIFT & TIDE_LIVE_BIRTH_MASK;
-  uint32_t beat = tide_load_relaxed(&tide_store.header->beat);
-  if (beat != clock->beat) {
-    if (beat - clock->beat > PAUSE_MS)
+  uint64_t cycles = tide_cycles(), before = clock->now;
+  uint32_t beat = tide_load_relaxed(&tide_store.header->pulse.beat);
+  // Time stands still during a burst: what is measured is to be like any other event.
+  if (!clock->burst || beat != clock->seen.beat)
+    clock->now = cycles >> TIDE_TICK_SHIFT & TIDE_LIVE_BIRTH_MASK;
+  if (beat != clock->seen.beat) {
+    if (beat - clock->seen.beat > PAUSE_MS)
       clock->careful = CAREFUL_EVENTS;
-    clock->beat = beat;
+    clock->seen.beat = beat;
     tide_store_relaxed(&tide_store.header->beat_seen, beat);
   }
   // Readings out of care come in cold moments: they would be measured far too often.
@@ -49,11 +51,11 @@ __attribute__((noinline)) void tide_clock_read(struct tide_clock *clock)
     clock->burst--;
     clock->sample_from = cycles;
   }
+  return clock->now != before;
 }
 
 // A measurement during which the thread lost its core says nothing about us.
-__attribute__((noinline)) void tide_clock_sample_end(struct tide_clock *clock,
-                                                     struct tide_thread_slot *slot)
+void tide_clock_sample_end(struct tide_clock *clock, struct tide_thread_slot *slot)
 {
   uint64_t spent = tide_cycles() - clock->sample_from;
   clock->sample_from = 0;

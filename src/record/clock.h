@@ -14,8 +14,8 @@
 
 struct tide_clock {
   uint64_t now; // ticks, as of the last reading
-  int32_t left; // events until the next
-  uint32_t beat;
+  struct tide_pulse seen;
+  int32_t left;     // events until the next reading
   uint32_t careful; // readings to come at every event
   uint32_t readings;
   uint32_t n_sampled;
@@ -27,20 +27,14 @@ struct tide_clock {
 
 // With a beat the counter may rest for a while. Also measures what reading it costs.
 void tide_clock_init(bool has_beat);
-void tide_clock_read(struct tide_clock *clock);
+// Gives whether it shows another time than before.
+bool tide_clock_read(struct tide_clock *clock);
+// The end of an event: the report's estimate of our own cost is made of such measurements.
 void tide_clock_sample_end(struct tide_clock *clock, struct tide_thread_slot *slot);
 
-TIDE_HOT uint64_t tide_clock_now(struct tide_clock *clock)
+// Is it time to read it, or to see what else has changed?
+TIDE_HOT bool tide_clock_due(struct tide_clock *clock)
 {
-  uint32_t beat = tide_load_relaxed(&tide_store.header->beat);
-  if (TIDE_UNLIKELY(--clock->left < 0 || clock->beat != beat))
-    tide_clock_read(clock);
-  return clock->now;
-}
-
-// The end of an event: the report's estimate of our own cost is made of such measurements.
-TIDE_HOT void tide_clock_event_done(struct tide_clock *clock, struct tide_thread_slot *slot)
-{
-  if (TIDE_UNLIKELY(clock->sample_from))
-    tide_clock_sample_end(clock, slot);
+  return TIDE_UNLIKELY(--clock->left < 0) ||
+         TIDE_UNLIKELY(clock->seen.both != tide_load_relaxed(&tide_store.header->pulse.both));
 }

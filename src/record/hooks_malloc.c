@@ -14,14 +14,14 @@
 #define RECORD(p, size)                                                                            \
   do {                                                                                             \
     if (TIDE_LIKELY(p))                                                                            \
-      tide_record_alloc((p), (size), TIDE_CALLER_REGS());                                          \
+      TIDE_RECORD_ALLOC(p, size);                                                                  \
     else                                                                                           \
       tide_record_failed();                                                                        \
   } while (0)
 
 TIDE_EXPORT void *malloc(size_t n)
 {
-  void *p = TIDE_CALL_REAL(tide_real.malloc(n));
+  void *p = tide_real.malloc(n);
   RECORD(p, n);
   return p;
 }
@@ -33,13 +33,25 @@ TIDE_EXPORT void *calloc(size_t n, size_t each)
   return p;
 }
 
+// Apart, so that what is left needs few registers.
+__attribute__((noinline)) static void free_booked(struct tide_thread *t, void *p)
+{
+  bool known = TIDE_LIKELY(t) && tide_record_end(t, p);
+  if (TIDE_LIKELY(known) || !tide_real_pool_holds(p))
+    tide_real.free(p);
+}
+
 TIDE_EXPORT void free(void *p)
 {
   if (!p)
     return;
-  if (TIDE_UNLIKELY(!tide_record_free(p)) && tide_real_pool_holds(p))
+  struct tide_thread *t = tide_enter();
+  if (TIDE_UNLIKELY(!t) || !tide_run_free_waiting(&t->writer, (uint64_t)p)) {
+    free_booked(t, p);
     return;
-  TIDE_CALL_REAL_VOID(tide_real.free(p));
+  }
+  tide_leave(t);
+  tide_real.free(p);
 }
 
 // A block from the boot pool cannot be resized by anybody: a fresh block takes its content.
@@ -138,7 +150,7 @@ TIDE_EXPORT void free_sized(void *p, size_t n)
   if (tide_real.free_sized)
     TIDE_CALL_REAL_VOID(tide_real.free_sized(p, n));
   else
-    TIDE_CALL_REAL_VOID(tide_real.free(p));
+    tide_real.free(p);
 }
 
 TIDE_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
@@ -150,5 +162,5 @@ TIDE_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
   if (tide_real.free_aligned_sized)
     TIDE_CALL_REAL_VOID(tide_real.free_aligned_sized(p, alignment, n));
   else
-    TIDE_CALL_REAL_VOID(tide_real.free(p));
+    tide_real.free(p);
 }

@@ -30,7 +30,7 @@
       return real args;                                                                            \
     void *p = TIDE_CALL_REAL(real args);                                                           \
     if (p)                                                                                         \
-      tide_record_alloc(p, size, TIDE_CALLER_REGS());                                              \
+      TIDE_RECORD_ALLOC(p, size);                                                                  \
     return p;                                                                                      \
   }
 
@@ -50,7 +50,7 @@
     void *p = tide_real.sibling ? TIDE_CALL_REAL(tide_real.sibling sibling_args) : NULL;           \
     if (!p)                                                                                        \
       p = real args;                                                                               \
-    tide_record_alloc(p, size, TIDE_CALLER_REGS());                                                \
+    TIDE_RECORD_ALLOC(p, size);                                                                    \
     return p;                                                                                      \
   }
 
@@ -124,7 +124,7 @@ TIDE_EXPORT void *mallocx(size_t n, int flags)
     return plain_mallocx(n, flags);
   void *p = TIDE_CALL_REAL(tide_real.mallocx(n, flags));
   if (p)
-    tide_record_alloc(p, n, TIDE_CALLER_REGS());
+    TIDE_RECORD_ALLOC(p, n);
   return p;
 }
 

@@ -204,7 +204,7 @@ void tide_modules_unloaded(void)
   if (gone) {
     tide_store.header->n_unloads++;
     tide_rules_forget();
-    tide_add_relaxed(&tide_store.header->code_gen, 1);
+    tide_add_relaxed(&tide_store.header->pulse.code_gen, 1);
   }
   tide_lock_drop(&lock);
 }

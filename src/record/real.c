@@ -7,6 +7,7 @@
 #include "record/real.h"
 
 #include "record/defined.h"
+#include "record/thread.h"
 #include "rt/sys.h"
 
 #include <dlfcn.h>
@@ -78,6 +79,24 @@ struct tide_real tide_real = {
     .allocator = "",
 };
 
+// What malloc and free lead to where another allocator is next: that one's, with the gate held.
+static void *held_malloc(size_t n)
+{
+  struct tide_thread *held = tide_hold();
+  void *p = tide_real.next_malloc(n);
+  if (held)
+    tide_unhold(held);
+  return p;
+}
+
+static void held_free(void *p)
+{
+  struct tide_thread *held = tide_hold();
+  tide_real.next_free(p);
+  if (held)
+    tide_unhold(held);
+}
+
 static const struct link_map *library_of(const void *function)
 {
   struct dl_find_object found;
@@ -94,6 +113,10 @@ static void recognise(struct tide_real *real)
     return;
   real->allocator = next && next->l_name ? next->l_name : "";
   real->owns_new = next && library_of((void *)real->_Znwm) == next;
+  real->next_malloc = real->malloc;
+  real->next_free = real->free;
+  real->malloc = held_malloc;
+  real->free = held_free;
 }
 
 static void *next(const char *name)

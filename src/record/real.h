@@ -15,8 +15,10 @@ struct tide_real {
 #include "record/hooks.def"
 #undef TIDE_HOOK
   bool resolved;
-  bool chained;          // the next malloc is not libc's
-  bool owns_new;         // ... and its library defines operator new as well
+  bool chained;                   // the next malloc is not libc's
+  bool owns_new;                  // ... and its library defines operator new as well
+  void *(*next_malloc)(size_t n); // ... itself; malloc then leads there
+  void (*next_free)(void *p);
   const char *allocator; // path of the library whose malloc is next; "" for libc
 };
 extern struct tide_real tide_real;

@@ -9,17 +9,11 @@ void tide_record_failed(void)
     tide_add_relaxed(&tide_store.header->n_failed, 1);
 }
 
-__attribute__((noinline)) bool tide_record_free_any(struct tide_thread *t, void *p, uint64_t now)
+// A block from before we came, or from before the fork.
+void tide_record_unknown(const void *p)
 {
-  uint64_t addr = (uint64_t)p;
-  struct tide_live *live = tide_live_find(addr);
-  if (TIDE_LIKELY(live && tide_live_cell(live) && tide_live_aligned(addr))) {
-    tide_book_free(&t->writer, tide_live_take(live), addr, now);
-    return true;
-  }
   if (!tide_real_pool_holds(p))
     tide_add_relaxed(&tide_store.header->n_unknown_free, 1);
-  return false;
 }
 
 struct tide_resize tide_resize_begin(void *old)
@@ -40,11 +34,10 @@ void tide_resize_failed(struct tide_resize resize)
   tide_record_failed();
 }
 
-// A block from before we came, or from before the fork.
 static void unknown_resized(void *old)
 {
-  if (old && tide_boot_ready() && !tide_real_pool_holds(old))
-    tide_add_relaxed(&tide_store.header->n_unknown_free, 1);
+  if (old && tide_boot_ready())
+    tide_record_unknown(old);
 }
 
 // The address may be another thread's by now, so the map is left alone.
@@ -53,8 +46,9 @@ void tide_resize_freed(struct tide_resize resize, void *old)
   struct tide_thread *t = tide_enter();
   if (!t)
     return;
+  tide_run_settle(&t->writer);
   if (resize.slot)
-    tide_book_free(&t->writer, resize.block, (uint64_t)old, tide_clock_now(&t->clock));
+    tide_book_free(&t->writer, resize.block, (uint64_t)old, t->clock.now);
   else
     unknown_resized(old);
   tide_leave(t);
@@ -65,16 +59,19 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
                       struct tide_regs r)
 {
   if (!resize.slot) {
-    tide_record_alloc(p, size, r); // first: a fork child may have to boot
+    struct tide_thread *t = tide_enter(); // first: a fork child may have to boot
+    if (t)
+      tide_record_block(t, p, size, r);
     unknown_resized(old);
     return;
   }
   struct tide_thread *t = tide_enter();
   if (!t)
     return;
-  uint64_t now = tide_clock_now(&t->clock), birth = tide_live_birth(&resize.block);
+  uint64_t now = t->clock.now, birth = tide_live_birth(&resize.block);
   uint64_t old_size = tide_live_size(&resize.block);
   bool foreign;
+  tide_run_settle(&t->writer);
   struct tide_cell *from = tide_book_cell_of(&t->writer, &resize.block, &foreign);
   if (from) {
     uint32_t interval = tide_book_leave(&t->writer, from, &resize.block, now);
@@ -83,16 +80,19 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   } else {
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
   }
-  struct tide_cell *to = tide_record_in(t, (uint64_t)p, size, r, birth, now);
-  if (to) {
+  struct tide_cell *to = tide_capture(&t->unwind, r);
+  if (TIDE_UNLIKELY(!to)) {
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+  } else if (TIDE_UNLIKELY(!tide_book_alloc(&t->writer, to, (uint64_t)p, size, birth, now))) {
+    tide_boot_off(TIDE_OFF_NO_MEMORY);
+  } else {
     to->n_resize++;
     to->b_resize_old += old_size;
     to->b_resize_new += size;
     if (old != p) {
       tide_store.pasts[to - tide_store.cells].n_moved++;
-      tide_store.hists[to - tide_store.cells].b_moved += old_size;
+      to->b_moved += old_size;
     }
   }
-  tide_clock_event_done(&t->clock, t->writer.slot);
   tide_leave(t);
 }

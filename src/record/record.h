@@ -5,55 +5,52 @@
 #include "record/boot.h"
 #include "record/real.h"
 #include "record/thread.h"
-#include "store/book.h"
+#include "store/run.h"
 
-// A block that is there. Returns the cell it was counted at; NULL: it was not.
-TIDE_HOT struct tide_cell *tide_record_in(struct tide_thread *t, uint64_t addr, uint64_t size,
-                                          struct tide_regs r, uint64_t birth, uint64_t now)
+// A new block, by a thread that has entered.
+TIDE_HOT void tide_record_block(struct tide_thread *t, void *p, size_t size, struct tide_regs r)
 {
   struct tide_cell *c = tide_capture(&t->unwind, r);
-  if (TIDE_UNLIKELY(!c)) {
+  if (TIDE_UNLIKELY(!c))
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
-    return NULL;
-  }
-  if (TIDE_UNLIKELY(!tide_book_alloc(&t->writer, c, addr, size, birth, now))) {
+  else if (TIDE_UNLIKELY(!tide_run_alloc(&t->writer, c, (uint64_t)p, size, t->clock.now)))
     tide_boot_off(TIDE_OFF_NO_MEMORY);
-    return NULL;
-  }
-  return c;
-}
-
-TIDE_HOT void tide_record_alloc(void *p, size_t size, struct tide_regs r)
-{
-  struct tide_thread *t = tide_enter();
-  if (TIDE_UNLIKELY(!t))
-    return;
-  uint64_t now = tide_clock_now(&t->clock);
-  tide_record_in(t, (uint64_t)p, size, r, now, now);
-  tide_clock_event_done(&t->clock, t->writer.slot);
   tide_leave(t);
 }
 
+// Takes the registers last: what comes before may have to call somebody.
+#define TIDE_RECORD_ALLOC(p, size)                                                                 \
+  do {                                                                                             \
+    struct tide_thread *thread_ = tide_enter();                                                    \
+    if (TIDE_LIKELY(thread_))                                                                      \
+      tide_record_block(thread_, (p), (size), TIDE_CALLER_REGS());                                 \
+  } while (0)
+
 void tide_record_failed(void); // an allocation returned NULL
 
-// The general case of the below: any block, from anywhere.
-bool tide_record_free_any(struct tide_thread *t, void *p, uint64_t now);
+void tide_record_unknown(const void *p); // the end of a block that is not known
 
-// Takes a block out of the live map and counts its end. False: it was not known.
+// The end of a block that does not wait to be booked, by a thread that has entered. False: it was
+// not known.
+TIDE_HOT bool tide_record_end(struct tide_thread *t, void *p)
+{
+  bool known = tide_run_free_booked(&t->writer, (uint64_t)p, t->clock.now);
+  if (TIDE_UNLIKELY(!known))
+    tide_record_unknown(p);
+  tide_leave(t);
+  return known;
+}
+
+// The end of a block. False: it was not known.
 TIDE_HOT bool tide_record_free(void *p)
 {
   struct tide_thread *t = tide_enter();
   if (TIDE_UNLIKELY(!t))
     return false;
-  uint64_t now = tide_clock_now(&t->clock);
-  bool known = true;
-  if (tide_book_is_last(&t->writer, (uint64_t)p))
-    tide_book_free_last(&t->writer, now);
-  else
-    known = tide_record_free_any(t, p, now);
-  tide_clock_event_done(&t->clock, t->writer.slot);
+  if (!tide_run_free_waiting(&t->writer, (uint64_t)p))
+    return tide_record_end(t, p);
   tide_leave(t);
-  return known;
+  return true;
 }
 
 // A resize, in two halves around the real call: the old block leaves the map before the call,
@@ -72,7 +69,8 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
 
 #define TIDE_EXPORT __attribute__((visibility("default")))
 
-// Calls the real function; where it is another allocator's, with the gate held.
+// Calls the real function; where it is another allocator's, with the gate held. Those of malloc and
+// free see to that themselves.
 #define TIDE_CALL_REAL(call)                                                                       \
   ({                                                                                               \
     struct tide_thread *held_ = TIDE_UNLIKELY(tide_real.chained) ? tide_hold() : NULL;             \

@@ -14,7 +14,7 @@
 #include "record/real.h"
 #include "record/stack_bounds.h"
 #include "rt/lock.h"
-#include "store/book.h"
+#include "store/run.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -91,7 +91,8 @@ static struct tide_thread *thread_adopt(uint32_t tid)
   else if (!(t = thread_new()))
     return NULL;
   tide_clock_read(&t->clock); // what the new owner does is later than what the old one did
-  t->clock.sample_from = 0;
+  t->clock.sample_from = t->clock.burst = 0;
+  t->owes = 0;
   t->writer.last = t->writer.prev = 0;
   tide_slot_wake(t->writer.slot, tid, t->clock.now);
   return t;
@@ -109,7 +110,7 @@ static struct tide_thread *thread_start(void)
   }
   tide_slot_count_owner(t->writer.slot);
   t->exit_rounds = 0;
-  t->code_gen = tide_store.header->code_gen;
+  t->clock.seen.code_gen = tide_store.header->pulse.code_gen;
   tide_stack_bounds(tid, &t->unwind.stack_lo, &t->unwind.stack_size);
   tide_self = t;
   t->idle = 0;
@@ -123,6 +124,7 @@ static struct tide_thread *thread_start(void)
 // The end of a thread, or of what it borrowed after its end.
 static void put_away(struct tide_thread *t)
 {
+  tide_run_settle(&t->writer);
   if (tide_store.header->multi)
     tide_book_flush(t->writer.slot);
   tide_late_close(&t->writer.lates);
@@ -155,8 +157,9 @@ static struct tide_thread *borrow(void)
   TIDE_COMPILER_BARRIER();
   struct tide_thread *t = thread_adopt(tide_sys_tid());
   if (t) {
-    t->borrowed = 1;
-    t->code_gen = tide_store.header->code_gen;
+    t->borrowed = true;
+    t->owes = 1;
+    t->clock.seen.code_gen = tide_store.header->pulse.code_gen;
     t->unwind.stack_size = 0; // full walks
   } else {
     phase = GONE;
@@ -164,11 +167,36 @@ static struct tide_thread *borrow(void)
   return t;
 }
 
-void tide_give_back(struct tide_thread *t)
+TIDE_COLD void tide_leave_slow(struct tide_thread *t)
 {
-  t->borrowed = 0;
-  t->idle = 0;
-  put_away(t);
+  if (t->clock.sample_from)
+    tide_clock_sample_end(&t->clock, t->writer.slot);
+  t->owes = 0;
+  if (t->borrowed) {
+    t->borrowed = false;
+    put_away(t);
+    return;
+  }
+  TIDE_COMPILER_BARRIER();
+  t->idle = 1;
+}
+
+TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
+{
+  uint32_t code_gen = tide_load_relaxed(&tide_store.header->pulse.code_gen);
+  if (TIDE_UNLIKELY(t->clock.seen.code_gen != code_gen)) {
+    if (tide_boot_is_off()) {
+      TIDE_COMPILER_BARRIER();
+      t->idle = 1;
+      return NULL;
+    }
+    tide_unwind_forget(&t->unwind);
+    t->clock.seen.code_gen = code_gen;
+  }
+  if (tide_clock_read(&t->clock))
+    tide_run_stop(&t->writer);
+  t->owes = t->clock.sample_from != 0;
+  return t;
 }
 
 TIDE_COLD struct tide_thread *tide_enter_slow(void)
@@ -195,9 +223,5 @@ TIDE_COLD struct tide_thread *tide_enter_slow(void)
   if (!t)
     return phase == GONE ? borrow() : thread_start();
   t->idle = 0;
-  if (t->code_gen != tide_store.header->code_gen) { // code was unloaded
-    tide_unwind_forget(&t->unwind);
-    t->code_gen = tide_store.header->code_gen;
-  }
-  return t;
+  return tide_look_up(t);
 }

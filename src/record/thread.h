@@ -13,10 +13,10 @@
 
 struct tide_thread {
   uint32_t idle;
-  uint32_t code_gen;        // of the caches
+  uint32_t owes;            // something is to be done when it leaves: see tide_leave_slow()
   struct tide_thread *self; // points here; NULL: the memory was wiped, we are a fork child
   uint32_t inside_real;     // a real function of another allocator is running
-  uint32_t borrowed;        // by a thread that is past its own end, for one event
+  bool borrowed;            // by a thread that is past its own end, for one event
   uint32_t exit_rounds;
   struct tide_clock clock;
   struct tide_thread *next_free;
@@ -28,28 +28,31 @@ struct tide_thread {
 extern __thread struct tide_thread *tide_self __attribute__((tls_model("initial-exec")));
 
 struct tide_thread *tide_enter_slow(void);
-void tide_give_back(struct tide_thread *t);
+// Entered, and there is something to see: the time, unloaded code, or that recording has ended.
+struct tide_thread *tide_look_up(struct tide_thread *t);
+void tide_leave_slow(struct tide_thread *t);
 
 #define TIDE_COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
 
-// NULL: do not record (off, busy, or no memory).
+// NULL: do not record (off, busy, or no memory). What happens now happens at t->clock.now.
 TIDE_HOT struct tide_thread *tide_enter(void)
 {
   struct tide_thread *t = tide_self;
-  if (TIDE_LIKELY(t && t->idle && t->code_gen == tide_store.header->code_gen)) {
-    t->idle = 0;
-    TIDE_COMPILER_BARRIER();
-    return t;
-  }
-  return tide_enter_slow();
+  if (TIDE_UNLIKELY(!t || !t->idle))
+    return tide_enter_slow();
+  t->idle = 0;
+  TIDE_COMPILER_BARRIER();
+  return TIDE_LIKELY(!tide_clock_due(&t->clock)) ? t : tide_look_up(t);
 }
 
 TIDE_HOT void tide_leave(struct tide_thread *t)
 {
+  if (TIDE_UNLIKELY(t->owes)) {
+    tide_leave_slow(t);
+    return;
+  }
   TIDE_COMPILER_BARRIER();
   t->idle = 1;
-  if (TIDE_UNLIKELY(t->borrowed))
-    tide_give_back(t);
 }
 
 // While another allocator works, what it asks of hooked functions is its own business.

@@ -24,7 +24,9 @@ TIDE_COLD void tide_book_flush(struct tide_thread_slot *slot)
   tide_store_release(&slot->delta, 0);
   int64_t before = tide_add_acq_rel(&h->live_bytes, d);
   const struct tide_thread_slot *first = &tide_store.slots[1];
-  int64_t unseen = first != slot ? tide_load_relaxed(&first->delta) : 0;
+  uint64_t open = tide_load_relaxed(&first->run.open);
+  int64_t waiting = open ? (int64_t)open - 1 : 0;
+  int64_t unseen = first != slot ? tide_load_relaxed(&first->delta) + waiting : 0;
   int64_t total = before + unseen, max = tide_load_relaxed(&h->max_bytes);
   int64_t n = tide_load_relaxed(&h->n_live_threads);
   if (n < 1)

@@ -101,6 +101,17 @@ TIDE_HOT void tide_total_sub(struct tide_thread_slot *s, uint64_t size, uint64_t
   }
 }
 
+// A block that is the thread's latest from now on.
+TIDE_HOT void tide_book_latest(struct tide_writer *w, struct tide_live *live, uint64_t addr,
+                               uint64_t cell_and_size, uint64_t when)
+{
+  w->prev = w->last;
+  w->last = addr;
+  w->last_live = live;
+  w->last_word = cell_and_size;
+  tide_live_put(live, cell_and_size, when);
+}
+
 // An allocation of size bytes at addr, born at `birth` ticks (earlier than now for a resize).
 // False: no memory for the live map; nothing was counted.
 TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
@@ -119,11 +130,34 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   c->birth_live_sum += birth;
   c->t_last = now;
   tide_hist_add(&tide_store.hists[index].size[tide_size_bucket(size)]);
-  w->prev = w->last;
-  w->last = addr;
-  w->last_live = live;
-  w->last_word = tide_live_word(index, size);
-  tide_live_put(live, w->last_word, interval, birth);
+  tide_book_latest(w, live, addr, tide_live_word(index, size), tide_live_when(interval, birth));
+  return true;
+}
+
+// The same in the usual case: the cell and the totals need no attention. False: it is not, and
+// nothing was done. Nobody is called, so a hook has to save no registers for it.
+TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
+                                      uint64_t size, uint64_t now)
+{
+  const struct tide_store_header *h = tide_store.header;
+  struct tide_live *chunk = tide_load_relaxed(tide_live_entry(addr));
+  int64_t delta = w->slot->delta + (int64_t)size;
+  if (TIDE_UNLIKELY(!chunk || size > TIDE_LIVE_MAX_SIZE) ||
+      TIDE_UNLIKELY(c->stamp.both != tide_load_relaxed(&h->stamp.both)) ||
+      TIDE_UNLIKELY(tide_load_relaxed(&h->multi) && tide_delta_due(delta, w->slot->flush_at)))
+    return false;
+  uint32_t index = (uint32_t)(c - tide_store.cells);
+  uint32_t *count = &tide_store.hists[index].size[tide_size_bucket(size)];
+  if (TIDE_UNLIKELY(*count == UINT32_MAX))
+    return false;
+  tide_store_relaxed(&w->slot->delta, delta);
+  c->n_alloc++;
+  c->b_alloc += size;
+  c->birth_live_sum += now;
+  c->t_last = now;
+  ++*count;
+  tide_book_latest(w, tide_live_in(chunk, addr), addr, tide_live_word(index, size),
+                   tide_live_when(c->stamp.interval, now));
   return true;
 }
 
@@ -184,7 +218,7 @@ TIDE_HOT uint32_t tide_book_end(struct tide_writer *w, struct tide_cell *c, stru
   c->life_sum += life;
   tide_hist_add(&hist->life[tide_life_bucket(life)]);
   if (temporary) {
-    c->n_temp++;
+    hist->n_temp++;
     hist->b_temp += tide_live_size(block);
   }
   return interval;
@@ -206,6 +240,38 @@ TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t now)
   uint32_t interval = tide_book_end(w, c, &tide_store.hists[cell], &block, now, true);
   if (TIDE_UNLIKELY(tide_live_interval(&block) != interval))
     tide_late_add(&w->lates, c, tide_live_interval(&block), interval, 1, tide_live_size(&block));
+}
+
+// The same in the usual case; as tide_book_alloc_quickly().
+TIDE_HOT bool tide_book_free_last_quickly(struct tide_writer *w, uint64_t now)
+{
+  const struct tide_store_header *h = tide_store.header;
+  struct tide_live block = *w->last_live;
+  uint32_t cell = tide_live_cell(&block);
+  struct tide_cell *c = &tide_store.cells[cell];
+  struct tide_hist *hist = &tide_store.hists[cell];
+  uint64_t size = tide_live_size(&block), life = tide_book_life(tide_live_birth(&block), now);
+  uint32_t *count = &hist->life[tide_life_bucket(life)];
+  int64_t delta = w->slot->delta;
+  uint64_t stamp = tide_load_relaxed(&h->stamp.both);
+  if (TIDE_LIKELY(!tide_load_relaxed(&h->multi))
+          ? TIDE_UNLIKELY(tide_load_relaxed(&h->live_bytes) + delta >
+                          tide_load_relaxed(&h->max_bytes))
+          : TIDE_UNLIKELY(tide_delta_due(delta - (int64_t)size, w->slot->flush_at)))
+    return false;
+  if (TIDE_UNLIKELY(c->stamp.both != stamp || tide_live_interval(&block) != stamp >> 32) ||
+      TIDE_UNLIKELY(tide_cell_live(c) > c->high_bytes) || TIDE_UNLIKELY(*count == UINT32_MAX))
+    return false;
+  w->last_live->cell_and_size = 0;
+  tide_store_relaxed(&w->slot->delta, delta - (int64_t)size);
+  c->n_free++;
+  c->b_free += size;
+  c->birth_live_sum -= tide_live_birth(&block);
+  c->life_sum += life;
+  ++*count;
+  hist->n_temp++;
+  hist->b_temp += size;
+  return true;
 }
 
 // The end of any block, already taken out of the live map.

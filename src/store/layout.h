@@ -8,7 +8,8 @@
 //
 // Invariants
 //  1. A cell is written by one thread at a time, the one that holds its slot; a reader may be one
-//     event behind in any field and never sees a torn word (all fields are naturally aligned).
+//     event behind in any field and never sees a torn word (all fields are naturally aligned). The
+//     latest events may wait in the slot's run: a reader adds them.
 //  2. live(stack) = sum over its cells of (b_alloc - b_free). A single cell may be negative: a
 //     thread that frees another's block charges its own cell of that stack.
 //  3. Peak share of a cell = cell.epoch == header.epoch ? cell.peak_bytes : live(cell); and if the
@@ -23,7 +24,7 @@
 #include <stdint.h>
 
 #define TIDE_STORE_MAGIC "TideStor"
-#define TIDE_STORE_VERSION 5u
+#define TIDE_STORE_VERSION 6u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
 
@@ -37,6 +38,16 @@ struct tide_stamp {
     uint64_t both;
   };
 };
+// What makes a thread look up, compared as one.
+struct tide_pulse {
+  union {
+    struct {
+      uint32_t code_gen; // rises when code is unloaded
+      uint32_t beat;     // milliseconds, raised by the supervisor: see record/clock.h
+    };
+    uint64_t both;
+  };
+};
 enum { TIDE_FIRST_INTERVAL = 1, TIDE_LAST_INTERVAL = 4095 }; // a block keeps 12 bits of it
 
 // What a thread did to blocks allocated at one stack. Line 1 is touched by allocations and frees,
@@ -45,19 +56,19 @@ struct tide_cell {
   uint64_t n_alloc, b_alloc; // a resize is a free at the old stack and an allocation at the new
   uint64_t n_free, b_free;
   struct tide_stamp stamp; // as last seen
-  int64_t peak_bytes;      // live at the peak of that epoch
+  int64_t high_bytes;      // own maximum of live bytes of this cell, on falling edges; reader takes
+                           // max(high_bytes, live)
   uint64_t birth_live_sum; // sum of births, in ticks, of the live blocks (mod 2^64)
   uint64_t t_last;         // ticks of the latest allocation
   // Second line.
-  int64_t high_bytes;    // own maximum of live bytes of this cell, on falling edges; reader takes
-                         // max(high_bytes, live)
+  int64_t peak_bytes;    // live at the peak of the stamp's epoch; here, because frees mostly are
+  int64_t peak_blocks;   // what writes it
   uint64_t life_sum;     // ticks, over freed blocks; a resized block lives on
-  uint64_t n_temp;       // freed by their own thread within one further allocation
   uint64_t n_foreign;    // freed by another thread than the one that allocated
   uint64_t n_resize;     // allocations here that were resizes
   uint64_t b_resize_old; // their old sizes, summed
   uint64_t b_resize_new; // and their new ones
-  int64_t peak_blocks;   // see peak_bytes; here, because frees mostly are what writes it
+  uint64_t b_moved;      // old sizes of those whose block moved
 };
 _Static_assert(sizeof(struct tide_cell) == 128, "two cache lines");
 
@@ -90,8 +101,8 @@ struct tide_owner {
 // line anyway.
 struct tide_hist {
   uint32_t size[TIDE_SIZE_BUCKETS];
-  uint64_t b_temp;  // of the temporaries
-  uint64_t b_moved; // old sizes of the resized blocks that moved
+  uint64_t n_temp; // freed by their own thread within one further allocation
+  uint64_t b_temp; // and their sizes
   uint32_t life[TIDE_LIFE_BUCKETS];
 };
 _Static_assert(sizeof(struct tide_hist) == 320, "five cache lines");
@@ -142,6 +153,18 @@ struct tide_store_module {
   uint8_t build_id_len, build_id[31];
 };
 
+// The latest events of a thread that are not in their cell yet (see run.h): n_ended times a block
+// was allocated there and freed before anything else happened, and perhaps one more is still there.
+struct tide_run {
+  uint64_t birth;    // ticks, of all of them
+  uint32_t cell;     // 0: nothing is waiting
+  uint32_t interval; // the cell's
+  uint32_t bucket;   // their sizes'
+  uint32_t n_ended;
+  uint64_t b_ended;
+  uint64_t open; // size + 1 of the one that is there; 0: none
+};
+
 // One per thread, on its own lines; outlives its thread and is adopted whole by a later one.
 struct tide_thread_slot {
   int64_t delta;       // live bytes not yet added to header.live_bytes
@@ -153,6 +176,7 @@ struct tide_thread_slot {
   uint32_t flush_at;                 // it publishes its delta beyond this; never falls
   uint64_t sampled_ticks, n_sampled; // own cost, sampled (for the overhead estimate)
   char name[16];                     // thread name as of the last look
+  struct tide_run run;               // its latest events
 } __attribute__((aligned(128)));
 _Static_assert(sizeof(struct tide_thread_slot) == 128, "two cache lines");
 
@@ -185,12 +209,11 @@ struct tide_area {           // where a table lives in the store
 struct tide_store_header {
   // Line 1: read by every event, written rarely.
   struct tide_stamp stamp; // the interval is the supervisor's to raise
-  uint32_t multi;          // more than one thread has allocated
-  uint32_t code_gen;       // rises when code is unloaded
-  int64_t flush_at;        // of a thread that has published much
-  uint32_t state;          // enum tide_store_state
+  struct tide_pulse pulse;
+  uint32_t multi;   // more than one thread has allocated
+  uint32_t state;   // enum tide_store_state
+  int64_t flush_at; // of a thread that has published much
   uint32_t off_reason;
-  uint32_t beat; // milliseconds, raised by the supervisor: see record/clock.h
   // Line 2: written at flushes (several threads) or on falling edges (one).
   _Alignas(64) int64_t live_bytes;
   int64_t max_bytes;

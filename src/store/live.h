@@ -85,11 +85,15 @@ TIDE_HOT uint64_t tide_live_word(uint32_t cell, uint64_t size)
   return cell | size << TIDE_LIVE_CELL_BITS;
 }
 
-TIDE_HOT void tide_live_put(struct tide_live *s, uint64_t cell_and_size, uint32_t interval,
-                            uint64_t birth)
+TIDE_HOT uint64_t tide_live_when(uint32_t interval, uint64_t birth)
+{
+  return interval | birth << TIDE_LIVE_INTERVAL_BITS;
+}
+
+TIDE_HOT void tide_live_put(struct tide_live *s, uint64_t cell_and_size, uint64_t when)
 {
   s->cell_and_size = cell_and_size;
-  s->interval_and_birth = interval | birth << TIDE_LIVE_INTERVAL_BITS;
+  s->interval_and_birth = when;
 }
 
 // Takes what is there (cell 0: nothing) and leaves the slot empty.

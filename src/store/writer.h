@@ -19,6 +19,10 @@ struct tide_writer {
   uint64_t last, prev; // addresses; 0: none
   struct tide_live *last_live;
   uint64_t last_word; // what was written there of cell and size
+  // What goes on with the slot's run: blocks of this cell (NULL: none), with sizes from run_from to
+  // run_span more; run_when is their second word in the live map.
+  struct tide_cell *run_cell, *last_cell;
+  uint64_t run_from, run_span, run_when;
   struct tide_lates lates;
 };
 

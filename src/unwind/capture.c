@@ -78,9 +78,10 @@ static void prepare_first_try(struct tide_unwind *u, const struct tide_unwind_fr
   u->leaf_fp_mask = leaf->needs_fp ? ~0ull : 0;
   u->leaf_token = leaf->token;
   u->leaf_n_fp = u->n_fp;
-  u->n_words = (n - 1 + 3) & ~3ull;
-  u->words_end = u->ra + 1 + u->n_words;
-  for (uint64_t i = n; i <= u->n_words; i++)
+  uint64_t n_words = (n - 1 + 3) & ~3ull;
+  u->words = u->ra + 1;
+  u->words_end = u->words + n_words;
+  for (uint64_t i = n; i <= n_words; i++)
     u->ra[i] = u->ra[n - 1];
 }
 
@@ -183,7 +184,7 @@ static inline void first_try_is(struct tide_unwind *u, const struct tide_memo *m
   u->leaf_fp_mask = m->needs_fp ? ~0ull : 0;
   u->leaf_token = m->token;
   u->words_end = tide_memo_end(m);
-  u->n_words = m->n;
+  u->words = u->words_end - m->n;
   u->leaf_n_fp = 0; // they are among the words
 }
 

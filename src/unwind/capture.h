@@ -62,8 +62,8 @@ struct tide_unwind { // a thread's unwinding state
   // in fpw) or from a memo entry. leaf_sp 0: none.
   uint64_t leaf_pc, leaf_sp, leaf_fp, leaf_fp_mask; // mask 0: fp does not matter
   void *leaf_token;
-  const struct tide_word *words_end;
-  uint64_t n_words, leaf_n_fp;
+  const struct tide_word *words_end, *words;
+  uint64_t leaf_n_fp;
   uint64_t n, n_fp;              // the last incremental capture: frames, words in fpw
   uint64_t stack_lo, stack_size; // the thread's own stack; size 0: unknown
   enum tide_walk_end end;        // of the last capture
@@ -129,7 +129,7 @@ TIDE_HOT bool tide_last_valid(const struct tide_unwind *u, struct tide_regs r)
 {
   if ((u->leaf_pc ^ r.pc) | (u->leaf_sp ^ r.sp) | ((u->leaf_fp ^ r.fp) & u->leaf_fp_mask))
     return false;
-  if (!tide_words_equal(u->words_end, u->n_words))
+  if (!tide_words_equal(u->words_end, u->words))
     return false;
   for (uint64_t i = 0; i < u->leaf_n_fp; i++)
     if (*(uint64_t *)u->fpw[i].slot != u->fpw[i].value)

@@ -85,7 +85,7 @@ const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uin
     const struct tide_memo *m = capture_of(memo, what);
     if ((m->pc ^ pc) | (m->sp ^ sp) | (m->needs_fp ? m->fp ^ fp : 0))
       break;
-    if (TIDE_LIKELY(tide_words_equal(tide_memo_end(m), m->n)))
+    if (TIDE_LIKELY(tide_words_equal(tide_memo_end(m), tide_memo_end(m) - m->n)))
       return m;
     *ret_place = (struct tide_memo_place){.near = m};
     return NULL;

@@ -75,13 +75,13 @@ static inline const struct tide_word *tide_memo_end(const struct tide_memo *m)
   return (const struct tide_word *)m;
 }
 
-// Are the n words before `end` (a multiple of four) still what they were? The last four, at the
+// Are the words from first to end (a multiple of four) still what they were? The last four, at the
 // leaf, decide most failures; the rest are independent loads without a branch in between (a branch
 // per word was tried: 0.57 ns a frame against 0.45). From the leaf outward: where a word is to be
 // loaded from then does not wait for their number.
-TIDE_HOT bool tide_words_equal(const struct tide_word *end, uint64_t n)
+TIDE_HOT bool tide_words_equal(const struct tide_word *end, const struct tide_word *first)
 {
-  const struct tide_word *w = end - 4, *first = end - n;
+  const struct tide_word *w = end - 4;
   uint64_t a = TIDE_CHANGED(w[0]) | TIDE_CHANGED(w[1]);
   uint64_t b = TIDE_CHANGED(w[2]) | TIDE_CHANGED(w[3]);
   if (a | b)

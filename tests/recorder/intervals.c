@@ -9,7 +9,7 @@
 #include "capture/intervals.h"
 #include "capture/late_frees.h"
 #include "rt/sys.h"
-#include "store/book.h"
+#include "store/run.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -35,6 +35,7 @@ static _Atomic(uint64_t) ring[RING]; // addresses on their way to whoever frees 
 static atomic_ulong next_address = 0x10000000;
 static atomic_bool stop;
 static atomic_int n_bad;
+static atomic_ulong n_waited; // ends of blocks that were not booked yet
 static uint32_t nodes[STACKS];
 
 static void bad(const char *what, uint64_t got, uint64_t want)
@@ -62,11 +63,20 @@ static uint32_t stack_of_node(uint32_t node)
   abort();
 }
 
+static __thread uint64_t spare; // an address that this thread has just freed
+
+// Often at the stack and with the address of the last one, so that events wait to be booked.
 static uint64_t allocate(struct tide_writer *w, struct sums *note, unsigned *rng, uint64_t now)
 {
-  uint32_t stack = (uint32_t)rand_r(rng) % STACKS;
-  uint64_t size = 1 + (uint64_t)rand_r(rng) % 1000, address = atomic_fetch_add(&next_address, 64);
-  if (!tide_book_alloc(w, cell_of(w, stack), address, size, now, now))
+  static __thread uint32_t stack;
+  if (rand_r(rng) % 4 == 0)
+    stack = (uint32_t)rand_r(rng) % STACKS;
+  uint64_t size = 1 + (uint64_t)rand_r(rng) % 1000;
+  uint64_t address = spare ? spare : atomic_fetch_add(&next_address, 64);
+  spare = 0;
+  if (rand_r(rng) % 16 == 0)
+    tide_run_stop(w);
+  if (!tide_run_alloc(w, cell_of(w, stack), address, size, now))
     abort();
   uint32_t interval = tide_live_interval(tide_live_find(address));
   note->did[stack][interval].n_alloc++;
@@ -76,11 +86,14 @@ static uint64_t allocate(struct tide_writer *w, struct sums *note, unsigned *rng
 
 static void release(struct tide_writer *w, struct sums *note, uint64_t address, uint64_t now)
 {
-  struct tide_live block = tide_live_take(tide_live_find(address));
+  struct tide_live block = *tide_live_find(address);
   uint64_t size = tide_live_size(&block);
   uint32_t born = tide_live_interval(&block);
   uint32_t stack = stack_of_node(tide_store.owners[tide_live_cell(&block)].stack);
-  tide_book_free(w, block, address, now);
+  if (tide_run_free_waiting(w, address))
+    n_waited++;
+  else if (!tide_run_free_booked(w, address, now))
+    abort();
   uint32_t interval = cell_of(w, stack)->stamp.interval; // ours alone, and just touched
   note->did[stack][interval].n_free++;
   note->did[stack][interval].b_free += size;
@@ -104,11 +117,14 @@ static void *work(void *arg)
     if (now % 20000 == 1)
       tide_slot_wake(w.slot, (uint32_t)id + 1, 0);
     uint64_t address = allocate(&w, noted[id], &rng, now);
-    if (rand_r(&rng) % 4) // mostly it dies young
+    if (rand_r(&rng) % 4) { // mostly it dies young
       release(&w, noted[id], address, now);
-    else if ((address = atomic_exchange(&ring[(unsigned)rand_r(&rng) % RING], address)))
+      spare = address;
+    } else if ((address = atomic_exchange(&ring[(unsigned)rand_r(&rng) % RING], address))) {
       release(&w, noted[id], address, now);
+    }
     if (now % 20000 == 0) {
+      tide_run_settle(&w);
       tide_book_flush(w.slot);
       tide_late_close(&w.lates);
       tide_slot_rest(w.slot);
@@ -181,6 +197,8 @@ static void compare_all(const struct tide_late_frees *lates, int n_threads)
           bad("late frees", found.n, late.n);
       }
     }
+  if (n_waited < 1000)
+    bad("blocks that ended waiting", n_waited, 1000);
   if (tide_store.header->n_late_lost || n_late < 1000)
     bad("late frees in all", n_late, 1000);
   printf("%llu events, %llu late frees in %zu rows, %u chunks\n", (unsigned long long)n_events,

@@ -4,7 +4,7 @@
 // slots, allocate and free each other's blocks, while a reader adds up the counters as the
 // supervisor does. What they agree on must be exact at the end.
 #include "rt/sys.h"
-#include "store/book.h"
+#include "store/run.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,8 +35,9 @@ static uint32_t stack_node(uint32_t i)
 
 static void release(struct tide_writer *w, uint64_t address, uint64_t now)
 {
-  struct tide_live block = tide_live_take(tide_live_find(address));
-  tide_book_free(w, block, address, now);
+  struct tide_live block = *tide_live_find(address);
+  if (!tide_run_free_waiting(w, address) && !tide_run_free_booked(w, address, now))
+    abort();
   atomic_fetch_add(&n_frees, 1);
   atomic_fetch_add(&b_frees, tide_live_size(&block));
 }
@@ -48,23 +49,28 @@ static void *worker(void *arg)
   w.slot_id = w.slot->id;
   if (!tide_writer_init(&w))
     abort();
+  uint32_t stack = 0;
   for (int i = 0; i < ROUNDS; i++) {
     if (i % 1000 == 0)
       tide_slot_wake(w.slot, (uint32_t)(uintptr_t)arg, 0);
-    uint32_t stack = (uint32_t)rand_r(&rng) % STACKS;
+    if (i % 3 == 0)
+      stack = (uint32_t)rand_r(&rng) % STACKS;
     uint64_t hash = tide_mix64(stack + 1), size = 1 + (uint64_t)rand_r(&rng) % 10000;
     uint32_t node = stack_node(stack);
     struct tide_cell *c = tide_writer_find(&w, hash);
     if (!c)
       c = tide_writer_cell_new(&w, hash, node);
     uint64_t address = atomic_fetch_add(&next_address, 64);
-    tide_book_alloc(&w, c, address, size, (uint64_t)i, (uint64_t)i);
+    tide_run_alloc(&w, c, address, size, (uint64_t)i);
     atomic_fetch_add(&n_allocs, 1);
     atomic_fetch_add(&b_allocs, size);
-    uint64_t other = atomic_exchange(&ring[(unsigned)rand_r(&rng) % RING], address);
+    uint64_t other = address; // a temporary, or somebody else's
+    if (rand_r(&rng) % 2)
+      other = atomic_exchange(&ring[(unsigned)rand_r(&rng) % RING], address);
     if (other)
       release(&w, other, (uint64_t)i);
     if (i % 1000 == 999) {
+      tide_run_settle(&w);
       tide_book_flush(w.slot);
       tide_slot_rest(w.slot);
     }

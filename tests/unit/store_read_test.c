@@ -133,7 +133,6 @@ static void sums_times_and_histograms(void **state)
                              .birth_live_sum = 3 * 1100,
                              .high_bytes = 300,
                              .t_last = 2000,
-                             .n_temp = 4,
                              .n_foreign = 1,
                              .n_resize = 2,
                              .b_resize_old = 64,
@@ -141,6 +140,7 @@ static void sums_times_and_histograms(void **state)
   f->store.pasts[cell - f->store.cells].t_first = 1050;
   f->store.pasts[cell - f->store.cells].n_moved = 1;
   size_t id = (size_t)(cell - f->store.cells);
+  f->store.hists[id].n_temp = 4;
   f->store.hists[id].size[3] = 9;
   f->store.carries[id].size[3] = 1;
   f->store.hists[id].life[0] = 1;
@@ -164,6 +164,60 @@ static void sums_times_and_histograms(void **state)
   assert_true(sizes[3] == (UINT64_C(1) << 32) + 9);
   assert_int_equal(lifetimes[0], 1);
   assert_int_equal(lifetimes[6], 6);
+  tide_image_done(&image);
+}
+
+// What waits in a thread's slot is as good as booked; what cannot be true of it does no harm.
+static void adds_what_waits(void **state)
+{
+  struct fixture *f = *state;
+  struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->main_slot);
+  fake_store_alloc(&f->store, cell, 100);
+  fake_store_alloc(&f->store, cell, 300);
+  fake_store_free(&f->store, cell, 300);
+  size_t id = (size_t)(cell - f->store.cells);
+  f->store.hists[id].size[4] = UINT32_MAX;
+  struct tide_run *run = &f->store.slots[f->main_slot].run;
+  *run = (struct tide_run){.birth = 1500,
+                           .cell = (uint32_t)id,
+                           .interval = cell->stamp.interval,
+                           .bucket = 4,
+                           .n_ended = 5,
+                           .b_ended = 230,
+                           .open = 40 + 1};
+  struct tide_store_totals totals;
+  struct tide_image image = read_image(f, 2100);
+  const struct tide_site *site = site_of(&image, f->left, 1);
+  assert_int_equal(site->n_alloc, 2 + 6);
+  assert_int_equal(site->b_alloc, 400 + 230 + 40);
+  assert_int_equal(site->n_free, 1 + 5);
+  assert_int_equal(site->b_free, 300 + 230);
+  assert_int_equal(site->n_temp, 5);
+  assert_int_equal(site->b_temp, 230);
+  assert_int_equal(site->last_ns, 1000);
+  assert_int_equal(site->high_bytes, 400);
+  assert_int_equal(image.peak_bytes, 400);
+  assert_int_equal(site->peak_bytes, 400);
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
+  tide_site_sum_buckets(&image, site, sizes, lifetimes);
+  assert_true(sizes[4] == (uint64_t)UINT32_MAX + 6);
+  assert_int_equal(lifetimes[0], 5);
+  tide_image_done(&image);
+  struct tide_store_view view;
+  assert_int_equal(tide_store_view_open(&view, dup(f->fd), NULL), TIDE_ERR_OK);
+  assert_int_equal(tide_store_view_refresh(&view, NULL), TIDE_ERR_OK);
+  tide_store_view_totals(&view, &totals);
+  assert_int_equal(totals.live_bytes, 100 + 40);
+  tide_store_view_close(&view);
+
+  run->bucket = 1000;
+  run->interval++; // of another time than the cell
+  image = read_image(f, 2100);
+  assert_int_equal(site_of(&image, f->left, 1)->n_alloc, 2);
+  tide_image_done(&image);
+  run->cell = UINT32_MAX;
+  image = read_image(f, 2100);
+  assert_int_equal(site_of(&image, f->left, 1)->n_alloc, 2);
   tide_image_done(&image);
 }
 
@@ -458,6 +512,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       TEST(facts_frames_and_modules),
       TEST(sums_times_and_histograms),
+      TEST(adds_what_waits),
       TEST(times_of_an_old_machine),
       TEST(peak_is_the_past_maximum),
       TEST(peak_is_now_while_it_rises),

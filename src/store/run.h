@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The latest events of a thread wait in its slot before they are booked. Most blocks that die young
+// are the latest one when they do; such a pair leaves every total as it was, and ten like it cost
+// no more to book than one. So a new block waits until the thread's next event tells what becomes
+// of it: freed at once, it is counted here, and the next like it goes on with the same run; else it
+// is booked, and the event after it.
+//
+// Nothing of the peak is ever waiting: a block that would raise the total above its maximum (or,
+// where several threads allocate, make the thread publish its delta), or its cell's live bytes
+// above theirs, is booked at once.
+//
+// Whoever reads the store adds what waits (capture/store_view.c): a killed thread loses nothing.
+// Another thread may free the block that is there: its end is booked in that thread's own cell, so
+// the run need not know.
+#pragma once
+#include "store/book.h"
+
+TIDE_HOT bool tide_run_waits(const struct tide_writer *w)
+{
+  return w->slot->run.cell;
+}
+
+// Books what waits, if anything does.
+void tide_run_settle(struct tide_writer *w);
+
+// A new block in the general case. Begins a run with it if it may wait and if its cell is that of
+// the block before it. Gives what tide_run_alloc() gives.
+bool tide_run_alloc_any(struct tide_writer *w, struct tide_cell *c, uint64_t addr, uint64_t size,
+                        uint64_t now);
+
+TIDE_HOT void tide_run_open(struct tide_writer *w, struct tide_live *live, uint64_t addr,
+                            uint64_t size)
+{
+  struct tide_run *run = &w->slot->run;
+  tide_store_relaxed(&run->open, size + 1); // a flush of another thread may read it
+  tide_book_latest(w, live, addr, tide_live_word(run->cell, size), w->run_when);
+}
+
+TIDE_HOT bool tide_run_goes_on(const struct tide_writer *w, const struct tide_cell *c,
+                               uint64_t size)
+{
+  return w->run_cell == c && TIDE_LIKELY(!w->slot->run.open) &&
+         TIDE_LIKELY(size - w->run_from <= w->run_span);
+}
+
+// A new block at addr. False: no memory for the live map; nothing was counted.
+TIDE_HOT bool tide_run_alloc(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
+                             uint64_t size, uint64_t now)
+{
+  // An allocator often gives out again what was freed just now.
+  if (tide_run_goes_on(w, c, size) && TIDE_LIKELY(addr == w->last)) {
+    tide_run_open(w, w->last_live, addr, size);
+    return true;
+  }
+  // One that comes alone is sooner booked than it would wait.
+  if (TIDE_LIKELY(w->last_cell != c && !tide_run_waits(w)) &&
+      TIDE_LIKELY(tide_book_alloc_quickly(w, c, addr, size, now))) {
+    w->last_cell = c;
+    return true;
+  }
+  return tide_run_alloc_any(w, c, addr, size, now);
+}
+
+// From now on nothing goes on with the run: the clock has moved.
+TIDE_HOT void tide_run_stop(struct tide_writer *w)
+{
+  w->run_cell = NULL;
+}
+
+// The end of a block, if that is the one that waits. False: nothing was done.
+TIDE_HOT bool tide_run_free_waiting(struct tide_writer *w, uint64_t addr)
+{
+  struct tide_run *run = &w->slot->run;
+  if (!w->run_cell || !run->open || !tide_book_is_last(w, addr))
+    return false;
+  w->last_live->cell_and_size = 0;
+  run->n_ended++;
+  run->b_ended += run->open - 1;
+  tide_store_relaxed(&run->open, 0);
+  return true;
+}
+
+// The end of any block. False: it is not known.
+bool tide_run_free_any(struct tide_writer *w, uint64_t addr, uint64_t now);
+
+// The end of a block that does not wait.
+TIDE_HOT bool tide_run_free_booked(struct tide_writer *w, uint64_t addr, uint64_t now)
+{
+  return (TIDE_LIKELY(!tide_run_waits(w)) && tide_book_is_last(w, addr) &&
+          TIDE_LIKELY(tide_book_free_last_quickly(w, now))) ||
+         tide_run_free_any(w, addr, now);
+}
