@@ -67,3 +67,13 @@ TIDE_COLD void tide_book_close(struct tide_cell *c, uint32_t interval)
   tide_store_release(&c->stamp.interval, interval);
   __atomic_thread_fence(__ATOMIC_RELEASE);
 }
+
+void tide_book_free_last(struct tide_writer *w, uint64_t now)
+{
+  struct tide_live block = tide_live_take(w->last_live);
+  uint32_t cell = tide_live_cell(&block);
+  struct tide_cell *c = &tide_store.cells[cell];
+  uint32_t interval = tide_book_end(w, c, &tide_store.hists[cell], &block, now, true);
+  if (TIDE_UNLIKELY(tide_live_interval(&block) != interval))
+    tide_late_add(&w->lates, c, tide_live_interval(&block), interval, 1, tide_live_size(&block));
+}

@@ -109,6 +109,7 @@ TIDE_HOT void tide_book_latest(struct tide_writer *w, struct tide_live *live, ui
   w->last = addr;
   w->last_live = live;
   w->last_word = cell_and_size;
+  w->temp_cell = NULL;
   tide_live_put(live, cell_and_size, when);
 }
 
@@ -232,15 +233,7 @@ TIDE_HOT bool tide_book_is_last(const struct tide_writer *w, uint64_t addr)
 }
 
 // The end of the latest block.
-TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t now)
-{
-  struct tide_live block = tide_live_take(w->last_live);
-  uint32_t cell = tide_live_cell(&block);
-  struct tide_cell *c = &tide_store.cells[cell];
-  uint32_t interval = tide_book_end(w, c, &tide_store.hists[cell], &block, now, true);
-  if (TIDE_UNLIKELY(tide_live_interval(&block) != interval))
-    tide_late_add(&w->lates, c, tide_live_interval(&block), interval, 1, tide_live_size(&block));
-}
+void tide_book_free_last(struct tide_writer *w, uint64_t now);
 
 // The same in the usual case; as tide_book_alloc_quickly().
 TIDE_HOT bool tide_book_free_last_quickly(struct tide_writer *w, uint64_t now)
@@ -263,6 +256,7 @@ TIDE_HOT bool tide_book_free_last_quickly(struct tide_writer *w, uint64_t now)
       TIDE_UNLIKELY(tide_cell_live(c) > c->high_bytes) || TIDE_UNLIKELY(*count == UINT32_MAX))
     return false;
   w->last_live->cell_and_size = 0;
+  w->temp_cell = c;
   tide_store_relaxed(&w->slot->delta, delta - (int64_t)size);
   c->n_free++;
   c->b_free += size;

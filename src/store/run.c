@@ -10,7 +10,7 @@ static void hist_add_many(uint32_t *count, uint32_t n)
     tide_book_carry(count);
 }
 
-void tide_run_settle(struct tide_writer *w)
+__attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
 {
   struct tide_run *run = &w->slot->run;
   if (!run->cell)
@@ -78,8 +78,7 @@ __attribute__((noinline)) bool tide_run_alloc_any(struct tide_writer *w, struct 
                                                   uint64_t addr, uint64_t size, uint64_t now)
 {
   if (!tide_run_goes_on(w, c, size)) {
-    bool again = w->last_cell == c;
-    w->last_cell = c;
+    bool again = w->temp_cell == c || w->run_cell == c;
     tide_run_settle(w);
     if (!again || !begin(w, c, size, now))
       return tide_book_alloc(w, c, addr, size, now, now);
@@ -88,18 +87,4 @@ __attribute__((noinline)) bool tide_run_alloc_any(struct tide_writer *w, struct 
   if (live)
     tide_run_open(w, live, addr, size);
   return live;
-}
-
-bool tide_run_free_any(struct tide_writer *w, uint64_t addr, uint64_t now)
-{
-  tide_run_settle(w);
-  if (tide_book_is_last(w, addr)) {
-    tide_book_free_last(w, now);
-    return true;
-  }
-  struct tide_live *live = tide_live_find(addr);
-  if (TIDE_UNLIKELY(!live || !tide_live_cell(live) || !tide_live_aligned(addr)))
-    return false;
-  tide_book_free(w, tide_live_take(live), addr, now);
-  return true;
 }

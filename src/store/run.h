@@ -24,8 +24,8 @@ TIDE_HOT bool tide_run_waits(const struct tide_writer *w)
 // Books what waits, if anything does.
 void tide_run_settle(struct tide_writer *w);
 
-// A new block in the general case. Begins a run with it if it may wait and if its cell is that of
-// the block before it. Gives what tide_run_alloc() gives.
+// A new block in the general case. Begins a run with it if it may wait and if it comes after a
+// temporary of the same cell. Gives what tide_run_alloc() gives.
 bool tide_run_alloc_any(struct tide_writer *w, struct tide_cell *c, uint64_t addr, uint64_t size,
                         uint64_t now);
 
@@ -54,11 +54,9 @@ TIDE_HOT bool tide_run_alloc(struct tide_writer *w, struct tide_cell *c, uint64_
     return true;
   }
   // One that comes alone is sooner booked than it would wait.
-  if (TIDE_LIKELY(w->last_cell != c && !tide_run_waits(w)) &&
-      TIDE_LIKELY(tide_book_alloc_quickly(w, c, addr, size, now))) {
-    w->last_cell = c;
+  if (w->temp_cell != c && TIDE_LIKELY(!tide_run_waits(w)) &&
+      TIDE_LIKELY(tide_book_alloc_quickly(w, c, addr, size, now)))
     return true;
-  }
   return tide_run_alloc_any(w, c, addr, size, now);
 }
 
@@ -81,13 +79,19 @@ TIDE_HOT bool tide_run_free_waiting(struct tide_writer *w, uint64_t addr)
   return true;
 }
 
-// The end of any block. False: it is not known.
-bool tide_run_free_any(struct tide_writer *w, uint64_t addr, uint64_t now);
-
-// The end of a block that does not wait.
+// The end of a block that does not wait. False: it is not known.
 TIDE_HOT bool tide_run_free_booked(struct tide_writer *w, uint64_t addr, uint64_t now)
 {
-  return (TIDE_LIKELY(!tide_run_waits(w)) && tide_book_is_last(w, addr) &&
-          TIDE_LIKELY(tide_book_free_last_quickly(w, now))) ||
-         tide_run_free_any(w, addr, now);
+  if (TIDE_UNLIKELY(tide_run_waits(w)))
+    tide_run_settle(w);
+  if (tide_book_is_last(w, addr)) {
+    if (TIDE_UNLIKELY(!tide_book_free_last_quickly(w, now)))
+      tide_book_free_last(w, now);
+    return true;
+  }
+  struct tide_live *live = tide_live_find(addr);
+  if (TIDE_UNLIKELY(!live || !tide_live_cell(live) || !tide_live_aligned(addr)))
+    return false;
+  tide_book_free(w, tide_live_take(live), addr, now);
+  return true;
 }

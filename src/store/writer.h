@@ -21,8 +21,9 @@ struct tide_writer {
   uint64_t last_word; // what was written there of cell and size
   // What goes on with the slot's run: blocks of this cell (NULL: none), with sizes from run_from to
   // run_span more; run_when is their second word in the live map.
-  struct tide_cell *run_cell, *last_cell;
+  struct tide_cell *run_cell;
   uint64_t run_from, run_span, run_when;
+  struct tide_cell *temp_cell; // of the latest block, if it has ended already; else NULL
   struct tide_lates lates;
 };
 

@@ -129,6 +129,7 @@ full_walk:
 void tide_unwind_forget(struct tide_unwind *u)
 {
   tide_memo_empty(u->memo);
+  u->memo_last = NULL;
   u->n = u->n_fp = u->leaf_sp = 0;
   u->memo_credit = TIDE_MEMO_CREDIT;
   u->memo_bypass = 0;
@@ -162,6 +163,7 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
     if (++u->memo_refused > TIDE_MEMO_PATIENCE) {
       u->memo_refused = 0;
       u->leaf_sp = 0; // the first try may have been one of those forgotten
+      u->memo_last = NULL;
       tide_memo_empty(u->memo);
     }
     return;
@@ -175,7 +177,6 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
   tide_memo_file(u->memo, m, place);
 }
 
-// The same stack often comes again at once: the next first try is this entry.
 static inline void first_try_is(struct tide_unwind *u, const struct tide_memo *m)
 {
   u->leaf_pc = m->pc;
@@ -188,8 +189,9 @@ static inline void first_try_is(struct tide_unwind *u, const struct tide_memo *m
   u->leaf_n_fp = 0; // they are among the words
 }
 
-__attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp,
-                                                  uint64_t fp)
+// A stack that is not in the memo, or not to be looked for there.
+__attribute__((noinline)) static void *capture_anew(struct tide_unwind *u, uint64_t pc, uint64_t sp,
+                                                    uint64_t fp)
 {
   struct tide_regs r = {pc, sp, fp};
   if (TIDE_UNLIKELY(r.sp - u->stack_lo >= u->stack_size))
@@ -200,16 +202,27 @@ __attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_
     return incremental(u, r);
   }
   struct tide_memo_place place;
-  const struct tide_memo *m = tide_memo_search(u->memo, r.pc, r.sp, r.fp, &place);
-  if (TIDE_LIKELY(m)) {
-    u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
-    first_try_is(u, m);
-    return m->token;
-  }
+  tide_memo_search(u->memo, r.pc, r.sp, r.fp, &place); // in vain
   void *token = incremental(u, r);
   if (--u->memo_credit < 0)
     u->memo_bypass = TIDE_MEMO_BYPASS;
   if (TIDE_LIKELY(u->n))
     remember(u, r, &place, token);
   return token;
+}
+
+__attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp,
+                                                  uint64_t fp)
+{
+  if (TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size) || TIDE_UNLIKELY(u->memo_bypass))
+    return capture_anew(u, pc, sp, fp);
+  const struct tide_memo *m = tide_memo_find(u->memo, pc, sp, fp);
+  if (TIDE_UNLIKELY(!m))
+    return capture_anew(u, pc, sp, fp);
+  u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
+  // What has come twice will often come again at once: then this is the next first try.
+  if (m == u->memo_last)
+    first_try_is(u, m);
+  u->memo_last = m;
+  return m->token;
 }

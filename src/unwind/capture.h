@@ -72,6 +72,7 @@ struct tide_unwind { // a thread's unwinding state
   int32_t memo_credit, memo_bypass;
   uint32_t memo_refused; // captures that found no room since the memo was last emptied
   struct tide_memo_table *memo;
+  const struct tide_memo *memo_last; // the latest that was found there
   // Growing arrays of cap elements each, in one mapping of map_bytes.
   uint64_t cap, map_bytes;
   struct tide_word *ra; // [i]: where frame i's return address was read; [0] has none

@@ -3,31 +3,52 @@
 // Searching and growing the tree of captures.
 #include "unwind/memo.h"
 
+#include "rt/arch.h"
+
 #include <string.h>
 
-// A word of the table: the tag of its key in 16 bits, never 0; 16 bits, of a branch its number,
-// from 1; and 32 bits, signed: of a branch where its word is, in bytes from origin, of a capture
-// where it is, in bytes from the pool, plus 1. A search waits for one such word after the other:
-// from one to the next it takes two loads, a multiplication, and as little else as possible.
-enum { PLACE_SHIFT = 64 - TIDE_MEMO_LOG2, WHAT_BITS = 48, ID_SHIFT = 32 };
-#define WHAT_MASK ((1ull << WHAT_BITS) - 1)
+// A word of the table: the tag of its key in 16 bits, never 0; 16 bits, of a branch its number; and
+// 32 bits: of a branch where its word is, in bytes from origin, of a capture where it is, in bytes
+// from the pool, plus 1. A search waits for one such word after the other: from one to the next it
+// takes two loads and two instructions. So a place in the table is no more than some bits of the
+// stack word and of the branch's number; the tag, which nothing waits for, is a proper hash.
+enum { PLACE_MASK = TIDE_MEMO_PLACES - 1, TAG_SHIFT = 48, NUMBER_SHIFT = 32 };
 
-static inline uint64_t first_key(uint64_t pc, uint64_t sp)
+// Branches are numbered in an order that spreads them over the table; never 0.
+enum { SPREAD = 0x9E37, SPREAD_BACK = 0x7787 };
+_Static_assert((uint16_t)(SPREAD *SPREAD_BACK) == 1, "each other's inverse");
+static inline uint64_t number_of(uint64_t i)
 {
-  return tide_mix64(pc * 31 ^ sp);
+  return (uint16_t)(i * SPREAD);
 }
 
-// From a branch on, by the present value of its word. No two branches have the same number, so of
-// addresses no two pairs give the same product.
-static inline uint64_t next_key(uint64_t branch, uint64_t value)
+static inline uint64_t index_of_number(uint64_t number)
 {
-  return tide_mix64(branch << (64 - WHAT_BITS) ^ value);
+  return (uint16_t)(number * SPREAD_BACK);
 }
 
-// What the place in the table, the topmost bits, does not tell of a key.
-static inline uint64_t tag_of(uint64_t key)
+struct key {
+  uint32_t place;
+  uint64_t tag; // in place
+};
+
+static inline uint64_t tag_of(uint64_t hash)
 {
-  return key << TIDE_MEMO_LOG2 | 1ull << WHAT_BITS;
+  return (hash | 1ull << TAG_SHIFT) >> TAG_SHIFT << TAG_SHIFT;
+}
+
+static inline struct key first_key(uint64_t pc, uint64_t sp)
+{
+  uint64_t place = pc >> TIDE_CODE_ALIGN_BITS ^ pc >> 9 ^ sp >> 4;
+  return (struct key){place & PLACE_MASK, tag_of(tide_mix64(pc * 31 ^ sp))};
+}
+
+// From a branch on, by the present value of its word.
+static inline struct key next_key(uint64_t branch, uint64_t value)
+{
+  uint64_t number = branch >> NUMBER_SHIFT;
+  return (struct key){(value >> TIDE_CODE_ALIGN_BITS ^ number) & PLACE_MASK,
+                      tag_of(tide_mix64(branch << 16 ^ value))};
 }
 
 static inline bool is_branch(uint64_t what)
@@ -37,7 +58,7 @@ static inline bool is_branch(uint64_t what)
 
 static inline uint64_t slot_of(const struct tide_memo_table *memo, uint64_t branch)
 {
-  return memo->origin + (uint64_t)(int64_t)(int32_t)branch;
+  return memo->origin + (uint32_t)branch;
 }
 
 static inline const struct tide_memo *capture_of(const struct tide_memo_table *memo, uint64_t what)
@@ -51,29 +72,37 @@ static inline uint64_t what_is(const struct tide_memo_table *memo, const struct 
 }
 
 // Where a key is; false: nowhere, and there is where it would be put.
-static inline bool look(const struct tide_memo_table *memo, uint64_t key, uint32_t *ret_place)
+static inline bool look(const struct tide_memo_table *memo, struct key key, uint32_t *ret_place)
 {
-  uint32_t i = (uint32_t)(key >> PLACE_SHIFT);
+  uint32_t i = key.place;
   uint64_t at;
-  while (TIDE_UNLIKELY(((at = memo->at[i]) ^ tag_of(key)) >> WHAT_BITS) && at)
-    i = (i + 1) & (TIDE_MEMO_PLACES - 1);
+  while (TIDE_UNLIKELY(((at = memo->at[i]) ^ key.tag) >> TAG_SHIFT) && at)
+    i = (i + 1) & PLACE_MASK;
   *ret_place = i;
   return at;
 }
 
-const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uint64_t pc,
+static inline uint64_t what_at(const struct tide_memo_table *memo, uint32_t place)
+{
+  return memo->at[place] & ((1ull << TAG_SHIFT) - 1);
+}
+
+// See memo.h; ret_place may be NULL.
+TIDE_HOT const struct tide_memo *descend(const struct tide_memo_table *memo, uint64_t pc,
                                          uint64_t sp, uint64_t fp,
                                          struct tide_memo_place *ret_place)
 {
-  uint64_t key = first_key(pc, sp), branch = 0;
+  struct tide_memo_place place = {.astray = true};
+  struct key key = first_key(pc, sp);
+  uint64_t branch = 0;
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
     uint32_t i;
     if (TIDE_UNLIKELY(!look(memo, key, &i))) {
-      *ret_place =
-          (struct tide_memo_place){.near = branch ? memo->behind[branch >> ID_SHIFT] : NULL};
-      return NULL;
+      place = (struct tide_memo_place){
+          .near = branch ? memo->behind[index_of_number(branch >> NUMBER_SHIFT)] : NULL};
+      break;
     }
-    uint64_t what = memo->at[i] & WHAT_MASK;
+    uint64_t what = what_at(memo, i);
     if (is_branch(what)) {
       uint64_t slot = slot_of(memo, what);
       if (TIDE_UNLIKELY(slot < sp))
@@ -83,15 +112,29 @@ const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uin
       continue;
     }
     const struct tide_memo *m = capture_of(memo, what);
-    if ((m->pc ^ pc) | (m->sp ^ sp) | (m->needs_fp ? m->fp ^ fp : 0))
+    if (TIDE_UNLIKELY((m->pc ^ pc) | (m->sp ^ sp) | (m->needs_fp ? m->fp ^ fp : 0)))
       break;
     if (TIDE_LIKELY(tide_words_equal(tide_memo_end(m), tide_memo_end(m) - m->n)))
       return m;
-    *ret_place = (struct tide_memo_place){.near = m};
-    return NULL;
+    place = (struct tide_memo_place){.near = m};
+    break;
   }
-  *ret_place = (struct tide_memo_place){.astray = true};
+  if (ret_place)
+    *ret_place = place;
   return NULL;
+}
+
+const struct tide_memo *tide_memo_find(const struct tide_memo_table *memo, uint64_t pc, uint64_t sp,
+                                       uint64_t fp)
+{
+  return descend(memo, pc, sp, fp, NULL);
+}
+
+const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uint64_t pc,
+                                         uint64_t sp, uint64_t fp,
+                                         struct tide_memo_place *ret_place)
+{
+  return descend(memo, pc, sp, fp, ret_place);
 }
 
 struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t n)
@@ -104,12 +147,12 @@ struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t n)
   return m;
 }
 
-static void put(struct tide_memo_table *memo, uint64_t key, uint64_t what)
+static void put(struct tide_memo_table *memo, struct key key, uint64_t what)
 {
-  uint32_t i = (uint32_t)(key >> PLACE_SHIFT);
+  uint32_t i = key.place;
   while (memo->at[i])
-    i = (i + 1) & (TIDE_MEMO_PLACES - 1);
-  memo->at[i] = (tag_of(key) & ~WHAT_MASK) | what;
+    i = (i + 1) & PLACE_MASK;
+  memo->at[i] = key.tag | what;
   memo->n_used++;
 }
 
@@ -134,8 +177,8 @@ static bool find_difference(const struct tide_memo *a, const struct tide_memo *b
 // Can a branch name it?
 static bool is_near(const struct tide_memo_table *memo, uint64_t slot)
 {
-  int64_t offset = (int64_t)(slot - memo->origin);
-  return offset == (int32_t)offset && !(offset & 1);
+  uint64_t offset = slot - memo->origin;
+  return offset == (uint32_t)offset && !(offset & 1);
 }
 
 // Which word of a capture is in a slot; its n: none.
@@ -151,11 +194,11 @@ static uint32_t index_of(const struct tide_memo *m, uint64_t slot)
 static void insert_branch(struct tide_memo_table *memo, uint32_t i, uint32_t difference,
                           const struct tide_memo *near, const struct tide_memo *m)
 {
-  uint64_t old = memo->at[i] & WHAT_MASK, id = ++memo->n_branches;
+  uint64_t old = what_at(memo, i), index = ++memo->n_branches;
   uint64_t offset = word_of(near, difference)->slot - memo->origin;
-  uint64_t branch = (uint32_t)offset | id << ID_SHIFT;
-  memo->behind[id] = near;
-  memo->at[i] = (memo->at[i] & ~WHAT_MASK) | branch;
+  uint64_t branch = offset | number_of(index) << NUMBER_SHIFT;
+  memo->behind[index] = near;
+  memo->at[i] = memo->at[i] - old + branch;
   put(memo, next_key(branch, word_of(near, difference)->value), old);
   put(memo, next_key(branch, word_of(m, difference)->value), what_is(memo, m));
 }
@@ -164,12 +207,12 @@ static void insert_branch(struct tide_memo_table *memo, uint32_t i, uint32_t dif
 static bool file_beside(struct tide_memo_table *memo, const struct tide_memo *near,
                         const struct tide_memo *m)
 {
-  uint64_t key = first_key(m->pc, m->sp);
+  struct key key = first_key(m->pc, m->sp);
   uint32_t difference, i;
   if (!find_difference(near, m, &difference) || !is_near(memo, word_of(m, difference)->slot))
     return false;
   while (look(memo, key, &i)) {
-    uint64_t what = memo->at[i] & WHAT_MASK;
+    uint64_t what = what_at(memo, i);
     if (!is_branch(what) && what != what_is(memo, near))
       return false;
     uint32_t at = is_branch(what) ? index_of(near, slot_of(memo, what)) : near->n;
@@ -194,7 +237,7 @@ void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
   if (place->astray)
     return;
   if (!memo->origin)
-    memo->origin = m->sp & ~7ull;
+    memo->origin = (m->sp & ~7ull) - (1ull << 31);
   if (!place->near)
     put(memo, first_key(m->pc, m->sp), what_is(memo, m));
   else if (!file_beside(memo, place->near, m))

@@ -42,7 +42,7 @@ struct tide_memo {
 
 struct tide_memo_table {
   uint64_t at[TIDE_MEMO_PLACES] __attribute__((aligned(64))); // by path key; 0: vacant
-  uint64_t origin; // an address on the stack; 0: nothing was filed yet
+  uint64_t origin; // an address far below all words; 0: nothing was filed yet
   uint64_t n_used, n_branches;
   // Captures, packed: few pages, so that they stay known to the TLB.
   uint64_t n_words;
@@ -58,6 +58,9 @@ struct tide_memo_place {
 
 // The capture that stands on the stack now, or NULL. Reads words at sp and above that captures have
 // read before: the caller sees to it that sp is on the thread's own stack.
+const struct tide_memo *tide_memo_find(const struct tide_memo_table *memo, uint64_t pc, uint64_t sp,
+                                       uint64_t fp);
+// The same, and where the search ended if there is none.
 const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uint64_t pc,
                                          uint64_t sp, uint64_t fp,
                                          struct tide_memo_place *ret_place);
