@@ -134,7 +134,8 @@ static void read_hists(struct reading *r, const struct tide_cell_block *block)
   tide_store_runs_add_hists(r->view, block->first, block->n, r->hists, r->carries);
 }
 
-static void take_hists(const struct reading *r, uint32_t i, struct tide_site *site)
+static void take_hists(const struct reading *r, const struct tide_cell *cell, uint32_t i,
+                       struct tide_site *site)
 {
   const struct tide_hist *low = &r->hists[i], *high = &r->carries[i];
   uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
@@ -142,9 +143,10 @@ static void take_hists(const struct reading *r, uint32_t i, struct tide_site *si
     sizes[k] = (uint64_t)high->size[k] << 32 | low->size[k];
   for (int k = 0; k < TIDE_LIFE_BUCKETS; k++)
     lifetimes[r->life_bucket[k]] += (uint64_t)high->life[k] << 32 | low->life[k];
+  struct tide_streak s = cell->sizes, l = cell->lives;
+  sizes[s.bucket < TIDE_SIZE_BUCKETS ? s.bucket : TIDE_SIZE_BUCKETS - 1] += s.count;
+  lifetimes[r->life_bucket[l.bucket < TIDE_LIFE_BUCKETS ? l.bucket : 0]] += l.count;
   tide_site_add_buckets(r->image, site, sizes, lifetimes);
-  site->n_temp = low->n_temp;
-  site->b_temp = low->b_temp;
 }
 
 static uint64_t stamp_ns(const struct reading *r, uint64_t ticks)
@@ -159,11 +161,12 @@ static int64_t difference(uint64_t a, uint64_t b)
 
 // A cell whose epoch is the present one changed after the peak and kept its share before it did;
 // any other has not changed since. A cell may be ahead of the header we hold: the target runs.
-static void take_peak(const struct reading *r, const struct tide_cell *cell, struct tide_site *site)
+static void take_peak(const struct reading *r, const struct tide_cell *cell, uint32_t i,
+                      struct tide_site *site)
 {
   if ((int32_t)(cell->stamp.epoch - r->view->header.stamp.epoch) >= 0) {
-    site->peak_bytes = cell->peak_bytes;
-    site->peak_blocks = cell->peak_blocks;
+    site->peak_bytes = r->hists[i].peak_bytes;
+    site->peak_blocks = r->hists[i].peak_blocks;
   } else {
     site->peak_bytes = difference(cell->b_alloc, cell->b_free);
     site->peak_blocks = difference(cell->n_alloc, cell->n_free);
@@ -192,20 +195,22 @@ static void take_cell(struct reading *r, const struct tide_cell *cell,
   site->b_alloc = cell->b_alloc;
   site->n_free = cell->n_free;
   site->b_free = cell->b_free;
-  take_peak(r, cell, site);
+  take_peak(r, cell, i, site);
   int64_t live = difference(cell->b_alloc, cell->b_free);
   site->high_bytes = cell->high_bytes > live ? cell->high_bytes : live;
   site->life_ns_sum = tide_clock_span_ns(r->clock, cell->life_sum);
   r->birth_sums[r->image->n_sites - 1] = cell->birth_live_sum;
-  site->b_moved = cell->b_moved;
-  site->n_foreign = cell->n_foreign;
+  site->n_temp = cell->n_temp;
+  site->b_temp = cell->b_temp;
+  site->n_foreign = r->pasts[i].n_foreign;
   site->n_resize = cell->n_resize;
   site->b_resize_old = cell->b_resize_old;
   site->b_resize_new = cell->b_resize_new;
   site->n_moved = r->pasts[i].n_moved;
+  site->b_moved = r->pasts[i].b_moved;
   site->first_ns = stamp_ns(r, r->pasts[i].t_first);
   site->last_ns = stamp_ns(r, cell->t_last);
-  take_hists(r, i, site);
+  take_hists(r, cell, i, site);
   r->slot_events[slot] += cell->n_alloc + cell->n_free - cell->n_resize;
   r->slot_bytes[slot] += cell->b_alloc;
   uint64_t last_ticks = tide_store_ticks(&r->view->header, cell->t_last);

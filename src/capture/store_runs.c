@@ -85,6 +85,8 @@ static void add_to_cell(struct tide_cell *cell, const struct tide_run *run)
   cell->b_free += run->b_ended;
   cell->birth_live_sum += run->open ? run->birth : 0;
   cell->t_last = run->birth;
+  cell->n_temp += run->n_ended;
+  cell->b_temp += run->b_ended;
 }
 
 void tide_store_runs_add(const struct tide_store_view *view, uint32_t first, uint32_t n,
@@ -110,7 +112,5 @@ void tide_store_runs_add_hists(const struct tide_store_view *view, uint32_t firs
     uint32_t bucket = run->bucket < TIDE_SIZE_BUCKETS ? run->bucket : TIDE_SIZE_BUCKETS - 1;
     add_count(&hist->size[bucket], &carry->size[bucket], run->n_ended + (run->open > 0));
     add_count(&hist->life[0], &carry->life[0], run->n_ended);
-    hist->n_temp += run->n_ended;
-    hist->b_temp += run->b_ended;
   }
 }

@@ -143,7 +143,7 @@ static void map(struct tide_thread *t, uint64_t start, uint64_t end, struct tide
   c->n_alloc++;
   c->b_alloc += end - start;
   c->t_last = tide_cycles() >> TIDE_TICK_SHIFT;
-  tide_hist_add(&tide_store.hists[range.cell].size[tide_size_bucket(end - start)]);
+  tide_streak_add(&c->sizes, tide_hist_of(c)->size, tide_size_bucket(end - start));
   int64_t live = tide_add_relaxed(&h->page_live_bytes, (int64_t)(end - start));
   live += (int64_t)(end - start);
   int64_t max = tide_load_relaxed(&h->page_max_bytes);

@@ -75,7 +75,7 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   struct tide_cell *from = tide_book_cell_of(&t->writer, &resize.block, &foreign);
   if (from) {
     uint32_t interval = tide_book_leave(&t->writer, from, &resize.block, now);
-    from->n_foreign += foreign;
+    tide_store.pasts[from - tide_store.cells].n_foreign += foreign;
     tide_book_left(&t->writer, from, &resize.block, interval);
   } else {
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
@@ -90,8 +90,9 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
     to->b_resize_old += old_size;
     to->b_resize_new += size;
     if (old != p) {
-      tide_store.pasts[to - tide_store.cells].n_moved++;
-      to->b_moved += old_size;
+      struct tide_past *past = &tide_store.pasts[to - tide_store.cells];
+      past->n_moved++;
+      past->b_moved += old_size;
     }
   }
   tide_leave(t);

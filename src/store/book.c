@@ -46,10 +46,29 @@ TIDE_COLD void tide_book_flush(struct tide_thread_slot *slot)
 }
 
 // The carries mirror the histograms: the same place, another array.
-TIDE_COLD void tide_book_carry(uint32_t *count)
+static void add_to_hist(uint32_t *count, uint32_t n)
 {
   uint64_t at = (uint64_t)((char *)count - (char *)tide_store.hists);
-  ++*(uint32_t *)((char *)tide_store.carries + at);
+  *count += n;
+  if (*count < n)
+    ++*(uint32_t *)((char *)tide_store.carries + at);
+}
+
+__attribute__((noinline)) void tide_book_turn(struct tide_streak *streak, uint32_t *counts,
+                                              uint32_t bucket, uint32_t n)
+{
+  uint32_t before = streak->count;
+  streak->count = 0;
+  add_to_hist(&counts[streak->bucket], before);
+  *streak = (struct tide_streak){bucket, n};
+}
+
+__attribute__((noinline)) void tide_book_share(struct tide_cell *c, uint32_t epoch)
+{
+  struct tide_hist *hist = tide_hist_of(c);
+  hist->peak_bytes = tide_cell_live(c);
+  hist->peak_blocks = (int64_t)(c->n_alloc - c->n_free);
+  c->stamp.epoch = epoch;
 }
 
 // The reader looks at the interval, at the closings and at the counters, and at the interval again
@@ -73,7 +92,7 @@ void tide_book_free_last(struct tide_writer *w, uint64_t now)
   struct tide_live block = tide_live_take(w->last_live);
   uint32_t cell = tide_live_cell(&block);
   struct tide_cell *c = &tide_store.cells[cell];
-  uint32_t interval = tide_book_end(w, c, &tide_store.hists[cell], &block, now, true);
+  uint32_t interval = tide_book_end(w, c, &block, now, true);
   if (TIDE_UNLIKELY(tide_live_interval(&block) != interval))
     tide_late_add(&w->lates, c, tide_live_interval(&block), interval, 1, tide_live_size(&block));
 }

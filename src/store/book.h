@@ -23,8 +23,10 @@
 
 // Publishes a thread's delta; finds the peak when several threads allocate.
 void tide_book_flush(struct tide_thread_slot *slot);
-// A histogram counter wrapped: note the carry.
-void tide_book_carry(uint32_t *count);
+// The end of a streak: counts, the cell's part of a histogram, takes it, and another begins.
+void tide_book_turn(struct tide_streak *streak, uint32_t *counts, uint32_t bucket, uint32_t n);
+// The first event of a cell after a peak: notes its share of that.
+void tide_book_share(struct tide_cell *c, uint32_t epoch);
 // The first event of a cell in an interval: notes what it did up to then.
 void tide_book_close(struct tide_cell *c, uint32_t interval);
 
@@ -40,19 +42,28 @@ TIDE_HOT uint32_t tide_cell_fold(struct tide_cell *c)
   if (TIDE_UNLIKELY(c->stamp.both != now.both)) {
     if (c->stamp.interval != now.interval)
       tide_book_close(c, now.interval);
-    if (c->stamp.epoch != now.epoch) {
-      c->peak_bytes = tide_cell_live(c);
-      c->peak_blocks = (int64_t)(c->n_alloc - c->n_free);
-      c->stamp.epoch = now.epoch;
-    }
+    if (c->stamp.epoch != now.epoch)
+      tide_book_share(c, now.epoch);
   }
   return now.interval;
 }
 
-TIDE_HOT void tide_hist_add(uint32_t *count)
+TIDE_HOT bool tide_streak_goes_on(const struct tide_streak *s, uint32_t bucket)
 {
-  if (TIDE_UNLIKELY(!++*count))
-    tide_book_carry(count);
+  return s->bucket == bucket && TIDE_LIKELY(s->count < UINT32_MAX);
+}
+
+TIDE_HOT void tide_streak_add(struct tide_streak *s, uint32_t *counts, uint32_t bucket)
+{
+  if (TIDE_LIKELY(tide_streak_goes_on(s, bucket)))
+    s->count++;
+  else
+    tide_book_turn(s, counts, bucket, 1);
+}
+
+TIDE_HOT struct tide_hist *tide_hist_of(const struct tide_cell *c)
+{
+  return &tide_store.hists[c - tide_store.cells];
 }
 
 TIDE_HOT uint32_t tide_size_bucket(uint64_t size)
@@ -130,7 +141,7 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   c->b_alloc += size;
   c->birth_live_sum += birth;
   c->t_last = now;
-  tide_hist_add(&tide_store.hists[index].size[tide_size_bucket(size)]);
+  tide_streak_add(&c->sizes, tide_store.hists[index].size, tide_size_bucket(size));
   tide_book_latest(w, live, addr, tide_live_word(index, size), tide_live_when(interval, birth));
   return true;
 }
@@ -147,16 +158,15 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
       TIDE_UNLIKELY(c->stamp.both != tide_load_relaxed(&h->stamp.both)) ||
       TIDE_UNLIKELY(tide_load_relaxed(&h->multi) && tide_delta_due(delta, w->slot->flush_at)))
     return false;
-  uint32_t index = (uint32_t)(c - tide_store.cells);
-  uint32_t *count = &tide_store.hists[index].size[tide_size_bucket(size)];
-  if (TIDE_UNLIKELY(*count == UINT32_MAX))
+  if (TIDE_UNLIKELY(!tide_streak_goes_on(&c->sizes, tide_size_bucket(size))))
     return false;
+  uint32_t index = (uint32_t)(c - tide_store.cells);
   tide_store_relaxed(&w->slot->delta, delta);
   c->n_alloc++;
   c->b_alloc += size;
   c->birth_live_sum += now;
   c->t_last = now;
-  ++*count;
+  c->sizes.count++;
   tide_book_latest(w, tide_live_in(chunk, addr), addr, tide_live_word(index, size),
                    tide_live_when(c->stamp.interval, now));
   return true;
@@ -211,16 +221,16 @@ TIDE_HOT uint64_t tide_book_life(uint64_t birth, uint64_t now)
 }
 
 // Gives the interval.
-TIDE_HOT uint32_t tide_book_end(struct tide_writer *w, struct tide_cell *c, struct tide_hist *hist,
+TIDE_HOT uint32_t tide_book_end(struct tide_writer *w, struct tide_cell *c,
                                 const struct tide_live *block, uint64_t now, bool temporary)
 {
   uint64_t life = tide_book_life(tide_live_birth(block), now);
   uint32_t interval = tide_book_leave(w, c, block, now);
   c->life_sum += life;
-  tide_hist_add(&hist->life[tide_life_bucket(life)]);
+  tide_streak_add(&c->lives, tide_hist_of(c)->life, tide_life_bucket(life));
   if (temporary) {
-    hist->n_temp++;
-    hist->b_temp += tide_live_size(block);
+    c->n_temp++;
+    c->b_temp += tide_live_size(block);
   }
   return interval;
 }
@@ -242,9 +252,7 @@ TIDE_HOT bool tide_book_free_last_quickly(struct tide_writer *w, uint64_t now)
   struct tide_live block = *w->last_live;
   uint32_t cell = tide_live_cell(&block);
   struct tide_cell *c = &tide_store.cells[cell];
-  struct tide_hist *hist = &tide_store.hists[cell];
   uint64_t size = tide_live_size(&block), life = tide_book_life(tide_live_birth(&block), now);
-  uint32_t *count = &hist->life[tide_life_bucket(life)];
   int64_t delta = w->slot->delta;
   uint64_t stamp = tide_load_relaxed(&h->stamp.both);
   if (TIDE_LIKELY(!tide_load_relaxed(&h->multi))
@@ -253,7 +261,8 @@ TIDE_HOT bool tide_book_free_last_quickly(struct tide_writer *w, uint64_t now)
           : TIDE_UNLIKELY(tide_delta_due(delta - (int64_t)size, w->slot->flush_at)))
     return false;
   if (TIDE_UNLIKELY(c->stamp.both != stamp || tide_live_interval(&block) != stamp >> 32) ||
-      TIDE_UNLIKELY(tide_cell_live(c) > c->high_bytes) || TIDE_UNLIKELY(*count == UINT32_MAX))
+      TIDE_UNLIKELY(tide_cell_live(c) > c->high_bytes) ||
+      TIDE_UNLIKELY(!tide_streak_goes_on(&c->lives, tide_life_bucket(life))))
     return false;
   w->last_live->cell_and_size = 0;
   w->temp_cell = c;
@@ -262,9 +271,9 @@ TIDE_HOT bool tide_book_free_last_quickly(struct tide_writer *w, uint64_t now)
   c->b_free += size;
   c->birth_live_sum -= tide_live_birth(&block);
   c->life_sum += life;
-  ++*count;
-  hist->n_temp++;
-  hist->b_temp += size;
+  c->lives.count++;
+  c->n_temp++;
+  c->b_temp += size;
   return true;
 }
 
@@ -280,8 +289,8 @@ TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_live block, uint
   }
   // Exact: the block is ours, and our latest allocation at this address is one of the last two.
   bool temporary = !foreign && (addr == w->last || addr == w->prev);
-  struct tide_hist *hist = &tide_store.hists[c - tide_store.cells];
-  uint32_t interval = tide_book_end(w, c, hist, &block, now, temporary);
-  c->n_foreign += foreign;
+  uint32_t interval = tide_book_end(w, c, &block, now, temporary);
+  if (foreign)
+    tide_store.pasts[c - tide_store.cells].n_foreign++;
   tide_book_left(w, c, &block, interval);
 }

@@ -12,7 +12,7 @@
 //     latest events may wait in the slot's run: a reader adds them.
 //  2. live(stack) = sum over its cells of (b_alloc - b_free). A single cell may be negative: a
 //     thread that frees another's block charges its own cell of that stack.
-//  3. Peak share of a cell = cell.epoch == header.epoch ? cell.peak_bytes : live(cell); and if the
+//  3. Peak share of a cell = cell.epoch == header.epoch ? hist.peak_bytes : live(cell); and if the
 //     present total is above header.max_bytes, the peak is now and every share is live(cell).
 //  4. Nodes are append-only; a node's parent has a smaller id. Cell and node 0 mean "none".
 //  5. A fork child never writes its parent's store.
@@ -50,25 +50,30 @@ struct tide_pulse {
 };
 enum { TIDE_FIRST_INTERVAL = 1, TIDE_LAST_INTERVAL = 4095 }; // a block keeps 12 bits of it
 
+// The latest of a cell's events, so many in a row, fell into one bucket of a histogram, and are not
+// in it yet: few stacks change their sizes often, and the histograms' lines stay out of the caches.
+struct tide_streak {
+  uint32_t bucket, count;
+};
+
 // What a thread did to blocks allocated at one stack. Line 1 is touched by allocations and frees,
 // line 2 by frees and resizes.
 struct tide_cell {
   uint64_t n_alloc, b_alloc; // a resize is a free at the old stack and an allocation at the new
   uint64_t n_free, b_free;
-  struct tide_stamp stamp; // as last seen
-  int64_t high_bytes;      // own maximum of live bytes of this cell, on falling edges; reader takes
-                           // max(high_bytes, live)
-  uint64_t birth_live_sum; // sum of births, in ticks, of the live blocks (mod 2^64)
-  uint64_t t_last;         // ticks of the latest allocation
+  struct tide_stamp stamp;  // as last seen
+  uint64_t birth_live_sum;  // sum of births, in ticks, of the live blocks (mod 2^64)
+  uint64_t t_last;          // ticks of the latest allocation
+  struct tide_streak sizes; // of the latest allocations
   // Second line.
-  int64_t peak_bytes;    // live at the peak of the stamp's epoch; here, because frees mostly are
-  int64_t peak_blocks;   // what writes it
-  uint64_t life_sum;     // ticks, over freed blocks; a resized block lives on
-  uint64_t n_foreign;    // freed by another thread than the one that allocated
-  uint64_t n_resize;     // allocations here that were resizes
-  uint64_t b_resize_old; // their old sizes, summed
-  uint64_t b_resize_new; // and their new ones
-  uint64_t b_moved;      // old sizes of those whose block moved
+  int64_t high_bytes;       // own maximum of live bytes of this cell, on falling edges; reader
+                            // takes max(high_bytes, live)
+  uint64_t life_sum;        // ticks, over freed blocks; a resized block lives on
+  struct tide_streak lives; // of the latest frees
+  uint64_t n_temp, b_temp;  // freed by their own thread within one further allocation
+  uint64_t n_resize;        // allocations here that were resizes
+  uint64_t b_resize_old;    // their old sizes, summed
+  uint64_t b_resize_new;    // and their new ones
 };
 _Static_assert(sizeof(struct tide_cell) == 128, "two cache lines");
 
@@ -79,8 +84,9 @@ struct tide_closing {
   uint32_t pad;
 };
 struct tide_past {
-  uint64_t t_first; // ticks when the cell was made
-  uint64_t n_moved; // resizes here whose block moved
+  uint64_t t_first;          // ticks when the cell was made
+  uint64_t n_moved, b_moved; // resizes here whose block moved, and their old sizes
+  uint64_t n_foreign;        // freed by another thread than the one that allocated
   struct tide_closing closings[2];
 };
 
@@ -97,12 +103,10 @@ struct tide_owner {
 // Size bucket 0: 0..4 bytes, bucket k: 2^(k+1)+1 .. 2^(k+2) bytes; the last takes the rest.
 // Life bucket 0: 0 ticks, bucket k: 2^(k-1) .. 2^k - 1 ticks; the last takes the rest.
 // A second array of the same shape holds carries: the true count is carry * 2^32 + count.
-// The two sums beside them have no carry; they are here because the end of a temporary writes this
-// line anyway.
+// What is between them has no carry.
 struct tide_hist {
   uint32_t size[TIDE_SIZE_BUCKETS];
-  uint64_t n_temp; // freed by their own thread within one further allocation
-  uint64_t b_temp; // and their sizes
+  int64_t peak_bytes, peak_blocks; // live at the peak of the epoch of the cell's stamp
   uint32_t life[TIDE_LIFE_BUCKETS];
 };
 _Static_assert(sizeof(struct tide_hist) == 320, "five cache lines");

@@ -3,11 +3,12 @@
 // Booking what has waited.
 #include "store/run.h"
 
-static void hist_add_many(uint32_t *count, uint32_t n)
+static void streak_add_many(struct tide_streak *s, uint32_t *counts, uint32_t bucket, uint32_t n)
 {
-  *count += n;
-  if (TIDE_UNLIKELY(*count < n))
-    tide_book_carry(count);
+  if (TIDE_LIKELY(s->bucket == bucket && s->count <= UINT32_MAX - n))
+    s->count += n;
+  else
+    tide_book_turn(s, counts, bucket, n);
 }
 
 __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
@@ -16,7 +17,7 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
   if (!run->cell)
     return;
   struct tide_cell *c = &tide_store.cells[run->cell];
-  struct tide_hist *hist = &tide_store.hists[run->cell];
+  struct tide_hist *hist = tide_hist_of(c);
   uint64_t n = run->n_ended, bytes = run->b_ended;
   // First: a reader misses it for a moment rather than to count it twice.
   tide_store_relaxed(&run->cell, 0);
@@ -27,9 +28,10 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
   c->b_alloc += bytes;
   c->n_free += n;
   c->b_free += bytes;
-  hist->n_temp += n;
-  hist->b_temp += bytes;
-  hist_add_many(&hist->life[0], (uint32_t)n);
+  c->n_temp += n;
+  c->b_temp += bytes;
+  if (n)
+    streak_add_many(&c->lives, hist->life, 0, (uint32_t)n);
   if (run->open) {
     uint64_t size = run->open - 1;
     n++;
@@ -39,7 +41,7 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
     c->birth_live_sum += run->birth;
     tide_store_relaxed(&w->slot->delta, w->slot->delta + (int64_t)size);
   }
-  hist_add_many(&hist->size[run->bucket], (uint32_t)n);
+  streak_add_many(&c->sizes, hist->size, run->bucket, (uint32_t)n);
 }
 
 // How much may be allocated now without concerning the peak.

@@ -196,7 +196,7 @@ static void compare(unsigned seed)
       continue;
     int site = site_of(i);
     bool kept = c->stamp.epoch == h->stamp.epoch && !peak_is_now;
-    int64_t x = kept ? c->peak_bytes : tide_cell_live(c);
+    int64_t x = kept ? tide_hist_of(c)->peak_bytes : tide_cell_live(c);
     share[site] += x;
     sum += x;
     lives[site] += tide_cell_live(c);

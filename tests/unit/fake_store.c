@@ -148,8 +148,9 @@ static void fold(struct fake_store *store, struct tide_cell *cell)
     close_interval(store, cell);
   if (cell->stamp.epoch == store->header->stamp.epoch)
     return;
-  cell->peak_bytes = (int64_t)(cell->b_alloc - cell->b_free);
-  cell->peak_blocks = (int64_t)(cell->n_alloc - cell->n_free);
+  struct tide_hist *hist = &store->hists[cell - store->cells];
+  hist->peak_bytes = (int64_t)(cell->b_alloc - cell->b_free);
+  hist->peak_blocks = (int64_t)(cell->n_alloc - cell->n_free);
   cell->stamp.epoch = store->header->stamp.epoch;
 }
 

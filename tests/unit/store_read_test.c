@@ -133,18 +133,20 @@ static void sums_times_and_histograms(void **state)
                              .birth_live_sum = 3 * 1100,
                              .high_bytes = 300,
                              .t_last = 2000,
-                             .n_foreign = 1,
+                             .n_temp = 4,
+                             .sizes = {3, 2},
+                             .lives = {5, 4},
                              .n_resize = 2,
                              .b_resize_old = 64,
                              .b_resize_new = 40};
   f->store.pasts[cell - f->store.cells].t_first = 1050;
   f->store.pasts[cell - f->store.cells].n_moved = 1;
   size_t id = (size_t)(cell - f->store.cells);
-  f->store.hists[id].n_temp = 4;
-  f->store.hists[id].size[3] = 9;
+  f->store.pasts[id].n_foreign = 1;
+  f->store.hists[id].size[3] = 7;
   f->store.carries[id].size[3] = 1;
   f->store.hists[id].life[0] = 1;
-  f->store.hists[id].life[5] = 6; // 16..31 ticks of 2 ns: 32..62 ns, bucket 6
+  f->store.hists[id].life[5] = 2; // 16..31 ticks of 2 ns: 32..62 ns, bucket 6
   struct tide_image image = read_image(f, 2100);
   const struct tide_site *site = site_of(&image, f->left, 1);
   assert_int_equal(site->n_alloc, 10);
