@@ -79,7 +79,7 @@ static void add_to_cell(struct tide_cell *cell, const struct tide_run *run)
 {
   if (cell->stamp.interval != run->interval)
     return;
-  cell->n_alloc += (uint64_t)run->n_ended + (run->open > 0);
+  cell->n_alloc += run->n_ended + (run->open > 0);
   cell->b_alloc += run->b_ended + tide_run_open_bytes(run);
   cell->n_free += run->n_ended;
   cell->b_free += run->b_ended;
@@ -97,20 +97,14 @@ void tide_store_runs_add(const struct tide_store_view *view, uint32_t first, uin
     add_to_cell(&cells[run->cell - first], run);
 }
 
-static void add_count(uint32_t *count, uint32_t *carry, uint32_t n)
-{
-  *count += n;
-  *carry += *count < n;
-}
-
+// Their lifetimes: none.
 void tide_store_runs_add_hists(const struct tide_store_view *view, uint32_t first, uint32_t n,
                                struct tide_hist *hists, struct tide_hist *carries)
 {
   const struct tide_run *run;
   for (size_t i = first_run(&view->runs, first); (run = next_run(view, &i, first + n));) {
-    struct tide_hist *hist = &hists[run->cell - first], *carry = &carries[run->cell - first];
-    uint32_t bucket = run->bucket < TIDE_SIZE_BUCKETS ? run->bucket : TIDE_SIZE_BUCKETS - 1;
-    add_count(&hist->size[bucket], &carry->size[bucket], run->n_ended + (run->open > 0));
-    add_count(&hist->life[0], &carry->life[0], run->n_ended);
+    uint32_t *count = &hists[run->cell - first].life[0], more = (uint32_t)run->n_ended;
+    *count += more;
+    carries[run->cell - first].life[0] += *count < more;
   }
 }

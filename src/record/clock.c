@@ -6,7 +6,7 @@
 #include "store/live.h"
 
 enum {
-  EVENTS_PER_READING = 64,
+  ALLOCATIONS_PER_READING = 32,
   READINGS_PER_BURST = 2048,
   FIRST_BURST = 64,  // readings: short programs are measured too
   BURST_EVENTS = 48, // measured in a row: the first of them warm the caches and do not count
@@ -16,12 +16,12 @@ enum {
   CAREFUL_EVENTS = 64, // few enough to cost nothing, enough for a slow thread to outlast that
 };
 
-static int32_t stride = 1;
+static bool has_beat;
 static uint64_t reading_cycles; // what one reading costs
 
-void tide_clock_init(bool has_beat)
+void tide_clock_init(bool beat)
 {
-  stride = has_beat ? EVENTS_PER_READING : 1;
+  has_beat = beat;
   reading_cycles = ~0ull;
   for (int i = 0; i < 16; i++) {
     uint64_t from = tide_cycles(), cost = tide_cycles() - from;
@@ -34,18 +34,19 @@ bool tide_clock_read(struct tide_clock *clock)
   uint64_t cycles = tide_cycles(), before = clock->now;
   uint32_t beat = tide_load_relaxed(&tide_store.header->pulse.beat);
   // Time stands still during a burst: what is measured is to be like any other event.
-  if (!clock->burst || beat != clock->seen.beat)
+  if (!clock->burst || beat != clock->beat)
     clock->now = cycles >> TIDE_TICK_SHIFT & TIDE_LIVE_BIRTH_MASK;
-  if (beat != clock->seen.beat) {
-    if (beat - clock->seen.beat > PAUSE_MS)
+  if (beat != clock->beat) {
+    if (beat - clock->beat > PAUSE_MS)
       clock->careful = CAREFUL_EVENTS;
-    clock->seen.beat = beat;
+    clock->beat = beat;
     tide_store_relaxed(&tide_store.header->beat_seen, beat);
   }
   // Readings out of care come in cold moments: they would be measured far too often.
   if (!clock->careful && ++clock->readings % READINGS_PER_BURST == FIRST_BURST)
     clock->burst = BURST_EVENTS;
-  clock->left = clock->careful || clock->burst ? 0 : stride - 1;
+  clock->left = ALLOCATIONS_PER_READING - 1;
+  clock->seen.beat = clock->careful || clock->burst || !has_beat ? ~beat : beat;
   clock->careful -= clock->careful > 0;
   if (clock->burst) {
     clock->burst--;

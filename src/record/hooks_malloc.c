@@ -33,10 +33,10 @@ TIDE_EXPORT void *calloc(size_t n, size_t each)
   return p;
 }
 
-// Apart, so that what is left needs few registers.
-__attribute__((noinline)) static void free_booked(struct tide_thread *t, void *p)
+// The end of a block that does not wait; t is NULL if there was something to see first.
+__attribute__((noinline)) static void free_entered(struct tide_thread *t, void *p)
 {
-  bool known = TIDE_LIKELY(t) && tide_record_end(t, p);
+  bool known = TIDE_LIKELY(t) ? tide_record_end(t, p) : tide_record_free(p);
   if (TIDE_LIKELY(known) || !tide_real_pool_holds(p))
     tide_real.free(p);
 }
@@ -45,9 +45,9 @@ TIDE_EXPORT void free(void *p)
 {
   if (!p)
     return;
-  struct tide_thread *t = tide_enter();
+  struct tide_thread *t = tide_enter_quickly();
   if (TIDE_UNLIKELY(!t) || !tide_run_free_waiting(&t->writer, (uint64_t)p)) {
-    free_booked(t, p);
+    free_entered(t, p);
     return;
   }
   tide_leave(t);

@@ -194,7 +194,7 @@ TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
     t->clock.seen.code_gen = code_gen;
   }
   if (tide_clock_read(&t->clock))
-    tide_run_stop(&t->writer);
+    tide_run_retime(&t->writer, t->clock.now);
   t->owes = t->clock.sample_from != 0;
   return t;
 }

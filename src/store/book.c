@@ -46,20 +46,20 @@ TIDE_COLD void tide_book_flush(struct tide_thread_slot *slot)
 }
 
 // The carries mirror the histograms: the same place, another array.
-static void add_to_hist(uint32_t *count, uint32_t n)
+TIDE_COLD void tide_book_carry(uint32_t *count)
 {
   uint64_t at = (uint64_t)((char *)count - (char *)tide_store.hists);
-  *count += n;
-  if (*count < n)
-    ++*(uint32_t *)((char *)tide_store.carries + at);
+  ++*(uint32_t *)((char *)tide_store.carries + at);
 }
 
 __attribute__((noinline)) void tide_book_turn(struct tide_streak *streak, uint32_t *counts,
                                               uint32_t bucket, uint32_t n)
 {
-  uint32_t before = streak->count;
+  uint32_t before = streak->count, *count = &counts[streak->bucket];
   streak->count = 0;
-  add_to_hist(&counts[streak->bucket], before);
+  *count += before;
+  if (*count < before)
+    tide_book_carry(count);
   *streak = (struct tide_streak){bucket, n};
 }
 

@@ -25,6 +25,8 @@
 void tide_book_flush(struct tide_thread_slot *slot);
 // The end of a streak: counts, the cell's part of a histogram, takes it, and another begins.
 void tide_book_turn(struct tide_streak *streak, uint32_t *counts, uint32_t bucket, uint32_t n);
+// A histogram counter wrapped: notes the carry.
+void tide_book_carry(uint32_t *count);
 // The first event of a cell after a peak: notes its share of that.
 void tide_book_share(struct tide_cell *c, uint32_t epoch);
 // The first event of a cell in an interval: notes what it did up to then.

@@ -159,13 +159,12 @@ struct tide_store_module {
 
 // The latest events of a thread that are not in their cell yet (see run.h): n_ended times a block
 // was allocated there and freed before anything else happened, and perhaps one more is still there.
+// The histogram of sizes has them already.
 struct tide_run {
-  uint64_t birth;    // ticks, of all of them
+  uint64_t birth;    // ticks, of the latest
   uint32_t cell;     // 0: nothing is waiting
   uint32_t interval; // the cell's
-  uint32_t bucket;   // their sizes'
-  uint32_t n_ended;
-  uint64_t b_ended;
+  uint64_t n_ended, b_ended;
   uint64_t open; // size + 1 of the one that is there; 0: none
 };
 

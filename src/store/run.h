@@ -33,6 +33,9 @@ TIDE_HOT void tide_run_open(struct tide_writer *w, struct tide_live *live, uint6
                             uint64_t size)
 {
   struct tide_run *run = &w->slot->run;
+  uint32_t *count = &w->run_sizes[tide_size_bucket(size)];
+  if (TIDE_UNLIKELY(!++*count))
+    tide_book_carry(count);
   tide_store_relaxed(&run->open, size + 1); // a flush of another thread may read it
   tide_book_latest(w, live, addr, tide_live_word(run->cell, size), w->run_when);
 }
@@ -40,8 +43,7 @@ TIDE_HOT void tide_run_open(struct tide_writer *w, struct tide_live *live, uint6
 TIDE_HOT bool tide_run_goes_on(const struct tide_writer *w, const struct tide_cell *c,
                                uint64_t size)
 {
-  return w->run_cell == c && TIDE_LIKELY(!w->slot->run.open) &&
-         TIDE_LIKELY(size - w->run_from <= w->run_span);
+  return w->run_cell == c && TIDE_LIKELY(!w->slot->run.open) && TIDE_LIKELY(size <= w->run_room);
 }
 
 // A new block at addr. False: no memory for the live map; nothing was counted.
@@ -60,11 +62,9 @@ TIDE_HOT bool tide_run_alloc(struct tide_writer *w, struct tide_cell *c, uint64_
   return tide_run_alloc_any(w, c, addr, size, now);
 }
 
-// From now on nothing goes on with the run: the clock has moved.
-TIDE_HOT void tide_run_stop(struct tide_writer *w)
-{
-  w->run_cell = NULL;
-}
+// The clock has moved. What is there goes on if no block of it has aged and no interval has ended;
+// else nothing more goes on with it.
+void tide_run_retime(struct tide_writer *w, uint64_t now);
 
 // The end of a block, if that is the one that waits. False: nothing was done.
 TIDE_HOT bool tide_run_free_waiting(struct tide_writer *w, uint64_t addr)

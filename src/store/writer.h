@@ -19,10 +19,11 @@ struct tide_writer {
   uint64_t last, prev; // addresses; 0: none
   struct tide_live *last_live;
   uint64_t last_word; // what was written there of cell and size
-  // What goes on with the slot's run: blocks of this cell (NULL: none), with sizes from run_from to
-  // run_span more; run_when is their second word in the live map.
+  // What goes on with the slot's run: blocks of this cell (NULL: none) of at most run_room bytes.
+  // run_when is their second word in the live map, run_sizes the cell's histogram.
   struct tide_cell *run_cell;
-  uint64_t run_from, run_span, run_when;
+  uint64_t run_room, run_when;
+  uint32_t *run_sizes;
   struct tide_cell *temp_cell; // of the latest block, if it has ended already; else NULL
   struct tide_lates lates;
 };

@@ -67,22 +67,26 @@ static void append_frames(struct tide_unwind *u, uint64_t n_kept, uint64_t n_new
   u->n = n;
 }
 
-// Lays the capture out for the first try of the next one. Without words (a lone outermost frame)
-// there is nothing to verify it by: it is captured anew each time.
+// Lays the capture out for the first try of the next one: behind the return addresses' words come
+// the others. Without words (a lone outermost frame) there is nothing to verify it by, and where
+// there is no place for all of them, it is not tried.
 static void prepare_first_try(struct tide_unwind *u, const struct tide_unwind_frame *leaf)
 {
-  uint64_t n = u->n;
+  uint64_t n_words = u->n - 1 + u->n_fp, padded = (n_words + 3) & ~3ull;
   u->leaf_pc = leaf->key;
-  u->leaf_sp = n > 1 ? leaf->sp : 0;
+  u->leaf_sp = n_words && padded < u->cap ? leaf->sp : 0;
+  if (TIDE_UNLIKELY(!u->leaf_sp))
+    return;
   u->leaf_fp = leaf->fp;
   u->leaf_fp_mask = leaf->needs_fp ? ~0ull : 0;
   u->leaf_token = leaf->token;
-  u->leaf_n_fp = u->n_fp;
-  uint64_t n_words = (n - 1 + 3) & ~3ull;
   u->words = u->ra + 1;
-  u->words_end = u->words + n_words;
-  for (uint64_t i = n; i <= n_words; i++)
-    u->ra[i] = u->ra[n - 1];
+  u->words_end = u->words + padded;
+  struct tide_word *w = u->ra + u->n;
+  for (uint64_t i = 0; i < u->n_fp; i++)
+    *w++ = (struct tide_word){u->fpw[i].slot, u->fpw[i].value};
+  for (; w < u->words_end; w++)
+    *w = u->ra[1];
 }
 
 // Unwinds from the leaf until the state is one of the standing frames; only those reached are
@@ -186,7 +190,6 @@ static inline void first_try_is(struct tide_unwind *u, const struct tide_memo *m
   u->leaf_token = m->token;
   u->words_end = tide_memo_end(m);
   u->words = u->words_end - m->n;
-  u->leaf_n_fp = 0; // they are among the words
 }
 
 // A stack that is not in the memo, or not to be looked for there.

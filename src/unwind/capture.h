@@ -57,13 +57,11 @@ enum { TIDE_MEMO_CREDIT = 2048, TIDE_MEMO_BYPASS = 16384, TIDE_MEMO_PATIENCE = 4
 enum tide_walk_end { TIDE_WALK_WHOLE, TIDE_WALK_BROKEN };
 
 struct tide_unwind { // a thread's unwinding state
-  // What the first try compares with, on one line: the leaf's state and the words, the leaf's last,
-  // padded to a multiple of four. From the last incremental capture (then leaf_n_fp words more are
-  // in fpw) or from a memo entry. leaf_sp 0: none.
+  // What the first try compares with, on one line: the leaf's state and the words, padded to a
+  // multiple of four. From the last incremental capture or from a memo entry. leaf_sp 0: none.
   uint64_t leaf_pc, leaf_sp, leaf_fp, leaf_fp_mask; // mask 0: fp does not matter
   void *leaf_token;
   const struct tide_word *words_end, *words;
-  uint64_t leaf_n_fp;
   uint64_t n, n_fp;              // the last incremental capture: frames, words in fpw
   uint64_t stack_lo, stack_size; // the thread's own stack; size 0: unknown
   enum tide_walk_end end;        // of the last capture
@@ -130,12 +128,7 @@ TIDE_HOT bool tide_last_valid(const struct tide_unwind *u, struct tide_regs r)
 {
   if ((u->leaf_pc ^ r.pc) | (u->leaf_sp ^ r.sp) | ((u->leaf_fp ^ r.fp) & u->leaf_fp_mask))
     return false;
-  if (!tide_words_equal(u->words_end, u->words))
-    return false;
-  for (uint64_t i = 0; i < u->leaf_n_fp; i++)
-    if (*(uint64_t *)u->fpw[i].slot != u->fpw[i].value)
-      return false;
-  return true;
+  return tide_words_equal(u->words_end, u->words);
 }
 
 TIDE_HOT void *tide_capture(struct tide_unwind *u, struct tide_regs r)

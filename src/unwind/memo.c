@@ -14,17 +14,12 @@
 // stack word and of the branch's number; the tag, which nothing waits for, is a proper hash.
 enum { PLACE_MASK = TIDE_MEMO_PLACES - 1, TAG_SHIFT = 48, NUMBER_SHIFT = 32 };
 
-// Branches are numbered in an order that spreads them over the table; never 0.
-enum { SPREAD = 0x9E37, SPREAD_BACK = 0x7787 };
-_Static_assert((uint16_t)(SPREAD *SPREAD_BACK) == 1, "each other's inverse");
-static inline uint64_t number_of(uint64_t i)
-{
-  return (uint16_t)(i * SPREAD);
-}
-
+// A branch's number: its index, and above that what keeps its first ways off the places of others.
+enum { INDEX_BITS = 11, SHIFTS = 1 << (16 - INDEX_BITS) };
+_Static_assert(TIDE_MEMO_PLACES / 2 < 1 << INDEX_BITS, "every branch has an index");
 static inline uint64_t index_of_number(uint64_t number)
 {
-  return (uint16_t)(number * SPREAD_BACK);
+  return number & ((1 << INDEX_BITS) - 1);
 }
 
 struct key {
@@ -47,6 +42,7 @@ static inline struct key first_key(uint64_t pc, uint64_t sp)
 static inline struct key next_key(uint64_t branch, uint64_t value)
 {
   uint64_t number = branch >> NUMBER_SHIFT;
+  number ^= number >> (2 * INDEX_BITS - 16);
   return (struct key){(value >> TIDE_CODE_ALIGN_BITS ^ number) & PLACE_MASK,
                       tag_of(tide_mix64(branch << 16 ^ value))};
 }
@@ -196,11 +192,18 @@ static void insert_branch(struct tide_memo_table *memo, uint32_t i, uint32_t dif
 {
   uint64_t old = what_at(memo, i), index = ++memo->n_branches;
   uint64_t offset = word_of(near, difference)->slot - memo->origin;
-  uint64_t branch = offset | number_of(index) << NUMBER_SHIFT;
+  uint64_t near_value = word_of(near, difference)->value, value = word_of(m, difference)->value;
+  uint64_t branch = offset | index << NUMBER_SHIFT;
+  for (int shift = 1; shift < SHIFTS; shift++) {
+    uint32_t a = next_key(branch, near_value).place, b = next_key(branch, value).place;
+    if (!memo->at[a] && !memo->at[b] && a != b)
+      break;
+    branch += 1ull << (NUMBER_SHIFT + INDEX_BITS);
+  }
   memo->behind[index] = near;
   memo->at[i] = memo->at[i] - old + branch;
-  put(memo, next_key(branch, word_of(near, difference)->value), old);
-  put(memo, next_key(branch, word_of(m, difference)->value), what_is(memo, m));
+  put(memo, next_key(branch, near_value), old);
+  put(memo, next_key(branch, value), what_is(memo, m));
 }
 
 // Follows near's way to where m must leave it. False: that way is not what it was.

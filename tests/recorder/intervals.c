@@ -75,7 +75,7 @@ static uint64_t allocate(struct tide_writer *w, struct sums *note, unsigned *rng
   uint64_t address = spare ? spare : atomic_fetch_add(&next_address, 64);
   spare = 0;
   if (rand_r(rng) % 16 == 0)
-    tide_run_stop(w);
+    tide_run_retime(w, now);
   if (!tide_run_alloc(w, cell_of(w, stack), address, size, now))
     abort();
   uint32_t interval = tide_live_interval(tide_live_find(address));

@@ -68,7 +68,7 @@ static void event(struct tide_writer *w, unsigned *rng, int grow, uint64_t large
   uint64_t now = ++n_events / 8;
   struct tide_live *slot = tide_live_make(address_of(b));
   if (n_events % 8 == 0)
-    tide_run_stop(w);
+    tide_run_retime(w, now);
   last_block = b;
   if (tide_live_cell(slot)) {
     if (grow && !again && rand_r(rng) % 4)
