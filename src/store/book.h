@@ -174,7 +174,8 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
   return true;
 }
 
-// Whose counters does the end of this block go to? The thread's own cell of the block's stack.
+// Whose counters does the end of this block go to? The thread's own cell of the block's stack. Of a
+// lone thread all cells are its own, and nobody has to be asked.
 TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, const struct tide_live *block,
                                              bool *ret_foreign)
 {
@@ -182,7 +183,7 @@ TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, const struct
   const struct tide_owner *o = &tide_store.owners[cell];
   // A slot may be second-hand: a block older than its present owner was a former owner's.
   *ret_foreign = tide_live_birth(block) < w->slot->adopted_at;
-  if (TIDE_LIKELY(o->slot == w->slot_id))
+  if (TIDE_LIKELY(!tide_load_relaxed(&tide_store.header->multi) || o->slot == w->slot_id))
     return &tide_store.cells[cell];
   *ret_foreign = true;
   struct tide_cell *c = tide_writer_find(w, o->hash);

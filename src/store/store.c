@@ -282,7 +282,8 @@ void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now)
   tide_store_relaxed(&h->n_live_threads, n_live);
   if (n_live > h->max_live_threads)
     h->max_live_threads = n_live;
-  if (n_live > 1 && !h->multi) {
+  // A second slot may find the first one's thread gone: what that has not published still counts.
+  if ((n_live > 1 || slot->id > 1) && !h->multi) {
     tide_store_relaxed(&h->flush_at, TIDE_MIN_FLUSH);
     tide_store_release(&h->multi, 1);
   }
