@@ -63,14 +63,6 @@ __attribute__((noinline)) void tide_book_turn(struct tide_streak *streak, uint32
   *streak = (struct tide_streak){bucket, n};
 }
 
-__attribute__((noinline)) void tide_book_share(struct tide_cell *c, uint32_t epoch)
-{
-  struct tide_hist *hist = tide_hist_of(c);
-  hist->peak_bytes = tide_cell_live(c);
-  hist->peak_blocks = (int64_t)(c->n_alloc - c->n_free);
-  c->stamp.epoch = epoch;
-}
-
 // The reader looks at the interval, at the closings and at the counters, and at the interval again
 // (capture/intervals.c): so a closing is whole before the interval moves, and the interval has
 // moved before a counter does.
@@ -85,14 +77,4 @@ TIDE_COLD void tide_book_close(struct tide_cell *c, uint32_t interval)
   tide_store_release(&older->interval, c->stamp.interval);
   tide_store_release(&c->stamp.interval, interval);
   __atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
-void tide_book_free_last(struct tide_writer *w, uint64_t now)
-{
-  struct tide_live block = tide_live_take(w->last_live);
-  uint32_t cell = tide_live_cell(&block);
-  struct tide_cell *c = &tide_store.cells[cell];
-  uint32_t interval = tide_book_end(w, c, &block, now, true);
-  if (TIDE_UNLIKELY(tide_live_interval(&block) != interval))
-    tide_late_add(&w->lates, c, tide_live_interval(&block), interval, 1, tide_live_size(&block));
 }

@@ -27,14 +27,27 @@ void tide_book_flush(struct tide_thread_slot *slot);
 void tide_book_turn(struct tide_streak *streak, uint32_t *counts, uint32_t bucket, uint32_t n);
 // A histogram counter wrapped: notes the carry.
 void tide_book_carry(uint32_t *count);
-// The first event of a cell after a peak: notes its share of that.
-void tide_book_share(struct tide_cell *c, uint32_t epoch);
 // The first event of a cell in an interval: notes what it did up to then.
 void tide_book_close(struct tide_cell *c, uint32_t interval);
 
 TIDE_HOT int64_t tide_cell_live(const struct tide_cell *c)
 {
   return (int64_t)(c->b_alloc - c->b_free);
+}
+
+TIDE_HOT struct tide_hist *tide_hist_of(const struct tide_cell *c)
+{
+  return &tide_store.hists[c - tide_store.cells];
+}
+
+// The first event of a cell after a peak: notes its share of that. While a program grows there is a
+// peak whenever it frees anything.
+TIDE_HOT void tide_cell_share(struct tide_cell *c, uint32_t epoch)
+{
+  struct tide_hist *hist = tide_hist_of(c);
+  hist->peak_bytes = tide_cell_live(c);
+  hist->peak_blocks = (int64_t)(c->n_alloc - c->n_free);
+  c->stamp.epoch = epoch;
 }
 
 // Before a cell changes. Gives the interval that the event belongs to.
@@ -45,7 +58,7 @@ TIDE_HOT uint32_t tide_cell_fold(struct tide_cell *c)
     if (c->stamp.interval != now.interval)
       tide_book_close(c, now.interval);
     if (c->stamp.epoch != now.epoch)
-      tide_book_share(c, now.epoch);
+      tide_cell_share(c, now.epoch);
   }
   return now.interval;
 }
@@ -61,11 +74,6 @@ TIDE_HOT void tide_streak_add(struct tide_streak *s, uint32_t *counts, uint32_t 
     s->count++;
   else
     tide_book_turn(s, counts, bucket, 1);
-}
-
-TIDE_HOT struct tide_hist *tide_hist_of(const struct tide_cell *c)
-{
-  return &tide_store.hists[c - tide_store.cells];
 }
 
 TIDE_HOT uint32_t tide_size_bucket(uint64_t size)
@@ -148,20 +156,24 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   return true;
 }
 
-// The same in the usual case: the cell and the totals need no attention. False: it is not, and
-// nothing was done. Nobody is called, so a hook has to save no registers for it.
+// The same in the usual case: nobody has to be called, so a hook has to save no registers. False:
+// it is not, and nothing was counted.
 TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
                                       uint64_t size, uint64_t now)
 {
   const struct tide_store_header *h = tide_store.header;
   struct tide_live *chunk = tide_load_relaxed(tide_live_entry(addr));
+  struct tide_stamp stamp = {.both = tide_load_relaxed(&h->stamp.both)};
   int64_t delta = w->slot->delta + (int64_t)size;
   if (TIDE_UNLIKELY(!chunk || size > TIDE_LIVE_MAX_SIZE) ||
-      TIDE_UNLIKELY(c->stamp.both != tide_load_relaxed(&h->stamp.both)) ||
+      TIDE_UNLIKELY(!tide_streak_goes_on(&c->sizes, tide_size_bucket(size))) ||
       TIDE_UNLIKELY(tide_load_relaxed(&h->multi) && tide_delta_due(delta, w->slot->flush_at)))
     return false;
-  if (TIDE_UNLIKELY(!tide_streak_goes_on(&c->sizes, tide_size_bucket(size))))
-    return false;
+  if (TIDE_UNLIKELY(c->stamp.both != stamp.both)) {
+    if (c->stamp.interval != stamp.interval)
+      return false;
+    tide_cell_share(c, stamp.epoch);
+  }
   uint32_t index = (uint32_t)(c - tide_store.cells);
   tide_store_relaxed(&w->slot->delta, delta);
   c->n_alloc++;
@@ -170,7 +182,7 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
   c->t_last = now;
   c->sizes.count++;
   tide_book_latest(w, tide_live_in(chunk, addr), addr, tide_live_word(index, size),
-                   tide_live_when(c->stamp.interval, now));
+                   tide_live_when(stamp.interval, now));
   return true;
 }
 
@@ -246,38 +258,14 @@ TIDE_HOT bool tide_book_is_last(const struct tide_writer *w, uint64_t addr)
 }
 
 // The end of the latest block.
-void tide_book_free_last(struct tide_writer *w, uint64_t now);
-
-// The same in the usual case; as tide_book_alloc_quickly().
-TIDE_HOT bool tide_book_free_last_quickly(struct tide_writer *w, uint64_t now)
+TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t now)
 {
-  const struct tide_store_header *h = tide_store.header;
-  struct tide_live block = *w->last_live;
-  uint32_t cell = tide_live_cell(&block);
-  struct tide_cell *c = &tide_store.cells[cell];
-  uint64_t size = tide_live_size(&block), life = tide_book_life(tide_live_birth(&block), now);
-  int64_t delta = w->slot->delta;
-  uint64_t stamp = tide_load_relaxed(&h->stamp.both);
-  if (TIDE_LIKELY(!tide_load_relaxed(&h->multi))
-          ? TIDE_UNLIKELY(tide_load_relaxed(&h->live_bytes) + delta >
-                          tide_load_relaxed(&h->max_bytes))
-          : TIDE_UNLIKELY(tide_delta_due(delta - (int64_t)size, w->slot->flush_at)))
-    return false;
-  if (TIDE_UNLIKELY(c->stamp.both != stamp || tide_live_interval(&block) != stamp >> 32) ||
-      TIDE_UNLIKELY(tide_cell_live(c) > c->high_bytes) ||
-      TIDE_UNLIKELY(!tide_streak_goes_on(&c->lives, tide_life_bucket(life))))
-    return false;
-  w->last_live->cell_and_size = 0;
+  struct tide_live block = tide_live_take(w->last_live);
+  struct tide_cell *c = &tide_store.cells[tide_live_cell(&block)];
+  uint32_t interval = tide_book_end(w, c, &block, now, true);
   w->temp_cell = c;
-  tide_store_relaxed(&w->slot->delta, delta - (int64_t)size);
-  c->n_free++;
-  c->b_free += size;
-  c->birth_live_sum -= tide_live_birth(&block);
-  c->life_sum += life;
-  c->lives.count++;
-  c->n_temp++;
-  c->b_temp += size;
-  return true;
+  if (TIDE_UNLIKELY(tide_live_interval(&block) != interval))
+    tide_late_add(&w->lates, c, tide_live_interval(&block), interval, 1, tide_live_size(&block));
 }
 
 // The end of any block, already taken out of the live map.

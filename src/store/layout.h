@@ -161,7 +161,7 @@ struct tide_store_module {
 // was allocated there and freed before anything else happened, and perhaps one more is still there.
 // The histogram of sizes has them already.
 struct tide_run {
-  uint64_t birth;    // ticks, of the latest
+  uint64_t birth;    // ticks, of the latest block
   uint32_t cell;     // 0: nothing is waiting
   uint32_t interval; // the cell's
   uint64_t n_ended, b_ended;

@@ -90,6 +90,11 @@ TIDE_HOT uint64_t tide_live_when(uint32_t interval, uint64_t birth)
   return interval | birth << TIDE_LIVE_INTERVAL_BITS;
 }
 
+TIDE_HOT uint64_t tide_when_birth(uint64_t when)
+{
+  return when >> TIDE_LIVE_INTERVAL_BITS;
+}
+
 TIDE_HOT void tide_live_put(struct tide_live *s, uint64_t cell_and_size, uint64_t when)
 {
   s->cell_and_size = cell_and_size;
@@ -121,5 +126,5 @@ TIDE_HOT uint32_t tide_live_interval(const struct tide_live *s)
 
 TIDE_HOT uint64_t tide_live_birth(const struct tide_live *s)
 {
-  return s->interval_and_birth >> TIDE_LIVE_INTERVAL_BITS;
+  return tide_when_birth(s->interval_and_birth);
 }

@@ -3,6 +3,8 @@
 // Booking what has waited.
 #include "store/run.h"
 
+#define MAX_ENDED (1u << 30) // histograms count in 32 bits
+
 __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
 {
   struct tide_run *run = &w->slot->run;
@@ -58,7 +60,6 @@ TIDE_HOT bool begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, u
   w->run_room = (uint64_t)room;
   w->run_when = tide_live_when(interval, now);
   w->run_sizes = tide_hist_of(c)->size;
-  run->birth = now;
   run->interval = interval;
   run->n_ended = 0;
   run->b_ended = 0;
@@ -83,12 +84,12 @@ __attribute__((noinline)) bool tide_run_alloc_any(struct tide_writer *w, struct 
 
 void tide_run_retime(struct tide_writer *w, uint64_t now)
 {
-  struct tide_run *run = &w->slot->run;
-  uint32_t interval = tide_load_relaxed(&tide_store.header->stamp.interval);
-  if (!w->run_cell || run->open || run->interval != interval) {
+  const struct tide_store_header *h = tide_store.header;
+  const struct tide_run *run = &w->slot->run;
+  bool alone_no_more = tide_load_relaxed(&h->multi) && w->run_room > w->slot->flush_at;
+  if (run->open || run->n_ended > MAX_ENDED || alone_no_more ||
+      run->interval != tide_load_relaxed(&h->stamp.interval))
     w->run_cell = NULL;
-    return;
-  }
-  run->birth = now;
-  w->run_when = tide_live_when(interval, now);
+  else
+    w->run_when = tide_live_when(run->interval, now);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The latest events of a thread wait in its slot before they are booked. Most blocks that die young
-// are the latest one when they do; such a pair leaves every total as it was, and ten like it cost
-// no more to book than one. So a new block waits until the thread's next event tells what becomes
-// of it: freed at once, it is counted here, and the next like it goes on with the same run; else it
-// is booked, and the event after it.
+// The latest events of a thread may wait in its slot before they are booked. Most blocks that die
+// young are the latest one when they do; such a pair leaves every total as it was, and a thousand
+// like it cost no more to book than one. So a block that comes after a temporary of the same stack
+// waits until the thread's next event tells what becomes of it: freed at once, it is counted here,
+// and the next like it goes on with the same run; else it is booked, and the event after it.
 //
 // Nothing of the peak is ever waiting: a block that would raise the total above its maximum (or,
 // where several threads allocate, make the thread publish its delta), or its cell's live bytes
@@ -36,6 +36,7 @@ TIDE_HOT void tide_run_open(struct tide_writer *w, struct tide_live *live, uint6
   uint32_t *count = &w->run_sizes[tide_size_bucket(size)];
   if (TIDE_UNLIKELY(!++*count))
     tide_book_carry(count);
+  run->birth = tide_when_birth(w->run_when);
   tide_store_relaxed(&run->open, size + 1); // a flush of another thread may read it
   tide_book_latest(w, live, addr, tide_live_word(run->cell, size), w->run_when);
 }
@@ -62,8 +63,8 @@ TIDE_HOT bool tide_run_alloc(struct tide_writer *w, struct tide_cell *c, uint64_
   return tide_run_alloc_any(w, c, addr, size, now);
 }
 
-// The clock has moved. What is there goes on if no block of it has aged and no interval has ended;
-// else nothing more goes on with it.
+// The clock has moved. The next block may still go on with the run, if none has aged in it, its
+// interval has not ended, and the room is what it was.
 void tide_run_retime(struct tide_writer *w, uint64_t now);
 
 // The end of a block, if that is the one that waits. False: nothing was done.
@@ -85,8 +86,7 @@ TIDE_HOT bool tide_run_free_booked(struct tide_writer *w, uint64_t addr, uint64_
   if (TIDE_UNLIKELY(tide_run_waits(w)))
     tide_run_settle(w);
   if (tide_book_is_last(w, addr)) {
-    if (TIDE_UNLIKELY(!tide_book_free_last_quickly(w, now)))
-      tide_book_free_last(w, now);
+    tide_book_free_last(w, now);
     return true;
   }
   struct tide_live *live = tide_live_find(addr);

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events that wait to be booked: when they do, when they go on, and what is booked in the end.
+#include "store/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { ADDRESS = 0x10000000, BIG = 1 << 20 };
+
+static struct tide_writer w;
+static struct tide_cell *cell, *other;
+static int n_bad;
+
+#define EXPECT(condition)                                                                          \
+  do {                                                                                             \
+    if (!(condition) && ++n_bad)                                                                   \
+      printf("line %d: not so: %s\n", __LINE__, #condition);                                       \
+  } while (0)
+
+static void pair(struct tide_cell *c, uint64_t size, uint64_t now)
+{
+  if (!tide_run_alloc(&w, c, ADDRESS, size, now))
+    abort();
+  if (!tide_run_free_waiting(&w, ADDRESS))
+    tide_run_free_booked(&w, ADDRESS, now);
+}
+
+// A store with one thread, whose total was once BIG and is 0 again, and so was each cell's.
+static void open_store(void)
+{
+  uint64_t bytes = tide_store_bytes(1ull << 33);
+  void *base =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED || !tide_live_init(false) || !tide_store_attach(base, bytes, false))
+    abort();
+  w = (struct tide_writer){.slot = tide_slot_new()};
+  w.slot_id = w.slot->id;
+  if (!tide_writer_init(&w))
+    abort();
+  tide_slot_wake(w.slot, 1, 0);
+  cell = tide_writer_cell_new(&w, 1, TIDE_NODE_FIRST);
+  other = tide_writer_cell_new(&w, 2, TIDE_NODE_FIRST + 1);
+  pair(cell, BIG, 1);
+  pair(other, BIG, 1);
+}
+
+// One after another at one stack wait, whatever their sizes; another stack ends that.
+static void pairs_wait(void)
+{
+  const struct tide_run *run = &w.slot->run;
+  pair(cell, 100, 2);
+  EXPECT(!run->cell && cell->n_alloc == 2); // the first of a kind does not
+  for (uint64_t size = 0; size < 1000; size++)
+    pair(cell, size, 2);
+  EXPECT(run->n_ended == 1000 && run->b_ended == 499500 && cell->n_alloc == 2);
+  EXPECT(tide_hist_of(cell)->size[5] == 64); // 65 to 128 bytes
+  pair(other, 100, 2);
+  EXPECT(cell->n_alloc == 1002 && cell->n_free == 1002 && cell->n_temp == 1002);
+  EXPECT(cell->b_alloc == BIG + 100 + 499500 && cell->b_free == cell->b_alloc);
+  EXPECT(cell->lives.bucket == 0 && cell->lives.count == 1002);
+}
+
+// The clock moves between two blocks: the later one has its own time, the earlier ones theirs.
+static void the_clock_moves(void)
+{
+  pair(cell, 10, 10);
+  pair(cell, 10, 10);
+  tide_run_retime(&w, 500);
+  pair(other, 10, 500);
+  EXPECT(cell->t_last == 10);
+  pair(cell, 10, 600);
+  pair(cell, 10, 600);
+  tide_run_retime(&w, 700);
+  pair(cell, 10, 700);
+  tide_run_settle(&w);
+  EXPECT(cell->t_last == 700);
+  // While a block is there: it has lived.
+  uint64_t life = cell->life_sum;
+  pair(cell, 10, 700);
+  pair(cell, 10, 700);
+  tide_run_alloc(&w, cell, ADDRESS, 10, 700);
+  tide_run_retime(&w, 760);
+  EXPECT(!tide_run_free_waiting(&w, ADDRESS));
+  tide_run_free_booked(&w, ADDRESS, 760);
+  EXPECT(cell->life_sum - life == 60);
+}
+
+// What concerns a maximum does not wait, nor what another interval or thread has to know.
+static void what_does_not_wait(void)
+{
+  const struct tide_run *run = &w.slot->run;
+  pair(cell, 10, 800);
+  pair(cell, 10, 800);
+  pair(cell, BIG + 1, 800);
+  EXPECT(!run->cell && tide_store.header->max_bytes == BIG + 1 && cell->high_bytes == BIG + 1);
+  pair(cell, 10, 800);
+  pair(cell, 10, 800);
+  EXPECT(run->cell);
+  tide_store.header->stamp.interval++;
+  tide_run_retime(&w, 801);
+  pair(cell, 10, 801);
+  EXPECT(!run->cell && cell->stamp.interval == tide_store.header->stamp.interval);
+  pair(cell, 10, 801);
+  EXPECT(run->cell && run->n_ended == 1);
+  tide_store.header->multi = 1;
+  tide_run_retime(&w, 802);
+  pair(cell, 10, 802);
+  EXPECT(!run->cell);
+  pair(cell, 10, 802);
+  EXPECT(run->cell);
+  pair(cell, w.slot->flush_at + 1, 802);
+  EXPECT(!run->cell);
+}
+
+int main(void)
+{
+  open_store();
+  pairs_wait();
+  the_clock_moves();
+  what_does_not_wait();
+  return n_bad != 0;
+}
