@@ -90,10 +90,10 @@ static bool chunk_take(struct tide_lates *l)
 // NULL: no room for it.
 static struct tide_late_row *row_new(struct tide_lates *l, uint64_t key)
 {
-  struct tide_late_chunk *chunk = l->chunk ? &tide_store.lates[l->chunk - 1] : NULL;
-  if ((!chunk || chunk->n_rows == TIDE_LATE_ROWS) && !chunk_take(l))
+  bool full = !l->chunk || tide_store.lates[l->chunk - 1].n_rows == TIDE_LATE_ROWS;
+  if (full && !chunk_take(l))
     return NULL;
-  chunk = &tide_store.lates[l->chunk - 1];
+  struct tide_late_chunk *chunk = &tide_store.lates[l->chunk - 1];
   uint32_t i = chunk->n_rows;
   struct tide_late_row *row = &chunk->rows[i];
   *row = (struct tide_late_row){.key = key};
