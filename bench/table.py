@@ -51,7 +51,7 @@ def ratio_of(per_peer, key):
 def programs_lines(rows):
     peers = [name for name in NAMES if any(name in r["wall_s"] for r in rows)]
     lines = header(["Program", "Allocations", "plain"]
-                   + [name for name in peers if name != "plain"])
+                   + [name for name in peers if name != "plain"] + ["tidemark at best"])
     for entry in rows:
         wall = entry["wall_s"]
         count = entry.get("allocations")
@@ -62,6 +62,7 @@ def programs_lines(rows):
                 summary = wall[peer]
                 cells.append(f"{number(summary['ratio'], 2)}× ({number(summary['median'], 2)} s, "
                              f"{spread(summary, 2)})")
+        cells.append(f"{number(wall['tidemark']['low'] / wall['plain']['low'], 2)}×")
         lines.append(row(cells))
     return lines
 

@@ -29,6 +29,9 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
     tide_book_turn(&c->lives, tide_hist_of(c)->life, 0, (uint32_t)n);
   if (run->open) {
     uint64_t size = run->open - 1;
+    uint32_t epoch = tide_load_relaxed(&tide_store.header->stamp.epoch);
+    if (c->stamp.epoch != epoch) // another thread has found a peak: the block may be younger
+      tide_cell_share(c, epoch);
     tide_store_relaxed(&run->open, 0);
     c->n_alloc++;
     c->b_alloc += size;

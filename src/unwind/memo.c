@@ -7,44 +7,40 @@
 
 #include <string.h>
 
-// A word of the table: the tag of its key in 16 bits, never 0; 16 bits, of a branch its number; and
-// 32 bits: of a branch where its word is, in bytes from origin, of a capture where it is, in bytes
+// A word of the table: 15 bits of its key's hash; a 1; 16 bits, of a branch its number; and 32
+// bits: of a branch where its word is, in bytes from origin, of a capture where it is, in bytes
 // from the pool, plus 1. A search waits for one such word after the other: from one to the next it
 // takes two loads and two instructions. So a place in the table is no more than some bits of the
-// stack word and of the branch's number; the tag, which nothing waits for, is a proper hash.
-enum { PLACE_MASK = TIDE_MEMO_PLACES - 1, TAG_SHIFT = 48, NUMBER_SHIFT = 32 };
+// stack word and of the branch's number; the hash, which nothing waits for, is a proper one.
+enum { PLACE_MASK = TIDE_MEMO_PLACES - 1, HASH_SHIFT = 49, USED_SHIFT = 48, NUMBER_SHIFT = 32 };
 
 // A branch's number: its index, and above that what keeps its first ways off the places of others.
 enum { INDEX_BITS = 11, SHIFTS = 1 << (16 - INDEX_BITS) };
 _Static_assert(TIDE_MEMO_PLACES / 2 < 1 << INDEX_BITS, "every branch has an index");
-static inline uint64_t index_of_number(uint64_t number)
+static inline uint64_t index_of_branch(uint64_t branch)
 {
-  return number & ((1 << INDEX_BITS) - 1);
+  return branch >> NUMBER_SHIFT & ((1 << INDEX_BITS) - 1);
 }
 
 struct key {
   uint32_t place;
-  uint64_t tag; // in place
+  uint64_t hash;
 };
-
-static inline uint64_t tag_of(uint64_t hash)
-{
-  return (hash | 1ull << TAG_SHIFT) >> TAG_SHIFT << TAG_SHIFT;
-}
 
 static inline struct key first_key(uint64_t pc, uint64_t sp)
 {
   uint64_t place = pc >> TIDE_CODE_ALIGN_BITS ^ pc >> 9 ^ sp >> 4;
-  return (struct key){place & PLACE_MASK, tag_of(tide_mix64(pc * 31 ^ sp))};
+  return (struct key){place & PLACE_MASK, tide_mix64(pc * 31 ^ sp)};
 }
 
 // From a branch on, by the present value of its word.
 static inline struct key next_key(uint64_t branch, uint64_t value)
 {
-  uint64_t number = branch >> NUMBER_SHIFT;
+  uint32_t number = (uint16_t)(branch >> NUMBER_SHIFT);
   number ^= number >> (2 * INDEX_BITS - 16);
-  return (struct key){(value >> TIDE_CODE_ALIGN_BITS ^ number) & PLACE_MASK,
-                      tag_of(tide_mix64(branch << 16 ^ value))};
+  __asm__("" : "+r"(number)); // now: the value comes last
+  uint64_t place = (value >> TIDE_CODE_ALIGN_BITS ^ number) & PLACE_MASK;
+  return (struct key){(uint32_t)place, tide_mix64(branch << 16 ^ value)};
 }
 
 static inline bool is_branch(uint64_t what)
@@ -72,15 +68,10 @@ static inline bool look(const struct tide_memo_table *memo, struct key key, uint
 {
   uint32_t i = key.place;
   uint64_t at;
-  while (TIDE_UNLIKELY(((at = memo->at[i]) ^ key.tag) >> TAG_SHIFT) && at)
+  while (TIDE_UNLIKELY(((at = memo->at[i]) ^ key.hash) >> HASH_SHIFT) && at)
     i = (i + 1) & PLACE_MASK;
   *ret_place = i;
   return at;
-}
-
-static inline uint64_t what_at(const struct tide_memo_table *memo, uint32_t place)
-{
-  return memo->at[place] & ((1ull << TAG_SHIFT) - 1);
 }
 
 // See memo.h; ret_place may be NULL.
@@ -94,11 +85,11 @@ TIDE_HOT const struct tide_memo *descend(const struct tide_memo_table *memo, uin
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
     uint32_t i;
     if (TIDE_UNLIKELY(!look(memo, key, &i))) {
-      place = (struct tide_memo_place){
-          .near = branch ? memo->behind[index_of_number(branch >> NUMBER_SHIFT)] : NULL};
+      place =
+          (struct tide_memo_place){.near = branch ? memo->behind[index_of_branch(branch)] : NULL};
       break;
     }
-    uint64_t what = what_at(memo, i);
+    uint64_t what = memo->at[i];
     if (is_branch(what)) {
       uint64_t slot = slot_of(memo, what);
       if (TIDE_UNLIKELY(slot < sp))
@@ -148,7 +139,7 @@ static void put(struct tide_memo_table *memo, struct key key, uint64_t what)
   uint32_t i = key.place;
   while (memo->at[i])
     i = (i + 1) & PLACE_MASK;
-  memo->at[i] = key.tag | what;
+  memo->at[i] = key.hash >> HASH_SHIFT << HASH_SHIFT | 1ull << USED_SHIFT | what;
   memo->n_used++;
 }
 
@@ -190,7 +181,8 @@ static uint32_t index_of(const struct tide_memo *m, uint64_t slot)
 static void insert_branch(struct tide_memo_table *memo, uint32_t i, uint32_t difference,
                           const struct tide_memo *near, const struct tide_memo *m)
 {
-  uint64_t old = what_at(memo, i), index = ++memo->n_branches;
+  uint64_t what_mask = (1ull << USED_SHIFT) - 1;
+  uint64_t old = memo->at[i] & what_mask, index = ++memo->n_branches;
   uint64_t offset = word_of(near, difference)->slot - memo->origin;
   uint64_t near_value = word_of(near, difference)->value, value = word_of(m, difference)->value;
   uint64_t branch = offset | index << NUMBER_SHIFT;
@@ -215,8 +207,8 @@ static bool file_beside(struct tide_memo_table *memo, const struct tide_memo *ne
   if (!find_difference(near, m, &difference) || !is_near(memo, word_of(m, difference)->slot))
     return false;
   while (look(memo, key, &i)) {
-    uint64_t what = what_at(memo, i);
-    if (!is_branch(what) && what != what_is(memo, near))
+    uint64_t what = memo->at[i];
+    if (!is_branch(what) && capture_of(memo, what) != near)
       return false;
     uint32_t at = is_branch(what) ? index_of(near, slot_of(memo, what)) : near->n;
     if (at > difference) {
