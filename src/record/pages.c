@@ -86,13 +86,18 @@ static void gone(struct tide_thread *t, const struct range *range, uint64_t byte
   if (!c)
     return;
   uint32_t interval = tide_cell_fold(c);
-  if (range->interval != interval)
-    tide_late_add(&t->writer.lates, c, range->interval, interval, counts, bytes);
+  struct tide_late_row *late = range->interval != interval
+                                   ? tide_late_row(&t->writer.lates, c, range->interval, interval)
+                                   : NULL;
   int64_t live = tide_cell_live(c);
   if (live > c->high_bytes)
     c->high_bytes = live;
   c->n_free += counts;
   c->b_free += bytes;
+  if (late) {
+    late->n_blocks += counts; // none for a part of one
+    late->bytes += bytes;
+  }
   tide_add_relaxed(&h->page_live_bytes, -(int64_t)bytes);
   tide_add_relaxed(&h->page_n_unmap, counts);
   tide_add_relaxed(&h->page_b_unmap, bytes);

@@ -74,9 +74,8 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   tide_run_settle(&t->writer);
   struct tide_cell *from = tide_book_cell_of(&t->writer, &resize.block, &foreign);
   if (from) {
-    uint32_t interval = tide_book_leave(&t->writer, from, &resize.block, now);
+    tide_book_leave(&t->writer, from, &resize.block, now);
     tide_store.pasts[from - tide_store.cells].n_foreign += foreign;
-    tide_book_left(&t->writer, from, &resize.block, interval);
   } else {
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
   }

@@ -202,30 +202,27 @@ TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, const struct
   return c ? c : tide_writer_cell_new(w, o->hash, o->stack);
 }
 
-// A block leaves its cell. Gives the interval in which it did; whether that is late is the last
-// thing to ask, when there is little else in the registers.
-TIDE_HOT uint32_t tide_book_leave(struct tide_writer *w, struct tide_cell *c,
-                                  const struct tide_live *block, uint64_t now)
+// A block leaves its cell. If it does so in another interval than that of its birth, that is
+// counted once more.
+TIDE_HOT void tide_book_leave(struct tide_writer *w, struct tide_cell *c,
+                              const struct tide_live *block, uint64_t now)
 {
   uint64_t size = tide_live_size(block);
+  uint32_t born = tide_live_interval(block);
   tide_total_sub(w->slot, size, now);
   uint32_t interval = tide_cell_fold(c);
+  struct tide_late_row *late =
+      born != interval ? tide_late_row(&w->lates, c, born, interval) : NULL;
   int64_t live = tide_cell_live(c);
   if (TIDE_UNLIKELY(live > c->high_bytes)) // own maximum, on the falling edge only
     c->high_bytes = live;
   c->n_free++;
   c->b_free += size;
   c->birth_live_sum -= tide_live_birth(block);
-  return interval;
-}
-
-// A resize, or the end of a block that was not the latest: those live longer.
-TIDE_HOT void tide_book_left(struct tide_writer *w, const struct tide_cell *c,
-                             const struct tide_live *block, uint32_t interval)
-{
-  uint32_t born = tide_live_interval(block);
-  if (born != interval)
-    tide_late_add_here(&w->lates, c, born, interval, 1, tide_live_size(block));
+  if (late) {
+    late->n_blocks++;
+    late->bytes += size;
+  }
 }
 
 // Threads read the clock by themselves: a block may seem to die before it was born, by a little.
@@ -235,19 +232,17 @@ TIDE_HOT uint64_t tide_book_life(uint64_t birth, uint64_t now)
   return life > TIDE_LIVE_BIRTH_MASK / 2 ? 0 : life;
 }
 
-// Gives the interval.
-TIDE_HOT uint32_t tide_book_end(struct tide_writer *w, struct tide_cell *c,
-                                const struct tide_live *block, uint64_t now, bool temporary)
+TIDE_HOT void tide_book_end(struct tide_writer *w, struct tide_cell *c,
+                            const struct tide_live *block, uint64_t now, bool temporary)
 {
   uint64_t life = tide_book_life(tide_live_birth(block), now);
-  uint32_t interval = tide_book_leave(w, c, block, now);
+  tide_book_leave(w, c, block, now);
   c->life_sum += life;
   tide_streak_add(&c->lives, tide_hist_of(c)->life, tide_life_bucket(life));
   if (temporary) {
     c->n_temp++;
     c->b_temp += tide_live_size(block);
   }
-  return interval;
 }
 
 // Is addr the latest block of this thread, and still that one? Another thread may have freed it and
@@ -262,10 +257,8 @@ TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t now)
 {
   struct tide_live block = tide_live_take(w->last_live);
   struct tide_cell *c = &tide_store.cells[tide_live_cell(&block)];
-  uint32_t interval = tide_book_end(w, c, &block, now, true);
+  tide_book_end(w, c, &block, now, true);
   w->temp_cell = c;
-  if (TIDE_UNLIKELY(tide_live_interval(&block) != interval))
-    tide_late_add(&w->lates, c, tide_live_interval(&block), interval, 1, tide_live_size(&block));
 }
 
 // The end of any block, already taken out of the live map.
@@ -280,8 +273,7 @@ TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_live block, uint
   }
   // Exact: the block is ours, and our latest allocation at this address is one of the last two.
   bool temporary = !foreign && (addr == w->last || addr == w->prev);
-  uint32_t interval = tide_book_end(w, c, &block, now, temporary);
+  tide_book_end(w, c, &block, now, temporary);
   if (foreign)
     tide_store.pasts[c - tide_store.cells].n_foreign++;
-  tide_book_left(w, c, &block, interval);
 }

@@ -121,9 +121,8 @@ TIDE_COLD void tide_late_close(struct tide_lates *l)
   memset(l->recent, 0, sizeof l->recent);
 }
 
-__attribute__((noinline)) void tide_late_add_by_index(struct tide_lates *l, uint64_t key,
-                                                      uint32_t interval, uint64_t n_blocks,
-                                                      uint64_t bytes)
+__attribute__((noinline)) struct tide_late_row *
+tide_late_row_by_index(struct tide_lates *l, uint64_t key, uint32_t interval)
 {
   if (l->interval != interval)
     tide_late_close(l);
@@ -132,17 +131,9 @@ __attribute__((noinline)) void tide_late_add_by_index(struct tide_lates *l, uint
   struct tide_late_row *row = place ? row_at(place) : row_new(l, key);
   if (!row) {
     tide_add_relaxed(&tide_store.header->n_late_lost, 1);
-    return;
+    return NULL;
   }
   l->recent[tide_late_recent(key)].key = key;
   l->recent[tide_late_recent(key)].row = row;
-  row->n_blocks += n_blocks;
-  row->bytes += bytes;
-}
-
-__attribute__((noinline)) void tide_late_add(struct tide_lates *l, const struct tide_cell *c,
-                                             uint32_t born, uint32_t interval, uint64_t n_blocks,
-                                             uint64_t bytes)
-{
-  tide_late_add_here(l, c, born, interval, n_blocks, bytes);
+  return row;
 }

@@ -32,23 +32,18 @@ TIDE_HOT uint32_t tide_late_recent(uint64_t key)
   return (uint32_t)(key ^ key >> 32) % TIDE_LATE_RECENT; // neighbours in cell and in birth
 }
 
-void tide_late_add_by_index(struct tide_lates *l, uint64_t key, uint32_t interval,
-                            uint64_t n_blocks, uint64_t bytes);
+struct tide_late_row *tide_late_row_by_index(struct tide_lates *l, uint64_t key, uint32_t interval);
 
-// The end of n_blocks blocks (0: of a part of one) that were born in another interval than this. Of
-// a program whose blocks live long nearly all come here.
-TIDE_HOT void tide_late_add_here(struct tide_lates *l, const struct tide_cell *c, uint32_t born,
-                                 uint32_t interval, uint64_t n_blocks, uint64_t bytes)
+// Where the end of a block is counted that was born in another interval than this; NULL: there is
+// no room. Of a program whose blocks live long nearly all come here. To be asked for before
+// anything is counted: it may take a while, and a thread that is killed then has counted all or
+// nothing.
+TIDE_HOT struct tide_late_row *tide_late_row(struct tide_lates *l, const struct tide_cell *c,
+                                             uint32_t born, uint32_t interval)
 {
   uint64_t key = TIDE_LATE_KEY((uint32_t)(c - tide_store.cells), born);
   uint32_t i = tide_late_recent(key);
-  if (TIDE_UNLIKELY(l->interval != interval || l->recent[i].key != key)) {
-    tide_late_add_by_index(l, key, interval, n_blocks, bytes);
-    return;
-  }
-  l->recent[i].row->n_blocks += n_blocks;
-  l->recent[i].row->bytes += bytes;
+  if (TIDE_UNLIKELY(l->interval != interval || l->recent[i].key != key))
+    return tide_late_row_by_index(l, key, interval);
+  return l->recent[i].row;
 }
-// The same, out of the way.
-void tide_late_add(struct tide_lates *l, const struct tide_cell *c, uint32_t born,
-                   uint32_t interval, uint64_t n_blocks, uint64_t bytes);
