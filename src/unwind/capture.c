@@ -204,8 +204,9 @@ __attribute__((noinline)) static void *capture_anew(struct tide_unwind *u, uint6
       u->memo_credit = TIDE_MEMO_CREDIT / 4;
     return incremental(u, r);
   }
-  struct tide_memo_place place;
-  tide_memo_search(u->memo, r.pc, r.sp, r.fp, &place); // in vain
+  // In vain, unless another thread has changed what a search came past: then it is not filed again.
+  struct tide_memo_place place = {.astray = true};
+  tide_memo_search(u->memo, r.pc, r.sp, r.fp, &place);
   void *token = incremental(u, r);
   if (--u->memo_credit < 0)
     u->memo_bypass = TIDE_MEMO_BYPASS;
