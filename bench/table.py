@@ -151,7 +151,8 @@ SECTIONS = [
      "pairs. “At best” compares the lowest of each: what a busy machine adds falls on the short "
      "times more than on the long ones.", pairs_lines),
     ("programs", "Real programs",
-     "Wall time of the whole command, the recording and the writing of the result included.",
+     "Wall time of the whole command, the recording and the writing of the result included. “At "
+     "best” compares the lowest of each.",
      programs_lines),
     ("startup", "A program that does nothing", "", startup_lines),
     ("finish", "The capture", "", finish_lines),

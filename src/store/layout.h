@@ -38,6 +38,8 @@ struct tide_stamp {
     uint64_t both;
   };
 };
+enum { TIDE_FIRST_INTERVAL = 1, TIDE_LAST_INTERVAL = 4095 }; // a block keeps 12 bits of it
+
 // What makes a thread look up, compared as one.
 struct tide_pulse {
   union {
@@ -48,7 +50,6 @@ struct tide_pulse {
     uint64_t both;
   };
 };
-enum { TIDE_FIRST_INTERVAL = 1, TIDE_LAST_INTERVAL = 4095 }; // a block keeps 12 bits of it
 
 // The latest of a cell's events, so many in a row, fell into one bucket of a histogram, and are not
 // in it yet: few stacks change their sizes often, and the histograms' lines stay out of the caches.
