@@ -15,9 +15,10 @@ class Failed(Exception):
 
 
 def summary(values):
-    """Median and the lowest and highest of repeated values."""
+    """Median, lowest and highest of repeated values, and the mean of the lowest eighth."""
     values = sorted(values)
     return {"median": statistics.median(values), "low": values[0], "high": values[-1],
+            "low_eighth": statistics.mean(values[:max(1, len(values) // 8)]),
             "repeats": len(values)}
 
 
