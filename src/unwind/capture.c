@@ -140,19 +140,15 @@ void tide_unwind_forget(struct tide_unwind *u)
   u->memo_refused = 0;
 }
 
-// The words of the last capture, from the outermost frame to the leaf, padded in front by repeating
-// the first. Of one frame, those that are no return address tell where that is: they are behind it.
-static void fill_words(const struct tide_unwind *u, struct tide_memo *m)
+// The words of the last capture, from the outermost frame to the leaf. Of one frame, those that are
+// no return address tell where that is: they are behind it.
+static void fill_words(const struct tide_unwind *u, struct tide_word *words)
 {
-  struct tide_word *words = (struct tide_word *)m - m->n;
-  uint64_t k = m->n, n_fp = u->n_fp;
-  for (uint64_t i = u->n - 1; i >= 1; i--) {
-    for (; n_fp > 0 && u->fpw[n_fp - 1].frame == i; n_fp--)
-      words[--k] = (struct tide_word){u->fpw[n_fp - 1].slot, u->fpw[n_fp - 1].value};
-    words[--k] = u->ra[i];
+  for (uint64_t i = 1, k = 0; i < u->n; i++) {
+    *words++ = u->ra[i];
+    for (; k < u->n_fp && u->fpw[k].frame == i; k++)
+      *words++ = (struct tide_word){u->fpw[k].slot, u->fpw[k].value};
   }
-  for (; k > 0; k--)
-    words[k - 1] = words[k];
 }
 
 // Files the last capture.
@@ -162,7 +158,7 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
   uint64_t leaf = u->n - 1, n = leaf + u->n_fp; // the outermost frame has no word
   if (!leaf || n > TIDE_MEMO_WORDS)
     return;
-  struct tide_memo *m = tide_memo_room(u->memo, n);
+  struct tide_memo *m = tide_memo_room(u->memo, r.sp, n);
   if (!m) {
     if (++u->memo_refused > TIDE_MEMO_PATIENCE) {
       u->memo_refused = 0;
@@ -172,10 +168,10 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
     }
     return;
   }
-  fill_words(u, m);
-  m->pc = r.pc;
-  m->sp = r.sp;
-  m->fp = r.fp;
+  struct tide_memo_whole *whole = tide_memo_whole(u->memo, m);
+  fill_words(u, whole->words + whole->n_repeated);
+  whole->pc = r.pc;
+  whole->fp = r.fp;
   m->needs_fp = u->frame[leaf].needs_fp;
   m->token = token;
   tide_memo_file(u->memo, m, place);
@@ -183,13 +179,14 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
 
 static inline void first_try_is(struct tide_unwind *u, const struct tide_memo *m)
 {
-  u->leaf_pc = m->pc;
-  u->leaf_sp = m->sp;
-  u->leaf_fp = m->fp;
+  const struct tide_memo_whole *whole = tide_memo_whole(u->memo, m);
+  u->leaf_pc = whole->pc;
+  u->leaf_sp = whole->sp;
+  u->leaf_fp = whole->fp;
   u->leaf_fp_mask = m->needs_fp ? ~0ull : 0;
   u->leaf_token = m->token;
-  u->words_end = tide_memo_end(m);
-  u->words = u->words_end - m->n;
+  u->words = whole->words;
+  u->words_end = whole->words + whole->n;
 }
 
 // A stack that is not in the memo, or not to be looked for there.

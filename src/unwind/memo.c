@@ -7,40 +7,47 @@
 
 #include <string.h>
 
-// A word of the table: 15 bits of its key's hash; a 1; 16 bits, of a branch its number; and 32
-// bits: of a branch where its word is, in bytes from origin, of a capture where it is, in bytes
-// from the pool, plus 1. A search waits for one such word after the other: from one to the next it
-// takes two loads and two instructions. So a place in the table is no more than some bits of the
-// stack word and of the branch's number; the hash, which nothing waits for, is a proper one.
+// A word of the table: 15 bits of its key's hash; a 1; 16 bits, of a branch its number, of a
+// capture where its trunk is; and 32 bits: of a branch where its word is, in bytes from origin, of
+// a capture where that is, in bytes from the first, plus 1. A search waits for one such word after
+// the other: from one to the next it takes two loads and two instructions. So a place in the table
+// is no more than some bits of the stack word and of the branch's number; the hash, which nothing
+// waits for, is a proper one.
 enum { PLACE_MASK = TIDE_MEMO_PLACES - 1, HASH_SHIFT = 49, USED_SHIFT = 48, NUMBER_SHIFT = 32 };
+_Static_assert(TIDE_MEMO_POOL <= 1 << 16, "a capture's number is where its trunk is");
 
 // A branch's number: its index, and above that what keeps its first ways off the places of others.
 enum { INDEX_BITS = 11, SHIFTS = 1 << (16 - INDEX_BITS) };
 _Static_assert(TIDE_MEMO_PLACES / 2 < 1 << INDEX_BITS, "every branch has an index");
-static inline uint64_t index_of_branch(uint64_t branch)
+
+static inline uint16_t number_of(uint64_t what)
 {
-  return branch >> NUMBER_SHIFT & ((1 << INDEX_BITS) - 1);
+  return (uint16_t)(what >> NUMBER_SHIFT);
+}
+
+static inline uint32_t index_of_branch(uint64_t branch)
+{
+  return number_of(branch) & ((1 << INDEX_BITS) - 1);
 }
 
 struct key {
-  uint32_t place;
-  uint64_t hash;
+  uint64_t place, hash;
 };
 
 static inline struct key first_key(uint64_t pc, uint64_t sp)
 {
   uint64_t place = pc >> TIDE_CODE_ALIGN_BITS ^ pc >> 9 ^ sp >> 4;
-  return (struct key){place & PLACE_MASK, tide_mix64(pc * 31 ^ sp)};
+  return (struct key){place & PLACE_MASK, tide_mix64(pc ^ tide_mix64(sp))};
 }
 
 // From a branch on, by the present value of its word.
 static inline struct key next_key(uint64_t branch, uint64_t value)
 {
-  uint32_t number = (uint16_t)(branch >> NUMBER_SHIFT);
+  uint64_t number = number_of(branch);
   number ^= number >> (2 * INDEX_BITS - 16);
   __asm__("" : "+r"(number)); // now: the value comes last
   uint64_t place = (value >> TIDE_CODE_ALIGN_BITS ^ number) & PLACE_MASK;
-  return (struct key){(uint32_t)place, tide_mix64(branch << 16 ^ value)};
+  return (struct key){place, tide_mix64(branch << 16 ^ value)};
 }
 
 static inline bool is_branch(uint64_t what)
@@ -55,38 +62,115 @@ static inline uint64_t slot_of(const struct tide_memo_table *memo, uint64_t bran
 
 static inline const struct tide_memo *capture_of(const struct tide_memo_table *memo, uint64_t what)
 {
-  return (const struct tide_memo *)((const char *)memo->words + (uint32_t)what - 1);
+  return (const struct tide_memo *)((const char *)memo->captures + (uint32_t)what - 1);
 }
 
-static inline uint64_t what_is(const struct tide_memo_table *memo, const struct tide_memo *m)
+static inline uint64_t what_is(const struct tide_memo_table *memo, const struct tide_memo *m,
+                               uint32_t trunk)
 {
-  return (uint64_t)((const char *)m - (const char *)memo->words) + 1;
+  uint64_t bytes = (uint64_t)((const char *)m - (const char *)memo->captures);
+  return (bytes + 1) | (uint64_t)trunk << NUMBER_SHIFT;
 }
 
 // Where a key is; false: nowhere, and there is where it would be put.
-static inline bool look(const struct tide_memo_table *memo, struct key key, uint32_t *ret_place)
+static inline bool look(const struct tide_memo_table *memo, struct key key, uint64_t *ret_place)
 {
-  uint32_t i = key.place;
-  uint64_t at;
+  uint64_t i = key.place, at;
   while (TIDE_UNLIKELY(((at = memo->at[i]) ^ key.hash) >> HASH_SHIFT) && at)
     i = (i + 1) & PLACE_MASK;
   *ret_place = i;
   return at;
 }
 
+// Addresses have 48 bits; the 16 above one say how far away something is, in steps.
+enum { ADDRESS_BITS = 48, DISTANCE_BITS = 64 - ADDRESS_BITS, SP_STEP_BITS = 4, WORD_STEP_BITS = 3 };
+
+// Too many, if it is too far away or not a whole number of steps.
+static inline uint64_t steps(uint64_t bytes, uint32_t step_bits)
+{
+  return bytes >> step_bits | bytes << (64 - step_bits);
+}
+
+static inline bool too_many(uint64_t steps)
+{
+  return steps >> DISTANCE_BITS;
+}
+
+static inline uint64_t pack(uint64_t address, uint64_t steps)
+{
+  return steps << ADDRESS_BITS | address << DISTANCE_BITS >> DISTANCE_BITS;
+}
+
+// The bits in which the stack differs from words, a multiple of four.
+static inline uint64_t words_changed(const struct tide_word *w, const struct tide_word *end)
+{
+  uint64_t a = 0, b = 0;
+  for (; w < end; w += 4) {
+    a |= TIDE_CHANGED(w[0]) | TIDE_CHANGED(w[1]);
+    b |= TIDE_CHANGED(w[2]) | TIDE_CHANGED(w[3]);
+  }
+  return a | b;
+}
+
+// Those of a capture's own words, if it is one of this sp: of the address that each is. By the
+// words nearer to the leaf, it is known to be one.
+static inline uint64_t own_changed(const struct tide_memo *m, uint64_t sp)
+{
+#define OWN_CHANGED(i) (((const uint64_t *)sp)[m->own[i] >> ADDRESS_BITS] ^ m->own[i])
+  _Static_assert(TIDE_MEMO_OWN == 5, "all of them");
+  uint64_t changed = OWN_CHANGED(0) | OWN_CHANGED(1) | OWN_CHANGED(2) | OWN_CHANGED(3);
+  return (changed | OWN_CHANGED(4)) << DISTANCE_BITS;
+#undef OWN_CHANGED
+}
+
+// at 0: no trunk.
+static void expect(struct tide_memo_table *memo, struct tide_memo_trunk trunk)
+{
+  memo->trunk = trunk;
+  memo->trunk_first = memo->trunk_end = NULL;
+  memo->trunk_lowest = ~0ull;
+  if (!trunk.at)
+    return;
+  memo->trunk_first = &memo->words[trunk.at];
+  memo->trunk_end = memo->trunk_first + trunk.n;
+  for (int i = 1; i <= 3; i++) // no frame has more of them
+    if (memo->trunk_end[-i].slot < memo->trunk_lowest)
+      memo->trunk_lowest = memo->trunk_end[-i].slot;
+}
+
+__attribute__((noinline)) static void expect_if_again(struct tide_memo_table *memo,
+                                                      struct tide_memo_trunk trunk)
+{
+  expect(memo, trunk.at == memo->trunk_before ? trunk : (struct tide_memo_trunk){0});
+}
+
+// Does a capture stand that has another trunk than the expected one?
+static inline bool other_stands(struct tide_memo_table *memo, const struct tide_memo *m,
+                                uint64_t sp, uint32_t trunk)
+{
+  const struct tide_word *words = &memo->words[trunk];
+  if (TIDE_UNLIKELY(own_changed(m, sp) | words_changed(words, words + m->n_trunk)))
+    return false;
+  if (memo->trunk.at || memo->trunk_before == trunk)
+    expect_if_again(memo, (struct tide_memo_trunk){trunk, m->n_trunk});
+  memo->trunk_before = trunk;
+  return true;
+}
+
 // See memo.h; ret_place may be NULL.
-TIDE_HOT const struct tide_memo *descend(const struct tide_memo_table *memo, uint64_t pc,
-                                         uint64_t sp, uint64_t fp,
-                                         struct tide_memo_place *ret_place)
+TIDE_HOT const struct tide_memo *descend(struct tide_memo_table *memo, uint64_t pc, uint64_t sp,
+                                         uint64_t fp, struct tide_memo_place *ret_place)
 {
   struct tide_memo_place place = {.astray = true};
+  uint64_t sp_steps = steps(sp - memo->sp_origin, SP_STEP_BITS), changed = 1, branch = 0, i;
+  if (TIDE_LIKELY(sp <= memo->trunk_lowest))
+    changed = words_changed(memo->trunk_first, memo->trunk_end);
   struct key key = first_key(pc, sp);
-  uint64_t branch = 0;
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
-    uint32_t i;
     if (TIDE_UNLIKELY(!look(memo, key, &i))) {
-      place =
-          (struct tide_memo_place){.near = branch ? memo->behind[index_of_branch(branch)] : NULL};
+      place.astray = false;
+      if (branch)
+        place.near = &memo->captures[memo->behind[index_of_branch(branch)]];
       break;
     }
     uint64_t what = memo->at[i];
@@ -99,9 +183,13 @@ TIDE_HOT const struct tide_memo *descend(const struct tide_memo_table *memo, uin
       continue;
     }
     const struct tide_memo *m = capture_of(memo, what);
-    if (TIDE_UNLIKELY((m->pc ^ pc) | (m->sp ^ sp) | (m->needs_fp ? m->fp ^ fp : 0)))
+    if (TIDE_UNLIKELY(m->start != pack(pc, sp_steps)) || TIDE_UNLIKELY(too_many(sp_steps)))
       break;
-    if (TIDE_LIKELY(tide_words_equal(tide_memo_end(m), tide_memo_end(m) - m->n)))
+    if (TIDE_UNLIKELY(m->needs_fp) && tide_memo_whole(memo, m)->fp != fp)
+      break;
+    if (TIDE_LIKELY(number_of(what) == memo->trunk.at)
+            ? TIDE_LIKELY(!(own_changed(m, sp) | changed))
+            : other_stands(memo, m, sp, number_of(what)))
       return m;
     place = (struct tide_memo_place){.near = m};
     break;
@@ -111,32 +199,36 @@ TIDE_HOT const struct tide_memo *descend(const struct tide_memo_table *memo, uin
   return NULL;
 }
 
-const struct tide_memo *tide_memo_find(const struct tide_memo_table *memo, uint64_t pc, uint64_t sp,
+const struct tide_memo *tide_memo_find(struct tide_memo_table *memo, uint64_t pc, uint64_t sp,
                                        uint64_t fp)
 {
   return descend(memo, pc, sp, fp, NULL);
 }
 
-const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uint64_t pc,
-                                         uint64_t sp, uint64_t fp,
-                                         struct tide_memo_place *ret_place)
+const struct tide_memo *tide_memo_search(struct tide_memo_table *memo, uint64_t pc, uint64_t sp,
+                                         uint64_t fp, struct tide_memo_place *ret_place)
 {
   return descend(memo, pc, sp, fp, ret_place);
 }
 
-struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t n)
+struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t sp, uint64_t n)
 {
-  uint64_t padded = (n + 3) & ~3ull;
-  if (padded + 4 > TIDE_MEMO_POOL - memo->n_words || memo->n_used + 2 > TIDE_MEMO_PLACES / 2)
+  uint32_t padded = ((uint32_t)n + 3) & ~3u;
+  bool full = memo->n_words + 2 * padded > TIDE_MEMO_POOL || // a trunk may come with it
+              memo->n_used + 2 > TIDE_MEMO_PLACES / 2 || memo->n_captures == TIDE_MEMO_CAPTURES;
+  bool far = memo->origin && too_many(steps(sp - memo->sp_origin, SP_STEP_BITS));
+  if (full || far || sp & ((1 << SP_STEP_BITS) - 1))
     return NULL;
-  struct tide_memo *m = (struct tide_memo *)&memo->words[memo->n_words + padded];
-  m->n = (uint32_t)padded;
-  return m;
+  memo->wholes[memo->n_captures] = (struct tide_memo_whole){.sp = sp,
+                                                            .words = &memo->words[memo->n_words],
+                                                            .n = padded,
+                                                            .n_repeated = padded - (uint32_t)n};
+  return &memo->captures[memo->n_captures];
 }
 
 static void put(struct tide_memo_table *memo, struct key key, uint64_t what)
 {
-  uint32_t i = key.place;
+  uint64_t i = key.place;
   while (memo->at[i])
     i = (i + 1) & PLACE_MASK;
   memo->at[i] = key.hash >> HASH_SHIFT << HASH_SHIFT | 1ull << USED_SHIFT | what;
@@ -144,14 +236,15 @@ static void put(struct tide_memo_table *memo, struct key key, uint64_t what)
 }
 
 // Word i of a capture, counted from the leaf.
-static inline const struct tide_word *word_of(const struct tide_memo *m, uint32_t i)
+static inline const struct tide_word *word_of(const struct tide_memo_whole *m, uint32_t i)
 {
-  return tide_memo_end(m) - 1 - i;
+  return &m->words[m->n - 1 - i];
 }
 
 // The first word in which two captures differ, counted from the leaf; false: they differ in none,
 // or in where it is.
-static bool find_difference(const struct tide_memo *a, const struct tide_memo *b, uint32_t *ret_i)
+static bool find_difference(const struct tide_memo_whole *a, const struct tide_memo_whole *b,
+                            uint32_t *ret_i)
 {
   uint32_t n = a->n < b->n ? a->n : b->n, i = 0;
   while (i < n && word_of(a, i)->slot == word_of(b, i)->slot &&
@@ -169,7 +262,7 @@ static bool is_near(const struct tide_memo_table *memo, uint64_t slot)
 }
 
 // Which word of a capture is in a slot; its n: none.
-static uint32_t index_of(const struct tide_memo *m, uint64_t slot)
+static uint32_t index_of(const struct tide_memo_whole *m, uint64_t slot)
 {
   uint32_t i = 0;
   while (i < m->n && word_of(m, i)->slot != slot)
@@ -177,71 +270,141 @@ static uint32_t index_of(const struct tide_memo *m, uint64_t slot)
   return i;
 }
 
-// A new branch in place i, before what is there: on to that by near's word, and to m by m's.
-static void insert_branch(struct tide_memo_table *memo, uint32_t i, uint32_t difference,
-                          const struct tide_memo *near, const struct tide_memo *m)
+// A new branch in place i, before what is there: on to that by its word's value, to the new one by
+// another.
+static uint64_t insert_branch(struct tide_memo_table *memo, uint64_t i,
+                              const struct tide_word *there, const struct tide_word *here,
+                              uint64_t what)
 {
   uint64_t what_mask = (1ull << USED_SHIFT) - 1;
   uint64_t old = memo->at[i] & what_mask, index = ++memo->n_branches;
-  uint64_t offset = word_of(near, difference)->slot - memo->origin;
-  uint64_t near_value = word_of(near, difference)->value, value = word_of(m, difference)->value;
-  uint64_t branch = offset | index << NUMBER_SHIFT;
+  uint64_t branch = (here->slot - memo->origin) | index << NUMBER_SHIFT;
   for (int shift = 1; shift < SHIFTS; shift++) {
-    uint32_t a = next_key(branch, near_value).place, b = next_key(branch, value).place;
+    uint64_t a = next_key(branch, there->value).place, b = next_key(branch, here->value).place;
     if (!memo->at[a] && !memo->at[b] && a != b)
       break;
     branch += 1ull << (NUMBER_SHIFT + INDEX_BITS);
   }
-  memo->behind[index] = near;
   memo->at[i] = memo->at[i] - old + branch;
-  put(memo, next_key(branch, near_value), old);
-  put(memo, next_key(branch, value), what_is(memo, m));
+  put(memo, next_key(branch, there->value), old);
+  put(memo, next_key(branch, here->value), what);
+  return index;
 }
 
 // Follows near's way to where m must leave it. False: that way is not what it was.
 static bool file_beside(struct tide_memo_table *memo, const struct tide_memo *near,
-                        const struct tide_memo *m)
+                        const struct tide_memo_whole *m, uint64_t what_m)
 {
+  const struct tide_memo_whole *old = tide_memo_whole(memo, near);
   struct key key = first_key(m->pc, m->sp);
-  uint32_t difference, i;
-  if (!find_difference(near, m, &difference) || !is_near(memo, word_of(m, difference)->slot))
+  uint32_t difference;
+  uint64_t i;
+  if (!find_difference(old, m, &difference) || !is_near(memo, word_of(m, difference)->slot))
     return false;
   while (look(memo, key, &i)) {
     uint64_t what = memo->at[i];
     if (!is_branch(what) && capture_of(memo, what) != near)
       return false;
-    uint32_t at = is_branch(what) ? index_of(near, slot_of(memo, what)) : near->n;
+    uint32_t at = is_branch(what) ? index_of(old, slot_of(memo, what)) : old->n;
     if (at > difference) {
-      insert_branch(memo, i, difference, near, m);
+      uint64_t index =
+          insert_branch(memo, i, word_of(old, difference), word_of(m, difference), what_m);
+      memo->behind[index] = (uint32_t)(near - memo->captures);
       return true;
     }
-    key = next_key(what, word_of(at < difference ? near : m, at)->value);
+    key = next_key(what, word_of(at < difference ? old : m, at)->value);
     if (at == difference && look(memo, key, &i))
       return false;
     if (at == difference) {
-      put(memo, key, what_is(memo, m));
+      put(memo, key, what_m);
       return true;
     }
   }
   return false;
 }
 
+// A trunk of n words, put behind those of the capture that is being filed.
+static struct tide_memo_trunk trunk_new(struct tide_memo_table *memo, uint32_t at,
+                                        const struct tide_word *words, uint32_t n)
+{
+  uint32_t n_repeated = -n & 3;
+  for (uint32_t i = 0; n && i < n + n_repeated; i++)
+    memo->words[at + i] = words[i < n_repeated ? 0 : i - n_repeated];
+  return (struct tide_memo_trunk){n ? at : 0, n + n_repeated};
+}
+
+// Where the same one may be known already.
+static struct tide_memo_trunk *trunk_known(struct tide_memo_table *memo,
+                                           struct tide_memo_trunk trunk)
+{
+  const struct tide_word *last = &memo->words[trunk.at + trunk.n - 1];
+  uint64_t hash = tide_mix64((last->slot * 31 ^ last->value) + trunk.n) >> 32;
+  return &memo->trunks[hash % TIDE_MEMO_TRUNKS];
+}
+
+static bool same_trunk(const struct tide_memo_table *memo, struct tide_memo_trunk a,
+                       struct tide_memo_trunk b)
+{
+  return a.n == b.n && !memcmp(&memo->words[a.at], &memo->words[b.at], a.n * sizeof *memo->words);
+}
+
+// The words next to the leaf, n of them; the leaf's fills what is left. False: one is too far away.
+static bool pack_own(struct tide_memo *m, const struct tide_memo_whole *whole, uint32_t n)
+{
+  for (uint32_t i = 0; i < TIDE_MEMO_OWN; i++) {
+    const struct tide_word *w = word_of(whole, i < n ? i : 0);
+    uint64_t distance = steps(w->slot - whole->sp, WORD_STEP_BITS);
+    if (too_many(distance))
+      return false;
+    m->own[i] = pack(w->value, distance);
+  }
+  return true;
+}
+
 void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
                     const struct tide_memo_place *place)
 {
-  if (place->astray)
+  struct tide_memo_whole *whole = tide_memo_whole(memo, m);
+  for (uint32_t i = whole->n_repeated; i > 0; i--)
+    whole->words[i - 1] = whole->words[i];
+  uint32_t n = whole->n - whole->n_repeated, n_own = n < TIDE_MEMO_OWN ? n : TIDE_MEMO_OWN;
+  n_own -= (n - n_own) & 1; // trunks of even lengths: there are fewer of them
+  if (place->astray || !pack_own(m, whole, n_own))
     return;
-  if (!memo->origin)
-    memo->origin = (m->sp & ~7ull) - (1ull << 31);
+  if (!memo->origin) {
+    memo->origin = (whole->sp & ~7ull) - (1ull << 31);
+    memo->sp_origin = whole->sp - (1ull << (DISTANCE_BITS + SP_STEP_BITS - 1));
+  }
+  m->start = pack(whole->pc, steps(whole->sp - memo->sp_origin, SP_STEP_BITS));
+  uint32_t words_end = memo->n_words + whole->n;
+  struct tide_memo_trunk trunk =
+      trunk_new(memo, words_end, whole->words + whole->n_repeated, n - n_own);
+  struct tide_memo_trunk *known = trunk.n ? trunk_known(memo, trunk) : NULL;
+  if (known && same_trunk(memo, *known, trunk))
+    trunk = *known;
+  m->n_trunk = trunk.n;
+  uint64_t what = what_is(memo, m, trunk.at);
   if (!place->near)
-    put(memo, first_key(m->pc, m->sp), what_is(memo, m));
-  else if (!file_beside(memo, place->near, m))
+    put(memo, first_key(whole->pc, whole->sp), what);
+  else if (!file_beside(memo, place->near, whole, what))
     return;
-  memo->n_words += m->n + 4;
+  memo->n_captures++;
+  memo->n_words = trunk.at == words_end ? words_end + trunk.n : words_end;
+  if (known)
+    *known = trunk;
+}
+
+void tide_memo_init(struct tide_memo_table *memo)
+{
+  expect(memo, (struct tide_memo_trunk){0});
 }
 
 void tide_memo_empty(struct tide_memo_table *memo)
 {
   memset(memo->at, 0, sizeof memo->at);
-  memo->n_words = memo->n_used = memo->n_branches = memo->origin = 0;
+  memset(memo->trunks, 0, sizeof memo->trunks);
+  memo->n_used = memo->n_branches = memo->n_captures = memo->n_words = 0;
+  memo->origin = memo->sp_origin = 0;
+  memo->trunk_before = 0;
+  tide_memo_init(memo);
 }

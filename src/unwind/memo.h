@@ -14,6 +14,11 @@
 // load one after the other. A word holds only a part of its key, so a search may go astray; it then
 // ends at words that do not match. Nothing is evicted singly (that would cut off what is filed
 // behind it); a memo that refuses too often is emptied and learns the program's new phase.
+//
+// Whatever waits for a search to end fills the processor's queues and keeps the program's next
+// instructions out, so that is little: one line per capture, with its words next to the leaf, where
+// stacks differ most. The words farther out are its trunk, kept once for all captures that have it:
+// the one that is expected is compared before the search.
 #pragma once
 #include "rt/base.h"
 
@@ -26,28 +31,50 @@ struct tide_word { // a stack word a capture depends on
 enum {
   TIDE_MEMO_LOG2 = 11,
   TIDE_MEMO_PLACES = 1 << TIDE_MEMO_LOG2, // half of them are used at most
+  TIDE_MEMO_CAPTURES = TIDE_MEMO_PLACES / 2,
   TIDE_MEMO_WORDS = 160, // deeper stacks are not remembered, only unwound incrementally
-  TIDE_MEMO_POOL = 14 * TIDE_MEMO_PLACES,
+  TIDE_MEMO_POOL = 16 * TIDE_MEMO_PLACES,
   TIDE_MEMO_LEVELS = 32,
+  TIDE_MEMO_OWN = 5,
+  TIDE_MEMO_TRUNKS = 256,
 };
 
-// A capture, on a cache line right behind its words (n of them, a multiple of four, the leaf's
-// last): whoever has its address can load both at once.
+// A capture as a search compares it.
 struct tide_memo {
-  uint64_t pc, sp, fp;
+  uint64_t start; // pc, and sp above it
+  uint32_t n_trunk, needs_fp;
   void *token;
-  uint32_t n, needs_fp;
-  uint64_t pad[3];
+  uint64_t own[TIDE_MEMO_OWN]; // a word's value, and above it where it is
+} __attribute__((aligned(64)));
+
+// The same capture as it was filed. Its words go from the outermost frame to the leaf; the first is
+// repeated until their number is a multiple of four.
+struct tide_memo_whole {
+  uint64_t pc, sp, fp;
+  struct tide_word *words;
+  uint32_t n, n_repeated;
+};
+
+// Also a multiple of four. Known by where it is among the table's words.
+struct tide_memo_trunk {
+  uint32_t at, n; // at 0: none
 };
 
 struct tide_memo_table {
   uint64_t at[TIDE_MEMO_PLACES] __attribute__((aligned(64))); // by path key; 0: vacant
-  uint64_t origin; // an address far below all words; 0: nothing was filed yet
-  uint64_t n_used, n_branches;
-  // Captures, packed: few pages, so that they stay known to the TLB.
-  uint64_t n_words;
+  uint64_t origin;    // an address far below all words; 0: nothing was filed yet
+  uint64_t sp_origin; // an address below every sp that is filed
+  // The expected trunk: two captures in a row that were found had it.
+  struct tide_memo_trunk trunk;
+  const struct tide_word *trunk_first, *trunk_end;
+  uint64_t trunk_lowest; // no word of it is below; the highest address, if there is none
+  uint32_t trunk_before; // of the latest capture that had another one
+  uint32_t n_used, n_branches, n_captures, n_words;
+  struct tide_memo captures[TIDE_MEMO_CAPTURES];
+  struct tide_memo_whole wholes[TIDE_MEMO_CAPTURES];
   struct tide_word words[TIDE_MEMO_POOL] __attribute__((aligned(64)));
-  const struct tide_memo *behind[TIDE_MEMO_PLACES / 2 + 1]; // a capture of each branch, from 1 on
+  uint32_t behind[TIDE_MEMO_PLACES / 2 + 1];       // a capture of each branch, from 1 on
+  struct tide_memo_trunk trunks[TIDE_MEMO_TRUNKS]; // by their innermost word
 };
 
 // Where a search without success ended.
@@ -56,27 +83,29 @@ struct tide_memo_place {
   const struct tide_memo *near; // a capture of the same (pc, sp); NULL: there is none
 };
 
+void tide_memo_init(struct tide_memo_table *memo); // of zeros
+
 // The capture that stands on the stack now, or NULL. Reads words at sp and above that captures have
 // read before: the caller sees to it that sp is on the thread's own stack.
-const struct tide_memo *tide_memo_find(const struct tide_memo_table *memo, uint64_t pc, uint64_t sp,
+const struct tide_memo *tide_memo_find(struct tide_memo_table *memo, uint64_t pc, uint64_t sp,
                                        uint64_t fp);
 // The same, and where the search ended if there is none.
-const struct tide_memo *tide_memo_search(const struct tide_memo_table *memo, uint64_t pc,
-                                         uint64_t sp, uint64_t fp,
-                                         struct tide_memo_place *ret_place);
+const struct tide_memo *tide_memo_search(struct tide_memo_table *memo, uint64_t pc, uint64_t sp,
+                                         uint64_t fp, struct tide_memo_place *ret_place);
 
-// Room for a capture of n words (at most TIDE_MEMO_WORDS; rounded up to four); NULL: there is none.
-// The caller fills everything but n, each word before all those that say where it is, and files it.
-struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t n);
+static inline struct tide_memo_whole *tide_memo_whole(struct tide_memo_table *memo,
+                                                      const struct tide_memo *m)
+{
+  return &memo->wholes[m - memo->captures];
+}
+
+// Room for a capture at sp of n words (1 to TIDE_MEMO_WORDS); NULL: there is none. The caller fills
+// token and needs_fp, of the whole pc and fp, and its words from n_repeated on, each before all
+// those that say where it is, and files it.
+struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t sp, uint64_t n);
 void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
                     const struct tide_memo_place *place);
 void tide_memo_empty(struct tide_memo_table *memo);
-
-// Behind its words.
-static inline const struct tide_word *tide_memo_end(const struct tide_memo *m)
-{
-  return (const struct tide_word *)m;
-}
 
 // Are the words from first to end (a multiple of four) still what they were? The last four, at the
 // leaf, decide most failures; the rest are independent loads without a branch in between (a branch

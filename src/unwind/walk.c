@@ -84,6 +84,7 @@ bool tide_unwind_init(struct tide_unwind *u)
   if (!u->memo || !p)
     return false;
   place(u, p, FIRST_CAP);
+  tide_memo_init(u->memo);
   u->memo_credit = TIDE_MEMO_CREDIT;
   return true;
 }

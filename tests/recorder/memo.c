@@ -2,17 +2,35 @@
 //
 // The memo of captures on a made-up stack: functions with frames of different sizes call each
 // other, so that stacks of the same (pc, sp) have their return addresses in different places, and
-// whatever is between those is new each time. A stack that was filed once is found ever after, and
-// never another one in its place.
+// whatever is between those is new each time. Stacks of one family have their outer calls in
+// common, and come in a row now and then. A stack that was filed once is found ever after, and
+// never another one in its place. What is too far away is refused, and nothing is read beyond.
 #include "unwind/memo.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
 
-enum { STACK_WORDS = 2048, N_STACKS = 250, MAX_DEPTH = 40, N_FUNCTIONS = 24, VISITS = 200000 };
+enum {
+  STACK_WORDS = 2048,
+  N_STACKS = 250,
+  FAMILY = 10,
+  MAX_DEPTH = 40,
+  N_FUNCTIONS = 24,
+  VISITS = 200000,
+  ROW = 32,
+};
 
 static struct tide_memo_table memo;
 static uint64_t *stack, random_state = 88172645463325252ull;
+static int n_failed;
+
+#define CHECK(condition)                                                                           \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      printf("line %d: not so: %s\n", __LINE__, #condition);                                       \
+      n_failed++;                                                                                  \
+    }                                                                                              \
+  } while (0)
 
 static uint64_t random_next(void)
 {
@@ -27,9 +45,10 @@ struct calls { // return addresses from the leaf outward
   uint32_t n;
 };
 
+// With the return address an even number: sp is a multiple of 16.
 static uint64_t frame_words(uint64_t pc)
 {
-  return 1 + pc / 16 % 7 * (pc / 16 % 5);
+  return 1 + pc / 16 % 7 * (pc / 16 % 5) * 2;
 }
 
 static uint64_t call_of(uint64_t function, uint64_t place)
@@ -37,81 +56,162 @@ static uint64_t call_of(uint64_t function, uint64_t place)
   return 0x7f0000400000 + 16 * function + place;
 }
 
-// Most differ near the leaf, some only far out.
-static struct calls draw(const struct calls *like)
+// The first of a family differs from another anywhere, the rest from the first near the leaf, also
+// in how deep they are.
+static struct calls draw(const struct calls *stacks, uint32_t i)
 {
-  struct calls calls = *like;
-  uint32_t from = (uint32_t)(random_next() % calls.n), n = 1 + (uint32_t)(random_next() % 3);
-  for (uint32_t i = from; i < calls.n && i < from + n; i++)
-    calls.value[i] = call_of(random_next() % N_FUNCTIONS, random_next() % 3);
+  bool first = i % FAMILY == 0;
+  struct calls calls = stacks[first ? random_next() % i : i - i % FAMILY];
+  uint32_t n_removed = (uint32_t)(random_next() % 3), n_changed = 1 + (uint32_t)(random_next() % 3);
+  uint32_t from = first ? (uint32_t)(random_next() % calls.n) : 0;
+  if (calls.n > 3 * n_removed) {
+    calls.n -= n_removed;
+    for (uint32_t k = 0; k < calls.n; k++)
+      calls.value[k] = calls.value[k + n_removed];
+  }
+  for (uint32_t k = from; k < calls.n && k < from + n_changed; k++)
+    calls.value[k] = call_of(random_next() % N_FUNCTIONS, random_next() % 3);
   return calls;
 }
 
-// Lays a stack out from sp outward, garbage everywhere else; gives the words a walk would read.
-static uint32_t lay_out(const struct calls *calls, uint64_t pc, struct tide_word *ret_words)
+// Lays a stack out below the end, garbage everywhere else; gives sp and the words a walk would
+// read, from the leaf outward.
+static uint64_t lay_out(const struct calls *calls, uint64_t pc, struct tide_word *ret_words)
 {
+  uint64_t n_words = 0;
+  for (uint32_t i = 0; i < calls->n; i++)
+    n_words += frame_words(i ? calls->value[i - 1] : pc) + 1;
   for (uint32_t i = 0; i < STACK_WORDS; i++)
-    stack[i] = random_next() % 3 ? random_next() : calls->value[random_next() % calls->n];
-  uint64_t *slot = stack;
+    stack[i] = random_next() % 3 ? random_next() : calls->value[random_next() % MAX_DEPTH];
+  uint64_t *sp = stack + STACK_WORDS - n_words, *slot = sp;
   for (uint32_t i = 0; i < calls->n; i++) {
     slot += frame_words(i ? calls->value[i - 1] : pc);
     *slot = calls->value[i];
     ret_words[i] = (struct tide_word){(uint64_t)slot, *slot};
     slot++;
   }
-  return calls->n;
+  return (uint64_t)sp;
 }
 
-static bool file(const struct tide_word *words, uint32_t n, uint64_t pc, void *token,
-                 const struct tide_memo_place *place)
+static bool file(const struct tide_word *words, uint32_t n, uint64_t pc, uint64_t sp, uint64_t fp,
+                 const void *token, const struct tide_memo_place *place)
 {
-  struct tide_memo *m = tide_memo_room(&memo, n);
+  struct tide_memo *m = tide_memo_room(&memo, sp, n);
   if (!m)
     return false;
-  struct tide_word *end = (struct tide_word *)m;
-  for (uint32_t i = 0; i < m->n; i++)
-    end[-1 - (int64_t)i] = words[i < n ? i : n - 1];
-  m->pc = pc;
-  m->sp = (uint64_t)stack;
-  m->fp = 0;
-  m->needs_fp = 0;
-  m->token = token;
+  struct tide_memo_whole *whole = tide_memo_whole(&memo, m);
+  for (uint32_t i = 0; i < n; i++)
+    whole->words[whole->n - 1 - i] = words[i];
+  whole->pc = pc;
+  whole->fp = fp;
+  m->needs_fp = fp != 0;
+  m->token = (void *)token;
   tide_memo_file(&memo, m, place);
   return true;
 }
 
-int main(void)
+static void check_families(void)
 {
   static struct calls stacks[N_STACKS];
   static uint32_t n_missed[N_STACKS];
-  uint32_t n_wrong = 0, n_late = 0, n_refused = 0;
+  uint32_t n_wrong = 0, n_late = 0, n_refused = 0, n_expected = 0, n_other = 0, family = 0;
+  stacks[0].n = MAX_DEPTH;
+  for (uint32_t i = 0; i < MAX_DEPTH; i++)
+    stacks[0].value[i] = call_of(i % N_FUNCTIONS, 0);
+  for (uint32_t i = 1; i < N_STACKS; i++)
+    stacks[i] = draw(stacks, i);
+  for (uint32_t visit = 0; visit < VISITS; visit++) {
+    struct tide_word words[MAX_DEPTH];
+    struct tide_memo_place place;
+    if (visit % ROW == 0)
+      family = (uint32_t)(random_next() % (N_STACKS / FAMILY)) * FAMILY;
+    bool in_row = visit / ROW % 2;
+    uint32_t which =
+        in_row ? family + (uint32_t)(random_next() % FAMILY) : (uint32_t)(random_next() % N_STACKS);
+    uint64_t pc = call_of(which % 2, 1);
+    uint64_t sp = lay_out(&stacks[which], pc, words);
+    uint32_t expected = memo.trunk.at;
+    const struct tide_memo *m = tide_memo_search(&memo, pc, sp, 0, &place);
+    if (m) {
+      const struct calls *found = m->token;
+      n_wrong += found->n != stacks[which].n;
+      for (uint32_t i = 0; i < found->n && i < stacks[which].n; i++)
+        n_wrong += found->value[i] != stacks[which].value[i];
+      n_expected += expected && memo.trunk.at == expected;
+      n_other += memo.trunk.at != expected;
+      continue;
+    }
+    n_late += n_missed[which]++ > 0;
+    n_refused += !file(words, stacks[which].n, pc, sp, 0, &stacks[which], &place);
+  }
+  printf("%u wrong, %u missed again, %u without room; %u places, %u branches, %u captures\n"
+         "%u times as expected, %u changes of that\n",
+         n_wrong, n_late, n_refused, memo.n_used, memo.n_branches, memo.n_captures, n_expected,
+         n_other);
+  CHECK(!n_wrong && !n_late && !n_refused);
+  CHECK(n_expected > VISITS / 10 && n_other > VISITS / ROW / 4);
+  tide_memo_empty(&memo);
+  CHECK(!tide_memo_find(&memo, call_of(0, 1), (uint64_t)stack, 0));
+}
+
+// Everything of a capture matters: each word, fp if it is needed, pc and sp.
+static void check_each_part(void)
+{
+  struct tide_memo_place place = {0};
+  struct tide_word words[MAX_DEPTH];
+  struct calls calls = {.n = 20};
+  for (uint32_t i = 0; i < calls.n; i++)
+    calls.value[i] = call_of(i, 0);
+  uint64_t pc = call_of(1, 1), fp = 0x1000, sp = lay_out(&calls, pc, words);
+  CHECK(file(words, calls.n, pc, sp, fp, &calls, &place));
+  for (int round = 0; round < 4; round++) { // with the trunk expected and not
+    const struct tide_memo *m = tide_memo_find(&memo, pc, sp, fp);
+    CHECK(m && m->token == &calls);
+    CHECK(!tide_memo_find(&memo, pc, sp, fp + 1));
+    CHECK(!tide_memo_find(&memo, pc + 1, sp, fp));
+    CHECK(!tide_memo_find(&memo, pc, sp - 16, fp));
+    CHECK(!tide_memo_find(&memo, pc, sp - 8, fp));
+    for (uint32_t i = 0; i < calls.n; i++)
+      for (int bit = 0; bit < 48; bit += 47) {
+        *(uint64_t *)words[i].slot ^= 1ull << bit;
+        CHECK(!tide_memo_find(&memo, pc, sp, fp));
+        *(uint64_t *)words[i].slot ^= 1ull << bit;
+      }
+  }
+  CHECK(memo.trunk.at);
+  // From a shallower place the expected trunk is not looked at: it is no longer there.
+  uint64_t *outer = (uint64_t *)words[calls.n - 1].slot;
+  CHECK(!tide_memo_find(&memo, pc, (uint64_t)(outer + 1) & ~15ull, fp));
+  tide_memo_empty(&memo);
+}
+
+static void check_refusals(void)
+{
+  struct tide_memo_place place = {0};
+  struct tide_word word = {(uint64_t)&stack[4], 1};
+  uint64_t pc = call_of(0, 1), sp = (uint64_t)stack, megabyte = 1 << 20;
+  stack[4] = 1;
+  CHECK(!tide_memo_room(&memo, sp + 8, 1));
+  CHECK(file(&word, 1, pc, sp, 0, &word, &place) && tide_memo_find(&memo, pc, sp, 0));
+  CHECK(!tide_memo_room(&memo, sp + megabyte, 1) && !tide_memo_room(&memo, sp - megabyte, 1));
+  CHECK(!tide_memo_find(&memo, pc, sp + megabyte, 0));
+  struct tide_word far = {sp + megabyte, 1};
+  CHECK(file(&far, 1, pc + 1, sp, 0, &far, &place) && !tide_memo_find(&memo, pc + 1, sp, 0));
+  place.astray = true;
+  CHECK(file(&word, 1, pc + 2, sp, 0, &word, &place) && !tide_memo_find(&memo, pc + 2, sp, 0));
+  CHECK(memo.n_captures == 1);
+}
+
+int main(void)
+{
   // Always at the same address: one of many keys may be taken for another, but not now and then.
   stack = mmap((void *)0x200000000000, STACK_WORDS * sizeof *stack, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if (stack == MAP_FAILED)
     return 2;
-  stacks[0].n = MAX_DEPTH;
-  for (uint32_t i = 0; i < MAX_DEPTH; i++)
-    stacks[0].value[i] = call_of(i % N_FUNCTIONS, 0);
-  for (uint32_t i = 1; i < N_STACKS; i++)
-    stacks[i] = draw(&stacks[random_next() % i]);
-  for (uint32_t visit = 0; visit < VISITS; visit++) {
-    struct tide_word words[MAX_DEPTH];
-    struct tide_memo_place place;
-    uint32_t which = (uint32_t)(random_next() % N_STACKS);
-    uint64_t pc = call_of(which % 2, 1);
-    uint32_t n = lay_out(&stacks[which], pc, words);
-    const struct tide_memo *m = tide_memo_search(&memo, pc, (uint64_t)stack, 0, &place);
-    if (m) {
-      const struct calls *found = m->token;
-      for (uint32_t i = 0; i < n; i++)
-        n_wrong += found->value[i] != stacks[which].value[i];
-      continue;
-    }
-    n_late += n_missed[which]++ > 0;
-    n_refused += !file(words, n, pc, &stacks[which], &place);
-  }
-  printf("%u wrong, %u missed again, %u without room; %llu places, %llu branches\n", n_wrong,
-         n_late, n_refused, (unsigned long long)memo.n_used, (unsigned long long)memo.n_branches);
-  return n_wrong || n_late || n_refused;
+  tide_memo_init(&memo);
+  check_families();
+  check_each_part();
+  check_refusals();
+  return n_failed != 0;
 }
