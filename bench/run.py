@@ -6,7 +6,8 @@
 
 Repeats are interleaved (plain, tidemark, heaptrack, plain, …), where runs are short in a new order
 each time, so that a slow minute of the machine hits everybody alike. Writes the numbers as JSON to
-build/bench.json and, after a full run, the tables to docs/overhead.md. Nothing is asserted: a benchmark measures, a test judges.
+build/bench.json and, after a full run, the tables to docs/overhead.md. Nothing is asserted: a
+benchmark measures, a test judges.
 """
 import argparse
 import json
@@ -62,7 +63,7 @@ class Bench:
         return str(place / "capture")
 
     def interleave(self, chosen, one, times=1):
-        """one(peer) for each peer in turn, repeated; returns {peer: [values]}. With times, that much
+        """one(peer) for each peer in turn, repeated; returns {peer: [values]}. With times, so much
         more often and in random order, but for slow peers."""
         values = {peer.name: [] for peer in chosen}
         for turn in range(self.repeats * times):
