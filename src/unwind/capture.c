@@ -130,14 +130,20 @@ full_walk:
   return tide_capture_foreign(u, r);
 }
 
-void tide_unwind_forget(struct tide_unwind *u)
+static void forget_memo(struct tide_unwind *u)
 {
   tide_memo_empty(u->memo);
   u->memo_last = NULL;
-  u->n = u->n_fp = u->leaf_sp = 0;
+  u->leaf_sp = 0; // the first try may have been one of those forgotten
+  u->memo_refused = 0;
+}
+
+void tide_unwind_forget(struct tide_unwind *u)
+{
+  forget_memo(u);
+  u->n = u->n_fp = 0;
   u->memo_credit = TIDE_MEMO_CREDIT;
   u->memo_bypass = 0;
-  u->memo_refused = 0;
 }
 
 // The words of the last capture, from the outermost frame to the leaf. Of one frame, those that are
@@ -158,35 +164,57 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
   uint64_t leaf = u->n - 1, n = leaf + u->n_fp; // the outermost frame has no word
   if (!leaf || n > TIDE_MEMO_WORDS)
     return;
-  struct tide_memo *m = tide_memo_room(u->memo, r.sp, n);
+  struct tide_memo *m = tide_memo_room(u->memo, n);
   if (!m) {
-    if (++u->memo_refused > TIDE_MEMO_PATIENCE) {
-      u->memo_refused = 0;
-      u->leaf_sp = 0; // the first try may have been one of those forgotten
-      u->memo_last = NULL;
-      tide_memo_empty(u->memo);
-    }
+    if (++u->memo_refused > TIDE_MEMO_PATIENCE)
+      forget_memo(u);
     return;
   }
   struct tide_memo_whole *whole = tide_memo_whole(u->memo, m);
   fill_words(u, whole->words + whole->n_repeated);
-  whole->pc = r.pc;
   whole->fp = r.fp;
+  m->pc = r.pc;
+  m->sp = r.sp;
   m->needs_fp = u->frame[leaf].needs_fp;
   m->token = token;
   tide_memo_file(u->memo, m, place);
 }
 
-static inline void first_try_is(struct tide_unwind *u, const struct tide_memo *m)
+__attribute__((noinline)) static void first_try_is(struct tide_unwind *u, const struct tide_memo *m)
 {
   const struct tide_memo_whole *whole = tide_memo_whole(u->memo, m);
-  u->leaf_pc = whole->pc;
-  u->leaf_sp = whole->sp;
+  u->leaf_pc = m->pc;
+  u->leaf_sp = m->sp;
   u->leaf_fp = whole->fp;
   u->leaf_fp_mask = m->needs_fp ? ~0ull : 0;
   u->leaf_token = m->token;
   u->words = whole->words;
   u->words_end = whole->words + whole->n;
+}
+
+// Do most stacks come back now? Asked with each capture, answered with every so many.
+static bool stacks_come_back(struct tide_unwind *u, const void *token)
+{
+  const void **latest = &u->latest[(uint64_t)token / TIDE_TOKEN_BYTES % TIDE_LATEST];
+  u->n_back += *latest == token;
+  *latest = token;
+  if (u->memo_bypass % TIDE_BACK_ASKED)
+    return false;
+  bool most = u->n_back > TIDE_BACK_ASKED / 4 * 3;
+  u->n_back = 0;
+  return most;
+}
+
+static void *capture_past_memo(struct tide_unwind *u, struct tide_regs r)
+{
+  void *token = incremental(u, r);
+  u->memo_bypass--;
+  if (stacks_come_back(u, token) || !u->memo_bypass) {
+    u->memo_bypass = 0;
+    u->memo_credit = TIDE_MEMO_CREDIT / 4;
+    forget_memo(u); // of other times
+  }
+  return token;
 }
 
 // A stack that is not in the memo, or not to be looked for there.
@@ -196,11 +224,8 @@ __attribute__((noinline)) static void *capture_anew(struct tide_unwind *u, uint6
   struct tide_regs r = {pc, sp, fp};
   if (TIDE_UNLIKELY(r.sp - u->stack_lo >= u->stack_size))
     return tide_capture_foreign(u, r);
-  if (TIDE_UNLIKELY(u->memo_bypass)) {
-    if (!--u->memo_bypass)
-      u->memo_credit = TIDE_MEMO_CREDIT / 4;
-    return incremental(u, r);
-  }
+  if (TIDE_UNLIKELY(u->memo_bypass))
+    return capture_past_memo(u, r);
   // In vain, unless another thread has changed what a search came past: then it is not filed again.
   struct tide_memo_place place = {.astray = true};
   tide_memo_search(u->memo, r.pc, r.sp, r.fp, &place);

@@ -52,7 +52,14 @@ struct tide_step { // one unwind step: where it started, and the words that deci
   uint32_t kind;              // enum tide_rule_kind; NONE with a ra_slot is a guess
 };
 
-enum { TIDE_MEMO_CREDIT = 2048, TIDE_MEMO_BYPASS = 16384, TIDE_MEMO_PATIENCE = 4096 };
+enum {
+  TIDE_MEMO_CREDIT = 2048,
+  TIDE_MEMO_BYPASS = 16384,
+  TIDE_MEMO_PATIENCE = 4096,
+  TIDE_BACK_ASKED = 1024,
+  TIDE_LATEST = 256,
+  TIDE_TOKEN_BYTES = 128, // tokens are at least so far apart
+};
 
 // How a walk ended: at an outermost frame, or where nothing was known.
 enum tide_walk_end { TIDE_WALK_WHOLE, TIDE_WALK_BROKEN };
@@ -67,18 +74,21 @@ struct tide_unwind { // a thread's unwinding state
   uint64_t stack_lo, stack_size; // the thread's own stack; size 0: unknown
   enum tide_walk_end end;        // of the last capture
   // The memo pays only where stacks come back: hits earn credit, misses spend it, and without
-  // credit it is bypassed for a while (a compiler visits most stacks once or twice).
+  // credit it is bypassed for a while (a compiler visits most stacks once or twice), or until they
+  // do again.
   int32_t memo_credit, memo_bypass;
   uint32_t memo_refused; // captures that found no room since the memo was last emptied
   struct tide_memo_table *memo;
   const struct tide_memo *memo_last; // the latest that was found there
+  uint32_t n_back;                   // captures past the memo whose token was among the latest
   // Growing arrays of cap elements each, in one mapping of map_bytes.
   uint64_t cap, map_bytes;
   struct tide_word *ra; // [i]: where frame i's return address was read; [0] has none
   struct tide_unwind_frame *frame;
   struct tide_fp_word *fpw;
-  struct tide_step *step;         // scratch: the target's stack may be a 16 KiB coroutine's
-  struct tide_unwind_frame *walk; // frames of a full walk
+  struct tide_step *step;          // scratch: the target's stack may be a 16 KiB coroutine's
+  struct tide_unwind_frame *walk;  // frames of a full walk
+  const void *latest[TIDE_LATEST]; // tokens of captures past the memo, by some of their bits
 };
 
 // Where the main thread's stack began. A frame there has no caller, whatever it lacks: the loader's

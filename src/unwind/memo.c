@@ -37,7 +37,7 @@ struct key {
 static inline struct key first_key(uint64_t pc, uint64_t sp)
 {
   uint64_t place = pc >> TIDE_CODE_ALIGN_BITS ^ pc >> 9 ^ sp >> 4;
-  return (struct key){place & PLACE_MASK, tide_mix64(pc ^ tide_mix64(sp))};
+  return (struct key){place & PLACE_MASK, tide_mix64(pc ^ sp << 20)};
 }
 
 // From a branch on, by the present value of its word.
@@ -82,24 +82,8 @@ static inline bool look(const struct tide_memo_table *memo, struct key key, uint
   return at;
 }
 
-// Addresses have 48 bits; the 16 above one say how far away something is, in steps.
-enum { ADDRESS_BITS = 48, DISTANCE_BITS = 64 - ADDRESS_BITS, SP_STEP_BITS = 4, WORD_STEP_BITS = 3 };
-
-// Too many, if it is too far away or not a whole number of steps.
-static inline uint64_t steps(uint64_t bytes, uint32_t step_bits)
-{
-  return bytes >> step_bits | bytes << (64 - step_bits);
-}
-
-static inline bool too_many(uint64_t steps)
-{
-  return steps >> DISTANCE_BITS;
-}
-
-static inline uint64_t pack(uint64_t address, uint64_t steps)
-{
-  return steps << ADDRESS_BITS | address << DISTANCE_BITS >> DISTANCE_BITS;
-}
+// Addresses have 48 bits; the 16 above one say where it was read, in words from sp.
+enum { ADDRESS_BITS = 48, WHERE_BITS = 64 - ADDRESS_BITS };
 
 // The bits in which the stack differs from words, a multiple of four.
 static inline uint64_t words_changed(const struct tide_word *w, const struct tide_word *end)
@@ -117,9 +101,9 @@ static inline uint64_t words_changed(const struct tide_word *w, const struct tid
 static inline uint64_t own_changed(const struct tide_memo *m, uint64_t sp)
 {
 #define OWN_CHANGED(i) (((const uint64_t *)sp)[m->own[i] >> ADDRESS_BITS] ^ m->own[i])
-  _Static_assert(TIDE_MEMO_OWN == 5, "all of them");
+  _Static_assert(TIDE_MEMO_OWN == 4, "all of them");
   uint64_t changed = OWN_CHANGED(0) | OWN_CHANGED(1) | OWN_CHANGED(2) | OWN_CHANGED(3);
-  return (changed | OWN_CHANGED(4)) << DISTANCE_BITS;
+  return changed << WHERE_BITS;
 #undef OWN_CHANGED
 }
 
@@ -138,10 +122,22 @@ static void expect(struct tide_memo_table *memo, struct tide_memo_trunk trunk)
       memo->trunk_lowest = memo->trunk_end[-i].slot;
 }
 
-__attribute__((noinline)) static void expect_if_again(struct tide_memo_table *memo,
-                                                      struct tide_memo_trunk trunk)
+__attribute__((noinline)) static void judge(struct tide_memo_table *memo,
+                                            struct tide_memo_trunk latest)
 {
-  expect(memo, trunk.at == memo->trunk_before ? trunk : (struct tide_memo_trunk){0});
+  bool was_good = memo->n_had_it >= TIDE_MEMO_TRIAL;
+  memo->n_had_it = 0;
+  memo->n_others = TIDE_MEMO_TRIAL;
+  if (was_good) {
+    memo->n_without = TIDE_MEMO_TRIAL;
+  } else if (!memo->trunk.at) {
+    expect(memo, latest);
+  } else {
+    expect(memo, (struct tide_memo_trunk){0});
+    memo->n_others = memo->n_without;
+    if (memo->n_without < TIDE_MEMO_MAX_WITHOUT)
+      memo->n_without *= 2;
+  }
 }
 
 // Does a capture stand that has another trunk than the expected one?
@@ -151,10 +147,17 @@ static inline bool other_stands(struct tide_memo_table *memo, const struct tide_
   const struct tide_word *words = &memo->words[trunk];
   if (TIDE_UNLIKELY(own_changed(m, sp) | words_changed(words, words + m->n_trunk)))
     return false;
-  if (memo->trunk.at || memo->trunk_before == trunk)
-    expect_if_again(memo, (struct tide_memo_trunk){trunk, m->n_trunk});
-  memo->trunk_before = trunk;
+  if (TIDE_UNLIKELY(!--memo->n_others))
+    judge(memo, (struct tide_memo_trunk){trunk, m->n_trunk});
   return true;
+}
+
+// The same of one that has it, and changed says in what that differs from the stack.
+static inline bool expected_stands(struct tide_memo_table *memo, const struct tide_memo *m,
+                                   uint64_t sp, uint64_t changed)
+{
+  memo->n_had_it++;
+  return TIDE_LIKELY(!(own_changed(m, sp) | changed));
 }
 
 // See memo.h; ret_place may be NULL.
@@ -162,9 +165,11 @@ TIDE_HOT const struct tide_memo *descend(struct tide_memo_table *memo, uint64_t 
                                          uint64_t fp, struct tide_memo_place *ret_place)
 {
   struct tide_memo_place place = {.astray = true};
-  uint64_t sp_steps = steps(sp - memo->sp_origin, SP_STEP_BITS), changed = 1, branch = 0, i;
-  if (TIDE_LIKELY(sp <= memo->trunk_lowest))
-    changed = words_changed(memo->trunk_first, memo->trunk_end);
+  uint64_t changed = 0, branch = 0, i;
+  if (memo->trunk.at)
+    changed = TIDE_LIKELY(sp <= memo->trunk_lowest)
+                  ? words_changed(memo->trunk_first, memo->trunk_end)
+                  : 1;
   struct key key = first_key(pc, sp);
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
     if (TIDE_UNLIKELY(!look(memo, key, &i))) {
@@ -183,13 +188,12 @@ TIDE_HOT const struct tide_memo *descend(struct tide_memo_table *memo, uint64_t 
       continue;
     }
     const struct tide_memo *m = capture_of(memo, what);
-    if (TIDE_UNLIKELY(m->start != pack(pc, sp_steps)) || TIDE_UNLIKELY(too_many(sp_steps)))
+    if (TIDE_UNLIKELY((m->pc ^ pc) | (m->sp ^ sp)))
       break;
     if (TIDE_UNLIKELY(m->needs_fp) && tide_memo_whole(memo, m)->fp != fp)
       break;
-    if (TIDE_LIKELY(number_of(what) == memo->trunk.at)
-            ? TIDE_LIKELY(!(own_changed(m, sp) | changed))
-            : other_stands(memo, m, sp, number_of(what)))
+    if (number_of(what) == memo->trunk.at ? expected_stands(memo, m, sp, changed)
+                                          : other_stands(memo, m, sp, number_of(what)))
       return m;
     place = (struct tide_memo_place){.near = m};
     break;
@@ -211,18 +215,14 @@ const struct tide_memo *tide_memo_search(struct tide_memo_table *memo, uint64_t 
   return descend(memo, pc, sp, fp, ret_place);
 }
 
-struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t sp, uint64_t n)
+struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t n)
 {
   uint32_t padded = ((uint32_t)n + 3) & ~3u;
-  bool full = memo->n_words + 2 * padded > TIDE_MEMO_POOL || // a trunk may come with it
-              memo->n_used + 2 > TIDE_MEMO_PLACES / 2 || memo->n_captures == TIDE_MEMO_CAPTURES;
-  bool far = memo->origin && too_many(steps(sp - memo->sp_origin, SP_STEP_BITS));
-  if (full || far || sp & ((1 << SP_STEP_BITS) - 1))
+  if (memo->n_words + 2 * padded > TIDE_MEMO_POOL || // a trunk may come with it
+      memo->n_used + 2 > TIDE_MEMO_PLACES / 2 || memo->n_captures == TIDE_MEMO_CAPTURES)
     return NULL;
-  memo->wholes[memo->n_captures] = (struct tide_memo_whole){.sp = sp,
-                                                            .words = &memo->words[memo->n_words],
-                                                            .n = padded,
-                                                            .n_repeated = padded - (uint32_t)n};
+  memo->wholes[memo->n_captures] = (struct tide_memo_whole){
+      .words = &memo->words[memo->n_words], .n = padded, .n_repeated = padded - (uint32_t)n};
   return &memo->captures[memo->n_captures];
 }
 
@@ -291,12 +291,12 @@ static uint64_t insert_branch(struct tide_memo_table *memo, uint64_t i,
   return index;
 }
 
-// Follows near's way to where m must leave it. False: that way is not what it was.
+// Follows near's way, from a first key on, to where m must leave it. False: that way is not what it
+// was.
 static bool file_beside(struct tide_memo_table *memo, const struct tide_memo *near,
-                        const struct tide_memo_whole *m, uint64_t what_m)
+                        const struct tide_memo_whole *m, struct key key, uint64_t what_m)
 {
   const struct tide_memo_whole *old = tide_memo_whole(memo, near);
-  struct key key = first_key(m->pc, m->sp);
   uint32_t difference;
   uint64_t i;
   if (!find_difference(old, m, &difference) || !is_near(memo, word_of(m, difference)->slot))
@@ -353,10 +353,10 @@ static bool pack_own(struct tide_memo *m, const struct tide_memo_whole *whole, u
 {
   for (uint32_t i = 0; i < TIDE_MEMO_OWN; i++) {
     const struct tide_word *w = word_of(whole, i < n ? i : 0);
-    uint64_t distance = steps(w->slot - whole->sp, WORD_STEP_BITS);
-    if (too_many(distance))
+    uint64_t where = (w->slot - m->sp) / 8;
+    if (where >> WHERE_BITS || (w->slot - m->sp) % 8)
       return false;
-    m->own[i] = pack(w->value, distance);
+    m->own[i] = where << ADDRESS_BITS | w->value << WHERE_BITS >> WHERE_BITS;
   }
   return true;
 }
@@ -368,14 +368,10 @@ void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
   for (uint32_t i = whole->n_repeated; i > 0; i--)
     whole->words[i - 1] = whole->words[i];
   uint32_t n = whole->n - whole->n_repeated, n_own = n < TIDE_MEMO_OWN ? n : TIDE_MEMO_OWN;
-  n_own -= (n - n_own) & 1; // trunks of even lengths: there are fewer of them
   if (place->astray || !pack_own(m, whole, n_own))
     return;
-  if (!memo->origin) {
-    memo->origin = (whole->sp & ~7ull) - (1ull << 31);
-    memo->sp_origin = whole->sp - (1ull << (DISTANCE_BITS + SP_STEP_BITS - 1));
-  }
-  m->start = pack(whole->pc, steps(whole->sp - memo->sp_origin, SP_STEP_BITS));
+  if (!memo->origin)
+    memo->origin = (m->sp & ~7ull) - (1ull << 31);
   uint32_t words_end = memo->n_words + whole->n;
   struct tide_memo_trunk trunk =
       trunk_new(memo, words_end, whole->words + whole->n_repeated, n - n_own);
@@ -383,10 +379,11 @@ void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
   if (known && same_trunk(memo, *known, trunk))
     trunk = *known;
   m->n_trunk = trunk.n;
+  struct key key = first_key(m->pc, m->sp);
   uint64_t what = what_is(memo, m, trunk.at);
   if (!place->near)
-    put(memo, first_key(whole->pc, whole->sp), what);
-  else if (!file_beside(memo, place->near, whole, what))
+    put(memo, key, what);
+  else if (!file_beside(memo, place->near, whole, key, what))
     return;
   memo->n_captures++;
   memo->n_words = trunk.at == words_end ? words_end + trunk.n : words_end;
@@ -397,6 +394,9 @@ void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
 void tide_memo_init(struct tide_memo_table *memo)
 {
   expect(memo, (struct tide_memo_trunk){0});
+  memo->n_had_it = 0;
+  memo->n_others = 1;
+  memo->n_without = TIDE_MEMO_TRIAL;
 }
 
 void tide_memo_empty(struct tide_memo_table *memo)
@@ -404,7 +404,6 @@ void tide_memo_empty(struct tide_memo_table *memo)
   memset(memo->at, 0, sizeof memo->at);
   memset(memo->trunks, 0, sizeof memo->trunks);
   memo->n_used = memo->n_branches = memo->n_captures = memo->n_words = 0;
-  memo->origin = memo->sp_origin = 0;
-  memo->trunk_before = 0;
+  memo->origin = 0;
   tide_memo_init(memo);
 }

@@ -35,22 +35,24 @@ enum {
   TIDE_MEMO_WORDS = 160, // deeper stacks are not remembered, only unwound incrementally
   TIDE_MEMO_POOL = 16 * TIDE_MEMO_PLACES,
   TIDE_MEMO_LEVELS = 32,
-  TIDE_MEMO_OWN = 5,
+  TIDE_MEMO_OWN = 4,
   TIDE_MEMO_TRUNKS = 256,
+  TIDE_MEMO_TRIAL = 64,
+  TIDE_MEMO_MAX_WITHOUT = 4096,
 };
 
 // A capture as a search compares it.
 struct tide_memo {
-  uint64_t start; // pc, and sp above it
-  uint32_t n_trunk, needs_fp;
+  uint64_t pc, sp;
   void *token;
+  uint32_t n_trunk, needs_fp;
   uint64_t own[TIDE_MEMO_OWN]; // a word's value, and above it where it is
 } __attribute__((aligned(64)));
 
 // The same capture as it was filed. Its words go from the outermost frame to the leaf; the first is
 // repeated until their number is a multiple of four.
 struct tide_memo_whole {
-  uint64_t pc, sp, fp;
+  uint64_t fp;
   struct tide_word *words;
   uint32_t n, n_repeated;
 };
@@ -62,13 +64,15 @@ struct tide_memo_trunk {
 
 struct tide_memo_table {
   uint64_t at[TIDE_MEMO_PLACES] __attribute__((aligned(64))); // by path key; 0: vacant
-  uint64_t origin;    // an address far below all words; 0: nothing was filed yet
-  uint64_t sp_origin; // an address below every sp that is filed
-  // The expected trunk: two captures in a row that were found had it.
+  uint64_t origin; // an address far below all words; 0: nothing was filed yet
+  // The expected trunk. It is judged when some captures had another one: if fewer had it, there is
+  // none for a while, twice as long each time; then that of the latest capture is tried.
   struct tide_memo_trunk trunk;
   const struct tide_word *trunk_first, *trunk_end;
   uint64_t trunk_lowest; // no word of it is below; the highest address, if there is none
-  uint32_t trunk_before; // of the latest capture that had another one
+  uint32_t n_had_it;     // captures, since it was judged
+  uint32_t n_others;     // until it is
+  uint32_t n_without;    // others in the next while without one
   uint32_t n_used, n_branches, n_captures, n_words;
   struct tide_memo captures[TIDE_MEMO_CAPTURES];
   struct tide_memo_whole wholes[TIDE_MEMO_CAPTURES];
@@ -99,10 +103,10 @@ static inline struct tide_memo_whole *tide_memo_whole(struct tide_memo_table *me
   return &memo->wholes[m - memo->captures];
 }
 
-// Room for a capture at sp of n words (1 to TIDE_MEMO_WORDS); NULL: there is none. The caller fills
-// token and needs_fp, of the whole pc and fp, and its words from n_repeated on, each before all
-// those that say where it is, and files it.
-struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t sp, uint64_t n);
+// Room for a capture of n words (1 to TIDE_MEMO_WORDS); NULL: there is none. The caller fills pc,
+// sp, token, needs_fp and fp, and the words from n_repeated on, each before all those that say
+// where it is, and files it.
+struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t n);
 void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
                     const struct tide_memo_place *place);
 void tide_memo_empty(struct tide_memo_table *memo);
