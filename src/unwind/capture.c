@@ -80,6 +80,7 @@ static void prepare_first_try(struct tide_unwind *u, const struct tide_unwind_fr
   u->leaf_fp = leaf->fp;
   u->leaf_fp_mask = leaf->needs_fp ? ~0ull : 0;
   u->leaf_token = leaf->token;
+  u->packed_end = u->packed;
   u->words = u->ra + 1;
   u->words_end = u->words + padded;
   struct tide_word *w = u->ra + u->n;
@@ -87,6 +88,29 @@ static void prepare_first_try(struct tide_unwind *u, const struct tide_unwind_fr
     *w++ = (struct tide_word){u->fpw[i].slot, u->fpw[i].value};
   for (; w < u->words_end; w++)
     *w = u->ra[1];
+}
+
+// As many of the first try's words as there is place for, and as are near enough.
+static void pack_words(struct tide_unwind *u)
+{
+  uint64_t *to = u->packed;
+  for (; u->words_end > u->words && to < u->packed + TIDE_PACKED; to += 4) {
+    for (int i = 0; i < 4; i++)
+      if (!tide_word_pack(u->words_end[-1 - i], u->leaf_sp, &to[i]))
+        goto out;
+    u->words_end -= 4;
+  }
+out:
+  u->packed_end = to;
+}
+
+__attribute__((noinline)) bool tide_rest_valid(struct tide_unwind *u)
+{
+  if (tide_words_changed(u->words, u->words_end))
+    return false;
+  if (u->packed_end == u->packed)
+    pack_words(u);
+  return true;
 }
 
 // Unwinds from the leaf until the state is one of the standing frames; only those reached are
@@ -190,6 +214,7 @@ __attribute__((noinline)) static void first_try_is(struct tide_unwind *u, const 
   u->leaf_token = m->token;
   u->words = whole->words;
   u->words_end = whole->words + whole->n;
+  pack_words(u);
 }
 
 // Do most stacks come back now? Asked with each capture, answered with every so many.

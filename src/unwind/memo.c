@@ -82,29 +82,13 @@ static inline bool look(const struct tide_memo_table *memo, struct key key, uint
   return at;
 }
 
-// Addresses have 48 bits; the 16 above one say where it was read, in words from sp.
-enum { ADDRESS_BITS = 48, WHERE_BITS = 64 - ADDRESS_BITS };
-
-// The bits in which the stack differs from words, a multiple of four.
-static inline uint64_t words_changed(const struct tide_word *w, const struct tide_word *end)
-{
-  uint64_t a = 0, b = 0;
-  for (; w < end; w += 4) {
-    a |= TIDE_CHANGED(w[0]) | TIDE_CHANGED(w[1]);
-    b |= TIDE_CHANGED(w[2]) | TIDE_CHANGED(w[3]);
-  }
-  return a | b;
-}
-
-// Those of a capture's own words, if it is one of this sp: of the address that each is. By the
-// words nearer to the leaf, it is known to be one.
+// The bits in which the stack differs from a capture's own words, if it is one of this sp.
 static inline uint64_t own_changed(const struct tide_memo *m, uint64_t sp)
 {
-#define OWN_CHANGED(i) (((const uint64_t *)sp)[m->own[i] >> ADDRESS_BITS] ^ m->own[i])
   _Static_assert(TIDE_MEMO_OWN == 4, "all of them");
-  uint64_t changed = OWN_CHANGED(0) | OWN_CHANGED(1) | OWN_CHANGED(2) | OWN_CHANGED(3);
-  return changed << WHERE_BITS;
-#undef OWN_CHANGED
+  uint64_t a = TIDE_PACKED_CHANGED(m->own[0], sp) | TIDE_PACKED_CHANGED(m->own[1], sp);
+  uint64_t b = TIDE_PACKED_CHANGED(m->own[2], sp) | TIDE_PACKED_CHANGED(m->own[3], sp);
+  return (a | b) << TIDE_WHERE_BITS;
 }
 
 // at 0: no trunk.
@@ -145,7 +129,7 @@ static inline bool other_stands(struct tide_memo_table *memo, const struct tide_
                                 uint64_t sp, uint32_t trunk)
 {
   const struct tide_word *words = &memo->words[trunk];
-  if (TIDE_UNLIKELY(own_changed(m, sp) | words_changed(words, words + m->n_trunk)))
+  if (TIDE_UNLIKELY(own_changed(m, sp) | tide_words_changed(words, words + m->n_trunk)))
     return false;
   if (TIDE_UNLIKELY(!--memo->n_others))
     judge(memo, (struct tide_memo_trunk){trunk, m->n_trunk});
@@ -168,7 +152,7 @@ TIDE_HOT const struct tide_memo *descend(struct tide_memo_table *memo, uint64_t 
   uint64_t changed = 0, branch = 0, i;
   if (memo->trunk.at)
     changed = TIDE_LIKELY(sp <= memo->trunk_lowest)
-                  ? words_changed(memo->trunk_first, memo->trunk_end)
+                  ? tide_words_changed(memo->trunk_first, memo->trunk_end)
                   : 1;
   struct key key = first_key(pc, sp);
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
@@ -351,13 +335,9 @@ static bool same_trunk(const struct tide_memo_table *memo, struct tide_memo_trun
 // The words next to the leaf, n of them; the leaf's fills what is left. False: one is too far away.
 static bool pack_own(struct tide_memo *m, const struct tide_memo_whole *whole, uint32_t n)
 {
-  for (uint32_t i = 0; i < TIDE_MEMO_OWN; i++) {
-    const struct tide_word *w = word_of(whole, i < n ? i : 0);
-    uint64_t where = (w->slot - m->sp) / 8;
-    if (where >> WHERE_BITS || (w->slot - m->sp) % 8)
+  for (uint32_t i = 0; i < TIDE_MEMO_OWN; i++)
+    if (!tide_word_pack(*word_of(whole, i < n ? i : 0), m->sp, &m->own[i]))
       return false;
-    m->own[i] = where << ADDRESS_BITS | w->value << WHERE_BITS >> WHERE_BITS;
-  }
   return true;
 }
 

@@ -91,19 +91,22 @@ bool tide_unwind_init(struct tide_unwind *u)
 
 bool tide_unwind_grow(struct tide_unwind *u, uint64_t n_steps)
 {
-  struct tide_unwind old = *u;
-  uint64_t bytes = bytes_for(old.cap * 2);
+  const struct tide_word *ra = u->ra;
+  const struct tide_unwind_frame *frame = u->frame;
+  const struct tide_fp_word *fpw = u->fpw;
+  const struct tide_step *step = u->step;
+  uint64_t bytes = bytes_for(u->cap * 2), old_bytes = u->map_bytes;
   char *p = tide_sys_map_private(bytes);
   if (!p)
     return false;
-  place(u, p, old.cap * 2);
+  place(u, p, u->cap * 2);
   u->map_bytes = bytes;
   u->leaf_sp = 0; // its words are elsewhere now
-  memcpy(u->ra, old.ra, old.n * sizeof *u->ra);
-  memcpy(u->frame, old.frame, old.n * sizeof *u->frame);
-  memcpy(u->fpw, old.fpw, old.n_fp * sizeof *u->fpw);
-  memcpy(u->step, old.step, n_steps * sizeof *u->step);
-  tide_sys_unmap(old.ra, old.map_bytes);
+  memcpy(u->ra, ra, u->n * sizeof *ra);
+  memcpy(u->frame, frame, u->n * sizeof *frame);
+  memcpy(u->fpw, fpw, u->n_fp * sizeof *fpw);
+  memcpy(u->step, step, n_steps * sizeof *step);
+  tide_sys_unmap((void *)ra, old_bytes);
   return true;
 }
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words of the stack that a capture depends on, and whether they are still what they were. Nothing
+// branches from one word to the next: independent loads, and what differs is gathered.
+#pragma once
+#include "rt/base.h"
+
+struct tide_word {
+  uint64_t slot, value;
+};
+
+#define TIDE_CHANGED(w) (*(uint64_t *)(w).slot ^ (w).value)
+
+// The bits in which the stack differs from words, a multiple of four.
+TIDE_HOT uint64_t tide_words_changed(const struct tide_word *w, const struct tide_word *end)
+{
+  uint64_t a = 0, b = 0;
+  for (; w < end; w += 4) {
+    a |= TIDE_CHANGED(w[0]) | TIDE_CHANGED(w[1]);
+    b |= TIDE_CHANGED(w[2]) | TIDE_CHANGED(w[3]);
+  }
+  return a | b;
+}
+
+// A word in eight bytes, which are compared faster: 48 bits of its value, and above them where it
+// is, in words from sp. By the words nearer to the leaf it is known that an address was saved
+// there, and addresses have no more bits.
+enum { TIDE_ADDRESS_BITS = 48, TIDE_WHERE_BITS = 64 - TIDE_ADDRESS_BITS };
+
+// The bits in which the stack differs, and above them something.
+#define TIDE_PACKED_CHANGED(packed, sp)                                                            \
+  (((const uint64_t *)(sp))[(packed) >> TIDE_ADDRESS_BITS] ^ (packed))
+
+// False: it is too far away.
+static inline bool tide_word_pack(struct tide_word w, uint64_t sp, uint64_t *ret_packed)
+{
+  uint64_t bytes = w.slot - sp, where = bytes / 8;
+  *ret_packed = where << TIDE_ADDRESS_BITS | w.value << TIDE_WHERE_BITS >> TIDE_WHERE_BITS;
+  return !(where >> TIDE_WHERE_BITS) && !(bytes % 8);
+}
