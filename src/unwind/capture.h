@@ -146,12 +146,7 @@ TIDE_HOT bool tide_last_valid(struct tide_unwind *u, struct tide_regs r)
 {
   if ((u->leaf_pc ^ r.pc) | (u->leaf_sp ^ r.sp) | ((u->leaf_fp ^ r.fp) & u->leaf_fp_mask))
     return false;
-  uint64_t a = 0, b = 0;
-  for (const uint64_t *w = u->packed; w < u->packed_end; w += 4) {
-    a |= TIDE_PACKED_CHANGED(w[0], r.sp) | TIDE_PACKED_CHANGED(w[1], r.sp);
-    b |= TIDE_PACKED_CHANGED(w[2], r.sp) | TIDE_PACKED_CHANGED(w[3], r.sp);
-  }
-  if ((a | b) << TIDE_WHERE_BITS)
+  if (tide_packed_changed(u->packed, u->packed_end, r.sp))
     return false;
   return TIDE_LIKELY(u->words == u->words_end) || tide_rest_valid(u);
 }

@@ -14,7 +14,7 @@
 // is no more than some bits of the stack word and of the branch's number; the hash, which nothing
 // waits for, is a proper one.
 enum { PLACE_MASK = TIDE_MEMO_PLACES - 1, HASH_SHIFT = 49, USED_SHIFT = 48, NUMBER_SHIFT = 32 };
-_Static_assert(TIDE_MEMO_POOL <= 1 << 16, "a capture's number is where its trunk is");
+_Static_assert(TIDE_MEMO_TRUNK_POOL <= 1 << 16, "a capture's number is where its trunk is");
 
 // A branch's number: its index, and above that what keeps its first ways off the places of others.
 enum { INDEX_BITS = 11, SHIFTS = 1 << (16 - INDEX_BITS) };
@@ -85,25 +85,15 @@ static inline bool look(const struct tide_memo_table *memo, struct key key, uint
 // The bits in which the stack differs from a capture's own words, if it is one of this sp.
 static inline uint64_t own_changed(const struct tide_memo *m, uint64_t sp)
 {
-  _Static_assert(TIDE_MEMO_OWN == 4, "all of them");
-  uint64_t a = TIDE_PACKED_CHANGED(m->own[0], sp) | TIDE_PACKED_CHANGED(m->own[1], sp);
-  uint64_t b = TIDE_PACKED_CHANGED(m->own[2], sp) | TIDE_PACKED_CHANGED(m->own[3], sp);
-  return (a | b) << TIDE_WHERE_BITS;
+  _Static_assert(TIDE_MEMO_OWN == 4, "without a loop");
+  return tide_packed_changed(m->own, m->own + TIDE_MEMO_OWN, sp);
 }
 
-// at 0: no trunk.
-static void expect(struct tide_memo_table *memo, struct tide_memo_trunk trunk)
+// The same of a trunk's.
+static inline uint64_t trunk_changed(const struct tide_memo_table *memo, uint32_t at, uint32_t n)
 {
-  memo->trunk = trunk;
-  memo->trunk_first = memo->trunk_end = NULL;
-  memo->trunk_lowest = ~0ull;
-  if (!trunk.at)
-    return;
-  memo->trunk_first = &memo->words[trunk.at];
-  memo->trunk_end = memo->trunk_first + trunk.n;
-  for (int i = 1; i <= 3; i++) // no frame has more of them
-    if (memo->trunk_end[-i].slot < memo->trunk_lowest)
-      memo->trunk_lowest = memo->trunk_end[-i].slot;
+  const uint64_t *first = &memo->packed[at + 1];
+  return tide_packed_changed(first, first + n, memo->packed[at]);
 }
 
 __attribute__((noinline)) static void judge(struct tide_memo_table *memo,
@@ -115,9 +105,9 @@ __attribute__((noinline)) static void judge(struct tide_memo_table *memo,
   if (was_good) {
     memo->n_without = TIDE_MEMO_TRIAL;
   } else if (!memo->trunk.at) {
-    expect(memo, latest);
+    memo->trunk = latest;
   } else {
-    expect(memo, (struct tide_memo_trunk){0});
+    memo->trunk = (struct tide_memo_trunk){0};
     memo->n_others = memo->n_without;
     if (memo->n_without < TIDE_MEMO_MAX_WITHOUT)
       memo->n_without *= 2;
@@ -128,8 +118,7 @@ __attribute__((noinline)) static void judge(struct tide_memo_table *memo,
 static inline bool other_stands(struct tide_memo_table *memo, const struct tide_memo *m,
                                 uint64_t sp, uint32_t trunk)
 {
-  const struct tide_word *words = &memo->words[trunk];
-  if (TIDE_UNLIKELY(own_changed(m, sp) | tide_words_changed(words, words + m->n_trunk)))
+  if (TIDE_UNLIKELY(own_changed(m, sp) | trunk_changed(memo, trunk, m->n_trunk)))
     return false;
   if (TIDE_UNLIKELY(!--memo->n_others))
     judge(memo, (struct tide_memo_trunk){trunk, m->n_trunk});
@@ -150,9 +139,9 @@ TIDE_HOT const struct tide_memo *descend(struct tide_memo_table *memo, uint64_t 
 {
   struct tide_memo_place place = {.astray = true};
   uint64_t changed = 0, branch = 0, i;
-  if (memo->trunk.at)
-    changed = TIDE_LIKELY(sp <= memo->trunk_lowest)
-                  ? tide_words_changed(memo->trunk_first, memo->trunk_end)
+  if (memo->trunk.at) // below sp there is no word of anybody's
+    changed = TIDE_LIKELY(memo->packed[memo->trunk.at] >= sp)
+                  ? trunk_changed(memo, memo->trunk.at, memo->trunk.n)
                   : 1;
   struct key key = first_key(pc, sp);
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
@@ -202,7 +191,8 @@ const struct tide_memo *tide_memo_search(struct tide_memo_table *memo, uint64_t 
 struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t n)
 {
   uint32_t padded = ((uint32_t)n + 3) & ~3u;
-  if (memo->n_words + 2 * padded > TIDE_MEMO_POOL || // a trunk may come with it
+  if (memo->n_words + padded > TIDE_MEMO_POOL ||
+      memo->n_packed + 2 + padded > TIDE_MEMO_TRUNK_POOL ||
       memo->n_used + 2 > TIDE_MEMO_PLACES / 2 || memo->n_captures == TIDE_MEMO_CAPTURES)
     return NULL;
   memo->wholes[memo->n_captures] = (struct tide_memo_whole){
@@ -307,29 +297,35 @@ static bool file_beside(struct tide_memo_table *memo, const struct tide_memo *ne
   return false;
 }
 
-// A trunk of n words, put behind those of the capture that is being filed.
-static struct tide_memo_trunk trunk_new(struct tide_memo_table *memo, uint32_t at,
-                                        const struct tide_word *words, uint32_t n)
+// A trunk of n words where there is room; n 0: one is too far away.
+static struct tide_memo_trunk trunk_new(struct tide_memo_table *memo, const struct tide_word *words,
+                                        uint32_t n)
 {
   uint32_t n_repeated = -n & 3;
-  for (uint32_t i = 0; n && i < n + n_repeated; i++)
-    memo->words[at + i] = words[i < n_repeated ? 0 : i - n_repeated];
-  return (struct tide_memo_trunk){n ? at : 0, n + n_repeated};
+  struct tide_memo_trunk trunk = {1 + memo->n_packed, n + n_repeated}; // 0 is none
+  uint64_t *base = &memo->packed[trunk.at], *to = base + 1;
+  *base = words[0].slot;
+  for (uint32_t i = 1; i < n; i++)
+    *base = words[i].slot < *base ? words[i].slot : *base;
+  for (uint32_t i = 0; i < trunk.n; i++)
+    if (!tide_word_pack(words[i < n_repeated ? 0 : i - n_repeated], *base, to++))
+      return (struct tide_memo_trunk){0};
+  return trunk;
 }
 
 // Where the same one may be known already.
 static struct tide_memo_trunk *trunk_known(struct tide_memo_table *memo,
                                            struct tide_memo_trunk trunk)
 {
-  const struct tide_word *last = &memo->words[trunk.at + trunk.n - 1];
-  uint64_t hash = tide_mix64((last->slot * 31 ^ last->value) + trunk.n) >> 32;
-  return &memo->trunks[hash % TIDE_MEMO_TRUNKS];
+  uint64_t hash = tide_mix64(memo->packed[trunk.at] ^ memo->packed[trunk.at + trunk.n]);
+  return &memo->trunks[((hash >> 32) + trunk.n) % TIDE_MEMO_TRUNKS];
 }
 
 static bool same_trunk(const struct tide_memo_table *memo, struct tide_memo_trunk a,
                        struct tide_memo_trunk b)
 {
-  return a.n == b.n && !memcmp(&memo->words[a.at], &memo->words[b.at], a.n * sizeof *memo->words);
+  const uint64_t *packed = memo->packed;
+  return a.n == b.n && !memcmp(&packed[a.at], &packed[b.at], (a.n + 1) * sizeof *packed);
 }
 
 // The words next to the leaf, n of them; the leaf's fills what is left. False: one is too far away.
@@ -352,12 +348,18 @@ void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
     return;
   if (!memo->origin)
     memo->origin = (m->sp & ~7ull) - (1ull << 31);
-  uint32_t words_end = memo->n_words + whole->n;
-  struct tide_memo_trunk trunk =
-      trunk_new(memo, words_end, whole->words + whole->n_repeated, n - n_own);
-  struct tide_memo_trunk *known = trunk.n ? trunk_known(memo, trunk) : NULL;
-  if (known && same_trunk(memo, *known, trunk))
-    trunk = *known;
+  struct tide_memo_trunk trunk = {0}, *known = NULL;
+  uint32_t n_packed = memo->n_packed;
+  if (n > n_own) {
+    trunk = trunk_new(memo, whole->words + whole->n_repeated, n - n_own);
+    if (!trunk.n)
+      return;
+    known = trunk_known(memo, trunk);
+    if (same_trunk(memo, *known, trunk))
+      trunk = *known;
+    else
+      n_packed += 1 + trunk.n;
+  }
   m->n_trunk = trunk.n;
   struct key key = first_key(m->pc, m->sp);
   uint64_t what = what_is(memo, m, trunk.at);
@@ -366,14 +368,15 @@ void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
   else if (!file_beside(memo, place->near, whole, key, what))
     return;
   memo->n_captures++;
-  memo->n_words = trunk.at == words_end ? words_end + trunk.n : words_end;
+  memo->n_words += whole->n;
+  memo->n_packed = n_packed;
   if (known)
     *known = trunk;
 }
 
 void tide_memo_init(struct tide_memo_table *memo)
 {
-  expect(memo, (struct tide_memo_trunk){0});
+  memo->trunk = (struct tide_memo_trunk){0};
   memo->n_had_it = 0;
   memo->n_others = 1;
   memo->n_without = TIDE_MEMO_TRIAL;
@@ -383,7 +386,7 @@ void tide_memo_empty(struct tide_memo_table *memo)
 {
   memset(memo->at, 0, sizeof memo->at);
   memset(memo->trunks, 0, sizeof memo->trunks);
-  memo->n_used = memo->n_branches = memo->n_captures = memo->n_words = 0;
+  memo->n_used = memo->n_branches = memo->n_captures = memo->n_words = memo->n_packed = 0;
   memo->origin = 0;
   tide_memo_init(memo);
 }

@@ -27,7 +27,8 @@ enum {
   TIDE_MEMO_PLACES = 1 << TIDE_MEMO_LOG2, // half of them are used at most
   TIDE_MEMO_CAPTURES = TIDE_MEMO_PLACES / 2,
   TIDE_MEMO_WORDS = 160, // deeper stacks are not remembered, only unwound incrementally
-  TIDE_MEMO_POOL = 16 * TIDE_MEMO_PLACES,
+  TIDE_MEMO_POOL = 14 * TIDE_MEMO_PLACES,
+  TIDE_MEMO_TRUNK_POOL = 14 * TIDE_MEMO_PLACES,
   TIDE_MEMO_LEVELS = 32,
   TIDE_MEMO_OWN = 4,
   TIDE_MEMO_TRUNKS = 256,
@@ -51,7 +52,7 @@ struct tide_memo_whole {
   uint32_t n, n_repeated;
 };
 
-// Also a multiple of four. Known by where it is among the table's words.
+// Also a multiple of four, packed. What it is packed by, its lowest slot, comes first.
 struct tide_memo_trunk {
   uint32_t at, n; // at 0: none
 };
@@ -62,15 +63,14 @@ struct tide_memo_table {
   // The expected trunk. It is judged when some captures had another one: if fewer had it, there is
   // none for a while, twice as long each time; then that of the latest capture is tried.
   struct tide_memo_trunk trunk;
-  const struct tide_word *trunk_first, *trunk_end;
-  uint64_t trunk_lowest; // no word of it is below; the highest address, if there is none
-  uint32_t n_had_it;     // captures, since it was judged
-  uint32_t n_others;     // until it is
-  uint32_t n_without;    // others in the next while without one
-  uint32_t n_used, n_branches, n_captures, n_words;
+  uint32_t n_had_it;  // captures, since it was judged
+  uint32_t n_others;  // until it is
+  uint32_t n_without; // others in the next while without one
+  uint32_t n_used, n_branches, n_captures, n_words, n_packed;
   struct tide_memo captures[TIDE_MEMO_CAPTURES];
   struct tide_memo_whole wholes[TIDE_MEMO_CAPTURES];
   struct tide_word words[TIDE_MEMO_POOL] __attribute__((aligned(64)));
+  uint64_t packed[TIDE_MEMO_TRUNK_POOL];           // trunks
   uint32_t behind[TIDE_MEMO_PLACES / 2 + 1];       // a capture of each branch, from 1 on
   struct tide_memo_trunk trunks[TIDE_MEMO_TRUNKS]; // by their innermost word
 };

@@ -23,18 +23,27 @@ TIDE_HOT uint64_t tide_words_changed(const struct tide_word *w, const struct tid
 }
 
 // A word in eight bytes, which are compared faster: 48 bits of its value, and above them where it
-// is, in words from sp. By the words nearer to the leaf it is known that an address was saved
+// is, in words from a base. By the words nearer to the leaf it is known that an address was saved
 // there, and addresses have no more bits.
 enum { TIDE_ADDRESS_BITS = 48, TIDE_WHERE_BITS = 64 - TIDE_ADDRESS_BITS };
 
-// The bits in which the stack differs, and above them something.
-#define TIDE_PACKED_CHANGED(packed, sp)                                                            \
-  (((const uint64_t *)(sp))[(packed) >> TIDE_ADDRESS_BITS] ^ (packed))
-
 // False: it is too far away.
-static inline bool tide_word_pack(struct tide_word w, uint64_t sp, uint64_t *ret_packed)
+static inline bool tide_word_pack(struct tide_word w, uint64_t base, uint64_t *ret_packed)
 {
-  uint64_t bytes = w.slot - sp, where = bytes / 8;
+  uint64_t bytes = w.slot - base, where = bytes / 8;
   *ret_packed = where << TIDE_ADDRESS_BITS | w.value << TIDE_WHERE_BITS >> TIDE_WHERE_BITS;
   return !(where >> TIDE_WHERE_BITS) && !(bytes % 8);
+}
+
+// The bits in which the stack differs from packed words, a multiple of four.
+TIDE_HOT uint64_t tide_packed_changed(const uint64_t *w, const uint64_t *end, uint64_t base)
+{
+#define CHANGED(packed) (((const uint64_t *)base)[(packed) >> TIDE_ADDRESS_BITS] ^ (packed))
+  uint64_t a = 0, b = 0;
+  for (; w < end; w += 4) {
+    a |= CHANGED(w[0]) | CHANGED(w[1]);
+    b |= CHANGED(w[2]) | CHANGED(w[3]);
+  }
+#undef CHANGED
+  return (a | b) << TIDE_WHERE_BITS;
 }
