@@ -16,6 +16,10 @@
 #pragma once
 #include "store/book.h"
 
+#ifndef TIDE_PAUSE // a test may hold a thread up between two stores
+#define TIDE_PAUSE() ((void)0)
+#endif
+
 TIDE_HOT bool tide_run_waits(const struct tide_writer *w)
 {
   return w->slot->run.cell;
@@ -37,7 +41,9 @@ TIDE_HOT void tide_run_open(struct tide_writer *w, struct tide_live *live, uint6
   if (TIDE_UNLIKELY(!++*count))
     tide_book_carry(count);
   run->birth = tide_when_birth(w->run_when);
+  TIDE_PAUSE();
   tide_store_relaxed(&run->open, size + 1); // a flush of another thread may read it
+  TIDE_PAUSE();
   tide_book_latest(w, live, addr, tide_live_word(run->cell, size), w->run_when);
 }
 
@@ -73,10 +79,14 @@ TIDE_HOT bool tide_run_free_waiting(struct tide_writer *w, uint64_t addr)
   struct tide_run *run = &w->slot->run;
   if (!w->run_cell || !run->open || !tide_book_is_last(w, addr))
     return false;
+  uint64_t size = run->open - 1;
   w->last_live->cell_and_size = 0;
-  run->n_ended++;
-  run->b_ended += run->open - 1;
+  // First: a reader may find us anywhere in between, and what it has counted once stays counted.
   tide_store_relaxed(&run->open, 0);
+  TIDE_PAUSE();
+  tide_store_release(&run->n_ended, run->n_ended + 1);
+  TIDE_PAUSE();
+  tide_store_release(&run->b_ended, run->b_ended + size);
   return true;
 }
 

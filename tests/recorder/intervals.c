@@ -9,10 +9,15 @@
 #include "capture/intervals.h"
 #include "capture/late_frees.h"
 #include "rt/sys.h"
+
+// Now and then a thread stops in the middle of an event, and is looked at.
+static void pause_sometimes(void);
+#define TIDE_PAUSE() pause_sometimes()
 #include "store/run.h"
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +42,15 @@ static atomic_bool stop;
 static atomic_int n_bad;
 static atomic_ulong n_waited; // ends of blocks that were not booked yet
 static uint32_t nodes[STACKS];
+
+static void pause_sometimes(void)
+{
+  static __thread unsigned n;
+  atomic_signal_fence(memory_order_seq_cst);
+  if (++n % 256 == 0)
+    sched_yield();
+  atomic_signal_fence(memory_order_seq_cst);
+}
 
 static void bad(const char *what, uint64_t got, uint64_t want)
 {

@@ -148,6 +148,26 @@ static void walk_random(int times, int max_depth, void (*leaf)(void))
   }
 }
 
+__attribute__((noinline)) static void judge_again(void)
+{
+  for (int i = 0; i < 4; i++) {
+    int depth = tidemark_check_id();
+    verdict(depth > 0, "what came again", depth, i);
+  }
+}
+
+// The same frames in other orders: mostly the same stack pointer at the leaf, and nothing but the
+// words to tell one stack from another.
+static void walk_shuffled(int times, uint64_t path)
+{
+  for (int i = 0; i < times; i++) {
+    uint64_t a = random_number() % 16 * 4, b = random_number() % 16 * 4;
+    uint64_t differ = (path >> a ^ path >> b) & 15;
+    path ^= differ << a | (a == b ? 0 : differ << b);
+    step0(path, 2 * 16, judge_again);
+  }
+}
+
 static int compare_and_judge(const void *a, const void *b)
 {
   judge();
@@ -274,6 +294,11 @@ int main(void)
   scene = "paths";
   walk_random(20000, 40, judge);
   walk_random(2000, 60, judge_both);
+  scene = "the same frames in other orders";
+  walk_shuffled(1000, 0x0123456789abcd00ull);
+  walk_shuffled(1000, 0x0000000000000001ull);
+  scene = "words far away";
+  walk_shuffled(500, 0xeeeee12345012345ull);
   scene = "callbacks";
   callbacks();
   scene = "raised signals";
