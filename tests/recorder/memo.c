@@ -166,7 +166,10 @@ static void check_each_part(void)
     calls.value[i] = call_of(i, 0);
   uint64_t pc = call_of(1, 1), fp = 0x1000, sp = lay_out(&calls, pc, words);
   CHECK(file(words, calls.n, pc, sp, fp, &calls, &place));
+  CHECK(tide_memo_find(&memo, pc, sp, fp) && memo.trunk.at);
+  struct tide_memo_trunk expected = memo.trunk;
   for (int round = 0; round < 4; round++) { // with the trunk expected and not
+    memo.trunk = round % 2 ? expected : (struct tide_memo_trunk){0};
     const struct tide_memo *m = tide_memo_find(&memo, pc, sp, fp);
     CHECK(m && m->token == &calls);
     CHECK(!tide_memo_find(&memo, pc, sp, fp + 1));
