@@ -148,7 +148,9 @@ def page_lines(entry):
 SECTIONS = [
     ("pairs", "Cost of one allocation and its free",
      "Timed inside the program; starting and finishing do not count. As root a single thread keeps "
-     "a core to itself, under every tool. “Adds” is the median over the plain median; in brackets "
+     "a core to itself, under every tool; several threads do not, and the slowest of them counts, "
+     "so what threads cost each other shows at best, not in the medians. “Adds” is the median over "
+     "the plain median; in brackets "
      f"the lowest and highest total of the runs, which are short and {PAIRS_TIMES} times as many "
      "as the repeats, in random order; dhat and gperftools ran the repeats alone, with a quarter "
      "of the pairs. “At best” compares the means of the lowest eighth of each: what a busy machine "
