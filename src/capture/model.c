@@ -4,6 +4,7 @@
 #include "capture/model.h"
 
 #include "base/alloc.h"
+#include "capture/roll.h"
 #include "capture/stored_names.h"
 
 #include <stdlib.h>
@@ -43,6 +44,7 @@ void tide_capture_free(struct tide_capture *capture)
     return;
   for (size_t i = 0; i < capture->n_images; i++)
     tide_image_done(&capture->images[i]);
+  tide_roll_done(&capture->roll);
   free(capture->images);
   free(capture->tool_version);
   free(capture->hostname);

@@ -4,6 +4,8 @@
 // Plain data. Everything a struct points to is owned by it and freed by tide_capture_free().
 // All times are nanoseconds since the start of the first image unless a name says otherwise.
 #pragma once
+#include "store/why.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -231,6 +233,31 @@ struct tide_image {
   bool has_tick_resizes;  // n_resize and b_resized of the ticks
 };
 
+// A program of the run that was not recorded, or not as a whole: all its processes of one reason.
+struct tide_unrecorded {
+  char *exe;    // path of the program; "": several that found no row of their own
+  char *detail; // name of the allocator, loader or sanitizer that is the reason; ""
+  char *parent; // path of the program that started the first of them; "": not known
+  enum tide_why why;
+  bool is_command;           // it is what the user started
+  uint32_t pid;              // of the one with the most memory; 0: not known
+  uint64_t n_processes;      // at least 1
+  uint64_t start_ns, end_ns; // from the first that was seen to the last
+  uint64_t max_rss_bytes;    // the most of any; 0: not known
+  uint64_t recorded_bytes;   // the highest heap peak that was recorded of one all the same
+};
+
+// Which programs of a run were recorded and which were not. See capture/roll.h.
+struct tide_roll {
+  bool is_known;        // false: nobody watched (a bare store, another tool, files before 1.4)
+  bool at_least;        // an unrecorded program may have started others that nobody saw
+  uint32_t command_pid; // what the user started; 0: not known, or several runs
+  uint64_t n_recorded;  // images that were recorded as a whole, those not kept among them
+  uint64_t n_refused;   // other processes that came for a store and were none of the run's
+  struct tide_unrecorded *rows;
+  size_t n_rows;
+};
+
 struct tide_capture {
   char *tool_version;
   uint32_t arch; // enum tide_store_arch
@@ -242,6 +269,7 @@ struct tide_capture {
   uint32_t n_images_left_out; // images beyond what a capture keeps
   struct tide_image *images;  // by start
   size_t n_images;
+  struct tide_roll roll; // since format 1.4
   // Filled by the reader, not stored:
   bool from_later; // a later minor version wrote it: it may hold what this one does not know
   bool cut;        // the file ended early or a part was damaged

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "capture/target_elf.h"
+#include "capture/why_words.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -79,92 +80,79 @@ static bool gains_privilege(const char *path)
   return getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-static enum tide_target_kind judge(const char *path, const struct tide_target_elf *elf)
+// The ways a program can be; why says what is in the way, *ret_why is written when anything is.
+static bool is_unfit(const char *path, const struct tide_target_elf *elf, enum tide_why *ret_why)
 {
   if (!elf->is_elf)
-    return TIDE_TARGET_FINE; // a script without a first line, or nothing we know: exec will tell
+    return false; // a script without a first line, or nothing we know: exec will tell
   if (elf->is_32_bit)
-    return TIDE_TARGET_32_BIT;
-  if (elf->is_other_machine)
-    return TIDE_TARGET_OTHER_MACHINE;
-  if (!elf->loader[0])
-    return TIDE_TARGET_STATIC;
-  if (strstr(elf->loader, "ld-musl"))
-    return TIDE_TARGET_MUSL;
-  if (!strstr(elf->loader, "ld-linux"))
-    return TIDE_TARGET_OTHER_LOADER;
-  if (gains_privilege(path))
-    return TIDE_TARGET_PRIVILEGED;
-  if (elf->sanitizer[0])
-    return TIDE_TARGET_SANITIZER;
-  return elf->allocator[0] ? TIDE_TARGET_OWN_ALLOCATOR : TIDE_TARGET_FINE;
+    *ret_why = TIDE_WHY_BITS_32;
+  else if (elf->is_other_machine)
+    *ret_why = TIDE_WHY_OTHER_MACHINE;
+  else if (!elf->loader[0])
+    *ret_why = TIDE_WHY_STATIC;
+  else if (strstr(elf->loader, "ld-musl"))
+    *ret_why = TIDE_WHY_MUSL;
+  else if (!strstr(elf->loader, "ld-linux"))
+    *ret_why = TIDE_WHY_OTHER_LOADER;
+  else if (gains_privilege(path))
+    *ret_why = TIDE_WHY_PRIVILEGED;
+  else if (elf->sanitizer[0])
+    *ret_why = TIDE_WHY_SANITIZER;
+  else if (elf->allocator[0])
+    *ret_why = TIDE_WHY_OWN_ALLOCATOR;
+  else
+    return false;
+  return true;
 }
 
-#define NOTHING "it runs, but nothing of it is recorded"
-
-// "PROGRAM <what>: <consequence>; <way out>"; a %s stands for the detail that was found.
-static const struct {
-  const char *what, *consequence, *way_out;
-} VERDICTS[] = {
-    [TIDE_TARGET_STATIC] = {"is statically linked, so the recorder cannot be loaded into it",
-                            NOTHING " (programs it starts are)",
-                            "link it dynamically, without -static (Rust: a *-linux-gnu target "
-                            "without crt-static)"},
-    [TIDE_TARGET_PRIVILEGED] = {"is setuid, setgid or has file capabilities, so the loader ignores "
-                                "the recorder",
-                                NOTHING,
-                                "record a copy without them, or run tidemark as the user it would "
-                                "become"},
-    [TIDE_TARGET_32_BIT] = {"is a 32-bit program", NOTHING, "build it for 64 bits"},
-    [TIDE_TARGET_OTHER_MACHINE] = {"is for another processor than this one", NOTHING,
-                                   "record it where it is at home"},
-    [TIDE_TARGET_MUSL] = {"uses musl, and the recorder needs glibc", NOTHING,
-                          "build it for a *-linux-gnu target"},
-    [TIDE_TARGET_OTHER_LOADER] = {"is started by %s, and the recorder needs glibc's loader",
-                                  NOTHING, "build it for glibc"},
-    [TIDE_TARGET_OWN_ALLOCATOR] = {"has %s linked in, which the recorder cannot see into",
-                                   "only what goes through libc's allocator is recorded",
-                                   "link the allocator as a shared library, or build without it "
-                                   "for the recording"},
-    [TIDE_TARGET_SANITIZER] = {"is built with %s, which must be loaded first and replaces the "
-                               "allocator",
-                               NOTHING, "record a build without -fsanitize"},
-};
-
-static char *explain(enum tide_target_kind kind, const char *path, const char *detail)
+bool tide_target_judge(const char *path, enum tide_why *ret_why, char **ret_detail)
 {
-  if (kind == TIDE_TARGET_FINE)
-    return NULL;
-  const char *what = VERDICTS[kind].what, *gap = strstr(what, "%s");
-  int n = gap ? (int)(gap - what) : (int)strlen(what);
-  return tide_sprintf("%s %.*s%s%s: %s; %s", path, n, what, gap ? detail : "", gap ? gap + 2 : "",
-                      VERDICTS[kind].consequence, VERDICTS[kind].way_out);
+  struct tide_target_elf elf;
+  tide_target_elf_read(path, &elf);
+  if (!is_unfit(path, &elf, ret_why))
+    return false;
+  *ret_detail = tide_strdup(*ret_why == TIDE_WHY_SANITIZER      ? elf.sanitizer
+                            : *ret_why == TIDE_WHY_OTHER_LOADER ? elf.loader
+                                                                : elf.allocator);
+  return true;
+}
+
+// "PROGRAM <what>: <consequence>; <way out>"
+static char *explain(const struct tide_target *target)
+{
+  TIDE_CLEANUP_FREE char *what = tide_why_sentence(target->why, target->detail);
+  TIDE_CLEANUP_FREE char *way_out = tide_why_way_out(target->why, target->detail);
+  const char *consequence = target->why == TIDE_WHY_STATIC
+                                ? "its memory is not recorded (programs it starts are)"
+                            : target->why == TIDE_WHY_OWN_ALLOCATOR
+                                ? "only what goes through libc's allocator is recorded"
+                                : "its memory is not recorded";
+  return tide_sprintf("%s %s: %s%s%s", target->path, what, consequence, way_out ? "; " : "",
+                      way_out ? way_out : "");
 }
 
 void tide_target_check(const char *command, struct tide_target *ret_target)
 {
-  *ret_target = (struct tide_target){.kind = TIDE_TARGET_FINE, .preload = true};
+  *ret_target = (struct tide_target){.preload = true};
   char path[MAX_PATH_BYTES];
   if (!find_program(command, path, sizeof path))
     return;
   for (int i = 0; i < MAX_SCRIPTS && follow_script(path, sizeof path); i++)
     ;
-  struct tide_target_elf elf;
-  tide_target_elf_read(path, &elf);
-  enum tide_target_kind kind = judge(path, &elf);
-  const char *detail = kind == TIDE_TARGET_SANITIZER      ? elf.sanitizer
-                       : kind == TIDE_TARGET_OTHER_LOADER ? elf.loader
-                                                          : elf.allocator;
-  ret_target->kind = kind;
-  ret_target->preload =
-      kind == TIDE_TARGET_FINE || kind == TIDE_TARGET_STATIC || kind == TIDE_TARGET_OWN_ALLOCATOR;
   ret_target->path = tide_strdup(path);
-  ret_target->sentence = explain(kind, path, detail);
+  ret_target->unfit = tide_target_judge(path, &ret_target->why, &ret_target->detail);
+  if (!ret_target->unfit)
+    return;
+  ret_target->preload =
+      ret_target->why == TIDE_WHY_STATIC || ret_target->why == TIDE_WHY_OWN_ALLOCATOR;
+  ret_target->sentence = explain(ret_target);
 }
 
 void tide_target_done(struct tide_target *target)
 {
   free(target->path);
+  free(target->detail);
   free(target->sentence);
   *target = (struct tide_target){0};
 }

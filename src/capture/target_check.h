@@ -4,26 +4,20 @@
 // allocations? What it finds is one sentence for the user, with the way out. A program that cannot
 // be recorded still runs.
 #pragma once
+#include "store/why.h"
 #include <stdbool.h>
 
-enum tide_target_kind {
-  TIDE_TARGET_FINE,
-  TIDE_TARGET_STATIC,     // no dynamic loader: nothing can be preloaded
-  TIDE_TARGET_PRIVILEGED, // setuid, setgid, capabilities: the loader ignores preloads
-  TIDE_TARGET_32_BIT,
-  TIDE_TARGET_OTHER_MACHINE,
-  TIDE_TARGET_MUSL,
-  TIDE_TARGET_OTHER_LOADER,
-  TIDE_TARGET_OWN_ALLOCATOR, // it defines malloc, or carries an allocator it calls directly
-  TIDE_TARGET_SANITIZER,     // its runtime insists on being loaded first
+struct tide_target {
+  bool unfit;        // it cannot be recorded, or not as a whole
+  enum tide_why why; // then
+  char *detail;      // name of its allocator, loader or sanitizer, or ""; NULL when it is fine
+  bool preload;      // set LD_PRELOAD for it? (a static program's children can be recorded)
+  char *path;        // of the program, or of its script's interpreter; NULL when not found
+  char *sentence;    // for the user; NULL when it is fine
 };
 
-struct tide_target {
-  enum tide_target_kind kind;
-  bool preload;   // set LD_PRELOAD for it? (a static program's children can be recorded)
-  char *path;     // of the program, or of its script's interpreter; NULL when not found
-  char *sentence; // for the user; NULL when it is fine
-};
+// Judges a program by its file. True: unfit; *ret_detail is the caller's to free.
+bool tide_target_judge(const char *path, enum tide_why *ret_why, char **ret_detail);
 
 // command is looked up as execvp does; scripts are followed to their interpreter. What cannot be
 // found or read is left to exec to complain about.

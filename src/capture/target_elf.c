@@ -166,10 +166,12 @@ static void read_sections(const struct file *file, const Elf64_Ehdr *head,
     const char *name = name_text ? string_at(name_text, names->sh_size, s->sh_name) : NULL;
     if (name && s->sh_type == SHT_PROGBITS && !strcmp(name, ".rodata"))
       rodata = s;
+    if (name && !strcmp(name, ".go.buildinfo"))
+      snprintf(elf->allocator, sizeof elf->allocator, "%s", "Go's runtime");
   }
   if (!has_symbols && rodata)
     judge_messages(file, rodata, elf);
-  if (defines_malloc && !elf->allocator[0])
+  if (defines_malloc && !elf->allocator[0] && elf->loader[0]) // a static one has libc's
     snprintf(elf->allocator, sizeof elf->allocator, "an allocator of its own");
 }
 
@@ -203,8 +205,7 @@ static void read_file(const struct file *file, struct tide_target_elf *elf)
   if (elf->is_other_machine)
     return;
   read_loader(file, head, elf);
-  if (elf->loader[0])
-    read_sections(file, head, elf);
+  read_sections(file, head, elf);
 }
 
 void tide_target_elf_read(const char *path, struct tide_target_elf *ret_elf)

@@ -9,7 +9,8 @@ struct tide_target_elf {
   bool is_elf;
   bool is_32_bit, is_other_machine;
   char loader[256];   // the dynamic loader it asks for; "" when it is static
-  char allocator[64]; // the allocator it carries, named if known; "" when it uses libc's
+  char allocator[64]; // the allocator it carries, named if known (of a static program only then);
+                      // "" when it uses libc's
   char sanitizer[64]; // "AddressSanitizer" and the like; "" when there is none
 };
 

@@ -15,7 +15,7 @@
 #define TIDE_FILE_MAGIC_BYTES 8u
 #define TIDE_FILE_HEADER_BYTES 16u
 #define TIDE_FILE_MAJOR 1u
-#define TIDE_FILE_MINOR 3u
+#define TIDE_FILE_MINOR 4u
 
 #define TIDE_PART_MAGIC 0x54524150u // "PART"
 #define TIDE_PART_HEADER_BYTES 40u
@@ -34,6 +34,7 @@
   X(MARKS, 9)                                                                                      \
   X(SYMBOLS, 10)                                                                                   \
   X(LATE_FREES, 11)                                                                                \
+  X(ROLL, 12)                                                                                      \
   X(END, 255)
 
 enum tide_part_type {
@@ -68,6 +69,7 @@ struct tide_part {
 #define TIDE_SYMBOLS_BYTES (64u << 20) // of strings, each as often as it is used; likewise
 
 void tide_encode_facts(struct tide_buf *out, const struct tide_capture *capture, uint32_t n_parts);
+void tide_encode_roll(struct tide_buf *out, const struct tide_roll *roll);
 void tide_encode_image(struct tide_buf *out, const struct tide_image *image);
 // Rows first .. first + n of a table; modules, threads and frames without row 0.
 void tide_encode_modules(struct tide_buf *out, const struct tide_image *image, size_t first,
@@ -105,6 +107,8 @@ struct tide_facts_extra { // in the FACTS part, but not in the model
 // break a rule, TIDE_ERR_LIMIT when the budget is spent; the model is then as before.
 enum tide_err tide_decode_facts(struct tide_cursor *in, struct tide_capture *capture,
                                 struct tide_facts_extra *ret_extra, const char **ret_why);
+enum tide_err tide_decode_roll(struct tide_cursor *in, struct tide_roll *roll,
+                               struct tide_budget *budget, const char **ret_why);
 enum tide_err tide_decode_image(struct tide_cursor *in, struct tide_capture *capture,
                                 struct tide_budget *budget, const char **ret_why);
 // Any part that belongs to one image; types it does not know are left alone.

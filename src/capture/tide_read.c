@@ -130,6 +130,8 @@ static enum tide_err decode(struct reader *r, const struct tide_part *part, stru
     return tide_decode_facts(in, capture, &r->facts, ret_why);
   if (part->type == TIDE_PART_END)
     return decode_end(r, in, ret_why);
+  if (part->type == TIDE_PART_ROLL)
+    return tide_decode_roll(in, &capture->roll, &r->budget, ret_why);
   bool is_image = part->type == TIDE_PART_IMAGE;
   if (is_image ? part->image != capture->n_images : part->image >= capture->n_images) {
     *ret_why = "its image is not known";
@@ -142,7 +144,13 @@ static enum tide_err decode(struct reader *r, const struct tide_part *part, stru
 
 static bool type_is_known(uint16_t type)
 {
-  return (type >= TIDE_PART_FACTS && type <= TIDE_PART_LATE_FREES) || type == TIDE_PART_END;
+  switch (type) {
+#define X(name, number) case number:
+    TIDE_PART_LIST(X)
+#undef X
+    return true;
+  default: return false;
+  }
 }
 
 // The part at r->at, whole and with a good checksum.

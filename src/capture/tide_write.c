@@ -193,6 +193,10 @@ static void put_body(struct writer *w)
     tide_encode_image(&w->raw, &w->capture->images[i]);
     put_body_part(w, TIDE_PART_IMAGE, i);
   }
+  if (w->capture->roll.is_known) {
+    tide_encode_roll(&w->raw, &w->capture->roll);
+    put_body_part(w, TIDE_PART_ROLL, 0);
+  }
   for (size_t i = 0; i < n_images; i++)
     put_tables(w, order[i]);
   for (size_t i = 0; i < n_images; i++)

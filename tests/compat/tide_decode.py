@@ -18,7 +18,8 @@ MAGIC = b"\x89TIDE\r\n\x1a"
 PART_HEADER = struct.Struct("<4sHHIIQQII")
 MASK64 = (1 << 64) - 1
 FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
-SYMBOLS, LATE_FREES, END = 10, 11, 255
+SYMBOLS, LATE_FREES, ROLL, END = 10, 11, 12, 255
+N_REASONS = 14
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
 
 
@@ -433,6 +434,28 @@ def decode_symbols(p, image):
     image["names"] = names
 
 
+def decode_roll(p):
+    roll = {"at_least": p.varint() & 1 == 1}
+    roll["command_pid"] = p.varint(32)
+    roll["n_recorded"] = p.varint()
+    roll["n_refused"] = p.varint()
+    n = p.varint()
+    if n > len(p.data):
+        raise Stop("the roll claims too many rows")
+    roll["rows"] = []
+    for _ in range(n):
+        row = {"exe": p.string(), "detail": p.string(), "parent": p.string()}
+        row["why"] = p.varint(32)
+        row["is_command"] = p.varint() & 1 == 1
+        row["pid"] = p.varint(32)
+        for name in "n_processes", "start_ns", "end_ns", "max_rss_bytes", "recorded_bytes":
+            row[name] = p.varint()
+        if row["why"] >= N_REASONS:
+            row["why"] = 0
+        roll["rows"].append(row)
+    return roll
+
+
 TABLES = {
     MODULES: decode_modules,
     THREADS: decode_threads,
@@ -453,6 +476,7 @@ class Decoder:
         self.n_parts = 0
         self.capture = None
         self.images = []
+        self.roll = None
         self.n_images = 0
         self.ended = False
 
@@ -471,7 +495,7 @@ class Decoder:
             raise Stop("a part out of turn")
         self.at += PART_HEADER.size + n_stored
         self.n_parts += 1
-        if kind not in TABLES and kind not in (FACTS, IMAGE, END):
+        if kind not in TABLES and kind not in (FACTS, IMAGE, ROLL, END):
             return kind, image, None
         raw = stored if flags & 1 else unpack_zstd(stored, n_raw)
         if len(raw) != n_raw:
@@ -486,6 +510,10 @@ class Decoder:
             if image != len(self.images):
                 raise Stop("an image out of turn")
             self.images.append(decode_image(payload, image))
+        elif kind == ROLL:
+            if self.roll is not None:
+                raise Stop("a second roll")
+            self.roll = decode_roll(payload)
         elif kind == END:
             if payload.varint(32) != self.n_parts or len(self.images) != self.n_images:
                 raise Stop("the counts do not agree")
@@ -512,6 +540,7 @@ def decode(data):
     capture = dict(decoder.capture)
     capture["cut"] = not decoder.ended
     capture["images"] = decoder.images
+    capture["roll"] = decoder.roll
     return capture
 
 

@@ -316,6 +316,33 @@ static void gen_facts(struct gen *g, struct tide_capture *capture)
   capture->n_images_left_out = any32(g);
 }
 
+static void gen_roll(struct gen *g, struct tide_roll *roll)
+{
+  roll->is_known = below(g, 4) != 0;
+  if (!roll->is_known)
+    return;
+  roll->at_least = below(g, 2);
+  roll->command_pid = any32(g);
+  roll->n_recorded = any(g);
+  roll->n_refused = any(g);
+  roll->n_rows = any_count(g, 5);
+  roll->rows = tide_alloc_array(roll->n_rows, sizeof *roll->rows);
+  for (size_t i = 0; i < roll->n_rows; i++)
+    roll->rows[i] = (struct tide_unrecorded){
+        .exe = any_string(g),
+        .detail = any_string(g),
+        .parent = any_string(g),
+        .why = (enum tide_why)below(g, TIDE_WHY_N),
+        .is_command = below(g, 2),
+        .pid = any32(g),
+        .n_processes = any(g),
+        .start_ns = any(g),
+        .end_ns = any(g),
+        .max_rss_bytes = any(g),
+        .recorded_bytes = any(g),
+    };
+}
+
 struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
 {
   struct gen g = {seed * 0x2545f4914f6cdd1dull + 1, scale};
@@ -325,6 +352,7 @@ struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
   capture->images = tide_alloc_array(capture->n_images, sizeof *capture->images);
   for (size_t i = 0; i < capture->n_images; i++)
     gen_image(&g, &capture->images[i], i);
+  gen_roll(&g, &capture->roll);
   return capture;
 }
 

@@ -288,6 +288,41 @@ static void put_image(struct tide_buf *out, const struct tide_image *image)
   tide_buf_text(out, "}");
 }
 
+static void put_unrecorded(struct tide_buf *out, const struct tide_unrecorded *row)
+{
+  S(exe);
+  S(detail);
+  S(parent);
+  U(why);
+  U(pid);
+  U(n_processes);
+  U(start_ns);
+  U(end_ns);
+  U(max_rss_bytes);
+  U(recorded_bytes);
+  put_last_bool(out, "is_command", row->is_command);
+}
+
+static void put_roll(struct tide_buf *out, const struct tide_roll *row)
+{
+  if (!row->is_known) {
+    tide_buf_text(out, "null");
+    return;
+  }
+  tide_buf_text(out, "{");
+  U(command_pid);
+  U(n_recorded);
+  U(n_refused);
+  put_last_bool(out, "at_least", row->at_least);
+  tide_buf_text(out, ", \"rows\": [");
+  for (size_t i = 0; i < row->n_rows; i++) {
+    tide_buf_text(out, i ? ", {" : "{");
+    put_unrecorded(out, &row->rows[i]);
+    tide_buf_text(out, "}");
+  }
+  tide_buf_text(out, "]}");
+}
+
 void tide_json_capture(struct tide_buf *out, const struct tide_capture *row)
 {
   tide_buf_text(out, "{");
@@ -302,6 +337,8 @@ void tide_json_capture(struct tide_buf *out, const struct tide_capture *row)
   put_last_bool(out, "finished", row->finished);
   tide_buf_text(out, ", ");
   put_last_bool(out, "cut", row->cut);
+  tide_buf_text(out, ",\n \"roll\": ");
+  put_roll(out, &row->roll);
   tide_buf_text(out, ",\n \"images\": [");
   for (size_t i = 0; i < row->n_images; i++) {
     tide_buf_text(out, i ? ",\n " : "\n ");

@@ -135,13 +135,20 @@ static struct image make(const struct program *p)
   return image;
 }
 
-static void check(const struct program *p, enum tide_target_kind kind, const char *words)
+enum { FINE = -1 };
+
+static int why_of(const struct tide_target *target)
+{
+  return target->unfit ? (int)target->why : FINE;
+}
+
+static void check(const struct program *p, int why, const char *words)
 {
   struct image image = make(p);
   write_file("program", image.bytes, image.n);
   struct tide_target target;
   tide_target_check("./program", &target);
-  assert_int_equal(target.kind, kind);
+  assert_int_equal(why_of(&target), why);
   assert_string_equal(target.path, "./program");
   if (words && !strstr(target.sentence, words))
     fail_msg("\"%s\" does not say \"%s\"", target.sentence, words);
@@ -154,14 +161,14 @@ static const char *const PLAIN[] = {"main", "?malloc", NULL};
 
 static void kinds_of_programs(void **state)
 {
-  check(&(struct program){.loader = GLIBC, .symbols = PLAIN}, TIDE_TARGET_FINE, NULL);
-  check(&(struct program){.loader = GLIBC}, TIDE_TARGET_FINE, NULL);
-  check(&(struct program){.symbols = PLAIN}, TIDE_TARGET_STATIC, "statically linked");
-  check(&(struct program){.loader = "/lib/ld-musl-x86_64.so.1"}, TIDE_TARGET_MUSL, "musl");
-  check(&(struct program){.loader = "/system/bin/linker64"}, TIDE_TARGET_OTHER_LOADER,
+  check(&(struct program){.loader = GLIBC, .symbols = PLAIN}, FINE, NULL);
+  check(&(struct program){.loader = GLIBC}, FINE, NULL);
+  check(&(struct program){.symbols = PLAIN}, TIDE_WHY_STATIC, "statically linked");
+  check(&(struct program){.loader = "/lib/ld-musl-x86_64.so.1"}, TIDE_WHY_MUSL, "musl");
+  check(&(struct program){.loader = "/system/bin/linker64"}, TIDE_WHY_OTHER_LOADER,
         "/system/bin/linker64");
-  check(&(struct program){.loader = GLIBC, .class = ELFCLASS32}, TIDE_TARGET_32_BIT, "32-bit");
-  check(&(struct program){.loader = GLIBC, .machine = EM_RISCV}, TIDE_TARGET_OTHER_MACHINE,
+  check(&(struct program){.loader = GLIBC, .class = ELFCLASS32}, TIDE_WHY_BITS_32, "32-bit");
+  check(&(struct program){.loader = GLIBC, .machine = EM_RISCV}, TIDE_WHY_OTHER_MACHINE,
         "another processor");
 }
 
@@ -177,19 +184,19 @@ static void allocators_are_named(void **state)
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     check(&(struct program){.loader = GLIBC,
                             .symbols = (const char *[]){"main", known[i].symbol, "malloc", NULL}},
-          TIDE_TARGET_OWN_ALLOCATOR, known[i].name);
+          TIDE_WHY_OWN_ALLOCATOR, known[i].name);
   // Configuring a shared jemalloc, or calling a shared mimalloc, is no allocator linked in.
   check(&(struct program){.loader = GLIBC,
                           .symbols = (const char *[]){"malloc_conf", "?mi_malloc", NULL}},
-        TIDE_TARGET_FINE, NULL);
+        FINE, NULL);
   check(&(struct program){.loader = GLIBC, .rodata = "...<jemalloc>: Error"},
-        TIDE_TARGET_OWN_ALLOCATOR, "jemalloc");
+        TIDE_WHY_OWN_ALLOCATOR, "jemalloc");
 }
 
 static void sanitizers_run_without_us(void **state)
 {
   struct program p = {.loader = GLIBC, .symbols = PLAIN, .needed = "libasan.so.8"};
-  check(&p, TIDE_TARGET_SANITIZER, "AddressSanitizer");
+  check(&p, TIDE_WHY_SANITIZER, "AddressSanitizer");
   struct tide_target target;
   tide_target_check("./program", &target);
   assert_false(target.preload);
@@ -206,11 +213,11 @@ static void scripts_are_followed(void **state)
   write_file("loop", "#!./loop\n", 9);
   struct tide_target target;
   tide_target_check("./script", &target);
-  assert_int_equal(target.kind, TIDE_TARGET_STATIC);
+  assert_int_equal(why_of(&target), TIDE_WHY_STATIC);
   assert_true(target.preload); // what it starts can be recorded
   tide_target_done(&target);
   tide_target_check("./loop", &target);
-  assert_int_equal(target.kind, TIDE_TARGET_FINE); // the kernel will complain
+  assert_int_equal(why_of(&target), FINE); // the kernel will complain
   tide_target_done(&target);
 }
 
@@ -228,11 +235,11 @@ static void commands_are_found_as_exec_finds_them(void **state)
   setenv("PATH", path, 1);
   tide_target_check("prog", &target);
   assert_non_null(strstr(target.path, "/bin/prog"));
-  assert_int_equal(target.kind, TIDE_TARGET_STATIC);
+  assert_int_equal(why_of(&target), TIDE_WHY_STATIC);
   tide_target_done(&target);
   tide_target_check("not-there", &target);
   assert_null(target.path);
-  assert_int_equal(target.kind, TIDE_TARGET_FINE);
+  assert_int_equal(why_of(&target), FINE);
   tide_target_done(&target);
   tide_target_check("", &target);
   assert_null(target.path);
@@ -249,12 +256,12 @@ static void a_setuid_program_of_somebody_else(void **state)
     skip(); // only root can make one
   struct tide_target target;
   tide_target_check("./program", &target);
-  assert_int_equal(target.kind, TIDE_TARGET_PRIVILEGED);
+  assert_int_equal(why_of(&target), TIDE_WHY_PRIVILEGED);
   assert_false(target.preload);
   tide_target_done(&target);
   assert_int_equal(chown("program", 0, (gid_t)-1) || chmod("program", 04755), 0);
   tide_target_check("./program", &target); // root gains nothing by becoming root
-  assert_int_equal(target.kind, TIDE_TARGET_FINE);
+  assert_int_equal(why_of(&target), FINE);
   tide_target_done(&target);
 }
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The words of why.h's list. A %s stands for the detail.
+#include "capture/why_words.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+static const struct {
+  const char *what, *way_out;
+} WORDS[TIDE_WHY_N] = {
+    [TIDE_WHY_UNKNOWN] = {"ran without the recorder", NULL},
+    [TIDE_WHY_STATIC] = {"is statically linked, so the recorder cannot be loaded into it",
+                         "link it dynamically, without -static (Rust: a *-linux-gnu target "
+                         "without crt-static)"},
+    [TIDE_WHY_MUSL] = {"uses musl, and the recorder needs glibc",
+                       "build it for a *-linux-gnu target"},
+    [TIDE_WHY_OTHER_LOADER] = {"is started by %s, and the recorder needs glibc's loader",
+                               "build it for glibc"},
+    [TIDE_WHY_PRIVILEGED] = {"is setuid, setgid or has file capabilities, so the loader ignores "
+                             "the recorder",
+                             "record a copy without them, or run tidemark as the user it would "
+                             "become"},
+    [TIDE_WHY_BITS_32] = {"is a 32-bit program", "build it for 64 bits"},
+    [TIDE_WHY_OTHER_MACHINE] = {"is for another processor than this one",
+                                "record it where it is at home"},
+    [TIDE_WHY_SANITIZER] = {"is built with %s, which must be loaded first and replaces the "
+                            "allocator",
+                            "record a build without -fsanitize"},
+    [TIDE_WHY_OWN_ALLOCATOR] = {"has %s linked in, which the recorder cannot see into",
+                                "link the allocator as a shared library, or build without it "
+                                "for the recording"},
+    [TIDE_WHY_TOO_LONG] = {"got arguments and an environment that leave no room for two variables",
+                           "give it a shorter command line"},
+    [TIDE_WHY_NO_LIBRARY] = {"ran where the recorder's library is not to be seen (a chroot or a "
+                             "sandbox)",
+                             "make the directory of libtidemark.so visible there"},
+    [TIDE_WHY_NO_ENVIRONMENT] = {"was started by an unrecorded program without the recorder's "
+                                 "variables",
+                                 "let LD_PRELOAD and TIDEMARK_OPTIONS pass, or record it alone"},
+    [TIDE_WHY_NO_STORE] = {"came to the recorder, and no memory or descriptor was left for it",
+                           "raise ulimit -n and ulimit -f"},
+    [TIDE_WHY_UNSEEN_MEMORY] = {"has most of its memory from elsewhere than libc's allocator and "
+                                "libc's mmap",
+                                NULL},
+};
+
+// Allocators that profile themselves, and what of theirs tidemark reads.
+static const struct {
+  const char *allocator, *how;
+} SELF[] = {
+    {"jemalloc", "jemalloc profiles itself where built with --enable-prof: "
+                 "MALLOC_CONF=prof:true,prof_final:true (Rust: _RJEM_MALLOC_CONF), then "
+                 "'tidemark report FILE.heap'"},
+    {"tcmalloc", "gperftools' tcmalloc profiles itself: HEAPPROFILE=NAME, then 'tidemark report "
+                 "NAME.0001.heap'"},
+    {"Go's runtime", "Go's runtime profiles itself: save /debug/pprof/heap or use runtime/pprof, "
+                     "then 'tidemark report FILE'"},
+};
+
+static const char *self_profiling(const char *detail)
+{
+  for (size_t i = 0; detail && i < sizeof SELF / sizeof *SELF; i++)
+    if (strcmp(detail, SELF[i].allocator) == 0)
+      return SELF[i].how;
+  return NULL;
+}
+
+static enum tide_why known(enum tide_why why)
+{
+  return (unsigned)why < TIDE_WHY_N ? why : TIDE_WHY_UNKNOWN;
+}
+
+char *tide_why_sentence(enum tide_why why, const char *detail)
+{
+  const char *what = WORDS[known(why)].what, *gap = strstr(what, "%s");
+  bool named = detail && *detail;
+  if (gap)
+    return tide_sprintf("%.*s%s%s", (int)(gap - what), what,
+                        named                                  ? detail
+                        : known(why) == TIDE_WHY_SANITIZER     ? "a sanitizer"
+                        : known(why) == TIDE_WHY_OWN_ALLOCATOR ? "an allocator of its own"
+                                                               : "another loader",
+                        gap + 2);
+  if (named) // a static program's allocator
+    return tide_sprintf("%s (%s)", what, detail);
+  return tide_strdup(what);
+}
+
+char *tide_why_way_out(enum tide_why why, const char *detail)
+{
+  const char *way = WORDS[known(why)].way_out, *self = self_profiling(detail);
+  if (known(why) == TIDE_WHY_STATIC && detail && strcmp(detail, "Go's runtime") == 0)
+    way = NULL; // linking it dynamically would not help
+  if (way && self)
+    return tide_sprintf("%s; %s", way, self);
+  return way || self ? tide_strdup(way ? way : self) : NULL;
+}
+
+const char *tide_why_tag(enum tide_why why)
+{
+  static const char *const TAGS[] = {
+#define X(name, number, word) [number] = word,
+      TIDE_WHY_LIST(X)
+#undef X
+  };
+  return TAGS[known(why)];
+}
+
+bool tide_why_is_partial(enum tide_why why)
+{
+  return why == TIDE_WHY_OWN_ALLOCATOR || why == TIDE_WHY_UNSEEN_MEMORY;
+}
