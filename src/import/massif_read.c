@@ -7,11 +7,12 @@
 // A tree has the innermost frame at its top. A leaf is a stack, read outwards; what massif folds
 // as too small is a stack whose outer frames were left out.
 //
-// The peak is the largest snapshot that has a tree. Massif misses the one of a program that ends at
-// it, and its own peak is within --peak-inaccuracy: the difference to the largest snapshot seen, or
-// that, is the bound.
+// The peak is the largest snapshot. Massif takes no tree there when a program ends at its peak:
+// then the largest tree stands in for it, what that lacks has no stack, and the origin says so.
+// Massif's own peak is within --peak-inaccuracy, which is the bound.
 #define _GNU_SOURCE
 #include "base/alloc.h"
+#include "base/units.h"
 #include "import/builder.h"
 #include "import/frame_text.h"
 #include "import/importers.h"
@@ -52,7 +53,7 @@ struct reader {
   size_t n_rows, cap_rows;
   bool has_tree;
   // What was seen so far.
-  uint64_t last_time_ns, most_bytes, best_bytes;
+  uint64_t last_time_ns, most_bytes, most_time_ns, best_bytes;
   struct tide_snapshot best; // largest with a tree; its rows are owned here
   bool last_is_known;        // who held what at the end
   bool in_line;              // the file ends in the middle of one
@@ -185,8 +186,10 @@ static void finish_snapshot(struct reader *r)
     r->last_time_ns = time_ns;
   tide_builder_tick(r->builder, &(struct tide_tick){.time_ns = r->last_time_ns,
                                                     .live_bytes = (int64_t)r->heap_bytes});
-  if (r->heap_bytes > r->most_bytes)
+  if (r->heap_bytes > r->most_bytes) {
     r->most_bytes = r->heap_bytes;
+    r->most_time_ns = r->last_time_ns;
+  }
   if (r->has_tree)
     finish_tree(r);
   r->last_is_known = r->has_tree || r->heap_bytes == 0;
@@ -292,21 +295,52 @@ static bool ends_in_the_middle(const struct reader *r)
   return false;
 }
 
+static void insert_snapshot(struct reader *r, struct tide_snapshot snapshot)
+{
+  const struct tide_image *image = r->builder->image;
+  tide_builder_snapshot(r->builder, snapshot);
+  size_t at = image->n_snapshots - 1;
+  for (; at > 0 && image->snapshots[at - 1].time_ns >= snapshot.time_ns; at--)
+    image->snapshots[at] = image->snapshots[at - 1];
+  image->snapshots[at] = snapshot;
+}
+
+// The largest snapshot has no tree: the largest tree stands in, and the rest is without a stack.
+static void make_peak(struct reader *r)
+{
+  char size[TIDE_UNITS_MAX];
+  struct tide_image *image = r->builder->image;
+  free(image->origin);
+  image->origin = tide_sprintf("massif.out (no stacks at its peak: those of %s are shown)",
+                               tide_units_bytes(size, (int64_t)r->best_bytes, TIDE_UNITS_IEC));
+  r->n_rows = 0;
+  for (size_t i = 0; i < r->best.n_rows; i++)
+    add_row(r, r->best.rows[i].stack, (uint64_t)r->best.rows[i].live_bytes);
+  add_row(r, stack_of(r, 0, true), r->most_bytes - r->best_bytes);
+  merge_rows(r);
+  free(r->best.rows);
+  struct tide_snapshot made = {
+      .time_ns = r->most_time_ns, .kind = TIDE_SNAPSHOT_PEAK, .rows = r->rows, .n_rows = r->n_rows};
+  r->best = copy_of(&made);
+  r->best_bytes = r->most_bytes;
+  insert_snapshot(r, copy_of(&made));
+}
+
 static void fill_peak(struct reader *r)
 {
   struct tide_image *image = r->builder->image;
   image->start_ns = 0;
   image->end_ns = r->builder->capture->duration_ns = r->last_time_ns;
   image->end_kind = TIDE_END_UNKNOWN;
-  image->peak_bytes = (int64_t)r->best_bytes;
-  image->peak_ns = r->best.time_ns;
-  uint64_t missed = r->most_bytes - r->best_bytes;
-  uint64_t inaccurate = (uint64_t)((double)r->best_bytes * r->inaccuracy);
-  image->peak_bound_bytes = missed > inaccurate ? missed : inaccurate;
   if (!r->best.rows) {
     image->lacks |= TIDE_LACK_PEAK;
     return;
   }
+  if (r->most_bytes > r->best_bytes)
+    make_peak(r);
+  image->peak_bytes = (int64_t)r->best_bytes;
+  image->peak_ns = r->best.time_ns;
+  image->peak_bound_bytes = (uint64_t)((double)r->best_bytes * r->inaccuracy);
   for (size_t i = 0; i < r->best.n_rows; i++)
     tide_builder_site(r->builder, r->best.rows[i].stack)->peak_bytes = r->best.rows[i].live_bytes;
 }

@@ -217,18 +217,21 @@ static void massif_snapshots_are_read(void **state)
   const struct tide_image *image = capture->images;
   assert_false(capture->cut);
   assert_string_equal(image->exe, "./p");
-  assert_int_equal(image->peak_bytes, 1000);
-  assert_int_equal(image->peak_ns, 5000000);
-  assert_int_equal(image->peak_bound_bytes, 50); // 5 %, more than the 10 bytes that it missed
+  assert_int_equal(image->peak_bytes, 1010); // the largest snapshot, which has no tree
+  assert_int_equal(image->peak_ns, 8000000);
+  assert_int_equal(image->peak_bound_bytes, 50); // 5 %
+  assert_string_equal(image->origin,
+                      "massif.out (no stacks at its peak: those of 1,000 B are shown)");
   assert_int_equal(image->end_ns, 9000000);
   assert_int_equal(image->n_ticks, 4);
-  assert_int_equal(image->n_snapshots, 2);
-  assert_int_equal(image->snapshots[0].kind, TIDE_SNAPSHOT_PEAK);
-  assert_int_equal(image->snapshots[1].kind, TIDE_SNAPSHOT_END);
+  assert_int_equal(image->n_snapshots, 3);
+  assert_int_equal(image->snapshots[0].kind, TIDE_SNAPSHOT_TIMED);
+  assert_int_equal(image->snapshots[1].kind, TIDE_SNAPSHOT_PEAK);
+  assert_int_equal(image->snapshots[2].kind, TIDE_SNAPSHOT_END);
   assert_int_equal(import_site(image, "f a.c:3 < main a.c:9")->peak_bytes, 700);
   assert_int_equal(import_site(image, "f a.c:3 < (cut)")->peak_bytes, 150);
   assert_int_equal(import_site(image, "f a.c:3")->peak_bytes, 50); // no child has them
-  assert_int_equal(import_site(image, "(lost)")->peak_bytes, 100);
+  assert_int_equal(import_site(image, "(lost)")->peak_bytes, 110); // below the threshold, and later
   uint32_t absent = TIDE_LACK_BLOCKS | TIDE_LACK_TOTAL | TIDE_LACK_TEMP;
   assert_int_equal(image->lacks & (absent | TIDE_LACK_LIVE | TIDE_LACK_PEAK | TIDE_LACK_CLOCK),
                    absent);
@@ -262,6 +265,24 @@ static void massif_ends_at_its_peak(void **state)
   assert_false(image->lacks & TIDE_LACK_LIVE);
   assert_int_equal(import_site(image, "main a.c:9")->b_alloc, 1000);
   assert_int_equal(image->snapshots[image->n_snapshots - 1].kind, TIDE_SNAPSHOT_END);
+  tide_capture_free(capture);
+}
+
+// And where the last snapshot has no tree at all: the largest one that has stands in for it.
+static void massif_ends_at_a_peak_without_a_tree(void **state)
+{
+  struct tide_capture *capture =
+      import_text("desc: (none)\ncmd: p\ntime_unit: i\n" SNAPSHOT(0, 0, 0, "empty")
+                      SNAPSHOT(1, 3, 900, "detailed\nn1: 900 (heap)\n n0: 900 0x20: main (a.c:9)")
+                          SNAPSHOT(2, 7, 1000, "empty"));
+  const struct tide_image *image = capture->images;
+  assert_int_equal(image->peak_bytes, 1000);
+  assert_int_equal(image->peak_ns, 7);
+  assert_int_equal(import_site(image, "main a.c:9")->peak_bytes, 900);
+  assert_int_equal(import_site(image, "(lost)")->peak_bytes, 100);
+  assert_true(image->lacks & TIDE_LACK_LIVE);
+  assert_string_equal(image->origin,
+                      "massif.out (no stacks at its peak: those of 900 B are shown)");
   tide_capture_free(capture);
 }
 
@@ -350,6 +371,7 @@ int main(void)
       cmocka_unit_test(massif_snapshots_are_read),
       cmocka_unit_test(massif_of_a_long_command_is_read),
       cmocka_unit_test(massif_ends_at_its_peak),
+      cmocka_unit_test(massif_ends_at_a_peak_without_a_tree),
       cmocka_unit_test(wrong_massif_says_where),
       cmocka_unit_test(deep_massif_trees_are_refused),
       cmocka_unit_test(cut_massif_is_told),
