@@ -358,7 +358,7 @@ static bool read_rss(struct reader *r, struct words *w)
 {
   uint64_t pages;
   if (take_hex(w, &pages) && pages < UINT64_MAX / 65536)
-    r->replay.rss_bytes = pages * r->page_bytes;
+    tide_replay_rss(&r->replay, pages * r->page_bytes);
   return true;
 }
 

@@ -188,13 +188,21 @@ static struct tide_tick tick_now(const struct tide_replay *r)
   };
 }
 
+void tide_replay_rss(struct tide_replay *r, uint64_t rss_bytes)
+{
+  struct tide_image *image = r->builder->image;
+  r->rss_bytes = rss_bytes;
+  if (rss_bytes > r->max_rss_bytes)
+    r->max_rss_bytes = rss_bytes;
+  if (image->n_ticks && image->ticks[image->n_ticks - 1].time_ns == r->now_ns)
+    image->ticks[image->n_ticks - 1].rss_bytes = rss_bytes;
+}
+
 void tide_replay_time(struct tide_replay *r, uint64_t now_ns)
 {
   if (now_ns <= r->now_ns)
     return;
   r->now_ns = now_ns;
-  if (r->rss_bytes > r->max_rss_bytes)
-    r->max_rss_bytes = r->rss_bytes;
   struct tide_tick tick = tick_now(r);
   tide_builder_tick(r->builder, &tick);
   if (now_ns >= r->next_snapshot_ns && r->n_events_since >= EVENTS_PER_STACK * r->n_stacks)

@@ -64,6 +64,9 @@ void tide_replay_alloc(struct tide_replay *replay, uint32_t kind);
 // False, and nothing changed, when no block of that kind is live.
 bool tide_replay_free(struct tide_replay *replay, uint32_t kind, bool temporary);
 
+// The resident size from now on, also at a point of the timeline that is of this very moment.
+void tide_replay_rss(struct tide_replay *replay, uint64_t rss_bytes);
+
 // The clock moves on; times that fall are held. A point of the timeline, at times a snapshot.
 void tide_replay_time(struct tide_replay *replay, uint64_t now_ns);
 

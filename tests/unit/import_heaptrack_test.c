@@ -69,6 +69,20 @@ static void events_are_played_back(void **state)
 }
 
 // As of python3 -c with a program of several lines, some of which look like heaptrack's.
+// The resident size comes behind the time it is of, and the last one behind the last time.
+static void the_last_resident_size_counts(void **state)
+{
+  struct tide_capture *capture = import_text(TABLES_3 "+ 0\nc 5\nR 10\n+ 0\nc a\nR 20\n");
+  const struct tide_image *image = capture->images;
+  assert_int_equal(image->max_rss_bytes, 0x20 * 4096);
+  assert_int_equal(image->rss_at_peak_bytes, 0x20 * 4096);
+  for (size_t i = 0; i < image->n_ticks; i++) {
+    uint64_t pages = image->ticks[i].time_ns == 5000000 ? 0x10 : 0x20;
+    assert_int_equal(image->ticks[i].rss_bytes, pages * 4096);
+  }
+  tide_capture_free(capture);
+}
+
 static void commands_have_lines(void **state)
 {
   static const char tables[] = TABLES_3;
@@ -256,6 +270,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(events_are_played_back),
+      cmocka_unit_test(the_last_resident_size_counts),
       cmocka_unit_test(snapshots_add_up),
       cmocka_unit_test(raw_files_get_modules),
       cmocka_unit_test(older_formats_are_read),
