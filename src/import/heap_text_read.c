@@ -8,6 +8,7 @@
 //   MAPPED_LIBRARIES:                                            @ 0x4005d0 0x400610
 //   00400000-00401000 r-xp 00000000 08:01 42 /bin/program          t*: 1024: 4096 [0: 0]
 //
+// Some write "--- Memory map: ---" where gperftools has MAPPED_LIBRARIES, and pprof takes both.
 // Blocks and bytes in use, in brackets those allocated in all. A sampled stack of C blocks and S
 // bytes stands for 1 / (1 - exp(-(S / C) / R)) times as much, as jeprof, pprof and Go have it.
 // Totals are absent where all are zero, or where a sampler repeats what is in use.
@@ -31,7 +32,7 @@
 enum { MAX_FRAMES = 4096, NO_STACK_ADDR = 1 };
 
 static const char gperftools_head[] = "heap profile:", jemalloc_head[] = "heap_v2/";
-static const char maps_line[] = "MAPPED_LIBRARIES:";
+static const char *const maps_lines[] = {"MAPPED_LIBRARIES:", "--- Memory map: ---"};
 
 struct numbers {
   uint64_t blocks, bytes, n_alloc, b_alloc;
@@ -247,6 +248,16 @@ static enum tide_err read_head(struct reader *r)
   return TIDE_ERR_OK;
 }
 
+static bool is_maps_line(const struct tide_line *line)
+{
+  const char *at = line->text, *end = line->text + line->n;
+  skip_spaces(&at, end);
+  for (size_t i = 0; i < sizeof maps_lines / sizeof *maps_lines; i++)
+    if (starts(at, (size_t)(end - at), maps_lines[i]))
+      return true;
+  return false;
+}
+
 static enum tide_err read_stacks(struct reader *r, bool *ret_has_maps)
 {
   struct tide_line line;
@@ -254,7 +265,7 @@ static enum tide_err read_stacks(struct reader *r, bool *ret_has_maps)
   while (tide_source_line(r->source, &line)) {
     if (!line.is_whole)
       return TIDE_ERR_OK; // half a number is none
-    if (starts(line.text, line.n, maps_line)) {
+    if (is_maps_line(&line)) {
       *ret_has_maps = true;
       return TIDE_ERR_OK;
     }
@@ -263,6 +274,14 @@ static enum tide_err read_stacks(struct reader *r, bool *ret_has_maps)
       return err;
   }
   return TIDE_ERR_OK;
+}
+
+// "libc.so.6", "[vdso]". In the kernel's own list the program comes first, but not in everyone's.
+static bool is_library(const char *path)
+{
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  const char *so = strstr(name, ".so");
+  return *name == '[' || (so && (so[3] == 0 || so[3] == '.' || so[3] == '-'));
 }
 
 // Lines of other kinds are skipped: gperftools has some of its own there.
@@ -278,8 +297,9 @@ static void read_maps(struct reader *r)
     if (!(frame->flags & (TIDE_FRAME_LOST | TIDE_FRAME_CUT)))
       frame->module = tide_segments_find(&r->mappings.segments, frame->pc - 1);
   }
-  if (r->mappings.n) // the program comes first
-    image->exe = tide_strdup(r->mappings.items[0].path);
+  for (size_t i = 0; i < r->mappings.n && !image->exe; i++)
+    if (!is_library(r->mappings.items[i].path))
+      image->exe = tide_strdup(r->mappings.items[i].path);
 }
 
 static void say_origin(struct reader *r)

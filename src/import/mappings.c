@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// "START-END PERMS OFFSET DEV INODE PATH", as the kernel writes it, by rising address.
+// "START-END PERMS OFFSET DEV INODE PATH", as the kernel writes it, by rising address; or, below
+// "--- Memory map: ---", also "START-END: PATH".
 #include "import/mappings.h"
 
 #include "base/alloc.h"
@@ -45,6 +46,17 @@ static bool is_file(const char *path, size_t n)
   return n > 0 && (*path == '/' || (n == 6 && memcmp(path, "[vdso]", 6) == 0));
 }
 
+// What follows the range: permissions, offset, device and inode where the kernel wrote it.
+static bool skip_to_path(const char **at, const char *end, uint64_t *ret_offset)
+{
+  *at = skip_word(*at, end);
+  if (*at >= end || !take_hex(at, ' ', ret_offset) || *at >= end)
+    return false;
+  *at = skip_word(*at, end);
+  *at = skip_word(*at, end);
+  return true;
+}
+
 static void add_file(struct tide_mappings *mappings, struct tide_mapping *mapping)
 {
   struct tide_mapping *last = mappings->n ? &mappings->items[mappings->n - 1] : NULL;
@@ -67,14 +79,21 @@ bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_line *l
   static const char gone[] = " (deleted)";
   struct tide_mapping mapping = {0};
   const char *at = line->text, *end = line->text + line->n;
-  if (!line->n || !take_hex(&at, '-', &mapping.start) || at >= end ||
-      !take_hex(&at, ' ', &mapping.end) || at >= end)
+  while (at < end && *at == ' ')
+    at++;
+  if (at >= end || !take_hex(&at, '-', &mapping.start) || at >= end)
     return false;
-  at = skip_word(at, end);
-  if (at >= end || !take_hex(&at, ' ', &mapping.offset) || at >= end || mapping.start > mapping.end)
+  const char *past = at;
+  bool is_brief = take_hex(&past, ':', &mapping.end) && past < end;
+  if (!is_brief &&
+      (!take_hex(&at, ' ', &mapping.end) || at >= end || !skip_to_path(&at, end, &mapping.offset)))
     return false;
-  at = skip_word(at, end);
-  at = skip_word(at, end);
+  if (is_brief)
+    at = past;
+  while (at < end && *at == ' ')
+    at++;
+  if (mapping.start > mapping.end)
+    return false;
   size_t n = (size_t)(end - at);
   if (n > strlen(gone) && memcmp(end - strlen(gone), gone, strlen(gone)) == 0)
     n -= strlen(gone);

@@ -117,6 +117,28 @@ static void files_of_addresses(void **state)
   tide_capture_free(capture);
 }
 
+// Others than gperftools head the list of files in words of their own, and may shorten its lines.
+static void memory_maps_by_another_name(void **state)
+{
+  struct tide_capture *capture =
+      read_text("heap profile: 2: 20 [2: 20] @ heapprofile\n"
+                "1: 10 [1: 10] @ 0x55550001810\n"
+                "1: 10 [1: 10] @ 0x7f0000005010\n"
+                "--- Memory map: ---\n"
+                "  7e0000000000-7e0000008000: /lib/libfirst.so.1.0\n"
+                "  55550000000-55550001000 r--p 00000000 00:00 1 /bin/small\n"
+                "  55550001000-55550002000 r-xp 00001000 00:00 1 /bin/small\n"
+                "  7f0000000000-7f0000008000: /lib/brief.so\n");
+  const struct tide_image *image = capture->images;
+  assert_false(capture->cut);
+  assert_string_equal(image->exe, "/bin/small");
+  uint16_t small = image->frames[site_at(image, 0x55550001810)->stack].module;
+  uint16_t brief = image->frames[site_at(image, 0x7f0000005010)->stack].module;
+  assert_string_equal(image->modules[small].path, "/bin/small");
+  assert_string_equal(image->modules[brief].path, "/lib/brief.so");
+  tide_capture_free(capture);
+}
+
 // lld's code begins in the first page of a small program, which is mapped twice then; a library
 // that was loaded twice has all of its lines twice.
 static void files_mapped_from_offset_0_again(void **state)
@@ -726,6 +748,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exact_profiles),
       cmocka_unit_test(files_of_addresses),
+      cmocka_unit_test(memory_maps_by_another_name),
       cmocka_unit_test(files_mapped_from_offset_0_again),
       cmocka_unit_test(sampled_profiles),
       cmocka_unit_test(intervals_of_0_are_exact),
