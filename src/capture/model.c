@@ -26,6 +26,7 @@ void tide_image_done(struct tide_image *image)
   free(image->cmdline);
   free(image->allocator);
   free(image->origin);
+  free(image->file);
   free(image->modules);
   free(image->frames);
   free(image->sites);

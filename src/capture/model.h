@@ -204,6 +204,7 @@ struct tide_image {
   struct tide_loss loss;
   uint32_t lacks; // enum tide_lacks
   char *origin;   // the tool and format it was read from; NULL: ours
+  char *file;     // the file it was read from; NULL: none. Filled by the reader, not stored
 
   struct tide_module *modules; // [0] is "unknown"
   size_t n_modules;
@@ -279,6 +280,12 @@ struct tide_capture {
 struct tide_capture *tide_capture_new(void);
 void tide_capture_free(struct tide_capture *capture); // NULL is fine
 void tide_image_done(struct tide_image *image);       // frees what it points to; zeroed is fine
+
+// What a message calls an image: its file, or else what it was read from.
+static inline const char *tide_image_source(const struct tide_image *image)
+{
+  return image->file ? image->file : image->origin ? image->origin : "the capture";
+}
 
 // What the origin of a sum begins with that other tools have a part in.
 #define TIDE_ORIGIN_SUM "sum of "

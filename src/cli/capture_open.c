@@ -70,6 +70,7 @@ enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened
   struct tide_opened opened = {.by_default = !path};
   if (path && strcmp(path, "-") == 0)
     path = "/dev/stdin";
+  bool is_pipe = path && strcmp(path, "/dev/stdin") == 0;
   opened.path = path ? tide_strdup(path) : tide_capture_newest();
   if (!opened.path)
     return tide_capture_none(diag);
@@ -82,6 +83,8 @@ enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened
   }
   if (!opened.capture->n_images || !opened.capture->images[0].origin) // pids of here and now
     opened.n_new_names = tide_jit_names_add(opened.capture, TIDE_JIT_MAPS_DIR);
+  for (size_t i = 0; i < opened.capture->n_images; i++)
+    opened.capture->images[i].file = tide_strdup(is_pipe ? "standard input" : opened.path);
   opened.file_bytes = room_taken(opened.path, is_store);
   *ret_opened = opened;
   return TIDE_ERR_OK;

@@ -168,7 +168,7 @@ static enum tide_err check_held(const struct tide_image *image, struct tide_diag
       return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                        "DHAT's format needs %s, which %s does not hold; --to pprof, folded and "
                        "speedscope do without",
-                       needs[i].words, image->origin ? image->origin : "the capture");
+                       needs[i].words, tide_image_source(image));
   return TIDE_ERR_OK;
 }
 

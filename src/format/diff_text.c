@@ -66,12 +66,12 @@ static void write_side(const struct page *p, const char *label, const char *file
   write_window(p, &profile->question);
 }
 
-enum { FACT_COLUMNS = 2 + 11 + 11 + 3 + 11 + 2 }; // up to the change
+enum { FACT_LABEL = 11, FACT_AMOUNT = 11 };
 
 // "  peak heap     25.1 MiB  →    7.4 MiB  ▼ 17.7 MiB  (70.6 %)", on two lines where that does not
 // fit.
 static void write_fact(const struct page *p, const char *label, enum tide_unit unit, int64_t before,
-                       int64_t after)
+                       int64_t after, size_t amount)
 {
   const struct tide_screen *screen = p->screen;
   int64_t change = tide_number_change(before, after);
@@ -85,20 +85,38 @@ static void write_fact(const struct page *p, const char *label, enum tide_unit u
                            : tide_strdup("");
   const char *how = change ? sign : "unchanged", *arrow = tide_screen_arrow(screen);
   tide_sink_text(screen->sink, "  ");
-  tide_screen_left(screen, TIDE_INK_PLAIN, label, 11);
-  size_t columns = FACT_COLUMNS + tide_utf8_width(arrow) - 1 + tide_utf8_width(how);
+  tide_screen_left(screen, TIDE_INK_PLAIN, label, FACT_LABEL);
+  size_t columns =
+      2 + FACT_LABEL + 2 * amount + 2 + tide_utf8_width(arrow) + 2 + tide_utf8_width(how);
   if (columns + tide_utf8_width(share) > screen->width) {
     tide_sink_printf(screen->sink, "  %s %s %s\n%15s", old, arrow, new, "");
     tide_screen_ink(screen, tide_diff_ink(change), how);
     tide_sink_printf(screen->sink, "%s\n", share);
     return;
   }
-  tide_screen_right(screen, TIDE_INK_PLAIN, old, 11);
+  tide_screen_right(screen, TIDE_INK_PLAIN, old, amount);
   tide_sink_printf(screen->sink, "  %s", arrow);
-  tide_screen_right(screen, TIDE_INK_STRONG, new, 11);
+  tide_screen_right(screen, TIDE_INK_STRONG, new, amount);
   tide_sink_text(screen->sink, "  ");
   tide_screen_ink(screen, tide_diff_ink(change), how);
   tide_sink_printf(screen->sink, "%s\n", share);
+}
+
+// What the widest of the facts takes: no number touches its label or the arrow.
+static size_t amount_columns(const struct page *p)
+{
+  size_t most = FACT_AMOUNT;
+  for (int side = 0; side < 2; side++) {
+    const struct tide_profile *of = side ? p->after : p->before;
+    const int64_t shown[] = {of->image->peak_bytes, of->totals.live_bytes,
+                             (int64_t)of->totals.b_alloc};
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+      TIDE_CLEANUP_FREE char *text = tide_diff_cell_amount(p->screen, TIDE_UNIT_BYTES, shown[i]);
+      size_t width = 1 + tide_utf8_width(text);
+      most = width > most ? width : most;
+    }
+  }
+  return most;
 }
 
 static void write_facts(const struct page *p)
@@ -107,15 +125,18 @@ static void write_facts(const struct page *p)
   if (p->is_one_run)
     return;
   uint32_t lacks = p->before->image->lacks | p->after->image->lacks;
+  size_t amount = amount_columns(p);
   if (!(lacks & TIDE_LACK_PEAK))
     write_fact(p, "peak heap", TIDE_UNIT_BYTES, p->before->image->peak_bytes,
-               p->after->image->peak_bytes);
+               p->after->image->peak_bytes, amount);
   if (!(lacks & TIDE_LACK_LIVE))
-    write_fact(p, "at the end", TIDE_UNIT_BYTES, old->live_bytes, new->live_bytes);
+    write_fact(p, "at the end", TIDE_UNIT_BYTES, old->live_bytes, new->live_bytes, amount);
   if (!(lacks & TIDE_LACK_TOTAL))
-    write_fact(p, "allocated", TIDE_UNIT_BYTES, (int64_t)old->b_alloc, (int64_t) new->b_alloc);
+    write_fact(p, "allocated", TIDE_UNIT_BYTES, (int64_t)old->b_alloc, (int64_t) new->b_alloc,
+               amount);
   if (!(lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
-    write_fact(p, "allocations", TIDE_UNIT_BLOCKS, (int64_t)old->n_alloc, (int64_t) new->n_alloc);
+    write_fact(p, "allocations", TIDE_UNIT_BLOCKS, (int64_t)old->n_alloc, (int64_t) new->n_alloc,
+               amount);
 }
 
 // "2 added (▲ 1.2 MiB), 1 gone (▼ 64 B), 6 unchanged"

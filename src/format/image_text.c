@@ -39,7 +39,9 @@ const char *tide_image_program(const struct tide_image *image)
   if (image->exe && *image->exe)
     return base_name(image->exe);
   const char *first = tide_image_argument(image, 0);
-  return first && *first ? base_name(first) : "?";
+  if (first && *first)
+    return base_name(first);
+  return image->file ? base_name(image->file) : "?";
 }
 
 bool tide_image_same_program(const struct tide_image *a, const struct tide_image *b)

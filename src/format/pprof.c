@@ -524,7 +524,7 @@ enum tide_err tide_pprof_write(struct tide_sink *sink, struct tide_view *view,
   if (w.n_columns == 0)
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                      "%s holds neither what was allocated nor what was held",
-                     image->origin ? image->origin : "the capture");
+                     tide_image_source(image));
   size_t past = view->profile->n_sites;
   enum tide_err err = TIDE_ERR_OK;
   if (options->max_bytes || options->max_stacks)

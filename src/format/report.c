@@ -16,7 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTES_MAX = 3, SPARK_COLUMNS = 24, FACT_COLUMNS = 26 };
+enum {
+  NOTES_MAX = 3,
+  SPARK_COLUMNS = 24,
+  FACT_LABEL = 10,
+  FACT_NUMBER = 12,
+  FACT_WORDS_LEAST = 20
+};
 
 struct report { // what every part needs
   const struct tide_screen *screen;
@@ -25,6 +31,7 @@ struct report { // what every part needs
   struct tide_naming *naming;
   const struct tide_groups *groups;
   const struct tide_report_options *options;
+  size_t number_columns; // of the facts: none touches its label, and all end in one column
 };
 
 static const char *bytes(const struct report *r, char out[TIDE_UNITS_MAX], int64_t n)
@@ -35,6 +42,26 @@ static const char *bytes(const struct report *r, char out[TIDE_UNITS_MAX], int64
 static const char *duration(const struct report *r, char out[TIDE_UNITS_MAX], uint64_t time_ns)
 {
   return tide_units_time(out, time_ns, r->screen->utf8);
+}
+
+// Where the words of a fact begin.
+static size_t fact_columns(const struct report *r)
+{
+  return 2 + FACT_LABEL + r->number_columns + 2;
+}
+
+static size_t number_columns(const struct report *r)
+{
+  const struct tide_profile_totals *totals = &r->profile->totals;
+  const int64_t shown[] = {r->image->peak_bytes, totals->live_bytes, (int64_t)totals->b_alloc,
+                           r->image->page_peak_bytes};
+  size_t most = FACT_NUMBER;
+  for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+    char text[TIDE_UNITS_MAX];
+    size_t width = 1 + strlen(bytes(r, text, shown[i]));
+    most = width > most ? width : most;
+  }
+  return most;
 }
 
 // One part of the title after a dot, or on a line of its own where it does not fit any more.
@@ -103,16 +130,24 @@ static void write_title(const struct report *r)
   tide_sink_text(r->screen->sink, "\n");
 }
 
+// Beside the number, or where only slips of lines would fit there, below it.
+static void write_fact_words(const struct report *r, const char *words)
+{
+  size_t start = fact_columns(r), room = r->screen->width > start ? r->screen->width - start : 0;
+  bool below = room < FACT_WORDS_LEAST && tide_utf8_width(words) > room;
+  tide_sink_text(r->screen->sink, below ? "\n      " : "  ");
+  tide_screen_wrap(r->screen, below ? 6 : start, words);
+}
+
 // "  peak heap    412.6 MiB  ", and then the words unless the caller writes its own.
 static void write_fact(const struct report *r, const char *label, const char *number,
                        const char *words)
 {
   tide_sink_text(r->screen->sink, "  ");
-  tide_screen_left(r->screen, TIDE_INK_PLAIN, label, 10);
-  tide_screen_right(r->screen, TIDE_INK_STRONG, number, 12);
-  tide_sink_text(r->screen->sink, "  ");
+  tide_screen_left(r->screen, TIDE_INK_PLAIN, label, FACT_LABEL);
+  tide_screen_right(r->screen, TIDE_INK_STRONG, number, r->number_columns);
   if (words)
-    tide_screen_wrap(r->screen, FACT_COLUMNS, words);
+    write_fact_words(r, words);
 }
 
 static void write_peak(const struct report *r)
@@ -129,16 +164,16 @@ static void write_peak(const struct report *r)
   if (rss)
     tide_buf_printf(&words, "  (%s %s)", rss_label, bytes(r, b, (int64_t)rss));
   const char *text = tide_buf_cstr(&words);
-  size_t used = FACT_COLUMNS + tide_utf8_width(text) + 3;
+  size_t used = fact_columns(r) + tide_utf8_width(text) + 3;
   size_t room = r->screen->width > used ? r->screen->width - used : 0;
   TIDE_CLEANUP_FREE char *spark =
       tide_spark_live(image, room < SPARK_COLUMNS ? room : SPARK_COLUMNS, r->screen->utf8);
   if (used - 3 > r->screen->width) {
-    tide_screen_wrap(r->screen, FACT_COLUMNS, text);
+    write_fact_words(r, text);
     tide_buf_done(&words);
     return;
   }
-  tide_sink_text(r->screen->sink, text);
+  tide_sink_printf(r->screen->sink, "  %s", text);
   if (spark && room >= 8) {
     tide_sink_text(r->screen->sink, "   ");
     tide_screen_ink(r->screen, TIDE_INK_CURVE, spark);
@@ -395,7 +430,8 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   struct tide_groups *groups = tide_groups_new(view, options->group);
   if (options->details || profile->question.measure == TIDE_MEASURE_LEAK)
     tide_groups_tell_fates(groups, profile->image);
-  const struct report r = {screen, profile, profile->image, view->naming, groups, options};
+  struct report r = {screen, profile, profile->image, view->naming, groups, options, 0};
+  r.number_columns = number_columns(&r);
   write_title(&r);
   if (has_heap(profile)) {
     if (tide_measure_is_held(r.image, TIDE_MEASURE_PEAK))

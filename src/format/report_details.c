@@ -55,7 +55,8 @@ static void write_histogram(const struct details *d, const char *label, const ch
   size_t start = tide_screen_indent(d->screen) + LABEL, mean_columns = tide_utf8_width(mean) + 7;
   size_t limits = tide_utf8_width(least) + tide_utf8_width(most) + 2;
   bool below = start + mean_columns + limits + COLUMNS_LEAST > d->screen->width;
-  size_t room = d->screen->width - start - limits - (below ? 0 : mean_columns);
+  size_t taken = start + limits + (below ? 0 : mean_columns);
+  size_t room = d->screen->width > taken ? d->screen->width - taken : 1;
   size_t step = (last - first + room - 1) / room, columns = 0;
   int64_t sums[TIDE_LIFE_BUCKETS_N] = {0};
   for (size_t k = first; k < last; k++) {

@@ -71,6 +71,22 @@ static size_t write_long_word(const struct tide_screen *screen, size_t hang, siz
   return used;
 }
 
+// The columns of the unit that follows a number ("%", "MiB", "ms)"), which stays on its line.
+static size_t unit_columns(const char *word, const char *rest)
+{
+  static const char *const units[] = {"%",  "B",  "KiB", "MiB", "GiB", "TiB", "kB", "MB", "GB",
+                                      "TB", "ns", "µs",  "us",  "ms",  "s",   "M",  "G"};
+  size_t n_word = strlen(word), length = strcspn(rest, " ");
+  if (!n_word || word[n_word - 1] < '0' || word[n_word - 1] > '9')
+    return 0;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+    size_t n = strlen(units[i]);
+    if (length >= n && memcmp(rest, units[i], n) == 0 && (!rest[n] || strchr(" .,;:)", rest[n])))
+      return 1 + length;
+  }
+  return 0;
+}
+
 void tide_screen_wrap(const struct tide_screen *screen, size_t hang, const char *text)
 {
   TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, screen->utf8);
@@ -78,7 +94,7 @@ void tide_screen_wrap(const struct tide_screen *screen, size_t hang, const char 
   for (char *save = NULL, *word = strtok_r(clean, " ", &save); word;
        word = strtok_r(NULL, " ", &save)) {
     size_t width = tide_utf8_width(word);
-    if (used > hang && used + 1 + width > limit) {
+    if (used > hang && used + 1 + width + unit_columns(word, save ? save : "") > limit) {
       tide_sink_text(screen->sink, "\n");
       tide_sink_repeat(screen->sink, ' ', hang);
       used = hang;

@@ -21,9 +21,9 @@ bool tide_measure_is_held(const struct tide_image *image, enum tide_measure meas
 static enum tide_err check_held(const struct tide_image *image,
                                 const struct tide_question *question, struct tide_diag *diag)
 {
-  const char *origin = image->origin ? image->origin : "the capture";
+  const char *source = tide_image_source(image);
   if (question->unit == TIDE_UNIT_BLOCKS && image->lacks & TIDE_LACK_BLOCKS)
-    return tide_fail(diag, TIDE_ERR_USAGE, "%s holds no numbers of blocks; try --by bytes", origin);
+    return tide_fail(diag, TIDE_ERR_USAGE, "%s holds no numbers of blocks; try --by bytes", source);
   if (question->window.to.given || tide_measure_is_held(image, question->measure))
     return TIDE_ERR_OK;
   struct tide_buf held = {0};
@@ -31,11 +31,11 @@ static enum tide_err check_held(const struct tide_image *image,
     if (tide_measure_is_held(image, (enum tide_measure)i))
       tide_buf_printf(&held, "%s%s", held.n ? ", " : "", tide_measure_words[i]);
   enum tide_err err =
-      tide_fail(diag, TIDE_ERR_USAGE, "%s does not hold \"%s\"; --sort takes: %s", origin,
+      tide_fail(diag, TIDE_ERR_USAGE, "%s does not hold \"%s\"; --sort takes: %s", source,
                 tide_measure_words[question->measure], tide_buf_cstr(&held));
   if (!held.n)
     err = tide_fail(diag, TIDE_ERR_USAGE, "%s holds no stacks; 'tidemark info' tells what it does",
-                    origin);
+                    source);
   tide_buf_done(&held);
   return err;
 }

@@ -61,16 +61,16 @@ static bool of_kind(const struct tide_image *image, enum tide_snapshot_kind kind
 static enum tide_err check_clock(const struct tide_image *image, const struct tide_moment *moment,
                                  struct tide_diag *diag)
 {
-  const char *origin = image->origin ? image->origin : "the capture";
+  const char *source = tide_image_source(image);
   if (!(image->lacks & TIDE_LACK_CLOCK))
     return TIDE_ERR_OK;
   if (!whole_of(image))
     return tide_fail(diag, TIDE_ERR_USAGE, "%s has no clock; moments of it are start, peak and end",
-                     origin);
+                     source);
   if (moment->kind == TIDE_MOMENT_TIME)
     return tide_fail(diag, TIDE_ERR_USAGE,
                      "%s has no clock; a moment of it is a share such as 40%%, or peak or end",
-                     origin);
+                     source);
   return TIDE_ERR_OK;
 }
 

@@ -256,5 +256,5 @@ enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_ima
     return TIDE_ERR_OK;
   return tide_fail(diag, TIDE_ERR_USAGE,
                    "%s holds nothing by %s; try --group function, file, crate or module",
-                   image->origin ? image->origin : "the capture", tide_group_words[kind]);
+                   tide_image_source(image), tide_group_words[kind]);
 }

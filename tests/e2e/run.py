@@ -29,6 +29,7 @@ import command_agree
 import command_cache
 import command_diff
 import command_export
+import command_foreign
 import command_groups
 import command_grown
 import command_html
@@ -202,7 +203,7 @@ def parse():
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
                  command_merge, command_agree, command_html, command_view, command_timeline,
-                 command_export)
+                 command_export, command_foreign)
 
 
 def main():
