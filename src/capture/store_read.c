@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define MAX_PATH_BYTES 4096u
+#define MAX_AGES_NS (1ull << 62) // of all blocks of a row; a sum beyond is not known
 #define MAX_MODULES 0x8000u // ids are 15 bits in a frame
 
 struct reading {
@@ -32,8 +33,7 @@ struct reading {
   size_t cap_hists;
   uint8_t life_bucket[TIDE_LIFE_BUCKETS]; // ticks to nanoseconds
   uint64_t heap_live, last_ticks, heap_last_ticks;
-  // Per site, until the end is known:
-  uint64_t *birth_sums;
+  uint64_t *age_sums; // per site, in ticks: until the end is known, of births
 };
 
 // Life bucket k holds 2^(k-1) .. 2^k - 1 ticks. It goes to the bucket of nanoseconds in which its
@@ -179,7 +179,7 @@ static struct tide_site *site_add(struct reading *r)
   if (image->n_sites == r->cap_sites) {
     r->cap_sites = r->cap_sites ? r->cap_sites * 2 : 64;
     image->sites = tide_realloc_array(image->sites, r->cap_sites, sizeof *image->sites);
-    r->birth_sums = tide_realloc_array(r->birth_sums, r->cap_sites, sizeof *r->birth_sums);
+    r->age_sums = tide_realloc_array(r->age_sums, r->cap_sites, sizeof *r->age_sums);
   }
   return memset(&image->sites[image->n_sites++], 0, sizeof *image->sites);
 }
@@ -199,7 +199,7 @@ static void take_cell(struct reading *r, const struct tide_cell *cell,
   int64_t live = difference(cell->b_alloc, cell->b_free);
   site->high_bytes = cell->high_bytes > live ? cell->high_bytes : live;
   site->life_ns_sum = tide_clock_span_ns(r->clock, cell->life_sum);
-  r->birth_sums[r->image->n_sites - 1] = cell->birth_live_sum;
+  r->age_sums[r->image->n_sites - 1] = cell->birth_live_sum;
   site->n_temp = cell->n_temp;
   site->b_temp = cell->b_temp;
   site->n_foreign = r->pasts[i].n_foreign;
@@ -273,6 +273,30 @@ static void find_peak(struct reading *r)
   image->peak_bound_bytes = peak_bound(r);
 }
 
+// A block is taken from the sums of the thread that frees it. Where that is not the one that
+// allocated it, the rows of a stack mean nothing alone: one is far too high, another below zero.
+// Their sum modulo 2^64 is exact, and the first row gets it.
+static void gather_ages(struct reading *r)
+{
+  const struct tide_image *image = r->image;
+  TIDE_CLEANUP_FREE uint8_t *is_mixed = tide_alloc_array(image->n_frames + 1, sizeof *is_mixed);
+  TIDE_CLEANUP_FREE uint32_t *first = tide_alloc_array(image->n_frames + 1, sizeof *first);
+  for (size_t i = 0; i < image->n_sites; i++)
+    is_mixed[image->sites[i].stack] |=
+        image->sites[i].n_foreign > 0 || (int64_t)r->age_sums[i] < 0;
+  for (size_t i = 0; i < image->n_sites; i++) {
+    uint32_t stack = image->sites[i].stack;
+    if (!is_mixed[stack])
+      continue;
+    if (!first[stack]) {
+      first[stack] = (uint32_t)i + 1;
+      continue;
+    }
+    r->age_sums[first[stack] - 1] += r->age_sums[i];
+    r->age_sums[i] = 0;
+  }
+}
+
 static void find_ages(struct reading *r, uint64_t end_ticks)
 {
   if (!end_ticks)
@@ -280,9 +304,13 @@ static void find_ages(struct reading *r, uint64_t end_ticks)
   // Births are summed without their upper bits, which are the start's.
   end_ticks -= r->view->header.start_ticks & ~TIDE_STORE_TICK_MASK;
   for (size_t i = 0; i < r->image->n_sites; i++) {
-    struct tide_site *site = &r->image->sites[i];
-    uint64_t n_live = site->n_alloc - site->n_free;
-    site->live_age_ns_sum = tide_clock_span_ns(r->clock, n_live * end_ticks - r->birth_sums[i]);
+    const struct tide_site *site = &r->image->sites[i];
+    r->age_sums[i] = (site->n_alloc - site->n_free) * end_ticks - r->age_sums[i];
+  }
+  gather_ages(r);
+  for (size_t i = 0; i < r->image->n_sites; i++) {
+    uint64_t age_ns = tide_clock_span_ns(r->clock, r->age_sums[i]);
+    r->image->sites[i].live_age_ns_sum = age_ns < MAX_AGES_NS ? age_ns : 0;
   }
 }
 
@@ -384,7 +412,7 @@ void tide_store_read_image(struct tide_store_view *view, const struct tide_clock
   find_cost(&r);
   free(r.slot_events);
   free(r.slot_bytes);
-  free(r.birth_sums);
+  free(r.age_sums);
   free(r.hists);
   free(r.carries);
   free(r.pasts);

@@ -129,6 +129,8 @@ static void write_spread(struct tide_json *json, const struct tide_view *view,
   for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
     n_ended += lives[k];
   tide_json_put_u64(json, "mean_life_ns", n_ended ? group->life_ns_sum / n_ended : 0);
+  tide_json_put_u64(json, "mean_age_ns",
+                    tide_mean_age_ns(group->live_age_ns_sum, group->live_blocks));
   tide_json_put_text(json, "fate", tide_fate_words[group->fate]);
   tide_json_put_u64s(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
   tide_json_put_u64s(json, "lifetimes", lives, TIDE_LIFE_BUCKETS_N);

@@ -25,6 +25,7 @@ static const struct {
     {"temporary", TIDE_LACK_TEMP | TIDE_LACK_BLOCKS},
     {"temporary_bytes", TIDE_LACK_TEMP},
     {"mean_life_ns", TIDE_LACK_LIFETIMES},
+    {"mean_age_ns", TIDE_LACK_LIFETIMES | TIDE_LACK_LIVE | TIDE_LACK_BLOCKS},
     {"lifetimes", TIDE_LACK_LIFE_HIST},
     {"sizes", TIDE_LACK_SIZE_HIST},
     {"resizes", TIDE_LACK_RESIZES},

@@ -168,6 +168,8 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   tide_json_put_u64(json, "first_ns", site->first_ns);
   tide_json_put_u64(json, "last_ns", site->last_ns);
   tide_json_put_u64(json, "mean_life_ns", n_ended ? site->life_ns_sum / n_ended : 0);
+  tide_json_put_u64(json, "mean_age_ns",
+                    tide_mean_age_ns(site->live_age_ns_sum, site->live_blocks));
   tide_json_put_u64(json, "thread_slots", site->n_rows);
   tide_json_put_u64s(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
   tide_json_put_u64s(json, "lifetimes", lifetimes, TIDE_LIFE_BUCKETS_N);

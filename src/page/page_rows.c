@@ -74,7 +74,8 @@ static void write_row(struct tide_page_column *columns, uint32_t number,
   add(columns, TIDE_PAGE_ROW_N_MOVED, row->n_moved);
   add(columns, TIDE_PAGE_ROW_B_MOVED, row->b_moved);
   add(columns, TIDE_PAGE_ROW_LIFE_NS, row->life_ns_sum);
-  add(columns, TIDE_PAGE_ROW_AGE_NS, row->live_age_ns_sum);
+  // Of captures of before, below zero where others freed the thread's blocks.
+  add_signed(columns, TIDE_PAGE_ROW_AGE_NS, (int64_t)row->live_age_ns_sum);
   bool has_times = row->n_alloc > 0; // a thread that only frees has none
   add_signed(columns, TIDE_PAGE_ROW_FIRST_NS, has_times ? (int64_t)(row->first_ns - start_ns) : 0);
   add_signed(columns, TIDE_PAGE_ROW_LAST_NS, has_times ? (int64_t)(row->last_ns - start_ns) : 0);

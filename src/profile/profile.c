@@ -69,6 +69,8 @@ static void finish_site(struct tide_profile_site *site, const struct tide_image 
 {
   site->live_blocks = (int64_t)(site->n_alloc - site->n_free);
   site->live_bytes = (int64_t)(site->b_alloc - site->b_free);
+  if ((int64_t)site->live_age_ns_sum < 0) // rows are rounded each by itself
+    site->live_age_ns_sum = 0;
   if (site->n_alloc == 0)
     site->first_ns = 0;
   if (site->kind != TIDE_SITE_PAGES && site->n_rows > 1 && site->own_max_bytes > image->peak_bytes)

@@ -25,12 +25,18 @@ struct tide_profile_site {
   int64_t peak_blocks, peak_bytes; // share of the image's peak
   int64_t own_max_bytes;           // see tide_profile_own_max_is_bound()
   uint64_t life_ns_sum;            // over freed blocks
-  uint64_t live_age_ns_sum;        // over blocks live at the end
+  uint64_t live_age_ns_sum;        // over blocks live at the end; 0: not known
   uint64_t n_temp, n_foreign, n_resize, n_moved;
   uint64_t b_temp, b_resize_old, b_resize_new, b_moved;
   uint64_t first_ns, last_ns;
   int64_t weight; // under the question asked last
 };
+
+// In the mean; 0: there are none, or it is not known.
+static inline uint64_t tide_mean_age_ns(uint64_t live_age_ns_sum, int64_t live_blocks)
+{
+  return live_blocks > 0 ? live_age_ns_sum / (uint64_t)live_blocks : 0;
+}
 
 struct tide_profile_totals {
   uint64_t n_alloc, b_alloc, n_free, b_free, n_resize, n_moved, n_temp, n_foreign;

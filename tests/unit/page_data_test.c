@@ -161,7 +161,7 @@ static void expect_row(size_t i, size_t site, const struct tide_site *row)
   expect("row_n_moved", i, (double)row->n_moved);
   expect("row_b_moved", i, (double)row->b_moved);
   expect("row_life_ns", i, (double)row->life_ns_sum);
-  expect("row_age_ns", i, (double)row->live_age_ns_sum);
+  expect("row_age_ns", i, (double)(int64_t)row->live_age_ns_sum);
   expect("row_first_ns", i, row->n_alloc ? since(row->first_ns) : 0);
   expect("row_last_ns", i, row->n_alloc ? since(row->last_ns) : 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pictures of the page to look at: node browser/shots.mjs --tidemark FILE --out DIR [--pane NAME]…
-// CAPTURE…, light and dark, one per capture and pane. Nothing is judged here.
+// [--width PIXELS]… CAPTURE…, light and dark, one per capture, pane and width. Nothing is judged here.
 
 import { mkdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -13,6 +13,7 @@ const { values: options, positionals: captures } = parseArgs({
   options: {
     tidemark: { type: "string" },
     out: { type: "string" },
+    width: { type: "string", multiple: true, default: ["1280"] },
     pane: { type: "string", multiple: true, default: ["overview"] },
   },
 });
@@ -27,10 +28,14 @@ try {
       const { page, context } = await open(browser, url, { colorScheme });
       for (const pane of options.pane) {
         await page.locator(`#tab-${pane}`).click();
-        await page.waitForTimeout(300); // for the graph to be drawn
-        const name = `${basename(capture).replace(/\.tide$/, "")}-${pane}-${colorScheme}.png`;
-        await page.screenshot({ path: join(options.out, name) });
-        console.log(join(options.out, name));
+        for (const width of options.width) {
+          await page.setViewportSize({ width: Number(width), height: 900 });
+          await page.waitForTimeout(300); // for the graph to be drawn
+          const stem = basename(capture).replace(/\.tide$/, "");
+          const path = join(options.out, `${stem}-${pane}-${colorScheme}-${width}.png`);
+          await page.screenshot({ path });
+          console.log(path);
+        }
       }
       await context.close();
     }

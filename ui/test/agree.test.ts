@@ -23,6 +23,7 @@ const CAPTURES: [string, () => string, "large"?][] = [
   ["150 stacks, 12 snapshots", () => made(7, 150, 12)],
   ["90 stacks, 3 snapshots", () => made(2, 90, 3)],
   ["a recorded program of three threads", () => recorded("page_shapes.c", "-pthread")],
+  ["threads that hand blocks over", () => recorded("page_handover.c", "-pthread")],
   ["CPython, recorded", () => recordedCommand("python", "python3", "-c", PYTHON),
     "large"],
   ["massif's file", () => golden("massif.out")],

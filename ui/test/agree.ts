@@ -50,7 +50,8 @@ export function siteJson(plain: View, weights: Float64Array, site: number) {
     allocations: sites.nAlloc[site], own_max_bytes: sites.ownMax[site],
     thread_slots: pastRow - firstRow,
     sizes: [...sizes], lifetimes: [...lifetimes],
-    mean_life_ns: meanLife(sites.lifeNs[site], lifetimes), frames: stack, culprit,
+    mean_life_ns: meanLife(sites.lifeNs[site], lifetimes),
+    mean_age_ns: meanAge(numbersOf(model, site)), frames: stack, culprit,
   };
 }
 
@@ -66,6 +67,10 @@ function numbersOf({ sites }: Model, site: number): GroupNumbers {
 function meanLife(lifeNs: number, lifetimes: Float64Array): number {
   const ended = lifetimes.reduce((sum, n) => sum + n, 0);
   return ended ? Math.floor(lifeNs / ended) : 0;
+}
+
+function meanAge({ ageNs, liveBlocks }: GroupNumbers): number {
+  return liveBlocks > 0 ? Math.floor(ageNs / liveBlocks) : 0;
 }
 
 function numbersJson(g: GroupNumbers, model: Model) {
@@ -129,6 +134,7 @@ export function groupsJson(view: View, question: Question, kind: GroupKind) {
     const { sizes, lifetimes } = histogram(model, g.sites);
     return {
       ...base, ...numbersJson(g, model), mean_life_ns: meanLife(g.lifeNs, lifetimes),
+      mean_age_ns: meanAge(g),
       fate: g.fate, sizes: [...sizes], lifetimes: [...lifetimes],
     };
   });

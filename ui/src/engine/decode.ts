@@ -205,6 +205,8 @@ function addUp(rows: Rows, sites: Sites): void {
   const isOne = rows.count === sites.count && site.every((s, i) => s === i);
   for (const key of SUMS)
     sites[key] = isOne ? rows[key] : sumRows(site, rows[key], sites.count);
+  // Alone, a row may be below zero where one thread frees what another allocated.
+  sites.ageNs = sites.ageNs.map((age) => Math.max(0, age));
   sites.firstNs = new Float64Array(sites.count);
   sites.lastNs = new Float64Array(sites.count);
   const seen = new Uint8Array(sites.count);

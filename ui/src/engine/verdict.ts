@@ -183,19 +183,26 @@ function isCutShort({ facts }: Model): boolean {
 const LOOKED_AT = 8; // places that hold most at the end
 const TELLING = 0.05; // of the peak: what is less is not worth a word
 
-// Of what is left at the end, the place that holds most of it and is still growing.
-function growing(model: Model, left: number): string {
+// Of what is left at the end, the place that holds most of it; and the largest that is still growing,
+// if that is another.
+function leaking(model: Model, left: number): string {
   if (left < TELLING * (model.facts.totals.peak_bytes ?? 0) || !isHeld(model, "leak"))
     return "";
   const places = group(plainView(model), ask("leak"), "place");
   const items = places.items.slice(0, LOOKED_AT);
   tellFates(model, { ...places, items });
-  const found = items.find(({ fate, frame }) => fate === "growing" && frame !== NONE);
-  if (!found || found.weight < TELLING * left)
+  const telling = items.filter(({ frame, weight }) => frame !== NONE && weight >= TELLING * left);
+  const growing = telling.find(({ fate }) => fate === "growing");
+  const culprit = topPlace(model, ask("peak"))?.frame;
+  const where = ({ frame }: Group) =>
+    frame === culprit ? "that place" : frameWords(model, frame);
+  const first = telling[0];
+  if (!growing || !first)
     return "";
-  const isCulprit = topPlace(model, ask("peak"))?.frame === found.frame;
-  const where = isCulprit ? "that place" : frameWords(model, found.frame);
-  return `; ${bytes(found.weight)} of it, from ${where}, was still growing: look there first`;
+  if (growing === first)
+    return `; ${bytes(first.weight)} of it, from ${where(first)}, was still growing`;
+  return `; ${bytes(first.weight)} of it from ${where(first)}, and ${bytes(growing.weight)} from ${
+    where(growing)}, which was still growing`;
 }
 
 function end(model: Model): Sentence[] {
@@ -211,7 +218,7 @@ function end(model: Model): Sentence[] {
     : ` in ${many(totals.live_blocks, "block")}`;
   const freed = keptWords(image);
   const text = `${moment} ${bytes(totals.live_bytes)}${blocks} ${
-    totals.live_blocks === 1 ? "was" : "were"} ${freed}${growing(model, totals.live_bytes)}.`;
+    totals.live_blocks === 1 ? "was" : "were"} ${freed}${leaking(model, totals.live_bytes)}.`;
   const who = isHeld(model, "peak") ? [] : culprit(model, ask("leak")); // nobody is named yet
   return [{ kind: "leak", text, isWarning: false, link }, ...who];
 }

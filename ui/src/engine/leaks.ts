@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What was not given back, by place, and what was held until the run was over: the largest first,
+// whatever became of it. That a place was growing is a word beside its row, no rank.
+
+import { curve } from "./curves.ts";
+import { tellFates, type Fate } from "./fate.ts";
+import { group, type Group } from "./groups.ts";
+import type { View } from "./look.ts";
+import type { Model } from "./model.ts";
+
+export interface Leak {
+  group: Group;
+  fate: Fate | null;
+  bytes: number; // of what is live at the end; of what was freed by then, the most of it at once
+  blocks: number; // likewise
+  meanNs: number; // how old blocks are at the end or, of those freed, how long they lived; 0: unknown
+  firstNs: number;
+}
+
+export interface Leaks {
+  kept: Leak[];
+  atEnd: Leak[];
+}
+
+const mean = (sum: number, n: number) => (n > 0 && sum > 0 ? Math.floor(sum / n) : 0);
+
+function keptLeak(of: Group): Leak {
+  return {
+    group: of, fate: of.fate, bytes: of.liveBytes, blocks: of.liveBlocks,
+    meanNs: mean(of.ageNs, of.liveBlocks), firstNs: of.firstNs,
+  };
+}
+
+// At any of the snapshots.
+function mostHeld(model: Model, of: Group, unit: "bytes" | "blocks"): number {
+  return curve(model, of.sites, unit).live.reduce((a, b) => Math.max(a, b), 0);
+}
+
+function endLeak(model: Model, of: Group): Leak {
+  return {
+    group: of, fate: of.fate,
+    bytes: mostHeld(model, of, "bytes"), blocks: mostHeld(model, of, "blocks"),
+    meanNs: mean(of.lifeNs, of.nFree - of.nResize), firstNs: of.firstNs,
+  };
+}
+
+const byBytes = (a: Leak, b: Leak) => b.bytes - a.bytes;
+
+export function leaks(view: View): Leaks {
+  const { model } = view;
+  const question = { measure: "total", unit: "bytes", from: null, to: null } as const;
+  const places = group(view, question, "place");
+  tellFates(model, places);
+  const isKept = (one: Group) => one.liveBlocks > 0 || one.liveBytes > 0;
+  const isHeldToEnd = (one: Group) => one.fate === "at the end" && one.nAlloc > one.nResize;
+  return {
+    kept: places.items.filter(isKept).map(keptLeak).sort(byBytes),
+    atEnd: places.items.filter(isHeldToEnd).map((one) => endLeak(model, one)).sort(byBytes),
+  };
+}
