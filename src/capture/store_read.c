@@ -18,7 +18,7 @@
 
 #define MAX_PATH_BYTES 4096u
 #define MAX_AGES_NS (1ull << 62) // of all blocks of a row; a sum beyond is not known
-#define MAX_MODULES 0x8000u // ids are 15 bits in a frame
+#define MAX_MODULES 0x8000u      // ids are 15 bits in a frame
 
 struct reading {
   struct tide_store_view *view;
@@ -282,8 +282,7 @@ static void gather_ages(struct reading *r)
   TIDE_CLEANUP_FREE uint8_t *is_mixed = tide_alloc_array(image->n_frames + 1, sizeof *is_mixed);
   TIDE_CLEANUP_FREE uint32_t *first = tide_alloc_array(image->n_frames + 1, sizeof *first);
   for (size_t i = 0; i < image->n_sites; i++)
-    is_mixed[image->sites[i].stack] |=
-        image->sites[i].n_foreign > 0 || (int64_t)r->age_sums[i] < 0;
+    is_mixed[image->sites[i].stack] |= image->sites[i].n_foreign > 0 || (int64_t)r->age_sums[i] < 0;
   for (size_t i = 0; i < image->n_sites; i++) {
     uint32_t stack = image->sites[i].stack;
     if (!is_mixed[stack])

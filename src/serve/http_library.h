@@ -11,6 +11,7 @@
   X(add_response_header)                                                                           \
   X(create_response_from_buffer_with_free_callback_cls)                                            \
   X(destroy_response)                                                                              \
+  X(get_connection_info)                                                                           \
   X(get_fdset)                                                                                     \
   X(get_timeout)                                                                                   \
   X(lookup_connection_value)                                                                       \

@@ -39,6 +39,7 @@ struct tide_reply {
   bool is_packed;       // the body is gzip: whoever does not take that gets it unpacked
   uint64_t tag;         // names this version of the body; 0: none
   const char *source;   // of a source file: "newer" than the capture, or "none" to be had
+  bool is_refusal;      // nothing was given; ends the connection
   const char *location; // where to go instead; NULL: nowhere. Lives on
   const char *csp; // a Content-Security-Policy; NULL: that of data, which allows nothing. Lives on
   struct tide_body *body; // owned

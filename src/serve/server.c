@@ -5,13 +5,16 @@
 // then keeps its place for a minute; select tells until it is dealt with, and there are few
 // connections. We make the listening socket ourselves, for a word of our own when that fails.
 //
-// Limits: connections at once, bytes of a request's head, seconds that a silent connection stays.
-// Beyond them libmicrohttpd refuses by itself (413, 414, 431, or it hangs up).
+// Limits: connections at once (guests.h), bytes of a request's head, seconds that a silent
+// connection stays. Beyond the latter two libmicrohttpd refuses by itself (413, 414, 431, or it
+// hangs up). A request that is not let in ends its connection.
 #define _GNU_SOURCE
 #include "serve/server.h"
 
 #include "base/alloc.h"
+#include "serve/guests.h"
 #include "serve/http_library.h"
+#include "serve/peer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,16 +25,16 @@
 #include <string.h>
 #include <sys/select.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
-  MAX_CONNECTIONS = 64,
-  MAX_SILENT_S = 45, // longer than a page waits between two questions
+  // So many that guests are hung up on, not refused: those take a turn to be gone.
+  MAX_CONNECTIONS = 2 * (TIDE_GUESTS_MAX_STRANGERS + TIDE_GUESTS_MAX_KNOWN),
+  PATIENCE_MS = 10000, // with a stranger; a request takes a browser far less
+  MAX_SILENT_S = 45,   // longer than a page waits between two questions
   MAX_HEAD_BYTES = 32 << 10,
   MAX_URL_CHARS = 2048,
-  BACKLOG = 64,
-  TICKET_S = 5, // from its first use: what opens an address may look at it before it does
+  BACKLOG = 1024,
 };
 
 // Of data: a browser that is led to show it as a page runs and loads nothing.
@@ -46,8 +49,9 @@ struct tide_server {
   struct MHD_Daemon *daemon;
   int listen_fd;
   fd_set readable, writable, other; // as the last wait left them
+  struct tide_guests guests;
   uint64_t n_asked;
-  time_t ticket_used_s; // when it was first; 0: not yet
+  bool ticket_used;
   char *url, *ticket_url, *page_path;
 };
 
@@ -158,6 +162,8 @@ static void put_headers(struct MHD_Response *response, const struct tide_reply *
     put(response, "Location", reply->location);
   if (reply->source)
     put(response, "Tidemark-Source", reply->source);
+  if (reply->is_refusal)
+    put(response, "Connection", "close");
   if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED)
     put(response, "Allow", "GET, HEAD");
 }
@@ -209,6 +215,7 @@ static bool let_in(const struct tide_server *server, struct MHD_Connection *conn
   else if (!tide_guard_path(&server->guard, url) && !tide_guard_is_ticket(&server->guard, url))
     tide_reply_text(reply, MHD_HTTP_NOT_FOUND,
                     "nothing is here: open the whole address that tidemark printed");
+  reply->is_refusal = reply->status;
   return !reply->status;
 }
 
@@ -241,32 +248,55 @@ static void send_on(const struct tide_server *server, struct tide_reply *reply)
   reply->location = server->page_path; // without host and port, which may be forwarded ones
 }
 
-static void take_ticket(struct tide_server *server, struct tide_reply *reply)
+static int fd_of(struct MHD_Connection *connection)
 {
-  struct timespec now;
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  if (!server->ticket_used_s)
-    server->ticket_used_s = now.tv_sec;
-  if (now.tv_sec - server->ticket_used_s <= TICKET_S)
-    send_on(server, reply);
-  else
+  const union MHD_ConnectionInfo *info =
+      tide_http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
+// To GET, once. What opens addresses may look at one by HEAD before it does.
+static void take_ticket(struct tide_server *server, struct MHD_Connection *connection,
+                        const char *method, struct tide_reply *reply)
+{
+  if (server->ticket_used)
     tide_reply_text(reply, MHD_HTTP_GONE,
                     "this address opened the page once and does not any more; the one that "
                     "tidemark printed does");
+  else if (!tide_peer_is_own(fd_of(connection)))
+    tide_reply_text(reply, MHD_HTTP_FORBIDDEN,
+                    "this address is for a browser of the user who runs tidemark, on the same "
+                    "machine; the one that tidemark printed is for others, too");
+  else if (strcmp(method, "GET") != 0)
+    tide_reply_text(reply, MHD_HTTP_OK, "this address opens the page once");
+  else
+    send_on(server, reply);
+  server->ticket_used |= reply->location != NULL;
+  reply->is_refusal = !reply->location;
+}
+
+static void welcome(struct tide_server *server, struct MHD_Connection *connection)
+{
+  const union MHD_ConnectionInfo *info =
+      tide_http.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  if (info && info->socket_context)
+    tide_guests_let_in(&server->guests, info->socket_context);
+  server->n_asked++;
 }
 
 static void answer(struct tide_server *server, struct MHD_Connection *connection, const char *url,
-                   struct tide_reply *reply)
+                   const char *method, struct tide_reply *reply)
 {
   const char *path = tide_guard_path(&server->guard, url);
   const struct tide_request request = {path, parameter, connection};
-  server->n_asked++;
   if (!path)
-    take_ticket(server, reply);
+    take_ticket(server, connection, method, reply);
   else if (!*path) // what is relative on the page is relative to the slash after the token
     send_on(server, reply);
   else
     server->options.answer(server->options.context, &request, reply);
+  if (!reply->is_refusal)
+    welcome(server, connection);
   unpack_for(connection, reply);
 }
 
@@ -283,10 +313,23 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
   if (fine && first)
     return MHD_YES; // once more when the whole head is read
   if (fine)
-    answer(server, connection, url, &reply);
+    answer(server, connection, url, method, &reply);
   enum MHD_Result result = send_reply(connection, &reply);
   tide_reply_done(&reply);
   return result;
+}
+
+// A connection begins or ends.
+static void meet(void *context, struct MHD_Connection *connection, void **guest,
+                 enum MHD_ConnectionNotificationCode what)
+{
+  struct tide_server *server = context;
+  if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+    *guest = tide_guests_come(&server->guests, fd_of(connection));
+  } else {
+    tide_guests_leave(&server->guests, *guest);
+    *guest = NULL;
+  }
 }
 
 // ---- the server ----
@@ -301,7 +344,7 @@ static enum tide_err start_daemon(struct tide_server *server, struct tide_diag *
       MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
       (unsigned)MAX_SILENT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MAX_HEAD_BYTES,
       MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, look_at_address, NULL,
-      MHD_OPTION_END);
+      MHD_OPTION_NOTIFY_CONNECTION, meet, server, MHD_OPTION_END);
   if (!server->daemon)
     return tide_fail(diag, TIDE_ERR_SYSTEM, "cannot start the server");
   server->listen_fd = -1; // the daemon's from now on
@@ -327,6 +370,7 @@ enum tide_err tide_server_new(const struct tide_server_options *options,
   struct tide_server *server = tide_alloc(sizeof *server);
   server->options = *options;
   server->listen_fd = -1;
+  server->guests.patience_ms = options->patience_ms ? options->patience_ms : PATIENCE_MS;
   enum tide_err err = tide_http_load(diag);
   if (!err)
     err = tide_guard_draw(&server->guard, diag);
@@ -395,6 +439,7 @@ void tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *
 
 void tide_server_turn(struct tide_server *server)
 {
+  tide_guests_sweep(&server->guests);
   tide_http.run_from_select(server->daemon, &server->readable, &server->writable, &server->other);
 }
 

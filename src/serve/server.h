@@ -15,8 +15,9 @@ typedef void tide_server_answer(void *context, const struct tide_request *reques
                                 struct tide_reply *reply);
 
 struct tide_server_options {
-  const char *address; // as inet_pton() reads it
-  uint16_t port;       // 0: any that is free
+  const char *address;  // as inet_pton() reads it
+  uint16_t port;        // 0: any that is free
+  uint32_t patience_ms; // with whoever connects but is not let in; 0: as it should be
   tide_server_answer *answer;
   void *context;
 };
@@ -33,7 +34,8 @@ const char *tide_server_url(const struct tide_server *server);
 
 uint16_t tide_server_port(const struct tide_server *server);
 
-// An address that leads to that one, once: for a browser's command line, which others can read.
+// An address that leads to that one, once and for this user's own processes (and root's) alone: for
+// a browser's command line, which others can read.
 const char *tide_server_ticket_url(const struct tide_server *server);
 
 // Waits until there is something to do, at most so many milliseconds; tide_server_turn() then does

@@ -123,6 +123,14 @@ static const char *lookup_value(struct MHD_Connection *connection, enum MHD_Valu
   return NULL;
 }
 
+// Of nobody's connection: no ticket is taken from it. server_test.c has real ones.
+static const union MHD_ConnectionInfo *get_connection_info(struct MHD_Connection *connection,
+                                                           enum MHD_ConnectionInfoType what, ...)
+{
+  static const union MHD_ConnectionInfo no_socket = {.connect_fd = -1}, no_guest = {0};
+  return what == MHD_CONNECTION_INFO_CONNECTION_FD ? &no_socket : &no_guest;
+}
+
 static struct MHD_Daemon *start_daemon(unsigned flags, uint16_t at, MHD_AcceptPolicyCallback accept,
                                        void *accept_context, MHD_AccessHandlerCallback handle,
                                        void *handle_context, ...)
@@ -134,6 +142,9 @@ static struct MHD_Daemon *start_daemon(unsigned flags, uint16_t at, MHD_AcceptPo
     if (option == MHD_OPTION_URI_LOG_CALLBACK) {
       the_daemon.look = va_arg(options, void *(*)(void *, const char *, struct MHD_Connection *));
       the_daemon.look_context = va_arg(options, void *);
+    } else if (option == MHD_OPTION_NOTIFY_CONNECTION) {
+      va_arg(options, MHD_NotifyConnectionCallback);
+      va_arg(options, void *);
     } else if (option == MHD_OPTION_CONNECTION_MEMORY_LIMIT) {
       must(va_arg(options, size_t) < 1 << 20);
     } else {
@@ -152,6 +163,7 @@ enum tide_err tide_http_load(struct tide_diag *diag)
       .create_response_from_buffer_with_free_callback_cls = create_owning,
       .destroy_response = destroy_response,
       .queue_response = queue_response,
+      .get_connection_info = get_connection_info,
       .lookup_connection_value = lookup_value,
       .start_daemon = start_daemon,
   };

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LARGE = 3000000 };
@@ -277,6 +278,162 @@ static void many_connections(void **state)
   expect(get("GET", "/x", ""), "200", NULL);
 }
 
+enum { CROWD = 300 };
+
+static void crowd_come(int fds[CROWD], const char *words)
+{
+  for (size_t i = 0; i < CROWD; i++) {
+    fds[i] = dial();
+    assert_true(send(fds[i], words, strlen(words), MSG_NOSIGNAL) == (ssize_t)strlen(words));
+    turn();
+    turn();
+  }
+}
+
+static void crowd_go(const int fds[CROWD])
+{
+  for (size_t i = 0; i < CROWD; i++)
+    close(fds[i]);
+  for (size_t i = 0; i < 4; i++)
+    turn();
+}
+
+static bool is_over(int fd)
+{
+  char byte;
+  return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+// As many as can be, silent or in the middle of a word, and all of them stay.
+static void a_crowd_shuts_nobody_out(void **state)
+{
+  static const char *const words[] = {"", "GET /", "GET / HTTP/1.1\r\nHost: x\r\nX: "};
+  int fds[CROWD];
+  for (size_t i = 0; i < 3; i++) {
+    crowd_come(fds, words[i]);
+    expect(get("GET", "/x", ""), "200", NULL);
+    assert_true(is_over(fds[0])); // the oldest went
+    assert_false(is_over(fds[CROWD - 1]));
+    crowd_go(fds);
+  }
+}
+
+// A crowd takes the place of none that was let in.
+static void who_was_let_in_stays(void **state)
+{
+  int fds[CROWD];
+  char reply[1024];
+  TIDE_CLEANUP_FREE char *request =
+      tide_sprintf("GET /%s/x HTTP/1.1\r\nHost: %s\r\n\r\n", token, host);
+  int fd = dial();
+  for (size_t round = 0; round < 3; round++) {
+    assert_true(send(fd, request, strlen(request), MSG_NOSIGNAL) > 0);
+    for (size_t i = 0; i < 4; i++)
+      turn();
+    ssize_t n = recv(fd, reply, sizeof reply - 1, MSG_DONTWAIT);
+    assert_true(n > 12);
+    assert_memory_equal(reply, "HTTP/1.1 200", 12);
+    crowd_come(fds, "");
+    crowd_go(fds);
+  }
+  close(fd);
+}
+
+// Whoever has the token cannot fill the house either: the one silent longest goes.
+static void the_let_in_are_limited(void **state)
+{
+  int fds[CROWD];
+  TIDE_CLEANUP_FREE char *request =
+      tide_sprintf("GET /%s/x HTTP/1.1\r\nHost: %s\r\n\r\n", token, host);
+  crowd_come(fds, request);
+  expect(get("GET", "/x", ""), "200", NULL);
+  char reply[4096];
+  assert_true(recv(fds[0], reply, sizeof reply, MSG_DONTWAIT) > 0);
+  assert_true(is_over(fds[0]));
+  crowd_go(fds);
+}
+
+// Nor does it help to send a byte now and then.
+static void strangers_do_not_stay(void **state)
+{
+  struct tide_server *before = server;
+  unsigned port_before = port;
+  const struct tide_server_options options = {
+      .address = "127.0.0.1", .answer = answer, .patience_ms = 1};
+  assert_int_equal(tide_server_new(&options, &server, &diag), TIDE_ERR_OK);
+  port = tide_server_port(server);
+  int fd = dial();
+  bool gone = false;
+  for (size_t i = 0; i < 1000 && !gone; i++) {
+    gone = send(fd, "G", 1, MSG_NOSIGNAL) < 0;
+    turn();
+    poll(NULL, 0, 5);
+  }
+  assert_true(gone);
+  close(fd);
+  tide_server_free(server);
+  server = before;
+  port = port_before;
+}
+
+static void a_refusal_ends_the_connection(void **state)
+{
+  TIDE_CLEANUP_FREE char *request = tide_sprintf("GET /x HTTP/1.1\r\nHost: %s\r\n\r\n", host);
+  expect(ask(request), "404", "Connection: close");
+}
+
+// What another user gets for the ticket; NULL: there is none to be.
+static char *ask_as_nobody(const char *request)
+{
+  int ends[2];
+  if (geteuid() != 0)
+    return NULL;
+  assert_int_equal(pipe(ends), 0);
+  pid_t pid = fork();
+  if (pid == 0) {
+    char reply[2048];
+    if (setgid(65534) || setuid(65534))
+      _exit(1);
+    int fd = dial();
+    send(fd, request, strlen(request), MSG_NOSIGNAL);
+    ssize_t n = recv(fd, reply, sizeof reply, 0);
+    _exit(n > 0 && write(ends[1], reply, (size_t)n) == n ? 0 : 1);
+  }
+  close(ends[1]);
+  char *reply = tide_alloc(2049);
+  struct pollfd readable = {.fd = ends[0], .events = POLLIN};
+  while (poll(&readable, 1, 5) == 0)
+    turn();
+  assert_true(read(ends[0], reply, 2048) > 0);
+  close(ends[0]);
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+  return reply;
+}
+
+// Others read it on the browser's command line, and may well be quicker.
+static void the_ticket_is_for_one_and_once(void **state)
+{
+  const char *ticket = strrchr(tide_server_ticket_url(server), '/');
+  TIDE_CLEANUP_FREE char *look = tide_sprintf("HEAD %s HTTP/1.1\r\nHost: %s\r\n\r\n", ticket, host);
+  TIDE_CLEANUP_FREE char *open =
+      tide_sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", ticket, host);
+  TIDE_CLEANUP_FREE char *location = tide_sprintf("Location: /%s/", token);
+  char *reply = ask_as_nobody(open);
+  if (reply) {
+    assert_null(strstr(reply, token));
+    expect(reply, "403", NULL);
+  }
+  reply = ask(look);
+  assert_null(strstr(reply, token));
+  expect(reply, "200", NULL);
+  expect(ask(open), "302", location);
+  for (size_t i = 0; i < 2; i++) {
+    reply = ask(open);
+    assert_null(strstr(reply, token));
+    expect(reply, "410", NULL);
+  }
+}
+
 // Who hangs up in the middle of a request gives his place back at once.
 static void half_a_request(void **state)
 {
@@ -362,6 +519,12 @@ int main(void)
       cmocka_unit_test(long_addresses_are_refused),
       cmocka_unit_test(packed_for_whoever_takes_it),
       cmocka_unit_test(many_connections),
+      cmocka_unit_test(a_crowd_shuts_nobody_out),
+      cmocka_unit_test(who_was_let_in_stays),
+      cmocka_unit_test(the_let_in_are_limited),
+      cmocka_unit_test(strangers_do_not_stay),
+      cmocka_unit_test(a_refusal_ends_the_connection),
+      cmocka_unit_test(the_ticket_is_for_one_and_once),
       cmocka_unit_test(half_a_request),
       cmocka_unit_test(slow_reader),
       cmocka_unit_test(port_in_use),
