@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pictures of the page to look at: node browser/shots.mjs --tidemark FILE --out DIR [--pane NAME]…
-// [--width PIXELS]… CAPTURE…, light and dark, one per capture, pane and width. Nothing is judged here.
+// [--width PIXELS]… CAPTURE…, light and dark, one per capture, pane and width. Nothing is judged
+// here.
 
 import { mkdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";

@@ -9,12 +9,13 @@ import { test } from "node:test";
 import { type Context, tableColumns } from "../src/app/columns.ts";
 import { lineWeights } from "../src/app/source_lines.ts";
 import { curve } from "../src/engine/curves.ts";
-import { group, GROUP_KINDS, groupRefusal, type Group } from "../src/engine/groups.ts";
+import { group, GROUP_KINDS, groupRefusal, type Group, type GroupKind } from "../src/engine/groups.ts";
 import { histogram } from "../src/engine/histograms.ts";
 import { leaks } from "../src/engine/leaks.ts";
 import { emptyLook, makeView } from "../src/engine/look.ts";
 import type { Model } from "../src/engine/model.ts";
-import { MEASURES, refusal, weigh, whole, type Question, type Unit } from "../src/engine/question.ts";
+import { MEASURES, refusal, weigh, whole } from "../src/engine/question.ts";
+import type { Question, Unit } from "../src/engine/question.ts";
 import { verdict } from "../src/engine/verdict.ts";
 import { ask, BUILD, made, modelOf, recorded } from "./command.ts";
 
@@ -47,7 +48,7 @@ function sameRows(ours: number[][], theirs: number[][], where: string): void {
   assert.deepEqual(order(ours), order(theirs), where);
 }
 
-function checkTable(file: string, model: Model, question: Question, kind: (typeof GROUP_KINDS)[number]) {
+function checkTable(file: string, model: Model, question: Question, kind: GroupKind) {
   if (refusal(model, question) || groupRefusal(model, kind))
     return;
   const { measure, unit } = question;
@@ -108,7 +109,8 @@ function checkLeaks(file: string, model: Model) {
     row.fate === "at the end" && row.allocations > row.resizes);
   sameRows(
     atEnd.map(({ group, meanNs, firstNs }) => [group.bAlloc, meanNs, firstNs]),
-    held.map((row: any) => [row.bytes, row.mean_life_ns, row.first_ns - startNs]), "freed at the end",
+    held.map((row: any) => [row.bytes, row.mean_life_ns, row.first_ns - startNs]),
+    "freed at the end",
   );
   return { kept, atEnd, runNs };
 }

@@ -14,7 +14,7 @@ export interface Leak {
   fate: Fate | null;
   bytes: number; // of what is live at the end; of what was freed by then, the most of it at once
   blocks: number; // likewise
-  meanNs: number; // how old blocks are at the end or, of those freed, how long they lived; 0: unknown
+  meanNs: number; // how old blocks are at the end or, of those freed, lived; 0: not known
   firstNs: number;
 }
 

@@ -183,8 +183,8 @@ function isCutShort({ facts }: Model): boolean {
 const LOOKED_AT = 8; // places that hold most at the end
 const TELLING = 0.05; // of the peak: what is less is not worth a word
 
-// Of what is left at the end, the place that holds most of it; and the largest that is still growing,
-// if that is another.
+// Of what is left at the end, the place that holds most of it; and the largest that is still
+// growing, if that is another.
 function leaking(model: Model, left: number): string {
   if (left < TELLING * (model.facts.totals.peak_bytes ?? 0) || !isHeld(model, "leak"))
     return "";
