@@ -51,7 +51,7 @@ enum tide_err tide_output_reserve(const char *path, bool force, struct tide_outp
                                   struct tide_diag *diag)
 {
   struct stat st;
-  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd >= 0) {
     close(fd);
     *ret_state = (struct tide_output_state){.created = true, .replaceable = true};

@@ -109,6 +109,7 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
   run->watch = tide_watch_new(&(struct tide_watch_options){
       .root_pid = (uint32_t)run->spawn.pid,
       .root_only = options->no_follow,
+      .redact_args = options->redact_args,
       .output_path = run->output.replaceable ? run->output_path : NULL,
       .start = run->start,
       .often = options->checkpointed,

@@ -16,6 +16,7 @@ struct tide_run_options {
   const char *output;  // %p pid, %n program name, %% %; NULL: tidemark.%n.%p.tide
   const char *library; // absolute path of libtidemark.so
   bool force;          // replace an existing output file
+  bool redact_args;    // leave the arguments of all command lines out of the capture
   bool no_follow;      // record the command itself alone, not the processes it starts
   bool wait;           // record to their end also the processes that the command leaves behind
   uint32_t depth;      // frames kept per stack, 0: all

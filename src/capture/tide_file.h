@@ -7,12 +7,16 @@
 #include "base/err.h"
 #include "capture/model.h"
 
-// Replaces path; a path that is no regular file (a pipe, a device) is written to. On failure path
+// Writes path, or replaces it, by a file that nobody but its owner may read: captures hold command
+// lines. A path that is no regular file (a pipe, a device) is written to. On failure path
 // is as it was and no temporary file is left. A capture that contradicts itself (an index out of
 // range, an image before its parent) is refused; a clock that stepped back between ticks or
 // snapshots is held instead.
 enum tide_err tide_file_write(const struct tide_capture *capture, const char *path,
                               struct tide_diag *diag);
+// The same for a newer version of the capture in path, whose owner and mode stay.
+enum tide_err tide_file_replace(const struct tide_capture *capture, const char *path,
+                                struct tide_diag *diag);
 
 // The capture in a file. A cut or damaged file with at least its first image's facts whole is a
 // success with capture->cut set; anything less is an error. The caller frees the capture.

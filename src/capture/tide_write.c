@@ -278,7 +278,7 @@ static int open_beside(const char *target, char **ret_name)
 {
   for (int attempt = 0; attempt < 100; attempt++) {
     char *name = tide_sprintf("%s.%ld-%d.tmp", target, (long)getpid(), attempt);
-    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) {
       *ret_name = name;
       return fd;
@@ -292,7 +292,8 @@ static int open_beside(const char *target, char **ret_name)
   return -1;
 }
 
-// replaced: the file that stands there, whose mode is kept; NULL when there is none.
+// A capture holds command lines: it is its owner's alone, whatever the umask. replaced: the file
+// whose owner and mode are kept; NULL: none.
 static enum tide_err write_and_rename(const struct tide_buf *bytes, const char *target,
                                       const struct stat *replaced, const char *path,
                                       struct tide_diag *diag)
@@ -303,7 +304,8 @@ static enum tide_err write_and_rename(const struct tide_buf *bytes, const char *
     return tide_fail_errno(diag, "cannot create a file beside %s", path);
   enum tide_err err = TIDE_ERR_OK;
   if (replaced)
-    (void)!fchmod(fd, replaced->st_mode & 0777); // some file systems have no modes
+    (void)!fchown(fd, replaced->st_uid, replaced->st_gid);       // root's to do
+  (void)!fchmod(fd, replaced ? replaced->st_mode & 0777 : 0600); // not all file systems have modes
   if (write_all_quietly(fd, bytes->data, bytes->n) < 0)
     err = tide_fail_errno(diag, "cannot write %s", path);
   if (close(fd) < 0 && !err) // network file systems tell of a full disk here
@@ -315,7 +317,7 @@ static enum tide_err write_and_rename(const struct tide_buf *bytes, const char *
   return err;
 }
 
-static enum tide_err put_file(const struct tide_buf *bytes, const char *path,
+static enum tide_err put_file(const struct tide_buf *bytes, const char *path, bool keep_mode,
                               struct tide_diag *diag)
 {
   struct stat st;
@@ -325,16 +327,29 @@ static enum tide_err put_file(const struct tide_buf *bytes, const char *path,
   if (exists && !S_ISREG(st.st_mode))
     return write_in_place(bytes, path, diag);
   TIDE_CLEANUP_FREE char *target = realpath(path, NULL); // a link stays, its file is replaced
-  return write_and_rename(bytes, target ? target : path, exists ? &st : NULL, path, diag);
+  return write_and_rename(bytes, target ? target : path, exists && keep_mode ? &st : NULL, path,
+                          diag);
+}
+
+static enum tide_err encode_and_put(const struct tide_capture *capture, const char *path,
+                                    bool keep_mode, struct tide_diag *diag)
+{
+  struct tide_buf bytes = {0};
+  enum tide_err err = tide_file_encode(capture, &bytes, diag);
+  if (!err)
+    err = put_file(&bytes, path, keep_mode, diag);
+  tide_buf_done(&bytes);
+  return err;
 }
 
 enum tide_err tide_file_write(const struct tide_capture *capture, const char *path,
                               struct tide_diag *diag)
 {
-  struct tide_buf bytes = {0};
-  enum tide_err err = tide_file_encode(capture, &bytes, diag);
-  if (!err)
-    err = put_file(&bytes, path, diag);
-  tide_buf_done(&bytes);
-  return err;
+  return encode_and_put(capture, path, false, diag);
+}
+
+enum tide_err tide_file_replace(const struct tide_capture *capture, const char *path,
+                                struct tide_diag *diag)
+{
+  return encode_and_put(capture, path, true, diag);
 }

@@ -11,6 +11,7 @@
 #include "capture/host_facts.h"
 #include "capture/pid_end.h"
 #include "capture/sample.h"
+#include "capture/redact.h"
 #include "capture/store_read.h"
 #include "capture/tide_file.h"
 
@@ -234,6 +235,8 @@ static void read_living(struct tide_watch *watch, struct watched *w, uint64_t en
   double ago_ns = (double)(now.monotonic_ns - end_ns);
   uint64_t end_ticks = now.ticks - (uint64_t)(ago_ns / clock.ns_per_tick);
   tide_store_read_image(&w->view, &clock, end_ticks, ret_image);
+  if (watch->options.redact_args)
+    tide_image_redact_args(ret_image);
   if (w->visit.pid)
     ret_image->pid = w->visit.pid;
   ret_image->by_fork = w->visit.flags & TIDE_DOOR_FORKED;

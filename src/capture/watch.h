@@ -18,6 +18,7 @@
 struct tide_watch_options {
   uint32_t root_pid;       // of the command
   bool root_only;          // turn away everybody else
+  bool redact_args;        // no argument of a command line comes into the capture
   const char *output_path; // for checkpoints; NULL: none. Must outlive the watch
   struct tide_clock_reading start;
   bool often; // checkpoints are looked at as they come: every second, as long as that is cheap

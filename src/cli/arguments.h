@@ -31,7 +31,7 @@ enum tide_color { TIDE_COLOR_AUTO, TIDE_COLOR_ALWAYS, TIDE_COLOR_NEVER };
 struct tide_arguments {
   enum tide_verb verb;
   bool help, force, quiet, no_follow, wait, json, csv, md, no_pager, all_frames, no_debuginfod;
-  bool no_open, detach, view;
+  bool no_open, detach, view, redact_args;
   bool no_cache, no_symbols, fold, invert, lines, details, exit_code, all;
   const char *output, *process, *to, *rules;
   const char *at, *range;

@@ -11,6 +11,7 @@ struct tide_opened {
   uint64_t file_bytes;          // that it takes on disk
   size_t n_new_names;           // of made code, found now: the file does not have them
   bool by_default;              // the user named no file
+  bool is_redacted;             // arguments were taken out that the file has
 };
 
 // Opens the file, "-" being standard input, or with NULL the newest capture of the current

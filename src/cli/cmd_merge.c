@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "capture/merge.h"
+#include "capture/redact.h"
 #include "capture/tide_file.h"
 #include "cli/capture_open.h"
 #include "cli/commands.h"
@@ -52,6 +53,8 @@ static enum tide_err open_part(const struct tide_arguments *arguments, const cha
   if (err)
     return err;
   parts->n_files++;
+  if (arguments->redact_args)
+    tide_capture_redact_args(opened->capture);
   if (opened->capture->cut)
     tide_say("%s is damaged; what is whole in it is merged", path);
   if (arguments->all) {

@@ -151,6 +151,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .output = arguments->output,
       .library = library,
       .force = arguments->force,
+      .redact_args = arguments->redact_args,
       .no_follow = arguments->no_follow,
       .wait = arguments->wait,
       .depth = (uint32_t)arguments->depth,

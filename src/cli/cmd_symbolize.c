@@ -116,11 +116,12 @@ static enum tide_err symbolize(const struct tide_arguments *arguments, struct ti
   if (err)
     return err;
   const char *output = arguments->output ? arguments->output : opened->path;
-  bool is_needed = storing.n_new || opened->n_new_names || arguments->output;
+  bool is_needed = storing.n_new || opened->n_new_names || opened->is_redacted || arguments->output;
   if (opened->capture->cut)
     opened->capture->finished = false; // the rest of it is lost for good
   if (is_needed)
-    err = tide_file_write(opened->capture, output, diag);
+    err = is_same_file(output, opened->path) ? tide_file_replace(opened->capture, output, diag)
+                                             : tide_file_write(opened->capture, output, diag);
   if (!err)
     tell(arguments, &storing, is_needed ? output : NULL);
   tide_storing_done(&storing);

@@ -4,6 +4,7 @@
 #include "cli/looking.h"
 
 #include "base/units.h"
+#include "capture/redact.h"
 #include "cli/naming_open.h"
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
@@ -55,12 +56,14 @@ static enum tide_err open_filter(const struct tide_arguments *arguments,
   return tide_filter_new(&options, ret_filter, diag);
 }
 
-static enum tide_err open_and_say(const char *path, struct tide_opened *ret_opened,
-                                  struct tide_diag *diag)
+static enum tide_err open_and_say(const struct tide_arguments *arguments, const char *path,
+                                  struct tide_opened *ret_opened, struct tide_diag *diag)
 {
   enum tide_err err = tide_capture_open(path, ret_opened, diag);
   if (!err && ret_opened->by_default)
     tide_say("reading %s", ret_opened->path);
+  if (!err && arguments->redact_args)
+    ret_opened->is_redacted = tide_capture_redact_args(ret_opened->capture);
   return err;
 }
 
@@ -69,7 +72,7 @@ enum tide_err tide_looking_capture(const struct tide_arguments *arguments,
 {
   const char *path = NULL;
   enum tide_err err = tide_looking_path(arguments, &path, diag);
-  return err ? err : open_and_say(path, ret_opened, diag);
+  return err ? err : open_and_say(arguments, path, ret_opened, diag);
 }
 
 // Viewers of exports have filters of their own, so there stacks stay whole.
@@ -91,7 +94,7 @@ static enum tide_err look(const struct tide_arguments *arguments, const char *pa
   if (!err && arguments->suppressions)
     err = open_suppressions(arguments, &l->suppressions, diag);
   if (!err)
-    err = open_and_say(path, &l->opened, diag);
+    err = open_and_say(arguments, path, &l->opened, diag);
   if (!err)
     err = tide_profile_pick(l->opened.capture, arguments->process, &image_idx, diag);
   if (err)

@@ -97,6 +97,8 @@ const struct tide_option_row tide_option_rows[] = {
      "write to FILE (run: %p is the pid, %n the program)"},
     {WRITING, 'f', "force", NULL, TIDE_OPTION_FLAG, AT(force), NULL, 0,
      "overwrite FILE if it exists"},
+    {WRITING | SHOWING, 0, "redact-args", NULL, TIDE_OPTION_FLAG, AT(redact_args), NULL, 0,
+     "leave out the arguments of command lines"},
     {VERB(RUN), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0, "no report, only errors"},
     {VERB(RUN), 0, "depth", "N", TIDE_OPTION_NUMBER, AT(depth), NULL, 0,
      "keep at most N frames of a stack (default: all)"},

@@ -40,6 +40,7 @@ import command_odd
 import command_read
 import command_refuse
 import command_run
+import command_share
 import command_symbolize
 import command_timeline
 import command_tree
@@ -203,7 +204,7 @@ def parse():
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
                  command_merge, command_agree, command_html, command_view, command_timeline,
-                 command_export, command_foreign)
+                 command_export, command_foreign, command_share)
 
 
 def main():

@@ -95,16 +95,16 @@ static void assert_is_capture(const char *path)
   tide_capture_free(capture);
 }
 
-static void new_file_gets_the_usual_mode(void **state)
+static void new_file_is_its_owners_alone(void **state)
 {
   struct place *place = *state;
   struct tide_diag diag = {0};
-  mode_t before = umask(027);
+  mode_t before = umask(0);
   assert_int_equal(tide_file_write(place->capture, place->path, &diag), TIDE_ERR_OK);
   umask(before);
   struct stat st;
   assert_int_equal(stat(place->path, &st), 0);
-  assert_int_equal(st.st_mode & 0777, 0640);
+  assert_int_equal(st.st_mode & 0777, 0600);
   assert_is_capture(place->path);
   assert_int_equal(n_files(place->directory, false), 1);
 }
@@ -118,8 +118,12 @@ static void old_file_is_replaced(void **state)
   assert_int_equal(tide_file_write(place->capture, place->path, &diag), TIDE_ERR_OK);
   struct stat st;
   assert_int_equal(stat(place->path, &st), 0);
-  assert_int_equal(st.st_mode & 0777, 0604); // it may have been hidden from others
+  assert_int_equal(st.st_mode & 0777, 0600); // another capture than the one it was
   assert_is_capture(place->path);
+  assert_int_equal(chmod(place->path, 0604), 0);
+  assert_int_equal(tide_file_replace(place->capture, place->path, &diag), TIDE_ERR_OK);
+  assert_int_equal(stat(place->path, &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0604); // the same, and its owner wants it so
   assert_int_equal(n_files(place->directory, false), 1);
 }
 
@@ -209,7 +213,7 @@ static void contradictory_capture_is_not_written(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(new_file_gets_the_usual_mode, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(new_file_is_its_owners_alone, set_up, tear_down),
       cmocka_unit_test_setup_teardown(old_file_is_replaced, set_up, tear_down),
       cmocka_unit_test_setup_teardown(link_stays_a_link, set_up, tear_down),
       cmocka_unit_test_setup_teardown(full_device_is_an_error_and_stays_a_device, set_up,
