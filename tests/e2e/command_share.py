@@ -142,7 +142,8 @@ def everything(ground, tide, *options):
 
 def secret_run(ground, *options):
     prog = ground.program(PARENT, "teller")
-    done = ground.record("-q", "-f", "-o", "x.tide", *options, "--", prog, "--password", SECRET, "3")
+    words = ("--password", SECRET, "3")
+    done = ground.record("-q", "-f", "-o", "x.tide", *options, "--", prog, *words)
     expect(done.status == 0, done.stderr)
     return ground.scratch / "x.tide"
 
@@ -162,7 +163,8 @@ def redacted_everywhere(ground):
     out = everything(ground, tide, "--redact-args")
     expect(not telling(out), f"the secret is in {telling(out)}")
     for name in told - {"html of two"}:
-        expect(LEFT_OUT.encode() in b" ".join(out[name].split()), f"{name} does not say how many were left out")
+        text = b" ".join(out[name].split())
+        expect(LEFT_OUT.encode() in text, f"{name} does not say how many were left out")
         expect(b"teller" in out[name], f"{name} has no program")
     once = ground.run(ground.tidemark, "symbolize", "--redact-args", tide)
     expect(once.status == 0 and SECRET not in decoded(tide).decode(), "symbolize in place")
