@@ -3,6 +3,8 @@
 // What a group is, under keys of its kind, then its numbers under those that sites have.
 #include "format/groups_json.h"
 
+#include "format/profile_json.h"
+
 #include "base/alloc.h"
 #include "format/report_cells.h"
 #include "view/fate.h"
@@ -123,14 +125,12 @@ static void write_numbers(struct tide_json *json, const struct tide_group *group
 static void write_spread(struct tide_json *json, const struct tide_view *view,
                          const struct tide_groups *groups, size_t group_idx)
 {
-  uint64_t sizes[TIDE_SIZE_BUCKETS_N], lives[TIDE_LIFE_BUCKETS_N], n_ended = 0;
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N], lives[TIDE_LIFE_BUCKETS_N];
   const struct tide_group *group = &groups->items[group_idx];
   tide_groups_histograms(groups, view->profile, group_idx, sizes, lives);
-  for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
-    n_ended += lives[k];
-  tide_json_put_u64(json, "mean_life_ns", n_ended ? group->life_ns_sum / n_ended : 0);
-  tide_json_put_u64(json, "mean_age_ns",
-                    tide_mean_age_ns(group->live_age_ns_sum, group->live_blocks));
+  tide_json_mean_life(json, group->life_ns_sum,
+                      tide_profile_n_ended(view->profile->image, group->n_free, lives));
+  tide_json_mean_age(json, group->live_age_ns_sum, group->live_blocks);
   tide_json_put_text(json, "fate", tide_fate_words[group->fate]);
   tide_json_put_u64s(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
   tide_json_put_u64s(json, "lifetimes", lives, TIDE_LIFE_BUCKETS_N);

@@ -29,6 +29,11 @@ void tide_image_json_identity(struct tide_json *json, const struct tide_image *i
 void tide_image_json_losses(struct tide_json *json, const struct tide_image *image)
 {
   const struct tide_loss *loss = &image->loss;
+  if (image->origin) { // how much is missing its tool alone knows
+    if (loss->n_unknown_free)
+      tide_json_put_u64(json, "unknown_frees", loss->n_unknown_free);
+    return;
+  }
   tide_json_put_u64(json, "unknown_frees", loss->n_unknown_free);
   tide_json_put_u64(json, "lost_busy", loss->n_lost_busy);
   tide_json_put_u64(json, "lost_full", loss->n_lost_full);

@@ -45,6 +45,14 @@ void tide_capture_json_images(struct tide_json *json, const struct tide_capture 
   tide_json_close_array(json);
 }
 
+// Another tool's format says nothing of these: 0 is not known then.
+static void put_known(struct tide_json *json, const struct tide_image *image, const char *key,
+                      uint64_t value)
+{
+  if (value || !image->origin)
+    tide_json_put_u64(json, key, value);
+}
+
 static void write_totals(struct tide_json *json, const struct tide_profile *profile)
 {
   const struct tide_profile_totals *totals = &profile->totals;
@@ -70,23 +78,42 @@ static void write_totals(struct tide_json *json, const struct tide_profile *prof
   tide_json_put_i64(json, "peak_blocks", image->peak_blocks);
   tide_json_put_u64(json, "peak_ns", image->peak_ns);
   tide_json_put_u64(json, "peak_bound_bytes", image->peak_bound_bytes);
-  tide_json_put_u64(json, "rss_at_peak_bytes", image->rss_at_peak_bytes);
-  tide_json_put_u64(json, "max_rss_bytes", image->max_rss_bytes);
-  tide_json_put_u64(json, "recorder_ns", image->recorder_ns);
-  tide_json_put_u64(json, "cpu_ns", image->cpu_ns);
+  put_known(json, image, "rss_at_peak_bytes", image->rss_at_peak_bytes);
+  put_known(json, image, "max_rss_bytes", image->max_rss_bytes);
+  put_known(json, image, "recorder_ns", image->recorder_ns);
+  put_known(json, image, "cpu_ns", image->cpu_ns);
   tide_json_close_object(json);
+}
+
+void tide_json_mean_life(struct tide_json *json, uint64_t life_ns_sum, uint64_t n_ended)
+{
+  if (n_ended)
+    tide_json_put_u64(json, "mean_life_ns", life_ns_sum / n_ended);
+  else
+    tide_json_put_text(json, "mean_life_ns", NULL);
+}
+
+void tide_json_mean_age(struct tide_json *json, uint64_t live_age_ns_sum, int64_t live_blocks)
+{
+  uint64_t mean_ns = tide_mean_age_ns(live_age_ns_sum, live_blocks);
+  if (mean_ns)
+    tide_json_put_u64(json, "mean_age_ns", mean_ns);
+  else
+    tide_json_put_text(json, "mean_age_ns", NULL);
 }
 
 static void write_pages(struct tide_json *json, const struct tide_image *image)
 {
   tide_json_key(json, "pages");
   tide_json_open_object(json);
-  tide_json_put_u64(json, "maps", image->page_n_map);
-  tide_json_put_u64(json, "mapped_bytes", image->page_b_map);
-  tide_json_put_u64(json, "unmaps", image->page_n_unmap);
-  tide_json_put_u64(json, "unmapped_bytes", image->page_b_unmap);
-  tide_json_put_i64(json, "live_bytes", image->page_live_bytes);
-  tide_json_put_i64(json, "peak_bytes", image->page_peak_bytes);
+  put_known(json, image, "maps", image->page_n_map);
+  put_known(json, image, "mapped_bytes", image->page_b_map);
+  put_known(json, image, "unmaps", image->page_n_unmap);
+  put_known(json, image, "unmapped_bytes", image->page_b_unmap);
+  if (!image->origin) {
+    tide_json_put_i64(json, "live_bytes", image->page_live_bytes);
+    tide_json_put_i64(json, "peak_bytes", image->page_peak_bytes);
+  }
   tide_json_close_object(json);
 }
 

@@ -173,7 +173,7 @@ static void write_peak(const struct report *r)
     tide_buf_done(&words);
     return;
   }
-  tide_sink_printf(r->screen->sink, "  %s", text);
+  tide_sink_printf(r->screen->sink, "%s%s", *text ? "  " : "", text);
   if (spark && room >= 8) {
     tide_sink_text(r->screen->sink, "   ");
     tide_screen_ink(r->screen, TIDE_INK_CURVE, spark);

@@ -120,16 +120,29 @@ static void write_sizes(const struct details *d)
   write_histogram(d, "sizes", mean, d->sizes, TIDE_SIZE_BUCKETS_N, size_limit);
 }
 
+// DHAT sums up the lives of all blocks, those that have not ended up to the end.
+static void write_mean_life(const struct details *d, const char *mean)
+{
+  TIDE_CLEANUP_FREE char *text = tide_sprintf(
+      "mean %s%s", mean,
+      d->group->live_blocks > 0 ? ", with blocks not freed counted up to the end" : "");
+  write_line(d, "lived", text);
+}
+
 static void write_lives(const struct details *d)
 {
   char mean[TIDE_UNITS_MAX];
   enum { N = TIDE_LIFE_BUCKETS_N - TIDE_LIFE_CLASS_SHORTEST + 1 };
   uint64_t counts[N] = {0};
-  if (!d->n_ended || d->image->lacks & TIDE_LACK_LIFE_HIST)
+  if (!d->n_ended || d->image->lacks & TIDE_LACK_LIFETIMES)
     return;
   for (size_t k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
     counts[k < TIDE_LIFE_CLASS_SHORTEST ? 0 : k - TIDE_LIFE_CLASS_SHORTEST + 1] += d->lives[k];
   tide_units_time(mean, d->group->life_ns_sum / d->n_ended, d->screen->utf8);
+  if (d->image->lacks & TIDE_LACK_LIFE_HIST) {
+    write_mean_life(d, mean);
+    return;
+  }
   write_histogram(d, "lived", mean, counts, N, life_limit);
 }
 
@@ -180,10 +193,11 @@ static void write_freed(const struct details *d)
 
 static void write_fate(const struct details *d)
 {
-  static const char *const words[TIDE_FATES_N] = {
-      [TIDE_FATE_NONE] = "never freed",
-      [TIDE_FATE_GROWING] = "never freed, and growing",
-      [TIDE_FATE_HELD] = "never freed",
+  bool exited = d->image->end_kind == TIDE_END_EXITED;
+  const char *const words[TIDE_FATES_N] = {
+      [TIDE_FATE_NONE] = exited ? "never freed" : "not freed yet",
+      [TIDE_FATE_GROWING] = exited ? "never freed, and growing" : "not freed yet, and growing",
+      [TIDE_FATE_HELD] = exited ? "never freed" : "not freed yet",
       [TIDE_FATE_THROUGHOUT] = "held from start to end",
   };
   char count[TIDE_UNITS_MAX], size[TIDE_UNITS_MAX];
@@ -205,9 +219,8 @@ void tide_details_write(const struct tide_screen *screen, const struct tide_view
   struct details d = {
       .screen = screen, .image = view->profile->image, .group = &groups->items[group_idx]};
   tide_groups_histograms(groups, view->profile, group_idx, d.sizes, d.lives);
-  for (size_t k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
-    d.n_ended += d.lives[k];
-  if (d.group->n_alloc)
+  d.n_ended = tide_profile_n_ended(d.image, d.group->n_free, d.lives);
+  if (d.group->n_alloc && !(d.image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
     write_made(&d);
   write_sizes(&d);
   write_lives(&d);

@@ -140,9 +140,6 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   static const char *const kinds[] = {"heap", "pages", "lost"};
   uint64_t sizes[TIDE_SIZE_BUCKETS_N], lifetimes[TIDE_LIFE_BUCKETS_N];
   tide_profile_site_histograms(w->profile, site, sizes, lifetimes);
-  uint64_t n_ended = 0; // a block that a resize took over was freed, but lives on
-  for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
-    n_ended += lifetimes[k];
   tide_json_open_object(json);
   tide_json_put_text(json, "kind", kinds[site->kind]);
   tide_json_put_i64(json, "weight", site->weight);
@@ -167,9 +164,9 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   tide_json_put_bool(json, "own_max_is_bound", tide_profile_own_max_is_bound(w->profile, site));
   tide_json_put_u64(json, "first_ns", site->first_ns);
   tide_json_put_u64(json, "last_ns", site->last_ns);
-  tide_json_put_u64(json, "mean_life_ns", n_ended ? site->life_ns_sum / n_ended : 0);
-  tide_json_put_u64(json, "mean_age_ns",
-                    tide_mean_age_ns(site->live_age_ns_sum, site->live_blocks));
+  tide_json_mean_life(json, site->life_ns_sum,
+                      tide_profile_n_ended(w->profile->image, site->n_free, lifetimes));
+  tide_json_mean_age(json, site->live_age_ns_sum, site->live_blocks);
   tide_json_put_u64(json, "thread_slots", site->n_rows);
   tide_json_put_u64s(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
   tide_json_put_u64s(json, "lifetimes", lifetimes, TIDE_LIFE_BUCKETS_N);

@@ -312,7 +312,9 @@ static void write_heading(const struct table *t)
   const struct tide_question *question = &t->view->profile->question;
   TIDE_CLEANUP_FREE char *heading = tide_groups_heading(screen, question, t->groups);
   TIDE_CLEANUP_FREE char *legend =
-      tide_sprintf("  live from start to end; %s never freed", tide_spark_kept_mark(screen));
+      t->view->profile->image->lacks & TIDE_LACK_LIVE
+          ? tide_strdup("  live from start to end")
+          : tide_sprintf("  live from start to end; %s never freed", tide_spark_kept_mark(screen));
   if (!t->columns.extra && tide_extra_title(question, t->groups->kind) && t->n_shown)
     cut_parenthesis(heading);
   size_t width = 2 + tide_utf8_width(heading);

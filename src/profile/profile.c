@@ -159,6 +159,15 @@ void tide_profile_site_histograms(const struct tide_profile *profile,
   }
 }
 
+uint64_t tide_profile_n_ended(const struct tide_image *image, uint64_t n_free,
+                              const uint64_t lifetimes[TIDE_LIFE_BUCKETS_N])
+{
+  uint64_t n = 0;
+  for (unsigned k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
+    n += lifetimes[k];
+  return image->lacks & TIDE_LACK_LIFE_HIST ? n_free : n;
+}
+
 bool tide_profile_own_max_is_bound(const struct tide_profile *profile,
                                    const struct tide_profile_site *site)
 {

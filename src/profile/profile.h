@@ -88,6 +88,12 @@ void tide_profile_site_histograms(const struct tide_profile *profile,
                                   uint64_t ret_sizes[TIDE_SIZE_BUCKETS_N],
                                   uint64_t ret_lifetimes[TIDE_LIFE_BUCKETS_N]);
 
+// How many lives a sum of lifetimes is of. A block that a resize took over was freed, but lives on,
+// and is in no class of lifetimes; where those are lacking (DHAT) so are resizes, and every free
+// ends a life.
+uint64_t tide_profile_n_ended(const struct tide_image *image, uint64_t n_free,
+                              const uint64_t lifetimes[TIDE_LIFE_BUCKETS_N]);
+
 // Several threads at one stack: the sum of their maxima is not below the stack's own maximum, but
 // may be above it; so may the sum over merged processes. Limited by the image's peak, since no
 // stack held more than all did.

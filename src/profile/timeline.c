@@ -103,7 +103,8 @@ void tide_timeline_sum(const struct tide_timeline *timeline, const uint32_t *sta
     const size_t *first = &timeline->first[stacks[i]];
     for (size_t point = first[0]; point < first[1]; point++)
       add(&ret_live[timeline->points[point].snapshot], value_at(timeline, point, unit));
-    add_kept(timeline, stacks[i], unit, ret_kept);
+    if (!(timeline->image->lacks & TIDE_LACK_LIVE)) // or nobody knows
+      add_kept(timeline, stacks[i], unit, ret_kept);
   }
 }
 

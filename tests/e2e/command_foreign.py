@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of other tools: what the report calls them, what it knows of them, and what it does not."""
+import csv
+import io
+import json
 import re
 
 from ground import expect, test
@@ -30,9 +33,76 @@ heap_tree=empty
 """
 
 
+HEAPTRACK = """v 10400 3
+X ./grower
+I 1000 5e
+s 8 /bin/one
+s 4 main
+s 3 a.c
+i 1000 1 2 3 9
+t 1 0
+a 64 1
++ 0
+c 5
+R 10
++ 0
+- 0
+c 9
+R 20
+"""
+
+DHAT = ('{"dhatFileVersion":2,"mode":"%s","verb":"Allocated","bklt":%s,"bkacc":false,"tu":"%s",'
+        '"Mtu":"M","tuth":10,"cmd":"./grower","pid":77,"te":9000,"tg":4000,"pps":[{"tb":300,'
+        '"tbk":4,%s"fs":[1]}],"ftbl":["[root]","0x30: main (a.c:3)"]}\n')
+HELD = '"tl":8000,"mb":200,"mbk":3,"gb":150,"gbk":2,"eb":%d,"ebk":%d,'
+HEAP = "heap profile: 2: 80 [%s] @ %s\n2: 80 [%s] @ 0x401010\nMAPPED_LIBRARIES:\n" \
+       "00400000-00402000 r-xp 00000000 00:00 1 /bin/grower\n"
+
+# What each file holds besides what its measures say; all else must be absent, and never zero.
+FILES = {
+    "massif": (MASSIF, {"peak"}),
+    "massif.end": (MASSIF.replace("mem_heap_B=104857600", "mem_heap_B=0"), {"peak", "live"}),
+    "heaptrack": (HEAPTRACK, {"peak", "live", "total", "blocks", "temp", "sizes", "times", "clock",
+                              "rss"}),
+    "dhat.us": (DHAT % ("heap", "true", "µs", HELD % (60, 1)),
+                {"peak", "live", "total", "blocks", "life", "clock"}),
+    "dhat.us.freed": (DHAT % ("rust-heap", "true", "µs", HELD % (0, 0)),
+                      {"peak", "live", "total", "blocks", "life", "clock"}),
+    "dhat.instrs": (DHAT % ("heap", "true", "instrs", HELD % (60, 1)),
+                    {"peak", "live", "total", "blocks"}),
+    "dhat.adhoc": (DHAT % ("ad-hoc", "false", "instrs", ""), {"total", "blocks"}),
+    "gperftools": (HEAP % ("3: 90", "heapprofile", "3: 90"), {"live", "total", "blocks"}),
+    "gperftools.sampled": (HEAP % ("2: 80", "heap_v2/524288", "2: 80"), {"live", "blocks"}),
+    "jemalloc": ("heap_v2/0\n  t*: 2: 80 [0: 0]\n@ 0x401010\n  t*: 2: 80 [0: 0]\n"
+                 "MAPPED_LIBRARIES:\n00400000-00402000 r-xp 00000000 00:00 1 /bin/grower\n",
+                 {"live", "blocks"}),
+    "pprof": (None, {"live", "total", "blocks"}),  # made from gperftools'
+    "folded": ("main;grow 80\n", {"live"}),
+}
+# Which keys of JSON and columns of CSV need which of these.
+NEEDS = {
+    "allocations": ("total", "blocks"), "allocated_bytes": ("total",), "frees": ("total", "blocks"),
+    "bytes": ("total",), "freed_bytes": ("total",), "live_blocks": ("live", "blocks"),
+    "live_bytes": ("live",), "peak_bytes": ("peak",), "peak_blocks": ("peak", "blocks"),
+    "peak_bound_bytes": ("peak",), "peak_ns": ("peak", "clock"), "own_max_bytes": ("peak", "total"),
+    "temporary": ("temp",), "temporary_bytes": ("temp",), "mean_life_ns": ("life",),
+    "mean_age_ns": ("life",),
+    "lifetimes": ("never",), "sizes": ("sizes",), "resizes": ("never",), "moved": ("never",),
+    "moved_bytes": ("never",), "resized_old_bytes": ("never",), "resized_new_bytes": ("never",),
+    "foreign_frees": ("never",), "thread_slots": ("never",), "first_ns": ("times",),
+    "last_ns": ("times",), "start_ns": ("clock",), "end_ns": ("clock",), "duration_ns": ("clock",),
+    "rss_at_peak_bytes": ("rss",), "max_rss_bytes": ("rss",), "recorder_ns": ("never",),
+    "cpu_ns": ("never",), "maps": ("never",), "mapped_bytes": ("never",), "lost_busy": ("never",),
+    "lost_full": ("never",), "cut_stacks": ("never",), "guessed_stacks": ("never",),
+    "fork_lost": ("never",), "broken_stacks": ("never",),
+}
+SORTS = {"peak": "peak", "live": "live", "leak": "live", "total": "total", "temp": "temp",
+         "count": "total"}
+
+
 def written(ground, name, text):
     path = ground.scratch / name
-    path.write_text(text)
+    path.write_text(text or "")
     return path
 
 
@@ -102,3 +172,81 @@ int main(void) { void *p[9]; for (int i = 0; i < 9; i++) p[i] = malloc(123456789
                                              r"\d [KMG]?i?B[A-Za-z0-9]", done.stdout)
                     expect(not run_together, f"{words} at {width}, {units}: "
                            f"'{run_together and run_together.group()}' in\n{done.stdout}")
+
+
+def members(value):
+    """Every key of a document, however deep, with its value; but for what was asked."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key != "question":
+                yield key, inner
+                yield from members(inner)
+    if isinstance(value, list):
+        for inner in value:
+            yield from members(inner)
+
+
+def check_json(name, holds, report):
+    for key, value in members(report):
+        lacking = set(NEEDS.get(key, ())) - holds
+        expect(not lacking, f"{name}: {key} is {value}, and the file holds no {lacking}")
+    found = {key for key, _ in members(report["sites"])} | set(report["totals"])
+    for key, needs in NEEDS.items():
+        expect(set(needs) - holds or key in found or key in ("start_ns", "end_ns", "duration_ns",
+                                                             "allocated_bytes", "peak_ns"),
+               f"{name}: {key} is known and not told")
+
+
+def check_csv(name, holds, text):
+    for row in csv.DictReader(io.StringIO(text)):
+        for key, value in row.items():
+            lacking = set(NEEDS.get(key, ())) - holds
+            expect(not lacking or value == "", f"{name}: column {key} is '{value}'")
+
+
+@test
+def what_a_format_lacks_is_absent(ground):
+    """Every importer, every measure: in JSON, CSV, text, a merged capture and a stored one."""
+    for name, (text, holds) in FILES.items():
+        path = written(ground, name, text)
+        if text is None:
+            ground.run(ground.tidemark, "export", "--to", "pprof", "-f", "-o", path, "gperftools")
+        ground.run(ground.tidemark, "symbolize", "-f", "-o", f"{name}.tide", path)
+        for file in (path, ground.scratch / f"{name}.tide"):
+            check_json(name, holds, ground.report(file))
+            check_json(name, holds, ground.report(file, "--group", "function"))
+        for sort, need in SORTS.items():
+            units = ("blocks",) if sort in ("count", "temp") else ("bytes",)
+            known = need in holds and (units == ("bytes",) or "blocks" in holds)
+            for form in ((), ("--json",), ("--csv",), ("--md",), ("--details",), ("--stacks",)):
+                done = ground.run(ground.tidemark, "report", "--sort", sort, *form, path)
+                expect((done.status == 0) == known, f"{name} {sort}: {done.status} {done.stderr}")
+                expect(known or name in done.stderr, f"{name} {sort}: {done.stderr}")
+                if known and form == ("--json",):
+                    check_json(name, holds, json.loads(done.stdout))
+                if known and form == ("--csv",):
+                    check_csv(name, holds, done.stdout)
+        shown = ground.run(ground.tidemark, "report", "--details", path).stdout
+        for word, need in (("peak heap", "peak"), ("at the end", "live"), ("churn", "total"),
+                           ("lived ", "life"), ("sizes ", "sizes"), ("never freed", "live"),
+                           ("RSS", "rss"), ("allocation", "total"), ("ran for", "clock")):
+            expect(need in holds or word not in shown, f"{name}: '{word}' in\n{shown}")
+
+
+@test
+def dhat_lifetimes(ground):
+    """8 ms over four blocks is 2 ms each; in instructions there is no time to tell."""
+    for name, said in (("dhat.us", "mean 2.00 ms, with blocks not freed"),
+                       ("dhat.us.freed", "mean 2.00 ms\n")):
+        path = written(ground, name, FILES[name][0])
+        site = ground.report(path)["sites"][0]
+        expect(site["mean_life_ns"] == 2000000, f"{name}: {site['mean_life_ns']}")
+        shown = ground.run(ground.tidemark, "report", "--details", path).stdout
+        expect(said in " ".join(shown.split("  ")), shown)
+        ground.run(ground.tidemark, "export", "--to", "dhat", "-f", "-o", "again.json", path)
+        again = json.loads((ground.scratch / "again.json").read_text())
+        expect([point["tl"] for point in again["pps"]] == [8000], f"{again['pps']}")
+    path = written(ground, "dhat.instrs", FILES["dhat.instrs"][0])
+    expect("mean_life_ns" not in ground.report(path)["sites"][0], "a life without a clock")
+    done = ground.run(ground.tidemark, "export", "--to", "dhat", path)
+    expect(done.status != 0 and "how long blocks lived" in done.stderr, done.stderr)

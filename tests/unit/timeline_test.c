@@ -144,7 +144,7 @@ static int64_t live_of(const struct tide_image *image, size_t snapshot, uint32_t
 
 static int64_t kept_of(const struct tide_image *image, size_t snapshot, uint32_t stack)
 {
-  int64_t least = INT64_MAX;
+  int64_t least = image->lacks & TIDE_LACK_LIVE ? 0 : INT64_MAX;
   for (size_t s = snapshot; s < image->n_snapshots; s++) {
     int64_t live = live_of(image, s, stack);
     least = live < least ? live : least;

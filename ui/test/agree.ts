@@ -50,7 +50,7 @@ export function siteJson(plain: View, weights: Float64Array, site: number) {
     allocations: sites.nAlloc[site], own_max_bytes: sites.ownMax[site],
     thread_slots: pastRow - firstRow,
     sizes: [...sizes], lifetimes: [...lifetimes],
-    mean_life_ns: meanLife(sites.lifeNs[site], lifetimes),
+    mean_life_ns: meanLife(model, sites.lifeNs[site], sites.nFree[site], lifetimes),
     mean_age_ns: meanAge(numbersOf(model, site)), frames: stack, culprit,
   };
 }
@@ -64,13 +64,14 @@ function numbersOf({ sites }: Model, site: number): GroupNumbers {
   } as GroupNumbers;
 }
 
-function meanLife(lifeNs: number, lifetimes: Float64Array): number {
-  const ended = lifetimes.reduce((sum, n) => sum + n, 0);
-  return ended ? Math.floor(lifeNs / ended) : 0;
+function meanLife(model: Model, lifeNs: number, nFree: number, lifetimes: Float64Array) {
+  const ended = model.facts.image.lacks.includes("lifetime_histogram")
+    ? nFree : lifetimes.reduce((sum, n) => sum + n, 0);
+  return ended ? Math.floor(lifeNs / ended) : null;
 }
 
-function meanAge({ ageNs, liveBlocks }: GroupNumbers): number {
-  return liveBlocks > 0 ? Math.floor(ageNs / liveBlocks) : 0;
+function meanAge({ ageNs, liveBlocks }: GroupNumbers): number | null {
+  return liveBlocks > 0 ? Math.floor(ageNs / liveBlocks) || null : null;
 }
 
 function numbersJson(g: GroupNumbers, model: Model) {
@@ -133,8 +134,8 @@ export function groupsJson(view: View, question: Question, kind: GroupKind) {
       return { ...base, ...numbersJson(g, model) };
     const { sizes, lifetimes } = histogram(model, g.sites);
     return {
-      ...base, ...numbersJson(g, model), mean_life_ns: meanLife(g.lifeNs, lifetimes),
-      mean_age_ns: meanAge(g),
+      ...base, ...numbersJson(g, model),
+      mean_life_ns: meanLife(model, g.lifeNs, g.nFree, lifetimes), mean_age_ns: meanAge(g),
       fate: g.fate, sizes: [...sizes], lifetimes: [...lifetimes],
     };
   });

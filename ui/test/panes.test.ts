@@ -98,7 +98,7 @@ function checkLeaks(file: string, model: Model) {
   const theirs = groups.filter((row: any) => row.live_blocks > 0 || row.live_bytes > 0);
   assert.deepEqual(kept.map(({ bytes }) => bytes), theirs.map((row: any) => row.live_bytes),
     "the largest leak comes first");
-  const numbers = (row: any) => [row.live_bytes, row.live_blocks, row.mean_age_ns,
+  const numbers = (row: any) => [row.live_bytes, row.live_blocks, row.mean_age_ns ?? 0,
     row.first_ns - startNs, row.fate];
   sameRows(
     kept.map(({ bytes, blocks, meanNs, firstNs, fate }) =>
@@ -110,7 +110,7 @@ function checkLeaks(file: string, model: Model) {
     row.fate === "at the end" && row.allocations > row.resizes);
   sameRows(
     atEnd.map(({ group, meanNs, firstNs }) => [group.bAlloc, meanNs, firstNs]),
-    held.map((row: any) => [row.bytes, row.mean_life_ns, row.first_ns - startNs]),
+    held.map((row: any) => [row.bytes, row.mean_life_ns ?? 0, row.first_ns - startNs]),
     "freed at the end",
   );
   return { kept, atEnd, runNs };

@@ -36,7 +36,9 @@ function makeShape(model: Model, sites: Uint32Array, unit: "bytes" | "blocks"): 
   let most = 0;
   for (const value of live) most = Math.max(most, value);
   const last = kept.length ? kept[kept.length - 1] : 0;
-  const words = `at most ${amount(most, unit)} at once, ${amount(last, unit)} at the end`;
+  const isEndKnown = !model.facts.image.lacks.includes("live");
+  const atEnd = isEndKnown ? `, ${amount(last, unit)} at the end` : "";
+  const words = `at most ${amount(most, unit)} at once${atEnd}`;
   if (!most) return { live: "", kept: "", words };
   return {
     live: path(columns(model, live, COLUMNS), most),

@@ -84,12 +84,13 @@ export function curve(model: Model, sites: ArrayLike<number>, unit: Unit): Curve
   const { count } = model.snapshots;
   const live = new Float64Array(count);
   const kept = new Float64Array(count);
+  const endIsKnown = !model.facts.image.lacks.includes("live");
   const { first, snapshot } = changes(model);
   const added = steps(model, unit);
   for (let k = 0; k < sites.length; k++)
     for (let i = first[sites[k]]; i < first[sites[k] + 1]; i++) {
       live[snapshot[i]] += added.live[i];
-      kept[snapshot[i]] += added.kept[i];
+      if (endIsKnown) kept[snapshot[i]] += added.kept[i];
     }
   for (let s = 1; s < count; s++) {
     live[s] += live[s - 1];
