@@ -4,7 +4,7 @@
 //
 //  1. the queue between the reader and the indexing thread has no limit, so whenever reading is
 //     faster the documents pile up (the peak);
-//  2. every token is copied to be normalised and freed at once (the churn);
+//  2. every token is copied to be normalised and freed before the next (the churn);
 //  3. snippets of some documents are kept and never given back (the leak).
 //
 //   indexer [DOCUMENTS [QUEUE_LIMIT]]      12000 documents, no limit

@@ -166,7 +166,7 @@ enum tide_lacks {
   TIDE_LACK_LIVE = 2,        // what was live at the end
   TIDE_LACK_TOTAL = 4,       // what was allocated in all
   TIDE_LACK_BLOCKS = 8,      // numbers of blocks: only bytes are known
-  TIDE_LACK_TEMP = 16,       // what was freed at once
+  TIDE_LACK_TEMP = 16,       // what was temporary: freed within one further allocation
   TIDE_LACK_LIFETIMES = 32,  // how long blocks lived
   TIDE_LACK_LIFE_HIST = 64,  // and how that is spread
   TIDE_LACK_SIZE_HIST = 128, // how sizes are spread

@@ -114,7 +114,7 @@ const char *tide_diff_measure_words(const struct tide_question *question)
       [TIDE_MEASURE_TOTAL] = {"allocated in all", "allocations"},
       [TIDE_MEASURE_GROWN] = {"grown", "blocks grown"},
       [TIDE_MEASURE_LEAK] = {"never freed", "blocks never freed"},
-      [TIDE_MEASURE_TEMP] = {"freed at once", "blocks freed at once"},
+      [TIDE_MEASURE_TEMP] = {"temporary", "temporary blocks"},
   };
   bool in_blocks = question->unit == TIDE_UNIT_BLOCKS, of_part = question->window.to.given;
   if (of_part && question->measure == TIDE_MEASURE_LIVE) // when is said of the sides

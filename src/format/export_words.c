@@ -54,13 +54,15 @@ char *tide_export_measure(const struct tide_question *question)
   static const char *const verbs[TIDE_MEASURES_N] = {
       [TIDE_MEASURE_PEAK] = "held at the peak", [TIDE_MEASURE_LIVE] = "held at",
       [TIDE_MEASURE_TOTAL] = "allocated",       [TIDE_MEASURE_GROWN] = "grown",
-      [TIDE_MEASURE_LEAK] = "never freed",      [TIDE_MEASURE_TEMP] = "freed at once",
+      [TIDE_MEASURE_LEAK] = "never freed",      [TIDE_MEASURE_TEMP] = "temporary",
   };
   const struct tide_window *window = &question->window;
   const char *unit = question->unit == TIDE_UNIT_BYTES ? "bytes" : "blocks";
   const char *verb = verbs[question->measure];
   TIDE_CLEANUP_FREE char *from = moment(&window->from, "the start");
   TIDE_CLEANUP_FREE char *to = moment(&window->to, "the end");
+  if (question->measure == TIDE_MEASURE_TEMP) // of the whole run always
+    return tide_sprintf("%s %s", verb, unit);
   if (question->measure == TIDE_MEASURE_LIVE)
     return tide_sprintf("%s %s %s", unit, verb, to);
   if (!window->from.given && !window->to.given)

@@ -204,7 +204,7 @@ static void write_churn(const struct report *r)
   TIDE_CLEANUP_FREE char *words =
       r->image->lacks & TIDE_LACK_TEMP
           ? tide_strdup("allocated in all")
-          : tide_sprintf("allocated in all; %s of blocks freed at once",
+          : tide_sprintf("allocated in all; %s of blocks temporary",
                          tide_units_percent(b, totals->n_temp, totals->n_alloc));
   write_fact(r, "churn", bytes(r, a, (int64_t)totals->b_alloc), words);
 }

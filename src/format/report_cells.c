@@ -23,8 +23,8 @@ static const struct tide_question_text in_bytes[TIDE_MEASURES_N] = {
     [TIDE_MEASURE_GROWN] = {"top by growth over the run:", "nothing has grown", "grown", NULL},
     [TIDE_MEASURE_LEAK] = {"never freed (blocks, mean age at the end):", "every block was freed",
                            "never freed", "blocks, mean age"},
-    [TIDE_MEASURE_TEMP] = {"top by bytes freed at once (share of the place's own bytes):",
-                           "no block was freed at once", "freed at once", "of its bytes"},
+    [TIDE_MEASURE_TEMP] = {"temporary: freed within one further allocation (share of its bytes):",
+                           "no block was temporary", "temporary", "of its bytes"},
 };
 static const struct tide_question_text in_blocks[TIDE_MEASURES_N] = {
     [TIDE_MEASURE_PEAK] = {"top by blocks at the peak:", "nothing was held at the peak",
@@ -36,8 +36,8 @@ static const struct tide_question_text in_blocks[TIDE_MEASURES_N] = {
                             "blocks grown", NULL},
     [TIDE_MEASURE_LEAK] = {"blocks never freed (bytes, mean age at the end):",
                            "every block was freed", "blocks never freed", "bytes, mean age"},
-    [TIDE_MEASURE_TEMP] = {"top by blocks freed at once (share of the place's own blocks):",
-                           "no block was freed at once", "freed at once", "of its blocks"},
+    [TIDE_MEASURE_TEMP] = {"temporary: freed within one further allocation (share of its blocks):",
+                           "no block was temporary", "temporary blocks", "of its blocks"},
 };
 
 const struct tide_question_text *tide_question_text(const struct tide_question *question)

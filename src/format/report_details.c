@@ -181,7 +181,7 @@ static void write_freed(const struct details *d)
     return;
   struct tide_buf text = {0};
   if (g->n_temp)
-    tide_buf_printf(&text, "%s of the blocks at once",
+    tide_buf_printf(&text, "%s of the blocks within one further allocation",
                     tide_units_percent(temp, g->n_temp, g->n_alloc));
   if (g->n_foreign)
     tide_buf_printf(&text, "%s%s (%s) by another thread", text.n ? ", " : "",

@@ -11,7 +11,7 @@
 //
 // From format 3 on texts have their length in front. Format 0 was interpreted, with pointers in its
 // events. In the interpreted file a free names only the size and the stack of its block: what was
-// freed at once is then counted as heaptrack does, too high where blocks of one size and stack
+// temporary is then counted as heaptrack does, too high where blocks of one size and stack
 // follow each other. Its own reader counts the first free of the first stack as well; we do not.
 #define _GNU_SOURCE
 #include "base/alloc.h"

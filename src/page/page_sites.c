@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A stack matters as much as its largest share of any measure: of bytes or blocks, at the peak, at
-// the end, in all, or at once freed. By bytes alone a leak of small blocks would be the first to
+// the end, in all, or temporary. By bytes alone a leak of small blocks would be the first to
 // go, and by allocations alone everything that is allocated once.
 #define _GNU_SOURCE
 #include "page/page_sites.h"

@@ -146,7 +146,7 @@ void tide_classes_share(const struct tide_classes *classes, size_t site_idx,
     place(ret_shares, site->weight, in_blocks, classes->n);
     return;
   }
-  // Nothing that was resized was freed at once.
+  // Nothing that was resized was temporary.
   bool freed = profile->question.measure == TIDE_MEASURE_TEMP;
   ret_shares->weights[TIDE_LIFE_CLASS_LIVE] = kept;
   if (site->weight != kept)

@@ -76,8 +76,7 @@ static enum tide_err check(const struct tide_image *image, const struct tide_que
 {
   if (question->measure == TIDE_MEASURE_TEMP && question->unit == TIDE_UNIT_BYTES &&
       !image->has_temp_bytes)
-    return tide_fail(diag, TIDE_ERR_USAGE,
-                     "the capture counts what was freed at once in blocks only");
+    return tide_fail(diag, TIDE_ERR_USAGE, "the capture counts temporary blocks, not their bytes");
   if (!wish->at && !wish->range)
     return TIDE_ERR_OK;
   if (question->measure == TIDE_MEASURE_PEAK)
@@ -87,8 +86,7 @@ static enum tide_err check(const struct tide_image *image, const struct tide_que
     return tide_fail(diag, TIDE_ERR_USAGE,
                      "the capture does not say when what was allocated; --sort live takes a time");
   if (question->measure == TIDE_MEASURE_TEMP)
-    return tide_fail(diag, TIDE_ERR_USAGE,
-                     "what was freed at once is known for the whole run only");
+    return tide_fail(diag, TIDE_ERR_USAGE, "temporary blocks are known for the whole run only");
   if (question->measure == TIDE_MEASURE_LEAK && !image->has_late_frees)
     return tide_fail(diag, TIDE_ERR_USAGE,
                      "the capture does not say when what was never freed was allocated; try --sort "

@@ -4,7 +4,7 @@
 //
 //   peak   live at the peak                     live   live at a time, else at the end
 //   total  allocated                            grown  allocated in a range and live at its end
-//   leak   never freed; allocated in a range    temp   freed at once
+//   leak   never freed; allocated in a range    temp   freed within one further allocation
 //          or live at a time, and never freed
 #pragma once
 #include "profile/window.h"

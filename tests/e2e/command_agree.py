@@ -174,11 +174,11 @@ def nothing_to_show_is_not_nothing_held(ground):
     for verb, words, expected, never in (
             ("report", ("--hide", "."), "stack without a place", "nothing was held"),
             ("report", ("--function", "no_such"), "0 B of ", "nothing was held"),
-            ("report", ("--sort", "temp"), "no block was freed at once", "live from start"),
+            ("report", ("--sort", "temp"), "no block was temporary", "live from start"),
             ("report", ("--md", "--at", "start"), "| live at the start |", "at the end"),
             ("tree", ("--hide", "."), "(every frame is hidden)", "nothing"),
             ("tree", ("--function", "no_such"), "none of ", "nothing"),
-            ("tree", ("--sort", "temp"), "nothing freed at once", "none of")):
+            ("tree", ("--sort", "temp"), "nothing temporary", "none of")):
         done = ground.run(ground.tidemark, verb, *words, tide)
         expect(done.status == 0 and expected in done.stdout and never not in done.stdout,
                f"{verb} {words}: {done.stdout}")

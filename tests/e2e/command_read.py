@@ -298,3 +298,24 @@ def all_frames(ground):
            f"--all-frames hides some:\n{every}")
     done = ground.run(ground.tidemark, "report", "--all-frames", "--csv", tide)
     expect(done.status == 2 or done.status == 1, f"--all-frames --csv: status {done.status}")
+
+
+@test
+def temporaries_are_told_by_order(ground):
+    """Within one further allocation, however long that takes: no word of time for it."""
+    prog = ground.build("slow", """
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+  for (int i = 0; i < 3; i++) { void *p = malloc(100); usleep(100000); free(p); }
+  return 0;
+}""")
+    ground.record("-q", "-o", "x.tide", "--", prog)
+    totals = ground.report("x.tide")["totals"]
+    expect(totals["temporary"] == 3, f"{totals['temporary']} temporary")
+    for words in ((), ("--details",), ("--sort", "temp"), ("--sort", "temp", "--md")):
+        shown = ground.run(ground.tidemark, "report", *words, "x.tide").stdout
+        expect("at once" not in shown and "temporary" in shown, shown)
+    shown = ground.run(ground.tidemark, "report", "--sort", "temp", "x.tide").stdout
+    expect("temporary: freed within one further allocation" in shown, shown)

@@ -164,7 +164,7 @@ def check_speedscope(options, index, truth, label):
               "bytes held at the end": ("live_b", NO_LIVE),
               "bytes allocated": ("b_alloc", NO_TOTAL),
               "blocks allocated": ("n_alloc", NO_TOTAL | NO_BLOCKS),
-              "blocks freed at once": (None, NO_TEMP | NO_BLOCKS)}
+              "temporary blocks": (None, NO_TEMP | NO_BLOCKS)}
     wanted = {name: what for name, (what, needs) in wanted.items() if not truth.lacks & needs}
     nothing = NO_PEAK | NO_LIVE | NO_TOTAL
     refused = truth.lacks & nothing == nothing

@@ -288,7 +288,7 @@ def speedscope(ground):
                  "bytes held at the end, in order of allocation": live,
                  "bytes allocated": total, "bytes allocated, over time": total,
                  "blocks allocated": count, "blocks allocated, over time": count,
-                 "blocks freed at once": ground.total("temporary")}, "sums of speedscope")
+                 "temporary blocks": ground.total("temporary")}, "sums of speedscope")
     ours = export_decode.speedscope(path.read_text())
     for profile in data["profiles"]:
         wanted = collections.Counter()

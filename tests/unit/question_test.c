@@ -167,7 +167,7 @@ static void leaks_are_seen_beside_the_peak(void **state)
 static void refuses_what_the_capture_does_not_hold(void **state)
 {
   image.has_temp_bytes = image.has_counts = false;
-  refuse((struct tide_wish){.sort = TIDE_MEASURE_TEMP, .by = TIDE_BY_BYTES}, "in blocks only");
+  refuse((struct tide_wish){.sort = TIDE_MEASURE_TEMP, .by = TIDE_BY_BYTES}, "not their bytes");
   refuse((struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .at = "1s"}, "does not say when");
   image.has_temp_bytes = image.has_counts = true;
   image.origin = (char *)"jemalloc";

@@ -46,7 +46,7 @@ const lackWords: Record<string, string> = {
   live: "what was held at the end",
   total: "what was allocated in all",
   blocks: "numbers of blocks",
-  temporary: "what was freed at once",
+  temporary: "what was temporary",
   lifetimes: "how long blocks lived",
   lifetime_histogram: "classes of lifetimes",
   size_histogram: "classes of sizes",
@@ -161,8 +161,8 @@ const totalWords: [string, string][] = [
   ["freed_bytes", "Freed"],
   ["resizes", "Resizes"],
   ["moved", "Resizes that moved"],
-  ["temporary", "Freed at once"],
-  ["temporary_bytes", "Bytes freed at once"],
+  ["temporary", "Temporary blocks"],
+  ["temporary_bytes", "Temporary bytes"],
   ["foreign_frees", "Freed by another thread"],
 ];
 

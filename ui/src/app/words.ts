@@ -15,7 +15,7 @@ export const measureWords: Record<Measure, { name: string; hint: string }> = {
   total: { name: "Allocated", hint: "allocated in the range selected, else in all" },
   grown: { name: "Grown", hint: "allocated in the range selected and still held at its end" },
   leak: { name: "Never freed", hint: "not freed by the end of the run" },
-  temp: { name: "Freed at once", hint: "freed by its thread within one further allocation" },
+  temp: { name: "Temporary", hint: "freed by its thread within one further allocation" },
 };
 
 export const paneWords: Record<Pane, string> = {
@@ -99,7 +99,7 @@ export function questionWords(model: Model, question: Question): string {
   if (measure === "leak" && to === null) return begin("never freed");
   if (measure === "leak" && from === null)
     return begin(`live at ${momentWords(model, to!)} and never freed`);
-  if (measure === "temp") return begin("freed at once");
+  if (measure === "temp") return begin("temporary");
   if (measure === "live" && to === null) return begin(isRunning() ? "live now" : "live at the end");
   if (measure === "live") return begin(`live at ${momentWords(model, to!)}`);
   const grown = isBound(model, question) ? "grown (at least)" : "grown";

@@ -163,7 +163,7 @@ export function shareOut(
   const inBlocks = question.unit === "blocks";
   if (kept === null || Number.isNaN(kept))
     return { several: place(of, site, weight, inBlocks, Infinity, give), below: Infinity };
-  // Nothing that was resized was freed at once.
+  // Nothing that was resized was temporary.
   const below = question.measure === "temp" ? LIFE_CLASS_RESIZED : LIFE_CLASS_LIVE;
   give(LIFE_CLASS_LIVE, kept);
   const left = weight - kept;

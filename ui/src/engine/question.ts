@@ -5,7 +5,7 @@
 //
 //   peak   live at the peak                     live   live at a time, else at the end
 //   total  allocated                            grown  allocated in a range and live at its end
-//   leak   never freed; allocated in a range    temp   freed at once
+//   leak   never freed; allocated in a range    temp   freed within one further allocation
 //          or live at a time, and never freed
 //
 // Whole runs are answered from the sites' own numbers, which are exact; parts from the snapshots.
@@ -74,7 +74,7 @@ function refusalOfPart(model: Model, question: Question): string | null {
   if (measure === "total" && !model.facts.has.counts)
     return "The capture does not say when what was allocated; “live” takes a time.";
   if (measure === "temp")
-    return "What was freed at once is known for the whole run only.";
+    return "Temporary blocks are known for the whole run only.";
   if (measure === "leak" && !model.facts.has.late_frees)
     return "The capture does not say when what was never freed came; “grown” takes a range.";
   if (to === null || !isMoment(to) || (from !== null && !isMoment(from)))
@@ -91,7 +91,7 @@ export function refusal(model: Model, question: Question): string | null {
   const { measure, unit, from, to } = question;
   const origin = model.facts.image.origin ?? "The capture";
   if (measure === "temp" && unit === "bytes" && !model.facts.has.temporary_bytes)
-    return "The capture counts what was freed at once in blocks only.";
+    return "The capture counts temporary blocks, not their bytes.";
   const ofPart = from !== null || to !== null;
   const why = ofPart ? refusalOfPart(model, question) : null;
   if (why)

@@ -227,10 +227,11 @@ function churn(model: Model): Sentence[] {
   const { allocated_bytes: all, allocations, temporary } = model.facts.totals;
   if (all === undefined || !isHeld(model, "total") || isCutShort(model))
     return [];
-  const atOnce = temporary === undefined || allocations === undefined ? ""
-    : `; ${percent(temporary, allocations)} of blocks were freed at once`;
-  const question = atOnce && temporary ? ask("temp", "blocks") : ask("total");
-  const text = `${bytes(all)} were allocated in all${atOnce}.`;
+  const share = temporary === undefined || allocations === undefined ? ""
+    : `; ${percent(temporary, allocations)} of blocks were temporary ` +
+      "(freed within one further allocation)";
+  const question = share && temporary ? ask("temp", "blocks") : ask("total");
+  const text = `${bytes(all)} were allocated in all${share}.`;
   return [{ kind: "churn", text, isWarning: false, link: { question, pane: "table" } }];
 }
 
