@@ -25,6 +25,8 @@ static struct known {
   const void *identity; // NULL: not loaded now
   uint32_t id;          // in the store
   uint8_t build_id_len, build_id[31];
+  uint32_t n_readable;
+  struct tide_span readable[TIDE_OBJECT_SPANS];
 } known[MAX_KNOWN];
 static uint32_t n_known;
 static struct tide_lock lock;
@@ -69,37 +71,56 @@ static void absolute_path(const struct tide_object *object, struct tide_line *li
   tide_line_add(line, path);
 }
 
+static uint64_t note_padded(uint32_t n)
+{
+  return ((uint64_t)n + 3) & ~3ull;
+}
+
 static void build_id_in(const uint8_t *note, uint64_t size, struct known *k)
 {
-  const uint8_t *end = note + size;
-  while (note + sizeof(Elf64_Nhdr) <= end) {
-    Elf64_Nhdr header;
+  Elf64_Nhdr header;
+  for (uint64_t step; size >= sizeof header; note += step, size -= step) {
     memcpy(&header, note, sizeof header);
-    const uint8_t *name = note + sizeof header, *value = name + ((header.n_namesz + 3) & ~3u);
-    if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 && !memcmp(name, "GNU", 4) &&
-        value + header.n_descsz <= end) {
+    uint64_t value_at = sizeof header + note_padded(header.n_namesz);
+    step = value_at + note_padded(header.n_descsz);
+    if (value_at + header.n_descsz > size)
+      return;
+    if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
+        !memcmp(note + sizeof header, "GNU", 4)) {
       uint32_t n = header.n_descsz < sizeof k->build_id ? header.n_descsz : sizeof k->build_id;
-      memcpy(k->build_id, value, n);
+      memcpy(k->build_id, note + value_at, n);
       k->build_id_len = (uint8_t)n;
       return;
     }
-    note = value + ((header.n_descsz + 3) & ~3u);
+    step = step < size ? step : size;
   }
 }
 
-// Program headers are part of the first mapped page of any object the loader maps.
+static bool readable(const struct tide_object *object, uint64_t start, uint64_t bytes)
+{
+  for (uint32_t i = 0; i < object->n_readable; i++) {
+    const struct tide_span *span = &object->readable[i];
+    if (start - span->start < span->end - span->start && bytes <= span->end - start)
+      return true;
+  }
+  return false;
+}
+
+// Program headers are part of the first mapped page of any object that linkers make.
 static void read_build_id(const struct tide_object *object, struct known *k)
 {
   const Elf64_Ehdr *elf = (const Elf64_Ehdr *)object->start;
-  if (memcmp(elf->e_ident, ELFMAG, SELFMAG) || elf->e_phentsize != sizeof(Elf64_Phdr) ||
-      elf->e_phoff + elf->e_phnum * sizeof(Elf64_Phdr) > 4096)
+  if (!readable(object, object->start, sizeof *elf) || memcmp(elf->e_ident, ELFMAG, SELFMAG) ||
+      elf->e_phentsize != sizeof(Elf64_Phdr) ||
+      !readable(object, object->start + elf->e_phoff, elf->e_phnum * sizeof(Elf64_Phdr)))
     return;
-  const Elf64_Phdr *p = (const Elf64_Phdr *)((const char *)elf + elf->e_phoff);
+  const char *headers = (const char *)elf + elf->e_phoff;
   for (unsigned i = 0; i < elf->e_phnum && !k->build_id_len; i++) {
-    uint64_t note = object->bias + p[i].p_vaddr, inside = object->end - note;
-    if (p[i].p_type == PT_NOTE && note - object->start < object->end - object->start &&
-        p[i].p_memsz <= inside) // not every note is loaded
-      build_id_in((const uint8_t *)note, p[i].p_memsz, k);
+    Elf64_Phdr p;
+    memcpy(&p, headers + i * sizeof p, sizeof p);
+    uint64_t note = object->bias + p.p_vaddr;
+    if (p.p_type == PT_NOTE && readable(object, note, p.p_memsz)) // not every note is loaded
+      build_id_in((const uint8_t *)note, p.p_memsz, k);
   }
 }
 
@@ -141,16 +162,25 @@ static uint32_t record(const struct tide_object *object, const struct known *k)
   return tide_store_module_add(&m);
 }
 
-static void meet(const struct tide_object *object)
+static void remember_readable(struct known *k, const struct tide_object *object)
+{
+  k->n_readable = object->n_readable;
+  memcpy(k->readable, object->readable, sizeof k->readable);
+}
+
+static void meet(struct tide_object *object)
 {
   struct known fresh = {.start = object->start,
                         .end = object->end,
                         .path_hash = hash_text(object->path),
                         .identity = object->identity};
+  tide_object_measure(object);
+  remember_readable(&fresh, object);
   read_build_id(object, &fresh);
   for (uint32_t i = 0; i < n_known; i++) {
     if (same_object(&known[i], &fresh)) { // it came back
       known[i].identity = fresh.identity;
+      remember_readable(&known[i], object);
       publish_salts();
       return;
     }
@@ -168,14 +198,18 @@ static void meet(const struct tide_object *object)
     publish_salts();
 }
 
-void tide_object_seen(const struct tide_object *object)
+void tide_object_seen(struct tide_object *object)
 {
   tide_lock_take(&lock);
   uint32_t i = 0;
   while (i < n_known && (known[i].identity != object->identity || known[i].start != object->start))
     i++;
-  if (i == n_known)
+  if (i == n_known) {
     meet(object);
+  } else {
+    object->n_readable = known[i].n_readable;
+    memcpy(object->readable, known[i].readable, sizeof object->readable);
+  }
   tide_lock_drop(&lock);
 }
 

@@ -57,13 +57,31 @@ static bool number(struct tide_maps *maps, int until, uint64_t *ret)
   return true;
 }
 
-bool tide_maps_next(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi)
+// Permissions begin with 'r' where the range can be read.
+static bool next_range(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi,
+                       bool *ret_readable)
 {
   if (!number(maps, '-', ret_lo) || !number(maps, ' ', ret_hi))
     return false;
-  for (int c = 0; c != '\n' && c >= 0;)
+  int c = next_byte(maps);
+  *ret_readable = c == 'r';
+  while (c != '\n' && c >= 0)
     c = next_byte(maps);
   return true;
+}
+
+bool tide_maps_next(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi)
+{
+  bool readable;
+  return next_range(maps, ret_lo, ret_hi, &readable);
+}
+
+bool tide_maps_next_readable(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi)
+{
+  bool readable = false, more = true;
+  while (more && !readable)
+    more = next_range(maps, ret_lo, ret_hi, &readable);
+  return more;
 }
 
 bool tide_maps_find(uint64_t address, uint64_t *ret_lo, uint64_t *ret_hi)

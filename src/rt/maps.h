@@ -12,6 +12,8 @@ struct tide_maps {
 
 bool tide_maps_open(struct tide_maps *maps); // false: no descriptor, or no /proc
 bool tide_maps_next(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi);
+// The same, past what cannot be read.
+bool tide_maps_next_readable(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi);
 void tide_maps_close(struct tide_maps *maps);
 
 // The range that an address is in. Quick where the kernel answers questions (from 6.11 on): with

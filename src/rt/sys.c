@@ -22,6 +22,13 @@ bool tide_sys_sandboxed(void)
   return TIDE_SYS(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) > 0;
 }
 
+// The kernel copies the set of signals before it finds that it does not know what to do with it.
+bool tide_sys_readable(uint64_t address)
+{
+  enum { NO_SUCH_WAY = ~0 };
+  return TIDE_SYS(SYS_rt_sigprocmask, NO_SUCH_WAY, address, 0, 8) == -EINVAL;
+}
+
 uint32_t tide_sys_tid(void)
 {
   return (uint32_t)TIDE_SYS(SYS_gettid, 0);

@@ -29,6 +29,9 @@ uint32_t tide_sys_tid(void);
 // would not call: it might be death.
 bool tide_sys_sandboxed(void);
 
+// May the eight bytes at address be read? Asks the kernel; in a sandbox the answer is no.
+bool tide_sys_readable(uint64_t address);
+
 // 4096, or what the auxiliary vector said: up to 65536 on aarch64.
 extern uint64_t tide_sys_page_bytes;
 static inline uint64_t tide_sys_whole_pages(uint64_t bytes)

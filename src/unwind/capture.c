@@ -117,7 +117,9 @@ __attribute__((noinline)) bool tide_rest_valid(struct tide_unwind *u)
 // trusted. Words inside frames that are new and equal by chance do no harm: they are never joined.
 static void *incremental(struct tide_unwind *u, struct tide_regs r)
 {
-  struct tide_walker w = {.r = r, .top = u->stack_lo + u->stack_size};
+  uint64_t top = u->stack_lo + u->stack_size;
+  struct tide_walker w = {.r = r, .end = top};
+  tide_walker_know(&w, r.sp - TIDE_RED_ZONE, top);
   struct tide_unwind_frame *f = u->frame;
   uint64_t standing = frames_standing(u, r.sp), n_new = 0;
   bool more = true, joined = false;
@@ -129,9 +131,9 @@ static void *incremental(struct tide_unwind *u, struct tide_regs r)
       f = u->frame;
     }
     struct tide_step *s = &u->step[n_new++];
-    more = tide_step_out(&w, s);
+    more = tide_step_out(&w, s, false);
     // A handler that runs on a stack within our stack: addresses no longer rise outward.
-    if (TIDE_UNLIKELY(s->kind == TIDE_RULE_SIGNAL && more && (w.r.sp <= s->sp || w.r.sp >= w.top)))
+    if (TIDE_UNLIKELY(s->kind == TIDE_RULE_SIGNAL && more && (w.r.sp <= s->sp || w.r.sp >= top)))
       goto full_walk;
     while (standing > 0 && f[standing - 1].sp < w.r.sp)
       standing--;

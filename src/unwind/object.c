@@ -4,11 +4,10 @@
 
 #include "unwind/object.h"
 
+#include "rt/maps.h"
 #include "rt/sys.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <string.h>
 
@@ -45,18 +44,73 @@ void tide_object_set_vdso(uint64_t start)
       vdso_bytes = p[i].p_offset + p[i].p_filesz;
 }
 
-// Where there is no vDSO (an emulator), the stub sits on a page we know nothing of. The kernel
-// tells whether it can be read: a path at an unreadable address is EFAULT.
-static bool readable(uint64_t pc)
+static void add_span(struct tide_object *object, uint64_t start, uint64_t end)
 {
-  return TIDE_SYS(SYS_faccessat, AT_FDCWD, pc, 0) != -EFAULT;
+  start = start > object->start ? start : object->start;
+  end = end < object->end ? end : object->end;
+  if (start < end && object->n_readable < TIDE_OBJECT_SPANS)
+    object->readable[object->n_readable++] = (struct tide_span){start, end};
 }
 
+// The program headers, if they are where linkers put them: in the first page. The program may have
+// overwritten that page, or made it unreadable.
+static const ElfW(Phdr) * program_headers(const struct tide_object *object, uint32_t *ret_n)
+{
+  const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)object->start;
+  if (!tide_sys_readable(object->start) || memcmp(elf->e_ident, ELFMAG, SELFMAG) ||
+      elf->e_phentsize != sizeof(ElfW(Phdr)) || elf->e_phoff > 4096 || elf->e_phoff % 8 ||
+      elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > 4096)
+    return NULL;
+  *ret_n = elf->e_phnum;
+  return (const ElfW(Phdr) *)(object->start + elf->e_phoff);
+}
+
+// False: the headers are not those that the loader mapped the object by.
+static bool measure_by_headers(struct tide_object *object)
+{
+  uint32_t n = 0;
+  const ElfW(Phdr) *p = program_headers(object, &n);
+  uint64_t start = ~0ull, end = 0;
+  for (uint32_t i = 0; p && i < n; i++) {
+    uint64_t from = object->bias + p[i].p_vaddr;
+    if (p[i].p_type != PT_LOAD)
+      continue;
+    start = from < start ? from : start;
+    end = from + p[i].p_memsz > end ? from + p[i].p_memsz : end;
+    if (p[i].p_flags & PF_R)
+      add_span(object, from, from + p[i].p_filesz);
+  }
+  bool agree = (start & -tide_sys_page_bytes) == object->start &&
+               tide_sys_whole_pages(end) == tide_sys_whole_pages(object->end);
+  if (!agree)
+    object->n_readable = 0;
+  return agree;
+}
+
+static void measure_by_maps(struct tide_object *object)
+{
+  struct tide_maps maps;
+  uint64_t lo, hi;
+  if (tide_sys_sandboxed() || !tide_maps_open(&maps))
+    return;
+  while (tide_maps_next_readable(&maps, &lo, &hi))
+    add_span(object, lo, hi);
+  tide_maps_close(&maps);
+}
+
+void tide_object_measure(struct tide_object *object)
+{
+  object->n_readable = 0;
+  if (!measure_by_headers(object))
+    measure_by_maps(object);
+}
+
+// Where there is no vDSO (an emulator), the stub sits on a page we know nothing of.
 bool tide_object_is_sigreturn(uint64_t pc)
 {
   static const uint8_t code[] = TIDE_SIGRETURN_CODE;
   if (vdso_start ? pc - vdso_start >= vdso_bytes || vdso_start + vdso_bytes - pc < sizeof code
-                 : !pc || !readable(pc))
+                 : !tide_sys_readable(pc) || !tide_sys_readable(pc + sizeof code - 8))
     return false;
   return !memcmp((const void *)pc, code, sizeof code);
 }

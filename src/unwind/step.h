@@ -10,19 +10,56 @@ struct tide_walker {
   uint64_t exact; // TIDE_RULE_EXACT_PC when r.pc came from a signal frame
   // Where the interrupted link register and argument pointer were saved; 0: no signal frame below.
   uint64_t lr_slot, arguments_slot;
-  uint64_t top; // no read beyond; ~0: a stack whose bounds are not known
+  // What is known to be readable: on the thread's own stack all of it, elsewhere a page at a time.
+  // The words from lo on, and the number of the last of them.
+  uint64_t lo, last;
+  uint64_t end; // of the stack; ~0: not known
+  bool strayed; // it has left the part of the thread's own stack that is surely in use
 };
+
+enum { TIDE_RED_ZONE = 128 }; // bytes below sp that a function may still use (x86)
+
+static inline void tide_walker_know(struct tide_walker *w, uint64_t lo, uint64_t hi)
+{
+  w->lo = lo & ~7ull;
+  w->last = (hi - w->lo) / 8 - 1;
+}
+
+// Asks whether the word at slot can be read; its page is then known.
+bool tide_walker_ask(struct tide_walker *w, uint64_t slot);
+
+// The same for n bytes.
+bool tide_walker_ask_all(struct tide_walker *w, uint64_t slot, uint64_t n);
+
+// May the word at slot be read? Unwind information may be wrong, and is not believed so far as to
+// read where nothing might be. A slot that is not aligned becomes a very large number. Who asks the
+// kernel where nothing is known pays for it in every step, even if only by having w in memory.
+TIDE_HOT bool tide_walker_may_read(struct tide_walker *w, uint64_t slot, bool asks)
+{
+  uint64_t bytes = slot - w->lo;
+  if (TIDE_LIKELY((bytes >> 3 | bytes << 61) <= w->last))
+    return true;
+  return asks && tide_walker_ask(w, slot);
+}
+
+TIDE_HOT bool tide_walker_may_read_all(struct tide_walker *w, uint64_t slot, uint64_t n, bool asks)
+{
+  if (asks)
+    return tide_walker_ask_all(w, slot, n);
+  return tide_walker_may_read(w, slot, false) && tide_walker_may_read(w, slot + n - 8, false);
+}
 
 // The last resort: a frame record where the frame pointer says. Only inside known bounds, and only
 // if the record looks like one: the chain of records goes outward, or returns to known code.
-static inline bool tide_step_guess(struct tide_walker *w, struct tide_step *s)
+TIDE_HOT bool tide_step_guess(struct tide_walker *w, struct tide_step *s, bool asks)
 {
   uint64_t fp = w->r.fp;
-  if (w->top == ~0ull || fp < s->sp || fp > w->top - 16 || fp & 7)
+  if (w->end == ~0ull || fp < s->sp || fp > w->end - 16 ||
+      !tide_walker_may_read_all(w, fp, 16, asks))
     return false;
   const uint64_t *record = (const uint64_t *)fp;
   struct tide_object object;
-  bool chained = record[0] > fp && record[0] <= w->top;
+  bool chained = record[0] > fp && record[0] <= w->end;
   if (!record[1] || (!chained && !tide_object_find(tide_strip_pac(record[1]) - 1, &object)))
     return false;
   s->fp_slot = fp;
@@ -32,10 +69,10 @@ static inline bool tide_step_guess(struct tide_walker *w, struct tide_step *s)
   return true;
 }
 
-static inline bool tide_step_signal(struct tide_walker *w, struct tide_step *s)
+TIDE_HOT bool tide_step_signal(struct tide_walker *w, struct tide_step *s, bool asks)
 {
   ucontext_t *uc = TIDE_SIGFRAME_UCONTEXT(s->sp);
-  if ((uint64_t)(uc + 1) > w->top)
+  if (!tide_walker_may_read_all(w, (uint64_t)uc, sizeof *uc, asks))
     return false;
   s->ra_slot = (uint64_t)&TIDE_UC_PC(uc);
   s->fp_slot = (uint64_t)&TIDE_UC_FP(uc);
@@ -49,9 +86,9 @@ static inline bool tide_step_signal(struct tide_walker *w, struct tide_step *s)
   return s->ra_raw != 0;
 }
 
-// Fills *s and moves w to the caller. False: s was the outermost frame (s->kind tells whether it
-// is known to be: END, or a return address of 0).
-TIDE_HOT bool tide_step_out(struct tide_walker *w, struct tide_step *s)
+// Fills *s and moves w to the caller; asks: the walk may leave the thread's own stack. False: s was
+// the outermost frame (s->kind tells whether it is known to be: END, or a return address of 0).
+TIDE_HOT bool tide_step_out(struct tide_walker *w, struct tide_step *s, bool asks)
 {
   struct tide_rule scratch;
   const struct tide_rule *rule = tide_rule_get(w->r.pc | w->exact, &scratch);
@@ -65,37 +102,43 @@ TIDE_HOT bool tide_step_out(struct tide_walker *w, struct tide_step *s)
     cfa = s->fp + (uint64_t)(int64_t)rule->cfa;
   } else if (rule->kind == TIDE_RULE_ALIGN) {
     s->extra_slot = s->fp + (uint64_t)(int64_t)rule->cfa;
-    if (s->extra_slot < s->sp || s->extra_slot > w->top - 8)
+    if (s->extra_slot < s->sp || !tide_walker_may_read(w, s->extra_slot, asks)) {
+      s->extra_slot = 0;
       return false;
+    }
     s->extra = cfa = *(uint64_t *)s->extra_slot;
   } else if (rule->kind == TIDE_RULE_SAVED && arguments_slot) {
     s->extra_slot = arguments_slot;
     s->extra = *(uint64_t *)arguments_slot;
     cfa = s->extra + (uint64_t)(int64_t)rule->cfa;
   } else if (rule->kind == TIDE_RULE_SIGNAL) {
-    return tide_step_signal(w, s);
+    return tide_step_signal(w, s, asks);
   } else {
     if (rule->kind == TIDE_RULE_NONE && s->sp > tide_stack_origin - 64)
       s->kind = TIDE_RULE_END;
-    return s->kind == TIDE_RULE_NONE && tide_step_guess(w, s);
+    return s->kind == TIDE_RULE_NONE && tide_step_guess(w, s, asks);
   }
   // A wrong rule must not make us read outside the stack, nor walk in circles.
-  if (TIDE_UNLIKELY(cfa < s->sp + !rule->ra_in_lr || cfa > w->top)) {
+  uint64_t ra_slot = rule->ra_in_lr ? lr_slot : cfa + (uint64_t)(int64_t)rule->ra;
+  bool found = rule->ra_in_lr ? lr_slot != 0 : tide_walker_may_read(w, ra_slot, asks);
+  if (TIDE_UNLIKELY(cfa < s->sp + !rule->ra_in_lr || cfa > w->end || !found)) {
     s->kind = TIDE_RULE_BAD;
     return false;
   }
-  s->ra_slot = rule->ra_in_lr ? lr_slot : cfa + (uint64_t)(int64_t)rule->ra;
-  if (TIDE_UNLIKELY(!s->ra_slot)) {
-    s->kind = TIDE_RULE_BAD;
-    return false;
-  }
-  s->ra_raw = *(uint64_t *)s->ra_slot;
+  s->ra_slot = ra_slot;
+  s->ra_raw = *(uint64_t *)ra_slot;
   if (TIDE_UNLIKELY(rule->fp == TIDE_RULE_AT_FP))
     s->fp_slot = s->fp >= s->sp && s->fp < cfa ? s->fp : 0; // popped already: fp is the caller's
   else if (rule->fp)
     s->fp_slot = cfa + (uint64_t)(int64_t)rule->fp;
-  if (s->fp_slot)
+  if (s->fp_slot) {
+    if (TIDE_UNLIKELY(!tide_walker_may_read(w, s->fp_slot, asks))) {
+      s->ra_slot = s->fp_slot = 0;
+      s->kind = TIDE_RULE_BAD;
+      return false;
+    }
     w->r.fp = *(uint64_t *)s->fp_slot;
+  }
   w->r.sp = cfa;
   w->r.pc = tide_strip_pac(s->ra_raw);
   return w->r.pc != 0;

@@ -110,21 +110,60 @@ bool tide_unwind_grow(struct tide_unwind *u, uint64_t n_steps)
   return true;
 }
 
+TIDE_COLD bool tide_walker_ask(struct tide_walker *w, uint64_t slot)
+{
+  uint64_t page = slot & -tide_sys_page_bytes;
+  if (!w->strayed || slot & 7 || slot > w->end - 8 || !tide_sys_readable(slot))
+    return false;
+  tide_walker_know(w, page, page + tide_sys_page_bytes);
+  return true;
+}
+
+TIDE_COLD bool tide_walker_ask_all(struct tide_walker *w, uint64_t slot, uint64_t n)
+{
+  uint64_t last = slot + n - 8;
+  for (uint64_t at = slot; at < last; at += tide_sys_page_bytes)
+    if (!tide_walker_may_read(w, at, true))
+      return false;
+  return tide_walker_may_read(w, last, true);
+}
+
+static bool on_own_stack(const struct tide_unwind *u, uint64_t sp)
+{
+  return sp - u->stack_lo < u->stack_size;
+}
+
+// The walk has come to another stack, or begins.
+static void arrive(const struct tide_unwind *u, struct tide_walker *w)
+{
+  bool own = on_own_stack(u, w->r.sp);
+  w->end = own ? u->stack_lo + u->stack_size : ~0ull;
+  w->strayed |= !own;
+}
+
+// Damaged unwind information may lead round in circles, or through whatever looks like a stack: a
+// walk ends when it has turned back too often, and off the thread's own stack when it is too long.
+enum { MAX_TURNS = 64, MAX_FOREIGN_FRAMES = 1 << 20 };
+
 uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t seed,
                           enum tide_walk_end *ret_end)
 {
-  bool own = r.sp - u->stack_lo < u->stack_size;
-  struct tide_walker w = {.r = r, .top = own ? u->stack_lo + u->stack_size : ~0ull};
-  uint64_t n = 0;
-  bool more = true;
-  // A handler on the thread's own stack may have interrupted code on another one, and the other
-  // way round: bounds hold until a signal frame is passed.
-  while (more && (n < u->cap || tide_unwind_grow(u, n))) {
-    more = tide_step_out(&w, &u->step[n]);
-    if (u->step[n].kind == TIDE_RULE_SIGNAL) {
-      own = w.r.sp - u->stack_lo < u->stack_size;
-      w.top = own ? u->stack_lo + u->stack_size : ~0ull;
-    }
+  // Known to be readable is what is in use: of another stack than the thread's own, one page.
+  uint64_t page = tide_sys_page_bytes, here = (r.sp - 1) & -page, n = 0, n_turns = 0;
+  bool began_own = on_own_stack(u, r.sp), more = true;
+  struct tide_walker w = {.r = r};
+  arrive(u, &w);
+  tide_walker_know(&w, began_own ? r.sp - TIDE_RED_ZONE : here, began_own ? w.end : here + page);
+  while (more && n_turns < MAX_TURNS && (w.end != ~0ull || n < MAX_FOREIGN_FRAMES) &&
+         (n < u->cap || tide_unwind_grow(u, n))) {
+    more = tide_step_out(&w, &u->step[n], true);
+    bool turned = w.r.sp < u->step[n].sp; // by a signal frame alone
+    n_turns += turned;
+    w.strayed |= turned;
+    // A handler on the thread's own stack may have interrupted code on another one, and the other
+    // way round; a function that changes stacks leads back to the first one.
+    if (u->step[n].kind == TIDE_RULE_SIGNAL || (w.end == ~0ull && on_own_stack(u, w.r.sp)))
+      arrive(u, &w);
     n++;
   }
   *ret_end = more ? TIDE_WALK_BROKEN : tide_step_end(&u->step[n - 1]);

@@ -27,6 +27,7 @@ import tempfile
 import checks
 import command_agree
 import command_cache
+import command_damaged
 import command_diff
 import command_export
 import command_foreign
@@ -204,7 +205,7 @@ def parse():
 COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
                  command_merge, command_agree, command_html, command_view, command_timeline,
-                 command_export, command_foreign, command_share)
+                 command_export, command_foreign, command_share, command_damaged)
 
 
 def main():
