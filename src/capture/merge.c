@@ -211,6 +211,24 @@ static void set_identity(struct tide_merging *m)
   }
 }
 
+// The moments of several processes are not one.
+static void set_resident(struct tide_merging *m)
+{
+  struct tide_image *image = m->image;
+  image->has_resident = image->rss_is_own = true;
+  image->max_rss_ns = m->n_parts == 1 ? tide_merge_time(m->parts[0], m->parts[0]->max_rss_ns) : 0;
+  image->max_rss_live_bytes = m->n_parts == 1 ? m->parts[0]->max_rss_live_bytes : -1;
+  for (size_t i = 0; i < m->n_parts; i++) {
+    const struct tide_image *part = m->parts[i];
+    image->has_resident &= part->has_resident;
+    image->rss_is_own &= part->rss_is_own;
+    image->recorder_rss_bytes += part->recorder_rss_bytes;
+    image->rss_bound_bytes += part->rss_bound_bytes;
+    image->untouched_bytes += part->untouched_bytes;
+    image->swapped_bytes += part->swapped_bytes;
+  }
+}
+
 static void set_numbers(struct tide_merging *m)
 {
   struct tide_image *image = m->image;
@@ -224,6 +242,7 @@ static void set_numbers(struct tide_merging *m)
   image->peak_bound_bytes += (uint64_t)image->peak_bytes - (uint64_t)largest->peak_bytes;
   SUM_KNOWN(m, max_rss_bytes);
   SUM_KNOWN(m, rss_at_peak_bytes);
+  set_resident(m);
   SUM_KNOWN(m, cpu_ns);
   SUM_KNOWN(m, recorder_ns);
   if (m->n_parts > 1 && !image->cpu_ns)
@@ -267,6 +286,24 @@ static uint64_t earlier(uint64_t a, uint64_t b)
   return !a || (b && b < a) ? b : a;
 }
 
+// Of every capture once, however many of its processes are merged; not known unless of all.
+static void set_cost(struct tide_capture *capture, const struct part *parts, size_t n)
+{
+  capture->has_cost = true;
+  for (size_t i = 0; i < n; i++) {
+    const struct tide_capture *part = parts[i].part.capture;
+    size_t first = 0;
+    while (parts[first].part.capture != part)
+      first++;
+    capture->has_cost &= part->has_cost;
+    if (first < i)
+      continue;
+    capture->cost.cpu_ns += part->cost.cpu_ns;
+    capture->cost.recorder_ns += part->cost.recorder_ns;
+    capture->cost.supervisor_ns += part->cost.supervisor_ns;
+  }
+}
+
 static void set_facts(struct tide_capture *capture, const struct part *parts, size_t n)
 {
   const struct tide_capture *first = parts[0].part.capture;
@@ -288,6 +325,7 @@ static void set_facts(struct tide_capture *capture, const struct part *parts, si
     if (!capture->kernel_page_bytes)
       capture->kernel_page_bytes = part->kernel_page_bytes;
   }
+  set_cost(capture, parts, n);
   capture->hostname = tide_strdup(hostname);
   capture->kernel = tide_strdup(kernel);
   for (size_t i = 0; i < capture->n_images; i++)

@@ -78,7 +78,7 @@ struct tide_tick { // one point of the timeline
   uint64_t time_ns;
   int64_t live_bytes, live_blocks;
   uint64_t n_alloc, b_alloc, n_free; // cumulative
-  uint64_t rss_bytes;                // 0: not known at this moment
+  uint64_t rss_bytes;                // 0: not known at this moment; see rss_is_own
   int64_t page_bytes;                // mapped by the program itself through mmap and brk
   uint64_t n_resize;                 // cumulative
   int64_t b_resized;                 // cumulative: new sizes - old sizes
@@ -232,6 +232,22 @@ struct tide_image {
   // Since format 1.3.
   bool has_resized_bytes; // b_resize_new of the sites
   bool has_tick_resizes;  // n_resize and b_resized of the ticks
+  // Since format 1.4: what is known of the memory that was in use.
+  bool has_resident;
+  bool rss_is_own;             // every RSS is without the recorder's part
+  uint64_t max_rss_ns;         // when the RSS was highest
+  int64_t max_rss_live_bytes;  // what the heap held then; -1: not known, and max_rss_ns is later
+  uint64_t recorder_rss_bytes; // the most that the recorder itself had in memory; 0: not known
+  uint64_t rss_bound_bytes;    // rss_at_peak_bytes may be wrong by as much
+  uint64_t untouched_bytes;    // of the heap at its peak, at least so much was in memory at no look
+  uint64_t swapped_bytes;      // the most that was swapped out
+};
+
+// What recording cost the run, all of its processes together. See tidemark-run(1).
+struct tide_cost {
+  uint64_t cpu_ns;        // user and system time of the processes, the recorder's part included
+  uint64_t recorder_ns;   // that part, estimated
+  uint64_t supervisor_ns; // what tidemark itself used meanwhile
 };
 
 // A program of the run that was not recorded, or not as a whole: all its processes of one reason.
@@ -271,6 +287,8 @@ struct tide_capture {
   struct tide_image *images;  // by start
   size_t n_images;
   struct tide_roll roll; // since format 1.4
+  bool has_cost;         // since format 1.4
+  struct tide_cost cost;
   // Filled by the reader, not stored:
   bool from_later; // a later minor version wrote it: it may hold what this one does not know
   bool cut;        // the file ended early or a part was damaged

@@ -38,6 +38,7 @@ struct run {
   struct tide_spawn spawn;
   char *output_path;
   struct tide_output_state output;
+  uint64_t own_rss_bytes; // our own high water mark when the command was forked off
 };
 
 static void run_done(struct run *run)
@@ -69,6 +70,9 @@ static enum tide_err spawn(struct run *run, struct tide_diag *diag)
   TIDE_CLEANUP_FREE char *text = tide_sprintf("socket=%s%s%s", tide_door_name(run->door), depth,
                                               options->no_follow ? ",follow=0" : "");
   extern char **environ;
+  struct rusage usage = {0};
+  getrusage(RUSAGE_SELF, &usage);
+  run->own_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
   char **environment =
       tide_spawn_environment(environ, run->target.preload ? options->library : NULL, text);
   struct tide_spawn_options spawning = {
@@ -202,7 +206,8 @@ static void finish(struct run *run, struct tide_run_result *result)
       .kind = end.term_signal ? TIDE_END_SIGNALED : TIDE_END_EXITED,
       .value = end.term_signal ? end.term_signal : end.exit_status,
       .time_ns = end.time_ns,
-      .max_rss_bytes = end.max_rss_bytes,
+      // Before its exec the command was a copy of us: what is less than that says nothing.
+      .max_rss_bytes = end.max_rss_bytes > run->own_rss_bytes ? end.max_rss_bytes : 0,
       .cpu_ns = end.cpu_ns,
   };
   wait_for_rest(run, &watch_end);

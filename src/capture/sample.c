@@ -9,18 +9,14 @@
 
 #include "base/alloc.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MS UINT64_C(1000000)
 #define WAKE_NS 4000 // waking up for a look, which no clock of ours sees
 #define FIRST_TICK_INTERVAL_NS (1 * MS)
 #define FIRST_SNAPSHOT_INTERVAL_NS (5 * MS)
-#define RSS_MARK_INTERVAL_NS (50 * MS)
 // After so many times its own processor time: together at most one hundredth of a core.
 #define TICK_REST 200
 #define WALK_REST 400
@@ -29,26 +25,18 @@
 void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time_ns)
 {
   *sampler = (struct tide_sampler){
-      .pid = pid,
-      .statm_fd = -1,
       .tick_interval_ns = FIRST_TICK_INTERVAL_NS,
       .snapshot_interval_ns = FIRST_SNAPSHOT_INTERVAL_NS,
       .next_tick_ns = time_ns,
       .next_snapshot_ns = time_ns + FIRST_SNAPSHOT_INTERVAL_NS,
-      .next_rss_mark_ns = time_ns + RSS_MARK_INTERVAL_NS,
       .snapshots = tide_alloc_array(TIDE_SAMPLE_MAX_SNAPSHOTS, sizeof *sampler->snapshots),
   };
-  if (pid) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%u/statm", pid);
-    sampler->statm_fd = open(path, O_RDONLY | O_CLOEXEC);
-  }
+  tide_rss_init(&sampler->rss, pid, time_ns);
 }
 
 void tide_sampler_done(struct tide_sampler *sampler)
 {
-  if (sampler->statm_fd >= 0)
-    close(sampler->statm_fd);
+  tide_rss_done(&sampler->rss);
   for (size_t i = 0; i < sampler->n_snapshots; i++)
     free(sampler->snapshots[i].rows);
   free(sampler->snapshots);
@@ -58,34 +46,7 @@ void tide_sampler_done(struct tide_sampler *sampler)
   free(sampler->stack_of_node);
   tide_intervals_done(&sampler->intervals);
   tide_late_frees_done(&sampler->lates);
-  *sampler = (struct tide_sampler){.statm_fd = -1};
-}
-
-static uint64_t rss_now(const struct tide_sampler *sampler)
-{
-  char text[128];
-  ssize_t n = sampler->statm_fd < 0 ? 0 : pread(sampler->statm_fd, text, sizeof text - 1, 0);
-  if (n <= 0)
-    return 0;
-  text[n] = 0;
-  unsigned long long size_pages, resident_pages;
-  if (sscanf(text, "%llu %llu", &size_pages, &resident_pages) != 2)
-    return 0;
-  return resident_pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-// The kernel's own high water mark: sees what happened between two ticks.
-static uint64_t rss_mark(uint32_t pid)
-{
-  char path[64], text[4096];
-  snprintf(path, sizeof path, "/proc/%u/status", pid);
-  int fd = pid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-  ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-  if (fd >= 0)
-    close(fd);
-  text[n > 0 ? n : 0] = 0;
-  const char *line = strstr(text, "\nVmHWM:");
-  return line ? strtoull(line + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0;
+  *sampler = (struct tide_sampler){.rss.resident = {.statm_fd = -1, .pagemap_fd = -1}};
 }
 
 struct walk {
@@ -178,13 +139,10 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
                                         .time_ns = time_ns,
                                         .live_bytes = at_least_zero((uint64_t)totals.live_bytes),
                                         .page_bytes = totals.page_bytes,
-                                        .rss_bytes = rss_now(sampler),
                                     }};
-  sampler->max_rss_bytes = later(sampler->max_rss_bytes, tick->tick.rss_bytes);
-  if (time_ns >= sampler->next_rss_mark_ns) {
-    sampler->max_rss_bytes = later(sampler->max_rss_bytes, rss_mark(sampler->pid));
-    sampler->next_rss_mark_ns = time_ns + RSS_MARK_INTERVAL_NS;
-  }
+  tick->tick.rss_bytes =
+      tide_rss_take(&sampler->rss, view, time_ns, tick->tick.live_bytes, n_sharing);
+  before += sampler->rss.spent_ns; // paid for apart
   uint64_t look_ns = own_cpu_ns() - before + WAKE_NS;
   sampler->next_tick_ns =
       time_ns + later(sampler->tick_interval_ns, look_ns * TICK_REST * n_sharing);

@@ -18,6 +18,7 @@
 #include "capture/intervals.h"
 #include "capture/late_frees.h"
 #include "capture/model.h"
+#include "capture/rss.h"
 #include "capture/store_view.h"
 
 #define TIDE_SAMPLE_MAX_TICKS 1024
@@ -52,8 +53,7 @@ struct tide_sample_straggler { // seen after the snapshot it belongs to
 };
 
 struct tide_sampler {
-  uint32_t pid; // 0: not known, no RSS
-  int statm_fd; // /proc/PID/statm, -1 when there is none
+  struct tide_rss rss;
   struct tide_sample_tick *ticks;
   size_t n_ticks, cap_ticks;
   struct tide_sample_snapshot *snapshots;
@@ -69,12 +69,12 @@ struct tide_sampler {
   size_t n_stacks, cap_stacks;
   uint32_t *stack_of_node; // index + 1; 0: no cell was seen there, as with most nodes
   size_t cap_nodes;
-  uint64_t max_rss_bytes; // the largest that was seen, or that the kernel remembers
   // Times on the capture's clock.
   uint64_t tick_interval_ns, next_tick_ns, next_walk_ns;
-  uint64_t snapshot_interval_ns, next_snapshot_ns, next_rss_mark_ns;
+  uint64_t snapshot_interval_ns, next_snapshot_ns;
 };
 
+// pid 0: not known, no RSS.
 void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time_ns);
 void tide_sampler_done(struct tide_sampler *sampler);
 

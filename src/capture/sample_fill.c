@@ -42,6 +42,12 @@ static void fill_gap(struct tide_sample_tick *ticks, size_t from, size_t to)
   }
 }
 
+static uint64_t own_rss(const struct tide_sampler *sampler, const struct tide_tick *tick)
+{
+  uint64_t bound;
+  return tide_rss_own(&sampler->rss, tick->time_ns, tick->rss_bytes, &bound);
+}
+
 static struct tide_tick nearest(const struct tide_sampler *sampler, uint64_t time_ns)
 {
   struct tide_tick best = {0};
@@ -57,6 +63,25 @@ static struct tide_tick nearest(const struct tide_sampler *sampler, uint64_t tim
   return best;
 }
 
+// The look that tells what was in memory at the peak. A heap often stays at its peak for a while,
+// and its last block is touched after it was allocated: so, of all looks at a heap as large, the
+// one that saw most in memory. Where there was none, the nearest in time.
+static struct tide_tick look_at_peak(const struct tide_sampler *sampler,
+                                     const struct tide_image *image)
+{
+  struct tide_tick best = {0};
+  uint64_t most_bytes = 0;
+  for (size_t i = 0; i < sampler->n_ticks; i++) {
+    const struct tide_tick *t = &sampler->ticks[i].tick;
+    uint64_t rss_bytes = own_rss(sampler, t);
+    if (tide_rss_is_at_peak(image, t) && rss_bytes > most_bytes) {
+      best = *t;
+      most_bytes = rss_bytes;
+    }
+  }
+  return most_bytes ? best : nearest(sampler, image->peak_ns);
+}
+
 // The sampled ticks in order, with one at the start of the image (all zero, not kept), one at its
 // peak and one at its end. Counts are known at the first, the last and wherever a walk was made.
 static struct tide_sample_tick *lay_out(const struct tide_sampler *sampler,
@@ -65,12 +90,12 @@ static struct tide_sample_tick *lay_out(const struct tide_sampler *sampler,
   struct tide_sample_tick *out = tide_alloc_array(sampler->n_ticks + 3, sizeof *out);
   size_t n = 0;
   out[n++] = (struct tide_sample_tick){.tick.time_ns = image->start_ns, .counted = true};
-  struct tide_tick close = nearest(sampler, image->peak_ns);
+  struct tide_tick close = look_at_peak(sampler, image);
   struct tide_sample_tick peak = {.tick = {
                                       .time_ns = image->peak_ns,
                                       .live_bytes = image->peak_bytes,
                                       .live_blocks = image->peak_blocks,
-                                      .rss_bytes = close.rss_bytes,
+                                      .rss_bytes = own_rss(sampler, &close),
                                       .page_bytes = close.page_bytes,
                                   }};
   bool has_peak = image->peak_bytes <= 0;
@@ -82,6 +107,7 @@ static struct tide_sample_tick *lay_out(const struct tide_sampler *sampler,
       out[n++] = peak;
       has_peak = true;
     }
+    t.tick.rss_bytes = own_rss(sampler, &t.tick);
     if (t.tick.live_bytes > image->peak_bytes)
       t.tick.live_bytes = image->peak_bytes;
     out[n++] = t;
@@ -131,7 +157,6 @@ void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *im
   tide_sampler_fill_snapshots(sampler, image);
   tide_image_add_exact_snapshots(image);
   tide_sampler_fill_late_frees(sampler, image);
-  image->rss_at_peak_bytes = nearest(sampler, image->peak_ns).rss_bytes;
-  if (sampler->max_rss_bytes > image->max_rss_bytes)
-    image->max_rss_bytes = sampler->max_rss_bytes;
+  struct tide_tick near = look_at_peak(sampler, image);
+  tide_rss_fill_image(&sampler->rss, &near, image);
 }

@@ -117,6 +117,7 @@ static bool areas_take(struct tide_store_view *view)
       .text = h->text,
       .pasts = h->pasts,
       .lates = h->lates,
+      .ranges = h->ranges,
   };
   return area_is_valid(view, h->slots, sizeof(struct tide_thread_slot)) &&
          area_is_valid(view, h->nodes, sizeof(struct tide_node)) &&
@@ -127,7 +128,8 @@ static bool areas_take(struct tide_store_view *view)
          area_is_valid(view, h->modules, sizeof(struct tide_store_module)) &&
          area_is_valid(view, h->text, 1) &&
          area_is_valid(view, h->pasts, sizeof(struct tide_past)) &&
-         area_is_valid(view, h->lates, sizeof(struct tide_late_chunk));
+         area_is_valid(view, h->lates, sizeof(struct tide_late_chunk)) &&
+         (!h->ranges.capacity || area_is_valid(view, h->ranges, sizeof(struct tide_range)));
 }
 
 static uint32_t least(uint32_t a, uint64_t b)

@@ -24,6 +24,7 @@ enum tide_stack_kind { TIDE_STACK_HEAP, TIDE_STACK_PAGES, TIDE_STACK_LOST };
 // Where the tables of a store are, as checked. Counts in elements.
 struct tide_store_areas {
   struct tide_area slots, nodes, cells, hists, carries, owners, modules, text, pasts, lates;
+  struct tide_area ranges; // may be empty
 };
 
 struct tide_store_map { // a table in place; items NULL: not mapped

@@ -35,6 +35,8 @@
   X(SYMBOLS, 10)                                                                                   \
   X(LATE_FREES, 11)                                                                                \
   X(ROLL, 12)                                                                                      \
+  X(RESIDENT, 13)                                                                                  \
+  X(COST, 14)                                                                                      \
   X(END, 255)
 
 enum tide_part_type {
@@ -70,6 +72,8 @@ struct tide_part {
 
 void tide_encode_facts(struct tide_buf *out, const struct tide_capture *capture, uint32_t n_parts);
 void tide_encode_roll(struct tide_buf *out, const struct tide_roll *roll);
+void tide_encode_cost(struct tide_buf *out, const struct tide_cost *cost);
+void tide_encode_resident(struct tide_buf *out, const struct tide_image *image);
 void tide_encode_image(struct tide_buf *out, const struct tide_image *image);
 // Rows first .. first + n of a table; modules, threads and frames without row 0.
 void tide_encode_modules(struct tide_buf *out, const struct tide_image *image, size_t first,
@@ -111,9 +115,13 @@ enum tide_err tide_decode_roll(struct tide_cursor *in, struct tide_roll *roll,
                                struct tide_budget *budget, const char **ret_why);
 enum tide_err tide_decode_image(struct tide_cursor *in, struct tide_capture *capture,
                                 struct tide_budget *budget, const char **ret_why);
+enum tide_err tide_decode_cost(struct tide_cursor *in, struct tide_capture *capture,
+                               const char **ret_why);
 // Any part that belongs to one image; types it does not know are left alone.
 enum tide_err tide_decode_of_image(enum tide_part_type type, struct tide_cursor *in,
                                    struct tide_image *image, struct tide_budget *budget,
+                                   const char **ret_why);
+enum tide_err tide_decode_resident(struct tide_cursor *in, struct tide_image *image,
                                    const char **ret_why);
 enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image,
                                 struct tide_budget *budget, const char **ret_why);

@@ -132,6 +132,8 @@ static enum tide_err decode(struct reader *r, const struct tide_part *part, stru
     return decode_end(r, in, ret_why);
   if (part->type == TIDE_PART_ROLL)
     return tide_decode_roll(in, &capture->roll, &r->budget, ret_why);
+  if (part->type == TIDE_PART_COST)
+    return tide_decode_cost(in, capture, ret_why);
   bool is_image = part->type == TIDE_PART_IMAGE;
   if (is_image ? part->image != capture->n_images : part->image >= capture->n_images) {
     *ret_why = "its image is not known";

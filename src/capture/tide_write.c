@@ -157,6 +157,10 @@ static void put_tables(struct writer *w, size_t image_idx)
   put_sites(w, image_idx);
   put_table(w, TIDE_PART_TIMELINE, image_idx, tide_encode_timeline, 0, image->n_ticks,
             TIDE_ROWS_OTHER);
+  if (image->has_resident) {
+    tide_encode_resident(&w->raw, image);
+    put_body_part(w, TIDE_PART_RESIDENT, image_idx);
+  }
   put_table(w, TIDE_PART_MARKS, image_idx, tide_encode_marks, 0, image->n_marks, TIDE_ROWS_OTHER);
   put_symbols(w, image_idx);
 }
@@ -196,6 +200,10 @@ static void put_body(struct writer *w)
   if (w->capture->roll.is_known) {
     tide_encode_roll(&w->raw, &w->capture->roll);
     put_body_part(w, TIDE_PART_ROLL, 0);
+  }
+  if (w->capture->has_cost) {
+    tide_encode_cost(&w->raw, &w->capture->cost);
+    put_body_part(w, TIDE_PART_COST, 0);
   }
   for (size_t i = 0; i < n_images; i++)
     put_tables(w, order[i]);

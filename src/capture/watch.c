@@ -36,7 +36,7 @@
 #define OFTEN_REST 20              // the same while somebody looks: 5 %
 #define MAX_SNAPSHOT_ROWS 2000000u // over all images: 80 MB
 #define FEWEST_SNAPSHOTS 8u        // not thinned below
-#define FDS_PER_IMAGE 3            // store, pidfd, statm
+#define FDS_PER_IMAGE 4            // store, pidfd, statm, pagemap
 #define FDS_OF_OURS 64
 
 struct watched {
@@ -263,6 +263,10 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
     struct tide_image image;
     if (end->kind != TIDE_END_UNKNOWN)
       tide_sampler_finish(&w->sampler, &w->view);
+    // What the kernel says at the end covers the children a process waited for, and what it was
+    // before an exec.
+    if (watch->gallery.n_ancestors == 1)
+      tide_rss_note_mark(&w->sampler.rss, since_origin(watch, end->time_ns), end->max_rss_bytes);
     read_living(watch, w, end->time_ns, &image);
     image.end_kind = end->kind;
     image.end_value = end->value;
@@ -270,9 +274,6 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
     // The samples tell time, not processor time: one in which the thread lost its core weighs much.
     if (end->cpu_ns && image.recorder_ns > end->cpu_ns)
       image.recorder_ns = end->cpu_ns;
-    // What the kernel says at the end covers the children a process waited for as well.
-    if (watch->n_pids == 1 && end->max_rss_bytes > image.max_rss_bytes)
-      image.max_rss_bytes = end->max_rss_bytes;
     for (size_t i = 0; i < image.n_snapshots; i++)
       watch->kept_rows += image.snapshots[i].n_rows;
     watch->kept_rows += image.n_late_frees;
@@ -325,7 +326,7 @@ static void arrive(struct tide_watch *watch, const struct tide_door_visit *visit
   struct watched *w = tide_alloc(sizeof *w);
   w->visit = *visit;
   w->number = tide_gallery_announce(&watch->gallery, visit->told_pid, before);
-  w->sampler.statm_fd = -1;
+  w->sampler.rss.resident = (struct tide_resident){.statm_fd = -1, .pagemap_fd = -1};
   w->look_ns = visit->time_ns;
   if (tide_store_view_open(&w->view, visit->store_fd, NULL)) {
     w->view.fd = -1;

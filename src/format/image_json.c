@@ -54,3 +54,39 @@ void tide_capture_json_facts(struct tide_json *json, const struct tide_capture *
   tide_json_put_text(json, "arch", tide_capture_arch(capture));
   tide_json_put_u64(json, "duration_ns", capture->duration_ns);
 }
+
+void tide_capture_json_cost(struct tide_json *json, const struct tide_capture *capture)
+{
+  tide_json_key(json, "cost");
+  if (!capture->has_cost) {
+    tide_json_text(json, NULL);
+    return;
+  }
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "cpu_ns", capture->cost.cpu_ns);
+  tide_json_put_u64(json, "recorder_ns", capture->cost.recorder_ns);
+  tide_json_put_u64(json, "supervisor_ns", capture->cost.supervisor_ns);
+  tide_json_close_object(json);
+}
+
+void tide_image_json_resident(struct tide_json *json, const struct tide_image *image)
+{
+  // Other tools do not know; of ours, 0 is what nobody looked at.
+  if (!image->origin || image->rss_at_peak_bytes)
+    tide_json_put_u64(json, "rss_at_peak_bytes", image->rss_at_peak_bytes);
+  if (!image->origin || image->max_rss_bytes)
+    tide_json_put_u64(json, "max_rss_bytes", image->max_rss_bytes);
+  if (!image->has_resident)
+    return;
+  if (image->max_rss_bytes && !tide_image_is_merged(image)) {
+    tide_json_put_u64(json, "max_rss_ns", image->max_rss_ns);
+    if (image->max_rss_live_bytes >= 0)
+      tide_json_put_i64(json, "max_rss_live_bytes", image->max_rss_live_bytes);
+  }
+  if (image->rss_is_own) {
+    tide_json_put_u64(json, "rss_bound_bytes", image->rss_bound_bytes);
+    tide_json_put_u64(json, "recorder_rss_bytes", image->recorder_rss_bytes);
+  }
+  tide_json_put_u64(json, "untouched_bytes", image->untouched_bytes);
+  tide_json_put_u64(json, "swapped_bytes", image->swapped_bytes);
+}

@@ -47,6 +47,7 @@ static void write_image(struct tide_json *json, const struct tide_capture *captu
   tide_json_put_u64(json, "off_reason", image->off_reason);
   tide_json_put_i64(json, "peak_bytes", image->peak_bytes);
   tide_json_put_u64(json, "allocations", profile->totals.n_alloc);
+  tide_image_json_resident(json, image);
   tide_json_put_u64(json, "stacks", profile->n_stacks);
   tide_json_put_u64(json, "frames", image->n_frames ? image->n_frames - 1 : 0);
   tide_json_put_u64(json, "rows", image->n_sites);
@@ -90,6 +91,7 @@ void tide_info_json_write(struct tide_sink *sink, const struct tide_capture *cap
   tide_json_put_text(&json, "kernel", capture->kernel);
   tide_json_put_u64(&json, "start_realtime_ns", capture->start_realtime_ns);
   tide_json_put_u64(&json, "images_left_out", capture->n_images_left_out);
+  tide_capture_json_cost(&json, capture);
   tide_json_close_object(&json);
   tide_json_key(&json, "images");
   tide_json_open_array(&json);

@@ -11,6 +11,7 @@ static void write_capture(struct tide_json *json, const struct tide_profile *pro
   tide_json_key(json, "capture");
   tide_json_open_object(json);
   tide_capture_json_facts(json, profile->capture, file, tide_profile_is_complete(profile));
+  tide_capture_json_cost(json, profile->capture);
   tide_json_close_object(json);
 }
 
@@ -78,8 +79,7 @@ static void write_totals(struct tide_json *json, const struct tide_profile *prof
   tide_json_put_i64(json, "peak_blocks", image->peak_blocks);
   tide_json_put_u64(json, "peak_ns", image->peak_ns);
   tide_json_put_u64(json, "peak_bound_bytes", image->peak_bound_bytes);
-  put_known(json, image, "rss_at_peak_bytes", image->rss_at_peak_bytes);
-  put_known(json, image, "max_rss_bytes", image->max_rss_bytes);
+  tide_image_json_resident(json, image);
   put_known(json, image, "recorder_ns", image->recorder_ns);
   put_known(json, image, "cpu_ns", image->cpu_ns);
   tide_json_close_object(json);

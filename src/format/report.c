@@ -8,6 +8,7 @@
 #include "format/image_text.h"
 #include "format/profile_notes.h"
 #include "format/report_table.h"
+#include "format/resident_text.h"
 #include "format/spark.h"
 #include "view/fate.h"
 
@@ -77,17 +78,6 @@ static void write_title_part(const struct report *r, size_t *used, const char *t
   *used += width;
 }
 
-// "overhead ≈ 1.2×", or in percent where that says more.
-static char *overhead_words(const struct tide_screen *screen, double overhead)
-{
-  if (overhead < 1.01)
-    return tide_strdup("overhead below 1 %");
-  if (overhead < 1.1)
-    return tide_sprintf("overhead %s %.0f %%", tide_screen_about(screen), (overhead - 1) * 100);
-  return tide_sprintf("overhead %s %.1f%s", tide_screen_about(screen), overhead,
-                      tide_screen_times(screen));
-}
-
 // " exited 0 in 8.42 s"; of a foreign capture as much as it tells.
 static char *end_words(const struct report *r)
 {
@@ -105,16 +95,15 @@ static char *end_words(const struct report *r)
   return tide_sprintf(" %s %s %s", words, preposition, length);
 }
 
-// "indexer exited 0 in 8.42 s · 14.2 M allocations · overhead ≈ 1.2×"
+// "indexer exited 0 in 8.42 s · 14.2 M allocations · overhead ≈ 1.2× and 16.1 MiB"
 static void write_title(const struct report *r)
 {
   char b[TIDE_UNITS_MAX];
-  double overhead = tide_profile_overhead(r->image);
   uint64_t n_alloc = r->profile->totals.n_alloc;
   TIDE_CLEANUP_FREE char *end = end_words(r);
   TIDE_CLEANUP_FREE char *count = tide_sprintf("%s %s", tide_units_count(b, n_alloc),
                                                n_alloc == 1 ? "allocation" : "allocations");
-  TIDE_CLEANUP_FREE char *cost = overhead_words(r->screen, overhead);
+  TIDE_CLEANUP_FREE char *cost = tide_overhead_words(r->screen, r->profile);
   size_t used = tide_utf8_width(r->options->prefix) + tide_utf8_width(end);
   size_t room = r->screen->width > used + 12 ? r->screen->width - used : 12;
   TIDE_CLEANUP_FREE char *program =
@@ -125,7 +114,7 @@ static void write_title(const struct report *r)
   tide_sink_text(r->screen->sink, end);
   if (!(r->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
     write_title_part(r, &used, count);
-  if (overhead > 0)
+  if (cost)
     write_title_part(r, &used, cost);
   tide_sink_text(r->screen->sink, "\n");
 }
@@ -156,13 +145,12 @@ static void write_peak(const struct report *r)
   const struct tide_image *image = r->image;
   write_fact(r, "peak heap", bytes(r, a, image->peak_bytes), NULL);
   uint64_t at_ns = image->peak_ns > image->start_ns ? image->peak_ns - image->start_ns : 0;
-  uint64_t rss = image->rss_at_peak_bytes ? image->rss_at_peak_bytes : image->max_rss_bytes;
-  const char *rss_label = image->rss_at_peak_bytes ? "RSS" : "largest RSS";
   struct tide_buf words = {0};
   if (!(image->lacks & TIDE_LACK_CLOCK))
     tide_buf_printf(&words, "at %s", duration(r, a, at_ns));
-  if (rss)
-    tide_buf_printf(&words, "  (%s %s)", rss_label, bytes(r, b, (int64_t)rss));
+  if (image->rss_at_peak_bytes)
+    tide_buf_printf(&words, "  (RSS %s%s)", bytes(r, b, (int64_t)image->rss_at_peak_bytes),
+                    tide_resident_whose(image));
   const char *text = tide_buf_cstr(&words);
   size_t used = fact_columns(r) + tide_utf8_width(text) + 3;
   size_t room = r->screen->width > used ? r->screen->width - used : 0;
@@ -180,6 +168,23 @@ static void write_peak(const struct report *r)
   }
   tide_sink_text(r->screen->sink, "\n");
   tide_buf_done(&words);
+}
+
+// What the peak of the heap does not tell of the memory that was in use.
+static void write_resident(const struct report *r)
+{
+  char a[TIDE_UNITS_MAX];
+  const struct tide_image *image = r->image;
+  if (tide_resident_has_untouched(image)) {
+    TIDE_CLEANUP_FREE char *words = tide_resident_untouched_words(r->screen, image);
+    write_fact(r, "untouched", bytes(r, a, (int64_t)image->untouched_bytes), words);
+  }
+  if (tide_resident_has_high(image)) {
+    TIDE_CLEANUP_FREE char *words = tide_resident_high_words(r->screen, image);
+    TIDE_CLEANUP_FREE char *all = tide_sprintf(
+        "%s%s%s", words, *tide_resident_whose(image) ? "," : "", tide_resident_whose(image));
+    write_fact(r, "max RSS", bytes(r, a, (int64_t)image->max_rss_bytes), all);
+  }
 }
 
 static void write_end(const struct report *r)
@@ -436,6 +441,7 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   if (has_heap(profile)) {
     if (tide_measure_is_held(r.image, TIDE_MEASURE_PEAK))
       write_peak(&r);
+    write_resident(&r);
     if (tide_measure_is_held(r.image, TIDE_MEASURE_LIVE))
       write_end(&r);
     if (tide_measure_is_held(r.image, TIDE_MEASURE_TOTAL))

@@ -137,9 +137,9 @@ static void write_has(struct tide_json *json, const struct tide_image *image)
 }
 
 // In thousandths, since a decimal point is the locale's in C.
-static void write_overhead(struct tide_json *json, const struct tide_image *image)
+static void write_overhead(struct tide_json *json, const struct tide_profile *profile)
 {
-  double times = tide_profile_overhead(image);
+  double times = tide_profile_overhead(profile);
   uint64_t thousandths = times < 1e6 ? (uint64_t)(times * 1000 + 0.5) : 1000000000;
   char text[32];
   int n = snprintf(text, sizeof text, "%llu.%03llu", (unsigned long long)thousandths / 1000,
@@ -177,7 +177,7 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   write_marks(json, profile->image);
   write_notes(json, profile, naming);
   write_has(json, profile->image);
-  write_overhead(json, profile->image);
+  write_overhead(json, profile);
   write_pruned(json, options, data);
 }
 

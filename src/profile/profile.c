@@ -187,12 +187,15 @@ bool tide_profile_is_complete(const struct tide_profile *profile)
          !profile->capture->cut;
 }
 
-double tide_profile_overhead(const struct tide_image *image)
+double tide_profile_overhead(const struct tide_profile *profile)
 {
-  uint64_t spent = image->cpu_ns ? image->cpu_ns : image->end_ns - image->start_ns;
-  if (!image->recorder_ns || image->recorder_ns >= spent)
+  struct tide_cost cost = profile->capture->cost;
+  if (!profile->capture->has_cost)
+    cost = (struct tide_cost){profile->image->cpu_ns, profile->image->recorder_ns, 0};
+  if (!cost.recorder_ns || cost.recorder_ns >= cost.cpu_ns)
     return 0;
-  return (double)spent / (double)(spent - image->recorder_ns);
+  return ((double)cost.cpu_ns + (double)cost.supervisor_ns) /
+         (double)(cost.cpu_ns - cost.recorder_ns);
 }
 
 uint64_t tide_profile_unknown_frames(const struct tide_image *image)

@@ -104,9 +104,10 @@ bool tide_profile_own_max_is_bound(const struct tide_profile *profile,
 uint64_t tide_profile_events(const struct tide_profile *profile);
 bool tide_profile_is_complete(const struct tide_profile *profile);
 
-// How many times longer the program took with the recorder than without, estimated from the time
-// sampled in it; 0 when that is not known.
-double tide_profile_overhead(const struct tide_image *image);
+// How many times as much processor time the run took as it would have taken without recording, over
+// all its processes and with what tidemark itself used; see tidemark-run(1). Where no supervisor
+// summed that up, of this image alone. 0 when it is not known.
+double tide_profile_overhead(const struct tide_profile *profile);
 
 // Frames that lie in no known object (code made at run time, or unloaded since) and have no name.
 uint64_t tide_profile_unknown_frames(const struct tide_image *image);

@@ -232,6 +232,15 @@ static bool allocator_is_valgrinds(void)
   return false;
 }
 
+// The library itself, from its first byte to its last: the linker knows.
+static void note_own_object(void)
+{
+  extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+  extern const char _end[] __attribute__((visibility("hidden")));
+  uint64_t start = (uint64_t)__ehdr_start & ~(tide_sys_page_bytes - 1);
+  tide_sys_note((void *)start, tide_sys_whole_pages((uint64_t)_end - start));
+}
+
 static bool first_boot(void)
 {
   tide_environment_read(&environment);
@@ -252,6 +261,7 @@ static bool first_boot(void)
   tide_depth_limit = options.depth;
   tide_clock_init(options.door[0]);
   tide_exec_env_init(environment.preload, environment.options, options.follow);
+  note_own_object();
   gate = tide_sys_map_private(4096);
   if (!gate || !get_store(false) || !tide_live_init(tide_real.chained))
     return false;

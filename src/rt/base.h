@@ -25,6 +25,10 @@ TIDE_HOT uint32_t tide_bits(uint64_t x)
   return x ? 64 - (uint32_t)__builtin_clzll(x) : 0;
 }
 
+struct tide_range { // of addresses
+  uint64_t start, bytes;
+};
+
 // Atomics are named by their order, so that a release is easily matched with its acquire.
 #define tide_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define tide_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)

@@ -48,38 +48,79 @@ bool tide_sys_limited[2];
 
 bool tide_sys_lock_future;
 
-// Our mappings, for those who must tell them from the program's. A slot is taken once and emptied
-// when the mapping goes; more than the table holds are simply not told apart.
-enum { MAX_MAPPINGS = 4096 };
-static struct {
-  uint64_t start, bytes;
-} mappings[MAX_MAPPINGS];
-static uint32_t n_mappings;
+// Our mappings, for those who must tell them from the program's: mlockall, and the supervisor, who
+// finds a copy of the table in the store. An entry of 0 bytes is free; one of 1 byte is being
+// taken. What finds no room is not told apart, and the copy says that something is missing.
+static struct tide_range ranges[TIDE_SYS_MAX_RANGES];
+static uint32_t n_ranges; // the first so many were ever used; beyond the table: one found no room
+static struct tide_range *published; // NULL: nobody asks
+static uint32_t *published_n;
 
 bool tide_sys_is_ours(uint64_t address)
 {
-  uint32_t n = tide_load_acquire(&n_mappings);
-  for (uint32_t i = 0; i < n && i < MAX_MAPPINGS; i++)
-    if (address - mappings[i].start < mappings[i].bytes)
+  uint32_t n = tide_load_acquire(&n_ranges);
+  for (uint32_t i = 0; i < n && i < TIDE_SYS_MAX_RANGES; i++)
+    if (address - ranges[i].start < ranges[i].bytes)
       return true;
   return false;
 }
 
+static void raise_to(uint32_t *count, uint32_t n)
+{
+  uint32_t seen = tide_load_relaxed(count);
+  while (seen < n &&
+         !__atomic_compare_exchange_n(count, &seen, n, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    ;
+}
+
+static void publish(uint32_t i)
+{
+  if (!published)
+    return;
+  if (i < TIDE_SYS_MAX_RANGES)
+    published[i] = ranges[i];
+  raise_to(published_n, i + 1);
+}
+
+void tide_sys_publish(struct tide_range *to, uint32_t *to_n)
+{
+  published = to;
+  published_n = to_n;
+  uint32_t n = tide_load_acquire(&n_ranges);
+  for (uint32_t i = 0; i < n && i <= TIDE_SYS_MAX_RANGES; i++)
+    publish(i);
+}
+
+void tide_sys_note(const void *p, size_t bytes)
+{
+  uint32_t i = 0;
+  for (uint64_t none = 0; i < TIDE_SYS_MAX_RANGES; i++, none = 0)
+    if (!tide_load_relaxed(&ranges[i].bytes) &&
+        __atomic_compare_exchange_n(&ranges[i].bytes, &none, 1, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+      break;
+  if (i < TIDE_SYS_MAX_RANGES) {
+    ranges[i].start = (uint64_t)p;
+    tide_store_release(&ranges[i].bytes, bytes);
+  }
+  raise_to(&n_ranges, i + 1);
+  publish(i);
+}
+
 static void forget_mapping(uint64_t start)
 {
-  uint32_t n = tide_load_acquire(&n_mappings);
-  for (uint32_t i = 0; i < n && i < MAX_MAPPINGS; i++)
-    if (mappings[i].start == start)
-      mappings[i].bytes = 0;
+  uint32_t n = tide_load_acquire(&n_ranges);
+  for (uint32_t i = 0; i < n && i < TIDE_SYS_MAX_RANGES; i++)
+    if (ranges[i].start == start && ranges[i].bytes > 1) {
+      if (published)
+        published[i].bytes = 0;
+      tide_store_release(&ranges[i].bytes, 0);
+    }
 }
 
 void tide_sys_adopt_map(void *p, size_t bytes)
 {
-  uint32_t i = tide_add_relaxed(&n_mappings, 1);
-  if (i < MAX_MAPPINGS) {
-    mappings[i].start = (uint64_t)p;
-    mappings[i].bytes = bytes;
-  }
+  tide_sys_note(p, bytes);
   TIDE_SYS(SYS_madvise, p, bytes, MADV_DONTDUMP);
   tide_sys_count_mapped((int64_t)tide_sys_whole_pages(bytes));
 }

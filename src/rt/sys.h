@@ -46,7 +46,15 @@ void *tide_sys_map_private(size_t bytes);
 void *tide_sys_map_kept(size_t bytes);
 // For mappings made elsewhere: counts them, and keeps them out of core dumps.
 void tide_sys_adopt_map(void *p, size_t bytes);
+
+// Every mapping above is noted as the recorder's own; what else is its own is noted by
+// tide_sys_note(). From tide_sys_publish() on, a copy of these notes is kept where the supervisor
+// reads it, to tell our part of the RSS; to has TIDE_SYS_MAX_RANGES entries, NULL ends it.
+enum { TIDE_SYS_MAX_RANGES = 4096 };
+void tide_sys_note(const void *p, size_t bytes);
+void tide_sys_publish(struct tide_range *to, uint32_t *to_n);
 bool tide_sys_is_ours(uint64_t address);
+
 // The program has asked for future mappings to be locked: ours must not be.
 extern bool tide_sys_lock_future;
 void tide_sys_unmap(void *p, size_t bytes);

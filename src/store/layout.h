@@ -21,10 +21,10 @@
 //     each stack did in each interval is known exactly, whenever anybody looks, as long as somebody
 //     looks once in every interval (see capture/intervals.h).
 #pragma once
-#include <stdint.h>
+#include "rt/base.h"
 
 #define TIDE_STORE_MAGIC "TideStor"
-#define TIDE_STORE_VERSION 6u
+#define TIDE_STORE_VERSION 7u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
 
@@ -259,6 +259,9 @@ struct tide_store_header {
   _Alignas(64) uint32_t late_next; // chunk to try first
   uint32_t late_end;               // behind the last that was ever taken
   uint64_t n_late_lost;            // found no chunk: counted as frees, but not as late ones
+  // The recorder's own memory in the target, as addresses there: see rt/sys.h. Not in a file.
+  struct tide_area ranges; // of struct tide_range; 0 bytes: unused
+  uint32_t n_ranges;       // more than the capacity: some are missing
 };
 
 // Size of one table element per area, in the order of the areas, for whoever lays a store out.

@@ -69,6 +69,7 @@ static uint64_t lay_out(struct tide_store_header *h, int halvings)
   at = area(&h->carries, at, cells, sizeof(struct tide_hist));
   at = area(&h->owners, at, cells, sizeof(struct tide_owner));
   at = area(&h->pasts, at, cells, sizeof(struct tide_past));
+  at = area(&h->ranges, at, TIDE_SYS_MAX_RANGES, sizeof(struct tide_range));
   return area(&h->lates, at, FULL.lates >> halvings, sizeof(struct tide_late_chunk));
 }
 
@@ -135,12 +136,15 @@ bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
   special_node(TIDE_NODE_ROOT_CUT, TIDE_NODE_CUT);
   if (!node_table_grow(FIRST_NODE_LOG2))
     return false;
+  if (!on_disk) // whoever reads a file comes when the process is gone
+    tide_sys_publish((struct tide_range *)(b + h->ranges.offset), &h->n_ranges);
   memcpy(h->magic, TIDE_STORE_MAGIC, 8);
   return true;
 }
 
 void tide_store_after_fork(void)
 {
+  tide_sys_publish(NULL, NULL);
   node_lock.held = slot_lock.held = table_lock.held = 0;
 }
 

@@ -18,7 +18,7 @@ MAGIC = b"\x89TIDE\r\n\x1a"
 PART_HEADER = struct.Struct("<4sHHIIQQII")
 MASK64 = (1 << 64) - 1
 FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
-SYMBOLS, LATE_FREES, ROLL, END = 10, 11, 12, 255
+SYMBOLS, LATE_FREES, ROLL, RESIDENT, COST, END = 10, 11, 12, 13, 14, 255
 N_REASONS = 14
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
 
@@ -193,6 +193,7 @@ def decode_image(p, own_index):
     image["late_frees"] = []
     image["has_temp_bytes"] = image["has_counts"] = image["has_late_frees"] = False
     image["has_resized_bytes"] = image["has_tick_resizes"] = False
+    image["resident"] = None
     return image
 
 
@@ -434,6 +435,24 @@ def decode_symbols(p, image):
     image["names"] = names
 
 
+def decode_resident(p, image):
+    if image["resident"] is not None:
+        raise Stop("a second word on resident memory")
+    image["resident"] = {
+        "rss_is_own": p.varint() & 1 == 1,
+        "max_rss_ns": p.varint(),
+        "max_rss_live_bytes": p.zigzag(),
+        "recorder_rss_bytes": p.varint(),
+        "rss_bound_bytes": p.varint(),
+        "untouched_bytes": p.varint(),
+        "swapped_bytes": p.varint(),
+    }
+
+
+def decode_cost(p):
+    return {name: p.varint() for name in ("cpu_ns", "recorder_ns", "supervisor_ns")}
+
+
 def decode_roll(p):
     roll = {"at_least": p.varint() & 1 == 1}
     roll["command_pid"] = p.varint(32)
@@ -466,6 +485,7 @@ TABLES = {
     MARKS: decode_marks,
     SYMBOLS: decode_symbols,
     LATE_FREES: decode_late_frees,
+    RESIDENT: decode_resident,
 }
 
 
@@ -477,6 +497,7 @@ class Decoder:
         self.capture = None
         self.images = []
         self.roll = None
+        self.cost = None
         self.n_images = 0
         self.ended = False
 
@@ -495,7 +516,7 @@ class Decoder:
             raise Stop("a part out of turn")
         self.at += PART_HEADER.size + n_stored
         self.n_parts += 1
-        if kind not in TABLES and kind not in (FACTS, IMAGE, ROLL, END):
+        if kind not in TABLES and kind not in (FACTS, IMAGE, ROLL, COST, END):
             return kind, image, None
         raw = stored if flags & 1 else unpack_zstd(stored, n_raw)
         if len(raw) != n_raw:
@@ -514,6 +535,10 @@ class Decoder:
             if self.roll is not None:
                 raise Stop("a second roll")
             self.roll = decode_roll(payload)
+        elif kind == COST:
+            if self.cost is not None:
+                raise Stop("a second cost")
+            self.cost = decode_cost(payload)
         elif kind == END:
             if payload.varint(32) != self.n_parts or len(self.images) != self.n_images:
                 raise Stop("the counts do not agree")
@@ -541,6 +566,7 @@ def decode(data):
     capture["cut"] = not decoder.ended
     capture["images"] = decoder.images
     capture["roll"] = decoder.roll
+    capture["cost"] = decoder.cost
     return capture
 
 

@@ -303,6 +303,29 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
   gen_names(g, image);
 }
 
+static void gen_resident(struct gen *g, struct tide_image *image)
+{
+  image->has_resident = below(g, 4) != 0;
+  if (!image->has_resident)
+    return;
+  uint64_t *fields[] = {&image->max_rss_ns, &image->recorder_rss_bytes, &image->rss_bound_bytes,
+                        &image->untouched_bytes, &image->swapped_bytes};
+  for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
+    *fields[k] = any(g);
+  image->max_rss_live_bytes = any_signed(g);
+  image->rss_is_own = below(g, 2);
+}
+
+static void gen_cost(struct gen *g, struct tide_capture *capture)
+{
+  capture->has_cost = below(g, 4) != 0;
+  if (!capture->has_cost)
+    return;
+  capture->cost.cpu_ns = any(g);
+  capture->cost.recorder_ns = any(g);
+  capture->cost.supervisor_ns = any(g);
+}
+
 static void gen_facts(struct gen *g, struct tide_capture *capture)
 {
   capture->tool_version = any_string(g);
@@ -353,6 +376,9 @@ struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
   for (size_t i = 0; i < capture->n_images; i++)
     gen_image(&g, &capture->images[i], i);
   gen_roll(&g, &capture->roll);
+  gen_cost(&g, capture);
+  for (size_t i = 0; i < capture->n_images; i++)
+    gen_resident(&g, &capture->images[i]);
   return capture;
 }
 

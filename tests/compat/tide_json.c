@@ -256,6 +256,23 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   put_last_bool(out, "has_tick_resizes", row->has_tick_resizes);
 }
 
+static void put_resident(struct tide_buf *out, const struct tide_image *row)
+{
+  if (!row->has_resident) {
+    tide_buf_text(out, ", \"resident\": null");
+    return;
+  }
+  tide_buf_text(out, ", \"resident\": {");
+  U(max_rss_ns);
+  I(max_rss_live_bytes);
+  U(recorder_rss_bytes);
+  U(rss_bound_bytes);
+  U(untouched_bytes);
+  U(swapped_bytes);
+  put_last_bool(out, "rss_is_own", row->rss_is_own);
+  tide_buf_text(out, "}");
+}
+
 static void put_late_frees(struct tide_buf *out, const struct tide_image *image)
 {
   tide_buf_text(out, ", \"late_frees\": [");
@@ -285,7 +302,16 @@ static void put_image(struct tide_buf *out, const struct tide_image *image)
   TABLE("names", PUT_NAME, 0, image->names.n_places, &image->names.places[i]);
 #undef PUT_NAME
   put_late_frees(out, image);
+  put_resident(out, image);
   tide_buf_text(out, "}");
+}
+
+static void put_cost(struct tide_buf *out, const struct tide_cost *row)
+{
+  tide_buf_text(out, "{");
+  U(cpu_ns);
+  U(recorder_ns);
+  tide_buf_printf(out, "\"supervisor_ns\": %" PRIu64 "}", row->supervisor_ns);
 }
 
 static void put_unrecorded(struct tide_buf *out, const struct tide_unrecorded *row)
@@ -339,6 +365,11 @@ void tide_json_capture(struct tide_buf *out, const struct tide_capture *row)
   put_last_bool(out, "cut", row->cut);
   tide_buf_text(out, ",\n \"roll\": ");
   put_roll(out, &row->roll);
+  tide_buf_text(out, ",\n \"cost\": ");
+  if (row->has_cost)
+    put_cost(out, &row->cost);
+  else
+    tide_buf_text(out, "null");
   tide_buf_text(out, ",\n \"images\": [");
   for (size_t i = 0; i < row->n_images; i++) {
     tide_buf_text(out, i ? ",\n " : "\n ");

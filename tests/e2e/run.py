@@ -35,6 +35,7 @@ import command_groups
 import command_grown
 import command_html
 import command_look
+import command_memory
 import command_merge
 import command_names
 import command_odd
@@ -202,7 +203,8 @@ def parse():
 
 
 # Imported for the tests they add to ground.TESTS.
-COMMAND_TESTS = (command_run, command_odd, command_refuse, command_read, command_look,
+COMMAND_TESTS = (command_run, command_memory, command_odd, command_refuse, command_read,
+                 command_look,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
                  command_merge, command_agree, command_html, command_view, command_timeline,
                  command_export, command_foreign, command_share, command_damaged)

@@ -47,6 +47,7 @@ void fake_store_map(struct fake_store *store, int fd)
       .modules = (void *)(base + take(&at, &h->modules, 64, sizeof *store->modules)),
       .pasts = (void *)(base + take(&at, &h->pasts, N_CELLS, sizeof *store->pasts)),
       .lates = (void *)(base + take(&at, &h->lates, N_CHUNKS, sizeof *store->lates)),
+      .ranges = (void *)(base + take(&at, &h->ranges, 64, sizeof *store->ranges)),
   };
   take(&at, &h->text, 65536, 1);
   if (at > FAKE_STORE_BYTES)

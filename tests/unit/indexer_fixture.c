@@ -268,6 +268,11 @@ static void make_indexer(struct tide_image *image)
   image->peak_ns = SECONDS(6.15);
   image->rss_at_peak_bytes = 468 * MIB;
   image->max_rss_bytes = 470 * MIB;
+  image->has_resident = image->rss_is_own = true;
+  image->max_rss_ns = SECONDS(7.15);
+  image->max_rss_live_bytes = 390 * MIB;
+  image->recorder_rss_bytes = 61 * MIB;
+  image->rss_bound_bytes = 4096;
   image->page_peak_bytes = 128 * MIB;
   image->page_live_bytes = 32 * MIB;
   image->page_n_map = 4;

@@ -88,7 +88,7 @@ static void a_run_is_recorded_and_saved(void **state)
   assert_int_equal(image->end_kind, TIDE_END_EXITED);
   assert_int_equal(image->end_value, 3);
   assert_true(image->end_ns >= image->start_ns);
-  assert_true(image->max_rss_bytes > 0);
+  assert_true(image->has_resident); // it may be over before anybody looks
   assert_true(result.capture->finished);
   char name[64];
   snprintf(name, sizeof name, "tidemark.fake_target.%u.tide", result.pid);

@@ -377,6 +377,36 @@ test("the verdict tells the numbers of the facts", () => {
   assert.equal(group(makeView(model, emptyLook), PEAK, "thread").items[0].frame, NONE);
 });
 
+test("the verdict tells the program's own RSS, its highest, and heap never touched", () => {
+  const model = modelOf(1);
+  const MIB = 1 << 20;
+  const said = (totals: Record<string, number | undefined>, overhead = 0) => {
+    Object.assign(model.facts.totals, totals);
+    model.facts.overhead = overhead;
+    return verdict(model).filter(({ kind }) => kind === "rss" || kind === "title")
+      .map(({ text }) => text).join(" ");
+  };
+  const before = said({
+    peak_bytes: 60 * MIB, rss_at_peak_bytes: 90 * MIB, max_rss_bytes: 91 * MIB,
+  });
+  assert.match(before, /30\.0 MiB more than the heap: the recorder, code/);
+  assert.doesNotMatch(before, /highest/);
+  const own = said({ recorder_rss_bytes: 61 * MIB }, 1.33);
+  assert.match(own, /30\.0 MiB more than the heap: code, stacks/);
+  assert.match(own, /overhead ≈ 1\.3× and 61\.0 MiB/);
+  assert.match(said({}), /overhead 61\.0 MiB/);
+  const high = said({ max_rss_bytes: 385 * MIB, max_rss_live_bytes: 13 * MIB,
+    max_rss_ns: model.facts.image.start_ns + 2.1e9 });
+  assert.match(high, /RSS was highest at 2\.10 s: 385\.0 MiB, when the heap held 13\.0 MiB\./);
+  assert.match(said({ max_rss_live_bytes: undefined }), /highest by 2\.10 s: 385\.0 MiB\./);
+  const bare = said({
+    peak_bytes: 708 * MIB, rss_at_peak_bytes: 2 * MIB, untouched_bytes: 706 * MIB,
+  });
+  assert.match(bare, /then 2\.0 MiB: at least 706\.0 MiB of the heap was in memory at no look, /);
+  assert.match(bare, /look, never touched\./);
+  assert.match(said({ swapped_bytes: 5 * MIB }), /touched or swapped out \(5\.0 MiB at most\)/);
+});
+
 test("the verdict tells who mapped pages, only where one place did", () => {
   const model = modelOf(1);
   const said = () => verdict(model).find(({ kind }) => kind === "pages")?.text ?? "";

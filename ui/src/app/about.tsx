@@ -103,9 +103,9 @@ function Trust({ of }: { of: Model }) {
 }
 
 function Program({ facts }: { facts: Facts }) {
-  const { capture, image, host, overhead } = facts;
+  const { capture, image, host } = facts;
   const started = host.start_realtime_ns / 1e6;
-  const recorder = facts.totals.recorder_ns;
+  const cost = overheadWords(facts);
   return (
     <div>
       <h2>Program</h2>
@@ -137,12 +137,7 @@ function Program({ facts }: { facts: Facts }) {
             {clean([host.name, host.kernel, capture.arch].filter(Boolean).join(", "))}
           </Fact>
         )}
-        {overhead > 0 && (
-          <Fact name="Overhead">
-            {overheadWords(overhead).replace("overhead ", "")}
-            {recorder ? `, ${time(recorder)} in the recorder` : ""}
-          </Fact>
-        )}
+        {cost && <Fact name="Overhead">{cost.replace("overhead ", "")}</Fact>}
         <Fact name="Tidemark">{clean(facts.tool_version)}</Fact>
       </dl>
     </div>
@@ -153,6 +148,7 @@ const totalWords: [string, string][] = [
   ["peak_bytes", "Peak of the heap"],
   ["rss_at_peak_bytes", "RSS at the peak"],
   ["max_rss_bytes", "Highest RSS"],
+  ["recorder_rss_bytes", "The recorder's own memory"],
   ["live_bytes", "Never freed"],
   ["live_blocks", "Blocks never freed"],
   ["allocations", "Allocations"],

@@ -117,11 +117,11 @@ function Header() {
   const { theme } = use(state);
   const { image } = of.facts;
   const program = clean(programName(image));
-  const { totals, overhead } = of.facts;
+  const { totals } = of.facts;
   const facts = [
     lengthWords(image, now.facts.live),
     totals.allocations === undefined ? "" : plural(totals.allocations, "allocation"),
-    overhead > 0 ? overheadWords(overhead) : "",
+    overheadWords(of.facts),
     image.origin ? `from ${clean(image.origin)}` : "",
     busy && !now.facts.live ? "reading…" : "",
   ];

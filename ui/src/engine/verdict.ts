@@ -68,8 +68,7 @@ function endOf(model: Model): string {
   return ` ${endWords(model)} ${image.end === "exited" ? "in" : "after"} ${length}`;
 }
 
-// "overhead ≈ 1.2×", or in percent where that says more.
-export function overheadWords(overhead: number): string {
+function timesWords(overhead: number): string {
   if (overhead < 1.01)
     return "overhead below 1 %";
   if (overhead < 1.1)
@@ -77,13 +76,21 @@ export function overheadWords(overhead: number): string {
   return `overhead ≈ ${overhead.toFixed(1)}×`;
 }
 
+// "overhead ≈ 1.2× and 16.1 MiB", as far as it is known: processor time, in percent where that says
+// more, and memory.
+export function overheadWords({ overhead, totals }: Facts): string {
+  const memory = totals.recorder_rss_bytes;
+  const words = overhead > 0 ? timesWords(overhead) : "";
+  return memory ? `${words ? `${words} and` : "overhead"} ${bytes(memory)}` : words;
+}
+
 function title(model: Model): Sentence {
-  const { totals, image, overhead } = model.facts;
+  const { totals, image } = model.facts;
   const parts = [programName(model) + endOf(model)];
   if (totals.allocations !== undefined && !image.lacks.includes("blocks"))
     parts.push(many(totals.allocations, "allocation"));
-  if (overhead > 0)
-    parts.push(overheadWords(overhead));
+  if (overheadWords(model.facts))
+    parts.push(overheadWords(model.facts));
   return { kind: "title", text: parts.join(" · "), isWarning: false };
 }
 
@@ -160,19 +167,45 @@ function culprit(model: Model, question: Question): Sentence[] {
   return [{ kind: "culprit", text, isWarning: false, link: { question, pane: "table" } }];
 }
 
+const MIB = 1 << 20;
+const TELLING = 0.05; // of the peak: what is less is not worth a word
+
+// How much more, or less, is worth a sentence.
+const telling = (size: number) => Math.max(MIB, TELLING * size);
+
+// The highest RSS, where it was at another moment than the heap's peak.
+function highest({ facts }: Model): string {
+  const { max_rss_bytes: most, max_rss_ns: ns, max_rss_live_bytes: held } = facts.totals;
+  const at = ns === undefined || facts.image.lacks.includes("clock") ? ""
+    : ` ${held === undefined ? "by" : "at"} ${time(Math.max(0, ns - facts.image.start_ns))}`;
+  const words = held === undefined || !at ? "" : `, when the heap held ${bytes(held)}`;
+  return `RSS was highest${at}: ${bytes(most ?? 0)}${words}`;
+}
+
+// What is in the RSS and not in the heap, or the other way round.
+function gapWords({ facts }: Model, atPeak: number): string {
+  const { peak_bytes: heap, untouched_bytes: untouched, swapped_bytes: swapped } = facts.totals;
+  const { recorder_rss_bytes: recorder } = facts.totals;
+  if (heap === undefined)
+    return "";
+  if (untouched && untouched >= telling(heap))
+    return `: at least ${bytes(untouched)} of the heap was in memory at no look, never touched` +
+      `${swapped ? ` or swapped out (${bytes(swapped)} at most)` : ""}`;
+  const gap = atPeak - heap;
+  const others = recorder || facts.image.origin ? "" : "the recorder, ";
+  return gap < 0 ? ""
+    : `, ${bytes(gap)} more than the heap: ${others}code, stacks, own pages and the allocator`;
+}
+
 function rss(model: Model): Sentence[] {
-  const { rss_at_peak_bytes: atPeak, max_rss_bytes: most, peak_bytes: heap } = model.facts.totals;
-  if (!atPeak && !most)
-    return [];
+  const { rss_at_peak_bytes: atPeak, max_rss_bytes: most } = model.facts.totals;
   const link = { pane: "timeline" as const };
-  const tell = (text: string): Sentence[] => [{ kind: "rss", text, isWarning: false, link }];
-  if (!atPeak)
-    return tell(`The largest RSS was ${bytes(most ?? 0)}.`);
-  const gap = atPeak - (heap ?? 0);
-  const words = heap === undefined ? ""
-    : gap >= 0 ? `, ${bytes(gap)} more than the heap: code, stacks, own pages and the allocator`
-      : `, ${bytes(-gap)} less than the heap: not all of it had been touched`;
-  return tell(`RSS was then ${bytes(atPeak)}${words}.`);
+  const texts = [];
+  if (atPeak)
+    texts.push(`RSS was then ${bytes(atPeak)}${gapWords(model, atPeak)}.`);
+  if (most && (!atPeak || most > atPeak + telling(atPeak)))
+    texts.push(`${highest(model)}.`);
+  return texts.map((text) => ({ kind: "rss", text, isWarning: false, link }));
 }
 
 // Of a file that ends before the first stack, none means that nothing is known.
@@ -181,7 +214,6 @@ function isCutShort({ facts }: Model): boolean {
 }
 
 const LOOKED_AT = 8; // places that hold most at the end
-const TELLING = 0.05; // of the peak: what is less is not worth a word
 
 // Of what is left at the end, the place that holds most of it; and the largest that is still
 // growing, if that is another.
