@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names from elsewhere than the program's own file."""
+import contextlib
 import fcntl
 import json
 import os
@@ -12,6 +13,7 @@ import struct
 import subprocess
 import termios
 import time
+import zlib
 
 import record
 import servers
@@ -147,6 +149,86 @@ def names_from_a_silent_server(ground):
         shown = text(ground, served(ground, url, DEBUGINFOD_TIMEOUT="1"))
         expect(time.monotonic() - start < 10, "waits for a server that does not answer")
         expect("does not answer" in shown, f"no word of it:\n{shown}")
+
+
+def answer_head(handler, **headers):
+    handler.send_response(200)
+    for name, value in headers.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+
+
+def stream(handler, n_bytes):
+    """So many bytes, as long as somebody takes them; gives how many they were."""
+    sent = 0
+    with contextlib.suppress(OSError):
+        while sent < n_bytes:
+            sent += handler.wfile.write(bytes(1 << 16))
+    return sent
+
+
+MAX_BYTES = 1 << 20
+
+
+def too_large(handler, kind, sent):
+    """An answer beyond the limit, honest or not."""
+    if kind == "honest":
+        answer_head(handler, Content_Length=str(256 << 20))
+    elif kind == "modest":  # says less than it has: what is beyond is not read
+        answer_head(handler, Content_Length="5000")
+    elif kind == "packed":
+        answer_head(handler, Content_Encoding="gzip")
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        for _ in range(64):
+            handler.wfile.write(packer.compress(bytes(1 << 20)))
+        handler.wfile.write(packer.flush())
+        return
+    else:
+        answer_head(handler)
+    sent.append(stream(handler, 256 << 20))
+
+
+@test
+def names_in_too_large_an_answer(ground):
+    stripped(ground)
+    for kind in ("honest", "endless", "modest", "packed"):
+        sent = []
+        with servers.stand_in(lambda handler: too_large(handler, kind, sent)) as (url, asked):
+            env = served(ground, url, DEBUGINFOD_MAXSIZE=str(MAX_BYTES))
+            shown = text(ground, env)
+        expect(asked and "hold" not in shown, f"{kind}: {asked}")
+        if kind != "modest":
+            said = " ".join(shown.split())
+            expect("larger than 1.0 MiB, which DEBUGINFOD_MAXSIZE can change" in said, said)
+        cache = pathlib.Path(env["DEBUGINFOD_CACHE_PATH"])
+        left = [path for path in cache.rglob("*") if path.is_file()]
+        expect(all(path.stat().st_size <= 5000 for path in left), f"{kind}: {left}")
+        expect(all(n < 64 << 20 for n in sent), f"{kind}: took {sent}")
+    with servers.stand_in(lambda handler: answer_head(handler, Content_Length="50000")) as (url, _):
+        shown = text(ground, served(ground, url))
+        expect("hold" not in shown and "no debug info" in shown, f"no answer at all:\n{shown}")
+    (ground.scratch / "prog").unlink()
+    with servers.stand_in(lambda handler: too_large(handler, "honest", [])) as (url, asked):
+        text(ground, served(ground, url, DEBUGINFOD_MAXSIZE=str(MAX_BYTES)))
+    expect(len(set(asked)) > 1, f"one answer was refused, and then nothing was asked for: {asked}")
+
+
+@test
+def names_from_a_dripping_server(ground):
+    stripped(ground)
+
+    def drip(handler):
+        answer_head(handler, Content_Length="100000")
+        with contextlib.suppress(OSError):
+            for _ in range(1000):
+                handler.wfile.write(b"x")
+                handler.wfile.flush()
+                time.sleep(0.05)
+
+    for limit, word in (("DEBUGINFOD_TIMEOUT", "too slow"), ("DEBUGINFOD_MAXTIME", "too long")):
+        with servers.stand_in(drip) as (url, _):
+            shown = text(ground, served(ground, url, **{limit: "1"}))
+            expect(f"{word} ({limit})" in " ".join(shown.split()), f"{limit}:\n{shown}")
 
 
 def on_terminal(ground, env, act):
