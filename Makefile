@@ -17,6 +17,9 @@ $(BUILD)/build.ninja:
 	@tools/setup.sh build
 	meson setup $(BUILD) --prefix $(PREFIX) --libdir lib $(MESON_FLAGS)
 
+# The suites need the page, so that for them it is an error when it cannot be built.
+test: export TIDEMARK_PAGE = required
+
 demo: ## install what is missing, build, record an example and show who held its memory
 	@tools/setup.sh build
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja

@@ -5,9 +5,14 @@
 The sources in ui/ are copied to a directory of the build, packages are fetched there (once for each
 state of the lock file), and esbuild makes one file of it all. A C file is written that holds that
 file's bytes. Nothing is ever written to the source tree.
+
+Where there is no node or npm, or npm reaches no registry, the page is left out and one line says so;
+the next build tries again. With --required (-Dui=enabled), TIDEMARK_PAGE=required (make test) or
+CI=true that is an error.
 """
 import argparse
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -16,6 +21,7 @@ import sys
 
 LEFT_OUT = {"node_modules", "dist"}
 WAY_OUT = "-Dui=disabled builds tidemark without the page"
+PROBE_S = 8
 
 
 def sources(ui):
@@ -37,17 +43,47 @@ def copy(ui, work):
         shutil.copyfile(ui / path, work / path)
 
 
-def run(command, work, why):
-    """Run quietly; when it fails say all it said, why that matters and the way out."""
+class LeftOut(Exception):
+    """Why there can be no page here."""
+
+
+def run(command, work, timeout=None):
+    """(worked, what it said)."""
     env = dict(os.environ, NO_COLOR="1", NO_UPDATE_NOTIFIER="1")
-    result = subprocess.run(command, cwd=work, env=env, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    if result.returncode != 0:
-        sys.stderr.write(result.stdout.decode(errors="replace"))
-        sys.exit(f"build_page: {why}; {WAY_OUT}")
+    try:
+        result = subprocess.run(command, cwd=work, env=env, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                                timeout=timeout)
+    except subprocess.TimeoutExpired as late:
+        return False, (late.stdout or b"").decode(errors="replace")
+    return result.returncode == 0, result.stdout.decode(errors="replace")
 
 
-def fetch(npm, work):
+def is_reachable(npm, work):
+    """Does the registry that npm is configured for answer? Asked by npm itself, which knows proxies
+    and mirrors; it would try for minutes."""
+    package = next(iter(json.loads((work / "package.json").read_bytes())["dependencies"]))
+    ask = [npm, "view", package, "name", "--fetch-retries=0", f"--fetch-timeout={PROBE_S * 1000}"]
+    return run(ask, work, timeout=2 * PROBE_S)[0]
+
+
+def install(npm, work, is_required):
+    """The packages of the lock file, from npm's cache or the registry."""
+    ci = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    if not is_required:
+        if run([*ci, "--offline"], work)[0]:
+            return
+        if not is_reachable(npm, work):
+            raise LeftOut("npm reaches no registry")
+    worked, said = run([*ci, "--prefer-offline"], work)
+    if not worked:
+        (work / "npm.log").write_text(said, encoding="utf-8")
+        if is_required:
+            sys.stderr.write(said)
+        raise LeftOut(f"npm could not fetch what it is built from ({work / 'npm.log'})")
+
+
+def fetch(npm, work, is_required):
     """The packages of the lock file, unless they are there."""
     lock = hashlib.sha256()
     for name in ("package.json", "package-lock.json"):
@@ -55,9 +91,31 @@ def fetch(npm, work):
     stamp = work / "node_modules" / ".tidemark-lock"
     if stamp.exists() and stamp.read_text(encoding="ascii") == lock.hexdigest():
         return
-    run([*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], work,
-        "npm could not fetch what the page is built from (is there a network?)")
+    install(npm, work, is_required)
     stamp.write_text(lock.hexdigest(), encoding="ascii")
+
+
+def tool(name):
+    path = shutil.which(name)
+    if not path:
+        raise LeftOut(f"there is no {name}")
+    return path
+
+
+def build(work, html, is_required):
+    """The page as one file."""
+    node, npm = tool("node"), tool("npm")
+    fetch(npm, work, is_required)
+    worked, said = run([node, "build.mjs", str(html)], work)
+    if not worked:
+        sys.stderr.write(said)
+        sys.exit(f"build_page: the page could not be built; {WAY_OUT}")
+
+
+def write(path, text):
+    """Only what is new: nothing is compiled again for the rest."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
 
 
 def embed(html):
@@ -83,17 +141,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("ui", "work", "html", "c", "depfile"):
         parser.add_argument("--" + name, required=True, type=pathlib.Path)
-    parser.add_argument("--node", required=True)
-    parser.add_argument("--npm", required=True)
+    parser.add_argument("--required", action="store_true")
     args = parser.parse_args()
     ui, work, html = args.ui.resolve(), args.work.resolve(), args.html.resolve()
+    is_required = (args.required or os.environ.get("TIDEMARK_PAGE") == "required" or
+                   os.environ.get("CI") == "true")
     work.mkdir(parents=True, exist_ok=True)
     copy(ui, work)
-    fetch([args.npm], work)
-    run([args.node, "build.mjs", str(html)], work, "the page could not be built")
-    args.c.write_text(embed(html), encoding="utf-8")
-    names = " ".join(str(ui / path).replace(" ", "\\ ") for path in sources(ui))
-    args.depfile.write_text(f"{args.html}: {names}\n", encoding="utf-8")
+    names = [str(ui / path).replace(" ", "\\ ") for path in sources(ui)]
+    try:
+        build(work, html, is_required)
+    except LeftOut as why:
+        if is_required:
+            sys.exit(f"build_page: no page: {why}; {WAY_OUT}")
+        print(f"the page (tidemark view, html) is left out: {why}; 'make' tries again")
+        write(html, "")
+        names.append(str(work / "never-there"))  # makes ninja come here again
+    write(args.c, embed(html))
+    args.depfile.write_text(f"{args.html}: {' '.join(names)}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -122,9 +122,10 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
     return tide_fail(diag, TIDE_ERR_USAGE,
                      arguments->view ? "--wait would wait for the page of --view, too: choose one"
                                      : "--wait is for the processes that --no-follow leaves out");
-  if (arguments->view && !tide_embedded_page())
-    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
-                     "--view: this tidemark was built without the page");
+  enum tide_err err =
+      arguments->view ? tide_embedded_page_check(tide_embedded_page(), diag) : TIDE_ERR_OK;
+  if (err)
+    return err;
   if (arguments->no_open && !arguments->view)
     return tide_fail(diag, TIDE_ERR_USAGE, "--no-open goes with --view");
   return TIDE_ERR_OK;

@@ -115,13 +115,12 @@ static enum tide_err start(struct showing *showing, struct tide_diag *diag)
 {
   const struct tide_arguments *arguments = showing->arguments;
   const struct tide_embedded_page *page = tide_embedded_page();
-  if (!page)
-    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
-                     "this tidemark was built without the page; 'tidemark report' and 'tidemark "
-                     "export --to svg' need none");
+  enum tide_err err = tide_embedded_page_check(page, diag);
+  if (err)
+    return err;
   tide_routes_init(&showing->routes, page);
   showing->routes.editor = editor_of(arguments);
-  enum tide_err err = check(arguments, diag);
+  err = check(arguments, diag);
   if (!err)
     err = check_editor(showing->routes.editor, diag);
   if (!err)
