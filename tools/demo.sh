@@ -21,5 +21,5 @@ show "$build/tidemark" diff "$build/before.tide" "$build/after.tide"
 if [ -s "$build/ui/page.html" ]; then
   printf '\nThe same as a page:  %s view %s\n' "$build/tidemark" "$build/before.tide"
 else
-  printf '\nThe page was left out: "make" adds it where npm is installed and reaches its registry.\n'
+  echo 'The page was left out: "make" adds it where npm is installed and reaches its registry.'
 fi
