@@ -52,6 +52,7 @@ struct tide_arguments {
   int by;                         // enum tide_by
   const char *suppressions;
   int group;        // enum tide_group_kind; -1: not given
+  int blame;        // enum tide_blamed
   int color;        // enum tide_color
   int units;        // enum tide_units
   char *debug_dirs; // separated by colons; owned; NULL: not given

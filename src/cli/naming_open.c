@@ -7,6 +7,7 @@
 #include "cli/cache_open.h"
 #include "cli/download.h"
 #include "cli/progress.h"
+#include "view/blame.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -82,5 +83,6 @@ struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,
                                    ? tide_naming_new(image, tide_resolver_open(arguments))
                                    : tide_naming_new_from(image, &nobody);
   tide_naming_set_rules(naming, rules);
+  tide_naming_set_blame(naming, (enum tide_blamed)arguments->blame);
   return naming;
 }

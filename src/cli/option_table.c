@@ -3,6 +3,7 @@
 // Every verb and every option, once.
 #include "cli/option_table.h"
 
+#include "view/blame.h"
 #include "view/groups.h"
 
 #define N(array) (sizeof(array) / sizeof *(array))
@@ -196,8 +197,10 @@ const struct tide_option_row tide_option_rows[] = {
      "show the N largest stacks (1) of each row"},
     {VERB(REPORT) | VERB(TREE), 0, "all-frames", NULL, TIDE_OPTION_FLAG, AT(all_frames), NULL, 0,
      "show stacks whole, with the frames that rules fold"},
+    {VERB(RUN) | TABLES | PAGES, 0, "blame", "WHOM", TIDE_OPTION_CHOICE, AT(blame),
+     tide_blamed_words, TIDE_BLAMED_N, "rows lead with own code, or with the library below"},
     {VERB(RUN) | VIEWING | PAGES, 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
-     "fold or keep frames by the rules in FILE"},
+     "whose frames are, by the rules in FILE"},
     {READING | VIEWING | VERB(RUN), 0, "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL,
      0, "look for debug info in DIR too; may be repeated"},
     {(READING | VIEWING) & ~VERB(INFO), 0, "no-debuginfod", NULL, TIDE_OPTION_FLAG,

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "view/blame.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,10 @@ static void fill_words(const struct tide_arguments *arguments, const char *path,
   if (arguments->rules) {
     words[n++] = "--rules";
     words[n++] = arguments->rules;
+  }
+  if (arguments->blame) {
+    words[n++] = "--blame";
+    words[n++] = tide_blamed_words[arguments->blame];
   }
   if (arguments->debug_dirs) {
     words[n++] = "--debug-dir";

@@ -204,7 +204,7 @@ static void write_naming_notes(const struct page *p, size_t n_shown)
   for (size_t i = 0; i < 2 * n_shown && n_said < NOTES_MAX; i++) {
     const struct tide_diff_place *place = &p->diff->places[i / 2];
     const struct tide_named_frame *frame = i % 2 ? place->after_frame : place->before_frame;
-    bool matters = frame && !frame->file && frame->layer == TIDE_LAYER_USER;
+    bool matters = frame && !frame->file && !tide_layer_is_folded(frame->layer);
     struct tide_naming *naming = i % 2 ? p->diff->after->naming : p->diff->before->naming;
     const char *note = matters ? tide_naming_note(naming, frame) : NULL;
     for (size_t k = 0; k < n_said && note; k++)

@@ -84,10 +84,29 @@ void tide_class_json(struct tide_json *json, enum tide_group_kind kind,
   tide_json_put_bool(json, "several", group->several);
 }
 
-// Null where a kind has it but this group does not.
-static void write_code(struct tide_json *json, const struct tide_view *view,
-                       const struct tide_groups *groups, const struct tide_group *group)
+static void write_way(struct tide_json *json, const struct tide_naming *naming, const char *key,
+                      const struct tide_group_way *way)
 {
+  const struct tide_named_frame *frame = way->frame;
+  tide_json_key(json, key);
+  if (!frame) {
+    tide_json_text(json, NULL);
+    return;
+  }
+  tide_json_open_object(json);
+  tide_json_put_text(json, "function", frame->function);
+  tide_json_put_text(json, "file", frame->file);
+  tide_json_put_u64(json, "line", frame->line);
+  tide_json_put_text(json, "module", tide_naming_module_path(naming, frame));
+  tide_json_put_u64(json, "more", way->n_more);
+  tide_json_close_object(json);
+}
+
+// Null where a kind has it but this group does not.
+static void write_code(struct tide_json *json, struct tide_view *view,
+                       const struct tide_groups *groups, size_t group_idx)
+{
+  const struct tide_group *group = &groups->items[group_idx];
   const struct tide_named_frame *frame = group->frame;
   enum tide_group_kind kind = groups->kind;
   bool of_line = kind == TIDE_GROUP_PLACE || kind == TIDE_GROUP_STACK;
@@ -100,6 +119,9 @@ static void write_code(struct tide_json *json, const struct tide_view *view,
   if (kind == TIDE_GROUP_CRATE)
     tide_json_put_text(json, "crate", group->crate);
   tide_json_put_text(json, "module", frame ? tide_naming_module_path(view->naming, frame) : NULL);
+  const struct tide_group_ways ways = tide_groups_ways(groups, view, group_idx);
+  write_way(json, view->naming, "via", &ways.via);
+  write_way(json, view->naming, "caller", &ways.caller);
 }
 
 static void write_numbers(struct tide_json *json, const struct tide_group *group)
@@ -136,7 +158,7 @@ static void write_spread(struct tide_json *json, const struct tide_view *view,
   tide_json_put_u64s(json, "lifetimes", lives, TIDE_LIFE_BUCKETS_N);
 }
 
-static void write_group(struct tide_json *json, const struct tide_view *view,
+static void write_group(struct tide_json *json, struct tide_view *view,
                         const struct tide_groups *groups, size_t group_idx)
 {
   const struct tide_group *group = &groups->items[group_idx];
@@ -146,7 +168,7 @@ static void write_group(struct tide_json *json, const struct tide_view *view,
   else if (groups->kind == TIDE_GROUP_THREAD)
     write_thread(json, view->profile->image, group);
   else
-    write_code(json, view, groups, group);
+    write_code(json, view, groups, group_idx);
   tide_json_put_i64(json, "weight", group->measure);
   tide_json_put_u64(json, "stacks", group->n_stacks);
   tide_json_put_u64(json, "allocations", group->n_alloc);
@@ -172,8 +194,8 @@ static void write_rest(struct tide_json *json, const struct tide_groups *groups,
   tide_json_close_object(json);
 }
 
-void tide_groups_json(struct tide_json *json, const struct tide_view *view,
-                      struct tide_groups *groups, size_t n)
+void tide_groups_json(struct tide_json *json, struct tide_view *view, struct tide_groups *groups,
+                      size_t n)
 {
   tide_json_put_text(json, "grouped_by", tide_group_words[groups->kind]);
   tide_json_key(json, "groups");

@@ -10,8 +10,8 @@
 void tide_question_json(struct tide_json *json, const struct tide_question *question);
 
 // grouped_by, and groups: at most n of them, and all with n 0.
-void tide_groups_json(struct tide_json *json, const struct tide_view *view,
-                      struct tide_groups *groups, size_t n);
+void tide_groups_json(struct tide_json *json, struct tide_view *view, struct tide_groups *groups,
+                      size_t n);
 
 // Limits, ending and several of a class of sizes or lifetimes.
 void tide_class_json(struct tide_json *json, enum tide_group_kind kind,

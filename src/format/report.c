@@ -339,7 +339,7 @@ static void write_naming_notes(const struct report *r)
   for (size_t i = 0; i < r->groups->n && i < r->options->n_rows && n_said < NOTES_MAX; i++) {
     const struct tide_named_frame *frame = r->groups->items[i].frame;
     bool matters = frame && !frame->file && r->groups->items[i].measure >= least &&
-                   frame->layer == TIDE_LAYER_USER;
+                   !tide_layer_is_folded(frame->layer);
     const char *note = matters ? tide_naming_note(r->naming, frame) : NULL;
     for (size_t k = 0; k < n_said && note; k++)
       note = strcmp(said[k], note) == 0 ? NULL : note;

@@ -58,6 +58,11 @@ char *tide_cell_group(const struct tide_screen *screen, const struct tide_view *
 char *tide_cell_group_location(const struct tide_view *view, const struct tide_groups *groups,
                                const struct tide_group *group);
 
+// "via serde_json::de::from_str src/de.rs:2699 and 3 more" or, of a place without a name, "called
+// by parse src/a.c:12", within width columns and safe to print; "" where there is nothing to say.
+char *tide_cell_ways(const struct tide_screen *screen, const struct tide_naming *naming,
+                     const struct tide_group_ways *ways, size_t width);
+
 // "in 4 more places", "in 3 places below 1.0 MiB": what the rows past the first n_shown are.
 char *tide_cell_rest(const struct tide_screen *screen, const struct tide_groups *groups,
                      size_t n_shown, int64_t min_measure);

@@ -29,7 +29,8 @@ static const char *const titles[TIDE_GROUPS_N] = {
 
 struct rows { // what every part needs
   struct tide_sink *sink;
-  const struct tide_view *view;
+  struct tide_view *view;
+  const struct tide_groups *groups;
   enum tide_group_kind kind;
 };
 
@@ -133,7 +134,33 @@ static void write_numbers(const struct rows *r, const struct tide_group *group)
   write_count(r, "moved_bytes", group->b_moved);
   write_count(r, "foreign_frees", group->n_foreign);
   const char *fate = tide_fate_words[group->fate];
-  tide_sink_printf(r->sink, ",%s,%" PRId64 "\n", fate ? fate : "", group->measure);
+  tide_sink_printf(r->sink, ",%s,%" PRId64, fate ? fate : "", group->measure);
+}
+
+static void write_way(const struct rows *r, const struct tide_group_way *way)
+{
+  const struct tide_named_frame *frame = way->frame;
+  tide_sink_text(r->sink, ",");
+  tide_csv_text(r->sink, frame && frame->function ? frame->function : "");
+  tide_sink_text(r->sink, ",");
+  tide_csv_text(r->sink, frame && frame->file ? frame->file : "");
+  tide_sink_text(r->sink, ",");
+  if (frame && frame->line)
+    tide_sink_printf(r->sink, "%" PRIu32, frame->line);
+  tide_sink_text(r->sink, ",");
+  tide_csv_text(r->sink, frame ? tide_naming_module(r->view->naming, frame) : "");
+}
+
+// Of what is part of the code; of the row of the rest, nothing.
+static void write_ways(const struct rows *r, const struct tide_group *group, bool is_rest)
+{
+  struct tide_group_ways ways = {0};
+  if (tide_group_kind_is_across(r->kind))
+    return;
+  if (!is_rest)
+    ways = tide_groups_ways(r->groups, r->view, (size_t)(group - r->groups->items));
+  write_way(r, &ways.via);
+  write_way(r, &ways.caller);
 }
 
 // Sizes say besides whether they are several.
@@ -143,7 +170,6 @@ static void write_class_numbers(const struct rows *r, const struct tide_group *g
                    group->measure);
   if (r->kind == TIDE_GROUP_SIZE)
     tide_sink_text(r->sink, group->several ? ",several" : ",");
-  tide_sink_text(r->sink, "\n");
 }
 
 static void write_row(const struct rows *r, const struct tide_group *group, bool is_rest)
@@ -166,6 +192,8 @@ static void write_row(const struct rows *r, const struct tide_group *group, bool
     write_class_numbers(r, group);
   else
     write_numbers(r, group);
+  write_ways(r, group, is_rest);
+  tide_sink_text(r->sink, "\n");
 }
 
 static const char *numbers_title(enum tide_group_kind kind)
@@ -179,15 +207,24 @@ static const char *numbers_title(enum tide_group_kind kind)
          "weight";
 }
 
+static const char *ways_title(enum tide_group_kind kind)
+{
+  if (tide_group_kind_is_across(kind))
+    return "";
+  return ",via_function,via_file,via_line,via_module,caller_function,caller_file,caller_line,"
+         "caller_module";
+}
+
 void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,
                            const struct tide_report_options *options)
 {
-  const struct rows r = {sink, view, options->group};
   struct tide_groups *groups = tide_groups_new(view, options->group);
+  const struct rows r = {sink, view, groups, options->group};
   tide_groups_tell_fates(groups, view->profile->image);
   size_t n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
   struct tide_group rest = tide_groups_others(groups, n_shown);
-  tide_sink_printf(sink, "%s,%s\n", titles[options->group], numbers_title(options->group));
+  tide_sink_printf(sink, "%s,%s%s\n", titles[options->group], numbers_title(options->group),
+                   ways_title(options->group));
   for (size_t i = 0; i < n_shown; i++)
     write_row(&r, &groups->items[i], false);
   if (rest.n_stacks || rest.measure)

@@ -116,6 +116,27 @@ char *tide_cell_group_location(const struct tide_view *view, const struct tide_g
   return tide_cell_location(view->naming, frame);
 }
 
+char *tide_cell_ways(const struct tide_screen *screen, const struct tide_naming *naming,
+                     const struct tide_group_ways *ways, size_t width)
+{
+  char count[TIDE_UNITS_MAX];
+  const struct tide_group_way *way = ways->caller.frame ? &ways->caller : &ways->via;
+  if (!way->frame)
+    return tide_strdup("");
+  const char *word = ways->caller.frame ? "called by" : "via";
+  TIDE_CLEANUP_FREE char *more =
+      way->n_more ? tide_sprintf(" and %s more", tide_units_count(count, way->n_more))
+                  : tide_strdup("");
+  size_t own = strlen(word) + 1 + strlen(more), room = width > own ? width - own : 0;
+  TIDE_CLEANUP_FREE char *where = tide_cell_location(naming, way->frame);
+  TIDE_CLEANUP_FREE char *whole = tide_cell_name(screen, naming, way->frame, SIZE_MAX / 2);
+  bool has_room = tide_utf8_width(whole) + 1 + tide_utf8_width(where) <= room;
+  TIDE_CLEANUP_FREE char *name = tide_cell_name(screen, naming, way->frame, room);
+  TIDE_CLEANUP_FREE char *text =
+      tide_sprintf("%s %s%s%s%s", word, name, has_room ? " " : "", has_room ? where : "", more);
+  return tide_utf8_fit(text, width, screen->utf8);
+}
+
 char *tide_cell_rest(const struct tide_screen *screen, const struct tide_groups *groups,
                      size_t n_shown, int64_t min_measure)
 {

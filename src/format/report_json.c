@@ -60,7 +60,8 @@ static void write_frame(struct tide_json *json, const struct tide_image *image,
   tide_json_key(json, "address");
   tide_json_hex(json, frame->pc);
   tide_json_put_bool(json, "inlined", frame->inlined);
-  tide_json_put_bool(json, "folded", frame->layer != TIDE_LAYER_USER);
+  tide_json_put_bool(json, "folded", tide_layer_is_folded(frame->layer));
+  tide_json_put_bool(json, "library", frame->layer == TIDE_LAYER_LIBRARY);
   write_flags(json, frame->flags);
   tide_json_close_object(json);
 }
@@ -105,24 +106,50 @@ static void write_node(struct writer *w, uint32_t node)
   tide_json_raw(&w->json, text->data + 1, text->n - 2); // without the array's brackets
 }
 
-// Where the frame blamed is among the frames; null without any.
-static void write_culprit(struct writer *w, const struct tide_profile_site *site)
+struct blamed_at { // indexes among the frames; SIZE_MAX: none
+  size_t culprit, via;
+};
+
+// With recursion a frame may be there more than once: the culprit is the innermost one, and the one
+// that it called the nearest inside of it.
+static struct blamed_at find_blamed(const struct writer *w, uint32_t stack, struct tide_blame blame)
 {
-  const struct tide_named_frame *culprit =
-      site->kind == TIDE_SITE_LOST ? NULL : tide_naming_culprit(w->naming, site->stack);
-  uint64_t index = 0;
-  tide_json_key(&w->json, "culprit");
-  for (uint32_t node = site->stack; culprit && node;
+  struct blamed_at at = {SIZE_MAX, SIZE_MAX};
+  size_t index = 0;
+  for (uint32_t node = stack; blame.culprit && node;
        node = w->profile->image->frames[node].parent) {
     size_t n;
     const struct tide_named_frame *frames = tide_naming_of_node(w->naming, node, &n);
-    if (culprit >= frames && culprit < frames + n) {
-      tide_json_u64(&w->json, index + (uint64_t)(culprit - frames));
-      return;
+    for (size_t i = 0; i < n; i++) {
+      if (&frames[i] == blame.via)
+        at.via = index + i;
+      if (&frames[i] == blame.culprit) {
+        at.culprit = index + i;
+        return at;
+      }
     }
     index += frames->flags & (TIDE_FRAME_PAGES | TIDE_FRAME_LOST) ? 0 : n;
   }
-  tide_json_text(&w->json, NULL);
+  return at;
+}
+
+static void write_index(struct tide_json *json, const char *key, size_t index)
+{
+  tide_json_key(json, key);
+  if (index == SIZE_MAX)
+    tide_json_text(json, NULL);
+  else
+    tide_json_u64(json, index);
+}
+
+static void write_blame(struct writer *w, const struct tide_profile_site *site)
+{
+  struct tide_blame blame = {0};
+  if (site->kind != TIDE_SITE_LOST)
+    blame = tide_blame_stack(w->naming, site->stack);
+  struct blamed_at at = find_blamed(w, site->stack, blame);
+  write_index(&w->json, "culprit", at.culprit);
+  write_index(&w->json, "via", at.via);
 }
 
 static void write_frames(struct writer *w, uint32_t stack)
@@ -170,7 +197,7 @@ static void write_site(struct writer *w, const struct tide_profile_site *site)
   tide_json_put_u64(json, "thread_slots", site->n_rows);
   tide_json_put_u64s(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
   tide_json_put_u64s(json, "lifetimes", lifetimes, TIDE_LIFE_BUCKETS_N);
-  write_culprit(w, site);
+  write_blame(w, site);
   write_frames(w, site->stack);
   tide_json_close_object(json);
 }
@@ -212,6 +239,7 @@ void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,
   tide_profile_json_facts(json, profile, options->file);
   write_timeline(json, profile->image);
   tide_question_json(json, &profile->question);
+  tide_json_put_text(json, "blame", tide_blamed_words[tide_naming_blamed(view->naming)]);
   tide_json_put_i64(json, "whole", view->whole);
   tide_json_put_i64(json, "wanted", view->wanted);
   if (options->suppressions)

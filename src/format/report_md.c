@@ -22,9 +22,12 @@ static void write_row(const struct tide_screen *screen, const struct tide_view *
     tide_sink_printf(screen->sink, " %s |", extra);
 }
 
-static void write_group(const struct tide_screen *screen, const struct tide_view *view,
-                        const struct tide_groups *groups, const struct tide_group *group)
+static void write_group(const struct tide_screen *screen, struct tide_view *view,
+                        const struct tide_groups *groups, size_t group_idx)
 {
+  const struct tide_group *group = &groups->items[group_idx];
+  const struct tide_group_ways ways = tide_groups_ways(groups, view, group_idx);
+  TIDE_CLEANUP_FREE char *way = tide_cell_ways(screen, view->naming, &ways, SIZE_MAX / 4);
   TIDE_CLEANUP_FREE char *name = tide_cell_group(screen, view, groups, group, SIZE_MAX / 2);
   TIDE_CLEANUP_FREE char *location = tide_cell_group_location(view, groups, group);
   write_row(screen, view, groups->kind, group);
@@ -35,6 +38,9 @@ static void write_group(const struct tide_screen *screen, const struct tide_view
     tide_sink_text(screen->sink, name);
   tide_sink_text(screen->sink, " | ");
   tide_markdown_code(screen->sink, location);
+  tide_sink_text(screen->sink, *way ? " " : "");
+  if (*way)
+    tide_markdown_code(screen->sink, way);
   tide_sink_text(screen->sink, " |\n");
 }
 
@@ -62,7 +68,7 @@ void tide_report_md_write(const struct tide_screen *screen, struct tide_view *vi
   struct tide_group rest = tide_groups_rest(groups, n_shown);
   write_titles(screen, &view->profile->question, options->group);
   for (size_t i = 0; i < n_shown; i++)
-    write_group(screen, view, groups, &groups->items[i]);
+    write_group(screen, view, groups, i);
   if (rest.measure != 0) {
     TIDE_CLEANUP_FREE char *words = tide_cell_rest(screen, groups, n_shown, options->min_bytes);
     write_row(screen, view, groups->kind, &rest);

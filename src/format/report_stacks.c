@@ -72,12 +72,12 @@ static void fold_runtime(struct lines *lines)
 {
   size_t n_runtime = 0, out = 0;
   for (size_t i = 0; i < lines->n; i++)
-    n_runtime += lines->items[i].frame->layer != TIDE_LAYER_USER;
+    n_runtime += tide_layer_is_folded(lines->items[i].frame->layer);
   if (n_runtime == lines->n)
     return;
   for (size_t i = 0; i < lines->n; i++) {
     struct line line = lines->items[i];
-    bool runtime = line.frame->layer != TIDE_LAYER_USER;
+    bool runtime = tide_layer_is_folded(line.frame->layer);
     if (runtime && out && lines->items[out - 1].n_folded) {
       lines->items[out - 1].n_folded++;
       continue;

@@ -32,14 +32,16 @@ enum {
   WORDS_BESIDE_BAR = 52, // columns that long names and their locations keep
   WORDS_BESIDE_CURVE = 60,
   SNAPSHOTS_LEAST = 4, // fewer say nothing
+  WAY_LEAST = 28,      // columns beside a row, or the way has a line of its own
 };
 
 struct row { // all owned
   char *share, *measure, *extra, *location;
+  struct tide_group_ways ways;
 };
 
 struct columns { // widths; 0: left out
-  size_t share, measure, bar, curve, extra, location, name;
+  size_t share, measure, bar, curve, extra, location, name, way;
 };
 
 struct table { // what every part needs
@@ -51,6 +53,7 @@ struct table { // what every part needs
   struct row *rows;
   struct columns columns;
   struct tide_timeline *timeline; // where there are curves
+  bool has_ways;                  // of any row
 };
 
 static void widen(size_t *column, const char *text)
@@ -124,6 +127,19 @@ static void drop_extra(struct table *t)
     c->extra = 0;
 }
 
+// What names and drawings leave, if it is enough.
+static void give_way(struct table *t, size_t left)
+{
+  size_t widest = 0;
+  for (size_t i = 0; t->has_ways && i < t->n_shown; i++) {
+    TIDE_CLEANUP_FREE char *way =
+        tide_cell_ways(t->screen, t->view->naming, &t->rows[i].ways, t->screen->width);
+    widen(&widest, way);
+  }
+  if (left >= at_most(widest, WAY_LEAST) + 2)
+    t->columns.way = at_most(widest, left - 2);
+}
+
 // The name gets what the others leave. Where both do not fit, the location gives way first, down to
 // two fifths.
 static void share_out(struct table *t)
@@ -139,13 +155,16 @@ static void share_out(struct table *t)
   c->bar = take(&left, at_most(shortened, WORDS_BESIDE_BAR), BAR_LEAST);
   if (has_curves(t))
     c->curve = take(&left, at_most(words, WORDS_BESIDE_CURVE), CURVE_LEAST);
-  grow(&left, words, &c->curve, CURVE_MOST);
-  grow(&left, words, &c->bar, BAR_MOST);
+  size_t way = t->has_ways ? 2 + WAY_LEAST : 0;
+  grow(&left, words + way, &c->curve, CURVE_MOST);
+  grow(&left, words + way, &c->bar, BAR_MOST);
   size_t spare = left > name + 2 ? left - name - 2 : 0;
   c->location = at_most(c->location, spare > left * 2 / 5 ? spare : left * 2 / 5);
   c->name = left - c->location - (c->location ? 2 : 0);
   c->name = widest_name(t, c->name); // no wider than needed: locations stand close to the names
   words = at_least(c->name + (c->location ? 2 : 0) + c->location, rest);
+  give_way(t, left > words ? left - words : 0);
+  words += c->way ? c->way + 2 : 0;
   grow(&left, words, &c->curve, CURVE_MOST); // what a name gave up by being shortened
   grow(&left, words, &c->bar, BAR_MOST);
 }
@@ -171,6 +190,26 @@ static size_t words_at(const struct columns *c)
 {
   return 2 + c->share + 2 + c->measure + 2 + (c->bar ? c->bar + 2 : 0) +
          (c->extra ? c->extra + 2 : 0) + (c->curve ? c->curve + 2 : 0);
+}
+
+// Beside the location or, where there is no room, below it.
+static void write_way(const struct table *t, const struct row *row, size_t location_width)
+{
+  const struct tide_screen *screen = t->screen;
+  const struct columns *c = &t->columns;
+  size_t indent = words_at(c);
+  size_t width = c->way ? c->way : screen->width > indent + 2 ? screen->width - indent - 2 : 0;
+  TIDE_CLEANUP_FREE char *way = tide_cell_ways(screen, t->view->naming, &row->ways, width);
+  if (c->way && *way)
+    tide_sink_repeat(screen->sink, ' ', c->location - location_width + 2);
+  if (c->way)
+    tide_screen_ink(screen, TIDE_INK_FAINT, way);
+  tide_sink_text(screen->sink, "\n");
+  if (c->way || !*way)
+    return;
+  tide_sink_repeat(screen->sink, ' ', indent + 2);
+  tide_screen_ink(screen, TIDE_INK_FAINT, way);
+  tide_sink_text(screen->sink, "\n");
 }
 
 static void write_row(const struct table *t, const struct row *row, size_t group_idx,
@@ -205,7 +244,7 @@ static void write_row(const struct table *t, const struct row *row, size_t group
     tide_screen_wrap(screen, words_at(c), name);
     return;
   }
-  tide_sink_text(screen->sink, "\n");
+  write_way(t, row, tide_utf8_width(location));
 }
 
 static struct row make_row(const struct table *t, const struct tide_group *group)
@@ -236,6 +275,8 @@ static void make_rows(struct table *t)
     *row = make_row(t, group);
     row->extra = tide_cell_extra(t->screen, &t->view->profile->question, t->groups->kind, group);
     row->location = tide_cell_group_location(t->view, t->groups, group);
+    row->ways = tide_groups_ways(t->groups, t->view, i);
+    t->has_ways |= row->ways.via.frame || row->ways.caller.frame;
     widen(&c->share, row->share);
     widen(&c->measure, row->measure);
     widen(&c->extra, row->extra);

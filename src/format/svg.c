@@ -162,7 +162,7 @@ static void draw_node(const struct writer *w, const struct tide_tree_node *node,
     name = tide_export_frame_name(w->view->naming, node->frame);
   else
     name = tide_strdup(row ? tide_export_no_frames(&lost) : "all");
-  class[0] = node->frame && node->frame->layer == TIDE_LAYER_USER ? 'u' : 'r';
+  class[0] = node->frame && !tide_layer_is_folded(node->frame->layer) ? 'u' : 'r';
   class[1] = (char)('0' + shade(name));
   open_box(w, name);
   put_place(w, node);

@@ -23,7 +23,7 @@ static void write_frame(struct tide_json *json, const struct tide_naming *naming
     tide_json_put_bool(json, "lost", true);
   else if (frame->flags & TIDE_FRAME_CUT)
     tide_json_put_bool(json, "cut", true);
-  tide_json_put_bool(json, "folded", frame && frame->layer != TIDE_LAYER_USER);
+  tide_json_put_bool(json, "folded", frame && tide_layer_is_folded(frame->layer));
   tide_json_put_u64(json, "deep", node->n_deep);
 }
 

@@ -7,6 +7,7 @@
 #include "format/lacking.h"
 #include "format/profile_json.h"
 #include "format/profile_notes.h"
+#include "view/blame.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ struct unnamed { // a module whose frames are blamed and have no file
 static void blame(struct unnamed *modules, const struct tide_profile_site *site,
                   const struct tide_named_frame *frame)
 {
-  if (!frame || frame->file || frame->layer != TIDE_LAYER_USER)
+  if (!frame || frame->file || tide_layer_is_folded(frame->layer))
     return;
   struct unnamed *module = &modules[frame->module];
   module->frame = module->frame ? module->frame : frame;
@@ -176,6 +177,7 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   write_threads(json, profile->image);
   write_marks(json, profile->image);
   write_notes(json, profile, naming);
+  tide_json_put_text(json, "blame", tide_blamed_words[tide_naming_blamed(naming)]);
   write_has(json, profile->image);
   write_overhead(json, profile);
   write_pruned(json, options, data);

@@ -7,7 +7,7 @@
 // lost; else into one site of the heap. Pages are gathered into one.
 #pragma once
 #include "profile/profile.h"
-#include "view/naming.h"
+#include "view/blame.h"
 
 struct tide_page_other {                // a site that stands for gathered stacks
   const struct tide_named_frame *place; // the naming's; NULL: not by place

@@ -60,7 +60,7 @@ int tide_place_compare(const struct tide_named_frame *a, const struct tide_named
   return order;
 }
 
-static int compare_functions(const struct tide_named_frame *a, const struct tide_named_frame *b)
+int tide_function_compare(const struct tide_named_frame *a, const struct tide_named_frame *b)
 {
   int order = compare_text(a->function, b->function);
   if (order || !a->function)
@@ -83,7 +83,7 @@ static int by_kind(const void *left, const void *right, void *context)
   if (!a->frame || !b->frame) // events without a stack
     return (a->frame != NULL) - (b->frame != NULL);
   switch (g->groups->kind) {
-  case TIDE_GROUP_FUNCTION: return compare_functions(a->frame, b->frame);
+  case TIDE_GROUP_FUNCTION: return tide_function_compare(a->frame, b->frame);
   case TIDE_GROUP_FILE:
     order = compare_text(a->frame->file, b->frame->file);
     return order || a->frame->file ? order : compare_modules(g->view->naming, a->frame, b->frame);

@@ -123,5 +123,19 @@ void tide_groups_histograms(const struct tide_groups *groups, const struct tide_
                             size_t group_idx, uint64_t ret_sizes[TIDE_SIZE_BUCKETS_N],
                             uint64_t ret_lifetimes[TIDE_LIFE_BUCKETS_N]);
 
-// Whether two culprits are the same place, as an order: 0 when they are. Neither is NULL.
+// How the stacks of a group reached the allocator from its place: through which library's function,
+// or, where the place has no name, from which function. The one of most weight, at its first line.
+struct tide_group_way {
+  const struct tide_named_frame *frame; // the naming's; NULL: none
+  size_t n_more;                        // other functions
+};
+struct tide_group_ways {
+  struct tide_group_way via, caller;
+};
+struct tide_group_ways tide_groups_ways(const struct tide_groups *groups, struct tide_view *view,
+                                        size_t group_idx);
+
+// Whether two frames are the same place, or function, as an order: 0 when they are. Neither is
+// NULL.
 int tide_place_compare(const struct tide_named_frame *a, const struct tide_named_frame *b);
+int tide_function_compare(const struct tide_named_frame *a, const struct tide_named_frame *b);

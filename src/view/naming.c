@@ -33,6 +33,8 @@ struct tide_naming {
   size_t table_n;    // a power of two
   struct tide_told_names told;
   size_t n_left; // look-ups the culprit may still make
+  enum tide_blamed blamed;
+  uint8_t *in_library; // module index -> 1: no, 2: all its code is a library's; 0: not asked
 };
 
 static uint32_t announce(struct tide_naming *naming, uint32_t module)
@@ -67,6 +69,7 @@ struct tide_naming *tide_naming_new_from(const struct tide_image *image,
   naming->ids = tide_alloc_array(image->n_modules, sizeof *naming->ids);
   naming->of_node = tide_alloc_array(image->n_frames, sizeof *naming->of_node);
   naming->n_left = SIZE_MAX;
+  naming->in_library = tide_alloc_array(image->n_modules, sizeof *naming->in_library);
   naming->table_n = 256;
   naming->table = tide_alloc_array(naming->table_n, sizeof *naming->table);
   return naming;
@@ -95,6 +98,33 @@ void tide_naming_set_rules(struct tide_naming *naming, const struct tide_rules *
   naming->rules = rules;
 }
 
+void tide_naming_set_blame(struct tide_naming *naming, enum tide_blamed blamed)
+{
+  naming->blamed = blamed;
+}
+
+enum tide_blamed tide_naming_blamed(const struct tide_naming *naming)
+{
+  return naming->blamed;
+}
+
+const struct tide_image *tide_naming_image(const struct tide_naming *naming)
+{
+  return naming->image;
+}
+
+// Asked of every frame of a stack, and modules are few.
+bool tide_naming_is_in_library(struct tide_naming *naming, uint32_t node)
+{
+  uint32_t module = naming->image->frames[node].module;
+  uint8_t *known = &naming->in_library[module];
+  if (!*known) {
+    const char *path = naming->image->modules[module].path;
+    *known = 1 + (path && tide_rules_module_is_library(naming->rules, path));
+  }
+  return *known == 2;
+}
+
 void tide_naming_free(struct tide_naming *naming)
 {
   if (!naming)
@@ -105,6 +135,7 @@ void tide_naming_free(struct tide_naming *naming)
     tide_resolver_free(naming->resolver);
   tide_told_names_done(&naming->told);
   free(naming->ids);
+  free(naming->in_library);
   free(naming->chains);
   free(naming->of_node);
   free(naming->table);
@@ -229,6 +260,18 @@ const struct tide_named_frame *tide_naming_of_node(struct tide_naming *naming, u
   return chain->frames;
 }
 
+const struct tide_named_frame *tide_naming_try_node(struct tide_naming *naming, uint32_t node,
+                                                    size_t *ret_n)
+{
+  size_t n_before = naming->n_chains;
+  const struct chain *chain = chain_of(naming, node, naming->n_left > 0);
+  if (!chain)
+    return NULL;
+  naming->n_left -= naming->n_chains - n_before;
+  *ret_n = chain->n;
+  return chain->frames;
+}
+
 size_t tide_naming_address(struct tide_naming *naming, uint32_t node)
 {
   return (size_t)(chain_of(naming, node, true) - naming->chains);
@@ -267,49 +310,6 @@ uint64_t tide_naming_elf_address(const struct tide_naming *naming,
   return frame->pc - naming->image->modules[frame->module].bias;
 }
 
-// Of frames that are all folded: the first of the highest layer, or a named one of the same module
-// further out. "call_init in ld.so" would be true of everything before main.
-static bool is_better_fallback(const struct tide_named_frame *held,
-                               const struct tide_named_frame *offered)
-{
-  if (held->layer != offered->layer)
-    return held->layer < offered->layer;
-  return !held->function && offered->function && offered->module == held->module;
-}
-
-// The first frame of a chain that is the user's; *fallback is kept up to date on the way.
-static const struct tide_named_frame *user_frame(const struct chain *chain,
-                                                 const struct tide_named_frame **fallback)
-{
-  for (size_t i = 0; i < chain->n; i++) {
-    const struct tide_named_frame *f = &chain->frames[i];
-    if (f->layer == TIDE_LAYER_USER)
-      return f;
-    if (!*fallback || is_better_fallback(*fallback, f))
-      *fallback = f;
-  }
-  return NULL;
-}
-
-const struct tide_named_frame *tide_naming_culprit(struct tide_naming *naming, uint32_t stack)
-{
-  const struct tide_named_frame *fallback = NULL;
-  for (uint32_t node = stack; node; node = naming->image->frames[node].parent) {
-    uint16_t flags = naming->image->frames[node].flags;
-    if (flags & (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST))
-      continue;
-    size_t n_before = naming->n_chains;
-    const struct chain *chain = chain_of(naming, node, naming->n_left > 0);
-    if (!chain)
-      return NULL;
-    naming->n_left -= naming->n_chains - n_before;
-    const struct tide_named_frame *found = user_frame(chain, &fallback);
-    if (found)
-      return found;
-  }
-  return fallback;
-}
-
 const char *tide_naming_note(struct tide_naming *naming, const struct tide_named_frame *frame)
 {
   if (!frame->module || !naming->source.object)
@@ -318,7 +318,8 @@ const char *tide_naming_note(struct tide_naming *naming, const struct tide_named
       naming->source.object(naming->source.context, frame->module);
   if (!object || (frame->function && !object->opened))
     return NULL; // the name is a stored one: the file's absence is no news
-  bool in_part = !frame->file && frame->layer == TIDE_LAYER_USER; // startup code never has lines
+  bool in_part =
+      !frame->file && !tide_layer_is_folded(frame->layer); // startup code never has lines
   const char *note = object->note[0] || !in_part ? object->note : object->part_note;
   return note[0] ? note : NULL;
 }

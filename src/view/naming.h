@@ -18,7 +18,13 @@ struct tide_named_frame {
   uint32_t module;       // index in the image's modules
   uint64_t pc;           // runtime address
   uint16_t flags;        // enum tide_frame_flags
-  enum tide_layer layer; // TIDE_LAYER_USER, or what it is folded as
+  enum tide_layer layer; // whose it is, or what it is folded as
+};
+
+enum tide_blamed { // whom a stack is blamed on: see view/blame.h
+  TIDE_BLAMED_OWN,
+  TIDE_BLAMED_LIBRARY,
+  TIDE_BLAMED_N,
 };
 
 // Where names come from that the capture does not hold: a resolver, or something else (tests).
@@ -43,6 +49,11 @@ struct tide_naming *tide_naming_new_from(const struct tide_image *image,
                                          const struct tide_name_source *source);
 void tide_naming_free(struct tide_naming *naming); // NULL is fine
 
+// Own code, if nothing else is said.
+void tide_naming_set_blame(struct tide_naming *naming, enum tide_blamed blamed);
+enum tide_blamed tide_naming_blamed(const struct tide_naming *naming);
+const struct tide_image *tide_naming_image(const struct tide_naming *naming);
+
 // Rules of the user's, which must outlive the names. To be set before the first look-up.
 void tide_naming_set_rules(struct tide_naming *naming, const struct tide_rules *rules);
 
@@ -56,8 +67,14 @@ const struct tide_named_frame *tide_naming_of_node(struct tide_naming *naming, u
 size_t tide_naming_address(struct tide_naming *naming, uint32_t node);
 size_t tide_naming_addresses(const struct tide_naming *naming);
 
-// From now on at most n more addresses are looked up for tide_naming_culprit().
+// From now on at most n more addresses are looked up for tide_naming_try_node(), which says NULL
+// when it would have to look up one more and is the frames of the node otherwise.
 void tide_naming_limit(struct tide_naming *naming, size_t n);
+const struct tide_named_frame *tide_naming_try_node(struct tide_naming *naming, uint32_t node,
+                                                    size_t *ret_n);
+
+// Whether no name could make the frames of a node the user's: known without looking them up.
+bool tide_naming_is_in_library(struct tide_naming *naming, uint32_t node);
 
 // Path of a frame's module, "" for the unknown one.
 const char *tide_naming_module_path(const struct tide_naming *naming,
@@ -70,11 +87,6 @@ const char *tide_naming_module(const struct tide_naming *naming,
 // A frame's address as its file has it, the same in every run; in unknown code, as it ran.
 uint64_t tide_naming_elf_address(const struct tide_naming *naming,
                                  const struct tide_named_frame *frame);
-
-// The first frame of a stack that is not folded; when all are, the first of the highest layer. NULL
-// when the stack is empty or the limit on look-ups does not allow to tell. The same place gives the
-// same pointer.
-const struct tide_named_frame *tide_naming_culprit(struct tide_naming *naming, uint32_t stack);
 
 // Why a frame's module has no names or lines, or no line for this frame, and what to do about it;
 // NULL when all is well. Lives as long as the naming and its source.

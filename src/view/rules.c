@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reading rules and asking them. An implementation of a trait has several paths (see
-// function_path.h), and each is judged alone: the frame is folded when all of them are, so a trait
-// of the standard library on a type of the user's is the user's, and so is the reverse.
+// function_path.h), and each is judged alone: the frame is folded, or a library's, when all of them
+// are, so a trait of the standard library on a type of the user's is the user's, and so is the
+// reverse.
 //
 // A frame is judged once per distinct address, so the rules are simply tried one after another.
 #include "view/rules.h"
@@ -44,6 +45,12 @@ void tide_rules_free(struct tide_rules *rules)
   drop_after(rules, 0);
   free(rules->items);
   free(rules);
+}
+
+static void set(struct subject *subject, enum tide_rule_kind kind, const char *text, size_t len)
+{
+  subject->texts[kind] = text;
+  subject->lens[kind] = len;
 }
 
 // * stands for any text. Going back to the latest star only is enough, and never slow.
@@ -90,18 +97,51 @@ static const struct tide_rule *last_match(const struct tide_rule *items, size_t 
   return NULL;
 }
 
+// Whether a crate is what the program is called after: "relay" of target/release/relay, and of
+// target/debug/deps/relay-0123456789abcdef. Its names say "_" where the file's say "-".
+static bool is_crate_of_program(const struct subject *subject)
+{
+  const char *crate = subject->texts[TIDE_RULE_CRATE], *path = subject->texts[TIDE_RULE_MODULE];
+  size_t n = subject->lens[TIDE_RULE_CRATE];
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  if (!crate || strlen(name) < n)
+    return false;
+  for (size_t i = 0; i < n; i++)
+    if (name[i] != crate[i] && !(name[i] == '-' && crate[i] == '_'))
+      return false;
+  return !name[n] || (name[n] == '-' && strspn(name + n + 1, "0123456789abcdef") == 16);
+}
+
+// Where no rule folds it. Code of no module without a name was made at run time by somebody's JIT.
+static enum tide_layer own_or_library(const struct subject *subject)
+{
+  bool has_file = subject->texts[TIDE_RULE_FILE], is_named = subject->texts[TIDE_RULE_FUNCTION];
+  if (last_match(tide_library_rules, tide_library_rules_n, subject))
+    return TIDE_LAYER_LIBRARY;
+  if (has_file || is_crate_of_program(subject))
+    return TIDE_LAYER_USER;
+  if (!is_named && !subject->lens[TIDE_RULE_MODULE])
+    return TIDE_LAYER_LIBRARY;
+  bool is_library = last_match(tide_fileless_rules, tide_fileless_rules_n, subject);
+  return is_library ? TIDE_LAYER_LIBRARY : TIDE_LAYER_USER;
+}
+
 static enum tide_layer judge(const struct tide_rules *rules, const struct subject *subject)
 {
   const struct tide_rule *rule = rules ? last_match(rules->items, rules->n, subject) : NULL;
   if (!rule)
     rule = last_match(tide_builtin_rules, tide_builtin_rules_n, subject);
-  return rule ? rule->layer : TIDE_LAYER_USER;
+  return rule ? rule->layer : own_or_library(subject);
 }
 
-static void set(struct subject *subject, enum tide_rule_kind kind, const char *text, size_t len)
+bool tide_rules_module_is_library(const struct tide_rules *rules, const char *module)
 {
-  subject->texts[kind] = text;
-  subject->lens[kind] = len;
+  struct subject subject = {0};
+  set(&subject, TIDE_RULE_MODULE, module, strlen(module));
+  if (rules && rules->n)
+    return false; // they may be about a function in it
+  return last_match(tide_library_rules, tide_library_rules_n, &subject) ||
+         last_match(tide_builtin_rules, tide_builtin_rules_n, &subject);
 }
 
 // A name with parameters is C++, whose namespaces may be called like crates.
@@ -162,6 +202,17 @@ static char *pattern_of(const char *at)
   return n ? tide_strndup(at, n) : NULL;
 }
 
+static const struct {
+  const char *word;
+  enum tide_layer layer;
+} verbs[] = {
+    {"own", TIDE_LAYER_USER},
+    {"keep", TIDE_LAYER_USER}, // what it was called before there were libraries
+    {"library", TIDE_LAYER_LIBRARY},
+    {"fold", TIDE_LAYER_CHOSEN},
+};
+enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
 static enum tide_err parse_line(struct tide_rules *rules, const char *name, size_t number,
                                 const char *line, struct tide_diag *diag)
 {
@@ -169,10 +220,14 @@ static enum tide_err parse_line(struct tide_rules *rules, const char *name, size
   const char *verb = next_word(&line, &n_verb), *kind_word = next_word(&line, &n_kind);
   if (!n_verb || *verb == '#')
     return TIDE_ERR_OK;
-  if (!is_word(verb, n_verb, "fold") && !is_word(verb, n_verb, "keep"))
-    return tide_fail(diag, TIDE_ERR_FORMAT, "%s:%zu: a rule starts with fold or keep, not \"%.*s\"",
-                     name, number, (int)(n_verb < 80 ? n_verb : 80), verb);
-  struct tide_rule rule = {*verb == 'f' ? TIDE_LAYER_CHOSEN : TIDE_LAYER_USER, 0, NULL};
+  size_t said = 0;
+  while (said < N_VERBS && !is_word(verb, n_verb, verbs[said].word))
+    said++;
+  if (said == N_VERBS)
+    return tide_fail(diag, TIDE_ERR_FORMAT,
+                     "%s:%zu: a rule starts with own, library or fold, not \"%.*s\"", name, number,
+                     (int)(n_verb < 80 ? n_verb : 80), verb);
+  struct tide_rule rule = {verbs[said].layer, 0, NULL};
   while (rule.kind < TIDE_RULE_KINDS_N &&
          !is_word(kind_word, n_kind, tide_rule_kind_words[rule.kind]))
     rule.kind++;

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which frames are not the user's: rules fold them, and a site is blamed on its first frame that is
-// left. A rule is a line,
+// Whose a frame is: the user's own, a library's (shown, but a site is blamed on the user's line
+// that called it), or that of a runtime, which is folded. A rule is a line,
 //
-//   fold|keep  function|crate|trait|file|module  PATTERN
+//   own|library|fold  function|crate|trait|file|module  PATTERN
 //
 // where * in a pattern stands for any text. The last rule that matches decides; the user's come
 // after the built-in ones. docs/runtime-frames.md explains and lists them.
 #pragma once
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-// What a folded frame is part of, from the inside outwards. Where a stack has nothing else, the
-// first frame of the highest layer says most.
+// Not folded are the user's frames and libraries'. What a folded frame is part of follows, from the
+// inside outwards: where a stack has nothing else, the first frame of the highest layer says most.
 enum tide_layer {
-  TIDE_LAYER_USER, // not folded
+  TIDE_LAYER_USER,
+  TIDE_LAYER_LIBRARY,
   TIDE_LAYER_ALLOCATOR,
   TIDE_LAYER_START,
   TIDE_LAYER_C,
@@ -24,6 +26,11 @@ enum tide_layer {
   TIDE_LAYER_FRAMEWORK,
   TIDE_LAYER_CHOSEN, // by a rule of the user's
 };
+
+static inline bool tide_layer_is_folded(enum tide_layer layer)
+{
+  return layer > TIDE_LAYER_LIBRARY;
+}
 
 enum tide_rule_kind {
   TIDE_RULE_FUNCTION,
@@ -36,7 +43,7 @@ enum tide_rule_kind {
 extern const char *const tide_rule_kind_words[];
 
 struct tide_rule {
-  enum tide_layer layer; // USER: keep
+  enum tide_layer layer; // USER: own
   enum tide_rule_kind kind;
   const char *pattern;
 };
@@ -44,6 +51,11 @@ struct tide_rule {
 // The built-in rules, in the order of the documentation; sections by layer.
 extern const struct tide_rule tide_builtin_rules[];
 extern const size_t tide_builtin_rules_n;
+
+// What libraries are told by; asked where no rule above matches. Those of code without a source
+// file are not asked where it is known: a crate of that name may well be the user's.
+extern const struct tide_rule tide_library_rules[], tide_fileless_rules[];
+extern const size_t tide_library_rules_n, tide_fileless_rules_n;
 
 struct tide_rules; // the user's, on top of the built-in ones
 
@@ -59,3 +71,6 @@ enum tide_err tide_rules_parse(struct tide_rules *rules, const char *name, const
 // rules may be NULL: the built-in ones. function and file may be NULL, module (a path) not.
 enum tide_layer tide_rules_judge(const struct tide_rules *rules, const char *function,
                                  const char *file, const char *module);
+
+// Whether all code of a module is a library's, or folded, whatever its names are.
+bool tide_rules_module_is_library(const struct tide_rules *rules, const char *module);

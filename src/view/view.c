@@ -110,7 +110,7 @@ static void gather_node(struct tide_view *view, struct gathering *g, uint32_t no
   const struct tide_named_frame *frames = tide_naming_of_node(view->naming, node, &n);
   const uint8_t *bits = tide_filter_is_empty(view->filter) ? NULL : bits_of(view, node);
   for (size_t i = 0; i < n; i++) {
-    bool folded = !view->all_frames && frames[i].layer != TIDE_LAYER_USER;
+    bool folded = !view->all_frames && tide_layer_is_folded(frames[i].layer);
     bool in_focus = bits && bits[i] & (TIDE_FILTER_FOCUS | TIDE_FILTER_CALLEES);
     bool is_callee = bits && bits[i] & TIDE_FILTER_CALLERS;
     if (is_callee)
@@ -149,14 +149,24 @@ const struct tide_view_frame *tide_view_stack(struct tide_view *view, uint32_t s
   return view->scratch;
 }
 
-const struct tide_named_frame *tide_view_culprit(struct tide_view *view, uint32_t stack)
+static const struct tide_named_frame *frame_at(void *frames, size_t i)
+{
+  return ((const struct tide_view_frame *)frames)[i].frame;
+}
+
+struct tide_blame tide_view_blame(struct tide_view *view, uint32_t stack)
 {
   if (tide_filter_is_empty(view->filter))
-    return tide_naming_culprit(view->naming, stack); // looks up no more than it must
+    return tide_blame_stack(view->naming, stack); // looks up no more than it must
   size_t n;
   bool all_frames = view->all_frames;
   view->all_frames = false;
-  const struct tide_view_frame *frames = tide_view_stack(view, stack, &n);
+  tide_view_stack(view, stack, &n);
   view->all_frames = all_frames;
-  return n ? frames[0].frame : NULL;
+  return tide_blame_frames(view->naming, n, frame_at, view->scratch);
+}
+
+const struct tide_named_frame *tide_view_culprit(struct tide_view *view, uint32_t stack)
+{
+  return tide_view_blame(view, stack).culprit;
 }

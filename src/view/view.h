@@ -5,6 +5,7 @@
 // folding mean the same everywhere.
 #pragma once
 #include "profile/profile.h"
+#include "view/blame.h"
 #include "view/filter.h"
 
 struct tide_view_frame {
@@ -48,7 +49,8 @@ int64_t tide_view_all(const struct tide_view *view);
 const struct tide_view_frame *tide_view_stack(struct tide_view *view, uint32_t stack,
                                               size_t *ret_n);
 
-// The frame a stack is blamed on: the innermost one that is shown when runtime frames are folded,
-// whether they are or not. NULL when there is none, or when the
-// naming's limit on look-ups does not allow to tell.
+// Whom a stack is blamed on (view/blame.h), of the frames that are shown when runtime frames are
+// folded, whether they are or not. Without a culprit when there is none, or when the naming's limit
+// on look-ups does not allow to tell.
+struct tide_blame tide_view_blame(struct tide_view *view, uint32_t stack);
 const struct tide_named_frame *tide_view_culprit(struct tide_view *view, uint32_t stack);

@@ -107,6 +107,43 @@ static void blames_the_first_frame_of_the_user(void **state)
   assert_int_equal(tide_naming_culprit(naming, 8)->pc, 0x10042); // nameless, but the user's
 }
 
+// A library's frame is passed over, and named as what own code called; unless libraries are asked
+// for, or there is no own code.
+static void blames_own_code_through_libraries(void **state)
+{
+  struct tide_blame blame = tide_blame_stack(naming, 5);
+  assert_string_equal(blame.culprit->function, "indexer::main");
+  assert_non_null(strstr(blame.via->function, "Merge"));
+  assert_null(blame.caller);
+  blame = tide_blame_stack(naming, 6); // the library calls own code back
+  assert_string_equal(blame.culprit->function, "indexer::postings::Block::push");
+  assert_null(blame.via);
+  tide_naming_set_blame(naming, TIDE_BLAMED_LIBRARY);
+  blame = tide_blame_stack(naming, 5);
+  assert_non_null(strstr(blame.culprit->function, "Merge"));
+  assert_null(blame.via);
+}
+
+static void blames_the_library_without_own_code(void **state)
+{
+  struct tide_rules *rules = tide_rules_new();
+  struct tide_diag diag = {0};
+  assert_int_equal(tide_rules_parse(rules, "x", "library function indexer::main", &diag), 0);
+  tide_naming_set_rules(naming, rules);
+  struct tide_blame blame = tide_blame_stack(naming, 5);
+  assert_non_null(strstr(blame.culprit->function, "Merge"));
+  assert_null(blame.via);
+  tide_rules_free(rules);
+}
+
+static void names_the_caller_of_nameless_code(void **state)
+{
+  struct tide_blame blame = tide_blame_stack(naming, 8);
+  assert_null(blame.culprit->function);
+  assert_string_equal(blame.caller->function, "indexer::main");
+  assert_null(tide_blame_stack(naming, 3).caller);
+}
+
 static void blames_the_highest_layer_where_all_is_folded(void **state)
 {
   struct tide_rules *rules = tide_rules_new();
@@ -222,6 +259,9 @@ int main(void)
       TEST(takes_stored_names_first),
       TEST(steps_back_from_return_addresses_only),
       TEST(blames_the_first_frame_of_the_user),
+      TEST(blames_own_code_through_libraries),
+      TEST(blames_the_library_without_own_code),
+      TEST(names_the_caller_of_nameless_code),
       TEST(blames_the_highest_layer_where_all_is_folded),
       TEST(notes_are_of_a_frames_module),
       TEST(looks_up_no_more_than_allowed),

@@ -140,7 +140,7 @@ static void judges_by_file_and_module(void **state)
       {"malloc", NULL, "/lib/libc.so.6", TIDE_LAYER_ALLOCATOR},
       {NULL, NULL, "/lib/libc.so.6", TIDE_LAYER_C},
       {NULL, NULL, "prog", TIDE_LAYER_USER},
-      {NULL, NULL, "", TIDE_LAYER_USER},
+      {NULL, NULL, "", TIDE_LAYER_LIBRARY}, // a JIT's
       {"malloc", NULL, "prog", TIDE_LAYER_ALLOCATOR},
       {"je_arena_new", NULL, "libjemalloc.so.2", TIDE_LAYER_ALLOCATOR},
       // Linked in, as the crate does whose dumps have its innermost frames.
@@ -176,6 +176,76 @@ static void judges_by_file_and_module(void **state)
     if (layer != cases[i].layer)
       fail_msg("%s in %s: layer %d", cases[i].function, cases[i].module, layer);
   }
+}
+
+// By where sources and modules lie; without a file, by crate.
+static void tells_own_code_from_libraries(void **state)
+{
+  static const struct {
+    const char *function, *file, *module;
+    enum tide_layer layer;
+  } cases[] = {
+      {"serde_json::de::from_str",
+       "/root/.cargo/registry/src/index.example-19/serde_json-1.0/de.rs", "/app/leaky",
+       TIDE_LAYER_LIBRARY},
+      {"theirs::f", "/home/me/.cargo/git/checkouts/theirs-0123/89ab/src/lib.rs", "/app/leaky",
+       TIDE_LAYER_LIBRARY},
+      {"leaky::decode", "src/main.rs", "/app/leaky", TIDE_LAYER_USER},
+      {"leaky::decode", "/usr/src/leaky/src/main.rs", "/usr/bin/leaky", TIDE_LAYER_USER},
+      {"serde_json::de::from_str", "/home/me/json/src/de.rs", "/app/leaky", TIDE_LAYER_USER},
+      {"serde_json::de::from_str", NULL, "/app/leaky", TIDE_LAYER_LIBRARY},
+      {"serde_json::de::from_str(int)", NULL, "/app/leaky", TIDE_LAYER_USER}, // C++
+      {"serde_json::de::from_str", NULL, "/app/serde-json", TIDE_LAYER_USER}, // the program's
+      {"regex::new", NULL, "/app/deps/regex-0123456789abcdef", TIDE_LAYER_USER},
+      {"regex::new", NULL, "/app/deps/regex-demo", TIDE_LAYER_LIBRARY},
+      {"<leaky::Row as serde::ser::Serialize>::serialize", NULL, "/app/leaky", TIDE_LAYER_USER},
+      {"<alloc::vec::Vec<T> as serde::de::Deserialize>::deserialize", NULL, "/app/leaky",
+       TIDE_LAYER_LIBRARY},
+      {"leaky::decode", NULL, "/usr/bin/leaky", TIDE_LAYER_USER},
+      {"boost::pool<int>::grow()", "/usr/include/boost/pool.hpp", "/app/a", TIDE_LAYER_LIBRARY},
+      {"parse", "vendor/parse.c", "/app/a", TIDE_LAYER_LIBRARY},
+      {"parse", "../subprojects/json/parse.c", "/app/a", TIDE_LAYER_LIBRARY},
+      {"parse", "/home/me/vendors/parse.c", "/app/a", TIDE_LAYER_USER},
+      {"f", "/go/pkg/mod/example.org/x@v1/f.go", "/app/a", TIDE_LAYER_LIBRARY},
+      {"f", NULL, "/app/libours.so", TIDE_LAYER_USER},
+      {"f", NULL, "/usr/lib/x86_64-linux-gnu/libtheirs.so.1", TIDE_LAYER_LIBRARY},
+      {"f", "/build/theirs-1/f.c", "/usr/lib/x86_64-linux-gnu/libtheirs.so.1", TIDE_LAYER_LIBRARY},
+      {"lookupKey", NULL, "/usr/bin/redis-server", TIDE_LAYER_LIBRARY},
+      {"lookupKey", "src/db.c", "/usr/bin/redis-server", TIDE_LAYER_USER},
+      {"PyList_New", NULL, "/home/me/.pyenv/bin/python3.12", TIDE_LAYER_LIBRARY},
+      {"f", NULL, "/home/me/venv/lib/python3.12/site-packages/x.so", TIDE_LAYER_LIBRARY},
+      {"f", NULL, "/opt/ours/bin/nodes", TIDE_LAYER_USER},
+      {"LazyCompile:~render /app/page.js:3", NULL, "", TIDE_LAYER_USER}, // from a perf map
+      {NULL, NULL, "", TIDE_LAYER_LIBRARY},
+  };
+  for (size_t i = 0; i < N(cases); i++) {
+    enum tide_layer layer =
+        tide_rules_judge(NULL, cases[i].function, cases[i].file, cases[i].module);
+    if (layer != cases[i].layer)
+      fail_msg("%s of %s in %s: layer %d", cases[i].function, cases[i].file, cases[i].module,
+               layer);
+  }
+}
+
+static void rules_of_the_users_say_whose(void **state)
+{
+  struct tide_rules *rules = tide_rules_new();
+  struct tide_diag diag = {0};
+  static const char text[] = "own module libours.so*\nlibrary crate tokio\nlibrary file */gen/*\n"
+                             "own function gen_main\nown file */vendor/us/*\n";
+  assert_int_equal(tide_rules_parse(rules, "x", text, &diag), TIDE_ERR_OK);
+  assert_int_equal(tide_rules_judge(rules, "f", NULL, "/usr/lib/libours.so.2"), TIDE_LAYER_USER);
+  assert_int_equal(tide_rules_judge(rules, "tokio::run", NULL, "/a"), TIDE_LAYER_LIBRARY);
+  assert_int_equal(tide_rules_judge(rules, "f", "/src/gen/f.c", "/a"), TIDE_LAYER_LIBRARY);
+  assert_int_equal(tide_rules_judge(rules, "gen_main", "/src/gen/f.c", "/a"), TIDE_LAYER_USER);
+  assert_int_equal(tide_rules_judge(rules, "f", "/src/vendor/us/f.c", "/a"), TIDE_LAYER_USER);
+  assert_int_equal(tide_rules_judge(rules, "f", "/src/vendor/f.c", "/a"), TIDE_LAYER_LIBRARY);
+  // What is known of a module without its names: nothing, where a rule may be about a function.
+  assert_true(tide_rules_module_is_library(NULL, "/usr/lib/libtheirs.so"));
+  assert_true(tide_rules_module_is_library(NULL, "/lib/libc.so.6"));
+  assert_false(tide_rules_module_is_library(NULL, "/usr/bin/redis-server"));
+  assert_false(tide_rules_module_is_library(rules, "/usr/lib/libtheirs.so"));
+  tide_rules_free(rules);
 }
 
 static enum tide_layer judge(const struct tide_rules *rules, const char *function, const char *file)
@@ -230,7 +300,8 @@ static void expect_refused(const char *text, const char *sentence)
 
 static void says_which_line_is_wrong(void **state)
 {
-  expect_refused("hide function f", "my.rules:2: a rule starts with fold or keep, not \"hide\"");
+  expect_refused("hide function f",
+                 "my.rules:2: a rule starts with own, library or fold, not \"hide\"");
   expect_refused("fold", "my.rules:2: fold what? function, crate, trait, file or module, not \"\"");
   expect_refused(
       "keep functions f",
@@ -258,6 +329,17 @@ static void reads_files(void **state)
   tide_rules_free(rules);
 }
 
+static void render_libraries(struct tide_buf *out, const char *heading,
+                             const struct tide_rule *rules, size_t n)
+{
+  tide_buf_printf(out, "\n### %s\n\n", heading);
+  for (size_t i = 0; i < n; i++) {
+    assert_int_equal(rules[i].layer, TIDE_LAYER_LIBRARY);
+    tide_buf_printf(out, "    library %-8s %s\n", tide_rule_kind_words[rules[i].kind],
+                    rules[i].pattern);
+  }
+}
+
 static void render_rules(struct tide_buf *out)
 {
   static const char *const headings[] = {
@@ -277,6 +359,9 @@ static void render_rules(struct tide_buf *out)
     layer = rule->layer;
     tide_buf_printf(out, "    fold %-8s %s\n", tide_rule_kind_words[rule->kind], rule->pattern);
   }
+  render_libraries(out, "Libraries", tide_library_rules, tide_library_rules_n);
+  render_libraries(out, "Libraries, where no source file is known", tide_fileless_rules,
+                   tide_fileless_rules_n);
   tide_buf_text(out, "\n");
 }
 
@@ -323,6 +408,8 @@ int main(void)
       cmocka_unit_test(paths_of_no_names),
       cmocka_unit_test(judges_real_names),
       cmocka_unit_test(judges_by_file_and_module),
+      cmocka_unit_test(tells_own_code_from_libraries),
+      cmocka_unit_test(rules_of_the_users_say_whose),
       cmocka_unit_test(the_last_rule_decides),
       cmocka_unit_test(says_which_line_is_wrong),
       cmocka_unit_test(reads_files),

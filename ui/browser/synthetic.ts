@@ -46,7 +46,7 @@ export function frameModel(functions: readonly string[]): Model {
     line: Uint32Array.from(functions, (_, i) => 10 + (i % 900)),
     module: new Uint32Array(n).fill(1),
     address: new Float64Array(n),
-    layer: Uint8Array.from(functions, (_, i) => (i % 13 === 6 ? 1 : 0)),
+    layer: Uint8Array.from(functions, (_, i) => (i % 13 === 6 ? 2 : 0)),
     flags: Uint8Array.from(functions, (_, i) => (i % 9 === 4 ? 1 : 0)),
   };
   const modules = Uint32Array.of(0, text.length - 1);

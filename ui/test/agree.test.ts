@@ -24,6 +24,7 @@ const CAPTURES: [string, () => string, "large"?][] = [
   ["90 stacks, 3 snapshots", () => made(2, 90, 3)],
   ["a recorded program of three threads", () => recorded("page_shapes.c", "-pthread")],
   ["threads that hand blocks over", () => recorded("page_handover.c", "-pthread")],
+  ["own code, a library's and nameless code", () => recorded("page_blame.c", "-O1")],
   ["CPython, recorded", () => recordedCommand("python", "python3", "-c", PYTHON),
     "large"],
   ["massif's file", () => golden("massif.out")],
@@ -222,6 +223,9 @@ for (const [name, make, large] of CAPTURES)
         for (const measure of some(MEASURES))
           for (const unit of some(["bytes", "blocks"] as Unit[]))
             checkGroups(file, plain(measure, unit), kind, emptyLook);
+      for (const kind of ["place", "crate"] as GroupKind[])
+        checkGroups(file, plain("total", "bytes"), kind, { ...emptyLook, blame: "library" },
+          ["--blame", "library"]);
     });
     await t.test("groups of moments and ranges", () => {
       for (const asked of some(questions(model, ["live", "total", "grown"])))

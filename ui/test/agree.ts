@@ -8,9 +8,10 @@ import { tellFates } from "../src/engine/fate.ts";
 import { group, type Group, type GroupKind, type GroupNumbers } from "../src/engine/groups.ts";
 import { histogram } from "../src/engine/histograms.ts";
 import { emptyLook, makeView, type View } from "../src/engine/look.ts";
-import { FrameFlag, SiteKind, type Model } from "../src/engine/model.ts";
+import { FrameFlag, Layer, SiteKind, type Model } from "../src/engine/model.ts";
 import { modulePath, NONE } from "../src/engine/names.ts";
 import { weigh, type Question } from "../src/engine/question.ts";
+import { waysOf, type Way } from "../src/engine/ways.ts";
 import type { Tree } from "../src/engine/tree.ts";
 import type { Diff, DiffGroup } from "../src/engine/diff.ts";
 
@@ -21,7 +22,8 @@ function frameOf(model: Model, f: number) {
   return {
     function: textOf(model, frames.function[f]), file: textOf(model, frames.file[f]),
     line: frames.line[f], module: modulePath(model, f), inlined: Boolean(frames.flags[f] & 1),
-    folded: frames.layer[f] !== 0,
+    folded: frames.layer[f] >= Layer.folded,
+    library: frames.layer[f] === Layer.library,
   };
 }
 
@@ -31,12 +33,15 @@ export function siteJson(plain: View, weights: Float64Array, site: number) {
   const { sites, nodes, frames, rows } = model;
   const stack: ReturnType<typeof frameOf>[] = [];
   let culprit: number | null = null;
+  let via: number | null = null;
   for (let n = sites.node[site]; n; n = nodes.parent[n]) {
     const f = nodes.frame[n];
     if (frames.flags[f] & (FrameFlag.lost | FrameFlag.pages))
       continue;
     if (culprit === null && f === plain.culprit(site))
       culprit = stack.length;
+    if (culprit === null && f === plain.via(site))
+      via = stack.length; // the last one: the nearest
     stack.push(frameOf(model, f));
   }
   const { sizes, lifetimes } = histogram(model, [site]);
@@ -51,7 +56,7 @@ export function siteJson(plain: View, weights: Float64Array, site: number) {
     thread_slots: pastRow - firstRow,
     sizes: [...sizes], lifetimes: [...lifetimes],
     mean_life_ns: meanLife(model, sites.lifeNs[site], sites.nFree[site], lifetimes),
-    mean_age_ns: meanAge(numbersOf(model, site)), frames: stack, culprit,
+    mean_age_ns: meanAge(numbersOf(model, site)), frames: stack, culprit, via,
   };
 }
 
@@ -120,6 +125,16 @@ function identityJson(model: Model, g: Group): Record<string, unknown> {
   return id;
 }
 
+function wayJson(model: Model, { frame, more }: Way) {
+  if (frame === NONE)
+    return null;
+  const { function: fn, file, line } = model.frames;
+  return {
+    function: textOf(model, fn[frame]), file: textOf(model, file[frame]), line: line[frame],
+    module: modulePath(model, frame), more,
+  };
+}
+
 export function groupsJson(view: View, question: Question, kind: GroupKind) {
   const { model } = view;
   const groups = group(view, question, kind);
@@ -133,8 +148,10 @@ export function groupsJson(view: View, question: Question, kind: GroupKind) {
     if (kind === "thread")
       return { ...base, ...numbersJson(g, model) };
     const { sizes, lifetimes } = histogram(model, g.sites);
+    const ways = waysOf(view, question, g);
     return {
-      ...base, ...numbersJson(g, model),
+      ...base, via: wayJson(model, ways.via), caller: wayJson(model, ways.caller),
+      ...numbersJson(g, model),
       mean_life_ns: meanLife(model, g.lifeNs, g.nFree, lifetimes), mean_age_ns: meanAge(g),
       fate: g.fate, sizes: [...sizes], lifetimes: [...lifetimes],
     };

@@ -162,7 +162,7 @@ test("inlined frames have no border to their parent, others do", () => {
 
 test("frames of the runtime are grey, recursion says how deep", () => {
   const model = frameModel(["__libc_start_main", "walk"]);
-  model.frames.layer.set([1, 0]);
+  model.frames.layer.set([2, 0]);
   const tree = treeOf({ parent: [0, 0, 0], self: [0, 500, 500], deep: [1, 1, 12] });
   const { rects, texts } = paint(tree, model);
   assert.equal(rects[1].style, Style.runtime);

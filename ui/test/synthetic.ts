@@ -179,7 +179,8 @@ function makeFacts(model: Model, nThreads: number): void {
     },
     pages: {}, completeness: { stacks: sites.count },
     threads: Array.from({ length: nThreads }, (_, i) => ({ tid: i, name: `t${i}`, owners: 1 })),
-    marks: [], notes: [], has: { temporary_bytes: true, counts: true }, overhead: 1.2, pruned: null,
+    marks: [], notes: [], blame: "own",
+    has: { temporary_bytes: true, counts: true }, overhead: 1.2, pruned: null,
   } satisfies Facts;
 }
 

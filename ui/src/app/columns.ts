@@ -4,6 +4,8 @@
 // a capture does not hold are empty, never zero, and so are those that a class cannot have.
 
 import type { Group, GroupKind } from "../engine/groups.ts";
+import type { View } from "../engine/look.ts";
+import { waysOf, waysText } from "../engine/ways.ts";
 import { groupText } from "../engine/group_text.ts";
 import type { Model } from "../engine/model.ts";
 import { frameText, NONE, placeText } from "../engine/names.ts";
@@ -55,6 +57,12 @@ export function groupPlace(model: Model, group: Group): string {
   if (group.kind === "place" || group.kind === "stack") return clean(placeText(model, group.frame));
   if (group.kind === "crate" && !group.crate) return "module"; // beside a crate of its name
   return group.kind === "function" ? clean(placeText(model, group.frame, 0)) : "";
+}
+
+// "via serde_json::de::from_str, src/de.rs:2699".
+export function groupWay(view: View, question: Question, group: Group): string {
+  if (!group.sites.length) return "";
+  return cleanWithin(waysText(view, waysOf(view, question, group), nameToShow), NAME_MAX);
 }
 
 // Classes are told by histograms, which know how many blocks and nothing else.

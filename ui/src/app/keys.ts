@@ -8,7 +8,7 @@ import { clearRange, moment, toEnd, toLocalPeak, toPeak } from "./moments.ts";
 import { model, pane, session } from "./session.ts";
 import { go, panes, settle, state } from "./state.ts";
 import { nextTheme } from "./theme.ts";
-import { nextMeasure, otherUnit } from "./toolbar.tsx";
+import { nextMeasure, otherUnit, turnBlame } from "./toolbar.tsx";
 
 export const isHelpOpen = signal(false);
 
@@ -20,6 +20,7 @@ export const keyWords: [string, string][] = [
   ["M", "next measure"],
   ["U", "bytes or blocks"],
   ["R", "show or hide runtime frames"],
+  ["O", "rows lead with your own code, or with the libraries it called"],
   ["I", "invert: from the allocation outwards"],
   ["F", "flip: root below or above"],
   ["/", "search"],
@@ -57,6 +58,7 @@ const actions: Record<string, () => void> = {
   m: nextMeasure,
   u: otherUnit,
   r: () => go({ runtime: !state.peek().runtime }),
+  o: turnBlame,
   i: () => go({ invert: !state.peek().invert, zoom: [] }),
   f: () => go({ flip: !state.peek().flip }),
   b: compare,

@@ -79,7 +79,7 @@ export const question = (() => {
 export const refused = computed(() => refusal(model.value, question.value));
 
 function lookOf(s: State): Look {
-  const look: Look = { ...emptyLook, allFrames: s.runtime, collapse: s.collapse };
+  const look: Look = { ...emptyLook, allFrames: s.runtime, blame: s.blame, collapse: s.collapse };
   for (const kind of filterKinds) look[kind] = s.filters[kind];
   return look;
 }

@@ -66,6 +66,7 @@ export interface State {
   sort: string | null; // a column of the table; null: the measure asked for
   up: boolean; // sorted with the least first
   filters: Record<FilterKind, string[]>;
+  blame: "own" | "library" | null; // whom rows lead with; null: as the capture was opened
   runtime: boolean; // show runtime frames, too
   collapse: boolean; // neighbouring repetitions of a function are one node
   lines: boolean; // lines of a function are nodes of their own
@@ -100,6 +101,7 @@ export function emptyState(): State {
     sort: null,
     up: false,
     filters,
+    blame: null,
     runtime: false,
     collapse: true,
     lines: false,
@@ -171,6 +173,7 @@ const readers: Record<string, Reader> = {
   group: (s, text) => (s.group = oneOf(groupKinds, text) ?? s.group),
   sort: (s, text) => (s.sort = text || null),
   up: flag("up"),
+  blame: (s, text) => (s.blame = oneOf(["own", "library"] as const, text)),
   runtime: flag("runtime"),
   collapse: flag("collapse"),
   lines: flag("lines"),

@@ -10,6 +10,7 @@ import { share } from "../engine/units.ts";
 import {
   groupName,
   groupPlace,
+  groupWay,
   hasCurve,
   isClassKind,
   nameColumn,
@@ -100,7 +101,7 @@ function CopyButtons() {
   const rows = () => {
     const context = { model: model.peek(), question: question.peek(), whole: wholeWeight.peek() };
     const columns = tableColumns(context.question, ranked.peek()[0]?.kind ?? "place");
-    const head = ["share", ...columns.map((column) => column.title), "name", "place"];
+    const head = ["share", ...columns.map((column) => column.title), "name", "place", "way"];
     const body = ranked
       .peek()
       .map((item) => [
@@ -108,6 +109,7 @@ function CopyButtons() {
         ...columns.map((column) => column.text(item, context)),
         groupName(context.model, item),
         groupPlace(context.model, item),
+        groupWay(view.peek(), context.question, item),
       ]);
     return [head, ...body];
   };
@@ -115,7 +117,7 @@ function CopyButtons() {
     const all = rows().slice(0, 101);
     return markdown(
       all,
-      all[0].map((name) => name === "name" || name === "place"),
+      all[0].map((name) => ["name", "place", "way"].includes(name)),
     );
   };
   return (
@@ -278,7 +280,8 @@ function Row({
   const [first, ...others] = columns;
   const name = shortGroupName(of, item);
   const place = groupPlace(of, item);
-  const hint = `${groupName(of, item).slice(0, 2000)}\n${place}`;
+  const way = groupWay(view.value, asked, item);
+  const hint = [groupName(of, item).slice(0, 2000), place, way].filter(Boolean).join("\n");
   return (
     <tr aria-rowindex={index + 2} class={isOpen ? "open" : ""}>
       <td class="c-share number">
@@ -299,11 +302,13 @@ function Row({
             onClick={() => onToggle(item)}
           >
             <span aria-hidden="true">{isOpen ? "▾ " : "▸ "}</span>
-            <span class="name">{name}</span> <span class="muted">{place}</span>
+            <span class="name">{name}</span> <span class="muted">{place}</span>{" "}
+            <span class="muted way">{way}</span>
           </button>
         ) : (
           <>
-            <span class="name">{name}</span> <span class="muted">{place}</span>
+            <span class="name">{name}</span> <span class="muted">{place}</span>{" "}
+            <span class="muted way">{way}</span>
           </>
         )}
       </td>

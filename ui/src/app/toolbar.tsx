@@ -116,8 +116,16 @@ function UnitSwitch() {
   );
 }
 
+// Rows lead with own code, or with libraries.
+export function turnBlame(): void {
+  const { blame } = state.peek();
+  const isOwn = (blame ?? model.peek().facts.blame) !== "library";
+  go({ blame: isOwn ? "library" : "own" });
+}
+
 function Toggles({ isTurned }: { isTurned: boolean }) {
-  const { runtime, invert, flip } = use(state);
+  const { runtime, blame, invert, flip } = use(state);
+  const isOwn = (blame ?? use(model).facts.blame) !== "library";
   return (
     <div class="switch" role="group" aria-label="Frames">
       <button
@@ -127,6 +135,14 @@ function Toggles({ isTurned }: { isTurned: boolean }) {
         onClick={() => go({ runtime: !runtime })}
       >
         hide runtime
+      </button>
+      <button
+        type="button"
+        aria-pressed={isOwn}
+        title="Rows lead with your own code, not with the library that it called: O"
+        onClick={turnBlame}
+      >
+        own code
       </button>
       {isTurned && (
         <>

@@ -15,11 +15,12 @@
 //
 // A view keeps what it finds out about frames and stacks; questions change, and it stays.
 
-import { FrameFlag, SiteKind, type Model } from "./model.ts";
+import { FrameFlag, Layer, SiteKind, type Model } from "./model.ts";
 import { moduleName, modulePath, NONE } from "./names.ts";
 
 export interface Look {
   allFrames: boolean; // fold nothing
+  blame: "own" | "library" | null; // whom; null: as the data says
   function: string[]; // only stacks with a frame like this
   file: string[];
   module: string[];
@@ -31,14 +32,15 @@ export interface Look {
   collapse: boolean; // in trees, neighbouring repetitions are one node, as in the command's
 }
 
-export type PatternKind = Exclude<keyof Look, "allFrames" | "collapse">;
+export type PatternKind = Exclude<keyof Look, "allFrames" | "blame" | "collapse">;
 
 export const PATTERN_KINDS: readonly PatternKind[] = [
   "function", "file", "module", "ignore", "focus", "hide", "callers", "callees",
 ];
 
 export const emptyLook: Look = {
-  allFrames: false, function: [], file: [], module: [], ignore: [], focus: [], hide: [],
+  allFrames: false, blame: null, function: [], file: [], module: [], ignore: [], focus: [],
+  hide: [],
   callers: [], callees: [], collapse: true,
 };
 
@@ -54,9 +56,19 @@ export interface View {
   readonly read: Uint32Array;
   // Whether a frame is shown wherever it stands: neither folded nor hidden, and a frame at all.
   shows(frame: number): boolean;
-  // The frame a stack is blamed on, or NONE: the innermost one shown when runtime frames are
-  // folded, whether they are or not.
+  // The frame a stack is blamed on, or NONE: of those shown when runtime frames are folded, whether
+  // they are or not, the innermost of the user's own code, or else the innermost one.
   culprit(site: number): number;
+  // What own code called: the outermost frame of a library inside of it; NONE: none.
+  via(site: number): number;
+  // Of a culprit without a name, the nearest caller that has one; NONE: none.
+  caller(site: number): number;
+}
+
+interface Blame {
+  culprit: Uint32Array;
+  via: Uint32Array;
+  caller: Uint32Array;
 }
 
 const PATTERNS_MAX = 30; // bits of a number
@@ -193,10 +205,12 @@ class StackView implements View {
   readonly isFiltered: boolean;
   read: Uint32Array;
   private readonly filter: Filter | null;
-  private culprits: Uint32Array | null = null;
+  private readonly ownFirst: boolean;
+  private blame: Blame | null = null;
 
   constructor(readonly model: Model, readonly look: Look) {
     this.filter = makeFilter(model, look);
+    this.ownFirst = (look.blame ?? model.facts.blame) !== "library";
     this.isFiltered = this.filter !== null;
     this.wanted = judgeSites(model, this.filter);
     let deepest = 0;
@@ -215,47 +229,75 @@ class StackView implements View {
 
   shows(frame: number): boolean {
     const { flags, layer } = this.model.frames;
-    return !(flags[frame] & NOT_FRAMES) && (this.look.allFrames || !layer[frame]) &&
+    return !(flags[frame] & NOT_FRAMES) && (this.look.allFrames || layer[frame] < Layer.folded) &&
       !(this.filter && this.filter.bits[frame] & this.filter.hide);
   }
 
   culprit(site: number): number {
-    this.culprits ??= this.findCulprits();
-    return this.culprits[site];
+    this.blame ??= this.findBlame();
+    return this.blame.culprit[site];
   }
 
-  private findCulprits(): Uint32Array {
+  via(site: number): number {
+    this.blame ??= this.findBlame();
+    return this.blame.via[site];
+  }
+
+  caller(site: number): number {
+    this.blame ??= this.findBlame();
+    return this.blame.caller[site];
+  }
+
+  private findBlame(): Blame {
     const { sites } = this.model;
-    const culprits = new Uint32Array(sites.count).fill(NONE);
+    const none = () => new Uint32Array(sites.count).fill(NONE);
+    const blame = { culprit: none(), via: none(), caller: none() };
     for (let i = 0; i < sites.count; i++)
       if (sites.kind[i] === SiteKind.heap)
-        culprits[i] = this.filter ? this.firstShown(sites.node[i]) : this.blamed(sites.node[i]);
-    return culprits;
+        this.blameSite(blame, i);
+    return blame;
   }
 
-  private firstShown(node: number): number {
-    return this.gather(node, false) ? this.read[0] : NONE;
+  // Of the frames shown, innermost first. Where a filter does not ask for them, runtime frames are
+  // not among them unless there is nothing else.
+  private blameSite(blame: Blame, site: number): void {
+    const { frames } = this.model;
+    const all = this.read.subarray(0, this.gather(this.model.sites.node[site], false));
+    const shown = this.filter ? all : all.filter((f) => !(frames.flags[f] & FrameFlag.cut));
+    const isFrame = (f: number) => !(frames.flags[f] & (FrameFlag.cut | FrameFlag.pruned));
+    const isOwn = (f: number) => frames.layer[f] === Layer.own && isFrame(f);
+    const own = this.ownFirst ? shown.findIndex(isOwn) : 0;
+    const at = Math.max(0, own);
+    if (!shown.length)
+      return;
+    blame.culprit[site] = shown[at];
+    blame.via[site] = shown.slice(0, at).reverse().find(isFrame) ?? NONE;
+    if (!frames.function[shown[at]])
+      blame.caller[site] =
+        shown.subarray(at + 1).find((f) => frames.function[f] > 0 && isFrame(f)) ?? NONE;
   }
 
-  // The first frame that is not folded; when all are, the first of the highest layer, or a named
-  // one of the same module further out.
+  // Whom a stack is blamed on, whatever the filter shows; of frames that are all folded, the first
+  // of the highest layer, or a named one of the same module further out.
   private blamed(stack: number): number {
     const { nodes, frames } = this.model;
-    let held = NONE;
+    let held = NONE, library = NONE;
     for (let n = stack; n; n = nodes.parent[n]) {
       const f = nodes.frame[n];
       if (frames.flags[f] & (NOT_FRAMES | FrameFlag.cut))
         continue;
-      if (held !== NONE && frames.flags[f] & FrameFlag.pruned)
+      if ((held !== NONE || library !== NONE) && frames.flags[f] & FrameFlag.pruned)
         continue; // who called it is not known
-      if (!frames.layer[f])
+      if (frames.layer[f] === Layer.own || (frames.layer[f] === Layer.library && !this.ownFirst))
         return f;
-      if (held === NONE || frames.layer[held] < frames.layer[f] ||
+      if (frames.layer[f] === Layer.library)
+        library = library === NONE ? f : library;
+      else if (held === NONE || frames.layer[held] < frames.layer[f] ||
           (frames.layer[held] === frames.layer[f] && !frames.function[held] &&
            frames.function[f] && frames.module[f] === frames.module[held]))
         held = f;
     }
-    return held;
+    return library === NONE ? held : library;
   }
 
   private gather(stack: number, allFrames: boolean): number {
@@ -274,7 +316,7 @@ class StackView implements View {
         hasCallee = true;
       }
       if (filter === null || !(bits & filter.hide)) {
-        if (!allFrames && frames.layer[f] && !inFocus && !isCallee) {
+        if (!allFrames && frames.layer[f] >= Layer.folded && !inFocus && !isCallee) {
           folded++;
         } else {
           read[n++] = f;
@@ -305,7 +347,7 @@ export function makeView(model: Model, look: Look): View {
     return new StackView(model, look);
   const held = plainViews.get(model) ?? new Map<string, View>();
   plainViews.set(model, held);
-  const key = `${look.allFrames} ${look.collapse}`;
+  const key = `${look.allFrames} ${look.blame} ${look.collapse}`;
   const view = held.get(key) ?? new StackView(model, look);
   held.set(key, view);
   return view;

@@ -30,6 +30,9 @@ export interface Frames {
   flags: Uint8Array;
 }
 
+// Whose a frame is; from here up it is folded, a higher layer being nearer to the user.
+export const Layer = { own: 0, library: 1, folded: 2 } as const;
+
 export const FrameFlag = {
   inlined: 1,
   cut: 2,
@@ -168,6 +171,7 @@ export interface Facts {
   threads: { tid: number; name: string; owners: number }[];
   marks: { time_ns: number; name: string }[];
   notes: string[];
+  blame: "own" | "library"; // whom rows lead with
   has: { temporary_bytes: boolean; counts: boolean; late_frees?: boolean };
   overhead: number;
   pruned: { stacks: number; of: number; by_place: boolean; limit_bytes: number } | null;

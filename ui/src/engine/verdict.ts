@@ -12,6 +12,7 @@ import { frameText, NONE, placeText } from "./names.ts";
 import { pagePlaces } from "./pages.ts";
 import { isHeld, snapshotOfKind, whole, type Measure, type Question } from "./question.ts";
 import { readableName } from "./shorten.ts";
+import { waysOf, waysText } from "./ways.ts";
 import { bytes, count, percent, share, time } from "./units.ts";
 
 export type SentenceKind =
@@ -154,6 +155,13 @@ function topPlace(model: Model, question: Question): Group | null {
   return top && top.frame !== NONE ? top : null;
 }
 
+// ", via serde_json::de::from_str, src/de.rs:2699".
+function viaWords(model: Model, question: Question, place: Group): string {
+  const view = plainView(model);
+  const text = waysText(view, waysOf(view, question, place));
+  return text && `, ${text}`;
+}
+
 // Who held most of it.
 function culprit(model: Model, question: Question): Sentence[] {
   const top = topPlace(model, question);
@@ -163,7 +171,7 @@ function culprit(model: Model, question: Question): Sentence[] {
   const isPeak = question.measure === "peak";
   const history = isPeak ? sinceWords(model, top) + fateWords(model, top) : "";
   const text = `${part} of it (${bytes(top.weight)}) was allocated in ` +
-    `${frameWords(model, top.frame)}${history}.`;
+    `${frameWords(model, top.frame)}${viaWords(model, question, top)}${history}.`;
   return [{ kind: "culprit", text, isWarning: false, link: { question, pane: "table" } }];
 }
 

@@ -5,7 +5,7 @@
 //
 // Nodes of a diff may be of either of two models; the tree says which.
 
-import { FrameFlag, type Model } from "../engine/model.ts";
+import { FrameFlag, Layer, type Model } from "../engine/model.ts";
 import { frameText, modulePath, shortenPath } from "../engine/names.ts";
 import type { Tree } from "../engine/tree.ts";
 import { clean, cleanWithin } from "./clean.ts";
@@ -139,7 +139,8 @@ export class TreeNames {
     if (node === 0) return "own";
     const special = this.of(node).special(this.frame(node));
     if (special) return special[1];
-    return this.of(node).model.frames.layer[this.frame(node)] ? "runtime" : "own";
+    const layer = this.of(node).model.frames.layer[this.frame(node)];
+    return layer >= Layer.folded ? "runtime" : "own";
   }
 
   isInlined(node: number): boolean {
