@@ -368,6 +368,8 @@ static void read_facts(struct reading *r)
   image->max_live_threads = h->max_live_threads;
   image->depth_limit = h->depth_limit;
   image->has_temp_bytes = image->has_resized_bytes = true;
+  struct tide_store_children children;
+  tide_store_view_items(view, &view->areas.children, sizeof children, 0, &children, 1);
   image->loss = (struct tide_loss){
       .n_unknown_free = h->n_unknown_free,
       .n_lost_busy = h->n_lost_busy,
@@ -375,7 +377,7 @@ static void read_facts(struct reading *r)
       .n_cut = h->n_cut,
       .n_broken = h->n_broken,
       .n_guessed = h->n_guessed,
-      .n_fork_lost = h->n_fork_lost,
+      .n_fork_lost = children.n_lost,
       .n_failed = h->n_failed,
   };
 }

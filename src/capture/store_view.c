@@ -105,31 +105,20 @@ static bool area_is_valid(const struct tide_store_view *view, struct tide_area a
 
 static bool areas_take(struct tide_store_view *view)
 {
-  const struct tide_store_header *h = &view->header;
-  view->areas = (struct tide_store_areas){
-      .slots = h->slots,
-      .nodes = h->nodes,
-      .cells = h->cells,
-      .hists = h->hists,
-      .carries = h->carries,
-      .owners = h->owners,
-      .modules = h->modules,
-      .text = h->text,
-      .pasts = h->pasts,
-      .lates = h->lates,
-      .ranges = h->ranges,
-  };
-  return area_is_valid(view, h->slots, sizeof(struct tide_thread_slot)) &&
-         area_is_valid(view, h->nodes, sizeof(struct tide_node)) &&
-         area_is_valid(view, h->cells, sizeof(struct tide_cell)) &&
-         area_is_valid(view, h->hists, sizeof(struct tide_hist)) &&
-         area_is_valid(view, h->carries, sizeof(struct tide_hist)) &&
-         area_is_valid(view, h->owners, sizeof(struct tide_owner)) &&
-         area_is_valid(view, h->modules, sizeof(struct tide_store_module)) &&
-         area_is_valid(view, h->text, 1) &&
-         area_is_valid(view, h->pasts, sizeof(struct tide_past)) &&
-         area_is_valid(view, h->lates, sizeof(struct tide_late_chunk)) &&
-         (!h->ranges.capacity || area_is_valid(view, h->ranges, sizeof(struct tide_range)));
+  const struct tide_store_areas *a = &view->header.areas;
+  view->areas = *a;
+  return area_is_valid(view, a->slots, sizeof(struct tide_thread_slot)) &&
+         area_is_valid(view, a->nodes, sizeof(struct tide_node)) &&
+         area_is_valid(view, a->cells, sizeof(struct tide_cell)) &&
+         area_is_valid(view, a->hists, sizeof(struct tide_hist)) &&
+         area_is_valid(view, a->carries, sizeof(struct tide_hist)) &&
+         area_is_valid(view, a->owners, sizeof(struct tide_owner)) &&
+         area_is_valid(view, a->modules, sizeof(struct tide_store_module)) &&
+         area_is_valid(view, a->text, 1) &&
+         area_is_valid(view, a->pasts, sizeof(struct tide_past)) &&
+         area_is_valid(view, a->lates, sizeof(struct tide_late_chunk)) &&
+         area_is_valid(view, a->children, sizeof(struct tide_store_children)) &&
+         (!a->ranges.capacity || area_is_valid(view, a->ranges, sizeof(struct tide_range)));
 }
 
 static uint32_t least(uint32_t a, uint64_t b)

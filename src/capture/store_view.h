@@ -21,12 +21,6 @@
 
 enum tide_stack_kind { TIDE_STACK_HEAP, TIDE_STACK_PAGES, TIDE_STACK_LOST };
 
-// Where the tables of a store are, as checked. Counts in elements.
-struct tide_store_areas {
-  struct tide_area slots, nodes, cells, hists, carries, owners, modules, text, pasts, lates;
-  struct tide_area ranges; // may be empty
-};
-
 struct tide_store_map { // a table in place; items NULL: not mapped
   const void *items;
   void *base;
@@ -38,9 +32,9 @@ struct tide_store_view {
   uint64_t file_bytes;
   bool ready;                      // identity and areas have been checked
   struct tide_store_header header; // as of the last refresh
-  struct tide_store_areas areas;
-  struct tide_node *nodes; // as of the last tide_store_view_nodes(), parents checked
-  uint8_t *kinds;          // enum tide_stack_kind of each
+  struct tide_store_areas areas;   // as checked
+  struct tide_node *nodes;         // as of the last tide_store_view_nodes(), parents checked
+  uint8_t *kinds;                  // enum tide_stack_kind of each
   size_t n_nodes, cap_nodes;
   struct tide_store_map cells_map, owners_map, pasts_map;
   struct tide_store_runs runs;      // as of the last walk

@@ -4,9 +4,11 @@
 //
 // State only moves NEW -> BOOTING -> ON -> OFF, or NEW -> BOOTING -> OFF. A fork child finds ON
 // together with a gate that the kernel has wiped (or that the atfork handler has cleared, where
-// the kernel cannot): it still has its parent's store mapped, must not write it, and boots again
-// into a store of its own at its first event. A child that never allocates costs nothing. vfork
-// children share the parent's memory, gate included, and are rightly part of the parent.
+// the kernel cannot). It does not have its parent's store: the kernel leaves that out, but for a
+// page in which a child that cannot be recorded counts itself. Whatever else it needs to know of
+// its parent is in private memory. It boots again into a store of its own at its first event; a
+// child that never allocates costs nothing. vfork children share the parent's memory, gate
+// included, and are rightly part of the parent.
 
 #include "record/boot.h"
 
@@ -30,6 +32,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -38,11 +41,18 @@ static uint32_t booting_tid;
 static struct gate {
   uint32_t alive; // 0 in a fork child
 } * gate;
-static bool unwiped; // we are a fork child whose kernel did not wipe what it should have
+static bool gate_wipes; // the kernel wipes what it should in a fork child
+static bool unwiped;    // we are a fork child in which it did not
+static uint32_t booted_pid;
+// What the heap held when this thread called fork(); 0 in a child of the bare system call, which
+// asks no handler.
+static __thread uint64_t live_at_fork __attribute__((tls_model("initial-exec")));
 
 static struct tide_environment environment;
 static struct tide_options options;
 static char program[1024];
+static char command[1 << 16]; // arguments, each with its NUL, as far as there is room
+static uint32_t command_bytes;
 
 bool tide_boot_ready(void)
 {
@@ -70,10 +80,11 @@ TIDE_COLD void tide_boot_off(enum tide_off_reason reason)
   if (__atomic_exchange_n(&state, OFF, __ATOMIC_ACQ_REL) == OFF)
     return;
   struct tide_store_header *h = tide_store.header;
-  if (h && gate->alive) { // in a fork child it is still the parent's
+  if (h && gate->alive) { // in a fork child it is its parent's, and not there
     h->off_reason = reason;
     h->state = TIDE_STATE_OFF;
-    tide_add_relaxed(&h->pulse.code_gen, 1); // every thread looks up and finds us off
+    tide_store_code_changed(); // every thread looks up and finds us off
+    tide_store_turn_away();
   }
   static const char *const why[] = {
       [TIDE_OFF_NO_MEMORY] = "the system refused memory for the recorder",
@@ -95,52 +106,45 @@ static uint32_t text_of(const char *s)
   return tide_store_text(s, tide_text_len(s));
 }
 
+// Kept for fork children, too: the program may take its argument vector apart.
+static void read_command(void)
+{
+  for (uint64_t i = 0; i < environment.argc; i++) {
+    const char *argument = environment.argv[i];
+    uint64_t n = tide_text_len(argument) + 1;
+    if (n > sizeof command - command_bytes)
+      break;
+    memcpy(command + command_bytes, argument, n);
+    command_bytes += (uint32_t)n;
+  }
+}
+
 static void write_command(struct tide_store_header *h)
 {
-  uint64_t n = 0;
-  for (uint64_t i = 0; i < environment.argc; i++) {
-    uint64_t len = tide_text_len(environment.argv[i]);
-    uint32_t at = tide_store_text(environment.argv[i], len);
-    if (!at || n > 65536)
-      break;
-    if (!h->cmdline)
-      h->cmdline = at;
-    n += len + 1;
-  }
-  h->cmdline_bytes = (uint32_t)n;
+  uint32_t at = command_bytes ? tide_store_text(command, command_bytes - 1) : 0;
+  h->cmdline = at;
+  h->cmdline_bytes = at ? command_bytes : 0;
 }
 
-// A fork child has its parent's command from its parent's store: the program may have taken its
-// argument vector apart by now.
-static void copy_command(const struct tide_store *parent, struct tide_store_header *h)
-{
-  const struct tide_store_header *p = parent->header;
-  if (p->cmdline_bytes)
-    h->cmdline = tide_store_text(parent->base + p->text.offset + p->cmdline, p->cmdline_bytes - 1);
-  h->cmdline_bytes = h->cmdline ? p->cmdline_bytes : 0;
-}
-
-// parent: NULL for an image that began with exec.
-static void write_identity(const struct tide_store *parent, uint64_t inherited)
+static void write_identity(bool forked)
 {
   struct tide_store_header *h = tide_store.header;
-  h->flags = parent ? TIDE_STORE_FORKED : 0;
+  booted_pid = tide_sys_pid();
+  h->flags = forked ? TIDE_STORE_FORKED : 0;
   h->arch = TIDE_ARCH_ID;
-  h->pid = tide_sys_pid();
+  h->pid = booted_pid;
   h->ppid = (uint32_t)TIDE_SYS(SYS_getppid, 0);
   h->start_ticks = tide_cycles() >> TIDE_TICK_SHIFT;
   h->start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
   h->start_realtime_ns = clock_ns(CLOCK_REALTIME);
   h->ticks_per_second = tide_ticks_per_second();
   h->depth_limit = options.depth;
-  h->inherited_bytes = inherited;
+  h->inherited_bytes = forked ? live_at_fork : 0;
+  live_at_fork = 0;
   h->exe = text_of(program);
   // A malloc in the program itself comes before ours for everybody: readers tell by the name.
   h->allocator = text_of(tide_defined_before(&tide_real, "malloc") ? program : tide_real.allocator);
-  if (parent)
-    copy_command(parent, h);
-  else
-    write_command(h);
+  write_command(h);
   tide_store_release(&h->state, TIDE_STATE_RECORDING);
 }
 
@@ -166,31 +170,38 @@ static bool get_store(bool forked)
     if (!store && !forked)
       say("this process is not recorded: cannot make the store file ", name);
   }
-  if (store && !tide_store_attach(store, bytes, !options.door[0])) {
-    say("this process is not recorded: no room on the disk for its store: ", program);
-    store = NULL;
+  if (!store)
+    return false;
+  if (!tide_store_attach(store, bytes, !options.door[0])) {
+    say("this process is not recorded: no room for its store: ", program);
+    tide_sys_unmap(store, bytes);
+    tide_store = (struct tide_store){0};
+    return false;
   }
-  return store;
+  tide_store_disinherit(gate_wipes);
+  return true;
 }
 
-// The parent's live bytes as near to the fork as we can tell.
-static uint64_t parent_live(void)
+static void before_fork(void)
 {
-  const struct tide_store_header *h = tide_store.header;
-  int64_t live = h->live_bytes;
-  for (uint32_t i = 1; i < h->n_slots; i++)
-    live += tide_store.slots[i].delta;
-  return live > 0 ? (uint64_t)live : 0;
+  int64_t live = tide_boot_ready() ? tide_store_live_bytes() : 0;
+  live_at_fork = live > 0 ? (uint64_t)live : 0;
+}
+
+static void after_fork(void)
+{
+  live_at_fork = 0;
 }
 
 static void in_fork_child(void)
 {
   // Another handler, or a signal's, may have allocated before us: then all is done.
-  bool booted = gate && gate->alive && tide_store.header->pid == tide_sys_pid();
+  bool booted = gate && gate->alive && booted_pid == tide_sys_pid();
   if (state != ON || booted)
     return;
   unwiped = gate->alive;
   gate->alive = 0;
+  tide_store_unmap_inherited();
   tide_threads_after_fork();
 }
 
@@ -241,6 +252,13 @@ static void note_own_object(void)
   tide_sys_note((void *)start, tide_sys_whole_pages((uint64_t)_end - start));
 }
 
+static bool make_gate(void)
+{
+  gate = tide_sys_map_kept(sizeof *gate);
+  gate_wipes = gate && !tide_sys_failed(TIDE_SYS(SYS_madvise, gate, sizeof *gate, MADV_WIPEONFORK));
+  return gate;
+}
+
 static bool first_boot(void)
 {
   tide_environment_read(&environment);
@@ -262,38 +280,37 @@ static bool first_boot(void)
   tide_clock_init(options.door[0]);
   tide_exec_env_init(environment.preload, environment.options, options.follow);
   note_own_object();
-  gate = tide_sys_map_private(4096);
-  if (!gate || !get_store(false) || !tide_live_init(tide_real.chained))
+  read_command();
+  if (!make_gate() || !get_store(false) || !tide_live_init(tide_real.chained))
     return false;
   tide_threads_init();
-  pthread_atfork(NULL, NULL, in_fork_child);
-  write_identity(NULL, 0);
+  pthread_atfork(before_fork, after_fork, in_fork_child);
+  write_identity(false);
   return true;
 }
 
 static bool boot_after_fork(void)
 {
-  uint64_t inherited = parent_live();
-  struct tide_store parent = tide_store;
-  uint64_t bytes = parent.header->store_bytes;
+  struct tide_store_children *parents = tide_store_after_fork();
   tide_threads_after_fork();
-  tide_store_after_fork();
   tide_rules_after_fork();
   tide_modules_after_fork();
   tide_pages_after_fork();
   tide_sys_lock_future = false; // locks are not inherited
-  if (unwiped)
-    tide_live_after_fork();
-  if (!options.follow)
-    return false;
-  if (tide_sys_sandboxed() || !get_store(true)) {
-    tide_add_relaxed(&parent.header->n_fork_lost, 1);
+  if (tide_sys_sandboxed()) {   // of what is not allowed, counting is not
+    tide_add_relaxed(&parents->n_lost, options.follow);
     return false;
   }
-  write_identity(&parent, inherited);
-  tide_sys_unmap(parent.base, bytes);
-  tide_limits_settle(); // its room is the program's again
-  return true;
+  if (unwiped)
+    tide_live_after_fork();
+  bool recorded = options.follow && get_store(true);
+  if (recorded)
+    write_identity(true);
+  else
+    tide_add_relaxed(&parents->n_lost, options.follow);
+  tide_store_forsake(parents);
+  tide_limits_settle(); // the room of the parent's store is the program's again
+  return recorded;
 }
 
 static bool boot(void)

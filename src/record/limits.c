@@ -25,8 +25,7 @@ static uint64_t plus(uint64_t limit, uint64_t bytes)
 
 static uint64_t own_bytes(int i)
 {
-  uint64_t shared = tide_store.header ? tide_store.header->store_bytes : 0;
-  uint64_t all = tide_sys_mapped_bytes();
+  uint64_t shared = tide_store.bytes, all = tide_sys_mapped_bytes();
   return i == 0 || all < shared ? all : all - shared; // data: private mappings alone
 }
 

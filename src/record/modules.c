@@ -155,7 +155,7 @@ static uint32_t record(const struct tide_object *object, const struct known *k)
       .bias = object->bias,
       .t_seen = tide_cycles() >> TIDE_TICK_SHIFT,
       .path = tide_store_text(path, line.n),
-      .generation = tide_store.header->n_unloads,
+      .generation = tide_load_relaxed(&tide_store.code_gen),
       .build_id_len = k->build_id_len,
   };
   memcpy(m.build_id, k->build_id, sizeof m.build_id);
@@ -236,9 +236,8 @@ void tide_modules_unloaded(void)
     }
   }
   if (gone) {
-    tide_store.header->n_unloads++;
     tide_rules_forget();
-    tide_add_relaxed(&tide_store.header->pulse.code_gen, 1);
+    tide_store_code_changed();
   }
   tide_lock_drop(&lock);
 }

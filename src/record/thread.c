@@ -77,7 +77,7 @@ static struct tide_thread *thread_new(void)
     return NULL;
   }
   t->writer.slot = slot;
-  t->writer.slot_id = slot->id;
+  t->writer.slot_id = (uint32_t)(slot - tide_store.slots);
   t->self = t;
   return t;
 }
@@ -110,7 +110,7 @@ static struct tide_thread *thread_start(void)
   }
   tide_slot_count_owner(t->writer.slot);
   t->exit_rounds = 0;
-  t->clock.seen.code_gen = tide_store.header->pulse.code_gen;
+  t->clock.seen.code_gen = tide_load_relaxed(&tide_store.code_gen);
   tide_stack_bounds(tid, &t->unwind.stack_lo, &t->unwind.stack_size);
   tide_self = t;
   t->idle = 0;
@@ -159,7 +159,7 @@ static struct tide_thread *borrow(void)
   if (t) {
     t->borrowed = true;
     t->owes = 1;
-    t->clock.seen.code_gen = tide_store.header->pulse.code_gen;
+    t->clock.seen.code_gen = tide_load_relaxed(&tide_store.code_gen);
     t->unwind.stack_size = 0; // full walks
   } else {
     phase = GONE;
@@ -183,7 +183,7 @@ TIDE_COLD void tide_leave_slow(struct tide_thread *t)
 
 TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
 {
-  uint32_t code_gen = tide_load_relaxed(&tide_store.header->pulse.code_gen);
+  uint32_t code_gen = tide_load_acquire(&tide_store.code_gen);
   if (TIDE_UNLIKELY(t->clock.seen.code_gen != code_gen)) {
     if (tide_boot_is_off()) {
       TIDE_COMPILER_BARRIER();

@@ -166,11 +166,16 @@ void *tide_sys_map_private(size_t bytes)
   return p;
 }
 
-void tide_sys_unmap(void *p, size_t bytes)
+void tide_sys_forget_map(void *p, size_t bytes)
 {
   forget_mapping((uint64_t)p);
-  TIDE_SYS(SYS_munmap, p, bytes);
   tide_sys_count_mapped(-(int64_t)tide_sys_whole_pages(bytes));
+}
+
+void tide_sys_unmap(void *p, size_t bytes)
+{
+  tide_sys_forget_map(p, bytes); // first: the place may be another's at once
+  TIDE_SYS(SYS_munmap, p, bytes);
 }
 
 void tide_sys_say(const char *text, size_t n)

@@ -58,6 +58,7 @@ bool tide_sys_is_ours(uint64_t address);
 // The program has asked for future mappings to be locked: ours must not be.
 extern bool tide_sys_lock_future;
 void tide_sys_unmap(void *p, size_t bytes);
+void tide_sys_forget_map(void *p, size_t bytes); // it is gone already
 // Bytes of address space the recorder has mapped so far. Where the program has limited itself
 // (see limits.c of the recorder), each further mapping first raises the limit by as much.
 uint64_t tide_sys_mapped_bytes(void);

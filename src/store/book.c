@@ -55,7 +55,9 @@ TIDE_COLD void tide_book_carry(uint32_t *count)
 __attribute__((noinline)) void tide_book_turn(struct tide_streak *streak, uint32_t *counts,
                                               uint32_t bucket, uint32_t n)
 {
-  uint32_t before = streak->count, *count = &counts[streak->bucket];
+  uint32_t last = tide_load_relaxed(&streak->bucket), before = streak->count;
+  // There are fewer buckets for sizes, and then other numbers of the same cell.
+  uint32_t *count = &counts[last < TIDE_LIFE_BUCKETS ? last : 0];
   streak->count = 0;
   *count += before;
   if (*count < before)

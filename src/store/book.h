@@ -198,8 +198,9 @@ TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, const struct
   if (TIDE_LIKELY(!tide_load_relaxed(&tide_store.header->multi) || o->slot == w->slot_id))
     return &tide_store.cells[cell];
   *ret_foreign = true;
-  struct tide_cell *c = tide_writer_find(w, o->hash);
-  return c ? c : tide_writer_cell_new(w, o->hash, o->stack);
+  uint64_t hash = tide_load_relaxed(&o->hash);
+  struct tide_cell *c = tide_writer_find(w, hash);
+  return c ? c : tide_writer_cell_new(w, hash, o->stack);
 }
 
 // A block leaves its cell. If it does so in another interval than that of its birth, that is

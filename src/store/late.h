@@ -13,9 +13,11 @@
 #include "store/store.h"
 
 #define TIDE_LATE_RECENT 64u
+#define TIDE_LATE_CHUNKS (1u << 13) // the most a store has
 struct tide_lates {
   uint32_t interval; // of the chunks
   uint32_t chunk;    // index + 1 of the latest; 0: none
+  uint32_t n_rows;   // of that one
   uint32_t *index;   // rows by key: their places; NULL: none yet
   uint32_t index_mask, index_used;
   struct {
@@ -23,6 +25,8 @@ struct tide_lates {
     struct tide_late_row *row;
   } recent[TIDE_LATE_RECENT]; // by some bits of the key
 };
+
+void tide_late_attach(void); // no chunk of the store just attached is anybody's
 
 // Leaves the chunks to the supervisor.
 void tide_late_close(struct tide_lates *l);

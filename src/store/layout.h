@@ -15,11 +15,16 @@
 //  3. Peak share of a cell = cell.epoch == header.epoch ? hist.peak_bytes : live(cell); and if the
 //     present total is above header.max_bytes, the peak is now and every share is live(cell).
 //  4. Nodes are append-only; a node's parent has a smaller id. Cell and node 0 mean "none".
-//  5. A fork child never writes its parent's store.
+//  5. A fork child never writes its parent's store, but for the page where it counts itself as not
+//     recorded. It does not even have the rest mapped.
 //  6. An event belongs to the interval that it found in the header. Before a cell changes in a new
 //     interval it notes its counters as they were at the end of its last one (its closing), so what
 //     each stack did in each interval is known exactly, whenever anybody looks, as long as somebody
 //     looks once in every interval (see capture/intervals.h).
+//  7. The recorder believes nothing that it reads here. Whatever decides where it writes (layout,
+//     counts of what was handed out, the cell of a run, a thread's late chunks) it keeps in private
+//     memory; what stands in the store of that is for readers. Numbers that it does read back
+//     (totals, stamps, streaks) may be anything: they spoil the profile and nothing else.
 #pragma once
 #include "rt/base.h"
 
@@ -128,7 +133,7 @@ struct tide_late_chunk {
   uint32_t state; // enum tide_late_state; acquire and release on both sides
   uint32_t interval;
   uint32_t n_rows;
-  uint32_t next; // index + 1 of the owner's chunk before it; 0: none
+  uint32_t pad;
   struct tide_late_row rows[TIDE_LATE_ROWS];
 };
 _Static_assert(sizeof(struct tide_late_chunk) == 4096, "a page");
@@ -173,8 +178,7 @@ struct tide_run {
 struct tide_thread_slot {
   int64_t delta;       // live bytes not yet added to header.live_bytes
   uint64_t adopted_at; // blocks born earlier belong to a former owner
-  uint32_t id;
-  uint32_t cell_next, cell_end;      // chunk of cells being handed out
+  uint32_t id, pad[2];
   uint32_t tid;                      // present owner, 0 when free
   uint32_t n_owners;                 // threads that had it so far
   uint32_t flush_at;                 // it publishes its delta beyond this; never falls
@@ -202,6 +206,20 @@ enum tide_off_reason {
 struct tide_area {           // where a table lives in the store
   uint64_t offset, capacity; // capacity in elements
 };
+struct tide_store_areas {
+  struct tide_area slots, nodes, cells, hists, carries, owners, modules, text, pasts, lates;
+  struct tide_area children; // one
+  // The recorder's own memory in the target, as addresses there: see rt/sys.h. Of struct
+  // tide_range; 0 bytes: unused. May be empty. Not in a file.
+  struct tide_area ranges;
+};
+
+// What fork children write, on pages of its own: all that they inherit of the store. Nobody reads
+// it but to report it.
+struct tide_store_children {
+  uint64_t n_lost; // could not be recorded; atomic
+};
+#define TIDE_CHILDREN_BYTES 65536u // the largest page of all
 
 // Where several threads allocate, each publishes its delta when that leaves +-flush_at of its own:
 // first soon, then later and later, up to the header's flush_at, which is MIN_FLUSH or its part of
@@ -230,11 +248,6 @@ struct tide_store_header {
   // Cold.
   _Alignas(64) uint32_t n_cells, n_nodes, n_slots, n_modules;
   uint32_t n_live_threads, max_live_threads, n_threads; // n_threads: ever
-  uint64_t node_table; // offset of the current hash table in the store
-  uint32_t node_log2, node_used;
-  uint64_t table_next; // bump offset in the tables area
-  uint32_t text_next;  // bump offset in the text area
-  uint32_t n_unloads;
   // Losses and oddities, all counted, atomic.
   uint64_t n_unknown_free; // frees of blocks from before we came (or passed to us wrongly)
   uint64_t n_lost_busy;    // events while the recorder was busy in the same thread
@@ -243,7 +256,6 @@ struct tide_store_header {
   uint64_t n_broken;       // stacks whose walk ended before an outermost frame
   uint64_t n_guessed;      // stacks with at least one guessed frame
   uint64_t n_failed;       // allocations the allocator refused (NULL): not recorded
-  uint64_t n_fork_lost;    // fork children that could not be recorded
   // Identity, written once before state becomes RECORDING.
   _Alignas(64) char magic[8];
   uint32_t version, arch;
@@ -254,14 +266,12 @@ struct tide_store_header {
   uint32_t depth_limit, flags;
   uint64_t inherited_bytes; // live in the parent when this image was forked from it; else 0
   uint32_t exe, cmdline, cmdline_bytes, allocator; // offsets in the text area
-  struct tide_area slots, nodes, tables, cells, hists, carries, owners, modules, text, pasts, lates;
+  struct tide_store_areas areas;
   // Late frees; atomic.
   _Alignas(64) uint32_t late_next; // chunk to try first
   uint32_t late_end;               // behind the last that was ever taken
   uint64_t n_late_lost;            // found no chunk: counted as frees, but not as late ones
-  // The recorder's own memory in the target, as addresses there: see rt/sys.h. Not in a file.
-  struct tide_area ranges; // of struct tide_range; 0 bytes: unused
-  uint32_t n_ranges;       // more than the capacity: some are missing
+  uint32_t n_ranges;               // more than the capacity: some are missing
 };
 
 // Size of one table element per area, in the order of the areas, for whoever lays a store out.

@@ -8,14 +8,14 @@
 __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
 {
   struct tide_run *run = &w->slot->run;
-  if (!run->cell)
+  struct tide_cell *c = w->waiting;
+  if (!c)
     return;
-  struct tide_cell *c = &tide_store.cells[run->cell];
   uint64_t n = run->n_ended, bytes = run->b_ended;
   // First: a reader misses it for a moment rather than to count it twice.
   tide_store_relaxed(&run->cell, 0);
   __atomic_thread_fence(__ATOMIC_RELEASE);
-  w->run_cell = NULL;
+  w->waiting = w->run_cell = NULL;
   c->t_last = run->birth;
   c->n_alloc += n;
   c->b_alloc += bytes;
@@ -27,8 +27,9 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
     c->lives.count += (uint32_t)n;
   else if (n)
     tide_book_turn(&c->lives, tide_hist_of(c)->life, 0, (uint32_t)n);
-  if (run->open) {
-    uint64_t size = run->open - 1;
+  uint64_t open = tide_load_relaxed(&run->open);
+  if (open) {
+    uint64_t size = open - 1;
     uint32_t epoch = tide_load_relaxed(&tide_store.header->stamp.epoch);
     if (c->stamp.epoch != epoch) // another thread has found a peak: the block may be younger
       tide_cell_share(c, epoch);
@@ -59,14 +60,15 @@ TIDE_HOT bool begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, u
   int64_t room = room_for(w->slot, c);
   if (TIDE_UNLIKELY((int64_t)size > room))
     return false;
-  w->run_cell = c;
+  w->waiting = w->run_cell = c;
+  w->waiting_index = (uint32_t)(c - tide_store.cells);
   w->run_room = (uint64_t)room;
   w->run_when = tide_live_when(interval, now);
   w->run_sizes = tide_hist_of(c)->size;
   run->interval = interval;
   run->n_ended = 0;
   run->b_ended = 0;
-  tide_store_release(&run->cell, (uint32_t)(c - tide_store.cells));
+  tide_store_release(&run->cell, w->waiting_index);
   return true;
 }
 

@@ -22,7 +22,7 @@
 
 TIDE_HOT bool tide_run_waits(const struct tide_writer *w)
 {
-  return w->slot->run.cell;
+  return w->waiting;
 }
 
 // Books what waits, if anything does.
@@ -44,7 +44,7 @@ TIDE_HOT void tide_run_open(struct tide_writer *w, struct tide_live *live, uint6
   TIDE_PAUSE();
   tide_store_relaxed(&run->open, size + 1); // a flush of another thread may read it
   TIDE_PAUSE();
-  tide_book_latest(w, live, addr, tide_live_word(run->cell, size), w->run_when);
+  tide_book_latest(w, live, addr, tide_live_word(w->waiting_index, size), w->run_when);
 }
 
 TIDE_HOT bool tide_run_goes_on(const struct tide_writer *w, const struct tide_cell *c,
@@ -77,16 +77,16 @@ void tide_run_retime(struct tide_writer *w, uint64_t now);
 TIDE_HOT bool tide_run_free_waiting(struct tide_writer *w, uint64_t addr)
 {
   struct tide_run *run = &w->slot->run;
-  if (!w->run_cell || !run->open || !tide_book_is_last(w, addr))
+  uint64_t open = tide_load_relaxed(&run->open);
+  if (!w->run_cell || !open || !tide_book_is_last(w, addr))
     return false;
-  uint64_t size = run->open - 1;
   w->last_live->cell_and_size = 0;
   // First: a reader may find us anywhere in between, and what it has counted once stays counted.
   tide_store_relaxed(&run->open, 0);
   TIDE_PAUSE();
   tide_store_release(&run->n_ended, run->n_ended + 1);
   TIDE_PAUSE();
-  tide_store_release(&run->b_ended, run->b_ended + size);
+  tide_store_release(&run->b_ended, run->b_ended + open - 1);
   return true;
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Laying out a store, and its append-only tables. Hash tables grow by filling a bigger one and
-// publishing its offset; readers of the old one find what it has. One lock for everything that is
-// appended: these are the moments a stack, module or thread is seen for the first time.
+// Laying out a store, and its append-only tables but that of nodes. Locks for what is appended:
+// these are the moments a stack, module or thread is seen for the first time. How much of a table
+// was handed out is known here; the header is told.
 #include "store/store.h"
 
 #include "rt/lock.h"
 #include "rt/sys.h"
+#include "store/late.h"
+#include "store/nodes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,29 +20,26 @@
 #endif
 
 struct tide_store tide_store;
-static struct tide_lock node_lock, slot_lock, table_lock;
-
-enum { FIRST_NODE_LOG2 = 9, NODES_BACKED = 256 };
+static struct tide_lock slot_lock, table_lock;
+static struct tide_store_header turned_away;
 
 // Capacities of an unlimited store; a limited one is halved until it fits.
 struct capacities {
-  uint64_t slots, nodes, tables, cells, modules, text, lates;
+  uint64_t slots, nodes, cells, modules, text, lates;
 };
 static const struct capacities FULL = {
     .slots = 1 << 16,
     .nodes = 1 << 25,
-    .tables = 3ull << 30, // bytes: all tables ever made, each twice the last
     .cells = 1 << 22,
     .modules = 1 << 14,
     .text = 16 << 20,
-    .lates = 1 << 13, // 32 MiB; they are used again and again, from the first on
+    .lates = TIDE_LATE_CHUNKS, // 32 MiB; they are used again and again, from the first on
 };
-enum { MAX_HALVINGS = 9 };
+enum { MAX_HALVINGS = 9, NO_SUCH_ADVICE = 9999 };
 
-// Sees to it that a part of the store can be written. Touching a page of a file that finds no room
-// on its disk would kill the program; asking first does not. A kernel that cannot be asked (before
-// 5.14), or may not be, is trusted.
-static bool back(const void *at, uint64_t bytes)
+// Touching a page of a file that finds no room on its disk would kill the program; asking first
+// does not. A kernel that cannot be asked (before 5.14), or may not be, is trusted.
+bool tide_store_back(const void *at, uint64_t bytes)
 {
   if (!tide_store.on_disk || tide_sys_sandboxed())
     return true;
@@ -56,107 +55,168 @@ static uint64_t area(struct tide_area *ret, uint64_t at, uint64_t n, uint64_t by
   return (at + n * bytes_each + 4095) & ~4095ull;
 }
 
-static uint64_t lay_out(struct tide_store_header *h, int halvings)
+static uint64_t lay_out(struct tide_store_areas *a, int halvings)
 {
   uint64_t at = TIDE_STORE_HEADER_BYTES, cells = FULL.cells >> halvings;
-  at = area(&h->slots, at, FULL.slots >> halvings, sizeof(struct tide_thread_slot));
-  at = area(&h->modules, at, FULL.modules >> halvings / 2, sizeof(struct tide_store_module));
-  at = area(&h->text, at, FULL.text >> halvings, 1);
-  at = area(&h->nodes, at, FULL.nodes >> halvings, sizeof(struct tide_node));
-  at = area(&h->tables, at, FULL.tables >> halvings, 1);
-  at = area(&h->cells, at, cells, sizeof(struct tide_cell));
-  at = area(&h->hists, at, cells, sizeof(struct tide_hist));
-  at = area(&h->carries, at, cells, sizeof(struct tide_hist));
-  at = area(&h->owners, at, cells, sizeof(struct tide_owner));
-  at = area(&h->pasts, at, cells, sizeof(struct tide_past));
-  at = area(&h->ranges, at, TIDE_SYS_MAX_RANGES, sizeof(struct tide_range));
-  return area(&h->lates, at, FULL.lates >> halvings, sizeof(struct tide_late_chunk));
+  at = area(&a->slots, at, FULL.slots >> halvings, sizeof(struct tide_thread_slot));
+  at = area(&a->modules, at, FULL.modules >> halvings / 2, sizeof(struct tide_store_module));
+  at = area(&a->text, at, FULL.text >> halvings, 1);
+  at = area(&a->nodes, at, FULL.nodes >> halvings, sizeof(struct tide_node));
+  at = area(&a->cells, at, cells, sizeof(struct tide_cell));
+  at = area(&a->hists, at, cells, sizeof(struct tide_hist));
+  at = area(&a->carries, at, cells, sizeof(struct tide_hist));
+  at = area(&a->owners, at, cells, sizeof(struct tide_owner));
+  at = area(&a->pasts, at, cells, sizeof(struct tide_past));
+  at = area(&a->ranges, at, TIDE_SYS_MAX_RANGES, sizeof(struct tide_range));
+  at = area(&a->lates, at, FULL.lates >> halvings, sizeof(struct tide_late_chunk));
+  at = (at + TIDE_CHILDREN_BYTES - 1) & ~(TIDE_CHILDREN_BYTES - 1ull);
+  area(&a->children, at, 1, sizeof(struct tide_store_children));
+  return at + TIDE_CHILDREN_BYTES;
 }
 
 // A limited process gets a store of at most 1/16 of what it may map.
 static int halvings_for(uint64_t limit_bytes)
 {
-  struct tide_store_header h;
+  struct tide_store_areas areas;
   int halvings = 0;
-  while (halvings < MAX_HALVINGS && lay_out(&h, halvings) > limit_bytes / 16)
+  while (halvings < MAX_HALVINGS && lay_out(&areas, halvings) > limit_bytes / 16)
     halvings++;
   return halvings;
 }
 
 uint64_t tide_store_bytes(uint64_t limit_bytes)
 {
-  struct tide_store_header h;
-  return lay_out(&h, halvings_for(limit_bytes));
+  struct tide_store_areas areas;
+  return lay_out(&areas, halvings_for(limit_bytes));
 }
-
-static bool node_table_grow(uint32_t log2);
 
 static void special_node(uint32_t id, uint32_t flags)
 {
   tide_store.nodes[id] = (struct tide_node){.flags = flags};
 }
 
+// What begins with something: node, slot, module and offset 0 mean "none".
+static void publish_beginning(struct tide_store_header *h)
+{
+  h->stamp = (struct tide_stamp){.epoch = 1, .interval = TIDE_FIRST_INTERVAL};
+  h->areas = tide_store.areas;
+  h->n_cells = tide_store.n_cells = TIDE_FIRST_CELL;
+  h->n_nodes = tide_store.n_nodes = TIDE_NODE_FIRST;
+  h->n_slots = tide_store.n_slots = 1;
+  h->n_modules = tide_store.n_modules = 1;
+  tide_store.n_text = 1;
+  h->version = TIDE_STORE_VERSION;
+  h->store_bytes = tide_store.bytes;
+}
+
 bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
 {
-  struct tide_store_header *h = base;
-  tide_store.on_disk = on_disk;
-  if (!back(h, sizeof *h))
-    return false;
+  struct tide_store_areas a;
   int halvings = 0;
-  while (halvings < MAX_HALVINGS && lay_out(h, halvings) > bytes)
+  while (halvings < MAX_HALVINGS && lay_out(&a, halvings) > bytes)
     halvings++;
-  lay_out(h, halvings);
   char *b = base;
+  if (lay_out(&a, halvings) > bytes)
+    return false;
   tide_store = (struct tide_store){
       .base = b,
-      .header = h,
-      .cells = (struct tide_cell *)(b + h->cells.offset),
-      .hists = (struct tide_hist *)(b + h->hists.offset),
-      .carries = (struct tide_hist *)(b + h->carries.offset),
-      .owners = (struct tide_owner *)(b + h->owners.offset),
-      .nodes = (struct tide_node *)(b + h->nodes.offset),
-      .slots = (struct tide_thread_slot *)(b + h->slots.offset),
-      .modules = (struct tide_store_module *)(b + h->modules.offset),
-      .pasts = (struct tide_past *)(b + h->pasts.offset),
-      .lates = (struct tide_late_chunk *)(b + h->lates.offset),
+      .header = (struct tide_store_header *)b,
+      .cells = (struct tide_cell *)(b + a.cells.offset),
+      .hists = (struct tide_hist *)(b + a.hists.offset),
+      .carries = (struct tide_hist *)(b + a.carries.offset),
+      .owners = (struct tide_owner *)(b + a.owners.offset),
+      .nodes = (struct tide_node *)(b + a.nodes.offset),
+      .slots = (struct tide_thread_slot *)(b + a.slots.offset),
+      .modules = (struct tide_store_module *)(b + a.modules.offset),
+      .pasts = (struct tide_past *)(b + a.pasts.offset),
+      .lates = (struct tide_late_chunk *)(b + a.lates.offset),
+      .children = (struct tide_store_children *)(b + a.children.offset),
+      .bytes = bytes,
+      .areas = a,
       .on_disk = on_disk,
+      .inherited = true,
   };
-  h->stamp = (struct tide_stamp){.epoch = 1, .interval = TIDE_FIRST_INTERVAL};
-  h->n_cells = TIDE_FIRST_CELL;
-  h->n_nodes = TIDE_NODE_FIRST;
-  h->n_slots = h->n_modules = 1;
-  h->text_next = 1;
-  h->table_next = h->tables.offset;
-  h->version = TIDE_STORE_VERSION;
-  h->store_bytes = bytes;
-  if (!back(tide_store.nodes, NODES_BACKED * sizeof *tide_store.nodes))
+  tide_late_attach();
+  if (!tide_store_back(b, sizeof *tide_store.header) ||
+      !tide_store_back(tide_store.children, sizeof *tide_store.children) || !tide_nodes_attach())
     return false;
+  publish_beginning(tide_store.header);
   special_node(TIDE_NODE_ROOT_PAGES, TIDE_NODE_PAGES);
   special_node(TIDE_NODE_ROOT_LOST, TIDE_NODE_LOST);
   special_node(TIDE_NODE_ROOT_CUT, TIDE_NODE_CUT);
-  if (!node_table_grow(FIRST_NODE_LOG2))
-    return false;
   if (!on_disk) // whoever reads a file comes when the process is gone
-    tide_sys_publish((struct tide_range *)(b + h->ranges.offset), &h->n_ranges);
-  memcpy(h->magic, TIDE_STORE_MAGIC, 8);
+    tide_sys_publish((struct tide_range *)(b + a.ranges.offset), &tide_store.header->n_ranges);
+  memcpy(tide_store.header->magic, TIDE_STORE_MAGIC, 8);
   return true;
 }
 
-void tide_store_after_fork(void)
+// An emulator of the kernel may take any advice and follow none.
+void tide_store_disinherit(bool wipes)
 {
+  char *b = tide_store.base;
+  bool honest = TIDE_SYS(SYS_madvise, b, tide_sys_page_bytes, NO_SUCH_ADVICE) == -EINVAL;
+  tide_store.inherited =
+      !wipes || !honest ||
+      tide_sys_failed(TIDE_SYS(SYS_madvise, b, tide_store.areas.children.offset, MADV_DONTFORK));
+}
+
+void tide_store_unmap_inherited(void)
+{
+  if (tide_store.inherited && tide_store.base)
+    TIDE_SYS(SYS_munmap, tide_store.base, tide_store.areas.children.offset);
+  tide_store.inherited = false;
+}
+
+struct tide_store_children *tide_store_after_fork(void)
+{
+  struct tide_store_children *parents = tide_store.children;
   tide_sys_publish(NULL, NULL);
-  node_lock.held = slot_lock.held = table_lock.held = 0;
+  slot_lock.held = table_lock.held = 0;
+  tide_store_unmap_inherited();
+  tide_sys_forget_map(tide_store.base, tide_store.bytes);
+  tide_store = (struct tide_store){0}; // another mapping may be there by now
+  return parents;
+}
+
+void tide_store_forsake(struct tide_store_children *parents)
+{
+  TIDE_SYS(SYS_munmap, parents, TIDE_CHILDREN_BYTES);
+}
+
+// The generation is raised before the header's, which everybody compares: whoever sees that one
+// differ finds this one raised, sooner or later.
+void tide_store_code_changed(void)
+{
+  uint32_t next = tide_add_acq_rel(&tide_store.code_gen, 1) + 1;
+  tide_store_relaxed(&tide_store.header->pulse.code_gen, next);
+}
+
+// Events that are under way go on with the one or the other.
+void tide_store_turn_away(void)
+{
+  turned_away.pulse.code_gen = tide_load_relaxed(&tide_store.code_gen);
+  tide_store_release(&tide_store.header, &turned_away);
+}
+
+int64_t tide_store_live_bytes(void)
+{
+  int64_t live = tide_load_relaxed(&tide_store.header->live_bytes);
+  uint32_t n = tide_load_acquire(&tide_store.n_slots);
+  for (uint32_t i = 1; i < n; i++)
+    live += tide_load_relaxed(&tide_store.slots[i].delta);
+  return live;
 }
 
 uint32_t tide_store_text(const char *text, size_t n)
 {
-  struct tide_store_header *h = tide_store.header;
+  const struct tide_area *area = &tide_store.areas.text;
   tide_lock_take(&table_lock);
-  uint32_t at = h->text_next;
-  bool fits = at + n + 1 <= h->text.capacity && back(tide_store.base + h->text.offset + at, n + 1);
+  uint32_t at = tide_store.n_text;
+  char *to = tide_store.base + area->offset + at;
+  bool fits = n < area->capacity && at + n + 1 <= area->capacity && tide_store_back(to, n + 1);
   if (fits) {
-    memcpy(tide_store.base + h->text.offset + at, text, n);
-    h->text_next = at + (uint32_t)n + 1;
+    memcpy(to, text, n);
+    tide_store.n_text = at + (uint32_t)n + 1;
   }
   tide_lock_drop(&table_lock);
   return fits ? at : 0;
@@ -164,114 +224,30 @@ uint32_t tide_store_text(const char *text, size_t n)
 
 uint32_t tide_store_module_add(const struct tide_store_module *module)
 {
-  struct tide_store_header *h = tide_store.header;
-  uint32_t id = h->n_modules;
-  if (id == h->modules.capacity || !back(&tide_store.modules[id], sizeof *module))
+  uint32_t id = tide_store.n_modules;
+  if (id == tide_store.areas.modules.capacity ||
+      !tide_store_back(&tide_store.modules[id], sizeof *module))
     return 0;
   tide_store.modules[id] = *module;
-  tide_store_release(&h->n_modules, id + 1);
-  return id;
-}
-
-// A node table: slot 0 holds the log2 of its size, so that one offset describes everything.
-struct node_slot {
-  uint64_t hash;
-  uint32_t node, log2;
-};
-
-static struct node_slot *table_at(uint64_t offset)
-{
-  return (struct node_slot *)(tide_store.base + offset);
-}
-
-static void table_put(struct node_slot *t, uint64_t hash, uint32_t node)
-{
-  uint32_t log2 = t[0].log2, mask = (1u << log2) - 1;
-  uint32_t i = (uint32_t)(tide_mix64(hash) >> (64 - log2));
-  for (t++; t[i].hash; i = (i + 1) & mask)
-    ;
-  t[i].node = node;
-  tide_store_release(&t[i].hash, hash);
-}
-
-static bool node_table_grow(uint32_t log2)
-{
-  struct tide_store_header *h = tide_store.header;
-  uint64_t at = h->table_next, bytes = (sizeof(struct node_slot) << log2) + 4096;
-  if (log2 > 31 || at + bytes > h->tables.offset + h->tables.capacity ||
-      !back(tide_store.base + at, bytes))
-    return false;
-  h->table_next = at + bytes;
-  struct node_slot *fresh = table_at(at);
-  fresh[0].log2 = log2;
-  if (h->node_table) {
-    const struct node_slot *old = table_at(h->node_table);
-    uint32_t n = 1u << old[0].log2;
-    for (uint32_t i = 1; i <= n; i++)
-      if (old[i].hash)
-        table_put(fresh, old[i].hash, old[i].node);
-  }
-  h->node_log2 = log2;
-  tide_store_release(&h->node_table, at); // acquired by tide_node_find
-  return true;
-}
-
-uint32_t tide_node_find(uint64_t hash)
-{
-  const struct node_slot *t = table_at(tide_load_acquire(&tide_store.header->node_table));
-  uint32_t log2 = t[0].log2, mask = (1u << log2) - 1;
-  t++;
-  for (uint32_t i = (uint32_t)(tide_mix64(hash) >> (64 - log2));; i = (i + 1) & mask) {
-    uint64_t h = tide_load_acquire(&t[i].hash);
-    if (h == hash)
-      return t[i].node;
-    if (!h)
-      return 0;
-  }
-}
-
-void tide_node_begin(void)
-{
-  tide_lock_take(&node_lock);
-}
-
-void tide_node_end(void)
-{
-  tide_lock_drop(&node_lock);
-}
-
-uint32_t tide_node_add(uint64_t hash, uint64_t frame, uint32_t parent, uint32_t flags)
-{
-  struct tide_store_header *h = tide_store.header;
-  uint32_t id = h->n_nodes, slots = 1u << h->node_log2;
-  if (id == h->nodes.capacity)
-    return 0;
-  if (id % NODES_BACKED == 0 &&
-      !back(&tide_store.nodes[id], NODES_BACKED * sizeof *tide_store.nodes))
-    return 0;
-  if (h->node_used * 2ull >= slots && !node_table_grow(h->node_log2 + 1) &&
-      h->node_used + 1 >= slots)
-    return 0;
-  tide_store.nodes[id] = (struct tide_node){frame, parent, flags};
-  tide_store_release(&h->n_nodes, id + 1); // a reader sees whole nodes
-  table_put(table_at(h->node_table), hash, id);
-  h->node_used++;
+  tide_store.n_modules = id + 1;
+  tide_store_release(&tide_store.header->n_modules, id + 1);
   return id;
 }
 
 struct tide_thread_slot *tide_slot_new(void)
 {
-  struct tide_store_header *h = tide_store.header;
-  uint32_t id = 0;
+  struct tide_thread_slot *slot = NULL;
   tide_lock_take(&slot_lock);
-  if (h->n_slots < h->slots.capacity &&
-      back(&tide_store.slots[h->n_slots], sizeof *tide_store.slots)) {
-    id = h->n_slots;
-    tide_store.slots[id].id = id;
-    tide_store_release(&h->n_slots, id + 1);
+  uint32_t id = tide_store.n_slots;
+  if (id < tide_store.areas.slots.capacity &&
+      tide_store_back(&tide_store.slots[id], sizeof *slot)) {
+    slot = &tide_store.slots[id];
+    slot->id = id;
+    tide_store_release(&tide_store.n_slots, id + 1);
+    tide_store_release(&tide_store.header->n_slots, id + 1);
   }
   tide_lock_drop(&slot_lock);
-  return id ? &tide_store.slots[id] : NULL;
+  return slot;
 }
 
 void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now)
@@ -282,12 +258,12 @@ void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now)
   if (!slot->flush_at)
     slot->flush_at = TIDE_FIRST_FLUSH;
   tide_lock_take(&slot_lock);
-  uint32_t n_live = h->n_live_threads + 1; // written under the lock alone
+  uint32_t n_live = ++tide_store.n_live_threads;
   tide_store_relaxed(&h->n_live_threads, n_live);
   if (n_live > h->max_live_threads)
     h->max_live_threads = n_live;
   // A second slot may find the first one's thread gone: what that has not published still counts.
-  if ((n_live > 1 || slot->id > 1) && !h->multi) {
+  if ((n_live > 1 || slot != &tide_store.slots[1]) && !h->multi) {
     tide_store_relaxed(&h->flush_at, TIDE_MIN_FLUSH);
     tide_store_release(&h->multi, 1);
   }
@@ -302,30 +278,27 @@ void tide_slot_count_owner(struct tide_thread_slot *slot)
 
 void tide_slot_rest(struct tide_thread_slot *slot)
 {
-  struct tide_store_header *h = tide_store.header;
   tide_lock_take(&slot_lock);
   slot->tid = 0;
-  tide_store_relaxed(&h->n_live_threads, h->n_live_threads - 1);
+  tide_store_relaxed(&tide_store.header->n_live_threads, --tide_store.n_live_threads);
   tide_lock_drop(&slot_lock);
 }
 
 // Cells come in chunks per thread, so that two threads never share a line or (mostly) a page.
-bool tide_cell_chunk(struct tide_thread_slot *slot)
+uint32_t tide_cell_chunk(uint32_t n)
 {
-  struct tide_store_header *h = tide_store.header;
-  uint32_t n = slot->cell_end ? 32 : 8, at = tide_load_relaxed(&h->n_cells);
-  // Never over the end and back: somebody might be handed cells in between, and again afterwards.
-  do {
-    if (at + n > h->cells.capacity)
-      return false;
-  } while (!__atomic_compare_exchange_n(&h->n_cells, &at, at + n, false, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED));
-  if (!back(&tide_store.cells[at], n * sizeof *tide_store.cells) ||
-      !back(&tide_store.hists[at], n * sizeof *tide_store.hists) ||
-      !back(&tide_store.owners[at], n * sizeof *tide_store.owners) ||
-      !back(&tide_store.pasts[at], n * sizeof *tide_store.pasts))
-    return false;
-  slot->cell_next = at;
-  slot->cell_end = at + n;
-  return true;
+  tide_lock_take(&table_lock);
+  uint32_t at = tide_store.n_cells;
+  bool fits = n <= tide_store.areas.cells.capacity - at;
+  if (fits) {
+    tide_store.n_cells = at + n;
+    tide_store_relaxed(&tide_store.header->n_cells, at + n);
+  }
+  tide_lock_drop(&table_lock);
+  if (!fits || !tide_store_back(&tide_store.cells[at], n * sizeof *tide_store.cells) ||
+      !tide_store_back(&tide_store.hists[at], n * sizeof *tide_store.hists) ||
+      !tide_store_back(&tide_store.owners[at], n * sizeof *tide_store.owners) ||
+      !tide_store_back(&tide_store.pasts[at], n * sizeof *tide_store.pasts))
+    return 0;
+  return at;
 }

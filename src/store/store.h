@@ -6,7 +6,8 @@
 #include "rt/base.h"
 #include "store/layout.h"
 
-// Where the parts of the mapped store are. One per process; all NULL until a store is attached.
+// The store as this process knows it: private memory, which is what decides where we write
+// (layout.h, invariant 7). One per process; all zero until a store is attached.
 struct tide_store {
   char *base;
   struct tide_store_header *header;
@@ -18,7 +19,14 @@ struct tide_store {
   struct tide_store_module *modules;
   struct tide_past *pasts;
   struct tide_late_chunk *lates;
-  bool on_disk; // in a file on some disk, which may fill up: see tide_store_back()
+  struct tide_store_children *children;
+  uint64_t bytes;
+  struct tide_store_areas areas;
+  uint32_t n_cells, n_nodes, n_slots, n_modules, n_text; // handed out so far
+  uint32_t n_live_threads;
+  uint32_t code_gen; // rises when code is unloaded; atomic
+  bool on_disk;      // in a file on some disk, which may fill up
+  bool inherited;    // the kernel could not be asked to leave it out of fork children
 };
 extern struct tide_store tide_store;
 
@@ -26,11 +34,31 @@ extern struct tide_store tide_store;
 // how much address space may be used in all (RLIMIT_AS); ~0 for no limit.
 uint64_t tide_store_bytes(uint64_t limit_bytes);
 
+// Sees to it that a part of the store can be written. False: there is no room on its disk.
+bool tide_store_back(const void *at, uint64_t bytes);
+
 // Lays out the zeroed mapping at base and makes it the process's store. The identity fields of
 // the header (pid, clocks, text) are the caller's to fill before state becomes RECORDING. False:
-// there is no room on the disk for even its beginning.
+// there is no room on the disk for even its beginning, or no memory.
 bool tide_store_attach(void *base, uint64_t bytes, bool on_disk);
-void tide_store_after_fork(void); // resets the locks: their holders stayed in the parent
+
+// Asks the kernel to leave the store out of fork children, but for the page where they count
+// themselves. wipes: it wipes what it is asked to wipe there, so that a child always knows itself.
+void tide_store_disinherit(bool wipes);
+// In a fork child: unmaps what it has of its parent's store all the same, where it could not be
+// disinherited. The page to count itself stays until tide_store_forsake().
+void tide_store_unmap_inherited(void);
+// In a fork child: resets the locks, whose holders stayed in the parent, and forgets the parent's
+// store. Gives the page to count oneself.
+struct tide_store_children *tide_store_after_fork(void);
+void tide_store_forsake(struct tide_store_children *parents);
+
+// Everybody looks up (record/thread.h): code was unloaded, or recording has ended.
+void tide_store_code_changed(void);
+// The header as the supervisor sees it is looked at no more.
+void tide_store_turn_away(void);
+// Live bytes, as far as they are known while threads go on.
+int64_t tide_store_live_bytes(void);
 
 // A string into the text area; returns its offset, 0 (an empty string) when there is no room.
 uint32_t tide_store_text(const char *text, size_t n);
@@ -67,5 +95,5 @@ void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now);
 void tide_slot_count_owner(struct tide_thread_slot *slot); // a thread took it, not one event alone
 void tide_slot_rest(struct tide_thread_slot *slot);
 
-// A chunk of cells for a slot; false: no cells left.
-bool tide_cell_chunk(struct tide_thread_slot *slot);
+// The first of n cells that are the caller's; 0: there are none left.
+uint32_t tide_cell_chunk(uint32_t n);

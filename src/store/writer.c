@@ -44,7 +44,7 @@ static bool index_room(struct tide_writer *w)
 
 static struct tide_cell *cell_add(struct tide_writer *w, uint64_t hash, uint32_t stack)
 {
-  uint32_t i = w->slot->cell_next++;
+  uint32_t i = w->cell_next++;
   struct tide_cell *c = &tide_store.cells[i];
   c->stamp.both = tide_load_relaxed(&tide_store.header->stamp.both);
   struct tide_owner *o = &tide_store.owners[i];
@@ -56,13 +56,22 @@ static struct tide_cell *cell_add(struct tide_writer *w, uint64_t hash, uint32_t
   return c;
 }
 
+static bool chunk_room(struct tide_writer *w)
+{
+  uint32_t n = w->cell_end ? 32 : 8, at = tide_cell_chunk(n);
+  if (!at)
+    return false;
+  w->cell_next = at;
+  w->cell_end = at + n;
+  return true;
+}
+
 // Room for one more cell and its place in the index. A slot's very first cell is the one for events
 // whose stack finds no room: when that day comes, there are no cells left to make it of.
 static bool cell_room(struct tide_writer *w)
 {
-  struct tide_thread_slot *s = w->slot;
-  bool first = !s->cell_end;
-  if (!index_room(w) || (s->cell_next == s->cell_end && !tide_cell_chunk(s)))
+  bool first = !w->cell_end;
+  if (!index_room(w) || (w->cell_next == w->cell_end && !chunk_room(w)))
     return false;
   if (first)
     cell_add(w, LOST_HASH, TIDE_NODE_ROOT_LOST);

@@ -12,15 +12,18 @@
 struct tide_writer {
   struct tide_thread_slot *slot;
   uint32_t slot_id;
+  uint32_t cell_next, cell_end; // chunk of cells being handed out
   uint32_t index_mask, index_used;
   uint64_t *index;
   // The two most recent blocks: for temporaries, and because most blocks that die young are the
   // latest one, whose slot and cell need not be looked for.
   uint64_t last, prev; // addresses; 0: none
   struct tide_live *last_live;
-  uint64_t last_word; // what was written there of cell and size
-  // What goes on with the slot's run: blocks of this cell (NULL: none) of at most run_room bytes.
-  // run_when is their second word in the live map, run_sizes the cell's histogram.
+  uint64_t last_word;        // what was written there of cell and size
+  struct tide_cell *waiting; // what the slot's run is of; NULL: nothing is waiting
+  uint32_t waiting_index;
+  // What goes on with the run: blocks of this cell (NULL: none) of at most run_room bytes. run_when
+  // is their second word in the live map, run_sizes the cell's histogram.
   struct tide_cell *run_cell;
   uint64_t run_room, run_when;
   uint32_t *run_sizes;

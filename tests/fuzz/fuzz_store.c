@@ -40,16 +40,17 @@ static uint64_t put_right(struct tide_store_header *h)
   memcpy(h->magic, TIDE_STORE_MAGIC, sizeof h->magic);
   h->version = TIDE_STORE_VERSION;
   h->state = TIDE_STATE_RECORDING;
-  lay(&h->slots, sizeof(struct tide_thread_slot), &end);
-  lay(&h->nodes, sizeof(struct tide_node), &end);
-  lay(&h->cells, sizeof(struct tide_cell), &end);
-  lay(&h->hists, sizeof(struct tide_hist), &end);
-  lay(&h->carries, sizeof(struct tide_hist), &end);
-  lay(&h->owners, sizeof(struct tide_owner), &end);
-  lay(&h->modules, sizeof(struct tide_store_module), &end);
-  lay(&h->text, 8, &end);
-  lay(&h->pasts, sizeof(struct tide_past), &end);
-  lay(&h->lates, sizeof(struct tide_late_chunk), &end);
+  lay(&h->areas.slots, sizeof(struct tide_thread_slot), &end);
+  lay(&h->areas.nodes, sizeof(struct tide_node), &end);
+  lay(&h->areas.cells, sizeof(struct tide_cell), &end);
+  lay(&h->areas.hists, sizeof(struct tide_hist), &end);
+  lay(&h->areas.carries, sizeof(struct tide_hist), &end);
+  lay(&h->areas.owners, sizeof(struct tide_owner), &end);
+  lay(&h->areas.modules, sizeof(struct tide_store_module), &end);
+  lay(&h->areas.text, 8, &end);
+  lay(&h->areas.pasts, sizeof(struct tide_past), &end);
+  lay(&h->areas.lates, sizeof(struct tide_late_chunk), &end);
+  lay(&h->areas.children, sizeof(struct tide_store_children), &end);
   return h->store_bytes = end;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A child made by the bare system call, behind libc's back: no fork handler runs, and yet the
-// child must not write into its parent's profile.
+// child must not write into its parent's profile, nor have it at hand.
 //
 // truth: capture: images=2
 // truth: site ^by_parent: allocations=30, bytes=300
@@ -9,7 +9,7 @@
 // truth@fork: site ^by_child: allocations=40, bytes=400
 // truth@fork: site by_parent: stacks=0
 // qemu: no
-#include "site.h"
+#include "own_maps.h"
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -31,6 +31,7 @@ int main(void)
     by_parent();
   long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
   if (child == 0) {
+    MUST(store_bytes_writable() <= CHILDREN_PAGE_BYTES);
     for (int i = 0; i < 40; i++)
       by_child();
     _exit(0);

@@ -3,7 +3,7 @@
 // More threads at once than a small store has room for: 127 under a limit on address space. What
 // the others do is counted as lost, and costs no memory however often they come back.
 //
-// wrap: sh -c 'ulimit -v 393216; exec "$@"' sh
+// wrap: sh -c 'ulimit -v 262144; exec "$@"' sh
 // build: -pthread
 // env: MALLOC_ARENA_MAX=1
 // truth: site ^grab: allocations=126*300, frees=126*300

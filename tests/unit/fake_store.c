@@ -38,24 +38,25 @@ void fake_store_map(struct fake_store *store, int fd)
   *store = (struct fake_store){
       .base = base,
       .header = h,
-      .slots = (void *)(base + take(&at, &h->slots, 64, sizeof *store->slots)),
-      .nodes = (void *)(base + take(&at, &h->nodes, 4096, sizeof *store->nodes)),
-      .cells = (void *)(base + take(&at, &h->cells, N_CELLS, sizeof *store->cells)),
-      .hists = (void *)(base + take(&at, &h->hists, N_CELLS, sizeof *store->hists)),
-      .carries = (void *)(base + take(&at, &h->carries, N_CELLS, sizeof *store->carries)),
-      .owners = (void *)(base + take(&at, &h->owners, N_CELLS, sizeof *store->owners)),
-      .modules = (void *)(base + take(&at, &h->modules, 64, sizeof *store->modules)),
-      .pasts = (void *)(base + take(&at, &h->pasts, N_CELLS, sizeof *store->pasts)),
-      .lates = (void *)(base + take(&at, &h->lates, N_CHUNKS, sizeof *store->lates)),
-      .ranges = (void *)(base + take(&at, &h->ranges, 64, sizeof *store->ranges)),
+      .slots = (void *)(base + take(&at, &h->areas.slots, 64, sizeof *store->slots)),
+      .nodes = (void *)(base + take(&at, &h->areas.nodes, 4096, sizeof *store->nodes)),
+      .cells = (void *)(base + take(&at, &h->areas.cells, N_CELLS, sizeof *store->cells)),
+      .hists = (void *)(base + take(&at, &h->areas.hists, N_CELLS, sizeof *store->hists)),
+      .carries = (void *)(base + take(&at, &h->areas.carries, N_CELLS, sizeof *store->carries)),
+      .owners = (void *)(base + take(&at, &h->areas.owners, N_CELLS, sizeof *store->owners)),
+      .modules = (void *)(base + take(&at, &h->areas.modules, 64, sizeof *store->modules)),
+      .pasts = (void *)(base + take(&at, &h->areas.pasts, N_CELLS, sizeof *store->pasts)),
+      .lates = (void *)(base + take(&at, &h->areas.lates, N_CHUNKS, sizeof *store->lates)),
+      .ranges = (void *)(base + take(&at, &h->areas.ranges, 64, sizeof *store->ranges)),
   };
-  take(&at, &h->text, 65536, 1);
+  take(&at, &h->areas.text, 65536, 1);
+  take(&at, &h->areas.children, 1, sizeof(struct tide_store_children));
   if (at > FAKE_STORE_BYTES)
     abort();
   h->stamp.epoch = 1;
   h->stamp.interval = TIDE_FIRST_INTERVAL;
   h->n_cells = TIDE_FIRST_CELL;
-  h->n_nodes = h->n_slots = h->n_modules = h->text_next = 1;
+  h->n_nodes = h->n_slots = h->n_modules = store->text_next = 1;
   fake_store_node(store, 0, 0, TIDE_NODE_PAGES);
   fake_store_node(store, 0, 0, TIDE_NODE_LOST);
   fake_store_node(store, 0, 0, TIDE_NODE_CUT);
@@ -82,9 +83,9 @@ void fake_store_unmap(struct fake_store *store)
 
 uint32_t fake_store_text(struct fake_store *store, const char *text, size_t n)
 {
-  uint32_t at = store->header->text_next;
-  memcpy(store->base + store->header->text.offset + at, text, n);
-  store->header->text_next += (uint32_t)n + 1;
+  uint32_t at = store->text_next;
+  memcpy(store->base + store->header->areas.text.offset + at, text, n);
+  store->text_next += (uint32_t)n + 1;
   return at;
 }
 

@@ -21,7 +21,8 @@ struct fake_store {
   struct tide_past *pasts;
   struct tide_late_chunk *lates;
   struct tide_range *ranges; // none to begin with
-  uint32_t seen_interval;    // that events find in the header; 0: the one that is there
+  uint32_t text_next;
+  uint32_t seen_interval; // that events find in the header; 0: the one that is there
 };
 
 // Lays out fd, which has FAKE_STORE_BYTES of zeros, as a store that records. The nodes 1 to 3 are

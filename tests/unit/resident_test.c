@@ -108,7 +108,7 @@ static void what_is_not_known_whole_is_not_known(void **state)
   struct tide_resident resident;
   tide_resident_open(&resident, (uint32_t)getpid());
   assert_true(tide_resident_recorder(&resident, &f->view) > 0);
-  f->store.header->n_ranges = (uint32_t)f->store.header->ranges.capacity + 1;
+  f->store.header->n_ranges = (uint32_t)f->store.header->areas.ranges.capacity + 1;
   assert_int_equal(tide_store_view_refresh(&f->view, NULL), TIDE_ERR_OK);
   assert_int_equal(tide_resident_recorder(&resident, &f->view), 0);
   f->store.header->n_ranges = 1;

@@ -107,9 +107,9 @@ static uint64_t place_to_hit(const struct tide_store_header *h)
   switch (next_random() % 6) {
   case 0:
   case 1: return next_random() % sizeof *h;
-  case 2: return h->owners.offset + next_random() % (200 * sizeof(struct tide_owner));
-  case 3: return h->nodes.offset + next_random() % (60 * sizeof(struct tide_node));
-  case 4: return h->modules.offset + next_random() % (4 * sizeof(struct tide_store_module));
+  case 2: return h->areas.owners.offset + next_random() % (200 * sizeof(struct tide_owner));
+  case 3: return h->areas.nodes.offset + next_random() % (60 * sizeof(struct tide_node));
+  case 4: return h->areas.modules.offset + next_random() % (4 * sizeof(struct tide_store_module));
   default: return next_random() % FAKE_STORE_BYTES;
   }
 }
@@ -131,7 +131,7 @@ static void damaged_bytes(void **state)
     if (next_random() % 2) {
       memcpy(store.header->magic, good.magic,
              offsetof(struct tide_store_header, pid) - offsetof(struct tide_store_header, magic));
-      memcpy(&store.header->slots, &good.slots, 9 * sizeof good.slots);
+      store.header->areas = good.areas;
       store.header->state = good.state;
     }
     read_both_ways(fd);
@@ -206,7 +206,7 @@ static void broken_intervals_are_harmless(void **state)
     fake_store_map(&store, fd);
     populate(&store);
     struct tide_store_header *h = store.header;
-    h->late_end = round % 3 ? (uint32_t)h->lates.capacity : UINT32_MAX;
+    h->late_end = round % 3 ? (uint32_t)h->areas.lates.capacity : UINT32_MAX;
     h->stamp.interval = round % 5 ? 1 + (uint32_t)next_random() % 4096 : (uint32_t)next_random();
     for (uint32_t i = 0; i < h->n_cells; i++) {
       store.cells[i].stamp.interval = (uint32_t)next_random() % 5;
@@ -216,7 +216,7 @@ static void broken_intervals_are_harmless(void **state)
             next_random() % 8,           next_random() << (next_random() % 64),
             (uint32_t)next_random() % 5, 0};
     }
-    for (uint64_t i = 0; i < h->lates.capacity; i++) {
+    for (uint64_t i = 0; i < h->areas.lates.capacity; i++) {
       struct tide_late_chunk *chunk = &store.lates[i];
       chunk->state = (uint32_t)next_random() % 4;
       chunk->interval = (uint32_t)next_random() % 6;

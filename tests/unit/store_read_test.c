@@ -454,17 +454,17 @@ static void what_is_no_store_is_refused(void **state)
   h->state = TIDE_STATE_EMPTY;
   assert_int_equal(tide_store_view_refresh(&view, &diag), TIDE_ERR_EMPTY);
   *h = good;
-  h->cells.capacity = FAKE_STORE_BYTES / sizeof(struct tide_cell);
+  h->areas.cells.capacity = FAKE_STORE_BYTES / sizeof(struct tide_cell);
   assert_int_equal(tide_store_view_refresh(&view, &diag), TIDE_ERR_DAMAGED);
   *h = good;
-  h->hists.offset = UINT64_MAX - 7;
+  h->areas.hists.offset = UINT64_MAX - 7;
   assert_int_equal(tide_store_view_refresh(&view, &diag), TIDE_ERR_DAMAGED);
   *h = good;
   assert_int_equal(tide_store_view_refresh(&view, &diag), TIDE_ERR_OK);
-  h->cells.offset = 8; // too late: what was checked is kept
+  h->areas.cells.offset = 8; // too late: what was checked is kept
   h->n_cells = UINT32_MAX;
   assert_int_equal(tide_store_view_refresh(&view, &diag), TIDE_ERR_OK);
-  assert_int_equal(view.areas.cells.offset, good.cells.offset);
+  assert_int_equal(view.areas.cells.offset, good.areas.cells.offset);
   assert_int_equal(view.header.n_cells, view.areas.cells.capacity);
   tide_store_view_close(&view);
 }

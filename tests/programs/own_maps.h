@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a process has mapped of the recorder's stores, told by the kernel, without allocating.
+#pragma once
+#include "site.h"
+#include <fcntl.h>
+
+enum { CHILDREN_PAGE_BYTES = 65536 }; // where fork children count themselves
+
+static inline unsigned long hex(const char **at)
+{
+  unsigned long v = 0;
+  for (;; ++*at) {
+    char c = **at;
+    if (c >= '0' && c <= '9')
+      v = v << 4 | (unsigned long)(c - '0');
+    else if (c >= 'a' && c <= 'f')
+      v = v << 4 | (unsigned long)(c - 'a' + 10);
+    else
+      return v;
+  }
+}
+
+// Bytes of stores that this process could write.
+static inline unsigned long store_bytes_writable(void)
+{
+  static char text[1 << 18];
+  long n = 0, some, fd = open("/proc/self/maps", O_RDONLY);
+  MUST(fd >= 0);
+  while ((some = read((int)fd, text + n, sizeof text - 1 - (unsigned long)n)) > 0)
+    n += some;
+  MUST(close((int)fd) == 0 && n > 0 && n < (long)sizeof text - 1);
+  text[n] = 0;
+  unsigned long bytes = 0;
+  for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+    *end = 0;
+    const char *at = line;
+    unsigned long lo = hex(&at), hi = (at++, hex(&at));
+    if (at[2] == 'w' && (strstr(line, "memfd:tidemark") || strstr(line, ".store")))
+      bytes += hi - lo;
+  }
+  return bytes;
+}
