@@ -194,6 +194,13 @@ static bool is_welcome(const struct ucred *peer)
   return own == 0 || peer->uid == own || peer->uid == 0;
 }
 
+// We may have been stopped for longer than a recorder waits: then it has gone, and runs without.
+static bool has_left(int connection)
+{
+  struct pollfd peer = {connection, POLLRDHUP, 0};
+  return poll(&peer, 1, 0) == 1;
+}
+
 static void serve_one(struct tide_door *door, int connection,
                       const struct tide_door_request *request)
 {
@@ -201,6 +208,12 @@ static void serve_one(struct tide_door *door, int connection,
   socklen_t length = sizeof peer;
   getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length);
   bool welcome = is_welcome(&peer);
+  if (has_left(connection)) {
+    struct tide_door_visit over = {.pid_fd = -1, .store_fd = -1};
+    if (welcome && !(request->flags & TIDE_DOOR_FORKED)) // a fork child has counted itself
+      door->receive(door->context, &over);
+    return;
+  }
   int store_fd = welcome ? tide_door_make_store(request->store_bytes) : -1;
   if (store_fd < 0) {
     struct tide_door_visit without = {.pid_fd = -1, .store_fd = -1, .store_errno = errno};

@@ -42,8 +42,8 @@ struct tide_door_answer {
 struct tide_door_visit {
   uint32_t pid, told_pid, told_parent_pid, flags;
   int pid_fd;   // tells when it ends; -1 when that cannot be had. Owned by whoever takes the visit
-  int store_fd; // the memfd; likewise. -1: none could be made, and the visitor has gone without
-  int store_errno;  // why
+  int store_fd; // the memfd; likewise. -1: the visitor has gone without
+  int store_errno;  // why none could be made; 0: it did not wait for it
   uint64_t time_ns; // CLOCK_MONOTONIC
   uint64_t born;    // the process's start, on a clock of the kernel's; 0: not known. Tells an exec
                     // from a new process with a used pid

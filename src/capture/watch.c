@@ -161,7 +161,7 @@ bool tide_watch_receive(void *context, const struct tide_door_visit *visit)
     return false;
   pthread_mutex_lock(&watch->lock);
   bool room = visit->store_fd >= 0 && watch->n_open < max_open_images();
-  if (visit->store_fd < 0)
+  if (visit->store_fd < 0 && visit->store_errno)
     watch->store_errno = visit->store_errno;
   if (room) {
     TIDE_GROW(watch->arrivals, watch->n_arrivals, watch->cap_arrivals);

@@ -148,6 +148,26 @@ static void write_identity(bool forked)
   tide_store_release(&h->state, TIDE_STATE_RECORDING);
 }
 
+// A supervisor that refuses knows why, and one that has ended is nothing new to a fork child.
+static void say_outcome(enum tide_door_outcome outcome, bool forked)
+{
+  static const char *const why[] = {
+      [TIDE_DOOR_NOBODY] = "its supervisor cannot be reached: ",
+      [TIDE_DOOR_SILENT] = "its supervisor does not answer: ",
+      [TIDE_DOOR_STRANGER] = "neither its own user nor root answers in its supervisor's place: ",
+      [TIDE_DOOR_NO_ROOM] = "there is no address space for its store: ",
+      [TIDE_DOOR_UNSAFE] = "its supervisor gave no store that is sealed and large enough: ",
+  };
+  char text[256];
+  struct tide_line line = TIDE_LINE(text);
+  if (outcome == TIDE_DOOR_SERVED || outcome == TIDE_DOOR_REFUSED ||
+      (outcome == TIDE_DOOR_NOBODY && forked))
+    return;
+  tide_line_add(&line, "this process is not recorded: ");
+  tide_line_add(&line, why[outcome]);
+  say(text, program);
+}
+
 static bool get_store(bool forked)
 {
   uint64_t bytes = tide_store_bytes(tide_limits_start());
@@ -160,10 +180,9 @@ static bool get_store(bool forked)
                                     .flags = forked ? TIDE_DOOR_FORK : 0,
                                     .store_bytes = bytes,
                                     .parent_pid = (uint32_t)TIDE_SYS(SYS_getppid, 0)};
-    bool refused;
-    store = tide_door_store(options.door, &hello, &refused);
-    if (!store && !refused && !forked)
-      say("this process is not recorded: its supervisor cannot be reached: ", program);
+    enum tide_door_outcome outcome;
+    store = tide_door_store(options.door, &hello, &outcome);
+    say_outcome(outcome, forked);
   } else {
     char name[1200];
     store = tide_door_file(options.output, program, bytes, name, sizeof name);

@@ -4,6 +4,7 @@
 // descriptor cannot be served: the caller counts it and steps aside.
 #include "record/door.h"
 
+#include "record/peer.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 
@@ -16,8 +17,14 @@
 #include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
 
-enum { ANSWER_SECONDS = 5, MIN_FREE_BYTES = 64 << 20 };
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#ifndef HUGETLBFS_MAGIC
+#define HUGETLBFS_MAGIC 0x958458f6
+#endif
+enum { MIN_FREE_BYTES = 64 << 20 };
 
 static void *map_store(long fd, uint64_t bytes)
 {
@@ -28,25 +35,55 @@ static void *map_store(long fd, uint64_t bytes)
   return (void *)p;
 }
 
-// Abstract names begin with a zero byte; others are paths.
-static long connect_to(const struct sockaddr_un *address, size_t n)
+// A connection under way. Signals of the program may interrupt each wait: there is one deadline for
+// all.
+struct visit {
+  long fd;
+  uint64_t deadline_s;
+};
+
+static uint64_t now_s(void)
 {
-  long fd = TIDE_SYS(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (tide_sys_failed(fd))
-    return fd;
-  long timeout[2] = {ANSWER_SECONDS, 0}, ret;
-  TIDE_SYS(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, timeout, sizeof timeout);
-  do
-    ret = TIDE_SYS(SYS_connect, fd, address, offsetof(struct sockaddr_un, sun_path) + n);
-  while (ret == -EINTR);
-  if (!tide_sys_failed(ret))
-    return fd;
-  TIDE_SYS(SYS_close, fd);
-  return ret;
+  struct timespec now = {0};
+  TIDE_SYS(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec;
 }
 
-// In a network namespace of its own a process finds no abstract names, but paths.
-static long connect_either(const char *name)
+static bool try_again(const struct visit *visit, long ret)
+{
+  return ret == -EINTR && now_s() < visit->deadline_s;
+}
+
+static enum tide_door_outcome outcome_of(long error)
+{
+  return error == -EAGAIN || error == -EINTR ? TIDE_DOOR_SILENT : TIDE_DOOR_NOBODY;
+}
+
+// A stopped supervisor neither accepts (then connect waits as soon as its backlog is full) nor
+// answers. Abstract names begin with a zero byte; others are paths.
+static enum tide_door_outcome connect_to(struct visit *visit, const struct sockaddr_un *address,
+                                         size_t n)
+{
+  long timeout[2] = {TIDE_DOOR_SECONDS, 0}, ret;
+  visit->fd = TIDE_SYS(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (tide_sys_failed(visit->fd))
+    return TIDE_DOOR_NOBODY;
+  TIDE_SYS(SYS_setsockopt, visit->fd, SOL_SOCKET, SO_RCVTIMEO, timeout, sizeof timeout);
+  TIDE_SYS(SYS_setsockopt, visit->fd, SOL_SOCKET, SO_SNDTIMEO, timeout, sizeof timeout);
+  do
+    ret = TIDE_SYS(SYS_connect, visit->fd, address, offsetof(struct sockaddr_un, sun_path) + n);
+  while (try_again(visit, ret));
+  enum tide_door_outcome outcome = tide_sys_failed(ret)                ? outcome_of(ret)
+                                   : !tide_peer_is_believed(visit->fd) ? TIDE_DOOR_STRANGER
+                                                                       : TIDE_DOOR_SERVED;
+  if (outcome != TIDE_DOOR_SERVED)
+    TIDE_SYS(SYS_close, visit->fd);
+  return outcome;
+}
+
+// In a network namespace of its own a process finds no abstract names, but paths; or it finds a
+// stranger at that name, and its supervisor at the path.
+static enum tide_door_outcome connect_either(struct visit *visit, const char *name)
 {
   static const char directory[] = "/tmp/";
   enum { DIRECTORY_N = sizeof directory - 1 };
@@ -54,16 +91,17 @@ static long connect_either(const char *name)
   size_t n = tide_text_len(name), max = sizeof address.sun_path - DIRECTORY_N - 1;
   n = n < max ? n : max;
   memcpy(address.sun_path + 1, name, n);
-  long fd = connect_to(&address, n + 1);
-  if (!tide_sys_failed(fd))
-    return fd;
+  enum tide_door_outcome first = connect_to(visit, &address, n + 1), second;
+  if (first != TIDE_DOOR_NOBODY && first != TIDE_DOOR_STRANGER)
+    return first;
   memcpy(address.sun_path, directory, DIRECTORY_N);
   memcpy(address.sun_path + DIRECTORY_N, name, n);
-  return connect_to(&address, DIRECTORY_N + n + 1);
+  second = connect_to(visit, &address, DIRECTORY_N + n + 1);
+  return second == TIDE_DOOR_NOBODY ? first : second;
 }
 
-// The descriptor in the answer, or -1.
-static long receive(long fd, struct tide_door_answer *answer)
+// The descriptor in the answer, -1 for none. The kernel drops those that find no place.
+static long receive(const struct visit *visit, struct tide_door_answer *answer, long *ret_n)
 {
   union {
     struct cmsghdr header;
@@ -72,39 +110,67 @@ static long receive(long fd, struct tide_door_answer *answer)
   struct iovec part = {answer, sizeof *answer};
   struct msghdr message = {
       .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-  long n;
   do
-    n = TIDE_SYS(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC);
-  while (n == -EINTR);
-  struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-  if (n != sizeof *answer || answer->magic != TIDE_DOOR_MAGIC || answer->status || !c ||
-      c->cmsg_type != SCM_RIGHTS)
+    *ret_n = TIDE_SYS(SYS_recvmsg, visit->fd, &message, MSG_CMSG_CLOEXEC);
+  while (try_again(visit, *ret_n));
+  struct cmsghdr *c = tide_sys_failed(*ret_n) ? NULL : CMSG_FIRSTHDR(&message);
+  if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+      c->cmsg_len != CMSG_LEN(sizeof(int)))
     return -1;
   int received;
   memcpy(&received, CMSG_DATA(c), sizeof received);
   return received;
 }
 
-void *tide_door_store(const char *name, const struct tide_door_hello *hello, bool *ret_refused)
+// Memory that is there for good: a memfd (nothing else has seals) of the size asked for, which
+// nobody can make smaller, of pages that cannot run out like huge ones.
+static bool is_safe(long memory, uint64_t bytes)
+{
+  struct statfs fs;
+  long seals = TIDE_SYS(SYS_fcntl, memory, F_GET_SEALS, 0);
+  long size = TIDE_SYS(SYS_lseek, memory, 0, SEEK_END);
+  return !tide_sys_failed(seals) && (seals & SEALS) == SEALS && !tide_sys_failed(size) &&
+         (uint64_t)size >= bytes && !tide_sys_failed(TIDE_SYS(SYS_fstatfs, memory, &fs)) &&
+         (uint64_t)fs.f_type != HUGETLBFS_MAGIC;
+}
+
+static enum tide_door_outcome ask(const struct visit *visit, const struct tide_door_hello *hello,
+                                  void **ret_store)
 {
   struct tide_door_answer answer = {0};
-  void *store = NULL;
-  *ret_refused = false;
-  long fd = connect_either(name), n;
-  if (tide_sys_failed(fd))
-    return NULL;
+  long n, memory;
   do
-    n = TIDE_SYS(SYS_sendto, fd, hello, sizeof *hello, MSG_NOSIGNAL, 0, 0);
-  while (n == -EINTR);
-  if (n == sizeof *hello) {
-    long memory = receive(fd, &answer);
-    if (memory >= 0) {
-      store = map_store(memory, hello->store_bytes);
-      TIDE_SYS(SYS_close, memory);
-    }
-    *ret_refused = answer.status != 0;
+    n = TIDE_SYS(SYS_sendto, visit->fd, hello, sizeof *hello, MSG_NOSIGNAL, 0, 0);
+  while (try_again(visit, n));
+  if (tide_sys_failed(n))
+    return outcome_of(n);
+  memory = receive(visit, &answer, &n);
+  enum tide_door_outcome outcome = TIDE_DOOR_SERVED;
+  if (tide_sys_failed(n))
+    outcome = outcome_of(n);
+  else if (n != sizeof answer || answer.magic != TIDE_DOOR_MAGIC || (!answer.status && memory < 0))
+    outcome = TIDE_DOOR_NOBODY;
+  else if (answer.status)
+    outcome = TIDE_DOOR_REFUSED;
+  else if (!is_safe(memory, hello->store_bytes))
+    outcome = TIDE_DOOR_UNSAFE;
+  else if (!(*ret_store = map_store(memory, hello->store_bytes)))
+    outcome = TIDE_DOOR_NO_ROOM;
+  if (memory >= 0)
+    TIDE_SYS(SYS_close, memory);
+  return outcome;
+}
+
+void *tide_door_store(const char *name, const struct tide_door_hello *hello,
+                      enum tide_door_outcome *ret_outcome)
+{
+  struct visit visit = {.deadline_s = now_s() + TIDE_DOOR_SECONDS};
+  void *store = NULL;
+  *ret_outcome = connect_either(&visit, name);
+  if (*ret_outcome == TIDE_DOOR_SERVED) {
+    *ret_outcome = ask(&visit, hello, &store);
+    TIDE_SYS(SYS_close, visit.fd);
   }
-  TIDE_SYS(SYS_close, fd);
   return store;
 }
 

@@ -46,6 +46,7 @@ import command_share
 import command_symbolize
 import command_timeline
 import command_tree
+import command_trust
 import command_view
 import ground
 import programs
