@@ -6,9 +6,9 @@ The sources in ui/ are copied to a directory of the build, packages are fetched 
 state of the lock file), and esbuild makes one file of it all. A C file is written that holds that
 file's bytes. Nothing is ever written to the source tree.
 
-Where there is no node or npm, or npm reaches no registry, the page is left out and one line says so;
-the next build tries again. With --required (-Dui=enabled), TIDEMARK_PAGE=required (make test) or
-CI=true that is an error.
+Where there is no node or npm, or npm reaches no registry, the page is left out and one line says
+so; the next build tries again. With --required (-Dui=enabled), TIDEMARK_PAGE=required (make test)
+or CI=true that is an error.
 """
 import argparse
 import hashlib

@@ -90,6 +90,59 @@ export const tests = {
     expect((await rowsOf(page)).length >= 2, "no two threads");
   },
 
+  async leaks(ground, look) {
+    const report = ground.json("report", "phases.tide", "--sort", "leak", "--group", "place");
+    const page = await look(ground.served.url);
+    await turnTo(page, "#pane=leaks");
+    await page.locator("table.grid .c-fate").first().waitFor();
+    const cells = ["weight", "fate", "name .name", "count", "age", "first"];
+    const shown = await page
+      .locator("table.grid")
+      .first()
+      .locator("tbody tr")
+      .evaluateAll(
+        (rows, cells) =>
+          rows.map((row) => cells.map((one) => row.querySelector(`.c-${one}`).textContent.trim())),
+        cells,
+      );
+    const { start_ns } = report.image;
+    const wanted = report.groups
+      .filter((group) => group.live_blocks > 0)
+      .map((group) => [
+        units.bytes(group.live_bytes),
+        group.fate === "throughout" ? "start to end" : group.fate,
+        group.function,
+        units.count(group.live_blocks),
+        units.time(group.mean_age_ns),
+        units.time(group.first_ns - start_ns),
+      ]);
+    expect(wanted.some(([, , name]) => name === "worker"), "no block of a place others free is left");
+    expectEqual(shown.sort(), wanted.sort(), "every cell of the leaks");
+    const weights = report.groups.map(({ live_bytes }) => live_bytes);
+    expectEqual(weights, [...weights].sort((a, b) => b - a), "the largest first");
+  },
+
+  async threads(ground, look) {
+    const words = ["--sort", "total", "--group", "thread"];
+    const report = ground.json("report", "phases.tide", ...words);
+    const page = await look(ground.served.url);
+    await turnTo(page, "#pane=threads&measure=total");
+    await page.locator("table.grid .c-foreign").first().waitFor();
+    const shown = await page.locator("table.grid tbody tr").evaluateAll((rows) =>
+      rows.map((row) => [...row.querySelectorAll("td.number")].slice(1).map((cell) =>
+        cell.textContent.trim())));
+    const wanted = report.groups.map((group) => [
+      units.bytes(group.weight),
+      units.count(group.allocations),
+      units.bytes(group.bytes),
+      units.bytes(group.freed_bytes),
+      units.count(group.foreign_frees),
+      units.percent(group.temporary, group.allocations),
+    ]);
+    expect(report.groups.some((group) => group.foreign_frees === 40), "no frees of others' blocks");
+    expectEqual(shown, wanted, "every cell of the threads");
+  },
+
   async verdict_says_the_report(ground, look) {
     const report = ground.json("report", "phases.tide");
     const page = await look(ground.served.url);

@@ -33,6 +33,7 @@ int main(int argc, char **argv)
   for (int i = 0; i < 20 + more; i++) { leak_a_little(); usleep(3000); }
   for (int i = 200; i < 230 + more; i++) { build_index(i); usleep(1000); }
   pthread_join(thread, NULL);
+  for (int i = 0; i < 40; i++) free(held[2000 + i]); // another thread's
   if (more) free(held[4000]);
   return 0;
 }
