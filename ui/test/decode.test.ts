@@ -41,6 +41,26 @@ test("texts beyond ASCII", () => {
   assert.deepEqual(decode(encode(parts)).text, words);
 });
 
+// As captures of before have them, where one thread freed what another had allocated.
+test("ages below zero in a row, and of a site never", () => {
+  const parts = partsOf(MODEL);
+  const last = MODEL.rows.count - 1;
+  const site = MODEL.sites.count - 1;
+  for (const name of Object.keys(parts.columns).filter((one) => one.startsWith("row_")))
+    parts.columns[name] = [...Array.from(parts.columns[name]), parts.columns[name][last]];
+  parts.columns.row_site = [...Array.from(parts.columns.row_site).slice(0, -1), site];
+  const ages = Array.from(parts.columns.row_age_ns, () => 0);
+  const aged = (a: number, b: number) => {
+    [ages[last], ages[last + 1]] = [a, b];
+    parts.columns.row_age_ns = ages;
+    return decode(encode(parts)).sites.ageNs[site];
+  };
+  assert.equal(MODEL.rows.site[last], site);
+  assert.equal(aged(6e15, -5.9e15), 1e14);
+  assert.equal(aged(-5e9, 8e9), 3e9);
+  assert.equal(aged(4, -5), 0); // rounded each by itself
+});
+
 function refuses(change: (parts: Parts) => void, why: RegExp): void {
   const parts = partsOf(MODEL);
   parts.facts = structuredClone(parts.facts);

@@ -23,7 +23,7 @@ import { ask, BUILD, made, modelOf, recorded } from "./command.ts";
 const CAPTURES: [string, () => string][] = [
   ["threads that hand blocks over", () => recorded("page_handover.c", "-pthread")],
   ["three threads", () => recorded("page_shapes.c", "-pthread")],
-  ["made: rows below zero", () => made(7, 150, 12)],
+  ["150 stacks, made", () => made(7, 150, 12)],
 ];
 
 function json(file: string, ...words: string[]): any {
