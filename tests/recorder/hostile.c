@@ -237,10 +237,13 @@ static void anywhere(const struct store *s)
   uint64_t n = area(s, i)->capacity < MOST_ELEMENTS ? area(s, i)->capacity : MOST_ELEMENTS;
   if (next_random() % 2) // mostly where it begins: that is in use
     n = n < 200 ? n : 200;
-  uint64_t words = n * element[i] / 4;
-  if (words)
-    hold(s, area(s, i)->offset + next_random() % words * 4, nasty(s, next_random() % N_VALUES),
-         (int)(next_random() % HOLD) + 1);
+  uint64_t words = n * element[i] / 4, at;
+  if (!words)
+    return;
+  at = area(s, i)->offset + next_random() % words * 4;
+  if (next_random() % 32 == 0) // a hole, which seals allow
+    madvise(s->base + (at & ~65535ull), 65536, MADV_REMOVE);
+  hold(s, at, nasty(s, next_random() % N_VALUES), (int)(next_random() % HOLD) + 1);
 }
 
 static void flip_round(struct store *s)

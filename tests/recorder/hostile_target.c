@@ -159,7 +159,7 @@ int main(int argc, char **argv)
   int n_children = argc > 2 ? atoi(argv[2]) : 0;
   unsigned seed = 1;
   free(malloc(10));
-  for (int i = 0; i < n_children; i++)
+  for (int i = 0; i < (n_children ? n_children : 1); i++)
     have_a_child(seed++);
   pthread_t workers[WORKERS];
   for (uintptr_t i = 0; !n_children && i < WORKERS; i++)
