@@ -91,7 +91,7 @@ function LeakTable({ title, hint, rows, isFreed }: TableProps) {
       <thead>
         <tr>
           <Th of="c-share">Share</Th>
-          <Th of="c-weight number">{isFreed ? "Most at once" : "Bytes"}</Th>
+          <Th of="c-weight number">{isFreed ? "At most" : "Bytes"}</Th>
           {!isFreed && <Th of="c-fate">Course</Th>}
           <Th of="c-spark">Over time</Th>
           <Th of="c-name">Place</Th>
