@@ -204,7 +204,10 @@ struct tide_image {
   struct tide_loss loss;
   uint32_t lacks; // enum tide_lacks
   char *origin;   // the tool and format it was read from; NULL: ours
-  char *file;     // the file it was read from; NULL: none. Filled by the reader, not stored
+  // Filled by the reader, not stored:
+  char *file;         // the file it was read from; NULL: none
+  bool is_part;       // the file ended before all of its stacks
+  bool sites_are_all; // the reader's own: every row of sites was met
 
   struct tide_module *modules; // [0] is "unknown"
   size_t n_modules;

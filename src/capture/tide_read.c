@@ -28,9 +28,11 @@ struct reader {
   struct tide_capture *capture;
   struct tide_facts_extra facts;
   struct tide_budget budget;
-  uint32_t n_parts; // taken so far
-  bool ended;       // END was met
-  char *note;       // why it stopped, when it stopped early
+  uint32_t n_parts;     // taken so far
+  uint32_t table_image; // whose tables were met last
+  bool in_tables;
+  bool ended; // END was met
+  char *note; // why it stopped, when it stopped early
 };
 
 static const char *part_name(uint16_t type)
@@ -178,6 +180,27 @@ static enum tide_err take_part(struct reader *r, const struct tide_part *part)
   return TIDE_ERR_OK;
 }
 
+// Tables come image by image, and in one of them the sites before the timeline: what follows a
+// table tells that it is whole, even if it is itself cut.
+static void note_whole(struct reader *r, const struct tide_part *part)
+{
+  struct tide_capture *capture = r->capture;
+  bool is_table = part->type >= TIDE_PART_MODULES && part->type <= TIDE_PART_TIMELINE;
+  bool is_late = part->type == TIDE_PART_MARKS || part->type == TIDE_PART_SYMBOLS;
+  if (part->type == TIDE_PART_SNAPSHOTS || part->type == TIDE_PART_LATE_FREES ||
+      part->type == TIDE_PART_END)
+    for (size_t i = 0; i < capture->n_images; i++)
+      capture->images[i].sites_are_all = true;
+  if ((!is_table && !is_late) || part->image >= capture->n_images)
+    return;
+  if (r->in_tables && r->table_image != part->image)
+    capture->images[r->table_image].sites_are_all = true;
+  if (is_late || part->type == TIDE_PART_TIMELINE)
+    capture->images[part->image].sites_are_all = true;
+  r->table_image = part->image;
+  r->in_tables = true;
+}
+
 static enum tide_err read_parts(struct reader *r)
 {
   r->at = TIDE_FILE_HEADER_BYTES;
@@ -188,6 +211,8 @@ static enum tide_err read_parts(struct reader *r)
       return stop(r, TIDE_ERR_CUT, "cut", NULL, left ? "" : "the end is missing");
     if (!get_part_header(r, &part))
       return stop(r, TIDE_ERR_DAMAGED, "damaged", NULL, "no part starts here");
+    if (part.sequence == r->n_parts)
+      note_whole(r, &part);
     if (part.stored_bytes > left - TIDE_PART_HEADER_BYTES)
       return stop(r, TIDE_ERR_CUT, "cut", &part, "");
     if (!crc_is_right(r->data + r->at, &part))
@@ -249,6 +274,8 @@ enum tide_err tide_file_parse(const uint8_t *data, size_t n, const char *name,
   r.capture->from_later = (unsigned)(data[10] | data[11] << 8) > TIDE_FILE_MINOR;
   r.capture->cut = err != TIDE_ERR_OK;
   r.capture->cut_note = r.note;
+  for (size_t i = 0; err && i < r.capture->n_images; i++)
+    r.capture->images[i].is_part = !r.capture->images[i].sites_are_all;
   *ret_capture = r.capture;
   return TIDE_ERR_OK;
 }

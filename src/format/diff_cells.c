@@ -106,6 +106,12 @@ bool tide_diff_has_open(const struct tide_diff *diff)
   return diff->open.before.bytes || diff->open.after.bytes;
 }
 
+const char *tide_diff_open_words(const struct tide_diff *diff)
+{
+  bool is_part = diff->before->profile->image->is_part || diff->after->profile->image->is_part;
+  return is_part ? "no longer in the file" : "between threads, at the peak";
+}
+
 const char *tide_diff_measure_words(const struct tide_question *question)
 {
   static const char *const words[TIDE_MEASURES_N][2] = {

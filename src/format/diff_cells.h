@@ -31,7 +31,8 @@ char *tide_diff_cell_rest(const struct tide_screen *screen, const struct tide_di
 const char *tide_diff_row_word(const struct tide_diff *diff);
 
 bool tide_diff_has_open(const struct tide_diff *diff);
-#define TIDE_DIFF_OPEN_WORDS "between threads, at the peak"
+// "between threads, at the peak", or what a cut file has lost.
+const char *tide_diff_open_words(const struct tide_diff *diff);
 
 // "held at the peak", "allocations": what is compared.
 const char *tide_diff_measure_words(const struct tide_question *question);

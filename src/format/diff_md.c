@@ -58,7 +58,7 @@ void tide_diff_md_write(const struct tide_screen *screen, const struct tide_diff
   }
   if (tide_diff_has_open(diff)) {
     write_numbers(screen, diff, &diff->open, "");
-    tide_sink_text(screen->sink, " " TIDE_DIFF_OPEN_WORDS " | |\n");
+    tide_sink_printf(screen->sink, " %s | |\n", tide_diff_open_words(diff));
   }
   write_numbers(screen, diff, &diff->total, "");
   tide_sink_text(screen->sink, " **in all** | |\n");

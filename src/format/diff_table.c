@@ -208,7 +208,7 @@ static void write_table(const struct table *t, int64_t min_change)
     write_row(t, &c, &rows[t->n_shown], words);
   }
   if (tide_diff_has_open(t->diff))
-    write_row(t, &c, &rows[t->n_shown + 1], TIDE_DIFF_OPEN_WORDS);
+    write_row(t, &c, &rows[t->n_shown + 1], tide_diff_open_words(t->diff));
   write_row(t, &c, &rows[t->n_shown + 2], "in all");
   for (size_t i = 0; i < t->n_shown + 3; i++)
     row_done(&rows[i]);

@@ -169,7 +169,7 @@ static void write_held(const struct tide_screen *screen, const struct tide_profi
   const struct tide_image *image = profile->image;
   struct tide_buf text = {0};
   put_count(&text, "", profile->n_stacks, "stack");
-  put_count(&text, " of ", image->n_frames - 1, "frame");
+  put_count(&text, " of ", image->n_frames ? image->n_frames - 1 : 0, "frame");
   if (!(image->lacks & TIDE_LACK_THREADS)) {
     put_count(&text, ", ", image->n_sites, "row");
     put_count(&text, ", ", image->n_threads, "thread");

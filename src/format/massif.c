@@ -239,7 +239,7 @@ static void find_moments(struct writer *w)
   for (size_t i = 0; i < image->n_snapshots; i++)
     add_moment(w, (struct moment){image->snapshots[i].time_ns,
                                   sum_snapshot(w, &image->snapshots[i]), &image->snapshots[i]});
-  if (!(image->lacks & TIDE_LACK_PEAK))
+  if (!(image->lacks & TIDE_LACK_PEAK) && !image->is_part)
     make_snapshot(w, TIDE_SNAPSHOT_PEAK, image->peak_ns);
   if (!(image->lacks & TIDE_LACK_LIVE))
     make_snapshot(w, TIDE_SNAPSHOT_END, image->end_ns);

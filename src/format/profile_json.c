@@ -4,6 +4,7 @@
 #include "format/profile_json.h"
 
 #include "format/image_json.h"
+#include "format/lacking.h"
 
 static void write_capture(struct tide_json *json, const struct tide_profile *profile,
                           const char *file)
@@ -32,10 +33,13 @@ static void write_image(struct tide_json *json, const struct tide_profile *profi
 
 void tide_capture_json_images(struct tide_json *json, const struct tide_capture *capture)
 {
+  bool (*is_absent)(uint32_t, const char *) = json->is_absent;
+  uint32_t absent = json->absent;
   tide_json_key(json, "images");
   tide_json_open_array(json);
   for (size_t i = 0; i < capture->n_images; i++) {
     const struct tide_image *image = &capture->images[i];
+    tide_lacking_leave_out(json, image); // each its own
     tide_json_open_object(json);
     tide_json_put_u64(json, "index", i);
     tide_image_json_identity(json, image);
@@ -44,6 +48,8 @@ void tide_capture_json_images(struct tide_json *json, const struct tide_capture 
     tide_json_close_object(json);
   }
   tide_json_close_array(json);
+  json->is_absent = is_absent;
+  json->absent = absent;
 }
 
 // Another tool's format says nothing of these: 0 is not known then.

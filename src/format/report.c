@@ -232,6 +232,22 @@ static void add_loss(struct tide_buf *out, uint64_t n, const char *one, const ch
     tide_buf_printf(out, ", %s %s", tide_units_count(text, n), n == 1 ? one : many);
 }
 
+// Of a file that ended before all stacks of the image: the peak is known, the rest is not.
+static void write_part(const struct report *r)
+{
+  char count[TIDE_UNITS_MAX];
+  uint64_t n = r->profile->n_stacks;
+  TIDE_CLEANUP_FREE char *left =
+      n ? tide_sprintf("the numbers of %s %s are left", tide_units_count(count, n),
+                       n == 1 ? "stack" : "stacks")
+        : tide_strdup("no stack is left");
+  TIDE_CLEANUP_FREE char *text =
+      tide_sprintf("%s in the file: what was allocated in all, and what was never freed, is not "
+                   "known",
+                   left);
+  tide_screen_paragraph(r->screen, TIDE_INK_WARN, "  ", "incomplete: ", text);
+}
+
 // "complete: every event, 16,204 stacks, none cut, peak exact"
 static void write_complete(const struct report *r)
 {
@@ -254,12 +270,13 @@ static void write_complete(const struct report *r)
   bool complete = tide_profile_is_complete(r->profile);
   uint64_t n_events = tide_profile_events(r->profile), n_lost = loss->n_lost_busy;
   struct tide_buf out = {0};
+  if (r->image->is_part) {
+    write_part(r);
+    return;
+  }
   if (n_lost)
     tide_buf_printf(&out, "%s of %s events not recorded", tide_units_count(a, n_lost),
                     tide_units_count(b, n_events + n_lost));
-  else if (r->profile->capture->cut)
-    tide_buf_printf(&out, "%s %s in what is left of the file", tide_units_count(a, n_events),
-                    n_events == 1 ? "event" : "events");
   else
     tide_buf_printf(&out, "every event (%s)", tide_units_count(a, n_events));
   tide_buf_printf(&out, ", %s %s", tide_units_count(a, r->profile->n_stacks),
@@ -282,8 +299,10 @@ static void write_complete(const struct report *r)
   else if (r->image->peak_bound_bytes)
     tide_buf_printf(&out, ", peak %s %s", r->screen->utf8 ? "±" : "+/-",
                     bytes(r, a, (int64_t)r->image->peak_bound_bytes));
-  else if (!r->profile->capture->cut)
+  else
     tide_buf_text(&out, ", peak exact");
+  if (r->profile->capture->cut)
+    tide_buf_text(&out, "; but the file ends early: times or names may be missing");
   tide_screen_paragraph(r->screen, complete ? TIDE_INK_PLAIN : TIDE_INK_WARN, "  ",
                         complete ? "complete: " : "incomplete: ", tide_buf_cstr(&out));
   tide_buf_done(&out);
@@ -425,7 +444,8 @@ static void write_next(const struct report *r)
 static bool has_heap(const struct tide_profile *profile)
 {
   bool counted = !(profile->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS));
-  return counted ? profile->totals.n_alloc > 0 : profile->n_sites > 0;
+  bool has_peak = profile->image->is_part && profile->image->peak_bytes > 0;
+  return has_peak || (counted ? profile->totals.n_alloc > 0 : profile->n_sites > 0);
 }
 
 void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
@@ -447,11 +467,11 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
     if (tide_measure_is_held(r.image, TIDE_MEASURE_TOTAL))
       write_churn(&r);
   } else {
-    tide_sink_text(screen->sink, profile->capture->cut ? "  nothing is left of the heap\n"
-                                                       : "  nothing was allocated on the heap\n");
+    tide_sink_text(screen->sink, profile->image->is_part ? "  nothing is left of the heap\n"
+                                                         : "  nothing was allocated on the heap\n");
   }
   write_pages(&r);
-  if (has_heap(profile))
+  if (has_heap(profile) && (!profile->image->is_part || profile->n_sites))
     tide_report_table_write(screen, view, groups, options);
   write_complete(&r);
   write_others(&r);

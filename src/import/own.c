@@ -14,6 +14,18 @@ bool tide_own_recognise(const uint8_t *head, size_t n)
   return n > 0 && memcmp(head, TIDE_FILE_MAGIC, n_magic) == 0;
 }
 
+// What stacks are left of a cut image tells who held how much of its peak, and nothing of the
+// whole.
+static void lack_what_was_cut(struct tide_capture *capture)
+{
+  for (size_t i = 0; i < capture->n_images; i++)
+    if (capture->images[i].is_part)
+      capture->images[i].lacks |= TIDE_LACK_LIVE | TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS |
+                                  TIDE_LACK_TEMP | TIDE_LACK_LIFETIMES | TIDE_LACK_LIFE_HIST |
+                                  TIDE_LACK_SIZE_HIST | TIDE_LACK_RESIZES | TIDE_LACK_THREADS |
+                                  TIDE_LACK_TIMES;
+}
+
 enum tide_err tide_own_read(struct tide_source *source, struct tide_capture **ret_capture,
                             struct tide_diag *diag)
 {
@@ -25,6 +37,8 @@ enum tide_err tide_own_read(struct tide_source *source, struct tide_capture **re
     err = TIDE_ERR_OK; // the parser says where what is left ends
   if (!err)
     err = tide_file_parse(bytes.data, bytes.n, source->name, ret_capture, diag);
+  if (!err)
+    lack_what_was_cut(*ret_capture);
   tide_buf_done(&bytes);
   return err;
 }

@@ -300,6 +300,63 @@ def all_frames(ground):
     expect(done.status == 2 or done.status == 1, f"--all-frames --csv: status {done.status}")
 
 
+def part_starts(data):
+    """Where the parts of a .tide file begin (docs/tide-format.md)."""
+    at, starts = 16, []
+    while at < len(data):
+        starts.append(at)
+        at += 40 + int.from_bytes(data[at + 24:at + 32], "little")
+    return starts
+
+
+@test
+def cut_files_tell_the_truth(ground):
+    """Cut at every part and around it: what is told is as in the whole file, or not told."""
+    prog = ground.program("for (int i = 0; i < 50; i++) free(kept[i]);\n"
+                          "if (fork() == 0) { free(malloc(700)); _exit(0); }\n"
+                          "usleep(100000); return 0;")
+    ground.record("-q", "-o", "x.tide", "--", prog)
+    whole, data = ground.report("x.tide"), (ground.scratch / "x.tide").read_bytes()
+    sites = {(site["peak_bytes"], tuple(frame["address"] for frame in site["frames"])): site
+             for site in whole["sites"]}
+    images = {image["index"]: image for image in whole["images"]}
+    starts, n_read = part_starts(data), 0
+    for at in sorted({start + more for start in starts for more in (0, 39, 41)}):
+        if at >= len(data):
+            continue
+        cut = ground.scratch / "cut.tide"
+        cut.write_bytes(data[:at])
+        done = ground.run(ground.tidemark, "report", "--json", "-p", "#0", cut)
+        if done.status:
+            expect(at <= starts[2] and "tidemark:" in done.stderr, f"{at}: {done.stderr}")
+            continue
+        n_read += 1
+        report = json.loads(done.stdout)
+        expect(report["totals"]["peak_bytes"] == whole["totals"]["peak_bytes"], f"{at}: the peak")
+        for key, value in report["totals"].items():
+            expect(value == whole["totals"][key], f"cut at {at}: {key} is {value}")
+        for image in report["images"]:
+            for key in ("peak_bytes", "allocations"):
+                expect(image.get(key, images[image["index"]][key]) == images[image["index"]][key],
+                       f"cut at {at}: {image}")
+        for site in report["sites"]:
+            key = site["peak_bytes"], tuple(frame["address"] for frame in site["frames"])
+            expect(key in sites and all(site[name] == sites[key][name] for name in site
+                                        if name not in ("frames", "culprit", "weight")),
+                   f"cut at {at}: {site}")
+        for words in (("report",), ("report", "--details"), ("report", "--csv"), ("info",),
+                      ("info", "--json"), ("tree",), ("report", "--sort", "leak")):
+            done = ground.run(ground.tidemark, *words, cut)
+            text = done.stdout
+            expect(done.status == 0 or str(cut) in done.stderr, f"{at} {words}: {done.stderr}")
+            for lie in (" 0 allocations", "184467", "nothing was allocated", "every block was freed",
+                        "complete: every event (0)"):
+                expect(lie not in text, f"cut at {at}, {words}: '{lie}' in\n{text}")
+            expect(words[0] == "tree" or words[-1] in ("--csv", "leak") or "cut at byte" in text,
+                   f"cut at {at}, {words}: no word of it in\n{text}")
+    expect(n_read > 20, f"{n_read} of the cuts could be read")
+
+
 @test
 def temporaries_are_told_by_order(ground):
     """Within one further allocation, however long that takes: no word of time for it."""
