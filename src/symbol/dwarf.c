@@ -309,6 +309,37 @@ static const char *string_of(Dwarf_Die *die, unsigned name)
   return dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
 }
 
+// Where units of Rust's own libraries, and of what those and others depend on, were compiled.
+static bool is_of_library(const char *dir)
+{
+  return strncmp(dir, "/rustc/", 7) == 0 || strncmp(dir, "/rust/deps/", 11) == 0 ||
+         strstr(dir, "/registry/src/") != NULL;
+}
+
+// Units that have their info elsewhere (split) name no producer.
+static bool is_of_crate(Dwarf_Die *unit)
+{
+  Dwarf_Attribute split;
+  const char *producer = string_of(unit, DW_AT_producer), *dir = string_of(unit, DW_AT_comp_dir);
+  bool is_split = dwarf_attr(unit, DW_AT_dwo_name, &split) != NULL ||
+                  dwarf_attr(unit, DW_AT_GNU_dwo_name, &split) != NULL;
+  bool by_rustc = is_split || (producer && strstr(producer, "rustc"));
+  return by_rustc && dir && !is_of_library(dir);
+}
+
+bool tide_dwarf_is_of_crates(struct tide_elf *elf)
+{
+  Elf *file = tide_elf_for_dwarf(elf);
+  Dwarf *dwarf = file ? dwarf_begin_elf(file, DWARF_C_READ, NULL) : NULL;
+  Dwarf_CU *cu = NULL;
+  Dwarf_Die unit;
+  bool found = false;
+  while (dwarf && !found && dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0)
+    found = is_of_crate(&unit);
+  dwarf_end(dwarf);
+  return found;
+}
+
 // Where an entry is named: it may be the definition of what was declared elsewhere, or an instance
 // of what stands there for all.
 static Dwarf_Die named_entry(const Dwarf_Die *die)

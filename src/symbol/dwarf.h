@@ -26,6 +26,10 @@ void tide_dwarf_join_alt(struct tide_dwarf *dwarf, const char *path, const char 
 const char *tide_dwarf_missing(const struct tide_dwarf *dwarf);
 void tide_dwarf_free(struct tide_dwarf *dwarf); // NULL is fine
 
+// Whether rustc wrote debug info for more than its own libraries, which come with it: the program
+// was built with some. Looks at the heads of units until one tells.
+bool tide_dwarf_is_of_crates(struct tide_elf *elf);
+
 // The frames at addr, innermost first; 0 when no unit covers it. The outermost may have no function
 // (assembly) and any may have no line. out has room for TIDE_INLINE_DEPTH_MAX + 1 frames. The
 // outermost has a whole name if DWARF gave its linkage name, not just its last part.

@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "symbol_fixture.h"
 
+#include "base/alloc.h"
+
 #include "symbol/elf.h"
 #include "symbol/package.h"
 
@@ -342,6 +344,35 @@ static void test_advice_for_a_part(void **state)
   tide_symboliser_free(s);
 }
 
+// A Rust program has code without lines however it was built; only where none of its own has any is
+// it worth a word of its profile.
+static void test_advice_for_a_part_of_rust(void **state)
+{
+  static const char *const built[][2] = {
+      {"-Cdebuginfo=0", "add `debug = 1`"},
+      {"-Cdebuginfo=1", NULL},
+      {"-Cdebuginfo=2", NULL},
+      {"-Cdebuginfo=line-tables-only", NULL},
+      {"-Cdebuginfo=1 -Csplit-debuginfo=unpacked", NULL},
+  };
+  if (system("rustc --version >/dev/null 2>&1") != 0)
+    skip();
+  for (size_t i = 0; i < sizeof built / sizeof *built; i++) {
+    TIDE_CLEANUP_FREE char *make = tide_sprintf("echo 'fn main() { print!(\"{}\", 1) }' >crab.rs "
+                                                "&& rustc -Copt-level=1 %s crab.rs -o crab%zu",
+                                                built[i][0], i);
+    TIDE_CLEANUP_FREE char *name = tide_sprintf("crab%zu", i);
+    fixture_must(make);
+    struct tide_symboliser *s = tide_symboliser_new();
+    const struct tide_symbol_object *object = tide_symboliser_object(s, add(s, name));
+    assert_true(object->has_debug_info); // std's, if no other
+    bool advised = strstr(object->part_note, "Cargo.toml") != NULL;
+    if (advised != (built[i][1] != NULL))
+      fail_msg("%s: '%s'", built[i][0], object->part_note);
+    tide_symboliser_free(s);
+  }
+}
+
 // Cargo's profile shows in the path.
 static void test_advice_for_rust(void **state)
 {
@@ -443,6 +474,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_advice_for_c),
       cmocka_unit_test(test_advice_for_a_part),
+      cmocka_unit_test(test_advice_for_a_part_of_rust),
       cmocka_unit_test(test_advice_for_rust),
       cmocka_unit_test(test_package),
       cmocka_unit_test(test_advice_for_packages),
