@@ -23,7 +23,8 @@
 //
 // Columns: alloc_objects, alloc_space over the run, or over the range asked for; inuse_objects,
 // inuse_space at the moment asked for, else at the end. Of a range they are the growth: what was
-// allocated in it and held at its end.
+// allocated in it and held at its end. Where no moment is asked for, peak_objects and peak_space
+// follow. The last is what readers show first: what the report shows first.
 #include "format/exports.h"
 
 #include "base/alloc.h"
@@ -58,6 +59,7 @@ enum mapping_field { M_ID = 1, M_LIMIT = 3, M_FILENAME = 5, M_BUILD_ID = 6, M_HA
 enum location_field { L_ID = 1, L_MAPPING_ID = 2, L_ADDRESS = 3, L_LINE = 4 };
 enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 enum function_field { F_ID = 1, F_NAME = 2, F_SYSTEM_NAME = 3, F_FILENAME = 4 };
+enum { COLUMNS_MAX = 6 };
 enum { VARINT = 0, BYTES = 2 };                 // wire types
 enum { MAPPING_BYTES = 48, OTHER_BYTES = 160 }; // at most, for what is written last
 
@@ -78,7 +80,7 @@ struct writer {
   struct tide_gzip *gzip; // NULL: only count
   uint64_t n_bytes;       // so far
   uint64_t n_samples;     // likewise
-  struct column columns[4];
+  struct column columns[COLUMNS_MAX];
   size_t n_columns;
   struct tide_intern strings, functions, locations, files; // files: numbers of mappings
   uint32_t *mapping_of;                                    // module -> number; 0: not met yet
@@ -314,7 +316,7 @@ static void write_sample(struct writer *w, size_t site_idx)
 // The sum of all samples from the given site on; gives how many those are.
 static uint64_t write_other(struct writer *w, size_t first_site)
 {
-  uint64_t sums[4] = {0}, n = 0;
+  uint64_t sums[COLUMNS_MAX] = {0}, n = 0;
   struct tide_buf values = {0};
   for (size_t i = first_site; i < w->view->profile->n_sites; i++)
     if (is_sample(w, i)) {
@@ -377,7 +379,7 @@ static bool allocations_are_held(const struct writer *w, const struct tide_quest
                                    : tide_measure_is_held(w->image, TIDE_MEASURE_TOTAL);
 }
 
-static void choose_columns(struct writer *w, const struct tide_question *inuse)
+static void choose_columns(struct writer *w, const struct tide_question *inuse, bool said)
 {
   const struct tide_question *asked = &w->view->profile->question;
   struct tide_question alloc = {.measure = TIDE_MEASURE_TOTAL};
@@ -387,6 +389,10 @@ static void choose_columns(struct writer *w, const struct tide_question *inuse)
     add_columns(w, "alloc_objects", "alloc_space", alloc);
   if (inuse->window.to.given || tide_measure_is_held(w->image, inuse->measure))
     add_columns(w, "inuse_objects", "inuse_space", *inuse);
+  bool has_peak = tide_measure_is_held(w->image, TIDE_MEASURE_PEAK);
+  if (!said && has_peak && inuse->measure != TIDE_MEASURE_PEAK)
+    add_columns(w, "peak_objects", "peak_space",
+                (struct tide_question){.measure = TIDE_MEASURE_PEAK});
 }
 
 static void emit_value_type(struct writer *w, unsigned field, const char *type, const char *unit)
@@ -520,7 +526,7 @@ enum tide_err tide_pprof_write(struct tide_sink *sink, struct tide_view *view,
   const struct tide_image *image = view->profile->image;
   struct writer w = {.view = view, .image = image, .no_symbols = options->no_symbols};
   struct tide_question inuse = question_of_inuse(&w, options->measure_said);
-  choose_columns(&w, &inuse);
+  choose_columns(&w, &inuse, options->measure_said);
   if (w.n_columns == 0)
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                      "%s holds neither what was allocated nor what was held",

@@ -75,6 +75,8 @@ class Truth:
             "alloc_objects": "n_alloc", "alloc_space": "b_alloc"}
         if inuse:
             columns |= {"inuse_objects": f"{inuse}_n", "inuse_space": f"{inuse}_b"}
+        if inuse == "live" and not self.lacks & NO_PEAK:
+            columns |= {"peak_objects": "peak_n", "peak_space": "peak_b"}
         return {name: what for name, what in columns.items()
                 if not (self.lacks & NO_BLOCKS and name.endswith("objects"))}
 

@@ -31,7 +31,8 @@ import export_decode  # noqa: E402
 import record  # noqa: E402
 
 TYPES = {"alloc_objects": "allocations", "alloc_space": "bytes", "inuse_objects": "live_blocks",
-         "inuse_space": "live_bytes"}  # columns of pprof and the same in a report
+         "inuse_space": "live_bytes", "peak_objects": "peak_blocks",
+         "peak_space": "peak_bytes"}  # columns of pprof and the same in a report
 ROW = re.compile(r"^\s*(-?\d+)B?\s+\S+%\s+\S+%\s+(-?\d+)B?\s+\S+%\s+(.*?)"
                  r"(?: \((?:partial-)?inline\))?$")  # flat, share, sum, cumulative, share, name
 
@@ -117,6 +118,19 @@ def pprof_top(ground):
     expect("innermost (inline)" in top(path, "alloc_space")[1], "innermost is not inlined")
 
 
+def pprof_shows_first_what_the_report_does(ground):
+    """Without a word of ours pprof's rows are those of the report: the peak."""
+    path = ground.export("x.pb.gz", "pprof")
+    text = pprof("-symbolize=none", "-top", "-nodefraction=0", "-nodecount=100000", "-unit=B", path)
+    expect("Type: peak_space" in text, text[:300])
+    rows = [ROW.match(row) for row in text.split("cum%\n", 1)[1].splitlines()]
+    equal({row[3]: (int(row[1]), int(row[2])) for row in rows if int(row[1]) or int(row[2])},
+          ground.by_function("peak_bytes"), "pprof -top")
+    live = ground.export("live.pb.gz", "pprof", "--at", "end")
+    text = pprof("-symbolize=none", "-top", "-unit=B", live)
+    expect("Type: inuse_space" in text, text[:300])
+
+
 def pprof_at_the_peak(ground):
     path = ground.export("peak.pb.gz", "pprof", "--sort", "peak")
     for column, what in (("inuse_space", "peak_bytes"), ("inuse_objects", "peak_blocks"),
@@ -127,7 +141,7 @@ def pprof_at_the_peak(ground):
 def pprof_raw(ground):
     path = ground.export("x.pb.gz", "pprof")
     text = pprof("-symbolize=none", "-raw", path)
-    expect("inuse_space/bytes[dflt]" in text, f"types: {text[:300]}")
+    expect("peak_space/bytes[dflt]" in text, f"types: {text[:300]}")
     expect(re.search(r"0x[0-9a-f]+ M=1 innermost .*export_program\.c:\d+", text), "no inner frame")
     build_id = re.search(r"^1: 0x0/0xf{16}/0x0 \S*/program ([0-9a-f]{40})", text, re.M)
     expect(build_id, "no mapping with a build id")
@@ -341,7 +355,8 @@ def svg(ground):
            "Chromium draws nothing")
 
 
-CASES = (pprof_top, pprof_at_the_peak, pprof_raw, pprof_finds_names_itself, pprof_serves,
+CASES = (pprof_top, pprof_shows_first_what_the_report_does, pprof_at_the_peak, pprof_raw,
+         pprof_finds_names_itself, pprof_serves,
          pprof_format, firefox_profiler, speedscope, folded, svg)
 
 
