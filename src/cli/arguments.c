@@ -41,6 +41,9 @@ static void refuse_verb(const char *name, const char *meant, struct tide_diag *d
   else if (is_capture_name(name))
     tide_fail(diag, TIDE_ERR_USAGE, "unknown verb \"%s\"; 'tidemark report %s' reads a capture",
               name, name);
+  else if (tide_suggest_known(NULL, name))
+    tide_fail(diag, TIDE_ERR_USAGE, "unknown verb \"%s\"; %s", name,
+              tide_suggest_known(NULL, name));
   else if (meant)
     tide_fail(diag, TIDE_ERR_USAGE, "unknown verb \"%s\"; did you mean \"%s\"?", name, meant);
   else
@@ -92,6 +95,10 @@ static enum tide_err unknown_option(const struct parser *p, const char *option, 
   for (size_t i = 0; i < tide_option_rows_n; i++)
     if (n < sizeof names / sizeof *names && applies(&tide_option_rows[i], verb))
       names[n++] = tide_option_rows[i].name;
+  const char *known = name ? tide_suggest_known(tide_verb_name(verb), name) : NULL;
+  if (known)
+    return tide_fail(p->diag, TIDE_ERR_USAGE, "'tidemark %s' has no option %s; %s",
+                     tide_verb_name(verb), option, known);
   const char *meant = name ? tide_suggest(name, names, n) : NULL;
   if (meant)
     return tide_fail(p->diag, TIDE_ERR_USAGE, "'tidemark %s' has no option %s; did you mean --%s?",

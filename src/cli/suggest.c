@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Did you mean: the nearest word of a list by edit distance, if it is near enough to be a slip.
+// Did you mean: what other tools call it, or else the nearest word of a list by edit distance, if
+// it is near enough to be a slip.
 #include "cli/suggest.h"
 
 #include "base/alloc.h"
@@ -63,4 +64,62 @@ const char *tide_suggest(const char *word, const char *const *words, size_t n_wo
     }
   }
   return best;
+}
+
+#define RUNS "'tidemark run COMMAND' records a program"
+#define VIEWS "'tidemark view FILE' shows a capture in the browser"
+#define ATTACHES                                                                                   \
+  "tidemark cannot attach to a running program; 'tidemark run COMMAND' records one from its start"
+
+static const struct known {
+  const char *word, *says;
+} known_verbs[] = {
+    {"record", RUNS},
+    {"trace", RUNS},
+    {"start", RUNS},
+    {"exec", RUNS},
+    {"profile", RUNS},
+    {"serve", VIEWS},
+    {"server", VIEWS},
+    {"web", VIEWS},
+    {"gui", VIEWS},
+    {"ui", VIEWS},
+    {"open", VIEWS},
+    {"show", VIEWS},
+    {"attach", ATTACHES},
+    {"pid", ATTACHES},
+    {"flame", "'tidemark export --to svg FILE' draws a flame graph"},
+    {"flamegraph", "'tidemark export --to svg FILE' draws a flame graph"},
+    {"top", "'tidemark report FILE' shows who held most"},
+    {"print", "'tidemark report FILE' shows who held most"},
+    {"stats", "'tidemark info FILE' tells the facts of a capture"},
+    {"compare", "'tidemark diff BEFORE AFTER' compares two captures"},
+    {"convert", "'tidemark export --to FORMAT FILE' writes other tools' formats"},
+};
+
+static const char *find_known(const struct known *known, size_t n, const char *word)
+{
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(known[i].word, word) == 0)
+      return known[i].says;
+  return NULL;
+}
+
+const char *tide_suggest_known(const char *verb, const char *word)
+{
+  static const struct known of_report[] = {
+      {"format", "--json, --csv and --md print other forms, 'tidemark export --to' other formats"},
+      {"output-format", "--json, --csv and --md print other forms"},
+      {"pid", "--process PID shows one of several processes"},
+  };
+  static const struct known of_export[] = {{"format", "--to FORMAT names it"}};
+  static const struct known of_run[] = {{"pid", ATTACHES}, {"attach", ATTACHES}};
+  if (!verb)
+    return find_known(known_verbs, sizeof known_verbs / sizeof *known_verbs, word);
+  if (strcmp(verb, "export") == 0)
+    return find_known(of_export, sizeof of_export / sizeof *of_export, word);
+  if (strcmp(verb, "run") == 0)
+    return find_known(of_run, sizeof of_run / sizeof *of_run, word);
+  bool has_forms = !strcmp(verb, "report") || !strcmp(verb, "tree") || !strcmp(verb, "diff");
+  return has_forms ? find_known(of_report, sizeof of_report / sizeof *of_report, word) : NULL;
 }
