@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "format/diff_cells.h"
+#include "format/shorten.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,19 +106,12 @@ static void write_numbers(const struct table *t, const struct columns *c, const 
     tide_screen_left(t->screen, TIDE_INK_PLAIN, row->kind, c->kind + 2);
 }
 
-// The file alone says more than both ends of its path.
-static char *fit_location(const struct tide_screen *screen, const char *location, size_t width)
-{
-  const char *slash = strrchr(location, '/');
-  bool cut = slash && tide_utf8_width(location) > width;
-  return tide_utf8_fit(cut ? slash + 1 : location, width, screen->utf8);
-}
-
 static void write_row(const struct table *t, const struct columns *c, const struct row *row,
                       const char *name)
 {
   write_numbers(t, c, row);
-  TIDE_CLEANUP_FREE char *location = fit_location(t->screen, row->location, c->location);
+  TIDE_CLEANUP_FREE char *location =
+      tide_shorten_location(row->location, c->location, t->screen->utf8);
   if (*location) {
     tide_screen_left(t->screen, TIDE_INK_PLAIN, name, c->name + 2);
     tide_screen_ink(t->screen, TIDE_INK_FAINT, location);
@@ -151,7 +145,8 @@ static void share_out(const struct table *t, struct columns *c, const struct row
   size_t most = spare > left * 2 / 5 ? spare : left * 2 / 5;
   c->location = 0;
   for (size_t i = 0; i < t->n_shown; i++) {
-    TIDE_CLEANUP_FREE char *location = fit_location(t->screen, rows[i].location, most);
+    TIDE_CLEANUP_FREE char *location =
+        tide_shorten_location(rows[i].location, most, t->screen->utf8);
     widen(&c->location, left < NAME_AND_LOCATION_LEAST ? "" : location);
   }
   c->name = longest_name(t, left - c->location - (c->location ? 2 : 0));

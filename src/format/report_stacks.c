@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "format/report_cells.h"
+#include "format/shorten.h"
 
 #include <stdlib.h>
 
@@ -174,7 +175,7 @@ static void write_lines(const struct tide_screen *screen, const struct tide_view
     } else {
       TIDE_CLEANUP_FREE char *name = name_of(screen, view, line->frame, name_width);
       TIDE_CLEANUP_FREE char *whole = location_of(view, line->frame);
-      TIDE_CLEANUP_FREE char *location = tide_utf8_fit(whole, location_width, screen->utf8);
+      TIDE_CLEANUP_FREE char *location = tide_shorten_location(whole, location_width, screen->utf8);
       enum tide_ink ink = line->frame->layer == TIDE_LAYER_USER ? TIDE_INK_PLAIN : TIDE_INK_FAINT;
       tide_screen_left(screen, ink, name, *location ? name_width + 2 : 0);
       tide_screen_ink(screen, TIDE_INK_FAINT, location);

@@ -15,6 +15,7 @@
 #include "format/report_details.h"
 #include "format/report_leaks.h"
 #include "format/report_stacks.h"
+#include "format/shorten.h"
 #include "format/spark.h"
 #include "profile/timeline.h"
 
@@ -94,6 +95,17 @@ static size_t widest_name(const struct table *t, size_t width)
   return widest;
 }
 
+// Of locations without their directories.
+static size_t widest_file(const struct table *t)
+{
+  size_t widest = 0;
+  for (size_t i = 0; i < t->n_shown; i++) {
+    const char *slash = strrchr(t->rows[i].location, '/');
+    widen(&widest, slash ? slash + 1 : t->rows[i].location);
+  }
+  return widest;
+}
+
 // Columns for a drawing out of *left, if `words` are left for names and locations.
 static size_t take(size_t *left, size_t words, size_t width)
 {
@@ -147,9 +159,9 @@ static void share_out(struct table *t)
   struct columns *c = &t->columns;
   size_t fixed = 2 + c->share + 2 + c->measure + 2 + (c->extra ? c->extra + 2 : 0);
   size_t left = t->screen->width > fixed + NAME_LEAST ? t->screen->width - fixed : NAME_LEAST;
-  if (left < NAME_AND_LOCATION_LEAST) // which line it is matters less than whose
-    c->location = 0;
   size_t name = widest_name(t, t->screen->width), rest = rest_columns(t);
+  if (left < NAME_AND_LOCATION_LEAST && left < name + 2 + widest_file(t))
+    c->location = 0; // which line it is matters less than whose
   size_t words = at_least(name + (c->location ? 2 : 0) + c->location, rest);
   size_t shortened = at_least(name + 2 + at_most(c->location, LOCATION_LEAST), rest);
   c->bar = take(&left, at_most(shortened, WORDS_BESIDE_BAR), BAR_LEAST);
@@ -234,7 +246,8 @@ static void write_row(const struct table *t, const struct row *row, size_t group
     write_curve(t, group_idx);
   else if (c->curve)
     tide_sink_repeat(screen->sink, ' ', c->curve + 2);
-  TIDE_CLEANUP_FREE char *location = tide_utf8_fit(row->location, c->location, screen->utf8);
+  TIDE_CLEANUP_FREE char *location =
+      tide_shorten_location(row->location, c->location, screen->utf8);
   if (*location) {
     tide_screen_left(screen, TIDE_INK_PLAIN, name, c->name + 2);
     tide_screen_ink(screen, TIDE_INK_FAINT, location);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What may go first when a line is too long: parameters, then type arguments, then the middle.
+// What may go first when a line is too long: parameters, type arguments, a trait, then what the
+// function is in; of a path, its directories.
 #define _GNU_SOURCE
 #include "format/shorten.h"
 
@@ -91,6 +92,104 @@ static char *without_trait(const char *name)
   return tide_sprintf("%.*s%s", (int)(as - name - 1), name + 1, p + 1);
 }
 
+// Past the brackets that open at p; `p` itself when they are never closed.
+static const char *past_group(const char *p)
+{
+  int depth = 0;
+  for (const char *at = p; *at; at++) {
+    depth += *at == '<' || *at == '{' || *at == '(';
+    depth -= *at == '}' || *at == ')' || (*at == '>' && at[-1] != '-' && at[-1] != '=');
+    if (depth == 0)
+      return at + 1;
+  }
+  return p;
+}
+
+// The next part of a path behind "::", or NULL.
+static const char *next_part(const char *p)
+{
+  while (*p) {
+    const char *behind = *p == '<' || *p == '{' || *p == '(' ? past_group(p) : p;
+    if (behind > p) {
+      p = behind;
+      continue;
+    }
+    if (p[0] == ':' && p[1] == ':')
+      return p + 2;
+    p++;
+  }
+  return NULL;
+}
+
+// Whether a part says nothing alone: "{{closure}}", "{closure#0}", "{lambda(int)#1}",
+// "operator()", "<…>".
+static bool is_nameless(const char *part)
+{
+  return *part == '{' || *part == '<' || strncmp(part, "(anonymous", 10) == 0 ||
+         strncmp(part, "operator()", 10) == 0;
+}
+
+// The shortest end of a path that still names a function.
+static const char *least_end(const char *name)
+{
+  const char *least = name;
+  for (const char *part = name; part; part = next_part(part))
+    if (!is_nameless(part))
+      least = part;
+  return least;
+}
+
+// "a::b::c::f" as "…::c::f", or "c::f" where that fits alone: as many parts as there is room for,
+// NULL when not even the last fits.
+static char *without_outer_parts(const char *name, const char *least, size_t width,
+                                 const char *ellipsis)
+{
+  for (const char *part = next_part(name); part && part <= least; part = next_part(part)) {
+    char *shown = tide_sprintf("%s::%s", ellipsis, part);
+    if (tide_utf8_width(shown) <= width)
+      return shown;
+    free(shown);
+    if (tide_utf8_width(part) <= width)
+      return tide_strdup(part);
+  }
+  return tide_utf8_width(least) <= width ? tide_strdup(least) : NULL;
+}
+
+// "f::{{closure}}::{{closure}}" as "f::{…}".
+static char *fold_closures(const char *name, const char *ellipsis)
+{
+  const char *next = next_part(name);
+  return next ? tide_sprintf("%.*s{%s}", (int)(next - name), name, ellipsis) : tide_strdup(name);
+}
+
+// Folded arguments say less than what a function is in.
+static char *without_folds(const char *name, const char *ellipsis)
+{
+  TIDE_CLEANUP_FREE char *fold = tide_sprintf("<%s>", ellipsis);
+  struct tide_buf out = {0};
+  for (const char *p = name; *p;) {
+    bool is_fold = p > name && strncmp(p, fold, strlen(fold)) == 0;
+    if (!is_fold)
+      tide_buf_u8(&out, (uint8_t)*p);
+    p += is_fold ? strlen(fold) : 1;
+  }
+  tide_buf_u8(&out, 0);
+  return (char *)out.data;
+}
+
+static char *keep_function(const char *folded_name, size_t width, bool utf8, const char *ellipsis)
+{
+  TIDE_CLEANUP_FREE char *name = without_folds(folded_name, ellipsis);
+  if (tide_utf8_width(name) <= width)
+    return tide_utf8_clean(name, utf8);
+  const char *least = least_end(name);
+  TIDE_CLEANUP_FREE char *shown = without_outer_parts(name, least, width, ellipsis);
+  if (shown)
+    return tide_utf8_clean(shown, utf8);
+  TIDE_CLEANUP_FREE char *folded = fold_closures(least, ellipsis);
+  return tide_utf8_fit(folded, width, utf8);
+}
+
 char *tide_shorten_function(const char *name, size_t width, bool utf8)
 {
   const char *ellipsis = utf8 ? "\xe2\x80\xa6" : "..";
@@ -101,5 +200,22 @@ char *tide_shorten_function(const char *name, size_t width, bool utf8)
   if (tide_utf8_width(folded) <= width)
     return tide_utf8_clean(folded, utf8);
   TIDE_CLEANUP_FREE char *traitless = without_trait(folded);
-  return tide_utf8_fit(traitless ? traitless : folded, width, utf8);
+  const char *left = traitless ? traitless : folded;
+  if (tide_utf8_width(left) <= width)
+    return tide_utf8_clean(left, utf8);
+  return keep_function(left, width, utf8, ellipsis);
+}
+
+char *tide_shorten_location(const char *location, size_t width, bool utf8)
+{
+  const char *ellipsis = utf8 ? "\xe2\x80\xa6" : "..";
+  const char *base = strrchr(location, '/');
+  if (!base || tide_utf8_width(location) <= width)
+    return tide_utf8_fit(location, width, utf8);
+  for (const char *at = strchr(location + 1, '/'); at; at = strchr(at + 1, '/')) {
+    TIDE_CLEANUP_FREE char *shown = tide_sprintf("%s%s", ellipsis, at);
+    if (tide_utf8_width(shown) <= width)
+      return tide_utf8_clean(shown, utf8);
+  }
+  return tide_utf8_fit(base + 1, width, utf8);
 }

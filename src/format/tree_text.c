@@ -21,6 +21,7 @@
 #include "format/image_text.h"
 #include "format/markdown.h"
 #include "format/report_cells.h"
+#include "format/shorten.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -313,10 +314,7 @@ static void write_row(const struct text *t, const struct columns *c, const struc
   size_t used = write_indent(t, row, c);
   TIDE_CLEANUP_FREE char *name = name_of(t, row, c->name - used);
   TIDE_CLEANUP_FREE char *whole = location_of(t, row);
-  const char *slash = strrchr(whole, '/');
-  bool long_path = slash && tide_utf8_width(whole) > c->location;
-  TIDE_CLEANUP_FREE char *location =
-      tide_utf8_fit(long_path ? slash + 1 : whole, c->location, screen->utf8);
+  TIDE_CLEANUP_FREE char *location = tide_shorten_location(whole, c->location, screen->utf8);
   tide_screen_left(screen, ink_of(row), name, *location ? c->name - used + 2 : 0);
   tide_screen_ink(screen, TIDE_INK_FAINT, location);
   tide_sink_text(screen->sink, "\n");

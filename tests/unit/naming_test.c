@@ -231,11 +231,45 @@ static void shortens_in_order(void **state)
                "<app::Merge<…> as core::Iterator>::next");
 }
 
+// From the left; the function stays, and a closure is never alone.
+static void keeps_the_function(void **state)
+{
+  const char *closure = "indexer::postings::Block::push::{{closure}}::{{closure}}";
+  expect_short("indexer::postings::Block::push", 24, "…::postings::Block::push");
+  expect_short("indexer::postings::Block::push", 16, "…::Block::push");
+  expect_short("indexer::postings::Block::push", 11, "Block::push");
+  expect_short("indexer::postings::Block::push", 6, "push");
+  expect_short(closure, 40, "…::Block::push::{{closure}}::{{closure}}");
+  expect_short(closure, 30, "push::{{closure}}::{{closure}}");
+  expect_short(closure, 12, "push::{…}");
+  expect_short("main::{lambda(int)#1}::operator()(int) const", 24, "main::{…}");
+  expect_short("std::map<K, V>::insert<P>(P&&)", 20, "std::map::insert");
+}
+
+static void expect_location(const char *location, size_t width, const char *expected)
+{
+  char *text = tide_shorten_location(location, width, true);
+  assert_string_equal(text, expected);
+  free(text);
+}
+
+static void keeps_file_and_line(void **state)
+{
+  const char *deep = "library/std/src/sys/stack_overflow.rs:573";
+  expect_location(deep, 41, deep);
+  expect_location(deep, 31, "…/src/sys/stack_overflow.rs:573");
+  expect_location(deep, 24, "…/stack_overflow.rs:573");
+  expect_location(deep, 21, "stack_overflow.rs:573");
+  expect_location(deep, 16, "stack…low.rs:573");
+  expect_location("in libstdc++.so.6", 12, "in …c++.so.6");
+}
+
 static void leaves_out_the_trait_next(void **state)
 {
   expect_short("<app::Merge<A, B> as core::Iterator>::next", 30, "app::Merge<…>::next");
-  expect_short("<app::Merge<A, B> as core::Iterator>::next", 12, "app……>::next");
-  expect_short("<unbalanced as core::Iterator", 12, "<un…Iterator");
+  expect_short("<app::Merge<A, B> as core::Iterator>::next", 12, "Merge::next");
+  expect_short("<app::Merge<A, B> as core::Iterator>::next", 9, "…::next");
+  expect_short("<unbalanced as core::Iterator", 12, "…::Iterator");
 }
 
 static void shortens_paths(void **state)
@@ -268,6 +302,8 @@ int main(void)
       TEST(gathers_by_line),
       cmocka_unit_test(shortens_in_order),
       cmocka_unit_test(leaves_out_the_trait_next),
+      cmocka_unit_test(keeps_the_function),
+      cmocka_unit_test(keeps_file_and_line),
       cmocka_unit_test(shortens_paths),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
