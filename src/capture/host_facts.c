@@ -8,6 +8,7 @@
 #include "rt/arch.h"
 #include "store/layout.h"
 
+#include <stdio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -23,4 +24,17 @@ struct tide_capture *tide_capture_new_here(void)
   capture->hostname = tide_strdup(host.nodename);
   capture->kernel = tide_strdup(host.release);
   return capture;
+}
+
+unsigned tide_host_filters(void)
+{
+  FILE *file = fopen("/proc/self/status", "re");
+  char line[256];
+  unsigned n = 0, mode = 0;
+  while (file && fgets(line, sizeof line, file))
+    if (sscanf(line, "Seccomp_filters: %u", &n) != 1)
+      sscanf(line, "Seccomp: %u", &mode);
+  if (file)
+    fclose(file);
+  return n ? n : mode != 0; // kernels before 5.9 do not count them
 }

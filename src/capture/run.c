@@ -67,8 +67,9 @@ static enum tide_err spawn(struct run *run, struct tide_diag *diag)
   const struct tide_run_options *options = run->options;
   TIDE_CLEANUP_FREE char *depth =
       options->depth ? tide_sprintf(",depth=%u", options->depth) : tide_strdup("");
-  TIDE_CLEANUP_FREE char *text = tide_sprintf("socket=%s%s%s", tide_door_name(run->door), depth,
-                                              options->no_follow ? ",follow=0" : "");
+  TIDE_CLEANUP_FREE char *text =
+      tide_sprintf("socket=%s,filters=%u%s%s", tide_door_name(run->door), tide_host_filters(),
+                   depth, options->no_follow ? ",follow=0" : "");
   extern char **environ;
   struct rusage usage = {0};
   getrusage(RUSAGE_SELF, &usage);

@@ -141,7 +141,7 @@ const char *tide_image_off_words(const struct tide_image *image)
       NULL,
       "the kernel refused memory for the recorder",
       "an internal check failed",
-      "the program forbade itself what the recorder needs",
+      "the program sandboxed itself",
   };
   return image->off_reason < sizeof words / sizeof *words ? words[image->off_reason]
                                                           : "for a reason not known here";

@@ -21,7 +21,7 @@ void tide_profile_notes(const struct tide_profile *profile, tide_note_teller *te
   const char *off = tide_image_off_words(profile->image);
   if (off) {
     TIDE_CLEANUP_FREE char *text =
-        tide_sprintf("the recorder stepped aside (%s); what came later is missing", off);
+        tide_sprintf("recording stopped when %s; what is above is until then", off);
     tell(context, text);
   }
   if (has_own_allocator(profile))

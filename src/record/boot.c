@@ -22,6 +22,7 @@
 #include "record/options.h"
 #include "record/pages.h"
 #include "record/real.h"
+#include "record/sandbox.h"
 #include "record/stack_bounds.h"
 #include "record/thread.h"
 #include "rt/sys.h"
@@ -37,7 +38,7 @@
 #include <time.h>
 
 static enum { NEW, BOOTING, ON, OFF } state;
-static uint32_t booting_tid;
+static void *booting_thread; // a thread pointer: no call is made before it is known which may be
 static struct gate {
   uint32_t alive; // 0 in a fork child
 } * gate;
@@ -80,7 +81,9 @@ TIDE_COLD void tide_boot_off(enum tide_off_reason reason)
   if (__atomic_exchange_n(&state, OFF, __ATOMIC_ACQ_REL) == OFF)
     return;
   struct tide_store_header *h = tide_store.header;
-  if (h && gate->alive) { // in a fork child it is its parent's, and not there
+  if (tide_sys_confined)
+    reason = TIDE_OFF_FORBIDDEN; // whatever was lacking then
+  if (h && gate->alive) {        // in a fork child it is its parent's, and not there
     h->off_reason = reason;
     h->state = TIDE_STATE_OFF;
     tide_store_code_changed(); // every thread looks up and finds us off
@@ -282,6 +285,12 @@ static bool first_boot(void)
 {
   tide_environment_read(&environment);
   tide_options_parse(environment.options, &options);
+  if (tide_sandbox_inherited(options.filters)) {
+    say("this process is not recorded: a seccomp filter was put on it before it began: ",
+        environment.argc ? environment.argv[0] : "?");
+    tide_sys_keep_still();
+    return false;
+  }
   if (!options.door[0])
     make_output_absolute();
   if (options.unknown[0])
@@ -311,6 +320,7 @@ static bool first_boot(void)
 static bool boot_after_fork(void)
 {
   struct tide_store_children *parents = tide_store_after_fork();
+  tide_sys_after_fork();
   tide_threads_after_fork();
   tide_rules_after_fork();
   tide_modules_after_fork();
@@ -359,11 +369,11 @@ TIDE_COLD bool tide_boot(void)
   if (seen == OFF || (seen == ON && !forked))
     return seen == ON;
   if (seen == BOOTING)
-    return booting_tid != tide_sys_tid() && wait_for_boot();
+    return booting_thread != __builtin_thread_pointer() && wait_for_boot();
   if (!__atomic_compare_exchange_n((int *)&state, &seen, BOOTING, false, __ATOMIC_ACQ_REL,
                                    __ATOMIC_ACQUIRE))
     return wait_for_boot();
-  booting_tid = tide_sys_tid();
+  booting_thread = __builtin_thread_pointer();
   int saved = errno;
   bool ok = boot();
   errno = saved;

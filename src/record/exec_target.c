@@ -4,8 +4,10 @@
 // kept; this may be a vfork child.
 #include "record/exec_target.h"
 
+#include "record/boot.h"
 #include "rt/sys.h"
 #include "rt/text.h"
+#include "store/store.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -119,6 +121,8 @@ static long open_searching(const char *file)
 
 bool tide_exec_target_fits(const char *file, bool search)
 {
+  if (tide_sys_confined) // the filter stays with the next image, which would do what it forbids
+    return false;
   if (!file || tide_sys_sandboxed())
     return true;
   bool plain = !search || tide_text_find(file, "/");
@@ -134,13 +138,15 @@ bool tide_exec_target_fits(const char *file, bool search)
 
 void tide_exec_target_say(const char *file, enum tide_unfit why)
 {
+  if (tide_sys_confined && tide_boot_ready()) // nothing can be said
+    tide_add_relaxed(&tide_store.children->n_lost, 1);
   char text[512];
   struct tide_line line = TIDE_LINE(text);
   tide_line_add(&line, "tidemark: this process is not recorded: ");
   tide_line_add(&line, why == TIDE_UNFIT_LONG
                            ? "its arguments and environment leave no room for two variables: "
                            : "musl's loader or AddressSanitizer does not take the recorder: ");
-  tide_line_add(&line, file);
+  tide_line_add(&line, file ? file : "a program given by its descriptor");
   tide_line_add(&line, "\n");
   tide_sys_say(text, line.n);
 }

@@ -15,6 +15,7 @@
 #include "unwind/object.h"
 
 #include <elf.h>
+#include <link.h>
 #include <string.h>
 
 enum { MAX_KNOWN = 4096, MAX_PATH = 1024 };
@@ -211,6 +212,26 @@ void tide_object_seen(struct tide_object *object)
     memcpy(object->readable, known[i].readable, sizeof object->readable);
   }
   tide_lock_drop(&lock);
+}
+
+static int meet_one(struct dl_phdr_info *info, size_t size, void *unused)
+{
+  (void)size, (void)unused;
+  struct tide_object object;
+  for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+    if (p->p_type == PT_LOAD && p->p_flags & PF_X) {
+      if (tide_object_find(info->dlpi_addr + p->p_vaddr, &object))
+        tide_object_seen(&object);
+      return 0;
+    }
+  }
+  return 0;
+}
+
+void tide_modules_meet_all(void)
+{
+  dl_iterate_phdr(meet_one, NULL);
 }
 
 uint32_t tide_modules_at(uint64_t pc)

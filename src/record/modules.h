@@ -9,5 +9,8 @@ void tide_modules_init(const char *program); // path of the program itself; copi
 void tide_modules_after_fork(void);          // the same objects, but a new store
 // Id of the loaded module that holds pc; 0: none known.
 uint32_t tide_modules_at(uint64_t pc);
+// Meets every loaded object: later there may be no way to. Takes the loader's lock, so it is called
+// on behalf of the program's own calls alone.
+void tide_modules_meet_all(void);
 // Code was unloaded: find out whose.
 void tide_modules_unloaded(void);

@@ -26,6 +26,8 @@ static void option(struct tide_options *o, const char *key, size_t key_n, const 
     copy(o->output, sizeof o->output, value, value_n);
   else if (is_key(key, key_n, "depth"))
     o->depth = (uint32_t)tide_text_number(value, &ok);
+  else if (is_key(key, key_n, "filters"))
+    o->filters = (uint32_t)tide_text_number(value, &ok);
   else if (is_key(key, key_n, "follow"))
     o->follow = !(value_n == 1 && value[0] == '0');
   else if (!o->unknown[0])
@@ -34,7 +36,7 @@ static void option(struct tide_options *o, const char *key, size_t key_n, const 
 
 void tide_options_parse(const char *text, struct tide_options *ret_options)
 {
-  struct tide_options o = {.follow = true};
+  struct tide_options o = {.follow = true, .filters = UINT32_MAX};
   while (*text) {
     size_t n = 0, eq;
     while (text[n] && text[n] != ',')

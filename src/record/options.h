@@ -8,8 +8,9 @@ struct tide_options {
   char door[108];    // socket=NAME: the supervisor's door, an abstract socket
   char output[1024]; // out=PATTERN: the store file without a supervisor; %p pid, %n program
   uint32_t depth;    // depth=N: keep at most N frames per stack; 0: all
-  bool follow;       // follow=0: leave fork children and exec successors alone
-  char unknown[64];  // the first key we do not know; "" when all is well
+  uint32_t filters; // filters=N: seccomp filters that the supervisor is under; UINT32_MAX: not said
+  bool follow;      // follow=0: leave fork children and exec successors alone
+  char unknown[64]; // the first key we do not know; "" when all is well
 };
 
 void tide_options_parse(const char *text, struct tide_options *ret_options);

@@ -17,7 +17,7 @@
 
 static char pool[1 << 16] __attribute__((aligned(16)));
 static size_t pool_used;
-static uint32_t resolving_tid;
+static void *resolving_thread; // a thread pointer
 
 bool tide_real_pool_holds(const void *p)
 {
@@ -32,7 +32,7 @@ static void *from_pool(size_t n)
 
 bool tide_real_resolving(void)
 {
-  return resolving_tid && resolving_tid == tide_sys_tid();
+  return resolving_thread == __builtin_thread_pointer();
 }
 
 static void *first_malloc(size_t n)
@@ -126,11 +126,11 @@ static void *next(const char *name)
 
 TIDE_COLD void tide_real_resolve(void)
 {
-  uint32_t nobody = 0;
+  void *nobody = NULL;
   if (tide_real.resolved)
     return;
-  if (!__atomic_compare_exchange_n(&resolving_tid, &nobody, tide_sys_tid(), false, __ATOMIC_ACQ_REL,
-                                   __ATOMIC_ACQUIRE)) {
+  if (!__atomic_compare_exchange_n(&resolving_thread, &nobody, __builtin_thread_pointer(), false,
+                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     // Another thread is at it. It waits for no lock of ours; give it a second at most.
     for (int i = 0; i < 1000 && !tide_load_acquire(&tide_real.resolved); i++) {
       long ms[2] = {0, 1000000};
@@ -146,6 +146,6 @@ TIDE_COLD void tide_real_resolve(void)
   recognise(&real);
   tide_real = real;
   tide_store_release(&tide_real.resolved, true);
-  tide_store_release(&resolving_tid, 0);
+  tide_store_release(&resolving_thread, NULL);
   errno = saved;
 }

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 
 static uint64_t main_top;
-enum { MAIN_STACK_BYTES = 120 << 20 };
+enum { MAIN_STACK_BYTES = 120 << 20, USUAL_STACK_BYTES = 8 << 20 };
 
 void tide_stack_bounds_init(uint64_t main_stack_top)
 {
@@ -39,6 +39,11 @@ void tide_stack_bounds(uint32_t tid, uint64_t *ret_lo, uint64_t *ret_size)
   *ret_lo = *ret_size = 0;
   if (tid == tide_sys_pid() && main_bounds(sp, ret_lo, ret_size))
     return;
-  if (!tide_sys_sandboxed() && tide_maps_find(control_block, ret_lo, &hi))
+  if (tide_sys_sandboxed()) { // nobody may be asked: the stack of a new thread is as usual
+    *ret_lo = control_block - USUAL_STACK_BYTES;
+    *ret_size = sp - *ret_lo < USUAL_STACK_BYTES ? USUAL_STACK_BYTES : 0;
+    return;
+  }
+  if (tide_maps_find(control_block, ret_lo, &hi))
     *ret_size = control_block - *ret_lo;
 }

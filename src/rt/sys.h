@@ -2,21 +2,42 @@
 //
 // System calls of the recorder, made directly: libc's wrappers write errno, may be interposed, and
 // would not be there in a freestanding build. All return -errno on failure.
+//
+// A program may put a seccomp filter on itself that kills it for a call it does not make, and so
+// would we. From the moment it asks for one (tide_sys_confine) not one call of ours reaches the
+// kernel: each fails with ENOSYS, and memory comes from what was reserved before.
 #pragma once
 #include "rt/arch.h"
+
+#include <errno.h>
+
+extern bool tide_sys_confined;
+extern uint32_t tide_sys_in_flight; // calls of ours that are under way
+
+// Either the call sees the flag, or tide_sys_confine() sees the call and waits for its end: both
+// sides write first and look then, in one order for all.
+static inline long tide_sys_call(long nr, long a, long b, long c, long d, long e, long f)
+{
+  __atomic_fetch_add(&tide_sys_in_flight, 1, __ATOMIC_SEQ_CST);
+  long ret = __atomic_load_n(&tide_sys_confined, __ATOMIC_SEQ_CST)
+                 ? -ENOSYS
+                 : tide_syscall6(nr, a, b, c, d, e, f);
+  __atomic_fetch_sub(&tide_sys_in_flight, 1, __ATOMIC_SEQ_CST);
+  return ret;
+}
 
 #define TIDE_SYS(nr, ...) TIDE_SYS_PICK(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0)(nr, __VA_ARGS__)
 #define TIDE_SYS_PICK(a, b, c, d, e, f, n, ...) TIDE_SYS_##n
 #define TIDE_ARG(x) ((long)(x))
-#define TIDE_SYS_1(nr, a) tide_syscall6(nr, TIDE_ARG(a), 0, 0, 0, 0, 0)
-#define TIDE_SYS_2(nr, a, b) tide_syscall6(nr, TIDE_ARG(a), TIDE_ARG(b), 0, 0, 0, 0)
-#define TIDE_SYS_3(nr, a, b, c) tide_syscall6(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), 0, 0, 0)
+#define TIDE_SYS_1(nr, a) tide_sys_call(nr, TIDE_ARG(a), 0, 0, 0, 0, 0)
+#define TIDE_SYS_2(nr, a, b) tide_sys_call(nr, TIDE_ARG(a), TIDE_ARG(b), 0, 0, 0, 0)
+#define TIDE_SYS_3(nr, a, b, c) tide_sys_call(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), 0, 0, 0)
 #define TIDE_SYS_4(nr, a, b, c, d)                                                                 \
-  tide_syscall6(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), TIDE_ARG(d), 0, 0)
+  tide_sys_call(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), TIDE_ARG(d), 0, 0)
 #define TIDE_SYS_5(nr, a, b, c, d, e)                                                              \
-  tide_syscall6(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), TIDE_ARG(d), TIDE_ARG(e), 0)
+  tide_sys_call(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), TIDE_ARG(d), TIDE_ARG(e), 0)
 #define TIDE_SYS_6(nr, a, b, c, d, e, f)                                                           \
-  tide_syscall6(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), TIDE_ARG(d), TIDE_ARG(e), TIDE_ARG(f))
+  tide_sys_call(nr, TIDE_ARG(a), TIDE_ARG(b), TIDE_ARG(c), TIDE_ARG(d), TIDE_ARG(e), TIDE_ARG(f))
 
 static inline bool tide_sys_failed(long ret)
 {
@@ -25,11 +46,19 @@ static inline bool tide_sys_failed(long ret)
 
 uint32_t tide_sys_pid(void);
 uint32_t tide_sys_tid(void);
-// Does a seccomp filter judge our system calls? Then nothing is called that the program itself
-// would not call: it might be death.
-bool tide_sys_sandboxed(void);
 
-// May the eight bytes at address be read? Asks the kernel; in a sandbox the answer is no.
+// No call of ours from now on, in any thread; those under way are waited for. Reserves memory
+// first.
+void tide_sys_confine(void);
+void tide_sys_keep_still(void); // the same without anything before
+void tide_sys_release(void);    // the filter was refused after all
+void tide_sys_after_fork(void);
+// Confined, or under a filter that was put on without our seeing it. Where there was a filter from
+// the start (in a container), another one cannot be told.
+bool tide_sys_sandboxed(void);
+extern bool tide_sys_filtered_at_start;
+
+// May the eight bytes at address be read? Asks the kernel; when confined, the answer is no.
 bool tide_sys_readable(uint64_t address);
 
 // 4096, or what the auxiliary vector said: up to 65536 on aarch64.

@@ -42,6 +42,7 @@ import command_odd
 import command_read
 import command_refuse
 import command_run
+import command_sandbox
 import command_share
 import command_symbolize
 import command_timeline
@@ -208,7 +209,8 @@ COMMAND_TESTS = (command_run, command_memory, command_odd, command_refuse, comma
                  command_look,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
                  command_merge, command_agree, command_html, command_view, command_timeline,
-                 command_export, command_foreign, command_share, command_damaged)
+                 command_export, command_foreign, command_share, command_damaged,
+                 command_sandbox)
 
 
 def main():
