@@ -277,6 +277,9 @@ static void write_complete(const struct report *r)
   if (n_lost)
     tide_buf_printf(&out, "%s of %s events not recorded", tide_units_count(a, n_lost),
                     tide_units_count(b, n_events + n_lost));
+  else if (r->profile->capture->cut)
+    tide_buf_printf(&out, "%s %s in what is left of the file", tide_units_count(a, n_events),
+                    n_events == 1 ? "event" : "events");
   else
     tide_buf_printf(&out, "every event (%s)", tide_units_count(a, n_events));
   tide_buf_printf(&out, ", %s %s", tide_units_count(a, r->profile->n_stacks),
@@ -299,10 +302,8 @@ static void write_complete(const struct report *r)
   else if (r->image->peak_bound_bytes)
     tide_buf_printf(&out, ", peak %s %s", r->screen->utf8 ? "±" : "+/-",
                     bytes(r, a, (int64_t)r->image->peak_bound_bytes));
-  else
+  else if (!r->profile->capture->cut)
     tide_buf_text(&out, ", peak exact");
-  if (r->profile->capture->cut)
-    tide_buf_text(&out, "; but the file ends early: times or names may be missing");
   tide_screen_paragraph(r->screen, complete ? TIDE_INK_PLAIN : TIDE_INK_WARN, "  ",
                         complete ? "complete: " : "incomplete: ", tide_buf_cstr(&out));
   tide_buf_done(&out);
