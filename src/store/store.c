@@ -136,6 +136,7 @@ bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
       .on_disk = on_disk,
       .inherited = true,
   };
+  tide_sys_publish(NULL, NULL); // a store before this one may be gone
   tide_late_attach();
   if (!tide_store_back(b, sizeof *tide_store.header) ||
       !tide_store_back(tide_store.children, sizeof *tide_store.children) || !tide_nodes_attach())
