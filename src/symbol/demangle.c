@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mangled names to readable ones through libiberty. Rust comes first: its legacy scheme is valid
-// C++ mangling too and would otherwise keep the "::h0123456789abcdef" hash. DMGL_VERBOSE stays off
-// for the same reason. What libiberty does not understand is handed back as it is.
+// Mangled names of C++, Rust and D to readable ones through libiberty. Rust comes first: its legacy
+// scheme is valid C++ mangling too and would otherwise keep the "::h0123456789abcdef" hash.
+// DMGL_VERBOSE stays off for the same reason. What libiberty does not understand is handed back as
+// it is.
 //
 // Mangled names of templates hold the return type and others do not; it is left out everywhere, so
 // that a name begins with the name.
@@ -52,6 +53,8 @@ char *tide_demangle(const char *name)
     return tide_strdup(name); // no mangling starts otherwise; spares most C names the trouble
   char *text = rust_demangle(name, 0);
   size_t len = strlen(name);
+  if (!text && len <= SHORT_LEN && name[1] == 'D')
+    text = dlang_demangle(name, 0); // of D; a longer one stays as it is
   if (!text && len <= SHORT_LEN)
     text = cplus_demangle_v3(name, CXX_OPTIONS);
   else if (!text && len <= LONG_LEN && strncmp(name, "_Z", 2) == 0)
@@ -88,7 +91,7 @@ static char *mangle_again(const char *name)
 char *tide_demangle_told(const char *name)
 {
   size_t len = strlen(name);
-  bool is_mangled = strncmp(name, "_R", 2) == 0 || strncmp(name, "_Z", 2) == 0;
+  bool is_mangled = name[0] == '_' && name[1] && strchr("DRZ", name[1]);
   if (is_mangled) {
     char *text = tide_demangle(name);
     if (strcmp(text, name) != 0)

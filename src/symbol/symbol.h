@@ -70,7 +70,7 @@ size_t tide_symboliser_lookup(struct tide_symboliser *s, uint32_t module, uint64
 // Opens the module if need be. Lives as long as the symboliser; NULL for an id it never gave.
 const struct tide_symbol_object *tide_symboliser_object(struct tide_symboliser *s, uint32_t module);
 
-// Demangles a C++ or Rust (v0 and legacy) name; gives back an owned copy of the input when it is
+// Demangles a C++, D or Rust (v0 and legacy) name; gives back an owned copy of the input when it is
 // not mangled. Never cuts.
 char *tide_demangle(const char *name);
 

@@ -447,6 +447,9 @@ static void test_demangle(void **state)
       {"_ZN4main17h0123456789abcdefE", "main"},
       {"_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"},
       {"_RINvNtCs1234_4core3mem4swaplE", "core::mem::swap::<i32>"},
+      {"_D3app5queue5Queue4pushMFAyaZv", "app.queue.Queue.push(immutable(char)[])"},
+      {"_Dmain", "D main"},
+      {"_Dynamo", "_Dynamo"},                                       // of C
       {"_ZN3foo17h0123456789abcdeE", "_ZN3foo17h0123456789abcdeE"}, // cut short
   };
   for (size_t i = 0; i < N(pairs); i++) {
@@ -465,6 +468,8 @@ static void test_demangle_told(void **state)
       {"_start", NULL},
       {"_Zebra", NULL},
       {"_Rust", NULL},
+      {"_Dynamo", NULL}, // of C
+      {"_D3app4mainFZv", "app.main()"},
       {"std::vector<int>::push_back(int const&)", NULL},
       {"_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"},
       {"_Z3fooi", "foo(int)"},
