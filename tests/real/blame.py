@@ -41,14 +41,17 @@ def blamed(stage, expected, own):
 
 
 def checks_json(stage):
-    """Folded frames are all there, and the culprit is the first that is not folded."""
+    """Folded frames are all there, and the culprit is the first of own code, or else the first that
+    is not folded."""
     report = stage.capture().shown
     n_folded = 0
     for site in report["sites"]:
         folded = [frame["folded"] for frame in site["frames"]]
         n_folded += sum(folded)
-        if folded and not all(folded) and site["culprit"] != folded.index(False):
-            raise record.Failure(f"culprit {site['culprit']} of {folded}")
+        own = [not frame["folded"] and not frame["library"] for frame in site["frames"]]
+        expected = own.index(True) if any(own) else folded.index(False) if not all(folded) else None
+        if expected is not None and site["culprit"] != expected:
+            raise record.Failure(f"culprit {site['culprit']} of {folded}, own {own}")
     if not n_folded:
         raise record.Failure("no frame is folded")
 
@@ -94,13 +97,13 @@ def rust(*flags):
     return run
 
 
-def tokio(stage):
+def cargo(stage, name, program):
     """Skipped where the crates are neither at hand nor to be had."""
     if not shutil.which("cargo"):
         raise record.Skip("no cargo here")
-    target = HERE.parent.parent / "build/tokio"  # kept: it takes most of a minute to build
+    target = HERE.parent.parent / "build" / name  # kept: it takes most of a minute to build
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path",
-               HERE / "tokio/Cargo.toml", "--target-dir", target]
+               HERE / name / "Cargo.toml", "--target-dir", target]
     for words in (command + ["--offline"], command):
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
         if done.returncode == 0:
@@ -109,14 +112,48 @@ def tokio(stage):
         if "error: could not compile" in done.stderr:
             raise record.Failure(f"does not build: {done.stderr[-300:]}")
         raise record.Skip(f"no crates here: {done.stderr.strip()[-200:]}")
-    program = stage.scratch / "relay"
-    shutil.copy(target / "release/relay", program)
+    copy = stage.scratch / program
+    shutil.copy(target / "release" / program, copy)
+    return copy
+
+
+def tokio(stage):
+    program = cargo(stage, "tokio", "relay")
     expected = {"peak": "relay::Archive::archive", "leak": "relay::Archive::archive",
                 "total": "relay::deliver::", "temp": "relay::greet"}
     run_and_judge(stage, program, expected, r"<?relay::|in \d+ more")
 
 
+def serde(stage):
+    """A library that allocates everything is named after the line that called it, with debug
+    information and with names alone; --blame library names it first."""
+    program = cargo(stage, "leaky", "leaky")
+    for debug in (True, False):
+        if not debug:
+            subprocess.run(["strip", "-g", program], check=True)
+        stage.both([str(program)])
+        command = [stage.tidemark, "report", "--rules", "/dev/null", "--json", "--group", "place",
+                   stage.tide]
+        report = json.loads(record.run(command, env=stage.env).stdout)
+        top, wanted = report["groups"][0], ("leaky::decode", "leaky::producer", "leaky::main")
+        if top["function"] not in wanted[:1 if debug else 3] or top["weight"] < report["whole"] / 2:
+            raise record.Failure(f"names {top['function']}, {top['weight']} of {report['whole']}")
+        if debug and (not top["file"].endswith("src/main.rs") or top["line"] != 9 or
+                      not top["via"]["function"].startswith("serde_json::de::from_str") or
+                      "/registry/src/" not in top["via"]["file"]):
+            raise record.Failure(f"names {top['file']}:{top['line']} via {top['via']}")
+        text = record.run([stage.tidemark, "report", "--rules", "/dev/null", stage.tide],
+                          env=stage.env).stdout
+        if debug and "via serde_json::de::from_str" not in text:
+            raise record.Failure(f"the text names no library:\n{text}")
+        theirs = json.loads(record.run(command + ["--blame", "library"], env=stage.env).stdout)
+        if "serde_json" not in theirs["groups"][0]["function"] or theirs["groups"][0]["via"]:
+            raise record.Failure(f"--blame library names {theirs['groups'][0]['function']}")
+    checks_json(stage)
+
+
 TESTS = {
+    "blame-serde": serde,
     "blame-tokio": tokio,
     "blame-c++-O2": cxx("g++", "-O2"),
     "blame-c++-O0": cxx("g++", "-O0"),
