@@ -7,6 +7,7 @@
 #include "cli/terminal.h"
 #include "format/diff.h"
 #include "view/diff_verdict.h"
+#include "view/wrappers.h"
 
 enum { PLACES_DEFAULT = 10, COULD_NOT_TELL = 2 };
 
@@ -176,6 +177,8 @@ int tide_cmd_diff(const struct tide_arguments *arguments)
                                &threshold, &diag);
   if (!err) {
     struct tide_view *after = sides.later ? &sides.later_view : &sides.after.view;
+    if (!sides.later)
+      tide_wrappers_share(sides.before.naming, sides.after.naming);
     struct tide_diff *diff = tide_diff_new(&sides.before.view, after, kind_of(arguments));
     err = write_diff(arguments, &sides, diff, &diag);
     if (!err) {

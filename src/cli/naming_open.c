@@ -8,6 +8,7 @@
 #include "cli/download.h"
 #include "cli/progress.h"
 #include "view/blame.h"
+#include "view/wrappers.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -84,5 +85,8 @@ struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,
                                    : tide_naming_new_from(image, &nobody);
   tide_naming_set_rules(naming, rules);
   tide_naming_set_blame(naming, (enum tide_blamed)arguments->blame);
+  bool folds = arguments->verb != TIDE_VERB_EXPORT || arguments->fold;
+  if (needs_names(arguments) && folds)
+    tide_wrappers_fold(naming);
   return naming;
 }

@@ -207,6 +207,22 @@ void tide_groups_json(struct tide_json *json, struct tide_view *view, struct tid
   write_rest(json, groups, n_shown);
 }
 
+void tide_wrappers_json(struct tide_json *json, const struct tide_naming *naming)
+{
+  size_t n;
+  const struct tide_wrapper *wrappers = tide_naming_wrappers(naming, &n);
+  tide_json_key(json, "wrappers");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < n; i++) {
+    tide_json_open_object(json);
+    tide_json_put_text(json, "function", wrappers[i].function);
+    tide_json_put_text(json, "module", wrappers[i].module);
+    tide_json_put_u64(json, "callers", wrappers[i].n_callers);
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+}
+
 void tide_suppressions_json(struct tide_json *json, const struct tide_suppressions *suppressions)
 {
   tide_json_put_i64(json, "suppressed", suppressions->weight);

@@ -14,6 +14,9 @@ void tide_groups_json(struct tide_json *json, struct tide_view *view, struct tid
                       size_t n);
 
 // Limits, ending and several of a class of sizes or lifetimes.
+// The key "wrappers": what is folded for its shape.
+void tide_wrappers_json(struct tide_json *json, const struct tide_naming *naming);
+
 void tide_class_json(struct tide_json *json, enum tide_group_kind kind,
                      const struct tide_group *group);
 

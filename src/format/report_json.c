@@ -240,6 +240,7 @@ void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,
   write_timeline(json, profile->image);
   tide_question_json(json, &profile->question);
   tide_json_put_text(json, "blame", tide_blamed_words[tide_naming_blamed(view->naming)]);
+  tide_wrappers_json(json, view->naming);
   tide_json_put_i64(json, "whole", view->whole);
   tide_json_put_i64(json, "wanted", view->wanted);
   if (options->suppressions)

@@ -209,7 +209,7 @@ static void write_way(const struct table *t, const struct row *row, size_t locat
 {
   const struct tide_screen *screen = t->screen;
   const struct columns *c = &t->columns;
-  size_t indent = words_at(c);
+  size_t indent = 2 + c->share + 2 + c->measure + 2; // long names have room there
   size_t width = c->way ? c->way : screen->width > indent + 2 ? screen->width - indent - 2 : 0;
   TIDE_CLEANUP_FREE char *way = tide_cell_ways(screen, t->view->naming, &row->ways, width);
   if (c->way && *way)
@@ -382,6 +382,28 @@ static void write_heading(const struct table *t)
   tide_sink_text(screen->sink, "\n");
 }
 
+// What no rule folds and is folded all the same.
+static void write_wrappers(const struct table *t)
+{
+  enum { NAMED_MOST = 4 };
+  char count[TIDE_UNITS_MAX];
+  size_t n;
+  const struct tide_wrapper *wrappers = tide_naming_wrappers(t->view->naming, &n);
+  struct tide_buf words = {0};
+  for (size_t i = 0; i < n && i < NAMED_MOST; i++) {
+    TIDE_CLEANUP_FREE char *name = tide_shorten_function(wrappers[i].function, 40, t->screen->utf8);
+    tide_buf_printf(&words, "%s%s (%s callers)", i ? ", " : "", name,
+                    tide_units_count(count, wrappers[i].n_callers));
+  }
+  if (n > NAMED_MOST)
+    tide_buf_printf(&words, " and %zu more", n - NAMED_MOST);
+  tide_buf_text(&words, ", folded by their shape; --all-frames shows them, and a rule "
+                        "\"own function NAME\" keeps one");
+  if (n)
+    tide_screen_paragraph(t->screen, TIDE_INK_FAINT, "  ", "wrappers: ", tide_buf_cstr(&words));
+  tide_buf_done(&words);
+}
+
 void tide_report_table_write(const struct tide_screen *screen, struct tide_view *view,
                              struct tide_groups *groups, const struct tide_report_options *options)
 {
@@ -397,6 +419,7 @@ void tide_report_table_write(const struct tide_screen *screen, struct tide_view 
   if (!options->filters || view->wanted)
     write_heading(&t);
   write_groups(&t);
+  write_wrappers(&t);
   tide_report_leaks_write(screen, view, groups, options);
   tide_timeline_free(t.timeline);
 }

@@ -4,6 +4,7 @@
 #include "page/page_facts.h"
 
 #include "base/alloc.h"
+#include "format/groups_json.h"
 #include "format/lacking.h"
 #include "format/profile_json.h"
 #include "format/profile_notes.h"
@@ -178,6 +179,7 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   write_marks(json, profile->image);
   write_notes(json, profile, naming);
   tide_json_put_text(json, "blame", tide_blamed_words[tide_naming_blamed(naming)]);
+  tide_wrappers_json(json, naming);
   write_has(json, profile->image);
   write_overhead(json, profile);
   write_pruned(json, options, data);

@@ -68,6 +68,7 @@ const struct tide_rule tide_library_rules[] = {
     MODULE("/nix/store/*"),
     MODULE("/gnu/store/*"),
     MODULE("/snap/*"),
+    MODULE("*/lib-dynload/*"),
     MODULE("*/site-packages/*"),
     MODULE("*/dist-packages/*"),
     MODULE("*/node_modules/*"),

@@ -34,6 +34,10 @@ struct tide_naming {
   struct tide_told_names told;
   size_t n_left; // look-ups the culprit may still make
   enum tide_blamed blamed;
+  struct tide_wrapper *wrappers;
+  size_t n_wrappers, cap_wrappers;
+  char **made; // names of ours
+  size_t n_made, cap_made;
   uint8_t *in_library; // module index -> 1: no, 2: all its code is a library's; 0: not asked
 };
 
@@ -136,6 +140,14 @@ void tide_naming_free(struct tide_naming *naming)
   tide_told_names_done(&naming->told);
   free(naming->ids);
   free(naming->in_library);
+  for (size_t i = 0; i < naming->n_made; i++)
+    free(naming->made[i]);
+  free(naming->made);
+  for (size_t i = 0; i < naming->n_wrappers; i++) {
+    free(naming->wrappers[i].function);
+    free(naming->wrappers[i].module);
+  }
+  free(naming->wrappers);
   free(naming->chains);
   free(naming->of_node);
   free(naming->table);
@@ -168,10 +180,60 @@ static void grow_table(struct tide_naming *naming)
     naming->table[slot_of(naming, naming->chains[i].frames)] = (uint32_t)i + 1;
 }
 
+static const struct tide_wrapper *find_wrapper(const struct tide_naming *naming,
+                                               const char *function, const char *module)
+{
+  for (size_t i = 0; i < naming->n_wrappers; i++)
+    if (strcmp(naming->wrappers[i].function, function) == 0 &&
+        strcmp(naming->wrappers[i].module, module) == 0)
+      return &naming->wrappers[i];
+  return NULL;
+}
+
+// What a rule folds stays what it is folded as.
+static void fold_wrapper(const struct tide_naming *naming, struct tide_named_frame *frame)
+{
+  const char *path = tide_naming_module_path(naming, frame);
+  if (frame->function && !tide_layer_is_folded(frame->layer) &&
+      find_wrapper(naming, frame->function, tide_naming_module(naming, frame)) &&
+      !tide_rules_are_about(naming->rules, frame->function, frame->file, path))
+    frame->layer = TIDE_LAYER_ALLOCATOR;
+}
+
 static void judge(const struct tide_naming *naming, struct tide_named_frame *frame)
 {
-  const char *path = naming->image->modules[frame->module].path;
-  frame->layer = tide_rules_judge(naming->rules, frame->function, frame->file, path ? path : "");
+  const char *path = tide_naming_module_path(naming, frame);
+  frame->layer = tide_rules_judge(naming->rules, frame->function, frame->file, path);
+  if (naming->n_wrappers)
+    fold_wrapper(naming, frame);
+}
+
+void tide_naming_add_wrapper_named(struct tide_naming *naming, const char *function,
+                                   const char *module, size_t n_callers)
+{
+  if (find_wrapper(naming, function, module))
+    return;
+  TIDE_GROW(naming->wrappers, naming->n_wrappers, naming->cap_wrappers);
+  naming->wrappers[naming->n_wrappers++] =
+      (struct tide_wrapper){tide_strdup(function), tide_strdup(module), n_callers};
+  for (size_t i = 0; i < naming->n_chains; i++)
+    for (size_t k = 0; k < naming->chains[i].n; k++)
+      fold_wrapper(naming, &naming->chains[i].frames[k]);
+}
+
+void tide_naming_add_wrapper(struct tide_naming *naming, const struct tide_named_frame *frame,
+                             size_t n_callers)
+{
+  const char *path = tide_naming_module_path(naming, frame);
+  if (frame->function && !tide_rules_are_about(naming->rules, frame->function, frame->file, path))
+    tide_naming_add_wrapper_named(naming, frame->function, tide_naming_module(naming, frame),
+                                  n_callers);
+}
+
+const struct tide_wrapper *tide_naming_wrappers(const struct tide_naming *naming, size_t *ret_n)
+{
+  *ret_n = naming->n_wrappers;
+  return naming->wrappers;
 }
 
 // A chain of n frames (at least one) that have no names yet.
@@ -217,6 +279,38 @@ static void ask_source(const struct tide_naming *naming, const struct tide_named
   }
 }
 
+static bool is_function(const struct tide_named_frame *frame)
+{
+  return frame->function && frame->function[0] != '{';
+}
+
+static bool has_file_of(const struct tide_named_frame *a, const struct tide_named_frame *b)
+{
+  return a->file && b->file && strcmp(a->file, b->file) == 0;
+}
+
+// A closure's name says nothing without that of its function. Where debug information leaves that
+// out (line tables only), it is the one of the same file that the closure was inlined into, or else
+// the one it all became part of. Judged by its own name before: whose it is, its file says.
+static void name_closures(struct tide_naming *naming, struct chain *chain)
+{
+  for (size_t i = 0; i + 1 < chain->n; i++) {
+    struct tide_named_frame *frame = &chain->frames[i];
+    if (!frame->function || frame->function[0] != '{')
+      continue;
+    size_t outer = i + 1;
+    while (outer + 1 < chain->n &&
+           !(is_function(&chain->frames[outer]) && has_file_of(&chain->frames[outer], frame)))
+      outer++;
+    if (!is_function(&chain->frames[outer]))
+      continue;
+    TIDE_GROW(naming->made, naming->n_made, naming->cap_made);
+    naming->made[naming->n_made] =
+        tide_sprintf("%s::%s", chain->frames[outer].function, frame->function);
+    frame->function = naming->made[naming->n_made++];
+  }
+}
+
 static void look_up(struct tide_naming *naming, const struct tide_named_frame *key,
                     struct chain *chain)
 {
@@ -230,6 +324,7 @@ static void look_up(struct tide_naming *naming, const struct tide_named_frame *k
     ask_source(naming, key, addr, chain);
   for (size_t i = 0; i < chain->n; i++)
     judge(naming, &chain->frames[i]);
+  name_closures(naming, chain);
 }
 
 // The chain of a node; NULL when it would have to be looked up and must not.

@@ -57,6 +57,19 @@ const struct tide_image *tide_naming_image(const struct tide_naming *naming);
 // Rules of the user's, which must outlive the names. To be set before the first look-up.
 void tide_naming_set_rules(struct tide_naming *naming, const struct tide_rules *rules);
 
+// Functions folded as allocators for their shape (view/wrappers.h), by name and their module's base
+// name. Adding one changes the frames that are known already; not one that a rule of the user's is
+// about, nor one twice. n_callers is for who reads it.
+struct tide_wrapper {
+  char *function, *module;
+  size_t n_callers;
+};
+void tide_naming_add_wrapper(struct tide_naming *naming, const struct tide_named_frame *frame,
+                             size_t n_callers);
+void tide_naming_add_wrapper_named(struct tide_naming *naming, const char *function,
+                                   const char *module, size_t n_callers);
+const struct tide_wrapper *tide_naming_wrappers(const struct tide_naming *naming, size_t *ret_n);
+
 // The frames of one node, innermost first; at least one. The array stays valid until the names are
 // freed; flags and pc are the node's.
 const struct tide_named_frame *tide_naming_of_node(struct tide_naming *naming, uint32_t node,

@@ -175,6 +175,26 @@ enum tide_layer tide_rules_judge(const struct tide_rules *rules, const char *fun
   return lowest;
 }
 
+bool tide_rules_are_about(const struct tide_rules *rules, const char *function, const char *file,
+                          const char *module)
+{
+  struct tide_paths paths = {0};
+  struct subject subject = {0};
+  bool found = false;
+  if (!rules || !rules->n)
+    return false;
+  set(&subject, TIDE_RULE_FILE, file, file ? strlen(file) : 0);
+  set(&subject, TIDE_RULE_MODULE, module, strlen(module));
+  tide_function_paths(function, &paths);
+  for (size_t i = 0; i < paths.n && !found; i++) {
+    const char *path = tide_paths_at(&paths, i);
+    set(&subject, TIDE_RULE_FUNCTION, path, strlen(path));
+    found = last_match(rules->items, rules->n, &subject);
+  }
+  tide_paths_done(&paths);
+  return found;
+}
+
 static const char *const blanks = " \t\r";
 
 // The next word of a line; its length is 0 at the end.

@@ -72,5 +72,9 @@ enum tide_err tide_rules_parse(struct tide_rules *rules, const char *name, const
 enum tide_layer tide_rules_judge(const struct tide_rules *rules, const char *function,
                                  const char *file, const char *module);
 
+// Whether a rule of the user's, not a built-in one, decides.
+bool tide_rules_are_about(const struct tide_rules *rules, const char *function, const char *file,
+                          const char *module);
+
 // Whether all code of a module is a library's, or folded, whatever its names are.
 bool tide_rules_module_is_library(const struct tide_rules *rules, const char *module);

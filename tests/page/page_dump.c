@@ -5,6 +5,7 @@
 #include "capture/store_file.h"
 #include "import/importers.h"
 #include "page/page_data.h"
+#include "view/wrappers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ static enum tide_err dump(struct tide_capture *capture, size_t image_idx,
 {
   struct tide_profile *profile = tide_profile_new(capture, image_idx);
   struct tide_naming *naming = tide_naming_new(profile->image, tide_resolver_new());
+  tide_wrappers_fold(naming);
   struct tide_page_data *data = tide_page_data_new(profile, naming, options);
   struct tide_sink sink;
   tide_sink_init(&sink, stdout);

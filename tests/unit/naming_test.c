@@ -264,6 +264,35 @@ static void keeps_file_and_line(void **state)
   expect_location("in libstdc++.so.6", 12, "in …c++.so.6");
 }
 
+// Line tables alone name a closure without its function.
+static size_t closure_lookup(void *context, uint32_t module, uint64_t addr,
+                             struct tide_symbol_frame *out, size_t max)
+{
+  static const struct tide_symbol_frame frames[] = {
+      {"{closure#0}", "src/queue.rs", 12, true},
+      {"{closure#1}", "src/main.rs", 5, true},
+      {"call_once<T>", "/rustc/59807/library/core/src/ops/function.rs", 250, true},
+      {"spawn", "src/main.rs", 4, true},
+      {"app::main", "src/main.rs", 9, false},
+  };
+  memcpy(out, frames, sizeof frames);
+  return sizeof frames / sizeof *frames;
+}
+
+static void names_closures_with_their_function(void **state)
+{
+  static const struct tide_name_source source = {.lookup = closure_lookup};
+  struct tide_naming *again = tide_naming_new_from(&capture->images[INDEXER_IMAGE], &source);
+  size_t n;
+  const struct tide_named_frame *frames = tide_naming_of_node(again, 2, &n);
+  assert_int_equal(n, 5);
+  assert_string_equal(frames[0].function, "app::main::{closure#0}"); // no other of that file
+  assert_string_equal(frames[1].function, "spawn::{closure#1}");
+  assert_int_equal(frames[0].layer, TIDE_LAYER_USER);
+  assert_true(tide_layer_is_folded(frames[2].layer));
+  tide_naming_free(again);
+}
+
 static void leaves_out_the_trait_next(void **state)
 {
   expect_short("<app::Merge<A, B> as core::Iterator>::next", 30, "app::Merge<…>::next");
@@ -304,6 +333,7 @@ int main(void)
       cmocka_unit_test(leaves_out_the_trait_next),
       cmocka_unit_test(keeps_the_function),
       cmocka_unit_test(keeps_file_and_line),
+      TEST(names_closures_with_their_function),
       cmocka_unit_test(shortens_paths),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,6 +227,51 @@ static void tells_own_code_from_libraries(void **state)
   }
 }
 
+// And nothing that is only called like them.
+static void knows_wrappers_of_allocators(void **state)
+{
+  static const char *const wrappers[] = {
+      "os::malloc(unsigned long, MEMFLAGS, NativeCallStack const&)",
+      "x264_malloc",
+      "av_malloc",
+      "av_mallocz",
+      "__zend_malloc",
+      "_emalloc_56",
+      "AcquireAlignedMemory",
+      "vips_tracked_malloc",
+      "default_malloc",
+      "zalloc",
+      "xmalloc",
+      "g_malloc0_n",
+      "Rf_allocVector3",
+      "stgMallocBytes",
+      "caml_alloc_shr",
+      "caml_alloc_for_heap",
+      "erts_alcu_alloc_thr_pref",
+      "erts_sys_alloc",
+      "CHeapObj<(MEMFLAGS)7>::operator new(unsigned long)",
+      "Arena::grow(unsigned long, AllocFailStrategy::AllocFailEnum)",
+      "v8::internal::Malloced::operator new(unsigned long)",
+      "QArrayData::allocate(QArrayData**, long long, long long, long long, int)",
+      "sqlite3DbMallocRawNN",
+      "MemoryContextAllocZero",
+      "ngx_palloc_large",
+  };
+  static const char *const others[] = {
+      "my_av_malloc_user", "allocate",    "os::mallocator::run()",
+      "x264_encoder_open", "zallocate",   "Arena::grown()",
+      "palloca",           "app::palloc", "default_mallocs",
+      "caml_main",         "stgRun",      "chunk",
+      "emalloc_all",       "g_mallow",    "l_allocs",
+  };
+  for (size_t i = 0; i < N(wrappers); i++)
+    if (tide_rules_judge(NULL, wrappers[i], NULL, "/app/a") != TIDE_LAYER_ALLOCATOR)
+      fail_msg("%s is not folded", wrappers[i]);
+  for (size_t i = 0; i < N(others); i++)
+    if (tide_rules_judge(NULL, others[i], NULL, "/app/a") != TIDE_LAYER_USER)
+      fail_msg("%s is folded", others[i]);
+}
+
 static void rules_of_the_users_say_whose(void **state)
 {
   struct tide_rules *rules = tide_rules_new();
@@ -410,6 +455,7 @@ int main(void)
       cmocka_unit_test(judges_by_file_and_module),
       cmocka_unit_test(tells_own_code_from_libraries),
       cmocka_unit_test(rules_of_the_users_say_whose),
+      cmocka_unit_test(knows_wrappers_of_allocators),
       cmocka_unit_test(the_last_rule_decides),
       cmocka_unit_test(says_which_line_is_wrong),
       cmocka_unit_test(reads_files),

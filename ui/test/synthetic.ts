@@ -179,7 +179,7 @@ function makeFacts(model: Model, nThreads: number): void {
     },
     pages: {}, completeness: { stacks: sites.count },
     threads: Array.from({ length: nThreads }, (_, i) => ({ tid: i, name: `t${i}`, owners: 1 })),
-    marks: [], notes: [], blame: "own",
+    marks: [], notes: [], blame: "own", wrappers: [],
     has: { temporary_bytes: true, counts: true }, overhead: 1.2, pruned: null,
   } satisfies Facts;
 }

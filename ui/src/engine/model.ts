@@ -172,6 +172,7 @@ export interface Facts {
   marks: { time_ns: number; name: string }[];
   notes: string[];
   blame: "own" | "library"; // whom rows lead with
+  wrappers: { function: string; module: string; callers: number }[]; // folded for their shape
   has: { temporary_bytes: boolean; counts: boolean; late_frees?: boolean };
   overhead: number;
   pruned: { stacks: number; of: number; by_place: boolean; limit_bytes: number } | null;
