@@ -142,6 +142,12 @@ void tide_target_check(const char *command, struct tide_target *ret_target)
     ;
   ret_target->path = tide_strdup(path);
   ret_target->unfit = tide_target_judge(path, &ret_target->why, &ret_target->detail);
+  const char *preloaded = tide_target_sanitizer_in(getenv("LD_PRELOAD"));
+  if (!ret_target->unfit && preloaded) {
+    ret_target->unfit = true;
+    ret_target->why = TIDE_WHY_SANITIZER;
+    ret_target->detail = tide_strdup(preloaded);
+  }
   if (!ret_target->unfit)
     return;
   ret_target->preload =

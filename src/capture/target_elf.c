@@ -223,3 +223,11 @@ void tide_target_elf_read(const char *path, struct tide_target_elf *ret_elf)
   if (fd >= 0)
     close(fd);
 }
+
+const char *tide_target_sanitizer_in(const char *preload)
+{
+  for (size_t i = 0; preload && i < COUNT(SANITIZERS); i++)
+    if (strstr(preload, SANITIZERS[i].library))
+      return SANITIZERS[i].name;
+  return NULL;
+}

@@ -15,3 +15,7 @@ struct tide_target_elf {
 };
 
 void tide_target_elf_read(const char *path, struct tide_target_elf *ret_elf);
+
+// The sanitizer whose runtime a value of LD_PRELOAD names, which insists on being the first; NULL:
+// none.
+const char *tide_target_sanitizer_in(const char *preload);

@@ -25,9 +25,9 @@ static const struct {
     [TIDE_WHY_BITS_32] = {"is a 32-bit program", "build it for 64 bits"},
     [TIDE_WHY_OTHER_MACHINE] = {"is for another processor than this one",
                                 "record it where it is at home"},
-    [TIDE_WHY_SANITIZER] = {"is built with %s, which must be loaded first and replaces the "
+    [TIDE_WHY_SANITIZER] = {"runs with %s, which must be loaded first and replaces the "
                             "allocator",
-                            "record a build without -fsanitize"},
+                            "record it without, neither built in nor preloaded"},
     [TIDE_WHY_OWN_ALLOCATOR] = {"has %s linked in, which the recorder cannot see into",
                                 "link the allocator as a shared library, or build without it "
                                 "for the recording"},

@@ -33,11 +33,22 @@ static const char *value_of(char *const env[], const char *name_and_equals)
   return NULL;
 }
 
+// A sanitizer's runtime that the program preloads must come first, or it ends the next image.
+static bool insists_on_first(const char *preload)
+{
+  static const char *const runtimes[] = {"libasan.so",   "libtsan.so",       "liblsan.so",
+                                         "libhwasan.so", "libclang_rt.asan", "libclang_rt.tsan"};
+  for (size_t i = 0; preload && i < sizeof runtimes / sizeof *runtimes; i++)
+    if (tide_text_find(preload, runtimes[i]))
+      return true;
+  return false;
+}
+
 size_t tide_exec_env_need(char *const env[])
 {
-  if (!following)
-    return 0;
   const char *preload = value_of(env, "LD_PRELOAD=");
+  if (!following || insists_on_first(preload))
+    return 0;
   bool has_options = value_of(env, "TIDEMARK_OPTIONS=");
   if (preload && tide_text_find(preload, library) && has_options)
     return 0;

@@ -3,6 +3,7 @@
 import os
 import shutil
 import struct
+import subprocess
 
 import record
 from ground import ALLOCATE, expect, test
@@ -216,3 +217,30 @@ def script_without_first_line(ground):
     script.chmod(0o755)
     done = ground.record("-q", "-o", "x.tide", "--", "./script")
     expect(done.status in (6, 126), f"status {done.status}")
+
+
+@test
+def sanitizer_preloaded(ground):
+    """It must come first: the program runs as without us, and is said not to be recorded."""
+    prog = ground.program('puts("ran"); return 6;')
+    for name in ("libasan.so", "libtsan.so"):
+        runtime = subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True,
+                                 text=True, check=True).stdout.strip()
+        env = dict(ground.env, LD_PRELOAD=runtime, ASAN_OPTIONS="detect_leaks=0")
+        plain = ground.run(prog, env=env)
+        done = ground.record("-q", "-f", "-o", "x.tide", "--", prog, env=env)
+        expect((done.status, done.stdout) == (plain.status, plain.stdout),
+               f"{name}: {done.status} {done.stderr!r}, alone {plain.status} {plain.stderr!r}")
+        expect("must be loaded first" in done.stderr, f"{name}: said {done.stderr!r}")
+    by_exec = ground.build("starter", """
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+  char *env[] = {argv[2], "ASAN_OPTIONS=detect_leaks=0", 0};
+  return argc > 2 ? execve(argv[1], argv + 1, env) : 1;
+}
+""")
+    runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True,
+                             text=True, check=True).stdout.strip()
+    done = ground.record("-q", "-f", "-o", "x.tide", "--", by_exec, prog, f"LD_PRELOAD={runtime}")
+    expect(done.status == 6 and done.stdout == "ran\n", f"exec: {done.status} {done.stderr!r}")
