@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Serving the door. Connections that say nothing are kept waiting beside the others, a few of
-// them: a broken visitor must not shut the door for the next.
+// Serving the door. Whoever connects is judged first, by the kernel's word: strangers are answered
+// and closed at once and take up no room, so that a flood of them costs the run time, never a
+// recording. Of the run's own, connections that say nothing are kept waiting beside the others, a
+// few of them: a broken visitor must not shut the door for the next.
 #define _GNU_SOURCE
 #include "capture/door.h"
 
 #include "base/alloc.h"
 #include "capture/clock.h"
+#include "capture/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +34,19 @@
 #define MIN_STORE_BYTES UINT64_C(4096)
 #define FULL_PAUSE_MS 10
 #define MAX_WAITING 64 // connections that have not said anything yet
+#define BACKLOG 64     // whoever comes after that many strangers waits in turn, but not for long
+#define MAX_ROUND 64   // connections taken before the others have their turn
+
+struct visitor { // one of the run's own
+  int connection;
+  uint32_t pid;
+  uint64_t born;
+};
+
+struct message {
+  struct tide_door_request request;
+  char path[TIDE_DOOR_PATH_BYTES]; // ends in NUL: the last byte is never received
+};
 
 struct tide_door {
   int listen_fds[2], stop_fd; // abstract, and in /tmp: -1 where that could not be made
@@ -39,7 +55,8 @@ struct tide_door {
   void *context;
   pthread_t thread;
   bool serving;
-  int waiting[MAX_WAITING];
+  struct tide_kin *kin;
+  struct visitor waiting[MAX_WAITING];
   size_t n_waiting;
 };
 
@@ -91,7 +108,7 @@ static void path_of(const struct tide_door *door, struct sockaddr_un *ret_addres
 static int listen_at(const struct sockaddr_un *address, socklen_t length)
 {
   int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd >= 0 && (bind(fd, (const struct sockaddr *)address, length) || listen(fd, SOMAXCONN))) {
+  if (fd >= 0 && (bind(fd, (const struct sockaddr *)address, length) || listen(fd, BACKLOG))) {
     int saved = errno;
     close(fd);
     errno = saved;
@@ -164,31 +181,22 @@ static void answer(int connection, uint32_t status, int store_fd)
   (void)sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static bool request_is_valid(const struct tide_door_request *request, ssize_t n)
+// A request for a store, or a word about an image that goes without, its program's path behind it.
+static bool request_is_valid(const struct message *message, size_t n)
 {
-  return n == (ssize_t)sizeof *request && request->magic == TIDE_DOOR_MAGIC &&
-         request->version == TIDE_DOOR_VERSION && request->store_bytes >= MIN_STORE_BYTES &&
+  const struct tide_door_request *request = &message->request;
+  if (n < sizeof *request || request->magic != TIDE_DOOR_MAGIC ||
+      request->version != TIDE_DOOR_VERSION)
+    return false;
+  if (request->flags & TIDE_DOOR_WORD_ONLY)
+    return n <= sizeof *message - 1 && request->why < TIDE_WHY_N;
+  return n == sizeof *request && request->store_bytes >= MIN_STORE_BYTES &&
          request->store_bytes <= TIDE_DOOR_MAX_STORE_BYTES;
 }
 
-// Field 22 of /proc/PID/stat.
-static uint64_t start_of(pid_t pid)
-{
-  char path[64], text[1024];
-  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-  close_if_open(fd);
-  text[n > 0 ? n : 0] = 0;
-  const char *at = strrchr(text, ')'); // the name before may hold anything
-  for (int field = 2; at && field < 22; field++)
-    at = strchr(at + 1, ' ');
-  return at ? strtoull(at, NULL, 10) : 0;
-}
-
-// The door's name is no secret: /proc/net/unix shows it to everybody. A user's run takes in that
-// user's processes; root's must take in all, for they may have become somebody else.
-static bool is_welcome(const struct ucred *peer)
+// A user's run takes in that user's processes; root's may have become somebody else. Everybody else
+// is turned away by their user id alone, which costs nothing.
+static bool has_welcome_user(const struct ucred *peer)
 {
   uid_t own = geteuid();
   return own == 0 || peer->uid == own || peer->uid == 0;
@@ -201,80 +209,156 @@ static bool has_left(int connection)
   return poll(&peer, 1, 0) == 1;
 }
 
-static void serve_one(struct tide_door *door, int connection,
-                      const struct tide_door_request *request)
+// A path as the visitor gave it to exec, from the root on as far as its directory is known.
+static void make_absolute(uint32_t pid, char path[TIDE_DOOR_PATH_BYTES])
 {
-  struct ucred peer = {.uid = (uid_t)-1};
-  socklen_t length = sizeof peer;
-  getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length);
-  bool welcome = is_welcome(&peer);
-  if (has_left(connection)) {
-    struct tide_door_visit over = {.pid_fd = -1, .store_fd = -1};
-    if (welcome && !(request->flags & TIDE_DOOR_FORKED)) // a fork child has counted itself
-      door->receive(door->context, &over);
+  char link[64], directory[TIDE_DOOR_PATH_BYTES], given[TIDE_DOOR_PATH_BYTES];
+  if (!*path || *path == '/')
     return;
-  }
-  int store_fd = welcome ? tide_door_make_store(request->store_bytes) : -1;
-  if (store_fd < 0) {
-    struct tide_door_visit without = {.pid_fd = -1, .store_fd = -1, .store_errno = errno};
-    answer(connection, 1, -1);
-    if (welcome)
-      door->receive(door->context, &without);
+  snprintf(link, sizeof link, "/proc/%u/cwd", pid);
+  ssize_t n = readlink(link, directory, sizeof directory);
+  if (n <= 0)
     return;
-  }
+  memcpy(given, path, sizeof given);
+  const char *name = strncmp(given, "./", 2) == 0 ? given + 2 : given;
+  if ((size_t)n + 1 + strlen(name) < TIDE_DOOR_PATH_BYTES)
+    sprintf(path, "%.*s%s%s", (int)n, directory, n > 1 ? "/" : "", name);
+}
+
+static void take_word(struct tide_door *door, const struct visitor *visitor,
+                      struct message *message)
+{
+  const struct tide_door_request *request = &message->request;
+  make_absolute(visitor->pid, message->path);
+  // Of a process that it started, the visitor knows the number, which is ours if its own is.
+  bool is_own = request->pid == request->parent_pid;
+  bool same_numbers = request->parent_pid == visitor->pid;
+  struct tide_door_visit visit = {
+      .pid = is_own         ? visitor->pid
+             : same_numbers ? request->pid
+                            : 0,
+      .told_pid = request->pid,
+      .flags = request->flags,
+      .pid_fd = -1,
+      .store_fd = -1,
+      .time_ns = tide_monotonic_ns(),
+      .born = is_own ? visitor->born : 0,
+      .why = (enum tide_why)request->why,
+      .exe = message->path,
+      .teller_pid = visitor->pid,
+  };
+  struct tide_proc_stat child;
+  if (!is_own && visit.pid && tide_proc_stat(visit.pid, &child) && child.parent == visitor->pid)
+    visit.born = child.born;
+  else if (!is_own)
+    visit.pid = 0; // it has ended already, or is not what was said
+  door->receive(door->context, &visit);
+  answer(visitor->connection, TIDE_DOOR_GIVEN, -1);
+}
+
+static void give_store(struct tide_door *door, const struct visitor *visitor,
+                       const struct tide_door_request *request)
+{
+  bool has_gone = has_left(visitor->connection);
+  if (has_gone && request->flags & TIDE_DOOR_FORKED) // it has counted itself
+    return;
+  int store_fd = has_gone ? -1 : tide_door_make_store(request->store_bytes);
   // The visitor waits for our answer, so its pid cannot have been given to anybody else yet.
   struct tide_door_visit visit = {
-      .pid = peer.pid > 0 ? (uint32_t)peer.pid : 0,
+      .pid = visitor->pid,
       .told_pid = request->pid,
       .told_parent_pid = request->parent_pid,
       .flags = request->flags,
-      .pid_fd = peer.pid > 0 ? (int)syscall(SYS_pidfd_open, peer.pid, 0) : -1,
-      .store_fd = fcntl(store_fd, F_DUPFD_CLOEXEC, 0),
+      .pid_fd = visitor->pid ? (int)syscall(SYS_pidfd_open, visitor->pid, 0) : -1,
+      .store_fd = store_fd < 0 ? -1 : fcntl(store_fd, F_DUPFD_CLOEXEC, 0),
       .time_ns = tide_monotonic_ns(),
-      .born = peer.pid > 0 ? start_of(peer.pid) : 0,
+      .born = visitor->born,
   };
-  if (visit.store_fd >= 0 && door->receive(door->context, &visit)) {
-    answer(connection, 0, store_fd);
+  visit.store_errno = visit.store_fd < 0 && !has_gone ? errno : 0;
+  struct stat st;
+  if (door->receive(door->context, &visit)) {
+    if (!fstat(store_fd, &st))
+      tide_kin_gave_store(door->kin, st.st_ino);
+    answer(visitor->connection, TIDE_DOOR_GIVEN, store_fd);
   } else {
     close_if_open(visit.pid_fd);
     close_if_open(visit.store_fd);
-    answer(connection, 1, -1);
+    answer(visitor->connection, TIDE_DOOR_REFUSED, -1);
   }
-  close(store_fd);
+  close_if_open(store_fd);
 }
 
 // False: nothing has been said yet.
-static bool try_serve(struct tide_door *door, int connection)
+static bool try_serve(struct tide_door *door, const struct visitor *visitor)
 {
-  struct tide_door_request request;
-  ssize_t n = recv(connection, &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
+  struct message message = {0};
+  ssize_t n = recv(visitor->connection, &message, sizeof message - 1, MSG_DONTWAIT | MSG_TRUNC);
   if (n < 0 && (errno == EAGAIN || errno == EINTR))
     return false;
-  if (request_is_valid(&request, n))
-    serve_one(door, connection, &request);
-  else if (n > 0)
-    answer(connection, 1, -1);
-  close(connection);
+  if (n <= 0 || !request_is_valid(&message, (size_t)n))
+    answer(visitor->connection, TIDE_DOOR_REFUSED, -1);
+  else if (message.request.flags & TIDE_DOOR_WORD_ONLY)
+    take_word(door, visitor, &message);
+  else
+    give_store(door, visitor, &message.request);
+  close(visitor->connection);
   return true;
 }
 
-static void accept_all(struct tide_door *door, int listen_fd)
+// Judges whoever connected before anything is read or kept: only the run's own take up room.
+static bool admit(struct tide_door *door, struct visitor *visitor)
 {
-  for (;;) {
-    int connection = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (connection < 0) {
+  struct ucred peer = {.uid = (uid_t)-1};
+  socklen_t length = sizeof peer;
+  getsockopt(visitor->connection, SOL_SOCKET, SO_PEERCRED, &peer, &length);
+  visitor->pid = peer.pid > 0 ? (uint32_t)peer.pid : 0;
+  if (has_welcome_user(&peer) && tide_kin_belongs(door->kin, visitor->pid, &visitor->born))
+    return true;
+  if (!has_welcome_user(&peer))
+    tide_kin_count_stranger(door->kin, visitor->pid);
+  // What it said is read, or closing would take the answer back with an error.
+  struct message ignored;
+  (void)!recv(visitor->connection, &ignored, sizeof ignored, MSG_DONTWAIT | MSG_TRUNC);
+  answer(visitor->connection, TIDE_DOOR_STRANGER, -1);
+  close(visitor->connection);
+  return false;
+}
+
+// Makes room among the silent: of the process that has most of them, the oldest goes.
+static void drop_one(struct tide_door *door)
+{
+  size_t most = 0, victim = 0;
+  for (size_t i = 0; i < door->n_waiting; i++) {
+    size_t n = 0;
+    for (size_t k = i; k < door->n_waiting; k++)
+      n += door->waiting[k].pid == door->waiting[i].pid;
+    if (n > most) {
+      most = n;
+      victim = i;
+    }
+  }
+  close(door->waiting[victim].connection);
+  door->n_waiting--;
+  memmove(door->waiting + victim, door->waiting + victim + 1,
+          (door->n_waiting - victim) * sizeof *door->waiting);
+}
+
+// A round takes so many connections at most: those that wait, and the other socket, come in turn.
+static void accept_some(struct tide_door *door, int listen_fd)
+{
+  for (int i = 0; i < MAX_ROUND; i++) {
+    struct visitor visitor = {.connection =
+                                  accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+    if (visitor.connection < 0) {
       if (errno == EMFILE || errno == ENFILE) // no use in trying again at once
         poll(&(struct pollfd){door->stop_fd, POLLIN, 0}, 1, FULL_PAUSE_MS);
       return;
     }
-    if (try_serve(door, connection))
+    if (!admit(door, &visitor) || try_serve(door, &visitor))
       continue;
-    if (door->n_waiting == MAX_WAITING) { // the one that has been silent longest goes
-      close(door->waiting[0]);
-      door->n_waiting--;
-      memmove(door->waiting, door->waiting + 1, door->n_waiting * sizeof *door->waiting);
-    }
-    door->waiting[door->n_waiting++] = connection;
+    if (door->n_waiting == MAX_WAITING)
+      drop_one(door);
+    door->waiting[door->n_waiting++] = visitor;
   }
 }
 
@@ -282,7 +366,7 @@ static void serve_waiting(struct tide_door *door)
 {
   size_t kept = 0;
   for (size_t i = 0; i < door->n_waiting; i++)
-    if (!try_serve(door, door->waiting[i]))
+    if (!try_serve(door, &door->waiting[i]))
       door->waiting[kept++] = door->waiting[i];
   door->n_waiting = kept;
 }
@@ -295,21 +379,22 @@ static void *serve(void *context)
                                           {door->listen_fds[0], POLLIN, 0},
                                           {door->listen_fds[1], POLLIN, 0}}; // -1 is passed over
     for (size_t i = 0; i < door->n_waiting; i++)
-      fds[3 + i] = (struct pollfd){door->waiting[i], POLLIN, 0};
+      fds[3 + i] = (struct pollfd){door->waiting[i].connection, POLLIN, 0};
     if (poll(fds, 3 + door->n_waiting, -1) < 0 && errno != EINTR)
       return NULL;
     if (fds[0].revents)
       return NULL;
     serve_waiting(door);
-    accept_all(door, door->listen_fds[0]);
+    accept_some(door, door->listen_fds[0]);
     if (door->listen_fds[1] >= 0)
-      accept_all(door, door->listen_fds[1]);
+      accept_some(door, door->listen_fds[1]);
   }
 }
 
-enum tide_err tide_door_serve(struct tide_door *door, tide_door_receive *receive, void *context,
-                              struct tide_diag *diag)
+enum tide_err tide_door_serve(struct tide_door *door, struct tide_kin *kin,
+                              tide_door_receive *receive, void *context, struct tide_diag *diag)
 {
+  door->kin = kin;
   door->receive = receive;
   door->context = context;
   int error = pthread_create(&door->thread, NULL, serve, door);
@@ -330,7 +415,7 @@ void tide_door_close(struct tide_door *door)
     pthread_join(door->thread, NULL);
   }
   for (size_t i = 0; i < door->n_waiting; i++)
-    close(door->waiting[i]);
+    close(door->waiting[i].connection);
   close_if_open(door->listen_fds[0]);
   if (door->listen_fds[1] >= 0) {
     struct sockaddr_un address;

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "capture/merge_parts.h"
+#include "capture/roll.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -304,6 +305,22 @@ static void set_cost(struct tide_capture *capture, const struct part *parts, siz
   }
 }
 
+// Each capture's roll once, however many of its images are merged.
+static void join_rolls(struct tide_capture *capture, const struct part *parts, size_t n)
+{
+  capture->roll.is_known = true;
+  for (size_t i = 0; i < n; i++) {
+    bool met = false;
+    for (size_t k = 0; k < i && !met; k++)
+      met = parts[k].part.capture == parts[i].part.capture;
+    if (!met)
+      tide_roll_join(&capture->roll, &parts[i].part.capture->roll);
+  }
+  if (!capture->roll.is_known && capture->roll.n_rows) // what is known of some is kept
+    capture->roll.is_known = capture->roll.at_least = true;
+  tide_roll_sort(&capture->roll);
+}
+
 static void set_facts(struct tide_capture *capture, const struct part *parts, size_t n)
 {
   const struct tide_capture *first = parts[0].part.capture;
@@ -326,6 +343,7 @@ static void set_facts(struct tide_capture *capture, const struct part *parts, si
       capture->kernel_page_bytes = part->kernel_page_bytes;
   }
   set_cost(capture, parts, n);
+  join_rolls(capture, parts, n);
   capture->hostname = tide_strdup(hostname);
   capture->kernel = tide_strdup(kernel);
   for (size_t i = 0; i < capture->n_images; i++)

@@ -111,12 +111,17 @@ uint64_t tide_resident_all(struct tide_resident *resident, const struct tide_sto
   if (n <= 0)
     return 0;
   text[n] = 0;
-  unsigned long long size_pages, resident_pages;
-  if (sscanf(text, "%llu %llu", &size_pages, &resident_pages) != 2)
+  unsigned long long size_pages, resident_pages, shared_pages;
+  if (sscanf(text, "%llu %llu %llu", &size_pages, &resident_pages, &shared_pages) != 3)
     return 0;
   // Whoever records has a store mapped; a process just replaced by exec has next to nothing.
   bool has_store = size_pages * page_bytes() >= view->file_bytes;
-  return has_store && is_there(resident, view) ? resident_pages * page_bytes() : 0;
+  if (!has_store || !is_there(resident, view))
+    return 0;
+  uint64_t anonymous = resident_pages > shared_pages ? resident_pages - shared_pages : 0;
+  if (anonymous * page_bytes() > resident->max_anonymous_bytes)
+    resident->max_anonymous_bytes = anonymous * page_bytes();
+  return resident_pages * page_bytes();
 }
 
 // False: the kernel cannot be asked this way.

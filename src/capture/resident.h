@@ -15,6 +15,7 @@ struct tide_resident {
   uint64_t home;             // where the target has its store; 0: not known
   struct tide_range *ranges; // as of the last look
   size_t cap_ranges;
+  uint64_t max_anonymous_bytes; // the most that was seen: neither of files nor of the store
 };
 
 void tide_resident_open(struct tide_resident *resident, uint32_t pid); // 0: of nobody

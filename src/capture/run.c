@@ -19,6 +19,7 @@
 #include "capture/target_check.h"
 #include "capture/tide_file.h"
 #include "capture/watch.h"
+#include "capture/why_words.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ struct run {
   struct tide_target target;
   struct tide_clock_reading start;
   struct tide_door *door;
+  struct tide_kin *kin;
   struct tide_watch *watch;
   struct tide_follow follow;
   struct tide_spawn spawn;
@@ -45,6 +47,7 @@ static void run_done(struct run *run)
 {
   tide_door_close(run->door);
   tide_watch_free(run->watch);
+  tide_kin_free(run->kin);
   tide_follow_done(&run->follow);
   tide_target_done(&run->target);
   free(run->output_path);
@@ -111,8 +114,11 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
   if (err)
     return err;
   raise_limits();
+  run->kin = tide_kin_new();
   run->watch = tide_watch_new(&(struct tide_watch_options){
       .root_pid = (uint32_t)run->spawn.pid,
+      .kin = run->kin,
+      .library = options->library,
       .root_only = options->no_follow,
       .redact_args = options->redact_args,
       .output_path = run->output.replaceable ? run->output_path : NULL,
@@ -121,9 +127,12 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
       .checkpointed = options->checkpointed,
       .context = options->follower,
   });
+  const struct tide_target *target = &run->target;
+  if (target->unfit && !tide_why_is_partial(target->why))
+    tide_watch_unfit_command(run->watch, target->path, target->why, target->detail);
   err = tide_watch_start(run->watch, diag);
   if (!err)
-    err = tide_door_serve(run->door, tide_watch_receive, run->watch, diag);
+    err = tide_door_serve(run->door, run->kin, tide_watch_receive, run->watch, diag);
   return err;
 }
 

@@ -169,7 +169,7 @@ static void read_sections(const struct file *file, const Elf64_Ehdr *head,
     if (name && !strcmp(name, ".go.buildinfo"))
       snprintf(elf->allocator, sizeof elf->allocator, "%s", "Go's runtime");
   }
-  if (!has_symbols && rodata)
+  if ((!has_symbols || defines_malloc) && !elf->allocator[0] && rodata)
     judge_messages(file, rodata, elf);
   if (defines_malloc && !elf->allocator[0] && elf->loader[0]) // a static one has libc's
     snprintf(elf->allocator, sizeof elf->allocator, "an allocator of its own");

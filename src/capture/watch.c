@@ -6,10 +6,12 @@
 #include "capture/watch.h"
 
 #include "base/alloc.h"
+#include "capture/absent.h"
 #include "capture/gallery.h"
 #include "capture/heart.h"
 #include "capture/host_facts.h"
 #include "capture/pid_end.h"
+#include "capture/proc.h"
 #include "capture/sample.h"
 #include "capture/redact.h"
 #include "capture/store_read.h"
@@ -52,6 +54,11 @@ struct watched {
   uint32_t n_retries; // looks before it was ready
 };
 
+struct arrival {
+  struct tide_door_visit visit;
+  char *exe; // of a word about a process without a store; else NULL
+};
+
 struct tide_watch {
   struct tide_watch_options options;
   pthread_t thread;
@@ -59,15 +66,16 @@ struct tide_watch {
   int wake_fd, epoll_fd;
   // Under the lock: what the door's thread leaves for us.
   pthread_mutex_t lock;
-  struct tide_door_visit *arrivals;
+  struct arrival *arrivals;
   size_t n_arrivals, cap_arrivals;
   size_t n_open; // images whose descriptors are open
   bool stop, visited, root_ended;
   struct tide_watch_end root_end;
-  uint32_t n_turned_away;
   int store_errno; // of the last that could not be given a store; 0: none
   // The watch's own.
   struct tide_heart *heart;
+  struct tide_absents *absents;
+  uint64_t absents_ns; // CLOCK_MONOTONIC: when to look for them next
   struct watched **living;
   size_t n_living, cap_living;
   struct tide_gallery gallery;
@@ -95,6 +103,7 @@ struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
   pthread_mutex_init(&watch->lock, NULL);
   tide_gallery_init(&watch->gallery, TIDE_WATCH_MAX_IMAGES);
   watch->heart = tide_heart_new();
+  watch->absents = tide_absents_new(options->kin, options->root_pid, options->library);
   watch->start_realtime_ns = realtime_ns();
   watch->origin_ns = options->start.monotonic_ns;
   watch->checkpoint_interval_ns = FIRST_CHECKPOINT_NS;
@@ -132,11 +141,15 @@ void tide_watch_free(struct tide_watch *watch)
   for (size_t i = 0; i < watch->n_living; i++)
     watched_free(watch, watch->living[i]);
   for (size_t i = 0; i < watch->n_arrivals; i++) {
-    close(watch->arrivals[i].store_fd);
-    if (watch->arrivals[i].pid_fd >= 0)
-      close(watch->arrivals[i].pid_fd);
+    const struct tide_door_visit *visit = &watch->arrivals[i].visit;
+    if (visit->store_fd >= 0)
+      close(visit->store_fd);
+    if (visit->pid_fd >= 0)
+      close(visit->pid_fd);
+    free(watch->arrivals[i].exe);
   }
   tide_heart_free(watch->heart);
+  tide_absents_free(watch->absents);
   tide_gallery_done(&watch->gallery);
   free(watch->living);
   free(watch->arrivals);
@@ -154,27 +167,63 @@ static size_t max_open_images(void)
   return (limit.rlim_cur - FDS_OF_OURS) / FDS_PER_IMAGE;
 }
 
+static char *program_of(uint32_t pid)
+{
+  char path[4096];
+  return tide_strdup(tide_proc_exe(pid, path, sizeof path) ? path : "");
+}
+
+// Under the lock.
+static void put_arrival(struct tide_watch *watch, const struct tide_door_visit *visit, char *exe)
+{
+  TIDE_GROW(watch->arrivals, watch->n_arrivals, watch->cap_arrivals);
+  watch->arrivals[watch->n_arrivals++] = (struct arrival){*visit, exe};
+}
+
+// One that goes without a store becomes a word about itself.
+static void put_without_store(struct tide_watch *watch, const struct tide_door_visit *visit)
+{
+  struct tide_door_visit word = *visit;
+  word.flags = TIDE_DOOR_ABSENT;
+  word.why = TIDE_WHY_NO_STORE;
+  word.store_fd = word.pid_fd = -1;
+  word.teller_pid = visit->pid;
+  put_arrival(watch, &word, program_of(visit->pid));
+}
+
 bool tide_watch_receive(void *context, const struct tide_door_visit *visit)
 {
   struct tide_watch *watch = context;
   if (watch->options.root_only && visit->pid != watch->options.root_pid)
     return false;
+  bool is_word = visit->flags & TIDE_DOOR_WORD_ONLY;
   pthread_mutex_lock(&watch->lock);
-  bool room = visit->store_fd >= 0 && watch->n_open < max_open_images();
-  if (visit->store_fd < 0 && visit->store_errno)
+  bool room = !is_word && visit->store_fd >= 0 && watch->n_open < max_open_images();
+  if (!is_word && visit->store_fd < 0 && visit->store_errno)
     watch->store_errno = visit->store_errno;
-  if (room) {
-    TIDE_GROW(watch->arrivals, watch->n_arrivals, watch->cap_arrivals);
-    watch->arrivals[watch->n_arrivals++] = *visit;
+  if (is_word) {
+    put_arrival(watch, visit, tide_strdup(visit->exe ? visit->exe : ""));
+  } else if (room) {
+    put_arrival(watch, visit, NULL);
     watch->n_open++;
     watch->visited = true;
   } else {
-    watch->n_turned_away++;
+    put_without_store(watch, visit);
   }
   pthread_mutex_unlock(&watch->lock);
-  if (room)
-    eventfd_write(watch->wake_fd, 1);
+  eventfd_write(watch->wake_fd, 1);
   return room;
+}
+
+void tide_watch_unfit_command(struct tide_watch *watch, const char *exe, enum tide_why why,
+                              const char *detail)
+{
+  struct tide_proc_stat stat = {0};
+  uint32_t pid = watch->options.root_pid;
+  tide_proc_stat(pid, &stat);
+  struct tide_absent_word word = {
+      .pid = pid, .born = stat.born, .exe = exe, .detail = detail, .teller_pid = pid, .why = why};
+  tide_absents_told(watch->absents, &word, 0);
 }
 
 bool tide_watch_was_visited(const struct tide_watch *watch)
@@ -255,17 +304,22 @@ static void forget(struct tide_watch *watch, size_t at)
   pthread_mutex_unlock(&watch->lock);
 }
 
-// The image is over: turns it into plain data and lets go of its descriptors.
-static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_end *end)
+// The image is over: turns it into plain data and lets go of its descriptors. One whose process
+// said that it would become a program that is not recorded was over then.
+static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_end *given)
 {
   struct watched *w = watch->living[at];
+  struct tide_watch_end moved = {.kind = TIDE_END_EXECED};
+  bool left = tide_absents_left(watch->absents, w->visit.pid, w->visit.born, &moved.time_ns);
+  moved.time_ns += watch->origin_ns;
+  const struct tide_watch_end *end = left ? &moved : given;
   if (is_ready(watch, w, end->time_ns)) {
     struct tide_image image;
     if (end->kind != TIDE_END_UNKNOWN)
       tide_sampler_finish(&w->sampler, &w->view);
     // What the kernel says at the end covers the children a process waited for, and what it was
     // before an exec.
-    if (watch->gallery.n_ancestors == 1)
+    if (watch->gallery.n_ancestors == 1 && !tide_absents_any(watch->absents))
       tide_rss_note_mark(&w->sampler.rss, since_origin(watch, end->time_ns), end->max_rss_bytes);
     read_living(watch, w, end->time_ns, &image);
     image.end_kind = end->kind;
@@ -277,6 +331,7 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
     for (size_t i = 0; i < image.n_snapshots; i++)
       watch->kept_rows += image.snapshots[i].n_rows;
     watch->kept_rows += image.n_late_frees;
+    tide_absents_judge(watch->absents, &image, w->sampler.rss.resident.max_anonymous_bytes);
     tide_gallery_keep(&watch->gallery, w->number, &image);
   }
   forget(watch, at);
@@ -315,8 +370,23 @@ static uint32_t end_predecessor(struct tide_watch *watch, const struct tide_door
   return is_fresh ? 0 : number;
 }
 
+static void hear_word(struct tide_watch *watch, const struct arrival *arrival)
+{
+  const struct tide_door_visit *visit = &arrival->visit;
+  struct tide_absent_word word = {.pid = visit->pid,
+                                  .born = visit->born,
+                                  .exe = arrival->exe,
+                                  .teller_pid = visit->teller_pid,
+                                  .why = visit->why};
+  if (visit->flags & TIDE_DOOR_ABSENT)
+    tide_absents_told(watch->absents, &word, since_origin(watch, visit->time_ns));
+  else if (visit->flags & TIDE_DOOR_STAYED)
+    tide_absents_stayed(watch->absents, visit->pid, visit->born);
+}
+
 static void arrive(struct tide_watch *watch, const struct tide_door_visit *visit)
 {
+  tide_absents_came(watch->absents, visit->pid, visit->born, since_origin(watch, visit->time_ns));
   uint32_t before = end_predecessor(watch, visit);
   if (!before) {
     before = tide_gallery_find(&watch->gallery, visit->told_parent_pid);
@@ -346,14 +416,19 @@ static void arrive(struct tide_watch *watch, const struct tide_door_visit *visit
 static bool take_arrivals(struct tide_watch *watch)
 {
   pthread_mutex_lock(&watch->lock);
-  struct tide_door_visit *arrivals = watch->arrivals;
+  struct arrival *arrivals = watch->arrivals;
   size_t n = watch->n_arrivals;
   watch->arrivals = NULL;
   watch->n_arrivals = watch->cap_arrivals = 0;
   bool stop = watch->stop;
   pthread_mutex_unlock(&watch->lock);
-  for (size_t i = 0; i < n; i++)
-    arrive(watch, &arrivals[i]);
+  for (size_t i = 0; i < n; i++) {
+    if (arrivals[i].exe)
+      hear_word(watch, &arrivals[i]);
+    else
+      arrive(watch, &arrivals[i].visit);
+    free(arrivals[i].exe);
+  }
   free(arrivals);
   return stop;
 }
@@ -406,6 +481,7 @@ static struct tide_capture *new_capture(const struct tide_watch *watch, uint64_t
   struct tide_capture *capture = tide_capture_new_here();
   capture->start_realtime_ns = watch->start_realtime_ns;
   capture->duration_ns = since_origin(watch, now_ns);
+  tide_absents_fill(watch->absents, capture->duration_ns, &capture->roll);
   return capture;
 }
 
@@ -481,12 +557,29 @@ static void await(struct tide_watch *watch, uint64_t until_ns)
   }
 }
 
+// Looks for processes that run unrecorded; returns when to do so next.
+static uint64_t look_for_absents(struct tide_watch *watch)
+{
+  uint64_t now_ns = tide_monotonic_ns();
+  if (watch->options.root_only || now_ns < watch->absents_ns)
+    return watch->options.root_only ? UINT64_MAX : watch->absents_ns;
+  TIDE_CLEANUP_FREE uint32_t *pids = tide_alloc_array(watch->n_living + 1, sizeof *pids);
+  size_t n = 0;
+  for (size_t i = 0; i < watch->n_living; i++)
+    if (watch->living[i]->visit.pid)
+      pids[n++] = watch->living[i]->visit.pid;
+  watch->absents_ns =
+      watch->origin_ns + tide_absents_look(watch->absents, pids, n, since_origin(watch, now_ns));
+  return watch->absents_ns;
+}
+
 static void *watch_thread(void *context)
 {
   struct tide_watch *watch = context;
   while (!take_arrivals(watch)) {
     finish_ended(watch);
-    uint64_t next_ns = look_around(watch);
+    uint64_t next_ns = look_around(watch), absents_ns = look_for_absents(watch);
+    next_ns = absents_ns < next_ns ? absents_ns : next_ns;
     if (watch->options.output_path) {
       if (tide_monotonic_ns() >= watch->checkpoint_at_ns)
         checkpoint(watch);
@@ -539,7 +632,6 @@ struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide
   struct tide_capture *capture = new_capture(watch, tide_monotonic_ns());
   tide_gallery_hang(&watch->gallery, NULL, 0, capture);
   tide_gallery_give_away(&watch->gallery);
-  capture->n_images_left_out += watch->n_turned_away;
   capture->finished = true;
   return capture;
 }

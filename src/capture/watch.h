@@ -11,12 +11,15 @@
 #include "base/err.h"
 #include "capture/clock.h"
 #include "capture/door.h"
+#include "capture/kin.h"
 #include "capture/model.h"
 
 #define TIDE_WATCH_MAX_IMAGES 256 // kept in a capture: those with the largest peaks
 
 struct tide_watch_options {
   uint32_t root_pid;       // of the command
+  struct tide_kin *kin;    // must outlive the watch
+  const char *library;     // path of the recorder
   bool root_only;          // turn away everybody else
   bool redact_args;        // no argument of a command line comes into the capture
   const char *output_path; // for checkpoints; NULL: none. Must outlive the watch
@@ -39,6 +42,10 @@ struct tide_watch;
 
 struct tide_watch *tide_watch_new(const struct tide_watch_options *options);
 void tide_watch_free(struct tide_watch *watch);
+
+// The command itself cannot be recorded, or not as a whole: before it starts.
+void tide_watch_unfit_command(struct tide_watch *watch, const char *exe, enum tide_why why,
+                              const char *detail);
 
 bool tide_watch_receive(void *watch, const struct tide_door_visit *visit); // a tide_door_receive
 enum tide_err tide_watch_start(struct tide_watch *watch, struct tide_diag *diag);

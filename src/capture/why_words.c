@@ -8,40 +8,49 @@
 #include <string.h>
 
 static const struct {
-  const char *what, *way_out;
+  const char *brief, *what, *way_out;
 } WORDS[TIDE_WHY_N] = {
-    [TIDE_WHY_UNKNOWN] = {"ran without the recorder", NULL},
-    [TIDE_WHY_STATIC] = {"is statically linked, so the recorder cannot be loaded into it",
+    [TIDE_WHY_UNKNOWN] = {"not seen by the recorder", "ran without the recorder", NULL},
+    [TIDE_WHY_STATIC] = {"static", "is statically linked, so the recorder cannot be loaded into it",
                          "link it dynamically, without -static (Rust: a *-linux-gnu target "
                          "without crt-static)"},
-    [TIDE_WHY_MUSL] = {"uses musl, and the recorder needs glibc",
+    [TIDE_WHY_MUSL] = {"musl", "uses musl, and the recorder needs glibc",
                        "build it for a *-linux-gnu target"},
-    [TIDE_WHY_OTHER_LOADER] = {"is started by %s, and the recorder needs glibc's loader",
+    [TIDE_WHY_OTHER_LOADER] = {"another loader",
+                               "is started by %s, and the recorder needs glibc's loader",
                                "build it for glibc"},
-    [TIDE_WHY_PRIVILEGED] = {"is setuid, setgid or has file capabilities, so the loader ignores "
+    [TIDE_WHY_PRIVILEGED] = {"setuid or the like",
+                             "is setuid, setgid or has file capabilities, so the loader ignores "
                              "the recorder",
                              "record a copy without them, or run tidemark as the user it would "
                              "become"},
-    [TIDE_WHY_BITS_32] = {"is a 32-bit program", "build it for 64 bits"},
-    [TIDE_WHY_OTHER_MACHINE] = {"is for another processor than this one",
+    [TIDE_WHY_BITS_32] = {"32-bit", "is a 32-bit program", "build it for 64 bits"},
+    [TIDE_WHY_OTHER_MACHINE] = {"another processor", "is for another processor than this one",
                                 "record it where it is at home"},
-    [TIDE_WHY_SANITIZER] = {"runs with %s, which must be loaded first and replaces the "
+    [TIDE_WHY_SANITIZER] = {"sanitizer",
+                            "runs with %s, which must be loaded first and replaces the "
                             "allocator",
                             "record it without, neither built in nor preloaded"},
-    [TIDE_WHY_OWN_ALLOCATOR] = {"has %s linked in, which the recorder cannot see into",
+    [TIDE_WHY_OWN_ALLOCATOR] = {"%s linked in",
+                                "has %s linked in, which the recorder cannot see into",
                                 "link the allocator as a shared library, or build without it "
                                 "for the recording"},
-    [TIDE_WHY_TOO_LONG] = {"got arguments and an environment that leave no room for two variables",
+    [TIDE_WHY_TOO_LONG] = {"arguments too long",
+                           "got arguments and an environment that leave no room for two variables",
                            "give it a shorter command line"},
-    [TIDE_WHY_NO_LIBRARY] = {"ran where the recorder's library is not to be seen (a chroot or a "
+    [TIDE_WHY_NO_LIBRARY] = {"chroot or sandbox",
+                             "ran where the recorder's library is not to be seen (a chroot or a "
                              "sandbox)",
                              "make the directory of libtidemark.so visible there"},
-    [TIDE_WHY_NO_ENVIRONMENT] = {"was started by an unrecorded program without the recorder's "
+    [TIDE_WHY_NO_ENVIRONMENT] = {"environment cleared",
+                                 "was started by an unrecorded program without the recorder's "
                                  "variables",
                                  "let LD_PRELOAD and TIDEMARK_OPTIONS pass, or record it alone"},
-    [TIDE_WHY_NO_STORE] = {"came to the recorder, and no memory or descriptor was left for it",
+    [TIDE_WHY_NO_STORE] = {"no store left",
+                           "came to the recorder, and no memory or descriptor was left for it",
                            "raise ulimit -n and ulimit -f"},
-    [TIDE_WHY_UNSEEN_MEMORY] = {"has most of its memory from elsewhere than libc's allocator and "
+    [TIDE_WHY_UNSEEN_MEMORY] = {"unseen memory",
+                                "has most of its memory from elsewhere than libc's allocator and "
                                 "libc's mmap",
                                 NULL},
 };
@@ -72,20 +81,26 @@ static enum tide_why known(enum tide_why why)
   return (unsigned)why < TIDE_WHY_N ? why : TIDE_WHY_UNKNOWN;
 }
 
+static char *fill(const char *text, enum tide_why why, const char *detail)
+{
+  const char *gap = strstr(text, "%s");
+  const char *name = detail && *detail              ? detail
+                     : why == TIDE_WHY_SANITIZER    ? "a sanitizer"
+                     : why == TIDE_WHY_OTHER_LOADER ? "another loader"
+                                                    : "an allocator of its own";
+  if (!gap)
+    return tide_strdup(text);
+  return tide_sprintf("%.*s%s%s", (int)(gap - text), text, name, gap + 2);
+}
+
 char *tide_why_sentence(enum tide_why why, const char *detail)
 {
-  const char *what = WORDS[known(why)].what, *gap = strstr(what, "%s");
-  bool named = detail && *detail;
-  if (gap)
-    return tide_sprintf("%.*s%s%s", (int)(gap - what), what,
-                        named                                  ? detail
-                        : known(why) == TIDE_WHY_SANITIZER     ? "a sanitizer"
-                        : known(why) == TIDE_WHY_OWN_ALLOCATOR ? "an allocator of its own"
-                                                               : "another loader",
-                        gap + 2);
-  if (named) // a static program's allocator
-    return tide_sprintf("%s (%s)", what, detail);
-  return tide_strdup(what);
+  return fill(WORDS[known(why)].what, known(why), detail);
+}
+
+char *tide_why_brief(enum tide_why why, const char *detail)
+{
+  return fill(WORDS[known(why)].brief, known(why), detail);
 }
 
 char *tide_why_way_out(enum tide_why why, const char *detail)

@@ -10,6 +10,9 @@
 // detail is the allocator's, loader's or sanitizer's name, NULL or "" when not known. free().
 char *tide_why_sentence(enum tide_why why, const char *detail);
 
+// The same in two or three words: "static", "jemalloc linked in". free().
+char *tide_why_brief(enum tide_why why, const char *detail);
+
 // What to do about it: a clause, or NULL where nothing can be done. An allocator that profiles
 // itself is named with the file of its that tidemark reads. free().
 char *tide_why_way_out(enum tide_why why, const char *detail);

@@ -14,6 +14,7 @@
 #include "cli/terminal.h"
 #include "cli/viewer.h"
 #include "format/report.h"
+#include "format/roll_text.h"
 #include "page/embedded_page.h"
 #include "view/jit_names.h"
 
@@ -78,6 +79,18 @@ static void write_first_screen(const struct tide_arguments *arguments,
   tide_profile_free(profile);
 }
 
+// Without a capture there is no screen to lead with what was not recorded.
+static void tell_unrecorded(const struct tide_arguments *arguments, const struct tide_roll *roll)
+{
+  struct tide_sink sink;
+  tide_sink_init(&sink, stderr);
+  struct tide_screen screen = tide_terminal_screen(&sink, stderr, arguments);
+  TIDE_CLEANUP_FREE char *summary = tide_roll_summary(roll, &screen);
+  if (summary)
+    tide_say("nothing was recorded: %s", summary);
+  tide_sink_done(&sink);
+}
+
 static void tell(const struct tide_arguments *arguments, const struct tide_run_result *result,
                  const struct tide_rules *rules, const char *said)
 {
@@ -85,6 +98,8 @@ static void tell(const struct tide_arguments *arguments, const struct tide_run_r
   signal(SIGPIPE, SIG_IGN); // a reader of ours that went away must not change our exit status
   if (result->capture->n_images && !arguments->quiet)
     write_first_screen(arguments, result, rules);
+  if (!result->capture->n_images)
+    tell_unrecorded(arguments, &result->capture->roll);
   if (new_note && (!arguments->quiet || !result->capture->n_images))
     tide_say("%s", result->note);
   if (result->n_running && !arguments->quiet)

@@ -9,6 +9,7 @@
 #include "format/diff_table.h"
 #include "format/image_text.h"
 #include "format/report_cells.h"
+#include "format/roll_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -183,16 +184,19 @@ static void write_completeness_note(const struct page *p, const char *side,
                                     const struct tide_profile *profile)
 {
   const char *off = tide_image_off_words(profile->image);
-  const char *why = profile->capture->cut         ? "its file is damaged, and this is a part"
-                    : !profile->capture->finished ? "its recording was not ended properly"
-                    : off                         ? off
+  const char *why = profile->capture->cut           ? "its file is damaged, and this is a part"
+                    : !profile->capture->finished   ? "its recording was not ended properly"
+                    : off                           ? off
+                    : profile->capture->roll.n_rows ? NULL
                     : !tide_profile_is_complete(profile)
                         ? "incomplete; 'tidemark info' says what is missing"
                         : NULL;
-  if (!why)
-    return;
-  TIDE_CLEANUP_FREE char *text = tide_sprintf("%s: %s", side, why);
-  write_note(p, text);
+  TIDE_CLEANUP_FREE char *summary = tide_roll_summary(&profile->capture->roll, p->screen);
+  TIDE_CLEANUP_FREE char *text =
+      why ? tide_sprintf("%s: %s", side, why)
+          : tide_sprintf("%s: not recorded: %s", side, summary ? summary : "");
+  if (why || summary)
+    write_note(p, text);
 }
 
 // Why places shown lack names or lines, each reason once. A side that lost its names matches

@@ -3,8 +3,13 @@
 // Images and captures as JSON members.
 #include "format/image_json.h"
 
+#include "base/alloc.h"
+#include "capture/roll.h"
+#include "capture/why_words.h"
 #include "format/image_text.h"
 #include "format/lacking.h"
+
+#include <stdlib.h>
 
 void tide_image_json_identity(struct tide_json *json, const struct tide_image *image)
 {
@@ -44,6 +49,50 @@ void tide_image_json_losses(struct tide_json *json, const struct tide_image *ima
   tide_json_put_u64(json, "failed_allocations", loss->n_failed);
 }
 
+static void write_unrecorded(struct tide_json *json, const struct tide_unrecorded *row)
+{
+  TIDE_CLEANUP_FREE char *sentence = tide_why_sentence(row->why, row->detail);
+  TIDE_CLEANUP_FREE char *way_out = tide_why_way_out(row->why, row->detail);
+  const char *name = strrchr(row->exe, '/');
+  tide_json_open_object(json);
+  tide_json_put_text(json, "program", name ? name + 1 : row->exe);
+  tide_json_put_text(json, "exe", row->exe);
+  tide_json_put_text(json, "reason", tide_why_tag(row->why));
+  tide_json_put_text(json, "detail", row->detail);
+  tide_json_put_text(json, "sentence", sentence);
+  tide_json_put_text(json, "way_out", way_out);
+  tide_json_put_u64(json, "processes", row->n_processes);
+  tide_json_put_u64(json, "pid", row->pid);
+  tide_json_put_text(json, "parent", row->parent);
+  tide_json_put_bool(json, "is_command", row->is_command);
+  tide_json_put_u64(json, "start_ns", row->start_ns);
+  tide_json_put_u64(json, "end_ns", row->end_ns);
+  tide_json_put_u64(json, "max_rss_bytes", row->max_rss_bytes);
+  tide_json_put_u64(json, "recorded_bytes", row->recorded_bytes);
+  tide_json_close_object(json);
+}
+
+static void write_roll(struct tide_json *json, const struct tide_roll *roll)
+{
+  tide_json_key(json, "run");
+  if (!roll->is_known) {
+    tide_json_text(json, NULL);
+    return;
+  }
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "command_pid", roll->command_pid);
+  tide_json_put_u64(json, "recorded", roll->n_recorded);
+  tide_json_put_u64(json, "not_recorded", tide_roll_processes(roll));
+  tide_json_put_bool(json, "at_least", roll->at_least);
+  tide_json_put_u64(json, "refused", roll->n_refused);
+  tide_json_key(json, "unrecorded");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < roll->n_rows; i++)
+    write_unrecorded(json, &roll->rows[i]);
+  tide_json_close_array(json);
+  tide_json_close_object(json);
+}
+
 void tide_capture_json_facts(struct tide_json *json, const struct tide_capture *capture,
                              const char *file, bool complete)
 {
@@ -53,6 +102,7 @@ void tide_capture_json_facts(struct tide_json *json, const struct tide_capture *
   tide_json_put_text(json, "note", capture->cut ? capture->cut_note : NULL);
   tide_json_put_text(json, "arch", tide_capture_arch(capture));
   tide_json_put_u64(json, "duration_ns", capture->duration_ns);
+  write_roll(json, &capture->roll);
 }
 
 void tide_capture_json_cost(struct tide_json *json, const struct tide_capture *capture)

@@ -7,8 +7,10 @@
 #include "base/utf8.h"
 #include "capture/stored_names.h"
 #include "format/image_text.h"
+#include "capture/why_words.h"
 #include "format/module_state.h"
 #include "format/resident_text.h"
+#include "format/roll_text.h"
 #include "profile/profile.h"
 
 #include <inttypes.h>
@@ -80,6 +82,35 @@ static void write_capture(const struct tide_screen *screen, const struct tide_ca
   if (capture->n_images_left_out) {
     TIDE_CLEANUP_FREE char *text =
         tide_sprintf("%" PRIu32 " more process images were not kept", capture->n_images_left_out);
+    tide_screen_paragraph(screen, TIDE_INK_WARN, "  ", "note: ", text);
+  }
+}
+
+static void write_roll(const struct tide_screen *screen, const struct tide_roll *roll)
+{
+  if (!roll->is_known)
+    return;
+  TIDE_CLEANUP_FREE char *count = tide_roll_count(roll);
+  write_line(screen, "  ", "run", count);
+  for (size_t i = 0; i < roll->n_rows; i++) {
+    const struct tide_unrecorded *row = &roll->rows[i];
+    TIDE_CLEANUP_FREE char *name = tide_roll_name(row, screen);
+    TIDE_CLEANUP_FREE char *reason = tide_roll_reason(row, screen);
+    TIDE_CLEANUP_FREE char *way_out = tide_why_way_out(row->why, row->detail);
+    TIDE_CLEANUP_FREE char *pid =
+        row->pid ? tide_sprintf(" (%" PRIu32 ")", row->pid) : tide_strdup("");
+    TIDE_CLEANUP_FREE char *text =
+        tide_sprintf("%s%s %s%s%s", name, pid, reason, way_out ? "; " : "", way_out ? way_out : "");
+    tide_screen_paragraph(screen, TIDE_INK_WARN, "  ", "not recorded: ", text);
+    if (*row->exe)
+      write_line(screen, "      ", "program", row->exe);
+    if (*row->parent)
+      write_line(screen, "      ", "started by", row->parent);
+  }
+  if (roll->n_refused) {
+    TIDE_CLEANUP_FREE char *text = tide_sprintf(
+        "%" PRIu64 " other %s knocked and %s refused: not of this run", roll->n_refused,
+        roll->n_refused == 1 ? "process" : "processes", roll->n_refused == 1 ? "was" : "were");
     tide_screen_paragraph(screen, TIDE_INK_WARN, "  ", "note: ", text);
   }
 }
@@ -284,6 +315,7 @@ void tide_info_write(const struct tide_screen *screen, const struct tide_capture
   struct tide_symboliser *symboliser = tide_symboliser_new();
   tide_symboliser_set_sources(symboliser, sources);
   write_capture(screen, capture, file, file_bytes);
+  write_roll(screen, &capture->roll);
   for (size_t i = 0; i < capture->n_images; i++) {
     const struct tide_image *image = &capture->images[i];
     struct tide_profile *profile = tide_profile_new(capture, i);

@@ -5,11 +5,14 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "capture/why_words.h"
 #include "format/image_text.h"
 #include "format/profile_notes.h"
 #include "format/report_table.h"
 #include "format/resident_text.h"
+#include "format/roll_text.h"
 #include "format/spark.h"
+#include "profile/completeness.h"
 #include "view/fate.h"
 
 #include <inttypes.h>
@@ -232,6 +235,44 @@ static void add_loss(struct tide_buf *out, uint64_t n, const char *one, const ch
     tide_buf_printf(out, ", %s %s", tide_units_count(text, n), n == 1 ? one : many);
 }
 
+// The program that should lead and was not recorded; NULL: it was, or another process was asked
+// for.
+static const struct tide_unrecorded *missing_lead(const struct report *r)
+{
+  struct tide_lead lead;
+  tide_lead_find(r->profile->capture, &lead);
+  return lead.image_idx == r->profile->image_idx ? lead.unrecorded : NULL;
+}
+
+// What of it can be said, and the way out.
+static void write_lead(const struct report *r)
+{
+  const struct tide_unrecorded *row = missing_lead(r);
+  if (!row)
+    return;
+  TIDE_CLEANUP_FREE char *name = tide_roll_name(row, r->screen);
+  TIDE_CLEANUP_FREE char *reason = tide_roll_reason(row, r->screen);
+  TIDE_CLEANUP_FREE char *way_out = tide_why_way_out(row->why, row->detail);
+  TIDE_CLEANUP_FREE char *text = tide_sprintf(
+      "%s was %s: %s %s", name, tide_why_is_partial(row->why) ? "hardly recorded" : "not recorded",
+      row->n_processes == 1 ? "it" : "each", reason);
+  tide_screen_paragraph(r->screen, TIDE_INK_WARN, "", r->options->prefix, text);
+  if (way_out)
+    tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "way out: ", way_out);
+  if (tide_image_on_roll(r->profile->capture, r->image) != row)
+    tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "", "the largest that was recorded:");
+}
+
+// "not recorded: 33 × rustc (jemalloc linked in, 212.0 MiB RSS); tidemark info says more"
+static void write_unrecorded(const struct report *r)
+{
+  TIDE_CLEANUP_FREE char *summary = tide_roll_summary(&r->profile->capture->roll, r->screen);
+  if (!summary || (r->profile->capture->roll.n_rows == 1 && missing_lead(r)))
+    return;
+  TIDE_CLEANUP_FREE char *text = tide_sprintf("%s; tidemark info says more", summary);
+  tide_screen_paragraph(r->screen, TIDE_INK_WARN, "  ", "not recorded: ", text);
+}
+
 // Of a file that ended before all stacks of the image: the peak is known, the rest is not.
 static void write_part(const struct report *r)
 {
@@ -268,11 +309,17 @@ static void write_complete(const struct report *r)
   }
   const struct tide_loss *loss = &r->image->loss;
   bool complete = tide_profile_is_complete(r->profile);
+  struct tide_completeness c;
+  tide_completeness_judge(r->profile, &c);
   uint64_t n_events = tide_profile_events(r->profile), n_lost = loss->n_lost_busy;
   struct tide_buf out = {0};
   if (r->image->is_part) {
     write_part(r);
     return;
+  }
+  if (!c.run_is_whole) {
+    TIDE_CLEANUP_FREE char *count = tide_roll_count(&r->profile->capture->roll);
+    tide_buf_printf(&out, "%s; here ", count);
   }
   if (n_lost)
     tide_buf_printf(&out, "%s of %s events not recorded", tide_units_count(a, n_lost),
@@ -281,7 +328,8 @@ static void write_complete(const struct report *r)
     tide_buf_printf(&out, "%s %s in what is left of the file", tide_units_count(a, n_events),
                     n_events == 1 ? "event" : "events");
   else
-    tide_buf_printf(&out, "every event (%s)", tide_units_count(a, n_events));
+    tide_buf_printf(&out, "every event%s (%s)", c.run_is_known ? "" : " of this process",
+                    tide_units_count(a, n_events));
   tide_buf_printf(&out, ", %s %s", tide_units_count(a, r->profile->n_stacks),
                   r->profile->n_stacks == 1 ? "stack" : "stacks");
   if (!loss->n_cut && !loss->n_broken)
@@ -377,6 +425,8 @@ static void tell_note(void *context, const char *text)
 
 static void write_notes(const struct report *r)
 {
+  if (!missing_lead(r))
+    tide_profile_hollow_note(r->profile, tell_note, (void *)r);
   tide_profile_notes(r->profile, tell_note, (void *)r);
   write_naming_notes(r);
 }
@@ -458,6 +508,7 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
     tide_groups_tell_fates(groups, profile->image);
   struct report r = {screen, profile, profile->image, view->naming, groups, options, 0};
   r.number_columns = number_columns(&r);
+  write_lead(&r);
   write_title(&r);
   if (has_heap(profile)) {
     if (tide_measure_is_held(r.image, TIDE_MEASURE_PEAK))
@@ -475,6 +526,7 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   if (has_heap(profile) && (!profile->image->is_part || profile->n_sites))
     tide_report_table_write(screen, view, groups, options);
   write_complete(&r);
+  write_unrecorded(&r);
   write_others(&r);
   write_notes(&r);
   write_saved(&r);

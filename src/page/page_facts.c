@@ -123,6 +123,7 @@ static void write_notes(struct tide_json *json, const struct tide_profile *profi
 {
   tide_json_key(json, "notes");
   tide_json_open_array(json);
+  tide_profile_hollow_note(profile, tell_note, json);
   tide_profile_notes(profile, tell_note, json);
   write_naming_notes(json, profile, naming);
   tide_json_close_array(json);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which image of a capture is meant.
-#include "profile/profile.h"
+#include "profile/completeness.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-// The image with the largest peak among those of a pid (0: of all). n_images when there is none.
+// The image with the largest peak among those of a pid. n_images when there is none.
 static size_t largest(const struct tide_capture *capture, uint64_t pid)
 {
   size_t best = capture->n_images;
   for (size_t i = 0; i < capture->n_images; i++) {
-    if (pid && capture->images[i].pid != pid)
+    if (capture->images[i].pid != pid)
       continue;
     if (best == capture->n_images ||
         capture->images[i].peak_bytes > capture->images[best].peak_bytes)
@@ -26,7 +26,9 @@ enum tide_err tide_profile_pick(const struct tide_capture *capture, const char *
   if (capture->n_images == 0)
     return tide_fail(diag, TIDE_ERR_EMPTY, "the capture holds no process");
   if (!which) {
-    *ret_image_idx = largest(capture, 0);
+    struct tide_lead lead;
+    tide_lead_find(capture, &lead);
+    *ret_image_idx = lead.image_idx;
     return TIDE_ERR_OK;
   }
   const char *digits = which[0] == '#' ? which + 1 : which;

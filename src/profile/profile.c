@@ -179,14 +179,6 @@ uint64_t tide_profile_events(const struct tide_profile *profile)
   return profile->totals.n_alloc + profile->totals.n_free;
 }
 
-bool tide_profile_is_complete(const struct tide_profile *profile)
-{
-  const struct tide_loss *loss = &profile->image->loss;
-  return !loss->n_lost_busy && !loss->n_lost_full && !loss->n_cut && !loss->n_broken &&
-         !loss->n_fork_lost && !profile->image->off_reason && profile->capture->finished &&
-         !profile->capture->cut;
-}
-
 double tide_profile_overhead(const struct tide_profile *profile)
 {
   struct tide_cost cost = profile->capture->cost;

@@ -58,8 +58,8 @@ struct tide_profile {
   int64_t whole;                     // what weights are shares of: the heap's sum of them
 };
 
-// The image a reader means: which == NULL gives the one with the largest peak (the first of
-// equals); otherwise a pid (of several images of it, the largest) or else an index; "#2" is an
+// The image a reader means: which == NULL gives the one that leads (profile/completeness.h);
+// otherwise a pid (of several images of it, the largest) or else an index; "#2" is an
 // index always.
 enum tide_err tide_profile_pick(const struct tide_capture *capture, const char *which,
                                 size_t *ret_image_idx, struct tide_diag *diag);
@@ -100,7 +100,8 @@ uint64_t tide_profile_n_ended(const struct tide_image *image, uint64_t n_free,
 bool tide_profile_own_max_is_bound(const struct tide_profile *profile,
                                    const struct tide_profile_site *site);
 
-// Events of all kinds, and whether each one was recorded with a whole stack.
+// Events of all kinds; and whether each one was recorded with a whole stack, and every program of
+// the run (profile/completeness.h).
 uint64_t tide_profile_events(const struct tide_profile *profile);
 bool tide_profile_is_complete(const struct tide_profile *profile);
 

@@ -155,6 +155,7 @@ static void write_identity(bool forked)
 static void say_outcome(enum tide_door_outcome outcome, bool forked)
 {
   static const char *const why[] = {
+      [TIDE_DOOR_OUTSIDE] = "it is not of the run that its supervisor watches: ",
       [TIDE_DOOR_NOBODY] = "its supervisor cannot be reached: ",
       [TIDE_DOOR_SILENT] = "its supervisor does not answer: ",
       [TIDE_DOOR_STRANGER] = "neither its own user nor root answers in its supervisor's place: ",
@@ -202,6 +203,16 @@ static bool get_store(bool forked)
   }
   tide_store_disinherit(gate_wipes);
   return true;
+}
+
+const char *tide_boot_door(void)
+{
+  return options.follow ? options.door : "";
+}
+
+bool tide_boot_is_orphan(void)
+{
+  return gate && !gate->alive && (uint32_t)TIDE_SYS(SYS_getppid, 0) != booted_pid;
 }
 
 static void before_fork(void)

@@ -13,3 +13,8 @@ bool tide_boot_is_off(void); // stepped aside for good
 
 // The one-way latch: from now on every hook passes through. Says one line on stderr.
 void tide_boot_off(enum tide_off_reason reason);
+
+// The supervisor's door, "" when there is none or other processes are left alone.
+const char *tide_boot_door(void);
+// Is this a fork child that has not been recorded yet and whose parent has ended?
+bool tide_boot_is_orphan(void);

@@ -134,27 +134,38 @@ static bool is_safe(long memory, uint64_t bytes)
          (uint64_t)fs.f_type != HUGETLBFS_MAGIC;
 }
 
+// Sends a message and waits for the answer, whose descriptor is the caller's to close; -1: none.
+static enum tide_door_outcome exchange(const struct visit *visit, const void *message, size_t bytes,
+                                       long *ret_memory)
+{
+  struct tide_door_answer answer = {0};
+  long n;
+  do
+    n = TIDE_SYS(SYS_sendto, visit->fd, message, bytes, MSG_NOSIGNAL, 0, 0);
+  while (try_again(visit, n));
+  // Whoever is not of the run may be answered before it has spoken: its word finds the door closed.
+  if (tide_sys_failed(n) && n != -EPIPE)
+    return outcome_of(n);
+  *ret_memory = receive(visit, &answer, &n);
+  if (tide_sys_failed(n))
+    return outcome_of(n);
+  if (n != sizeof answer || answer.magic != TIDE_DOOR_MAGIC)
+    return TIDE_DOOR_NOBODY;
+  return answer.status == TIDE_DOOR_NOT_OF_THE_RUN ? TIDE_DOOR_OUTSIDE
+         : answer.status                           ? TIDE_DOOR_REFUSED
+                                                   : TIDE_DOOR_SERVED;
+}
+
 static enum tide_door_outcome ask(const struct visit *visit, const struct tide_door_hello *hello,
                                   void **ret_store)
 {
-  struct tide_door_answer answer = {0};
-  long n, memory;
-  do
-    n = TIDE_SYS(SYS_sendto, visit->fd, hello, sizeof *hello, MSG_NOSIGNAL, 0, 0);
-  while (try_again(visit, n));
-  if (tide_sys_failed(n))
-    return outcome_of(n);
-  memory = receive(visit, &answer, &n);
-  enum tide_door_outcome outcome = TIDE_DOOR_SERVED;
-  if (tide_sys_failed(n))
-    outcome = outcome_of(n);
-  else if (n != sizeof answer || answer.magic != TIDE_DOOR_MAGIC || (!answer.status && memory < 0))
+  long memory = -1;
+  enum tide_door_outcome outcome = exchange(visit, hello, sizeof *hello, &memory);
+  if (outcome == TIDE_DOOR_SERVED && memory < 0)
     outcome = TIDE_DOOR_NOBODY;
-  else if (answer.status)
-    outcome = TIDE_DOOR_REFUSED;
-  else if (!is_safe(memory, hello->store_bytes))
+  else if (outcome == TIDE_DOOR_SERVED && !is_safe(memory, hello->store_bytes))
     outcome = TIDE_DOOR_UNSAFE;
-  else if (!(*ret_store = map_store(memory, hello->store_bytes)))
+  else if (outcome == TIDE_DOOR_SERVED && !(*ret_store = map_store(memory, hello->store_bytes)))
     outcome = TIDE_DOOR_NO_ROOM;
   if (memory >= 0)
     TIDE_SYS(SYS_close, memory);
@@ -172,6 +183,25 @@ void *tide_door_store(const char *name, const struct tide_door_hello *hello,
     TIDE_SYS(SYS_close, visit.fd);
   }
   return store;
+}
+
+void tide_door_tell(const char *name, const struct tide_door_hello *hello, const char *path)
+{
+  struct {
+    struct tide_door_hello hello;
+    char path[1000];
+  } word;
+  struct visit visit = {.deadline_s = now_s() + TIDE_DOOR_SECONDS};
+  struct tide_line line = TIDE_LINE(word.path);
+  long memory = -1;
+  word.hello = *hello;
+  tide_line_add(&line, path);
+  if (connect_either(&visit, name) != TIDE_DOOR_SERVED)
+    return;
+  exchange(&visit, &word, sizeof word.hello + line.n, &memory);
+  if (memory >= 0)
+    TIDE_SYS(SYS_close, memory);
+  TIDE_SYS(SYS_close, visit.fd);
 }
 
 // Names that are taken (an image before exec had the same pid) get a number before their ending.

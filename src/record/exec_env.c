@@ -4,8 +4,11 @@
 // a vfork child, whose memory is its parent's).
 #include "record/exec_env.h"
 
+#include "rt/sys.h"
 #include "rt/text.h"
 #include "unwind/object.h"
+
+#include <fcntl.h>
 
 enum { VALUE_BYTES = 4096 };
 static char library[1024];              // path of this library
@@ -23,6 +26,12 @@ void tide_exec_env_init(const char *preload, const char *options, bool follow)
   tide_line_add(&entry, options);
   // Loaded by other means than LD_PRELOAD (linked, dlopen'ed): the next image is not ours.
   following = follow && library[0] == '/' && tide_text_find(preload, library);
+}
+
+bool tide_exec_env_library_is_gone(void)
+{
+  enum { R_OK_ = 4 };
+  return following && tide_sys_failed(TIDE_SYS(SYS_faccessat, AT_FDCWD, library, R_OK_));
 }
 
 static const char *value_of(char *const env[], const char *name_and_equals)

@@ -8,6 +8,9 @@
 // Remembers what this image was started with. Without follow, nothing is ever added.
 void tide_exec_env_init(const char *preload, const char *options, bool follow);
 
+// Is there no file at the path of this library, as seen from here (another root, a sandbox)?
+bool tide_exec_env_library_is_gone(void);
+
 // Bytes of scratch needed to fix env; 0: it is fine as it is.
 size_t tide_exec_env_need(char *const env[]);
 // The fixed environment, built in scratch.

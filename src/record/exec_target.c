@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A look into the file that is about to be run: its loader, and the libraries it needs. Nothing is
-// kept; this may be a vfork child.
+// A look into the file that is about to be run: its loader, its mode, and the libraries it needs.
+// Nothing is kept; this may be a vfork child.
 #include "record/exec_target.h"
 
 #include "record/boot.h"
+#include "record/door.h"
+#include "record/exec_env.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "store/store.h"
@@ -12,8 +14,11 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { MAX_HEADERS = 32, MAX_NEEDED = 256, NAME_BYTES = 48 };
+enum { MAX_HEADERS = 32, MAX_NEEDED = 256, NAME_BYTES = 48, MAX_SCRIPTS = 5, LINE_BYTES = 256 };
+
+#define OUR_MACHINE (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? EM_X86_64 : EM_AARCH64)
 
 extern char **environ;
 
@@ -28,14 +33,20 @@ static bool read_at(const struct target *t, void *to, size_t n, uint64_t at)
   return TIDE_SYS(SYS_pread64, t->fd, to, n, at) == (long)n;
 }
 
-static bool read_headers(struct target *t)
+enum kind { NO_ELF, PLAIN, UNFIT };
+
+static enum kind read_headers(struct target *t, enum tide_why *ret_why)
 {
   Elf64_Ehdr elf;
-  if (!read_at(t, &elf, sizeof elf, 0) || memcmp(elf.e_ident, ELFMAG, SELFMAG) ||
-      elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_phentsize != sizeof *t->header)
-    return false; // a script, or nothing that could load us anyway
+  if (!read_at(t, &elf, sizeof elf, 0) || memcmp(elf.e_ident, ELFMAG, SELFMAG))
+    return NO_ELF;
+  *ret_why = elf.e_ident[EI_CLASS] != ELFCLASS64 ? TIDE_WHY_BITS_32 : TIDE_WHY_OTHER_MACHINE;
+  if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_machine != OUR_MACHINE)
+    return UNFIT;
   t->n = elf.e_phnum < MAX_HEADERS ? elf.e_phnum : MAX_HEADERS;
-  return read_at(t, t->header, t->n * sizeof *t->header, elf.e_phoff);
+  bool whole = elf.e_phentsize == sizeof *t->header &&
+               read_at(t, t->header, t->n * sizeof *t->header, elf.e_phoff);
+  return whole ? PLAIN : NO_ELF;
 }
 
 // The text at a place in the file, as much of it as matters.
@@ -74,19 +85,43 @@ static bool needs_asan(const struct target *t, const Elf64_Phdr *dynamic)
   return false;
 }
 
-static bool fits(const struct target *t)
+// Will the kernel tell the loader to distrust the environment? As capture/target_check.c.
+static bool gains_privilege(const struct target *t)
 {
-  char loader[NAME_BYTES];
+  struct stat st;
+  if (tide_sys_failed(TIDE_SYS(SYS_fstat, t->fd, &st)))
+    return false;
+  uint32_t uid = (uint32_t)TIDE_SYS(SYS_getuid, 0), euid = (uint32_t)TIDE_SYS(SYS_geteuid, 0);
+  uint32_t gid = (uint32_t)TIDE_SYS(SYS_getgid, 0), egid = (uint32_t)TIDE_SYS(SYS_getegid, 0);
+  if (st.st_mode & S_ISUID && (st.st_uid != euid || st.st_uid != uid))
+    return true;
+  if ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+      (st.st_gid != egid || st.st_gid != gid))
+    return true;
+  return uid && TIDE_SYS(SYS_fgetxattr, t->fd, "security.capability", 0, 0) > 0;
+}
+
+static bool is_unfit(const struct target *t, struct tide_exec_target *target)
+{
+  char loader[NAME_BYTES] = "";
   for (uint32_t i = 0; i < t->n; i++) {
-    if (t->header[i].p_type == PT_INTERP) {
+    if (t->header[i].p_type == PT_INTERP)
       read_name(t, t->header[i].p_offset, loader);
-      if (tide_text_find(loader, "ld-musl"))
-        return false;
+    if (t->header[i].p_type == PT_DYNAMIC && needs_asan(t, &t->header[i])) {
+      target->takes_us = false;
+      target->why = TIDE_WHY_SANITIZER;
+      return true;
     }
-    if (t->header[i].p_type == PT_DYNAMIC && needs_asan(t, &t->header[i]))
-      return false;
   }
-  return true;
+  target->takes_us = !tide_text_find(loader, "ld-musl");
+  target->why = !loader[0]                            ? TIDE_WHY_STATIC
+                : !target->takes_us                   ? TIDE_WHY_MUSL
+                : !tide_text_find(loader, "ld-linux") ? TIDE_WHY_OTHER_LOADER
+                : gains_privilege(t)                  ? TIDE_WHY_PRIVILEGED
+                                                      : TIDE_WHY_NO_LIBRARY;
+  if (target->why == TIDE_WHY_STATIC) // the loader itself takes preloads
+    return !tide_text_find(target->path, "/ld-linux");
+  return target->why != TIDE_WHY_NO_LIBRARY || tide_exec_env_library_is_gone();
 }
 
 // Where PATH says; the next piece of it is returned, or NULL after the last.
@@ -102,7 +137,13 @@ static const char *candidate(const char *path, const char *file, struct tide_lin
   return path[n] ? path + n + 1 : NULL;
 }
 
-static long open_searching(const char *file)
+static long open_file(const char *path)
+{
+  return TIDE_SYS(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+// The path where it was found is left in line.
+static long open_searching(const char *file, struct tide_line *line)
 {
   const char *path = NULL;
   for (char **e = environ; e && *e && !path; e++)
@@ -110,43 +151,121 @@ static long open_searching(const char *file)
       path = *e + sizeof "PATH=" - 1;
   long fd = -1;
   while (path && tide_sys_failed(fd)) {
-    char text[1024];
-    struct tide_line line = TIDE_LINE(text);
-    path = candidate(path, file, &line);
-    if (!tide_sys_failed(TIDE_SYS(SYS_faccessat, AT_FDCWD, text, 1)))
-      fd = TIDE_SYS(SYS_openat, AT_FDCWD, text, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    path = candidate(path, file, line);
+    if (!tide_sys_failed(TIDE_SYS(SYS_faccessat, AT_FDCWD, line->text, 1)))
+      fd = open_file(line->text);
   }
   return fd;
 }
 
-bool tide_exec_target_fits(const char *file, bool search)
+static void set_path(struct tide_exec_target *target, const char *path, size_t n)
 {
-  if (tide_sys_confined) // the filter stays with the next image, which would do what it forbids
-    return false;
-  if (!file || tide_sys_sandboxed())
-    return true;
-  bool plain = !search || tide_text_find(file, "/");
-  struct target t;
-  t.fd = plain ? TIDE_SYS(SYS_openat, AT_FDCWD, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-               : open_searching(file);
-  if (tide_sys_failed(t.fd))
-    return true;
-  bool yes = !read_headers(&t) || fits(&t);
-  TIDE_SYS(SYS_close, t.fd);
-  return yes;
+  struct tide_line line = TIDE_LINE(target->path);
+  tide_line_add_n(&line, path, n);
 }
 
-void tide_exec_target_say(const char *file, enum tide_unfit why)
+// Puts the interpreter of a script in the place of the script; false when it is none.
+static bool follow_script(struct target *t, struct tide_exec_target *target)
+{
+  char line[LINE_BYTES];
+  long n = TIDE_SYS(SYS_pread64, t->fd, line, sizeof line - 1, 0);
+  if (n < 3 || line[0] != '#' || line[1] != '!')
+    return false;
+  line[n] = 0;
+  const char *start = line + 2;
+  while (*start == ' ' || *start == '\t')
+    start++;
+  size_t length = 0;
+  while (start[length] && start[length] != ' ' && start[length] != '\t' && start[length] != '\n')
+    length++;
+  set_path(target, start, length);
+  TIDE_SYS(SYS_close, t->fd);
+  t->fd = open_file(target->path);
+  return !tide_sys_failed(t->fd);
+}
+
+void tide_exec_target_look(const char *file, bool search, struct tide_exec_target *ret_target)
+{
+  ret_target->is_unfit = ret_target->is_told = false;
+  ret_target->takes_us = !tide_sys_confined; // the filter stays with the next image
+  ret_target->why = TIDE_WHY_UNKNOWN;
+  ret_target->path[0] = 0;
+  if (tide_sys_confined) {
+    struct tide_line line = TIDE_LINE(ret_target->path);
+    tide_line_add(&line, file ? file : "");
+    return;
+  }
+  if (!file || tide_sys_sandboxed())
+    return;
+  bool plain = !search || tide_text_find(file, "/");
+  struct target t;
+  struct tide_line found = TIDE_LINE(ret_target->path);
+  if (plain)
+    tide_line_add(&found, file);
+  t.fd = plain ? open_file(file) : open_searching(file, &found);
+  for (int i = 0; i < MAX_SCRIPTS && !tide_sys_failed(t.fd) && follow_script(&t, ret_target); i++)
+    ;
+  if (tide_sys_failed(t.fd))
+    return;
+  enum kind kind = read_headers(&t, &ret_target->why);
+  ret_target->is_unfit = kind == UNFIT || (kind == PLAIN && is_unfit(&t, ret_target));
+  TIDE_SYS(SYS_close, t.fd);
+}
+
+static void tell(const struct tide_exec_target *target, uint32_t flags, uint32_t subject)
+{
+  uint32_t own = tide_sys_pid();
+  struct tide_door_hello hello = {.magic = TIDE_DOOR_MAGIC,
+                                  .version = TIDE_DOOR_VERSION,
+                                  .pid = subject ? subject : own,
+                                  .flags = flags,
+                                  .parent_pid = own,
+                                  .why = (uint32_t)target->why};
+  const char *door = tide_boot_door();
+  if (door[0] && !tide_sys_sandboxed())
+    tide_door_tell(door, &hello, flags == TIDE_DOOR_ABSENT ? target->path : "");
+}
+
+void tide_exec_target_announce(struct tide_exec_target *target)
+{
+  if (target->is_told)
+    return;
+  if (target->is_unfit)
+    tell(target, TIDE_DOOR_ABSENT, 0);
+  else if (tide_boot_is_orphan())
+    tell(target, TIDE_DOOR_PASSING, 0);
+  target->is_told = target->is_unfit;
+}
+
+void tide_exec_target_returned(struct tide_exec_target *target, uint32_t child)
+{
+  if (target->is_told)
+    tell(target, TIDE_DOOR_STAYED, 0);
+  else if (target->is_unfit && child)
+    tell(target, TIDE_DOOR_ABSENT, child);
+  target->is_told = false;
+}
+
+void tide_exec_target_say(const struct tide_exec_target *target)
 {
   if (tide_sys_confined && tide_boot_ready()) // nothing can be said
     tide_add_relaxed(&tide_store.children->n_lost, 1);
   char text[512];
   struct tide_line line = TIDE_LINE(text);
   tide_line_add(&line, "tidemark: this process is not recorded: ");
-  tide_line_add(&line, why == TIDE_UNFIT_LONG
+  tide_line_add(&line, target->why == TIDE_WHY_TOO_LONG
                            ? "its arguments and environment leave no room for two variables: "
                            : "musl's loader or AddressSanitizer does not take the recorder: ");
-  tide_line_add(&line, file ? file : "a program given by its descriptor");
+  tide_line_add(&line, target->path[0] ? target->path : "a program given by its descriptor");
   tide_line_add(&line, "\n");
   tide_sys_say(text, line.n);
+}
+
+void tide_exec_target_is_long(struct tide_exec_target *target)
+{
+  if (target->is_unfit) // for another reason, and known
+    return;
+  target->is_unfit = true;
+  target->why = TIDE_WHY_TOO_LONG;
+  tide_exec_target_say(target);
 }

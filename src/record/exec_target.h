@@ -1,18 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Can the next image load us? Most that cannot simply run without (static ones, other word sizes).
-// Two kinds would not run at all: a program of musl's loader, which takes a library it cannot
-// relocate for fatal, and one of a shared AddressSanitizer, which insists on coming first.
+// Will the next image be recorded? Most that cannot load us simply run without (static ones, other
+// word sizes). Two kinds would not run at all: a program of musl's loader, which takes a library it
+// cannot relocate for fatal, and one of a shared AddressSanitizer, which insists on coming first.
+// Whichever it is, the supervisor is told before the exec, or else nobody would know.
 #pragma once
 #include "rt/base.h"
+#include "store/why.h"
 
-// file as execve takes it; with search as execvp does. What cannot be read is taken to fit.
-bool tide_exec_target_fits(const char *file, bool search);
-
-enum tide_unfit {
-  TIDE_UNFIT_LOADER, // it would not run with us
-  TIDE_UNFIT_LONG,   // its arguments and variables leave no room for ours
+struct tide_exec_target {
+  bool is_unfit;     // it will run unrecorded
+  enum tide_why why; // then
+  bool takes_us;     // false: it must be started without us
+  bool is_told;      // the supervisor knows
+  char path[1024];   // as it was found; of a script, its interpreter
 };
 
+// file as execve takes it; with search as execvp does. What cannot be read is taken to fit.
+void tide_exec_target_look(const char *file, bool search, struct tide_exec_target *ret_target);
+
+// This process is about to become the target. Also where it fits: a fork child whose parent is gone
+// must be known before its exec, or the next image is a stranger.
+void tide_exec_target_announce(struct tide_exec_target *target);
+// The call has returned: an exec has failed, a spawn has made `child` unless that is 0.
+void tide_exec_target_returned(struct tide_exec_target *target, uint32_t child);
+
+// Arguments and variables leave no room for ours: says so.
+void tide_exec_target_is_long(struct tide_exec_target *target);
+
 // Tells the user that the program is run without us.
-void tide_exec_target_say(const char *file, enum tide_unfit why);
+void tide_exec_target_say(const struct tide_exec_target *target);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// exec and spawn: the only thing done here is to see that the next image finds us. system() and
-// popen() take environ as it is, which has our variables unless the program removed them.
+// exec and spawn: the only thing done here is to see that the next image finds us, or that the
+// supervisor knows why it does not. system() and popen() take environ as it is, which has our
+// variables unless the program removed them.
 
 #include "record/exec_env.h"
 #include "record/exec_target.h"
@@ -29,19 +30,28 @@ extern char **environ;
   })
 
 // Makes the call with env_ as its environment. Arguments and variables may be as long as the kernel
-// allows: then there is no room for ours, and the program is run as if we were not there.
-#define IMAGE(file, search, env, call)                                                             \
+// allows: then there is no room for ours, and the program is run as if we were not there. An exec
+// is announced before it happens; of a spawn, whose child `spawned` names, the supervisor hears
+// afterwards.
+#define IMAGE(file, search, env, spawned, call)                                                    \
   ({                                                                                               \
-    bool fits_ = tide_exec_target_fits(file, search);                                              \
-    if (!fits_ && tide_exec_env_need_without(env))                                                 \
-      tide_exec_target_say(file, TIDE_UNFIT_LOADER);                                               \
-    char **env_ = fits_ ? WITH_US(env) : WITHOUT_US(env);                                          \
+    struct tide_exec_target target_;                                                               \
+    const uint32_t *spawned_ = (spawned);                                                          \
+    tide_exec_target_look(file, search, &target_);                                                 \
+    if (!target_.takes_us && tide_exec_env_need_without(env))                                      \
+      tide_exec_target_say(&target_);                                                              \
+    if (!spawned_)                                                                                 \
+      tide_exec_target_announce(&target_);                                                         \
+    char **env_ = target_.takes_us ? WITH_US(env) : WITHOUT_US(env);                               \
     int ret_ = (call);                                                                             \
-    if (TIDE_UNLIKELY(fits_ && (ret_ == E2BIG || (ret_ == -1 && errno == E2BIG)))) {               \
+    if (TIDE_UNLIKELY(target_.takes_us && (ret_ == E2BIG || (ret_ == -1 && errno == E2BIG)))) {    \
       env_ = WITHOUT_US(env);                                                                      \
-      tide_exec_target_say(file, TIDE_UNFIT_LONG);                                                 \
+      tide_exec_target_is_long(&target_);                                                          \
+      if (!spawned_)                                                                               \
+        tide_exec_target_announce(&target_);                                                       \
       ret_ = (call);                                                                               \
     }                                                                                              \
+    tide_exec_target_returned(&target_, spawned_ && !ret_ ? *spawned_ : 0);                        \
     ret_;                                                                                          \
   })
 
@@ -57,7 +67,7 @@ extern char **environ;
 TIDE_EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
   tide_real_resolve();
-  return TRUE_LIMITS(IMAGE(path, false, env, tide_real.execve(path, argv, env_)));
+  return TRUE_LIMITS(IMAGE(path, false, env, NULL, tide_real.execve(path, argv, env_)));
 }
 
 TIDE_EXPORT int execv(const char *path, char *const argv[])
@@ -68,7 +78,7 @@ TIDE_EXPORT int execv(const char *path, char *const argv[])
 TIDE_EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
   tide_real_resolve();
-  return TRUE_LIMITS(IMAGE(file, true, env, tide_real.execvpe(file, argv, env_)));
+  return TRUE_LIMITS(IMAGE(file, true, env, NULL, tide_real.execvpe(file, argv, env_)));
 }
 
 TIDE_EXPORT int execvp(const char *file, char *const argv[])
@@ -129,7 +139,12 @@ TIDE_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file
                             char *const env[])
 {
   tide_real_resolve();
-  return IMAGE(path, false, env, tide_real.posix_spawn(pid, path, actions, attributes, argv, env_));
+  pid_t child = 0;
+  int ret = IMAGE(path, false, env, (uint32_t *)&child,
+                  tide_real.posix_spawn(&child, path, actions, attributes, argv, env_));
+  if (pid && !ret)
+    *pid = child;
+  return ret;
 }
 
 TIDE_EXPORT int posix_spawnp(pid_t *pid, const char *file,
@@ -138,5 +153,10 @@ TIDE_EXPORT int posix_spawnp(pid_t *pid, const char *file,
                              char *const env[])
 {
   tide_real_resolve();
-  return IMAGE(file, true, env, tide_real.posix_spawnp(pid, file, actions, attributes, argv, env_));
+  pid_t child = 0;
+  int ret = IMAGE(file, true, env, (uint32_t *)&child,
+                  tide_real.posix_spawnp(&child, file, actions, attributes, argv, env_));
+  if (pid && !ret)
+    *pid = child;
+  return ret;
 }

@@ -3,7 +3,9 @@
 // One comparison, and the reasons not to trust it.
 #include "view/diff_verdict.h"
 
+#include "base/alloc.h"
 #include "base/quantity.h"
+#include "profile/completeness.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -42,19 +44,6 @@ enum tide_err tide_threshold_parse(const char *text, enum tide_unit unit,
   return TIDE_ERR_OK;
 }
 
-// Why the numbers of a side are not all there; NULL when they are.
-static const char *lack_of(const struct tide_profile *profile)
-{
-  const struct tide_image *image = profile->image;
-  if (profile->capture->cut)
-    return "its file is damaged";
-  if (!profile->capture->finished)
-    return "its recording was not ended properly";
-  if (image->off_reason)
-    return "the recorder stepped aside";
-  return image->loss.n_lost_busy ? "events were not recorded" : NULL;
-}
-
 // How far the sum of both peaks may be off; no other number has a bound.
 static uint64_t bound_of(const struct tide_diff *diff)
 {
@@ -76,8 +65,8 @@ static uint64_t allowed(const struct tide_threshold *threshold, int64_t before)
 enum tide_verdict tide_diff_judge(const struct tide_diff *diff,
                                   const struct tide_threshold *threshold, struct tide_diag *diag)
 {
-  const char *before_lack = lack_of(diff->before->profile);
-  const char *after_lack = lack_of(diff->after->profile);
+  TIDE_CLEANUP_FREE char *before_lack = tide_completeness_gate(diff->before->profile);
+  TIDE_CLEANUP_FREE char *after_lack = tide_completeness_gate(diff->after->profile);
   if (before_lack || after_lack) {
     tide_fail(diag, TIDE_ERR_DAMAGED, "cannot tell whether it grew: %s: %s",
               before_lack ? "before" : "after", before_lack ? before_lack : after_lack);

@@ -16,7 +16,8 @@ enum tide_verdict { TIDE_VERDICT_KEPT, TIDE_VERDICT_GROWN, TIDE_VERDICT_UNKNOWN 
 enum tide_err tide_threshold_parse(const char *text, enum tide_unit unit,
                                    struct tide_threshold *ret_threshold, struct tide_diag *diag);
 
-// UNKNOWN when a recording is damaged, unfinished or lost events, or when the growth of a peak is
+// UNKNOWN when a recording is damaged, unfinished, lost events or is not of the program that the
+// answer would be about (profile/completeness.h), or when the growth of a peak is
 // within the bounds that the peaks are known to; diag then says why.
 enum tide_verdict tide_diff_judge(const struct tide_diff *diff,
                                   const struct tide_threshold *threshold, struct tide_diag *diag);

@@ -49,6 +49,7 @@ import command_timeline
 import command_tree
 import command_trust
 import command_view
+import command_whole
 import ground
 import programs
 import record
@@ -210,7 +211,7 @@ COMMAND_TESTS = (command_run, command_memory, command_odd, command_refuse, comma
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
                  command_merge, command_agree, command_html, command_view, command_timeline,
                  command_export, command_foreign, command_share, command_damaged,
-                 command_sandbox)
+                 command_sandbox, command_whole)
 
 
 def main():

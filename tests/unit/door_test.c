@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -39,12 +40,14 @@ static bool receive(void *context, const struct tide_door_visit *visit)
   return true;
 }
 
+static struct tide_kin *kin;
+
 static struct tide_door *open_door(struct visits *visits)
 {
   struct tide_door *door = NULL;
   struct tide_diag diag = {0};
   assert_int_equal(tide_door_open(&door, &diag), TIDE_ERR_OK);
-  assert_int_equal(tide_door_serve(door, receive, visits, &diag), TIDE_ERR_OK);
+  assert_int_equal(tide_door_serve(door, kin, receive, visits, &diag), TIDE_ERR_OK);
   return door;
 }
 
@@ -150,6 +153,161 @@ static void other_users_are_refused(void **state)
   tide_door_close(door);
 }
 
+// A process whose parents have ended: nothing leads from it to us. What `before` does its parent
+// does; true: it was served.
+static bool is_orphan_served(const char *name, void (*before)(const char *name))
+{
+  int result[2], go[2];
+  assert_int_equal(pipe(result), 0);
+  assert_int_equal(pipe(go), 0);
+  pid_t parent = fork();
+  if (!parent) {
+    if (before)
+      before(name);
+    if (!fork()) {
+      char byte;
+      close(go[1]);
+      ssize_t n = read(go[0], &byte, 1); // until the parent has ended and was waited for
+      struct tide_door_request request = request_of(1 << 20);
+      byte = n == 0 && fake_recorder_ask(name, &request, sizeof request) >= 0;
+      _exit(write(result[1], &byte, 1) != 1);
+    }
+    _exit(0);
+  }
+  assert_int_equal(waitpid(parent, NULL, 0), parent);
+  close(go[1]);
+  char served = 0;
+  assert_int_equal(read(result[0], &served, 1), 1);
+  close(go[0]);
+  close(result[0]);
+  close(result[1]);
+  return served;
+}
+
+static void visit(const char *name)
+{
+  struct tide_door_request request = request_of(1 << 20);
+  if (fake_recorder_ask(name, &request, sizeof request) < 0)
+    _exit(1);
+}
+
+static void visit_and_lead_a_session(const char *name)
+{
+  visit(name);
+  if (setsid() < 0)
+    _exit(1);
+}
+
+static void visit_and_keep_a_page(const char *name)
+{
+  struct tide_door_request request = request_of(1 << 20);
+  int fd = fake_recorder_ask(name, &request, sizeof request);
+  if (fd < 0 || mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+    _exit(1);
+  close(fd);
+}
+
+static void strangers_are_refused_and_counted(void **state)
+{
+  struct visits visits = {0};
+  struct tide_door *door = open_door(&visits);
+  const char *name = tide_door_name(door);
+  uint64_t before = tide_kin_n_refused(kin);
+  assert_false(is_orphan_served(name, NULL));
+  assert_int_equal(tide_kin_n_refused(kin), before + 1);
+  assert_false(is_orphan_served(name, visit)); // what its parent was, the kernel does not tell
+  assert_int_equal(tide_kin_n_refused(kin), before + 2);
+  // Daemons of the run: by the leader of their session, by a page of a store.
+  assert_true(is_orphan_served(name, visit_and_lead_a_session));
+  assert_true(is_orphan_served(name, visit_and_keep_a_page));
+  assert_int_equal(tide_kin_n_refused(kin), before + 2);
+  tide_door_close(door);
+}
+
+// Connects as often as it can for as long as `until` is open, as a stranger.
+static void flood(const char *name, int until)
+{
+  enum { HELD = 200, UNTIL = 3 };
+  int held[HELD], n = 0;
+  char byte;
+  alarm(60);
+  dup2(until, UNTIL);
+  close_range(UNTIL + 1, ~0u, 0); // the door itself among them: it would never be closed
+  for (int i = 0; i < HELD; i++)
+    held[i] = -1;
+  while (read(UNTIL, &byte, 1) < 0 && errno == EAGAIN) {
+    if (held[n % HELD] >= 0)
+      close(held[n % HELD]);
+    held[n++ % HELD] = fake_recorder_connect(name);
+  }
+  _exit(0);
+}
+
+// The run's own, silent for a while or not, are all served while strangers come in thousands.
+static void a_flood_costs_nobody_a_store(void **state)
+{
+  enum { VISITORS = 60 };
+  struct visits visits = {0};
+  struct tide_door *door = open_door(&visits);
+  const char *name = tide_door_name(door);
+  int until[2];
+  assert_int_equal(pipe2(until, O_NONBLOCK), 0);
+  uint64_t before = tide_kin_n_refused(kin);
+  pid_t parent = fork();
+  if (!parent) {
+    close(until[1]);
+    if (!fork())
+      flood(name, until[0]);
+    _exit(0);
+  }
+  assert_int_equal(waitpid(parent, NULL, 0), parent);
+  for (int i = 0; i < 10000 && tide_kin_n_refused(kin) == before; i++) // it has begun by then
+    usleep(1000);
+  assert_true(tide_kin_n_refused(kin) > before);
+  struct tide_door_request request = request_of(1 << 20);
+  for (int i = 0; i < VISITORS; i++) {
+    int connection = fake_recorder_connect(name);
+    assert_true(connection >= 0);
+    usleep(i % 4 * 500);
+    assert_int_equal(send(connection, &request, sizeof request, 0), (ssize_t)sizeof request);
+    int fd = fake_recorder_receive(connection);
+    assert_true(fd >= 0);
+    close(fd);
+    close(visits.last.store_fd);
+    close(visits.last.pid_fd);
+  }
+  assert_int_equal(visits.n, VISITORS);
+  close(until[0]);
+  close(until[1]);
+  tide_door_close(door);
+}
+
+static void words_about_those_without(void **state)
+{
+  struct visits visits = {0};
+  struct tide_door *door = open_door(&visits);
+  struct {
+    struct tide_door_request request;
+    char path[16];
+  } word = {request_of(0), "bin/static"};
+  word.request.flags = TIDE_DOOR_ABSENT;
+  word.request.why = TIDE_WHY_STATIC;
+  word.request.pid = word.request.parent_pid = 12; // itself, whatever number it has there
+  fake_recorder_ask(tide_door_name(door), &word, sizeof word.request + 10);
+  assert_int_equal(visits.n, 1);
+  assert_int_equal(visits.last.pid, getpid());
+  assert_int_equal(visits.last.why, TIDE_WHY_STATIC);
+  assert_int_equal(visits.last.store_fd, -1);
+  word.request.why = 1000; // no reason
+  fake_recorder_ask(tide_door_name(door), &word, sizeof word.request + 10);
+  word.request.why = TIDE_WHY_STATIC;
+  static char longer[sizeof word.request + TIDE_DOOR_PATH_BYTES + 1];
+  memcpy(longer, &word, sizeof word);
+  fake_recorder_ask(tide_door_name(door), longer, sizeof longer);
+  assert_int_equal(visits.n, 1);
+  tide_door_close(door);
+}
+
 static void the_silent_do_not_shut_the_door(void **state)
 {
   struct visits visits = {0};
@@ -252,10 +410,17 @@ static void dead_doors_are_swept(void **state)
 
 int main(void)
 {
+  kin = tide_kin_new();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_visitor_gets_its_store), cmocka_unit_test(nonsense_is_refused),
-      cmocka_unit_test(other_users_are_refused),  cmocka_unit_test(the_silent_do_not_shut_the_door),
-      cmocka_unit_test(a_closed_door_is_nowhere), cmocka_unit_test(dead_doors_are_swept),
+      cmocka_unit_test(a_visitor_gets_its_store),
+      cmocka_unit_test(nonsense_is_refused),
+      cmocka_unit_test(other_users_are_refused),
+      cmocka_unit_test(the_silent_do_not_shut_the_door),
+      cmocka_unit_test(a_closed_door_is_nowhere),
+      cmocka_unit_test(dead_doors_are_swept),
+      cmocka_unit_test(strangers_are_refused_and_counted),
+      cmocka_unit_test(a_flood_costs_nobody_a_store),
+      cmocka_unit_test(words_about_those_without),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

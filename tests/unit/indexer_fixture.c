@@ -326,6 +326,8 @@ struct tide_capture *tide_indexer_capture(void)
   capture->images = tide_alloc_array(2, sizeof *capture->images);
   make_shell(&capture->images[0]);
   make_indexer(&capture->images[INDEXER_IMAGE]);
+  capture->roll = (struct tide_roll){.is_known = true, .n_recorded = 2};
+  capture->roll.command_pid = capture->images[0].pid;
   return capture;
 }
 

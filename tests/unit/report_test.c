@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "base/alloc.h"
+#include "capture/roll.h"
 #include "format/image_text.h"
 #include "format/info.h"
 #include "format/report.h"
@@ -368,6 +369,52 @@ static void what_went_wrong_is_said(void **state)
   expect_golden("report_troubled.txt");
 }
 
+// As after a build: the largest program was not recorded, and others neither.
+static void unrecorded(void **state)
+{
+  struct tide_unrecorded rustc = {.exe = (char *)"/opt/rust/bin/rustc",
+                                  .detail = (char *)"jemalloc",
+                                  .parent = (char *)"/opt/rust/bin/cargo",
+                                  .why = TIDE_WHY_OWN_ALLOCATOR,
+                                  .pid = 41310,
+                                  .n_processes = 33,
+                                  .max_rss_bytes = UINT64_C(900) << 20,
+                                  .recorded_bytes = 4096};
+  struct tide_unrecorded busybox = {
+      .exe = (char *)"/bin/busybox", .why = TIDE_WHY_STATIC, .pid = 41311, .n_processes = 1};
+  tide_roll_add(&capture->roll, &rustc);
+  tide_roll_add(&capture->roll, &busybox);
+  capture->roll.at_least = true;
+  capture->roll.n_refused = 2;
+  write_screen(80, true, false, TIDE_MEASURE_PEAK, true);
+  expect_width(80);
+  expect_golden("report_unrecorded.txt");
+  tide_buf_clear(&sink.buf);
+  write_screen(60, false, false, TIDE_MEASURE_PEAK, true);
+  expect_width(60);
+  expect_golden("report_unrecorded_narrow.txt");
+  tide_buf_clear(&sink.buf);
+  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  tide_info_write(&screen, capture, "x.tide", 1468006, NULL);
+  expect_width(80);
+  expect_golden("info_unrecorded.txt");
+  tide_buf_clear(&sink.buf);
+  tide_info_json_write(&sink, capture, "x.tide", 1468006, NULL);
+  expect_golden("info_unrecorded.json");
+}
+
+// A file from before the roll claims no more than it knows.
+static void of_a_run_that_is_not_known(void **state)
+{
+  tide_roll_done(&capture->roll);
+  write_screen(120, true, false, TIDE_MEASURE_PEAK, true);
+  assert_non_null(strstr(tide_buf_cstr(&sink.buf), "every event of this process ("));
+  tide_buf_clear(&sink.buf);
+  ask(TIDE_MEASURE_PEAK);
+  tide_report_json_write(&sink, look(), &(struct tide_report_json_options){0});
+  assert_non_null(strstr(tide_buf_cstr(&sink.buf), "\"run\": null"));
+}
+
 static void json(void **state)
 {
   ask(TIDE_MEASURE_PEAK);
@@ -507,6 +554,8 @@ int main(void)
       TEST(hostile_names),
       TEST(nothing_allocated),
       TEST(what_went_wrong_is_said),
+      TEST(unrecorded),
+      TEST(of_a_run_that_is_not_known),
       TEST(json),
       TEST(json_of_the_first_sites),
       TEST(what_lacks_is_left_out),

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The three signs of own_allocator.h. What a program's file says is read once per program.
+#include "capture/own_allocator.h"
+
+#include "base/alloc.h"
+#include "capture/target_check.h"
+
+#include <stdlib.h>
+
+// Below this a program's libraries and the loader weigh more than what it allocates.
+#define MUCH_BYTES (INT64_C(64) << 20)
+
+struct program {
+  char *exe, *allocator; // NULL: it uses libc's
+};
+
+struct tide_own_allocators {
+  struct program *programs;
+  size_t n, cap;
+};
+
+struct tide_own_allocators *tide_own_allocators_new(void)
+{
+  return tide_alloc(sizeof(struct tide_own_allocators));
+}
+
+void tide_own_allocators_free(struct tide_own_allocators *allocators)
+{
+  if (!allocators)
+    return;
+  for (size_t i = 0; i < allocators->n; i++) {
+    free(allocators->programs[i].exe);
+    free(allocators->programs[i].allocator);
+  }
+  free(allocators->programs);
+  free(allocators);
+}
+
+// The allocator that the file shows; NULL: none.
+static char *allocator_of(struct tide_own_allocators *allocators, const char *exe)
+{
+  for (size_t i = 0; i < allocators->n; i++)
+    if (strcmp(allocators->programs[i].exe, exe) == 0)
+      return allocators->programs[i].allocator;
+  enum tide_why why;
+  char *detail = NULL;
+  if (tide_target_judge(exe, &why, &detail) && why != TIDE_WHY_OWN_ALLOCATOR) {
+    free(detail);
+    detail = NULL;
+  }
+  TIDE_GROW(allocators->programs, allocators->n, allocators->cap);
+  allocators->programs[allocators->n++] = (struct program){tide_strdup(exe), detail};
+  return detail;
+}
+
+static uint64_t n_heap_events(const struct tide_image *image)
+{
+  uint64_t n = 0;
+  for (size_t i = 0; i < image->n_sites; i++) {
+    uint32_t root = image->sites[i].stack;
+    while (root && image->frames[root].parent)
+      root = image->frames[root].parent;
+    n += image->frames[root].flags & TIDE_FRAME_PAGES ? 0 : image->sites[i].n_alloc;
+  }
+  return n;
+}
+
+bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
+                              const struct tide_image *image, uint64_t max_anonymous_bytes,
+                              struct tide_unrecorded *row)
+{
+  if (!image->exe || !*image->exe)
+    return false;
+  int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
+  char *named = allocator_of(allocators, image->exe);
+  bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;
+  bool is_small_part = heap < anonymous / 2;
+  row->why = TIDE_WHY_OWN_ALLOCATOR;
+  row->detail = named;
+  if (is_first && (!n_heap_events(image) || heap < anonymous / 4))
+    return true;
+  if (named && !is_first && (is_small_part || !anonymous))
+    return true;
+  // A fork child has its parent's memory, too, and a program's own pages are recorded as such.
+  row->why = TIDE_WHY_UNSEEN_MEMORY;
+  row->detail = NULL;
+  return !image->by_fork && anonymous >= MUCH_BYTES &&
+         heap + image->page_peak_bytes < anonymous / 4;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernel says of another process, by /proc. A process may end at any moment: whatever
+// cannot be read is told as such.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct tide_proc_stat {
+  uint32_t pid, parent, group, session;
+  char state;    // 'Z': it has ended and nobody has waited for it
+  uint64_t born; // clock ticks since the machine started: with the pid, a process's identity
+};
+
+bool tide_proc_stat(uint32_t pid, struct tide_proc_stat *ret_stat);
+
+// Path of its program, without the kernel's " (deleted)"; false with errno when it cannot be told.
+bool tide_proc_exe(uint32_t pid, char *ret_path, size_t size);
+
+// Its name, at most 15 bytes, which everybody may read.
+bool tide_proc_name(uint32_t pid, char *ret_name, size_t size);
+
+// The highest resident set so far; 0: not known.
+uint64_t tide_proc_max_rss_bytes(uint32_t pid);
+
+// Does a line of its list of mappings contain the text? False when it cannot be read, too.
+bool tide_proc_maps_hold(uint32_t pid, const char *text);
+
+// Is the variable in the environment it was started with? `name` ends in '='.
+bool tide_proc_was_given(uint32_t pid, const char *name);
+
+// Calls found for every child of the process, those of all its threads.
+void tide_proc_children(uint32_t pid, void (*found)(void *context, uint32_t child), void *context);

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One image's losses, and the roll of the run.
+#include "profile/completeness.h"
+
+#include "base/alloc.h"
+#include "capture/roll.h"
+#include "capture/why_words.h"
+
+#define SMALL_BYTES (INT64_C(16) << 20)
+
+const struct tide_unrecorded *tide_image_on_roll(const struct tide_capture *capture,
+                                                 const struct tide_image *image)
+{
+  for (size_t i = 0; i < capture->roll.n_rows; i++) {
+    const struct tide_unrecorded *row = &capture->roll.rows[i];
+    if (tide_why_is_partial(row->why) && image->exe && strcmp(row->exe, image->exe) == 0)
+      return row;
+  }
+  return NULL;
+}
+
+// Of files before the roll: its malloc comes before ours for everybody, and nothing came to us.
+static bool has_own_malloc(const struct tide_profile *profile)
+{
+  const char *allocator = profile->image->allocator, *exe = profile->image->exe;
+  return !profile->totals.n_alloc && allocator && exe && *exe && !strcmp(allocator, exe);
+}
+
+void tide_completeness_judge(const struct tide_profile *profile,
+                             struct tide_completeness *ret_completeness)
+{
+  const struct tide_capture *capture = profile->capture;
+  const struct tide_loss *loss = &profile->image->loss;
+  *ret_completeness = (struct tide_completeness){
+      .image_is_whole = !loss->n_lost_busy && !loss->n_lost_full && !loss->n_cut &&
+                        !loss->n_broken && !loss->n_fork_lost && !profile->image->off_reason &&
+                        capture->finished && !capture->cut,
+      .image_is_hollow = tide_image_on_roll(capture, profile->image) || has_own_malloc(profile),
+      .run_is_known = capture->roll.is_known,
+      .run_is_whole = capture->roll.n_rows == 0,
+      .n_recorded = capture->roll.n_recorded,
+      .n_unrecorded = tide_roll_processes(&capture->roll),
+  };
+}
+
+bool tide_profile_is_complete(const struct tide_profile *profile)
+{
+  struct tide_completeness c;
+  tide_completeness_judge(profile, &c);
+  return c.image_is_whole && !c.image_is_hollow && c.run_is_whole;
+}
+
+// Memory in the sense of tide_lead.
+static int64_t weight_of(uint64_t rss_bytes, int64_t heap_bytes)
+{
+  return (int64_t)rss_bytes >= SMALL_BYTES ? (int64_t)rss_bytes : heap_bytes;
+}
+
+static int64_t image_weight(const struct tide_image *image)
+{
+  return weight_of(image->max_rss_bytes, image->peak_bytes);
+}
+
+// The heaviest image, of one process (pid 0: of all), among those with an allocator that was seen
+// or among all; n_images when there is none.
+static size_t heaviest(const struct tide_capture *capture, uint32_t pid, bool hollow_too)
+{
+  size_t best = capture->n_images;
+  for (size_t i = 0; i < capture->n_images; i++) {
+    const struct tide_image *image = &capture->images[i];
+    if ((pid && image->pid != pid) || (!hollow_too && tide_image_on_roll(capture, image)))
+      continue;
+    if (best == capture->n_images || image_weight(image) > image_weight(&capture->images[best]))
+      best = i;
+  }
+  return best;
+}
+
+static const struct tide_unrecorded *heaviest_row(const struct tide_roll *roll)
+{
+  const struct tide_unrecorded *best = NULL;
+  for (size_t i = 0; i < roll->n_rows; i++) {
+    if (roll->rows[i].is_command)
+      return &roll->rows[i];
+    if (!best || roll->rows[i].max_rss_bytes > best->max_rss_bytes)
+      best = &roll->rows[i];
+  }
+  return best;
+}
+
+void tide_lead_find(const struct tide_capture *capture, struct tide_lead *ret_lead)
+{
+  size_t none = capture->n_images;
+  bool hollow_too = heaviest(capture, 0, false) == none;
+  size_t largest = heaviest(capture, 0, hollow_too);
+  size_t command =
+      capture->roll.command_pid ? heaviest(capture, capture->roll.command_pid, hollow_too) : none;
+  bool is_command = command < none && 2 * image_weight(&capture->images[command]) >=
+                                          image_weight(&capture->images[largest]);
+  const struct tide_image *shown = &capture->images[is_command ? command : largest];
+  const struct tide_unrecorded *row = heaviest_row(&capture->roll);
+  int64_t row_weight = row ? weight_of(row->max_rss_bytes, 0) : 0;
+  bool outweighs = row_weight > image_weight(shown) * (is_command ? 2 : 1);
+  *ret_lead = (struct tide_lead){
+      .image_idx = is_command ? command : largest,
+      .unrecorded = row && (row->is_command || outweighs) ? row : NULL,
+  };
+}
+
+// The unrecorded program that the answer would be about.
+static const struct tide_unrecorded *in_the_way(const struct tide_profile *profile)
+{
+  const struct tide_unrecorded *own = tide_image_on_roll(profile->capture, profile->image);
+  struct tide_lead lead;
+  tide_lead_find(profile->capture, &lead);
+  bool is_lead = lead.image_idx == profile->image_idx;
+  return own ? own : is_lead ? lead.unrecorded : NULL;
+}
+
+char *tide_completeness_gate(const struct tide_profile *profile)
+{
+  const struct tide_image *image = profile->image;
+  const struct tide_unrecorded *row = in_the_way(profile);
+  if (profile->capture->cut)
+    return tide_strdup("its file is damaged");
+  if (!profile->capture->finished)
+    return tide_strdup("its recording was not ended properly");
+  if (image->off_reason)
+    return tide_strdup("the recorder stepped aside");
+  if (image->loss.n_lost_busy)
+    return tide_strdup("events were not recorded");
+  if (row) {
+    TIDE_CLEANUP_FREE char *what = tide_why_sentence(row->why, row->detail);
+    const char *name = strrchr(row->exe, '/');
+    return tide_sprintf("%s was not recorded: it %s", name ? name + 1 : row->exe, what);
+  }
+  if (has_own_malloc(profile))
+    return tide_strdup("nothing was recorded: the program has an allocator of its own linked in");
+  return NULL;
+}

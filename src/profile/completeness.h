@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How far a capture can be believed: one answer for the report, JSON, the page, diffs and gates.
+// Completeness is a statement about the whole run: every event of the image shown, with its whole
+// stack, and no program of the run that ran unrecorded.
+#pragma once
+#include "profile/profile.h"
+
+struct tide_completeness {
+  bool image_is_whole;               // every event of the image was counted, with its whole stack
+  bool image_is_hollow;              // its allocator was its own: its numbers are not what it used
+  bool run_is_known;                 // which programs ran unrecorded is known
+  bool run_is_whole;                 // and none did, as far as is known
+  uint64_t n_recorded, n_unrecorded; // process images of the run
+};
+
+void tide_completeness_judge(const struct tide_profile *profile,
+                             struct tide_completeness *ret_completeness);
+
+// What the first screen leads with: the command, unless another program had more than twice its
+// memory; then the largest. Memory is the resident set; below 16 MiB, where that is libraries for
+// the most part, the heap's peak.
+struct tide_lead {
+  size_t image_idx; // the recorded image to show; none with an allocator of its own if there is
+                    // another
+  const struct tide_unrecorded *unrecorded; // the program that should lead and was not recorded;
+                                            // NULL: it is the image
+};
+
+// The capture must have images.
+void tide_lead_find(const struct tide_capture *capture, struct tide_lead *ret_lead);
+
+// Is the allocator of the image its own, so that it is on the roll?
+const struct tide_unrecorded *tide_image_on_roll(const struct tide_capture *capture,
+                                                 const struct tide_image *image);
+
+// Why a gate cannot decide by this profile, as a clause to follow "before: "; NULL: it can. free().
+char *tide_completeness_gate(const struct tide_profile *profile);
