@@ -166,12 +166,11 @@ static struct absent *add(struct tide_absents *a, uint32_t pid, uint64_t born, u
   return absent;
 }
 
-// The program that starts it: the teller, or of one that tells of itself the parent. Not ourselves.
-static char *parent_of(const struct tide_absent_word *word)
+char *tide_absent_parent(uint32_t pid, uint32_t teller_pid)
 {
-  struct tide_proc_stat stat = {.parent = word->teller_pid};
-  if (word->teller_pid == word->pid)
-    tide_proc_stat(word->pid, &stat);
+  struct tide_proc_stat stat = {.parent = teller_pid};
+  if (teller_pid == pid)
+    tide_proc_stat(pid, &stat);
   return exe_of(stat.parent == (uint32_t)getpid() ? 0 : stat.parent);
 }
 
@@ -186,7 +185,7 @@ void tide_absents_told(struct tide_absents *a, const struct tide_absent_word *wo
   absent->before = exe_of(word->pid == word->teller_pid ? word->pid : 0);
   absent->row.exe = tide_strdup(word->exe && *word->exe ? word->exe : "");
   absent->row.detail = tide_strdup(word->detail ? word->detail : "");
-  absent->row.parent = parent_of(word);
+  absent->row.parent = tide_strdup(word->parent ? word->parent : "");
   absent->row.why = word->why;
   if (!word->pid || a->n_living > MAX_LIVING)
     end(a, a->n_living - 1);

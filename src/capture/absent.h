@@ -26,12 +26,16 @@ struct tide_absents *tide_absents_new(struct tide_kin *kin, uint32_t command_pid
 void tide_absents_free(struct tide_absents *absents); // NULL is fine
 
 struct tide_absent_word {
-  uint32_t pid;  // 0: not known, or ended already
-  uint64_t born; // 0: not known
-  const char *exe, *detail;
-  uint32_t teller_pid; // 0: none
+  uint32_t pid;                      // 0: not known, or ended already
+  uint64_t born;                     // 0: not known
+  const char *exe, *detail, *parent; // each may be NULL
+  uint32_t teller_pid;               // 0: none
   enum tide_why why;
 };
+
+// The program that starts a process: the teller's, or of one that tells of itself its parent's; ""
+// when that is ourselves. To be asked while they wait. free().
+char *tide_absent_parent(uint32_t pid, uint32_t teller_pid);
 
 // Times are of the capture's clock.
 void tide_absents_told(struct tide_absents *absents, const struct tide_absent_word *word,

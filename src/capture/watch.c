@@ -56,7 +56,8 @@ struct watched {
 
 struct arrival {
   struct tide_door_visit visit;
-  char *exe; // of a word about a process without a store; else NULL
+  char *exe;    // of a word about a process without a store; else NULL
+  char *parent; // likewise
 };
 
 struct tide_watch {
@@ -147,6 +148,7 @@ void tide_watch_free(struct tide_watch *watch)
     if (visit->pid_fd >= 0)
       close(visit->pid_fd);
     free(watch->arrivals[i].exe);
+    free(watch->arrivals[i].parent);
   }
   tide_heart_free(watch->heart);
   tide_absents_free(watch->absents);
@@ -177,7 +179,8 @@ static char *program_of(uint32_t pid)
 static void put_arrival(struct tide_watch *watch, const struct tide_door_visit *visit, char *exe)
 {
   TIDE_GROW(watch->arrivals, watch->n_arrivals, watch->cap_arrivals);
-  watch->arrivals[watch->n_arrivals++] = (struct arrival){*visit, exe};
+  char *parent = exe ? tide_absent_parent(visit->pid, visit->teller_pid) : NULL;
+  watch->arrivals[watch->n_arrivals++] = (struct arrival){*visit, exe, parent};
 }
 
 // One that goes without a store becomes a word about itself.
@@ -376,6 +379,7 @@ static void hear_word(struct tide_watch *watch, const struct arrival *arrival)
   struct tide_absent_word word = {.pid = visit->pid,
                                   .born = visit->born,
                                   .exe = arrival->exe,
+                                  .parent = arrival->parent,
                                   .teller_pid = visit->teller_pid,
                                   .why = visit->why};
   if (visit->flags & TIDE_DOOR_ABSENT)
@@ -428,6 +432,7 @@ static bool take_arrivals(struct tide_watch *watch)
     else
       arrive(watch, &arrivals[i].visit);
     free(arrivals[i].exe);
+    free(arrivals[i].parent);
   }
   free(arrivals);
   return stop;

@@ -8,6 +8,7 @@
 #include "format/lacking.h"
 #include "format/profile_json.h"
 #include "format/profile_notes.h"
+#include "format/roll_text.h"
 #include "view/blame.h"
 
 #include <stdlib.h>
@@ -123,6 +124,13 @@ static void write_notes(struct tide_json *json, const struct tide_profile *profi
 {
   tide_json_key(json, "notes");
   tide_json_open_array(json);
+  const struct tide_screen screen = {.utf8 = true};
+  TIDE_CLEANUP_FREE char *summary = tide_roll_summary(&profile->capture->roll, &screen);
+  TIDE_CLEANUP_FREE char *count = tide_roll_count(&profile->capture->roll);
+  TIDE_CLEANUP_FREE char *unrecorded =
+      tide_sprintf("not recorded: %s; %s", summary ? summary : "", count);
+  if (summary)
+    tide_json_text(json, unrecorded);
   tide_profile_hollow_note(profile, tell_note, json);
   tide_profile_notes(profile, tell_note, json);
   write_naming_notes(json, profile, naming);

@@ -84,7 +84,7 @@ def rows(ground, tide):
 
 
 def static_jemalloc(ground, name, source, prefix=""):
-    libraries = ["/usr/lib/x86_64-linux-gnu/libjemalloc.a", "/usr/lib/aarch64-linux-gnu/libjemalloc.a"]
+    libraries = [f"/usr/lib/{arch}-linux-gnu/libjemalloc.a" for arch in ("x86_64", "aarch64")]
     found = [path for path in libraries if os.path.exists(path)]
     if not found:
         raise record.Skip("no libjemalloc.a here")
@@ -97,7 +97,7 @@ def static_jemalloc(ground, name, source, prefix=""):
         listing.write_text("".join(f"{n} {prefix}{n}\n" for n in public))
         library = ground.scratch / "prefixed.a"
         subprocess.run(["objcopy", f"--redefine-syms={listing}", found[0], library], check=True)
-    return ground.build(name, source, str(library), "-lpthread", "-ldl", "-lm", "-lstdc++")
+    return ground.build(name, source, f"-Wl,{library}", "-lpthread", "-ldl", "-lm", "-lstdc++")
 
 
 @test
@@ -373,7 +373,8 @@ int main(void)
 """)
     run = ground.start("-q", "-o", "a.tide", prog)
     name = door_of(ground, run.pid)
-    words = ["runuser", "-u", "nobody", "--"] if os.geteuid() == 0 and shutil.which("runuser") else []
+    can_change = os.geteuid() == 0 and shutil.which("runuser")
+    words = ["runuser", "-u", "nobody", "--"] if can_change else []
     floods = [subprocess.Popen([*words, "python3", "-c", FLOOD, name], stdin=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, cwd="/") for _ in range(2)]
     run.wait(timeout=120)
