@@ -89,7 +89,7 @@ TIDE_EXPORT int execvp(const char *file, char *const argv[])
 TIDE_EXPORT int fexecve(int fd, char *const argv[], char *const env[])
 {
   tide_real_resolve();
-  return TRUE_LIMITS(IMAGE(NULL, false, env, tide_real.fexecve(fd, argv, env_)));
+  return TRUE_LIMITS(IMAGE(NULL, false, env, NULL, tide_real.fexecve(fd, argv, env_)));
 }
 
 static size_t count_args(va_list args)
