@@ -25,6 +25,7 @@ import imports
 import measure
 import page
 import peers
+import said
 import symbols
 import table
 
@@ -298,9 +299,14 @@ def browser(bench):
     return page.page(bench, BUILD, say)
 
 
-SECTIONS = {"pairs": pairs, "programs": programs, "startup": startup, "finish": finish,
-            "memory": memory, "naming": naming, "imports": foreign, "exports": writing,
-            "page": browser}
+def overhead_said(bench):
+    chosen = [row for row in program_commands(bench) if shutil.which(row[1][0])]
+    return said.said(bench, BUILD, chosen, ROOT, say)
+
+
+SECTIONS = {"pairs": pairs, "programs": programs, "said": overhead_said, "startup": startup,
+            "finish": finish, "memory": memory, "naming": naming, "imports": foreign,
+            "exports": writing, "page": browser}
 
 
 def arguments():

@@ -69,6 +69,15 @@ def programs_lines(rows):
     return lines
 
 
+def said_lines(rows):
+    lines = header(["Program", "CPU plain", "measured", "said", "within a quarter"])
+    for entry in rows:
+        lines.append(row([entry["workload"], f"{number(entry['plain_s']['low'], 2)} s",
+                          f"{number(entry['true'], 2)}×", f"{number(entry['said'], 2)}×",
+                          "yes" if entry["within"] else "no"]))
+    return lines
+
+
 def startup_lines(entry):
     lines = header(["Start to end of `true`", "ms", "added ms", "range"])
     for peer in columns(entry["ms"]):
@@ -160,6 +169,10 @@ SECTIONS = [
      "Wall time of the whole command, the recording and the writing of the result included. “At "
      "best” compares the lowest of each.",
      programs_lines),
+    ("said", "The overhead that a report says",
+     "Processor time of all processes with the recorder, and of tidemark meanwhile, over that of "
+     "all processes without: as measured, and as the report estimates it. A quarter of what is "
+     "added, or 3 points where that is less than a tenth.", said_lines),
     ("startup", "A program that does nothing", "", startup_lines),
     ("finish", "The capture", "", finish_lines),
     ("memory", "Memory",

@@ -41,6 +41,7 @@ struct run {
   char *output_path;
   struct tide_output_state output;
   uint64_t own_rss_bytes; // our own high water mark when the command was forked off
+  uint64_t own_cpu_ns;    // and our own processor time
 };
 
 static void run_done(struct run *run)
@@ -65,6 +66,14 @@ static enum tide_err check_library(const char *library, struct tide_diag *diag)
   return TIDE_ERR_OK;
 }
 
+static uint64_t cpu_ns_of(int who)
+{
+  struct rusage usage = {0};
+  getrusage(who, &usage);
+  return ((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * 1000000000 +
+         ((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000;
+}
+
 static enum tide_err spawn(struct run *run, struct tide_diag *diag)
 {
   const struct tide_run_options *options = run->options;
@@ -77,6 +86,7 @@ static enum tide_err spawn(struct run *run, struct tide_diag *diag)
   struct rusage usage = {0};
   getrusage(RUSAGE_SELF, &usage);
   run->own_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+  run->own_cpu_ns = cpu_ns_of(RUSAGE_SELF);
   char **environment =
       tide_spawn_environment(environ, run->target.preload ? options->library : NULL, text);
   struct tide_spawn_options spawning = {
@@ -221,6 +231,9 @@ static void finish(struct run *run, struct tide_run_result *result)
       .cpu_ns = end.cpu_ns,
   };
   wait_for_rest(run, &watch_end);
+  // Our children are the command and what it left behind, each with all that it waited for.
+  struct tide_cost cost = {.cpu_ns = cpu_ns_of(RUSAGE_CHILDREN),
+                           .supervisor_ns = cpu_ns_of(RUSAGE_SELF) - run->own_cpu_ns};
   tide_door_close(run->door);
   run->door = NULL;
   *result = (struct tide_run_result){
@@ -231,6 +244,11 @@ static void finish(struct run *run, struct tide_run_result *result)
       .wall_ns = end.time_ns - run->start.monotonic_ns,
   };
   result->capture = tide_watch_stop(run->watch, &watch_end, &result->n_running);
+  cost.recorder_ns = result->capture->cost.recorder_ns;
+  if (cost.recorder_ns > cost.cpu_ns)
+    cost.recorder_ns = cost.cpu_ns;
+  result->capture->cost = cost;
+  result->capture->has_cost = true;
   if (!result->capture->n_images)
     result->note = why_nothing(run);
   if (run->options->complete)

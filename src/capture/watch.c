@@ -80,8 +80,9 @@ struct tide_watch {
   struct watched **living;
   size_t n_living, cap_living;
   struct tide_gallery gallery;
-  size_t kept_rows; // snapshot rows in the gallery
-  uint32_t n_pids;  // how many different processes came
+  size_t kept_rows;     // snapshot rows in the gallery
+  uint64_t recorder_ns; // of all images that have ended
+  uint32_t n_pids;      // how many different processes came
   bool has_origin;
   uint64_t origin_ns, origin_ticks; // time 0, on CLOCK_MONOTONIC and (0: not known) in ticks
   uint64_t start_realtime_ns;
@@ -327,10 +328,13 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
     read_living(watch, w, end->time_ns, &image);
     image.end_kind = end->kind;
     image.end_value = end->value;
-    image.cpu_ns = end->cpu_ns;
+    if (end->cpu_ns)
+      image.cpu_ns = end->cpu_ns;
     // The samples tell time, not processor time: one in which the thread lost its core weighs much.
-    if (end->cpu_ns && image.recorder_ns > end->cpu_ns)
-      image.recorder_ns = end->cpu_ns;
+    if (image.cpu_ns && image.recorder_ns > image.cpu_ns)
+      image.recorder_ns = image.cpu_ns;
+    if (end->kind != TIDE_END_UNKNOWN) // of one that runs on, nobody knows the processor time
+      watch->recorder_ns += image.recorder_ns;
     for (size_t i = 0; i < image.n_snapshots; i++)
       watch->kept_rows += image.snapshots[i].n_rows;
     watch->kept_rows += image.n_late_frees;
@@ -638,5 +642,6 @@ struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide
   tide_gallery_hang(&watch->gallery, NULL, 0, capture);
   tide_gallery_give_away(&watch->gallery);
   capture->finished = true;
+  capture->cost.recorder_ns = watch->recorder_ns;
   return capture;
 }

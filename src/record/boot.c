@@ -140,6 +140,7 @@ static void write_identity(bool forked)
   h->start_ticks = tide_cycles() >> TIDE_TICK_SHIFT;
   h->start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
   h->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+  h->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   h->ticks_per_second = tide_ticks_per_second();
   h->depth_limit = options.depth;
   h->inherited_bytes = forked ? live_at_fork : 0;
@@ -390,6 +391,15 @@ TIDE_COLD bool tide_boot(void)
   errno = saved;
   tide_store_release(&state, ok ? ON : OFF);
   return ok;
+}
+
+// For whoever reads a store that no supervisor kept. A process that ends otherwise does not tell.
+__attribute__((destructor)) static void note_cpu_time(void)
+{
+  struct tide_store_header *h = tide_store.header;
+  if (options.door[0] || !tide_boot_ready() || !h->start_cpu_ns || tide_sys_sandboxed())
+    return;
+  h->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - h->start_cpu_ns;
 }
 
 __attribute__((constructor)) static void boot_at_latest(void)

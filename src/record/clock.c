@@ -3,11 +3,12 @@
 // Reading the clock, and measuring ourselves with it.
 #include "record/clock.h"
 
+#include "rt/cold.h"
 #include "store/live.h"
 
 enum {
   ALLOCATIONS_PER_READING = 32,
-  READINGS_PER_BURST = 2048,
+  READINGS_PER_BURST = 256,
   FIRST_BURST = 64,  // readings: short programs are measured too
   BURST_EVENTS = 48, // measured in a row: the first of them warm the caches and do not count
   WARM_UP_EVENTS = 16,
@@ -17,7 +18,7 @@ enum {
 };
 
 static bool has_beat;
-static uint64_t reading_cycles; // what one reading costs
+static uint64_t reading_cycles; // what one reading costs an event that is measured
 
 void tide_clock_init(bool beat)
 {
@@ -27,6 +28,7 @@ void tide_clock_init(bool beat)
     uint64_t from = tide_cycles(), cost = tide_cycles() - from;
     reading_cycles = cost < reading_cycles ? cost : reading_cycles;
   }
+  reading_cycles += reading_cycles / 3; // it also keeps the processor from working ahead
 }
 
 bool tide_clock_read(struct tide_clock *clock)
@@ -51,6 +53,7 @@ bool tide_clock_read(struct tide_clock *clock)
   if (clock->burst) {
     clock->burst--;
     clock->sample_from = cycles;
+    clock->cold_from = tide_load_relaxed(&tide_cold_cycles);
   }
   return clock->now != before;
 }
@@ -59,6 +62,8 @@ bool tide_clock_read(struct tide_clock *clock)
 void tide_clock_sample_end(struct tide_clock *clock, struct tide_thread_slot *slot)
 {
   uint64_t spent = tide_cycles() - clock->sample_from;
+  uint64_t cold = tide_load_relaxed(&tide_cold_cycles) - clock->cold_from; // counted there
+  spent = spent > cold ? spent - cold : 0;
   clock->sample_from = 0;
   if (spent > TORN_CYCLES || clock->burst >= BURST_EVENTS - WARM_UP_EVENTS)
     return;

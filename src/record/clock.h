@@ -23,6 +23,7 @@ struct tide_clock {
   // Now and then a burst of events is measured one by one.
   uint32_t burst;          // events left of it
   uint64_t sample_from;    // cycles; 0: none under way
+  uint64_t cold_from;      // tide_cold_cycles then
   uint64_t sampled_cycles; // so far
 };
 

@@ -7,6 +7,7 @@
 
 #include "record/modules.h"
 #include "record/thread.h"
+#include "rt/cold.h"
 
 uint32_t tide_depth_limit;
 
@@ -63,6 +64,7 @@ struct tide_cell *tide_intern(struct tide_thread *t, const struct tide_unwind_fr
   struct tide_cell *c = tide_writer_find(&t->writer, hash);
   if (TIDE_LIKELY(c))
     return c;
+  uint64_t from = tide_cycles();
   uint32_t node = tide_node_find(hash);
   if (!node) {
     node = insert(f, n, root);
@@ -71,7 +73,9 @@ struct tide_cell *tide_intern(struct tide_thread *t, const struct tide_unwind_fr
   c = tide_writer_cell_new(&t->writer, hash, node);
   struct tide_past *past = c ? &tide_store.pasts[c - tide_store.cells] : NULL;
   if (past && !past->t_first)
-    past->t_first = tide_cycles() >> TIDE_TICK_SHIFT;
+    past->t_first = from >> TIDE_TICK_SHIFT;
+  tide_cold_add(from);
+  tide_store_relaxed(&tide_store.header->cold_ticks, tide_cold_cycles >> TIDE_TICK_SHIFT);
   return c;
 }
 

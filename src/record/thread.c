@@ -13,6 +13,7 @@
 #include "record/boot.h"
 #include "record/real.h"
 #include "record/stack_bounds.h"
+#include "rt/cold.h"
 #include "rt/lock.h"
 #include "store/run.h"
 
@@ -100,6 +101,7 @@ static struct tide_thread *thread_adopt(uint32_t tid)
 
 static struct tide_thread *thread_start(void)
 {
+  uint64_t from = tide_cycles();
   phase = BUSY;
   TIDE_COMPILER_BARRIER();
   uint32_t tid = tide_sys_tid();
@@ -118,6 +120,7 @@ static struct tide_thread *thread_start(void)
   if (have_key && tid != tide_sys_pid())
     pthread_setspecific(exit_key, t);
   phase = FRESH;
+  tide_cold_add(from);
   return t;
 }
 

@@ -3,6 +3,8 @@
 // The few system calls that more than one file of the recorder needs.
 #include "rt/sys.h"
 
+#include "rt/cold.h"
+
 #include <errno.h>
 #include <linux/mman.h>
 #include <pthread.h>
@@ -12,6 +14,7 @@
 #include <time.h>
 
 uint64_t tide_sys_page_bytes = 4096;
+uint64_t tide_cold_cycles;
 static uint64_t mapped_bytes;
 
 bool tide_sys_confined;

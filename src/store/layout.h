@@ -248,6 +248,10 @@ struct tide_store_header {
   // Cold.
   _Alignas(64) uint32_t n_cells, n_nodes, n_slots, n_modules;
   uint32_t n_live_threads, max_live_threads, n_threads; // n_threads: ever
+  // What recording costs, beside what the threads' slots say of it.
+  uint64_t cold_ticks; // see rt/cold.h
+  uint64_t cpu_ns;     // without a supervisor: of the process from boot to exit; 0: not known
+  uint64_t start_cpu_ns;
   // Losses and oddities, all counted, atomic.
   uint64_t n_unknown_free; // frees of blocks from before we came (or passed to us wrongly)
   uint64_t n_lost_busy;    // events while the recorder was busy in the same thread

@@ -5,6 +5,7 @@
 // was handed out is known here; the header is told.
 #include "store/store.h"
 
+#include "rt/cold.h"
 #include "rt/lock.h"
 #include "rt/sys.h"
 #include "store/late.h"
@@ -172,6 +173,7 @@ struct tide_store_children *tide_store_after_fork(void)
 {
   struct tide_store_children *parents = tide_store.children;
   tide_sys_publish(NULL, NULL);
+  tide_cold_cycles = 0;
   slot_lock.held = table_lock.held = 0;
   tide_store_unmap_inherited();
   tide_sys_forget_map(tide_store.base, tide_store.bytes);

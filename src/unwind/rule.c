@@ -7,6 +7,7 @@
 // Shape 0 with key 0 would be an empty entry; keys are code addresses and never 0.
 #include "unwind/rule.h"
 
+#include "rt/cold.h"
 #include "rt/lock.h"
 #include "unwind/cfi.h"
 
@@ -76,6 +77,7 @@ static struct tide_rule_table *with_room(struct tide_rule_table *t)
 
 TIDE_COLD const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule *scratch)
 {
+  uint64_t from = tide_cycles();
   tide_cfi_rule(key, scratch);
   tide_lock_take(&lock);
   uint32_t shape = shape_of(scratch);
@@ -83,6 +85,7 @@ TIDE_COLD const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule 
   if (t)
     put(t, key, tide_rule_entry(key) | shape);
   tide_lock_drop(&lock);
+  tide_cold_add(from);
   return scratch;
 }
 

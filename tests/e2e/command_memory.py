@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory in use: RSS is the program's own, its highest moment, and heap never touched."""
+"""Memory in use: RSS is the program's own, its highest moment, and heap never touched; and what
+recording cost the run, all of its processes."""
 import json
 
 from ground import expect, test
@@ -8,6 +9,7 @@ from ground import expect, test
 def program(ground, body):
     """Like Ground's, with the headers that these need."""
     return ground.build("prog", """
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,3 +135,39 @@ def rss_is_never_that_of_the_next_image(ground):
     expect(len(known) >= 20, f"{len(known)} images with an RSS")
     for image in known:
         expect(image["rss_at_peak_bytes"] > 9 << 20, f"{image}")
+
+
+@test
+def overhead_is_of_the_whole_tree(ground):
+    script = ground.scratch / "tree.sh"
+    script.write_text("for i in 1 2 3 4 5 6 7 8; do expr $i + 1; /bin/true; done\n")
+    done = ground.record("-f", "-o", "x.tide", "--", "sh", script)
+    expect("overhead ≈" in done.stderr, done.stderr)
+    report = ground.report("x.tide")
+    cost = report["capture"]["cost"]
+    kept = [ground.report("x.tide", "--process", str(i))["totals"]
+            for i in range(len(report["images"]))]
+    expect(len(kept) >= 9, f"{len(kept)} images")
+    expect(all(totals["recorder_ns"] > 0 for totals in kept), "an image that cost nothing")
+    own = sum(totals["recorder_ns"] for totals in kept)
+    # true allocates nothing and is no image, but it has cost its start.
+    expect(own < cost["recorder_ns"] <= cost["cpu_ns"], f"{own} of {cost}")
+    expect(cost["supervisor_ns"] > 0, f"{cost}")
+
+
+@test
+def overhead_of_a_bare_store(ground):
+    prog = program(ground, """
+  for (int i = 0; i < 20000; i++) free(memset(malloc(40000), i, 40000));
+  if (argc > 1) raise(9);
+  return 0;""")
+    env = dict(ground.env, LD_PRELOAD=ground.library)
+    for words, known in ((), True), (("killed",), False):
+        ground.run(prog, *words, env=env)
+        [store] = ground.scratch.glob("tidemark.prog.*.store")
+        report = ground.report(store)
+        expect((report["totals"]["cpu_ns"] > 0) == known, f"{words}: {report['totals']}")
+        expect(report["capture"]["cost"] is None, f"{report['capture']}")
+        text = ground.run(ground.tidemark, "report", store).stdout
+        expect(("· overhead" in text) == known, text)
+        store.unlink()

@@ -146,6 +146,12 @@ static void completeness(void **state)
   assert_int_equal(tide_profile_unknown_frames(profile->image), 1);
   assert_true(tide_profile_overhead(profile) > 1.19);
   assert_true(tide_profile_overhead(profile) < 1.21);
+  // Of the whole run, where that is known, and with what tidemark itself took.
+  capture->has_cost = true;
+  capture->cost = (struct tide_cost){.cpu_ns = 300, .recorder_ns = 200, .supervisor_ns = 50};
+  assert_true(tide_profile_overhead(profile) == 3.5);
+  capture->cost.recorder_ns = 300; // nonsense is nothing
+  assert_true(tide_profile_overhead(profile) == 0);
 }
 
 static void picks_an_image(void **state)
