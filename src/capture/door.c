@@ -314,6 +314,10 @@ static bool admit(struct tide_door *door, struct visitor *visitor)
   visitor->pid = peer.pid > 0 ? (uint32_t)peer.pid : 0;
   if (has_welcome_user(&peer) && tide_kin_belongs(door->kin, visitor->pid, &visitor->born))
     return true;
+  // It ended before we looked (we may have been stopped), so the kernel cannot say whose it was.
+  // One of our own user's counts as one that was not recorded.
+  if (peer.uid == geteuid() && visitor->pid && !visitor->born && has_left(visitor->connection))
+    return true;
   if (!has_welcome_user(&peer))
     tide_kin_count_stranger(door->kin, visitor->pid);
   // What it said is read, or closing would take the answer back with an error.

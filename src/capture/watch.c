@@ -189,7 +189,8 @@ static void put_without_store(struct tide_watch *watch, const struct tide_door_v
 {
   struct tide_door_visit word = *visit;
   word.flags = TIDE_DOOR_ABSENT;
-  word.why = TIDE_WHY_NO_STORE;
+  bool has_left = visit->store_fd < 0 && !visit->store_errno;
+  word.why = has_left ? TIDE_WHY_NO_ANSWER : TIDE_WHY_NO_STORE;
   word.store_fd = word.pid_fd = -1;
   word.teller_pid = visit->pid;
   put_arrival(watch, &word, program_of(visit->pid));

@@ -49,6 +49,10 @@ static const struct {
     [TIDE_WHY_NO_STORE] = {"no store left",
                            "came to the recorder, and no memory or descriptor was left for it",
                            "raise ulimit -n and ulimit -f"},
+    [TIDE_WHY_NO_ANSWER] = {"no answer in time",
+                            "asked the recorder's supervisor, which was stopped or overloaded, and "
+                            "went on without",
+                            NULL},
     [TIDE_WHY_UNSEEN_MEMORY] = {"unseen memory",
                                 "has most of its memory from elsewhere than libc's allocator and "
                                 "libc's mmap",

@@ -6,7 +6,7 @@
 #include "format/lacking.h"
 #include "format/info.h"
 #include "format/module_state.h"
-#include "profile/profile.h"
+#include "profile/completeness.h"
 
 static void write_module(struct tide_json *json, const struct tide_module *module,
                          struct tide_symboliser *symboliser)
@@ -83,8 +83,7 @@ void tide_info_json_write(struct tide_sink *sink, const struct tide_capture *cap
   tide_json_open_object(&json);
   if (capture->n_images)
     tide_lacking_leave_out(&json, &capture->images[0]);
-  tide_capture_json_facts(&json, capture, file,
-                          capture->finished && !capture->cut && !capture->roll.n_rows);
+  tide_capture_json_facts(&json, capture, file, tide_capture_is_complete(capture));
   json.is_absent = NULL;
   tide_json_put_u64(&json, "file_bytes", file_bytes);
   tide_json_put_text(&json, "tool_version", capture->tool_version);

@@ -320,6 +320,9 @@ static void write_complete(const struct report *r)
   if (!c.run_is_whole) {
     TIDE_CLEANUP_FREE char *count = tide_roll_count(&r->profile->capture->roll);
     tide_buf_printf(&out, "%s; here ", count);
+  } else if (c.n_partial) {
+    tide_buf_printf(&out, "%zu other %s recorded in part; here ", c.n_partial,
+                    c.n_partial == 1 ? "process" : "processes");
   }
   if (n_lost)
     tide_buf_printf(&out, "%s of %s events not recorded", tide_units_count(a, n_lost),

@@ -27,15 +27,28 @@ static bool has_own_malloc(const struct tide_profile *profile)
   return !profile->totals.n_alloc && allocator && exe && *exe && !strcmp(allocator, exe);
 }
 
+bool tide_image_is_whole(const struct tide_image *image)
+{
+  const struct tide_loss *loss = &image->loss;
+  return !loss->n_lost_busy && !loss->n_lost_full && !loss->n_cut && !loss->n_broken &&
+         !loss->n_fork_lost && !image->off_reason;
+}
+
+static size_t count_partial(const struct tide_capture *capture, const struct tide_image *but)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < capture->n_images; i++)
+    n += &capture->images[i] != but && !tide_image_is_whole(&capture->images[i]);
+  return n;
+}
+
 void tide_completeness_judge(const struct tide_profile *profile,
                              struct tide_completeness *ret_completeness)
 {
   const struct tide_capture *capture = profile->capture;
-  const struct tide_loss *loss = &profile->image->loss;
   *ret_completeness = (struct tide_completeness){
-      .image_is_whole = !loss->n_lost_busy && !loss->n_lost_full && !loss->n_cut &&
-                        !loss->n_broken && !loss->n_fork_lost && !profile->image->off_reason &&
-                        capture->finished && !capture->cut,
+      .image_is_whole = tide_image_is_whole(profile->image) && capture->finished && !capture->cut,
+      .n_partial = count_partial(capture, profile->image),
       .image_is_hollow = tide_image_on_roll(capture, profile->image) || has_own_malloc(profile),
       .run_is_known = capture->roll.is_known,
       .run_is_whole = capture->roll.n_rows == 0,
@@ -48,7 +61,13 @@ bool tide_profile_is_complete(const struct tide_profile *profile)
 {
   struct tide_completeness c;
   tide_completeness_judge(profile, &c);
-  return c.image_is_whole && !c.image_is_hollow && c.run_is_whole;
+  return c.image_is_whole && !c.image_is_hollow && c.run_is_whole && !c.n_partial;
+}
+
+bool tide_capture_is_complete(const struct tide_capture *capture)
+{
+  return capture->finished && !capture->cut && !capture->roll.n_rows &&
+         !count_partial(capture, NULL);
 }
 
 // Memory in the sense of tide_lead.

@@ -11,11 +11,18 @@ struct tide_completeness {
   bool image_is_hollow;              // its allocator was its own: its numbers are not what it used
   bool run_is_known;                 // which programs ran unrecorded is known
   bool run_is_whole;                 // and none did, as far as is known
+  size_t n_partial;                  // other images of the run of which something is missing
   uint64_t n_recorded, n_unrecorded; // process images of the run
 };
 
+// Every event of the image was counted, with its whole stack, and no fork child of it was lost.
+bool tide_image_is_whole(const struct tide_image *image);
+
 void tide_completeness_judge(const struct tide_profile *profile,
                              struct tide_completeness *ret_completeness);
+
+// All of the capture: each image is whole, and nothing ran unrecorded.
+bool tide_capture_is_complete(const struct tide_capture *capture);
 
 // What the first screen leads with: the command, unless another program had more than twice its
 // memory; then the largest. Memory is the resident set; below 16 MiB, where that is libraries for

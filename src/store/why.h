@@ -21,7 +21,8 @@
   X(NO_LIBRARY, 10, "library")          /* the recorder's file is not to be seen from there */     \
   X(NO_ENVIRONMENT, 11, "environment")  /* an unrecorded program started it without ours */        \
   X(NO_STORE, 12, "store")              /* it came, and no store could be made for it */           \
-  X(UNSEEN_MEMORY, 13, "unseen-memory") /* most of its memory came from nowhere that is hooked */
+  X(UNSEEN_MEMORY, 13, "unseen-memory") /* most of its memory came from nowhere that is hooked */  \
+  X(NO_ANSWER, 14, "answer")            /* it asked, and gave up before it was answered */
 
 enum tide_why {
 #define X(name, number, word) TIDE_WHY_##name = number,
