@@ -107,6 +107,19 @@ uint64_t tide_rss_take(struct tide_rss *rss, const struct tide_store_view *view,
   return all_bytes;
 }
 
+// How far a reading between two looks was on its way from the one to the other, 0 to 1: by what was
+// in memory, of which the recorder's is a part, and by time where that tells nothing. (A program
+// that allocates quickly and then waits is at its end long before the second look.)
+static double way_between(const struct tide_rss_look *before, const struct tide_rss_look *after,
+                          uint64_t time_ns, uint64_t all_bytes)
+{
+  double from = (double)before->all_bytes, to = (double)after->all_bytes;
+  double way = ((double)all_bytes - from) / (to - from);
+  if (before->all_bytes != after->all_bytes && way >= 0 && way <= 1)
+    return way;
+  return (double)(time_ns - before->time_ns) / (double)(after->time_ns - before->time_ns);
+}
+
 // What of all_bytes was the recorder's at a moment, and by how much that may be wrong.
 static uint64_t recorder_at(const struct tide_rss *rss, uint64_t time_ns, uint64_t all_bytes,
                             uint64_t *ret_bound)
@@ -127,8 +140,7 @@ static uint64_t recorder_at(const struct tide_rss *rss, uint64_t time_ns, uint64
     return before->recorder_bytes;
   if (after && after != before) {
     double more = (double)after->recorder_bytes - bytes;
-    double span_ns = (double)(after->time_ns - before->time_ns);
-    bytes += more * (double)(time_ns - before->time_ns) / span_ns;
+    bytes += more * way_between(before, after, time_ns, all_bytes);
     *ret_bound = (uint64_t)(more < 0 ? -more : more);
   } else if (all_bytes > before->all_bytes) {
     // After the last look: of what came since, as large a part as of what came before it.
