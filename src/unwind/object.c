@@ -65,23 +65,31 @@ static const ElfW(Phdr) * program_headers(const struct tide_object *object, uint
   return (const ElfW(Phdr) *)(object->start + elf->e_phoff);
 }
 
-// False: the headers are not those that the loader mapped the object by.
+static bool is_mapped_as(const struct tide_object *object, uint64_t start, uint64_t end)
+{
+  return (start & -tide_sys_page_bytes) == object->start &&
+         tide_sys_whole_pages(end) == tide_sys_whole_pages(object->end);
+}
+
+// False: the headers are not those that the loader mapped the object by. Of a program with gaps
+// between its segments, as on aarch64, the loader names one segment.
 static bool measure_by_headers(struct tide_object *object)
 {
   uint32_t n = 0;
   const ElfW(Phdr) *p = program_headers(object, &n);
   uint64_t start = ~0ull, end = 0;
+  bool agree = false;
   for (uint32_t i = 0; p && i < n; i++) {
     uint64_t from = object->bias + p[i].p_vaddr;
     if (p[i].p_type != PT_LOAD)
       continue;
     start = from < start ? from : start;
     end = from + p[i].p_memsz > end ? from + p[i].p_memsz : end;
+    agree |= is_mapped_as(object, from, from + p[i].p_memsz);
     if (p[i].p_flags & PF_R)
       add_span(object, from, from + p[i].p_filesz);
   }
-  bool agree = (start & -tide_sys_page_bytes) == object->start &&
-               tide_sys_whole_pages(end) == tide_sys_whole_pages(object->end);
+  agree |= is_mapped_as(object, start, end);
   if (!agree)
     object->n_readable = 0;
   return agree;
