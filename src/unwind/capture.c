@@ -55,8 +55,8 @@ static void append_frames(struct tide_unwind *u, uint64_t n_kept, uint64_t n_new
       add_fp_word(u, s->fp_slot, f[n - 1].fp, n);
     if (TIDE_UNLIKELY(s->extra_slot && !outermost))
       add_fp_word(u, s->extra_slot, s->extra, n);
-    outer_needs_fp = s->kind == TIDE_RULE_FP || s->kind == TIDE_RULE_ALIGN || guessed ||
-                     (outer_needs_fp && !s->fp_slot);
+    outer_needs_fp = s->kind == TIDE_RULE_FP || s->kind == TIDE_RULE_ALIGN ||
+                     s->kind == TIDE_RULE_NONE || (outer_needs_fp && !s->fp_slot);
     f[n] = (struct tide_unwind_frame){.key = s->key,
                                       .sp = s->sp,
                                       .fp = s->fp,
@@ -113,6 +113,18 @@ __attribute__((noinline)) bool tide_rest_valid(struct tide_unwind *u)
   return true;
 }
 
+// Did it end where only what is on another stack leads on? That is not kept: the stack may be gone
+// at the next capture.
+static bool leads_elsewhere(const struct tide_unwind *u, const struct tide_step *last)
+{
+  if (last->kind != TIDE_RULE_NONE || last->ra_slot)
+    return false;
+  if (TIDE_GO_DEPTH_AT_SP && last->sp + 16 <= u->stack_lo + u->stack_size &&
+      tide_go_may_be_at((const uint64_t *)last->sp))
+    return true;
+  return last->fp && !(last->fp & 7) && last->fp - u->stack_lo >= u->stack_size;
+}
+
 // Unwinds from the leaf until the state is one of the standing frames; only those reached are
 // trusted. Words inside frames that are new and equal by chance do no harm: they are never joined.
 static void *incremental(struct tide_unwind *u, struct tide_regs r)
@@ -142,6 +154,8 @@ static void *incremental(struct tide_unwind *u, struct tide_regs r)
              (!f[standing - 1].needs_fp || f[standing - 1].fp == w.r.fp);
   }
   if (!joined) {
+    if (TIDE_UNLIKELY(leads_elsewhere(u, &u->step[n_new - 1])))
+      goto full_walk;
     standing = 0;
     u->end = tide_step_end(&u->step[n_new - 1]);
   }

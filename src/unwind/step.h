@@ -13,11 +13,16 @@ struct tide_walker {
   // What is known to be readable: on the thread's own stack all of it, elsewhere a page at a time.
   // The words from lo on, and the number of the last of them.
   uint64_t lo, last;
-  uint64_t end; // of the stack; ~0: not known
-  bool strayed; // it has left the part of the thread's own stack that is surely in use
+  uint64_t end;     // of the stack; ~0: not known
+  bool strayed;     // it has left the part of the thread's own stack that is surely in use
+  uint64_t root_sp; // of the caller found by a frame record that says there is no further one
+  struct tide_span object; // the last that was looked up on the way by frame pointers
 };
 
-enum { TIDE_RED_ZONE = 128 }; // bytes below sp that a function may still use (x86)
+enum {
+  TIDE_RED_ZONE = 128,     // bytes below sp that a function may still use (x86)
+  TIDE_LOWEST_CODE = 4096, // nothing is ever mapped below
+};
 
 static inline void tide_walker_know(struct tide_walker *w, uint64_t lo, uint64_t hi)
 {
@@ -49,18 +54,36 @@ TIDE_HOT bool tide_walker_may_read_all(struct tide_walker *w, uint64_t slot, uin
   return tide_walker_may_read(w, slot, false) && tide_walker_may_read(w, slot + n - 8, false);
 }
 
+// Could the goroutine that called C be at the stack pointer, and how deep its stack is? Not more
+// than Go's limit.
+static inline bool tide_go_may_be_at(const uint64_t *sp)
+{
+  return sp[0] && !(sp[0] & 7) && sp[1] && !(sp[1] & 7) && sp[1] <= 1ull << 30;
+}
+
+// A frame record on another stack, or on one whose end is not known.
+bool tide_step_leap(struct tide_walker *w, struct tide_step *s, uint64_t fp);
+bool tide_step_goroutine(struct tide_walker *w, struct tide_step *s);
+
 // The last resort: a frame record where the frame pointer says. Only inside known bounds, and only
 // if the record looks like one: the chain of records goes outward, or returns to known code.
 TIDE_HOT bool tide_step_guess(struct tide_walker *w, struct tide_step *s, bool asks)
 {
   uint64_t fp = w->r.fp;
-  if (w->end == ~0ull || fp < s->sp || fp > w->end - 16 ||
-      !tide_walker_may_read_all(w, fp, 16, asks))
+  if (TIDE_GO_DEPTH_AT_SP && tide_walker_may_read_all(w, s->sp, 16, asks) &&
+      tide_go_may_be_at((const uint64_t *)s->sp)) {
+    if (!asks || tide_step_goroutine(w, s))
+      return asks;
+  }
+  if (w->end == ~0ull || fp < s->sp || fp > w->end - 16)
+    return asks && tide_step_leap(w, s, fp);
+  if (!tide_walker_may_read_all(w, fp, 16, asks))
     return false;
   const uint64_t *record = (const uint64_t *)fp;
   struct tide_object object;
   bool chained = record[0] > fp && record[0] <= w->end;
-  if (!record[1] || (!chained && !tide_object_find(tide_strip_pac(record[1]) - 1, &object)))
+  if (record[1] < TIDE_LOWEST_CODE ||
+      (!chained && !tide_object_find(tide_strip_pac(record[1]) - 1, &object)))
     return false;
   s->fp_slot = fp;
   s->ra_slot = fp + 8;
@@ -114,7 +137,8 @@ TIDE_HOT bool tide_step_out(struct tide_walker *w, struct tide_step *s, bool ask
   } else if (rule->kind == TIDE_RULE_SIGNAL) {
     return tide_step_signal(w, s, asks);
   } else {
-    if (rule->kind == TIDE_RULE_NONE && s->sp > tide_stack_origin - 64)
+    if (rule->kind == TIDE_RULE_NONE &&
+        (s->sp - (tide_stack_origin - 64) < 128 || (s->sp == w->root_sp && !s->fp)))
       s->kind = TIDE_RULE_END;
     return s->kind == TIDE_RULE_NONE && tide_step_guess(w, s, asks);
   }

@@ -128,6 +128,61 @@ TIDE_COLD bool tide_walker_ask_all(struct tide_walker *w, uint64_t slot, uint64_
   return tide_walker_may_read(w, last, true);
 }
 
+static bool within(struct tide_span span, uint64_t pc)
+{
+  return pc - span.start < span.end - span.start;
+}
+
+static bool in_one_object(struct tide_walker *w, uint64_t a, uint64_t b)
+{
+  struct tide_object object;
+  if (!within(w->object, a) && tide_object_find(a, &object))
+    w->object = (struct tide_span){object.start, object.end};
+  return within(w->object, a) && within(w->object, b);
+}
+
+// Go's runtime calls C on the thread's own stack, and C's caller there still has the frame pointer
+// of the goroutine, which leads to the stack of that. Any number may be in that register, so the
+// record is believed only between two places of one object that has no unwind information at
+// either. Where Go's chain ends, the goroutine began.
+TIDE_COLD bool tide_step_leap(struct tide_walker *w, struct tide_step *s, uint64_t fp)
+{
+  w->end = ~0ull;
+  w->strayed = true;
+  if (!fp || !tide_walker_ask_all(w, fp, 16))
+    return false;
+  const uint64_t *record = (const uint64_t *)fp;
+  uint64_t pc = tide_strip_pac(record[1]);
+  struct tide_rule scratch;
+  if (!in_one_object(w, (s->key & ~TIDE_RULE_EXACT_PC) - 1, pc - 1) ||
+      tide_rule_get(pc, &scratch)->kind != TIDE_RULE_NONE)
+    return false;
+  s->fp_slot = fp;
+  s->ra_slot = fp + 8;
+  s->ra_raw = record[1];
+  w->r = (struct tide_regs){pc, TIDE_GUESSED_SP(fp, record[0]), record[0]};
+  w->root_sp = record[0] ? 0 : w->r.sp;
+  return true;
+}
+
+// The same where the frame pointer does not tell: by what tide_go_may_be_at() has seen. A goroutine
+// begins with the bounds of its stack.
+TIDE_COLD bool tide_step_goroutine(struct tide_walker *w, struct tide_step *s)
+{
+  const struct tide_walker before = *w;
+  uint64_t goroutine = ((const uint64_t *)s->sp)[0], depth = ((const uint64_t *)s->sp)[1];
+  w->end = ~0ull;
+  w->strayed = true;
+  if (tide_walker_ask_all(w, goroutine, 16)) {
+    const uint64_t *bounds = (const uint64_t *)goroutine;
+    if (bounds[0] < bounds[1] && depth <= bounds[1] - bounds[0] &&
+        tide_step_leap(w, s, bounds[1] - depth - 8))
+      return true;
+  }
+  *w = before;
+  return false;
+}
+
 static bool on_own_stack(const struct tide_unwind *u, uint64_t sp)
 {
   return sp - u->stack_lo < u->stack_size;
@@ -139,6 +194,7 @@ static void arrive(const struct tide_unwind *u, struct tide_walker *w)
   bool own = on_own_stack(u, w->r.sp);
   w->end = own ? u->stack_lo + u->stack_size : ~0ull;
   w->strayed |= !own;
+  w->root_sp = own ? 0 : w->root_sp; // C called Go, and may have left anything in the register
 }
 
 // Damaged unwind information may lead round in circles, or through whatever looks like a stack: a
@@ -157,7 +213,7 @@ uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t se
   while (more && n_turns < MAX_TURNS && (w.end != ~0ull || n < MAX_FOREIGN_FRAMES) &&
          (n < u->cap || tide_unwind_grow(u, n))) {
     more = tide_step_out(&w, &u->step[n], true);
-    bool turned = w.r.sp < u->step[n].sp; // by a signal frame alone
+    bool turned = w.r.sp < u->step[n].sp; // by a signal frame, or by a frame pointer
     n_turns += turned;
     w.strayed |= turned;
     // A handler on the thread's own stack may have interrupted code on another one, and the other

@@ -23,10 +23,11 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 import blame  # noqa: E402
+import golang  # noqa: E402
 import record  # noqa: E402
 import truth  # noqa: E402
 
-TESTS = dict(blame.TESTS)
+TESTS = blame.TESTS | golang.TESTS
 TIMEOUT = 180
 
 

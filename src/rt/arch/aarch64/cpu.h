@@ -29,6 +29,11 @@ enum { TIDE_REG_FRAME = 29, TIDE_REG_STACK = 31, TIDE_REG_RETURN = 30, TIDE_REG_
 // records lie at the bottom of their frames, so the caller's is where its own record is.
 #define TIDE_GUESSED_SP(record, saved_fp) ((saved_fp) > (record) ? (saved_fp) : (record) + 16)
 
+// Where Go's runtime calls C, it leaves C the frame pointer of the thread's own stack. The
+// goroutine and the depth of its stack are at the stack pointer; the record is just below where
+// that was.
+#define TIDE_GO_DEPTH_AT_SP 1
+
 // Return addresses may be signed. Compare raw words, strip only what is stored.
 TIDE_HOT uint64_t tide_strip_pac(uint64_t pc)
 {

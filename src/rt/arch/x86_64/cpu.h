@@ -29,6 +29,9 @@ enum { TIDE_REG_FRAME = 6, TIDE_REG_STACK = 7, TIDE_REG_RETURN = 16, TIDE_REG_AR
 // The caller's stack pointer, given a frame record and the frame pointer saved in it.
 #define TIDE_GUESSED_SP(record, saved_fp) ((record) + 16)
 
+// Where Go's runtime calls C, it leaves C the frame pointer of the goroutine's stack.
+#define TIDE_GO_DEPTH_AT_SP 0
+
 TIDE_HOT uint64_t tide_strip_pac(uint64_t pc)
 {
   return pc;

@@ -1,0 +1,3 @@
+module tide.test/cgo
+
+go 1.19
