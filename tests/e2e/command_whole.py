@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completeness is about the whole run: what ran unrecorded is listed, nothing is called complete over
-it, the first screen leads with it, gates do not decide by it; and the run's own processes are recorded,
-nobody else's."""
+"""Completeness is about the whole run: what ran unrecorded is listed, nothing is called complete
+over it, the first screen leads with it, gates do not decide by it; and the run's own processes are
+recorded, nobody else's."""
 import json
 import os
 import pathlib
