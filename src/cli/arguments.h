@@ -28,6 +28,8 @@ enum tide_verb {
 enum tide_color { TIDE_COLOR_AUTO, TIDE_COLOR_ALWAYS, TIDE_COLOR_NEVER };
 
 // What was asked for. Strings belong to argv.
+enum tide_tree_group { TIDE_TREE_HEAP, TIDE_TREE_PAGES }; // what a tree is of
+
 struct tide_arguments {
   enum tide_verb verb;
   bool help, force, quiet, no_follow, wait, json, csv, md, no_pager, all_frames, no_debuginfod;
@@ -52,6 +54,7 @@ struct tide_arguments {
   int by;                         // enum tide_by
   const char *suppressions;
   int group;        // enum tide_group_kind; -1: not given
+  int tree_group;   // enum tide_tree_group
   int blame;        // enum tide_blamed
   int color;        // enum tide_color
   int units;        // enum tide_units

@@ -41,6 +41,9 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
     return tide_fail(diag, TIDE_ERR_USAGE, "--details is for text; --json --group has them all");
   if (arguments->details && tide_group_kind_is_across(kind_of(arguments)))
     return tide_fail(diag, TIDE_ERR_USAGE, "--details is for rows that are parts of the code");
+  if (arguments->details && kind_of(arguments) == TIDE_GROUP_PAGES)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "--details is of blocks of the heap: without --group pages");
   if (arguments->all_frames && table)
     return tide_fail(diag, TIDE_ERR_USAGE, "--all-frames is for text and JSON; tables have none");
   return TIDE_ERR_OK;
@@ -126,6 +129,7 @@ static struct tide_wish wish_of(const struct tide_arguments *arguments)
       .by = (enum tide_by)arguments->by,
       .at = arguments->at,
       .range = arguments->range,
+      .of_pages = kind_of(arguments) == TIDE_GROUP_PAGES,
   };
 }
 

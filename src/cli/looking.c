@@ -8,6 +8,7 @@
 #include "cli/naming_open.h"
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
+#include "view/groups.h"
 
 static enum tide_err ask(const struct tide_arguments *arguments, const struct tide_wish *wish,
                          struct tide_profile *profile, struct tide_diag *diag)
@@ -15,6 +16,7 @@ static enum tide_err ask(const struct tide_arguments *arguments, const struct ti
   struct tide_wish own = {arguments->sort, (enum tide_by)arguments->by, arguments->at,
                           arguments->range};
   struct tide_question question;
+  own.of_pages = arguments->verb == TIDE_VERB_TREE && arguments->tree_group == TIDE_TREE_PAGES;
   if (arguments->suppressions && own.sort < 0)
     own.sort = TIDE_MEASURE_LEAK;
   enum tide_err err = tide_question_make(profile->image, wish ? wish : &own, &question, diag);
@@ -36,6 +38,9 @@ static enum tide_err open_suppressions(const struct tide_arguments *arguments,
                      "--suppressions is about the end: without --at, --range, --from and --to");
   if (arguments->sort >= 0 && arguments->sort != TIDE_MEASURE_LEAK)
     return tide_fail(diag, TIDE_ERR_USAGE, "--suppressions is about leaks: --sort leak");
+  if (arguments->group == TIDE_GROUP_PAGES || arguments->tree_group == TIDE_TREE_PAGES)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "--suppressions is about leaks of the heap: without --group pages");
   *ret_suppressions = tide_suppressions_new();
   return tide_suppressions_read(*ret_suppressions, arguments->suppressions, diag);
 }

@@ -87,6 +87,7 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
 
 static const char *const color_words[] = {"auto", "always", "never"};
 static const char *const units_words[] = {"iec", "si", "bytes"};
+static const char *const tree_group_words[] = {"heap", [TIDE_TREE_PAGES] = "pages"};
 static const char *const format_words[] = {
 #define EXPORT(word, function, suffix, summary) word,
 #include "format/exports.def"
@@ -150,11 +151,13 @@ const struct tide_option_row tide_option_rows[] = {
     {VERB(DIFF), 0, "threshold", "SIZE", TIDE_OPTION_TEXT, AT(threshold), NULL, 0,
      "let it grow by a size or share: 64KiB, 5%"},
     {VERB(REPORT), 'g', "group", "WHAT", TIDE_OPTION_CHOICE, AT(group), tide_group_words,
-     TIDE_GROUPS_N, "one row per place, function, file, crate, thread, ..."},
+     TIDE_GROUPS_N, "one row per place, function, file, crate, pages, ..."},
     {VERB(DIFF), 'g', "group", "WHAT", TIDE_OPTION_CHOICE, AT(group), tide_group_words,
      TIDE_GROUP_LIFETIME + 1, "one row per place (= function), file, crate, thread, ..."},
     {TABLES, 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
      "show N rows (default 10); --csv, --json: all"},
+    {VERB(TREE), 'g', "group", "WHAT", TIDE_OPTION_CHOICE, AT(tree_group), tree_group_words,
+     N(tree_group_words), "the heap, or pages: memory the program mapped itself"},
     {VERB(TREE), 0, "invert", NULL, TIDE_OPTION_FLAG, AT(invert), NULL, 0,
      "from the allocating function out to its callers"},
     {VERB(TREE), 0, "callers", "RE", TIDE_OPTION_TEXT, AT(callers), NULL, 0,

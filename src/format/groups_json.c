@@ -45,6 +45,8 @@ void tide_question_json(struct tide_json *json, const struct tide_question *ques
   write_point(json, "from", &question->window.from);
   write_point(json, "to", &question->window.to);
   tide_json_put_bool(json, "at_least", question->at_least);
+  if (question->of_pages)
+    tide_json_put_text(json, "of", "pages");
   tide_json_close_object(json);
 }
 
@@ -109,7 +111,7 @@ static void write_code(struct tide_json *json, struct tide_view *view,
   const struct tide_group *group = &groups->items[group_idx];
   const struct tide_named_frame *frame = group->frame;
   enum tide_group_kind kind = groups->kind;
-  bool of_line = kind == TIDE_GROUP_PLACE || kind == TIDE_GROUP_STACK;
+  bool of_line = kind == TIDE_GROUP_PLACE || tide_group_kind_is_stacks(kind);
   if (of_line || kind == TIDE_GROUP_FUNCTION)
     tide_json_put_text(json, "function", frame ? frame->function : NULL);
   if (of_line || kind == TIDE_GROUP_FUNCTION || kind == TIDE_GROUP_FILE)
@@ -122,6 +124,19 @@ static void write_code(struct tide_json *json, struct tide_view *view,
   const struct tide_group_ways ways = tide_groups_ways(groups, view, group_idx);
   write_way(json, view->naming, "via", &ways.via);
   write_way(json, view->naming, "caller", &ways.caller);
+}
+
+// Mappings are neither resized nor temporary, and have no lifetimes.
+static void write_page_numbers(struct tide_json *json, const struct tide_group *group)
+{
+  tide_json_put_u64(json, "bytes", group->b_alloc);
+  tide_json_put_u64(json, "frees", group->n_free);
+  tide_json_put_u64(json, "freed_bytes", group->b_free);
+  tide_json_put_i64(json, "live_blocks", group->live_blocks);
+  tide_json_put_i64(json, "live_bytes", group->live_bytes);
+  tide_json_put_i64(json, "own_max_bytes", group->own_max_bytes);
+  tide_json_put_u64(json, "first_ns", group->n_alloc ? group->first_ns : 0);
+  tide_json_put_u64(json, "last_ns", group->last_ns);
 }
 
 static void write_numbers(struct tide_json *json, const struct tide_group *group)
@@ -172,9 +187,15 @@ static void write_group(struct tide_json *json, struct tide_view *view,
   tide_json_put_i64(json, "weight", group->measure);
   tide_json_put_u64(json, "stacks", group->n_stacks);
   tide_json_put_u64(json, "allocations", group->n_alloc);
-  if (!tide_group_kind_is_classes(groups->kind))
+  if (groups->kind == TIDE_GROUP_PAGES) {
+    const struct tide_group_part one = tide_groups_stack(groups, view->profile, group_idx, 0);
+    const struct tide_profile_site *site = &view->profile->sites[one.site];
+    write_page_numbers(json, group);
+    tide_json_put_bool(json, "own_max_is_bound",
+                       tide_profile_own_max_is_bound(view->profile, site));
+  } else if (!tide_group_kind_is_classes(groups->kind))
     write_numbers(json, group);
-  if (groups->of_site)
+  if (groups->of_site && groups->kind != TIDE_GROUP_PAGES)
     write_spread(json, view, groups, group_idx);
   tide_json_close_object(json);
 }
@@ -189,7 +210,9 @@ static void write_rest(struct tide_json *json, const struct tide_groups *groups,
   tide_json_put_i64(json, "weight", rest.measure);
   tide_json_put_u64(json, "stacks", rest.n_stacks);
   tide_json_put_u64(json, "allocations", rest.n_alloc);
-  if (!tide_group_kind_is_classes(groups->kind))
+  if (groups->kind == TIDE_GROUP_PAGES)
+    write_page_numbers(json, &rest);
+  else if (!tide_group_kind_is_classes(groups->kind))
     write_numbers(json, &rest);
   tide_json_close_object(json);
 }

@@ -8,6 +8,7 @@
 #include "capture/why_words.h"
 #include "format/image_text.h"
 #include "format/profile_notes.h"
+#include "format/report_pages.h"
 #include "format/report_table.h"
 #include "format/resident_text.h"
 #include "format/roll_text.h"
@@ -25,7 +26,8 @@ enum {
   SPARK_COLUMNS = 24,
   FACT_LABEL = 10,
   FACT_NUMBER = 12,
-  FACT_WORDS_LEAST = 20
+  FACT_WORDS_LEAST = 20,
+  PAGES_LEAST = 1 << 20 // that the program mapped itself: less is not worth a word
 };
 
 struct report { // what every part needs
@@ -33,7 +35,7 @@ struct report { // what every part needs
   const struct tide_profile *profile;
   const struct tide_image *image;
   struct tide_naming *naming;
-  const struct tide_groups *groups;
+  struct tide_groups *groups;
   const struct tide_report_options *options;
   size_t number_columns; // of the facts: none touches its label, and all end in one column
 };
@@ -221,10 +223,13 @@ static void write_churn(const struct report *r)
 static void write_pages(const struct report *r)
 {
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
-  if (r->image->page_peak_bytes < 1 << 20)
+  bool asked = r->profile->question.of_pages;
+  if (asked ? !r->image->page_n_map : r->image->page_peak_bytes < PAGES_LEAST)
     return;
-  TIDE_CLEANUP_FREE char *words = tide_sprintf("at most, mapped beside the heap; %s at the end",
-                                               bytes(r, b, r->image->page_live_bytes));
+  TIDE_CLEANUP_FREE char *words =
+      asked ? tide_pages_words(r->screen, r->profile)
+            : tide_sprintf("at most, mapped beside the heap; %s at the end",
+                           bytes(r, b, r->image->page_live_bytes));
   write_fact(r, "own pages", bytes(r, a, r->image->page_peak_bytes), words);
 }
 
@@ -464,6 +469,16 @@ static void write_commands(const struct report *r, const char *const *commands, 
   tide_sink_text(r->screen->sink, "\n");
 }
 
+static void write_pages_next(const struct report *r)
+{
+  const char *const commands[] = {
+      r->image->page_n_map ? "tidemark tree --group pages" : NULL,
+      "tidemark report",
+      "tidemark info",
+  };
+  write_commands(r, commands, sizeof commands / sizeof *commands);
+}
+
 // The questions this capture raises first.
 static void write_next(const struct report *r)
 {
@@ -476,11 +491,14 @@ static void write_next(const struct report *r)
   bool churning = totals->n_temp && totals->n_temp * 5 >= totals->n_alloc &&
                   tide_measure_is_held(r->image, TIDE_MEASURE_TEMP);
   bool any = totals->n_alloc > 0;
+  bool more_pages =
+      r->image->page_peak_bytes >= PAGES_LEAST && r->image->page_peak_bytes > r->image->peak_bytes;
   TIDE_CLEANUP_FREE char *tree =
       measure == TIDE_MEASURE_PEAK
           ? tide_strdup("tidemark tree")
           : tide_sprintf("tidemark tree --sort %s", tide_measure_words[measure]);
   const char *const commands[] = {
+      more_pages ? "tidemark report --group pages" : NULL,
       r->options->has_page ? "tidemark view" : NULL,
       measure != TIDE_MEASURE_PEAK ? "tidemark report" : NULL,
       leaky && measure != TIDE_MEASURE_LEAK ? "tidemark report --sort leak" : NULL,
@@ -502,6 +520,38 @@ static bool has_heap(const struct tide_profile *profile)
   return has_peak || (counted ? profile->totals.n_alloc > 0 : profile->n_sites > 0);
 }
 
+static void write_heap(const struct report *r, struct tide_view *view)
+{
+  if (has_heap(r->profile)) {
+    if (tide_measure_is_held(r->image, TIDE_MEASURE_PEAK))
+      write_peak(r);
+    write_resident(r);
+    if (tide_measure_is_held(r->image, TIDE_MEASURE_LIVE))
+      write_end(r);
+    if (tide_measure_is_held(r->image, TIDE_MEASURE_TOTAL))
+      write_churn(r);
+  } else {
+    tide_sink_text(r->screen->sink, r->image->is_part ? "  nothing is left of the heap\n"
+                                                      : "  nothing was allocated on the heap\n");
+  }
+  write_pages(r);
+  if (has_heap(r->profile) && (!r->image->is_part || r->profile->n_sites))
+    tide_report_table_write(r->screen, view, r->groups, r->options);
+  write_complete(r);
+}
+
+// What is said of a complete recording is said of the heap's events.
+static void write_own_pages(const struct report *r, struct tide_view *view)
+{
+  write_pages(r);
+  if (r->profile->whole)
+    tide_report_table_write(r->screen, view, r->groups, r->options);
+  else
+    tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "", tide_pages_nothing(r->profile));
+  if (!tide_profile_is_complete(r->profile))
+    write_complete(r);
+}
+
 void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
                        const struct tide_report_options *options)
 {
@@ -513,26 +563,17 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   r.number_columns = number_columns(&r);
   write_lead(&r);
   write_title(&r);
-  if (has_heap(profile)) {
-    if (tide_measure_is_held(r.image, TIDE_MEASURE_PEAK))
-      write_peak(&r);
-    write_resident(&r);
-    if (tide_measure_is_held(r.image, TIDE_MEASURE_LIVE))
-      write_end(&r);
-    if (tide_measure_is_held(r.image, TIDE_MEASURE_TOTAL))
-      write_churn(&r);
-  } else {
-    tide_sink_text(screen->sink, profile->image->is_part ? "  nothing is left of the heap\n"
-                                                         : "  nothing was allocated on the heap\n");
-  }
-  write_pages(&r);
-  if (has_heap(profile) && (!profile->image->is_part || profile->n_sites))
-    tide_report_table_write(screen, view, groups, options);
-  write_complete(&r);
+  if (profile->question.of_pages)
+    write_own_pages(&r, view);
+  else
+    write_heap(&r, view);
   write_unrecorded(&r);
   write_others(&r);
   write_notes(&r);
   write_saved(&r);
-  write_next(&r);
+  if (profile->question.of_pages)
+    write_pages_next(&r);
+  else
+    write_next(&r);
   tide_groups_free(groups);
 }

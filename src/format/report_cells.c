@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "format/export_words.h"
+#include "format/report_pages.h"
 #include "format/shorten.h"
 #include "view/source_path.h"
 
@@ -43,6 +44,8 @@ static const struct tide_question_text in_blocks[TIDE_MEASURES_N] = {
 const struct tide_question_text *tide_question_text(const struct tide_question *question)
 {
   bool bytes = question->unit == TIDE_UNIT_BYTES;
+  if (question->of_pages)
+    return tide_pages_question_text(question);
   return &(bytes ? in_bytes : in_blocks)[question->measure];
 }
 
@@ -155,6 +158,8 @@ char *tide_cell_extra(const struct tide_screen *screen, const struct tide_questi
   char text[TIDE_UNITS_MAX];
   if (!tide_extra_title(question, kind))
     return tide_strdup("");
+  if (question->of_pages)
+    return tide_pages_extra(screen, question, group);
   bool bytes = question->unit == TIDE_UNIT_BYTES;
   if (question->measure == TIDE_MEASURE_TEMP)
     return tide_strdup(tide_units_percent(text, (uint64_t)group->measure,

@@ -25,6 +25,7 @@ static const char *const titles[TIDE_GROUPS_N] = {
     [TIDE_GROUP_SIZE] = "least_bytes,most_bytes",
     [TIDE_GROUP_LIFETIME] = "ending,least_ns,most_ns",
     [TIDE_GROUP_STACK] = "function,file,line,module,address",
+    [TIDE_GROUP_PAGES] = "function,file,line,module,address",
 };
 
 struct rows { // what every part needs
@@ -137,6 +138,19 @@ static void write_numbers(const struct rows *r, const struct tide_group *group)
   tide_sink_printf(r->sink, ",%s,%" PRId64, fate ? fate : "", group->measure);
 }
 
+static void write_page_numbers(const struct rows *r, const struct tide_group *group)
+{
+  write_number(r, "own_max_bytes", group->own_max_bytes);
+  write_number(r, "live_bytes", group->live_bytes);
+  write_number(r, "live_blocks", group->live_blocks);
+  write_count(r, "allocated_bytes", group->b_alloc);
+  write_count(r, "allocations", group->n_alloc);
+  write_count(r, "freed_bytes", group->b_free);
+  write_count(r, "frees", group->n_free);
+  write_count(r, "stacks", group->n_stacks);
+  tide_sink_printf(r->sink, ",%" PRId64, group->measure);
+}
+
 static void write_way(const struct rows *r, const struct tide_group_way *way)
 {
   const struct tide_named_frame *frame = way->frame;
@@ -190,6 +204,8 @@ static void write_row(const struct rows *r, const struct tide_group *group, bool
   }
   if (tide_group_kind_is_classes(r->kind))
     write_class_numbers(r, group);
+  else if (r->kind == TIDE_GROUP_PAGES)
+    write_page_numbers(r, group);
   else
     write_numbers(r, group);
   write_ways(r, group, is_rest);
@@ -202,6 +218,9 @@ static const char *numbers_title(enum tide_group_kind kind)
     return "allocations,stacks,weight,several";
   if (kind == TIDE_GROUP_LIFETIME)
     return "allocations,stacks,weight";
+  if (kind == TIDE_GROUP_PAGES)
+    return "own_max_bytes,live_bytes,live_blocks,allocated_bytes,allocations,freed_bytes,frees,"
+           "stacks,weight";
   return "peak_bytes,peak_blocks,live_bytes,live_blocks,allocated_bytes,allocations,freed_bytes,"
          "frees,temporary,resizes,stacks,temporary_bytes,moved,moved_bytes,foreign_frees,fate,"
          "weight";

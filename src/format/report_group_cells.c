@@ -24,6 +24,7 @@ static const struct {
     [TIDE_GROUP_SIZE] = {"class of sizes", "classes of sizes"},
     [TIDE_GROUP_LIFETIME] = {"class of lifetimes", "classes of lifetimes"},
     [TIDE_GROUP_STACK] = {"stack", "stacks"},
+    [TIDE_GROUP_PAGES] = {"stack", "stacks"},
 };
 
 const char *tide_group_noun(enum tide_group_kind kind, uint64_t n)
@@ -35,7 +36,7 @@ char *tide_groups_heading(const struct tide_screen *screen, const struct tide_qu
                           const struct tide_groups *groups)
 {
   char *plain = tide_question_heading(screen, question, groups->n || groups->rest.measure);
-  if (groups->kind == TIDE_GROUP_PLACE || !groups->n)
+  if (groups->kind == TIDE_GROUP_PLACE || groups->kind == TIDE_GROUP_PAGES || !groups->n)
     return plain;
   if (tide_group_kind_is_classes(groups->kind)) { // all of them, in their own order
     free(plain);
@@ -86,7 +87,7 @@ static char *own_words(const struct tide_screen *screen, const struct tide_view 
 
 static bool is_of_function(enum tide_group_kind kind)
 {
-  return kind == TIDE_GROUP_PLACE || kind == TIDE_GROUP_FUNCTION || kind == TIDE_GROUP_STACK;
+  return kind == TIDE_GROUP_PLACE || kind == TIDE_GROUP_FUNCTION || tide_group_kind_is_stacks(kind);
 }
 
 char *tide_cell_group(const struct tide_screen *screen, const struct tide_view *view,

@@ -218,7 +218,8 @@ static void write_sites(struct writer *w, const struct tide_view *view, size_t n
   tide_json_key(&w->json, "sites");
   tide_json_open_array(&w->json);
   for (size_t i = 0, n = 0; i < view->profile->n_sites && (!n_max || n < n_max); i++) {
-    if (view->unwanted && view->unwanted[i])
+    bool of_pages = view->profile->question.of_pages; // those alone; else pages come last
+    if (of_pages ? !tide_view_has(view, i) : view->unwanted && view->unwanted[i])
       continue;
     write_site(w, &view->profile->sites[i]);
     n++;

@@ -48,7 +48,7 @@ static void write_titles(const struct tide_screen *screen, const struct tide_que
                          enum tide_group_kind kind)
 {
   const char *extra = tide_extra_title(question, kind);
-  bool of_function = kind == TIDE_GROUP_PLACE || kind == TIDE_GROUP_STACK;
+  bool of_function = kind == TIDE_GROUP_PLACE || tide_group_kind_is_stacks(kind);
   TIDE_CLEANUP_FREE char *measure = tide_question_words(screen, question);
   tide_sink_printf(screen->sink, "| share | %s |", measure);
   if (extra)

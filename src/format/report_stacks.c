@@ -219,7 +219,7 @@ void tide_stacks_write(const struct tide_screen *screen, struct tide_view *view,
   for (size_t i = 0; i < n_stacks && n < options->n_stacks; i++) {
     const struct tide_group_part part = tide_groups_stack(groups, view->profile, group_idx, i);
     const struct tide_profile_site *site = &view->profile->sites[part.site];
-    if (site->kind != TIDE_SITE_HEAP)
+    if (site->kind == TIDE_SITE_LOST)
       continue;
     struct lines lines = lines_of(view, site->stack, options->all_frames);
     if (n_stacks > 1)

@@ -14,6 +14,7 @@
 #include "format/report_cells.h"
 #include "format/report_details.h"
 #include "format/report_leaks.h"
+#include "format/report_pages.h"
 #include "format/report_stacks.h"
 #include "format/shorten.h"
 #include "format/spark.h"
@@ -127,7 +128,8 @@ static void grow(size_t *left, size_t words, size_t *width, size_t most)
 
 static bool has_curves(const struct table *t)
 {
-  return t->groups->of_site && t->view->profile->image->n_snapshots >= SNAPSHOTS_LEAST;
+  return t->groups->of_site && !t->view->profile->question.of_pages &&
+         t->view->profile->image->n_snapshots >= SNAPSHOTS_LEAST;
 }
 
 // Where the one more column would leave too little for names it goes before anything else.
@@ -135,7 +137,8 @@ static void drop_extra(struct table *t)
 {
   struct columns *c = &t->columns;
   size_t fixed = 2 + c->share + 2 + c->measure + 2 + c->extra + 2;
-  if (t->screen->width < fixed + WORDS_LEAST)
+  size_t words = widest_name(t, t->screen->width) + 2 + c->location;
+  if (t->screen->width < fixed + at_most(words, WORDS_LEAST))
     c->extra = 0;
 }
 
@@ -420,6 +423,8 @@ void tide_report_table_write(const struct tide_screen *screen, struct tide_view 
     write_heading(&t);
   write_groups(&t);
   write_wrappers(&t);
+  if (view->profile->question.of_pages)
+    tide_pages_bounds_write(screen, view);
   tide_report_leaks_write(screen, view, groups, options);
   tide_timeline_free(t.timeline);
 }

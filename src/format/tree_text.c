@@ -21,6 +21,7 @@
 #include "format/image_text.h"
 #include "format/markdown.h"
 #include "format/report_cells.h"
+#include "format/report_pages.h"
 #include "format/shorten.h"
 
 #include <stdio.h>
@@ -344,7 +345,9 @@ static void write_title(const struct text *t)
   TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(label, t->screen->utf8);
   const char *pattern = t->w->callers ? t->w->callers : t->w->callees;
   struct tide_buf out = {0};
-  if (!t->n_rows && !view->whole)
+  if (!t->n_rows && !view->whole && t->question->of_pages)
+    tide_buf_text(&out, tide_pages_nothing(view->profile));
+  else if (!t->n_rows && !view->whole)
     tide_buf_printf(&out, "nothing %s", words);
   else if (!t->n_rows)
     tide_buf_printf(&out, "none of %s %s", whole, words);

@@ -127,7 +127,10 @@ int64_t tide_profile_weight(const struct tide_profile_site *site,
 {
   bool in_bytes = question->unit == TIDE_UNIT_BYTES;
   switch (question->measure) {
-  case TIDE_MEASURE_PEAK: return in_bytes ? site->peak_bytes : site->peak_blocks;
+  case TIDE_MEASURE_PEAK:
+    if (question->of_pages)
+      return site->own_max_bytes;
+    return in_bytes ? site->peak_bytes : site->peak_blocks;
   case TIDE_MEASURE_LIVE:
   case TIDE_MEASURE_GROWN: // from nothing to the end
   case TIDE_MEASURE_LEAK: return in_bytes ? site->live_bytes : site->live_blocks;
@@ -185,11 +188,12 @@ void tide_profile_ask(struct tide_profile *profile, const struct tide_question *
     profile->sites[i].weight = weights[i];
   profile->question = *question;
   profile->whole = 0;
-  if (question->measure == TIDE_MEASURE_PEAK && question->unit == TIDE_UNIT_BYTES)
+  if (question->measure == TIDE_MEASURE_PEAK && question->unit == TIDE_UNIT_BYTES &&
+      !question->of_pages)
     profile->whole = profile->image->peak_bytes; // what the report calls the peak
   else
     for (size_t i = 0; i < profile->n_sites; i++)
-      if (profile->sites[i].kind != TIDE_SITE_PAGES)
+      if (tide_question_is_about(question, profile->sites[i].kind))
         profile->whole += profile->sites[i].weight;
   if (profile->n_sites)
     qsort(profile->sites, profile->n_sites, sizeof *profile->sites, compare);

@@ -73,8 +73,9 @@ static void finish_site(struct tide_profile_site *site, const struct tide_image 
     site->live_age_ns_sum = 0;
   if (site->n_alloc == 0)
     site->first_ns = 0;
-  if (site->kind != TIDE_SITE_PAGES && site->n_rows > 1 && site->own_max_bytes > image->peak_bytes)
-    site->own_max_bytes = image->peak_bytes;
+  int64_t most = site->kind == TIDE_SITE_PAGES ? image->page_peak_bytes : image->peak_bytes;
+  if (site->n_rows > 1 && site->own_max_bytes > most)
+    site->own_max_bytes = most;
 }
 
 static void add_totals(struct tide_profile_totals *totals, const struct tide_profile_site *site)

@@ -55,8 +55,15 @@ struct tide_profile {
   struct tide_profile_totals lost;   // the part of the totals that has no stack
   uint64_t n_stacks;                 // distinct heap stacks
   struct tide_question question;     // the one asked last
-  int64_t whole;                     // what weights are shares of: the heap's sum of them
+  int64_t whole;                     // what weights are shares of: the sum of them
 };
+
+// Whether it is asked of such sites: of the heap with what was lost, or of pages.
+static inline bool tide_question_is_about(const struct tide_question *question,
+                                          enum tide_site_kind kind)
+{
+  return (kind == TIDE_SITE_PAGES) == question->of_pages;
+}
 
 // The image a reader means: which == NULL gives the one that leads (profile/completeness.h);
 // otherwise a pid (of several images of it, the largest) or else an index; "#2" is an

@@ -94,6 +94,29 @@ static enum tide_err check(const struct tide_image *image, const struct tide_que
   return TIDE_ERR_OK;
 }
 
+// What was mapped is known by stack, and of the whole run.
+static enum tide_err check_pages(const struct tide_image *image,
+                                 const struct tide_question *question, const struct tide_wish *wish,
+                                 struct tide_diag *diag)
+{
+  if (image->origin && !image->page_n_map)
+    return tide_fail(diag, TIDE_ERR_USAGE, "%s holds nothing of memory the program mapped itself",
+                     tide_image_source(image));
+  if (wish->at || wish->range)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "--group pages is of the whole run: without --at and --range");
+  if (question->measure == TIDE_MEASURE_GROWN || question->measure == TIDE_MEASURE_TEMP)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "--group pages goes with --sort peak (each stack's own maximum), live, total, "
+                     "leak and count, not with \"%s\"",
+                     tide_measure_words[question->measure]);
+  if (question->measure == TIDE_MEASURE_PEAK && question->unit == TIDE_UNIT_BLOCKS)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "of pages the most bytes at once are known, not the most mappings; try --sort "
+                     "count");
+  return TIDE_ERR_OK;
+}
+
 static bool at_peak(const struct tide_image *image, const struct tide_point *point)
 {
   return point->snapshot != TIDE_POINT_START &&
@@ -122,14 +145,16 @@ enum tide_err tide_question_make(const struct tide_image *image, const struct ti
   else if (wish->at)
     question.measure = TIDE_MEASURE_LIVE;
   else
-    question.measure = default_measure(image);
+    question.measure = wish->of_pages ? TIDE_MEASURE_PEAK : default_measure(image);
   if (counts && wish->by == TIDE_BY_BYTES)
     return tide_fail(diag, TIDE_ERR_USAGE, "--sort count counts blocks; --sort total has bytes");
   bool in_blocks = counts || question.measure == TIDE_MEASURE_TEMP;
   if (wish->by != TIDE_BY_DEFAULT)
     in_blocks = wish->by == TIDE_BY_BLOCKS;
   question.unit = in_blocks ? TIDE_UNIT_BLOCKS : TIDE_UNIT_BYTES;
-  enum tide_err err = check(image, &question, wish, diag);
+  question.of_pages = wish->of_pages;
+  enum tide_err err = question.of_pages ? check_pages(image, &question, wish, diag)
+                                        : check(image, &question, wish, diag);
   if (!err)
     err = read_window(image, wish, &question.window, diag);
   if (!err && question.measure == TIDE_MEASURE_LEAK) // nobody looked at the peak to tell

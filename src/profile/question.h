@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is asked of a profile: one of six measures, in bytes or blocks, of a run or a part of it.
+// It is asked of the heap or, of a whole run, of the memory that the program mapped itself.
 //
 //   peak   live at the peak                     live   live at a time, else at the end
 //   total  allocated                            grown  allocated in a range and live at its end
 //   leak   never freed; allocated in a range    temp   freed within one further allocation
 //          or live at a time, and never freed
+//
+// Nobody looked at mappings when most was mapped: their peak is each stack's own maximum.
 #pragma once
 #include "profile/window.h"
 
@@ -27,6 +30,7 @@ struct tide_question { // all zero: bytes at the peak
   enum tide_unit unit;
   struct tide_window window;
   bool at_least; // the answer is a lower bound: the image does not tell what in a range was new
+  bool of_pages; // of what the program mapped itself, and a block is a mapping
 };
 
 // What a user may sort by: the measures, and "count" for allocations.
@@ -40,6 +44,7 @@ struct tide_wish { // as it stands on the command line
   int sort;        // < 0: not said, and the times decide
   enum tide_by by;
   const char *at, *range; // NULL: not said
+  bool of_pages;
 };
 
 // Whether an image holds a measure of the whole run at all.

@@ -66,8 +66,8 @@ static enum tide_fate fate_of(const struct curve *curve, const struct tide_group
 
 void tide_groups_tell_fates(struct tide_groups *groups, const struct tide_image *image)
 {
-  if (!groups->stacks || image->n_snapshots < MOMENTS_LEAST || image->end_ns <= image->start_ns ||
-      image->lacks & (TIDE_LACK_BLOCKS | TIDE_LACK_LIVE))
+  if (!groups->stacks || groups->kind == TIDE_GROUP_PAGES || image->n_snapshots < MOMENTS_LEAST ||
+      image->end_ns <= image->start_ns || image->lacks & (TIDE_LACK_BLOCKS | TIDE_LACK_LIVE))
     return;
   struct tide_timeline *timeline = tide_timeline_new(image);
   TIDE_CLEANUP_FREE int64_t *values = tide_alloc_array(2 * timeline->n_times, sizeof *values);

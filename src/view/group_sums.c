@@ -36,6 +36,7 @@ void tide_group_add(struct tide_group *sum, const struct tide_group *item)
   sum->live_bytes += item->live_bytes;
   sum->peak_blocks += item->peak_blocks;
   sum->peak_bytes += item->peak_bytes;
+  sum->own_max_bytes += item->own_max_bytes;
   sum->life_ns_sum += item->life_ns_sum;
   sum->live_age_ns_sum += item->live_age_ns_sum;
   sum->n_stacks += item->n_stacks;
@@ -61,6 +62,7 @@ void tide_group_add_site(struct tide_group *sum, const struct tide_profile_site 
       .live_bytes = site->live_bytes,
       .peak_blocks = site->peak_blocks,
       .peak_bytes = site->peak_bytes,
+      .own_max_bytes = site->own_max_bytes,
       .life_ns_sum = site->life_ns_sum,
       .live_age_ns_sum = site->live_age_ns_sum,
       .first_ns = site->n_alloc ? site->first_ns : UINT64_MAX,

@@ -42,6 +42,19 @@ static struct tide_group_way weightiest(struct way *ways, size_t n)
   return found;
 }
 
+// Who called the place, if any frame of that is shown: what tells stacks with one place apart, as
+// of a function through which all mappings go.
+static const struct tide_named_frame *caller_of(struct tide_view *view, uint32_t stack,
+                                                const struct tide_named_frame *culprit)
+{
+  size_t n;
+  const struct tide_view_frame *shown = tide_view_stack(view, stack, &n);
+  for (size_t i = 0; i + 1 < n; i++)
+    if (shown[i].frame == culprit)
+      return shown[i + 1].frame;
+  return NULL;
+}
+
 struct tide_group_ways tide_groups_ways(const struct tide_groups *groups, struct tide_view *view,
                                         size_t group_idx)
 {
@@ -53,9 +66,12 @@ struct tide_group_ways tide_groups_ways(const struct tide_groups *groups, struct
   struct way *vias = ways, *callers = ways + n;
   for (size_t i = 0; i < n; i++) {
     const struct tide_group_part part = tide_groups_stack(groups, profile, group_idx, i);
-    if (profile->sites[part.site].kind != TIDE_SITE_HEAP)
+    if (profile->sites[part.site].kind == TIDE_SITE_LOST)
       continue;
-    struct tide_blame blame = tide_view_blame(view, profile->sites[part.site].stack);
+    uint32_t stack = profile->sites[part.site].stack;
+    struct tide_blame blame = tide_view_blame(view, stack);
+    if (groups->kind == TIDE_GROUP_PAGES && !blame.via && !blame.caller)
+      blame.caller = caller_of(view, stack, blame.culprit);
     if (blame.via)
       vias[n_vias++] = (struct way){blame.via, part.weight};
     if (blame.caller)

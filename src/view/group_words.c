@@ -5,7 +5,7 @@
 #include "view/groups.h"
 
 const char *const tide_group_words[TIDE_GROUPS_N] = {
-    "place", "function", "file", "crate", "module", "thread", "size", "lifetime", "stack",
+    "place", "function", "file", "crate", "module", "thread", "size", "lifetime", "stack", "pages",
 };
 
 const char *const tide_blamed_words[TIDE_BLAMED_N] = {"own", "library"};

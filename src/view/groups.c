@@ -114,10 +114,10 @@ static void collect(struct gathering *g, struct tide_view *view)
     const struct tide_profile_site *site = &profile->sites[i];
     if (!tide_view_has(view, i))
       continue;
-    bool heap = site->kind == TIDE_SITE_HEAP;
-    const struct tide_named_frame *frame = heap ? tide_view_culprit(view, site->stack) : NULL;
+    bool has_stack = site->kind != TIDE_SITE_LOST;
+    const struct tide_named_frame *frame = has_stack ? tide_view_culprit(view, site->stack) : NULL;
     groups->n_stacks += site->weight > 0;
-    if (heap && !frame) {
+    if (has_stack && !frame) {
       tide_group_add_site(site->weight > 0 ? &groups->rest : &groups->weightless, site);
       continue;
     }
@@ -129,7 +129,7 @@ static void collect(struct gathering *g, struct tide_view *view)
 static void make_heads(struct gathering *g)
 {
   bool by_crate = g->groups->kind == TIDE_GROUP_CRATE;
-  bool by_stack = g->groups->kind == TIDE_GROUP_STACK;
+  bool by_stack = tide_group_kind_is_stacks(g->groups->kind);
   g->heads = tide_alloc_array(g->n_entries + 1, sizeof *g->heads);
   if (!by_stack)
     qsort(g->entries, g->n_entries, sizeof *g->entries, by_pointer);
@@ -162,7 +162,7 @@ static void add_head(struct gathering *g, const struct head *head, size_t group_
 static void fold_heads(struct gathering *g)
 {
   struct tide_groups *groups = g->groups;
-  bool by_stack = groups->kind == TIDE_GROUP_STACK;
+  bool by_stack = tide_group_kind_is_stacks(groups->kind);
   groups->items = tide_alloc_array(g->n_heads + 1, sizeof *groups->items);
   groups->of_site = tide_alloc_array(g->view->profile->n_sites + 1, sizeof *groups->of_site);
   for (size_t i = 0; i < g->n_heads; i++) {

@@ -22,6 +22,7 @@ enum tide_group_kind {
   TIDE_GROUP_SIZE,
   TIDE_GROUP_LIFETIME,
   TIDE_GROUP_STACK,
+  TIDE_GROUP_PAGES, // stacks that mapped memory: for questions of pages
   TIDE_GROUPS_N,
 };
 extern const char *const tide_group_words[TIDE_GROUPS_N]; // "place", "function", …
@@ -53,6 +54,7 @@ struct tide_group {
   uint64_t n_resize, b_resize_old, n_moved, b_moved;
   int64_t live_blocks, live_bytes;
   int64_t peak_blocks, peak_bytes;
+  int64_t own_max_bytes; // of one stack what it held at most; of several, no less than that
   uint64_t life_ns_sum, live_age_ns_sum;
   uint64_t first_ns, last_ns; // of allocations; first is UINT64_MAX when there were none
   uint32_t n_stacks;
@@ -87,6 +89,10 @@ struct tide_groups {
 static inline bool tide_group_kind_is_across(enum tide_group_kind kind)
 {
   return kind == TIDE_GROUP_THREAD || kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME;
+}
+static inline bool tide_group_kind_is_stacks(enum tide_group_kind kind)
+{
+  return kind == TIDE_GROUP_STACK || kind == TIDE_GROUP_PAGES;
 }
 static inline bool tide_group_kind_is_classes(enum tide_group_kind kind)
 {
@@ -125,6 +131,7 @@ void tide_groups_histograms(const struct tide_groups *groups, const struct tide_
 
 // How the stacks of a group reached the allocator from its place: through which library's function,
 // or, where the place has no name, from which function. The one of most weight, at its first line.
+// Stacks of pages that went through no library tell who called their place.
 struct tide_group_way {
   const struct tide_named_frame *frame; // the naming's; NULL: none
   size_t n_more;                        // other functions

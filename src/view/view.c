@@ -80,7 +80,8 @@ void tide_view_done(struct tide_view *view)
 
 bool tide_view_has(const struct tide_view *view, size_t site_idx)
 {
-  return view->profile->sites[site_idx].kind != TIDE_SITE_PAGES &&
+  const struct tide_profile *profile = view->profile;
+  return tide_question_is_about(&profile->question, profile->sites[site_idx].kind) &&
          !(view->unwanted && view->unwanted[site_idx]);
 }
 

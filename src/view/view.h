@@ -19,7 +19,7 @@ struct tide_view {
   const struct tide_filter *filter;   // not owned; NULL: none
   bool all_frames;                    // fold nothing
   uint8_t *unwanted;                  // per site of the profile; NULL: all are wanted
-  int64_t whole;                      // the weight of the profile's heap
+  int64_t whole;                      // the weight of all that the question is about
   int64_t wanted;                     // the part of it that the filter lets through
   // Private.
   uint8_t **bits; // per address of the naming, per frame there; NULL: not judged yet
@@ -34,8 +34,8 @@ void tide_view_init(struct tide_view *view, const struct tide_profile *profile,
                     struct tide_naming *naming, const struct tide_filter *filter, bool all_frames);
 void tide_view_done(struct tide_view *view);
 
-// Whether site i of the profile is part of the view: a heap site (or one of events without a stack)
-// that the filter lets through.
+// Whether site i of the profile is part of the view: one that the question is about (a heap site or
+// one of events without a stack; or one of pages) and that the filter lets through.
 bool tide_view_has(const struct tide_view *view, size_t site_idx);
 
 // What shares are of: the whole or, at a peak of several threads whose stacks add up to more than

@@ -39,6 +39,7 @@ import command_memory
 import command_merge
 import command_names
 import command_odd
+import command_pages
 import command_read
 import command_refuse
 import command_run
@@ -207,7 +208,7 @@ def parse():
 
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_memory, command_odd, command_refuse, command_read,
-                 command_look,
+                 command_look, command_pages,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
                  command_merge, command_agree, command_html, command_view, command_timeline,
                  command_export, command_foreign, command_share, command_damaged,

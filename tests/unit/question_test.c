@@ -226,6 +226,73 @@ static void without_a_clock(void **state)
   assert_int_equal(point_at("30%").whole, 0);
 }
 
+// What the program mapped itself has its own maximum instead of a share of the heap's peak, is in
+// no answer about the heap, and is known of the whole run.
+static void of_pages(void **state)
+{
+  static struct tide_frame page_frames[] = {
+      {0}, {.pc = 16}, {.flags = TIDE_FRAME_PAGES}, {.pc = 32, .parent = 2}};
+  static struct tide_site page_sites[] = {
+      {.stack = 1, .n_alloc = 1, .b_alloc = 100, .peak_bytes = 100, .high_bytes = 100},
+      {.stack = 3, .n_alloc = 3, .b_alloc = 90, .n_free = 1, .b_free = 70, .high_bytes = 80},
+  };
+  struct tide_image mapped = {.start_ns = 7,
+                              .end_ns = 8,
+                              .peak_bytes = 100,
+                              .page_peak_bytes = 80,
+                              .page_n_map = 3,
+                              .modules = modules,
+                              .n_modules = 1,
+                              .frames = page_frames,
+                              .n_frames = 4,
+                              .sites = page_sites,
+                              .n_sites = 2};
+  const struct tide_capture one = {.images = &mapped, .n_images = 1};
+  static const struct {
+    int sort;
+    enum tide_by by;
+    int64_t whole;
+    const char *refused;
+  } cases[] = {
+      {-1, TIDE_BY_DEFAULT, 80, NULL},
+      {TIDE_MEASURE_PEAK, TIDE_BY_BYTES, 80, NULL},
+      {TIDE_MEASURE_LIVE, TIDE_BY_DEFAULT, 20, NULL},
+      {TIDE_MEASURE_LEAK, TIDE_BY_BLOCKS, 2, NULL},
+      {TIDE_MEASURE_TOTAL, TIDE_BY_DEFAULT, 90, NULL},
+      {TIDE_SORT_COUNT, TIDE_BY_DEFAULT, 3, NULL},
+      {TIDE_MEASURE_PEAK, TIDE_BY_BLOCKS, 0, "try --sort count"},
+      {TIDE_MEASURE_TEMP, TIDE_BY_DEFAULT, 0, "not with \"temp\""},
+      {TIDE_MEASURE_GROWN, TIDE_BY_DEFAULT, 0, "not with \"grown\""},
+  };
+  struct tide_diag diag = {0};
+  struct tide_question question;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_wish wish = {.sort = cases[i].sort, .by = cases[i].by, .of_pages = true};
+    enum tide_err err = tide_question_make(&mapped, &wish, &question, &diag);
+    if (cases[i].refused) {
+      assert_int_equal(err, TIDE_ERR_USAGE);
+      assert_non_null(strstr(diag.text, cases[i].refused));
+      continue;
+    }
+    assert_int_equal(err, TIDE_ERR_OK);
+    struct tide_profile *profile = tide_profile_new(&one, 0);
+    tide_profile_ask(profile, &question);
+    assert_int_equal(profile->whole, cases[i].whole);
+    assert_int_equal(profile->sites[1].stack, 3);
+    assert_int_equal(profile->sites[1].weight, cases[i].whole);
+    tide_profile_free(profile);
+  }
+  const struct tide_wish plain = {.sort = -1, .of_pages = true},
+                         timed = {.sort = -1, .at = "end", .of_pages = true};
+  assert_int_equal(tide_question_make(&mapped, &timed, &question, &diag), TIDE_ERR_USAGE);
+  assert_non_null(strstr(diag.text, "without --at and --range"));
+  mapped.page_n_map = 0; // and that is known
+  assert_int_equal(tide_question_make(&mapped, &plain, &question, &diag), TIDE_ERR_OK);
+  mapped.origin = (char *)"heaptrack 1.4";
+  assert_int_equal(tide_question_make(&mapped, &plain, &question, &diag), TIDE_ERR_USAGE);
+  assert_non_null(strstr(diag.text, "holds nothing of memory the program mapped itself"));
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -237,6 +304,7 @@ int main(void)
       cmocka_unit_test(leaks_are_seen_beside_the_peak),
       cmocka_unit_test(refuses_what_the_capture_does_not_hold),
       cmocka_unit_test(without_a_clock),
+      cmocka_unit_test(of_pages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,12 +55,21 @@ static void expect_width(size_t width)
   tide_golden_expect_width(&sink.buf, width);
 }
 
-static void ask(int sort)
+static void ask_wish(struct tide_wish wish)
 {
   struct tide_question question;
-  struct tide_wish wish = {.sort = sort};
   assert_int_equal(tide_question_make(profile->image, &wish, &question, NULL), TIDE_ERR_OK);
   tide_profile_ask(profile, &question);
+}
+
+static void ask(int sort)
+{
+  ask_wish((struct tide_wish){.sort = sort});
+}
+
+static bool pages_have(int sort)
+{
+  return sort != TIDE_MEASURE_GROWN && sort != TIDE_MEASURE_TEMP;
 }
 
 // The view of now: tests put other profiles and names in place.
@@ -170,7 +179,8 @@ static void groups_of_every_kind(void **state)
     char name[64];
     bool in_classes = kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME;
     tide_buf_clear(&sink.buf);
-    ask(in_classes ? TIDE_SORT_COUNT : TIDE_MEASURE_PEAK);
+    ask_wish((struct tide_wish){.sort = in_classes ? TIDE_SORT_COUNT : TIDE_MEASURE_PEAK,
+                                .of_pages = kind == TIDE_GROUP_PAGES});
     struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
     struct tide_report_options options = {.group = kind, .n_rows = SIZE_MAX, .prefix = ""};
     tide_report_write(&screen, look(), &options);
@@ -187,6 +197,80 @@ static void groups_of_every_kind(void **state)
     snprintf(name, sizeof name, "report_by_%s.json", tide_group_words[kind]);
     expect_golden(name);
   }
+}
+
+// A second stack of pages, through the first one's place: two threads, whose maxima add up to more
+// than there ever was, so that the most of all is its bound.
+static void add_pages(void)
+{
+  struct tide_image *image = &capture->images[INDEXER_IMAGE];
+  const int64_t mib = 1 << 20;
+  image->frames = tide_realloc_array(image->frames, image->n_frames + 1, sizeof *image->frames);
+  image->frames[image->n_frames] = image->frames[3]; // postings::Block::push
+  image->frames[image->n_frames].parent = 10;
+  image->sites = tide_realloc_array(image->sites, image->n_sites + 2, sizeof *image->sites);
+  for (uint32_t thread = 1; thread <= 2; thread++)
+    image->sites[image->n_sites++] = (struct tide_site){.stack = (uint32_t)image->n_frames,
+                                                        .thread = thread,
+                                                        .n_alloc = 3,
+                                                        .b_alloc = (uint64_t)(400 * mib),
+                                                        .n_free = 2,
+                                                        .b_free = (uint64_t)(390 * mib),
+                                                        .peak_bytes = 7,
+                                                        .high_bytes = 300 * mib};
+  image->n_frames++;
+  image->page_peak_bytes = 500 * mib;
+  image->page_live_bytes = 52 * mib;
+  image->page_n_map = 10;
+  image->page_b_map = (uint64_t)(928 * mib);
+  tide_profile_free(profile);
+  tide_naming_free(naming);
+  naming = tide_naming_new_from(image, &tide_indexer_names);
+  profile = tide_profile_new(capture, INDEXER_IMAGE);
+}
+
+// What the program mapped itself under every rank it has, and the heap's numbers untouched by it.
+static void own_pages(void **state)
+{
+  const struct tide_profile_totals before = profile->totals;
+  add_pages();
+  assert_memory_equal(&before, &profile->totals, sizeof before);
+  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_report_options options = {
+      .group = TIDE_GROUP_PAGES, .n_rows = 10, .n_stacks = 1, .prefix = "", .argument = "x.tide"};
+  for (int i = 0; i < 2 * TIDE_SORTS_N; i++) {
+    struct tide_wish wish = {
+        .sort = i / 2, .by = i % 2 ? TIDE_BY_BLOCKS : TIDE_BY_DEFAULT, .of_pages = true};
+    if (!pages_have(wish.sort) || (i % 2 && wish.sort == TIDE_MEASURE_PEAK))
+      continue;
+    ask_wish(wish);
+    tide_report_write(&screen, look(), &options);
+    options.n_stacks = 0;
+  }
+  expect_width(80);
+  ask_wish((struct tide_wish){.sort = -1, .of_pages = true});
+  assert_int_equal(profile->question.measure, TIDE_MEASURE_PEAK);
+  assert_int_equal(profile->whole, 628ll << 20); // 500 at most, and 128
+  options.n_rows = 1;
+  tide_report_md_write(&screen, look(), &options);
+  tide_report_csv_write(&sink, look(), &options);
+  ask(TIDE_MEASURE_PEAK);
+  tide_report_write(&screen, look(), &(struct tide_report_options){.n_rows = 1, .prefix = ""});
+  expect_golden("report_pages.txt");
+  assert_non_null(strstr(tide_buf_cstr(&sink.buf), "next:  tidemark report --group pages "));
+  tide_buf_clear(&sink.buf);
+  ask_wish((struct tide_wish){.sort = -1, .of_pages = true});
+  const struct tide_report_json_options json = {.group = &options.group};
+  tide_report_json_write(&sink, look(), &json);
+  expect_golden("report_pages.json");
+  tide_buf_clear(&sink.buf); // a file that ends before its stacks: not that there were none
+  capture->images[INDEXER_IMAGE].n_sites = 0;
+  capture->images[INDEXER_IMAGE].is_part = capture->cut = true;
+  tide_profile_free(profile);
+  profile = tide_profile_new(capture, INDEXER_IMAGE);
+  ask_wish((struct tide_wish){.sort = -1, .of_pages = true});
+  tide_report_write(&screen, look(), &options);
+  expect_golden("report_pages_cut.txt");
 }
 
 // Threads and classes of a moment and of what is held: the row of several says which they are.
@@ -516,14 +600,17 @@ static void within_every_width(void **state)
       enum tide_group_kind kind = (enum tide_group_kind)(i % TIDE_GROUPS_N);
       bool whole = i % 3 == 0, of_code = !tide_group_kind_is_across(kind);
       struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = i % 2};
+      bool of_pages = kind == TIDE_GROUP_PAGES;
       tide_buf_clear(&sink.buf);
-      ask(i / TIDE_GROUPS_N);
+      if (of_pages && !pages_have(i / TIDE_GROUPS_N))
+        continue;
+      ask_wish((struct tide_wish){.sort = i / TIDE_GROUPS_N, .of_pages = of_pages});
       const struct tide_report_options options = {.group = kind,
                                                   .n_rows = whole ? SIZE_MAX : 3,
                                                   .n_stacks = (size_t)(i % 4),
                                                   .all_frames = i % 5 == 0,
                                                   .min_bytes = i % 7 ? 0 : INT64_MAX / 2,
-                                                  .details = of_code && i % 3,
+                                                  .details = of_code && !of_pages && i % 3,
                                                   .filters = whole ? "--function p|l" : NULL,
                                                   .prefix = ""};
       tide_report_write(&screen, look(), &options);
@@ -541,6 +628,7 @@ int main(void)
       TEST(narrow_wide_ascii_and_colour),
       TEST(curves_where_there_is_room),
       TEST(groups_of_every_kind),
+      TEST(own_pages),
       TEST(rows_that_cut_across),
       TEST(within_every_width),
       TEST(names_of_programs),

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the program mapped itself: by stack, with maxima, as table and as tree."""
+import csv
+import io
+import json
+
+import command_foreign
+from ground import expect, test
+
+PAGE = 4096
+# All through one function, from three stacks: 300 pages three times over, one at a time; 200 pages,
+# half of them given back; 7 pages of a file. And 10 pages by the break, of which 4 remain.
+PROGRAM = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#define PAGE 4096
+#define SITE __attribute__((noipa))
+void *volatile kept;
+SITE char *map(size_t n, int fd)
+{
+  char *at = mmap(NULL, n * PAGE, PROT_READ | PROT_WRITE,
+                  fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE, fd, 0);
+  if (at == MAP_FAILED) _exit(9);
+  return at;
+}
+SITE void scratch(void) { munmap(map(300, -1), 300 * PAGE); __asm__(""); }
+SITE void arena(void) { munmap(map(200, -1), 100 * PAGE); __asm__(""); }
+SITE void of_file(void)
+{
+  int fd = open("mapped.bin", O_RDWR | O_CREAT, 0600);
+  if (ftruncate(fd, 7 * PAGE) != 0) _exit(8);
+  map(7, fd);
+  close(fd);
+}
+SITE void up(void) { sbrk(10 * PAGE); __asm__(""); }
+SITE void down(void) { sbrk(-6 * PAGE); __asm__(""); }
+int main(void)
+{
+  for (volatile int i = 0; i < 3; i++) scratch();
+  arena(), of_file();
+  up(), down();
+  kept = malloc(100);
+  return 0;
+}"""
+# By who called the place, or by the place: own maximum, live at the end, in all, mappings.
+TRUTH = {"scratch": (300, 0, 900, 3), "arena": (200, 100, 200, 1), "up": (10, 4, 10, 1),
+         "of_file": (7, 7, 7, 1)}
+AT_ONCE = 300
+KEYS = ("own_max_bytes", "live_bytes", "bytes", "allocations")
+
+
+def capture(ground):
+    done = ground.record("-f", "-o", "x.tide", "--", ground.build("prog", PROGRAM))
+    expect(done.status == 0, f"status {done.status}: {done.stderr}")
+    # More than the heap ever held, and said so with what to do next.
+    expect("next:  tidemark report --group pages x.tide" in done.stderr, done.stderr)
+    return "x.tide"
+
+
+def who(row):
+    return row["function"] if row["function"] == "up" else row["caller"]["function"]
+
+
+def numbers(row):
+    return tuple(row[key] // (1 if key == "allocations" else PAGE) for key in KEYS)
+
+
+def show(ground, verb, *words):
+    done = ground.run(ground.tidemark, verb, "--group", "pages", *words, "x.tide")
+    expect(done.status == 0 and not done.stderr, f"{words}: {done.status} {done.stderr}")
+    return done.stdout
+
+
+@test
+def pages_by_stack(ground):
+    tide = capture(ground)
+    found = ground.report(tide, "--group", "pages")
+    expect({who(row): numbers(row) for row in found["groups"]} == TRUTH, f"{found['groups']}")
+    expect([who(row) for row in found["groups"]] == list(TRUTH), f"{found['groups']}")
+    expect(not any(row["own_max_is_bound"] for row in found["groups"]), f"{found['groups']}")
+    expect(all(row["file"].endswith("<stdin>") and row["line"] for row in found["groups"]),
+           f"{found['groups']}")
+    sums = [sum(row[i] for row in TRUTH.values()) for i in range(4)]
+    expect(found["whole"] == found["wanted"] == sums[0] * PAGE, f"{found['whole']}")
+    expect({site["kind"] for site in found["sites"]} == {"pages"}, "sites of the heap")
+    expect(found["question"]["of"] == "pages", f"{found['question']}")
+    pages = found["pages"]
+    expect(pages["peak_bytes"] == AT_ONCE * PAGE and pages["live_bytes"] == sums[1] * PAGE and
+           pages["maps"] == sums[3], f"{pages}")
+    # The heap has its own numbers, with and without.
+    plain = ground.report(tide)
+    expect(plain["totals"] == found["totals"] and plain["totals"]["allocations"] == 1,
+           f"{found['totals']}")
+    expect("of" not in plain["question"] and plain["whole"] == 100, f"{plain['question']}")
+
+
+@test
+def pages_of_every_rank(ground):
+    tide = capture(ground)
+    for words, i, unit in (((), 0, PAGE), (("--sort", "live"), 1, PAGE),
+                           (("--sort", "leak"), 1, PAGE), (("--sort", "total"), 2, PAGE),
+                           (("--sort", "count"), 3, 1)):
+        wanted = sorted((row[i] * unit for row in TRUTH.values() if row[i]), reverse=True)
+        found = ground.report(tide, "--group", "pages", *words)
+        expect([row["weight"] for row in found["groups"]] == wanted, f"{words}: {found['groups']}")
+        rows = list(csv.DictReader(io.StringIO(show(ground, "report", "--csv", *words))))
+        weights = [int(row["weight"]) for row in rows if row["function"] != "(rest)"]
+        expect(weights == wanted, f"{words}: {rows}")
+        for column, k in (("own_max_bytes", 0), ("live_bytes", 1), ("allocated_bytes", 2)):
+            summed = sum(int(row[column]) for row in rows)
+            expect(summed == PAGE * sum(row[k] for row in TRUTH.values()), f"{words}: {column}")
+    found = ground.report(tide, "--group", "pages", "--function", "^arena$")
+    expect([who(row) for row in found["groups"]] == ["arena"], f"{found['groups']}")
+
+
+@test
+def pages_as_text(ground):
+    capture(ground)
+    text = show(ground, "report")
+    lines = text.splitlines()
+    expect("1.2 MiB  at most at once; 444.0 KiB at the end" in text, text)
+    expect("in 6 mappings from 4" in " ".join(text.split()), text)
+    expect(any("by own maximum (at the end, in all, mappings)" in line for line in lines), text)
+    top = next(line for line in lines if "%" in line)
+    expect("1.2 MiB" in top and "0 B, 3.5 MiB, 3  map  " in top and "<stdin>:" in top, text)
+    expect("called by scratch" in text and "complete:" not in text, text)
+    expect("next:  tidemark tree --group pages x.tide" in text, text)
+    expect("| 1.2 MiB |" in show(ground, "report", "--md"), "no Markdown row")
+
+
+@test
+def pages_as_tree(ground):
+    capture(ground)
+    found = json.loads(show(ground, "tree", "--json"))
+    whole = PAGE * sum(row[0] for row in TRUTH.values())
+    expect(found["question"]["of"] == "pages" and found["tree"]["total"] == whole, f"{found}")
+    main = found["tree"]["children"][0]
+    expect(main["function"] == "main" and main["total"] == whole, f"{main}")
+    below = {child["function"]: child["total"] // PAGE for child in main["children"]}
+    expect(below == {name: row[0] for name, row in TRUTH.items()}, f"{below}")
+    found = json.loads(show(ground, "tree", "--json", "--sort", "live"))
+    expect(found["tree"]["total"] == PAGE * (100 + 7 + 4), f"{found['tree']}")
+    text = show(ground, "tree")
+    expect(text.startswith("prog: 2.0 MiB mapped by the program itself, each stack at its own"),
+           text)
+    heap = ground.run(ground.tidemark, "tree", "--group", "heap", "x.tide").stdout
+    expect(heap == ground.run(ground.tidemark, "tree", "x.tide").stdout != text, heap)
+
+
+@test
+def pages_refused(ground):
+    capture(ground)
+    (ground.scratch / "leaks.supp").write_text("leak:map\n")
+    foreign = command_foreign.written(ground, "h.txt", command_foreign.HEAPTRACK)
+    for verb, words, said in (
+            ("report", ("--sort", "temp", "x.tide"), 'not with "temp"'),
+            ("tree", ("--sort", "grown", "x.tide"), 'not with "grown"'),
+            ("report", ("--at", "50%", "x.tide"), "without --at and --range"),
+            ("tree", ("--range", "0%..50%", "x.tide"), "without --at and --range"),
+            ("report", ("--by", "blocks", "x.tide"), "try --sort count"),
+            ("report", ("--details", "x.tide"), "without --group pages"),
+            ("tree", ("--suppressions", "leaks.supp", "x.tide"), "without --group pages"),
+            ("report", (foreign,), "h.txt holds nothing of memory the program mapped itself"),
+            ("tree", (foreign,), "h.txt holds nothing of memory the program mapped itself"),
+            ("diff", ("x.tide", "x.tide"), "--group takes")):
+        done = ground.run(ground.tidemark, verb, "--group", "pages", *words)
+        expect(done.status == 2 and said in done.stderr and not done.stdout,
+               f"{verb} {words}: {done.status} {done.stderr}")
+
+
+@test
+def no_pages(ground):
+    """A program that maps nothing: that is known, and no error."""
+    done = ground.record("-q", "-f", "-o", "x.tide", "--", ground.program("return 0;"))
+    expect(done.status == 0, done.stderr)
+    for verb in ("report", "tree"):
+        text = show(ground, verb)
+        expect("the program mapped no memory itself\n" in text, text)
+    found = ground.report("x.tide", "--group", "pages")
+    expect(found["groups"] == found["sites"] == [] and found["whole"] == 0, f"{found['groups']}")
