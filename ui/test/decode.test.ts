@@ -131,7 +131,8 @@ test("flipped bytes do no harm", () => {
 
 test("captures of all formats and any bytes can be read", () => {
   for (const name of ["v1.tide", "v1_1.tide", "v1_1_names.tide", "massif.out", "dhat.json"]) {
-    const model = modelOf(golden(name));
+    const process = name === "v1.tide" ? "#3" : ""; // of those in it, one that has stacks
+    const model = modelOf(golden(name), process);
     const view = makeView(model, emptyLook);
     const weights = weigh(model, defaultQuestion(model));
     const tree = buildTree(view, weights, { inverted: true, byLine: true });
