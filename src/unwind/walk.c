@@ -197,6 +197,27 @@ static void arrive(const struct tide_unwind *u, struct tide_walker *w)
   w->root_sp = own ? 0 : w->root_sp; // C called Go, and may have left anything in the register
 }
 
+// Libraries make fibers by hand: their first function returns to code without unwind information
+// that ends the program. Above it is next to nothing of the stack: no return address in the few
+// words up to a page that cannot be read. Or it has, as boost.context makes it, that code's address
+// in the frame pointer too.
+enum { FIBER_HEAD_BYTES = 512 };
+static bool is_fiber_root(const struct tide_unwind *u, const struct tide_step *s)
+{
+  if (s->kind != TIDE_RULE_NONE || s->ra_slot || on_own_stack(u, s->sp) || s->sp & 7)
+    return false;
+  if (s->fp == s->key)
+    return true;
+  uint64_t end = tide_sys_whole_pages(s->sp);
+  if (end - s->sp > FIBER_HEAD_BYTES || !tide_sys_readable(end - 8) || tide_sys_readable(end))
+    return false;
+  struct tide_object object;
+  for (uint64_t at = s->sp; at < end; at += 8)
+    if (tide_object_find(tide_strip_pac(*(const uint64_t *)at) - 1, &object))
+      return false;
+  return true;
+}
+
 // Damaged unwind information may lead round in circles, or through whatever looks like a stack: a
 // walk ends when it has turned back too often, and off the thread's own stack when it is too long.
 enum { MAX_TURNS = 64, MAX_FOREIGN_FRAMES = 1 << 20 };
@@ -222,6 +243,8 @@ uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t se
       arrive(u, &w);
     n++;
   }
+  if (!more && is_fiber_root(u, &u->step[n - 1]))
+    u->step[n - 1].kind = TIDE_RULE_END;
   *ret_end = more ? TIDE_WALK_BROKEN : tide_step_end(&u->step[n - 1]);
   uint64_t hash = seed == TIDE_HASH_SEED && *ret_end ? TIDE_HASH_SEED_BROKEN : seed;
   for (uint64_t i = 0; i < n; i++) {
