@@ -53,10 +53,15 @@ static bool insists_on_first(const char *preload)
   return false;
 }
 
+bool tide_exec_env_has_sanitizer(char *const env[])
+{
+  return following && insists_on_first(value_of(env, "LD_PRELOAD="));
+}
+
 size_t tide_exec_env_need(char *const env[])
 {
   const char *preload = value_of(env, "LD_PRELOAD=");
-  if (!following || insists_on_first(preload))
+  if (!following)
     return 0;
   bool has_options = value_of(env, "TIDEMARK_OPTIONS=");
   if (preload && tide_text_find(preload, library) && has_options)

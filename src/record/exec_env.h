@@ -11,6 +11,9 @@ void tide_exec_env_init(const char *preload, const char *options, bool follow);
 // Is there no file at the path of this library, as seen from here (another root, a sandbox)?
 bool tide_exec_env_library_is_gone(void);
 
+// Does it preload a sanitizer's runtime, which must come first? Then it is not to be fixed.
+bool tide_exec_env_has_sanitizer(char *const env[]);
+
 // Bytes of scratch needed to fix env; 0: it is fine as it is.
 size_t tide_exec_env_need(char *const env[]);
 // The fixed environment, built in scratch.

@@ -226,6 +226,16 @@ static void tell(const struct tide_exec_target *target, uint32_t flags, uint32_t
     tide_door_tell(door, &hello, flags == TIDE_DOOR_ABSENT ? target->path : "");
 }
 
+void tide_exec_target_heed(struct tide_exec_target *target, char *const env[])
+{
+  if (!tide_exec_env_has_sanitizer(env))
+    return;
+  target->takes_us = false;
+  if (!target->is_unfit)
+    target->why = TIDE_WHY_SANITIZER;
+  target->is_unfit = true;
+}
+
 void tide_exec_target_announce(struct tide_exec_target *target)
 {
   if (target->is_told)
@@ -255,7 +265,7 @@ void tide_exec_target_say(const struct tide_exec_target *target)
   tide_line_add(&line, "tidemark: this process is not recorded: ");
   tide_line_add(&line, target->why == TIDE_WHY_TOO_LONG
                            ? "its arguments and environment leave no room for two variables: "
-                           : "musl's loader or AddressSanitizer does not take the recorder: ");
+                           : "musl's loader or a sanitizer does not take the recorder: ");
   tide_line_add(&line, target->path[0] ? target->path : "a program given by its descriptor");
   tide_line_add(&line, "\n");
   tide_sys_say(text, line.n);

@@ -19,6 +19,9 @@ struct tide_exec_target {
 // file as execve takes it; with search as execvp does. What cannot be read is taken to fit.
 void tide_exec_target_look(const char *file, bool search, struct tide_exec_target *ret_target);
 
+// The same of the environment it is started with: a sanitizer's runtime there must come first.
+void tide_exec_target_heed(struct tide_exec_target *target, char *const env[]);
+
 // This process is about to become the target. Also where it fits: a fork child whose parent is gone
 // must be known before its exec, or the next image is a stranger.
 void tide_exec_target_announce(struct tide_exec_target *target);

@@ -38,6 +38,7 @@ extern char **environ;
     struct tide_exec_target target_;                                                               \
     const uint32_t *spawned_ = (spawned);                                                          \
     tide_exec_target_look(file, search, &target_);                                                 \
+    tide_exec_target_heed(&target_, env);                                                          \
     if (!target_.takes_us && tide_exec_env_need_without(env))                                      \
       tide_exec_target_say(&target_);                                                              \
     if (!spawned_)                                                                                 \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What cannot be recorded: said at once, with the way out, and the command still runs."""
 import os
+import platform
 import shutil
 import struct
 import subprocess
@@ -219,14 +220,22 @@ def script_without_first_line(ground):
     expect(done.status in (6, 126), f"status {done.status}")
 
 
+def runtime_of(compiler, name):
+    found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True,
+                           check=True).stdout.strip()
+    expect(os.path.isabs(found), f"{compiler} has no {name}")
+    return found
+
+
 @test
 def sanitizer_preloaded(ground):
     """It must come first: the program runs as without us, and is said not to be recorded."""
     prog = ground.program('puts("ran"); return 6;')
-    for name in ("libasan.so", "libtsan.so"):
-        runtime = subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True,
-                                 text=True, check=True).stdout.strip()
-        env = dict(ground.env, LD_PRELOAD=runtime, ASAN_OPTIONS="detect_leaks=0")
+    runtimes = [runtime_of("gcc", name) for name in ("libasan.so", "libtsan.so")]
+    if shutil.which("clang"):
+        runtimes.append(runtime_of("clang", f"libclang_rt.asan-{platform.machine()}.so"))
+    for name in runtimes:
+        env = dict(ground.env, LD_PRELOAD=name, ASAN_OPTIONS="detect_leaks=0")
         plain = ground.run(prog, env=env)
         done = ground.record("-q", "-f", "-o", "x.tide", "--", prog, env=env)
         expect((done.status, done.stdout) == (plain.status, plain.stdout),
@@ -240,7 +249,11 @@ int main(int argc, char **argv)
   return argc > 2 ? execve(argv[1], argv + 1, env) : 1;
 }
 """)
-    runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True,
-                             text=True, check=True).stdout.strip()
-    done = ground.record("-q", "-f", "-o", "x.tide", "--", by_exec, prog, f"LD_PRELOAD={runtime}")
-    expect(done.status == 6 and done.stdout == "ran\n", f"exec: {done.status} {done.stderr!r}")
+    for runtime in runtimes:
+        done = ground.record("-q", "-f", "-o", "x.tide", "--", by_exec, prog,
+                             f"LD_PRELOAD={runtime}")
+        expect(done.status == 6 and done.stdout == "ran\n",
+               f"exec: {done.status} {done.stderr!r}")
+        roll = ground.report("x.tide")["capture"]["run"]["unrecorded"]
+        expect([(row["program"], row["reason"]) for row in roll] == [(prog.name, "sanitizer")],
+               f"exec: the roll has {roll}")
