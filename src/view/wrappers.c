@@ -4,8 +4,8 @@
 // F and then by C, so that what is asked of F is a run of them.
 //
 // The thresholds fold nothing in git, redis, perl, sqlite3, cc1, node, bash and CPython as Debian
-// ships them, beyond what the built-in rules name there. As one wrapper often calls another, looking
-// is repeated.
+// ships them, beyond what the built-in rules name there. As one wrapper often calls another,
+// looking is repeated.
 #include "view/wrappers.h"
 
 #include "base/alloc.h"
