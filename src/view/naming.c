@@ -289,9 +289,10 @@ static bool has_file_of(const struct tide_named_frame *a, const struct tide_name
   return a->file && b->file && strcmp(a->file, b->file) == 0;
 }
 
-// A closure's name says nothing without that of its function. Where debug information leaves that
-// out (line tables only), it is the one of the same file that the closure was inlined into, or else
-// the one it all became part of. Judged by its own name before: whose it is, its file says.
+// A closure's name says nothing without that of a function. Where debug information leaves out the
+// one that it is written in (line tables only), we say into which of the same file it was inlined,
+// or else what it all became part of: "{closure#0} in app::main", which need not be the former.
+// Judged by its own name before: whose it is, its file says.
 static void name_closures(struct tide_naming *naming, struct chain *chain)
 {
   for (size_t i = 0; i + 1 < chain->n; i++) {
@@ -306,7 +307,7 @@ static void name_closures(struct tide_naming *naming, struct chain *chain)
       continue;
     TIDE_GROW(naming->made, naming->n_made, naming->cap_made);
     naming->made[naming->n_made] =
-        tide_sprintf("%s::%s", chain->frames[outer].function, frame->function);
+        tide_sprintf("%s in %s", frame->function, chain->frames[outer].function);
     frame->function = naming->made[naming->n_made++];
   }
 }

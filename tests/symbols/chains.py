@@ -173,6 +173,7 @@ def without_parameters(name):
 def plain(name, is_rust):
     """A name as a source would have it."""
     if is_rust:
+        name = re.sub(r"^(\{[^ ]*\}) in .*", r"\1", name)  # where it was inlined, not its own
         return re.sub(r"\{\{?(closure|async_fn)(#\d+)?\}?\}", "{closure}", name)
     name = re.sub(r"'lambda\d*'(\([^)]*\))?|\{lambda\([^)]*\)#\d+\}|\$_\d+|<lambda\([^)]*\)>",
                   "{lambda}", name)

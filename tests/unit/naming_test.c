@@ -286,8 +286,8 @@ static void names_closures_with_their_function(void **state)
   size_t n;
   const struct tide_named_frame *frames = tide_naming_of_node(again, 2, &n);
   assert_int_equal(n, 5);
-  assert_string_equal(frames[0].function, "app::main::{closure#0}"); // no other of that file
-  assert_string_equal(frames[1].function, "spawn::{closure#1}");
+  assert_string_equal(frames[0].function, "{closure#0} in app::main"); // no other of that file
+  assert_string_equal(frames[1].function, "{closure#1} in spawn");
   assert_int_equal(frames[0].layer, TIDE_LAYER_USER);
   assert_true(tide_layer_is_folded(frames[2].layer));
   tide_naming_free(again);
