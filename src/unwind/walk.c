@@ -219,7 +219,8 @@ static bool is_fiber_root(const struct tide_unwind *u, const struct tide_step *s
 }
 
 // Damaged unwind information may lead round in circles, or through whatever looks like a stack: a
-// walk ends when it has turned back too often, and off the thread's own stack when it is too long.
+// walk ends when it has turned back or stood still too often, and off the thread's own stack when
+// it is too long.
 enum { MAX_TURNS = 64, MAX_FOREIGN_FRAMES = 1 << 20 };
 
 uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t seed,
@@ -235,7 +236,7 @@ uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t se
          (n < u->cap || tide_unwind_grow(u, n))) {
     more = tide_step_out(&w, &u->step[n], true);
     bool turned = w.r.sp < u->step[n].sp; // by a signal frame, or by a frame pointer
-    n_turns += turned;
+    n_turns += w.r.sp <= u->step[n].sp;   // a frame record may lead to itself
     w.strayed |= turned;
     // A handler on the thread's own stack may have interrupted code on another one, and the other
     // way round; a function that changes stacks leads back to the first one.

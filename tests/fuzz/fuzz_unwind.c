@@ -30,7 +30,17 @@ enum {
 };
 
 static struct tide_object object;
+static uint64_t *own_stack, *foreign_stack; // each a page
 static uint64_t dice;
+
+// Of what the kernel would let it read, a walk that has left its stack gets the stacks alone: the
+// rest is the sanitizer's, which would take a look there for a fault.
+bool __wrap_tide_sys_readable(uint64_t address);
+bool __wrap_tide_sys_readable(uint64_t address)
+{
+  uint64_t page = address & -(uint64_t)sysconf(_SC_PAGESIZE);
+  return page == (uint64_t)own_stack || page == (uint64_t)foreign_stack;
+}
 
 // The recorder's table of rules, left empty: every rule is made anew, of the present input.
 static uint64_t no_rules[1 + 2] = {63}; // a shift for two slots, and none used
@@ -122,11 +132,10 @@ static uint64_t *lonely_page(void)
 static void unwind_by(const uint8_t *data, size_t n)
 {
   static struct tide_unwind unwind;
-  static uint64_t *own, *foreign;
   uint64_t pcs[N_PCS];
-  if (!own) {
-    own = lonely_page();
-    foreign = lonely_page();
+  if (!own_stack) {
+    own_stack = lonely_page();
+    foreign_stack = lonely_page();
     if (!tide_unwind_init(&unwind))
       abort();
   }
@@ -140,15 +149,15 @@ static void unwind_by(const uint8_t *data, size_t n)
                                 .n_readable = 1,
                                 .readable = {{at, at + n}}};
   gather_pcs(bytes, n, pcs);
-  fill_stack(own, pcs);
-  fill_stack(foreign, pcs);
+  fill_stack(own_stack, pcs);
+  fill_stack(foreign_stack, pcs);
   for (int i = 0; i < N_PCS; i++) {
     struct tide_rule rule;
     tide_cfi_rule(pcs[i], &rule);
     tide_cfi_rule(pcs[i] | TIDE_RULE_EXACT_PC, &rule);
   }
-  walk(&unwind, own, pcs[roll(N_PCS)], true);
-  walk(&unwind, foreign, pcs[roll(N_PCS)], false);
+  walk(&unwind, own_stack, pcs[roll(N_PCS)], true);
+  walk(&unwind, foreign_stack, pcs[roll(N_PCS)], false);
   free(bytes);
 }
 
