@@ -420,7 +420,7 @@ static void the_cost_is_estimated_per_thread(void **state)
   f->store.header->cold_ticks = 50;
   f->store.header->cpu_ns = 123456789;
   struct tide_image image = read_image(f, 0);
-  assert_in_range(image.recorder_ns, 155 * 66 + 100 + 225000 - 1, 155 * 66 + 100 + 225000 + 1);
+  assert_in_range(image.recorder_ns, 155 * 66 + 100 + 650000 - 1, 155 * 66 + 100 + 650000 + 1);
   assert_int_equal(image.cpu_ns, 123456789);
   tide_image_done(&image);
 }
