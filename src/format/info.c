@@ -109,7 +109,7 @@ static void write_roll(const struct tide_screen *screen, const struct tide_roll 
   }
   if (roll->n_refused) {
     TIDE_CLEANUP_FREE char *text = tide_sprintf(
-        "%" PRIu64 " other %s knocked and %s refused: not of this run", roll->n_refused,
+        "%" PRIu64 " other %s knocked and %s refused: not known to be of this run", roll->n_refused,
         roll->n_refused == 1 ? "process" : "processes", roll->n_refused == 1 ? "was" : "were");
     tide_screen_paragraph(screen, TIDE_INK_WARN, "  ", "note: ", text);
   }

@@ -35,7 +35,7 @@ static void tell_refused(const struct tide_capture *capture, tide_note_teller *t
   if (!n)
     return;
   TIDE_CLEANUP_FREE char *text =
-      tide_sprintf("%" PRIu64 " other %s knocked and %s refused: not of this run", n,
+      tide_sprintf("%" PRIu64 " other %s knocked and %s refused: not known to be of this run", n,
                    n == 1 ? "process" : "processes", n == 1 ? "was" : "were");
   tell(context, text);
 }
