@@ -39,7 +39,7 @@ static void before(struct tide_json *json)
     tide_sink_text(json->sink, ",");
   if (json->depth <= json->break_depth)
     new_line(json);
-  else if (json->has_member[json->depth])
+  else if (json->has_member[json->depth] && !json->is_tight)
     tide_sink_text(json->sink, " ");
   json->has_member[json->depth] = true;
 }
@@ -125,7 +125,7 @@ void tide_json_key(struct tide_json *json, const char *key)
 {
   before(json);
   quoted(json->sink, key, strlen(key));
-  tide_sink_text(json->sink, ": ");
+  tide_sink_text(json->sink, json->is_tight && json->depth > json->break_depth ? ":" : ": ");
   json->after_key = true;
 }
 
@@ -178,14 +178,14 @@ void tide_json_raw(struct tide_json *json, const void *text, size_t n)
   tide_sink_bytes(json->sink, text, n);
 }
 
-static bool is_left_out(const struct tide_json *json, const char *key)
+bool tide_json_lacks(const struct tide_json *json, const char *key)
 {
   return json->is_absent && json->is_absent(json->absent, key);
 }
 
 void tide_json_put_text(struct tide_json *json, const char *key, const char *text)
 {
-  if (is_left_out(json, key))
+  if (tide_json_lacks(json, key))
     return;
   tide_json_key(json, key);
   tide_json_text(json, text);
@@ -193,30 +193,15 @@ void tide_json_put_text(struct tide_json *json, const char *key, const char *tex
 
 void tide_json_put_u64(struct tide_json *json, const char *key, uint64_t v)
 {
-  if (is_left_out(json, key))
+  if (tide_json_lacks(json, key))
     return;
   tide_json_key(json, key);
   tide_json_u64(json, v);
 }
 
-void tide_json_put_u64s(struct tide_json *json, const char *key, const uint64_t *values, size_t n)
-{
-  if (is_left_out(json, key))
-    return;
-  tide_json_key(json, key);
-  tide_json_open_array(json);
-  bool is_broken = json->depth <= json->break_depth;
-  for (size_t i = 0; i < n; i++)
-    if (i && !is_broken && !values[i]) // histograms are nearly all zeros
-      tide_sink_bytes(json->sink, ", 0", 3);
-    else
-      tide_json_u64(json, values[i]);
-  tide_json_close_array(json);
-}
-
 void tide_json_put_i64(struct tide_json *json, const char *key, int64_t v)
 {
-  if (is_left_out(json, key))
+  if (tide_json_lacks(json, key))
     return;
   tide_json_key(json, key);
   tide_json_i64(json, v);
@@ -224,7 +209,7 @@ void tide_json_put_i64(struct tide_json *json, const char *key, int64_t v)
 
 void tide_json_put_bool(struct tide_json *json, const char *key, bool v)
 {
-  if (is_left_out(json, key))
+  if (tide_json_lacks(json, key))
     return;
   tide_json_key(json, key);
   tide_json_bool(json, v);

@@ -18,6 +18,7 @@ struct tide_json {
   unsigned break_depth; // containers up to this depth get a line per member
   bool has_member[TIDE_JSON_DEPTH_MAX];
   bool after_key;
+  bool is_tight; // no blanks within a line: for tables of a million lines
   // Members that the put functions leave out; NULL: none.
   bool (*is_absent)(uint32_t absent, const char *key);
   uint32_t absent;
@@ -43,8 +44,8 @@ void tide_json_hex(struct tide_json *json, uint64_t v); // the string "0x…"
 void tide_json_raw(struct tide_json *json, const void *text, size_t n);
 
 // Members of an object: key and value in one. Nothing where the member is absent.
+bool tide_json_lacks(const struct tide_json *json, const char *key);
 void tide_json_put_text(struct tide_json *json, const char *key, const char *text);
 void tide_json_put_u64(struct tide_json *json, const char *key, uint64_t v);
-void tide_json_put_u64s(struct tide_json *json, const char *key, const uint64_t *values, size_t n);
 void tide_json_put_i64(struct tide_json *json, const char *key, int64_t v);
 void tide_json_put_bool(struct tide_json *json, const char *key, bool v);

@@ -27,6 +27,31 @@ size_t tide_utf8_length(const char *text, size_t n)
   return overlong || surrogate || too_big ? 0 : length;
 }
 
+static bool is_whole(const char *text, size_t n)
+{
+  for (size_t i = 0, length; i < n; i += length)
+    if (!(length = tide_utf8_length(text + i, n - i)))
+      return false;
+  return true;
+}
+
+const char *tide_utf8_mend(const char *text, struct tide_buf *scratch)
+{
+  size_t n = strlen(text);
+  if (is_whole(text, n))
+    return text;
+  tide_buf_clear(scratch);
+  for (size_t i = 0; i < n;) {
+    size_t length = tide_utf8_length(text + i, n - i);
+    if (length)
+      tide_buf_append(scratch, text + i, length);
+    else
+      tide_buf_text(scratch, "\xef\xbf\xbd");
+    i += length ? length : 1;
+  }
+  return tide_buf_cstr(scratch);
+}
+
 static uint32_t decode(const char *text, size_t length)
 {
   static const uint8_t first_mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};

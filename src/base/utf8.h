@@ -4,6 +4,8 @@
 // and paths come from binaries we did not build; a control character in one must not reach a
 // terminal, so everything shown passes through tide_utf8_clean() or tide_utf8_fit().
 #pragma once
+#include "base/buf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +13,10 @@
 // Bytes of the well-formed UTF-8 character at text; 0 when there is none (overlong forms,
 // surrogates and values past U+10FFFF included). n > 0.
 size_t tide_utf8_length(const char *text, size_t n);
+
+// The text itself or, where bytes of it are not UTF-8, a copy in scratch with U+FFFD for each of
+// those; valid until scratch changes.
+const char *tide_utf8_mend(const char *text, struct tide_buf *scratch);
 
 // Columns a terminal needs for text: 2 for wide East Asian characters, 0 for combining marks.
 size_t tide_utf8_width(const char *text);

@@ -34,7 +34,9 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
   if (arguments->json + arguments->csv + arguments->md > 1)
     return tide_fail(diag, TIDE_ERR_USAGE, "one of --json, --csv and --md at a time");
   if (arguments->min_bytes && arguments->json)
-    return tide_fail(diag, TIDE_ERR_USAGE, "--min is for tables; JSON holds every stack");
+    return tide_fail(diag, TIDE_ERR_USAGE, "--min is for tables; -n limits JSON");
+  if (arguments->all && !arguments->json)
+    return tide_fail(diag, TIDE_ERR_USAGE, "--all is for --json: stacks that weigh nothing, too");
   if (arguments->stacks && (table || arguments->json))
     return tide_fail(diag, TIDE_ERR_USAGE, "--stacks is for text; --json has every stack");
   if (arguments->details && (table || arguments->json))
@@ -97,6 +99,7 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
       .suppressions = looking->suppressions,
       .file = opened->path,
       .n = arguments->top,
+      .weightless = arguments->all,
       .group = arguments->group < 0 ? NULL : &group,
   };
   struct tide_sink sink;

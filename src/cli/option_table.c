@@ -190,6 +190,8 @@ const struct tide_option_row tide_option_rows[] = {
      "process by pid or #index (default: the largest peak)"},
     {VERB(MERGE), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,
      "take all processes of each file"},
+    {VERB(REPORT), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,
+     "--json: stacks that weigh nothing under --sort, too"},
     {TABLES, 0, "min", "SIZE", TIDE_OPTION_SIZE, AT(min_bytes), NULL, 0,
      "only rows (diff: changes) of SIZE or more: 64KiB, 1.5M"},
     {VERB(REPORT), 0, "details", NULL, TIDE_OPTION_FLAG, AT(details), NULL, 0,

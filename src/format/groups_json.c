@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "format/report_cells.h"
+#include "format/site_json.h"
 #include "view/fate.h"
 
 #include <stdlib.h>
@@ -169,8 +170,7 @@ static void write_spread(struct tide_json *json, const struct tide_view *view,
                       tide_profile_n_ended(view->profile->image, group->n_free, lives));
   tide_json_mean_age(json, group->live_age_ns_sum, group->live_blocks);
   tide_json_put_text(json, "fate", tide_fate_words[group->fate]);
-  tide_json_put_u64s(json, "sizes", sizes, TIDE_SIZE_BUCKETS_N);
-  tide_json_put_u64s(json, "lifetimes", lives, TIDE_LIFE_BUCKETS_N);
+  tide_histograms_json(json, sizes, lives);
 }
 
 static void write_group(struct tide_json *json, struct tide_view *view,

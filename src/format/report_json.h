@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The report for machines: schema "tidemark-report-1". Keys are only ever added within a schema.
-// Byte and event numbers are exact integers; frames are complete and innermost first.
+// The report for machines: schema "tidemark-report-2". Keys are only ever added within a schema.
+// Byte and event numbers are exact integers; stacks are complete, and written once each.
 #pragma once
 #include "base/sink.h"
 #include "view/groups.h"
@@ -11,6 +11,7 @@ struct tide_report_json_options {
   const struct tide_suppressions *suppressions; // applied; NULL: none
   const char *file;                             // the capture's name, or NULL
   size_t n;                                     // sites, and groups; 0: all
+  bool weightless;                              // sites that weigh nothing, too
   const enum tide_group_kind *group;            // NULL: no groups
 };
 

@@ -24,29 +24,9 @@ struct page_node {
   uint32_t parent, frame;
 };
 
-static bool is_utf8(const char *text, size_t n)
-{
-  for (size_t i = 0, length; i < n; i += length)
-    if (!(length = tide_utf8_length(text + i, n - i)))
-      return false;
-  return true;
-}
-
 static uint32_t add_text(struct tide_page_names *names, const char *text)
 {
-  size_t n = text ? strlen(text) : 0;
-  if (is_utf8(text, n))
-    return tide_intern_add(&names->texts, text, n);
-  tide_buf_clear(&names->scratch);
-  for (size_t i = 0; i < n;) {
-    size_t length = tide_utf8_length(text + i, n - i);
-    if (length)
-      tide_buf_append(&names->scratch, text + i, length);
-    else
-      tide_buf_text(&names->scratch, "\xef\xbf\xbd");
-    i += length ? length : 1;
-  }
-  return tide_intern_add(&names->texts, names->scratch.data, names->scratch.n);
+  return tide_intern_text(&names->texts, text ? tide_utf8_mend(text, &names->scratch) : "");
 }
 
 static uint32_t add_crate(struct tide_page_names *names, const char *function, uint32_t text)

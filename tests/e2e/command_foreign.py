@@ -190,7 +190,7 @@ def check_json(name, holds, report):
     for key, value in members(report):
         lacking = set(NEEDS.get(key, ())) - holds
         expect(not lacking, f"{name}: {key} is {value}, and the file holds no {lacking}")
-    found = {key for key, _ in members(report["sites"])} | set(report["totals"])
+    found = set(report["site_defaults"]) | {"stack", "weight"} | set(report["totals"])
     for key, needs in NEEDS.items():
         expect(set(needs) - holds or key in found or key in ("start_ns", "end_ns", "duration_ns",
                                                              "allocated_bytes", "peak_ns"),

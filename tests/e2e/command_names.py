@@ -16,6 +16,7 @@ import time
 import zlib
 
 import record
+import report_json
 import servers
 from ground import expect, test
 
@@ -396,6 +397,7 @@ int main(void) { for (int i = 0; i < 100; i++) hold(i); return %d; }
     ground.record("-q", "-o", "x.tide", "--", "./a")
     with servers.debuginfod(ground.scratch / "debug", identity) as url:
         shown = ground.run(ground.tidemark, "report", "--json", "x.tide", env=served(ground, url))
-        expect({"keep", "hold"} <= functions(json.loads(shown.stdout)), f"{shown.stdout[:2000]}")
+        found = functions(report_json.loads(shown.stdout))
+        expect({"keep", "hold"} <= found, f"{shown.stdout[:2000]}")
         fetched = list((ground.scratch / "cache").glob("*/debuginfo"))
         expect(len(fetched) == 2, f"the parts are not two: {fetched}")

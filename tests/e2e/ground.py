@@ -4,7 +4,6 @@
 A test is a function marked @test; it gets a Ground with a directory of its own and raises
 record.Failure through `expect`.
 """
-import json
 import os
 import pathlib
 import shutil
@@ -12,6 +11,7 @@ import subprocess
 import time
 
 import record
+import report_json
 
 TESTS = {}
 
@@ -82,9 +82,9 @@ class Ground:
                                 start_new_session=True, text=True, **options)
 
     def report(self, path, *options):
-        done = self.run(self.tidemark, "report", "--json", *options, path)
+        done = self.run(self.tidemark, "report", "--json", "--all", *options, path)
         expect(done.status == 0, f"report failed with {done.status}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
+        return report_json.loads(done.stdout)
 
     def tides(self):
         return sorted(self.scratch.glob("*.tide"))

@@ -13,6 +13,7 @@ import subprocess
 import threading
 
 import counts
+import report_json
 import truth
 
 
@@ -75,13 +76,15 @@ class Capture:
                 self.images.append(image)
 
     def read(self, path, *options):
-        done = run([self.tidemark, "report", "--json", *options, path])
+        done = run([self.tidemark, "report", "--json", "--all", *options, path])
         if done.status:
             raise Failure(f"report of {os.path.basename(path)} failed: {done.stderr.strip()}")
         try:
-            return json.loads(done.stdout)
+            return report_json.loads(done.stdout)
         except json.JSONDecodeError as error:
             raise Failure(f"report is not JSON: {error}") from None
+        except report_json.Broken as error:
+            raise Failure(f"report --json: {error}") from None
 
     def report(self, at):
         if at not in self.reports:

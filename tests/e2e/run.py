@@ -34,6 +34,7 @@ import command_foreign
 import command_groups
 import command_grown
 import command_html
+import command_json
 import command_look
 import command_memory
 import command_merge
@@ -210,8 +211,8 @@ def parse():
 COMMAND_TESTS = (command_run, command_memory, command_odd, command_refuse, command_read,
                  command_look, command_pages,
                  command_names, command_symbolize, command_cache, command_diff, command_groups,
-                 command_merge, command_agree, command_html, command_view, command_timeline,
-                 command_export, command_foreign, command_share, command_damaged,
+                 command_merge, command_agree, command_json, command_html, command_view,
+                 command_timeline, command_export, command_foreign, command_share, command_damaged,
                  command_sandbox, command_whole)
 
 

@@ -209,8 +209,8 @@ def check_sums(report):
     if totals["peak_bytes"] + totals["peak_bound_bytes"] < totals["live_bytes"]:
         raise Wrong("the peak is below what is live at the end")
     for site in heap:
-        if sum(site["sizes"]) != site["allocations"]:
-            raise Wrong(f"size histogram holds {sum(site['sizes'])} of {site['allocations']}")
+        if sum(n for _, n in site["sizes"]) != site["allocations"]:
+            raise Wrong(f"size histogram is {site['sizes']}, of {site['allocations']}")
 
 
 def check_roots(report):

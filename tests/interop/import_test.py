@@ -19,6 +19,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import report_json  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 TIDEMARK, PROGRAM = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
 POOL_BYTES = 72704  # libstdc++'s emergency pool: heaptrack's library brings it into every program
@@ -36,8 +39,12 @@ def run(*command, cwd=None):
     return done.stdout
 
 
+def report_at(cwd, path, *options):
+    return report_json.loads(run(TIDEMARK, "report", "--json", "--all", *options, path, cwd=cwd))
+
+
 def report(path, *options):
-    return json.loads(run(TIDEMARK, "report", "--json", *options, path))
+    return report_at(None, path, *options)
 
 
 def places(found, measure):
@@ -243,14 +250,14 @@ def jemalloc_pprof(scratch, own):
     program, path = build_crate("jemalloc_rs", "jemalloc-shape"), f"{scratch}/je.pb.gz"
     here = pathlib.Path(program).parent
     run("./jemalloc-shape", path, cwd=here)
-    found = json.loads(run(TIDEMARK, "report", "--json", path, cwd=here))
+    found = report_at(here, path)
     check("lacks", {"peak", "total", "blocks"} <= set(found["image"]["lacks"]), True)
     held = places(found, "live_bytes")
     names = [f"jemalloc_shape::{name}" for name in ("small", "large", "churn")]
     check("the truth", [held.get(name) for name in names], [4000 * 1024, 7 * 262144, None])
     check("top", max(held, key=held.get), names[0])
     check("sum", found["totals"]["live_bytes"], sum(site["live_bytes"] for site in found["sites"]))
-    elsewhere = json.loads(run(TIDEMARK, "report", "--json", path, cwd=scratch))
+    elsewhere = report_at(scratch, path)
     check("without names", elsewhere["totals"], found["totals"])
 
 

@@ -29,6 +29,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 import export_decode  # noqa: E402
 import record  # noqa: E402
+import report_json  # noqa: E402
 
 TYPES = {"alloc_objects": "allocations", "alloc_space": "bytes", "inuse_objects": "live_blocks",
          "inuse_space": "live_bytes", "peak_objects": "peak_blocks",
@@ -67,8 +68,8 @@ class Ground:
         run("cc", "-O2", "-g", "-fno-optimize-sibling-calls", "-o", self.program,
             HERE / "export_program.c")
         run(self.tidemark, "run", "-q", "-o", self.tide, "--", self.program)
-        self.sites = json.loads(run(self.tidemark, "report", "--json", "--all-frames",
-                                    self.tide))["sites"]
+        told = run(self.tidemark, "report", "--json", "--all", self.tide)
+        self.sites = report_json.loads(told)["sites"]
         expect(len(self.sites) >= 4, "too few sites")
 
     def export(self, name, *words):

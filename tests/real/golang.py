@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 
 import record
+import report_json
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORKERS, ROUNDS = 8, 200
@@ -46,7 +47,7 @@ def cgo(stage):
                       cwd=stage.scratch, env=stage.env, timeout=120)
     if done.status or done.stdout != "done\n":
         raise record.Failure(f"ended {done.status}, said {done.stdout!r} {done.stderr[-200:]!r}")
-    sites = json.loads(ask(stage, "report", "--json"))["sites"]
+    sites = report_json.loads(ask(stage, "report", "--json", "--all"))["sites"]
     every = WORKERS * ROUNDS
     work, begin = "main.work", "runtime.goexit"
     expected = [

@@ -13,7 +13,6 @@ are looked up here. Ends with the counts.
 """
 import argparse
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
@@ -27,6 +26,7 @@ sys.path.insert(0, str(ROOT / "tests/e2e"))
 import beside  # noqa: E402
 import chains  # noqa: E402
 import record  # noqa: E402
+import report_json  # noqa: E402
 import variants  # noqa: E402
 
 
@@ -67,11 +67,11 @@ def build(variant, options, scratch):
 
 
 def report(tidemark, tide, words, **env):
-    done = record.run([tidemark, "report", "--json", "--all-frames", *words, tide],
+    done = record.run([tidemark, "report", "--json", "--all", *words, tide],
                       cwd=tide.parent, env=record.clean_environment(**env))
     if done.status:
         raise record.Failure(f"report ends with {done.status}: {done.stderr.strip()[-300:]}")
-    return json.loads(done.stdout)
+    return report_json.loads(done.stdout)
 
 
 def emulate(options, scratch):

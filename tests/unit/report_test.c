@@ -530,10 +530,12 @@ static void json_of_the_first_sites(void **state)
   ask(TIDE_MEASURE_TOTAL);
   tide_report_json_write(&sink, look(), &(struct tide_report_json_options){.n = 1});
   const char *text = tide_buf_cstr(&sink.buf);
-  const char *first = strstr(text, "\"kind\"");
+  const char *first = strstr(text, "{\"weight\":");
   assert_non_null(first);
-  assert_null(strstr(first + 1, "\"kind\""));
+  assert_null(strstr(first + 1, "{\"weight\":"));
   assert_non_null(strstr(text, "\"file\": null"));
+  assert_non_null(strstr(text, "\"heap\": {\"sites\": 7, "));
+  assert_non_null(strstr(text, "\"pages\": {\"sites\": 1, "));
 }
 
 // None of the fixture's files exist, and its start has no date: the same everywhere.

@@ -14,6 +14,7 @@ import { weigh, type Question } from "../src/engine/question.ts";
 import { waysOf, type Way } from "../src/engine/ways.ts";
 import type { Tree } from "../src/engine/tree.ts";
 import type { Diff, DiffGroup } from "../src/engine/diff.ts";
+import { lifeCounts, sizeCounts } from "./report.ts";
 
 const textOf = (model: Model, string: number) => (string ? model.text[string] : null);
 
@@ -27,7 +28,7 @@ function frameOf(model: Model, f: number) {
   };
 }
 
-// A site as tidemark-report-1 has it, without what the page does not keep per site.
+// A site as an unrolled report has it, without what the page does not keep per site.
 export function siteJson(plain: View, weights: Float64Array, site: number) {
   const { model } = plain;
   const { sites, nodes, frames, rows } = model;
@@ -54,7 +55,7 @@ export function siteJson(plain: View, weights: Float64Array, site: number) {
     ...numbersJson(numbersOf(model, site), model),
     allocations: sites.nAlloc[site], own_max_bytes: sites.ownMax[site],
     thread_slots: pastRow - firstRow,
-    sizes: [...sizes], lifetimes: [...lifetimes],
+    sizes: sizeCounts(sizes), lifetimes: lifeCounts(lifetimes),
     mean_life_ns: meanLife(model, sites.lifeNs[site], sites.nFree[site], lifetimes),
     mean_age_ns: meanAge(numbersOf(model, site)), frames: stack, culprit, via,
   };
@@ -153,7 +154,7 @@ export function groupsJson(view: View, question: Question, kind: GroupKind) {
       ...base, via: wayJson(model, ways.via), caller: wayJson(model, ways.caller),
       ...numbersJson(g, model),
       mean_life_ns: meanLife(model, g.lifeNs, g.nFree, lifetimes), mean_age_ns: meanAge(g),
-      fate: g.fate, sizes: [...sizes], lifetimes: [...lifetimes],
+      fate: g.fate, sizes: sizeCounts(sizes), lifetimes: lifeCounts(lifetimes),
     };
   });
 }

@@ -8,6 +8,7 @@ import { join, resolve } from "node:path";
 import { inflateSync } from "node:zlib";
 import { decode } from "../src/engine/decode.ts";
 import type { Model } from "../src/engine/model.ts";
+import { unroll } from "./report.ts";
 
 export const BUILD = process.env.TIDE_BUILD ?? "../build";
 export const ROOT = resolve(BUILD, "..");
@@ -15,14 +16,19 @@ const TIDEMARK = join(BUILD, "tidemark");
 const MOST_BYTES = 1 << 30;
 const ENV = { ...process.env, TIDEMARK_CACHE: "off", DEBUGINFOD_URLS: "" };
 
-// What the command prints, or why it refuses.
+// What the command prints, of a report every stack unrolled, or why it refuses.
 export type Answer = { json: any; why?: undefined } | { json?: undefined; why: string };
 
 export function ask(...words: string[]): Answer {
-  const { status, stdout, stderr } = spawnSync(TIDEMARK, [...words, "--json"], {
+  const isReport = words[0] === "report";
+  const form = isReport ? ["--json", "--all"] : ["--json"];
+  const { status, stdout, stderr } = spawnSync(TIDEMARK, [...words, ...form], {
     encoding: "utf8", maxBuffer: MOST_BYTES, env: ENV,
   });
-  return status === 0 ? { json: JSON.parse(stdout) } : { why: stderr || `status ${status}` };
+  if (status !== 0)
+    return { why: stderr || `status ${status}` };
+  const json = JSON.parse(stdout);
+  return { json: isReport ? unroll(json) : json };
 }
 
 // The block that the page would be given, decoded.
