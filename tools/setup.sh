@@ -21,7 +21,7 @@ build="make meson ninja-build pkg-config gcc g++ libc6-dev libdw-dev libelf-dev 
   nodejs:node npm:npm"
 test="python3 binutils dwz jq zstd xz-utils procps clang libclang-rt-14-dev llvm lld qemu-user
   gcc-$other-linux-gnu g++-$other-linux-gnu
-  libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools valgrind libc6-dbg
+  libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools valgrind libc6-dbg bubblewrap:bwrap
   heaptrack massif-visualizer
   google-perftools libgoogle-perftools-dev libjemalloc-dev golang-go:go
   rustc-web:rustc cargo-web:cargo perl git:git chromium:chromium

@@ -58,6 +58,7 @@ struct tide_absents {
   uint64_t census_ns, census_interval_ns, now_ns;
   struct tide_own_allocators *allocators;
   struct tide_roll roll; // of those that have ended
+  uint64_t n_outside;    // refused, and on the roll: they may be of the run
 };
 
 struct tide_absents *tide_absents_new(struct tide_kin *kin, uint32_t command_pid,
@@ -178,16 +179,30 @@ void tide_absents_told(struct tide_absents *a, const struct tide_absent_word *wo
                        uint64_t time_ns)
 {
   size_t before = find(a, word->pid, word->born);
+  const char *exe = word->exe ? word->exe : "";
+  bool is_at_both_doors = before < a->n_living && word->why == TIDE_WHY_NAMESPACE &&
+                          a->living[before].row.why == word->why &&
+                          !strcmp(a->living[before].row.exe, exe);
+  if (is_at_both_doors)
+    return;
   if (before < a->n_living)
     end(a, before);
   struct absent *absent = add(a, word->pid, word->born, time_ns);
   absent->is_told = true;
   absent->before = exe_of(word->pid == word->teller_pid ? word->pid : 0);
-  absent->row.exe = tide_strdup(word->exe && *word->exe ? word->exe : "");
+  if (!strcmp(absent->before, exe)) { // it is that program already
+    free(absent->before);
+    absent->before = NULL;
+  }
+  absent->row.exe = tide_strdup(exe);
   absent->row.detail = tide_strdup(word->detail ? word->detail : "");
   absent->row.parent = tide_strdup(word->parent ? word->parent : "");
   absent->row.why = word->why;
-  if (!word->pid || a->n_living > MAX_LIVING)
+  // A fork child that was turned away has counted itself in its parent's store.
+  absent->is_fork = word->why == TIDE_WHY_NAMESPACE && *exe && !strcmp(exe, absent->row.parent);
+  bool is_outside = word->why == TIDE_WHY_OUTSIDE;
+  a->n_outside += is_outside;
+  if (!word->pid || a->n_living > MAX_LIVING || is_outside)
     end(a, a->n_living - 1);
   else
     tide_kin_remember(a->kin, word->pid, word->born);
@@ -427,6 +442,7 @@ void tide_absents_fill(const struct tide_absents *a, uint64_t time_ns, struct ti
   tide_roll_copy(ret_roll, &a->roll);
   for (size_t i = 0; i < a->n_living; i++)
     put(ret_roll, &a->living[i], false, time_ns);
-  ret_roll->n_refused = tide_kin_n_refused(a->kin);
+  uint64_t n_refused = tide_kin_n_refused(a->kin);
+  ret_roll->n_refused = n_refused > a->n_outside ? n_refused - a->n_outside : 0;
   tide_roll_sort(ret_roll);
 }

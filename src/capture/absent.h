@@ -7,6 +7,7 @@
 //  2. The census: from time to time, and never at more than a hundredth of a core, the children of
 //     all known processes are looked up in /proc. One without the recorder mapped is absent. This
 //     finds what an unrecorded program starts, if it lives long enough.
+//     A process that comes to the door, does not believe whose it is and leaves tells of itself.
 //  3. An image that was recorded turns out to have an allocator of its own (judged when it ends).
 //
 // An absent that comes to the door after all was only on its way: it is forgotten, unless it had

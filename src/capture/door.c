@@ -256,6 +256,28 @@ static void take_word(struct tide_door *door, const struct visitor *visitor,
   answer(visitor->connection, TIDE_DOOR_GIVEN, -1);
 }
 
+// Turns a visitor that gets no store into a word about itself. A path that is NULL is its program.
+static void tell_of(struct tide_door *door, const struct visitor *visitor, enum tide_why why,
+                    const char *path)
+{
+  char exe[TIDE_DOOR_PATH_BYTES] = "";
+  if (!path && !tide_proc_exe(visitor->pid, exe, sizeof exe))
+    *exe = 0;
+  struct tide_door_visit visit = {
+      .pid = visitor->pid,
+      .told_pid = visitor->pid,
+      .flags = TIDE_DOOR_ABSENT,
+      .pid_fd = -1,
+      .store_fd = -1,
+      .time_ns = tide_monotonic_ns(),
+      .born = visitor->born,
+      .why = why,
+      .exe = path ? path : exe,
+      .teller_pid = visitor->pid,
+  };
+  door->receive(door->context, &visit);
+}
+
 static void give_store(struct tide_door *door, const struct visitor *visitor,
                        const struct tide_door_request *request)
 {
@@ -295,7 +317,9 @@ static bool try_serve(struct tide_door *door, const struct visitor *visitor)
   ssize_t n = recv(visitor->connection, &message, sizeof message - 1, MSG_DONTWAIT | MSG_TRUNC);
   if (n < 0 && (errno == EAGAIN || errno == EINTR))
     return false;
-  if (n <= 0 || !request_is_valid(&message, (size_t)n))
+  if (n == 0) // it saw who listens here, did not believe that, and left: record/peer.c
+    tell_of(door, visitor, TIDE_WHY_NAMESPACE, NULL);
+  else if (n < 0 || !request_is_valid(&message, (size_t)n))
     answer(visitor->connection, TIDE_DOOR_REFUSED, -1);
   else if (message.request.flags & TIDE_DOOR_WORD_ONLY)
     take_word(door, visitor, &message);
@@ -305,6 +329,14 @@ static bool try_serve(struct tide_door *door, const struct visitor *visitor)
   return true;
 }
 
+// Was it given the variables of this run?
+static bool names_door(const struct tide_door *door, uint32_t pid)
+{
+  char variable[sizeof "socket=" + TIDE_DOOR_NAME_BYTES];
+  snprintf(variable, sizeof variable, "socket=%s", door->name);
+  return pid && tide_proc_environment_holds(pid, variable);
+}
+
 // Judges whoever connected before anything is read or kept: only the run's own take up room.
 static bool admit(struct tide_door *door, struct visitor *visitor)
 {
@@ -312,6 +344,7 @@ static bool admit(struct tide_door *door, struct visitor *visitor)
   socklen_t length = sizeof peer;
   getsockopt(visitor->connection, SOL_SOCKET, SO_PEERCRED, &peer, &length);
   visitor->pid = peer.pid > 0 ? (uint32_t)peer.pid : 0;
+  uint64_t n_refused = tide_kin_n_refused(door->kin);
   if (has_welcome_user(&peer) && tide_kin_belongs(door->kin, visitor->pid, &visitor->born))
     return true;
   // It ended before we looked (we may have been stopped), so the kernel cannot say whose it was.
@@ -320,6 +353,10 @@ static bool admit(struct tide_door *door, struct visitor *visitor)
     return true;
   if (!has_welcome_user(&peer))
     tide_kin_count_stranger(door->kin, visitor->pid);
+  // Once of each process, whatever a flood of them costs: its variables may be the run's. What
+  // another user's program is called is not for the report.
+  if (tide_kin_n_refused(door->kin) > n_refused && names_door(door, visitor->pid))
+    tell_of(door, visitor, TIDE_WHY_OUTSIDE, peer.uid == geteuid() ? NULL : "");
   // What it said is read, or closing would take the answer back with an error.
   struct message ignored;
   (void)!recv(visitor->connection, &ignored, sizeof ignored, MSG_DONTWAIT | MSG_TRUNC);

@@ -108,6 +108,11 @@ bool tide_proc_was_given(uint32_t pid, const char *name)
   return holds(open_of(pid, "environ"), name, true);
 }
 
+bool tide_proc_environment_holds(uint32_t pid, const char *text)
+{
+  return holds(open_of(pid, "environ"), text, false);
+}
+
 static void read_children(const char *path, void (*found)(void *context, uint32_t child),
                           void *context)
 {

@@ -31,5 +31,8 @@ bool tide_proc_maps_hold(uint32_t pid, const char *text);
 // Is the variable in the environment it was started with? `name` ends in '='.
 bool tide_proc_was_given(uint32_t pid, const char *name);
 
+// Does the text stand anywhere in the environment it was started with?
+bool tide_proc_environment_holds(uint32_t pid, const char *text);
+
 // Calls found for every child of the process, those of all its threads.
 void tide_proc_children(uint32_t pid, void (*found)(void *context, uint32_t child), void *context);

@@ -102,6 +102,8 @@ static const struct tide_unrecorded *heaviest_row(const struct tide_roll *roll)
   for (size_t i = 0; i < roll->n_rows; i++) {
     if (roll->rows[i].is_command)
       return &roll->rows[i];
+    if (roll->rows[i].why == TIDE_WHY_OUTSIDE) // another user's may be as large as it likes
+      continue;
     if (!best || roll->rows[i].max_rss_bytes > best->max_rss_bytes)
       best = &roll->rows[i];
   }
@@ -154,6 +156,8 @@ char *tide_completeness_gate(const struct tide_profile *profile)
     const char *name = strrchr(row->exe, '/');
     return tide_sprintf("%s was not recorded: it %s", name ? name + 1 : row->exe, what);
   }
+  if (image->loss.n_fork_lost)
+    return tide_strdup("child processes of it were not recorded");
   if (has_own_malloc(profile))
     return tide_strdup("nothing was recorded: the program has an allocator of its own linked in");
   return NULL;

@@ -22,7 +22,9 @@
   X(NO_ENVIRONMENT, 11, "environment")  /* an unrecorded program started it without ours */        \
   X(NO_STORE, 12, "store")              /* it came, and no store could be made for it */           \
   X(UNSEEN_MEMORY, 13, "unseen-memory") /* most of its memory came from nowhere that is hooked */  \
-  X(NO_ANSWER, 14, "answer")            /* it asked, and gave up before it was answered */
+  X(NO_ANSWER, 14, "answer")            /* it asked, and gave up before it was answered */         \
+  X(NAMESPACE, 15, "namespace")         /* its user namespace hides whose the supervisor is */     \
+  X(OUTSIDE, 16, "outside")             /* refused: it may be of the run, and nothing shows it */
 
 enum tide_why {
 #define X(name, number, word) TIDE_WHY_##name = number,
