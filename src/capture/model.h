@@ -171,9 +171,10 @@ enum tide_lacks {
   TIDE_LACK_LIFE_HIST = 64,  // and how that is spread
   TIDE_LACK_SIZE_HIST = 128, // how sizes are spread
   TIDE_LACK_RESIZES = 256,
-  TIDE_LACK_THREADS = 512, // who allocated, and who freed what others had allocated
-  TIDE_LACK_TIMES = 1024,  // first and last allocation of a site
-  TIDE_LACK_CLOCK = 2048,  // start, end, and when the peak was
+  TIDE_LACK_THREADS = 512,                 // who allocated, and who freed what others had allocated
+  TIDE_LACK_TIMES = 1024,                  // first and last allocation of a site
+  TIDE_LACK_CLOCK = 2048,                  // start, end, and when the peak was
+  TIDE_LACK_NUMBERS = TIDE_LACK_CLOCK - 1, // all but that: nothing of it was recorded
 };
 
 // One process image: from exec (or fork) to the next exec or the end.
@@ -297,6 +298,12 @@ struct tide_capture {
   bool cut;        // the file ended early or a part was damaged
   char *cut_note;  // one sentence saying where; NULL when whole
 };
+
+// The command of a run in which nothing was recorded: the capture is about the roll.
+static inline bool tide_image_is_unrecorded(const struct tide_image *image)
+{
+  return !image->origin && (image->lacks & TIDE_LACK_NUMBERS) == TIDE_LACK_NUMBERS;
+}
 
 struct tide_capture *tide_capture_new(void);
 void tide_capture_free(struct tide_capture *capture); // NULL is fine

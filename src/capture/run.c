@@ -11,6 +11,7 @@
 #include "capture/run.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "capture/door.h"
 #include "capture/follow.h"
 #include "capture/host_facts.h"
@@ -218,6 +219,48 @@ static void wait_for_rest(struct run *run, const struct tide_watch_end *end)
   tide_follow_rest(&run->follow);
 }
 
+// The run was about the command, which nobody recorded: what a reader asks about is there, and
+// holds nothing.
+static void add_unrecorded(const struct run *run, const struct tide_watch_end *end,
+                           struct tide_capture *capture)
+{
+  const struct tide_unrecorded *row = &capture->roll.rows[0]; // the command comes first
+  const char *path = run->target.path ? run->target.path : run->options->argv[0];
+  struct tide_image *image = tide_alloc(sizeof *image);
+  struct tide_buf words = {0};
+  for (char *const *word = run->options->argv; *word; word++)
+    if (word == run->options->argv || !run->options->redact_args)
+      tide_buf_append(&words, *word, strlen(*word) + 1);
+  *image = (struct tide_image){
+      .pid = (uint32_t)run->spawn.pid,
+      .ppid = (uint32_t)getpid(),
+      .exe = tide_strdup(row->is_command && *row->exe ? row->exe : path),
+      .cmdline = (char *)words.data,
+      .cmdline_len = (uint32_t)words.n,
+      .allocator = tide_strdup(""),
+      .end_ns = end->time_ns - run->start.monotonic_ns,
+      .end_kind = end->kind,
+      .end_value = end->value,
+      .has_resident = true,
+      .rss_is_own = true,
+      .max_rss_bytes = end->max_rss_bytes,
+      .max_rss_ns = end->time_ns - run->start.monotonic_ns,
+      .max_rss_live_bytes = -1,
+      .cpu_ns = end->cpu_ns,
+      .lacks = TIDE_LACK_NUMBERS,
+      .n_modules = 1,
+      .modules = tide_alloc(sizeof *image->modules),
+      .n_frames = 1,
+      .frames = tide_alloc(sizeof *image->frames),
+      .n_threads_known = 1,
+      .threads = tide_alloc(sizeof *image->threads),
+  };
+  image->modules->path = tide_strdup("");
+  capture->images = image;
+  capture->n_images = 1;
+  capture->duration_ns = image->end_ns;
+}
+
 static void finish(struct run *run, struct tide_run_result *result)
 {
   struct tide_follow_end end;
@@ -249,8 +292,11 @@ static void finish(struct run *run, struct tide_run_result *result)
     cost.recorder_ns = cost.cpu_ns;
   result->capture->cost = cost;
   result->capture->has_cost = true;
-  if (!result->capture->n_images)
+  if (!result->capture->n_images) {
     result->note = why_nothing(run);
+    if (result->capture->roll.n_rows)
+      add_unrecorded(run, &watch_end, result->capture);
+  }
   if (run->options->complete)
     run->options->complete(result->capture);
   save(run, result);

@@ -36,7 +36,8 @@ struct tide_run_options {
 };
 
 struct tide_run_result {
-  struct tide_capture *capture; // never NULL; n_images == 0: nothing was recorded, see note
+  struct tide_capture *capture; // never NULL; nothing was recorded (see note) when it has no
+                                // image, or one that tide_image_is_unrecorded()
   char *output_path;            // the capture's file; NULL when none was written
   uint64_t output_bytes;        // its size
   char *note;                   // one sentence: why nothing was recorded; NULL when all is well

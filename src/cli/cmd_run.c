@@ -91,17 +91,25 @@ static void tell_unrecorded(const struct tide_arguments *arguments, const struct
   tide_sink_done(&sink);
 }
 
+static bool has_nothing(const struct tide_capture *capture)
+{
+  return !capture->n_images || tide_image_is_unrecorded(&capture->images[0]);
+}
+
 static void tell(const struct tide_arguments *arguments, const struct tide_run_result *result,
                  const struct tide_rules *rules, const char *said)
 {
   bool new_note = result->note && !(said && strcmp(said, result->note) == 0);
   signal(SIGPIPE, SIG_IGN); // a reader of ours that went away must not change our exit status
-  if (result->capture->n_images && !arguments->quiet)
+  bool nothing = has_nothing(result->capture);
+  if (!nothing && !arguments->quiet)
     write_first_screen(arguments, result, rules);
-  if (!result->capture->n_images)
+  if (nothing)
     tell_unrecorded(arguments, &result->capture->roll);
-  if (new_note && (!arguments->quiet || !result->capture->n_images))
+  if (new_note && (!arguments->quiet || nothing))
     tide_say("%s", result->note);
+  if (nothing && result->output_path && !arguments->quiet)
+    tide_say("saved %s, which says so", result->output_path);
   if (result->n_running && !arguments->quiet)
     tide_say("%u recorded %s still running; what came later is not in the capture%s",
              result->n_running, result->n_running == 1 ? "process is" : "processes are",

@@ -171,11 +171,12 @@ static void write_resident(const struct tide_screen *screen, const struct tide_i
                     tide_units_bytes(number, (int64_t)image->rss_at_peak_bytes, screen->units));
   if (image->max_rss_bytes) {
     TIDE_CLEANUP_FREE char *words = tide_resident_high_words(screen, image);
-    tide_buf_printf(&text, "%shighest %s %s", text.n ? "; " : "",
-                    tide_units_bytes(number, (int64_t)image->max_rss_bytes, screen->units), words);
+    tide_buf_printf(&text, "%shighest %s%s %s", text.n ? "; " : "",
+                    tide_units_bytes(number, (int64_t)image->max_rss_bytes, screen->units),
+                    tide_image_is_merged(image) ? ":" : "", words);
   }
-  if (text.n)
-    tide_buf_text(&text, tide_resident_whose(image));
+  if (text.n && *tide_resident_whose(image))
+    tide_buf_printf(&text, ",%s", tide_resident_whose(image));
   if (text.n)
     write_line(screen, "      ", "RSS", tide_buf_cstr(&text));
   text.n = 0;
@@ -328,8 +329,13 @@ void tide_info_write(const struct tide_screen *screen, const struct tide_capture
       write_line(screen, "      ", "program", image->exe);
     if (!(image->lacks & TIDE_LACK_CLOCK))
       write_ran(screen, image);
-    write_numbers(screen, profile);
-    if (!image->origin) // its tool alone knows
+    if (tide_image_is_unrecorded(image)) {
+      write_resident(screen, image);
+      write_line(screen, "      ", "holds", "nothing: it was not recorded");
+    } else {
+      write_numbers(screen, profile);
+    }
+    if (!image->origin && !tide_image_is_unrecorded(image)) // its tool alone knows
       write_losses(screen, image);
     write_modules(screen, image, symboliser);
     tide_profile_free(profile);

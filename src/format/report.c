@@ -240,31 +240,19 @@ static void add_loss(struct tide_buf *out, uint64_t n, const char *one, const ch
     tide_buf_printf(out, ", %s %s", tide_units_count(text, n), n == 1 ? one : many);
 }
 
-// The program that should lead and was not recorded; NULL: it was, or another process was asked
-// for.
-static const struct tide_unrecorded *missing_lead(const struct report *r)
-{
-  struct tide_lead lead;
-  tide_lead_find(r->profile->capture, &lead);
-  return lead.image_idx == r->profile->image_idx ? lead.unrecorded : NULL;
-}
-
 // What of it can be said, and the way out.
 static void write_lead(const struct report *r)
 {
-  const struct tide_unrecorded *row = missing_lead(r);
-  if (!row)
+  const struct tide_unrecorded *row;
+  TIDE_CLEANUP_FREE char *text = tide_roll_lead(r->profile, r->screen, &row);
+  if (!text)
     return;
-  TIDE_CLEANUP_FREE char *name = tide_roll_name(row, r->screen);
-  TIDE_CLEANUP_FREE char *reason = tide_roll_reason(row, r->screen);
   TIDE_CLEANUP_FREE char *way_out = tide_why_way_out(row->why, row->detail);
-  TIDE_CLEANUP_FREE char *text = tide_sprintf(
-      "%s was %s: %s %s", name, tide_why_is_partial(row->why) ? "hardly recorded" : "not recorded",
-      row->n_processes == 1 ? "it" : "each", reason);
   tide_screen_paragraph(r->screen, TIDE_INK_WARN, "", r->options->prefix, text);
   if (way_out)
     tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "way out: ", way_out);
-  if (tide_image_on_roll(r->profile->capture, r->image) != row)
+  bool is_shown = tide_image_on_roll(r->profile->capture, r->image) == row;
+  if (!is_shown && !tide_image_is_unrecorded(r->image))
     tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "", "the largest that was recorded:");
 }
 
@@ -272,7 +260,8 @@ static void write_lead(const struct report *r)
 static void write_unrecorded(const struct report *r)
 {
   TIDE_CLEANUP_FREE char *summary = tide_roll_summary(&r->profile->capture->roll, r->screen);
-  if (!summary || (r->profile->capture->roll.n_rows == 1 && missing_lead(r)))
+  TIDE_CLEANUP_FREE char *lead = tide_roll_lead(r->profile, r->screen, NULL);
+  if (!summary || (r->profile->capture->roll.n_rows == 1 && lead))
     return;
   TIDE_CLEANUP_FREE char *text = tide_sprintf("%s; tidemark info says more", summary);
   tide_screen_paragraph(r->screen, TIDE_INK_WARN, "  ", "not recorded: ", text);
@@ -322,13 +311,9 @@ static void write_complete(const struct report *r)
     write_part(r);
     return;
   }
-  if (!c.run_is_whole) {
-    TIDE_CLEANUP_FREE char *count = tide_roll_count(&r->profile->capture->roll);
-    tide_buf_printf(&out, "%s; here ", count);
-  } else if (c.n_partial) {
-    tide_buf_printf(&out, "%zu other %s recorded in part; here ", c.n_partial,
-                    c.n_partial == 1 ? "process" : "processes");
-  }
+  TIDE_CLEANUP_FREE char *scope = tide_roll_scope(r->profile);
+  if (scope)
+    tide_buf_printf(&out, "%s; here ", scope);
   if (n_lost)
     tide_buf_printf(&out, "%s of %s events not recorded", tide_units_count(a, n_lost),
                     tide_units_count(b, n_events + n_lost));
@@ -379,9 +364,9 @@ static void write_others(const struct report *r)
       continue;
     TIDE_CLEANUP_FREE char *which = other->pid ? tide_sprintf("%" PRIu32, other->pid)
                                                : tide_sprintf("#%zu", i); // merged: it has none
-    TIDE_CLEANUP_FREE char *item =
-        tide_sprintf("%s%s %s (%s)", n_named ? ", " : "", tide_image_program(other), which,
-                     bytes(r, text, other->peak_bytes));
+    TIDE_CLEANUP_FREE char *item = tide_sprintf(
+        "%s%s %s (%s)", n_named ? ", " : "", tide_image_program(other), which,
+        tide_image_is_unrecorded(other) ? "not recorded" : bytes(r, text, other->peak_bytes));
     if (8 + out.n + strlen(item) + strlen(", 1234 more") + strlen(tail) > r->screen->width)
       break;
     tide_buf_text(&out, item);
@@ -433,7 +418,8 @@ static void tell_note(void *context, const char *text)
 
 static void write_notes(const struct report *r)
 {
-  if (!missing_lead(r))
+  TIDE_CLEANUP_FREE char *lead = tide_roll_lead(r->profile, r->screen, NULL);
+  if (!lead)
     tide_profile_hollow_note(r->profile, tell_note, (void *)r);
   tide_profile_notes(r->profile, tell_note, (void *)r);
   write_naming_notes(r);
@@ -540,6 +526,14 @@ static void write_heap(const struct report *r, struct tide_view *view)
   write_complete(r);
 }
 
+// The capture is about what was not recorded.
+static void write_nothing(const struct report *r)
+{
+  TIDE_CLEANUP_FREE char *scope = tide_roll_scope(r->profile);
+  tide_screen_paragraph(r->screen, TIDE_INK_WARN, "  ",
+                        "incomplete: ", scope ? scope : "nothing was recorded");
+}
+
 // What is said of a complete recording is said of the heap's events.
 static void write_own_pages(const struct report *r, struct tide_view *view)
 {
@@ -563,7 +557,9 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   r.number_columns = number_columns(&r);
   write_lead(&r);
   write_title(&r);
-  if (profile->question.of_pages)
+  if (tide_image_is_unrecorded(r.image))
+    write_nothing(&r);
+  else if (profile->question.of_pages)
     write_own_pages(&r, view);
   else
     write_heap(&r, view);
@@ -573,7 +569,7 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   write_saved(&r);
   if (profile->question.of_pages)
     write_pages_next(&r);
-  else
+  else if (!tide_image_is_unrecorded(r.image))
     write_next(&r);
   tide_groups_free(groups);
 }

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "capture/roll.h"
 #include "capture/why_words.h"
+#include "profile/completeness.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -76,4 +77,33 @@ char *tide_roll_count(const struct tide_roll *roll)
   return tide_sprintf("%s of %s%s %s recorded", tide_units_digits(a, roll->n_recorded),
                       roll->at_least ? "at least " : "", tide_units_digits(b, all),
                       all == 1 ? "process" : "processes");
+}
+
+char *tide_roll_lead(const struct tide_profile *profile, const struct tide_screen *screen,
+                     const struct tide_unrecorded **ret_row)
+{
+  struct tide_lead lead;
+  tide_lead_find(profile->capture, &lead);
+  const struct tide_unrecorded *row = lead.image_idx == profile->image_idx ? lead.unrecorded : NULL;
+  if (ret_row)
+    *ret_row = row;
+  if (!row)
+    return NULL;
+  TIDE_CLEANUP_FREE char *name = tide_roll_name(row, screen);
+  TIDE_CLEANUP_FREE char *reason = tide_roll_reason(row, screen);
+  return tide_sprintf("%s was %s: %s %s", name,
+                      tide_why_is_partial(row->why) ? "hardly recorded" : "not recorded",
+                      row->n_processes == 1 ? "it" : "each", reason);
+}
+
+char *tide_roll_scope(const struct tide_profile *profile)
+{
+  struct tide_completeness c;
+  tide_completeness_judge(profile, &c);
+  if (!c.run_is_whole)
+    return tide_roll_count(&profile->capture->roll);
+  if (!c.n_partial)
+    return NULL;
+  return tide_sprintf("%zu other %s recorded in part", c.n_partial,
+                      c.n_partial == 1 ? "process" : "processes");
 }

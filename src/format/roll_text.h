@@ -4,6 +4,7 @@
 #pragma once
 #include "capture/model.h"
 #include "format/screen.h"
+#include "profile/profile.h"
 
 // "33 × rustc", "busybox".
 char *tide_roll_name(const struct tide_unrecorded *row, const struct tide_screen *screen);
@@ -17,3 +18,12 @@ char *tide_roll_summary(const struct tide_roll *roll, const struct tide_screen *
 
 // "7 of at least 40 processes recorded"
 char *tide_roll_count(const struct tide_roll *roll);
+
+// What should lead a profile's first screen and was not recorded: "rustc was hardly recorded: each
+// has …". NULL: it was, or another process was asked for. *ret_row (may be NULL): which.
+char *tide_roll_lead(const struct tide_profile *profile, const struct tide_screen *screen,
+                     const struct tide_unrecorded **ret_row);
+
+// What of the run the profile does not show: "7 of at least 40 processes recorded", "1 other
+// process recorded in part"; NULL: nothing.
+char *tide_roll_scope(const struct tide_profile *profile);

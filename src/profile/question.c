@@ -24,7 +24,8 @@ static enum tide_err check_held(const struct tide_image *image,
   const char *source = tide_image_source(image);
   if (question->unit == TIDE_UNIT_BLOCKS && image->lacks & TIDE_LACK_BLOCKS)
     return tide_fail(diag, TIDE_ERR_USAGE, "%s holds no numbers of blocks; try --by bytes", source);
-  if (question->window.to.given || tide_measure_is_held(image, question->measure))
+  if (question->window.to.given || tide_measure_is_held(image, question->measure) ||
+      tide_image_is_unrecorded(image)) // whatever is asked, the answer is why there is none
     return TIDE_ERR_OK;
   struct tide_buf held = {0};
   for (int i = 0; i < TIDE_MEASURES_N; i++)

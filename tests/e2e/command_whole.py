@@ -185,6 +185,38 @@ def whole_static_command_alone(ground):
     expect("nothing was recorded: start (static" in done.stderr, done.stderr)
     expect("big (static" in done.stderr, done.stderr)
     expect(done.status == 0, f"status {done.status}")
+    expect("saved a.tide, which says so" in done.stderr, done.stderr)
+
+
+@test
+def whole_nothing_recorded_is_saved(ground):
+    """A capture of the roll alone: every reader says so, and a gate does not pass it."""
+    big = ground.build("big", EATER, "-static")
+    done = ground.record("-q", "-o", "a.tide", "--redact-args", big, "20000000", "100")
+    expect(done.status == 0, f"status {done.status}: {done.stderr}")
+    row = rows(ground, "a.tide")["big"]
+    expect(row["is_command"] and row["max_rss_bytes"] >= 20000000, f"{row}")
+    report = ground.report("a.tide")
+    expect(report["sites"] == [] and "peak_bytes" not in report["totals"], f"{report['totals']}")
+    expect(report["image"]["end"] == "exited" and report["image"]["exe"] == str(big),
+           f"{report['image']}")
+    expect(len(report["image"]["command"]) == 1, f"{report['image']['command']}")
+    said = " ".join(ground.run(ground.tidemark, "report", "a.tide").stdout.split())
+    expect(said.startswith("big was not recorded: it is statically linked") and
+           "incomplete: 0 of at least 1 process recorded" in said and
+           "nothing was allocated" not in said, said)
+    for words in ["report", "--sort", "leak"], ["tree"], ["info"], ["html", "-o", "a.html"]:
+        done = ground.run(ground.tidemark, *words, "a.tide")
+        expect(done.status == 0 or words[0] == "html", f"{words}: {done.stderr}")
+    expect("it was not recorded" in ground.run(ground.tidemark, "info", "a.tide").stdout, "info")
+    eat = ground.build("eat", EATER)
+    ground.record("-q", "-o", "b.tide", eat, "20000000")
+    for pair in ("a.tide", "a.tide"), ("a.tide", "b.tide"), ("b.tide", "a.tide"):
+        done = ground.run(ground.tidemark, "diff", "--exit-code", *pair)
+        expect(done.status == 2 and "big was not recorded" in done.stderr, f"{pair}: {done.stderr}")
+    done = ground.run(ground.tidemark, "merge", "a.tide", "b.tide", "-o", "m.tide")
+    expect(done.status == 0, done.stderr)
+    expect(rows(ground, "m.tide")["big"]["reason"] == "static", "merged")
 
 
 @test
@@ -220,6 +252,62 @@ def whole_sandbox(ground):
         shutil.copy(path, to)
     ground.record("-q", "-o", "a.tide", start, "/eat", "1000")
     expect(rows(ground, "a.tide")["eat"]["reason"] == "library", f"{rows(ground, 'a.tide')}")
+
+
+def gate(ground, tide):
+    return ground.run(ground.tidemark, "diff", "--exit-code", tide, tide)
+
+
+@test
+def whole_user_namespace(ground):
+    """One that knows neither root nor us: the supervisor is not believed there, and knows it."""
+    start = ground.build("start", "#define _GNU_SOURCE\n#include <sched.h>\n" + STARTER.replace(
+        "execv(", "if (unshare(CLONE_NEWUSER)) _exit(8);\n    execv(").replace(
+            "|| status", "|| (status && status != 8 << 8) ? 1 : status ? 77 : 0"))
+    eat = ground.build("eat", EATER)
+    if ground.run(start, eat, "10").status == 77:
+        raise record.Skip("no user namespaces here")
+    done = ground.record("-o", "a.tide", start, eat, "30000000", "100")
+    expect(done.status == 0, f"status {done.status}: {done.stderr}")
+    row = rows(ground, "a.tide")["eat"]
+    expect(row["reason"] == "namespace" and row["processes"] == 1, f"{row}")
+    expect(row["max_rss_bytes"] >= 30000000, f"{row}")
+    expect("  complete:" not in done.stderr, done.stderr)
+    expect("tidemark: eat was not recorded: it ran in a user namespace" in done.stderr, done.stderr)
+    judged = gate(ground, "a.tide")
+    expect(judged.status == 2, f"the gate passed with {judged.status}")
+    # However short it lives.
+    ground.record("-q", "-o", "b.tide", start, eat, "10")
+    expect(not ground.report("b.tide")["capture"]["complete"], "complete")
+
+
+@test
+def whole_bubblewrap(ground):
+    """With all files there it is recorded as it is outside; without our library it is listed."""
+    if not shutil.which("bwrap"):
+        raise record.Skip("no bwrap here")
+    eat = ground.build("eat", EATER)
+    whole = ["bwrap", "--bind", "/", "/", "--dev", "/dev", "--unshare-all", "--"]
+    lib64 = ["--symlink", "usr/lib64", "/lib64"] if os.path.islink("/lib64") else []
+    bare = ["bwrap", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib", *lib64,
+            "--ro-bind", eat, "/eat", "--unshare-all", "--"]
+    if ground.run(*whole, "true").status or ground.run(*bare, "/eat", "10").status:
+        raise record.Skip("bwrap cannot make a sandbox here")
+    for name, words in ("whole", [*whole, eat, "x"]), ("bare", [*bare, "/eat", "x"]):
+        alone = ground.run(*words[:-1], "30000000", "10")
+        done = ground.record("-o", f"{name}.tide", *words[:-1], "30000000", "1500")
+        expect((done.status, done.stdout) == (alone.status, alone.stdout), f"{name}: {done.stderr}")
+        expect("  complete:" not in done.stderr, done.stderr)
+    report = ground.report("whole.tide")
+    expect(report["image"]["program"] == "eat", f"{report['image']}")
+    expect(report["totals"]["peak_bytes"] >= 30000000, f"{report['totals']}")
+    judged = gate(ground, "bare.tide")
+    expect(judged.status == 2, f"the gate passed a sandbox with {judged.status}: {judged.stderr}")
+    found = rows(ground, "bare.tide")
+    expect(found["eat"]["reason"] == "library" and found["eat"]["max_rss_bytes"] >= 30000000,
+           f"{found}")
+    expect(ground.run(ground.tidemark, "report", "bare.tide").stdout.startswith(
+        "eat was not recorded: it ran where the recorder's library"), "lead")
 
 
 @test
@@ -328,10 +416,15 @@ def whole_strangers_are_refused(ground):
     run.wait(timeout=60)
     report = ground.report("a.tide")
     expect([image["program"] for image in report["images"]] == ["prog"], f"{report['images']}")
-    expect(report["capture"]["run"]["refused"] >= len(users), f"{report['capture']['run']}")
+    # They had the run's variables, so they may be of it: nothing is complete over that. What
+    # another user's program is called does not get into the report.
+    outside = [row for row in report["capture"]["run"]["unrecorded"] if row["reason"] == "outside"]
+    names = sorted(row["program"] for row in outside)
+    expect(names == ["eat", ""][:len(users)][::-1], f"{report['capture']['run']}")
+    expect(not report["capture"]["complete"], "complete, and one that was refused may be of it")
     done = ground.run(ground.tidemark, "report", "a.tide")
-    expect("knocked and were refused" in done.stdout or "knocked and was refused" in done.stdout,
-           done.stdout)
+    expect("eat (not known to be of the run)" in " ".join(done.stdout.split()), done.stdout)
+    expect(done.stdout.startswith("prog exited"), done.stdout)
 
 
 FLOOD = """
