@@ -4,6 +4,7 @@
 #include "page/page_facts.h"
 
 #include "base/alloc.h"
+#include "capture/why_words.h"
 #include "format/groups_json.h"
 #include "format/lacking.h"
 #include "format/profile_json.h"
@@ -119,19 +120,48 @@ static void write_naming_notes(struct tide_json *json, const struct tide_profile
   }
 }
 
+// What ran unrecorded, in the words of the command: what should lead, how much of the run is here,
+// and each program as "info" lists it.
+static void write_unrecorded(struct tide_json *json, const struct tide_profile *profile)
+{
+  const struct tide_screen screen = {.utf8 = true};
+  const struct tide_roll *roll = &profile->capture->roll;
+  TIDE_CLEANUP_FREE char *lead = tide_roll_lead(profile, &screen, NULL);
+  TIDE_CLEANUP_FREE char *scope = tide_roll_scope(profile);
+  TIDE_CLEANUP_FREE char *summary = tide_roll_summary(roll, &screen);
+  tide_json_key(json, "unrecorded");
+  tide_json_open_object(json);
+  tide_json_put_text(json, "lead", lead);
+  tide_json_put_text(json, "scope", scope);
+  tide_json_put_text(json, "summary", summary);
+  tide_json_key(json, "programs");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < roll->n_rows; i++) {
+    const struct tide_unrecorded *row = &roll->rows[i];
+    TIDE_CLEANUP_FREE char *name = tide_roll_name(row, &screen);
+    TIDE_CLEANUP_FREE char *reason = tide_roll_reason(row, &screen);
+    TIDE_CLEANUP_FREE char *way_out = tide_why_way_out(row->why, row->detail);
+    tide_json_open_object(json);
+    tide_json_put_text(json, "name", name);
+    tide_json_put_text(json, "reason", reason);
+    tide_json_put_text(json, "way_out", way_out);
+    tide_json_put_text(json, "exe", row->exe);
+    tide_json_put_text(json, "parent", row->parent);
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+  tide_json_close_object(json);
+}
+
 static void write_notes(struct tide_json *json, const struct tide_profile *profile,
                         struct tide_naming *naming)
 {
+  const struct tide_screen screen = {.utf8 = true};
+  TIDE_CLEANUP_FREE char *lead = tide_roll_lead(profile, &screen, NULL);
   tide_json_key(json, "notes");
   tide_json_open_array(json);
-  const struct tide_screen screen = {.utf8 = true};
-  TIDE_CLEANUP_FREE char *summary = tide_roll_summary(&profile->capture->roll, &screen);
-  TIDE_CLEANUP_FREE char *count = tide_roll_count(&profile->capture->roll);
-  TIDE_CLEANUP_FREE char *unrecorded =
-      tide_sprintf("not recorded: %s; %s", summary ? summary : "", count);
-  if (summary)
-    tide_json_text(json, unrecorded);
-  tide_profile_hollow_note(profile, tell_note, json);
+  if (!lead)
+    tide_profile_hollow_note(profile, tell_note, json);
   tide_profile_notes(profile, tell_note, json);
   write_naming_notes(json, profile, naming);
   tide_json_close_array(json);
@@ -186,6 +216,7 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   write_host(json, profile->capture);
   write_threads(json, profile->image);
   write_marks(json, profile->image);
+  write_unrecorded(json, profile);
   write_notes(json, profile, naming);
   tide_json_put_text(json, "blame", tide_blamed_words[tide_naming_blamed(naming)]);
   tide_wrappers_json(json, naming);

@@ -13,6 +13,7 @@ import { tests as looks } from "./looks_test.mjs";
 import { tests as numbers } from "./numbers_test.mjs";
 import { PHASES } from "./programs.mjs";
 import { Ground, launch, runAll } from "./stage.mjs";
+import { tests as unrecorded } from "./unrecorded_test.mjs";
 
 const { values: options } = parseArgs({
   options: {
@@ -31,7 +32,7 @@ try {
   ground.tide("run", "-q", "-o", "more.tide", "--", phases, "15");
   ground.served = await ground.view("phases.tide");
   ground.compared = await ground.view("phases.tide", "more.tide");
-  const tests = { ...numbers, ...looks, ...deeds, ...access, ...files };
+  const tests = { ...numbers, ...looks, ...deeds, ...access, ...files, ...unrecorded };
   process.exitCode = await runAll(tests, ground, options.filter);
 } finally {
   await browser.close();

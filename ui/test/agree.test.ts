@@ -4,6 +4,8 @@
 // moment, range, grouping and filter, the same trees, the same diffs, and the same refusals.
 
 import assert from "node:assert/strict";
+import { chmodSync, copyFileSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { DIFF_GROUPS, diffGroupRefusal, diffPlaces } from "../src/engine/diff.ts";
 import type { DiffGroup } from "../src/engine/diff.ts";
@@ -15,8 +17,10 @@ import { MEASURES, nearestSnapshot, refusal, snapshotOfKind } from "../src/engin
 import { START, timeOf, weigh, whole } from "../src/engine/question.ts";
 import type { Measure, Question, Unit } from "../src/engine/question.ts";
 import { buildTree } from "../src/engine/tree.ts";
+import { shareWrappers } from "../src/engine/wrappers.ts";
 import { diffJson, groupsJson, sitesJson, treeJson } from "./agree.ts";
-import { ask, golden, made, modelOf, recorded, recordedCommand, reportOf } from "./command.ts";
+import { ask, compiled, golden, made, modelOf, recorded } from "./command.ts";
+import { recordedCommand, reportOf } from "./command.ts";
 
 // A large one is asked less: the command writes every stack each time.
 const CAPTURES: [string, () => string, "large"?][] = [
@@ -257,7 +261,18 @@ for (const [name, make, large] of CAPTURES)
     });
   });
 
+// Two builds of a program, each where it is installed.
+function aPool(name: string, flags: string): string {
+  const program = compiled("page_wrapper.c", flags);
+  const directory = join(dirname(program), name);
+  mkdirSync(directory, { recursive: true });
+  copyFileSync(program, join(directory, "pool"));
+  chmodSync(join(directory, "pool"), 0o755);
+  return recordedCommand(`pool-${name}`, join(directory, "pool"));
+}
+
 const PAIRS: [string, () => [string, string]][] = [
+  ["a wrapper by its shape on one side", () => [aPool("few", "-O1"), aPool("many", "-O1 -DMANY")]],
   ["two seeds", () => [made(7, 150, 12), made(8, 140, 9)]],
   ["two shapes of one program", () => [
     recorded("page_shapes.c", "-pthread"), recorded("page_shapes.c", "-pthread -DMORE -O2"),
@@ -269,7 +284,7 @@ const PAIRS: [string, () => [string, string]][] = [
 ];
 
 function checkDiff(before: string, after: string, measure: Measure, unit: Unit, group: DiffGroup) {
-  const [a, b] = [open(before), open(after)];
+  const [a, b] = shareWrappers(open(before), open(after));
   const question: Question = { measure, unit, from: null, to: null };
   const { json, why } = ask("diff", "-s", measure, "--by", unit, "-g", group, before, after);
   const ours = refusal(a, question) ?? refusal(b, question) ?? diffGroupRefusal(a, b, group);
@@ -294,6 +309,21 @@ for (const [name, make] of PAIRS)
         for (const group of DIFF_GROUPS)
           checkDiff(before, after, measure, unit, group);
   });
+
+test("both sides of a comparison fold the wrappers of either", () => {
+  const files = PAIRS[0][1]();
+  const [few, many] = files.map(open);
+  assert.deepEqual(few.facts.wrappers, []);
+  assert.deepEqual(many.facts.wrappers.map((one) => one.function), ["pool_get"]);
+  const [a, b] = shareWrappers(few, many);
+  assert.deepEqual(a.facts.wrappers, b.facts.wrappers);
+  assert.equal(b, many, "which has them all");
+  const question: Question = { measure: "total", unit: "bytes", from: null, to: null };
+  const of = (side: Model) => ({ view: makeView(side, emptyLook), question });
+  const places = (before: Model, after: Model) => diffPlaces(of(before), of(after)).places.length;
+  assert.equal(places(a, b), 12, "each is a caller of it");
+  assert.equal(places(few, many), 13, "as if one side did not fold it");
+});
 
 const countless = (rows: Record<string, unknown>[]) =>
   rows.map(({ before_stacks: _, after_stacks: __, ...row }) => row);

@@ -31,6 +31,14 @@ export function ask(...words: string[]): Answer {
   return { json: isReport ? unroll(json) : json };
 }
 
+// What it says to people, each run of spaces and line ends as one space.
+export function said(...words: string[]): string {
+  const { stdout } = spawnSync(TIDEMARK, words, {
+    encoding: "utf8", maxBuffer: MOST_BYTES, env: { ...ENV, LC_ALL: "C.UTF-8", NO_COLOR: "1" },
+  });
+  return stdout.replace(/\s+/g, " ");
+}
+
 // The block that the page would be given, decoded.
 export function modelOf(file: string, process = ""): Model {
   const dump = join(BUILD, "tests/page/page_dump");
@@ -91,6 +99,13 @@ export function recorded(source: string, flags: string): string {
 
 export function recordedCommand(name: string, ...command: string[]): string {
   return record(scratch(`${name}.tide`), command);
+}
+
+// A program, compiled and not recorded.
+export function compiled(source: string, flags: string): string {
+  const program = scratch(`${source} ${flags}`.replace(/[^A-Za-z0-9]+/g, "-"));
+  execFileSync("cc", ["-g", "-o", program, join(ROOT, "ui/test", source), ...flags.split(" ")]);
+  return program;
 }
 
 function record(file: string, command: string[]): string {

@@ -162,7 +162,7 @@ function makeFacts(model: Model, nThreads: number): void {
     schema: "tidemark-page-1", tool_version: "0",
     capture: {
       file: "made.tide", complete: true, finished: true, note: null, arch: "x86_64",
-      duration_ns: 2e9,
+      duration_ns: 2e9, run: { refused: 0, unrecorded: [] },
     },
     host: { name: "host", kernel: "6.1", start_realtime_ns: 0 },
     image: {
@@ -179,6 +179,7 @@ function makeFacts(model: Model, nThreads: number): void {
     },
     pages: {}, completeness: { stacks: sites.count },
     threads: Array.from({ length: nThreads }, (_, i) => ({ tid: i, name: `t${i}`, owners: 1 })),
+    unrecorded: { lead: null, scope: null, summary: null, programs: [] },
     marks: [], notes: [], blame: "own", wrappers: [],
     has: { temporary_bytes: true, counts: true }, overhead: 1.2, pruned: null,
   } satisfies Facts;

@@ -22,6 +22,7 @@ export function AboutPane() {
   return (
     <section class="pane about" aria-label="About this capture">
       <Trust of={of} />
+      <Unrecorded facts={of.facts} />
       <Program facts={of.facts} />
       <Numbers facts={of.facts} />
       <OwnPages of={of} />
@@ -61,6 +62,7 @@ function Trust({ of }: { of: Model }) {
   const missing = losses.filter(([key]) => completeness[key]);
   const bound = totals.peak_bound_bytes;
   const stacks = plural(completeness.stacks ?? of.sites.count, "stack");
+  const { scope } = of.facts.unrecorded;
   return (
     <div>
       <h2>Completeness</h2>
@@ -75,6 +77,7 @@ function Trust({ of }: { of: Model }) {
           (bound === 0 ? " The peak is exact." : ` The peak is exact to ${bytes(bound)}.`)}
       </p>
       <ul>
+        {scope && <li>{scope}.</li>}
         {!capture.finished && <li>The recording was not ended properly.</li>}
         {capture.note && <li class="warn">{clean(capture.note)}</li>}
         {missing.map(([key, words]) => (
@@ -98,6 +101,32 @@ function Trust({ of }: { of: Model }) {
           </li>
         )}
       </ul>
+    </div>
+  );
+}
+
+// As "tidemark info" lists them.
+function Unrecorded({ facts }: { facts: Facts }) {
+  const { programs } = facts.unrecorded;
+  if (!programs.length) return null;
+  return (
+    <div>
+      <h2>Not recorded</h2>
+      <dl class="unrecorded">
+        {programs.map(({ name, reason, way_out, exe, parent }, i) => (
+          <div key={i}>
+            <dt>
+              <b class="name" title={clean(exe)}>
+                {cleanWithin(name, 600)}
+              </b>{" "}
+              {cleanWithin(reason, 600)}
+            </dt>
+            {way_out && <dd>What to do: {clean(way_out)}</dd>}
+            {exe && <dd class="muted">{cleanWithin(exe, 600)}</dd>}
+            {parent && <dd class="muted">started by {cleanWithin(parent, 600)}</dd>}
+          </div>
+        ))}
+      </dl>
     </div>
   );
 }

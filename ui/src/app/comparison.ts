@@ -17,6 +17,7 @@ import {
 } from "../engine/question.ts";
 import { search, type Matches } from "../engine/search.ts";
 import { buildDiffTree, type Tree } from "../engine/tree.ts";
+import { shareWrappers } from "../engine/wrappers.ts";
 import { model, question, searchFault, searchText, session } from "./session.ts";
 import { shape, usedLook, view } from "./session.ts";
 import { state } from "./state.ts";
@@ -33,12 +34,19 @@ export interface Sides {
   areCaptures: boolean;
 }
 
+// Both fold what either does.
+const compared = computed(() => {
+  const { other } = session.value!;
+  return other ? shareWrappers(model.value, other) : null;
+});
+
 // Of the whole run: a part of one has no counterpart in the other.
 function ofCaptures(other: Model, isFirstShown: boolean): Sides {
   const asked = { ...question.value, from: null, to: null };
-  const here = { model: model.value, view: view.value, question: asked };
-  const there = { model: other, view: makeView(other, usedLook.value), question: asked };
-  const [before, after] = isFirstShown ? [here, there] : [there, here];
+  const viewOf = (of: Model) => (of === model.value ? view.value : makeView(of, usedLook.value));
+  const side = (of: Model): Side => ({ model: of, view: viewOf(of), question: asked });
+  const [here, there] = compared.value ?? [model.value, other];
+  const [before, after] = (isFirstShown ? [here, there] : [there, here]).map(side);
   return { before, after, areCaptures: true };
 }
 

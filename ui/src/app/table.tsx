@@ -7,6 +7,8 @@ import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
 import { group, groupRefusal, type Group, type GroupKind, type Groups } from "../engine/groups.ts";
 import { share } from "../engine/units.ts";
+import { wrapperWords } from "../engine/wrappers.ts";
+import { cleanWithin } from "../flame/clean.ts";
 import {
   groupName,
   groupPlace,
@@ -66,7 +68,20 @@ export function TablePane() {
         <CopyButtons />
       </div>
       <GroupTable isBrief={false} />
+      <Wrappers />
     </section>
+  );
+}
+
+// What no rule folds and is folded all the same.
+function Wrappers() {
+  const words = wrapperWords(use(model).facts.wrappers);
+  if (!words || use(state).runtime) return null;
+  return (
+    <p class="muted wrappers">
+      Wrappers: {cleanWithin(words, 600)}; without “hide runtime” they are shown, and a rule “own
+      function NAME” keeps one.
+    </p>
   );
 }
 

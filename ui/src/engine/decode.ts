@@ -33,13 +33,16 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 // Only what the engine itself relies on: everything else is shown as it is.
 function checkFacts(facts: Record<string, unknown>): void {
-  const objects = ["capture", "image", "totals", "pages", "completeness", "host", "has", "columns"];
+  const objects = ["capture", "image", "totals", "pages", "completeness", "host", "has",
+    "unrecorded", "columns"];
   for (const key of objects)
     if (!isObject(facts[key]))
       fail(`its facts have no "${key}"`);
-  for (const key of ["images", "threads", "marks", "notes"])
+  for (const key of ["images", "threads", "marks", "notes", "wrappers"])
     if (!Array.isArray(facts[key]))
       fail(`its facts have no list "${key}"`);
+  if (!Array.isArray((facts.unrecorded as Record<string, unknown>).programs))
+    fail("its facts do not say what was not recorded");
   const image = facts.image as Record<string, unknown>;
   if (!Array.isArray(image.lacks) || !Array.isArray(image.command))
     fail("its facts do not say what the image lacks");

@@ -143,6 +143,20 @@ export interface Image {
   end_value: number;
 }
 
+// What ran unrecorded, in the command's words.
+export interface Unrecorded {
+  lead: string | null; // what should be shown first and cannot be
+  scope: string | null; // how much of the run there is; null: all of it
+  summary: string | null;
+  programs: {
+    name: string;
+    reason: string;
+    way_out: string | null;
+    exe: string;
+    parent: string;
+  }[];
+}
+
 export interface Facts {
   schema: string;
   tool_version: string;
@@ -153,6 +167,7 @@ export interface Facts {
     note: string | null;
     arch: string;
     duration_ns: number;
+    run: { refused: number; unrecorded: { program: string }[] } | null; // null: nobody watched
   };
   host: { name: string; kernel: string; start_realtime_ns: number };
   image: Image & {
@@ -170,6 +185,7 @@ export interface Facts {
   completeness: Record<string, number | undefined>;
   threads: { tid: number; name: string; owners: number }[];
   marks: { time_ns: number; name: string }[];
+  unrecorded: Unrecorded;
   notes: string[];
   blame: "own" | "library"; // whom rows lead with
   wrappers: { function: string; module: string; callers: number }[]; // folded for their shape

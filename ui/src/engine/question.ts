@@ -101,6 +101,8 @@ export function refusal(model: Model, question: Question): string | null {
   if (ofPart || isHeld(model, measure))
     return null;
   const held = MEASURES.filter((m) => isHeld(model, m)).join(", ");
+  if (!held && !model.facts.image.origin)
+    return "Nothing was recorded; About says why, and what to do.";
   return `${origin} does not hold “${measure}”; it holds: ${held || "nothing"}.`;
 }
 

@@ -16,7 +16,8 @@ import { waysOf, waysText } from "./ways.ts";
 import { bytes, count, percent, share, time } from "./units.ts";
 
 export type SentenceKind =
-  | "title" | "peak" | "culprit" | "rss" | "end" | "leak" | "churn" | "pages" | "complete" | "note";
+  | "title" | "unrecorded" | "peak" | "culprit" | "rss" | "end" | "leak" | "churn" | "pages"
+  | "complete" | "note";
 
 export interface Sentence {
   kind: SentenceKind;
@@ -326,14 +327,18 @@ function complete(model: Model): Sentence {
     ({ kind: "complete", text, isWarning, link: { pane: "about" } });
   if (image.origin) // how complete it is, its tool alone knows
     return tell(`Read from ${image.origin}, ${stacks}.`, false);
+  const { scope } = model.facts.unrecorded;
+  if (isUnrecorded(model))
+    return tell(`Incomplete: ${scope ?? "nothing was recorded"}.`, true);
   const events = (totals.allocations ?? 0) + (totals.frees ?? 0);
   const lost = completeness.lost_busy ?? 0;
   const first = lost ? `${count(lost)} of ${count(events + lost)} events not recorded`
     : capture.note !== null ? `${many(events, "event")} in what is left of the file`
-      : `every event (${count(events)})`;
+      : `every event${capture.run ? "" : " of this process"} (${count(events)})`;
   const parts = [first, stacks, ...losses(model), ...peakBound(model)];
   const word = capture.complete ? "Complete" : "Incomplete";
-  return tell(`${word}: ${parts.join(", ")}.`, !capture.complete);
+  const before = scope ? `${scope}; here ` : "";
+  return tell(`${word}: ${before}${parts.join(", ")}.`, !capture.complete);
 }
 
 function sentence(text: string): string {
@@ -353,6 +358,25 @@ function notes(model: Model): Sentence[] {
   return all.map((text) => ({ kind: "note", text, isWarning: true, link: { pane: "about" } }));
 }
 
+// The command of a run in which nothing was recorded.
+function isUnrecorded({ facts: { image } }: Model): boolean {
+  return !image.origin && ["peak", "live", "total"].every((one) => image.lacks.includes(one));
+}
+
+const toAbout = { link: { pane: "about" as const }, isWarning: true };
+
+// What should lead and was not recorded comes before what is shown in its place.
+function lead({ facts: { unrecorded } }: Model): Sentence[] {
+  return unrecorded.lead
+    ? [{ kind: "unrecorded", text: `${unrecorded.lead}.`, ...toAbout }] : [];
+}
+
+// All of them, unless the lead has said it.
+function unrecorded({ facts: { unrecorded: { lead, summary, programs } } }: Model): Sentence[] {
+  return summary && !(lead && programs.length === 1)
+    ? [{ kind: "unrecorded", text: sentence(`not recorded: ${summary}`), ...toAbout }] : [];
+}
+
 // Of a program without a heap there is nothing else to say about it.
 function heap(model: Model): Sentence[] {
   const { totals: { allocations }, capture } = model.facts;
@@ -364,5 +388,7 @@ function heap(model: Model): Sentence[] {
 }
 
 export function verdict(model: Model): Sentence[] {
-  return [title(model), ...heap(model), complete(model), ...notes(model)];
+  const told = isUnrecorded(model) ? rss(model) : heap(model);
+  return [title(model), ...lead(model), ...told, complete(model), ...unrecorded(model),
+    ...notes(model)];
 }
