@@ -131,7 +131,6 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
   if (sampler->n_ticks == TIDE_SAMPLE_MAX_TICKS)
     thin_ticks(sampler);
   struct tide_store_totals totals;
-  tide_store_view_raise_peak(view);
   tide_store_view_totals(view, &totals);
   TIDE_GROW(sampler->ticks, sampler->n_ticks, sampler->cap_ticks);
   struct tide_sample_tick *tick = &sampler->ticks[sampler->n_ticks++];

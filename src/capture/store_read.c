@@ -26,7 +26,6 @@ struct reading {
   struct tide_image *image;
   size_t cap_sites;
   uint64_t *slot_events; // per thread slot: calls made, for the overhead
-  uint64_t *slot_bytes;  // and bytes allocated
   bool has_carries;
   struct tide_hist *hists, *carries; // of the block at hand
   struct tide_past *pasts;           // likewise
@@ -212,7 +211,6 @@ static void take_cell(struct reading *r, const struct tide_cell *cell,
   site->last_ns = stamp_ns(r, cell->t_last);
   take_hists(r, cell, i, site);
   r->slot_events[slot] += cell->n_alloc + cell->n_free - cell->n_resize;
-  r->slot_bytes[slot] += cell->b_alloc;
   uint64_t last_ticks = tide_store_ticks(&r->view->header, cell->t_last);
   if (last_ticks > r->last_ticks)
     r->last_ticks = last_ticks;
@@ -236,41 +234,51 @@ static void take_block(void *context, const struct tide_cell_block *block)
   }
 }
 
-// See TIDE_MIN_FLUSH. A thread that never had so much cannot have hidden more than that.
-static uint64_t peak_bound(const struct reading *r)
+static bool is_heap(const struct reading *r, const struct tide_site *site)
 {
-  uint64_t bound = 0;
-  for (uint32_t i = 1; r->view->header.multi && i < r->image->n_threads_known; i++) {
-    struct tide_thread_slot slot;
-    tide_store_view_items(r->view, &r->view->areas.slots, sizeof slot, i, &slot, 1);
-    uint64_t swing = 2 * (uint64_t)slot.flush_at;
-    bound += swing < r->slot_bytes[i] ? swing : r->slot_bytes[i];
-  }
-  return bound;
+  return r->view->kinds[site->stack] != TIDE_STACK_PAGES;
 }
 
+static void peak_is_now(struct reading *r)
+{
+  struct tide_image *image = r->image;
+  image->peak_ns = tide_clock_time_ns(r->clock, r->heap_last_ticks);
+  for (size_t i = 0; i < image->n_sites; i++) {
+    struct tide_site *site = &image->sites[i];
+    site->peak_bytes = difference(site->b_alloc, site->b_free);
+    site->peak_blocks = difference(site->n_alloc, site->n_free);
+  }
+}
+
+static uint64_t sum_of_shares(const struct reading *r, uint64_t *ret_blocks)
+{
+  uint64_t bytes = 0, blocks = 0;
+  for (size_t i = 0; i < r->image->n_sites; i++) {
+    const struct tide_site *site = &r->image->sites[i];
+    bytes += is_heap(r, site) ? (uint64_t)site->peak_bytes : 0;
+    blocks += is_heap(r, site) ? (uint64_t)site->peak_blocks : 0;
+  }
+  *ret_blocks = blocks;
+  return bytes;
+}
+
+// The peak is what was live at the moment that was taken for it: the sum of the shares. A lone
+// thread's total was exactly that. Among several threads it may have been more at another moment,
+// at most the ceiling. If there is more now, the peak was reached by the latest allocation.
 static void find_peak(struct reading *r)
 {
   const struct tide_store_header *h = &r->view->header;
   struct tide_image *image = r->image;
   int64_t live = (int64_t)r->heap_live;
-  image->peak_bytes = h->max_bytes;
+  uint64_t blocks, bytes = sum_of_shares(r, &blocks);
   image->peak_ns = stamp_ns(r, h->max_ticks);
-  if (live > h->max_bytes) { // the peak is now: it was reached by the latest allocation
-    image->peak_bytes = live;
-    image->peak_ns = tide_clock_time_ns(r->clock, r->heap_last_ticks);
-    for (size_t i = 0; i < image->n_sites; i++) {
-      struct tide_site *site = &image->sites[i];
-      site->peak_bytes = difference(site->b_alloc, site->b_free);
-      site->peak_blocks = difference(site->n_alloc, site->n_free);
-    }
+  if (live > h->max_bytes || live > (int64_t)bytes) {
+    peak_is_now(r);
+    bytes = sum_of_shares(r, &blocks);
   }
-  uint64_t blocks = 0;
-  for (size_t i = 0; i < image->n_sites; i++)
-    if (r->view->kinds[image->sites[i].stack] != TIDE_STACK_PAGES)
-      blocks += (uint64_t)image->sites[i].peak_blocks;
+  image->peak_bytes = (int64_t)bytes;
   image->peak_blocks = (int64_t)blocks;
-  image->peak_bound_bytes = peak_bound(r);
+  image->peak_bound_bytes = h->ceiling > image->peak_bytes ? (uint64_t)h->ceiling - bytes : 0;
 }
 
 // A block is taken from the sums of the thread that frees it. Where that is not the one that
@@ -419,13 +427,11 @@ void tide_store_read_image(struct tide_store_view *view, const struct tide_clock
   read_frames(&r);
   read_threads(&r);
   r.slot_events = tide_alloc_array(ret_image->n_threads_known, sizeof *r.slot_events);
-  r.slot_bytes = tide_alloc_array(ret_image->n_threads_known, sizeof *r.slot_bytes);
   tide_store_view_cells(view, take_block, &r);
   find_peak(&r);
   find_ages(&r, end_ticks);
   find_cost(&r);
   free(r.slot_events);
-  free(r.slot_bytes);
   free(r.age_sums);
   free(r.hists);
   free(r.carries);

@@ -157,40 +157,17 @@ enum tide_err tide_store_view_refresh(struct tide_store_view *view, struct tide_
 
 void tide_store_view_totals(const struct tide_store_view *view, struct tide_store_totals *ret)
 {
-  // Unsigned sums: a store of garbage must not overflow.
-  uint64_t live = (uint64_t)view->header.live_bytes;
+  uint64_t live = 0; // unsigned: a store of garbage must not overflow
   struct tide_thread_slot slots[32];
   const uint32_t n_block = sizeof slots / sizeof *slots;
   for (uint32_t first = 1; first < view->header.n_slots; first += n_block) {
     uint32_t left = view->header.n_slots - first, n = left < n_block ? left : n_block;
     tide_store_view_items(view, &view->areas.slots, sizeof *slots, first, slots, n);
     for (uint32_t i = 0; i < n; i++)
-      live += (uint64_t)slots[i].delta + tide_run_open_bytes(&slots[i].run);
+      live += (uint64_t)slots[i].held + tide_run_open_bytes(&slots[i].run);
   }
   ret->live_bytes = (int64_t)live;
   ret->page_bytes = view->header.page_live_bytes;
-}
-
-// Threads publish while we add up: of two sums neither of which can be trusted, the smaller.
-void tide_store_view_raise_peak(struct tide_store_view *view)
-{
-  struct tide_store_totals first, second;
-  struct tide_store_header *shared = view->header.multi ? tide_store_view_shared(view) : NULL;
-  if (!shared)
-    return;
-  tide_store_view_totals(view, &first);
-  if (first.live_bytes <= view->header.max_bytes || tide_store_view_refresh(view, NULL))
-    return;
-  tide_store_view_totals(view, &second);
-  int64_t live = first.live_bytes < second.live_bytes ? first.live_bytes : second.live_bytes;
-  int64_t max = __atomic_load_n(&shared->max_bytes, __ATOMIC_RELAXED);
-  while (live > max)
-    if (__atomic_compare_exchange_n(&shared->max_bytes, &max, live, false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED)) {
-      __atomic_store_n(&shared->max_ticks, tide_clock_read().ticks, __ATOMIC_RELAXED);
-      __atomic_add_fetch(&shared->stamp.epoch, 1, __ATOMIC_RELAXED);
-      return;
-    }
 }
 
 // A damaged count could ask for gigabytes of zeros: nodes are appended one after another, so where

@@ -75,11 +75,6 @@ char *tide_store_view_text(const struct tide_store_view *view, uint32_t offset, 
 
 void tide_store_view_totals(const struct tide_store_view *view, struct tide_store_totals *ret);
 
-// Threads that hold little each publish nothing of it: where they hold it for a while, it is seen
-// here. Makes this the peak, as of now, if it is more than the store's own; of a store with one
-// thread, or one that is not ours to write, it never is.
-void tide_store_view_raise_peak(struct tide_store_view *view);
-
 // Brings view->nodes up to date with the header. Node ids from the store are valid when below
 // view->n_nodes; parents are smaller than their children, always.
 void tide_store_view_nodes(struct tide_store_view *view);

@@ -36,6 +36,7 @@ static void thread_end(void *arg);
 void tide_threads_init(void)
 {
   have_key = !pthread_key_create(&exit_key, thread_end);
+  tide_total_init();
 }
 
 void tide_threads_after_fork(void)
@@ -79,6 +80,8 @@ static struct tide_thread *thread_new(void)
   }
   t->writer.slot = slot;
   t->writer.slot_id = (uint32_t)(slot - tide_store.slots);
+  t->writer.idle = &t->idle;
+  t->writer.owes = &t->owes;
   t->self = t;
   return t;
 }
@@ -93,9 +96,9 @@ static struct tide_thread *thread_adopt(uint32_t tid)
     return NULL;
   tide_clock_read(&t->clock); // what the new owner does is later than what the old one did
   t->clock.sample_from = t->clock.burst = 0;
-  t->owes = 0;
+  tide_store_relaxed(&t->owes, 0);
   t->writer.last = t->writer.prev = 0;
-  tide_slot_wake(t->writer.slot, tid, t->clock.now);
+  tide_total_join(&t->writer, tid, t->clock.now);
   return t;
 }
 
@@ -128,10 +131,8 @@ static struct tide_thread *thread_start(void)
 static void put_away(struct tide_thread *t)
 {
   tide_run_settle(&t->writer);
-  if (tide_store.header->multi)
-    tide_book_flush(t->writer.slot);
   tide_late_close(&t->writer.lates);
-  tide_slot_rest(t->writer.slot);
+  tide_total_leave(&t->writer);
   push_free(t);
   TIDE_COMPILER_BARRIER();
   phase = GONE;
@@ -161,7 +162,7 @@ static struct tide_thread *borrow(void)
   struct tide_thread *t = thread_adopt(tide_sys_tid());
   if (t) {
     t->borrowed = true;
-    t->owes = 1;
+    tide_store_relaxed(&t->owes, 1);
     t->clock.seen.code_gen = tide_load_relaxed(&tide_store.code_gen);
     t->unwind.stack_size = 0; // full walks
   } else {
@@ -174,7 +175,8 @@ TIDE_COLD void tide_leave_slow(struct tide_thread *t)
 {
   if (t->clock.sample_from)
     tide_clock_sample_end(&t->clock, t->writer.slot);
-  t->owes = 0;
+  tide_store_relaxed(&t->owes, 0); // before it looks: what it is called for later, it is told again
+  tide_run_look(&t->writer);
   if (t->borrowed) {
     t->borrowed = false;
     put_away(t);
@@ -198,7 +200,8 @@ TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
   }
   if (tide_clock_read(&t->clock))
     tide_run_retime(&t->writer, t->clock.now);
-  t->owes = t->clock.sample_from != 0;
+  tide_store_relaxed(&t->owes, t->clock.sample_from != 0);
+  tide_run_look(&t->writer); // last: who is called later is told again, by the pulse or by owes
   return t;
 }
 

@@ -13,7 +13,7 @@
 
 struct tide_thread {
   uint32_t idle;
-  uint32_t owes;            // something is to be done when it leaves: see tide_leave_slow()
+  uint32_t owes;            // something is to be done when it leaves: see tide_leave_slow(); atomic
   struct tide_thread *self; // points here; NULL: the memory was wiped, we are a fork child
   uint32_t inside_real;     // a real function of another allocator is running
   bool borrowed;            // by a thread that is past its own end, for one event
@@ -50,16 +50,20 @@ TIDE_HOT struct tide_thread *tide_enter(void)
 TIDE_HOT struct tide_thread *tide_enter_quickly(void)
 {
   struct tide_thread *t = tide_self;
-  if (TIDE_UNLIKELY(!t || !t->idle) || tide_clock_calls(&t->clock))
+  if (TIDE_UNLIKELY(!t || !t->idle))
     return NULL;
-  t->idle = 0;
+  t->idle = 0; // first: see total.h, invariant 3
   TIDE_COMPILER_BARRIER();
+  if (tide_clock_calls(&t->clock)) {
+    t->idle = 1;
+    return NULL;
+  }
   return t;
 }
 
 TIDE_HOT void tide_leave(struct tide_thread *t)
 {
-  if (TIDE_UNLIKELY(t->owes)) {
+  if (TIDE_UNLIKELY(tide_load_relaxed(&t->owes))) {
     tide_leave_slow(t);
     return;
   }

@@ -13,16 +13,12 @@
 // compare tells both. The end of a block that was born in another interval is counted once more, as
 // a late free (late.h): whoever knows them knows what was allocated in a range and outlived it.
 //
-// Alone, a thread never publishes its delta: header.live + delta is exact and so is the edge. With
-// more threads each publishes when its delta leaves +-flush_at of its own.
+// When the edge is found, alone and among other threads, is told in total.h.
 #pragma once
-#include "rt/arch.h"
 #include "store/late.h"
 #include "store/live.h"
-#include "store/writer.h"
+#include "store/total.h"
 
-// Publishes a thread's delta; finds the peak when several threads allocate.
-void tide_book_flush(struct tide_thread_slot *slot);
 // The end of a streak: counts, the cell's part of a histogram, takes it, and another begins.
 void tide_book_turn(struct tide_streak *streak, uint32_t *counts, uint32_t bucket, uint32_t n);
 // A histogram counter wrapped: notes the carry.
@@ -88,40 +84,6 @@ TIDE_HOT uint32_t tide_life_bucket(uint64_t ticks)
   return b < TIDE_LIFE_BUCKETS ? b : TIDE_LIFE_BUCKETS - 1;
 }
 
-TIDE_HOT bool tide_delta_due(int64_t delta, int64_t flush_at)
-{
-  return (uint64_t)(delta + flush_at) > 2 * (uint64_t)flush_at;
-}
-
-TIDE_HOT void tide_total_add(struct tide_thread_slot *s, uint64_t size)
-{
-  int64_t delta = s->delta + (int64_t)size; // ours alone to write; a flush may read it along
-  tide_store_relaxed(&s->delta, delta);
-  const struct tide_store_header *h = tide_store.header;
-  if (TIDE_UNLIKELY(tide_load_relaxed(&h->multi) && tide_delta_due(delta, s->flush_at)))
-    tide_book_flush(s);
-}
-
-TIDE_HOT void tide_total_sub(struct tide_thread_slot *s, uint64_t size, uint64_t now)
-{
-  struct tide_store_header *h = tide_store.header;
-  int64_t delta = s->delta;
-  if (TIDE_LIKELY(!tide_load_relaxed(&h->multi))) {
-    int64_t live = tide_load_relaxed(&h->live_bytes) + delta;
-    if (TIDE_UNLIKELY(live > tide_load_relaxed(&h->max_bytes))) {
-      tide_store_relaxed(&h->max_bytes, live);
-      tide_store_relaxed(&h->max_ticks, now);
-      tide_store_relaxed(&h->stamp.epoch, tide_load_relaxed(&h->stamp.epoch) + 1);
-    }
-    tide_store_relaxed(&s->delta, delta - (int64_t)size);
-  } else {
-    delta -= (int64_t)size;
-    tide_store_relaxed(&s->delta, delta);
-    if (TIDE_UNLIKELY(tide_delta_due(delta, s->flush_at)))
-      tide_book_flush(s);
-  }
-}
-
 // A block that is the thread's latest from now on.
 TIDE_HOT void tide_book_latest(struct tide_writer *w, struct tide_live *live, uint64_t addr,
                                uint64_t cell_and_size, uint64_t when)
@@ -145,7 +107,7 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   if (TIDE_UNLIKELY(size > TIDE_LIVE_MAX_SIZE))
     size = TIDE_LIVE_MAX_SIZE;
   uint32_t index = (uint32_t)(c - tide_store.cells);
-  tide_total_add(w->slot, size);
+  tide_total_add(w, size);
   uint32_t interval = tide_cell_fold(c);
   c->n_alloc++;
   c->b_alloc += size;
@@ -164,10 +126,10 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
   const struct tide_store_header *h = tide_store.header;
   struct tide_live *chunk = tide_load_relaxed(tide_live_entry(addr));
   struct tide_stamp stamp = {.both = tide_load_relaxed(&h->stamp.both)};
-  int64_t delta = w->slot->delta + (int64_t)size;
+  int64_t held = w->slot->held + (int64_t)size;
   if (TIDE_UNLIKELY(!chunk || size > TIDE_LIVE_MAX_SIZE) ||
       TIDE_UNLIKELY(!tide_streak_goes_on(&c->sizes, tide_size_bucket(size))) ||
-      TIDE_UNLIKELY(tide_load_relaxed(&h->multi) && tide_delta_due(delta, w->slot->flush_at)))
+      TIDE_UNLIKELY(held > w->high))
     return false;
   if (TIDE_UNLIKELY(c->stamp.both != stamp.both)) {
     if (c->stamp.interval != stamp.interval)
@@ -175,7 +137,7 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
     tide_cell_share(c, stamp.epoch);
   }
   uint32_t index = (uint32_t)(c - tide_store.cells);
-  tide_store_relaxed(&w->slot->delta, delta);
+  tide_store_relaxed(&w->slot->held, held);
   c->n_alloc++;
   c->b_alloc += size;
   c->birth_live_sum += now;
@@ -186,8 +148,8 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
   return true;
 }
 
-// Whose counters does the end of this block go to? The thread's own cell of the block's stack. Of a
-// lone thread all cells are its own, and nobody has to be asked.
+// Whose counters does the end of this block go to? The thread's own cell of the block's stack.
+// Where there was never more than one slot all cells are its own, and nobody has to be asked.
 TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, const struct tide_live *block,
                                              bool *ret_foreign)
 {
@@ -210,7 +172,7 @@ TIDE_HOT void tide_book_leave(struct tide_writer *w, struct tide_cell *c,
 {
   uint64_t size = tide_live_size(block);
   uint32_t born = tide_live_interval(block);
-  tide_total_sub(w->slot, size, now);
+  tide_total_sub(w, size, now);
   uint32_t interval = tide_cell_fold(c);
   struct tide_late_row *late =
       born != interval ? tide_late_row(&w->lates, c, born, interval) : NULL;

@@ -13,7 +13,9 @@
 //  2. live(stack) = sum over its cells of (b_alloc - b_free). A single cell may be negative: a
 //     thread that frees another's block charges its own cell of that stack.
 //  3. Peak share of a cell = cell.epoch == header.epoch ? hist.peak_bytes : live(cell); and if the
-//     present total is above header.max_bytes, the peak is now and every share is live(cell).
+//     present total is above header.max_bytes, the peak is now and every share is live(cell). The
+//     sum of the shares is what was live at that moment; header.ceiling is the most it can have
+//     been at any moment when several threads had a part in it (total.h).
 //  4. Nodes are append-only; a node's parent has a smaller id. Cell and node 0 mean "none".
 //  5. A fork child never writes its parent's store, but for the page where it counts itself as not
 //     recorded. It does not even have the rest mapped.
@@ -29,7 +31,7 @@
 #include "rt/base.h"
 
 #define TIDE_STORE_MAGIC "TideStor"
-#define TIDE_STORE_VERSION 7u
+#define TIDE_STORE_VERSION 8u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
 
@@ -50,7 +52,8 @@ struct tide_pulse {
   union {
     struct {
       uint32_t code_gen; // rises when code is unloaded
-      uint32_t beat;     // milliseconds, raised by the supervisor: see record/clock.h
+      uint32_t beat;     // milliseconds, raised by the supervisor (record/clock.h), and once
+                         // more whenever every thread is to look up (store/total.h)
     };
     uint64_t both;
   };
@@ -176,12 +179,12 @@ struct tide_run {
 
 // One per thread, on its own lines; outlives its thread and is adopted whole by a later one.
 struct tide_thread_slot {
-  int64_t delta;       // live bytes not yet added to header.live_bytes
+  int64_t held;        // live bytes: what its threads allocated less what they freed
+  int64_t published;   // of that, in header.live_bytes; atomic, see total.h
   uint64_t adopted_at; // blocks born earlier belong to a former owner
-  uint32_t id, pad[2];
+  uint32_t id;
   uint32_t tid;                      // present owner, 0 when free
   uint32_t n_owners;                 // threads that had it so far
-  uint32_t flush_at;                 // it publishes its delta beyond this; never falls
   uint64_t sampled_ticks, n_sampled; // own cost, sampled (for the overhead estimate)
   char name[16];                     // thread name as of the last look
   struct tide_run run;               // its latest events
@@ -221,25 +224,20 @@ struct tide_store_children {
 };
 #define TIDE_CHILDREN_BYTES 65536u // the largest page of all
 
-// Where several threads allocate, each publishes its delta when that leaves +-flush_at of its own:
-// first soon, then later and later, up to the header's flush_at, which is MIN_FLUSH or its part of
-// half a thousandth of the total. A delta may swing from one end to the other unseen: so a peak may
-// be missed, or found too high, by twice the flush_at of every thread, and by no more.
-#define TIDE_FIRST_FLUSH 64
-#define TIDE_MIN_FLUSH 4096
-
 struct tide_store_header {
   // Line 1: read by every event, written rarely.
   struct tide_stamp stamp; // the interval is the supervisor's to raise
   struct tide_pulse pulse;
-  uint32_t multi;   // more than one thread has allocated
-  uint32_t state;   // enum tide_store_state
-  int64_t flush_at; // of a thread that has published much
+  uint32_t multi; // cells may be of more than one slot
+  uint32_t state; // enum tide_store_state
   uint32_t off_reason;
-  // Line 2: written at flushes (several threads) or on falling edges (one).
-  _Alignas(64) int64_t live_bytes;
+  // Line 2: written when a thread publishes (several) or on falling edges (one): see total.h.
+  _Alignas(64) int64_t live_bytes; // the sum of what the slots published
   int64_t max_bytes;
   uint64_t max_ticks;
+  int64_t ceiling;      // the total was never above this while several threads had a part in it
+  uint64_t n_disturbed; // times another thread published than the one before
+  uint32_t last_publisher;
   // Line 3: page-level totals; several threads, atomic.
   _Alignas(64) int64_t page_live_bytes;
   int64_t page_max_bytes;

@@ -31,24 +31,25 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
   if (open) {
     uint64_t size = open - 1;
     uint32_t epoch = tide_load_relaxed(&tide_store.header->stamp.epoch);
-    if (c->stamp.epoch != epoch) // another thread has found a peak: the block may be younger
+    // Another thread has found a peak. The block may be younger, unless this one was alone then.
+    bool found = c->stamp.epoch != epoch, older = tide_total_was_alone(w);
+    if (found && !older)
       tide_cell_share(c, epoch);
     tide_store_relaxed(&run->open, 0);
     c->n_alloc++;
     c->b_alloc += size;
+    if (found && older)
+      tide_cell_share(c, epoch);
     c->birth_live_sum += run->birth;
-    tide_store_relaxed(&w->slot->delta, w->slot->delta + (int64_t)size);
+    tide_store_relaxed(&w->slot->held, w->slot->held + (int64_t)size);
   }
 }
 
 // How much may be allocated now without concerning the peak.
-TIDE_HOT int64_t room_for(const struct tide_thread_slot *s, const struct tide_cell *c)
+TIDE_HOT int64_t room_for(const struct tide_writer *w, const struct tide_cell *c)
 {
-  const struct tide_store_header *h = tide_store.header;
-  int64_t total = TIDE_LIKELY(!tide_load_relaxed(&h->multi))
-                      ? tide_load_relaxed(&h->max_bytes) - tide_load_relaxed(&h->live_bytes)
-                      : (int64_t)s->flush_at;
-  int64_t room = total - s->delta, own = c->high_bytes - tide_cell_live(c);
+  int64_t most = w->crest < w->high ? w->crest : w->high;
+  int64_t room = most - w->slot->held, own = c->high_bytes - tide_cell_live(c);
   room = room < own ? room : own;
   return room < (int64_t)TIDE_LIVE_MAX_SIZE ? room : (int64_t)TIDE_LIVE_MAX_SIZE;
 }
@@ -57,7 +58,7 @@ TIDE_HOT bool begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, u
 {
   struct tide_run *run = &w->slot->run;
   uint32_t interval = tide_cell_fold(c);
-  int64_t room = room_for(w->slot, c);
+  int64_t room = room_for(w, c);
   if (TIDE_UNLIKELY((int64_t)size > room))
     return false;
   w->waiting = w->run_cell = c;
@@ -91,10 +92,15 @@ void tide_run_retime(struct tide_writer *w, uint64_t now)
 {
   const struct tide_store_header *h = tide_store.header;
   const struct tide_run *run = &w->slot->run;
-  bool alone_no_more = tide_load_relaxed(&h->multi) && w->run_room > w->slot->flush_at;
-  if (run->open || run->n_ended > MAX_ENDED || alone_no_more ||
+  if (run->open || run->n_ended > MAX_ENDED ||
       run->interval != tide_load_relaxed(&h->stamp.interval))
     w->run_cell = NULL;
   else
     w->run_when = tide_live_when(run->interval, now);
+}
+
+TIDE_COLD void tide_run_turn(struct tide_writer *w)
+{
+  tide_run_settle(w);
+  tide_total_turn(w);
 }

@@ -7,7 +7,7 @@
 // and the next like it goes on with the same run; else it is booked, and the event after it.
 //
 // Nothing of the peak is ever waiting: a block that would raise the total above its maximum (or,
-// where several threads allocate, make the thread publish its delta), or its cell's live bytes
+// where several threads allocate, make the thread publish what it holds), or its cell's live bytes
 // above theirs, is booked at once.
 //
 // Whoever reads the store adds what waits (capture/store_view.c): a killed thread loses nothing.
@@ -67,6 +67,15 @@ TIDE_HOT bool tide_run_alloc(struct tide_writer *w, struct tide_cell *c, uint64_
       TIDE_LIKELY(tide_book_alloc_quickly(w, c, addr, size, now)))
     return true;
   return tide_run_alloc_any(w, c, addr, size, now);
+}
+
+// To be called before an event when the pulse has moved, or now and then. What may wait, and for
+// how long, may have changed with the number of threads.
+void tide_run_turn(struct tide_writer *w);
+TIDE_HOT void tide_run_look(struct tide_writer *w)
+{
+  if (TIDE_UNLIKELY(tide_total_calls(w)))
+    tide_run_turn(w);
 }
 
 // The clock has moved. The next block may still go on with the run, if none has aged in it, its

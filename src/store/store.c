@@ -10,6 +10,7 @@
 #include "rt/sys.h"
 #include "store/late.h"
 #include "store/nodes.h"
+#include "store/total.h"
 
 #include <errno.h>
 #include <string.h>
@@ -139,6 +140,7 @@ bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
   };
   tide_sys_publish(NULL, NULL); // a store before this one may be gone
   tide_late_attach();
+  tide_total_attach();
   if (!tide_store_back(b, sizeof *tide_store.header) ||
       !tide_store_back(tide_store.children, sizeof *tide_store.children) || !tide_nodes_attach())
     return false;
@@ -203,10 +205,10 @@ void tide_store_turn_away(void)
 
 int64_t tide_store_live_bytes(void)
 {
-  int64_t live = tide_load_relaxed(&tide_store.header->live_bytes);
+  int64_t live = 0;
   uint32_t n = tide_load_acquire(&tide_store.n_slots);
   for (uint32_t i = 1; i < n; i++)
-    live += tide_load_relaxed(&tide_store.slots[i].delta);
+    live += tide_load_relaxed(&tide_store.slots[i].held);
   return live;
 }
 
@@ -253,38 +255,10 @@ struct tide_thread_slot *tide_slot_new(void)
   return slot;
 }
 
-void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now)
-{
-  struct tide_store_header *h = tide_store.header;
-  slot->tid = tid;
-  slot->adopted_at = now;
-  if (!slot->flush_at)
-    slot->flush_at = TIDE_FIRST_FLUSH;
-  tide_lock_take(&slot_lock);
-  uint32_t n_live = ++tide_store.n_live_threads;
-  tide_store_relaxed(&h->n_live_threads, n_live);
-  if (n_live > h->max_live_threads)
-    h->max_live_threads = n_live;
-  // A second slot may find the first one's thread gone: what that has not published still counts.
-  if ((n_live > 1 || slot != &tide_store.slots[1]) && !h->multi) {
-    tide_store_relaxed(&h->flush_at, TIDE_MIN_FLUSH);
-    tide_store_release(&h->multi, 1);
-  }
-  tide_lock_drop(&slot_lock);
-}
-
 void tide_slot_count_owner(struct tide_thread_slot *slot)
 {
   slot->n_owners++;
   tide_add_relaxed(&tide_store.header->n_threads, 1);
-}
-
-void tide_slot_rest(struct tide_thread_slot *slot)
-{
-  tide_lock_take(&slot_lock);
-  slot->tid = 0;
-  tide_store_relaxed(&tide_store.header->n_live_threads, --tide_store.n_live_threads);
-  tide_lock_drop(&slot_lock);
 }
 
 // Cells come in chunks per thread, so that two threads never share a line or (mostly) a page.

@@ -23,12 +23,31 @@ struct tide_store {
   uint64_t bytes;
   struct tide_store_areas areas;
   uint32_t n_cells, n_nodes, n_slots, n_modules, n_text; // handed out so far
-  uint32_t n_live_threads;
-  uint32_t code_gen; // rises when code is unloaded; atomic
-  bool on_disk;      // in a file on some disk, which may fill up
-  bool inherited;    // the kernel could not be asked to leave it out of fork children
+  uint32_t code_gen;                                     // rises when code is unloaded; atomic
+  bool on_disk;   // in a file on some disk, which may fill up
+  bool inherited; // the kernel could not be asked to leave it out of fork children
 };
 extern struct tide_store tide_store;
+
+// Who has a part in the live total: see total.h. Private memory as well, but written by threads
+// that publish; so it is apart from the above, which everybody reads.
+struct tide_crowd {
+  _Alignas(64) uint32_t turn; // rises when everybody is to look
+  int64_t share;              // a thread may hold back as much
+  int64_t slack;              // all of them, at any moment
+  int64_t next_total;         // beyond, the share may be larger
+  uint64_t next_disturbed;    // likewise
+  // Under the lock.
+  struct tide_writer *lone;  // NULL: nobody is alone
+  struct tide_writer *awake; // a list
+  uint32_t n_awake;
+  uint32_t n_shares;                        // threads that what is held back is shared out among
+  int64_t loosest;                          // share that a thread may still go by
+  uint64_t exact_until;                     // disturbances, until which every event is published
+  uint64_t lone_since, may_claim_at, pause; // ticks
+};
+extern struct tide_crowd tide_crowd;
+enum { TIDE_LONG_STREAK = 64 }; // of one that publishes undisturbed, and asks to be alone
 
 // Bytes of address space a store takes. Sparse: only what is written costs memory. limit_bytes is
 // how much address space may be used in all (RLIMIT_AS); ~0 for no limit.
@@ -90,10 +109,8 @@ uint32_t tide_node_add(uint64_t hash, uint64_t frame, uint32_t parent, uint32_t 
 void tide_node_end(void);
 
 // Thread slots. A slot belongs to one thread at a time and keeps its cells when it is handed on.
-struct tide_thread_slot *tide_slot_new(void); // NULL: none left
-void tide_slot_wake(struct tide_thread_slot *slot, uint32_t tid, uint64_t now);
+struct tide_thread_slot *tide_slot_new(void);              // NULL: none left
 void tide_slot_count_owner(struct tide_thread_slot *slot); // a thread took it, not one event alone
-void tide_slot_rest(struct tide_thread_slot *slot);
 
 // The first of n cells that are the caller's; 0: there are none left.
 uint32_t tide_cell_chunk(uint32_t n);

@@ -28,6 +28,14 @@ struct tide_writer {
   uint64_t run_room, run_when;
   uint32_t *run_sizes;
   struct tide_cell *temp_cell; // of the latest block, if it has ended already; else NULL
+  // Its part in the total: see total.h.
+  int64_t crest, high, low; // of what its slot holds
+  int64_t base;             // alone: the total without it
+  uint32_t turn;            // of tide_crowd, as last seen
+  uint32_t streak;          // times it published without another thread in between
+  const uint32_t *idle;     // of its thread: 0 while that is in an event; NULL: not known
+  uint32_t *owes;           // of its thread: set, it looks up at the end of an event; may be NULL
+  struct tide_writer *next_awake, *prev_awake;
   struct tide_lates lates;
 };
 

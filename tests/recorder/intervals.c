@@ -129,7 +129,8 @@ static void *work(void *arg)
     abort();
   for (uint64_t now = 1; !stop; now++) {
     if (now % 20000 == 1)
-      tide_slot_wake(w.slot, (uint32_t)id + 1, 0);
+      tide_total_join(&w, (uint32_t)id + 1, 0);
+    tide_run_look(&w);
     uint64_t address = allocate(&w, noted[id], &rng, now);
     if (rand_r(&rng) % 4) { // mostly it dies young
       release(&w, noted[id], address, now);
@@ -139,9 +140,8 @@ static void *work(void *arg)
     }
     if (now % 20000 == 0) {
       tide_run_settle(&w);
-      tide_book_flush(w.slot);
       tide_late_close(&w.lates);
-      tide_slot_rest(w.slot);
+      tide_total_leave(&w);
     }
     if (now % 64 == 0)
       usleep(0);

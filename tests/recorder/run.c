@@ -39,7 +39,7 @@ static void open_store(void)
   w.slot_id = w.slot->id;
   if (!tide_writer_init(&w))
     abort();
-  tide_slot_wake(w.slot, 1, 0);
+  tide_total_join(&w, 1, 0);
   cell = tide_writer_cell_new(&w, 1, TIDE_NODE_FIRST);
   other = tide_writer_cell_new(&w, 2, TIDE_NODE_FIRST + 1);
   pair(cell, BIG, 1);
@@ -104,14 +104,36 @@ static void what_does_not_wait(void)
   EXPECT(!run->cell && cell->stamp.interval == tide_store.header->stamp.interval);
   pair(cell, 10, 801);
   EXPECT(run->cell && run->n_ended == 1);
-  tide_store.header->multi = 1;
-  tide_run_retime(&w, 802);
-  pair(cell, 10, 802);
-  EXPECT(!run->cell);
-  pair(cell, 10, 802);
+}
+
+// Among others, nothing waits while every event is published, and later no more than the share.
+static void others_come(void)
+{
+  const struct tide_run *run = &w.slot->run;
+  struct tide_writer newcomer = {.slot = tide_slot_new()};
+  newcomer.slot_id = newcomer.slot->id;
+  pair(cell, 10, 900);
+  pair(cell, 10, 900);
   EXPECT(run->cell);
-  pair(cell, w.slot->flush_at + 1, 802);
+  tide_total_join(&newcomer, 2, 0);
+  tide_run_look(&w);
   EXPECT(!run->cell);
+  pair(cell, 10, 902);
+  pair(cell, 10, 902);
+  EXPECT(!run->cell);
+  tide_store.header->n_disturbed += 10000;
+  pair(cell, 10, 903);
+  EXPECT(tide_crowd.share > 10 && tide_crowd.share < 5000);
+  pair(cell, 10, 903);
+  pair(cell, 10, 903);
+  EXPECT(run->cell);
+  pair(cell, 2 * (uint64_t)tide_crowd.share + 1, 903);
+  EXPECT(!run->cell);
+  tide_total_leave(&newcomer);
+  tide_run_look(&w);
+  pair(cell, 10, 904);
+  pair(cell, BIG - 1, 904); // alone again
+  EXPECT(run->cell);
 }
 
 int main(void)
@@ -120,5 +142,6 @@ int main(void)
   pairs_wait();
   the_clock_moves();
   what_does_not_wait();
+  others_come();
   return n_bad != 0;
 }

@@ -159,7 +159,7 @@ static void fold(struct fake_store *store, struct tide_cell *cell)
 void fake_store_alloc(struct fake_store *store, struct tide_cell *cell, uint64_t bytes)
 {
   uint32_t slot = store->owners[cell - store->cells].slot;
-  store->slots[slot].delta += (int64_t)bytes;
+  store->slots[slot].held += (int64_t)bytes;
   fold(store, cell);
   cell->n_alloc++;
   cell->b_alloc += bytes;
@@ -168,14 +168,14 @@ void fake_store_alloc(struct fake_store *store, struct tide_cell *cell, uint64_t
 void fake_store_free(struct fake_store *store, struct tide_cell *cell, uint64_t bytes)
 {
   struct tide_store_header *h = store->header;
-  int64_t live = h->live_bytes;
+  int64_t live = 0;
   for (uint32_t i = 1; i < h->n_slots; i++)
-    live += store->slots[i].delta;
+    live += store->slots[i].held;
   if (live > h->max_bytes) {
     h->max_bytes = live;
     h->stamp.epoch++;
   }
-  store->slots[store->owners[cell - store->cells].slot].delta -= (int64_t)bytes;
+  store->slots[store->owners[cell - store->cells].slot].held -= (int64_t)bytes;
   fold(store, cell);
   if ((int64_t)(cell->b_alloc - cell->b_free) > cell->high_bytes)
     cell->high_bytes = (int64_t)(cell->b_alloc - cell->b_free);

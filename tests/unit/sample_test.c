@@ -161,7 +161,7 @@ static void a_torn_walk_is_never_negative(void **state)
 {
   struct fixture *f = *state;
   fake_store_cell(&f->store, f->left, f->slot)->n_free = 1;
-  f->store.slots[f->slot].delta = -50;
+  f->store.slots[f->slot].held = -50;
   look(f, 6 * MS);
   struct tide_image image = image_at(f, 7 * MS);
   tide_sampler_fill_snapshots(&f->sampler, &image);
@@ -376,27 +376,6 @@ static void peak_and_end_are_exact(void **state)
   tide_image_done(&image);
 }
 
-static void what_threads_did_not_publish_is_seen(void **state)
-{
-  struct fixture *f = *state;
-  struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->slot);
-  struct tide_store_header *header = f->store.header;
-  fake_store_alloc(&f->store, cell, 1000);
-  header->live_bytes = 0;
-  header->max_bytes = 100;
-  f->store.slots[f->slot].delta = 1000;
-  uint32_t epoch = header->stamp.epoch;
-  look(f, 2 * MS);
-  assert_int_equal(header->max_bytes, 100); // alone it will tell by itself
-  header->multi = 1;
-  look(f, 8 * MS);
-  assert_int_equal(header->max_bytes, 1000);
-  assert_int_equal(header->stamp.epoch, epoch + 1);
-  assert_true(header->max_ticks > 0);
-  look(f, 16 * MS);
-  assert_int_equal(header->stamp.epoch, epoch + 1); // no more than before
-}
-
 static void counts_are_filled_in_between_walks(void **state)
 {
   struct fixture *f = *state;
@@ -457,12 +436,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(an_hour_fits_where_a_second_does),     TEST(many_images_share_the_time),
-      TEST(snapshots_hold_what_is_live),          TEST(a_torn_walk_is_never_negative),
-      TEST(thinning_keeps_every_other),           TEST(peak_and_end_are_exact),
-      TEST(what_threads_did_not_publish_is_seen), TEST(counts_are_filled_in_between_walks),
-      TEST(filling_twice_gives_the_same),         TEST(snapshots_count_what_came_since),
-      TEST(counts_that_fall_count_nothing),       TEST(counts_add_up_to_the_sites),
+      TEST(an_hour_fits_where_a_second_does),   TEST(many_images_share_the_time),
+      TEST(snapshots_hold_what_is_live),        TEST(a_torn_walk_is_never_negative),
+      TEST(thinning_keeps_every_other),         TEST(peak_and_end_are_exact),
+      TEST(counts_are_filled_in_between_walks), TEST(filling_twice_gives_the_same),
+      TEST(snapshots_count_what_came_since),    TEST(counts_that_fall_count_nothing),
+      TEST(counts_add_up_to_the_sites),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

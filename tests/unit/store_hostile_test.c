@@ -190,7 +190,8 @@ static void counts_beyond_the_tables(void **state)
   store.header->stamp.epoch = store.header->stamp.interval = UINT32_MAX;
   store.header->max_bytes = INT64_MIN;
   store.header->live_bytes = INT64_MAX;
-  store.slots[1].delta = INT64_MAX;
+  store.header->ceiling = INT64_MAX;
+  store.slots[1].held = INT64_MAX;
   read_both_ways(fd);
   fake_store_unmap(&store);
   close(fd);
