@@ -50,15 +50,19 @@ static bool ask_zombie(uint32_t pid, int *ret_status)
   return true;
 }
 
-void tide_pid_end(int pid_fd, uint32_t pid, enum tide_end_kind *ret_kind, int32_t *ret_value)
+bool tide_pid_end(int pid_fd, uint32_t pid, enum tide_end_kind *ret_kind, int32_t *ret_value)
 {
   int status;
   *ret_kind = TIDE_END_EXITED;
   *ret_value = -1;
-  // The last look is for a parent that waited between the first two.
-  if (!ask_pid_fd(pid_fd, &status) && !ask_zombie(pid, &status) && !ask_pid_fd(pid_fd, &status))
-    return;
+  bool is_kept = ask_pid_fd(pid_fd, &status);
+  if (!is_kept && !ask_zombie(pid, &status)) {
+    is_kept = ask_pid_fd(pid_fd, &status); // for a parent that waited between the first two looks
+    if (!is_kept)
+      return false;
+  }
   if (WIFSIGNALED(status))
     *ret_kind = TIDE_END_SIGNALED;
   *ret_value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+  return is_kept;
 }

@@ -5,5 +5,6 @@
 #include "capture/model.h"
 
 // Asks the kernel by pidfd (since 6.15 it remembers after the parent has waited), and the zombie
-// before. EXITED with the value -1 when nobody knows any more.
-void tide_pid_end(int pid_fd, uint32_t pid, enum tide_end_kind *ret_kind, int32_t *ret_value);
+// before. EXITED with the value -1 when nobody knows any more. True: the pidfd told, so that there
+// is no hurry to ask on this kernel.
+bool tide_pid_end(int pid_fd, uint32_t pid, enum tide_end_kind *ret_kind, int32_t *ret_value);

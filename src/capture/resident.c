@@ -36,13 +36,21 @@ static int open_of(uint32_t pid, const char *name)
 {
   char path[64];
   snprintf(path, sizeof path, "/proc/%u/%s", pid, name);
-  return pid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 void tide_resident_open(struct tide_resident *resident, uint32_t pid)
 {
-  *resident = (struct tide_resident){
-      .statm_fd = open_of(pid, "statm"), .pagemap_fd = open_of(pid, "pagemap"), .scans = true};
+  *resident = (struct tide_resident){.pid = pid, .statm_fd = -1, .pagemap_fd = -1, .scans = true};
+}
+
+static void open_files(struct tide_resident *resident)
+{
+  if (!resident->pid)
+    return;
+  resident->statm_fd = open_of(resident->pid, "statm");
+  resident->pagemap_fd = open_of(resident->pid, "pagemap");
+  resident->pid = 0;
 }
 
 void tide_resident_close(struct tide_resident *resident)
@@ -107,6 +115,7 @@ static bool is_there(struct tide_resident *resident, const struct tide_store_vie
 uint64_t tide_resident_all(struct tide_resident *resident, const struct tide_store_view *view)
 {
   char text[128];
+  open_files(resident);
   ssize_t n = resident->statm_fd < 0 ? 0 : pread(resident->statm_fd, text, sizeof text - 1, 0);
   if (n <= 0)
     return 0;
@@ -195,6 +204,7 @@ static uint64_t count_store(int fd, const struct tide_store_view *view, struct t
 uint64_t tide_resident_recorder(struct tide_resident *resident, const struct tide_store_view *view)
 {
   uint64_t bytes = 0;
+  open_files(resident);
   size_t n = resident->pagemap_fd < 0 ? 0 : read_ranges(resident, view);
   for (size_t i = 0; i < n; i++) {
     struct tide_range range = resident->ranges[i];

@@ -10,6 +10,7 @@
 #include "capture/store_view.h"
 
 struct tide_resident {
+  uint32_t pid;              // whose files are still to be opened; 0: they were, or of nobody
   int statm_fd, pagemap_fd;  // -1: not to be had
   bool scans;                // the kernel can be asked for ranges (6.7 and later)
   uint64_t home;             // where the target has its store; 0: not known
@@ -18,7 +19,8 @@ struct tide_resident {
   uint64_t max_anonymous_bytes; // the most that was seen: neither of files nor of the store
 };
 
-void tide_resident_open(struct tide_resident *resident, uint32_t pid); // 0: of nobody
+// Opens nothing before it is asked for something: most short processes never are. 0: of nobody.
+void tide_resident_open(struct tide_resident *resident, uint32_t pid);
 void tide_resident_close(struct tide_resident *resident);
 
 // All bytes in memory, the recorder's among them; 0: not known, or no longer the image's.

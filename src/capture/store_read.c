@@ -53,9 +53,10 @@ static void read_modules(struct reading *r)
   n = n < 1 ? 1 : n > MAX_MODULES ? MAX_MODULES : n;
   struct tide_module *out = tide_alloc_array(n, sizeof *out);
   out[0].path = tide_strdup("");
+  TIDE_CLEANUP_FREE struct tide_store_module *all = tide_alloc_array(n, sizeof *all);
+  tide_store_view_items(view, &view->areas.modules, sizeof *all, 0, all, n);
   for (uint32_t i = 1; i < n; i++) {
-    struct tide_store_module m;
-    tide_store_view_items(view, &view->areas.modules, sizeof m, i, &m, 1);
+    struct tide_store_module m = all[i];
     out[i] = (struct tide_module){
         .path = tide_store_view_text(view, m.path, MAX_PATH_BYTES),
         .start = m.start,

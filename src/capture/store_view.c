@@ -22,6 +22,7 @@
 #define MANY_CELLS 2048u // worth mapping
 #define MAX_MAP_BYTES (UINT64_C(4) << 30)
 #define MAX_TEXT_BYTES (1u << 20)
+#define TEXT_PIECE 4096u // holds all texts of most stores
 
 enum tide_err tide_store_view_open(struct tide_store_view *view, int fd, struct tide_diag *diag)
 {
@@ -54,6 +55,7 @@ void tide_store_view_close(struct tide_store_view *view)
   free(view->nodes);
   free(view->kinds);
   free(view->runs.items);
+  free(view->text);
   *view = (struct tide_store_view){.fd = -1};
 }
 
@@ -81,10 +83,32 @@ void tide_store_view_items(const struct tide_store_view *view, const struct tide
   memset((char *)to + have * bytes_each, 0, (n - have) * bytes_each);
 }
 
-char *tide_store_view_text(const struct tide_store_view *view, uint32_t offset, size_t max)
+static void forget_text(struct tide_store_view *view)
+{
+  free(view->text);
+  view->text = NULL;
+}
+
+// The rest of the piece from an offset on; NULL: no string ends there.
+static const char *text_in_piece(struct tide_store_view *view, uint64_t offset)
+{
+  if (!view->text || offset - view->text_from >= TEXT_PIECE) {
+    forget_text(view);
+    view->text = tide_alloc(TEXT_PIECE);
+    view->text_from = offset;
+    tide_store_view_items(view, &view->areas.text, 1, offset, view->text, TEXT_PIECE);
+  }
+  const char *text = view->text + (offset - view->text_from);
+  return memchr(text, 0, TEXT_PIECE - (offset - view->text_from)) ? text : NULL;
+}
+
+char *tide_store_view_text(struct tide_store_view *view, uint32_t offset, size_t max)
 {
   if (max > MAX_TEXT_BYTES)
     max = MAX_TEXT_BYTES;
+  const char *known = text_in_piece(view, offset);
+  if (known)
+    return tide_strndup(known, max);
   char *text = tide_alloc(max + 1);
   tide_store_view_items(view, &view->areas.text, 1, offset, text, max);
   char *fit = tide_strndup(text, max);
@@ -129,6 +153,7 @@ static uint32_t least(uint32_t a, uint64_t b)
 enum tide_err tide_store_view_refresh(struct tide_store_view *view, struct tide_diag *diag)
 {
   struct tide_store_header *h = &view->header;
+  forget_text(view);
   tide_store_view_read(view, 0, h, sizeof *h);
   if (!view->ready) {
     static const char none[sizeof h->magic];

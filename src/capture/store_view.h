@@ -38,6 +38,8 @@ struct tide_store_view {
   size_t n_nodes, cap_nodes;
   struct tide_store_map cells_map, owners_map, pasts_map;
   struct tide_store_runs runs;      // as of the last walk
+  char *text;                       // a piece of the text area, as of the last refresh; NULL: none
+  uint64_t text_from;               // where in the area it begins
   struct tide_store_header *shared; // the header in place, to be written; NULL: not mapped
 };
 
@@ -71,7 +73,7 @@ void tide_store_view_read(const struct tide_store_view *view, uint64_t offset, v
 void tide_store_view_items(const struct tide_store_view *view, const struct tide_area *area,
                            size_t bytes_each, uint64_t first, void *to, size_t n);
 // The NUL-terminated string at an offset of the text area, at most max bytes; owned copy.
-char *tide_store_view_text(const struct tide_store_view *view, uint32_t offset, size_t max);
+char *tide_store_view_text(struct tide_store_view *view, uint32_t offset, size_t max);
 
 void tide_store_view_totals(const struct tide_store_view *view, struct tide_store_totals *ret);
 

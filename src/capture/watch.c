@@ -30,6 +30,8 @@
 
 #define MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
+#define ROUND_NS                                                                                   \
+  (1 * MS) // between two rounds: what comes and ends meanwhile is dealt with together
 #define RETRY_NS (1 * MS) // a newcomer that has not begun to write yet; then less and less often
 #define MAX_RETRY_DOUBLINGS 7
 #define FIRST_CHECKPOINT_NS (1 * NS_PER_S)
@@ -71,6 +73,7 @@ struct tide_watch {
   size_t n_arrivals, cap_arrivals;
   size_t n_open; // images whose descriptors are open
   bool stop, visited, root_ended;
+  bool will_come_back; // our thread takes arrivals within a round, unasked
   struct tide_watch_end root_end;
   int store_errno; // of the last that could not be given a store; 0: none
   // The watch's own.
@@ -83,6 +86,7 @@ struct tide_watch {
   size_t kept_rows;     // snapshot rows in the gallery
   uint64_t recorder_ns; // of all images that have ended
   uint32_t n_pids;      // how many different processes came
+  bool ends_are_kept;   // the kernel tells how a process ended even when it is long gone
   bool has_origin;
   uint64_t origin_ns, origin_ticks; // time 0, on CLOCK_MONOTONIC and (0: not known) in ticks
   uint64_t start_realtime_ns;
@@ -103,7 +107,7 @@ struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
   watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
   pthread_mutex_init(&watch->lock, NULL);
-  tide_gallery_init(&watch->gallery, TIDE_WATCH_MAX_IMAGES);
+  tide_gallery_init(&watch->gallery, TIDE_WATCH_MAX_IMAGES, options->root_pid);
   watch->heart = tide_heart_new();
   watch->absents = tide_absents_new(options->kin, options->root_pid, options->library);
   watch->start_realtime_ns = realtime_ns();
@@ -215,8 +219,10 @@ bool tide_watch_receive(void *context, const struct tide_door_visit *visit)
   } else {
     put_without_store(watch, visit);
   }
+  bool wake = is_word || !room || !watch->will_come_back;
   pthread_mutex_unlock(&watch->lock);
-  eventfd_write(watch->wake_fd, 1);
+  if (wake)
+    eventfd_write(watch->wake_fd, 1);
   return room;
 }
 
@@ -352,7 +358,7 @@ static void finish_descendant(struct tide_watch *watch, size_t at, enum tide_end
   const struct watched *w = watch->living[at];
   struct tide_watch_end end = {.kind = kind, .time_ns = time_ns};
   if (kind == TIDE_END_EXITED)
-    tide_pid_end(w->visit.pid_fd, w->visit.pid, &end.kind, &end.value);
+    watch->ends_are_kept |= tide_pid_end(w->visit.pid_fd, w->visit.pid, &end.kind, &end.value);
   finish(watch, at, &end);
 }
 
@@ -406,12 +412,10 @@ static void arrive(struct tide_watch *watch, const struct tide_door_visit *visit
   w->visit = *visit;
   w->number = tide_gallery_announce(&watch->gallery, visit->told_pid, before);
   w->sampler.rss.resident = (struct tide_resident){.statm_fd = -1, .pagemap_fd = -1};
-  w->look_ns = visit->time_ns;
+  w->look_ns = visit->time_ns + ROUND_NS; // most processes of a build or a script are over by then
   if (tide_store_view_open(&w->view, visit->store_fd, NULL)) {
     w->view.fd = -1;
     w->broken = true;
-  } else {
-    w->beat = tide_heart_add(watch->heart, w->view.fd);
   }
   TIDE_GROW(watch->living, watch->n_living, watch->cap_living);
   watch->living[watch->n_living++] = w;
@@ -430,6 +434,7 @@ static bool take_arrivals(struct tide_watch *watch)
   watch->arrivals = NULL;
   watch->n_arrivals = watch->cap_arrivals = 0;
   bool stop = watch->stop;
+  watch->will_come_back = true;
   pthread_mutex_unlock(&watch->lock);
   for (size_t i = 0; i < n; i++) {
     if (arrivals[i].exe)
@@ -471,6 +476,8 @@ static uint64_t look_around(struct tide_watch *watch)
     if (w->broken)
       continue;
     if (now_ns >= w->look_ns) {
+      if (!w->beat)
+        w->beat = tide_heart_add(watch->heart, w->view.fd);
       w->look_ns = now_ns + (RETRY_NS << w->n_retries);
       w->n_retries += w->n_retries < MAX_RETRY_DOUBLINGS;
       if (is_ready(watch, w, now_ns)) {
@@ -551,12 +558,36 @@ static void finish_ended(struct tide_watch *watch)
       finish_descendant(watch, i - 1, TIDE_END_EXITED, tide_monotonic_ns());
 }
 
-static void await(struct tide_watch *watch, uint64_t until_ns)
+// Waits for the rest of the round. Where an end is not kept for us we have to be quick.
+static void rest(const struct tide_watch *watch, uint64_t round_ns)
 {
+  uint64_t now_ns = tide_monotonic_ns(), until_ns = round_ns + ROUND_NS;
+  if (!watch->ends_are_kept || now_ns >= until_ns)
+    return;
+  struct pollfd woken = {watch->wake_fd, POLLIN, 0};
+  struct timespec left = {0, (long)(until_ns - now_ns)};
+  ppoll(&woken, 1, &left, NULL);
+}
+
+// True: somebody came while nobody had to wake us.
+static bool has_arrivals(struct tide_watch *watch)
+{
+  pthread_mutex_lock(&watch->lock);
+  bool any = watch->n_arrivals > 0;
+  watch->will_come_back = any;
+  pthread_mutex_unlock(&watch->lock);
+  return any;
+}
+
+static void await(struct tide_watch *watch, uint64_t round_ns, uint64_t until_ns)
+{
+  rest(watch, round_ns);
   uint64_t now_ns = tide_monotonic_ns();
   uint64_t wait_ms = until_ns > now_ns ? (until_ns - now_ns + MS - 1) / MS : 0;
-  struct epoll_event events[32];
-  int n = epoll_wait(watch->epoll_fd, events, 32, wait_ms < 60000 ? (int)wait_ms : 60000);
+  if (has_arrivals(watch))
+    wait_ms = 0;
+  struct epoll_event events[128];
+  int n = epoll_wait(watch->epoll_fd, events, 128, wait_ms < 60000 ? (int)wait_ms : 60000);
   for (int i = 0; i < n; i++) {
     struct watched *w = events[i].data.ptr;
     eventfd_t drained;
@@ -587,6 +618,7 @@ static void *watch_thread(void *context)
 {
   struct tide_watch *watch = context;
   while (!take_arrivals(watch)) {
+    uint64_t round_ns = tide_monotonic_ns();
     finish_ended(watch);
     uint64_t next_ns = look_around(watch), absents_ns = look_for_absents(watch);
     next_ns = absents_ns < next_ns ? absents_ns : next_ns;
@@ -596,7 +628,7 @@ static void *watch_thread(void *context)
       if (watch->checkpoint_at_ns < next_ns)
         next_ns = watch->checkpoint_at_ns;
     }
-    await(watch, next_ns);
+    await(watch, round_ns, next_ns);
   }
   return NULL;
 }
