@@ -42,8 +42,9 @@ static void *booting_thread; // a thread pointer: no call is made before it is k
 static struct gate {
   uint32_t alive; // 0 in a fork child
 } * gate;
-static bool gate_wipes; // the kernel wipes what it should in a fork child
-static bool unwiped;    // we are a fork child in which it did not
+static bool gate_wipes;     // the kernel wipes what it should in a fork child
+static bool unwiped;        // we are a fork child in which it did not
+static bool has_own_malloc; // the program defines malloc: that comes before ours for everybody
 static uint32_t booted_pid;
 // What the heap held when this thread called fork(); 0 in a child of the bare system call, which
 // asks no handler.
@@ -52,7 +53,7 @@ static __thread uint64_t live_at_fork __attribute__((tls_model("initial-exec")))
 static struct tide_environment environment;
 static struct tide_options options;
 static char program[1024];
-static char command[1 << 16]; // arguments, each with its NUL, as far as there is room
+static char command[1 << 16] TIDE_BULKY; // arguments, each with its NUL, as far as there is room
 static uint32_t command_bytes;
 
 bool tide_boot_ready(void)
@@ -146,8 +147,7 @@ static void write_identity(bool forked)
   h->inherited_bytes = forked ? live_at_fork : 0;
   live_at_fork = 0;
   h->exe = text_of(program);
-  // A malloc in the program itself comes before ours for everybody: readers tell by the name.
-  h->allocator = text_of(tide_defined_before(&tide_real, "malloc") ? program : tide_real.allocator);
+  h->allocator = text_of(has_own_malloc ? program : tide_real.allocator); // readers tell by name
   write_command(h);
   tide_store_release(&h->state, TIDE_STATE_RECORDING);
 }
@@ -227,6 +227,8 @@ static void after_fork(void)
   live_at_fork = 0;
 }
 
+// Only where the kernel cannot be trusted to wipe: elsewhere a child that never allocates does
+// nothing of ours, and touches no page.
 static void in_fork_child(void)
 {
   // Another handler, or a signal's, may have allocated before us: then all is done.
@@ -288,9 +290,7 @@ static void note_own_object(void)
 
 static bool make_gate(void)
 {
-  gate = tide_sys_map_kept(sizeof *gate);
-  gate_wipes = gate && !tide_sys_failed(TIDE_SYS(SYS_madvise, gate, sizeof *gate, MADV_WIPEONFORK));
-  return gate;
+  return gate = tide_sys_map_first(sizeof *gate, &gate_wipes);
 }
 
 static bool first_boot(void)
@@ -324,7 +324,9 @@ static bool first_boot(void)
   if (!make_gate() || !get_store(false) || !tide_live_init(tide_real.chained))
     return false;
   tide_threads_init();
-  pthread_atfork(before_fork, after_fork, in_fork_child);
+  tide_rules_init();
+  has_own_malloc = tide_defined_before(&tide_real, "malloc");
+  pthread_atfork(before_fork, after_fork, tide_store.inherited ? in_fork_child : NULL);
   write_identity(false);
   return true;
 }
@@ -332,7 +334,7 @@ static bool first_boot(void)
 static bool boot_after_fork(void)
 {
   struct tide_store_children *parents = tide_store_after_fork();
-  tide_sys_after_fork();
+  tide_sys_after_fork(gate_wipes && !unwiped, sizeof *gate);
   tide_threads_after_fork();
   tide_rules_after_fork();
   tide_modules_after_fork();
@@ -358,7 +360,7 @@ static bool boot(void)
 {
   bool forked = gate != NULL;
   tide_real_resolve();
-  bool ok = (forked ? boot_after_fork() : first_boot()) && tide_rules_init();
+  bool ok = forked ? boot_after_fork() : first_boot();
   if (ok)
     gate->alive = 1;
   return ok;

@@ -11,8 +11,8 @@
 #include <fcntl.h>
 
 enum { VALUE_BYTES = 4096 };
-static char library[1024];              // path of this library
-static char options_entry[VALUE_BYTES]; // "TIDEMARK_OPTIONS=…"
+static char library[1024];                         // path of this library
+static char options_entry[VALUE_BYTES] TIDE_BULKY; // "TIDEMARK_OPTIONS=…"
 static bool following;
 
 void tide_exec_env_init(const char *preload, const char *options, bool follow)

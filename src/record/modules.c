@@ -24,12 +24,14 @@ static struct known {
   uint64_t start, end, salt;
   uint64_t path_hash;
   const void *identity; // NULL: not loaded now
-  uint32_t id;          // in the store
+  uint32_t id;          // in the store of that number
+  uint32_t store;
   uint8_t build_id_len, build_id[31];
   uint32_t n_readable;
   struct tide_span readable[TIDE_OBJECT_SPANS];
-} known[MAX_KNOWN];
+} known[MAX_KNOWN] TIDE_BULKY;
 static uint32_t n_known;
+static uint32_t store_number; // rises when a fork child gets a store of its own
 static struct tide_lock lock;
 static char program_path[MAX_PATH];
 
@@ -39,12 +41,12 @@ void tide_modules_init(const char *program)
   tide_line_add(&line, program);
 }
 
+// What the parent knew stays known, as its rules do; each object is recorded in the child's store
+// when a stack first goes through it.
 void tide_modules_after_fork(void)
 {
   lock.held = 0;
-  n_known = 0;
-  tide_salt_begin();
-  tide_salt_publish();
+  store_number++;
 }
 
 static uint64_t hash_text(const char *s)
@@ -193,6 +195,7 @@ static void meet(struct tide_object *object)
   if (n_known == MAX_KNOWN)
     return; // its frames are recorded without a module
   fresh.id = record(object, &fresh);
+  fresh.store = store_number;
   known[n_known] = fresh;
   tide_store_release(&n_known, n_known + 1);
   if (fresh.salt)
@@ -234,12 +237,29 @@ void tide_modules_meet_all(void)
   dl_iterate_phdr(meet_one, NULL);
 }
 
+// The loader is asked again: the object may have gone unseen, and its path with it.
+static uint32_t record_again(struct known *k)
+{
+  struct tide_object object;
+  tide_lock_take(&lock);
+  if (k->store != store_number) {
+    bool is_there = tide_object_find(k->start, &object) && object.identity == k->identity &&
+                    object.start == k->start && object.end == k->end;
+    k->id = is_there ? record(&object, k) : 0;
+    tide_store_release(&k->store, store_number);
+  }
+  tide_lock_drop(&lock);
+  return k->id;
+}
+
 uint32_t tide_modules_at(uint64_t pc)
 {
   uint32_t n = tide_load_acquire(&n_known);
   for (uint32_t i = 0; i < n; i++)
     if (known[i].identity && pc - known[i].start < known[i].end - known[i].start)
-      return known[i].id;
+      return TIDE_LIKELY(tide_load_acquire(&known[i].store) == store_number)
+                 ? known[i].id
+                 : record_again(&known[i]);
   return 0;
 }
 

@@ -15,7 +15,7 @@
 #include <link.h>
 #include <string.h>
 
-static char pool[1 << 16] __attribute__((aligned(16)));
+static char pool[1 << 16] TIDE_BULKY __attribute__((aligned(16)));
 static size_t pool_used;
 static void *resolving_thread; // a thread pointer
 

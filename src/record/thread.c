@@ -73,7 +73,7 @@ static struct tide_thread *thread_new(void)
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
     return NULL;
   }
-  struct tide_thread *t = tide_sys_map_private(sizeof *t);
+  struct tide_thread *t = tide_sys_map_once(sizeof *t);
   if (!t || !tide_writer_init(&t->writer) || !tide_unwind_init(&t->unwind)) {
     tide_boot_off(TIDE_OFF_NO_MEMORY);
     return NULL;

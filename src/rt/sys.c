@@ -22,11 +22,17 @@ uint32_t tide_sys_in_flight;
 
 // What memory comes from when the kernel cannot be asked. As large as a few chunks of the live map
 // and then some; a page of it costs something only when it is used.
-static struct {
+static struct piece {
   char *at;
   uint64_t bytes, used;
 } reserve;
 enum { RESERVE_BYTES = 1 << 30, SMALL_RESERVE_BYTES = 96 << 20 };
+
+// The first of our private memory, in one mapping: it is all that most processes need, and their
+// fork children find it wiped and use it again, without a system call.
+// At its end is what must not be where something was in the parent.
+static struct piece first, first_once;
+enum { FIRST_BYTES = 1 << 20, FIRST_ONCE_BYTES = 1 << 17, LINE_BYTES = 128 };
 
 uint32_t tide_sys_pid(void)
 {
@@ -72,17 +78,50 @@ void tide_sys_release(void)
   __atomic_store_n(&tide_sys_confined, false, __ATOMIC_SEQ_CST);
 }
 
-// Calls under way in other threads stayed with the parent.
-void tide_sys_after_fork(void)
+static void *take_from(struct piece *piece, uint64_t bytes)
 {
-  tide_sys_in_flight = 0;
+  uint64_t at = tide_add_relaxed(&piece->used, bytes);
+  return at + bytes <= piece->bytes ? piece->at + at : NULL;
 }
 
 static void *from_reserve(uint64_t bytes)
 {
-  bytes = tide_sys_whole_pages(bytes);
-  uint64_t at = tide_add_relaxed(&reserve.used, bytes);
-  return at + bytes <= reserve.bytes ? reserve.at + at : NULL;
+  return take_from(&reserve, tide_sys_whole_pages(bytes));
+}
+
+// What does not fit leaves the rest to smaller ones.
+static void *from_first(struct piece *piece, uint64_t bytes)
+{
+  bytes = (bytes + LINE_BYTES - 1) & ~(LINE_BYTES - 1ull);
+  bool fits = bytes <= piece->bytes && tide_load_relaxed(&piece->used) <= piece->bytes - bytes;
+  return fits ? take_from(piece, bytes) : NULL;
+}
+
+static bool is_in_first(const void *p)
+{
+  return (uint64_t)p - (uint64_t)first.at < first.bytes + first_once.bytes;
+}
+
+void *tide_sys_map_first(size_t bytes, bool *ret_wipes)
+{
+  enum { SPLIT = FIRST_BYTES - FIRST_ONCE_BYTES };
+  char *p = tide_sys_map_kept(FIRST_BYTES);
+  *ret_wipes = p && !tide_sys_failed(TIDE_SYS(SYS_madvise, p, FIRST_BYTES, MADV_WIPEONFORK));
+  if (!p)
+    return NULL;
+  first = (struct piece){p, SPLIT, 0};
+  first_once = (struct piece){p + SPLIT, FIRST_ONCE_BYTES, 0};
+  return from_first(&first, bytes);
+}
+
+// Calls under way in other threads stayed with the parent.
+void tide_sys_after_fork(bool wiped, size_t first_bytes)
+{
+  tide_sys_in_flight = 0;
+  first.used = wiped ? 0 : first.bytes;
+  first_once.used = wiped ? first_once.used : first_once.bytes;
+  if (wiped)
+    from_first(&first, first_bytes);
 }
 
 // The kernel copies the set of signals before it finds that it does not know what to do with it.
@@ -119,7 +158,7 @@ bool tide_sys_lock_future;
 // Our mappings, for those who must tell them from the program's: mlockall, and the supervisor, who
 // finds a copy of the table in the store. An entry of 0 bytes is free; one of 1 byte is being
 // taken. What finds no room is not told apart, and the copy says that something is missing.
-static struct tide_range ranges[TIDE_SYS_MAX_RANGES];
+static struct tide_range ranges[TIDE_SYS_MAX_RANGES] TIDE_BULKY;
 static uint32_t n_ranges; // the first so many were ever used; beyond the table: one found no room
 static struct tide_range *published; // NULL: nobody asks
 static uint32_t *published_n;
@@ -227,13 +266,25 @@ void *tide_sys_map_kept(size_t bytes)
   return (void *)p;
 }
 
-void *tide_sys_map_private(size_t bytes)
+static void *map_wiped(size_t bytes)
 {
   void *p = tide_sys_map_kept(bytes);
   // Kernels before 4.14 refuse; the fork handler then cleans up as well as it can.
   if (p)
     TIDE_SYS(SYS_madvise, p, bytes, MADV_WIPEONFORK);
   return p;
+}
+
+void *tide_sys_map_private(size_t bytes)
+{
+  void *p = from_first(&first, bytes);
+  return p ? p : map_wiped(bytes);
+}
+
+void *tide_sys_map_once(size_t bytes)
+{
+  void *p = from_first(&first_once, bytes);
+  return p ? p : map_wiped(bytes);
 }
 
 void tide_sys_forget_map(void *p, size_t bytes)
@@ -244,6 +295,8 @@ void tide_sys_forget_map(void *p, size_t bytes)
 
 void tide_sys_unmap(void *p, size_t bytes)
 {
+  if (is_in_first(p))
+    return;                      // little, and not worth a call
   tide_sys_forget_map(p, bytes); // first: the place may be another's at once
   TIDE_SYS(SYS_munmap, p, bytes);
 }

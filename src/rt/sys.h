@@ -52,7 +52,8 @@ uint32_t tide_sys_tid(void);
 void tide_sys_confine(void);
 void tide_sys_keep_still(void); // the same without anything before
 void tide_sys_release(void);    // the filter was refused after all
-void tide_sys_after_fork(void);
+// wiped: the kernel has wiped what it should. The first bytes of tide_sys_map_first() stay taken.
+void tide_sys_after_fork(bool wiped, size_t first_bytes);
 // Confined, or under a filter that was put on without our seeing it. Where there was a filter from
 // the start (in a container), another one cannot be told.
 bool tide_sys_sandboxed(void);
@@ -68,9 +69,15 @@ static inline uint64_t tide_sys_whole_pages(uint64_t bytes)
   return (bytes + tide_sys_page_bytes - 1) & ~(tide_sys_page_bytes - 1);
 }
 
-// Private zeroed memory, wiped in a fork child (which must not believe its parent's notes).
-// NULL when the kernel refuses. Never freed unless said so.
+// The beginning of our memory, before all else: what tide_sys_map_private() gives out first comes
+// from the same mapping. wipes: the kernel wipes it in a fork child.
+void *tide_sys_map_first(size_t bytes, bool *ret_wipes);
+// Private zeroed memory, wiped in a fork child (which must not believe its parent's notes), on
+// cache lines of its own. NULL when the kernel refuses. Never freed unless said so.
 void *tide_sys_map_private(size_t bytes);
+// The same, at an address that is nothing else's in any fork child: a child's thread may remember
+// it, and must find zeros there.
+void *tide_sys_map_once(size_t bytes);
 // The same, but a fork child keeps its copy.
 void *tide_sys_map_kept(size_t bytes);
 // For mappings made elsewhere: counts them, and keeps them out of core dumps.

@@ -18,7 +18,7 @@ enum { FIRST_ENTRIES = 256, MOST_ENTRIES = 1 << 17 };
 static struct {
   uint32_t taken;  // by a thread of ours; atomic
   uint32_t before; // index + 1 of that thread's chunk before this one; 0: none
-} seats[TIDE_LATE_CHUNKS];
+} seats[TIDE_LATE_CHUNKS] TIDE_BULKY;
 static uint32_t n_seats;      // behind the last that was ever taken
 static struct tide_lock lock; // to take one
 

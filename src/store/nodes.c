@@ -12,7 +12,7 @@
 #include "rt/sys.h"
 #include "store/store.h"
 
-enum { FIRST_LOG2 = 9, MOST_LOG2 = 31, NODES_BACKED = 256 };
+enum { FIRST_LOG2 = 7, MOST_LOG2 = 31, NODES_BACKED = 256 };
 
 // Slot 0 of a table holds the log2 of its size, so that one address describes everything.
 struct node_slot {

@@ -5,7 +5,7 @@
 
 #include "rt/sys.h"
 
-enum { FIRST_ENTRIES = 512 };
+enum { FIRST_ENTRIES = 128 };
 #define LOST_HASH 0x6c6f73746c6f7374ull
 
 bool tide_writer_init(struct tide_writer *w)

@@ -55,6 +55,7 @@ struct tide_step { // one unwind step: where it started, and the words that deci
 enum {
   TIDE_MEMO_CREDIT = 2048,
   TIDE_MEMO_BYPASS = 16384,
+  TIDE_MEMO_LATER = 64, // captures of a thread before it has one: many threads make no more
   TIDE_MEMO_PATIENCE = 4096,
   TIDE_PACKED = 96,
   TIDE_BACK_ASKED = 1024,

@@ -12,15 +12,20 @@
 #include "unwind/cfi.h"
 
 struct tide_rule_table *tide_rules;
-struct tide_rule tide_rule_shapes[TIDE_RULE_SHAPES];
+struct tide_rule tide_rule_shapes[TIDE_RULE_SHAPES] TIDE_BULKY;
 static uint32_t n_shapes;
 static struct tide_lock lock;
 
 enum { FIRST_LOG2 = 9 };
 
+static struct {
+  struct tide_rule_table table;
+  uint64_t slots[1 << FIRST_LOG2];
+} first_table TIDE_BULKY;
+
 static struct tide_rule_table *table_new(uint32_t log2)
 {
-  struct tide_rule_table *t = tide_sys_map_private(sizeof *t + (8ull << log2));
+  struct tide_rule_table *t = tide_sys_map_kept(sizeof *t + (8ull << log2));
   if (t)
     t->shift = 64 - log2;
   return t;
@@ -89,12 +94,10 @@ TIDE_COLD const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule 
   return scratch;
 }
 
-bool tide_rules_init(void)
+void tide_rules_init(void)
 {
-  struct tide_rule_table *t = table_new(FIRST_LOG2);
-  if (t)
-    tide_store_release(&tide_rules, t);
-  return t;
+  first_table.table.shift = 64 - FIRST_LOG2;
+  tide_store_release(&tide_rules, &first_table.table);
 }
 
 // Emptied in place: whoever is looking something up at this moment finds it or comes to make it.
@@ -108,6 +111,8 @@ void tide_rules_forget(void)
   tide_lock_drop(&lock);
 }
 
+// Every entry is written whole, so the table is as good as it was in the parent. One rule may be
+// there that is not counted; a table that was being filled is left behind.
 void tide_rules_after_fork(void)
 {
   lock.held = 0;

@@ -42,9 +42,10 @@ struct tide_rule_table {
 extern struct tide_rule_table *tide_rules; // published by release, dependent loads acquire
 extern struct tide_rule tide_rule_shapes[TIDE_RULE_SHAPES];
 
-bool tide_rules_init(void);       // false: no memory
-void tide_rules_forget(void);     // code was unloaded
-void tide_rules_after_fork(void); // the lock's holder may have stayed in the parent
+void tide_rules_init(void);
+void tide_rules_forget(void); // code was unloaded
+// A child has the code of its parent, and keeps the rules. The lock's holder may have stayed there.
+void tide_rules_after_fork(void);
 // scratch holds the answer when it could not be kept.
 const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule *scratch);
 

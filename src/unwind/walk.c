@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { FIRST_CAP = 256 };
+enum { FIRST_CAP = 64 };
 
 // Two lists take turns: a reader keeps the one it found while the other is being filled.
 static struct salt_list {
@@ -18,7 +18,7 @@ static struct salt_list {
   struct {
     uint64_t start, end, salt;
   } range[TIDE_MAX_SALTS];
-} lists[2];
+} lists[2] TIDE_BULKY;
 static struct salt_list *current = &lists[0];
 uint32_t tide_n_salted;
 uint64_t tide_stack_origin = ~0ull;
@@ -84,8 +84,8 @@ bool tide_unwind_init(struct tide_unwind *u)
   if (!u->memo || !p)
     return false;
   place(u, p, FIRST_CAP);
-  tide_memo_init(u->memo);
   u->memo_credit = TIDE_MEMO_CREDIT;
+  u->memo_bypass = TIDE_MEMO_LATER;
   return true;
 }
 
