@@ -286,9 +286,10 @@ struct tide_capture {
   char *hostname, *kernel;
   uint64_t start_realtime_ns; // since the epoch
   uint64_t duration_ns;
-  bool finished;              // false: a checkpoint of a run that was not ended properly
-  uint32_t n_images_left_out; // images beyond what a capture keeps
-  struct tide_image *images;  // by start
+  bool finished; // false: a checkpoint of a run that was not ended properly
+  uint32_t
+      n_images_left_out; // images that are not kept one by one, but in sums (before: not at all)
+  struct tide_image *images; // by start
   size_t n_images;
   struct tide_roll roll; // since format 1.4
   bool has_cost;         // since format 1.4
@@ -323,4 +324,11 @@ static inline bool tide_image_is_merged(const struct tide_image *image)
 {
   return image->pid == 0 && (!image->origin || strncmp(image->origin, TIDE_ORIGIN_SUM,
                                                        sizeof TIDE_ORIGIN_SUM - 1) == 0);
+}
+
+// Whether an image is the sum of processes that the capture of a run does not keep one by one.
+static inline bool tide_image_is_rest(const struct tide_capture *capture,
+                                      const struct tide_image *image)
+{
+  return capture->n_images_left_out && tide_image_is_merged(image);
 }

@@ -14,7 +14,7 @@
 #include "capture/kin.h"
 #include "capture/model.h"
 
-#define TIDE_WATCH_MAX_IMAGES 256 // kept in a capture: those with the largest peaks
+#define TIDE_WATCH_MAX_IMAGES 256 // kept one by one: those with the largest peaks
 
 struct tide_watch_options {
   uint32_t root_pid;       // of the command

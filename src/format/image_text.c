@@ -147,6 +147,14 @@ const char *tide_image_off_words(const struct tide_image *image)
                                                           : "for a reason not known here";
 }
 
+const char *tide_capture_left_out_words(const struct tide_capture *capture)
+{
+  for (size_t i = 0; i < capture->n_images; i++)
+    if (tide_image_is_rest(capture, &capture->images[i]))
+      return "are added up, by program";
+  return "were not kept"; // by a tidemark of before
+}
+
 const char *tide_capture_arch(const struct tide_capture *capture)
 {
   static const char *const names[] = {"unknown", "x86_64", "aarch64"};

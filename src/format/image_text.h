@@ -32,3 +32,5 @@ const char *tide_image_off_words(const struct tide_image *image);
 
 // "x86_64", "aarch64", "unknown".
 const char *tide_capture_arch(const struct tide_capture *capture);
+// What became of the processes that are not kept one by one: "are added up, by program".
+const char *tide_capture_left_out_words(const struct tide_capture *capture);

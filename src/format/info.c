@@ -81,7 +81,8 @@ static void write_capture(const struct tide_screen *screen, const struct tide_ca
                           "note: ", capture->cut_note ? capture->cut_note : "the file is damaged");
   if (capture->n_images_left_out) {
     TIDE_CLEANUP_FREE char *text =
-        tide_sprintf("%" PRIu32 " more process images were not kept", capture->n_images_left_out);
+        tide_sprintf("%" PRIu32 " smaller process images %s", capture->n_images_left_out,
+                     tide_capture_left_out_words(capture));
     tide_screen_paragraph(screen, TIDE_INK_WARN, "  ", "note: ", text);
   }
 }

@@ -379,7 +379,8 @@ static void write_others(const struct report *r)
                                     : "other processes");
   tide_buf_text(&out, tail);
   if (capture->n_images_left_out)
-    tide_buf_printf(&out, "; %" PRIu32 " smaller ones were not kept", capture->n_images_left_out);
+    tide_buf_printf(&out, "; %" PRIu32 " smaller ones %s", capture->n_images_left_out,
+                    tide_capture_left_out_words(capture));
   if (n_others)
     tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "also: ", tide_buf_cstr(&out));
   tide_buf_done(&out);

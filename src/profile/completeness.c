@@ -81,6 +81,14 @@ static int64_t image_weight(const struct tide_image *image)
   return weight_of(image->max_rss_bytes, image->peak_bytes);
 }
 
+// The sum of several small processes is heavy because they are many: it comes behind any process.
+static bool outweighs(const struct tide_capture *capture, const struct tide_image *a,
+                      const struct tide_image *b)
+{
+  bool a_is_rest = tide_image_is_rest(capture, a), b_is_rest = tide_image_is_rest(capture, b);
+  return a_is_rest != b_is_rest ? b_is_rest : image_weight(a) > image_weight(b);
+}
+
 // The heaviest image, of one process (pid 0: of all), among those with an allocator that was seen
 // or among all; n_images when there is none.
 static size_t heaviest(const struct tide_capture *capture, uint32_t pid, bool hollow_too)
@@ -90,7 +98,7 @@ static size_t heaviest(const struct tide_capture *capture, uint32_t pid, bool ho
     const struct tide_image *image = &capture->images[i];
     if ((pid && image->pid != pid) || (!hollow_too && tide_image_on_roll(capture, image)))
       continue;
-    if (best == capture->n_images || image_weight(image) > image_weight(&capture->images[best]))
+    if (best == capture->n_images || outweighs(capture, image, &capture->images[best]))
       best = i;
   }
   return best;
@@ -122,10 +130,10 @@ void tide_lead_find(const struct tide_capture *capture, struct tide_lead *ret_le
   const struct tide_image *shown = &capture->images[is_command ? command : largest];
   const struct tide_unrecorded *row = heaviest_row(&capture->roll);
   int64_t row_weight = row ? weight_of(row->max_rss_bytes, 0) : 0;
-  bool outweighs = row_weight > image_weight(shown) * (is_command ? 2 : 1);
+  bool is_heavier = row_weight > image_weight(shown) * (is_command ? 2 : 1);
   *ret_lead = (struct tide_lead){
       .image_idx = is_command ? command : largest,
-      .unrecorded = row && (row->is_command || outweighs) ? row : NULL,
+      .unrecorded = row && (row->is_command || is_heavier) ? row : NULL,
   };
 }
 

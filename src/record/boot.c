@@ -290,7 +290,8 @@ static void note_own_object(void)
 
 static bool make_gate(void)
 {
-  return gate = tide_sys_map_first(sizeof *gate, &gate_wipes);
+  gate = tide_sys_map_first(sizeof *gate, &gate_wipes);
+  return gate;
 }
 
 static bool first_boot(void)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "capture/run.h"
+#include "profile/completeness.h"
 #include "capture/tide_file.h"
 
 #include <dlfcn.h>
@@ -227,15 +228,29 @@ static int open_descriptors(void)
   return n;
 }
 
-static void of_many_images_the_largest_are_kept(void **state)
+static void of_many_images_the_smallest_are_added_up(void **state)
 {
+  enum { ALL = 400, KEPT = 256 };
   struct tide_run_result result;
   int before = open_descriptors();
   RUN(&result, NULL, target, "many", "400");
-  assert_int_equal(result.capture->n_images, 256);
-  assert_int_equal(result.capture->n_images_left_out, 400 - 256);
-  for (size_t i = 0; i < 256; i++)
-    assert_true(result.capture->images[i].peak_bytes >= 1000 + 400 - 256);
+  const struct tide_image *images = result.capture->images, *sum = &images[KEPT];
+  assert_int_equal(result.capture->n_images, KEPT + 1);
+  assert_int_equal(result.capture->n_images_left_out, ALL - KEPT);
+  int64_t all_bytes = 0, kept_bytes = 0;
+  for (size_t i = 0; i < KEPT; i++) {
+    assert_true(images[i].peak_bytes >= 1000 + ALL - KEPT);
+    assert_true(images[i].pid);
+    kept_bytes += images[i].peak_bytes;
+  }
+  for (int i = 0; i < ALL; i++)
+    all_bytes += 1000 + i;
+  assert_int_equal(sum->pid, 0);
+  assert_string_equal(sum->exe, images[0].exe);
+  assert_int_equal(kept_bytes + sum->peak_bytes, all_bytes);
+  struct tide_lead lead;
+  tide_lead_find(result.capture, &lead);
+  assert_true(lead.image_idx < KEPT);
   assert_int_equal(open_descriptors(), before);
   tide_run_result_done(&result);
 }
@@ -424,7 +439,7 @@ int main(void)
       cmocka_unit_test(a_fatal_signal_is_reported),
       cmocka_unit_test(an_exec_is_a_second_image),
       cmocka_unit_test(a_fork_is_followed),
-      cmocka_unit_test(of_many_images_the_largest_are_kept),
+      cmocka_unit_test(of_many_images_the_smallest_are_added_up),
       cmocka_unit_test(whoever_stays_behind_is_not_waited_for),
       cmocka_unit_test(whoever_stays_behind_can_be_waited_for),
       cmocka_unit_test(the_command_is_as_without_us),
