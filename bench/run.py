@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure tidemark and its peers in one run, on one machine, with the same binaries.
 
-  bench/run.py [--quick] [--only SECTION,…] [--repeats N] [--json FILE] [--no-docs]
+  bench/run.py [--quick] [--only SECTION,…] [--programs REGEX] [--repeats N] [--json FILE]
+               [--no-docs]
 
 Repeats are interleaved (plain, tidemark, heaptrack, plain, …), where runs are short in a new order
 each time, so that a slow minute of the machine hits everybody alike. Writes the numbers as JSON to
@@ -13,6 +14,7 @@ import argparse
 import json
 import pathlib
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -37,6 +39,7 @@ WORKLOADS = ROOT / "bench/workloads"
 class Bench:
     def __init__(self, options, scratch):
         self.quick = options.quick
+        self.chosen = options.programs
         self.repeats = options.repeats or (1 if options.quick else 5)
         self.scratch = pathlib.Path(scratch)
         self.pairs = str(self.scratch / "pairs")
@@ -148,6 +151,8 @@ def program_commands(bench):
 def programs(bench):
     rows = []
     for name, argv, env, stdin in program_commands(bench):
+        if not re.search(bench.chosen, name):
+            continue
         if not shutil.which(argv[0]):
             say(f"programs: {name}: {argv[0]} is not installed, left out")
             continue
@@ -165,7 +170,7 @@ def programs(bench):
                        for peer, list_ in values.items()},
             "cpu_s": {peer: measure.summary([cpu for _, cpu in list_])
                       for peer, list_ in values.items()}}))
-    return rows + redis(bench)
+    return rows + (redis(bench) if re.search(bench.chosen, REDIS) else [])
 
 
 def with_ratio(row):
@@ -182,6 +187,9 @@ def allocations(bench):
         return None
     report = measure.run([str(BUILD / "tidemark"), "report", "--json", str(capture)])
     return json.loads(report["stdout"])["totals"]["allocations"]
+
+
+REDIS = "redis-server under redis-benchmark"
 
 
 def redis(bench):
@@ -212,8 +220,7 @@ def redis(bench):
         return load["wall_s"]
 
     values = bench.interleave(bench.fast_peers(), one)
-    return [with_ratio({"workload": "redis-server under redis-benchmark",
-                        "allocations": allocations(bench),
+    return [with_ratio({"workload": REDIS, "allocations": allocations(bench),
                         "wall_s": {peer: measure.summary(v) for peer, v in values.items()}})]
 
 
@@ -301,7 +308,7 @@ def browser(bench):
 
 def overhead_said(bench):
     chosen = [row for row in program_commands(bench) if shutil.which(row[1][0])]
-    return said.said(bench, BUILD, chosen, ROOT, say)
+    return said.said(bench, BUILD, chosen, ROOT, say, bench.chosen)
 
 
 SECTIONS = {"pairs": pairs, "programs": programs, "said": overhead_said, "startup": startup,
@@ -313,6 +320,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
     parser.add_argument("--only", default=",".join(SECTIONS), help="sections, comma-separated")
+    parser.add_argument("--programs", default="", metavar="REGEX",
+                        help="of sections programs and said, those rows alone")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--json", default=str(BUILD / "bench.json"))
     parser.add_argument("--no-docs", action="store_true", help="leave docs/overhead.md alone")
@@ -341,7 +350,7 @@ def main():
     pathlib.Path(options.json).write_text(json.dumps(result, indent=1) + "\n")
     text = table.markdown(result)
     print(text)
-    whole = set(options.sections) == set(SECTIONS)
+    whole = set(options.sections) == set(SECTIONS) and not options.programs
     if whole and not options.quick and not options.no_docs:
         (ROOT / "docs/overhead.md").write_text(text)
         say("wrote docs/overhead.md")

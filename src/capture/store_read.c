@@ -322,18 +322,16 @@ static void find_ages(struct reading *r, uint64_t end_ticks)
   }
 }
 
-// What a process costs beside its events: the loader that maps and relocates the library, first
-// touches of it, the boot, and taking all mappings down at the end. A fork child needs no loader.
-// Measured on trees of several hundred short processes, on one machine.
-#define START_AND_END_NS 650000
-#define FORK_AND_END_NS 225000
-// What the recorder's memory costs the program in caches and address translation: a tenth of what
-// it takes itself, over the programs of make bench.
-#define INFLICTED 1.1
+// What a process costs beside its events is its boot, and four fifths of that for the loader before
+// and for taking all mappings down after it: so it was in processes of 0.3 to 2 ms, made by exec
+// and by fork.
+#define BOOT_LOAD_AND_END 1.8
 
-// Each thread times one call in a while; its mean, times the calls it made, is what recording cost
-// it. Threads that never timed one are taken at the mean of all. What is done once for each new
-// stack, rule or thread is timed always, and is not in the mean.
+// Each thread times its first calls, and later one in a while; their mean, times the later calls it
+// made, is what recording cost it. Threads that never timed one are taken at the mean of all. What
+// is done once for each new stack, rule or thread is timed always, and is not in the mean. Timing
+// keeps the processor from working ahead, as it does else: about as much as the recorder's memory
+// costs the program in caches, so neither is taken into account.
 static void find_cost(struct reading *r)
 {
   struct tide_store_view *view = r->view;
@@ -342,18 +340,19 @@ static void find_cost(struct reading *r)
     struct tide_thread_slot slot = {0};
     if (i)
       tide_store_view_items(view, &view->areas.slots, sizeof slot, i, &slot, 1);
+    uint64_t events = r->slot_events[i] > slot.n_early ? r->slot_events[i] - slot.n_early : 0;
     if (slot.n_sampled)
-      ticks += (double)slot.sampled_ticks / (double)slot.n_sampled * (double)r->slot_events[i];
+      ticks += (double)slot.sampled_ticks / (double)slot.n_sampled * (double)events;
     else
-      unsampled_events += (double)r->slot_events[i];
+      unsampled_events += (double)events;
     all_sampled_ticks += (double)slot.sampled_ticks;
     all_samples += (double)slot.n_sampled;
   }
   if (all_samples > 0)
     ticks += all_sampled_ticks / all_samples * unsampled_events;
   const struct tide_store_header *h = &view->header;
-  double ns = (ticks * INFLICTED + (double)h->cold_ticks) * r->clock->ns_per_tick +
-              (h->flags & TIDE_STORE_FORKED ? FORK_AND_END_NS : START_AND_END_NS);
+  double ns = (ticks + (double)h->cold_ticks) * r->clock->ns_per_tick +
+              (double)h->boot_ns * BOOT_LOAD_AND_END;
   r->image->recorder_ns = ns >= 0 && ns < 0x1p62 ? (uint64_t)ns : 0;
 }
 

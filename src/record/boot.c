@@ -318,12 +318,12 @@ static bool first_boot(void)
   }
   tide_modules_init(program);
   tide_depth_limit = options.depth;
-  tide_clock_init(options.door[0]);
   tide_exec_env_init(environment.preload, environment.options, options.follow);
   note_own_object();
   read_command();
   if (!make_gate() || !get_store(false) || !tide_live_init(tide_real.chained))
     return false;
+  tide_clock_init(options.door[0]);
   tide_threads_init();
   tide_rules_init();
   has_own_malloc = tide_defined_before(&tide_real, "malloc");
@@ -390,7 +390,10 @@ TIDE_COLD bool tide_boot(void)
     return wait_for_boot();
   booting_thread = __builtin_thread_pointer();
   int saved = errno;
+  uint64_t from_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   bool ok = boot();
+  if (ok)
+    tide_store.header->boot_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns;
   errno = saved;
   tide_store_release(&state, ok ? ON : OFF);
   return ok;

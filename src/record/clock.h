@@ -20,7 +20,8 @@ struct tide_clock {
   uint32_t careful; // readings to come at every event
   uint32_t readings;
   uint32_t n_sampled;
-  // Now and then a burst of events is measured one by one.
+  // A thread's first events are measured one by one, and later, now and then, a burst.
+  uint32_t n_early;        // of the first
   uint32_t burst;          // events left of it
   uint64_t sample_from;    // cycles; 0: none under way
   uint64_t cold_from;      // tide_cold_cycles then
@@ -31,6 +32,8 @@ struct tide_clock {
 void tide_clock_init(bool beat);
 // Gives whether it shows another time than before.
 bool tide_clock_read(struct tide_clock *clock);
+// From here on it is to be measured what an event costs, up to tide_clock_sample_end().
+void tide_clock_sample_begin(struct tide_clock *clock, uint64_t cycles);
 // The end of an event: the report's estimate of our own cost is made of such measurements.
 void tide_clock_sample_end(struct tide_clock *clock, struct tide_thread_slot *slot);
 

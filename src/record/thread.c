@@ -124,6 +124,8 @@ static struct tide_thread *thread_start(void)
     pthread_setspecific(exit_key, t);
   phase = FRESH;
   tide_cold_add(from);
+  tide_clock_sample_begin(&t->clock, tide_cycles());
+  t->owes = 1;
   return t;
 }
 

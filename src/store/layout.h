@@ -183,6 +183,7 @@ struct tide_thread_slot {
   int64_t published;   // of that, in header.live_bytes; atomic, see total.h
   uint64_t adopted_at; // blocks born earlier belong to a former owner
   uint32_t id;
+  uint32_t n_early;                  // first events, whose cost is in header.cold_ticks
   uint32_t tid;                      // present owner, 0 when free
   uint32_t n_owners;                 // threads that had it so far
   uint64_t sampled_ticks, n_sampled; // own cost, sampled (for the overhead estimate)
@@ -248,6 +249,7 @@ struct tide_store_header {
   uint32_t n_live_threads, max_live_threads, n_threads; // n_threads: ever
   // What recording costs, beside what the threads' slots say of it.
   uint64_t cold_ticks; // see rt/cold.h
+  uint64_t boot_ns;    // processor time of the boot
   uint64_t cpu_ns;     // without a supervisor: of the process from boot to exit; 0: not known
   uint64_t start_cpu_ns;
   // Losses and oddities, all counted, atomic.
