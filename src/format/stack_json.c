@@ -5,7 +5,6 @@
 #include "format/stack_json.h"
 
 #include "base/alloc.h"
-#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +14,13 @@ void tide_stack_json_init(struct tide_stack_json *stacks, const struct tide_imag
 {
   *stacks = (struct tide_stack_json){.image = image, .naming = naming};
   stacks->of_node = tide_alloc_array(image->n_frames + 1, sizeof *stacks->of_node);
+  tide_name_json_init(&stacks->names, naming);
   stacks->n_frames = stacks->n_stacks = 1;
 }
 
 void tide_stack_json_done(struct tide_stack_json *stacks)
 {
-  tide_intern_done(&stacks->functions);
-  tide_intern_done(&stacks->files);
-  tide_intern_done(&stacks->modules);
-  tide_buf_done(&stacks->scratch);
+  tide_name_json_done(&stacks->names);
   free(stacks->of_node);
   free(stacks->of_address);
   free(stacks->nodes);
@@ -35,29 +32,6 @@ void tide_stack_json_need(struct tide_stack_json *stacks, uint32_t stack)
   for (uint32_t node = stack; node && !stacks->of_node[node];
        node = stacks->image->frames[node].parent)
     stacks->of_node[node] = 1;
-}
-
-// Texts are told apart as they will be written: two that differ in broken bytes alone are one.
-static uint64_t number_text(struct tide_stack_json *stacks, struct tide_intern *texts,
-                            const char *text)
-{
-  return text ? 1 + tide_intern_text(texts, tide_utf8_mend(text, &stacks->scratch)) : 0;
-}
-
-static uint64_t number_function(struct tide_stack_json *stacks, const struct tide_named_frame *of)
-{
-  return number_text(stacks, &stacks->functions, of->function);
-}
-
-static uint64_t number_file(struct tide_stack_json *stacks, const struct tide_named_frame *of)
-{
-  return number_text(stacks, &stacks->files, of->file);
-}
-
-static uint64_t number_module(struct tide_stack_json *stacks, const struct tide_named_frame *of)
-{
-  const char *path = tide_naming_module_path(stacks->naming, of);
-  return number_text(stacks, &stacks->modules, *path ? path : NULL);
 }
 
 static void grow_addresses(struct tide_stack_json *stacks, size_t address)
@@ -84,9 +58,9 @@ static void number_frames(struct tide_stack_json *stacks, uint32_t node,
   TIDE_GROW(stacks->nodes, stacks->n_nodes, stacks->cap_nodes);
   stacks->nodes[stacks->n_nodes++] = node;
   for (size_t i = 0; i < n; i++) {
-    number_function(stacks, &frames[i]);
-    number_file(stacks, &frames[i]);
-    number_module(stacks, &frames[i]);
+    tide_name_json_function(&stacks->names, &frames[i]);
+    tide_name_json_file(&stacks->names, &frames[i]);
+    tide_name_json_module(&stacks->names, &frames[i]);
   }
 }
 
@@ -123,19 +97,6 @@ uint64_t tide_stack_json_frame(const struct tide_stack_json *stacks, uint32_t no
   return stacks->of_address[tide_naming_address(stacks->naming, node)] + index;
 }
 
-static void write_texts(struct tide_json *json, const char *key, const struct tide_intern *texts)
-{
-  tide_json_key(json, key);
-  tide_json_open_array(json);
-  tide_json_text(json, NULL);
-  for (size_t i = 0; i < texts->n; i++) {
-    size_t n;
-    const char *text = tide_intern_get(texts, (uint32_t)i, &n);
-    tide_json_text_n(json, text, n);
-  }
-  tide_json_close_array(json);
-}
-
 // Few frames have any.
 static void write_flags(struct tide_json *json, uint16_t flags)
 {
@@ -158,10 +119,10 @@ static void write_frame(struct tide_stack_json *stacks, struct tide_json *json,
                         const struct tide_named_frame *frame)
 {
   tide_json_open_object(json);
-  tide_json_put_u64(json, "function", number_function(stacks, frame));
-  tide_json_put_u64(json, "file", number_file(stacks, frame));
+  tide_json_put_u64(json, "function", tide_name_json_function(&stacks->names, frame));
+  tide_json_put_u64(json, "file", tide_name_json_file(&stacks->names, frame));
   tide_json_put_u64(json, "line", frame->line);
-  tide_json_put_u64(json, "module", number_module(stacks, frame));
+  tide_json_put_u64(json, "module", tide_name_json_module(&stacks->names, frame));
   tide_json_key(json, "address");
   tide_json_hex(json, frame->pc);
   if (frame->inlined)
@@ -225,9 +186,7 @@ static void write_column(struct tide_stack_json *stacks, struct tide_json *json,
 void tide_stack_json_write(struct tide_stack_json *stacks, struct tide_json *json)
 {
   json->is_tight = true;
-  write_texts(json, "functions", &stacks->functions);
-  write_texts(json, "files", &stacks->files);
-  write_texts(json, "modules", &stacks->modules);
+  tide_name_json_write(&stacks->names, json);
   write_frame_defaults(json);
   write_frames(stacks, json);
   tide_json_key(json, "stacks");

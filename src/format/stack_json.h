@@ -7,21 +7,19 @@
 // Use: init; need() each stack that will be referred to; number(); then numbers are known and
 // write() writes the tables.
 #pragma once
-#include "base/intern.h"
 #include "base/json.h"
-#include "view/naming.h"
+#include "format/name_json.h"
 
 struct tide_stack_json {
   const struct tide_image *image; // not owned
   struct tide_naming *naming;     // not owned
   uint64_t *of_node;              // node -> number of its stack; before number() 1: needed
-  struct tide_intern functions, files, modules; // numbers less 1: 0 of each table is nothing
+  struct tide_name_json names;
   uint64_t *of_address; // address of the naming -> number of the first of its frames; 0: none yet
   size_t n_addresses;
   uint32_t *nodes; // one of each address that has numbers, by rising number
   size_t n_nodes, cap_nodes;
   uint64_t n_frames, n_stacks; // numbers given, with 0
-  struct tide_buf scratch;
 };
 
 // Image and naming must outlive it.

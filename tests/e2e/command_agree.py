@@ -61,7 +61,8 @@ class Asked:
     def json(self, verb, *words):
         done = self.run(verb, "--json", *words)
         expect(done.status == 0, f"{verb} {words} {self.question}: {done.status} {done.stderr}")
-        return (report_json if verb == "report" else json).loads(done.stdout)
+        read = {"report": report_json.loads, "tree": report_json.loads_tree}
+        return read.get(verb, json.loads)(done.stdout)
 
     def same(self, found, expected, where, bound=0):
         expect(abs(found - expected) <= bound,

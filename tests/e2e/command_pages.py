@@ -2,9 +2,9 @@
 """What the program mapped itself: by stack, with maxima, as table and as tree."""
 import csv
 import io
-import json
 
 import command_foreign
+import report_json
 from ground import expect, test
 
 PAGE = 4096
@@ -134,14 +134,14 @@ def pages_as_text(ground):
 @test
 def pages_as_tree(ground):
     capture(ground)
-    found = json.loads(show(ground, "tree", "--json"))
+    found = report_json.loads_tree(show(ground, "tree", "--json"))
     whole = PAGE * sum(row[0] for row in TRUTH.values())
     expect(found["question"]["of"] == "pages" and found["tree"]["total"] == whole, f"{found}")
     main = found["tree"]["children"][0]
     expect(main["function"] == "main" and main["total"] == whole, f"{main}")
     below = {child["function"]: child["total"] // PAGE for child in main["children"]}
     expect(below == {name: row[0] for name, row in TRUTH.items()}, f"{below}")
-    found = json.loads(show(ground, "tree", "--json", "--sort", "live"))
+    found = report_json.loads_tree(show(ground, "tree", "--json", "--sort", "live"))
     expect(found["tree"]["total"] == PAGE * (100 + 7 + 4), f"{found['tree']}")
     text = show(ground, "tree")
     expect(text.startswith("prog: 2.0 MiB mapped by the program itself, each stack at its own"),

@@ -2,9 +2,9 @@
 """tidemark tree: the shape of a program that is known, in all directions and formats."""
 import csv
 import io
-import json
 
 import command_look
+import report_json
 from ground import expect, test
 
 # 40 blocks: 10 of 1000 bytes by left and 10 of 3000 by right, both through inner; 10 of 100 at the
@@ -46,8 +46,7 @@ def capture(ground):
 def tree_of(ground, *words):
     done = ground.run(ground.tidemark, "tree", "--json", *words)
     expect(done.status == 0 and not done.stderr, f"{words}: {done.status} {done.stderr}")
-    found = json.loads(done.stdout)
-    expect(found["schema"] == "tidemark-tree-1", f"{found['schema']}")
+    found = report_json.loads_tree(done.stdout)
     check_sums(found["tree"])
     return found
 

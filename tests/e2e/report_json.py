@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tidemark report --json` prints (docs/json.md, tidemark-report-2), checked and unrolled.
+"""What `tidemark report --json` and `tree --json` print (docs/json.md), checked and unrolled.
 
 A site of an unrolled report has every member and, in place of numbers, its `frames` innermost first
 with the names that belong to them, and `culprit` and `via` as indexes of those or None.
 """
 import json
 
-SCHEMA = "tidemark-report-2"
+SCHEMA, TREE_SCHEMA = "tidemark-report-2", "tidemark-tree-2"
+NAMES = (("function", "functions"), ("file", "files"), ("module", "modules"))
 HOLDS = ("stack", "weight")  # members that a site always has
 
 
@@ -20,7 +21,7 @@ def need(condition, message):
 
 
 def check_names(report):
-    for table in ("functions", "files", "modules"):
+    for _, table in NAMES:
         names = report[table]
         need(names[0] is None, f"{table}[0] is {names[0]!r}")
         need(all(isinstance(name, str) for name in names[1:]), f"{table}: not a text")
@@ -105,3 +106,30 @@ def loads(text):
     report = json.loads(text)
     check(report)
     return unroll(report)
+
+
+def loads_tree(text):
+    """A tree whose nodes have every member, and names in place of their numbers."""
+    tree = json.loads(text)
+    need(tree["schema"] == TREE_SCHEMA, f"schema {tree['schema']}")
+    check_names(tree)
+    used = {key: {0} for key, _ in NAMES}
+
+    def whole(node, is_root=False):
+        defaults = tree["node_defaults"]
+        need(all(node.get(key) != value for key, value in defaults.items()), "a default is written")
+        below = [whole(child) for child in node.get("children", ())]
+        node = {**defaults, **node, "children": below}
+        if is_root:
+            return {key: node[key] for key in node if key in ("total", "self", "stacks", "children",
+                                                              "more")}
+        for key, table in NAMES:
+            used[key].add(node[key])
+            node[key] = tree[table][node[key]]
+        node["module"] = node["module"] or ""
+        return node
+
+    told = {**tree, "tree": whole(tree["tree"], True)}
+    for key, table in NAMES:
+        need(used[key] == set(range(len(tree[table]))), f"{table} that nobody refers to")
+    return told

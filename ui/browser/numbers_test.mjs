@@ -264,10 +264,11 @@ export const tests = {
             .filter((row) => row.ariaLevel <= "2")
             .map((row) => [...row.cells].slice(0, 2).map((cell) => cell.textContent)),
         );
-    const wantedOf = ({ tree }) => {
-      const [top] = tree.children;
-      const nodes = [top, ...top.children.sort((a, b) => (a.function < b.function ? -1 : 1))];
-      return nodes.map((node) => [node.function, units.bytes(node.total)]);
+    const wantedOf = ({ tree, functions }) => {
+      const name = (node) => functions[node.function];
+      const [{ children = [], ...top }] = tree.children;
+      const nodes = [top, ...children.sort((a, b) => (name(a) < name(b) ? -1 : 1))];
+      return nodes.map((node) => [name(node), units.bytes(node.total)]);
     };
     for (const name of ["main", "recurse", "worker", "leak_a_little"])
       for (const runtime of [0, 1]) {

@@ -169,7 +169,7 @@ export function sitesJson(view: View, question: Question) {
   return all;
 }
 
-// A node as tidemark-tree-1 has it, with all below.
+// A node as an unrolled tree has it, with all below.
 const DEPTH_MAX = 256; // of the command's
 
 export function treeJson(model: Model, tree: Tree, node = 0): Record<string, unknown> {

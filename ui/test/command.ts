@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import { inflateSync } from "node:zlib";
 import { decode } from "../src/engine/decode.ts";
 import type { Model } from "../src/engine/model.ts";
-import { unroll } from "./report.ts";
+import { unroll, unrollTree } from "./report.ts";
 
 export const BUILD = process.env.TIDE_BUILD ?? "../build";
 export const ROOT = resolve(BUILD, "..");
@@ -28,7 +28,7 @@ export function ask(...words: string[]): Answer {
   if (status !== 0)
     return { why: stderr || `status ${status}` };
   const json = JSON.parse(stdout);
-  return { json: isReport ? unroll(json) : json };
+  return { json: isReport ? unroll(json) : words[0] === "tree" ? unrollTree(json) : json };
 }
 
 // What it says to people, each run of spaces and line ends as one space.

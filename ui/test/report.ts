@@ -2,6 +2,7 @@
 //
 // A report of the command (tidemark-report-2) with its stacks unrolled: each site with all its
 // members, its frames innermost first with their names, and culprit and via as indexes of those.
+// And a tree (tidemark-tree-2) whose nodes have all their members, and names.
 
 // Sizes and lifetimes are written as pairs of the most of a class and how many: null has no limit.
 export type Counts = [number | null, number][];
@@ -39,4 +40,16 @@ export function unroll(report: any): any {
     return { ...site, culprit, via, frames: numbers.map((number) => frames[number]) };
   });
   return { ...report, sites };
+}
+
+export function unrollTree(told: any): any {
+  const whole = (node: any): any => {
+    const all = { ...told.node_defaults, ...node };
+    return {
+      ...all, function: told.functions[all.function], file: told.files[all.file],
+      module: told.modules[all.module] ?? "", children: all.children.map(whole),
+    };
+  };
+  const { total, self, stacks, children } = { ...told.node_defaults, ...told.tree };
+  return { ...told, tree: { total, self, stacks, children: children.map(whole) } };
 }
