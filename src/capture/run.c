@@ -224,7 +224,11 @@ static void wait_for_rest(struct run *run, const struct tide_watch_end *end)
 static void add_unrecorded(const struct run *run, const struct tide_watch_end *end,
                            struct tide_capture *capture)
 {
-  const struct tide_unrecorded *row = &capture->roll.rows[0]; // the command comes first
+  struct tide_unrecorded *row = &capture->roll.rows[0]; // the command comes first
+  // Nobody looked at its last moments but the kernel, which counts those it waited for, too.
+  bool is_alone = capture->roll.n_rows == 1 && row->is_command && row->n_processes == 1;
+  if (is_alone && end->max_rss_bytes > row->max_rss_bytes)
+    row->max_rss_bytes = end->max_rss_bytes;
   const char *path = run->target.path ? run->target.path : run->options->argv[0];
   struct tide_image *image = tide_alloc(sizeof *image);
   struct tide_buf words = {0};

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 enum { SUMMARY_ROWS = 4 };
+#define TELLING_BYTES (UINT64_C(16) << 20) // below, RSS is libraries for the most part
 
 static const char *program_of(const struct tide_unrecorded *row)
 {
@@ -91,9 +92,11 @@ char *tide_roll_lead(const struct tide_profile *profile, const struct tide_scree
     return NULL;
   TIDE_CLEANUP_FREE char *name = tide_roll_name(row, screen);
   TIDE_CLEANUP_FREE char *reason = tide_roll_reason(row, screen);
-  return tide_sprintf("%s was %s: %s %s", name,
-                      tide_why_is_partial(row->why) ? "hardly recorded" : "not recorded",
-                      row->n_processes == 1 ? "it" : "each", reason);
+  // Of a small program that has an allocator linked in nobody can tell whether it uses it.
+  const char *how = !tide_why_is_partial(row->why)        ? "not recorded"
+                    : row->max_rss_bytes >= TELLING_BYTES ? "hardly recorded"
+                                                          : "perhaps not recorded as a whole";
+  return tide_sprintf("%s was %s: %s %s", name, how, row->n_processes == 1 ? "it" : "each", reason);
 }
 
 char *tide_roll_scope(const struct tide_profile *profile)
