@@ -255,7 +255,7 @@ static enum tide_err parse_words(struct parser *p)
 enum tide_err tide_arguments_parse(int argc, char **argv, struct tide_arguments *ret_arguments,
                                    struct tide_diag *diag)
 {
-  *ret_arguments = (struct tide_arguments){.sort = -1, .group = -1};
+  *ret_arguments = (struct tide_arguments){.sort = -1, .group = -1, .blame = -1};
   const char *first = argc > 1 ? argv[1] : NULL;
   if (!first)
     return tide_fail(diag, TIDE_ERR_USAGE, "no verb given");

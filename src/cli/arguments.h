@@ -55,7 +55,7 @@ struct tide_arguments {
   const char *suppressions;
   int group;        // enum tide_group_kind; -1: not given
   int tree_group;   // enum tide_tree_group
-  int blame;        // enum tide_blamed
+  int blame;        // enum tide_blamed; -1: not said
   int color;        // enum tide_color
   int units;        // enum tide_units
   char *debug_dirs; // separated by colons; owned; NULL: not given

@@ -8,6 +8,7 @@
 #include "cli/download.h"
 #include "cli/progress.h"
 #include "view/blame.h"
+#include "view/groups.h"
 #include "view/wrappers.h"
 
 #include <dirent.h>
@@ -76,6 +77,16 @@ static bool needs_names(const struct tide_arguments *arguments)
          arguments->ignore || arguments->focus || arguments->hide;
 }
 
+// By crate and module the question is whose code allocates: under own blame nearly all of it would
+// be the program's.
+static enum tide_blamed blamed_of(const struct tide_arguments *arguments)
+{
+  bool by_part = arguments->group == TIDE_GROUP_CRATE || arguments->group == TIDE_GROUP_MODULE;
+  if (arguments->blame >= 0)
+    return (enum tide_blamed)arguments->blame;
+  return by_part ? TIDE_BLAMED_LIBRARY : TIDE_BLAMED_OWN;
+}
+
 struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,
                                      const struct tide_image *image, const struct tide_rules *rules)
 {
@@ -84,7 +95,7 @@ struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,
                                    ? tide_naming_new(image, tide_resolver_open(arguments))
                                    : tide_naming_new_from(image, &nobody);
   tide_naming_set_rules(naming, rules);
-  tide_naming_set_blame(naming, (enum tide_blamed)arguments->blame);
+  tide_naming_set_blame(naming, blamed_of(arguments));
   bool folds = arguments->verb != TIDE_VERB_EXPORT || arguments->fold;
   if (needs_names(arguments) && folds)
     tide_wrappers_fold(naming);

@@ -36,7 +36,7 @@ static void fill_words(const struct tide_arguments *arguments, const char *path,
     words[n++] = "--rules";
     words[n++] = arguments->rules;
   }
-  if (arguments->blame) {
+  if (arguments->blame >= 0) {
     words[n++] = "--blame";
     words[n++] = tide_blamed_words[arguments->blame];
   }

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import pathlib
 
 from ground import expect, test
 
@@ -234,3 +235,29 @@ def filters_say_what_matched(ground):
     expect("100.0 %," in text and "matched --function ^(main|leak)$" in text, text)
     text = report(ground, "--function", "^table$", "--sort", "leak", tide)
     expect("97.7 KiB of " in text and "matched --function ^table$" in text, text)
+
+
+@test
+def groups_of_libraries(ground):
+    """By module (and crate, where C has none) rows are of the library, unless told otherwise."""
+    library = """#include <stdlib.h>
+#line 1 "/home/me/app/vendor/shelf.c"
+__attribute__((noipa)) void *shelf_new(void) { return malloc(7000); }
+"""
+    ground.build("libshelf.so", library, "-shared", "-fPIC")
+    prog = ground.build("prog", """
+void *shelf_new(void);
+int main(void) { return !shelf_new() || !shelf_new(); }
+""", f"-L{ground.scratch}", "-lshelf", f"-Wl,-rpath,{ground.scratch}")
+    ground.record("-q", "-o", "a.tide", prog)
+    ground.record("-q", "-o", "b.tide", prog)
+    for kind in "module", "crate":
+        for words, name in ([], "libshelf.so"), (["--blame", "own"], "prog"):
+            report = ground.report("a.tide", "--group", kind, *words)
+            top = report["groups"][0]
+            expect(pathlib.Path(top["module"]).name == name and top["weight"] == 14000,
+                   f"{kind} {words}: {top}")
+            done = ground.run(ground.tidemark, "diff", "--json", "-g", kind, *words, "a.tide",
+                              "b.tide")
+            expect(name in done.stdout, f"diff {kind} {words}: {done.stdout[-300:]}")
+    expect(ground.report("a.tide")["blame"] == "own", "places")

@@ -227,9 +227,10 @@ for (const [name, make, large] of CAPTURES)
         for (const measure of some(MEASURES))
           for (const unit of some(["bytes", "blocks"] as Unit[]))
             checkGroups(file, plain(measure, unit), kind, emptyLook);
-      for (const kind of ["place", "crate"] as GroupKind[])
-        checkGroups(file, plain("total", "bytes"), kind, { ...emptyLook, blame: "library" },
-          ["--blame", "library"]);
+      for (const kind of ["place", "crate", "module"] as GroupKind[])
+        for (const blame of ["own", "library"] as const)
+          checkGroups(file, plain("total", "bytes"), kind, { ...emptyLook, blame },
+            ["--blame", blame]);
     });
     await t.test("groups of moments and ranges", () => {
       for (const asked of some(questions(model, ["live", "total", "grown"])))
@@ -342,14 +343,15 @@ test("a file too small for all stacks has every place", () => {
   for (const measure of ["peak", "leak", "total", "temp"] as Measure[])
     for (const group of DIFF_GROUPS.filter((one) => !isAcross(one))) {
       const question: Question = { measure, unit: "bytes", from: null, to: null };
-      const { json } = ask("diff", "-s", measure, "--by", "bytes", "-g", group, ...files);
+      const words = ["-s", measure, "--by", "bytes", "-g", group, "--blame", "own"];
+      const { json } = ask("diff", ...words, ...files);
       const diff = diffPlaces({ view: before, question }, { view: after, question }, group);
       assertSame(countless(diffJson(models[0], models[1], diff, group)), countless(json.places),
         `gathered: ${measure} by ${group}`);
     }
   for (const kind of ["place", "function", "file", "crate", "module"] as GroupKind[]) {
     const question: Question = { measure: "grown", unit: "bytes", from: null, to: null };
-    const { json } = ask("report", "-s", "grown", "-g", kind, files[1]);
+    const { json } = ask("report", "-s", "grown", "-g", kind, "--blame", "own", files[1]);
     const weights = groupsJson(after, question, kind).map(({ weight }) => weight);
     assert.deepEqual(weights, json.groups.map(({ weight }: { weight: number }) => weight), kind);
   }

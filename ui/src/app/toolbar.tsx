@@ -3,12 +3,13 @@
 // What is asked and how it is drawn: measure, unit, frames, search. What the capture does not hold
 // cannot be chosen, and says why.
 
+import { blameOf } from "../engine/groups.ts";
 import { MEASURES, refusal, type Measure } from "../engine/question.ts";
 import { amount, count, share } from "../engine/units.ts";
 import type { Matches } from "../engine/search.ts";
 import { AddFilter, Chips } from "./chips.tsx";
 import { found as foundInBoth, sides } from "./comparison.ts";
-import { matches, model, question, searchFault, wanted } from "./session.ts";
+import { matches, model, question, searchFault, view, wanted } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, settle, state, type Pane, type State } from "./state.ts";
 import { changeWords, measureWords } from "./words.ts";
@@ -118,14 +119,13 @@ function UnitSwitch() {
 
 // Rows lead with own code, or with libraries.
 export function turnBlame(): void {
-  const { blame } = state.peek();
-  const isOwn = (blame ?? model.peek().facts.blame) !== "library";
+  const isOwn = blameOf(view.peek(), state.peek().group) !== "library";
   go({ blame: isOwn ? "library" : "own" });
 }
 
 function Toggles({ isTurned }: { isTurned: boolean }) {
-  const { runtime, blame, invert, flip } = use(state);
-  const isOwn = (blame ?? use(model).facts.blame) !== "library";
+  const { runtime, group, invert, flip } = use(state);
+  const isOwn = blameOf(use(view), group) !== "library";
   return (
     <div class="switch" role="group" aria-label="Frames">
       <button

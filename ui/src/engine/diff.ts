@@ -10,7 +10,7 @@
 // changes to the total's.
 
 import { acrossRows, isAcross, type AcrossGroup } from "./diff_across.ts";
-import { groupRefusal } from "./groups.ts";
+import { groupRefusal, viewFor } from "./groups.ts";
 import type { View } from "./look.ts";
 import { bareKey, commonBuilds, compareKeys, labelOf, matchKey, movedKey } from "./match.ts";
 import type { Builds, MatchKey } from "./match.ts";
@@ -259,7 +259,9 @@ function changesOf<T>(make: () => T): Record<Change, T> {
 }
 
 // Both sides ask for the same measure and unit.
-export function diffPlaces(before: Side, after: Side, group: DiffGroup = "place"): Diff {
+export function diffPlaces(earlier: Side, later: Side, group: DiffGroup = "place"): Diff {
+  const [before, after] = [earlier, later].map((side) =>
+    ({ ...side, view: viewFor(side.view, group) }));
   const builds = commonBuilds(before.view.model, after.view.model);
   const lineOf = (half: Half) => half.frame === NONE ? 0
     : (half.isAfter ? after : before).view.model.frames.line[half.frame];

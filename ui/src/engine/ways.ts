@@ -3,7 +3,7 @@
 // How the stacks of a group reached the allocator from its place: through which library's function,
 // or, where the place has no name, from which function. As src/view/group_ways.c has it.
 
-import type { Group } from "./groups.ts";
+import { viewFor, type Group } from "./groups.ts";
 import type { View } from "./look.ts";
 import { frameNames, frameText, NONE, placeText } from "./names.ts";
 import { weigh, type Question } from "./question.ts";
@@ -41,7 +41,8 @@ function weightiest(view: View, weights: Float64Array, sites: Iterable<number>,
 }
 
 // Of groups that are part of the code; the others have no ways.
-export function waysOf(view: View, question: Question, group: Group): Ways {
+export function waysOf(shown: View, question: Question, group: Group): Ways {
+  const view = viewFor(shown, group.kind);
   const weights = weigh(view.model, question);
   return {
     via: weightiest(view, weights, group.sites, (site) => view.via(site)),
