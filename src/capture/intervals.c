@@ -10,9 +10,12 @@
 #include "capture/intervals.h"
 
 #include "base/alloc.h"
+#include "capture/store_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define WIDE UINT16_MAX // as the interval of a cell
 
 struct collecting {
   struct tide_intervals *intervals;
@@ -22,18 +25,60 @@ struct collecting {
   void *context;
   // Of the block at hand:
   struct first_look {
-    uint32_t interval;
+    struct tide_stamp stamp;
     struct tide_tally did;
   } * first;
   bool *wanted; // it may have changed
-  struct tide_past *pasts;
-  struct tide_cell *again;
 };
 
 void tide_intervals_done(struct tide_intervals *intervals)
 {
   free(intervals->cells);
+  free(intervals->wides);
   *intervals = (struct tide_intervals){0};
+}
+
+static struct tide_interval_cell *cell_at(struct tide_intervals *intervals, uint32_t id)
+{
+  if (id >= intervals->cap_cells) {
+    size_t before = intervals->cap_cells, cap = id + (size_t)id / 2 + 64;
+    intervals->cells = tide_realloc_array(intervals->cells, cap, sizeof *intervals->cells);
+    memset(intervals->cells + before, 0, (cap - before) * sizeof *intervals->cells);
+    intervals->cap_cells = cap;
+  }
+  return &intervals->cells[id];
+}
+
+static struct tide_interval_wide seen_of(const struct tide_intervals *intervals,
+                                         const struct tide_interval_cell *c)
+{
+  if (c->interval == WIDE)
+    return intervals->wides[c->b_alloc];
+  return (struct tide_interval_wide){
+      {c->n_alloc, c->b_alloc, c->n_free, c->b_free}, c->interval, c->closed};
+}
+
+static bool is_narrow(const struct tide_interval_wide *w)
+{
+  return w->seen.b_alloc <= UINT32_MAX && w->seen.b_free <= UINT32_MAX &&
+         w->seen.n_alloc <= UINT16_MAX && w->seen.n_free <= UINT16_MAX && w->interval < WIDE &&
+         w->closed <= UINT16_MAX;
+}
+
+static void see(struct tide_intervals *intervals, struct tide_interval_cell *c,
+                const struct tide_interval_wide *now)
+{
+  if (c->interval == WIDE) {
+    intervals->wides[c->b_alloc] = *now;
+  } else if (is_narrow(now)) {
+    *c = (struct tide_interval_cell){(uint32_t)now->seen.b_alloc, (uint32_t)now->seen.b_free,
+                                     (uint16_t)now->seen.n_alloc, (uint16_t)now->seen.n_free,
+                                     (uint16_t)now->interval,     (uint16_t)now->closed};
+  } else {
+    *c = (struct tide_interval_cell){.b_alloc = (uint32_t)intervals->n_wides, .interval = WIDE};
+    TIDE_GROW(intervals->wides, intervals->n_wides, intervals->cap_wides);
+    intervals->wides[intervals->n_wides++] = *now;
+  }
 }
 
 uint32_t tide_interval_end(struct tide_store_view *view)
@@ -57,8 +102,8 @@ static uint64_t since(uint64_t now, uint64_t *seen)
   return more;
 }
 
-static void take_counts(struct collecting *c, struct tide_interval_cell *cell, uint32_t interval,
-                        const struct tide_tally *now)
+static void take_counts(struct collecting *c, struct tide_interval_wide *cell, uint32_t stack,
+                        uint32_t interval, const struct tide_tally *now)
 {
   struct tide_tally more = {
       .n_alloc = since(now->n_alloc, &cell->seen.n_alloc),
@@ -67,35 +112,42 @@ static void take_counts(struct collecting *c, struct tide_interval_cell *cell, u
       .b_free = since(now->b_free, &cell->seen.b_free),
   };
   if (more.n_alloc || more.b_alloc || more.n_free || more.b_free)
-    c->take(c->context, cell->stack, interval, &more);
+    c->take(c->context, stack, interval, &more);
 }
 
-static void take_closing(struct collecting *c, struct tide_interval_cell *cell,
+static void take_closing(struct collecting *c, struct tide_interval_wide *cell, uint32_t stack,
                          const struct tide_closing *closing, uint32_t first)
 {
   if (closing->interval <= cell->closed || closing->interval >= first)
     return;
   cell->closed = closing->interval;
   take_counts(
-      c, cell, closing->interval,
+      c, cell, stack, closing->interval,
       &(struct tide_tally){closing->n_alloc, closing->b_alloc, closing->n_free, closing->b_free});
 }
 
-static void take_cell(struct collecting *c, struct tide_interval_cell *cell, uint32_t i)
+// The second look: its closings, then its interval.
+static void take_cell(struct collecting *c, const struct first_look *look, uint32_t stack,
+                      const struct tide_cell *now, struct tide_interval_wide *cell)
 {
-  uint32_t first = c->first[i].interval, present = c->again[i].stamp.interval;
-  const struct tide_closing *closings = c->pasts[i].closings;
+  struct tide_closing closings[2];
+  uint32_t first = tide_stamp_interval(look->stamp);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  tide_closings_read(c->view, now, look->stamp, closings);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  uint32_t present = tide_stamp_interval(
+      (struct tide_stamp){.both = __atomic_load_n(&now->stamp.both, __ATOMIC_ACQUIRE)});
   bool swapped = closings[1].interval < closings[0].interval;
-  take_closing(c, cell, &closings[swapped], first);
-  take_closing(c, cell, &closings[!swapped], first);
+  take_closing(c, cell, stack, &closings[swapped], first);
+  take_closing(c, cell, stack, &closings[!swapped], first);
   if (present < c->before)
-    take_counts(c, cell, present, &c->first[i].did);
+    take_counts(c, cell, stack, present, &look->did);
 }
 
 static struct first_look look_first(const struct tide_cell *cell)
 {
   return (struct first_look){
-      .interval = __atomic_load_n(&cell->stamp.interval, __ATOMIC_ACQUIRE),
+      .stamp.both = __atomic_load_n(&cell->stamp.both, __ATOMIC_ACQUIRE),
       .did.n_alloc = __atomic_load_n(&cell->n_alloc, __ATOMIC_RELAXED),
       .did.b_alloc = __atomic_load_n(&cell->b_alloc, __ATOMIC_RELAXED),
       .did.n_free = __atomic_load_n(&cell->n_free, __ATOMIC_RELAXED),
@@ -103,22 +155,15 @@ static struct first_look look_first(const struct tide_cell *cell)
   };
 }
 
-static struct tide_interval_cell *cell_at(struct tide_intervals *intervals, uint32_t id)
+void tide_resizes_add(struct tide_resizes *sum, struct tide_store_view *view,
+                      const struct tide_cell *cell)
 {
-  if (id >= intervals->cap_cells) {
-    size_t before = intervals->cap_cells, cap = id + id / 2 + 64;
-    intervals->cells = tide_realloc_array(intervals->cells, cap, sizeof *intervals->cells);
-    memset(intervals->cells + before, 0, (cap - before) * sizeof *intervals->cells);
-    intervals->cap_cells = cap;
-  }
-  return &intervals->cells[id];
-}
-
-void tide_resizes_add(struct tide_resizes *sum, const struct tide_cell *cell)
-{
-  sum->n += __atomic_load_n(&cell->n_resize, __ATOMIC_RELAXED);
-  sum->b_old += __atomic_load_n(&cell->b_resize_old, __ATOMIC_RELAXED);
-  sum->b_new += __atomic_load_n(&cell->b_resize_new, __ATOMIC_RELAXED);
+  struct tide_past past;
+  if (!tide_resizes_read(view, cell, &past))
+    return;
+  sum->n += past.n_resize;
+  sum->b_old += past.b_resize_old;
+  sum->b_new += past.b_resize_new;
 }
 
 static void add_to_heap(struct tide_tally *heap, const struct tide_tally *did)
@@ -139,16 +184,16 @@ static bool look_at_all(struct collecting *c, const struct tide_cell_block *bloc
     if (!stack)
       continue;
     struct first_look *first = &c->first[i];
-    struct tide_interval_cell *cell = cell_at(c->intervals, block->first + i);
+    struct tide_interval_wide seen = seen_of(c->intervals, cell_at(c->intervals, block->first + i));
     *first = look_first(&block->cells[i]);
-    c->wanted[i] = !cell->stack || cell->interval != first->interval ||
-                   memcmp(&cell->seen, &first->did, sizeof cell->seen) != 0;
+    c->wanted[i] = seen.interval != tide_stamp_interval(first->stamp) ||
+                   memcmp(&seen.seen, &first->did, sizeof seen.seen) != 0;
     any |= c->wanted[i];
-    cell->stack = stack;
-    cell->interval = first->interval;
+    if (first->did.n_alloc != first->did.n_free || first->did.b_alloc != first->did.b_free)
+      c->intervals->n_live++;
     if (c->view->kinds[stack] != TIDE_STACK_PAGES) {
       add_to_heap(&c->intervals->heap, &first->did);
-      tide_resizes_add(&c->intervals->resizes, &block->cells[i]);
+      tide_resizes_add(&c->intervals->resizes, c->view, &block->cells[i]);
     }
   }
   return any;
@@ -159,10 +204,16 @@ static void take_block(void *context, const struct tide_cell_block *block)
   struct collecting *c = context;
   if (!look_at_all(c, block))
     return;
-  tide_store_view_again(c->view, block, c->wanted, c->pasts, c->again);
-  for (uint32_t i = 0; i < block->n; i++)
-    if (c->wanted[i])
-      take_cell(c, cell_at(c->intervals, block->first + i), i);
+  const struct tide_cell *now = tide_store_view_cells_now(c->view, block);
+  for (uint32_t i = 0; i < block->n; i++) {
+    if (!c->wanted[i])
+      continue;
+    struct tide_interval_cell *cell = cell_at(c->intervals, block->first + i);
+    struct tide_interval_wide seen = seen_of(c->intervals, cell);
+    seen.interval = tide_stamp_interval(c->first[i].stamp);
+    take_cell(c, &c->first[i], block->owners[i].stack, &now[i], &seen);
+    see(c->intervals, cell, &seen);
+  }
 }
 
 void tide_intervals_collect(struct tide_intervals *intervals, struct tide_store_view *view,
@@ -176,14 +227,12 @@ void tide_intervals_collect(struct tide_intervals *intervals, struct tide_store_
       .context = context,
       .first = tide_alloc_array(TIDE_STORE_BLOCK_CELLS, sizeof *c.first),
       .wanted = tide_alloc_array(TIDE_STORE_BLOCK_CELLS, sizeof *c.wanted),
-      .pasts = tide_alloc_array(TIDE_STORE_BLOCK_CELLS, sizeof *c.pasts),
-      .again = tide_alloc_array(TIDE_STORE_BLOCK_CELLS, sizeof *c.again),
   };
+  intervals->n_live = 0;
   intervals->heap = (struct tide_tally){0};
   intervals->resizes = (struct tide_resizes){0};
+  tide_store_view_map(view); // a copy could be made of two moments, and in any order
   tide_store_view_cells(view, take_block, &c);
   free(c.first);
   free(c.wanted);
-  free(c.pasts);
-  free(c.again);
 }

@@ -22,16 +22,24 @@ struct tide_resizes {
   uint64_t n, b_old, b_new;
 };
 
-struct tide_interval_cell { // what was taken of a cell
+// What was taken of a cell. Of most it is little: numbers that do not fit are among the wide ones.
+struct tide_interval_cell {
+  uint32_t b_alloc, b_free; // wide: b_alloc is the index
+  uint16_t n_alloc, n_free;
+  uint16_t interval; // its own, at the last look; 0: not seen yet
+  uint16_t closed;   // the latest closing that was
+};
+struct tide_interval_wide {
   struct tide_tally seen;
-  uint32_t interval; // its own, at the last look
-  uint32_t closed;   // the latest closing that was
-  uint32_t stack;    // 0: not seen yet
+  uint32_t interval, closed;
 };
 
 struct tide_intervals {
   struct tide_interval_cell *cells; // by cell id
   size_t cap_cells;
+  struct tide_interval_wide *wides;
+  size_t n_wides, cap_wides;
+  size_t n_live;               // cells that held something at the last look
   struct tide_tally heap;      // sums of all heap cells at the last look
   struct tide_resizes resizes; // likewise
 };
@@ -39,8 +47,9 @@ struct tide_intervals {
 typedef void tide_interval_take(void *context, uint32_t stack, uint32_t interval,
                                 const struct tide_tally *more);
 
-// Adds up a cell that its owner may be writing.
-void tide_resizes_add(struct tide_resizes *sum, const struct tide_cell *cell);
+// Adds what a cell has of resizes.
+void tide_resizes_add(struct tide_resizes *sum, struct tide_store_view *view,
+                      const struct tide_cell *cell);
 
 void tide_intervals_done(struct tide_intervals *intervals);
 

@@ -17,25 +17,24 @@ void tide_late_frees_done(struct tide_late_frees *lates)
   *lates = (struct tide_late_frees){0};
 }
 
-static uint32_t stack_of(const struct tide_store_view *view, const struct tide_intervals *intervals,
-                         uint32_t cell)
+static uint32_t stack_of(const struct tide_store_view *view, uint32_t cell)
 {
-  uint32_t stack = cell < intervals->cap_cells ? intervals->cells[cell].stack : 0;
-  if (!stack) {
-    struct tide_owner owner;
+  struct tide_owner owner;
+  const struct tide_store_map *map = &view->owners_map;
+  if (map->items && cell < map->n)
+    owner = ((const struct tide_owner *)map->items)[cell];
+  else
     tide_store_view_items(view, &view->areas.owners, sizeof owner, cell, &owner, 1);
-    stack = owner.stack;
-  }
-  return stack < view->n_nodes ? stack : 0;
+  return owner.stack < view->n_nodes ? owner.stack : 0;
 }
 
 static void take_rows(struct tide_late_frees *lates, const struct tide_store_view *view,
-                      const struct tide_intervals *intervals, const struct tide_late_chunk *chunk)
+                      const struct tide_late_chunk *chunk)
 {
   uint32_t n = chunk->n_rows < TIDE_LATE_ROWS ? chunk->n_rows : TIDE_LATE_ROWS;
   for (uint32_t i = 0; i < n; i++) {
     const struct tide_late_row *row = &chunk->rows[i];
-    uint32_t stack = stack_of(view, intervals, TIDE_LATE_CELL(row->key));
+    uint32_t stack = stack_of(view, TIDE_LATE_CELL(row->key));
     if (!stack || TIDE_LATE_BORN(row->key) >= chunk->interval)
       continue; // not from a recorder
     TIDE_GROW(lates->rows, lates->n, lates->cap);
@@ -53,8 +52,7 @@ static bool make_free(const struct tide_store_view *view, uint64_t offset)
   return pwrite(view->fd, &state, sizeof state, (off_t)offset) == (ssize_t)sizeof state;
 }
 
-void tide_late_frees_drain(struct tide_late_frees *lates, struct tide_store_view *view,
-                           const struct tide_intervals *intervals, bool ended)
+void tide_late_frees_drain(struct tide_late_frees *lates, struct tide_store_view *view, bool ended)
 {
   struct tide_store_header *shared = tide_store_view_shared(view);
   const struct tide_area *area = &view->areas.lates;
@@ -70,7 +68,7 @@ void tide_late_frees_drain(struct tide_late_frees *lates, struct tide_store_view
     tide_store_view_read(view, offset, &chunk, sizeof chunk);
     if (!make_free(view, offset)) // or its rows would be taken again
       continue;
-    take_rows(lates, view, intervals, &chunk);
+    take_rows(lates, view, &chunk);
     __atomic_store_n(&shared->late_next, 0, __ATOMIC_RELAXED);
   }
 }

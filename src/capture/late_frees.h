@@ -16,9 +16,8 @@ struct tide_late_frees {
 void tide_late_frees_done(struct tide_late_frees *lates);
 
 // Takes the rows of all closed chunks and makes these free; of a target that has ended, those of
-// all chunks. The cells' stacks are asked of `intervals` first.
-void tide_late_frees_drain(struct tide_late_frees *lates, struct tide_store_view *view,
-                           const struct tide_intervals *intervals, bool ended);
+// all chunks.
+void tide_late_frees_drain(struct tide_late_frees *lates, struct tide_store_view *view, bool ended);
 
 // Which of the snapshots an interval was closed by: the first whose own interval is not below it;
 // n_edges: none of them yet. The edges are the snapshots' intervals, rising.

@@ -38,19 +38,19 @@ void tide_sampler_done(struct tide_sampler *sampler)
 {
   tide_rss_done(&sampler->rss);
   for (size_t i = 0; i < sampler->n_snapshots; i++)
-    free(sampler->snapshots[i].rows);
+    tide_sample_rows_done(&sampler->snapshots[i].rows);
   free(sampler->snapshots);
   free(sampler->ticks);
   free(sampler->stragglers);
-  free(sampler->stacks);
-  free(sampler->stack_of_node);
+  free(sampler->rows);
+  free(sampler->is_stack);
   tide_intervals_done(&sampler->intervals);
   tide_late_frees_done(&sampler->lates);
   *sampler = (struct tide_sampler){.rss.resident = {.statm_fd = -1, .pagemap_fd = -1}};
 }
 
 struct walk {
-  const struct tide_store_view *view;
+  struct tide_store_view *view;
   struct tide_tally heap;
   struct tide_resizes resizes;
 };
@@ -66,7 +66,7 @@ static void walk_block(void *context, const struct tide_cell_block *block)
     walk->heap.n_alloc += cell->n_alloc;
     walk->heap.b_alloc += cell->b_alloc;
     walk->heap.n_free += cell->n_free;
-    tide_resizes_add(&walk->resizes, cell);
+    tide_resizes_add(&walk->resizes, walk->view, cell);
   }
 }
 

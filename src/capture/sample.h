@@ -19,6 +19,7 @@
 #include "capture/late_frees.h"
 #include "capture/model.h"
 #include "capture/rss.h"
+#include "capture/sample_rows.h"
 #include "capture/store_view.h"
 
 #define TIDE_SAMPLE_MAX_TICKS 1024
@@ -29,22 +30,11 @@ struct tide_sample_tick {
   bool counted; // live blocks and whatever is cumulative are of this moment
 };
 
-struct tide_sample_stack {
-  struct tide_tally more; // since the last snapshot, of the walk at hand; else zero
-  struct tide_tally all;  // of all snapshots
-};
-
-struct tide_sample_row {
-  uint32_t stack;
-  struct tide_tally more;
-};
-
 struct tide_sample_snapshot {
   uint64_t time_ns;
-  uint32_t interval;            // that ended with it; 0: not known
-  struct tide_sample_row *rows; // by rising stack
-  size_t n_rows;
-  size_t n_full; // rows it will have in an image: of what is live, too
+  uint32_t interval; // that ended with it; 0: not known
+  struct tide_sample_rows rows;
+  size_t n_full; // rows it will have in an image, of what is live, too: at most
 };
 
 struct tide_sample_straggler { // seen after the snapshot it belongs to
@@ -58,17 +48,19 @@ struct tide_sampler {
   size_t n_ticks, cap_ticks;
   struct tide_sample_snapshot *snapshots;
   size_t n_snapshots;
+  // Of the walk at hand: rows of the snapshot it makes, and of those before.
+  struct tide_sample_row *rows;
+  size_t n_rows, cap_rows;
   struct tide_sample_straggler *stragglers;
   size_t n_stragglers, cap_stragglers;
+  size_t n_joined; // stragglers of all walks before
   struct tide_intervals intervals;
   struct tide_late_frees lates;
-  bool walked;   // the store cannot be written: snapshots are no instants, and nothing is late
-  bool finished; // the target has ended, and all of it was taken
-  bool lost;     // late frees found no room in the store
-  struct tide_sample_stack *stacks;
-  size_t n_stacks, cap_stacks;
-  uint32_t *stack_of_node; // index + 1; 0: no cell was seen there, as with most nodes
-  size_t cap_nodes;
+  bool walked;        // the store cannot be written: snapshots are no instants, and nothing is late
+  bool finished;      // the target has ended, and all of it was taken
+  bool lost;          // late frees found no room in the store
+  uint64_t *is_stack; // a bit per node: a cell was seen there
+  size_t cap_nodes, n_stacks;
   // Times on the capture's clock.
   uint64_t tick_interval_ns, next_tick_ns, next_walk_ns;
   uint64_t snapshot_interval_ns, next_snapshot_ns;

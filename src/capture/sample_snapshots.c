@@ -12,42 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_counts(struct tide_tally *sum, const struct tide_tally *more)
-{
-  sum->n_alloc += more->n_alloc;
-  sum->b_alloc += more->b_alloc;
-  sum->n_free += more->n_free;
-  sum->b_free += more->b_free;
-}
-
-static bool any_counts(const struct tide_tally *counts)
-{
-  return counts->n_alloc || counts->b_alloc || counts->n_free || counts->b_free;
-}
-
-static struct tide_sample_stack *stack_at(struct tide_sampler *sampler, uint32_t stack)
-{
-  uint32_t *index = &sampler->stack_of_node[stack];
-  if (!*index) {
-    TIDE_GROW(sampler->stacks, sampler->n_stacks, sampler->cap_stacks);
-    sampler->stacks[sampler->n_stacks++] = (struct tide_sample_stack){0};
-    *index = (uint32_t)sampler->n_stacks;
-  }
-  return &sampler->stacks[*index - 1];
-}
-
 static uint32_t last_interval(const struct tide_sampler *sampler)
 {
   return sampler->n_snapshots ? sampler->snapshots[sampler->n_snapshots - 1].interval : 0;
 }
 
+static void note_stack(struct tide_sampler *sampler, uint32_t stack)
+{
+  uint64_t *word = &sampler->is_stack[stack / 64], bit = UINT64_C(1) << stack % 64;
+  sampler->n_stacks += !(*word & bit);
+  *word |= bit;
+}
+
 static void take(void *context, uint32_t stack, uint32_t interval, const struct tide_tally *more)
 {
   struct tide_sampler *sampler = context;
-  struct tide_sample_stack *sum = stack_at(sampler, stack);
-  add_counts(&sum->all, more);
+  note_stack(sampler, stack);
   if (sampler->walked || interval > last_interval(sampler)) {
-    add_counts(&sum->more, more);
+    TIDE_GROW(sampler->rows, sampler->n_rows, sampler->cap_rows);
+    sampler->rows[sampler->n_rows++] = (struct tide_sample_row){stack, *more};
     return;
   }
   TIDE_GROW(sampler->stragglers, sampler->n_stragglers, sampler->cap_stragglers);
@@ -57,44 +40,72 @@ static void take(void *context, uint32_t stack, uint32_t interval, const struct 
 
 static void room_for_nodes(struct tide_sampler *sampler, size_t n)
 {
-  size_t before = sampler->cap_nodes, cap = n + n / 2;
+  size_t before = sampler->cap_nodes, cap = (n + n / 2 + 63) & ~(size_t)63;
   if (n <= before)
     return;
-  sampler->stack_of_node = tide_realloc_array(sampler->stack_of_node, cap, sizeof(uint32_t));
-  memset(sampler->stack_of_node + before, 0, (cap - before) * sizeof(uint32_t));
+  sampler->is_stack = tide_realloc_array(sampler->is_stack, cap / 64, sizeof(uint64_t));
+  memset(sampler->is_stack + before / 64, 0, (cap - before) / 8);
   sampler->cap_nodes = cap;
 }
 
-static bool is_live(const struct tide_tally *all)
-{
-  return all->n_alloc != all->n_free || all->b_alloc != all->b_free;
-}
-
+// The rows of the walk are the new snapshot's.
 static void keep(struct tide_sampler *sampler, uint32_t interval, uint64_t time_ns)
 {
   struct tide_sample_snapshot *s = &sampler->snapshots[sampler->n_snapshots++];
   *s = (struct tide_sample_snapshot){.time_ns = time_ns, .interval = interval};
-  size_t cap = 0;
-  for (size_t i = 1; i < sampler->cap_nodes; i++) {
-    uint32_t index = sampler->stack_of_node[i];
-    struct tide_sample_stack *sum = index ? &sampler->stacks[index - 1] : NULL;
-    if (!sum)
-      continue;
-    s->n_full += is_live(&sum->all) || any_counts(&sum->more);
-    if (!any_counts(&sum->more))
-      continue;
-    TIDE_GROW(s->rows, s->n_rows, cap);
-    s->rows[s->n_rows++] = (struct tide_sample_row){(uint32_t)i, sum->more};
-    sum->more = (struct tide_tally){0};
+  tide_sample_rows_gather(&s->rows, sampler->rows, sampler->n_rows);
+  s->n_full = sampler->intervals.n_live + s->rows.n;
+  s->n_full = s->n_full < sampler->n_stacks ? s->n_full : sampler->n_stacks;
+  free(sampler->rows);
+  sampler->rows = NULL;
+  sampler->n_rows = sampler->cap_rows = 0;
+}
+
+static void list_edges(const struct tide_sampler *sampler,
+                       uint32_t edges[TIDE_SAMPLE_MAX_SNAPSHOTS])
+{
+  for (size_t i = 0; i < sampler->n_snapshots; i++)
+    edges[i] = sampler->snapshots[i].interval;
+}
+
+static int by_interval(const void *left, const void *right)
+{
+  const struct tide_sample_straggler *a = left, *b = right;
+  return (a->interval > b->interval) - (a->interval < b->interval);
+}
+
+// A program that meets stacks faster than they are looked at has many: those of a snapshot go
+// there together.
+static void join_stragglers(struct tide_sampler *sampler)
+{
+  uint32_t edges[TIDE_SAMPLE_MAX_SNAPSHOTS];
+  struct tide_sample_straggler *lates = sampler->stragglers;
+  size_t n = sampler->n_stragglers, n_edges = sampler->n_snapshots;
+  if (!n)
+    return;
+  list_edges(sampler, edges);
+  qsort(lates, n, sizeof *lates, by_interval);
+  TIDE_CLEANUP_FREE struct tide_sample_row *rows = tide_alloc_array(n, sizeof *rows);
+  for (size_t i = 0; i < n;) {
+    size_t at = tide_interval_edge(edges, n_edges, lates[i].interval), n_rows = 0;
+    while (i < n && tide_interval_edge(edges, n_edges, lates[i].interval) == at)
+      rows[n_rows++] = lates[i++].row;
+    struct tide_sample_rows more = {0};
+    tide_sample_rows_gather(&more, rows, n_rows);
+    if (at < n_edges)
+      tide_sample_rows_join(&sampler->snapshots[at].rows, &more);
+    tide_sample_rows_done(&more);
   }
-  s->rows = tide_realloc_array(s->rows, s->n_rows, sizeof *s->rows);
+  sampler->n_joined += n;
+  free(sampler->stragglers);
+  sampler->stragglers = NULL;
+  sampler->n_stragglers = sampler->cap_stragglers = 0;
 }
 
 static void settle_late_frees(struct tide_sampler *sampler)
 {
   uint32_t edges[TIDE_SAMPLE_MAX_SNAPSHOTS];
-  for (size_t i = 0; i < sampler->n_snapshots; i++)
-    edges[i] = sampler->snapshots[i].interval;
+  list_edges(sampler, edges);
   tide_late_frees_settle(&sampler->lates, edges, sampler->n_snapshots);
 }
 
@@ -107,10 +118,13 @@ bool tide_sampler_snapshot(struct tide_sampler *sampler, struct tide_store_view 
   sampler->walked = !ended;
   if (sampler->n_snapshots == TIDE_SAMPLE_MAX_SNAPSHOTS)
     tide_sampler_thin_snapshots(sampler);
+  if (ended && !tide_store_view_refresh(view, NULL)) // cells made meanwhile belong to it
+    tide_store_view_nodes(view);
   room_for_nodes(sampler, view->n_nodes);
   tide_intervals_collect(&sampler->intervals, view, ended ? ended + 1 : UINT32_MAX, take, sampler);
+  join_stragglers(sampler);
   keep(sampler, ended, time_ns);
-  tide_late_frees_drain(&sampler->lates, view, &sampler->intervals, false);
+  tide_late_frees_drain(&sampler->lates, view, false);
   if (tide_late_frees_are_many(&sampler->lates))
     settle_late_frees(sampler);
   return true;
@@ -127,28 +141,9 @@ void tide_sampler_finish(struct tide_sampler *sampler, struct tide_store_view *v
   tide_store_view_nodes(view);
   room_for_nodes(sampler, view->n_nodes);
   tide_intervals_collect(&sampler->intervals, view, last_interval(sampler) + 1, take, sampler);
-  tide_late_frees_drain(&sampler->lates, view, &sampler->intervals, true);
-}
-
-// Rows of both, those of one stack added up.
-static void join_rows(struct tide_sample_snapshot *to, const struct tide_sample_snapshot *from)
-{
-  struct tide_sample_row *rows = tide_alloc_array(to->n_rows + from->n_rows, sizeof *rows);
-  size_t n = 0, a = 0, b = 0;
-  while (a < to->n_rows || b < from->n_rows) {
-    uint32_t own = a < to->n_rows ? to->rows[a].stack : UINT32_MAX;
-    uint32_t other = b < from->n_rows ? from->rows[b].stack : UINT32_MAX;
-    struct tide_sample_row row = {.stack = own < other ? own : other};
-    if (own == row.stack)
-      add_counts(&row.more, &to->rows[a++].more);
-    if (other == row.stack)
-      add_counts(&row.more, &from->rows[b++].more);
-    rows[n++] = row;
-  }
-  free(to->rows);
-  to->rows = tide_realloc_array(rows, n, sizeof *rows);
-  to->n_rows = n;
-  to->n_full = to->n_full > n ? to->n_full : n;
+  join_stragglers(sampler);
+  tide_intervals_done(&sampler->intervals);
+  tide_late_frees_drain(&sampler->lates, view, true);
 }
 
 void tide_sampler_thin_snapshots(struct tide_sampler *sampler)
@@ -157,8 +152,10 @@ void tide_sampler_thin_snapshots(struct tide_sampler *sampler)
   for (size_t i = 0; i < n; i++) {
     struct tide_sample_snapshot *s = &sampler->snapshots[i];
     if ((n - i) % 2 == 0) {
-      join_rows(s + 1, s);
-      free(s->rows);
+      tide_sample_rows_join(&s[1].rows, &s->rows);
+      tide_sample_rows_done(&s->rows);
+      if (s[1].n_full < s[1].rows.n)
+        s[1].n_full = s[1].rows.n;
     } else {
       sampler->snapshots[kept++] = *s;
     }
@@ -170,7 +167,7 @@ void tide_sampler_thin_snapshots(struct tide_sampler *sampler)
 
 size_t tide_sampler_rows(const struct tide_sampler *sampler)
 {
-  size_t n = sampler->lates.n + sampler->n_stragglers;
+  size_t n = sampler->lates.n;
   for (size_t i = 0; i < sampler->n_snapshots; i++)
     n += sampler->snapshots[i].n_full;
   return n;
@@ -178,81 +175,80 @@ size_t tide_sampler_rows(const struct tide_sampler *sampler)
 
 // From here on: an image's snapshots.
 
-struct telling {
-  const struct tide_sampler *sampler;
-  struct tide_tally *all, *more; // per stack of the sampler
-  uint32_t *nodes;               // of these stacks, rising
-  size_t n_nodes;
-  uint32_t edges[TIDE_SAMPLE_MAX_SNAPSHOTS];
+// What every stack that holds something has done so far, by rising stack.
+struct states {
+  struct tide_sample_row *rows;
+  size_t n;
 };
-
-static void add_row(struct telling *t, const struct tide_sample_row *row)
-{
-  uint32_t index = t->sampler->stack_of_node[row->stack] - 1;
-  add_counts(&t->all[index], &row->more);
-  add_counts(&t->more[index], &row->more);
-}
 
 static int64_t at_least_zero(uint64_t sum)
 {
   return (int64_t)sum > 0 ? (int64_t)sum : 0;
 }
 
-static struct tide_snapshot snapshot_now(const struct telling *t, uint64_t time_ns)
+static void add_counts(struct tide_tally *sum, const struct tide_tally *more)
 {
-  struct tide_snapshot s = {.time_ns = time_ns, .kind = TIDE_SNAPSHOT_TIMED};
-  s.rows = tide_alloc_array(t->n_nodes, sizeof *s.rows);
-  for (size_t i = 0; i < t->n_nodes; i++) {
-    uint32_t index = t->sampler->stack_of_node[t->nodes[i]] - 1;
-    const struct tide_tally *all = &t->all[index], *more = &t->more[index];
-    struct tide_snapshot_row row = {
-        .stack = t->nodes[i],
-        .live_bytes = at_least_zero(all->b_alloc - all->b_free),
-        .live_blocks = at_least_zero(all->n_alloc - all->n_free),
-        .n_alloc = more->n_alloc,
-        .b_alloc = more->b_alloc,
-    };
-    if (row.live_bytes || row.live_blocks || row.n_alloc || row.b_alloc)
-      s.rows[s.n_rows++] = row;
-  }
-  s.rows = tide_realloc_array(s.rows, s.n_rows, sizeof *s.rows);
-  return s;
+  sum->n_alloc += more->n_alloc;
+  sum->b_alloc += more->b_alloc;
+  sum->n_free += more->n_free;
+  sum->b_free += more->b_free;
 }
 
-static struct telling telling_make(const struct tide_sampler *sampler, size_t n_frames)
+static void tell(struct tide_snapshot *s, uint32_t stack, const struct tide_tally *all,
+                 const struct tide_tally *more)
 {
-  struct telling t = {
-      .sampler = sampler,
-      .all = tide_alloc_array(sampler->n_stacks, sizeof *t.all),
-      .more = tide_alloc_array(sampler->n_stacks, sizeof *t.more),
-      .nodes = tide_alloc_array(sampler->n_stacks, sizeof *t.nodes),
+  struct tide_snapshot_row row = {
+      .stack = stack,
+      .live_bytes = at_least_zero(all->b_alloc - all->b_free),
+      .live_blocks = at_least_zero(all->n_alloc - all->n_free),
+      .n_alloc = more->n_alloc,
+      .b_alloc = more->b_alloc,
   };
-  for (size_t i = 1; i < sampler->cap_nodes && i < n_frames; i++)
-    if (sampler->stack_of_node[i])
-      t.nodes[t.n_nodes++] = (uint32_t)i;
-  for (size_t i = 0; i < sampler->n_snapshots; i++)
-    t.edges[i] = sampler->snapshots[i].interval;
-  return t;
+  if (row.live_bytes || row.live_blocks || row.n_alloc || row.b_alloc)
+    s->rows[s->n_rows++] = row;
+}
+
+// The states and the rows since, joined: the states after them, and the image's snapshot. Stacks
+// that the image does not have are left out.
+static struct tide_snapshot advance(struct states *states,
+                                    const struct tide_sample_snapshot *snapshot, size_t n_frames)
+{
+  struct tide_snapshot s = {.time_ns = snapshot->time_ns, .kind = TIDE_SNAPSHOT_TIMED};
+  size_t most = states->n + snapshot->rows.n, n = 0;
+  struct tide_sample_row *after = tide_alloc_array(most, sizeof *after);
+  s.rows = tide_alloc_array(most, sizeof *s.rows);
+  struct tide_sample_reader reader = tide_sample_reader_make(&snapshot->rows);
+  for (size_t i = 0; i < states->n || reader.row.stack < n_frames;) {
+    static const struct tide_tally nothing;
+    uint32_t old = i < states->n ? states->rows[i].stack : UINT32_MAX;
+    if (old < reader.row.stack) {
+      after[n] = states->rows[i++];
+      tell(&s, old, &after[n++].more, &nothing);
+      continue;
+    }
+    struct tide_sample_row row = reader.row;
+    if (old == row.stack)
+      add_counts(&row.more, &states->rows[i++].more);
+    tell(&s, row.stack, &row.more, &reader.row.more);
+    if (row.more.n_alloc != row.more.n_free || row.more.b_alloc != row.more.b_free)
+      after[n++] = row; // else it is as if it had never been
+    tide_sample_reader_next(&reader);
+  }
+  free(states->rows);
+  *states = (struct states){after, n};
+  s.rows = tide_realloc_array(s.rows, s.n_rows, sizeof *s.rows);
+  return s;
 }
 
 void tide_sampler_fill_snapshots(const struct tide_sampler *sampler, struct tide_image *image)
 {
   size_t n = sampler->n_snapshots;
+  struct states states = {0};
   image->snapshots = tide_alloc_array(n + 2, sizeof *image->snapshots);
-  struct telling t = telling_make(sampler, image->n_frames);
-  for (size_t s = 0; s < n && sampler->snapshots[s].time_ns <= image->end_ns; s++) {
-    const struct tide_sample_snapshot *snapshot = &sampler->snapshots[s];
-    memset(t.more, 0, sampler->n_stacks * sizeof *t.more);
-    for (size_t i = 0; i < snapshot->n_rows; i++)
-      add_row(&t, &snapshot->rows[i]);
-    for (size_t i = 0; i < sampler->n_stragglers; i++)
-      if (tide_interval_edge(t.edges, n, sampler->stragglers[i].interval) == s)
-        add_row(&t, &sampler->stragglers[i].row);
-    image->snapshots[image->n_snapshots++] = snapshot_now(&t, snapshot->time_ns);
-  }
-  free(t.all);
-  free(t.more);
-  free(t.nodes);
+  for (size_t i = 0; i < n && sampler->snapshots[i].time_ns <= image->end_ns; i++)
+    image->snapshots[image->n_snapshots++] =
+        advance(&states, &sampler->snapshots[i], image->n_frames);
+  free(states.rows);
 }
 
 static int by_time_and_stack(const void *left, const void *right)

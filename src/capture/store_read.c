@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "capture/buckets.h"
+#include "capture/store_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #define MAX_PATH_BYTES 4096u
 #define MAX_AGES_NS (1ull << 62) // of all blocks of a row; a sum beyond is not known
 #define MAX_MODULES 0x8000u      // ids are 15 bits in a frame
+#define BLOCK_NODES 1024u
 
 struct reading {
   struct tide_store_view *view;
@@ -27,9 +29,6 @@ struct reading {
   size_t cap_sites;
   uint64_t *slot_events; // per thread slot: calls made, for the overhead
   bool has_carries;
-  struct tide_hist *hists, *carries; // of the block at hand
-  struct tide_past *pasts;           // likewise
-  size_t cap_hists;
   uint8_t life_bucket[TIDE_LIFE_BUCKETS]; // ticks to nanoseconds
   uint64_t heap_live, last_ticks, heap_last_ticks;
   uint64_t *age_sums; // per site, in ticks: until the end is known, of births
@@ -86,14 +85,18 @@ static void read_frames(struct reading *r)
   struct tide_store_view *view = r->view;
   size_t n = view->n_nodes ? view->n_nodes : 1;
   struct tide_frame *out = tide_alloc_array(n, sizeof *out);
+  struct tide_node nodes[BLOCK_NODES];
   for (size_t i = 1; i < n; i++) {
-    const struct tide_node *node = &view->nodes[i];
-    uint32_t module = TIDE_FRAME_MODULE(node->frame);
+    size_t at = i % BLOCK_NODES;
+    if (i == 1 || at == 0)
+      tide_store_view_node_rows(view, i - at, nodes,
+                                n - i + at < BLOCK_NODES ? n - i + at : BLOCK_NODES);
+    uint32_t module = TIDE_FRAME_MODULE(nodes[at].frame);
     out[i] = (struct tide_frame){
-        .pc = TIDE_FRAME_PC(node->frame),
-        .parent = node->parent,
+        .pc = TIDE_FRAME_PC(nodes[at].frame),
+        .parent = nodes[at].parent,
         .module = module < r->image->n_modules ? (uint16_t)module : 0,
-        .flags = frame_flags(node),
+        .flags = frame_flags(&nodes[at]),
     };
   }
   r->image->frames = out;
@@ -115,37 +118,47 @@ static void read_threads(struct reading *r)
   r->image->n_threads_known = n;
 }
 
-static void read_hists(struct reading *r, const struct tide_cell_block *block)
+static uint32_t size_bucket(struct tide_streak sizes)
 {
-  if (block->n > r->cap_hists) {
-    r->cap_hists = block->n;
-    r->hists = tide_realloc_array(r->hists, block->n, sizeof *r->hists);
-    r->carries = tide_realloc_array(r->carries, block->n, sizeof *r->carries);
-    r->pasts = tide_realloc_array(r->pasts, block->n, sizeof *r->pasts);
-  }
-  const struct tide_store_areas *areas = &r->view->areas;
-  tide_store_view_items(r->view, &areas->hists, sizeof *r->hists, block->first, r->hists, block->n);
-  tide_store_view_items(r->view, &areas->pasts, sizeof *r->pasts, block->first, r->pasts, block->n);
-  if (r->has_carries)
-    tide_store_view_items(r->view, &areas->carries, sizeof *r->carries, block->first, r->carries,
-                          block->n);
-  else
-    memset(r->carries, 0, block->n * sizeof *r->carries);
-  tide_store_runs_add_hists(r->view, block->first, block->n, r->hists, r->carries);
+  return tide_streak_bucket(sizes) % TIDE_SIZE_BUCKETS;
 }
 
-static void take_hists(const struct reading *r, const struct tide_cell *cell, uint32_t i,
+static uint32_t life_bucket(const struct reading *r, struct tide_streak lives)
+{
+  uint32_t bucket = tide_streak_bucket(lives);
+  return r->life_bucket[bucket < TIDE_LIFE_BUCKETS ? bucket : 0];
+}
+
+// Most cells have a streak of sizes and one of lifetimes, and no histogram.
+static void take_streaks(const struct reading *r, struct tide_streak sizes,
+                         struct tide_streak lives, struct tide_site *site)
+{
+  uint32_t n_sizes = tide_streak_count(sizes), n_lives = tide_streak_count(lives);
+  site->size_mask = n_sizes ? 1u << size_bucket(sizes) : 0;
+  site->life_mask = n_lives ? UINT64_C(1) << life_bucket(r, lives) : 0;
+  uint64_t *counts = tide_site_reserve_buckets(r->image, site);
+  if (n_sizes)
+    *counts++ = n_sizes;
+  if (n_lives)
+    *counts = n_lives;
+}
+
+static void take_hists(const struct reading *r, const struct tide_whole_cell *whole,
                        struct tide_site *site)
 {
-  const struct tide_hist *low = &r->hists[i], *high = &r->carries[i];
+  struct tide_streak s = whole->cell.sizes, l = whole->ends.lives;
+  if (!whole->has_hist) {
+    take_streaks(r, s, l, site);
+    return;
+  }
+  const struct tide_hist *low = &whole->hist, *high = &whole->carry;
   uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
   for (int k = 0; k < TIDE_SIZE_BUCKETS; k++)
     sizes[k] = (uint64_t)high->size[k] << 32 | low->size[k];
   for (int k = 0; k < TIDE_LIFE_BUCKETS; k++)
     lifetimes[r->life_bucket[k]] += (uint64_t)high->life[k] << 32 | low->life[k];
-  struct tide_streak s = cell->sizes, l = cell->lives;
-  sizes[s.bucket < TIDE_SIZE_BUCKETS ? s.bucket : TIDE_SIZE_BUCKETS - 1] += s.count;
-  lifetimes[r->life_bucket[l.bucket < TIDE_LIFE_BUCKETS ? l.bucket : 0]] += l.count;
+  sizes[size_bucket(s)] += tide_streak_count(s);
+  lifetimes[life_bucket(r, l)] += tide_streak_count(l);
   tide_site_add_buckets(r->image, site, sizes, lifetimes);
 }
 
@@ -161,12 +174,13 @@ static int64_t difference(uint64_t a, uint64_t b)
 
 // A cell whose epoch is the present one changed after the peak and kept its share before it did;
 // any other has not changed since. A cell may be ahead of the header we hold: the target runs.
-static void take_peak(const struct reading *r, const struct tide_cell *cell, uint32_t i,
+static void take_peak(const struct reading *r, const struct tide_whole_cell *whole,
                       struct tide_site *site)
 {
+  const struct tide_cell *cell = &whole->cell;
   if ((int32_t)(cell->stamp.epoch - r->view->header.stamp.epoch) >= 0) {
-    site->peak_bytes = r->hists[i].peak_bytes;
-    site->peak_blocks = r->hists[i].peak_blocks;
+    site->peak_bytes = whole->ends.peak_bytes;
+    site->peak_blocks = whole->ends.peak_blocks;
   } else {
     site->peak_bytes = difference(cell->b_alloc, cell->b_free);
     site->peak_blocks = difference(cell->n_alloc, cell->n_free);
@@ -184,9 +198,12 @@ static struct tide_site *site_add(struct reading *r)
   return memset(&image->sites[image->n_sites++], 0, sizeof *image->sites);
 }
 
-static void take_cell(struct reading *r, const struct tide_cell *cell,
-                      const struct tide_owner *owner, uint32_t i)
+static void take_cell(struct reading *r, const struct tide_whole_cell *whole,
+                      const struct tide_owner *owner)
 {
+  const struct tide_cell *cell = &whole->cell;
+  const struct tide_ends *ends = &whole->ends;
+  const struct tide_past *past = &whole->past;
   struct tide_site *site = site_add(r);
   uint32_t slot = owner->slot < r->image->n_threads_known ? owner->slot : 0;
   site->stack = owner->stack;
@@ -195,23 +212,23 @@ static void take_cell(struct reading *r, const struct tide_cell *cell,
   site->b_alloc = cell->b_alloc;
   site->n_free = cell->n_free;
   site->b_free = cell->b_free;
-  take_peak(r, cell, i, site);
+  take_peak(r, whole, site);
   int64_t live = difference(cell->b_alloc, cell->b_free);
-  site->high_bytes = cell->high_bytes > live ? cell->high_bytes : live;
-  site->life_ns_sum = tide_clock_span_ns(r->clock, cell->life_sum);
+  site->high_bytes = ends->high_bytes > live ? ends->high_bytes : live;
+  site->life_ns_sum = tide_clock_span_ns(r->clock, ends->life_sum);
   r->age_sums[r->image->n_sites - 1] = cell->birth_live_sum;
-  site->n_temp = cell->n_temp;
-  site->b_temp = cell->b_temp;
-  site->n_foreign = r->pasts[i].n_foreign;
-  site->n_resize = cell->n_resize;
-  site->b_resize_old = cell->b_resize_old;
-  site->b_resize_new = cell->b_resize_new;
-  site->n_moved = r->pasts[i].n_moved;
-  site->b_moved = r->pasts[i].b_moved;
-  site->first_ns = stamp_ns(r, r->pasts[i].t_first);
+  site->n_temp = ends->n_temp;
+  site->b_temp = ends->b_temp;
+  site->n_foreign = past->n_foreign;
+  site->n_resize = past->n_resize;
+  site->b_resize_old = past->b_resize_old;
+  site->b_resize_new = past->b_resize_new;
+  site->n_moved = past->n_moved;
+  site->b_moved = past->b_moved;
+  site->first_ns = stamp_ns(r, owner->t_first);
   site->last_ns = stamp_ns(r, cell->t_last);
-  take_hists(r, cell, i, site);
-  r->slot_events[slot] += cell->n_alloc + cell->n_free - cell->n_resize;
+  take_hists(r, whole, site);
+  r->slot_events[slot] += cell->n_alloc + cell->n_free - past->n_resize;
   uint64_t last_ticks = tide_store_ticks(&r->view->header, cell->t_last);
   if (last_ticks > r->last_ticks)
     r->last_ticks = last_ticks;
@@ -227,11 +244,13 @@ static void take_cell(struct reading *r, const struct tide_cell *cell,
 static void take_block(void *context, const struct tide_cell_block *block)
 {
   struct reading *r = context;
-  read_hists(r, block);
+  struct tide_whole_cell whole;
   for (uint32_t i = 0; i < block->n; i++) {
     const struct tide_cell *cell = &block->cells[i];
-    if (block->owners[i].stack && (cell->n_alloc || cell->n_free))
-      take_cell(r, cell, &block->owners[i], i);
+    if (!block->owners[i].stack || !(cell->n_alloc || cell->n_free))
+      continue;
+    tide_whole_cell_read(r->view, block, i, r->has_carries, &whole);
+    take_cell(r, &whole, &block->owners[i]);
   }
 }
 
@@ -433,7 +452,4 @@ void tide_store_read_image(struct tide_store_view *view, const struct tide_clock
   find_cost(&r);
   free(r.slot_events);
   free(r.age_sums);
-  free(r.hists);
-  free(r.carries);
-  free(r.pasts);
 }

@@ -85,8 +85,6 @@ static void add_to_cell(struct tide_cell *cell, const struct tide_run *run)
   cell->b_free += run->b_ended;
   cell->birth_live_sum += run->open ? run->birth : 0;
   cell->t_last = run->birth;
-  cell->n_temp += run->n_ended;
-  cell->b_temp += run->b_ended;
 }
 
 void tide_store_runs_add(const struct tide_store_view *view, uint32_t first, uint32_t n,
@@ -97,14 +95,15 @@ void tide_store_runs_add(const struct tide_store_view *view, uint32_t first, uin
     add_to_cell(&cells[run->cell - first], run);
 }
 
-// Their lifetimes: none.
-void tide_store_runs_add_hists(const struct tide_store_view *view, uint32_t first, uint32_t n,
-                               struct tide_hist *hists, struct tide_hist *carries)
+bool tide_store_runs_ended(const struct tide_store_view *view, uint32_t cell, uint32_t interval,
+                           uint64_t *ret_n, uint64_t *ret_bytes)
 {
   const struct tide_run *run;
-  for (size_t i = first_run(&view->runs, first); (run = next_run(view, &i, first + n));) {
-    uint32_t *count = &hists[run->cell - first].life[0], more = (uint32_t)run->n_ended;
-    *count += more;
-    carries[run->cell - first].life[0] += *count < more;
-  }
+  *ret_n = *ret_bytes = 0;
+  for (size_t i = first_run(&view->runs, cell); (run = next_run(view, &i, cell + 1));)
+    if (run->interval == interval) {
+      *ret_n += run->n_ended;
+      *ret_bytes += run->b_ended;
+    }
+  return *ret_n;
 }

@@ -27,11 +27,12 @@ void tide_store_runs_find(struct tide_store_view *view);
 
 // Does anything wait for the n cells from `first` on?
 bool tide_store_runs_any(const struct tide_store_view *view, uint32_t first, uint32_t n);
-// Adds it to copies of these cells, or of their histograms with what these carry.
+// Adds it to copies of these cells.
 void tide_store_runs_add(const struct tide_store_view *view, uint32_t first, uint32_t n,
                          struct tide_cell *cells);
-void tide_store_runs_add_hists(const struct tide_store_view *view, uint32_t first, uint32_t n,
-                               struct tide_hist *hists, struct tide_hist *carries);
+// The ends of temporaries that wait for one cell, which is in the given interval; false: none.
+bool tide_store_runs_ended(const struct tide_store_view *view, uint32_t cell, uint32_t interval,
+                           uint64_t *ret_n, uint64_t *ret_bytes);
 
 // Bytes that wait in a slot.
 static inline uint64_t tide_run_open_bytes(const struct tide_run *run)

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "capture/clock.h"
+#include "capture/store_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +20,8 @@
 #include <unistd.h>
 
 #define BLOCK_CELLS TIDE_STORE_BLOCK_CELLS
+#define BLOCK_NODES 1024u
 #define MANY_CELLS 2048u // worth mapping
-#define MAX_MAP_BYTES (UINT64_C(4) << 30)
 #define MAX_TEXT_BYTES (1u << 20)
 #define TEXT_PIECE 4096u // holds all texts of most stores
 
@@ -36,23 +37,15 @@ enum tide_err tide_store_view_open(struct tide_store_view *view, int fd, struct 
   return TIDE_ERR_OK;
 }
 
-static void map_close(struct tide_store_map *map)
-{
-  if (map->base)
-    munmap(map->base, map->base_bytes);
-  *map = (struct tide_store_map){0};
-}
-
 void tide_store_view_close(struct tide_store_view *view)
 {
-  map_close(&view->cells_map);
-  map_close(&view->owners_map);
-  map_close(&view->pasts_map);
+  tide_store_map_done(&view->cells_map);
+  tide_store_map_done(&view->owners_map);
+  tide_store_parts_done(view);
   if (view->shared)
     munmap(view->shared, TIDE_STORE_HEADER_BYTES);
   if (view->fd >= 0)
     close(view->fd);
-  free(view->nodes);
   free(view->kinds);
   free(view->runs.items);
   free(view->text);
@@ -139,6 +132,7 @@ static bool areas_take(struct tide_store_view *view)
          area_is_valid(view, a->owners, sizeof(struct tide_owner)) &&
          area_is_valid(view, a->modules, sizeof(struct tide_store_module)) &&
          area_is_valid(view, a->text, 1) &&
+         area_is_valid(view, a->ends, sizeof(struct tide_ends)) &&
          area_is_valid(view, a->pasts, sizeof(struct tide_past)) &&
          area_is_valid(view, a->lates, sizeof(struct tide_late_chunk)) &&
          area_is_valid(view, a->children, sizeof(struct tide_store_children)) &&
@@ -173,7 +167,9 @@ enum tide_err tide_store_view_refresh(struct tide_store_view *view, struct tide_
     view->ready = true;
   }
   h->n_cells = least(least(h->n_cells, view->areas.cells.capacity), view->areas.owners.capacity);
-  h->n_cells = least(h->n_cells, view->areas.pasts.capacity);
+  h->n_ends = least(h->n_ends, view->areas.ends.capacity);
+  h->n_pasts = least(h->n_pasts, view->areas.pasts.capacity);
+  h->n_hists = least(h->n_hists, view->areas.hists.capacity);
   h->n_nodes = least(h->n_nodes, view->areas.nodes.capacity);
   h->n_slots = least(h->n_slots, view->areas.slots.capacity);
   h->n_modules = least(h->n_modules, view->areas.modules.capacity);
@@ -207,11 +203,6 @@ static uint32_t nodes_backed(const struct tide_store_view *view, uint32_t n)
   return least(n, bytes / sizeof(struct tide_node));
 }
 
-static bool node_is_unwritten(const struct tide_node *node)
-{
-  return !node->frame && !node->flags;
-}
-
 static enum tide_stack_kind kind_of_root(uint32_t flags)
 {
   return flags & TIDE_NODE_PAGES  ? TIDE_STACK_PAGES
@@ -219,31 +210,36 @@ static enum tide_stack_kind kind_of_root(uint32_t flags)
                                   : TIDE_STACK_HEAP;
 }
 
+void tide_store_view_node_rows(const struct tide_store_view *view, size_t first,
+                               struct tide_node *to, size_t n)
+{
+  tide_store_view_items(view, &view->areas.nodes, sizeof *to, first, to, n);
+  for (size_t i = 0; i < n; i++) {
+    if (first + i == 0)
+      to[i] = (struct tide_node){0};
+    if (to[i].parent >= first + i)
+      to[i].parent = 0;
+  }
+}
+
 void tide_store_view_nodes(struct tide_store_view *view)
 {
   uint32_t n = view->header.n_nodes;
   if (n > view->n_nodes)
     n = nodes_backed(view, n);
-  // Another thread may have been handed an id and not have written it when we last looked.
-  size_t from = view->n_nodes;
-  while (from > 1 && node_is_unwritten(&view->nodes[from - 1]))
-    from--;
-  if (n <= from)
+  if (n <= view->n_nodes)
     return;
   if (n > view->cap_nodes) {
     view->cap_nodes = n + n / 4;
-    view->nodes = tide_realloc_array(view->nodes, view->cap_nodes, sizeof *view->nodes);
     view->kinds = tide_realloc_array(view->kinds, view->cap_nodes, 1);
   }
-  tide_store_view_items(view, &view->areas.nodes, sizeof *view->nodes, from, view->nodes + from,
-                        n - from);
-  for (size_t i = from; i < n; i++) {
-    struct tide_node *node = &view->nodes[i];
-    if (i == 0)
-      *node = (struct tide_node){0};
-    if (node->parent >= i)
-      node->parent = 0;
-    view->kinds[i] = node->parent ? view->kinds[node->parent] : kind_of_root(node->flags);
+  struct tide_node nodes[BLOCK_NODES];
+  for (size_t first = view->n_nodes; first < n; first += BLOCK_NODES) {
+    size_t n_block = n - first < BLOCK_NODES ? n - first : BLOCK_NODES;
+    tide_store_view_node_rows(view, first, nodes, n_block);
+    for (size_t i = 0; i < n_block; i++)
+      view->kinds[first + i] =
+          nodes[i].parent ? view->kinds[nodes[i].parent] : (uint8_t)kind_of_root(nodes[i].flags);
   }
   view->n_nodes = n;
 }
@@ -275,18 +271,6 @@ static uint32_t owners_check(const struct tide_store_view *view, struct tide_own
   return used;
 }
 
-static void map_open(const struct tide_store_view *view, const struct tide_area *area,
-                     size_t bytes_each, struct tide_store_map *map)
-{
-  uint64_t slack = area->offset % (uint64_t)sysconf(_SC_PAGESIZE);
-  uint64_t bytes = area->capacity * bytes_each + slack;
-  if (map->base || bytes > MAX_MAP_BYTES)
-    return;
-  void *base = mmap(NULL, bytes, PROT_READ, MAP_SHARED, view->fd, (off_t)(area->offset - slack));
-  if (base != MAP_FAILED)
-    *map = (struct tide_store_map){(const char *)base + slack, base, bytes};
-}
-
 static bool may_shrink(const struct tide_store_view *view)
 {
   int seals = fcntl(view->fd, F_GET_SEALS);
@@ -301,13 +285,18 @@ struct tide_store_header *tide_store_view_shared(struct tide_store_view *view)
   return view->shared = at == MAP_FAILED ? NULL : at;
 }
 
-static void map_if_many(struct tide_store_view *view)
+void tide_store_view_map(struct tide_store_view *view)
 {
-  if (view->header.n_cells < MANY_CELLS || view->cells_map.items || may_shrink(view))
+  const struct tide_store_areas *areas = &view->areas;
+  const struct tide_store_header *h = &view->header;
+  if (may_shrink(view))
     return;
-  map_open(view, &view->areas.pasts, sizeof(struct tide_past), &view->pasts_map);
-  map_open(view, &view->areas.owners, sizeof(struct tide_owner), &view->owners_map);
-  map_open(view, &view->areas.cells, sizeof(struct tide_cell), &view->cells_map);
+  tide_store_map_cover(view, &areas->hists, sizeof(struct tide_hist), h->n_hists, &view->hists.map);
+  tide_store_map_cover(view, &areas->pasts, sizeof(struct tide_past), h->n_pasts, &view->pasts.map);
+  tide_store_map_cover(view, &areas->ends, sizeof(struct tide_ends), h->n_ends, &view->ends.map);
+  tide_store_map_cover(view, &areas->owners, sizeof(struct tide_owner), h->n_cells,
+                       &view->owners_map);
+  tide_store_map_cover(view, &areas->cells, sizeof(struct tide_cell), h->n_cells, &view->cells_map);
 }
 
 // n items from first on: copied to the buffer, or in place if they are mapped.
@@ -315,7 +304,7 @@ static const void *items_at(const struct tide_store_view *view, const struct tid
                             const struct tide_store_map *map, size_t bytes_each, uint32_t first,
                             uint32_t n, void *buffer)
 {
-  if (map->items)
+  if (map->items && first + (uint64_t)n <= map->n)
     return (const char *)map->items + first * bytes_each;
   tide_store_view_items(view, area, bytes_each, first, buffer, n);
   return buffer;
@@ -338,7 +327,9 @@ static const struct tide_cell *cells_at(const struct tide_store_view *view, uint
 
 void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit, void *context)
 {
-  map_if_many(view);
+  if (view->header.n_cells >= MANY_CELLS || view->cells_map.items)
+    tide_store_view_map(view);
+  tide_store_parts_forget(view);
   tide_store_runs_find(view);
   const struct tide_store_areas *areas = &view->areas;
   struct tide_cell *cells = tide_alloc_array(BLOCK_CELLS, sizeof *cells);
@@ -363,20 +354,11 @@ void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit,
   free(owners);
 }
 
-void tide_store_view_again(const struct tide_store_view *view, const struct tide_cell_block *block,
-                           const bool *wanted, struct tide_past *ret_pasts,
-                           struct tide_cell *ret_cells)
+const struct tide_cell *tide_store_view_cells_now(const struct tide_store_view *view,
+                                                  const struct tide_cell_block *block)
 {
-  const struct tide_store_areas *areas = &view->areas;
-  const struct tide_past *pasts = items_at(view, &areas->pasts, &view->pasts_map, sizeof *pasts,
-                                           block->first, block->n, ret_pasts);
-  __atomic_thread_fence(__ATOMIC_ACQUIRE); // the visitor's own look comes first
-  for (uint32_t i = 0; i < block->n && pasts != ret_pasts; i++)
-    if (wanted[i])
-      ret_pasts[i] = pasts[i];
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  const struct tide_cell *cells = cells_at(view, block->first, block->n, ret_cells);
-  for (uint32_t i = 0; i < block->n && cells != ret_cells; i++)
-    if (wanted[i])
-      ret_cells[i] = cells[i];
+  const struct tide_store_map *map = &view->cells_map;
+  if (map->items && block->first + (uint64_t)block->n <= map->n)
+    return (const struct tide_cell *)map->items + block->first;
+  return block->cells;
 }

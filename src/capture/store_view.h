@@ -21,10 +21,17 @@
 
 enum tide_stack_kind { TIDE_STACK_HEAP, TIDE_STACK_PAGES, TIDE_STACK_LOST };
 
-struct tide_store_map { // a table in place; items NULL: not mapped
+struct tide_store_map { // the beginning of a table in place; items NULL: not mapped
   const void *items;
+  uint64_t n;
   void *base;
   size_t base_bytes;
+};
+
+struct tide_store_parts { // a table of parts: in place, or a piece of it
+  struct tide_store_map map;
+  void *piece; // NULL: none was read since the last walk began
+  uint64_t first;
 };
 
 struct tide_store_view {
@@ -33,10 +40,10 @@ struct tide_store_view {
   bool ready;                      // identity and areas have been checked
   struct tide_store_header header; // as of the last refresh
   struct tide_store_areas areas;   // as checked
-  struct tide_node *nodes;         // as of the last tide_store_view_nodes(), parents checked
-  uint8_t *kinds;                  // enum tide_stack_kind of each
+  uint8_t *kinds; // enum tide_stack_kind of each node, as of the last tide_store_view_nodes()
   size_t n_nodes, cap_nodes;
-  struct tide_store_map cells_map, owners_map, pasts_map;
+  struct tide_store_map cells_map, owners_map;
+  struct tide_store_parts ends, pasts, hists;
   struct tide_store_runs runs;      // as of the last walk
   char *text;                       // a piece of the text area, as of the last refresh; NULL: none
   uint64_t text_from;               // where in the area it begins
@@ -77,9 +84,12 @@ char *tide_store_view_text(struct tide_store_view *view, uint32_t offset, size_t
 
 void tide_store_view_totals(const struct tide_store_view *view, struct tide_store_totals *ret);
 
-// Brings view->nodes up to date with the header. Node ids from the store are valid when below
-// view->n_nodes; parents are smaller than their children, always.
+// Brings view->kinds up to date with the header. Node ids from the store are valid when below
+// view->n_nodes.
 void tide_store_view_nodes(struct tide_store_view *view);
+// Nodes [first, first + n), below view->n_nodes: parents are smaller than their children, always.
+void tide_store_view_node_rows(const struct tide_store_view *view, size_t first,
+                               struct tide_node *to, size_t n);
 
 // Walks the cells in use, in blocks. The visitor gets cells[i] and owners[i] for i < n, what waits
 // included; cells whose owner has no stack (yet), or one that is not a node, have owners[i].stack
@@ -93,12 +103,13 @@ struct tide_cell_block {
 typedef void tide_cell_visit(void *context, const struct tide_cell_block *block);
 void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit, void *context);
 
-// For a visitor: first the pasts of the wanted ones of its cells, then these cells once more, as
-// they are now; copies. Of others there may be anything.
-void tide_store_view_again(const struct tide_store_view *view, const struct tide_cell_block *block,
-                           const bool *wanted, struct tide_past *ret_pasts,
-                           struct tide_cell *ret_cells);
+// See to it that the next walks read in place, if the store is one that cannot shrink.
+void tide_store_view_map(struct tide_store_view *view);
+
 #define TIDE_STORE_BLOCK_CELLS 512u // the most a visitor is given at once
+// For a visitor: its cells in place, without what waits, if they can be had; else as they were.
+const struct tide_cell *tide_store_view_cells_now(const struct tide_store_view *view,
+                                                  const struct tide_cell_block *block);
 
 // The header of a store that a target is writing, for what the supervisor writes there; NULL when
 // it may shrink under us. Valid until the view is closed.

@@ -2,7 +2,7 @@
 //
 // From a captured stack to this thread's cell: the bridge between unwinding and the store. The
 // thread's own index answers for stacks it has met; the shared trie is touched only for a stack
-// never seen, and then from its deepest known prefix on.
+// never seen by this thread, and then from its deepest known prefix on.
 #include "record/intern.h"
 
 #include "record/modules.h"
@@ -28,36 +28,39 @@ static void count_oddities(const struct tide_unwind_frame *f, uint64_t n, uint32
   struct tide_store_header *h = tide_store.header;
   if (root == TIDE_NODE_ROOT_CUT)
     tide_add_relaxed(&h->n_broken, 1);
-  for (uint64_t i = 0; i < n; i++)
-    if (f[i].guessed) {
-      tide_add_relaxed(&h->n_guessed, 1);
-      return;
-    }
+  bool cut = false, guessed = false;
+  for (uint64_t i = 0; i < n; i++) {
+    cut |= f[i].key == TIDE_CUT_KEY;
+    guessed |= f[i].guessed;
+  }
+  if (cut)
+    tide_add_relaxed(&h->n_cut, 1);
+  if (guessed)
+    tide_add_relaxed(&h->n_guessed, 1);
 }
 
-// Adds what is missing of a stack. Prefixes are closed: if a prefix is known, so are all shorter.
-static uint32_t insert(const struct tide_unwind_frame *f, uint64_t n, uint32_t root)
+// The node of a stack. Frames that stood at this thread's last capture know theirs; from the
+// innermost of them on the others are looked up, or made.
+static uint32_t find_node(struct tide_unwind_frame *f, uint64_t n, uint32_t root, bool *ret_is_new)
 {
   uint64_t known = n;
-  uint32_t node = 0;
-  tide_node_begin();
-  while (known > 0 && !(node = tide_node_find(f[known - 1].hash)))
+  while (known > 0 && !f[known - 1].node)
     known--;
-  if (!known)
-    node = root;
+  uint32_t node = known ? f[known - 1].node : root;
+  uint32_t n_before = tide_store.n_nodes;
   for (; known < n; known++) {
-    uint32_t flags = (f[known].guessed ? TIDE_NODE_GUESSED : 0);
-    node = f[known].key == TIDE_CUT_KEY
-               ? tide_node_add(f[known].hash, 0, node, TIDE_NODE_CUT)
-               : tide_node_add(f[known].hash, with_module(f[known].key), node, flags);
+    node = f[known].key == TIDE_CUT_KEY ? tide_node_get(node, 0, TIDE_NODE_CUT)
+                                        : tide_node_get(node, with_module(f[known].key),
+                                                        f[known].guessed ? TIDE_NODE_GUESSED : 0);
     if (!node)
       break;
+    f[known].node = node;
   }
-  tide_node_end();
+  *ret_is_new = tide_store.n_nodes != n_before;
   return node;
 }
 
-struct tide_cell *tide_intern(struct tide_thread *t, const struct tide_unwind_frame *f, uint64_t n,
+struct tide_cell *tide_intern(struct tide_thread *t, struct tide_unwind_frame *f, uint64_t n,
                               uint32_t root)
 {
   uint64_t hash = f[n - 1].hash;
@@ -65,15 +68,16 @@ struct tide_cell *tide_intern(struct tide_thread *t, const struct tide_unwind_fr
   if (TIDE_LIKELY(c))
     return c;
   uint64_t from = tide_cycles();
-  uint32_t node = tide_node_find(hash);
-  if (!node) {
-    node = insert(f, n, root);
+  bool is_new;
+  tide_node_begin();
+  uint32_t node = find_node(f, n, root, &is_new);
+  tide_node_end();
+  if (is_new)
     count_oddities(f, n, root);
-  }
   c = tide_writer_cell_new(&t->writer, hash, node);
-  struct tide_past *past = c ? &tide_store.pasts[c - tide_store.cells] : NULL;
-  if (past && !past->t_first)
-    past->t_first = from >> TIDE_TICK_SHIFT;
+  struct tide_owner *owner = c ? &tide_store.owners[c - tide_store.cells] : NULL;
+  if (owner && !owner->t_first)
+    owner->t_first = from >> TIDE_TICK_SHIFT;
   tide_cold_add(from);
   tide_store_relaxed(&tide_store.header->cold_ticks, tide_cold_cycles >> TIDE_TICK_SHIFT);
   return c;
@@ -91,6 +95,7 @@ static uint64_t cut_middle(struct tide_unwind *u, const struct tide_unwind_frame
   to[k++] = (struct tide_unwind_frame){.key = TIDE_CUT_KEY, .hash = hash};
   for (uint64_t i = n - inner; i < n; i++) {
     to[k] = f[i];
+    to[k].node = 0;
     to[k++].hash = hash = tide_hash_frame(hash, f[i].key);
   }
   return k;
@@ -103,8 +108,6 @@ void *tide_unwind_intern(struct tide_unwind *u, struct tide_unwind_frame *frames
   if (TIDE_UNLIKELY(tide_depth_limit && n > tide_depth_limit)) {
     n = cut_middle(u, frames, n);
     frames = u->walk;
-    if (!tide_writer_find(&t->writer, frames[n - 1].hash) && !tide_node_find(frames[n - 1].hash))
-      tide_add_relaxed(&tide_store.header->n_cut, 1);
   }
   return tide_intern(t, frames, n, root_node(end));
 }

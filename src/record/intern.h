@@ -9,6 +9,7 @@
 extern uint32_t tide_depth_limit; // 0: none
 
 // This thread's cell of the stack f[0..n-1], outermost first, hashes filled in, below the given
-// root node. Never NULL but when the store is full beyond even a shared "lost" cell.
-struct tide_cell *tide_intern(struct tide_thread *t, const struct tide_unwind_frame *f, uint64_t n,
+// root node; the frames are told their nodes. Never NULL but when the store is full beyond even a
+// shared "lost" cell.
+struct tide_cell *tide_intern(struct tide_thread *t, struct tide_unwind_frame *f, uint64_t n,
                               uint32_t root);

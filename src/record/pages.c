@@ -85,13 +85,14 @@ static void gone(struct tide_thread *t, const struct range *range, uint64_t byte
   bool counts = whole && range->counts;
   if (!c)
     return;
-  uint32_t interval = tide_cell_fold(c);
+  struct tide_ends *ends = tide_ends_of(&t->writer, c);
+  uint32_t interval = tide_cell_fold(&t->writer, c);
   struct tide_late_row *late = range->interval != interval
                                    ? tide_late_row(&t->writer.lates, c, range->interval, interval)
                                    : NULL;
   int64_t live = tide_cell_live(c);
-  if (live > c->high_bytes)
-    c->high_bytes = live;
+  if (live > ends->high_bytes)
+    ends->high_bytes = live;
   c->n_free += counts;
   c->b_free += bytes;
   if (late) {
@@ -143,12 +144,12 @@ static void map(struct tide_thread *t, uint64_t start, uint64_t end, struct tide
   struct range range = {start, end, (uint32_t)(c - tide_store.cells), 1, 0};
   if (!room_for_one())
     return;
-  range.interval = (uint16_t)tide_cell_fold(c);
+  range.interval = (uint16_t)tide_cell_fold(&t->writer, c);
   insert_at(first_after(start), range);
   c->n_alloc++;
   c->b_alloc += end - start;
   c->t_last = tide_cycles() >> TIDE_TICK_SHIFT;
-  tide_streak_add(&c->sizes, tide_hist_of(c)->size, tide_size_bucket(end - start));
+  tide_sizes_add(&t->writer, c, tide_size_bucket(end - start));
   int64_t live = tide_add_relaxed(&h->page_live_bytes, (int64_t)(end - start));
   live += (int64_t)(end - start);
   int64_t max = tide_load_relaxed(&h->page_max_bytes);

@@ -74,8 +74,9 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   tide_run_settle(&t->writer);
   struct tide_cell *from = tide_book_cell_of(&t->writer, &resize.block, &foreign);
   if (from) {
-    tide_book_leave(&t->writer, from, &resize.block, now);
-    tide_store.pasts[from - tide_store.cells].n_foreign += foreign;
+    tide_book_leave(&t->writer, from, tide_ends_of(&t->writer, from), &resize.block, now);
+    if (foreign)
+      tide_past_of(&t->writer, from)->n_foreign++;
   } else {
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
   }
@@ -85,11 +86,11 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   } else if (TIDE_UNLIKELY(!tide_book_alloc(&t->writer, to, (uint64_t)p, size, birth, now))) {
     tide_boot_off(TIDE_OFF_NO_MEMORY);
   } else {
-    to->n_resize++;
-    to->b_resize_old += old_size;
-    to->b_resize_new += size;
+    struct tide_past *past = tide_past_of(&t->writer, to);
+    past->n_resize++;
+    past->b_resize_old += old_size;
+    past->b_resize_new += size;
     if (old != p) {
-      struct tide_past *past = &tide_store.pasts[to - tide_store.cells];
       past->n_moved++;
       past->b_moved += old_size;
     }

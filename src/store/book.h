@@ -17,59 +17,61 @@
 #pragma once
 #include "store/late.h"
 #include "store/live.h"
+#include "store/parts.h"
 #include "store/total.h"
 
-// The end of a streak: counts, the cell's part of a histogram, takes it, and another begins.
-void tide_book_turn(struct tide_streak *streak, uint32_t *counts, uint32_t bucket, uint32_t n);
+// The end of a streak: the cell's histogram takes it, and another begins.
+void tide_book_turn_sizes(struct tide_writer *w, struct tide_cell *c, uint32_t bucket);
+void tide_book_turn_lives(struct tide_writer *w, struct tide_ends *ends, uint32_t bucket,
+                          uint32_t n);
 // A histogram counter wrapped: notes the carry.
 void tide_book_carry(uint32_t *count);
-// The first event of a cell in an interval: notes what it did up to then.
-void tide_book_close(struct tide_cell *c, uint32_t interval);
-
-TIDE_HOT int64_t tide_cell_live(const struct tide_cell *c)
-{
-  return (int64_t)(c->b_alloc - c->b_free);
-}
-
-TIDE_HOT struct tide_hist *tide_hist_of(const struct tide_cell *c)
-{
-  return &tide_store.hists[c - tide_store.cells];
-}
+// The first event of a cell in an interval: notes what it did up to then. A single becomes a cell
+// like any other.
+void tide_book_close(struct tide_writer *w, struct tide_cell *c, uint32_t interval);
 
 // The first event of a cell after a peak: notes its share of that. While a program grows there is a
 // peak whenever it frees anything.
-TIDE_HOT void tide_cell_share(struct tide_cell *c, uint32_t epoch)
+TIDE_HOT void tide_cell_share(struct tide_cell *c, struct tide_ends *ends, uint32_t epoch)
 {
-  struct tide_hist *hist = tide_hist_of(c);
-  hist->peak_bytes = tide_cell_live(c);
-  hist->peak_blocks = (int64_t)(c->n_alloc - c->n_free);
+  ends->peak_bytes = tide_cell_live(c);
+  ends->peak_blocks = (int64_t)(c->n_alloc - c->n_free);
   c->stamp.epoch = epoch;
 }
 
 // Before a cell changes. Gives the interval that the event belongs to.
-TIDE_HOT uint32_t tide_cell_fold(struct tide_cell *c)
+TIDE_HOT uint32_t tide_cell_fold(struct tide_writer *w, struct tide_cell *c)
 {
   struct tide_stamp now = {.both = tide_load_relaxed(&tide_store.header->stamp.both)};
   if (TIDE_UNLIKELY(c->stamp.both != now.both)) {
     if (c->stamp.interval != now.interval)
-      tide_book_close(c, now.interval);
+      tide_book_close(w, c, now.interval);
     if (c->stamp.epoch != now.epoch)
-      tide_cell_share(c, now.epoch);
+      tide_cell_share(c, tide_ends_of(w, c), now.epoch);
   }
   return now.interval;
 }
 
-TIDE_HOT bool tide_streak_goes_on(const struct tide_streak *s, uint32_t bucket)
+TIDE_HOT bool tide_streak_goes_on(struct tide_streak s, uint32_t bucket)
 {
-  return s->bucket == bucket && TIDE_LIKELY(s->count < UINT32_MAX);
+  return tide_streak_bucket(s) == bucket &&
+         TIDE_LIKELY(s.word < TIDE_STREAK_MOST * TIDE_STREAK_ONE);
 }
 
-TIDE_HOT void tide_streak_add(struct tide_streak *s, uint32_t *counts, uint32_t bucket)
+TIDE_HOT void tide_sizes_add(struct tide_writer *w, struct tide_cell *c, uint32_t bucket)
 {
-  if (TIDE_LIKELY(tide_streak_goes_on(s, bucket)))
-    s->count++;
+  if (TIDE_LIKELY(tide_streak_goes_on(c->sizes, bucket)))
+    c->sizes.word += TIDE_STREAK_ONE;
   else
-    tide_book_turn(s, counts, bucket, 1);
+    tide_book_turn_sizes(w, c, bucket);
+}
+
+TIDE_HOT void tide_lives_add(struct tide_writer *w, struct tide_ends *ends, uint32_t bucket)
+{
+  if (TIDE_LIKELY(tide_streak_goes_on(ends->lives, bucket)))
+    ends->lives.word += TIDE_STREAK_ONE;
+  else
+    tide_book_turn_lives(w, ends, bucket, 1);
 }
 
 TIDE_HOT uint32_t tide_size_bucket(uint64_t size)
@@ -108,12 +110,12 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
     size = TIDE_LIVE_MAX_SIZE;
   uint32_t index = (uint32_t)(c - tide_store.cells);
   tide_total_add(w, size);
-  uint32_t interval = tide_cell_fold(c);
+  uint32_t interval = tide_cell_fold(w, c);
   c->n_alloc++;
   c->b_alloc += size;
   c->birth_live_sum += birth;
   c->t_last = now;
-  tide_streak_add(&c->sizes, tide_store.hists[index].size, tide_size_bucket(size));
+  tide_sizes_add(w, c, tide_size_bucket(size));
   tide_book_latest(w, live, addr, tide_live_word(index, size), tide_live_when(interval, birth));
   return true;
 }
@@ -128,13 +130,14 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
   struct tide_stamp stamp = {.both = tide_load_relaxed(&h->stamp.both)};
   int64_t held = w->slot->held + (int64_t)size;
   if (TIDE_UNLIKELY(!chunk || size > TIDE_LIVE_MAX_SIZE) ||
-      TIDE_UNLIKELY(!tide_streak_goes_on(&c->sizes, tide_size_bucket(size))) ||
+      TIDE_UNLIKELY(!tide_streak_goes_on(c->sizes, tide_size_bucket(size))) ||
       TIDE_UNLIKELY(held > w->high))
     return false;
   if (TIDE_UNLIKELY(c->stamp.both != stamp.both)) {
-    if (c->stamp.interval != stamp.interval)
+    struct tide_ends *ends = tide_ends_find(c);
+    if (c->stamp.interval != stamp.interval || !ends)
       return false;
-    tide_cell_share(c, stamp.epoch);
+    tide_cell_share(c, ends, stamp.epoch);
   }
   uint32_t index = (uint32_t)(c - tide_store.cells);
   tide_store_relaxed(&w->slot->held, held);
@@ -142,7 +145,7 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
   c->b_alloc += size;
   c->birth_live_sum += now;
   c->t_last = now;
-  c->sizes.count++;
+  c->sizes.word += TIDE_STREAK_ONE;
   tide_book_latest(w, tide_live_in(chunk, addr), addr, tide_live_word(index, size),
                    tide_live_when(stamp.interval, now));
   return true;
@@ -165,27 +168,32 @@ TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, const struct
   return c ? c : tide_writer_cell_new(w, hash, o->stack);
 }
 
-// A block leaves its cell. If it does so in another interval than that of its birth, that is
-// counted once more.
-TIDE_HOT void tide_book_leave(struct tide_writer *w, struct tide_cell *c,
+// The end of a block in another interval than that of its birth is counted once more.
+TIDE_HOT void tide_book_late(struct tide_late_row *late, uint64_t size)
+{
+  if (late) {
+    late->n_blocks++;
+    late->bytes += size;
+  }
+}
+
+// A block leaves its cell.
+TIDE_HOT void tide_book_leave(struct tide_writer *w, struct tide_cell *c, struct tide_ends *ends,
                               const struct tide_live *block, uint64_t now)
 {
   uint64_t size = tide_live_size(block);
   uint32_t born = tide_live_interval(block);
   tide_total_sub(w, size, now);
-  uint32_t interval = tide_cell_fold(c);
+  uint32_t interval = tide_cell_fold(w, c);
   struct tide_late_row *late =
       born != interval ? tide_late_row(&w->lates, c, born, interval) : NULL;
   int64_t live = tide_cell_live(c);
-  if (TIDE_UNLIKELY(live > c->high_bytes)) // own maximum, on the falling edge only
-    c->high_bytes = live;
+  if (TIDE_UNLIKELY(live > ends->high_bytes)) // own maximum, on the falling edge only
+    ends->high_bytes = live;
   c->n_free++;
   c->b_free += size;
   c->birth_live_sum -= tide_live_birth(block);
-  if (late) {
-    late->n_blocks++;
-    late->bytes += size;
-  }
+  tide_book_late(late, size);
 }
 
 // Threads read the clock by themselves: a block may seem to die before it was born, by a little.
@@ -195,16 +203,27 @@ TIDE_HOT uint64_t tide_book_life(uint64_t birth, uint64_t now)
   return life > TIDE_LIVE_BIRTH_MASK / 2 ? 0 : life;
 }
 
+// The end of a block of a cell that has no ends yet: makes it a single if it can be one. False: it
+// cannot, and nothing was counted.
+bool tide_book_end_single(struct tide_writer *w, struct tide_cell *c, const struct tide_live *block,
+                          uint64_t now, bool temporary);
+
 TIDE_HOT void tide_book_end(struct tide_writer *w, struct tide_cell *c,
                             const struct tide_live *block, uint64_t now, bool temporary)
 {
+  struct tide_ends *ends = tide_ends_find(c);
+  if (TIDE_UNLIKELY(!ends)) {
+    if (tide_book_end_single(w, c, block, now, temporary))
+      return;
+    ends = tide_ends_new(w, c);
+  }
   uint64_t life = tide_book_life(tide_live_birth(block), now);
-  tide_book_leave(w, c, block, now);
-  c->life_sum += life;
-  tide_streak_add(&c->lives, tide_hist_of(c)->life, tide_life_bucket(life));
+  tide_book_leave(w, c, ends, block, now);
+  ends->life_sum += life;
+  tide_lives_add(w, ends, tide_life_bucket(life));
   if (temporary) {
-    c->n_temp++;
-    c->b_temp += tide_live_size(block);
+    ends->n_temp++;
+    ends->b_temp += tide_live_size(block);
   }
 }
 
@@ -238,5 +257,5 @@ TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_live block, uint
   bool temporary = !foreign && (addr == w->last || addr == w->prev);
   tide_book_end(w, c, &block, now, temporary);
   if (foreign)
-    tide_store.pasts[c - tide_store.cells].n_foreign++;
+    tide_past_of(w, c)->n_foreign++;
 }

@@ -12,7 +12,7 @@
 //     latest events may wait in the slot's run: a reader adds them.
 //  2. live(stack) = sum over its cells of (b_alloc - b_free). A single cell may be negative: a
 //     thread that frees another's block charges its own cell of that stack.
-//  3. Peak share of a cell = cell.epoch == header.epoch ? hist.peak_bytes : live(cell); and if the
+//  3. Peak share of a cell = cell.epoch == header.epoch ? ends.peak_bytes : live(cell); and if the
 //     present total is above header.max_bytes, the peak is now and every share is live(cell). The
 //     sum of the shares is what was live at that moment; header.ceiling is the most it can have
 //     been at any moment when several threads had a part in it (total.h).
@@ -26,7 +26,11 @@
 //  7. The recorder believes nothing that it reads here. Whatever decides where it writes (layout,
 //     counts of what was handed out, the cell of a run, a thread's late chunks) it keeps in private
 //     memory; what stands in the store of that is for readers. Numbers that it does read back
-//     (totals, stamps, streaks) may be anything: they spoil the profile and nothing else.
+//     (totals, stamps, streaks) may be anything: they spoil the profile and nothing else. So may
+//     the number of a cell's part: it is cut to the table of such parts, where anything may be
+//     written.
+//  8. A cell has only those parts that it needed (ends, past, histograms), in tables of their own;
+//     part 0 means "none". A cell whose only block has ended may need none: see TIDE_SINGLE.
 #pragma once
 #include "rt/base.h"
 
@@ -61,30 +65,74 @@ struct tide_pulse {
 
 // The latest of a cell's events, so many in a row, fell into one bucket of a histogram, and are not
 // in it yet: few stacks change their sizes often, and the histograms' lines stay out of the caches.
+// A streak also has the number of a part of the cell: in its place, since parts are 64 bytes or a
+// multiple of that, it is an offset.
+//
+//   63 .. 34  33 .. 6  5 .. 0
+//   count     part     bucket
 struct tide_streak {
-  uint32_t bucket, count;
+  uint64_t word;
 };
+#define TIDE_STREAK_ONE (1ull << 34) // a count of one
+#define TIDE_STREAK_MOST ((1u << 30) - 1)
+#define TIDE_STREAK_PART_UNIT 64u
+static inline uint32_t tide_streak_count(struct tide_streak s)
+{
+  return (uint32_t)(s.word / TIDE_STREAK_ONE);
+}
+static inline uint32_t tide_streak_bucket(struct tide_streak s)
+{
+  return (uint32_t)s.word % TIDE_STREAK_PART_UNIT;
+}
+static inline uint32_t tide_streak_part(struct tide_streak s)
+{
+  return (uint32_t)(s.word % TIDE_STREAK_ONE / TIDE_STREAK_PART_UNIT);
+}
+static inline struct tide_streak tide_streak_make(uint32_t part, uint32_t bucket, uint32_t count)
+{
+  return (struct tide_streak){count * TIDE_STREAK_ONE + (uint64_t)part * TIDE_STREAK_PART_UNIT +
+                              bucket};
+}
 
-// What a thread did to blocks allocated at one stack. Line 1 is touched by allocations and frees,
-// line 2 by frees and resizes.
+// What a thread did to blocks allocated at one stack: a cache line, and as many parts as needed.
 struct tide_cell {
   uint64_t n_alloc, b_alloc; // a resize is a free at the old stack and an allocation at the new
   uint64_t n_free, b_free;
   struct tide_stamp stamp;  // as last seen
   uint64_t birth_live_sum;  // sum of births, in ticks, of the live blocks (mod 2^64)
   uint64_t t_last;          // ticks of the latest allocation
-  struct tide_streak sizes; // of the latest allocations
-  // Second line.
+  struct tide_streak sizes; // of the latest allocations; its part: the cell's ends
+};
+_Static_assert(sizeof(struct tide_cell) == 64, "a cache line");
+
+// A single: a cell that had one block, which has ended, and nothing else. It has no parts. Its
+// stamp says so; the interval there is, by its bits:
+//
+//   31         26        25        24         23 .. 12  11 .. 0
+//   is single  is whole  at peak   temporary  of birth  of the end
+//
+// "At peak": its share of the peak of the stamp's epoch is the block; else it is nothing. Its
+// birth_live_sum is how long the block lived, in ticks, once it is whole. What comes before, in
+// this order: the stamp, the counts, that sum, the stamp with that bit.
+#define TIDE_SINGLE 0x80000000u
+#define TIDE_SINGLE_WHOLE 0x04000000u
+#define TIDE_SINGLE_AT_PEAK 0x02000000u
+#define TIDE_SINGLE_TEMPORARY 0x01000000u
+#define TIDE_SINGLE_BORN(interval) ((interval) >> 12 & 0xfff)
+#define TIDE_SINGLE_ENDED(interval) ((interval)&0xfff)
+
+// What ends of blocks, and peaks, need of a cell.
+struct tide_ends {
   int64_t high_bytes;       // own maximum of live bytes of this cell, on falling edges; reader
                             // takes max(high_bytes, live)
   uint64_t life_sum;        // ticks, over freed blocks; a resized block lives on
-  struct tide_streak lives; // of the latest frees
+  struct tide_streak lives; // of the latest frees; its part: the cell's histograms
   uint64_t n_temp, b_temp;  // freed by their own thread within one further allocation
-  uint64_t n_resize;        // allocations here that were resizes
-  uint64_t b_resize_old;    // their old sizes, summed
-  uint64_t b_resize_new;    // and their new ones
+  int64_t peak_bytes, peak_blocks; // live at the peak of the epoch of the cell's stamp
+  uint32_t past;                   // the part of that name
+  uint32_t pad;
 };
-_Static_assert(sizeof(struct tide_cell) == 128, "two cache lines");
+_Static_assert(sizeof(struct tide_ends) == 64, "a cache line");
 
 // What is seldom written of a cell. The older of the two closings is overwritten by the next.
 struct tide_closing {
@@ -93,18 +141,22 @@ struct tide_closing {
   uint32_t pad;
 };
 struct tide_past {
-  uint64_t t_first;          // ticks when the cell was made
+  struct tide_closing closings[2];
+  uint64_t n_resize;         // allocations here that were resizes
+  uint64_t b_resize_old;     // their old sizes, summed
+  uint64_t b_resize_new;     // and their new ones
   uint64_t n_moved, b_moved; // resizes here whose block moved, and their old sizes
   uint64_t n_foreign;        // freed by another thread than the one that allocated
-  struct tide_closing closings[2];
 };
+_Static_assert(sizeof(struct tide_past) == 128, "two cache lines");
 
 // Write-once facts of a cell, apart from the counters so that a free by another thread reads
 // lines nobody writes. stack == 0: not in use (yet). Published by a release store of stack.
 struct tide_owner {
-  uint32_t stack; // node id of the innermost frame
-  uint32_t slot;  // thread slot
-  uint64_t hash;  // of the whole stack
+  uint32_t stack;   // node id of the innermost frame
+  uint32_t slot;    // thread slot
+  uint64_t hash;    // of the whole stack
+  uint64_t t_first; // ticks when the cell was made
 };
 
 #define TIDE_SIZE_BUCKETS 32
@@ -112,11 +164,10 @@ struct tide_owner {
 // Size bucket 0: 0..4 bytes, bucket k: 2^(k+1)+1 .. 2^(k+2) bytes; the last takes the rest.
 // Life bucket 0: 0 ticks, bucket k: 2^(k-1) .. 2^k - 1 ticks; the last takes the rest.
 // A second array of the same shape holds carries: the true count is carry * 2^32 + count.
-// What is between them has no carry.
 struct tide_hist {
   uint32_t size[TIDE_SIZE_BUCKETS];
-  int64_t peak_bytes, peak_blocks; // live at the peak of the epoch of the cell's stamp
   uint32_t life[TIDE_LIFE_BUCKETS];
+  uint32_t pad[4];
 };
 _Static_assert(sizeof(struct tide_hist) == 320, "five cache lines");
 
@@ -147,6 +198,7 @@ struct tide_node {
   uint32_t parent;
   uint32_t flags; // TIDE_NODE_*
 };
+#define TIDE_NODE_BITS 28 // of an id
 #define TIDE_FRAME_PC(frame) ((frame) & ((1ull << 48) - 1))
 #define TIDE_FRAME_MODULE(frame) ((uint32_t)((frame) >> 48) & 0x7fff)
 #define TIDE_FRAME_EXACT (1ull << 63) // pc is exact (after a signal frame): do not step back
@@ -211,7 +263,7 @@ struct tide_area {           // where a table lives in the store
   uint64_t offset, capacity; // capacity in elements
 };
 struct tide_store_areas {
-  struct tide_area slots, nodes, cells, hists, carries, owners, modules, text, pasts, lates;
+  struct tide_area slots, nodes, cells, hists, carries, owners, modules, text, pasts, lates, ends;
   struct tide_area children; // one
   // The recorder's own memory in the target, as addresses there: see rt/sys.h. Of struct
   // tide_range; 0 bytes: unused. May be empty. Not in a file.
@@ -246,6 +298,7 @@ struct tide_store_header {
   uint32_t beat_seen; // the latest beat that any thread has looked at
   // Cold.
   _Alignas(64) uint32_t n_cells, n_nodes, n_slots, n_modules;
+  uint32_t n_ends, n_pasts, n_hists;                    // parts of cells
   uint32_t n_live_threads, max_live_threads, n_threads; // n_threads: ever
   // What recording costs, beside what the threads' slots say of it.
   uint64_t cold_ticks; // see rt/cold.h
@@ -255,7 +308,8 @@ struct tide_store_header {
   // Losses and oddities, all counted, atomic.
   uint64_t n_unknown_free; // frees of blocks from before we came (or passed to us wrongly)
   uint64_t n_lost_busy;    // events while the recorder was busy in the same thread
-  uint64_t n_lost_full;    // events not counted at all: not even the LOST root had room
+  uint64_t n_lost_full;    // events not counted at all: not even the LOST root had room; or not as
+                           // a whole: no room for a part of their cell
   uint64_t n_cut;          // stacks cut by the depth limit
   uint64_t n_broken;       // stacks whose walk ended before an outermost frame
   uint64_t n_guessed;      // stacks with at least one guessed frame

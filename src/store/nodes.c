@@ -4,82 +4,74 @@
 // lie in the store. The table is ours alone and lies in private memory: an id that is found there
 // is one that was handed out.
 //
-// The table grows by filling a bigger one and publishing its address. Threads that search the old
-// one meanwhile find what it has, so it is never unmapped.
+// An entry is four bytes: an id and four bits of its key's hash. Whether it is the node that is
+// looked for, the node itself says; so the key is parent and frame, whole. The table grows by half
+// and is filled anew from the nodes, in their order; everything happens under the lock, so nobody
+// looks at the one before.
 #include "store/nodes.h"
 
 #include "rt/lock.h"
 #include "rt/sys.h"
 #include "store/store.h"
 
-enum { FIRST_LOG2 = 7, MOST_LOG2 = 31, NODES_BACKED = 256 };
-
-// Slot 0 of a table holds the log2 of its size, so that one address describes everything.
-struct node_slot {
-  uint64_t hash;
-  uint32_t node, log2;
-};
+enum { FIRST_ENTRIES = 1024, NODES_BACKED = 256, TAG_SHIFT = TIDE_NODE_BITS };
+#define ID_MASK ((1u << TAG_SHIFT) - 1)
 
 static struct tide_lock lock;
-static struct node_slot *table; // the present one
-static struct node_slot *tables[MOST_LOG2 + 1];
-static uint32_t n_used;
+static uint32_t *table; // 0: vacant
+static uint64_t n_entries;
 
-static uint64_t table_bytes(uint32_t log2)
+static uint64_t key_hash(uint32_t parent, uint64_t frame)
 {
-  return sizeof(struct node_slot) * ((1ull << log2) + 1);
+  return tide_mix64(tide_mix64(frame) ^ parent);
 }
 
-static void table_put(struct node_slot *t, uint64_t hash, uint32_t node)
+static uint64_t first_place(uint64_t hash)
 {
-  uint32_t log2 = t[0].log2, mask = (1u << log2) - 1;
-  uint32_t i = (uint32_t)(tide_mix64(hash) >> (64 - log2));
-  for (t++; t[i].hash; i = (i + 1) & mask)
-    ;
-  t[i].node = node;
-  tide_store_release(&t[i].hash, hash);
+  return (hash >> 32) * n_entries >> 32;
 }
 
-static bool table_grow(uint32_t log2)
+static uint32_t tag_of(uint64_t hash)
 {
-  struct node_slot *fresh = log2 <= MOST_LOG2 ? tide_sys_map_private(table_bytes(log2)) : NULL;
-  if (!fresh)
+  return (uint32_t)hash << TAG_SHIFT;
+}
+
+static void table_put(uint64_t hash, uint32_t id)
+{
+  uint64_t i = first_place(hash);
+  while (table[i])
+    i = i + 1 < n_entries ? i + 1 : 0;
+  table[i] = tag_of(hash) | id;
+}
+
+static void table_drop(void)
+{
+  if (table)
+    tide_sys_unmap(table, n_entries * sizeof *table);
+  table = NULL;
+}
+
+// False: no memory, and the table is as it was.
+static bool table_grow(uint64_t n)
+{
+  uint32_t *bigger = tide_sys_map_private(n * sizeof *bigger);
+  if (!bigger)
     return false;
-  fresh[0].log2 = log2;
-  for (uint64_t i = 1; table && i <= 1ull << table[0].log2; i++)
-    if (table[i].hash)
-      table_put(fresh, table[i].hash, table[i].node);
-  tables[log2] = fresh;
-  tide_store_release(&table, fresh); // acquired by tide_node_find
+  table_drop();
+  table = bigger;
+  n_entries = n;
+  for (uint32_t id = TIDE_NODE_FIRST; id < tide_store.n_nodes; id++)
+    table_put(key_hash(tide_store.nodes[id].parent, tide_store.nodes[id].frame), id);
   return true;
 }
 
 bool tide_nodes_attach(void)
 {
-  for (uint32_t log2 = 0; log2 <= MOST_LOG2; log2++) // a parent's, of which nobody knows any more
-    if (tables[log2]) {
-      tide_sys_unmap(tables[log2], table_bytes(log2));
-      tables[log2] = NULL;
-    }
-  table = NULL;
-  n_used = 0;
   lock.held = 0; // its holder may have stayed in the parent
+  table_drop();  // a parent's
+  tide_store.n_nodes = TIDE_NODE_FIRST;
   return tide_store_back(tide_store.nodes, NODES_BACKED * sizeof *tide_store.nodes) &&
-         table_grow(FIRST_LOG2);
-}
-
-uint32_t tide_node_find(uint64_t hash)
-{
-  const struct node_slot *t = tide_load_acquire(&table);
-  uint32_t log2 = t[0].log2, mask = (1u << log2) - 1;
-  t++;
-  for (uint32_t i = (uint32_t)(tide_mix64(hash) >> (64 - log2));; i = (i + 1) & mask) {
-    uint64_t h = tide_load_acquire(&t[i].hash);
-    if (h == hash)
-      return t[i].node;
-    if (!h)
-      return 0;
-  }
+         table_grow(FIRST_ENTRIES);
 }
 
 void tide_node_begin(void)
@@ -92,20 +84,36 @@ void tide_node_end(void)
   tide_lock_drop(&lock);
 }
 
-uint32_t tide_node_add(uint64_t hash, uint64_t frame, uint32_t parent, uint32_t flags)
+// Room for one more node, and for it in the table: at most three quarters of that are in use, and
+// without memory for a larger one all but one.
+static bool room_for_one(void)
 {
-  uint32_t id = tide_store.n_nodes, log2 = table[0].log2, slots = 1u << log2;
+  uint32_t id = tide_store.n_nodes;
   struct tide_node *node = &tide_store.nodes[id];
   if (id == tide_store.areas.nodes.capacity)
-    return 0;
+    return false;
   if (id % NODES_BACKED == 0 && !tide_store_back(node, NODES_BACKED * sizeof *node))
+    return false;
+  return id < n_entries / 4 * 3 || table_grow(n_entries / 2 * 3) || id + 1 < n_entries;
+}
+
+uint32_t tide_node_get(uint32_t parent, uint64_t frame, uint32_t flags)
+{
+  uint64_t hash = key_hash(parent, frame);
+  for (uint64_t i = first_place(hash); table[i]; i = i + 1 < n_entries ? i + 1 : 0) {
+    if ((table[i] ^ tag_of(hash)) & ~ID_MASK)
+      continue;
+    uint32_t id = table[i] & ID_MASK;
+    const struct tide_node *node = &tide_store.nodes[id];
+    if (node->frame == frame && node->parent == parent)
+      return id;
+  }
+  uint32_t id = tide_store.n_nodes;
+  if (!room_for_one())
     return 0;
-  if (n_used * 2ull >= slots && !table_grow(log2 + 1) && n_used + 1 >= slots)
-    return 0;
-  *node = (struct tide_node){frame, parent, flags};
+  tide_store.nodes[id] = (struct tide_node){frame, parent, flags};
   tide_store.n_nodes = id + 1;
   tide_store_release(&tide_store.header->n_nodes, id + 1); // a reader sees whole nodes
-  table_put(table, hash, id);
-  n_used++;
+  table_put(hash, id);
   return id;
 }

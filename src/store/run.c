@@ -3,7 +3,7 @@
 // Booking what has waited.
 #include "store/run.h"
 
-#define MAX_ENDED (1u << 30) // histograms count in 32 bits
+#define MAX_ENDED (1u << 29) // a streak counts in 30 bits
 
 __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
 {
@@ -11,6 +11,7 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
   struct tide_cell *c = w->waiting;
   if (!c)
     return;
+  struct tide_ends *ends = tide_ends_of(w, c);
   uint64_t n = run->n_ended, bytes = run->b_ended;
   // First: a reader misses it for a moment rather than to count it twice.
   tide_store_relaxed(&run->cell, 0);
@@ -21,12 +22,13 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
   c->b_alloc += bytes;
   c->n_free += n;
   c->b_free += bytes;
-  c->n_temp += n;
-  c->b_temp += bytes;
-  if (TIDE_LIKELY(!c->lives.bucket && c->lives.count <= UINT32_MAX - n))
-    c->lives.count += (uint32_t)n;
+  ends->n_temp += n;
+  ends->b_temp += bytes;
+  if (TIDE_LIKELY(!tide_streak_bucket(ends->lives) &&
+                  tide_streak_count(ends->lives) + n <= TIDE_STREAK_MOST))
+    ends->lives.word += n * TIDE_STREAK_ONE;
   else if (n)
-    tide_book_turn(&c->lives, tide_hist_of(c)->life, 0, (uint32_t)n);
+    tide_book_turn_lives(w, ends, 0, (uint32_t)n);
   uint64_t open = tide_load_relaxed(&run->open);
   if (open) {
     uint64_t size = open - 1;
@@ -34,22 +36,23 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
     // Another thread has found a peak. The block may be younger, unless this one was alone then.
     bool found = c->stamp.epoch != epoch, older = tide_total_was_alone(w);
     if (found && !older)
-      tide_cell_share(c, epoch);
+      tide_cell_share(c, ends, epoch);
     tide_store_relaxed(&run->open, 0);
     c->n_alloc++;
     c->b_alloc += size;
     if (found && older)
-      tide_cell_share(c, epoch);
+      tide_cell_share(c, ends, epoch);
     c->birth_live_sum += run->birth;
     tide_store_relaxed(&w->slot->held, w->slot->held + (int64_t)size);
   }
 }
 
 // How much may be allocated now without concerning the peak.
-TIDE_HOT int64_t room_for(const struct tide_writer *w, const struct tide_cell *c)
+TIDE_HOT int64_t room_for(const struct tide_writer *w, const struct tide_cell *c,
+                          const struct tide_ends *ends)
 {
   int64_t most = w->crest < w->high ? w->crest : w->high;
-  int64_t room = most - w->slot->held, own = c->high_bytes - tide_cell_live(c);
+  int64_t room = most - w->slot->held, own = ends->high_bytes - tide_cell_live(c);
   room = room < own ? room : own;
   return room < (int64_t)TIDE_LIVE_MAX_SIZE ? room : (int64_t)TIDE_LIVE_MAX_SIZE;
 }
@@ -57,15 +60,17 @@ TIDE_HOT int64_t room_for(const struct tide_writer *w, const struct tide_cell *c
 TIDE_HOT bool begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, uint64_t now)
 {
   struct tide_run *run = &w->slot->run;
-  uint32_t interval = tide_cell_fold(c);
-  int64_t room = room_for(w, c);
+  uint32_t interval = tide_cell_fold(w, c);
+  struct tide_ends *ends = tide_ends_of(w, c);
+  struct tide_hist *hist = tide_hist_of(w, ends);
+  int64_t room = room_for(w, c, ends);
   if (TIDE_UNLIKELY((int64_t)size > room))
     return false;
   w->waiting = w->run_cell = c;
   w->waiting_index = (uint32_t)(c - tide_store.cells);
   w->run_room = (uint64_t)room;
   w->run_when = tide_live_when(interval, now);
-  w->run_sizes = tide_hist_of(c)->size;
+  w->run_sizes = hist->size;
   run->interval = interval;
   run->n_ended = 0;
   run->b_ended = 0;

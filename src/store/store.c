@@ -9,6 +9,7 @@
 #include "rt/lock.h"
 #include "rt/sys.h"
 #include "store/late.h"
+#include "store/live.h"
 #include "store/nodes.h"
 #include "store/total.h"
 
@@ -25,19 +26,18 @@ struct tide_store tide_store;
 static struct tide_lock slot_lock, table_lock;
 static struct tide_store_header turned_away;
 
-// Capacities of an unlimited store; a limited one is halved until it fits.
-struct capacities {
-  uint64_t slots, nodes, cells, modules, text, lates;
+// Capacities. What grows with stacks follows from the number of cells: every cell may have one part
+// of each kind, and a few nodes of its own. The rest is smaller in a small store only.
+enum {
+  MOST_CELLS_LOG2 = TIDE_LIVE_CELL_BITS < TIDE_NODE_BITS ? TIDE_LIVE_CELL_BITS : TIDE_NODE_BITS,
+  FEWEST_CELLS_LOG2 = 13,
+  SMALL_CELLS_LOG2 = 22,
+  NODES_PER_CELL_LOG2 = 3,
+  MOST_SLOTS = 1 << 16,
+  MOST_MODULES = 1 << 14,
+  MOST_TEXT = 16 << 20,
+  NO_SUCH_ADVICE = 9999,
 };
-static const struct capacities FULL = {
-    .slots = 1 << 16,
-    .nodes = 1 << 25,
-    .cells = 1 << 22,
-    .modules = 1 << 14,
-    .text = 16 << 20,
-    .lates = TIDE_LATE_CHUNKS, // 32 MiB; they are used again and again, from the first on
-};
-enum { MAX_HALVINGS = 9, NO_SUCH_ADVICE = 9999 };
 
 // Touching a page of a file that finds no room on its disk would kill the program; asking first
 // does not. A kernel that cannot be asked (before 5.14), or may not be, is trusted.
@@ -57,39 +57,45 @@ static uint64_t area(struct tide_area *ret, uint64_t at, uint64_t n, uint64_t by
   return (at + n * bytes_each + 4095) & ~4095ull;
 }
 
-static uint64_t lay_out(struct tide_store_areas *a, int halvings)
+static uint64_t lay_out(struct tide_store_areas *a, int cells_log2)
 {
-  uint64_t at = TIDE_STORE_HEADER_BYTES, cells = FULL.cells >> halvings;
-  at = area(&a->slots, at, FULL.slots >> halvings, sizeof(struct tide_thread_slot));
-  at = area(&a->modules, at, FULL.modules >> halvings / 2, sizeof(struct tide_store_module));
-  at = area(&a->text, at, FULL.text >> halvings, 1);
-  at = area(&a->nodes, at, FULL.nodes >> halvings, sizeof(struct tide_node));
+  int halvings = cells_log2 < SMALL_CELLS_LOG2 ? SMALL_CELLS_LOG2 - cells_log2 : 0;
+  int nodes_log2 = cells_log2 + NODES_PER_CELL_LOG2;
+  uint64_t at = TIDE_STORE_HEADER_BYTES, cells = 1ull << cells_log2;
+  uint64_t nodes = 1ull << (nodes_log2 < TIDE_NODE_BITS ? nodes_log2 : TIDE_NODE_BITS);
+  at = area(&a->slots, at, MOST_SLOTS >> halvings, sizeof(struct tide_thread_slot));
+  at = area(&a->modules, at, MOST_MODULES >> halvings / 2, sizeof(struct tide_store_module));
+  at = area(&a->text, at, MOST_TEXT >> halvings, 1);
+  at = area(&a->nodes, at, nodes, sizeof(struct tide_node));
   at = area(&a->cells, at, cells, sizeof(struct tide_cell));
+  at = area(&a->owners, at, cells, sizeof(struct tide_owner));
+  at = area(&a->ends, at, cells, sizeof(struct tide_ends));
+  at = area(&a->pasts, at, cells, sizeof(struct tide_past));
   at = area(&a->hists, at, cells, sizeof(struct tide_hist));
   at = area(&a->carries, at, cells, sizeof(struct tide_hist));
-  at = area(&a->owners, at, cells, sizeof(struct tide_owner));
-  at = area(&a->pasts, at, cells, sizeof(struct tide_past));
   at = area(&a->ranges, at, TIDE_SYS_MAX_RANGES, sizeof(struct tide_range));
-  at = area(&a->lates, at, FULL.lates >> halvings, sizeof(struct tide_late_chunk));
+  // Late chunks are used again and again, from the first on.
+  at = area(&a->lates, at, TIDE_LATE_CHUNKS >> halvings, sizeof(struct tide_late_chunk));
   at = (at + TIDE_CHILDREN_BYTES - 1) & ~(TIDE_CHILDREN_BYTES - 1ull);
   area(&a->children, at, 1, sizeof(struct tide_store_children));
   return at + TIDE_CHILDREN_BYTES;
 }
 
-// A limited process gets a store of at most 1/16 of what it may map.
-static int halvings_for(uint64_t limit_bytes)
+// The largest store of at most so many bytes; its cells, as a power of two. There is a least one.
+static int largest_within(uint64_t bytes)
 {
   struct tide_store_areas areas;
-  int halvings = 0;
-  while (halvings < MAX_HALVINGS && lay_out(&areas, halvings) > limit_bytes / 16)
-    halvings++;
-  return halvings;
+  int cells_log2 = MOST_CELLS_LOG2;
+  while (cells_log2 > FEWEST_CELLS_LOG2 && lay_out(&areas, cells_log2) > bytes)
+    cells_log2--;
+  return cells_log2;
 }
 
+// A limited process gets a store of at most 1/16 of what it may map.
 uint64_t tide_store_bytes(uint64_t limit_bytes)
 {
   struct tide_store_areas areas;
-  return lay_out(&areas, halvings_for(limit_bytes));
+  return lay_out(&areas, largest_within(limit_bytes / 16));
 }
 
 static void special_node(uint32_t id, uint32_t flags)
@@ -106,6 +112,9 @@ static void publish_beginning(struct tide_store_header *h)
   h->n_nodes = tide_store.n_nodes = TIDE_NODE_FIRST;
   h->n_slots = tide_store.n_slots = 1;
   h->n_modules = tide_store.n_modules = 1;
+  h->n_ends = tide_store.n_parts[TIDE_ENDS] = 1;
+  h->n_pasts = tide_store.n_parts[TIDE_PAST] = 1;
+  h->n_hists = tide_store.n_parts[TIDE_HIST] = 1;
   tide_store.n_text = 1;
   h->version = TIDE_STORE_VERSION;
   h->store_bytes = tide_store.bytes;
@@ -114,25 +123,24 @@ static void publish_beginning(struct tide_store_header *h)
 bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
 {
   struct tide_store_areas a;
-  int halvings = 0;
-  while (halvings < MAX_HALVINGS && lay_out(&a, halvings) > bytes)
-    halvings++;
   char *b = base;
-  if (lay_out(&a, halvings) > bytes)
+  if (lay_out(&a, largest_within(bytes)) > bytes)
     return false;
   tide_store = (struct tide_store){
       .base = b,
       .header = (struct tide_store_header *)b,
       .cells = (struct tide_cell *)(b + a.cells.offset),
+      .ends = (struct tide_ends *)(b + a.ends.offset),
+      .pasts = (struct tide_past *)(b + a.pasts.offset),
       .hists = (struct tide_hist *)(b + a.hists.offset),
       .carries = (struct tide_hist *)(b + a.carries.offset),
       .owners = (struct tide_owner *)(b + a.owners.offset),
       .nodes = (struct tide_node *)(b + a.nodes.offset),
       .slots = (struct tide_thread_slot *)(b + a.slots.offset),
       .modules = (struct tide_store_module *)(b + a.modules.offset),
-      .pasts = (struct tide_past *)(b + a.pasts.offset),
       .lates = (struct tide_late_chunk *)(b + a.lates.offset),
       .children = (struct tide_store_children *)(b + a.children.offset),
+      .part_mask = (a.ends.capacity - 1) * TIDE_STREAK_PART_UNIT,
       .bytes = bytes,
       .areas = a,
       .on_disk = on_disk,
@@ -142,7 +150,10 @@ bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
   tide_late_attach();
   tide_total_attach();
   if (!tide_store_back(b, sizeof *tide_store.header) ||
-      !tide_store_back(tide_store.children, sizeof *tide_store.children) || !tide_nodes_attach())
+      !tide_store_back(tide_store.children, sizeof *tide_store.children) ||
+      !tide_store_back(tide_store.ends, sizeof *tide_store.ends) || // see tide_part_make()
+      !tide_store_back(tide_store.pasts, sizeof *tide_store.pasts) ||
+      !tide_store_back(tide_store.hists, sizeof *tide_store.hists) || !tide_nodes_attach())
     return false;
   publish_beginning(tide_store.header);
   special_node(TIDE_NODE_ROOT_PAGES, TIDE_NODE_PAGES);
@@ -273,9 +284,40 @@ uint32_t tide_cell_chunk(uint32_t n)
   }
   tide_lock_drop(&table_lock);
   if (!fits || !tide_store_back(&tide_store.cells[at], n * sizeof *tide_store.cells) ||
-      !tide_store_back(&tide_store.hists[at], n * sizeof *tide_store.hists) ||
-      !tide_store_back(&tide_store.owners[at], n * sizeof *tide_store.owners) ||
-      !tide_store_back(&tide_store.pasts[at], n * sizeof *tide_store.pasts))
+      !tide_store_back(&tide_store.owners[at], n * sizeof *tide_store.owners))
     return 0;
   return at;
+}
+
+struct part_table {
+  char *base;
+  uint64_t bytes_each;
+  uint32_t *told; // in the header
+};
+
+static struct part_table part_table(enum tide_part_kind kind)
+{
+  struct tide_store_header *h = tide_store.header;
+  switch (kind) {
+  case TIDE_ENDS:
+    return (struct part_table){(char *)tide_store.ends, sizeof *tide_store.ends, &h->n_ends};
+  case TIDE_PAST:
+    return (struct part_table){(char *)tide_store.pasts, sizeof *tide_store.pasts, &h->n_pasts};
+  default:
+    return (struct part_table){(char *)tide_store.hists, sizeof *tide_store.hists, &h->n_hists};
+  }
+}
+
+uint32_t tide_part_chunk(enum tide_part_kind kind, uint32_t n)
+{
+  struct part_table table = part_table(kind);
+  tide_lock_take(&table_lock);
+  uint32_t at = tide_store.n_parts[kind];
+  bool fits = n <= tide_store.areas.ends.capacity - at;
+  if (fits) {
+    tide_store.n_parts[kind] = at + n;
+    tide_store_relaxed(table.told, at + n);
+  }
+  tide_lock_drop(&table_lock);
+  return fits && tide_store_back(table.base + at * table.bytes_each, n * table.bytes_each) ? at : 0;
 }

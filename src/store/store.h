@@ -6,26 +6,32 @@
 #include "rt/base.h"
 #include "store/layout.h"
 
+// Parts of cells, each kind in a table of its own.
+enum tide_part_kind { TIDE_ENDS, TIDE_PAST, TIDE_HIST, TIDE_PART_KINDS };
+
 // The store as this process knows it: private memory, which is what decides where we write
 // (layout.h, invariant 7). One per process; all zero until a store is attached.
 struct tide_store {
   char *base;
   struct tide_store_header *header;
   struct tide_cell *cells;
+  struct tide_ends *ends;
+  struct tide_past *pasts;
   struct tide_hist *hists, *carries;
+  uint64_t part_mask; // of the bits of a streak that may be the number of a part
   struct tide_owner *owners;
   struct tide_node *nodes;
   struct tide_thread_slot *slots;
   struct tide_store_module *modules;
-  struct tide_past *pasts;
   struct tide_late_chunk *lates;
   struct tide_store_children *children;
   uint64_t bytes;
   struct tide_store_areas areas;
   uint32_t n_cells, n_nodes, n_slots, n_modules, n_text; // handed out so far
-  uint32_t code_gen;                                     // rises when code is unloaded; atomic
-  bool on_disk;   // in a file on some disk, which may fill up
-  bool inherited; // the kernel could not be asked to leave it out of fork children
+  uint32_t n_parts[TIDE_PART_KINDS];
+  uint32_t code_gen; // rises when code is unloaded; atomic
+  bool on_disk;      // in a file on some disk, which may fill up
+  bool inherited;    // the kernel could not be asked to leave it out of fork children
 };
 extern struct tide_store tide_store;
 
@@ -85,12 +91,6 @@ uint32_t tide_store_text(const char *text, size_t n);
 // Registers a module; returns its id, 0 ("unknown") when there is no room.
 uint32_t tide_store_module_add(const struct tide_store_module *module);
 
-// One frame on its way into the trie.
-struct tide_node_key {
-  uint64_t hash;  // of the stack up to and including this frame
-  uint64_t frame; // as in struct tide_node, without the module
-  uint32_t flags;
-};
 enum {
   TIDE_NODE_ROOT_NONE = 0,
   TIDE_NODE_ROOT_PAGES = 1,
@@ -99,18 +99,16 @@ enum {
   TIDE_NODE_FIRST = 4,
 };
 
-// Looks up a node by the hash of its whole prefix; 0: not known.
-uint32_t tide_node_find(uint64_t hash);
-
-// Adding nodes: the caller holds the lock from begin to end, so that prefixes stay closed. Returns
-// the new node's id, or 0 when the table is full.
+// The node of a frame below a parent, made if need be; 0: there is no room for it. The caller holds
+// the lock from begin to end: a stack's nodes are made one after the other.
 void tide_node_begin(void);
-uint32_t tide_node_add(uint64_t hash, uint64_t frame, uint32_t parent, uint32_t flags);
+uint32_t tide_node_get(uint32_t parent, uint64_t frame, uint32_t flags);
 void tide_node_end(void);
 
 // Thread slots. A slot belongs to one thread at a time and keeps its cells when it is handed on.
 struct tide_thread_slot *tide_slot_new(void);              // NULL: none left
 void tide_slot_count_owner(struct tide_thread_slot *slot); // a thread took it, not one event alone
 
-// The first of n cells that are the caller's; 0: there are none left.
+// The first of n cells, or of n parts, that are the caller's; 0: there are none left.
 uint32_t tide_cell_chunk(uint32_t n);
+uint32_t tide_part_chunk(enum tide_part_kind kind, uint32_t n);

@@ -9,6 +9,10 @@
 #include "store/live.h"
 #include "store/store.h"
 
+struct tide_part_chunk { // being handed out
+  uint32_t next, end;
+};
+
 struct tide_writer {
   struct tide_thread_slot *slot;
   uint32_t slot_id;
@@ -36,6 +40,7 @@ struct tide_writer {
   const uint32_t *idle;     // of its thread: 0 while that is in an event; NULL: not known
   uint32_t *owes;           // of its thread: set, it looks up at the end of an event; may be NULL
   struct tide_writer *next_awake, *prev_awake;
+  struct tide_part_chunk parts[TIDE_PART_KINDS];
   struct tide_lates lates;
 };
 

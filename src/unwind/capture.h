@@ -35,6 +35,7 @@ struct tide_unwind_frame {
   uint64_t key, sp, fp; // state: pc (bit 63 = exact), CFA of the frame below, frame pointer
   uint64_t hash;        // of all frames from the outermost to this one
   void *token;          // of this prefix as a stack; NULL: not asked for yet
+  uint32_t node;        // what the interner knows this prefix by; 0: it was not asked yet
   uint8_t needs_fp;     // unwinding from this state reads fp
   uint8_t guessed;      // its caller was found by frame pointer, without unwind information
 };
@@ -60,7 +61,7 @@ enum {
   TIDE_PACKED = 96,
   TIDE_BACK_ASKED = 1024,
   TIDE_LATEST = 256,
-  TIDE_TOKEN_BYTES = 128, // tokens are at least so far apart
+  TIDE_TOKEN_BYTES = 64, // tokens are at least so far apart
 };
 
 // How a walk ended: at an outermost frame, or where nothing was known.

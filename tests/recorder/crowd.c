@@ -9,6 +9,7 @@
 // threads only took turns the peak is exact, its share of every writer too.
 //
 //   crowd SEEDS
+#include "cell_ends.h"
 #include "rt/sys.h"
 #include "store/run.h"
 
@@ -232,7 +233,7 @@ static int64_t read_shares(bool is_now, int64_t *shares)
     if (!tide_store.owners[i].stack || !(c->n_alloc || c->n_free))
       continue;
     bool kept = c->stamp.epoch == h->stamp.epoch && !is_now;
-    int64_t share = kept ? tide_hist_of(c)->peak_bytes : tide_cell_live(c);
+    int64_t share = kept ? cell_ends(c).peak_bytes : tide_cell_live(c);
     shares[tide_store.owners[i].slot - 1] += share;
     sum += share;
   }

@@ -8,6 +8,7 @@
 //   intervals THREADS
 #include "capture/intervals.h"
 #include "capture/late_frees.h"
+#include "capture/store_parts.h"
 #include "rt/sys.h"
 
 // Now and then a thread stops in the middle of an event, and is looked at.
@@ -108,7 +109,7 @@ static void release(struct tide_writer *w, struct sums *note, uint64_t address, 
     n_waited++;
   else if (!tide_run_free_booked(w, address, now))
     abort();
-  uint32_t interval = cell_of(w, stack)->stamp.interval; // ours alone, and just touched
+  uint32_t interval = tide_stamp_interval(cell_of(w, stack)->stamp); // ours alone, just touched
   note->did[stack][interval].n_free++;
   note->did[stack][interval].b_free += size;
   if (born > interval)
@@ -175,7 +176,7 @@ static void supervise(struct tide_store_view *view, struct tide_intervals *inter
     if (ended != i + 1)
       bad("an interval ended", ended, i + 1);
     tide_intervals_collect(intervals, view, ended + 1, take, NULL);
-    tide_late_frees_drain(lates, view, intervals, false);
+    tide_late_frees_drain(lates, view, false);
   }
 }
 
@@ -240,7 +241,7 @@ static int open_store(void)
   tide_store.header->state = TIDE_STATE_RECORDING;
   tide_node_begin();
   for (uint32_t i = 0; i < STACKS; i++)
-    nodes[i] = tide_node_add(stack_hash(i), i + 1, TIDE_NODE_ROOT_NONE, 0);
+    nodes[i] = tide_node_get(TIDE_NODE_ROOT_NONE, i + 1, 0);
   tide_node_end();
   return fd;
 }
@@ -267,7 +268,7 @@ int main(int argc, char **argv)
     pthread_join(threads[i], NULL);
   refresh(&view);
   tide_intervals_collect(&intervals, &view, UINT32_MAX, take, NULL);
-  tide_late_frees_drain(&lates, &view, &intervals, true);
+  tide_late_frees_drain(&lates, &view, true);
   compare_all(&lates, n_threads);
   tide_intervals_done(&intervals);
   tide_late_frees_done(&lates);

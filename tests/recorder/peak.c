@@ -7,6 +7,7 @@
 // to what was live at the moment the store took for the peak.
 //
 //   peak THREADS SEEDS
+#include "cell_ends.h"
 #include "rt/sys.h"
 #include "store/run.h"
 
@@ -192,11 +193,12 @@ static void compare(unsigned seed)
       continue;
     int site = site_of(i);
     bool kept = c->stamp.epoch == h->stamp.epoch && !peak_is_now;
-    int64_t x = kept ? tide_hist_of(c)->peak_bytes : tide_cell_live(c);
+    struct tide_ends ends = cell_ends(c);
+    int64_t x = kept ? ends.peak_bytes : tide_cell_live(c);
     share[site] += x;
     sum += x;
     lives[site] += tide_cell_live(c);
-    high[site] += c->high_bytes > tide_cell_live(c) ? c->high_bytes : tide_cell_live(c);
+    high[site] += ends.high_bytes > tide_cell_live(c) ? ends.high_bytes : tide_cell_live(c);
   }
   int64_t bound = h->ceiling > sum ? h->ceiling - sum : 0;
   int64_t promise = peak / 800 > n_threads * 10240 ? peak / 800 : n_threads * 10240;

@@ -24,14 +24,8 @@ static atomic_ulong n_alone; // events of one that had no company
 
 static uint32_t stack_node(uint32_t i)
 {
-  uint64_t hash = tide_mix64(i + 1);
-  uint32_t node = tide_node_find(hash);
-  if (node)
-    return node;
   tide_node_begin();
-  node = tide_node_find(hash);
-  if (!node)
-    node = tide_node_add(hash, i, TIDE_NODE_ROOT_NONE, 0);
+  uint32_t node = tide_node_get(TIDE_NODE_ROOT_NONE, i, 0);
   tide_node_end();
   return node;
 }

@@ -19,6 +19,11 @@ static int n_bad;
       printf("line %d: not so: %s\n", __LINE__, #condition);                                       \
   } while (0)
 
+static struct tide_ends *ends_of(struct tide_cell *c)
+{
+  return tide_ends_of(&w, c);
+}
+
 static void pair(struct tide_cell *c, uint64_t size, uint64_t now)
 {
   if (!tide_run_alloc(&w, c, ADDRESS, size, now))
@@ -55,11 +60,12 @@ static void pairs_wait(void)
   for (uint64_t size = 0; size < 1000; size++)
     pair(cell, size, 2);
   EXPECT(run->n_ended == 1000 && run->b_ended == 499500 && cell->n_alloc == 2);
-  EXPECT(tide_hist_of(cell)->size[5] == 64); // 65 to 128 bytes
+  EXPECT(tide_hist_of(&w, ends_of(cell))->size[5] == 64); // 65 to 128 bytes
   pair(other, 100, 2);
-  EXPECT(cell->n_alloc == 1002 && cell->n_free == 1002 && cell->n_temp == 1002);
+  EXPECT(cell->n_alloc == 1002 && cell->n_free == 1002 && ends_of(cell)->n_temp == 1002);
   EXPECT(cell->b_alloc == BIG + 100 + 499500 && cell->b_free == cell->b_alloc);
-  EXPECT(cell->lives.bucket == 0 && cell->lives.count == 1002);
+  EXPECT(tide_streak_bucket(ends_of(cell)->lives) == 0);
+  EXPECT(tide_streak_count(ends_of(cell)->lives) == 1002);
 }
 
 // The clock moves between two blocks: the later one has its own time, the earlier ones theirs.
@@ -77,14 +83,14 @@ static void the_clock_moves(void)
   tide_run_settle(&w);
   EXPECT(cell->t_last == 700);
   // While a block is there: it has lived.
-  uint64_t life = cell->life_sum;
+  uint64_t life = ends_of(cell)->life_sum;
   pair(cell, 10, 700);
   pair(cell, 10, 700);
   tide_run_alloc(&w, cell, ADDRESS, 10, 700);
   tide_run_retime(&w, 760);
   EXPECT(!tide_run_free_waiting(&w, ADDRESS));
   tide_run_free_booked(&w, ADDRESS, 760);
-  EXPECT(cell->life_sum - life == 60);
+  EXPECT(ends_of(cell)->life_sum - life == 60);
 }
 
 // What concerns a maximum does not wait, nor what another interval or thread has to know.
@@ -94,7 +100,8 @@ static void what_does_not_wait(void)
   pair(cell, 10, 800);
   pair(cell, 10, 800);
   pair(cell, BIG + 1, 800);
-  EXPECT(!run->cell && tide_store.header->max_bytes == BIG + 1 && cell->high_bytes == BIG + 1);
+  EXPECT(!run->cell && tide_store.header->max_bytes == BIG + 1 &&
+         ends_of(cell)->high_bytes == BIG + 1);
   pair(cell, 10, 800);
   pair(cell, 10, 800);
   EXPECT(run->cell);

@@ -41,6 +41,7 @@ void fake_store_map(struct fake_store *store, int fd)
       .slots = (void *)(base + take(&at, &h->areas.slots, 64, sizeof *store->slots)),
       .nodes = (void *)(base + take(&at, &h->areas.nodes, 4096, sizeof *store->nodes)),
       .cells = (void *)(base + take(&at, &h->areas.cells, N_CELLS, sizeof *store->cells)),
+      .ends = (void *)(base + take(&at, &h->areas.ends, N_CELLS, sizeof *store->ends)),
       .hists = (void *)(base + take(&at, &h->areas.hists, N_CELLS, sizeof *store->hists)),
       .carries = (void *)(base + take(&at, &h->areas.carries, N_CELLS, sizeof *store->carries)),
       .owners = (void *)(base + take(&at, &h->areas.owners, N_CELLS, sizeof *store->owners)),
@@ -55,7 +56,7 @@ void fake_store_map(struct fake_store *store, int fd)
     abort();
   h->stamp.epoch = 1;
   h->stamp.interval = TIDE_FIRST_INTERVAL;
-  h->n_cells = TIDE_FIRST_CELL;
+  h->n_cells = h->n_ends = h->n_pasts = h->n_hists = TIDE_FIRST_CELL;
   h->n_nodes = h->n_slots = h->n_modules = store->text_next = 1;
   fake_store_node(store, 0, 0, TIDE_NODE_PAGES);
   fake_store_node(store, 0, 0, TIDE_NODE_LOST);
@@ -123,7 +124,11 @@ uint32_t fake_store_slot(struct fake_store *store, uint32_t tid, const char *nam
 struct tide_cell *fake_store_cell(struct fake_store *store, uint32_t stack, uint32_t slot)
 {
   uint32_t id = store->header->n_cells++;
+  store->header->n_ends = store->header->n_pasts = store->header->n_hists = id + 1;
   store->cells[id].stamp = store->header->stamp;
+  store->cells[id].sizes = tide_streak_make(id, 0, 0);
+  store->ends[id].lives = tide_streak_make(id, 0, 0);
+  store->ends[id].past = id;
   store->owners[id].slot = slot;
   store->owners[id].hash = stack * UINT64_C(0x9E3779B97F4A7C15);
   __atomic_store_n(&store->owners[id].stack, stack, __ATOMIC_RELEASE);
@@ -150,9 +155,9 @@ static void fold(struct fake_store *store, struct tide_cell *cell)
     close_interval(store, cell);
   if (cell->stamp.epoch == store->header->stamp.epoch)
     return;
-  struct tide_hist *hist = &store->hists[cell - store->cells];
-  hist->peak_bytes = (int64_t)(cell->b_alloc - cell->b_free);
-  hist->peak_blocks = (int64_t)(cell->n_alloc - cell->n_free);
+  struct tide_ends *ends = &store->ends[cell - store->cells];
+  ends->peak_bytes = (int64_t)(cell->b_alloc - cell->b_free);
+  ends->peak_blocks = (int64_t)(cell->n_alloc - cell->n_free);
   cell->stamp.epoch = store->header->stamp.epoch;
 }
 
@@ -177,8 +182,10 @@ void fake_store_free(struct fake_store *store, struct tide_cell *cell, uint64_t 
   }
   store->slots[store->owners[cell - store->cells].slot].held -= (int64_t)bytes;
   fold(store, cell);
-  if ((int64_t)(cell->b_alloc - cell->b_free) > cell->high_bytes)
-    cell->high_bytes = (int64_t)(cell->b_alloc - cell->b_free);
+  int64_t cell_live = (int64_t)(cell->b_alloc - cell->b_free);
+  struct tide_ends *ends = &store->ends[cell - store->cells];
+  if (cell_live > ends->high_bytes)
+    ends->high_bytes = cell_live;
   cell->n_free++;
   cell->b_free += bytes;
 }

@@ -15,6 +15,7 @@ struct fake_store {
   struct tide_thread_slot *slots;
   struct tide_node *nodes;
   struct tide_cell *cells;
+  struct tide_ends *ends; // every cell has each of its parts, under its own number
   struct tide_hist *hists, *carries;
   struct tide_owner *owners;
   struct tide_store_module *modules;

@@ -361,7 +361,7 @@ static void every_range_is_exact(void **state)
                           capture->images[0].n_late_frees * sizeof *again->images[0].late_frees);
     if (seed < 10)
       check_ranges(&run, again);
-    n_stragglers += run.sampler.n_stragglers;
+    n_stragglers += run.sampler.n_joined;
     n_late += capture->images[0].n_late_frees;
     tide_capture_free(again);
     tide_capture_free(capture);

@@ -127,9 +127,10 @@ static void snapshots_hold_what_is_live(void **state)
   fake_store_alloc(&f->store, left, 100);
   fake_store_alloc(&f->store, right, 7);
   fake_store_free(&f->store, right, 7);
-  right->n_resize = mmapped->n_resize = 1;
-  right->b_resize_old = 90;
-  right->b_resize_new = 7;
+  struct tide_past *resized = &f->store.pasts[right - f->store.cells];
+  resized->n_resize = f->store.pasts[mmapped - f->store.cells].n_resize = 1;
+  resized->b_resize_old = 90;
+  resized->b_resize_new = 7;
   mmapped->n_alloc = 1;
   mmapped->b_alloc = 4096;
   look(f, 6 * MS);
@@ -389,9 +390,10 @@ static void counts_are_filled_in_between_walks(void **state)
   }
   for (int i = 0; i < 8; i++)
     fake_store_alloc(&f->store, cell, 8);
-  cell->n_resize = 4;
-  cell->b_resize_old = 4 * 100;
-  cell->b_resize_new = 4 * 8;
+  struct tide_past *past = &f->store.pasts[cell - f->store.cells];
+  past->n_resize = 4;
+  past->b_resize_old = 4 * 100;
+  past->b_resize_new = 4 * 8;
   struct tide_image image = image_at(f, 5 * MS);
   image.peak_ns = 5 * MS;
   tide_sampler_fill_image(&f->sampler, &image);

@@ -54,7 +54,7 @@ static void populate(struct fake_store *store)
     for (uint32_t k = 0; k < 5; k++)
       fake_store_alloc(store, cell, 16 + next_random() % 1000);
     store->hists[cell - store->cells].size[3] = 5;
-    store->pasts[cell - store->cells].t_first = 1000 + i;
+    store->owners[cell - store->cells].t_first = 1000 + i;
     cell->t_last = 2000 + i;
   }
 }
@@ -104,12 +104,14 @@ static void read_both_ways(int fd)
 // Where damage hurts: mostly in the header and the tables in use, sometimes anywhere.
 static uint64_t place_to_hit(const struct tide_store_header *h)
 {
-  switch (next_random() % 6) {
+  switch (next_random() % 8) {
   case 0:
   case 1: return next_random() % sizeof *h;
   case 2: return h->areas.owners.offset + next_random() % (200 * sizeof(struct tide_owner));
   case 3: return h->areas.nodes.offset + next_random() % (60 * sizeof(struct tide_node));
   case 4: return h->areas.modules.offset + next_random() % (4 * sizeof(struct tide_store_module));
+  case 5: return h->areas.cells.offset + next_random() % (200 * sizeof(struct tide_cell));
+  case 6: return h->areas.ends.offset + next_random() % (200 * sizeof(struct tide_ends));
   default: return next_random() % FAKE_STORE_BYTES;
   }
 }
@@ -211,6 +213,8 @@ static void broken_intervals_are_harmless(void **state)
     h->stamp.interval = round % 5 ? 1 + (uint32_t)next_random() % 4096 : (uint32_t)next_random();
     for (uint32_t i = 0; i < h->n_cells; i++) {
       store.cells[i].stamp.interval = (uint32_t)next_random() % 5;
+      if (next_random() % 8 == 0) // a single, and what none could be
+        store.cells[i].stamp.interval = (uint32_t)next_random() | TIDE_SINGLE;
       for (int k = 0; k < 2; k++)
         store.pasts[i].closings[k] = (struct tide_closing){
             next_random() % 8,           next_random(),

@@ -124,25 +124,23 @@ static void sums_times_and_histograms(void **state)
 {
   struct fixture *f = *state;
   struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->main_slot);
+  uint32_t id = (uint32_t)(cell - f->store.cells);
   *cell = (struct tide_cell){.n_alloc = 10,
                              .b_alloc = 1000,
                              .n_free = 7,
                              .b_free = 600,
                              .stamp.epoch = 1,
-                             .life_sum = 500,
                              .birth_live_sum = 3 * 1100,
-                             .high_bytes = 300,
                              .t_last = 2000,
-                             .n_temp = 4,
-                             .sizes = {3, 2},
-                             .lives = {5, 4},
-                             .n_resize = 2,
-                             .b_resize_old = 64,
-                             .b_resize_new = 40};
-  f->store.pasts[cell - f->store.cells].t_first = 1050;
-  f->store.pasts[cell - f->store.cells].n_moved = 1;
-  size_t id = (size_t)(cell - f->store.cells);
-  f->store.pasts[id].n_foreign = 1;
+                             .sizes = tide_streak_make(id, 3, 2)};
+  f->store.ends[id] = (struct tide_ends){.life_sum = 500,
+                                         .high_bytes = 300,
+                                         .n_temp = 4,
+                                         .lives = tide_streak_make(id, 5, 4),
+                                         .past = id};
+  f->store.pasts[id] = (struct tide_past){
+      .n_resize = 2, .b_resize_old = 64, .b_resize_new = 40, .n_moved = 1, .n_foreign = 1};
+  f->store.owners[id].t_first = 1050;
   f->store.hists[id].size[3] = 7;
   f->store.carries[id].size[3] = 1;
   f->store.hists[id].life[0] = 1;
@@ -231,7 +229,7 @@ static void times_of_an_old_machine(void **state)
   struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->main_slot);
   fake_store_alloc(&f->store, cell, 100);
   fake_store_alloc(&f->store, cell, 100);
-  f->store.pasts[cell - f->store.cells].t_first = high + 1050;
+  f->store.owners[cell - f->store.cells].t_first = high + 1050;
   cell->t_last = 1200;
   cell->birth_live_sum = 1100 + 1200;
   f->store.header->max_bytes = 200;
@@ -412,7 +410,7 @@ static void the_cost_is_estimated_per_thread(void **state)
   struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->main_slot);
   cell->n_alloc = 100;
   cell->n_free = 90;
-  cell->n_resize = 40; // one call, though an allocation and a free
+  f->store.pasts[cell - f->store.cells].n_resize = 40; // one call, though an allocation and a free
   fake_store_cell(&f->store, f->right, silent)->n_alloc = 5;
   // And what is timed as it comes: 50 ticks on stacks that were new and on 40 early calls; the
   // boot, with what comes before and after it.
@@ -481,7 +479,7 @@ static void a_store_file_is_a_capture(void **state)
   struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->main_slot);
   fake_store_alloc(&f->store, cell, 64);
   f->store.header->ticks_per_second = 100000000; // 10 ns per tick
-  f->store.pasts[cell - f->store.cells].t_first = 1100;
+  f->store.owners[cell - f->store.cells].t_first = 1100;
   cell->t_last = 2000;
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);

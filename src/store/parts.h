@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of a cell that are made when they are first needed. Of a million stacks most are seen
+// once: a block is allocated there, and perhaps freed. Such a cell is its one line (layout.h,
+// TIDE_SINGLE); what has more to tell gets its ends, and seldom a past and histograms.
+//
+// Where a part is, its cell or its ends say, in the store: the number is cut to the table before it
+// is used (layout.h, invariant 7).
+//
+// When there is no room for a part, part 0 takes its place: nobody reads that, and what was lost is
+// counted.
+#pragma once
+#include "rt/arch.h"
+#include "store/writer.h"
+
+// Makes the part; part 0 when there is no room.
+struct tide_ends *tide_ends_new(struct tide_writer *w, struct tide_cell *c);
+struct tide_past *tide_past_new(struct tide_writer *w, struct tide_ends *ends);
+struct tide_hist *tide_hist_new(struct tide_writer *w, struct tide_ends *ends);
+
+// The cell is a single: it becomes one like any other, with parts.
+void tide_cell_unfold(struct tide_writer *w, struct tide_cell *c);
+// The only block of a cell without parts has ended: the cell becomes a single. Its late row and
+// totals are the caller's.
+void tide_cell_make_single(struct tide_cell *c, struct tide_stamp now, uint64_t life,
+                           bool temporary);
+
+TIDE_HOT bool tide_cell_is_single(const struct tide_cell *c)
+{
+  return c->stamp.interval & TIDE_SINGLE;
+}
+
+// The offset of a streak's part, in units of 64 bytes each, cut to the table; 0: there is none.
+TIDE_HOT uint64_t tide_part_offset(struct tide_streak s)
+{
+  return s.word & tide_store.part_mask;
+}
+
+// NULL: it has none.
+TIDE_HOT struct tide_ends *tide_ends_find(const struct tide_cell *c)
+{
+  uint64_t offset = tide_part_offset(c->sizes);
+  return TIDE_LIKELY(offset) ? (struct tide_ends *)((char *)tide_store.ends + offset) : NULL;
+}
+
+TIDE_HOT struct tide_ends *tide_ends_of(struct tide_writer *w, struct tide_cell *c)
+{
+  struct tide_ends *ends = tide_ends_find(c);
+  return TIDE_LIKELY(ends) ? ends : tide_ends_new(w, c);
+}
+
+TIDE_HOT struct tide_past *tide_past_of(struct tide_writer *w, struct tide_cell *c)
+{
+  struct tide_ends *ends = tide_ends_of(w, c);
+  uint32_t id = tide_load_relaxed(&ends->past);
+  id &= (uint32_t)(tide_store.part_mask / TIDE_STREAK_PART_UNIT);
+  return TIDE_LIKELY(id) ? &tide_store.pasts[id] : tide_past_new(w, ends);
+}
+
+TIDE_HOT struct tide_hist *tide_hist_of(struct tide_writer *w, struct tide_ends *ends)
+{
+  uint64_t offset = tide_part_offset(ends->lives) * (sizeof(struct tide_hist) / 64);
+  return TIDE_LIKELY(offset) ? (struct tide_hist *)((char *)tide_store.hists + offset)
+                             : tide_hist_new(w, ends);
+}
+
+TIDE_HOT int64_t tide_cell_live(const struct tide_cell *c)
+{
+  return (int64_t)(c->b_alloc - c->b_free);
+}
