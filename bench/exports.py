@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What writing a large profile costs: a capture of a million frames, in every format.
+"""What writing a large profile costs: a capture of a million frames, in every format; and what a
+person meets who works with a million stacks.
 
 There is no peer beside it and no waiting in it, so the time is the processor's: what else the
 machine does adds little to that.
@@ -16,6 +17,33 @@ def formats(tidemark):
     text = subprocess.run([tidemark, "export", "--help"], capture_output=True, text=True,
                           check=True).stdout
     return re.findall(r"^  (\w+): ", text, re.M)
+
+
+def many_stacks(bench, build_dir, say):
+    """Each command once: of the code of the command itself, whose frames are not folded."""
+    tidemark, tide = str(build_dir / "tidemark"), str(bench.scratch / "stacks.tide")
+    n_stacks = bench.size(1000000, 5000)
+    cache = {"TIDEMARK_CACHE": str(bench.scratch / "export-cache")}
+    say(f"exports: a capture of {n_stacks} stacks")
+    measure.run([str(build_dir / "bench/bench_capture"), tidemark, str(n_stacks), "24", tide,
+                 str(bench.scratch / "stacks.addresses")])
+    output = bench.scratch / "written"
+    rows = [("info", ["info", tide]), ("report", ["report", tide]),
+            ("report --json", ["report", "--json", tide]),
+            ("report --json --all", ["report", "--json", "--all", tide]),
+            ("tree --json", ["tree", "--json", tide]),
+            ("diff --json, with itself", ["diff", "--json", tide, tide]),
+            ("merge, with itself", ["merge", "-f", "-o", str(output), tide, tide]),
+            ("html", ["html", "-f", "-o", str(output), tide])]
+    measure.run_alone([tidemark, "report", "--json", tide], cache)  # from here on names are cached
+    found = {}
+    for name, argv in rows:
+        say(f"exports: {name} of {n_stacks} stacks")
+        written = None if str(output) in argv else str(output)
+        _, spent, peak = measure.run_alone([tidemark, *argv], cache, stdout=written)
+        found[name] = {"cpu_s": spent, "peak_bytes": peak, "bytes": output.stat().st_size}
+    output.unlink()
+    return {"n_stacks": n_stacks, "n_frames": FRAMES_PER_STACK * n_stacks, "commands": found}
 
 
 def exports(bench, build_dir, say):
@@ -42,5 +70,6 @@ def exports(bench, build_dir, say):
             seconds[name].append(spent)
             peaks[name].append(peak)
     return {"n_stacks": n_stacks, "n_frames": FRAMES_PER_STACK * n_stacks,
+            "many": many_stacks(bench, build_dir, say),
             "cpu_s": {name: measure.summary(values) for name, values in seconds.items()},
             "peak_bytes": {name: measure.summary(values) for name, values in peaks.items()}}

@@ -83,12 +83,11 @@ sys.exit(min(os.waitstatus_to_exitcode(status) % 256, 125))
 """
 
 
-def run_alone(argv, env, stdin=None):
+def run_alone(argv, env, stdin=None, stdout=None):
     """Wall seconds, processor seconds and peak bytes of one command."""
-    with open(stdin or os.devnull, "rb") as source:
+    with open(stdin or os.devnull, "rb") as source, open(stdout or os.devnull, "wb") as output:
         done = subprocess.run([sys.executable, "-S", "-c", ALONE, *argv], env=environment(env),
-                              stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              check=False)
+                              stdin=source, stdout=output, stderr=subprocess.PIPE, check=False)
     said = done.stderr.decode(errors="replace").strip()
     if done.returncode:
         raise Failed(f"{' '.join(argv)}: status {done.returncode}: {said[-300:]}")

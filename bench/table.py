@@ -128,7 +128,17 @@ def imports_lines(entry):
 
 def exports_lines(entry):
     lines = [f"{entry['n_stacks']:,} stacks of {entry['n_frames']:,} frames, names cached.", ""]
-    return lines + commands_lines(entry, "processor seconds", "cpu_s")
+    lines += commands_lines(entry, "processor seconds", "cpu_s")
+    if "many" not in entry:  # a table of an older run
+        return lines
+    many = entry["many"]
+    lines += ["", f"{many['n_stacks']:,} stacks of {many['n_frames']:,} frames of code with debug "
+                  "information, each command once.", ""]
+    lines += header(["Command", "processor seconds", "peak MiB", "MB written"])
+    for name, said in many["commands"].items():
+        lines.append(row([name, number(said["cpu_s"], 2), number(said["peak_bytes"] / 2**20, 0),
+                          number(said["bytes"] / 1e6, 1)]))
+    return lines
 
 
 DEEDS = [("zoom", "zooming"), ("hover", "hovering"), ("scroll", "scrolling"),
