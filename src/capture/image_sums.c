@@ -44,6 +44,20 @@ void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums
   *ret_sums = sums;
 }
 
+void tide_image_settle_peak(struct tide_image *image)
+{
+  if (image->origin || image->is_part || image->lacks & TIDE_LACK_PEAK)
+    return;
+  uint64_t sum = 0;
+  TIDE_CLEANUP_FREE uint16_t *root = tide_image_root_flags(image);
+  for (size_t i = 0; i < image->n_sites; i++)
+    if (!(root[image->sites[i].stack] & TIDE_FRAME_PAGES))
+      sum += (uint64_t)image->sites[i].peak_bytes;
+  uint64_t told = (uint64_t)image->peak_bytes;
+  image->peak_bytes = (int64_t)sum;
+  image->peak_bound_bytes += (int64_t)(sum - told) < 0 ? told - sum : sum - told;
+}
+
 // A row for each stack that has a site, by rising stack. Most frames are no stack of their own.
 struct stack_rows {
   uint32_t *row_of; // per frame, of those with a row: its index + 1; else 0

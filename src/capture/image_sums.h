@@ -13,6 +13,11 @@ struct tide_image_sums {
 };
 void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums *ret_sums);
 
+// Recordings of several threads once told a peak that the shares of the stacks added up to only
+// within its bound. Makes it what they add up to, and the bound wider by as much. Of a file that
+// was cut, and of other tools' files, the peak stays what it is.
+void tide_image_settle_peak(struct tide_image *image);
+
 // The root flag of every stack: TIDE_FRAME_PAGES, TIDE_FRAME_LOST or 0; one entry per frame, owned
 // by the caller.
 uint16_t *tide_image_root_flags(const struct tide_image *image);

@@ -4,6 +4,7 @@
 #include "cli/capture_open.h"
 
 #include "base/alloc.h"
+#include "capture/image_sums.h"
 #include "capture/store_file.h"
 #include "import/importers.h"
 #include "view/jit_names.h"
@@ -83,8 +84,10 @@ enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened
   }
   if (!opened.capture->n_images || !opened.capture->images[0].origin) // pids of here and now
     opened.n_new_names = tide_jit_names_add(opened.capture, TIDE_JIT_MAPS_DIR);
-  for (size_t i = 0; i < opened.capture->n_images; i++)
+  for (size_t i = 0; i < opened.capture->n_images; i++) {
     opened.capture->images[i].file = tide_strdup(is_pipe ? "standard input" : opened.path);
+    tide_image_settle_peak(&opened.capture->images[i]);
+  }
   opened.file_bytes = room_taken(opened.path, is_store);
   *ret_opened = opened;
   return TIDE_ERR_OK;

@@ -149,11 +149,13 @@ char *tide_cell_rest(const struct tide_screen *screen, const struct tide_groups 
   if (small)
     tide_buf_printf(&out, "in %s %s below %s", tide_units_count(count, n_more), noun,
                     tide_units_bytes(least, min_measure, screen->units));
-  else if (n_more || !n_stacks)
+  else if (n_more || (!n_stacks && !groups->gone))
     tide_buf_printf(&out, "in %s more %s", tide_units_count(count, n_more), noun);
   if (n_stacks)
     tide_buf_printf(&out, "%s %s %s without a place", out.n ? " and" : "in",
                     tide_units_count(count, n_stacks), n_stacks == 1 ? "stack" : "stacks");
+  if (groups->gone)
+    tide_buf_printf(&out, "%sno longer in the file", out.n ? ", or " : "");
   char *text = tide_strdup(tide_buf_cstr(&out));
   tide_buf_done(&out);
   return text;

@@ -287,8 +287,8 @@ static void make_places(struct tide_diff *diff, const struct halves *halves)
   }
 }
 
-// The stacks' shares of a peak add up to it within its bound. The rest is kept apart, so that the
-// total is the peak that every report tells.
+// The stacks that are left in a cut file held less than the peak. The rest is kept apart, so that
+// the total is the peak that every report tells.
 static int64_t open_bytes(const struct tide_view *view, int64_t placed)
 {
   const struct tide_question *question = &view->profile->question;

@@ -250,6 +250,19 @@ static void list_sites(struct tide_groups *groups, const struct tide_profile *pr
   }
 }
 
+// What a cut file still tells of the peak is more than its stacks hold.
+static void add_gone(struct tide_groups *groups, const struct tide_view *view)
+{
+  const struct tide_question *question = &view->profile->question;
+  bool of_peak = question->measure == TIDE_MEASURE_PEAK && question->unit == TIDE_UNIT_BYTES;
+  if (!of_peak || question->of_pages || view->unwanted || !view->profile->image->is_part ||
+      tide_group_kind_is_classes(groups->kind) || view->wanted >= view->whole)
+    return;
+  groups->gone = view->whole - view->wanted;
+  groups->rest.measure += groups->gone;
+  groups->rest.peak_bytes += groups->gone;
+}
+
 struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind kind)
 {
   struct tide_groups *groups = tide_alloc(sizeof *groups);
@@ -268,6 +281,7 @@ struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind
     free(g.heads);
     free(g.entries);
   }
+  add_gone(groups, view);
   if (!tide_group_kind_is_classes(kind))
     sort(groups, view->profile->n_sites);
   if (groups->of_site)

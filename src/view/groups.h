@@ -82,6 +82,7 @@ struct tide_groups {
   size_t n_stacks;              // heap stacks with any weight
   size_t n_stacks_placed;       // of them gathered into items
   struct tide_group rest;       // sums of the stacks not gathered; no frame
+  int64_t gone;                 // of the rest: at the peak of a file that was cut, no longer in it
   struct tide_group weightless; // sums of what weighs nothing and is in no item; no frame
 };
 

@@ -64,8 +64,8 @@ class Asked:
         read = {"report": report_json.loads, "tree": report_json.loads_tree}
         return read.get(verb, json.loads)(done.stdout)
 
-    def same(self, found, expected, where, bound=0):
-        expect(abs(found - expected) <= bound,
+    def same(self, found, expected, where):
+        expect(found == expected,
                f"{self.tide} {' '.join(self.question)}: {where} has {found}, not {expected}")
 
 
@@ -85,7 +85,7 @@ def refused_alike(asked):
                f"{words} {asked.question}: {done.status} {done.stderr}")
 
 
-def groups_agree(asked, report, sort, column, bound):
+def groups_agree(asked, report, sort, column):
     whole_run = "--at" not in asked.question and "--range" not in asked.question
     for kind in KINDS:
         grouped = asked.json("report", "--group", kind, asked.tide)
@@ -94,8 +94,7 @@ def groups_agree(asked, report, sort, column, bound):
         rows = list(csv.DictReader(io.StringIO(done.stdout)))
         asked.same(sum(int(row["weight"]) for row in rows), report["wanted"], f"{kind} as CSV")
         if whole_run and sort != "grown" and kind not in ("size", "lifetime"):
-            asked.same(sum(int(row[column]) for row in rows), report["whole"],
-                       f"{kind} as CSV", bound)
+            asked.same(sum(int(row[column]) for row in rows), report["whole"], f"{kind} as CSV")
 
 
 def agree(ground, tide, nothing):
@@ -108,13 +107,12 @@ def agree(ground, tide, nothing):
         answered += 1
         column = COLUMNS[sort][by == "blocks"]
         report, tree = asked.json("report", tide), asked.json("tree", "--invert", tide)
-        bound = report["totals"]["peak_bound_bytes"] if (sort, by) == ("peak", "bytes") else 0
-        asked.same(report["wanted"], report["whole"], "what is wanted", bound)
+        asked.same(report["wanted"], report["whole"], "what is wanted")
         if not window:
-            asked.same(report["whole"], report["totals"][column], "the report", bound)
+            asked.same(report["whole"], report["totals"][column], "the report")
         asked.same(sum(site["weight"] for site in report["sites"] if site["kind"] != "pages"),
                    report["wanted"], "all stacks")
-        groups_agree(asked, report, sort, column, bound)
+        groups_agree(asked, report, sort, column)
         for tree in (tree, asked.json("tree", "--all-frames", "--lines", tide)):
             asked.same(tree["tree"]["total"], report["wanted"], "the tree")
             node_adds_up(asked, tree["tree"])

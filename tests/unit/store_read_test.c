@@ -400,6 +400,28 @@ static void a_freeing_thread_goes_negative(void **state)
   tide_image_done(&image);
 }
 
+// What recordings told that are older than the rule that the shares are the peak.
+static void an_older_peak_becomes_the_sum_of_its_shares(void **state)
+{
+  struct fixture *f = *state;
+  fake_store_alloc(&f->store, fake_store_cell(&f->store, f->left, f->main_slot), 100);
+  fake_store_alloc(&f->store, fake_store_cell(&f->store, f->pages, f->main_slot), 4096);
+  static const int64_t told[] = {70, 130, 100};
+  for (int i = 0; i < 3; i++) {
+    struct tide_image image = read_image(f, 1300);
+    image.peak_bytes = told[i];
+    image.peak_bound_bytes = 50;
+    image.is_part = true;
+    tide_image_settle_peak(&image);
+    assert_int_equal(image.peak_bytes, told[i]); // rows are missing: who knows
+    image.is_part = false;
+    tide_image_settle_peak(&image);
+    assert_int_equal(image.peak_bytes, 100);
+    assert_int_equal(image.peak_bound_bytes, told[i] == 100 ? 50 : 80);
+    tide_image_done(&image);
+  }
+}
+
 static void the_cost_is_estimated_per_thread(void **state)
 {
   struct fixture *f = *state;
@@ -523,6 +545,7 @@ int main(void)
       TEST(peak_shares_match_a_replay),
       TEST(pages_are_not_heap),
       TEST(a_freeing_thread_goes_negative),
+      TEST(an_older_peak_becomes_the_sum_of_its_shares),
       TEST(the_cost_is_estimated_per_thread),
       TEST(unused_cells_and_unknown_indexes),
       TEST(what_is_no_store_is_refused),
