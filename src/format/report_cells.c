@@ -87,6 +87,8 @@ char *tide_question_heading(const struct tide_screen *screen, const struct tide_
   TIDE_CLEANUP_FREE char *to = tide_point_words(screen, &window->to);
   TIDE_CLEANUP_FREE char *from =
       window->from.given ? tide_point_words(screen, &window->from) : tide_strdup("the start");
+  if (question->of_pages)
+    return tide_pages_part_words(question, from, to, any);
   if (question->measure == TIDE_MEASURE_LIVE)
     return any ? tide_sprintf("top by live%s at %s:", blocks, to)
                : tide_sprintf("nothing was held at %s", to);
@@ -107,6 +109,11 @@ char *tide_question_words(const struct tide_screen *screen, const struct tide_qu
   TIDE_CLEANUP_FREE char *to = tide_point_words(screen, &window->to);
   TIDE_CLEANUP_FREE char *from =
       window->from.given ? tide_point_words(screen, &window->from) : tide_strdup("the start");
+  if (question->of_pages) {
+    char *words = tide_pages_part_words(question, from, to, true);
+    words[strlen(words) - 1] = 0; // the colon
+    return words;
+  }
   if (question->measure == TIDE_MEASURE_LIVE)
     return tide_sprintf("%slive at %s", blocks, to);
   const char *what = in_range(question), *and = kept_words(question);

@@ -44,6 +44,19 @@ const struct tide_question_text *tide_pages_question_text(const struct tide_ques
   return &(bytes ? in_bytes : in_blocks)[question->measure];
 }
 
+char *tide_pages_part_words(const struct tide_question *question, const char *from, const char *to,
+                            bool any)
+{
+  const char *what = question->unit == TIDE_UNIT_BYTES ? "mapped by the program itself"
+                                                       : "mappings of the program itself";
+  bool is_moment = question->measure == TIDE_MEASURE_LIVE;
+  if (is_moment)
+    return any ? tide_sprintf("%s at %s:", what, to)
+               : tide_sprintf("the program had mapped nothing itself at %s", to);
+  return any ? tide_sprintf("%s from %s to %s:", what, from, to)
+             : tide_sprintf("the program mapped nothing itself from %s to %s", from, to);
+}
+
 static void add(struct tide_buf *out, const char *text)
 {
   tide_buf_printf(out, "%s%s", out->n ? ", " : "", text);

@@ -6,6 +6,9 @@
 #include "format/report_cells.h"
 
 const struct tide_question_text *tide_pages_question_text(const struct tide_question *question);
+// The heading of a moment or of a part of the run; any: there are rows. free().
+char *tide_pages_part_words(const struct tide_question *question, const char *from, const char *to,
+                            bool any);
 
 // What the one more column holds: of maximum, end, total and mappings those that are not asked for.
 char *tide_pages_extra(const struct tide_screen *screen, const struct tide_question *question,

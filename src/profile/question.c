@@ -95,7 +95,7 @@ static enum tide_err check(const struct tide_image *image, const struct tide_que
   return TIDE_ERR_OK;
 }
 
-// What was mapped is known by stack, and of the whole run.
+// What was mapped is known by stack, as of every look at the run. Which of it went when is not.
 static enum tide_err check_pages(const struct tide_image *image,
                                  const struct tide_question *question, const struct tide_wish *wish,
                                  struct tide_diag *diag)
@@ -103,9 +103,14 @@ static enum tide_err check_pages(const struct tide_image *image,
   if (image->origin && !image->page_n_map)
     return tide_fail(diag, TIDE_ERR_USAGE, "%s holds nothing of memory the program mapped itself",
                      tide_image_source(image));
-  if (wish->at || wish->range)
+  if ((wish->at && question->measure != TIDE_MEASURE_LIVE) ||
+      (wish->range && question->measure != TIDE_MEASURE_TOTAL))
     return tide_fail(diag, TIDE_ERR_USAGE,
-                     "--group pages is of the whole run: without --at and --range");
+                     "--group pages takes --at with --sort live (what was mapped then) and --range "
+                     "with --sort total (what was mapped meanwhile)");
+  if (wish->range && !image->has_counts)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "the capture does not say when what was mapped; --at shows a moment");
   if (question->measure == TIDE_MEASURE_GROWN || question->measure == TIDE_MEASURE_TEMP)
     return tide_fail(diag, TIDE_ERR_USAGE,
                      "--group pages goes with --sort peak (each stack's own maximum), live, total, "

@@ -158,8 +158,9 @@ def pages_refused(ground):
     for verb, words, said in (
             ("report", ("--sort", "temp", "x.tide"), 'not with "temp"'),
             ("tree", ("--sort", "grown", "x.tide"), 'not with "grown"'),
-            ("report", ("--at", "50%", "x.tide"), "without --at and --range"),
-            ("tree", ("--range", "0%..50%", "x.tide"), "without --at and --range"),
+            ("report", ("--at", "50%", "--sort", "leak", "x.tide"), "--at with --sort live"),
+            ("report", ("--range", "0%..50%", "x.tide"), "--range with --sort total"),
+            ("tree", ("--range", "0%..50%", "--sort", "live", "x.tide"), "with --sort total"),
             ("report", ("--by", "blocks", "x.tide"), "try --sort count"),
             ("report", ("--details", "x.tide"), "without --group pages"),
             ("tree", ("--suppressions", "leaks.supp", "x.tide"), "without --group pages"),
@@ -169,6 +170,52 @@ def pages_refused(ground):
         done = ground.run(ground.tidemark, verb, "--group", "pages", *words)
         expect(done.status == 2 and said in done.stderr and not done.stdout,
                f"{verb} {words}: {done.status} {done.stderr}")
+
+
+IN_PHASES = """
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#define SITE __attribute__((noipa))
+SITE char *map(size_t n)
+{
+  return mmap(NULL, n * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+SITE char *early(void) { char *p = map(100); __asm__(""); return p; }
+SITE char *late(void) { char *p = map(50); __asm__(""); return p; }
+SITE void phase(void) { for (int i = 0; i < 100; i++) { free(malloc(10)); usleep(5000); } }
+int main(void)
+{
+  char *p = early();
+  phase();
+  munmap(p, 60 * 4096), late();
+  phase();
+  return malloc(100000) == 0;
+}"""
+
+
+@test
+def pages_of_a_moment(ground):
+    """What was mapped at a moment, and in a part of the run; as table, tree and in words."""
+    ground.record("-q", "-f", "-o", "x.tide", "--", ground.build("prog", IN_PHASES))
+    for words, wanted in ((("--at", "25%"), {"early": 100}),
+                          (("--at", "75%"), {"early": 40, "late": 50}),
+                          (("--at", "end"), {"early": 40, "late": 50}),
+                          (("--range", "0%..25%", "--sort", "total"), {"early": 100}),
+                          (("--range", "25%..75%", "--sort", "total"), {"late": 50}),
+                          (("--range", "start..end", "--sort", "total"),
+                           {"early": 100, "late": 50})):
+        found = ground.report("x.tide", "--group", "pages", *words)
+        rows = {row["caller"]["function"]: row["weight"] // PAGE for row in found["groups"]}
+        expect(rows == wanted, f"{words}: {found['groups']}")
+        expect(found["whole"] == PAGE * sum(wanted.values()), f"{words}: {found['whole']}")
+        tree = report_json.loads_tree(show(ground, "tree", "--json", *words))["tree"]
+        expect(tree["total"] == found["whole"], f"{words}: {tree}")
+    text = show(ground, "report", "--at", "25%")
+    expect("mapped by the program itself at " in text and "early" in text, text)
+    text = show(ground, "tree", "--range", "25%..75%", "--sort", "total")
+    expect(" mapped by the program itself from " in text, text)
 
 
 @test

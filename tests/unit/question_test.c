@@ -227,7 +227,7 @@ static void without_a_clock(void **state)
 }
 
 // What the program mapped itself has its own maximum instead of a share of the heap's peak, is in
-// no answer about the heap, and is known of the whole run.
+// no answer about the heap; of a part of the run it is known what was mapped, not what is left of it.
 static void of_pages(void **state)
 {
   static struct tide_frame page_frames[] = {
@@ -283,9 +283,12 @@ static void of_pages(void **state)
     tide_profile_free(profile);
   }
   const struct tide_wish plain = {.sort = -1, .of_pages = true},
-                         timed = {.sort = -1, .at = "end", .of_pages = true};
+                         timed = {.sort = TIDE_MEASURE_LEAK, .at = "end", .of_pages = true},
+                         part = {.sort = -1, .range = "start..end", .of_pages = true};
   assert_int_equal(tide_question_make(&mapped, &timed, &question, &diag), TIDE_ERR_USAGE);
-  assert_non_null(strstr(diag.text, "without --at and --range"));
+  assert_non_null(strstr(diag.text, "--at with --sort live"));
+  assert_int_equal(tide_question_make(&mapped, &part, &question, &diag), TIDE_ERR_USAGE);
+  assert_non_null(strstr(diag.text, "--range with --sort total"));
   mapped.page_n_map = 0; // and that is known
   assert_int_equal(tide_question_make(&mapped, &plain, &question, &diag), TIDE_ERR_OK);
   mapped.origin = (char *)"heaptrack 1.4";

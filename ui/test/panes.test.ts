@@ -17,8 +17,9 @@ import { emptyLook, makeView } from "../src/engine/look.ts";
 import type { Model } from "../src/engine/model.ts";
 import { MEASURES, refusal, weigh, whole } from "../src/engine/question.ts";
 import type { Question, Unit } from "../src/engine/question.ts";
+import { pagePlaces } from "../src/engine/pages.ts";
 import { verdict } from "../src/engine/verdict.ts";
-import { ask, BUILD, made, modelOf, recorded } from "./command.ts";
+import { ask, BUILD, made, modelOf, recorded, recordedCommand } from "./command.ts";
 import { type Counts, lifeCounts, sizeCounts } from "./report.ts";
 
 const CAPTURES: [string, () => string][] = [
@@ -174,6 +175,19 @@ for (const [name, make] of CAPTURES)
     await t.test("leaks", () => void checkLeaks(file, model));
     await t.test("source", () => checkSource(file, model));
   });
+
+test("who mapped memory beside the heap", () => {
+  const file = recordedCommand("python-pages", "python3", "-c", "kept = list(range(300000))");
+  const model = modelOf(file);
+  const places = pagePlaces(makeView(model, emptyLook));
+  const { groups, pages } = json(file, "--group", "pages", "--sort", "total");
+  const sums = (rows: any[], ...keys: string[]) =>
+    keys.map((key) => rows.reduce((all, row) => all + row[key], 0));
+  assert.ok(places.length > 0 && pages.maps > 0, "CPython maps its arenas");
+  assert.deepEqual(sums(places, "liveBytes", "bytes", "maps"),
+    sums(groups, "live_bytes", "bytes", "allocations"));
+  assert.equal(sums(places, "liveBytes")[0], pages.live_bytes);
+});
 
 test("what threads hand over: rows of several threads, ages within the run, curves", () => {
   const file = recorded("page_handover.c", "-pthread");
