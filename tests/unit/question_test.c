@@ -227,7 +227,8 @@ static void without_a_clock(void **state)
 }
 
 // What the program mapped itself has its own maximum instead of a share of the heap's peak, is in
-// no answer about the heap; of a part of the run it is known what was mapped, not what is left of it.
+// no answer about the heap; of a part of the run it is known what was mapped, not what is left of
+// it.
 static void of_pages(void **state)
 {
   static struct tide_frame page_frames[] = {
