@@ -57,12 +57,13 @@ static void append_frames(struct tide_unwind *u, uint64_t n_kept, uint64_t n_new
       add_fp_word(u, s->extra_slot, s->extra, n);
     outer_needs_fp = s->kind == TIDE_RULE_FP || s->kind == TIDE_RULE_ALIGN ||
                      s->kind == TIDE_RULE_NONE || (outer_needs_fp && !s->fp_slot);
-    f[n] = (struct tide_unwind_frame){.key = s->key,
-                                      .sp = s->sp,
-                                      .fp = s->fp,
-                                      .hash = hash,
-                                      .needs_fp = outer_needs_fp,
-                                      .guessed = guessed};
+    f[n].key = s->key; // one by one, see tide_step_out()
+    f[n].sp = s->sp;
+    f[n].fp = s->fp;
+    f[n].hash = hash;
+    f[n].token = NULL;
+    f[n].needs_fp = outer_needs_fp;
+    f[n].guessed = guessed;
   }
   u->n = n;
 }

@@ -116,8 +116,12 @@ TIDE_HOT bool tide_step_out(struct tide_walker *w, struct tide_step *s, bool ask
   struct tide_rule scratch;
   const struct tide_rule *rule = tide_rule_get(w->r.pc | w->exact, &scratch);
   uint64_t lr_slot = w->lr_slot, arguments_slot = w->arguments_slot, cfa;
-  *s = (struct tide_step){
-      .key = w->r.pc | w->exact, .sp = w->r.sp, .fp = w->r.fp, .kind = rule->kind};
+  // One by one: compilers clear a whole step by a string instruction, dearer than the rest of it.
+  s->key = w->r.pc | w->exact;
+  s->sp = w->r.sp;
+  s->fp = w->r.fp;
+  s->ra_slot = s->ra_raw = s->fp_slot = s->extra_slot = s->extra = 0;
+  s->kind = rule->kind;
   w->exact = w->lr_slot = w->arguments_slot = 0;
   if (TIDE_LIKELY(rule->kind == TIDE_RULE_SP)) {
     cfa = s->sp + (uint64_t)(int64_t)rule->cfa;
