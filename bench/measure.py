@@ -125,23 +125,27 @@ def memory_of_tree(pid):
     return total_kib * 1024
 
 
-def hold_memory(argv, env=None):
-    """Memory of everything that runs once the program says "ready"; then it may go."""
+def hold_memory(argv, env=None, times=1, lag_s=1):
+    """Memory of everything that runs when the program says "ready", so many times; then it may
+    go."""
     child = subprocess.Popen(argv, env=environment(env or {}), stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    for line in child.stdout:
-        if line.strip() == "ready":
-            break
-    else:
-        raise Failed(f"{' '.join(argv)}: ended before it was ready")
-    time.sleep(1)  # helpers that lag behind the program catch up
-    memory_bytes = memory_of_tree(child.pid)
-    child.stdin.write("\n")
+    found = []
+    for _ in range(times):
+        for line in child.stdout:
+            if line.strip() == "ready":
+                break
+        else:
+            raise Failed(f"{' '.join(argv)}: ended before it was ready")
+        time.sleep(lag_s)  # helpers that lag behind the program catch up
+        found.append(memory_of_tree(child.pid))
+        child.stdin.write("\n")
+        child.stdin.flush()
     child.stdin.close()
     child.stdout.read()
     if child.wait():
         raise Failed(f"{' '.join(argv)}: status {child.returncode}")
-    return memory_bytes
+    return found
 
 
 def finish_time(argv, env=None):

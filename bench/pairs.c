@@ -3,14 +3,16 @@
 // The allocation patterns whose cost we state, one per run, timed from the inside so that starting
 // up and finishing do not count. Knows nothing of any profiler: the same binary runs under each.
 //
-//   pairs MODE [-d DEPTH] [-n PAIRS] [-t THREADS] [-l LIVE]
+//   pairs MODE [-d DEPTH] [-n PAIRS] [-t THREADS] [-l LIVE] [-s SIZE]
 //
 //   hot     one stack, DEPTH frames deep, malloc and free in a loop
 //   fresh   the innermost four frames change with every pair, the outer ones stay (256 stacks)
 //   random  64 stacks that differ from the root on, in random order
 //   live    a set of LIVE blocks; each pair frees a random one and allocates another
 //   cross   one thread allocates, another frees
-//   hold    allocate LIVE blocks of 16 to 31 bytes, print "ready", wait for a line on stdin
+//   hold    allocate LIVE blocks of SIZE bytes in THREADS threads (0: 16 to 31 bytes; negative:
+//           16 to -SIZE, at random), print "ready", wait for a line on stdin; free a random half,
+//           print "ready", wait for another
 //
 // Prints nanoseconds per pair (per thread, the slowest thread). A tenth of the pairs are run first,
 // unmeasured. The frames are real calls of sixteen functions with frames of different sizes. Where
@@ -256,14 +258,62 @@ static void *job_main(void *argument)
   return NULL;
 }
 
-static void hold(long n_live)
+struct share {
+  void **live;
+  long n, size;
+  uint64_t seed;
+};
+
+static void *share_fill(void *argument)
 {
-  void **live = table_new(n_live);
-  for (long i = 0; i < n_live; i++)
-    live[i] = block_new(16 + (size_t)(i & 15));
+  struct share *share = argument;
+  struct walk random = {.random = share->seed};
+  for (long i = 0; i < share->n; i++) {
+    size_t bytes = 16 + (size_t)(i & 15);
+    if (share->size)
+      bytes = share->size > 0 ? (size_t)share->size
+                              : 16 + (random_next(&random) >> 20) % (uint64_t)(-share->size - 15);
+    char *block = share->live[i] = block_new(bytes);
+    for (size_t at = 0; at < bytes; at += 4096)
+      block[at] = 1;
+  }
+  return NULL;
+}
+
+static void *share_halve(void *argument)
+{
+  struct share *share = argument;
+  struct walk random = {.random = share->seed + 1};
+  for (long i = 0; i < share->n; i++)
+    if (random_next(&random) >> 20 & 1)
+      free(share->live[i]);
+  return NULL;
+}
+
+static void ready(void)
+{
   puts("ready");
   fflush(stdout);
   (void)getchar();
+}
+
+static void hold(long n_live, long size, int n_threads)
+{
+  struct share shares[64];
+  void *(*const steps[])(void *) = {share_fill, share_halve};
+  for (int i = 0; i < n_threads; i++)
+    shares[i] = (struct share){table_new(n_live / n_threads), n_live / n_threads, size,
+                               0x9E3779B97F4A7C15u * (uint64_t)(i + 1)};
+  for (int step = 0; step < 2; step++) {
+    pthread_t threads[64];
+    for (int i = 1; i < n_threads; i++)
+      if (pthread_create(&threads[i], NULL, steps[step], &shares[i]) != 0)
+        abort();
+    steps[step](&shares[0]);
+    for (int i = 1; i < n_threads; i++)
+      pthread_join(threads[i], NULL);
+    ready();
+  }
 }
 
 static void (*mode_run(const char *name))(struct walk *, int)
@@ -301,24 +351,26 @@ int main(int argc, char **argv)
 {
   const char *mode = argc > 1 ? argv[1] : "";
   int depth = 20, n_threads = 1;
-  long n_pairs = 1000000, n_live = 0;
+  long n_pairs = 1000000, n_live = 0, size = 0;
   optind = 2;
-  for (int option; (option = getopt(argc, argv, "d:n:t:l:")) != -1;)
+  for (int option; (option = getopt(argc, argv, "d:n:t:l:s:")) != -1;)
     switch (option) {
     case 'd': depth = atoi(optarg); break;
     case 'n': n_pairs = atol(optarg); break;
     case 't': n_threads = atoi(optarg); break;
     case 'l': n_live = atol(optarg); break;
+    case 's': size = atol(optarg); break;
     default: return 2;
     }
-  if (strcmp(mode, "hold") == 0) {
-    hold(n_live);
+  if (strcmp(mode, "hold") == 0 && n_threads >= 1 && n_threads <= 64) {
+    hold(n_live, size, n_threads);
     return 0;
   }
   void (*run)(struct walk *, int) = mode_run(mode);
   if (run == NULL || n_threads < 1 || n_threads > 64 || n_pairs < 10 ||
       (run == run_cross && n_threads != 1) || (run == run_live && n_live < 1)) {
-    fprintf(stderr, "usage: pairs MODE [-d DEPTH] [-n PAIRS] [-t THREADS] [-l LIVE]\n");
+    fprintf(stderr, "usage: pairs MODE [-d DEPTH] [-n PAIRS] [-t THREADS] [-l LIVE] "
+                    "[-s SIZE]\n");
     return 2;
   }
   if (n_threads == 1 && run != run_cross)

@@ -88,8 +88,11 @@ PAIRS = [  # name, mode and options, pairs, peers
     ("hot, 60 deep", "hot -d 60", 200000, "fast"),
     ("fresh leaf frames", "fresh -d 20", 200000, "all"),
     ("64 random stacks", "random -d 20", 100000, "fast"),
+    ("1 k live", "live -d 20 -l 1000", 200000, "fast"),
     ("10 k live", "live -d 20 -l 10000", 200000, "fast"),
+    ("100 k live", "live -d 20 -l 100000", 500000, "fast"),
     ("1 M live", "live -d 20 -l 1000000", 1000000, "fast"),
+    ("10 M live", "live -d 20 -l 10000000", 1000000, "few"),
     ("freed by another thread", "cross -d 20", 200000, "fast"),
     ("hot, 2 threads", "hot -d 20 -t 2", 200000, "fast"),
     ("hot, 8 threads", "hot -d 20 -t 8", 100000, "fast"),
@@ -115,7 +118,8 @@ def pairs(bench):
             return float(numbers[0])
 
         chosen = bench.peers if who == "all" else bench.fast_peers()
-        values = bench.interleave(chosen, one, bench.size(table.PAIRS_TIMES, 1))
+        times = table.PAIRS_TIMES if who != "few" else 1
+        values = bench.interleave(chosen, one, bench.size(times, 1))
         plain = measure.summary(values["plain"])
         result = {peer: measure.summary(list_) for peer, list_ in values.items()}
         for peer in result:
@@ -282,12 +286,34 @@ def memory(bench):
     for peer in bench.fast_peers():
         output = bench.output(peer)
         argv = peer.wrap([bench.pairs, "hold", "-l", str(n_live)], output)
-        result[peer.name] = {"bytes": measure.hold_memory(argv, peer.environment(output))}
+        result[peer.name] = {"bytes": measure.hold_memory(argv, peer.environment(output))[0]}
     plain = result["plain"]["bytes"]
     for row in result.values():
         row["added_bytes"] = row["bytes"] - plain
         row["added_per_block"] = row["added_bytes"] / n_live
-    return {"n_live": n_live, "peers": result}
+    return {"n_live": n_live, "peers": result, "sizes": [memory_of_size(bench, size)
+                                                         for size in BLOCK_SIZES]}
+
+
+# What a live block costs by its size, the heap full and after a random half was freed.
+BLOCK_SIZES = [16, 32, 64, 200, 1000, 8000, 100000, 1 << 20, -4096]  # -4096: 16 to 4096
+
+
+def memory_of_size(bench, size):
+    mean = size if size > 0 else 8 - size // 2
+    n_live = bench.size(1 << 30, 1 << 24) // (mean + 8)
+    say(f"memory: {n_live} blocks of {size} bytes")
+    entry = {"size": size, "n_live": n_live, "added_bytes": {}, "half_added_bytes": {}}
+    found = {}
+    for peer in bench.fast_peers():
+        output = bench.output(peer)
+        argv = peer.wrap([bench.pairs, "hold", "-l", str(n_live), "-s", str(size)], output)
+        found[peer.name] = measure.hold_memory(argv, peer.environment(output), times=2)
+    for peer, (full, half) in found.items():
+        if peer != "plain":
+            entry["added_bytes"][peer] = full - found["plain"][0]
+            entry["half_added_bytes"][peer] = half - found["plain"][1]
+    return entry
 
 
 def naming(bench):

@@ -95,6 +95,22 @@ def memory_lines(entry):
         values = entry["peers"][peer]
         lines.append(row([peer, number(values["bytes"] / 2**20), number(
             values["added_bytes"] / 2**20), number(values["added_per_block"])]))
+    return lines + [""] + memory_size_lines(entry["sizes"])
+
+
+def memory_size_lines(sizes):
+    peers = list(sizes[0]["added_bytes"])
+    lines = header(["1 GiB of blocks of", "blocks"]
+                   + [f"{peer}: added MiB" for peer in peers]
+                   + [f"{peer}: per block" for peer in peers]
+                   + [f"{peer}: per block, half freed" for peer in peers])
+    for entry in sizes:
+        size, n_live = entry["size"], entry["n_live"]
+        lines.append(row(
+            [f"{size:,} bytes" if size > 0 else f"16 to {-size:,} bytes", f"{n_live:,}"]
+            + [number(entry["added_bytes"][peer] / 2**20) for peer in peers]
+            + [number(entry["added_bytes"][peer] / n_live) for peer in peers]
+            + [number(entry["half_added_bytes"][peer] / (n_live / 2)) for peer in peers]))
     return lines
 
 

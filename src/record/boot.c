@@ -321,7 +321,7 @@ static bool first_boot(void)
   tide_exec_env_init(environment.preload, environment.options, options.follow);
   note_own_object();
   read_command();
-  if (!make_gate() || !get_store(false) || !tide_live_init(tide_real.chained))
+  if (!make_gate() || !get_store(false) || !tide_live_init())
     return false;
   tide_clock_init(options.door[0]);
   tide_threads_init();
@@ -345,8 +345,7 @@ static bool boot_after_fork(void)
     tide_add_relaxed(&parents->n_lost, options.follow);
     return false;
   }
-  if (unwiped)
-    tide_live_after_fork();
+  tide_live_after_fork(!unwiped);
   bool recorded = options.follow && get_store(true);
   if (recorded)
     write_identity(true);

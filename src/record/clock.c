@@ -55,7 +55,7 @@ bool tide_clock_read(struct tide_clock *clock)
   uint32_t beat = tide_load_relaxed(&tide_store.header->pulse.beat);
   // Time stands still during a burst: what is measured is to be like any other event.
   if (!clock->burst || beat != clock->beat)
-    clock->now = cycles >> TIDE_TICK_SHIFT & TIDE_LIVE_BIRTH_MASK;
+    clock->now = tide_live_time(cycles >> TIDE_TICK_SHIFT);
   if (beat != clock->beat) {
     if (beat - clock->beat > PAUSE_MS)
       clock->careful = CAREFUL_EVENTS;

@@ -138,7 +138,7 @@ TIDE_EXPORT void *rallocx(void *old, size_t n, int flags)
   if (p)
     tide_resize_done(block, old, p, n, TIDE_CALLER_REGS());
   else
-    tide_resize_failed(block);
+    tide_resize_failed(block, old);
   return p;
 }
 
@@ -153,7 +153,7 @@ TIDE_EXPORT size_t xallocx(void *p, size_t n, size_t extra, int flags)
   if (usable >= n)
     tide_resize_done(block, p, p, n, TIDE_CALLER_REGS());
   else
-    tide_resize_failed(block);
+    tide_resize_failed(block, p);
   return usable;
 }
 

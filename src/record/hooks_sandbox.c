@@ -55,8 +55,10 @@ static bool take(enum vow vow)
     tide_leave(t);
   }
   bool first = !tide_sys_confined;
-  if (first)
+  if (first) {
+    tide_live_confine();
     tide_sys_confine();
+  }
   return first;
 }
 

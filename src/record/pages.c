@@ -79,9 +79,8 @@ static void remove_at(uint64_t i)
 static void gone(struct tide_thread *t, const struct range *range, uint64_t bytes, bool whole)
 {
   struct tide_store_header *h = tide_store.header;
-  struct tide_live block = {.cell_and_size = range->cell};
   bool foreign;
-  struct tide_cell *c = tide_book_cell_of(&t->writer, &block, &foreign);
+  struct tide_cell *c = tide_book_cell_of(&t->writer, range->cell, 0, &foreign);
   bool counts = whole && range->counts;
   if (!c)
     return;

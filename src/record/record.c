@@ -16,21 +16,64 @@ void tide_record_unknown(const void *p)
     tide_add_relaxed(&tide_store.header->n_unknown_free, 1);
 }
 
+// The kernel gave no memory for it, or its part of the map is lost.
+void tide_record_no_room(void)
+{
+  if (tide_load_relaxed(&tide_live_map.refused))
+    tide_boot_off(TIDE_OFF_NO_MEMORY);
+  else
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+}
+
+// Of a thread that is not at work; NULL: it is, or has no state yet.
+static struct tide_thread *idle_thread(void)
+{
+  struct tide_thread *t = tide_self;
+  if (!t || !t->idle)
+    return NULL;
+  t->idle = 0;
+  TIDE_COMPILER_BARRIER();
+  return t;
+}
+
 struct tide_resize tide_resize_begin(void *old)
 {
   struct tide_resize resize = {0};
   if (!old || !tide_boot_ready())
     return resize;
-  struct tide_live *slot = tide_live_find((uint64_t)old);
-  if (slot && tide_live_cell(slot) && tide_live_aligned((uint64_t)old))
-    resize = (struct tide_resize){slot, tide_live_take(slot)};
+  struct tide_thread *t = idle_thread();
+  bool known = t ? tide_live_take(&t->writer.station, (uint64_t)old, &resize.block)
+                 : tide_live_take_as_guest((uint64_t)old, &resize.block);
+  if (!known)
+    resize.block.cell = 0;
+  if (t)
+    tide_leave(t);
   return resize;
 }
 
-void tide_resize_failed(struct tide_resize resize)
+// The old block is still there. Puts it back as it was, though it may be another slot by now.
+static void put_back(struct tide_thread *t, const struct tide_block *block, uint64_t old)
 {
-  if (resize.slot)
-    *resize.slot = resize.block;
+  struct tide_place place;
+  if (!tide_live_make(&t->writer.station, old, &place)) {
+    tide_record_no_room();
+    return;
+  }
+  bool large = block->size >= TIDE_LIVE_LARGE;
+  tide_live_put(place.slot, old, tide_live_what(block->cell, large ? TIDE_LIVE_LARGE : block->size),
+                block->when & ~(TIDE_LIVE_KEYS - 1ull));
+  tide_live_leave(&t->writer.station);
+  if (large)
+    tide_live_large_put(old, block->size);
+}
+
+void tide_resize_failed(struct tide_resize resize, void *old)
+{
+  struct tide_thread *t = resize.block.cell ? tide_enter() : NULL;
+  if (t) {
+    put_back(t, &resize.block, (uint64_t)old);
+    tide_leave(t);
+  }
   tide_record_failed();
 }
 
@@ -47,7 +90,7 @@ void tide_resize_freed(struct tide_resize resize, void *old)
   if (!t)
     return;
   tide_run_settle(&t->writer);
-  if (resize.slot)
+  if (resize.block.cell)
     tide_book_free(&t->writer, resize.block, (uint64_t)old, t->clock.now);
   else
     unknown_resized(old);
@@ -58,7 +101,7 @@ void tide_resize_freed(struct tide_resize resize, void *old)
 void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size,
                       struct tide_regs r)
 {
-  if (!resize.slot) {
+  if (!resize.block.cell) {
     struct tide_thread *t = tide_enter(); // first: a fork child may have to boot
     if (t)
       tide_record_block(t, p, size, r);
@@ -68,11 +111,11 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   struct tide_thread *t = tide_enter();
   if (!t)
     return;
-  uint64_t now = t->clock.now, birth = tide_live_birth(&resize.block);
-  uint64_t old_size = tide_live_size(&resize.block);
+  uint64_t now = t->clock.now, birth = tide_block_birth(&resize.block, now);
+  uint64_t old_size = resize.block.size;
   bool foreign;
   tide_run_settle(&t->writer);
-  struct tide_cell *from = tide_book_cell_of(&t->writer, &resize.block, &foreign);
+  struct tide_cell *from = tide_book_cell_of(&t->writer, resize.block.cell, birth, &foreign);
   if (from) {
     tide_book_leave(&t->writer, from, tide_ends_of(&t->writer, from), &resize.block, now);
     if (foreign)
@@ -84,7 +127,7 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   if (TIDE_UNLIKELY(!to)) {
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
   } else if (TIDE_UNLIKELY(!tide_book_alloc(&t->writer, to, (uint64_t)p, size, birth, now))) {
-    tide_boot_off(TIDE_OFF_NO_MEMORY);
+    tide_record_no_room();
   } else {
     struct tide_past *past = tide_past_of(&t->writer, to);
     past->n_resize++;

@@ -7,6 +7,8 @@
 #include "record/thread.h"
 #include "store/run.h"
 
+void tide_record_no_room(void); // a block found none in the live map
+
 // A new block, by a thread that has entered.
 TIDE_HOT void tide_record_block(struct tide_thread *t, void *p, size_t size, struct tide_regs r)
 {
@@ -14,7 +16,7 @@ TIDE_HOT void tide_record_block(struct tide_thread *t, void *p, size_t size, str
   if (TIDE_UNLIKELY(!c))
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
   else if (TIDE_UNLIKELY(!tide_run_alloc(&t->writer, c, (uint64_t)p, size, t->clock.now)))
-    tide_boot_off(TIDE_OFF_NO_MEMORY);
+    tide_record_no_room();
   tide_leave(t);
 }
 
@@ -57,12 +59,11 @@ TIDE_HOT bool tide_record_free(void *p)
 // because afterwards its address may be another thread's; it is counted only when the call has
 // succeeded, and put back when it has not.
 struct tide_resize {
-  struct tide_live *slot; // NULL: the old block is not known
-  struct tide_live block;
+  struct tide_block block; // of no cell: the old block is not known
 };
 
 struct tide_resize tide_resize_begin(void *old);
-void tide_resize_failed(struct tide_resize resize);
+void tide_resize_failed(struct tide_resize resize, void *old);
 void tide_resize_freed(struct tide_resize resize, void *old); // to size 0: it is gone
 void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size,
                       struct tide_regs r);

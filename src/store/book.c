@@ -72,18 +72,18 @@ TIDE_COLD void tide_book_close(struct tide_writer *w, struct tide_cell *c, uint3
 
 // The stamp is read behind the total, which may have found a peak.
 TIDE_COLD bool tide_book_end_single(struct tide_writer *w, struct tide_cell *c,
-                                    const struct tide_live *block, uint64_t now, bool temporary)
+                                    const struct tide_block *block, uint64_t now, bool temporary)
 {
-  bool is_its = tide_live_cell(block) == (uint32_t)(c - tide_store.cells); // not another thread's
+  bool is_its = block->cell == (uint32_t)(c - tide_store.cells); // not another thread's
   if (!is_its || c->n_alloc != 1 || c->n_free || tide_cell_is_single(c))
     return false;
-  uint64_t size = tide_live_size(block);
-  uint32_t born = tide_live_interval(block);
+  uint64_t size = block->size;
+  uint32_t born = tide_block_interval(block);
   tide_total_sub(w, size, now);
   struct tide_stamp stamp = {.both = tide_load_relaxed(&tide_store.header->stamp.both)};
   struct tide_late_row *late =
       born != stamp.interval ? tide_late_row(&w->lates, c, born, stamp.interval) : NULL;
-  tide_cell_make_single(c, stamp, tide_book_life(tide_live_birth(block), now), temporary);
+  tide_cell_make_single(c, stamp, tide_block_life(block, now), temporary);
   tide_book_late(late, size);
   return true;
 }

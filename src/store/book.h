@@ -86,28 +86,27 @@ TIDE_HOT uint32_t tide_life_bucket(uint64_t ticks)
   return b < TIDE_LIFE_BUCKETS ? b : TIDE_LIFE_BUCKETS - 1;
 }
 
-// A block that is the thread's latest from now on.
-TIDE_HOT void tide_book_latest(struct tide_writer *w, struct tide_live *live, uint64_t addr,
-                               uint64_t cell_and_size, uint64_t when)
+// A block that is the thread's latest from now on. Leaves its region.
+TIDE_HOT void tide_book_latest(struct tide_writer *w, const struct tide_place *place, uint64_t addr,
+                               uint64_t what, uint64_t when)
 {
   w->prev = w->last;
   w->last = addr;
-  w->last_live = live;
-  w->last_word = cell_and_size;
+  w->last_place = *place;
+  w->last_what = what;
   w->temp_cell = NULL;
-  tide_live_put(live, cell_and_size, when);
+  tide_live_put(place->slot, addr, what, when);
+  tide_live_leave(&w->station);
 }
 
 // An allocation of size bytes at addr, born at `birth` ticks (earlier than now for a resize).
-// False: no memory for the live map; nothing was counted.
+// False: no room in the live map; nothing was counted.
 TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
                               uint64_t size, uint64_t birth, uint64_t now)
 {
-  struct tide_live *live = tide_live_make(addr);
-  if (TIDE_UNLIKELY(!live))
+  struct tide_place place;
+  if (TIDE_UNLIKELY(!tide_live_make(&w->station, addr, &place)))
     return false;
-  if (TIDE_UNLIKELY(size > TIDE_LIVE_MAX_SIZE))
-    size = TIDE_LIVE_MAX_SIZE;
   uint32_t index = (uint32_t)(c - tide_store.cells);
   tide_total_add(w, size);
   uint32_t interval = tide_cell_fold(w, c);
@@ -116,7 +115,11 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   c->birth_live_sum += birth;
   c->t_last = now;
   tide_sizes_add(w, c, tide_size_bucket(size));
-  tide_book_latest(w, live, addr, tide_live_word(index, size), tide_live_when(interval, birth));
+  bool large = size >= TIDE_LIVE_LARGE;
+  uint64_t what = tide_live_what(index, TIDE_UNLIKELY(large) ? TIDE_LIVE_LARGE : size);
+  tide_book_latest(w, &place, addr, what, tide_live_when(interval, birth));
+  if (TIDE_UNLIKELY(large))
+    tide_live_large_put(addr, size);
   return true;
 }
 
@@ -126,19 +129,23 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
                                       uint64_t size, uint64_t now)
 {
   const struct tide_store_header *h = tide_store.header;
-  struct tide_live *chunk = tide_load_relaxed(tide_live_entry(addr));
+  struct tide_place place;
   struct tide_stamp stamp = {.both = tide_load_relaxed(&h->stamp.both)};
   int64_t held = w->slot->held + (int64_t)size;
-  if (TIDE_UNLIKELY(!chunk || size > TIDE_LIVE_MAX_SIZE) ||
+  if (TIDE_UNLIKELY(size >= TIDE_LIVE_LARGE) ||
       TIDE_UNLIKELY(!tide_streak_goes_on(c->sizes, tide_size_bucket(size))) ||
       TIDE_UNLIKELY(held > w->high))
     return false;
+  struct tide_ends *ends = NULL; // of a cell that has to note its share of a peak
   if (TIDE_UNLIKELY(c->stamp.both != stamp.both)) {
-    struct tide_ends *ends = tide_ends_find(c);
+    ends = tide_ends_find(c);
     if (c->stamp.interval != stamp.interval || !ends)
       return false;
-    tide_cell_share(c, ends, stamp.epoch);
   }
+  if (TIDE_UNLIKELY(!tide_live_make_quickly(&w->station, addr, &place)))
+    return false;
+  if (TIDE_UNLIKELY(ends))
+    tide_cell_share(c, ends, stamp.epoch);
   uint32_t index = (uint32_t)(c - tide_store.cells);
   tide_store_relaxed(&w->slot->held, held);
   c->n_alloc++;
@@ -146,20 +153,19 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
   c->birth_live_sum += now;
   c->t_last = now;
   c->sizes.word += TIDE_STREAK_ONE;
-  tide_book_latest(w, tide_live_in(chunk, addr), addr, tide_live_word(index, size),
+  tide_book_latest(w, &place, addr, tide_live_what(index, size),
                    tide_live_when(stamp.interval, now));
   return true;
 }
 
 // Whose counters does the end of this block go to? The thread's own cell of the block's stack.
 // Where there was never more than one slot all cells are its own, and nobody has to be asked.
-TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, const struct tide_live *block,
+TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, uint32_t cell, uint64_t birth,
                                              bool *ret_foreign)
 {
-  uint32_t cell = tide_live_cell(block);
   const struct tide_owner *o = &tide_store.owners[cell];
   // A slot may be second-hand: a block older than its present owner was a former owner's.
-  *ret_foreign = tide_live_birth(block) < w->slot->adopted_at;
+  *ret_foreign = birth < w->slot->adopted_at;
   if (TIDE_LIKELY(!tide_load_relaxed(&tide_store.header->multi) || o->slot == w->slot_id))
     return &tide_store.cells[cell];
   *ret_foreign = true;
@@ -179,10 +185,10 @@ TIDE_HOT void tide_book_late(struct tide_late_row *late, uint64_t size)
 
 // A block leaves its cell.
 TIDE_HOT void tide_book_leave(struct tide_writer *w, struct tide_cell *c, struct tide_ends *ends,
-                              const struct tide_live *block, uint64_t now)
+                              const struct tide_block *block, uint64_t now)
 {
-  uint64_t size = tide_live_size(block);
-  uint32_t born = tide_live_interval(block);
+  uint64_t size = block->size;
+  uint32_t born = tide_block_interval(block);
   tide_total_sub(w, size, now);
   uint32_t interval = tide_cell_fold(w, c);
   struct tide_late_row *late =
@@ -192,24 +198,23 @@ TIDE_HOT void tide_book_leave(struct tide_writer *w, struct tide_cell *c, struct
     ends->high_bytes = live;
   c->n_free++;
   c->b_free += size;
-  c->birth_live_sum -= tide_live_birth(block);
+  c->birth_live_sum -= tide_block_birth(block, now);
   tide_book_late(late, size);
 }
 
-// Threads read the clock by themselves: a block may seem to die before it was born, by a little.
-TIDE_HOT uint64_t tide_book_life(uint64_t birth, uint64_t now)
+TIDE_HOT uint64_t tide_block_life(const struct tide_block *block, uint64_t now)
 {
-  uint64_t life = (now - birth) & TIDE_LIVE_BIRTH_MASK;
-  return life > TIDE_LIVE_BIRTH_MASK / 2 ? 0 : life;
+  int64_t age = tide_block_age(block, now);
+  return age > 0 ? (uint64_t)age : 0;
 }
 
 // The end of a block of a cell that has no ends yet: makes it a single if it can be one. False: it
 // cannot, and nothing was counted.
-bool tide_book_end_single(struct tide_writer *w, struct tide_cell *c, const struct tide_live *block,
-                          uint64_t now, bool temporary);
+bool tide_book_end_single(struct tide_writer *w, struct tide_cell *c,
+                          const struct tide_block *block, uint64_t now, bool temporary);
 
 TIDE_HOT void tide_book_end(struct tide_writer *w, struct tide_cell *c,
-                            const struct tide_live *block, uint64_t now, bool temporary)
+                            const struct tide_block *block, uint64_t now, bool temporary)
 {
   struct tide_ends *ends = tide_ends_find(c);
   if (TIDE_UNLIKELY(!ends)) {
@@ -217,38 +222,43 @@ TIDE_HOT void tide_book_end(struct tide_writer *w, struct tide_cell *c,
       return;
     ends = tide_ends_new(w, c);
   }
-  uint64_t life = tide_book_life(tide_live_birth(block), now);
+  uint64_t life = tide_block_life(block, now);
   tide_book_leave(w, c, ends, block, now);
   ends->life_sum += life;
   tide_lives_add(w, ends, tide_life_bucket(life));
   if (temporary) {
     ends->n_temp++;
-    ends->b_temp += tide_live_size(block);
+    ends->b_temp += block->size;
   }
 }
 
 // Is addr the latest block of this thread, and still that one? Another thread may have freed it and
-// been given the address again; its cell is then another's.
-TIDE_HOT bool tide_book_is_last(const struct tide_writer *w, uint64_t addr)
+// been given the address again; its cell is then another's. If so, we are in its region.
+TIDE_HOT bool tide_book_is_last(struct tide_writer *w, uint64_t addr)
 {
-  return addr == w->last && w->last_live->cell_and_size == w->last_word;
+  if (addr != w->last || TIDE_UNLIKELY(!tide_live_again(&w->station, &w->last_place, addr)))
+    return false;
+  if (TIDE_LIKELY(tide_load_relaxed(&w->last_place.slot->what) == w->last_what))
+    return true;
+  tide_live_leave(&w->station);
+  return false;
 }
 
-// The end of the latest block.
-TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t now)
+// The end of the latest block, in whose region we are.
+TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t addr, uint64_t now)
 {
-  struct tide_live block = tide_live_take(w->last_live);
-  struct tide_cell *c = &tide_store.cells[tide_live_cell(&block)];
+  struct tide_block block = tide_live_take_at(&w->station, w->last_place.slot, addr);
+  struct tide_cell *c = &tide_store.cells[block.cell];
   tide_book_end(w, c, &block, now, true);
   w->temp_cell = c;
 }
 
 // The end of any block, already taken out of the live map.
-TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_live block, uint64_t addr,
+TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_block block, uint64_t addr,
                              uint64_t now)
 {
   bool foreign;
-  struct tide_cell *c = tide_book_cell_of(w, &block, &foreign);
+  struct tide_cell *c = tide_book_cell_of(w, block.cell, tide_block_birth(&block, now), &foreign);
   if (TIDE_UNLIKELY(!c)) { // no room for even a lost event
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
     return;

@@ -1,130 +1,322 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Live blocks: a shadow map by address, private to the process. Whoever owns the pointer owns the
-// slot, so there is no lock. 16 bytes per 32 bytes of heap actually used by small blocks.
+// Live blocks by address, private to the process. Whoever owns a pointer owns its slot, so there is
+// no lock on the way of an event.
 //
-// Two levels: the address above 128 MiB chooses a chunk, mapped when first used. Where the
-// allocator packs blocks 8 or 16 bytes apart (anything but glibc), bits 3..4 of the address also
-// choose one of four planes, so two blocks never share a slot, and an allocator that never uses
-// those addresses pays no memory for them.
+//   address | 18 bits: root | 16 bits: region (16 KiB) | 11 bits: key | 3 |
+//                 |                    |
+//   root[2^18] ---+--> chunk (1 GiB) --+--> table: 4 to 2048 slots, four to a line of 64 bytes
 //
-// A zero slot at a free: a block from before we came. A fork child finds the map wiped.
+//   slot    | what: 28 bits of cell, 36 of size | when: 11 bits of key, 12 of interval, 41 of birth
+//   |
+//
+// A table is as large as its blocks ask for. The place of a key in it, its home, is in proportion
+// to the address or, where blocks lie crowded in parts of a region, scattered. A key whose home is
+// taken lies elsewhere in that line, or in one of the lines behind. While a program is small,
+// tables have a slot for every 32 bytes: then every block of glibc is at home. Beyond that a live
+// block costs its slot and a fifth.
+//
+// 1. Only the owner of a pointer writes its slot. Pointers are handed over by free and malloc.
+// 2. A key comes into a table by a compare-and-swap of `when` in an empty slot, and stays when its
+//    block goes (what is 0 then): the next block there needs plain stores alone.
+// 3. Where a key finds no slot near its home, the table is rebuilt (live.c): closed, so that nobody
+//    comes in; a barrier in all threads (membarrier); a wait until no thread's station names the
+//    region. An operation names its region first and looks then, so either it finds the table
+//    closed or the rebuild finds it there.
+// 4. While a thread is in a region it waits for nobody who may wait for a region.
+// 5. A fork child finds the map empty.
 #pragma once
 #include "rt/arch.h"
 
-// Two words, each written and read whole: a slot is often read right after it was written, and
-// loads that span two stores wait for both.
 struct tide_live {
-  uint64_t cell_and_size;      // 22 bits of cell, 0 for no block here; 42 bits of size
-  uint64_t interval_and_birth; // 12 bits of the interval it was counted in; 52 bits of ticks
+  uint64_t what; // 0: no block here
+  uint64_t when; // 0: no key either
 };
 
 enum {
-  TIDE_LIVE_GRANULE_BITS = 5,
-  TIDE_LIVE_CHUNK_BITS = 27,
+  TIDE_LIVE_KEY_BITS = 11,
+  TIDE_LIVE_REGION_BITS = 14,
+  TIDE_LIVE_CHUNK_BITS = 30,
   TIDE_LIVE_ROOT_BITS = 48 - TIDE_LIVE_CHUNK_BITS, // user addresses have 47 or 48 bits
-  TIDE_LIVE_PLANES = 4,
+  TIDE_LIVE_CELL_BITS = 28,
+  TIDE_LIVE_INTERVAL_BITS = 12,
+  TIDE_LIVE_BORN_SHIFT = TIDE_LIVE_KEY_BITS + TIDE_LIVE_INTERVAL_BITS,
+  TIDE_LIVE_LANES = 4, // slots of a line
+  TIDE_LIVE_DIRECT_SLOTS = 512,
 };
-#define TIDE_LIVE_CHUNK_BYTES                                                                      \
-  (sizeof(struct tide_live) << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_GRANULE_BITS))
-#define TIDE_LIVE_CELL_BITS 22
-#define TIDE_LIVE_INTERVAL_BITS 12
-#define TIDE_LIVE_MAX_SIZE ((1ull << (64 - TIDE_LIVE_CELL_BITS)) - 1)
-#define TIDE_LIVE_BIRTH_MASK ((1ull << 52) - 1)
+#define TIDE_LIVE_KEYS (1u << TIDE_LIVE_KEY_BITS)
+#define TIDE_LIVE_CHUNK_BYTES (sizeof(uint64_t) << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_REGION_BITS))
+#define TIDE_LIVE_LARGE                                                                            \
+  ((1ull << (64 - TIDE_LIVE_CELL_BITS)) - 1)   // as large, or larger: see live.c
+#define TIDE_LIVE_TICK_MASK ((1ull << 52) - 1) // of any time
+
+// What a region's word says of its table: its address above, slots and how it is below. 0: there is
+// none.
+#define TIDE_TABLE_OPEN 1ull
+#define TIDE_TABLE_SCATTERED 2ull
+#define TIDE_TABLE_GIVEN_UP 4096ull // closed for good, as far as can be told
+#define TIDE_TABLE_DIRECT 8192ull   // a slot for every 32 bytes, in their order
+#define TIDE_TABLE_SLOTS(table) ((uint32_t)(table)&0xffc)
+#define TIDE_TABLE_ADDRESS(table) ((struct tide_live *)((table) >> 16))
+
+// Where a thread is. Stations are never freed.
+struct tide_station {
+  uint64_t *at; // the region whose table it uses; NULL: none
+  struct tide_station *next;
+  uint64_t *opened; // the region that it gave its first table latest
+  uint32_t lines;   // what the last one had use for
+  uint32_t held_up; // a rebuild has waited for it in vain
+};
+
+// A block's slot, and the table in which that is so.
+struct tide_place {
+  struct tide_live *slot;
+  uint64_t *region, table;
+};
+
+// What is known of a block.
+struct tide_block {
+  uint32_t cell; // 0: nothing
+  uint64_t size, when;
+};
+
+// Where there is no membarrier, or soon will be none, every operation has a fence of its own.
+enum tide_fences { TIDE_FENCES_NONE, TIDE_FENCES_TOO, TIDE_FENCES_ENOUGH };
+
+// Sizes that a slot has no room for.
+enum { TIDE_LIVE_MAX_LARGE = 256 };
+struct tide_live_large {
+  struct {
+    uint64_t addr, size; // size 0: free
+  } blocks[TIDE_LIVE_MAX_LARGE];
+};
 
 struct tide_live_map {
-  struct tide_live **root[TIDE_LIVE_PLANES]; // of each plane in use: chunks by address
-  uint64_t plane_mask;                       // 0: one plane, 3: four
+  uint64_t **root;               // chunks of regions by address
+  uint32_t fences;               // enum tide_fences
+  uint32_t unit_bits;            // of births, in ticks: where the architecture does not say
+  int64_t direct_left;           // bytes of tables that may still have a slot for every 32 bytes
+  struct tide_live_large *large; // for whoever walks the map
+  bool refused;                  // the kernel gave no memory
 };
 extern struct tide_live_map tide_live_map;
 
-bool tide_live_init(bool four_planes);
-void tide_live_after_fork(void); // forgets every block
-// Maps the chunk that *entry is to point to; NULL when refused.
-struct tide_live *tide_live_chunk_new(struct tide_live **entry);
+bool tide_live_init(void);
+// From now on no system call will be needed to rebuild a table.
+void tide_live_confine(void);
+// In a fork child: forgets every block and every station. wiped: the kernel has wiped the memory.
+void tide_live_after_fork(bool wiped);
+void tide_live_station_add(struct tide_station *s);
 
-TIDE_HOT struct tide_live **tide_live_entry(uint64_t addr)
-{
-  struct tide_live **root = tide_live_map.root[addr >> 3 & tide_live_map.plane_mask];
-  return &root[addr >> TIDE_LIVE_CHUNK_BITS & ((1u << TIDE_LIVE_ROOT_BITS) - 1)];
-}
+// The slow ways of what is below, which say what they do.
+bool tide_live_make_slowly(struct tide_station *s, uint64_t addr, struct tide_place *ret_place);
+struct tide_live *tide_live_probe(uint64_t table, uint64_t key); // NULL: it is not there
+bool tide_live_wait(uint64_t *region);                           // false: it stays closed
+void tide_live_large_put(uint64_t addr, uint64_t size);          // notes a size of LARGE or more
+uint64_t tide_live_large_take(uint64_t addr);
+// For a thread that is at work already, interrupted. False: not known, or not to be had now.
+bool tide_live_take_as_guest(uint64_t addr, struct tide_block *ret_block);
 
-TIDE_HOT struct tide_live *tide_live_in(struct tide_live *chunk, uint64_t addr)
+TIDE_HOT uint64_t *tide_live_region(uint64_t addr)
 {
-  return &chunk[(addr & ((1u << TIDE_LIVE_CHUNK_BITS) - 1)) >> TIDE_LIVE_GRANULE_BITS];
-}
-
-// The slot of a block just allocated; NULL: no memory for it.
-TIDE_HOT struct tide_live *tide_live_make(uint64_t addr)
-{
-  struct tide_live **entry = tide_live_entry(addr);
   // Relaxed is enough: every use depends on the address loaded.
-  struct tide_live *chunk = tide_load_relaxed(entry);
-  if (TIDE_UNLIKELY(!chunk) && !(chunk = tide_live_chunk_new(entry)))
-    return NULL;
-  return tide_live_in(chunk, addr);
+  uint64_t *chunk = tide_load_relaxed(
+      &tide_live_map.root[addr >> TIDE_LIVE_CHUNK_BITS & ((1u << TIDE_LIVE_ROOT_BITS) - 1)]);
+  uint64_t i = (addr & ((1ull << TIDE_LIVE_CHUNK_BITS) - 1)) >> TIDE_LIVE_REGION_BITS;
+  return TIDE_LIKELY(chunk) ? &chunk[i] : NULL;
 }
 
-// The slot of a block that somebody wants to free or resize; NULL: never seen around here. The
-// address may be any nonsense: more than 48 bits (and a tag) are nobody's.
-TIDE_HOT struct tide_live *tide_live_find(uint64_t addr)
+// Names the region, then looks at its table, in this order: see 3 above.
+TIDE_HOT uint64_t tide_live_enter(struct tide_station *s, uint64_t *region)
 {
-  struct tide_live *chunk =
-      tide_untag(addr) >> 48 ? NULL : tide_load_relaxed(tide_live_entry(addr));
-  return TIDE_LIKELY(chunk) ? tide_live_in(chunk, addr) : NULL;
+  tide_store_release(&s->at, region);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  if (TIDE_UNLIKELY(tide_load_relaxed(&tide_live_map.fences)))
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  return tide_load_acquire(region);
 }
 
-// Could a block be here? Allocators align to 16, those with four planes to 8.
-TIDE_HOT bool tide_live_aligned(uint64_t addr)
+TIDE_HOT void tide_live_leave(struct tide_station *s)
 {
-  return !(addr & (tide_live_map.plane_mask ? 7 : 15));
+  tide_store_release(&s->at, NULL);
 }
 
-TIDE_HOT uint64_t tide_live_word(uint32_t cell, uint64_t size)
+TIDE_HOT uint64_t tide_live_key(uint64_t addr)
+{
+  return addr >> 3 & (TIDE_LIVE_KEYS - 1);
+}
+
+TIDE_HOT uint64_t tide_when_key(uint64_t when)
+{
+  return when & (TIDE_LIVE_KEYS - 1);
+}
+
+TIDE_HOT bool tide_when_is_of(uint64_t when, uint64_t key)
+{
+  return when && tide_when_key(when) == key;
+}
+
+TIDE_HOT uint64_t tide_live_home_index(uint64_t table, uint64_t key)
+{
+  if (TIDE_LIKELY(table & TIDE_TABLE_DIRECT))
+    return key / (TIDE_LIVE_KEYS / TIDE_LIVE_DIRECT_SLOTS);
+  // Odd, and the golden part of all keys: neighbours and multiples go far apart.
+  uint64_t scattered = key * 1265 & (TIDE_LIVE_KEYS - 1);
+  uint64_t place = table & TIDE_TABLE_SCATTERED ? scattered : key;
+  return place * TIDE_TABLE_SLOTS(table) >> TIDE_LIVE_KEY_BITS;
+}
+
+TIDE_HOT struct tide_live *tide_live_home(uint64_t table, uint64_t key)
+{
+  return &TIDE_TABLE_ADDRESS(table)[tide_live_home_index(table, key)];
+}
+
+// Is the place of a block that was here still its place? If so, we are in its region.
+TIDE_HOT bool tide_live_again(struct tide_station *s, const struct tide_place *p, uint64_t addr)
+{
+  if (TIDE_LIKELY(tide_live_enter(s, p->region) == p->table) &&
+      TIDE_LIKELY(tide_when_key(tide_load_relaxed(&p->slot->when)) == tide_live_key(addr)))
+    return true;
+  tide_live_leave(s);
+  return false;
+}
+
+// The place of a block just allocated, if it is at home there and has been before; if so, we are in
+// its region.
+TIDE_HOT bool tide_live_make_quickly(struct tide_station *s, uint64_t addr, struct tide_place *ret)
+{
+  uint64_t *region = tide_live_region(addr);
+  if (TIDE_UNLIKELY(!region))
+    return false;
+  uint64_t table = tide_live_enter(s, region), key = tide_live_key(addr);
+  if (TIDE_LIKELY(table & TIDE_TABLE_OPEN)) {
+    struct tide_live *home = tide_live_home(table, key);
+    if (TIDE_LIKELY(tide_when_is_of(tide_load_relaxed(&home->when), key))) {
+      *ret = (struct tide_place){home, region, table};
+      return true;
+    }
+  }
+  tide_live_leave(s);
+  return false;
+}
+
+// The same for any block. False: no memory for it, or a thread that was killed has closed the
+// table.
+TIDE_HOT bool tide_live_make(struct tide_station *s, uint64_t addr, struct tide_place *ret_place)
+{
+  return TIDE_LIKELY(tide_live_make_quickly(s, addr, ret_place)) ||
+         tide_live_make_slowly(s, addr, ret_place);
+}
+
+TIDE_HOT uint64_t tide_live_what(uint32_t cell, uint64_t size)
 {
   return cell | size << TIDE_LIVE_CELL_BITS;
 }
 
+// A unit of birth is about a microsecond: 41 bits of them last for weeks. A time is a whole number
+// of units, in ticks.
+TIDE_HOT uint32_t tide_live_unit_bits(void)
+{
+  return tide_unit_bits(tide_live_map.unit_bits);
+}
+
+TIDE_HOT uint64_t tide_live_time(uint64_t ticks)
+{
+  return ticks >> tide_live_unit_bits() << tide_live_unit_bits() & TIDE_LIVE_TICK_MASK;
+}
+
+TIDE_HOT uint64_t tide_live_born(uint64_t time) // in its place in a slot
+{
+  return time >> tide_live_unit_bits() << TIDE_LIVE_BORN_SHIFT;
+}
+
 TIDE_HOT uint64_t tide_live_when(uint32_t interval, uint64_t birth)
 {
-  return interval | birth << TIDE_LIVE_INTERVAL_BITS;
+  return (uint64_t)interval << TIDE_LIVE_KEY_BITS | tide_live_born(birth);
 }
 
-TIDE_HOT uint64_t tide_when_birth(uint64_t when)
+TIDE_HOT void tide_live_put(struct tide_live *slot, uint64_t addr, uint64_t what, uint64_t when)
 {
-  return when >> TIDE_LIVE_INTERVAL_BITS;
+  tide_store_relaxed(&slot->when, when | tide_live_key(addr)); // when is without a key
+  tide_store_release(&slot->what, what); // a reader in another process finds a block whole
 }
 
-TIDE_HOT void tide_live_put(struct tide_live *s, uint64_t cell_and_size, uint64_t when)
+TIDE_HOT struct tide_block tide_live_block(uint64_t what, uint64_t when)
 {
-  s->cell_and_size = cell_and_size;
-  s->interval_and_birth = when;
+  return (struct tide_block){
+      .cell = (uint32_t)what & ((1u << TIDE_LIVE_CELL_BITS) - 1),
+      .size = what >> TIDE_LIVE_CELL_BITS,
+      .when = when,
+  };
 }
 
-// Takes what is there (cell 0: nothing) and leaves the slot empty.
-TIDE_HOT struct tide_live tide_live_take(struct tide_live *s)
+TIDE_HOT uint32_t tide_block_interval(const struct tide_block *block)
 {
-  struct tide_live block = *s;
-  s->cell_and_size = 0;
+  return (uint32_t)block->when >> TIDE_LIVE_KEY_BITS & ((1u << TIDE_LIVE_INTERVAL_BITS) - 1);
+}
+
+// Takes what is there, which may be nothing, and leaves the region.
+TIDE_HOT struct tide_block tide_live_take_at(struct tide_station *s, struct tide_live *slot,
+                                             uint64_t addr)
+{
+  uint64_t what = tide_load_relaxed(&slot->what), when = tide_load_relaxed(&slot->when);
+  tide_store_relaxed(&slot->what, 0);
+  tide_live_leave(s);
+  struct tide_block block = tide_live_block(what, when);
+  if (TIDE_UNLIKELY(block.size == TIDE_LIVE_LARGE))
+    block.size = tide_live_large_take(addr);
   return block;
 }
 
-TIDE_HOT uint32_t tide_live_cell(const struct tide_live *s)
+// Could a block be here? The address may be any nonsense: more than 48 bits (and a tag) are
+// nobody's.
+TIDE_HOT bool tide_live_plausible(uint64_t addr)
 {
-  return (uint32_t)s->cell_and_size & ((1u << TIDE_LIVE_CELL_BITS) - 1);
+  uint64_t untagged = tide_untag(addr);
+  return !((untagged >> 3 | untagged << 61) >> 45);
 }
 
-TIDE_HOT uint64_t tide_live_size(const struct tide_live *s)
+// The slot of a block that somebody wants to free or resize, and we are in its region; NULL: none.
+TIDE_HOT struct tide_live *tide_live_find(struct tide_station *s, uint64_t addr)
 {
-  return s->cell_and_size >> TIDE_LIVE_CELL_BITS;
+  uint64_t *region = TIDE_LIKELY(tide_live_plausible(addr)) ? tide_live_region(addr) : NULL, table;
+  if (TIDE_UNLIKELY(!region))
+    return NULL;
+  while (TIDE_UNLIKELY(!((table = tide_live_enter(s, region)) & TIDE_TABLE_OPEN))) {
+    tide_live_leave(s);
+    if (!table || !tide_live_wait(region))
+      return NULL;
+  }
+  uint64_t key = tide_live_key(addr);
+  struct tide_live *slot = tide_live_home(table, key);
+  if (TIDE_UNLIKELY(!tide_when_is_of(tide_load_relaxed(&slot->when), key)) &&
+      !(slot = tide_live_probe(table, key)))
+    tide_live_leave(s);
+  return slot;
 }
 
-TIDE_HOT uint32_t tide_live_interval(const struct tide_live *s)
+// What is known of a block, which is forgotten; false: nothing.
+TIDE_HOT bool tide_live_take(struct tide_station *s, uint64_t addr, struct tide_block *ret_block)
 {
-  return (uint32_t)s->interval_and_birth & ((1u << TIDE_LIVE_INTERVAL_BITS) - 1);
+  struct tide_live *slot = tide_live_find(s, addr);
+  if (TIDE_UNLIKELY(!slot))
+    return false;
+  *ret_block = tide_live_take_at(s, slot, addr);
+  return TIDE_LIKELY(ret_block->cell);
 }
 
-TIDE_HOT uint64_t tide_live_birth(const struct tide_live *s)
+// How old a block is, in ticks. Threads read the clock by themselves: one may seem to be younger
+// than nothing, by a little.
+TIDE_HOT int64_t tide_block_age(const struct tide_block *block, uint64_t now)
 {
-  return tide_when_birth(s->interval_and_birth);
+  const uint64_t little = 1ull << 56; // of 2^64, as is all that a birth can be
+  uint32_t shift = TIDE_LIVE_BORN_SHIFT - tide_live_unit_bits();
+  uint64_t born = block->when >> TIDE_LIVE_BORN_SHIFT << TIDE_LIVE_BORN_SHIFT;
+  return (int64_t)((tide_live_born(now) - born + little) >> shift) - (int64_t)(little >> shift);
+}
+
+// As it was counted.
+TIDE_HOT uint64_t tide_block_birth(const struct tide_block *block, uint64_t now)
+{
+  return (now - (uint64_t)tide_block_age(block, now)) & TIDE_LIVE_TICK_MASK;
 }

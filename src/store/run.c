@@ -54,7 +54,7 @@ TIDE_HOT int64_t room_for(const struct tide_writer *w, const struct tide_cell *c
   int64_t most = w->crest < w->high ? w->crest : w->high;
   int64_t room = most - w->slot->held, own = ends->high_bytes - tide_cell_live(c);
   room = room < own ? room : own;
-  return room < (int64_t)TIDE_LIVE_MAX_SIZE ? room : (int64_t)TIDE_LIVE_MAX_SIZE;
+  return room < (int64_t)TIDE_LIVE_LARGE ? room : (int64_t)TIDE_LIVE_LARGE - 1;
 }
 
 TIDE_HOT bool begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, uint64_t now)
@@ -70,6 +70,7 @@ TIDE_HOT bool begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, u
   w->waiting_index = (uint32_t)(c - tide_store.cells);
   w->run_room = (uint64_t)room;
   w->run_when = tide_live_when(interval, now);
+  w->run_birth = now;
   w->run_sizes = hist->size;
   run->interval = interval;
   run->n_ended = 0;
@@ -87,10 +88,11 @@ __attribute__((noinline)) bool tide_run_alloc_any(struct tide_writer *w, struct 
     if (!again || !begin(w, c, size, now))
       return tide_book_alloc(w, c, addr, size, now, now);
   }
-  struct tide_live *live = tide_live_make(addr);
-  if (live)
-    tide_run_open(w, live, addr, size);
-  return live;
+  struct tide_place place;
+  bool made = tide_live_make(&w->station, addr, &place);
+  if (made)
+    tide_run_open(w, &place, addr, size);
+  return made;
 }
 
 void tide_run_retime(struct tide_writer *w, uint64_t now)
@@ -98,10 +100,12 @@ void tide_run_retime(struct tide_writer *w, uint64_t now)
   const struct tide_store_header *h = tide_store.header;
   const struct tide_run *run = &w->slot->run;
   if (run->open || run->n_ended > MAX_ENDED ||
-      run->interval != tide_load_relaxed(&h->stamp.interval))
+      run->interval != tide_load_relaxed(&h->stamp.interval)) {
     w->run_cell = NULL;
-  else
+  } else {
     w->run_when = tide_live_when(run->interval, now);
+    w->run_birth = now;
+  }
 }
 
 TIDE_COLD void tide_run_turn(struct tide_writer *w)

@@ -33,18 +33,19 @@ void tide_run_settle(struct tide_writer *w);
 bool tide_run_alloc_any(struct tide_writer *w, struct tide_cell *c, uint64_t addr, uint64_t size,
                         uint64_t now);
 
-TIDE_HOT void tide_run_open(struct tide_writer *w, struct tide_live *live, uint64_t addr,
+// We are in the block's region, and leave it.
+TIDE_HOT void tide_run_open(struct tide_writer *w, const struct tide_place *place, uint64_t addr,
                             uint64_t size)
 {
   struct tide_run *run = &w->slot->run;
   uint32_t *count = &w->run_sizes[tide_size_bucket(size)];
   if (TIDE_UNLIKELY(!++*count))
     tide_book_carry(count);
-  run->birth = tide_when_birth(w->run_when);
+  run->birth = w->run_birth;
   TIDE_PAUSE();
   tide_store_relaxed(&run->open, size + 1); // a flush of another thread may read it
   TIDE_PAUSE();
-  tide_book_latest(w, live, addr, tide_live_word(w->waiting_index, size), w->run_when);
+  tide_book_latest(w, place, addr, tide_live_what(w->waiting_index, size), w->run_when);
 }
 
 TIDE_HOT bool tide_run_goes_on(const struct tide_writer *w, const struct tide_cell *c,
@@ -53,13 +54,15 @@ TIDE_HOT bool tide_run_goes_on(const struct tide_writer *w, const struct tide_ce
   return w->run_cell == c && TIDE_LIKELY(!w->slot->run.open) && TIDE_LIKELY(size <= w->run_room);
 }
 
-// A new block at addr. False: no memory for the live map; nothing was counted.
+// A new block at addr. False: no room in the live map; nothing was counted.
 TIDE_HOT bool tide_run_alloc(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
                              uint64_t size, uint64_t now)
 {
   // An allocator often gives out again what was freed just now.
-  if (tide_run_goes_on(w, c, size) && TIDE_LIKELY(addr == w->last)) {
-    tide_run_open(w, w->last_live, addr, size);
+  if (tide_run_goes_on(w, c, size) && TIDE_LIKELY(addr == w->last) &&
+      TIDE_LIKELY(tide_live_again(&w->station, &w->last_place, addr))) {
+    struct tide_place place = w->last_place;
+    tide_run_open(w, &place, addr, size);
     return true;
   }
   // One that comes alone is sooner booked than it would wait.
@@ -89,7 +92,8 @@ TIDE_HOT bool tide_run_free_waiting(struct tide_writer *w, uint64_t addr)
   uint64_t open = tide_load_relaxed(&run->open);
   if (!w->run_cell || !open || !tide_book_is_last(w, addr))
     return false;
-  w->last_live->cell_and_size = 0;
+  tide_store_relaxed(&w->last_place.slot->what, 0);
+  tide_live_leave(&w->station);
   // First: a reader may find us anywhere in between, and what it has counted once stays counted.
   tide_store_relaxed(&run->open, 0);
   TIDE_PAUSE();
@@ -105,12 +109,12 @@ TIDE_HOT bool tide_run_free_booked(struct tide_writer *w, uint64_t addr, uint64_
   if (TIDE_UNLIKELY(tide_run_waits(w)))
     tide_run_settle(w);
   if (tide_book_is_last(w, addr)) {
-    tide_book_free_last(w, now);
+    tide_book_free_last(w, addr, now);
     return true;
   }
-  struct tide_live *live = tide_live_find(addr);
-  if (TIDE_UNLIKELY(!live || !tide_live_cell(live) || !tide_live_aligned(addr)))
+  struct tide_block block;
+  if (TIDE_UNLIKELY(!tide_live_take(&w->station, addr, &block)))
     return false;
-  tide_book_free(w, tide_live_take(live), addr, now);
+  tide_book_free(w, block, addr, now);
   return true;
 }

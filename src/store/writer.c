@@ -13,6 +13,8 @@ bool tide_writer_init(struct tide_writer *w)
   w->index = tide_sys_map_private(FIRST_ENTRIES * sizeof *w->index);
   w->index_mask = FIRST_ENTRIES - 1;
   w->index_used = 0;
+  if (w->index)
+    tide_live_station_add(&w->station);
   return w->index;
 }
 

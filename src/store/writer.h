@@ -22,14 +22,14 @@ struct tide_writer {
   // The two most recent blocks: for temporaries, and because most blocks that die young are the
   // latest one, whose slot and cell need not be looked for.
   uint64_t last, prev; // addresses; 0: none
-  struct tide_live *last_live;
-  uint64_t last_word;        // what was written there of cell and size
+  struct tide_place last_place;
+  uint64_t last_what;        // what was written there of cell and size
   struct tide_cell *waiting; // what the slot's run is of; NULL: nothing is waiting
   uint32_t waiting_index;
   // What goes on with the run: blocks of this cell (NULL: none) of at most run_room bytes. run_when
   // is their second word in the live map, run_sizes the cell's histogram.
   struct tide_cell *run_cell;
-  uint64_t run_room, run_when;
+  uint64_t run_room, run_when, run_birth;
   uint32_t *run_sizes;
   struct tide_cell *temp_cell; // of the latest block, if it has ended already; else NULL
   // Its part in the total: see total.h.
@@ -41,10 +41,12 @@ struct tide_writer {
   uint32_t *owes;           // of its thread: set, it looks up at the end of an event; may be NULL
   struct tide_writer *next_awake, *prev_awake;
   struct tide_part_chunk parts[TIDE_PART_KINDS];
+  struct tide_station station;
   struct tide_lates lates;
 };
 
-bool tide_writer_init(struct tide_writer *w); // false: no memory
+// False: no memory. A writer is never freed: the live map knows it from now on.
+bool tide_writer_init(struct tide_writer *w);
 // The cell of the given stack, made if need be; falls back to the LOST stack's when the store is
 // full, and to NULL when even that cannot be had.
 struct tide_cell *tide_writer_cell_new(struct tide_writer *w, uint64_t hash, uint32_t stack);

@@ -214,11 +214,9 @@ static void open_store(void)
 
 static void close_store(void)
 {
-  for (int i = 0; i < n_threads; i++) {
-    for (int b = 0; b < BLOCKS; b++)
-      tide_live_take(tide_live_make(address_of(i, b)));
+  for (int i = 0; i < n_threads; i++)
     tide_sys_unmap(threads[i].w.index, (threads[i].w.index_mask + 1ull) * 8);
-  }
+  tide_live_after_fork(false);
   munmap(tide_store.base, tide_store.header->store_bytes);
 }
 
@@ -271,7 +269,7 @@ static void compare(bool turns, uint64_t largest)
 int main(int argc, char **argv)
 {
   unsigned seeds = argc > 1 ? (unsigned)atoi(argv[1]) : 60;
-  if (!tide_live_init(false))
+  if (!tide_live_init())
     return 2;
   tide_total_init();
   static const int widths[] = {2, 3, 8, 16, 17, 64, WRITERS};

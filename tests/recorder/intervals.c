@@ -6,6 +6,7 @@
 // number: what each stack allocated and freed in each interval, and which late frees there were.
 //
 //   intervals THREADS
+#include "block_at.h"
 #include "capture/intervals.h"
 #include "capture/late_frees.h"
 #include "capture/store_parts.h"
@@ -93,7 +94,8 @@ static uint64_t allocate(struct tide_writer *w, struct sums *note, unsigned *rng
     tide_run_retime(w, now);
   if (!tide_run_alloc(w, cell_of(w, stack), address, size, now))
     abort();
-  uint32_t interval = tide_live_interval(tide_live_find(address));
+  struct tide_block block = block_at(w, address);
+  uint32_t interval = tide_block_interval(&block);
   note->did[stack][interval].n_alloc++;
   note->did[stack][interval].b_alloc += size;
   return address;
@@ -101,10 +103,10 @@ static uint64_t allocate(struct tide_writer *w, struct sums *note, unsigned *rng
 
 static void release(struct tide_writer *w, struct sums *note, uint64_t address, uint64_t now)
 {
-  struct tide_live block = *tide_live_find(address);
-  uint64_t size = tide_live_size(&block);
-  uint32_t born = tide_live_interval(&block);
-  uint32_t stack = stack_of_node(tide_store.owners[tide_live_cell(&block)].stack);
+  struct tide_block block = block_at(w, address);
+  uint64_t size = block.size;
+  uint32_t born = tide_block_interval(&block);
+  uint32_t stack = stack_of_node(tide_store.owners[block.cell].stack);
   if (tide_run_free_waiting(w, address))
     n_waited++;
   else if (!tide_run_free_booked(w, address, now))
@@ -123,26 +125,28 @@ static void release(struct tide_writer *w, struct sums *note, uint64_t address, 
 static void *work(void *arg)
 {
   uintptr_t id = (uintptr_t)arg;
-  struct tide_writer w = {.slot = tide_slot_new()};
+  static struct tide_writer writers[MAX_THREADS]; // never freed
+  struct tide_writer *w = &writers[id];
   unsigned rng = (unsigned)id + 1;
-  w.slot_id = w.slot->id;
-  if (!tide_writer_init(&w))
+  w->slot = tide_slot_new();
+  w->slot_id = w->slot->id;
+  if (!tide_writer_init(w))
     abort();
   for (uint64_t now = 1; !stop; now++) {
     if (now % 20000 == 1)
-      tide_total_join(&w, (uint32_t)id + 1, 0);
-    tide_run_look(&w);
-    uint64_t address = allocate(&w, noted[id], &rng, now);
+      tide_total_join(w, (uint32_t)id + 1, 0);
+    tide_run_look(w);
+    uint64_t address = allocate(w, noted[id], &rng, now);
     if (rand_r(&rng) % 4) { // mostly it dies young
-      release(&w, noted[id], address, now);
+      release(w, noted[id], address, now);
       spare = address;
     } else if ((address = atomic_exchange(&ring[(unsigned)rand_r(&rng) % RING], address))) {
-      release(&w, noted[id], address, now);
+      release(w, noted[id], address, now);
     }
     if (now % 20000 == 0) {
-      tide_run_settle(&w);
-      tide_late_close(&w.lates);
-      tide_total_leave(&w);
+      tide_run_settle(w);
+      tide_late_close(&w->lates);
+      tide_total_leave(w);
     }
     if (now % 64 == 0)
       usleep(0);
@@ -236,7 +240,7 @@ static int open_store(void)
   if (fd < 0 || ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
     abort();
   void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  if (base == MAP_FAILED || !tide_live_init(false) || !tide_store_attach(base, bytes, false))
+  if (base == MAP_FAILED || !tide_live_init() || !tide_store_attach(base, bytes, false))
     abort();
   tide_store.header->state = TIDE_STATE_RECORDING;
   tide_node_begin();

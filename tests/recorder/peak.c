@@ -9,6 +9,7 @@
 //   peak THREADS SEEDS
 #include "cell_ends.h"
 #include "rt/sys.h"
+#include "block_at.h"
 #include "store/run.h"
 
 #include <pthread.h>
@@ -21,7 +22,6 @@ enum { SITES = 40, BLOCKS = 4000, MAX_THREADS = 8 };
 
 static struct tide_writer writers[MAX_THREADS];
 static struct {
-  struct tide_live live;
   int site;
   uint64_t size;
 } blocks[BLOCKS];
@@ -67,12 +67,11 @@ static void event(struct tide_writer *w, unsigned *rng, int grow, uint64_t large
   bool again = rand_r(rng) % 2;
   int b = again ? last_block : rand_r(rng) % BLOCKS;
   uint64_t now = ++n_events / 8;
-  struct tide_live *slot = tide_live_make(address_of(b));
   tide_run_look(w);
   if (n_events % 8 == 0)
     tide_run_retime(w, now);
   last_block = b;
-  if (tide_live_cell(slot)) {
+  if (block_at(w, address_of(b)).cell) {
     if (grow && !again && rand_r(rng) % 4)
       return;
     truth(blocks[b].site, -(int64_t)blocks[b].size);
@@ -162,8 +161,7 @@ static void open_store(void)
 
 static void close_store(void)
 {
-  for (int b = 0; b < BLOCKS; b++)
-    tide_live_take(tide_live_make(address_of(b)));
+  tide_live_after_fork(false);
   munmap(tide_store.base, tide_store.header->store_bytes);
   memset(live, 0, sizeof live);
   memset(own_max, 0, sizeof own_max);
@@ -225,7 +223,7 @@ int main(int argc, char **argv)
 {
   n_threads = argc > 1 ? atoi(argv[1]) : 1;
   int seeds = argc > 2 ? atoi(argv[2]) : 50;
-  if (n_threads < 1 || n_threads > MAX_THREADS || !tide_live_init(false))
+  if (n_threads < 1 || n_threads > MAX_THREADS || !tide_live_init())
     return 2;
   for (int seed = 1; seed <= seeds; seed++) {
     open_store();

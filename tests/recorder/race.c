@@ -5,6 +5,7 @@
 // supervisor does; now and then all but one of them sleep, and that one is alone. What they agree
 // on must be exact at the end.
 #include "rt/sys.h"
+#include "block_at.h"
 #include "store/run.h"
 
 #include <pthread.h>
@@ -32,11 +33,11 @@ static uint32_t stack_node(uint32_t i)
 
 static void release(struct tide_writer *w, uint64_t address, uint64_t now)
 {
-  struct tide_live block = *tide_live_find(address);
+  struct tide_block block = block_at(w, address);
   if (!tide_run_free_waiting(w, address) && !tide_run_free_booked(w, address, now))
     abort();
   atomic_fetch_add(&n_frees, 1);
-  atomic_fetch_add(&b_frees, tide_live_size(&block));
+  atomic_fetch_add(&b_frees, block.size);
 }
 
 // A hook's first two steps. ThreadSanitizer knows nothing of the barrier that orders them.
@@ -47,42 +48,44 @@ static void enter(uint32_t *idle)
 
 static void *worker(void *arg)
 {
-  struct tide_writer w = {.slot = tide_slot_new()};
+  static struct tide_writer writers[THREADS]; // never freed
+  struct tide_writer *w = &writers[(uintptr_t)arg - 1];
   unsigned rng = (unsigned)(uintptr_t)arg;
   uint32_t idle = 1, owes = 0;
-  w.slot_id = w.slot->id;
-  w.idle = &idle;
-  w.owes = &owes;
-  if (!tide_writer_init(&w))
+  w->slot = tide_slot_new();
+  w->slot_id = w->slot->id;
+  w->idle = &idle;
+  w->owes = &owes;
+  if (!tide_writer_init(w))
     abort();
   uint32_t stack = 0;
   for (int i = 0; i < ROUNDS; i++) {
     if (i % 1000 == 0)
-      tide_total_join(&w, (uint32_t)(uintptr_t)arg, 0);
+      tide_total_join(w, (uint32_t)(uintptr_t)arg, 0);
     enter(&idle);
-    tide_run_look(&w);
-    n_alone += tide_total_was_alone(&w);
+    tide_run_look(w);
+    n_alone += tide_total_was_alone(w);
     if (i % 3 == 0)
       stack = (uint32_t)rand_r(&rng) % STACKS;
     uint64_t hash = tide_mix64(stack + 1), size = 1 + (uint64_t)rand_r(&rng) % 10000;
     uint32_t node = stack_node(stack);
-    struct tide_cell *c = tide_writer_find(&w, hash);
+    struct tide_cell *c = tide_writer_find(w, hash);
     if (!c)
-      c = tide_writer_cell_new(&w, hash, node);
+      c = tide_writer_cell_new(w, hash, node);
     uint64_t address = atomic_fetch_add(&next_address, 64);
-    tide_run_alloc(&w, c, address, size, (uint64_t)i);
+    tide_run_alloc(w, c, address, size, (uint64_t)i);
     atomic_fetch_add(&n_allocs, 1);
     atomic_fetch_add(&b_allocs, size);
     uint64_t other = address; // a temporary, or somebody else's
     if (rand_r(&rng) % 2)
       other = atomic_exchange(&ring[(unsigned)rand_r(&rng) % RING], address);
     if (other)
-      release(&w, other, (uint64_t)i);
+      release(w, other, (uint64_t)i);
     if (__atomic_exchange_n(&owes, 0, __ATOMIC_ACQ_REL))
-      tide_run_look(&w);
+      tide_run_look(w);
     if (i % 1000 == 999) {
-      tide_run_settle(&w);
-      tide_total_leave(&w);
+      tide_run_settle(w);
+      tide_total_leave(w);
     }
     tide_store_release(&idle, 1);
     if (i % 500 == 499 && arg != (void *)1) // one of them is alone now and then
@@ -129,7 +132,7 @@ int main(void)
   uint64_t bytes = tide_store_bytes(1ull << 33);
   void *base =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED || !tide_live_init(false))
+  if (base == MAP_FAILED || !tide_live_init())
     return 2;
   tide_store_attach(base, bytes, false);
   tide_total_init();

@@ -24,8 +24,15 @@ static struct tide_ends *ends_of(struct tide_cell *c)
   return tide_ends_of(&w, c);
 }
 
-static void pair(struct tide_cell *c, uint64_t size, uint64_t now)
+// Times are whole units of the live map's.
+static uint64_t at(uint64_t unit)
 {
+  return unit << tide_live_unit_bits();
+}
+
+static void pair(struct tide_cell *c, uint64_t size, uint64_t unit)
+{
+  uint64_t now = at(unit);
   if (!tide_run_alloc(&w, c, ADDRESS, size, now))
     abort();
   if (!tide_run_free_waiting(&w, ADDRESS))
@@ -38,7 +45,7 @@ static void open_store(void)
   uint64_t bytes = tide_store_bytes(1ull << 33);
   void *base =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED || !tide_live_init(false) || !tide_store_attach(base, bytes, false))
+  if (base == MAP_FAILED || !tide_live_init() || !tide_store_attach(base, bytes, false))
     abort();
   w = (struct tide_writer){.slot = tide_slot_new()};
   w.slot_id = w.slot->id;
@@ -73,24 +80,24 @@ static void the_clock_moves(void)
 {
   pair(cell, 10, 10);
   pair(cell, 10, 10);
-  tide_run_retime(&w, 500);
+  tide_run_retime(&w, at(500));
   pair(other, 10, 500);
-  EXPECT(cell->t_last == 10);
+  EXPECT(cell->t_last == at(10));
   pair(cell, 10, 600);
   pair(cell, 10, 600);
-  tide_run_retime(&w, 700);
+  tide_run_retime(&w, at(700));
   pair(cell, 10, 700);
   tide_run_settle(&w);
-  EXPECT(cell->t_last == 700);
+  EXPECT(cell->t_last == at(700));
   // While a block is there: it has lived.
   uint64_t life = ends_of(cell)->life_sum;
   pair(cell, 10, 700);
   pair(cell, 10, 700);
-  tide_run_alloc(&w, cell, ADDRESS, 10, 700);
-  tide_run_retime(&w, 760);
+  tide_run_alloc(&w, cell, ADDRESS, 10, at(700));
+  tide_run_retime(&w, at(760));
   EXPECT(!tide_run_free_waiting(&w, ADDRESS));
-  tide_run_free_booked(&w, ADDRESS, 760);
-  EXPECT(ends_of(cell)->life_sum - life == 60);
+  tide_run_free_booked(&w, ADDRESS, at(760));
+  EXPECT(ends_of(cell)->life_sum - life == at(60));
 }
 
 // What concerns a maximum does not wait, nor what another interval or thread has to know.
@@ -106,7 +113,7 @@ static void what_does_not_wait(void)
   pair(cell, 10, 800);
   EXPECT(run->cell);
   tide_store.header->stamp.interval++;
-  tide_run_retime(&w, 801);
+  tide_run_retime(&w, at(801));
   pair(cell, 10, 801);
   EXPECT(!run->cell && cell->stamp.interval == tide_store.header->stamp.interval);
   pair(cell, 10, 801);
@@ -143,6 +150,18 @@ static void others_come(void)
   EXPECT(run->cell);
 }
 
+// A size that the live map has no room for in a slot.
+static void a_large_block(void)
+{
+  const uint64_t size = (1ull << 40) + 5;
+  tide_run_settle(&w);
+  uint64_t bytes = cell->b_free;
+  EXPECT(tide_run_alloc(&w, cell, ADDRESS + (1ull << 33), size, at(1000)));
+  EXPECT(tide_run_alloc(&w, other, ADDRESS, 10, at(1000)));
+  EXPECT(tide_run_free_booked(&w, ADDRESS + (1ull << 33), at(1001)));
+  EXPECT(cell->b_free - bytes == size);
+}
+
 int main(void)
 {
   open_store();
@@ -150,5 +169,6 @@ int main(void)
   the_clock_moves();
   what_does_not_wait();
   others_come();
+  a_large_block();
   return n_bad != 0;
 }

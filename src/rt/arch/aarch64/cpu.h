@@ -62,6 +62,12 @@ TIDE_HOT uint64_t tide_ticks_per_second(void)
   return v;
 }
 
+// Ticks that live blocks keep their births in: the counter's rate may be anything.
+TIDE_HOT uint32_t tide_unit_bits(uint32_t measured)
+{
+  return measured;
+}
+
 TIDE_HOT void tide_cpu_relax(void)
 {
   __asm__ volatile("yield");

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table is read whole, and the region's word before and after: if that is the same, it was that
+// region's all the time.
+#include "store/live_walk.h"
+
+#include "store/live.h"
+
+enum {
+  WORDS = 512, // read at once, of the root and of a chunk
+  CHUNKS = 1 << TIDE_LIVE_ROOT_BITS,
+  REGIONS = 1 << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_REGION_BITS),
+  ATTEMPTS = 16,
+};
+
+struct walking {
+  const struct tide_live_walk *walk;
+  struct tide_live_map map;
+  struct tide_walk_result result;
+  struct tide_live slots[TIDE_LIVE_KEYS];
+};
+
+static bool read_at(const struct walking *w, uint64_t addr, void *to, size_t bytes)
+{
+  return w->walk->read(w->walk->context, addr, to, bytes);
+}
+
+static uint64_t size_of(const struct walking *w, const struct tide_block *block, uint64_t addr)
+{
+  struct tide_live_large large;
+  if (block->size != TIDE_LIVE_LARGE || !read_at(w, (uint64_t)w->map.large, &large, sizeof large))
+    return block->size;
+  for (int i = 0; i < TIDE_LIVE_MAX_LARGE; i++)
+    if (large.blocks[i].addr == addr && large.blocks[i].size)
+      return large.blocks[i].size;
+  return block->size;
+}
+
+static void list_slots(struct walking *w, uint32_t n_slots, uint64_t start)
+{
+  for (uint32_t i = 0; i < n_slots; i++) {
+    struct tide_block block = tide_live_block(w->slots[i].what, w->slots[i].when);
+    if (!block.cell)
+      continue;
+    uint64_t addr = start + (tide_when_key(block.when) << 3);
+    struct tide_walk_block found = {addr, size_of(w, &block, addr), block.cell,
+                                    tide_block_interval(&block)};
+    w->result.n_blocks++;
+    w->walk->each(w->walk->context, &found);
+  }
+}
+
+static void walk_region(struct walking *w, uint64_t word_at, uint64_t start)
+{
+  for (int i = 0; i < ATTEMPTS; i++) {
+    uint64_t table, again;
+    if (!read_at(w, word_at, &table, sizeof table) || !table)
+      return;
+    uint32_t n = TIDE_TABLE_SLOTS(table);
+    if (n > TIDE_LIVE_KEYS)
+      break;
+    if (read_at(w, (uint64_t)TIDE_TABLE_ADDRESS(table), w->slots, n * sizeof *w->slots) &&
+        read_at(w, word_at, &again, sizeof again) && again == table) {
+      list_slots(w, n, start);
+      return;
+    }
+  }
+  w->result.n_unread++;
+}
+
+static void walk_chunk(struct walking *w, uint64_t chunk, uint64_t start)
+{
+  uint64_t words[WORDS];
+  for (uint64_t i = 0; i < REGIONS; i += WORDS) {
+    if (!read_at(w, chunk + i * sizeof *words, words, sizeof words))
+      continue;
+    for (uint64_t k = 0; k < WORDS; k++)
+      if (words[k])
+        walk_region(w, chunk + (i + k) * sizeof *words, start + ((i + k) << TIDE_LIVE_REGION_BITS));
+  }
+}
+
+bool tide_live_walk(const struct tide_live_walk *walk, struct tide_walk_result *ret_result)
+{
+  struct walking w = {.walk = walk};
+  uint64_t chunks[WORDS];
+  if (!read_at(&w, walk->map, &w.map, sizeof w.map) || !w.map.root)
+    return false;
+  for (uint64_t i = 0; i < CHUNKS; i += WORDS) {
+    if (!read_at(&w, (uint64_t)w.map.root + i * sizeof *chunks, chunks, sizeof chunks))
+      return false;
+    for (uint64_t k = 0; k < WORDS; k++)
+      if (chunks[k])
+        walk_chunk(&w, chunks[k], (i + k) << TIDE_LIVE_CHUNK_BITS);
+  }
+  *ret_result = w.result;
+  return true;
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What recording adds in memory to a program that holds many blocks, all processes summed, by block
+size: at most 20 bytes per live block, 2 % of the heap and 48 MiB; after a random half was freed, as
+much again per block. The map that a block is found in must not grow with the heap.
+
+  live_memory_test.py TIDEMARK PAIRS BENCH_DIR
+"""
+import os
+import pathlib
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[3])
+import measure  # noqa: E402
+
+HEAP_BYTES = 400 << 20
+MAX_BLOCKS = 5_000_000  # of small ones: enough to tell, and quick
+FIXED_BYTES = 48 << 20
+JEMALLOC = next((str(path) for path in pathlib.Path("/usr/lib").glob("*/libjemalloc.so.2")), "")
+CASES = [  # bytes of a block (negative: 16 to so many), threads, jemalloc
+    (16, 1, False), (64, 1, False), (200, 1, False), (1000, 1, False), (8000, 1, False),
+    (100000, 1, False), (1 << 20, 1, False), (-4096, 1, False), (64, 8, False), (-4096, 8, False),
+    (16, 1, True), (48, 1, True), (-4096, 8, True),
+]
+
+
+def held(argv, jemalloc):
+    env = {"LD_PRELOAD": JEMALLOC} if jemalloc else {}
+    return measure.hold_memory(argv, env, times=2, lag_s=0.05)
+
+
+def check(tidemark, pairs, scratch, case):
+    size, threads, jemalloc = case
+    mean = size if size > 0 else 8 - size // 2
+    n_live = min(HEAP_BYTES // (mean + 8), MAX_BLOCKS)
+    program = [pairs, "hold", "-l", str(n_live), "-s", str(size), "-t", str(threads)]
+    run = [tidemark, "run", "-f", "-o", str(scratch / "held.tide")]
+    plain, recorded = held(program, jemalloc), held(run + program, jemalloc)
+    good = True
+    for half in (0, 1):
+        live = n_live >> half
+        limit = (20 * live + 0.02 * live * mean) * (1 + half) + FIXED_BYTES
+        added = recorded[half] - plain[half]
+        good &= added <= limit
+        allocator = "jemalloc" if jemalloc else "glibc"
+        print(f"{allocator}, {threads} threads, {live:,} blocks of {size}: "
+              f"{added / 2**20:.1f} MiB added, {limit / 2**20:.1f} allowed, "
+              f"{added / live:.1f} bytes per block", "" if added <= limit else "NOT SO")
+    return good
+
+
+def main():
+    cases = [case for case in CASES if not case[2] or JEMALLOC]
+    if len(cases) < len(CASES) and os.environ.get("CI"):
+        sys.exit("libjemalloc.so.2 is missing")
+    with tempfile.TemporaryDirectory(prefix="tidemark-memory-") as scratch:
+        results = [check(sys.argv[1], sys.argv[2], pathlib.Path(scratch), case) for case in cases]
+    sys.exit(not all(results))
+
+
+main()

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The live map against a plain model. Threads make and take blocks at random, each other's too, 8
+// bytes to a megabyte apart, evenly and crowded; what is taken must be what was put there, and a
+// walk through the map, by this process and by another, must list what is left. Then: fork, a
+// thread that never leaves a region, a table that is never opened again, no membarrier, blocks of
+// terabytes, and births.
+//
+//   live [STEPS]
+#include "rt/sys.h"
+#include "store/live.h"
+#include "store/live_walk.h"
+#include "store/store.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 4, PLACES = 6000, STATIONS = 64 };
+enum state { NONE, BUSY, LIVE };
+
+static struct {
+  atomic_int state;
+  uint64_t addr, what, when;
+} places[PLACES];
+
+static struct tide_station stations[STATIONS]; // never freed
+static int n_stations, n_bad;
+static long n_steps = 60000;
+static struct tide_store_header header;
+static char *canary; // not 0 in the parent
+
+static void bad(const char *what, uint64_t got, uint64_t want)
+{
+  if (n_bad++ < 10)
+    printf("%s: %llx, should be %llx\n", what, (unsigned long long)got, (unsigned long long)want);
+}
+
+static struct tide_station *station_new(void)
+{
+  if (n_stations == STATIONS)
+    abort();
+  tide_live_station_add(&stations[n_stations]);
+  return &stations[n_stations++];
+}
+
+static void forget_all(bool wiped)
+{
+  tide_live_after_fork(wiped);
+  n_stations = 0;
+  memset(places, 0, sizeof places);
+}
+
+static void put(struct tide_station *s, int i, uint64_t random)
+{
+  struct tide_place p;
+  places[i].what = tide_live_what((uint32_t)(random >> 8) % 0xfffffff + 1, random >> 30);
+  places[i].when = tide_live_when((uint32_t)random % 4095 + 1, random >> 20 << 20);
+  if (!tide_live_make(s, places[i].addr, &p)) {
+    bad("a place", 0, places[i].addr);
+    return;
+  }
+  tide_live_put(p.slot, places[i].addr, places[i].what, places[i].when);
+  tide_live_leave(s);
+  // Often it is wanted again at once, by its place.
+  if (random % 4 == 0 && tide_live_again(s, &p, places[i].addr)) {
+    if (tide_load_relaxed(&p.slot->what) != places[i].what)
+      bad("a place remembered", p.slot->what, places[i].what);
+    tide_live_leave(s);
+  }
+}
+
+static void take(struct tide_station *s, int i)
+{
+  struct tide_block block;
+  struct tide_block want = tide_live_block(places[i].what, places[i].when);
+  if (!tide_live_take(s, places[i].addr, &block))
+    bad("a block", 0, places[i].addr);
+  else if (block.cell != want.cell || block.size != want.size ||
+           block.when != (want.when | tide_live_key(places[i].addr)))
+    bad("what is known of a block", block.size, want.size);
+  if (tide_live_take(s, places[i].addr, &block))
+    bad("a block taken twice", block.size, 0);
+}
+
+static uint64_t next_random(uint64_t *x)
+{
+  *x ^= *x << 13;
+  *x ^= *x >> 7;
+  *x ^= *x << 17;
+  return *x;
+}
+
+// Phases of growing and of shrinking, in a part of the places that moves.
+static void *work(void *arg)
+{
+  struct tide_station *s = arg;
+  uint64_t x = (uint64_t)(s - stations) * 77777 + 12345;
+  for (long step = 0; step < n_steps; step++) {
+    uint64_t random = next_random(&x);
+    int part = (int)(step * 8 / n_steps) * PLACES / 16;
+    int i = (int)((random >> 32) % (PLACES / 2)) + part;
+    bool grow = step * 4 / n_steps % 2 == 0;
+    int state = atomic_load(&places[i].state);
+    if (state == BUSY || (random % 8 && (state == NONE) != grow) ||
+        !atomic_compare_exchange_strong(&places[i].state, &state, BUSY))
+      continue;
+    if (state == NONE)
+      put(s, i, random);
+    else
+      take(s, i);
+    atomic_store(&places[i].state, state == NONE ? LIVE : NONE);
+  }
+  return NULL;
+}
+
+// Addresses evenly apart or, for 0, crowded at random: eights of 8 to 4096 bytes.
+static void lay_out(uint64_t spacing)
+{
+  uint64_t addr = 0x7000deadull << 16, x = 99;
+  for (int i = 0; i < PLACES; i++) {
+    places[i].addr = addr;
+    addr += spacing ? spacing : 8ull << next_random(&x) % 10;
+  }
+}
+
+static void run_threads(int n)
+{
+  pthread_t threads[THREADS];
+  for (int i = 0; i < n; i++)
+    if (pthread_create(&threads[i], NULL, work, station_new()))
+      abort();
+  for (int i = 0; i < n; i++)
+    pthread_join(threads[i], NULL);
+}
+
+static bool read_own(void *context, uint64_t addr, void *to, size_t bytes)
+{
+  memcpy(to, (void *)addr, bytes);
+  return true;
+}
+
+static bool read_parent(void *context, uint64_t addr, void *to, size_t bytes)
+{
+  struct iovec here = {to, bytes}, there = {(void *)addr, bytes};
+  return process_vm_readv(getppid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
+}
+
+static void found(void *context, const struct tide_walk_block *block)
+{
+  for (int i = 0; i < PLACES; i++)
+    if (places[i].addr == block->addr && places[i].state == LIVE) {
+      struct tide_block want = tide_live_block(places[i].what, places[i].when);
+      if (block->cell != want.cell || block->size != want.size ||
+          block->interval != tide_block_interval(&want))
+        bad("a block of a walk", block->size, want.size);
+      return;
+    }
+  bad("a walk", block->addr, 0);
+}
+
+static void walk(bool (*read)(void *, uint64_t, void *, size_t))
+{
+  struct tide_walk_result result = {0};
+  uint64_t n = 0;
+  struct tide_live_walk all = {(uint64_t)&tide_live_map, read, found, NULL};
+  for (int i = 0; i < PLACES; i++)
+    n += places[i].state == LIVE;
+  if (!tide_live_walk(&all, &result) || result.n_unread || result.n_blocks != n)
+    bad("blocks of a walk", result.n_blocks, n);
+}
+
+static int wait_for(pid_t pid)
+{
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return status;
+}
+
+// The child has a map of its own, empty, and reads its parent's.
+static void fork_once(void)
+{
+  char word;
+  pid_t pid = fork();
+  if (pid == 0) {
+    n_bad = 0;
+    if (read_parent(NULL, (uint64_t)&word, &word, 1)) // not where an emulator is between
+      walk(read_parent);
+    tide_live_after_fork(!*canary); // an emulator may not wipe what it is asked to
+    n_stations = 0;
+    struct tide_station *s = station_new();
+    struct tide_block block;
+    for (int i = 0; i < PLACES; i++)
+      if (tide_live_take(s, places[i].addr, &block))
+        bad("a parent's block", places[i].addr, 0);
+    memset(places, 0, sizeof places);
+    lay_out(48);
+    n_steps /= 10;
+    work(s);
+    walk(read_own);
+    _exit(n_bad != 0);
+  }
+  if (wait_for(pid))
+    bad("a fork child", 1, 0);
+}
+
+static void take_all(void)
+{
+  struct tide_station *s = station_new();
+  for (int i = 0; i < PLACES; i++)
+    if (places[i].state == LIVE) {
+      take(s, i);
+      places[i].state = NONE;
+    }
+  walk(read_own);
+}
+
+static void spacing_is(uint64_t spacing, int threads)
+{
+  forget_all(false);
+  tide_live_map.direct_left = threads % 2 ? 1 << 20 : 0;
+  lay_out(spacing);
+  run_threads(threads);
+  walk(read_own);
+  fork_once();
+  take_all();
+}
+
+// Unknown addresses, and such as nobody has.
+static void nonsense(void)
+{
+  struct tide_station *s = station_new();
+  struct tide_block block;
+  const uint64_t some[] = {0, 1, 8, 0x7000deadull << 16, places[1].addr + 4, 1ull << 50, ~7ull};
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+    if (tide_live_take(s, some[i], &block) || tide_live_take_as_guest(some[i], &block))
+      bad("nonsense", some[i], 0);
+}
+
+// A thread that stays in a region: its table is rebuilt all the same, and that is counted.
+static void held_up(void)
+{
+  forget_all(false);
+  tide_live_map.direct_left = 0;
+  lay_out(64);
+  struct tide_station *s = station_new(), *stuck = station_new();
+  put(s, 0, 1 << 20);
+  places[0].state = LIVE;
+  tide_live_enter(stuck, tide_live_region(places[0].addr));
+  uint64_t lost = header.n_lost_busy;
+  for (int i = 1; i < 100; i++) {
+    put(s, i, (uint64_t)i << 20);
+    places[i].state = LIVE;
+  }
+  if (header.n_lost_busy == lost)
+    bad("a thread held up", 0, 1);
+  walk(read_own);
+  // A guest takes what it is asked for.
+  struct tide_block block;
+  if (!tide_live_take_as_guest(places[5].addr, &block) ||
+      tide_live_take_as_guest(places[5].addr, &block))
+    bad("a guest", 0, 1);
+  places[5].state = NONE;
+  tide_live_leave(stuck);
+  // Nobody opens it again: it is waited for once.
+  uint64_t *region = tide_live_region(places[0].addr);
+  *region &= ~TIDE_TABLE_OPEN;
+  struct tide_place p;
+  for (int i = 0; i < 100; i++)
+    if (tide_live_make(s, places[0].addr, &p) || tide_live_take(s, places[0].addr, &block))
+      bad("a closed table", 1, 0);
+  if (tide_live_map.refused)
+    bad("no memory", 1, 0);
+}
+
+static void large_blocks(void)
+{
+  forget_all(false);
+  lay_out(1ull << 30);
+  struct tide_station *s = station_new();
+  for (int i = 0; i < 200; i++) {
+    put(s, i, (uint64_t)i << 20);
+    struct tide_place p;
+    tide_live_make(s, places[i].addr, &p);
+    tide_live_put(p.slot, places[i].addr, tide_live_what(7, TIDE_LIVE_LARGE), 1 << 11);
+    tide_live_leave(s);
+    tide_live_large_put(places[i].addr, (1ull << 40) + (uint64_t)i);
+  }
+  struct tide_block block = {0};
+  for (int i = 199; i >= 0; i--)
+    if (!tide_live_take(s, places[i].addr, &block) || block.size != (1ull << 40) + (uint64_t)i)
+      bad("a large block", block.size, (1ull << 40) + (uint64_t)i);
+}
+
+// Births of blocks that live for up to three weeks, also where the clock's 52 bits end.
+static void births(void)
+{
+  uint64_t unit = 1ull << tide_live_unit_bits(), x = 5;
+  for (int i = 0; i < 100000; i++) {
+    uint64_t birth = tide_live_time(next_random(&x));
+    uint64_t age = (next_random(&x) >> (23 + next_random(&x) % 40)) * unit;
+    age = age > (1ull << 40) * unit ? (1ull << 40) * unit : age;
+    uint64_t now = (birth + age) & TIDE_LIVE_TICK_MASK;
+    struct tide_block block = {.when = tide_live_when(7, birth) | 5};
+    if (tide_block_birth(&block, now) != birth || tide_block_age(&block, now) != (int64_t)age)
+      bad("a birth", tide_block_birth(&block, now), birth);
+    now = (birth - 1000 * unit) & TIDE_LIVE_TICK_MASK;
+    if (tide_block_age(&block, now) != -1000 * (int64_t)unit ||
+        tide_block_birth(&block, now) != birth)
+      bad("a birth to come", (uint64_t)tide_block_age(&block, now), 0);
+  }
+}
+
+int main(int argc, char **argv)
+{
+  if (argc > 1)
+    n_steps = atol(argv[1]);
+  tide_store.header = &header;
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+  canary = tide_sys_map_private(1);
+  if (!canary || !tide_live_init())
+    return 2;
+  *canary = 1;
+  const uint64_t spacings[] = {8, 16, 24, 32, 48, 80, 208, 1008, 8016, 20000, 1 << 20, 0};
+  for (size_t i = 0; i < sizeof spacings / sizeof *spacings; i++)
+    for (int threads = 1; threads <= THREADS; threads += 3)
+      spacing_is(spacings[i], threads);
+  nonsense();
+  large_blocks();
+  births();
+  tide_live_confine(); // from here on without membarrier
+  spacing_is(0, THREADS);
+  spacing_is(16, THREADS);
+  held_up();
+  printf("%d wrong\n", n_bad);
+  return n_bad != 0;
+}
