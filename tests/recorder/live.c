@@ -152,17 +152,30 @@ static bool read_parent(void *context, uint64_t addr, void *to, size_t bytes)
   return process_vm_readv(getppid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
 
+static int place_of(uint64_t addr)
+{
+  int low = 0, high = PLACES; // in the order of addresses
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (places[middle].addr < addr)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < PLACES && places[low].addr == addr ? low : -1;
+}
+
 static void found(void *context, const struct tide_walk_block *block)
 {
-  for (int i = 0; i < PLACES; i++)
-    if (places[i].addr == block->addr && places[i].state == LIVE) {
-      struct tide_block want = tide_live_block(places[i].what, places[i].when);
-      if (block->cell != want.cell || block->size != want.size ||
-          block->interval != tide_block_interval(&want))
-        bad("a block of a walk", block->size, want.size);
-      return;
-    }
-  bad("a walk", block->addr, 0);
+  int i = place_of(block->addr);
+  if (i < 0 || places[i].state != LIVE) {
+    bad("a walk", block->addr, 0);
+    return;
+  }
+  struct tide_block want = tide_live_block(places[i].what, places[i].when);
+  if (block->cell != want.cell || block->size != want.size ||
+      block->interval != tide_block_interval(&want))
+    bad("a block of a walk", block->size, want.size);
 }
 
 static void walk(bool (*read)(void *, uint64_t, void *, size_t))
