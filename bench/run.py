@@ -28,6 +28,7 @@ import measure
 import page
 import peers
 import said
+import stages
 import symbols
 import table
 
@@ -337,9 +338,13 @@ def overhead_said(bench):
     return said.said(bench, BUILD, chosen, ROOT, say, bench.chosen)
 
 
-SECTIONS = {"pairs": pairs, "programs": programs, "said": overhead_said, "startup": startup,
-            "finish": finish, "memory": memory, "naming": naming, "imports": foreign,
-            "exports": writing, "page": browser}
+def by_stage(bench):
+    return stages.stages(bench, BUILD, program_commands(bench), say)
+
+
+SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage, "said": overhead_said,
+            "startup": startup, "finish": finish, "memory": memory, "naming": naming,
+            "imports": foreign, "exports": writing, "page": browser}
 
 
 def arguments():

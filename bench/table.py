@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark's JSON as the page people read (docs/overhead.md)."""
+import stages
 
 NAMES = ["plain", "tidemark", "heaptrack", "dhat", "gperftools"]
 PAIRS_TIMES = 5  # many short runs: a few of them are left alone by whatever else the machine does
@@ -66,6 +67,16 @@ def programs_lines(rows):
                              f"{spread(summary, 2)})")
         cells.append(f"{number(wall['tidemark']['low'] / wall['plain']['low'], 2)}×")
         lines.append(row(cells))
+    return lines
+
+
+def stages_lines(rows):
+    lines = header(["Program", "CPU plain"] + stages.COLUMNS)
+    for entry in rows:
+        plain = entry["plain_ms"]["median"]
+        lines.append(row([entry["workload"], f"{number(plain / 1e3, 2)} s"]
+                         + [f"{number(entry['ms'][column]['median'] / plain * 100)} %"
+                            for column in stages.COLUMNS]))
     return lines
 
 
@@ -196,6 +207,11 @@ SECTIONS = [
      "Wall time of the whole command, the recording and the writing of the result included. “At "
      "best” compares the lowest of each.",
      programs_lines),
+    ("stages", "Where it goes",
+     "Processor time by samples, in percent of what the program takes alone: its own code, slower "
+     "or faster with the machine and for what the recorder leaves of the caches; the recorder's "
+     "stages, where hooks are also a stack that was the last one and its booking; the kernel's, "
+     "for all of it; and tidemark's, the writing at the end included.", stages_lines),
     ("said", "The overhead that a report says",
      "Processor time of all processes with the recorder, and of tidemark meanwhile, over that of "
      "all processes without: as measured, and as the report estimates it. With and without run at "
