@@ -62,6 +62,7 @@ static void append_frames(struct tide_unwind *u, uint64_t n_kept, uint64_t n_new
     f[n].fp = s->fp;
     f[n].hash = hash;
     f[n].token = NULL;
+    f[n].node = 0;
     f[n].needs_fp = outer_needs_fp;
     f[n].guessed = guessed;
   }
