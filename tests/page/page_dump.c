@@ -2,6 +2,7 @@
 //
 // page_dump FILE [PROCESS [KEEP]] writes the page's data of a capture to standard output, as it is:
 // for the tests of those who read it. KEEP stacks stand for themselves, the others are gathered.
+#include "capture/image_sums.h"
 #include "capture/store_file.h"
 #include "import/importers.h"
 #include "page/page_data.h"
@@ -49,6 +50,8 @@ int main(int argc, char **argv)
   if (argc > 3)
     options.n_keep = strtoul(argv[3], NULL, 10);
   enum tide_err err = open_file(argv[1], &capture, &diag);
+  for (size_t i = 0; !err && i < capture->n_images; i++)
+    tide_image_settle_peak(&capture->images[i]); // as the command does when it opens one
   if (!err)
     err = tide_profile_pick(capture, argc > 2 && *argv[2] ? argv[2] : NULL, &image_idx, &diag);
   if (!err)
