@@ -332,9 +332,11 @@ void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit,
   tide_store_parts_forget(view);
   tide_store_runs_find(view);
   const struct tide_store_areas *areas = &view->areas;
-  struct tide_cell *cells = tide_alloc_array(BLOCK_CELLS, sizeof *cells);
-  struct tide_owner *owners = tide_alloc_array(BLOCK_CELLS, sizeof *owners);
   uint32_t end = view->header.n_cells, first = TIDE_FIRST_CELL;
+  uint32_t most = end > first ? end - first : 0;
+  most = most < BLOCK_CELLS ? most : BLOCK_CELLS; // a short process has few
+  struct tide_cell *cells = tide_alloc_array(most, sizeof *cells);
+  struct tide_owner *owners = tide_alloc_array(most, sizeof *owners);
   while (first < end) {
     uint32_t n = end - first < BLOCK_CELLS ? end - first : BLOCK_CELLS;
     const void *raw =

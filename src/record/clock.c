@@ -49,6 +49,12 @@ static void begin_burst(struct tide_clock *clock)
     clock->sampled_cycles = clock->n_sampled = 0;
 }
 
+void tide_clock_start(struct tide_clock *clock)
+{
+  if (!tide_load_relaxed(&tide_store.header->pulse.beat))
+    clock->careful = CAREFUL_EVENTS;
+}
+
 bool tide_clock_read(struct tide_clock *clock)
 {
   uint64_t cycles = tide_cycles(), before = clock->now;

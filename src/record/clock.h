@@ -28,6 +28,8 @@ struct tide_clock {
   uint64_t sampled_cycles; // so far
 };
 
+// A new thread's: before the first beat there is nothing to tell that time has passed.
+void tide_clock_start(struct tide_clock *clock);
 // With a beat the counter may rest for a while. Also measures what reading it costs.
 void tide_clock_init(bool beat);
 // Gives whether it shows another time than before.

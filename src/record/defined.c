@@ -7,18 +7,10 @@
 #include "rt/text.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
-struct table {
-  const Elf64_Sym *symbols;
-  const char *names;
-  const uint32_t *gnu;  // DT_GNU_HASH
-  const uint32_t *sysv; // DT_HASH, for objects that have no other
-};
-
-static struct table table_of(const struct link_map *map)
+static struct tide_defined_table table_of(const struct link_map *map)
 {
-  struct table t = {0};
+  struct tide_defined_table t = {0};
   for (const Elf64_Dyn *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
     // The loader has made these addresses, except where the section cannot be written (the vDSO).
     uint64_t at = d->d_un.d_ptr < map->l_addr ? d->d_un.d_ptr + map->l_addr : d->d_un.d_ptr;
@@ -34,18 +26,30 @@ static struct table table_of(const struct link_map *map)
   return t;
 }
 
-static bool is_definition_of(const Elf64_Sym *s, const struct table *t, const char *name)
+static bool is_definition_of(const Elf64_Sym *s, const struct tide_defined_table *t,
+                             const char *name)
 {
   return s->st_shndx != SHN_UNDEF && tide_text_equal(t->names + s->st_name, name);
 }
 
-static const Elf64_Sym *gnu_find(const struct table *t, const char *name)
+static uint32_t hash_of(const char *name)
 {
   uint32_t hash = 5381;
   for (const char *c = name; *c; c++)
     hash = hash * 33 + (uint8_t)*c;
-  uint32_t n_buckets = t->gnu[0], first = t->gnu[1], n_words = t->gnu[2];
+  return hash;
+}
+
+static const Elf64_Sym *gnu_find(const struct tide_defined_table *t, const char *name,
+                                 uint32_t hash)
+{
+  uint32_t n_buckets = t->gnu[0], first = t->gnu[1], n_words = t->gnu[2], shift = t->gnu[3];
+  const uint64_t *filter = (const uint64_t *)(t->gnu + 4);
   const uint32_t *buckets = t->gnu + 4 + 2 * n_words, *chain = buckets + n_buckets;
+  // Most names are in most objects not, and one word says so.
+  uint64_t word = n_words ? filter[hash / 64 % n_words] : ~0ull;
+  if (!(word >> hash % 64 & word >> (hash >> shift % 32) % 64 & 1))
+    return NULL;
   uint32_t i = n_buckets ? buckets[hash % n_buckets] : 0;
   if (i < first || !i)
     return NULL;
@@ -56,17 +60,22 @@ static const Elf64_Sym *gnu_find(const struct table *t, const char *name)
   return NULL;
 }
 
+static const Elf64_Sym *find_in(const struct tide_defined_table *t, const char *name, uint32_t hash)
+{
+  if (!t->symbols || !t->names)
+    return NULL;
+  if (t->gnu)
+    return gnu_find(t, name, hash);
+  for (uint32_t i = 1; t->sysv && i < t->sysv[1]; i++) // rare: one by one
+    if (is_definition_of(&t->symbols[i], t, name))
+      return &t->symbols[i];
+  return NULL;
+}
+
 static const Elf64_Sym *find(const struct link_map *map, const char *name)
 {
-  struct table t = table_of(map);
-  if (!t.symbols || !t.names)
-    return NULL;
-  if (t.gnu)
-    return gnu_find(&t, name);
-  for (uint32_t i = 1; t.sysv && i < t.sysv[1]; i++) // rare: one by one
-    if (is_definition_of(&t.symbols[i], &t, name))
-      return &t.symbols[i];
-  return NULL;
+  struct tide_defined_table t = table_of(map);
+  return find_in(&t, name, hash_of(name));
 }
 
 static const struct link_map *object_of(const void *address)
@@ -75,10 +84,22 @@ static const struct link_map *object_of(const void *address)
   return _dl_find_object((void *)address, &found) ? NULL : found.dlfo_link_map;
 }
 
-bool tide_defined_after(const void *address, const char *name)
+void tide_defined_begin(const void *address, struct tide_defined_scan *ret_scan)
 {
   const struct link_map *map = object_of(address);
-  while (map && (map = map->l_next))
+  *ret_scan = (struct tide_defined_scan){0};
+  for (map = map ? map->l_next : NULL; map && ret_scan->n < TIDE_DEFINED_TABLES; map = map->l_next)
+    ret_scan->tables[ret_scan->n++] = table_of(map);
+  ret_scan->rest = map;
+}
+
+bool tide_defined_after(const struct tide_defined_scan *scan, const char *name)
+{
+  uint32_t hash = hash_of(name);
+  for (uint32_t i = 0; i < scan->n; i++)
+    if (find_in(&scan->tables[i], name, hash))
+      return true;
+  for (const struct link_map *map = scan->rest; map; map = map->l_next)
     if (find(map, name))
       return true;
   return false;

@@ -6,8 +6,26 @@
 #pragma once
 #include "rt/base.h"
 
-// Does an object after the one that holds `address`, in the order of loading, define `name`?
-bool tide_defined_after(const void *address, const char *name);
+#include <link.h>
+
+struct tide_defined_table { // of symbols, as an object has it in memory
+  const Elf64_Sym *symbols;
+  const char *names;
+  const uint32_t *gnu;  // DT_GNU_HASH
+  const uint32_t *sysv; // DT_HASH, for objects that have no other
+};
+
+// The objects after the one that holds `address`, in the order of loading, to be asked for many
+// names; good until one is unloaded.
+enum { TIDE_DEFINED_TABLES = 16 };
+struct tide_defined_scan {
+  struct tide_defined_table tables[TIDE_DEFINED_TABLES];
+  uint32_t n;
+  const struct link_map *rest; // from here on they are searched without
+};
+void tide_defined_begin(const void *address, struct tide_defined_scan *ret_scan);
+// Does one of them define `name`?
+bool tide_defined_after(const struct tide_defined_scan *scan, const char *name);
 
 // Does an object before it, so that everybody finds that definition first?
 bool tide_defined_before(const void *address, const char *name);

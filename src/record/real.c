@@ -119,9 +119,9 @@ static void recognise(struct tide_real *real)
   real->free = held_free;
 }
 
-static void *next(const char *name)
+static void *next(const struct tide_defined_scan *scan, const char *name)
 {
-  return tide_defined_after(&tide_real, name) ? dlsym(RTLD_NEXT, name) : NULL;
+  return tide_defined_after(scan, name) ? dlsym(RTLD_NEXT, name) : NULL;
 }
 
 TIDE_COLD void tide_real_resolve(void)
@@ -140,7 +140,9 @@ TIDE_COLD void tide_real_resolve(void)
   }
   int saved = errno;
   struct tide_real real = {.allocator = ""};
-#define TIDE_HOOK(name, ret, params) real.name = (ret(*) params)next(#name);
+  struct tide_defined_scan scan;
+  tide_defined_begin(&tide_real, &scan);
+#define TIDE_HOOK(name, ret, params) real.name = (ret(*) params)next(&scan, #name);
 #include "record/hooks.def"
 #undef TIDE_HOOK
   recognise(&real);

@@ -30,11 +30,15 @@ static uint32_t number_of(const char *status, const char *key)
   return at ? (uint32_t)tide_text_number(at + tide_text_len(key), &ok) : 0;
 }
 
-// Kernels before 5.9 count none: there, one is as good as several.
+// Kernels before 5.9 count none: there, one is as good as several. Both lines are near the end of a
+// text that every process reads when it starts, so it is searched once.
 static uint32_t filters_in(const char *status)
 {
-  uint32_t n = number_of(status, "\nSeccomp_filters:\t");
-  return n ? n : number_of(status, "\nSeccomp:\t") != 0;
+  const char *mode = tide_text_find(status, "\nSeccomp:\t");
+  if (!mode || !number_of(mode, "\nSeccomp:\t"))
+    return 0;
+  uint32_t n = number_of(mode, "\nSeccomp_filters:\t");
+  return n ? n : 1;
 }
 
 // The fewest that any ancestor is under, as far as they can be seen: in a container all are under

@@ -94,6 +94,7 @@ static struct tide_thread *thread_adopt(uint32_t tid)
     tide_unwind_forget(&t->unwind);
   else if (!(t = thread_new()))
     return NULL;
+  tide_clock_start(&t->clock);
   tide_clock_read(&t->clock); // what the new owner does is later than what the old one did
   t->clock.sample_from = t->clock.burst = 0;
   tide_store_relaxed(&t->owes, 0);

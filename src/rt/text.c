@@ -28,7 +28,7 @@ bool tide_text_starts(const char *s, const char *prefix)
 const char *tide_text_find(const char *s, const char *needle)
 {
   for (; *s; s++)
-    if (tide_text_starts(s, needle))
+    if (*s == *needle && tide_text_starts(s, needle))
       return s;
   return NULL;
 }

@@ -63,8 +63,10 @@ static uint64_t lay_out(struct tide_store_areas *a, int cells_log2)
   int nodes_log2 = cells_log2 + NODES_PER_CELL_LOG2;
   uint64_t at = TIDE_STORE_HEADER_BYTES, cells = 1ull << cells_log2;
   uint64_t nodes = 1ull << (nodes_log2 < TIDE_NODE_BITS ? nodes_log2 : TIDE_NODE_BITS);
-  at = area(&a->slots, at, MOST_SLOTS >> halvings, sizeof(struct tide_thread_slot));
+  // The small ones first: a page near another costs the kernel half as much as one far away.
+  at = area(&a->ranges, at, TIDE_SYS_MAX_RANGES, sizeof(struct tide_range));
   at = area(&a->modules, at, MOST_MODULES >> halvings / 2, sizeof(struct tide_store_module));
+  at = area(&a->slots, at, MOST_SLOTS >> halvings, sizeof(struct tide_thread_slot));
   at = area(&a->text, at, MOST_TEXT >> halvings, 1);
   at = area(&a->nodes, at, nodes, sizeof(struct tide_node));
   at = area(&a->cells, at, cells, sizeof(struct tide_cell));
@@ -73,7 +75,6 @@ static uint64_t lay_out(struct tide_store_areas *a, int cells_log2)
   at = area(&a->pasts, at, cells, sizeof(struct tide_past));
   at = area(&a->hists, at, cells, sizeof(struct tide_hist));
   at = area(&a->carries, at, cells, sizeof(struct tide_hist));
-  at = area(&a->ranges, at, TIDE_SYS_MAX_RANGES, sizeof(struct tide_range));
   // Late chunks are used again and again, from the first on.
   at = area(&a->lates, at, TIDE_LATE_CHUNKS >> halvings, sizeof(struct tide_late_chunk));
   at = (at + TIDE_CHILDREN_BYTES - 1) & ~(TIDE_CHILDREN_BYTES - 1ull);
