@@ -16,7 +16,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_HEADERS = 32, MAX_NEEDED = 256, NAME_BYTES = 48, MAX_SCRIPTS = 5, LINE_BYTES = 256 };
+enum {
+  MAX_HEADERS = 32,
+  MAX_NEEDED = 256,
+  AT_ONCE = 32,
+  NAME_BYTES = 48,
+  MAX_SCRIPTS = 5,
+  LINE_BYTES = 256
+};
 
 #define OUR_MACHINE (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? EM_X86_64 : EM_AARCH64)
 
@@ -67,9 +74,14 @@ static uint64_t offset_of(const struct target *t, uint64_t address)
 static bool needs_asan(const struct target *t, const Elf64_Phdr *dynamic)
 {
   uint64_t needed[16], n_needed = 0, names = 0;
-  for (uint64_t i = 0; i < MAX_NEEDED && i < dynamic->p_filesz / sizeof(Elf64_Dyn); i++) {
-    Elf64_Dyn d;
-    if (!read_at(t, &d, sizeof d, dynamic->p_offset + i * sizeof d) || d.d_tag == DT_NULL)
+  Elf64_Dyn entries[AT_ONCE];
+  uint64_t n = dynamic->p_filesz / sizeof *entries;
+  for (uint64_t i = 0; i < MAX_NEEDED && i < n; i++) {
+    uint64_t left = n - i < AT_ONCE ? n - i : AT_ONCE, k = i % AT_ONCE;
+    if (!k && !read_at(t, entries, left * sizeof *entries, dynamic->p_offset + i * sizeof *entries))
+      break;
+    Elf64_Dyn d = entries[k];
+    if (d.d_tag == DT_NULL)
       break;
     if (d.d_tag == DT_STRTAB)
       names = offset_of(t, d.d_un.d_ptr);

@@ -31,6 +31,7 @@ import command_damaged
 import command_diff
 import command_export
 import command_foreign
+import command_forks
 import command_groups
 import command_grown
 import command_html
@@ -213,7 +214,8 @@ COMMAND_TESTS = (command_run, command_memory, command_odd, command_refuse, comma
                  command_look, command_pages, command_names, command_symbolize, command_cache,
                  command_diff, command_groups, command_merge, command_agree, command_sums,
                  command_json, command_html, command_view, command_timeline, command_export,
-                 command_foreign, command_share, command_damaged, command_sandbox, command_whole)
+                 command_foreign, command_forks, command_share, command_damaged, command_sandbox,
+                 command_whole)
 
 
 def main():
