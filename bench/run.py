@@ -23,6 +23,7 @@ import tempfile
 import time
 
 import exports
+import forks
 import imports
 import measure
 import page
@@ -333,6 +334,10 @@ def browser(bench):
     return page.page(bench, BUILD, say)
 
 
+def processes(bench):
+    return forks.forks(bench, ROOT, say)
+
+
 def overhead_said(bench):
     chosen = [row for row in program_commands(bench) if shutil.which(row[1][0])]
     return said.said(bench, BUILD, chosen, ROOT, say, bench.chosen)
@@ -343,8 +348,8 @@ def by_stage(bench):
 
 
 SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage, "said": overhead_said,
-            "startup": startup, "finish": finish, "memory": memory, "naming": naming,
-            "imports": foreign, "exports": writing, "page": browser}
+            "startup": startup, "finish": finish, "forks": processes, "memory": memory,
+            "naming": naming, "imports": foreign, "exports": writing, "page": browser}
 
 
 def arguments():

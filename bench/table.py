@@ -99,6 +99,21 @@ def startup_lines(entry):
     return lines
 
 
+def forks_lines(rows):
+    peers = [name for name in NAMES if any(name in r["cpu_s"] for r in rows) and name != "plain"]
+    lines = header(["Processes", "number", "CPU plain"] + peers + ["tidemark at best", "capture"])
+    for entry in rows:
+        cpu, n = entry["cpu_s"], entry["n_processes"]
+        plain_us = cpu["plain"]["median"] / n * 1e6
+        cells = [entry["workload"], number(n, 0), f"{number(plain_us, 0)} µs"]
+        cells += [f"+{number(cpu[peer]['added_us'], 0)} µs ({number(cpu[peer]['ratio'], 2)}×)"
+                  for peer in peers]
+        cells.append(f"+{number(cpu['tidemark']['added_low_us'], 0)} µs")
+        cells.append(f"{number(entry['capture_bytes']['median'] / 2**10, 0)} KiB")
+        lines.append(row(cells))
+    return lines
+
+
 def memory_lines(entry):
     lines = header([f"{entry['n_live']:,} live blocks", "MiB over all processes", "added MiB",
                     "added bytes per block"])
@@ -219,6 +234,10 @@ SECTIONS = [
      "by a quarter of what is added, or 3 points where that is less than a tenth.", said_lines),
     ("startup", "A program that does nothing", "", startup_lines),
     ("finish", "The capture", "", finish_lines),
+    ("forks", "Many processes",
+     "Processor time of all processes and of the tool, per process; the start and the end of the "
+     "run are shared among them. heaptrack records the first process alone and lets the others "
+     "run without it.", forks_lines),
     ("memory", "Memory",
      "Proportional set size summed over every process the tool starts, the program included, while "
      "the program holds its blocks of 16 to 31 bytes.", memory_lines),

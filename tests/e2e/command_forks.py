@@ -26,7 +26,12 @@ int main(int argc, char **argv)
 {
   int status;
   pid_t pid = fork();
-  if (!pid) { ptrace(PTRACE_TRACEME, 0, 0, 0); raise(SIGSTOP); execv(argv[1], argv + 1); _exit(99); }
+  if (!pid) {
+    ptrace(PTRACE_TRACEME, 0, 0, 0);
+    raise(SIGSTOP);
+    execv(argv[1], argv + 1);
+    _exit(99);
+  }
   if (waitpid(pid, &status, 0) != pid) return 1;
   ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_EXITKILL);
   stops_of(pid);
@@ -35,8 +40,8 @@ int main(int argc, char **argv)
     if (!WIFSTOPPED(status)) continue;
     int signal = WSTOPSIG(status);
     *stops_of(pid) += signal == (SIGTRAP | 0x80);
-    int passed_on = signal == (SIGTRAP | 0x80) || signal == SIGTRAP || signal == SIGSTOP ? 0 : signal;
-    ptrace(PTRACE_SYSCALL, pid, 0, passed_on);
+    int is_ours = signal == (SIGTRAP | 0x80) || signal == SIGTRAP || signal == SIGSTOP;
+    ptrace(PTRACE_SYSCALL, pid, 0, is_ours ? 0 : signal);
   }
   for (int i = 0; i < n_seen; i++) printf("%ld ", (seen[i].stops + 1) / 2);
   puts("");
@@ -111,7 +116,7 @@ def forks_by_the_thousand_lose_nothing(ground):
     lead = ground.report("x.tide")
     expect(lead["totals"]["allocations"] == 100, f"not the command: {lead['totals']}")
     expect_complete(ground)
-    ground.run(ground.tidemark, "merge", "-f", "-o", "all.tide", "x.tide")
+    ground.run(ground.tidemark, "merge", "--all", "-f", "-o", "all.tide", "x.tide")
     totals = ground.report("all.tide")["totals"]
     expect(totals["allocations"] == 100 + n * each and
            totals["allocated_bytes"] == 100 * 80 + n * each * 50, f"of all: {totals}")
