@@ -288,11 +288,11 @@ static uint32_t lines_wanted(const struct census *c)
 // where there are more than a few blocks.
 static uint32_t lines_given(uint32_t lines)
 {
-  enum { NEARLY_DIRECT = DIRECT_LINES * 7 / 8, MORE_THAN_A_FEW = 4 };
+  enum { NEARLY_DIRECT = DIRECT_LINES * 13 / 16, MORE_THAN_A_FEW = 4 };
   const int64_t bytes = DIRECT_LINES * TIDE_TABLE_LINE;
   if (lines > DIRECT_LINES || lines < MORE_THAN_A_FEW)
     return lines;
-  if (lines > NEARLY_DIRECT)
+  if (lines >= NEARLY_DIRECT)
     return DIRECT_LINES;
   if (tide_load_relaxed(&tide_live_map.direct_left) < bytes)
     return lines;
