@@ -32,6 +32,7 @@ import said
 import stages
 import symbols
 import table
+import threads
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -338,6 +339,10 @@ def processes(bench):
     return forks.forks(bench, ROOT, say)
 
 
+def crowds(bench):
+    return threads.threads(bench, BUILD, ROOT / "bench/threads.c", say)
+
+
 def overhead_said(bench):
     chosen = [row for row in program_commands(bench) if shutil.which(row[1][0])]
     return said.said(bench, BUILD, chosen, ROOT, say, bench.chosen)
@@ -349,7 +354,8 @@ def by_stage(bench):
 
 SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage, "said": overhead_said,
             "startup": startup, "finish": finish, "forks": processes, "memory": memory,
-            "naming": naming, "imports": foreign, "exports": writing, "page": browser}
+            "threads": crowds, "naming": naming, "imports": foreign, "exports": writing,
+            "page": browser}
 
 
 def arguments():

@@ -44,6 +44,22 @@ def pairs_lines(rows):
     return lines
 
 
+def threads_lines(rows):
+    peers = columns(rows[0]["ns"])
+    lines = header(["Threads at once", "plain"] + [f"{p} adds" for p in peers if p != "plain"]
+                   + ["peak", "known to", "memory for each"])
+    for entry in rows:
+        ns, told = entry["ns"], entry["told"]
+        known = 100 * told["bound_bytes"] / max(told["peak_bytes"], 1)
+        cells = [number(entry["threads"], 0), number(ns["plain"]["median"])]
+        cells += [f"{ns[p]['added_ns']:+,.1f} ({spread(ns[p], 0)})" for p in peers if p != "plain"]
+        cells += [f"{number(told['peak_bytes'] / 1024, 0)} KiB",
+                  f"{known:.2f} %" if told["bound_bytes"] else "the byte",
+                  f"{number(told['recorder_bytes'] / 1024 / entry['threads'], 0)} KiB"]
+        lines.append(row(cells))
+    return lines
+
+
 def ratio_of(per_peer, key):
     if "tidemark" not in per_peer or "heaptrack" not in per_peer:
         return ""
@@ -241,6 +257,11 @@ SECTIONS = [
     ("memory", "Memory",
      "Proportional set size summed over every process the tool starts, the program included, while "
      "the program holds its blocks of 16 to 31 bytes.", memory_lines),
+    ("threads", "Threads",
+     "Each holds 64 blocks of 16 to 1,000 bytes and replaces a random one, a million times in all: "
+     "nanoseconds of wall time per replacement, on all cores. How well the peak is known is the "
+     "bound that the report states, of all repeats the widest. Memory is the recorder's own, what "
+     "any program costs included.", threads_lines),
     ("naming", "Names",
      "Wall time and peak memory of one command. `report` looks up what it shows, `symbolize` and "
      "its peers every address.", naming_lines),
