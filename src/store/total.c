@@ -13,7 +13,7 @@ enum {
   FEWS_TURNS = 12,    // each doubling of 2^12 disturbances of few threads doubles what they share
   MANYS_TURNS = 20,   // and each of 2^20, of many
   LEAST_SHARED = 512, // bytes that are shared out at least
-  FEWS_MOST = 2048,   // of that, the most for one thread
+  FEWS_MOST = 1024,   // of that, the most for one thread
   MANYS_MOST = 128,
   MOST_SHARE = 4096,     // or half a thousandth of the total, shared out
   FIRST_PAUSE = 1 << 14, // ticks between two attempts to be alone that were disturbed soon
