@@ -4,6 +4,10 @@
 // that matters is the next one of the user's own: what lies in modules that can have none, a
 // system's libraries, is stepped over without looking up a name, and named afterwards where it is
 // the way in.
+//
+// A program of the distribution has no code of the user's at all, and each of its stacks would be
+// walked to the end: what was walked once is noted, so that all of them together cost one look at
+// each node.
 #include "view/blame.h"
 
 #include "base/alloc.h"
@@ -60,6 +64,8 @@ static bool find_culprit(struct walk *w, uint32_t *node, size_t *ret_next)
   const struct tide_image *image = tide_naming_image(w->naming);
   for (; *node; *node = image->frames[*node].parent) {
     size_t n;
+    if (w->first && tide_naming_has_no_own(w->naming, *node))
+      return true;
     if (!is_frame(&image->frames[*node]))
       continue;
     if (w->first && tide_naming_is_in_library(w->naming, *node)) {
@@ -125,6 +131,7 @@ struct tide_blame tide_blame_stack(struct tide_naming *naming, uint32_t stack)
   } else {
     w.blame.culprit = w.first ? w.first : w.fallback;
     node = stack;
+    tide_naming_note_no_own(naming, stack);
   }
   if (w.blame.culprit && !w.blame.culprit->function && w.blame.culprit->pc)
     find_caller(&w, node, next);

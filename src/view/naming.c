@@ -39,6 +39,7 @@ struct tide_naming {
   char **made; // names of ours
   size_t n_made, cap_made;
   uint8_t *in_library; // module index -> 1: no, 2: all its code is a library's; 0: not asked
+  uint8_t *has_no_own; // node -> 1: known to have none; NULL: nothing noted
 };
 
 static uint32_t announce(struct tide_naming *naming, uint32_t module)
@@ -129,6 +130,21 @@ bool tide_naming_is_in_library(struct tide_naming *naming, uint32_t node)
   return *known == 2;
 }
 
+// With every stack that it is the end of.
+void tide_naming_note_no_own(struct tide_naming *naming, uint32_t stack)
+{
+  const struct tide_image *image = naming->image;
+  if (!naming->has_no_own)
+    naming->has_no_own = tide_alloc_array(image->n_frames, sizeof *naming->has_no_own);
+  for (uint32_t node = stack; node && !naming->has_no_own[node]; node = image->frames[node].parent)
+    naming->has_no_own[node] = 1;
+}
+
+bool tide_naming_has_no_own(const struct tide_naming *naming, uint32_t stack)
+{
+  return naming->has_no_own && naming->has_no_own[stack];
+}
+
 void tide_naming_free(struct tide_naming *naming)
 {
   if (!naming)
@@ -140,6 +156,7 @@ void tide_naming_free(struct tide_naming *naming)
   tide_told_names_done(&naming->told);
   free(naming->ids);
   free(naming->in_library);
+  free(naming->has_no_own);
   for (size_t i = 0; i < naming->n_made; i++)
     free(naming->made[i]);
   free(naming->made);

@@ -89,6 +89,11 @@ const struct tide_named_frame *tide_naming_try_node(struct tide_naming *naming, 
 // Whether no name could make the frames of a node the user's: known without looking them up.
 bool tide_naming_is_in_library(struct tide_naming *naming, uint32_t node);
 
+// What is known of a stack since somebody walked it to its end: none of its frames is the user's
+// own. Names that are folded later change nothing about that.
+void tide_naming_note_no_own(struct tide_naming *naming, uint32_t stack);
+bool tide_naming_has_no_own(const struct tide_naming *naming, uint32_t stack);
+
 // Path of a frame's module, "" for the unknown one.
 const char *tide_naming_module_path(const struct tide_naming *naming,
                                     const struct tide_named_frame *name);

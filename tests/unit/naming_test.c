@@ -144,6 +144,61 @@ static void names_the_caller_of_nameless_code(void **state)
   assert_null(tide_blame_stack(naming, 3).caller);
 }
 
+// By the address: own code, a crate's, the allocator's, code without a name.
+static size_t name_by_chance(void *context, uint32_t module, uint64_t addr,
+                             struct tide_symbol_frame *out, size_t max)
+{
+  static const struct tide_symbol_frame kinds[] = {
+      {.function = "__libc_malloc"},
+      {.function = "ring::f", .file = "/home/me/.cargo/registry/src/i-1/ring-1.0/src/lib.rs"},
+      {.function = "app::f", .file = "/home/me/app/src/main.rs", .line = 3},
+      {.function = NULL},
+      {.function = "alloc::raw_vec::RawVec<T,A>::grow_one"},
+  };
+  uint64_t kind = addr / 16 % 64;
+  if (kind == 3 || max < 1)
+    return 0;
+  *out = kinds[kind < 5 && kind != 2 ? kind : kind == 2 && module == 2 ? 2 : kind % 2];
+  return 1;
+}
+
+static bool is_same(const struct tide_named_frame *a, const struct tide_named_frame *b)
+{
+  return (!a && !b) || (a && b && a->pc == b->pc && a->module == b->module);
+}
+
+// What is noted of one stack must not change what is said of another, in whatever order.
+static void blames_the_same_whoever_was_asked_before(void **state)
+{
+  enum { N = 400 };
+  const struct tide_name_source source = {.lookup = name_by_chance};
+  struct tide_module modules[] = {
+      {.path = ""}, {.path = "/usr/lib/libring.so"}, {.path = "/home/me/app/app"}};
+  uint64_t chance = 88172645463325252ull;
+  for (unsigned round = 0; round < 20; round++) {
+    struct tide_frame frames[N] = {0};
+    for (uint32_t i = 1; i < N; i++) {
+      chance = chance * 6364136223846793005ull + 1442695040888963407ull;
+      uint32_t by = (uint32_t)(chance >> 33);
+      uint32_t parent = i > 1 && by % 8 ? i - 1 : by % i; // long stacks with branches
+      frames[i] = (struct tide_frame){
+          .pc = 0x1001 + by / 8 % 1024, .parent = parent, .module = 1 + (by % 29 == 0)};
+    }
+    struct tide_image image = {.frames = frames, .n_frames = N, .modules = modules, .n_modules = 3};
+    struct tide_naming *shared = tide_naming_new_from(&image, &source);
+    for (uint32_t i = 1; i < N; i++) {
+      uint32_t stack = 1 + i * 7919 % (N - 1);
+      struct tide_naming *fresh = tide_naming_new_from(&image, &source);
+      struct tide_blame a = tide_blame_stack(shared, stack), b = tide_blame_stack(fresh, stack);
+      assert_true(is_same(a.culprit, b.culprit));
+      assert_true(is_same(a.via, b.via));
+      assert_true(is_same(a.caller, b.caller));
+      tide_naming_free(fresh);
+    }
+    tide_naming_free(shared);
+  }
+}
+
 static void blames_the_highest_layer_where_all_is_folded(void **state)
 {
   struct tide_rules *rules = tide_rules_new();
@@ -326,6 +381,7 @@ int main(void)
       TEST(blames_the_library_without_own_code),
       TEST(names_the_caller_of_nameless_code),
       TEST(blames_the_highest_layer_where_all_is_folded),
+      TEST(blames_the_same_whoever_was_asked_before),
       TEST(notes_are_of_a_frames_module),
       TEST(looks_up_no_more_than_allowed),
       TEST(gathers_by_line),
