@@ -125,6 +125,42 @@ def memory_of_tree(pid):
     return total_kib * 1024
 
 
+def memory_in_use(pid):
+    """Bytes of a process and its descendants: pages of their own and of files, shared ones once,
+    and memory files that they hold open, mapped or not."""
+    total, memory_files = 0, {}
+    for member in tree_of(pid):
+        try:
+            text = pathlib.Path(f"/proc/{member}/smaps_rollup").read_text()
+            total += 1024 * sum(int(line.split()[1]) for line in text.splitlines()
+                                if line.startswith(("Pss_Anon:", "Pss_File:")))
+            for fd in pathlib.Path(f"/proc/{member}/fd").iterdir():
+                if os.readlink(fd).startswith("/memfd:"):
+                    status = fd.stat()
+                    memory_files[status.st_ino] = status.st_blocks * 512
+        except OSError:
+            continue  # it has ended
+    return total + sum(memory_files.values())
+
+
+def run_watched(argv, env=None):
+    """Like run(), with the most memory that its processes had together at any look."""
+    before = os.times()
+    child = subprocess.Popen(argv, env=environment(env or {}), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    peak_bytes = 0
+    while child.poll() is None:
+        peak_bytes = max(peak_bytes, memory_in_use(child.pid))
+        time.sleep(0.02)
+    printed = child.stdout.read()
+    after = os.times()
+    if child.returncode:
+        raise Failed(f"{' '.join(argv)}: status {child.returncode}")
+    cpu = (after.children_user + after.children_system
+           - before.children_user - before.children_system)
+    return {"cpu_s": cpu, "peak_bytes": peak_bytes, "stdout": printed}
+
+
 def hold_memory(argv, env=None, times=1, lag_s=1):
     """Memory of everything that runs when the program says "ready", so many times; then it may
     go."""

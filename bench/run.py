@@ -29,6 +29,7 @@ import measure
 import page
 import peers
 import said
+import stacks
 import stages
 import symbols
 import table
@@ -319,6 +320,10 @@ def memory_of_size(bench, size):
     return entry
 
 
+def new_stacks(bench):
+    return stacks.stacks(bench, ROOT, say)
+
+
 def naming(bench):
     return symbols.symbols(bench, BUILD, say)
 
@@ -354,8 +359,8 @@ def by_stage(bench):
 
 SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage, "said": overhead_said,
             "startup": startup, "finish": finish, "forks": processes, "memory": memory,
-            "threads": crowds, "naming": naming, "imports": foreign, "exports": writing,
-            "page": browser}
+            "stacks": new_stacks, "threads": crowds, "naming": naming, "imports": foreign,
+            "exports": writing, "page": browser}
 
 
 def arguments():

@@ -156,6 +156,20 @@ def memory_size_lines(sizes):
     return lines
 
 
+def stacks_lines(rows):
+    peers = [name for name in NAMES if any(name in r["peers"] for r in rows)]
+    lines = header(["New stacks"] + [f"{name}: ns each, CPU s, peak MiB" for name in peers])
+    for entry in rows:
+        cells = [f"{entry['n_stacks']:,}, {entry['mode']}"]
+        for name in peers:
+            values = entry["peers"][name]
+            cells.append(", ".join([number(values["ns"]["median"], 0),
+                                    number(values["cpu_s"]["median"], 2),
+                                    number(values["peak_bytes"]["median"] / 2**20, 0)]))
+        lines.append(row(cells))
+    return lines
+
+
 def finish_lines(entry):
     size, seconds = entry["capture_bytes"], entry["finish_s"]
     return [f"The capture of {entry['workload']} has {number(size['median'] / 2**20, 2)} MiB and "
@@ -262,6 +276,11 @@ SECTIONS = [
      "nanoseconds of wall time per replacement, on all cores. How well the peak is known is the "
      "bound that the report states, of all repeats the widest. Memory is the recorder's own, what "
      "any program costs included.", threads_lines),
+    ("stacks", "Stacks that were never seen before",
+     "A program that walks down a tree of calls and allocates once at each stack: one new frame "
+     "for a stack (leaf), or four (branch). Time is per stack, inside the program; processor time "
+     "and memory are those of all processes, until the capture is written. Shared pages count "
+     "once, memory files as far as they are in use.", stacks_lines),
     ("naming", "Names",
      "Wall time and peak memory of one command. `report` looks up what it shows, `symbolize` and "
      "its peers every address.", naming_lines),

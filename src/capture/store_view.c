@@ -21,7 +21,8 @@
 
 #define BLOCK_CELLS TIDE_STORE_BLOCK_CELLS
 #define BLOCK_NODES 1024u
-#define MANY_CELLS 2048u // worth mapping
+#define GIVE_BACK_CELLS 65536u // a few megabytes
+#define MANY_CELLS 2048u       // worth mapping
 #define MAX_TEXT_BYTES (1u << 20)
 #define TEXT_PIECE 4096u // holds all texts of most stores
 
@@ -325,6 +326,21 @@ static const struct tide_cell *cells_at(const struct tide_store_view *view, uint
   return buffer;
 }
 
+void tide_store_view_use_up(struct tide_store_view *view)
+{
+  view->used_up = true;
+}
+
+// Gives back items of a table of memory that are not needed any more. Of a file nothing is.
+static void give_back(const struct tide_store_view *view, const struct tide_area *area,
+                      size_t bytes_each, uint64_t first, uint64_t end)
+{
+  uint64_t from = area->offset + first * bytes_each, to = area->offset + end * bytes_each;
+  if (view->used_up && !may_shrink(view))
+    (void)!fallocate(view->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
+                     (off_t)(to - from));
+}
+
 void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit, void *context)
 {
   if (view->header.n_cells >= MANY_CELLS || view->cells_map.items)
@@ -348,6 +364,11 @@ void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit,
       const struct tide_cell *in_use = cells_at(view, first, used, cells);
       visit(context, &(struct tide_cell_block){first, used, in_use, owners});
       first += n;
+      if (first / GIVE_BACK_CELLS != (first - n) / GIVE_BACK_CELLS) {
+        uint64_t to = first / GIVE_BACK_CELLS * GIVE_BACK_CELLS;
+        give_back(view, &areas->cells, sizeof *cells, to - GIVE_BACK_CELLS, to);
+        give_back(view, &areas->owners, sizeof *owners, to - GIVE_BACK_CELLS, to);
+      }
     } else {
       first = first + n < end ? next_backed_owner(view, first + n) : end;
     }

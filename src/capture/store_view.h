@@ -38,6 +38,7 @@ struct tide_store_view {
   int fd; // owned; -1 when closed
   uint64_t file_bytes;
   bool ready;                      // identity and areas have been checked
+  bool used_up;                    // it is read for the last time
   struct tide_store_header header; // as of the last refresh
   struct tide_store_areas areas;   // as checked
   uint8_t *kinds; // enum tide_stack_kind of each node, as of the last tide_store_view_nodes()
@@ -102,6 +103,10 @@ struct tide_cell_block {
 };
 typedef void tide_cell_visit(void *context, const struct tide_cell_block *block);
 void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit, void *context);
+
+// The target has ended, and the store is read for the last time: what was read is given back as it
+// goes, so that a million stacks are not in memory twice.
+void tide_store_view_use_up(struct tide_store_view *view);
 
 // See to it that the next walks read in place, if the store is one that cannot shrink.
 void tide_store_view_map(struct tide_store_view *view);

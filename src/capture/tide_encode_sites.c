@@ -9,7 +9,6 @@
 // Snapshots are chains of changes: between two neighbours most stacks are as they were, so 200
 // snapshots of 20,000 stacks cost hundreds of KiB instead of tens of MiB. What was allocated in
 // between is counted apart, behind them, where readers of version 1.0 do not look.
-#define _GNU_SOURCE // qsort_r
 #include "capture/tide_format.h"
 
 #include "base/alloc.h"
@@ -17,59 +16,76 @@
 
 #include <stdlib.h>
 
-struct stack_weight {
+// What a site is sorted by, with the weight of its whole stack.
+struct rank {
   int64_t peak_bytes;
   uint64_t b_alloc;
-};
-struct ranking {
-  const struct tide_site *sites;
-  const struct stack_weight *weights; // per stack
+  uint32_t stack, thread;
+  size_t site;
 };
 
-static int by_weight(const void *left, const void *right, void *context)
+static int by_weight(const void *left, const void *right)
 {
-  const struct ranking *ranking = context;
-  size_t left_idx = *(const size_t *)left, right_idx = *(const size_t *)right;
-  const struct tide_site *a = &ranking->sites[left_idx], *b = &ranking->sites[right_idx];
-  const struct stack_weight *wa = &ranking->weights[a->stack], *wb = &ranking->weights[b->stack];
-  if (wa->peak_bytes != wb->peak_bytes)
-    return wa->peak_bytes > wb->peak_bytes ? -1 : 1;
-  if (wa->b_alloc != wb->b_alloc)
-    return wa->b_alloc > wb->b_alloc ? -1 : 1;
+  const struct rank *a = left, *b = right;
+  if (a->peak_bytes != b->peak_bytes)
+    return a->peak_bytes > b->peak_bytes ? -1 : 1;
+  if (a->b_alloc != b->b_alloc)
+    return a->b_alloc > b->b_alloc ? -1 : 1;
   if (a->stack != b->stack)
     return a->stack < b->stack ? -1 : 1;
   if (a->thread != b->thread)
     return a->thread < b->thread ? -1 : 1;
-  return (left_idx > right_idx) - (left_idx < right_idx); // stable
+  return (a->site > b->site) - (a->site < b->site); // stable
+}
+
+// The first site of a stack gathers its weight.
+static void weigh(const struct tide_image *image, struct rank *ranks)
+{
+  TIDE_CLEANUP_FREE uint32_t *first =
+      tide_alloc_array(image->n_frames ? image->n_frames : 1, sizeof *first); // index + 1
+  for (size_t i = 0; i < image->n_sites; i++) {
+    const struct tide_site *site = &image->sites[i];
+    if (!first[site->stack])
+      first[site->stack] = (uint32_t)i + 1;
+    struct rank *sum = &ranks[first[site->stack] - 1];
+    ranks[i].stack = site->stack;
+    ranks[i].thread = site->thread;
+    ranks[i].site = i;
+    sum->peak_bytes = (int64_t)((uint64_t)sum->peak_bytes + (uint64_t)site->peak_bytes);
+    sum->b_alloc += site->b_alloc;
+  }
+  for (size_t i = 0; i < image->n_sites; i++) {
+    const struct rank *sum = &ranks[first[ranks[i].stack] - 1];
+    ranks[i].peak_bytes = sum->peak_bytes;
+    ranks[i].b_alloc = sum->b_alloc;
+  }
 }
 
 size_t *tide_sites_in_file_order(const struct tide_image *image)
 {
-  size_t n_weights = image->n_frames ? image->n_frames : 1;
-  TIDE_CLEANUP_FREE struct stack_weight *weights = tide_alloc_array(n_weights, sizeof *weights);
+  TIDE_CLEANUP_FREE struct rank *ranks = tide_alloc_array(image->n_sites, sizeof *ranks);
   size_t *order = tide_alloc_array(image->n_sites, sizeof *order);
-  for (size_t i = 0; i < image->n_sites; i++) {
-    const struct tide_site *site = &image->sites[i];
-    struct stack_weight *weight = &weights[site->stack];
-    weight->peak_bytes = (int64_t)((uint64_t)weight->peak_bytes + (uint64_t)site->peak_bytes);
-    weight->b_alloc += site->b_alloc;
-    order[i] = i;
-  }
-  struct ranking ranking = {image->sites, weights};
-  qsort_r(order, image->n_sites, sizeof *order, by_weight, &ranking);
+  weigh(image, ranks);
+  qsort(ranks, image->n_sites, sizeof *ranks, by_weight);
+  for (size_t i = 0; i < image->n_sites; i++)
+    order[i] = ranks[i].site;
   return order;
 }
 
 // One column: `expression` for each site called `s`.
 #define COLUMN(put, expression)                                                                    \
   for (size_t i_ = 0; i_ < n; i_++) {                                                              \
-    const struct tide_site *s = &image->sites[order[first + i_]];                                  \
+    const struct tide_site *s = &rows[i_];                                                         \
     put(out, expression);                                                                          \
   }
 
 void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, const size_t *order,
                        size_t first, size_t n)
 {
+  // Gathered once: they lie anywhere among the sites.
+  TIDE_CLEANUP_FREE struct tide_site *rows = tide_alloc_array(n, sizeof *rows);
+  for (size_t i = 0; i < n; i++)
+    rows[i] = image->sites[order[first + i]];
   tide_buf_varint(out, first);
   tide_buf_varint(out, n);
   COLUMN(tide_buf_varint, s->stack)
@@ -93,7 +109,7 @@ void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, con
   COLUMN(tide_buf_varint, s->size_mask)
   COLUMN(tide_buf_varint, s->life_mask)
   for (size_t i = 0; i < n; i++) {
-    const struct tide_site *s = &image->sites[order[first + i]];
+    const struct tide_site *s = &rows[i];
     const uint64_t *counts = tide_site_counts(image, s);
     for (unsigned k = 0; k < tide_site_n_counts(s); k++)
       tide_buf_varint(out, counts[k]);

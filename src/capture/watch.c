@@ -328,6 +328,8 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
     struct tide_image image;
     if (end->kind != TIDE_END_UNKNOWN)
       tide_sampler_finish(&w->sampler, &w->view);
+    if (end->kind == TIDE_END_EXITED || end->kind == TIDE_END_SIGNALED)
+      tide_store_view_use_up(&w->view);
     // What the kernel says at the end covers the children a process waited for, and what it was
     // before an exec.
     if (watch->gallery.n_ancestors == 1 && !tide_absents_any(watch->absents))

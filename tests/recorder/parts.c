@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cells whose parts are made in every order. Each stack lives through a sequence of steps: blocks
+// come and go there, are resized, outlive an interval or a peak, are freed by another thread. What
+// the reader finds at the end is compared with a plain count of the same events, and what the store
+// takes for stacks that are met once with what it is said to.
+#include "capture/intervals.h"
+#include "capture/store_parts.h"
+#include "rt/sys.h"
+#include "store/run.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { N_STEPS = 7, LENGTH = 4, MANY = 100000, ONCE_BYTES = 128 };
+enum step { ALLOC, ALLOC_LARGE, FREE, RESIZE, NEXT_INTERVAL, FOREIGN_FREE, OTHER_ALLOC };
+
+#define STACK_HASH tide_mix64(1)
+
+static struct tide_writer writers[2];
+static uint64_t next_address = 0x10000000, now = 1 << 20;
+static int n_bad;
+
+static struct truth {
+  uint64_t n_alloc, b_alloc, n_free, b_free, n_temp, n_foreign, n_resize, life_sum;
+  uint64_t sizes[TIDE_SIZE_BUCKETS], n_lives;
+  int64_t high;
+} truth;
+
+static void expect(uint64_t got, uint64_t want, const char *what, uint64_t sequence)
+{
+  if (got != want && n_bad++ < 20)
+    printf("sequence %llo: %s is %llu, should be %llu\n", (unsigned long long)sequence, what,
+           (unsigned long long)got, (unsigned long long)want);
+}
+
+static int open_store(void)
+{
+  uint64_t bytes = tide_store_bytes(1ull << 36);
+  int fd = memfd_create("store", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0 || ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+    abort();
+  void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (base == MAP_FAILED || !tide_store_attach(base, bytes, false))
+    abort();
+  tide_store.header->state = TIDE_STATE_RECORDING;
+  for (uint32_t i = 0; i < 2; i++) {
+    writers[i] = (struct tide_writer){.slot = tide_slot_new()};
+    writers[i].slot_id = writers[i].slot->id;
+    if (!tide_writer_init(&writers[i]))
+      abort();
+    tide_total_join(&writers[i], i + 1, 0);
+  }
+  return fd;
+}
+
+static void close_store(int fd)
+{
+  tide_live_after_fork(false); // no block is known any more, nor any thread
+  munmap(tide_store.base, tide_store.header->store_bytes);
+  close(fd);
+}
+
+static struct tide_cell *cell_new(struct tide_writer *w, uint64_t frame)
+{
+  tide_node_begin();
+  uint32_t node = tide_node_get(TIDE_NODE_ROOT_NONE, frame, 0);
+  tide_node_end();
+  return tide_writer_cell_new(w, tide_mix64(frame), node);
+}
+
+// ---- one stack through a sequence of steps
+
+static struct block {
+  uint64_t address, size, birth;
+  const struct tide_writer *by;
+} blocks[LENGTH + 1];
+static int n_blocks;
+
+static void came(uint64_t size)
+{
+  truth.n_alloc++;
+  truth.b_alloc += size;
+  truth.sizes[tide_size_bucket(size)]++;
+}
+
+static void allocate(struct tide_writer *w, struct tide_cell *c, uint64_t size)
+{
+  blocks[n_blocks++] = (struct block){next_address, size, now, w};
+  if (!tide_run_alloc(w, c, next_address, size, now))
+    abort();
+  next_address += 64;
+  came(size);
+}
+
+static struct block leave(void)
+{
+  struct block b = blocks[--n_blocks];
+  int64_t live = (int64_t)(truth.b_alloc - truth.b_free);
+  truth.high = live > truth.high ? live : truth.high;
+  truth.n_free++;
+  truth.b_free += b.size;
+  return b;
+}
+
+// As tide_resize_done() does it, the block moving.
+static void resize(struct tide_cell *c)
+{
+  struct tide_writer *w = &writers[0];
+  bool foreign;
+  tide_run_settle(w);
+  struct block b = leave();
+  struct tide_block block;
+  if (!tide_live_take(&w->station, b.address, &block))
+    abort();
+  struct tide_cell *from =
+      tide_book_cell_of(w, block.cell, tide_block_birth(&block, now), &foreign);
+  tide_book_leave(w, from, tide_ends_of(w, from), &block, now);
+  if (foreign)
+    tide_past_of(w, from)->n_foreign++;
+  if (!tide_book_alloc(w, c, next_address, b.size + 1000, b.birth, now))
+    abort();
+  tide_past_of(w, c)->n_resize++;
+  blocks[n_blocks++] = (struct block){next_address, b.size + 1000, b.birth, w};
+  next_address += 64;
+  came(b.size + 1000);
+  truth.n_resize++;
+  truth.n_foreign += b.by != w;
+}
+
+static void end_block(struct tide_writer *w)
+{
+  if (!n_blocks)
+    return;
+  struct block b = leave();
+  truth.n_temp += b.by == w && (w->last == b.address || w->prev == b.address);
+  truth.n_foreign += b.by != w;
+  truth.life_sum += now - b.birth;
+  truth.n_lives++;
+  if (!tide_run_free_waiting(w, b.address) && !tide_run_free_booked(w, b.address, now))
+    abort();
+}
+
+static void live_through(struct tide_cell *c, uint64_t sequence)
+{
+  struct tide_writer *w = &writers[0], *other = &writers[1];
+  struct tide_cell *others = NULL;
+  truth = (struct truth){0};
+  n_blocks = 0;
+  allocate(w, c, 10);
+  for (int i = 0; i < LENGTH; i++, sequence /= N_STEPS) {
+    now += 1 << 16; // the live map knows births less exactly
+    tide_run_retime(&writers[0], now);
+    switch ((enum step)(sequence % N_STEPS)) {
+    case ALLOC: allocate(w, c, 10); break;
+    case ALLOC_LARGE: allocate(w, c, 5000); break;
+    case FREE: end_block(w); break;
+    case RESIZE:
+      if (n_blocks)
+        resize(c);
+      break;
+    case NEXT_INTERVAL: tide_store.header->stamp.interval++; break;
+    case FOREIGN_FREE: end_block(other); break;
+    case OTHER_ALLOC:
+      others = tide_writer_find(other, STACK_HASH);
+      allocate(other, others ? others : cell_new(other, 1), 30);
+      break;
+    }
+  }
+}
+
+// ---- what the reader finds of it, over the cells of both threads
+
+struct reading {
+  struct tide_store_view *view;
+  struct truth found;
+};
+
+static void add_whole(struct truth *found, const struct tide_whole_cell *w)
+{
+  found->n_alloc += w->cell.n_alloc;
+  found->b_alloc += w->cell.b_alloc;
+  found->n_free += w->cell.n_free;
+  found->b_free += w->cell.b_free;
+  found->n_temp += w->ends.n_temp;
+  found->n_foreign += w->past.n_foreign;
+  found->n_resize += w->past.n_resize;
+  found->life_sum += w->ends.life_sum;
+  found->sizes[tide_streak_bucket(w->cell.sizes)] += tide_streak_count(w->cell.sizes);
+  found->n_lives += tide_streak_count(w->ends.lives);
+  for (int i = 0; w->has_hist && i < TIDE_SIZE_BUCKETS; i++)
+    found->sizes[i] += w->hist.size[i];
+  for (int i = 0; w->has_hist && i < TIDE_LIFE_BUCKETS; i++)
+    found->n_lives += w->hist.life[i];
+}
+
+static void read_block(void *context, const struct tide_cell_block *block)
+{
+  struct reading *r = context;
+  struct tide_whole_cell whole;
+  for (uint32_t i = 0; i < block->n; i++)
+    if (block->owners[i].stack >= TIDE_NODE_FIRST) {
+      tide_whole_cell_read(r->view, block, i, false, &whole);
+      add_whole(&r->found, &whole);
+    }
+}
+
+static void tally_up(void *context, uint32_t stack, uint32_t interval,
+                     const struct tide_tally *more)
+{
+  struct tide_tally *sum = context;
+  sum->n_alloc += more->n_alloc;
+  sum->b_alloc += more->b_alloc;
+  sum->n_free += more->n_free;
+  sum->b_free += more->b_free;
+}
+
+static void compare(struct tide_store_view *view, uint64_t sequence)
+{
+  struct reading r = {.view = view};
+  struct tide_intervals intervals = {0};
+  struct tide_tally taken = {0};
+  if (tide_store_view_refresh(view, NULL))
+    abort();
+  tide_store_view_nodes(view);
+  tide_store_view_cells(view, read_block, &r);
+  tide_intervals_collect(&intervals, view, UINT32_MAX, tally_up, &taken);
+  tide_intervals_done(&intervals);
+  expect(r.found.n_alloc, truth.n_alloc, "n_alloc", sequence);
+  expect(r.found.b_alloc, truth.b_alloc, "b_alloc", sequence);
+  expect(r.found.n_free, truth.n_free, "n_free", sequence);
+  expect(r.found.b_free, truth.b_free, "b_free", sequence);
+  expect(r.found.n_temp, truth.n_temp, "n_temp", sequence);
+  expect(r.found.n_foreign, truth.n_foreign, "n_foreign", sequence);
+  expect(r.found.n_resize, truth.n_resize, "n_resize", sequence);
+  expect(r.found.life_sum, truth.life_sum, "life_sum", sequence);
+  expect(r.found.n_lives, truth.n_lives, "lifetimes", sequence);
+  expect(memcmp(r.found.sizes, truth.sizes, sizeof truth.sizes), 0, "sizes differ", sequence);
+  expect(taken.n_alloc, truth.n_alloc, "n_alloc over all intervals", sequence);
+  expect(taken.b_free, truth.b_free, "b_free over all intervals", sequence);
+}
+
+// Each sequence in a store of its own, so that all of what is found is of it.
+static void every_order(void)
+{
+  uint64_t n = 1;
+  for (int i = 0; i < LENGTH; i++)
+    n *= N_STEPS;
+  for (uint64_t sequence = 0; sequence < n; sequence++) {
+    int fd = open_store();
+    struct tide_store_view view;
+    live_through(cell_new(&writers[0], 1), sequence);
+    if (tide_store_view_open(&view, dup(fd), NULL))
+      abort();
+    compare(&view, sequence);
+    tide_store_view_close(&view);
+    for (int i = 0; i < 2; i++)
+      tide_sys_unmap(writers[i].index, (writers[i].index_mask + 1ull) * 8);
+    close_store(fd);
+  }
+  printf("%llu sequences\n", (unsigned long long)n);
+}
+
+// ---- stacks that are met once
+
+static uint64_t store_bytes_in_use(int fd)
+{
+  struct stat st;
+  if (fstat(fd, &st))
+    abort();
+  return (uint64_t)st.st_blocks * 512;
+}
+
+// Half of them free their block; none needs a part.
+static void many_stacks_met_once(void)
+{
+  int fd = open_store();
+  uint64_t before = store_bytes_in_use(fd);
+  for (uint64_t i = 0; i < MANY; i++) {
+    if (!tide_run_alloc(&writers[0], cell_new(&writers[0], 1 + i), next_address, 24, now += 2))
+      abort();
+    if (i % 2)
+      tide_run_free_booked(&writers[0], next_address, now += 2);
+    next_address += 64;
+  }
+  uint64_t each = (store_bytes_in_use(fd) - before) / MANY;
+  printf("%llu bytes of the store for a stack\n", (unsigned long long)each);
+  expect(tide_store.header->n_nodes, TIDE_NODE_FIRST + MANY, "nodes", 0);
+  expect(tide_store.header->n_ends + tide_store.header->n_pasts + tide_store.header->n_hists, 3,
+         "parts", 0);
+  expect(each < ONCE_BYTES, 1, "a stack within its bound", 0);
+  close_store(fd);
+}
+
+int main(void)
+{
+  if (!tide_live_init())
+    return 2;
+  every_order();
+  many_stacks_met_once();
+  return n_bad != 0;
+}
