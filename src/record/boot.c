@@ -321,7 +321,7 @@ static bool first_boot(void)
   tide_exec_env_init(environment.preload, environment.options, options.follow);
   note_own_object();
   read_command();
-  if (!make_gate() || !get_store(false) || !tide_live_init())
+  if (!make_gate() || !get_store(false) || !tide_live_init(!tide_real.chained))
     return false;
   tide_clock_init(options.door[0]);
   tide_threads_init();

@@ -21,7 +21,8 @@ enum {
   MAX_PROBE = 8, // lines from a key's home on in which it may lie
   TIGHT_PROBE = 2,
   DIRECT_LINES = TIDE_LIVE_DIRECT_SLOTS / TIDE_LIVE_LANES,
-  DIRECT_BYTES = 16 << 20, // of tables that have more slots than they need
+  DIRECT_BYTES = 36 << 20, // of tables that have more slots than they need
+  MORE_THAN_A_FEW = 4,     // lines
   PATIENCE = 8000,         // naps
   SHORT_PATIENCE = 20,
 };
@@ -48,8 +49,9 @@ static bool barrier_register(void)
       TIDE_SYS(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
 }
 
-bool tide_live_init(void)
+bool tide_live_init(bool apart)
 {
+  tide_live_map.apart = apart;
   tide_live_map.direct_left = DIRECT_BYTES;
   tide_live_map.large = &large;
   tide_live_map.unit_bits = tide_bits(tide_ticks_per_second() / 1000000);
@@ -103,7 +105,7 @@ void tide_live_after_fork(bool wiped)
 
 void tide_live_station_add(struct tide_station *s)
 {
-  *s = (struct tide_station){.next = tide_load_relaxed(&stations), .lines = 1};
+  *s = (struct tide_station){.next = tide_load_relaxed(&stations), .lines = MORE_THAN_A_FEW};
   while (!__atomic_compare_exchange_n(&stations, &s->next, s, false, __ATOMIC_SEQ_CST,
                                       __ATOMIC_RELAXED))
     ;
@@ -264,10 +266,10 @@ static struct census take_census(uint64_t table, uint64_t more)
   return c;
 }
 
-// Even blocks, each of which is at home, need hardly more slots than they are.
+// A slot for each and an eighth more: nearly all are at home then.
 static uint32_t lines_for(uint64_t n_blocks)
 {
-  uint64_t slots = n_blocks + n_blocks / 32;
+  uint64_t slots = n_blocks + n_blocks / 8;
   uint64_t lines = (slots + TIDE_LIVE_LANES - 1) / TIDE_LIVE_LANES;
   return lines < 1 ? 1 : lines < TIDE_TABLE_MAX_LINES ? (uint32_t)lines : TIDE_TABLE_MAX_LINES;
 }
@@ -288,7 +290,7 @@ static uint32_t lines_wanted(const struct census *c)
 // where there are more than a few blocks.
 static uint32_t lines_given(uint32_t lines)
 {
-  enum { NEARLY_DIRECT = DIRECT_LINES * 13 / 16, MORE_THAN_A_FEW = 4 };
+  enum { NEARLY_DIRECT = DIRECT_LINES * 13 / 16 };
   const int64_t bytes = DIRECT_LINES * TIDE_TABLE_LINE;
   if (lines > DIRECT_LINES || lines < MORE_THAN_A_FEW)
     return lines;
@@ -324,7 +326,7 @@ static bool fits(uint64_t from, uint64_t more, uint64_t to, uint32_t n_lines)
 
 static uint64_t table_word(const void *address, uint32_t lines, uint64_t how)
 {
-  if (lines == DIRECT_LINES && !(how & TIDE_TABLE_SCATTERED))
+  if (lines == DIRECT_LINES && tide_live_map.apart && !(how & TIDE_TABLE_SCATTERED))
     how |= TIDE_TABLE_DIRECT;
   return (uint64_t)address << 16 | (uint64_t)lines * TIDE_LIVE_LANES | how;
 }
@@ -458,8 +460,10 @@ __attribute__((noinline)) bool tide_live_make_slowly(struct tide_station *s, uin
   for (;;) {
     uint64_t table = tide_live_enter(s, region);
     if (table & TIDE_TABLE_OPEN) {
-      struct tide_live *slot = tide_live_probe(table, key);
-      if (slot || (slot = claim(table, key))) {
+      struct tide_live *slot = tide_live_home(table, key);
+      // A home that is empty was never asked for: its key is nowhere else.
+      if (claim_slot(slot, key) || (slot = tide_live_probe(table, key)) ||
+          (slot = claim(table, key))) {
         *ret_place = (struct tide_place){slot, region, table};
         return true;
       }

@@ -12,13 +12,14 @@
 //
 // A table is as large as its blocks ask for. The place of a key in it, its home, is in proportion
 // to the address or, where blocks lie crowded in parts of a region, scattered. A key whose home is
-// taken lies elsewhere in that line, or in one of the lines behind. While a program is small,
-// tables have a slot for every 32 bytes: then every block of glibc is at home. Beyond that a live
-// block costs its slot and a fifth.
+// taken lies elsewhere in that line, or in one of the lines behind. Where blocks begin at least 32
+// bytes apart (glibc) and while a program is small, tables have a slot for every 32 bytes: a direct
+// table. Beyond that a live block costs its slot and a fifth.
 //
 // 1. Only the owner of a pointer writes its slot. Pointers are handed over by free and malloc.
 // 2. A key comes into a table by a compare-and-swap of `when` in an empty slot, and stays when its
-//    block goes (what is 0 then): the next block there needs plain stores alone.
+//    block goes (what is 0 then): the next block there needs plain stores alone. In a direct table
+//    a slot is whose 32 bytes it stands for: nothing is searched, and nothing has to be empty.
 // 3. Where a key finds no slot near its home, the table is rebuilt (live.c): closed, so that nobody
 //    comes in; a barrier in all threads (membarrier); a wait until no thread's station names the
 //    region. An operation names its region first and looks then, so either it finds the table
@@ -55,7 +56,7 @@ enum {
 #define TIDE_TABLE_OPEN 1ull
 #define TIDE_TABLE_SCATTERED 2ull
 #define TIDE_TABLE_GIVEN_UP 4096ull // closed for good, as far as can be told
-#define TIDE_TABLE_DIRECT 8192ull   // a slot for every 32 bytes, in their order
+#define TIDE_TABLE_DIRECT 8192ull   // a slot for every 32 bytes, in each of which one block begins
 #define TIDE_TABLE_SLOTS(table) ((uint32_t)(table)&0xffc)
 #define TIDE_TABLE_ADDRESS(table) ((struct tide_live *)((table) >> 16))
 
@@ -96,12 +97,14 @@ struct tide_live_map {
   uint32_t fences;               // enum tide_fences
   uint32_t unit_bits;            // of births, in ticks: where the architecture does not say
   int64_t direct_left;           // bytes of tables that may still have a slot for every 32 bytes
+  bool apart;                    // blocks begin at least 32 bytes apart
   struct tide_live_large *large; // for whoever walks the map
   bool refused;                  // the kernel gave no memory
 };
 extern struct tide_live_map tide_live_map;
 
-bool tide_live_init(void);
+// apart: the allocator's blocks begin at least 32 bytes apart, as those of glibc do.
+bool tide_live_init(bool apart);
 // From now on no system call will be needed to rebuild a table.
 void tide_live_confine(void);
 // In a fork child: forgets every block and every station. wiped: the kernel has wiped the memory.
@@ -181,8 +184,8 @@ TIDE_HOT bool tide_live_again(struct tide_station *s, const struct tide_place *p
   return false;
 }
 
-// The place of a block just allocated, if it is at home there and has been before; if so, we are in
-// its region.
+// The place of a block just allocated, if it is at home there and, but for a direct table, has been
+// before; if so, we are in its region.
 TIDE_HOT bool tide_live_make_quickly(struct tide_station *s, uint64_t addr, struct tide_place *ret)
 {
   uint64_t *region = tide_live_region(addr);
@@ -191,7 +194,8 @@ TIDE_HOT bool tide_live_make_quickly(struct tide_station *s, uint64_t addr, stru
   uint64_t table = tide_live_enter(s, region), key = tide_live_key(addr);
   if (TIDE_LIKELY(table & TIDE_TABLE_OPEN)) {
     struct tide_live *home = tide_live_home(table, key);
-    if (TIDE_LIKELY(tide_when_is_of(tide_load_relaxed(&home->when), key))) {
+    if (TIDE_LIKELY(table & TIDE_TABLE_DIRECT) ||
+        TIDE_LIKELY(tide_when_is_of(tide_load_relaxed(&home->when), key))) {
       *ret = (struct tide_place){home, region, table};
       return true;
     }

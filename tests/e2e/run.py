@@ -213,10 +213,10 @@ def parse():
 # Imported for the tests they add to ground.TESTS.
 COMMAND_TESTS = (command_run, command_memory, command_stacks, command_odd, command_refuse,
                  command_read, command_look, command_pages, command_names, command_symbolize,
-                 command_cache, command_diff, command_groups, command_merge, command_agree, command_sums,
-                 command_json, command_html, command_view, command_timeline, command_export,
-                 command_foreign, command_forks, command_share, command_damaged, command_sandbox,
-                 command_whole)
+                 command_cache, command_diff, command_groups, command_merge, command_agree,
+                 command_sums, command_json, command_html, command_view, command_timeline,
+                 command_export, command_foreign, command_forks, command_share, command_damaged,
+                 command_sandbox, command_whole)
 
 
 def main():

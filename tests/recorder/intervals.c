@@ -240,7 +240,7 @@ static int open_store(void)
   if (fd < 0 || ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
     abort();
   void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  if (base == MAP_FAILED || !tide_live_init() || !tide_store_attach(base, bytes, false))
+  if (base == MAP_FAILED || !tide_live_init(false) || !tide_store_attach(base, bytes, false))
     abort();
   tide_store.header->state = TIDE_STATE_RECORDING;
   tide_node_begin();

@@ -238,11 +238,35 @@ static void spacing_is(uint64_t spacing, int threads)
 {
   forget_all(false);
   tide_live_map.direct_left = threads % 2 ? 1 << 20 : 0;
+  tide_live_map.apart = spacing >= 32;
   lay_out(spacing);
   run_threads(threads);
   walk(read_own);
   fork_once();
   take_all();
+}
+
+// Blocks of glibc that follow one another in the same memory, with their beginnings 16 bytes apart:
+// each has the slot of the one before, and no table is rebuilt for them.
+static void in_turn(void)
+{
+  forget_all(false);
+  tide_live_map.direct_left = 1 << 20;
+  tide_live_map.apart = true;
+  lay_out(48);
+  struct tide_station *s = station_new();
+  uint64_t tables[PLACES];
+  for (int turn = 0; turn < 4; turn++)
+    for (int i = 0; i < PLACES; i++) {
+      places[i].addr ^= 16;
+      put(s, i, (uint64_t)(turn * PLACES + i) << 20);
+      uint64_t table = *tide_live_region(places[i].addr);
+      if (!(table & TIDE_TABLE_DIRECT) || (turn > 1 && table != tables[i]))
+        bad("a direct table", table, tables[i]);
+      tables[i] = turn ? table : tables[i];
+      take(s, i);
+    }
+  tide_live_map.apart = false;
 }
 
 // Unknown addresses, and such as nobody has.
@@ -337,13 +361,14 @@ int main(int argc, char **argv)
   tide_store.header = &header;
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   canary = tide_sys_map_private(1);
-  if (!canary || !tide_live_init())
+  if (!canary || !tide_live_init(false))
     return 2;
   *canary = 1;
   const uint64_t spacings[] = {8, 16, 24, 32, 48, 80, 208, 1008, 8016, 20000, 1 << 20, 0};
   for (size_t i = 0; i < sizeof spacings / sizeof *spacings; i++)
     for (int threads = 1; threads <= THREADS; threads += 3)
       spacing_is(spacings[i], threads);
+  in_turn();
   nonsense();
   large_blocks();
   births();

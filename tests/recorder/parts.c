@@ -299,7 +299,7 @@ static void many_stacks_met_once(void)
 
 int main(void)
 {
-  if (!tide_live_init())
+  if (!tide_live_init(false))
     return 2;
   every_order();
   many_stacks_met_once();

@@ -132,7 +132,7 @@ int main(void)
   uint64_t bytes = tide_store_bytes(1ull << 33);
   void *base =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED || !tide_live_init())
+  if (base == MAP_FAILED || !tide_live_init(false))
     return 2;
   tide_store_attach(base, bytes, false);
   tide_total_init();

@@ -45,7 +45,7 @@ static void open_store(void)
   uint64_t bytes = tide_store_bytes(1ull << 33);
   void *base =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED || !tide_live_init() || !tide_store_attach(base, bytes, false))
+  if (base == MAP_FAILED || !tide_live_init(false) || !tide_store_attach(base, bytes, false))
     abort();
   w = (struct tide_writer){.slot = tide_slot_new()};
   w.slot_id = w.slot->id;
