@@ -178,7 +178,7 @@ def a_disk_that_fills_up(ground):
               "LD_PRELOAD=$2 TIDEMARK_OPTIONS=out=x.store $3 $1; status=$?; "
               "cp --sparse=always x.store ../x.$1.store; exit $status")
     n_stacks = []
-    for left in (0, 65536, 1 << 20, 16 << 20):
+    for left in (0, 65536, 256 << 10, 16 << 20):
         done = ground.run(*unshared("--mount"), "sh", "-c", script, "sh", left, ground.library,
                           prog)
         if done.status == 99 or "unshare" in done.stderr:
