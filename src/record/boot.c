@@ -173,9 +173,18 @@ static void say_outcome(enum tide_door_outcome outcome, bool forked)
   say(text, program);
 }
 
+// A file is looked at, copied and packed as long as it is; see also tide_sys_emulated().
+static uint64_t store_bytes(void)
+{
+  const uint64_t modest = 128ull << 30;
+  uint64_t limit = tide_limits_start();
+  bool is_modest = !options.door[0] || tide_sys_emulated();
+  return tide_store_bytes(is_modest && limit > modest ? modest : limit);
+}
+
 static bool get_store(bool forked)
 {
-  uint64_t bytes = tide_store_bytes(tide_limits_start());
+  uint64_t bytes = store_bytes();
   tide_limits_make_room(bytes);
   void *store;
   if (options.door[0]) {

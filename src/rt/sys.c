@@ -225,6 +225,18 @@ static void forget_mapping(uint64_t start)
     }
 }
 
+bool tide_sys_emulated(void)
+{
+  enum { NO_SUCH_ADVICE = 9999 };
+  static enum { UNKNOWN, NO, YES } known;
+  uint64_t page = (uint64_t)&tide_sys_page_bytes & ~(tide_sys_page_bytes - 1);
+  if (!known) {
+    long ret = TIDE_SYS(SYS_madvise, page, tide_sys_page_bytes, NO_SUCH_ADVICE);
+    known = ret == -EINVAL ? NO : YES;
+  }
+  return known == YES;
+}
+
 void tide_sys_adopt_map(void *p, size_t bytes)
 {
   tide_sys_note(p, bytes);

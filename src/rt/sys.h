@@ -64,6 +64,9 @@ bool tide_sys_readable(uint64_t address);
 
 // 4096, or what the auxiliary vector said: up to 65536 on aarch64.
 extern uint64_t tide_sys_page_bytes;
+// An emulator of the kernel (qemu-user) takes any advice and follows none, and every page that is
+// mapped costs it memory, used or not.
+bool tide_sys_emulated(void);
 static inline uint64_t tide_sys_whole_pages(uint64_t bytes)
 {
   return (bytes + tide_sys_page_bytes - 1) & ~(tide_sys_page_bytes - 1);

@@ -36,7 +36,6 @@ enum {
   MOST_SLOTS = 1 << 16,
   MOST_MODULES = 1 << 14,
   MOST_TEXT = 16 << 20,
-  NO_SUCH_ADVICE = 9999,
 };
 
 // Touching a page of a file that finds no room on its disk would kill the program; asking first
@@ -166,14 +165,12 @@ bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
   return true;
 }
 
-// An emulator of the kernel may take any advice and follow none.
 void tide_store_disinherit(bool wipes)
 {
-  char *b = tide_store.base;
-  bool honest = TIDE_SYS(SYS_madvise, b, tide_sys_page_bytes, NO_SUCH_ADVICE) == -EINVAL;
+  uint64_t bytes = tide_store.areas.children.offset;
   tide_store.inherited =
-      !wipes || !honest ||
-      tide_sys_failed(TIDE_SYS(SYS_madvise, b, tide_store.areas.children.offset, MADV_DONTFORK));
+      !wipes || tide_sys_emulated() ||
+      tide_sys_failed(TIDE_SYS(SYS_madvise, tide_store.base, bytes, MADV_DONTFORK));
 }
 
 void tide_store_unmap_inherited(void)

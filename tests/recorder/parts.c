@@ -39,9 +39,9 @@ static void expect(uint64_t got, uint64_t want, const char *what, uint64_t seque
            (unsigned long long)got, (unsigned long long)want);
 }
 
-static int open_store(void)
+static int open_store(uint64_t limit)
 {
-  uint64_t bytes = tide_store_bytes(1ull << 36);
+  uint64_t bytes = tide_store_bytes(limit);
   int fd = memfd_create("store", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0 || ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
     abort();
@@ -252,7 +252,7 @@ static void every_order(void)
   for (int i = 0; i < LENGTH; i++)
     n *= N_STEPS;
   for (uint64_t sequence = 0; sequence < n; sequence++) {
-    int fd = open_store();
+    int fd = open_store(0); // the smallest
     struct tide_store_view view;
     live_through(cell_new(&writers[0], 1), sequence);
     if (tide_store_view_open(&view, dup(fd), NULL))
@@ -279,7 +279,7 @@ static uint64_t store_bytes_in_use(int fd)
 // Half of them free their block; none needs a part.
 static void many_stacks_met_once(void)
 {
-  int fd = open_store();
+  int fd = open_store(1ull << 34);
   uint64_t before = store_bytes_in_use(fd);
   for (uint64_t i = 0; i < MANY; i++) {
     if (!tide_run_alloc(&writers[0], cell_new(&writers[0], 1 + i), next_address, 24, now += 2))
