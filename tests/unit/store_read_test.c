@@ -439,9 +439,13 @@ static void the_cost_is_estimated_per_thread(void **state)
   slot->n_early = 40;
   f->store.header->cold_ticks = 50;
   f->store.header->boot_ns = 200000;
-  f->store.header->cpu_ns = 123456789;
   struct tide_image image = read_image(f, 0);
   assert_in_range(image.recorder_ns, 115 * 60 + 100 + 360000 - 1, 115 * 60 + 100 + 360000 + 1);
+  tide_image_done(&image);
+  // A process that counted its own time did so from its boot on, to its exit.
+  f->store.header->cpu_ns = 123456789;
+  image = read_image(f, 0);
+  assert_in_range(image.recorder_ns, 115 * 60 + 100 + 200000 - 1, 115 * 60 + 100 + 200000 + 1);
   assert_int_equal(image.cpu_ns, 123456789);
   tide_image_done(&image);
 }
