@@ -185,7 +185,10 @@ void tide_absents_told(struct tide_absents *a, const struct tide_absent_word *wo
                           !strcmp(a->living[before].row.exe, exe);
   if (is_at_both_doors)
     return;
-  if (before < a->n_living)
+  if (before < a->n_living && a->living[before].is_unsure &&
+      !strcmp(a->living[before].row.exe, exe))
+    drop(a, before); // it was on its way to say so
+  else if (before < a->n_living)
     end(a, before);
   struct absent *absent = add(a, word->pid, word->born, time_ns);
   absent->is_told = true;

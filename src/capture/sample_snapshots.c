@@ -227,7 +227,7 @@ static struct tide_snapshot advance(struct states *states,
       continue;
     }
     struct tide_sample_row row = reader.row;
-    if (old == row.stack)
+    if (i < states->n && old == row.stack)
       add_counts(&row.more, &states->rows[i++].more);
     tell(&s, row.stack, &row.more, &reader.row.more);
     if (row.more.n_alloc != row.more.n_free || row.more.b_alloc != row.more.b_free)

@@ -343,7 +343,7 @@ static void find_ages(struct reading *r, uint64_t end_ticks)
 
 // What a process costs beside its events is its boot, and four fifths of that for the loader before
 // and for taking all mappings down after it: so it was in processes of 0.3 to 2 ms, made by exec
-// and by fork. Of a process without a supervisor neither is counted, and its boot makes a file.
+// and by fork. A process without a supervisor counts its time from the end of its boot on.
 #define BOOT_LOAD_AND_END 1.8
 
 // Each thread times its first calls, and later one in a while; their mean, times the later calls it
@@ -371,7 +371,7 @@ static void find_cost(struct reading *r)
     ticks += all_sampled_ticks / all_samples * unsampled_events;
   const struct tide_store_header *h = &view->header;
   double ns = (ticks + (double)h->cold_ticks) * r->clock->ns_per_tick +
-              (double)h->boot_ns * (h->cpu_ns ? 1 : BOOT_LOAD_AND_END);
+              (h->cpu_ns ? 0 : (double)h->boot_ns * BOOT_LOAD_AND_END);
   r->image->recorder_ns = ns >= 0 && ns < 0x1p62 ? (uint64_t)ns : 0;
 }
 

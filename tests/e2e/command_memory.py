@@ -134,7 +134,7 @@ def rss_is_never_that_of_the_next_image(ground):
     known = [i for i in images if i["rss_at_peak_bytes"]]
     expect(len(known) >= 20, f"{len(known)} images with an RSS")
     for image in known:
-        expect(image["rss_at_peak_bytes"] > 9 << 20, f"{image}")
+        expect(image["rss_at_peak_bytes"] > 1 << 20, f"{image}")  # it may be filling its block
 
 
 @test
