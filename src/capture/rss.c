@@ -14,6 +14,7 @@
 #define FIRST_LOOK_INTERVAL_NS (1 * MS)
 #define LOOK_REST 200
 #define NEAR_BYTES (1 << 20)
+#define SETTLED_NS (10 * MS)
 
 void tide_rss_init(struct tide_rss *rss, uint32_t pid, uint64_t time_ns)
 {
@@ -183,6 +184,27 @@ static bool is_like_peak(const struct tide_image *image, const struct tide_tick 
   return missing < NEAR_BYTES || missing < image->peak_bytes / 4;
 }
 
+// What the heap had held for a while and was in memory at no look at its peak. A block that was
+// allocated just now may be about to be filled.
+static uint64_t untouched_bytes(const struct tide_image *image)
+{
+  const struct tide_tick *ticks = image->ticks;
+  int64_t least = INT64_MAX;
+  for (size_t i = 0, before = 0; i < image->n_ticks; i++) {
+    while (before < i && ticks[before + 1].time_ns + SETTLED_NS <= ticks[i].time_ns)
+      before++;
+    bool is_settled = ticks[before].time_ns + SETTLED_NS <= ticks[i].time_ns &&
+                      is_like_peak(image, &ticks[before]);
+    if (!is_settled || !ticks[i].rss_bytes || !tide_rss_is_at_peak(image, &ticks[i]))
+      continue;
+    int64_t held = ticks[before].live_bytes < ticks[i].live_bytes ? ticks[before].live_bytes
+                                                                  : ticks[i].live_bytes;
+    int64_t missing = held - (int64_t)ticks[i].rss_bytes;
+    least = missing < least ? missing : least;
+  }
+  return least == INT64_MAX || least < 0 ? 0 : (uint64_t)least;
+}
+
 void tide_rss_fill_image(const struct tide_rss *rss, const struct tide_tick *near,
                          struct tide_image *image)
 {
@@ -204,7 +226,5 @@ void tide_rss_fill_image(const struct tide_rss *rss, const struct tide_tick *nea
     return;
   image->rss_at_peak_bytes =
       tide_rss_own(rss, near->time_ns, near->rss_bytes, &image->rss_bound_bytes);
-  int64_t untouched = near->live_bytes - (int64_t)image->rss_at_peak_bytes;
-  if (untouched > 0 && tide_rss_is_at_peak(image, near))
-    image->untouched_bytes = (uint64_t)untouched;
+  image->untouched_bytes = untouched_bytes(image);
 }

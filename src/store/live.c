@@ -497,17 +497,21 @@ bool tide_live_take_as_guest(uint64_t addr, struct tide_block *ret_block)
   return ret_block->cell;
 }
 
+// What finds no room will end as a smaller block than it was: that is a loss, and counted.
 void tide_live_large_put(uint64_t addr, uint64_t size)
 {
+  int i = 0;
   tide_lock_take(&large_lock);
-  for (int i = 0; i < TIDE_LIVE_MAX_LARGE; i++)
-    if (!large.blocks[i].size) {
-      n_large++;
-      large.blocks[i].addr = addr;
-      large.blocks[i].size = size;
-      break;
-    }
+  while (i < TIDE_LIVE_MAX_LARGE && large.blocks[i].size)
+    i++;
+  if (i < TIDE_LIVE_MAX_LARGE) {
+    n_large++;
+    large.blocks[i].addr = addr;
+    large.blocks[i].size = size;
+  }
   tide_lock_drop(&large_lock);
+  if (i == TIDE_LIVE_MAX_LARGE)
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
 }
 
 uint64_t tide_live_large_take(uint64_t addr)

@@ -97,7 +97,7 @@ def untouched_memory_has_its_sentence(ground):
     prog = program(ground, """
   char *p = malloc(700 << 20);
   p[0] = 1;
-  usleep(150000);
+  usleep(300000);
   return !p;""")
     done = ground.record("-f", "-o", "x.tide", "--", prog)
     totals = ground.report("x.tide")["totals"]
@@ -108,7 +108,7 @@ def untouched_memory_has_its_sentence(ground):
     touched = program(ground, """
   char *p = malloc(30 << 20);
   memset(p, 1, 30 << 20);
-  usleep(150000);
+  usleep(300000);
   return !p;""")
     done = ground.record("-f", "-o", "x.tide", "--", touched)
     expect("untouched" not in done.stderr, done.stderr)
@@ -135,6 +135,7 @@ def rss_is_never_that_of_the_next_image(ground):
     expect(len(known) >= 20, f"{len(known)} images with an RSS")
     for image in known:
         expect(image["rss_at_peak_bytes"] > 1 << 20, f"{image}")  # it may be filling its block
+        expect(image["untouched_bytes"] < 1 << 20, f"{image}")
 
 
 @test

@@ -329,6 +329,13 @@ static void large_blocks(void)
     tide_live_leave(s);
     tide_live_large_put(places[i].addr, (1ull << 40) + (uint64_t)i);
   }
+  uint64_t lost = header.n_lost_full;
+  for (uint64_t i = 200; i < TIDE_LIVE_MAX_LARGE + 3; i++)
+    tide_live_large_put(i, TIDE_LIVE_LARGE);
+  if (header.n_lost_full != lost + 3)
+    bad("large blocks without room", header.n_lost_full, lost + 3);
+  for (uint64_t i = 200; i < TIDE_LIVE_MAX_LARGE; i++)
+    tide_live_large_take(i);
   struct tide_block block = {0};
   for (int i = 199; i >= 0; i--)
     if (!tide_live_take(s, places[i].addr, &block) || block.size != (1ull << 40) + (uint64_t)i)

@@ -220,18 +220,32 @@ static void the_image_is_told_all_of_it(void **state)
   struct tide_rss rss = looked_at(looks, 1);
   rss.max_all_bytes = 130 * MIB;
   rss.at_tick = (struct tide_rss_high){20 * MS, 90 * MIB, 5 * MIB};
-  struct tide_tick ticks[] = {{.time_ns = 10 * MS, .rss_bytes = 20 * MIB, .live_bytes = 700 * MIB}};
+  struct tide_tick ticks[] = {
+      {.time_ns = 10 * MS, .rss_bytes = 20 * MIB, .live_bytes = 700 * MIB},
+      {.time_ns = 19 * MS,
+       .rss_bytes = 1 * MIB,
+       .live_bytes = 708 * MIB}, // what is new may be filled
+      {.time_ns = 21 * MS, .rss_bytes = 25 * MIB, .live_bytes = 708 * MIB},
+      {.time_ns = 33 * MS, .rss_bytes = 20 * MIB, .live_bytes = 708 * MIB},
+      {.time_ns = 34 * MS, .live_bytes = 708 * MIB}, // nobody could look
+      {.time_ns = 60 * MS, .rss_bytes = 22 * MIB, .live_bytes = 5 * MIB},
+  };
   struct tide_tick near = {.time_ns = 10 * MS, .rss_bytes = 80 * MIB, .live_bytes = 700 * MIB};
   struct tide_image image = {
-      .peak_bytes = 708 * MIB, .peak_ns = 11 * MS, .ticks = ticks, .n_ticks = 1};
+      .peak_bytes = 708 * MIB, .peak_ns = 11 * MS, .ticks = ticks, .n_ticks = 6};
   tide_rss_fill_image(&rss, &near, &image);
   assert_true(image.has_resident && image.rss_is_own);
   assert_int_equal(image.recorder_rss_bytes, 60 * MIB);
   assert_int_equal(image.rss_at_peak_bytes, 20 * MIB);
-  assert_int_equal(image.untouched_bytes, 680 * MIB); // of what the heap held when somebody looked
+  assert_int_equal(image.untouched_bytes, 675 * MIB); // of what the heap had held for a while
   assert_int_equal(image.max_rss_bytes, 30 * MIB);
   assert_int_equal(image.max_rss_ns, 20 * MS);
   assert_int_equal(image.max_rss_live_bytes, 5 * MIB);
+  // One look alone, while a block was perhaps being filled.
+  image = (struct tide_image){
+      .peak_bytes = 708 * MIB, .peak_ns = 11 * MS, .ticks = ticks, .n_ticks = 1};
+  tide_rss_fill_image(&rss, &near, &image);
+  assert_int_equal(image.untouched_bytes, 0);
   // A peak that was over before anybody looked: its RSS is not known.
   near.live_bytes = 13 * MIB;
   struct tide_image missed = {.peak_bytes = 708 * MIB, .peak_ns = 11 * MS};
