@@ -4,30 +4,18 @@
 // short programs too. How many, not how long they take.
 #include "record/clock.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "expect.h"
+#include "test_store.h"
+
 #include <string.h>
-#include <sys/mman.h>
 
 enum { EARLY = 256, PER_BURST = 32, PER_READING = 32 };
 
 static struct tide_clock recorder_clock;
 static struct tide_thread_slot *slot;
-static int n_bad;
-
-#define EXPECT(condition)                                                                          \
-  do {                                                                                             \
-    if (!(condition) && ++n_bad)                                                                   \
-      printf("line %d: not so: %s\n", __LINE__, #condition);                                       \
-  } while (0)
-
 static void open_store(void)
 {
-  uint64_t bytes = tide_store_bytes(1ull << 33);
-  void *base =
-      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED || !tide_store_attach(base, bytes, false))
-    abort();
+  test_store_open();
   slot = tide_slot_new();
 }
 

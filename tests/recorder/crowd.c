@@ -12,6 +12,7 @@
 #include "cell_ends.h"
 #include "rt/sys.h"
 #include "store/run.h"
+#include "test_store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,19 +194,13 @@ static void at_once(uint64_t largest)
 
 static void open_store(void)
 {
-  uint64_t bytes = tide_store_bytes(1ull << 33);
-  void *base =
-      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED || !tide_store_attach(base, bytes, false))
-    abort();
+  test_store_open();
   for (int i = 0; i < n_threads; i++) {
-    threads[i] = (struct thread){.w = {.slot = tide_slot_new()}};
+    threads[i] = (struct thread){0};
     struct tide_writer *w = &threads[i].w;
-    w->slot_id = w->slot->id;
+    test_writer_open(w);
     w->idle = &threads[i].idle;
     w->owes = &threads[i].owes;
-    if (!tide_writer_init(w))
-      abort();
   }
   total = peak = 0;
   now = 0;

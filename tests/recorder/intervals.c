@@ -16,6 +16,7 @@
 static void pause_sometimes(void);
 #define TIDE_PAUSE() pause_sometimes()
 #include "store/run.h"
+#include "test_store.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -235,14 +236,9 @@ static void *zeros(size_t bytes)
 
 static int open_store(void)
 {
-  uint64_t bytes = tide_store_bytes(1ull << 33);
-  int fd = memfd_create("store", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0 || ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+  if (!tide_live_init(false))
     abort();
-  void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  if (base == MAP_FAILED || !tide_live_init(false) || !tide_store_attach(base, bytes, false))
-    abort();
-  tide_store.header->state = TIDE_STATE_RECORDING;
+  int fd = test_store_open_shared(TEST_STORE_LIMIT);
   tide_node_begin();
   for (uint32_t i = 0; i < STACKS; i++)
     nodes[i] = tide_node_get(TIDE_NODE_ROOT_NONE, i + 1, 0);

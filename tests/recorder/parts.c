@@ -8,6 +8,7 @@
 #include "capture/store_parts.h"
 #include "rt/sys.h"
 #include "store/run.h"
+#include "test_store.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,19 +42,10 @@ static void expect(uint64_t got, uint64_t want, const char *what, uint64_t seque
 
 static int open_store(uint64_t limit)
 {
-  uint64_t bytes = tide_store_bytes(limit);
-  int fd = memfd_create("store", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0 || ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
-    abort();
-  void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  if (base == MAP_FAILED || !tide_store_attach(base, bytes, false))
-    abort();
-  tide_store.header->state = TIDE_STATE_RECORDING;
+  int fd = test_store_open_shared(limit);
   for (uint32_t i = 0; i < 2; i++) {
-    writers[i] = (struct tide_writer){.slot = tide_slot_new()};
-    writers[i].slot_id = writers[i].slot->id;
-    if (!tide_writer_init(&writers[i]))
-      abort();
+    writers[i] = (struct tide_writer){0};
+    test_writer_open(&writers[i]);
     tide_total_join(&writers[i], i + 1, 0);
   }
   return fd;

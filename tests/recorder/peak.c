@@ -11,6 +11,7 @@
 #include "rt/sys.h"
 #include "block_at.h"
 #include "store/run.h"
+#include "test_store.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -145,16 +146,10 @@ static void several_threads(void)
 
 static void open_store(void)
 {
-  uint64_t bytes = tide_store_bytes(1ull << 33);
-  void *base =
-      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED)
-    abort();
-  tide_store_attach(base, bytes, false);
+  test_store_open();
   for (int i = 0; i < n_threads; i++) {
-    writers[i] = (struct tide_writer){.slot = tide_slot_new()};
-    writers[i].slot_id = writers[i].slot->id;
-    tide_writer_init(&writers[i]);
+    writers[i] = (struct tide_writer){0};
+    test_writer_open(&writers[i]);
     tide_total_join(&writers[i], (uint32_t)i + 1, 0);
   }
 }

@@ -7,6 +7,7 @@
 #include "rt/sys.h"
 #include "block_at.h"
 #include "store/run.h"
+#include "test_store.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -129,12 +130,9 @@ static void *reader(void *arg)
 
 int main(void)
 {
-  uint64_t bytes = tide_store_bytes(1ull << 33);
-  void *base =
-      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED || !tide_live_init(false))
+  if (!tide_live_init(false))
     return 2;
-  tide_store_attach(base, bytes, false);
+  test_store_open();
   tide_total_init();
   pthread_t threads[THREADS], watcher;
   pthread_create(&watcher, NULL, reader, NULL);

@@ -3,22 +3,13 @@
 // Events that wait to be booked: when they do, when they go on, and what is booked in the end.
 #include "store/run.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
+#include "expect.h"
+#include "test_store.h"
 
 enum { ADDRESS = 0x10000000, BIG = 1 << 20 };
 
 static struct tide_writer w;
 static struct tide_cell *cell, *other;
-static int n_bad;
-
-#define EXPECT(condition)                                                                          \
-  do {                                                                                             \
-    if (!(condition) && ++n_bad)                                                                   \
-      printf("line %d: not so: %s\n", __LINE__, #condition);                                       \
-  } while (0)
-
 static struct tide_ends *ends_of(struct tide_cell *c)
 {
   return tide_ends_of(&w, c);
@@ -42,15 +33,10 @@ static void pair(struct tide_cell *c, uint64_t size, uint64_t unit)
 // A store with one thread, whose total was once BIG and is 0 again, and so was each cell's.
 static void open_store(void)
 {
-  uint64_t bytes = tide_store_bytes(1ull << 33);
-  void *base =
-      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED || !tide_live_init(false) || !tide_store_attach(base, bytes, false))
+  if (!tide_live_init(false))
     abort();
-  w = (struct tide_writer){.slot = tide_slot_new()};
-  w.slot_id = w.slot->id;
-  if (!tide_writer_init(&w))
-    abort();
+  test_store_open();
+  test_writer_open(&w);
   tide_total_join(&w, 1, 0);
   cell = tide_writer_cell_new(&w, 1, TIDE_NODE_FIRST);
   other = tide_writer_cell_new(&w, 2, TIDE_NODE_FIRST + 1);
