@@ -350,6 +350,7 @@ static void peak_and_end_are_exact(void **state)
   struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->slot);
   fake_store_alloc(&f->store, cell, 1000);
   look(f, 2 * MS);
+  forget_costs(&f->sampler, 2 * MS);
   fake_store_alloc(&f->store, cell, 9000); // nobody looks while 10000 are live
   fake_store_free(&f->store, cell, 9000);
   f->store.header->max_ticks = 1000 + 3 * MS;
