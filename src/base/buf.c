@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_VARINT_BYTES 10u
+
 void tide_buf_done(struct tide_buf *buf)
 {
   free(buf->data);
@@ -90,16 +92,14 @@ void tide_buf_u64(struct tide_buf *buf, uint64_t v)
   little_endian(buf, v, 8);
 }
 
-void tide_buf_varint(struct tide_buf *buf, uint64_t v)
+void tide_buf_long_varint(struct tide_buf *buf, uint64_t v)
 {
+  reserve(buf, MAX_VARINT_BYTES);
+  uint8_t *p = buf->data + buf->n;
   for (; v >= 0x80; v >>= 7)
-    tide_buf_u8(buf, (uint8_t)(v | 0x80));
-  tide_buf_u8(buf, (uint8_t)v);
-}
-
-void tide_buf_zigzag(struct tide_buf *buf, int64_t v)
-{
-  tide_buf_varint(buf, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+    *p++ = (uint8_t)(v | 0x80);
+  *p++ = (uint8_t)v;
+  buf->n = (size_t)(p - buf->data);
 }
 
 void tide_buf_string(struct tide_buf *buf, const char *text)

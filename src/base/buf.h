@@ -23,8 +23,19 @@ void tide_buf_u8(struct tide_buf *buf, uint8_t v);
 void tide_buf_u16(struct tide_buf *buf, uint16_t v); // little endian, as all below
 void tide_buf_u32(struct tide_buf *buf, uint32_t v);
 void tide_buf_u64(struct tide_buf *buf, uint64_t v);
-void tide_buf_varint(struct tide_buf *buf, uint64_t v); // LEB128
-void tide_buf_zigzag(struct tide_buf *buf, int64_t v);
+void tide_buf_long_varint(struct tide_buf *buf, uint64_t v);
+// LEB128. Captures are made of these, and most are short.
+static inline void tide_buf_varint(struct tide_buf *buf, uint64_t v)
+{
+  if (v < 0x80 && buf->n < buf->cap)
+    buf->data[buf->n++] = (uint8_t)v;
+  else
+    tide_buf_long_varint(buf, v);
+}
+static inline void tide_buf_zigzag(struct tide_buf *buf, int64_t v)
+{
+  tide_buf_varint(buf, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+}
 void tide_buf_string(struct tide_buf *buf, const char *text); // varint length, bytes; NULL = ""
 const char *tide_buf_cstr(struct tide_buf *buf); // NUL-terminated, valid until the next change
 

@@ -10,6 +10,7 @@
 #include "capture/gallery.h"
 #include "capture/heart.h"
 #include "capture/host_facts.h"
+#include "capture/pace.h"
 #include "capture/pid_end.h"
 #include "capture/proc.h"
 #include "capture/sample.h"
@@ -34,10 +35,6 @@
   (1 * MS) // between two rounds: what comes and ends meanwhile is dealt with together
 #define RETRY_NS (1 * MS) // a newcomer that has not begun to write yet; then less and less often
 #define MAX_RETRY_DOUBLINGS 7
-#define FIRST_CHECKPOINT_NS (1 * NS_PER_S)
-#define LONGEST_CHECKPOINT_NS (30 * NS_PER_S)
-#define CHECKPOINT_REST 50         // times its cost: 2 % of a core at most
-#define OFTEN_REST 20              // the same while somebody looks: 5 %
 #define MAX_SNAPSHOT_ROWS 2000000u // over all images: 80 MB
 #define FEWEST_SNAPSHOTS 8u        // not thinned below
 #define FDS_PER_IMAGE 4            // store, pidfd, statm, pagemap
@@ -84,13 +81,14 @@ struct tide_watch {
   size_t n_living, cap_living;
   struct tide_gallery gallery;
   size_t kept_rows;     // snapshot rows in the gallery
+  uint64_t kept_cells;  // of images that have ended
   uint64_t recorder_ns; // of all images that have ended
   uint32_t n_pids;      // how many different processes came
   bool ends_are_kept;   // the kernel tells how a process ended even when it is long gone
   bool has_origin;
   uint64_t origin_ns, origin_ticks; // time 0, on CLOCK_MONOTONIC and (0: not known) in ticks
   uint64_t start_realtime_ns;
-  uint64_t checkpoint_at_ns, checkpoint_interval_ns;
+  struct tide_pace pace; // of checkpoints
 };
 
 static uint64_t realtime_ns(void)
@@ -112,8 +110,7 @@ struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
   watch->absents = tide_absents_new(options->kin, options->root_pid, options->library);
   watch->start_realtime_ns = realtime_ns();
   watch->origin_ns = options->start.monotonic_ns;
-  watch->checkpoint_interval_ns = FIRST_CHECKPOINT_NS;
-  watch->checkpoint_at_ns = options->start.monotonic_ns + FIRST_CHECKPOINT_NS;
+  tide_pace_init(&watch->pace, options->start.monotonic_ns, options->often);
   return watch;
 }
 
@@ -347,6 +344,7 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
     for (size_t i = 0; i < image.n_snapshots; i++)
       watch->kept_rows += image.snapshots[i].n_rows;
     watch->kept_rows += image.n_late_frees;
+    watch->kept_cells += image.n_sites;
     tide_absents_judge(watch->absents, &image, w->sampler.rss.resident.max_anonymous_bytes);
     tide_gallery_keep(&watch->gallery, w->number, &image);
   }
@@ -504,6 +502,15 @@ static struct tide_capture *new_capture(const struct tide_watch *watch, uint64_t
   return capture;
 }
 
+// Of the living, as of the last look at each, and of those that have ended.
+static uint64_t n_cells(const struct tide_watch *watch)
+{
+  uint64_t n = watch->kept_cells;
+  for (size_t i = 0; i < watch->n_living; i++)
+    n += watch->living[i]->view.header.n_cells;
+  return n;
+}
+
 // The run so far, as a file. A failure is not an error: the final write will tell.
 static void checkpoint(struct tide_watch *watch)
 {
@@ -527,14 +534,7 @@ static void checkpoint(struct tide_watch *watch)
   tide_capture_free(capture);
 
   const struct tide_watch_options *options = &watch->options;
-  uint64_t now_ns = tide_monotonic_ns();
-  uint64_t rest_ns = (now_ns - before_ns) * (options->often ? OFTEN_REST : CHECKPOINT_REST);
-  if (!options->often)
-    watch->checkpoint_interval_ns *= 2;
-  if (watch->checkpoint_interval_ns > LONGEST_CHECKPOINT_NS)
-    watch->checkpoint_interval_ns = LONGEST_CHECKPOINT_NS;
-  watch->checkpoint_at_ns =
-      now_ns + (rest_ns > watch->checkpoint_interval_ns ? rest_ns : watch->checkpoint_interval_ns);
+  tide_pace_note(&watch->pace, before_ns, tide_monotonic_ns(), n_cells(watch));
   if (written && options->checkpointed)
     options->checkpointed(options->context, options->output_path);
 }
@@ -625,10 +625,10 @@ static void *watch_thread(void *context)
     uint64_t next_ns = look_around(watch), absents_ns = look_for_absents(watch);
     next_ns = absents_ns < next_ns ? absents_ns : next_ns;
     if (watch->options.output_path) {
-      if (tide_monotonic_ns() >= watch->checkpoint_at_ns)
+      if (tide_monotonic_ns() >= tide_pace_due_ns(&watch->pace, n_cells(watch)))
         checkpoint(watch);
-      if (watch->checkpoint_at_ns < next_ns)
-        next_ns = watch->checkpoint_at_ns;
+      uint64_t due_ns = tide_pace_due_ns(&watch->pace, n_cells(watch));
+      next_ns = due_ns < next_ns ? due_ns : next_ns;
     }
     await(watch, round_ns, next_ns);
   }

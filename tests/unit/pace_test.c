@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints cost a run a fiftieth of its time at most, however many stacks it has.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "capture/pace.h"
+
+#define S UINT64_C(1000000000)
+#define START (100 * S)
+
+static void few_stacks_are_safe_after_a_second(void **state)
+{
+  (void)state;
+  struct tide_pace pace;
+  tide_pace_init(&pace, START, false);
+  assert_int_equal(tide_pace_due_ns(&pace, 0), START + S);
+  assert_int_equal(tide_pace_due_ns(&pace, 10000), START + S);
+}
+
+static void many_wait_for_fifty_times_the_cost(void **state)
+{
+  (void)state;
+  struct tide_pace pace;
+  tide_pace_init(&pace, START, false);
+  assert_true(tide_pace_due_ns(&pace, 1000000) >= START + 25 * S); // a guess
+  tide_pace_note(&pace, START + 60 * S, START + 62 * S, 1000000);
+  assert_int_equal(tide_pace_due_ns(&pace, 1000000), START + 162 * S);
+  assert_true(tide_pace_due_ns(&pace, 2000000) > START + 162 * S);
+  pace.often = true;
+  assert_int_equal(tide_pace_due_ns(&pace, 1000000), START + 102 * S);
+}
+
+// Whatever they cost: after each its share of the time, and never more often than twice as late.
+static void their_share_is_bounded(void **state)
+{
+  (void)state;
+  struct tide_pace pace;
+  tide_pace_init(&pace, 0, false);
+  uint64_t now = 0, spent = 0;
+  for (int i = 0; i < 40; i++) {
+    uint64_t cost = (uint64_t)(i % 7 + 1) * S / 10;
+    uint64_t due = tide_pace_due_ns(&pace, 100000);
+    assert_true(due - now <= 51 * S);
+    tide_pace_note(&pace, due, due + cost, 100000);
+    now = due + cost;
+    spent += cost;
+  }
+  assert_true(spent * TIDE_PACE_REST <= now + 50 * S);
+  assert_true(tide_pace_due_ns(&pace, 0) - now >= 30 * S);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(few_stacks_are_safe_after_a_second),
+      cmocka_unit_test(many_wait_for_fifty_times_the_cost),
+      cmocka_unit_test(their_share_is_bounded),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
