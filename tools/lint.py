@@ -28,7 +28,8 @@ def run(*command):
 
 
 def layers():
-    return run(sys.executable, "tools/lint_layers.py")
+    lists = run(sys.executable, "tools/page_numbers.py", "--check")
+    return run(sys.executable, "tools/lint_layers.py") and lists
 
 
 def imports():

@@ -107,9 +107,9 @@ def check_headers(headers):
         if arch and arch.group(1) != machine:
             continue  # the cross build compiles it
         text = f'#include "{path.relative_to(ROOT / "src").as_posix()}"\n'
-        command = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror",
-                   "-fsyntax-only", "-I", "src", "-D_GNU_SOURCE", "-DTIDE_VERSION=\"lint\"",
-                   "-x", "c", "-"]
+        command = ["cc", "-std=gnu11", "-fms-extensions", "-Wall", "-Wextra",
+                   "-Wno-unused-parameter", "-Werror", "-fsyntax-only", "-I", "src",
+                   "-D_GNU_SOURCE", "-DTIDE_VERSION=\"lint\"", "-x", "c", "-"]
         run = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True)
         if run.returncode:
             first = next((line for line in run.stderr.splitlines() if "error" in line), "?")

@@ -197,17 +197,18 @@ static void set_identity(struct tide_merging *m)
   image->pid = m->n_parts == 1 ? first->pid : 0;
   image->ppid = m->n_parts == 1 ? first->ppid : 0;
   image->by_fork = true;
-  image->has_temp_bytes = image->has_counts = true;
-  image->has_resized_bytes = image->has_tick_resizes = true;
+  image->has_counts = image->has_tick_resizes = true;
+#define TIDE_NUMBER_SINCE(flag) image->flag = true;
+#include "capture/numbers.def"
   image->end_kind = first->end_kind;
   image->end_value = first->end_value;
   for (size_t i = 0; i < m->n_parts; i++) {
     const struct tide_image *part = m->parts[i];
     image->by_fork &= part->by_fork;
-    image->has_temp_bytes &= part->has_temp_bytes || part->n_sites == 0;
     image->has_counts &= part->has_counts;
-    image->has_resized_bytes &= part->has_resized_bytes || part->n_sites == 0;
     image->has_tick_resizes &= part->has_tick_resizes;
+#define TIDE_NUMBER_SINCE(flag) image->flag &= part->flag || part->n_sites == 0;
+#include "capture/numbers.def"
     merge_end(image, part);
   }
 }

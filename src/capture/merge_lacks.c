@@ -113,18 +113,7 @@ void tide_merge_lacks_set(struct tide_merging *m)
 
 static void forget_of_site(struct tide_site *site, uint32_t lacks)
 {
-  if (lacks & TIDE_LACK_PEAK)
-    site->peak_bytes = site->peak_blocks = site->high_bytes = 0;
-  if (lacks & TIDE_LACK_TEMP)
-    site->n_temp = site->b_temp = 0;
-  if (lacks & TIDE_LACK_LIFETIMES)
-    site->life_ns_sum = site->live_age_ns_sum = 0;
-  if (lacks & TIDE_LACK_RESIZES)
-    site->n_resize = site->b_resize_old = site->b_resize_new = site->n_moved = site->b_moved = 0;
-  if (lacks & TIDE_LACK_THREADS)
-    site->n_foreign = 0;
-  if (lacks & TIDE_LACK_TIMES)
-    site->first_ns = site->last_ns = 0;
+  tide_counters_forget(&site->counters, lacks);
   if (lacks & TIDE_LACK_LIFE_HIST)
     site->life_mask = 0;
   if (lacks & TIDE_LACK_SIZE_HIST) { // its counts are before those of the lifetimes

@@ -211,36 +211,6 @@ static bool same_site(const void *table, uint32_t id, const void *key)
   return a->stack == b->stack && a->thread == b->thread;
 }
 
-static int64_t add_signed(int64_t a, int64_t b)
-{
-  return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
-static void add_site(struct tide_site *sum, const struct tide_site *item)
-{
-  if (item->n_alloc && (!sum->n_alloc || item->first_ns < sum->first_ns))
-    sum->first_ns = item->first_ns;
-  if (item->n_alloc && (!sum->n_alloc || item->last_ns > sum->last_ns))
-    sum->last_ns = item->last_ns;
-  sum->n_alloc += item->n_alloc;
-  sum->b_alloc += item->b_alloc;
-  sum->n_free += item->n_free;
-  sum->b_free += item->b_free;
-  sum->peak_blocks = add_signed(sum->peak_blocks, item->peak_blocks);
-  sum->peak_bytes = add_signed(sum->peak_bytes, item->peak_bytes);
-  sum->high_bytes = add_signed(sum->high_bytes, item->high_bytes);
-  sum->life_ns_sum += item->life_ns_sum;
-  sum->live_age_ns_sum += item->live_age_ns_sum;
-  sum->n_temp += item->n_temp;
-  sum->n_foreign += item->n_foreign;
-  sum->n_resize += item->n_resize;
-  sum->b_resize_old += item->b_resize_old;
-  sum->b_resize_new += item->b_resize_new;
-  sum->n_moved += item->n_moved;
-  sum->b_temp += item->b_temp;
-  sum->b_moved += item->b_moved;
-}
-
 static void add_buckets(struct tide_image *image, struct tide_site *sum,
                         const struct tide_image *part, const struct tide_site *item)
 {
@@ -261,7 +231,7 @@ static void add_sites(struct stacks *s, const struct maps *maps)
     uint64_t hash = tide_hash_word(tide_hash_word(0, site.stack), site.thread);
     uint32_t id = tide_id_index_find(&s->by_site, hash, same_site, image->sites, &site);
     if (id != UINT32_MAX) {
-      add_site(&image->sites[id], &site);
+      tide_counters_add(&image->sites[id].counters, &site.counters);
     } else {
       TIDE_GROW(image->sites, image->n_sites, s->cap_sites);
       id = (uint32_t)image->n_sites++;

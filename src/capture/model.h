@@ -4,6 +4,7 @@
 // Plain data. Everything a struct points to is owned by it and freed by tide_capture_free().
 // All times are nanoseconds since the start of the first image unless a name says otherwise.
 #pragma once
+#include "capture/numbers.h"
 #include "store/why.h"
 
 #include <stdbool.h>
@@ -42,20 +43,14 @@ struct tide_frame {
 };
 
 // What one thread slot did to the blocks of one stack. Sum the rows of a stack to get the stack's
-// numbers; single rows may be negative in live terms (a thread that only frees).
+// numbers.
 struct tide_site {
   uint32_t stack;  // index in frames of the innermost frame
   uint32_t thread; // index in threads
-  uint64_t n_alloc, b_alloc, n_free, b_free;
-  int64_t peak_blocks, peak_bytes; // share of the image's peak
-  int64_t high_bytes;              // own maximum; several rows of a stack: the sum is a bound
-  uint64_t life_ns_sum;            // over freed blocks
-  uint64_t live_age_ns_sum;        // over blocks live at the end: end - birth
-  uint64_t n_temp, n_foreign, n_resize, b_resize_old, n_moved;
-  uint64_t b_temp;  // of the temporaries
-  uint64_t b_moved; // old sizes of the resized blocks that moved: what was copied at most
-  uint64_t b_resize_new;
-  uint64_t first_ns, last_ns;
+  union {
+    struct tide_counters counters;
+    struct tide_counters;
+  };
   // Histograms, see capture/buckets.h: a bit per bucket that is not empty, and where their counts
   // begin among the image's.
   uint32_t size_mask; // of allocations
@@ -228,14 +223,15 @@ struct tide_image {
   struct tide_late_free *late_frees; // by rising freed, then stack, then born; each once
   size_t n_late_frees;
   struct tide_stored_names names; // empty unless somebody stored them
-  // What files before format 1.1 do not tell. False: not known, and all zeros.
-  bool has_temp_bytes; // b_temp and b_moved of the sites
-  bool has_counts;     // n_alloc and b_alloc of the snapshots' rows
+  // Numbers that the sites have. False: not known, and all zeros.
+#define TIDE_NUMBER_SINCE(flag) bool flag;
+#include "capture/numbers.def"
+  // What files before format 1.1 do not tell.
+  bool has_counts; // n_alloc and b_alloc of the snapshots' rows
   // Since format 1.2: all late frees are known, and the snapshots are of one instant each.
   bool has_late_frees;
   // Since format 1.3.
-  bool has_resized_bytes; // b_resize_new of the sites
-  bool has_tick_resizes;  // n_resize and b_resized of the ticks
+  bool has_tick_resizes; // n_resize and b_resized of the ticks
   // Since format 1.4: what is known of the memory that was in use.
   bool has_resident;
   bool rss_is_own;             // every RSS is without the recorder's part

@@ -215,7 +215,7 @@ static void take_cell(struct reading *r, const struct tide_whole_cell *whole,
   take_peak(r, whole, site);
   int64_t live = difference(cell->b_alloc, cell->b_free);
   site->high_bytes = ends->high_bytes > live ? ends->high_bytes : live;
-  site->life_ns_sum = tide_clock_span_ns(r->clock, ends->life_sum);
+  site->life_ns = tide_clock_span_ns(r->clock, ends->life_sum);
   r->age_sums[r->image->n_sites - 1] = cell->birth_live_sum;
   site->n_temp = ends->n_temp;
   site->b_temp = ends->b_temp;
@@ -337,7 +337,7 @@ static void find_ages(struct reading *r, uint64_t end_ticks)
   gather_ages(r);
   for (size_t i = 0; i < r->image->n_sites; i++) {
     uint64_t age_ns = tide_clock_span_ns(r->clock, r->age_sums[i]);
-    r->image->sites[i].live_age_ns_sum = age_ns < MAX_AGES_NS ? age_ns : 0;
+    r->image->sites[i].age_ns = age_ns < MAX_AGES_NS ? age_ns : 0;
   }
 }
 
@@ -407,7 +407,8 @@ static void read_facts(struct reading *r)
   image->n_threads = h->n_threads;
   image->max_live_threads = h->max_live_threads;
   image->depth_limit = h->depth_limit;
-  image->has_temp_bytes = image->has_resized_bytes = true;
+#define TIDE_NUMBER_SINCE(flag) image->flag = true;
+#include "capture/numbers.def"
   struct tide_store_children children;
   tide_store_view_items(view, &view->areas.children, sizeof children, 0, &children, 1);
   image->loss = (struct tide_loss){

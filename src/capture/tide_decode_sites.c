@@ -32,56 +32,70 @@ static enum tide_err get_counts_of_buckets(struct tide_cursor *in, struct tide_i
   return TIDE_ERR_OK;
 }
 
-static void get_sites(struct tide_cursor *in, struct tide_site *rows, size_t n)
+// The codes of capture/numbers.def, as tide_encode_sites.c has them.
+#define GET_PLAIN(field) COLUMN(rows, n, field, (__typeof__(rows->field))tide_cursor_varint(in))
+#define GET_SIGNED(field) COLUMN(rows, n, field, tide_cursor_zigzag(in))
+#define GET_LEFT_BLOCKS(field)                                                                     \
+  COLUMN(rows, n, field, rows[i].n_alloc - (uint64_t)tide_cursor_zigzag(in))
+#define GET_LEFT_BYTES(field)                                                                      \
+  COLUMN(rows, n, field, rows[i].b_alloc - (uint64_t)tide_cursor_zigzag(in))
+#define GET_SINCE_FIRST(field) COLUMN(rows, n, field, get_diff(in, rows[i].first_ns))
+
+struct known { // the flags of an image
+#define TIDE_NUMBER_SINCE(flag) bool flag;
+#include "capture/numbers.def"
+};
+
+static enum tide_err get_histograms(struct tide_cursor *in, struct tide_image *image,
+                                    struct tide_site *rows, size_t n, struct tide_budget *budget,
+                                    const char **ret_why)
 {
-  COLUMN(rows, n, stack, get_u32(in));
-  COLUMN(rows, n, thread, get_u32(in));
-  COLUMN(rows, n, n_alloc, tide_cursor_varint(in));
-  COLUMN(rows, n, b_alloc, tide_cursor_varint(in));
-  COLUMN(rows, n, n_free, rows[i].n_alloc - (uint64_t)tide_cursor_zigzag(in));
-  COLUMN(rows, n, b_free, rows[i].b_alloc - (uint64_t)tide_cursor_zigzag(in));
-  COLUMN(rows, n, peak_blocks, tide_cursor_zigzag(in));
-  COLUMN(rows, n, peak_bytes, tide_cursor_zigzag(in));
-  COLUMN(rows, n, high_bytes, tide_cursor_zigzag(in));
-  COLUMN(rows, n, life_ns_sum, tide_cursor_varint(in));
-  COLUMN(rows, n, live_age_ns_sum, tide_cursor_varint(in));
-  COLUMN(rows, n, n_temp, tide_cursor_varint(in));
-  COLUMN(rows, n, n_foreign, tide_cursor_varint(in));
-  COLUMN(rows, n, n_resize, tide_cursor_varint(in));
-  COLUMN(rows, n, b_resize_old, tide_cursor_varint(in));
-  COLUMN(rows, n, n_moved, tide_cursor_varint(in));
-  COLUMN(rows, n, first_ns, tide_cursor_varint(in));
-  COLUMN(rows, n, last_ns, get_diff(in, rows[i].first_ns));
   COLUMN(rows, n, size_mask, (uint32_t)get_limited(in, (1ull << TIDE_SIZE_BUCKETS_N) - 1));
   COLUMN(rows, n, life_mask, get_limited(in, (1ull << TIDE_LIFE_BUCKETS_N) - 1));
+  return get_counts_of_buckets(in, image, rows, n, budget, ret_why);
+}
+
+static enum tide_err get_numbers(struct tide_cursor *in, struct tide_image *image, size_t n,
+                                 struct tide_budget *budget, struct known *known,
+                                 const char **ret_why)
+{
+  size_t before = image->n_sites;
+  struct tide_site *rows = image->sites + before;
+  bool has = true;
+#define TIDE_NUMBER(field, type, rule, code, ...)                                                  \
+  if (has)                                                                                         \
+    GET_##code(field);
+#define TIDE_NUMBER_SINCE(flag)                                                                    \
+  known->flag = image->flag;                                                                       \
+  if (!get_appended(in, before, n, &known->flag))                                                  \
+    return damaged(ret_why, "it has other columns than the part before");                          \
+  has = known->flag;
+#define TIDE_NUMBER_HISTOGRAMS                                                                     \
+  {                                                                                                \
+    enum tide_err err = get_histograms(in, image, rows, n, budget, ret_why);                       \
+    if (err)                                                                                       \
+      return err;                                                                                  \
+  }
+#include "capture/numbers.def"
+  return TIDE_ERR_OK;
 }
 
 enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image,
                                 struct tide_budget *budget, const char **ret_why)
 {
   size_t n, before = image->n_sites;
+  struct known known;
   enum tide_err err =
       get_table_head(in, budget, before, SITE_COLUMNS, sizeof *image->sites, &n, ret_why);
   if (err)
     return err;
   MAKE_ROOM(image->sites, before, n);
   struct tide_site *rows = image->sites + before;
-  get_sites(in, rows, n);
-  err = get_counts_of_buckets(in, image, rows, n, budget, ret_why);
+  COLUMN(rows, n, stack, get_u32(in));
+  COLUMN(rows, n, thread, get_u32(in));
+  err = get_numbers(in, image, n, budget, &known, ret_why);
   if (err)
     return err;
-  bool has_bytes = image->has_temp_bytes;
-  if (!get_appended(in, before, n, &has_bytes))
-    return damaged(ret_why, "it has other columns than the part before");
-  if (has_bytes) {
-    COLUMN(rows, n, b_temp, tide_cursor_varint(in));
-    COLUMN(rows, n, b_moved, tide_cursor_varint(in));
-  }
-  bool has_resized = image->has_resized_bytes;
-  if (!get_appended(in, before, n, &has_resized))
-    return damaged(ret_why, "it has other columns than the part before");
-  if (has_resized)
-    COLUMN(rows, n, b_resize_new, tide_cursor_varint(in));
   if (in->bad)
     return damaged(ret_why, "a field runs past the end");
   for (size_t i = 0; i < n; i++) {
@@ -91,8 +105,8 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image
       return damaged(ret_why, "a site has no thread");
   }
   image->n_sites += n;
-  image->has_temp_bytes = has_bytes;
-  image->has_resized_bytes = has_resized;
+#define TIDE_NUMBER_SINCE(flag) image->flag = known.flag;
+#include "capture/numbers.def"
   return TIDE_ERR_OK;
 }
 

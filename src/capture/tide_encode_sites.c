@@ -79,6 +79,26 @@ size_t *tide_sites_in_file_order(const struct tide_image *image)
     put(out, expression);                                                                          \
   }
 
+// The codes of capture/numbers.def.
+#define PUT_PLAIN(field) COLUMN(tide_buf_varint, (uint64_t)s->field)
+#define PUT_SIGNED(field) COLUMN(tide_buf_zigzag, s->field)
+#define PUT_LEFT_BLOCKS(field) COLUMN(tide_buf_zigzag, (int64_t)(s->n_alloc - s->field))
+#define PUT_LEFT_BYTES(field) COLUMN(tide_buf_zigzag, (int64_t)(s->b_alloc - s->field))
+#define PUT_SINCE_FIRST(field) COLUMN(tide_buf_zigzag, (int64_t)(s->field - s->first_ns))
+
+static void put_histograms(struct tide_buf *out, const struct tide_image *image,
+                           const struct tide_site *rows, size_t n)
+{
+  COLUMN(tide_buf_varint, s->size_mask)
+  COLUMN(tide_buf_varint, s->life_mask)
+  for (size_t i = 0; i < n; i++) {
+    const struct tide_site *s = &rows[i];
+    const uint64_t *counts = tide_site_counts(image, s);
+    for (unsigned k = 0; k < tide_site_n_counts(s); k++)
+      tide_buf_varint(out, counts[k]);
+  }
+}
+
 void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, const size_t *order,
                        size_t first, size_t n)
 {
@@ -90,37 +110,12 @@ void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, con
   tide_buf_varint(out, n);
   COLUMN(tide_buf_varint, s->stack)
   COLUMN(tide_buf_varint, s->thread)
-  COLUMN(tide_buf_varint, s->n_alloc)
-  COLUMN(tide_buf_varint, s->b_alloc)
-  COLUMN(tide_buf_zigzag, (int64_t)(s->n_alloc - s->n_free))
-  COLUMN(tide_buf_zigzag, (int64_t)(s->b_alloc - s->b_free))
-  COLUMN(tide_buf_zigzag, s->peak_blocks)
-  COLUMN(tide_buf_zigzag, s->peak_bytes)
-  COLUMN(tide_buf_zigzag, s->high_bytes)
-  COLUMN(tide_buf_varint, s->life_ns_sum)
-  COLUMN(tide_buf_varint, s->live_age_ns_sum)
-  COLUMN(tide_buf_varint, s->n_temp)
-  COLUMN(tide_buf_varint, s->n_foreign)
-  COLUMN(tide_buf_varint, s->n_resize)
-  COLUMN(tide_buf_varint, s->b_resize_old)
-  COLUMN(tide_buf_varint, s->n_moved)
-  COLUMN(tide_buf_varint, s->first_ns)
-  COLUMN(tide_buf_zigzag, (int64_t)(s->last_ns - s->first_ns))
-  COLUMN(tide_buf_varint, s->size_mask)
-  COLUMN(tide_buf_varint, s->life_mask)
-  for (size_t i = 0; i < n; i++) {
-    const struct tide_site *s = &rows[i];
-    const uint64_t *counts = tide_site_counts(image, s);
-    for (unsigned k = 0; k < tide_site_n_counts(s); k++)
-      tide_buf_varint(out, counts[k]);
-  }
-  if (!image->has_temp_bytes)
+#define TIDE_NUMBER(field, type, rule, code, ...) PUT_##code(field)
+#define TIDE_NUMBER_HISTOGRAMS put_histograms(out, image, rows, n);
+#define TIDE_NUMBER_SINCE(flag)                                                                    \
+  if (!image->flag)                                                                                \
     return;
-  COLUMN(tide_buf_varint, s->b_temp)
-  COLUMN(tide_buf_varint, s->b_moved)
-  if (!image->has_resized_bytes)
-    return;
-  COLUMN(tide_buf_varint, s->b_resize_new)
+#include "capture/numbers.def"
 }
 
 // Row i of a snapshot, or behind its end one that comes after all others and says nothing.

@@ -60,12 +60,12 @@ static void add_to_point(struct point *point, const struct tide_profile_site *si
 {
   point->tb += site->b_alloc;
   point->tbk += site->n_alloc;
-  point->life_ns += site->life_ns_sum + site->live_age_ns_sum;
+  point->life_ns += site->life_ns + (uint64_t)site->age_ns;
   point->gb += larger(site->peak_bytes, 0);
   point->gbk += larger(site->peak_blocks, 0);
   point->eb += larger(site->live_bytes, 0);
   point->ebk += larger(site->live_blocks, 0);
-  point->mb += larger(site->own_max_bytes, larger(site->peak_bytes, site->live_bytes));
+  point->mb += larger(site->high_bytes, larger(site->peak_bytes, site->live_bytes));
 }
 
 static void add_site(struct writer *w, const struct tide_profile_site *site)

@@ -122,7 +122,7 @@ static size_t amount_columns(const struct page *p)
 
 static void write_facts(const struct page *p)
 {
-  const struct tide_profile_totals *old = &p->before->totals, *new = &p->after->totals;
+  const struct tide_numbers *old = &p->before->totals, *new = &p->after->totals;
   if (p->is_one_run)
     return;
   uint32_t lacks = p->before->image->lacks | p->after->image->lacks;

@@ -3,6 +3,7 @@
 // What a group is, under keys of its kind, then its numbers under those that sites have.
 #include "format/groups_json.h"
 
+#include "format/numbers_json.h"
 #include "format/profile_json.h"
 
 #include "base/alloc.h"
@@ -130,34 +131,25 @@ static void write_code(struct tide_json *json, struct tide_view *view,
 // Mappings are neither resized nor temporary, and have no lifetimes.
 static void write_page_numbers(struct tide_json *json, const struct tide_group *group)
 {
+  tide_json_put_u64(json, "allocations", group->n_alloc);
   tide_json_put_u64(json, "bytes", group->b_alloc);
   tide_json_put_u64(json, "frees", group->n_free);
   tide_json_put_u64(json, "freed_bytes", group->b_free);
   tide_json_put_i64(json, "live_blocks", group->live_blocks);
   tide_json_put_i64(json, "live_bytes", group->live_bytes);
-  tide_json_put_i64(json, "own_max_bytes", group->own_max_bytes);
-  tide_json_put_u64(json, "first_ns", group->n_alloc ? group->first_ns : 0);
+  tide_json_put_i64(json, "own_max_bytes", group->high_bytes);
+  tide_json_put_u64(json, "first_ns", group->first_ns);
   tide_json_put_u64(json, "last_ns", group->last_ns);
 }
 
-static void write_numbers(struct tide_json *json, const struct tide_group *group)
+// By class of size or lifetime nothing but allocations is known.
+static void write_numbers(struct tide_json *json, const struct tide_image *image,
+                          enum tide_group_kind kind, const struct tide_group *group)
 {
-  tide_json_put_u64(json, "bytes", group->b_alloc);
-  tide_json_put_u64(json, "frees", group->n_free);
-  tide_json_put_u64(json, "freed_bytes", group->b_free);
-  tide_json_put_u64(json, "resizes", group->n_resize);
-  tide_json_put_u64(json, "resized_old_bytes", group->b_resize_old);
-  tide_json_put_u64(json, "moved", group->n_moved);
-  tide_json_put_u64(json, "moved_bytes", group->b_moved);
-  tide_json_put_u64(json, "temporary", group->n_temp);
-  tide_json_put_u64(json, "temporary_bytes", group->b_temp);
-  tide_json_put_u64(json, "foreign_frees", group->n_foreign);
-  tide_json_put_i64(json, "live_blocks", group->live_blocks);
-  tide_json_put_i64(json, "live_bytes", group->live_bytes);
-  tide_json_put_i64(json, "peak_bytes", group->peak_bytes);
-  tide_json_put_i64(json, "peak_blocks", group->peak_blocks);
-  tide_json_put_u64(json, "first_ns", group->n_alloc ? group->first_ns : 0);
-  tide_json_put_u64(json, "last_ns", group->last_ns);
+  if (tide_group_kind_is_classes(kind))
+    tide_json_put_u64(json, "allocations", group->n_alloc);
+  else
+    tide_numbers_json(json, image, &group->numbers, true);
 }
 
 static void write_spread(struct tide_json *json, const struct tide_view *view,
@@ -166,9 +158,9 @@ static void write_spread(struct tide_json *json, const struct tide_view *view,
   uint64_t sizes[TIDE_SIZE_BUCKETS_N], lives[TIDE_LIFE_BUCKETS_N];
   const struct tide_group *group = &groups->items[group_idx];
   tide_groups_histograms(groups, view->profile, group_idx, sizes, lives);
-  tide_json_mean_life(json, group->life_ns_sum,
+  tide_json_mean_life(json, group->life_ns,
                       tide_profile_n_ended(view->profile->image, group->n_free, lives));
-  tide_json_mean_age(json, group->live_age_ns_sum, group->live_blocks);
+  tide_json_mean_age(json, group->age_ns, group->live_blocks);
   tide_json_put_text(json, "fate", tide_fate_words[group->fate]);
   tide_histograms_json(json, sizes, lives);
 }
@@ -186,22 +178,22 @@ static void write_group(struct tide_json *json, struct tide_view *view,
     write_code(json, view, groups, group_idx);
   tide_json_put_i64(json, "weight", group->measure);
   tide_json_put_u64(json, "stacks", group->n_stacks);
-  tide_json_put_u64(json, "allocations", group->n_alloc);
   if (groups->kind == TIDE_GROUP_PAGES) {
     const struct tide_group_part one = tide_groups_stack(groups, view->profile, group_idx, 0);
     const struct tide_profile_site *site = &view->profile->sites[one.site];
     write_page_numbers(json, group);
     tide_json_put_bool(json, "own_max_is_bound",
                        tide_profile_own_max_is_bound(view->profile, site));
-  } else if (!tide_group_kind_is_classes(groups->kind))
-    write_numbers(json, group);
+  } else
+    write_numbers(json, view->profile->image, groups->kind, group);
   if (groups->of_site && groups->kind != TIDE_GROUP_PAGES)
     write_spread(json, view, groups, group_idx);
   tide_json_close_object(json);
 }
 
 // Everything that is in no row: rows past the limit, and stacks that were not gathered.
-static void write_rest(struct tide_json *json, const struct tide_groups *groups, size_t n_shown)
+static void write_rest(struct tide_json *json, const struct tide_image *image,
+                       const struct tide_groups *groups, size_t n_shown)
 {
   struct tide_group rest = tide_groups_others(groups, n_shown);
   tide_json_key(json, "rest");
@@ -209,11 +201,10 @@ static void write_rest(struct tide_json *json, const struct tide_groups *groups,
   tide_json_put_u64(json, "groups", groups->n - n_shown);
   tide_json_put_i64(json, "weight", rest.measure);
   tide_json_put_u64(json, "stacks", rest.n_stacks);
-  tide_json_put_u64(json, "allocations", rest.n_alloc);
   if (groups->kind == TIDE_GROUP_PAGES)
     write_page_numbers(json, &rest);
-  else if (!tide_group_kind_is_classes(groups->kind))
-    write_numbers(json, &rest);
+  else
+    write_numbers(json, image, groups->kind, &rest);
   tide_json_close_object(json);
 }
 
@@ -227,7 +218,7 @@ void tide_groups_json(struct tide_json *json, struct tide_view *view, struct tid
   for (size_t i = 0; i < n_shown; i++)
     write_group(json, view, groups, i);
   tide_json_close_array(json);
-  write_rest(json, groups, n_shown);
+  write_rest(json, view->profile->image, groups, n_shown);
 }
 
 void tide_wrappers_json(struct tide_json *json, const struct tide_naming *naming)

@@ -5,6 +5,7 @@
 
 #include "format/image_json.h"
 #include "format/lacking.h"
+#include "format/numbers_json.h"
 
 static void write_capture(struct tide_json *json, const struct tide_profile *profile,
                           const char *file)
@@ -62,25 +63,10 @@ static void put_known(struct tide_json *json, const struct tide_image *image, co
 
 static void write_totals(struct tide_json *json, const struct tide_profile *profile)
 {
-  const struct tide_profile_totals *totals = &profile->totals;
   const struct tide_image *image = profile->image;
   tide_json_key(json, "totals");
   tide_json_open_object(json);
-  tide_json_put_u64(json, "allocations", totals->n_alloc);
-  tide_json_put_u64(json, "allocated_bytes", totals->b_alloc);
-  tide_json_put_u64(json, "frees", totals->n_free);
-  tide_json_put_u64(json, "freed_bytes", totals->b_free);
-  tide_json_put_u64(json, "resizes", totals->n_resize);
-  tide_json_put_u64(json, "moved", totals->n_moved);
-  tide_json_put_u64(json, "resized_old_bytes", totals->b_resize_old);
-  if (image->has_resized_bytes || image->n_sites == 0)
-    tide_json_put_u64(json, "resized_new_bytes", totals->b_resize_new);
-  tide_json_put_u64(json, "moved_bytes", totals->b_moved);
-  tide_json_put_u64(json, "temporary", totals->n_temp);
-  tide_json_put_u64(json, "temporary_bytes", totals->b_temp);
-  tide_json_put_u64(json, "foreign_frees", totals->n_foreign);
-  tide_json_put_i64(json, "live_blocks", totals->live_blocks);
-  tide_json_put_i64(json, "live_bytes", totals->live_bytes);
+  tide_totals_json(json, image, &profile->totals);
   tide_json_put_i64(json, "peak_bytes", image->peak_bytes);
   tide_json_put_i64(json, "peak_blocks", image->peak_blocks);
   tide_json_put_u64(json, "peak_ns", image->peak_ns);
@@ -91,17 +77,17 @@ static void write_totals(struct tide_json *json, const struct tide_profile *prof
   tide_json_close_object(json);
 }
 
-void tide_json_mean_life(struct tide_json *json, uint64_t life_ns_sum, uint64_t n_ended)
+void tide_json_mean_life(struct tide_json *json, uint64_t life_ns, uint64_t n_ended)
 {
   if (n_ended)
-    tide_json_put_u64(json, "mean_life_ns", life_ns_sum / n_ended);
+    tide_json_put_u64(json, "mean_life_ns", life_ns / n_ended);
   else
     tide_json_put_text(json, "mean_life_ns", NULL);
 }
 
-void tide_json_mean_age(struct tide_json *json, uint64_t live_age_ns_sum, int64_t live_blocks)
+void tide_json_mean_age(struct tide_json *json, int64_t age_ns, int64_t live_blocks)
 {
-  uint64_t mean_ns = tide_mean_age_ns(live_age_ns_sum, live_blocks);
+  uint64_t mean_ns = tide_mean_age_ns(age_ns, live_blocks);
   if (mean_ns)
     tide_json_put_u64(json, "mean_age_ns", mean_ns);
   else

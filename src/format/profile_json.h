@@ -9,9 +9,9 @@
 // capture, image, images, totals, pages, completeness; file is the capture's name, or NULL. Members
 // that the image lacks are left out if the writer was told (format/lacking.h).
 // "mean_life_ns" of so many lives; null where none has ended.
-void tide_json_mean_life(struct tide_json *json, uint64_t life_ns_sum, uint64_t n_ended);
+void tide_json_mean_life(struct tide_json *json, uint64_t life_ns, uint64_t n_ended);
 // "mean_age_ns" of the blocks live at the end; null where there are none, or it is not known.
-void tide_json_mean_age(struct tide_json *json, uint64_t live_age_ns_sum, int64_t live_blocks);
+void tide_json_mean_age(struct tide_json *json, int64_t age_ns, int64_t live_blocks);
 
 void tide_profile_json_facts(struct tide_json *json, const struct tide_profile *profile,
                              const char *file);

@@ -58,7 +58,7 @@ static size_t fact_columns(const struct report *r)
 
 static size_t number_columns(const struct report *r)
 {
-  const struct tide_profile_totals *totals = &r->profile->totals;
+  const struct tide_numbers *totals = &r->profile->totals;
   const int64_t shown[] = {r->image->peak_bytes, totals->live_bytes, (int64_t)totals->b_alloc,
                            r->image->page_peak_bytes};
   size_t most = FACT_NUMBER;
@@ -195,7 +195,7 @@ static void write_resident(const struct report *r)
 static void write_end(const struct report *r)
 {
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
-  const struct tide_profile_totals *totals = &r->profile->totals;
+  const struct tide_numbers *totals = &r->profile->totals;
   bool exited = r->image->end_kind == TIDE_END_EXITED;
   TIDE_CLEANUP_FREE char *words =
       r->image->lacks & TIDE_LACK_BLOCKS ? tide_strdup(exited ? "never freed" : "not freed yet")
@@ -210,7 +210,7 @@ static void write_end(const struct report *r)
 static void write_churn(const struct report *r)
 {
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
-  const struct tide_profile_totals *totals = &r->profile->totals;
+  const struct tide_numbers *totals = &r->profile->totals;
   TIDE_CLEANUP_FREE char *words =
       r->image->lacks & TIDE_LACK_TEMP
           ? tide_strdup("allocated in all")
@@ -469,7 +469,7 @@ static void write_pages_next(const struct report *r)
 // The questions this capture raises first.
 static void write_next(const struct report *r)
 {
-  const struct tide_profile_totals *totals = &r->profile->totals;
+  const struct tide_numbers *totals = &r->profile->totals;
   const struct tide_question *question = &r->profile->question;
   enum tide_measure measure = question->measure;
   bool whole_run = !question->window.from.given && !question->window.to.given;

@@ -147,9 +147,9 @@ static char *survivors(const struct tide_screen *screen, const struct tide_quest
   const char *fate = group->fate == TIDE_FATE_GROWING ? ", growing"
                      : group->fate == TIDE_FATE_NONE  ? ""
                                                       : ", held";
-  if (!group->live_age_ns_sum)
+  if (!group->age_ns)
     return tide_sprintf("%s%s", count, fate);
-  uint64_t mean_ns = tide_mean_age_ns(group->live_age_ns_sum, group->live_blocks);
+  uint64_t mean_ns = tide_mean_age_ns(group->age_ns, group->live_blocks);
   return tide_sprintf("%s, %s%s", count, tide_units_time(age, mean_ns, screen->utf8), fate);
 }
 

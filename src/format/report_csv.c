@@ -2,8 +2,8 @@
 //
 // One line per group, one column per measure, a last line "(rest)" for what is not shown, so that
 // columns add up to the totals of the report. The first columns say what a group is and depend on
-// the kind. The last of a row, `weight`, is the answer to the question; classes of size and
-// lifetime have little else.
+// the kind. `weight` is the answer to the question; classes of size and lifetime have little
+// else.
 #include "format/report_rows.h"
 
 #include "base/alloc.h"
@@ -14,6 +14,7 @@
 #include "view/fate.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const char *const titles[TIDE_GROUPS_N] = {
     [TIDE_GROUP_PLACE] = "function,file,line,module,address",
@@ -117,30 +118,73 @@ static void write_count(const struct rows *r, const char *column, uint64_t count
     tide_sink_printf(r->sink, "%" PRIu64, count);
 }
 
+// The numbers in the order in which they have always stood. Others of the list end a row.
+static const char *const columns[] = {
+    "peak_bytes",      "peak_blocks", "live_bytes",  "live_blocks",   "allocated_bytes",
+    "allocations",     "freed_bytes", "frees",       "temporary",     "resizes",
+    "stacks", // is no number of a stack
+    "temporary_bytes", "moved",       "moved_bytes", "foreign_frees",
+};
+enum { COLUMNS_N = sizeof columns / sizeof *columns };
+
+static const struct tide_number *find_number(const char *name)
+{
+  for (size_t i = 0; i < tide_number_list_n; i++)
+    if (tide_number_list[i].key && strcmp(tide_number_name(&tide_number_list[i]), name) == 0)
+      return &tide_number_list[i];
+  return NULL;
+}
+
+static bool is_further(const struct tide_number *number)
+{
+  if (!number->key || !tide_number_adds_up(number))
+    return false;
+  for (size_t i = 0; i < COLUMNS_N; i++)
+    if (strcmp(columns[i], tide_number_name(number)) == 0)
+      return false;
+  return true;
+}
+
+static void write_listed(const struct rows *r, const struct tide_group *group,
+                         const struct tide_number *number)
+{
+  uint64_t value = tide_number_get(&group->numbers, number);
+  if (!tide_number_is_kept(number, r->view->profile->image))
+    tide_sink_text(r->sink, ",");
+  else if (number->is_signed)
+    write_number(r, number->key, (int64_t)value);
+  else
+    write_count(r, number->key, value);
+}
+
 static void write_numbers(const struct rows *r, const struct tide_group *group)
 {
-  write_number(r, "peak_bytes", group->peak_bytes);
-  write_number(r, "peak_blocks", group->peak_blocks);
-  write_number(r, "live_bytes", group->live_bytes);
-  write_number(r, "live_blocks", group->live_blocks);
-  write_count(r, "allocated_bytes", group->b_alloc);
-  write_count(r, "allocations", group->n_alloc);
-  write_count(r, "freed_bytes", group->b_free);
-  write_count(r, "frees", group->n_free);
-  write_count(r, "temporary", group->n_temp);
-  write_count(r, "resizes", group->n_resize);
-  write_count(r, "stacks", group->n_stacks);
-  write_count(r, "temporary_bytes", group->b_temp);
-  write_count(r, "moved", group->n_moved);
-  write_count(r, "moved_bytes", group->b_moved);
-  write_count(r, "foreign_frees", group->n_foreign);
+  for (size_t i = 0; i < COLUMNS_N; i++) {
+    const struct tide_number *number = find_number(columns[i]);
+    if (number)
+      write_listed(r, group, number);
+    else
+      write_count(r, columns[i], group->n_stacks);
+  }
   const char *fate = tide_fate_words[group->fate];
   tide_sink_printf(r->sink, ",%s,%" PRId64, fate ? fate : "", group->measure);
 }
 
+static bool has_further(enum tide_group_kind kind)
+{
+  return !tide_group_kind_is_classes(kind) && kind != TIDE_GROUP_PAGES;
+}
+
+static void write_further(const struct rows *r, const struct tide_group *group)
+{
+  for (size_t i = 0; has_further(r->kind) && i < tide_number_list_n; i++)
+    if (is_further(&tide_number_list[i]))
+      write_listed(r, group, &tide_number_list[i]);
+}
+
 static void write_page_numbers(const struct rows *r, const struct tide_group *group)
 {
-  write_number(r, "own_max_bytes", group->own_max_bytes);
+  write_number(r, "own_max_bytes", group->high_bytes);
   write_number(r, "live_bytes", group->live_bytes);
   write_number(r, "live_blocks", group->live_blocks);
   write_count(r, "allocated_bytes", group->b_alloc);
@@ -209,21 +253,24 @@ static void write_row(const struct rows *r, const struct tide_group *group, bool
   else
     write_numbers(r, group);
   write_ways(r, group, is_rest);
+  write_further(r, group);
   tide_sink_text(r->sink, "\n");
 }
 
-static const char *numbers_title(enum tide_group_kind kind)
+static void write_numbers_title(const struct rows *r)
 {
-  if (kind == TIDE_GROUP_SIZE)
-    return "allocations,stacks,weight,several";
-  if (kind == TIDE_GROUP_LIFETIME)
-    return "allocations,stacks,weight";
-  if (kind == TIDE_GROUP_PAGES)
-    return "own_max_bytes,live_bytes,live_blocks,allocated_bytes,allocations,freed_bytes,frees,"
-           "stacks,weight";
-  return "peak_bytes,peak_blocks,live_bytes,live_blocks,allocated_bytes,allocations,freed_bytes,"
-         "frees,temporary,resizes,stacks,temporary_bytes,moved,moved_bytes,foreign_frees,fate,"
-         "weight";
+  if (r->kind == TIDE_GROUP_SIZE)
+    tide_sink_text(r->sink, ",allocations,stacks,weight,several");
+  else if (r->kind == TIDE_GROUP_LIFETIME)
+    tide_sink_text(r->sink, ",allocations,stacks,weight");
+  else if (r->kind == TIDE_GROUP_PAGES)
+    tide_sink_text(r->sink, ",own_max_bytes,live_bytes,live_blocks,allocated_bytes,allocations,"
+                            "freed_bytes,frees,stacks,weight");
+  if (!has_further(r->kind))
+    return;
+  for (size_t i = 0; i < COLUMNS_N; i++)
+    tide_sink_printf(r->sink, ",%s", columns[i]);
+  tide_sink_text(r->sink, ",fate,weight");
 }
 
 static const char *ways_title(enum tide_group_kind kind)
@@ -234,6 +281,17 @@ static const char *ways_title(enum tide_group_kind kind)
          "caller_module";
 }
 
+static void write_title(const struct rows *r)
+{
+  tide_sink_text(r->sink, titles[r->kind]);
+  write_numbers_title(r);
+  tide_sink_text(r->sink, ways_title(r->kind));
+  for (size_t i = 0; has_further(r->kind) && i < tide_number_list_n; i++)
+    if (is_further(&tide_number_list[i]))
+      tide_sink_printf(r->sink, ",%s", tide_number_name(&tide_number_list[i]));
+  tide_sink_text(r->sink, "\n");
+}
+
 void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,
                            const struct tide_report_options *options)
 {
@@ -242,8 +300,7 @@ void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,
   tide_groups_tell_fates(groups, view->profile->image);
   size_t n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
   struct tide_group rest = tide_groups_others(groups, n_shown);
-  tide_sink_printf(sink, "%s,%s%s\n", titles[options->group], numbers_title(options->group),
-                   ways_title(options->group));
+  write_title(&r);
   for (size_t i = 0; i < n_shown; i++)
     write_row(&r, &groups->items[i], false);
   if (rest.n_stacks || rest.measure)

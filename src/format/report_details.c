@@ -98,7 +98,7 @@ static void write_made(const struct details *d)
                   plural(g->n_alloc, "allocation", "allocations"),
                   tide_units_bytes(size, (int64_t)g->b_alloc, d->screen->units),
                   g->n_alloc == 1 ? "" : " in all");
-  if (!(d->image->lacks & TIDE_LACK_TIMES) && g->first_ns >= d->image->start_ns) {
+  if (!(d->image->lacks & TIDE_LACK_TIMES) && g->n_alloc && g->first_ns >= d->image->start_ns) {
     tide_units_time(from, g->first_ns - d->image->start_ns, d->screen->utf8);
     tide_units_time(to, g->last_ns - d->image->start_ns, d->screen->utf8);
     if (g->last_ns > g->first_ns)
@@ -138,7 +138,7 @@ static void write_lives(const struct details *d)
     return;
   for (size_t k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
     counts[k < TIDE_LIFE_CLASS_SHORTEST ? 0 : k - TIDE_LIFE_CLASS_SHORTEST + 1] += d->lives[k];
-  tide_units_time(mean, d->group->life_ns_sum / d->n_ended, d->screen->utf8);
+  tide_units_time(mean, d->group->life_ns / d->n_ended, d->screen->utf8);
   if (d->image->lacks & TIDE_LACK_LIFE_HIST) {
     write_mean_life(d, mean);
     return;

@@ -70,7 +70,7 @@ char *tide_pages_extra(const struct tide_screen *screen, const struct tide_quest
   bool at_end = question->measure == TIDE_MEASURE_LIVE || question->measure == TIDE_MEASURE_LEAK;
   struct tide_buf out = {0};
   if (question->measure != TIDE_MEASURE_PEAK)
-    add(&out, tide_units_bytes(text, group->own_max_bytes, screen->units));
+    add(&out, tide_units_bytes(text, group->high_bytes, screen->units));
   if (!bytes || !at_end)
     add(&out, tide_units_bytes(text, group->live_bytes, screen->units));
   if (!bytes || question->measure != TIDE_MEASURE_TOTAL)

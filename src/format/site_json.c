@@ -1,64 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers of a site are a table, for the site, its defaults and sums of sites alike.
+// A site has the numbers that are not as its defaults, sums of sites have all that add up.
 #include "format/site_json.h"
 
 #include "base/alloc.h"
+#include "format/numbers_json.h"
 
 #include <stddef.h>
 #include <string.h>
 
 static const char *const kinds[] = {"heap", "pages", "lost"};
-
-#define AT(field) offsetof(struct tide_profile_site, field)
-
-static const struct number {
-  const char *key;
-  size_t at; // 64 bits of the site
-  bool is_signed, adds_up;
-} numbers[] = {
-    {"allocations", AT(n_alloc), false, true},
-    {"bytes", AT(b_alloc), false, true},
-    {"frees", AT(n_free), false, true},
-    {"freed_bytes", AT(b_free), false, true},
-    {"resizes", AT(n_resize), false, true},
-    {"moved", AT(n_moved), false, true},
-    {"resized_old_bytes", AT(b_resize_old), false, true},
-    {"resized_new_bytes", AT(b_resize_new), false, true},
-    {"moved_bytes", AT(b_moved), false, true},
-    {"temporary", AT(n_temp), false, true},
-    {"temporary_bytes", AT(b_temp), false, true},
-    {"foreign_frees", AT(n_foreign), false, true},
-    {"live_blocks", AT(live_blocks), true, true},
-    {"live_bytes", AT(live_bytes), true, true},
-    {"peak_bytes", AT(peak_bytes), true, true},
-    {"peak_blocks", AT(peak_blocks), true, true},
-    {"own_max_bytes", AT(own_max_bytes), true, false},
-    {"first_ns", AT(first_ns), false, false},
-    {"last_ns", AT(last_ns), false, false},
-};
-enum { NUMBERS_N = sizeof numbers / sizeof *numbers };
-
-static uint64_t get_number(const struct tide_profile_site *site, const struct number *number)
-{
-  uint64_t value;
-  memcpy(&value, (const char *)site + number->at, sizeof value);
-  return value;
-}
-
-static void put_number(struct tide_json *json, const struct number *number, uint64_t value)
-{
-  if (number->is_signed)
-    tide_json_put_i64(json, number->key, (int64_t)value);
-  else
-    tide_json_put_u64(json, number->key, value);
-}
-
-// A capture of an older format does not know it.
-static bool is_known(const struct tide_profile *profile, const struct number *number)
-{
-  return number->at != AT(b_resize_new) || profile->image->has_resized_bytes;
-}
 
 static void put_default(struct tide_json *json, const char *key)
 {
@@ -76,9 +27,11 @@ void tide_site_json_defaults(struct tide_json *json, const struct tide_profile *
   tide_json_put_text(json, "kind", kinds[TIDE_SITE_HEAP]);
   tide_json_put_u64(json, "culprit", 0);
   tide_json_put_u64(json, "via", 0);
-  for (size_t i = 0; i < NUMBERS_N; i++)
-    if (is_known(profile, &numbers[i]))
-      put_number(json, &numbers[i], 0);
+  for (size_t i = 0; i < tide_number_list_n; i++) {
+    const struct tide_number *number = &tide_number_list[i];
+    if (number->key && tide_number_is_kept(number, profile->image))
+      tide_number_json(json, number->key, number, 0);
+  }
   tide_json_put_bool(json, "own_max_is_bound", tide_image_is_merged(profile->image));
   tide_json_put_text(json, "mean_life_ns", NULL);
   tide_json_put_text(json, "mean_age_ns", NULL);
@@ -141,9 +94,9 @@ static void put_spread(struct tide_json *json, const struct tide_profile *profil
   uint64_t sizes[TIDE_SIZE_BUCKETS_N], lifetimes[TIDE_LIFE_BUCKETS_N];
   tide_profile_site_histograms(profile, site, sizes, lifetimes);
   uint64_t n_ended = tide_profile_n_ended(profile->image, site->n_free, lifetimes);
-  uint64_t mean_age_ns = tide_mean_age_ns(site->live_age_ns_sum, site->live_blocks);
+  uint64_t mean_age_ns = tide_mean_age_ns(site->age_ns, site->live_blocks);
   if (n_ended)
-    tide_json_put_u64(json, "mean_life_ns", site->life_ns_sum / n_ended);
+    tide_json_put_u64(json, "mean_life_ns", site->life_ns / n_ended);
   if (mean_age_ns)
     tide_json_put_u64(json, "mean_age_ns", mean_age_ns);
   if (site->n_rows != 1)
@@ -191,10 +144,11 @@ void tide_site_json(struct tide_json *json, const struct tide_profile *profile,
   if (site->kind != TIDE_SITE_HEAP)
     tide_json_put_text(json, "kind", kinds[site->kind]);
   put_blame(json, profile, stacks, site);
-  for (size_t i = 0; i < NUMBERS_N; i++) {
-    uint64_t value = get_number(site, &numbers[i]);
-    if (value && is_known(profile, &numbers[i]))
-      put_number(json, &numbers[i], value);
+  for (size_t i = 0; i < tide_number_list_n; i++) {
+    const struct tide_number *number = &tide_number_list[i];
+    uint64_t value = tide_number_get(&site->numbers, number);
+    if (value && number->key)
+      tide_number_json(json, number->key, number, value);
   }
   if (is_bound != tide_image_is_merged(profile->image))
     tide_json_put_bool(json, "own_max_is_bound", is_bound);
@@ -205,11 +159,7 @@ void tide_site_json(struct tide_json *json, const struct tide_profile *profile,
 void tide_site_sum_add(struct tide_profile_site *sum, const struct tide_profile_site *site)
 {
   sum->weight += site->weight;
-  for (size_t i = 0; i < NUMBERS_N; i++) {
-    uint64_t value = get_number(sum, &numbers[i]) + get_number(site, &numbers[i]);
-    if (numbers[i].adds_up)
-      memcpy((char *)sum + numbers[i].at, &value, sizeof value);
-  }
+  tide_numbers_add(&sum->numbers, &site->numbers);
 }
 
 void tide_site_json_sum(struct tide_json *json, const char *key, const struct tide_profile *profile,
@@ -219,8 +169,6 @@ void tide_site_json_sum(struct tide_json *json, const char *key, const struct ti
   tide_json_open_object(json);
   tide_json_put_u64(json, "sites", n);
   tide_json_put_i64(json, "weight", sum->weight);
-  for (size_t i = 0; i < NUMBERS_N; i++)
-    if (numbers[i].adds_up && is_known(profile, &numbers[i]))
-      put_number(json, &numbers[i], get_number(sum, &numbers[i]));
+  tide_numbers_json(json, profile->image, &sum->numbers, false);
   tide_json_close_object(json);
 }

@@ -380,8 +380,8 @@ static void add_point(struct reader *r, const struct point *point)
   double life_ns = (double)n[TL] * r->ns_per_unit;
   double share = n[TBK] ? (double)freed / (double)n[TBK] : 0;
   if (life_ns < 9e18) {
-    site->life_ns_sum += (uint64_t)(life_ns * share);
-    site->live_age_ns_sum += (uint64_t)life_ns - (uint64_t)(life_ns * share);
+    site->life_ns += (uint64_t)(life_ns * share);
+    site->age_ns += (int64_t)((uint64_t)life_ns - (uint64_t)(life_ns * share));
   }
   add(&r->builder->image->peak_bytes, n[GB]);
   add(&r->builder->image->peak_blocks, n[GBK]);

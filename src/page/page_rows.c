@@ -34,7 +34,7 @@ static int64_t most_of_gathered(const struct tide_page_sites *sites,
 {
   uint64_t sum = 0;
   for (size_t i = other->first; i < other->first + other->n; i++)
-    sum += (uint64_t)profile->sites[sites->gathered[i]].own_max_bytes;
+    sum += (uint64_t)profile->sites[sites->gathered[i]].high_bytes;
   int64_t most = other->of_pages ? profile->image->page_peak_bytes : profile->image->peak_bytes;
   return most > 0 && sum > (uint64_t)most ? most : (int64_t)sum;
 }
@@ -45,7 +45,7 @@ void tide_page_sites_write(const struct tide_page_sites *sites, const struct tid
   for (size_t i = 0; i < sites->n_kept; i++) {
     const struct tide_profile_site *site = &profile->sites[sites->kept[i]];
     uint32_t node = tide_page_names_node(names, site->stack);
-    write_site(columns, node, site->kind, site->own_max_bytes);
+    write_site(columns, node, site->kind, site->high_bytes);
   }
   for (size_t i = 0; i < sites->n_others; i++) {
     const struct tide_page_other *other = &sites->others[i];
@@ -55,30 +55,21 @@ void tide_page_sites_write(const struct tide_page_sites *sites, const struct tid
   }
 }
 
+#define WRITE_DONE(field) tide_page_column_add(&columns[TIDE_PAGE_ROW_##field], (double)row->field);
+#define WRITE_HELD(field) WRITE_DONE(field)
+#define WRITE_HIGH(field)
+#define WRITE_EARLIEST(field)                                                                      \
+  add_signed(columns, TIDE_PAGE_ROW_##field, has_times ? (int64_t)(row->field - start_ns) : 0);
+#define WRITE_LATEST(field) WRITE_EARLIEST(field)
+
 static void write_row(struct tide_page_column *columns, uint32_t number,
                       const struct tide_site *row, uint64_t start_ns)
 {
   add(columns, TIDE_PAGE_ROW_SITE, number);
   add(columns, TIDE_PAGE_ROW_THREAD, row->thread);
-  add(columns, TIDE_PAGE_ROW_N_ALLOC, row->n_alloc);
-  add(columns, TIDE_PAGE_ROW_B_ALLOC, row->b_alloc);
-  add(columns, TIDE_PAGE_ROW_N_FREE, row->n_free);
-  add(columns, TIDE_PAGE_ROW_B_FREE, row->b_free);
-  add_signed(columns, TIDE_PAGE_ROW_PEAK_BLOCKS, row->peak_blocks);
-  add_signed(columns, TIDE_PAGE_ROW_PEAK_BYTES, row->peak_bytes);
-  add(columns, TIDE_PAGE_ROW_N_TEMP, row->n_temp);
-  add(columns, TIDE_PAGE_ROW_B_TEMP, row->b_temp);
-  add(columns, TIDE_PAGE_ROW_N_FOREIGN, row->n_foreign);
-  add(columns, TIDE_PAGE_ROW_N_RESIZE, row->n_resize);
-  add(columns, TIDE_PAGE_ROW_B_RESIZE_OLD, row->b_resize_old);
-  add(columns, TIDE_PAGE_ROW_N_MOVED, row->n_moved);
-  add(columns, TIDE_PAGE_ROW_B_MOVED, row->b_moved);
-  add(columns, TIDE_PAGE_ROW_LIFE_NS, row->life_ns_sum);
-  // Of captures of before, below zero where others freed the thread's blocks.
-  add_signed(columns, TIDE_PAGE_ROW_AGE_NS, (int64_t)row->live_age_ns_sum);
   bool has_times = row->n_alloc > 0; // a thread that only frees has none
-  add_signed(columns, TIDE_PAGE_ROW_FIRST_NS, has_times ? (int64_t)(row->first_ns - start_ns) : 0);
-  add_signed(columns, TIDE_PAGE_ROW_LAST_NS, has_times ? (int64_t)(row->last_ns - start_ns) : 0);
+#define TIDE_NUMBER(field, type, rule, ...) WRITE_##rule(field)
+#include "capture/numbers.def"
 }
 
 static void write_histogram(struct tide_page_column *columns, uint32_t number, unsigned first,
@@ -98,30 +89,6 @@ static void write_histograms(struct tide_page_column *columns, uint32_t number,
 {
   write_histogram(columns, number, 0, sizes, TIDE_SIZE_BUCKETS_N);
   write_histogram(columns, number, TIDE_SIZE_BUCKETS_N, lifetimes, TIDE_LIFE_BUCKETS_N);
-}
-
-static void gather(struct tide_site *sum, const struct tide_site *row)
-{
-  bool is_first = !sum->n_alloc;
-  if (row->n_alloc && (is_first || row->first_ns < sum->first_ns))
-    sum->first_ns = row->first_ns;
-  if (row->n_alloc && (is_first || row->last_ns > sum->last_ns))
-    sum->last_ns = row->last_ns;
-  sum->n_alloc += row->n_alloc;
-  sum->b_alloc += row->b_alloc;
-  sum->n_free += row->n_free;
-  sum->b_free += row->b_free;
-  sum->peak_blocks += row->peak_blocks;
-  sum->peak_bytes += row->peak_bytes;
-  sum->n_temp += row->n_temp;
-  sum->b_temp += row->b_temp;
-  sum->n_foreign += row->n_foreign;
-  sum->n_resize += row->n_resize;
-  sum->b_resize_old += row->b_resize_old;
-  sum->n_moved += row->n_moved;
-  sum->b_moved += row->b_moved;
-  sum->life_ns_sum += row->life_ns_sum;
-  sum->live_age_ns_sum += row->live_age_ns_sum;
 }
 
 static size_t threads_of(const struct tide_image *image)
@@ -144,7 +111,7 @@ static void add_row(struct sums *sums, const struct tide_site *row)
   if (!sums->is_met[row->thread])
     sums->met[sums->n_met++] = row->thread;
   sums->is_met[row->thread] = 1;
-  gather(&sums->of[row->thread], row);
+  tide_counters_add(&sums->of[row->thread].counters, &row->counters);
 }
 
 static int by_number(const void *left, const void *right)

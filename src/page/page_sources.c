@@ -51,12 +51,12 @@ static double get(const struct tide_page_column *columns, enum tide_page_column_
 
 static void read_row(const struct tide_page_column *columns, size_t i, double out[MEASURES])
 {
-  const double allocated = get(columns, TIDE_PAGE_ROW_B_ALLOC, i);
+  const double allocated = get(columns, TIDE_PAGE_ROW_b_alloc, i);
   const double values[MEASURES] = {
-      get(columns, TIDE_PAGE_ROW_PEAK_BYTES, i),
-      allocated - get(columns, TIDE_PAGE_ROW_B_FREE, i),
+      get(columns, TIDE_PAGE_ROW_peak_bytes, i),
+      allocated - get(columns, TIDE_PAGE_ROW_b_free, i),
       allocated,
-      get(columns, TIDE_PAGE_ROW_B_TEMP, i),
+      get(columns, TIDE_PAGE_ROW_b_temp, i),
   };
   memcpy(out, values, sizeof values);
 }

@@ -129,7 +129,7 @@ int64_t tide_profile_weight(const struct tide_profile_site *site,
   switch (question->measure) {
   case TIDE_MEASURE_PEAK:
     if (question->of_pages)
-      return site->own_max_bytes;
+      return site->high_bytes;
     return in_bytes ? site->peak_bytes : site->peak_blocks;
   case TIDE_MEASURE_LIVE:
   case TIDE_MEASURE_GROWN: // from nothing to the end

@@ -40,60 +40,18 @@ static uint32_t *rows_by_stack(const struct tide_image *image)
 
 static void add_row(struct tide_profile_site *site, const struct tide_site *row)
 {
-  site->n_alloc += row->n_alloc;
-  site->b_alloc += row->b_alloc;
-  site->n_free += row->n_free;
-  site->b_free += row->b_free;
-  site->peak_blocks += row->peak_blocks;
-  site->peak_bytes += row->peak_bytes;
-  if (row->high_bytes > 0)
-    site->own_max_bytes += row->high_bytes;
-  site->life_ns_sum += row->life_ns_sum;
-  site->live_age_ns_sum += row->live_age_ns_sum;
-  site->n_temp += row->n_temp;
-  site->n_foreign += row->n_foreign;
-  site->n_resize += row->n_resize;
-  site->n_moved += row->n_moved;
-  site->b_temp += row->b_temp;
-  site->b_resize_old += row->b_resize_old;
-  site->b_resize_new += row->b_resize_new;
-  site->b_moved += row->b_moved;
-  if (row->n_alloc && site->first_ns > row->first_ns)
-    site->first_ns = row->first_ns;
-  if (row->n_alloc && site->last_ns < row->last_ns)
-    site->last_ns = row->last_ns;
+  tide_counters_add(&site->counters, &row->counters);
   site->n_rows++;
 }
 
 static void finish_site(struct tide_profile_site *site, const struct tide_image *image)
 {
-  site->live_blocks = (int64_t)(site->n_alloc - site->n_free);
-  site->live_bytes = (int64_t)(site->b_alloc - site->b_free);
-  if ((int64_t)site->live_age_ns_sum < 0) // rows are rounded each by itself
-    site->live_age_ns_sum = 0;
-  if (site->n_alloc == 0)
-    site->first_ns = 0;
+  tide_numbers_live(&site->numbers);
+  if (site->age_ns < 0) // rows are rounded each by itself
+    site->age_ns = 0;
   int64_t most = site->kind == TIDE_SITE_PAGES ? image->page_peak_bytes : image->peak_bytes;
-  if (site->n_rows > 1 && site->own_max_bytes > most)
-    site->own_max_bytes = most;
-}
-
-static void add_totals(struct tide_profile_totals *totals, const struct tide_profile_site *site)
-{
-  totals->n_alloc += site->n_alloc;
-  totals->b_alloc += site->b_alloc;
-  totals->n_free += site->n_free;
-  totals->b_free += site->b_free;
-  totals->n_resize += site->n_resize;
-  totals->n_moved += site->n_moved;
-  totals->n_temp += site->n_temp;
-  totals->b_temp += site->b_temp;
-  totals->b_resize_old += site->b_resize_old;
-  totals->b_resize_new += site->b_resize_new;
-  totals->b_moved += site->b_moved;
-  totals->n_foreign += site->n_foreign;
-  totals->live_blocks += site->live_blocks;
-  totals->live_bytes += site->live_bytes;
+  if (site->n_rows > 1 && site->high_bytes > most)
+    site->high_bytes = most;
 }
 
 static void make_sites(struct tide_profile *profile)
@@ -111,7 +69,6 @@ static void make_sites(struct tide_profile *profile)
           .stack = row->stack,
           .kind = kinds[row->stack],
           .first_row = (uint32_t)i,
-          .first_ns = UINT64_MAX,
       };
     }
     add_row(site, row);
@@ -120,9 +77,9 @@ static void make_sites(struct tide_profile *profile)
     site = &profile->sites[i];
     finish_site(site, image);
     if (site->kind != TIDE_SITE_PAGES)
-      add_totals(&profile->totals, site);
+      tide_numbers_add(&profile->totals, &site->numbers);
     if (site->kind == TIDE_SITE_LOST)
-      add_totals(&profile->lost, site);
+      tide_numbers_add(&profile->lost, &site->numbers);
     profile->n_stacks += site->kind == TIDE_SITE_HEAP;
   }
 }

@@ -20,29 +20,18 @@ struct tide_profile_site {
   uint32_t stack; // index in the image's frames
   enum tide_site_kind kind;
   uint32_t first_row, n_rows; // in tide_profile.rows
-  uint64_t n_alloc, b_alloc, n_free, b_free;
-  int64_t live_blocks, live_bytes; // at the end
-  int64_t peak_blocks, peak_bytes; // share of the image's peak
-  int64_t own_max_bytes;           // see tide_profile_own_max_is_bound()
-  uint64_t life_ns_sum;            // over freed blocks
-  uint64_t live_age_ns_sum;        // over blocks live at the end; 0: not known
-  uint64_t n_temp, n_foreign, n_resize, n_moved;
-  uint64_t b_temp, b_resize_old, b_resize_new, b_moved;
-  uint64_t first_ns, last_ns;
+  union {
+    struct tide_numbers numbers;
+    struct tide_numbers;
+  };
   int64_t weight; // under the question asked last
 };
 
 // In the mean; 0: there are none, or it is not known.
-static inline uint64_t tide_mean_age_ns(uint64_t live_age_ns_sum, int64_t live_blocks)
+static inline uint64_t tide_mean_age_ns(int64_t age_ns, int64_t live_blocks)
 {
-  return live_blocks > 0 ? live_age_ns_sum / (uint64_t)live_blocks : 0;
+  return live_blocks > 0 && age_ns > 0 ? (uint64_t)(age_ns / live_blocks) : 0;
 }
-
-struct tide_profile_totals {
-  uint64_t n_alloc, b_alloc, n_free, b_free, n_resize, n_moved, n_temp, n_foreign;
-  uint64_t b_temp, b_resize_old, b_resize_new, b_moved;
-  int64_t live_blocks, live_bytes;
-};
 
 struct tide_profile {
   const struct tide_capture *capture;
@@ -50,12 +39,12 @@ struct tide_profile {
   size_t image_idx;
   struct tide_profile_site *sites; // by rising stack until asked
   size_t n_sites;
-  uint32_t *rows;                    // indexes of image->sites, grouped by stack
-  struct tide_profile_totals totals; // heap, with what was lost
-  struct tide_profile_totals lost;   // the part of the totals that has no stack
-  uint64_t n_stacks;                 // distinct heap stacks
-  struct tide_question question;     // the one asked last
-  int64_t whole;                     // what weights are shares of: the sum of them
+  uint32_t *rows;                // indexes of image->sites, grouped by stack
+  struct tide_numbers totals;    // heap, with what was lost
+  struct tide_numbers lost;      // the part of the totals that has no stack
+  uint64_t n_stacks;             // distinct heap stacks
+  struct tide_question question; // the one asked last
+  int64_t whole;                 // what weights are shares of: the sum of them
 };
 
 // Whether it is asked of such sites: of the heap with what was lost, or of pages.

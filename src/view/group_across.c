@@ -60,51 +60,20 @@ static void add_classes(struct tide_groups *groups, const struct tide_classes *c
 // What a thread did there, whosever blocks they were.
 static struct tide_group deeds_of(const struct tide_site *row)
 {
-  return (struct tide_group){
-      .n_alloc = row->n_alloc,
-      .b_alloc = row->b_alloc,
-      .n_free = row->n_free,
-      .b_free = row->b_free,
-      .n_temp = row->n_temp,
-      .b_temp = row->b_temp,
-      .n_foreign = row->n_foreign,
-      .n_resize = row->n_resize,
-      .b_resize_old = row->b_resize_old,
-      .n_moved = row->n_moved,
-      .b_moved = row->b_moved,
-      .life_ns_sum = row->life_ns_sum,
-      .first_ns = row->n_alloc ? row->first_ns : UINT64_MAX,
-      .last_ns = row->n_alloc ? row->last_ns : 0,
-      .n_stacks = 1,
-  };
+  return (struct tide_group){.numbers = tide_counters_done(&row->counters), .n_stacks = 1};
 }
 
 static void add_holdings(struct tide_group *sum, const struct tide_profile_site *of)
 {
-  const struct tide_group holdings = {
-      .live_blocks = of->live_blocks,
-      .live_bytes = of->live_bytes,
-      .peak_blocks = of->peak_blocks,
-      .peak_bytes = of->peak_bytes,
-      .live_age_ns_sum = of->live_age_ns_sum,
-      .first_ns = UINT64_MAX,
-  };
-  tide_group_add(sum, &holdings);
+  const struct tide_numbers held = tide_numbers_held(&of->numbers);
+  tide_numbers_add(&sum->numbers, &held);
 }
 
 static struct tide_profile_site row_as_site(const struct tide_site *row)
 {
-  return (struct tide_profile_site){
-      .n_alloc = row->n_alloc,
-      .b_alloc = row->b_alloc,
-      .n_temp = row->n_temp,
-      .b_temp = row->b_temp,
-      .live_blocks = (int64_t)(row->n_alloc - row->n_free),
-      .live_bytes = (int64_t)(row->b_alloc - row->b_free),
-      .peak_blocks = row->peak_blocks,
-      .peak_bytes = row->peak_bytes,
-      .live_age_ns_sum = row->live_age_ns_sum,
-  };
+  struct tide_profile_site site = {.counters = row->counters};
+  tide_numbers_live(&site.numbers);
+  return site;
 }
 
 struct rows { // of one site
@@ -213,7 +182,7 @@ static void make_items(struct tide_groups *groups, size_t n)
   groups->n = n + 1; // the last one: of several
   groups->items = tide_alloc_array(groups->n + 1, sizeof *groups->items);
   for (uint32_t i = 0; i < groups->n; i++) {
-    groups->items[i] = tide_group_none();
+    groups->items[i] = (struct tide_group){0};
     groups->items[i].number = groups->items[i].key = i;
     groups->items[i].several = i == n;
   }

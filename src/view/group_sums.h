@@ -4,7 +4,6 @@
 #pragma once
 #include "view/groups.h"
 
-struct tide_group tide_group_none(void); // of nothing yet
 void tide_group_add(struct tide_group *sum, const struct tide_group *item);
 void tide_group_add_site(struct tide_group *sum, const struct tide_profile_site *site);
 

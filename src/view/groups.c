@@ -172,7 +172,7 @@ static void fold_heads(struct gathering *g)
       continue;
     }
     uint32_t stack = g->view->profile->sites[g->entries[head->first].site].stack;
-    groups->items[groups->n++] = tide_group_none();
+    groups->items[groups->n++] = (struct tide_group){0};
     groups->items[groups->n - 1].number = by_stack ? stack : 0;
     groups->items[groups->n - 1].crate = head->crate ? tide_strdup(head->crate) : NULL;
     add_head(g, head, groups->n - 1);
@@ -267,7 +267,7 @@ struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind
 {
   struct tide_groups *groups = tide_alloc(sizeof *groups);
   groups->kind = kind;
-  groups->rest = groups->weightless = tide_group_none();
+  groups->rest = groups->weightless = (struct tide_group){0};
   if (tide_group_kind_is_across(kind)) {
     tide_groups_across(groups, view);
   } else {

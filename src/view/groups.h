@@ -50,13 +50,10 @@ struct tide_group {
   // Classes of size and lifetime have the measure and allocations: nothing else is known by class.
   // What threads have live and had at the peak is of the blocks they allocated; all else is what
   // they did, to their own blocks or others'.
-  uint64_t n_alloc, b_alloc, n_free, b_free, n_temp, b_temp, n_foreign;
-  uint64_t n_resize, b_resize_old, n_moved, b_moved;
-  int64_t live_blocks, live_bytes;
-  int64_t peak_blocks, peak_bytes;
-  int64_t own_max_bytes; // of one stack what it held at most; of several, no less than that
-  uint64_t life_ns_sum, live_age_ns_sum;
-  uint64_t first_ns, last_ns; // of allocations; first is UINT64_MAX when there were none
+  union {
+    struct tide_numbers numbers;
+    struct tide_numbers;
+  };
   uint32_t n_stacks;
   enum tide_fate fate; // none until told
 };

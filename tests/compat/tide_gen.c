@@ -133,8 +133,8 @@ static void gen_sites(struct gen *g, struct tide_image *image)
     s->stack = (uint32_t)below(g, image->n_frames);
     s->thread = (uint32_t)below(g, image->n_threads_known);
     uint64_t *unsigned_fields[] = {
-        &s->n_alloc,  &s->b_alloc,      &s->n_free,   &s->b_free,  &s->life_ns_sum,
-        &s->n_temp,   &s->n_foreign,    &s->n_resize, &s->n_moved, &s->live_age_ns_sum,
+        &s->n_alloc,  &s->b_alloc,      &s->n_free,   &s->b_free,  &s->life_ns,
+        &s->n_temp,   &s->n_foreign,    &s->n_resize, &s->n_moved, (uint64_t *)&s->age_ns,
         &s->first_ns, &s->b_resize_old, &s->last_ns,
     };
     for (size_t k = 0; k < sizeof unsigned_fields / sizeof *unsigned_fields; k++)
@@ -397,8 +397,8 @@ static void program_site(struct gen *g, struct tide_image *image, struct tide_si
   s->peak_blocks = (int64_t)(below(g, 3) ? 0 : below(g, s->n_alloc + 1));
   s->peak_bytes = s->peak_blocks << size_log2;
   s->high_bytes = s->peak_bytes + ((int64_t)below(g, 4) << size_log2);
-  s->life_ns_sum = s->n_free * (next(g) >> (64 - life_log2));
-  s->live_age_ns_sum = n_live * (next(g) >> 34);
+  s->life_ns = s->n_free * (next(g) >> (64 - life_log2));
+  s->age_ns = (int64_t)(n_live * (next(g) >> 34));
   s->n_temp = below(g, 2) ? 0 : below(g, s->n_free + 1);
   s->b_temp = s->n_temp << size_log2;
   s->first_ns = next(g) >> 34;

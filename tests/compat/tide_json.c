@@ -107,8 +107,8 @@ static void put_site(struct tide_buf *out, const struct tide_image *image,
   I(peak_blocks);
   I(peak_bytes);
   I(high_bytes);
-  U(life_ns_sum);
-  U(live_age_ns_sum);
+  put_u(out, "life_ns_sum", row->life_ns);
+  put_u(out, "live_age_ns_sum", (uint64_t)row->age_ns);
   U(n_temp);
   U(n_foreign);
   U(n_resize);

@@ -82,8 +82,8 @@ static void dhat_points_become_sites(void **state)
   assert_int_equal(s->b_free, 240);
   assert_int_equal(s->peak_bytes, 150);
   assert_int_equal(s->high_bytes, 200);
-  assert_int_equal(s->life_ns_sum, 6000000);
-  assert_int_equal(s->live_age_ns_sum, 2000000);
+  assert_int_equal(s->life_ns, 6000000);
+  assert_int_equal(s->age_ns, 2000000);
   // The same frame twice is a recursion.
   assert_non_null(import_site(image, "malloc < main a.c:3 < main a.c:3"));
   tide_capture_free(capture);

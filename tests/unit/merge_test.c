@@ -177,8 +177,8 @@ static void expect_doubled(const struct tide_profile_site *one, const struct tid
   assert_int_equal(two->n_foreign, 2 * one->n_foreign);
   assert_int_equal(two->n_resize, 2 * one->n_resize);
   assert_int_equal(two->n_moved, 2 * one->n_moved);
-  assert_int_equal(two->life_ns_sum, 2 * one->life_ns_sum);
-  assert_int_equal(two->live_age_ns_sum, 2 * one->live_age_ns_sum);
+  assert_int_equal(two->life_ns, 2 * one->life_ns);
+  assert_int_equal(two->age_ns, 2 * one->age_ns);
   assert_int_equal(two->n_rows, one->n_rows);
   assert_int_equal(two->kind, one->kind);
 }

@@ -147,23 +147,13 @@ static void expect_row(size_t i, size_t site, const struct tide_site *row)
 {
   expect("row_site", i, (double)site);
   expect("row_thread", i, row->thread);
-  expect("row_n_alloc", i, (double)row->n_alloc);
-  expect("row_b_alloc", i, (double)row->b_alloc);
-  expect("row_n_free", i, (double)row->n_free);
-  expect("row_b_free", i, (double)row->b_free);
-  expect("row_peak_blocks", i, (double)row->peak_blocks);
-  expect("row_peak_bytes", i, (double)row->peak_bytes);
-  expect("row_n_temp", i, (double)row->n_temp);
-  expect("row_b_temp", i, (double)row->b_temp);
-  expect("row_n_foreign", i, (double)row->n_foreign);
-  expect("row_n_resize", i, (double)row->n_resize);
-  expect("row_b_resize_old", i, (double)row->b_resize_old);
-  expect("row_n_moved", i, (double)row->n_moved);
-  expect("row_b_moved", i, (double)row->b_moved);
-  expect("row_life_ns", i, (double)row->life_ns_sum);
-  expect("row_age_ns", i, (double)(int64_t)row->live_age_ns_sum);
-  expect("row_first_ns", i, row->n_alloc ? since(row->first_ns) : 0);
-  expect("row_last_ns", i, row->n_alloc ? since(row->last_ns) : 0);
+#define EXPECT_DONE(field) expect("row_" #field, i, (double)row->field);
+#define EXPECT_HELD(field) EXPECT_DONE(field)
+#define EXPECT_HIGH(field)
+#define EXPECT_EARLIEST(field) expect("row_" #field, i, row->n_alloc ? since(row->field) : 0);
+#define EXPECT_LATEST(field) EXPECT_EARLIEST(field)
+#define TIDE_NUMBER(field, type, rule, ...) EXPECT_##rule(field)
+#include "capture/numbers.def"
 }
 
 // Sites by rising stack: the order of a profile that was not asked.
@@ -176,7 +166,7 @@ static void expect_sites(void)
     uint64_t counts[TIDE_SIZE_BUCKETS_N + TIDE_LIFE_BUCKETS_N];
     tide_profile_site_histograms(profile, site, counts, counts + TIDE_SIZE_BUCKETS_N);
     expect("site_kind", i, site->kind);
-    expect("site_own_max", i, (double)site->own_max_bytes);
+    expect("site_own_max", i, (double)site->high_bytes);
     expect_stack((size_t)get("site_node", i), site->stack);
     for (uint32_t k = 0; k < site->n_rows; k++)
       expect_row(n_rows++, i, &profile->image->sites[profile->rows[site->first_row + k]]);
@@ -295,7 +285,7 @@ static void an_image_is_there_in_every_column(void **state)
   capture = tide_indexer_capture();
   tide_indexer_add_snapshots(capture);
   add_late_frees(&capture->images[INDEXER_IMAGE]);
-  capture->images[INDEXER_IMAGE].sites[1].live_age_ns_sum = (uint64_t)-5; // others freed its blocks
+  capture->images[INDEXER_IMAGE].sites[1].age_ns = (uint64_t)-5; // others freed its blocks
   capture->images[INDEXER_IMAGE].has_counts = true;
   capture->images[INDEXER_IMAGE].snapshots[1].rows[0].n_alloc = 7;
   capture->images[INDEXER_IMAGE].snapshots[1].rows[0].b_alloc = 700;
@@ -443,15 +433,19 @@ static void a_string_of_a_file_is_found(void **state)
 }
 
 struct sums { // of everything that must not change when stacks are gathered
-  double rows[4][20];
+  double rows[4][32];
   double hist[TIDE_SIZE_BUCKETS_N + TIDE_LIFE_BUCKETS_N];
   double cells[8][4];
 };
 
+#define SUM_DONE(field) "row_" #field,
+#define SUM_HELD(field) SUM_DONE(field)
+#define SUM_HIGH(field)
+#define SUM_EARLIEST(field)
+#define SUM_LATEST(field)
 static const char *const row_columns[] = {
-    "row_n_alloc",      "row_b_alloc", "row_n_free",  "row_b_free",    "row_peak_blocks",
-    "row_peak_bytes",   "row_n_temp",  "row_b_temp",  "row_n_foreign", "row_n_resize",
-    "row_b_resize_old", "row_n_moved", "row_b_moved", "row_life_ns",   "row_age_ns",
+#define TIDE_NUMBER(field, type, rule, ...) SUM_##rule(field)
+#include "capture/numbers.def"
 };
 
 // Pages apart from the heap: of_pages says which.

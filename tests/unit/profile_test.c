@@ -55,10 +55,10 @@ static void merges_threads_of_a_stack(void **state)
   assert_int_equal(site->live_bytes, 1 * MIB);
   assert_int_equal(site->peak_bytes, 190 * MIB);
   assert_int_equal(site->peak_blocks, 20000);
-  assert_int_equal(site->own_max_bytes, 220 * MIB);
+  assert_int_equal(site->high_bytes, 220 * MIB);
   assert_true(tide_profile_own_max_is_bound(profile, site));
   assert_false(tide_profile_own_max_is_bound(profile, site_of(4)));
-  assert_int_equal(site->life_ns_sum, 960000ll * 1000 + 89990ll * 2000);
+  assert_int_equal(site->life_ns, 960000ll * 1000 + 89990ll * 2000);
   assert_int_equal(site->n_foreign, 89990);
   assert_int_equal(site->first_ns, 250000000); // the freeing thread's 0 is not a time
   assert_int_equal(site->last_ns, 8000000000);
@@ -79,7 +79,7 @@ static void sums_histograms_on_demand(void **state)
 
 static void totals_are_the_heap_alone(void **state)
 {
-  const struct tide_profile_totals *t = &profile->totals;
+  const struct tide_numbers *t = &profile->totals;
   assert_int_equal(t->n_alloc, 1050000 + 20000 + 13129000 + 100 + 50 + 40 + 10 + 4);
   assert_int_equal(t->b_alloc, (3060 + 200 + 6500 + 64 + 8 + 2 + 1 + 1) * MIB);
   assert_int_equal(t->live_bytes, (1 + 2 + 1) * MIB + 4096);

@@ -232,7 +232,7 @@ static void add_pages(void)
 // What the program mapped itself under every rank it has, and the heap's numbers untouched by it.
 static void own_pages(void **state)
 {
-  const struct tide_profile_totals before = profile->totals;
+  const struct tide_numbers before = profile->totals;
   add_pages();
   assert_memory_equal(&before, &profile->totals, sizeof before);
   struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};

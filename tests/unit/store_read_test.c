@@ -150,8 +150,8 @@ static void sums_times_and_histograms(void **state)
   assert_int_equal(site->n_alloc, 10);
   assert_int_equal(site->b_free, 600);
   assert_int_equal(site->high_bytes, 400); // live now is above the mark
-  assert_int_equal(site->life_ns_sum, 1000);
-  assert_int_equal(site->live_age_ns_sum, 3 * (2100 - 1100) * 2);
+  assert_int_equal(site->life_ns, 1000);
+  assert_int_equal(site->age_ns, 3 * (2100 - 1100) * 2);
   assert_int_equal(site->first_ns, 100);
   assert_int_equal(site->last_ns, 2000);
   assert_int_equal(site->n_temp, 4);
@@ -241,7 +241,7 @@ static void times_of_an_old_machine(void **state)
     assert_int_equal(site->first_ns, 100);
     assert_int_equal(site->last_ns, 400);
     assert_int_equal(image.peak_ns, 300);
-    assert_int_equal(site->live_age_ns_sum, given ? (200 + 100) * 2 : (100 + 0) * 2);
+    assert_int_equal(site->age_ns, given ? (200 + 100) * 2 : (100 + 0) * 2);
     tide_image_done(&image);
   }
 }
@@ -391,8 +391,8 @@ static void a_freeing_thread_goes_negative(void **state)
   const struct tide_site *a = site_of(&image, f->left, 1), *b = site_of(&image, f->left, 2);
   assert_int_equal(b->peak_bytes, 0);
   assert_int_equal(a->peak_bytes, 200);
-  assert_int_equal(a->live_age_ns_sum, 100 * 2); // all of it: alone, neither row says anything
-  assert_int_equal(b->live_age_ns_sum, 0);
+  assert_int_equal(a->age_ns, 100 * 2); // all of it: alone, neither row says anything
+  assert_int_equal(b->age_ns, 0);
   image.end_ns = 600;
   tide_image_add_exact_snapshots(&image);
   assert_int_equal(image.snapshots[1].rows[0].live_bytes, 100);

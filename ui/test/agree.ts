@@ -10,6 +10,7 @@ import { histogram } from "../src/engine/histograms.ts";
 import { emptyLook, makeView, type View } from "../src/engine/look.ts";
 import { FrameFlag, Layer, SiteKind, type Model } from "../src/engine/model.ts";
 import { modulePath, NONE } from "../src/engine/names.ts";
+import { NUMBERS } from "../src/engine/numbers.ts";
 import { weigh, type Question } from "../src/engine/question.ts";
 import { waysOf, type Way } from "../src/engine/ways.ts";
 import type { Tree } from "../src/engine/tree.ts";
@@ -82,13 +83,11 @@ function meanAge({ ageNs, liveBlocks }: GroupNumbers): number | null {
 
 function numbersJson(g: GroupNumbers, model: Model) {
   const start = model.facts.image.start_ns; // the report counts from the start of the capture
-  return {
-    bytes: g.bAlloc, frees: g.nFree, freed_bytes: g.bFree, resizes: g.nResize,
-    resized_old_bytes: g.bResizeOld, moved: g.nMoved, moved_bytes: g.bMoved, temporary: g.nTemp,
-    temporary_bytes: g.bTemp, foreign_frees: g.nForeign, live_blocks: g.liveBlocks,
-    live_bytes: g.liveBytes, peak_bytes: g.peakBytes, peak_blocks: g.peakBlocks,
-    first_ns: g.nAlloc ? g.firstNs + start : 0, last_ns: g.nAlloc ? g.lastNs + start : 0,
-  };
+  const numbers: Record<string, number> = { live_blocks: g.liveBlocks, live_bytes: g.liveBytes };
+  for (const { key, json, rule } of NUMBERS)
+    if (json)
+      numbers[json] = rule === "done" || rule === "held" || !g.nAlloc ? g[key] : g[key] + start;
+  return numbers;
 }
 
 function identityJson(model: Model, g: Group): Record<string, unknown> {

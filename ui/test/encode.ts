@@ -3,7 +3,8 @@
 // A model written as the block that docs/page-data.md describes: for tests of the reader, which can
 // then bend single bytes, facts and columns.
 
-import type { Model, Numbers } from "../src/engine/model.ts";
+import type { Model } from "../src/engine/model.ts";
+import { NUMBERS } from "../src/engine/numbers.ts";
 
 type Values = ArrayLike<number>;
 
@@ -12,14 +13,6 @@ export interface Parts {
   columns: Record<string, Values>;
   types: Record<string, string>; // of columns that are not to have the narrowest
 }
-
-const ROW_NAMES: [keyof Numbers, string][] = [
-  ["nAlloc", "n_alloc"], ["bAlloc", "b_alloc"], ["nFree", "n_free"], ["bFree", "b_free"],
-  ["peakBlocks", "peak_blocks"], ["peakBytes", "peak_bytes"], ["nTemp", "n_temp"],
-  ["bTemp", "b_temp"], ["nForeign", "n_foreign"], ["nResize", "n_resize"],
-  ["bResizeOld", "b_resize_old"], ["nMoved", "n_moved"], ["bMoved", "b_moved"],
-  ["lifeNs", "life_ns"], ["ageNs", "age_ns"], ["firstNs", "first_ns"], ["lastNs", "last_ns"],
-];
 
 function steps(model: Model): number[] {
   const { count, end, site } = model.snapshots;
@@ -56,8 +49,8 @@ export function partsOf(model: Model): Parts {
     late_site: late.site, late_born: late.born, late_freed: late.freed, late_bytes: late.bytes,
     late_blocks: late.blocks,
   });
-  for (const [key, name] of ROW_NAMES)
-    columns[`row_${name}`] = rows[key];
+  for (const { key, column } of NUMBERS)
+    columns[column] = rows[key];
   return { facts: { ...model.facts }, columns, types: {} };
 }
 

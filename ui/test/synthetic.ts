@@ -5,6 +5,7 @@
 // both ends, sites in several threads, snapshots in which few sites change.
 
 import { FrameFlag, type Facts, type Model, type Numbers } from "../src/engine/model.ts";
+import { NUMBERS } from "../src/engine/numbers.ts";
 
 export interface Shape {
   seed?: number;
@@ -77,11 +78,7 @@ function makeNodes(model: Model, next: () => number): void {
 
 // Of nothing yet.
 function noNumbers(count: number): Numbers {
-  const keys: (keyof Numbers)[] = [
-    "nAlloc", "bAlloc", "nFree", "bFree", "peakBlocks", "peakBytes", "nTemp", "bTemp", "nForeign",
-    "nResize", "bResizeOld", "nMoved", "bMoved", "lifeNs", "ageNs", "firstNs", "lastNs",
-  ];
-  const columns = keys.map((key) => [key, new Float64Array(count)]);
+  const columns = NUMBERS.map(({ key }) => [key, new Float64Array(count)]);
   return Object.fromEntries(columns) as Numbers;
 }
 

@@ -3,7 +3,8 @@
 // From the block of bytes that docs/page-data.md describes to a model. The block is data: whatever
 // is wrong with it, the reader hears one sentence, and nothing behind it sees a bad index.
 
-import type { Facts, Model, Numbers, Rows, Sites, Snapshots } from "./model.ts";
+import type { Facts, Model, Rows, Sites, Snapshots } from "./model.ts";
+import { NUMBERS, numbersOf } from "./numbers.ts";
 
 const MAGIC = "TidePage";
 const SCHEMA = "tidemark-page-1";
@@ -173,14 +174,7 @@ function readNodes(columns: Columns, nFrames: number): Model["nodes"] {
   return { count, parent, frame, depth };
 }
 
-const NUMBER_COLUMNS: [keyof Numbers, string][] = [
-  ["nAlloc", "n_alloc"], ["bAlloc", "b_alloc"], ["nFree", "n_free"], ["bFree", "b_free"],
-  ["peakBlocks", "peak_blocks"], ["peakBytes", "peak_bytes"], ["nTemp", "n_temp"],
-  ["bTemp", "b_temp"], ["nForeign", "n_foreign"], ["nResize", "n_resize"],
-  ["bResizeOld", "b_resize_old"], ["nMoved", "n_moved"], ["bMoved", "b_moved"],
-  ["lifeNs", "life_ns"], ["ageNs", "age_ns"], ["firstNs", "first_ns"], ["lastNs", "last_ns"],
-];
-const SUMS = NUMBER_COLUMNS.map(([key]) => key).filter((k) => k !== "firstNs" && k !== "lastNs");
+const SUMS = numbersOf("done", "held");
 
 function readRows(columns: Columns, nSites: number, nThreads: number): Rows {
   const site = columns.indexes("row_site", nSites);
@@ -190,8 +184,8 @@ function readRows(columns: Columns, nSites: number, nThreads: number): Rows {
   for (let i = 1; i < count; i++)
     if (site[i] < site[i - 1])
       fail("its rows are out of order");
-  for (const [key, name] of NUMBER_COLUMNS)
-    rows[key] = columns.numbers(`row_${name}`, count);
+  for (const { key, column } of NUMBERS)
+    rows[key] = columns.numbers(column, count);
   return rows;
 }
 

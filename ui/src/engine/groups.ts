@@ -10,6 +10,7 @@ import { classGroups, threadGroups } from "./groups_across.ts";
 import { makeView, type View } from "./look.ts";
 import { SiteKind, type Model, type Numbers } from "./model.ts";
 import { NONE, numberFrames, textRanks, type FrameNames } from "./names.ts";
+import { numbersOf, type NumberKey } from "./numbers.ts";
 import { weigh, type Question } from "./question.ts";
 
 export type GroupKind =
@@ -19,15 +20,8 @@ export const GROUP_KINDS: readonly GroupKind[] = [
   "place", "function", "file", "crate", "module", "thread", "size", "lifetime", "stack",
 ];
 
-// What a group's numbers are called; sums over its sites but for the times.
-export interface GroupNumbers {
-  nAlloc: number; bAlloc: number; nFree: number; bFree: number;
-  nTemp: number; bTemp: number; nForeign: number;
-  nResize: number; bResizeOld: number; nMoved: number; bMoved: number;
-  liveBlocks: number; liveBytes: number; peakBlocks: number; peakBytes: number;
-  lifeNs: number; ageNs: number;
-  firstNs: number; lastNs: number; // of allocations; both 0 when there were none
-}
+// Sums over its sites but for the times, which are of allocations: both 0 when there were none.
+export type GroupNumbers = Record<NumberKey | "liveBlocks" | "liveBytes", number>;
 
 // Read it, do not copy it by its keys: most of them are computed.
 export interface Group extends GroupNumbers {
@@ -107,6 +101,9 @@ class Sharing {
   }
 }
 
+// Its sums are made getters of below.
+interface SharedGroup extends GroupNumbers {}
+
 class SharedGroup implements Group {
   fate: Fate | null = null;
 
@@ -125,23 +122,8 @@ class SharedGroup implements Group {
     const crate = kind === "crate" && this.frame !== NONE ? model.frames.crate[this.frame] : 0;
     return crate ? model.text[crate] : null;
   }
-  get nAlloc() { return this.sum("nAlloc"); }
-  get bAlloc() { return this.sum("bAlloc"); }
-  get nFree() { return this.sum("nFree"); }
-  get bFree() { return this.sum("bFree"); }
-  get nTemp() { return this.sum("nTemp"); }
-  get bTemp() { return this.sum("bTemp"); }
-  get nForeign() { return this.sum("nForeign"); }
-  get nResize() { return this.sum("nResize"); }
-  get bResizeOld() { return this.sum("bResizeOld"); }
-  get nMoved() { return this.sum("nMoved"); }
-  get bMoved() { return this.sum("bMoved"); }
   get liveBlocks() { return this.sum("nAlloc") - this.sum("nFree"); }
   get liveBytes() { return this.sum("bAlloc") - this.sum("bFree"); }
-  get peakBlocks() { return this.sum("peakBlocks"); }
-  get peakBytes() { return this.sum("peakBytes"); }
-  get lifeNs() { return this.sum("lifeNs"); }
-  get ageNs() { return this.sum("ageNs"); }
 
   get firstNs() {
     const { nAlloc, firstNs } = this.sharing.model.sites;
@@ -162,6 +144,13 @@ class SharedGroup implements Group {
 
   private sum(column: keyof Numbers): number {
     return this.sharing.sum(column)[this.index];
+  }
+
+  static {
+    for (const key of numbersOf("done", "held"))
+      Object.defineProperty(this.prototype, key, {
+        get(this: SharedGroup) { return this.sum(key); },
+      });
   }
 }
 

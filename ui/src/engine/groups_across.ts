@@ -10,16 +10,14 @@ import type { Group, GroupKind, GroupNumbers, Groups } from "./groups.ts";
 import type { View } from "./look.ts";
 import type { Model } from "./model.ts";
 import { NONE } from "./names.ts";
+import { NUMBERS, numbersOf } from "./numbers.ts";
 import { weigh, weighNumbers, type Question } from "./question.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 function noGroup(kind: GroupKind, number: number): Writable<Group> {
-  const none: GroupNumbers = {
-    nAlloc: 0, bAlloc: 0, nFree: 0, bFree: 0, nTemp: 0, bTemp: 0, nForeign: 0, nResize: 0,
-    bResizeOld: 0, nMoved: 0, bMoved: 0, liveBlocks: 0, liveBytes: 0, peakBlocks: 0, peakBytes: 0,
-    lifeNs: 0, ageNs: 0, firstNs: 0, lastNs: 0,
-  };
+  const keys = [...NUMBERS.map((number) => number.key), "liveBlocks", "liveBytes"];
+  const none = Object.fromEntries(keys.map((key) => [key, 0])) as GroupNumbers;
   return {
     ...none, kind, number, several: false, last: 0, frame: NONE, crate: null, weight: 0, stacks: 0,
     sites: new Uint32Array(0), fate: null,
@@ -34,11 +32,8 @@ function countStacks(view: View, weights: Float64Array): number {
 }
 
 // What a thread did, whosever blocks they were, and what of its own it held.
-const DONE = [
-  "nAlloc", "bAlloc", "nFree", "bFree", "nTemp", "bTemp", "nForeign", "nResize", "bResizeOld",
-  "nMoved", "bMoved", "lifeNs",
-] as const;
-const HELD = ["liveBlocks", "liveBytes", "peakBlocks", "peakBytes", "ageNs"] as const;
+const DONE = numbersOf("done");
+const HELD = numbersOf("held");
 
 // The rows of each site, and what they tell about whose its blocks are.
 interface SiteRows { makers: Uint32Array; maker: Uint32Array; ownFrees: Uint8Array }
@@ -60,18 +55,11 @@ function siteRows({ rows, sites }: Model): SiteRows {
   return found;
 }
 
-type Held = Record<(typeof HELD)[number], number>;
-
-function heldOf(of: Model["rows"] | Model["sites"], i: number): Held {
-  return {
-    liveBlocks: of.nAlloc[i] - of.nFree[i], liveBytes: of.bAlloc[i] - of.bFree[i],
-    peakBlocks: of.peakBlocks[i], peakBytes: of.peakBytes[i], ageNs: of.ageNs[i],
-  };
-}
-
-function addHeld(sum: GroupNumbers, held: Held): void {
+function addHeld(sum: GroupNumbers, of: Model["rows"] | Model["sites"], i: number): void {
   for (const key of HELD)
-    sum[key] += held[key];
+    sum[key] += of[key][i];
+  sum.liveBlocks += of.nAlloc[i] - of.nFree[i];
+  sum.liveBytes += of.bAlloc[i] - of.bFree[i];
 }
 
 function addDeeds(sum: Writable<Group>, { rows }: Model, i: number): void {
@@ -116,7 +104,7 @@ export function threadGroups(view: View, question: Question): Groups {
     const sum = threads[rows.thread[i]];
     addDeeds(sum, model, i);
     if (told.ownFrees[site])
-      addHeld(sum, heldOf(rows, i));
+      addHeld(sum, rows, i);
     if (answers[site])
       sum.weight += rowWeights[i];
   }
@@ -125,7 +113,7 @@ export function threadGroups(view: View, question: Question): Groups {
       continue;
     const owner = told.makers[i] === 1 ? threads[told.maker[i]] : several;
     if (!told.ownFrees[i])
-      addHeld(owner, heldOf(sites, i));
+      addHeld(owner, sites, i);
     if (answers[i] || !weights[i])
       continue;
     owner.weight += weights[i];

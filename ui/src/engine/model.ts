@@ -3,6 +3,8 @@
 // The model of one process image, as docs/page-data.md describes it: plain typed arrays, decoded
 // once and never changed. Whatever is asked of it is computed elsewhere.
 
+import type { NumberKey } from "./numbers.ts";
+
 export interface Model {
   facts: Facts;
   text: string[];
@@ -52,25 +54,7 @@ export interface Nodes {
 export const SiteKind = { heap: 0, pages: 1, lost: 2 } as const;
 
 // What rows and sites count. All exact integers.
-export interface Numbers {
-  nAlloc: Float64Array;
-  bAlloc: Float64Array;
-  nFree: Float64Array;
-  bFree: Float64Array;
-  peakBlocks: Float64Array;
-  peakBytes: Float64Array;
-  nTemp: Float64Array;
-  bTemp: Float64Array;
-  nForeign: Float64Array;
-  nResize: Float64Array;
-  bResizeOld: Float64Array;
-  nMoved: Float64Array;
-  bMoved: Float64Array;
-  lifeNs: Float64Array;
-  ageNs: Float64Array;
-  firstNs: Float64Array;
-  lastNs: Float64Array;
-}
+export type Numbers = Record<NumberKey, Float64Array>;
 
 export interface Sites extends Numbers {
   count: number;

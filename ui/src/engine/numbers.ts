@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is counted per stack: made from src/capture/numbers.def by tools/page_numbers.py.
+//
+//   done      adds up; what a thread did, whosever blocks they were
+//   held      adds up; of the blocks that a thread allocated
+//   earliest  the first, of rows with allocations
+//   latest    the last, of rows with allocations
+
+export const NUMBERS = [
+  { key: "nAlloc", column: "row_n_alloc", rule: "done", json: "allocations" },
+  { key: "bAlloc", column: "row_b_alloc", rule: "done", json: "bytes" },
+  { key: "nFree", column: "row_n_free", rule: "done", json: "frees" },
+  { key: "bFree", column: "row_b_free", rule: "done", json: "freed_bytes" },
+  { key: "peakBlocks", column: "row_peak_blocks", rule: "held", json: "peak_blocks" },
+  { key: "peakBytes", column: "row_peak_bytes", rule: "held", json: "peak_bytes" },
+  { key: "lifeNs", column: "row_life_ns", rule: "done", json: null },
+  { key: "ageNs", column: "row_age_ns", rule: "held", json: null },
+  { key: "nTemp", column: "row_n_temp", rule: "done", json: "temporary" },
+  { key: "nForeign", column: "row_n_foreign", rule: "done", json: "foreign_frees" },
+  { key: "nResize", column: "row_n_resize", rule: "done", json: "resizes" },
+  { key: "bResizeOld", column: "row_b_resize_old", rule: "done", json: "resized_old_bytes" },
+  { key: "nMoved", column: "row_n_moved", rule: "done", json: "moved" },
+  { key: "firstNs", column: "row_first_ns", rule: "earliest", json: "first_ns" },
+  { key: "lastNs", column: "row_last_ns", rule: "latest", json: "last_ns" },
+  { key: "bTemp", column: "row_b_temp", rule: "done", json: "temporary_bytes" },
+  { key: "bMoved", column: "row_b_moved", rule: "done", json: "moved_bytes" },
+  { key: "bResizeNew", column: "row_b_resize_new", rule: "done", json: "resized_new_bytes" },
+] as const;
+
+export type NumberKey = (typeof NUMBERS)[number]["key"];
+export type NumberRule = (typeof NUMBERS)[number]["rule"];
+
+export function numbersOf(...rules: NumberRule[]): NumberKey[] {
+  return NUMBERS.filter((number) => rules.includes(number.rule)).map((number) => number.key);
+}
