@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/units.h"
 #include "base/utf8.h"
@@ -191,7 +192,7 @@ static int done(void **state)
   return 0;
 }
 
-int main(void)
+UNIT_TESTS(arguments_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(run_leaves_the_command_alone),

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/buckets.h"
@@ -103,7 +104,7 @@ static void a_site_is_small(void **state)
   assert_in_range(sizeof(struct tide_site), 1, 256);
 }
 
-int main(void)
+UNIT_TESTS(buckets_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_takes_nothing),

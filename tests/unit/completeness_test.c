@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/merge.h"
@@ -203,7 +204,7 @@ static void merging_keeps_the_roll(void **state)
   tide_capture_free(other);
 }
 
-int main(void)
+UNIT_TESTS(completeness_test)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {

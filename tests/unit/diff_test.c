@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"
@@ -593,7 +594,7 @@ static void nothing_changed(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(diff_test)
 {
   const struct CMUnitTest tests[] = {
       CASE(matches_over_a_rebuild), CASE(sums_hold_under_every_measure),

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "capture/door.h"
 #include "fake_recorder.h"
@@ -380,7 +381,7 @@ static int put(const char *path, bool is_socket, bool is_old)
 static void dead_doors_are_swept(void **state)
 {
   enum { DEAD, LISTENING, LIVING, YOUNG, A_FILE, NO_NUMBER, OTHER_NAME, SOMEBODYS, N };
-  char directory[64] = "/tmp/door_test.XXXXXX", paths[N][96];
+  char directory[64] = "/tmp/door_test.XXXXXX", paths[N][128];
   int fds[N];
   assert_non_null(mkdtemp(directory));
   long dead = dead_pid(), other = dead_pid(), third = dead_pid(), fourth = dead_pid();
@@ -411,7 +412,7 @@ static void dead_doors_are_swept(void **state)
   assert_int_equal(rmdir(directory), 0);
 }
 
-int main(void)
+UNIT_TESTS(door_test)
 {
   kin = tide_kin_new();
   const struct CMUnitTest tests[] = {

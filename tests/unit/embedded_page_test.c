@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "page/embedded_page.h"
 
@@ -75,7 +76,7 @@ static void the_real_page_has_its_places(void **state)
   tide_sink_done(&sink);
 }
 
-int main(void)
+UNIT_TESTS(embedded_page_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(data_goes_in_and_the_network_out),

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "format/exports.h"
 #include "golden.h"
@@ -348,7 +349,7 @@ static void an_image_without_sites(void **state)
     export(words[i], -1);
 }
 
-int main(void)
+UNIT_TESTS(exports_test)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {

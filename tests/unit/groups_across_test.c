@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/buckets.h"
@@ -413,7 +414,7 @@ static void rows_are_what_blocks_say(void **state)
   assert_true(counted.n_exact > 4000 && counted.n_several > 1000); // it was worth it
 }
 
-int main(void)
+UNIT_TESTS(groups_across_test)
 {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_what_blocks_say)};
   return cmocka_run_group_tests(tests, NULL, NULL);

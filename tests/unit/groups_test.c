@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #include "indexer_fixture.h"
 #include "view/crate.h"
@@ -318,7 +319,7 @@ static void crates_of_functions(void **state)
   expect_crate("", NULL);
 }
 
-int main(void)
+UNIT_TESTS(groups_test)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {

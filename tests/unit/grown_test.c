@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "capture/sample.h"
 #include "capture/store_read.h"
@@ -445,7 +446,7 @@ static void intervals_run_out(void **state)
   run_close(&run);
 }
 
-int main(void)
+UNIT_TESTS(grown_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_range_is_exact),

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "serve/file_state.h"
 #include "serve/guard.h"
@@ -189,7 +190,7 @@ static void rereading(void **state)
   assert_true(tide_file_state_is_due(&now, &seen, &gone, &restless));
 }
 
-int main(void)
+UNIT_TESTS(guard_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tokens),  cmocka_unit_test(paths),    cmocka_unit_test(hosts),

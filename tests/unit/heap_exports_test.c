@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "format/exports.h"
@@ -435,7 +436,7 @@ static void any_capture(void **state)
   }
 }
 
-int main(void)
+UNIT_TESTS(heap_exports_test)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/stored_names.h"
@@ -743,7 +744,7 @@ static void exports_come_back(void **state)
   }
 }
 
-int main(void)
+UNIT_TESTS(heap_import_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exact_profiles),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "base/base64.h"
@@ -230,7 +231,7 @@ static void base64_is_what_the_standard_says(void **state)
   tide_sink_done(&out);
 }
 
-int main(void)
+UNIT_TESTS(html_report_test)
 {
 #define TEST(function) cmocka_unit_test_teardown(function, teardown)
   const struct CMUnitTest tests[] = {

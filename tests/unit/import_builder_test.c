@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/stored_names.h"
@@ -196,7 +197,7 @@ static void commands_are_taken_apart(void **state)
   }
 }
 
-int main(void)
+UNIT_TESTS(import_builder_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(commands_are_taken_apart),

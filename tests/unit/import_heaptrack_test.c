@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/buckets.h"
@@ -266,7 +267,7 @@ static void live_blocks_are_found_again(void **state)
   free(there);
 }
 
-int main(void)
+UNIT_TESTS(import_heaptrack_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(events_are_played_back),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "import/importers.h"
@@ -232,7 +233,7 @@ static void missing_files_and_directories_are_named(void **state)
   assert_non_null(strstr(diag.text, "directory"));
 }
 
-int main(void)
+UNIT_TESTS(import_source_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lines_and_offsets_are_right_in_any_packing),

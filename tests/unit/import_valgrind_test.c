@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "import/frame_text.h"
 #include "import_fixture.h"
@@ -357,7 +358,7 @@ static void massif_with_returns_is_read(void **state)
   tide_buf_done(&other);
 }
 
-int main(void)
+UNIT_TESTS(import_valgrind_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(frames_are_taken_apart),

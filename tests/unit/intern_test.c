@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/intern.h"
 
@@ -48,7 +49,7 @@ static void many_keys(void **state)
   tide_intern_done(&intern);
 }
 
-int main(void)
+UNIT_TESTS(intern_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(same_key_same_number),

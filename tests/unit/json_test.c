@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/json.h"
 
@@ -139,7 +140,7 @@ static void tells_a_full_disk(void **state)
   fclose(stream);
 }
 
-int main(void)
+UNIT_TESTS(json_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(escapes_what_must_be),

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "page/embedded_page.h"
 
@@ -28,7 +29,7 @@ static void a_page_needs_none(void **state)
   assert_int_equal(diag.text[0], 0);
 }
 
-int main(void)
+UNIT_TESTS(left_out_page_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(there_is_a_way_out),

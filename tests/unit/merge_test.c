@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/buckets.h"
@@ -615,7 +616,7 @@ static void refusals(void **state)
   tide_capture_free(b);
 }
 
-int main(void)
+UNIT_TESTS(merge_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(totals_are_sums),

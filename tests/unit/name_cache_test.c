@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/stored_names.h"
@@ -326,7 +327,7 @@ static void files_without_build_id_are_not_kept(void **state)
   assert_int_not_equal(access(f.dir, F_OK), 0);
 }
 
-int main(void)
+UNIT_TESTS(name_cache_test)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
   const struct CMUnitTest tests[] = {

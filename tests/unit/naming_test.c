@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "capture/stored_names.h"
 #include "view/groups.h"
@@ -369,7 +370,7 @@ static void shortens_paths(void **state)
       "serde-1.0.1/src/lib.rs");
 }
 
-int main(void)
+UNIT_TESTS(naming_test)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {

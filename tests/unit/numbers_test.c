@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 static uint64_t *at(struct tide_numbers *numbers, size_t i)
 {
@@ -121,7 +122,7 @@ static void keys_are_each_once(void **state)
         assert_string_not_equal(tide_number_list[i].key, tide_number_list[k].key);
 }
 
-int main(void)
+UNIT_TESTS(numbers_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_fields_are_in_the_list),

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #include "capture/pace.h"
 
@@ -54,7 +55,7 @@ static void their_share_is_bounded(void **state)
   assert_true(tide_pace_due_ns(&pace, 0) - now >= 30 * S);
 }
 
-int main(void)
+UNIT_TESTS(pace_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(few_stacks_are_safe_after_a_second),

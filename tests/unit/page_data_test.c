@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"
@@ -634,7 +635,7 @@ static void columns_are_as_narrow_as_can_be(void **state)
   }
 }
 
-int main(void)
+UNIT_TESTS(page_data_test)
 {
 #define TEST(function) cmocka_unit_test_teardown(function, teardown)
   const struct CMUnitTest tests[] = {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "indexer_fixture.h"
@@ -166,7 +167,7 @@ static void odd_files(void **state)
   assert_int_equal(sources.n_files, 0);
 }
 
-int main(void)
+UNIT_TESTS(page_sources_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lines_around_places),

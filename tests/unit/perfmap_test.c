@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #define N(array) (sizeof(array) / sizeof *(array))
 
@@ -299,7 +300,7 @@ static void test_maps_of_others(void **state)
   tide_capture_free(capture);
 }
 
-int main(void)
+UNIT_TESTS(perfmap_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lines),

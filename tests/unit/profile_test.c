@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "profile/profile.h"
@@ -182,7 +183,7 @@ static void empty_images_are_fine(void **state)
   tide_profile_free(shell);
 }
 
-int main(void)
+UNIT_TESTS(profile_test)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/quantity.h"
 
@@ -139,7 +140,7 @@ static void moments(void **state)
   assert_non_null(strstr(diag.text, "40%, start, peak or end"));
 }
 
-int main(void)
+UNIT_TESTS(quantity_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sizes),         cmocka_unit_test(refused_sizes), cmocka_unit_test(times),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #include "profile/profile.h"
 
@@ -297,7 +298,7 @@ static void of_pages(void **state)
   assert_non_null(strstr(diag.text, "holds nothing of memory the program mapped itself"));
 }
 
-int main(void)
+UNIT_TESTS(question_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(whole_runs),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/utf8.h"
 #include "base/alloc.h"
@@ -621,7 +622,7 @@ static void within_every_width(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(report_test)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "capture/rss.h"
 #include "fake_store.h"
@@ -258,7 +259,7 @@ static void the_image_is_told_all_of_it(void **state)
   assert_int_equal(missed.max_rss_live_bytes, -1);
 }
 
-int main(void)
+UNIT_TESTS(resident_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(pages_of_ours_are_counted, setup, teardown),

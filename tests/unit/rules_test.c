@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -451,7 +452,7 @@ static void the_list_is_made_of_rules(void **state)
   tide_rules_free(rules);
 }
 
-int main(void)
+UNIT_TESTS(rules_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(paths_of_cxx_names),

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "capture/run.h"
 #include "profile/completeness.h"
@@ -428,7 +429,7 @@ static void signals_are_put_back(void **state)
   tide_run_result_done(&result);
 }
 
-int main(void)
+UNIT_TESTS(run_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_run_is_recorded_and_saved),

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "capture/sample.h"
 #include "capture/store_read.h"
@@ -435,7 +436,7 @@ static void filling_twice_gives_the_same(void **state)
   tide_image_done(&final);
 }
 
-int main(void)
+UNIT_TESTS(sample_test)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "serve/server.h"
@@ -508,7 +509,7 @@ static void sources(void **state)
   rmdir(dir);
 }
 
-int main(void)
+UNIT_TESTS(server_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_answer_is_guarded),

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "capture/sample.h"
 #include "capture/store_file.h"
@@ -237,7 +238,7 @@ static void broken_intervals_are_harmless(void **state)
   }
 }
 
-int main(void)
+UNIT_TESTS(store_hostile_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(damaged_bytes),

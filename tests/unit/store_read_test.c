@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "capture/buckets.h"
 #include "capture/image_sums.h"
@@ -536,7 +537,7 @@ static void a_store_file_is_a_capture(void **state)
   assert_non_null(strstr(diag.text, "/proc/self/exe"));
 }
 
-int main(void)
+UNIT_TESTS(store_read_test)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {

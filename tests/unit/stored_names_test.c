@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "capture/stored_names.h"
 
@@ -134,7 +135,7 @@ static void invented_addresses_are_equal_for_equal_chains(void **state)
   assert_string_equal(function_at(1, addrs[7]), "f3");
 }
 
-int main(void)
+UNIT_TESTS(stored_names_test)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
   const struct CMUnitTest tests[] = {

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/stored_names.h"
@@ -159,7 +160,7 @@ static void poor_names_are_replaced_and_good_ones_kept(void **state)
   assert_string_equal(stored(THIS, here()), "the_users_own");
 }
 
-int main(void)
+UNIT_TESTS(storing_test)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
   const struct CMUnitTest tests[] = {

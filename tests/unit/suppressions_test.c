@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #include "indexer_fixture.h"
 #include "view/suppressions.h"
@@ -129,7 +130,7 @@ static void hides_and_counts(void **state)
   assert_int_equal(view.whole, profile->whole);
 }
 
-int main(void)
+UNIT_TESTS(suppressions_test)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {

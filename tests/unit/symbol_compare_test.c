@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #define PLACES_MAX 1000
 #define CHAIN_MAX 64
@@ -345,7 +346,7 @@ static void test_damaged_files(void **state)
     damage("packed4", 400);
 }
 
-int main(void)
+UNIT_TESTS(symbol_compare_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cxx_like_others),  cmocka_unit_test(test_cxx_by_clang_like_others),

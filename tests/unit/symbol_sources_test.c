@@ -21,6 +21,7 @@
 #include <sys/auxv.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #define N(array) (sizeof(array) / sizeof *(array))
 
@@ -469,7 +470,7 @@ static void test_advice_for_packages(void **state)
   free(package);
 }
 
-int main(void)
+UNIT_TESTS(symbol_sources_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_advice_for_c),

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #define N(array) (sizeof(array) / sizeof *(array))
 
@@ -541,7 +542,7 @@ static void test_demangle_deep_names(void **state)
   free(name);
 }
 
-int main(void)
+UNIT_TESTS(symbol_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c_by_gcc),

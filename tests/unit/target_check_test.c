@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "capture/target_check.h"
 #include "rt/arch.h"
@@ -279,7 +280,7 @@ static void damaged_files_do_no_harm(void **state)
   }
 }
 
-int main(void)
+UNIT_TESTS(target_check_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(kinds_of_programs),

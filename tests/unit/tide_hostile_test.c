@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/tide_file.h"
@@ -468,7 +469,7 @@ static void missing_part_is_noticed(void **state)
   tide_capture_free(capture);
 }
 
-int main(void)
+UNIT_TESTS(tide_hostile_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(foreign_files_are_named),

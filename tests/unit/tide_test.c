@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/tide_file.h"
@@ -244,7 +245,7 @@ static void cut_file_can_be_written_again(void **state)
   tide_capture_free(capture);
 }
 
-int main(void)
+UNIT_TESTS(tide_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(capture_comes_back_equal),

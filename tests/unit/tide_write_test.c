@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "capture/tide_file.h"
@@ -210,7 +211,7 @@ static void contradictory_capture_is_not_written(void **state)
   assert_int_equal(n_files(place->directory, false), 0);
 }
 
-int main(void)
+UNIT_TESTS(tide_write_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(new_file_is_its_owners_alone, set_up, tear_down),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "profile/timeline.h"
@@ -221,7 +222,7 @@ static void kept_is_part_of_live(void **state)
   tide_capture_free(capture);
 }
 
-int main(void)
+UNIT_TESTS(timeline_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(curves_of_single_stacks),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"
@@ -511,7 +512,7 @@ static void for_programs(void **state)
   expect_golden("tree.csv");
 }
 
-int main(void)
+UNIT_TESTS(tree_test)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {

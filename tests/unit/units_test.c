@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/units.h"
 #include "base/utf8.h"
@@ -144,7 +145,7 @@ static void cleans_what_a_terminal_would_obey(void **state)
   free(ascii);
 }
 
-int main(void)
+UNIT_TESTS(units_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bytes),

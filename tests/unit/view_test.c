@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include "unit.h"
 
 #include "view/view.h"
 #include "indexer_fixture.h"
@@ -143,7 +144,7 @@ static void refuses_bad_patterns(void **state)
   assert_non_null(strstr(diag.text, "--focus: \"a(b\" is no regular expression: "));
 }
 
-int main(void)
+UNIT_TESTS(view_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(folds_what_is_not_the_users, setup, teardown),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "view/blame.h"
@@ -163,7 +164,7 @@ static void are_shared(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
+UNIT_TESTS(wrappers_test)
 {
   const struct CMUnitTest tests[] = {
       TEST(folds_what_hands_on),     TEST(leaves_constructors),
