@@ -19,7 +19,9 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+TESTS_DIR = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS_DIR), str(TESTS_DIR / "e2e")]
+import crates  # noqa: E402
 import report_json  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -188,22 +190,13 @@ def dhat_ad_hoc(scratch, own):
     check("what it says", "is an event" in " ".join(text.split()), True)
 
 
-def build_crate(directory, program):
-    """The crates are pinned; where they are neither at hand nor to be had, nothing is tested."""
-    target = pathlib.Path(TIDEMARK).parent / directory  # kept: half a minute to build
-    command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path",
-               str(HERE / directory / "Cargo.toml"), "--target-dir", str(target)]
-    for words in (command + ["--offline"], command):
-        done = subprocess.run(words, capture_output=True, text=True)
-        if done.returncode == 0:
-            return str(target / "release" / program)
-    if "error: could not compile" in done.stderr:
-        raise AssertionError(f"does not build: {done.stderr[-300:]}")
-    raise Missing(f"no crates here: {done.stderr.strip()[-200:]}")
-
-
-def build_dhat_rs():
-    return build_crate("dhat_rs", "dhat-shape")
+def build_crate(name):
+    try:
+        return str(crates.build_crate(f"tests/interop/{name}", pathlib.Path(TIDEMARK).parent))
+    except crates.Missing as why:
+        raise Missing(str(why)) from None
+    except crates.Broken as why:
+        raise AssertionError(str(why)) from None
 
 
 def printed_by_dhat_rs(program, mode, path):
@@ -214,7 +207,7 @@ def printed_by_dhat_rs(program, mode, path):
 
 
 def dhat_rs(scratch, own):
-    program, path, tide = build_dhat_rs(), f"{scratch}/rs.json", f"{scratch}/rs.tide"
+    program, path, tide = build_crate("dhat_rs"), f"{scratch}/rs.json", f"{scratch}/rs.tide"
     said = printed_by_dhat_rs(program, "heap", path)
     found = report(path, "--sort", "total")
     totals = found["totals"]
@@ -237,7 +230,7 @@ def dhat_rs(scratch, own):
 
 def dhat_rs_ad_hoc(scratch, own):
     path = f"{scratch}/rs-ad-hoc.json"
-    said = printed_by_dhat_rs(build_dhat_rs(), "ad-hoc", path)
+    said = printed_by_dhat_rs(build_crate("dhat_rs"), "ad-hoc", path)
     found = report(path)
     check("total", (found["totals"]["allocated_bytes"], found["totals"]["allocations"]),
           said["Total"])
@@ -247,7 +240,7 @@ def dhat_rs_ad_hoc(scratch, own):
 
 def jemalloc_pprof(scratch, own):
     """Bytes of what is live; started, like cargo does, by a path that holds in one directory."""
-    program, path = build_crate("jemalloc_rs", "jemalloc-shape"), f"{scratch}/je.pb.gz"
+    program, path = build_crate("jemalloc_rs"), f"{scratch}/je.pb.gz"
     here = pathlib.Path(program).parent
     run("./jemalloc-shape", path, cwd=here)
     found = report_at(here, path)

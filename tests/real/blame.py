@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 
+import crates
 import record
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -97,28 +98,21 @@ def rust(*flags):
     return run
 
 
-def cargo(stage, name, program):
-    """Skipped where the crates are neither at hand nor to be had."""
-    if not shutil.which("cargo"):
-        raise record.Skip("no cargo here")
-    target = HERE.parent.parent / "build" / name  # kept: it takes most of a minute to build
-    command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path",
-               HERE / name / "Cargo.toml", "--target-dir", target]
-    for words in (command + ["--offline"], command):
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
-        if done.returncode == 0:
-            break
-    else:
-        if "error: could not compile" in done.stderr:
-            raise record.Failure(f"does not build: {done.stderr[-300:]}")
-        raise record.Skip(f"no crates here: {done.stderr.strip()[-200:]}")
-    copy = stage.scratch / program
-    shutil.copy(target / "release" / program, copy)
+def cargo(stage, name):
+    """A copy of the crate's program; skipped where the crates are neither at hand nor to be had."""
+    try:
+        program = crates.build_crate(f"tests/real/{name}", HERE.parent.parent / "build")
+    except crates.Missing as why:
+        raise record.Skip(str(why)) from None
+    except crates.Broken as why:
+        raise record.Failure(str(why)) from None
+    copy = stage.scratch / program.name
+    shutil.copy(program, copy)
     return copy
 
 
 def tokio(stage):
-    program = cargo(stage, "tokio", "relay")
+    program = cargo(stage, "tokio")
     expected = {"peak": "relay::Archive::archive", "leak": "relay::Archive::archive",
                 "total": "relay::deliver::", "temp": "relay::greet"}
     run_and_judge(stage, program, expected, r"<?relay::|in \d+ more")
@@ -127,7 +121,7 @@ def tokio(stage):
 def serde(stage):
     """A library that allocates everything is named after the line that called it, with debug
     information and with names alone; --blame library names it first."""
-    program = cargo(stage, "leaky", "leaky")
+    program = cargo(stage, "leaky")
     for debug in (True, False):
         if not debug:
             subprocess.run(["strip", "-g", program], check=True)

@@ -21,7 +21,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests/e2e"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/e2e")]
 import blame  # noqa: E402
 import golang  # noqa: E402
 import record  # noqa: E402
