@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "capture/merge.h"
+#include "capture/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,8 @@ static void sum_smallest(struct tide_gallery *gallery)
       smallest == SIZE_MAX ? NULL : sum_of(gallery, &entries[smallest].image);
   if (!sum || sum->is_closed)
     return;
+  if (tide_image_unpack(&entries[smallest].image, NULL))
+    return;
   TIDE_GROW(sum->waiting, sum->n_waiting, sum->cap_waiting);
   sum->waiting[sum->n_waiting++] = entries[smallest].image;
   entries[smallest] = entries[--gallery->n_entries];
@@ -177,7 +180,7 @@ static void sum_smallest(struct tide_gallery *gallery)
 
 void tide_gallery_keep(struct tide_gallery *gallery, uint32_t number, struct tide_image *image)
 {
-  if (!image->n_sites) {
+  if (!tide_image_n_sites(image)) {
     if (gallery->has_spare || gallery->n_entries) {
       tide_image_done(image);
     } else {

@@ -6,6 +6,7 @@
 #include "capture/image_sums.h"
 
 #include "base/alloc.h"
+#include "capture/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,10 @@ void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums
 {
   struct tide_image_sums sums = {0};
   uint64_t resized = 0;
+  if (image->pack) {
+    *ret_sums = image->pack->sums;
+    return;
+  }
   TIDE_CLEANUP_FREE uint16_t *root = tide_image_root_flags(image);
   for (size_t i = 0; i < image->n_sites; i++) {
     const struct tide_site *site = &image->sites[i];

@@ -4,6 +4,7 @@
 #include "capture/model.h"
 
 #include "base/alloc.h"
+#include "capture/pack.h"
 #include "capture/roll.h"
 #include "capture/stored_names.h"
 
@@ -35,6 +36,7 @@ void tide_image_done(struct tide_image *image)
   free(image->ticks);
   free(image->snapshots);
   free(image->late_frees);
+  tide_pack_free(image->pack);
   free(image->marks);
   tide_stored_names_done(&image->names);
 }

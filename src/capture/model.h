@@ -204,6 +204,9 @@ struct tide_image {
   char *file;         // the file it was read from; NULL: none
   bool is_part;       // the file ended before all of its stacks
   bool sites_are_all; // the reader's own: every row of sites was met
+  // Of a run with very many stacks, until it is written: frames, sites and the snapshots' rows are
+  // in here and not in the tables below. See capture/pack.h. NULL: they are below.
+  struct tide_pack *pack;
 
   struct tide_module *modules; // [0] is "unknown"
   size_t n_modules;

@@ -4,6 +4,7 @@
 #include "capture/own_allocator.h"
 
 #include "base/alloc.h"
+#include "capture/pack.h"
 #include "capture/target_check.h"
 
 #include <stdlib.h>
@@ -57,6 +58,8 @@ static char *allocator_of(struct tide_own_allocators *allocators, const char *ex
 static uint64_t n_heap_events(const struct tide_image *image)
 {
   uint64_t n = 0;
+  if (image->pack)
+    return image->pack->sums.n_alloc;
   for (size_t i = 0; i < image->n_sites; i++) {
     uint32_t root = image->sites[i].stack;
     while (root && image->frames[root].parent)

@@ -95,6 +95,9 @@ void tide_sampler_finish(struct tide_sampler *sampler, struct tide_store_view *v
 void tide_sampler_fill_snapshots(const struct tide_sampler *sampler, struct tide_image *image);
 void tide_sampler_fill_late_frees(struct tide_sampler *sampler, struct tide_image *image);
 
+// The same for a packed image: its snapshots with those of peak and end, packed.
+void tide_sampler_pack_snapshots(const struct tide_sampler *sampler, struct tide_image *image);
+
 // Gives the image its timeline, ending in exact ticks at its peak and its end, its snapshots with
 // those of peak and end among them, its late frees if they are known, and what was seen of its RSS.
 // The image's sites, peak_ns and end_ns must be there.

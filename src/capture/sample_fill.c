@@ -154,8 +154,12 @@ void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *im
   if (image->peak_ns > image->end_ns)
     image->peak_ns = image->end_ns;
   fill_ticks(sampler, image);
-  tide_sampler_fill_snapshots(sampler, image);
-  tide_image_add_exact_snapshots(image);
+  if (image->pack) {
+    tide_sampler_pack_snapshots(sampler, image);
+  } else {
+    tide_sampler_fill_snapshots(sampler, image);
+    tide_image_add_exact_snapshots(image);
+  }
   tide_sampler_fill_late_frees(sampler, image);
   struct tide_tick near = look_at_peak(sampler, image);
   tide_rss_fill_image(&sampler->rss, &near, image);

@@ -8,6 +8,7 @@
 #include "capture/sample.h"
 
 #include "base/alloc.h"
+#include "capture/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -284,7 +285,7 @@ void tide_sampler_fill_late_frees(struct tide_sampler *sampler, struct tide_imag
     struct tide_late_free row = lates->rows[i];
     row.born = ends[tide_interval_edge(edges, n_edges, row.born)];
     row.freed = ends[tide_interval_edge(edges, n_edges, row.freed)];
-    if (row.stack < image->n_frames && row.born != row.freed)
+    if (row.stack < tide_image_n_frames(image) && row.born != row.freed)
       image->late_frees[image->n_late_frees++] = row;
   }
   if (image->n_late_frees)

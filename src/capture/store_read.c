@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "capture/buckets.h"
-#include "capture/store_parts.h"
+#include "capture/store_reading.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,15 +22,10 @@
 #define MAX_MODULES 0x8000u      // ids are 15 bits in a frame
 #define BLOCK_NODES 1024u
 
-struct reading {
-  struct tide_store_view *view;
-  const struct tide_clock *clock;
-  struct tide_image *image;
+// Rows of a store on the way into an image.
+struct rows {
+  struct tide_reading r;
   size_t cap_sites;
-  uint64_t *slot_events; // per thread slot: calls made, for the overhead
-  bool has_carries;
-  uint8_t life_bucket[TIDE_LIFE_BUCKETS]; // ticks to nanoseconds
-  uint64_t heap_live, last_ticks, heap_last_ticks;
   uint64_t *age_sums; // per site, in ticks: until the end is known, of births
 };
 
@@ -45,7 +40,7 @@ static void life_buckets_map(uint8_t *map, double ns_per_tick)
   }
 }
 
-static void read_modules(struct reading *r)
+static void read_modules(struct tide_reading *r)
 {
   struct tide_store_view *view = r->view;
   uint32_t n = view->header.n_modules;
@@ -80,7 +75,18 @@ static uint16_t frame_flags(const struct tide_node *node)
                     (node->flags & TIDE_NODE_LOST ? TIDE_FRAME_LOST : 0));
 }
 
-static void read_frames(struct reading *r)
+struct tide_frame tide_reading_frame(const struct tide_reading *r, const struct tide_node *node)
+{
+  uint32_t module = TIDE_FRAME_MODULE(node->frame);
+  return (struct tide_frame){
+      .pc = TIDE_FRAME_PC(node->frame),
+      .parent = node->parent,
+      .module = module < r->image->n_modules ? (uint16_t)module : 0,
+      .flags = frame_flags(node),
+  };
+}
+
+static void read_frames(struct tide_reading *r)
 {
   struct tide_store_view *view = r->view;
   size_t n = view->n_nodes ? view->n_nodes : 1;
@@ -91,19 +97,13 @@ static void read_frames(struct reading *r)
     if (i == 1 || at == 0)
       tide_store_view_node_rows(view, i - at, nodes,
                                 n - i + at < BLOCK_NODES ? n - i + at : BLOCK_NODES);
-    uint32_t module = TIDE_FRAME_MODULE(nodes[at].frame);
-    out[i] = (struct tide_frame){
-        .pc = TIDE_FRAME_PC(nodes[at].frame),
-        .parent = nodes[at].parent,
-        .module = module < r->image->n_modules ? (uint16_t)module : 0,
-        .flags = frame_flags(&nodes[at]),
-    };
+    out[i] = tide_reading_frame(r, &nodes[at]);
   }
   r->image->frames = out;
   r->image->n_frames = n;
 }
 
-static void read_threads(struct reading *r)
+static void read_threads(struct tide_reading *r)
 {
   struct tide_store_view *view = r->view;
   uint32_t n = view->header.n_slots > 1 ? view->header.n_slots : 1;
@@ -123,14 +123,14 @@ static uint32_t size_bucket(struct tide_streak sizes)
   return tide_streak_bucket(sizes) % TIDE_SIZE_BUCKETS;
 }
 
-static uint32_t life_bucket(const struct reading *r, struct tide_streak lives)
+static uint32_t life_bucket(const struct tide_reading *r, struct tide_streak lives)
 {
   uint32_t bucket = tide_streak_bucket(lives);
   return r->life_bucket[bucket < TIDE_LIFE_BUCKETS ? bucket : 0];
 }
 
 // Most cells have a streak of sizes and one of lifetimes, and no histogram.
-static void take_streaks(const struct reading *r, struct tide_streak sizes,
+static void take_streaks(const struct tide_reading *r, struct tide_streak sizes,
                          struct tide_streak lives, struct tide_site *site)
 {
   uint32_t n_sizes = tide_streak_count(sizes), n_lives = tide_streak_count(lives);
@@ -143,7 +143,7 @@ static void take_streaks(const struct reading *r, struct tide_streak sizes,
     *counts = n_lives;
 }
 
-static void take_hists(const struct reading *r, const struct tide_whole_cell *whole,
+static void take_hists(const struct tide_reading *r, const struct tide_whole_cell *whole,
                        struct tide_site *site)
 {
   struct tide_streak s = whole->cell.sizes, l = whole->ends.lives;
@@ -162,7 +162,7 @@ static void take_hists(const struct reading *r, const struct tide_whole_cell *wh
   tide_site_add_buckets(r->image, site, sizes, lifetimes);
 }
 
-static uint64_t stamp_ns(const struct reading *r, uint64_t ticks)
+static uint64_t stamp_ns(const struct tide_reading *r, uint64_t ticks)
 {
   return tide_clock_time_ns(r->clock, tide_store_ticks(&r->view->header, ticks));
 }
@@ -174,61 +174,59 @@ static int64_t difference(uint64_t a, uint64_t b)
 
 // A cell whose epoch is the present one changed after the peak and kept its share before it did;
 // any other has not changed since. A cell may be ahead of the header we hold: the target runs.
-static void take_peak(const struct reading *r, const struct tide_whole_cell *whole,
-                      struct tide_site *site)
+struct tide_share tide_reading_share(const struct tide_reading *r,
+                                     const struct tide_whole_cell *whole)
 {
   const struct tide_cell *cell = &whole->cell;
-  if ((int32_t)(cell->stamp.epoch - r->view->header.stamp.epoch) >= 0) {
-    site->peak_bytes = whole->ends.peak_bytes;
-    site->peak_blocks = whole->ends.peak_blocks;
-  } else {
-    site->peak_bytes = difference(cell->b_alloc, cell->b_free);
-    site->peak_blocks = difference(cell->n_alloc, cell->n_free);
-  }
+  if (!r->peak_is_now && (int32_t)(cell->stamp.epoch - r->view->header.stamp.epoch) >= 0)
+    return (struct tide_share){whole->ends.peak_bytes, whole->ends.peak_blocks};
+  return (struct tide_share){difference(cell->b_alloc, cell->b_free),
+                             difference(cell->n_alloc, cell->n_free)};
 }
 
-static struct tide_site *site_add(struct reading *r)
+static uint32_t thread_of(const struct tide_reading *r, const struct tide_owner *owner)
 {
-  struct tide_image *image = r->image;
-  if (image->n_sites == r->cap_sites) {
-    r->cap_sites = r->cap_sites ? r->cap_sites * 2 : 64;
-    image->sites = tide_realloc_array(image->sites, r->cap_sites, sizeof *image->sites);
-    r->age_sums = tide_realloc_array(r->age_sums, r->cap_sites, sizeof *r->age_sums);
-  }
-  return memset(&image->sites[image->n_sites++], 0, sizeof *image->sites);
+  return owner->slot < r->image->n_threads_known ? owner->slot : 0;
 }
 
-static void take_cell(struct reading *r, const struct tide_whole_cell *whole,
-                      const struct tide_owner *owner)
+void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cell *whole,
+                       const struct tide_owner *owner, struct tide_site *ret_site)
 {
   const struct tide_cell *cell = &whole->cell;
   const struct tide_ends *ends = &whole->ends;
   const struct tide_past *past = &whole->past;
-  struct tide_site *site = site_add(r);
-  uint32_t slot = owner->slot < r->image->n_threads_known ? owner->slot : 0;
-  site->stack = owner->stack;
-  site->thread = slot;
-  site->n_alloc = cell->n_alloc;
-  site->b_alloc = cell->b_alloc;
-  site->n_free = cell->n_free;
-  site->b_free = cell->b_free;
-  take_peak(r, whole, site);
+  struct tide_share share = tide_reading_share(r, whole);
   int64_t live = difference(cell->b_alloc, cell->b_free);
-  site->high_bytes = ends->high_bytes > live ? ends->high_bytes : live;
-  site->life_ns = tide_clock_span_ns(r->clock, ends->life_sum);
-  r->age_sums[r->image->n_sites - 1] = cell->birth_live_sum;
-  site->n_temp = ends->n_temp;
-  site->b_temp = ends->b_temp;
-  site->n_foreign = past->n_foreign;
-  site->n_resize = past->n_resize;
-  site->b_resize_old = past->b_resize_old;
-  site->b_resize_new = past->b_resize_new;
-  site->n_moved = past->n_moved;
-  site->b_moved = past->b_moved;
-  site->first_ns = stamp_ns(r, owner->t_first);
-  site->last_ns = stamp_ns(r, cell->t_last);
-  take_hists(r, whole, site);
-  r->slot_events[slot] += cell->n_alloc + cell->n_free - past->n_resize;
+  *ret_site = (struct tide_site){
+      .stack = owner->stack,
+      .thread = thread_of(r, owner),
+      .n_alloc = cell->n_alloc,
+      .b_alloc = cell->b_alloc,
+      .n_free = cell->n_free,
+      .b_free = cell->b_free,
+      .peak_bytes = share.bytes,
+      .peak_blocks = share.blocks,
+      .high_bytes = ends->high_bytes > live ? ends->high_bytes : live,
+      .life_ns = tide_clock_span_ns(r->clock, ends->life_sum),
+      .n_temp = ends->n_temp,
+      .b_temp = ends->b_temp,
+      .n_foreign = past->n_foreign,
+      .n_resize = past->n_resize,
+      .b_resize_old = past->b_resize_old,
+      .b_resize_new = past->b_resize_new,
+      .n_moved = past->n_moved,
+      .b_moved = past->b_moved,
+      .first_ns = stamp_ns(r, owner->t_first),
+      .last_ns = stamp_ns(r, cell->t_last),
+  };
+  take_hists(r, whole, ret_site);
+}
+
+void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *whole,
+                        const struct tide_owner *owner)
+{
+  const struct tide_cell *cell = &whole->cell;
+  r->slot_events[thread_of(r, owner)] += cell->n_alloc + cell->n_free - whole->past.n_resize;
   uint64_t last_ticks = tide_store_ticks(&r->view->header, cell->t_last);
   if (last_ticks > r->last_ticks)
     r->last_ticks = last_ticks;
@@ -236,33 +234,44 @@ static void take_cell(struct reading *r, const struct tide_whole_cell *whole,
     return;
   if (r->view->kinds[owner->stack] == TIDE_STACK_LOST) // counted, but nobody knows where
     r->image->loss.n_lost_full += cell->n_alloc;
-  r->heap_live += (uint64_t)live;
+  struct tide_share share = tide_reading_share(r, whole);
+  r->live_bytes += cell->b_alloc - cell->b_free;
+  r->live_blocks += cell->n_alloc - cell->n_free;
+  r->share_bytes += (uint64_t)share.bytes;
+  r->share_blocks += (uint64_t)share.blocks;
   if (last_ticks > r->heap_last_ticks)
     r->heap_last_ticks = last_ticks;
 }
 
+static struct tide_site *site_add(struct rows *rows)
+{
+  struct tide_image *image = rows->r.image;
+  if (image->n_sites == rows->cap_sites) {
+    rows->cap_sites = rows->cap_sites ? rows->cap_sites * 2 : 64;
+    image->sites = tide_realloc_array(image->sites, rows->cap_sites, sizeof *image->sites);
+    rows->age_sums = tide_realloc_array(rows->age_sums, rows->cap_sites, sizeof *rows->age_sums);
+  }
+  return &image->sites[image->n_sites++];
+}
+
 static void take_block(void *context, const struct tide_cell_block *block)
 {
-  struct reading *r = context;
+  struct rows *rows = context;
   struct tide_whole_cell whole;
   for (uint32_t i = 0; i < block->n; i++) {
     const struct tide_cell *cell = &block->cells[i];
     if (!block->owners[i].stack || !(cell->n_alloc || cell->n_free))
       continue;
-    tide_whole_cell_read(r->view, block, i, r->has_carries, &whole);
-    take_cell(r, &whole, &block->owners[i]);
+    tide_whole_cell_read(rows->r.view, block, i, rows->r.has_carries, &whole);
+    tide_reading_count(&rows->r, &whole, &block->owners[i]);
+    struct tide_site *site = site_add(rows);
+    tide_reading_site(&rows->r, &whole, &block->owners[i], site);
+    rows->age_sums[site - rows->r.image->sites] = whole.cell.birth_live_sum;
   }
 }
 
-static bool is_heap(const struct reading *r, const struct tide_site *site)
+static void peak_is_now(struct tide_image *image)
 {
-  return r->view->kinds[site->stack] != TIDE_STACK_PAGES;
-}
-
-static void peak_is_now(struct reading *r)
-{
-  struct tide_image *image = r->image;
-  image->peak_ns = tide_clock_time_ns(r->clock, r->heap_last_ticks);
   for (size_t i = 0; i < image->n_sites; i++) {
     struct tide_site *site = &image->sites[i];
     site->peak_bytes = difference(site->b_alloc, site->b_free);
@@ -270,47 +279,55 @@ static void peak_is_now(struct reading *r)
   }
 }
 
-static uint64_t sum_of_shares(const struct reading *r, uint64_t *ret_blocks)
-{
-  uint64_t bytes = 0, blocks = 0;
-  for (size_t i = 0; i < r->image->n_sites; i++) {
-    const struct tide_site *site = &r->image->sites[i];
-    bytes += is_heap(r, site) ? (uint64_t)site->peak_bytes : 0;
-    blocks += is_heap(r, site) ? (uint64_t)site->peak_blocks : 0;
-  }
-  *ret_blocks = blocks;
-  return bytes;
-}
-
 // The peak is what was live at the moment that was taken for it: the sum of the shares. A lone
 // thread's total was exactly that. Among several threads it may have been more at another moment,
 // at most the ceiling. If there is more now, the peak was reached by the latest allocation.
-static void find_peak(struct reading *r)
+static void find_peak(struct tide_reading *r)
 {
   const struct tide_store_header *h = &r->view->header;
   struct tide_image *image = r->image;
-  int64_t live = (int64_t)r->heap_live;
-  uint64_t blocks, bytes = sum_of_shares(r, &blocks);
+  int64_t live = (int64_t)r->live_bytes;
+  uint64_t bytes = r->share_bytes, blocks = r->share_blocks;
   image->peak_ns = stamp_ns(r, h->max_ticks);
-  if (live > h->max_bytes || live > (int64_t)bytes) {
-    peak_is_now(r);
-    bytes = sum_of_shares(r, &blocks);
+  r->peak_is_now = live > h->max_bytes || live > (int64_t)bytes;
+  if (r->peak_is_now) {
+    image->peak_ns = tide_clock_time_ns(r->clock, r->heap_last_ticks);
+    bytes = r->live_bytes;
+    blocks = r->live_blocks;
   }
   image->peak_bytes = (int64_t)bytes;
   image->peak_blocks = (int64_t)blocks;
   image->peak_bound_bytes = h->ceiling > image->peak_bytes ? (uint64_t)h->ceiling - bytes : 0;
 }
 
-// A block is taken from the sums of the thread that frees it. Where that is not the one that
-// allocated it, the rows of a stack mean nothing alone: one is far too high, another below zero.
-// Their sum modulo 2^64 is exact, and the first row gets it.
-static void gather_ages(struct reading *r)
+static uint64_t age_of(const struct tide_reading *r, uint64_t n_live, uint64_t births,
+                       uint64_t end_ticks)
 {
-  const struct tide_image *image = r->image;
+  // Births are summed without their upper bits, which are the start's.
+  return n_live * (end_ticks - (r->view->header.start_ticks & ~TIDE_STORE_TICK_MASK)) - births;
+}
+
+uint64_t tide_reading_age_ticks(const struct tide_reading *r, const struct tide_cell *cell,
+                                uint64_t end_ticks)
+{
+  return age_of(r, cell->n_alloc - cell->n_free, cell->birth_live_sum, end_ticks);
+}
+
+uint64_t tide_reading_age_ns(const struct tide_reading *r, uint64_t age_ticks)
+{
+  uint64_t age_ns = tide_clock_span_ns(r->clock, age_ticks);
+  return age_ns < MAX_AGES_NS ? age_ns : 0;
+}
+
+// The sum of a mixed stack's rows modulo 2^64 is exact, and the first row gets it.
+static void gather_ages(struct rows *rows)
+{
+  const struct tide_image *image = rows->r.image;
   TIDE_CLEANUP_FREE uint8_t *is_mixed = tide_alloc_array(image->n_frames + 1, sizeof *is_mixed);
   TIDE_CLEANUP_FREE uint32_t *first = tide_alloc_array(image->n_frames + 1, sizeof *first);
   for (size_t i = 0; i < image->n_sites; i++)
-    is_mixed[image->sites[i].stack] |= image->sites[i].n_foreign > 0 || (int64_t)r->age_sums[i] < 0;
+    is_mixed[image->sites[i].stack] |=
+        tide_reading_is_mixed(image->sites[i].n_foreign, rows->age_sums[i]);
   for (size_t i = 0; i < image->n_sites; i++) {
     uint32_t stack = image->sites[i].stack;
     if (!is_mixed[stack])
@@ -319,26 +336,23 @@ static void gather_ages(struct reading *r)
       first[stack] = (uint32_t)i + 1;
       continue;
     }
-    r->age_sums[first[stack] - 1] += r->age_sums[i];
-    r->age_sums[i] = 0;
+    rows->age_sums[first[stack] - 1] += rows->age_sums[i];
+    rows->age_sums[i] = 0;
   }
 }
 
-static void find_ages(struct reading *r, uint64_t end_ticks)
+static void find_ages(struct rows *rows, uint64_t end_ticks)
 {
+  const struct tide_reading *r = &rows->r;
   if (!end_ticks)
     end_ticks = r->last_ticks;
-  // Births are summed without their upper bits, which are the start's.
-  end_ticks -= r->view->header.start_ticks & ~TIDE_STORE_TICK_MASK;
   for (size_t i = 0; i < r->image->n_sites; i++) {
     const struct tide_site *site = &r->image->sites[i];
-    r->age_sums[i] = (site->n_alloc - site->n_free) * end_ticks - r->age_sums[i];
+    rows->age_sums[i] = age_of(r, site->n_alloc - site->n_free, rows->age_sums[i], end_ticks);
   }
-  gather_ages(r);
-  for (size_t i = 0; i < r->image->n_sites; i++) {
-    uint64_t age_ns = tide_clock_span_ns(r->clock, r->age_sums[i]);
-    r->image->sites[i].age_ns = age_ns < MAX_AGES_NS ? age_ns : 0;
-  }
+  gather_ages(rows);
+  for (size_t i = 0; i < r->image->n_sites; i++)
+    r->image->sites[i].age_ns = (int64_t)tide_reading_age_ns(r, rows->age_sums[i]);
 }
 
 // What a process costs beside its events is its boot, and four fifths of that for the loader before
@@ -351,7 +365,7 @@ static void find_ages(struct reading *r, uint64_t end_ticks)
 // is done once for each new stack, rule or thread is timed always, and is not in the mean. Timing
 // keeps the processor from working ahead, as it does else: about as much as the recorder's memory
 // costs the program in caches, so neither is taken into account.
-static void find_cost(struct reading *r)
+static void find_cost(struct tide_reading *r)
 {
   struct tide_store_view *view = r->view;
   double ticks = 0, all_sampled_ticks = 0, all_samples = 0, unsampled_events = 0;
@@ -375,7 +389,7 @@ static void find_cost(struct reading *r)
   r->image->recorder_ns = ns >= 0 && ns < 0x1p62 ? (uint64_t)ns : 0;
 }
 
-static void read_facts(struct reading *r)
+static void read_facts(struct tide_reading *r)
 {
   struct tide_store_view *view = r->view;
   const struct tide_store_header *h = &view->header;
@@ -430,27 +444,41 @@ static bool area_has_data(const struct tide_store_view *view, struct tide_area a
   return data >= 0 && (uint64_t)data < area.offset + area.capacity * bytes_each;
 }
 
-void tide_store_read_image(struct tide_store_view *view, const struct tide_clock *clock,
-                           uint64_t end_ticks, struct tide_image *ret_image)
+void tide_reading_begin(struct tide_reading *r, struct tide_store_view *view,
+                        const struct tide_clock *clock, struct tide_image *ret_image)
 {
   *ret_image = (struct tide_image){0};
-  struct reading r = {
+  *r = (struct tide_reading){
       .view = view,
       .clock = clock,
       .image = ret_image,
       .has_carries = area_has_data(view, view->areas.carries, sizeof(struct tide_hist)),
   };
-  life_buckets_map(r.life_bucket, clock->ns_per_tick);
+  life_buckets_map(r->life_bucket, clock->ns_per_tick);
   tide_store_view_nodes(view);
-  read_facts(&r);
-  read_modules(&r);
-  read_frames(&r);
-  read_threads(&r);
-  r.slot_events = tide_alloc_array(ret_image->n_threads_known, sizeof *r.slot_events);
-  tide_store_view_cells(view, take_block, &r);
-  find_peak(&r);
-  find_ages(&r, end_ticks);
-  find_cost(&r);
-  free(r.slot_events);
-  free(r.age_sums);
+  read_facts(r);
+  read_modules(r);
+  read_threads(r);
+  r->slot_events = tide_alloc_array(ret_image->n_threads_known, sizeof *r->slot_events);
+}
+
+void tide_reading_end(struct tide_reading *r)
+{
+  find_peak(r);
+  find_cost(r);
+  free(r->slot_events);
+}
+
+void tide_store_read_image(struct tide_store_view *view, const struct tide_clock *clock,
+                           uint64_t end_ticks, struct tide_image *ret_image)
+{
+  struct rows rows = {0};
+  tide_reading_begin(&rows.r, view, clock, ret_image);
+  read_frames(&rows.r);
+  tide_store_view_cells(view, take_block, &rows);
+  tide_reading_end(&rows.r);
+  if (rows.r.peak_is_now)
+    peak_is_now(ret_image);
+  find_ages(&rows, end_ticks);
+  free(rows.age_sums);
 }

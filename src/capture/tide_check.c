@@ -5,6 +5,7 @@
 //
 // Times are not judged here beyond their order: a clock read by another thread may be a little off,
 // and that must never cost anybody a recording.
+#include "capture/pack.h"
 #include "capture/stored_names.h"
 #include "capture/tide_format.h"
 
@@ -60,7 +61,7 @@ static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
   const struct tide_image *image = &capture->images[idx];
   // Row 0 of these three is always there, stored or not.
   size_t n_modules = image->n_modules ? image->n_modules : 1;
-  size_t n_frames = image->n_frames ? image->n_frames : 1;
+  size_t n_frames = tide_image_n_frames(image) ? tide_image_n_frames(image) : 1;
   size_t n_threads = image->n_threads_known ? image->n_threads_known : 1;
   if (image->parent_image > idx)
     return breach(diag, idx, "its parent comes later:", image->parent_image);

@@ -182,10 +182,9 @@ static void places_find(struct places *places, const struct tide_frame *nodes, s
     places->of_node[i] = sorted[places->of_node[i]];
 }
 
-void tide_encode_frames(struct tide_buf *out, const struct tide_image *image, size_t first,
+void tide_encode_frames(struct tide_buf *out, const struct tide_frame *nodes, size_t first,
                         size_t n)
 {
-  const struct tide_frame *nodes = image->frames + first;
   struct places places = {tide_alloc_array(n, sizeof *places.items), 0,
                           tide_alloc_array(n, sizeof *places.of_node)};
   places_find(&places, nodes, n);

@@ -2,10 +2,6 @@
 //
 // The two big payloads of a .tide file, model to bytes: numbers per stack, and snapshots.
 //
-// Sites are sorted so that a cut loses what matters least: stacks by falling share of the peak,
-// then by falling allocated bytes; the rows of a stack stay together, because single rows of a
-// stack (a thread that only frees) mean little.
-//
 // Snapshots are chains of changes: between two neighbours most stacks are as they were, so 200
 // snapshots of 20,000 stacks cost hundreds of KiB instead of tens of MiB. What was allocated in
 // between is counted apart, behind them, where readers of version 1.0 do not look.
@@ -15,62 +11,6 @@
 #include "capture/buckets.h"
 
 #include <stdlib.h>
-
-// What a site is sorted by, with the weight of its whole stack.
-struct rank {
-  int64_t peak_bytes;
-  uint64_t b_alloc;
-  uint32_t stack, thread;
-  size_t site;
-};
-
-static int by_weight(const void *left, const void *right)
-{
-  const struct rank *a = left, *b = right;
-  if (a->peak_bytes != b->peak_bytes)
-    return a->peak_bytes > b->peak_bytes ? -1 : 1;
-  if (a->b_alloc != b->b_alloc)
-    return a->b_alloc > b->b_alloc ? -1 : 1;
-  if (a->stack != b->stack)
-    return a->stack < b->stack ? -1 : 1;
-  if (a->thread != b->thread)
-    return a->thread < b->thread ? -1 : 1;
-  return (a->site > b->site) - (a->site < b->site); // stable
-}
-
-// The first site of a stack gathers its weight.
-static void weigh(const struct tide_image *image, struct rank *ranks)
-{
-  TIDE_CLEANUP_FREE uint32_t *first =
-      tide_alloc_array(image->n_frames ? image->n_frames : 1, sizeof *first); // index + 1
-  for (size_t i = 0; i < image->n_sites; i++) {
-    const struct tide_site *site = &image->sites[i];
-    if (!first[site->stack])
-      first[site->stack] = (uint32_t)i + 1;
-    struct rank *sum = &ranks[first[site->stack] - 1];
-    ranks[i].stack = site->stack;
-    ranks[i].thread = site->thread;
-    ranks[i].site = i;
-    sum->peak_bytes = (int64_t)((uint64_t)sum->peak_bytes + (uint64_t)site->peak_bytes);
-    sum->b_alloc += site->b_alloc;
-  }
-  for (size_t i = 0; i < image->n_sites; i++) {
-    const struct rank *sum = &ranks[first[ranks[i].stack] - 1];
-    ranks[i].peak_bytes = sum->peak_bytes;
-    ranks[i].b_alloc = sum->b_alloc;
-  }
-}
-
-size_t *tide_sites_in_file_order(const struct tide_image *image)
-{
-  TIDE_CLEANUP_FREE struct rank *ranks = tide_alloc_array(image->n_sites, sizeof *ranks);
-  size_t *order = tide_alloc_array(image->n_sites, sizeof *order);
-  weigh(image, ranks);
-  qsort(ranks, image->n_sites, sizeof *ranks, by_weight);
-  for (size_t i = 0; i < image->n_sites; i++)
-    order[i] = ranks[i].site;
-  return order;
-}
 
 // One column: `expression` for each site called `s`.
 #define COLUMN(put, expression)                                                                    \
@@ -99,13 +39,9 @@ static void put_histograms(struct tide_buf *out, const struct tide_image *image,
   }
 }
 
-void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, const size_t *order,
-                       size_t first, size_t n)
+void tide_encode_sites(struct tide_buf *out, const struct tide_image *image,
+                       const struct tide_site *rows, size_t first, size_t n)
 {
-  // Gathered once: they lie anywhere among the sites.
-  TIDE_CLEANUP_FREE struct tide_site *rows = tide_alloc_array(n, sizeof *rows);
-  for (size_t i = 0; i < n; i++)
-    rows[i] = image->sites[order[first + i]];
   tide_buf_varint(out, first);
   tide_buf_varint(out, n);
   COLUMN(tide_buf_varint, s->stack)

@@ -80,16 +80,16 @@ void tide_encode_modules(struct tide_buf *out, const struct tide_image *image, s
                          size_t n);
 void tide_encode_threads(struct tide_buf *out, const struct tide_image *image, size_t first,
                          size_t n);
-void tide_encode_frames(struct tide_buf *out, const struct tide_image *image, size_t first,
+// The frames are those from first on.
+void tide_encode_frames(struct tide_buf *out, const struct tide_frame *nodes, size_t first,
                         size_t n);
 void tide_encode_timeline(struct tide_buf *out, const struct tide_image *image, size_t first,
                           size_t n);
 void tide_encode_marks(struct tide_buf *out, const struct tide_image *image, size_t first,
                        size_t n);
-// Indexes of all sites of an image in the order of the file; owned by the caller, free().
-size_t *tide_sites_in_file_order(const struct tide_image *image);
-void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, const size_t *order,
-                       size_t first, size_t n);
+// The rows are those from first on, in the order of the file; their buckets are the image's.
+void tide_encode_sites(struct tide_buf *out, const struct tide_image *image,
+                       const struct tide_site *rows, size_t first, size_t n);
 // As many snapshots from first on as fit one part; gives their number, at least 1.
 size_t tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image, size_t first);
 void tide_encode_late_frees(struct tide_buf *out, const struct tide_image *image, size_t first,

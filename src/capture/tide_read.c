@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/file_kind.h"
-#include "capture/tide_format.h"
+#include "capture/tide_part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,20 +60,6 @@ static enum tide_err stop(struct reader *r, enum tide_err err, const char *what,
   r->note =
       tide_sprintf("%s at byte %zu, %s%s%s; %s", what, byte, where, *why ? ": " : "", why, count);
   return err;
-}
-
-static bool get_part_header(struct reader *r, struct tide_part *ret_part)
-{
-  struct tide_cursor in = tide_cursor_make(r->data + r->at, TIDE_PART_HEADER_BYTES);
-  uint32_t magic = tide_cursor_u32(&in);
-  ret_part->type = tide_cursor_u16(&in);
-  ret_part->flags = tide_cursor_u16(&in);
-  ret_part->image = tide_cursor_u32(&in);
-  ret_part->sequence = tide_cursor_u32(&in);
-  ret_part->raw_bytes = tide_cursor_u64(&in);
-  ret_part->stored_bytes = tide_cursor_u64(&in);
-  ret_part->crc = tide_cursor_u32(&in);
-  return magic == TIDE_PART_MAGIC;
 }
 
 static bool crc_is_right(const uint8_t *part_start, const struct tide_part *part)
@@ -209,7 +195,7 @@ static enum tide_err read_parts(struct reader *r)
     struct tide_part part;
     if (left < TIDE_PART_HEADER_BYTES)
       return stop(r, TIDE_ERR_CUT, "cut", NULL, left ? "" : "the end is missing");
-    if (!get_part_header(r, &part))
+    if (!tide_part_header(r->data + r->at, &part))
       return stop(r, TIDE_ERR_DAMAGED, "damaged", NULL, "no part starts here");
     if (part.sequence == r->n_parts)
       note_whole(r, &part);

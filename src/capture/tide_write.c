@@ -12,7 +12,9 @@
 #include "capture/tide_file.h"
 
 #include "base/alloc.h"
-#include "capture/tide_format.h"
+#include "capture/pack.h"
+#include "capture/site_order.h"
+#include "capture/tide_part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +26,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <zlib.h>
-#include <zstd.h>
-
-#define ZSTD_LEVEL 3
 
 struct writer {
   const struct tide_capture *capture;
@@ -39,51 +37,13 @@ struct writer {
   struct tide_diag *diag;
 };
 
-static void put_header(uint8_t *to, const struct tide_part *part)
-{
-  struct tide_buf header = {0};
-  tide_buf_u32(&header, TIDE_PART_MAGIC);
-  tide_buf_u16(&header, part->type);
-  tide_buf_u16(&header, part->flags);
-  tide_buf_u32(&header, part->image);
-  tide_buf_u32(&header, part->sequence);
-  tide_buf_u64(&header, part->raw_bytes);
-  tide_buf_u64(&header, part->stored_bytes);
-  tide_buf_u32(&header, part->crc);
-  tide_buf_u32(&header, 0);
-  memcpy(to, header.data, TIDE_PART_HEADER_BYTES);
-  tide_buf_done(&header);
-}
-
 // Appends w->raw as a part to out and empties it.
 static void put_part(struct writer *w, struct tide_buf *out, enum tide_part_type type,
                      uint32_t image_idx, uint32_t sequence)
 {
   struct tide_part part = {.type = (uint16_t)type, .image = image_idx, .sequence = sequence};
-  part.raw_bytes = w->raw.n;
-  if (w->err)
-    return;
-  if (w->raw.n > TIDE_MAX_PART_BYTES) {
-    w->err = tide_fail(w->diag, TIDE_ERR_LIMIT, "the capture has a part of %zu bytes, too large",
-                       w->raw.n);
-    return;
-  }
-  size_t start = out->n, bound = ZSTD_compressBound(w->raw.n);
-  tide_buf_extend(out, TIDE_PART_HEADER_BYTES + bound);
-  uint8_t *stored = out->data + start + TIDE_PART_HEADER_BYTES;
-  size_t n = ZSTD_compressCCtx(w->zstd, stored, bound, w->raw.data, w->raw.n, ZSTD_LEVEL);
-  if (ZSTD_isError(n) || n >= w->raw.n) {
-    if (w->raw.n)
-      memcpy(stored, w->raw.data, w->raw.n);
-    n = w->raw.n;
-    part.flags = TIDE_PART_STORED;
-  }
-  part.stored_bytes = n;
-  out->n = start + TIDE_PART_HEADER_BYTES + n;
-  put_header(out->data + start, &part);
-  part.crc = (uint32_t)crc32(0, out->data + start, (uInt)(TIDE_PART_HEADER_BYTES + n));
-  put_header(out->data + start, &part);
-  tide_buf_clear(&w->raw);
+  if (!w->err)
+    w->err = tide_part_put(w->zstd, part, &w->raw, out, w->diag);
 }
 
 static void put_body_part(struct writer *w, enum tide_part_type type, size_t image_idx)
@@ -104,16 +64,39 @@ static void put_table(struct writer *w, enum tide_part_type type, size_t image_i
   }
 }
 
+static void put_frames(struct writer *w, size_t image_idx)
+{
+  const struct tide_image *image = &w->capture->images[image_idx];
+  for (size_t first = 1; first < image->n_frames; first += TIDE_ROWS_FRAMES) {
+    size_t left = image->n_frames - first;
+    tide_encode_frames(&w->raw, image->frames + first, first,
+                       left < TIDE_ROWS_FRAMES ? left : TIDE_ROWS_FRAMES);
+    put_body_part(w, TIDE_PART_FRAMES, image_idx);
+  }
+}
+
+// Rows of a part are gathered before they become columns: they lie anywhere among the sites.
 static void put_sites(struct writer *w, size_t image_idx)
 {
   const struct tide_image *image = &w->capture->images[image_idx];
   TIDE_CLEANUP_FREE size_t *order = tide_sites_in_file_order(image);
+  TIDE_CLEANUP_FREE struct tide_site *rows = tide_alloc_array(TIDE_ROWS_SITES, sizeof *rows);
   for (size_t first = 0; first < image->n_sites; first += TIDE_ROWS_SITES) {
-    size_t left = image->n_sites - first;
-    tide_encode_sites(&w->raw, image, order, first,
-                      left < TIDE_ROWS_SITES ? left : TIDE_ROWS_SITES);
+    size_t left = image->n_sites - first, n = left < TIDE_ROWS_SITES ? left : TIDE_ROWS_SITES;
+    for (size_t i = 0; i < n; i++)
+      rows[i] = image->sites[order[first + i]];
+    tide_encode_sites(&w->raw, image, rows, first, n);
     put_body_part(w, TIDE_PART_SITES, image_idx);
   }
+}
+
+static void put_packed(struct writer *w, const struct tide_buf *parts, size_t image_idx)
+{
+  const struct tide_pack *pack = w->capture->images[image_idx].pack;
+  if (pack->err && !w->err)
+    w->err = tide_fail(w->diag, pack->err, "the capture has a part that is too large");
+  if (!w->err)
+    tide_parts_splice(&w->body, parts, (uint32_t)image_idx, &w->n_parts);
 }
 
 static int by_peak(const void *left, const void *right, void *context)
@@ -152,9 +135,12 @@ static void put_tables(struct writer *w, size_t image_idx)
             TIDE_ROWS_MODULES);
   put_table(w, TIDE_PART_THREADS, image_idx, tide_encode_threads, 1, image->n_threads_known,
             TIDE_ROWS_OTHER);
-  put_table(w, TIDE_PART_FRAMES, image_idx, tide_encode_frames, 1, image->n_frames,
-            TIDE_ROWS_FRAMES);
-  put_sites(w, image_idx);
+  if (image->pack) {
+    put_packed(w, &image->pack->tables, image_idx);
+  } else {
+    put_frames(w, image_idx);
+    put_sites(w, image_idx);
+  }
   put_table(w, TIDE_PART_TIMELINE, image_idx, tide_encode_timeline, 0, image->n_ticks,
             TIDE_ROWS_OTHER);
   if (image->has_resident) {
@@ -168,6 +154,10 @@ static void put_tables(struct writer *w, size_t image_idx)
 static void put_snapshots(struct writer *w, size_t image_idx)
 {
   const struct tide_image *image = &w->capture->images[image_idx];
+  if (image->pack) {
+    put_packed(w, &image->pack->snapshots, image_idx);
+    return;
+  }
   for (size_t first = 0; first < image->n_snapshots && !w->err;) {
     first += tide_encode_snapshots(&w->raw, image, first);
     put_body_part(w, TIDE_PART_SNAPSHOTS, image_idx);

@@ -11,10 +11,12 @@
 #include "capture/heart.h"
 #include "capture/host_facts.h"
 #include "capture/pace.h"
+#include "capture/pack.h"
 #include "capture/pid_end.h"
 #include "capture/proc.h"
 #include "capture/sample.h"
 #include "capture/redact.h"
+#include "capture/store_pack.h"
 #include "capture/store_read.h"
 #include "capture/tide_file.h"
 
@@ -280,8 +282,9 @@ static bool is_ready(struct tide_watch *watch, struct watched *w, uint64_t now_n
   return true;
 }
 
-static void read_living(struct tide_watch *watch, struct watched *w, uint64_t end_ns,
-                        struct tide_image *ret_image)
+// has_ended: nobody writes the store any more, and it is read for the last time.
+static void read_store(struct tide_watch *watch, struct watched *w, uint64_t end_ns, bool has_ended,
+                       struct tide_image *ret_image)
 {
   struct tide_clock_reading now = tide_clock_read();
   struct tide_clock clock = tide_clock_make(watch->options.start, now, watch->origin_ns);
@@ -291,7 +294,12 @@ static void read_living(struct tide_watch *watch, struct watched *w, uint64_t en
   }
   double ago_ns = (double)(now.monotonic_ns - end_ns);
   uint64_t end_ticks = now.ticks - (uint64_t)(ago_ns / clock.ns_per_tick);
-  tide_store_read_image(&w->view, &clock, end_ticks, ret_image);
+  bool is_packed = has_ended && w->view.header.n_cells >= TIDE_PACK_CELLS &&
+                   tide_store_pack_image(&w->view, &clock, end_ticks, ret_image);
+  if (has_ended)
+    tide_store_view_use_up(&w->view);
+  if (!is_packed)
+    tide_store_read_image(&w->view, &clock, end_ticks, ret_image);
   if (watch->options.redact_args)
     tide_image_redact_args(ret_image);
   if (w->visit.pid)
@@ -325,13 +333,12 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
     struct tide_image image;
     if (end->kind != TIDE_END_UNKNOWN)
       tide_sampler_finish(&w->sampler, &w->view);
-    if (end->kind == TIDE_END_EXITED || end->kind == TIDE_END_SIGNALED)
-      tide_store_view_use_up(&w->view);
+    bool has_ended = end->kind == TIDE_END_EXITED || end->kind == TIDE_END_SIGNALED;
     // What the kernel says at the end covers the children a process waited for, and what it was
     // before an exec.
     if (watch->gallery.n_ancestors == 1 && !tide_absents_any(watch->absents))
       tide_rss_note_mark(&w->sampler.rss, since_origin(watch, end->time_ns), end->max_rss_bytes);
-    read_living(watch, w, end->time_ns, &image);
+    read_store(watch, w, end->time_ns, has_ended, &image);
     image.end_kind = end->kind;
     image.end_value = end->value;
     if (end->cpu_ns)
@@ -343,8 +350,8 @@ static void finish(struct tide_watch *watch, size_t at, const struct tide_watch_
       watch->recorder_ns += image.recorder_ns;
     for (size_t i = 0; i < image.n_snapshots; i++)
       watch->kept_rows += image.snapshots[i].n_rows;
-    watch->kept_rows += image.n_late_frees;
-    watch->kept_cells += image.n_sites;
+    watch->kept_rows += image.n_late_frees + (image.pack ? image.pack->n_snapshot_rows : 0);
+    watch->kept_cells += tide_image_n_sites(&image);
     tide_absents_judge(watch->absents, &image, w->sampler.rss.resident.max_anonymous_bytes);
     tide_gallery_keep(&watch->gallery, w->number, &image);
   }
@@ -523,7 +530,7 @@ static void checkpoint(struct tide_watch *watch)
     if (!is_ready(watch, w, before_ns))
       continue;
     more[n_more].number = w->number;
-    read_living(watch, w, before_ns, &more[n_more++].image);
+    read_store(watch, w, before_ns, false, &more[n_more++].image);
   }
   tide_gallery_hang(&watch->gallery, more, n_more, capture);
   bool written = capture->n_images && !tide_file_write(capture, watch->options.output_path, NULL);

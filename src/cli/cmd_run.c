@@ -6,6 +6,7 @@
 #include "capture/run.h"
 
 #include "base/alloc.h"
+#include "capture/pack.h"
 #include "cli/commands.h"
 #include "cli/library.h"
 #include "cli/naming_open.h"
@@ -51,6 +52,9 @@ static void write_first_screen(const struct tide_arguments *arguments,
                                const struct tide_run_result *result, const struct tide_rules *rules)
 {
   size_t image_idx = 0;
+  for (size_t i = 0; i < result->capture->n_images; i++)
+    if (tide_image_unpack(&result->capture->images[i], NULL))
+      return;
   if (tide_profile_pick(result->capture, NULL, &image_idx, NULL))
     return;
   struct tide_profile *profile = tide_profile_new(result->capture, image_idx);

@@ -7,6 +7,7 @@
 #include "view/jit_names.h"
 
 #include "base/alloc.h"
+#include "capture/pack.h"
 #include "capture/stored_names.h"
 #include "symbol/perfmap.h"
 
@@ -115,6 +116,8 @@ size_t tide_jit_names_add(struct tide_capture *capture, const char *dir)
   for (size_t i = 0; i < capture->n_images; i++) {
     struct tide_image *image = &capture->images[i];
     size_t n;
+    if (image->pack && (!image->pack->has_nameless || tide_image_unpack(image, NULL)))
+      continue;
     TIDE_CLEANUP_FREE uint64_t *addrs = nameless(image, &n);
     if (n == 0)
       continue;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "capture/buckets.h"
 #include "capture/stored_names.h"
+#include "capture/site_order.h"
 #include "capture/tide_format.h"
 
 #include <inttypes.h>

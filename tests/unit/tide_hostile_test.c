@@ -334,14 +334,13 @@ static void set_appended(struct tide_image *image, enum appended what, bool with
 static enum tide_part_type encode_rest(struct tide_buf *out, struct tide_image *image,
                                        enum appended what, size_t from)
 {
-  TIDE_CLEANUP_FREE size_t *order = tide_sites_in_file_order(image);
   switch (what) {
   case SNAPSHOTS_1_1: tide_encode_snapshots(out, image, from); return TIDE_PART_SNAPSHOTS;
   case TIMELINE_1_3:
     tide_encode_timeline(out, image, from, image->n_ticks - from);
     return TIDE_PART_TIMELINE;
   default:
-    tide_encode_sites(out, image, order, from, image->n_sites - from);
+    tide_encode_sites(out, image, image->sites + from, from, image->n_sites - from);
     return TIDE_PART_SITES;
   }
 }
