@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ui/src/engine/numbers.ts, the page's side of the one list of numbers (numbers.def).
+"""Writes ui/src/engine/numbers.ts: what the page shares with the command, from the C sources. It is
+the list of what is counted per stack (numbers.def), and kinds of stacks and frames (stack.h).
 
 With --check nothing is written, and the exit status is 1 if the file is not that of the list, or if
 docs/json.md or docs/page-data.md do not name what is in it.
@@ -11,11 +12,14 @@ import sys
 import tree
 
 LIST = tree.ROOT / "src/capture/numbers.def"
+STACK = tree.ROOT / "src/store/stack.h"
 PAGE = tree.ROOT / "ui/src/engine/numbers.ts"
 ENTRY = re.compile(r"^TIDE_NUMBER\(([^)]*)\)", re.M)
 HEAD = """// SPDX-License-Identifier: Apache-2.0
 //
-// What is counted per stack: made from src/{list} by tools/page_numbers.py.
+// Made from src/{list} and src/{stack} by tools/page_numbers.py.
+
+// What is counted per stack:
 //
 //   done      adds up; what a thread did, whosever blocks they were
 //   held      adds up; of the blocks that a thread allocated
@@ -32,6 +36,7 @@ export type NumberRule = (typeof NUMBERS)[number]["rule"];
 export function numbersOf(...rules: NumberRule[]): NumberKey[] {
   return NUMBERS.filter((number) => rules.includes(number.rule)).map((number) => number.key);
 }
+
 """
 
 
@@ -45,14 +50,26 @@ def camel(field):
     return re.sub(r"_(\w)", lambda match: match.group(1).upper(), field)
 
 
+def constants(name, enum):
+    """An enum of stack.h as an object, without its numbers' common beginning."""
+    body = re.search(rf"enum tide_{enum} {{(.*?)}};", STACK.read_text(), re.S).group(1)
+    lines, value = [], 0
+    for word, given in re.findall(r"TIDE_[A-Z]+?_(\w+)(?: = (\d+))?,", body):
+        value = int(given) if given else value
+        lines.append(f"  {camel(word.lower())}: {value},")
+        value += 1
+    return "\n".join([f"export const {name} = {{", *lines, "} as const;", ""])
+
+
 def page_file(numbers):
-    out = HEAD.format(list=LIST.relative_to(tree.ROOT / "src"))
+    source = tree.ROOT / "src"
+    out = HEAD.format(list=LIST.relative_to(source), stack=STACK.relative_to(source))
     for field, rule, key in numbers:
         if rule != "high":  # told of sites, not of rows
             json = f'"{key}"' if key else "null"
             out += (f'  {{ key: "{camel(field)}", column: "row_{field}", rule: "{rule}", '
                     f"json: {json} }},\n")
-    return out + TAIL
+    return out + TAIL + constants("FrameFlag", "frame_flags") + constants("SiteKind", "site_kind")
 
 
 def undocumented(numbers):

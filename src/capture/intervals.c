@@ -191,7 +191,7 @@ static bool look_at_all(struct collecting *c, const struct tide_cell_block *bloc
     any |= c->wanted[i];
     if (first->did.n_alloc != first->did.n_free || first->did.b_alloc != first->did.b_free)
       c->intervals->n_live++;
-    if (c->view->kinds[stack] != TIDE_STACK_PAGES) {
+    if (c->view->kinds[stack] != TIDE_SITE_PAGES) {
       add_to_heap(&c->intervals->heap, &first->did);
       tide_resizes_add(&c->intervals->resizes, c->view, &block->cells[i]);
     }

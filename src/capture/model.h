@@ -5,6 +5,7 @@
 // All times are nanoseconds since the start of the first image unless a name says otherwise.
 #pragma once
 #include "capture/numbers.h"
+#include "store/stack.h"
 #include "store/why.h"
 
 #include <stdbool.h>
@@ -24,14 +25,6 @@ struct tide_module {
   uint64_t bias;         // runtime address - ELF address
   uint64_t first_ns;     // when the recorder first met it
   uint32_t generation;
-};
-
-enum tide_frame_flags {
-  TIDE_FRAME_IS_EXACT = 1, // pc is exact; otherwise it is a return address: look up pc - 1
-  TIDE_FRAME_GUESSED = 2,  // its caller was found by frame pointer alone
-  TIDE_FRAME_CUT = 4,      // not a frame: frames were left out here
-  TIDE_FRAME_PAGES = 8,    // not a frame: root of page-level stacks
-  TIDE_FRAME_LOST = 16,    // not a frame: root for events without a stack
 };
 
 // Trie of frames. nodes[0] is the root and stands for nothing; parent < own index.

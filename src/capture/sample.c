@@ -61,7 +61,7 @@ static void walk_block(void *context, const struct tide_cell_block *block)
   for (uint32_t i = 0; i < block->n; i++) {
     const struct tide_cell *cell = &block->cells[i];
     uint32_t stack = block->owners[i].stack;
-    if (!stack || walk->view->kinds[stack] == TIDE_STACK_PAGES)
+    if (!stack || walk->view->kinds[stack] == TIDE_SITE_PAGES)
       continue;
     walk->heap.n_alloc += cell->n_alloc;
     walk->heap.b_alloc += cell->b_alloc;

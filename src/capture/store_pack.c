@@ -97,7 +97,7 @@ static void rank(struct packing *p, uint32_t cell, const struct tide_whole_cell 
 {
   struct tide_reading *r = &p->r;
   tide_reading_count(r, whole, owner);
-  if (r->view->kinds[owner->stack] != TIDE_STACK_PAGES)
+  if (r->view->kinds[owner->stack] != TIDE_SITE_PAGES)
     add_to_sums(&p->pack->sums, whole);
   if (tide_reading_is_mixed(whole->past.n_foreign,
                             tide_reading_age_ticks(r, &whole->cell, p->end_ticks)))

@@ -68,11 +68,8 @@ static void read_modules(struct tide_reading *r)
 
 static uint16_t frame_flags(const struct tide_node *node)
 {
-  return (uint16_t)((node->frame & TIDE_FRAME_EXACT ? TIDE_FRAME_IS_EXACT : 0) |
-                    (node->flags & TIDE_NODE_GUESSED ? TIDE_FRAME_GUESSED : 0) |
-                    (node->flags & TIDE_NODE_CUT ? TIDE_FRAME_CUT : 0) |
-                    (node->flags & TIDE_NODE_PAGES ? TIDE_FRAME_PAGES : 0) |
-                    (node->flags & TIDE_NODE_LOST ? TIDE_FRAME_LOST : 0));
+  uint32_t exact = node->frame & TIDE_FRAME_EXACT ? TIDE_FRAME_IS_EXACT : 0;
+  return (uint16_t)((node->flags & TIDE_FRAME_STORED & ~TIDE_FRAME_IS_EXACT) | exact);
 }
 
 struct tide_frame tide_reading_frame(const struct tide_reading *r, const struct tide_node *node)
@@ -230,9 +227,9 @@ void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *wh
   uint64_t last_ticks = tide_store_ticks(&r->view->header, cell->t_last);
   if (last_ticks > r->last_ticks)
     r->last_ticks = last_ticks;
-  if (r->view->kinds[owner->stack] == TIDE_STACK_PAGES)
+  if (r->view->kinds[owner->stack] == TIDE_SITE_PAGES)
     return;
-  if (r->view->kinds[owner->stack] == TIDE_STACK_LOST) // counted, but nobody knows where
+  if (r->view->kinds[owner->stack] == TIDE_SITE_LOST) // counted, but nobody knows where
     r->image->loss.n_lost_full += cell->n_alloc;
   struct tide_share share = tide_reading_share(r, whole);
   r->live_bytes += cell->b_alloc - cell->b_free;

@@ -204,13 +204,6 @@ static uint32_t nodes_backed(const struct tide_store_view *view, uint32_t n)
   return least(n, bytes / sizeof(struct tide_node));
 }
 
-static enum tide_stack_kind kind_of_root(uint32_t flags)
-{
-  return flags & TIDE_NODE_PAGES  ? TIDE_STACK_PAGES
-         : flags & TIDE_NODE_LOST ? TIDE_STACK_LOST
-                                  : TIDE_STACK_HEAP;
-}
-
 void tide_store_view_node_rows(const struct tide_store_view *view, size_t first,
                                struct tide_node *to, size_t n)
 {
@@ -239,8 +232,8 @@ void tide_store_view_nodes(struct tide_store_view *view)
     size_t n_block = n - first < BLOCK_NODES ? n - first : BLOCK_NODES;
     tide_store_view_node_rows(view, first, nodes, n_block);
     for (size_t i = 0; i < n_block; i++)
-      view->kinds[first + i] =
-          nodes[i].parent ? view->kinds[nodes[i].parent] : (uint8_t)kind_of_root(nodes[i].flags);
+      view->kinds[first + i] = nodes[i].parent ? view->kinds[nodes[i].parent]
+                                               : (uint8_t)tide_kind_of_root(nodes[i].flags);
   }
   view->n_nodes = n;
 }

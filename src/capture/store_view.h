@@ -19,8 +19,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum tide_stack_kind { TIDE_STACK_HEAP, TIDE_STACK_PAGES, TIDE_STACK_LOST };
-
 struct tide_store_map { // the beginning of a table in place; items NULL: not mapped
   const void *items;
   uint64_t n;
@@ -41,7 +39,7 @@ struct tide_store_view {
   bool used_up;                    // it is read for the last time
   struct tide_store_header header; // as of the last refresh
   struct tide_store_areas areas;   // as checked
-  uint8_t *kinds; // enum tide_stack_kind of each node, as of the last tide_store_view_nodes()
+  uint8_t *kinds; // enum tide_site_kind of each node, as of the last tide_store_view_nodes()
   size_t n_nodes, cap_nodes;
   struct tide_store_map cells_map, owners_map;
   struct tide_store_parts ends, pasts, hists;

@@ -57,11 +57,8 @@ static uint32_t add_module(struct tide_page_names *names, uint32_t module)
 
 static uint16_t flags_of(const struct tide_named_frame *frame)
 {
-  return (uint16_t)((frame->inlined ? TIDE_PAGE_FRAME_INLINED : 0) |
-                    (frame->flags & TIDE_FRAME_CUT ? TIDE_PAGE_FRAME_CUT : 0) |
-                    (frame->flags & TIDE_FRAME_GUESSED ? TIDE_PAGE_FRAME_GUESSED : 0) |
-                    (frame->flags & TIDE_FRAME_LOST ? TIDE_PAGE_FRAME_LOST : 0) |
-                    (frame->flags & TIDE_FRAME_PAGES ? TIDE_PAGE_FRAME_PAGES : 0));
+  uint32_t stored = frame->flags & TIDE_FRAME_STORED & ~TIDE_FRAME_IS_EXACT; // names are looked up
+  return (uint16_t)(stored | (frame->inlined ? TIDE_FRAME_INLINED : 0));
 }
 
 static uint32_t add_frame(struct tide_page_names *names, const struct tide_named_frame *frame)
@@ -162,9 +159,8 @@ uint32_t tide_page_names_node(struct tide_page_names *names, uint32_t node)
 uint32_t tide_page_names_other(struct tide_page_names *names, bool of_pages,
                                const struct tide_named_frame *place)
 {
-  struct page_frame root = {.flags = TIDE_PAGE_FRAME_PAGES};
-  struct page_frame other = {.flags = TIDE_PAGE_FRAME_PRUNED,
-                             .function = add_text(names, "[other]")};
+  struct page_frame root = {.flags = TIDE_FRAME_PAGES};
+  struct page_frame other = {.flags = TIDE_FRAME_PRUNED, .function = add_text(names, "[other]")};
   uint32_t at = 0;
   if (of_pages)
     at = add_node(names, at, tide_intern_add(&names->frames, &root, sizeof root));

@@ -7,15 +7,6 @@
 #include "page/page_column.h"
 #include "view/naming.h"
 
-enum tide_page_frame_flags { // as docs/page-data.md has them
-  TIDE_PAGE_FRAME_INLINED = 1,
-  TIDE_PAGE_FRAME_CUT = 2,
-  TIDE_PAGE_FRAME_GUESSED = 4,
-  TIDE_PAGE_FRAME_LOST = 8,
-  TIDE_PAGE_FRAME_PAGES = 16,
-  TIDE_PAGE_FRAME_PRUNED = 32,
-};
-
 struct tide_page_names {
   const struct tide_image *image; // not owned
   struct tide_naming *naming;     // not owned

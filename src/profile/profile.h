@@ -9,12 +9,6 @@
 #include "capture/model.h"
 #include "profile/question.h"
 
-enum tide_site_kind {
-  TIDE_SITE_HEAP,
-  TIDE_SITE_PAGES, // mmap and brk by the program itself: never part of the heap's totals
-  TIDE_SITE_LOST,  // heap events whose stack found no room: in the totals, without a place
-};
-
 // What all threads together did to the blocks of one stack.
 struct tide_profile_site {
   uint32_t stack; // index in the image's frames

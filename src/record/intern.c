@@ -49,9 +49,9 @@ static uint32_t find_node(struct tide_unwind_frame *f, uint64_t n, uint32_t root
   uint32_t node = known ? f[known - 1].node : root;
   uint32_t n_before = tide_store.n_nodes;
   for (; known < n; known++) {
-    node = f[known].key == TIDE_CUT_KEY ? tide_node_get(node, 0, TIDE_NODE_CUT)
+    node = f[known].key == TIDE_CUT_KEY ? tide_node_get(node, 0, TIDE_FRAME_CUT)
                                         : tide_node_get(node, with_module(f[known].key),
-                                                        f[known].guessed ? TIDE_NODE_GUESSED : 0);
+                                                        f[known].guessed ? TIDE_FRAME_GUESSED : 0);
     if (!node)
       break;
     f[known].node = node;

@@ -33,6 +33,7 @@
 //     part 0 means "none". A cell whose only block has ended may need none: see TIDE_SINGLE.
 #pragma once
 #include "rt/base.h"
+#include "store/stack.h"
 
 #define TIDE_STORE_MAGIC "TideStor"
 #define TIDE_STORE_VERSION 8u
@@ -196,18 +197,12 @@ _Static_assert(sizeof(struct tide_late_chunk) == 4096, "a page");
 struct tide_node {
   uint64_t frame; // TIDE_FRAME_*: pc in the low 48 bits, module id above, exact bit on top
   uint32_t parent;
-  uint32_t flags; // TIDE_NODE_*
+  uint32_t flags; // enum tide_frame_flags
 };
 #define TIDE_NODE_BITS 28 // of an id
 #define TIDE_FRAME_PC(frame) ((frame) & ((1ull << 48) - 1))
 #define TIDE_FRAME_MODULE(frame) ((uint32_t)((frame) >> 48) & 0x7fff)
 #define TIDE_FRAME_EXACT (1ull << 63) // pc is exact (after a signal frame): do not step back
-enum {
-  TIDE_NODE_GUESSED = 1, // the caller was found by frame pointer alone: no unwind info here
-  TIDE_NODE_CUT = 2,     // not a frame: frames were left out here (depth limit or lost walk)
-  TIDE_NODE_PAGES = 4,   // not a frame: the root of page-level (mmap, brk) stacks
-  TIDE_NODE_LOST = 8,    // not a frame: the root for events whose stack found no room
-};
 
 // One loaded object as seen at some time: the same addresses may belong to several, in turn.
 struct tide_store_module {

@@ -156,9 +156,9 @@ bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
       !tide_store_back(tide_store.hists, sizeof *tide_store.hists) || !tide_nodes_attach())
     return false;
   publish_beginning(tide_store.header);
-  special_node(TIDE_NODE_ROOT_PAGES, TIDE_NODE_PAGES);
-  special_node(TIDE_NODE_ROOT_LOST, TIDE_NODE_LOST);
-  special_node(TIDE_NODE_ROOT_CUT, TIDE_NODE_CUT);
+  special_node(TIDE_NODE_ROOT_PAGES, TIDE_FRAME_PAGES);
+  special_node(TIDE_NODE_ROOT_LOST, TIDE_FRAME_LOST);
+  special_node(TIDE_NODE_ROOT_CUT, TIDE_FRAME_CUT);
   if (!on_disk) // whoever reads a file comes when the process is gone
     tide_sys_publish((struct tide_range *)(b + a.ranges.offset), &tide_store.header->n_ranges);
   memcpy(tide_store.header->magic, TIDE_STORE_MAGIC, 8);

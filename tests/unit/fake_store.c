@@ -58,9 +58,9 @@ void fake_store_map(struct fake_store *store, int fd)
   h->stamp.interval = TIDE_FIRST_INTERVAL;
   h->n_cells = h->n_ends = h->n_pasts = h->n_hists = TIDE_FIRST_CELL;
   h->n_nodes = h->n_slots = h->n_modules = store->text_next = 1;
-  fake_store_node(store, 0, 0, TIDE_NODE_PAGES);
-  fake_store_node(store, 0, 0, TIDE_NODE_LOST);
-  fake_store_node(store, 0, 0, TIDE_NODE_CUT);
+  fake_store_node(store, 0, 0, TIDE_FRAME_PAGES);
+  fake_store_node(store, 0, 0, TIDE_FRAME_LOST);
+  fake_store_node(store, 0, 0, TIDE_FRAME_CUT);
   memcpy(h->magic, TIDE_STORE_MAGIC, sizeof h->magic);
   h->version = TIDE_STORE_VERSION;
   h->arch = TIDE_ARCH_X86_64;

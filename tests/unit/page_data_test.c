@@ -105,9 +105,9 @@ static void expect_text(const char *column, size_t i, const char *expected)
 
 static unsigned flags_of(const struct tide_named_frame *frame)
 {
-  return (frame->inlined ? 1u : 0) | (frame->flags & TIDE_FRAME_CUT ? 2u : 0) |
-         (frame->flags & TIDE_FRAME_GUESSED ? 4u : 0) | (frame->flags & TIDE_FRAME_LOST ? 8u : 0) |
-         (frame->flags & TIDE_FRAME_PAGES ? 16u : 0);
+  return (frame->flags & TIDE_FRAME_GUESSED ? 2u : 0) | (frame->flags & TIDE_FRAME_CUT ? 4u : 0) |
+         (frame->flags & TIDE_FRAME_PAGES ? 8u : 0) | (frame->flags & TIDE_FRAME_LOST ? 16u : 0) |
+         (frame->inlined ? 32u : 0);
 }
 
 static void expect_frame(size_t i, const struct tide_named_frame *frame)
@@ -487,7 +487,7 @@ static void gathering_keeps_all_sums(void **state)
     size_t n_other = 0;
     for (size_t i = 0; i < count("site_node"); i++) {
       size_t frame = (size_t)get("node_frame", (size_t)get("site_node", i));
-      n_other += get("site_node", i) > 0 && get("frame_flags", frame) == TIDE_PAGE_FRAME_PRUNED;
+      n_other += get("site_node", i) > 0 && get("frame_flags", frame) == TIDE_FRAME_PRUNED;
     }
     assert_in_range(n_other, 1, 2);
     assert_true(page_block_says(&block, "\"of\": 9, \"by_place\": false, \"limit_bytes\": 1000"));

@@ -44,7 +44,7 @@ static int setup(void **state)
   f->main_slot = fake_store_slot(&f->store, 77, "main");
   uint64_t program = (uint64_t)f->program << 48;
   f->outer = fake_store_node(&f->store, program | 0x400100, 0, 0);
-  f->left = fake_store_node(&f->store, program | 0x400200, f->outer, TIDE_NODE_GUESSED);
+  f->left = fake_store_node(&f->store, program | 0x400200, f->outer, TIDE_FRAME_GUESSED);
   f->right = fake_store_node(&f->store, program | TIDE_FRAME_EXACT | 0x400300, f->outer, 0);
   f->pages = fake_store_node(&f->store, program | 0x400400, 1, 0);
   f->lost = 2;

@@ -23,7 +23,8 @@ function frameOf(model: Model, f: number) {
   const { frames } = model;
   return {
     function: textOf(model, frames.function[f]), file: textOf(model, frames.file[f]),
-    line: frames.line[f], module: modulePath(model, f), inlined: Boolean(frames.flags[f] & 1),
+    line: frames.line[f], module: modulePath(model, f),
+    inlined: Boolean(frames.flags[f] & FrameFlag.inlined),
     folded: frames.layer[f] >= Layer.folded,
     library: frames.layer[f] === Layer.library,
   };

@@ -144,7 +144,7 @@ test("growth and shrinking are told by arrow, sign and colour", () => {
 
 test("frames that are none have plain words and a look of their own", () => {
   const model = frameModel(["a", "b", "c", "main"]);
-  model.frames.flags.set([32, 8, 2, 0]);
+  model.frames.flags.set([64, 16, 4, 0]);
   const { rects, texts } = paint(chain([300, 300, 300, 100]), model);
   assert.deepEqual(texts.slice(1).map(({ text }) => text), [
     "stacks pruned to keep the file small  300 B", "stack not recorded  300 B",
@@ -155,7 +155,7 @@ test("frames that are none have plain words and a look of their own", () => {
 
 test("inlined frames have no border to their parent, others do", () => {
   const model = frameModel(["outer", "inlined", "called"]);
-  model.frames.flags.set([0, 1, 0]);
+  model.frames.flags.set([0, 32, 0]);
   const { rects } = paint(chain([100], [50, 50]), model);
   assert.deepEqual(rects.map(({ hasBorder }) => hasBorder), [true, true, false, true]);
 });

@@ -166,7 +166,7 @@ test("a menu offers what makes sense, and no link that is a script", () => {
 
 test("what is not a function cannot be hidden or searched, only copied", () => {
   const model = syntheticModel(300);
-  model.frames.flags.fill(32);
+  model.frames.flags.fill(64);
   const items = itemsFor(new TreeNames(tree, [model], "all"), 5, 0).map((item) => item.id);
   assert.deepEqual(items, ["zoom", "copy-stack", "collapse"]);
 });

@@ -5,6 +5,8 @@
 
 import type { NumberKey } from "./numbers.ts";
 
+export { FrameFlag, SiteKind } from "./numbers.ts";
+
 export interface Model {
   facts: Facts;
   text: string[];
@@ -35,23 +37,12 @@ export interface Frames {
 // Whose a frame is; from here up it is folded, a higher layer being nearer to the user.
 export const Layer = { own: 0, library: 1, folded: 2 } as const;
 
-export const FrameFlag = {
-  inlined: 1,
-  cut: 2,
-  guessed: 4,
-  lost: 8,
-  pages: 16,
-  pruned: 32,
-} as const;
-
 export interface Nodes {
   count: number;
   parent: Uint32Array;
   frame: Uint32Array;
   depth: Uint32Array; // of the root 0
 }
-
-export const SiteKind = { heap: 0, pages: 1, lost: 2 } as const;
 
 // What rows and sites count. All exact integers.
 export type Numbers = Record<NumberKey, Float64Array>;

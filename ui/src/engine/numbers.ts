@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is counted per stack: made from src/capture/numbers.def by tools/page_numbers.py.
+// Made from src/capture/numbers.def and src/store/stack.h by tools/page_numbers.py.
+
+// What is counted per stack:
 //
 //   done      adds up; what a thread did, whosever blocks they were
 //   held      adds up; of the blocks that a thread allocated
@@ -34,3 +36,19 @@ export type NumberRule = (typeof NUMBERS)[number]["rule"];
 export function numbersOf(...rules: NumberRule[]): NumberKey[] {
   return NUMBERS.filter((number) => rules.includes(number.rule)).map((number) => number.key);
 }
+
+export const FrameFlag = {
+  isExact: 1,
+  guessed: 2,
+  cut: 4,
+  pages: 8,
+  lost: 16,
+  stored: 31,
+  inlined: 32,
+  pruned: 64,
+} as const;
+export const SiteKind = {
+  heap: 0,
+  pages: 1,
+  lost: 2,
+} as const;
