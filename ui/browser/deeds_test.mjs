@@ -3,13 +3,12 @@
 // What a reader does to the page, one deed after another, each held against what the command says
 // about the same: the menu of a box, chips, every key, and the address of all of it.
 
-import { expect, expectEqual, headingIs, importSource } from "./stage.mjs";
+import { becomes, expect, expectEqual, headingIs, importSource, shown } from "./stage.mjs";
 
 const units = await importSource("src/engine/units.ts");
 
 async function hashHas(page, text) {
-  for (let i = 0; i < 100 && !page.url().includes(text); i++) await page.waitForTimeout(20);
-  expect(page.url().includes(text), `no ${text} in ${page.url()}`);
+  await becomes(() => page.url().includes(text), true, `${text} in ${page.url()}`);
 }
 
 // The menu of a function's box, by keyboard alone: down the widest way to it.
@@ -87,11 +86,10 @@ export const tests = {
     await choose(page, "Show recursion in full");
     await hashHas(page, "collapse=0");
     for (let i = 0; i < 7; i++) await page.keyboard.press("ArrowDown");
-    await page.waitForTimeout(200);
+    await shown(page);
     expect((await levels()).length >= 7, `in full: ${await levels()}`);
     await page.locator(".chip", { hasText: "recursion" }).click();
-    await page.waitForTimeout(200);
-    expect(!page.url().includes("collapse"), page.url());
+    await becomes(() => page.url().includes("collapse"), false, "the chip in the address");
   },
 
   // Either half is zoomed by itself, found in, and as it was when the link is opened again.
@@ -106,13 +104,13 @@ export const tests = {
     expect(!page.url().includes("above="), page.url());
     await page.locator("#search").fill("main");
     await page.locator("#search").blur();
-    await page.waitForTimeout(300);
+    await hashHas(page, "search=");
+    await shown(page);
     const told = (page) => page.locator(".sandwich .flame-bar").allInnerTexts();
     const before = await told(page);
     const again = await look(page.url());
     await half(again).waitFor();
-    await again.waitForTimeout(300);
-    expectEqual(await told(again), before, "in another window");
+    await becomes(() => told(again), before, "in another window");
     await again.keyboard.press("Escape");
     await again.keyboard.press("Escape");
     await again.waitForFunction(() => !/below=|search=/.test(location.hash));
@@ -137,7 +135,7 @@ export const tests = {
     const stops = [await text()];
     for (const key of ["[", "[", "]", "]"]) {
       await page.keyboard.press(key);
-      await page.waitForTimeout(50);
+      await shown(page);
       stops.push(await text());
     }
     expect(stops[1] !== stops[0], `[ stays at ${stops[0]}`);
@@ -178,7 +176,7 @@ export const tests = {
     await hashHas(page, "zoom=");
     await page.keyboard.press("f");
     await hashHas(page, "flip=1");
-    await page.waitForTimeout(300);
+    await shown(page);
     const told = (page) =>
       page.evaluate(() => ({
         heading: document.querySelector("h2.asked").innerText,
@@ -192,11 +190,9 @@ export const tests = {
     expect(before.chips.length > 0 && before.range.includes("grown"), JSON.stringify(before));
     const again = await look(page.url());
     await again.locator("h2.asked").waitFor();
-    await again.waitForTimeout(400);
-    expectEqual(await told(again), before, "in another window");
+    await becomes(() => told(again), before, "in another window");
     await again.reload();
     await again.locator("h2.asked").waitFor();
-    await again.waitForTimeout(400);
-    expectEqual(await told(again), before, "reloaded");
+    await becomes(() => told(again), before, "reloaded");
   },
 };

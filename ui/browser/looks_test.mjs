@@ -4,16 +4,15 @@
 // be markup.
 
 import { HOSTILE, hostileFile, LONG_NAME } from "./programs.mjs";
-import { expect, expectEqual, heading } from "./stage.mjs";
+import { expect, expectEqual, heading, shown } from "./stage.mjs";
 
 export const PANES =
   "overview graph table tree callers sizes leaks threads source diff about".split(" ");
 
 const grid = (page) => page.locator(".flame-mirror [role=treegrid]");
 
-// As it is drawn: what a key changes is there a frame or two later.
 async function gridNames(page) {
-  await page.waitForTimeout(250);
+  await shown(page);
   return grid(page).locator("tbody tr td:first-child").allInnerTexts();
 }
 
@@ -209,7 +208,7 @@ export const tests = {
       for (const pane of PANES) {
         await page.evaluate((hash) => (location.hash = hash), `#pane=${pane}&${link}`);
         await page.locator(`#tab-${pane}[aria-selected=true]`).waitFor();
-        await page.waitForTimeout(50);
+        await shown(page);
         const text = await page.locator("main").innerText();
         if (pane !== "about") expect(text.includes(why), `${pane} ${link}: ${text.slice(0, 300)}`);
         expect((await page.locator("#pane").innerText()).length > 5, `${pane} ${link}: nothing`);
@@ -251,7 +250,7 @@ export const tests = {
         const page = await look(url, { viewport: { width, height: 800 } });
         for (const pane of panes) {
           await page.locator(`#tab-${pane}`).click();
-          await page.waitForTimeout(100);
+          await shown(page);
           const faults = await page.evaluate(faultsOf);
           expect(!faults.length, `${pane} in ${width}: ${faults.slice(0, 3).join("; ")}`);
         }

@@ -3,14 +3,14 @@
 // What the page says is what the command says, to the digit: under every measure and unit, for
 // groups, parts of the run, filters, searches and comparisons.
 
-import { expect, expectEqual, heading, headingIs, importSource } from "./stage.mjs";
+import { expect, expectEqual, heading, headingIs, importSource, shown } from "./stage.mjs";
 
 const units = await importSource("src/engine/units.ts");
 
 // By the address alone, on a page that is open.
 async function turnTo(page, hash) {
   await page.evaluate((hash) => (location.hash = hash), hash);
-  await page.evaluate(() => new Promise((done) => setTimeout(() => requestAnimationFrame(done))));
+  await shown(page);
 }
 
 async function rowsOf(page, n = 8) {
@@ -273,7 +273,6 @@ export const tests = {
     for (const name of ["main", "recurse", "worker", "leak_a_little"])
       for (const runtime of [0, 1]) {
         await turnTo(page, `#pane=callers&measure=total&callee=${name}&runtime=${runtime}`);
-        await page.waitForTimeout(250); // the tables follow when nothing moves any more
         for (const half of ["callers", "callees"]) {
           const frames = runtime ? ["--all-frames"] : [];
           const words = ["--sort", "total", "--min-share", "0", ...frames];

@@ -40,10 +40,21 @@ export function expectEqual(found, wanted, what) {
 
 export const heading = (page) => page.locator("h2.asked b").innerText();
 
-// What is pressed or clicked is shown a frame or two later, and on a busy machine later still.
-export async function headingIs(page, text, what) {
-  for (let i = 0; i < 500 && (await heading(page)) !== text; i++) await page.waitForTimeout(20);
-  expectEqual(await heading(page), text, what);
+// What is pressed or clicked is shown a frame or two later, on a busy machine later still: looks
+// until `read` gives what is wanted.
+export async function becomes(read, wanted, what) {
+  const end = Date.now() + 10_000;
+  const isThere = async () => JSON.stringify(await read()) === JSON.stringify(wanted);
+  while (!(await isThere()) && Date.now() < end) await new Promise((done) => setTimeout(done, 20));
+  expectEqual(await read(), wanted, what);
+}
+
+export const headingIs = (page, text, what) => becomes(() => heading(page), text, what);
+
+// Whatever was asked for is drawn, and the tables beside the pictures tell of the same.
+export async function shown(page) {
+  await page.evaluate(() => new Promise((done) => setTimeout(() => requestAnimationFrame(done))));
+  await page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
 }
 
 // A module of the page's own sources, for comparing what it shows with how it should look.

@@ -122,8 +122,12 @@ export function Flame(props: FlameProps) {
   };
 
   // Who looks at the canvas does not wait for the table; who is in the table does not wait at all.
+  const current = useMemo(
+    () => ({ meaning, cursor, whole, label, isEmpty }),
+    [meaning, cursor, whole, label],
+  );
   const mirrored = useSettled(
-    useMemo(() => ({ meaning, cursor, whole, label, isEmpty }), [meaning, cursor, whole, label]),
+    current,
     () => grid.current !== null && grid.current === document.activeElement,
   );
   const onChoose = (node: number) =>
@@ -157,7 +161,7 @@ export function Flame(props: FlameProps) {
   const rectOf = (node: number) => stage.current?.chart.rectOf(node) ?? null;
   const isIdle = chosen.node === null || chosen.node === zoomNode;
   return (
-    <section class="flame" aria-label={label}>
+    <section class="flame" aria-label={label} aria-busy={mirrored !== current}>
       <Bar
         meaning={meaning}
         whole={whole}
