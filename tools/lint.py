@@ -5,6 +5,7 @@
   tools/lint.py [CHECK…]      layers imports format tidy python shell page
 """
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -58,15 +59,53 @@ def tidy_one(source):
     return done.returncode == 0, re.findall(r"^.*(?:error|warning): .*", done.stdout, re.M)
 
 
+def included():
+    """{source: every file it includes}, as ninja learnt when it compiled them."""
+    listed = subprocess.run(["ninja", "-C", str(BUILD), "-t", "deps"], capture_output=True,
+                            text=True).stdout
+    files = {}
+    for block in listed.split("\n\n"):
+        names = [os.path.normpath(BUILD / line.strip()) for line in block.splitlines()[1:]]
+        if names:
+            files.setdefault(pathlib.Path(names[0]), set()).update(names)
+    return files
+
+
+def fingerprint(source, files, how):
+    """Of everything that clang-tidy's answer for a source depends on."""
+    digest = hashlib.sha256(how.encode())
+    for path in sorted(files):
+        digest.update(f"{path}\n".encode() + pathlib.Path(path).read_bytes())
+    return f"{source.stem}-{digest.hexdigest()[:32]}"
+
+
+def commands():
+    """{source: how it is compiled} of the command and of the library."""
+    found = {}
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        path = pathlib.Path(os.path.normpath(os.path.join(entry["directory"], entry["file"])))
+        if (ROOT / "src") in path.parents:
+            found[path] = found.get(path, "") + entry["command"]
+    return found
+
+
 def tidy():
-    """The sources of the command and of the library; the tests are checked by running them."""
-    database = json.loads((BUILD / "compile_commands.json").read_text())
-    sources = {(pathlib.Path(entry["directory"]) / entry["file"]).resolve() for entry in database}
-    ours = sorted(path for path in sources if (ROOT / "src") in path.parents)
+    """What is not a test: those are checked by running them. What was found good is remembered and
+    not looked at again until something changes that the answer depends on."""
+    tool = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True).stdout
+    tool += (ROOT / ".clang-tidy").read_text() + pathlib.Path(__file__).read_text()
+    ours, files, known = commands(), included(), BUILD / "lint-tidy"
+    known.mkdir(exist_ok=True)
+    stamps = {path: known / fingerprint(path, files[path], tool + how)
+              for path, how in ours.items() if path in files}
+    asked = [path for path in sorted(ours) if path not in stamps or not stamps[path].exists()]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(tidy_one, ours))
+        results = list(pool.map(tidy_one, asked))
     for line in sorted({line for _, lines in results for line in lines}):
         print(line.replace(f"{BUILD}/../", ""))
+    for path, (good, _) in zip(asked, results):
+        if good and path in stamps:
+            stamps[path].touch()
     return bool(ours) and all(good for good, _ in results)
 
 
