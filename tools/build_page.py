@@ -8,7 +8,7 @@ file's bytes. Nothing is ever written to the source tree.
 
 Where there is no node or npm, or npm reaches no registry, the page is left out and one line says
 so; the next build tries again. With --required (-Dui=enabled), TIDEMARK_PAGE=required (make test)
-or CI=true that is an error.
+or CI=true that is an error. With --from FILE, FILE is the page, built already by another build.
 """
 import argparse
 import hashlib
@@ -137,18 +137,39 @@ __asm__(".pushsection .rodata\\n"
 """
 
 
+def escaped(path):
+    return str(path).replace(" ", "\\ ")
+
+
+def depend(args, names):
+    args.depfile.write_text(f"{args.html}: {' '.join(names)}\n", encoding="utf-8")
+
+
+def take(args, html):
+    """The page that another build has made."""
+    if not args.made.exists():
+        sys.exit(f"build_page: there is no {args.made}; run make first")
+    shutil.copyfile(args.made, html)
+    write(args.c, embed(html))
+    depend(args, [escaped(args.made)])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("ui", "work", "html", "c", "depfile"):
         parser.add_argument("--" + name, required=True, type=pathlib.Path)
     parser.add_argument("--required", action="store_true")
+    parser.add_argument("--from", dest="made", type=pathlib.Path)
     args = parser.parse_args()
     ui, work, html = args.ui.resolve(), args.work.resolve(), args.html.resolve()
     is_required = (args.required or os.environ.get("TIDEMARK_PAGE") == "required" or
                    os.environ.get("CI") == "true")
+    if args.made:
+        take(args, html)
+        return
     work.mkdir(parents=True, exist_ok=True)
     copy(ui, work)
-    names = [str(ui / path).replace(" ", "\\ ") for path in sources(ui)]
+    names = [escaped(ui / path) for path in sources(ui)]
     try:
         build(work, html, is_required)
     except LeftOut as why:
@@ -158,7 +179,7 @@ def main():
         write(html, "")
         names.append(str(work / "never-there"))  # makes ninja come here again
     write(args.c, embed(html))
-    args.depfile.write_text(f"{args.html}: {' '.join(names)}\n", encoding="utf-8")
+    depend(args, names)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,16 @@ def main():
         expect(place.build().returncode == 0 and place.command_has_page(), "from npm's cache")
         calls = place.log.read_text(encoding="ascii")
         expect(calls.count("\n") == 1 and "--offline" in calls, f"asked the network: {calls}")
+    with tempfile.TemporaryDirectory() as root:
+        place = Place(root)  # without node and npm: another build had them
+        made = place.root / "made.html"
+        done = place.build("--from", made)
+        expect(done.returncode == 1 and str(made) in done.stderr, f"there is none: {done}")
+        made.write_text("<!doctype html>", encoding="ascii")
+        expect(place.build("--from", made, CI="true").returncode == 0 and
+               place.command_has_page() and not place.comes_again(), "from another build")
+        inputs = place.depfile.read_text(encoding="utf-8").split(": ")[1].split()
+        expect(inputs == [str(made)], f"made again when {inputs} change")
     print("ok")
 
 

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the suites are made of: commands whose output goes to a log, builds, and counts of what
+passed. A command that dies early, counts nothing or takes too long is a failure, never a gap."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import threading
+import time
+
+import tree
+
+ROOT = tree.ROOT
+BUILD = ROOT / "build"
+LOGS = BUILD / "test-logs"
+TOLD_LINES = 40  # of a failed test's output
+CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.M)
+CMOCKA = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)", re.M)
+# A test that failed, in the words of our runners and of node's, and what they say of it below.
+FAILED = re.compile(r"^ *(?:FAIL|not ok \d+ -) "
+                    r"(.*\n(?:(?! *(?:ok|FAIL|skip|not ok|#) )[ \t]+.*\n)*)", re.M)
+
+
+class Counts:
+    """How many passed, failed and were skipped, and for each that failed its name and what it
+    said."""
+
+    def __init__(self, passed=0, failed=0, skipped=0):
+        self.passed, self.failed, self.skipped = passed, failed, skipped
+        self.notes = []
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.notes += other.notes
+
+    def note(self, name, said=""):
+        """Tells of a failure that is counted already."""
+        tail = said.rstrip().splitlines()[-TOLD_LINES:]
+        self.notes.append("\n".join([name, *(f"    {line}" for line in tail)]))
+
+    def fail(self, name, said=""):
+        self.failed += 1
+        self.note(name, said)
+
+    def __str__(self):
+        tail = f", {self.skipped} skipped" if self.skipped else ""
+        return f"{self.passed} passed, {self.failed} failed{tail}"
+
+
+def failure(name, said=""):
+    counts = Counts()
+    counts.fail(name, said)
+    return counts
+
+
+class Log:
+    """Where a suite's output goes: a file, and the terminal where it is the only one that runs."""
+
+    def __init__(self, name, is_shown):
+        self.name, self.is_shown = name, is_shown
+        self.file = open(LOGS / f"{name}.log", "w", encoding="utf-8")
+        self.begun = time.monotonic()
+        self.cpu_s = 0.0  # of the commands that have ended, and of their children
+
+    def write(self, text):
+        self.file.write(text)
+        if self.is_shown:
+            print(text, end="", flush=True)
+
+    def close(self):
+        self.file.close()
+
+    def took(self):
+        return f"{time.monotonic() - self.begun:6.1f} s {self.cpu_s:7.1f} s"
+
+
+def run(log, command, timeout=900, env=None):
+    """Run a command with its output in the log; returns (status, output)."""
+    whole_env = dict(os.environ, TIDEMARK_CACHE="off", **(env or {}))
+    child = subprocess.Popen([str(word) for word in command], cwd=ROOT, env=whole_env, text=True,
+                             errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT)
+    timer = threading.Timer(timeout, child.kill)
+    timer.start()
+    lines = []
+    try:
+        for line in child.stdout:
+            lines.append(line)
+            log.write(line)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        log.cpu_s += usage.ru_utime + usage.ru_stime
+    finally:
+        timer.cancel()
+    if child.returncode < 0:
+        lines.append(f"killed by signal {-child.returncode} (time limit {timeout} s)\n")
+        log.write(lines[-1])
+    return child.returncode, "".join(lines)
+
+
+def runner(log, command, **options):
+    """A test runner of our own, which closes with the counting line."""
+    status, output = run(log, command, **options)
+    name = next(str(word) for word in command if str(word).endswith((".py", ".mjs")))
+    name = os.path.relpath(ROOT / name, ROOT)
+    closing = CLOSING.findall(output)
+    if not closing:
+        return failure(f"{name}: no closing line (status {status})", output)
+    counts = Counts(*(int(number or 0) for number in closing[-1]))
+    told = FAILED.findall(output)
+    for text in told:
+        first, _, rest = text.strip().partition("\n")
+        counts.note(first, rest)
+    if counts.failed and not told:
+        counts.note(f"{name}: {counts.failed} failed", output)
+    if status != 0 and counts.failed == 0:
+        counts.fail(f"{name}: status {status} with no failure counted", output)
+    return counts
+
+
+def meson_setup(log, directory, *options, env=None):
+    if (directory / "build.ninja").exists():
+        return True
+    shutil.rmtree(directory, ignore_errors=True)
+    return run(log, ["meson", "setup", directory, *options], env=env)[0] == 0
+
+
+def ninja(log, directory, *targets, env=None):
+    """None, or a failure that shows what the compiler said."""
+    status, output = run(log, ["ninja", "-C", directory, *targets], env=env)
+    return failure(f"{directory.name}: does not build", output) if status else None
+
+
+def meson_tests(log, directory, *options, env=None, timeout=900):
+    """meson's tests, counted by case where a program reports its cases. Builds what they need."""
+    report = directory / "meson-logs/testlog.json"
+    report.unlink(missing_ok=True)
+    _, output = run(log, ["meson", "test", "-C", directory, "--print-errorlogs", *options],
+                    env=env, timeout=timeout)
+    if not report.exists():
+        return failure(f"{directory.name}: meson test wrote no report", output)
+    counts = Counts()
+    for line in report.read_text().splitlines():
+        counts.add(meson_test(directory, json.loads(line)))
+    return counts
+
+
+def meson_test(directory, test):
+    text = (test.get("stdout") or "") + "\n" + (test.get("stderr") or "")
+    cases = {kind: int(number) for kind, number in CMOCKA.findall(text)}
+    if test["result"] == "SKIP":
+        return Counts(skipped=1)
+    if test["result"] in ("OK", "EXPECTEDFAIL"):
+        return Counts(max(cases.get("PASSED", 0), 1), 0, cases.get("SKIPPED", 0))
+    counts = Counts(cases.get("PASSED", 0), max(cases.get("FAILED", 0), 1))
+    passing = re.compile(r"^\[ +(?:RUN|OK) +\] .*\n", re.M)
+    counts.note(f"{directory.name}: {test['name']}: {test['result']}", passing.sub("", text))
+    return counts
+
+
+def settled():
+    """A wrapper for sanitized programs: those of Debian 12 cannot live with the wide address
+    randomisation that newer kernels use by default."""
+    bits = pathlib.Path("/proc/sys/vm/mmap_rnd_bits")
+    return ["setarch", "-R"] if bits.exists() and int(bits.read_text()) > 28 else []
+
+
+def sanitized_tests(log, directory, *options, env):
+    wrapper = settled()
+    more = ["--wrapper", " ".join(wrapper)] if wrapper else []
+    return meson_tests(log, directory, "--timeout-multiplier", "4", *more, *options, env=env)

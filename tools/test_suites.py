@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suites: each is a function that writes to a log and returns its counts. docs/testing.md says
+what is in each, tools/test.py runs them."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from test_run import (BUILD, LOGS, ROOT, Counts, failure, meson_setup, meson_tests, ninja, run,
+                      runner, sanitized_tests, settled)
+
+OTHER_ARCH = {"x86_64": "aarch64", "aarch64": "x86_64"}[platform.machine()]
+FUZZ_SECONDS = int(os.environ.get("FUZZ_SECONDS", "8"))
+FUZZ_SEED = int(os.environ.get("FUZZ_SEED", "1"))  # the same inputs every time; 0: new ones
+INSTALLED = ("share/bash-completion/completions/tidemark", "share/zsh/site-functions/_tidemark",
+             "share/fish/vendor_completions.d/tidemark.fish",
+             *(["share/man/man1/tidemark-run.1"] if shutil.which("scdoc") else []))
+PYTHON = sys.executable
+
+
+def unit(log):
+    return meson_tests(log, BUILD)
+
+
+def e2e(log):
+    return runner(log, [PYTHON, "tests/e2e/run.py"])
+
+
+def bare(log):
+    """The same programs with LD_PRELOAD alone, nobody supervising."""
+    return runner(log, [PYTHON, "tests/e2e/run.py", "--mode", "bare"])
+
+
+def real(log):
+    return runner(log, [PYTHON, "tests/real/run.py"])
+
+
+def symbols(log):
+    return runner(log, [PYTHON, "tests/symbols/run.py"])
+
+
+def interop(log):
+    return runner(log, [PYTHON, "tests/interop/run.py"])
+
+
+def page(log, *names):
+    """The engine of the page: against the command on the same captures, and against slow ways."""
+    tests = BUILD / "ui/work/test/run.mjs"
+    if not tests.exists():
+        return failure("not built: are node and npm there?")
+    return runner(log, ["node", tests, BUILD, *names])
+
+
+def browser(log):
+    """The page in a real browser; nothing where tidemark was built without it."""
+    work = BUILD / "ui/work"
+    if not shutil.which("chromium") or not (work / "node_modules").exists():
+        if os.environ.get("CI") == "true":
+            return failure("no chromium, or no page in the build")
+        return Counts(skipped=1)
+    return runner(log, ["node", work / "browser/run.mjs", "--tidemark", BUILD / "tidemark",
+                        "--golden", "tests/golden"])
+
+
+def cross(log):
+    """The recorder for the other architecture, its tests under emulation."""
+    directory = ROOT / f"build-{OTHER_ARCH}"
+    if not meson_setup(log, directory, "--cross-file", f"tools/cross-{OTHER_ARCH}.ini",
+                       "-Drecorder_only=true"):
+        return failure(f"{directory.name}: cannot be set up")
+    broken = ninja(log, directory)
+    if broken:
+        return broken
+    counts = meson_tests(log, directory, "--timeout-multiplier", "4")
+    counts.add(runner(log, [PYTHON, "tests/e2e/run.py", "--arch", OTHER_ARCH]))
+    counts.add(runner(log, [PYTHON, "tests/symbols/run.py", "--arch", OTHER_ARCH]))
+    return counts
+
+
+def asan(log):
+    """Hosted code under the address and undefined-behaviour sanitizers. Nothing else is built, the
+    page least of all: it is that of the other build."""
+    directory = ROOT / "build-asan"
+    if not meson_setup(log, directory, "-Db_sanitize=address,undefined", "-Db_lundef=false",
+                       "-Doptimization=1", "-Drecorder_lto=false",
+                       f"-Dpage_from={BUILD}/ui/page.html"):
+        return failure(f"{directory.name}: cannot be set up")
+    broken = ninja(log, directory, "tidemark", "libtidemark.so")
+    if broken:
+        return broken
+    env = {"ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1",
+           "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+    counts = sanitized_tests(log, directory, "--suite", "hosted", env=env)
+    counts.add(sanitized_page(log, directory / "tidemark", env))
+    return counts
+
+
+def sanitized_page(log, tidemark, env):
+    """The whole command as it serves and writes the page. What a sanitizer finds in a process that
+    nobody waits for, as a server in the background is, is in the files it leaves."""
+    with tempfile.TemporaryDirectory() as scratch:
+        env = {name: f"{value}:log_path={scratch}/found" for name, value in env.items()}
+        counts = runner(log, [*settled(), PYTHON, "tests/e2e/run.py", "--tidemark", tidemark,
+                              "--filter", r"^command\.(view_|html_|run_view)"], env=env)
+        for path in sorted(pathlib.Path(scratch).iterdir()):
+            text = path.read_text(errors="replace")
+            log.write(text)
+            counts.fail(path.name, text)
+    return counts
+
+
+def tsan(log):
+    """The store's concurrency under the thread sanitizer."""
+    directory = ROOT / "build-tsan"
+    if not meson_setup(log, directory, "-Db_sanitize=thread", "-Db_lundef=false",
+                       "-Drecorder_only=true"):
+        return failure(f"{directory.name}: cannot be set up")
+    env = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}
+    return sanitized_tests(log, directory, "--suite", "threads", env=env)
+
+
+def fuzz(log):
+    """Each reader of external bytes: its corpus first, then new inputs for a short while."""
+    directory = ROOT / "build-fuzz"
+    names = sorted(path.stem for path in (ROOT / "tests/fuzz").glob("fuzz_*.c"))
+    targets = [f"tests/fuzz/{name}" for name in names]
+    clang = {"CC": "clang"}
+    if not meson_setup(log, directory, "-Dfuzz=true", "-Dui=disabled", "-Drecorder_lto=false",
+                       "-Db_lundef=false", env=clang):
+        return failure(f"{directory.name}: cannot be set up")
+    broken = ninja(log, directory, *targets, env=clang)
+    if broken:
+        return broken
+    counts = Counts()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, status in pool.map(lambda target: fuzz_one(log, directory / target), targets):
+            log.write(f"{name}: {'ok' if status == 0 else f'status {status}'}\n")
+            if status:
+                said = (LOGS / f"{name}.log").read_text(errors="replace")
+                counts.fail(f"{name}: status {status}, input and log in {LOGS.relative_to(ROOT)}",
+                            said)
+            else:
+                counts.passed += 1
+    return counts
+
+
+def fuzz_one(suite_log, target):
+    """One core is one target's; its output is in a log of its own."""
+    name = target.name.removeprefix("fuzz_")
+    corpus = ROOT / "tests/fuzz/corpus" / name
+    with tempfile.TemporaryDirectory() as scratch, open(LOGS / f"{target.name}.log", "w") as log:
+        known = [corpus] if corpus.is_dir() else []
+        command = [*settled(), target, f"-max_total_time={FUZZ_SECONDS}", f"-seed={FUZZ_SEED}",
+                   "-timeout=10",
+                   "-rss_limit_mb=2048", "-print_final_stats=1",
+                   f"-artifact_prefix={LOGS}/{name}-", scratch, *known]
+        try:
+            done = subprocess.run([str(word) for word in command], cwd=ROOT, stdout=log,
+                                  stderr=subprocess.STDOUT, timeout=FUZZ_SECONDS * 4 + 60,
+                                  check=False)
+        except subprocess.TimeoutExpired:
+            return target.name, "time limit"
+        suite_log.cpu_s += FUZZ_SECONDS  # each keeps a core busy
+        return target.name, done.returncode
+
+
+def install(log):
+    """make install of what is built, with a DESTDIR and below another prefix; the installed command
+    finds its library. Another prefix compiles one file, and once more when it is put back."""
+    configured = json.loads(subprocess.run(
+        ["meson", "introspect", "--buildoptions", BUILD], capture_output=True, text=True,
+        check=True).stdout)
+    prefix = next(option["value"] for option in configured if option["name"] == "prefix")
+    counts = Counts()
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            installs(log, counts, pathlib.Path(scratch), prefix, f"{scratch}/stage")
+            installs(log, counts, pathlib.Path(scratch), f"{scratch}/opt", "")
+        finally:
+            run(log, ["meson", "configure", BUILD, "--prefix", prefix])
+    broken = ninja(log, BUILD)
+    if broken:
+        counts.add(broken)
+    return counts
+
+
+def installs(log, counts, scratch, prefix, destdir):
+    status, output = run(log, ["make", "install", f"PREFIX={prefix}", f"DESTDIR={destdir}"])
+    top = pathlib.Path(f"{destdir}{prefix}")
+    capture = scratch / f"{top.name}.tide"
+    if status == 0 and (top / "lib/tidemark/libtidemark.so").exists():
+        status, output = run(log, [top / "bin/tidemark", "run", "-q", "-o", capture, "ls", "/"])
+    missing = [name for name in INSTALLED if not (top / name).exists()]
+    if status == 0 and capture.exists() and not missing:
+        counts.passed += 1
+    else:
+        counts.fail(f"DESTDIR={destdir} PREFIX={prefix} (status {status}, "
+                    f"missing: {missing})", output)
+
+
+def lint_quick(log):
+    """What lint finds within seconds; the rest of it is `make lint`."""
+    checks = ("layers", "imports", "format", "python", "shell", "page")
+    status, output = run(log, [PYTHON, "tools/lint.py", *checks])
+    return failure("see what it says", output) if status else Counts(passed=len(checks))
+
+
+def unit_quick(log):
+    """Modules alone: nothing that records with other tools or fills memory."""
+    return meson_tests(log, BUILD, "--suite", "hosted", "--suite", "recorder")
+
+
+def e2e_quick(log):
+    """Every program with a declared truth on libc, none of the tests of the command."""
+    return runner(log, [PYTHON, "tests/e2e/run.py", "--filter", r"^(?!command\.)[^ ]*$"])
+
+
+def page_quick(log):
+    """The engine against slow ways of its own, without recording anything."""
+    return page(log, "app", "decode", "engine", "flame", "units")
+
+
+# The longest first: two run at a time, and none should be left to run alone at the end.
+SUITES = {"unit": unit, "asan": asan, "e2e": e2e, "fuzz": fuzz, "cross": cross, "browser": browser,
+          "page": page, "real": real, "bare": bare, "symbols": symbols, "tsan": tsan,
+          "interop": interop, "install": install}
+OWN_BUILD = {"fuzz", "tsan"}  # these use nothing of build/
+WITH_CRATES = {unit, real}
+ALONE = {"install"}  # it builds build/tidemark anew
+QUICK = {"unit": unit_quick, "e2e": e2e_quick, "lint": lint_quick, "page": page_quick}
