@@ -110,8 +110,8 @@ export function compiled(source: string, flags: string): string {
   return program;
 }
 
-// Whether blocks became more is known of a run that was looked at while it lasted. On a machine that
-// is short of everything a supervisor may have come too late: such a run is recorded again.
+// Whether blocks became more is known of a run that was looked at while it lasted. On a machine
+// that is short of everything a supervisor may have come too late: such a run is recorded again.
 const LOOKS_MIN: Record<string, number> = { "page-handover-c-pthread": 20 };
 const TRIES = 6;
 
