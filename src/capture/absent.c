@@ -198,7 +198,9 @@ void tide_absents_told(struct tide_absents *a, const struct tide_absent_word *wo
     absent->before = NULL;
   }
   absent->row.exe = tide_strdup(exe);
-  absent->row.detail = tide_strdup(word->detail ? word->detail : "");
+  const char *detail =
+      word->detail ? word->detail : tide_own_allocators_detail(a->allocators, exe, word->why);
+  absent->row.detail = tide_strdup(detail ? detail : "");
   absent->row.parent = tide_strdup(word->parent ? word->parent : "");
   absent->row.why = word->why;
   // A fork child that was turned away has counted itself in its parent's store.

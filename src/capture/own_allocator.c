@@ -13,7 +13,10 @@
 #define MUCH_BYTES (INT64_C(64) << 20)
 
 struct program {
-  char *exe, *allocator; // NULL: it uses libc's
+  char *exe;
+  bool is_unfit;
+  enum tide_why why; // meaningless unless unfit, as is the detail
+  char *detail;
 };
 
 struct tide_own_allocators {
@@ -32,27 +35,31 @@ void tide_own_allocators_free(struct tide_own_allocators *allocators)
     return;
   for (size_t i = 0; i < allocators->n; i++) {
     free(allocators->programs[i].exe);
-    free(allocators->programs[i].allocator);
+    free(allocators->programs[i].detail);
   }
   free(allocators->programs);
   free(allocators);
 }
 
-// The allocator that the file shows; NULL: none.
-static char *allocator_of(struct tide_own_allocators *allocators, const char *exe)
+static const struct program *program_of(struct tide_own_allocators *allocators, const char *exe)
 {
   for (size_t i = 0; i < allocators->n; i++)
     if (strcmp(allocators->programs[i].exe, exe) == 0)
-      return allocators->programs[i].allocator;
-  enum tide_why why;
-  char *detail = NULL;
-  if (tide_target_judge(exe, &why, &detail) && why != TIDE_WHY_OWN_ALLOCATOR) {
-    free(detail);
-    detail = NULL;
-  }
+      return &allocators->programs[i];
   TIDE_GROW(allocators->programs, allocators->n, allocators->cap);
-  allocators->programs[allocators->n++] = (struct program){tide_strdup(exe), detail};
-  return detail;
+  struct program *program = &allocators->programs[allocators->n++];
+  *program = (struct program){.exe = tide_strdup(exe)};
+  program->is_unfit = tide_target_judge(exe, &program->why, &program->detail);
+  return program;
+}
+
+const char *tide_own_allocators_detail(struct tide_own_allocators *allocators, const char *exe,
+                                       enum tide_why why)
+{
+  if (!*exe)
+    return NULL;
+  const struct program *program = program_of(allocators, exe);
+  return program->is_unfit && program->why == why ? program->detail : NULL;
 }
 
 static uint64_t n_heap_events(const struct tide_image *image)
@@ -76,11 +83,11 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
   if (!image->exe || !*image->exe)
     return false;
   int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
-  char *named = allocator_of(allocators, image->exe);
+  const char *named = tide_own_allocators_detail(allocators, image->exe, TIDE_WHY_OWN_ALLOCATOR);
   bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;
   bool is_small_part = heap < anonymous / 2;
   row->why = TIDE_WHY_OWN_ALLOCATOR;
-  row->detail = named;
+  row->detail = (char *)named;
   if (is_first && (!n_heap_events(image) || heap < anonymous / 4))
     return true;
   if (named && !is_first && (is_small_part || !anonymous))

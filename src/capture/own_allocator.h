@@ -16,6 +16,11 @@ struct tide_own_allocators;
 struct tide_own_allocators *tide_own_allocators_new(void);
 void tide_own_allocators_free(struct tide_own_allocators *allocators); // NULL is fine
 
+// What a program's file shows that goes with the reason why it is not recorded: the allocator of a
+// static program, the name of a sanitizer. NULL: nothing. Lives as long as the allocators.
+const char *tide_own_allocators_detail(struct tide_own_allocators *allocators, const char *exe,
+                                       enum tide_why why);
+
 // True: it has, and row's why and detail say which; detail lives as long as the allocators.
 bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
                               const struct tide_image *image, uint64_t max_anonymous_bytes,

@@ -211,7 +211,7 @@ static void read_file(const struct file *file, struct tide_target_elf *elf)
 void tide_target_elf_read(const char *path, struct tide_target_elf *ret_elf)
 {
   *ret_elf = (struct tide_target_elf){0};
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat st;
   if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
     void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);

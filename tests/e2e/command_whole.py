@@ -44,6 +44,18 @@ int main(int argc, char **argv)
 }
 """
 
+# Removes itself and leaves a pipe in its place, which nobody will ever write to.
+BECOMES_A_PIPE = """
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+  void *p = malloc(1000);
+  return argc < 1 || !p || unlink(argv[0]) || mkfifo(argv[0], 0600);
+}
+"""
+
 SPAWNER = """
 #include <spawn.h>
 #include <stdlib.h>
@@ -124,6 +136,28 @@ def whole_static_child(ground):
         expect(row["reason"] == "static" and row["processes"] == 1, f"{row}")
         expect(row["exe"] == str(big) and row["pid"] and not row["is_command"], f"{row}")
         expect(pathlib.Path(row["parent"]).name == name, f"parent {row['parent']}")
+
+
+@test
+def whole_static_child_that_profiles_itself(ground):
+    """Go's programs are known by a section of theirs."""
+    start = ground.build("start", STARTER)
+    mark = '__attribute__((section(".go.buildinfo"))) char mark[32] = "\\xff Go buildinf:";\n'
+    go = ground.build("go", mark + EATER, "-static")
+    done = ground.record("-o", "a.tide", start, go, "20000000", "20")
+    row = rows(ground, "a.tide")["go"]
+    expect(row["reason"] == "static" and row["detail"] == "Go's runtime", f"{row}")
+    said = " ".join(done.stderr.split())
+    expect("way out: Go's runtime profiles itself: save /debug/pprof/heap" in said, done.stderr)
+
+
+@test
+def whole_program_that_became_a_pipe(ground):
+    """What lies at the path of a program by the time that it is looked at may be anything."""
+    prog = ground.build("gone", BECOMES_A_PIPE)
+    done = ground.record("-q", "-o", "a.tide", prog, timeout=60)
+    expect(done.status == 0, done.stderr)
+    expect(ground.report("a.tide")["image"]["program"] == "gone", "not recorded")
 
 
 @test
