@@ -4,6 +4,7 @@ import os
 import pathlib
 import platform
 import select
+import socket
 import statistics
 import subprocess
 import sys
@@ -93,6 +94,19 @@ def run_alone(argv, env, stdin=None, stdout=None):
         raise Failed(f"{' '.join(argv)}: status {done.returncode}: {said[-300:]}")
     wall, spent, peak_kib = said.splitlines()[-1].split()
     return float(wall), float(spent), int(peak_kib) * 1024
+
+
+def wait_for_socket(path, server):
+    for _ in range(600):
+        if server.poll() is not None:
+            raise Failed(f"{path}: its server ended with status {server.returncode}")
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(str(path))
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise Failed(f"{path}: nobody listened there within 30 s")
 
 
 def children_of(pid):

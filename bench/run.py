@@ -16,7 +16,6 @@ import pathlib
 import random
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -216,7 +215,7 @@ def redis(bench):
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL, cwd=bench.scratch)
         try:
-            wait_for_socket(path, server)
+            measure.wait_for_socket(path, server)
             load = measure.run(["redis-benchmark", "-s", path, "-q", "-n", count, "-r", "100000",
                                 "-d", "100", "-P", "8", "-t", "set,get,lpush,lpop,sadd,hset"])
             measure.run(["redis-cli", "-s", path, "shutdown", "nosave"], check=False)
@@ -230,19 +229,6 @@ def redis(bench):
     values = bench.interleave(bench.fast_peers(), one)
     return [with_ratio({"workload": REDIS, "allocations": allocations(bench),
                         "wall_s": {peer: measure.summary(v) for peer, v in values.items()}})]
-
-
-def wait_for_socket(path, server):
-    for _ in range(600):
-        if server.poll() is not None:
-            raise measure.Failed(f"redis-server ended with status {server.returncode}")
-        try:
-            with socket.socket(socket.AF_UNIX) as probe:
-                probe.connect(path)
-                return
-        except OSError:
-            time.sleep(0.05)
-    raise measure.Failed("redis-server did not listen within 30 s")
 
 
 # Starting and ending.

@@ -5,6 +5,11 @@ What the processes took with the recorder, and what tidemark took beside them, i
 in both; only what they would have taken without is estimated by the one and measured by the other.
 A machine may be half as fast in one second as in the next, so the program runs with and without at
 the same time, in turns of a few milliseconds on the same core: what slows one slows the other.
+
+A server has to get the same work in the same pieces. With 50 clients, those that wait are answered
+in one round: the slower server has more of them waiting, makes a tenth fewer system calls for the
+same requests, and so seems to cost less than it does. One client that waits for its answers makes
+both servers do the same calls.
 """
 import json
 import os
@@ -29,6 +34,9 @@ def workloads(bench, programs, root):
     source.write_text("#include <iostream>\n#include <map>\n#include <regex>\n#include <string>\n"
                       "int main() { std::map<std::string, int> m; m[\"a\"] = 1;\n"
                       "std::cout << std::regex_match(\"ab\", std::regex(\"a+b\")) << m.size(); }\n")
+    documents = bench.scratch / "work.json"
+    documents.write_text(json.dumps([{"id": i, "name": f"n{i}", "tags": [str(i), {"x": i / 3}]}
+                                     for i in range(bench.size(100000, 1000))]))
     modules = "import asyncio, decimal, email, http.client, json, sqlite3, unittest, xml.sax"
     sort = "my %h; $h{substr $_, 0, 4} .= $_ for sort map { join '-', $_, $_ * 7 % 1000 } 1..200000"
     return programs + [
@@ -39,7 +47,33 @@ def workloads(bench, programs, root):
         ("git log --stat", ["git", "-C", str(root), "log", "--stat", "-n", "200"], {}, None),
         ("CPython, imports", ["python3", "-c", modules], {}, None),
         ("perl, sort", ["perl", "-e", sort], {}, None),
+        ("jq", ["jq", "-c", "group_by(.id % 10) | map(length)", str(documents)], {}, None),
+        (REDIS, ["redis-server", "--port", "0", "--unixsocket", SOCKET, "--save", ""], {}, None),
     ]
+
+
+# Clients keep to a core that is not the servers'.
+
+REDIS = "redis-server under redis-benchmark"
+SOCKET = "redis.sock"
+
+
+def client(words, place):
+    core = max(os.sched_getaffinity(0))
+    return subprocess.Popen(["taskset", "-c", str(core), *words], cwd=place,
+                            env=measure.environment({}), stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def ask(bench, servers):
+    """The load of every server, all at once, and then their end."""
+    for place, server in servers.items():
+        measure.wait_for_socket(place / SOCKET, server)
+    load = ["redis-benchmark", "-s", SOCKET, "-q", "-n", bench.size("100000", "1000"), "-r",
+            "100000", "-d", "100", "-c", "1", "-P", "16", "-t", "set,get,lpush,lpop,sadd,hset"]
+    for words in (load, ["redis-cli", "-s", SOCKET, "shutdown", "nosave"]):
+        for running in [client(words, place) for place in servers]:
+            running.wait()
 
 
 def cost_of(tidemark, capture):
@@ -49,18 +83,27 @@ def cost_of(tidemark, capture):
     return {key: value / 1e9 for key, value in cost.items()}
 
 
-def start(argv, env, stdin):
+def start(argv, env, stdin, place):
+    place.mkdir(exist_ok=True)
     with open(stdin, "rb") as source:
-        return subprocess.Popen(argv, env=measure.environment(env), stdin=source,
+        return subprocess.Popen(argv, env=measure.environment(env), stdin=source, cwd=place,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def side_by_side(build, argv, env, stdin, output):
+def side_by_side(bench, build, argv, env, stdin):
     """Processor seconds without, and what the capture says, of two runs that share a core."""
+    output = bench.scratch / "said.tide"
     pinned = ["taskset", "-c", str(min(os.sched_getaffinity(0))), *argv]
     recorded = start([str(build / "tidemark"), "run", "-q", "-f", "-o", str(output), "--",
-                      *pinned], env, stdin)
-    plain = start(pinned, env, stdin)
+                      *pinned], env, stdin, bench.scratch / "recorded")
+    plain = start(pinned, env, stdin, bench.scratch / "plain")
+    if SOCKET in argv:
+        try:
+            ask(bench, {bench.scratch / "recorded": recorded, bench.scratch / "plain": plain})
+        except measure.Failed:
+            recorded.terminate()
+            plain.terminate()
+            raise
     _, status, usage = os.wait4(plain.pid, 0)
     plain.returncode = os.waitstatus_to_exitcode(status)
     if recorded.wait() or plain.returncode:
@@ -85,7 +128,6 @@ def judge(pairs):
 
 def said(bench, build, programs, root, say, chosen=""):
     rows = []
-    output = bench.scratch / "said.tide"
     for name, argv, env, stdin in workloads(bench, programs, root):
         if not re.search(chosen, name):
             continue
@@ -98,7 +140,7 @@ def said(bench, build, programs, root, say, chosen=""):
         plain, pairs, began = [], [], time.monotonic()
         while len(pairs) < bench.repeats or (time.monotonic() - began < LEAST_S
                                              and not bench.quick):
-            plain_s, cost = side_by_side(build, argv, env, source, output)
+            plain_s, cost = side_by_side(bench, build, argv, env, source)
             plain.append(plain_s)
             pairs.append(ratios(plain_s, cost))
         rows.append({"workload": name, "plain_s": measure.summary(plain), **judge(pairs)})

@@ -260,8 +260,9 @@ SECTIONS = [
     ("said", "The overhead that a report says",
      "Processor time of all processes with the recorder, and of tidemark meanwhile, over that of "
      "all processes without: as measured, and as the report estimates it. With and without run at "
-     "the same time on one core, so that a slow second of the machine hits both; medians. Within: "
-     "by a quarter of what is added, or 3 points where that is less than a tenth.", said_lines),
+     "the same time on one core, so that a slow second of the machine hits both; servers get the "
+     "same requests in the same pieces, one client's. Medians. Within: by a quarter of what is "
+     "added, or 3 points where that is less than a tenth.", said_lines),
     ("startup", "A program that does nothing", "", startup_lines),
     ("finish", "The capture", "", finish_lines),
     ("forks", "Many processes",
