@@ -194,9 +194,10 @@ struct tide_image {
   uint32_t lacks; // enum tide_lacks
   char *origin;   // the tool and format it was read from; NULL: ours
   // Filled by the reader, not stored:
-  char *file;         // the file it was read from; NULL: none
-  bool is_part;       // the file ended before all of its stacks
-  bool sites_are_all; // the reader's own: every row of sites was met
+  char *file;            // the file it was read from; NULL: none
+  bool is_part;          // the file ended before all of its stacks
+  bool sites_are_all;    // the reader's own: every row of sites was met
+  bool resident_is_lost; // the file ended before what would be in has_resident and the like
   // Of a run with very many stacks, until it is written: frames, sites and the snapshots' rows are
   // in here and not in the tables below. See capture/pack.h. NULL: they are below.
   struct tide_pack *pack;

@@ -260,8 +260,11 @@ enum tide_err tide_file_parse(const uint8_t *data, size_t n, const char *name,
   r.capture->from_later = (unsigned)(data[10] | data[11] << 8) > TIDE_FILE_MINOR;
   r.capture->cut = err != TIDE_ERR_OK;
   r.capture->cut_note = r.note;
-  for (size_t i = 0; err && i < r.capture->n_images; i++)
-    r.capture->images[i].is_part = !r.capture->images[i].sites_are_all;
+  for (size_t i = 0; err && i < r.capture->n_images; i++) {
+    struct tide_image *image = &r.capture->images[i];
+    image->is_part = !image->sites_are_all;
+    image->resident_is_lost = !image->has_resident;
+  }
   *ret_capture = r.capture;
   return TIDE_ERR_OK;
 }

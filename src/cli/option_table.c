@@ -54,7 +54,7 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_MERGE] = {"merge", "FILE... -o OUT",
                          "add up the recordings of several runs or processes",
-                         "Of each FILE the process with the largest peak is taken, or the one of\n"
+                         "Of each FILE the process that report shows is taken, or the one of\n"
                          "--process, or --all. Processes of the same program become one, stack by\n"
                          "stack; its peak is the sum of their own peaks, and so an upper bound.\n",
                          TIDE_OPERAND_CAPTURE},
@@ -187,7 +187,7 @@ const struct tide_option_row tide_option_rows[] = {
     {VIEWING, 0, "hide", "RE", TIDE_OPTION_TEXT, AT(hide), NULL, 0,
      "leave out frames of functions like RE"},
     {VIEWING | VERB(MERGE) | PAGES, 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL, 0,
-     "process by pid or #index (default: the largest peak)"},
+     "process by pid or #index (default: command or largest)"},
     {VERB(MERGE), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,
      "take all processes of each file"},
     {VERB(REPORT), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,

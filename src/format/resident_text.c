@@ -53,7 +53,9 @@ char *tide_resident_untouched_words(const struct tide_screen *screen,
 
 const char *tide_resident_whose(const struct tide_image *image)
 {
-  return image->rss_is_own || image->origin ? "" : " with the recorder";
+  if (image->rss_is_own || image->origin)
+    return "";
+  return image->resident_is_lost ? " perhaps with the recorder" : " with the recorder";
 }
 
 static void put_times(struct tide_buf *out, const struct tide_screen *screen, double overhead)

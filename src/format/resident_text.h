@@ -16,7 +16,8 @@ bool tide_resident_has_untouched(const struct tide_image *image);
 char *tide_resident_untouched_words(const struct tide_screen *screen,
                                     const struct tide_image *image);
 
-// " with the recorder", or "" where the RSS is the program's own.
+// " with the recorder", or "" where the RSS is the program's own. What a cut file has lost is not
+// said: there it is "perhaps".
 const char *tide_resident_whose(const struct tide_image *image);
 
 // "overhead ≈ 1.2× and 16.1 MiB", as far as it is known; NULL: nothing is.
