@@ -306,7 +306,7 @@ static void examine(struct tide_absents *a, const struct tide_proc_stat *stat)
   struct absent *absent = add(a, stat->pid, stat->born, a->now_ns);
   absent->row.exe = seen.row.exe;
   absent->row.detail = seen.row.detail ? seen.row.detail : tide_strdup("");
-  absent->row.parent = exe_of(stat->parent);
+  absent->row.parent = exe_of(stat->parent == (uint32_t)getpid() ? 0 : stat->parent);
   absent->row.why = seen.row.why;
   absent->is_unsure = seen.is_unsure;
   absent->is_fork = *absent->row.exe && !strcmp(absent->row.exe, absent->row.parent);
@@ -353,12 +353,14 @@ static void meet(void *context, uint32_t pid)
   add_to_frontier(a, pid);
 }
 
-static void take_census(struct tide_absents *a, const uint32_t *recorded_pids, size_t n)
+static void take_census(struct tide_absents *a, const struct tide_absent_census *census)
 {
   a->n_frontier = a->n_recorded = 0;
-  for (size_t i = 0; i < n; i++)
-    add_to_frontier(a, recorded_pids[i]);
+  for (size_t i = 0; i < census->n_recorded; i++)
+    add_to_frontier(a, census->recorded_pids[i]);
   a->n_recorded = a->n_frontier;
+  for (size_t i = 0; i < census->n_left; i++)
+    meet(a, census->left_pids[i]);
   add_to_frontier(a, a->command_pid);
   for (size_t i = 0; i < a->n_living; i++)
     add_to_frontier(a, a->living[i].pid);
@@ -396,17 +398,22 @@ static bool look_at(struct absent *absent, uint64_t time_ns)
   return true;
 }
 
-uint64_t tide_absents_look(struct tide_absents *a, const uint32_t *recorded_pids, size_t n,
+bool tide_absents_census_is_due(const struct tide_absents *a, uint64_t time_ns)
+{
+  return a->census_ns <= time_ns;
+}
+
+uint64_t tide_absents_look(struct tide_absents *a, const struct tide_absent_census *census,
                            uint64_t time_ns)
 {
   a->now_ns = time_ns;
   for (size_t i = a->n_living; i > 0; i--)
     if (a->living[i - 1].look_ns <= time_ns && !look_at(&a->living[i - 1], time_ns))
       end(a, i - 1);
-  if (a->census_ns <= time_ns) {
+  if (tide_absents_census_is_due(a, time_ns)) {
     uint64_t before_ns = tide_monotonic_ns();
     a->census_interval_ns *= a->census_interval_ns < LONGEST_CENSUS_NS ? 2 : 1;
-    take_census(a, recorded_pids, n);
+    take_census(a, census);
     uint64_t rest_ns = (tide_monotonic_ns() - before_ns) * CENSUS_REST;
     a->census_ns = time_ns + (rest_ns > a->census_interval_ns ? rest_ns : a->census_interval_ns);
   }

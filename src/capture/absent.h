@@ -6,7 +6,8 @@
 //     before the exec (record/hooks_exec.c); the command itself is looked at before it starts.
 //  2. The census: from time to time, and never at more than a hundredth of a core, the children of
 //     all known processes are looked up in /proc. One without the recorder mapped is absent. This
-//     finds what an unrecorded program starts, if it lives long enough.
+//     finds what an unrecorded program starts, if it lives long enough. A recorded process that no
+//     longer has its store has become another program by a system call that is not libc's.
 //     A process that comes to the door, does not believe whose it is and leaves tells of itself.
 //  3. An image that was recorded turns out to have an allocator of its own (judged when it ends).
 //
@@ -51,9 +52,18 @@ void tide_absents_came(struct tide_absents *absents, uint32_t pid, uint64_t born
 bool tide_absents_left(const struct tide_absents *absents, uint32_t pid, uint64_t born,
                        uint64_t *ret_time_ns);
 
-// Looks at those that are due and, when that is due, for new ones among the children of the n
-// recorded processes and of the absent. Returns when to come back.
-uint64_t tide_absents_look(struct tide_absents *absents, const uint32_t *recorded_pids, size_t n,
+// Processes that came for a store: those that have it, and those that have it no longer.
+struct tide_absent_census {
+  const uint32_t *recorded_pids, *left_pids;
+  size_t n_recorded, n_left;
+};
+
+// Is it time to look for new ones?
+bool tide_absents_census_is_due(const struct tide_absents *absents, uint64_t time_ns);
+
+// Looks at those that are due and, when that is due, for new ones among the processes that have
+// left and among the children of all others. Returns when to come back.
+uint64_t tide_absents_look(struct tide_absents *absents, const struct tide_absent_census *census,
                            uint64_t time_ns);
 
 // An image that is over, with the most anonymous memory that was seen of it: puts it on the roll if

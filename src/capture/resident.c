@@ -112,25 +112,44 @@ static bool is_there(struct tide_resident *resident, const struct tide_store_vie
          (!resident->home || entry & ENTRY_PRESENT);
 }
 
-uint64_t tide_resident_all(struct tide_resident *resident, const struct tide_store_view *view)
+struct statm {
+  unsigned long long size_pages, resident_pages, shared_pages;
+};
+
+static bool read_statm(struct tide_resident *resident, struct statm *ret_statm)
 {
   char text[128];
   open_files(resident);
   ssize_t n = resident->statm_fd < 0 ? 0 : pread(resident->statm_fd, text, sizeof text - 1, 0);
   if (n <= 0)
-    return 0;
+    return false;
   text[n] = 0;
-  unsigned long long size_pages, resident_pages, shared_pages;
-  if (sscanf(text, "%llu %llu %llu", &size_pages, &resident_pages, &shared_pages) != 3)
+  return sscanf(text, "%llu %llu %llu", &ret_statm->size_pages, &ret_statm->resident_pages,
+                &ret_statm->shared_pages) == 3;
+}
+
+// Whoever records has a store mapped; a process just replaced by exec has next to nothing.
+static bool has_store(const struct statm *statm, const struct tide_store_view *view)
+{
+  return statm->size_pages * page_bytes() >= view->file_bytes;
+}
+
+uint64_t tide_resident_all(struct tide_resident *resident, const struct tide_store_view *view)
+{
+  struct statm statm;
+  if (!read_statm(resident, &statm) || !has_store(&statm, view) || !is_there(resident, view))
     return 0;
-  // Whoever records has a store mapped; a process just replaced by exec has next to nothing.
-  bool has_store = size_pages * page_bytes() >= view->file_bytes;
-  if (!has_store || !is_there(resident, view))
-    return 0;
-  uint64_t anonymous = resident_pages > shared_pages ? resident_pages - shared_pages : 0;
+  uint64_t anonymous =
+      statm.resident_pages > statm.shared_pages ? statm.resident_pages - statm.shared_pages : 0;
   if (anonymous * page_bytes() > resident->max_anonymous_bytes)
     resident->max_anonymous_bytes = anonymous * page_bytes();
-  return resident_pages * page_bytes();
+  return statm.resident_pages * page_bytes();
+}
+
+bool tide_resident_has_left(struct tide_resident *resident, const struct tide_store_view *view)
+{
+  struct statm statm;
+  return read_statm(resident, &statm) && !has_store(&statm, view);
 }
 
 // False: the kernel cannot be asked this way.

@@ -26,6 +26,9 @@ void tide_resident_close(struct tide_resident *resident);
 // All bytes in memory, the recorder's among them; 0: not known, or no longer the image's.
 uint64_t tide_resident_all(struct tide_resident *resident, const struct tide_store_view *view);
 
+// Has the process surely become another one's, by exec or by its end?
+bool tide_resident_has_left(struct tide_resident *resident, const struct tide_store_view *view);
+
 // Those of the recorder; 0: not known.
 uint64_t tide_resident_recorder(struct tide_resident *resident, const struct tide_store_view *view);
 

@@ -607,19 +607,32 @@ static void await(struct tide_watch *watch, uint64_t round_ns, uint64_t until_ns
   }
 }
 
+// Has a process that came for a store become another program without a word?
+static bool has_left(struct watched *w)
+{
+  return w->sampling && tide_resident_has_left(&w->sampler.rss.resident, &w->view) && !has_ended(w);
+}
+
 // Looks for processes that run unrecorded; returns when to do so next.
 static uint64_t look_for_absents(struct tide_watch *watch)
 {
   uint64_t now_ns = tide_monotonic_ns();
   if (watch->options.root_only || now_ns < watch->absents_ns)
     return watch->options.root_only ? UINT64_MAX : watch->absents_ns;
-  TIDE_CLEANUP_FREE uint32_t *pids = tide_alloc_array(watch->n_living + 1, sizeof *pids);
-  size_t n = 0;
-  for (size_t i = 0; i < watch->n_living; i++)
-    if (watch->living[i]->visit.pid)
-      pids[n++] = watch->living[i]->visit.pid;
-  watch->absents_ns =
-      watch->origin_ns + tide_absents_look(watch->absents, pids, n, since_origin(watch, now_ns));
+  uint64_t time_ns = since_origin(watch, now_ns);
+  bool is_census = tide_absents_census_is_due(watch->absents, time_ns);
+  size_t n = 0, n_left = 0, n_most = is_census ? watch->n_living : 0;
+  TIDE_CLEANUP_FREE uint32_t *pids = tide_alloc_array(n_most + 1, sizeof *pids);
+  TIDE_CLEANUP_FREE uint32_t *left = tide_alloc_array(n_most + 1, sizeof *left);
+  for (size_t i = 0; i < n_most; i++) {
+    struct watched *w = watch->living[i];
+    if (w->visit.pid && has_left(w))
+      left[n_left++] = w->visit.pid;
+    else if (w->visit.pid)
+      pids[n++] = w->visit.pid;
+  }
+  struct tide_absent_census census = {pids, left, n, n_left};
+  watch->absents_ns = watch->origin_ns + tide_absents_look(watch->absents, &census, time_ns);
   return watch->absents_ns;
 }
 

@@ -118,8 +118,8 @@ char *tide_why_brief(enum tide_why why, const char *detail)
 char *tide_why_way_out(enum tide_why why, const char *detail)
 {
   const char *way = WORDS[known(why)].way_out, *self = self_profiling(detail);
-  if (known(why) == TIDE_WHY_STATIC && detail && strcmp(detail, "Go's runtime") == 0)
-    way = NULL; // linking it dynamically would not help
+  if (detail && strcmp(detail, "Go's runtime") == 0)
+    way = NULL; // linked in whatever way, it is the one that allocates
   if (way && self)
     return tide_sprintf("%s; %s", way, self);
   return way || self ? tide_strdup(way ? way : self) : NULL;

@@ -44,6 +44,25 @@ int main(int argc, char **argv)
 }
 """
 
+# Becomes its arguments by a system call of its own, or with "fork" before them lets a child do so.
+EXEC_BY_HAND = """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+int main(int argc, char **argv)
+{
+  int status = 0, first = strcmp(argv[1], "fork") == 0 ? 2 : 1;
+  pid_t child = first == 2 ? fork() : 0;
+  void *p = malloc(1000);
+  if (child == 0)
+    syscall(SYS_execve, argv[first], argv + first, environ);
+  return argc < 2 || !p || wait(&status) < 0 || status;
+}
+"""
+
 # Removes itself and leaves a pipe in its place, which nobody will ever write to.
 BECOMES_A_PIPE = """
 #include <stdlib.h>
@@ -158,6 +177,25 @@ def whole_program_that_became_a_pipe(ground):
     done = ground.record("-q", "-o", "a.tide", prog, timeout=60)
     expect(done.status == 0, done.stderr)
     expect(ground.report("a.tide")["image"]["program"] == "gone", "not recorded")
+
+
+@test
+def whole_exec_that_is_not_libcs(ground):
+    """Nobody says a word of it: the process is found to have its store no longer."""
+    by_hand = ground.build("by_hand", EXEC_BY_HAND)
+    static, dynamic = ground.build("big", EATER, "-static"), ground.build("eat", EATER)
+    ground.record("-q", "-o", "a.tide", by_hand, static, "30000000", "1500")
+    row = rows(ground, "a.tide")["big"]
+    expect(row["reason"] == "static" and row["is_command"] and not row["parent"], f"{row}")
+    expect(row["max_rss_bytes"] > 29000000, f"{row}")
+    done = ground.run(ground.tidemark, "diff", "--exit-code", "a.tide", "a.tide")
+    expect(done.status == 2, f"a gate passes it: {done.status}")
+    ground.record("-q", "-o", "b.tide", by_hand, "fork", static, "30000000", "1500")
+    row = rows(ground, "b.tide")["big"]
+    expect(row["reason"] == "static" and not row["is_command"], f"{row}")
+    ground.record("-q", "-o", "c.tide", by_hand, dynamic, "30000000", "100")
+    expect(not rows(ground, "c.tide"), "one that was recorded is on the roll")
+    expect(ground.report("c.tide")["image"]["program"] == "eat", "it is not what is shown")
 
 
 @test

@@ -171,6 +171,9 @@ static void an_allocator_that_profiles_itself_is_named(void **state)
   assert_non_null(strstr(go, "/debug/pprof/heap"));
   assert_null(strstr(go, "-static")); // would not help
   free(go);
+  go = tide_why_way_out(TIDE_WHY_OWN_ALLOCATOR, "Go's runtime"); // of a program with C in it
+  assert_null(strstr(go, "link the allocator"));
+  free(go);
   add(capture->images[INDEXER_IMAGE].exe, TIDE_WHY_OWN_ALLOCATOR, "jemalloc", MIB, false);
   capture->roll.n_refused = 3;
   struct tide_profile *profile = tide_profile_new(capture, INDEXER_IMAGE);
