@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define WIDE UINT16_MAX // as the interval of a cell
+#define CHUNK_CELLS 4096u
 
 struct collecting {
   struct tide_intervals *intervals;
@@ -33,20 +34,26 @@ struct collecting {
 
 void tide_intervals_done(struct tide_intervals *intervals)
 {
-  free(intervals->cells);
+  for (size_t i = 0; i < intervals->n_chunks; i++)
+    free(intervals->chunks[i]);
+  free(intervals->chunks);
   free(intervals->wides);
   *intervals = (struct tide_intervals){0};
 }
 
 static struct tide_interval_cell *cell_at(struct tide_intervals *intervals, uint32_t id)
 {
-  if (id >= intervals->cap_cells) {
-    size_t before = intervals->cap_cells, cap = id + (size_t)id / 2 + 64;
-    intervals->cells = tide_realloc_array(intervals->cells, cap, sizeof *intervals->cells);
-    memset(intervals->cells + before, 0, (cap - before) * sizeof *intervals->cells);
-    intervals->cap_cells = cap;
+  size_t at = id / CHUNK_CELLS, before = intervals->n_chunks;
+  if (at >= before) {
+    intervals->n_chunks = at + at / 2 + 16;
+    intervals->chunks =
+        tide_realloc_array(intervals->chunks, intervals->n_chunks, sizeof *intervals->chunks);
+    memset(intervals->chunks + before, 0,
+           (intervals->n_chunks - before) * sizeof *intervals->chunks);
   }
-  return &intervals->cells[id];
+  if (!intervals->chunks[at])
+    intervals->chunks[at] = tide_alloc_array(CHUNK_CELLS, sizeof **intervals->chunks);
+  return &intervals->chunks[at][id % CHUNK_CELLS];
 }
 
 static struct tide_interval_wide seen_of(const struct tide_intervals *intervals,

@@ -35,8 +35,8 @@ struct tide_interval_wide {
 };
 
 struct tide_intervals {
-  struct tide_interval_cell *cells; // by cell id
-  size_t cap_cells;
+  struct tide_interval_cell **chunks; // of cells by id, each made when one of it is looked at
+  size_t n_chunks;
   struct tide_interval_wide *wides;
   size_t n_wides, cap_wides;
   size_t n_live;               // cells that held something at the last look

@@ -42,6 +42,7 @@ void tide_sampler_done(struct tide_sampler *sampler)
   free(sampler->snapshots);
   free(sampler->ticks);
   free(sampler->stragglers);
+  tide_sample_rows_done(&sampler->rising);
   free(sampler->rows);
   free(sampler->is_stack);
   tide_intervals_done(&sampler->intervals);

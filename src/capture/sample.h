@@ -48,7 +48,9 @@ struct tide_sampler {
   size_t n_ticks, cap_ticks;
   struct tide_sample_snapshot *snapshots;
   size_t n_snapshots;
-  // Of the walk at hand: rows of the snapshot it makes, and of those before.
+  // Of the walk at hand: rows of the snapshot it makes, those that came by rising stack and the
+  // others, and rows of snapshots before.
+  struct tide_sample_rows rising;
   struct tide_sample_row *rows;
   size_t n_rows, cap_rows;
   struct tide_sample_straggler *stragglers;

@@ -30,6 +30,11 @@ static void take(void *context, uint32_t stack, uint32_t interval, const struct 
   struct tide_sampler *sampler = context;
   note_stack(sampler, stack);
   if (sampler->walked || interval > last_interval(sampler)) {
+    // Cells and stacks were mostly made in the same order.
+    if (stack >= sampler->rising.next) {
+      tide_sample_rows_put(&sampler->rising, &(struct tide_sample_row){stack, *more});
+      return;
+    }
     TIDE_GROW(sampler->rows, sampler->n_rows, sampler->cap_rows);
     sampler->rows[sampler->n_rows++] = (struct tide_sample_row){stack, *more};
     return;
@@ -55,6 +60,15 @@ static void keep(struct tide_sampler *sampler, uint32_t interval, uint64_t time_
   struct tide_sample_snapshot *s = &sampler->snapshots[sampler->n_snapshots++];
   *s = (struct tide_sample_snapshot){.time_ns = time_ns, .interval = interval};
   tide_sample_rows_gather(&s->rows, sampler->rows, sampler->n_rows);
+  if (s->rows.n) {
+    tide_sample_rows_join(&s->rows, &sampler->rising);
+    tide_sample_rows_done(&sampler->rising);
+  } else {
+    tide_sample_rows_done(&s->rows);
+    s->rows = sampler->rising;
+    tide_sample_rows_fit(&s->rows);
+    sampler->rising = (struct tide_sample_rows){0};
+  }
   s->n_full = sampler->intervals.n_live + s->rows.n;
   s->n_full = s->n_full < sampler->n_stacks ? s->n_full : sampler->n_stacks;
   free(sampler->rows);
