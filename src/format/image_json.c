@@ -23,6 +23,7 @@ void tide_image_json_identity(struct tide_json *json, const struct tide_image *i
     tide_json_text(json, tide_image_argument(image, i));
   tide_json_close_array(json);
   tide_json_put_bool(json, "by_fork", image->by_fork);
+  tide_json_put_bool(json, "merged", tide_image_is_merged(image));
   tide_json_put_u64(json, "start_ns", image->start_ns);
   tide_json_put_u64(json, "end_ns", image->end_ns);
   tide_json_put_text(json, "end", tide_image_end_tag(image));

@@ -14,8 +14,28 @@ import { NUMBERS } from "../src/engine/numbers.ts";
 import { weigh, type Question } from "../src/engine/question.ts";
 import { waysOf, type Way } from "../src/engine/ways.ts";
 import type { Tree } from "../src/engine/tree.ts";
-import type { Diff, DiffGroup } from "../src/engine/diff.ts";
+import type { Diff, DiffGroup, DiffPlace } from "../src/engine/diff.ts";
 import { lifeCounts, sizeCounts } from "./report.ts";
+
+// Which numbers an image has none of that lacks this, as docs/json.md says: they are left out.
+const LACKING: Record<string, string[]> = {
+  peak: ["peak_bytes", "peak_blocks", "own_max_bytes", "own_max_is_bound"],
+  live: ["live_bytes", "live_blocks", "mean_age_ns"],
+  total: ["allocations", "bytes", "frees", "freed_bytes", "own_max_bytes", "own_max_is_bound"],
+  blocks: ["allocations", "frees", "live_blocks", "peak_blocks", "temporary", "mean_age_ns"],
+  temporary: ["temporary", "temporary_bytes"],
+  lifetimes: ["mean_life_ns", "mean_age_ns"],
+  lifetime_histogram: ["lifetimes"],
+  size_histogram: ["sizes"],
+  resizes: ["resizes", "resized_old_bytes", "moved", "moved_bytes"],
+  threads: ["foreign_frees", "thread_slots"],
+  times: ["first_ns", "last_ns"],
+};
+
+function heldBy<T extends object>({ facts }: Model, members: T): T {
+  const lacking = new Set(facts.image.lacks.flatMap((word) => LACKING[word] ?? []));
+  return Object.fromEntries(Object.entries(members).filter(([key]) => !lacking.has(key))) as T;
+}
 
 const textOf = (model: Model, string: number) => (string ? model.text[string] : null);
 
@@ -27,6 +47,10 @@ function frameOf(model: Model, f: number) {
     inlined: Boolean(frames.flags[f] & FrameFlag.inlined),
     folded: frames.layer[f] >= Layer.folded,
     library: frames.layer[f] === Layer.library,
+    flags: [
+      ...(frames.flags[f] & FrameFlag.guessed ? ["guessed"] : []),
+      ...(frames.flags[f] & FrameFlag.cut ? ["cut"] : []),
+    ],
   };
 }
 
@@ -52,15 +76,16 @@ export function siteJson(plain: View, weights: Float64Array, site: number) {
   let pastRow = firstRow; // they come by rising site
   while (rows.site[pastRow] === site)
     pastRow++;
-  return {
+  return heldBy(model, {
     weight: weights[site], kind: ["heap", "pages", "lost"][sites.kind[site]],
     ...numbersJson(numbersOf(model, site), model),
     allocations: sites.nAlloc[site], own_max_bytes: sites.ownMax[site],
+    own_max_is_bound: pastRow - firstRow > 1 || model.facts.image.merged,
     thread_slots: pastRow - firstRow,
     sizes: sizeCounts(sizes), lifetimes: lifeCounts(lifetimes),
     mean_life_ns: meanLife(model, sites.lifeNs[site], sites.nFree[site], lifetimes),
     mean_age_ns: meanAge(numbersOf(model, site)), frames: stack, culprit, via,
-  };
+  });
 }
 
 function numbersOf({ sites }: Model, site: number): GroupNumbers {
@@ -145,17 +170,17 @@ export function groupsJson(view: View, question: Question, kind: GroupKind) {
       ...identityJson(model, g), weight: g.weight, stacks: g.stacks, allocations: g.nAlloc,
     };
     if (kind === "size" || kind === "lifetime")
-      return base;
+      return heldBy(model, base);
     if (kind === "thread")
-      return { ...base, ...numbersJson(g, model) };
+      return heldBy(model, { ...base, ...numbersJson(g, model) });
     const { sizes, lifetimes } = histogram(model, g.sites);
     const ways = waysOf(view, question, g);
-    return {
+    return heldBy(model, {
       ...base, via: wayJson(model, ways.via), caller: wayJson(model, ways.caller),
       ...numbersJson(g, model),
       mean_life_ns: meanLife(model, g.lifeNs, g.nFree, lifetimes), mean_age_ns: meanAge(g),
       fate: g.fate, sizes: sizeCounts(sizes), lifetimes: lifeCounts(lifetimes),
-    };
+    });
   });
 }
 
@@ -182,26 +207,32 @@ export function treeJson(model: Model, tree: Tree, node = 0): Record<string, unk
     return { ...sums, children };
   const flags = frames.flags[f];
   if (flags & FrameFlag.lost)
-    return { lost: true, ...sums, children };
+    return {
+      function: null, file: null, line: 0, module: "", folded: false, deep: 1, lost: true, ...sums,
+      children,
+    };
   return {
     function: textOf(model, frames.function[f]), file: textOf(model, frames.file[f]),
     line: tree.line(node), module: modulePath(model, f),
     ...(frames.function[f] || flags & FrameFlag.cut ? {}
       : { address: "0x" + frames.address[f].toString(16) }),
     ...(flags & FrameFlag.cut ? { cut: true } : {}),
-    deep: tree.deep(node), ...sums, children,
+    folded: frames.layer[f] >= Layer.folded, deep: tree.deep(node), ...sums, children,
+  };
+}
+
+export function amountsJson({ before, after }: Pick<DiffPlace, "before" | "after">) {
+  return {
+    before_bytes: before.bytes, after_bytes: after.bytes, change_bytes: after.bytes - before.bytes,
+    before_blocks: before.blocks, after_blocks: after.blocks,
+    change_blocks: after.blocks - before.blocks,
+    before_stacks: before.stacks, after_stacks: after.stacks,
   };
 }
 
 export function diffJson(before: Model, after: Model, diff: Diff, group: DiffGroup = "place") {
   return diff.places.map((place) => {
-    const amounts = {
-      before_bytes: place.before.bytes, after_bytes: place.after.bytes,
-      change_bytes: place.after.bytes - place.before.bytes,
-      before_blocks: place.before.blocks, after_blocks: place.after.blocks,
-      change_blocks: place.after.blocks - place.before.blocks,
-      before_stacks: place.before.stacks, after_stacks: place.after.stacks,
-    };
+    const amounts = amountsJson(place);
     if (place.label !== null)
       return { change: place.change, kind: group, [group]: place.label, ...amounts };
     const isNew = place.afterFrame !== NONE || place.beforeFrame === NONE;

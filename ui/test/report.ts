@@ -31,6 +31,7 @@ export function unroll(report: any): any {
   const frames = report.frames.map((frame: any) => ({
     ...report.frame_defaults, ...frame, function: report.functions[frame.function],
     file: report.files[frame.file], module: report.modules[frame.module] ?? "",
+    flags: (frame.flags ?? []).filter((flag: string) => flag !== "exact"), // of no use to the page
   }));
   const sites = report.sites.map((told: any) => {
     const { stack, ...site } = { ...report.site_defaults, ...told };
@@ -46,7 +47,7 @@ export function unrollTree(told: any): any {
   const whole = (node: any): any => {
     const all = { ...told.node_defaults, ...node };
     return {
-      ...all, function: told.functions[all.function], file: told.files[all.file],
+      ...all, function: told.functions[all.function] ?? null, file: told.files[all.file] ?? null,
       module: told.modules[all.module] ?? "", children: all.children.map(whole),
     };
   };

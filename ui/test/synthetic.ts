@@ -152,7 +152,7 @@ function makeFacts(model: Model, nThreads: number): void {
   const { sites } = model;
   const image = {
     index: 0, pid: 17, ppid: 1, program: "program", exe: "/usr/bin/program",
-    command: ["program"], by_fork: false,
+    command: ["program"], by_fork: false, merged: false,
     start_ns: 0, end_ns: 2e9, end: "exited" as const, end_value: 0,
   };
   model.facts = {

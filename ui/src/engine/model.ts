@@ -112,6 +112,7 @@ export interface Image {
   exe: string;
   command: string[];
   by_fork: boolean;
+  merged: boolean; // the sum of several
   start_ns: number;
   end_ns: number;
   end: "exited" | "signaled" | "execed" | "unknown";
