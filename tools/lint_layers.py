@@ -6,6 +6,8 @@
  - architecture-specific code lives under arch/ alone, with the same file names in each;
  - a source file opens with its SPDX line and says what it is for;
  - lines have at most 100 columns, files at most 800 lines;
+ - an option of the command line is named in src/cli alone: what libraries say is also read in JSON
+   and on the page, where nobody can type it (base/hint.h says what they have instead);
  - every header compiles alone.
 
 Prints one line per finding, exits 1 when there is one.
@@ -27,6 +29,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 ARCH_CODE = re.compile(
     r"__x86_64__|__amd64__|__aarch64__|\b_mm_\w+|__builtin_ia32_|__rdtsc"
     r'|\b(?:__asm__|__asm|asm)\b\s*(?:__volatile__|volatile|goto)?\s*\(\s*"[^"]')
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+OPTION_ROW = re.compile(r"""(?:'.'|\b0), "([a-z][a-z-]*)", (?:"|NULL)""")
 
 findings = []
 
@@ -100,6 +104,22 @@ def check_arch_twins(sources):
                 finding(ROOT / name, 1, f"no {twin}")
 
 
+def read_options():
+    names = OPTION_ROW.findall((ROOT / "src/cli/option_table.c").read_text())
+    assert len(names) >= 30, "too few to be the option table"
+    return re.compile(rf"--(?:{'|'.join(sorted(set(names)))})(?![a-z-])")
+
+
+def check_options(path, lines, options):
+    if module_of(path) in (None, "cli"):
+        return
+    for number, line in enumerate(lines, 1):
+        code = line.split("//")[0] if line.lstrip().startswith("//") else line
+        for text in STRING.findall(code):
+            for name in options.findall(text):
+                finding(path, number, f"names {name}, an option of the command line")
+
+
 def check_headers(headers):
     machine = platform.machine()
     for path in headers:
@@ -118,6 +138,7 @@ def check_headers(headers):
 
 def main():
     layers = read_layers()
+    options = read_options()
     sources = []
     for path in tree.files():
         script = path.suffix == "" and path.read_bytes()[:2] == b"#!"
@@ -129,6 +150,7 @@ def main():
             check_includes(path, lines, layers)
         if module_of(path) and path.suffix in {".c", ".h"}:
             check_arch(path, lines)
+            check_options(path, lines, options)
             sources.append(path)
     check_arch_twins(sources)
     check_headers([path for path in sources if path.suffix == ".h"])

@@ -46,6 +46,19 @@ enum tide_err tide_fail(struct tide_diag *diag, enum tide_err err, const char *f
   return err;
 }
 
+enum tide_err tide_fail_hint(struct tide_diag *diag, enum tide_err err, enum tide_hint hint,
+                             const char *format, ...)
+{
+  if (diag) {
+    va_list args;
+    va_start(args, format);
+    write_text(diag, format, args);
+    va_end(args);
+    diag->hint = hint;
+  }
+  return err;
+}
+
 enum tide_err tide_fail_errno(struct tide_diag *diag, const char *format, ...)
 {
   int saved = errno;

@@ -4,6 +4,8 @@
 // parameters only on success; the diag says what went wrong in one sentence a user can act on.
 // Library code never prints and never exits: the command line prints the diag, once.
 #pragma once
+#include "base/hint.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,15 +31,19 @@ enum tide_err {
 };
 
 struct tide_diag {
-  int sys_errno;   // 0 where errno says nothing
-  bool has_offset; // is offset meaningful?
-  uint64_t offset; // byte offset in the file at fault
-  char text[512];  // one sentence, no newline, never empty after a failure
+  int sys_errno;       // 0 where errno says nothing
+  bool has_offset;     // is offset meaningful?
+  uint64_t offset;     // byte offset in the file at fault
+  char text[512];      // one sentence, no newline, never empty after a failure
+  enum tide_hint hint; // what the reader can do about it: whoever shows the sentence words it
 };
 
 // Fills diag (which may be NULL) and returns err, so that a failure is one statement.
 enum tide_err tide_fail(struct tide_diag *diag, enum tide_err err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+// The same with what the reader can do about it.
+enum tide_err tide_fail_hint(struct tide_diag *diag, enum tide_err err, enum tide_hint hint,
+                             const char *format, ...) __attribute__((format(printf, 4, 5)));
 // The same with errno's text appended: "…: No space left on device".
 enum tide_err tide_fail_errno(struct tide_diag *diag, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

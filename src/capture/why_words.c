@@ -57,10 +57,11 @@ static const struct {
                             "ran in a user namespace that knows neither root nor the user who "
                             "records, so it could not tell whose the recorder is",
                             "map one of them into it (unshare --map-root-user, bwrap --uid 0)"},
-    [TIDE_WHY_OUTSIDE] = {"not known to be of the run",
-                          "came with the run's variables, and nothing showed that it was of the "
-                          "run: a daemon that left its parents, or started elsewhere",
-                          "record with --wait: then daemons stay the run's"},
+    [TIDE_WHY_OUTSIDE] =
+        {"not known to be of the run",
+         "came with the run's variables, and nothing showed that it was of the "
+         "run: a daemon that left its parents, or started elsewhere",
+         "let the run wait for its daemons, which then stay its own (tidemark help run)"},
     [TIDE_WHY_UNSEEN_MEMORY] = {"unseen memory",
                                 "has most of its memory from elsewhere than libc's allocator and "
                                 "libc's mmap",

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tidemark diff: two captures, or two moments of one.
+#include "base/alloc.h"
 #include "cli/commands.h"
+#include "cli/hint_words.h"
 #include "cli/looking.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
@@ -144,6 +146,16 @@ static enum tide_err write_diff(const struct tide_arguments *arguments, const st
   return tide_pager_finish(&sink, "the diff", diag);
 }
 
+static enum tide_err parse_threshold(const struct tide_arguments *arguments,
+                                     const struct sides *sides,
+                                     struct tide_threshold *ret_threshold, struct tide_diag *diag)
+{
+  struct tide_diag why = {0};
+  enum tide_err err = tide_threshold_parse(
+      arguments->threshold, sides->before.profile->question.unit, ret_threshold, &why);
+  return err ? tide_fail(diag, err, "--threshold: %s", why.text) : TIDE_ERR_OK;
+}
+
 // Whether it grew, as an exit status.
 static int judge(const struct tide_diff *diff, const struct tide_threshold *threshold)
 {
@@ -153,7 +165,8 @@ static int judge(const struct tide_diff *diff, const struct tide_threshold *thre
   case TIDE_VERDICT_GROWN: return 1;
   case TIDE_VERDICT_UNKNOWN: break;
   }
-  tide_say("%s", diag.text);
+  TIDE_CLEANUP_FREE char *words = tide_cli_failure_words(TIDE_ERR_LIMIT, &diag);
+  tide_say("%s", words);
   return COULD_NOT_TELL;
 }
 
@@ -173,8 +186,7 @@ int tide_cmd_diff(const struct tide_arguments *arguments)
   if (!err && !sides.later)
     err = tide_groups_check(kind_of(arguments), sides.after.profile->image, &diag);
   if (!err && arguments->threshold)
-    err = tide_threshold_parse(arguments->threshold, sides.before.profile->question.unit,
-                               &threshold, &diag);
+    err = parse_threshold(arguments, &sides, &threshold, &diag);
   if (!err) {
     struct tide_view *after = sides.later ? &sides.later_view : &sides.after.view;
     if (!sides.later)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command: parse, dispatch, exit.
-#include "base/err.h"
+#include "base/alloc.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/hint_words.h"
 #include "cli/naming_open.h"
 #include "cli/terminal.h"
 
@@ -12,7 +13,8 @@
 
 int tide_cmd_failed(enum tide_err err, const struct tide_diag *diag)
 {
-  tide_say("%s", diag->text[0] ? diag->text : tide_err_text(err));
+  TIDE_CLEANUP_FREE char *words = tide_cli_failure_words(err, diag);
+  tide_say("%s", words);
   return err == TIDE_ERR_USAGE ? 2 : 1;
 }
 

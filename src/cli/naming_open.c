@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "cli/cache_open.h"
 #include "cli/download.h"
+#include "cli/hint_words.h"
 #include "cli/progress.h"
 #include "view/blame.h"
 #include "view/groups.h"
@@ -38,6 +39,7 @@ struct tide_symbol_sources tide_sources_of(const struct tide_arguments *argument
       .debug_dirs = arguments->debug_dirs,
       .download = may_wait && !arguments->no_debuginfod,
       .watch = tide_download_watch(),
+      .hints = tide_cli_hint_words,
   };
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "cli/hint_words.h"
 #include "cli/progress.h"
 
 #include <langinfo.h>
@@ -66,6 +67,7 @@ struct tide_screen tide_terminal_screen(struct tide_sink *sink, FILE *stream,
       .utf8 = speaks_utf8(),
       .color = colored(stream, (enum tide_color)arguments->color),
       .units = (enum tide_units)arguments->units,
+      .hints = tide_cli_hint_words,
   };
 }
 

@@ -166,7 +166,7 @@ static enum tide_err check_held(const struct tide_image *image, struct tide_diag
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
     if (image->lacks & needs[i].lack)
       return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
-                       "DHAT's format needs %s, which %s does not hold; --to pprof, folded and "
+                       "DHAT's format needs %s, which %s does not hold; pprof, folded and "
                        "speedscope do without",
                        needs[i].words, tide_image_source(image));
   return TIDE_ERR_OK;
@@ -181,9 +181,9 @@ enum tide_err tide_dhat_write(struct tide_sink *sink, struct tide_view *view,
   struct tide_json json;
   enum tide_err err = check_held(profile->image, diag);
   if (!err && (profile->question.window.from.given || profile->question.window.to.given))
-    err = tide_fail(diag, TIDE_ERR_UNSUPPORTED,
-                    "DHAT's format is of a whole run, its peak and its end: leave out --at and "
-                    "--range, or take --to pprof, folded or speedscope");
+    err = tide_fail_hint(diag, TIDE_ERR_UNSUPPORTED, TIDE_HINT_WHOLE_RUN,
+                         "DHAT's format is of a whole run, its peak and its end; pprof, folded and "
+                         "speedscope are of parts, too");
   if (err)
     return err;
   tide_export_stacks_init(&w.stacks, view, frame_text);

@@ -335,17 +335,15 @@ static enum tide_err find_question(const struct tide_view *view,
   bool is_moment = question.measure == TIDE_MEASURE_PEAK || question.measure == TIDE_MEASURE_LIVE ||
                    question.measure == TIDE_MEASURE_LEAK;
   if (!is_moment || question.window.from.given)
-    return tide_fail(
-        diag, TIDE_ERR_USAGE,
-        "heap profiles hold what was live at a moment, and all allocations: --at TIME, "
-        "--sort peak or --sort live");
+    return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_MOMENT_OR_PEAK,
+                          "heap profiles hold what was live at a moment, and all allocations");
   if (image->lacks & TIDE_LACK_BLOCKS || !tide_measure_is_held(image, question.measure))
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                      "heap profiles hold blocks and bytes in use, which this capture does not");
   if (!has_addresses(image))
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                      "this capture has names, but not the addresses that heap profiles are made "
-                     "of; --to pprof and --to folded hold names");
+                     "of; pprof and folded hold names");
   *ret_question = question;
   return TIDE_ERR_OK;
 }

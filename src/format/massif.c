@@ -483,9 +483,8 @@ static enum tide_err check(const struct tide_view *view, const struct tide_expor
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                      "massif files tell what was live over time, which this capture does not hold");
   if (options->measure_said && (question->unit != TIDE_UNIT_BYTES || !is_live))
-    return tide_fail(diag, TIDE_ERR_USAGE,
-                     "massif files tell live bytes over time and nothing else: leave out --sort "
-                     "and --by");
+    return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_NO_MEASURE,
+                          "massif files tell live bytes over time and nothing else");
   return TIDE_ERR_OK;
 }
 

@@ -498,7 +498,7 @@ static enum tide_err fit(struct writer *w, const struct tide_question *inuse,
       fits_with_other = fits + 1;
   }
   if (least > max_bytes)
-    return tide_fail(diag, TIDE_ERR_USAGE, "no profile is as small as --max-bytes %llu",
+    return tide_fail(diag, TIDE_ERR_USAGE, "no profile is as small as %llu bytes",
                      (unsigned long long)max_bytes);
   *ret_past = fits == n_sites ? n_sites : fits_with_other;
   return TIDE_ERR_OK;

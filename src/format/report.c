@@ -354,7 +354,8 @@ static void write_complete(const struct report *r)
 static void write_others(const struct report *r)
 {
   const struct tide_capture *capture = r->profile->capture;
-  const char *tail = "; --process PID shows one";
+  const char *way = tide_screen_hint(r->screen, TIDE_HINT_PROCESS);
+  TIDE_CLEANUP_FREE char *tail = tide_sprintf("%s%s", way ? "; " : "", way ? way : "");
   struct tide_buf out = {0};
   size_t n_named = 0, n_others = capture->n_images - 1;
   for (size_t i = 0; i < capture->n_images; i++) {
@@ -436,20 +437,23 @@ static void write_saved(const struct report *r)
                    bytes(r, text, (int64_t)r->options->saved_bytes));
 }
 
-// As many commands as fit on the line, NULLs left out.
-static void write_commands(const struct report *r, const char *const *commands, size_t n_commands)
+// As many commands as fit on the line.
+static void write_commands(const struct report *r, const enum tide_hint *hints, size_t n_hints)
 {
+  if (!r->screen->hints)
+    return;
   const char *argument = r->options->argument ? r->options->argument : "";
   size_t used = strlen("  next: ");
   tide_sink_text(r->screen->sink, "  next: ");
-  for (size_t i = 0, n = 0; i < n_commands; i++) {
-    if (!commands[i])
+  for (size_t i = 0, n = 0; i < n_hints; i++) {
+    const char *command = tide_screen_hint(r->screen, hints[i]);
+    if (!command)
       continue;
-    size_t width = 2 + strlen(commands[i]) + (*argument ? 1 + tide_utf8_width(argument) : 0);
+    size_t width = 2 + strlen(command) + (*argument ? 1 + tide_utf8_width(argument) : 0);
     if (n && used + 2 + width > r->screen->width)
       continue;
     const char *gap = n ? "    " : used + width > r->screen->width ? "\n  " : " ";
-    tide_sink_printf(r->screen->sink, "%s%s%s%s", gap, commands[i], *argument ? " " : "", argument);
+    tide_sink_printf(r->screen->sink, "%s%s%s%s", gap, command, *argument ? " " : "", argument);
     used += width + (n ? 2 : 0);
     n++;
   }
@@ -458,12 +462,12 @@ static void write_commands(const struct report *r, const char *const *commands, 
 
 static void write_pages_next(const struct report *r)
 {
-  const char *const commands[] = {
-      r->image->page_n_map ? "tidemark tree --group pages" : NULL,
-      "tidemark report",
-      "tidemark info",
+  const enum tide_hint hints[] = {
+      r->image->page_n_map ? TIDE_HINT_SEE_TREE_OF_PAGES : TIDE_HINT_NONE,
+      TIDE_HINT_SEE_REPORT,
+      TIDE_HINT_SEE_INFO,
   };
-  write_commands(r, commands, sizeof commands / sizeof *commands);
+  write_commands(r, hints, sizeof hints / sizeof *hints);
 }
 
 // The questions this capture raises first.
@@ -480,23 +484,22 @@ static void write_next(const struct report *r)
   bool any = totals->n_alloc > 0;
   bool more_pages =
       r->image->page_peak_bytes >= PAGES_LEAST && r->image->page_peak_bytes > r->image->peak_bytes;
-  TIDE_CLEANUP_FREE char *tree =
-      measure == TIDE_MEASURE_PEAK
-          ? tide_strdup("tidemark tree")
-          : tide_sprintf("tidemark tree --sort %s", tide_measure_words[measure]);
-  const char *const commands[] = {
-      more_pages ? "tidemark report --group pages" : NULL,
-      r->options->has_page ? "tidemark view" : NULL,
-      measure != TIDE_MEASURE_PEAK ? "tidemark report" : NULL,
-      leaky && measure != TIDE_MEASURE_LEAK ? "tidemark report --sort leak" : NULL,
-      churning && measure != TIDE_MEASURE_TEMP ? "tidemark report --sort temp" : NULL,
-      any && whole_run ? tree : NULL,
-      any ? r->options->argument ? "tidemark diff BEFORE" : "tidemark diff BEFORE AFTER" : NULL,
-      any && !(whole_run && measure == TIDE_MEASURE_TOTAL) ? "tidemark report --sort total" : NULL,
-      "tidemark info",
-      "tidemark export --to dhat",
+  bool is_all = whole_run && measure == TIDE_MEASURE_TOTAL;
+  enum tide_hint none = TIDE_HINT_NONE, tree = TIDE_HINT_SEE_TREE + measure;
+  enum tide_hint diff = r->options->argument ? TIDE_HINT_SEE_DIFF_WITH : TIDE_HINT_SEE_DIFF;
+  const enum tide_hint hints[] = {
+      more_pages ? TIDE_HINT_SEE_PAGES : none,
+      r->options->has_page ? TIDE_HINT_SEE_PAGE : none,
+      measure != TIDE_MEASURE_PEAK ? TIDE_HINT_SEE_REPORT : none,
+      leaky && measure != TIDE_MEASURE_LEAK ? TIDE_HINT_SEE_LEAKS : none,
+      churning && measure != TIDE_MEASURE_TEMP ? TIDE_HINT_SEE_TEMPORARY : none,
+      any && whole_run ? tree : none,
+      any ? diff : none,
+      any && !is_all ? TIDE_HINT_SEE_TOTAL : none,
+      TIDE_HINT_SEE_INFO,
+      TIDE_HINT_SEE_EXPORT,
   };
-  write_commands(r, commands, sizeof commands / sizeof *commands);
+  write_commands(r, hints, sizeof hints / sizeof *hints);
 }
 
 // Was there anything on the heap? Where allocations are not counted, sites tell.

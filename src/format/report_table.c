@@ -400,8 +400,9 @@ static void write_wrappers(const struct table *t)
   }
   if (n > NAMED_MOST)
     tide_buf_printf(&words, " and %zu more", n - NAMED_MOST);
-  tide_buf_text(&words, ", folded by their shape; --all-frames shows them, and a rule "
-                        "\"own function NAME\" keeps one");
+  const char *way = tide_screen_hint(t->screen, TIDE_HINT_ALL_FRAMES);
+  tide_buf_printf(&words, ", folded by their shape; %s%sa rule \"own function NAME\" keeps one",
+                  way ? way : "", way ? ", and " : "");
   if (n)
     tide_screen_paragraph(t->screen, TIDE_INK_FAINT, "  ", "wrappers: ", tide_buf_cstr(&words));
   tide_buf_done(&words);

@@ -125,6 +125,11 @@ size_t tide_screen_indent(const struct tide_screen *screen)
   return screen->width < NARROW_BELOW ? 4 : 11;
 }
 
+const char *tide_screen_hint(const struct tide_screen *screen, enum tide_hint hint)
+{
+  return screen->hints ? screen->hints(hint) : NULL;
+}
+
 const char *tide_screen_dot(const struct tide_screen *screen)
 {
   return screen->utf8 ? " · " : " - ";

@@ -3,6 +3,7 @@
 // What a text view must know of the place it is shown: how wide, which characters, which colours,
 // which units. Views write through these helpers and never ask the environment themselves.
 #pragma once
+#include "base/hint.h"
 #include "base/sink.h"
 #include "base/units.h"
 
@@ -11,6 +12,7 @@ struct tide_screen {
   size_t width;           // columns, 40 or more; all but commands and files to copy stays within
   bool utf8, color;
   enum tide_units units;
+  tide_hint_words *hints; // how the reader gets to what is not shown; NULL: that is not said
 };
 
 enum tide_ink {
@@ -42,6 +44,9 @@ void tide_screen_paragraph(const struct tide_screen *screen, enum tide_ink ink, 
 
 // How far what belongs to a row of a table is put in: less on a narrow screen.
 size_t tide_screen_indent(const struct tide_screen *screen);
+
+// The words for a hint; NULL: none are said here.
+const char *tide_screen_hint(const struct tide_screen *screen, enum tide_hint hint);
 
 const char *tide_screen_dot(const struct tide_screen *screen);   // " · " or " - "
 const char *tide_screen_about(const struct tide_screen *screen); // "≈" or "~"

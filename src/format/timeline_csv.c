@@ -183,9 +183,8 @@ enum tide_err tide_timeline_csv_write(struct tide_sink *sink, struct tide_view *
   const struct tide_image *image = view->profile->image;
   bool by_tick = image->n_ticks && !view->unwanted;
   if (!by_tick && !image->n_snapshots)
-    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
-                     "the csv export is a timeline, which this capture does not hold; "
-                     "'tidemark report --csv' prints a table of places");
+    return tide_fail_hint(diag, TIDE_ERR_UNSUPPORTED, TIDE_HINT_TABLE,
+                          "the csv export is a timeline, which this capture does not hold");
   tide_sink_text(sink, "time_s");
   for (int i = 0; i < COLUMNS_N; i++)
     tide_sink_printf(sink, ",%s", headings[i]);

@@ -361,16 +361,23 @@ static void write_title(const struct text *t)
   tide_buf_done(&out);
 }
 
+// "folded: runtime frames; --all-frames shows them"
+static void write_hinted(const struct text *t, const char *label, const char *what,
+                         enum tide_hint hint)
+{
+  const char *way = tide_screen_hint(t->screen, hint);
+  TIDE_CLEANUP_FREE char *text = tide_sprintf("%s%s%s", what, way ? "; " : "", way ? way : "");
+  tide_screen_paragraph(t->screen, TIDE_INK_PLAIN, " ", label, text);
+}
+
 static void write_notes(const struct text *t)
 {
   const struct tide_profile *profile = t->w->view->profile;
   const struct tide_capture *capture = profile->capture;
   if (t->any_rest && t->w->default_limits)
-    tide_screen_paragraph(t->screen, TIDE_INK_PLAIN, " ",
-                          "left out: ", "what has less than 0.5 %; --min-share 0 shows all");
+    write_hinted(t, "left out: ", "what has less than 0.5 %", TIDE_HINT_ALL_NODES);
   if (t->w->tree->has_folded)
-    tide_screen_paragraph(t->screen, TIDE_INK_PLAIN, " ",
-                          "folded: ", "runtime frames; --all-frames shows them");
+    write_hinted(t, "folded: ", "runtime frames", TIDE_HINT_ALL_FRAMES);
   if (!tide_profile_is_complete(profile) || capture->cut || !capture->finished)
     tide_screen_paragraph(t->screen, TIDE_INK_WARN, " ", "note: ",
                           "the recording is not complete; tidemark report says what is missing");
@@ -393,8 +400,11 @@ void tide_tree_md_write(const struct tide_screen *screen, const struct tide_tree
 {
   struct tide_sink text;
   tide_sink_init(&text, NULL);
-  const struct tide_screen inner = {
-      .sink = &text, .width = MARKDOWN_COLUMNS, .utf8 = true, .units = screen->units};
+  const struct tide_screen inner = {.sink = &text,
+                                    .width = MARKDOWN_COLUMNS,
+                                    .utf8 = true,
+                                    .units = screen->units,
+                                    .hints = screen->hints};
   tide_tree_text_write(&inner, writing);
   size_t ticks = tide_markdown_fence(tide_buf_cstr(&text.buf));
   size_t fence = ticks < 3 ? 3 : ticks + 1;

@@ -28,7 +28,7 @@ enum tide_err tide_embedded_page_check(const struct tide_embedded_page *page,
       diag, TIDE_ERR_UNSUPPORTED,
       "this tidemark was built without the page; 'make' adds it where npm is installed and "
       "reaches its registry (and -Dui=disabled is not set); 'tidemark report' and "
-      "'tidemark export --to svg' need none");
+      "'tidemark export' (svg) need none");
 }
 
 char *tide_embedded_page_policy(const struct tide_embedded_page *page)

@@ -37,7 +37,7 @@ enum tide_err tide_profile_pick(const struct tide_capture *capture, const char *
   unsigned long long number = strtoull(digits, &end, 10);
   if (*digits < '0' || *digits > '9' || *end || errno)
     return tide_fail(diag, TIDE_ERR_USAGE,
-                     "--process takes a pid or an index such as #1, not \"%s\"", which);
+                     "a process is told by its pid or an index such as #1, not by \"%s\"", which);
   size_t by_pid = number && digits == which ? largest(capture, number) : capture->n_images;
   size_t found = by_pid < capture->n_images ? by_pid : (size_t)number;
   if (found >= capture->n_images)

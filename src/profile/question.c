@@ -23,7 +23,8 @@ static enum tide_err check_held(const struct tide_image *image,
 {
   const char *source = tide_image_source(image);
   if (question->unit == TIDE_UNIT_BLOCKS && image->lacks & TIDE_LACK_BLOCKS)
-    return tide_fail(diag, TIDE_ERR_USAGE, "%s holds no numbers of blocks; try --by bytes", source);
+    return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_IN_BYTES, "%s holds no numbers of blocks",
+                          source);
   if (question->window.to.given || tide_measure_is_held(image, question->measure) ||
       tide_image_is_unrecorded(image)) // whatever is asked, the answer is why there is none
     return TIDE_ERR_OK;
@@ -32,7 +33,7 @@ static enum tide_err check_held(const struct tide_image *image,
     if (tide_measure_is_held(image, (enum tide_measure)i))
       tide_buf_printf(&held, "%s%s", held.n ? ", " : "", tide_measure_words[i]);
   enum tide_err err =
-      tide_fail(diag, TIDE_ERR_USAGE, "%s does not hold \"%s\"; --sort takes: %s", source,
+      tide_fail(diag, TIDE_ERR_USAGE, "%s does not hold \"%s\"; it holds: %s", source,
                 tide_measure_words[question->measure], tide_buf_cstr(&held));
   if (!held.n)
     err = tide_fail(diag, TIDE_ERR_USAGE, "%s holds no stacks; 'tidemark info' tells what it does",
@@ -62,7 +63,8 @@ static enum tide_err read_window(const struct tide_image *image, const struct ti
 {
   *ret_window = (struct tide_window){0};
   if (wish->at && wish->range)
-    return tide_fail(diag, TIDE_ERR_USAGE, "one of --at and --range at a time");
+    return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_ONE_TIME,
+                          "either a moment or a range can be asked for");
   if (wish->at && is_only_moment(image, wish->at))
     return TIDE_ERR_OK;
   if (wish->at)
@@ -81,17 +83,15 @@ static enum tide_err check(const struct tide_image *image, const struct tide_que
   if (!wish->at && !wish->range)
     return TIDE_ERR_OK;
   if (question->measure == TIDE_MEASURE_PEAK)
-    return tide_fail(diag, TIDE_ERR_USAGE,
-                     "the peak is a moment of its own; --sort live takes a time");
+    return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_LIVE, "the peak is a moment of its own");
   if (question->measure == TIDE_MEASURE_TOTAL && !image->has_counts)
-    return tide_fail(diag, TIDE_ERR_USAGE,
-                     "the capture does not say when what was allocated; --sort live takes a time");
+    return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_LIVE,
+                          "the capture does not say when what was allocated");
   if (question->measure == TIDE_MEASURE_TEMP)
     return tide_fail(diag, TIDE_ERR_USAGE, "temporary blocks are known for the whole run only");
   if (question->measure == TIDE_MEASURE_LEAK && !image->has_late_frees)
-    return tide_fail(diag, TIDE_ERR_USAGE,
-                     "the capture does not say when what was never freed was allocated; try --sort "
-                     "grown");
+    return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_GROWN,
+                          "the capture does not say when what was never freed was allocated");
   return TIDE_ERR_OK;
 }
 
@@ -105,21 +105,20 @@ static enum tide_err check_pages(const struct tide_image *image,
                      tide_image_source(image));
   if ((wish->at && question->measure != TIDE_MEASURE_LIVE) ||
       (wish->range && question->measure != TIDE_MEASURE_TOTAL))
-    return tide_fail(diag, TIDE_ERR_USAGE,
-                     "--group pages takes --at with --sort live (what was mapped then) and --range "
-                     "with --sort total (what was mapped meanwhile)");
+    return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_PAGES_AT_TIMES,
+                          "\"%s\" of mapped memory is not known of a part of the run",
+                          tide_measure_words[question->measure]);
   if (wish->range && !image->has_counts)
-    return tide_fail(diag, TIDE_ERR_USAGE,
-                     "the capture does not say when what was mapped; --at shows a moment");
+    return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_MOMENT,
+                          "the capture does not say when what was mapped");
   if (question->measure == TIDE_MEASURE_GROWN || question->measure == TIDE_MEASURE_TEMP)
     return tide_fail(diag, TIDE_ERR_USAGE,
-                     "--group pages goes with --sort peak (each stack's own maximum), live, total, "
-                     "leak and count, not with \"%s\"",
+                     "of mapped memory \"%s\" is not known; peak (each stack's own maximum), live, "
+                     "total, leak and count are",
                      tide_measure_words[question->measure]);
   if (question->measure == TIDE_MEASURE_PEAK && question->unit == TIDE_UNIT_BLOCKS)
-    return tide_fail(diag, TIDE_ERR_USAGE,
-                     "of pages the most bytes at once are known, not the most mappings; try --sort "
-                     "count");
+    return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_COUNT,
+                          "of pages the most bytes at once are known, not the most mappings");
   return TIDE_ERR_OK;
 }
 
@@ -153,7 +152,7 @@ enum tide_err tide_question_make(const struct tide_image *image, const struct ti
   else
     question.measure = wish->of_pages ? TIDE_MEASURE_PEAK : default_measure(image);
   if (counts && wish->by == TIDE_BY_BYTES)
-    return tide_fail(diag, TIDE_ERR_USAGE, "--sort count counts blocks; --sort total has bytes");
+    return tide_fail(diag, TIDE_ERR_USAGE, "\"count\" counts blocks; \"total\" has bytes");
   bool in_blocks = counts || question.measure == TIDE_MEASURE_TEMP;
   if (wish->by != TIDE_BY_DEFAULT)
     in_blocks = wish->by == TIDE_BY_BLOCKS;

@@ -84,9 +84,8 @@ static enum tide_err parse_address(const char *text, uint16_t port, union addres
 static enum tide_err listen_failed(const char *address, uint16_t port, struct tide_diag *diag)
 {
   if (errno == EADDRINUSE)
-    return tide_fail(diag, TIDE_ERR_EXISTS,
-                     "port %u of %s is in use; choose another, or leave --port out for a free one",
-                     port, address);
+    return tide_fail_hint(diag, TIDE_ERR_EXISTS, TIDE_HINT_ANY_PORT, "port %u of %s is in use",
+                          port, address);
   return tide_fail_errno(diag, "cannot listen on port %u of %s", port, address);
 }
 

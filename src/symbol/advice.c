@@ -132,7 +132,17 @@ static void add_build_advice(struct tide_buf *text, const struct tide_symbol_mod
   }
 }
 
+// How the reader names a directory of debug files, where there is a way.
+static void add_directory(struct tide_buf *text, const char *before,
+                          const struct tide_symbol_sources *sources)
+{
+  const char *way = sources->hints ? sources->hints(TIDE_HINT_DEBUG_DIR) : NULL;
+  if (way)
+    tide_buf_printf(text, "%s%s", before, way);
+}
+
 static void add_advice(struct tide_buf *text, const struct tide_symbol_module *m,
+                       const struct tide_symbol_sources *sources,
                        const struct tide_debuginfod *servers)
 {
   uint32_t crc;
@@ -141,28 +151,33 @@ static void add_advice(struct tide_buf *text, const struct tide_symbol_module *m
     add_package_advice(text, m, servers);
     return;
   }
-  if (link)
-    tide_buf_printf(text, "they are in %.60s: name its directory with --debug-dir", link);
-  else
+  if (link) {
+    tide_buf_printf(text, "they are in %.60s", link);
+    add_directory(text, ": ", sources);
+  } else {
     add_build_advice(text, m);
+  }
   if (tide_debuginfod_trouble(servers))
     add_servers(text, servers);
 }
 
 void tide_advise_unusable(struct tide_symbol_module *m, const char *path,
+                          const struct tide_symbol_sources *sources,
                           const struct tide_debuginfod *servers, const char *why)
 {
   struct tide_buf text = {0};
   tide_buf_printf(&text, "%s: its frames are shown as addresses", why);
   if (m->build_id_len)
-    tide_buf_text(&text, "; if a copy is kept, name its directory with --debug-dir");
+    add_directory(&text, "; if a copy is kept, ", sources);
   if (tide_debuginfod_trouble(servers))
     tide_buf_printf(&text, "; debuginfod: %s", tide_debuginfod_trouble(servers));
   tide_advise_of(m, path, "%s", tide_buf_cstr(&text));
   tide_buf_done(&text);
 }
 
-void tide_advise_no_debug_info(struct tide_symbol_module *m, const struct tide_debuginfod *servers)
+void tide_advise_no_debug_info(struct tide_symbol_module *m,
+                               const struct tide_symbol_sources *sources,
+                               const struct tide_debuginfod *servers)
 {
   if (m->elf->debug == TIDE_ELF_DEBUG_ZSTD ||
       (m->debug && m->debug->debug == TIDE_ELF_DEBUG_ZSTD)) {
@@ -170,7 +185,7 @@ void tide_advise_no_debug_info(struct tide_symbol_module *m, const struct tide_d
     return;
   }
   struct tide_buf text = {0};
-  add_advice(&text, m, servers);
+  add_advice(&text, m, sources, servers);
   tide_advise(m, "has no debug info: %s unknown; %s",
               has_names(m) ? "lines are" : "lines and most names are", tide_buf_cstr(&text));
   tide_buf_done(&text);

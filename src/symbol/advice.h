@@ -14,9 +14,12 @@ void tide_advise_of(struct tide_symbol_module *m, const char *path, const char *
 
 // The file of the recording cannot be had: why. servers may be NULL.
 void tide_advise_unusable(struct tide_symbol_module *m, const char *path,
+                          const struct tide_symbol_sources *sources,
                           const struct tide_debuginfod *servers, const char *why);
 // There are no lines to be had: how to get them. servers may be NULL.
-void tide_advise_no_debug_info(struct tide_symbol_module *m, const struct tide_debuginfod *servers);
+void tide_advise_no_debug_info(struct tide_symbol_module *m,
+                               const struct tide_symbol_sources *sources,
+                               const struct tide_debuginfod *servers);
 // The same for whatever code of a file with debug info has none.
 void tide_advise_no_lines_in_part(struct tide_symbol_module *m);
 // Part of the debug info is in a file that was not found, if so: it shows when it is asked for.

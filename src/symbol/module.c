@@ -115,7 +115,7 @@ static void open_file(struct tide_symbol_module *m, const struct tide_symbol_sou
   if (is_deleted)
     strcpy(why, "was deleted or replaced while the program ran");
   if (!open_stand_in(m, path, sources, servers))
-    tide_advise_unusable(m, path, servers, why);
+    tide_advise_unusable(m, path, sources, servers, why);
 }
 
 static bool is_c_library(const char *path)
@@ -192,7 +192,7 @@ void tide_symbol_module_settle(struct tide_symbol_module *m,
   if (from)
     tide_advise_no_lines_in_part(m);
   else
-    tide_advise_no_debug_info(m, servers);
+    tide_advise_no_debug_info(m, sources, servers);
 }
 
 struct tide_dwarf *tide_symbol_module_dwarf(struct tide_symbol_module *m,
@@ -209,6 +209,6 @@ struct tide_dwarf *tide_symbol_module_dwarf(struct tide_symbol_module *m,
   }
   m->lines = NULL; // libdw finds nothing to read
   m->object.has_debug_info = false;
-  tide_advise_no_debug_info(m, servers);
+  tide_advise_no_debug_info(m, sources, servers);
   return NULL;
 }

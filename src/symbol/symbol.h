@@ -44,6 +44,7 @@ struct tide_symbol_sources {
   const char *debug_dirs; // separated by colons, searched before /usr/lib/debug; NULL: none
   bool download;          // from the servers that DEBUGINFOD_URLS names, if it does
   const struct tide_symbol_watch *watch; // NULL: nobody
+  tide_hint_words *hints; // how the reader names more of them; NULL: notes do not say
 };
 
 struct tide_symboliser;

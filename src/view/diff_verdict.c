@@ -20,8 +20,7 @@ static enum tide_err parse_blocks(const char *text, struct tide_threshold *ret_t
   unsigned long long number = strtoull(text, &end, 10);
   if (*text < '0' || *text > '9' || *end || errno)
     return tide_fail(diag, TIDE_ERR_USAGE,
-                     "--threshold: blocks are counted here; write it as 100 or 5%%, not \"%s\"",
-                     text);
+                     "blocks are counted here; write it as 100 or 5%%, not \"%s\"", text);
   *ret_threshold = (struct tide_threshold){.amount = number};
   return TIDE_ERR_OK;
 }
@@ -39,7 +38,7 @@ enum tide_err tide_threshold_parse(const char *text, enum tide_unit unit,
   else
     err = tide_size_parse(text, &threshold.amount, &why);
   if (err)
-    return tide_fail(diag, err, "--threshold: %s", why.text);
+    return tide_fail(diag, err, "%s", why.text);
   *ret_threshold = threshold;
   return TIDE_ERR_OK;
 }
@@ -79,9 +78,8 @@ enum tide_verdict tide_diff_judge(const struct tide_diff *diff,
     return TIDE_VERDICT_KEPT;
   if ((uint64_t)change - least > bound)
     return TIDE_VERDICT_GROWN;
-  tide_fail(diag, TIDE_ERR_LIMIT,
-            "cannot tell whether it grew: the two peaks are known to %" PRIu64
-            " bytes; a larger --threshold decides",
-            bound);
+  tide_fail_hint(diag, TIDE_ERR_LIMIT, TIDE_HINT_THRESHOLD,
+                 "cannot tell whether it grew: the two peaks are known to %" PRIu64 " bytes",
+                 bound);
   return TIDE_VERDICT_UNKNOWN;
 }

@@ -224,6 +224,6 @@ enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_ima
   if (!(image->lacks & needs[kind]))
     return TIDE_ERR_OK;
   return tide_fail(diag, TIDE_ERR_USAGE,
-                   "%s holds nothing by %s; try --group function, file, crate or module",
+                   "%s holds nothing by %s; it does by function, file, crate and module",
                    tide_image_source(image), tide_group_words[kind]);
 }

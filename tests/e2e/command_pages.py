@@ -156,8 +156,8 @@ def pages_refused(ground):
     (ground.scratch / "leaks.supp").write_text("leak:map\n")
     foreign = command_foreign.written(ground, "h.txt", command_foreign.HEAPTRACK)
     for verb, words, said in (
-            ("report", ("--sort", "temp", "x.tide"), 'not with "temp"'),
-            ("tree", ("--sort", "grown", "x.tide"), 'not with "grown"'),
+            ("report", ("--sort", "temp", "x.tide"), '"temp" is not known'),
+            ("tree", ("--sort", "grown", "x.tide"), '"grown" is not known'),
             ("report", ("--at", "50%", "--sort", "leak", "x.tide"), "--at with --sort live"),
             ("report", ("--range", "0%..50%", "x.tide"), "--range with --sort total"),
             ("tree", ("--range", "0%..50%", "--sort", "live", "x.tide"), "with --sort total"),

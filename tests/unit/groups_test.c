@@ -292,7 +292,7 @@ static void refuses_what_is_not_there(void **state)
     assert_int_equal(tide_groups_check(kind, profile->image, &diag), TIDE_ERR_OK);
   capture->images[INDEXER_IMAGE].lacks = TIDE_LACK_THREADS;
   assert_int_equal(tide_groups_check(TIDE_GROUP_THREAD, profile->image, &diag), TIDE_ERR_USAGE);
-  assert_non_null(strstr(diag.text, "the capture holds nothing by thread; try --group"));
+  assert_non_null(strstr(diag.text, "the capture holds nothing by thread; it does by function"));
   assert_int_equal(tide_groups_check(TIDE_GROUP_SIZE, profile->image, &diag), TIDE_ERR_OK);
 }
 

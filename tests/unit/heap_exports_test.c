@@ -278,10 +278,12 @@ static void massif_of_a_part(void **state)
 static void massif_refuses(void **state)
 {
   const struct tide_wish none = {.sort = -1};
-  expect_refused("massif", &(struct tide_wish){.sort = TIDE_MEASURE_TOTAL}, "leave out --sort");
-  expect_refused("massif", &(struct tide_wish){.sort = -1, .by = TIDE_BY_BLOCKS}, "--by");
+  expect_refused("massif", &(struct tide_wish){.sort = TIDE_MEASURE_TOTAL}, "nothing else");
+  assert_int_equal(diag.hint, TIDE_HINT_NO_MEASURE);
+  expect_refused("massif", &(struct tide_wish){.sort = -1, .by = TIDE_BY_BLOCKS}, "nothing else");
   image->has_counts = true;
-  expect_refused("massif", &(struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .at = "3s"}, "--sort");
+  expect_refused("massif", &(struct tide_wish){.sort = TIDE_MEASURE_TOTAL, .at = "3s"},
+                 "nothing else");
   image->lacks = TIDE_LACK_PEAK | TIDE_LACK_LIVE;
   size_t n = image->n_snapshots;
   image->n_snapshots = 0;
@@ -392,7 +394,8 @@ static void a_timeline_without_ticks(void **state)
   image->n_ticks = 0;
   assert_non_null(strstr(export("csv"), ",,,,,,,,\n"));
   image->n_snapshots = 0;
-  expect_refused("csv", &(struct tide_wish){.sort = -1}, "report --csv");
+  expect_refused("csv", &(struct tide_wish){.sort = -1}, "is a timeline");
+  assert_int_equal(diag.hint, TIDE_HINT_TABLE);
   image->n_ticks = n_ticks;
   image->n_snapshots = n_snapshots;
   image->lacks = TIDE_LACK_CLOCK | TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS | TIDE_LACK_RESIZES;

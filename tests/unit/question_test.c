@@ -133,10 +133,12 @@ static void refuse(struct tide_wish wish, const char *word)
 
 static void refuses_what_has_no_answer(void **state)
 {
-  refuse((struct tide_wish){.sort = -1, .at = "1s", .range = "1s..2s"}, "at a time");
-  refuse((struct tide_wish){.sort = TIDE_MEASURE_PEAK, .at = "1s"}, "--sort live");
+  refuse((struct tide_wish){.sort = -1, .at = "1s", .range = "1s..2s"},
+         "either a moment or a range");
+  refuse((struct tide_wish){.sort = TIDE_MEASURE_PEAK, .at = "1s"}, "moment of its own");
   refuse((struct tide_wish){.sort = TIDE_MEASURE_TEMP, .at = "1s"}, "whole run");
-  refuse((struct tide_wish){.sort = TIDE_MEASURE_LEAK, .range = "1s.."}, "--sort grown");
+  refuse((struct tide_wish){.sort = TIDE_MEASURE_LEAK, .range = "1s.."},
+         "was never freed was allocated");
   refuse((struct tide_wish){.sort = -1, .at = "5s"}, "ran for 4.00 s");
   refuse((struct tide_wish){.sort = -1, .range = "3s..1s"}, "before it begins");
   refuse((struct tide_wish){.sort = -1, .range = "3s"}, "no range");
@@ -144,7 +146,7 @@ static void refuses_what_has_no_answer(void **state)
   struct tide_window window;
   assert_int_equal(tide_range_parse(&image, "900ms..1.2s", &window, &diag), TIDE_ERR_NOT_FOUND);
   assert_non_null(strstr(diag.text, "nearest to both is 1.00 s"));
-  refuse((struct tide_wish){.sort = TIDE_SORT_COUNT, .by = TIDE_BY_BYTES}, "--sort total");
+  refuse((struct tide_wish){.sort = TIDE_SORT_COUNT, .by = TIDE_BY_BYTES}, "\"total\" has bytes");
 }
 
 // Nobody looks at the peak to tell what is kept: the look nearest to it answers.
@@ -174,7 +176,7 @@ static void refuses_what_the_capture_does_not_hold(void **state)
   image.origin = (char *)"jemalloc";
   image.lacks = TIDE_LACK_PEAK | TIDE_LACK_TEMP | TIDE_LACK_BLOCKS;
   refuse((struct tide_wish){.sort = TIDE_MEASURE_PEAK},
-         "jemalloc does not hold \"peak\"; --sort takes: live, total, grown, leak");
+         "jemalloc does not hold \"peak\"; it holds: live, total, grown, leak");
   refuse((struct tide_wish){.sort = TIDE_SORT_COUNT}, "no numbers of blocks");
   expect((struct tide_wish){.sort = -1}, 100, 0); // what is live, then
   size_t n_snapshots = image.n_snapshots;
@@ -255,6 +257,7 @@ static void of_pages(void **state)
     enum tide_by by;
     int64_t whole;
     const char *refused;
+    enum tide_hint hint;
   } cases[] = {
       {-1, TIDE_BY_DEFAULT, 80, NULL},
       {TIDE_MEASURE_PEAK, TIDE_BY_BYTES, 80, NULL},
@@ -262,9 +265,9 @@ static void of_pages(void **state)
       {TIDE_MEASURE_LEAK, TIDE_BY_BLOCKS, 2, NULL},
       {TIDE_MEASURE_TOTAL, TIDE_BY_DEFAULT, 90, NULL},
       {TIDE_SORT_COUNT, TIDE_BY_DEFAULT, 3, NULL},
-      {TIDE_MEASURE_PEAK, TIDE_BY_BLOCKS, 0, "try --sort count"},
-      {TIDE_MEASURE_TEMP, TIDE_BY_DEFAULT, 0, "not with \"temp\""},
-      {TIDE_MEASURE_GROWN, TIDE_BY_DEFAULT, 0, "not with \"grown\""},
+      {TIDE_MEASURE_PEAK, TIDE_BY_BLOCKS, 0, "not the most mappings", TIDE_HINT_COUNT},
+      {TIDE_MEASURE_TEMP, TIDE_BY_DEFAULT, 0, "\"temp\" is not known"},
+      {TIDE_MEASURE_GROWN, TIDE_BY_DEFAULT, 0, "\"grown\" is not known"},
   };
   struct tide_diag diag = {0};
   struct tide_question question;
@@ -274,6 +277,7 @@ static void of_pages(void **state)
     if (cases[i].refused) {
       assert_int_equal(err, TIDE_ERR_USAGE);
       assert_non_null(strstr(diag.text, cases[i].refused));
+      assert_int_equal(diag.hint, cases[i].hint);
       continue;
     }
     assert_int_equal(err, TIDE_ERR_OK);
@@ -288,9 +292,9 @@ static void of_pages(void **state)
                          timed = {.sort = TIDE_MEASURE_LEAK, .at = "end", .of_pages = true},
                          part = {.sort = -1, .range = "start..end", .of_pages = true};
   assert_int_equal(tide_question_make(&mapped, &timed, &question, &diag), TIDE_ERR_USAGE);
-  assert_non_null(strstr(diag.text, "--at with --sort live"));
+  assert_int_equal(diag.hint, TIDE_HINT_PAGES_AT_TIMES);
   assert_int_equal(tide_question_make(&mapped, &part, &question, &diag), TIDE_ERR_USAGE);
-  assert_non_null(strstr(diag.text, "--range with --sort total"));
+  assert_int_equal(diag.hint, TIDE_HINT_PAGES_AT_TIMES);
   mapped.page_n_map = 0; // and that is known
   assert_int_equal(tide_question_make(&mapped, &plain, &question, &diag), TIDE_ERR_OK);
   mapped.origin = (char *)"heaptrack 1.4";

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "base/alloc.h"
 #include "capture/roll.h"
+#include "cli/hint_words.h"
 #include "format/image_text.h"
 #include "format/info.h"
 #include "format/report.h"
@@ -23,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const struct tide_symbol_sources sources = {.hints = tide_cli_hint_words};
 static struct tide_capture *capture;
 static struct tide_naming *naming;
 static struct tide_profile *profile;
@@ -85,7 +87,8 @@ static struct tide_view *look(void)
 static void write_screen(size_t width, bool utf8, bool color, int sort, bool first)
 {
   ask(sort);
-  struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = utf8, .color = color};
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = width, .utf8 = utf8, .color = color};
   struct tide_report_options options = {
       .n_rows = first ? 3 : 10,
       .prefix = first ? "tidemark: " : "",
@@ -145,7 +148,8 @@ static void write_options(size_t width, bool utf8, struct tide_report_options op
 {
   if (!profile->question.measure)
     ask(TIDE_MEASURE_PEAK);
-  struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = utf8};
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = width, .utf8 = utf8};
   options.prefix = "";
   tide_report_write(&screen, look(), &options);
 }
@@ -182,7 +186,8 @@ static void groups_of_every_kind(void **state)
     tide_buf_clear(&sink.buf);
     ask_wish((struct tide_wish){.sort = in_classes ? TIDE_SORT_COUNT : TIDE_MEASURE_PEAK,
                                 .of_pages = kind == TIDE_GROUP_PAGES});
-    struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+    struct tide_screen screen = {
+        .sink = &sink, .hints = tide_cli_hint_words, .width = 80, .utf8 = true};
     struct tide_report_options options = {.group = kind, .n_rows = SIZE_MAX, .prefix = ""};
     tide_report_write(&screen, look(), &options);
     expect_width(80);
@@ -236,7 +241,8 @@ static void own_pages(void **state)
   const struct tide_numbers before = profile->totals;
   add_pages();
   assert_memory_equal(&before, &profile->totals, sizeof before);
-  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = 80, .utf8 = true};
   struct tide_report_options options = {
       .group = TIDE_GROUP_PAGES, .n_rows = 10, .n_stacks = 1, .prefix = "", .argument = "x.tide"};
   for (int i = 0; i < 2 * TIDE_SORTS_N; i++) {
@@ -282,7 +288,8 @@ static void rows_that_cut_across(void **state)
   for (size_t i = 0; i < 3; i++) {
     char name[64];
     tide_buf_clear(&sink.buf);
-    struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+    struct tide_screen screen = {
+        .sink = &sink, .hints = tide_cli_hint_words, .width = 80, .utf8 = true};
     struct tide_report_options options = {.group = kinds[i], .n_rows = SIZE_MAX, .prefix = ""};
     for (int measure = 0; measure < TIDE_MEASURES_N; measure++) {
       ask(measure);
@@ -321,7 +328,8 @@ static void leaks_told_apart(void **state)
   ask(TIDE_MEASURE_LEAK);
   struct tide_view *view = look();
   tide_suppressions_apply(suppressions, view);
-  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = 80, .utf8 = true};
   struct tide_report_options options = {.n_rows = 10, .prefix = "", .suppressions = suppressions};
   tide_report_write(&screen, view, &options);
   expect_width(80);
@@ -343,7 +351,8 @@ static void says_what_matched(void **state)
   ask(TIDE_MEASURE_PEAK);
   struct tide_view view;
   tide_view_init(&view, profile, naming, filter, false);
-  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = 80, .utf8 = true};
   struct tide_report_options options = {
       .n_rows = 5, .prefix = "", .filters = "--function Block::push", .n_stacks = 2};
   tide_report_write(&screen, &view, &options);
@@ -391,7 +400,8 @@ static void csv(void **state)
 static void markdown(void **state)
 {
   ask(TIDE_MEASURE_PEAK);
-  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = 80, .utf8 = true};
   struct tide_report_options options = {.n_rows = 10};
   tide_report_md_write(&screen, look(), &options);
   expect_golden("report.md");
@@ -416,7 +426,8 @@ static void hostile_names(void **state)
 {
   ask(TIDE_MEASURE_PEAK);
   struct tide_name_source source = {.lookup = hostile_lookup, .object = tide_indexer_names.object};
-  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = 80, .utf8 = true};
   struct tide_report_options options = {.n_rows = SIZE_MAX};
   tide_naming_free(naming);
   naming = tide_naming_new_from(profile->image, &source);
@@ -479,12 +490,13 @@ static void unrecorded(void **state)
   expect_width(60);
   expect_golden("report_unrecorded_narrow.txt");
   tide_buf_clear(&sink.buf);
-  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
-  tide_info_write(&screen, capture, "x.tide", 1468006, NULL);
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = 80, .utf8 = true};
+  tide_info_write(&screen, capture, "x.tide", 1468006, &sources);
   expect_width(80);
   expect_golden("info_unrecorded.txt");
   tide_buf_clear(&sink.buf);
-  tide_info_json_write(&sink, capture, "x.tide", 1468006, NULL);
+  tide_info_json_write(&sink, capture, "x.tide", 1468006, &sources);
   expect_golden("info_unrecorded.json");
 }
 
@@ -542,19 +554,20 @@ static void json_of_the_first_sites(void **state)
 // None of the fixture's files exist, and its start has no date: the same everywhere.
 static void info(void **state)
 {
-  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = 80, .utf8 = true};
   capture->n_images_left_out = 3;
-  tide_info_write(&screen, capture, "x.tide", 1468006, NULL);
+  tide_info_write(&screen, capture, "x.tide", 1468006, &sources);
   expect_width(80);
   expect_golden("info.txt");
   tide_buf_clear(&sink.buf);
-  tide_info_json_write(&sink, capture, "x.tide", 1468006, NULL);
+  tide_info_json_write(&sink, capture, "x.tide", 1468006, &sources);
   expect_golden("info.json");
   tide_buf_clear(&sink.buf);
   capture->images[INDEXER_IMAGE].n_frames = 2; // of one there is no plural
   capture->images[INDEXER_IMAGE].n_sites = 1;
   capture->images[INDEXER_IMAGE].sites[0].stack = 1;
-  tide_info_write(&screen, capture, "x.tide", 1468006, NULL);
+  tide_info_write(&screen, capture, "x.tide", 1468006, &sources);
   assert_non_null(strstr(tide_buf_cstr(&sink.buf), "1 stack of 1 frame, 1 row, 4 threads"));
 }
 
@@ -602,7 +615,8 @@ static void within_every_width(void **state)
     for (int i = 0; i < TIDE_SORTS_N * TIDE_GROUPS_N; i++) {
       enum tide_group_kind kind = (enum tide_group_kind)(i % TIDE_GROUPS_N);
       bool whole = i % 3 == 0, of_code = !tide_group_kind_is_across(kind);
-      struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = i % 2};
+      struct tide_screen screen = {
+          .sink = &sink, .hints = tide_cli_hint_words, .width = width, .utf8 = i % 2};
       bool of_pages = kind == TIDE_GROUP_PAGES;
       tide_buf_clear(&sink.buf);
       if (of_pages && !pages_have(i / TIDE_GROUPS_N))
@@ -617,7 +631,7 @@ static void within_every_width(void **state)
                                                   .filters = whole ? "--function p|l" : NULL,
                                                   .prefix = ""};
       tide_report_write(&screen, look(), &options);
-      tide_info_write(&screen, capture, "x.tide", 1468006, NULL);
+      tide_info_write(&screen, capture, "x.tide", 1468006, &sources);
       expect_width(width);
     }
 }

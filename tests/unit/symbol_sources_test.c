@@ -25,6 +25,11 @@
 
 #define N(array) (sizeof(array) / sizeof *(array))
 
+static const char *hints(enum tide_hint hint)
+{
+  return hint == TIDE_HINT_DEBUG_DIR ? "name it so" : NULL;
+}
+
 static uint32_t add(struct tide_symboliser *s, const char *name)
 {
   return tide_symboliser_add(s, fixture_path(name), NULL, 0);
@@ -147,7 +152,7 @@ static bool finds(const char *program, const char *first, const char *second)
   char dirs[1200] = "";
   snprintf(dirs, sizeof dirs, "%s::%s", fixture_path(first), fixture_path(second));
   struct tide_symboliser *s = tide_symboliser_new();
-  tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.debug_dirs = dirs});
+  tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.debug_dirs = dirs, .hints = hints});
   uint32_t m = add(s, program);
   bool found = tide_symboliser_object(s, m)->has_debug_info;
   if (found)
@@ -207,7 +212,7 @@ static void test_debug_dir_with_names_alone(void **state)
   char dirs[600];
   snprintf(dirs, sizeof dirs, "%s", fixture_path("dir"));
   struct tide_symboliser *s = tide_symboliser_new();
-  tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.debug_dirs = dirs});
+  tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.debug_dirs = dirs, .hints = hints});
   fixture_expect(s, add(s, "bare"), fixture_address("bare", "chain"), outer, 1);
   tide_symboliser_free(s);
 }
@@ -227,7 +232,8 @@ static void test_debug_dir_of_a_file_that_is_gone(void **state)
     fixture_must("rm -rf dir; mkdir dir; rm -f bare; %s", puts[i % N(puts)]);
     fixture_try("%s", fates[i / N(puts)]);
     struct tide_symboliser *s = tide_symboliser_new();
-    tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.debug_dirs = dirs});
+    tide_symboliser_set_sources(s,
+                                &(struct tide_symbol_sources){.debug_dirs = dirs, .hints = hints});
     const char *path = fixture_path(i % 2 ? "bare" : "bare (deleted)");
     uint32_t m = tide_symboliser_add(s, path, id, n);
     fixture_expect(s, m, addr, whole_chain, N(whole_chain));
@@ -236,7 +242,7 @@ static void test_debug_dir_of_a_file_that_is_gone(void **state)
     uint32_t other = tide_symboliser_add(s, path, id, n);
     fixture_expect(s, other, addr, NULL, 0);
     const char *note = tide_symboliser_object(s, other)->note;
-    if (!strstr(note, "shown as addresses; if a copy is kept, name its directory with --debug-dir"))
+    if (!strstr(note, "shown as addresses; if a copy is kept, name it so"))
       fail_msg("\"%s\"", note);
     id[3] ^= 1;
     tide_symboliser_free(s);
@@ -250,7 +256,7 @@ static void expect_whole_chain(const char *program, const char *dir, const char 
   if (dir)
     snprintf(dirs, sizeof dirs, "%s", fixture_path(dir));
   struct tide_symboliser *s = tide_symboliser_new();
-  tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.debug_dirs = dirs});
+  tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.debug_dirs = dirs, .hints = hints});
   uint32_t m = add(s, program);
   if (!*note)
     fixture_expect(s, m, fixture_address(program, "chain"), whole_chain, N(whole_chain));
@@ -314,6 +320,7 @@ static void test_split_debug_info(void **state)
 static void expect_note(const char *program, const char *note)
 {
   struct tide_symboliser *s = tide_symboliser_new();
+  tide_symboliser_set_sources(s, &(struct tide_symbol_sources){.hints = hints});
   const struct tide_symbol_object *object = tide_symboliser_object(s, add(s, program));
   if (!strstr(object->note, note))
     fail_msg("\"%s\" does not say \"%s\"", object->note, note);
@@ -327,7 +334,7 @@ static void test_advice_for_c(void **state)
                "objcopy --add-gnu-debuglink=gone.debug linked");
   expect_note("plain", "has no debug info: lines are unknown; compile with -g");
   expect_note("stripped", "lines and most names are unknown; compile with -g and do not strip");
-  expect_note("linked", "they are in gone.debug: name its directory with --debug-dir");
+  expect_note("linked", "they are in gone.debug: name it so");
 }
 
 // A program without -g and a library with it in one file: what its own code lacks, and no word of

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "cli/hint_words.h"
 #include "format/tree_writers.h"
 #include "golden.h"
 #include "indexer_fixture.h"
@@ -421,7 +422,8 @@ static struct tide_tree_writing writing(void)
 
 static void as_text(void **state)
 {
-  struct tide_screen screen = {.sink = &sink, .width = 80, .utf8 = true};
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = 80, .utf8 = true};
   grow_tree((struct tide_filter_options){0}, (struct tide_tree_options){0}, false);
   struct tide_tree_writing w = writing();
   tide_tree_text_write(&screen, &w);
@@ -434,7 +436,8 @@ static void as_text(void **state)
   expect_golden("tree_narrow.txt");
   w.limits = (struct tide_tree_limits){.depth = 3, .n_children = 2};
   w.default_limits = false;
-  screen = (struct tide_screen){.sink = &sink, .width = 160, .utf8 = true, .color = true};
+  screen = (struct tide_screen){
+      .sink = &sink, .hints = tide_cli_hint_words, .width = 160, .utf8 = true, .color = true};
   tide_tree_text_write(&screen, &w);
   expect_golden("tree_limits.txt");
   tide_tree_md_write(&screen, &w);
@@ -445,7 +448,8 @@ static void within_every_width(void **state)
 {
   for (size_t width = 40; width <= 160; width++)
     for (int i = 0; i < 8; i++) {
-      struct tide_screen screen = {.sink = &sink, .width = width, .utf8 = i & 1};
+      struct tide_screen screen = {
+          .sink = &sink, .hints = tide_cli_hint_words, .width = width, .utf8 = i & 1};
       grow_tree((struct tide_filter_options){0},
                 (struct tide_tree_options){.inverted = i & 2, .by_line = i & 4}, i & 4);
       struct tide_tree_writing w = writing();
@@ -457,7 +461,8 @@ static void within_every_width(void **state)
 
 static void as_text_inverted(void **state)
 {
-  struct tide_screen screen = {.sink = &sink, .width = 160, .utf8 = true};
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = 160, .utf8 = true};
   grow_tree((struct tide_filter_options){0},
             (struct tide_tree_options){.inverted = true, .by_line = true}, true);
   struct tide_tree_writing w = writing();
@@ -495,7 +500,8 @@ static void deep_trees_stay_on_the_screen(void **state)
   tide_sink_init(&sink, NULL);
   grow_tree((struct tide_filter_options){0}, (struct tide_tree_options){0}, false);
   struct tide_tree_writing w = {.view = &view, .tree = tree};
-  struct tide_screen screen = {.sink = &sink, .width = 60, .utf8 = true};
+  struct tide_screen screen = {
+      .sink = &sink, .hints = tide_cli_hint_words, .width = 60, .utf8 = true};
   tide_tree_text_write(&screen, &w);
   expect_width(60);
   assert_non_null(strstr(tide_buf_cstr(&sink.buf), "20│ ")); // levels as a number
