@@ -4,10 +4,16 @@
 // can stand in a printf. A value never shows as a rounder one than it is: 1023.96 KiB is not
 // "1024.0 KiB" but "1.0 MiB".
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { TIDE_UNITS_MAX = 48 };
 enum tide_units { TIDE_UNITS_IEC, TIDE_UNITS_SI, TIDE_UNITS_BYTES };
+
+struct tide_style { // of a sentence for people
+  enum tide_units units;
+  bool utf8; // else "~" for "≈" and the like
+};
 
 // "17 B", "412.6 MiB"; SI: "432.6 MB"; BYTES: "432,640,001 B". Negative values keep their sign.
 const char *tide_units_bytes(char out[TIDE_UNITS_MAX], int64_t bytes, enum tide_units units);

@@ -9,7 +9,7 @@
 #include "cli/capture_open.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "format/image_text.h"
+#include "words/image_text.h"
 #include "profile/profile.h"
 
 #include <stdlib.h>

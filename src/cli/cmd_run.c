@@ -15,7 +15,7 @@
 #include "cli/terminal.h"
 #include "cli/viewer.h"
 #include "format/report.h"
-#include "format/roll_text.h"
+#include "words/roll_text.h"
 #include "page/embedded_page.h"
 #include "view/jit_names.h"
 
@@ -89,7 +89,7 @@ static void tell_unrecorded(const struct tide_arguments *arguments, const struct
   struct tide_sink sink;
   tide_sink_init(&sink, stderr);
   struct tide_screen screen = tide_terminal_screen(&sink, stderr, arguments);
-  TIDE_CLEANUP_FREE char *summary = tide_roll_summary(roll, &screen);
+  TIDE_CLEANUP_FREE char *summary = tide_roll_summary(roll, tide_screen_style(&screen));
   if (summary)
     tide_say("nothing was recorded: %s", summary);
   tide_sink_done(&sink);

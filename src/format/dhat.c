@@ -19,7 +19,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "format/export_stacks.h"
-#include "format/image_text.h"
+#include "words/image_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

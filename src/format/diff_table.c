@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "format/diff_cells.h"
-#include "format/shorten.h"
+#include "words/shorten.h"
 
 #include <stdlib.h>
 #include <string.h>

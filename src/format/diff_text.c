@@ -7,9 +7,9 @@
 #include "base/utf8.h"
 #include "format/diff_cells.h"
 #include "format/diff_table.h"
-#include "format/image_text.h"
+#include "words/image_text.h"
 #include "format/report_cells.h"
-#include "format/roll_text.h"
+#include "words/roll_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +191,8 @@ static void write_completeness_note(const struct page *p, const char *side,
                     : !tide_profile_is_complete(profile)
                         ? "incomplete; 'tidemark info' says what is missing"
                         : NULL;
-  TIDE_CLEANUP_FREE char *summary = tide_roll_summary(&profile->capture->roll, p->screen);
+  TIDE_CLEANUP_FREE char *summary =
+      tide_roll_summary(&profile->capture->roll, tide_screen_style(p->screen));
   TIDE_CLEANUP_FREE char *text =
       why ? tide_sprintf("%s: %s", side, why)
           : tide_sprintf("%s: not recorded: %s", side, summary ? summary : "");

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "capture/roll.h"
 #include "capture/why_words.h"
-#include "format/image_text.h"
+#include "words/image_text.h"
 #include "format/lacking.h"
 
 #include <stdlib.h>

@@ -6,11 +6,11 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "capture/stored_names.h"
-#include "format/image_text.h"
+#include "words/image_text.h"
 #include "capture/why_words.h"
 #include "format/module_state.h"
-#include "format/resident_text.h"
-#include "format/roll_text.h"
+#include "words/resident_text.h"
+#include "words/roll_text.h"
 #include "profile/profile.h"
 
 #include <inttypes.h>
@@ -95,8 +95,8 @@ static void write_roll(const struct tide_screen *screen, const struct tide_roll 
   write_line(screen, "  ", "run", count);
   for (size_t i = 0; i < roll->n_rows; i++) {
     const struct tide_unrecorded *row = &roll->rows[i];
-    TIDE_CLEANUP_FREE char *name = tide_roll_name(row, screen);
-    TIDE_CLEANUP_FREE char *reason = tide_roll_reason(row, screen);
+    TIDE_CLEANUP_FREE char *name = tide_roll_name(row, tide_screen_style(screen));
+    TIDE_CLEANUP_FREE char *reason = tide_roll_reason(row, tide_screen_style(screen));
     TIDE_CLEANUP_FREE char *way_out = tide_why_way_out(row->why, row->detail);
     TIDE_CLEANUP_FREE char *pid =
         row->pid ? tide_sprintf(" (%" PRIu32 ")", row->pid) : tide_strdup("");
@@ -171,7 +171,7 @@ static void write_resident(const struct tide_screen *screen, const struct tide_i
     tide_buf_printf(&text, "%s at the peak of the heap",
                     tide_units_bytes(number, (int64_t)image->rss_at_peak_bytes, screen->units));
   if (image->max_rss_bytes) {
-    TIDE_CLEANUP_FREE char *words = tide_resident_high_words(screen, image);
+    TIDE_CLEANUP_FREE char *words = tide_resident_high_words(tide_screen_style(screen), image);
     tide_buf_printf(&text, "%shighest %s%s %s", text.n ? "; " : "",
                     tide_units_bytes(number, (int64_t)image->max_rss_bytes, screen->units),
                     tide_image_is_merged(image) ? ":" : "", words);
@@ -182,7 +182,7 @@ static void write_resident(const struct tide_screen *screen, const struct tide_i
     write_line(screen, "      ", "RSS", tide_buf_cstr(&text));
   text.n = 0;
   if (tide_resident_has_untouched(image)) {
-    TIDE_CLEANUP_FREE char *words = tide_resident_untouched_words(screen, image);
+    TIDE_CLEANUP_FREE char *words = tide_resident_untouched_words(tide_screen_style(screen), image);
     tide_buf_printf(&text, "%s %s",
                     tide_units_bytes(number, (int64_t)image->untouched_bytes, screen->units),
                     words);

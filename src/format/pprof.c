@@ -32,7 +32,7 @@
 #include "base/intern.h"
 #include "base/utf8.h"
 #include "format/export_words.h"
-#include "format/image_text.h"
+#include "words/image_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,12 +6,14 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "capture/why_words.h"
-#include "format/image_text.h"
-#include "format/profile_notes.h"
+#include "words/completeness_text.h"
+#include "words/heap_words.h"
+#include "words/image_text.h"
+#include "words/profile_notes.h"
 #include "format/report_pages.h"
 #include "format/report_table.h"
-#include "format/resident_text.h"
-#include "format/roll_text.h"
+#include "words/resident_text.h"
+#include "words/roll_text.h"
 #include "format/spark.h"
 #include "profile/completeness.h"
 #include "view/fate.h"
@@ -27,7 +29,6 @@ enum {
   FACT_LABEL = 10,
   FACT_NUMBER = 12,
   FACT_WORDS_LEAST = 20,
-  PAGES_LEAST = 1 << 20 // that the program mapped itself: less is not worth a word
 };
 
 struct report { // what every part needs
@@ -83,32 +84,15 @@ static void write_title_part(const struct report *r, size_t *used, const char *t
   *used += width;
 }
 
-// " exited 0 in 8.42 s"; of a foreign capture as much as it tells.
-static char *end_words(const struct report *r)
-{
-  char a[TIDE_UNITS_MAX];
-  const struct tide_image *image = r->image;
-  if (image->lacks & TIDE_LACK_CLOCK)
-    return tide_strdup(tide_image_is_merged(image) ? ", several recordings merged" : "");
-  const char *length = duration(r, a, image->end_ns - image->start_ns);
-  if (tide_image_is_merged(image))
-    return tide_sprintf(", several processes merged, %s at most", length);
-  if (image->origin && image->end_kind == TIDE_END_UNKNOWN)
-    return tide_sprintf(" ran for %s", length);
-  TIDE_CLEANUP_FREE char *words = tide_image_end_words(image);
-  const char *preposition = image->end_kind == TIDE_END_EXITED ? "in" : "after";
-  return tide_sprintf(" %s %s %s", words, preposition, length);
-}
-
 // "indexer exited 0 in 8.42 s · 14.2 M allocations · overhead ≈ 1.2× and 16.1 MiB"
 static void write_title(const struct report *r)
 {
-  char b[TIDE_UNITS_MAX];
-  uint64_t n_alloc = r->profile->totals.n_alloc;
-  TIDE_CLEANUP_FREE char *end = end_words(r);
-  TIDE_CLEANUP_FREE char *count = tide_sprintf("%s %s", tide_units_count(b, n_alloc),
-                                               n_alloc == 1 ? "allocation" : "allocations");
-  TIDE_CLEANUP_FREE char *cost = tide_overhead_words(r->screen, r->profile);
+  const char *gap;
+  struct tide_style style = tide_screen_style(r->screen);
+  TIDE_CLEANUP_FREE char *phrase = tide_end_phrase(r->image, style, false, &gap);
+  TIDE_CLEANUP_FREE char *end = tide_sprintf("%s%s", gap, phrase);
+  TIDE_CLEANUP_FREE char *count = tide_allocations_words(r->profile);
+  TIDE_CLEANUP_FREE char *cost = tide_overhead_words(style, r->profile);
   size_t used = tide_utf8_width(r->options->prefix) + tide_utf8_width(end);
   size_t room = r->screen->width > used + 12 ? r->screen->width - used : 12;
   TIDE_CLEANUP_FREE char *program =
@@ -117,7 +101,7 @@ static void write_title(const struct report *r)
   tide_sink_text(r->screen->sink, r->options->prefix);
   tide_screen_ink(r->screen, TIDE_INK_STRONG, program);
   tide_sink_text(r->screen->sink, end);
-  if (!(r->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
+  if (count)
     write_title_part(r, &used, count);
   if (cost)
     write_title_part(r, &used, cost);
@@ -181,11 +165,12 @@ static void write_resident(const struct report *r)
   char a[TIDE_UNITS_MAX];
   const struct tide_image *image = r->image;
   if (tide_resident_has_untouched(image)) {
-    TIDE_CLEANUP_FREE char *words = tide_resident_untouched_words(r->screen, image);
+    TIDE_CLEANUP_FREE char *words =
+        tide_resident_untouched_words(tide_screen_style(r->screen), image);
     write_fact(r, "untouched", bytes(r, a, (int64_t)image->untouched_bytes), words);
   }
   if (tide_resident_has_high(image)) {
-    TIDE_CLEANUP_FREE char *words = tide_resident_high_words(r->screen, image);
+    TIDE_CLEANUP_FREE char *words = tide_resident_high_words(tide_screen_style(r->screen), image);
     TIDE_CLEANUP_FREE char *all = tide_sprintf(
         "%s%s%s", words, *tide_resident_whose(image) ? "," : "", tide_resident_whose(image));
     write_fact(r, "max RSS", bytes(r, a, (int64_t)image->max_rss_bytes), all);
@@ -194,57 +179,35 @@ static void write_resident(const struct report *r)
 
 static void write_end(const struct report *r)
 {
-  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
-  const struct tide_numbers *totals = &r->profile->totals;
-  bool exited = r->image->end_kind == TIDE_END_EXITED;
-  TIDE_CLEANUP_FREE char *words =
-      r->image->lacks & TIDE_LACK_BLOCKS ? tide_strdup(exited ? "never freed" : "not freed yet")
-      : totals->live_blocks == 0
-          ? tide_strdup("every block was freed")
-          : tide_sprintf("in %s %s %s", tide_units_count(b, (uint64_t)totals->live_blocks),
-                         totals->live_blocks == 1 ? "block" : "blocks",
-                         exited ? "never freed" : "not freed yet");
-  write_fact(r, exited ? "at exit" : "at the end", bytes(r, a, totals->live_bytes), words);
+  char a[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *words = tide_end_fact(r->profile);
+  write_fact(r, tide_image_last_words(r->image), bytes(r, a, r->profile->totals.live_bytes), words);
 }
 
 static void write_churn(const struct report *r)
 {
-  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
-  const struct tide_numbers *totals = &r->profile->totals;
-  TIDE_CLEANUP_FREE char *words =
-      r->image->lacks & TIDE_LACK_TEMP
-          ? tide_strdup("allocated in all")
-          : tide_sprintf("allocated in all; %s of blocks temporary",
-                         tide_units_percent(b, totals->n_temp, totals->n_alloc));
-  write_fact(r, "churn", bytes(r, a, (int64_t)totals->b_alloc), words);
+  char a[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *words = tide_churn_fact(r->profile);
+  write_fact(r, "churn", bytes(r, a, (int64_t)r->profile->totals.b_alloc), words);
 }
 
 // Only where the program maps memory itself: it is not heap, but it is in the RSS.
 static void write_pages(const struct report *r)
 {
-  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
+  char a[TIDE_UNITS_MAX];
   bool asked = r->profile->question.of_pages;
-  if (asked ? !r->image->page_n_map : r->image->page_peak_bytes < PAGES_LEAST)
+  if (asked ? !r->image->page_n_map : r->image->page_peak_bytes < TIDE_PAGES_LEAST)
     return;
-  TIDE_CLEANUP_FREE char *words =
-      asked ? tide_pages_words(r->screen, r->profile)
-            : tide_sprintf("at most, mapped beside the heap; %s at the end",
-                           bytes(r, b, r->image->page_live_bytes));
+  TIDE_CLEANUP_FREE char *words = asked ? tide_pages_words(r->screen, r->profile)
+                                        : tide_pages_fact(r->image, tide_screen_style(r->screen));
   write_fact(r, "own pages", bytes(r, a, r->image->page_peak_bytes), words);
-}
-
-static void add_loss(struct tide_buf *out, uint64_t n, const char *one, const char *many)
-{
-  char text[TIDE_UNITS_MAX];
-  if (n)
-    tide_buf_printf(out, ", %s %s", tide_units_count(text, n), n == 1 ? one : many);
 }
 
 // What of it can be said, and the way out.
 static void write_lead(const struct report *r)
 {
   const struct tide_unrecorded *row;
-  TIDE_CLEANUP_FREE char *text = tide_roll_lead(r->profile, r->screen, &row);
+  TIDE_CLEANUP_FREE char *text = tide_roll_lead(r->profile, tide_screen_style(r->screen), &row);
   if (!text)
     return;
   TIDE_CLEANUP_FREE char *way_out = tide_why_way_out(row->why, row->detail);
@@ -259,95 +222,24 @@ static void write_lead(const struct report *r)
 // "not recorded: 33 × rustc (jemalloc linked in, 212.0 MiB RSS); tidemark info says more"
 static void write_unrecorded(const struct report *r)
 {
-  TIDE_CLEANUP_FREE char *summary = tide_roll_summary(&r->profile->capture->roll, r->screen);
-  TIDE_CLEANUP_FREE char *lead = tide_roll_lead(r->profile, r->screen, NULL);
+  TIDE_CLEANUP_FREE char *summary =
+      tide_roll_summary(&r->profile->capture->roll, tide_screen_style(r->screen));
+  TIDE_CLEANUP_FREE char *lead = tide_roll_lead(r->profile, tide_screen_style(r->screen), NULL);
   if (!summary || (r->profile->capture->roll.n_rows == 1 && lead))
     return;
   TIDE_CLEANUP_FREE char *text = tide_sprintf("%s; tidemark info says more", summary);
   tide_screen_paragraph(r->screen, TIDE_INK_WARN, "  ", "not recorded: ", text);
 }
 
-// Of a file that ended before all stacks of the image: the peak is known, the rest is not.
-static void write_part(const struct report *r)
-{
-  char count[TIDE_UNITS_MAX];
-  uint64_t n = r->profile->n_stacks;
-  TIDE_CLEANUP_FREE char *left =
-      n ? tide_sprintf("the numbers of %s %s are left", tide_units_count(count, n),
-                       n == 1 ? "stack" : "stacks")
-        : tide_strdup("no stack is left");
-  TIDE_CLEANUP_FREE char *text =
-      tide_sprintf("%s in the file: what was allocated in all, and what was never freed, is not "
-                   "known",
-                   left);
-  tide_screen_paragraph(r->screen, TIDE_INK_WARN, "  ", "incomplete: ", text);
-}
-
 // "complete: every event, 16,204 stacks, none cut, peak exact"
 static void write_complete(const struct report *r)
 {
-  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
-  if (r->image->origin) { // how complete it is, its tool alone knows
-    struct tide_buf words = {0};
-    tide_buf_printf(&words, "%s, %s %s", r->image->origin,
-                    tide_units_count(a, r->profile->n_stacks),
-                    r->profile->n_stacks == 1 ? "stack" : "stacks");
-    if (tide_image_is_merged(r->image) && !(r->image->lacks & TIDE_LACK_PEAK))
-      tide_buf_printf(&words, ", peak too high by %s at most",
-                      bytes(r, a, (int64_t)r->image->peak_bound_bytes));
-    if (tide_image_meaning(r->image))
-      tide_buf_printf(&words, "; %s", tide_image_meaning(r->image));
-    tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "read from: ", tide_buf_cstr(&words));
-    tide_buf_done(&words);
-    return;
-  }
-  const struct tide_loss *loss = &r->image->loss;
-  bool complete = tide_profile_is_complete(r->profile);
-  struct tide_completeness c;
-  tide_completeness_judge(r->profile, &c);
-  uint64_t n_events = tide_profile_events(r->profile), n_lost = loss->n_lost_busy;
-  struct tide_buf out = {0};
-  if (r->image->is_part) {
-    write_part(r);
-    return;
-  }
-  TIDE_CLEANUP_FREE char *scope = tide_roll_scope(r->profile);
-  if (scope)
-    tide_buf_printf(&out, "%s; here ", scope);
-  if (n_lost)
-    tide_buf_printf(&out, "%s of %s events not recorded", tide_units_count(a, n_lost),
-                    tide_units_count(b, n_events + n_lost));
-  else if (r->profile->capture->cut)
-    tide_buf_printf(&out, "%s %s in what is left of the file", tide_units_count(a, n_events),
-                    n_events == 1 ? "event" : "events");
-  else
-    tide_buf_printf(&out, "every event%s (%s)", c.run_is_known ? "" : " of this process",
-                    tide_units_count(a, n_events));
-  tide_buf_printf(&out, ", %s %s", tide_units_count(a, r->profile->n_stacks),
-                  r->profile->n_stacks == 1 ? "stack" : "stacks");
-  if (!loss->n_cut && !loss->n_broken)
-    tide_buf_text(&out, ", none cut");
-  add_loss(&out, loss->n_cut, "cut by the depth limit", "cut by the depth limit");
-  add_loss(&out, loss->n_broken, "ends early", "end early");
-  add_loss(&out, loss->n_guessed, "found by frame pointers", "found by frame pointers");
-  add_loss(&out, loss->n_lost_full, "event without a stack", "events without a stack");
-  add_loss(&out, tide_profile_unknown_frames(r->image), "frame in unknown code",
-           "frames in unknown code");
-  if (!r->image->by_fork)
-    add_loss(&out, loss->n_unknown_free, "free of a block from before",
-             "frees of blocks from before");
-  add_loss(&out, loss->n_fork_lost, "child process not recorded", "child processes not recorded");
-  if (tide_image_is_merged(r->image))
-    tide_buf_printf(&out, ", peak too high by %s at most",
-                    bytes(r, a, (int64_t)r->image->peak_bound_bytes));
-  else if (r->image->peak_bound_bytes)
-    tide_buf_printf(&out, ", peak %s %s", r->screen->utf8 ? "±" : "+/-",
-                    bytes(r, a, (int64_t)r->image->peak_bound_bytes));
-  else if (!r->profile->capture->cut)
-    tide_buf_text(&out, ", peak exact");
-  tide_screen_paragraph(r->screen, complete ? TIDE_INK_PLAIN : TIDE_INK_WARN, "  ",
-                        complete ? "complete: " : "incomplete: ", tide_buf_cstr(&out));
-  tide_buf_done(&out);
+  struct tide_completeness_text how =
+      tide_completeness_text(r->profile, tide_screen_style(r->screen));
+  TIDE_CLEANUP_FREE char *label = tide_sprintf("%s: ", how.label);
+  tide_screen_paragraph(r->screen, how.is_warning ? TIDE_INK_WARN : TIDE_INK_PLAIN, "  ", label,
+                        how.text);
+  free(how.text);
 }
 
 // "also: sh (412.0 KiB), cc1 (2.1 MiB), 14 more; --process PID shows one"
@@ -420,10 +312,10 @@ static void tell_note(void *context, const char *text)
 
 static void write_notes(const struct report *r)
 {
-  TIDE_CLEANUP_FREE char *lead = tide_roll_lead(r->profile, r->screen, NULL);
+  TIDE_CLEANUP_FREE char *lead = tide_roll_lead(r->profile, tide_screen_style(r->screen), NULL);
   if (!lead)
     tide_profile_hollow_note(r->profile, tell_note, (void *)r);
-  tide_profile_notes(r->profile, tell_note, (void *)r);
+  tide_profile_notes(r->profile, false, tell_note, (void *)r);
   write_naming_notes(r);
 }
 
@@ -482,8 +374,8 @@ static void write_next(const struct report *r)
   bool churning = totals->n_temp && totals->n_temp * 5 >= totals->n_alloc &&
                   tide_measure_is_held(r->image, TIDE_MEASURE_TEMP);
   bool any = totals->n_alloc > 0;
-  bool more_pages =
-      r->image->page_peak_bytes >= PAGES_LEAST && r->image->page_peak_bytes > r->image->peak_bytes;
+  bool more_pages = r->image->page_peak_bytes >= TIDE_PAGES_LEAST &&
+                    r->image->page_peak_bytes > r->image->peak_bytes;
   bool is_all = whole_run && measure == TIDE_MEASURE_TOTAL;
   enum tide_hint none = TIDE_HINT_NONE, tree = TIDE_HINT_SEE_TREE + measure;
   enum tide_hint diff = r->options->argument ? TIDE_HINT_SEE_DIFF_WITH : TIDE_HINT_SEE_DIFF;
@@ -502,17 +394,9 @@ static void write_next(const struct report *r)
   write_commands(r, hints, sizeof hints / sizeof *hints);
 }
 
-// Was there anything on the heap? Where allocations are not counted, sites tell.
-static bool has_heap(const struct tide_profile *profile)
-{
-  bool counted = !(profile->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS));
-  bool has_peak = profile->image->is_part && profile->image->peak_bytes > 0;
-  return has_peak || (counted ? profile->totals.n_alloc > 0 : profile->n_sites > 0);
-}
-
 static void write_heap(const struct report *r, struct tide_view *view)
 {
-  if (has_heap(r->profile)) {
+  if (tide_profile_has_heap(r->profile)) {
     if (tide_measure_is_held(r->image, TIDE_MEASURE_PEAK))
       write_peak(r);
     write_resident(r);
@@ -525,17 +409,9 @@ static void write_heap(const struct report *r, struct tide_view *view)
                                                       : "  nothing was allocated on the heap\n");
   }
   write_pages(r);
-  if (has_heap(r->profile) && (!r->image->is_part || r->profile->n_sites))
+  if (tide_profile_has_heap(r->profile) && (!r->image->is_part || r->profile->n_sites))
     tide_report_table_write(r->screen, view, r->groups, r->options);
   write_complete(r);
-}
-
-// The capture is about what was not recorded.
-static void write_nothing(const struct report *r)
-{
-  TIDE_CLEANUP_FREE char *scope = tide_roll_scope(r->profile);
-  tide_screen_paragraph(r->screen, TIDE_INK_WARN, "  ",
-                        "incomplete: ", scope ? scope : "nothing was recorded");
 }
 
 // What is said of a complete recording is said of the heap's events.
@@ -562,7 +438,7 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   write_lead(&r);
   write_title(&r);
   if (tide_image_is_unrecorded(r.image))
-    write_nothing(&r);
+    write_complete(&r); // it is about what was not recorded
   else if (profile->question.of_pages)
     write_own_pages(&r, view);
   else

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "format/export_words.h"
 #include "format/report_pages.h"
-#include "format/shorten.h"
+#include "words/shorten.h"
 #include "view/source_path.h"
 
 #include <inttypes.h>

@@ -9,6 +9,7 @@
 #include "format/report_cells.h"
 #include "format/spark.h"
 #include "view/fate.h"
+#include "words/heap_words.h"
 
 #include <stdlib.h>
 
@@ -193,13 +194,9 @@ static void write_freed(const struct details *d)
 
 static void write_fate(const struct details *d)
 {
-  bool exited = d->image->end_kind == TIDE_END_EXITED;
-  const char *const words[TIDE_FATES_N] = {
-      [TIDE_FATE_NONE] = exited ? "never freed" : "not freed yet",
-      [TIDE_FATE_GROWING] = exited ? "never freed, and growing" : "not freed yet, and growing",
-      [TIDE_FATE_HELD] = exited ? "never freed" : "not freed yet",
-      [TIDE_FATE_THROUGHOUT] = "held from start to end",
-  };
+  const char *kept = tide_image_kept_words(d->image);
+  const char *what = d->group->fate == TIDE_FATE_THROUGHOUT ? "held from start to end" : kept;
+  const char *more = d->group->fate == TIDE_FATE_GROWING ? ", and growing" : "";
   char count[TIDE_UNITS_MAX], size[TIDE_UNITS_MAX];
   const struct tide_group *g = d->group;
   if (g->fate == TIDE_FATE_AT_END)
@@ -207,9 +204,9 @@ static void write_fate(const struct details *d)
   if (g->live_blocks <= 0)
     return;
   TIDE_CLEANUP_FREE char *text =
-      tide_sprintf("%s in %s %s, %s", tide_units_bytes(size, g->live_bytes, d->screen->units),
+      tide_sprintf("%s in %s %s, %s%s", tide_units_bytes(size, g->live_bytes, d->screen->units),
                    tide_units_count(count, (uint64_t)g->live_blocks),
-                   plural((uint64_t)g->live_blocks, "block", "blocks"), words[g->fate]);
+                   plural((uint64_t)g->live_blocks, "block", "blocks"), what, more);
   write_line(d, "kept", text);
 }
 

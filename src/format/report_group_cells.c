@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "format/report_cells.h"
-#include "format/shorten.h"
+#include "words/shorten.h"
 #include "view/group_label.h"
 #include "view/source_path.h"
 
@@ -73,7 +73,7 @@ static char *own_words(const struct tide_screen *screen, const struct tide_view 
                        const struct tide_groups *groups, const struct tide_group *group)
 {
   const struct tide_named_frame *frame = group->frame;
-  const struct tide_label_style style = {screen->units, screen->utf8};
+  const struct tide_style style = tide_screen_style(screen);
   if (tide_group_kind_is_across(groups->kind))
     return tide_group_label(view->profile->image, groups->kind, group, style);
   if (!frame)

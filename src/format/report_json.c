@@ -9,6 +9,7 @@
 #include "format/profile_json.h"
 #include "format/site_json.h"
 #include "format/stack_json.h"
+#include "format/statements_json.h"
 #include "view/fate.h"
 
 static void write_timeline(struct tide_json *json, const struct tide_image *image)
@@ -100,6 +101,17 @@ static void write_sites(struct tide_json *json, const struct tide_view *view,
   tide_stack_json_done(&stacks);
 }
 
+// What happened, of the whole run and all of the image, whatever is asked.
+static void write_verdict(struct tide_json *json, const struct tide_view *view,
+                          const struct tide_report_json_options *options)
+{
+  const struct tide_statements_options how = {.style = {.utf8 = true}, .module_notes = !options->n};
+  struct tide_statements *statements =
+      tide_statements_new(view->profile->capture, view->profile->image_idx, view->naming, &how);
+  tide_statements_json(json, "verdict", statements);
+  tide_statements_free(statements);
+}
+
 void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,
                             const struct tide_report_json_options *options)
 {
@@ -110,6 +122,7 @@ void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,
   tide_json_open_object(&json);
   tide_json_put_text(&json, "schema", "tidemark-report-2");
   tide_profile_json_facts(&json, profile, options->file);
+  write_verdict(&json, view, options);
   write_timeline(&json, profile->image);
   tide_question_json(&json, &profile->question);
   tide_json_put_text(&json, "blame", tide_blamed_words[tide_naming_blamed(view->naming)]);

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "format/report_cells.h"
-#include "format/shorten.h"
+#include "words/shorten.h"
 
 #include <stdlib.h>
 

@@ -16,7 +16,7 @@
 #include "format/report_leaks.h"
 #include "format/report_pages.h"
 #include "format/report_stacks.h"
-#include "format/shorten.h"
+#include "words/shorten.h"
 #include "format/spark.h"
 #include "profile/timeline.h"
 

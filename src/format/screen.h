@@ -48,6 +48,12 @@ size_t tide_screen_indent(const struct tide_screen *screen);
 // The words for a hint; NULL: none are said here.
 const char *tide_screen_hint(const struct tide_screen *screen, enum tide_hint hint);
 
+// What sentences must know of the screen.
+static inline struct tide_style tide_screen_style(const struct tide_screen *screen)
+{
+  return (struct tide_style){screen->units, screen->utf8};
+}
+
 const char *tide_screen_dot(const struct tide_screen *screen);   // " · " or " - "
 const char *tide_screen_about(const struct tide_screen *screen); // "≈" or "~"
 const char *tide_screen_times(const struct tide_screen *screen); // "×" or "x"

@@ -21,7 +21,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "format/export_words.h"
-#include "format/image_text.h"
+#include "words/image_text.h"
 #include "format/stack_order.h"
 #include "profile/births.h"
 #include "view/frame_names.h"

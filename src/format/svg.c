@@ -20,8 +20,8 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "format/export_words.h"
-#include "format/image_text.h"
-#include "format/shorten.h"
+#include "words/image_text.h"
+#include "words/shorten.h"
 #include "format/svg_page.h"
 #include "view/tree.h"
 

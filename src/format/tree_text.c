@@ -18,11 +18,11 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "format/image_text.h"
+#include "words/image_text.h"
 #include "format/markdown.h"
 #include "format/report_cells.h"
 #include "format/report_pages.h"
-#include "format/shorten.h"
+#include "words/shorten.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -39,8 +39,10 @@ static void write_columns(struct tide_json *json, const struct tide_page_column 
 
 // With the columns beginning at an offset.
 static struct tide_buf make_facts(const struct tide_page_data *data,
-                                  const struct tide_profile *profile, struct tide_naming *naming,
-                                  const struct tide_page_options *options, uint64_t offset)
+                                  const struct tide_profile *profile,
+                                  const struct tide_naming *naming,
+                                  const struct tide_page_options *options,
+                                  const struct tide_page_told *told, uint64_t offset)
 {
   struct tide_sink sink;
   struct tide_json json;
@@ -48,7 +50,7 @@ static struct tide_buf make_facts(const struct tide_page_data *data,
   tide_json_init(&json, &sink);
   json.break_depth = 0;
   tide_json_open_object(&json);
-  tide_page_facts_write(&json, profile, naming, options, data);
+  tide_page_facts_write(&json, profile, naming, options, data, told);
   json.is_absent = NULL;
   write_columns(&json, data->columns, offset);
   tide_json_close_object(&json);
@@ -59,10 +61,13 @@ static struct tide_buf make_facts(const struct tide_page_data *data,
 static void fit_facts(struct tide_page_data *data, const struct tide_profile *profile,
                       struct tide_naming *naming, const struct tide_page_options *options)
 {
-  struct tide_buf longest = make_facts(data, profile, naming, options, 1ull << 62);
+  struct tide_page_told told;
+  tide_page_told_init(&told, profile, naming, options, data);
+  struct tide_buf longest = make_facts(data, profile, naming, options, &told, 1ull << 62);
   uint64_t columns_at = aligned(HEAD_BYTES + longest.n);
   tide_buf_done(&longest);
-  data->facts = make_facts(data, profile, naming, options, columns_at);
+  data->facts = make_facts(data, profile, naming, options, &told, columns_at);
+  tide_page_told_done(&told);
   while (HEAD_BYTES + data->facts.n < columns_at)
     tide_buf_u8(&data->facts, ' ');
 }

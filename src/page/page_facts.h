@@ -5,11 +5,23 @@
 #pragma once
 #include "base/json.h"
 #include "page/page_data.h"
+#include "words/statements.h"
+
+struct tide_page_told { // what happened, in sentences
+  struct tide_statements *verdict;
+  struct tide_statements *so_far; // the same while the run goes on; NULL: it does not
+};
+
+void tide_page_told_init(struct tide_page_told *told, const struct tide_profile *profile,
+                         struct tide_naming *naming, const struct tide_page_options *options,
+                         const struct tide_page_data *data);
+void tide_page_told_done(struct tide_page_told *told);
 
 // Members of the open object: the facts of docs/page-data.md but for the columns.
 void tide_page_facts_write(struct tide_json *json, const struct tide_profile *profile,
-                           struct tide_naming *naming, const struct tide_page_options *options,
-                           const struct tide_page_data *data);
+                           const struct tide_naming *naming,
+                           const struct tide_page_options *options,
+                           const struct tide_page_data *data, const struct tide_page_told *told);
 
 struct tide_page_capture {
   const struct tide_capture *capture;

@@ -39,7 +39,7 @@ const char *tide_group_ending(const struct tide_group *group)
                                                   : "freed";
 }
 
-static char *size_label(const struct tide_group *group, struct tide_label_style style)
+static char *size_label(const struct tide_group *group, struct tide_style style)
 {
   char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
   struct tide_class_range range = tide_group_range(TIDE_GROUP_SIZE, group);
@@ -51,7 +51,7 @@ static char *size_label(const struct tide_group *group, struct tide_label_style 
                       tide_units_bytes(most, (int64_t)range.most, style.units));
 }
 
-static char *lifetime_label(const struct tide_group *group, struct tide_label_style style)
+static char *lifetime_label(const struct tide_group *group, struct tide_style style)
 {
   char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
   uint32_t number = group->number;
@@ -85,7 +85,7 @@ static char *thread_label(const struct tide_image *image, const struct tide_grou
 }
 
 char *tide_group_label(const struct tide_image *image, enum tide_group_kind kind,
-                       const struct tide_group *group, struct tide_label_style style)
+                       const struct tide_group *group, struct tide_style style)
 {
   if (kind == TIDE_GROUP_THREAD)
     return thread_label(image, group);

@@ -15,11 +15,6 @@ struct tide_class_range tide_group_range(enum tide_group_kind kind, const struct
 // "freed", "resized", "never"; NULL: several.
 const char *tide_group_ending(const struct tide_group *group);
 
-struct tide_label_style {
-  enum tide_units units;
-  bool utf8;
-};
-
 // "main thread", "17 B to 32 B", "(never freed)": owned. Only for kinds that cut across sites.
 char *tide_group_label(const struct tide_image *image, enum tide_group_kind kind,
-                       const struct tide_group *group, struct tide_label_style style);
+                       const struct tide_group *group, struct tide_style style);

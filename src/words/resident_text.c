@@ -57,7 +57,9 @@ char *tide_resident_untouched_words(struct tide_style style, const struct tide_i
 
 const char *tide_resident_whose(const struct tide_image *image)
 {
-  return image->rss_is_own || image->origin ? "" : " with the recorder";
+  if (image->rss_is_own || image->origin)
+    return "";
+  return image->resident_is_lost ? " perhaps with the recorder" : " with the recorder";
 }
 
 static void put_times(struct tide_buf *out, struct tide_style style, double overhead)

@@ -17,7 +17,8 @@ char *tide_resident_untouched_words(struct tide_style style, const struct tide_i
 // "never touched, or swapped out (5.0 MiB at most)"
 char *tide_resident_untouched_why(const struct tide_image *image, struct tide_style style);
 
-// " with the recorder", or "" where the RSS is the program's own.
+// " with the recorder", or "" where the RSS is the program's own. What a cut file has lost is not
+// said: there it is "perhaps".
 const char *tide_resident_whose(const struct tide_image *image);
 
 // "overhead ≈ 1.2× and 16.1 MiB", as far as it is known; NULL: nothing is.

@@ -2,8 +2,10 @@
 //
 // page_dump FILE [PROCESS [KEEP]] writes the page's data of a capture to standard output, as it is:
 // for the tests of those who read it. KEEP stacks stand for themselves, the others are gathered.
+#include "base/alloc.h"
 #include "capture/image_sums.h"
 #include "capture/store_file.h"
+#include "cli/hint_words.h"
 #include "import/importers.h"
 #include "page/page_data.h"
 #include "view/wrappers.h"
@@ -23,7 +25,10 @@ static enum tide_err dump(struct tide_capture *capture, size_t image_idx,
                           const struct tide_page_options *options, struct tide_diag *diag)
 {
   struct tide_profile *profile = tide_profile_new(capture, image_idx);
-  struct tide_naming *naming = tide_naming_new(profile->image, tide_resolver_new());
+  static const struct tide_symbol_sources sources = {.hints = tide_cli_hint_words};
+  struct tide_resolver *resolver = tide_resolver_new();
+  tide_resolver_set_sources(resolver, &sources);
+  struct tide_naming *naming = tide_naming_new(profile->image, resolver);
   tide_wrappers_fold(naming);
   struct tide_page_data *data = tide_page_data_new(profile, naming, options);
   struct tide_sink sink;
@@ -50,8 +55,10 @@ int main(int argc, char **argv)
   if (argc > 3)
     options.n_keep = strtoul(argv[3], NULL, 10);
   enum tide_err err = open_file(argv[1], &capture, &diag);
-  for (size_t i = 0; !err && i < capture->n_images; i++)
-    tide_image_settle_peak(&capture->images[i]); // as the command does when it opens one
+  for (size_t i = 0; !err && i < capture->n_images; i++) { // as the command does when it opens one
+    tide_image_settle_peak(&capture->images[i]);
+    capture->images[i].file = tide_strdup(argv[1]);
+  }
   if (!err)
     err = tide_profile_pick(capture, argc > 2 && *argv[2] ? argv[2] : NULL, &image_idx, &diag);
   if (!err)

@@ -13,7 +13,7 @@
 #include "capture/merge.h"
 #include "capture/roll.h"
 #include "capture/why_words.h"
-#include "format/profile_notes.h"
+#include "words/profile_notes.h"
 #include "format/report_json.h"
 #include "golden.h"
 #include "indexer_fixture.h"
@@ -179,7 +179,7 @@ static void an_allocator_that_profiles_itself_is_named(void **state)
   struct tide_profile *profile = tide_profile_new(capture, INDEXER_IMAGE);
   struct tide_buf notes = {0};
   tide_profile_hollow_note(profile, collect, &notes);
-  tide_profile_notes(profile, collect, &notes);
+  tide_profile_notes(profile, false, collect, &notes);
   assert_non_null(strstr(tide_buf_cstr(&notes), "MALLOC_CONF=prof:true"));
   assert_non_null(strstr(tide_buf_cstr(&notes), "3 other processes knocked and were refused"));
   tide_buf_done(&notes);

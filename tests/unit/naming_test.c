@@ -11,7 +11,7 @@
 
 #include "capture/stored_names.h"
 #include "view/groups.h"
-#include "format/shorten.h"
+#include "words/shorten.h"
 #include "view/source_path.h"
 #include "indexer_fixture.h"
 

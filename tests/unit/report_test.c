@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "capture/roll.h"
 #include "cli/hint_words.h"
-#include "format/image_text.h"
+#include "words/image_text.h"
 #include "format/info.h"
 #include "format/report.h"
 #include "format/report_json.h"

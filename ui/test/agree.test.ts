@@ -19,7 +19,7 @@ import type { Measure, Question, Unit } from "../src/engine/question.ts";
 import { buildTree } from "../src/engine/tree.ts";
 import { shareWrappers } from "../src/engine/wrappers.ts";
 import { amountsJson, diffJson, groupsJson, sitesJson, treeJson } from "./agree.ts";
-import { ask, compiled, golden, made, modelOf, recorded } from "./command.ts";
+import { ask, compiled, corpus, golden, made, merged, modelOf, recorded } from "./command.ts";
 import { recordedCommand, reportOf } from "./command.ts";
 
 // A large one is asked less: the command writes every stack each time.
@@ -33,6 +33,9 @@ const CAPTURES: [string, () => string, "large"?][] = [
     "large"],
   ["massif's file", () => golden("massif.out")],
   ["DHAT's file", () => golden("dhat.json")],
+  ["two of DHAT's files merged", () => merged("dhat", golden("dhat.json"), golden("dhat.json"))],
+  ["heaptrack's file", () => corpus("heaptrack/interpreted"), "large"],
+  ["a pprof profile", () => corpus("pprof/tidemark.pb")],
 ];
 
 const PYTHON = "import json, time\nkept = []\n" +
@@ -47,9 +50,9 @@ function open(file: string): Model {
   return model;
 }
 
-// What the command alone tells of a stack: where its frames lay in that run, and what resizes made
-// of their blocks. Of a class, in a comparison, the page tells its limits in its name alone.
-const OF_RUNS = ["address", "resized_new_bytes"];
+// What the command alone tells: where frames lay in that run. Of a class, in a comparison, the page
+// tells its limits in its name alone.
+const OF_RUNS = ["address"];
 const OF_CLASSES = ["ending", "least_ns", "most_ns", "least_bytes", "most_bytes", "several"];
 
 // Equal in every member. One that a side lacks is a difference, unless the command alone has it and

@@ -27,13 +27,17 @@ const LACKING: Record<string, string[]> = {
   lifetimes: ["mean_life_ns", "mean_age_ns"],
   lifetime_histogram: ["lifetimes"],
   size_histogram: ["sizes"],
-  resizes: ["resizes", "resized_old_bytes", "moved", "moved_bytes"],
+  resizes: ["resizes", "resized_old_bytes", "resized_new_bytes", "moved", "moved_bytes"],
   threads: ["foreign_frees", "thread_slots"],
   times: ["first_ns", "last_ns"],
 };
 
 function heldBy<T extends object>({ facts }: Model, members: T): T {
   const lacking = new Set(facts.image.lacks.flatMap((word) => LACKING[word] ?? []));
+  if (!facts.has.temporary_bytes) // a capture of an older format
+    ["temporary_bytes", "moved_bytes"].forEach((key) => lacking.add(key));
+  if (facts.totals.resized_new_bytes === undefined)
+    lacking.add("resized_new_bytes");
   return Object.fromEntries(Object.entries(members).filter(([key]) => !lacking.has(key))) as T;
 }
 

@@ -86,6 +86,18 @@ export function golden(name: string): string {
   return join(ROOT, "tests/golden", name);
 }
 
+// Of another tool, as the fuzzers begin with.
+export function corpus(name: string): string {
+  return join(ROOT, "tests/fuzz/corpus", name);
+}
+
+// Captures added up.
+export function merged(name: string, ...files: string[]): string {
+  const file = scratch(`merged-${name}.tide`);
+  execFileSync(TIDEMARK, ["merge", "-f", "-o", file, ...files], { env: ENV, stdio: "pipe" });
+  return file;
+}
+
 const known = new Set<string>(); // captures recorded by now, which must not change any more
 
 // A program, compiled and recorded.

@@ -75,7 +75,7 @@ const set = (name: string, at: number, value: number) => (parts: Parts) => {
 };
 
 test("what is not in order is refused", () => {
-  refuses(({ facts }) => (facts.schema = "tidemark-page-2"), /reads tidemark-page-1.*page-2/);
+  refuses(({ facts }) => (facts.schema = "tidemark-page-1"), /reads tidemark-page-2.*page-1/);
   refuses(({ facts }) => delete facts.threads, /no list "threads"/);
   refuses(({ facts }) => (facts.totals = []), /no "totals"/);
   refuses(({ columns }) => delete columns.site_node, /no column site_node/);

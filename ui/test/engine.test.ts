@@ -365,87 +365,25 @@ test("paths as a person would say them", () => {
   assert.equal(shortenPath("/rustc/abc/library/alloc/src/vec.rs"), "library/alloc/src/vec.rs");
 });
 
-test("the verdict tells the numbers of the facts", () => {
+test("places of pages hold what was mapped", () => {
   const model = modelOf(1);
-  const text = verdict(model).map((sentence) => sentence.text).join("\n");
-  assert.match(text, /program exited 0 in 2\.00 s · /);
-  assert.match(text, /The heap peaked at .* at 1\.00 s\./);
-  assert.match(text, /% of it \(.*\) was allocated in /);
-  assert.match(text, /never freed/);
-  assert.match(text, /Complete: every event/);
-  assert.ok(localPeaks(model).length > 0);
-  assert.equal(group(makeView(model, emptyLook), PEAK, "thread").items[0].frame, NONE);
-});
-
-test("the verdict tells the program's own RSS, its highest, and heap never touched", () => {
-  const model = modelOf(1);
-  const MIB = 1 << 20;
-  const said = (totals: Record<string, number | undefined>, overhead = 0) => {
-    Object.assign(model.facts.totals, totals);
-    model.facts.overhead = overhead;
-    return verdict(model).filter(({ kind }) => kind === "rss" || kind === "title")
-      .map(({ text }) => text).join(" ");
-  };
-  const before = said({
-    peak_bytes: 60 * MIB, rss_at_peak_bytes: 90 * MIB, max_rss_bytes: 91 * MIB,
-  });
-  assert.match(before, /30\.0 MiB more than the heap: the recorder, code/);
-  assert.doesNotMatch(before, /highest/);
-  const own = said({ recorder_rss_bytes: 61 * MIB }, 1.33);
-  assert.match(own, /30\.0 MiB more than the heap: code, stacks/);
-  assert.match(own, /overhead ≈ 1\.3× and 61\.0 MiB/);
-  assert.match(said({}), /overhead 61\.0 MiB/);
-  const high = said({ max_rss_bytes: 385 * MIB, max_rss_live_bytes: 13 * MIB,
-    max_rss_ns: model.facts.image.start_ns + 2.1e9 });
-  assert.match(high, /RSS was highest at 2\.10 s: 385\.0 MiB, when the heap held 13\.0 MiB\./);
-  assert.match(said({ max_rss_live_bytes: undefined }), /highest by 2\.10 s: 385\.0 MiB\./);
-  const bare = said({
-    peak_bytes: 708 * MIB, rss_at_peak_bytes: 2 * MIB, untouched_bytes: 706 * MIB,
-  });
-  assert.match(bare, /then 2\.0 MiB: at least 706\.0 MiB of the heap was in memory at no look, /);
-  assert.match(bare, /look, never touched\./);
-  assert.match(said({ swapped_bytes: 5 * MIB }), /touched or swapped out \(5\.0 MiB at most\)/);
-});
-
-test("the verdict tells who mapped pages, only where one place did", () => {
-  const model = modelOf(1);
-  const said = () => verdict(model).find(({ kind }) => kind === "pages")?.text ?? "";
   const places = pagePlaces(makeView(model, emptyLook));
   const sum = (of: (place: PagePlace) => number) => places.reduce((n, one) => n + of(one), 0);
   let mapped = 0;
   for (let i = 0; i < model.sites.count; i++)
     mapped += model.sites.kind[i] === SiteKind.pages ? model.sites.bAlloc[i] : 0;
   assert.equal(sum(({ bytes }) => bytes), mapped);
-  Object.assign(model.facts.pages, { peak_bytes: 2 ** 40, live_bytes: 0 });
-  assert.match(said(), /^Beside the heap it mapped 1\.0 TiB at most, 0 B at the end\.$/);
+  assert.ok(localPeaks(model).length > 0);
+  assert.equal(group(makeView(model, emptyLook), PEAK, "thread").items[0].frame, NONE);
 });
 
-test("who is named even where no peak is known", () => {
+test("while a program runs the verdict is what is known so far", () => {
   const model = modelOf(1);
-  const named = () => verdict(model).filter(({ kind }) => kind === "culprit");
-  assert.equal(named()[0].link?.question?.measure, "peak");
-  model.facts.image.lacks.push("peak");
-  delete model.facts.totals.peak_bytes;
-  assert.equal(named().length, 1);
-  assert.equal(named()[0].link?.question?.measure, "leak");
-});
-
-test("of a file cut before its first stack nothing is told that is not known", () => {
-  const model = modelOf(1);
-  model.facts.capture.note = "cut";
-  Object.assign(model.facts.totals, { allocations: 0, live_blocks: 0, live_bytes: 0 });
-  assert.deepEqual(
-    verdict(model).filter(({ kind }) => ["end", "leak", "churn"].includes(kind)),
-    [],
-  );
-});
-
-test("of a program without a heap the verdict says so, and gives no shares of nothing", () => {
-  const model = synthetic({ nodes: 1, sites: 0 });
-  Object.assign(model.facts.totals, {
-    allocations: 0, allocated_bytes: 0, peak_bytes: 0, live_bytes: 0, live_blocks: 0, temporary: 0,
-  });
-  const kinds = verdict(model).map(({ kind }) => kind);
-  assert.ok(verdict(model).some(({ text }) => text === "Nothing was allocated on the heap."));
-  assert.ok(!kinds.includes("end") && !kinds.includes("churn"), kinds.join(" "));
+  const told = (text: string) =>
+    ({ program: "p", title: [text], sentences: [{ kind: "end" as const, text, warning: false }] });
+  model.facts.verdict = told("At the end.");
+  assert.equal(verdict(model, true)[0].text, "At the end.", "there is nothing else to say");
+  model.facts.verdict_so_far = told("So far.");
+  assert.equal(verdict(model, true)[0].text, "So far.");
+  assert.equal(verdict(model)[0].text, "At the end.");
 });

@@ -156,7 +156,7 @@ function makeFacts(model: Model, nThreads: number): void {
     start_ns: 0, end_ns: 2e9, end: "exited" as const, end_value: 0,
   };
   model.facts = {
-    schema: "tidemark-page-1", tool_version: "0",
+    schema: "tidemark-page-2", tool_version: "0",
     capture: {
       file: "made.tide", complete: true, finished: true, note: null, arch: "x86_64",
       duration_ns: 2e9, run: { refused: 0, unrecorded: [] },
@@ -176,9 +176,10 @@ function makeFacts(model: Model, nThreads: number): void {
     },
     pages: {}, completeness: { stacks: sites.count },
     threads: Array.from({ length: nThreads }, (_, i) => ({ tid: i, name: `t${i}`, owners: 1 })),
-    unrecorded: { lead: null, scope: null, summary: null, programs: [] },
-    marks: [], notes: [], blame: "own", wrappers: [],
-    has: { temporary_bytes: true, counts: true }, overhead: 1.2, pruned: null,
+    unrecorded: [], verdict_so_far: null,
+    verdict: { program: "program", title: ["exited 0 in 2.00 s"], sentences: [] },
+    marks: [], blame: "own", wrappers: [],
+    has: { temporary_bytes: true, counts: true }, pruned: null,
   } satisfies Facts;
 }
 

@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Model } from "../src/engine/model.ts";
-import { verdict, type SentenceKind } from "../src/engine/verdict.ts";
+import type { Model, SentenceKind } from "../src/engine/model.ts";
+import { verdict } from "../src/engine/verdict.ts";
 import { ask, compiled, golden, made, modelOf } from "./command.ts";
 import { recorded, recordedCommand, said } from "./command.ts";
 
@@ -43,8 +43,8 @@ for (const [name, make] of CAPTURES)
     assert.equal(capture.complete, json.capture.complete);
     const [info, report] = [said("info", file), said("report", file)];
     const rows = json.capture.run?.unrecorded ?? [];
-    assert.equal(unrecorded.programs.length, rows.length);
-    unrecorded.programs.forEach(({ name, reason, way_out, exe }, i) => {
+    assert.equal(unrecorded.length, rows.length);
+    unrecorded.forEach(({ name, reason, way_out, exe }, i) => {
       const way = way_out ? `; ${way_out}` : "";
       const line = `not recorded: ${name} (${rows[i].pid}) ${reason}${way}`;
       assert.ok(info.includes(line), `${line}\nis not in ${info}`);
@@ -54,8 +54,9 @@ for (const [name, make] of CAPTURES)
     const found = / (complete|incomplete|read from): .*?(?= (?:also|note|next|not recorded): |$)/;
     const line = found.exec(report)?.[0].trim() ?? assert.fail(report);
     assert.equal(complete.replace("Read from ", "Read from: "), asSentence(line));
-    assert.equal(told(model, "unrecorded").length, Number(unrecorded.lead !== null) +
-      Number(rows.length > 1 || (rows.length > 0 && unrecorded.lead === null)));
+    const lead = told(model, "unrecorded").filter((text) => !text.startsWith("Not recorded: "));
+    assert.equal(told(model, "unrecorded").length,
+      lead.length + Number(rows.length > 1 || (rows.length > 0 && !lead.length)));
     for (const text of told(model, "unrecorded")) {
       const words = text.replace(/^Not /, "not ").slice(0, -1);
       assert.ok(report.includes(words), `${words}\nis not in ${report}`);
@@ -65,13 +66,14 @@ for (const [name, make] of CAPTURES)
 test("unrecorded: what is told of a build and of a command", () => {
   const build = modelOf(aBuild()).facts;
   assert.equal(build.capture.complete, false);
-  const [row] = build.unrecorded.programs;
+  const [row] = build.unrecorded;
   assert.match(row.name, /^3 × page_wrapper|^3 × page-wrapper/);
   assert.match(row.reason, /^is statically linked/);
   assert.match(row.way_out ?? "", /^link it dynamically/);
-  assert.match(build.unrecorded.scope ?? "", /^2 of at least 5 processes recorded$/);
+  assert.match(build.verdict.sentences.find(({ kind }) => kind === "complete")?.text ?? "",
+    /^Incomplete: 2 of at least 5 processes recorded; here /);
   const alone = modelOf(CAPTURES[1][1]());
-  assert.match(alone.facts.unrecorded.lead ?? "", /was not recorded: it is statically linked/);
+  assert.match(told(alone, "unrecorded")[0], /was not recorded: it is statically linked/);
   const sentences = verdict(alone).map(({ text }) => text);
   assert.ok(!sentences.some((text) => /allocated|peaked|freed/.test(text)), sentences.join("\n"));
 });

@@ -8,14 +8,14 @@ import { emptyLook, makeView } from "../engine/look.ts";
 import type { Facts, Model } from "../engine/model.ts";
 import { frameText, placeText } from "../engine/names.ts";
 import { pagePlaces } from "../engine/pages.ts";
-import { bytes, count, time } from "../engine/units.ts";
-import { overheadWords } from "../engine/verdict.ts";
+import { bytes, count } from "../engine/units.ts";
+import { titleOf, verdict } from "../engine/verdict.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { nameToShow } from "./columns.ts";
 import { Fact, Th } from "./parts.tsx";
-import { model } from "./session.ts";
+import { model, session } from "./session.ts";
 import { use } from "./signals.ts";
-import { endWords, plural } from "./words.ts";
+import { plural } from "./words.ts";
 
 export function AboutPane() {
   const of = use(model);
@@ -23,24 +23,13 @@ export function AboutPane() {
     <section class="pane about" aria-label="About this capture">
       <Trust of={of} />
       <Unrecorded facts={of.facts} />
-      <Program facts={of.facts} />
+      <Program of={of} />
       <Numbers facts={of.facts} />
       <OwnPages of={of} />
-      <Notes facts={of.facts} />
       <Modules of={of} />
     </section>
   );
 }
-
-const losses: [string, string][] = [
-  ["unknown_frees", "frees of blocks from before the recording began"],
-  ["lost_busy", "events whose stack could not be taken, as the recorder was busy"],
-  ["lost_full", "events whose stack found no room; they are in the totals"],
-  ["cut_stacks", "stacks longer than the limit, cut"],
-  ["broken_stacks", "stacks that could not be followed to their end"],
-  ["guessed_stacks", "stacks with a caller found by frame pointer alone"],
-  ["fork_lost", "events lost at a fork"],
-];
 
 const lackWords: Record<string, string> = {
   peak: "what was held at the peak",
@@ -57,47 +46,27 @@ const lackWords: Record<string, string> = {
   clock: "how long anything took",
 };
 
+// The command's sentence about it, and its notes.
 function Trust({ of }: { of: Model }) {
-  const { capture, completeness, image, pruned, totals } = of.facts;
-  const missing = losses.filter(([key]) => completeness[key]);
-  const bound = totals.peak_bound_bytes;
-  const stacks = plural(completeness.stacks ?? of.sites.count, "stack");
-  const { scope } = of.facts.unrecorded;
+  const { facts } = use(session)!;
+  const { image } = of.facts;
+  const all = verdict(of, facts.live);
+  const how = all.find(({ kind }) => kind === "complete")?.text;
+  const notes = all.filter(({ kind }) => kind === "note");
   return (
     <div>
       <h2>Completeness</h2>
-      <p>
-        {image.origin
-          ? `Read from ${clean(image.origin)}, ${stacks}. How complete it is, only that tool knows.`
-          : capture.complete
-            ? `Complete: every event, ${stacks}, each with its whole stack.`
-            : "Not complete: see below what is missing."}
-        {bound !== undefined &&
-          !image.origin &&
-          (bound === 0 ? " The peak is exact." : ` The peak is exact to ${bytes(bound)}.`)}
-      </p>
+      <p>{clean(how ?? "The run goes on: how complete it is will be known at its end.")}</p>
       <ul>
-        {scope && <li>{scope}.</li>}
-        {!capture.finished && <li>The recording was not ended properly.</li>}
-        {capture.note && <li class="warn">{clean(capture.note)}</li>}
-        {missing.map(([key, words]) => (
-          <li key={key}>
-            {count(completeness[key]!)} {words}
+        {notes.map(({ text }, i) => (
+          <li key={i} class="warn">
+            {clean(text)}
           </li>
         ))}
-        {image.off_reason !== 0 && <li>Recording was switched off before the end.</li>}
         {image.lacks.length > 0 && (
           <li>
-            {image.origin ?? "This capture"} does not tell:{" "}
+            {clean(image.origin ?? "This capture")} does not tell:{" "}
             {image.lacks.map((word) => lackWords[word] ?? word.replaceAll("_", " ")).join("; ")}.
-          </li>
-        )}
-        {pruned && (
-          <li>
-            {count(pruned.stacks)} of {count(pruned.of)} stacks are gathered into “(other stacks)”
-            to keep this file below {bytes(pruned.limit_bytes)}
-            {pruned.by_place && ", by the place they are blamed on, so that every place is exact"};
-            “tidemark view” shows all.
           </li>
         )}
       </ul>
@@ -107,13 +76,12 @@ function Trust({ of }: { of: Model }) {
 
 // As "tidemark info" lists them.
 function Unrecorded({ facts }: { facts: Facts }) {
-  const { programs } = facts.unrecorded;
-  if (!programs.length) return null;
+  if (!facts.unrecorded.length) return null;
   return (
     <div>
       <h2>Not recorded</h2>
       <dl class="unrecorded">
-        {programs.map(({ name, reason, way_out, exe, parent }, i) => (
+        {facts.unrecorded.map(({ name, reason, way_out, exe, parent }, i) => (
           <div key={i}>
             <dt>
               <b class="name" title={clean(exe)}>
@@ -131,10 +99,11 @@ function Unrecorded({ facts }: { facts: Facts }) {
   );
 }
 
-function Program({ facts }: { facts: Facts }) {
+function Program({ of }: { of: Model }) {
+  const { facts } = of;
+  const { live } = use(session)!.facts;
   const { capture, image, host } = facts;
   const started = host.start_realtime_ns / 1e6;
-  const cost = overheadWords(facts);
   return (
     <div>
       <h2>Program</h2>
@@ -145,13 +114,10 @@ function Program({ facts }: { facts: Facts }) {
         <Fact name="Command">
           {clean(image.command.join(" ").slice(0, 4000).replace(/\s+/g, " "))}
         </Fact>
-        <Fact name="Process">
-          {image.pid || "several"}
-          {image.end === "unknown" ? "" : `, ${endWords(image)}`}
-        </Fact>
-        {image.end_ns > image.start_ns && (
-          <Fact name="Ran for">{time(image.end_ns - image.start_ns)}</Fact>
+        {(image.pid > 0 || image.merged) && (
+          <Fact name="Process">{image.pid || "several, merged"}</Fact>
         )}
+        <Fact name="Run">{clean(titleOf(of, live).join(" · "))}</Fact>
         {started > 0 && <Fact name="Started">{new Date(started).toISOString()}</Fact>}
         {image.threads > 0 && (
           <Fact name="Threads">
@@ -166,7 +132,6 @@ function Program({ facts }: { facts: Facts }) {
             {clean([host.name, host.kernel, capture.arch].filter(Boolean).join(", "))}
           </Fact>
         )}
-        {cost && <Fact name="Overhead">{cost.replace("overhead ", "")}</Fact>}
         <Fact name="Tidemark">{clean(facts.tool_version)}</Fact>
       </dl>
     </div>
@@ -254,20 +219,6 @@ function OwnPages({ of }: { of: Model }) {
           })}
         </tbody>
       </table>
-    </div>
-  );
-}
-
-function Notes({ facts }: { facts: Facts }) {
-  if (!facts.notes.length) return null;
-  return (
-    <div>
-      <h2>Names and lines</h2>
-      <ul>
-        {facts.notes.map((note, i) => (
-          <li key={i}>{clean(note)}</li>
-        ))}
-      </ul>
     </div>
   );
 }

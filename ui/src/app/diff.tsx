@@ -11,6 +11,7 @@ import { moduleName, NONE, placeText } from "../engine/names.ts";
 import { snapshotOfKind, timeOf } from "../engine/question.ts";
 import type { Tree } from "../engine/tree.ts";
 import { amount, count } from "../engine/units.ts";
+import { notesOf } from "../engine/verdict.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { Flame } from "../flame/flame.tsx";
 import { nameToShow } from "./columns.ts";
@@ -107,7 +108,7 @@ const NOTES_MAX = 3;
 // What keeps places of the two from being known again.
 function Notes({ of: { before, after } }: { of: Sides }) {
   const told = ({ model: of }: Side, name: string) =>
-    of.facts.notes.map((note) => `${name}: ${clean(note)}`);
+    notesOf(of.facts).map((note) => `${name}: ${clean(note)}`);
   const notes = [...told(before, "before"), ...told(after, "after")];
   const more = notes.length - NOTES_MAX;
   if (more > 0) notes.splice(NOTES_MAX, more, `and ${plural(more, "note")} more: see About`);

@@ -4,10 +4,9 @@
 
 import type { FunctionComponent } from "preact";
 import { useEffect } from "preact/hooks";
-import type { Image } from "../engine/model.ts";
-import { amount, time } from "../engine/units.ts";
-import { overheadWords } from "../engine/verdict.ts";
-import { clean } from "../flame/clean.ts";
+import { amount } from "../engine/units.ts";
+import { titleOf } from "../engine/verdict.ts";
+import { clean, cleanWithin } from "../flame/clean.ts";
 import { AboutPane } from "./about.tsx";
 import { DiffPane } from "./diff.tsx";
 import { GraphPane, Overview } from "./graph.tsx";
@@ -35,15 +34,7 @@ import { TimelinePane } from "./timeline.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { TreePane } from "./tree.tsx";
 import { Verdict } from "./verdict.tsx";
-import {
-  endWords,
-  paneWords,
-  plural,
-  processWords,
-  programName,
-  questionWords,
-  unbroken,
-} from "./words.ts";
+import { paneWords, processWords, programName, questionWords, unbroken } from "./words.ts";
 
 const components: Record<Pane, FunctionComponent> = {
   overview: Overview,
@@ -117,11 +108,8 @@ function Header() {
   const { theme } = use(state);
   const { image } = of.facts;
   const program = clean(programName(image));
-  const { totals } = of.facts;
   const facts = [
-    lengthWords(image, now.facts.live),
-    totals.allocations === undefined ? "" : plural(totals.allocations, "allocation"),
-    overheadWords(of.facts),
+    ...titleOf(of, now.facts.live).map((part) => cleanWithin(part, 600)),
     image.origin ? `from ${clean(image.origin)}` : "",
     busy && !now.facts.live ? "reading…" : "",
   ];
@@ -155,13 +143,6 @@ function Header() {
       </button>
     </header>
   );
-}
-
-// "exited 0 after 8.42 s"; of a run that goes on, or whose end nobody saw, how long it ran.
-function lengthWords(image: Image, isLive: boolean): string {
-  const ran = image.end_ns > image.start_ns ? time(image.end_ns - image.start_ns) : "";
-  if (isLive || image.end === "unknown") return ran && `${isLive ? "for" : "ran"} ${ran}`;
-  return ran ? `${endWords(image)} after ${ran}` : endWords(image);
 }
 
 function CapturePicker() {

@@ -9,6 +9,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { shortenPath } from "../engine/names.ts";
 import type { Unit } from "../engine/question.ts";
 import { amount, share } from "../engine/units.ts";
+import { notesOf } from "../engine/verdict.ts";
 import { clean } from "../flame/clean.ts";
 import { editorLink } from "./graph.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
@@ -43,8 +44,8 @@ function Source() {
     return (
       <p class="nothing">
         No line of code is known here.{" "}
-        {of.facts.notes.length
-          ? clean(of.facts.notes[0])
+        {notesOf(of.facts).length
+          ? clean(notesOf(of.facts)[0])
           : "Build the program with -g; in Cargo.toml: [profile.release] debug = true."}
       </p>
     );

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happened, in sentences. Each leads to where it can be seen.
+// What happened, in the command's sentences. Each leads to where it can be seen.
 
 import { computed } from "@preact/signals-core";
-import { timeOf } from "../engine/question.ts";
-import { verdict, type Sentence } from "../engine/verdict.ts";
+import type { Sentence, SentenceKind } from "../engine/model.ts";
+import { questionOf, verdict } from "../engine/verdict.ts";
 import { cleanWithin } from "../flame/clean.ts";
 import { model, session } from "./session.ts";
 import { use } from "./signals.ts";
@@ -13,33 +13,38 @@ import { plural, unbroken } from "./words.ts";
 
 // The title is in the head of the page; of many notes the first is enough to begin with.
 const sentences = computed(() => {
-  const isLive = session.value!.facts.live;
-  const all = verdict(model.value).filter(({ kind, text }) => {
-    const isOfEnd = kind === "complete" || /not ended properly/.test(text); // it is to come
-    return kind !== "title" && !(isLive && isOfEnd);
-  });
-  const late = /^At the end (.*?) not freed yet/; // which is not reached
-  if (isLive) for (const one of all) one.text = one.text.replace(late, "So far $1 not freed");
+  const told = verdict(model.value, session.value!.facts.live);
+  const all = told.filter(({ kind }) => kind !== "title");
   const notes = all.filter(({ kind }) => kind === "note");
   if (notes.length < 2) return all;
   const text = `And ${plural(notes.length - 1, "note")} more.`;
   return [...all.filter(({ kind }) => kind !== "note"), notes[0], { ...notes[1], text }];
 });
 
-function stepOf({ link }: Sentence): Partial<State> | null {
-  if (!link) return null;
-  const step: Partial<State> = {};
-  if (link.question) {
-    const { measure, unit, from, to } = link.question;
-    const at = (snapshot: number | null) =>
-      snapshot === null ? null : timeOf(model.peek(), snapshot);
-    Object.assign(step, { measure, unit, from: null, to: null, at: null });
-    if (from !== null) Object.assign(step, { from: at(from), to: at(to) });
-    else if (measure === "live") step.at = at(to);
-  }
-  if (link.pane === "leaks" || link.pane === "table" || link.pane === "about")
-    step.pane = link.pane;
-  return step;
+// The pane in which a sentence of this kind can be seen; the timeline is there always.
+const panes: Partial<Record<SentenceKind, State["pane"]>> = {
+  unrecorded: "about",
+  culprit: "table",
+  pages: "about",
+  end: "leaks",
+  leak: "leaks",
+  churn: "table",
+  complete: "about",
+  note: "about",
+};
+
+function stepOf(sentence: Sentence): Partial<State> | null {
+  const question = questionOf(sentence);
+  const pane = panes[sentence.kind];
+  if (!question && !pane) return null;
+  const asked = question && {
+    measure: question.measure,
+    unit: question.unit,
+    from: null,
+    to: null,
+    at: null,
+  };
+  return { ...asked, ...(pane && { pane }) };
 }
 
 export function Verdict() {
@@ -51,8 +56,8 @@ export function Verdict() {
           const step = stepOf(sentence);
           const text = unbroken(cleanWithin(sentence.text, 600));
           return (
-            <li key={i} class={`${sentence.kind} ${sentence.isWarning ? "warning" : ""}`}>
-              {sentence.isWarning && <span aria-hidden="true">⚠</span>}
+            <li key={i} class={`${sentence.kind} ${sentence.warning ? "warning" : ""}`}>
+              {sentence.warning && <span aria-hidden="true">⚠</span>}
               {step ? (
                 <button type="button" class="sentence" title={text} onClick={() => go(step)}>
                   {text}

@@ -120,11 +120,3 @@ export function processWords(image: { pid: number; program: string }): string {
 export function programName({ program }: { program: string }): string {
   return program === "?" ? "program" : program;
 }
-
-export function endWords(image: { end: string; end_value: number }): string {
-  const known = image.end_value >= 0;
-  if (image.end === "exited") return known ? `exited ${image.end_value}` : "exited";
-  if (image.end === "signaled") return known ? `killed by signal ${image.end_value}` : "killed";
-  if (image.end === "execed") return "ran another program";
-  return "end not seen";
-}

@@ -7,7 +7,7 @@ import type { Facts, Model, Rows, Sites, Snapshots } from "./model.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
 
 const MAGIC = "TidePage";
-const SCHEMA = "tidemark-page-1";
+const SCHEMA = "tidemark-page-2";
 const BUCKETS_N = 80;
 
 type Column = Uint8Array | Uint16Array | Uint32Array | Int8Array | Int16Array | Int32Array |
@@ -32,18 +32,26 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+function checkTold(told: unknown): void {
+  const isSentence = (one: unknown) =>
+    isObject(one) && typeof one.text === "string" && typeof one.kind === "string";
+  if (!isObject(told) || !Array.isArray(told.title) || !Array.isArray(told.sentences) ||
+      !told.sentences.every(isSentence))
+    fail("its facts do not say what happened");
+}
+
 // Only what the engine itself relies on: everything else is shown as it is.
 function checkFacts(facts: Record<string, unknown>): void {
   const objects = ["capture", "image", "totals", "pages", "completeness", "host", "has",
-    "unrecorded", "columns"];
+    "verdict", "columns"];
   for (const key of objects)
     if (!isObject(facts[key]))
       fail(`its facts have no "${key}"`);
-  for (const key of ["images", "threads", "marks", "notes", "wrappers"])
+  for (const key of ["images", "threads", "marks", "unrecorded", "wrappers"])
     if (!Array.isArray(facts[key]))
       fail(`its facts have no list "${key}"`);
-  if (!Array.isArray((facts.unrecorded as Record<string, unknown>).programs))
-    fail("its facts do not say what was not recorded");
+  for (const told of [facts.verdict, facts.verdict_so_far ?? facts.verdict])
+    checkTold(told);
   const image = facts.image as Record<string, unknown>;
   if (!Array.isArray(image.lacks) || !Array.isArray(image.command))
     fail("its facts do not say what the image lacks");

@@ -119,18 +119,32 @@ export interface Image {
   end_value: number;
 }
 
-// What ran unrecorded, in the command's words.
+// A program that ran unrecorded, in the command's words.
 export interface Unrecorded {
-  lead: string | null; // what should be shown first and cannot be
-  scope: string | null; // how much of the run there is; null: all of it
-  summary: string | null;
-  programs: {
-    name: string;
-    reason: string;
-    way_out: string | null;
-    exe: string;
-    parent: string;
-  }[];
+  name: string;
+  reason: string;
+  way_out: string | null;
+  exe: string;
+  parent: string;
+}
+
+export type SentenceKind =
+  | "title" | "unrecorded" | "peak" | "culprit" | "rss" | "pages" | "end" | "leak" | "churn"
+  | "complete" | "note";
+
+export interface Sentence {
+  kind: SentenceKind;
+  text: string;
+  warning: boolean;
+  measure?: string; // what to ask of the whole run to see more of it
+  unit?: string;
+}
+
+// What happened, in the command's sentences; the title also in parts, without the program.
+export interface Told {
+  program: string;
+  title: string[];
+  sentences: Sentence[];
 }
 
 export interface Facts {
@@ -161,11 +175,11 @@ export interface Facts {
   completeness: Record<string, number | undefined>;
   threads: { tid: number; name: string; owners: number }[];
   marks: { time_ns: number; name: string }[];
-  unrecorded: Unrecorded;
-  notes: string[];
+  verdict: Told;
+  verdict_so_far: Told | null; // while the run goes on; null: it has ended
+  unrecorded: Unrecorded[];
   blame: "own" | "library"; // whom rows lead with
   wrappers: { function: string; module: string; callers: number }[]; // folded for their shape
   has: { temporary_bytes: boolean; counts: boolean; late_frees?: boolean };
-  overhead: number;
   pruned: { stacks: number; of: number; by_place: boolean; limit_bytes: number } | null;
 }

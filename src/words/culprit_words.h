@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who: the place that held most, since when and what became of it; who leaks; who mapped pages. The
+// view is through all names, unfiltered, and its profile is asked by these functions. All results
+// are the caller's to free.
+#pragma once
+#include "base/units.h"
+#include "view/groups.h"
+
+// "93.6 % of it (23.6 MiB) was allocated in document_read, indexer/indexer.c:58, half of that since
+// 41 ms, and freed by the end", of what was held at the peak, or of what was never freed; NULL:
+// nobody is known. Asks the profile that question.
+char *tide_culprit_sentence(struct tide_profile *profile, struct tide_naming *naming,
+                            enum tide_measure measure, struct tide_style style);
+
+// What follows a sentence about what was not freed: "; 3.1 MiB of it, from that place, was still
+// growing"; "": nothing did that is worth a word. Asks the profile.
+char *tide_leaking_words(struct tide_profile *profile, struct tide_naming *naming,
+                         struct tide_style style);
+
+// What follows one about mapped memory: ", most of it in arena_new, src/arena.c:12"; "": by none.
+char *tide_mapper_words(const struct tide_profile *profile, struct tide_naming *naming,
+                        struct tide_style style);

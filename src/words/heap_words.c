@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A fact and the sentence about the same stand side by side here: who changes one sees the other.
+#include "words/heap_words.h"
+
+#include "base/alloc.h"
+#include "words/image_text.h"
+#include "words/resident_text.h"
+
+bool tide_profile_has_heap(const struct tide_profile *profile)
+{
+  bool counted = !(profile->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS));
+  bool has_peak = profile->image->is_part && profile->image->peak_bytes > 0;
+  return has_peak || (counted ? profile->totals.n_alloc > 0 : profile->n_sites > 0);
+}
+
+static bool is_cut_short(const struct tide_profile *profile)
+{
+  return profile->capture->cut && !profile->totals.n_alloc;
+}
+
+bool tide_profile_has_end(const struct tide_profile *profile)
+{
+  return tide_measure_is_held(profile->image, TIDE_MEASURE_LIVE) && !is_cut_short(profile);
+}
+
+bool tide_profile_has_total(const struct tide_profile *profile)
+{
+  return tide_measure_is_held(profile->image, TIDE_MEASURE_TOTAL) && !is_cut_short(profile);
+}
+
+char *tide_end_phrase(const struct tide_image *image, struct tide_style style, bool is_running,
+                      const char **ret_gap)
+{
+  char text[TIDE_UNITS_MAX];
+  bool is_merged = tide_image_is_merged(image);
+  *ret_gap = is_merged ? ", " : " ";
+  if (image->lacks & TIDE_LACK_CLOCK) {
+    *ret_gap = is_merged ? ", " : "";
+    return tide_strdup(is_merged ? "several recordings merged" : "");
+  }
+  const char *length = tide_units_time(text, image->end_ns - image->start_ns, style.utf8);
+  if (is_merged)
+    return tide_sprintf("several processes merged, %s at most", length);
+  if (is_running)
+    return tide_sprintf("for %s so far", length);
+  if (image->origin && image->end_kind == TIDE_END_UNKNOWN)
+    return tide_sprintf("ran for %s", length);
+  TIDE_CLEANUP_FREE char *words = tide_image_end_words(image);
+  const char *preposition = image->end_kind == TIDE_END_EXITED ? "in" : "after";
+  return tide_sprintf("%s %s %s", words, preposition, length);
+}
+
+char *tide_allocations_words(const struct tide_profile *profile)
+{
+  char text[TIDE_UNITS_MAX];
+  uint64_t n = profile->totals.n_alloc;
+  if (profile->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS))
+    return NULL;
+  return tide_sprintf("%s %s", tide_units_count(text, n), n == 1 ? "allocation" : "allocations");
+}
+
+const char *tide_image_last_words(const struct tide_image *image)
+{
+  return image->end_kind == TIDE_END_EXITED ? "at exit" : "at the end";
+}
+
+const char *tide_image_kept_words(const struct tide_image *image)
+{
+  if (image->end_kind == TIDE_END_EXITED)
+    return "never freed";
+  return image->origin ? "not freed" : "not freed yet";
+}
+
+// "in 752 blocks"; "" where they are not counted.
+static char *in_blocks(const struct tide_profile *profile)
+{
+  char text[TIDE_UNITS_MAX];
+  int64_t n = profile->totals.live_blocks;
+  if (profile->image->lacks & TIDE_LACK_BLOCKS)
+    return tide_strdup("");
+  return tide_sprintf("in %s %s ", tide_units_count(text, (uint64_t)n),
+                      n == 1 ? "block" : "blocks");
+}
+
+static bool is_all_freed(const struct tide_profile *profile)
+{
+  return !(profile->image->lacks & TIDE_LACK_BLOCKS) && profile->totals.live_blocks == 0;
+}
+
+char *tide_end_fact(const struct tide_profile *profile)
+{
+  TIDE_CLEANUP_FREE char *blocks = in_blocks(profile);
+  if (is_all_freed(profile))
+    return tide_strdup("every block was freed");
+  return tide_sprintf("%s%s", blocks, tide_image_kept_words(profile->image));
+}
+
+char *tide_end_sentence(const struct tide_profile *profile, struct tide_style style,
+                        bool is_running)
+{
+  char text[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *blocks = in_blocks(profile);
+  bool is_one = blocks[0] && profile->totals.live_blocks == 1;
+  const char *amount = tide_units_bytes(text, profile->totals.live_bytes, style.units);
+  if (is_running && !is_all_freed(profile))
+    return tide_sprintf("so far %s %s%s not freed", amount, blocks, is_one ? "is" : "are");
+  const char *when = is_running ? "so far" : tide_image_last_words(profile->image);
+  if (is_all_freed(profile))
+    return tide_sprintf("%s every block was freed", when);
+  return tide_sprintf("%s %s %s%s %s", when, amount, blocks, is_one ? "was" : "were",
+                      tide_image_kept_words(profile->image));
+}
+
+char *tide_churn_fact(const struct tide_profile *profile)
+{
+  char text[TIDE_UNITS_MAX];
+  const struct tide_numbers *totals = &profile->totals;
+  if (profile->image->lacks & TIDE_LACK_TEMP)
+    return tide_strdup("allocated in all");
+  return tide_sprintf("allocated in all; %s of blocks temporary",
+                      tide_units_percent(text, totals->n_temp, totals->n_alloc));
+}
+
+char *tide_churn_sentence(const struct tide_profile *profile, struct tide_style style)
+{
+  char all[TIDE_UNITS_MAX], part[TIDE_UNITS_MAX];
+  const struct tide_numbers *totals = &profile->totals;
+  tide_units_bytes(all, (int64_t)totals->b_alloc, style.units);
+  if (profile->image->lacks & (TIDE_LACK_TEMP | TIDE_LACK_BLOCKS))
+    return tide_sprintf("%s were allocated in all", all);
+  return tide_sprintf("%s were allocated in all; %s of blocks were temporary (freed within one "
+                      "further allocation)",
+                      all, tide_units_percent(part, totals->n_temp, totals->n_alloc));
+}
+
+char *tide_pages_fact(const struct tide_image *image, struct tide_style style)
+{
+  char text[TIDE_UNITS_MAX];
+  return tide_sprintf("at most, mapped beside the heap; %s at the end",
+                      tide_units_bytes(text, image->page_live_bytes, style.units));
+}
+
+char *tide_pages_sentence(const struct tide_image *image, struct tide_style style)
+{
+  char most[TIDE_UNITS_MAX], live[TIDE_UNITS_MAX];
+  return tide_sprintf("beside the heap it mapped %s at most, %s at the end",
+                      tide_units_bytes(most, image->page_peak_bytes, style.units),
+                      tide_units_bytes(live, image->page_live_bytes, style.units));
+}
+
+char *tide_peak_sentence(const struct tide_image *image, struct tide_style style)
+{
+  char size[TIDE_UNITS_MAX], time[TIDE_UNITS_MAX];
+  tide_units_bytes(size, image->peak_bytes, style.units);
+  if (tide_image_is_merged(image))
+    return tide_sprintf("the peaks of all that was merged add up to %s", size);
+  if (image->lacks & TIDE_LACK_CLOCK)
+    return tide_sprintf("the heap peaked at %s", size);
+  uint64_t at_ns = image->peak_ns > image->start_ns ? image->peak_ns - image->start_ns : 0;
+  return tide_sprintf("the heap peaked at %s at %s", size,
+                      tide_units_time(time, at_ns, style.utf8));
+}
+
+char *tide_rss_sentence(const struct tide_image *image, struct tide_style style)
+{
+  char then[TIDE_UNITS_MAX], other[TIDE_UNITS_MAX];
+  if (!image->rss_at_peak_bytes || image->lacks & TIDE_LACK_PEAK)
+    return NULL;
+  int64_t more = (int64_t)image->rss_at_peak_bytes - image->peak_bytes;
+  tide_units_bytes(then, (int64_t)image->rss_at_peak_bytes, style.units);
+  if (tide_resident_has_untouched(image)) {
+    TIDE_CLEANUP_FREE char *why = tide_resident_untouched_why(image, style);
+    return tide_sprintf("RSS was then %s: at least %s of the heap was in memory at no look: %s",
+                        then, tide_units_bytes(other, (int64_t)image->untouched_bytes, style.units),
+                        why);
+  }
+  if (more < 0)
+    return tide_sprintf("RSS was then %s", then);
+  return tide_sprintf("RSS was then %s, %s more than the heap: %scode, stacks, own pages and the "
+                      "allocator",
+                      then, tide_units_bytes(other, more, style.units),
+                      !*tide_resident_whose(image) ? ""
+                      : image->resident_is_lost    ? "perhaps the recorder, "
+                                                   : "the recorder, ");
+}
+
+char *tide_rss_high_sentence(const struct tide_image *image, struct tide_style style)
+{
+  char most[TIDE_UNITS_MAX];
+  const char *whose = tide_resident_whose(image);
+  TIDE_CLEANUP_FREE char *words = tide_resident_high_words(style, image);
+  return tide_sprintf("RSS was %s at its highest, %s%s%s",
+                      tide_units_bytes(most, (int64_t)image->max_rss_bytes, style.units), words,
+                      *whose ? "," : "", whose);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a profile's totals say: as a fact, beside its number in a column of the report, and as a
+// sentence of its own. All results are the caller's to free.
+#pragma once
+#include "base/units.h"
+#include "profile/profile.h"
+
+// Was there anything on the heap? Where allocations are not counted, sites tell.
+bool tide_profile_has_heap(const struct tide_profile *profile);
+
+// Whether what was held at the end, or allocated in all, can be told. Of a file that ends before
+// the first stack, none means that nothing is known.
+bool tide_profile_has_end(const struct tide_profile *profile);
+bool tide_profile_has_total(const struct tide_profile *profile);
+
+// What follows the program's name: "exited 0 in 8.42 s", "several processes merged, 8.42 s at
+// most"; of a foreign capture as much as it tells, "" if that is nothing. *ret_gap: what stands
+// between the two.
+char *tide_end_phrase(const struct tide_image *image, struct tide_style style, bool is_running,
+                      const char **ret_gap);
+
+// "14.2 M allocations"; NULL: they are not counted.
+char *tide_allocations_words(const struct tide_profile *profile);
+
+// "at exit", "at the end"; "never freed", "not freed yet", "not freed".
+const char *tide_image_last_words(const struct tide_image *image);
+const char *tide_image_kept_words(const struct tide_image *image);
+
+// Beside a number: "in 752 blocks never freed"; "allocated in all; 98 % of blocks temporary"; "at
+// most, mapped beside the heap; 1.0 MiB at the end".
+char *tide_end_fact(const struct tide_profile *profile);
+char *tide_churn_fact(const struct tide_profile *profile);
+char *tide_pages_fact(const struct tide_image *image, struct tide_style style);
+
+// Memory that the program mapped itself is worth a word from here on.
+enum { TIDE_PAGES_LEAST = 1 << 20 };
+
+// Each without its full stop.
+char *tide_peak_sentence(const struct tide_image *image, struct tide_style style);
+char *tide_rss_sentence(const struct tide_image *image, struct tide_style style); // NULL: unknown
+char *tide_rss_high_sentence(const struct tide_image *image, struct tide_style style);
+char *tide_end_sentence(const struct tide_profile *profile, struct tide_style style,
+                        bool is_running);
+char *tide_churn_sentence(const struct tide_profile *profile, struct tide_style style);
+char *tide_pages_sentence(const struct tide_image *image, struct tide_style style);
