@@ -83,14 +83,15 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
   if (!image->exe || !*image->exe)
     return false;
   int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
-  const char *named = tide_own_allocators_detail(allocators, image->exe, TIDE_WHY_OWN_ALLOCATOR);
   bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;
-  bool is_small_part = heap < anonymous / 2;
+  bool is_small_part = heap < anonymous / 2 || !anonymous;
+  // Its file is large, and read only where the answer depends on it.
+  bool matters = is_first ? !n_heap_events(image) || heap < anonymous / 4 : is_small_part;
   row->why = TIDE_WHY_OWN_ALLOCATOR;
-  row->detail = (char *)named;
-  if (is_first && (!n_heap_events(image) || heap < anonymous / 4))
-    return true;
-  if (named && !is_first && (is_small_part || !anonymous))
+  row->detail =
+      matters ? (char *)tide_own_allocators_detail(allocators, image->exe, TIDE_WHY_OWN_ALLOCATOR)
+              : NULL;
+  if (matters && (is_first || row->detail))
     return true;
   // A fork child has its parent's memory, too, and a program's own pages are recorded as such.
   row->why = TIDE_WHY_UNSEEN_MEMORY;

@@ -97,6 +97,7 @@ static void put_symbols(struct image *image, const struct program *p, Elf64_Shdr
 
 static void write_file(const char *name, const void *data, size_t n)
 {
+  unlink(name); // a file that is emptied and filled again is flushed by some file systems
   int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
   assert_int_equal(write(fd, data, n), (ssize_t)n);
   close(fd);
@@ -194,6 +195,25 @@ static void allocators_are_named(void **state)
         TIDE_WHY_OWN_ALLOCATOR, "jemalloc");
 }
 
+// Wherever it stands in the file, and nothing that only looks like it.
+static void messages_are_found_everywhere(void **state)
+{
+  static const char *const messages[][2] = {
+      {"<jemalloc>: ", "jemalloc"}, {"mimalloc: ", "mimalloc"}, {"tcmalloc: ", "tcmalloc"}};
+  enum { BYTES = 200 };
+  for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+    for (size_t at = 0; at + strlen(messages[i][0]) <= BYTES; at++) {
+      char text[BYTES + 1];
+      memset(text, 'c', BYTES);
+      text[BYTES] = 0;
+      memcpy(text + at, messages[i][0], strlen(messages[i][0]));
+      check(&(struct program){.loader = GLIBC, .rodata = text}, TIDE_WHY_OWN_ALLOCATOR,
+            messages[i][1]);
+      text[at] = '-';
+      check(&(struct program){.loader = GLIBC, .rodata = text}, FINE, NULL);
+    }
+}
+
 static void sanitizers_run_without_us(void **state)
 {
   struct program p = {.loader = GLIBC, .symbols = PLAIN, .needed = "libasan.so.8"};
@@ -285,6 +305,7 @@ UNIT_TESTS(target_check_test)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(kinds_of_programs),
       cmocka_unit_test(allocators_are_named),
+      cmocka_unit_test(messages_are_found_everywhere),
       cmocka_unit_test(sanitizers_run_without_us),
       cmocka_unit_test(scripts_are_followed),
       cmocka_unit_test(a_setuid_program_of_somebody_else),
