@@ -289,9 +289,12 @@ __attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_
   if (TIDE_UNLIKELY(!m))
     return capture_anew(u, pc, sp, fp);
   u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
-  // What has come twice will often come again at once: then this is the next first try.
-  if (m == u->memo_last)
-    first_try_is(u, m);
+  // What comes again and again is the next first try.
+  u->memo_again = m == u->memo_last ? u->memo_again + 1 : 0;
   u->memo_last = m;
+  if (TIDE_UNLIKELY(u->memo_again == TIDE_AGAIN)) {
+    first_try_is(u, m);
+    u->memo_again = 0;
+  }
   return m->token;
 }

@@ -176,10 +176,30 @@ TIDE_HOT const struct tide_memo *descend(struct tide_memo_table *memo, uint64_t 
   return NULL;
 }
 
+// Does the capture stand that is to come next?
+TIDE_HOT bool next_stands(const struct tide_memo_table *memo, const struct tide_memo *m,
+                          uint64_t pc, uint64_t sp, uint64_t fp)
+{
+  if (TIDE_UNLIKELY((m->pc ^ pc) | (m->sp ^ sp)))
+    return false;
+  if (TIDE_UNLIKELY(m->needs_fp) && memo->wholes[m - memo->captures].fp != fp)
+    return false;
+  return TIDE_LIKELY(!(own_changed(m, sp) | trunk_changed(memo, m->trunk, m->n_trunk)));
+}
+
 const struct tide_memo *tide_memo_find(struct tide_memo_table *memo, uint64_t pc, uint64_t sp,
                                        uint64_t fp)
 {
-  return descend(memo, pc, sp, fp, NULL);
+  uint16_t *next = &memo->next[memo->history];
+  const struct tide_memo *m = &memo->captures[*next];
+  if (TIDE_UNLIKELY(!next_stands(memo, m, pc, sp, fp))) {
+    m = descend(memo, pc, sp, fp, NULL);
+    if (TIDE_UNLIKELY(!m))
+      return NULL;
+    *next = (uint16_t)(m - memo->captures);
+  }
+  memo->history = (memo->history << 3 ^ (uint32_t)(m - memo->captures)) % TIDE_MEMO_NEXT;
+  return m;
 }
 
 const struct tide_memo *tide_memo_search(struct tide_memo_table *memo, uint64_t pc, uint64_t sp,
@@ -360,7 +380,8 @@ void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
     else
       n_packed += 1 + trunk.n;
   }
-  m->n_trunk = trunk.n;
+  m->trunk = (uint16_t)trunk.at;
+  m->n_trunk = (uint16_t)trunk.n;
   struct key key = first_key(m->pc, m->sp);
   uint64_t what = what_is(memo, m, trunk.at);
   if (!place->near)
@@ -377,6 +398,7 @@ void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
 void tide_memo_init(struct tide_memo_table *memo)
 {
   memo->trunk = (struct tide_memo_trunk){0};
+  memo->n_captures = 1;
   memo->n_had_it = 0;
   memo->n_others = 1;
   memo->n_without = TIDE_MEMO_TRIAL;
@@ -386,7 +408,8 @@ void tide_memo_empty(struct tide_memo_table *memo)
 {
   memset(memo->at, 0, sizeof memo->at);
   memset(memo->trunks, 0, sizeof memo->trunks);
-  memo->n_used = memo->n_branches = memo->n_captures = memo->n_words = memo->n_packed = 0;
+  memset(memo->next, 0, sizeof memo->next);
+  memo->n_used = memo->n_branches = memo->n_words = memo->n_packed = 0;
   memo->origin = 0;
   tide_memo_init(memo);
 }

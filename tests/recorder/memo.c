@@ -134,6 +134,7 @@ static void check_families(void)
     uint64_t sp = lay_out(&stacks[which], pc, words);
     uint32_t expected = memo.trunk.at;
     const struct tide_memo *m = tide_memo_search(&memo, pc, sp, 0, &place);
+    n_wrong += tide_memo_find(&memo, pc, sp, 0) != m;
     if (m) {
       const struct calls *found = m->token;
       n_wrong += found->n != stacks[which].n;
@@ -190,6 +191,43 @@ static void check_each_part(void)
   tide_memo_empty(&memo);
 }
 
+// What comes in the same order again is foreseen; whatever was foreseen, the right one is found,
+// and none that was forgotten.
+static void check_next(void)
+{
+  enum { N = 6, ROUNDS = 50 };
+  struct tide_word words[MAX_DEPTH];
+  struct calls calls[N];
+  uint32_t n_foreseen = 0, n_found = 0;
+  for (uint32_t i = 0; i < N; i++) {
+    calls[i].n = MAX_DEPTH;
+    for (uint32_t k = 0; k < MAX_DEPTH; k++)
+      calls[i].value[k] = call_of(k == i ? i + 1 : 0, 0);
+  }
+  for (uint32_t visit = 0; visit < N * ROUNDS; visit++) {
+    const struct calls *now = &calls[visit % N];
+    uint64_t pc = call_of(1, 1), sp = lay_out(now, pc, words);
+    n_foreseen += memo.captures[memo.next[memo.history]].token == now;
+    const struct tide_memo *m = tide_memo_find(&memo, pc, sp, 0);
+    n_found += m && m->token == now;
+    struct tide_memo_place place;
+    if (!m && !tide_memo_search(&memo, pc, sp, 0, &place))
+      CHECK(file(words, now->n, pc, sp, 0, now, &place));
+  }
+  CHECK(n_found == N * (ROUNDS - 1) && n_foreseen >= N * (ROUNDS - 8));
+  uint64_t pc = call_of(1, 1), sp = lay_out(&calls[0], pc, words);
+  for (uint32_t number = 0; number < N + 2; number++) {
+    memo.next[memo.history] = (uint16_t)number;
+    const struct tide_memo *m = tide_memo_find(&memo, pc, sp, 0);
+    CHECK(m && m->token == &calls[0]);
+  }
+  tide_memo_empty(&memo);
+  for (uint32_t i = 0; i < TIDE_MEMO_NEXT; i++) {
+    memo.history = i;
+    CHECK(!tide_memo_find(&memo, pc, sp, 0));
+  }
+}
+
 static void check_refusals(void)
 {
   struct tide_memo_place place = {0};
@@ -202,7 +240,7 @@ static void check_refusals(void)
   CHECK(file(&between, 1, pc + 1, sp, 0, &far, &place) && !tide_memo_find(&memo, pc + 1, sp, 0));
   place.astray = true;
   CHECK(file(&word, 1, pc + 2, sp, 0, &word, &place) && !tide_memo_find(&memo, pc + 2, sp, 0));
-  CHECK(memo.n_captures == 1);
+  CHECK(memo.n_captures == 2);
   while (tide_memo_room(&memo, MAX_DEPTH) && memo.n_captures < 2 * TIDE_MEMO_CAPTURES) {
     struct tide_memo_place nowhere = {0};
     word.slot = sp + 8 * (memo.n_captures % 64);
@@ -221,6 +259,7 @@ int main(void)
   tide_memo_init(&memo);
   check_families();
   check_each_part();
+  check_next();
   check_refusals();
   return n_failed != 0;
 }
