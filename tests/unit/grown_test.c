@@ -343,6 +343,20 @@ static struct tide_capture *through_a_file(const struct tide_capture *capture)
   return again;
 }
 
+// Member by member: between them are bytes that are nobody's.
+static void expect_late_frees(const struct tide_image *found, const struct tide_image *wanted)
+{
+  assert_int_equal(found->n_late_frees, wanted->n_late_frees);
+  for (size_t i = 0; i < wanted->n_late_frees; i++) {
+    const struct tide_late_free *a = &found->late_frees[i], *b = &wanted->late_frees[i];
+    assert_int_equal(a->stack, b->stack);
+    assert_int_equal(a->born, b->born);
+    assert_int_equal(a->freed, b->freed);
+    assert_int_equal(a->n_blocks, b->n_blocks);
+    assert_int_equal(a->bytes, b->bytes);
+  }
+}
+
 static void every_range_is_exact(void **state)
 {
   size_t n_ranges = 0, n_stragglers = 0, n_late = 0;
@@ -356,10 +370,7 @@ static void every_range_is_exact(void **state)
     if (seed % 4) // where the end is the last
       check_all_births(&run, capture);
     struct tide_capture *again = through_a_file(capture);
-    assert_int_equal(again->images[0].n_late_frees, capture->images[0].n_late_frees);
-    if (capture->images[0].n_late_frees)
-      assert_memory_equal(again->images[0].late_frees, capture->images[0].late_frees,
-                          capture->images[0].n_late_frees * sizeof *again->images[0].late_frees);
+    expect_late_frees(&again->images[0], &capture->images[0]);
     if (seed < 10)
       check_ranges(&run, again);
     n_stragglers += run.sampler.n_joined;
