@@ -26,10 +26,15 @@ demo: ## install what is missing, build, record an example and show who held its
 	@ninja -C $(BUILD) tidemark libtidemark.so
 	@tools/demo.sh $(BUILD)
 
-test: ## everything; T=unit for a part (docs/testing.md)
+test: ## everything; T=quick before a commit, T=unit for a part (docs/testing.md)
 	@tools/setup.sh build test
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	@python3 tools/test.py $(T)
+
+coverage: ## which lines the tests reach, room by room (ARGS=--quick without e2e)
+	@tools/setup.sh build test
+	@TIDEMARK_PAGE=required $(MAKE) --no-print-directory all
+	@python3 tools/coverage.py $(ARGS)
 
 lint: ## layers, imports of the recorder, format, static analysis
 	@tools/setup.sh build lint
@@ -55,4 +60,4 @@ clean: ## remove every build directory
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
 
-.PHONY: all demo test lint fmt bench install clean help
+.PHONY: all demo test coverage lint fmt bench install clean help
