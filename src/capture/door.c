@@ -426,9 +426,9 @@ static void *serve(void *context)
     if (fds[0].revents)
       return NULL;
     serve_waiting(door);
-    accept_some(door, door->listen_fds[0]);
-    if (door->listen_fds[1] >= 0)
-      accept_some(door, door->listen_fds[1]);
+    for (int i = 0; i < 2; i++)
+      if (fds[1 + i].revents)
+        accept_some(door, door->listen_fds[i]);
   }
 }
 

@@ -9,10 +9,12 @@
 #include "capture/proc.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MAX_GENERATIONS = 256, MAX_WALKS = 4, FIRST_SLOTS = 256 };
@@ -24,6 +26,13 @@ struct member {
   uint64_t born;
 };
 
+// The parent that was last asked about. A shell or a server starts thousands: as long as its
+// descriptor says that it lives, its number is nobody else's, and nothing need be read.
+struct forebear {
+  uint32_t pid; // 0: none
+  int fd;       // -1: it was asked about once
+};
+
 struct tide_kin {
   pthread_mutex_t lock;
   uint32_t own_pid, own_session, own_group;
@@ -32,6 +41,7 @@ struct tide_kin {
   uint64_t *inodes; // of the stores
   size_t n_inodes, cap_inodes;
   struct member strangers[STRANGERS_REMEMBERED];
+  struct forebear forebear;
   uint64_t n_refused;
   bool is_blind; // /proc is not ours to read: nobody can be judged, so everybody belongs
 };
@@ -46,9 +56,17 @@ struct tide_kin *tide_kin_new(void)
   char link[32] = "";
   kin->is_blind =
       readlink("/proc/self", link, sizeof link - 1) < 0 || strtoul(link, NULL, 10) != kin->own_pid;
+  kin->forebear.fd = -1;
   kin->n_slots = FIRST_SLOTS;
   kin->members = tide_alloc_array(kin->n_slots, sizeof *kin->members);
   return kin;
+}
+
+static void forebear_set(struct tide_kin *kin, uint32_t pid, int fd)
+{
+  if (kin->forebear.fd >= 0)
+    close(kin->forebear.fd);
+  kin->forebear = (struct forebear){pid, fd};
 }
 
 void tide_kin_free(struct tide_kin *kin)
@@ -56,6 +74,7 @@ void tide_kin_free(struct tide_kin *kin)
   if (!kin)
     return;
   pthread_mutex_destroy(&kin->lock);
+  forebear_set(kin, 0, -1);
   free(kin->members);
   free(kin->inodes);
   free(kin);
@@ -98,18 +117,48 @@ static bool is_member(const struct tide_kin *kin, const struct tide_proc_stat *s
   return member->pid && member->born == stat->born;
 }
 
+static bool has_ended(int pid_fd)
+{
+  struct pollfd end = {pid_fd, POLLIN, 0};
+  return poll(&end, 1, 0) != 0;
+}
+
+// Is it known to belong, and alive? That costs a call; reading /proc takes ten times as long.
+static bool is_forebear(const struct tide_kin *kin, uint32_t pid)
+{
+  return kin->forebear.pid == pid && kin->forebear.fd >= 0 && !has_ended(kin->forebear.fd);
+}
+
+// Of a parent that is asked about twice in a row a descriptor is kept. It was opened before the
+// parent was looked at, and is of the one that was seen if that one lives.
+static bool ask_parent(struct tide_kin *kin, uint32_t pid, struct tide_proc_stat *ret_stat)
+{
+  bool again = kin->forebear.pid == pid && kin->forebear.fd < 0;
+  int fd = again ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+  bool known = tide_proc_stat(pid, ret_stat);
+  if (fd >= 0 && (!known || !is_member(kin, ret_stat) || has_ended(fd))) {
+    close(fd);
+    fd = -1;
+  }
+  forebear_set(kin, pid, fd);
+  return known;
+}
+
 // Climbs from *from, whose own line of parents it becomes; all of it is remembered when it leads to
 // us. *ret_torn: a parent ended meanwhile, and its child has another now.
 static bool climb(struct tide_kin *kin, const struct tide_proc_stat *from, bool *ret_torn)
 {
-  struct tide_proc_stat line[MAX_GENERATIONS] = {*from};
+  struct tide_proc_stat line[MAX_GENERATIONS];
   size_t n = 1;
+  line[0] = *from;
   *ret_torn = false;
   while (!is_member(kin, &line[n - 1]) && line[n - 1].parent != kin->own_pid) {
     uint32_t parent = line[n - 1].parent;
     if (parent <= 1 || n == MAX_GENERATIONS)
       return false;
-    if (!tide_proc_stat(parent, &line[n++])) {
+    if (is_forebear(kin, parent))
+      break;
+    if (!ask_parent(kin, parent, &line[n++])) {
       *ret_torn = true;
       return false;
     }

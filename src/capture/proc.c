@@ -28,21 +28,29 @@ static void read_text(int fd, char *text, size_t size)
   text[n > 0 ? n : 0] = 0;
 }
 
+// By hand: every process of a run passes here, and scanf() takes longer than the kernel.
 bool tide_proc_stat(uint32_t pid, struct tide_proc_stat *ret_stat)
 {
+  enum { PARENT, GROUP, SESSION, BORN = 18, N_NUMBERS }; // behind the state
   char text[1024];
+  uint64_t numbers[N_NUMBERS];
   read_text(open_of(pid, "stat"), text, sizeof text);
-  const char *at = strrchr(text, ')'); // the name before may hold anything
-  struct tide_proc_stat stat = {.pid = pid};
-  if (!at ||
-      sscanf(at, ") %c %u %u %u", &stat.state, &stat.parent, &stat.group, &stat.session) != 4)
+  char *at = strrchr(text, ')'); // the name before may hold anything
+  if (!at || at[1] != ' ' || !at[2])
     return false;
-  for (int field = 2; at && field < 22; field++)
-    at = strchr(at + 1, ' ');
-  if (!at)
-    return false;
-  stat.born = strtoull(at, NULL, 10);
-  *ret_stat = stat;
+  char state = at[2], *end = at + 3;
+  for (int i = 0; i < N_NUMBERS; i++) {
+    at = end;
+    numbers[i] = strtoull(at, &end, 10);
+    if (end == at)
+      return false;
+  }
+  *ret_stat = (struct tide_proc_stat){.pid = pid,
+                                      .parent = (uint32_t)numbers[PARENT],
+                                      .group = (uint32_t)numbers[GROUP],
+                                      .session = (uint32_t)numbers[SESSION],
+                                      .state = state,
+                                      .born = numbers[BORN]};
   return true;
 }
 

@@ -29,7 +29,6 @@ void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time
       .snapshot_interval_ns = FIRST_SNAPSHOT_INTERVAL_NS,
       .next_tick_ns = time_ns,
       .next_snapshot_ns = time_ns + FIRST_SNAPSHOT_INTERVAL_NS,
-      .snapshots = tide_alloc_array(TIDE_SAMPLE_MAX_SNAPSHOTS, sizeof *sampler->snapshots),
   };
   tide_rss_init(&sampler->rss, pid, time_ns);
 }

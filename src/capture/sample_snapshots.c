@@ -57,6 +57,8 @@ static void room_for_nodes(struct tide_sampler *sampler, size_t n)
 // The rows of the walk are the new snapshot's.
 static void keep(struct tide_sampler *sampler, uint32_t interval, uint64_t time_ns)
 {
+  if (!sampler->snapshots) // a short process has none
+    sampler->snapshots = tide_alloc_array(TIDE_SAMPLE_MAX_SNAPSHOTS, sizeof *sampler->snapshots);
   struct tide_sample_snapshot *s = &sampler->snapshots[sampler->n_snapshots++];
   *s = (struct tide_sample_snapshot){.time_ns = time_ns, .interval = interval};
   tide_sample_rows_gather(&s->rows, sampler->rows, sampler->n_rows);

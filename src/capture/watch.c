@@ -35,6 +35,7 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define ROUND_NS                                                                                   \
   (1 * MS) // between two rounds: what comes and ends meanwhile is dealt with together
+#define LATER_LOOK_NS (4 * MS) // most processes of a build or a script are over by then
 #define RETRY_NS (1 * MS) // a newcomer that has not begun to write yet; then less and less often
 #define MAX_RETRY_DOUBLINGS 7
 #define MAX_SNAPSHOT_ROWS 2000000u // over all images: 80 MB
@@ -419,7 +420,8 @@ static void arrive(struct tide_watch *watch, const struct tide_door_visit *visit
   w->visit = *visit;
   w->number = tide_gallery_announce(&watch->gallery, visit->told_pid, before);
   w->sampler.rss.resident = (struct tide_resident){.statm_fd = -1, .pagemap_fd = -1};
-  w->look_ns = visit->time_ns + ROUND_NS; // most processes of a build or a script are over by then
+  bool is_command = visit->pid == watch->options.root_pid;
+  w->look_ns = visit->time_ns + (is_command ? ROUND_NS : LATER_LOOK_NS);
   if (tide_store_view_open(&w->view, visit->store_fd, NULL)) {
     w->view.fd = -1;
     w->broken = true;
