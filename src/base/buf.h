@@ -32,9 +32,18 @@ static inline void tide_buf_varint(struct tide_buf *buf, uint64_t v)
   else
     tide_buf_long_varint(buf, v);
 }
+// 0, -1, 1, -2 … as 0, 1, 2, 3 …
+static inline uint64_t tide_zigzag(int64_t v)
+{
+  return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+}
+static inline int64_t tide_unzigzag(uint64_t v)
+{
+  return (int64_t)(v >> 1 ^ -(v & 1));
+}
 static inline void tide_buf_zigzag(struct tide_buf *buf, int64_t v)
 {
-  tide_buf_varint(buf, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+  tide_buf_varint(buf, tide_zigzag(v));
 }
 void tide_buf_string(struct tide_buf *buf, const char *text); // varint length, bytes; NULL = ""
 const char *tide_buf_cstr(struct tide_buf *buf); // NUL-terminated, valid until the next change
@@ -68,7 +77,6 @@ static inline uint64_t tide_cursor_varint(struct tide_cursor *c)
 }
 static inline int64_t tide_cursor_zigzag(struct tide_cursor *c)
 {
-  uint64_t v = tide_cursor_varint(c);
-  return (int64_t)(v >> 1 ^ -(v & 1));
+  return tide_unzigzag(tide_cursor_varint(c));
 }
 char *tide_cursor_string(struct tide_cursor *c); // owned copy, NULL when bad

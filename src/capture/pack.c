@@ -33,7 +33,7 @@ static enum tide_err unpack_run(const struct tide_buf *run, struct tide_image *i
       return tide_fail(diag, TIDE_ERR_DAMAGED, "what was packed does not unpack");
     struct tide_cursor in = tide_cursor_make(is_plain ? stored : raw, n);
     const char *why = "";
-    enum tide_err err = tide_decode_of_image(part.type, &in, image, &budget, &why);
+    enum tide_err err = tide_decode_of_image(&part, &in, image, &budget, &why);
     if (err)
       return tide_fail(diag, err, "what was packed does not unpack: %s", why);
     at += TIDE_PART_HEADER_BYTES + (size_t)part.stored_bytes;
@@ -47,7 +47,8 @@ enum tide_err tide_image_unpack(struct tide_image *image, struct tide_diag *diag
   if (!pack)
     return TIDE_ERR_OK;
   // The snapshots are read anew, times and all.
-  struct tide_image rows = {.n_modules = image->n_modules,
+  struct tide_image rows = {.start_ns = image->start_ns,
+                            .n_modules = image->n_modules,
                             .n_threads_known = image->n_threads_known,
                             .frames = tide_alloc(sizeof *rows.frames),
                             .n_frames = 1};

@@ -107,8 +107,8 @@ static void close_part(struct packing *p)
   tide_buf_done(&p->changes);
   tide_buf_done(&p->counts);
   if (p->n && !p->pack->err)
-    p->pack->err = tide_part_put(p->zstd, (struct tide_part){.type = TIDE_PART_SNAPSHOTS}, &raw,
-                                 &p->pack->snapshots, NULL);
+    p->pack->err = tide_part_put(p->zstd, (struct tide_part){.type = TIDE_PART_SNAPSHOTS}, NULL,
+                                 &raw, &p->pack->snapshots, NULL);
   tide_buf_done(&raw);
   p->first += p->n;
   p->n = 0;

@@ -4,8 +4,10 @@
 #include "capture/site_order.h"
 
 #include "base/alloc.h"
+#include "capture/tide_format.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define FEW 4096u // not worth the tables
 #define DIGIT_BITS 11u
@@ -56,36 +58,41 @@ static void weigh(struct tide_rank *ranks, size_t n, size_t n_frames)
   }
 }
 
-static uint64_t key_of(const struct tide_rank *rank, bool by_peak)
+enum key { PEAK, TOTAL, STACK };
+
+// Ranks come by falling key.
+static uint64_t key_of(const struct tide_rank *rank, enum key key)
 {
-  return by_peak ? (uint64_t)rank->peak_bytes ^ SIGN : rank->b_alloc;
+  return key == PEAK    ? (uint64_t)rank->peak_bytes ^ SIGN
+         : key == TOTAL ? rank->b_alloc
+                        : UINT32_MAX - rank->stack;
 }
 
 // One digit of the key, falling; ranks with the same one stay in order.
 static void sort_by_digit(const struct tide_rank *from, struct tide_rank *to, size_t n,
-                          bool by_peak, uint64_t most, unsigned shift)
+                          enum key key, uint64_t most, unsigned shift)
 {
   size_t starts[DIGITS + 1] = {0};
   for (size_t i = 0; i < n; i++)
-    starts[((most - key_of(&from[i], by_peak)) >> shift) % DIGITS + 1]++;
+    starts[((most - key_of(&from[i], key)) >> shift) % DIGITS + 1]++;
   for (size_t i = 1; i < DIGITS; i++)
     starts[i] += starts[i - 1];
   for (size_t i = 0; i < n; i++)
-    to[starts[((most - key_of(&from[i], by_peak)) >> shift) % DIGITS]++] = from[i];
+    to[starts[((most - key_of(&from[i], key)) >> shift) % DIGITS]++] = from[i];
 }
 
 // By falling key, digit by digit from the lowest: sorting a million by comparisons takes a third of
 // the time that all the rest of writing them does. The ranks are in *ranks then, or were swapped.
-static void sort_by_key(struct tide_rank **ranks, struct tide_rank **spare, size_t n, bool by_peak)
+static void sort_by_key(struct tide_rank **ranks, struct tide_rank **spare, size_t n, enum key key)
 {
   uint64_t least = UINT64_MAX, most = 0;
   for (size_t i = 0; i < n; i++) {
-    uint64_t key = key_of(&(*ranks)[i], by_peak);
-    least = key < least ? key : least;
-    most = key > most ? key : most;
+    uint64_t value = key_of(&(*ranks)[i], key);
+    least = value < least ? value : least;
+    most = value > most ? value : most;
   }
   for (unsigned shift = 0; shift < 64 && (most - least) >> shift; shift += DIGIT_BITS) {
-    sort_by_digit(*ranks, *spare, n, by_peak, most, shift);
+    sort_by_digit(*ranks, *spare, n, key, most, shift);
     struct tide_rank *sorted = *spare;
     *spare = *ranks;
     *ranks = sorted;
@@ -100,19 +107,44 @@ static bool is_sorted_by_stack(const struct tide_rank *ranks, size_t n)
   return i >= n;
 }
 
+// How many of the ranks, which come by weight, go first: about a part, and whole stacks.
+static size_t n_heavy_of(const struct tide_rank *ranks, size_t n)
+{
+  size_t n_heavy = n < TIDE_ROWS_SITES ? n : TIDE_ROWS_SITES;
+  while (n_heavy && n_heavy < n && ranks[n_heavy].stack == ranks[n_heavy - 1].stack)
+    n_heavy++;
+  return n_heavy;
+}
+
+static void sort_few(struct tide_rank *ranks, size_t n)
+{
+  if (!n)
+    return;
+  qsort(ranks, n, sizeof *ranks, by_weight);
+  size_t n_heavy = n_heavy_of(ranks, n);
+  qsort(ranks, n_heavy, sizeof *ranks, by_stack_only);
+  if (n_heavy < n)
+    qsort(ranks + n_heavy, n - n_heavy, sizeof *ranks, by_stack_only);
+}
+
 void tide_ranks_sort(struct tide_rank **ranks, size_t n, size_t n_frames)
 {
   weigh(*ranks, n, n_frames);
   if (n < FEW) {
-    if (n)
-      qsort(*ranks, n, sizeof **ranks, by_weight);
+    sort_few(*ranks, n);
     return;
   }
   if (!is_sorted_by_stack(*ranks, n)) // as cells mostly are
     qsort(*ranks, n, sizeof **ranks, by_stack_only);
   struct tide_rank *spare = tide_alloc_array(n, sizeof *spare);
-  sort_by_key(ranks, &spare, n, false);
-  sort_by_key(ranks, &spare, n, true);
+  sort_by_key(ranks, &spare, n, TOTAL);
+  sort_by_key(ranks, &spare, n, PEAK);
+  size_t n_heavy = n_heavy_of(*ranks, n);
+  struct tide_rank *rest = *ranks + n_heavy, *rest_spare = spare + n_heavy;
+  qsort(*ranks, n_heavy, sizeof **ranks, by_stack_only);
+  sort_by_key(&rest, &rest_spare, n - n_heavy, STACK);
+  if (rest != *ranks + n_heavy)
+    memcpy(*ranks + n_heavy, rest, (n - n_heavy) * sizeof *rest);
   free(spare);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of an image's sites in a file, by which a cut loses what matters least: stacks by
-// falling share of the peak, then by falling allocated bytes; the rows of a stack stay together,
-// because single rows of a stack (a thread that only frees) mean little.
+// The order of an image's sites in a file. A cut loses what matters least: about a part of rows
+// comes first, of the stacks with the largest share of the peak (then of allocated bytes), then the
+// others. Both are by rising stack, so neighbours were met one after the other, in this image as in
+// others of its program. The rows of a stack stay together, because single rows of a stack (a
+// thread that only frees) mean little.
 #pragma once
 #include "capture/model.h"
 

@@ -181,7 +181,7 @@ static void put_part(struct packing *p, enum tide_part_type type)
 {
   struct tide_part part = {.type = (uint16_t)type};
   if (!p->pack->err)
-    p->pack->err = tide_part_put(p->zstd, part, &p->raw, &p->pack->tables, NULL);
+    p->pack->err = tide_part_put(p->zstd, part, NULL, &p->raw, &p->pack->tables, NULL);
 }
 
 static void pack_frames(struct packing *p)

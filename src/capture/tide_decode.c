@@ -325,15 +325,16 @@ static enum tide_err decode_marks(struct tide_cursor *in, struct tide_image *ima
   return TIDE_ERR_OK;
 }
 
-enum tide_err tide_decode_of_image(enum tide_part_type type, struct tide_cursor *in,
+enum tide_err tide_decode_of_image(const struct tide_part *part, struct tide_cursor *in,
                                    struct tide_image *image, struct tide_budget *budget,
                                    const char **ret_why)
 {
-  switch (type) {
+  bool by_stack = part->flags & TIDE_PART_BY_STACK;
+  switch ((enum tide_part_type)part->type) {
   case TIDE_PART_MODULES: return decode_modules(in, image, budget, ret_why);
   case TIDE_PART_THREADS: return decode_threads(in, image, budget, ret_why);
   case TIDE_PART_FRAMES: return decode_frames(in, image, budget, ret_why);
-  case TIDE_PART_SITES: return tide_decode_sites(in, image, budget, ret_why);
+  case TIDE_PART_SITES: return tide_decode_sites(in, by_stack, image, budget, ret_why);
   case TIDE_PART_TIMELINE: return decode_timeline(in, image, budget, ret_why);
   case TIDE_PART_MARKS: return decode_marks(in, image, budget, ret_why);
   case TIDE_PART_SNAPSHOTS: return tide_decode_snapshots(in, image, budget, ret_why);

@@ -80,7 +80,25 @@ static enum tide_err get_numbers(struct tide_cursor *in, struct tide_image *imag
   return TIDE_ERR_OK;
 }
 
-enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image,
+// Rows whose stack and times are told by those of the row before; the opposite of
+// tell_by_neighbours() in tide_encode_sites.c. Numbers beyond 64 bits are cut, as the document has
+// it.
+static void take_from_neighbours(struct tide_site *rows, size_t n, uint64_t start_ns, uint32_t unit)
+{
+  int64_t stack = 0;
+  uint64_t first = 0;
+  for (size_t i = 0; i < n; i++) {
+    struct tide_site *row = &rows[i];
+    uint64_t since_first = row->last_ns - row->first_ns;
+    stack += tide_unzigzag(row->stack);
+    first += (uint64_t)tide_unzigzag(row->first_ns);
+    row->stack = stack < 0 || stack > UINT32_MAX ? UINT32_MAX : (uint32_t)stack;
+    row->first_ns = start_ns + first * unit;
+    row->last_ns = start_ns + (first + since_first) * unit;
+  }
+}
+
+enum tide_err tide_decode_sites(struct tide_cursor *in, bool by_stack, struct tide_image *image,
                                 struct tide_budget *budget, const char **ret_why)
 {
   size_t n, before = image->n_sites;
@@ -89,6 +107,9 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image
       get_table_head(in, budget, before, SITE_COLUMNS, sizeof *image->sites, &n, ret_why);
   if (err)
     return err;
+  uint64_t unit = by_stack ? get_limited(in, TIDE_MAX_UNIT_NS) : 1;
+  if (!unit)
+    return damaged(ret_why, "its unit of time is none");
   MAKE_ROOM(image->sites, before, n);
   struct tide_site *rows = image->sites + before;
   COLUMN(rows, n, stack, get_u32(in));
@@ -98,6 +119,8 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image
     return err;
   if (in->bad)
     return damaged(ret_why, "a field runs past the end");
+  if (by_stack)
+    take_from_neighbours(rows, n, image->start_ns, (uint32_t)unit);
   for (size_t i = 0; i < n; i++) {
     if (rows[i].stack >= image->n_frames)
       return damaged(ret_why, "a site has no stack");

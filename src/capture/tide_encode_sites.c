@@ -39,11 +39,55 @@ static void put_histograms(struct tide_buf *out, const struct tide_image *image,
   }
 }
 
-void tide_encode_sites(struct tide_buf *out, const struct tide_image *image,
-                       const struct tide_site *rows, size_t first, size_t n)
+static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
+  while (b) {
+    uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+// The largest unit of time, in ns, in which all times of the rows are whole since the start of the
+// image: what recorded them rounds (store_read.c).
+static uint32_t unit_of(const struct tide_site *rows, size_t n, uint64_t start_ns)
+{
+  uint64_t unit = 0;
+  for (size_t i = 0; i < n && unit != 1; i++) {
+    uint64_t times[] = {rows[i].first_ns - start_ns, rows[i].last_ns - start_ns};
+    for (size_t k = 0; k < 2; k++)
+      unit = common_divisor((int64_t)times[k] < 0 ? 0 - times[k] : times[k], unit);
+  }
+  return unit && unit <= TIDE_MAX_UNIT_NS ? (uint32_t)unit : 1;
+}
+
+// Has each row tell its stack and its times by those of the row before.
+static void tell_by_neighbours(struct tide_site *rows, size_t n, uint64_t start_ns, uint32_t unit)
+{
+  int64_t stack = 0;
+  uint64_t first = 0;
+  for (size_t i = 0; i < n; i++) {
+    struct tide_site *row = &rows[i];
+    uint64_t own = (uint64_t)((int64_t)(row->first_ns - start_ns) / (int64_t)unit);
+    uint64_t last = (uint64_t)((int64_t)(row->last_ns - start_ns) / (int64_t)unit);
+    int64_t own_stack = row->stack;
+    row->stack = (uint32_t)tide_zigzag(own_stack - stack);
+    row->first_ns = tide_zigzag((int64_t)(own - first));
+    row->last_ns = row->first_ns + (last - own); // as it is told: since the first
+    stack = own_stack;
+    first = own;
+  }
+}
+
+void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, struct tide_site *rows,
+                       size_t first, size_t n)
+{
+  uint32_t unit = unit_of(rows, n, image->start_ns);
+  tell_by_neighbours(rows, n, image->start_ns, unit);
   tide_buf_varint(out, first);
   tide_buf_varint(out, n);
+  tide_buf_varint(out, unit);
   COLUMN(tide_buf_varint, s->stack)
   COLUMN(tide_buf_varint, s->thread)
 #define TIDE_NUMBER(field, type, rule, code, ...) PUT_##code(field)

@@ -15,12 +15,15 @@
 #define TIDE_FILE_MAGIC_BYTES 8u
 #define TIDE_FILE_HEADER_BYTES 16u
 #define TIDE_FILE_MAJOR 1u
-#define TIDE_FILE_MINOR 4u
+#define TIDE_FILE_MINOR 5u
 
 #define TIDE_PART_MAGIC 0x54524150u // "PART"
 #define TIDE_PART_HEADER_BYTES 40u
 #define TIDE_PART_CRC_OFFSET 32u
-#define TIDE_PART_STORED 1u // flag: the payload is not compressed
+// Flags.
+#define TIDE_PART_STORED 1u   // the payload is not compressed
+#define TIDE_PART_BEHIND 2u   // it was compressed behind the payload of another part, its root
+#define TIDE_PART_BY_STACK 4u // of SITES: a row's stack and times are told by the row before
 
 #define TIDE_PART_LIST(X)                                                                          \
   X(FACTS, 1)                                                                                      \
@@ -50,6 +53,7 @@ struct tide_part {
   uint32_t image, sequence;
   uint64_t raw_bytes, stored_bytes;
   uint32_t crc;
+  uint32_t root; // a sequence number
 };
 
 // What a hostile file may cost, see the end of docs/tide-format.md.
@@ -60,6 +64,7 @@ struct tide_part {
 #define TIDE_MAX_FILE_BYTES (4ull << 30)
 #define TIDE_MAX_MODULES 65536u
 #define TIDE_MAX_SNAPSHOTS 4096u
+#define TIDE_MAX_UNIT_NS 1000000000u // of times in SITES
 
 // Rows per part. A cut loses at most one part of what comes last.
 #define TIDE_ROWS_MODULES 4096u
@@ -87,9 +92,10 @@ void tide_encode_timeline(struct tide_buf *out, const struct tide_image *image, 
                           size_t n);
 void tide_encode_marks(struct tide_buf *out, const struct tide_image *image, size_t first,
                        size_t n);
-// The rows are those from first on, in the order of the file; their buckets are the image's.
-void tide_encode_sites(struct tide_buf *out, const struct tide_image *image,
-                       const struct tide_site *rows, size_t first, size_t n);
+// The rows are those from first on, in the order of the file; their buckets are the image's. Spoils
+// their stacks and times.
+void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, struct tide_site *rows,
+                       size_t first, size_t n);
 // As many snapshots from first on as fit one part; gives their number, at least 1.
 size_t tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image, size_t first);
 void tide_encode_late_frees(struct tide_buf *out, const struct tide_image *image, size_t first,
@@ -118,12 +124,12 @@ enum tide_err tide_decode_image(struct tide_cursor *in, struct tide_capture *cap
 enum tide_err tide_decode_cost(struct tide_cursor *in, struct tide_capture *capture,
                                const char **ret_why);
 // Any part that belongs to one image; types it does not know are left alone.
-enum tide_err tide_decode_of_image(enum tide_part_type type, struct tide_cursor *in,
+enum tide_err tide_decode_of_image(const struct tide_part *part, struct tide_cursor *in,
                                    struct tide_image *image, struct tide_budget *budget,
                                    const char **ret_why);
 enum tide_err tide_decode_resident(struct tide_cursor *in, struct tide_image *image,
                                    const char **ret_why);
-enum tide_err tide_decode_sites(struct tide_cursor *in, struct tide_image *image,
+enum tide_err tide_decode_sites(struct tide_cursor *in, bool by_stack, struct tide_image *image,
                                 struct tide_budget *budget, const char **ret_why);
 enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *image,
                                     struct tide_budget *budget, const char **ret_why);

@@ -19,7 +19,7 @@ static void put_header(uint8_t *to, const struct tide_part *part)
   tide_buf_u64(&header, part->raw_bytes);
   tide_buf_u64(&header, part->stored_bytes);
   tide_buf_u32(&header, part->crc);
-  tide_buf_u32(&header, 0);
+  tide_buf_u32(&header, part->root);
   memcpy(to, header.data, TIDE_PART_HEADER_BYTES);
   tide_buf_done(&header);
 }
@@ -35,6 +35,7 @@ bool tide_part_header(const uint8_t *data, struct tide_part *ret_part)
   ret_part->raw_bytes = tide_cursor_u64(&in);
   ret_part->stored_bytes = tide_cursor_u64(&in);
   ret_part->crc = tide_cursor_u32(&in);
+  ret_part->root = tide_cursor_u32(&in);
   return magic == TIDE_PART_MAGIC;
 }
 
@@ -47,22 +48,27 @@ static void seal(uint8_t *at, struct tide_part part)
   put_header(at, &part);
 }
 
-enum tide_err tide_part_put(ZSTD_CCtx *zstd, struct tide_part part, struct tide_buf *raw,
-                            struct tide_buf *out, struct tide_diag *diag)
+enum tide_err tide_part_put(ZSTD_CCtx *zstd, struct tide_part part, const struct tide_buf *root,
+                            struct tide_buf *raw, struct tide_buf *out, struct tide_diag *diag)
 {
+  uint16_t form = part.type == TIDE_PART_SITES ? TIDE_PART_BY_STACK : 0;
   if (raw->n > TIDE_MAX_PART_BYTES)
     return tide_fail(diag, TIDE_ERR_LIMIT, "the capture has a part of %zu bytes, too large",
                      raw->n);
   size_t start = out->n, bound = ZSTD_compressBound(raw->n);
   tide_buf_extend(out, TIDE_PART_HEADER_BYTES + bound);
   uint8_t *stored = out->data + start + TIDE_PART_HEADER_BYTES;
-  size_t n = ZSTD_compressCCtx(zstd, stored, bound, raw->data, raw->n, ZSTD_LEVEL);
-  part.flags = 0;
+  ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+  if (root)
+    ZSTD_CCtx_refPrefix(zstd, root->data, root->n); // for this frame alone
+  size_t n = ZSTD_compress2(zstd, stored, bound, raw->data, raw->n);
+  part.flags = root ? form | TIDE_PART_BEHIND : form;
   if (ZSTD_isError(n) || n >= raw->n) {
     if (raw->n)
       memcpy(stored, raw->data, raw->n);
     n = raw->n;
-    part.flags = TIDE_PART_STORED;
+    part.flags = form | TIDE_PART_STORED;
+    part.root = 0;
   }
   part.raw_bytes = raw->n;
   part.stored_bytes = n;

@@ -8,9 +8,10 @@
 
 #include <zstd.h>
 
-// Appends a part of the payload in raw, which it empties. `part` has its type, image and sequence.
-enum tide_err tide_part_put(ZSTD_CCtx *zstd, struct tide_part part, struct tide_buf *raw,
-                            struct tide_buf *out, struct tide_diag *diag);
+// Appends a part of the payload in raw, which it empties. `part` has its type, image, sequence and
+// root; root is the payload of that, NULL: it has none.
+enum tide_err tide_part_put(ZSTD_CCtx *zstd, struct tide_part part, const struct tide_buf *root,
+                            struct tide_buf *raw, struct tide_buf *out, struct tide_diag *diag);
 
 // Appends the parts of a run, as those of the given image; *sequence is the first one's number, and
 // then the next.

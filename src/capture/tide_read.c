@@ -21,6 +21,11 @@
 
 enum { HEAD_BYTES = 4096 }; // tell what a foreign file is
 
+struct past_part { // one that was taken
+  size_t at;       // where it begins
+  uint8_t *raw;    // its payload, if another was packed behind it; owned
+};
+
 struct reader {
   const char *name;
   const uint8_t *data;
@@ -28,6 +33,9 @@ struct reader {
   struct tide_capture *capture;
   struct tide_facts_extra facts;
   struct tide_budget budget;
+  ZSTD_DCtx *zstd;
+  struct past_part *past; // n_parts of them
+  size_t cap_past;
   uint32_t n_parts;     // taken so far
   uint32_t table_image; // whose tables were met last
   bool in_tables;
@@ -72,25 +80,61 @@ static bool crc_is_right(const uint8_t *part_start, const struct tide_part *part
   return (uint32_t)crc == part->crc;
 }
 
+static bool unpack_into(struct reader *r, const struct tide_part *part, size_t at, uint8_t *raw)
+{
+  const uint8_t *stored = r->data + at + TIDE_PART_HEADER_BYTES;
+  size_t n = (size_t)part->raw_bytes;
+  if (!(part->flags & TIDE_PART_STORED))
+    return ZSTD_decompressDCtx(r->zstd, raw, n, stored, (size_t)part->stored_bytes) == n;
+  if (n == part->stored_bytes && n)
+    memcpy(raw, stored, n);
+  return n == part->stored_bytes;
+}
+
+// Has zstd look at the payload of the root of a part, which is kept: it will be asked for again.
+static enum tide_err refer_to_root(struct reader *r, const struct tide_part *part,
+                                   const char **ret_why)
+{
+  struct tide_part root;
+  *ret_why = "the part that it was packed behind is not there";
+  if (part->root >= r->n_parts || !tide_part_header(r->data + r->past[part->root].at, &root) ||
+      root.type != part->type || root.flags & TIDE_PART_BEHIND)
+    return TIDE_ERR_DAMAGED;
+  struct past_part *past = &r->past[part->root];
+  size_t n = (size_t)root.raw_bytes;
+  if (!past->raw) {
+    *ret_why = "it unpacks to too much for a file of this size";
+    if (!tide_budget_take(&r->budget, n, 1) || !(past->raw = malloc(n ? n : 1)))
+      return TIDE_ERR_LIMIT;
+    unpack_into(r, &root, past->at, past->raw); // it could be before
+  }
+  ZSTD_DCtx_refPrefix(r->zstd, past->raw, n);
+  return TIDE_ERR_OK;
+}
+
 // The payload: inside the file when it is stored as is, else unpacked into *ret_unpacked (owned).
 static enum tide_err unpack(struct reader *r, const struct tide_part *part,
                             struct tide_cursor *ret_payload, uint8_t **ret_unpacked,
                             const char **ret_why)
 {
-  const uint8_t *stored = r->data + r->at + TIDE_PART_HEADER_BYTES;
   size_t n = (size_t)part->raw_bytes;
   *ret_why = "it unpacks to too much for a file of this size";
   if (part->raw_bytes > TIDE_MAX_PART_BYTES || !tide_budget_take(&r->budget, n, 1))
     return TIDE_ERR_LIMIT;
   *ret_why = "it does not unpack";
   if (part->flags & TIDE_PART_STORED) {
-    *ret_payload = tide_cursor_make(stored, n);
+    *ret_payload = tide_cursor_make(r->data + r->at + TIDE_PART_HEADER_BYTES, n);
     return n == part->stored_bytes ? TIDE_ERR_OK : TIDE_ERR_DAMAGED;
   }
+  enum tide_err err =
+      part->flags & TIDE_PART_BEHIND ? refer_to_root(r, part, ret_why) : TIDE_ERR_OK;
+  if (err)
+    return err;
+  *ret_why = "it does not unpack";
   uint8_t *raw = malloc(n ? n : 1);
   if (!raw)
     return TIDE_ERR_LIMIT;
-  if (ZSTD_decompress(raw, n, stored, (size_t)part->stored_bytes) != n) {
+  if (!unpack_into(r, part, r->at, raw)) {
     free(raw);
     return TIDE_ERR_DAMAGED;
   }
@@ -129,7 +173,7 @@ static enum tide_err decode(struct reader *r, const struct tide_part *part, stru
   }
   if (is_image)
     return tide_decode_image(in, capture, &r->budget, ret_why);
-  return tide_decode_of_image(part->type, in, &capture->images[part->image], &r->budget, ret_why);
+  return tide_decode_of_image(part, in, &capture->images[part->image], &r->budget, ret_why);
 }
 
 static bool type_is_known(uint16_t type)
@@ -151,7 +195,8 @@ static enum tide_err take_part(struct reader *r, const struct tide_part *part)
     return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "a part is missing before it");
   if ((part->type == TIDE_PART_FACTS) != (r->n_parts == 0))
     return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "it is out of place");
-  if (part->flags & ~TIDE_PART_STORED)
+  uint16_t own = part->type == TIDE_PART_SITES ? TIDE_PART_BY_STACK : 0;
+  if (part->flags & ~(TIDE_PART_STORED | TIDE_PART_BEHIND | own))
     return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "its flags are unknown");
   if (type_is_known(part->type)) {
     TIDE_CLEANUP_FREE uint8_t *unpacked = NULL;
@@ -162,7 +207,8 @@ static enum tide_err take_part(struct reader *r, const struct tide_part *part)
     if (err)
       return stop(r, err, err == TIDE_ERR_LIMIT ? "refused" : "damaged", part, why);
   }
-  r->n_parts++;
+  TIDE_GROW(r->past, r->n_parts, r->cap_past);
+  r->past[r->n_parts++] = (struct past_part){.at = r->at};
   return TIDE_ERR_OK;
 }
 
@@ -246,7 +292,12 @@ enum tide_err tide_file_parse(const uint8_t *data, size_t n, const char *name,
     return err;
   struct reader r = {.name = name, .data = data, .n = n, .capture = tide_capture_new()};
   r.budget.left_bytes = budget_bytes(n);
-  err = read_parts(&r);
+  r.zstd = ZSTD_createDCtx();
+  err = r.zstd ? read_parts(&r) : stop(&r, TIDE_ERR_LIMIT, "refused", NULL, "there is no memory");
+  for (size_t i = 0; i < r.n_parts; i++)
+    free(r.past[i].raw);
+  free(r.past);
+  ZSTD_freeDCtx(r.zstd);
   if (err && (err == TIDE_ERR_LIMIT || r.capture->n_images == 0)) {
     tide_capture_free(r.capture);
     tide_fail(diag, err, "%s cannot be read: %s", name, r.note);

@@ -15,6 +15,7 @@
 #include "capture/pack.h"
 #include "capture/site_order.h"
 #include "capture/tide_part.h"
+#include "capture/tide_roots.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,23 +33,29 @@ struct writer {
   ZSTD_CCtx *zstd;
   struct tide_buf raw;  // payload of the part being made
   struct tide_buf body; // all parts after FACTS
+  struct tide_roots roots;
   uint32_t n_parts;
   enum tide_err err; // the first failure; later parts are left out
   struct tide_diag *diag;
 };
 
-// Appends w->raw as a part to out and empties it.
+// Appends w->raw as a part to out and empties it. root: what it is packed behind, or NULL.
 static void put_part(struct writer *w, struct tide_buf *out, enum tide_part_type type,
-                     uint32_t image_idx, uint32_t sequence)
+                     uint32_t image_idx, uint32_t sequence, const struct tide_root *root)
 {
-  struct tide_part part = {.type = (uint16_t)type, .image = image_idx, .sequence = sequence};
+  struct tide_part part = {.type = (uint16_t)type,
+                           .image = image_idx,
+                           .sequence = sequence,
+                           .root = root ? root->sequence : 0};
   if (!w->err)
-    w->err = tide_part_put(w->zstd, part, &w->raw, out, w->diag);
+    w->err = tide_part_put(w->zstd, part, root ? &root->raw : NULL, &w->raw, out, w->diag);
 }
 
 static void put_body_part(struct writer *w, enum tide_part_type type, size_t image_idx)
 {
-  put_part(w, &w->body, type, (uint32_t)image_idx, w->n_parts++);
+  uint32_t sequence = w->n_parts++;
+  const struct tide_root *root = tide_roots_next(&w->roots, type, image_idx, sequence, &w->raw);
+  put_part(w, &w->body, type, (uint32_t)image_idx, sequence, root);
 }
 
 typedef void table_encoder(struct tide_buf *out, const struct tide_image *image, size_t first,
@@ -183,6 +190,7 @@ static void put_body(struct writer *w)
   size_t n_images = w->capture->n_images;
   TIDE_CLEANUP_FREE size_t *order = images_in_file_order(w->capture);
   w->n_parts = 1; // FACTS
+  tide_roots_init(&w->roots, w->capture, order);
   for (size_t i = 0; i < n_images; i++) {
     tide_encode_image(&w->raw, &w->capture->images[i]);
     put_body_part(w, TIDE_PART_IMAGE, i);
@@ -221,9 +229,10 @@ enum tide_err tide_file_encode(const struct tide_capture *capture, struct tide_b
   tide_buf_u32(out, 0);
   tide_buf_clear(&w.raw);
   tide_encode_facts(&w.raw, capture, w.n_parts);
-  put_part(&w, out, TIDE_PART_FACTS, 0, 0);
+  put_part(&w, out, TIDE_PART_FACTS, 0, 0, NULL);
   tide_buf_append(out, w.body.data, w.body.n);
   ZSTD_freeCCtx(w.zstd);
+  tide_roots_done(&w.roots);
   tide_buf_done(&w.raw);
   tide_buf_done(&w.body);
   return w.err;

@@ -12,6 +12,7 @@ import json
 import struct
 import subprocess
 import sys
+import tempfile
 import zlib
 
 MAGIC = b"\x89TIDE\r\n\x1a"
@@ -19,6 +20,7 @@ PART_HEADER = struct.Struct("<4sHHIIQQII")
 MASK64 = (1 << 64) - 1
 FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
 SYMBOLS, LATE_FREES, ROLL, RESIDENT, COST, END = 10, 11, 12, 13, 14, 255
+STORED, BEHIND, BY_STACK = 1, 2, 4
 N_REASONS = 17
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
 
@@ -27,13 +29,22 @@ class Stop(Exception):
     """The file is cut, damaged or malformed from here on."""
 
 
-def unpack_zstd(stored, n_raw):
+def unpack_zstd(stored, n_raw, prefix=None):
     try:
         import zstandard
 
-        return zstandard.ZstdDecompressor().decompress(stored, max_output_size=n_raw)
+        before = None
+        if prefix is not None:
+            before = zstandard.ZstdCompressionDict(
+                prefix, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+        unpack = zstandard.ZstdDecompressor(dict_data=before)
+        return unpack.decompress(stored, max_output_size=n_raw)
     except ImportError:
-        done = subprocess.run(["zstd", "-dcq"], input=stored, capture_output=True, check=False)
+        with tempfile.NamedTemporaryFile() as before:
+            before.write(prefix or b"")
+            before.flush()
+            argv = ["zstd", "-dcq"] + (["-D", before.name] if prefix is not None else [])
+            done = subprocess.run(argv, input=stored, capture_output=True, check=False)
         if done.returncode != 0:
             raise Stop("zstd refuses a frame") from None
         return done.stdout
@@ -262,8 +273,26 @@ def buckets(p, mask, n):
     return [p.varint() if mask >> k & 1 else 0 for k in range(n)]
 
 
-def decode_sites(p, image):
+def from_neighbours(site, start_ns, unit):
+    """Stacks and times that are told by the row before."""
+    def unzigzag(value):
+        return (value >> 1) ^ -(value & 1)
+
+    stacks = list(itertools.accumulate(unzigzag(value) for value in site["stack"]))
+    if any(stack < 0 for stack in stacks):
+        raise Stop("a site has no stack")
+    since = [b - a for a, b in zip(site["first_ns"], site["last_ns"])]
+    first = list(itertools.accumulate(unzigzag(value) for value in site["first_ns"]))
+    site["stack"] = stacks
+    site["first_ns"] = [(start_ns + a * unit) & MASK64 for a in first]
+    site["last_ns"] = [(start_ns + (a + b) * unit) & MASK64 for a, b in zip(first, since)]
+
+
+def decode_sites(p, image, by_stack):
     n = p.table(len(image["sites"]))
+    unit = p.varint() if by_stack else 1
+    if not 1 <= unit <= 1_000_000_000:
+        raise Stop("a unit of time is out of bounds")
     site = {
         "stack": p.column(n, lambda: p.varint(32)),
         "thread": p.column(n, lambda: p.varint(32)),
@@ -293,6 +322,8 @@ def decode_sites(p, image):
         site[name] = p.column(n, p.varint) if has_bytes else [0] * n
     has_resized = p.has_appended(len(image["sites"]), n, image["has_resized_bytes"])
     site["b_resize_new"] = p.column(n, p.varint) if has_resized else [0] * n
+    if by_stack:
+        from_neighbours(site, image["start_ns"], unit)
     if any(stack > len(image["frames"]) for stack in site["stack"]):
         raise Stop("a site has no stack")
     if any(thread > len(image["threads"]) for thread in site["thread"]):
@@ -479,7 +510,7 @@ TABLES = {
     MODULES: decode_modules,
     THREADS: decode_threads,
     FRAMES: decode_frames,
-    SITES: decode_sites,
+    SITES: None,  # has two forms
     TIMELINE: decode_timeline,
     SNAPSHOTS: decode_snapshots,
     MARKS: decode_marks,
@@ -500,28 +531,45 @@ class Decoder:
         self.cost = None
         self.n_images = 0
         self.ended = False
+        self.roots = {}  # sequence number: type and payload
+        self.by_stack = False  # of the part at hand
 
     def next_part(self):
         """Type, image and payload of the next part; the payload is None for unknown types."""
         header = self.data[self.at : self.at + PART_HEADER.size]
         if len(header) < PART_HEADER.size:
             raise Stop("cut")
-        magic, kind, flags, image, sequence, n_raw, n_stored, crc, _ = PART_HEADER.unpack(header)
+        (magic, kind, flags, image, sequence, n_raw, n_stored, crc,
+         root) = PART_HEADER.unpack(header)
         stored = self.data[self.at + PART_HEADER.size :][:n_stored]
         if magic != b"PART" or len(stored) < n_stored:
             raise Stop("cut or damaged")
         if zlib.crc32(header[:32] + bytes(4) + header[36:] + stored) != crc:
             raise Stop("wrong checksum")
-        if sequence != self.n_parts or flags & ~1 or (kind == FACTS) != (sequence == 0):
+        if sequence != self.n_parts or (kind == FACTS) != (sequence == 0):
             raise Stop("a part out of turn")
+        if flags & ~(STORED | BEHIND | (BY_STACK if kind == SITES else 0)):
+            raise Stop("a flag is not known")
         self.at += PART_HEADER.size + n_stored
         self.n_parts += 1
         if kind not in TABLES and kind not in (FACTS, IMAGE, ROLL, COST, END):
             return kind, image, None
-        raw = stored if flags & 1 else unpack_zstd(stored, n_raw)
+        raw = self.unpack(kind, flags, stored, n_raw, root)
         if len(raw) != n_raw:
             raise Stop("wrong raw length")
+        if not flags & BEHIND:
+            self.roots[sequence] = kind, raw
+        self.by_stack = flags & BY_STACK != 0
         return kind, image, Payload(raw)
+
+    def unpack(self, kind, flags, stored, n_raw, root):
+        if flags & STORED:
+            return stored
+        if not flags & BEHIND:
+            return unpack_zstd(stored, n_raw)
+        if self.roots.get(root, (None,))[0] != kind:
+            raise Stop("a part has no root")
+        return unpack_zstd(stored, n_raw, self.roots[root][1])
 
     def take_part(self):
         kind, image, payload = self.next_part()
@@ -546,7 +594,10 @@ class Decoder:
         elif payload is not None:
             if image >= len(self.images):
                 raise Stop("a part of an unknown image")
-            TABLES[kind](payload, self.images[image])
+            if kind == SITES:
+                decode_sites(payload, self.images[image], self.by_stack)
+            else:
+                TABLES[kind](payload, self.images[image])
 
 
 def decode(data):

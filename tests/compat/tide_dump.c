@@ -16,7 +16,7 @@ int main(int argc, char **argv)
   if (tide_file_read(argv[1], &capture, &diag))
     return fprintf(stderr, "tide_dump: %s\n", diag.text), 1;
   struct tide_buf out = {0};
-  tide_json_capture(&out, capture);
+  tide_json_file(&out, capture);
   fwrite(out.data, 1, out.n, stdout);
   tide_buf_done(&out);
   tide_capture_free(capture);

@@ -375,6 +375,10 @@ struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
   capture->images = tide_alloc_array(capture->n_images, sizeof *capture->images);
   for (size_t i = 0; i < capture->n_images; i++)
     gen_image(&g, &capture->images[i], i);
+  for (size_t i = 1; i < capture->n_images; i += 2) { // images of one program share in the file
+    free(capture->images[i].exe);
+    capture->images[i].exe = tide_strdup(capture->images[i - 1].exe);
+  }
   gen_roll(&g, &capture->roll);
   gen_cost(&g, capture);
   for (size_t i = 0; i < capture->n_images; i++)

@@ -285,9 +285,11 @@ static void put_late_frees(struct tide_buf *out, const struct tide_image *image)
   tide_buf_text(out, "]");
 }
 
-static void put_image(struct tide_buf *out, const struct tide_image *image)
+static void put_image(struct tide_buf *out, const struct tide_image *image, bool as_read)
 {
   TIDE_CLEANUP_FREE size_t *order = tide_sites_in_file_order(image);
+  for (size_t i = 0; as_read && i < image->n_sites; i++)
+    order[i] = i;
   tide_buf_text(out, "{");
   put_image_facts(out, image);
   TABLE("modules", put_module, 1, image->n_modules, &image->modules[i]);
@@ -350,7 +352,7 @@ static void put_roll(struct tide_buf *out, const struct tide_roll *row)
   tide_buf_text(out, "]}");
 }
 
-void tide_json_capture(struct tide_buf *out, const struct tide_capture *row)
+static void put_capture(struct tide_buf *out, const struct tide_capture *row, bool as_read)
 {
   tide_buf_text(out, "{");
   S(tool_version);
@@ -374,7 +376,17 @@ void tide_json_capture(struct tide_buf *out, const struct tide_capture *row)
   tide_buf_text(out, ",\n \"images\": [");
   for (size_t i = 0; i < row->n_images; i++) {
     tide_buf_text(out, i ? ",\n " : "\n ");
-    put_image(out, &row->images[i]);
+    put_image(out, &row->images[i], as_read);
   }
   tide_buf_text(out, "]}\n");
+}
+
+void tide_json_capture(struct tide_buf *out, const struct tide_capture *capture)
+{
+  put_capture(out, capture, false);
+}
+
+void tide_json_file(struct tide_buf *out, const struct tide_capture *capture)
+{
+  put_capture(out, capture, true);
 }

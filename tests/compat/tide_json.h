@@ -10,3 +10,5 @@
 #include "capture/model.h"
 
 void tide_json_capture(struct tide_buf *out, const struct tide_capture *capture);
+// The same with the sites as the file had them, whatever its version.
+void tide_json_file(struct tide_buf *out, const struct tide_capture *capture);

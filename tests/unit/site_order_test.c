@@ -33,6 +33,21 @@ static uint64_t any_number(uint64_t *state)
   return width == 4 && n % 2 ? 0 - n : n;
 }
 
+enum { ONE_PART = 2048 };
+
+static bool is_rising(const struct tide_image *image, size_t before, size_t now)
+{
+  uint32_t a = image->sites[before].stack, b = image->sites[now].stack;
+  return a < b || (a == b && before < now);
+}
+
+static struct weight lighter(struct weight a, struct weight b)
+{
+  bool is_less =
+      a.peak_bytes < b.peak_bytes || (a.peak_bytes == b.peak_bytes && a.b_alloc < b.b_alloc);
+  return is_less ? a : b;
+}
+
 static void check(size_t n, size_t n_frames, bool rising)
 {
   uint64_t random = 88172645463325252u + n;
@@ -48,20 +63,25 @@ static void check(size_t n, size_t n_frames, bool rising)
     w->peak_bytes = (int64_t)((uint64_t)w->peak_bytes + (uint64_t)site->peak_bytes);
     w->b_alloc += site->b_alloc;
   }
-  size_t *order = tide_sites_in_file_order(&image);
+  size_t *order = tide_sites_in_file_order(&image), n_heavy = n, split = n;
   uint8_t *met = calloc(n, 1);
   for (size_t i = 0; i < n; i++) {
     assert_true(order[i] < n && !met[order[i]]);
     met[order[i]] = 1;
-    if (!i)
+    if (!i || is_rising(&image, order[i - 1], order[i]))
       continue;
-    uint32_t before = image.sites[order[i - 1]].stack, now = image.sites[order[i]].stack;
-    const struct weight *a = &weights[before], *b = &weights[now];
-    assert_true(a->peak_bytes >= b->peak_bytes);
-    if (a->peak_bytes == b->peak_bytes)
-      assert_true(a->b_alloc >= b->b_alloc);
-    if (a->peak_bytes == b->peak_bytes && a->b_alloc == b->b_alloc)
-      assert_true(before < now || (before == now && order[i - 1] < order[i]));
+    assert_int_equal(split, n); // once, where the heavy ones end
+    split = n_heavy = i;
+  }
+  assert_true(n_heavy >= (n < ONE_PART ? n : ONE_PART));
+  struct weight least = {INT64_MAX, UINT64_MAX};
+  for (size_t i = 0; i < n_heavy; i++)
+    least = lighter(least, weights[image.sites[order[i]].stack]);
+  for (size_t i = n_heavy; i < n; i++) {
+    struct weight w = weights[image.sites[order[i]].stack];
+    assert_true(w.peak_bytes < least.peak_bytes ||
+                (w.peak_bytes == least.peak_bytes && w.b_alloc <= least.b_alloc));
+    assert_false(n_heavy && image.sites[order[i]].stack == image.sites[order[n_heavy - 1]].stack);
   }
   free(met);
   free(order);

@@ -132,7 +132,7 @@ static void sums_times_and_histograms(void **state)
                              .b_free = 600,
                              .stamp.epoch = 1,
                              .birth_live_sum = 3 * 1100,
-                             .t_last = 2000,
+                             .t_last = 22000,
                              .sizes = tide_streak_make(id, 3, 2)};
   f->store.ends[id] = (struct tide_ends){.life_sum = 500,
                                          .high_bytes = 300,
@@ -141,20 +141,20 @@ static void sums_times_and_histograms(void **state)
                                          .past = id};
   f->store.pasts[id] = (struct tide_past){
       .n_resize = 2, .b_resize_old = 64, .b_resize_new = 40, .n_moved = 1, .n_foreign = 1};
-  f->store.owners[id].t_first = 1050;
+  f->store.owners[id].t_first = 12050;
   f->store.hists[id].size[3] = 7;
   f->store.carries[id].size[3] = 1;
   f->store.hists[id].life[0] = 1;
   f->store.hists[id].life[5] = 2; // 16..31 ticks of 2 ns: 32..62 ns, bucket 6
-  struct tide_image image = read_image(f, 2100);
+  struct tide_image image = read_image(f, 22100);
   const struct tide_site *site = site_of(&image, f->left, 1);
   assert_int_equal(site->n_alloc, 10);
   assert_int_equal(site->b_free, 600);
   assert_int_equal(site->high_bytes, 400); // live now is above the mark
   assert_int_equal(site->life_ns, 1000);
-  assert_int_equal(site->age_ns, 3 * (2100 - 1100) * 2);
-  assert_int_equal(site->first_ns, 100);
-  assert_int_equal(site->last_ns, 2000);
+  assert_int_equal(site->age_ns, 3 * (22100 - 1100) * 2);
+  assert_int_equal(site->first_ns, 20000); // told to 10 µs
+  assert_int_equal(site->last_ns, 40000);
   assert_int_equal(site->n_temp, 4);
   assert_int_equal(site->n_moved, 1);
   assert_true(image.has_resized_bytes);
@@ -179,7 +179,7 @@ static void adds_what_waits(void **state)
   size_t id = (size_t)(cell - f->store.cells);
   f->store.hists[id].life[0] = UINT32_MAX;
   struct tide_run *run = &f->store.slots[f->main_slot].run;
-  *run = (struct tide_run){.birth = 1500,
+  *run = (struct tide_run){.birth = 6500,
                            .cell = (uint32_t)id,
                            .interval = cell->stamp.interval,
                            .n_ended = 5,
@@ -194,7 +194,7 @@ static void adds_what_waits(void **state)
   assert_int_equal(site->b_free, 300 + 230);
   assert_int_equal(site->n_temp, 5);
   assert_int_equal(site->b_temp, 230);
-  assert_int_equal(site->last_ns, 1000);
+  assert_int_equal(site->last_ns, 10000);
   assert_int_equal(site->high_bytes, 400);
   assert_int_equal(image.peak_bytes, 400);
   assert_int_equal(site->peak_bytes, 400);
@@ -239,8 +239,8 @@ static void times_of_an_old_machine(void **state)
   for (int given = 0; given < 2; given++) {
     struct tide_image image = read_image_by(f, &clock, given ? high + 1300 : 0);
     const struct tide_site *site = site_of(&image, f->left, 1);
-    assert_int_equal(site->first_ns, 100);
-    assert_int_equal(site->last_ns, 400);
+    assert_int_equal(site->first_ns, 0); // 100 and 400, told to 10 µs
+    assert_int_equal(site->last_ns, 0);
     assert_int_equal(image.peak_ns, 300);
     assert_int_equal(site->age_ns, given ? (200 + 100) * 2 : (100 + 0) * 2);
     tide_image_done(&image);
@@ -506,7 +506,7 @@ static void a_store_file_is_a_capture(void **state)
   struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->main_slot);
   fake_store_alloc(&f->store, cell, 64);
   f->store.header->ticks_per_second = 100000000; // 10 ns per tick
-  f->store.owners[cell - f->store.cells].t_first = 1100;
+  f->store.owners[cell - f->store.cells].t_first = 2000;
   cell->t_last = 2000;
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
@@ -520,7 +520,7 @@ static void a_store_file_is_a_capture(void **state)
   assert_true(capture->finished);
   assert_int_equal(capture->duration_ns, 10000);
   assert_int_equal(capture->images[0].peak_bytes, 64);
-  assert_int_equal(capture->images[0].sites[0].first_ns, 1000);
+  assert_int_equal(capture->images[0].sites[0].first_ns, 10000);
   assert_int_equal(capture->images[0].n_snapshots, 2);
   assert_int_equal(capture->images[0].end_kind, TIDE_END_UNKNOWN);
   tide_capture_free(capture);

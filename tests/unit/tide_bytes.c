@@ -48,19 +48,25 @@ struct tide_bytes_part *tide_bytes_parts(const struct tide_buf *file, size_t *re
     struct tide_bytes_part part = {.start = at};
     must(tide_cursor_u32(&in) == 0x54524150, "part magic");
     part.type = tide_cursor_u16(&in);
-    bool stored = tide_cursor_u16(&in) & 1;
+    part.flags = tide_cursor_u16(&in);
     part.image = tide_cursor_u32(&in);
     tide_cursor_u32(&in);
     size_t raw_bytes = tide_cursor_u64(&in), stored_bytes = tide_cursor_u64(&in);
-    tide_cursor_u64(&in); // checksum and reserved
+    tide_cursor_u32(&in); // checksum
+    uint32_t root = tide_cursor_u32(&in);
     const uint8_t *data = tide_cursor_bytes(&in, stored_bytes);
     must(data != NULL, "part bytes");
     uint8_t *raw = tide_buf_extend(&part.payload, raw_bytes + 1);
     part.payload.n = raw_bytes;
-    if (stored)
+    if (part.flags & 1) {
       memcpy(raw, data, raw_bytes);
-    else
-      must(ZSTD_decompress(raw, raw_bytes, data, stored_bytes) == raw_bytes, "zstd");
+    } else {
+      ZSTD_DCtx *zstd = ZSTD_createDCtx();
+      if (part.flags & 2)
+        ZSTD_DCtx_refPrefix(zstd, parts[root].payload.data, parts[root].payload.n);
+      must(ZSTD_decompressDCtx(zstd, raw, raw_bytes, data, stored_bytes) == raw_bytes, "zstd");
+      ZSTD_freeDCtx(zstd);
+    }
     at += part.n = 40 + stored_bytes;
     TIDE_GROW(parts, n, cap);
     parts[n++] = part;
@@ -84,9 +90,10 @@ void tide_bytes_put_file_header(struct tide_buf *out, uint16_t major, uint16_t m
   tide_buf_u32(out, 0);
 }
 
-void tide_bytes_put_part(struct tide_buf *out, uint16_t type, uint32_t image, uint32_t sequence,
-                         const struct tide_buf *payload, bool packed, uint64_t raw_bytes)
+void tide_bytes_put_flagged(struct tide_buf *out, const struct tide_bytes_part *part,
+                            uint32_t sequence, uint32_t root, bool packed, uint64_t raw_bytes)
 {
+  const struct tide_buf *payload = &part->payload;
   struct tide_buf stored = {0};
   if (packed) {
     uint8_t *to = tide_buf_extend(&stored, ZSTD_compressBound(payload->n));
@@ -96,16 +103,24 @@ void tide_bytes_put_part(struct tide_buf *out, uint16_t type, uint32_t image, ui
   }
   size_t start = out->n;
   tide_buf_u32(out, 0x54524150);
-  tide_buf_u16(out, type);
-  tide_buf_u16(out, packed ? 0 : 1);
-  tide_buf_u32(out, image);
+  tide_buf_u16(out, part->type);
+  tide_buf_u16(out, packed ? part->flags : part->flags | 1);
+  tide_buf_u32(out, part->image);
   tide_buf_u32(out, sequence);
   tide_buf_u64(out, raw_bytes);
   tide_buf_u64(out, stored.n);
-  tide_buf_u64(out, 0); // checksum and reserved
+  tide_buf_u32(out, 0); // checksum
+  tide_buf_u32(out, root);
   tide_buf_append(out, stored.data, stored.n);
   uint32_t crc = (uint32_t)crc32(0, out->data + start, (uInt)(out->n - start));
   for (unsigned i = 0; i < 4; i++)
     out->data[start + 32 + i] = (uint8_t)(crc >> 8 * i);
   tide_buf_done(&stored);
+}
+
+void tide_bytes_put_part(struct tide_buf *out, uint16_t type, uint32_t image, uint32_t sequence,
+                         const struct tide_buf *payload, bool packed, uint64_t raw_bytes)
+{
+  struct tide_bytes_part part = {.type = type, .image = image, .payload = *payload};
+  tide_bytes_put_flagged(out, &part, sequence, 0, packed, raw_bytes);
 }

@@ -15,7 +15,7 @@ char *tide_bytes_json(const struct tide_capture *capture);
 // One part of a file: where it starts, its fields, and its unpacked payload (owned).
 struct tide_bytes_part {
   size_t start, n; // with its header
-  uint16_t type;
+  uint16_t type, flags;
   uint32_t image;
   struct tide_buf payload;
 };
@@ -27,3 +27,6 @@ void tide_bytes_put_file_header(struct tide_buf *out, uint16_t major, uint16_t m
 // A part with a right checksum. packed: zstd, else stored as is. raw_bytes: what the header claims.
 void tide_bytes_put_part(struct tide_buf *out, uint16_t type, uint32_t image, uint32_t sequence,
                          const struct tide_buf *payload, bool packed, uint64_t raw_bytes);
+// The same with flags of the header, and the root.
+void tide_bytes_put_flagged(struct tide_buf *out, const struct tide_bytes_part *part,
+                            uint32_t sequence, uint32_t root, bool packed, uint64_t raw_bytes);

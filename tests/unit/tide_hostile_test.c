@@ -95,8 +95,8 @@ static void additions_of_a_later_version_are_skipped(void **state)
   for (size_t i = 0; i + 1 < n_parts; i++) {
     struct tide_buf *payload = &parts[i].payload;
     tide_buf_append(payload, "more", 4);
-    tide_bytes_put_part(&later, parts[i].type, parts[i].image, sequence++, payload, true,
-                        payload->n);
+    parts[i].flags &= TIDE_PART_BY_STACK;
+    tide_bytes_put_flagged(&later, &parts[i], sequence++, 0, true, payload->n);
     tide_bytes_put_part(&later, 77, 5, sequence++, payload, true, 1ull << 60);
   }
   struct tide_buf end = {0};
@@ -372,7 +372,12 @@ static void parts_of_a_table_have_the_same_columns(void **state)
     enum tide_part_type type = encode_rest(&more, image, what, n_rows / 2);
     struct tide_bytes_part *parts = tide_bytes_parts(&file, &n_parts);
     file.n = parts[n_parts - 1].start; // without END
-    tide_bytes_put_part(&file, type, 0, (uint32_t)n_parts - 1, &more, true, more.n);
+    struct tide_bytes_part rest = {
+        .type = (uint16_t)type,
+        .flags = type == TIDE_PART_SITES ? TIDE_PART_BY_STACK : 0,
+        .payload = more,
+    };
+    tide_bytes_put_flagged(&file, &rest, (uint32_t)n_parts - 1, 0, true, more.n);
     struct tide_diag diag;
     assert_int_equal(parse(&file, &again, &diag), TIDE_ERR_OK);
     assert_non_null(strstr(again->cut_note, "other columns"));
@@ -448,6 +453,69 @@ static void count_bombs_are_refused(void **state)
   tide_buf_done(&payload);
 }
 
+// Two images of one program, of which the second's parts are packed behind the first's.
+static struct tide_capture *twins(void)
+{
+  struct tide_capture *capture = tide_gen_program(3, 200, 3), *other = tide_gen_program(3, 200, 3);
+  capture->images = tide_realloc_array(capture->images, 2, sizeof *capture->images);
+  capture->images[1] = other->images[0];
+  capture->n_images = 2;
+  other->n_images = 0;
+  tide_capture_free(other);
+  return capture;
+}
+
+static void root_that_is_none_is_noticed(void **state)
+{
+  enum { ITSELF, ANOTHER_TYPE, NO_ROOT, WAYS };
+  struct tide_capture *capture = twins();
+  for (int way = 0; way < WAYS; way++) {
+    struct tide_buf file = tide_bytes_of(capture);
+    size_t n_parts, at = 0, before = 0;
+    struct tide_bytes_part *parts = tide_bytes_parts(&file, &n_parts);
+    for (size_t i = 0; i < n_parts; i++)
+      if (parts[i].flags & TIDE_PART_BEHIND) {
+        before = at;
+        at = i;
+      }
+    assert_true(before && parts[before].flags & TIDE_PART_BEHIND);
+    parts[at].type = way == NO_ROOT ? parts[before].type : parts[at].type;
+    parts[at].flags = TIDE_PART_BEHIND;
+    uint32_t root = way == ITSELF ? (uint32_t)at : way == ANOTHER_TYPE ? 1 : (uint32_t)before;
+    file.n = parts[at].start;
+    tide_bytes_put_flagged(&file, &parts[at], (uint32_t)at, root, true, parts[at].payload.n);
+    struct tide_capture *again = NULL;
+    struct tide_diag diag;
+    assert_int_equal(parse(&file, &again, &diag), TIDE_ERR_OK);
+    assert_non_null(strstr(again->cut_note, "packed behind is not there"));
+    tide_capture_free(again);
+    tide_bytes_parts_free(parts, n_parts);
+    tide_buf_done(&file);
+  }
+  tide_capture_free(capture);
+}
+
+static void unit_of_nothing_is_noticed(void **state)
+{
+  struct tide_bytes_part part = {.type = TIDE_PART_SITES, .flags = TIDE_PART_BY_STACK};
+  struct tide_capture *capture = twins(), *again = NULL;
+  struct tide_buf file = tide_bytes_of(capture);
+  size_t n_parts;
+  struct tide_bytes_part *parts = tide_bytes_parts(&file, &n_parts);
+  put_varints(&part.payload, 3, V(capture->images[1].n_sites), V(0), V(0));
+  part.image = 1;
+  file.n = parts[n_parts - 1].start; // without END
+  tide_bytes_put_flagged(&file, &part, (uint32_t)n_parts - 1, 0, false, part.payload.n);
+  struct tide_diag diag;
+  assert_int_equal(parse(&file, &again, &diag), TIDE_ERR_OK);
+  assert_non_null(strstr(again->cut_note, "unit of time is none"));
+  tide_bytes_parts_free(parts, n_parts);
+  tide_buf_done(&part.payload);
+  tide_buf_done(&file);
+  tide_capture_free(again);
+  tide_capture_free(capture);
+}
+
 static void missing_part_is_noticed(void **state)
 {
   struct tide_capture *capture = tide_gen_program(3, 50, 3), *again = NULL;
@@ -483,6 +551,8 @@ UNIT_TESTS(tide_hostile_test)
       cmocka_unit_test(snapshot_bombs_are_refused),
       cmocka_unit_test(count_bombs_are_refused),
       cmocka_unit_test(missing_part_is_noticed),
+      cmocka_unit_test(root_that_is_none_is_noticed),
+      cmocka_unit_test(unit_of_nothing_is_noticed),
   };
   return cmocka_run_group_tests_name("tide_hostile", tests, NULL, NULL);
 }

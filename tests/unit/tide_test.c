@@ -62,6 +62,77 @@ static void tables_of_many_parts_come_back_equal(void **state)
   tide_capture_free(after);
 }
 
+// n images, of the same program or each of another. The last was wiped of a few stacks.
+static struct tide_capture *images_of(size_t n, bool same_program)
+{
+  struct tide_capture *capture = tide_gen_program(11, 3000, 4);
+  capture->images = tide_realloc_array(capture->images, n, sizeof *capture->images);
+  for (size_t i = 1; i < n; i++) {
+    struct tide_capture *more = tide_gen_program(11, 3000, 4);
+    capture->images[i] = more->images[0];
+    more->n_images = 0;
+    tide_capture_free(more);
+  }
+  capture->images[n - 1].n_sites -= n > 1 ? 40 : 0;
+  for (size_t i = 0; i < n && !same_program; i++) {
+    free(capture->images[i].exe);
+    capture->images[i].exe = tide_sprintf("/bin/program%zu", i);
+  }
+  capture->n_images = n;
+  return capture;
+}
+
+static size_t bytes_and_back(size_t n, bool same_program)
+{
+  struct tide_capture *before = images_of(n, same_program);
+  struct tide_buf bytes = tide_bytes_of(before);
+  struct tide_capture *after = parse_good(bytes.data, bytes.n);
+  assert_false(after->cut);
+  char *a = tide_bytes_json(before), *b = tide_bytes_json(after);
+  assert_true(strcmp(a, b) == 0);
+  free(a);
+  free(b);
+  size_t n_bytes = bytes.n;
+  tide_buf_done(&bytes);
+  tide_capture_free(before);
+  tide_capture_free(after);
+  return n_bytes;
+}
+
+static void images_of_one_program_share(void **state)
+{
+  size_t one = bytes_and_back(1, true), same = bytes_and_back(5, true);
+  size_t apart = bytes_and_back(5, false);
+  assert_true(apart > 4 * one);
+  assert_true(same < 2 * one);
+}
+
+// Rows that lie in the order in which their stacks were met, at times of a coarse clock.
+static void times_are_told_in_their_unit(void **state)
+{
+  size_t bytes[2];
+  for (int coarse = 0; coarse < 2; coarse++) {
+    struct tide_capture *capture = tide_gen_program(11, 3000, 4);
+    struct tide_image *image = &capture->images[0];
+    for (size_t i = 0; i < image->n_sites; i++) {
+      uint64_t since = image->sites[i].stack * UINT64_C(30000);
+      image->sites[i].first_ns = image->start_ns + since + (coarse ? 0 : i * 7919 % 10000);
+      image->sites[i].last_ns = image->sites[i].first_ns + (coarse ? 0 : i * 104729 % 10000);
+    }
+    struct tide_buf file = tide_bytes_of(capture);
+    struct tide_capture *after = parse_good(file.data, file.n);
+    char *a = tide_bytes_json(capture), *b = tide_bytes_json(after);
+    assert_true(strcmp(a, b) == 0);
+    free(a);
+    free(b);
+    bytes[coarse] = file.n;
+    tide_buf_done(&file);
+    tide_capture_free(after);
+    tide_capture_free(capture);
+  }
+  assert_true(bytes[1] + 3000 * 3 < bytes[0]); // 13 bits in each of two columns
+}
+
 static void first_rows_are_always_there(void **state)
 {
   struct tide_capture *before = tide_capture_new();
@@ -250,6 +321,8 @@ UNIT_TESTS(tide_test)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(capture_comes_back_equal),
       cmocka_unit_test(tables_of_many_parts_come_back_equal),
+      cmocka_unit_test(images_of_one_program_share),
+      cmocka_unit_test(times_are_told_in_their_unit),
       cmocka_unit_test(first_rows_are_always_there),
       cmocka_unit_test(clock_that_stepped_back_is_held),
       cmocka_unit_test(file_cut_anywhere_gives_what_was_whole),
