@@ -33,15 +33,34 @@ TIDE_EXPORT void *calloc(size_t n, size_t each)
   return p;
 }
 
-// The end of a block that does not wait; t is NULL if there was something to see first.
+// There is something to see first.
+__attribute__((noinline)) static void free_looking(void *p)
+{
+  if (tide_record_free(p) || !tide_real_pool_holds(p))
+    tide_real.free(p);
+}
+
+// The end of a block that is not known.
+TIDE_COLD static void free_unknown(struct tide_thread *t, void *p)
+{
+  tide_record_unknown(p);
+  tide_leave(t);
+  if (!tide_real_pool_holds(p))
+    tide_real.free(p);
+}
+
+// The end of a block that does not wait.
 __attribute__((noinline)) static void free_entered(struct tide_thread *t, void *p)
 {
   // The allocator keeps notes just before a block (glibc) and writes into it (all): a cold line is
   // on its way while we wait for ours.
   __builtin_prefetch((char *)p - 8, 1);
-  bool known = TIDE_LIKELY(t) ? tide_record_end(t, p) : tide_record_free(p);
-  if (TIDE_LIKELY(known) || !tide_real_pool_holds(p))
-    tide_real.free(p);
+  if (TIDE_UNLIKELY(!tide_run_free_booked(&t->writer, (uint64_t)p, t->clock.now))) {
+    free_unknown(t, p);
+    return;
+  }
+  tide_leave(t);
+  tide_real.free(p);
 }
 
 TIDE_EXPORT void free(void *p)
@@ -49,7 +68,11 @@ TIDE_EXPORT void free(void *p)
   if (!p)
     return;
   struct tide_thread *t = tide_enter_quickly();
-  if (TIDE_UNLIKELY(!t) || !tide_run_free_waiting(&t->writer, (uint64_t)p)) {
+  if (TIDE_UNLIKELY(!t)) {
+    free_looking(p);
+    return;
+  }
+  if (!tide_run_free_waiting(&t->writer, (uint64_t)p)) {
     free_entered(t, p);
     return;
   }

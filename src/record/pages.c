@@ -79,16 +79,16 @@ static void remove_at(uint64_t i)
 static void gone(struct tide_thread *t, const struct range *range, uint64_t bytes, bool whole)
 {
   struct tide_store_header *h = tide_store.header;
-  bool foreign;
-  struct tide_cell *c = tide_book_cell_of(&t->writer, range->cell, 0, &foreign);
+  struct tide_cell *c = tide_book_cell_of(&t->writer, range->cell);
   bool counts = whole && range->counts;
   if (!c)
     return;
   struct tide_ends *ends = tide_ends_of(&t->writer, c);
   uint32_t interval = tide_cell_fold(&t->writer, c);
-  struct tide_late_row *late = range->interval != interval
-                                   ? tide_late_row(&t->writer.lates, c, range->interval, interval)
-                                   : NULL;
+  struct tide_late_row *late =
+      range->interval != interval
+          ? tide_late_row(&t->writer.lates, tide_cell_index(c), range->interval, interval)
+          : NULL;
   int64_t live = tide_cell_live(c);
   if (live > ends->high_bytes)
     ends->high_bytes = live;

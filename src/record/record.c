@@ -60,8 +60,8 @@ static void put_back(struct tide_thread *t, const struct tide_block *block, uint
     return;
   }
   bool large = block->size >= TIDE_LIVE_LARGE;
-  tide_live_put(place.slot, old, tide_live_what(block->cell, large ? TIDE_LIVE_LARGE : block->size),
-                block->when & ~(TIDE_LIVE_KEYS - 1ull));
+  uint64_t size = large ? TIDE_LIVE_LARGE : block->size;
+  tide_live_put(place.slot, (struct tide_live){tide_live_what(block->cell, size), block->when});
   tide_live_leave(&t->writer.station);
   if (large)
     tide_live_large_put(old, block->size);
@@ -111,13 +111,13 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   struct tide_thread *t = tide_enter();
   if (!t)
     return;
-  uint64_t now = t->clock.now, birth = tide_block_birth(&resize.block, now);
-  uint64_t old_size = resize.block.size;
-  bool foreign;
+  uint64_t now = t->clock.now, old_size = resize.block.size;
+  struct tide_end end = tide_end_of(&resize.block, now);
   tide_run_settle(&t->writer);
-  struct tide_cell *from = tide_book_cell_of(&t->writer, resize.block.cell, birth, &foreign);
+  bool foreign = tide_book_is_foreign(&t->writer, resize.block.cell, end.birth);
+  struct tide_cell *from = tide_book_cell_of(&t->writer, resize.block.cell);
   if (from) {
-    tide_book_leave(&t->writer, from, tide_ends_of(&t->writer, from), &resize.block, now);
+    tide_book_leave(&t->writer, from, tide_ends_of(&t->writer, from), &end, now);
     if (foreign)
       tide_past_of(&t->writer, from)->n_foreign++;
   } else {
@@ -126,7 +126,7 @@ void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size
   struct tide_cell *to = tide_capture(&t->unwind, r);
   if (TIDE_UNLIKELY(!to)) {
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
-  } else if (TIDE_UNLIKELY(!tide_book_alloc(&t->writer, to, (uint64_t)p, size, birth, now))) {
+  } else if (TIDE_UNLIKELY(!tide_book_alloc(&t->writer, to, (uint64_t)p, size, end.birth, now))) {
     tide_record_no_room();
   } else {
     struct tide_past *past = tide_past_of(&t->writer, to);

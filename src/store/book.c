@@ -10,42 +10,56 @@ TIDE_COLD void tide_book_carry(uint32_t *count)
   ++*(uint32_t *)((char *)tide_store.carries + at);
 }
 
-// Takes what a streak has counted into its histogram. First it is gone from the streak: a reader
-// misses it for a moment rather than to count it twice.
-TIDE_HOT void take_streak(struct tide_streak *streak, uint32_t *count)
+// A streak of n in a new bucket; the part of the old one stays. Begun before the old one is added
+// to the histogram: a reader misses that for a moment rather than to count it twice.
+TIDE_HOT struct tide_streak begin_streak(struct tide_streak *streak, uint32_t bucket, uint32_t n)
 {
-  uint32_t n = tide_streak_count(*streak);
-  streak->word %= TIDE_STREAK_ONE;
-  *count += n;
-  if (TIDE_UNLIKELY(*count < n))
-    tide_book_carry(count);
+  struct tide_streak old = *streak;
+  uint64_t part = old.word % TIDE_STREAK_ONE & -(uint64_t)TIDE_STREAK_PART_UNIT;
+  streak->word = n * TIDE_STREAK_ONE + part + bucket;
+  __atomic_signal_fence(__ATOMIC_RELEASE);
+  return old;
 }
 
-TIDE_HOT void begin_streak(struct tide_streak *streak, uint32_t bucket, uint32_t n)
+TIDE_HOT void add_streak(uint32_t *count, struct tide_streak old)
 {
-  uint64_t part = streak->word % TIDE_STREAK_ONE & -(uint64_t)TIDE_STREAK_PART_UNIT;
-  streak->word = n * TIDE_STREAK_ONE + part + bucket;
+  if (TIDE_UNLIKELY(__builtin_add_overflow(*count, tide_streak_count(old), count)))
+    tide_book_carry(count);
 }
 
 __attribute__((noinline)) void tide_book_turn_sizes(struct tide_writer *w, struct tide_cell *c,
                                                     uint32_t bucket)
 {
-  if (tide_streak_count(c->sizes)) {
+  struct tide_streak old = begin_streak(&c->sizes, bucket, 1);
+  if (tide_streak_count(old)) {
     struct tide_hist *hist = tide_hist_of(w, tide_ends_of(w, c));
-    take_streak(&c->sizes, &hist->size[tide_streak_bucket(c->sizes) % TIDE_SIZE_BUCKETS]);
+    add_streak(&hist->size[tide_streak_bucket(old) % TIDE_SIZE_BUCKETS], old);
   }
-  begin_streak(&c->sizes, bucket, 1);
 }
 
+static uint32_t *life_count(struct tide_hist *hist, struct tide_streak old)
+{
+  uint32_t bucket = tide_streak_bucket(old);
+  return &hist->life[bucket < TIDE_LIFE_BUCKETS ? bucket : TIDE_LIFE_BUCKETS - 1];
+}
+
+static TIDE_COLD void add_first_lives(struct tide_writer *w, struct tide_ends *ends,
+                                      struct tide_streak old)
+{
+  if (tide_streak_count(old))
+    add_streak(life_count(tide_hist_new(w, ends), old), old);
+}
+
+// Where lives are of all lengths, most ends come here.
 __attribute__((noinline)) void tide_book_turn_lives(struct tide_writer *w, struct tide_ends *ends,
                                                     uint32_t bucket, uint32_t n)
 {
-  if (TIDE_LIKELY(tide_streak_count(ends->lives))) {
-    uint32_t last = tide_streak_bucket(ends->lives);
-    struct tide_hist *hist = tide_hist_of(w, ends);
-    take_streak(&ends->lives, &hist->life[last < TIDE_LIFE_BUCKETS ? last : 0]);
-  }
-  begin_streak(&ends->lives, bucket, n);
+  struct tide_streak old = begin_streak(&ends->lives, bucket, n);
+  struct tide_hist *hist = tide_hist_find(ends);
+  if (TIDE_LIKELY(hist))
+    add_streak(life_count(hist, old), old);
+  else
+    add_first_lives(w, ends, old);
 }
 
 // The reader looks at the interval, at the closings and at the counters, and at the interval again
@@ -72,18 +86,42 @@ TIDE_COLD void tide_book_close(struct tide_writer *w, struct tide_cell *c, uint3
 
 // The stamp is read behind the total, which may have found a peak.
 TIDE_COLD bool tide_book_end_single(struct tide_writer *w, struct tide_cell *c,
-                                    const struct tide_block *block, uint64_t now, bool temporary)
+                                    const struct tide_end *end, uint64_t now, bool temporary)
 {
-  bool is_its = block->cell == (uint32_t)(c - tide_store.cells); // not another thread's
-  if (!is_its || c->n_alloc != 1 || c->n_free || tide_cell_is_single(c))
+  if (c->n_alloc != 1 || c->n_free || tide_cell_is_single(c))
     return false;
-  uint64_t size = block->size;
-  uint32_t born = tide_block_interval(block);
-  tide_total_sub(w, size, now);
+  tide_total_sub(w, end->size, now);
   struct tide_stamp stamp = {.both = tide_load_relaxed(&tide_store.header->stamp.both)};
   struct tide_late_row *late =
-      born != stamp.interval ? tide_late_row(&w->lates, c, born, stamp.interval) : NULL;
-  tide_cell_make_single(c, stamp, tide_block_life(block, now), temporary);
-  tide_book_late(late, size);
+      end->born != stamp.interval
+          ? tide_late_row(&w->lates, tide_cell_index(c), end->born, stamp.interval)
+          : NULL;
+  tide_cell_make_single(c, stamp, end->life, temporary);
+  tide_book_late(late, end->size);
   return true;
+}
+
+struct tide_cell *tide_book_cell_of(struct tide_writer *w, uint32_t cell)
+{
+  const struct tide_owner *o = &tide_store.owners[cell];
+  if (tide_book_is_own(w, cell))
+    return &tide_store.cells[cell];
+  uint64_t hash = tide_load_relaxed(&o->hash);
+  struct tide_cell *c = tide_writer_find(w, hash);
+  return c ? c : tide_writer_cell_new(w, hash, o->stack);
+}
+
+__attribute__((noinline)) void tide_book_end_foreign(struct tide_writer *w, uint32_t cell,
+                                                     const struct tide_end *end, uint64_t now)
+{
+  struct tide_cell *c = tide_book_cell_of(w, cell);
+  if (TIDE_UNLIKELY(!c)) { // no room for even a lost event
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+    return;
+  }
+  if (c == &tide_store.cells[cell]) // the block is one of those that it has counted
+    tide_book_end_own(w, c, *end, now, false);
+  else
+    tide_book_end(w, c, tide_ends_of(w, c), end, now, false);
+  tide_past_of(w, c)->n_foreign++;
 }

@@ -39,6 +39,16 @@ TIDE_HOT void tide_cell_share(struct tide_cell *c, struct tide_ends *ends, uint3
   c->stamp.epoch = epoch;
 }
 
+// The same if that is all there is to do. False: it is not, and nothing was done.
+TIDE_HOT bool tide_cell_share_quickly(struct tide_cell *c, struct tide_stamp now)
+{
+  struct tide_ends *ends = tide_ends_find(c);
+  if (!ends || c->stamp.interval != now.interval)
+    return false;
+  tide_cell_share(c, ends, now.epoch);
+  return true;
+}
+
 // Before a cell changes. Gives the interval that the event belongs to.
 TIDE_HOT uint32_t tide_cell_fold(struct tide_writer *w, struct tide_cell *c)
 {
@@ -52,51 +62,68 @@ TIDE_HOT uint32_t tide_cell_fold(struct tide_writer *w, struct tide_cell *c)
   return now.interval;
 }
 
-TIDE_HOT bool tide_streak_goes_on(struct tide_streak s, uint32_t bucket)
+// One more in the same bucket. False: the streak is of another, or as long as it can be.
+TIDE_HOT bool tide_streak_goes_on(struct tide_streak s, uint32_t bucket, struct tide_streak *ret)
 {
   return tide_streak_bucket(s) == bucket &&
-         TIDE_LIKELY(s.word < TIDE_STREAK_MOST * TIDE_STREAK_ONE);
+         TIDE_LIKELY(!__builtin_add_overflow(s.word, TIDE_STREAK_ONE, &ret->word));
 }
 
 TIDE_HOT void tide_sizes_add(struct tide_writer *w, struct tide_cell *c, uint32_t bucket)
 {
-  if (TIDE_LIKELY(tide_streak_goes_on(c->sizes, bucket)))
-    c->sizes.word += TIDE_STREAK_ONE;
+  struct tide_streak longer;
+  if (TIDE_LIKELY(tide_streak_goes_on(c->sizes, bucket, &longer)))
+    c->sizes = longer;
   else
     tide_book_turn_sizes(w, c, bucket);
 }
 
 TIDE_HOT void tide_lives_add(struct tide_writer *w, struct tide_ends *ends, uint32_t bucket)
 {
-  if (TIDE_LIKELY(tide_streak_goes_on(ends->lives, bucket)))
-    ends->lives.word += TIDE_STREAK_ONE;
+  struct tide_streak longer;
+  if (TIDE_LIKELY(tide_streak_goes_on(ends->lives, bucket, &longer)))
+    ends->lives = longer;
   else
     tide_book_turn_lives(w, ends, bucket, 1);
 }
 
+// Of 1 to 2^33 bytes. Of others, a bucket that there is not.
+TIDE_HOT uint32_t tide_size_bucket_quickly(uint64_t size)
+{
+  return 62 - (uint32_t)__builtin_clzll((size - 1) | 3);
+}
+
 TIDE_HOT uint32_t tide_size_bucket(uint64_t size)
 {
-  uint32_t b = tide_bits((size - !!size) >> 2);
+  uint32_t b = tide_size_bucket_quickly(size + !size);
   return b < TIDE_SIZE_BUCKETS ? b : TIDE_SIZE_BUCKETS - 1;
 }
 
 TIDE_HOT uint32_t tide_life_bucket(uint64_t ticks)
 {
-  uint32_t b = tide_bits(ticks);
+  uint32_t b = 63 - (uint32_t)__builtin_clzll(ticks << 1 | 1); // the bits of ticks: at most 63
   return b < TIDE_LIFE_BUCKETS ? b : TIDE_LIFE_BUCKETS - 1;
 }
 
-// A block that is the thread's latest from now on. Leaves its region.
-TIDE_HOT void tide_book_latest(struct tide_writer *w, const struct tide_place *place, uint64_t addr,
-                               uint64_t what, uint64_t when)
+// What is written of the thread's latest block, at its place. Leaves its region.
+TIDE_HOT void tide_book_put(struct tide_writer *w, struct tide_live *slot, uint64_t addr,
+                            uint64_t what, uint64_t when, uint64_t birth)
+{
+  w->last_words = (struct tide_live){what, when | tide_live_key(addr)};
+  w->last_birth = birth;
+  w->temp_cell = NULL;
+  tide_live_put(slot, w->last_words);
+  tide_live_leave(&w->station);
+}
+
+// A block that is the thread's latest from now on.
+TIDE_HOT void tide_book_latest(struct tide_writer *w, const struct tide_place *place,
+                               struct tide_cell *c, uint64_t addr)
 {
   w->prev = w->last;
   w->last = addr;
   w->last_place = *place;
-  w->last_what = what;
-  w->temp_cell = NULL;
-  tide_live_put(place->slot, addr, what, when);
-  tide_live_leave(&w->station);
+  w->last_cell = c;
 }
 
 // An allocation of size bytes at addr, born at `birth` ticks (earlier than now for a resize).
@@ -107,7 +134,7 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   struct tide_place place;
   if (TIDE_UNLIKELY(!tide_live_make(&w->station, addr, &place)))
     return false;
-  uint32_t index = (uint32_t)(c - tide_store.cells);
+  uint32_t index = tide_cell_index(c);
   tide_total_add(w, size);
   uint32_t interval = tide_cell_fold(w, c);
   c->n_alloc++;
@@ -117,9 +144,12 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   tide_sizes_add(w, c, tide_size_bucket(size));
   bool large = size >= TIDE_LIVE_LARGE;
   uint64_t what = tide_live_what(index, TIDE_UNLIKELY(large) ? TIDE_LIVE_LARGE : size);
-  tide_book_latest(w, &place, addr, what, tide_live_when(interval, birth));
-  if (TIDE_UNLIKELY(large))
+  tide_book_latest(w, &place, c, addr);
+  tide_book_put(w, place.slot, addr, what, tide_live_when(interval, birth), birth);
+  if (TIDE_UNLIKELY(large)) {
     tide_live_large_put(addr, size);
+    w->last_place.table = ~0ull; // no table: its size is to be looked up
+  }
   return true;
 }
 
@@ -131,48 +161,47 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
   const struct tide_store_header *h = tide_store.header;
   struct tide_place place;
   struct tide_stamp stamp = {.both = tide_load_relaxed(&h->stamp.both)};
+  struct tide_streak sizes;
   int64_t held = w->slot->held + (int64_t)size;
-  if (TIDE_UNLIKELY(size >= TIDE_LIVE_LARGE) ||
-      TIDE_UNLIKELY(!tide_streak_goes_on(c->sizes, tide_size_bucket(size))) ||
+  if (TIDE_UNLIKELY(!tide_streak_goes_on(c->sizes, tide_size_bucket_quickly(size), &sizes)) ||
       TIDE_UNLIKELY(held > w->high))
     return false;
-  struct tide_ends *ends = NULL; // of a cell that has to note its share of a peak
-  if (TIDE_UNLIKELY(c->stamp.both != stamp.both)) {
-    ends = tide_ends_find(c);
-    if (c->stamp.interval != stamp.interval || !ends)
-      return false;
-  }
   if (TIDE_UNLIKELY(!tide_live_make_quickly(&w->station, addr, &place)))
     return false;
-  if (TIDE_UNLIKELY(ends))
-    tide_cell_share(c, ends, stamp.epoch);
-  uint32_t index = (uint32_t)(c - tide_store.cells);
+  if (TIDE_UNLIKELY(c->stamp.both != stamp.both) && !tide_cell_share_quickly(c, stamp)) {
+    tide_live_leave(&w->station);
+    return false;
+  }
+  uint32_t index = tide_cell_index(c);
   tide_store_relaxed(&w->slot->held, held);
   c->n_alloc++;
   c->b_alloc += size;
   c->birth_live_sum += now;
   c->t_last = now;
-  c->sizes.word += TIDE_STREAK_ONE;
-  tide_book_latest(w, &place, addr, tide_live_what(index, size),
-                   tide_live_when(stamp.interval, now));
+  c->sizes = sizes;
+  tide_book_latest(w, &place, c, addr);
+  tide_book_put(w, place.slot, addr, tide_live_what(index, size),
+                tide_live_when(stamp.interval, now), now);
   return true;
 }
 
-// Whose counters does the end of this block go to? The thread's own cell of the block's stack.
-// Where there was never more than one slot all cells are its own, and nobody has to be asked.
-TIDE_HOT struct tide_cell *tide_book_cell_of(struct tide_writer *w, uint32_t cell, uint64_t birth,
-                                             bool *ret_foreign)
+// Is the cell one of this thread's slot? Where there was never more than one slot all cells are.
+TIDE_HOT bool tide_book_is_own(const struct tide_writer *w, uint32_t cell)
 {
-  const struct tide_owner *o = &tide_store.owners[cell];
-  // A slot may be second-hand: a block older than its present owner was a former owner's.
-  *ret_foreign = birth < w->slot->adopted_at;
-  if (TIDE_LIKELY(!tide_load_relaxed(&tide_store.header->multi) || o->slot == w->slot_id))
-    return &tide_store.cells[cell];
-  *ret_foreign = true;
-  uint64_t hash = tide_load_relaxed(&o->hash);
-  struct tide_cell *c = tide_writer_find(w, hash);
-  return c ? c : tide_writer_cell_new(w, hash, o->stack);
+  return TIDE_LIKELY(!tide_load_relaxed(&tide_store.header->multi)) ||
+         TIDE_LIKELY(tide_store.owners[cell].slot == w->slot_id);
 }
+
+// Did another thread allocate the block? A slot may be second-hand: a block older than its present
+// owner was a former owner's.
+TIDE_HOT bool tide_book_is_foreign(const struct tide_writer *w, uint32_t cell, uint64_t birth)
+{
+  return birth < w->slot->adopted_at || !tide_book_is_own(w, cell);
+}
+
+// Whose counters does the end of a block of this cell go to? The thread's own cell of that stack.
+// NULL: there is no room for one.
+struct tide_cell *tide_book_cell_of(struct tide_writer *w, uint32_t cell);
 
 // The end of a block in another interval than that of its birth is counted once more.
 TIDE_HOT void tide_book_late(struct tide_late_row *late, uint64_t size)
@@ -183,73 +212,111 @@ TIDE_HOT void tide_book_late(struct tide_late_row *late, uint64_t size)
   }
 }
 
+// The end of a block, as it is booked.
+struct tide_end {
+  uint64_t size;
+  uint64_t birth; // as it was counted
+  uint64_t life;  // ticks
+  uint32_t born;  // interval
+};
+
+TIDE_HOT struct tide_end tide_end_of(const struct tide_block *block, uint64_t now)
+{
+  int64_t age = tide_block_age(block, now);
+  return (struct tide_end){
+      .size = block->size,
+      .birth = (now - (uint64_t)age) & TIDE_LIVE_TICK_MASK,
+      .life = age > 0 ? (uint64_t)age : 0,
+      .born = tide_when_interval(block->when),
+  };
+}
+
 // A block leaves its cell.
 TIDE_HOT void tide_book_leave(struct tide_writer *w, struct tide_cell *c, struct tide_ends *ends,
-                              const struct tide_block *block, uint64_t now)
+                              const struct tide_end *end, uint64_t now)
 {
-  uint64_t size = block->size;
-  uint32_t born = tide_block_interval(block);
+  uint64_t size = end->size;
   tide_total_sub(w, size, now);
   uint32_t interval = tide_cell_fold(w, c);
   struct tide_late_row *late =
-      born != interval ? tide_late_row(&w->lates, c, born, interval) : NULL;
+      end->born != interval ? tide_late_row(&w->lates, tide_cell_index(c), end->born, interval)
+                            : NULL;
   int64_t live = tide_cell_live(c);
   if (TIDE_UNLIKELY(live > ends->high_bytes)) // own maximum, on the falling edge only
     ends->high_bytes = live;
   c->n_free++;
   c->b_free += size;
-  c->birth_live_sum -= tide_block_birth(block, now);
+  c->birth_live_sum -= end->birth;
   tide_book_late(late, size);
-}
-
-TIDE_HOT uint64_t tide_block_life(const struct tide_block *block, uint64_t now)
-{
-  int64_t age = tide_block_age(block, now);
-  return age > 0 ? (uint64_t)age : 0;
 }
 
 // The end of a block of a cell that has no ends yet: makes it a single if it can be one. False: it
 // cannot, and nothing was counted.
-bool tide_book_end_single(struct tide_writer *w, struct tide_cell *c,
-                          const struct tide_block *block, uint64_t now, bool temporary);
+bool tide_book_end_single(struct tide_writer *w, struct tide_cell *c, const struct tide_end *end,
+                          uint64_t now, bool temporary);
 
-TIDE_HOT void tide_book_end(struct tide_writer *w, struct tide_cell *c,
-                            const struct tide_block *block, uint64_t now, bool temporary)
+TIDE_HOT void tide_book_end(struct tide_writer *w, struct tide_cell *c, struct tide_ends *ends,
+                            const struct tide_end *end, uint64_t now, bool temporary)
+{
+  tide_book_leave(w, c, ends, end, now);
+  if (temporary) {
+    ends->n_temp++;
+    ends->b_temp += end->size;
+  }
+  ends->life_sum += end->life;
+  tide_lives_add(w, ends, tide_life_bucket(end->life));
+}
+
+// The end of a block that the thread allocated itself.
+TIDE_HOT void tide_book_end_own(struct tide_writer *w, struct tide_cell *c, struct tide_end end,
+                                uint64_t now, bool temporary)
 {
   struct tide_ends *ends = tide_ends_find(c);
   if (TIDE_UNLIKELY(!ends)) {
-    if (tide_book_end_single(w, c, block, now, temporary))
+    struct tide_end copy = end; // so that the other one may stay in registers
+    if (tide_book_end_single(w, c, &copy, now, temporary))
       return;
     ends = tide_ends_new(w, c);
   }
-  uint64_t life = tide_block_life(block, now);
-  tide_book_leave(w, c, ends, block, now);
-  ends->life_sum += life;
-  tide_lives_add(w, ends, tide_life_bucket(life));
-  if (temporary) {
-    ends->n_temp++;
-    ends->b_temp += block->size;
-  }
+  tide_book_end(w, c, ends, &end, now, temporary);
 }
+
+// The end of a foreign block.
+void tide_book_end_foreign(struct tide_writer *w, uint32_t cell, const struct tide_end *end,
+                           uint64_t now);
 
 // Is addr the latest block of this thread, and still that one? Another thread may have freed it and
 // been given the address again; its cell is then another's. If so, we are in its region.
 TIDE_HOT bool tide_book_is_last(struct tide_writer *w, uint64_t addr)
 {
-  if (addr != w->last || TIDE_UNLIKELY(!tide_live_again(&w->station, &w->last_place, addr)))
+  if (addr != w->last ||
+      TIDE_UNLIKELY(!tide_live_again(&w->station, &w->last_place, w->last_words.when)))
     return false;
-  if (TIDE_LIKELY(tide_load_relaxed(&w->last_place.slot->what) == w->last_what))
+  if (TIDE_LIKELY(tide_load_relaxed(&w->last_place.slot->what) == w->last_words.what))
     return true;
   tide_live_leave(&w->station);
   return false;
 }
 
-// The end of the latest block, in whose region we are.
-TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t addr, uint64_t now)
+TIDE_HOT struct tide_end tide_end_of_last(const struct tide_writer *w, uint64_t now)
 {
-  struct tide_block block = tide_live_take_at(&w->station, w->last_place.slot, addr);
-  struct tide_cell *c = &tide_store.cells[block.cell];
-  tide_book_end(w, c, &block, now, true);
+  // Of 52 bits. It may be less than nothing: the birth of a block that was resized.
+  int64_t age = (int64_t)((now - w->last_birth) << 12) >> 12;
+  return (struct tide_end){
+      .size = w->last_words.what >> TIDE_LIVE_CELL_BITS,
+      .birth = w->last_birth,
+      .life = age > 0 ? (uint64_t)age : 0,
+      .born = tide_when_interval(w->last_words.when),
+  };
+}
+
+// The end of the latest block, in whose region we are.
+TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t now)
+{
+  struct tide_cell *c = w->last_cell;
+  tide_store_relaxed(&w->last_place.slot->what, 0);
+  tide_live_leave(&w->station);
+  tide_book_end_own(w, c, tide_end_of_last(w, now), now, true);
   w->temp_cell = c;
 }
 
@@ -257,15 +324,13 @@ TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t addr, uint64_t
 TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_block block, uint64_t addr,
                              uint64_t now)
 {
-  bool foreign;
-  struct tide_cell *c = tide_book_cell_of(w, block.cell, tide_block_birth(&block, now), &foreign);
-  if (TIDE_UNLIKELY(!c)) { // no room for even a lost event
-    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+  struct tide_end end = tide_end_of(&block, now);
+  if (TIDE_UNLIKELY(tide_book_is_foreign(w, block.cell, end.birth))) {
+    struct tide_end copy = end;
+    tide_book_end_foreign(w, block.cell, &copy, now);
     return;
   }
   // Exact: the block is ours, and our latest allocation at this address is one of the last two.
-  bool temporary = !foreign && (addr == w->last || addr == w->prev);
-  tide_book_end(w, c, &block, now, temporary);
-  if (foreign)
-    tide_past_of(w, c)->n_foreign++;
+  bool temporary = addr == w->last || addr == w->prev;
+  tide_book_end_own(w, &tide_store.cells[block.cell], end, now, TIDE_UNLIKELY(temporary));
 }

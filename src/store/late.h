@@ -42,10 +42,10 @@ struct tide_late_row *tide_late_row_by_index(struct tide_lates *l, uint64_t key,
 // no room. Of a program whose blocks live long nearly all come here. To be asked for before
 // anything is counted: it may take a while, and a thread that is killed then has counted all or
 // nothing.
-TIDE_HOT struct tide_late_row *tide_late_row(struct tide_lates *l, const struct tide_cell *c,
-                                             uint32_t born, uint32_t interval)
+TIDE_HOT struct tide_late_row *tide_late_row(struct tide_lates *l, uint32_t cell, uint32_t born,
+                                             uint32_t interval)
 {
-  uint64_t key = TIDE_LATE_KEY((uint32_t)(c - tide_store.cells), born);
+  uint64_t key = TIDE_LATE_KEY(cell, born);
   uint32_t i = tide_late_recent(key);
   if (TIDE_UNLIKELY(l->interval != interval || l->recent[i].key != key))
     return tide_late_row_by_index(l, key, interval);

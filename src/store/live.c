@@ -126,7 +126,8 @@ static void nap(uint32_t turn)
       tide_cpu_relax();
 }
 
-bool tide_live_wait(uint64_t *region)
+// Waits until a table is open again, or gone. False: it stays closed.
+static bool wait_for_table(uint64_t *region)
 {
   uint64_t table = 0;
   for (uint32_t turn = 0; turn < 96 + PATIENCE; turn++) {
@@ -142,8 +143,8 @@ bool tide_live_wait(uint64_t *region)
   return false;
 }
 
-// Waits until nobody is in a region whose table is closed. False: somebody stays there.
-static bool wait_for(struct tide_station *s, const uint64_t *region)
+// Waits until a thread has left a region whose table is closed. False: it stays there.
+static bool wait_for_station(struct tide_station *s, const uint64_t *region)
 {
   uint32_t patience = tide_load_relaxed(&s->held_up) ? SHORT_PATIENCE : PATIENCE;
   for (uint32_t turn = 0; turn < 96 + patience; turn++) {
@@ -170,7 +171,7 @@ static enum quiet quieten(const struct tide_station *self, const uint64_t *regio
   }
   enum quiet all = QUIET;
   for (struct tide_station *s = tide_load_acquire(&stations); s; s = s->next)
-    if (s != self && !wait_for(s, region))
+    if (s != self && !wait_for_station(s, region))
       all = HELD_UP;
   return all;
 }
@@ -194,7 +195,7 @@ static bool probe_next(struct probe *p)
 }
 
 // Lines fill up in this order and never lose keys: behind one with an empty slot there is nothing.
-__attribute__((noinline)) struct tide_live *tide_live_probe(uint64_t table, uint64_t key)
+static struct tide_live *slot_of_key(uint64_t table, uint64_t key)
 {
   struct probe p = probe_from(table, key);
   do {
@@ -210,6 +211,22 @@ __attribute__((noinline)) struct tide_live *tide_live_probe(uint64_t table, uint
       break;
   } while (probe_next(&p));
   return NULL;
+}
+
+// Of a key that is not at home, or of a table that was not open.
+__attribute__((noinline)) struct tide_live *tide_live_find_slowly(struct tide_station *s,
+                                                                  uint64_t *region, uint64_t key)
+{
+  uint64_t table;
+  while (!((table = tide_live_enter(s, region)) & TIDE_TABLE_OPEN)) {
+    tide_live_leave(s);
+    if (!table || !wait_for_table(region))
+      return NULL;
+  }
+  struct tide_live *slot = slot_of_key(table, key);
+  if (!slot)
+    tide_live_leave(s);
+  return slot;
 }
 
 static bool claim_slot(struct tide_live *slot, uint64_t key)
@@ -374,7 +391,7 @@ static bool rebuild(struct tide_station *self, uint64_t *region, uint64_t more)
 {
   uint64_t old = tide_load_acquire(region);
   if (!(old & TIDE_TABLE_OPEN))
-    return tide_live_wait(region); // another thread does it
+    return wait_for_table(region); // another thread does it
   if (!__atomic_compare_exchange_n(region, &old, old & ~TIDE_TABLE_OPEN, false, __ATOMIC_SEQ_CST,
                                    __ATOMIC_RELAXED))
     return true;
@@ -462,8 +479,7 @@ __attribute__((noinline)) bool tide_live_make_slowly(struct tide_station *s, uin
     if (table & TIDE_TABLE_OPEN) {
       struct tide_live *slot = tide_live_home(table, key);
       // A home that is empty was never asked for: its key is nowhere else.
-      if (claim_slot(slot, key) || (slot = tide_live_probe(table, key)) ||
-          (slot = claim(table, key))) {
+      if (claim_slot(slot, key) || (slot = slot_of_key(table, key)) || (slot = claim(table, key))) {
         *ret_place = (struct tide_place){slot, region, table};
         return true;
       }
@@ -471,7 +487,7 @@ __attribute__((noinline)) bool tide_live_make_slowly(struct tide_station *s, uin
     tide_live_leave(s);
     bool again = !table                    ? table_first(s, region)
                  : table & TIDE_TABLE_OPEN ? rebuild(s, region, key)
-                                           : tide_live_wait(region);
+                                           : wait_for_table(region);
     if (!again)
       return false;
   }
@@ -490,11 +506,11 @@ bool tide_live_take_as_guest(uint64_t addr, struct tide_block *ret_block)
       !__atomic_compare_exchange_n(region, &table, table & ~TIDE_TABLE_OPEN, false,
                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
     return false;
-  struct tide_live *slot = tide_live_probe(table, key);
+  struct tide_live *slot = slot_of_key(table, key);
   struct tide_station nowhere = {0};
-  *ret_block = slot ? tide_live_take_at(&nowhere, slot, addr) : (struct tide_block){0};
+  bool known = slot && tide_live_take_at(&nowhere, slot, addr, ret_block);
   tide_store_release(region, table);
-  return ret_block->cell;
+  return known;
 }
 
 // What finds no room will end as a smaller block than it was: that is a loss, and counted.

@@ -113,9 +113,8 @@ void tide_live_station_add(struct tide_station *s);
 
 // The slow ways of what is below, which say what they do.
 bool tide_live_make_slowly(struct tide_station *s, uint64_t addr, struct tide_place *ret_place);
-struct tide_live *tide_live_probe(uint64_t table, uint64_t key); // NULL: it is not there
-bool tide_live_wait(uint64_t *region);                           // false: it stays closed
-void tide_live_large_put(uint64_t addr, uint64_t size);          // notes a size of LARGE or more
+struct tide_live *tide_live_find_slowly(struct tide_station *s, uint64_t *region, uint64_t key);
+void tide_live_large_put(uint64_t addr, uint64_t size); // notes a size of LARGE or more
 uint64_t tide_live_large_take(uint64_t addr);
 // For a thread that is at work already, interrupted. False: not known, or not to be had now.
 bool tide_live_take_as_guest(uint64_t addr, struct tide_block *ret_block);
@@ -159,9 +158,21 @@ TIDE_HOT bool tide_when_is_of(uint64_t when, uint64_t key)
   return when && tide_when_key(when) == key;
 }
 
+TIDE_HOT bool tide_table_is_direct(uint64_t table) // and open
+{
+  return (table & (TIDE_TABLE_OPEN | TIDE_TABLE_DIRECT)) == (TIDE_TABLE_OPEN | TIDE_TABLE_DIRECT);
+}
+
+// In a direct table.
+TIDE_HOT struct tide_live *tide_live_direct(uint64_t table, uint64_t addr)
+{
+  const uint64_t region_bytes = 1ull << TIDE_LIVE_REGION_BITS;
+  return &TIDE_TABLE_ADDRESS(table)[addr % region_bytes / (region_bytes / TIDE_LIVE_DIRECT_SLOTS)];
+}
+
 TIDE_HOT uint64_t tide_live_home_index(uint64_t table, uint64_t key)
 {
-  if (TIDE_LIKELY(table & TIDE_TABLE_DIRECT))
+  if (table & TIDE_TABLE_DIRECT)
     return key / (TIDE_LIVE_KEYS / TIDE_LIVE_DIRECT_SLOTS);
   // Odd, and the golden part of all keys: neighbours and multiples go far apart.
   uint64_t scattered = key * 1265 & (TIDE_LIVE_KEYS - 1);
@@ -174,11 +185,12 @@ TIDE_HOT struct tide_live *tide_live_home(uint64_t table, uint64_t key)
   return &TIDE_TABLE_ADDRESS(table)[tide_live_home_index(table, key)];
 }
 
-// Is the place of a block that was here still its place? If so, we are in its region.
-TIDE_HOT bool tide_live_again(struct tide_station *s, const struct tide_place *p, uint64_t addr)
+// Is the place of a block that was here still its place, untouched since? If so, we are in its
+// region. The table alone does not tell: it may have been given up and come back with other keys.
+TIDE_HOT bool tide_live_again(struct tide_station *s, const struct tide_place *p, uint64_t when)
 {
   if (TIDE_LIKELY(tide_live_enter(s, p->region) == p->table) &&
-      TIDE_LIKELY(tide_when_key(tide_load_relaxed(&p->slot->when)) == tide_live_key(addr)))
+      TIDE_LIKELY(tide_load_relaxed(&p->slot->when) == when))
     return true;
   tide_live_leave(s);
   return false;
@@ -192,13 +204,15 @@ TIDE_HOT bool tide_live_make_quickly(struct tide_station *s, uint64_t addr, stru
   if (TIDE_UNLIKELY(!region))
     return false;
   uint64_t table = tide_live_enter(s, region), key = tide_live_key(addr);
+  if (TIDE_LIKELY(tide_table_is_direct(table))) {
+    *ret = (struct tide_place){tide_live_direct(table, addr), region, table};
+    return true;
+  }
   if (TIDE_LIKELY(table & TIDE_TABLE_OPEN)) {
     struct tide_live *home = tide_live_home(table, key);
-    if (TIDE_LIKELY(table & TIDE_TABLE_DIRECT) ||
-        TIDE_LIKELY(tide_when_is_of(tide_load_relaxed(&home->when), key))) {
-      *ret = (struct tide_place){home, region, table};
+    *ret = (struct tide_place){home, region, table};
+    if (TIDE_LIKELY(tide_when_is_of(tide_load_relaxed(&home->when), key)))
       return true;
-    }
   }
   tide_live_leave(s);
   return false;
@@ -234,15 +248,15 @@ TIDE_HOT uint64_t tide_live_born(uint64_t time) // in its place in a slot
   return time >> tide_live_unit_bits() << TIDE_LIVE_BORN_SHIFT;
 }
 
-TIDE_HOT uint64_t tide_live_when(uint32_t interval, uint64_t birth)
+TIDE_HOT uint64_t tide_live_when(uint32_t interval, uint64_t birth) // without a key
 {
   return (uint64_t)interval << TIDE_LIVE_KEY_BITS | tide_live_born(birth);
 }
 
-TIDE_HOT void tide_live_put(struct tide_live *slot, uint64_t addr, uint64_t what, uint64_t when)
+TIDE_HOT void tide_live_put(struct tide_live *slot, struct tide_live words)
 {
-  tide_store_relaxed(&slot->when, when | tide_live_key(addr)); // when is without a key
-  tide_store_release(&slot->what, what); // a reader in another process finds a block whole
+  tide_store_relaxed(&slot->when, words.when);
+  tide_store_release(&slot->what, words.what); // a reader in another process finds a block whole
 }
 
 TIDE_HOT struct tide_block tide_live_block(uint64_t what, uint64_t when)
@@ -254,22 +268,26 @@ TIDE_HOT struct tide_block tide_live_block(uint64_t what, uint64_t when)
   };
 }
 
-TIDE_HOT uint32_t tide_block_interval(const struct tide_block *block)
+TIDE_HOT uint32_t tide_when_interval(uint64_t when)
 {
-  return (uint32_t)block->when >> TIDE_LIVE_KEY_BITS & ((1u << TIDE_LIVE_INTERVAL_BITS) - 1);
+  return (uint32_t)when >> TIDE_LIVE_KEY_BITS & ((1u << TIDE_LIVE_INTERVAL_BITS) - 1);
 }
 
-// Takes what is there, which may be nothing, and leaves the region.
-TIDE_HOT struct tide_block tide_live_take_at(struct tide_station *s, struct tide_live *slot,
-                                             uint64_t addr)
+// Takes what is there, and leaves the region; false: nothing.
+TIDE_HOT bool tide_live_take_at(struct tide_station *s, struct tide_live *slot, uint64_t addr,
+                                struct tide_block *ret_block)
 {
   uint64_t what = tide_load_relaxed(&slot->what), when = tide_load_relaxed(&slot->when);
+  if (TIDE_UNLIKELY(!what)) { // the slot may be, or become, another's
+    tide_live_leave(s);
+    return false;
+  }
   tide_store_relaxed(&slot->what, 0);
   tide_live_leave(s);
-  struct tide_block block = tide_live_block(what, when);
-  if (TIDE_UNLIKELY(block.size == TIDE_LIVE_LARGE))
-    block.size = tide_live_large_take(addr);
-  return block;
+  *ret_block = tide_live_block(what, when);
+  if (TIDE_UNLIKELY(ret_block->size == TIDE_LIVE_LARGE))
+    ret_block->size = tide_live_large_take(addr);
+  return true;
 }
 
 // Could a block be here? The address may be any nonsense: more than 48 bits (and a tag) are
@@ -283,19 +301,22 @@ TIDE_HOT bool tide_live_plausible(uint64_t addr)
 // The slot of a block that somebody wants to free or resize, and we are in its region; NULL: none.
 TIDE_HOT struct tide_live *tide_live_find(struct tide_station *s, uint64_t addr)
 {
-  uint64_t *region = TIDE_LIKELY(tide_live_plausible(addr)) ? tide_live_region(addr) : NULL, table;
+  uint64_t *region = TIDE_LIKELY(tide_live_plausible(addr)) ? tide_live_region(addr) : NULL;
   if (TIDE_UNLIKELY(!region))
     return NULL;
-  while (TIDE_UNLIKELY(!((table = tide_live_enter(s, region)) & TIDE_TABLE_OPEN))) {
-    tide_live_leave(s);
-    if (!table || !tide_live_wait(region))
-      return NULL;
-  }
-  uint64_t key = tide_live_key(addr);
-  struct tide_live *slot = tide_live_home(table, key);
-  if (TIDE_UNLIKELY(!tide_when_is_of(tide_load_relaxed(&slot->when), key)) &&
-      !(slot = tide_live_probe(table, key)))
-    tide_live_leave(s);
+  uint64_t table = tide_live_enter(s, region), key = tide_live_key(addr);
+  struct tide_live *slot;
+  if (TIDE_LIKELY(tide_table_is_direct(table)))
+    slot = tide_live_direct(table, addr);
+  else if (TIDE_LIKELY(table & TIDE_TABLE_OPEN))
+    slot = tide_live_home(table, key);
+  else
+    return tide_live_find_slowly(s, region, key);
+  // A home without a key may be taken for that of key 0: there is no block either.
+  if (TIDE_UNLIKELY(tide_when_key(tide_load_relaxed(&slot->when)) != key))
+    return tide_live_find_slowly(s, region, key);
+  if (!slot)
+    __builtin_unreachable(); // so the compiler need not ask
   return slot;
 }
 
@@ -303,10 +324,7 @@ TIDE_HOT struct tide_live *tide_live_find(struct tide_station *s, uint64_t addr)
 TIDE_HOT bool tide_live_take(struct tide_station *s, uint64_t addr, struct tide_block *ret_block)
 {
   struct tide_live *slot = tide_live_find(s, addr);
-  if (TIDE_UNLIKELY(!slot))
-    return false;
-  *ret_block = tide_live_take_at(s, slot, addr);
-  return TIDE_LIKELY(ret_block->cell);
+  return TIDE_LIKELY(slot) && tide_live_take_at(s, slot, addr, ret_block);
 }
 
 // How old a block is, in ticks. Threads read the clock by themselves: one may seem to be younger

@@ -44,7 +44,7 @@ static void list_slots(struct walking *w, uint32_t n_slots, uint64_t start)
       continue;
     uint64_t addr = start + (tide_when_key(block.when) << 3);
     struct tide_walk_block found = {addr, size_of(w, &block, addr), block.cell,
-                                    tide_block_interval(&block)};
+                                    tide_when_interval(block.when)};
     w->result.n_blocks++;
     w->walk->each(w->walk->context, &found);
   }

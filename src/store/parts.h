@@ -57,11 +57,22 @@ TIDE_HOT struct tide_past *tide_past_of(struct tide_writer *w, struct tide_cell 
   return TIDE_LIKELY(id) ? &tide_store.pasts[id] : tide_past_new(w, ends);
 }
 
-TIDE_HOT struct tide_hist *tide_hist_of(struct tide_writer *w, struct tide_ends *ends)
+// NULL: it has none.
+TIDE_HOT struct tide_hist *tide_hist_find(const struct tide_ends *ends)
 {
   uint64_t offset = tide_part_offset(ends->lives) * (sizeof(struct tide_hist) / 64);
-  return TIDE_LIKELY(offset) ? (struct tide_hist *)((char *)tide_store.hists + offset)
-                             : tide_hist_new(w, ends);
+  return TIDE_LIKELY(offset) ? (struct tide_hist *)((char *)tide_store.hists + offset) : NULL;
+}
+
+TIDE_HOT struct tide_hist *tide_hist_of(struct tide_writer *w, struct tide_ends *ends)
+{
+  struct tide_hist *hist = tide_hist_find(ends);
+  return TIDE_LIKELY(hist) ? hist : tide_hist_new(w, ends);
+}
+
+TIDE_HOT uint32_t tide_cell_index(const struct tide_cell *c)
+{
+  return (uint32_t)((uint64_t)((const char *)c - (const char *)tide_store.cells) / sizeof *c);
 }
 
 TIDE_HOT int64_t tide_cell_live(const struct tide_cell *c)

@@ -54,7 +54,7 @@ TIDE_HOT int64_t room_for(const struct tide_writer *w, const struct tide_cell *c
   int64_t most = w->crest < w->high ? w->crest : w->high;
   int64_t room = most - w->slot->held, own = ends->high_bytes - tide_cell_live(c);
   room = room < own ? room : own;
-  return room < (int64_t)TIDE_LIVE_LARGE ? room : (int64_t)TIDE_LIVE_LARGE - 1;
+  return room < UINT32_MAX ? room : UINT32_MAX; // larger sizes want to be looked at
 }
 
 TIDE_HOT bool begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, uint64_t now)
@@ -90,8 +90,10 @@ __attribute__((noinline)) bool tide_run_alloc_any(struct tide_writer *w, struct 
   }
   struct tide_place place;
   bool made = tide_live_make(&w->station, addr, &place);
-  if (made)
-    tide_run_open(w, &place, addr, size);
+  if (made) {
+    tide_book_latest(w, &place, c, addr);
+    tide_run_open(w, place.slot, addr, size);
+  }
   return made;
 }
 

@@ -20,11 +20,6 @@
 #define TIDE_PAUSE() ((void)0)
 #endif
 
-TIDE_HOT bool tide_run_waits(const struct tide_writer *w)
-{
-  return w->waiting;
-}
-
 // Books what waits, if anything does.
 void tide_run_settle(struct tide_writer *w);
 
@@ -34,18 +29,18 @@ bool tide_run_alloc_any(struct tide_writer *w, struct tide_cell *c, uint64_t add
                         uint64_t now);
 
 // We are in the block's region, and leave it.
-TIDE_HOT void tide_run_open(struct tide_writer *w, const struct tide_place *place, uint64_t addr,
+TIDE_HOT void tide_run_open(struct tide_writer *w, struct tide_live *slot, uint64_t addr,
                             uint64_t size)
 {
   struct tide_run *run = &w->slot->run;
-  uint32_t *count = &w->run_sizes[tide_size_bucket(size)];
+  uint32_t *count = &w->run_sizes[tide_size_bucket_quickly(size + !size)];
   if (TIDE_UNLIKELY(!++*count))
     tide_book_carry(count);
   run->birth = w->run_birth;
   TIDE_PAUSE();
   tide_store_relaxed(&run->open, size + 1); // a flush of another thread may read it
   TIDE_PAUSE();
-  tide_book_latest(w, place, addr, tide_live_what(w->waiting_index, size), w->run_when);
+  tide_book_put(w, slot, addr, tide_live_what(w->waiting_index, size), w->run_when, w->run_birth);
 }
 
 TIDE_HOT bool tide_run_goes_on(const struct tide_writer *w, const struct tide_cell *c,
@@ -60,13 +55,14 @@ TIDE_HOT bool tide_run_alloc(struct tide_writer *w, struct tide_cell *c, uint64_
 {
   // An allocator often gives out again what was freed just now.
   if (tide_run_goes_on(w, c, size) && TIDE_LIKELY(addr == w->last) &&
-      TIDE_LIKELY(tide_live_again(&w->station, &w->last_place, addr))) {
-    struct tide_place place = w->last_place;
-    tide_run_open(w, &place, addr, size);
+      TIDE_LIKELY(tide_live_again(&w->station, &w->last_place, w->last_words.when))) {
+    w->prev = addr;
+    w->last_cell = c;
+    tide_run_open(w, w->last_place.slot, addr, size);
     return true;
   }
   // One that comes alone is sooner booked than it would wait.
-  if (w->temp_cell != c && TIDE_LIKELY(!tide_run_waits(w)) &&
+  if (w->temp_cell != c && TIDE_LIKELY(!tide_writer_waits(w)) &&
       TIDE_LIKELY(tide_book_alloc_quickly(w, c, addr, size, now)))
     return true;
   return tide_run_alloc_any(w, c, addr, size, now);
@@ -106,10 +102,10 @@ TIDE_HOT bool tide_run_free_waiting(struct tide_writer *w, uint64_t addr)
 // The end of a block that does not wait. False: it is not known.
 TIDE_HOT bool tide_run_free_booked(struct tide_writer *w, uint64_t addr, uint64_t now)
 {
-  if (TIDE_UNLIKELY(tide_run_waits(w)))
+  if (TIDE_UNLIKELY(tide_writer_waits(w)))
     tide_run_settle(w);
   if (tide_book_is_last(w, addr)) {
-    tide_book_free_last(w, addr, now);
+    tide_book_free_last(w, now);
     return true;
   }
   struct tide_block block;

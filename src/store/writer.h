@@ -20,10 +20,12 @@ struct tide_writer {
   uint32_t index_mask, index_used;
   uint64_t *index;
   // The two most recent blocks: for temporaries, and because most blocks that die young are the
-  // latest one, whose slot and cell need not be looked for.
+  // latest one, of which all that is needed at its end is kept here.
   uint64_t last, prev; // addresses; 0: none
   struct tide_place last_place;
-  uint64_t last_what;        // what was written there of cell and size
+  struct tide_live last_words; // what was written there
+  struct tide_cell *last_cell;
+  uint64_t last_birth;       // ticks
   struct tide_cell *waiting; // what the slot's run is of; NULL: nothing is waiting
   uint32_t waiting_index;
   // What goes on with the run: blocks of this cell (NULL: none) of at most run_room bytes. run_when
@@ -50,6 +52,12 @@ bool tide_writer_init(struct tide_writer *w);
 // The cell of the given stack, made if need be; falls back to the LOST stack's when the store is
 // full, and to NULL when even that cannot be had.
 struct tide_cell *tide_writer_cell_new(struct tide_writer *w, uint64_t hash, uint32_t stack);
+
+// Events in the slot's run: see run.h.
+TIDE_HOT bool tide_writer_waits(const struct tide_writer *w)
+{
+  return w->waiting;
+}
 
 TIDE_HOT struct tide_cell *tide_writer_find(struct tide_writer *w, uint64_t hash)
 {

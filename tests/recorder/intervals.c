@@ -96,7 +96,7 @@ static uint64_t allocate(struct tide_writer *w, struct sums *note, unsigned *rng
   if (!tide_run_alloc(w, cell_of(w, stack), address, size, now))
     abort();
   struct tide_block block = block_at(w, address);
-  uint32_t interval = tide_block_interval(&block);
+  uint32_t interval = tide_when_interval(block.when);
   note->did[stack][interval].n_alloc++;
   note->did[stack][interval].b_alloc += size;
   return address;
@@ -106,7 +106,7 @@ static void release(struct tide_writer *w, struct sums *note, uint64_t address, 
 {
   struct tide_block block = block_at(w, address);
   uint64_t size = block.size;
-  uint32_t born = tide_block_interval(&block);
+  uint32_t born = tide_when_interval(block.when);
   uint32_t stack = stack_of_node(tide_store.owners[block.cell].stack);
   if (tide_run_free_waiting(w, address))
     n_waited++;

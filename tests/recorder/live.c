@@ -66,10 +66,11 @@ static void put(struct tide_station *s, int i, uint64_t random)
     bad("a place", 0, places[i].addr);
     return;
   }
-  tide_live_put(p.slot, places[i].addr, places[i].what, places[i].when);
+  uint64_t when = places[i].when | tide_live_key(places[i].addr);
+  tide_live_put(p.slot, (struct tide_live){places[i].what, when});
   tide_live_leave(s);
   // Often it is wanted again at once, by its place.
-  if (random % 4 == 0 && tide_live_again(s, &p, places[i].addr)) {
+  if (random % 4 == 0 && tide_live_again(s, &p, when)) {
     if (tide_load_relaxed(&p.slot->what) != places[i].what)
       bad("a place remembered", p.slot->what, places[i].what);
     tide_live_leave(s);
@@ -174,7 +175,7 @@ static void found(void *context, const struct tide_walk_block *block)
   }
   struct tide_block want = tide_live_block(places[i].what, places[i].when);
   if (block->cell != want.cell || block->size != want.size ||
-      block->interval != tide_block_interval(&want))
+      block->interval != tide_when_interval(want.when))
     bad("a block of a walk", block->size, want.size);
 }
 
@@ -325,7 +326,8 @@ static void large_blocks(void)
     put(s, i, (uint64_t)i << 20);
     struct tide_place p;
     tide_live_make(s, places[i].addr, &p);
-    tide_live_put(p.slot, places[i].addr, tide_live_what(7, TIDE_LIVE_LARGE), 1 << 11);
+    uint64_t when = 1 << 11 | tide_live_key(places[i].addr);
+    tide_live_put(p.slot, (struct tide_live){tide_live_what(7, TIDE_LIVE_LARGE), when});
     tide_live_leave(s);
     tide_live_large_put(places[i].addr, (1ull << 40) + (uint64_t)i);
   }

@@ -104,15 +104,15 @@ static struct block leave(void)
 static void resize(struct tide_cell *c)
 {
   struct tide_writer *w = &writers[0];
-  bool foreign;
   tide_run_settle(w);
   struct block b = leave();
   struct tide_block block;
   if (!tide_live_take(&w->station, b.address, &block))
     abort();
-  struct tide_cell *from =
-      tide_book_cell_of(w, block.cell, tide_block_birth(&block, now), &foreign);
-  tide_book_leave(w, from, tide_ends_of(w, from), &block, now);
+  struct tide_end end = tide_end_of(&block, now);
+  bool foreign = tide_book_is_foreign(w, block.cell, end.birth);
+  struct tide_cell *from = tide_book_cell_of(w, block.cell);
+  tide_book_leave(w, from, tide_ends_of(w, from), &end, now);
   if (foreign)
     tide_past_of(w, from)->n_foreign++;
   if (!tide_book_alloc(w, c, next_address, b.size + 1000, b.birth, now))
