@@ -4,7 +4,7 @@
 // it that allocated on so many stacks, their frames spread over the functions of the binary, and
 // the distinct addresses as its file has them, in hex, for tools that are asked for the same ones.
 #include "base/alloc.h"
-#include "capture/tide_file.h"
+#include "tide/file.h"
 #include "symbol/elf.h"
 #include "tide_gen.h"
 

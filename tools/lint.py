@@ -29,8 +29,9 @@ def run(*command):
 
 
 def layers():
-    lists = run(sys.executable, "tools/page_numbers.py", "--check")
-    return run(sys.executable, "tools/lint_layers.py") and lists
+    checks = [["tools/page_numbers.py", "--check"], ["tools/draw_rooms.py", "--check"],
+              ["tools/lint_layers.py"]]
+    return all([run(sys.executable, *check) for check in checks])
 
 
 def imports():

@@ -11,7 +11,7 @@ import sys
 
 import tree
 
-LIST = tree.ROOT / "src/capture/numbers.def"
+LIST = tree.ROOT / "src/model/numbers.def"
 STACK = tree.ROOT / "src/store/stack.h"
 PAGE = tree.ROOT / "ui/src/engine/numbers.ts"
 ENTRY = re.compile(r"^TIDE_NUMBER\(([^)]*)\)", re.M)

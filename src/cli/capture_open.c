@@ -4,8 +4,8 @@
 #include "cli/capture_open.h"
 
 #include "base/alloc.h"
-#include "capture/image_sums.h"
-#include "capture/store_file.h"
+#include "model/image_sums.h"
+#include "observe/store_file.h"
 #include "import/importers.h"
 #include "view/jit_names.h"
 

@@ -3,7 +3,7 @@
 // From what the user said to a capture in memory.
 #pragma once
 #include "base/err.h"
-#include "capture/model.h"
+#include "model/model.h"
 
 struct tide_opened {
   struct tide_capture *capture; // owned

@@ -7,7 +7,7 @@
 #include "cli/looking.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
-#include "format/diff.h"
+#include "report/diff.h"
 #include "view/diff_verdict.h"
 #include "view/wrappers.h"
 

@@ -7,7 +7,7 @@
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
-#include "format/exports.h"
+#include "export/exports.h"
 
 #include <string.h>
 #include <unistd.h>

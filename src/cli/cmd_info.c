@@ -7,7 +7,7 @@
 #include "cli/naming_open.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
-#include "format/info.h"
+#include "report/info.h"
 
 int tide_cmd_info(const struct tide_arguments *arguments)
 {

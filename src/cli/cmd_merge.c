@@ -3,9 +3,9 @@
 // tidemark merge: several recordings into one capture.
 #include "base/alloc.h"
 #include "base/units.h"
-#include "capture/merge.h"
-#include "capture/redact.h"
-#include "capture/tide_file.h"
+#include "merge/merge.h"
+#include "model/redact.h"
+#include "tide/file.h"
 #include "cli/capture_open.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"

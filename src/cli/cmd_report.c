@@ -7,10 +7,10 @@
 #include "cli/looking.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
-#include "format/report.h"
-#include "format/report_cells.h"
-#include "format/report_json.h"
-#include "format/report_rows.h"
+#include "report/report.h"
+#include "report/report_cells.h"
+#include "report/report_json.h"
+#include "report/report_rows.h"
 #include "page/embedded_page.h"
 
 #include <stdlib.h>

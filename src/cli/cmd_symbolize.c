@@ -4,8 +4,8 @@
 // never by one that knows less than it did.
 #include "base/alloc.h"
 #include "base/units.h"
-#include "capture/store_file.h"
-#include "capture/tide_file.h"
+#include "observe/store_file.h"
+#include "tide/file.h"
 #include "cli/capture_open.h"
 #include "cli/commands.h"
 #include "cli/looking.h"

@@ -6,7 +6,7 @@
 #include "cli/looking.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
-#include "format/tree_writers.h"
+#include "report/tree_writers.h"
 
 enum { MIN_SHARE_DEFAULT_PPM = 5000 };
 

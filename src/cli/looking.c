@@ -4,7 +4,7 @@
 #include "cli/looking.h"
 
 #include "base/units.h"
-#include "capture/redact.h"
+#include "model/redact.h"
 #include "cli/naming_open.h"
 #include "cli/rules_open.h"
 #include "cli/terminal.h"

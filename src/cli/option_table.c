@@ -71,7 +71,7 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
                           "write a capture in another tool's format",
                           "Formats:\n"
 #define EXPORT(word, function, suffix, summary) "  " word ": " summary "\n"
-#include "format/exports.def"
+#include "export/exports.def"
 #undef EXPORT
                           "FILE as for report. Writes to standard output without -o.\n",
                           TIDE_OPERAND_CAPTURE},
@@ -90,7 +90,7 @@ static const char *const units_words[] = {"iec", "si", "bytes"};
 static const char *const tree_group_words[] = {"heap", [TIDE_TREE_PAGES] = "pages"};
 static const char *const format_words[] = {
 #define EXPORT(word, function, suffix, summary) word,
-#include "format/exports.def"
+#include "export/exports.def"
 #undef EXPORT
 };
 

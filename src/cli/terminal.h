@@ -3,7 +3,7 @@
 // What the user's terminal can show, asked once per stream.
 #pragma once
 #include "cli/arguments.h"
-#include "format/screen.h"
+#include "report/screen.h"
 
 // A screen for a stream: its width (80 when it is no terminal and COLUMNS says nothing), UTF-8 by
 // the locale, colour by --color, NO_COLOR, CLICOLOR_FORCE and TERM.

@@ -5,15 +5,14 @@
 #include "import/builder.h"
 
 #include "base/alloc.h"
-#include "capture/snapshot.h"
-#include "capture/tide_format.h"
+#include "model/snapshot.h"
+#include "tide/format.h"
 #include "import/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_MODULES = 65535, MAX_GENERATIONS = 64 };
-enum { MAX_TICKS = 1024, MAX_SNAPSHOTS = 198, SNAPSHOT_ROWS = 1 << 17 };
+enum { MAX_MODULES = TIDE_MAX_MODULES - 1, MAX_GENERATIONS = 64, SNAPSHOT_ROWS = 1 << 17 };
 
 struct named_place {
   uint64_t addr, fingerprint;
@@ -329,7 +328,7 @@ struct tide_site *tide_builder_site(struct tide_builder *b, uint32_t node)
 void tide_builder_tick(struct tide_builder *b, const struct tide_tick *tick)
 {
   struct tide_image *image = b->image;
-  if (image->n_ticks == MAX_TICKS) {
+  if (image->n_ticks == TIDE_SAMPLE_MAX_TICKS) {
     size_t kept = 0;
     for (size_t i = 1; i < image->n_ticks; i += 2)
       image->ticks[kept++] = image->ticks[i];
@@ -364,7 +363,7 @@ void tide_builder_snapshot(struct tide_builder *b, struct tide_snapshot snapshot
   struct tide_image *image = b->image;
   size_t most = SNAPSHOT_ROWS + 2 * image->n_frames; // in proportion to all the rest
   bool rows_are_many = b->own->n_snapshot_rows + snapshot.n_rows > most;
-  if (image->n_snapshots == MAX_SNAPSHOTS || (rows_are_many && image->n_snapshots > 1))
+  if (image->n_snapshots == TIDE_SAMPLE_MAX_SNAPSHOTS || (rows_are_many && image->n_snapshots > 1))
     thin_snapshots(b);
   TIDE_GROW(image->snapshots, image->n_snapshots, b->own->cap_snapshots);
   image->snapshots[image->n_snapshots++] = snapshot;

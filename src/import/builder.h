@@ -13,8 +13,8 @@
 // Limits against absurd files: 2^32 - 1 nodes, 65,535 modules (more become unknown).
 #pragma once
 #include "base/err.h"
-#include "capture/model.h"
-#include "capture/stored_names.h"
+#include "model/model.h"
+#include "model/stored_names.h"
 
 // Where a frame is: an address in a module, with or without names of its own.
 struct tide_place {

@@ -15,7 +15,7 @@
 // live blocks by their number, so that the mean is DHAT's and the sum stays.
 #define _GNU_SOURCE
 #include "base/alloc.h"
-#include "capture/image_sums.h"
+#include "model/image_sums.h"
 #include "import/builder.h"
 #include "import/frame_text.h"
 #include "import/importers.h"

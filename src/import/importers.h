@@ -3,7 +3,7 @@
 // Captures from files of any kind we know: ours, and those of other tools. Told by content, never
 // by name; gzip and zstd are taken off on the way. To add a format, see importers.def.
 #pragma once
-#include "capture/model.h"
+#include "model/model.h"
 #include "import/source.h"
 
 // Readers take what is whole: a file that ends early gives a capture with `cut` set wherever

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Our own captures, as one of the formats: also from a pipe, and compressed once more.
-#include "capture/tide_file.h"
-#include "capture/tide_format.h"
+#include "tide/file.h"
+#include "tide/format.h"
 #include "import/importers.h"
 
 #include <string.h>

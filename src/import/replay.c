@@ -5,8 +5,8 @@
 #include "import/replay.h"
 
 #include "base/alloc.h"
-#include "capture/buckets.h"
-#include "capture/image_sums.h"
+#include "model/buckets.h"
+#include "model/image_sums.h"
 
 #include <stdlib.h>
 #include <string.h>

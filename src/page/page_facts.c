@@ -5,11 +5,11 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "capture/why_words.h"
-#include "format/groups_json.h"
-#include "format/lacking.h"
-#include "format/profile_json.h"
-#include "format/statements_json.h"
+#include "model/why_words.h"
+#include "report/groups_json.h"
+#include "report/lacking.h"
+#include "report/profile_json.h"
+#include "report/statements_json.h"
 #include "words/roll_text.h"
 #include "view/blame.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "format/module_state.h"
+#include "report/module_state.h"
 #include "view/crate.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "page/page_numbers.h"
 
 #include "base/alloc.h"
-#include "capture/buckets.h"
+#include "model/buckets.h"
 
 #include <stdlib.h>
 
@@ -69,7 +69,7 @@ static void write_row(struct tide_page_column *columns, uint32_t number,
   add(columns, TIDE_PAGE_ROW_THREAD, row->thread);
   bool has_times = row->n_alloc > 0; // a thread that only frees has none
 #define TIDE_NUMBER(field, type, rule, ...) WRITE_##rule(field)
-#include "capture/numbers.def"
+#include "model/numbers.def"
 }
 
 static void write_histogram(struct tide_page_column *columns, uint32_t number, unsigned first,

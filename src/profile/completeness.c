@@ -4,8 +4,8 @@
 #include "profile/completeness.h"
 
 #include "base/alloc.h"
-#include "capture/roll.h"
-#include "capture/why_words.h"
+#include "model/roll.h"
+#include "model/why_words.h"
 
 #define SMALL_BYTES (INT64_C(16) << 20)
 

@@ -5,8 +5,8 @@
 #include "profile/profile.h"
 
 #include "base/alloc.h"
-#include "capture/buckets.h"
-#include "capture/stored_names.h"
+#include "model/buckets.h"
+#include "model/stored_names.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One process image of a capture as a reader wants it: a site per distinct stack with the numbers
-// of all threads summed, and the totals. Addresses and numbers only; names are joined in format/.
+// of all threads summed, and the totals. Addresses and numbers only; names are joined in view/.
 //
 // A profile refers to the capture it was made from and must not outlive it.
 #pragma once
 #include "base/err.h"
-#include "capture/model.h"
+#include "model/model.h"
 #include "profile/question.h"
 
 // What all threads together did to the blocks of one stack.

@@ -6,7 +6,7 @@
 // A timeline refers to the image it was made from and must not outlive it. It is made once, in one
 // pass over all rows of all snapshots; a curve then costs what the stacks asked for have rows.
 #pragma once
-#include "capture/model.h"
+#include "model/model.h"
 #include "profile/question.h"
 
 struct tide_timeline_point {

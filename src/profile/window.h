@@ -5,7 +5,7 @@
 // nearest one, and says which.
 #pragma once
 #include "base/err.h"
-#include "capture/model.h"
+#include "model/model.h"
 
 #define TIDE_POINT_START SIZE_MAX // snapshot index of the start: nothing was there
 

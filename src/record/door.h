@@ -8,7 +8,7 @@
 // The first message through the door, and the answer. The answer carries one descriptor.
 #define TIDE_DOOR_MAGIC 0x45444954u // "TIDE"
 enum { TIDE_DOOR_VERSION = 1, TIDE_DOOR_SECONDS = 5 };
-// Flags: a fork child asks; and words about a process without a store (see capture/door.h).
+// Flags: a fork child asks; and words about a process without a store (see supervise/door.h).
 enum { TIDE_DOOR_FORK = 1, TIDE_DOOR_ABSENT = 2, TIDE_DOOR_STAYED = 4, TIDE_DOOR_PASSING = 8 };
 enum { TIDE_DOOR_NOT_OF_THE_RUN = 2 }; // status
 struct tide_door_hello {

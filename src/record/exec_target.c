@@ -97,7 +97,7 @@ static bool needs_asan(const struct target *t, const Elf64_Phdr *dynamic)
   return false;
 }
 
-// Will the kernel tell the loader to distrust the environment? As capture/target_check.c.
+// Will the kernel tell the loader to distrust the environment? As supervise/target_check.c.
 static bool gains_privilege(const struct target *t)
 {
   struct stat st;

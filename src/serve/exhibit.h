@@ -5,7 +5,7 @@
 // changed (a run that goes on writes a checkpoint) it is read anew. A file that is damaged or gone
 // by then leaves what was shown before, with a note.
 #pragma once
-#include "capture/model.h"
+#include "model/model.h"
 #include "serve/file_state.h"
 #include "serve/reply.h"
 #include "view/naming.h"

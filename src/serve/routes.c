@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "format/profile_json.h"
+#include "report/profile_json.h"
 #include "page/source_text.h"
 
 #include <errno.h>

@@ -63,7 +63,7 @@ __attribute__((noinline)) void tide_book_turn_lives(struct tide_writer *w, struc
 }
 
 // The reader looks at the interval, at the closings and at the counters, and at the interval again
-// (capture/intervals.c): so a closing is whole before the interval moves, and the interval has
+// (observe/intervals.c): so a closing is whole before the interval moves, and the interval has
 // moved before a counter does.
 TIDE_COLD void tide_book_close(struct tide_writer *w, struct tide_cell *c, uint32_t interval)
 {

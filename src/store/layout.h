@@ -22,7 +22,7 @@
 //  6. An event belongs to the interval that it found in the header. Before a cell changes in a new
 //     interval it notes its counters as they were at the end of its last one (its closing), so what
 //     each stack did in each interval is known exactly, whenever anybody looks, as long as somebody
-//     looks once in every interval (see capture/intervals.h).
+//     looks once in every interval (see observe/intervals.h).
 //  7. The recorder believes nothing that it reads here. Whatever decides where it writes (layout,
 //     counts of what was handed out, the cell of a run, a thread's late chunks) it keeps in private
 //     memory; what stands in the store of that is for readers. Numbers that it does read back

@@ -10,7 +10,7 @@
 // where several threads allocate, make the thread publish what it holds), or its cell's live bytes
 // above theirs, is booked at once.
 //
-// Whoever reads the store adds what waits (capture/store_view.c): a killed thread loses nothing.
+// Whoever reads the store adds what waits (observe/store_view.c): a killed thread loses nothing.
 // Another thread may free the block that is there: its end is booked in that thread's own cell, so
 // the run need not know.
 #pragma once

@@ -7,9 +7,10 @@
 #include "view/jit_names.h"
 
 #include "base/alloc.h"
-#include "capture/pack.h"
-#include "capture/stored_names.h"
+#include "model/pack.h"
+#include "model/stored_names.h"
 #include "symbol/perfmap.h"
+#include "tide/unpack.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 // wrote for perf. The maps outlive the programs, but not for long: a run keeps the names of what it
 // recorded in its capture.
 #pragma once
-#include "capture/model.h"
+#include "model/model.h"
 
 #define TIDE_JIT_MAPS_DIR "/tmp"
 

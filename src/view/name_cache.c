@@ -13,8 +13,8 @@
 #include "view/name_cache.h"
 
 #include "base/alloc.h"
-#include "capture/stored_names.h"
-#include "capture/tide_file.h"
+#include "model/stored_names.h"
+#include "tide/file.h"
 #include "symbol/elf.h"
 
 #include <dirent.h>

@@ -6,7 +6,7 @@
 // wrong with a file, it is as if there were none. Several processes may use a directory at once: at
 // worst one forgets what another has learnt.
 #pragma once
-#include "capture/model.h"
+#include "model/model.h"
 
 struct tide_name_cache;
 

@@ -6,7 +6,7 @@
 #include "view/naming.h"
 
 #include "base/alloc.h"
-#include "capture/stored_names.h"
+#include "model/stored_names.h"
 #include "view/told_names.h"
 
 #include <stdlib.h>

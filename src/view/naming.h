@@ -5,7 +5,7 @@
 // only when somebody asks: a report that shows ten places resolves ten. Names stored in the capture
 // are taken before any other.
 #pragma once
-#include "capture/model.h"
+#include "model/model.h"
 #include "view/resolver.h"
 #include "view/rules.h"
 #include "symbol/symbol.h"

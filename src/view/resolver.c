@@ -5,7 +5,7 @@
 #include "view/resolver.h"
 
 #include "base/alloc.h"
-#include "capture/stored_names.h"
+#include "model/stored_names.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "view/storing.h"
 
 #include "base/alloc.h"
-#include "capture/stored_names.h"
+#include "model/stored_names.h"
 #include "view/naming.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 //
 // Names put into a capture, so that it can be read where its programs are not.
 #pragma once
-#include "capture/model.h"
+#include "model/model.h"
 #include "view/resolver.h"
 
 struct tide_lack {               // a module some addresses of which lack names or lines

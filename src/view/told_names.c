@@ -4,7 +4,7 @@
 #include "view/told_names.h"
 
 #include "base/alloc.h"
-#include "capture/stored_names.h"
+#include "model/stored_names.h"
 #include "symbol/symbol.h"
 
 #include <stdlib.h>

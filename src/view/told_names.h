@@ -4,7 +4,7 @@
 // per text.
 #pragma once
 #include "base/id_index.h"
-#include "capture/model.h"
+#include "model/model.h"
 
 struct tide_told_name {
   uint32_t offset; // of the text as it is stored

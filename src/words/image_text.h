@@ -2,7 +2,7 @@
 //
 // A process image in words.
 #pragma once
-#include "capture/model.h"
+#include "model/model.h"
 
 // "indexer": the name it was called by, argv[0]'s, where that is one; else its file's; "?" when
 // neither is known. Lives as long as the image.

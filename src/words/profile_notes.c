@@ -4,7 +4,7 @@
 #include "words/profile_notes.h"
 
 #include "base/alloc.h"
-#include "capture/why_words.h"
+#include "model/why_words.h"
 #include "words/image_text.h"
 #include "profile/completeness.h"
 

@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "capture/roll.h"
-#include "capture/why_words.h"
+#include "model/roll.h"
+#include "model/why_words.h"
 #include "profile/completeness.h"
 
 #include <inttypes.h>

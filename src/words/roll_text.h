@@ -2,7 +2,7 @@
 //
 // The programs of a run that were not recorded, in words. All texts are the caller's to free.
 #pragma once
-#include "capture/model.h"
+#include "model/model.h"
 #include "base/units.h"
 #include "profile/profile.h"
 

@@ -2,7 +2,7 @@
 //
 // tide_dump FILE: what the C reader sees in a .tide file, as JSON.
 #include "base/buf.h"
-#include "capture/tide_file.h"
+#include "tide/file.h"
 #include "tide_json.h"
 
 #include <stdio.h>

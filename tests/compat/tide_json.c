@@ -5,10 +5,10 @@
 #include "tide_json.h"
 
 #include "base/alloc.h"
-#include "capture/buckets.h"
-#include "capture/stored_names.h"
-#include "capture/site_order.h"
-#include "capture/tide_format.h"
+#include "model/buckets.h"
+#include "model/stored_names.h"
+#include "tide/site_order.h"
+#include "tide/format.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 // left out; sites come in the order of the file. One line per row, to make differences readable.
 #pragma once
 #include "base/buf.h"
-#include "capture/model.h"
+#include "model/model.h"
 
 void tide_json_capture(struct tide_buf *out, const struct tide_capture *capture);
 // The same with the sites as the file had them, whatever its version.

@@ -2,7 +2,7 @@
 //
 // tide_make SEED SCALE FILE: writes the capture that tide_gen.h makes of a seed. With a fourth
 // argument N: a capture of SCALE stacks and N snapshots as a real program would give.
-#include "capture/tide_file.h"
+#include "tide/file.h"
 #include "tide_gen.h"
 
 #include <stdio.h>

@@ -4,8 +4,8 @@
 // promises of the model, survive being written and read, and say so when it is cut.
 #pragma once
 #include "base/buf.h"
-#include "capture/tide_file.h"
-#include "capture/tide_format.h"
+#include "tide/file.h"
+#include "tide/format.h"
 #include "fuzz_page.h"
 #include "import/importers.h"
 

@@ -6,9 +6,9 @@
 // be a capture that can be written and read again.
 #define _GNU_SOURCE
 #include "base/buf.h"
-#include "capture/store_file.h"
-#include "capture/tide_file.h"
-#include "capture/tide_format.h"
+#include "observe/store_file.h"
+#include "tide/file.h"
+#include "tide/format.h"
 #include "store/layout.h"
 
 #include <stdio.h>

@@ -4,8 +4,8 @@
 // sequence numbers and lengths of its parts put right, since no mutation would guess a checksum.
 // Whatever is read must keep the promises of the model, and must survive being written and read.
 #include "base/buf.h"
-#include "capture/tide_file.h"
-#include "capture/tide_format.h"
+#include "tide/file.h"
+#include "tide/format.h"
 #include "fuzz_page.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 // page_dump FILE [PROCESS [KEEP]] writes the page's data of a capture to standard output, as it is:
 // for the tests of those who read it. KEEP stacks stand for themselves, the others are gathered.
 #include "base/alloc.h"
-#include "capture/image_sums.h"
-#include "capture/store_file.h"
+#include "model/image_sums.h"
+#include "observe/store_file.h"
 #include "cli/hint_words.h"
 #include "import/importers.h"
 #include "page/page_data.h"

@@ -215,7 +215,7 @@ static void close_store(void)
   munmap(tide_store.base, tide_store.header->store_bytes);
 }
 
-// As capture/store_read.c does it. Gives the sum of all shares.
+// As observe/store_read.c does it. Gives the sum of all shares.
 static int64_t read_shares(bool is_now, int64_t *shares)
 {
   const struct tide_store_header *h = tide_store.header;

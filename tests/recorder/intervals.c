@@ -7,9 +7,9 @@
 //
 //   intervals THREADS
 #include "block_at.h"
-#include "capture/intervals.h"
-#include "capture/late_frees.h"
-#include "capture/store_parts.h"
+#include "observe/intervals.h"
+#include "observe/late_frees.h"
+#include "observe/store_parts.h"
 #include "rt/sys.h"
 
 // Now and then a thread stops in the middle of an event, and is looked at.

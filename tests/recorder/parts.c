@@ -4,8 +4,8 @@
 // come and go there, are resized, outlive an interval or a peak, are freed by another thread. What
 // the reader finds at the end is compared with a plain count of the same events, and what the store
 // takes for stacks that are met once with what it is said to.
-#include "capture/intervals.h"
-#include "capture/store_parts.h"
+#include "observe/intervals.h"
+#include "observe/store_parts.h"
 #include "rt/sys.h"
 #include "store/run.h"
 #include "test_store.h"

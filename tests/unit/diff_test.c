@@ -11,11 +11,11 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "capture/image_sums.h"
+#include "model/image_sums.h"
 #include "golden.h"
 #include "diff_fixture.h"
 #include "cli/hint_words.h"
-#include "format/diff.h"
+#include "report/diff.h"
 #include "view/diff_verdict.h"
 
 #include <stdio.h>

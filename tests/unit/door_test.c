@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/door.h"
+#include "supervise/door.h"
 #include "fake_recorder.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "format/exports.h"
+#include "export/exports.h"
 #include "golden.h"
 #include "indexer_fixture.h"
 #include "tide_gen.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recorder's side of the door, for tests: written from the protocol in capture/door.h. Uses
+// The recorder's side of the door, for tests: written from the protocol in supervise/door.h. Uses
 // nothing but libc.
 #pragma once
 #include <stddef.h>

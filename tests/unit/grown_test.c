@@ -11,10 +11,10 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/sample.h"
-#include "capture/store_read.h"
-#include "capture/tide_file.h"
-#include "capture/tide_format.h"
+#include "observe/sample.h"
+#include "observe/store_read.h"
+#include "tide/file.h"
+#include "tide/format.h"
 #include "fake_store.h"
 #include "profile/births.h"
 #include "profile/profile.h"

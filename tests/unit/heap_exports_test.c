@@ -13,7 +13,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "format/exports.h"
+#include "export/exports.h"
 #include "golden.h"
 #include "indexer_fixture.h"
 #include "tide_gen.h"

@@ -12,9 +12,9 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "capture/stored_names.h"
-#include "capture/tide_format.h"
-#include "format/exports.h"
+#include "model/stored_names.h"
+#include "tide/format.h"
+#include "export/exports.h"
 #include "import/importers.h"
 #include "tide_gen.h"
 

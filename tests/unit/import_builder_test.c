@@ -10,8 +10,8 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "capture/stored_names.h"
-#include "capture/tide_format.h"
+#include "model/stored_names.h"
+#include "tide/format.h"
 #include "import/builder.h"
 
 #include <malloc.h>

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "capture/stored_names.h"
-#include "capture/tide_format.h"
+#include "model/stored_names.h"
+#include "tide/format.h"
 #include "import_fixture.h"
 
 #include <stdio.h>

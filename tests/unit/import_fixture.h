@@ -3,7 +3,7 @@
 // What the tests of the importers share: text in, capture out, and sites found by name.
 #pragma once
 #include "base/buf.h"
-#include "capture/model.h"
+#include "model/model.h"
 #include "import/importers.h"
 
 // The capture in a text; fails the test when there is none.

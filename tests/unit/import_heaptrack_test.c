@@ -10,7 +10,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "capture/buckets.h"
+#include "model/buckets.h"
 #include "import/live_map.h"
 #include "import_fixture.h"
 

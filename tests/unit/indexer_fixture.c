@@ -5,7 +5,7 @@
 #include "indexer_fixture.h"
 
 #include "base/alloc.h"
-#include "capture/buckets.h"
+#include "model/buckets.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 // which only frees; a shell that started it; memory mapped by the program itself; one event without
 // a stack. And the names that go with its addresses.
 #pragma once
-#include "capture/model.h"
+#include "model/model.h"
 #include "view/naming.h"
 
 // Two images: [0] sh, [1] indexer. Free with tide_capture_free().

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/stored_names.h"
+#include "model/stored_names.h"
 #include "view/groups.h"
 #include "words/shorten.h"
 #include "view/source_path.h"

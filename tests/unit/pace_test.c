@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/pace.h"
+#include "supervise/pace.h"
 
 #define S UINT64_C(1000000000)
 #define START (100 * S)

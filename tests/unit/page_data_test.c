@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "capture/merge.h"
+#include "merge/merge.h"
 #include "indexer_fixture.h"
 #include "page/page_data.h"
 #include "page/page_facts.h"
@@ -154,7 +154,7 @@ static void expect_row(size_t i, size_t site, const struct tide_site *row)
 #define EXPECT_EARLIEST(field) expect("row_" #field, i, row->n_alloc ? since(row->field) : 0);
 #define EXPECT_LATEST(field) EXPECT_EARLIEST(field)
 #define TIDE_NUMBER(field, type, rule, ...) EXPECT_##rule(field)
-#include "capture/numbers.def"
+#include "model/numbers.def"
 }
 
 // Sites by rising stack: the order of a profile that was not asked.
@@ -446,7 +446,7 @@ struct sums { // of everything that must not change when stacks are gathered
 #define SUM_LATEST(field)
 static const char *const row_columns[] = {
 #define TIDE_NUMBER(field, type, rule, ...) SUM_##rule(field)
-#include "capture/numbers.def"
+#include "model/numbers.def"
 };
 
 // Pages apart from the heap: of_pages says which.

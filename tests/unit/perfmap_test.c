@@ -3,7 +3,7 @@
 // Maps of made code: lines good and bad, cut anywhere; and which map is believed to be a run's.
 #define _GNU_SOURCE
 #include "base/alloc.h"
-#include "capture/stored_names.h"
+#include "model/stored_names.h"
 #include "symbol/perfmap.h"
 #include "view/jit_names.h"
 

@@ -11,13 +11,13 @@
 
 #include "base/utf8.h"
 #include "base/alloc.h"
-#include "capture/roll.h"
+#include "model/roll.h"
 #include "cli/hint_words.h"
 #include "words/image_text.h"
-#include "format/info.h"
-#include "format/report.h"
-#include "format/report_json.h"
-#include "format/report_rows.h"
+#include "report/info.h"
+#include "report/report.h"
+#include "report/report_json.h"
+#include "report/report_rows.h"
 #include "golden.h"
 #include "indexer_fixture.h"
 

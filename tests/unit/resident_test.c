@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/rss.h"
+#include "observe/rss.h"
 #include "fake_store.h"
 
 #include <fcntl.h>

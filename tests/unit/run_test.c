@@ -10,9 +10,9 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/run.h"
+#include "supervise/run.h"
 #include "profile/completeness.h"
-#include "capture/tide_file.h"
+#include "tide/file.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/sample.h"
-#include "capture/store_read.h"
+#include "observe/sample.h"
+#include "observe/store_read.h"
 #include "fake_store.h"
 
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/site_order.h"
+#include "tide/site_order.h"
 
 #include <stdlib.h>
 

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/sample.h"
-#include "capture/store_file.h"
-#include "capture/store_read.h"
-#include "capture/tide_format.h"
+#include "observe/sample.h"
+#include "observe/store_file.h"
+#include "observe/store_read.h"
+#include "tide/format.h"
 #include "fake_store.h"
 
 #include <fcntl.h>

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/buckets.h"
-#include "capture/image_sums.h"
-#include "capture/store_file.h"
-#include "capture/store_read.h"
+#include "model/buckets.h"
+#include "model/image_sums.h"
+#include "observe/store_file.h"
+#include "observe/store_read.h"
 #include "fake_store.h"
 
 #include <stdio.h>

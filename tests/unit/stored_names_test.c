@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/stored_names.h"
+#include "model/stored_names.h"
 
 #include <stdio.h>
 #include <string.h>

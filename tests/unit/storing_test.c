@@ -11,7 +11,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "capture/stored_names.h"
+#include "model/stored_names.h"
 #include "view/storing.h"
 
 #include <link.h>

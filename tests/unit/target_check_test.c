@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "capture/target_check.h"
+#include "supervise/target_check.h"
 #include "rt/arch.h"
 #include "store/layout.h"
 

@@ -5,7 +5,7 @@
 #include "tide_bytes.h"
 
 #include "base/alloc.h"
-#include "capture/tide_format.h"
+#include "tide/format.h"
 #include "tide_json.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 // wrong on purpose.
 #pragma once
 #include "base/buf.h"
-#include "capture/model.h"
+#include "model/model.h"
 
 // The bytes of a capture's file. Owned by the caller, tide_buf_done().
 struct tide_buf tide_bytes_of(const struct tide_capture *capture);

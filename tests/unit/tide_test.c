@@ -10,8 +10,8 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "capture/tide_file.h"
-#include "capture/tide_format.h"
+#include "tide/file.h"
+#include "tide/format.h"
 #include "tide_bytes.h"
 #include "tide_gen.h"
 

@@ -11,7 +11,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "capture/tide_file.h"
+#include "tide/file.h"
 #include "tide_gen.h"
 
 #include <dirent.h>

@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "cli/hint_words.h"
-#include "format/tree_writers.h"
+#include "report/tree_writers.h"
 #include "golden.h"
 #include "indexer_fixture.h"
 

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program point ("pp") per named stack. Readers refuse two points with the same frames, and two
+// of our stacks may have equal names (an unloaded library mapped again at the same address, events
+// without a stack), so points are merged after naming.
+//
+// Field by field, times in microseconds:
+//   tb tbk    bytes and blocks allocated; a resize counts as one more block of the new size
+//   tl        lifetimes summed, blocks live at the end counted up to the end
+//   mb        own maximum in bytes: of several threads or merged points the sum of maxima, limited
+//             by the bytes allocated
+//   mbk       blocks at that moment are not recorded. Where mb is what was held at the global peak
+//             we give gbk; else the blocks that mb would be at the point's mean size, never fewer
+//             than at the peak or the end, never more than tbk: so every figure a reader derives
+//             stays between what is known
+//   gb gbk    at the global peak;  eb ebk  at the end
+#include "export/exports.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "export/export_stacks.h"
+#include "words/image_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { SHORT_LIVED_US = 10 }; // below this mean life a reader calls a place short-lived
+
+struct point {
+  uint64_t tb, tbk, life_ns;
+  int64_t mb, gb, gbk, eb, ebk;
+};
+
+struct writer {
+  const struct tide_profile *profile;
+  struct tide_export_stacks stacks;
+  struct point *points; // per list of the stacks
+  size_t n_points, cap_points;
+};
+
+static char *frame_text(const struct tide_naming *naming, const struct tide_named_frame *frame)
+{
+  if (frame->flags & TIDE_FRAME_CUT)
+    return tide_strdup("[frames left out]");
+  const char *function = frame->function ? frame->function : "???";
+  const char *module = tide_naming_module_path(naming, frame);
+  if (frame->file)
+    return tide_sprintf("0x%" PRIX64 ": %s (%s:%" PRIu32 ")", frame->pc, function, frame->file,
+                        frame->line);
+  return tide_sprintf("0x%" PRIX64 ": %s (in %s)", frame->pc, function, *module ? module : "???");
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+  return a > b ? a : b;
+}
+
+// Sums in a point; a program that was killed between two counters may be one event off.
+static void add_to_point(struct point *point, const struct tide_profile_site *site)
+{
+  point->tb += site->b_alloc;
+  point->tbk += site->n_alloc;
+  point->life_ns += site->life_ns + (uint64_t)site->age_ns;
+  point->gb += larger(site->peak_bytes, 0);
+  point->gbk += larger(site->peak_blocks, 0);
+  point->eb += larger(site->live_bytes, 0);
+  point->ebk += larger(site->live_blocks, 0);
+  point->mb += larger(site->high_bytes, larger(site->peak_bytes, site->live_bytes));
+}
+
+static void add_site(struct writer *w, const struct tide_profile_site *site)
+{
+  uint32_t list = tide_export_stacks_add(&w->stacks, site);
+  if (list == w->n_points) {
+    TIDE_GROW(w->points, w->n_points, w->cap_points);
+    w->points[w->n_points++] = (struct point){0};
+  }
+  add_to_point(&w->points[list], site);
+}
+
+static uint64_t blocks_at_maximum(const struct point *point, uint64_t mb)
+{
+  if (mb == (uint64_t)point->gb)
+    return (uint64_t)point->gbk;
+  uint64_t least = (uint64_t)larger(point->gbk, point->ebk);
+  double mean = point->tbk ? (double)point->tb / (double)point->tbk : 0;
+  uint64_t blocks = mean > 0 ? (uint64_t)((double)mb / mean + 0.5) : least;
+  if (blocks < least)
+    blocks = least;
+  return blocks > point->tbk ? point->tbk : blocks;
+}
+
+static void write_point(struct tide_json *json, struct writer *w, uint32_t list)
+{
+  size_t n;
+  const uint32_t *texts = tide_export_stacks_get(&w->stacks, list, &n);
+  const struct point *point = &w->points[list];
+  uint64_t mb = (uint64_t)point->mb > point->tb ? point->tb : (uint64_t)point->mb;
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "tb", point->tb);
+  tide_json_put_u64(json, "tbk", point->tbk);
+  tide_json_put_u64(json, "tl", point->life_ns / 1000);
+  tide_json_put_u64(json, "mb", mb);
+  tide_json_put_u64(json, "mbk", blocks_at_maximum(point, mb));
+  tide_json_put_i64(json, "gb", point->gb);
+  tide_json_put_i64(json, "gbk", point->gbk);
+  tide_json_put_i64(json, "eb", point->eb);
+  tide_json_put_i64(json, "ebk", point->ebk);
+  tide_json_key(json, "fs");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < n; i++)
+    tide_json_u64(json, texts[i]);
+  tide_json_close_array(json);
+  tide_json_close_object(json);
+}
+
+static uint64_t since_start_us(const struct tide_image *image, uint64_t time_ns)
+{
+  return time_ns > image->start_ns ? (time_ns - image->start_ns) / 1000 : 0;
+}
+
+static void write_document(struct tide_json *json, struct writer *w)
+{
+  const struct tide_image *image = w->profile->image;
+  TIDE_CLEANUP_FREE char *command = tide_image_command(image);
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "dhatFileVersion", 2);
+  tide_json_put_text(json, "mode", "tidemark-heap");
+  tide_json_put_text(json, "verb", "Allocated");
+  tide_json_put_bool(json, "bklt", true);
+  tide_json_put_bool(json, "bkacc", false);
+  tide_json_put_text(json, "tu", "µs");
+  tide_json_put_text(json, "Mtu", "s");
+  tide_json_put_u64(json, "tuth", SHORT_LIVED_US);
+  tide_json_put_text(json, "cmd", command);
+  tide_json_put_u64(json, "pid", image->pid);
+  tide_json_put_u64(json, "te", since_start_us(image, image->end_ns));
+  tide_json_put_u64(json, "tg", since_start_us(image, image->peak_ns));
+  tide_json_key(json, "pps");
+  tide_json_open_array(json);
+  for (uint32_t i = 0; i < w->n_points; i++)
+    write_point(json, w, i);
+  tide_json_close_array(json);
+  tide_json_key(json, "ftbl");
+  tide_json_open_array(json);
+  for (uint32_t i = 0; i < w->stacks.texts.n; i++) {
+    size_t n;
+    const char *text = tide_intern_get(&w->stacks.texts, i, &n);
+    tide_json_text_n(json, text, n);
+  }
+  tide_json_close_array(json);
+  tide_json_close_object(json);
+}
+
+// Readers refuse a file that lacks any of these, and zeros would be lies.
+static enum tide_err check_held(const struct tide_image *image, struct tide_diag *diag)
+{
+  static const struct {
+    uint32_t lack;
+    const char *words;
+  } needs[] = {
+      {TIDE_LACK_TOTAL, "what was allocated"},        {TIDE_LACK_BLOCKS, "numbers of blocks"},
+      {TIDE_LACK_LIFETIMES, "how long blocks lived"}, {TIDE_LACK_PEAK, "what was held at the peak"},
+      {TIDE_LACK_LIVE, "what was held at the end"},
+  };
+  for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+    if (image->lacks & needs[i].lack)
+      return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                       "DHAT's format needs %s, which %s does not hold; pprof, folded and "
+                       "speedscope do without",
+                       needs[i].words, tide_image_source(image));
+  return TIDE_ERR_OK;
+}
+
+// The heap of the view's image. Page-level stacks have no place in the format and are left out.
+enum tide_err tide_dhat_write(struct tide_sink *sink, struct tide_view *view,
+                              const struct tide_export_options *options, struct tide_diag *diag)
+{
+  const struct tide_profile *profile = view->profile;
+  struct writer w = {.profile = profile};
+  struct tide_json json;
+  enum tide_err err = check_held(profile->image, diag);
+  if (!err && (profile->question.window.from.given || profile->question.window.to.given))
+    err = tide_fail_hint(diag, TIDE_ERR_UNSUPPORTED, TIDE_HINT_WHOLE_RUN,
+                         "DHAT's format is of a whole run, its peak and its end; pprof, folded and "
+                         "speedscope are of parts, too");
+  if (err)
+    return err;
+  tide_export_stacks_init(&w.stacks, view, frame_text);
+  tide_intern_text(&w.stacks.texts, "[root]"); // readers count on it being the first
+  for (size_t i = 0; i < profile->n_sites; i++)
+    if (tide_view_has(view, i) && profile->sites[i].n_alloc)
+      add_site(&w, &profile->sites[i]);
+  tide_json_init(&json, sink);
+  write_document(&json, &w);
+  tide_json_done(&json);
+  tide_export_stacks_done(&w.stacks);
+  free(w.points);
+  return TIDE_ERR_OK;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Captures in other tools' formats. A writer takes a view and streams: it needs memory for the
+// model, not for what it writes. Views come without folding unless the user wants it, since
+// viewers have filters of their own.
+#pragma once
+#include "base/sink.h"
+#include "view/view.h"
+
+// What a limit took out: told by the writer, for whoever wants to say it.
+struct tide_export_left_out {
+  uint64_t n_stacks; // gathered as "[other]"; 0: none
+  uint64_t n_kept;
+};
+
+struct tide_export_options {
+  const char *file;  // the capture's path, for formats that name their source
+  bool no_symbols;   // addresses and build ids, for servers that have the names
+  bool measure_said; // the user chose what to measure; otherwise a format takes what suits it
+  // For servers that refuse what is larger; pprof alone. 0: no limit.
+  uint64_t max_bytes; // before it is packed
+  uint64_t max_stacks;
+  struct tide_export_left_out *left_out; // NULL: nobody asks
+};
+
+// May fail where the view cannot be said in the format; then nothing was written.
+typedef enum tide_err tide_export_fn(struct tide_sink *sink, struct tide_view *view,
+                                     const struct tide_export_options *options,
+                                     struct tide_diag *diag);
+
+struct tide_export_format {
+  const char *word, *suffix, *summary;
+  tide_export_fn *write;
+};
+
+#define EXPORT(word, function, suffix, summary) tide_export_fn function;
+#include "export/exports.def"
+#undef EXPORT
+
+// The format of that word; NULL when there is none.
+const struct tide_export_format *tide_export_find(const char *word);

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A flame graph as a picture that stands alone: no script is needed to see it, nothing is loaded
+// from anywhere. The outermost functions are at the top; a box is as wide as its share of what was
+// asked for, boxes below it are what it calls, and what a function holds by itself is the room left
+// under it. Hovering tells the whole name, place and numbers.
+//
+// A box below a pixel is not drawn, since a profile may have a million of them: the small ones
+// under a box are one grey box that tells how many there are. So a row has as many boxes as pixels
+// at most, and a picture never more than some ten thousand.
+//
+//  1. Where a box begins is found from the weight before it, not from widths drawn: no error adds
+//  up.
+//  2. Weights may be negative in a damaged file. What is positive is shown: a tree's node knows the
+//     sum with the signs and without, and half of both is that.
+//  3. Names are not ours. All text is clean UTF-8 without control characters, and escaped.
+#include "export/exports.h"
+
+#include "base/alloc.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "report/export_words.h"
+#include "words/image_text.h"
+#include "words/shorten.h"
+#include "export/svg_page.h"
+#include "view/tree.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  INNER_WIDTH = TIDE_SVG_WIDTH - 2 * TIDE_SVG_MARGIN,
+  DEPTH_MAX = 1000,
+  CHAR_TENTHS = 67, // width of a character
+  TEXT_MIN = 3,     // characters worth showing
+};
+
+struct writer {
+  struct tide_sink *sink;
+  struct tide_view *view;
+  struct tide_tree *tree;
+  struct tide_tree_limits limits;
+  uint64_t whole;
+  uint64_t *next; // per depth: the weight before the next box there
+  size_t depth;   // of the deepest box, the first is 0
+  uint64_t n_hidden;
+};
+
+static uint64_t positive(const struct tide_tree_node *node)
+{
+  return (uint64_t)(((__int128)node->moved + node->total) / 2);
+}
+
+static void put_escaped(struct tide_sink *sink, const char *text)
+{
+  TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, true);
+  for (const char *c = clean; *c; c++) {
+    if (*c == '&')
+      tide_sink_text(sink, "&amp;");
+    else if (*c == '<')
+      tide_sink_text(sink, "&lt;");
+    else if (*c == '>')
+      tide_sink_text(sink, "&gt;");
+    else if (*c == '"')
+      tide_sink_text(sink, "&quot;");
+    else if (strncmp(c, "\xef\xbf\xbe", 3) == 0 || strncmp(c, "\xef\xbf\xbf", 3) == 0)
+      c += 2; // U+FFFE and U+FFFF are characters to UTF-8, but not to XML
+    else
+      tide_sink_bytes(sink, c, 1);
+  }
+}
+
+// A weight as a distance from the left edge of the boxes, in tenths of a pixel.
+static unsigned tenths(const struct writer *w, uint64_t weight)
+{
+  return (unsigned)((unsigned __int128)weight * INNER_WIDTH * 10 / w->whole);
+}
+
+static void put_tenths(struct tide_sink *sink, const char *name, unsigned value)
+{
+  tide_sink_printf(sink, " %s=\"%u.%u\"", name, value / 10, value % 10);
+}
+
+static void put_weight(const struct writer *w, uint64_t weight)
+{
+  char text[TIDE_UNITS_MAX];
+  if (w->view->profile->question.unit == TIDE_UNIT_BYTES)
+    tide_units_bytes(text, (int64_t)weight, TIDE_UNITS_IEC);
+  else
+    tide_units_count(text, weight);
+  tide_sink_text(w->sink, text);
+}
+
+static void put_amount(const struct writer *w, uint64_t weight)
+{
+  char share[TIDE_UNITS_MAX];
+  put_weight(w, weight);
+  tide_sink_text(w->sink, ", ");
+  put_escaped(w->sink, tide_units_share(share, (int64_t)weight, (int64_t)w->whole));
+}
+
+static unsigned shade(const char *name)
+{
+  unsigned sum = 0;
+  for (; *name; name++)
+    sum = sum * 31 + (uint8_t)*name;
+  return sum % 3;
+}
+
+// Opens a box with its title and its name as far as there is room; the caller ends the title.
+static void open_box(const struct writer *w, const char *name)
+{
+  tide_sink_text(w->sink, "<g class=\"b\"><title>");
+  put_escaped(w->sink, name);
+  tide_sink_text(w->sink, "\n");
+}
+
+static void close_box(const struct writer *w, const char *class, uint64_t before, uint64_t weight,
+                      size_t row, const char *name)
+{
+  unsigned left = TIDE_SVG_MARGIN * 10 + tenths(w, before);
+  unsigned width = TIDE_SVG_MARGIN * 10 + tenths(w, before + weight) - left;
+  size_t top = TIDE_SVG_HEAD + row * TIDE_SVG_ROW;
+  tide_sink_printf(w->sink, "</title><rect class=\"%s\"", class);
+  put_tenths(w->sink, "x", left);
+  put_tenths(w->sink, "width", width);
+  tide_sink_printf(w->sink, " y=\"%zu\" height=\"%d\" rx=\"1\"/>", top, TIDE_SVG_ROW - 1);
+  unsigned room = width > 60 ? (width - 60) / CHAR_TENTHS : 0;
+  if (room >= TEXT_MIN) {
+    TIDE_CLEANUP_FREE char *fitting = tide_shorten_function(name, room, true);
+    tide_sink_text(w->sink, "<text");
+    put_tenths(w->sink, "x", left + 30);
+    tide_sink_printf(w->sink, " y=\"%zu\">", top + 13);
+    put_escaped(w->sink, fitting);
+    tide_sink_text(w->sink, "</text>");
+  }
+  tide_sink_text(w->sink, "</g>\n");
+}
+
+static void put_place(const struct writer *w, const struct tide_tree_node *node)
+{
+  const struct tide_named_frame *frame = node->frame;
+  if (!frame)
+    return;
+  const char *module = tide_naming_module_path(w->view->naming, frame);
+  put_escaped(w->sink, frame->file ? frame->file : *module ? module : "unknown code");
+  if (frame->file && frame->line && node->has_one_line)
+    tide_sink_printf(w->sink, ":%" PRIu32, frame->line);
+  if (node->n_deep > 1)
+    tide_sink_printf(w->sink, ", up to %" PRIu32 " calls deep", node->n_deep);
+  tide_sink_text(w->sink, "\n");
+}
+
+static void draw_node(const struct writer *w, const struct tide_tree_node *node, size_t row,
+                      uint64_t before)
+{
+  static const struct tide_profile_site lost = {.kind = TIDE_SITE_LOST};
+  char class[] = "u0";
+  TIDE_CLEANUP_FREE char *name = NULL;
+  if (node->frame)
+    name = tide_export_frame_name(w->view->naming, node->frame);
+  else
+    name = tide_strdup(row ? tide_export_no_frames(&lost) : "all");
+  class[0] = node->frame && !tide_layer_is_folded(node->frame->layer) ? 'u' : 'r';
+  class[1] = (char)('0' + shade(name));
+  open_box(w, name);
+  put_place(w, node);
+  put_amount(w, positive(node));
+  tide_sink_printf(w->sink, ", %" PRIu32 " stack%s", node->n_stacks,
+                   node->n_stacks == 1 ? "" : "s");
+  close_box(w, row ? class : "a", before, positive(node), row, name);
+}
+
+static void draw_rest(struct writer *w, uint64_t weight, uint32_t n, size_t row)
+{
+  char count[TIDE_UNITS_MAX];
+  if (tenths(w, weight) < 10) {
+    w->n_hidden += n;
+    return;
+  }
+  TIDE_CLEANUP_FREE char *name =
+      tide_sprintf("%s smaller function%s", tide_units_count(count, n), n == 1 ? "" : "s");
+  open_box(w, name);
+  put_amount(w, weight);
+  close_box(w, "o", w->next[row], weight, row, name);
+}
+
+// What the children of a node that are not drawn come to.
+static uint64_t rest_of(const struct tide_tree_walk *walk)
+{
+  uint64_t sum = 0;
+  for (uint32_t i = walk->n_shown; i < walk->node->n_children; i++)
+    sum += positive(&walk->tree->nodes[walk->node->first_child + i]);
+  return sum;
+}
+
+static void draw_boxes(struct writer *w)
+{
+  struct tide_tree_walk walk;
+  tide_tree_walk_init(&walk, w->tree, &w->limits);
+  for (enum tide_tree_step step; (step = tide_tree_walk_next(&walk)) != TIDE_TREE_END;) {
+    size_t row = walk.depth;
+    if (step == TIDE_TREE_REST)
+      draw_rest(w, rest_of(&walk), walk.rest_n, row + 1);
+    if (step != TIDE_TREE_ENTER)
+      continue;
+    if (tenths(w, positive(walk.node)))
+      draw_node(w, walk.node, row, w->next[row]);
+    w->next[row + 1] = w->next[row];
+    w->next[row] += positive(walk.node);
+  }
+  tide_tree_walk_done(&walk);
+}
+
+static size_t find_depth(const struct writer *w)
+{
+  struct tide_tree_walk walk;
+  size_t depth = 0;
+  tide_tree_walk_init(&walk, w->tree, &w->limits);
+  for (enum tide_tree_step step; (step = tide_tree_walk_next(&walk)) != TIDE_TREE_END;) {
+    size_t row = walk.depth + (step == TIDE_TREE_REST);
+    depth = row > depth ? row : depth;
+  }
+  tide_tree_walk_done(&walk);
+  return depth;
+}
+
+static void put_line(const struct writer *w, const char *class, unsigned y, const char *text)
+{
+  tide_sink_printf(w->sink, "<text class=\"%s\" x=\"%d\" y=\"%u\">", class, TIDE_SVG_MARGIN, y);
+  put_escaped(w->sink, text);
+  tide_sink_text(w->sink, "</text>\n");
+}
+
+static void write_head(const struct writer *w, size_t height)
+{
+  TIDE_CLEANUP_FREE char *command = tide_image_command(w->view->profile->image);
+  TIDE_CLEANUP_FREE char *fitting = tide_utf8_fit(command, 150, true);
+  TIDE_CLEANUP_FREE char *measure = tide_export_measure(&w->view->profile->question);
+  tide_sink_printf(w->sink,
+                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" "
+                   "viewBox=\"0 0 %d %zu\">\n<title>",
+                   TIDE_SVG_WIDTH, height, TIDE_SVG_WIDTH, height);
+  put_escaped(w->sink, command);
+  tide_sink_text(w->sink, ": ");
+  put_escaped(w->sink, measure);
+  tide_sink_printf(w->sink, "</title>\n<style>\n%s</style>\n", tide_svg_style);
+  tide_sink_text(w->sink, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+  tide_sink_printf(w->sink, "<text class=\"h\" x=\"%d\" y=\"24\">", TIDE_SVG_MARGIN);
+  put_escaped(w->sink, measure);
+  tide_sink_text(w->sink, ": ");
+  put_weight(w, w->whole);
+  tide_sink_text(w->sink, "</text>\n");
+  put_line(w, "s", 42, fitting);
+  tide_sink_printf(w->sink,
+                   "<text class=\"s\" id=\"find\" x=\"%d\" y=\"24\" text-anchor=\"end\">find "
+                   "(/)</text>\n",
+                   TIDE_SVG_WIDTH - TIDE_SVG_MARGIN);
+}
+
+static void write_foot(const struct writer *w, size_t height)
+{
+  char count[TIDE_UNITS_MAX];
+  struct tide_buf text = {0};
+  tide_buf_text(&text, "amber: the program's own code · blue: libraries and runtime · "
+                       "grey: smaller ones together");
+  if (w->n_hidden)
+    tide_buf_printf(&text, " · %s too small to draw", tide_units_count(count, w->n_hidden));
+  put_line(w, "s", (unsigned)height - 10, tide_buf_cstr(&text));
+  tide_buf_done(&text);
+  tide_sink_printf(w->sink, "<script><![CDATA[\n%s]]></script>\n</svg>\n", tide_svg_script);
+}
+
+static void write_picture(struct writer *w)
+{
+  w->depth = w->whole ? find_depth(w) : 0;
+  size_t height = TIDE_SVG_HEAD + (w->depth + 1) * TIDE_SVG_ROW + TIDE_SVG_FOOT;
+  w->next = tide_alloc_array(w->depth + 2, sizeof *w->next);
+  write_head(w, height);
+  if (w->whole)
+    draw_boxes(w);
+  else
+    put_line(w, "s", TIDE_SVG_HEAD + 13, "nothing");
+  write_foot(w, height);
+  free(w->next);
+}
+
+enum tide_err tide_svg_write(struct tide_sink *sink, struct tide_view *view,
+                             const struct tide_export_options *options, struct tide_diag *diag)
+{
+  const struct tide_tree_node root = tide_tree_root(view);
+  struct writer w = {.sink = sink, .view = view, .whole = positive(&root)};
+  w.limits = (struct tide_tree_limits){.min_moved = w.whole / INNER_WIDTH + 1, .depth = DEPTH_MAX};
+  w.tree = tide_tree_new(view, &(struct tide_tree_options){.limits = w.limits});
+  write_picture(&w);
+  tide_tree_free(w.tree);
+  return TIDE_ERR_OK;
+}

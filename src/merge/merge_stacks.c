@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the tables of each part to those of the image: every row is looked for among the rows that
+// are there, and added to them or behind them. Each table is asked in the order of the parts, so
+// that the same parts give the same rows.
+#define _GNU_SOURCE
+#include "merge/merge_parts.h"
+
+#include "base/alloc.h"
+#include "base/id_index.h"
+#include "model/buckets.h"
+#include "model/limits.h"
+#include "model/stored_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE = 4096 };
+
+struct thread_key {
+  char name[16];
+  uint32_t ordinal; // among the part's threads of that name
+};
+
+struct stacks { // what is found again, and how
+  struct tide_image *image;
+  struct tide_id_index by_module, by_frame, by_thread, by_site;
+  struct thread_key *thread_keys; // per thread of the image
+  size_t cap_modules, cap_frames, cap_threads, cap_thread_keys, cap_sites;
+  uint64_t top; // past all modules of the image
+};
+
+struct maps { // from the rows of one part to those of the image
+  const struct tide_image *part;
+  uint32_t *modules, *threads, *nodes;
+  uint64_t *addrs; // of its stored places, in the image
+};
+
+static uint64_t hash_module(const struct tide_module *module)
+{
+  if (module->build_id_len)
+    return tide_hash_bytes(1, module->build_id, module->build_id_len);
+  return tide_hash_bytes(0, module->path ? module->path : "",
+                         strlen(module->path ? module->path : ""));
+}
+
+// The same file: by build id where there is one, else by path.
+static bool same_module(const void *table, uint32_t id, const void *key)
+{
+  const struct tide_module *a = &((const struct tide_module *)table)[id], *b = key;
+  if (a->build_id_len != b->build_id_len)
+    return false;
+  if (a->build_id_len)
+    return memcmp(a->build_id, b->build_id, a->build_id_len) == 0;
+  if ((a->start == a->end) != (b->start == b->end))
+    return false; // one has names alone, the other addresses to look up
+  return strcmp(a->path ? a->path : "", b->path ? b->path : "") == 0;
+}
+
+// Modules of the first part stay where they were; those that only later parts have come behind
+// them, as they may have been loaded where others are.
+static uint32_t add_module(struct stacks *s, const struct tide_module *module, bool is_first)
+{
+  struct tide_image *image = s->image;
+  TIDE_GROW(image->modules, image->n_modules, s->cap_modules);
+  struct tide_module *own = &image->modules[image->n_modules];
+  *own = *module;
+  own->path = tide_strdup(module->path ? module->path : "");
+  if (!is_first) {
+    uint64_t size = module->end - module->start;
+    uint64_t moved = s->top - module->start + (module->start & (PAGE - 1));
+    own->start += moved;
+    own->end = own->start + size;
+    own->bias += moved;
+  }
+  if (own->end > s->top)
+    s->top = (own->end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+  return (uint32_t)image->n_modules++;
+}
+
+static enum tide_err map_modules(struct stacks *s, struct maps *maps, bool is_first,
+                                 struct tide_diag *diag)
+{
+  const struct tide_image *part = maps->part;
+  maps->modules = tide_alloc_array(part->n_modules ? part->n_modules : 1, sizeof *maps->modules);
+  for (size_t i = 1; i < part->n_modules; i++) {
+    const struct tide_module *module = &part->modules[i];
+    uint64_t hash = hash_module(module), first_ns = tide_merge_time(part, module->first_ns);
+    uint32_t id = tide_id_index_find(&s->by_module, hash, same_module, s->image->modules, module);
+    if (id == UINT32_MAX) {
+      if (s->image->n_modules == TIDE_MAX_MODULES)
+        return tide_fail(diag, TIDE_ERR_LIMIT, "together they have more than %u modules",
+                         TIDE_MAX_MODULES);
+      id = add_module(s, module, is_first);
+      s->image->modules[id].first_ns = first_ns;
+      tide_id_index_add(&s->by_module, hash, id);
+    }
+    if (s->image->modules[id].first_ns > first_ns)
+      s->image->modules[id].first_ns = first_ns;
+    maps->modules[i] = id;
+  }
+  return TIDE_ERR_OK;
+}
+
+static uint64_t hash_frame(const struct tide_frame *frame)
+{
+  uint64_t hash = tide_hash_word(frame->pc, frame->parent);
+  return tide_hash_word(hash, (uint64_t)frame->module << 16 | frame->flags);
+}
+
+static bool same_frame(const void *table, uint32_t id, const void *key)
+{
+  const struct tide_frame *a = &((const struct tide_frame *)table)[id], *b = key;
+  return a->pc == b->pc && a->parent == b->parent && a->module == b->module && a->flags == b->flags;
+}
+
+// How far the frame's place is moved within its file, because the address has other names there.
+static uint64_t moved_by(const struct maps *maps, const struct tide_frame *frame)
+{
+  const struct tide_image *part = maps->part;
+  uint64_t pc = frame->flags & TIDE_FRAME_IS_EXACT ? frame->pc : frame->pc - 1;
+  size_t i =
+      tide_stored_names_place(&part->names, frame->module, pc - part->modules[frame->module].bias);
+  return i == SIZE_MAX ? 0 : maps->addrs[i] - part->names.places[i].addr;
+}
+
+static enum tide_err map_frames(struct stacks *s, struct maps *maps, struct tide_diag *diag)
+{
+  const struct tide_image *part = maps->part;
+  struct tide_image *image = s->image;
+  maps->nodes = tide_alloc_array(part->n_frames ? part->n_frames : 1, sizeof *maps->nodes);
+  for (size_t i = 1; i < part->n_frames; i++) {
+    struct tide_frame frame = part->frames[i];
+    uint32_t module = maps->modules[frame.module];
+    frame.pc += moved_by(maps, &part->frames[i]);
+    if (frame.module)
+      frame.pc += image->modules[module].bias - part->modules[frame.module].bias;
+    frame.module = (uint16_t)module;
+    frame.parent = maps->nodes[frame.parent];
+    uint64_t hash = hash_frame(&frame);
+    uint32_t id = tide_id_index_find(&s->by_frame, hash, same_frame, image->frames, &frame);
+    if (id == UINT32_MAX) {
+      if (image->n_frames == UINT32_MAX)
+        return tide_fail(diag, TIDE_ERR_LIMIT, "together they have too many frames");
+      TIDE_GROW(image->frames, image->n_frames, s->cap_frames);
+      id = (uint32_t)image->n_frames;
+      image->frames[image->n_frames++] = frame;
+      tide_id_index_add(&s->by_frame, hash, id);
+    }
+    maps->nodes[i] = id;
+  }
+  return TIDE_ERR_OK;
+}
+
+static uint64_t hash_thread(const struct thread_key *key)
+{
+  return tide_hash_word(tide_hash_bytes(0, key->name, sizeof key->name), key->ordinal);
+}
+
+static bool same_thread(const void *table, uint32_t id, const void *key)
+{
+  const struct thread_key *a = &((const struct thread_key *)table)[id], *b = key;
+  return a->ordinal == b->ordinal && memcmp(a->name, b->name, sizeof a->name) == 0;
+}
+
+// The image's thread of that key, made if need be.
+static uint32_t find_thread(struct stacks *s, const struct thread_key *key, uint32_t tid)
+{
+  uint64_t hash = hash_thread(key);
+  uint32_t id = tide_id_index_find(&s->by_thread, hash, same_thread, s->thread_keys, key);
+  if (id != UINT32_MAX)
+    return id;
+  struct tide_image *image = s->image;
+  id = (uint32_t)image->n_threads_known;
+  TIDE_GROW(s->thread_keys, image->n_threads_known, s->cap_thread_keys);
+  TIDE_GROW(image->threads, image->n_threads_known, s->cap_threads);
+  s->thread_keys[id] = *key;
+  image->threads[image->n_threads_known++] = (struct tide_thread){.tid = tid};
+  memcpy(image->threads[id].name, key->name, sizeof key->name);
+  tide_id_index_add(&s->by_thread, hash, id);
+  return id;
+}
+
+// The k-th thread of a name is one with the k-th of that name in the other parts.
+static void map_threads(struct stacks *s, struct maps *maps)
+{
+  const struct tide_image *part = maps->part;
+  size_t n = part->n_threads_known ? part->n_threads_known : 1;
+  maps->threads = tide_alloc_array(n, sizeof *maps->threads);
+  struct tide_id_index seen = {0}; // names, by the first thread that has it
+  TIDE_CLEANUP_FREE struct thread_key *keys = tide_alloc_array(n, sizeof *keys);
+  TIDE_CLEANUP_FREE uint32_t *n_same = tide_alloc_array(n, sizeof *n_same);
+  for (uint32_t i = 1; i < part->n_threads_known; i++) {
+    const struct tide_thread *thread = &part->threads[i];
+    memcpy(keys[i].name, thread->name, strnlen(thread->name, sizeof keys[i].name - 1));
+    uint64_t hash = hash_thread(&keys[i]);
+    uint32_t first = tide_id_index_find(&seen, hash, same_thread, keys, &keys[i]);
+    if (first == UINT32_MAX)
+      tide_id_index_add(&seen, hash, first = i);
+    struct thread_key key = keys[i];
+    key.ordinal = n_same[first]++;
+    maps->threads[i] = find_thread(s, &key, thread->tid);
+    s->image->threads[maps->threads[i]].n_owners += thread->n_owners;
+  }
+  tide_id_index_done(&seen);
+}
+
+static bool same_site(const void *table, uint32_t id, const void *key)
+{
+  const struct tide_site *a = &((const struct tide_site *)table)[id], *b = key;
+  return a->stack == b->stack && a->thread == b->thread;
+}
+
+static void add_buckets(struct tide_image *image, struct tide_site *sum,
+                        const struct tide_image *part, const struct tide_site *item)
+{
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
+  tide_site_sum_buckets(part, item, sizes, lifetimes);
+  tide_site_add_buckets(image, sum, sizes, lifetimes);
+}
+
+static void add_sites(struct stacks *s, const struct maps *maps)
+{
+  struct tide_image *image = s->image;
+  for (size_t i = 0; i < maps->part->n_sites; i++) {
+    struct tide_site site = maps->part->sites[i];
+    site.stack = maps->nodes[site.stack];
+    site.thread = maps->threads[site.thread];
+    site.first_ns = tide_merge_time(maps->part, site.first_ns);
+    site.last_ns = tide_merge_time(maps->part, site.last_ns);
+    uint64_t hash = tide_hash_word(tide_hash_word(0, site.stack), site.thread);
+    uint32_t id = tide_id_index_find(&s->by_site, hash, same_site, image->sites, &site);
+    if (id != UINT32_MAX) {
+      tide_counters_add(&image->sites[id].counters, &site.counters);
+    } else {
+      TIDE_GROW(image->sites, image->n_sites, s->cap_sites);
+      id = (uint32_t)image->n_sites++;
+      tide_id_index_add(&s->by_site, hash, id);
+      image->sites[id] = site;
+      image->sites[id].size_mask = 0;
+      image->sites[id].life_mask = 0;
+    }
+    add_buckets(image, &image->sites[id], maps->part, &site);
+  }
+}
+
+// Row 0 of three tables stands for nothing or for what is not known.
+static void add_first_rows(struct stacks *s)
+{
+  struct tide_image *image = s->image;
+  TIDE_GROW(image->modules, image->n_modules, s->cap_modules);
+  image->modules[image->n_modules++] = (struct tide_module){.path = tide_strdup("")};
+  TIDE_GROW(image->frames, image->n_frames, s->cap_frames);
+  image->frames[image->n_frames++] = (struct tide_frame){0};
+  s->thread_keys = tide_alloc(sizeof *s->thread_keys);
+  image->threads = tide_alloc(sizeof *image->threads);
+  s->cap_thread_keys = s->cap_threads = image->n_threads_known = 1;
+}
+
+static enum tide_err add_part(struct stacks *s, struct maps *maps, bool is_first,
+                              struct tide_merge_names *names, struct tide_diag *diag)
+{
+  enum tide_err err = map_modules(s, maps, is_first, diag);
+  if (err)
+    return err;
+  maps->addrs = tide_merge_names_add(names, maps->part, s->image, maps->modules);
+  err = map_frames(s, maps, diag);
+  if (err)
+    return err;
+  map_threads(s, maps);
+  add_sites(s, maps);
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_merge_stacks(struct tide_merging *m, struct tide_diag *diag)
+{
+  struct stacks s = {.image = m->image};
+  struct tide_merge_names *names = tide_merge_names_new();
+  enum tide_err err = TIDE_ERR_OK;
+  add_first_rows(&s);
+  for (size_t i = 0; i < m->n_parts && !err; i++) {
+    struct maps maps = {.part = m->parts[i]};
+    err = add_part(&s, &maps, i == 0, names, diag);
+    m->nodes[i] = maps.nodes;
+    free(maps.modules);
+    free(maps.threads);
+    free(maps.addrs);
+  }
+  if (!err && !tide_merge_names_finish(names, m->image))
+    err = tide_fail(diag, TIDE_ERR_LIMIT, "together they have too many stored names");
+  tide_merge_names_free(names);
+  free(s.thread_keys);
+  tide_id_index_done(&s.by_module);
+  tide_id_index_done(&s.by_frame);
+  tide_id_index_done(&s.by_thread);
+  tide_id_index_done(&s.by_site);
+  return err;
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A capture in memory: what a .tide file holds, and what the supervisor builds from the stores.
+// Plain data. Everything a struct points to is owned by it and freed by tide_capture_free().
+// All times are nanoseconds since the start of the first image unless a name says otherwise.
+#pragma once
+#include "model/numbers.h"
+#include "store/stack.h"
+#include "store/why.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define TIDE_SIZE_BUCKETS_N 32 // see store/layout.h for the bucket limits
+#define TIDE_LIFE_BUCKETS_N 48 // bucket 0: 0 ns; bucket k: 2^(k-1) .. 2^k - 1 ns
+
+// A loaded object. Frames refer to it by index; module 0 is always "unknown" (path "").
+struct tide_module {
+  char *path; // absolute; "[vdso]" for the kernel's page
+  uint8_t build_id[32];
+  uint32_t build_id_len; // 0: none
+  uint64_t start, end;   // runtime range
+  uint64_t bias;         // runtime address - ELF address
+  uint64_t first_ns;     // when the recorder first met it
+  uint32_t generation;
+};
+
+// Trie of frames. nodes[0] is the root and stands for nothing; parent < own index.
+struct tide_frame {
+  uint64_t pc; // runtime address
+  uint32_t parent;
+  uint16_t module;
+  uint16_t flags;
+};
+
+// What one thread slot did to the blocks of one stack. Sum the rows of a stack to get the stack's
+// numbers.
+struct tide_site {
+  uint32_t stack;  // index in frames of the innermost frame
+  uint32_t thread; // index in threads
+  union {
+    struct tide_counters counters;
+    struct tide_counters;
+  };
+  // Histograms, see model/buckets.h: a bit per bucket that is not empty, and where their counts
+  // begin among the image's.
+  uint32_t size_mask; // of allocations
+  uint64_t life_mask; // of frees
+  size_t first_count;
+};
+
+struct tide_counts { // of all sites' buckets
+  uint64_t *items;
+  size_t n, cap;
+};
+
+struct tide_thread {
+  uint32_t tid;      // the latest owner of the slot
+  uint32_t n_owners; // threads that shared this slot, one after another
+  char name[16];     // "" when unknown
+};
+
+struct tide_tick { // one point of the timeline
+  uint64_t time_ns;
+  int64_t live_bytes, live_blocks;
+  uint64_t n_alloc, b_alloc, n_free; // cumulative
+  uint64_t rss_bytes;                // 0: not known at this moment; see rss_is_own
+  int64_t page_bytes;                // mapped by the program itself through mmap and brk
+  uint64_t n_resize;                 // cumulative
+  int64_t b_resized;                 // cumulative: new sizes - old sizes
+};
+
+// Live bytes and blocks of every stack at one moment (pages-level stacks included), and what was
+// allocated since the snapshot before. Nobody looked at the moment of the peak, so its rows count
+// nothing and its share is in the next one's. The last one is that of the end: over all snapshots
+// the counts of a stack add up to those of its sites, exactly.
+struct tide_snapshot_row {
+  uint32_t stack;
+  int64_t live_bytes, live_blocks;
+  uint64_t n_alloc, b_alloc; // since the snapshot before it that is not the peak's
+};
+enum tide_snapshot_kind { TIDE_SNAPSHOT_TIMED, TIDE_SNAPSHOT_PEAK, TIDE_SNAPSHOT_END };
+struct tide_snapshot {
+  uint64_t time_ns;
+  enum tide_snapshot_kind kind;
+  struct tide_snapshot_row *rows; // by rising stack; rows of nothing but zeros left out
+  size_t n_rows;
+};
+
+// Blocks of one stack that were allocated before one snapshot and freed after it: between which
+// snapshots, by the index of the later of each two. Only these are told apart: blocks that were
+// born and freed between the same two are not among them. A resize frees a block and allocates one.
+struct tide_late_free {
+  uint32_t stack;
+  uint32_t born, freed; // indexes in snapshots, born < freed; never that of the peak
+  uint64_t n_blocks, bytes;
+};
+
+// The order of an image's late frees.
+static inline bool tide_late_free_is_before(const struct tide_late_free *a,
+                                            const struct tide_late_free *b)
+{
+  if (a->freed != b->freed)
+    return a->freed < b->freed;
+  return a->stack != b->stack ? a->stack < b->stack : a->born < b->born;
+}
+
+// A moment with a name: the program gave it. Several may share a name.
+struct tide_mark {
+  uint64_t time_ns;
+  char *name;
+};
+
+// Names kept in a capture, so that it can be read where the programs are not: for a place, the
+// chain of functions inlined there, innermost first. See model/stored_names.h.
+struct tide_stored_frame {
+  uint32_t function, file; // offsets in text; 0: unknown
+  uint32_t line;           // 0: unknown
+  bool inlined;            // inlined into the next frame
+};
+struct tide_stored_place {
+  uint64_t addr;     // ELF address inside the instruction meant; in module 0 as it ran
+  uint32_t module;   // index in modules
+  uint32_t n_frames; // at least 1
+  size_t first_frame;
+};
+struct tide_stored_names {
+  struct tide_stored_place *places; // by rising module, then by rising address
+  size_t n_places;
+  struct tide_stored_frame *frames; // of all places, in their order
+  size_t n_frames;
+  char *text; // strings that end in NUL; the first is "". NULL when there are no places
+  size_t text_bytes;
+};
+
+enum tide_end_kind {
+  TIDE_END_UNKNOWN,  // still running, or lost sight of it
+  TIDE_END_EXITED,   // end_value = exit status (-1: not known, a descendant)
+  TIDE_END_SIGNALED, // end_value = signal
+  TIDE_END_EXECED,   // replaced by another image of the same pid
+};
+
+struct tide_loss { // all counts of events or stacks; zero is what we want to see
+  uint64_t n_unknown_free, n_lost_busy, n_lost_full, n_cut, n_broken, n_guessed, n_fork_lost;
+  uint64_t n_failed; // allocations that returned NULL: information, not a loss
+};
+
+// What an image does not hold because whoever recorded it did not know: another tool's formats hold
+// less than ours. What lacks is absent, not zero; its fields are without meaning.
+enum tide_lacks {
+  TIDE_LACK_PEAK = 1,        // who held what at the peak
+  TIDE_LACK_LIVE = 2,        // what was live at the end
+  TIDE_LACK_TOTAL = 4,       // what was allocated in all
+  TIDE_LACK_BLOCKS = 8,      // numbers of blocks: only bytes are known
+  TIDE_LACK_TEMP = 16,       // what was temporary: freed within one further allocation
+  TIDE_LACK_LIFETIMES = 32,  // how long blocks lived
+  TIDE_LACK_LIFE_HIST = 64,  // and how that is spread
+  TIDE_LACK_SIZE_HIST = 128, // how sizes are spread
+  TIDE_LACK_RESIZES = 256,
+  TIDE_LACK_THREADS = 512,                 // who allocated, and who freed what others had allocated
+  TIDE_LACK_TIMES = 1024,                  // first and last allocation of a site
+  TIDE_LACK_CLOCK = 2048,                  // start, end, and when the peak was
+  TIDE_LACK_NUMBERS = TIDE_LACK_CLOCK - 1, // all but that: nothing of it was recorded
+};
+
+// One process image: from exec (or fork) to the next exec or the end.
+struct tide_image {
+  uint32_t pid, ppid;    // pid 0: several processes merged, or another tool did not tell
+  uint32_t parent_image; // index + 1 of the image it came from by fork or exec; 0: none
+  bool by_fork;          // it is a fork child that has not exec'ed
+  char *exe;             // path of the program
+  char *cmdline;         // argv joined by NULs, cmdline_len bytes
+  uint32_t cmdline_len;
+  char *allocator; // path of the library whose malloc was next, or exe: its own; "" for libc
+  uint64_t start_ns, end_ns;
+  enum tide_end_kind end_kind;
+  int32_t end_value;
+  uint64_t inherited_bytes; // live in the parent at the fork
+  uint32_t off_reason;      // enum tide_off_reason: 0 when it recorded to the end
+
+  int64_t peak_bytes, peak_blocks;
+  uint64_t peak_ns;
+  uint64_t peak_bound_bytes; // 0: exact
+  uint64_t max_rss_bytes;    // 0: not known
+  uint64_t rss_at_peak_bytes;
+  int64_t page_live_bytes, page_peak_bytes;
+  uint64_t page_n_map, page_b_map, page_n_unmap, page_b_unmap;
+  uint64_t recorder_ns; // time spent in the recorder, estimated by sampling
+  uint64_t cpu_ns;      // user + system of the process where known, else 0
+  uint32_t n_threads, max_live_threads, depth_limit;
+  struct tide_loss loss;
+  uint32_t lacks; // enum tide_lacks
+  char *origin;   // the tool and format it was read from; NULL: ours
+  // Filled by the reader, not stored:
+  char *file;            // the file it was read from; NULL: none
+  bool is_part;          // the file ended before all of its stacks
+  bool sites_are_all;    // the reader's own: every row of sites was met
+  bool resident_is_lost; // the file ended before what would be in has_resident and the like
+  // Of a run with very many stacks, until it is written: frames, sites and the snapshots' rows are
+  // in here and not in the tables below. See model/pack.h. NULL: they are below.
+  struct tide_pack *pack;
+
+  struct tide_module *modules; // [0] is "unknown"
+  size_t n_modules;
+  struct tide_frame *frames; // [0] is the root
+  size_t n_frames;
+  struct tide_site *sites;
+  size_t n_sites;
+  struct tide_counts counts;   // of the sites' histograms
+  struct tide_thread *threads; // [0] stands for "unknown"
+  size_t n_threads_known;
+  struct tide_tick *ticks;
+  size_t n_ticks;
+  struct tide_mark *marks; // by rising time
+  size_t n_marks;
+  struct tide_snapshot *snapshots; // by rising time
+  size_t n_snapshots;
+  struct tide_late_free *late_frees; // by rising freed, then stack, then born; each once
+  size_t n_late_frees;
+  struct tide_stored_names names; // empty unless somebody stored them
+  // Numbers that the sites have. False: not known, and all zeros.
+#define TIDE_NUMBER_SINCE(flag) bool flag;
+#include "model/numbers.def"
+  // What files before format 1.1 do not tell.
+  bool has_counts; // n_alloc and b_alloc of the snapshots' rows
+  // Since format 1.2: all late frees are known, and the snapshots are of one instant each.
+  bool has_late_frees;
+  // Since format 1.3.
+  bool has_tick_resizes; // n_resize and b_resized of the ticks
+  // Since format 1.4: what is known of the memory that was in use.
+  bool has_resident;
+  bool rss_is_own;             // every RSS is without the recorder's part
+  uint64_t max_rss_ns;         // when the RSS was highest
+  int64_t max_rss_live_bytes;  // what the heap held then; -1: not known, and max_rss_ns is later
+  uint64_t recorder_rss_bytes; // the most that the recorder itself had in memory; 0: not known
+  uint64_t rss_bound_bytes;    // rss_at_peak_bytes may be wrong by as much
+  uint64_t untouched_bytes;    // of the heap at its peak, at least so much was in memory at no look
+  uint64_t swapped_bytes;      // the most that was swapped out
+};
+
+// What recording cost the run, all of its processes together. See tidemark-run(1).
+struct tide_cost {
+  uint64_t cpu_ns;        // user and system time of the processes, the recorder's part included
+  uint64_t recorder_ns;   // that part, estimated
+  uint64_t supervisor_ns; // what tidemark itself used meanwhile
+};
+
+// A program of the run that was not recorded, or not as a whole: all its processes of one reason.
+struct tide_unrecorded {
+  char *exe;    // path of the program; "": several that found no row of their own
+  char *detail; // name of the allocator, loader or sanitizer that is the reason; ""
+  char *parent; // path of the program that started the first of them; "": not known
+  enum tide_why why;
+  bool is_command;           // it is what the user started
+  uint32_t pid;              // of the one with the most memory; 0: not known
+  uint64_t n_processes;      // at least 1
+  uint64_t start_ns, end_ns; // from the first that was seen to the last
+  uint64_t max_rss_bytes;    // the most of any; 0: not known
+  uint64_t recorded_bytes;   // the highest heap peak that was recorded of one all the same
+};
+
+// Which programs of a run were recorded and which were not. See model/roll.h.
+struct tide_roll {
+  bool is_known;        // false: nobody watched (a bare store, another tool, files before 1.4)
+  bool at_least;        // an unrecorded program may have started others that nobody saw
+  uint32_t command_pid; // what the user started; 0: not known, or several runs
+  uint64_t n_recorded;  // images that were recorded as a whole, those not kept among them
+  uint64_t n_refused;   // other processes that came for a store and were none of the run's
+  struct tide_unrecorded *rows;
+  size_t n_rows;
+};
+
+struct tide_capture {
+  char *tool_version;
+  uint32_t arch; // enum tide_store_arch
+  uint32_t kernel_page_bytes;
+  char *hostname, *kernel;
+  uint64_t start_realtime_ns; // since the epoch
+  uint64_t duration_ns;
+  bool finished; // false: a checkpoint of a run that was not ended properly
+  uint32_t
+      n_images_left_out; // images that are not kept one by one, but in sums (before: not at all)
+  struct tide_image *images; // by start
+  size_t n_images;
+  struct tide_roll roll; // since format 1.4
+  bool has_cost;         // since format 1.4
+  struct tide_cost cost;
+  // Filled by the reader, not stored:
+  bool from_later; // a later minor version wrote it: it may hold what this one does not know
+  bool cut;        // the file ended early or a part was damaged
+  char *cut_note;  // one sentence saying where; NULL when whole
+};
+
+// The command of a run in which nothing was recorded: the capture is about the roll.
+static inline bool tide_image_is_unrecorded(const struct tide_image *image)
+{
+  return !image->origin && (image->lacks & TIDE_LACK_NUMBERS) == TIDE_LACK_NUMBERS;
+}
+
+struct tide_capture *tide_capture_new(void);
+void tide_capture_free(struct tide_capture *capture); // NULL is fine
+void tide_image_done(struct tide_image *image);       // frees what it points to; zeroed is fine
+
+// What a message calls an image: its file, or else what it was read from.
+static inline const char *tide_image_source(const struct tide_image *image)
+{
+  return image->file ? image->file : image->origin ? image->origin : "the capture";
+}
+
+// What the origin of a sum begins with that other tools have a part in.
+#define TIDE_ORIGIN_SUM "sum of "
+
+// Whether an image is the sum of several (see merge/merge.h).
+static inline bool tide_image_is_merged(const struct tide_image *image)
+{
+  return image->pid == 0 && (!image->origin || strncmp(image->origin, TIDE_ORIGIN_SUM,
+                                                       sizeof TIDE_ORIGIN_SUM - 1) == 0);
+}
+
+// Whether an image is the sum of processes that the capture of a run does not keep one by one.
+static inline bool tide_image_is_rest(const struct tide_capture *capture,
+                                      const struct tide_image *image)
+{
+  return capture->n_images_left_out && tide_image_is_merged(image);
+}

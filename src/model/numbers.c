@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What can be done with the numbers of a stack without knowing which there are.
+#include "model/numbers.h"
+
+#include "model/model.h"
+
+#include <string.h>
+
+#define AT(field) offsetof(struct tide_numbers, field)
+#define IS_SIGNED(type) _Generic((type)0, int64_t : true, default : false)
+
+const struct tide_number tide_number_list[] = {
+#define TIDE_NUMBER(field, type, rule, code, key, needs)                                           \
+  {key, AT(field), IS_SIGNED(type), TIDE_NUMBER_##rule, needs},
+#define TIDE_NUMBER_LIVE(field, more, less, key, needs)                                            \
+  {key, AT(field), true, TIDE_NUMBER_LEFT, needs},
+#include "model/numbers.def"
+};
+const size_t tide_number_list_n = sizeof tide_number_list / sizeof *tide_number_list;
+
+const char *tide_number_name(const struct tide_number *number)
+{
+  return number->at == AT(b_alloc) ? "allocated_bytes" : number->key;
+}
+
+uint64_t tide_number_get(const struct tide_numbers *numbers, const struct tide_number *number)
+{
+  uint64_t value;
+  memcpy(&value, (const char *)numbers + number->at, sizeof value);
+  return value;
+}
+
+bool tide_number_is_kept(const struct tide_number *number, const struct tide_image *image)
+{
+  bool is_kept = true;
+#define TIDE_NUMBER(field, ...)                                                                    \
+  if (number->at == AT(field))                                                                     \
+    return is_kept;
+#define TIDE_NUMBER_SINCE(flag) is_kept = image->flag;
+#include "model/numbers.def"
+  return true;
+}
+
+#define ADD_DONE(field) sum->field += more->field;
+#define ADD_HELD(field) sum->field += more->field;
+#define ADD_HIGH(field) sum->field += more->field > 0 ? more->field : 0;
+#define ADD_EARLIEST(field)                                                                        \
+  if (more->n_alloc && (is_first || more->field < sum->field))                                     \
+    sum->field = more->field;
+#define ADD_LATEST(field)                                                                          \
+  if (more->n_alloc && (is_first || more->field > sum->field))                                     \
+    sum->field = more->field;
+
+void tide_counters_add(struct tide_counters *sum, const struct tide_counters *more)
+{
+  bool is_first = !sum->n_alloc;
+#define TIDE_NUMBER(field, type, rule, ...) ADD_##rule(field)
+#include "model/numbers.def"
+}
+
+void tide_numbers_add(struct tide_numbers *sum, const struct tide_numbers *more)
+{
+  tide_counters_add(&sum->counters, &more->counters);
+#define TIDE_NUMBER_LIVE(field, ...) sum->field += more->field;
+#include "model/numbers.def"
+}
+
+void tide_numbers_live(struct tide_numbers *numbers)
+{
+#define TIDE_NUMBER_LIVE(field, more, less, ...)                                                   \
+  numbers->field = (int64_t)(numbers->more - numbers->less);
+#include "model/numbers.def"
+}
+
+#define IS_DONE_DONE true
+#define IS_DONE_HELD false
+#define IS_DONE_HIGH false
+#define IS_DONE_EARLIEST true
+#define IS_DONE_LATEST true
+
+struct tide_numbers tide_counters_done(const struct tide_counters *row)
+{
+  struct tide_numbers done = {0};
+#define TIDE_NUMBER(field, type, rule, ...) done.field = IS_DONE_##rule ? row->field : 0;
+#include "model/numbers.def"
+  return done;
+}
+
+#define IS_HELD_DONE false
+#define IS_HELD_HELD true
+#define IS_HELD_HIGH false
+#define IS_HELD_EARLIEST false
+#define IS_HELD_LATEST false
+
+struct tide_numbers tide_numbers_held(const struct tide_numbers *numbers)
+{
+  struct tide_numbers held = {0};
+#define TIDE_NUMBER(field, type, rule, ...) held.field = IS_HELD_##rule ? numbers->field : 0;
+#define TIDE_NUMBER_LIVE(field, ...) held.field = numbers->field;
+#include "model/numbers.def"
+  return held;
+}
+
+void tide_counters_forget(struct tide_counters *counters, uint32_t lacks)
+{
+  lacks &= ~(uint32_t)(TIDE_LACK_TOTAL | TIDE_LACK_LIVE | TIDE_LACK_BLOCKS);
+#define TIDE_NUMBER(field, type, rule, code, key, needs)                                           \
+  if (lacks & (needs))                                                                             \
+    counters->field = 0;
+#include "model/numbers.def"
+}

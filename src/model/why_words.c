@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The words of why.h's list. A %s stands for the detail.
+#include "model/why_words.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+static const struct {
+  const char *brief, *what, *way_out;
+} WORDS[TIDE_WHY_N] = {
+    [TIDE_WHY_UNKNOWN] = {"not seen by the recorder", "ran without the recorder", NULL},
+    [TIDE_WHY_STATIC] = {"static", "is statically linked, so the recorder cannot be loaded into it",
+                         "link it dynamically, without -static (Rust: a *-linux-gnu target "
+                         "without crt-static)"},
+    [TIDE_WHY_MUSL] = {"musl", "uses musl, and the recorder needs glibc",
+                       "build it for a *-linux-gnu target"},
+    [TIDE_WHY_OTHER_LOADER] = {"another loader",
+                               "is started by %s, and the recorder needs glibc's loader",
+                               "build it for glibc"},
+    [TIDE_WHY_PRIVILEGED] = {"setuid or the like",
+                             "is setuid, setgid or has file capabilities, so the loader ignores "
+                             "the recorder",
+                             "record a copy without them, or run tidemark as the user it would "
+                             "become"},
+    [TIDE_WHY_BITS_32] = {"32-bit", "is a 32-bit program", "build it for 64 bits"},
+    [TIDE_WHY_OTHER_MACHINE] = {"another processor", "is for another processor than this one",
+                                "record it where it is at home"},
+    [TIDE_WHY_SANITIZER] = {"sanitizer",
+                            "runs with %s, which must be loaded first and replaces the "
+                            "allocator",
+                            "record it without, neither built in nor preloaded"},
+    [TIDE_WHY_OWN_ALLOCATOR] = {"%s linked in",
+                                "has %s linked in, which the recorder cannot see into",
+                                "link the allocator as a shared library, or build without it "
+                                "for the recording"},
+    [TIDE_WHY_TOO_LONG] = {"arguments too long",
+                           "got arguments and an environment that leave no room for two variables",
+                           "give it a shorter command line"},
+    [TIDE_WHY_NO_LIBRARY] = {"chroot or sandbox",
+                             "ran where the recorder's library is not to be seen (a chroot or a "
+                             "sandbox)",
+                             "make the directory of libtidemark.so visible there"},
+    [TIDE_WHY_NO_ENVIRONMENT] = {"environment cleared",
+                                 "was started by an unrecorded program without the recorder's "
+                                 "variables",
+                                 "let LD_PRELOAD and TIDEMARK_OPTIONS pass, or record it alone"},
+    [TIDE_WHY_NO_STORE] = {"no store left",
+                           "came to the recorder, and no memory or descriptor was left for it",
+                           "raise ulimit -n and ulimit -f"},
+    [TIDE_WHY_NO_ANSWER] = {"no answer in time",
+                            "asked the recorder's supervisor, which was stopped or overloaded, and "
+                            "went on without",
+                            NULL},
+    [TIDE_WHY_NAMESPACE] = {"user namespace",
+                            "ran in a user namespace that knows neither root nor the user who "
+                            "records, so it could not tell whose the recorder is",
+                            "map one of them into it (unshare --map-root-user, bwrap --uid 0)"},
+    [TIDE_WHY_OUTSIDE] =
+        {"not known to be of the run",
+         "came with the run's variables, and nothing showed that it was of the "
+         "run: a daemon that left its parents, or started elsewhere",
+         "let the run wait for its daemons, which then stay its own (tidemark help run)"},
+    [TIDE_WHY_UNSEEN_MEMORY] = {"unseen memory",
+                                "has most of its memory from elsewhere than libc's allocator and "
+                                "libc's mmap",
+                                NULL},
+};
+
+// Allocators that profile themselves, and what of theirs tidemark reads.
+static const struct {
+  const char *allocator, *how;
+} SELF[] = {
+    {"jemalloc", "jemalloc profiles itself where built with --enable-prof: "
+                 "MALLOC_CONF=prof:true,prof_final:true (Rust: _RJEM_MALLOC_CONF), then "
+                 "'tidemark report FILE.heap'"},
+    {"tcmalloc", "gperftools' tcmalloc profiles itself: HEAPPROFILE=NAME, then 'tidemark report "
+                 "NAME.0001.heap'"},
+    {"Go's runtime", "Go's runtime profiles itself: save /debug/pprof/heap or use runtime/pprof, "
+                     "then 'tidemark report FILE'"},
+};
+
+static const char *self_profiling(const char *detail)
+{
+  for (size_t i = 0; detail && i < sizeof SELF / sizeof *SELF; i++)
+    if (strcmp(detail, SELF[i].allocator) == 0)
+      return SELF[i].how;
+  return NULL;
+}
+
+static enum tide_why known(enum tide_why why)
+{
+  return (unsigned)why < TIDE_WHY_N ? why : TIDE_WHY_UNKNOWN;
+}
+
+static char *fill(const char *text, enum tide_why why, const char *detail)
+{
+  const char *gap = strstr(text, "%s");
+  const char *name = detail && *detail              ? detail
+                     : why == TIDE_WHY_SANITIZER    ? "a sanitizer"
+                     : why == TIDE_WHY_OTHER_LOADER ? "another loader"
+                                                    : "an allocator of its own";
+  if (!gap)
+    return tide_strdup(text);
+  return tide_sprintf("%.*s%s%s", (int)(gap - text), text, name, gap + 2);
+}
+
+char *tide_why_sentence(enum tide_why why, const char *detail)
+{
+  return fill(WORDS[known(why)].what, known(why), detail);
+}
+
+char *tide_why_brief(enum tide_why why, const char *detail)
+{
+  return fill(WORDS[known(why)].brief, known(why), detail);
+}
+
+char *tide_why_way_out(enum tide_why why, const char *detail)
+{
+  const char *way = WORDS[known(why)].way_out, *self = self_profiling(detail);
+  if (detail && strcmp(detail, "Go's runtime") == 0)
+    way = NULL; // linked in whatever way, it is the one that allocates
+  if (way && self)
+    return tide_sprintf("%s; %s", way, self);
+  return way || self ? tide_strdup(way ? way : self) : NULL;
+}
+
+const char *tide_why_tag(enum tide_why why)
+{
+  static const char *const TAGS[] = {
+#define X(name, number, word) [number] = word,
+      TIDE_WHY_LIST(X)
+#undef X
+  };
+  return TAGS[known(why)];
+}
+
+bool tide_why_is_partial(enum tide_why why)
+{
+  return why == TIDE_WHY_OWN_ALLOCATOR || why == TIDE_WHY_UNSEEN_MEMORY;
+}

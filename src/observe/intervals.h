@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each stack did in each interval between two snapshots, exactly, of a target that runs.
+//
+// The supervisor ends an interval by raising its number in the store. From then on every event of
+// the target belongs to the next one; a cell that changes first notes its counters (its closing).
+// So the state of a cell at the end of an interval is its closing if it has changed since, and what
+// it says now if it has not. Two things may come late, and neither is lost:
+//  1. an event that had begun before the number rose, and is counted after the cell was looked at.
+//     It shows at the next look as belonging to the interval it began in;
+//  2. the closing itself. Between two looks at a cell the number rises once, so the cell closes at
+//     most twice, once for each number it may have seen; it keeps two.
+// This holds for any number of threads, as a cell has one writer.
+#pragma once
+#include "observe/store_view.h"
+
+struct tide_tally {
+  uint64_t n_alloc, b_alloc, n_free, b_free;
+};
+
+struct tide_resizes {
+  uint64_t n, b_old, b_new;
+};
+
+// What was taken of a cell. Of most it is little: numbers that do not fit are among the wide ones.
+struct tide_interval_cell {
+  uint32_t b_alloc, b_free; // wide: b_alloc is the index
+  uint16_t n_alloc, n_free;
+  uint16_t interval; // its own, at the last look; 0: not seen yet
+  uint16_t closed;   // the latest closing that was
+};
+struct tide_interval_wide {
+  struct tide_tally seen;
+  uint32_t interval, closed;
+};
+
+struct tide_intervals {
+  struct tide_interval_cell **chunks; // of cells by id, each made when one of it is looked at
+  size_t n_chunks;
+  struct tide_interval_wide *wides;
+  size_t n_wides, cap_wides;
+  size_t n_live;               // cells that held something at the last look
+  struct tide_tally heap;      // sums of all heap cells at the last look
+  struct tide_resizes resizes; // likewise
+};
+
+typedef void tide_interval_take(void *context, uint32_t stack, uint32_t interval,
+                                const struct tide_tally *more);
+
+// Adds what a cell has of resizes.
+void tide_resizes_add(struct tide_resizes *sum, struct tide_store_view *view,
+                      const struct tide_cell *cell);
+
+void tide_intervals_done(struct tide_intervals *intervals);
+
+// Ends the present interval. Gives its number, 0: the store cannot be written, or has no more.
+uint32_t tide_interval_end(struct tide_store_view *view);
+
+// Takes whatever happened in intervals before the one given and was not taken yet. Must come once
+// after every tide_interval_end(), with the view refreshed before that. With UINT32_MAX as the
+// interval takes all there is, of whatever is under way as much as can be seen. The view's nodes
+// must be up to date.
+void tide_intervals_collect(struct tide_intervals *intervals, struct tide_store_view *view,
+                            uint32_t before, tide_interval_take *take, void *context);

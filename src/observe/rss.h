@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The RSS of one image over time, as the program's own: what the kernel counts less what of it is
+// the recorder's. The first is read at every tick, the second less often, because it costs more
+// (each look is paid for by a wait of a hundred times its cost, like every other): in between it is
+// taken to rise evenly, which the two looks around a moment bound.
+#pragma once
+#include "model/model.h"
+#include "observe/resident.h"
+
+struct tide_rss_look { // both at one moment
+  uint64_t time_ns, all_bytes, recorder_bytes;
+};
+
+struct tide_rss_high { // a moment that may have been the highest; all_bytes 0: none
+  uint64_t time_ns, all_bytes;
+  int64_t live_bytes; // -1: not known
+};
+
+struct tide_rss {
+  struct tide_resident resident;
+  uint32_t pid;
+  struct tide_rss_look *looks; // by rising time
+  size_t n_looks, cap_looks;
+  // The tick at which most was the program's own, judged by what was last known to be the
+  // recorder's: ticks are thinned out, and this one is kept.
+  struct tide_rss_high at_tick;
+  uint64_t max_own_bytes;
+  struct tide_rss_high marked; // the kernel's high water mark; reached then or a little earlier
+  uint64_t max_all_bytes;      // over all ticks
+  uint64_t max_recorder_bytes, max_swapped_bytes;
+  uint64_t spent_ns; // on the last look at the recorder's part, if it was in the last take
+  uint64_t look_interval_ns, next_look_ns, next_mark_ns;
+};
+
+#define TIDE_RSS_MAX_LOOKS 1024
+
+void tide_rss_init(struct tide_rss *rss, uint32_t pid, uint64_t time_ns);
+void tide_rss_done(struct tide_rss *rss);
+
+// All bytes that are in memory now, and whatever else is due; 0: not known. The heap holds
+// live_bytes.
+uint64_t tide_rss_take(struct tide_rss *rss, const struct tide_store_view *view, uint64_t time_ns,
+                       int64_t live_bytes, size_t n_sharing);
+
+// A high water mark that somebody else has heard of.
+void tide_rss_note_mark(struct tide_rss *rss, uint64_t time_ns, uint64_t high_bytes);
+
+// The program's own part of what tide_rss_take() gave at that time (all of it where the recorder's
+// is not known), and by how much it may be wrong.
+uint64_t tide_rss_own(const struct tide_rss *rss, uint64_t time_ns, uint64_t all_bytes,
+                      uint64_t *ret_bound);
+
+// Did the heap hold what it held at its peak, or next to that?
+bool tide_rss_is_at_peak(const struct tide_image *image, const struct tide_tick *tick);
+
+// Tells the image all there is to know of its RSS. Its ticks are the program's own already; near is
+// the tick, as it was taken, that tells most of its peak.
+void tide_rss_fill_image(const struct tide_rss *rss, const struct tide_tick *near,
+                         struct tide_image *image);

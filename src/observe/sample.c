@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One look at a store: a tick, perhaps with counts, perhaps a snapshot. The target runs meanwhile,
+// so the counts of a tick are of no instant: a block that changes hands during a walk may be seen
+// twice or not at all, and sums that come out negative for that reason are cut to zero. Snapshots
+// know better (sample_snapshots.c).
+#define _GNU_SOURCE
+#include "observe/sample.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MS UINT64_C(1000000)
+#define WAKE_NS 4000 // waking up for a look, which no clock of ours sees
+#define FIRST_TICK_INTERVAL_NS (1 * MS)
+#define FIRST_SNAPSHOT_INTERVAL_NS (5 * MS)
+// After so many times its own processor time: together at most one hundredth of a core.
+#define TICK_REST 200
+#define WALK_REST 400
+#define SNAPSHOT_REST 300
+
+void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time_ns)
+{
+  *sampler = (struct tide_sampler){
+      .tick_interval_ns = FIRST_TICK_INTERVAL_NS,
+      .snapshot_interval_ns = FIRST_SNAPSHOT_INTERVAL_NS,
+      .next_tick_ns = time_ns,
+      .next_snapshot_ns = time_ns + FIRST_SNAPSHOT_INTERVAL_NS,
+  };
+  tide_rss_init(&sampler->rss, pid, time_ns);
+}
+
+void tide_sampler_done(struct tide_sampler *sampler)
+{
+  tide_rss_done(&sampler->rss);
+  for (size_t i = 0; i < sampler->n_snapshots; i++)
+    tide_sample_rows_done(&sampler->snapshots[i].rows);
+  free(sampler->snapshots);
+  free(sampler->ticks);
+  free(sampler->stragglers);
+  tide_sample_rows_done(&sampler->rising);
+  free(sampler->rows);
+  free(sampler->is_stack);
+  tide_intervals_done(&sampler->intervals);
+  tide_late_frees_done(&sampler->lates);
+  *sampler = (struct tide_sampler){.rss.resident = {.statm_fd = -1, .pagemap_fd = -1}};
+}
+
+struct walk {
+  struct tide_store_view *view;
+  struct tide_tally heap;
+  struct tide_resizes resizes;
+};
+
+static void walk_block(void *context, const struct tide_cell_block *block)
+{
+  struct walk *walk = context;
+  for (uint32_t i = 0; i < block->n; i++) {
+    const struct tide_cell *cell = &block->cells[i];
+    uint32_t stack = block->owners[i].stack;
+    if (!stack || walk->view->kinds[stack] == TIDE_SITE_PAGES)
+      continue;
+    walk->heap.n_alloc += cell->n_alloc;
+    walk->heap.b_alloc += cell->b_alloc;
+    walk->heap.n_free += cell->n_free;
+    tide_resizes_add(&walk->resizes, walk->view, cell);
+  }
+}
+
+static int64_t at_least_zero(uint64_t sum)
+{
+  return (int64_t)sum > 0 ? (int64_t)sum : 0;
+}
+
+static void thin_ticks(struct tide_sampler *sampler)
+{
+  size_t kept = 0;
+  for (size_t i = 1; i < sampler->n_ticks; i += 2)
+    sampler->ticks[kept++] = sampler->ticks[i];
+  sampler->n_ticks = kept;
+  sampler->tick_interval_ns *= 2;
+}
+
+// False: no more snapshots are to be had, and this was a walk alone.
+static bool walk_cells(struct tide_sampler *sampler, struct tide_store_view *view,
+                       struct tide_tick *tick, bool snapshot)
+{
+  struct tide_tally heap;
+  struct tide_resizes resizes;
+  tide_store_view_nodes(view);
+  bool taken = snapshot && tide_sampler_snapshot(sampler, view, tick->time_ns);
+  if (taken) {
+    heap = sampler->intervals.heap;
+    resizes = sampler->intervals.resizes;
+  } else {
+    struct walk walk = {.view = view};
+    tide_store_view_cells(view, walk_block, &walk);
+    heap = walk.heap;
+    resizes = walk.resizes;
+  }
+  tick->n_alloc = heap.n_alloc;
+  tick->b_alloc = heap.b_alloc;
+  tick->n_free = heap.n_free;
+  tick->live_blocks = at_least_zero(heap.n_alloc - heap.n_free);
+  tick->n_resize = resizes.n;
+  tick->b_resized = (int64_t)(resizes.b_new - resizes.b_old);
+  return taken || !snapshot;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+  struct timespec spent;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return (uint64_t)spent.tv_sec * 1000 * MS + (uint64_t)spent.tv_nsec;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+  return a > b ? a : b;
+}
+
+uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view *view,
+                           uint64_t time_ns, size_t n_sharing)
+{
+  if (time_ns < sampler->next_tick_ns)
+    return sampler->next_tick_ns;
+  uint64_t before = own_cpu_ns();
+  if (sampler->n_ticks == TIDE_SAMPLE_MAX_TICKS)
+    thin_ticks(sampler);
+  struct tide_store_totals totals;
+  tide_store_view_totals(view, &totals);
+  TIDE_GROW(sampler->ticks, sampler->n_ticks, sampler->cap_ticks);
+  struct tide_sample_tick *tick = &sampler->ticks[sampler->n_ticks++];
+  *tick = (struct tide_sample_tick){.tick = {
+                                        .time_ns = time_ns,
+                                        .live_bytes = at_least_zero((uint64_t)totals.live_bytes),
+                                        .page_bytes = totals.page_bytes,
+                                    }};
+  tick->tick.rss_bytes =
+      tide_rss_take(&sampler->rss, view, time_ns, tick->tick.live_bytes, n_sharing);
+  before += sampler->rss.spent_ns; // paid for apart
+  uint64_t look_ns = own_cpu_ns() - before + WAKE_NS;
+  sampler->next_tick_ns =
+      time_ns + later(sampler->tick_interval_ns, look_ns * TICK_REST * n_sharing);
+
+  bool snapshot = time_ns >= sampler->next_snapshot_ns;
+  if (snapshot || time_ns >= sampler->next_walk_ns) {
+    bool more = walk_cells(sampler, view, &tick->tick, snapshot);
+    tick->counted = true;
+    uint64_t walk_ns = own_cpu_ns() - before + WAKE_NS - look_ns;
+    sampler->next_walk_ns = time_ns + walk_ns * WALK_REST * n_sharing;
+    if (!more)
+      sampler->next_snapshot_ns = UINT64_MAX;
+    else if (snapshot)
+      sampler->next_snapshot_ns =
+          time_ns + later(sampler->snapshot_interval_ns, walk_ns * SNAPSHOT_REST * n_sharing);
+  }
+  return sampler->next_tick_ns;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Watching one store over time: the timeline and the snapshots of an image, taken without stopping
+// it and in bounded memory. Both start dense, because most programs are short, and thin out: when
+// the table is full every other entry goes and the interval doubles, so an hour has as many points
+// as a second.
+//
+// What a look costs is measured, and the next one waits its hundredfold: a program with a million
+// stacks is looked at less often, never at the expense of its core. Live bytes come from the
+// header and the threads' deltas and are cheap at any size; counts need a walk over all cells, so
+// between two walks they are interpolated.
+//
+// A snapshot is kept as what each stack did since the one before, which is known exactly (see
+// intervals.h) where the store can be written; elsewhere it is what a walk over the cells found.
+// One that is thinned out leaves its counts to the next, so no event is ever counted twice or not
+// at all. What was live follows from the sums.
+#pragma once
+#include "observe/intervals.h"
+#include "observe/late_frees.h"
+#include "model/limits.h"
+#include "model/model.h"
+#include "observe/rss.h"
+#include "observe/sample_rows.h"
+#include "observe/store_view.h"
+
+struct tide_sample_tick {
+  struct tide_tick tick;
+  bool counted; // live blocks and whatever is cumulative are of this moment
+};
+
+struct tide_sample_snapshot {
+  uint64_t time_ns;
+  uint32_t interval; // that ended with it; 0: not known
+  struct tide_sample_rows rows;
+  size_t n_full; // rows it will have in an image, of what is live, too: at most
+};
+
+struct tide_sample_straggler { // seen after the snapshot it belongs to
+  uint32_t interval;
+  struct tide_sample_row row;
+};
+
+struct tide_sampler {
+  struct tide_rss rss;
+  struct tide_sample_tick *ticks;
+  size_t n_ticks, cap_ticks;
+  struct tide_sample_snapshot *snapshots;
+  size_t n_snapshots;
+  // Of the walk at hand: rows of the snapshot it makes, those that came by rising stack and the
+  // others, and rows of snapshots before.
+  struct tide_sample_rows rising;
+  struct tide_sample_row *rows;
+  size_t n_rows, cap_rows;
+  struct tide_sample_straggler *stragglers;
+  size_t n_stragglers, cap_stragglers;
+  size_t n_joined; // stragglers of all walks before
+  struct tide_intervals intervals;
+  struct tide_late_frees lates;
+  bool walked;        // the store cannot be written: snapshots are no instants, and nothing is late
+  bool finished;      // the target has ended, and all of it was taken
+  bool lost;          // late frees found no room in the store
+  uint64_t *is_stack; // a bit per node: a cell was seen there
+  size_t cap_nodes, n_stacks;
+  // Times on the capture's clock.
+  uint64_t tick_interval_ns, next_tick_ns, next_walk_ns;
+  uint64_t snapshot_interval_ns, next_snapshot_ns;
+};
+
+// pid 0: not known, no RSS.
+void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time_ns);
+void tide_sampler_done(struct tide_sampler *sampler);
+
+// Takes what is due at time_ns; the view must be ready. Returns when to come back. n_sharing images
+// share the processor time that looking may take.
+uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view *view,
+                           uint64_t time_ns, size_t n_sharing);
+
+// Takes a snapshot of what has happened since the last one; the view's nodes must be up to date.
+// False: there can be no more of them.
+bool tide_sampler_snapshot(struct tide_sampler *sampler, struct tide_store_view *view,
+                           uint64_t time_ns);
+
+// Drops every other snapshot but the last and takes them half as often from now on.
+void tide_sampler_thin_snapshots(struct tide_sampler *sampler);
+
+// Rows that the snapshots and late frees will have in an image: what they cost.
+size_t tide_sampler_rows(const struct tide_sampler *sampler);
+
+// The target has ended: takes what it did before the last snapshot and was not seen then. The view
+// must be fresh. Only then are the late frees of an image known.
+void tide_sampler_finish(struct tide_sampler *sampler, struct tide_store_view *view);
+
+// The snapshots so far as an image holds them, in room for two more, and the late frees. Rows of
+// stacks that the image does not have are left out.
+void tide_sampler_fill_snapshots(const struct tide_sampler *sampler, struct tide_image *image);
+void tide_sampler_fill_late_frees(struct tide_sampler *sampler, struct tide_image *image);
+
+// The same for a packed image: its snapshots with those of peak and end, packed.
+void tide_sampler_pack_snapshots(const struct tide_sampler *sampler, struct tide_image *image);
+
+// Gives the image its timeline, ending in exact ticks at its peak and its end, its snapshots with
+// those of peak and end among them, its late frees if they are known, and what was seen of its RSS.
+// The image's sites, peak_ns and end_ns must be there.
+void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *image);

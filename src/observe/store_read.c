@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The conversion of a store. Ids stay what they are: node id = frame index, slot id = thread index,
+// module id = module index, each with its entry 0 for "none"; so rows need no translation, and a
+// snapshot taken while the target ran still fits the image made at its end.
+//
+// Sums are unsigned: the bytes may be garbage, and garbage must not overflow.
+#define _GNU_SOURCE
+#include "observe/store_read.h"
+
+#include "base/alloc.h"
+#include "model/buckets.h"
+#include "observe/store_reading.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_PATH_BYTES 4096u
+#define MAX_AGES_NS (1ull << 62) // of all blocks of a row; a sum beyond is not known
+#define MAX_MODULES 0x8000u      // ids are 15 bits in a frame
+#define BLOCK_NODES 1024u
+
+// Rows of a store on the way into an image.
+struct rows {
+  struct tide_reading r;
+  size_t cap_sites;
+  uint64_t *age_sums; // per site, in ticks: until the end is known, of births
+};
+
+// Life bucket k holds 2^(k-1) .. 2^k - 1 ticks. It goes to the bucket of nanoseconds in which its
+// geometric middle falls: one bucket stays one bucket, at most half a bucket off.
+static void life_buckets_map(uint8_t *map, double ns_per_tick)
+{
+  map[0] = 0;
+  for (int k = 1; k < TIDE_LIFE_BUCKETS; k++) {
+    double bits = floor(k - 0.5 + log2(ns_per_tick)) + 1;
+    map[k] = bits < 1 ? 1 : bits >= TIDE_LIFE_BUCKETS_N ? TIDE_LIFE_BUCKETS_N - 1 : (uint8_t)bits;
+  }
+}
+
+static void read_modules(struct tide_reading *r)
+{
+  struct tide_store_view *view = r->view;
+  uint32_t n = view->header.n_modules;
+  n = n < 1 ? 1 : n > MAX_MODULES ? MAX_MODULES : n;
+  struct tide_module *out = tide_alloc_array(n, sizeof *out);
+  out[0].path = tide_strdup("");
+  TIDE_CLEANUP_FREE struct tide_store_module *all = tide_alloc_array(n, sizeof *all);
+  tide_store_view_items(view, &view->areas.modules, sizeof *all, 0, all, n);
+  for (uint32_t i = 1; i < n; i++) {
+    struct tide_store_module m = all[i];
+    out[i] = (struct tide_module){
+        .path = tide_store_view_text(view, m.path, MAX_PATH_BYTES),
+        .start = m.start,
+        .end = m.end,
+        .bias = m.bias,
+        .first_ns = tide_clock_time_ns(r->clock, m.t_seen),
+        .generation = m.generation,
+        .build_id_len = m.build_id_len <= sizeof m.build_id ? m.build_id_len : 0,
+    };
+    memcpy(out[i].build_id, m.build_id, out[i].build_id_len);
+  }
+  r->image->modules = out;
+  r->image->n_modules = n;
+}
+
+static uint16_t frame_flags(const struct tide_node *node)
+{
+  uint32_t exact = node->frame & TIDE_FRAME_EXACT ? TIDE_FRAME_IS_EXACT : 0;
+  return (uint16_t)((node->flags & TIDE_FRAME_STORED & ~TIDE_FRAME_IS_EXACT) | exact);
+}
+
+struct tide_frame tide_reading_frame(const struct tide_reading *r, const struct tide_node *node)
+{
+  uint32_t module = TIDE_FRAME_MODULE(node->frame);
+  return (struct tide_frame){
+      .pc = TIDE_FRAME_PC(node->frame),
+      .parent = node->parent,
+      .module = module < r->image->n_modules ? (uint16_t)module : 0,
+      .flags = frame_flags(node),
+  };
+}
+
+static void read_frames(struct tide_reading *r)
+{
+  struct tide_store_view *view = r->view;
+  size_t n = view->n_nodes ? view->n_nodes : 1;
+  struct tide_frame *out = tide_alloc_array(n, sizeof *out);
+  struct tide_node nodes[BLOCK_NODES];
+  for (size_t i = 1; i < n; i++) {
+    size_t at = i % BLOCK_NODES;
+    if (i == 1 || at == 0)
+      tide_store_view_node_rows(view, i - at, nodes,
+                                n - i + at < BLOCK_NODES ? n - i + at : BLOCK_NODES);
+    out[i] = tide_reading_frame(r, &nodes[at]);
+  }
+  r->image->frames = out;
+  r->image->n_frames = n;
+}
+
+static void read_threads(struct tide_reading *r)
+{
+  struct tide_store_view *view = r->view;
+  uint32_t n = view->header.n_slots > 1 ? view->header.n_slots : 1;
+  struct tide_thread *out = tide_alloc_array(n, sizeof *out);
+  for (uint32_t i = 1; i < n; i++) {
+    struct tide_thread_slot slot;
+    tide_store_view_items(view, &view->areas.slots, sizeof slot, i, &slot, 1);
+    out[i] = (struct tide_thread){.tid = slot.tid, .n_owners = slot.n_owners};
+    memcpy(out[i].name, slot.name, sizeof out[i].name - 1);
+  }
+  r->image->threads = out;
+  r->image->n_threads_known = n;
+}
+
+static uint32_t size_bucket(struct tide_streak sizes)
+{
+  return tide_streak_bucket(sizes) % TIDE_SIZE_BUCKETS;
+}
+
+static uint32_t life_bucket(const struct tide_reading *r, struct tide_streak lives)
+{
+  uint32_t bucket = tide_streak_bucket(lives);
+  return r->life_bucket[bucket < TIDE_LIFE_BUCKETS ? bucket : 0];
+}
+
+// Most cells have a streak of sizes and one of lifetimes, and no histogram.
+static void take_streaks(const struct tide_reading *r, struct tide_streak sizes,
+                         struct tide_streak lives, struct tide_site *site)
+{
+  uint32_t n_sizes = tide_streak_count(sizes), n_lives = tide_streak_count(lives);
+  site->size_mask = n_sizes ? 1u << size_bucket(sizes) : 0;
+  site->life_mask = n_lives ? UINT64_C(1) << life_bucket(r, lives) : 0;
+  uint64_t *counts = tide_site_reserve_buckets(r->image, site);
+  if (n_sizes)
+    *counts++ = n_sizes;
+  if (n_lives)
+    *counts = n_lives;
+}
+
+static void take_hists(const struct tide_reading *r, const struct tide_whole_cell *whole,
+                       struct tide_site *site)
+{
+  struct tide_streak s = whole->cell.sizes, l = whole->ends.lives;
+  if (!whole->has_hist) {
+    take_streaks(r, s, l, site);
+    return;
+  }
+  const struct tide_hist *low = &whole->hist, *high = &whole->carry;
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
+  for (int k = 0; k < TIDE_SIZE_BUCKETS; k++)
+    sizes[k] = (uint64_t)high->size[k] << 32 | low->size[k];
+  for (int k = 0; k < TIDE_LIFE_BUCKETS; k++)
+    lifetimes[r->life_bucket[k]] += (uint64_t)high->life[k] << 32 | low->life[k];
+  sizes[size_bucket(s)] += tide_streak_count(s);
+  lifetimes[life_bucket(r, l)] += tide_streak_count(l);
+  tide_site_add_buckets(r->image, site, sizes, lifetimes);
+}
+
+static uint64_t stamp_ns(const struct tide_reading *r, uint64_t ticks)
+{
+  return tide_clock_time_ns(r->clock, tide_store_ticks(&r->view->header, ticks));
+}
+
+// When a stack first and last allocated is told to 10 µs: a thread's clock is seldom better, and of
+// many short processes these two would be half of the file.
+static uint64_t coarse_ns(const struct tide_reading *r, uint64_t ticks)
+{
+  enum { UNIT_NS = 10000 };
+  uint64_t time_ns = stamp_ns(r, ticks), start_ns = r->image->start_ns;
+  return time_ns > start_ns ? time_ns - (time_ns - start_ns) % UNIT_NS : start_ns;
+}
+
+static int64_t difference(uint64_t a, uint64_t b)
+{
+  return (int64_t)(a - b);
+}
+
+// A cell whose epoch is the present one changed after the peak and kept its share before it did;
+// any other has not changed since. A cell may be ahead of the header we hold: the target runs.
+struct tide_share tide_reading_share(const struct tide_reading *r,
+                                     const struct tide_whole_cell *whole)
+{
+  const struct tide_cell *cell = &whole->cell;
+  if (!r->peak_is_now && (int32_t)(cell->stamp.epoch - r->view->header.stamp.epoch) >= 0)
+    return (struct tide_share){whole->ends.peak_bytes, whole->ends.peak_blocks};
+  return (struct tide_share){difference(cell->b_alloc, cell->b_free),
+                             difference(cell->n_alloc, cell->n_free)};
+}
+
+static uint32_t thread_of(const struct tide_reading *r, const struct tide_owner *owner)
+{
+  return owner->slot < r->image->n_threads_known ? owner->slot : 0;
+}
+
+void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cell *whole,
+                       const struct tide_owner *owner, struct tide_site *ret_site)
+{
+  const struct tide_cell *cell = &whole->cell;
+  const struct tide_ends *ends = &whole->ends;
+  const struct tide_past *past = &whole->past;
+  struct tide_share share = tide_reading_share(r, whole);
+  int64_t live = difference(cell->b_alloc, cell->b_free);
+  *ret_site = (struct tide_site){
+      .stack = owner->stack,
+      .thread = thread_of(r, owner),
+      .n_alloc = cell->n_alloc,
+      .b_alloc = cell->b_alloc,
+      .n_free = cell->n_free,
+      .b_free = cell->b_free,
+      .peak_bytes = share.bytes,
+      .peak_blocks = share.blocks,
+      .high_bytes = ends->high_bytes > live ? ends->high_bytes : live,
+      .life_ns = tide_clock_span_ns(r->clock, ends->life_sum),
+      .n_temp = ends->n_temp,
+      .b_temp = ends->b_temp,
+      .n_foreign = past->n_foreign,
+      .n_resize = past->n_resize,
+      .b_resize_old = past->b_resize_old,
+      .b_resize_new = past->b_resize_new,
+      .n_moved = past->n_moved,
+      .b_moved = past->b_moved,
+      .first_ns = coarse_ns(r, owner->t_first),
+      .last_ns = coarse_ns(r, cell->t_last),
+  };
+  take_hists(r, whole, ret_site);
+}
+
+void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *whole,
+                        const struct tide_owner *owner)
+{
+  const struct tide_cell *cell = &whole->cell;
+  r->slot_events[thread_of(r, owner)] += cell->n_alloc + cell->n_free - whole->past.n_resize;
+  uint64_t last_ticks = tide_store_ticks(&r->view->header, cell->t_last);
+  if (last_ticks > r->last_ticks)
+    r->last_ticks = last_ticks;
+  if (r->view->kinds[owner->stack] == TIDE_SITE_PAGES)
+    return;
+  if (r->view->kinds[owner->stack] == TIDE_SITE_LOST) // counted, but nobody knows where
+    r->image->loss.n_lost_full += cell->n_alloc;
+  struct tide_share share = tide_reading_share(r, whole);
+  r->live_bytes += cell->b_alloc - cell->b_free;
+  r->live_blocks += cell->n_alloc - cell->n_free;
+  r->share_bytes += (uint64_t)share.bytes;
+  r->share_blocks += (uint64_t)share.blocks;
+  if (last_ticks > r->heap_last_ticks)
+    r->heap_last_ticks = last_ticks;
+}
+
+static struct tide_site *site_add(struct rows *rows)
+{
+  struct tide_image *image = rows->r.image;
+  if (image->n_sites == rows->cap_sites) {
+    rows->cap_sites = rows->cap_sites ? rows->cap_sites * 2 : 64;
+    image->sites = tide_realloc_array(image->sites, rows->cap_sites, sizeof *image->sites);
+    rows->age_sums = tide_realloc_array(rows->age_sums, rows->cap_sites, sizeof *rows->age_sums);
+  }
+  return &image->sites[image->n_sites++];
+}
+
+static void take_block(void *context, const struct tide_cell_block *block)
+{
+  struct rows *rows = context;
+  struct tide_whole_cell whole;
+  for (uint32_t i = 0; i < block->n; i++) {
+    const struct tide_cell *cell = &block->cells[i];
+    if (!block->owners[i].stack || !(cell->n_alloc || cell->n_free))
+      continue;
+    tide_whole_cell_read(rows->r.view, block, i, rows->r.has_carries, &whole);
+    tide_reading_count(&rows->r, &whole, &block->owners[i]);
+    struct tide_site *site = site_add(rows);
+    tide_reading_site(&rows->r, &whole, &block->owners[i], site);
+    rows->age_sums[site - rows->r.image->sites] = whole.cell.birth_live_sum;
+  }
+}
+
+static void peak_is_now(struct tide_image *image)
+{
+  for (size_t i = 0; i < image->n_sites; i++) {
+    struct tide_site *site = &image->sites[i];
+    site->peak_bytes = difference(site->b_alloc, site->b_free);
+    site->peak_blocks = difference(site->n_alloc, site->n_free);
+  }
+}
+
+// The peak is what was live at the moment that was taken for it: the sum of the shares. A lone
+// thread's total was exactly that. Among several threads it may have been more at another moment,
+// at most the ceiling. If there is more now, the peak was reached by the latest allocation.
+static void find_peak(struct tide_reading *r)
+{
+  const struct tide_store_header *h = &r->view->header;
+  struct tide_image *image = r->image;
+  int64_t live = (int64_t)r->live_bytes;
+  uint64_t bytes = r->share_bytes, blocks = r->share_blocks;
+  image->peak_ns = stamp_ns(r, h->max_ticks);
+  r->peak_is_now = live > h->max_bytes || live > (int64_t)bytes;
+  if (r->peak_is_now) {
+    image->peak_ns = tide_clock_time_ns(r->clock, r->heap_last_ticks);
+    bytes = r->live_bytes;
+    blocks = r->live_blocks;
+  }
+  image->peak_bytes = (int64_t)bytes;
+  image->peak_blocks = (int64_t)blocks;
+  image->peak_bound_bytes = h->ceiling > image->peak_bytes ? (uint64_t)h->ceiling - bytes : 0;
+}
+
+static uint64_t age_of(const struct tide_reading *r, uint64_t n_live, uint64_t births,
+                       uint64_t end_ticks)
+{
+  // Births are summed without their upper bits, which are the start's.
+  return n_live * (end_ticks - (r->view->header.start_ticks & ~TIDE_STORE_TICK_MASK)) - births;
+}
+
+uint64_t tide_reading_age_ticks(const struct tide_reading *r, const struct tide_cell *cell,
+                                uint64_t end_ticks)
+{
+  return age_of(r, cell->n_alloc - cell->n_free, cell->birth_live_sum, end_ticks);
+}
+
+uint64_t tide_reading_age_ns(const struct tide_reading *r, uint64_t age_ticks)
+{
+  uint64_t age_ns = tide_clock_span_ns(r->clock, age_ticks);
+  return age_ns < MAX_AGES_NS ? age_ns : 0;
+}
+
+// The sum of a mixed stack's rows modulo 2^64 is exact, and the first row gets it.
+static void gather_ages(struct rows *rows)
+{
+  const struct tide_image *image = rows->r.image;
+  TIDE_CLEANUP_FREE uint8_t *is_mixed = tide_alloc_array(image->n_frames + 1, sizeof *is_mixed);
+  TIDE_CLEANUP_FREE uint32_t *first = tide_alloc_array(image->n_frames + 1, sizeof *first);
+  for (size_t i = 0; i < image->n_sites; i++)
+    is_mixed[image->sites[i].stack] |=
+        tide_reading_is_mixed(image->sites[i].n_foreign, rows->age_sums[i]);
+  for (size_t i = 0; i < image->n_sites; i++) {
+    uint32_t stack = image->sites[i].stack;
+    if (!is_mixed[stack])
+      continue;
+    if (!first[stack]) {
+      first[stack] = (uint32_t)i + 1;
+      continue;
+    }
+    rows->age_sums[first[stack] - 1] += rows->age_sums[i];
+    rows->age_sums[i] = 0;
+  }
+}
+
+static void find_ages(struct rows *rows, uint64_t end_ticks)
+{
+  const struct tide_reading *r = &rows->r;
+  if (!end_ticks)
+    end_ticks = r->last_ticks;
+  for (size_t i = 0; i < r->image->n_sites; i++) {
+    const struct tide_site *site = &r->image->sites[i];
+    rows->age_sums[i] = age_of(r, site->n_alloc - site->n_free, rows->age_sums[i], end_ticks);
+  }
+  gather_ages(rows);
+  for (size_t i = 0; i < r->image->n_sites; i++)
+    r->image->sites[i].age_ns = (int64_t)tide_reading_age_ns(r, rows->age_sums[i]);
+}
+
+// What a process costs beside its events is its boot, and four fifths of that for the loader before
+// and for taking all mappings down after it: so it was in processes of 0.3 to 2 ms, made by exec
+// and by fork. A process without a supervisor counts its time from the end of its boot on.
+#define BOOT_LOAD_AND_END 1.8
+
+// Each thread times its first calls, and later one in a while; their mean, times the later calls it
+// made, is what recording cost it. Threads that never timed one are taken at the mean of all. What
+// is done once for each new stack, rule or thread is timed always, and is not in the mean. Timing
+// keeps the processor from working ahead, as it does else: about as much as the recorder's memory
+// costs the program in caches, so neither is taken into account.
+static void find_cost(struct tide_reading *r)
+{
+  struct tide_store_view *view = r->view;
+  double ticks = 0, all_sampled_ticks = 0, all_samples = 0, unsampled_events = 0;
+  for (uint32_t i = 0; i < r->image->n_threads_known; i++) {
+    struct tide_thread_slot slot = {0};
+    if (i)
+      tide_store_view_items(view, &view->areas.slots, sizeof slot, i, &slot, 1);
+    uint64_t events = r->slot_events[i] > slot.n_early ? r->slot_events[i] - slot.n_early : 0;
+    if (slot.n_sampled)
+      ticks += (double)slot.sampled_ticks / (double)slot.n_sampled * (double)events;
+    else
+      unsampled_events += (double)events;
+    all_sampled_ticks += (double)slot.sampled_ticks;
+    all_samples += (double)slot.n_sampled;
+  }
+  if (all_samples > 0)
+    ticks += all_sampled_ticks / all_samples * unsampled_events;
+  const struct tide_store_header *h = &view->header;
+  double ns = (ticks + (double)h->cold_ticks) * r->clock->ns_per_tick +
+              (h->cpu_ns ? 0 : (double)h->boot_ns * BOOT_LOAD_AND_END);
+  r->image->recorder_ns = ns >= 0 && ns < 0x1p62 ? (uint64_t)ns : 0;
+}
+
+static void read_facts(struct tide_reading *r)
+{
+  struct tide_store_view *view = r->view;
+  const struct tide_store_header *h = &view->header;
+  struct tide_image *image = r->image;
+  image->pid = h->pid;
+  image->ppid = h->ppid;
+  image->exe = tide_store_view_text(view, h->exe, MAX_PATH_BYTES);
+  image->allocator =
+      h->allocator ? tide_store_view_text(view, h->allocator, MAX_PATH_BYTES) : tide_strdup("");
+  uint64_t text_left =
+      h->cmdline < view->areas.text.capacity ? view->areas.text.capacity - h->cmdline : 0;
+  uint32_t n = h->cmdline_bytes < text_left ? h->cmdline_bytes : (uint32_t)text_left;
+  n = n < (1u << 20) ? n : 1u << 20;
+  image->cmdline = tide_alloc(n + 1);
+  tide_store_view_items(view, &view->areas.text, 1, h->cmdline, image->cmdline, n);
+  image->cmdline_len = n;
+  image->start_ns = tide_clock_time_ns(r->clock, h->start_ticks);
+  image->inherited_bytes = h->inherited_bytes;
+  image->by_fork = h->flags & TIDE_STORE_FORKED;
+  image->off_reason = h->state == TIDE_STATE_OFF ? h->off_reason : TIDE_OFF_NONE;
+  image->page_live_bytes = h->page_live_bytes;
+  image->page_peak_bytes =
+      h->page_max_bytes > h->page_live_bytes ? h->page_max_bytes : h->page_live_bytes;
+  image->page_n_map = h->page_n_map;
+  image->page_b_map = h->page_b_map;
+  image->page_n_unmap = h->page_n_unmap;
+  image->page_b_unmap = h->page_b_unmap;
+  image->cpu_ns = h->cpu_ns;
+  image->n_threads = h->n_threads;
+  image->max_live_threads = h->max_live_threads;
+  image->depth_limit = h->depth_limit;
+#define TIDE_NUMBER_SINCE(flag) image->flag = true;
+#include "model/numbers.def"
+  struct tide_store_children children;
+  tide_store_view_items(view, &view->areas.children, sizeof children, 0, &children, 1);
+  image->loss = (struct tide_loss){
+      .n_unknown_free = h->n_unknown_free,
+      .n_lost_busy = h->n_lost_busy,
+      .n_lost_full = h->n_lost_full,
+      .n_cut = h->n_cut,
+      .n_broken = h->n_broken,
+      .n_guessed = h->n_guessed,
+      .n_fork_lost = children.n_lost,
+      .n_failed = h->n_failed,
+  };
+}
+
+static bool area_has_data(const struct tide_store_view *view, struct tide_area area,
+                          size_t bytes_each)
+{
+  off_t data = lseek(view->fd, (off_t)area.offset, SEEK_DATA);
+  return data >= 0 && (uint64_t)data < area.offset + area.capacity * bytes_each;
+}
+
+void tide_reading_begin(struct tide_reading *r, struct tide_store_view *view,
+                        const struct tide_clock *clock, struct tide_image *ret_image)
+{
+  *ret_image = (struct tide_image){0};
+  *r = (struct tide_reading){
+      .view = view,
+      .clock = clock,
+      .image = ret_image,
+      .has_carries = area_has_data(view, view->areas.carries, sizeof(struct tide_hist)),
+  };
+  life_buckets_map(r->life_bucket, clock->ns_per_tick);
+  tide_store_view_nodes(view);
+  read_facts(r);
+  read_modules(r);
+  read_threads(r);
+  r->slot_events = tide_alloc_array(ret_image->n_threads_known, sizeof *r->slot_events);
+}
+
+void tide_reading_end(struct tide_reading *r)
+{
+  find_peak(r);
+  find_cost(r);
+  free(r->slot_events);
+}
+
+void tide_store_read_image(struct tide_store_view *view, const struct tide_clock *clock,
+                           uint64_t end_ticks, struct tide_image *ret_image)
+{
+  struct rows rows = {0};
+  tide_reading_begin(&rows.r, view, clock, ret_image);
+  read_frames(&rows.r);
+  tide_store_view_cells(view, take_block, &rows);
+  tide_reading_end(&rows.r);
+  if (rows.r.peak_is_now)
+    peak_is_now(ret_image);
+  find_ages(&rows, end_ticks);
+  free(rows.age_sums);
+}

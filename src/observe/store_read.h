@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a store to an image: the numbers a target left in its shared memory, as plain data with
+// times in nanoseconds. Exact when the target has ended or is between two events; while it runs,
+// single rows may be an event behind each other.
+#pragma once
+#include "observe/clock.h"
+#include "model/model.h"
+#include "observe/store_view.h"
+
+// Fills *ret_image, which the caller frees with tide_image_done(). The view must be ready and
+// refreshed. end_ticks is the moment up to which live blocks have lived; 0 takes the latest moment
+// found in the store. Left for the caller, being unknown to the store: parent_image, the
+// end, RSS and CPU time, timeline and snapshots.
+void tide_store_read_image(struct tide_store_view *view, const struct tide_clock *clock,
+                           uint64_t end_ticks, struct tide_image *ret_image);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The steps of reading a store that both ways share: into rows (store_read.c) and into a pack
+// (store_pack.c). Private to these two.
+#pragma once
+#include "observe/clock.h"
+#include "model/model.h"
+#include "observe/store_parts.h"
+
+struct tide_reading {
+  struct tide_store_view *view;
+  const struct tide_clock *clock;
+  struct tide_image *image;
+  uint64_t *slot_events; // per thread slot: calls made, for the overhead
+  bool has_carries;
+  uint8_t life_bucket[TIDE_LIFE_BUCKETS]; // ticks to nanoseconds
+  // Sums over cells, of the heap but for the first:
+  uint64_t last_ticks, heap_last_ticks;
+  uint64_t live_bytes, live_blocks;   // now
+  uint64_t share_bytes, share_blocks; // at the peak, as the cells have it
+  bool peak_is_now;                   // so every share is what is live; once that is found
+};
+
+// Makes an image of everything but frames, sites and what follows from those.
+void tide_reading_begin(struct tide_reading *r, struct tide_store_view *view,
+                        const struct tide_clock *clock, struct tide_image *ret_image);
+// Adds a cell to the sums.
+void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *whole,
+                        const struct tide_owner *owner);
+// The peak and the cost, when all cells were counted. Ends the reading.
+void tide_reading_end(struct tide_reading *r);
+
+// A cell's share of the peak.
+struct tide_share {
+  int64_t bytes, blocks;
+};
+struct tide_share tide_reading_share(const struct tide_reading *r,
+                                     const struct tide_whole_cell *whole);
+
+// The row of a cell, with its buckets among the image's counts; without the ages of live blocks.
+void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cell *whole,
+                       const struct tide_owner *owner, struct tide_site *ret_site);
+// The sum of the ages of its live blocks in ticks, modulo 2^64.
+uint64_t tide_reading_age_ticks(const struct tide_reading *r, const struct tide_cell *cell,
+                                uint64_t end_ticks);
+// A row of a stack whose rows mean nothing alone: a block is taken from the sums of the thread that
+// frees it. Where that is not the one that allocated it, one is far too high, another below zero.
+static inline bool tide_reading_is_mixed(uint64_t n_foreign, uint64_t age_ticks)
+{
+  return n_foreign > 0 || (int64_t)age_ticks < 0;
+}
+uint64_t tide_reading_age_ns(const struct tide_reading *r, uint64_t age_ticks);
+
+struct tide_frame tide_reading_frame(const struct tide_reading *r, const struct tide_node *node);

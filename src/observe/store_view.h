@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading a store from outside: a memfd that a target is writing at this very moment, or a file
+// that one left behind. The other side may be in the middle of an update, may have died there, may
+// be broken or hostile; so
+//  1. everything is read by pread into memory of our own: no fault when the file shrinks, no value
+//     that changes between check and use, no address space, and holes stay holes (a load from a
+//     mapped hole of a memfd would allocate the page). Only the cells of a memfd that cannot
+//     shrink, once there are many, are read in place, four to ten times faster: nothing is
+//     decided by their values, and they have no holes to speak of;
+//  2. where the tables are is checked once and kept: later changes of the header's areas are
+//     ignored;
+//  3. every count is cut to its table, and every index taken from the store is checked by whoever
+//     uses it: nodes here, the rest in store_read.c.
+#pragma once
+#include "base/err.h"
+#include "observe/store_runs.h"
+#include "store/layout.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct tide_store_map { // the beginning of a table in place; items NULL: not mapped
+  const void *items;
+  uint64_t n;
+  void *base;
+  size_t base_bytes;
+};
+
+struct tide_store_parts { // a table of parts: in place, or a piece of it
+  struct tide_store_map map;
+  void *piece; // NULL: none was read since the last walk began
+  uint64_t first;
+};
+
+struct tide_store_view {
+  int fd; // owned; -1 when closed
+  uint64_t file_bytes;
+  bool ready;                      // identity and areas have been checked
+  bool used_up;                    // it is read for the last time
+  struct tide_store_header header; // as of the last refresh
+  struct tide_store_areas areas;   // as checked
+  uint8_t *kinds; // enum tide_site_kind of each node, as of the last tide_store_view_nodes()
+  size_t n_nodes, cap_nodes;
+  struct tide_store_map cells_map, owners_map;
+  struct tide_store_parts ends, pasts, hists;
+  struct tide_store_runs runs;      // as of the last walk
+  char *text;                       // a piece of the text area, as of the last refresh; NULL: none
+  uint64_t text_from;               // where in the area it begins
+  struct tide_store_header *shared; // the header in place, to be written; NULL: not mapped
+};
+
+// What can be had without touching the cells: a few lines per thread.
+struct tide_store_totals {
+  int64_t live_bytes, page_bytes;
+};
+
+// Threads keep 52 bits of their ticks: at 1 GHz, 52 days since the machine started. The rest is
+// that of the image's own start, which has all of them.
+#define TIDE_STORE_TICK_MASK ((UINT64_C(1) << 52) - 1)
+static inline uint64_t tide_store_ticks(const struct tide_store_header *header, uint64_t ticks)
+{
+  uint64_t since = (ticks - header->start_ticks) & TIDE_STORE_TICK_MASK;
+  if (since > TIDE_STORE_TICK_MASK / 2) // a little before
+    since -= TIDE_STORE_TICK_MASK + 1;
+  return ticks ? header->start_ticks + since : 0; // 0: never
+}
+
+// Takes over fd. The store may still be empty.
+enum tide_err tide_store_view_open(struct tide_store_view *view, int fd, struct tide_diag *diag);
+void tide_store_view_close(struct tide_store_view *view);
+
+// Reads the header again. TIDE_ERR_EMPTY while nobody has begun to write; an error of another kind
+// is final: this is no store of ours.
+enum tide_err tide_store_view_refresh(struct tide_store_view *view, struct tide_diag *diag);
+
+// Up to n bytes at an offset in the file; what cannot be had is zero.
+void tide_store_view_read(const struct tide_store_view *view, uint64_t offset, void *to, size_t n);
+// Elements [first, first + n) of an area; what lies outside is zero.
+void tide_store_view_items(const struct tide_store_view *view, const struct tide_area *area,
+                           size_t bytes_each, uint64_t first, void *to, size_t n);
+// The NUL-terminated string at an offset of the text area, at most max bytes; owned copy.
+char *tide_store_view_text(struct tide_store_view *view, uint32_t offset, size_t max);
+
+void tide_store_view_totals(const struct tide_store_view *view, struct tide_store_totals *ret);
+
+// Brings view->kinds up to date with the header. Node ids from the store are valid when below
+// view->n_nodes.
+void tide_store_view_nodes(struct tide_store_view *view);
+// Nodes [first, first + n), below view->n_nodes: parents are smaller than their children, always.
+void tide_store_view_node_rows(const struct tide_store_view *view, size_t first,
+                               struct tide_node *to, size_t n);
+
+// Walks the cells in use, in blocks. The visitor gets cells[i] and owners[i] for i < n, what waits
+// included; cells whose owner has no stack (yet), or one that is not a node, have owners[i].stack
+// == 0.
+struct tide_cell_block {
+  uint32_t first; // cell id of cells[0]
+  uint32_t n;
+  const struct tide_cell *cells;
+  const struct tide_owner *owners;
+};
+typedef void tide_cell_visit(void *context, const struct tide_cell_block *block);
+void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit, void *context);
+
+// The target has ended, and the store is read for the last time: what was read is given back as it
+// goes, so that a million stacks are not in memory twice.
+void tide_store_view_use_up(struct tide_store_view *view);
+
+// See to it that the next walks read in place, if the store is one that cannot shrink.
+void tide_store_view_map(struct tide_store_view *view);
+
+// Are all cells read in place?
+bool tide_store_view_is_mapped(const struct tide_store_view *view);
+// One cell in place, with what waited at the last walk; false: it is not there. Its owner's stack
+// is a node or 0.
+bool tide_store_view_cell(const struct tide_store_view *view, uint32_t cell,
+                          struct tide_cell *ret_cell, struct tide_owner *ret_owner);
+
+// Fetches one into the cache.
+static inline void tide_store_view_prefetch(const struct tide_store_view *view, uint32_t cell)
+{
+  if (cell >= view->cells_map.n || cell >= view->owners_map.n)
+    return;
+  __builtin_prefetch((const struct tide_cell *)view->cells_map.items + cell);
+  __builtin_prefetch((const struct tide_owner *)view->owners_map.items + cell);
+}
+
+#define TIDE_STORE_BLOCK_CELLS 512u // the most a visitor is given at once
+// For a visitor: its cells in place, without what waits, if they can be had; else as they were.
+const struct tide_cell *tide_store_view_cells_now(const struct tide_store_view *view,
+                                                  const struct tide_cell_block *block);
+
+// The header of a store that a target is writing, for what the supervisor writes there; NULL when
+// it may shrink under us. Valid until the view is closed.
+struct tide_store_header *tide_store_view_shared(struct tide_store_view *view);

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words for changes. A change is told by a sign; colour only repeats it.
+#include "report/diff_cells.h"
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "report/report_cells.h"
+
+#include <stdlib.h>
+
+size_t tide_diff_rows(const struct tide_diff *diff, const struct tide_diff_options *options)
+{
+  return options->all ? diff->n : tide_diff_shown(diff, options->n_places, options->min_change);
+}
+
+static const char *size_text(char out[TIDE_UNITS_MAX], const struct tide_screen *screen,
+                             enum tide_unit unit, int64_t number)
+{
+  uint64_t size = number < 0 ? -(uint64_t)number : (uint64_t)number;
+  if (unit == TIDE_UNIT_BLOCKS)
+    return tide_units_count(out, size);
+  return tide_units_bytes(out, size > INT64_MAX ? INT64_MAX : (int64_t)size, screen->units);
+}
+
+static char *with_sign(const struct tide_screen *screen, enum tide_unit unit, int64_t change,
+                       const char *more, const char *less)
+{
+  char text[TIDE_UNITS_MAX];
+  const char *sign = change > 0 ? more : change < 0 ? less : "";
+  return tide_sprintf("%s%s", sign, size_text(text, screen, unit, change));
+}
+
+char *tide_diff_cell_change(const struct tide_screen *screen, enum tide_unit unit, int64_t change)
+{
+  return with_sign(screen, unit, change, screen->utf8 ? "▲ " : "+", screen->utf8 ? "▼ " : "-");
+}
+
+char *tide_diff_cell_signed(const struct tide_screen *screen, enum tide_unit unit, int64_t change)
+{
+  return with_sign(screen, unit, change, "+", "-");
+}
+
+char *tide_diff_cell_amount(const struct tide_screen *screen, enum tide_unit unit, int64_t amount)
+{
+  return with_sign(screen, unit, amount, "", "-");
+}
+
+char *tide_diff_cell_name(const struct tide_screen *screen, const struct tide_diff *diff,
+                          const struct tide_diff_place *place, size_t width)
+{
+  const struct tide_naming *naming;
+  const struct tide_named_frame *frame = tide_diff_frame(diff, place, &naming);
+  const struct tide_style style = tide_screen_style(screen);
+  if (tide_group_kind_is_classes(diff->group) && !place->row.several) {
+    TIDE_CLEANUP_FREE char *label = tide_group_label(NULL, diff->group, &place->row, style);
+    return tide_utf8_fit(label, width, screen->utf8);
+  }
+  if (place->label)
+    return tide_utf8_fit(place->label, width, screen->utf8);
+  if (place->is_module)
+    return tide_utf8_fit("(code without names)", width, screen->utf8);
+  if (place->kind == TIDE_DIFF_NOWHERE)
+    return tide_utf8_fit("(no frame)", width, screen->utf8);
+  return tide_cell_name(screen, naming, frame, width);
+}
+
+char *tide_diff_cell_location(const struct tide_diff *diff, const struct tide_diff_place *place)
+{
+  const struct tide_naming *naming;
+  const struct tide_named_frame *frame = tide_diff_frame(diff, place, &naming);
+  return place->label ? tide_strdup("") : tide_cell_location(naming, frame);
+}
+
+char *tide_diff_cell_rest(const struct tide_screen *screen, const struct tide_diff *diff,
+                          size_t n_shown, int64_t min_change)
+{
+  char count[TIDE_UNITS_MAX], least[TIDE_UNITS_MAX];
+  size_t n_same = diff->counts[TIDE_CHANGE_NONE], n_more = diff->n - n_same - n_shown;
+  if (!n_more)
+    return tide_sprintf("in %s unchanged %s%s", tide_units_count(count, n_same),
+                        tide_diff_row_word(diff), n_same == 1 ? "" : "s");
+  bool small = min_change > 0 && tide_diff_shown(diff, n_shown + 1, min_change) == n_shown;
+  struct tide_buf out = {0};
+  tide_buf_printf(&out, "in %s ", tide_units_count(count, n_more));
+  if (small)
+    tide_buf_printf(&out, "below %s", tide_units_bytes(least, min_change, screen->units));
+  else
+    tide_buf_text(&out, "more");
+  if (n_same)
+    tide_buf_printf(&out, ", %s unchanged", tide_units_count(count, n_same));
+  else
+    tide_buf_printf(&out, " %s%s", tide_diff_row_word(diff), n_more == 1 ? "" : "s");
+  char *text = tide_strdup(tide_buf_cstr(&out));
+  tide_buf_done(&out);
+  return text;
+}
+
+const char *tide_diff_row_word(const struct tide_diff *diff)
+{
+  return diff->group == TIDE_GROUP_FUNCTION ? "place" : tide_group_words[diff->group];
+}
+
+bool tide_diff_has_open(const struct tide_diff *diff)
+{
+  return diff->open.before.bytes || diff->open.after.bytes;
+}
+
+const char *tide_diff_open_words(const struct tide_diff *diff)
+{
+  bool is_part = diff->before->profile->image->is_part || diff->after->profile->image->is_part;
+  return is_part ? "no longer in the file" : "between threads, at the peak";
+}
+
+const char *tide_diff_measure_words(const struct tide_question *question)
+{
+  static const char *const words[TIDE_MEASURES_N][2] = {
+      [TIDE_MEASURE_PEAK] = {"held at the peak", "blocks held at the peak"},
+      [TIDE_MEASURE_LIVE] = {"held at the end", "blocks held at the end"},
+      [TIDE_MEASURE_TOTAL] = {"allocated in all", "allocations"},
+      [TIDE_MEASURE_GROWN] = {"grown", "blocks grown"},
+      [TIDE_MEASURE_LEAK] = {"never freed", "blocks never freed"},
+      [TIDE_MEASURE_TEMP] = {"temporary", "temporary blocks"},
+  };
+  bool in_blocks = question->unit == TIDE_UNIT_BLOCKS, of_part = question->window.to.given;
+  if (of_part && question->measure == TIDE_MEASURE_LIVE) // when is said of the sides
+    return in_blocks ? "blocks held" : "held";
+  if (of_part && question->measure == TIDE_MEASURE_TOTAL)
+    return in_blocks ? "allocations" : "allocated";
+  if (question->at_least)
+    return in_blocks ? "blocks grown (at least)" : "grown (at least)";
+  return words[question->measure][in_blocks];
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two sides, how their main numbers compare, the places that changed, what to beware of.
+#include "report/diff.h"
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "report/diff_cells.h"
+#include "report/diff_table.h"
+#include "words/image_text.h"
+#include "report/report_cells.h"
+#include "words/roll_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOTES_MAX = 3 };
+
+struct page { // what every part needs
+  const struct tide_screen *screen;
+  const struct tide_diff *diff;
+  const struct tide_diff_options *options;
+  const struct tide_profile *before, *after;
+  bool is_one_run; // two moments of it
+};
+
+static size_t fit(size_t width, size_t used)
+{
+  return width > used + 12 ? width - used : 12;
+}
+
+// Of a part of two runs, below each: "from 202 ms to 404 ms (as seen at 406 ms)".
+static void write_window(const struct page *p, const struct tide_question *question)
+{
+  const struct tide_window *window = &question->window;
+  const char *until = question->measure == TIDE_MEASURE_TOTAL ? "until" : "at";
+  if (p->is_one_run || !window->to.given)
+    return;
+  TIDE_CLEANUP_FREE char *to = tide_point_words(p->screen, &window->to);
+  TIDE_CLEANUP_FREE char *from =
+      window->from.given ? tide_point_words(p->screen, &window->from) : NULL;
+  TIDE_CLEANUP_FREE char *words =
+      from ? tide_sprintf("from %s to %s", from, to) : tide_sprintf("%s %s", until, to);
+  tide_screen_paragraph(p->screen, TIDE_INK_FAINT, "        ", "", words);
+}
+
+// "before  build/before.tide  indexer 12000", or the moment of the one run.
+static void write_side(const struct page *p, const char *label, const char *file,
+                       const struct tide_profile *profile)
+{
+  const struct tide_screen *screen = p->screen;
+  size_t before = tide_utf8_width(p->options->before_file);
+  size_t after = tide_utf8_width(p->options->after_file);
+  size_t columns = before > after ? before : after;
+  if (columns > fit(screen->width, 28))
+    columns = fit(screen->width, 28);
+  TIDE_CLEANUP_FREE char *path = tide_utf8_fit(file, columns, screen->utf8);
+  TIDE_CLEANUP_FREE char *words = p->is_one_run
+                                      ? tide_point_words(screen, &profile->question.window.to)
+                                      : tide_image_command(profile->image);
+  size_t used = 8 + columns + 2;
+  TIDE_CLEANUP_FREE char *rest = tide_utf8_fit(words, fit(screen->width, used), screen->utf8);
+  tide_screen_left(screen, TIDE_INK_STRONG, label, 8);
+  tide_screen_left(screen, TIDE_INK_PLAIN, path, columns + 2);
+  tide_screen_ink(screen, TIDE_INK_FAINT, rest);
+  tide_sink_text(screen->sink, "\n");
+  write_window(p, &profile->question);
+}
+
+enum { FACT_LABEL = 11, FACT_AMOUNT = 11 };
+
+// "  peak heap     25.1 MiB  →    7.4 MiB  ▼ 17.7 MiB  (70.6 %)", on two lines where that does not
+// fit.
+static void write_fact(const struct page *p, const char *label, enum tide_unit unit, int64_t before,
+                       int64_t after, size_t amount)
+{
+  const struct tide_screen *screen = p->screen;
+  int64_t change = tide_number_change(before, after);
+  int64_t size = change == INT64_MIN ? INT64_MAX : llabs(change);
+  char percent[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *old = tide_diff_cell_amount(screen, unit, before);
+  TIDE_CLEANUP_FREE char *new = tide_diff_cell_amount(screen, unit, after);
+  TIDE_CLEANUP_FREE char *sign = tide_diff_cell_change(screen, unit, change);
+  TIDE_CLEANUP_FREE char *share =
+      change && before > 0 ? tide_sprintf("  (%s)", tide_units_share(percent, size, before))
+                           : tide_strdup("");
+  const char *how = change ? sign : "unchanged", *arrow = tide_screen_arrow(screen);
+  tide_sink_text(screen->sink, "  ");
+  tide_screen_left(screen, TIDE_INK_PLAIN, label, FACT_LABEL);
+  size_t columns =
+      2 + FACT_LABEL + 2 * amount + 2 + tide_utf8_width(arrow) + 2 + tide_utf8_width(how);
+  if (columns + tide_utf8_width(share) > screen->width) {
+    tide_sink_printf(screen->sink, "  %s %s %s\n%15s", old, arrow, new, "");
+    tide_screen_ink(screen, tide_diff_ink(change), how);
+    tide_sink_printf(screen->sink, "%s\n", share);
+    return;
+  }
+  tide_screen_right(screen, TIDE_INK_PLAIN, old, amount);
+  tide_sink_printf(screen->sink, "  %s", arrow);
+  tide_screen_right(screen, TIDE_INK_STRONG, new, amount);
+  tide_sink_text(screen->sink, "  ");
+  tide_screen_ink(screen, tide_diff_ink(change), how);
+  tide_sink_printf(screen->sink, "%s\n", share);
+}
+
+// What the widest of the facts takes: no number touches its label or the arrow.
+static size_t amount_columns(const struct page *p)
+{
+  size_t most = FACT_AMOUNT;
+  for (int side = 0; side < 2; side++) {
+    const struct tide_profile *of = side ? p->after : p->before;
+    const int64_t shown[] = {of->image->peak_bytes, of->totals.live_bytes,
+                             (int64_t)of->totals.b_alloc};
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+      TIDE_CLEANUP_FREE char *text = tide_diff_cell_amount(p->screen, TIDE_UNIT_BYTES, shown[i]);
+      size_t width = 1 + tide_utf8_width(text);
+      most = width > most ? width : most;
+    }
+  }
+  return most;
+}
+
+static void write_facts(const struct page *p)
+{
+  const struct tide_numbers *old = &p->before->totals, *new = &p->after->totals;
+  if (p->is_one_run)
+    return;
+  uint32_t lacks = p->before->image->lacks | p->after->image->lacks;
+  size_t amount = amount_columns(p);
+  if (!(lacks & TIDE_LACK_PEAK))
+    write_fact(p, "peak heap", TIDE_UNIT_BYTES, p->before->image->peak_bytes,
+               p->after->image->peak_bytes, amount);
+  if (!(lacks & TIDE_LACK_LIVE))
+    write_fact(p, "at the end", TIDE_UNIT_BYTES, old->live_bytes, new->live_bytes, amount);
+  if (!(lacks & TIDE_LACK_TOTAL))
+    write_fact(p, "allocated", TIDE_UNIT_BYTES, (int64_t)old->b_alloc, (int64_t) new->b_alloc,
+               amount);
+  if (!(lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
+    write_fact(p, "allocations", TIDE_UNIT_BLOCKS, (int64_t)old->n_alloc, (int64_t) new->n_alloc,
+               amount);
+}
+
+// "2 added (▲ 1.2 MiB), 1 gone (▼ 64 B), 6 unchanged"
+static void write_tally(const struct page *p)
+{
+  enum tide_unit unit = p->after->question.unit;
+  struct tide_buf out = {0};
+  for (int kind = 0; kind < TIDE_CHANGE_NONE; kind++) {
+    char count[TIDE_UNITS_MAX];
+    if (!p->diff->counts[kind])
+      continue;
+    TIDE_CLEANUP_FREE char *change = tide_diff_cell_change(p->screen, unit, p->diff->sums[kind]);
+    tide_buf_printf(&out, "%s%s %s (%s)", out.n ? ", " : "",
+                    tide_units_count(count, p->diff->counts[kind]), tide_change_words[kind],
+                    change);
+  }
+  TIDE_CLEANUP_FREE char *label = tide_sprintf("%ss: ", tide_diff_row_word(p->diff));
+  if (out.n)
+    tide_screen_paragraph(p->screen, TIDE_INK_PLAIN, "  ", label, tide_buf_cstr(&out));
+  tide_buf_done(&out);
+}
+
+static void write_note(const struct page *p, const char *text)
+{
+  tide_screen_paragraph(p->screen, TIDE_INK_WARN, "  ", "note: ", text);
+}
+
+static void write_programs_note(const struct page *p)
+{
+  const struct tide_image *before = p->before->image, *after = p->after->image;
+  const char *old = tide_image_program(before), *new = tide_image_program(after);
+  if (!tide_image_same_program(before, after)) {
+    TIDE_CLEANUP_FREE char *text =
+        tide_sprintf("these are two programs, %s and %s: only places of the same function and file "
+                     "are compared",
+                     old, new);
+    write_note(p, text);
+  } else if (!tide_diff_same_command(p->diff)) {
+    write_note(p, "the command lines differ");
+  }
+}
+
+static void write_completeness_note(const struct page *p, const char *side,
+                                    const struct tide_profile *profile)
+{
+  const char *off = tide_image_off_words(profile->image);
+  const char *why = profile->capture->cut           ? "its file is damaged, and this is a part"
+                    : !profile->capture->finished   ? "its recording was not ended properly"
+                    : off                           ? off
+                    : profile->capture->roll.n_rows ? NULL
+                    : !tide_profile_is_complete(profile)
+                        ? "incomplete; 'tidemark info' says what is missing"
+                        : NULL;
+  TIDE_CLEANUP_FREE char *summary =
+      tide_roll_summary(&profile->capture->roll, tide_screen_style(p->screen));
+  TIDE_CLEANUP_FREE char *text =
+      why ? tide_sprintf("%s: %s", side, why)
+          : tide_sprintf("%s: not recorded: %s", side, summary ? summary : "");
+  if (why || summary)
+    write_note(p, text);
+}
+
+// Why places shown lack names or lines, each reason once. A side that lost its names matches
+// nothing, and the reader should know why.
+static void write_naming_notes(const struct page *p, size_t n_shown)
+{
+  const char *said[NOTES_MAX];
+  size_t n_said = 0;
+  for (size_t i = 0; i < 2 * n_shown && n_said < NOTES_MAX; i++) {
+    const struct tide_diff_place *place = &p->diff->places[i / 2];
+    const struct tide_named_frame *frame = i % 2 ? place->after_frame : place->before_frame;
+    bool matters = frame && !frame->file && !tide_layer_is_folded(frame->layer);
+    struct tide_naming *naming = i % 2 ? p->diff->after->naming : p->diff->before->naming;
+    const char *note = matters ? tide_naming_note(naming, frame) : NULL;
+    for (size_t k = 0; k < n_said && note; k++)
+      note = strcmp(said[k], note) == 0 ? NULL : note;
+    if (!note)
+      continue;
+    said[n_said++] = note;
+    TIDE_CLEANUP_FREE char *text = tide_sprintf("%s: %s", i % 2 ? "after" : "before", note);
+    write_note(p, text);
+  }
+}
+
+static void write_bound_note(const struct page *p)
+{
+  char text[TIDE_UNITS_MAX];
+  uint64_t bound = p->before->image->peak_bound_bytes + p->after->image->peak_bound_bytes;
+  if (p->is_one_run || !bound)
+    return;
+  TIDE_CLEANUP_FREE char *words =
+      tide_sprintf("the peaks are exact to %s %s together", p->screen->utf8 ? "±" : "+/-",
+                   tide_units_bytes(text, (int64_t)bound, p->screen->units));
+  write_note(p, words);
+}
+
+void tide_diff_text_write(const struct tide_screen *screen, const struct tide_diff *diff,
+                          const struct tide_diff_options *options)
+{
+  const struct page page = {
+      .screen = screen,
+      .diff = diff,
+      .options = options,
+      .before = diff->before->profile,
+      .after = diff->after->profile,
+      .is_one_run = tide_diff_is_one_run(diff),
+  };
+  write_side(&page, "before", options->before_file, page.before);
+  write_side(&page, "after", options->after_file, page.after);
+  write_facts(&page);
+  tide_diff_table_write(screen, diff, options);
+  write_tally(&page);
+  if (page.is_one_run) {
+    write_completeness_note(&page, "the run", page.after);
+  } else {
+    write_programs_note(&page);
+    write_completeness_note(&page, "before", page.before);
+    write_completeness_note(&page, "after", page.after);
+  }
+  if (page.after->question.measure == TIDE_MEASURE_PEAK)
+    write_bound_note(&page);
+  write_naming_notes(&page, tide_diff_rows(diff, options));
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands in a cell of the report's table, whatever the table is drawn with. All results are
+// owned by the caller; the texts of names and paths still need tide_utf8_fit() or _clean() where
+// it is not said that they are safe to print.
+#pragma once
+#include "report/screen.h"
+#include "view/group_label.h"
+#include "view/groups.h"
+
+struct tide_question_text {
+  const char *heading;         // of a whole run: "top at the peak:"
+  const char *nothing;         // instead of a table: "nothing was held at the peak"
+  const char *measure, *extra; // titles of the columns; extra is NULL where there is none
+};
+const struct tide_question_text *tide_question_text(const struct tide_question *question);
+
+// "6.10 s", with the moment that answers for it where that is another; "the start".
+char *tide_point_words(const struct tide_screen *screen, const struct tide_point *point);
+
+// The line above a table, with the times that were asked for and the moments that answer; what is
+// said instead of a table when any is false.
+char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,
+                            bool any);
+
+// The same for a table of groups.
+char *tide_groups_heading(const struct tide_screen *screen, const struct tide_question *question,
+                          const struct tide_groups *groups);
+
+// The same after a number: "at the peak", "blocks live at 6.10 s", "grown from 1.00 s to 2.00 s".
+char *tide_question_words(const struct tide_screen *screen, const struct tide_question *question);
+
+// "412.6 MiB" or "16,204".
+char *tide_cell_measure(const struct tide_screen *screen, const struct tide_question *question,
+                        int64_t measure);
+
+// The one more column of questions whose story one number does not tell; "" for the others. Classes
+// have none: NULL as its title.
+const char *tide_extra_title(const struct tide_question *question, enum tide_group_kind kind);
+char *tide_cell_extra(const struct tide_screen *screen, const struct tide_question *question,
+                      enum tide_group_kind kind, const struct tide_group *group);
+
+// A function within width columns, safe to print; an address where there is no name. frame NULL:
+// events without a stack.
+char *tide_cell_name(const struct tide_screen *screen, const struct tide_naming *naming,
+                     const struct tide_named_frame *frame, size_t width);
+
+// "src/postings.rs:88", or "in libfoo.so" where the line is not known.
+char *tide_cell_location(const struct tide_naming *naming, const struct tide_named_frame *frame);
+
+// "place" or "places".
+const char *tide_group_noun(enum tide_group_kind kind, uint64_t n);
+
+// What a group is called, within width columns and safe to print, and where that is.
+char *tide_cell_group(const struct tide_screen *screen, const struct tide_view *view,
+                      const struct tide_groups *groups, const struct tide_group *group,
+                      size_t width);
+char *tide_cell_group_location(const struct tide_view *view, const struct tide_groups *groups,
+                               const struct tide_group *group);
+
+// "via serde_json::de::from_str src/de.rs:2699 and 3 more" or, of a place without a name, "called
+// by parse src/a.c:12", within width columns and safe to print; "" where there is nothing to say.
+char *tide_cell_ways(const struct tide_screen *screen, const struct tide_naming *naming,
+                     const struct tide_group_ways *ways, size_t width);
+
+// "in 4 more places", "in 3 places below 1.0 MiB": what the rows past the first n_shown are.
+char *tide_cell_rest(const struct tide_screen *screen, const struct tide_groups *groups,
+                     size_t n_shown, int64_t min_measure);

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each line is a label and a sentence; histograms are drawn from their first count to their last,
+// between the limits of those two buckets.
+#include "report/report_details.h"
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "report/report_cells.h"
+#include "report/spark.h"
+#include "view/fate.h"
+#include "words/heap_words.h"
+
+#include <stdlib.h>
+
+enum { LABEL = 9, COLUMNS_LEAST = 8 }; // the latter of a histogram; else it has a line of its own
+
+struct details {
+  const struct tide_screen *screen;
+  const struct tide_image *image;
+  const struct tide_group *group;
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N], lives[TIDE_LIFE_BUCKETS_N];
+  uint64_t n_ended; // lives that ended; a block that a resize took over lives on
+};
+
+static const char *plural(uint64_t n, const char *one, const char *many)
+{
+  return n == 1 ? one : many;
+}
+
+static void write_label(const struct details *d, const char *label)
+{
+  tide_sink_repeat(d->screen->sink, ' ', tide_screen_indent(d->screen));
+  tide_screen_left(d->screen, TIDE_INK_FAINT, label, LABEL);
+}
+
+static void write_line(const struct details *d, const char *label, const char *text)
+{
+  write_label(d, label);
+  tide_screen_wrap(d->screen, tide_screen_indent(d->screen) + LABEL, text);
+}
+
+// "sizes  mean 812 B: 16 B ▁▃█▅ 4.0 KiB": buckets from the first to the last that has any, several
+// to a column where there is little room. limit(k) is what all before bucket k are below.
+static void write_histogram(const struct details *d, const char *label, const char *mean,
+                            const uint64_t *counts, size_t n,
+                            const char *(*limit)(const struct details *, char *, size_t))
+{
+  size_t first = 0, last = n;
+  while (first < n && !counts[first])
+    first++;
+  while (last > first && !counts[last - 1])
+    last--;
+  char low[TIDE_UNITS_MAX], high[TIDE_UNITS_MAX];
+  const char *least = limit(d, low, first), *most = limit(d, high, last);
+  size_t start = tide_screen_indent(d->screen) + LABEL, mean_columns = tide_utf8_width(mean) + 7;
+  size_t limits = tide_utf8_width(least) + tide_utf8_width(most) + 2;
+  bool below = start + mean_columns + limits + COLUMNS_LEAST > d->screen->width;
+  size_t taken = start + limits + (below ? 0 : mean_columns);
+  size_t room = d->screen->width > taken ? d->screen->width - taken : 1;
+  size_t step = (last - first + room - 1) / room, columns = 0;
+  int64_t sums[TIDE_LIFE_BUCKETS_N] = {0};
+  for (size_t k = first; k < last; k++) {
+    columns = (k - first) / step + 1;
+    sums[columns - 1] += (int64_t)counts[k];
+  }
+  if (!columns)
+    return;
+  TIDE_CLEANUP_FREE char *bars = tide_spark_bars(sums, columns, d->screen->utf8);
+  write_label(d, label);
+  tide_sink_printf(d->screen->sink, "mean %s:%s", mean, below ? "\n" : " ");
+  tide_sink_repeat(d->screen->sink, ' ', below ? start : 0);
+  tide_sink_printf(d->screen->sink, "%s ", least);
+  tide_screen_ink(d->screen, TIDE_INK_CURVE, bars);
+  tide_sink_printf(d->screen->sink, " %s\n", most);
+}
+
+static const char *size_limit(const struct details *d, char *out, size_t k)
+{
+  int64_t bytes = k == 0 ? 0 : k >= TIDE_SIZE_BUCKETS_N ? INT64_MAX : INT64_C(1) << (k + 1);
+  return bytes == INT64_MAX ? "more" : tide_units_bytes(out, bytes, d->screen->units);
+}
+
+// Buckets that the clock does not tell apart are one.
+static const char *life_limit(const struct details *d, char *out, size_t k)
+{
+  size_t bucket = k ? k + TIDE_LIFE_CLASS_SHORTEST - 1 : 0;
+  if (bucket >= TIDE_LIFE_BUCKETS_N)
+    return "more";
+  return k ? tide_units_time(out, UINT64_C(1) << (bucket - 1), d->screen->utf8) : "0";
+}
+
+static void write_made(const struct details *d)
+{
+  char count[TIDE_UNITS_MAX], size[TIDE_UNITS_MAX], from[TIDE_UNITS_MAX], to[TIDE_UNITS_MAX];
+  const struct tide_group *g = d->group;
+  struct tide_buf text = {0};
+  tide_buf_printf(&text, "%s %s of %s%s", tide_units_count(count, g->n_alloc),
+                  plural(g->n_alloc, "allocation", "allocations"),
+                  tide_units_bytes(size, (int64_t)g->b_alloc, d->screen->units),
+                  g->n_alloc == 1 ? "" : " in all");
+  if (!(d->image->lacks & TIDE_LACK_TIMES) && g->n_alloc && g->first_ns >= d->image->start_ns) {
+    tide_units_time(from, g->first_ns - d->image->start_ns, d->screen->utf8);
+    tide_units_time(to, g->last_ns - d->image->start_ns, d->screen->utf8);
+    if (g->last_ns > g->first_ns)
+      tide_buf_printf(&text, ", from %s to %s", from, to);
+    else
+      tide_buf_printf(&text, ", at %s", from);
+  }
+  write_line(d, "made", tide_buf_cstr(&text));
+  tide_buf_done(&text);
+}
+
+static void write_sizes(const struct details *d)
+{
+  char mean[TIDE_UNITS_MAX];
+  const struct tide_group *g = d->group;
+  if (g->n_alloc < 2 || d->image->lacks & TIDE_LACK_SIZE_HIST)
+    return;
+  tide_units_bytes(mean, (int64_t)(g->b_alloc / g->n_alloc), d->screen->units);
+  write_histogram(d, "sizes", mean, d->sizes, TIDE_SIZE_BUCKETS_N, size_limit);
+}
+
+// DHAT sums up the lives of all blocks, those that have not ended up to the end.
+static void write_mean_life(const struct details *d, const char *mean)
+{
+  TIDE_CLEANUP_FREE char *text = tide_sprintf(
+      "mean %s%s", mean,
+      d->group->live_blocks > 0 ? ", with blocks not freed counted up to the end" : "");
+  write_line(d, "lived", text);
+}
+
+static void write_lives(const struct details *d)
+{
+  char mean[TIDE_UNITS_MAX];
+  enum { N = TIDE_LIFE_BUCKETS_N - TIDE_LIFE_CLASS_SHORTEST + 1 };
+  uint64_t counts[N] = {0};
+  if (!d->n_ended || d->image->lacks & TIDE_LACK_LIFETIMES)
+    return;
+  for (size_t k = 0; k < TIDE_LIFE_BUCKETS_N; k++)
+    counts[k < TIDE_LIFE_CLASS_SHORTEST ? 0 : k - TIDE_LIFE_CLASS_SHORTEST + 1] += d->lives[k];
+  tide_units_time(mean, d->group->life_ns / d->n_ended, d->screen->utf8);
+  if (d->image->lacks & TIDE_LACK_LIFE_HIST) {
+    write_mean_life(d, mean);
+    return;
+  }
+  write_histogram(d, "lived", mean, counts, N, life_limit);
+}
+
+// Where all blocks resized here began here, too, they are chains: what was asked for on the way,
+// and what came of it.
+static void write_resizes(const struct details *d)
+{
+  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX], c[TIDE_UNITS_MAX];
+  const struct tide_group *g = d->group;
+  if (!g->n_resize || d->image->lacks & TIDE_LACK_RESIZES)
+    return;
+  struct tide_buf text = {0};
+  tide_buf_printf(&text, "%s %s, %s moved", tide_units_count(a, g->n_resize),
+                  plural(g->n_resize, "time", "times"), tide_units_count(b, g->n_moved));
+  if (g->n_moved && d->image->has_temp_bytes)
+    tide_buf_printf(&text, " with %s copied at most",
+                    tide_units_bytes(c, (int64_t)g->b_moved, d->screen->units));
+  bool closed = g->n_free - d->n_ended == g->n_resize && g->n_alloc > g->n_resize;
+  if (closed && g->b_alloc >= g->b_resize_old) {
+    uint64_t n_chains = g->n_alloc - g->n_resize;
+    tide_buf_printf(&text, "; %s %s asked for %s in all", tide_units_count(a, n_chains),
+                    plural(n_chains, "block", "blocks"),
+                    tide_units_bytes(b, (int64_t)g->b_alloc, d->screen->units));
+    tide_buf_printf(&text, " and ended at %s",
+                    tide_units_bytes(c, (int64_t)(g->b_alloc - g->b_resize_old), d->screen->units));
+  }
+  write_line(d, "resized", tide_buf_cstr(&text));
+  tide_buf_done(&text);
+}
+
+static void write_freed(const struct details *d)
+{
+  char count[TIDE_UNITS_MAX], share[TIDE_UNITS_MAX], temp[TIDE_UNITS_MAX];
+  const struct tide_group *g = d->group;
+  if (!g->n_foreign && !g->n_temp)
+    return;
+  struct tide_buf text = {0};
+  if (g->n_temp)
+    tide_buf_printf(&text, "%s of the blocks within one further allocation",
+                    tide_units_percent(temp, g->n_temp, g->n_alloc));
+  if (g->n_foreign)
+    tide_buf_printf(&text, "%s%s (%s) by another thread", text.n ? ", " : "",
+                    tide_units_count(count, g->n_foreign),
+                    tide_units_percent(share, g->n_foreign, g->n_free));
+  write_line(d, "freed", tide_buf_cstr(&text));
+  tide_buf_done(&text);
+}
+
+static void write_fate(const struct details *d)
+{
+  const char *kept = tide_image_kept_words(d->image);
+  const char *what = d->group->fate == TIDE_FATE_THROUGHOUT ? "held from start to end" : kept;
+  const char *more = d->group->fate == TIDE_FATE_GROWING ? ", and growing" : "";
+  char count[TIDE_UNITS_MAX], size[TIDE_UNITS_MAX];
+  const struct tide_group *g = d->group;
+  if (g->fate == TIDE_FATE_AT_END)
+    write_line(d, "kept", "freed only at the end");
+  if (g->live_blocks <= 0)
+    return;
+  TIDE_CLEANUP_FREE char *text =
+      tide_sprintf("%s in %s %s, %s%s", tide_units_bytes(size, g->live_bytes, d->screen->units),
+                   tide_units_count(count, (uint64_t)g->live_blocks),
+                   plural((uint64_t)g->live_blocks, "block", "blocks"), what, more);
+  write_line(d, "kept", text);
+}
+
+void tide_details_write(const struct tide_screen *screen, const struct tide_view *view,
+                        const struct tide_groups *groups, size_t group_idx)
+{
+  struct details d = {
+      .screen = screen, .image = view->profile->image, .group = &groups->items[group_idx]};
+  tide_groups_histograms(groups, view->profile, group_idx, d.sizes, d.lives);
+  d.n_ended = tide_profile_n_ended(d.image, d.group->n_free, d.lives);
+  if (d.group->n_alloc && !(d.image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
+    write_made(&d);
+  write_sizes(&d);
+  write_lives(&d);
+  write_resizes(&d);
+  write_freed(&d);
+  write_fate(&d);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sites of a report as JSON. A member that has its default is left out of a site: most of them
+// have, and of a million sites that is most of the document. The defaults are part of the document,
+// so that nobody has to know them. A member that the image lacks is in neither.
+#pragma once
+#include "base/json.h"
+#include "report/stack_json.h"
+#include "profile/profile.h"
+#include "view/blame.h"
+
+// The members sizes and lifetimes: of each class that has any, the most that belongs to it (null:
+// no limit) and how many.
+void tide_histograms_json(struct tide_json *json, const uint64_t sizes[TIDE_SIZE_BUCKETS_N],
+                          const uint64_t lifetimes[TIDE_LIFE_BUCKETS_N]);
+
+// The key site_defaults.
+void tide_site_json_defaults(struct tide_json *json, const struct tide_profile *profile);
+
+// One site, as an element of an array. The stacks must be numbered.
+void tide_site_json(struct tide_json *json, const struct tide_profile *profile,
+                    const struct tide_stack_json *stacks, const struct tide_profile_site *site);
+
+// Adds the numbers of a site to a sum, and writes such a sum of n sites under a key.
+void tide_site_sum_add(struct tide_profile_site *sum, const struct tide_profile_site *site);
+void tide_site_json_sum(struct tide_json *json, const char *key, const struct tide_profile *profile,
+                        const struct tide_profile_site *sum, uint64_t n);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The three signs of own_allocator.h. What a program's file says is read once per program.
+#include "supervise/own_allocator.h"
+
+#include "base/alloc.h"
+#include "model/pack.h"
+#include "supervise/target_check.h"
+
+#include <stdlib.h>
+
+// Below this a program's libraries and the loader weigh more than what it allocates.
+#define MUCH_BYTES (INT64_C(64) << 20)
+
+struct program {
+  char *exe;
+  bool is_unfit;
+  enum tide_why why; // meaningless unless unfit, as is the detail
+  char *detail;
+};
+
+struct tide_own_allocators {
+  struct program *programs;
+  size_t n, cap;
+};
+
+struct tide_own_allocators *tide_own_allocators_new(void)
+{
+  return tide_alloc(sizeof(struct tide_own_allocators));
+}
+
+void tide_own_allocators_free(struct tide_own_allocators *allocators)
+{
+  if (!allocators)
+    return;
+  for (size_t i = 0; i < allocators->n; i++) {
+    free(allocators->programs[i].exe);
+    free(allocators->programs[i].detail);
+  }
+  free(allocators->programs);
+  free(allocators);
+}
+
+static const struct program *program_of(struct tide_own_allocators *allocators, const char *exe)
+{
+  for (size_t i = 0; i < allocators->n; i++)
+    if (strcmp(allocators->programs[i].exe, exe) == 0)
+      return &allocators->programs[i];
+  TIDE_GROW(allocators->programs, allocators->n, allocators->cap);
+  struct program *program = &allocators->programs[allocators->n++];
+  *program = (struct program){.exe = tide_strdup(exe)};
+  program->is_unfit = tide_target_judge(exe, &program->why, &program->detail);
+  return program;
+}
+
+const char *tide_own_allocators_detail(struct tide_own_allocators *allocators, const char *exe,
+                                       enum tide_why why)
+{
+  if (!*exe)
+    return NULL;
+  const struct program *program = program_of(allocators, exe);
+  return program->is_unfit && program->why == why ? program->detail : NULL;
+}
+
+static uint64_t n_heap_events(const struct tide_image *image)
+{
+  uint64_t n = 0;
+  if (image->pack)
+    return image->pack->sums.n_alloc;
+  for (size_t i = 0; i < image->n_sites; i++) {
+    uint32_t root = image->sites[i].stack;
+    while (root && image->frames[root].parent)
+      root = image->frames[root].parent;
+    n += image->frames[root].flags & TIDE_FRAME_PAGES ? 0 : image->sites[i].n_alloc;
+  }
+  return n;
+}
+
+bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
+                              const struct tide_image *image, uint64_t max_anonymous_bytes,
+                              struct tide_unrecorded *row)
+{
+  if (!image->exe || !*image->exe)
+    return false;
+  int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
+  bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;
+  bool is_small_part = heap < anonymous / 2 || !anonymous;
+  // Its file is large, and read only where the answer depends on it.
+  bool matters = is_first ? !n_heap_events(image) || heap < anonymous / 4 : is_small_part;
+  row->why = TIDE_WHY_OWN_ALLOCATOR;
+  row->detail =
+      matters ? (char *)tide_own_allocators_detail(allocators, image->exe, TIDE_WHY_OWN_ALLOCATOR)
+              : NULL;
+  if (matters && (is_first || row->detail))
+    return true;
+  // A fork child has its parent's memory, too, and a program's own pages are recorded as such.
+  row->why = TIDE_WHY_UNSEEN_MEMORY;
+  row->detail = NULL;
+  return !image->by_fork && anonymous >= MUCH_BYTES &&
+         heap + image->page_peak_bytes < anonymous / 4;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// See pace.h. Before the first checkpoint its cost is guessed by the number of cells.
+#include "supervise/pace.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+#define FIRST_NS (1 * NS_PER_S)
+#define LONGEST_NS (30 * NS_PER_S)
+#define CELL_NS 1000u // reading, sorting and writing one: 500 to 1,000 ns on the machines measured
+
+void tide_pace_init(struct tide_pace *pace, uint64_t now_ns, bool often)
+{
+  *pace = (struct tide_pace){.often = often, .since_ns = now_ns, .interval_ns = FIRST_NS};
+}
+
+static uint64_t expected_ns(const struct tide_pace *pace, uint64_t n_cells)
+{
+  if (!pace->cost_ns)
+    return n_cells * CELL_NS;
+  uint64_t more = n_cells > pace->n_cells ? n_cells - pace->n_cells : 0;
+  return pace->cost_ns + more * CELL_NS;
+}
+
+uint64_t tide_pace_due_ns(const struct tide_pace *pace, uint64_t n_cells)
+{
+  uint64_t rest = pace->often ? TIDE_PACE_OFTEN_REST : TIDE_PACE_REST;
+  uint64_t rest_ns = expected_ns(pace, n_cells) * rest;
+  return pace->since_ns + (rest_ns > pace->interval_ns ? rest_ns : pace->interval_ns);
+}
+
+void tide_pace_note(struct tide_pace *pace, uint64_t before_ns, uint64_t after_ns, uint64_t n_cells)
+{
+  pace->since_ns = after_ns;
+  pace->cost_ns = after_ns > before_ns ? after_ns - before_ns : 1;
+  pace->n_cells = n_cells;
+  if (!pace->often && pace->interval_ns < LONGEST_NS)
+    pace->interval_ns = 2 * pace->interval_ns < LONGEST_NS ? 2 * pace->interval_ns : LONGEST_NS;
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading /proc.
+#define _GNU_SOURCE
+#include "supervise/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int open_of(uint32_t pid, const char *file)
+{
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%u/%s", pid, file);
+  return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+// The beginning of a file as text; empty when it cannot be read.
+static void read_text(int fd, char *text, size_t size)
+{
+  ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+  if (fd >= 0)
+    close(fd);
+  text[n > 0 ? n : 0] = 0;
+}
+
+// By hand: every process of a run passes here, and scanf() takes longer than the kernel.
+bool tide_proc_stat(uint32_t pid, struct tide_proc_stat *ret_stat)
+{
+  enum { PARENT, GROUP, SESSION, BORN = 18, N_NUMBERS }; // behind the state
+  char text[1024];
+  uint64_t numbers[N_NUMBERS];
+  read_text(open_of(pid, "stat"), text, sizeof text);
+  char *at = strrchr(text, ')'); // the name before may hold anything
+  if (!at || at[1] != ' ' || !at[2])
+    return false;
+  char state = at[2], *end = at + 3;
+  for (int i = 0; i < N_NUMBERS; i++) {
+    at = end;
+    numbers[i] = strtoull(at, &end, 10);
+    if (end == at)
+      return false;
+  }
+  *ret_stat = (struct tide_proc_stat){.pid = pid,
+                                      .parent = (uint32_t)numbers[PARENT],
+                                      .group = (uint32_t)numbers[GROUP],
+                                      .session = (uint32_t)numbers[SESSION],
+                                      .state = state,
+                                      .born = numbers[BORN]};
+  return true;
+}
+
+bool tide_proc_exe(uint32_t pid, char *ret_path, size_t size)
+{
+  static const char deleted[] = " (deleted)";
+  char link[64];
+  snprintf(link, sizeof link, "/proc/%u/exe", pid);
+  ssize_t n = readlink(link, ret_path, size - 1);
+  if (n <= 0)
+    return false;
+  ret_path[n] = 0;
+  size_t tail = sizeof deleted - 1;
+  if ((size_t)n > tail && strcmp(ret_path + (size_t)n - tail, deleted) == 0)
+    ret_path[(size_t)n - tail] = 0;
+  return true;
+}
+
+bool tide_proc_name(uint32_t pid, char *ret_name, size_t size)
+{
+  read_text(open_of(pid, "comm"), ret_name, size);
+  ret_name[strcspn(ret_name, "\n")] = 0;
+  return *ret_name;
+}
+
+uint64_t tide_proc_max_rss_bytes(uint32_t pid)
+{
+  char text[4096];
+  read_text(open_of(pid, "status"), text, sizeof text);
+  const char *line = strstr(text, "\nVmHWM:");
+  return line ? strtoull(line + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0;
+}
+
+// Looks for a text in a file of any length, a piece at a time. The text must be shorter than half a
+// piece.
+static bool holds(int fd, const char *text, bool at_start_only)
+{
+  char piece[8192];
+  size_t n_text = strlen(text), kept = 0;
+  bool found = false, first = true;
+  ssize_t got;
+  while (fd >= 0 && !found && (got = read(fd, piece + kept, sizeof piece - kept)) > 0) {
+    size_t n = kept + (size_t)got;
+    for (char *at = piece; !found && (at = memmem(at, n - (size_t)(at - piece), text, n_text));
+         at++)
+      found = !at_start_only || (at == piece ? first : at[-1] == 0);
+    kept = n < n_text ? n : n_text; // the text may lie across two pieces
+    memmove(piece, piece + n - kept, kept);
+    first = false;
+  }
+  if (fd >= 0)
+    close(fd);
+  return found;
+}
+
+bool tide_proc_maps_hold(uint32_t pid, const char *text)
+{
+  return holds(open_of(pid, "maps"), text, false);
+}
+
+bool tide_proc_was_given(uint32_t pid, const char *name)
+{
+  return holds(open_of(pid, "environ"), name, true);
+}
+
+bool tide_proc_environment_holds(uint32_t pid, const char *text)
+{
+  return holds(open_of(pid, "environ"), text, false);
+}
+
+static void read_children(const char *path, void (*found)(void *context, uint32_t child),
+                          void *context)
+{
+  FILE *file = fopen(path, "re");
+  unsigned child;
+  while (file && fscanf(file, "%u", &child) == 1)
+    found(context, child);
+  if (file)
+    fclose(file);
+}
+
+void tide_proc_children(uint32_t pid, void (*found)(void *context, uint32_t child), void *context)
+{
+  char path[320];
+  snprintf(path, sizeof path, "/proc/%u/task", pid);
+  DIR *tasks = opendir(path);
+  for (const struct dirent *task; tasks && (task = readdir(tasks));) {
+    if (task->d_name[0] == '.')
+      continue;
+    snprintf(path, sizeof path, "/proc/%u/task/%s/children", pid, task->d_name);
+    read_children(path, found, context);
+  }
+  if (tasks)
+    closedir(tasks);
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run from start to end. Order matters:
+//  1. the door listens before the fork, so the command finds it;
+//  2. the fork comes before our threads, so the child is a plain single-threaded process;
+//  3. the child's pid names the output, which is reserved before the exec, so that a refusal costs
+//     nothing;
+//  4. the door closes before the stores are read for the last time.
+// What happens between start and end, signals and waiting, is in follow.c.
+#define _GNU_SOURCE
+#include "supervise/run.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "supervise/door.h"
+#include "supervise/follow.h"
+#include "observe/host_facts.h"
+#include "supervise/output_name.h"
+#include "supervise/spawn.h"
+#include "supervise/target_check.h"
+#include "tide/file.h"
+#include "supervise/watch.h"
+#include "model/why_words.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct run {
+  const struct tide_run_options *options;
+  struct tide_target target;
+  struct tide_clock_reading start;
+  struct tide_door *door;
+  struct tide_kin *kin;
+  struct tide_watch *watch;
+  struct tide_follow follow;
+  struct tide_spawn spawn;
+  char *output_path;
+  struct tide_output_state output;
+  uint64_t own_rss_bytes; // our own high water mark when the command was forked off
+  uint64_t own_cpu_ns;    // and our own processor time
+};
+
+static void run_done(struct run *run)
+{
+  tide_door_close(run->door);
+  tide_watch_free(run->watch);
+  tide_kin_free(run->kin);
+  tide_follow_done(&run->follow);
+  tide_target_done(&run->target);
+  free(run->output_path);
+}
+
+static enum tide_err check_library(const char *library, struct tide_diag *diag)
+{
+  if (access(library, R_OK))
+    return tide_fail_errno(diag, "cannot read the recorder, %s", library);
+  if (strpbrk(library, " :"))
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "the recorder's path, %s, has a space or colon, which LD_PRELOAD cannot "
+                     "express: install tidemark elsewhere",
+                     library);
+  return TIDE_ERR_OK;
+}
+
+static uint64_t cpu_ns_of(int who)
+{
+  struct rusage usage = {0};
+  getrusage(who, &usage);
+  return ((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * 1000000000 +
+         ((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000;
+}
+
+static enum tide_err spawn(struct run *run, struct tide_diag *diag)
+{
+  const struct tide_run_options *options = run->options;
+  TIDE_CLEANUP_FREE char *depth =
+      options->depth ? tide_sprintf(",depth=%u", options->depth) : tide_strdup("");
+  TIDE_CLEANUP_FREE char *text =
+      tide_sprintf("socket=%s,filters=%u%s%s", tide_door_name(run->door), tide_host_filters(),
+                   depth, options->no_follow ? ",follow=0" : "");
+  extern char **environ;
+  struct rusage usage = {0};
+  getrusage(RUSAGE_SELF, &usage);
+  run->own_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+  run->own_cpu_ns = cpu_ns_of(RUSAGE_SELF);
+  char **environment =
+      tide_spawn_environment(environ, run->target.preload ? options->library : NULL, text);
+  struct tide_spawn_options spawning = {
+      .argv = options->argv,
+      .environment = environment,
+      .mask = &run->follow.old_mask,
+      .ignore_sigchld = run->follow.sigchld_was_ignored,
+  };
+  enum tide_err err = tide_spawn_start(&spawning, &run->spawn, diag);
+  tide_spawn_environment_free(environment);
+  return err;
+}
+
+// Each image takes three descriptors of ours while it lives, and a store counts as a file of its
+// full size, which is never written in full. Only after the fork: limits are inherited.
+static void raise_limits(void)
+{
+  static const int limited[] = {RLIMIT_NOFILE, RLIMIT_FSIZE};
+  for (size_t i = 0; i < sizeof limited / sizeof *limited; i++) {
+    struct rlimit limit;
+    if (getrlimit(limited[i], &limit))
+      continue;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(limited[i], &limit);
+  }
+  setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}); // root may
+}
+
+static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
+{
+  const struct tide_run_options *options = run->options;
+  run->output_path = tide_output_name(options->output ? options->output : TIDE_OUTPUT_DEFAULT,
+                                      options->argv[0], run->spawn.pid);
+  enum tide_err err = tide_output_reserve(run->output_path, options->force, &run->output, diag);
+  if (err)
+    return err;
+  raise_limits();
+  run->kin = tide_kin_new();
+  run->watch = tide_watch_new(&(struct tide_watch_options){
+      .root_pid = (uint32_t)run->spawn.pid,
+      .kin = run->kin,
+      .library = options->library,
+      .root_only = options->no_follow,
+      .redact_args = options->redact_args,
+      .output_path = run->output.replaceable ? run->output_path : NULL,
+      .start = run->start,
+      .often = options->checkpointed,
+      .checkpointed = options->checkpointed,
+      .context = options->follower,
+  });
+  const struct tide_target *target = &run->target;
+  if (target->unfit && !tide_why_is_partial(target->why))
+    tide_watch_unfit_command(run->watch, target->path, target->why, target->detail);
+  err = tide_watch_start(run->watch, diag);
+  if (!err)
+    err = tide_door_serve(run->door, run->kin, tide_watch_receive, run->watch, diag);
+  return err;
+}
+
+static enum tide_err exec_failed(const char *command, int exec_errno, struct tide_diag *diag)
+{
+  errno = exec_errno;
+  tide_fail_errno(diag, "cannot run %s", command);
+  return exec_errno == ENOENT || exec_errno == ENOTDIR ? TIDE_ERR_NOT_FOUND : TIDE_ERR_UNSUPPORTED;
+}
+
+static enum tide_err start(struct run *run, struct tide_diag *diag)
+{
+  enum tide_err err = tide_follow_init(&run->follow, run->options->wait, diag);
+  if (!err)
+    err = tide_door_open(&run->door, diag);
+  if (!err)
+    err = spawn(run, diag);
+  if (err)
+    return err;
+  err = get_ready(run, diag);
+  if (err) {
+    tide_spawn_cancel(&run->spawn);
+  } else {
+    int exec_errno = 0;
+    if (!tide_spawn_go(&run->spawn, &exec_errno))
+      err = exec_failed(run->options->argv[0], exec_errno, diag);
+  }
+  if (err && run->output.created)
+    tide_output_release(run->output_path);
+  return err;
+}
+
+static char *why_nothing(const struct run *run)
+{
+  if (run->target.sentence)
+    return tide_strdup(run->target.sentence);
+  int store_errno = tide_watch_store_errno(run->watch);
+  if (store_errno == EFBIG)
+    return tide_strdup("nothing was recorded: the recorder's memory counts as a large file, and "
+                       "files are limited here; raise the limit (ulimit -f unlimited)");
+  if (store_errno)
+    return tide_sprintf("nothing was recorded: no memory for the recorder: %s",
+                        strerror(store_errno));
+  if (tide_watch_was_visited(run->watch))
+    return tide_strdup("nothing was recorded: the program came to its end before its first "
+                       "allocation");
+  return tide_strdup("nothing was recorded: the program never called an allocator that the "
+                     "recorder could see");
+}
+
+static void save(const struct run *run, struct tide_run_result *result)
+{
+  struct stat st;
+  if (result->capture->n_images)
+    result->save_err = tide_file_write(result->capture, run->output_path, &result->save_diag);
+  if (result->capture->n_images && !result->save_err) {
+    result->output_path = tide_strdup(run->output_path);
+    result->output_bytes = stat(run->output_path, &st) ? 0 : (uint64_t)st.st_size;
+  } else if (run->output.created) {
+    tide_output_release(run->output_path);
+  }
+}
+
+// What the command left behind.
+static void wait_for_rest(struct run *run, const struct tide_watch_end *end)
+{
+  const struct tide_run_options *options = run->options;
+  if (!tide_follow_left_any(&run->follow))
+    return;
+  if (options->waiting)
+    options->waiting(options->argv[0]);
+  tide_watch_root_ended(run->watch, end);
+  tide_follow_rest(&run->follow);
+}
+
+// The run was about the command, which nobody recorded: what a reader asks about is there, and
+// holds nothing.
+static void add_unrecorded(const struct run *run, const struct tide_watch_end *end,
+                           struct tide_capture *capture)
+{
+  struct tide_unrecorded *row = &capture->roll.rows[0]; // the command comes first
+  // Nobody looked at its last moments but the kernel, which counts those it waited for, too.
+  bool is_alone = capture->roll.n_rows == 1 && row->is_command && row->n_processes == 1;
+  if (is_alone && end->max_rss_bytes > row->max_rss_bytes)
+    row->max_rss_bytes = end->max_rss_bytes;
+  const char *path = run->target.path ? run->target.path : run->options->argv[0];
+  struct tide_image *image = tide_alloc(sizeof *image);
+  struct tide_buf words = {0};
+  for (char *const *word = run->options->argv; *word; word++)
+    if (word == run->options->argv || !run->options->redact_args)
+      tide_buf_append(&words, *word, strlen(*word) + 1);
+  *image = (struct tide_image){
+      .pid = (uint32_t)run->spawn.pid,
+      .ppid = (uint32_t)getpid(),
+      .exe = tide_strdup(row->is_command && *row->exe ? row->exe : path),
+      .cmdline = (char *)words.data,
+      .cmdline_len = (uint32_t)words.n,
+      .allocator = tide_strdup(""),
+      .end_ns = end->time_ns - run->start.monotonic_ns,
+      .end_kind = end->kind,
+      .end_value = end->value,
+      .has_resident = true,
+      .rss_is_own = true,
+      .max_rss_bytes = end->max_rss_bytes,
+      .max_rss_ns = end->time_ns - run->start.monotonic_ns,
+      .max_rss_live_bytes = -1,
+      .cpu_ns = end->cpu_ns,
+      .lacks = TIDE_LACK_NUMBERS,
+      .n_modules = 1,
+      .modules = tide_alloc(sizeof *image->modules),
+      .n_frames = 1,
+      .frames = tide_alloc(sizeof *image->frames),
+      .n_threads_known = 1,
+      .threads = tide_alloc(sizeof *image->threads),
+  };
+  image->modules->path = tide_strdup("");
+  capture->images = image;
+  capture->n_images = 1;
+  capture->duration_ns = image->end_ns;
+}
+
+static void finish(struct run *run, struct tide_run_result *result)
+{
+  struct tide_follow_end end;
+  tide_follow_to_end(&run->follow, run->spawn.pid, &end);
+  struct tide_watch_end watch_end = {
+      .kind = end.term_signal ? TIDE_END_SIGNALED : TIDE_END_EXITED,
+      .value = end.term_signal ? end.term_signal : end.exit_status,
+      .time_ns = end.time_ns,
+      // Before its exec the command was a copy of us: what is less than that says nothing.
+      .max_rss_bytes = end.max_rss_bytes > run->own_rss_bytes ? end.max_rss_bytes : 0,
+      .cpu_ns = end.cpu_ns,
+  };
+  wait_for_rest(run, &watch_end);
+  // Our children are the command and what it left behind, each with all that it waited for.
+  struct tide_cost cost = {.cpu_ns = cpu_ns_of(RUSAGE_CHILDREN),
+                           .supervisor_ns = cpu_ns_of(RUSAGE_SELF) - run->own_cpu_ns};
+  tide_door_close(run->door);
+  run->door = NULL;
+  *result = (struct tide_run_result){
+      .pid = (uint32_t)run->spawn.pid,
+      .exit_status = end.exit_status,
+      .term_signal = end.term_signal,
+      .core_dumped = end.core_dumped,
+      .wall_ns = end.time_ns - run->start.monotonic_ns,
+  };
+  result->capture = tide_watch_stop(run->watch, &watch_end, &result->n_running);
+  cost.recorder_ns = result->capture->cost.recorder_ns;
+  if (cost.recorder_ns > cost.cpu_ns)
+    cost.recorder_ns = cost.cpu_ns;
+  result->capture->cost = cost;
+  result->capture->has_cost = true;
+  if (!result->capture->n_images) {
+    result->note = why_nothing(run);
+    if (result->capture->roll.n_rows)
+      add_unrecorded(run, &watch_end, result->capture);
+  }
+  if (run->options->complete)
+    run->options->complete(result->capture);
+  save(run, result);
+}
+
+enum tide_err tide_run(const struct tide_run_options *options, struct tide_run_result *ret_result,
+                       struct tide_diag *diag)
+{
+  struct run run = {.options = options, .start = tide_clock_read()};
+  enum tide_err err = check_library(options->library, diag);
+  if (err)
+    return err;
+  tide_target_check(options->argv[0], &run.target);
+  if (run.target.sentence && options->say)
+    options->say(options->say_context, run.target.sentence);
+  err = start(&run, diag);
+  if (!err)
+    finish(&run, ret_result);
+  run_done(&run);
+  return err;
+}
+
+void tide_run_result_done(struct tide_run_result *result)
+{
+  tide_capture_free(result->capture);
+  free(result->output_path);
+  free(result->note);
+  *result = (struct tide_run_result){0};
+}
+
+int tide_run_error_status(enum tide_err err)
+{
+  return err == TIDE_ERR_NOT_FOUND ? 127 : err == TIDE_ERR_UNSUPPORTED ? 126 : 125;
+}
+
+void tide_run_raise(int signal_number)
+{
+  // A core_pattern that is a program is started whatever the limit says, unless we are not
+  // dumpable.
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  prctl(PR_SET_DUMPABLE, 0);
+  signal(signal_number, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal_number);
+  sigprocmask(SIG_UNBLOCK, &one, NULL);
+  raise(signal_number);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running a command under the recorder. The supervisor starts the command with the recorder
+// preloaded, hands every process image that comes of it a store, watches the stores without
+// stopping anybody, and at the end has one capture of them all, written to a file as well.
+//
+// The command is as it would be without us: its file descriptors, signal mask and dispositions,
+// process group, working directory, output and exit status. A terminal's Ctrl-C reaches it from the
+// kernel; signals that another process sends to the supervisor are passed on to it.
+#pragma once
+#include "base/err.h"
+#include "model/model.h"
+
+struct tide_run_options {
+  char *const *argv;   // the command, NULL-terminated; argv[0] is looked up as execvp does
+  const char *output;  // %p pid, %n program name, %% %; NULL: tidemark.%n.%p.tide
+  const char *library; // absolute path of libtidemark.so
+  bool force;          // replace an existing output file
+  bool redact_args;    // leave the arguments of all command lines out of the capture
+  bool no_follow;      // record the command itself alone, not the processes it starts
+  bool wait;           // record to their end also the processes that the command leaves behind
+  uint32_t depth;      // frames kept per stack, 0: all
+  // Called with one sentence, no newline, about what cannot be recorded and the way out, before the
+  // command starts. May be NULL.
+  void (*say)(void *say_context, const char *sentence);
+  void *say_context;
+  // Called when the command has ended and what it left behind is waited for. May be NULL.
+  void (*waiting)(const char *command);
+  // Called with the whole capture before it is written: to add what is known now and not later. May
+  // be NULL.
+  void (*complete)(struct tide_capture *capture);
+  // For somebody who follows the run in its file: checkpoints every second as long as they are
+  // cheap, and a call on a thread of ours when one was written. NULL: nobody does.
+  void (*checkpointed)(void *follower, const char *path);
+  void *follower;
+};
+
+struct tide_run_result {
+  struct tide_capture *capture; // never NULL; nothing was recorded (see note) when it has no
+                                // image, or one that tide_image_is_unrecorded()
+  char *output_path;            // the capture's file; NULL when none was written
+  uint64_t output_bytes;        // its size
+  char *note;                   // one sentence: why nothing was recorded; NULL when all is well
+  enum tide_err save_err;       // the capture could not be saved: save_diag says why
+  struct tide_diag save_diag;
+  uint32_t pid;       // of the command
+  int exit_status;    // 0..255, when term_signal is 0
+  int term_signal;    // the signal that ended the command; the caller raises it again at its end
+  bool core_dumped;   // … and left a core: disable our own before raising it again
+  uint64_t wall_ns;   // from start to end of the command
+  uint32_t n_running; // recorded descendants that were still running when the command ended
+};
+
+// Runs the command to its end. Fails only when it could not be started: TIDE_ERR_NOT_FOUND and
+// TIDE_ERR_UNSUPPORTED are about the command (no such program; not executable), anything else
+// about ourselves, TIDE_ERR_EXISTS about the output file. Call it before any thread is started.
+// It blocks signals while it runs and restores them. Free the result with tide_run_result_done().
+enum tide_err tide_run(const struct tide_run_options *options, struct tide_run_result *ret_result,
+                       struct tide_diag *diag);
+
+void tide_run_result_done(struct tide_run_result *result);
+
+// The exit status for a failure of tide_run(): 127 not found, 126 not executable, 125 ourselves.
+int tide_run_error_status(enum tide_err err);
+
+// Ends this process by the signal that ended the command, without leaving a core of our own.
+// Returns only if the signal does not end a process.
+void tide_run_raise(int signal);

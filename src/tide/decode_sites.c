@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two big payloads of a .tide file, bytes to model: numbers per stack, and snapshots. The
+// rules of tide_decode.c hold here too.
+#include "tide/decode.h"
+
+#include "base/alloc.h"
+#include "model/buckets.h"
+#include "model/snapshot.h"
+
+#include <stdlib.h>
+
+#define SITE_COLUMNS 20u // not counting the buckets
+
+// Counts take a byte each at least, so there are no more than bytes.
+static enum tide_err get_counts_of_buckets(struct tide_cursor *in, struct tide_image *image,
+                                           struct tide_site *rows, size_t n,
+                                           struct tide_budget *budget, const char **ret_why)
+{
+  size_t n_counts = 0;
+  for (size_t i = 0; i < n; i++)
+    n_counts += tide_site_n_counts(&rows[i]);
+  if (in->bad || n_counts > tide_cursor_left(in))
+    return damaged(ret_why, "a field runs past the end");
+  if (!tide_budget_take(budget, n_counts, 2 * sizeof *image->counts.items))
+    return too_much(ret_why);
+  for (size_t i = 0; i < n; i++) {
+    uint64_t *counts = tide_site_reserve_buckets(image, &rows[i]);
+    for (unsigned k = 0; k < tide_site_n_counts(&rows[i]); k++)
+      counts[k] = tide_cursor_varint(in);
+  }
+  return TIDE_ERR_OK;
+}
+
+// The codes of model/numbers.def, as tide_encode_sites.c has them.
+#define GET_PLAIN(field) COLUMN(rows, n, field, (__typeof__(rows->field))tide_cursor_varint(in))
+#define GET_SIGNED(field) COLUMN(rows, n, field, tide_cursor_zigzag(in))
+#define GET_LEFT_BLOCKS(field)                                                                     \
+  COLUMN(rows, n, field, rows[i].n_alloc - (uint64_t)tide_cursor_zigzag(in))
+#define GET_LEFT_BYTES(field)                                                                      \
+  COLUMN(rows, n, field, rows[i].b_alloc - (uint64_t)tide_cursor_zigzag(in))
+#define GET_SINCE_FIRST(field) COLUMN(rows, n, field, get_diff(in, rows[i].first_ns))
+
+struct known { // the flags of an image
+#define TIDE_NUMBER_SINCE(flag) bool flag;
+#include "model/numbers.def"
+};
+
+static enum tide_err get_histograms(struct tide_cursor *in, struct tide_image *image,
+                                    struct tide_site *rows, size_t n, struct tide_budget *budget,
+                                    const char **ret_why)
+{
+  COLUMN(rows, n, size_mask, (uint32_t)get_limited(in, (1ull << TIDE_SIZE_BUCKETS_N) - 1));
+  COLUMN(rows, n, life_mask, get_limited(in, (1ull << TIDE_LIFE_BUCKETS_N) - 1));
+  return get_counts_of_buckets(in, image, rows, n, budget, ret_why);
+}
+
+static enum tide_err get_numbers(struct tide_cursor *in, struct tide_image *image, size_t n,
+                                 struct tide_budget *budget, struct known *known,
+                                 const char **ret_why)
+{
+  size_t before = image->n_sites;
+  struct tide_site *rows = image->sites + before;
+  bool has = true;
+#define TIDE_NUMBER(field, type, rule, code, ...)                                                  \
+  if (has)                                                                                         \
+    GET_##code(field);
+#define TIDE_NUMBER_SINCE(flag)                                                                    \
+  known->flag = image->flag;                                                                       \
+  if (!get_appended(in, before, n, &known->flag))                                                  \
+    return damaged(ret_why, "it has other columns than the part before");                          \
+  has = known->flag;
+#define TIDE_NUMBER_HISTOGRAMS                                                                     \
+  {                                                                                                \
+    enum tide_err err = get_histograms(in, image, rows, n, budget, ret_why);                       \
+    if (err)                                                                                       \
+      return err;                                                                                  \
+  }
+#include "model/numbers.def"
+  return TIDE_ERR_OK;
+}
+
+// Rows whose stack and times are told by those of the row before; the opposite of
+// tell_by_neighbours() in tide_encode_sites.c. Numbers beyond 64 bits are cut, as the document has
+// it.
+static void take_from_neighbours(struct tide_site *rows, size_t n, uint64_t start_ns, uint32_t unit)
+{
+  int64_t stack = 0;
+  uint64_t first = 0;
+  for (size_t i = 0; i < n; i++) {
+    struct tide_site *row = &rows[i];
+    uint64_t since_first = row->last_ns - row->first_ns;
+    stack += tide_unzigzag(row->stack);
+    first += (uint64_t)tide_unzigzag(row->first_ns);
+    row->stack = stack < 0 || stack > UINT32_MAX ? UINT32_MAX : (uint32_t)stack;
+    row->first_ns = start_ns + first * unit;
+    row->last_ns = start_ns + (first + since_first) * unit;
+  }
+}
+
+enum tide_err tide_decode_sites(struct tide_cursor *in, bool by_stack, struct tide_image *image,
+                                struct tide_budget *budget, const char **ret_why)
+{
+  size_t n, before = image->n_sites;
+  struct known known;
+  enum tide_err err =
+      get_table_head(in, budget, before, SITE_COLUMNS, sizeof *image->sites, &n, ret_why);
+  if (err)
+    return err;
+  uint64_t unit = by_stack ? get_limited(in, TIDE_MAX_UNIT_NS) : 1;
+  if (!unit)
+    return damaged(ret_why, "its unit of time is none");
+  MAKE_ROOM(image->sites, before, n);
+  struct tide_site *rows = image->sites + before;
+  COLUMN(rows, n, stack, get_u32(in));
+  COLUMN(rows, n, thread, get_u32(in));
+  err = get_numbers(in, image, n, budget, &known, ret_why);
+  if (err)
+    return err;
+  if (in->bad)
+    return damaged(ret_why, "a field runs past the end");
+  if (by_stack)
+    take_from_neighbours(rows, n, image->start_ns, (uint32_t)unit);
+  for (size_t i = 0; i < n; i++) {
+    if (rows[i].stack >= image->n_frames)
+      return damaged(ret_why, "a site has no stack");
+    if (rows[i].thread >= image->n_threads_known)
+      return damaged(ret_why, "a site has no thread");
+  }
+  image->n_sites += n;
+#define TIDE_NUMBER_SINCE(flag) image->flag = known.flag;
+#include "model/numbers.def"
+  return TIDE_ERR_OK;
+}
+
+// A column of rising stacks.
+static void get_gaps(struct tide_cursor *in, struct tide_snapshot_row *rows, size_t n,
+                     size_t n_frames)
+{
+  uint64_t next = 0;
+  for (size_t i = 0; i < n && !in->bad; i++) {
+    uint64_t gap = tide_cursor_varint(in);
+    if (next >= n_frames || gap >= n_frames - next) {
+      in->bad = true;
+      break;
+    }
+    rows[i].stack = (uint32_t)(next + gap);
+    next += gap + 1;
+  }
+}
+
+// The rows of a snapshot's changes, as stack and difference; owned by the caller, NULL when bad.
+static struct tide_snapshot_row *get_changes(struct tide_cursor *in, size_t n, size_t n_frames)
+{
+  struct tide_snapshot_row *rows = tide_alloc_array(n, sizeof *rows);
+  get_gaps(in, rows, n, n_frames);
+  COLUMN(rows, n, live_bytes, tide_cursor_zigzag(in));
+  COLUMN(rows, n, live_blocks, tide_cursor_zigzag(in));
+  if (!in->bad)
+    return rows;
+  free(rows);
+  return NULL;
+}
+
+static struct tide_snapshot_row row_at(const struct tide_snapshot_row *rows, size_t n, size_t i)
+{
+  return i < n ? rows[i] : (struct tide_snapshot_row){.stack = UINT32_MAX}; // after all others
+}
+
+// rows of now = rows of before, changed; rows that end at zero go.
+static void apply_changes(const struct tide_snapshot *before,
+                          const struct tide_snapshot_row *changes, size_t n_changes,
+                          struct tide_snapshot *now)
+{
+  now->rows = tide_alloc_array(before->n_rows + n_changes, sizeof *now->rows);
+  size_t old = 0, change = 0;
+  while (old < before->n_rows || change < n_changes) {
+    struct tide_snapshot_row a = row_at(before->rows, before->n_rows, old);
+    struct tide_snapshot_row b = row_at(changes, n_changes, change);
+    struct tide_snapshot_row row = {.stack = a.stack < b.stack ? a.stack : b.stack};
+    if (a.stack == row.stack) {
+      row.live_bytes = a.live_bytes;
+      row.live_blocks = a.live_blocks;
+      old++;
+    }
+    if (b.stack == row.stack) {
+      row.live_bytes = (int64_t)((uint64_t)row.live_bytes + (uint64_t)b.live_bytes);
+      row.live_blocks = (int64_t)((uint64_t)row.live_blocks + (uint64_t)b.live_blocks);
+      change++;
+    }
+    if (row.live_bytes != 0 || row.live_blocks != 0)
+      now->rows[now->n_rows++] = row;
+  }
+  now->rows = tide_realloc_array(now->rows, now->n_rows, sizeof *now->rows);
+}
+
+static enum tide_err get_snapshot(struct tide_cursor *in, const struct tide_snapshot *before,
+                                  size_t n_frames, struct tide_budget *budget,
+                                  struct tide_snapshot *now, const char **ret_why)
+{
+  now->time_ns = get_rise(in, before->time_ns);
+  uint32_t kind = get_u32(in);
+  now->kind = kind <= TIDE_SNAPSHOT_END ? (enum tide_snapshot_kind)kind : TIDE_SNAPSHOT_TIMED;
+  uint64_t n_changes = tide_cursor_varint(in);
+  if (in->bad || n_changes > tide_cursor_left(in) / 3)
+    return damaged(ret_why, "a snapshot claims more rows than there are");
+  if (!tide_budget_take(budget, before->n_rows + 2 * n_changes, sizeof *now->rows))
+    return too_much(ret_why);
+  TIDE_CLEANUP_FREE struct tide_snapshot_row *changes =
+      get_changes(in, (size_t)n_changes, n_frames);
+  if (!changes)
+    return damaged(ret_why, "a snapshot names a stack that does not exist");
+  apply_changes(before, changes, (size_t)n_changes, now);
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err get_counts(struct tide_cursor *in, size_t n_frames, struct tide_budget *budget,
+                                struct tide_snapshot *snapshot, const char **ret_why)
+{
+  uint64_t n = tide_cursor_varint(in);
+  if (in->bad || n > tide_cursor_left(in) / 3)
+    return damaged(ret_why, "a snapshot claims more counts than there are");
+  if (!tide_budget_take(budget, snapshot->n_rows + 2 * n, sizeof *snapshot->rows))
+    return too_much(ret_why);
+  TIDE_CLEANUP_FREE struct tide_snapshot_row *counts = tide_alloc_array(n, sizeof *counts);
+  get_gaps(in, counts, (size_t)n, n_frames);
+  COLUMN(counts, n, n_alloc, tide_cursor_varint(in));
+  COLUMN(counts, n, b_alloc, tide_cursor_varint(in));
+  if (in->bad)
+    return damaged(ret_why, "a snapshot counts for a stack that does not exist");
+  tide_snapshot_add_counts(snapshot, counts, (size_t)n);
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *image,
+                                    struct tide_budget *budget, const char **ret_why)
+{
+  static const struct tide_snapshot nothing;
+  size_t n, before = image->n_snapshots;
+  enum tide_err err = get_table_head(in, budget, before, 3, sizeof *image->snapshots, &n, ret_why);
+  if (err)
+    return err;
+  if (before + n > TIDE_MAX_SNAPSHOTS)
+    return damaged(ret_why, "too many snapshots");
+  MAKE_ROOM(image->snapshots, before, n);
+  for (size_t i = before; i < before + n && !err; i++)
+    err = get_snapshot(in, i ? &image->snapshots[i - 1] : &nothing, image->n_frames, budget,
+                       &image->snapshots[i], ret_why);
+  bool has_counts = image->has_counts;
+  if (!err && !get_appended(in, before, n, &has_counts))
+    err = damaged(ret_why, "it has other columns than the part before");
+  for (size_t i = before; i < before + n && has_counts && !err; i++)
+    err = get_counts(in, image->n_frames, budget, &image->snapshots[i], ret_why);
+  if (err) {
+    for (size_t i = before; i < before + n; i++)
+      free(image->snapshots[i].rows);
+    return err;
+  }
+  image->n_snapshots += n;
+  image->has_counts = has_counts;
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_decode_late_frees(struct tide_cursor *in, struct tide_image *image,
+                                     struct tide_budget *budget, const char **ret_why)
+{
+  size_t n, before = image->n_late_frees;
+  enum tide_err err = get_table_head(in, budget, before, 5, sizeof *image->late_frees, &n, ret_why);
+  if (err)
+    return err;
+  uint64_t total = tide_cursor_varint(in);
+  MAKE_ROOM(image->late_frees, before, n);
+  struct tide_late_free *rows = image->late_frees + before;
+  COLUMN(rows, n, freed, (uint32_t)get_limited(in, UINT32_MAX) + (i ? rows[i - 1].freed : 0));
+  COLUMN(rows, n, stack, get_u32(in));
+  COLUMN(rows, n, born, rows[i].freed - get_u32(in));
+  COLUMN(rows, n, n_blocks, tide_cursor_varint(in));
+  COLUMN(rows, n, bytes, tide_cursor_varint(in));
+  if (in->bad)
+    return damaged(ret_why, "a field runs past the end");
+  if (total < before + n)
+    return damaged(ret_why, "it holds more late frees than there are");
+  for (size_t i = 0; i < n; i++) {
+    if (rows[i].freed >= image->n_snapshots || rows[i].born >= rows[i].freed)
+      return damaged(ret_why, "a late free has no snapshots");
+    if (rows[i].stack >= image->n_frames)
+      return damaged(ret_why, "a late free has no stack");
+    if (before + i > 0 && !tide_late_free_is_before(&rows[i] - 1, &rows[i]))
+      return damaged(ret_why, "late frees are out of order");
+  }
+  image->n_late_frees += n;
+  image->has_late_frees = image->n_late_frees == total;
+  return TIDE_ERR_OK;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The payload of the ROLL part, both ways; docs/tide-format.md has the columns.
+#include "model/roll.h"
+#include "tide/decode.h"
+
+#include <stdlib.h>
+
+enum { AT_LEAST = 1, IS_COMMAND = 1, ROW_COLUMNS = 11 };
+
+void tide_encode_roll(struct tide_buf *out, const struct tide_roll *roll)
+{
+  const struct tide_unrecorded *rows = roll->rows;
+  size_t n = roll->n_rows;
+  tide_buf_varint(out, roll->at_least ? AT_LEAST : 0);
+  tide_buf_varint(out, roll->command_pid);
+  tide_buf_varint(out, roll->n_recorded);
+  tide_buf_varint(out, roll->n_refused);
+  tide_buf_varint(out, n);
+  for (size_t i = 0; i < n; i++) {
+    tide_buf_string(out, rows[i].exe);
+    tide_buf_string(out, rows[i].detail);
+    tide_buf_string(out, rows[i].parent);
+    tide_buf_varint(out, rows[i].why);
+    tide_buf_varint(out, rows[i].is_command ? IS_COMMAND : 0);
+    tide_buf_varint(out, rows[i].pid);
+    tide_buf_varint(out, rows[i].n_processes);
+    tide_buf_varint(out, rows[i].start_ns);
+    tide_buf_varint(out, rows[i].end_ns);
+    tide_buf_varint(out, rows[i].max_rss_bytes);
+    tide_buf_varint(out, rows[i].recorded_bytes);
+  }
+}
+
+static void get_row(struct tide_cursor *in, struct tide_unrecorded *row)
+{
+  row->exe = get_string(in);
+  row->detail = get_string(in);
+  row->parent = get_string(in);
+  uint32_t why = get_u32(in);
+  row->why = why < TIDE_WHY_N ? (enum tide_why)why : TIDE_WHY_UNKNOWN; // of a later version
+  row->is_command = tide_cursor_varint(in) & IS_COMMAND;
+  row->pid = get_u32(in);
+  row->n_processes = tide_cursor_varint(in);
+  row->start_ns = tide_cursor_varint(in);
+  row->end_ns = tide_cursor_varint(in);
+  row->max_rss_bytes = tide_cursor_varint(in);
+  row->recorded_bytes = tide_cursor_varint(in);
+}
+
+enum tide_err tide_decode_roll(struct tide_cursor *in, struct tide_roll *roll,
+                               struct tide_budget *budget, const char **ret_why)
+{
+  if (roll->is_known)
+    return damaged(ret_why, "there is one already");
+  struct tide_roll got = {.is_known = true};
+  got.at_least = tide_cursor_varint(in) & AT_LEAST;
+  got.command_pid = get_u32(in);
+  got.n_recorded = tide_cursor_varint(in);
+  got.n_refused = tide_cursor_varint(in);
+  uint64_t n = tide_cursor_varint(in);
+  if (in->bad || n > tide_cursor_left(in) / ROW_COLUMNS)
+    return damaged(ret_why, "it claims more rows than it holds");
+  if (!tide_budget_take(budget, n, sizeof *got.rows + 3 * 32))
+    return too_much(ret_why);
+  got.rows = tide_alloc_array((size_t)n, sizeof *got.rows);
+  got.n_rows = (size_t)n;
+  for (size_t i = 0; i < got.n_rows; i++)
+    get_row(in, &got.rows[i]);
+  if (in->bad) {
+    tide_roll_done(&got);
+    return damaged(ret_why, "a field runs past the end");
+  }
+  *roll = got;
+  return TIDE_ERR_OK;
+}
