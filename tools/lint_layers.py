@@ -8,7 +8,8 @@
  - lines have at most 100 columns, files at most 800 lines;
  - an option of the command line is named in src/cli alone: what libraries say is also read in JSON
    and on the page, where nobody can type it (base/hint.h says what they have instead);
- - every header compiles alone.
+ - every header compiles alone;
+ - no name of ours (a struct, a function) is of both chains, so that they can be linked together.
 
 Prints one line per finding, exits 1 when there is one.
 """
@@ -31,6 +32,10 @@ ARCH_CODE = re.compile(
     r'|\b(?:__asm__|__asm|asm)\b\s*(?:__volatile__|volatile|goto)?\s*\(\s*"[^"]')
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 OPTION_ROW = re.compile(r"""(?:'.'|\b0), "([a-z][a-z-]*)", (?:"|NULL)""")
+
+RECORDER = {"rt", "store", "unwind", "record"}
+NAME_OF_TAG = re.compile(r"^(?:struct|enum|union) (tide_\w+) \{", re.M)
+NAME_OF_FUNCTION = re.compile(r"^(?!static|typedef)\w[\w *]*?\b(tide_\w+)\(", re.M)
 
 findings = []
 
@@ -136,6 +141,19 @@ def check_headers(headers):
             finding(path, 1, f"does not compile alone: {first}")
 
 
+def check_chains(sources):
+    """Tags in headers, and functions that are not static: of the recorder's chain or the other."""
+    found = {}
+    for path in sources:
+        text = path.read_text()
+        names = NAME_OF_FUNCTION.findall(text) if path.suffix == ".c" else NAME_OF_TAG.findall(text)
+        for name in names:
+            side = module_of(path) in RECORDER
+            other_side, other = found.setdefault((name, path.suffix), (side, path))
+            if other_side != side:
+                finding(path, 1, f"{name} is of {other.relative_to(ROOT)}, too")
+
+
 def main():
     layers = read_layers()
     options = read_options()
@@ -153,6 +171,7 @@ def main():
             check_options(path, lines, options)
             sources.append(path)
     check_arch_twins(sources)
+    check_chains(sources)
     check_headers([path for path in sources if path.suffix == ".h"])
     for text in findings:
         print(text)

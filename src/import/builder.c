@@ -253,19 +253,19 @@ static uint16_t next_generation(struct tide_builder *b, uint16_t module)
   return put_module(b, &next);
 }
 
-static struct tide_place invented_place(struct tide_builder *b, uint16_t module,
-                                        const struct tide_names_frame *chain, size_t n)
+static struct tide_import_place invented_place(struct tide_builder *b, uint16_t module,
+                                               const struct tide_names_frame *chain, size_t n)
 {
   // Never in the unknown module: there the made up addresses would meet real ones.
-  struct tide_place place = {.module = module, .flags = TIDE_FRAME_IS_EXACT};
+  struct tide_import_place place = {.module = module, .flags = TIDE_FRAME_IS_EXACT};
   if (!module)
     place.module = tide_builder_named_module(b, "[names]");
   place.pc = invented(b, place.module, chain, n);
   return place;
 }
 
-struct tide_place tide_builder_place(struct tide_builder *b, uint16_t module, uint64_t addr,
-                                     const struct tide_names_frame *chain, size_t n)
+struct tide_import_place tide_builder_place(struct tide_builder *b, uint16_t module, uint64_t addr,
+                                            const struct tide_names_frame *chain, size_t n)
 {
   struct tide_builder_inner *own = b->own;
   struct named_place named = {addr, fingerprint(chain, n), module};
@@ -277,7 +277,7 @@ struct tide_place tide_builder_place(struct tide_builder *b, uint16_t module, ui
     if (at == own->n_places)
       keep_place(b, &named, chain, n);
     if (own->places[at].fingerprint == named.fingerprint)
-      return (struct tide_place){addr, named.module, TIDE_FRAME_IS_EXACT};
+      return (struct tide_import_place){addr, named.module, TIDE_FRAME_IS_EXACT};
     named.module = next_generation(b, named.module);
     if (!named.module)
       return invented_place(b, module, chain, n);
@@ -290,7 +290,7 @@ static bool same_node(const void *context, const void *key, uint32_t position)
   return a->pc == b->pc && a->parent == b->parent && a->module == b->module && a->flags == b->flags;
 }
 
-uint32_t tide_builder_node(struct tide_builder *b, uint32_t parent, struct tide_place place)
+uint32_t tide_builder_node(struct tide_builder *b, uint32_t parent, struct tide_import_place place)
 {
   struct tide_image *image = b->image;
   struct tide_frame frame = {place.pc, parent, place.module, place.flags};

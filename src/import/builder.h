@@ -17,7 +17,7 @@
 #include "model/stored_names.h"
 
 // Where a frame is: an address in a module, with or without names of its own.
-struct tide_place {
+struct tide_import_place {
   uint64_t pc;
   uint16_t module, flags;
 };
@@ -47,11 +47,13 @@ uint16_t tide_builder_named_module(struct tide_builder *builder, const char *pat
 // the next. With the address the source gives it, or 0 for one that has none: then one is made up,
 // the same for the same chain. When the address has other names already, the module is taken for
 // another one loaded there later. The texts are copied.
-struct tide_place tide_builder_place(struct tide_builder *builder, uint16_t module, uint64_t addr,
-                                     const struct tide_names_frame *chain, size_t n);
+struct tide_import_place tide_builder_place(struct tide_builder *builder, uint16_t module,
+                                            uint64_t addr, const struct tide_names_frame *chain,
+                                            size_t n);
 
 // The node of a place called from parent (0: the root, for the outermost).
-uint32_t tide_builder_node(struct tide_builder *builder, uint32_t parent, struct tide_place place);
+uint32_t tide_builder_node(struct tide_builder *builder, uint32_t parent,
+                           struct tide_import_place place);
 
 // The numbers of a stack, zero at first. Valid until the next call. Node 0 stands for no stack.
 struct tide_site *tide_builder_site(struct tide_builder *builder, uint32_t node);

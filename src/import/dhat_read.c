@@ -49,10 +49,10 @@ struct reader {
   uint32_t *stack; // of the point being read, innermost first; later the run being built
   uint32_t *runs;  // links where they end
   size_t n_stack, cap_stack, cap_runs;
-  struct tide_buf text;      // of all frames, each with a NUL
-  size_t *frames;            // offsets in text
-  uint64_t *addresses;       // of the frames
-  struct tide_place *places; // of the frames alone; flags 0: not made yet
+  struct tide_buf text;             // of all frames, each with a NUL
+  size_t *frames;                   // offsets in text
+  uint64_t *addresses;              // of the frames
+  struct tide_import_place *places; // of the frames alone; flags 0: not made yet
   size_t n_frames, cap_frames, cap_addresses;
   uint64_t version, te, tg;
   double ns_per_unit; // 0: the unit is no time
@@ -276,7 +276,7 @@ static size_t place_length(const struct reader *r, const uint32_t *frames, size_
 }
 
 // The place of n frames, outermost first.
-static struct tide_place place_of(struct reader *r, const uint32_t *frames, size_t n)
+static struct tide_import_place place_of(struct reader *r, const uint32_t *frames, size_t n)
 {
   struct tide_names_frame chain[MAX_CHAIN];
   struct tide_buf scratch[MAX_CHAIN] = {0};
@@ -289,18 +289,18 @@ static struct tide_place place_of(struct reader *r, const uint32_t *frames, size
     chain[i] = frame.name;
   }
   uint16_t module = tide_builder_named_module(r->builder, frame.object);
-  struct tide_place place = tide_builder_place(r->builder, module, frame.addr, chain, n);
+  struct tide_import_place place = tide_builder_place(r->builder, module, frame.addr, chain, n);
   for (size_t i = 0; i < n; i++)
     tide_buf_done(&scratch[i]);
   return place;
 }
 
 // Most places are one frame, and most frames are in many stacks.
-static struct tide_place known_place_of(struct reader *r, const uint32_t *frames, size_t n)
+static struct tide_import_place known_place_of(struct reader *r, const uint32_t *frames, size_t n)
 {
   if (n > 1 || frames[0] >= r->n_frames)
     return place_of(r, frames, n);
-  struct tide_place *place = &r->places[frames[0]];
+  struct tide_import_place *place = &r->places[frames[0]];
   if (!place->flags)
     *place = place_of(r, frames, 1);
   return *place;
@@ -345,7 +345,7 @@ static size_t find_runs(struct reader *r, uint32_t link)
 static uint32_t build_stack(struct reader *r, uint32_t link)
 {
   if (!link)
-    return tide_builder_node(r->builder, 0, (struct tide_place){.flags = TIDE_FRAME_LOST});
+    return tide_builder_node(r->builder, 0, (struct tide_import_place){.flags = TIDE_FRAME_LOST});
   for (size_t n = find_runs(r, link); n-- > 0;) {
     uint32_t node = r->nodes[take_run(r, r->runs[n])];
     for (size_t i = 0, length; i < r->n_stack; i += length) {

@@ -70,10 +70,10 @@ struct reader {
   struct tide_diag *diag;
 };
 
-static struct tide_place place_of(struct reader *r, const char *text, size_t n)
+static struct tide_import_place place_of(struct reader *r, const char *text, size_t n)
 {
   if (n == strlen(left_out) && memcmp(text, left_out, n) == 0)
-    return (struct tide_place){.flags = TIDE_FRAME_CUT};
+    return (struct tide_import_place){.flags = TIDE_FRAME_CUT};
   tide_buf_clear(&r->name);
   tide_buf_append(&r->name, n ? text : "?", n ? n : 1);
   struct tide_names_frame frame = {.function = tide_buf_cstr(&r->name)};
@@ -84,7 +84,7 @@ static uint32_t stack_of(struct reader *r, const char *text, size_t n)
 {
   uint32_t node = 0;
   if (n == strlen(no_stack) && memcmp(text, no_stack, n) == 0)
-    return tide_builder_node(r->builder, 0, (struct tide_place){.flags = TIDE_FRAME_LOST});
+    return tide_builder_node(r->builder, 0, (struct tide_import_place){.flags = TIDE_FRAME_LOST});
   for (const char *at = text, *end = text + n; at <= end;) {
     const char *stop = memchr(at, ';', (size_t)(end - at));
     if (!stop)
@@ -95,7 +95,7 @@ static uint32_t stack_of(struct reader *r, const char *text, size_t n)
   return node;
 }
 
-static enum tide_err read_line(struct reader *r, const struct tide_line *line)
+static enum tide_err read_line(struct reader *r, const struct tide_source_line *line)
 {
   size_t n = without_return(line->text, line->n);
   if (n == 0)
@@ -120,7 +120,7 @@ static enum tide_err read_line(struct reader *r, const struct tide_line *line)
 
 static enum tide_err read_all(struct reader *r)
 {
-  struct tide_line line;
+  struct tide_source_line line;
   while (tide_source_line(r->source, &line)) {
     enum tide_err err = read_line(r, &line);
     if (err)

@@ -83,11 +83,12 @@ static uint16_t flags_of(const struct tide_frame_text *frame)
   return strcmp(function, "[frames left out]") == 0 ? TIDE_FRAME_CUT : 0;
 }
 
-struct tide_place tide_frame_text_place(struct tide_builder *b, const struct tide_frame_text *frame)
+struct tide_import_place tide_frame_text_place(struct tide_builder *b,
+                                               const struct tide_frame_text *frame)
 {
   uint16_t flags = flags_of(frame);
   if (flags)
-    return (struct tide_place){.flags = flags};
+    return (struct tide_import_place){.flags = flags};
   return tide_builder_place(b, tide_builder_named_module(b, frame->object), frame->addr,
                             &frame->name, 1);
 }

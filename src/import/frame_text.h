@@ -22,5 +22,5 @@ void tide_frame_text_parse(const char *text, size_t n, struct tide_buf *scratch,
                            struct tide_frame_text *ret_frame);
 
 // The place of a chain of frames that share one address (n > 0), innermost first.
-struct tide_place tide_frame_text_place(struct tide_builder *builder,
-                                        const struct tide_frame_text *frame);
+struct tide_import_place tide_frame_text_place(struct tide_builder *builder,
+                                               const struct tide_frame_text *frame);

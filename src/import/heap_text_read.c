@@ -63,7 +63,7 @@ bool tide_heap_text_recognise(const uint8_t *head, size_t n)
           isdigit(head[strlen(jemalloc_head)]));
 }
 
-static enum tide_err wrong(struct reader *r, const struct tide_line *line, const char *what)
+static enum tide_err wrong(struct reader *r, const struct tide_source_line *line, const char *what)
 {
   return tide_source_fail(r->source, TIDE_ERR_FORMAT, line->offset, r->diag,
                           "not as a heap profile is written: %s", what);
@@ -140,13 +140,14 @@ static bool take_stack(struct reader *r, const char *at, const char *end, uint32
     at = after;
   }
   if (n == 0 || (n == 1 && r->addrs[0] <= NO_STACK_ADDR)) {
-    *ret_stack = tide_builder_node(r->builder, 0, (struct tide_place){.flags = TIDE_FRAME_LOST});
+    *ret_stack =
+        tide_builder_node(r->builder, 0, (struct tide_import_place){.flags = TIDE_FRAME_LOST});
     return true;
   }
   if (is_cut)
-    node = tide_builder_node(r->builder, 0, (struct tide_place){.flags = TIDE_FRAME_CUT});
+    node = tide_builder_node(r->builder, 0, (struct tide_import_place){.flags = TIDE_FRAME_CUT});
   while (n-- > 0)
-    node = tide_builder_node(r->builder, node, (struct tide_place){.pc = r->addrs[n]});
+    node = tide_builder_node(r->builder, node, (struct tide_import_place){.pc = r->addrs[n]});
   *ret_stack = node;
   return true;
 }
@@ -164,7 +165,7 @@ static void add(struct reader *r, uint32_t stack, struct numbers n)
   site->b_free += n.b_alloc - n.bytes;
 }
 
-static enum tide_err read_gperftools_line(struct reader *r, const struct tide_line *line)
+static enum tide_err read_gperftools_line(struct reader *r, const struct tide_source_line *line)
 {
   const char *at = line->text, *end = line->text + line->n;
   struct numbers numbers;
@@ -177,7 +178,7 @@ static enum tide_err read_gperftools_line(struct reader *r, const struct tide_li
   return TIDE_ERR_OK;
 }
 
-static enum tide_err read_jemalloc_line(struct reader *r, const struct tide_line *line)
+static enum tide_err read_jemalloc_line(struct reader *r, const struct tide_source_line *line)
 {
   const char *at = line->text, *end = line->text + line->n;
   struct numbers numbers;
@@ -198,7 +199,7 @@ static enum tide_err read_jemalloc_line(struct reader *r, const struct tide_line
   return TIDE_ERR_OK;
 }
 
-static enum tide_err read_line(struct reader *r, const struct tide_line *line)
+static enum tide_err read_line(struct reader *r, const struct tide_source_line *line)
 {
   const char *at = line->text, *end = line->text + line->n;
   skip_spaces(&at, end);
@@ -226,7 +227,7 @@ static bool read_kind(struct reader *r, const char *at, const char *end)
 
 static enum tide_err read_head(struct reader *r)
 {
-  struct tide_line line;
+  struct tide_source_line line;
   struct numbers sums;
   if (!tide_source_line(r->source, &line))
     return tide_source_status(r->source, r->diag);
@@ -248,7 +249,7 @@ static enum tide_err read_head(struct reader *r)
   return TIDE_ERR_OK;
 }
 
-static bool is_maps_line(const struct tide_line *line)
+static bool is_maps_line(const struct tide_source_line *line)
 {
   const char *at = line->text, *end = line->text + line->n;
   skip_spaces(&at, end);
@@ -260,7 +261,7 @@ static bool is_maps_line(const struct tide_line *line)
 
 static enum tide_err read_stacks(struct reader *r, bool *ret_has_maps)
 {
-  struct tide_line line;
+  struct tide_source_line line;
   *ret_has_maps = false;
   while (tide_source_line(r->source, &line)) {
     if (!line.is_whole)
@@ -287,7 +288,7 @@ static bool is_library(const char *path)
 // Lines of other kinds are skipped: gperftools has some of its own there.
 static void read_maps(struct reader *r)
 {
-  struct tide_line line;
+  struct tide_source_line line;
   while (tide_source_line(r->source, &line))
     tide_mappings_add(&r->mappings, &line);
   tide_mappings_build(&r->mappings, r->builder);

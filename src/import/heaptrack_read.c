@@ -36,14 +36,14 @@ struct reader {
   struct tide_buf text; // of all strings, each with a NUL
   size_t *strings;      // offsets in text
   size_t n_strings, cap_strings;
-  struct tide_place *ips;
+  struct tide_import_place *ips;
   size_t n_ips, cap_ips;
   uint32_t *traces; // nodes
   size_t n_traces, cap_traces;
   uint32_t *stacks; // of nodes: the replay's number + 1
   size_t cap_stacks;
   struct tide_segments segments;
-  struct tide_live_map live;
+  struct tide_import_map live;
   char *exe;
   uint64_t version, format, page_bytes;
   bool is_raw, by_pointer, has_events;
@@ -180,7 +180,7 @@ static bool read_trace(struct reader *r, struct words *w)
   uint64_t ip, parent;
   if (!take_hex(w, &ip) || !take_hex(w, &parent) || parent > r->n_traces)
     return wrong(r, "a stack is not whole");
-  struct tide_place place = {.pc = ip};
+  struct tide_import_place place = {.pc = ip};
   if (r->is_raw)
     place.module = tide_segments_find(&r->segments, ip ? ip - 1 : 0);
   else if (ip == 0 || ip > r->n_ips)
@@ -196,7 +196,7 @@ static bool read_trace(struct reader *r, struct words *w)
 // Trace 0 means that heaptrack found no stack.
 static bool stack_of(struct reader *r, uint64_t trace, uint32_t *ret_stack)
 {
-  static const struct tide_place lost = {.flags = TIDE_FRAME_LOST};
+  static const struct tide_import_place lost = {.flags = TIDE_FRAME_LOST};
   if (trace > r->n_traces)
     return wrong(r, "a stack is not known");
   uint32_t node = trace ? r->traces[trace - 1] : tide_builder_node(r->builder, 0, lost);
@@ -371,7 +371,7 @@ static bool read_system(struct reader *r, struct words *w)
 }
 
 // "I PAGE_BYTES PAGES", which heaptrack writes behind the command.
-static bool is_system(const struct tide_line *line)
+static bool is_system(const struct tide_source_line *line)
 {
   struct words w = {line->text + 2, line->text + line->n};
   uint64_t number;
@@ -379,7 +379,7 @@ static bool is_system(const struct tide_line *line)
          take_hex(&w, &number) && w.at == w.end;
 }
 
-static bool read_line(struct reader *r, const struct tide_line *line)
+static bool read_line(struct reader *r, const struct tide_source_line *line)
 {
   struct words w = {line->text, line->text + line->n};
   r->in_command = r->in_command && !is_system(line);
@@ -413,7 +413,7 @@ static bool read_line(struct reader *r, const struct tide_line *line)
 // Plays what there is; on the way out `why` and the offset of the line that ended it.
 static uint64_t play(struct reader *r)
 {
-  struct tide_line line = {0};
+  struct tide_source_line line = {0};
   while (tide_source_line(r->source, &line)) {
     if (!line.is_whole) {
       r->why = "it ends in the middle of a line";

@@ -7,19 +7,19 @@
 
 #include <stdlib.h>
 
-void tide_live_map_done(struct tide_live_map *map)
+void tide_live_map_done(struct tide_import_map *map)
 {
   free(map->slots);
-  *map = (struct tide_live_map){0};
+  *map = (struct tide_import_map){0};
 }
 
-static size_t home(const struct tide_live_map *map, uint64_t addr)
+static size_t home(const struct tide_import_map *map, uint64_t addr)
 {
   return (size_t)((addr * 0x9e3779b97f4a7c15ull) >> 20) & (map->cap - 1);
 }
 
 // The slot of an address, or the free one where it would be.
-static size_t find(const struct tide_live_map *map, uint64_t addr)
+static size_t find(const struct tide_import_map *map, uint64_t addr)
 {
   size_t at = home(map, addr);
   while (map->slots[at].addr && map->slots[at].addr != addr)
@@ -27,9 +27,9 @@ static size_t find(const struct tide_live_map *map, uint64_t addr)
   return at;
 }
 
-static void grow(struct tide_live_map *map)
+static void grow(struct tide_import_map *map)
 {
-  struct tide_live_map bigger = {.n = map->n, .cap = map->cap ? map->cap * 2 : 1024};
+  struct tide_import_map bigger = {.n = map->n, .cap = map->cap ? map->cap * 2 : 1024};
   bigger.slots = tide_alloc_array(bigger.cap, sizeof *bigger.slots);
   for (size_t i = 0; i < map->cap; i++)
     if (map->slots[i].addr)
@@ -38,7 +38,7 @@ static void grow(struct tide_live_map *map)
   *map = bigger;
 }
 
-bool tide_live_map_put(struct tide_live_map *map, const struct tide_live_block *block)
+bool tide_live_map_put(struct tide_import_map *map, const struct tide_live_block *block)
 {
   if (map->n * 2 >= map->cap)
     grow(map);
@@ -50,7 +50,8 @@ bool tide_live_map_put(struct tide_live_map *map, const struct tide_live_block *
   return true;
 }
 
-bool tide_live_map_take(struct tide_live_map *map, uint64_t addr, struct tide_live_block *ret_block)
+bool tide_live_map_take(struct tide_import_map *map, uint64_t addr,
+                        struct tide_live_block *ret_block)
 {
   if (!addr || !map->cap)
     return false;

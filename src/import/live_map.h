@@ -12,14 +12,14 @@ struct tide_live_block {
   uint32_t kind; // what it is
 };
 
-struct tide_live_map {
+struct tide_import_map {
   struct tide_live_block *slots;
   size_t n, cap; // cap is 0 or a power of two
 };
 
-void tide_live_map_done(struct tide_live_map *map);
+void tide_live_map_done(struct tide_import_map *map);
 
 // False, and nothing changed, when a block is there already.
-bool tide_live_map_put(struct tide_live_map *map, const struct tide_live_block *block);
-bool tide_live_map_take(struct tide_live_map *map, uint64_t addr,
+bool tide_live_map_put(struct tide_import_map *map, const struct tide_live_block *block);
+bool tide_live_map_take(struct tide_import_map *map, uint64_t addr,
                         struct tide_live_block *ret_block);

@@ -74,7 +74,7 @@ static void add_file(struct tide_mappings *mappings, struct tide_mapping *mappin
   mappings->items[mappings->n++] = *mapping;
 }
 
-bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_line *line)
+bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_source_line *line)
 {
   static const char gone[] = " (deleted)";
   struct tide_mapping mapping = {0};

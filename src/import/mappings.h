@@ -29,7 +29,7 @@ struct tide_mappings {
 void tide_mappings_done(struct tide_mappings *mappings); // all zero is fine
 
 // One more line. False when it is none; lines without a file are taken and forgotten.
-bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_line *line);
+bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_source_line *line);
 
 // Makes the modules, once all lines are there. tide_segments_find() finds them from then on.
 void tide_mappings_build(struct tide_mappings *mappings, struct tide_builder *builder);

@@ -30,7 +30,7 @@
 enum { MAX_DEPTH = 1024 };
 
 struct level { // of the tree, from the innermost frame outwards
-  struct tide_place place;
+  struct tide_import_place place;
   uint64_t bytes_left;   // not yet in a child
   uint64_t n_left;       // children still to come
   bool is_root, is_fold; // the line above all; "in 3 places, below massif's threshold"
@@ -65,13 +65,13 @@ bool tide_massif_recognise(const uint8_t *head, size_t n)
   return n > 6 && memcmp(head, "desc: ", 6) == 0 && end;
 }
 
-static enum tide_err wrong(struct reader *r, const struct tide_line *line, const char *what)
+static enum tide_err wrong(struct reader *r, const struct tide_source_line *line, const char *what)
 {
   return tide_source_fail(r->source, TIDE_ERR_FORMAT, line->offset, r->diag,
                           "not as massif writes it: %s", what);
 }
 
-static bool starts(const struct tide_line *line, const char *word)
+static bool starts(const struct tide_source_line *line, const char *word)
 {
   size_t n = strlen(word);
   return line->n >= n && memcmp(line->text, word, n) == 0;
@@ -90,7 +90,7 @@ static bool take_u64(const char **at, const char *end, uint64_t *ret_value)
   return *at > start;
 }
 
-static bool field(const struct tide_line *line, const char *word, uint64_t *ret_value)
+static bool field(const struct tide_source_line *line, const char *word, uint64_t *ret_value)
 {
   const char *at = line->text + strlen(word), *end = line->text + line->n;
   return take_u64(&at, end, ret_value) && at == end;
@@ -111,7 +111,8 @@ static uint32_t stack_of(struct reader *r, size_t last, bool left_out)
   if (left_out) {
     bool has_frames = last >= 1;
     node = tide_builder_node(
-        r->builder, 0, (struct tide_place){.flags = has_frames ? TIDE_FRAME_CUT : TIDE_FRAME_LOST});
+        r->builder, 0,
+        (struct tide_import_place){.flags = has_frames ? TIDE_FRAME_CUT : TIDE_FRAME_LOST});
   }
   for (size_t i = last; i >= 1; i--)
     node = tide_builder_node(r->builder, node, r->levels[i].place);
@@ -198,7 +199,7 @@ static void finish_snapshot(struct reader *r)
 }
 
 // "n3: 4096 TEXT", the depth taken off.
-static enum tide_err read_node(struct reader *r, const struct tide_line *line)
+static enum tide_err read_node(struct reader *r, const struct tide_source_line *line)
 {
   const char *at = line->text, *end = line->text + line->n;
   while (at < end && *at == ' ')
@@ -235,7 +236,7 @@ static enum tide_err read_node(struct reader *r, const struct tide_line *line)
   return TIDE_ERR_OK;
 }
 
-static enum tide_err read_header(struct reader *r, const struct tide_line *line)
+static enum tide_err read_header(struct reader *r, const struct tide_source_line *line)
 {
   struct tide_image *image = r->builder->image;
   const char *inaccuracy = memmem(line->text, line->n, "--peak-inaccuracy=", 18);
@@ -252,7 +253,7 @@ static enum tide_err read_header(struct reader *r, const struct tide_line *line)
   return TIDE_ERR_OK;
 }
 
-static enum tide_err read_field(struct reader *r, const struct tide_line *line)
+static enum tide_err read_field(struct reader *r, const struct tide_source_line *line)
 {
   uint64_t ignored;
   bool good = true;
@@ -271,7 +272,7 @@ static enum tide_err read_field(struct reader *r, const struct tide_line *line)
   return good ? TIDE_ERR_OK : wrong(r, line, "a number was expected");
 }
 
-static enum tide_err read_line(struct reader *r, const struct tide_line *line)
+static enum tide_err read_line(struct reader *r, const struct tide_source_line *line)
 {
   if (line->n == 0 || line->text[0] == '#')
     return TIDE_ERR_OK;
@@ -412,7 +413,7 @@ enum tide_err tide_massif_read(struct tide_source *source, struct tide_capture *
   struct reader r = {.source = source, .diag = diag ? diag : &spare, .inaccuracy = 0.01};
   r.builder = tide_builder_new("massif.out", LACKS);
   r.levels = tide_alloc_array(MAX_DEPTH, sizeof *r.levels);
-  struct tide_line line;
+  struct tide_source_line line;
   enum tide_err err = TIDE_ERR_OK;
   while (!err && tide_source_line(source, &line)) {
     err = read_line(&r, &line);

@@ -291,11 +291,11 @@ static enum tide_err make_places(struct reader *r)
       return err;
     bool is_cut = n == 1 && strcmp(chain[0].function, "[frames left out]") == 0;
     if (is_cut)
-      l->place = (struct tide_place){.flags = TIDE_FRAME_CUT};
+      l->place = (struct tide_import_place){.flags = TIDE_FRAME_CUT};
     else if (n)
       l->place = tide_builder_place(r->builder, module, l->addr ? addr : 0, chain, n);
     else
-      l->place = (struct tide_place){addr, module, TIDE_FRAME_IS_EXACT};
+      l->place = (struct tide_import_place){addr, module, TIDE_FRAME_IS_EXACT};
   }
   return TIDE_ERR_OK;
 }
@@ -335,7 +335,7 @@ static void make_sites(struct reader *r)
   for (size_t i = 0; i < t->n_sums; i++) {
     uint32_t node = nodes[t->sum_links[i]];
     if (!t->sum_links[i]) // a stack of no frames
-      node = tide_builder_node(r->builder, 0, (struct tide_place){.flags = TIDE_FRAME_LOST});
+      node = tide_builder_node(r->builder, 0, (struct tide_import_place){.flags = TIDE_FRAME_LOST});
     add_sums(r, node, t->sums + i * t->n_values);
   }
 }

@@ -34,7 +34,7 @@ struct tide_pprof_location {
   uint64_t used;   // offset of the first sample that refers to it
   size_t first_line;
   uint32_t n_lines; // innermost first
-  struct tide_place place;
+  struct tide_import_place place;
 };
 
 struct tide_pprof_tables {

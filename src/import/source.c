@@ -297,7 +297,7 @@ static bool line_is_endless(struct tide_source *s)
   return false;
 }
 
-bool tide_source_line(struct tide_source *s, struct tide_line *ret_line)
+bool tide_source_line(struct tide_source *s, struct tide_source_line *ret_line)
 {
   size_t seen = 0;
   for (;;) {
@@ -306,8 +306,8 @@ bool tide_source_line(struct tide_source *s, struct tide_line *ret_line)
     if (newline || (s->ended && n)) {
       size_t length = newline ? (size_t)(newline - s->at) : n;
       bool has_return = newline && length && newline[-1] == '\r'; // it was on another system
-      *ret_line = (struct tide_line){(const char *)s->at, length - has_return,
-                                     tide_source_offset(s), newline};
+      *ret_line = (struct tide_source_line){(const char *)s->at, length - has_return,
+                                            tide_source_offset(s), newline};
       s->at += length + (newline ? 1 : 0);
       return true;
     }

@@ -50,7 +50,8 @@ static inline uint64_t tide_source_offset(const struct tide_source *source)
   return source->end_offset - (uint64_t)(source->end - source->at);
 }
 
-struct tide_line { // without its end; a NUL, '\r' or '\n' follows it, in memory that may be written
+struct tide_source_line { // without its end; a NUL, '\r' or '\n' follows it, in memory that may be
+                          // written
   const char *text;
   size_t n;
   uint64_t offset;
@@ -58,7 +59,7 @@ struct tide_line { // without its end; a NUL, '\r' or '\n' follows it, in memory
 };
 
 // The next line, valid until the next call. False at the end of the stream.
-bool tide_source_line(struct tide_source *source, struct tide_line *ret_line);
+bool tide_source_line(struct tide_source *source, struct tide_source_line *ret_line);
 
 // The whole rest, for formats that cannot be read in passing. Fails beyond max_bytes.
 enum tide_err tide_source_rest(struct tide_source *source, size_t max_bytes, struct tide_buf *out,

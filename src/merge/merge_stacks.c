@@ -175,7 +175,7 @@ static uint32_t find_thread(struct stacks *s, const struct thread_key *key, uint
   TIDE_GROW(s->thread_keys, image->n_threads_known, s->cap_thread_keys);
   TIDE_GROW(image->threads, image->n_threads_known, s->cap_threads);
   s->thread_keys[id] = *key;
-  image->threads[image->n_threads_known++] = (struct tide_thread){.tid = tid};
+  image->threads[image->n_threads_known++] = (struct tide_thread_row){.tid = tid};
   memcpy(image->threads[id].name, key->name, sizeof key->name);
   tide_id_index_add(&s->by_thread, hash, id);
   return id;
@@ -191,7 +191,7 @@ static void map_threads(struct stacks *s, struct maps *maps)
   TIDE_CLEANUP_FREE struct thread_key *keys = tide_alloc_array(n, sizeof *keys);
   TIDE_CLEANUP_FREE uint32_t *n_same = tide_alloc_array(n, sizeof *n_same);
   for (uint32_t i = 1; i < part->n_threads_known; i++) {
-    const struct tide_thread *thread = &part->threads[i];
+    const struct tide_thread_row *thread = &part->threads[i];
     memcpy(keys[i].name, thread->name, strnlen(thread->name, sizeof keys[i].name - 1));
     uint64_t hash = hash_thread(&keys[i]);
     uint32_t first = tide_id_index_find(&seen, hash, same_thread, keys, &keys[i]);

@@ -56,7 +56,7 @@ struct tide_counts { // of all sites' buckets
   size_t n, cap;
 };
 
-struct tide_thread {
+struct tide_thread_row {
   uint32_t tid;      // the latest owner of the slot
   uint32_t n_owners; // threads that shared this slot, one after another
   char name[16];     // "" when unknown
@@ -208,8 +208,8 @@ struct tide_image {
   size_t n_frames;
   struct tide_site *sites;
   size_t n_sites;
-  struct tide_counts counts;   // of the sites' histograms
-  struct tide_thread *threads; // [0] stands for "unknown"
+  struct tide_counts counts;       // of the sites' histograms
+  struct tide_thread_row *threads; // [0] stands for "unknown"
   size_t n_threads_known;
   struct tide_tick *ticks;
   size_t n_ticks;

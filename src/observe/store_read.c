@@ -104,11 +104,11 @@ static void read_threads(struct tide_reading *r)
 {
   struct tide_store_view *view = r->view;
   uint32_t n = view->header.n_slots > 1 ? view->header.n_slots : 1;
-  struct tide_thread *out = tide_alloc_array(n, sizeof *out);
+  struct tide_thread_row *out = tide_alloc_array(n, sizeof *out);
   for (uint32_t i = 1; i < n; i++) {
     struct tide_thread_slot slot;
     tide_store_view_items(view, &view->areas.slots, sizeof slot, i, &slot, 1);
-    out[i] = (struct tide_thread){.tid = slot.tid, .n_owners = slot.n_owners};
+    out[i] = (struct tide_thread_row){.tid = slot.tid, .n_owners = slot.n_owners};
     memcpy(out[i].name, slot.name, sizeof out[i].name - 1);
   }
   r->image->threads = out;

@@ -31,7 +31,7 @@ static void write_threads(struct tide_json *json, const struct tide_image *image
   tide_json_key(json, "threads");
   tide_json_open_array(json);
   for (size_t i = 0; i < image->n_threads_known; i++) {
-    const struct tide_thread *thread = &image->threads[i];
+    const struct tide_thread_row *thread = &image->threads[i];
     tide_json_open_object(json);
     tide_json_put_u64(json, "tid", thread->tid);
     tide_json_key(json, "name");

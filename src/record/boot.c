@@ -191,7 +191,7 @@ static bool get_store(bool forked)
     struct tide_door_hello hello = {.magic = TIDE_DOOR_MAGIC,
                                     .version = TIDE_DOOR_VERSION,
                                     .pid = tide_sys_pid(),
-                                    .flags = forked ? TIDE_DOOR_FORK : 0,
+                                    .flags = forked ? TIDE_DOOR_FORKED : 0,
                                     .store_bytes = bytes,
                                     .parent_pid = (uint32_t)TIDE_SYS(SYS_getppid, 0)};
     enum tide_door_outcome outcome;

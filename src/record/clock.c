@@ -23,7 +23,7 @@ enum {
 static bool has_beat;
 static uint64_t reading_cycles; // what measuring costs an event that is measured
 
-static bool is_early(const struct tide_clock *clock)
+static bool is_early(const struct tide_thread_clock *clock)
 {
   return clock->n_early < EARLY_EVENTS;
 }
@@ -34,7 +34,7 @@ static bool burst_begins(uint32_t readings)
          readings % READINGS_PER_BURST == FIRST_BURST;
 }
 
-void tide_clock_sample_begin(struct tide_clock *clock, uint64_t cycles)
+void tide_clock_sample_begin(struct tide_thread_clock *clock, uint64_t cycles)
 {
   clock->sample_from = cycles;
   clock->cold_from = tide_load_relaxed(&tide_cold_cycles);
@@ -42,20 +42,20 @@ void tide_clock_sample_begin(struct tide_clock *clock, uint64_t cycles)
 
 // The first bursts are closer to one another than later ones: each makes the one before forgotten,
 // so that all parts of a program count alike.
-static void begin_burst(struct tide_clock *clock)
+static void begin_burst(struct tide_thread_clock *clock)
 {
   clock->burst = BURST_EVENTS;
   if (clock->readings <= FIRST_BURST)
     clock->sampled_cycles = clock->n_sampled = 0;
 }
 
-void tide_clock_start(struct tide_clock *clock)
+void tide_clock_start(struct tide_thread_clock *clock)
 {
   if (!tide_load_relaxed(&tide_store.header->pulse.beat))
     clock->careful = CAREFUL_EVENTS;
 }
 
-bool tide_clock_read(struct tide_clock *clock)
+bool tide_thread_clock_read(struct tide_thread_clock *clock)
 {
   uint64_t cycles = tide_cycles(), before = clock->now;
   uint32_t beat = tide_load_relaxed(&tide_store.header->pulse.beat);
@@ -88,8 +88,8 @@ void tide_clock_init(bool beat)
   has_beat = beat;
   reading_cycles = ~0ull;
   for (int i = 0; i < 16; i++) {
-    struct tide_clock clock = {.n_early = EARLY_EVENTS, .burst = 1};
-    tide_clock_read(&clock);
+    struct tide_thread_clock clock = {.n_early = EARLY_EVENTS, .burst = 1};
+    tide_thread_clock_read(&clock);
     uint64_t cost = tide_cycles() - clock.sample_from;
     reading_cycles = cost < reading_cycles ? cost : reading_cycles;
   }
@@ -97,7 +97,7 @@ void tide_clock_init(bool beat)
 }
 
 // A measurement during which the thread lost its core says nothing about us.
-void tide_clock_sample_end(struct tide_clock *clock, struct tide_thread_slot *slot)
+void tide_clock_sample_end(struct tide_thread_clock *clock, struct tide_thread_slot *slot)
 {
   uint64_t spent = tide_cycles() - clock->sample_from;
   uint64_t cold = tide_load_relaxed(&tide_cold_cycles) - clock->cold_from; // counted there

@@ -12,7 +12,7 @@
 #include "rt/arch.h"
 #include "store/store.h"
 
-struct tide_clock {
+struct tide_thread_clock {
   uint64_t now;           // ticks, as of the last reading
   struct tide_pulse seen; // its beat is a wrong one where every event has to look up
   uint32_t beat;
@@ -29,24 +29,24 @@ struct tide_clock {
 };
 
 // A new thread's: before the first beat there is nothing to tell that time has passed.
-void tide_clock_start(struct tide_clock *clock);
+void tide_clock_start(struct tide_thread_clock *clock);
 // With a beat the counter may rest for a while. Also measures what reading it costs.
 void tide_clock_init(bool beat);
 // Gives whether it shows another time than before.
-bool tide_clock_read(struct tide_clock *clock);
+bool tide_thread_clock_read(struct tide_thread_clock *clock);
 // From here on it is to be measured what an event costs, up to tide_clock_sample_end().
-void tide_clock_sample_begin(struct tide_clock *clock, uint64_t cycles);
+void tide_clock_sample_begin(struct tide_thread_clock *clock, uint64_t cycles);
 // The end of an event: the report's estimate of our own cost is made of such measurements.
-void tide_clock_sample_end(struct tide_clock *clock, struct tide_thread_slot *slot);
+void tide_clock_sample_end(struct tide_thread_clock *clock, struct tide_thread_slot *slot);
 
 // Is there something to look up for?
-TIDE_HOT bool tide_clock_calls(const struct tide_clock *clock)
+TIDE_HOT bool tide_clock_calls(const struct tide_thread_clock *clock)
 {
   return TIDE_UNLIKELY(clock->seen.both != tide_load_relaxed(&tide_store.header->pulse.both));
 }
 
 // The same for an allocation: it may also be time to read the clock.
-TIDE_HOT bool tide_clock_due(struct tide_clock *clock)
+TIDE_HOT bool tide_clock_due(struct tide_thread_clock *clock)
 {
   return TIDE_UNLIKELY(--clock->left < 0) || tide_clock_calls(clock);
 }

@@ -85,7 +85,7 @@ static enum tide_door_outcome connect_to(struct visit *visit, const struct socka
 // stranger at that name, and its supervisor at the path.
 static enum tide_door_outcome connect_either(struct visit *visit, const char *name)
 {
-  static const char directory[] = "/tmp/";
+  static const char directory[] = TIDE_DOOR_DIRECTORY;
   enum { DIRECTORY_N = sizeof directory - 1 };
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   size_t n = tide_text_len(name), max = sizeof address.sun_path - DIRECTORY_N - 1;

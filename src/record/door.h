@@ -4,21 +4,9 @@
 // LD_PRELOAD, a plain file is made. No descriptor stays open either way.
 #pragma once
 #include "rt/base.h"
+#include "store/door_words.h"
 
-// The first message through the door, and the answer. The answer carries one descriptor.
-#define TIDE_DOOR_MAGIC 0x45444954u // "TIDE"
-enum { TIDE_DOOR_VERSION = 1, TIDE_DOOR_SECONDS = 5 };
-// Flags: a fork child asks; and words about a process without a store (see supervise/door.h).
-enum { TIDE_DOOR_FORK = 1, TIDE_DOOR_ABSENT = 2, TIDE_DOOR_STAYED = 4, TIDE_DOOR_PASSING = 8 };
-enum { TIDE_DOOR_NOT_OF_THE_RUN = 2 }; // status
-struct tide_door_hello {
-  uint32_t magic, version, pid, flags;
-  uint64_t store_bytes;
-  uint32_t parent_pid, why;
-};
-struct tide_door_answer {
-  uint32_t magic, status; // 0: here is your store; else: go on without
-};
+enum { TIDE_DOOR_SECONDS = 5 }; // to wait for an answer
 
 enum tide_door_outcome {
   TIDE_DOOR_SERVED,

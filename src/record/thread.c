@@ -95,7 +95,7 @@ static struct tide_thread *thread_adopt(uint32_t tid)
   else if (!(t = thread_new()))
     return NULL;
   tide_clock_start(&t->clock);
-  tide_clock_read(&t->clock); // what the new owner does is later than what the old one did
+  tide_thread_clock_read(&t->clock); // what the new owner does is later than what the old one did
   t->clock.sample_from = t->clock.burst = 0;
   tide_store_relaxed(&t->owes, 0);
   t->writer.last = t->writer.prev = 0;
@@ -201,7 +201,7 @@ TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
     tide_unwind_forget(&t->unwind);
     t->clock.seen.code_gen = code_gen;
   }
-  if (tide_clock_read(&t->clock))
+  if (tide_thread_clock_read(&t->clock))
     tide_run_retime(&t->writer, t->clock.now);
   tide_store_relaxed(&t->owes, t->clock.sample_from != 0);
   tide_run_look(&t->writer); // last: who is called later is told again, by the pulse or by owes

@@ -18,7 +18,7 @@ struct tide_thread {
   uint32_t inside_real;     // a real function of another allocator is running
   bool borrowed;            // by a thread that is past its own end, for one event
   uint32_t exit_rounds;
-  struct tide_clock clock;
+  struct tide_thread_clock clock;
   struct tide_thread *next_free;
   struct tide_writer writer;
   struct tide_unwind unwind;

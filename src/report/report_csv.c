@@ -75,10 +75,10 @@ static void write_code(const struct rows *r, const struct tide_group *group, con
 static void write_thread(const struct rows *r, const struct tide_group *group)
 {
   const struct tide_image *image = r->view->profile->image;
-  const struct tide_thread unknown = {0};
-  const struct tide_thread *thread = !group->several && group->number < image->n_threads_known
-                                         ? &image->threads[group->number]
-                                         : &unknown;
+  const struct tide_thread_row unknown = {0};
+  const struct tide_thread_row *thread = !group->several && group->number < image->n_threads_known
+                                             ? &image->threads[group->number]
+                                             : &unknown;
   TIDE_CLEANUP_FREE char *name = tide_strndup(thread->name, sizeof thread->name);
   tide_csv_text(r->sink, group->several ? "(several threads)" : name);
   tide_sink_printf(r->sink, ",%" PRIu32 ",%" PRIu32, thread->tid, thread->n_owners);

@@ -50,7 +50,7 @@ char *tide_groups_heading(const struct tide_screen *screen, const struct tide_qu
   return heading;
 }
 
-static const struct tide_thread *thread_of(const struct tide_view *view, uint32_t number)
+static const struct tide_thread_row *thread_of(const struct tide_view *view, uint32_t number)
 {
   const struct tide_image *image = view->profile->image;
   return number && number < image->n_threads_known ? &image->threads[number] : NULL;
@@ -60,7 +60,7 @@ static const struct tide_thread *thread_of(const struct tide_view *view, uint32_
 static char *thread_location(const struct tide_view *view, uint32_t number)
 {
   char count[TIDE_UNITS_MAX];
-  const struct tide_thread *thread = thread_of(view, number);
+  const struct tide_thread_row *thread = thread_of(view, number);
   if (!thread)
     return tide_strdup("");
   if (thread->n_owners > 1)

@@ -44,7 +44,7 @@ struct visitor { // one of the run's own
 };
 
 struct message {
-  struct tide_door_request request;
+  struct tide_door_hello request;
   char path[TIDE_DOOR_PATH_BYTES]; // ends in NUL: the last byte is never received
 };
 
@@ -184,7 +184,7 @@ static void answer(int connection, uint32_t status, int store_fd)
 // A request for a store, or a word about an image that goes without, its program's path behind it.
 static bool request_is_valid(const struct message *message, size_t n)
 {
-  const struct tide_door_request *request = &message->request;
+  const struct tide_door_hello *request = &message->request;
   if (n < sizeof *request || request->magic != TIDE_DOOR_MAGIC ||
       request->version != TIDE_DOOR_VERSION)
     return false;
@@ -228,7 +228,7 @@ static void make_absolute(uint32_t pid, char path[TIDE_DOOR_PATH_BYTES])
 static void take_word(struct tide_door *door, const struct visitor *visitor,
                       struct message *message)
 {
-  const struct tide_door_request *request = &message->request;
+  const struct tide_door_hello *request = &message->request;
   make_absolute(visitor->pid, message->path);
   // Of a process that it started, the visitor knows the number, which is ours if its own is.
   bool is_own = request->pid == request->parent_pid;
@@ -279,7 +279,7 @@ static void tell_of(struct tide_door *door, const struct visitor *visitor, enum 
 }
 
 static void give_store(struct tide_door *door, const struct visitor *visitor,
-                       const struct tide_door_request *request)
+                       const struct tide_door_hello *request)
 {
   bool has_gone = has_left(visitor->connection);
   if (has_gone && request->flags & TIDE_DOOR_FORKED) // it has counted itself
@@ -305,7 +305,7 @@ static void give_store(struct tide_door *door, const struct visitor *visitor,
   } else {
     close_if_open(visit.pid_fd);
     close_if_open(visit.store_fd);
-    answer(visitor->connection, TIDE_DOOR_REFUSED, -1);
+    answer(visitor->connection, TIDE_DOOR_TURNED_AWAY, -1);
   }
   close_if_open(store_fd);
 }
@@ -320,7 +320,7 @@ static bool try_serve(struct tide_door *door, const struct visitor *visitor)
   if (n == 0) // it saw who listens here, did not believe that, and left: record/peer.c
     tell_of(door, visitor, TIDE_WHY_NAMESPACE, NULL);
   else if (n < 0 || !request_is_valid(&message, (size_t)n))
-    answer(visitor->connection, TIDE_DOOR_REFUSED, -1);
+    answer(visitor->connection, TIDE_DOOR_TURNED_AWAY, -1);
   else if (message.request.flags & TIDE_DOOR_WORD_ONLY)
     take_word(door, visitor, &message);
   else
@@ -360,7 +360,7 @@ static bool admit(struct tide_door *door, struct visitor *visitor)
   // What it said is read, or closing would take the answer back with an error.
   struct message ignored;
   (void)!recv(visitor->connection, &ignored, sizeof ignored, MSG_DONTWAIT | MSG_TRUNC);
-  answer(visitor->connection, TIDE_DOOR_STRANGER, -1);
+  answer(visitor->connection, TIDE_DOOR_NOT_OF_THE_RUN, -1);
   close(visitor->connection);
   return false;
 }

@@ -3,61 +3,22 @@
 // The door: where recorders come for a store. An abstract socket with a name of 128 random bits,
 // told through the environment, so that a target in another root directory still finds it; and a
 // second one of that name in /tmp, for targets in a network namespace of their own, which abstract
-// names do not reach. One message from the recorder, one answer, and the connection is over:
-//
-//   recorder  -> u32 magic 'TIDE', u32 version 1, u32 pid, u32 flags, u64 store bytes,
-//                u32 parent pid, u32 why
-//   supervisor -> u32 magic 'TIDE', u32 status (enum tide_door_status); when a store is given, with
-//                 its memfd attached, sized as asked
-//
-// With one of the flags of TIDE_DOOR_WORD_ONLY the message is a word about a process that goes
-// without a store, and its answer says that it was heard:
-//
-//   ABSENT   pid becomes (or, where pid is another, is already) the program whose path follows the
-//            message, and is not recorded because of `why`; parent pid is the teller's own
-//   STAYED   that exec has failed: pid is what it was
-//   PASSING  a fork child that has lost its parent is about to exec: remember it
+// names do not reach. What is said there is in store/door_words.h.
 //
 // Served are the run's own processes (supervise/kin.h). The door is served by a thread of its own:
 // a target that starts a process must never wait for anything else the supervisor does.
 #pragma once
 #include "base/err.h"
 #include "supervise/kin.h"
+#include "store/door_words.h"
 #include "store/why.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define TIDE_DOOR_MAGIC 0x45444954u // "TIDE"
-#define TIDE_DOOR_VERSION 1u
 #define TIDE_DOOR_MAX_STORE_BYTES (UINT64_C(64) << 40)
 #define TIDE_DOOR_NAME_BYTES 64
 #define TIDE_DOOR_PATH_BYTES 1024
-#define TIDE_DOOR_DIRECTORY "/tmp/" // as the recorder knows it, too
-
-enum {
-  TIDE_DOOR_FORKED = 1, // a fork child that has not exec'ed
-  TIDE_DOOR_ABSENT = 2,
-  TIDE_DOOR_STAYED = 4,
-  TIDE_DOOR_PASSING = 8,
-  TIDE_DOOR_WORD_ONLY = TIDE_DOOR_ABSENT | TIDE_DOOR_STAYED | TIDE_DOOR_PASSING,
-};
-
-enum tide_door_status {
-  TIDE_DOOR_GIVEN = 0,    // here you are, or: heard
-  TIDE_DOOR_REFUSED = 1,  // step aside
-  TIDE_DOOR_STRANGER = 2, // step aside: not a process of this run
-};
-
-struct tide_door_request {
-  uint32_t magic, version, pid, flags;
-  uint64_t store_bytes;
-  uint32_t parent_pid, why;
-};
-
-struct tide_door_answer {
-  uint32_t magic, status;
-};
 
 // Somebody came. The visitor's own words (told_*) may be of another pid namespace; pid is how we
 // see it, 0 when we cannot.

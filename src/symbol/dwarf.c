@@ -259,7 +259,7 @@ static struct function *find_function(struct tide_dwarf *dwarf, struct unit *uni
 {
   if (!unit->indexed)
     index_functions(dwarf, unit);
-  const struct tide_range *found = tide_ranges_find(&unit->ranges, addr);
+  const struct tide_address_range *found = tide_ranges_find(&unit->ranges, addr);
   return found ? &unit->functions[found->value] : NULL;
 }
 
@@ -451,7 +451,7 @@ size_t tide_dwarf_lookup(struct tide_dwarf *dwarf, uint64_t addr, struct tide_sy
   *ret_has_whole_name = false;
   if (!dwarf->indexed)
     index_units(dwarf);
-  const struct tide_range *found = tide_ranges_find(&dwarf->ranges, addr);
+  const struct tide_address_range *found = tide_ranges_find(&dwarf->ranges, addr);
   if (!found)
     return 0;
   struct unit *unit = &dwarf->units[found->value];

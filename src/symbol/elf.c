@@ -258,10 +258,10 @@ static bool is_better(const struct tide_elf_symbol *a, const struct tide_elf_sym
 
 // The best of the names that start where the found one does and reach the address too.
 static const char *best_alias(const struct tide_elf *elf, const struct tide_ranges *ranges,
-                              const struct tide_range *found, uint64_t addr)
+                              const struct tide_address_range *found, uint64_t addr)
 {
   const struct tide_elf_symbol *best = &elf->symbols[found->value];
-  for (const struct tide_range *r = found; r >= ranges->items && r->lo == found->lo; r--)
+  for (const struct tide_address_range *r = found; r >= ranges->items && r->lo == found->lo; r--)
     if (r->hi > addr && is_better(&elf->symbols[r->value], best))
       best = &elf->symbols[r->value];
   return best->name;
@@ -273,11 +273,11 @@ const char *tide_elf_function(struct tide_elf *elf, uint64_t addr)
     return NULL;
   if (!elf->indexed)
     index_symbols(elf);
-  const struct tide_range *found = tide_ranges_find(&elf->sized, addr);
+  const struct tide_address_range *found = tide_ranges_find(&elf->sized, addr);
   if (found)
     return best_alias(elf, &elf->sized, found, addr);
-  const struct tide_range *label = tide_ranges_before(&elf->labels, addr);
-  const struct tide_range *before = tide_ranges_before(&elf->sized, addr);
+  const struct tide_address_range *label = tide_ranges_before(&elf->labels, addr);
+  const struct tide_address_range *before = tide_ranges_before(&elf->sized, addr);
   if (!label || label->hi <= addr || (before && before->lo >= label->lo))
     return NULL;
   return best_alias(elf, &elf->labels, label, addr);

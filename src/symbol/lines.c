@@ -404,7 +404,7 @@ const char *tide_lines_file(struct tide_lines *lines, uint64_t number)
 bool tide_lines_find(struct tide_lines *lines, uint64_t addr, const char **ret_file,
                      uint32_t *ret_line)
 {
-  const struct tide_range *found = tide_ranges_find(&lines->ranges, addr);
+  const struct tide_address_range *found = tide_ranges_find(&lines->ranges, addr);
   if (!found)
     return false;
   const struct sequence *sequence = &lines->sequences[found->value];

@@ -24,18 +24,18 @@ void tide_ranges_add(struct tide_ranges *ranges, uint64_t lo, uint64_t hi, uint3
   if (lo >= hi)
     return;
   TIDE_GROW(ranges->items, ranges->n, ranges->cap);
-  ranges->items[ranges->n++] = (struct tide_range){lo, hi, hi, value};
+  ranges->items[ranges->n++] = (struct tide_address_range){lo, hi, hi, value};
 }
 
 static int longest_first(const void *left, const void *right)
 {
-  const struct tide_range *a = left, *b = right;
+  const struct tide_address_range *a = left, *b = right;
   return a->hi > b->hi ? -1 : a->hi < b->hi;
 }
 
 // One pass of a radix sort: stable, by DIGIT_BITS bits of lo.
-static void sort_by_digit(const struct tide_range *from, struct tide_range *to, size_t n,
-                          unsigned shift)
+static void sort_by_digit(const struct tide_address_range *from, struct tide_address_range *to,
+                          size_t n, unsigned shift)
 {
   size_t start[DIGITS + 1] = {0};
   for (size_t i = 0; i < n; i++)
@@ -51,10 +51,10 @@ static void sort_by_lo(struct tide_ranges *ranges)
   uint64_t all_bits = 0;
   for (size_t i = 0; i < ranges->n; i++)
     all_bits |= ranges->items[i].lo;
-  struct tide_range *spare = tide_alloc_array(ranges->cap, sizeof *spare);
+  struct tide_address_range *spare = tide_alloc_array(ranges->cap, sizeof *spare);
   for (unsigned shift = 0; shift < 64 && all_bits >> shift; shift += DIGIT_BITS) {
     sort_by_digit(ranges->items, spare, ranges->n, shift);
-    struct tide_range *sorted = spare;
+    struct tide_address_range *sorted = spare;
     spare = ranges->items;
     ranges->items = sorted;
   }
@@ -89,7 +89,7 @@ static size_t count_before(const struct tide_ranges *ranges, uint64_t addr)
   return low;
 }
 
-const struct tide_range *tide_ranges_find(const struct tide_ranges *ranges, uint64_t addr)
+const struct tide_address_range *tide_ranges_find(const struct tide_ranges *ranges, uint64_t addr)
 {
   for (size_t i = count_before(ranges, addr); i-- > 0 && ranges->items[i].reach > addr;)
     if (ranges->items[i].hi > addr)
@@ -97,7 +97,7 @@ const struct tide_range *tide_ranges_find(const struct tide_ranges *ranges, uint
   return NULL;
 }
 
-const struct tide_range *tide_ranges_before(const struct tide_ranges *ranges, uint64_t addr)
+const struct tide_address_range *tide_ranges_before(const struct tide_ranges *ranges, uint64_t addr)
 {
   size_t n = count_before(ranges, addr);
   return n ? &ranges->items[n - 1] : NULL;

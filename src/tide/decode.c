@@ -186,7 +186,7 @@ static enum tide_err decode_modules(struct tide_cursor *in, struct tide_image *i
   return TIDE_ERR_OK;
 }
 
-static void get_thread_name(struct tide_cursor *in, struct tide_thread *thread)
+static void get_thread_name(struct tide_cursor *in, struct tide_thread_row *thread)
 {
   size_t n;
   const uint8_t *bytes = get_bytes(in, &n);
@@ -206,7 +206,7 @@ static enum tide_err decode_threads(struct tide_cursor *in, struct tide_image *i
   if (before + n > UINT32_MAX)
     return damaged(ret_why, "too many threads");
   MAKE_ROOM(image->threads, before, n);
-  struct tide_thread *rows = image->threads + before;
+  struct tide_thread_row *rows = image->threads + before;
   COLUMN(rows, n, tid, get_u32(in));
   COLUMN(rows, n, n_owners, get_u32(in));
   for (size_t i = 0; i < n; i++)

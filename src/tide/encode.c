@@ -122,7 +122,7 @@ void tide_encode_modules(struct tide_buf *out, const struct tide_image *image, s
 void tide_encode_threads(struct tide_buf *out, const struct tide_image *image, size_t first,
                          size_t n)
 {
-  const struct tide_thread *rows = image->threads + first;
+  const struct tide_thread_row *rows = image->threads + first;
   put_table_head(out, first, n);
   COLUMN(tide_buf_varint, rows, n, row->tid)
   COLUMN(tide_buf_varint, rows, n, row->n_owners)

@@ -29,7 +29,7 @@
     TIDE_LAYER_##layer, TIDE_RULE_MODULE, pattern                                                  \
   }
 
-const struct tide_rule tide_builtin_rules[] = {
+const struct tide_name_rule tide_builtin_rules[] = {
     // Asynchronous runtimes, executors, thread pools, servers and what they are made of.
     CRATE(FRAMEWORK, "tokio"),
     CRATE(FRAMEWORK, "tokio_util"),

@@ -26,7 +26,7 @@ static void view_alike(struct tide_view *ret_view, const struct tide_view *view,
 static char *label_of(const struct tide_image *image, enum tide_group_kind kind,
                       const struct tide_group *group)
 {
-  const struct tide_thread *threads = image->threads;
+  const struct tide_thread_row *threads = image->threads;
   uint32_t number = group->number;
   bool is_thread = kind == TIDE_GROUP_THREAD && !group->several;
   bool known = is_thread && number && number < image->n_threads_known;

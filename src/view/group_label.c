@@ -76,7 +76,7 @@ static char *thread_label(const struct tide_image *image, const struct tide_grou
     return tide_strdup("(several threads)");
   if (!number || number >= image->n_threads_known)
     return tide_strdup("(thread not known)");
-  const struct tide_thread *thread = &image->threads[number];
+  const struct tide_thread_row *thread = &image->threads[number];
   if (thread->tid && thread->tid == image->pid)
     return tide_strdup("main thread");
   if (!thread->name[0])

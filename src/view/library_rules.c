@@ -22,7 +22,7 @@
     TIDE_LAYER_LIBRARY, TIDE_RULE_MODULE, pattern                                                  \
   }
 
-const struct tide_rule tide_library_rules[] = {
+const struct tide_name_rule tide_library_rules[] = {
     SOURCE("*/registry/src/*"),
     SOURCE("*/git/checkouts/*"),
     SOURCE("*/pkg/mod/*"),
@@ -87,7 +87,7 @@ const struct tide_rule tide_library_rules[] = {
 };
 const size_t tide_library_rules_n = sizeof tide_library_rules / sizeof *tide_library_rules;
 
-const struct tide_rule tide_fileless_rules[] = {
+const struct tide_name_rule tide_fileless_rules[] = {
     CRATE("aho_corasick"),  CRATE("anyhow"),     CRATE("arc_swap"),    CRATE("arrow"),
     CRATE("arrow_*"),       CRATE("aws_*"),      CRATE("axum"),        CRATE("axum_*"),
     CRATE("base64"),        CRATE("bincode"),    CRATE("bitvec"),      CRATE("bstr"),

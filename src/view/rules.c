@@ -18,7 +18,7 @@
 const char *const tide_rule_kind_words[] = {"function", "crate", "trait", "file", "module"};
 
 struct tide_rules {
-  struct tide_rule *items; // patterns owned
+  struct tide_name_rule *items; // patterns owned
   size_t n, cap;
 };
 
@@ -47,7 +47,8 @@ void tide_rules_free(struct tide_rules *rules)
   free(rules);
 }
 
-static void set(struct subject *subject, enum tide_rule_kind kind, const char *text, size_t len)
+static void set(struct subject *subject, enum tide_name_rule_kind kind, const char *text,
+                size_t len)
 {
   subject->texts[kind] = text;
   subject->lens[kind] = len;
@@ -77,7 +78,7 @@ static bool matches(const char *pattern, const char *text, const char *end)
 }
 
 // A pattern of a file or module without a slash is about the last part of the path.
-static bool rule_matches(const struct tide_rule *rule, const struct subject *subject)
+static bool rule_matches(const struct tide_name_rule *rule, const struct subject *subject)
 {
   const char *text = subject->texts[rule->kind];
   if (!text)
@@ -88,8 +89,8 @@ static bool rule_matches(const struct tide_rule *rule, const struct subject *sub
   return matches(rule->pattern, slash ? slash + 1 : text, end);
 }
 
-static const struct tide_rule *last_match(const struct tide_rule *items, size_t n,
-                                          const struct subject *subject)
+static const struct tide_name_rule *last_match(const struct tide_name_rule *items, size_t n,
+                                               const struct subject *subject)
 {
   while (n-- > 0)
     if (rule_matches(&items[n], subject))
@@ -128,7 +129,7 @@ static enum tide_layer own_or_library(const struct subject *subject)
 
 static enum tide_layer judge(const struct tide_rules *rules, const struct subject *subject)
 {
-  const struct tide_rule *rule = rules ? last_match(rules->items, rules->n, subject) : NULL;
+  const struct tide_name_rule *rule = rules ? last_match(rules->items, rules->n, subject) : NULL;
   if (!rule)
     rule = last_match(tide_builtin_rules, tide_builtin_rules_n, subject);
   return rule ? rule->layer : own_or_library(subject);
@@ -247,7 +248,7 @@ static enum tide_err parse_line(struct tide_rules *rules, const char *name, size
     return tide_fail(diag, TIDE_ERR_FORMAT,
                      "%s:%zu: a rule starts with own, library or fold, not \"%.*s\"", name, number,
                      (int)(n_verb < 80 ? n_verb : 80), verb);
-  struct tide_rule rule = {verbs[said].layer, 0, NULL};
+  struct tide_name_rule rule = {verbs[said].layer, 0, NULL};
   while (rule.kind < TIDE_RULE_KINDS_N &&
          !is_word(kind_word, n_kind, tide_rule_kind_words[rule.kind]))
     rule.kind++;

@@ -32,7 +32,7 @@ static inline bool tide_layer_is_folded(enum tide_layer layer)
   return layer > TIDE_LAYER_LIBRARY;
 }
 
-enum tide_rule_kind {
+enum tide_name_rule_kind {
   TIDE_RULE_FUNCTION,
   TIDE_RULE_CRATE,
   TIDE_RULE_TRAIT,
@@ -42,19 +42,19 @@ enum tide_rule_kind {
 };
 extern const char *const tide_rule_kind_words[];
 
-struct tide_rule {
+struct tide_name_rule {
   enum tide_layer layer; // USER: own
-  enum tide_rule_kind kind;
+  enum tide_name_rule_kind kind;
   const char *pattern;
 };
 
 // The built-in rules, in the order of the documentation; sections by layer.
-extern const struct tide_rule tide_builtin_rules[];
+extern const struct tide_name_rule tide_builtin_rules[];
 extern const size_t tide_builtin_rules_n;
 
 // What libraries are told by; asked where no rule above matches. Those of code without a source
 // file are not asked where it is known: a crate of that name may well be the user's.
-extern const struct tide_rule tide_library_rules[], tide_fileless_rules[];
+extern const struct tide_name_rule tide_library_rules[], tide_fileless_rules[];
 extern const size_t tide_library_rules_n, tide_fileless_rules_n;
 
 struct tide_rules; // the user's, on top of the built-in ones

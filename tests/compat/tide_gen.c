@@ -87,7 +87,7 @@ static void gen_threads(struct gen *g, struct tide_image *image)
   image->n_threads_known = 1 + any_count(g, 9);
   image->threads = tide_alloc_array(image->n_threads_known, sizeof *image->threads);
   for (size_t i = 1; i < image->n_threads_known; i++) {
-    struct tide_thread *t = &image->threads[i];
+    struct tide_thread_row *t = &image->threads[i];
     t->tid = any32(g);
     t->n_owners = any32(g);
     size_t n = (size_t)below(g, sizeof t->name);

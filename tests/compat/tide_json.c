@@ -78,7 +78,7 @@ static void put_module(struct tide_buf *out, const struct tide_module *row)
   tide_buf_printf(out, "\"generation\": %u", row->generation);
 }
 
-static void put_thread(struct tide_buf *out, const struct tide_thread *row)
+static void put_thread(struct tide_buf *out, const struct tide_thread_row *row)
 {
   U(tid);
   U(n_owners);

@@ -11,7 +11,7 @@
 
 enum { EARLY = 256, PER_BURST = 32, PER_READING = 32 };
 
-static struct tide_clock recorder_clock;
+static struct tide_thread_clock recorder_clock;
 static struct tide_thread_slot *slot;
 static void open_store(void)
 {
@@ -23,7 +23,7 @@ static void allocate(int n)
 {
   for (int i = 0; i < n; i++) {
     if (tide_clock_due(&recorder_clock))
-      tide_clock_read(&recorder_clock);
+      tide_thread_clock_read(&recorder_clock);
     if (recorder_clock.sample_from)
       tide_clock_sample_end(&recorder_clock, slot);
   }

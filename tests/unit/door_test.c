@@ -52,9 +52,9 @@ static struct tide_door *open_door(struct visits *visits)
   return door;
 }
 
-static struct tide_door_request request_of(uint64_t bytes)
+static struct tide_door_hello request_of(uint64_t bytes)
 {
-  return (struct tide_door_request){
+  return (struct tide_door_hello){
       .magic = TIDE_DOOR_MAGIC,
       .version = TIDE_DOOR_VERSION,
       .pid = 12,
@@ -68,7 +68,7 @@ static void a_visitor_gets_its_store(void **state)
 {
   struct visits visits = {0};
   struct tide_door *door = open_door(&visits);
-  struct tide_door_request request = request_of(UINT64_C(7) << 30);
+  struct tide_door_hello request = request_of(UINT64_C(7) << 30);
   int fd = fake_recorder_ask(tide_door_name(door), &request, sizeof request);
   assert_true(fd >= 0);
   struct stat st;
@@ -100,7 +100,7 @@ static void nonsense_is_refused(void **state)
   struct visits visits = {0};
   struct tide_door *door = open_door(&visits);
   const char *name = tide_door_name(door);
-  struct tide_door_request good = request_of(1 << 20), bad = good;
+  struct tide_door_hello good = request_of(1 << 20), bad = good;
   bad.magic++;
   assert_int_equal(fake_recorder_ask(name, &bad, sizeof bad), -1);
   bad = good;
@@ -125,7 +125,7 @@ static void nonsense_is_refused(void **state)
 // The visitor is a process of its own, with that user id; true: it was served.
 static bool is_served(const char *name, uid_t user)
 {
-  struct tide_door_request request = request_of(1 << 20);
+  struct tide_door_hello request = request_of(1 << 20);
   pid_t visitor = fork();
   if (!visitor) {
     bool became = !seteuid(0) && !setuid(user);
@@ -169,7 +169,7 @@ static bool is_orphan_served(const char *name, void (*before)(const char *name))
       char byte;
       close(go[1]);
       ssize_t n = read(go[0], &byte, 1); // until the parent has ended and was waited for
-      struct tide_door_request request = request_of(1 << 20);
+      struct tide_door_hello request = request_of(1 << 20);
       byte = n == 0 && fake_recorder_ask(name, &request, sizeof request) >= 0;
       _exit(write(result[1], &byte, 1) != 1);
     }
@@ -187,7 +187,7 @@ static bool is_orphan_served(const char *name, void (*before)(const char *name))
 
 static void visit(const char *name)
 {
-  struct tide_door_request request = request_of(1 << 20);
+  struct tide_door_hello request = request_of(1 << 20);
   if (fake_recorder_ask(name, &request, sizeof request) < 0)
     _exit(1);
 }
@@ -201,7 +201,7 @@ static void visit_and_lead_a_session(const char *name)
 
 static void visit_and_keep_a_page(const char *name)
 {
-  struct tide_door_request request = request_of(1 << 20);
+  struct tide_door_hello request = request_of(1 << 20);
   int fd = fake_recorder_ask(name, &request, sizeof request);
   if (fd < 0 || mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
     _exit(1);
@@ -268,7 +268,7 @@ static void a_flood_costs_nobody_a_store(void **state)
   for (int i = 0; i < 10000 && tide_kin_n_refused(kin) == before; i++) // it has begun by then
     usleep(1000);
   assert_true(tide_kin_n_refused(kin) > before);
-  struct tide_door_request request = request_of(1 << 20);
+  struct tide_door_hello request = request_of(1 << 20);
   for (int i = 0; i < VISITORS; i++) {
     int connection = fake_recorder_connect(name);
     assert_true(connection >= 0);
@@ -291,7 +291,7 @@ static void words_about_those_without(void **state)
   struct visits visits = {0};
   struct tide_door *door = open_door(&visits);
   struct {
-    struct tide_door_request request;
+    struct tide_door_hello request;
     char path[16];
   } word = {request_of(0), "bin/static"};
   word.request.flags = TIDE_DOOR_ABSENT;
@@ -321,7 +321,7 @@ static void the_silent_do_not_shut_the_door(void **state)
     silent[i] = fake_recorder_connect(tide_door_name(door));
     assert_true(silent[i] >= 0);
   }
-  struct tide_door_request request = request_of(1 << 20);
+  struct tide_door_hello request = request_of(1 << 20);
   int fd = fake_recorder_ask(tide_door_name(door), &request, sizeof request);
   assert_true(fd >= 0);
   close(fd);

@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct tide_place place(struct tide_builder *b, uint16_t module, uint64_t addr,
-                               const char *function, uint32_t line)
+static struct tide_import_place place(struct tide_builder *b, uint16_t module, uint64_t addr,
+                                      const char *function, uint32_t line)
 {
   struct tide_names_frame frame = {function, "a.c", line, false};
   return tide_builder_place(b, module, addr, &frame, 1);
@@ -48,7 +48,7 @@ static const char *name_of(const struct tide_image *image, uint32_t node)
 static void stacks_are_kept_once(void **state)
 {
   struct tide_builder *b = tide_builder_new("a test", TIDE_LACK_PEAK);
-  struct tide_place outer = place(b, 0, 0, "main", 1), inner = place(b, 0, 0, "f", 2);
+  struct tide_import_place outer = place(b, 0, 0, "main", 1), inner = place(b, 0, 0, "f", 2);
   uint32_t main_node = tide_builder_node(b, 0, outer);
   uint32_t f = tide_builder_node(b, main_node, inner);
   assert_int_equal(tide_builder_node(b, tide_builder_node(b, 0, place(b, 0, 0, "main", 1)), inner),
@@ -97,7 +97,7 @@ static void chains_are_inlined_but_for_the_last(void **state)
 {
   struct tide_builder *b = tide_builder_new("a test", 0);
   struct tide_names_frame chain[] = {{"in", "a.c", 1, false}, {"out", "a.c", 2, true}};
-  struct tide_place at = tide_builder_place(b, 0, 0x77, chain, 2);
+  struct tide_import_place at = tide_builder_place(b, 0, 0x77, chain, 2);
   uint32_t node = tide_builder_node(b, 0, at);
   struct tide_capture *capture = finish(b);
   const struct tide_stored_frame *frames;

@@ -244,7 +244,7 @@ static void absurd_numbers_are_survived(void **state)
 
 static void live_blocks_are_found_again(void **state)
 {
-  struct tide_live_map map = {0};
+  struct tide_import_map map = {0};
   struct tide_live_block block;
   uint8_t *there = tide_alloc(4096);
   uint32_t seed = 1;

@@ -72,7 +72,7 @@ static void lines_and_offsets_are_right_in_any_packing(void **state)
     pack((enum tide_packing)packing, &text, &packed);
     struct tide_source *source = tide_source_new(packed.data, packed.n, "x");
     assert_int_equal(source->packing, packing);
-    struct tide_line line;
+    struct tide_source_line line;
     unsigned n = 0;
     uint64_t offset = 0;
     for (; tide_source_line(source, &line); n++) {
@@ -94,7 +94,7 @@ static void lines_and_offsets_are_right_in_any_packing(void **state)
 static void a_last_line_without_end_is_told(void **state)
 {
   struct tide_source *source = tide_source_new("a\n\nbc", 5, "x");
-  struct tide_line line;
+  struct tide_source_line line;
   assert_true(tide_source_line(source, &line) && line.n == 1 && line.is_whole);
   assert_true(tide_source_line(source, &line) && line.n == 0 && line.is_whole);
   assert_true(tide_source_line(source, &line) && line.n == 2 && !line.is_whole);
@@ -163,7 +163,7 @@ static void endless_lines_are_refused(void **state)
   char *text = tide_alloc(n);
   memset(text, 'x', n);
   struct tide_source *source = tide_source_new(text, n, "x");
-  struct tide_line line;
+  struct tide_source_line line;
   struct tide_diag diag = {0};
   assert_false(tide_source_line(source, &line));
   assert_int_equal(tide_source_status(source, &diag), TIDE_ERR_LIMIT);

@@ -209,7 +209,7 @@ static const struct tide_site sites[] = {
      .high_bytes = 1 * MIB},
 };
 
-static const struct tide_thread threads[] = {
+static const struct tide_thread_row threads[] = {
     {0},
     {.tid = 41307, .n_owners = 1, .name = "indexer"},
     {.tid = 41312, .n_owners = 3, .name = "worker|=1"},

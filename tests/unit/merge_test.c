@@ -545,7 +545,7 @@ static struct tide_capture *named(const char *const *functions, size_t n, uint64
   struct tide_builder *builder = tide_builder_new("folded stacks", TIDE_LACK_PEAK);
   for (size_t i = 0; i < n; i++) {
     struct tide_names_frame frame = {.function = functions[i]};
-    struct tide_place place = tide_builder_place(builder, 0, 0, &frame, 1);
+    struct tide_import_place place = tide_builder_place(builder, 0, 0, &frame, 1);
     tide_builder_site(builder, tide_builder_node(builder, 0, place))->b_alloc = n_bytes + i;
   }
   struct tide_capture *capture = NULL;

@@ -382,7 +382,7 @@ static void reads_files(void **state)
 }
 
 static void render_libraries(struct tide_buf *out, const char *heading,
-                             const struct tide_rule *rules, size_t n)
+                             const struct tide_name_rule *rules, size_t n)
 {
   tide_buf_printf(out, "\n### %s\n\n", heading);
   for (size_t i = 0; i < n; i++) {
@@ -404,7 +404,7 @@ static void render_rules(struct tide_buf *out)
   };
   enum tide_layer layer = TIDE_LAYER_USER;
   for (size_t i = 0; i < tide_builtin_rules_n; i++) {
-    const struct tide_rule *rule = &tide_builtin_rules[i];
+    const struct tide_name_rule *rule = &tide_builtin_rules[i];
     assert_true(layer == TIDE_LAYER_USER || rule->layer <= layer); // sections from the top down
     if (rule->layer != layer)
       tide_buf_printf(out, "\n### %s\n\n", headings[rule->layer]);
@@ -443,7 +443,7 @@ static void the_list_is_made_of_rules(void **state)
   struct tide_rules *rules = tide_rules_new();
   struct tide_diag diag = {0};
   for (size_t i = 0; i < tide_builtin_rules_n; i++) {
-    const struct tide_rule *rule = &tide_builtin_rules[i];
+    const struct tide_name_rule *rule = &tide_builtin_rules[i];
     TIDE_CLEANUP_FREE char *line =
         tide_sprintf("    fold %-8s %s\n", tide_rule_kind_words[rule->kind], rule->pattern);
     assert_int_equal(tide_rules_parse(rules, "x", line, &diag), TIDE_ERR_OK);
