@@ -129,11 +129,13 @@ void tide_page_told_init(struct tide_page_told *told, const struct tide_profile 
   const struct tide_capture *capture = profile->capture;
   struct tide_statements_options how = {.style = {.utf8 = true}, .module_notes = true};
   *told = (struct tide_page_told){0};
-  told->verdict = tide_statements_new(capture, profile->image_idx, naming, &how);
+  struct tide_profile *own = tide_profile_new(capture, profile->image_idx); // it will be asked
+  told->verdict = tide_statements_new(own, naming, &how);
   note_pruned(told->verdict, options, data);
   how.is_running = true;
   if (!capture->finished && !profile->image->origin)
-    told->so_far = tide_statements_new(capture, profile->image_idx, naming, &how);
+    told->so_far = tide_statements_new(own, naming, &how);
+  tide_profile_free(own);
 }
 
 void tide_page_told_done(struct tide_page_told *told)

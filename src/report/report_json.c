@@ -106,8 +106,7 @@ static void write_verdict(struct tide_json *json, const struct tide_view *view,
                           const struct tide_report_json_options *options)
 {
   const struct tide_statements_options how = {.style = {.utf8 = true}, .module_notes = !options->n};
-  struct tide_statements *statements =
-      tide_statements_new(view->profile->capture, view->profile->image_idx, view->naming, &how);
+  struct tide_statements *statements = tide_statements_new(view->profile, view->naming, &how);
   tide_statements_json(json, "verdict", statements);
   tide_statements_free(statements);
 }

@@ -11,7 +11,7 @@
 
 // A view of another profile that has the same stacks.
 static void view_alike(struct tide_view *ret_view, const struct tide_view *view,
-                       const struct tide_profile *profile)
+                       struct tide_profile *profile)
 {
   const struct tide_image *image = profile->image;
   TIDE_CLEANUP_FREE uint8_t *has = tide_alloc_array(image->n_frames, 1);

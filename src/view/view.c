@@ -51,7 +51,7 @@ static void judge_stacks(struct tide_view *view)
     view->unwanted[i] = !tide_filter_wants(view->filter, along[view->profile->sites[i].stack]);
 }
 
-void tide_view_init(struct tide_view *view, const struct tide_profile *profile,
+void tide_view_init(struct tide_view *view, struct tide_profile *profile,
                     struct tide_naming *naming, const struct tide_filter *filter, bool all_frames)
 {
   *view = (struct tide_view){

@@ -14,13 +14,13 @@ struct tide_view_frame {
 };
 
 struct tide_view {
-  const struct tide_profile *profile; // asked; not owned
-  struct tide_naming *naming;         // not owned
-  const struct tide_filter *filter;   // not owned; NULL: none
-  bool all_frames;                    // fold nothing
-  uint8_t *unwanted;                  // per site of the profile; NULL: all are wanted
-  int64_t whole;                      // the weight of all that the question is about
-  int64_t wanted;                     // the part of it that the filter lets through
+  struct tide_profile *profile;     // asked; not owned
+  struct tide_naming *naming;       // not owned
+  const struct tide_filter *filter; // not owned; NULL: none
+  bool all_frames;                  // fold nothing
+  uint8_t *unwanted;                // per site of the profile; NULL: all are wanted
+  int64_t whole;                    // the weight of all that the question is about
+  int64_t wanted;                   // the part of it that the filter lets through
   // Private.
   uint8_t **bits; // per address of the naming, per frame there; NULL: not judged yet
   size_t n_bits;
@@ -28,9 +28,10 @@ struct tide_view {
   size_t cap_scratch;
 };
 
-// The profile must have been asked, and not be asked again while the view is in use. All three and
-// the filter must outlive it. With a filter every stack is named; without, only what is asked for.
-void tide_view_init(struct tide_view *view, const struct tide_profile *profile,
+// The profile must have been asked, and whoever asks it something else meanwhile asks it the same
+// again: its sites are then in the same order. All three and the filter must outlive the view. With
+// a filter every stack is named; without, only what is asked for.
+void tide_view_init(struct tide_view *view, struct tide_profile *profile,
                     struct tide_naming *naming, const struct tide_filter *filter, bool all_frames);
 void tide_view_done(struct tide_view *view);
 

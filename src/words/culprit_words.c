@@ -249,7 +249,7 @@ static struct mapper heaviest_mapper(struct mapper *all, size_t n)
   return best;
 }
 
-char *tide_mapper_words(const struct tide_profile *profile, struct tide_naming *naming,
+char *tide_mapper_words(struct tide_profile *profile, struct tide_naming *naming,
                         struct tide_style style)
 {
   struct tide_view view;

@@ -19,5 +19,5 @@ char *tide_leaking_words(struct tide_profile *profile, struct tide_naming *namin
                          struct tide_style style);
 
 // What follows one about mapped memory: ", most of it in arena_new, src/arena.c:12"; "": by none.
-char *tide_mapper_words(const struct tide_profile *profile, struct tide_naming *naming,
+char *tide_mapper_words(struct tide_profile *profile, struct tide_naming *naming,
                         struct tide_style style);

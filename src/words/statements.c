@@ -219,11 +219,11 @@ static void tell_notes(const struct telling *t, bool has_lead)
     tide_naming_notes(t->profile, t->naming, tell_module_note, t->to);
 }
 
-struct tide_statements *tide_statements_new(const struct tide_capture *capture, size_t image_idx,
+struct tide_statements *tide_statements_new(struct tide_profile *profile,
                                             struct tide_naming *naming,
                                             const struct tide_statements_options *options)
 {
-  struct tide_profile *profile = tide_profile_new(capture, image_idx); // it will be asked
+  const struct tide_question question = profile->question;
   struct tide_statements *statements = tide_alloc(sizeof *statements);
   const struct telling t = {statements, profile, profile->image, naming, options};
   TIDE_CLEANUP_FREE char *lead = tide_roll_lead(profile, options->style, NULL);
@@ -237,7 +237,7 @@ struct tide_statements *tide_statements_new(const struct tide_capture *capture, 
   tell_complete(&t);
   tell_unrecorded(&t, lead);
   tell_notes(&t, lead);
-  tide_profile_free(profile);
+  tide_profile_ask(profile, &question);
   return statements;
 }
 

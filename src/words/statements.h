@@ -55,8 +55,9 @@ struct tide_statements_options {
   bool module_notes; // why places lack names or lines: for those who name every stack anyway
 };
 
-// The capture's image, seen through names. Looks up the names of the weightiest stacks.
-struct tide_statements *tide_statements_new(const struct tide_capture *capture, size_t image_idx,
+// A profile seen through names: looks up those of the weightiest stacks. It is asked other
+// questions and at the end its own again.
+struct tide_statements *tide_statements_new(struct tide_profile *profile,
                                             struct tide_naming *naming,
                                             const struct tide_statements_options *options);
 void tide_statements_free(struct tide_statements *statements); // NULL is fine
