@@ -168,14 +168,3 @@ uint64_t tide_cursor_long_varint(struct tide_cursor *c)
       return v;
   }
 }
-
-char *tide_cursor_string(struct tide_cursor *c)
-{
-  uint64_t n = tide_cursor_varint(c);
-  if (n > tide_cursor_left(c)) {
-    c->bad = true;
-    return NULL;
-  }
-  const uint8_t *p = tide_cursor_bytes(c, (size_t)n);
-  return p ? tide_strndup((const char *)p, (size_t)n) : NULL;
-}

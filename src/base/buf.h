@@ -79,4 +79,3 @@ static inline int64_t tide_cursor_zigzag(struct tide_cursor *c)
 {
   return tide_unzigzag(tide_cursor_varint(c));
 }
-char *tide_cursor_string(struct tide_cursor *c); // owned copy, NULL when bad

@@ -16,7 +16,7 @@ struct tide_gzip {
   uint8_t out[64 * 1024];
 };
 
-static void *give(void *opaque, unsigned n, unsigned bytes_each)
+static void *give_memory(void *opaque, unsigned n, unsigned bytes_each)
 {
   return tide_alloc_array(n, bytes_each);
 }
@@ -30,7 +30,7 @@ static struct tide_gzip *start(struct tide_sink *sink, int window, int level)
 {
   struct tide_gzip *gzip = tide_alloc(sizeof *gzip);
   gzip->sink = sink;
-  gzip->z.zalloc = give;
+  gzip->z.zalloc = give_memory;
   gzip->z.zfree = take_back;
   deflateInit2(&gzip->z, level, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY);
   return gzip;

@@ -27,7 +27,7 @@ uint32_t tide_id_index_find(const struct tide_id_index *index, uint64_t hash, ti
   }
 }
 
-static void put(struct tide_id_slot *slots, size_t n_slots, struct tide_id_slot item)
+static void put_slot(struct tide_id_slot *slots, size_t n_slots, struct tide_id_slot item)
 {
   size_t at = item.hash & (n_slots - 1);
   while (slots[at].id)
@@ -42,12 +42,12 @@ void tide_id_index_add(struct tide_id_index *index, uint64_t hash, uint32_t id)
     struct tide_id_slot *slots = tide_alloc_array(n_slots, sizeof *slots);
     for (size_t i = 0; i < index->n_slots; i++)
       if (index->slots[i].id)
-        put(slots, n_slots, index->slots[i]);
+        put_slot(slots, n_slots, index->slots[i]);
     free(index->slots);
     index->slots = slots;
     index->n_slots = n_slots;
   }
-  put(index->slots, index->n_slots, (struct tide_id_slot){fold(hash), id + 1});
+  put_slot(index->slots, index->n_slots, (struct tide_id_slot){fold(hash), id + 1});
   index->n++;
 }
 

@@ -26,7 +26,8 @@ static bool is_one_run(const struct tide_arguments *arguments)
 }
 
 // What does not go together, or would be ignored without a word.
-static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+static enum tide_err check_diff_arguments(const struct tide_arguments *arguments,
+                                          struct tide_diag *diag)
 {
   bool one_run = is_one_run(arguments);
   if (arguments->n_rest > 2)
@@ -157,7 +158,7 @@ static enum tide_err parse_threshold(const struct tide_arguments *arguments,
 }
 
 // Whether it grew, as an exit status.
-static int judge(const struct tide_diff *diff, const struct tide_threshold *threshold)
+static int status_by_threshold(const struct tide_diff *diff, const struct tide_threshold *threshold)
 {
   struct tide_diag diag = {0};
   switch (tide_diff_judge(diff, threshold, &diag)) {
@@ -176,7 +177,7 @@ int tide_cmd_diff(const struct tide_arguments *arguments)
   struct tide_diag diag = {0};
   struct tide_threshold threshold = {0};
   int status = 0;
-  enum tide_err err = check(arguments, &diag);
+  enum tide_err err = check_diff_arguments(arguments, &diag);
   if (!err && is_one_run(arguments))
     err = open_moments(arguments, &sides, &diag);
   else if (!err)
@@ -198,7 +199,7 @@ int tide_cmd_diff(const struct tide_arguments *arguments)
       tide_looking_tell_suppressed(&sides.after, arguments);
     }
     if (!err && arguments->exit_code)
-      status = judge(diff, &threshold);
+      status = status_by_threshold(diff, &threshold);
     tide_diff_free(diff);
   }
   sides_done(&sides);

@@ -74,8 +74,8 @@ static char *words_of_sources(bool wanted, uint64_t n_files)
                       n_files == 1 ? "" : "s");
 }
 
-static void tell(const struct sides *sides, const char *name, uint64_t limit_bytes,
-                 bool with_sources, const struct tide_html_told *told)
+static void say_written(const struct sides *sides, const char *name, uint64_t limit_bytes,
+                        bool with_sources, const struct tide_html_told *told)
 {
   char size[TIDE_UNITS_MAX], gathered[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX], limit[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *sources = words_of_sources(with_sources, told->n_source_files);
@@ -120,12 +120,13 @@ static enum tide_err write_html(const struct tide_arguments *arguments, const ch
   tide_progress_stop();
   err = tide_output_close(&output, err, diag);
   if (!err)
-    tell(sides, output.path ? output.path : "to standard output", report.limit_bytes,
-         report.sources, &told);
+    say_written(sides, output.path ? output.path : "to standard output", report.limit_bytes,
+                report.sources, &told);
   return err;
 }
 
-static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+static enum tide_err check_html_arguments(const struct tide_arguments *arguments,
+                                          struct tide_diag *diag)
 {
   enum tide_err err = tide_embedded_page_check(tide_embedded_page(), diag);
   if (err)
@@ -144,7 +145,7 @@ int tide_cmd_html(const struct tide_arguments *arguments)
 {
   struct sides sides = {0};
   struct tide_diag diag = {0};
-  enum tide_err err = check(arguments, &diag);
+  enum tide_err err = check_html_arguments(arguments, &diag);
   if (!err)
     err = open_sides(arguments, &sides, &diag);
   if (!err) {

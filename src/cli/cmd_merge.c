@@ -24,7 +24,8 @@ struct parts {
   size_t n, cap;
 };
 
-static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+static enum tide_err check_merge_arguments(const struct tide_arguments *arguments,
+                                           struct tide_diag *diag)
 {
   const char *output = arguments->output;
   if (arguments->n_rest == 0)
@@ -38,7 +39,7 @@ static enum tide_err check(const struct tide_arguments *arguments, struct tide_d
   return TIDE_ERR_OK;
 }
 
-static void add(struct parts *parts, const struct tide_capture *capture, size_t image_idx)
+static void add_part(struct parts *parts, const struct tide_capture *capture, size_t image_idx)
 {
   TIDE_GROW(parts->items, parts->n, parts->cap);
   parts->items[parts->n++] = (struct tide_merge_part){capture, image_idx};
@@ -59,12 +60,12 @@ static enum tide_err open_part(const struct tide_arguments *arguments, const cha
     tide_say("%s is damaged; what is whole in it is merged", path);
   if (arguments->all) {
     for (size_t i = 0; i < opened->capture->n_images; i++)
-      add(parts, opened->capture, i);
+      add_part(parts, opened->capture, i);
     return TIDE_ERR_OK;
   }
   err = tide_profile_pick(opened->capture, arguments->process, &image_idx, diag);
   if (!err)
-    add(parts, opened->capture, image_idx);
+    add_part(parts, opened->capture, image_idx);
   return err;
 }
 
@@ -98,7 +99,8 @@ static bool any_foreign(const struct tide_capture *capture)
   return false;
 }
 
-static void tell(const struct parts *parts, const struct tide_capture *merged, const char *saved)
+static void say_merged(const struct parts *parts, const struct tide_capture *merged,
+                       const char *saved)
 {
   char size[TIDE_UNITS_MAX], count[TIDE_UNITS_MAX];
   struct stat st = {0};
@@ -119,7 +121,7 @@ int tide_cmd_merge(const struct tide_arguments *arguments)
   struct parts parts = {0};
   struct tide_capture *merged = NULL;
   struct tide_diag diag = {0};
-  enum tide_err err = check(arguments, &diag);
+  enum tide_err err = check_merge_arguments(arguments, &diag);
   if (!err)
     err = open_parts(arguments, &parts, &diag);
   if (!err)
@@ -127,7 +129,7 @@ int tide_cmd_merge(const struct tide_arguments *arguments)
   if (!err)
     err = tide_file_write(merged, arguments->output, &diag);
   if (!err)
-    tell(&parts, merged, arguments->output);
+    say_merged(&parts, merged, arguments->output);
   tide_capture_free(merged);
   parts_done(&parts);
   return err ? tide_cmd_failed(err, &diag) : 0;

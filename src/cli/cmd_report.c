@@ -28,7 +28,8 @@ static bool in_classes(const struct tide_arguments *arguments)
 }
 
 // What does not go together, or would be ignored without a word.
-static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+static enum tide_err check_report_arguments(const struct tide_arguments *arguments,
+                                            struct tide_diag *diag)
 {
   bool table = arguments->csv || arguments->md;
   if (arguments->json + arguments->csv + arguments->md > 1)
@@ -142,7 +143,7 @@ int tide_cmd_report(const struct tide_arguments *arguments)
   struct tide_looking looking = {0};
   struct tide_diag diag = {0};
   const char *path = NULL;
-  enum tide_err err = check(arguments, &diag);
+  enum tide_err err = check_report_arguments(arguments, &diag);
   if (!err)
     err = tide_looking_path(arguments, &path, &diag);
   if (!err)

@@ -101,8 +101,8 @@ static bool has_nothing(const struct tide_capture *capture)
   return !capture->n_images || tide_image_is_unrecorded(&capture->images[0]);
 }
 
-static void tell(const struct tide_arguments *arguments, const struct tide_run_result *result,
-                 const struct tide_rules *rules, const char *said)
+static void say_saved(const struct tide_arguments *arguments, const struct tide_run_result *result,
+                      const struct tide_rules *rules, const char *said)
 {
   bool new_note = result->note && !(said && strcmp(said, result->note) == 0);
   signal(SIGPIPE, SIG_IGN); // a reader of ours that went away must not change our exit status
@@ -129,7 +129,7 @@ static void follow(void *viewer, const char *path)
 }
 
 // A run that was over before its first checkpoint is shown now; any other's page has its end.
-static void show(struct tide_viewer *viewer, const struct tide_run_result *result)
+static void show_in_page(struct tide_viewer *viewer, const struct tide_run_result *result)
 {
   struct stat st;
   bool was_live = viewer->pid > 0;
@@ -142,7 +142,8 @@ static void show(struct tide_viewer *viewer, const struct tide_run_result *resul
 }
 
 // Before anything is started.
-static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+static enum tide_err check_run_arguments(const struct tide_arguments *arguments,
+                                         struct tide_diag *diag)
 {
   if (arguments->n_rest == 0)
     return tide_fail(diag, TIDE_ERR_USAGE, "run what? tidemark run COMMAND [ARGUMENT...]");
@@ -166,7 +167,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
   TIDE_CLEANUP_FREE char *library = NULL;
   TIDE_CLEANUP_FREE char *said = NULL;
   struct tide_rules *rules = NULL;
-  enum tide_err err = check(arguments, &diag);
+  enum tide_err err = check_run_arguments(arguments, &diag);
   if (!err)
     err = tide_library_find(&library, &diag);
   if (!err)
@@ -198,9 +199,9 @@ int tide_cmd_run(const struct tide_arguments *arguments)
     tide_say("%s", diag.text);
     return tide_run_error_status(err);
   }
-  tell(arguments, &result, rules, said);
+  say_saved(arguments, &result, rules, said);
   if (arguments->view)
-    show(&viewer, &result);
+    show_in_page(&viewer, &result);
   tide_rules_free(rules);
   int status = result.exit_status, term_signal = result.term_signal;
   tide_run_result_done(&result);

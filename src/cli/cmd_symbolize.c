@@ -28,8 +28,9 @@ static bool is_same_file(const char *a, const char *b)
 }
 
 // May the capture be written where it was asked for?
-static enum tide_err check(const struct tide_arguments *arguments, const struct tide_opened *opened,
-                           struct tide_diag *diag)
+static enum tide_err check_symbolize_arguments(const struct tide_arguments *arguments,
+                                               const struct tide_opened *opened,
+                                               struct tide_diag *diag)
 {
   const char *output = arguments->output;
   bool in_place = !output || is_same_file(output, opened->path);
@@ -84,8 +85,8 @@ static uint64_t size_of(const char *path)
   return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static void tell(const struct tide_arguments *arguments, const struct tide_storing *storing,
-                 const char *saved)
+static void say_stored(const struct tide_arguments *arguments, const struct tide_storing *storing,
+                       const char *saved)
 {
   char named[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX], lined[TIDE_UNITS_MAX], size[TIDE_UNITS_MAX];
   struct tide_sink sink;
@@ -123,7 +124,7 @@ static enum tide_err symbolize(const struct tide_arguments *arguments, struct ti
     err = is_same_file(output, opened->path) ? tide_file_replace(opened->capture, output, diag)
                                              : tide_file_write(opened->capture, output, diag);
   if (!err)
-    tell(arguments, &storing, is_needed ? output : NULL);
+    say_stored(arguments, &storing, is_needed ? output : NULL);
   tide_storing_done(&storing);
   return err;
 }
@@ -135,7 +136,7 @@ int tide_cmd_symbolize(const struct tide_arguments *arguments)
   enum tide_err err = tide_looking_capture(arguments, &opened, &diag);
   if (err)
     return tide_cmd_failed(err, &diag);
-  err = check(arguments, &opened, &diag);
+  err = check_symbolize_arguments(arguments, &opened, &diag);
   if (!err)
     err = symbolize(arguments, &opened, &diag);
   tide_opened_done(&opened);

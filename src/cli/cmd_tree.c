@@ -11,7 +11,8 @@
 enum { MIN_SHARE_DEFAULT_PPM = 5000 };
 
 // What does not go together.
-static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+static enum tide_err check_tree_arguments(const struct tide_arguments *arguments,
+                                          struct tide_diag *diag)
 {
   if (arguments->json + arguments->csv + arguments->md > 1)
     return tide_fail(diag, TIDE_ERR_USAGE, "one of --json, --csv and --md at a time");
@@ -111,7 +112,7 @@ int tide_cmd_tree(const struct tide_arguments *arguments)
   struct tide_looking looking = {0};
   struct tide_diag diag = {0};
   const char *path = NULL;
-  enum tide_err err = check(arguments, &diag);
+  enum tide_err err = check_tree_arguments(arguments, &diag);
   if (!err)
     err = tide_looking_path(arguments, &path, &diag);
   if (!err)

@@ -72,7 +72,8 @@ static enum tide_err check_editor(const char *template, struct tide_diag *diag)
   return TIDE_ERR_OK;
 }
 
-static enum tide_err check(const struct tide_arguments *arguments, struct tide_diag *diag)
+static enum tide_err check_view_arguments(const struct tide_arguments *arguments,
+                                          struct tide_diag *diag)
 {
   if (arguments->n_rest > TIDE_ROUTES_MAX_CAPTURES)
     return tide_fail(diag, TIDE_ERR_USAGE,
@@ -120,7 +121,7 @@ static enum tide_err start(struct showing *showing, struct tide_diag *diag)
     return err;
   tide_routes_init(&showing->routes, page);
   showing->routes.editor = editor_of(arguments);
-  err = check(arguments, diag);
+  err = check_view_arguments(arguments, diag);
   if (!err)
     err = check_editor(showing->routes.editor, diag);
   if (!err)
@@ -147,7 +148,7 @@ static void tell_way(const struct showing *showing)
     tide_say("for a browser on your machine, run there: %s", command);
 }
 
-static void tell(const struct showing *showing)
+static void say_address(const struct showing *showing)
 {
   const struct tide_arguments *arguments = showing->arguments;
   const char *url = tide_server_url(showing->server);
@@ -192,7 +193,7 @@ int tide_cmd_view(const struct tide_arguments *arguments)
   enum tide_err err = start(&showing, &diag);
   if (!err) {
     tide_serving_hear_signals();
-    tell(&showing);
+    say_address(&showing);
     if (arguments->detach)
       detach();
     tide_serving_run(showing.server, &showing.routes, arguments->detach ? LINGER_S : 0);

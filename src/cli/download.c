@@ -49,7 +49,7 @@ static void begin(void *context, const char *file)
     sigaction(SIGINT, &ours, NULL);
 }
 
-static void show(uint64_t n_bytes, uint64_t total_bytes)
+static void show_bytes(uint64_t n_bytes, uint64_t total_bytes)
 {
   char done[TIDE_UNITS_MAX], total[TIDE_UNITS_MAX];
   char *file = tide_utf8_clean(now.file, true);
@@ -72,7 +72,7 @@ static bool step(void *context, uint64_t n_bytes, uint64_t total_bytes)
 {
   int64_t at = clock_ms();
   if (at >= now.next_ms && isatty(STDERR_FILENO)) {
-    show(n_bytes, total_bytes);
+    show_bytes(n_bytes, total_bytes);
     now.next_ms = at + EACH_MS;
   }
   return !is_interrupted;

@@ -10,8 +10,9 @@
 #include "cli/terminal.h"
 #include "view/groups.h"
 
-static enum tide_err ask(const struct tide_arguments *arguments, const struct tide_wish *wish,
-                         struct tide_profile *profile, struct tide_diag *diag)
+static enum tide_err ask_profile(const struct tide_arguments *arguments,
+                                 const struct tide_wish *wish, struct tide_profile *profile,
+                                 struct tide_diag *diag)
 {
   struct tide_wish own = {arguments->sort, (enum tide_by)arguments->by, arguments->at,
                           arguments->range};
@@ -105,7 +106,7 @@ static enum tide_err look(const struct tide_arguments *arguments, const char *pa
   if (err)
     return err;
   l->profile = tide_profile_new(l->opened.capture, image_idx);
-  err = ask(arguments, wish, l->profile, diag);
+  err = ask_profile(arguments, wish, l->profile, diag);
   if (err)
     return err;
   l->naming = tide_naming_open(arguments, l->profile->image, l->rules);
@@ -138,7 +139,7 @@ void tide_looking_tell_suppressed(const struct tide_looking *looking,
 enum tide_err tide_looking_ask(struct tide_looking *looking, const struct tide_arguments *arguments,
                                const struct tide_wish *wish, struct tide_diag *diag)
 {
-  enum tide_err err = ask(arguments, wish, looking->profile, diag);
+  enum tide_err err = ask_profile(arguments, wish, looking->profile, diag);
   if (!err)
     view_anew(looking, arguments);
   return err;

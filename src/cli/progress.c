@@ -43,7 +43,7 @@ static size_t width(void)
   return known ? size.ws_col : WIDTH_DEFAULT;
 }
 
-static void put(const char *text)
+static void put_line(const char *text)
 {
   (void)!write(STDERR_FILENO, text, strlen(text));
 }
@@ -52,7 +52,7 @@ static void draw(const char *text)
 {
   TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, false);
   TIDE_CLEANUP_FREE char *drawn = tide_sprintf("\r%.*s\033[K", (int)width() - 1, clean);
-  put(drawn);
+  put_line(drawn);
 }
 
 // Until ms have passed, or true: it is over.
@@ -83,7 +83,7 @@ static void *draw_until_over(void *context)
   }
   pthread_mutex_unlock(&line.lock);
   if (drawn[0])
-    put("\r\033[K");
+    put_line("\r\033[K");
   return NULL;
 }
 

@@ -471,8 +471,8 @@ static void write_file(struct writer *w)
     write_moment(w, i);
 }
 
-static enum tide_err check(const struct tide_view *view, const struct tide_export_options *options,
-                           struct tide_diag *diag)
+static enum tide_err check_massif(const struct tide_view *view,
+                                  const struct tide_export_options *options, struct tide_diag *diag)
 {
   const struct tide_question *question = &view->profile->question;
   const struct tide_image *image = view->profile->image;
@@ -492,7 +492,7 @@ enum tide_err tide_massif_write(struct tide_sink *sink, struct tide_view *view,
                                 const struct tide_export_options *options, struct tide_diag *diag)
 {
   struct writer w = {.sink = sink, .view = view, .image = view->profile->image};
-  enum tide_err err = check(view, options, diag);
+  enum tide_err err = check_massif(view, options, diag);
   if (err)
     return err;
   find_wanted(&w);

@@ -358,7 +358,7 @@ static uint32_t build_stack(struct reader *r, uint32_t link)
 }
 
 // Numbers from a file may be too many for any sum; then it wraps.
-static void add(int64_t *sum, uint64_t more)
+static void add_wrapping(int64_t *sum, uint64_t more)
 {
   *sum = (int64_t)((uint64_t)*sum + more);
 }
@@ -372,19 +372,19 @@ static void add_point(struct reader *r, const struct point *point)
   site->b_alloc += n[TB];
   site->n_free += freed;
   site->b_free += n[TB] > n[EB] ? n[TB] - n[EB] : 0;
-  add(&site->peak_bytes, n[GB]);
-  add(&site->peak_blocks, n[GBK]);
+  add_wrapping(&site->peak_bytes, n[GB]);
+  add_wrapping(&site->peak_blocks, n[GBK]);
   // valgrind keeps the maximum up to date only while the whole heap is at its own.
   uint64_t most = n[MB] > n[GB] ? n[MB] : n[GB];
-  add(&site->high_bytes, most > n[EB] ? most : n[EB]);
+  add_wrapping(&site->high_bytes, most > n[EB] ? most : n[EB]);
   double life_ns = (double)n[TL] * r->ns_per_unit;
   double share = n[TBK] ? (double)freed / (double)n[TBK] : 0;
   if (life_ns < 9e18) {
     site->life_ns += (uint64_t)(life_ns * share);
     site->age_ns += (int64_t)((uint64_t)life_ns - (uint64_t)(life_ns * share));
   }
-  add(&r->builder->image->peak_bytes, n[GB]);
-  add(&r->builder->image->peak_blocks, n[GBK]);
+  add_wrapping(&r->builder->image->peak_bytes, n[GB]);
+  add_wrapping(&r->builder->image->peak_blocks, n[GBK]);
 }
 
 static void free_points(struct reader *r)

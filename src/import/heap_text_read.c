@@ -152,7 +152,7 @@ static bool take_stack(struct reader *r, const char *at, const char *end, uint32
   return true;
 }
 
-static void add(struct reader *r, uint32_t stack, struct numbers n)
+static void add_sample(struct reader *r, uint32_t stack, struct numbers n)
 {
   r->has_totals |= n.n_alloc || n.b_alloc;
   r->totals_differ |= n.n_alloc != n.blocks || n.b_alloc != n.bytes;
@@ -174,7 +174,7 @@ static enum tide_err read_gperftools_line(struct reader *r, const struct tide_so
     return wrong(r, line, "'blocks: bytes [blocks: bytes] @ addresses' expected");
   if (!take_stack(r, at, end, &stack))
     return wrong(r, line, "an address is not one");
-  add(r, stack, numbers);
+  add_sample(r, stack, numbers);
   return TIDE_ERR_OK;
 }
 
@@ -195,7 +195,7 @@ static enum tide_err read_jemalloc_line(struct reader *r, const struct tide_sour
       !take_numbers(&at, end, &numbers))
     return wrong(r, line, "'t*: blocks: bytes [blocks: bytes]' expected");
   if (is_sum && r->has_stack)
-    add(r, r->stack, numbers);
+    add_sample(r, r->stack, numbers);
   return TIDE_ERR_OK;
 }
 

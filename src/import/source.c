@@ -147,7 +147,7 @@ static size_t take_zstd(struct tide_source *s, uint8_t *to, size_t n)
   return out.pos;
 }
 
-static size_t take(struct tide_source *s, uint8_t *to, size_t n)
+static size_t take_bytes(struct tide_source *s, uint8_t *to, size_t n)
 {
   switch (s->packing) {
   case TIDE_PACKING_GZIP: return take_gzip(s, to, n);
@@ -197,7 +197,7 @@ size_t tide_source_fill(struct tide_source *s, size_t n)
   make_room(s, n);
   while ((size_t)(s->end - s->at) < n && !s->ended) {
     size_t used = (size_t)(s->end - in->window);
-    size_t got = take(s, in->window + used, in->window_cap - used);
+    size_t got = take_bytes(s, in->window + used, in->window_cap - used);
     s->end += got;
     s->end_offset += got;
     if (is_a_bomb(s))

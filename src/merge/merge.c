@@ -353,7 +353,8 @@ static void set_facts(struct tide_capture *capture, const struct part *parts, si
 }
 
 // Other tools do not tell the architecture.
-static enum tide_err check(const struct tide_merge_part *parts, size_t n, struct tide_diag *diag)
+static enum tide_err check_parts(const struct tide_merge_part *parts, size_t n,
+                                 struct tide_diag *diag)
 {
   uint32_t arch = 0;
   if (n == 0)
@@ -389,7 +390,7 @@ static struct part *sorted_parts(const struct tide_merge_part *parts, size_t n)
 enum tide_err tide_merge(const struct tide_merge_part *parts, size_t n_parts,
                          struct tide_capture **ret_capture, struct tide_diag *diag)
 {
-  enum tide_err err = check(parts, n_parts, diag);
+  enum tide_err err = check_parts(parts, n_parts, diag);
   if (err)
     return err;
   TIDE_CLEANUP_FREE struct part *sorted = sorted_parts(parts, n_parts);

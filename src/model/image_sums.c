@@ -90,7 +90,7 @@ static struct tide_snapshot_row *row_of(const struct stack_rows *all, uint32_t s
   return all->row_of[stack] ? &all->rows[all->row_of[stack] - 1] : NULL;
 }
 
-static void add(int64_t *sum, uint64_t more)
+static void add_wrapping(int64_t *sum, uint64_t more)
 {
   *sum = (int64_t)((uint64_t)*sum + more);
 }
@@ -122,8 +122,8 @@ static struct tide_snapshot peak_snapshot(const struct tide_image *image)
   for (size_t i = 0; i < image->n_sites; i++) {
     const struct tide_site *site = &image->sites[i];
     struct tide_snapshot_row *row = row_of(&all, site->stack);
-    add(&row->live_bytes, (uint64_t)site->peak_bytes);
-    add(&row->live_blocks, (uint64_t)site->peak_blocks);
+    add_wrapping(&row->live_bytes, (uint64_t)site->peak_bytes);
+    add_wrapping(&row->live_blocks, (uint64_t)site->peak_blocks);
   }
   return snapshot_of(&all, TIDE_SNAPSHOT_PEAK, image->peak_ns);
 }
@@ -135,8 +135,8 @@ static struct tide_snapshot end_snapshot(const struct tide_image *image)
   for (size_t i = 0; i < image->n_sites; i++) {
     const struct tide_site *site = &image->sites[i];
     struct tide_snapshot_row *row = row_of(&all, site->stack);
-    add(&row->live_bytes, site->b_alloc - site->b_free);
-    add(&row->live_blocks, site->n_alloc - site->n_free);
+    add_wrapping(&row->live_bytes, site->b_alloc - site->b_free);
+    add_wrapping(&row->live_blocks, site->n_alloc - site->n_free);
     row->n_alloc += site->n_alloc;
     row->b_alloc += site->b_alloc;
   }

@@ -61,7 +61,7 @@ static int by_stack(const void *left, const void *right)
   return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
-static void add(struct tide_tally *sum, const struct tide_tally *more)
+static void add_tally(struct tide_tally *sum, const struct tide_tally *more)
 {
   sum->n_alloc += more->n_alloc;
   sum->b_alloc += more->b_alloc;
@@ -80,7 +80,7 @@ void tide_sample_rows_gather(struct tide_sample_rows *ret, struct tide_sample_ro
   for (size_t i = 0; i < n; i++) {
     struct tide_sample_row row = rows[i];
     while (i + 1 < n && rows[i + 1].stack == row.stack)
-      add(&row.more, &rows[++i].more);
+      add_tally(&row.more, &rows[++i].more);
     tide_sample_rows_put(ret, &row);
   }
   tide_sample_rows_fit(ret);
@@ -93,11 +93,11 @@ void tide_sample_rows_join(struct tide_sample_rows *rows, const struct tide_samp
   while (a.row.stack != UINT32_MAX || b.row.stack != UINT32_MAX) {
     struct tide_sample_row row = {.stack = a.row.stack < b.row.stack ? a.row.stack : b.row.stack};
     if (a.row.stack == row.stack) {
-      add(&row.more, &a.row.more);
+      add_tally(&row.more, &a.row.more);
       tide_sample_reader_next(&a);
     }
     if (b.row.stack == row.stack) {
-      add(&row.more, &b.row.more);
+      add_tally(&row.more, &b.row.more);
       tide_sample_reader_next(&b);
     }
     tide_sample_rows_put(&both, &row);

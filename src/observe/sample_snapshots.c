@@ -25,7 +25,8 @@ static void note_stack(struct tide_sampler *sampler, uint32_t stack)
   *word |= bit;
 }
 
-static void take(void *context, uint32_t stack, uint32_t interval, const struct tide_tally *more)
+static void take_change(void *context, uint32_t stack, uint32_t interval,
+                        const struct tide_tally *more)
 {
   struct tide_sampler *sampler = context;
   note_stack(sampler, stack);
@@ -138,7 +139,8 @@ bool tide_sampler_snapshot(struct tide_sampler *sampler, struct tide_store_view 
   if (ended && !tide_store_view_refresh(view, NULL)) // cells made meanwhile belong to it
     tide_store_view_nodes(view);
   room_for_nodes(sampler, view->n_nodes);
-  tide_intervals_collect(&sampler->intervals, view, ended ? ended + 1 : UINT32_MAX, take, sampler);
+  tide_intervals_collect(&sampler->intervals, view, ended ? ended + 1 : UINT32_MAX, take_change,
+                         sampler);
   join_stragglers(sampler);
   keep(sampler, ended, time_ns);
   tide_late_frees_drain(&sampler->lates, view, false);
@@ -157,7 +159,8 @@ void tide_sampler_finish(struct tide_sampler *sampler, struct tide_store_view *v
     return;
   tide_store_view_nodes(view);
   room_for_nodes(sampler, view->n_nodes);
-  tide_intervals_collect(&sampler->intervals, view, last_interval(sampler) + 1, take, sampler);
+  tide_intervals_collect(&sampler->intervals, view, last_interval(sampler) + 1, take_change,
+                         sampler);
   join_stragglers(sampler);
   tide_intervals_done(&sampler->intervals);
   tide_late_frees_drain(&sampler->lates, view, true);
@@ -211,8 +214,8 @@ static void add_counts(struct tide_tally *sum, const struct tide_tally *more)
   sum->b_free += more->b_free;
 }
 
-static void tell(struct tide_snapshot *s, uint32_t stack, const struct tide_tally *all,
-                 const struct tide_tally *more)
+static void add_row_of(struct tide_snapshot *s, uint32_t stack, const struct tide_tally *all,
+                       const struct tide_tally *more)
 {
   struct tide_snapshot_row row = {
       .stack = stack,
@@ -240,13 +243,13 @@ static struct tide_snapshot advance(struct states *states,
     uint32_t old = i < states->n ? states->rows[i].stack : UINT32_MAX;
     if (old < reader.row.stack) {
       after[n] = states->rows[i++];
-      tell(&s, old, &after[n++].more, &nothing);
+      add_row_of(&s, old, &after[n++].more, &nothing);
       continue;
     }
     struct tide_sample_row row = reader.row;
     if (i < states->n && old == row.stack)
       add_counts(&row.more, &states->rows[i++].more);
-    tell(&s, row.stack, &row.more, &reader.row.more);
+    add_row_of(&s, row.stack, &row.more, &reader.row.more);
     if (row.more.n_alloc != row.more.n_free || row.more.b_alloc != row.more.b_free)
       after[n++] = row; // else it is as if it had never been
     tide_sample_reader_next(&reader);

@@ -429,6 +429,9 @@ static void read_facts(struct tide_reading *r)
   image->depth_limit = h->depth_limit;
 #define TIDE_NUMBER_SINCE(flag) image->flag = true;
 #include "model/numbers.def"
+
+  _Static_assert(TIDE_SIZE_BUCKETS == TIDE_SIZE_BUCKETS_N, "sizes are copied class by class");
+  _Static_assert(TIDE_LIFE_BUCKETS <= TIDE_LIFE_BUCKETS_N, "lifetimes find a class");
   struct tide_store_children children;
   tide_store_view_items(view, &view->areas.children, sizeof children, 0, &children, 1);
   image->loss = (struct tide_loss){

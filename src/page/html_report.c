@@ -51,7 +51,7 @@ struct packing {
 };
 
 // There is no use in packing what does not fit anyway.
-static void take(void *context, const void *bytes, size_t n)
+static void take_bytes(void *context, const void *bytes, size_t n)
 {
   struct packing *p = context;
   const uint8_t *at = bytes;
@@ -67,7 +67,7 @@ static struct packed pack_data(const struct tide_page_data *data, uint64_t room)
   struct packing p = {.room = room};
   tide_sink_init(&p.sink, NULL);
   p.zlib = tide_gzip_new_zlib(&p.sink, LEVEL);
-  tide_page_data_hand_out(data, take, &p);
+  tide_page_data_hand_out(data, take_bytes, &p);
   tide_gzip_finish(p.zlib);
   double part = (double)p.n_in / (double)tide_page_data_bytes(data);
   return (struct packed){

@@ -46,7 +46,7 @@ static void scatter(struct cells *cells, const struct tide_page_sites *sites,
   }
 }
 
-static void add(struct cells *cells, enum tide_page_column_id id, double value)
+static void add_cell(struct cells *cells, enum tide_page_column_id id, double value)
 {
   tide_page_column_add(&cells->columns[id], value);
 }
@@ -60,11 +60,11 @@ static bool write_cell(struct cells *cells, size_t site, size_t last_site)
   uint64_t more_blocks = change->now.blocks - held->blocks;
   bool changed = more_bytes || more_blocks || change->n_alloc || change->b_alloc;
   if (changed) {
-    add(cells, TIDE_PAGE_CELL_STEP, (double)(site - last_site));
-    add(cells, TIDE_PAGE_CELL_BYTES, (double)(int64_t)more_bytes);
-    add(cells, TIDE_PAGE_CELL_BLOCKS, (double)(int64_t)more_blocks);
-    add(cells, TIDE_PAGE_CELL_N_ALLOC, (double)change->n_alloc);
-    add(cells, TIDE_PAGE_CELL_B_ALLOC, (double)change->b_alloc);
+    add_cell(cells, TIDE_PAGE_CELL_STEP, (double)(site - last_site));
+    add_cell(cells, TIDE_PAGE_CELL_BYTES, (double)(int64_t)more_bytes);
+    add_cell(cells, TIDE_PAGE_CELL_BLOCKS, (double)(int64_t)more_blocks);
+    add_cell(cells, TIDE_PAGE_CELL_N_ALLOC, (double)change->n_alloc);
+    add_cell(cells, TIDE_PAGE_CELL_B_ALLOC, (double)change->b_alloc);
   }
   *held = change->now;
   *change = (struct change){0};
@@ -102,9 +102,9 @@ void tide_page_cells_write(const struct tide_page_sites *sites, const struct tid
     scatter(&cells, sites, snapshot);
     write_snapshot(&cells);
     int64_t since_ns = (int64_t)(snapshot->time_ns - image->start_ns);
-    add(&cells, TIDE_PAGE_SNAP_NS, (double)since_ns);
-    add(&cells, TIDE_PAGE_SNAP_KIND, snapshot->kind);
-    add(&cells, TIDE_PAGE_SNAP_END, (double)columns[TIDE_PAGE_CELL_STEP].n);
+    add_cell(&cells, TIDE_PAGE_SNAP_NS, (double)since_ns);
+    add_cell(&cells, TIDE_PAGE_SNAP_KIND, snapshot->kind);
+    add_cell(&cells, TIDE_PAGE_SNAP_END, (double)columns[TIDE_PAGE_CELL_STEP].n);
   }
   free(cells.held);
   free(cells.changes);

@@ -9,7 +9,8 @@
 
 #include <stdlib.h>
 
-static void add(struct tide_page_column *columns, enum tide_page_column_id id, uint64_t value)
+static void add_number(struct tide_page_column *columns, enum tide_page_column_id id,
+                       uint64_t value)
 {
   tide_page_column_add(&columns[id], (double)value);
 }
@@ -22,8 +23,8 @@ static void add_signed(struct tide_page_column *columns, enum tide_page_column_i
 static void write_site(struct tide_page_column *columns, uint32_t node, enum tide_site_kind kind,
                        int64_t own_max)
 {
-  add(columns, TIDE_PAGE_SITE_NODE, node);
-  add(columns, TIDE_PAGE_SITE_KIND, kind);
+  add_number(columns, TIDE_PAGE_SITE_NODE, node);
+  add_number(columns, TIDE_PAGE_SITE_KIND, kind);
   add_signed(columns, TIDE_PAGE_SITE_OWN_MAX, own_max);
 }
 
@@ -65,8 +66,8 @@ void tide_page_sites_write(const struct tide_page_sites *sites, const struct tid
 static void write_row(struct tide_page_column *columns, uint32_t number,
                       const struct tide_site *row, uint64_t start_ns)
 {
-  add(columns, TIDE_PAGE_ROW_SITE, number);
-  add(columns, TIDE_PAGE_ROW_THREAD, row->thread);
+  add_number(columns, TIDE_PAGE_ROW_SITE, number);
+  add_number(columns, TIDE_PAGE_ROW_THREAD, row->thread);
   bool has_times = row->n_alloc > 0; // a thread that only frees has none
 #define TIDE_NUMBER(field, type, rule, ...) WRITE_##rule(field)
 #include "model/numbers.def"
@@ -78,9 +79,9 @@ static void write_histogram(struct tide_page_column *columns, uint32_t number, u
   for (unsigned k = 0; k < n; k++) {
     if (!counts[k])
       continue;
-    add(columns, TIDE_PAGE_HIST_SITE, number);
-    add(columns, TIDE_PAGE_HIST_BUCKET, first + k);
-    add(columns, TIDE_PAGE_HIST_COUNT, counts[k]);
+    add_number(columns, TIDE_PAGE_HIST_SITE, number);
+    add_number(columns, TIDE_PAGE_HIST_BUCKET, first + k);
+    add_number(columns, TIDE_PAGE_HIST_COUNT, counts[k]);
   }
 }
 

@@ -44,19 +44,20 @@ struct choosing {
 
 // ---- what places weigh ----
 
-static double get(const struct tide_page_column *columns, enum tide_page_column_id id, size_t i)
+static double number_at(const struct tide_page_column *columns, enum tide_page_column_id id,
+                        size_t i)
 {
   return tide_page_column_get(&columns[id], i);
 }
 
 static void read_row(const struct tide_page_column *columns, size_t i, double out[MEASURES])
 {
-  const double allocated = get(columns, TIDE_PAGE_ROW_b_alloc, i);
+  const double allocated = number_at(columns, TIDE_PAGE_ROW_b_alloc, i);
   const double values[MEASURES] = {
-      get(columns, TIDE_PAGE_ROW_peak_bytes, i),
-      allocated - get(columns, TIDE_PAGE_ROW_b_free, i),
+      number_at(columns, TIDE_PAGE_ROW_peak_bytes, i),
+      allocated - number_at(columns, TIDE_PAGE_ROW_b_free, i),
       allocated,
-      get(columns, TIDE_PAGE_ROW_b_temp, i),
+      number_at(columns, TIDE_PAGE_ROW_b_temp, i),
   };
   memcpy(out, values, sizeof values);
 }
@@ -73,14 +74,14 @@ static double *weigh_nodes(const struct tide_page_column *columns)
       whole[k] += row[k];
   }
   for (size_t i = 0; i < n_rows; i++) {
-    size_t site = (size_t)get(columns, TIDE_PAGE_ROW_SITE, i);
-    double *weight = &weights[(size_t)get(columns, TIDE_PAGE_SITE_NODE, site)];
+    size_t site = (size_t)number_at(columns, TIDE_PAGE_ROW_SITE, i);
+    double *weight = &weights[(size_t)number_at(columns, TIDE_PAGE_SITE_NODE, site)];
     read_row(columns, i, row);
     for (size_t k = 0; k < MEASURES; k++)
       *weight += whole[k] > 0 ? row[k] / whole[k] : 0;
   }
   for (size_t i = n_nodes; i-- > 1;) // a parent comes before its children
-    weights[i - (size_t)get(columns, TIDE_PAGE_NODE_UP, i)] += weights[i];
+    weights[i - (size_t)number_at(columns, TIDE_PAGE_NODE_UP, i)] += weights[i];
   return weights;
 }
 
@@ -102,11 +103,11 @@ static struct place *weigh_places(const struct tide_page_column *columns, size_t
   TIDE_CLEANUP_FREE double *of_frames = tide_alloc_array(n_frames + 1, sizeof *of_frames);
   struct place *places = tide_alloc_array(n_frames + 1, sizeof *places);
   for (size_t i = 1; i < columns[TIDE_PAGE_NODE_FRAME].n; i++)
-    of_frames[(size_t)get(columns, TIDE_PAGE_NODE_FRAME, i)] += of_nodes[i];
+    of_frames[(size_t)number_at(columns, TIDE_PAGE_NODE_FRAME, i)] += of_nodes[i];
   for (size_t i = 0; i < n_frames; i++) {
-    uint32_t text = (uint32_t)get(columns, TIDE_PAGE_FRAME_FILE, i);
-    uint32_t line = (uint32_t)get(columns, TIDE_PAGE_FRAME_LINE, i);
-    if (text && line && get(columns, TIDE_PAGE_FRAME_LAYER, i) == 0)
+    uint32_t text = (uint32_t)number_at(columns, TIDE_PAGE_FRAME_FILE, i);
+    uint32_t line = (uint32_t)number_at(columns, TIDE_PAGE_FRAME_LINE, i);
+    if (text && line && number_at(columns, TIDE_PAGE_FRAME_LAYER, i) == 0)
       places[n++] = (struct place){text, line, of_frames[i]};
   }
   qsort(places, n, sizeof *places, by_falling_weight);
@@ -169,8 +170,8 @@ static struct file *find_file(struct choosing *c, uint32_t text)
   struct file *file = &c->files[text];
   if (file->path)
     return file;
-  size_t start = (size_t)get(c->columns, TIDE_PAGE_TEXT_END, text - 1);
-  size_t end = (size_t)get(c->columns, TIDE_PAGE_TEXT_END, text);
+  size_t start = (size_t)number_at(c->columns, TIDE_PAGE_TEXT_END, text - 1);
+  size_t end = (size_t)number_at(c->columns, TIDE_PAGE_TEXT_END, text);
   const char *texts = (const char *)c->columns[TIDE_PAGE_TEXT].bytes.data;
   file->path = tide_strndup(texts + start, end - start);
   c->found[c->n_found++] = text;

@@ -93,7 +93,7 @@ struct adding {
   uint64_t *sums, all;
 };
 
-static void add(struct adding *to, uint32_t stack, uint64_t value)
+static void add_birth(struct adding *to, uint32_t stack, uint64_t value)
 {
   if (!to->wanted[stack])
     return;
@@ -108,7 +108,7 @@ static void add_live(const struct tide_births *births, size_t snapshot, uint64_t
   const struct tide_snapshot *s = &births->image->snapshots[snapshot];
   for (size_t i = 0; i < s->n_rows; i++) {
     int64_t live = births->in_bytes ? s->rows[i].live_bytes : s->rows[i].live_blocks;
-    add(to, s->rows[i].stack, sign * (uint64_t)live);
+    add_birth(to, s->rows[i].stack, sign * (uint64_t)live);
   }
 }
 
@@ -134,10 +134,10 @@ static void add_held(const struct tide_births *births, size_t snapshot, struct a
     add_live(births, before - 1, UINT64_MAX, to);
   for (size_t i = first_freed(image, snapshot);
        i < image->n_late_frees && image->late_frees[i].freed == snapshot; i++)
-    add(to, image->late_frees[i].stack, amount(births, &image->late_frees[i]));
+    add_birth(to, image->late_frees[i].stack, amount(births, &image->late_frees[i]));
   for (size_t i = births->first_late[snapshot]; i < births->first_late[snapshot + 1]; i++) {
     const struct tide_late_free *late = &image->late_frees[births->late_of[i]];
-    add(to, late->stack, 0 - amount(births, late));
+    add_birth(to, late->stack, 0 - amount(births, late));
   }
 }
 
@@ -151,6 +151,6 @@ uint64_t tide_births_add(const struct tide_births *births, size_t snapshot, cons
   if (births->of_held)
     add_held(births, snapshot, &to);
   for (size_t i = 0; i < s->n_rows && !births->of_held; i++)
-    add(&to, s->rows[i].stack, births->in_bytes ? s->rows[i].b_alloc : s->rows[i].n_alloc);
+    add_birth(&to, s->rows[i].stack, births->in_bytes ? s->rows[i].b_alloc : s->rows[i].n_alloc);
   return to.all;
 }

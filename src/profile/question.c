@@ -74,8 +74,9 @@ static enum tide_err read_window(const struct tide_image *image, const struct ti
   return TIDE_ERR_OK;
 }
 
-static enum tide_err check(const struct tide_image *image, const struct tide_question *question,
-                           const struct tide_wish *wish, struct tide_diag *diag)
+static enum tide_err check_question(const struct tide_image *image,
+                                    const struct tide_question *question,
+                                    const struct tide_wish *wish, struct tide_diag *diag)
 {
   if (question->measure == TIDE_MEASURE_TEMP && question->unit == TIDE_UNIT_BYTES &&
       !image->has_temp_bytes)
@@ -159,7 +160,7 @@ enum tide_err tide_question_make(const struct tide_image *image, const struct ti
   question.unit = in_blocks ? TIDE_UNIT_BLOCKS : TIDE_UNIT_BYTES;
   question.of_pages = wish->of_pages;
   enum tide_err err = question.of_pages ? check_pages(image, &question, wish, diag)
-                                        : check(image, &question, wish, diag);
+                                        : check_question(image, &question, wish, diag);
   if (!err)
     err = read_window(image, wish, &question.window, diag);
   if (!err && question.measure == TIDE_MEASURE_LEAK) // nobody looked at the peak to tell

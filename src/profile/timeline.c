@@ -73,7 +73,7 @@ static int64_t value_at(const struct tide_timeline *timeline, size_t point, enum
 }
 
 // Unsigned: numbers of a damaged file may add up to anything.
-static void add(int64_t *sum, int64_t more)
+static void add_wrapping(int64_t *sum, int64_t more)
 {
   *sum = (int64_t)((uint64_t)*sum + (uint64_t)more);
 }
@@ -90,7 +90,7 @@ static void add_kept(const struct tide_timeline *timeline, uint32_t stack, enum 
       return;
     int64_t value = value_at(timeline, point, unit);
     least = value < least ? value : least;
-    add(&kept[s - 1], least);
+    add_wrapping(&kept[s - 1], least);
   }
 }
 
@@ -102,7 +102,7 @@ void tide_timeline_sum(const struct tide_timeline *timeline, const uint32_t *sta
   for (size_t i = 0; i < n_stacks; i++) {
     const size_t *first = &timeline->first[stacks[i]];
     for (size_t point = first[0]; point < first[1]; point++)
-      add(&ret_live[timeline->points[point].snapshot], value_at(timeline, point, unit));
+      add_wrapping(&ret_live[timeline->points[point].snapshot], value_at(timeline, point, unit));
     if (!(timeline->image->lacks & TIDE_LACK_LIVE)) // or nobody knows
       add_kept(timeline, stacks[i], unit, ret_kept);
   }

@@ -156,8 +156,8 @@ static enum tide_door_outcome exchange(const struct visit *visit, const void *me
                                                    : TIDE_DOOR_SERVED;
 }
 
-static enum tide_door_outcome ask(const struct visit *visit, const struct tide_door_hello *hello,
-                                  void **ret_store)
+static enum tide_door_outcome ask_for_store(const struct visit *visit,
+                                            const struct tide_door_hello *hello, void **ret_store)
 {
   long memory = -1;
   enum tide_door_outcome outcome = exchange(visit, hello, sizeof *hello, &memory);
@@ -179,7 +179,7 @@ void *tide_door_store(const char *name, const struct tide_door_hello *hello,
   void *store = NULL;
   *ret_outcome = connect_either(&visit, name);
   if (*ret_outcome == TIDE_DOOR_SERVED) {
-    *ret_outcome = ask(&visit, hello, &store);
+    *ret_outcome = ask_for_store(&visit, hello, &store);
     TIDE_SYS(SYS_close, visit.fd);
   }
   return store;

@@ -224,7 +224,7 @@ void tide_exec_target_look(const char *file, bool search, struct tide_exec_targe
   TIDE_SYS(SYS_close, t.fd);
 }
 
-static void tell(const struct tide_exec_target *target, uint32_t flags, uint32_t subject)
+static void tell_door(const struct tide_exec_target *target, uint32_t flags, uint32_t subject)
 {
   uint32_t own = tide_sys_pid();
   struct tide_door_hello hello = {.magic = TIDE_DOOR_MAGIC,
@@ -253,18 +253,18 @@ void tide_exec_target_announce(struct tide_exec_target *target)
   if (target->is_told)
     return;
   if (target->is_unfit)
-    tell(target, TIDE_DOOR_ABSENT, 0);
+    tell_door(target, TIDE_DOOR_ABSENT, 0);
   else if (tide_boot_is_orphan())
-    tell(target, TIDE_DOOR_PASSING, 0);
+    tell_door(target, TIDE_DOOR_PASSING, 0);
   target->is_told = target->is_unfit;
 }
 
 void tide_exec_target_returned(struct tide_exec_target *target, uint32_t child)
 {
   if (target->is_told)
-    tell(target, TIDE_DOOR_STAYED, 0);
+    tell_door(target, TIDE_DOOR_STAYED, 0);
   else if (target->is_unfit && child)
-    tell(target, TIDE_DOOR_ABSENT, child);
+    tell_door(target, TIDE_DOOR_ABSENT, child);
   target->is_told = false;
 }
 

@@ -43,7 +43,7 @@ static enum vow vow_of_seccomp(unsigned long what, unsigned long flags, unsigned
 }
 
 // Before the call. True: after it, we are confined.
-static bool take(enum vow vow)
+static bool take_vow(enum vow vow)
 {
   if (vow == NO_CYCLES || vow == STRICT)
     tide_boot_off(TIDE_OFF_FORBIDDEN);
@@ -80,7 +80,7 @@ TIDE_EXPORT int prctl(int what, ...)
   enum vow vow = vow_of_prctl(what, a, b);
   if (TIDE_LIKELY(vow == NO_VOW))
     return tide_real.prctl(what, a, b, c, d);
-  bool confined = take(vow);
+  bool confined = take_vow(vow);
   return (int)finish(confined, tide_real.prctl(what, a, b, c, d));
 }
 
@@ -100,6 +100,6 @@ TIDE_EXPORT long syscall(long number, ...)
                                        : NO_VOW;
   if (TIDE_LIKELY(vow == NO_VOW))
     return tide_real.syscall(number, a, b, c, d, e, f);
-  bool confined = take(vow);
+  bool confined = take_vow(vow);
   return finish(confined, tide_real.syscall(number, a, b, c, d, e, f));
 }

@@ -29,12 +29,12 @@ static uint64_t own_bytes(int i)
   return i == 0 || all < shared ? all : all - shared; // data: private mappings alone
 }
 
-static long get(int i, struct rlimit *limit)
+static long get_limit(int i, struct rlimit *limit)
 {
   return TIDE_SYS(SYS_prlimit64, 0, resources[i], 0, limit);
 }
 
-static long put(int i, const struct rlimit *limit)
+static long put_limit(int i, const struct rlimit *limit)
 {
   return TIDE_SYS(SYS_prlimit64, 0, resources[i], limit, 0);
 }
@@ -44,10 +44,10 @@ static struct rlimit raised(int i, struct rlimit limit)
 {
   uint64_t own = own_bytes(i);
   struct rlimit more = {plus(limit.rlim_cur, own), plus(limit.rlim_max, own + HEADROOM)}, now;
-  if (tide_sys_failed(get(i, &now)))
+  if (tide_sys_failed(get_limit(i, &now)))
     return limit;
   if (more.rlim_max > now.rlim_max &&
-      tide_sys_failed(put(i, &(struct rlimit){now.rlim_cur, more.rlim_max})))
+      tide_sys_failed(put_limit(i, &(struct rlimit){now.rlim_cur, more.rlim_max})))
     more.rlim_max = now.rlim_max;
   if (more.rlim_cur > more.rlim_max)
     more.rlim_cur = more.rlim_max;
@@ -58,13 +58,13 @@ uint64_t tide_limits_start(void)
 {
   for (int i = 0; i < 2; i++) {
     struct rlimit limit, more;
-    if (tide_sys_failed(get(i, &limit)) || limit.rlim_cur == RLIM_INFINITY)
+    if (tide_sys_failed(get_limit(i, &limit)) || limit.rlim_cur == RLIM_INFINITY)
       continue;
     if (!tide_sys_limited[i]) // a fork child's is its parent's, raised already
       asked[i] = limit;
     tide_sys_limited[i] = true;
     more = raised(i, asked[i]);
-    put(i, &more);
+    put_limit(i, &more);
   }
   return tide_sys_limited[0] ? asked[0].rlim_cur : ~0ull;
 }
@@ -72,18 +72,18 @@ uint64_t tide_limits_start(void)
 void tide_limits_make_room(uint64_t bytes)
 {
   struct rlimit limit;
-  if (!tide_sys_limited[0] || tide_sys_failed(get(0, &limit)) ||
+  if (!tide_sys_limited[0] || tide_sys_failed(get_limit(0, &limit)) ||
       limit.rlim_max - limit.rlim_cur < bytes)
     return;
   limit.rlim_cur += bytes;
-  put(0, &limit);
+  put_limit(0, &limit);
 }
 
 void tide_limits_before_exec(void)
 {
   for (int i = 0; i < 2; i++)
     if (tide_sys_limited[i])
-      put(i, &asked[i]);
+      put_limit(i, &asked[i]);
 }
 
 void tide_limits_settle(void)
@@ -91,7 +91,7 @@ void tide_limits_settle(void)
   for (int i = 0; i < 2; i++)
     if (tide_sys_limited[i]) {
       struct rlimit more = raised(i, asked[i]);
-      put(i, &more);
+      put_limit(i, &more);
     }
 }
 

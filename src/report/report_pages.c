@@ -57,7 +57,7 @@ char *tide_pages_part_words(const struct tide_question *question, const char *fr
              : tide_sprintf("the program mapped nothing itself from %s to %s", from, to);
 }
 
-static void add(struct tide_buf *out, const char *text)
+static void add_text(struct tide_buf *out, const char *text)
 {
   tide_buf_printf(out, "%s%s", out->n ? ", " : "", text);
 }
@@ -70,13 +70,13 @@ char *tide_pages_extra(const struct tide_screen *screen, const struct tide_quest
   bool at_end = question->measure == TIDE_MEASURE_LIVE || question->measure == TIDE_MEASURE_LEAK;
   struct tide_buf out = {0};
   if (question->measure != TIDE_MEASURE_PEAK)
-    add(&out, tide_units_bytes(text, group->high_bytes, screen->units));
+    add_text(&out, tide_units_bytes(text, group->high_bytes, screen->units));
   if (!bytes || !at_end)
-    add(&out, tide_units_bytes(text, group->live_bytes, screen->units));
+    add_text(&out, tide_units_bytes(text, group->live_bytes, screen->units));
   if (!bytes || question->measure != TIDE_MEASURE_TOTAL)
-    add(&out, tide_units_bytes(text, (int64_t)group->b_alloc, screen->units));
+    add_text(&out, tide_units_bytes(text, (int64_t)group->b_alloc, screen->units));
   if (bytes)
-    add(&out, tide_units_count(text, group->n_alloc));
+    add_text(&out, tide_units_count(text, group->n_alloc));
   char *cell = tide_strdup(tide_buf_cstr(&out));
   tide_buf_done(&out);
   return cell;

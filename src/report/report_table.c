@@ -108,7 +108,7 @@ static size_t widest_file(const struct table *t)
 }
 
 // Columns for a drawing out of *left, if `words` are left for names and locations.
-static size_t take(size_t *left, size_t words, size_t width)
+static size_t take_width(size_t *left, size_t words, size_t width)
 {
   if (*left < words + width + 2)
     return 0;
@@ -167,9 +167,9 @@ static void share_out(struct table *t)
     c->location = 0; // which line it is matters less than whose
   size_t words = at_least(name + (c->location ? 2 : 0) + c->location, rest);
   size_t shortened = at_least(name + 2 + at_most(c->location, LOCATION_LEAST), rest);
-  c->bar = take(&left, at_most(shortened, WORDS_BESIDE_BAR), BAR_LEAST);
+  c->bar = take_width(&left, at_most(shortened, WORDS_BESIDE_BAR), BAR_LEAST);
   if (has_curves(t))
-    c->curve = take(&left, at_most(words, WORDS_BESIDE_CURVE), CURVE_LEAST);
+    c->curve = take_width(&left, at_most(words, WORDS_BESIDE_CURVE), CURVE_LEAST);
   size_t way = t->has_ways ? 2 + WAY_LEAST : 0;
   grow(&left, words + way, &c->curve, CURVE_MOST);
   grow(&left, words + way, &c->bar, BAR_MOST);

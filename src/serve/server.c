@@ -137,7 +137,7 @@ static bool takes_gzip(const char *list)
   return strncasecmp(q, "q=", 2) != 0 || strtod(q + 2, NULL) > 0;
 }
 
-static void put(struct MHD_Response *response, const char *name, const char *value)
+static void put_header(struct MHD_Response *response, const char *name, const char *value)
 {
   tide_http.add_response_header(response, name, value);
 }
@@ -145,26 +145,26 @@ static void put(struct MHD_Response *response, const char *name, const char *val
 static void put_headers(struct MHD_Response *response, const struct tide_reply *reply,
                         const char *tag)
 {
-  put(response, "Content-Type", reply->type);
-  put(response, "Content-Security-Policy", reply->csp ? reply->csp : data_csp);
-  put(response, "X-Content-Type-Options", "nosniff");
-  put(response, "Referrer-Policy", "no-referrer");
-  put(response, "Cache-Control", "no-store");
-  put(response, "Cross-Origin-Resource-Policy", "same-origin");
-  put(response, "Cross-Origin-Opener-Policy", "same-origin");
-  put(response, "X-Frame-Options", "DENY");
+  put_header(response, "Content-Type", reply->type);
+  put_header(response, "Content-Security-Policy", reply->csp ? reply->csp : data_csp);
+  put_header(response, "X-Content-Type-Options", "nosniff");
+  put_header(response, "Referrer-Policy", "no-referrer");
+  put_header(response, "Cache-Control", "no-store");
+  put_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+  put_header(response, "Cross-Origin-Opener-Policy", "same-origin");
+  put_header(response, "X-Frame-Options", "DENY");
   if (reply->is_packed)
-    put(response, "Content-Encoding", "gzip");
+    put_header(response, "Content-Encoding", "gzip");
   if (*tag)
-    put(response, "ETag", tag);
+    put_header(response, "ETag", tag);
   if (reply->location)
-    put(response, "Location", reply->location);
+    put_header(response, "Location", reply->location);
   if (reply->source)
-    put(response, "Tidemark-Source", reply->source);
+    put_header(response, "Tidemark-Source", reply->source);
   if (reply->is_refusal)
-    put(response, "Connection", "close");
+    put_header(response, "Connection", "close");
   if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED)
-    put(response, "Allow", "GET, HEAD");
+    put_header(response, "Allow", "GET, HEAD");
 }
 
 static void release(void *body)

@@ -115,7 +115,8 @@ static bool counts(const struct absent *absent, bool is_over, uint64_t time_ns)
   return is_over || !absent->is_unsure || age_ns >= UNSURE_NS;
 }
 
-static void put(struct tide_roll *roll, const struct absent *absent, bool is_over, uint64_t time_ns)
+static void put_on_roll(struct tide_roll *roll, const struct absent *absent, bool is_over,
+                        uint64_t time_ns)
 {
   if (!counts(absent, is_over, time_ns))
     return;
@@ -127,7 +128,7 @@ static void put(struct tide_roll *roll, const struct absent *absent, bool is_ove
 
 static void end(struct tide_absents *a, size_t at)
 {
-  put(&a->roll, &a->living[at], true, a->living[at].seen_ns);
+  put_on_roll(&a->roll, &a->living[at], true, a->living[at].seen_ns);
   drop(a, at);
 }
 
@@ -146,7 +147,8 @@ static char *exe_of(uint32_t pid)
   return tide_strdup(pid && tide_proc_exe(pid, path, sizeof path) ? path : "");
 }
 
-static struct absent *add(struct tide_absents *a, uint32_t pid, uint64_t born, uint64_t time_ns)
+static struct absent *add_absent(struct tide_absents *a, uint32_t pid, uint64_t born,
+                                 uint64_t time_ns)
 {
   TIDE_GROW(a->living, a->n_living, a->cap_living);
   struct absent *absent = &a->living[a->n_living++];
@@ -190,7 +192,7 @@ void tide_absents_told(struct tide_absents *a, const struct tide_absent_word *wo
     drop(a, before); // it was on its way to say so
   else if (before < a->n_living)
     end(a, before);
-  struct absent *absent = add(a, word->pid, word->born, time_ns);
+  struct absent *absent = add_absent(a, word->pid, word->born, time_ns);
   absent->is_told = true;
   absent->before = exe_of(word->pid == word->teller_pid ? word->pid : 0);
   if (!strcmp(absent->before, exe)) { // it is that program already
@@ -303,7 +305,7 @@ static void examine(struct tide_absents *a, const struct tide_proc_stat *stat)
     keep_silent(a, stat);
     return;
   }
-  struct absent *absent = add(a, stat->pid, stat->born, a->now_ns);
+  struct absent *absent = add_absent(a, stat->pid, stat->born, a->now_ns);
   absent->row.exe = seen.row.exe;
   absent->row.detail = seen.row.detail ? seen.row.detail : tide_strdup("");
   absent->row.parent = exe_of(stat->parent == (uint32_t)getpid() ? 0 : stat->parent);
@@ -453,7 +455,7 @@ void tide_absents_fill(const struct tide_absents *a, uint64_t time_ns, struct ti
 {
   tide_roll_copy(ret_roll, &a->roll);
   for (size_t i = 0; i < a->n_living; i++)
-    put(ret_roll, &a->living[i], false, time_ns);
+    put_on_roll(ret_roll, &a->living[i], false, time_ns);
   uint64_t n_refused = tide_kin_n_refused(a->kin);
   ret_roll->n_refused = n_refused > a->n_outside ? n_refused - a->n_outside : 0;
   tide_roll_sort(ret_roll);

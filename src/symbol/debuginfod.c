@@ -217,8 +217,8 @@ static void note_trouble(struct tide_debuginfod *d, int result)
 
 // The question, with files limited in size meanwhile. What is written beyond that fails, and a
 // signal that is held back tells.
-static int ask(struct tide_debuginfod *d, find_function *find, const uint8_t *build_id, size_t n,
-               char **ret_path)
+static int ask_servers(struct tide_debuginfod *d, find_function *find, const uint8_t *build_id,
+                       size_t n, char **ret_path)
 {
   sigset_t limit, before;
   struct rlimit old = {0};
@@ -275,7 +275,7 @@ char *tide_debuginfod_find(struct tide_debuginfod *d, enum tide_debuginfod_kind 
   if (d->watch)
     d->watch->begin(d->watch->context, what);
   char *path = NULL;
-  int fd = ask(d, find, build_id, build_id_len, &path);
+  int fd = ask_servers(d, find, build_id, build_id_len, &path);
   if (d->watch)
     d->watch->end(d->watch->context);
   if (fd < 0) {

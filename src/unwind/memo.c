@@ -220,7 +220,7 @@ struct tide_memo *tide_memo_room(struct tide_memo_table *memo, uint64_t n)
   return &memo->captures[memo->n_captures];
 }
 
-static void put(struct tide_memo_table *memo, struct key key, uint64_t what)
+static void put_key(struct tide_memo_table *memo, struct key key, uint64_t what)
 {
   uint64_t i = key.place;
   while (memo->at[i])
@@ -280,8 +280,8 @@ static uint64_t insert_branch(struct tide_memo_table *memo, uint64_t i,
     branch += 1ull << (NUMBER_SHIFT + INDEX_BITS);
   }
   memo->at[i] = memo->at[i] - old + branch;
-  put(memo, next_key(branch, there->value), old);
-  put(memo, next_key(branch, here->value), what);
+  put_key(memo, next_key(branch, there->value), old);
+  put_key(memo, next_key(branch, here->value), what);
   return index;
 }
 
@@ -310,7 +310,7 @@ static bool file_beside(struct tide_memo_table *memo, const struct tide_memo *ne
     if (at == difference && look(memo, key, &i))
       return false;
     if (at == difference) {
-      put(memo, key, what_m);
+      put_key(memo, key, what_m);
       return true;
     }
   }
@@ -385,7 +385,7 @@ void tide_memo_file(struct tide_memo_table *memo, struct tide_memo *m,
   struct key key = first_key(m->pc, m->sp);
   uint64_t what = what_is(memo, m, trunk.at);
   if (!place->near)
-    put(memo, key, what);
+    put_key(memo, key, what);
   else if (!file_beside(memo, place->near, whole, key, what))
     return;
   memo->n_captures++;

@@ -31,7 +31,7 @@ static struct tide_rule_table *table_new(uint32_t log2)
   return t;
 }
 
-static void put(struct tide_rule_table *t, uint64_t key, uint64_t entry)
+static void put_rule(struct tide_rule_table *t, uint64_t key, uint64_t entry)
 {
   uint32_t mask = (uint32_t)(1ull << (64 - t->shift)) - 1;
   uint32_t i = (uint32_t)(tide_mix64(key) >> t->shift);
@@ -75,7 +75,7 @@ static struct tide_rule_table *with_room(struct tide_rule_table *t)
     return t->used + 1 < slots ? t : NULL;
   for (uint32_t i = 0; i < slots; i++)
     if (t->slot[i])
-      put(bigger, entry_key(t->slot[i]), t->slot[i]);
+      put_rule(bigger, entry_key(t->slot[i]), t->slot[i]);
   tide_store_release(&tide_rules, bigger);
   return bigger;
 }
@@ -88,7 +88,7 @@ TIDE_COLD const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule 
   uint32_t shape = shape_of(scratch);
   struct tide_rule_table *t = shape < TIDE_RULE_SHAPES ? with_room(tide_rules) : NULL;
   if (t)
-    put(t, key, tide_rule_entry(key) | shape);
+    put_rule(t, key, tide_rule_entry(key) | shape);
   tide_lock_drop(&lock);
   tide_cold_add(from);
   return scratch;

@@ -37,8 +37,8 @@ static char *label_of(const struct tide_image *image, enum tide_group_kind kind,
   return tide_group_label(image, kind, group, (struct tide_style){TIDE_UNITS_IEC, true});
 }
 
-static void add(struct tide_across *across, const struct tide_image *image,
-                const struct tide_groups *groups, bool in_bytes, bool asked)
+static void add_groups(struct tide_across *across, const struct tide_image *image,
+                       const struct tide_groups *groups, bool in_bytes, bool asked)
 {
   for (size_t i = 0; i < groups->n; i++) {
     const struct tide_group *group = &groups->items[i];
@@ -63,7 +63,7 @@ void tide_across_init(struct tide_across *across, struct tide_view *view, enum t
   bool in_bytes = question.unit == TIDE_UNIT_BYTES;
   *across = (struct tide_across){0};
   struct tide_groups *groups = tide_groups_new(view, kind);
-  add(across, profile->image, groups, in_bytes, true);
+  add_groups(across, profile->image, groups, in_bytes, true);
   tide_groups_free(groups);
   question.unit = in_bytes ? TIDE_UNIT_BLOCKS : TIDE_UNIT_BYTES;
   struct tide_profile *other = tide_profile_new(profile->capture, profile->image_idx);
@@ -71,7 +71,7 @@ void tide_across_init(struct tide_across *across, struct tide_view *view, enum t
   tide_profile_ask(other, &question);
   view_alike(&other_view, view, other);
   groups = tide_groups_new(&other_view, kind);
-  add(across, profile->image, groups, !in_bytes, false);
+  add_groups(across, profile->image, groups, !in_bytes, false);
   tide_groups_free(groups);
   tide_view_done(&other_view);
   tide_profile_free(other);

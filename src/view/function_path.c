@@ -86,7 +86,7 @@ static bool begin_path(struct tide_paths *paths)
 }
 
 // One more character of a path: where generic arguments were left out, "::" must not come twice.
-static void put(struct tide_paths *paths, char c)
+static void put_char(struct tide_paths *paths, char c)
 {
   struct tide_buf *text = &paths->text;
   size_t n = text->n - paths->starts[paths->n];
@@ -110,7 +110,7 @@ static void put_plain(struct tide_paths *paths, const char *at, const char *end)
     if (*at == '.' || *at == '[') // .cold, .part.0, [abi:cxx11], [clone .cold]
       return;
     for (; at < behind; at++)
-      put(paths, *at);
+      put_char(paths, *at);
   }
 }
 

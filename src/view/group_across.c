@@ -13,17 +13,18 @@
 
 #include <stdlib.h>
 
-static void add(int64_t *sum, int64_t more)
+static void add_wrapping(int64_t *sum, int64_t more)
 {
   *sum = (int64_t)((uint64_t)*sum + (uint64_t)more); // from files: may be anything
 }
 
 // Adds to a group what a site gives to it.
-static void give(struct tide_groups *groups, struct tide_group *group, size_t site, int64_t weight)
+static void give_weight(struct tide_groups *groups, struct tide_group *group, size_t site,
+                        int64_t weight)
 {
   if (!weight)
     return;
-  add(&group->measure, weight);
+  add_wrapping(&group->measure, weight);
   TIDE_GROW(groups->parts, groups->n_parts, groups->cap_parts);
   groups->parts[groups->n_parts++] = (struct tide_group_part){group->key, (uint32_t)site, weight};
 }
@@ -45,7 +46,7 @@ static void add_classes(struct tide_groups *groups, const struct tide_classes *c
   for (size_t k = 0; k < classes->n; k++) {
     groups->items[k].n_alloc += shares.counts[k];
     groups->items[k].n_stacks += shares.weights[k] != 0;
-    give(groups, &groups->items[k], site, shares.weights[k]);
+    give_weight(groups, &groups->items[k], site, shares.weights[k]);
   }
   if (!shares.several)
     return;
@@ -54,7 +55,7 @@ static void add_classes(struct tide_groups *groups, const struct tide_classes *c
   if (!several->n_stacks || shares.highest > several->last)
     several->last = shares.highest;
   several->n_stacks++;
-  give(groups, several, site, shares.several);
+  give_weight(groups, several, site, shares.several);
 }
 
 // What a thread did there, whosever blocks they were.
@@ -150,14 +151,14 @@ static void add_threads(struct tide_groups *groups, const struct tide_profile *p
       add_holdings(group, &own);
     }
     if (answered)
-      give(groups, group, site_idx, weight_of_row(&rows, row));
+      give_weight(groups, group, site_idx, weight_of_row(&rows, row));
   }
   struct tide_group *whose = owner(groups, &rows);
   if (!rows.own_frees)
     add_holdings(whose, site);
   if (answered || !site->weight)
     return;
-  give(groups, whose, site_idx, site->weight);
+  give_weight(groups, whose, site_idx, site->weight);
   whose->n_stacks += whose->several;
 }
 

@@ -217,7 +217,7 @@ static void fold_wrapper(const struct tide_naming *naming, struct tide_named_fra
     frame->layer = TIDE_LAYER_ALLOCATOR;
 }
 
-static void judge(const struct tide_naming *naming, struct tide_named_frame *frame)
+static void judge_frame(const struct tide_naming *naming, struct tide_named_frame *frame)
 {
   const char *path = tide_naming_module_path(naming, frame);
   frame->layer = tide_rules_judge(naming->rules, frame->function, frame->file, path);
@@ -341,7 +341,7 @@ static void look_up(struct tide_naming *naming, const struct tide_named_frame *k
   if (!find_stored(naming, key, addr, chain))
     ask_source(naming, key, addr, chain);
   for (size_t i = 0; i < chain->n; i++)
-    judge(naming, &chain->frames[i]);
+    judge_frame(naming, &chain->frames[i]);
   name_closures(naming, chain);
 }
 

@@ -127,7 +127,7 @@ static enum tide_layer own_or_library(const struct subject *subject)
   return is_library ? TIDE_LAYER_LIBRARY : TIDE_LAYER_USER;
 }
 
-static enum tide_layer judge(const struct tide_rules *rules, const struct subject *subject)
+static enum tide_layer judge_subject(const struct tide_rules *rules, const struct subject *subject)
 {
   const struct tide_name_rule *rule = rules ? last_match(rules->items, rules->n, subject) : NULL;
   if (!rule)
@@ -152,7 +152,7 @@ static enum tide_layer judge_path(const struct tide_rules *rules, struct subject
   const char *colons = has_parameters ? NULL : strstr(path, "::");
   set(subject, TIDE_RULE_FUNCTION, path, strlen(path));
   set(subject, TIDE_RULE_CRATE, colons ? path : NULL, colons ? (size_t)(colons - path) : 0);
-  return judge(rules, subject);
+  return judge_subject(rules, subject);
 }
 
 enum tide_layer tide_rules_judge(const struct tide_rules *rules, const char *function,
@@ -166,7 +166,7 @@ enum tide_layer tide_rules_judge(const struct tide_rules *rules, const char *fun
     tide_function_paths(function, &paths);
   const char *trait = paths.trait_at < paths.n ? tide_paths_at(&paths, paths.trait_at) : NULL;
   set(&subject, TIDE_RULE_TRAIT, trait, trait ? strlen(trait) : 0); // whichever path is judged
-  enum tide_layer lowest = paths.n ? TIDE_LAYER_CHOSEN : judge(rules, &subject);
+  enum tide_layer lowest = paths.n ? TIDE_LAYER_CHOSEN : judge_subject(rules, &subject);
   for (size_t i = 0; i < paths.n; i++) {
     enum tide_layer layer =
         judge_path(rules, &subject, tide_paths_at(&paths, i), paths.has_parameters);

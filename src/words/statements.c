@@ -31,8 +31,8 @@ struct telling { // what every part needs
   const struct tide_statements_options *options;
 };
 
-static struct tide_statement *add(struct tide_statements *to, enum tide_statement_kind kind,
-                                  char *own_text)
+static struct tide_statement *add_statement(struct tide_statements *to,
+                                            enum tide_statement_kind kind, char *own_text)
 {
   TIDE_GROW(to->items, to->n, to->cap);
   to->items[to->n] = (struct tide_statement){.kind = kind, .text = own_text};
@@ -55,11 +55,11 @@ static char *as_sentence(const char *text)
 }
 
 // Takes the text; NULL: there is nothing to say.
-static struct tide_statement *tell(const struct telling *t, enum tide_statement_kind kind,
-                                   char *own_text)
+static struct tide_statement *tell_sentence(const struct telling *t, enum tide_statement_kind kind,
+                                            char *own_text)
 {
   TIDE_CLEANUP_FREE char *text = own_text;
-  return text ? add(t->to, kind, as_sentence(text)) : NULL;
+  return text ? add_statement(t->to, kind, as_sentence(text)) : NULL;
 }
 
 static void lead_to(struct tide_statement *statement, enum tide_measure measure,
@@ -98,30 +98,30 @@ static void tell_title(const struct telling *t)
                     : style.utf8           ? " · "
                                            : " - ",
                     t->to->title[i]);
-  add(t->to, TIDE_STATEMENT_TITLE, tide_strdup(tide_buf_cstr(&text)));
+  add_statement(t->to, TIDE_STATEMENT_TITLE, tide_strdup(tide_buf_cstr(&text)));
   tide_buf_done(&text);
 }
 
 static void tell_culprit(const struct telling *t, enum tide_measure measure)
 {
   char *text = tide_culprit_sentence(t->profile, t->naming, measure, t->options->style);
-  lead_to(tell(t, TIDE_STATEMENT_CULPRIT, text), measure, TIDE_UNIT_BYTES);
+  lead_to(tell_sentence(t, TIDE_STATEMENT_CULPRIT, text), measure, TIDE_UNIT_BYTES);
 }
 
 static void tell_peak(const struct telling *t)
 {
   if (!tide_measure_is_held(t->image, TIDE_MEASURE_PEAK))
     return;
-  lead_to(tell(t, TIDE_STATEMENT_PEAK, tide_peak_sentence(t->image, t->options->style)),
+  lead_to(tell_sentence(t, TIDE_STATEMENT_PEAK, tide_peak_sentence(t->image, t->options->style)),
           TIDE_MEASURE_PEAK, TIDE_UNIT_BYTES);
   tell_culprit(t, TIDE_MEASURE_PEAK);
 }
 
 static void tell_resident(const struct telling *t)
 {
-  tell(t, TIDE_STATEMENT_RSS, tide_rss_sentence(t->image, t->options->style));
+  tell_sentence(t, TIDE_STATEMENT_RSS, tide_rss_sentence(t->image, t->options->style));
   if (tide_resident_has_high(t->image))
-    tell(t, TIDE_STATEMENT_RSS, tide_rss_high_sentence(t->image, t->options->style));
+    tell_sentence(t, TIDE_STATEMENT_RSS, tide_rss_high_sentence(t->image, t->options->style));
 }
 
 // Only where the program maps memory itself: it is not heap, but it is in the RSS.
@@ -131,7 +131,7 @@ static void tell_pages(const struct telling *t)
     return;
   TIDE_CLEANUP_FREE char *what = tide_pages_sentence(t->image, t->options->style);
   TIDE_CLEANUP_FREE char *who = tide_mapper_words(t->profile, t->naming, t->options->style);
-  tell(t, TIDE_STATEMENT_PAGES, tide_sprintf("%s%s", what, who));
+  tell_sentence(t, TIDE_STATEMENT_PAGES, tide_sprintf("%s%s", what, who));
 }
 
 static void tell_end(const struct telling *t)
@@ -143,9 +143,9 @@ static void tell_end(const struct telling *t)
       tide_end_sentence(t->profile, t->options->style, t->options->is_running);
   TIDE_CLEANUP_FREE char *who =
       is_left ? tide_leaking_words(t->profile, t->naming, t->options->style) : tide_strdup("");
-  lead_to(
-      tell(t, is_left ? TIDE_STATEMENT_LEAK : TIDE_STATEMENT_END, tide_sprintf("%s%s", what, who)),
-      TIDE_MEASURE_LEAK, TIDE_UNIT_BYTES);
+  lead_to(tell_sentence(t, is_left ? TIDE_STATEMENT_LEAK : TIDE_STATEMENT_END,
+                        tide_sprintf("%s%s", what, who)),
+          TIDE_MEASURE_LEAK, TIDE_UNIT_BYTES);
   if (is_left && !tide_measure_is_held(t->image, TIDE_MEASURE_PEAK)) // nobody is named yet
     tell_culprit(t, TIDE_MEASURE_LEAK);
 }
@@ -156,9 +156,10 @@ static void tell_churn(const struct telling *t)
     return;
   bool temporary = tide_measure_is_held(t->image, TIDE_MEASURE_TEMP) &&
                    !(t->image->lacks & TIDE_LACK_BLOCKS) && t->profile->totals.n_temp;
-  lead_to(tell(t, TIDE_STATEMENT_CHURN, tide_churn_sentence(t->profile, t->options->style)),
-          temporary ? TIDE_MEASURE_TEMP : TIDE_MEASURE_TOTAL,
-          temporary ? TIDE_UNIT_BLOCKS : TIDE_UNIT_BYTES);
+  lead_to(
+      tell_sentence(t, TIDE_STATEMENT_CHURN, tide_churn_sentence(t->profile, t->options->style)),
+      temporary ? TIDE_MEASURE_TEMP : TIDE_MEASURE_TOTAL,
+      temporary ? TIDE_UNIT_BLOCKS : TIDE_UNIT_BYTES);
 }
 
 static void tell_heap(const struct telling *t)
@@ -167,9 +168,9 @@ static void tell_heap(const struct telling *t)
   if (has_heap)
     tell_peak(t);
   else
-    tell(t, TIDE_STATEMENT_PEAK,
-         tide_strdup(t->image->is_part ? "nothing is left of the heap"
-                                       : "nothing was allocated on the heap"));
+    tell_sentence(t, TIDE_STATEMENT_PEAK,
+                  tide_strdup(t->image->is_part ? "nothing is left of the heap"
+                                                : "nothing was allocated on the heap"));
   tell_resident(t);
   tell_pages(t);
   if (has_heap) {
@@ -184,8 +185,8 @@ static void tell_complete(const struct telling *t)
     return;
   struct tide_completeness_text how = tide_completeness_text(t->profile, t->options->style);
   const char *colon = t->image->origin ? "" : ":"; // "Read from heaptrack, 12 stacks."
-  struct tide_statement *statement =
-      tell(t, TIDE_STATEMENT_COMPLETE, tide_sprintf("%s%s %s", how.label, colon, how.text));
+  struct tide_statement *statement = tell_sentence(
+      t, TIDE_STATEMENT_COMPLETE, tide_sprintf("%s%s %s", how.label, colon, how.text));
   statement->is_warning = how.is_warning;
   free(how.text);
 }
@@ -196,8 +197,8 @@ static void tell_unrecorded(const struct telling *t, bool has_lead)
   const struct tide_roll *roll = &t->profile->capture->roll;
   TIDE_CLEANUP_FREE char *summary = tide_roll_summary(roll, t->options->style);
   if (summary && !(has_lead && roll->n_rows == 1))
-    tell(t, TIDE_STATEMENT_UNRECORDED, tide_sprintf("not recorded: %s", summary))->is_warning =
-        true;
+    tell_sentence(t, TIDE_STATEMENT_UNRECORDED, tide_sprintf("not recorded: %s", summary))
+        ->is_warning = true;
 }
 
 static void tell_note(void *context, const char *text)
@@ -207,7 +208,7 @@ static void tell_note(void *context, const char *text)
 
 static void tell_module_note(void *context, const char *text)
 {
-  add(context, TIDE_STATEMENT_NOTE, stopped(text))->is_warning = true;
+  add_statement(context, TIDE_STATEMENT_NOTE, stopped(text))->is_warning = true;
 }
 
 static void tell_notes(const struct telling *t, bool has_lead)
@@ -229,7 +230,7 @@ struct tide_statements *tide_statements_new(struct tide_profile *profile,
   TIDE_CLEANUP_FREE char *lead = tide_roll_lead(profile, options->style, NULL);
   tell_title(&t);
   if (lead)
-    add(statements, TIDE_STATEMENT_UNRECORDED, stopped(lead))->is_warning = true;
+    add_statement(statements, TIDE_STATEMENT_UNRECORDED, stopped(lead))->is_warning = true;
   if (tide_image_is_unrecorded(profile->image))
     tell_resident(&t);
   else
@@ -243,7 +244,7 @@ struct tide_statements *tide_statements_new(struct tide_profile *profile,
 
 void tide_statements_add_note(struct tide_statements *statements, const char *text)
 {
-  add(statements, TIDE_STATEMENT_NOTE, as_sentence(text))->is_warning = true;
+  add_statement(statements, TIDE_STATEMENT_NOTE, as_sentence(text))->is_warning = true;
 }
 
 void tide_statements_free(struct tide_statements *statements)
