@@ -11,6 +11,9 @@ _Static_assert(TIDE_HINT_SEE_TREE_LAST - TIDE_HINT_SEE_TREE + 1 == TIDE_MEASURES
 
 const char *tide_cli_hint_words(enum tide_hint hint)
 {
+  static const char pages_at_times[] =
+      "--group pages takes --at with --sort live (what was mapped then) and --range with "
+      "--sort total (what was mapped meanwhile)";
   static const char *const words[TIDE_HINTS_N] = {
       [TIDE_HINT_IN_BYTES] = "try --by bytes",
       [TIDE_HINT_ONE_TIME] = "leave out --at or --range",
@@ -18,9 +21,7 @@ const char *tide_cli_hint_words(enum tide_hint hint)
       [TIDE_HINT_GROWN] = "try --sort grown",
       [TIDE_HINT_COUNT] = "try --sort count",
       [TIDE_HINT_MOMENT] = "--at shows a moment",
-      [TIDE_HINT_PAGES_AT_TIMES] = "--group pages takes --at with --sort live (what was mapped "
-                                   "then) and --range with --sort total (what was mapped "
-                                   "meanwhile)",
+      [TIDE_HINT_PAGES_AT_TIMES] = pages_at_times,
       [TIDE_HINT_WHOLE_RUN] = "leave out --at and --range",
       [TIDE_HINT_NO_MEASURE] = "leave out --sort and --by",
       [TIDE_HINT_MOMENT_OR_PEAK] = "--at TIME, --sort peak or --sort live",

@@ -241,12 +241,11 @@ static void add_stack(struct packing *p, uint32_t cell, const struct tide_whole_
 {
   (void)cell;
   struct tide_pack *pack = p->pack;
-  struct tide_pack_stack *s = pack->n_stacks ? &pack->stacks[pack->n_stacks - 1] : NULL;
-  if (!s || s->stack != owner->stack) {
+  if (!pack->n_stacks || pack->stacks[pack->n_stacks - 1].stack != owner->stack) {
     TIDE_GROW(pack->stacks, pack->n_stacks, p->cap_stacks);
-    s = &pack->stacks[pack->n_stacks++];
-    *s = (struct tide_pack_stack){.stack = owner->stack};
+    pack->stacks[pack->n_stacks++] = (struct tide_pack_stack){.stack = owner->stack};
   }
+  struct tide_pack_stack *s = &pack->stacks[pack->n_stacks - 1];
   struct tide_share share = tide_reading_share(&p->r, whole);
   s->peak_bytes = plus(s->peak_bytes, (uint64_t)share.bytes);
   s->peak_blocks = plus(s->peak_blocks, (uint64_t)share.blocks);
