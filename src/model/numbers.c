@@ -73,30 +73,26 @@ void tide_numbers_live(struct tide_numbers *numbers)
 #include "model/numbers.def"
 }
 
-#define IS_DONE_DONE true
-#define IS_DONE_HELD false
-#define IS_DONE_HIGH false
-#define IS_DONE_EARLIEST true
-#define IS_DONE_LATEST true
+// Those of some rules (a bit for each), the others zero.
+static struct tide_counters pick(const struct tide_counters *row, unsigned rules)
+{
+  struct tide_counters picked = {0};
+#define TIDE_NUMBER(field, type, rule, ...)                                                        \
+  picked.field = rules >> TIDE_NUMBER_##rule & 1 ? row->field : 0;
+#include "model/numbers.def"
+  return picked;
+}
 
 struct tide_numbers tide_counters_done(const struct tide_counters *row)
 {
-  struct tide_numbers done = {0};
-#define TIDE_NUMBER(field, type, rule, ...) done.field = IS_DONE_##rule ? row->field : 0;
-#include "model/numbers.def"
-  return done;
+  const unsigned rules =
+      1u << TIDE_NUMBER_DONE | 1u << TIDE_NUMBER_EARLIEST | 1u << TIDE_NUMBER_LATEST;
+  return (struct tide_numbers){.counters = pick(row, rules)};
 }
-
-#define IS_HELD_DONE false
-#define IS_HELD_HELD true
-#define IS_HELD_HIGH false
-#define IS_HELD_EARLIEST false
-#define IS_HELD_LATEST false
 
 struct tide_numbers tide_numbers_held(const struct tide_numbers *numbers)
 {
-  struct tide_numbers held = {0};
-#define TIDE_NUMBER(field, type, rule, ...) held.field = IS_HELD_##rule ? numbers->field : 0;
+  struct tide_numbers held = {.counters = pick(&numbers->counters, 1u << TIDE_NUMBER_HELD)};
 #define TIDE_NUMBER_LIVE(field, ...) held.field = numbers->field;
 #include "model/numbers.def"
   return held;
