@@ -30,7 +30,7 @@ def run(*command):
 
 def layers():
     checks = [["tools/page_numbers.py", "--check"], ["tools/draw_rooms.py", "--check"],
-              ["tools/lint_layers.py"]]
+              ["tools/lint_layers.py"], ["tools/lint_cycles.py"]]
     return all([run(sys.executable, *check) for check in checks])
 
 
