@@ -12,7 +12,7 @@ import tree
 
 PICTURE = tree.ROOT / "docs/rooms.svg"
 WIDE, HIGH, GAP_X, GAP_Y, EDGE = 170, 46, 26, 40, 20
-RECORDER = {"rt", "store", "unwind", "record"}
+RECORDER = {"rt", "store", "unwind", "record", "preload"}
 STYLE = """
   rect { fill: #eef3f8; stroke: #456; } rect.recorder { fill: #fbeee0; stroke: #875; }
   text { font: 14px sans-serif; fill: #123; text-anchor: middle; } text.what { font-size: 11px; }

@@ -21,7 +21,7 @@ import tree
 
 ROOT = tree.ROOT
 BUILD = ROOT / "build"
-RECORDER = {"rt", "store", "unwind", "record"}
+RECORDER = {"rt", "store", "unwind", "record", "preload"}
 
 
 def run(*command):

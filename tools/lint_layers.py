@@ -33,7 +33,7 @@ ARCH_CODE = re.compile(
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 OPTION_ROW = re.compile(r"""(?:'.'|\b0), "([a-z][a-z-]*)", (?:"|NULL)""")
 
-RECORDER = {"rt", "store", "unwind", "record"}
+RECORDER = {"rt", "store", "unwind", "record", "preload"}
 NAME_OF_TAG = re.compile(r"^(?:struct|enum|union) (tide_\w+) \{", re.M)
 NAME_OF_FUNCTION = re.compile(r"^(?!static|typedef)\w[\w *]*?\b(tide_\w+)\(", re.M)
 

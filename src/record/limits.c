@@ -4,10 +4,7 @@
 #include "record/limits.h"
 
 #include "rt/sys.h"
-#include "record/record.h"
-
-#include <sys/resource.h>
-#include <unistd.h>
+#include "store/store.h"
 
 static const int resources[2] = {RLIMIT_AS, RLIMIT_DATA};
 static struct rlimit asked[2];
@@ -95,60 +92,31 @@ void tide_limits_settle(void)
     }
 }
 
-// All six functions are one: set limit (NULL: leave it), show the old one (NULL: do not).
-static int change(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *old)
+// Nobody raises a hard limit past the one shown without the privilege the kernel asks for.
+void tide_limits_change_begin(unsigned resource, const struct rlimit *limit,
+                              struct tide_limits_change *ret_change)
 {
-  tide_real_resolve();
-  int i = pid == 0 || (uint32_t)pid == tide_sys_pid() ? which(resource) : -1;
+  int i = which(resource);
   bool limited = i >= 0 && tide_sys_limited[i];
   bool limits = i >= 0 && limit && (limited || limit->rlim_cur != RLIM_INFINITY);
-  struct rlimit shown = limited ? asked[i] : (struct rlimit){0}, more;
-  // Nobody raises a hard limit past the one shown without the privilege the kernel asks for.
-  bool beyond = limits && limited && limit->rlim_max > shown.rlim_max;
+  struct tide_limits_change change = {.which = i, .is_shown = limited, .is_kept = limits};
+  if (limited)
+    change.shown = asked[i];
+  bool beyond = limits && limited && limit->rlim_max > change.shown.rlim_max;
   if (limits && !beyond && limit->rlim_cur <= limit->rlim_max)
-    more = raised(i, *limit);
+    change.set = raised(i, *limit);
   else if (limit)
-    more = *limit;
-  int ret = tide_real.prlimit(pid, resource, limit ? &more : NULL, old);
-  if (ret)
-    return ret;
-  if (old && limited)
-    *old = shown;
-  if (limits) {
-    asked[i] = *limit;
-    tide_sys_limited[i] = true;
+    change.set = *limit;
+  *ret_change = change;
+}
+
+void tide_limits_change_done(const struct tide_limits_change *change, const struct rlimit *limit,
+                             struct rlimit *old)
+{
+  if (old && change->is_shown)
+    *old = change->shown;
+  if (change->is_kept) {
+    asked[change->which] = *limit;
+    tide_sys_limited[change->which] = true;
   }
-  return 0;
-}
-
-TIDE_EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
-                        struct rlimit *old)
-{
-  return change(pid, resource, limit, old);
-}
-
-TIDE_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
-                          struct rlimit64 *old)
-{
-  return change(pid, resource, (const struct rlimit *)limit, (struct rlimit *)old);
-}
-
-TIDE_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
-{
-  return change(0, resource, limit, NULL);
-}
-
-TIDE_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
-{
-  return change(0, resource, (const struct rlimit *)limit, NULL);
-}
-
-TIDE_EXPORT int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
-{
-  return change(0, resource, NULL, limit);
-}
-
-TIDE_EXPORT int getrlimit64(__rlimit_resource_t resource, struct rlimit64 *limit)
-{
-  return change(0, resource, NULL, (struct rlimit *)limit);
 }

@@ -3,6 +3,8 @@
 // The rarer events: resizes and refusals.
 #include "record/record.h"
 
+#include "record/host.h"
+
 void tide_record_failed(void)
 {
   if (tide_boot_ready())

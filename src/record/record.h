@@ -3,7 +3,6 @@
 // One event, from a hook to the store.
 #pragma once
 #include "record/boot.h"
-#include "record/real.h"
 #include "record/thread.h"
 #include "store/run.h"
 
@@ -67,23 +66,3 @@ void tide_resize_failed(struct tide_resize resize, void *old);
 void tide_resize_freed(struct tide_resize resize, void *old); // to size 0: it is gone
 void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size,
                       struct tide_regs r);
-
-#define TIDE_EXPORT __attribute__((visibility("default")))
-
-// Calls the real function; where it is another allocator's, with the gate held. Those of malloc and
-// free see to that themselves.
-#define TIDE_CALL_REAL(call)                                                                       \
-  ({                                                                                               \
-    struct tide_thread *held_ = TIDE_UNLIKELY(tide_real.chained) ? tide_hold() : NULL;             \
-    __typeof__(call) ret_ = (call);                                                                \
-    if (TIDE_UNLIKELY(held_))                                                                      \
-      tide_unhold(held_);                                                                          \
-    ret_;                                                                                          \
-  })
-#define TIDE_CALL_REAL_VOID(call)                                                                  \
-  do {                                                                                             \
-    struct tide_thread *held_ = TIDE_UNLIKELY(tide_real.chained) ? tide_hold() : NULL;             \
-    call;                                                                                          \
-    if (TIDE_UNLIKELY(held_))                                                                      \
-      tide_unhold(held_);                                                                          \
-  } while (0)

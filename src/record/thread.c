@@ -11,7 +11,7 @@
 #include "record/thread.h"
 
 #include "record/boot.h"
-#include "record/real.h"
+#include "record/host.h"
 #include "record/stack_bounds.h"
 #include "rt/cold.h"
 #include "rt/lock.h"

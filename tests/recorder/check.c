@@ -5,7 +5,7 @@
 #include "check.h"
 
 #include "record/intern.h"
-#include "record/record.h"
+#include "preload/hook.h"
 
 TIDE_EXPORT int tidemark_check_id(void)
 {

@@ -2,7 +2,7 @@
 //
 // Symbol tables as the loader has them in memory. Versions and scopes are of no interest: a symbol
 // that is defined nowhere must not be asked for, and of one that is, dlsym knows best.
-#include "record/defined.h"
+#include "preload/defined.h"
 
 #include "rt/text.h"
 

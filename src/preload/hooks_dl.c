@@ -4,7 +4,7 @@
 // no frame: it jumps. New code needs no notice; it is met when it first stands in a stack.
 
 #include "record/modules.h"
-#include "record/record.h"
+#include "preload/hook.h"
 
 #include <dlfcn.h>
 

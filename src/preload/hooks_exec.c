@@ -4,11 +4,11 @@
 // supervisor knows why it does not. system() and popen() take environ as it is, which has our
 // variables unless the program removed them.
 
-#include "record/exec_env.h"
-#include "record/exec_target.h"
+#include "preload/exec_env.h"
+#include "preload/exec_target.h"
 #include "record/limits.h"
-#include "record/real.h"
-#include "record/record.h"
+#include "preload/real.h"
+#include "preload/hook.h"
 
 #include <alloca.h>
 #include <errno.h>

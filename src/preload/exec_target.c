@@ -2,11 +2,11 @@
 //
 // A look into the file that is about to be run: its loader, its mode, and the libraries it needs.
 // Nothing is kept; this may be a vfork child.
-#include "record/exec_target.h"
+#include "preload/exec_target.h"
 
 #include "record/boot.h"
 #include "record/door.h"
-#include "record/exec_env.h"
+#include "preload/exec_env.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "store/store.h"

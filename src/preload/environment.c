@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The initial stack: argc, argv, NULL, envp, NULL, auxiliary vector.
-#include "record/environment.h"
+#include "preload/environment.h"
 
 #include "rt/sys.h"
 #include "rt/text.h"

@@ -4,7 +4,7 @@
 // caller's registers, record. errno is whatever the real function left: the recorder makes its
 // system calls directly and never touches it.
 
-#include "record/record.h"
+#include "preload/hook.h"
 
 #include <errno.h>
 #include <malloc.h>

@@ -4,9 +4,9 @@
 // for what is there (defined.h); should it allocate all the same and come back to our hooks, those
 // calls are served from a small pool that is never freed.
 
-#include "record/real.h"
+#include "preload/real.h"
 
-#include "record/defined.h"
+#include "preload/defined.h"
 #include "record/thread.h"
 #include "rt/sys.h"
 
@@ -143,7 +143,7 @@ TIDE_COLD void tide_real_resolve(void)
   struct tide_defined_scan scan;
   tide_defined_begin(&tide_real, &scan);
 #define TIDE_HOOK(name, ret, params) real.name = (ret(*) params)next(&scan, #name);
-#include "record/hooks.def"
+#include "preload/hooks.def"
 #undef TIDE_HOOK
   recognise(&real);
   tide_real = real;

@@ -6,7 +6,7 @@
 // What is mapped now is locked mapping by mapping, as /proc/self/maps tells; our own are told apart
 // by their addresses (their flags keep the kernel from merging them with others). What is mapped
 // later is the kernel's business; the recorder then maps its own memory in a roundabout way.
-#include "record/record.h"
+#include "preload/hook.h"
 #include "rt/maps.h"
 #include "rt/sys.h"
 

@@ -12,7 +12,7 @@
 #include "record/sandbox.h"
 
 #include "record/modules.h"
-#include "record/record.h"
+#include "preload/hook.h"
 #include "rt/sys.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 // call fails only for arguments that no known range has.
 
 #include "record/pages.h"
-#include "record/record.h"
+#include "preload/hook.h"
 #include "rt/sys.h"
 
 #include <stdarg.h>

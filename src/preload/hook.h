@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every hook is made of: an event from the recorder's core, and the real function.
+#pragma once
+#include "preload/real.h"
+#include "record/record.h"
+
+#define TIDE_EXPORT __attribute__((visibility("default")))
+
+// Calls the real function; where it is another allocator's, with the gate held. Those of malloc and
+// free see to that themselves.
+#define TIDE_CALL_REAL(call)                                                                       \
+  ({                                                                                               \
+    struct tide_thread *held_ = TIDE_UNLIKELY(tide_real.chained) ? tide_hold() : NULL;             \
+    __typeof__(call) ret_ = (call);                                                                \
+    if (TIDE_UNLIKELY(held_))                                                                      \
+      tide_unhold(held_);                                                                          \
+    ret_;                                                                                          \
+  })
+#define TIDE_CALL_REAL_VOID(call)                                                                  \
+  do {                                                                                             \
+    struct tide_thread *held_ = TIDE_UNLIKELY(tide_real.chained) ? tide_hold() : NULL;             \
+    call;                                                                                          \
+    if (TIDE_UNLIKELY(held_))                                                                      \
+      tide_unhold(held_);                                                                          \
+  } while (0)
