@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the chapters of the watch share: watch_thread.c has the thread, who comes and who
+// goes; watched.c one living image, looked at and turned into plain data; watch_draft.c the run so
+// far.
+#pragma once
+#include "supervise/absent.h"
+#include "supervise/gallery.h"
+#include "supervise/heart.h"
+#include "supervise/pace.h"
+#include "supervise/watch.h"
+#include "observe/sample.h"
+
+#include <pthread.h>
+
+struct tide_watched {
+  uint32_t number; // in the gallery
+  struct tide_door_visit visit;
+  struct tide_store_view view;
+  struct tide_sampler sampler;
+  uint32_t *beat;     // NULL: it goes without
+  bool sampling;      // the store is ready
+  bool broken;        // it is no store: not to be looked at again
+  bool ended;         // seen by its pidfd
+  uint64_t look_ns;   // CLOCK_MONOTONIC: when to look next
+  uint32_t n_retries; // looks before it was ready
+};
+
+struct tide_watch_arrival {
+  struct tide_door_visit visit;
+  char *exe;    // of a word about a process without a store; else NULL
+  char *parent; // likewise
+};
+
+struct tide_watch {
+  struct tide_watch_options options;
+  pthread_t thread;
+  bool running;
+  int wake_fd, epoll_fd;
+  // Under the lock: what the door's thread leaves for us.
+  pthread_mutex_t lock;
+  struct tide_watch_arrival *arrivals;
+  size_t n_arrivals, cap_arrivals;
+  size_t n_open; // images whose descriptors are open
+  bool stop, visited, root_ended;
+  bool will_come_back; // our thread takes arrivals within a round, unasked
+  struct tide_watch_end root_end;
+  int store_errno; // of the last that could not be given a store; 0: none
+  // The watch's own.
+  struct tide_heart *heart;
+  struct tide_absents *absents;
+  uint64_t absents_ns; // CLOCK_MONOTONIC: when to look for them next
+  struct tide_watched **living;
+  size_t n_living, cap_living;
+  struct tide_gallery gallery;
+  size_t kept_rows;     // snapshot rows in the gallery
+  uint64_t kept_cells;  // of images that have ended
+  uint64_t recorder_ns; // of all images that have ended
+  uint32_t n_pids;      // how many different processes came
+  bool ends_are_kept;   // the kernel tells how a process ended even when it is long gone
+  bool has_origin;
+  uint64_t origin_ns, origin_ticks; // time 0, on CLOCK_MONOTONIC and (0: not known) in ticks
+  uint64_t start_realtime_ns;
+  struct tide_pace pace; // of checkpoints
+};
+
+// ---- watched.c ----
+
+void tide_watched_free(struct tide_watch *watch, struct tide_watched *w);
+
+// On the capture's clock.
+uint64_t tide_watch_since_origin(const struct tide_watch *watch, uint64_t monotonic_ns);
+
+// Is there a store to read? Opens the image's timeline when there first is.
+bool tide_watched_is_ready(struct tide_watch *watch, struct tide_watched *w, uint64_t now_ns);
+
+// The image as of end_ns. has_ended: nobody writes the store any more, and it is read for the last
+// time.
+void tide_watched_read(struct tide_watch *watch, struct tide_watched *w, uint64_t end_ns,
+                       bool has_ended, struct tide_image *ret_image);
+
+// The image is over: turns it into plain data and lets go of its descriptors. One whose process
+// said that it would become a program that is not recorded was over then.
+void tide_watch_finish(struct tide_watch *watch, size_t at, const struct tide_watch_end *given);
+// Of an ended process the kernel may still know how.
+void tide_watch_finish_descendant(struct tide_watch *watch, size_t at, enum tide_end_kind kind,
+                                  uint64_t time_ns);
+
+bool tide_watched_has_ended(const struct tide_watched *w);
+
+// Looks at whoever is due; returns when the next one is.
+uint64_t tide_watch_look_around(struct tide_watch *watch);
+
+// ---- watch_draft.c ----
+
+// Without images.
+struct tide_capture *tide_watch_new_capture(const struct tide_watch *watch, uint64_t now_ns);
+
+// Of the living, as of the last look at each, and of those that have ended.
+uint64_t tide_watch_n_cells(const struct tide_watch *watch);
+
+// The run so far, as a file. A failure is not an error: the final write will tell.
+void tide_watch_checkpoint(struct tide_watch *watch);
