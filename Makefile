@@ -43,7 +43,7 @@ lint: ## layers, imports of the recorder, format, static analysis
 
 fmt: ## format every C file
 	@tools/setup.sh lint
-	@find src tests bench examples include -name '*.[ch]' 2>/dev/null | xargs clang-format -i
+	@find src tests bench examples -name '*.[ch]' 2>/dev/null | xargs clang-format -i
 
 bench: ## measure tidemark and its peers; writes docs/overhead.md (ARGS=--quick for a trial)
 	@tools/setup.sh build bench

@@ -14,6 +14,7 @@ failure.
 """
 import argparse
 import concurrent.futures
+import importlib
 import os
 import pathlib
 import platform
@@ -25,36 +26,6 @@ import sys
 import tempfile
 
 import checks
-import command_agree
-import command_cache
-import command_damaged
-import command_diff
-import command_export
-import command_foreign
-import command_forks
-import command_groups
-import command_grown
-import command_html
-import command_json
-import command_look
-import command_memory
-import command_merge
-import command_names
-import command_odd
-import command_pages
-import command_read
-import command_refuse
-import command_run
-import command_sandbox
-import command_share
-import command_stacks
-import command_sums
-import command_symbolize
-import command_timeline
-import command_tree
-import command_trust
-import command_view
-import command_whole
 import ground
 import programs
 import record
@@ -211,12 +182,8 @@ def parse():
 
 
 # Imported for the tests they add to ground.TESTS.
-COMMAND_TESTS = (command_run, command_memory, command_stacks, command_odd, command_refuse,
-                 command_read, command_look, command_pages, command_names, command_symbolize,
-                 command_cache, command_diff, command_groups, command_merge, command_agree,
-                 command_sums, command_json, command_html, command_view, command_timeline,
-                 command_export, command_foreign, command_forks, command_share, command_damaged,
-                 command_sandbox, command_whole)
+for chapter in sorted(pathlib.Path(__file__).parent.glob("command_*.py")):
+    importlib.import_module(chapter.stem)
 
 
 def main():
