@@ -3,14 +3,15 @@
 // tidemark merge: several recordings into one capture.
 #include "base/alloc.h"
 #include "base/units.h"
-#include "merge/merge.h"
-#include "model/redact.h"
-#include "tide/file.h"
 #include "cli/capture_open.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "words/image_text.h"
+#include "merge/merge.h"
+#include "model/redact.h"
+#include "profile/completeness.h"
 #include "profile/profile.h"
+#include "tide/file.h"
+#include "words/image_text.h"
 
 #include <stdlib.h>
 #include <string.h>

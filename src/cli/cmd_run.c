@@ -3,10 +3,10 @@
 // tidemark run: the supervisor does the work; here is what the user sees of it. The command owns
 // standard output and the exit status, so our words go to standard error and our failures after its
 // start never change how we end.
+#include "profile/completeness.h"
 #include "supervise/run.h"
 
 #include "base/alloc.h"
-#include "model/pack.h"
 #include "cli/commands.h"
 #include "cli/library.h"
 #include "cli/naming_open.h"
@@ -14,11 +14,12 @@
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
 #include "cli/viewer.h"
-#include "report/report.h"
-#include "words/roll_text.h"
+#include "model/pack.h"
 #include "page/embedded_page.h"
-#include "view/jit_names.h"
+#include "report/report.h"
 #include "tide/unpack.h"
+#include "view/jit_names.h"
+#include "words/roll_text.h"
 
 #include <signal.h>
 #include <stdlib.h>

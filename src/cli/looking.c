@@ -4,10 +4,11 @@
 #include "cli/looking.h"
 
 #include "base/units.h"
-#include "model/redact.h"
 #include "cli/naming_open.h"
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
+#include "model/redact.h"
+#include "profile/completeness.h"
 #include "view/groups.h"
 
 static enum tide_err ask_profile(const struct tide_arguments *arguments,

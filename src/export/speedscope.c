@@ -20,11 +20,11 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/units.h"
-#include "report/export_words.h"
-#include "words/image_text.h"
 #include "export/stack_order.h"
-#include "profile/births.h"
+#include "profile/timeline.h"
+#include "report/export_words.h"
 #include "view/frame_names.h"
+#include "words/image_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What of a site's weight was never freed is known where the late frees tell (profile/kept.h).
+// What of a site's weight was never freed is known where the late frees tell (profile/profile.h).
 // Nobody looked at the peak: there it is known of stacks that freed everything or nothing.
 #include "profile/classes.h"
 
 #include "base/alloc.h"
-#include "profile/kept.h"
+#include "profile/profile.h"
 
 #include <stdlib.h>
 

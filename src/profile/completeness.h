@@ -37,6 +37,11 @@ struct tide_lead {
 // The capture must have images.
 void tide_lead_find(const struct tide_capture *capture, struct tide_lead *ret_lead);
 
+// The image a reader means: which == NULL gives the one that leads; otherwise a pid (of
+// several images of it, the largest) or else an index; "#2" is an index always.
+enum tide_err tide_profile_pick(const struct tide_capture *capture, const char *which,
+                                size_t *ret_image_idx, struct tide_diag *diag);
+
 // Is the allocator of the image its own, so that it is on the roll?
 const struct tide_unrecorded *tide_image_on_roll(const struct tide_capture *capture,
                                                  const struct tide_image *image);

@@ -48,12 +48,6 @@ static inline bool tide_question_is_about(const struct tide_question *question,
   return (kind == TIDE_SITE_PAGES) == question->of_pages;
 }
 
-// The image a reader means: which == NULL gives the one that leads (profile/completeness.h);
-// otherwise a pid (of several images of it, the largest) or else an index; "#2" is an
-// index always.
-enum tide_err tide_profile_pick(const struct tide_capture *capture, const char *which,
-                                size_t *ret_image_idx, struct tide_diag *diag);
-
 struct tide_profile *tide_profile_new(const struct tide_capture *capture, size_t image_idx);
 void tide_profile_free(struct tide_profile *profile); // NULL is fine
 
@@ -105,3 +99,16 @@ uint64_t tide_profile_unknown_frames(const struct tide_image *image);
 
 // Heap allocations of an image that need not be the profile's own.
 uint64_t tide_profile_allocations(const struct tide_image *image);
+
+// ---- what was never freed ----
+//
+// What was allocated in a part of a run and never freed. A block that was held at a snapshot and
+// freed later is among the late frees of its stack, so what a stack held then less those is what it
+// kept for good; and what it kept of a range is that at its end less that at its beginning.
+
+// Whether an image tells: nobody looked at the peak.
+bool tide_kept_is_known(const struct tide_image *image, const struct tide_window *window);
+
+// Per site of the profile, in the question's unit, of its window; it must be known.
+void tide_kept_weigh(const struct tide_profile *profile, const struct tide_question *question,
+                     int64_t *ret_weights);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "page/page_data.h"
+#include "profile/completeness.h"
 #include "profile/profile.h"
 
 #include <errno.h>

@@ -3,11 +3,12 @@
 // page_dump FILE [PROCESS [KEEP]] writes the page's data of a capture to standard output, as it is:
 // for the tests of those who read it. KEEP stacks stand for themselves, the others are gathered.
 #include "base/alloc.h"
-#include "model/image_sums.h"
-#include "observe/store_file.h"
 #include "cli/hint_words.h"
 #include "import/importers.h"
+#include "model/image_sums.h"
+#include "observe/store_file.h"
 #include "page/page_data.h"
+#include "profile/completeness.h"
 #include "view/wrappers.h"
 
 #include <stdio.h>

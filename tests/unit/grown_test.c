@@ -11,13 +11,13 @@
 #include <cmocka.h>
 #include "unit.h"
 
+#include "fake_store.h"
 #include "observe/sample.h"
 #include "observe/store_read.h"
+#include "profile/profile.h"
+#include "profile/timeline.h"
 #include "tide/file.h"
 #include "tide/format.h"
-#include "fake_store.h"
-#include "profile/births.h"
-#include "profile/profile.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

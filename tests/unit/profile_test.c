@@ -7,11 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "profile/completeness.h"
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "profile/profile.h"
 #include "indexer_fixture.h"
+#include "profile/profile.h"
 
 #include <stdlib.h>
 #include <string.h>

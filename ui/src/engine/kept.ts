@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What was allocated in a part of a run and never freed, as src/profile/kept.h has it: what sites
-// held at its end and never freed, which is all but the late frees, less the same at its beginning.
+// What was allocated in a part of a run and never freed, as src/profile/profile.h has it: what
+// sites held at its end and never freed, which is all but the late frees, less the same at its
+// beginning.
 
 import { columnAt } from "./keyframes.ts";
 import { SnapshotKind, type Model } from "./model.ts";

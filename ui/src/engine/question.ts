@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is asked of a model: one of six measures, in bytes or blocks, of a run or a part of it. The
-// meaning is that of src/profile/question.h and ask.c, number by number.
+// meaning is that of src/profile/question.h and profile.c, number by number.
 //
 //   peak   live at the peak                     live   live at a time, else at the end
 //   total  allocated                            grown  allocated in a range and live at its end
