@@ -5,7 +5,7 @@
 #include "cli/arguments.h"
 
 #include "base/alloc.h"
-#include "base/quantity.h"
+#include "base/units.h"
 #include "cli/option_table.h"
 #include "cli/suggest.h"
 

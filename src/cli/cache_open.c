@@ -4,7 +4,7 @@
 #include "cli/cache_open.h"
 
 #include "base/alloc.h"
-#include "base/quantity.h"
+#include "base/units.h"
 #include "cli/terminal.h"
 
 #include <stdlib.h>

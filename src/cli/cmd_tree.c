@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tidemark tree: how the program came to allocate, as one tree.
-#include "base/quantity.h"
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/pager.h"

@@ -4,8 +4,7 @@
 // texts. Two stacks of a view may read alike (a library loaded again, hidden frames, events without
 // a stack), and readers want them as one.
 #pragma once
-#include "base/id_index.h"
-#include "base/intern.h"
+#include "base/lookup.h"
 #include "view/view.h"
 
 // What a format writes for a frame; owned by the caller.

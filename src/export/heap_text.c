@@ -17,7 +17,7 @@
 #include "export/exports.h"
 
 #include "base/alloc.h"
-#include "base/id_index.h"
+#include "base/lookup.h"
 #include "base/utf8.h"
 #include "symbol/elf.h"
 

@@ -28,8 +28,8 @@
 #include "export/exports.h"
 
 #include "base/alloc.h"
-#include "base/gzip.h"
-#include "base/intern.h"
+#include "base/encoding.h"
+#include "base/lookup.h"
 #include "base/utf8.h"
 #include "report/export_words.h"
 #include "words/image_text.h"

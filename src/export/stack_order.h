@@ -4,7 +4,7 @@
 // weightier first. Written in this order a list of stacks looks like a flame graph, and from one to
 // the next few frames change.
 #pragma once
-#include "base/id_index.h"
+#include "base/lookup.h"
 
 struct tide_order_node {
   uint32_t outer; // node around it; 0: none

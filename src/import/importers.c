@@ -3,7 +3,7 @@
 // The table of formats, and what to say of a file that is none of them.
 #include "import/importers.h"
 
-#include "base/file_kind.h"
+#include "base/given_file.h"
 
 #include <stdio.h>
 #include <string.h>

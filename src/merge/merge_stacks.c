@@ -7,7 +7,7 @@
 #include "merge/merge_parts.h"
 
 #include "base/alloc.h"
-#include "base/id_index.h"
+#include "base/lookup.h"
 #include "model/buckets.h"
 #include "model/limits.h"
 #include "model/stored_names.h"

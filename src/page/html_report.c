@@ -6,8 +6,7 @@
 #include "page/html_report.h"
 
 #include "base/alloc.h"
-#include "base/base64.h"
-#include "base/gzip.h"
+#include "base/encoding.h"
 #include "base/units.h"
 #include "page/page_data.h"
 #include "page/page_facts.h"

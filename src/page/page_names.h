@@ -3,7 +3,7 @@
 // The stacks of the page's data: texts, modules, frames and the tree they form, each distinct one
 // once. Stacks of different addresses that read the same are one path of the tree.
 #pragma once
-#include "base/intern.h"
+#include "base/lookup.h"
 #include "page/page_column.h"
 #include "view/naming.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/quantity.h"
 #include "base/units.h"
 
 #include <stdio.h>

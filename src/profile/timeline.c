@@ -5,7 +5,7 @@
 #include "profile/timeline.h"
 
 #include "base/alloc.h"
-#include "base/search.h"
+#include "base/lookup.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
 // Names as JSON, each once: who refers to one does so by its number in a table. Number 0 of every
 // table is null: not known.
 #pragma once
-#include "base/intern.h"
 #include "base/json.h"
+#include "base/lookup.h"
 #include "view/naming.h"
 
 struct tide_name_table { // all zero is an empty one

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/search.h"
+#include "base/lookup.h"
 
 #include <dwarf.h>
 #include <stdlib.h>

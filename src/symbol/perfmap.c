@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/search.h"
+#include "base/lookup.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "tide/file.h"
 
 #include "base/alloc.h"
-#include "base/file_kind.h"
+#include "base/given_file.h"
 #include "tide/part.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "view/diff_verdict.h"
 
 #include "base/alloc.h"
-#include "base/quantity.h"
+#include "base/units.h"
 #include "profile/completeness.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "view/groups.h"
 
 #include "base/alloc.h"
-#include "base/search.h"
+#include "base/lookup.h"
 #include "view/crate.h"
 #include "view/group_sums.h"
 

@@ -9,7 +9,7 @@
 #include "view/rules.h"
 
 #include "base/alloc.h"
-#include "base/text_file.h"
+#include "base/given_file.h"
 #include "view/function_path.h"
 
 #include <stdlib.h>

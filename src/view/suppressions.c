@@ -5,7 +5,7 @@
 #include "view/suppressions.h"
 
 #include "base/alloc.h"
-#include "base/text_file.h"
+#include "base/given_file.h"
 
 #include <stdlib.h>
 #include <string.h>

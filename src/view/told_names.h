@@ -3,7 +3,7 @@
 // The names a capture carries, readable: what another tool wrote down mangled is demangled, once
 // per text.
 #pragma once
-#include "base/id_index.h"
+#include "base/lookup.h"
 #include "model/model.h"
 
 struct tide_told_name {

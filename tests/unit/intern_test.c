@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "base/intern.h"
+#include "base/lookup.h"
 
 #include <stdio.h>
 #include <string.h>

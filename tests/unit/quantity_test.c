@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "base/quantity.h"
+#include "base/units.h"
 
 #include <string.h>
 
