@@ -22,6 +22,7 @@
 #include "record/options.h"
 #include "record/pages.h"
 #include "preload/real.h"
+#include "preload/self.h"
 #include "record/sandbox.h"
 #include "record/stack_bounds.h"
 #include "record/thread.h"
@@ -46,9 +47,6 @@ static bool gate_wipes;     // the kernel wipes what it should in a fork child
 static bool unwiped;        // we are a fork child in which it did not
 static bool has_own_malloc; // the program defines malloc: that comes before ours for everybody
 static uint32_t booted_pid;
-// What the heap held when this thread called fork(); 0 in a child of the bare system call, which
-// asks no handler.
-static __thread uint64_t live_at_fork __attribute__((tls_model("initial-exec")));
 
 static struct tide_environment environment;
 static struct tide_options options;
@@ -130,7 +128,7 @@ static void write_command(struct tide_store_header *h)
   h->cmdline_bytes = at ? command_bytes : 0;
 }
 
-static void write_identity(bool forked)
+static void write_identity(struct tide_seat *seat, bool forked)
 {
   struct tide_store_header *h = tide_store.header;
   booted_pid = tide_sys_pid();
@@ -144,8 +142,8 @@ static void write_identity(bool forked)
   h->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   h->ticks_per_second = tide_ticks_per_second();
   h->depth_limit = options.depth;
-  h->inherited_bytes = forked ? live_at_fork : 0;
-  live_at_fork = 0;
+  h->inherited_bytes = forked ? seat->live_at_fork : 0;
+  seat->live_at_fork = 0;
   h->exe = text_of(program);
   h->allocator = text_of(has_own_malloc ? program : tide_real.allocator); // readers tell by name
   write_command(h);
@@ -228,12 +226,12 @@ bool tide_boot_is_orphan(void)
 static void before_fork(void)
 {
   int64_t live = tide_boot_ready() ? tide_store_live_bytes() : 0;
-  live_at_fork = live > 0 ? (uint64_t)live : 0;
+  tide_self.live_at_fork = live > 0 ? (uint64_t)live : 0;
 }
 
 static void after_fork(void)
 {
-  live_at_fork = 0;
+  tide_self.live_at_fork = 0;
 }
 
 // Only where the kernel cannot be trusted to wipe: elsewhere a child that never allocates does
@@ -247,7 +245,7 @@ static void in_fork_child(void)
   unwiped = gate->alive;
   gate->alive = 0;
   tide_store_unmap_inherited();
-  tide_threads_after_fork();
+  tide_threads_after_fork(&tide_self);
 }
 
 static void read_program_path(void)
@@ -303,7 +301,7 @@ static bool make_gate(void)
   return gate;
 }
 
-static bool first_boot(void)
+static bool first_boot(struct tide_seat *seat)
 {
   tide_environment_read(&environment);
   tide_options_parse(environment.options, &options);
@@ -334,18 +332,19 @@ static bool first_boot(void)
     return false;
   tide_clock_init(options.door[0]);
   tide_threads_init();
+  tide_self_init();
   tide_rules_init();
   has_own_malloc = tide_defined_before(&tide_real, "malloc");
   pthread_atfork(before_fork, after_fork, tide_store.inherited ? in_fork_child : NULL);
-  write_identity(false);
+  write_identity(seat, false);
   return true;
 }
 
-static bool boot_after_fork(void)
+static bool boot_after_fork(struct tide_seat *seat)
 {
   struct tide_store_children *parents = tide_store_after_fork();
   tide_sys_after_fork(gate_wipes && !unwiped, sizeof *gate);
-  tide_threads_after_fork();
+  tide_threads_after_fork(seat);
   tide_rules_after_fork();
   tide_modules_after_fork();
   tide_pages_after_fork();
@@ -357,7 +356,7 @@ static bool boot_after_fork(void)
   tide_live_after_fork(!unwiped);
   bool recorded = options.follow && get_store(true);
   if (recorded)
-    write_identity(true);
+    write_identity(seat, true);
   else
     tide_add_relaxed(&parents->n_lost, options.follow);
   tide_store_forsake(parents);
@@ -365,11 +364,11 @@ static bool boot_after_fork(void)
   return recorded;
 }
 
-static bool boot(void)
+static bool boot(struct tide_seat *seat)
 {
   bool forked = gate != NULL;
   tide_real_resolve();
-  bool ok = forked ? boot_after_fork() : first_boot();
+  bool ok = forked ? boot_after_fork(seat) : first_boot(seat);
   if (ok)
     gate->alive = 1;
   return ok;
@@ -385,7 +384,7 @@ static bool wait_for_boot(void)
   return tide_boot_ready();
 }
 
-TIDE_COLD bool tide_boot(void)
+TIDE_COLD bool tide_boot(struct tide_seat *seat)
 {
   int seen = tide_load_acquire(&state);
   bool forked = seen == ON && !gate->alive;
@@ -399,7 +398,7 @@ TIDE_COLD bool tide_boot(void)
   booting_thread = __builtin_thread_pointer();
   int saved = errno;
   uint64_t from_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  bool ok = boot();
+  bool ok = boot(seat);
   if (ok)
     tide_store.header->boot_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns;
   errno = saved;
@@ -418,5 +417,5 @@ __attribute__((destructor)) static void note_cpu_time(void)
 
 __attribute__((constructor)) static void boot_at_latest(void)
 {
-  tide_boot();
+  tide_boot(&tide_self);
 }

@@ -3,7 +3,16 @@
 // What every hook is made of: an event from the recorder's core, and the real function.
 #pragma once
 #include "preload/real.h"
+#include "preload/self.h"
 #include "record/record.h"
+
+// Takes the registers last: what comes before may have to call somebody.
+#define TIDE_RECORD_ALLOC(p, size)                                                                 \
+  do {                                                                                             \
+    struct tide_thread *thread_ = tide_enter(&tide_self);                                          \
+    if (TIDE_LIKELY(thread_))                                                                      \
+      tide_record_block(thread_, (p), (size), TIDE_CALLER_REGS());                                 \
+  } while (0)
 
 #define TIDE_EXPORT __attribute__((visibility("default")))
 
@@ -11,7 +20,7 @@
 // free see to that themselves.
 #define TIDE_CALL_REAL(call)                                                                       \
   ({                                                                                               \
-    struct tide_thread *held_ = TIDE_UNLIKELY(tide_real.chained) ? tide_hold() : NULL;             \
+    struct tide_thread *held_ = TIDE_UNLIKELY(tide_real.chained) ? tide_hold(&tide_self) : NULL;   \
     __typeof__(call) ret_ = (call);                                                                \
     if (TIDE_UNLIKELY(held_))                                                                      \
       tide_unhold(held_);                                                                          \
@@ -19,7 +28,7 @@
   })
 #define TIDE_CALL_REAL_VOID(call)                                                                  \
   do {                                                                                             \
-    struct tide_thread *held_ = TIDE_UNLIKELY(tide_real.chained) ? tide_hold() : NULL;             \
+    struct tide_thread *held_ = TIDE_UNLIKELY(tide_real.chained) ? tide_hold(&tide_self) : NULL;   \
     call;                                                                                          \
     if (TIDE_UNLIKELY(held_))                                                                      \
       tide_unhold(held_);                                                                          \

@@ -19,7 +19,7 @@ TIDE_EXPORT int dlclose(void *handle)
 {
   tide_real_resolve();
   int ret = tide_real.dlclose(handle);
-  struct tide_thread *t = tide_enter();
+  struct tide_thread *t = tide_enter(&tide_self);
   if (t) {
     tide_modules_unloaded();
     tide_leave(t);

@@ -36,7 +36,7 @@ TIDE_EXPORT void *calloc(size_t n, size_t each)
 // There is something to see first.
 __attribute__((noinline)) static void free_looking(void *p)
 {
-  if (tide_record_free(p) || !tide_real_pool_holds(p))
+  if (tide_record_free(&tide_self, p) || !tide_real_pool_holds(p))
     tide_real.free(p);
 }
 
@@ -67,7 +67,7 @@ TIDE_EXPORT void free(void *p)
 {
   if (!p)
     return;
-  struct tide_thread *t = tide_enter_quickly();
+  struct tide_thread *t = tide_enter_quickly(&tide_self);
   if (TIDE_UNLIKELY(!t)) {
     free_looking(p);
     return;
@@ -91,16 +91,16 @@ TIDE_HOT void *resize(void *old, size_t n, struct tide_regs r)
 {
   if (TIDE_UNLIKELY(!tide_real.resolved))
     tide_real_resolve();
-  struct tide_resize block = tide_resize_begin(old);
+  struct tide_resize block = tide_resize_begin(&tide_self, old);
   void *p = TIDE_UNLIKELY(old && tide_real_pool_holds(old))
                 ? realloc_from_pool(old, n)
                 : TIDE_CALL_REAL(tide_real.realloc(old, n));
   if (TIDE_LIKELY(p)) {
-    tide_resize_done(block, old, p, n, r);
+    tide_resize_done(&tide_self, block, old, p, n, r);
   } else if (old && !n) { // glibc: realloc(p, 0) frees
-    tide_resize_freed(block, old);
+    tide_resize_freed(&tide_self, block, old);
   } else {
-    tide_resize_failed(block, old);
+    tide_resize_failed(&tide_self, block, old);
   }
   return p;
 }
@@ -172,7 +172,7 @@ TIDE_EXPORT void free_sized(void *p, size_t n)
   if (!p)
     return;
   tide_real_resolve();
-  tide_record_free(p);
+  tide_record_free(&tide_self, p);
   if (tide_real.free_sized)
     TIDE_CALL_REAL_VOID(tide_real.free_sized(p, n));
   else
@@ -184,7 +184,7 @@ TIDE_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
   if (!p)
     return;
   tide_real_resolve();
-  tide_record_free(p);
+  tide_record_free(&tide_self, p);
   if (tide_real.free_aligned_sized)
     TIDE_CALL_REAL_VOID(tide_real.free_aligned_sized(p, alignment, n));
   else

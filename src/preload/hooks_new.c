@@ -68,7 +68,7 @@
       return;                                                                                      \
     }                                                                                              \
     if (tide_real.owns_new && p)                                                                   \
-      tide_record_free(p);                                                                         \
+      tide_record_free(&tide_self, p);                                                             \
     TIDE_CALL_REAL_VOID(real args);                                                                \
   }
 
@@ -133,12 +133,12 @@ TIDE_EXPORT void *rallocx(void *old, size_t n, int flags)
   tide_real_resolve();
   if (!tide_real.rallocx)
     return realloc(old, n);
-  struct tide_resize block = tide_resize_begin(old);
+  struct tide_resize block = tide_resize_begin(&tide_self, old);
   void *p = TIDE_CALL_REAL(tide_real.rallocx(old, n, flags));
   if (p)
-    tide_resize_done(block, old, p, n, TIDE_CALLER_REGS());
+    tide_resize_done(&tide_self, block, old, p, n, TIDE_CALLER_REGS());
   else
-    tide_resize_failed(block, old);
+    tide_resize_failed(&tide_self, block, old);
   return p;
 }
 
@@ -148,12 +148,12 @@ TIDE_EXPORT size_t xallocx(void *p, size_t n, size_t extra, int flags)
   tide_real_resolve();
   if (!tide_real.xallocx)
     return 0;
-  struct tide_resize block = tide_resize_begin(p);
+  struct tide_resize block = tide_resize_begin(&tide_self, p);
   size_t usable = TIDE_CALL_REAL(tide_real.xallocx(p, n, extra, flags));
   if (usable >= n)
-    tide_resize_done(block, p, p, n, TIDE_CALLER_REGS());
+    tide_resize_done(&tide_self, block, p, p, n, TIDE_CALLER_REGS());
   else
-    tide_resize_failed(block, p);
+    tide_resize_failed(&tide_self, block, p);
   return usable;
 }
 
@@ -164,7 +164,7 @@ TIDE_EXPORT void dallocx(void *p, int flags)
     free(p);
     return;
   }
-  tide_record_free(p);
+  tide_record_free(&tide_self, p);
   TIDE_CALL_REAL_VOID(tide_real.dallocx(p, flags));
 }
 
@@ -175,6 +175,6 @@ TIDE_EXPORT void sdallocx(void *p, size_t n, int flags)
     free(p);
     return;
   }
-  tide_record_free(p);
+  tide_record_free(&tide_self, p);
   TIDE_CALL_REAL_VOID(tide_real.sdallocx(p, n, flags));
 }

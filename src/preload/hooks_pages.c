@@ -19,7 +19,7 @@ TIDE_HOT void *map(void *at, size_t n, int prot, int flags, int fd, off_t offset
   tide_real_resolve();
   void *p = tide_real.mmap(at, n, prot, flags, fd, offset);
   if (p != MAP_FAILED)
-    tide_pages_mapped((uint64_t)p, n, r);
+    tide_pages_mapped(&tide_self, (uint64_t)p, n, r);
   return p;
 }
 
@@ -37,7 +37,7 @@ TIDE_EXPORT int munmap(void *at, size_t n)
 {
   tide_real_resolve();
   if (!((uint64_t)at & (tide_sys_page_bytes - 1)) && n)
-    tide_pages_unmapped((uint64_t)at, n);
+    tide_pages_unmapped(&tide_self, (uint64_t)at, n);
   return tide_real.munmap(at, n);
 }
 
@@ -52,17 +52,17 @@ TIDE_EXPORT void *mremap(void *old, size_t old_n, size_t n, int flags, ...)
   if (p == MAP_FAILED)
     return p;
   if (old_n && !(flags & MREMAP_DONTUNMAP)) // size 0 duplicates a shared mapping: the old one stays
-    tide_pages_unmapped((uint64_t)old, old_n);
-  tide_pages_mapped((uint64_t)p, n, TIDE_CALLER_REGS());
+    tide_pages_unmapped(&tide_self, (uint64_t)old, old_n);
+  tide_pages_mapped(&tide_self, (uint64_t)p, n, TIDE_CALLER_REGS());
   return p;
 }
 
 static void break_moved(uint64_t from, uint64_t to, struct tide_regs r)
 {
   if (to > from)
-    tide_pages_mapped(from, to - from, r);
+    tide_pages_mapped(&tide_self, from, to - from, r);
   else if (to < from)
-    tide_pages_unmapped(to, from - to);
+    tide_pages_unmapped(&tide_self, to, from - to);
 }
 
 TIDE_EXPORT int brk(void *to)

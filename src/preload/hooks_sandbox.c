@@ -49,7 +49,8 @@ static bool take_vow(enum vow vow)
     tide_boot_off(TIDE_OFF_FORBIDDEN);
   if (vow != FILTER && vow != STRICT)
     return false;
-  struct tide_thread *t = tide_enter(); // NULL also when recording is off: then there is no need
+  struct tide_thread *t =
+      tide_enter(&tide_self); // NULL also when recording is off: then there is no need
   if (t) {
     tide_modules_meet_all();
     tide_leave(t);

@@ -7,7 +7,7 @@
 #include "preload/real.h"
 
 #include "preload/defined.h"
-#include "record/thread.h"
+#include "preload/self.h"
 #include "rt/sys.h"
 
 #include <dlfcn.h>
@@ -82,7 +82,7 @@ struct tide_real tide_real = {
 // What malloc and free lead to where another allocator is next: that one's, with the gate held.
 static void *held_malloc(size_t n)
 {
-  struct tide_thread *held = tide_hold();
+  struct tide_thread *held = tide_hold(&tide_self);
   void *p = tide_real.next_malloc(n);
   if (held)
     tide_unhold(held);
@@ -91,7 +91,7 @@ static void *held_malloc(size_t n)
 
 static void held_free(void *p)
 {
-  struct tide_thread *held = tide_hold();
+  struct tide_thread *held = tide_hold(&tide_self);
   tide_real.next_free(p);
   if (held)
     tide_unhold(held);

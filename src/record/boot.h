@@ -7,9 +7,11 @@
 #include "rt/base.h"
 #include "store/layout.h"
 
-bool tide_boot(void);        // true: recording
-bool tide_boot_ready(void);  // recording, and not a fork child that has not switched yet
-bool tide_boot_is_off(void); // stepped aside for good
+struct tide_seat;
+
+bool tide_boot(struct tide_seat *seat); // true: recording
+bool tide_boot_ready(void);             // recording, and not a fork child that has not switched yet
+bool tide_boot_is_off(void);            // stepped aside for good
 
 // The one-way latch: from now on every hook passes through. Says one line on stderr.
 void tide_boot_off(enum tide_off_reason reason);

@@ -4,6 +4,11 @@
 #pragma once
 #include "rt/base.h"
 
+struct tide_thread;
+
+// The calling thread has had its first event.
+void tide_thread_began(struct tide_thread *t, uint32_t tid);
+
 // Is the calling thread resolving right now? Then nothing that happens is the program's.
 bool tide_real_resolving(void);
 

@@ -159,9 +159,9 @@ static void map(struct tide_thread *t, uint64_t start, uint64_t end, struct tide
   tide_add_relaxed(&h->page_b_map, end - start);
 }
 
-void tide_pages_mapped(uint64_t start, uint64_t bytes, struct tide_regs r)
+void tide_pages_mapped(struct tide_seat *seat, uint64_t start, uint64_t bytes, struct tide_regs r)
 {
-  struct tide_thread *t = tide_enter();
+  struct tide_thread *t = tide_enter(seat);
   if (!t)
     return;
   uint64_t end = start + tide_sys_whole_pages(bytes);
@@ -172,9 +172,9 @@ void tide_pages_mapped(uint64_t start, uint64_t bytes, struct tide_regs r)
   tide_leave(t);
 }
 
-void tide_pages_unmapped(uint64_t start, uint64_t bytes)
+void tide_pages_unmapped(struct tide_seat *seat, uint64_t start, uint64_t bytes)
 {
-  struct tide_thread *t = tide_enter();
+  struct tide_thread *t = tide_enter(seat);
   if (!t)
     return;
   tide_lock_take(&lock);

@@ -28,9 +28,9 @@ void tide_record_no_room(void)
 }
 
 // Of a thread that is not at work; NULL: it is, or has no state yet.
-static struct tide_thread *idle_thread(void)
+static struct tide_thread *idle_thread(const struct tide_seat *seat)
 {
-  struct tide_thread *t = tide_self;
+  struct tide_thread *t = seat->thread;
   if (!t || !t->idle)
     return NULL;
   t->idle = 0;
@@ -38,12 +38,12 @@ static struct tide_thread *idle_thread(void)
   return t;
 }
 
-struct tide_resize tide_resize_begin(void *old)
+struct tide_resize tide_resize_begin(struct tide_seat *seat, void *old)
 {
   struct tide_resize resize = {0};
   if (!old || !tide_boot_ready())
     return resize;
-  struct tide_thread *t = idle_thread();
+  struct tide_thread *t = idle_thread(seat);
   bool known = t ? tide_live_take(&t->writer.station, (uint64_t)old, &resize.block)
                  : tide_live_take_as_guest((uint64_t)old, &resize.block);
   if (!known)
@@ -69,9 +69,9 @@ static void put_back(struct tide_thread *t, const struct tide_block *block, uint
     tide_live_large_put(old, block->size);
 }
 
-void tide_resize_failed(struct tide_resize resize, void *old)
+void tide_resize_failed(struct tide_seat *seat, struct tide_resize resize, void *old)
 {
-  struct tide_thread *t = resize.block.cell ? tide_enter() : NULL;
+  struct tide_thread *t = resize.block.cell ? tide_enter(seat) : NULL;
   if (t) {
     put_back(t, &resize.block, (uint64_t)old);
     tide_leave(t);
@@ -86,9 +86,9 @@ static void unknown_resized(void *old)
 }
 
 // The address may be another thread's by now, so the map is left alone.
-void tide_resize_freed(struct tide_resize resize, void *old)
+void tide_resize_freed(struct tide_seat *seat, struct tide_resize resize, void *old)
 {
-  struct tide_thread *t = tide_enter();
+  struct tide_thread *t = tide_enter(seat);
   if (!t)
     return;
   tide_run_settle(&t->writer);
@@ -100,17 +100,17 @@ void tide_resize_freed(struct tide_resize resize, void *old)
 }
 
 // The old block lives on as the new one: its birth goes along, and its end is no end of a life.
-void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size,
-                      struct tide_regs r)
+void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *old, void *p,
+                      size_t size, struct tide_regs r)
 {
   if (!resize.block.cell) {
-    struct tide_thread *t = tide_enter(); // first: a fork child may have to boot
+    struct tide_thread *t = tide_enter(seat); // first: a fork child may have to boot
     if (t)
       tide_record_block(t, p, size, r);
     unknown_resized(old);
     return;
   }
-  struct tide_thread *t = tide_enter();
+  struct tide_thread *t = tide_enter(seat);
   if (!t)
     return;
   uint64_t now = t->clock.now, old_size = resize.block.size;

@@ -19,14 +19,6 @@ TIDE_HOT void tide_record_block(struct tide_thread *t, void *p, size_t size, str
   tide_leave(t);
 }
 
-// Takes the registers last: what comes before may have to call somebody.
-#define TIDE_RECORD_ALLOC(p, size)                                                                 \
-  do {                                                                                             \
-    struct tide_thread *thread_ = tide_enter();                                                    \
-    if (TIDE_LIKELY(thread_))                                                                      \
-      tide_record_block(thread_, (p), (size), TIDE_CALLER_REGS());                                 \
-  } while (0)
-
 void tide_record_failed(void); // an allocation returned NULL
 
 void tide_record_unknown(const void *p); // the end of a block that is not known
@@ -43,9 +35,9 @@ TIDE_HOT bool tide_record_end(struct tide_thread *t, void *p)
 }
 
 // The end of a block. False: it was not known.
-TIDE_HOT bool tide_record_free(void *p)
+TIDE_HOT bool tide_record_free(struct tide_seat *seat, void *p)
 {
-  struct tide_thread *t = tide_enter();
+  struct tide_thread *t = tide_enter(seat);
   if (TIDE_UNLIKELY(!t))
     return false;
   if (!tide_run_free_waiting(&t->writer, (uint64_t)p))
@@ -61,8 +53,9 @@ struct tide_resize {
   struct tide_block block; // of no cell: the old block is not known
 };
 
-struct tide_resize tide_resize_begin(void *old);
-void tide_resize_failed(struct tide_resize resize, void *old);
-void tide_resize_freed(struct tide_resize resize, void *old); // to size 0: it is gone
-void tide_resize_done(struct tide_resize resize, void *old, void *p, size_t size,
-                      struct tide_regs r);
+struct tide_resize tide_resize_begin(struct tide_seat *seat, void *old);
+void tide_resize_failed(struct tide_seat *seat, struct tide_resize resize, void *old);
+// To size 0: it is gone.
+void tide_resize_freed(struct tide_seat *seat, struct tide_resize resize, void *old);
+void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *old, void *p,
+                      size_t size, struct tide_regs r);

@@ -3,10 +3,9 @@
 // Threads: the first event, the end, and what comes after the end.
 //
 // A thread's state (caches, index, slot with its cells) goes to a free list when the thread ends
-// and to the next thread that starts, so thread churn costs no memory. The end is told by a
-// pthread key's destructor, which asks to be called again until the last round, because other
-// destructors free memory too. What a thread frees after even that is booked through a borrowed
-// state, one event at a time.
+// and to the next thread that starts, so thread churn costs no memory. The end is told by the way
+// in, as late as it can. What a thread frees after even that is booked through a borrowed state,
+// one event at a time.
 
 #include "record/thread.h"
 
@@ -17,34 +16,22 @@
 #include "rt/lock.h"
 #include "store/run.h"
 
-#include <limits.h>
-#include <pthread.h>
 #include <sys/prctl.h>
-
-__thread struct tide_thread *tide_self __attribute__((tls_model("initial-exec")));
-// BUSY: at work without a state to say so in (starting, ending, or with a borrowed one). A signal
-// handler that allocates meanwhile must be turned away, or it would wait for locks we hold.
-static __thread enum { FRESH, BUSY, GONE } phase __attribute__((tls_model("initial-exec")));
 
 static struct tide_lock lock;
 static struct tide_thread *free_threads;
-static pthread_key_t exit_key;
-static bool have_key;
-
-static void thread_end(void *arg);
 
 void tide_threads_init(void)
 {
-  have_key = !pthread_key_create(&exit_key, thread_end);
   tide_total_init();
 }
 
-void tide_threads_after_fork(void)
+void tide_threads_after_fork(struct tide_seat *seat)
 {
   lock.held = 0;
   free_threads = NULL; // their memory was wiped
-  tide_self = NULL;
-  phase = FRESH;
+  seat->thread = NULL;
+  seat->phase = TIDE_PHASE_FRESH;
 }
 
 static struct tide_thread *pop_free(void)
@@ -87,13 +74,14 @@ static struct tide_thread *thread_new(void)
 }
 
 // A state that is nobody's, with its slot awake; NULL when there is none to be had.
-static struct tide_thread *thread_adopt(uint32_t tid)
+static struct tide_thread *thread_adopt(struct tide_seat *seat, uint32_t tid)
 {
   struct tide_thread *t = pop_free();
   if (t)
     tide_unwind_forget(&t->unwind);
   else if (!(t = thread_new()))
     return NULL;
+  t->seat = seat;
   tide_clock_start(&t->clock);
   tide_thread_clock_read(&t->clock); // what the new owner does is later than what the old one did
   t->clock.sample_from = t->clock.burst = 0;
@@ -103,27 +91,24 @@ static struct tide_thread *thread_adopt(uint32_t tid)
   return t;
 }
 
-static struct tide_thread *thread_start(void)
+static struct tide_thread *thread_start(struct tide_seat *seat)
 {
   uint64_t from = tide_cycles();
-  phase = BUSY;
+  seat->phase = TIDE_PHASE_BUSY;
   TIDE_COMPILER_BARRIER();
   uint32_t tid = tide_sys_tid();
-  struct tide_thread *t = thread_adopt(tid);
+  struct tide_thread *t = thread_adopt(seat, tid);
   if (!t) {
-    phase = FRESH;
+    seat->phase = TIDE_PHASE_FRESH;
     return NULL;
   }
   tide_slot_count_owner(t->writer.slot);
-  t->exit_rounds = 0;
   t->clock.seen.code_gen = tide_load_relaxed(&tide_store.code_gen);
   tide_stack_bounds(tid, &t->unwind.stack_lo, &t->unwind.stack_size);
-  tide_self = t;
+  seat->thread = t;
   t->idle = 0;
-  // The main thread never runs key destructors at exit, and must not be told of its end early.
-  if (have_key && tid != tide_sys_pid())
-    pthread_setspecific(exit_key, t);
-  phase = FRESH;
+  tide_thread_began(t, tid);
+  seat->phase = TIDE_PHASE_FRESH;
   tide_cold_add(from);
   tide_clock_sample_begin(&t->clock, tide_cycles());
   t->owes = 1;
@@ -133,43 +118,38 @@ static struct tide_thread *thread_start(void)
 // The end of a thread, or of what it borrowed after its end.
 static void put_away(struct tide_thread *t)
 {
+  struct tide_seat *seat = t->seat;
   tide_run_settle(&t->writer);
   tide_late_close(&t->writer.lates);
   tide_total_leave(&t->writer);
   push_free(t);
   TIDE_COMPILER_BARRIER();
-  phase = GONE;
+  seat->phase = TIDE_PHASE_GONE;
 }
 
-static void thread_end(void *arg)
+void tide_thread_end(struct tide_seat *seat)
 {
-  struct tide_thread *t = arg;
-  if (t != tide_self || t->self != t)
-    return; // a fork child, or somebody else's value
-  if (++t->exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
-    pthread_setspecific(exit_key, t);
-    return;
-  }
+  struct tide_thread *t = seat->thread;
   TIDE_SYS(SYS_prctl, PR_GET_NAME, t->writer.slot->name);
-  phase = BUSY;
+  seat->phase = TIDE_PHASE_BUSY;
   TIDE_COMPILER_BARRIER();
   t->idle = 0;
-  tide_self = NULL;
+  seat->thread = NULL;
   put_away(t);
 }
 
-static struct tide_thread *borrow(void)
+static struct tide_thread *borrow(struct tide_seat *seat)
 {
-  phase = BUSY; // until it is given back
+  seat->phase = TIDE_PHASE_BUSY; // until it is given back
   TIDE_COMPILER_BARRIER();
-  struct tide_thread *t = thread_adopt(tide_sys_tid());
+  struct tide_thread *t = thread_adopt(seat, tide_sys_tid());
   if (t) {
     t->borrowed = true;
     tide_store_relaxed(&t->owes, 1);
     t->clock.seen.code_gen = tide_load_relaxed(&tide_store.code_gen);
     t->unwind.stack_size = 0; // full walks
   } else {
-    phase = GONE;
+    seat->phase = TIDE_PHASE_GONE;
   }
   return t;
 }
@@ -208,12 +188,12 @@ TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
   return t;
 }
 
-TIDE_COLD struct tide_thread *tide_enter_slow(void)
+TIDE_COLD struct tide_thread *tide_enter_slow(struct tide_seat *seat)
 {
-  struct tide_thread *t = tide_self;
+  struct tide_thread *t = seat->thread;
   if (tide_boot_is_off() || tide_real_resolving())
     return NULL;
-  if (phase == BUSY && tide_boot_ready()) { // a fork child is busy with nothing
+  if (seat->phase == TIDE_PHASE_BUSY && tide_boot_ready()) { // a fork child is busy with nothing
     tide_add_relaxed(&tide_store.header->n_lost_busy, 1);
     return NULL;
   }
@@ -222,15 +202,15 @@ TIDE_COLD struct tide_thread *tide_enter_slow(void)
       tide_add_relaxed(&tide_store.header->n_lost_busy, 1);
     return NULL;
   }
-  if (!tide_boot_ready() && !tide_boot()) // the first event of this image, by exec or by fork
+  if (!tide_boot_ready() && !tide_boot(seat)) // the first event of this image, by exec or by fork
     return NULL;
-  t = tide_self;
+  t = seat->thread;
   if (t && t->self != t) { // another thread of this fork child has booted for us
-    tide_self = t = NULL;
-    phase = FRESH;
+    seat->thread = t = NULL;
+    seat->phase = TIDE_PHASE_FRESH;
   }
   if (!t)
-    return phase == GONE ? borrow() : thread_start();
+    return seat->phase == TIDE_PHASE_GONE ? borrow(seat) : thread_start(seat);
   t->idle = 0;
   return tide_look_up(t);
 }

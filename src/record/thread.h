@@ -6,10 +6,25 @@
 // this thread (a signal handler that allocates meanwhile is turned away and counted) and also,
 // because the memory is wiped by the kernel, in a fork child, which then switches to a store of
 // its own before it records anything. One load decides.
+//
+// Who a thread is, the recorder does not find out: whoever brings an event brings the thread's
+// seat, too. The preload library keeps seats in its thread-local storage.
 #pragma once
 #include "record/clock.h"
 #include "store/writer.h"
 #include "unwind/capture.h"
+
+// BUSY: at work without a state to say so in (starting, ending, or with a borrowed one). A signal
+// handler that allocates meanwhile must be turned away, or it would wait for locks we hold.
+enum tide_phase { TIDE_PHASE_FRESH, TIDE_PHASE_BUSY, TIDE_PHASE_GONE };
+
+// What a way in keeps for each thread of the program: zero at first, and from then on the
+// recorder's.
+struct tide_seat {
+  struct tide_thread *thread; // NULL before the first event and after the end
+  enum tide_phase phase;
+  uint64_t live_at_fork; // what the heap held when this thread called fork(), until it has
+};
 
 struct tide_thread {
   uint32_t idle;
@@ -17,17 +32,14 @@ struct tide_thread {
   struct tide_thread *self; // points here; NULL: the memory was wiped, we are a fork child
   uint32_t inside_real;     // a real function of another allocator is running
   bool borrowed;            // by a thread that is past its own end, for one event
-  uint32_t exit_rounds;
   struct tide_thread_clock clock;
   struct tide_thread *next_free;
+  struct tide_seat *seat; // of the thread that has it, or the latest that had
   struct tide_writer writer;
   struct tide_unwind unwind;
 };
 
-// NULL before the first event and after the end. Initial-exec: no call, no allocation.
-extern __thread struct tide_thread *tide_self __attribute__((tls_model("initial-exec")));
-
-struct tide_thread *tide_enter_slow(void);
+struct tide_thread *tide_enter_slow(struct tide_seat *seat);
 // Entered, and there is something to see: the time, unloaded code, or that recording has ended.
 struct tide_thread *tide_look_up(struct tide_thread *t);
 void tide_leave_slow(struct tide_thread *t);
@@ -35,11 +47,11 @@ void tide_leave_slow(struct tide_thread *t);
 #define TIDE_COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
 
 // NULL: do not record (off, busy, or no memory). What happens now happens at t->clock.now.
-TIDE_HOT struct tide_thread *tide_enter(void)
+TIDE_HOT struct tide_thread *tide_enter(struct tide_seat *seat)
 {
-  struct tide_thread *t = tide_self;
+  struct tide_thread *t = seat->thread;
   if (TIDE_UNLIKELY(!t || !t->idle))
-    return tide_enter_slow();
+    return tide_enter_slow(seat);
   t->idle = 0;
   TIDE_COMPILER_BARRIER();
   return TIDE_UNLIKELY(tide_clock_due(&t->clock)) ? tide_look_up(t) : t;
@@ -47,9 +59,9 @@ TIDE_HOT struct tide_thread *tide_enter(void)
 
 // The same for a free, in the usual case; NULL: it is not, and nothing was done. Calls nobody, so a
 // hook that leaves everything else to another function has to save no registers.
-TIDE_HOT struct tide_thread *tide_enter_quickly(void)
+TIDE_HOT struct tide_thread *tide_enter_quickly(struct tide_seat *seat)
 {
-  struct tide_thread *t = tide_self;
+  struct tide_thread *t = seat->thread;
   if (TIDE_UNLIKELY(!t || !t->idle))
     return NULL;
   t->idle = 0; // first: see total.h, invariant 3
@@ -72,9 +84,9 @@ TIDE_HOT void tide_leave(struct tide_thread *t)
 }
 
 // While another allocator works, what it asks of hooked functions is its own business.
-TIDE_HOT struct tide_thread *tide_hold(void)
+TIDE_HOT struct tide_thread *tide_hold(struct tide_seat *seat)
 {
-  struct tide_thread *t = tide_self;
+  struct tide_thread *t = seat->thread;
   if (!t || !t->idle)
     return NULL;
   t->idle = 0;
@@ -90,5 +102,8 @@ TIDE_HOT void tide_unhold(struct tide_thread *t)
   t->idle = 1;
 }
 
+// The end of the thread in this seat: what it still does is booked through a borrowed state.
+void tide_thread_end(struct tide_seat *seat);
+
 void tide_threads_init(void);
-void tide_threads_after_fork(void);
+void tide_threads_after_fork(struct tide_seat *seat); // of the only thread there is

@@ -9,7 +9,7 @@
 
 TIDE_EXPORT int tidemark_check_id(void)
 {
-  struct tide_thread *t = tide_enter();
+  struct tide_thread *t = tide_enter(&tide_self);
   if (!t)
     return -2;
   struct tide_regs r = TIDE_CALLER_REGS();
@@ -23,7 +23,7 @@ TIDE_EXPORT int tidemark_check_id(void)
 
 TIDE_EXPORT int tidemark_check_frames(uint64_t *out, int max)
 {
-  struct tide_thread *t = tide_enter();
+  struct tide_thread *t = tide_enter(&tide_self);
   if (!t)
     return -2;
   enum tide_walk_end end;
