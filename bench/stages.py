@@ -17,7 +17,7 @@ STAGES = [  # name, functions of the recorder
     ("known stacks", "tide_capture_slow|tide_memo|tide_rest_valid|first_try|find_key|stray"),
     ("walks", "incremental|capture_anew|tide_unwind_walk|tide_rule|tide_cfi|tide_eh|read_fde"
               "|run$|tide_object|tide_walker|tide_step"),
-    ("new stacks", "tide_intern|tide_unwind_intern|tide_node|tide_writer|meet|tide_modules|insert"),
+    ("new stacks", "tide_intern|token_of|tide_node|tide_writer|meet|tide_modules|insert"),
     ("booking", "tide_run|tide_book|tide_late|tide_resize|tide_total|tide_live|free_entered"
                 "|tide_record"),
     ("hooks", "malloc|calloc|realloc|free|memalign|aligned_alloc|_Zn|_Zd|valloc|sdallocx|dallocx"),

@@ -21,7 +21,9 @@
 #include "record/modules.h"
 #include "record/options.h"
 #include "record/pages.h"
+#include "preload/loader.h"
 #include "preload/real.h"
+#include "record/host.h"
 #include "preload/self.h"
 #include "record/sandbox.h"
 #include "record/stack_bounds.h"
@@ -37,6 +39,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+
+const struct tide_host tide_host = {
+    .object_at = tide_loader_object_at,
+    .each_object = tide_loader_each_object,
+    .thread_began = tide_self_began,
+    .is_at_work = tide_real_resolving,
+    .owns_block = tide_real_pool_holds,
+};
 
 static enum { NEW, BOOTING, ON, OFF } state;
 static void *booting_thread; // a thread pointer: no call is made before it is known which may be
@@ -324,7 +334,7 @@ static bool first_boot(struct tide_seat *seat)
     return false;
   }
   tide_modules_init(program);
-  tide_depth_limit = options.depth;
+  tide_intern_init(options.depth);
   tide_exec_env_init(environment.preload, environment.options, options.follow);
   note_own_object();
   read_command();

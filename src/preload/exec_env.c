@@ -4,9 +4,9 @@
 // a vfork child, whose memory is its parent's).
 #include "preload/exec_env.h"
 
+#include "preload/loader.h"
 #include "rt/sys.h"
 #include "rt/text.h"
-#include "unwind/object.h"
 
 #include <fcntl.h>
 
@@ -18,7 +18,7 @@ static bool following;
 void tide_exec_env_init(const char *preload, const char *options, bool follow)
 {
   struct tide_object self;
-  if (!tide_object_find((uint64_t)&tide_exec_env_init, &self))
+  if (!tide_loader_object_at((uint64_t)&tide_exec_env_init, &self))
     return;
   struct tide_line path = TIDE_LINE(library), entry = TIDE_LINE(options_entry);
   tide_line_add(&path, self.path);

@@ -4,7 +4,7 @@
 // preloaded after us or linked. Until the first hook call has resolved them, the allocator's
 // entries lead to stand-ins that do so.
 #pragma once
-#include "record/host.h"
+#include "rt/base.h"
 
 #include <spawn.h>
 #include <sys/resource.h>
@@ -25,3 +25,9 @@ extern struct tide_real tide_real;
 
 // Finds the real functions. Idempotent; blocks of memory asked for meanwhile come from a pool.
 void tide_real_resolve(void);
+
+// Is the calling thread resolving right now? Then nothing that happens is the program's.
+bool tide_real_resolving(void);
+
+// Is this one of the few blocks handed out while resolving? They are never freed.
+bool tide_real_pool_holds(const void *p);

@@ -4,7 +4,6 @@
 // last round, because other destructors free memory, too.
 #include "preload/self.h"
 
-#include "record/host.h"
 #include "rt/sys.h"
 
 #include <limits.h>
@@ -33,7 +32,7 @@ void tide_self_init(void)
 }
 
 // The main thread never runs key destructors at exit, and must not be told of its end early.
-void tide_thread_began(struct tide_thread *t, uint32_t tid)
+void tide_self_began(struct tide_thread *t, uint32_t tid)
 {
   exit_rounds = 0;
   if (have_key && tid != tide_sys_pid())

@@ -8,3 +8,5 @@
 extern __thread struct tide_seat tide_self __attribute__((tls_model("initial-exec")));
 
 void tide_self_init(void);
+// As tide_host has it.
+void tide_self_began(struct tide_thread *t, uint32_t tid);

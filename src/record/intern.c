@@ -9,7 +9,7 @@
 #include "record/thread.h"
 #include "rt/cold.h"
 
-uint32_t tide_depth_limit;
+static uint32_t depth_limit; // 0: none
 
 static uint32_t root_node(enum tide_walk_end end)
 {
@@ -87,7 +87,7 @@ struct tide_cell *tide_intern(struct tide_thread *t, struct tide_unwind_frame *f
 // are replaced by one mark, and the hashes of the leaf end are computed anew.
 static uint64_t cut_middle(struct tide_unwind *u, const struct tide_unwind_frame *f, uint64_t n)
 {
-  uint64_t outer = tide_depth_limit / 2, inner = tide_depth_limit - outer, k = 0;
+  uint64_t outer = depth_limit / 2, inner = depth_limit - outer, k = 0;
   struct tide_unwind_frame *to = u->walk;
   for (uint64_t i = 0; i < outer; i++)
     to[k++] = f[i];
@@ -101,13 +101,25 @@ static uint64_t cut_middle(struct tide_unwind *u, const struct tide_unwind_frame
   return k;
 }
 
-void *tide_unwind_intern(struct tide_unwind *u, struct tide_unwind_frame *frames, uint64_t n,
-                         enum tide_walk_end end)
+static void *token_of(struct tide_unwind *u, struct tide_unwind_frame *frames, uint64_t n,
+                      enum tide_walk_end end)
 {
   struct tide_thread *t = (struct tide_thread *)((char *)u - offsetof(struct tide_thread, unwind));
-  if (TIDE_UNLIKELY(tide_depth_limit && n > tide_depth_limit)) {
+  if (TIDE_UNLIKELY(depth_limit && n > depth_limit)) {
     n = cut_middle(u, frames, n);
     frames = u->walk;
   }
   return tide_intern(t, frames, n, root_node(end));
+}
+
+static const struct tide_unwind_host unwind_host = {
+    .object_at = tide_modules_find,
+    .object_met = tide_modules_meet,
+    .stack_token = token_of,
+};
+
+void tide_intern_init(uint32_t depth)
+{
+  depth_limit = depth;
+  tide_unwind_host = &unwind_host;
 }

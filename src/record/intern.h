@@ -6,7 +6,8 @@
 
 #define TIDE_CUT_KEY 1ull // no code address: "frames were left out here"
 
-extern uint32_t tide_depth_limit; // 0: none
+// depth: keep at most so many frames of a stack; 0: all.
+void tide_intern_init(uint32_t depth);
 
 // This thread's cell of the stack f[0..n-1], outermost first, hashes filled in, below the given
 // root node; the frames are told their nodes. Never NULL but when the store is full beyond even a

@@ -8,6 +8,7 @@
 
 #include "record/modules.h"
 
+#include "record/host.h"
 #include "rt/lock.h"
 #include "rt/text.h"
 #include "store/store.h"
@@ -15,7 +16,6 @@
 #include "unwind/object.h"
 
 #include <elf.h>
-#include <link.h>
 #include <string.h>
 
 enum { MAX_KNOWN = 4096, MAX_PATH = 1024 };
@@ -47,6 +47,15 @@ void tide_modules_after_fork(void)
 {
   lock.held = 0;
   store_number++;
+}
+
+bool tide_modules_find(uint64_t pc, struct tide_object *ret_object)
+{
+  if (!tide_host.object_at(pc, ret_object))
+    return false;
+  if (tide_object_is_vdso(ret_object))
+    ret_object->path = "[vdso]";
+  return true;
 }
 
 static uint64_t hash_text(const char *s)
@@ -202,7 +211,7 @@ static void meet(struct tide_object *object)
     publish_salts();
 }
 
-void tide_object_seen(struct tide_object *object)
+void tide_modules_meet(struct tide_object *object)
 {
   tide_lock_take(&lock);
   uint32_t i = 0;
@@ -217,24 +226,16 @@ void tide_object_seen(struct tide_object *object)
   tide_lock_drop(&lock);
 }
 
-static int meet_one(struct dl_phdr_info *info, size_t size, void *unused)
+static void meet_at(uint64_t pc)
 {
-  (void)size, (void)unused;
   struct tide_object object;
-  for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-    if (p->p_type == PT_LOAD && p->p_flags & PF_X) {
-      if (tide_object_find(info->dlpi_addr + p->p_vaddr, &object))
-        tide_object_seen(&object);
-      return 0;
-    }
-  }
-  return 0;
+  if (tide_object_find(pc, &object))
+    tide_modules_meet(&object);
 }
 
 void tide_modules_meet_all(void)
 {
-  dl_iterate_phdr(meet_one, NULL);
+  tide_host.each_object(meet_at);
 }
 
 // The loader is asked again: the object may have gone unseen, and its path with it.

@@ -14,7 +14,7 @@ void tide_record_failed(void)
 // A block from before we came, or from before the fork.
 void tide_record_unknown(const void *p)
 {
-  if (!tide_real_pool_holds(p))
+  if (!tide_host.owns_block(p))
     tide_add_relaxed(&tide_store.header->n_unknown_free, 1);
 }
 

@@ -107,7 +107,7 @@ static struct tide_thread *thread_start(struct tide_seat *seat)
   tide_stack_bounds(tid, &t->unwind.stack_lo, &t->unwind.stack_size);
   seat->thread = t;
   t->idle = 0;
-  tide_thread_began(t, tid);
+  tide_host.thread_began(t, tid);
   seat->phase = TIDE_PHASE_FRESH;
   tide_cold_add(from);
   tide_clock_sample_begin(&t->clock, tide_cycles());
@@ -191,7 +191,7 @@ TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
 TIDE_COLD struct tide_thread *tide_enter_slow(struct tide_seat *seat)
 {
   struct tide_thread *t = seat->thread;
-  if (tide_boot_is_off() || tide_real_resolving())
+  if (tide_boot_is_off() || tide_host.is_at_work())
     return NULL;
   if (seat->phase == TIDE_PHASE_BUSY && tide_boot_ready()) { // a fork child is busy with nothing
     tide_add_relaxed(&tide_store.header->n_lost_busy, 1);

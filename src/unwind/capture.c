@@ -6,6 +6,8 @@
 #include "unwind/grow.h"
 #include "unwind/step.h"
 
+const struct tide_unwind_host *tide_unwind_host;
+
 // How many frames of the last capture still stand, judged from the outermost: slots descend, so
 // stop at the first that lies below sp (dead stack) or has changed.
 static uint64_t frames_standing(const struct tide_unwind *u, uint64_t sp)
@@ -164,7 +166,7 @@ static void *incremental(struct tide_unwind *u, struct tide_regs r)
   append_frames(u, standing, n_new);
   struct tide_unwind_frame *leaf = &u->frame[u->n - 1];
   if (!leaf->token)
-    leaf->token = tide_unwind_intern(u, u->frame, u->n, u->end);
+    leaf->token = tide_unwind_host->stack_token(u, u->frame, u->n, u->end);
   prepare_first_try(u, leaf);
   return leaf->token;
 full_walk:

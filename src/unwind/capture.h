@@ -18,6 +18,7 @@
 //  4. A token is believed only if every word it was derived from still has its value.
 #pragma once
 #include "rt/arch.h"
+#include "unwind/host.h"
 #include "unwind/memo.h"
 #include "unwind/rule.h"
 
@@ -65,9 +66,6 @@ enum {
   TIDE_AGAIN = 4,        // times in a row: packing costs as much as some searches
 };
 
-// How a walk ended: at an outermost frame, or where nothing was known.
-enum tide_walk_end { TIDE_WALK_WHOLE, TIDE_WALK_BROKEN };
-
 struct tide_unwind { // a thread's unwinding state
   // What the first try compares with: the leaf's state and the words. From the last incremental
   // capture or from a memo entry. When it has come again, the words next to the leaf are packed,
@@ -106,11 +104,6 @@ extern uint64_t tide_stack_origin;
 bool tide_unwind_init(struct tide_unwind *u); // false: no memory
 // Forgets what was captured (code was unloaded, another thread takes over).
 void tide_unwind_forget(struct tide_unwind *u);
-
-// Supplied by the user of this module: the token of the stack whose n frames are given, outermost
-// first, hashes filled in. Called when a stack is not known by the caches.
-void *tide_unwind_intern(struct tide_unwind *u, struct tide_unwind_frame *frames, uint64_t n,
-                         enum tide_walk_end end);
 
 // A full walk into u->walk, outermost first; returns the number of frames. On the thread's own
 // stack every read is kept inside it.

@@ -433,7 +433,7 @@ static bool begins_at(uint64_t pc)
   struct fde fde;
   if (!tide_object_find(pc, &object) || !object.eh_hdr)
     return false;
-  tide_object_seen(&object);
+  tide_unwind_host->object_met(&object);
   uint64_t at = find_fde(&object, pc);
   return at && read_fde(&object, at, &fde) && fde.start == pc;
 }
@@ -451,7 +451,7 @@ void tide_cfi_rule(uint64_t key, struct tide_rule *ret_rule)
       ret_rule->kind = TIDE_RULE_SIGNAL;
     return;
   }
-  tide_object_seen(&object);
+  tide_unwind_host->object_met(&object);
   uint64_t at = object.eh_hdr ? find_fde(&object, pc) : 0;
   if (at && read_fde(&object, at, &fde) && pc - fde.start < fde.range)
     rule_from_fde(&fde, key, pc, ret_rule);

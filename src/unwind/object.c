@@ -7,41 +7,25 @@
 #include "rt/maps.h"
 #include "rt/sys.h"
 
-#include <dlfcn.h>
-#include <link.h>
+#include <elf.h>
 #include <string.h>
 
 static uint64_t vdso_start, vdso_bytes;
-
-bool tide_object_find(uint64_t pc, struct tide_object *ret_object)
-{
-  struct dl_find_object found;
-  if (_dl_find_object((void *)pc, &found))
-    return false;
-  const struct link_map *map = found.dlfo_link_map;
-  bool is_vdso = vdso_start && vdso_start == (uint64_t)found.dlfo_map_start;
-  *ret_object = (struct tide_object){
-      .start = (uint64_t)found.dlfo_map_start,
-      .end = (uint64_t)found.dlfo_map_end,
-      .bias = map->l_addr,
-      .eh_hdr = found.dlfo_eh_frame,
-      .path = is_vdso       ? "[vdso]"
-              : map->l_name ? map->l_name
-                            : "",
-      .identity = map,
-  };
-  return true;
-}
 
 // Its size is in its own program headers: a stack may hold any number, also one just behind.
 void tide_object_set_vdso(uint64_t start)
 {
   vdso_start = start;
-  const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)start;
-  const ElfW(Phdr) *p = start ? (const ElfW(Phdr) *)(start + elf->e_phoff) : NULL;
+  const Elf64_Ehdr *elf = (const Elf64_Ehdr *)start;
+  const Elf64_Phdr *p = start ? (const Elf64_Phdr *)(start + elf->e_phoff) : NULL;
   for (unsigned i = 0; start && i < elf->e_phnum; i++)
     if (p[i].p_type == PT_LOAD && p[i].p_offset + p[i].p_filesz > vdso_bytes)
       vdso_bytes = p[i].p_offset + p[i].p_filesz;
+}
+
+bool tide_object_is_vdso(const struct tide_object *object)
+{
+  return vdso_start && vdso_start == object->start;
 }
 
 static void add_span(struct tide_object *object, uint64_t start, uint64_t end)
@@ -54,15 +38,15 @@ static void add_span(struct tide_object *object, uint64_t start, uint64_t end)
 
 // The program headers, if they are where linkers put them: in the first page. The program may have
 // overwritten that page, or made it unreadable.
-static const ElfW(Phdr) * program_headers(const struct tide_object *object, uint32_t *ret_n)
+static const Elf64_Phdr *program_headers(const struct tide_object *object, uint32_t *ret_n)
 {
-  const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)object->start;
+  const Elf64_Ehdr *elf = (const Elf64_Ehdr *)object->start;
   if (!tide_sys_readable(object->start) || memcmp(elf->e_ident, ELFMAG, SELFMAG) ||
-      elf->e_phentsize != sizeof(ElfW(Phdr)) || elf->e_phoff > 4096 || elf->e_phoff % 8 ||
-      elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > 4096)
+      elf->e_phentsize != sizeof(Elf64_Phdr) || elf->e_phoff > 4096 || elf->e_phoff % 8 ||
+      elf->e_phoff + elf->e_phnum * sizeof(Elf64_Phdr) > 4096)
     return NULL;
   *ret_n = elf->e_phnum;
-  return (const ElfW(Phdr) *)(object->start + elf->e_phoff);
+  return (const Elf64_Phdr *)(object->start + elf->e_phoff);
 }
 
 static bool is_mapped_as(const struct tide_object *object, uint64_t start, uint64_t end)
@@ -76,7 +60,7 @@ static bool is_mapped_as(const struct tide_object *object, uint64_t start, uint6
 static bool measure_by_headers(struct tide_object *object)
 {
   uint32_t n = 0;
-  const ElfW(Phdr) *p = program_headers(object, &n);
+  const Elf64_Phdr *p = program_headers(object, &n);
   uint64_t start = ~0ull, end = 0;
   bool agree = false;
   for (uint32_t i = 0; p && i < n; i++) {

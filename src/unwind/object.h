@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which loaded object holds a code address, and where its unwind table is. Lock-free and safe in a
-// signal handler: _dl_find_object (glibc 2.35) takes no lock, unlike dl_iterate_phdr, which must
-// never be called from a hook (its lock may be held by a thread that waits for us).
+// A loaded object: where its code is, its unwind table, and what of it may be read.
 #pragma once
-#include "rt/base.h"
+#include "unwind/host.h"
 
 struct tide_span {
   uint64_t start, end;
@@ -17,17 +15,15 @@ struct tide_object {
   const uint8_t *eh_hdr; // .eh_frame_hdr in memory; NULL: none
   const char *path;      // "" for the program itself, "[vdso]"; valid while the object is loaded
   const void *identity;  // same object, same pointer (while it is loaded)
-  // What of it may be read. Filled in by tide_object_seen().
+  // What of it may be read. Filled in by object_met().
   uint32_t n_readable;
   struct tide_span readable[TIDE_OBJECT_SPANS];
 };
 
-bool tide_object_find(uint64_t pc, struct tide_object *ret_object);
-
-// Supplied by the user of this module: called whenever a rule is about to be made for code of an
-// object, so before any stack through new code is hashed. Gives what of it may be read, as it was
-// when the object was first met (tide_object_measure).
-void tide_object_seen(struct tide_object *object);
+static inline bool tide_object_find(uint64_t pc, struct tide_object *ret_object)
+{
+  return tide_unwind_host->object_at(pc, ret_object);
+}
 
 // Finds out what of an object may be read: its segments, if its program headers are there and agree
 // with the loader's idea of it, or else what /proc/self/maps says. Nothing where neither can be
@@ -36,6 +32,7 @@ void tide_object_measure(struct tide_object *object);
 
 // The kernel's own page of code, which the loader's list does not hold; from the auxiliary vector.
 void tide_object_set_vdso(uint64_t start);
+bool tide_object_is_vdso(const struct tide_object *object);
 
 // Is pc the first instruction of the sigreturn stub? Never faults.
 bool tide_object_is_sigreturn(uint64_t pc);

@@ -261,5 +261,5 @@ TIDE_COLD void *tide_capture_foreign(struct tide_unwind *u, struct tide_regs r)
 {
   enum tide_walk_end end;
   uint64_t n = tide_unwind_walk(u, r, TIDE_HASH_SEED, &end);
-  return tide_unwind_intern(u, u->walk, n, end);
+  return tide_unwind_host->stack_token(u, u->walk, n, end);
 }

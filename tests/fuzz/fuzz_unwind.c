@@ -53,13 +53,13 @@ const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule *scratch)
   return scratch;
 }
 
-bool tide_object_find(uint64_t pc, struct tide_object *ret_object)
+static bool object_at(uint64_t pc, struct tide_object *ret_object)
 {
   *ret_object = object;
   return pc - object.start < object.end - object.start;
 }
 
-void tide_object_seen(struct tide_object *seen)
+static void object_met(struct tide_object *seen)
 {
   (void)seen;
 }
@@ -69,12 +69,14 @@ bool tide_object_is_sigreturn(uint64_t pc)
   return pc % 64 == 1;
 }
 
-void *tide_unwind_intern(struct tide_unwind *u, struct tide_unwind_frame *frames, uint64_t n,
+static void *stack_token(struct tide_unwind *u, struct tide_unwind_frame *frames, uint64_t n,
                          enum tide_walk_end end)
 {
   (void)end;
   return n > 0 && frames ? u : NULL;
 }
+
+static const struct tide_unwind_host host = {object_at, object_met, stack_token};
 
 static uint64_t roll(uint64_t below)
 {
@@ -187,6 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
   if (n < MIN_INPUT + 8)
     return 0;
+  tide_unwind_host = &host;
   dice = n;
   unwind_by(data, n);
   if (n_mutants < N_MUTANTS)

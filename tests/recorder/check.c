@@ -15,7 +15,7 @@ TIDE_EXPORT int tidemark_check_id(void)
   struct tide_regs r = TIDE_CALLER_REGS();
   enum tide_walk_end end;
   uint64_t n = tide_unwind_walk(&t->unwind, r, TIDE_HASH_SEED, &end);
-  void *want = tide_unwind_intern(&t->unwind, t->unwind.walk, n, end);
+  void *want = tide_unwind_host->stack_token(&t->unwind, t->unwind.walk, n, end);
   void *got = tide_capture(&t->unwind, r);
   tide_leave(t);
   return want == got && end == TIDE_WALK_WHOLE ? (int)n : -1;
