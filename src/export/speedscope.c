@@ -20,7 +20,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/units.h"
-#include "export/stack_order.h"
+#include "export/export_stacks.h"
 #include "profile/timeline.h"
 #include "report/export_words.h"
 #include "view/frame_names.h"

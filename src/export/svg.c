@@ -20,17 +20,115 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "report/export_words.h"
+#include "view/tree.h"
 #include "words/image_text.h"
 #include "words/shorten.h"
-#include "export/svg_page.h"
-#include "view/tree.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+// ---- how boxes look, and what they do when scripts may run ----
+//
+// Colours: amber for the user's code and blue for the rest can be told apart with any kind of
+// colour vision, and in grey; both are light enough for black text. Three shades of each keep
+// neighbours apart. What a search finds gets a dark frame besides its colour.
+//
+// The script is a convenience: the picture is whole without it. A click on a box makes it as wide
+// as the picture, Escape or a click on the first box takes that back; "/" or a click on the word
+// asks for a regular expression and marks what has it in its name. It reads the boxes it finds and
+// asks nobody else for anything.
+
+enum { // pixels
+  SVG_WIDTH = 1200,
+  SVG_MARGIN = 10,
+  SVG_ROW = 18,
+  SVG_HEAD = 64,
+  SVG_FOOT = 28,
+};
+
+static const char svg_style[] =
+    "text{font:11px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#000}\n"
+    ".h{font:bold 15px system-ui,sans-serif}\n"
+    ".s{font:12px system-ui,sans-serif;fill:#333}\n"
+    ".b text{pointer-events:none}\n"
+    ".b rect{stroke:#fff;stroke-width:.4}\n"
+    ".b:hover rect{stroke:#000;stroke-width:1}\n"
+    ".u0{fill:#f5c869}.u1{fill:#f2b84b}.u2{fill:#f8d68e}\n"
+    ".r0{fill:#a9d3ef}.r1{fill:#8fc4e9}.r2{fill:#c1dff3}\n"
+    ".o{fill:#d9d9d9}.a{fill:#ededed}\n"
+    ".m rect{fill:#cc79a7;stroke:#000;stroke-width:1.5}\n"
+    "#find{cursor:pointer;text-decoration:underline;display:none}\n";
+
+static const char svg_script[] =
+    "(function () {\n"
+    "  var LEFT = 10, FULL = 1180, CHAR = 6.7, SLACK = 0.11;\n"
+    "  var boxes = [].map.call(document.querySelectorAll('g.b'), function (g) {\n"
+    "    var r = g.querySelector('rect');\n"
+    "    return {g: g, r: r, t: g.querySelector('text'), x: +r.getAttribute('x'),\n"
+    "            w: +r.getAttribute('width'), y: +r.getAttribute('y'),\n"
+    "            name: g.querySelector('title').textContent.split('\\n')[0]};\n"
+    "  });\n"
+    "  function place(b, x, w) {\n"
+    "    var room = Math.floor((w - 6) / CHAR), text = '';\n"
+    "    if (room >= 3)\n"
+    "      text = b.name.length <= room ? b.name : b.name.slice(0, room - 1) + '\\u2026';\n"
+    "    b.g.style.display = '';\n"
+    "    b.r.setAttribute('x', x);\n"
+    "    b.r.setAttribute('width', w);\n"
+    "    if (text && !b.t) {\n"
+    "      b.t = document.createElementNS('http://www.w3.org/2000/svg', 'text');\n"
+    "      b.t.setAttribute('y', b.y + 13);\n"
+    "      b.g.appendChild(b.t);\n"
+    "    }\n"
+    "    if (b.t) {\n"
+    "      b.t.setAttribute('x', x + 3);\n"
+    "      b.t.textContent = text;\n"
+    "    }\n"
+    "  }\n"
+    "  function zoom(to) {\n"
+    "    boxes.forEach(function (b) {\n"
+    "      var inside = b.x >= to.x - SLACK && b.x + b.w <= to.x + to.w + SLACK;\n"
+    "      var around = b.x <= to.x + SLACK && b.x + b.w >= to.x + to.w - SLACK;\n"
+    "      if (b.y < to.y ? around : b === to)\n"
+    "        place(b, LEFT, FULL);\n"
+    "      else if (b.y > to.y && inside)\n"
+    "        place(b, LEFT + (b.x - to.x) / to.w * FULL, b.w / to.w * FULL);\n"
+    "      else\n"
+    "        b.g.style.display = 'none';\n"
+    "    });\n"
+    "  }\n"
+    "  function find() {\n"
+    "    var what = prompt('Mark functions like (a regular expression):', '');\n"
+    "    if (what === null)\n"
+    "      return;\n"
+    "    var like;\n"
+    "    try { like = new RegExp(what); } catch (e) { alert(e.message); return; }\n"
+    "    boxes.forEach(function (b) {\n"
+    "      b.g.classList.toggle('m', what !== '' && like.test(b.name));\n"
+    "    });\n"
+    "  }\n"
+    "  boxes.forEach(function (b) {\n"
+    "    b.g.style.cursor = 'pointer';\n"
+    "    b.g.addEventListener('click', function () { zoom(b); });\n"
+    "  });\n"
+    "  document.addEventListener('keydown', function (e) {\n"
+    "    if (e.key === 'Escape' && boxes.length)\n"
+    "      zoom(boxes[0]);\n"
+    "    if (e.key === '/') {\n"
+    "      e.preventDefault();\n"
+    "      find();\n"
+    "    }\n"
+    "  });\n"
+    "  var word = document.getElementById('find');\n"
+    "  word.style.display = 'inline';\n"
+    "  word.addEventListener('click', find);\n"
+    "})();\n";
+
+// ---- the picture ----
+
 enum {
-  INNER_WIDTH = TIDE_SVG_WIDTH - 2 * TIDE_SVG_MARGIN,
+  INNER_WIDTH = SVG_WIDTH - 2 * SVG_MARGIN,
   DEPTH_MAX = 1000,
   CHAR_TENTHS = 67, // width of a character
   TEXT_MIN = 3,     // characters worth showing
@@ -119,13 +217,13 @@ static void open_box(const struct writer *w, const char *name)
 static void close_box(const struct writer *w, const char *class, uint64_t before, uint64_t weight,
                       size_t row, const char *name)
 {
-  unsigned left = TIDE_SVG_MARGIN * 10 + tenths(w, before);
-  unsigned width = TIDE_SVG_MARGIN * 10 + tenths(w, before + weight) - left;
-  size_t top = TIDE_SVG_HEAD + row * TIDE_SVG_ROW;
+  unsigned left = SVG_MARGIN * 10 + tenths(w, before);
+  unsigned width = SVG_MARGIN * 10 + tenths(w, before + weight) - left;
+  size_t top = SVG_HEAD + row * SVG_ROW;
   tide_sink_printf(w->sink, "</title><rect class=\"%s\"", class);
   put_tenths(w->sink, "x", left);
   put_tenths(w->sink, "width", width);
-  tide_sink_printf(w->sink, " y=\"%zu\" height=\"%d\" rx=\"1\"/>", top, TIDE_SVG_ROW - 1);
+  tide_sink_printf(w->sink, " y=\"%zu\" height=\"%d\" rx=\"1\"/>", top, SVG_ROW - 1);
   unsigned room = width > 60 ? (width - 60) / CHAR_TENTHS : 0;
   if (room >= TEXT_MIN) {
     TIDE_CLEANUP_FREE char *fitting = tide_shorten_function(name, room, true);
@@ -228,7 +326,7 @@ static size_t find_depth(const struct writer *w)
 
 static void put_line(const struct writer *w, const char *class, unsigned y, const char *text)
 {
-  tide_sink_printf(w->sink, "<text class=\"%s\" x=\"%d\" y=\"%u\">", class, TIDE_SVG_MARGIN, y);
+  tide_sink_printf(w->sink, "<text class=\"%s\" x=\"%d\" y=\"%u\">", class, SVG_MARGIN, y);
   put_escaped(w->sink, text);
   tide_sink_text(w->sink, "</text>\n");
 }
@@ -242,13 +340,13 @@ static void write_head(const struct writer *w, size_t height)
                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" "
                    "viewBox=\"0 0 %d %zu\">\n<title>",
-                   TIDE_SVG_WIDTH, height, TIDE_SVG_WIDTH, height);
+                   SVG_WIDTH, height, SVG_WIDTH, height);
   put_escaped(w->sink, command);
   tide_sink_text(w->sink, ": ");
   put_escaped(w->sink, measure);
-  tide_sink_printf(w->sink, "</title>\n<style>\n%s</style>\n", tide_svg_style);
+  tide_sink_printf(w->sink, "</title>\n<style>\n%s</style>\n", svg_style);
   tide_sink_text(w->sink, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-  tide_sink_printf(w->sink, "<text class=\"h\" x=\"%d\" y=\"24\">", TIDE_SVG_MARGIN);
+  tide_sink_printf(w->sink, "<text class=\"h\" x=\"%d\" y=\"24\">", SVG_MARGIN);
   put_escaped(w->sink, measure);
   tide_sink_text(w->sink, ": ");
   put_weight(w, w->whole);
@@ -257,7 +355,7 @@ static void write_head(const struct writer *w, size_t height)
   tide_sink_printf(w->sink,
                    "<text class=\"s\" id=\"find\" x=\"%d\" y=\"24\" text-anchor=\"end\">find "
                    "(/)</text>\n",
-                   TIDE_SVG_WIDTH - TIDE_SVG_MARGIN);
+                   SVG_WIDTH - SVG_MARGIN);
 }
 
 static void write_foot(const struct writer *w, size_t height)
@@ -270,19 +368,19 @@ static void write_foot(const struct writer *w, size_t height)
     tide_buf_printf(&text, " · %s too small to draw", tide_units_count(count, w->n_hidden));
   put_line(w, "s", (unsigned)height - 10, tide_buf_cstr(&text));
   tide_buf_done(&text);
-  tide_sink_printf(w->sink, "<script><![CDATA[\n%s]]></script>\n</svg>\n", tide_svg_script);
+  tide_sink_printf(w->sink, "<script><![CDATA[\n%s]]></script>\n</svg>\n", svg_script);
 }
 
 static void write_picture(struct writer *w)
 {
   w->depth = w->whole ? find_depth(w) : 0;
-  size_t height = TIDE_SVG_HEAD + (w->depth + 1) * TIDE_SVG_ROW + TIDE_SVG_FOOT;
+  size_t height = SVG_HEAD + (w->depth + 1) * SVG_ROW + SVG_FOOT;
   w->next = tide_alloc_array(w->depth + 2, sizeof *w->next);
   write_head(w, height);
   if (w->whole)
     draw_boxes(w);
   else
-    put_line(w, "s", TIDE_SVG_HEAD + 13, "nothing");
+    put_line(w, "s", SVG_HEAD + 13, "nothing");
   write_foot(w, height);
   free(w->next);
 }

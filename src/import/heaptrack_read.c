@@ -16,9 +16,8 @@
 #define _GNU_SOURCE
 #include "base/alloc.h"
 #include "import/builder.h"
-#include "import/segments.h"
 #include "import/importers.h"
-#include "import/live_map.h"
+#include "import/mappings.h"
 #include "import/replay.h"
 
 #include <stdio.h>

@@ -10,9 +10,9 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
-#include "import/live_map.h"
+#include "import/replay.h"
 #include "import_fixture.h"
+#include "model/buckets.h"
 
 #include <stdlib.h>
 #include <string.h>
