@@ -8,13 +8,126 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "symbol/debugfile.h"
-#include "symbol/package.h"
 
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+// ---- packages ----
+//
+// dpkg keeps the files of each package in /var/lib/dpkg/info/PACKAGE[:ARCH].list, one path a line.
+// `dpkg -S` reads them all. Most libraries are in a package whose name starts like theirs
+// (libzstd.so.1 is in libzstd1), and modules of one program come by the dozen in one package, so
+// those lists are read first; all of them take some 10 ms for each thousand.
+
+#define LISTS "/var/lib/dpkg/info"
+
+// Is one of the paths a whole line of the file?
+static bool lists(int dir, const char *name, const char *const paths[2])
+{
+  int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+  struct stat status;
+  if (fd < 0)
+    return false;
+  char *text = MAP_FAILED;
+  if (fstat(fd, &status) == 0 && status.st_size > 0)
+    text = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+  close(fd);
+  if (text == MAP_FAILED)
+    return false;
+  size_t n = (size_t)status.st_size;
+  bool found = false;
+  for (int i = 0; i < 2 && !found; i++) {
+    size_t len = strlen(paths[i]);
+    const char *at = text, *end = text + n;
+    while (!found && (at = memmem(at, (size_t)(end - at), paths[i], len))) {
+      found = (at == text || at[-1] == '\n') && (at + len == end || at[len] == '\n');
+      at += len;
+    }
+  }
+  munmap(text, n);
+  return found;
+}
+
+// Do the letters and digits of both start alike, as far as the shorter stem goes? The stem of a
+// file ends where its ".so" does.
+static bool sound_alike(const char *file, const char *package)
+{
+  size_t n = 0;
+  const char *end = strstr(file, ".so");
+  for (; *file && file != end; file++) {
+    if (!isalnum((unsigned char)*file))
+      continue;
+    while (*package && !isalnum((unsigned char)*package))
+      package++;
+    if (tolower((unsigned char)*file) != *package++)
+      return false;
+    n++;
+  }
+  return n >= 2;
+}
+
+static bool is_list(const char *name)
+{
+  size_t n = strlen(name);
+  return n > 5 && strcmp(name + n - 5, ".list") == 0;
+}
+
+// The name of the list that has one of the paths, owned; of those alike, or of the others.
+static char *search(DIR *dir, const char *const paths[2], bool alike)
+{
+  const char *slash = strrchr(paths[0], '/');
+  const char *file = slash ? slash + 1 : paths[0];
+  rewinddir(dir);
+  for (struct dirent *entry; (entry = readdir(dir));)
+    if (is_list(entry->d_name) && sound_alike(file, entry->d_name) == alike &&
+        lists(dirfd(dir), entry->d_name, paths))
+      return tide_strdup(entry->d_name);
+  return NULL;
+}
+
+// The list that had the file asked for last.
+static _Thread_local char latest[256];
+
+static char *search_all(DIR *dir, const char *const paths[2])
+{
+  if (latest[0] && lists(dirfd(dir), latest, paths))
+    return tide_strdup(latest);
+  char *list = search(dir, paths, true);
+  if (!list)
+    list = search(dir, paths, false);
+  if (list && strlen(list) < sizeof latest)
+    strcpy(latest, list);
+  return list;
+}
+
+char *tide_package_of(const char *path)
+{
+  DIR *dir = opendir(LISTS);
+  if (!dir)
+    return NULL;
+  // The lists have paths from before /lib became a link to /usr/lib as well as from after.
+  TIDE_CLEANUP_FREE char *real = realpath(path, NULL);
+  const char *at = real ? real : path;
+  TIDE_CLEANUP_FREE char *merged = tide_sprintf("/usr%s", at);
+  const char *other = strncmp(at, "/usr/", 5) == 0 ? at + 4 : merged;
+  const char *const paths[2] = {at, other};
+  char *list = search_all(dir, paths);
+  closedir(dir);
+  if (list) // PACKAGE:ARCH.list or PACKAGE.list
+    list[strcspn(list, ":") < strlen(list) ? strcspn(list, ":") : strlen(list) - 5] = 0;
+  return list;
+}
+
+// ---- notes ----
 
 const char *tide_advice_name(const char *path)
 {
@@ -33,29 +146,19 @@ static void write_note(char note[NOTE_MAX], const char *path, const char *what)
   snprintf(note, NOTE_MAX, "%.*s %s", room, path, what);
 }
 
-static void advise(struct tide_symbol_module *m, const char *path, const char *format, va_list args)
+// The note, with the module's own path.
+__attribute__((format(printf, 2, 3))) static void advise(struct tide_symbol_module *m,
+                                                         const char *format, ...)
 {
+  va_list args;
   char *what = NULL;
-  if (vasprintf(&what, format, args) < 0)
+  va_start(args, format);
+  int n = vasprintf(&what, format, args);
+  va_end(args);
+  if (n < 0)
     return;
-  write_note(m->object.note, path, what);
+  write_note(m->object.note, m->object.path, what);
   free(what);
-}
-
-void tide_advise_of(struct tide_symbol_module *m, const char *path, const char *format, ...)
-{
-  va_list args;
-  va_start(args, format);
-  advise(m, path, format, args);
-  va_end(args);
-}
-
-void tide_advise(struct tide_symbol_module *m, const char *format, ...)
-{
-  va_list args;
-  va_start(args, format);
-  advise(m, m->object.path, format, args);
-  va_end(args);
 }
 
 static bool is_packaged(const char *path)
@@ -171,7 +274,7 @@ void tide_advise_unusable(struct tide_symbol_module *m, const char *path,
     add_directory(&text, "; if a copy is kept, ", sources);
   if (tide_debuginfod_trouble(servers))
     tide_buf_printf(&text, "; debuginfod: %s", tide_debuginfod_trouble(servers));
-  tide_advise_of(m, path, "%s", tide_buf_cstr(&text));
+  write_note(m->object.note, path, tide_buf_cstr(&text));
   tide_buf_done(&text);
 }
 
@@ -181,13 +284,13 @@ void tide_advise_no_debug_info(struct tide_symbol_module *m,
 {
   if (m->elf->debug == TIDE_ELF_DEBUG_ZSTD ||
       (m->debug && m->debug->debug == TIDE_ELF_DEBUG_ZSTD)) {
-    tide_advise(m, "has zstd-packed debug info that cannot be unpacked: lines are unknown");
+    advise(m, "has zstd-packed debug info that cannot be unpacked: lines are unknown");
     return;
   }
   struct tide_buf text = {0};
   add_advice(&text, m, sources, servers);
-  tide_advise(m, "has no debug info: %s unknown; %s",
-              has_names(m) ? "lines are" : "lines and most names are", tide_buf_cstr(&text));
+  advise(m, "has no debug info: %s unknown; %s",
+         has_names(m) ? "lines are" : "lines and most names are", tide_buf_cstr(&text));
   tide_buf_done(&text);
 }
 
@@ -218,13 +321,13 @@ void tide_advise_missing_part(struct tide_symbol_module *m)
     return;
   TIDE_CLEANUP_FREE char *package = tide_sprintf("%s.dwp", m->elf->path);
   if (access(package, F_OK) == 0)
-    tide_advise(m,
-                "has its debug info in %.60s, which libdw can read from version 0.191 on: "
-                "inlined calls are unknown",
-                tide_advice_name(package));
+    advise(m,
+           "has its debug info in %.60s, which libdw can read from version 0.191 on: "
+           "inlined calls are unknown",
+           tide_advice_name(package));
   else
-    tide_advise(m,
-                "has part of its debug info in %.60s, which is not there: some names and inlined "
-                "calls are unknown",
-                tide_advice_name(missing));
+    advise(m,
+           "has part of its debug info in %.60s, which is not there: some names and inlined "
+           "calls are unknown",
+           tide_advice_name(missing));
 }

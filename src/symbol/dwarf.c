@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "symbol/altfile.h"
+#include "symbol/debugfile.h"
 #include "symbol/dies.h"
 #include "symbol/lines.h"
 

@@ -18,7 +18,7 @@ struct tide_dwarf;
 // what linkers leave of functions they threw away. The file and the names must outlive the result.
 struct tide_dwarf *tide_dwarf_new(struct tide_elf *elf, uint64_t code_lo, uint64_t code_hi,
                                   struct tide_names *names);
-// Joins the file that dwz moved common parts to, if there is one; see symbol/altfile.h.
+// Joins the file that dwz moved common parts to, if there is one; see symbol/debugfile.h.
 void tide_dwarf_join_alt(struct tide_dwarf *dwarf, const char *path, const char *dirs,
                          struct tide_debuginfod *servers);
 // A file that holds part of the debug info and was not found; NULL when all is there, as far as the

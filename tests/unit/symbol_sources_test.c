@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 
+#include "symbol/advice.h"
 #include "symbol/elf.h"
-#include "symbol/package.h"
 
 #include <dlfcn.h>
 #include <elfutils/libdwelf.h>

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Debug sections packed by zstd, which libelf knows from 0.189 on. For an older one an ELF file is
-// made in memory: the same section headers, debug sections unpacked, all else without its bytes.
-//
-// 1. What a section says it unpacks to is not believed: memory grows with what came out.
-// 2. All sections together may unpack to UNPACKED_MAX, far more than distributions ship.
+// What lies packed in an ELF file, unpacked. It comes from outside: what it may unpack to, and the
+// memory that the unpacking itself may take, are bounded far above what distributions ship, far
+// below what would hurt.
 #define _GNU_SOURCE
 #include "symbol/elf.h"
 
@@ -12,23 +10,32 @@
 #include "base/buf.h"
 
 #include <gelf.h>
+#include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
-#define UNPACKED_MAX ((size_t)1 << 30)
-#define STEP ((size_t)1 << 20)
+// ---- debug sections packed by zstd ----
+//
+// libelf knows them from 0.189 on. For an older one an ELF file is
+// made in memory: the same section headers, debug sections unpacked, all else without its bytes.
+//
+// 1. What a section says it unpacks to is not believed: memory grows with what came out.
+// 2. All sections together may unpack to SECTIONS_UNPACKED_MAX, far more than distributions ship.
+
+#define SECTIONS_UNPACKED_MAX ((size_t)1 << 30)
+#define SECTIONS_STEP ((size_t)1 << 20)
 
 // Appends what the bytes unpack to; false unless it is exactly n bytes.
-static bool unpack(struct tide_section packed, uint64_t n, struct tide_buf *out)
+static bool unpack_zstd(struct tide_section packed, uint64_t n, struct tide_buf *out)
 {
   ZSTD_DStream *stream = ZSTD_createDStream();
   ZSTD_inBuffer in = {packed.data, packed.n, 0};
   size_t start = out->n, left = 1;
-  while (left && !ZSTD_isError(left) && out->n - start <= n && out->n < UNPACKED_MAX) {
-    ZSTD_outBuffer room = {tide_buf_extend(out, STEP), STEP, 0};
+  while (left && !ZSTD_isError(left) && out->n - start <= n && out->n < SECTIONS_UNPACKED_MAX) {
+    ZSTD_outBuffer room = {tide_buf_extend(out, SECTIONS_STEP), SECTIONS_STEP, 0};
     left = ZSTD_decompressStream(stream, &room, &in);
-    out->n -= STEP - room.pos;
+    out->n -= SECTIONS_STEP - room.pos;
     if (room.pos == 0 && in.pos == in.size)
       break; // cut short
   }
@@ -58,9 +65,9 @@ static bool add_section(Elf_Scn *scn, Elf64_Shdr *header, struct tide_buf *out)
     return true;
   }
   if (raw->d_size < sizeof(Elf64_Chdr) ||
-      !unpack((struct tide_section){(const uint8_t *)raw->d_buf + sizeof(Elf64_Chdr),
-                                    raw->d_size - sizeof(Elf64_Chdr)},
-              packed.ch_size, out))
+      !unpack_zstd((struct tide_section){(const uint8_t *)raw->d_buf + sizeof(Elf64_Chdr),
+                                         raw->d_size - sizeof(Elf64_Chdr)},
+                   packed.ch_size, out))
     return false;
   header->sh_flags &= ~(uint64_t)SHF_COMPRESSED;
   header->sh_size = packed.ch_size;
@@ -122,4 +129,42 @@ Elf *tide_elf_for_dwarf(struct tide_elf *elf)
   if (!elf->unpacked)
     elf->unpacked = open_unpacked(elf);
   return elf->unpacked ? elf->unpacked->elf : NULL;
+}
+
+// ---- MiniDebugInfo, packed by xz ----
+
+#define MINI_UNPACKED_MAX ((size_t)64 << 20)
+#define MINI_WORK_MAX ((uint64_t)128 << 20)
+#define MINI_STEP ((size_t)256 << 10)
+
+static bool unpack_xz(struct tide_section packed, struct tide_buf *out)
+{
+  lzma_stream stream = LZMA_STREAM_INIT;
+  if (lzma_stream_decoder(&stream, MINI_WORK_MAX, 0) != LZMA_OK)
+    return false;
+  stream.next_in = packed.data;
+  stream.avail_in = packed.n;
+  lzma_ret result = LZMA_OK;
+  while (result == LZMA_OK && out->n < MINI_UNPACKED_MAX) {
+    stream.next_out = tide_buf_extend(out, MINI_STEP);
+    stream.avail_out = MINI_STEP;
+    result = lzma_code(&stream, LZMA_FINISH);
+    out->n -= stream.avail_out;
+  }
+  lzma_end(&stream);
+  return result == LZMA_STREAM_END;
+}
+
+struct tide_elf *tide_elf_open_debugdata(const struct tide_elf *elf)
+{
+  struct tide_section packed = tide_elf_section(elf->elf, "gnu_debugdata");
+  struct tide_buf bytes = {0};
+  struct tide_elf *found;
+  if (!packed.data)
+    return NULL;
+  if (!unpack_xz(packed, &bytes)) {
+    tide_buf_done(&bytes);
+    return NULL;
+  }
+  return tide_elf_open_bytes(elf->path, bytes.data, bytes.n, &found, NULL) ? NULL : found;
 }
