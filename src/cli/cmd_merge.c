@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "merge/merge.h"
-#include "model/redact.h"
+#include "model/capture.h"
 #include "profile/completeness.h"
 #include "profile/profile.h"
 #include "tide/file.h"

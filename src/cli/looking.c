@@ -7,7 +7,7 @@
 #include "cli/naming_open.h"
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
-#include "model/redact.h"
+#include "model/capture.h"
 #include "profile/completeness.h"
 #include "view/groups.h"
 

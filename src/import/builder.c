@@ -5,9 +5,9 @@
 #include "import/builder.h"
 
 #include "base/alloc.h"
-#include "model/snapshot.h"
-#include "tide/format.h"
 #include "import/table.h"
+#include "model/image_sums.h"
+#include "tide/format.h"
 
 #include <stdlib.h>
 #include <string.h>

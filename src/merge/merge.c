@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "merge/merge_parts.h"
-#include "model/roll.h"
+#include "model/capture.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/lookup.h"
 #include "model/buckets.h"
-#include "model/limits.h"
+#include "model/model.h"
 #include "model/stored_names.h"
 
 #include <stdlib.h>

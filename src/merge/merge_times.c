@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "model/image_sums.h"
-#include "model/limits.h"
+#include "model/model.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -178,3 +178,53 @@ void tide_image_add_exact_snapshots(struct tide_image *image)
     free(end.rows);
   image->has_counts = true;
 }
+
+// ---- rows of a snapshot ----
+//
+// Merging sorted rows. Sums are unsigned and may wrap: they come from files and stores.
+
+// The stack at a position of a list, or one after all others behind its end.
+static uint32_t stack_at(const struct tide_snapshot_row *rows, size_t n, size_t i)
+{
+  return i < n ? rows[i].stack : UINT32_MAX;
+}
+
+void tide_snapshot_add_counts(struct tide_snapshot *snapshot,
+                              const struct tide_snapshot_row *counts, size_t n_counts)
+{
+  if (n_counts == 0)
+    return;
+  struct tide_snapshot_row *rows = tide_alloc_array(snapshot->n_rows + n_counts, sizeof *rows);
+  size_t n = 0, old = 0, more = 0;
+  while (old < snapshot->n_rows || more < n_counts) {
+    uint32_t own = stack_at(snapshot->rows, snapshot->n_rows, old);
+    uint32_t other = stack_at(counts, n_counts, more);
+    struct tide_snapshot_row row = {.stack = other};
+    if (own <= other)
+      row = snapshot->rows[old++];
+    if (other <= own) {
+      row.n_alloc += counts[more].n_alloc;
+      row.b_alloc += counts[more++].b_alloc;
+    }
+    if (row.live_bytes || row.live_blocks || row.n_alloc || row.b_alloc)
+      rows[n++] = row;
+  }
+  free(snapshot->rows);
+  snapshot->rows = tide_realloc_array(rows, n, sizeof *rows);
+  snapshot->n_rows = n;
+}
+
+// ---- what a format had ----
+
+#define AT(field) offsetof(struct tide_numbers, field)
+
+bool tide_number_is_kept(const struct tide_number *number, const struct tide_image *image)
+{
+  bool is_kept = true;
+#define TIDE_NUMBER(field, ...)                                                                    \
+  if (number->at == AT(field))                                                                     \
+    return is_kept;
+#define TIDE_NUMBER_SINCE(flag) is_kept = image->flag;
+#include "model/numbers.def"
+  return true;
+}

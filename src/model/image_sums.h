@@ -5,12 +5,6 @@
 #pragma once
 #include "model/model.h"
 
-struct tide_image_sums {
-  uint64_t n_alloc, b_alloc, n_free, b_free;
-  int64_t live_blocks, live_bytes;
-  uint64_t n_resize;
-  int64_t resized_bytes; // new sizes - old sizes; has a meaning if the image has_resized_bytes
-};
 void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums *ret_sums);
 
 // Recordings of several threads once told a peak that the shares of the stacks added up to only
@@ -25,3 +19,11 @@ uint16_t *tide_image_root_flags(const struct tide_image *image);
 // Puts the snapshots at peak_ns and end_ns, made from the sites, among the others by time; not
 // of what the image lacks. That of the end counts what no other has counted.
 void tide_image_add_exact_snapshots(struct tide_image *image);
+
+// Adds what `counts` (by rising stack) says was allocated to the rows of a snapshot; what it says
+// of live blocks is ignored. The snapshot owns its rows; `counts` stays the caller's.
+void tide_snapshot_add_counts(struct tide_snapshot *snapshot,
+                              const struct tide_snapshot_row *counts, size_t n_counts);
+
+// False: the capture is of a format that did not have it. What its images lack is another matter.
+bool tide_number_is_kept(const struct tide_number *number, const struct tide_image *image);

@@ -16,6 +16,12 @@
 #define TIDE_SIZE_BUCKETS_N 32 // see store/layout.h for the bucket limits
 #define TIDE_LIFE_BUCKETS_N 48 // bucket 0: 0 ns; bucket k: 2^(k-1) .. 2^k - 1 ns
 
+// How much an image holds at most, whoever makes it.
+#define TIDE_MAX_MODULES 65536u  // what a frame's 16 bits can name
+#define TIDE_MAX_SNAPSHOTS 4096u // in a file; of one that is made here:
+#define TIDE_SAMPLE_MAX_TICKS 1024
+#define TIDE_SAMPLE_MAX_SNAPSHOTS 198 // two more are made at the end: peak and end
+
 // A loaded object. Frames refer to it by index; module 0 is always "unknown" (path "").
 struct tide_module {
   char *path; // absolute; "[vdso]" for the kernel's page
@@ -147,22 +153,12 @@ struct tide_loss { // all counts of events or stacks; zero is what we want to se
   uint64_t n_failed; // allocations that returned NULL: information, not a loss
 };
 
-// What an image does not hold because whoever recorded it did not know: another tool's formats hold
-// less than ours. What lacks is absent, not zero; its fields are without meaning.
-enum tide_lacks {
-  TIDE_LACK_PEAK = 1,        // who held what at the peak
-  TIDE_LACK_LIVE = 2,        // what was live at the end
-  TIDE_LACK_TOTAL = 4,       // what was allocated in all
-  TIDE_LACK_BLOCKS = 8,      // numbers of blocks: only bytes are known
-  TIDE_LACK_TEMP = 16,       // what was temporary: freed within one further allocation
-  TIDE_LACK_LIFETIMES = 32,  // how long blocks lived
-  TIDE_LACK_LIFE_HIST = 64,  // and how that is spread
-  TIDE_LACK_SIZE_HIST = 128, // how sizes are spread
-  TIDE_LACK_RESIZES = 256,
-  TIDE_LACK_THREADS = 512,                 // who allocated, and who freed what others had allocated
-  TIDE_LACK_TIMES = 1024,                  // first and last allocation of a site
-  TIDE_LACK_CLOCK = 2048,                  // start, end, and when the peak was
-  TIDE_LACK_NUMBERS = TIDE_LACK_CLOCK - 1, // all but that: nothing of it was recorded
+// What follows from the sites of an image, of the heap alone; see model/image_sums.h.
+struct tide_image_sums {
+  uint64_t n_alloc, b_alloc, n_free, b_free;
+  int64_t live_blocks, live_bytes;
+  uint64_t n_resize;
+  int64_t resized_bytes; // new sizes - old sizes; has a meaning if the image has_resized_bytes
 };
 
 // One process image: from exec (or fork) to the next exec or the end.
@@ -261,7 +257,7 @@ struct tide_unrecorded {
   uint64_t recorded_bytes;   // the highest heap peak that was recorded of one all the same
 };
 
-// Which programs of a run were recorded and which were not. See model/roll.h.
+// Which programs of a run were recorded and which were not. See model/capture.h.
 struct tide_roll {
   bool is_known;        // false: nobody watched (a bare store, another tool, files before 1.4)
   bool at_least;        // an unrecorded program may have started others that nobody saw

@@ -3,8 +3,6 @@
 // What can be done with the numbers of a stack without knowing which there are.
 #include "model/numbers.h"
 
-#include "model/model.h"
-
 #include <string.h>
 
 #define AT(field) offsetof(struct tide_numbers, field)
@@ -29,17 +27,6 @@ uint64_t tide_number_get(const struct tide_numbers *numbers, const struct tide_n
   uint64_t value;
   memcpy(&value, (const char *)numbers + number->at, sizeof value);
   return value;
-}
-
-bool tide_number_is_kept(const struct tide_number *number, const struct tide_image *image)
-{
-  bool is_kept = true;
-#define TIDE_NUMBER(field, ...)                                                                    \
-  if (number->at == AT(field))                                                                     \
-    return is_kept;
-#define TIDE_NUMBER_SINCE(flag) is_kept = image->flag;
-#include "model/numbers.def"
-  return true;
 }
 
 #define ADD_DONE(field) sum->field += more->field;

@@ -12,7 +12,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct tide_image;
+// What an image does not hold because whoever recorded it did not know: another tool's formats hold
+// less than ours. What lacks is absent, not zero; its fields are without meaning.
+enum tide_lacks {
+  TIDE_LACK_PEAK = 1,        // who held what at the peak
+  TIDE_LACK_LIVE = 2,        // what was live at the end
+  TIDE_LACK_TOTAL = 4,       // what was allocated in all
+  TIDE_LACK_BLOCKS = 8,      // numbers of blocks: only bytes are known
+  TIDE_LACK_TEMP = 16,       // what was temporary: freed within one further allocation
+  TIDE_LACK_LIFETIMES = 32,  // how long blocks lived
+  TIDE_LACK_LIFE_HIST = 64,  // and how that is spread
+  TIDE_LACK_SIZE_HIST = 128, // how sizes are spread
+  TIDE_LACK_RESIZES = 256,
+  TIDE_LACK_THREADS = 512,                 // who allocated, and who freed what others had allocated
+  TIDE_LACK_TIMES = 1024,                  // first and last allocation of a site
+  TIDE_LACK_CLOCK = 2048,                  // start, end, and when the peak was
+  TIDE_LACK_NUMBERS = TIDE_LACK_CLOCK - 1, // all but that: nothing of it was recorded
+};
 
 // As they are counted, by stack and thread. A single row may be negative in live terms (a thread
 // that only frees).
@@ -59,8 +75,6 @@ static inline bool tide_number_adds_up(const struct tide_number *number)
 // Its key where it is told of everything at once: in totals, and in tables.
 const char *tide_number_name(const struct tide_number *number);
 uint64_t tide_number_get(const struct tide_numbers *numbers, const struct tide_number *number);
-// False: the capture is of a format that did not have it. What its images lack is another matter.
-bool tide_number_is_kept(const struct tide_number *number, const struct tide_image *image);
 
 // Each number by its rule. What is live follows from the others.
 void tide_counters_add(struct tide_counters *sum, const struct tide_counters *more);

@@ -7,7 +7,6 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "model/image_sums.h"
 #include "model/model.h"
 
 // What the snapshots need of a stack, until they are packed.

@@ -15,10 +15,9 @@
 // One that is thinned out leaves its counts to the next, so no event is ever counted twice or not
 // at all. What was live follows from the sums.
 #pragma once
+#include "model/model.h"
 #include "observe/intervals.h"
 #include "observe/late_frees.h"
-#include "model/limits.h"
-#include "model/model.h"
 #include "observe/rss.h"
 #include "observe/sample_rows.h"
 #include "observe/store_view.h"

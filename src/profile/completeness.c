@@ -4,7 +4,7 @@
 #include "profile/completeness.h"
 
 #include "base/alloc.h"
-#include "model/roll.h"
+#include "model/capture.h"
 #include "model/why_words.h"
 
 #include <errno.h>

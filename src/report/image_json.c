@@ -4,10 +4,10 @@
 #include "report/image_json.h"
 
 #include "base/alloc.h"
-#include "model/roll.h"
+#include "model/capture.h"
 #include "model/why_words.h"
-#include "words/image_text.h"
 #include "report/lacking.h"
+#include "words/image_text.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,8 @@
 // by the JSON writer itself (report/lacking.h).
 #include "report/numbers_json.h"
 
+#include "model/image_sums.h"
+
 void tide_number_json(struct tide_json *json, const char *key, const struct tide_number *number,
                       uint64_t value)
 {

@@ -4,14 +4,15 @@
 // columns add up to the totals of the report. The first columns say what a group is and depend on
 // the kind. `weight` is the answer to the question; classes of size and lifetime have little
 // else.
+#include "model/image_sums.h"
 #include "report/report_rows.h"
 
 #include "base/alloc.h"
 #include "report/csv.h"
 #include "report/lacking.h"
 #include "report/report_cells.h"
-#include "view/groups.h"
 #include "view/fate.h"
+#include "view/groups.h"
 
 #include <inttypes.h>
 #include <string.h>

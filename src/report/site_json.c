@@ -4,6 +4,7 @@
 #include "report/site_json.h"
 
 #include "base/alloc.h"
+#include "model/image_sums.h"
 #include "report/numbers_json.h"
 
 #include <stddef.h>

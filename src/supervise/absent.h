@@ -16,9 +16,9 @@
 //
 // Threads: the watch's own alone.
 #pragma once
-#include "supervise/kin.h"
+#include "model/capture.h"
 #include "model/model.h"
-#include "model/roll.h"
+#include "supervise/kin.h"
 
 struct tide_absents;
 

@@ -6,8 +6,8 @@
 #include "supervise/watch_inside.h"
 
 #include "base/alloc.h"
+#include "model/capture.h"
 #include "model/pack.h"
-#include "model/redact.h"
 #include "observe/store_pack.h"
 #include "observe/store_read.h"
 #include "supervise/pid_end.h"

@@ -17,8 +17,8 @@
 
 // ---- debug sections packed by zstd ----
 //
-// libelf knows them from 0.189 on. For an older one an ELF file is
-// made in memory: the same section headers, debug sections unpacked, all else without its bytes.
+// libelf knows them from 0.189 on. For an older one an ELF file is made in memory: the same section
+// headers, debug sections unpacked, all else without its bytes.
 //
 // 1. What a section says it unpacks to is not believed: memory grows with what came out.
 // 2. All sections together may unpack to SECTIONS_UNPACKED_MAX, far more than distributions ship.

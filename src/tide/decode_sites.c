@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "model/buckets.h"
-#include "model/snapshot.h"
+#include "model/image_sums.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,6 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "model/limits.h"
 #include "model/model.h"
 
 #define TIDE_FILE_MAGIC "\x89TIDE\r\n\x1a"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The payload of the ROLL part, both ways; docs/tide-format.md has the columns.
-#include "model/roll.h"
+#include "model/capture.h"
 #include "tide/decode.h"
 
 #include <stdlib.h>

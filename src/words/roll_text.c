@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "model/roll.h"
+#include "model/capture.h"
 #include "model/why_words.h"
 #include "profile/completeness.h"
 

@@ -10,14 +10,14 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "merge/merge.h"
-#include "model/roll.h"
-#include "model/why_words.h"
-#include "words/profile_notes.h"
-#include "report/report_json.h"
 #include "golden.h"
 #include "indexer_fixture.h"
+#include "merge/merge.h"
+#include "model/capture.h"
+#include "model/why_words.h"
 #include "profile/completeness.h"
+#include "report/report_json.h"
+#include "words/profile_notes.h"
 
 #include <stdlib.h>
 #include <string.h>

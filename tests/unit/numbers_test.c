@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The numbers of a stack are put together, halved and forgotten by the rules of their list.
+#include "model/image_sums.h"
 #include "model/model.h"
 
 #include <setjmp.h>

@@ -9,17 +9,17 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "base/utf8.h"
 #include "base/alloc.h"
-#include "model/roll.h"
+#include "base/utf8.h"
 #include "cli/hint_words.h"
-#include "words/image_text.h"
+#include "golden.h"
+#include "indexer_fixture.h"
+#include "model/capture.h"
 #include "report/info.h"
 #include "report/report.h"
 #include "report/report_json.h"
 #include "report/report_rows.h"
-#include "golden.h"
-#include "indexer_fixture.h"
+#include "words/image_text.h"
 
 #include <stdlib.h>
 #include <string.h>

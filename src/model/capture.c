@@ -1,11 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gathering unrecorded programs.
-#include "model/roll.h"
+// Life and death of a capture, its roll, and what is taken out of it.
+#include "model/capture.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "model/model.h"
+#include "model/pack.h"
+#include "model/stored_names.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+// ---- life and death ----
+
+struct tide_capture *tide_capture_new(void)
+{
+  return tide_alloc(sizeof(struct tide_capture));
+}
+
+void tide_image_done(struct tide_image *image)
+{
+  for (size_t i = 0; i < image->n_modules; i++)
+    free(image->modules[i].path);
+  for (size_t i = 0; i < image->n_snapshots; i++)
+    free(image->snapshots[i].rows);
+  for (size_t i = 0; i < image->n_marks; i++)
+    free(image->marks[i].name);
+  free(image->exe);
+  free(image->cmdline);
+  free(image->allocator);
+  free(image->origin);
+  free(image->file);
+  free(image->modules);
+  free(image->frames);
+  free(image->sites);
+  free(image->counts.items);
+  free(image->threads);
+  free(image->ticks);
+  free(image->snapshots);
+  free(image->late_frees);
+  tide_pack_free(image->pack);
+  free(image->marks);
+  tide_stored_names_done(&image->names);
+}
+
+void tide_capture_free(struct tide_capture *capture)
+{
+  if (!capture)
+    return;
+  for (size_t i = 0; i < capture->n_images; i++)
+    tide_image_done(&capture->images[i]);
+  tide_roll_done(&capture->roll);
+  free(capture->images);
+  free(capture->tool_version);
+  free(capture->hostname);
+  free(capture->kernel);
+  free(capture->cut_note);
+  free(capture);
+}
+
+void tide_pack_free(struct tide_pack *pack)
+{
+  if (!pack)
+    return;
+  tide_buf_done(&pack->tables);
+  tide_buf_done(&pack->snapshots);
+  free(pack->stacks);
+  free(pack);
+}
+
+// ---- the roll ----
+//
+// Gathering unrecorded programs.
 
 static const char *text_of(const char *text)
 {
@@ -108,4 +177,53 @@ uint64_t tide_roll_processes(const struct tide_roll *roll)
   for (size_t i = 0; i < roll->n_rows; i++)
     n += roll->rows[i].n_processes;
   return n;
+}
+
+// ---- what a reader need not know ----
+//
+// A command line is argv joined by NULs, with or without one at its end.
+
+enum { MAX_RECORDED_BYTES = 65536 }; // of a command line; what is longer was cut there
+
+static uint64_t count_arguments(const char *at, const char *end)
+{
+  uint64_t n = 0;
+  for (; at < end; at += strnlen(at, (size_t)(end - at)) + 1)
+    n++;
+  return n;
+}
+
+static bool is_redacted(const char *argument)
+{
+  int n = 0;
+  const char *at = strncmp(argument, "[at least ", 10) == 0 ? argument + 10 : argument + 1;
+  sscanf(at, "%*u %*[a-z] left out]%n", &n);
+  return argument[0] == '[' && n && !at[n];
+}
+
+bool tide_image_redact_args(struct tide_image *image)
+{
+  const char *line = image->cmdline, *end = line ? line + image->cmdline_len : NULL;
+  const char *rest = line ? line + strnlen(line, image->cmdline_len) + 1 : NULL;
+  uint64_t n = rest < end ? count_arguments(rest, end) : 0;
+  if (!n || (n == 1 && is_redacted(rest)))
+    return false;
+  struct tide_buf text = {0};
+  tide_buf_append(&text, line, (size_t)(rest - line));
+  tide_buf_printf(&text, "[%s%" PRIu64 " argument%s left out]",
+                  image->cmdline_len > MAX_RECORDED_BYTES ? "at least " : "", n, n == 1 ? "" : "s");
+  tide_buf_u8(&text, 0);
+  free(image->cmdline);
+  image->cmdline_len = (uint32_t)text.n;
+  tide_buf_u8(&text, 0); // one behind it, as everywhere
+  image->cmdline = (char *)text.data;
+  return true;
+}
+
+bool tide_capture_redact_args(struct tide_capture *capture)
+{
+  bool any = false;
+  for (size_t i = 0; i < capture->n_images; i++)
+    any |= tide_image_redact_args(&capture->images[i]);
+  return any;
 }
