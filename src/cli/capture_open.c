@@ -4,10 +4,10 @@
 #include "cli/capture_open.h"
 
 #include "base/alloc.h"
+#include "import/importers.h"
 #include "model/image_sums.h"
 #include "observe/store_file.h"
-#include "import/importers.h"
-#include "view/jit_names.h"
+#include "view/storing.h"
 
 #include <dirent.h>
 #include <stdlib.h>

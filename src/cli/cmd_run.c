@@ -18,7 +18,7 @@
 #include "page/embedded_page.h"
 #include "report/report.h"
 #include "tide/unpack.h"
-#include "view/jit_names.h"
+#include "view/storing.h"
 #include "words/roll_text.h"
 
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "report/module_state.h"
-#include "view/crate.h"
+#include "view/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

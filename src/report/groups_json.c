@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "report/report_cells.h"
 #include "report/site_json.h"
-#include "view/fate.h"
+#include "view/groups.h"
 
 #include <stdlib.h>
 

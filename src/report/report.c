@@ -6,17 +6,17 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "model/why_words.h"
+#include "profile/completeness.h"
+#include "report/report_pages.h"
+#include "report/report_table.h"
+#include "report/spark.h"
+#include "view/groups.h"
 #include "words/completeness_text.h"
 #include "words/heap_words.h"
 #include "words/image_text.h"
 #include "words/profile_notes.h"
-#include "report/report_pages.h"
-#include "report/report_table.h"
 #include "words/resident_text.h"
 #include "words/roll_text.h"
-#include "report/spark.h"
-#include "profile/completeness.h"
-#include "view/fate.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include "base/utf8.h"
 #include "report/export_words.h"
 #include "report/report_pages.h"
+#include "view/paths.h"
 #include "words/shorten.h"
-#include "view/source_path.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,7 +11,6 @@
 #include "report/csv.h"
 #include "report/lacking.h"
 #include "report/report_cells.h"
-#include "view/fate.h"
 #include "view/groups.h"
 
 #include <inttypes.h>

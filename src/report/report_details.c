@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "report/report_cells.h"
 #include "report/spark.h"
-#include "view/fate.h"
+#include "view/groups.h"
 #include "words/heap_words.h"
 
 #include <stdlib.h>

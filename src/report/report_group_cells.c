@@ -4,9 +4,9 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "report/report_cells.h"
-#include "words/shorten.h"
 #include "view/group_label.h"
-#include "view/source_path.h"
+#include "view/paths.h"
+#include "words/shorten.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "report/site_json.h"
 #include "report/stack_json.h"
 #include "report/statements_json.h"
-#include "view/fate.h"
+#include "view/groups.h"
 
 static void write_timeline(struct tide_json *json, const struct tide_image *image)
 {

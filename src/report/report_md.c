@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "report/markdown.h"
 #include "report/report_cells.h"
-#include "view/fate.h"
 #include "view/groups.h"
 
 static void write_row(const struct tide_screen *screen, const struct tide_view *view,

@@ -5,8 +5,7 @@
 #include "view/diff_match.h"
 
 #include "base/alloc.h"
-#include "view/crate.h"
-#include "view/source_path.h"
+#include "view/paths.h"
 
 #include <string.h>
 

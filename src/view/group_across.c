@@ -7,7 +7,7 @@
 // thread that freed. So what is left of a thread's blocks is its row where every thread freed its
 // own, and all of the stack where no other thread allocated there. Between these, and for a part of
 // a run, which has no rows, it is of several threads.
-#include "view/group_sums.h"
+#include "view/groups.h"
 
 #include "base/alloc.h"
 

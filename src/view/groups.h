@@ -27,7 +27,16 @@ enum tide_group_kind {
 };
 extern const char *const tide_group_words[TIDE_GROUPS_N]; // "place", "function", …
 
-enum tide_fate { // what became of its blocks: see view/fate.h
+// What became of the blocks of a group, from its numbers and from what it held over time:
+//
+//   growing     never freed, and more of them came: the part never freed rose at two or more of the
+//               moments looked at, and by a tenth of it in the second half of the run
+//   throughout  never freed, and all were allocated within the first tenth of the run
+//   held        never freed, but neither of these
+//   at the end  all freed, but none before the last tenth of the run, and none allocated in it
+//
+// What was never freed is known at the end; for earlier moments see profile/timeline.h.
+enum tide_fate {
   TIDE_FATE_NONE,
   TIDE_FATE_GROWING,
   TIDE_FATE_HELD,
@@ -35,6 +44,7 @@ enum tide_fate { // what became of its blocks: see view/fate.h
   TIDE_FATE_AT_END,
   TIDE_FATES_N,
 };
+extern const char *const tide_fate_words[TIDE_FATES_N]; // NULL for none; "growing", …
 
 struct tide_group {
   // What it is. The frame stands for all of it and is the naming's; NULL for events without a stack
@@ -140,7 +150,16 @@ struct tide_group_ways {
 struct tide_group_ways tide_groups_ways(const struct tide_groups *groups, struct tide_view *view,
                                         size_t group_idx);
 
+// Fills in the fate of every group. Groups that share stacks with others have none, nor has any
+// when the capture holds too few moments.
+void tide_groups_tell_fates(struct tide_groups *groups, const struct tide_image *image);
+
 // Whether two frames are the same place, or function, as an order: 0 when they are. Neither is
 // NULL.
 int tide_place_compare(const struct tide_named_frame *a, const struct tide_named_frame *b);
 int tide_function_compare(const struct tide_named_frame *a, const struct tide_named_frame *b);
+
+// For the files of groups: sums, and threads or classes, which cut across the sites in view.
+void tide_group_add(struct tide_group *sum, const struct tide_group *item);
+void tide_group_add_site(struct tide_group *sum, const struct tide_profile_site *site);
+void tide_groups_across(struct tide_groups *groups, const struct tide_view *view);

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "model/stored_names.h"
-#include "view/told_names.h"
+#include "view/resolver.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,8 @@
 // Names for the addresses of many images: what the cache on disk holds or else the symboliser says,
 // each file opened once however many processes had it loaded. One thread at a time.
 #pragma once
+#include "base/lookup.h"
+#include "model/model.h"
 #include "symbol/symbol.h"
 #include "view/name_cache.h"
 
@@ -33,3 +35,24 @@ const struct tide_symbol_object *tide_resolver_object(struct tide_resolver *reso
 typedef void tide_resolver_watcher(void *context, const char *path, size_t n_asked);
 void tide_resolver_watch(struct tide_resolver *resolver, tide_resolver_watcher *watcher,
                          void *context);
+
+// ---- what a capture says itself ----
+//
+// The names a capture carries, readable: what another tool wrote down mangled is demangled, once
+// per text.
+
+struct tide_told_name {
+  uint32_t offset; // of the text as it is stored
+  char *text;      // owned; NULL: it is fine as it is
+};
+
+struct tide_told_names { // all zero: none yet
+  struct tide_told_name *items;
+  size_t n, cap;
+  struct tide_id_index by_offset;
+};
+
+// The function's name at an offset of the stored text; NULL for 0. Lives as long as both.
+const char *tide_told_names_function(struct tide_told_names *told,
+                                     const struct tide_stored_names *names, uint32_t offset);
+void tide_told_names_done(struct tide_told_names *told);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reading rules and asking them. An implementation of a trait has several paths (see
-// function_path.h), and each is judged alone: the frame is folded, or a library's, when all of them
+// paths.h), and each is judged alone: the frame is folded, or a library's, when all of them
 // are, so a trait of the standard library on a type of the user's is the user's, and so is the
 // reverse.
 //
@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/given_file.h"
-#include "view/function_path.h"
+#include "view/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

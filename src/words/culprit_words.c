@@ -6,8 +6,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "profile/timeline.h"
-#include "view/fate.h"
-#include "view/source_path.h"
+#include "view/groups.h"
+#include "view/paths.h"
 #include "words/heap_words.h"
 #include "words/shorten.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names for a line of text (for paths see view/source_path.h). Only the text view shortens; JSON
+// Names for a line of text (for paths see view/paths.h). Only the text view shortens; JSON
 // and exports never do. All results are owned by the caller and safe to print.
 #pragma once
 #include <stdbool.h>

@@ -12,8 +12,8 @@
 #include "unit.h"
 
 #include "indexer_fixture.h"
-#include "view/crate.h"
-#include "view/fate.h"
+#include "view/groups.h"
+#include "view/paths.h"
 
 enum { MIB = 1 << 20 };
 

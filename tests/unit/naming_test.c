@@ -9,11 +9,11 @@
 #include <cmocka.h>
 #include "unit.h"
 
+#include "indexer_fixture.h"
 #include "model/stored_names.h"
 #include "view/groups.h"
+#include "view/paths.h"
 #include "words/shorten.h"
-#include "view/source_path.h"
-#include "indexer_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>

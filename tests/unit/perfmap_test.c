@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "model/stored_names.h"
 #include "symbol/perfmap.h"
-#include "view/jit_names.h"
+#include "view/storing.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "view/function_path.h"
+#include "view/paths.h"
 #include "view/rules.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What became of the blocks of a group, from its numbers and from what it held over time; the
-// definitions of src/view/fate.h:
+// definitions of src/view/groups.h:
 //
 //   growing     never freed, and more of them came: the part never freed rose at two or more of the
 //               moments looked at, and by a tenth of it in the second half of the run

@@ -3,7 +3,7 @@
 // What frames say, and small numbers for it: two frames are one name when a reader could not tell
 // them apart. That is the function and its source file; without a file, the module; without a
 // function, the address in its file. Lines tell apart only where asked for. As
-// src/view/frame_names.h and source_path.c have it.
+// src/view/frame_names.h and paths.c have it.
 
 import { FrameFlag, type Model } from "./model.ts";
 

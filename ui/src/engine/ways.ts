@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the stacks of a group reached the allocator from its place: through which library's function,
-// or, where the place has no name, from which function. As src/view/group_ways.c has it.
+// or, where the place has no name, from which function. As src/view/groups.h has it.
 
 import { viewFor, type Group } from "./groups.ts";
 import type { View } from "./look.ts";

@@ -36,3 +36,19 @@ static inline const char *tide_paths_at(const struct tide_paths *paths, size_t i
 {
   return (const char *)paths->text.data + paths->starts[i];
 }
+
+// ---- crates and namespaces ----
+
+// The crate or outermost namespace of a function by its demangled name: owned, and NULL when there
+// is none, as in C. Of a type and a trait the one
+// that is not the standard library's.
+char *tide_crate_of(const char *function);
+
+// ---- source files ----
+//
+// Source paths without what depends on where a program was built. This is what text shows, and by
+// what the places of two builds are matched.
+
+// A source path as people say it: crate and path for Rust dependencies, else the last two parts. A
+// tail of path.
+const char *tide_shorten_path(const char *path);

@@ -3,7 +3,10 @@
 // One pass over the name. Brackets are stepped over as groups, so that nothing inside generic
 // arguments or parameters is taken for the name itself. Text is cut at `end` pointers, never copied
 // until it is known to be a path. Names come from files: whatever is unbalanced ends at the end.
-#include "view/function_path.h"
+#define _GNU_SOURCE
+#include "view/paths.h"
+
+#include "base/alloc.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -229,4 +232,57 @@ void tide_function_paths(const char *function, struct tide_paths *paths)
 void tide_paths_done(struct tide_paths *paths)
 {
   tide_buf_done(&paths->text);
+}
+
+// ---- crates and namespaces ----
+
+static bool is_standard(const char *path)
+{
+  static const char *const crates[] = {"core::", "alloc::", "std::"};
+  for (size_t i = 0; i < sizeof crates / sizeof *crates; i++)
+    if (strncmp(path, crates[i], strlen(crates[i])) == 0)
+      return true;
+  return false;
+}
+
+char *tide_crate_of(const char *function)
+{
+  struct tide_paths paths = {0};
+  tide_function_paths(function, &paths);
+  const char *best = NULL;
+  for (size_t i = 0; i < paths.n; i++) {
+    const char *path = tide_paths_at(&paths, i);
+    if (!best || (is_standard(best) && !is_standard(path)))
+      best = path;
+  }
+  const char *colons = best ? strstr(best, "::") : NULL;
+  bool named = colons && colons > best && *best != '(' && *best != '{';
+  char *crate = named ? tide_strndup(best, (size_t)(colons - best)) : NULL;
+  tide_paths_done(&paths);
+  return crate;
+}
+
+// ---- source files ----
+
+static const char *after(const char *path, const char *mark)
+{
+  const char *at = strstr(path, mark);
+  return at ? at + strlen(mark) : NULL;
+}
+
+const char *tide_shorten_path(const char *path)
+{
+  // A registry holds one directory per index, then one per crate:
+  // "…/registry/src/INDEX/crate-1.0/…"
+  const char *registry = after(path, "/registry/src/");
+  const char *crate = registry ? strchr(registry, '/') : NULL;
+  if (crate)
+    return crate + 1;
+  const char *rust = after(path, "/rustc/");
+  const char *library = rust ? strchr(rust, '/') : NULL;
+  if (library)
+    return library + 1;
+  const char *slash = strrchr(path, '/');
+  const char *before = slash ? memrchr(path, '/', (size_t)(slash - path)) : NULL;
+  return before ? before + 1 : path;
 }
