@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Help pages, made from the tables.
-#include "cli/option_table.h"
+#include "cli/arguments.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every verb and every option, once.
-#include "cli/option_table.h"
+#include "cli/arguments.h"
 
 #include "view/blame.h"
 #include "view/groups.h"

@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "page/page_sources.h"
 #include "report/profile_json.h"
-#include "page/source_text.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "cli/arguments.h"
-#include "cli/option_table.h"
 #include "profile/profile.h"
 
 #include <string.h>

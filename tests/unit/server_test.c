@@ -11,8 +11,8 @@
 #include "unit.h"
 
 #include "base/alloc.h"
+#include "page/page_sources.h"
 #include "serve/server.h"
-#include "page/source_text.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
