@@ -39,19 +39,38 @@ static void count_oddities(const struct tide_unwind_frame *f, uint64_t n, uint32
     tide_add_relaxed(&h->n_guessed, 1);
 }
 
-// The node of a stack. Frames that stood at this thread's last capture know theirs; from the
-// innermost of them on the others are looked up, or made.
+// Frames that stood at this thread's last capture know their nodes. Gives how many of the n that
+// are, counted from the outermost to the innermost that does.
+static uint64_t n_known(const struct tide_unwind_frame *f, uint64_t n)
+{
+  while (n > 0 && !f[n - 1].node)
+    n--;
+  return n;
+}
+
+static uint32_t known_node(const struct tide_unwind_frame *f, uint64_t known, uint32_t root)
+{
+  return known ? f[known - 1].node : root;
+}
+
+static uint64_t node_frame(const struct tide_unwind_frame *f)
+{
+  return f->key == TIDE_CUT_KEY ? 0 : with_module(f->key);
+}
+
+static uint32_t node_flags(const struct tide_unwind_frame *f)
+{
+  return f->key == TIDE_CUT_KEY ? TIDE_FRAME_CUT : f->guessed ? TIDE_FRAME_GUESSED : 0;
+}
+
+// The node of a stack: beyond those that are known, nodes are looked up, or made.
 static uint32_t find_node(struct tide_unwind_frame *f, uint64_t n, uint32_t root, bool *ret_is_new)
 {
-  uint64_t known = n;
-  while (known > 0 && !f[known - 1].node)
-    known--;
-  uint32_t node = known ? f[known - 1].node : root;
+  uint64_t known = n_known(f, n);
+  uint32_t node = known_node(f, known, root);
   uint32_t n_before = tide_store.n_nodes;
   for (; known < n; known++) {
-    node = f[known].key == TIDE_CUT_KEY ? tide_node_get(node, 0, TIDE_FRAME_CUT)
-                                        : tide_node_get(node, with_module(f[known].key),
-                                                        f[known].guessed ? TIDE_FRAME_GUESSED : 0);
+    node = tide_node_get(node, node_frame(&f[known]), node_flags(&f[known]));
     if (!node)
       break;
     f[known].node = node;
@@ -60,11 +79,25 @@ static uint32_t find_node(struct tide_unwind_frame *f, uint64_t n, uint32_t root
   return node;
 }
 
+// New stacks come in rows. What another one misses in the caches, a line of the thread's index and
+// one of the nodes' table, is fetched at once: each takes as long as everything else together.
+static void prefetch_both(const struct tide_writer *w, const struct tide_unwind_frame *f,
+                          uint64_t n, uint32_t root)
+{
+  tide_writer_prefetch(w, f[n - 1].hash);
+  uint64_t known = n_known(f, n);
+  if (known < n)
+    tide_node_prefetch(known_node(f, known, root), node_frame(&f[known]));
+}
+
 struct tide_cell *tide_intern(struct tide_thread *t, struct tide_unwind_frame *f, uint64_t n,
                               uint32_t root)
 {
   uint64_t hash = f[n - 1].hash;
+  if (t->writer.is_growing)
+    prefetch_both(&t->writer, f, n, root);
   struct tide_cell *c = tide_writer_find(&t->writer, hash);
+  t->writer.is_growing = !c;
   if (TIDE_LIKELY(c))
     return c;
   uint64_t from = tide_cycles();

@@ -13,6 +13,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#define LARGE_TABLE_BYTES (4u << 20) // two large pages
+
 uint64_t tide_sys_page_bytes = 4096;
 uint64_t tide_cold_cycles;
 static uint64_t mapped_bytes;
@@ -291,6 +293,14 @@ void *tide_sys_map_private(size_t bytes)
 {
   void *p = from_first(&first, bytes);
   return p ? p : map_wiped(bytes);
+}
+
+void *tide_sys_map_table(size_t bytes)
+{
+  void *p = tide_sys_map_private(bytes);
+  if (p && bytes >= LARGE_TABLE_BYTES)
+    TIDE_SYS(SYS_madvise, p, bytes, MADV_HUGEPAGE);
+  return p;
 }
 
 void *tide_sys_map_once(size_t bytes)

@@ -78,8 +78,12 @@ void *tide_sys_map_first(size_t bytes, bool *ret_wipes);
 // Private zeroed memory, wiped in a fork child (which must not believe its parent's notes), on
 // cache lines of its own. NULL when the kernel refuses. Never freed unless said so.
 void *tide_sys_map_private(size_t bytes);
-// The same, at an address that is nothing else's in any fork child: a child's thread may remember
-// it, and must find zeros there.
+// The same for a hash table, all of which will be touched: in large pages, once it is of several. A
+// probe of a table of small pages costs a walk through two page tables in a virtual machine, and
+// filling it a fault for every page.
+void *tide_sys_map_table(size_t bytes);
+// As tide_sys_map_private(), at an address that is nothing else's in any fork child: a child's
+// thread may remember it, and must find zeros there.
 void *tide_sys_map_once(size_t bytes);
 // The same, but a fork child keeps its copy.
 void *tide_sys_map_kept(size_t bytes);

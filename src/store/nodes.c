@@ -14,11 +14,12 @@
 #include "rt/sys.h"
 #include "store/store.h"
 
-enum { FIRST_ENTRIES = 1024, NODES_BACKED = 256, TAG_SHIFT = TIDE_NODE_BITS };
+enum { FIRST_ENTRIES = 1024, NODES_BACKED = 256, TAG_SHIFT = TIDE_NODE_BITS, AHEAD = 16 };
 #define ID_MASK ((1u << TAG_SHIFT) - 1)
 
 static struct tide_lock lock;
-static uint32_t *table; // 0: vacant
+// Written under the lock; relaxed, as those read it who only fetch. 0: vacant.
+static uint32_t *table;
 static uint64_t n_entries;
 
 static uint64_t key_hash(uint32_t parent, uint64_t frame)
@@ -36,6 +37,11 @@ static uint32_t tag_of(uint64_t hash)
   return (uint32_t)hash << TAG_SHIFT;
 }
 
+static uint64_t node_hash(uint32_t id)
+{
+  return key_hash(tide_store.nodes[id].parent, tide_store.nodes[id].frame);
+}
+
 static void table_put(uint64_t hash, uint32_t id)
 {
   uint64_t i = first_place(hash);
@@ -48,20 +54,23 @@ static void table_drop(void)
 {
   if (table)
     tide_sys_unmap(table, n_entries * sizeof *table);
-  table = NULL;
+  tide_store_relaxed(&table, NULL);
 }
 
 // False: no memory, and the table is as it was.
 static bool table_grow(uint64_t n)
 {
-  uint32_t *bigger = tide_sys_map_private(n * sizeof *bigger);
+  uint32_t *bigger = tide_sys_map_table(n * sizeof *bigger);
   if (!bigger)
     return false;
   table_drop();
-  table = bigger;
-  n_entries = n;
-  for (uint32_t id = TIDE_NODE_FIRST; id < tide_store.n_nodes; id++)
-    table_put(key_hash(tide_store.nodes[id].parent, tide_store.nodes[id].frame), id);
+  tide_store_relaxed(&table, bigger);
+  tide_store_relaxed(&n_entries, n);
+  for (uint32_t id = TIDE_NODE_FIRST; id < tide_store.n_nodes; id++) {
+    if (id + AHEAD < tide_store.n_nodes)
+      __builtin_prefetch(&table[first_place(node_hash(id + AHEAD))], 1);
+    table_put(node_hash(id), id);
+  }
   return true;
 }
 
@@ -97,9 +106,16 @@ static bool room_for_one(void)
   return id < n_entries / 4 * 3 || table_grow(n_entries / 2 * 3) || id + 1 < n_entries;
 }
 
-uint32_t tide_node_get(uint32_t parent, uint64_t frame, uint32_t flags)
+// Without the lock: the table may go meanwhile, and what is fetched then is of no use and no harm.
+void tide_node_prefetch(uint32_t parent, uint64_t frame)
 {
-  uint64_t hash = key_hash(parent, frame);
+  const uint32_t *entries = tide_load_relaxed(&table);
+  uint64_t n = tide_load_relaxed(&n_entries);
+  __builtin_prefetch(&entries[(key_hash(parent, frame) >> 32) * n >> 32], 1);
+}
+
+static uint32_t node_find(uint64_t hash, uint32_t parent, uint64_t frame)
+{
   for (uint64_t i = first_place(hash); table[i]; i = i + 1 < n_entries ? i + 1 : 0) {
     if ((table[i] ^ tag_of(hash)) & ~ID_MASK)
       continue;
@@ -108,7 +124,16 @@ uint32_t tide_node_get(uint32_t parent, uint64_t frame, uint32_t flags)
     if (node->frame == frame && node->parent == parent)
       return id;
   }
+  return 0;
+}
+
+uint32_t tide_node_get(uint32_t parent, uint64_t frame, uint32_t flags)
+{
+  uint64_t hash = key_hash(parent, frame);
   uint32_t id = tide_store.n_nodes;
+  uint32_t found = parent + 1 != id ? node_find(hash, parent, frame) : 0; // a leaf, for now
+  if (found)
+    return found;
   if (!room_for_one())
     return 0;
   tide_store.nodes[id] = (struct tide_node){frame, parent, flags};

@@ -104,6 +104,8 @@ enum {
 void tide_node_begin(void);
 uint32_t tide_node_get(uint32_t parent, uint64_t frame, uint32_t flags);
 void tide_node_end(void);
+// Fetches into the cache what a tide_node_get() will look at, without the lock.
+void tide_node_prefetch(uint32_t parent, uint64_t frame);
 
 // Thread slots. A slot belongs to one thread at a time and keeps its cells when it is handed on.
 struct tide_thread_slot *tide_slot_new(void);              // NULL: none left

@@ -5,7 +5,7 @@
 
 #include "rt/sys.h"
 
-enum { FIRST_ENTRIES = 128 };
+enum { FIRST_ENTRIES = 128, AHEAD = 16 };
 #define LOST_HASH 0x6c6f73746c6f7374ull
 
 bool tide_writer_init(struct tide_writer *w)
@@ -31,13 +31,16 @@ static bool index_room(struct tide_writer *w)
   uint64_t n = w->index_mask + 1ull;
   if ((w->index_used + 1) * 8ull <= n * 5)
     return true;
-  uint64_t *bigger = tide_sys_map_private(n * 2 * sizeof *bigger);
+  uint64_t *bigger = tide_sys_map_table(n * 2 * sizeof *bigger);
   if (!bigger)
     return w->index_used + 1 < n;
-  for (uint64_t i = 0; i < n; i++)
+  for (uint64_t i = 0; i < n; i++) {
+    if (i + AHEAD < n)
+      __builtin_prefetch(&tide_store.owners[(uint32_t)w->index[i + AHEAD]].hash);
     if (w->index[i])
       index_put(bigger, (uint32_t)(n * 2 - 1), tide_store.owners[(uint32_t)w->index[i]].hash,
                 (uint32_t)w->index[i]);
+  }
   tide_sys_unmap(w->index, n * sizeof *w->index);
   w->index = bigger;
   w->index_mask = (uint32_t)(n * 2 - 1);

@@ -19,6 +19,7 @@ struct tide_writer {
   uint32_t cell_next, cell_end; // chunk of cells being handed out
   uint32_t index_mask, index_used;
   uint64_t *index;
+  bool is_growing; // the latest stack that was looked for in it was new
   // The two most recent blocks: for temporaries, and because most blocks that die young are the
   // latest one, of which all that is needed at its end is kept here.
   uint64_t last, prev; // addresses; 0: none
@@ -68,4 +69,9 @@ TIDE_HOT struct tide_cell *tide_writer_find(struct tide_writer *w, uint64_t hash
     if (!((e ^ hash) >> 32) && TIDE_LIKELY(tide_store.owners[(uint32_t)e].hash == hash))
       return &tide_store.cells[(uint32_t)e];
   }
+}
+
+TIDE_HOT void tide_writer_prefetch(const struct tide_writer *w, uint64_t hash)
+{
+  __builtin_prefetch(&w->index[(uint32_t)hash & w->index_mask], 1);
 }
