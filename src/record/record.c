@@ -57,13 +57,13 @@ struct tide_resize tide_resize_begin(struct tide_seat *seat, void *old)
 static void put_back(struct tide_thread *t, const struct tide_block *block, uint64_t old)
 {
   struct tide_place place;
-  if (!tide_live_make(&t->writer.station, old, &place)) {
+  bool large = block->size >= TIDE_LIVE_LARGE;
+  uint64_t what = tide_live_what(block->cell, large ? TIDE_LIVE_LARGE : block->size);
+  if (!tide_live_make(&t->writer.station, old, what, &place)) {
     tide_record_no_room();
     return;
   }
-  bool large = block->size >= TIDE_LIVE_LARGE;
-  uint64_t size = large ? TIDE_LIVE_LARGE : block->size;
-  tide_live_put(place.slot, (struct tide_live){tide_live_what(block->cell, size), block->when});
+  tide_live_put_at(&place, (struct tide_live){what, block->when});
   tide_live_leave(&t->writer.station);
   if (large)
     tide_live_large_put(old, block->size);

@@ -105,7 +105,7 @@ TIDE_HOT uint32_t tide_life_bucket(uint64_t ticks)
   return b < TIDE_LIFE_BUCKETS ? b : TIDE_LIFE_BUCKETS - 1;
 }
 
-// What is written of the thread's latest block, at its place. Leaves its region.
+// What is written of the thread's latest block, in a slot. Leaves its region.
 TIDE_HOT void tide_book_put(struct tide_writer *w, struct tide_live *slot, uint64_t addr,
                             uint64_t what, uint64_t when, uint64_t birth)
 {
@@ -113,6 +113,20 @@ TIDE_HOT void tide_book_put(struct tide_writer *w, struct tide_live *slot, uint6
   w->last_birth = birth;
   w->temp_cell = NULL;
   tide_live_put(slot, w->last_words);
+  tide_live_leave(&w->station);
+}
+
+// The same at any place. Its end has to be looked for where there is no slot.
+TIDE_HOT void tide_book_put_at(struct tide_writer *w, const struct tide_place *place, uint64_t addr,
+                               uint64_t what, uint64_t when, uint64_t birth)
+{
+  if (TIDE_LIKELY(!(place->table & TIDE_TABLE_PACKED))) {
+    tide_book_put(w, place->slot, addr, what, when, birth);
+    return;
+  }
+  w->last_place.table = ~0ull; // no table
+  w->temp_cell = NULL;
+  tide_live_put_at(place, (struct tide_live){what, when});
   tide_live_leave(&w->station);
 }
 
@@ -132,9 +146,10 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
                               uint64_t size, uint64_t birth, uint64_t now)
 {
   struct tide_place place;
-  if (TIDE_UNLIKELY(!tide_live_make(&w->station, addr, &place)))
+  bool large = size >= TIDE_LIVE_LARGE;
+  uint64_t what = tide_live_what(tide_cell_index(c), TIDE_UNLIKELY(large) ? TIDE_LIVE_LARGE : size);
+  if (TIDE_UNLIKELY(!tide_live_make(&w->station, addr, what, &place)))
     return false;
-  uint32_t index = tide_cell_index(c);
   tide_total_add(w, size);
   uint32_t interval = tide_cell_fold(w, c);
   c->n_alloc++;
@@ -142,10 +157,8 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   c->birth_live_sum += birth;
   c->t_last = now;
   tide_sizes_add(w, c, tide_size_bucket(size));
-  bool large = size >= TIDE_LIVE_LARGE;
-  uint64_t what = tide_live_what(index, TIDE_UNLIKELY(large) ? TIDE_LIVE_LARGE : size);
   tide_book_latest(w, &place, c, addr);
-  tide_book_put(w, place.slot, addr, what, tide_live_when(interval, birth), birth);
+  tide_book_put_at(w, &place, addr, what, tide_live_when(interval, birth), birth);
   if (TIDE_UNLIKELY(large)) {
     tide_live_large_put(addr, size);
     w->last_place.table = ~0ull; // no table: its size is to be looked up

@@ -5,25 +5,34 @@
 //
 //   address | 18 bits: root | 16 bits: region (16 KiB) | 11 bits: key | 3 |
 //                 |                    |
-//   root[2^18] ---+--> chunk (1 GiB) --+--> table: 4 to 2048 slots, four to a line of 64 bytes
+//   root[2^18] ---+--> chunk (1 GiB) --+--> a table of the region's blocks, in one of three forms
 //
-//   slot    | what: 28 bits of cell, 36 of size | when: 11 bits of key, 12 of interval, 41 of birth
-//   |
+//   direct   one slot for every 32 bytes; nothing is searched
+//            | what: 28 bits of cell, 36 of size | when: 11 of key, 12 of interval, 41 of birth |
+//   hashed   4 to 2048 such slots, four to a line of 64 bytes
+//   packed   one word for every 8, 16, 32, 64 or 128 bytes, then the kinds of block there are
+//            | 0 to 4 bits of key | the other 11 to 7: kind | 12 of interval | 41 of birth |
+//            | what of kind 1 | what of kind 2 | ...
 //
-// A table is as large as its blocks ask for. The place of a key in it, its home, is in proportion
-// to the address or, where blocks lie crowded in parts of a region, scattered. A key whose home is
-// taken lies elsewhere in that line, or in one of the lines behind. Where blocks begin at least 32
-// bytes apart (glibc) and while a program is small, tables have a slot for every 32 bytes: a direct
-// table. Beyond that a live block costs its slot and a fifth.
+// While a program is small, and where blocks begin at least 32 bytes apart (glibc), tables are
+// direct. Beyond that each is of the form that takes the least memory for its blocks: packed where
+// they lie crowded, 8 to 16 bytes a block, hashed where they do not, 16 and an eighth.
+//
+// The place of a key in a hashed table, its home, is in proportion to the address or, where blocks
+// lie crowded in parts of a region, scattered. A key whose home is taken lies elsewhere in that
+// line, or in one of the lines behind. The blocks of 16 KiB are of few kinds, of one cell and one
+// size: a packed table writes each kind once. Nothing is rounded in any form.
 //
 // 1. Only the owner of a pointer writes its slot. Pointers are handed over by free and malloc.
-// 2. A key comes into a table by a compare-and-swap of `when` in an empty slot, and stays when its
-//    block goes (what is 0 then): the next block there needs plain stores alone. In a direct table
-//    a slot is whose 32 bytes it stands for: nothing is searched, and nothing has to be empty.
-// 3. Where a key finds no slot near its home, the table is rebuilt (live.c): closed, so that nobody
-//    comes in; a barrier in all threads (membarrier); a wait until no thread's station names the
-//    region. An operation names its region first and looks then, so either it finds the table
-//    closed or the rebuild finds it there.
+// 2. A key comes into a hashed table by a compare-and-swap of `when` in an empty slot, and stays
+//    when its block goes (what is 0 then): the next block there needs plain stores alone. In a
+//    direct table a slot is whose 32 bytes it stands for: nothing has to be empty. A block comes
+//    into a packed table by a compare-and-swap of its word, which is 0 again when it goes.
+// 3. Where a key finds no slot near its home, or its word taken by a neighbour, or no room for its
+//    kind, the table is rebuilt (live_rebuild.c): closed, so that nobody comes in; a barrier in all
+//    threads (membarrier); a wait until no thread's station names the region. An operation names
+//    its region first and looks then, so either it finds the table closed or the rebuild finds it
+//    there.
 // 4. While a thread is in a region it waits for nobody who may wait for a region.
 // 5. A fork child finds the map empty.
 #pragma once
@@ -44,6 +53,7 @@ enum {
   TIDE_LIVE_BORN_SHIFT = TIDE_LIVE_KEY_BITS + TIDE_LIVE_INTERVAL_BITS,
   TIDE_LIVE_LANES = 4, // slots of a line
   TIDE_LIVE_DIRECT_SLOTS = 512,
+  TIDE_LIVE_A_FEW = 4, // lines
 };
 #define TIDE_LIVE_KEYS (1u << TIDE_LIVE_KEY_BITS)
 #define TIDE_LIVE_CHUNK_BYTES (sizeof(uint64_t) << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_REGION_BITS))
@@ -51,13 +61,16 @@ enum {
   ((1ull << (64 - TIDE_LIVE_CELL_BITS)) - 1)   // as large, or larger: see live.c
 #define TIDE_LIVE_TICK_MASK ((1ull << 52) - 1) // of any time
 
-// What a region's word says of its table: its address above, slots and how it is below. 0: there is
-// none.
+// What a region's word says of its table: its address above, its shape and how it is below. 0:
+// there is none. A packed table has a bit of its own for being open, so that the quick ways, which
+// know the others alone, take it for one that is not.
 #define TIDE_TABLE_OPEN 1ull
 #define TIDE_TABLE_SCATTERED 2ull
 #define TIDE_TABLE_GIVEN_UP 4096ull // closed for good, as far as can be told
 #define TIDE_TABLE_DIRECT 8192ull   // a slot for every 32 bytes, in each of which one block begins
-#define TIDE_TABLE_SLOTS(table) ((uint32_t)(table)&0xffc)
+#define TIDE_TABLE_PACKED_OPEN 16384ull
+#define TIDE_TABLE_PACKED 32768ull
+#define TIDE_TABLE_SLOTS(table) ((uint32_t)(table)&0xffc) // not of a packed one
 #define TIDE_TABLE_ADDRESS(table) ((struct tide_live *)((table) >> 16))
 
 // Where a thread is. Stations are never freed.
@@ -66,12 +79,16 @@ struct tide_station {
   struct tide_station *next;
   uint64_t *opened; // the region that it gave its first table latest
   uint32_t lines;   // what the last one had use for
+  uint32_t packed;  // its shape, if it was packed; else 0
   uint32_t held_up; // a rebuild has waited for it in vain
 };
 
 // A block's slot, and the table in which that is so.
 struct tide_place {
-  struct tide_live *slot;
+  union {
+    struct tide_live *slot;
+    uint64_t *word; // in a packed table
+  };
   uint64_t *region, table;
 };
 
@@ -112,8 +129,12 @@ void tide_live_after_fork(bool wiped);
 void tide_live_station_add(struct tide_station *s);
 
 // The slow ways of what is below, which say what they do.
-bool tide_live_make_slowly(struct tide_station *s, uint64_t addr, struct tide_place *ret_place);
-struct tide_live *tide_live_find_slowly(struct tide_station *s, uint64_t *region, uint64_t key);
+bool tide_live_make_slowly(struct tide_station *s, uint64_t addr, uint64_t what,
+                           struct tide_place *ret_place);
+bool tide_live_take_slowly(struct tide_station *s, uint64_t *region, uint64_t addr,
+                           struct tide_block *ret_block);
+// What is known of a block, which stays there; false: nothing.
+bool tide_live_look(struct tide_station *s, uint64_t addr, struct tide_block *ret_block);
 void tide_live_large_put(uint64_t addr, uint64_t size); // notes a size of LARGE or more
 uint64_t tide_live_large_take(uint64_t addr);
 // For a thread that is at work already, interrupted. False: not known, or not to be had now.
@@ -156,6 +177,11 @@ TIDE_HOT uint64_t tide_when_key(uint64_t when)
 TIDE_HOT bool tide_when_is_of(uint64_t when, uint64_t key)
 {
   return when && tide_when_key(when) == key;
+}
+
+TIDE_HOT bool tide_table_is_open(uint64_t table)
+{
+  return table & (TIDE_TABLE_OPEN | TIDE_TABLE_PACKED_OPEN);
 }
 
 TIDE_HOT bool tide_table_is_direct(uint64_t table) // and open
@@ -205,12 +231,12 @@ TIDE_HOT bool tide_live_make_quickly(struct tide_station *s, uint64_t addr, stru
     return false;
   uint64_t table = tide_live_enter(s, region), key = tide_live_key(addr);
   if (TIDE_LIKELY(tide_table_is_direct(table))) {
-    *ret = (struct tide_place){tide_live_direct(table, addr), region, table};
+    *ret = (struct tide_place){{tide_live_direct(table, addr)}, region, table};
     return true;
   }
   if (TIDE_LIKELY(table & TIDE_TABLE_OPEN)) {
     struct tide_live *home = tide_live_home(table, key);
-    *ret = (struct tide_place){home, region, table};
+    *ret = (struct tide_place){{home}, region, table};
     if (TIDE_LIKELY(tide_when_is_of(tide_load_relaxed(&home->when), key)))
       return true;
   }
@@ -218,12 +244,13 @@ TIDE_HOT bool tide_live_make_quickly(struct tide_station *s, uint64_t addr, stru
   return false;
 }
 
-// The same for any block. False: no memory for it, or a thread that was killed has closed the
-// table.
-TIDE_HOT bool tide_live_make(struct tide_station *s, uint64_t addr, struct tide_place *ret_place)
+// The same for any block, of which `what` is to be written there. False: no memory for it, or a
+// thread that was killed has closed the table.
+TIDE_HOT bool tide_live_make(struct tide_station *s, uint64_t addr, uint64_t what,
+                             struct tide_place *ret_place)
 {
   return TIDE_LIKELY(tide_live_make_quickly(s, addr, ret_place)) ||
-         tide_live_make_slowly(s, addr, ret_place);
+         tide_live_make_slowly(s, addr, what, ret_place);
 }
 
 TIDE_HOT uint64_t tide_live_what(uint32_t cell, uint64_t size)
@@ -257,6 +284,17 @@ TIDE_HOT void tide_live_put(struct tide_live *slot, struct tide_live words)
 {
   tide_store_relaxed(&slot->when, words.when);
   tide_store_release(&slot->what, words.what); // a reader in another process finds a block whole
+}
+
+// At any place. Its kind is in a packed word already.
+TIDE_HOT void tide_live_put_at(const struct tide_place *place, struct tide_live words)
+{
+  const uint64_t field = TIDE_LIVE_KEYS - 1;
+  if (TIDE_LIKELY(!(place->table & TIDE_TABLE_PACKED)))
+    tide_live_put(place->slot, words);
+  else
+    tide_store_release(place->word,
+                       (tide_load_relaxed(place->word) & field) | (words.when & ~field));
 }
 
 TIDE_HOT struct tide_block tide_live_block(uint64_t what, uint64_t when)
@@ -298,12 +336,12 @@ TIDE_HOT bool tide_live_plausible(uint64_t addr)
   return !((untagged >> 3 | untagged << 61) >> 45);
 }
 
-// The slot of a block that somebody wants to free or resize, and we are in its region; NULL: none.
-TIDE_HOT struct tide_live *tide_live_find(struct tide_station *s, uint64_t addr)
+// What is known of a block, which is forgotten; false: nothing.
+TIDE_HOT bool tide_live_take(struct tide_station *s, uint64_t addr, struct tide_block *ret_block)
 {
   uint64_t *region = TIDE_LIKELY(tide_live_plausible(addr)) ? tide_live_region(addr) : NULL;
   if (TIDE_UNLIKELY(!region))
-    return NULL;
+    return false;
   uint64_t table = tide_live_enter(s, region), key = tide_live_key(addr);
   struct tide_live *slot;
   if (TIDE_LIKELY(tide_table_is_direct(table)))
@@ -311,20 +349,11 @@ TIDE_HOT struct tide_live *tide_live_find(struct tide_station *s, uint64_t addr)
   else if (TIDE_LIKELY(table & TIDE_TABLE_OPEN))
     slot = tide_live_home(table, key);
   else
-    return tide_live_find_slowly(s, region, key);
+    return tide_live_take_slowly(s, region, addr, ret_block);
   // A home without a key may be taken for that of key 0: there is no block either.
   if (TIDE_UNLIKELY(tide_when_key(tide_load_relaxed(&slot->when)) != key))
-    return tide_live_find_slowly(s, region, key);
-  if (!slot)
-    __builtin_unreachable(); // so the compiler need not ask
-  return slot;
-}
-
-// What is known of a block, which is forgotten; false: nothing.
-TIDE_HOT bool tide_live_take(struct tide_station *s, uint64_t addr, struct tide_block *ret_block)
-{
-  struct tide_live *slot = tide_live_find(s, addr);
-  return TIDE_LIKELY(slot) && tide_live_take_at(s, slot, addr, ret_block);
+    return tide_live_take_slowly(s, region, addr, ret_block);
+  return tide_live_take_at(s, slot, addr, ret_block);
 }
 
 // How old a block is, in ticks. Threads read the clock by themselves: one may seem to be younger

@@ -4,7 +4,8 @@
 // region's all the time.
 #include "store/live_walk.h"
 
-#include "store/live.h"
+#include "store/live_table.h"
+#include "store/tables.h"
 
 enum {
   WORDS = 512, // read at once, of the root and of a chunk
@@ -17,7 +18,7 @@ struct walking {
   const struct tide_live_walk *walk;
   struct tide_live_map map;
   struct tide_walk_result result;
-  struct tide_live slots[TIDE_LIVE_KEYS];
+  uint64_t copy[TIDE_TABLE_MAX_LINES * TIDE_TABLE_LINE / sizeof(uint64_t)];
 };
 
 static bool read_at(const struct walking *w, uint64_t addr, void *to, size_t bytes)
@@ -36,13 +37,17 @@ static uint64_t size_of(const struct walking *w, const struct tide_block *block,
   return block->size;
 }
 
-static void list_slots(struct walking *w, uint32_t n_slots, uint64_t start)
+// table: the copy, with the shape of what was copied.
+static void list_blocks(struct walking *w, uint64_t table, uint64_t start)
 {
-  for (uint32_t i = 0; i < n_slots; i++) {
-    struct tide_block block = tide_live_block(w->slots[i].what, w->slots[i].when);
+  struct tide_entry e;
+  for (uint32_t i = 0; i < tide_table_n_slots(table); i++) {
+    if (!tide_table_entry(table, i, &e))
+      continue;
+    struct tide_block block = tide_live_block(e.what, e.when);
     if (!block.cell)
       continue;
-    uint64_t addr = start + (tide_when_key(block.when) << 3);
+    uint64_t addr = start + (e.key << 3);
     struct tide_walk_block found = {addr, size_of(w, &block, addr), block.cell,
                                     tide_when_interval(block.when)};
     w->result.n_blocks++;
@@ -56,12 +61,12 @@ static void walk_region(struct walking *w, uint64_t word_at, uint64_t start)
     uint64_t table, again;
     if (!read_at(w, word_at, &table, sizeof table) || !table)
       return;
-    uint32_t n = TIDE_TABLE_SLOTS(table);
-    if (n > TIDE_LIVE_KEYS)
+    uint32_t n = tide_table_n_lines(table);
+    if (n > TIDE_TABLE_MAX_LINES)
       break;
-    if (read_at(w, (uint64_t)TIDE_TABLE_ADDRESS(table), w->slots, n * sizeof *w->slots) &&
+    if (read_at(w, (uint64_t)TIDE_TABLE_ADDRESS(table), w->copy, (size_t)n * TIDE_TABLE_LINE) &&
         read_at(w, word_at, &again, sizeof again) && again == table) {
-      list_slots(w, n, start);
+      list_blocks(w, (uint64_t)w->copy << 16 | (uint16_t)table, start);
       return;
     }
   }

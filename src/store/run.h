@@ -28,9 +28,8 @@ void tide_run_settle(struct tide_writer *w);
 bool tide_run_alloc_any(struct tide_writer *w, struct tide_cell *c, uint64_t addr, uint64_t size,
                         uint64_t now);
 
-// We are in the block's region, and leave it.
-TIDE_HOT void tide_run_open(struct tide_writer *w, struct tide_live *slot, uint64_t addr,
-                            uint64_t size)
+// What is told of a block that waits. We are in its region, and put it there next.
+TIDE_HOT void tide_run_open(struct tide_writer *w, uint64_t size)
 {
   struct tide_run *run = &w->slot->run;
   uint32_t *count = &w->run_sizes[tide_size_bucket_quickly(size + !size)];
@@ -40,7 +39,6 @@ TIDE_HOT void tide_run_open(struct tide_writer *w, struct tide_live *slot, uint6
   TIDE_PAUSE();
   tide_store_relaxed(&run->open, size + 1); // a flush of another thread may read it
   TIDE_PAUSE();
-  tide_book_put(w, slot, addr, tide_live_what(w->waiting_index, size), w->run_when, w->run_birth);
 }
 
 TIDE_HOT bool tide_run_goes_on(const struct tide_writer *w, const struct tide_cell *c,
@@ -58,7 +56,9 @@ TIDE_HOT bool tide_run_alloc(struct tide_writer *w, struct tide_cell *c, uint64_
       TIDE_LIKELY(tide_live_again(&w->station, &w->last_place, w->last_words.when))) {
     w->prev = addr;
     w->last_cell = c;
-    tide_run_open(w, w->last_place.slot, addr, size);
+    tide_run_open(w, size);
+    tide_book_put(w, w->last_place.slot, addr, tide_live_what(w->waiting_index, size), w->run_when,
+                  w->run_birth);
     return true;
   }
   // One that comes alone is sooner booked than it would wait.

@@ -19,7 +19,7 @@
 enum {
   SLABS = SEGMENT_BYTES / SLAB_BYTES, // slab 0 is where the descriptors are
   SLAB_LINES = SLAB_BYTES / TIDE_TABLE_LINE,
-  SIZES = 96, // 1 to 16 lines, then sixteen to each doubling
+  SIZES = 160, // 1 to 32 lines, then 32 to each doubling
   MAX_SEGMENTS = 2048,
   SMALL_BYTES = 4 << 20, // of the first segment, in small pages
 };
@@ -39,16 +39,16 @@ static struct slab *with_room[SIZES], *empty;
 
 static uint32_t size_of(uint32_t lines)
 {
-  if (lines <= 16)
+  if (lines <= 32)
     return lines - 1;
-  uint32_t shift = tide_bits(lines - 1) - 5;
-  return shift * 16 + ((lines - 1) >> shift);
+  uint32_t shift = tide_bits(lines - 1) - 6;
+  return shift * 32 + ((lines - 1) >> shift);
 }
 
 uint32_t tide_table_lines(uint32_t n)
 {
   uint32_t size = size_of(n);
-  return size < 16 ? size + 1 : (size % 16 + 17) << (size / 16 - 1);
+  return size < 32 ? size + 1 : (size % 32 + 33) << (size / 32 - 1);
 }
 
 static char *memory_of(const struct slab *slab)

@@ -8,7 +8,7 @@
 
 enum { TIDE_TABLE_LINE = 64, TIDE_TABLE_MAX_LINES = 512 };
 
-// So many lines as are given for the asking of n, at most a sixteenth more; n is 1 to MAX_LINES.
+// So many lines as are given for the asking of n, at most one in 32 more; n is 1 to MAX_LINES.
 uint32_t tide_table_lines(uint32_t n);
 // A zeroed table of tide_table_lines(n) lines; NULL: no memory.
 void *tide_table_new(uint32_t n);

@@ -6,11 +6,7 @@
 
 static inline struct tide_block block_at(struct tide_writer *w, uint64_t addr)
 {
-  struct tide_live *slot = tide_live_find(&w->station, addr);
   struct tide_block block = {0};
-  if (slot) {
-    block = tide_live_block(tide_load_relaxed(&slot->what), tide_load_relaxed(&slot->when));
-    tide_live_leave(&w->station);
-  }
+  tide_live_look(&w->station, addr, &block);
   return block;
 }

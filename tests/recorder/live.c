@@ -2,9 +2,9 @@
 //
 // The live map against a plain model. Threads make and take blocks at random, each other's too, 8
 // bytes to a megabyte apart, evenly and crowded; what is taken must be what was put there, and a
-// walk through the map, by this process and by another, must list what is left. Then: fork, a
-// thread that never leaves a region, a table that is never opened again, no membarrier, blocks of
-// terabytes, and births.
+// walk through the map, by this process and by another, must list what is left. Then: packed
+// tables and what they have no room for, fork, a thread that never leaves a region, a table that is
+// never opened again, no membarrier, blocks of terabytes, and births.
 //
 //   live [STEPS]
 #include "rt/sys.h"
@@ -32,6 +32,7 @@ static struct {
 
 static struct tide_station stations[STATIONS]; // never freed
 static int n_stations, n_bad;
+static uint64_t n_kinds; // of blocks; 0: each is of its own
 static long n_steps = 60000;
 static struct tide_store_header header;
 static char *canary; // not 0 in the parent
@@ -60,17 +61,18 @@ static void forget_all(bool wiped)
 static void put(struct tide_station *s, int i, uint64_t random)
 {
   struct tide_place p;
-  places[i].what = tide_live_what((uint32_t)(random >> 8) % 0xfffffff + 1, random >> 30);
+  uint64_t kind = n_kinds ? (random >> 8) % n_kinds * 0x9e3779b97f4a7c15ull : random;
+  places[i].what = tide_live_what((uint32_t)(kind >> 8) % 0xfffffff + 1, kind >> 30);
   places[i].when = tide_live_when((uint32_t)random % 4095 + 1, random >> 20 << 20);
-  if (!tide_live_make(s, places[i].addr, &p)) {
+  if (!tide_live_make(s, places[i].addr, places[i].what, &p)) {
     bad("a place", 0, places[i].addr);
     return;
   }
   uint64_t when = places[i].when | tide_live_key(places[i].addr);
-  tide_live_put(p.slot, (struct tide_live){places[i].what, when});
+  tide_live_put_at(&p, (struct tide_live){places[i].what, when});
   tide_live_leave(s);
   // Often it is wanted again at once, by its place.
-  if (random % 4 == 0 && tide_live_again(s, &p, when)) {
+  if (random % 4 == 0 && !(p.table & TIDE_TABLE_PACKED) && tide_live_again(s, &p, when)) {
     if (tide_load_relaxed(&p.slot->what) != places[i].what)
       bad("a place remembered", p.slot->what, places[i].what);
     tide_live_leave(s);
@@ -235,10 +237,11 @@ static void take_all(void)
   walk(read_own);
 }
 
-static void spacing_is(uint64_t spacing, int threads)
+static void spacing_is(uint64_t spacing, int threads, uint64_t kinds)
 {
   forget_all(false);
-  tide_live_map.direct_left = threads % 2 ? 1 << 20 : 0;
+  n_kinds = kinds;
+  tide_live_map.direct_left = threads % 2 && !kinds ? 1 << 20 : 0;
   tide_live_map.apart = spacing >= 32;
   lay_out(spacing);
   run_threads(threads);
@@ -252,6 +255,7 @@ static void spacing_is(uint64_t spacing, int threads)
 static void in_turn(void)
 {
   forget_all(false);
+  n_kinds = 0;
   tide_live_map.direct_left = 1 << 20;
   tide_live_map.apart = true;
   lay_out(48);
@@ -268,6 +272,74 @@ static void in_turn(void)
       take(s, i);
     }
   tide_live_map.apart = false;
+}
+
+static uint64_t table_at(int i)
+{
+  return *tide_live_region(places[i].addr);
+}
+
+static void keep(struct tide_station *s, int i, uint64_t random)
+{
+  put(s, i, random);
+  places[i].state = LIVE;
+}
+
+// Beyond the direct tables, blocks as far apart as a grain take 8 to 16 bytes of table each; what a
+// packed table has no room for makes it another one, and nothing is lost.
+static void packed(uint64_t spacing, uint32_t grain)
+{
+  forget_all(false);
+  tide_live_map.direct_left = 0;
+  n_kinds = 3;
+  lay_out(spacing);
+  struct tide_station *s = station_new();
+  uint64_t x = spacing;
+  int n_packed = 0;
+  for (int i = 0; i < PLACES; i++)
+    keep(s, i, next_random(&x));
+  for (int i = 0; i < PLACES; i++)
+    n_packed += table_at(i) & TIDE_TABLE_PACKED && (table_at(i) >> 2 & 7) == grain;
+  if (n_packed < PLACES * 3 / 4)
+    bad("packed blocks", (uint64_t)n_packed, PLACES);
+  // A block as it was: without an end that was seen, looked at, and taken by a guest.
+  int i = 100;
+  struct tide_block block, want = tide_live_block(places[i].what, places[i].when);
+  keep(s, i, next_random(&x));
+  want = tide_live_block(places[i].what, places[i].when | tide_live_key(places[i].addr));
+  if (!tide_live_look(s, places[i].addr, &block) || memcmp(&block, &want, sizeof block) ||
+      !tide_live_take_as_guest(places[i].addr, &block) || memcmp(&block, &want, sizeof block) ||
+      tide_live_take_as_guest(places[i].addr, &block))
+    bad("a packed block", block.size, want.size);
+  places[i].state = NONE;
+  // One that is about to be written is not there yet.
+  struct tide_place p;
+  if (tide_live_make(s, places[i].addr, want.cell, &p))
+    tide_live_leave(s);
+  walk(read_own);
+  keep(s, i, next_random(&x));
+  // A neighbour in the same grain.
+  uint64_t before = table_at(200);
+  if (grain) {
+    take(s, 201);
+    places[201].addr = places[200].addr + 8;
+    keep(s, 201, next_random(&x));
+    if (table_at(200) == before)
+      bad("a table with two blocks to a grain", before, 0);
+  }
+  // More kinds than there is room for, coming and going.
+  n_kinds = 0;
+  before = table_at(400);
+  for (int turn = 0; turn < 3; turn++)
+    for (i = 300; i < 600; i++) {
+      take(s, i);
+      keep(s, i, next_random(&x));
+    }
+  if (table_at(400) == before)
+    bad("a table with many kinds", before, 0);
+  walk(read_own);
+  fork_once();
+  take_all();
 }
 
 // Unknown addresses, and such as nobody has.
@@ -308,10 +380,10 @@ static void held_up(void)
   tide_live_leave(stuck);
   // Nobody opens it again: it is waited for once.
   uint64_t *region = tide_live_region(places[0].addr);
-  *region &= ~TIDE_TABLE_OPEN;
+  *region &= ~(TIDE_TABLE_OPEN | TIDE_TABLE_PACKED_OPEN);
   struct tide_place p;
   for (int i = 0; i < 100; i++)
-    if (tide_live_make(s, places[0].addr, &p) || tide_live_take(s, places[0].addr, &block))
+    if (tide_live_make(s, places[0].addr, 1, &p) || tide_live_take(s, places[0].addr, &block))
       bad("a closed table", 1, 0);
   if (tide_live_map.refused)
     bad("no memory", 1, 0);
@@ -325,9 +397,10 @@ static void large_blocks(void)
   for (int i = 0; i < 200; i++) {
     put(s, i, (uint64_t)i << 20);
     struct tide_place p;
-    tide_live_make(s, places[i].addr, &p);
+    uint64_t what = tide_live_what(7, TIDE_LIVE_LARGE);
+    tide_live_make(s, places[i].addr, what, &p);
     uint64_t when = 1 << 11 | tide_live_key(places[i].addr);
-    tide_live_put(p.slot, (struct tide_live){tide_live_what(7, TIDE_LIVE_LARGE), when});
+    tide_live_put_at(&p, (struct tide_live){what, when});
     tide_live_leave(s);
     tide_live_large_put(places[i].addr, (1ull << 40) + (uint64_t)i);
   }
@@ -375,15 +448,23 @@ int main(int argc, char **argv)
   *canary = 1;
   const uint64_t spacings[] = {8, 16, 24, 32, 48, 80, 208, 1008, 8016, 20000, 1 << 20, 0};
   for (size_t i = 0; i < sizeof spacings / sizeof *spacings; i++)
-    for (int threads = 1; threads <= THREADS; threads += 3)
-      spacing_is(spacings[i], threads);
+    for (int threads = 1; threads <= THREADS; threads += 3) {
+      spacing_is(spacings[i], threads, 0);
+      spacing_is(spacings[i], threads, threads % 2 ? 200 : 12);
+    }
   in_turn();
+  packed(8, 0);
+  packed(16, 1);
+  packed(48, 2);
+  packed(80, 3);
+  packed(144, 4);
   nonsense();
   large_blocks();
   births();
   tide_live_confine(); // from here on without membarrier
-  spacing_is(0, THREADS);
-  spacing_is(16, THREADS);
+  spacing_is(0, THREADS, 0);
+  spacing_is(16, THREADS, 0);
+  spacing_is(16, THREADS, 5);
   held_up();
   printf("%d wrong\n", n_bad);
   return n_bad != 0;

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What form and size a table gets, and how its blocks move there.
+#include "store/live_rebuild.h"
+
+#include "store/live_stations.h"
+#include "store/live_table.h"
+#include "store/store.h"
+#include "store/tables.h"
+
+#include <string.h>
+
+enum {
+  TIGHT_PROBE = 2, // lines
+  DIRECT_LINES = TIDE_LIVE_DIRECT_SLOTS / TIDE_LIVE_LANES,
+  KIND_BITS = 2048, // in which kinds are counted
+  LINE_KINDS = TIDE_TABLE_LINE / sizeof(uint64_t),
+};
+
+void tide_live_note_refusal(const void *memory)
+{
+  if (!memory)
+    tide_store_relaxed(&tide_live_map.refused, true);
+}
+
+// What lives in a table and, at last, what is to come.
+struct blocks {
+  uint64_t table;
+  const struct tide_newcomer *more; // NULL: nobody
+  uint32_t next;
+};
+
+static bool blocks_next(struct blocks *b, struct tide_entry *ret)
+{
+  uint32_t n = tide_table_n_slots(b->table);
+  while (b->next < n)
+    // The newcomer may have come before, and its end was not seen.
+    if (tide_table_entry(b->table, b->next++, ret) && !(b->more && b->more->key == ret->key))
+      return true;
+  if (b->next > n || !b->more)
+    return false;
+  b->next++;
+  *ret = (struct tide_entry){.key = b->more->key, .what = b->more->what};
+  return true;
+}
+
+// How many they are, where, and of how many kinds. coarsest: the largest grain of which each has
+// its own.
+struct census {
+  uint32_t n, n_kinds, coarsest;
+  uint64_t first, last; // keys
+};
+
+static bool grain_is_own(uint64_t table, const struct tide_newcomer *more, uint32_t grain)
+{
+  uint64_t seen[TIDE_LIVE_KEYS / 64] = {0};
+  struct blocks b = {table, more, 0};
+  for (struct tide_entry e; blocks_next(&b, &e);) {
+    uint64_t i = e.key >> grain, bit = 1ull << i % 64;
+    if (seen[i / 64] & bit)
+      return false;
+    seen[i / 64] |= bit;
+  }
+  return true;
+}
+
+static struct census take_census(uint64_t table, const struct tide_newcomer *more)
+{
+  struct census c = {0};
+  uint64_t kinds[KIND_BITS / 64] = {0};
+  struct blocks b = {table, more, 0};
+  for (struct tide_entry e; blocks_next(&b, &e); c.n++) {
+    uint32_t kind = tide_kind_hash(e.what) % KIND_BITS;
+    c.n_kinds += !(kinds[kind / 64] >> kind % 64 & 1);
+    kinds[kind / 64] |= 1ull << kind % 64;
+    c.first = c.n && c.first < e.key ? c.first : e.key;
+    c.last = c.n && c.last > e.key ? c.last : e.key;
+  }
+  return c;
+}
+
+// A slot for each and an eighth more: nearly all are at home then.
+static uint32_t lines_for(uint64_t n_blocks)
+{
+  uint64_t slots = n_blocks + n_blocks / 8;
+  uint64_t lines = (slots + TIDE_LIVE_LANES - 1) / TIDE_LIVE_LANES;
+  return lines < 1 ? 1 : lines < TIDE_TABLE_MAX_LINES ? (uint32_t)lines : TIDE_TABLE_MAX_LINES;
+}
+
+// A heap that grows upwards: the rest of the region will look like what there is of it. Not taken
+// for granted: the table grows threefold at most.
+static uint32_t lines_wanted(const struct census *c)
+{
+  uint64_t span = c->last - c->first + 1, rest = TIDE_LIVE_KEYS - 1 - c->last;
+  uint64_t n = c->n;
+  if (n >= TIDE_LIVE_LANES && c->last > c->first)
+    n += rest * (n - 1) / span;
+  uint64_t most = c->n * 3ull + TIDE_LIVE_LANES;
+  return lines_for(n < most ? n : most);
+}
+
+// May a table have a slot for every 32 bytes? Where there are more than a few blocks, while there
+// are few such tables.
+static bool direct_is_given(uint32_t lines)
+{
+  const int64_t bytes = DIRECT_LINES * TIDE_TABLE_LINE;
+  if (lines > DIRECT_LINES || lines < TIDE_LIVE_A_FEW ||
+      tide_load_relaxed(&tide_live_map.direct_left) < bytes)
+    return false;
+  __atomic_fetch_sub(&tide_live_map.direct_left, bytes, __ATOMIC_RELAXED);
+  return true;
+}
+
+// Would all find room in a hashed table, in so many lines from home on?
+static bool fits(uint64_t from, const struct tide_newcomer *more, uint64_t to, uint32_t n_lines)
+{
+  uint8_t fill[TIDE_TABLE_MAX_LINES] = {0};
+  struct blocks b = {from, more, 0};
+  for (struct tide_entry e; blocks_next(&b, &e);) {
+    struct tide_probe p = tide_probe_from(to, e.key);
+    bool room;
+    p.left = p.left < n_lines ? p.left : n_lines;
+    while (!(room = fill[p.line] < TIDE_LIVE_LANES) && tide_probe_next(&p))
+      ;
+    if (!room)
+      return false;
+    fill[p.line]++;
+  }
+  return true;
+}
+
+// The shape of a hashed table: its size, and whether it is scattered. The largest has a slot for
+// every key, so there always is one.
+static uint64_t hashed_shape(uint64_t from, const struct tide_newcomer *more, uint32_t lines)
+{
+  uint32_t least_loose = lines + lines / 8; // with less, only if nearly all are at home
+  for (;; lines++) {
+    lines = tide_table_lines(lines);
+    for (int scattered = 0; scattered <= 1; scattered++) {
+      uint64_t shape = tide_table_word(NULL, lines, scattered);
+      bool loose = lines >= least_loose;
+      if ((loose || !scattered) &&
+          fits(from, more, shape, loose ? TIDE_TABLE_MAX_PROBE : TIGHT_PROBE))
+        return shape;
+      if (lines == TIDE_TABLE_MAX_LINES)
+        return shape;
+    }
+  }
+}
+
+// How many lines of kinds: twice those there are. Where they had no room, twice what it was: dead
+// ones are forgotten only here.
+static uint32_t kind_lines_for(uint64_t from, const struct tide_newcomer *more, uint32_t n_kinds)
+{
+  uint32_t lines = (2 * n_kinds + LINE_KINDS - 1) / LINE_KINDS, least = 0;
+  if (more && from & TIDE_TABLE_PACKED && !tide_table_has_kind(from, more->what))
+    least = 2 * tide_table_kind_lines(from);
+  return lines > least ? lines : least;
+}
+
+// The shape of a packed table in place of a hashed one of so many lines; 0: there is none, or none
+// that takes a good deal less.
+static uint64_t packed_shape(uint64_t from, const struct tide_newcomer *more,
+                             const struct census *c, uint32_t lines)
+{
+  uint32_t kind_lines = kind_lines_for(from, more, c->n_kinds);
+  uint32_t most = from & TIDE_TABLE_PACKED ? lines : lines * 3 / 4;
+  for (uint32_t grain = TIDE_TABLE_GRAINS; grain-- && kind_lines <= TIDE_TABLE_KIND_LINES;) {
+    uint64_t shape = tide_table_word_packed(NULL, grain, kind_lines);
+    if (tide_table_n_lines(shape) > most)
+      return 0;
+    if (kind_lines * LINE_KINDS < TIDE_LIVE_KEYS >> grain && grain_is_own(from, more, grain))
+      return shape;
+  }
+  return 0;
+}
+
+// All of them, into a table that is nobody's yet. False: not all found room.
+static bool copy_all(uint64_t from, uint64_t to)
+{
+  struct blocks b = {from, NULL, 0};
+  bool all = true;
+  for (struct tide_entry e; blocks_next(&b, &e);) {
+    struct tide_place place;
+    if (tide_table_claim(to, e.key, e.what, &place))
+      tide_live_put_at(&place, (struct tide_live){e.what, e.when});
+    else
+      all = false;
+  }
+  return all;
+}
+
+// A table of that shape with what lives in another; 0: no memory, or no room for all kinds.
+static uint64_t table_new(uint64_t shape, uint64_t from, const struct tide_newcomer *more)
+{
+  void *memory = tide_table_new(tide_table_n_lines(shape));
+  tide_live_note_refusal(memory);
+  if (!memory)
+    return 0;
+  uint64_t table = shape | (uint64_t)memory << 16;
+  bool all = copy_all(from, table);
+  if (!(shape & TIDE_TABLE_PACKED) || (all && (!more || tide_table_has_kind(table, more->what))))
+    return table; // what is missing a thread that was held up has just put there
+  tide_table_free(memory, tide_table_n_lines(shape));
+  return 0;
+}
+
+static uint64_t replacement(uint64_t old, const struct tide_newcomer *more)
+{
+  struct census c = take_census(old, more);
+  uint32_t hashed = more ? lines_wanted(&c) : lines_for(c.n);
+  uint64_t shape = packed_shape(old, more, &c, hashed), table = 0;
+  if (more && direct_is_given(shape ? tide_table_n_lines(shape) : hashed))
+    return table_new(hashed_shape(old, more, DIRECT_LINES), old, more);
+  if (shape)
+    table = table_new(shape, old, more);
+  return table ? table : table_new(hashed_shape(old, more, hashed), old, more);
+}
+
+bool tide_live_rebuild(struct tide_station *self, uint64_t *region,
+                       const struct tide_newcomer *more)
+{
+  uint64_t old = tide_load_acquire(region), new = 0;
+  if (!tide_table_is_open(old))
+    return tide_live_wait_for_table(region); // another thread does it
+  if (!__atomic_compare_exchange_n(region, &old, old & ~(TIDE_TABLE_OPEN | TIDE_TABLE_PACKED_OPEN),
+                                   false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+    return true;
+  enum tide_quiet quiet = tide_live_quieten(self, region);
+  if (quiet != TIDE_BLIND)
+    new = replacement(old, more);
+  tide_store_release(region, new ? tide_table_opened(new) : old);
+  if (new &&quiet == TIDE_QUIET)
+    tide_table_free(TIDE_TABLE_ADDRESS(old), tide_table_n_lines(old));
+  else if (new)
+    tide_add_relaxed(&tide_store.header->n_lost_busy, 1);
+  return new;
+}
+
+// The region that this thread opened last has shown by now what it had use for. One that was given
+// much more is made smaller: only the latest of each thread may be too large.
+static void look_back(struct tide_station *s)
+{
+  uint64_t table = s->opened ? tide_live_enter(s, s->opened) : 0;
+  uint32_t n = 0, n_slots = tide_table_is_open(table) ? tide_table_n_slots(table) : 0;
+  for (uint32_t i = 0; i < n_slots; i++)
+    n += tide_table_is_used(table, i);
+  if (n_slots) {
+    struct census c = take_census(table, NULL);
+    s->lines = lines_for(n);
+    s->packed = (uint32_t)packed_shape(table, NULL, &c, s->lines);
+  }
+  tide_live_leave(s);
+  uint32_t lines = s->packed ? tide_table_n_lines(s->packed) : s->lines;
+  if (n_slots && lines * 4 < tide_table_n_lines(table) * 3 && !(table & TIDE_TABLE_DIRECT))
+    tide_live_rebuild(s, s->opened, NULL);
+}
+
+bool tide_live_table_first(struct tide_station *s, uint64_t *region)
+{
+  look_back(s);
+  uint64_t shape = tide_table_word(NULL, tide_table_lines(s->lines), false), none = 0;
+  if (direct_is_given(s->packed ? tide_table_n_lines(s->packed) : s->lines))
+    shape = tide_table_word(NULL, DIRECT_LINES, false);
+  else if (s->packed)
+    shape = s->packed;
+  uint32_t lines = tide_table_n_lines(shape);
+  void *memory = tide_table_new(lines);
+  uint64_t word = tide_table_opened(shape | (uint64_t)memory << 16);
+  tide_live_note_refusal(memory);
+  if (memory &&
+      !__atomic_compare_exchange_n(region, &none, word, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    tide_table_free(memory, lines); // another thread was first
+  else
+    s->opened = region;
+  return memory;
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The forms of a table.
+#include "store/live_table.h"
+
+#include "store/layout.h"
+#include "store/tables.h"
+
+enum { KIND_PROBE = 16, LINE_WORDS = TIDE_TABLE_LINE / sizeof(uint64_t) };
+#define KEY_FIELD (TIDE_LIVE_KEYS - 1ull)
+
+// A packed table taken apart. In its word bits 2 to 4 are the grain: 2^grain times 8 bytes to a
+// slot; bits 5 to 11 the lines of kinds behind the slots.
+struct packed {
+  uint64_t *slots, *kinds;
+  uint32_t grain, n_slots, n_kinds;
+};
+
+static struct packed packed_of(uint64_t table)
+{
+  uint32_t grain = (uint32_t)table >> 2 & 7, n_slots = TIDE_LIVE_KEYS >> grain;
+  uint64_t *slots = (uint64_t *)TIDE_TABLE_ADDRESS(table);
+  return (struct packed){slots, slots + n_slots, grain, n_slots,
+                         ((uint32_t)table >> 5 & 127) * LINE_WORDS};
+}
+
+static uint64_t own_bits(const struct packed *p) // of a key, in its slot
+{
+  return (1ull << p->grain) - 1;
+}
+
+static bool packed_entry(const struct packed *p, uint32_t i, struct tide_entry *ret)
+{
+  uint64_t word = tide_load_acquire(&p->slots[i]);
+  uint64_t kind = (word & KEY_FIELD) >> p->grain;
+  // One without an interval is about to be written.
+  if (!kind || kind > p->n_kinds || !tide_when_interval(word))
+    return false;
+  uint64_t key = (uint64_t)i << p->grain | (word & own_bits(p));
+  uint64_t what = tide_load_relaxed(&p->kinds[kind - 1]);
+  *ret = (struct tide_entry){key, what, (word & ~KEY_FIELD) | key, &p->slots[i]};
+  return what;
+}
+
+// The number of a kind, which is added if it is new; 0: there is no room for it.
+static uint64_t kind_of(const struct packed *p, uint64_t what)
+{
+  uint32_t at = (uint32_t)((uint64_t)tide_kind_hash(what) * p->n_kinds >> 32);
+  for (uint32_t i = 0; i < KIND_PROBE && i < p->n_kinds; i++) {
+    uint64_t there = tide_load_relaxed(&p->kinds[at]);
+    if (!there && __atomic_compare_exchange_n(&p->kinds[at], &there, what, false, __ATOMIC_ACQ_REL,
+                                              __ATOMIC_RELAXED))
+      return at + 1;
+    if (there == what)
+      return at + 1;
+    at = at + 1 == p->n_kinds ? 0 : at + 1;
+  }
+  return 0;
+}
+
+// A word that is taken by a block at the same address is of one whose end was not seen.
+static bool packed_claim(uint64_t table, uint64_t key, uint64_t what, uint64_t **ret_word)
+{
+  struct packed p = packed_of(table);
+  uint64_t *word = &p.slots[key >> p.grain], there = tide_load_relaxed(word);
+  if (there && ((there ^ key) & own_bits(&p)))
+    return false;
+  uint64_t kind = kind_of(&p, what);
+  uint64_t claimed = kind << p.grain | (key & own_bits(&p));
+  *ret_word = word;
+  return kind && kind <= KEY_FIELD >> p.grain &&
+         __atomic_compare_exchange_n(word, &there, claimed, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
+}
+
+struct tide_probe tide_probe_from(uint64_t table, uint64_t key)
+{
+  uint32_t n = TIDE_TABLE_SLOTS(table) / TIDE_LIVE_LANES;
+  uint32_t line = (uint32_t)tide_live_home_index(table, key) / TIDE_LIVE_LANES;
+  return (struct tide_probe){line, n, n < TIDE_TABLE_MAX_PROBE ? n : TIDE_TABLE_MAX_PROBE};
+}
+
+bool tide_probe_next(struct tide_probe *p)
+{
+  p->line = p->line + 1 == p->n_lines ? 0 : p->line + 1;
+  return --p->left;
+}
+
+static struct tide_live *line_at(uint64_t table, const struct tide_probe *p)
+{
+  return TIDE_TABLE_ADDRESS(table) + (uint64_t)p->line * TIDE_LIVE_LANES;
+}
+
+// Lines fill up in this order and never lose keys: behind one with an empty slot there is nothing.
+static struct tide_live *slot_of_key(uint64_t table, uint64_t key)
+{
+  struct tide_probe p = tide_probe_from(table, key);
+  do {
+    struct tide_live *line = line_at(table, &p);
+    bool room = false;
+    for (int i = 0; i < TIDE_LIVE_LANES; i++) {
+      uint64_t when = tide_load_relaxed(&line[i].when);
+      if (tide_when_is_of(when, key))
+        return &line[i];
+      room |= !when;
+    }
+    if (room)
+      break;
+  } while (tide_probe_next(&p));
+  return NULL;
+}
+
+static bool claim_slot(struct tide_live *slot, uint64_t key)
+{
+  uint64_t none = 0, when = tide_live_when(TIDE_FIRST_INTERVAL, 0) | key;
+  return !tide_load_relaxed(&slot->when) &&
+         __atomic_compare_exchange_n(&slot->when, &none, when, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
+}
+
+// A slot for a key that is not in the table; NULL: there is none near its home.
+static struct tide_live *claim_near(uint64_t table, uint64_t key)
+{
+  struct tide_probe p = tide_probe_from(table, key);
+  do {
+    struct tide_live *line = line_at(table, &p);
+    for (int i = 0; i < TIDE_LIVE_LANES; i++)
+      if (claim_slot(&line[i], key))
+        return &line[i];
+  } while (tide_probe_next(&p));
+  return NULL;
+}
+
+static bool hashed_claim(uint64_t table, uint64_t key, struct tide_live **ret_slot)
+{
+  struct tide_live *slot = tide_live_home(table, key);
+  // A home that is empty was never asked for: its key is nowhere else.
+  if (!claim_slot(slot, key) && !(slot = slot_of_key(table, key)))
+    slot = claim_near(table, key);
+  *ret_slot = slot;
+  return slot;
+}
+
+bool tide_table_claim(uint64_t table, uint64_t key, uint64_t what, struct tide_place *ret_place)
+{
+  ret_place->table = table;
+  return table & TIDE_TABLE_PACKED ? packed_claim(table, key, what, &ret_place->word)
+                                   : hashed_claim(table, key, &ret_place->slot);
+}
+
+bool tide_table_has_kind(uint64_t table, uint64_t what)
+{
+  struct packed p = packed_of(table);
+  return kind_of(&p, what);
+}
+
+uint32_t tide_table_kind_lines(uint64_t table)
+{
+  return packed_of(table).n_kinds / LINE_WORDS;
+}
+
+static bool slot_entry(struct tide_live *slot, struct tide_entry *ret)
+{
+  uint64_t what = tide_load_relaxed(&slot->what), when = tide_load_relaxed(&slot->when);
+  *ret = (struct tide_entry){tide_when_key(when), what, when, &slot->what};
+  return what;
+}
+
+bool tide_table_entry(uint64_t table, uint32_t i, struct tide_entry *ret_entry)
+{
+  if (!(table & TIDE_TABLE_PACKED))
+    return slot_entry(&TIDE_TABLE_ADDRESS(table)[i], ret_entry);
+  struct packed p = packed_of(table);
+  return packed_entry(&p, i, ret_entry);
+}
+
+bool tide_table_find(uint64_t table, uint64_t key, struct tide_entry *ret_entry)
+{
+  if (!(table & TIDE_TABLE_PACKED)) {
+    struct tide_live *slot = slot_of_key(table, key);
+    return slot && slot_entry(slot, ret_entry);
+  }
+  struct packed p = packed_of(table);
+  return packed_entry(&p, (uint32_t)(key >> p.grain), ret_entry) && ret_entry->key == key;
+}
+
+bool tide_table_is_used(uint64_t table, uint32_t i)
+{
+  const uint64_t *words = (const uint64_t *)TIDE_TABLE_ADDRESS(table);
+  return table & TIDE_TABLE_PACKED ? tide_load_relaxed(&words[i])
+                                   : tide_load_relaxed(&TIDE_TABLE_ADDRESS(table)[i].when);
+}
+
+uint32_t tide_table_n_slots(uint64_t table)
+{
+  return table & TIDE_TABLE_PACKED ? packed_of(table).n_slots : TIDE_TABLE_SLOTS(table);
+}
+
+uint32_t tide_table_n_lines(uint64_t table)
+{
+  if (!(table & TIDE_TABLE_PACKED))
+    return TIDE_TABLE_SLOTS(table) / TIDE_LIVE_LANES;
+  struct packed p = packed_of(table);
+  return (p.n_slots + p.n_kinds) / LINE_WORDS;
+}
+
+uint64_t tide_table_word(const void *address, uint32_t lines, bool scattered)
+{
+  bool direct = lines * TIDE_LIVE_LANES == TIDE_LIVE_DIRECT_SLOTS && tide_live_map.apart;
+  uint64_t how = scattered ? TIDE_TABLE_SCATTERED : direct ? TIDE_TABLE_DIRECT : 0;
+  return (uint64_t)address << 16 | (uint64_t)lines * TIDE_LIVE_LANES | how;
+}
+
+uint64_t tide_table_word_packed(const void *address, uint32_t grain, uint32_t kind_lines)
+{
+  return (uint64_t)address << 16 | TIDE_TABLE_PACKED | (uint64_t)kind_lines << 5 | grain << 2;
+}
+
+uint64_t tide_table_opened(uint64_t table)
+{
+  return table | (table & TIDE_TABLE_PACKED ? TIDE_TABLE_PACKED_OPEN : TIDE_TABLE_OPEN);
+}
