@@ -7,6 +7,7 @@
 #include "record/boot.h"
 #include "record/door.h"
 #include "preload/exec_env.h"
+#include "preload/start.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "store/store.h"
@@ -233,7 +234,7 @@ static void tell_door(const struct tide_exec_target *target, uint32_t flags, uin
                                   .flags = flags,
                                   .parent_pid = own,
                                   .why = (uint32_t)target->why};
-  const char *door = tide_boot_door();
+  const char *door = tide_start_door();
   if (door[0] && !tide_sys_sandboxed())
     tide_door_tell(door, &hello, flags == TIDE_DOOR_ABSENT ? target->path : "");
 }

@@ -8,5 +8,6 @@
 extern __thread struct tide_seat tide_self __attribute__((tls_model("initial-exec")));
 
 void tide_self_init(void);
-// As tide_host has it.
+// As tide_host has them.
 void tide_self_began(struct tide_thread *t, uint32_t tid);
+uint32_t tide_self_id(void);

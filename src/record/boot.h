@@ -13,10 +13,20 @@ bool tide_boot(struct tide_seat *seat); // true: recording
 bool tide_boot_ready(void);             // recording, and not a fork child that has not switched yet
 bool tide_boot_is_off(void);            // stepped aside for good
 
+// For a way in that hears of a call of fork(): what the parent held is noted in the child's store.
+// A child of the bare system call is none the worse.
+void tide_boot_before_fork(struct tide_seat *seat);
+void tide_boot_after_fork(struct tide_seat *seat); // in the parent
+// In the child, only where the kernel cannot be trusted to wipe (tide_store.inherited): elsewhere a
+// child that never allocates does nothing of ours, and touches no page.
+void tide_boot_in_fork_child(struct tide_seat *seat);
+
+// The process ends, as far as it tells: for whoever reads a store that no supervisor kept.
+void tide_boot_note_end(void);
+
 // The one-way latch: from now on every hook passes through. Says one line on stderr.
 void tide_boot_off(enum tide_off_reason reason);
 
-// The supervisor's door, "" when there is none or other processes are left alone.
-const char *tide_boot_door(void);
+void tide_boot_say(const char *what, const char *detail); // one line on stderr
 // Is this a fork child that has not been recorded yet and whose parent has ended?
 bool tide_boot_is_orphan(void);

@@ -91,12 +91,18 @@ static struct tide_thread *thread_adopt(struct tide_seat *seat, uint32_t tid)
   return t;
 }
 
+static uint32_t own_tid(void)
+{
+  uint32_t tid = tide_sys_tid();
+  return tid ? tid : tide_host.thread_id();
+}
+
 static struct tide_thread *thread_start(struct tide_seat *seat)
 {
   uint64_t from = tide_cycles();
   seat->phase = TIDE_PHASE_BUSY;
   TIDE_COMPILER_BARRIER();
-  uint32_t tid = tide_sys_tid();
+  uint32_t tid = own_tid();
   struct tide_thread *t = thread_adopt(seat, tid);
   if (!t) {
     seat->phase = TIDE_PHASE_FRESH;
@@ -142,7 +148,7 @@ static struct tide_thread *borrow(struct tide_seat *seat)
 {
   seat->phase = TIDE_PHASE_BUSY; // until it is given back
   TIDE_COMPILER_BARRIER();
-  struct tide_thread *t = thread_adopt(seat, tide_sys_tid());
+  struct tide_thread *t = thread_adopt(seat, own_tid());
   if (t) {
     t->borrowed = true;
     tide_store_relaxed(&t->owes, 1);

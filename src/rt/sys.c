@@ -7,11 +7,9 @@
 
 #include <errno.h>
 #include <linux/mman.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #define LARGE_TABLE_BYTES (4u << 20) // two large pages
 
@@ -133,14 +131,10 @@ bool tide_sys_readable(uint64_t address)
   return TIDE_SYS(SYS_rt_sigprocmask, NO_SUCH_WAY, address, 0, 8) == -EINVAL;
 }
 
-// libc knows it as well: a thread's clock is named after it.
 uint32_t tide_sys_tid(void)
 {
   long tid = TIDE_SYS(SYS_gettid, 0);
-  clockid_t clock;
-  if (tide_sys_failed(tid) && !pthread_getcpuclockid(pthread_self(), &clock))
-    tid = ~(clock >> 3);
-  return (uint32_t)tid;
+  return tide_sys_failed(tid) ? 0 : (uint32_t)tid;
 }
 
 void tide_sys_count_mapped(int64_t bytes)

@@ -45,7 +45,7 @@ static inline bool tide_sys_failed(long ret)
 }
 
 uint32_t tide_sys_pid(void);
-uint32_t tide_sys_tid(void);
+uint32_t tide_sys_tid(void); // 0: the kernel must not be asked
 
 // No call of ours from now on, in any thread; those under way are waited for. Reserves memory
 // first.

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the preload library starts the recorder, and what it tells it.
+#include "preload/start.h"
+
+#include "preload/defined.h"
+#include "preload/environment.h"
+#include "preload/exec_env.h"
+#include "preload/loader.h"
+#include "preload/real.h"
+#include "preload/self.h"
+#include "record/boot.h"
+#include "record/door.h"
+#include "record/host.h"
+#include "record/options.h"
+#include "record/sandbox.h"
+#include "rt/sys.h"
+#include "rt/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+
+static struct tide_environment environment;
+static struct tide_options options;
+static char program[1024];
+
+const char *tide_start_door(void)
+{
+  return options.follow ? options.door : "";
+}
+
+// A supervisor that refuses knows why, and one that has ended is nothing new to a fork child.
+static void say_outcome(enum tide_door_outcome outcome, bool forked)
+{
+  static const char *const why[] = {
+      [TIDE_DOOR_OUTSIDE] = "it is not of the run that its supervisor watches: ",
+      [TIDE_DOOR_NOBODY] = "its supervisor cannot be reached: ",
+      [TIDE_DOOR_SILENT] = "its supervisor does not answer: ",
+      [TIDE_DOOR_STRANGER] = "neither its own user nor root answers in its supervisor's place: ",
+      [TIDE_DOOR_NO_ROOM] = "there is no address space for its store: ",
+      [TIDE_DOOR_UNSAFE] = "its supervisor gave no store that is sealed and large enough: ",
+  };
+  char text[256];
+  struct tide_line line = TIDE_LINE(text);
+  if (outcome == TIDE_DOOR_SERVED || outcome == TIDE_DOOR_REFUSED ||
+      (outcome == TIDE_DOOR_NOBODY && forked))
+    return;
+  tide_line_add(&line, "this process is not recorded: ");
+  tide_line_add(&line, why[outcome]);
+  tide_boot_say(text, program);
+}
+
+static void *store_at_door(bool forked, uint64_t bytes)
+{
+  struct tide_door_hello hello = {.magic = TIDE_DOOR_MAGIC,
+                                  .version = TIDE_DOOR_VERSION,
+                                  .pid = tide_sys_pid(),
+                                  .flags = forked ? TIDE_DOOR_FORKED : 0,
+                                  .store_bytes = bytes,
+                                  .parent_pid = (uint32_t)TIDE_SYS(SYS_getppid, 0)};
+  enum tide_door_outcome outcome;
+  void *store = tide_door_store(options.door, &hello, &outcome);
+  say_outcome(outcome, forked);
+  return store;
+}
+
+static void *store_in_file(bool forked, uint64_t bytes)
+{
+  char name[1200];
+  void *store = tide_door_file(options.output, program, bytes, name, sizeof name);
+  if (!store && !forked)
+    tide_boot_say("this process is not recorded: cannot make the store file ", name);
+  return store;
+}
+
+static void *get_store(bool forked, uint64_t bytes)
+{
+  return options.door[0] ? store_at_door(forked, bytes) : store_in_file(forked, bytes);
+}
+
+static void read_program_path(void)
+{
+  long n = TIDE_SYS(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program, sizeof program - 1);
+  struct tide_line line = TIDE_LINE(program);
+  if (tide_sys_failed(n))
+    tide_line_add(&line, environment.argc ? environment.argv[0] : "?");
+  else
+    program[n] = 0;
+}
+
+// A fork child may have gone elsewhere: its file belongs beside its parent's.
+static void make_output_absolute(void)
+{
+  char given[sizeof options.output];
+  struct tide_line copy = TIDE_LINE(given), line = TIDE_LINE(options.output);
+  tide_line_add(&copy, options.output[0] ? options.output : "tidemark.%n.%p.store");
+  long n = TIDE_SYS(SYS_getcwd, options.output, sizeof options.output);
+  if (given[0] != '/' && !tide_sys_failed(n) && n > 0) {
+    line.n = (size_t)n - 1;
+    tide_line_add(&line, "/");
+  }
+  tide_line_add(&line, given);
+}
+
+// Memcheck and its sisters put their own malloc in the place of every other, hooks included:
+// nothing would be seen, and a mapping as large as the store takes them half a minute. Such a tool
+// preloads a library of its own beside valgrind's core.
+static bool allocator_is_valgrinds(void)
+{
+  const char *p = environment.preload;
+  while ((p = tide_text_find(p, "vgpreload_"))) {
+    p += sizeof "vgpreload_" - 1;
+    if (!tide_text_starts(p, "core"))
+      return true;
+  }
+  return false;
+}
+
+// The library itself, from its first byte to its last: the linker knows.
+static void note_own_object(void)
+{
+  extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+  extern const char _end[] __attribute__((visibility("hidden")));
+  uint64_t start = (uint64_t)__ehdr_start & ~(tide_sys_page_bytes - 1);
+  tide_sys_note((void *)start, tide_sys_whole_pages((uint64_t)_end - start));
+}
+
+static bool is_to_be_recorded(void)
+{
+  tide_environment_read(&environment);
+  tide_options_parse(environment.options, &options);
+  if (tide_sandbox_inherited(options.filters)) {
+    tide_boot_say("this process is not recorded: a seccomp filter was put on it before it began: ",
+                  environment.argc ? environment.argv[0] : "?");
+    tide_sys_keep_still();
+    return false;
+  }
+  if (!options.door[0])
+    make_output_absolute();
+  if (options.unknown[0])
+    tide_boot_say("TIDEMARK_OPTIONS has a key that is not known and is ignored: ", options.unknown);
+  read_program_path();
+  if (allocator_is_valgrinds()) {
+    tide_boot_say("this process is not recorded: valgrind stands in for its allocator: ", program);
+    return false;
+  }
+  return true;
+}
+
+// Where the program itself defines malloc, that comes before ours for everybody.
+static bool start(struct tide_host_image *ret_image)
+{
+  int saved = errno;
+  tide_real_resolve();
+  bool ok = is_to_be_recorded();
+  if (ok) {
+    tide_exec_env_init(environment.preload, environment.options, options.follow);
+    note_own_object();
+    *ret_image = (struct tide_host_image){
+        .program = program,
+        .argv = environment.argv,
+        .argc = environment.argc,
+        .allocator = tide_defined_before(&tide_real, "malloc") ? program : tide_real.allocator,
+        .blocks_are_apart = !tide_real.chained,
+        .vdso = environment.vdso,
+        .stack_top = environment.stack_top,
+        .stack_origin = environment.stack_origin,
+        .depth = options.depth,
+        .is_supervised = options.door[0],
+        .follows_forks = options.follow,
+    };
+  }
+  errno = saved;
+  return ok;
+}
+
+static void before_fork(void)
+{
+  tide_boot_before_fork(&tide_self);
+}
+
+static void after_fork(void)
+{
+  tide_boot_after_fork(&tide_self);
+}
+
+static void in_fork_child(void)
+{
+  tide_boot_in_fork_child(&tide_self);
+}
+
+static void started(void)
+{
+  int saved = errno;
+  tide_self_init();
+  pthread_atfork(before_fork, after_fork, tide_store.inherited ? in_fork_child : NULL);
+  errno = saved;
+}
+
+const struct tide_host tide_host = {
+    .start = start,
+    .store = get_store,
+    .started = started,
+    .object_at = tide_loader_object_at,
+    .each_object = tide_loader_each_object,
+    .thread_began = tide_self_began,
+    .thread_id = tide_self_id,
+    .is_at_work = tide_real_resolving,
+    .owns_block = tide_real_pool_holds,
+};
+
+__attribute__((constructor)) static void boot_at_latest(void)
+{
+  tide_boot(&tide_self);
+}
+
+// A process that ends otherwise does not tell.
+__attribute__((destructor)) static void note_end(void)
+{
+  tide_boot_note_end();
+}
