@@ -17,7 +17,7 @@
 #include "model/pack.h"
 #include "page/embedded_page.h"
 #include "report/report.h"
-#include "tide/unpack.h"
+#include "tide/file.h"
 #include "view/storing.h"
 #include "words/roll_text.h"
 

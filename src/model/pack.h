@@ -3,7 +3,7 @@
 // An image of very many stacks on its way from the store to a file. Its frames, sites and snapshots
 // are not rows in memory, 300 bytes for a stack, but parts of a file already, compressed, of 12. A
 // packed image has none of these three tables (n_frames, n_sites and the snapshots' n_rows are 0);
-// everything else of it is as usual. Whoever wants them unpacks it (tide/unpack.h).
+// everything else of it is as usual. Whoever wants them unpacks it (tide/file.h).
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "merge/merge.h"
 #include "model/pack.h"
-#include "tide/unpack.h"
+#include "tide/file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -31,3 +31,7 @@ enum tide_err tide_file_parse(const uint8_t *data, size_t n, const char *name,
 
 // Does a file begin as a capture does?
 bool tide_file_is(const char *path);
+
+// From a packed image (model/pack.h) back to rows. Fine with an image that is not packed. All or
+// nothing.
+enum tide_err tide_image_unpack(struct tide_image *image, struct tide_diag *diag);

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers, checksums and compression of parts. See tide_part.h.
+// Headers, checksums and compression of parts.
 #include "tide/part.h"
 
+#include "base/alloc.h"
+#include "model/pack.h"
+#include "tide/file.h"
+
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+
+// ---- one part ----
 
 #define ZSTD_LEVEL 3
 
@@ -91,4 +98,138 @@ void tide_parts_splice(struct tide_buf *out, const struct tide_buf *run, uint32_
     seal(out->data + at, part);
     at += TIDE_PART_HEADER_BYTES + (size_t)part.stored_bytes;
   }
+}
+
+// ---- parts behind those of another image ----
+//
+// Which image is the first of its program, and the payloads of its parts.
+
+enum { LEAST_BYTES = 256 }; // below that there is nothing to gain
+
+static const char *program_of(const struct tide_image *image)
+{
+  return image->exe ? image->exe : "";
+}
+
+void tide_roots_init(struct tide_roots *roots, const struct tide_capture *capture,
+                     const size_t *order)
+{
+  size_t n = capture->n_images;
+  *roots = (struct tide_roots){.first_of = tide_alloc_array(n, sizeof *roots->first_of),
+                               .is_shared = tide_alloc_array(n, sizeof *roots->is_shared)};
+  for (size_t i = 0; i < n; i++) {
+    const char *exe = program_of(&capture->images[order[i]]);
+    size_t k = 0;
+    while (k < i && strcmp(program_of(&capture->images[order[k]]), exe) != 0)
+      k++;
+    roots->first_of[order[i]] = order[k];
+    roots->is_shared[order[k]] |= k < i;
+  }
+}
+
+void tide_roots_done(struct tide_roots *roots)
+{
+  for (size_t i = 0; i < roots->n; i++)
+    tide_buf_done(&roots->items[i].raw);
+  free(roots->items);
+  free(roots->first_of);
+  free(roots->is_shared);
+  *roots = (struct tide_roots){0};
+}
+
+static bool is_large(enum tide_part_type type)
+{
+  return type == TIDE_PART_FRAMES || type == TIDE_PART_SITES || type == TIDE_PART_SNAPSHOTS;
+}
+
+static void keep(struct tide_roots *roots, uint32_t sequence, const struct tide_buf *raw)
+{
+  struct tide_root root = {roots->image, roots->type, roots->ordinal, sequence, {0}};
+  tide_buf_append(&root.raw, raw->data, raw->n);
+  TIDE_GROW(roots->items, roots->n, roots->cap);
+  roots->items[roots->n++] = root;
+}
+
+const struct tide_root *tide_roots_next(struct tide_roots *roots, enum tide_part_type type,
+                                        size_t image, uint32_t sequence, const struct tide_buf *raw)
+{
+  bool goes_on = roots->type == type && roots->image == image;
+  roots->ordinal = goes_on ? roots->ordinal + 1 : 0;
+  roots->type = type;
+  roots->image = image;
+  if (!is_large(type) || raw->n < LEAST_BYTES)
+    return NULL;
+  size_t first = roots->first_of[image];
+  if (first == image) {
+    if (roots->is_shared[image])
+      keep(roots, sequence, raw);
+    return NULL;
+  }
+  for (size_t i = 0; i < roots->n; i++) {
+    const struct tide_root *root = &roots->items[i];
+    if (root->image == first && root->type == type && root->ordinal == roots->ordinal)
+      return root;
+  }
+  return NULL;
+}
+
+// ---- packed images ----
+//
+// Unpacked by the decoders of files.
+
+static enum tide_err unpack_run(const struct tide_buf *run, struct tide_image *image,
+                                struct tide_diag *diag)
+{
+  struct tide_budget budget = {UINT64_MAX}; // the bytes are our own
+  for (size_t at = 0; at < run->n;) {
+    struct tide_part part;
+    tide_part_header(run->data + at, &part);
+    const uint8_t *stored = run->data + at + TIDE_PART_HEADER_BYTES;
+    size_t n = (size_t)part.raw_bytes;
+    bool is_plain = part.flags & TIDE_PART_STORED;
+    TIDE_CLEANUP_FREE uint8_t *raw = is_plain ? NULL : tide_alloc(n + 1);
+    if (!is_plain && ZSTD_decompress(raw, n, stored, (size_t)part.stored_bytes) != n)
+      return tide_fail(diag, TIDE_ERR_DAMAGED, "what was packed does not unpack");
+    struct tide_cursor in = tide_cursor_make(is_plain ? stored : raw, n);
+    const char *why = "";
+    enum tide_err err = tide_decode_of_image(&part, &in, image, &budget, &why);
+    if (err)
+      return tide_fail(diag, err, "what was packed does not unpack: %s", why);
+    at += TIDE_PART_HEADER_BYTES + (size_t)part.stored_bytes;
+  }
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_image_unpack(struct tide_image *image, struct tide_diag *diag)
+{
+  struct tide_pack *pack = image->pack;
+  if (!pack)
+    return TIDE_ERR_OK;
+  // The snapshots are read anew, times and all.
+  struct tide_image rows = {.start_ns = image->start_ns,
+                            .n_modules = image->n_modules,
+                            .n_threads_known = image->n_threads_known,
+                            .frames = tide_alloc(sizeof *rows.frames),
+                            .n_frames = 1};
+  enum tide_err err = pack->err;
+  if (!err)
+    err = unpack_run(&pack->tables, &rows, diag);
+  if (!err)
+    err = unpack_run(&pack->snapshots, &rows, diag);
+  if (err) {
+    rows.n_modules = 0;
+    tide_image_done(&rows);
+    return err;
+  }
+  free(image->snapshots);
+  image->frames = rows.frames;
+  image->n_frames = rows.n_frames;
+  image->sites = rows.sites;
+  image->n_sites = rows.n_sites;
+  image->counts = rows.counts;
+  image->snapshots = rows.snapshots;
+  image->n_snapshots = rows.n_snapshots;
+  image->pack = NULL;
+  tide_pack_free(pack);
+  return TIDE_ERR_OK;
 }

@@ -13,9 +13,8 @@
 
 #include "base/alloc.h"
 #include "model/pack.h"
-#include "tide/site_order.h"
 #include "tide/part.h"
-#include "tide/roots.h"
+#include "tide/site_order.h"
 
 #include <errno.h>
 #include <fcntl.h>

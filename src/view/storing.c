@@ -9,7 +9,7 @@
 #include "model/pack.h"
 #include "model/stored_names.h"
 #include "symbol/perfmap.h"
-#include "tide/unpack.h"
+#include "tide/file.h"
 #include "view/naming.h"
 
 #include <fcntl.h>

@@ -10,13 +10,13 @@
 #include <cmocka.h>
 #include "unit.h"
 
+#include "fake_store.h"
 #include "model/pack.h"
 #include "observe/sample.h"
 #include "observe/store_pack.h"
 #include "observe/store_read.h"
+#include "tide/file.h"
 #include "tide/format.h"
-#include "fake_store.h"
-#include "tide/unpack.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
