@@ -2,7 +2,9 @@
 //
 // BROWSER is a shell command, or several separated by colons of which the first is taken; %s in it
 // stands for the address. Without it xdg-open knows. Forked twice, so that the browser is nobody's
-// child here and no zombie stays.
+// child here and no zombie stays: not even that of `run --wait`, which is the parent of every
+// orphan of its own, but only of those that come after it has become that.
+#define _GNU_SOURCE
 #include "cli/browser.h"
 
 #include "base/alloc.h"
@@ -64,28 +66,64 @@ static char *script(void)
   return result;
 }
 
-// In the child: never returns.
-static void become_browser(const char *command, const char *url)
+// The address, up to the newline that ends it; false: nobody sent one.
+static bool read_url(int fd, char *url, size_t size)
 {
+  for (size_t i = 0; i < size && read(fd, url + i, 1) == 1; i++)
+    if (url[i] == '\n') {
+      url[i] = 0;
+      return true;
+    }
+  return false;
+}
+
+// In the child: never returns.
+static void become_browser(int fd, const char *command)
+{
+  char url[512];
   sigset_t none;
   sigemptyset(&none);
   setsid();
   if (fork() != 0)
     _exit(0);
   int null = open("/dev/null", O_RDWR);
-  for (int fd = 0; fd <= 2 && null >= 0; fd++)
-    dup2(null, fd);
+  for (int i = 0; i <= 2 && null >= 0; i++)
+    dup2(null, i);
+  fd = dup2(fd, 3);
+  close_range(4, ~0U, 0);
   signal(SIGPIPE, SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, NULL);
+  if (!read_url(fd, url, sizeof url))
+    _exit(0);
+  close(fd);
   execl("/bin/sh", "sh", "-c", command, "sh", url, (char *)NULL);
   _exit(127);
 }
 
-bool tide_browser_open(const char *url)
+int tide_browser_prepare(void)
 {
   TIDE_CLEANUP_FREE char *command = script();
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC))
+    return -1;
   pid_t pid = fork();
-  if (pid == 0)
-    become_browser(command, url);
-  return pid > 0 && waitpid(pid, NULL, 0) == pid;
+  if (pid == 0) {
+    close(ends[1]);
+    become_browser(ends[0], command);
+  }
+  close(ends[0]);
+  if (pid > 0 && waitpid(pid, NULL, 0) == pid)
+    return ends[1];
+  close(ends[1]);
+  return -1;
+}
+
+bool tide_browser_open(int fd, const char *url)
+{
+  if (fd < 0)
+    return false;
+  TIDE_CLEANUP_FREE char *line = url ? tide_sprintf("%s\n", url) : NULL;
+  bool sent = line && write(fd, line, strlen(line)) == (ssize_t)strlen(line);
+  close(fd);
+  return sent;
 }

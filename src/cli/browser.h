@@ -13,6 +13,11 @@ bool tide_browser_is_here(void);
 // ssh; owned. NULL: we are not.
 char *tide_browser_forwarding(uint16_t port);
 
-// Starts it, detached: it neither hears our signals nor writes to our terminal, and nobody waits
-// for it. False: it could not be started.
-bool tide_browser_open(const char *url);
+// A process that becomes the browser when it is told an address, and ends when it never is. It is
+// detached from the start: it neither hears our signals nor writes to our terminal, is nobody's
+// child here, and has none of our descriptors. Gives what to tell it by; -1: it could not be
+// started.
+int tide_browser_prepare(void);
+// Ends what tide_browser_prepare() gave. url NULL: there is nothing to open. False: it could not be
+// told.
+bool tide_browser_open(int fd, const char *url);

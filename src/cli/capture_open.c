@@ -65,6 +65,17 @@ static uint64_t room_taken(const char *path, bool is_sparse)
   return is_sparse ? (uint64_t)st.st_blocks * 512 : (uint64_t)st.st_size;
 }
 
+size_t tide_capture_complete(struct tide_capture *capture, const char *name)
+{
+  bool is_ours = !capture->n_images || !capture->images[0].origin; // pids of here and now
+  size_t n_new_names = is_ours ? tide_jit_names_add(capture, TIDE_JIT_MAPS_DIR) : 0;
+  for (size_t i = 0; i < capture->n_images; i++) {
+    capture->images[i].file = tide_strdup(name);
+    tide_image_settle_peak(&capture->images[i]);
+  }
+  return n_new_names;
+}
+
 enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened,
                                 struct tide_diag *diag)
 {
@@ -82,12 +93,8 @@ enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened
     tide_opened_done(&opened);
     return err;
   }
-  if (!opened.capture->n_images || !opened.capture->images[0].origin) // pids of here and now
-    opened.n_new_names = tide_jit_names_add(opened.capture, TIDE_JIT_MAPS_DIR);
-  for (size_t i = 0; i < opened.capture->n_images; i++) {
-    opened.capture->images[i].file = tide_strdup(is_pipe ? "standard input" : opened.path);
-    tide_image_settle_peak(&opened.capture->images[i]);
-  }
+  opened.n_new_names =
+      tide_capture_complete(opened.capture, is_pipe ? "standard input" : opened.path);
   opened.file_bytes = room_taken(opened.path, is_store);
   *ret_opened = opened;
   return TIDE_ERR_OK;

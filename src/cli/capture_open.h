@@ -21,6 +21,10 @@ enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened
                                 struct tide_diag *diag);
 void tide_opened_done(struct tide_opened *opened);
 
+// What a capture that was just read lacks: the names of code made while the program ran, as far as
+// they are on this machine, of which it gives how many are new; and what it is called.
+size_t tide_capture_complete(struct tide_capture *capture, const char *name);
+
 // The newest capture of the current directory, owned; NULL when there is none, about which
 // tide_capture_none() has a sentence.
 char *tide_capture_newest(void);

@@ -9,11 +9,11 @@
 #include "base/alloc.h"
 #include "cli/commands.h"
 #include "cli/library.h"
+#include "cli/live_page.h"
 #include "cli/naming_open.h"
 #include "cli/progress.h"
 #include "cli/rules_open.h"
 #include "cli/terminal.h"
-#include "cli/viewer.h"
 #include "model/pack.h"
 #include "page/embedded_page.h"
 #include "report/report.h"
@@ -24,7 +24,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FIRST_SCREEN_PLACES = 6, OWN_FAILURE = 125 };
@@ -124,38 +123,15 @@ static void say_saved(const struct tide_arguments *arguments, const struct tide_
     tide_say("%s", result->save_diag.text);
 }
 
-static void follow(void *viewer, const char *path)
-{
-  tide_viewer_start(viewer, path);
-}
-
-// A run that was over before its first checkpoint is shown now; any other's page has its end.
-static void show_in_page(struct tide_viewer *viewer, const struct tide_run_result *result)
-{
-  struct stat st;
-  bool was_live = viewer->pid > 0;
-  const char *path = result->output_path;
-  if (path && !stat(path, &st) && S_ISREG(st.st_mode))
-    tide_viewer_start(viewer, path);
-  TIDE_CLEANUP_FREE char *url = tide_viewer_finish(viewer);
-  if (url && was_live)
-    tide_say("the page is still at %s", url);
-}
-
 // Before anything is started.
 static enum tide_err check_run_arguments(const struct tide_arguments *arguments,
                                          struct tide_diag *diag)
 {
   if (arguments->n_rest == 0)
     return tide_fail(diag, TIDE_ERR_USAGE, "run what? tidemark run COMMAND [ARGUMENT...]");
-  if (arguments->wait && (arguments->view || arguments->no_follow))
+  if (arguments->wait && arguments->no_follow)
     return tide_fail(diag, TIDE_ERR_USAGE,
-                     arguments->view ? "--wait would wait for the page of --view, too: choose one"
-                                     : "--wait is for the processes that --no-follow leaves out");
-  enum tide_err err =
-      arguments->view ? tide_embedded_page_check(tide_embedded_page(), diag) : TIDE_ERR_OK;
-  if (err)
-    return err;
+                     "--wait is for the processes that --no-follow leaves out");
   if (arguments->no_open && !arguments->view)
     return tide_fail(diag, TIDE_ERR_USAGE, "--no-open goes with --view");
   return TIDE_ERR_OK;
@@ -164,7 +140,7 @@ static enum tide_err check_run_arguments(const struct tide_arguments *arguments,
 int tide_cmd_run(const struct tide_arguments *arguments)
 {
   struct tide_diag diag = {0};
-  struct tide_viewer viewer = {.arguments = arguments};
+  struct tide_live_page *page = NULL;
   TIDE_CLEANUP_FREE char *library = NULL;
   TIDE_CLEANUP_FREE char *said = NULL;
   struct tide_rules *rules = NULL;
@@ -173,7 +149,10 @@ int tide_cmd_run(const struct tide_arguments *arguments)
     err = tide_library_find(&library, &diag);
   if (!err)
     err = tide_rules_open(arguments, &rules, &diag);
+  if (!err && arguments->view)
+    err = tide_live_page_new(arguments, &page, &diag);
   if (err) {
+    tide_rules_free(rules);
     tide_say("%s", diag.text);
     return OWN_FAILURE;
   }
@@ -190,19 +169,22 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .say_context = &said,
       .waiting = arguments->quiet ? NULL : say_waiting,
       .complete = complete,
-      .checkpointed = arguments->view ? follow : NULL,
-      .follower = &viewer,
+      .control = page ? tide_live_page_control(page) : NULL,
+      .companion = page,
+      .started = page ? tide_live_page_start : NULL,
+      .spent_ns = page ? tide_live_page_spent_ns : NULL,
   };
   struct tide_run_result result = {0};
   err = tide_run(&options, &result, &diag);
   if (err) {
+    tide_live_page_free(page);
     tide_rules_free(rules);
     tide_say("%s", diag.text);
     return tide_run_error_status(err);
   }
   say_saved(arguments, &result, rules, said);
-  if (arguments->view)
-    show_in_page(&viewer, &result);
+  if (page)
+    tide_live_page_finish(page, &result);
   tide_rules_free(rules);
   int status = result.exit_status, term_signal = result.term_signal;
   tide_run_result_done(&result);

@@ -45,7 +45,7 @@ struct tide_symbol_sources tide_sources_of(const struct tide_arguments *argument
 
 static void show_progress(void *context, const char *path, size_t n_asked)
 {
-  static const char *shown;
+  static _Thread_local const char *shown;
   const char *slash = strrchr(path, '/');
   if (path == shown && n_asked % 64)
     return; // it is asked thousands of times a second

@@ -30,6 +30,8 @@ static struct {
   char text[TEXT_MAX];
 } line = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
+static _Thread_local bool is_muted;
+
 static bool can_draw(void)
 {
   const char *term = getenv("TERM");
@@ -89,7 +91,7 @@ static void *draw_until_over(void *context)
 
 void tide_progress_say(const char *format, ...)
 {
-  if (!line.is_running && !can_draw())
+  if (is_muted || (!line.is_running && !can_draw()))
     return;
   va_list args;
   va_start(args, format);
@@ -104,7 +106,7 @@ void tide_progress_say(const char *format, ...)
 
 void tide_progress_stop(void)
 {
-  if (!line.is_running)
+  if (is_muted || !line.is_running)
     return;
   pthread_mutex_lock(&line.lock);
   line.is_over = true;
@@ -112,4 +114,9 @@ void tide_progress_stop(void)
   pthread_mutex_unlock(&line.lock);
   pthread_join(line.thread, NULL);
   line.is_running = false;
+}
+
+void tide_progress_mute(void)
+{
+  is_muted = true;
 }

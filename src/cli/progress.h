@@ -10,3 +10,6 @@ void tide_progress_say(const char *format, ...) __attribute__((format(printf, 1,
 
 // Nothing any more: takes the line back. To be called before anything is written to the terminal.
 void tide_progress_stop(void);
+
+// Of the calling thread nothing is ever drawn: it has no business with the terminal.
+void tide_progress_mute(void);

@@ -8,14 +8,8 @@
 #include "profile/completeness.h"
 #include "profile/profile.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#define NS_PER_S UINT64_C(1000000000)
-#define FRESH_NS (60 * NS_PER_S) // longer than two checkpoints are apart
 
 static void forget_capture(struct tide_exhibit *exhibit)
 {
@@ -33,17 +27,12 @@ static void forget_capture(struct tide_exhibit *exhibit)
   exhibit->capture = NULL;
 }
 
-// Nothing changes on failure.
-static enum tide_err read_file(struct tide_exhibit *exhibit, struct tide_diag *diag)
+// Shows a capture, which is taken over, from now on. Nothing changes on failure.
+static enum tide_err show(struct tide_exhibit *exhibit, struct tide_capture *capture,
+                          struct tide_diag *diag)
 {
-  struct tide_capture *capture = NULL;
   size_t shown_idx = 0;
-  struct tide_file_state before = tide_file_state_of(exhibit->path);
-  enum tide_err err =
-      exhibit->source->open(exhibit->source->context, exhibit->path, &capture, diag);
-  if (err)
-    return err;
-  err = tide_profile_pick(capture, exhibit->process, &shown_idx, diag);
+  enum tide_err err = tide_profile_pick(capture, exhibit->process, &shown_idx, diag);
   if (err) {
     tide_capture_free(capture);
     return err;
@@ -52,17 +41,21 @@ static enum tide_err read_file(struct tide_exhibit *exhibit, struct tide_diag *d
   exhibit->capture = capture;
   exhibit->blocks = tide_alloc_array(capture->n_images, sizeof *exhibit->blocks);
   exhibit->shown_idx = shown_idx;
-  exhibit->read = exhibit->seen = before;
   return TIDE_ERR_OK;
 }
 
-enum tide_err tide_exhibit_open(struct tide_exhibit *exhibit,
-                                const struct tide_exhibit_source *source, const char *path,
-                                const char *process, struct tide_diag *diag)
+enum tide_err tide_exhibit_open(struct tide_exhibit *exhibit, struct tide_source *source,
+                                const struct tide_exhibit_namer *namer, const char *process,
+                                struct tide_diag *diag)
 {
-  *exhibit = (struct tide_exhibit){
-      .source = source, .path = tide_strdup(path), .process = process, .version = 1};
-  enum tide_err err = read_file(exhibit, diag);
+  struct tide_capture *capture = NULL;
+  *exhibit =
+      (struct tide_exhibit){.source = source, .namer = namer, .process = process, .version = 1};
+  enum tide_err err = source->kind->look(source, true, &capture, diag);
+  if (!err && capture)
+    err = show(exhibit, capture, diag);
+  else if (!err)
+    err = tide_fail(diag, TIDE_ERR_EMPTY, "there is nothing to show of %s yet", source->name);
   if (err)
     tide_exhibit_close(exhibit);
   return err;
@@ -71,7 +64,7 @@ enum tide_err tide_exhibit_open(struct tide_exhibit *exhibit,
 void tide_exhibit_close(struct tide_exhibit *exhibit)
 {
   forget_capture(exhibit);
-  free(exhibit->path);
+  tide_source_free(exhibit->source);
   free(exhibit->note);
   *exhibit = (struct tide_exhibit){0};
 }
@@ -85,48 +78,31 @@ static bool set_note(struct tide_exhibit *exhibit, char *note)
   return !same;
 }
 
-bool tide_exhibit_look(struct tide_exhibit *exhibit)
+bool tide_exhibit_look(struct tide_exhibit *exhibit, bool is_wanted)
 {
-  struct tide_file_state now = tide_file_state_of(exhibit->path);
+  struct tide_source *source = exhibit->source;
+  struct tide_capture *capture = NULL;
   struct tide_diag diag = {0};
-  bool changed = false;
-  if (!tide_file_state_is_due(&exhibit->read, &exhibit->seen, &now, &exhibit->restless))
+  enum tide_err err = source->kind->look(source, is_wanted, &capture, &diag);
+  if (!err && !capture)
     return false;
-  if (!now.exists) {
-    changed = set_note(exhibit, tide_strdup("the file is gone; this is what it last held"));
-  } else if (read_file(exhibit, &diag)) {
-    changed =
-        set_note(exhibit, tide_sprintf("this is what the file last held; now: %s", diag.text));
-  } else {
-    set_note(exhibit, NULL);
-    changed = true;
-  }
-  exhibit->read = now; // not again until it changes once more
+  if (!err)
+    err = show(exhibit, capture, &diag);
+  bool is_other_note = set_note(exhibit, err ? tide_strdup(diag.text) : NULL);
+  bool changed = !err || is_other_note;
   exhibit->version += changed;
   return changed;
 }
 
-static bool is_running(const struct tide_image *image)
+void tide_exhibit_turn_to(struct tide_exhibit *exhibit, struct tide_source *source)
 {
-  return image->end_kind == TIDE_END_UNKNOWN && image->pid &&
-         (kill((pid_t)image->pid, 0) == 0 || errno == EPERM);
+  tide_source_free(exhibit->source);
+  exhibit->source = source;
 }
 
-// What another user's process with a pid of old says does no harm: the page asks once a second.
 bool tide_exhibit_is_live(const struct tide_exhibit *exhibit)
 {
-  const struct tide_capture *capture = exhibit->capture;
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  uint64_t now_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-  if (capture->finished || !exhibit->seen.exists || capture->images[0].origin)
-    return false;
-  if (now_ns - exhibit->seen.changed_ns < FRESH_NS)
-    return true;
-  for (size_t i = 0; i < capture->n_images; i++)
-    if (is_running(&capture->images[i]))
-      return true;
-  return false;
+  return exhibit->source->kind->is_live(exhibit->source, exhibit->capture);
 }
 
 // Every file that frames are in, by rising text.
@@ -156,9 +132,10 @@ const struct tide_exhibit_block *tide_exhibit_block(struct tide_exhibit *exhibit
   struct tide_exhibit_block *block = &exhibit->blocks[image_idx];
   if (block->data)
     return block;
-  const struct tide_page_options options = {.file = exhibit->path, .n_keep = TIDE_PAGE_KEEP_ALL};
+  const struct tide_page_options options = {.file = exhibit->source->name,
+                                            .n_keep = TIDE_PAGE_KEEP_ALL};
   struct tide_profile *profile = tide_profile_new(exhibit->capture, image_idx);
-  struct tide_naming *naming = exhibit->source->name(exhibit->source->context, profile->image);
+  struct tide_naming *naming = exhibit->namer->name(exhibit->namer->context, profile->image);
   struct tide_page_data *data = tide_page_data_new(profile, naming, &options);
   struct tide_packer *packer = tide_packer_new();
   tide_page_data_hand_out(data, tide_packer_take, packer);
@@ -167,8 +144,8 @@ const struct tide_exhibit_block *tide_exhibit_block(struct tide_exhibit *exhibit
   tide_page_data_free(data);
   tide_naming_free(naming);
   tide_profile_free(profile);
-  if (exhibit->source->named)
-    exhibit->source->named(exhibit->source->context);
+  if (exhibit->namer->named)
+    exhibit->namer->named(exhibit->namer->context);
   return block;
 }
 

@@ -25,13 +25,16 @@ void tide_routes_init(struct tide_routes *routes, const struct tide_embedded_pag
   };
 }
 
-enum tide_err tide_routes_add(struct tide_routes *routes, const struct tide_exhibit_source *source,
-                              const char *path, const char *process, struct tide_diag *diag)
+enum tide_err tide_routes_add(struct tide_routes *routes, struct tide_source *source,
+                              const struct tide_exhibit_namer *namer, const char *process,
+                              struct tide_diag *diag)
 {
-  if (routes->n_exhibits == TIDE_ROUTES_MAX_CAPTURES)
+  if (routes->n_exhibits == TIDE_ROUTES_MAX_CAPTURES) {
+    tide_source_free(source);
     return tide_fail(diag, TIDE_ERR_LIMIT, "one capture, or two to compare");
+  }
   enum tide_err err =
-      tide_exhibit_open(&routes->exhibits[routes->n_exhibits], source, path, process, diag);
+      tide_exhibit_open(&routes->exhibits[routes->n_exhibits], source, namer, process, diag);
   routes->n_exhibits += !err;
   return err;
 }
@@ -50,7 +53,7 @@ static void answer_page(const struct tide_routes *routes, struct tide_reply *rep
 static void put_exhibit(struct tide_json *json, const struct tide_exhibit *exhibit)
 {
   tide_json_open_object(json);
-  tide_json_put_text(json, "file", exhibit->path);
+  tide_json_put_text(json, "file", exhibit->source->name);
   tide_json_put_u64(json, "largest", exhibit->shown_idx);
   tide_json_put_u64(json, "version", exhibit->version);
   tide_json_put_bool(json, "live", tide_exhibit_is_live(exhibit));
@@ -59,10 +62,20 @@ static void put_exhibit(struct tide_json *json, const struct tide_exhibit *exhib
   tide_json_close_object(json);
 }
 
-static void answer_facts(const struct tide_routes *routes, struct tide_reply *reply)
+// Names what the facts depend on.
+static uint64_t facts_tag(const struct tide_routes *routes)
+{
+  uint64_t version = 0, live = 0;
+  for (size_t i = 0; i < routes->n_exhibits; i++) {
+    version += routes->exhibits[i].version;
+    live |= (uint64_t)tide_exhibit_is_live(&routes->exhibits[i]) << i;
+  }
+  return version << TIDE_ROUTES_MAX_CAPTURES | live;
+}
+
+static struct tide_body *make_facts(const struct tide_routes *routes)
 {
   uint64_t version = 0;
-  bool live = false;
   struct tide_sink sink;
   struct tide_json json;
   tide_sink_init(&sink, NULL);
@@ -73,18 +86,30 @@ static void answer_facts(const struct tide_routes *routes, struct tide_reply *re
   for (size_t i = 0; i < routes->n_exhibits; i++) {
     put_exhibit(&json, &routes->exhibits[i]);
     version += routes->exhibits[i].version;
-    live |= tide_exhibit_is_live(&routes->exhibits[i]);
   }
   tide_json_close_array(&json);
-  tide_json_put_bool(&json, "live", live);
+  tide_json_put_bool(&json, "live", tide_routes_is_live(routes));
   tide_json_put_u64(&json, "version", version);
   tide_json_put_bool(&json, "sources", true);
   tide_json_put_text(&json, "editor", routes->editor);
   tide_json_close_object(&json);
   tide_json_done(&json);
-  *reply = (struct tide_reply){.status = OK, .type = "application/json"};
-  reply->body = tide_body_new();
-  reply->body->bytes = sink.buf; // the body's now
+  struct tide_body *body = tide_body_new();
+  body->bytes = sink.buf; // the body's now
+  return body;
+}
+
+// A page asks for them once a second: they are made when they have changed.
+static void answer_facts(struct tide_routes *routes, struct tide_reply *reply)
+{
+  uint64_t tag = facts_tag(routes);
+  if (!routes->facts || tag != routes->facts_tag) {
+    tide_body_free(routes->facts);
+    routes->facts = make_facts(routes);
+    routes->facts_tag = tag;
+  }
+  *reply = (struct tide_reply){.status = OK, .type = "application/json", .tag = tag};
+  reply->body = tide_body_share(routes->facts);
 }
 
 // A number of a query or path, the whole text; false: it is none, or too large.
@@ -112,7 +137,7 @@ static struct tide_exhibit *find_image(struct tide_routes *routes, const char *n
   const char *process = request->parameter(request->context, "process");
   uint32_t image_idx = (uint32_t)exhibit->shown_idx;
   if (process && (!parse_index(process, &image_idx) || image_idx >= exhibit->capture->n_images)) {
-    tide_reply_text(reply, NOT_FOUND, "there is no such process in %s", exhibit->path);
+    tide_reply_text(reply, NOT_FOUND, "there is no such process in %s", exhibit->source->name);
     return NULL;
   }
   *ret_image_idx = image_idx;
@@ -190,10 +215,18 @@ void tide_routes_answer(void *context, const struct tide_request *request, struc
     tide_reply_text(reply, NOT_FOUND, "there is no such thing here");
 }
 
-void tide_routes_look(struct tide_routes *routes)
+bool tide_routes_is_live(const struct tide_routes *routes)
 {
   for (size_t i = 0; i < routes->n_exhibits; i++)
-    tide_exhibit_look(&routes->exhibits[i]);
+    if (tide_exhibit_is_live(&routes->exhibits[i]))
+      return true;
+  return false;
+}
+
+void tide_routes_look(struct tide_routes *routes, bool is_wanted)
+{
+  for (size_t i = 0; i < routes->n_exhibits; i++)
+    tide_exhibit_look(&routes->exhibits[i], is_wanted);
 }
 
 void tide_routes_done(struct tide_routes *routes)
@@ -201,6 +234,7 @@ void tide_routes_done(struct tide_routes *routes)
   for (size_t i = 0; i < routes->n_exhibits; i++)
     tide_exhibit_close(&routes->exhibits[i]);
   tide_body_free(routes->page);
+  tide_body_free(routes->facts);
   free(routes->policy);
   *routes = (struct tide_routes){0};
 }

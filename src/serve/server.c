@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -417,23 +418,40 @@ const char *tide_server_ticket_url(const struct tide_server *server)
   return server->ticket_url;
 }
 
-void tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *mask)
+// Has another thread woken us? The set is the daemon's again.
+static bool was_woken(struct tide_server *server)
 {
-  int highest = -1;
+  int fd = server->options.wake_fd;
+  eventfd_t n;
+  bool is_woken = fd > 0 && FD_ISSET(fd, &server->readable);
+  if (!is_woken)
+    return false;
+  FD_CLR(fd, &server->readable);
+  eventfd_read(fd, &n);
+  return true;
+}
+
+bool tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *mask)
+{
+  int highest = -1, wake_fd = server->options.wake_fd;
   MHD_UNSIGNED_LONG_LONG wish_ms = 0;
   FD_ZERO(&server->readable);
   FD_ZERO(&server->writable);
   FD_ZERO(&server->other);
   tide_http.get_fdset(server->daemon, &server->readable, &server->writable, &server->other,
                       &highest);
+  if (wake_fd > 0)
+    FD_SET(wake_fd, &server->readable);
+  highest = wake_fd > highest ? wake_fd : highest;
   if (tide_http.get_timeout(server->daemon, &wish_ms) == MHD_YES && wish_ms < (unsigned)wait_ms)
     wait_ms = (int)wish_ms;
   const struct timespec wait = {wait_ms / 1000, (long)(wait_ms % 1000) * 1000000};
   if (pselect(highest + 1, &server->readable, &server->writable, &server->other, &wait, mask) >= 0)
-    return;
+    return was_woken(server);
   FD_ZERO(&server->readable); // a signal: the sets mean nothing
   FD_ZERO(&server->writable);
   FD_ZERO(&server->other);
+  return false;
 }
 
 void tide_server_turn(struct tide_server *server)

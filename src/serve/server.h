@@ -18,6 +18,7 @@ struct tide_server_options {
   const char *address;  // as inet_pton() reads it
   uint16_t port;        // 0: any that is free
   uint32_t patience_ms; // with whoever connects but is not let in; 0: as it should be
+  int wake_fd;          // an eventfd by which another thread ends a wait; 0: none. Not owned
   tide_server_answer *answer;
   void *context;
 };
@@ -40,8 +41,8 @@ const char *tide_server_ticket_url(const struct tide_server *server);
 
 // Waits until there is something to do, at most so many milliseconds; tide_server_turn() then does
 // it. While it waits, the signal mask is the one given (NULL: as it is); a signal that is handled
-// ends the wait.
-void tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *mask);
+// ends the wait. True: another thread did, by wake_fd.
+bool tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *mask);
 void tide_server_turn(struct tide_server *server);
 
 // How many requests were let in so far.

@@ -8,9 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -34,12 +36,13 @@ enum tide_err tide_follow_init(struct tide_follow *follow, bool adopts, struct t
 {
   sigset_t mask;
   fill_mask(&mask);
-  *follow = (struct tide_follow){.active = true, .adopts = adopts};
+  *follow = (struct tide_follow){.active = true, .adopts = adopts, .finish_fd = -1};
   sigprocmask(SIG_SETMASK, &mask, &follow->old_mask);
   // With SIGCHLD ignored there would be nobody to wait for.
   follow->sigchld_was_ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
   follow->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC);
-  if (follow->signal_fd < 0)
+  follow->finish_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (follow->signal_fd < 0 || follow->finish_fd < 0)
     return tide_fail_errno(diag, "cannot wait for signals");
   if (adopts && prctl(PR_SET_CHILD_SUBREAPER, 1))
     return tide_fail_errno(diag, "cannot wait for what the command leaves behind");
@@ -57,6 +60,8 @@ void tide_follow_done(struct tide_follow *follow)
     ;
   if (follow->signal_fd >= 0)
     close(follow->signal_fd);
+  if (follow->finish_fd >= 0)
+    close(follow->finish_fd);
   if (follow->adopts)
     prctl(PR_SET_CHILD_SUBREAPER, 0);
   if (follow->sigchld_was_ignored)
@@ -181,16 +186,33 @@ static bool reap_adopted(pid_t command)
   return false;
 }
 
-void tide_follow_to_end(struct tide_follow *follow, pid_t pid, struct tide_follow_end *ret_end)
+// Waits for a signal, which is read, or to be told to finish: false. Anything else is no signal.
+static bool await_signal(const struct tide_follow *follow, struct signalfd_siginfo *ret_signal)
+{
+  struct pollfd fds[] = {{follow->signal_fd, POLLIN, 0}, {follow->finish_fd, POLLIN, 0}};
+  eventfd_t told;
+  *ret_signal = (struct signalfd_siginfo){0};
+  if (poll(fds, 2, -1) < 0)
+    return true;
+  if (fds[1].revents && !eventfd_read(follow->finish_fd, &told))
+    return false;
+  if (!fds[0].revents || read(follow->signal_fd, ret_signal, sizeof *ret_signal) < 0)
+    ret_signal->ssi_signo = 0;
+  return true;
+}
+
+bool tide_follow_to_end(struct tide_follow *follow, pid_t pid, struct tide_follow_end *ret_end)
 {
   while (!check_child(follow, pid, ret_end)) {
     struct signalfd_siginfo signal;
     if (follow->adopts)
       reap_adopted(pid);
-    ssize_t n = read(follow->signal_fd, &signal, sizeof signal);
-    if (n == (ssize_t)sizeof signal)
+    if (!await_signal(follow, &signal))
+      return false;
+    if (signal.ssi_signo)
       handle_signal(follow, pid, &signal);
   }
+  return true;
 }
 
 bool tide_follow_left_any(const struct tide_follow *follow)
@@ -201,9 +223,9 @@ bool tide_follow_left_any(const struct tide_follow *follow)
 void tide_follow_rest(struct tide_follow *follow)
 {
   while (tide_follow_left_any(follow)) {
-    struct signalfd_siginfo signal = {0};
-    if (read(follow->signal_fd, &signal, sizeof signal) != (ssize_t)sizeof signal)
-      continue;
+    struct signalfd_siginfo signal;
+    if (!await_signal(follow, &signal))
+      return;
     switch (signal.ssi_signo) {
     case SIGTSTP: kill(getpid(), SIGSTOP); break;
     case SIGINT:

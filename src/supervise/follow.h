@@ -22,6 +22,7 @@ struct tide_follow {
   bool adopts;        // processes that the command leaves behind are ours
   bool terminal_stop; // Ctrl-Z was seen since the command last ran
   int signal_fd;
+  int finish_fd; // an eventfd: whoever writes to it ends the recording, not the command
 };
 
 struct tide_follow_end {
@@ -35,9 +36,11 @@ struct tide_follow_end {
 enum tide_err tide_follow_init(struct tide_follow *follow, bool adopts, struct tide_diag *diag);
 void tide_follow_done(struct tide_follow *follow); // zeroed is fine
 
-void tide_follow_to_end(struct tide_follow *follow, pid_t pid, struct tide_follow_end *ret_end);
+// True: the command has ended. False: the recording shall end before it, told once.
+bool tide_follow_to_end(struct tide_follow *follow, pid_t pid, struct tide_follow_end *ret_end);
 
 // After the command's end: is any that was adopted still there? The caller has no other children.
 bool tide_follow_left_any(const struct tide_follow *follow);
-// Until none is. Ctrl-C and the other signals that would end us end the waiting.
+// Until none is. Ctrl-C and the other signals that would end us end the waiting, and so does being
+// told that the recording shall end.
 void tide_follow_rest(struct tide_follow *follow);

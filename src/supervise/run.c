@@ -41,13 +41,15 @@ struct run {
   struct tide_spawn spawn;
   char *output_path;
   struct tide_output_state output;
-  uint64_t own_rss_bytes; // our own high water mark when the command was forked off
-  uint64_t own_cpu_ns;    // and our own processor time
+  uint64_t own_rss_bytes;   // our own high water mark when the command was forked off
+  uint64_t own_cpu_ns;      // and our own processor time
+  uint64_t children_cpu_ns; // and that of children we had before
 };
 
 static void run_done(struct run *run)
 {
   tide_door_close(run->door);
+  tide_control_close(run->options->control);
   tide_watch_free(run->watch);
   tide_kin_free(run->kin);
   tide_follow_done(&run->follow);
@@ -88,6 +90,7 @@ static enum tide_err spawn(struct run *run, struct tide_diag *diag)
   getrusage(RUSAGE_SELF, &usage);
   run->own_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
   run->own_cpu_ns = cpu_ns_of(RUSAGE_SELF);
+  run->children_cpu_ns = cpu_ns_of(RUSAGE_CHILDREN);
   char **environment =
       tide_spawn_environment(environ, run->target.preload ? options->library : NULL, text);
   struct tide_spawn_options spawning = {
@@ -134,9 +137,8 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
       .redact_args = options->redact_args,
       .output_path = run->output.replaceable ? run->output_path : NULL,
       .start = run->start,
-      .often = options->checkpointed,
-      .checkpointed = options->checkpointed,
-      .context = options->follower,
+      .control = options->control,
+      .finish_fd = run->follow.finish_fd,
   });
   const struct tide_target *target = &run->target;
   if (target->unfit && !tide_why_is_partial(target->why))
@@ -173,6 +175,8 @@ static enum tide_err start(struct run *run, struct tide_diag *diag)
   }
   if (err && run->output.created)
     tide_output_release(run->output_path);
+  if (!err && run->options->started)
+    run->options->started(run->options->companion, run->output_path);
   return err;
 }
 
@@ -265,45 +269,72 @@ static void add_unrecorded(const struct run *run, const struct tide_watch_end *e
   capture->duration_ns = image->end_ns;
 }
 
+// How the command ended; it runs on where the recording was told to end before it.
+static struct tide_watch_end watch_end_of(const struct run *run, bool has_ended,
+                                          const struct tide_follow_end *end)
+{
+  if (!has_ended)
+    return (struct tide_watch_end){.kind = TIDE_END_UNKNOWN, .time_ns = tide_monotonic_ns()};
+  return (struct tide_watch_end){
+      .kind = end->term_signal ? TIDE_END_SIGNALED : TIDE_END_EXITED,
+      .value = end->term_signal ? end->term_signal : end->exit_status,
+      .time_ns = end->time_ns,
+      // Before its exec the command was a copy of us: what is less than that says nothing.
+      .max_rss_bytes = end->max_rss_bytes > run->own_rss_bytes ? end->max_rss_bytes : 0,
+      .cpu_ns = end->cpu_ns,
+  };
+}
+
+// Our children are the command and what it left behind, each with all that it waited for.
+static struct tide_cost cost_so_far(const struct run *run)
+{
+  const struct tide_run_options *options = run->options;
+  uint64_t own_ns = cpu_ns_of(RUSAGE_SELF) - run->own_cpu_ns;
+  uint64_t other_ns = options->spent_ns ? options->spent_ns(options->companion) : 0;
+  return (struct tide_cost){.cpu_ns = cpu_ns_of(RUSAGE_CHILDREN) - run->children_cpu_ns,
+                            .supervisor_ns = own_ns > other_ns ? own_ns - other_ns : 0};
+}
+
+static void make_capture(struct run *run, const struct tide_watch_end *end, struct tide_cost cost,
+                         struct tide_run_result *result)
+{
+  struct tide_capture *capture = tide_watch_stop(run->watch, end, &result->n_running);
+  result->capture = capture;
+  cost.recorder_ns = capture->cost.recorder_ns;
+  if (cost.recorder_ns > cost.cpu_ns)
+    cost.recorder_ns = cost.cpu_ns;
+  capture->cost = cost;
+  capture->has_cost = end->kind != TIDE_END_UNKNOWN; // of a command that runs on it is not known
+  if (!capture->n_images) {
+    result->note = why_nothing(run);
+    if (capture->roll.n_rows)
+      add_unrecorded(run, end, capture);
+  }
+  if (run->options->complete)
+    run->options->complete(capture);
+}
+
 static void finish(struct run *run, struct tide_run_result *result)
 {
-  struct tide_follow_end end;
-  tide_follow_to_end(&run->follow, run->spawn.pid, &end);
-  struct tide_watch_end watch_end = {
-      .kind = end.term_signal ? TIDE_END_SIGNALED : TIDE_END_EXITED,
-      .value = end.term_signal ? end.term_signal : end.exit_status,
-      .time_ns = end.time_ns,
-      // Before its exec the command was a copy of us: what is less than that says nothing.
-      .max_rss_bytes = end.max_rss_bytes > run->own_rss_bytes ? end.max_rss_bytes : 0,
-      .cpu_ns = end.cpu_ns,
-  };
-  wait_for_rest(run, &watch_end);
-  // Our children are the command and what it left behind, each with all that it waited for.
-  struct tide_cost cost = {.cpu_ns = cpu_ns_of(RUSAGE_CHILDREN),
-                           .supervisor_ns = cpu_ns_of(RUSAGE_SELF) - run->own_cpu_ns};
+  struct tide_follow_end end = {0};
+  bool has_ended = tide_follow_to_end(&run->follow, run->spawn.pid, &end);
+  const struct tide_watch_end watch_end = watch_end_of(run, has_ended, &end);
+  if (has_ended)
+    wait_for_rest(run, &watch_end);
+  struct tide_cost cost = cost_so_far(run);
   tide_door_close(run->door);
   run->door = NULL;
   *result = (struct tide_run_result){
       .pid = (uint32_t)run->spawn.pid,
-      .exit_status = end.exit_status,
-      .term_signal = end.term_signal,
-      .core_dumped = end.core_dumped,
-      .wall_ns = end.time_ns - run->start.monotonic_ns,
+      .wall_ns = watch_end.time_ns - run->start.monotonic_ns,
   };
-  result->capture = tide_watch_stop(run->watch, &watch_end, &result->n_running);
-  cost.recorder_ns = result->capture->cost.recorder_ns;
-  if (cost.recorder_ns > cost.cpu_ns)
-    cost.recorder_ns = cost.cpu_ns;
-  result->capture->cost = cost;
-  result->capture->has_cost = true;
-  if (!result->capture->n_images) {
-    result->note = why_nothing(run);
-    if (result->capture->roll.n_rows)
-      add_unrecorded(run, &watch_end, result->capture);
-  }
-  if (run->options->complete)
-    run->options->complete(result->capture);
+  make_capture(run, &watch_end, cost, result);
   save(run, result);
+  while (!has_ended)
+    has_ended = tide_follow_to_end(&run->follow, run->spawn.pid, &end);
+  result->exit_status = end.exit_status;
+  result->term_signal = end.term_signal;
+  result->core_dumped = end.core_dumped;
 }
 
 enum tide_err tide_run(const struct tide_run_options *options, struct tide_run_result *ret_result,
@@ -311,12 +342,12 @@ enum tide_err tide_run(const struct tide_run_options *options, struct tide_run_r
 {
   struct run run = {.options = options, .start = tide_clock_read()};
   enum tide_err err = check_library(options->library, diag);
-  if (err)
-    return err;
-  tide_target_check(options->argv[0], &run.target);
-  if (run.target.sentence && options->say)
-    options->say(options->say_context, run.target.sentence);
-  err = start(&run, diag);
+  if (!err) {
+    tide_target_check(options->argv[0], &run.target);
+    if (run.target.sentence && options->say)
+      options->say(options->say_context, run.target.sentence);
+    err = start(&run, diag);
+  }
   if (!err)
     finish(&run, ret_result);
   run_done(&run);

@@ -10,6 +10,7 @@
 #pragma once
 #include "base/err.h"
 #include "model/model.h"
+#include "supervise/control.h"
 
 struct tide_run_options {
   char *const *argv;   // the command, NULL-terminated; argv[0] is looked up as execvp does
@@ -29,10 +30,15 @@ struct tide_run_options {
   // Called with the whole capture before it is written: to add what is known now and not later. May
   // be NULL.
   void (*complete)(struct tide_capture *capture);
-  // For somebody who follows the run in its file: checkpoints every second as long as they are
-  // cheap, and a call on a thread of ours when one was written. NULL: nobody does.
-  void (*checkpointed)(void *follower, const char *path);
-  void *follower;
+  // Where the recording is told things and asked, from its start to its end: see control.h. NULL:
+  // nowhere. Closed when tide_run() returns, whatever it returns.
+  struct tide_control *control;
+  // For a companion that lives beside the recording, such as one who shows it. All may be NULL.
+  void *companion;
+  // Called on the caller's thread when the command has started: from now on there may be threads.
+  void (*started)(void *companion, const char *output_path);
+  // Processor time of the companion's so far, which is not what the recording costs.
+  uint64_t (*spent_ns)(void *companion);
 };
 
 struct tide_run_result {
@@ -47,8 +53,8 @@ struct tide_run_result {
   int exit_status;    // 0..255, when term_signal is 0
   int term_signal;    // the signal that ended the command; the caller raises it again at its end
   bool core_dumped;   // … and left a core: disable our own before raising it again
-  uint64_t wall_ns;   // from start to end of the command
-  uint32_t n_running; // recorded descendants that were still running when the command ended
+  uint64_t wall_ns;   // from start to end of the command, or of the recording if that was earlier
+  uint32_t n_running; // recorded processes that were still running when the recording ended
 };
 
 // Runs the command to its end. Fails only when it could not be started: TIDE_ERR_NOT_FOUND and

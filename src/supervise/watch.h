@@ -5,11 +5,13 @@
 // of them: neither descriptors nor memory may grow with their number), and writing checkpoints, so
 // that a supervisor that is killed leaves a readable file.
 //
-// Threads: the door's thread only appends to a list under a lock. Everything else happens on the
-// watch's own thread, and after tide_watch_stop() on the caller's.
+// Threads: the door's thread only appends to a list under a lock, and so does whoever asks
+// something (control.h). Everything else happens on the watch's own thread, and after
+// tide_watch_stop() on the caller's.
 #pragma once
 #include "base/err.h"
 #include "observe/clock.h"
+#include "supervise/control.h"
 #include "supervise/door.h"
 #include "supervise/kin.h"
 #include "model/model.h"
@@ -24,10 +26,8 @@ struct tide_watch_options {
   bool redact_args;        // no argument of a command line comes into the capture
   const char *output_path; // for checkpoints; NULL: none. Must outlive the watch
   struct tide_clock_reading start;
-  bool often; // checkpoints are looked at as they come: every second, as long as that is cheap
-  // Called on the watch's thread when a checkpoint was written. May be NULL.
-  void (*checkpointed)(void *context, const char *path);
-  void *context;
+  struct tide_control *control; // where we are asked things; NULL: nowhere. Must outlive the watch
+  int finish_fd; // an eventfd: written to when we are told that the recording shall end
 };
 
 // How the command ended.
@@ -53,8 +53,9 @@ enum tide_err tide_watch_start(struct tide_watch *watch, struct tide_diag *diag)
 // The command has ended, and others that came of it are watched on.
 void tide_watch_root_ended(struct tide_watch *watch, const struct tide_watch_end *end);
 
-// Ends the watching: images that still run are taken as they are now and counted in n_running. The
-// door must be closed. The capture is the caller's; without images if none was recorded.
+// Ends the watching: images that still run are taken as they are now and counted in n_running, and
+// whoever asks something is told that it is over. The door must be closed. The capture is the
+// caller's; without images if none was recorded.
 struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide_watch_end *end,
                                      uint32_t *ret_n_running);
 

@@ -61,7 +61,8 @@ struct tide_watch {
   bool has_origin;
   uint64_t origin_ns, origin_ticks; // time 0, on CLOCK_MONOTONIC and (0: not known) in ticks
   uint64_t start_realtime_ns;
-  struct tide_pace pace; // of checkpoints
+  struct tide_pace pace; // of drafts
+  uint64_t n_drafts;     // made so far
 };
 
 // ---- watched.c ----
@@ -96,8 +97,5 @@ uint64_t tide_watch_look_around(struct tide_watch *watch);
 // Without images.
 struct tide_capture *tide_watch_new_capture(const struct tide_watch *watch, uint64_t now_ns);
 
-// Of the living, as of the last look at each, and of those that have ended.
-uint64_t tide_watch_n_cells(const struct tide_watch *watch);
-
-// The run so far, as a file. A failure is not an error: the final write will tell.
-void tide_watch_checkpoint(struct tide_watch *watch);
+// Answers whoever asks, and writes a checkpoint, as far as either is due; returns when the next is.
+uint64_t tide_watch_serve_drafts(struct tide_watch *watch);

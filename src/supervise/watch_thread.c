@@ -45,7 +45,7 @@ struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
   watch->absents = tide_absents_new(options->kin, options->root_pid, options->library);
   watch->start_realtime_ns = realtime_ns();
   watch->origin_ns = options->start.monotonic_ns;
-  tide_pace_init(&watch->pace, options->start.monotonic_ns, options->often);
+  tide_pace_init(&watch->pace, options->start.monotonic_ns);
   return watch;
 }
 
@@ -59,6 +59,7 @@ static void join(struct tide_watch *watch)
   eventfd_write(watch->wake_fd, 1);
   pthread_join(watch->thread, NULL);
   watch->running = false;
+  tide_control_close(watch->options.control);
 }
 
 void tide_watch_free(struct tide_watch *watch)
@@ -304,12 +305,14 @@ static void await(struct tide_watch *watch, uint64_t round_ns, uint64_t until_ns
   struct epoll_event events[128];
   int n = epoll_wait(watch->epoll_fd, events, 128, wait_ms < 60000 ? (int)wait_ms : 60000);
   for (int i = 0; i < n; i++) {
-    struct tide_watched *w = events[i].data.ptr;
+    void *whose = events[i].data.ptr;
     eventfd_t drained;
-    if (w)
-      w->ended = true;
-    else
+    if (!whose)
       eventfd_read(watch->wake_fd, &drained);
+    else if (whose == watch)
+      tide_control_drain(watch->options.control);
+    else
+      ((struct tide_watched *)whose)->ended = true;
   }
 }
 
@@ -351,12 +354,8 @@ static void *watch_thread(void *context)
     finish_ended(watch);
     uint64_t next_ns = tide_watch_look_around(watch), absents_ns = look_for_absents(watch);
     next_ns = absents_ns < next_ns ? absents_ns : next_ns;
-    if (watch->options.output_path) {
-      if (tide_monotonic_ns() >= tide_pace_due_ns(&watch->pace, tide_watch_n_cells(watch)))
-        tide_watch_checkpoint(watch);
-      uint64_t due_ns = tide_pace_due_ns(&watch->pace, tide_watch_n_cells(watch));
-      next_ns = due_ns < next_ns ? due_ns : next_ns;
-    }
+    uint64_t draft_ns = tide_watch_serve_drafts(watch);
+    next_ns = draft_ns < next_ns ? draft_ns : next_ns;
     await(watch, round_ns, next_ns);
   }
   return NULL;
@@ -368,6 +367,10 @@ enum tide_err tide_watch_start(struct tide_watch *watch, struct tide_diag *diag)
   if (watch->wake_fd < 0 || watch->epoll_fd < 0 ||
       epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->wake_fd, &event))
     return tide_fail_errno(diag, "cannot watch the command");
+  struct epoll_event asked = {.events = EPOLLIN, .data.ptr = watch};
+  struct tide_control *control = watch->options.control;
+  if (control && epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, tide_control_wake_fd(control), &asked))
+    return tide_fail_errno(diag, "cannot be asked about the command");
   errno = pthread_create(&watch->thread, NULL, watch_thread, watch);
   if (errno)
     return tide_fail_errno(diag, "cannot start a thread");
@@ -393,6 +396,7 @@ struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide
   while (watch->n_living) {
     const struct tide_watched *w = watch->living[0];
     if (w->visit.pid == watch->options.root_pid) {
+      *ret_n_running += end->kind == TIDE_END_UNKNOWN;
       tide_watch_finish(watch, 0, end);
       continue;
     }

@@ -4,6 +4,7 @@
 // the target, then rename), so a reader or a crash never sees half a file; reading gives whatever
 // whole parts there are and says where it stopped.
 #pragma once
+#include "base/buf.h"
 #include "base/err.h"
 #include "model/model.h"
 
@@ -17,6 +18,9 @@ enum tide_err tide_file_write(const struct tide_capture *capture, const char *pa
 // The same for a newer version of the capture in path, whose owner and mode stay.
 enum tide_err tide_file_replace(const struct tide_capture *capture, const char *path,
                                 struct tide_diag *diag);
+
+// The same with the bytes of a whole file.
+enum tide_err tide_file_put(const struct tide_buf *bytes, const char *path, struct tide_diag *diag);
 
 // The capture in a file. A cut or damaged file with at least its first image's facts whole is a
 // success with capture->cut set; anything less is an error. The caller frees the capture.

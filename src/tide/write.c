@@ -348,6 +348,11 @@ static enum tide_err encode_and_put(const struct tide_capture *capture, const ch
   return err;
 }
 
+enum tide_err tide_file_put(const struct tide_buf *bytes, const char *path, struct tide_diag *diag)
+{
+  return put_file(bytes, path, false, diag);
+}
+
 enum tide_err tide_file_write(const struct tide_capture *capture, const char *path,
                               struct tide_diag *diag)
 {

@@ -1,100 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tidemark view and tidemark run --view: what is served to whom, files that change, how it ends."""
+"""tidemark view: what is served to whom, files that change, how it ends."""
 import concurrent.futures
 import contextlib
 import gzip
 import http.client
-import json
 import os
 import random
 import re
-import signal
 import socket
-import struct
 import subprocess
 import threading
 import time
 
-import record
-from ground import expect, finish, test, wait_for
+from ground import expect, test, wait_for
+from served import Page, ended, viewing
 from servers import free_port
-
-ADDRESS = re.compile(r"http://(127\.0\.0\.1|\[::1\]|localhost):(\d+)/([0-9a-f]{32})/")
-
-# Allocates a block of 1000 bytes every 20 ms, for ever or N times.
-GROWING = """
-#include <stdlib.h>
-#include <stdio.h>
-#include <unistd.h>
-static void *volatile kept[100000];
-__attribute__((noipa)) static void grow(int i) { kept[i] = malloc(1000); }
-int main(int argc, char **argv)
-{
-  int n = argc > 1 ? atoi(argv[1]) : 100000;
-  for (int i = 0; i < n; i++) {
-    grow(i);
-    usleep(20000);
-  }
-  puts("grown");
-  return 3;
-}
-"""
-
-
-class Page:
-    """A served page: requests to it, with or without its token."""
-
-    def __init__(self, url):
-        self.url = url
-        match = ADDRESS.fullmatch(url)
-        expect(match, f"no address: {url!r}")
-        self.host, self.port, self.token = match[1].strip("[]"), int(match[2]), match[3]
-
-    def ask(self, path, method="GET", token=None, headers=None):
-        """(status, headers, body) of a path below the token."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
-        try:
-            connection.request(method, f"/{self.token if token is None else token}{path}",
-                               headers=headers or {})
-            answer = connection.getresponse()
-            return answer.status, answer.headers, answer.read()
-        finally:
-            connection.close()
-
-    def facts(self):
-        status, _, body = self.ask("/facts")
-        expect(status == 200, f"facts: {status}")
-        return json.loads(body)
-
-    def block(self, path="/data/0"):
-        """The facts of a page's data."""
-        status, _, body = self.ask(path)
-        expect(status == 200 and body[:8] == b"TidePage", f"{path}: {status} {body[:100]!r}")
-        [n] = struct.unpack_from("<I", body, 8)
-        return json.loads(body[12:12 + n])
-
-
-@contextlib.contextmanager
-def viewing(ground, *words, env=None):
-    """tidemark view WORDS while in the block; it must end well by SIGINT."""
-    child = subprocess.Popen([str(word) for word in (ground.tidemark, "view", *words)],
-                             cwd=ground.scratch, env=dict(ground.env, **(env or {})),
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        line = child.stdout.readline()
-        if not line:
-            raise record.Failure(f"view did not start: {child.communicate()[1]}")
-        page = Page(line.strip())
-        page.child = child
-        yield page
-        child.send_signal(signal.SIGINT)
-        status, _, page.stderr = finish(child)
-        expect(status == 0, f"ended with {status}: {page.stderr}")
-    finally:
-        if child.poll() is None:
-            child.kill()
-            child.communicate()
 
 
 def small_capture(ground, name="x.tide", body="return 0;"):
@@ -485,138 +405,3 @@ def view_detached(ground):
     page = Page(done.stdout.strip())
     with ended(page):
         expect(page.facts()["version"] == 1, "not served")
-
-
-def server_pid(page):
-    """Who listens on the page's port, once it has gone into the background."""
-    found = []
-    wait_for(lambda: found.extend(listeners(page)) or found, "the server in the background")
-    return found[0]
-
-
-def listeners(page):
-    inode = None
-    with open("/proc/net/tcp", encoding="ascii") as table:
-        for line in table.read().splitlines()[1:]:
-            words = line.split()
-            if words[3] == "0A" and int(words[1].split(":")[1], 16) == page.port:
-                inode = words[9]
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            files = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-            if f"socket:[{inode}]" in files and os.readlink(f"/proc/{pid}/fd/2") == "/dev/null":
-                yield int(pid)
-
-
-@contextlib.contextmanager
-def ended(page):
-    """A server in the background, in whose own session nothing of ours is held; ended after."""
-    pid = server_pid(page)
-    try:
-        yield pid
-        expect(os.getsid(pid) != os.getsid(0), "in our session")
-        for fd in range(3):
-            target = os.readlink(f"/proc/{pid}/fd/{fd}")
-            expect(target == "/dev/null", f"descriptor {fd} is {target}")
-    finally:
-        os.kill(pid, signal.SIGTERM)
-    wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "its end")
-
-
-@test
-def run_view(ground):
-    """Live while it runs; the end is shown; status and output are the program's own."""
-    prog = ground.build("growing", GROWING)
-    child = ground.start("--view", "--no-open", "-o", "x.tide", "--", prog, 250)
-    page = None
-    try:
-        line = child.stderr.readline()
-        match = ADDRESS.search(line)
-        expect(match, f"no address: {line!r}")
-        page = Page(match[0])
-        pid = server_pid(page)
-        facts = page.facts()
-        expect(facts["live"], "not live")
-        blocks = page.block()["totals"]["live_blocks"]
-        versions = set()
-        wait_for(lambda: versions.add(page.facts()["version"]) or len(versions) > 2, "new versions")
-        expect(page.block()["totals"]["live_blocks"] > blocks, "nothing more was shown")
-        status, out, err = finish(child)
-        expect(status == 3 and out == "grown\n", f"{status}: {out!r}")
-        expect(f"the page is still at {page.url}" in err, err)
-        wait_for(lambda: not page.facts()["live"], "the end on the page")
-        expect(page.block()["totals"] == ground.report("x.tide")["totals"], "not the end")
-        with ended(page) as still:
-            expect(still == pid, "another server")
-    finally:
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
-
-
-@test
-def run_view_short(ground):
-    """Over before there was anything to see: shown afterwards."""
-    done = ground.record("--view", "--no-open", "-o", "x.tide", "--", ground.program("return 5;"))
-    expect(done.status == 5, f"{done.status}: {done.stderr}")
-    page = Page(ADDRESS.search(done.stderr)[0])
-    with ended(page):
-        expect(page.block()["totals"] == ground.report("x.tide")["totals"], "not what was recorded")
-
-
-def kill_group(child):
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def growing_for_ever(ground):
-    """A program that does not end by itself, and its page. Whatever hangs, it is ended in time."""
-    child = ground.start("--view", "--no-open", "-q", "-o", "x.tide", "--",
-                         ground.build("growing", GROWING))
-    limit = threading.Timer(60, kill_group, [child])
-    limit.start()
-    try:
-        line = child.stderr.readline()
-        expect(ADDRESS.search(line), f"no page: {line!r}")
-        page = Page(ADDRESS.search(line)[0])
-        with ended(page):
-            yield child, page
-    finally:
-        limit.cancel()
-        if child.poll() is None:
-            kill_group(child)
-            finish(child)
-
-
-@test
-def run_view_interrupted(ground):
-    """Ctrl-C is the program's; the page stays."""
-    with growing_for_ever(ground) as (child, page):
-        os.killpg(child.pid, signal.SIGINT)
-        status, _, _ = finish(child)
-        expect(status == -signal.SIGINT, f"status {status}")
-        wait_for(lambda: not page.facts()["live"], "the end on the page")
-        expect(page.block()["image"]["end"] == "signaled", f"{page.block()['image']}")
-
-
-@test
-def run_view_killed(ground):
-    """A supervisor that is killed leaves the last checkpoint, and the page shows it."""
-    with growing_for_ever(ground) as (child, page):
-        kill_group(child)
-        finish(child)
-        expect(page.block()["totals"]["live_blocks"] > 0, "nothing is shown")
-        expect(page.facts()["captures"][0]["note"] is None, "a note")
-
-
-@test
-def run_view_nothing(ground):
-    """Nothing recorded, or nowhere to write to: no page, and nothing else changes."""
-    done = ground.record("--view", "--no-open", "-o", "x.tide", "--", "/bin/false-not-there")
-    expect(done.status == 127, f"{done.status}: {done.stderr}")
-    done = ground.record("--view", "--no-open", "-q", "-f", "-o", "/dev/null", "--",
-                         ground.program("return 5;"))
-    expect(done.status == 5 and not ADDRESS.search(done.stderr), f"{done.status}: {done.stderr}")
-    done = ground.record("--no-open", "--", "true")
-    expect(done.status == 125 and "--view" in done.stderr, f"{done.status}: {done.stderr}")

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "base/alloc.h"
 #include "indexer_fixture.h"
+#include "serve/file_source.h"
 #include "serve/http_library.h"
 #include "serve/routes.h"
 #include "serve/server.h"
@@ -243,7 +244,8 @@ static void start(void)
 {
   static const char html[] = "<!doctype html>page";
   static const struct tide_embedded_page page = {html, sizeof html - 1};
-  static const struct tide_exhibit_source source = {NULL, open_indexer, name_all, NULL};
+  static const struct tide_file_opener opener = {NULL, open_indexer};
+  static const struct tide_exhibit_namer namer = {NULL, name_all, NULL};
   static const struct tide_server_options options = {
       .address = "127.0.0.1", .answer = tide_routes_answer, .context = &routes};
   struct tide_diag diag;
@@ -251,7 +253,8 @@ static void start(void)
   must(fd >= 0 && write(fd, source_text, sizeof source_text - 1) > 0 && !close(fd));
   atexit(remove_source);
   tide_routes_init(&routes, &page);
-  must(!tide_routes_add(&routes, &source, "a.tide", NULL, &diag));
+  struct tide_source *source = tide_file_source_new("a.tide", &opener);
+  must(!tide_routes_add(&routes, source, &namer, NULL, &diag));
   must(!tide_server_new(&options, &server, &diag));
   must(sscanf(tide_server_url(server), "http://127.0.0.1:%7[0-9]/%32[0-9a-f]/", port, token) == 2);
   must(sscanf(tide_server_ticket_url(server), "http://127.0.0.1:%*[0-9]/%32s", ticket) == 1);

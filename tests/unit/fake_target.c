@@ -11,6 +11,7 @@
 //     signal NUMBER           records, then dies of that signal
 //     await SIGNAL STATUS     says "ready" on standard output, exits with STATUS when it comes
 //     leave                   records, starts a recording child that goes on running, and exits
+//     stay BYTES STATUS       records, then stays until there is a file "stop"; exits with STATUS
 //     state                   prints what a parent can do to a child: descriptors, signals, limits
 #define _GNU_SOURCE
 #include "fake_recorder.h"
@@ -165,6 +166,12 @@ int main(int argc, char **argv)
     close(ready[1]);
     char byte;
     return read(ready[0], &byte, 1) == 0 ? 0 : 1; // until the child has recorded
+  }
+  if (!strcmp(verb, "stay")) {
+    record((uint64_t)number, 0);
+    while (access("stop", F_OK))
+      usleep(1000);
+    return argc > 3 ? atoi(argv[3]) : 0;
   }
   if (!strcmp(verb, "state"))
     print_state();

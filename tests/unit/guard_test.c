@@ -8,7 +8,6 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "serve/file_state.h"
 #include "serve/guard.h"
 
 #include <stdio.h>
@@ -168,33 +167,11 @@ static void loopback(void **state)
   assert_false(tide_guard_is_loopback("127.1"));
 }
 
-// A new file under the name at once, one that grows when it rests, one that never rests anyhow.
-static void rereading(void **state)
-{
-  struct tide_file_state read = {true, 1, 2, 100, 1000}, seen = read, now = read;
-  unsigned restless = 0;
-  assert_false(tide_file_state_is_due(&read, &seen, &now, &restless));
-  now.inode = 3;
-  assert_true(tide_file_state_is_due(&read, &seen, &now, &restless));
-  read = now;
-  now.size_bytes = 200;
-  assert_false(tide_file_state_is_due(&read, &seen, &now, &restless));
-  assert_true(tide_file_state_is_due(&read, &seen, &now, &restless));
-  read = now;
-  unsigned n_looks = 0;
-  do
-    now.changed_ns++, n_looks++;
-  while (!tide_file_state_is_due(&read, &seen, &now, &restless) && n_looks < 100);
-  assert_in_range(n_looks, 2, 10);
-  struct tide_file_state gone = {0};
-  assert_true(tide_file_state_is_due(&now, &seen, &gone, &restless));
-}
-
 UNIT_TESTS(guard_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tokens),  cmocka_unit_test(paths),    cmocka_unit_test(hosts),
-      cmocka_unit_test(origins), cmocka_unit_test(loopback), cmocka_unit_test(rereading),
+      cmocka_unit_test(origins), cmocka_unit_test(loopback),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,6 +287,195 @@ static void whoever_stays_behind_can_be_waited_for(void **state)
   tide_run_result_done(&result);
 }
 
+// ---- told things while it runs ----
+
+// A companion of the run, on a thread of its own: says what a test wants to know, then lets the
+// target end.
+struct companion {
+  struct tide_control *control;
+  void (*talk)(struct companion *companion);
+  pthread_t thread;
+  bool has_started, file_was_there;
+  struct tide_answer state, snapshot, before, after, paced, last;
+};
+
+static void *talk(void *context)
+{
+  struct companion *companion = context;
+  companion->talk(companion);
+  close(open("stop", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  return NULL;
+}
+
+static void start_companion(void *context, const char *output_path)
+{
+  struct companion *companion = context;
+  assert_string_equal(output_path, "told.tide");
+  companion->has_started = !pthread_create(&companion->thread, NULL, talk, companion);
+}
+
+static struct tide_answer ask(const struct companion *companion, struct tide_ask ask)
+{
+  struct tide_answer answer = {0};
+  tide_control_ask(companion->control, &ask, 20000, &answer);
+  return answer;
+}
+
+// Until there is something recorded.
+static struct tide_answer first_draft(const struct companion *companion)
+{
+  struct tide_answer answer = {.err = TIDE_ERR_EMPTY};
+  for (int i = 0; answer.err == TIDE_ERR_EMPTY && i < 5000; i++) {
+    usleep(1000);
+    answer = ask(companion, (struct tide_ask){.kind = TIDE_ASK_DRAFT});
+  }
+  return answer;
+}
+
+static void run_told(struct companion *companion, void (*talk_of_test)(struct companion *),
+                     struct tide_run_result *result)
+{
+  struct tide_diag diag = {0};
+  companion->control = tide_control_new();
+  companion->talk = talk_of_test;
+  struct tide_run_options options = {
+      .argv = (char *[]){target, "stay", "5000", "7", NULL},
+      .output = "told.tide",
+      .force = true,
+      .library = library,
+      .control = companion->control,
+      .companion = companion,
+      .started = start_companion,
+  };
+  unlink("stop");
+  assert_int_equal(tide_run(&options, result, &diag), TIDE_ERR_OK);
+  assert_true(companion->has_started);
+  pthread_join(companion->thread, NULL);
+  assert_int_equal(result->exit_status, 7);
+  companion->last = ask(companion, (struct tide_ask){.kind = TIDE_ASK_STATE}); // too late
+  tide_control_free(companion->control);
+}
+
+static struct tide_capture *parse(const struct tide_answer *answer)
+{
+  struct tide_capture *capture = NULL;
+  assert_int_equal(answer->err, TIDE_ERR_OK);
+  assert_int_equal(
+      tide_file_parse(answer->draft->bytes.data, answer->draft->bytes.n, "a draft", &capture, NULL),
+      TIDE_ERR_OK);
+  return capture;
+}
+
+static void ask_everything(struct companion *companion)
+{
+  companion->before = first_draft(companion);
+  companion->state = ask(companion, (struct tide_ask){.kind = TIDE_ASK_STATE});
+  companion->snapshot = ask(companion, (struct tide_ask){.kind = TIDE_ASK_SNAPSHOT});
+  companion->after = ask(companion, (struct tide_ask){.kind = TIDE_ASK_DRAFT});
+  ask(companion, (struct tide_ask){.kind = TIDE_ASK_INTERVAL, .interval_ns = 1000000});
+  companion->paced = ask(companion, (struct tide_ask){.kind = TIDE_ASK_DRAFT, .is_paced = true});
+}
+
+static void a_run_is_asked_while_it_goes_on(void **state)
+{
+  struct companion companion = {0};
+  struct tide_run_result result;
+  run_told(&companion, ask_everything, &result);
+  struct tide_capture *before = parse(&companion.before), *after = parse(&companion.after);
+  struct tide_capture *paced = parse(&companion.paced);
+  assert_true(companion.state.is_running);
+  assert_int_equal(companion.state.n_living, 1);
+  assert_true(companion.state.n_cells > 0);
+  assert_null(companion.state.draft);
+  assert_int_equal(companion.snapshot.n_snapshots, 1);
+  assert_false(before->finished);
+  assert_int_equal(before->n_images, 1);
+  assert_int_equal(before->images[0].peak_bytes, 5000);
+  assert_int_equal(before->images[0].end_kind, TIDE_END_UNKNOWN);
+  assert_true(companion.before.draft->version < companion.after.draft->version);
+  assert_true(companion.after.draft->version < companion.paced.draft->version);
+  assert_true(companion.before.time_ns < companion.after.time_ns);
+  assert_true(before->images[0].n_snapshots < after->images[0].n_snapshots);
+  assert_int_equal(companion.last.err, TIDE_ERR_EMPTY);
+  assert_false(companion.last.is_running);
+  assert_int_equal(image_of(&result, 5000)->end_kind, TIDE_END_EXITED);
+  assert_int_equal(result.n_running, 0);
+  struct tide_capture *captures[] = {before, after, paced};
+  struct tide_answer *answers[] = {&companion.before, &companion.after, &companion.paced};
+  for (size_t i = 0; i < 3; i++) {
+    tide_capture_free(captures[i]);
+    tide_answer_done(answers[i]);
+  }
+  tide_run_result_done(&result);
+}
+
+static void finish_early(struct companion *companion)
+{
+  struct stat st;
+  companion->before = first_draft(companion);
+  ask(companion, (struct tide_ask){.kind = TIDE_ASK_FINISH});
+  for (int i = 0; companion->last.err != TIDE_ERR_EMPTY && i < 5000; i++, usleep(1000))
+    companion->last = ask(companion, (struct tide_ask){.kind = TIDE_ASK_STATE});
+  for (int i = 0; !companion->file_was_there && i < 5000; i++, usleep(1000))
+    companion->file_was_there = !stat("told.tide", &st) && st.st_size > 0;
+}
+
+// The recording ends, is saved, and its command goes on to an end that is told as ever.
+static void a_recording_ends_before_its_command(void **state)
+{
+  struct companion companion = {0};
+  struct tide_run_result result;
+  run_told(&companion, finish_early, &result);
+  assert_true(companion.file_was_there);
+  assert_int_equal(companion.last.err, TIDE_ERR_EMPTY);
+  assert_int_equal(result.n_running, 1);
+  assert_true(result.capture->finished);
+  assert_false(result.capture->has_cost);
+  assert_int_equal(image_of(&result, 5000)->end_kind, TIDE_END_UNKNOWN);
+  tide_answer_done(&companion.before);
+  tide_run_result_done(&result);
+}
+
+static void leave_it_waiting(struct companion *companion)
+{
+  companion->before = first_draft(companion);
+  const struct tide_ask hour = {.kind = TIDE_ASK_INTERVAL, .interval_ns = UINT64_C(3600000000000)};
+  ask(companion, hour);
+  close(open("stop", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  companion->paced = ask(companion, (struct tide_ask){.kind = TIDE_ASK_DRAFT, .is_paced = true});
+}
+
+static void whoever_waits_at_the_end_is_told(void **state)
+{
+  struct companion companion = {0};
+  struct tide_run_result result;
+  run_told(&companion, leave_it_waiting, &result);
+  assert_int_equal(companion.paced.err, TIDE_ERR_EMPTY);
+  assert_non_null(strstr(companion.paced.diag.text, "ended"));
+  tide_answer_done(&companion.before);
+  tide_run_result_done(&result);
+}
+
+static void a_run_that_fails_tells_whoever_asks(void **state)
+{
+  struct tide_control *control = tide_control_new();
+  struct tide_run_result result;
+  struct tide_diag diag = {0};
+  struct tide_run_options options = {
+      .argv = (char *[]){"./not-there", NULL}, .library = library, .control = control};
+  assert_int_equal(tide_run(&options, &result, &diag), TIDE_ERR_NOT_FOUND);
+  struct tide_answer answer = {0};
+  tide_control_ask(control, &(struct tide_ask){.kind = TIDE_ASK_STATE}, 0, &answer);
+  assert_int_equal(answer.err, TIDE_ERR_EMPTY);
+  options.library = "/not/there.so";
+  tide_control_free(control);
+  options.control = control = tide_control_new();
+  assert_int_not_equal(tide_run(&options, &result, &diag), TIDE_ERR_OK);
+  tide_control_ask(control, &(struct tide_ask){.kind = TIDE_ASK_STATE}, 0, &answer);
+  assert_int_equal(answer.err, TIDE_ERR_EMPTY);
+  tide_control_free(control);
+}
+
 static char *slurp(const char *path)
 {
   static char text[2][65536];
@@ -443,6 +633,10 @@ UNIT_TESTS(run_test)
       cmocka_unit_test(of_many_images_the_smallest_are_added_up),
       cmocka_unit_test(whoever_stays_behind_is_not_waited_for),
       cmocka_unit_test(whoever_stays_behind_can_be_waited_for),
+      cmocka_unit_test(a_run_is_asked_while_it_goes_on),
+      cmocka_unit_test(a_recording_ends_before_its_command),
+      cmocka_unit_test(whoever_waits_at_the_end_is_told),
+      cmocka_unit_test(a_run_that_fails_tells_whoever_asks),
       cmocka_unit_test(the_command_is_as_without_us),
       cmocka_unit_test(what_the_user_preloads_is_kept),
       cmocka_unit_test(a_signal_sent_to_us_reaches_the_command),

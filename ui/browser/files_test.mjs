@@ -79,6 +79,35 @@ export const tests = {
     ground.endDetached();
   },
 
+  async live_and_killed(ground, look) {
+    const program = ground.build("grower", ENDLESS.replace('"stop"', '"never"'));
+    const words = ["run", "--view", "--no-open", "-q", "-o", "killed.tide", "--", program];
+    const { url, child } = await ground.serve(...words);
+    const ended = new Promise((done) => child.on("exit", (_, signal) => done(signal)));
+    const page = await look(url);
+    await page.getByText("recording").first().waitFor();
+    const { captures } = await (await fetch(`${url}facts`)).json();
+    process.kill(captures[0].images[0].pid, "SIGKILL");
+    expectEqual(await ended, "SIGKILL", "the program's end");
+    await page.getByText("killed by SIGKILL").first().waitFor({ timeout: 20000 });
+    ground.endDetached();
+  },
+
+  async what_has_not_changed_is_not_sent_again(ground, look) {
+    const program = ground.build("grower", ENDLESS.replace('"stop"', '"never"'));
+    const words = ["run", "--view", "--no-open", "-q", "-o", "cut.tide", "--", program];
+    const { url, child } = await ground.serve(...words);
+    const { captures } = await (await fetch(`${url}facts`)).json();
+    const ended = new Promise((done) => child.on("exit", done));
+    child.kill("SIGKILL"); // what it wrote says that it goes on
+    process.kill(captures[0].images[0].pid, "SIGKILL");
+    await ended;
+    const page = await look((await ground.view("cut.tide")).url);
+    const isSame = (answer) => answer.url().endsWith("/facts") && answer.status() === 304;
+    await page.waitForResponse(isSame, { timeout: 20000 });
+    await page.locator("h2.asked").waitFor();
+  },
+
   async processes(ground, look) {
     const program = ground.build("forking", FORKING);
     ground.tide("run", "-q", "-o", "forking.tide", "--", program);

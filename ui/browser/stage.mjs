@@ -142,8 +142,8 @@ export class Ground {
     for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name)))
       try {
         const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-        if (words.includes("--detach") && readlinkSync(`/proc/${pid}/cwd`) === this.scratch)
-          process.kill(Number(pid));
+        const isPage = words.includes("--detach") || words.includes("--view");
+        if (isPage && readlinkSync(`/proc/${pid}/cwd`) === this.scratch) process.kill(Number(pid));
       } catch {
         continue; // gone meanwhile, or not ours to look at
       }

@@ -6,6 +6,8 @@
 import { decode } from "../engine/decode.ts";
 import type { Model } from "../engine/model.ts";
 
+const NOT_MODIFIED = 304;
+
 export interface CaptureFacts {
   file: string;
   images: { index: number; pid: number; program: string; peak_bytes?: number }[];
@@ -128,26 +130,38 @@ const embeddedOrigin: Origin = {
   source: (capture, _process, _text, path) => embeddedSource(capture, path),
 };
 
-async function ask(path: string): Promise<Response> {
+async function ask(path: string, headers: Record<string, string> = {}): Promise<Response> {
   try {
-    return await fetch(path, { cache: "no-store" });
+    return await fetch(path, { cache: "no-store", headers });
   } catch {
     throw new Gone();
   }
 }
 
-async function answer(path: string): Promise<Response> {
-  const response = await ask(path);
-  if (response.ok) return response;
+async function answer(path: string, headers = {}): Promise<Response> {
+  const response = await ask(path, headers);
+  if (response.ok || response.status === NOT_MODIFIED) return response;
   const said = (await response.text().catch(() => "")).trim().slice(0, 300);
   throw new Error(
     said || `The command refused ${path}: ${response.status} ${response.statusText}.`,
   );
 }
 
+// Facts are asked for every second: those that we have are not sent again.
+let known: { tag: string; facts: PageFacts } | null = null;
+
+async function servedFacts(): Promise<PageFacts> {
+  const response = await answer("facts", known ? { "If-None-Match": known.tag } : {});
+  if (response.status === NOT_MODIFIED && known) return known.facts;
+  const facts = (await response.json()) as PageFacts;
+  const tag = response.headers.get("ETag");
+  known = tag ? { tag, facts } : null;
+  return facts;
+}
+
 const servedOrigin: Origin = {
   isFile: false,
-  facts: async () => (await answer("facts")).json() as Promise<PageFacts>,
+  facts: servedFacts,
   async model(capture, process) {
     const which = process === null ? "" : `?process=${process}`;
     const response = await answer(`data/${capture}${which}`);

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// See live_page.h. What the two threads share is under the lock; everything else of the page is the
+// page's thread's, from its start to its end, and before and after that the caller's.
+#define _GNU_SOURCE
+#include "cli/live_page.h"
+
+#include "base/alloc.h"
+#include "cli/browser.h"
+#include "cli/capture_open.h"
+#include "cli/progress.h"
+#include "cli/showing.h"
+#include "cli/terminal.h"
+#include "serve/serving.h"
+#include "supervise/living.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_WAIT_S = 20 }; // for an answer that is being made when the run is over
+
+struct tide_live_page {
+  struct tide_arguments arguments;
+  struct tide_control *control;
+  struct tide_showing showing;
+  struct tide_source *living; // the exhibit's, while the run is shown; else NULL
+  char *output_path;
+  int wake_fd;    // an eventfd: there is something to do for the thread
+  int browser_fd; // -1: no browser is to be opened
+  pthread_t thread;
+  bool has_thread;
+  // Under the lock.
+  pthread_mutex_t lock;
+  pthread_cond_t change;
+  const struct tide_run_result *result; // not NULL: the run is over
+  bool has_left;                        // the thread has nothing to do here any more
+};
+
+// To the end of the process: its server is the one in the background's, too, and stopping it here
+// would end the connections there; and where that did not come about, the thread is at work yet.
+static struct tide_live_page *left;
+
+enum tide_err tide_live_page_new(const struct tide_arguments *arguments,
+                                 struct tide_live_page **ret_page, struct tide_diag *diag)
+{
+  enum tide_err err = tide_showing_check(arguments, diag);
+  if (err)
+    return err;
+  struct tide_live_page *page = tide_alloc(sizeof *page);
+  *page = (struct tide_live_page){
+      .arguments = *arguments,
+      .control = tide_control_new(),
+      .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+      .browser_fd = -1,
+  };
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&page->change, &attributes);
+  pthread_condattr_destroy(&attributes);
+  pthread_mutex_init(&page->lock, NULL);
+  if (!arguments->no_open && tide_browser_is_here())
+    page->browser_fd = tide_browser_prepare();
+  *ret_page = page;
+  return TIDE_ERR_OK;
+}
+
+void tide_live_page_free(struct tide_live_page *page)
+{
+  if (!page)
+    return;
+  if (page->browser_fd >= 0)
+    tide_browser_open(page->browser_fd, NULL);
+  close(page->wake_fd);
+  pthread_mutex_destroy(&page->lock);
+  pthread_cond_destroy(&page->change);
+  free(page->output_path);
+  tide_control_free(page->control);
+  free(page);
+}
+
+struct tide_control *tide_live_page_control(struct tide_live_page *page)
+{
+  return page->control;
+}
+
+// ---- the thread ----
+
+// A draft has neither a file nor the names of code that was made while the program ran.
+static void complete_draft(struct tide_capture *capture, const char *path)
+{
+  tide_capture_complete(capture, path);
+}
+
+// Takes descriptors of its own and lets go of all but the ones it uses. Where that is not to be had
+// (Linux before 5.9, a filter of system calls), it goes on with everybody's.
+static void take_own_descriptors(const struct tide_live_page *page)
+{
+  const int kept[] = {page->wake_fd, page->browser_fd, tide_control_wake_fd(page->control)};
+  int highest = STDERR_FILENO;
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+    highest = kept[i] > highest ? kept[i] : highest;
+  if (close_range((unsigned)highest + 1, ~0U, CLOSE_RANGE_UNSHARE))
+    return;
+  for (int fd = STDERR_FILENO + 1; fd < highest; fd++)
+    if (fd != kept[0] && fd != kept[1] && fd != kept[2])
+      close(fd);
+}
+
+static const struct tide_run_result *result_of(struct tide_live_page *page)
+{
+  pthread_mutex_lock(&page->lock);
+  const struct tide_run_result *result = page->result;
+  pthread_mutex_unlock(&page->lock);
+  return result;
+}
+
+static bool is_over(void *page)
+{
+  return result_of(page);
+}
+
+static void await_wake(const struct tide_live_page *page)
+{
+  struct pollfd woken = {page->wake_fd, POLLIN, 0};
+  eventfd_t n;
+  while (poll(&woken, 1, -1) < 0 && errno == EINTR)
+    continue;
+  (void)!eventfd_read(page->wake_fd, &n);
+}
+
+static void open_browser(struct tide_live_page *page)
+{
+  int fd = page->browser_fd;
+  page->browser_fd = -1;
+  if (!page->arguments.no_open && tide_browser_is_here() &&
+      !tide_browser_open(fd, tide_server_ticket_url(page->showing.server)))
+    tide_say("cannot start a browser; open the address yourself");
+}
+
+static void say_address(const struct tide_live_page *page)
+{
+  tide_say("the page is at %s ; it ends five minutes after the last look",
+           tide_server_url(page->showing.server));
+  if (!tide_browser_is_here())
+    tide_showing_say_way(&page->showing);
+}
+
+// Serves from now on; a failure is said, as the run goes on.
+static bool begin(struct tide_live_page *page, struct tide_source *source)
+{
+  struct tide_diag diag = {0};
+  enum tide_err err = tide_showing_add(&page->showing, source, &diag);
+  if (!err)
+    err = tide_showing_listen(&page->showing, page->wake_fd, &diag);
+  if (err) {
+    tide_say("no page: %s", diag.text);
+    return false;
+  }
+  say_address(page);
+  open_browser(page);
+  return true;
+}
+
+// Waits for the first draft, and shows it. False: there is none, or no page.
+static bool show_first_draft(struct tide_live_page *page)
+{
+  const struct tide_ask ask = {
+      .kind = TIDE_ASK_DRAFT, .is_paced = true, .notify_fd = page->wake_fd};
+  const struct tide_living_options options = {page->control, page->output_path, page->wake_fd,
+                                              complete_draft};
+  struct tide_answer answer = {0};
+  struct tide_asked *asked = NULL;
+  if (tide_control_post(page->control, &ask, &asked, NULL))
+    return false;
+  while (!tide_control_collect(page->control, &asked, 0, &answer))
+    await_wake(page);
+  if (answer.draft) {
+    struct tide_source *living = tide_living_new(&options);
+    tide_living_give(living, answer.draft, false);
+    page->living = begin(page, living) ? living : NULL;
+  }
+  tide_answer_done(&answer);
+  return page->living;
+}
+
+// ---- the end of the run ----
+
+static bool has_file(const struct tide_run_result *result)
+{
+  struct stat st;
+  return result->output_path && !stat(result->output_path, &st) && S_ISREG(st.st_mode);
+}
+
+// The whole recording: from its file, as `view` shows it, or where there is none as it is.
+static struct tide_source *source_of_end(struct tide_live_page *page,
+                                         const struct tide_run_result *result)
+{
+  struct tide_draft *draft = NULL;
+  if (has_file(result))
+    return tide_file_source_new(result->output_path, &page->showing.opener);
+  if (!result->capture->n_images || tide_draft_new(result->capture, 0, &draft, NULL))
+    return NULL;
+  const struct tide_living_options options = {page->control, page->output_path, 0, complete_draft};
+  struct tide_source *source = tide_living_new(&options);
+  tide_living_give(source, draft, true);
+  tide_draft_free(draft);
+  return source;
+}
+
+// The child's. It has the run's memory as well, which it does not need. What it answers first is
+// the end already.
+static void serve_in_background(struct tide_live_page *page)
+{
+  sigset_t none;
+  sigemptyset(&none);
+  tide_showing_detach();
+  tide_serving_hear_signals();
+  pthread_sigmask(SIG_SETMASK, &none, NULL);
+  page->arguments.verb = TIDE_VERB_VIEW; // which may wait for names from elsewhere
+  struct tide_run_result result = *page->result;
+  tide_run_result_done(&result);
+  tide_routes_look(&page->showing.routes, true);
+  malloc_trim(0);
+  tide_serving_run(page->showing.server, &page->showing.routes, TIDE_SHOWING_LINGER_S);
+  _exit(0);
+}
+
+// Shows the end, in the background.
+static void leave_in_background(struct tide_live_page *page)
+{
+  struct tide_source *source = source_of_end(page, page->result);
+  if (page->living && source)
+    tide_exhibit_turn_to(&page->showing.routes.exhibits[0], source);
+  else if (page->living)
+    tide_living_give(page->living, NULL, true);
+  else if (!source || !begin(page, source))
+    return;
+  pid_t pid = fork();
+  if (pid == 0)
+    serve_in_background(page);
+  else if (pid < 0)
+    tide_say("the page has ended: there can be no process for it");
+  else if (page->living)
+    tide_say("the page is still at %s", tide_server_url(page->showing.server));
+}
+
+static void *show_page(void *context)
+{
+  struct tide_live_page *page = context;
+  struct tide_diag diag = {0};
+  tide_progress_mute();
+  take_own_descriptors(page);
+  bool is_fit = !tide_showing_init(&page->showing, &page->arguments, &diag);
+  if (!is_fit)
+    tide_say("no page: %s", diag.text);
+  else if (show_first_draft(page))
+    tide_serving_beside(page->showing.server, &page->showing.routes, is_over, page);
+  while (!result_of(page))
+    await_wake(page);
+  bool has_failed = !is_fit || (page->showing.routes.n_exhibits && !page->living);
+  if (!has_failed)
+    leave_in_background(page);
+  pthread_mutex_lock(&page->lock);
+  page->has_left = true;
+  pthread_cond_signal(&page->change);
+  pthread_mutex_unlock(&page->lock);
+  return NULL;
+}
+
+// ---- the caller's ----
+
+void tide_live_page_start(void *context, const char *output_path)
+{
+  struct tide_live_page *page = context;
+  page->output_path = tide_strdup(output_path);
+  page->has_thread = !pthread_create(&page->thread, NULL, show_page, page);
+}
+
+uint64_t tide_live_page_spent_ns(void *context)
+{
+  const struct tide_live_page *page = context;
+  struct timespec spent = {0};
+  clockid_t clock;
+  if (page->has_thread && !pthread_getcpuclockid(page->thread, &clock))
+    clock_gettime(clock, &spent);
+  return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
+}
+
+// False: not in time.
+static bool await_left(struct tide_live_page *page)
+{
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += MAX_WAIT_S;
+  while (!page->has_left && pthread_cond_timedwait(&page->change, &page->lock, &until) == 0)
+    continue;
+  return page->has_left;
+}
+
+void tide_live_page_finish(struct tide_live_page *page, const struct tide_run_result *result)
+{
+  left = page;
+  if (!page->has_thread) {
+    tide_say("no page: there can be no thread for it");
+    return;
+  }
+  pthread_mutex_lock(&page->lock);
+  page->result = result;
+  eventfd_write(page->wake_fd, 1);
+  bool has_left = await_left(page);
+  pthread_mutex_unlock(&page->lock);
+  if (has_left)
+    pthread_join(page->thread, NULL);
+  else
+    tide_say("the page is busy, and ends with the run; 'tidemark view' shows it again");
+}
