@@ -20,9 +20,9 @@ void tide_late_frees_done(struct tide_late_frees *lates)
 static uint32_t stack_of(const struct tide_store_view *view, uint32_t cell)
 {
   struct tide_owner owner;
-  const struct tide_store_map *map = &view->owners_map;
-  if (map->items && cell < map->n)
-    owner = ((const struct tide_owner *)map->items)[cell];
+  const struct tide_owner *mapped = tide_store_map_at(&view->owners_map, cell, sizeof owner);
+  if (mapped)
+    owner = *mapped;
   else
     tide_store_view_items(view, &view->areas.owners, sizeof owner, cell, &owner, 1);
   return owner.stack < view->n_nodes ? owner.stack : 0;

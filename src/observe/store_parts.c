@@ -18,7 +18,22 @@ void tide_store_map_done(struct tide_store_map *map)
 {
   if (map->base)
     munmap(map->base, map->base_bytes);
+  if (map->near_base)
+    munmap(map->near_base, map->near_base_bytes);
   *map = (struct tide_store_map){0};
+}
+
+// So many bytes from an offset on, which need not be where a page begins; NULL: they cannot be had.
+static const char *map_bytes(const struct tide_store_view *view, uint64_t offset, uint64_t bytes,
+                             void **ret_base, size_t *ret_base_bytes)
+{
+  uint64_t slack = offset % (uint64_t)sysconf(_SC_PAGESIZE);
+  void *base = mmap(NULL, bytes + slack, PROT_READ, MAP_SHARED, view->fd, (off_t)(offset - slack));
+  if (base == MAP_FAILED)
+    return NULL;
+  *ret_base = base;
+  *ret_base_bytes = bytes + slack;
+  return (const char *)base + slack;
 }
 
 // Twice as much as there is, as it will grow; the rest of the table is address space for nothing.
@@ -28,12 +43,16 @@ void tide_store_map_cover(const struct tide_store_view *view, const struct tide_
   if (map->items && map->n >= n)
     return;
   tide_store_map_done(map);
-  uint64_t slack = area->offset % (uint64_t)sysconf(_SC_PAGESIZE);
   uint64_t want = 2 * n + SPARE_ITEMS, have = want < area->capacity ? want : area->capacity;
-  uint64_t bytes = have * bytes_each + slack;
-  void *base = mmap(NULL, bytes, PROT_READ, MAP_SHARED, view->fd, (off_t)(area->offset - slack));
-  if (base != MAP_FAILED)
-    *map = (struct tide_store_map){(const char *)base + slack, have, base, bytes};
+  struct tide_store_map made = {.n = have, .n_near = area->n_near};
+  made.items = map_bytes(view, area->offset, have * bytes_each, &made.base, &made.base_bytes);
+  if (area->n_near)
+    made.near_items = map_bytes(view, area->near_offset, area->n_near * bytes_each, &made.near_base,
+                                &made.near_base_bytes);
+  if (made.items && (made.near_items || !area->n_near))
+    *map = made;
+  else
+    tide_store_map_done(&made);
 }
 
 void tide_store_parts_forget(struct tide_store_view *view)
@@ -60,7 +79,7 @@ static const void *part_at(const struct tide_store_view *view, struct tide_store
   if (!id || id >= area->capacity)
     return NULL;
   if (parts->map.items)
-    return id < parts->map.n ? (const char *)parts->map.items + id * bytes_each : NULL;
+    return tide_store_map_at(&parts->map, id, bytes_each);
   uint64_t first = id / PIECE_PARTS * PIECE_PARTS;
   if (!parts->piece || parts->first != first) {
     if (!parts->piece)

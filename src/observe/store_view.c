@@ -71,9 +71,14 @@ void tide_store_view_items(const struct tide_store_view *view, const struct tide
                            size_t bytes_each, uint64_t first, void *to, size_t n)
 {
   uint64_t inside = first < area->capacity ? area->capacity - first : 0;
-  size_t have = n < inside ? n : (size_t)inside;
-  if (have)
-    tide_store_view_read(view, area->offset + first * bytes_each, to, have * bytes_each);
+  uint64_t near = first < area->n_near ? area->n_near - first : 0;
+  size_t have = n < inside ? n : (size_t)inside, n_near = have < near ? have : (size_t)near;
+  char *far_to = (char *)to + n_near * bytes_each;
+  if (n_near)
+    tide_store_view_read(view, area->near_offset + first * bytes_each, to, n_near * bytes_each);
+  if (have > n_near)
+    tide_store_view_read(view, area->offset + (first + n_near) * bytes_each, far_to,
+                         (have - n_near) * bytes_each);
   memset((char *)to + have * bytes_each, 0, (n - have) * bytes_each);
 }
 
@@ -110,15 +115,21 @@ char *tide_store_view_text(struct tide_store_view *view, uint32_t offset, size_t
   return fit;
 }
 
+static bool is_inside(const struct tide_store_view *view, uint64_t offset, uint64_t n,
+                      size_t bytes_each)
+{
+  return offset >= sizeof view->header && offset % 8 == 0 && offset <= view->file_bytes &&
+         n <= (view->file_bytes - offset) / bytes_each;
+}
+
 // An area that does not lie in the file, behind the header, is an error: nothing in it could be
 // believed. Ids are 32 bits wide, so that is the most an area can hold that is addressed by one.
 static bool area_is_valid(const struct tide_store_view *view, struct tide_area area,
                           size_t bytes_each)
 {
-  return area.offset >= TIDE_STORE_HEADER_BYTES && area.offset % 8 == 0 &&
-         area.offset <= view->file_bytes &&
-         area.capacity <= (view->file_bytes - area.offset) / bytes_each &&
-         area.capacity <= UINT32_MAX;
+  return is_inside(view, area.offset, area.capacity, bytes_each) && area.capacity <= UINT32_MAX &&
+         area.n_near <= area.capacity &&
+         (!area.n_near || is_inside(view, area.near_offset, area.n_near, bytes_each));
 }
 
 static bool areas_take(struct tide_store_view *view)
@@ -197,11 +208,14 @@ void tide_store_view_totals(const struct tide_store_view *view, struct tide_stor
 static uint32_t nodes_backed(const struct tide_store_view *view, uint32_t n)
 {
   const struct tide_area *area = &view->areas.nodes;
-  off_t hole = lseek(view->fd, (off_t)area->offset, SEEK_HOLE);
+  if (n <= area->n_near)
+    return n;
+  uint64_t far = area->offset + area->n_near * sizeof(struct tide_node);
+  off_t hole = lseek(view->fd, (off_t)far, SEEK_HOLE);
   if (hole < 0)
     return n;
-  uint64_t bytes = (uint64_t)hole > area->offset ? (uint64_t)hole - area->offset : 0;
-  return least(n, bytes / sizeof(struct tide_node));
+  uint64_t bytes = (uint64_t)hole > far ? (uint64_t)hole - far : 0;
+  return least(n, area->n_near + bytes / sizeof(struct tide_node));
 }
 
 void tide_store_view_node_rows(const struct tide_store_view *view, size_t first,
@@ -242,6 +256,8 @@ void tide_store_view_nodes(struct tide_store_view *view)
 static uint32_t next_backed_owner(const struct tide_store_view *view, uint32_t cell)
 {
   const struct tide_area *area = &view->areas.owners;
+  if (cell < area->n_near)
+    return cell;
   uint64_t at = area->offset + (uint64_t)cell * sizeof(struct tide_owner);
   off_t data = lseek(view->fd, (off_t)at, SEEK_DATA);
   if (data < 0)
@@ -298,8 +314,10 @@ static const void *items_at(const struct tide_store_view *view, const struct tid
                             const struct tide_store_map *map, size_t bytes_each, uint32_t first,
                             uint32_t n, void *buffer)
 {
-  if (map->items && first + (uint64_t)n <= map->n)
-    return (const char *)map->items + first * bytes_each;
+  const void *first_item = tide_store_map_at(map, first, bytes_each);
+  bool is_whole = first >= map->n_near || first + (uint64_t)n <= map->n_near;
+  if (first_item && is_whole && first + (uint64_t)n <= map->n)
+    return first_item;
   tide_store_view_items(view, area, bytes_each, first, buffer, n);
   return buffer;
 }
@@ -330,7 +348,8 @@ bool tide_store_view_cell(const struct tide_store_view *view, uint32_t cell,
 {
   if (cell >= view->cells_map.n || cell >= view->owners_map.n)
     return false;
-  memcpy(ret_owner, (const struct tide_owner *)view->owners_map.items + cell, sizeof *ret_owner);
+  memcpy(ret_owner, tide_store_map_at(&view->owners_map, cell, sizeof *ret_owner),
+         sizeof *ret_owner);
   owners_check(view, ret_owner, 1);
   *ret_cell = *cells_at(view, cell, 1, ret_cell);
   return true;

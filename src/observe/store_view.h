@@ -20,11 +20,21 @@
 #include <stddef.h>
 
 struct tide_store_map { // the beginning of a table in place; items NULL: not mapped
-  const void *items;
-  uint64_t n;
-  void *base;
-  size_t base_bytes;
+  const char *items;    // but for those that are near
+  const char *near_items;
+  uint64_t n, n_near;
+  void *base, *near_base;
+  size_t base_bytes, near_base_bytes;
 };
+
+// NULL: not mapped. Followed by the next ones of its kind, near or far.
+static inline const void *tide_store_map_at(const struct tide_store_map *map, uint64_t i,
+                                            size_t bytes_each)
+{
+  if (!map->items || i >= map->n)
+    return NULL;
+  return (i < map->n_near ? map->near_items : map->items) + i * bytes_each;
+}
 
 struct tide_store_parts { // a table of parts: in place, or a piece of it
   struct tide_store_map map;
@@ -122,7 +132,7 @@ static inline void tide_store_view_prefetch(const struct tide_store_view *view, 
   if (cell >= view->cells_map.n || cell >= view->owners_map.n)
     return;
   __builtin_prefetch((const struct tide_cell *)view->cells_map.items + cell);
-  __builtin_prefetch((const struct tide_owner *)view->owners_map.items + cell);
+  __builtin_prefetch(tide_store_map_at(&view->owners_map, cell, sizeof(struct tide_owner)));
 }
 
 #define TIDE_STORE_BLOCK_CELLS 512u // the most a visitor is given at once

@@ -108,7 +108,7 @@ struct tide_cell *tide_intern(struct tide_thread *t, struct tide_unwind_frame *f
   if (is_new)
     count_oddities(f, n, root);
   c = tide_writer_cell_new(&t->writer, hash, node);
-  struct tide_owner *owner = c ? &tide_store.owners[c - tide_store.cells] : NULL;
+  struct tide_owner *owner = c ? tide_owner_at((uint32_t)(c - tide_store.cells)) : NULL;
   if (owner && !owner->t_first)
     owner->t_first = from >> TIDE_TICK_SHIFT;
   tide_cold_add(from);

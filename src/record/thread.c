@@ -55,7 +55,7 @@ static void push_free(struct tide_thread *t)
 static struct tide_thread *thread_new(void)
 {
   // The slot first: a thread that finds none comes back with every event and must map nothing.
-  struct tide_thread_slot *slot = tide_slot_new();
+  uint32_t slot = tide_slot_new();
   if (!slot) { // 65,535 threads at once; 127 where address space is scarce
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
     return NULL;
@@ -65,8 +65,8 @@ static struct tide_thread *thread_new(void)
     tide_boot_off(TIDE_OFF_NO_MEMORY);
     return NULL;
   }
-  t->writer.slot = slot;
-  t->writer.slot_id = (uint32_t)(slot - tide_store.slots);
+  t->writer.slot = tide_slot_at(slot);
+  t->writer.slot_id = slot;
   t->writer.idle = &t->idle;
   t->writer.owes = &t->owes;
   t->self = t;

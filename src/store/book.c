@@ -3,11 +3,13 @@
 // The rare part of bookkeeping: histograms that turn or carry, and the ends of intervals.
 #include "store/book.h"
 
-// The carries mirror the histograms: the same place, another array.
+// The carries mirror the histograms, near ones included: the same place, another array.
 TIDE_COLD void tide_book_carry(uint32_t *count)
 {
-  uint64_t at = (uint64_t)((char *)count - (char *)tide_store.hists);
-  ++*(uint32_t *)((char *)tide_store.carries + at);
+  uint64_t near = (uint64_t)((char *)count - (char *)tide_hist_at(0));
+  uint64_t far = (uint64_t)((char *)count - tide_store.far_hists);
+  uint64_t at = near < TIDE_NEAR_HISTS * sizeof(struct tide_hist) ? near : far;
+  ++*(uint32_t *)(tide_store.base + tide_store.areas.carries.offset + at);
 }
 
 // A streak of n in a new bucket; the part of the old one stays. Begun before the old one is added
@@ -103,7 +105,7 @@ TIDE_COLD bool tide_book_end_single(struct tide_writer *w, struct tide_cell *c,
 
 struct tide_cell *tide_book_cell_of(struct tide_writer *w, uint32_t cell)
 {
-  const struct tide_owner *o = &tide_store.owners[cell];
+  const struct tide_owner *o = tide_owner_at(cell);
   if (tide_book_is_own(w, cell))
     return &tide_store.cells[cell];
   uint64_t hash = tide_load_relaxed(&o->hash);

@@ -202,7 +202,7 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c
 TIDE_HOT bool tide_book_is_own(const struct tide_writer *w, uint32_t cell)
 {
   return TIDE_LIKELY(!tide_load_relaxed(&tide_store.header->multi)) ||
-         TIDE_LIKELY(tide_store.owners[cell].slot == w->slot_id);
+         TIDE_LIKELY(tide_owner_at(cell)->slot == w->slot_id);
 }
 
 // Did another thread allocate the block? A slot may be second-hand: a block older than its present

@@ -254,8 +254,16 @@ enum tide_off_reason {
   TIDE_OFF_FORBIDDEN, // the program gave up system calls or the cycle counter
 };
 
-struct tide_area {           // where a table lives in the store
+// Where a table lives in the store. Its first n_near elements are near those of the other tables
+// (TIDE_NEAR_*), the rest is where it would be if all were at offset.
+//
+//   | header, first elements of each table | cells ... | nodes ... | owners ... |
+//     what a small process touches: a few pages, one page table
+//
+// A page far from all others costs the kernel four times as much as one beside them.
+struct tide_area {
   uint64_t offset, capacity; // capacity in elements
+  uint32_t near_offset, n_near;
 };
 struct tide_store_areas {
   struct tide_area slots, nodes, cells, hists, carries, owners, modules, text, pasts, lates, ends;
@@ -327,7 +335,33 @@ struct tide_store_header {
   uint32_t n_ranges;               // more than the capacity: some are missing
 };
 
-// Size of one table element per area, in the order of the areas, for whoever lays a store out.
-#define TIDE_STORE_HEADER_BYTES 4096u
-_Static_assert(sizeof(struct tide_store_header) <= TIDE_STORE_HEADER_BYTES, "first page");
+#define TIDE_STORE_HEADER_BYTES 4096u // a page of its own, but for first elements of tables
+
+// The first elements of tables: how many, and where, in the order of their places. The ranges are
+// there as a whole, and so are the cells, behind all others: cells are known by their addresses.
+enum {
+  TIDE_NEAR_SLOTS = 8,
+  TIDE_NEAR_TEXT = 768,
+  TIDE_NEAR_MODULES = 28,
+  TIDE_NEAR_NODES = 384,
+  TIDE_NEAR_OWNERS = 512,
+  TIDE_NEAR_ENDS = 128,
+  TIDE_NEAR_HISTS = 64,
+  TIDE_NEAR_PASTS = 32,
+  TIDE_NEAR_SLOTS_AT = 1280,
+  TIDE_NEAR_TEXT_AT = TIDE_NEAR_SLOTS_AT + TIDE_NEAR_SLOTS * sizeof(struct tide_thread_slot),
+  TIDE_RANGES_AT = TIDE_NEAR_TEXT_AT + TIDE_NEAR_TEXT,
+  TIDE_NEAR_MODULES_AT = 69632, // a page that the ranges leave alone
+  TIDE_NEAR_NODES_AT = TIDE_NEAR_MODULES_AT + 2048,
+  TIDE_NEAR_OWNERS_AT = TIDE_NEAR_NODES_AT + TIDE_NEAR_NODES * sizeof(struct tide_node),
+  TIDE_NEAR_ENDS_AT = TIDE_NEAR_OWNERS_AT + TIDE_NEAR_OWNERS * sizeof(struct tide_owner),
+  TIDE_NEAR_HISTS_AT = TIDE_NEAR_ENDS_AT + TIDE_NEAR_ENDS * sizeof(struct tide_ends),
+  TIDE_NEAR_PASTS_AT = TIDE_NEAR_HISTS_AT + TIDE_NEAR_HISTS * sizeof(struct tide_hist),
+  TIDE_CELLS_AT = 131072,
+};
+_Static_assert(sizeof(struct tide_store_header) <= TIDE_NEAR_SLOTS_AT, "before the first slots");
+_Static_assert(TIDE_NEAR_SLOTS_AT % sizeof(struct tide_thread_slot) == 0, "on their own lines");
+_Static_assert(TIDE_NEAR_MODULES * sizeof(struct tide_store_module) <= 2048, "before the nodes");
+_Static_assert(TIDE_NEAR_PASTS_AT + TIDE_NEAR_PASTS * sizeof(struct tide_past) <= TIDE_CELLS_AT,
+               "before the cells");
 #define TIDE_FIRST_CELL 64u // cells below are never handed out

@@ -14,7 +14,12 @@
 #include "rt/sys.h"
 #include "store/store.h"
 
-enum { FIRST_ENTRIES = 1024, NODES_BACKED = 256, TAG_SHIFT = TIDE_NODE_BITS, AHEAD = 16 };
+enum {
+  FIRST_ENTRIES = 1024,
+  NODES_BACKED = TIDE_NEAR_NODES,
+  TAG_SHIFT = TIDE_NODE_BITS,
+  AHEAD = 16
+};
 #define ID_MASK ((1u << TAG_SHIFT) - 1)
 
 static struct tide_lock lock;
@@ -39,7 +44,7 @@ static uint32_t tag_of(uint64_t hash)
 
 static uint64_t node_hash(uint32_t id)
 {
-  return key_hash(tide_store.nodes[id].parent, tide_store.nodes[id].frame);
+  return key_hash(tide_node_at(id)->parent, tide_node_at(id)->frame);
 }
 
 static void table_put(uint64_t hash, uint32_t id)
@@ -79,8 +84,7 @@ bool tide_nodes_attach(void)
   lock.held = 0; // its holder may have stayed in the parent
   table_drop();  // a parent's
   tide_store.n_nodes = TIDE_NODE_FIRST;
-  return tide_store_back(tide_store.nodes, NODES_BACKED * sizeof *tide_store.nodes) &&
-         table_grow(FIRST_ENTRIES);
+  return table_grow(FIRST_ENTRIES);
 }
 
 void tide_node_begin(void)
@@ -98,10 +102,10 @@ void tide_node_end(void)
 static bool room_for_one(void)
 {
   uint32_t id = tide_store.n_nodes;
-  struct tide_node *node = &tide_store.nodes[id];
   if (id == tide_store.areas.nodes.capacity)
     return false;
-  if (id % NODES_BACKED == 0 && !tide_store_back(node, NODES_BACKED * sizeof *node))
+  if (id % NODES_BACKED == 0 && // the first are backed with the header
+      !tide_store_back(tide_node_at(id), NODES_BACKED * sizeof(struct tide_node)))
     return false;
   return id < n_entries / 4 * 3 || table_grow(n_entries / 2 * 3) || id + 1 < n_entries;
 }
@@ -120,7 +124,7 @@ static uint32_t node_find(uint64_t hash, uint32_t parent, uint64_t frame)
     if ((table[i] ^ tag_of(hash)) & ~ID_MASK)
       continue;
     uint32_t id = table[i] & ID_MASK;
-    const struct tide_node *node = &tide_store.nodes[id];
+    const struct tide_node *node = tide_node_at(id);
     if (node->frame == frame && node->parent == parent)
       return id;
   }
@@ -136,7 +140,7 @@ uint32_t tide_node_get(uint32_t parent, uint64_t frame, uint32_t flags)
     return found;
   if (!room_for_one())
     return 0;
-  tide_store.nodes[id] = (struct tide_node){frame, parent, flags};
+  *tide_node_at(id) = (struct tide_node){frame, parent, flags};
   tide_store.n_nodes = id + 1;
   tide_store_release(&tide_store.header->n_nodes, id + 1); // a reader sees whole nodes
   table_put(hash, id);

@@ -33,31 +33,31 @@ TIDE_COLD struct tide_ends *tide_ends_new(struct tide_writer *w, struct tide_cel
   if (tide_cell_is_single(c)) {
     tide_cell_unfold(w, c);
     struct tide_ends *ends = tide_ends_find(c);
-    return ends ? ends : tide_store.ends;
+    return ends ? ends : tide_ends_at(0);
   }
   uint32_t id = part_next(w, TIDE_ENDS);
   struct tide_streak s = c->sizes;
   tide_store_release(&c->sizes.word,
                      tide_streak_make(id, tide_streak_bucket(s), tide_streak_count(s)).word);
-  return &tide_store.ends[id];
+  return tide_ends_at(id * sizeof(struct tide_ends));
 }
 
 TIDE_COLD struct tide_past *tide_past_new(struct tide_writer *w, struct tide_ends *ends)
 {
   uint32_t id = part_next(w, TIDE_PAST);
-  if (ends != tide_store.ends)
+  if (ends != tide_ends_at(0))
     tide_store_release(&ends->past, id);
-  return &tide_store.pasts[id];
+  return tide_past_at(id);
 }
 
 TIDE_COLD struct tide_hist *tide_hist_new(struct tide_writer *w, struct tide_ends *ends)
 {
   uint32_t id = part_next(w, TIDE_HIST);
   struct tide_streak s = ends->lives;
-  if (ends != tide_store.ends)
+  if (ends != tide_ends_at(0))
     tide_store_release(&ends->lives.word,
                        tide_streak_make(id, tide_streak_bucket(s), tide_streak_count(s)).word);
-  return &tide_store.hists[id];
+  return tide_hist_at(id * sizeof(struct tide_hist));
 }
 
 void tide_cell_make_single(struct tide_cell *c, struct tide_stamp now, uint64_t life,
@@ -83,7 +83,7 @@ TIDE_COLD void tide_cell_unfold(struct tide_writer *w, struct tide_cell *c)
   bool temporary = s.interval & TIDE_SINGLE_TEMPORARY, at_peak = s.interval & TIDE_SINGLE_AT_PEAK;
   uint32_t born = TIDE_SINGLE_BORN(s.interval), ended = TIDE_SINGLE_ENDED(s.interval);
   uint32_t id = part_next(w, TIDE_ENDS);
-  struct tide_ends *ends = &tide_store.ends[id];
+  struct tide_ends *ends = tide_ends_at(id * sizeof *ends);
   *ends = (struct tide_ends){
       .high_bytes = (int64_t)c->b_alloc,
       .life_sum = life,

@@ -40,7 +40,7 @@ TIDE_HOT uint64_t tide_part_offset(struct tide_streak s)
 TIDE_HOT struct tide_ends *tide_ends_find(const struct tide_cell *c)
 {
   uint64_t offset = tide_part_offset(c->sizes);
-  return TIDE_LIKELY(offset) ? (struct tide_ends *)((char *)tide_store.ends + offset) : NULL;
+  return TIDE_LIKELY(offset) ? tide_ends_at(offset) : NULL;
 }
 
 TIDE_HOT struct tide_ends *tide_ends_of(struct tide_writer *w, struct tide_cell *c)
@@ -54,14 +54,14 @@ TIDE_HOT struct tide_past *tide_past_of(struct tide_writer *w, struct tide_cell 
   struct tide_ends *ends = tide_ends_of(w, c);
   uint32_t id = tide_load_relaxed(&ends->past);
   id &= (uint32_t)(tide_store.part_mask / TIDE_STREAK_PART_UNIT);
-  return TIDE_LIKELY(id) ? &tide_store.pasts[id] : tide_past_new(w, ends);
+  return TIDE_LIKELY(id) ? tide_past_at(id) : tide_past_new(w, ends);
 }
 
 // NULL: it has none.
 TIDE_HOT struct tide_hist *tide_hist_find(const struct tide_ends *ends)
 {
   uint64_t offset = tide_part_offset(ends->lives) * (sizeof(struct tide_hist) / 64);
-  return TIDE_LIKELY(offset) ? (struct tide_hist *)((char *)tide_store.hists + offset) : NULL;
+  return TIDE_LIKELY(offset) ? tide_hist_at(offset) : NULL;
 }
 
 TIDE_HOT struct tide_hist *tide_hist_of(struct tide_writer *w, struct tide_ends *ends)

@@ -52,23 +52,28 @@ bool tide_store_back(const void *at, uint64_t bytes)
 
 static uint64_t area(struct tide_area *ret, uint64_t at, uint64_t n, uint64_t bytes_each)
 {
-  *ret = (struct tide_area){at, n};
+  *ret = (struct tide_area){.offset = at, .capacity = n};
   return (at + n * bytes_each + 4095) & ~4095ull;
+}
+
+static void begin_near(struct tide_area *area, uint32_t at, uint32_t n)
+{
+  area->near_offset = at;
+  area->n_near = n < area->capacity ? n : (uint32_t)area->capacity;
 }
 
 static uint64_t lay_out(struct tide_store_areas *a, int cells_log2)
 {
   int halvings = cells_log2 < SMALL_CELLS_LOG2 ? SMALL_CELLS_LOG2 - cells_log2 : 0;
   int nodes_log2 = cells_log2 + NODES_PER_CELL_LOG2;
-  uint64_t at = TIDE_STORE_HEADER_BYTES, cells = 1ull << cells_log2;
+  uint64_t at = TIDE_CELLS_AT, cells = 1ull << cells_log2;
   uint64_t nodes = 1ull << (nodes_log2 < TIDE_NODE_BITS ? nodes_log2 : TIDE_NODE_BITS);
-  // The small ones first: a page near another costs the kernel half as much as one far away.
-  at = area(&a->ranges, at, TIDE_SYS_MAX_RANGES, sizeof(struct tide_range));
+  area(&a->ranges, TIDE_RANGES_AT, TIDE_SYS_MAX_RANGES, sizeof(struct tide_range));
+  at = area(&a->cells, at, cells, sizeof(struct tide_cell));
   at = area(&a->modules, at, MOST_MODULES >> halvings / 2, sizeof(struct tide_store_module));
   at = area(&a->slots, at, MOST_SLOTS >> halvings, sizeof(struct tide_thread_slot));
   at = area(&a->text, at, MOST_TEXT >> halvings, 1);
   at = area(&a->nodes, at, nodes, sizeof(struct tide_node));
-  at = area(&a->cells, at, cells, sizeof(struct tide_cell));
   at = area(&a->owners, at, cells, sizeof(struct tide_owner));
   at = area(&a->ends, at, cells, sizeof(struct tide_ends));
   at = area(&a->pasts, at, cells, sizeof(struct tide_past));
@@ -78,6 +83,14 @@ static uint64_t lay_out(struct tide_store_areas *a, int cells_log2)
   at = area(&a->lates, at, TIDE_LATE_CHUNKS >> halvings, sizeof(struct tide_late_chunk));
   at = (at + TIDE_CHILDREN_BYTES - 1) & ~(TIDE_CHILDREN_BYTES - 1ull);
   area(&a->children, at, 1, sizeof(struct tide_store_children));
+  begin_near(&a->slots, TIDE_NEAR_SLOTS_AT, TIDE_NEAR_SLOTS);
+  begin_near(&a->text, TIDE_NEAR_TEXT_AT, TIDE_NEAR_TEXT);
+  begin_near(&a->modules, TIDE_NEAR_MODULES_AT, TIDE_NEAR_MODULES);
+  begin_near(&a->nodes, TIDE_NEAR_NODES_AT, TIDE_NEAR_NODES);
+  begin_near(&a->owners, TIDE_NEAR_OWNERS_AT, TIDE_NEAR_OWNERS);
+  begin_near(&a->ends, TIDE_NEAR_ENDS_AT, TIDE_NEAR_ENDS);
+  begin_near(&a->hists, TIDE_NEAR_HISTS_AT, TIDE_NEAR_HISTS);
+  begin_near(&a->pasts, TIDE_NEAR_PASTS_AT, TIDE_NEAR_PASTS);
   return at + TIDE_CHILDREN_BYTES;
 }
 
@@ -100,7 +113,7 @@ uint64_t tide_store_bytes(uint64_t limit_bytes)
 
 static void special_node(uint32_t id, uint32_t flags)
 {
-  tide_store.nodes[id] = (struct tide_node){.flags = flags};
+  *tide_node_at(id) = (struct tide_node){.flags = flags};
 }
 
 // What begins with something: node, slot, module and offset 0 mean "none".
@@ -130,14 +143,9 @@ bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
       .base = b,
       .header = (struct tide_store_header *)b,
       .cells = (struct tide_cell *)(b + a.cells.offset),
-      .ends = (struct tide_ends *)(b + a.ends.offset),
-      .pasts = (struct tide_past *)(b + a.pasts.offset),
-      .hists = (struct tide_hist *)(b + a.hists.offset),
-      .carries = (struct tide_hist *)(b + a.carries.offset),
-      .owners = (struct tide_owner *)(b + a.owners.offset),
-      .nodes = (struct tide_node *)(b + a.nodes.offset),
-      .slots = (struct tide_thread_slot *)(b + a.slots.offset),
-      .modules = (struct tide_store_module *)(b + a.modules.offset),
+      .far_ends = b + a.ends.offset,
+      .far_hists = b + a.hists.offset,
+      .far_owners = b + a.owners.offset,
       .lates = (struct tide_late_chunk *)(b + a.lates.offset),
       .children = (struct tide_store_children *)(b + a.children.offset),
       .part_mask = (a.ends.capacity - 1) * TIDE_STREAK_PART_UNIT,
@@ -149,11 +157,8 @@ bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
   tide_sys_publish(NULL, NULL); // a store before this one may be gone
   tide_late_attach();
   tide_total_attach();
-  if (!tide_store_back(b, sizeof *tide_store.header) ||
-      !tide_store_back(tide_store.children, sizeof *tide_store.children) ||
-      !tide_store_back(tide_store.ends, sizeof *tide_store.ends) || // see tide_part_make()
-      !tide_store_back(tide_store.pasts, sizeof *tide_store.pasts) ||
-      !tide_store_back(tide_store.hists, sizeof *tide_store.hists) || !tide_nodes_attach())
+  if (!tide_store_back(b, TIDE_CELLS_AT) ||
+      !tide_store_back(tide_store.children, sizeof *tide_store.children) || !tide_nodes_attach())
     return false;
   publish_beginning(tide_store.header);
   special_node(TIDE_NODE_ROOT_PAGES, TIDE_FRAME_PAGES);
@@ -217,7 +222,7 @@ int64_t tide_store_live_bytes(void)
   int64_t live = 0;
   uint32_t n = tide_load_acquire(&tide_store.n_slots);
   for (uint32_t i = 1; i < n; i++)
-    live += tide_load_relaxed(&tide_store.slots[i].held);
+    live += tide_load_relaxed(&tide_slot_at(i)->held);
   return live;
 }
 
@@ -226,7 +231,9 @@ uint32_t tide_store_text(const char *text, size_t n)
   const struct tide_area *area = &tide_store.areas.text;
   tide_lock_take(&table_lock);
   uint32_t at = tide_store.n_text;
-  char *to = tide_store.base + area->offset + at;
+  if (at < area->n_near && n + 1 > area->n_near - at)
+    at = area->n_near; // a text lies in one place
+  char *to = tide_store.base + (at < area->n_near ? area->near_offset : area->offset) + at;
   bool fits = n < area->capacity && at + n + 1 <= area->capacity && tide_store_back(to, n + 1);
   if (fits) {
     memcpy(to, text, n);
@@ -240,34 +247,41 @@ uint32_t tide_store_module_add(const struct tide_store_module *module)
 {
   uint32_t id = tide_store.n_modules;
   if (id == tide_store.areas.modules.capacity ||
-      !tide_store_back(&tide_store.modules[id], sizeof *module))
+      !tide_store_back(tide_module_at(id), sizeof *module))
     return 0;
-  tide_store.modules[id] = *module;
+  *tide_module_at(id) = *module;
   tide_store.n_modules = id + 1;
   tide_store_release(&tide_store.header->n_modules, id + 1);
   return id;
 }
 
-struct tide_thread_slot *tide_slot_new(void)
+uint32_t tide_slot_new(void)
 {
-  struct tide_thread_slot *slot = NULL;
   tide_lock_take(&slot_lock);
   uint32_t id = tide_store.n_slots;
-  if (id < tide_store.areas.slots.capacity &&
-      tide_store_back(&tide_store.slots[id], sizeof *slot)) {
-    slot = &tide_store.slots[id];
-    slot->id = id;
+  bool fits = id < tide_store.areas.slots.capacity &&
+              tide_store_back(tide_slot_at(id), sizeof(struct tide_thread_slot));
+  if (fits) {
+    tide_slot_at(id)->id = id;
     tide_store_release(&tide_store.n_slots, id + 1);
     tide_store_release(&tide_store.header->n_slots, id + 1);
   }
   tide_lock_drop(&slot_lock);
-  return slot;
+  return fits ? id : 0;
 }
 
 void tide_slot_count_owner(struct tide_thread_slot *slot)
 {
   slot->n_owners++;
   tide_add_relaxed(&tide_store.header->n_threads, 1);
+}
+
+// The first elements of a table are backed with the header.
+static bool back_elements(const struct tide_area *area, uint64_t bytes_each, uint32_t at,
+                          uint32_t n)
+{
+  return at + n <= area->n_near ||
+         tide_store_back(tide_store.base + area->offset + at * bytes_each, n * bytes_each);
 }
 
 // Cells come in chunks per thread, so that two threads never share a line or (mostly) a page.
@@ -282,13 +296,13 @@ uint32_t tide_cell_chunk(uint32_t n)
   }
   tide_lock_drop(&table_lock);
   if (!fits || !tide_store_back(&tide_store.cells[at], n * sizeof *tide_store.cells) ||
-      !tide_store_back(&tide_store.owners[at], n * sizeof *tide_store.owners))
+      !back_elements(&tide_store.areas.owners, sizeof(struct tide_owner), at, n))
     return 0;
   return at;
 }
 
 struct part_table {
-  char *base;
+  const struct tide_area *area;
   uint64_t bytes_each;
   uint32_t *told; // in the header
 };
@@ -296,13 +310,11 @@ struct part_table {
 static struct part_table part_table(enum tide_part_kind kind)
 {
   struct tide_store_header *h = tide_store.header;
+  const struct tide_store_areas *a = &tide_store.areas;
   switch (kind) {
-  case TIDE_ENDS:
-    return (struct part_table){(char *)tide_store.ends, sizeof *tide_store.ends, &h->n_ends};
-  case TIDE_PAST:
-    return (struct part_table){(char *)tide_store.pasts, sizeof *tide_store.pasts, &h->n_pasts};
-  default:
-    return (struct part_table){(char *)tide_store.hists, sizeof *tide_store.hists, &h->n_hists};
+  case TIDE_ENDS: return (struct part_table){&a->ends, sizeof(struct tide_ends), &h->n_ends};
+  case TIDE_PAST: return (struct part_table){&a->pasts, sizeof(struct tide_past), &h->n_pasts};
+  default: return (struct part_table){&a->hists, sizeof(struct tide_hist), &h->n_hists};
   }
 }
 
@@ -317,5 +329,5 @@ uint32_t tide_part_chunk(enum tide_part_kind kind, uint32_t n)
     tide_store_relaxed(table.told, at + n);
   }
   tide_lock_drop(&table_lock);
-  return fits && tide_store_back(table.base + at * table.bytes_each, n * table.bytes_each) ? at : 0;
+  return fits && back_elements(table.area, table.bytes_each, at, n) ? at : 0;
 }

@@ -15,14 +15,8 @@ struct tide_store {
   char *base;
   struct tide_store_header *header;
   struct tide_cell *cells;
-  struct tide_ends *ends;
-  struct tide_past *pasts;
-  struct tide_hist *hists, *carries;
+  char *far_ends, *far_hists, *far_owners; // where the tables would begin if all were there
   uint64_t part_mask; // of the bits of a streak that may be the number of a part
-  struct tide_owner *owners;
-  struct tide_node *nodes;
-  struct tide_thread_slot *slots;
-  struct tide_store_module *modules;
   struct tide_late_chunk *lates;
   struct tide_store_children *children;
   uint64_t bytes;
@@ -34,6 +28,57 @@ struct tide_store {
   bool inherited;    // the kernel could not be asked to leave it out of fork children
 };
 extern struct tide_store tide_store;
+
+// An element of a table, of which the first are near (layout.h). Those that events need know where
+// the rest is; the others look it up.
+TIDE_HOT struct tide_owner *tide_owner_at(uint32_t cell)
+{
+  char *table =
+      cell < TIDE_NEAR_OWNERS ? tide_store.base + TIDE_NEAR_OWNERS_AT : tide_store.far_owners;
+  return (struct tide_owner *)table + cell;
+}
+
+// Ends and histograms are found by their offset in the table, which is in their cell's streaks.
+TIDE_HOT struct tide_ends *tide_ends_at(uint64_t offset)
+{
+  char *table = offset < TIDE_NEAR_ENDS * sizeof(struct tide_ends)
+                    ? tide_store.base + TIDE_NEAR_ENDS_AT
+                    : tide_store.far_ends;
+  return (struct tide_ends *)(table + offset);
+}
+
+TIDE_HOT struct tide_hist *tide_hist_at(uint64_t offset)
+{
+  char *table = offset < TIDE_NEAR_HISTS * sizeof(struct tide_hist)
+                    ? tide_store.base + TIDE_NEAR_HISTS_AT
+                    : tide_store.far_hists;
+  return (struct tide_hist *)(table + offset);
+}
+
+static inline char *tide_table_at(const struct tide_area *area, uint32_t i)
+{
+  return tide_store.base + (i < area->n_near ? area->near_offset : area->offset);
+}
+
+static inline struct tide_past *tide_past_at(uint32_t i)
+{
+  return (struct tide_past *)tide_table_at(&tide_store.areas.pasts, i) + i;
+}
+
+static inline struct tide_node *tide_node_at(uint32_t i)
+{
+  return (struct tide_node *)tide_table_at(&tide_store.areas.nodes, i) + i;
+}
+
+static inline struct tide_thread_slot *tide_slot_at(uint32_t i)
+{
+  return (struct tide_thread_slot *)tide_table_at(&tide_store.areas.slots, i) + i;
+}
+
+static inline struct tide_store_module *tide_module_at(uint32_t i)
+{
+  return (struct tide_store_module *)tide_table_at(&tide_store.areas.modules, i) + i;
+}
 
 // Who has a part in the live total: see total.h. Private memory as well, but written by threads
 // that publish; so it is apart from the above, which everybody reads.
@@ -108,7 +153,7 @@ void tide_node_end(void);
 void tide_node_prefetch(uint32_t parent, uint64_t frame);
 
 // Thread slots. A slot belongs to one thread at a time and keeps its cells when it is handed on.
-struct tide_thread_slot *tide_slot_new(void);              // NULL: none left
+uint32_t tide_slot_new(void);                              // 0: none left
 void tide_slot_count_owner(struct tide_thread_slot *slot); // a thread took it, not one event alone
 
 // The first of n cells, or of n parts, that are the caller's; 0: there are none left.

@@ -36,9 +36,9 @@ static bool index_room(struct tide_writer *w)
     return w->index_used + 1 < n;
   for (uint64_t i = 0; i < n; i++) {
     if (i + AHEAD < n)
-      __builtin_prefetch(&tide_store.owners[(uint32_t)w->index[i + AHEAD]].hash);
+      __builtin_prefetch(&tide_owner_at((uint32_t)w->index[i + AHEAD])->hash);
     if (w->index[i])
-      index_put(bigger, (uint32_t)(n * 2 - 1), tide_store.owners[(uint32_t)w->index[i]].hash,
+      index_put(bigger, (uint32_t)(n * 2 - 1), tide_owner_at((uint32_t)w->index[i])->hash,
                 (uint32_t)w->index[i]);
   }
   tide_sys_unmap(w->index, n * sizeof *w->index);
@@ -52,7 +52,7 @@ static struct tide_cell *cell_add(struct tide_writer *w, uint64_t hash, uint32_t
   uint32_t i = w->cell_next++;
   struct tide_cell *c = &tide_store.cells[i];
   c->stamp.both = tide_load_relaxed(&tide_store.header->stamp.both);
-  struct tide_owner *o = &tide_store.owners[i];
+  struct tide_owner *o = tide_owner_at(i);
   o->slot = w->slot_id;
   o->hash = hash;
   tide_store_release(&o->stack, stack); // a reader skips cells without a stack

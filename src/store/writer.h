@@ -66,7 +66,7 @@ TIDE_HOT struct tide_cell *tide_writer_find(struct tide_writer *w, uint64_t hash
     uint64_t e = w->index[i];
     if (!e)
       return NULL;
-    if (!((e ^ hash) >> 32) && TIDE_LIKELY(tide_store.owners[(uint32_t)e].hash == hash))
+    if (!((e ^ hash) >> 32) && TIDE_LIKELY(tide_owner_at((uint32_t)e)->hash == hash))
       return &tide_store.cells[(uint32_t)e];
   }
 }

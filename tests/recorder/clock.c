@@ -16,7 +16,7 @@ static struct tide_thread_slot *slot;
 static void open_store(void)
 {
   test_store_open();
-  slot = tide_slot_new();
+  slot = tide_slot_at(tide_slot_new());
 }
 
 static void allocate(int n)

@@ -223,11 +223,11 @@ static int64_t read_shares(bool is_now, int64_t *shares)
   memset(shares, 0, WRITERS * sizeof *shares);
   for (uint32_t i = TIDE_FIRST_CELL; i < h->n_cells; i++) {
     const struct tide_cell *c = &tide_store.cells[i];
-    if (!tide_store.owners[i].stack || !(c->n_alloc || c->n_free))
+    if (!tide_owner_at(i)->stack || !(c->n_alloc || c->n_free))
       continue;
     bool kept = c->stamp.epoch == h->stamp.epoch && !is_now;
     int64_t share = kept ? cell_ends(c).peak_bytes : tide_cell_live(c);
-    shares[tide_store.owners[i].slot - 1] += share;
+    shares[tide_owner_at(i)->slot - 1] += share;
     sum += share;
   }
   return sum;
@@ -240,7 +240,7 @@ static void compare(bool turns, uint64_t largest)
   for (int i = 0; i < n_threads; i++)
     tide_run_settle(&threads[i].w);
   for (uint32_t i = 1; i < h->n_slots; i++)
-    live += tide_store.slots[i].held;
+    live += tide_slot_at(i)->held;
   expect(live == total, "live in all", live, total);
   int64_t sum = read_shares(false, shares);
   if (live > h->max_bytes || live > sum)

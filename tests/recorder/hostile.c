@@ -171,7 +171,10 @@ static const uint64_t NASTY[] = {0,          1,          2,          3,         
                                  63,         64,         65,         4095,       4096,
                                  0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff, 0x100000000,
                                  1ull << 47, 1ull << 62, 1ull << 63, ~0ull - 1,  ~0ull};
-enum { N_NASTY = sizeof NASTY / sizeof *NASTY, N_AREAS = sizeof(struct tide_store_areas) / 16 };
+enum {
+  N_NASTY = sizeof NASTY / sizeof *NASTY,
+  N_AREAS = sizeof(struct tide_store_areas) / sizeof(struct tide_area)
+};
 
 static const struct tide_area *area(const struct store *s, unsigned i)
 {
@@ -231,12 +234,17 @@ static void anywhere(const struct store *s)
       sizeof(struct tide_range)};
   unsigned i = (unsigned)(next_random() % N_AREAS);
   uint64_t n = area(s, i)->capacity < MOST_ELEMENTS ? area(s, i)->capacity : MOST_ELEMENTS;
+  uint64_t from = area(s, i)->offset;
   if (next_random() % 2) // mostly where it begins: that is in use
     n = n < 200 ? n : 200;
+  if (area(s, i)->n_near && next_random() % 2) {
+    n = area(s, i)->n_near;
+    from = area(s, i)->near_offset;
+  }
   uint64_t words = n * element[i] / 4, at;
   if (!words)
     return;
-  at = area(s, i)->offset + next_random() % words * 4;
+  at = from + next_random() % words * 4;
   if (next_random() % 32 == 0) // a hole, which seals allow
     madvise(s->base + (at & ~65535ull), 65536, MADV_REMOVE);
   hold(s, at, nasty(s, next_random() % N_VALUES), (int)(next_random() % HOLD) + 1);
@@ -252,7 +260,7 @@ static void flip_round(struct store *s)
   }
   sweep(s, 0, sizeof(struct tide_store_header));
   for (uint64_t i = 1; i < 6; i++)
-    sweep(s, s->areas.slots.offset + i * sizeof(struct tide_thread_slot),
+    sweep(s, s->areas.slots.near_offset + i * sizeof(struct tide_thread_slot),
           sizeof(struct tide_thread_slot));
   for (int i = 0; i < 800; i++)
     anywhere(s);

@@ -107,7 +107,7 @@ static void release(struct tide_writer *w, struct sums *note, uint64_t address, 
   struct tide_block block = block_at(w, address);
   uint64_t size = block.size;
   uint32_t born = tide_when_interval(block.when);
-  uint32_t stack = stack_of_node(tide_store.owners[block.cell].stack);
+  uint32_t stack = stack_of_node(tide_owner_at(block.cell)->stack);
   if (tide_run_free_waiting(w, address))
     n_waited++;
   else if (!tide_run_free_booked(w, address, now))
@@ -129,7 +129,7 @@ static void *work(void *arg)
   static struct tide_writer writers[MAX_THREADS]; // never freed
   struct tide_writer *w = &writers[id];
   unsigned rng = (unsigned)id + 1;
-  w->slot = tide_slot_new();
+  w->slot = tide_slot_at(tide_slot_new());
   w->slot_id = w->slot->id;
   if (!tide_writer_init(w))
     abort();

@@ -71,13 +71,13 @@ static void check_all(struct worker *workers, int shape)
   for (uint32_t i = 0; i < N_STACKS; i++) {
     struct frame f = frame_of(shape, i);
     uint32_t id = found[0][i];
-    EXPECT(tide_store.nodes[id].frame == f.pc);
-    EXPECT(tide_store.nodes[id].parent ==
+    EXPECT(tide_node_at(id)->frame == f.pc);
+    EXPECT(tide_node_at(id)->parent ==
            (f.above == N_STACKS ? TIDE_NODE_ROOT_NONE : found[0][f.above]));
     for (int t = 0; t < N_THREADS; t++) {
       EXPECT(found[t][i] == id);
       const struct tide_cell *c = tide_writer_find(&workers[t].writer, hash_of(id));
-      EXPECT(c && tide_store.owners[c - tide_store.cells].stack == id);
+      EXPECT(c && tide_owner_at((uint32_t)(c - tide_store.cells))->stack == id);
     }
   }
 }

@@ -3,7 +3,8 @@
 // Cells whose parts are made in every order. Each stack lives through a sequence of steps: blocks
 // come and go there, are resized, outlive an interval or a peak, are freed by another thread. What
 // the reader finds at the end is compared with a plain count of the same events, and what the store
-// takes for stacks that are met once with what it is said to.
+// takes for stacks that are met once with what it is said to. Then tables beyond their first
+// elements (layout.h), and within.
 #include "observe/intervals.h"
 #include "observe/store_parts.h"
 #include "rt/sys.h"
@@ -18,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { N_STEPS = 7, LENGTH = 4, MANY = 100000, ONCE_BYTES = 128 };
+enum { N_STEPS = 7, LENGTH = 4, MANY = 100000, ONCE_BYTES = 128, ACROSS = 900 };
 enum step { ALLOC, ALLOC_LARGE, FREE, RESIZE, NEXT_INTERVAL, FOREIGN_FREE, OTHER_ALLOC };
 
 #define STACK_HASH tide_mix64(1)
@@ -289,11 +290,135 @@ static void many_stacks_met_once(void)
   close_store(fd);
 }
 
+// ---- first elements of tables, and the others
+
+static struct truth wanted[ACROSS];
+
+// Every stack with all of its parts, and a cell of the other thread, which frees a block.
+static void fill_across(void)
+{
+  for (uint64_t i = 0; i < ACROSS; i++) {
+    struct tide_cell *c = cell_new(&writers[0], 1 + i);
+    truth = (struct truth){0};
+    n_blocks = 0;
+    now += 1 << 16;
+    allocate(&writers[0], c, 10 + i);
+    allocate(&writers[0], c, 5000);
+    for (uint64_t k = 0; k <= i % 3; k++)
+      resize(c);
+    end_block(&writers[1]);
+    wanted[i] = truth;
+  }
+}
+
+static struct truth found[ACROSS];
+
+static void read_across(void *context, const struct tide_cell_block *block)
+{
+  struct tide_whole_cell whole;
+  for (uint32_t i = 0; i < block->n; i++) {
+    uint64_t stack = block->owners[i].stack - (uint64_t)TIDE_NODE_FIRST;
+    if (stack >= ACROSS)
+      continue;
+    tide_whole_cell_read(context, block, i, true, &whole);
+    add_whole(&found[stack], &whole);
+  }
+}
+
+static void compare_across(struct tide_store_view *view)
+{
+  struct tide_node nodes[ACROSS];
+  memset(found, 0, sizeof found);
+  tide_store_view_cells(view, read_across, view);
+  tide_store_view_node_rows(view, TIDE_NODE_FIRST, nodes, ACROSS);
+  for (uint64_t i = 0; i < ACROSS; i++) {
+    expect(nodes[i].frame, 1 + i, "a frame", i);
+    expect(found[i].n_alloc, wanted[i].n_alloc, "n_alloc", i);
+    expect(found[i].b_alloc, wanted[i].b_alloc, "b_alloc", i);
+    expect(found[i].b_free, wanted[i].b_free, "b_free", i);
+    expect(found[i].n_resize, wanted[i].n_resize, "n_resize", i);
+    expect(found[i].n_foreign, wanted[i].n_foreign, "n_foreign", i);
+    expect(memcmp(found[i].sizes, wanted[i].sizes, sizeof found[i].sizes), 0, "sizes differ", i);
+  }
+}
+
+static void tables_across_their_borders(void)
+{
+  int fd = open_store(1ull << 34);
+  struct tide_store_view view;
+  fill_across();
+  const struct tide_store_header *h = tide_store.header;
+  expect(h->n_nodes > TIDE_NEAR_NODES && h->n_cells > TIDE_NEAR_OWNERS &&
+             h->n_ends > TIDE_NEAR_ENDS && h->n_pasts > TIDE_NEAR_PASTS &&
+             h->n_hists > TIDE_NEAR_HISTS,
+         1, "every table has elements of both kinds", 0);
+  if (tide_store_view_open(&view, dup(fd), NULL) || tide_store_view_refresh(&view, NULL))
+    abort();
+  tide_store_view_nodes(&view);
+  expect(tide_store_view_is_mapped(&view), 0, "read by copying", 0);
+  compare_across(&view);
+  tide_store_view_map(&view);
+  expect(tide_store_view_is_mapped(&view), 1, "read in place", 0);
+  compare_across(&view);
+  tide_store_view_close(&view);
+  close_store(fd);
+}
+
+// A text that finds no room among the first is behind them, whole.
+static void texts_across_the_border(void)
+{
+  int fd = open_store(0);
+  struct tide_store_view view;
+  char text[100];
+  uint32_t at[20];
+  for (int i = 0; i < 20; i++) {
+    memset(text, 'a' + i, sizeof text);
+    at[i] = tide_store_text(text, sizeof text);
+  }
+  expect(at[0] < TIDE_NEAR_TEXT && at[19] > TIDE_NEAR_TEXT, 1, "texts of both kinds", 0);
+  if (tide_store_view_open(&view, dup(fd), NULL) || tide_store_view_refresh(&view, NULL))
+    abort();
+  for (int i = 0; i < 20; i++) {
+    char *read = tide_store_view_text(&view, at[i], 1000);
+    memset(text, 'a' + i, sizeof text);
+    expect(strlen(read) == sizeof text && !memcmp(read, text, sizeof text), 1, "a text",
+           (uint64_t)i);
+    free(read);
+  }
+  tide_store_view_close(&view);
+  close_store(fd);
+}
+
+// What a short process needs of the largest store is a few pages, all near its beginning.
+static void few_stacks_lie_together(void)
+{
+  enum { PAGE = 4096 };
+  int fd = open_store(~0ull);
+  n_blocks = 0;
+  for (uint64_t i = 0; i < 4; i++) {
+    struct tide_cell *c = cell_new(&writers[0], 1 + i);
+    allocate(&writers[0], c, 10);
+    allocate(&writers[0], c, 5000);
+    end_block(&writers[0]);
+  }
+  tide_store_text("/bin/true", 9);
+  struct tide_store_module module = {.start = 4096, .end = 8192};
+  tide_store_module_add(&module);
+  uint64_t n_pages = store_bytes_in_use(fd) / PAGE;
+  printf("%llu pages of the store for a short process\n", (unsigned long long)n_pages);
+  expect(n_pages <= 6, 1, "few pages", 0);
+  expect(lseek(fd, TIDE_CELLS_AT + 2 * PAGE, SEEK_DATA) < 0, 1, "nothing far away", 0);
+  close_store(fd);
+}
+
 int main(void)
 {
   if (!tide_live_init(false))
     return 2;
+  few_stacks_lie_together();
   every_order();
   many_stacks_met_once();
+  tables_across_their_borders();
+  texts_across_the_border();
   return n_bad != 0;
 }

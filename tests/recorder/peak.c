@@ -90,7 +90,7 @@ static void event(struct tide_writer *w, unsigned *rng, int grow, uint64_t large
 
 static int site_of(uint32_t cell)
 {
-  return (int)tide_store.owners[cell].stack - TIDE_NODE_FIRST;
+  return (int)tide_owner_at(cell)->stack - TIDE_NODE_FIRST;
 }
 
 // What each thread has not booked.
@@ -178,11 +178,11 @@ static void compare(unsigned seed)
     tide_run_settle(&writers[i]);
   int64_t now = 0, share[SITES] = {0}, lives[SITES] = {0}, high[SITES] = {0}, sum = 0;
   for (uint32_t i = 1; i < h->n_slots; i++)
-    now += tide_store.slots[i].held;
+    now += tide_slot_at(i)->held;
   int peak_is_now = now > h->max_bytes;
   for (uint32_t i = TIDE_FIRST_CELL; i < h->n_cells; i++) {
     const struct tide_cell *c = &tide_store.cells[i];
-    if (!tide_store.owners[i].stack)
+    if (!tide_owner_at(i)->stack)
       continue;
     int site = site_of(i);
     bool kept = c->stamp.epoch == h->stamp.epoch && !peak_is_now;

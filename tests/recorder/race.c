@@ -53,7 +53,7 @@ static void *worker(void *arg)
   struct tide_writer *w = &writers[(uintptr_t)arg - 1];
   unsigned rng = (unsigned)(uintptr_t)arg;
   uint32_t idle = 1, owes = 0;
-  w->slot = tide_slot_new();
+  w->slot = tide_slot_at(tide_slot_new());
   w->slot_id = w->slot->id;
   w->idle = &idle;
   w->owes = &owes;
@@ -104,7 +104,7 @@ __attribute__((no_sanitize("thread"))) static uint64_t add_up(uint64_t *ret_byte
   uint64_t n = 0, bytes = 0;
   int64_t live = 0;
   for (uint32_t i = TIDE_FIRST_CELL; i < tide_load_acquire(&h->n_cells); i++) {
-    if (!tide_load_acquire(&tide_store.owners[i].stack))
+    if (!tide_load_acquire(&tide_owner_at(i)->stack))
       continue;
     n += tide_store.cells[i].n_alloc;
     bytes += tide_store.cells[i].b_alloc;
@@ -147,7 +147,7 @@ int main(void)
   uint64_t n = add_up(&sum_bytes, &live);
   int64_t total = tide_store.header->live_bytes;
   for (uint32_t i = 1; i < tide_store.header->n_slots; i++)
-    total += tide_store.slots[i].held - tide_store.slots[i].published;
+    total += tide_slot_at(i)->held - tide_slot_at(i)->published;
   int64_t max = tide_store.header->max_bytes, ceiling = tide_store.header->ceiling;
   printf("%llu allocations, %lu alone, %llu bytes, %lld live, peak %lld to %lld\n",
          (unsigned long long)n, n_alone, (unsigned long long)sum_bytes, (long long)live,

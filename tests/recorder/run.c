@@ -110,7 +110,7 @@ static void what_does_not_wait(void)
 static void others_come(void)
 {
   const struct tide_run *run = &w.slot->run;
-  struct tide_writer newcomer = {.slot = tide_slot_new()};
+  struct tide_writer newcomer = {.slot = tide_slot_at(tide_slot_new())};
   newcomer.slot_id = newcomer.slot->id;
   pair(cell, 10, 900);
   pair(cell, 10, 900);

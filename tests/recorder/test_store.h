@@ -40,7 +40,7 @@ static inline int test_store_open_shared(uint64_t limit)
 
 static inline void test_writer_open(struct tide_writer *w)
 {
-  w->slot = tide_slot_new();
+  w->slot = tide_slot_at(tide_slot_new());
   if (!w->slot || !tide_writer_init(w))
     abort();
   w->slot_id = w->slot->id;
