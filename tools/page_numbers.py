@@ -42,7 +42,8 @@ export function numbersOf(...rules: NumberRule[]): NumberKey[] {
 
 def read_list():
     for entry in ENTRY.findall(LIST.read_text()):
-        field, _, rule, _, key, _ = (part.strip() for part in re.sub(r"\s+", " ", entry).split(","))
+        parts = [part.strip() for part in re.sub(r"\s+", " ", entry).split(",")]
+        field, _, rule, _, key, _, _ = parts
         yield field, rule.lower(), None if key == "NULL" else key.strip('"')
 
 

@@ -29,6 +29,8 @@ const char *tide_units_digits(char out[TIDE_UNITS_MAX], uint64_t n)
   return out;
 }
 
+enum { NUMBER_MAX = 32 }; // "18,446,744,073,709,551,615 B"
+
 // "12.3 <name>" in the first unit whose rounded figure stays below base; the last takes the rest.
 static void scaled(char *out, double value, double base, const char *const *names, int n_names)
 {
@@ -37,35 +39,128 @@ static void scaled(char *out, double value, double base, const char *const *name
     value /= base;
     unit++;
   }
-  snprintf(out, TIDE_UNITS_MAX, "%.1f %s", value, names[unit]);
+  snprintf(out, NUMBER_MAX, "%.1f %s", value, names[unit]);
 }
 
-const char *tide_units_bytes(char out[TIDE_UNITS_MAX], int64_t bytes, enum tide_units units)
+static uint64_t size_of(int64_t value)
+{
+  return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+static void write_bytes(char *out, uint64_t size, enum tide_units units)
 {
   static const char *const iec[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
   static const char *const si[] = {"kB", "MB", "GB", "TB", "PB"};
-  uint64_t size = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
   double base = units == TIDE_UNITS_SI ? 1000 : 1024;
-  char *p = out;
-  if (bytes < 0)
-    *p++ = '-';
   if (units == TIDE_UNITS_BYTES || (double)size < base) {
-    tide_units_digits(p, size);
-    strcat(p, " B");
-    return out;
+    tide_units_digits(out, size);
+    strcat(out, " B");
+    return;
   }
-  char text[TIDE_UNITS_MAX];
-  scaled(text, (double)size / base, base, units == TIDE_UNITS_SI ? si : iec, 5);
-  memcpy(p, text, strlen(text) + 1);
-  return out;
+  scaled(out, (double)size / base, base, units == TIDE_UNITS_SI ? si : iec, 5);
 }
 
-const char *tide_units_count(char out[TIDE_UNITS_MAX], uint64_t n)
+static void write_count(char *out, uint64_t n)
 {
   static const char *const names[] = {"M", "G", "T", "P"};
   if (n < 1000000)
-    return tide_units_digits(out, n);
-  scaled(out, (double)n / 1e6, 1000, names, 4);
+    tide_units_digits(out, n);
+  else
+    scaled(out, (double)n / 1e6, 1000, names, 4);
+}
+
+// What stands before a number that is not exact, and has no bound that is said.
+static const char *mark_of(struct tide_amount amount, struct tide_style style)
+{
+  switch (amount.exactness) {
+  case TIDE_EXACT:
+  case TIDE_UNKNOWN: return "";
+  case TIDE_WITHIN: return amount.bound ? "" : style.utf8 ? "≈ " : "~ ";
+  case TIDE_AT_MOST: return amount.bound ? "" : style.utf8 ? "≤ " : "<= ";
+  case TIDE_AT_LEAST: return style.utf8 ? "≥ " : ">= ";
+  case TIDE_ESTIMATED: return style.utf8 ? "≈ " : "~ ";
+  }
+  return "";
+}
+
+static bool has_bound(struct tide_amount amount)
+{
+  return amount.bound && (amount.exactness == TIDE_WITHIN || amount.exactness == TIDE_AT_MOST);
+}
+
+typedef void write_size(char *out, uint64_t size, struct tide_style style);
+
+static void bytes_size(char *out, uint64_t size, struct tide_style style)
+{
+  write_bytes(out, size, style.units);
+}
+
+static void count_size(char *out, uint64_t size, struct tide_style style)
+{
+  (void)style;
+  write_count(out, size);
+}
+
+// Whether the number, as rounded as it is told, could be another one. One that could not needs no
+// word on its bound.
+static bool bound_shows(struct tide_amount amount, struct tide_style style, write_size *write)
+{
+  char told[NUMBER_MAX], least[NUMBER_MAX], most[NUMBER_MAX];
+  uint64_t size = size_of(amount.value), room = UINT64_MAX - size;
+  write(told, size, style);
+  write(least, size > amount.bound ? size - amount.bound : 0, style);
+  write(most, size + (amount.bound < room ? amount.bound : room), style);
+  return strcmp(told, least) != 0 || (amount.exactness == TIDE_WITHIN && strcmp(told, most) != 0);
+}
+
+static void word_bound(char *out, size_t n, struct tide_amount amount, struct tide_style style,
+                       write_size *write)
+{
+  char text[NUMBER_MAX];
+  write(text, amount.bound, style);
+  if (amount.exactness == TIDE_AT_MOST)
+    snprintf(out, n, "too high by %s at most", text);
+  else
+    snprintf(out, n, "%s %s", style.utf8 ? "±" : "+/-", text);
+}
+
+static const char *word_amount(char out[TIDE_UNITS_MAX], struct tide_amount amount,
+                               struct tide_style style, write_size *write)
+{
+  char number[NUMBER_MAX], bound[TIDE_UNITS_MAX];
+  if (amount.exactness == TIDE_UNKNOWN) {
+    snprintf(out, TIDE_UNITS_MAX, "unknown");
+    return out;
+  }
+  write(number, size_of(amount.value), style);
+  int n = snprintf(out, TIDE_UNITS_MAX, "%s%s%s", mark_of(amount, style),
+                   amount.value < 0 ? "-" : "", number);
+  if (has_bound(amount) && !style.bounds_beside && bound_shows(amount, style, write)) {
+    word_bound(bound, sizeof bound, amount, style, write);
+    snprintf(out + n, TIDE_UNITS_MAX - (size_t)n,
+             amount.exactness == TIDE_AT_MOST ? " (%s)" : " %s", bound);
+  }
+  return out;
+}
+
+const char *tide_units_bytes(char out[TIDE_UNITS_MAX], struct tide_amount bytes,
+                             struct tide_style style)
+{
+  return word_amount(out, bytes, style, bytes_size);
+}
+
+const char *tide_units_count(char out[TIDE_UNITS_MAX], struct tide_amount n,
+                             struct tide_style style)
+{
+  return word_amount(out, n, style, count_size);
+}
+
+const char *tide_units_bound(char out[TIDE_UNITS_MAX], struct tide_amount bytes,
+                             struct tide_style style)
+{
+  out[0] = 0;
+  if (has_bound(bytes) && (!style.bounds_beside || bound_shows(bytes, style, bytes_size)))
+    word_bound(out, TIDE_UNITS_MAX, bytes, style, bytes_size);
   return out;
 }
 
@@ -96,31 +191,49 @@ const char *tide_units_time(char out[TIDE_UNITS_MAX], uint64_t time_ns, int utf8
   return out;
 }
 
-const char *tide_units_share(char out[TIDE_UNITS_MAX], int64_t part, int64_t whole)
+static void write_share(char *out, size_t n, int64_t part, int64_t whole)
 {
-  if (part == 0 || whole <= 0) {
+  double share = 100.0 * (double)part / (double)whole;
+  if (share > 0 && share < 0.1)
+    snprintf(out, n, "<0.1 %%");
+  else if (part < whole && share >= 99.95)
+    snprintf(out, n, "99.9 %%");
+  else
+    snprintf(out, n, "%.1f %%", share);
+}
+
+// Of a part without a bound that is said. The whole is as exact as its parts.
+static const char *share_mark(struct tide_amount part, struct tide_style style)
+{
+  return *mark_of(part, style) ? style.utf8 ? "≈ " : "~ " : "";
+}
+
+const char *tide_units_share(char out[TIDE_UNITS_MAX], struct tide_amount part, int64_t whole,
+                             struct tide_style style)
+{
+  if (part.value == 0 || whole <= 0) {
     snprintf(out, TIDE_UNITS_MAX, "0 %%");
     return out;
   }
-  double share = 100.0 * (double)part / (double)whole;
-  if (share > 0 && share < 0.1)
-    snprintf(out, TIDE_UNITS_MAX, "<0.1 %%");
-  else if (part < whole && share >= 99.95)
-    snprintf(out, TIDE_UNITS_MAX, "99.9 %%");
-  else
-    snprintf(out, TIDE_UNITS_MAX, "%.1f %%", share);
+  int n = snprintf(out, TIDE_UNITS_MAX, "%s", share_mark(part, style));
+  write_share(out + n, TIDE_UNITS_MAX - (size_t)n, part.value, whole);
   return out;
 }
 
-const char *tide_units_percent(char out[TIDE_UNITS_MAX], uint64_t part, uint64_t whole)
+const char *tide_units_percent(char out[TIDE_UNITS_MAX], struct tide_amount part, uint64_t whole,
+                               struct tide_style style)
 {
-  double percent = whole ? 100.0 * (double)part / (double)whole : 0;
-  if (part > 0 && percent < 1)
-    snprintf(out, TIDE_UNITS_MAX, "<1 %%");
-  else if (part < whole && percent > 99)
-    snprintf(out, TIDE_UNITS_MAX, percent > 99.5 ? ">99 %%" : "99 %%");
+  uint64_t some = (uint64_t)part.value;
+  double percent = whole ? 100.0 * (double)some / (double)whole : 0;
+  int n = snprintf(out, TIDE_UNITS_MAX, "%s", some ? share_mark(part, style) : "");
+  char *at = out + n;
+  size_t room = TIDE_UNITS_MAX - (size_t)n;
+  if (some > 0 && percent < 1)
+    snprintf(at, room, "<1 %%");
+  else if (some < whole && percent > 99)
+    snprintf(at, room, percent > 99.5 ? ">99 %%" : "99 %%");
   else
-    snprintf(out, TIDE_UNITS_MAX, "%.0f %%", percent);
+    snprintf(at, room, "%.0f %%", percent);
   return out;
 }
 

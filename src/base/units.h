@@ -2,42 +2,61 @@
 //
 // Numbers for people, and those that people type.
 #pragma once
+#include "base/amount.h"
 #include "base/err.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 // ---- for people ----
 //
 // Each function writes into the caller's array and returns it, so that a call can stand in a
 // printf. A value never shows as a rounder one than it is: 1023.96 KiB is not "1024.0 KiB" but
-// "1.0 MiB".
+// "1.0 MiB". And none as more exact: "≈ 412.6 MiB" is an estimate, "412.6 MiB ± 1.2 MiB" has a
+// bound, "≥ 412.6 MiB" is a part of what there was.
 
-enum { TIDE_UNITS_MAX = 48 };
+enum { TIDE_UNITS_MAX = 96 };
 enum tide_units { TIDE_UNITS_IEC, TIDE_UNITS_SI, TIDE_UNITS_BYTES };
 
 struct tide_style { // of a sentence for people
   enum tide_units units;
-  bool utf8; // else "~" for "≈" and the like
+  bool utf8;          // else "~" for "≈" and the like
+  bool bounds_beside; // what is above or beside the number says its bound
 };
+#define TIDE_STYLE_PLAIN ((struct tide_style){0})
 
 // "17 B", "412.6 MiB"; SI: "432.6 MB"; BYTES: "432,640,001 B". Negative values keep their sign.
-const char *tide_units_bytes(char out[TIDE_UNITS_MAX], int64_t bytes, enum tide_units units);
+// What is not exact says so, unless the number as it is rounded is right all the same; what is not
+// known is "unknown".
+const char *tide_units_bytes(char out[TIDE_UNITS_MAX], struct tide_amount bytes,
+                             struct tide_style style);
 
 // "16,204" up to a million, then "14.2 M", "3.1 G", "2.0 T".
-const char *tide_units_count(char out[TIDE_UNITS_MAX], uint64_t n);
+const char *tide_units_count(char out[TIDE_UNITS_MAX], struct tide_amount n,
+                             struct tide_style style);
 
-// "16,204,118": every digit.
+// The same of what is counted here and now: rows, files, stacks.
+static inline const char *tide_units_plain(char out[TIDE_UNITS_MAX], uint64_t n)
+{
+  return tide_units_count(out, tide_exact((int64_t)n), TIDE_STYLE_PLAIN);
+}
+
+// "± 206.0 KiB", "too high by 1.2 MiB at most": what a number is off by, for the text beside it;
+// "": it has no bound or, with bounds_beside, none that shows in the number as it is rounded.
+const char *tide_units_bound(char out[TIDE_UNITS_MAX], struct tide_amount bytes,
+                             struct tide_style style);
+
+// "16,204,118": every digit, of what is counted here and now.
 const char *tide_units_digits(char out[TIDE_UNITS_MAX], uint64_t n);
 
 // "830 ns", "12.4 µs", "3.71 ms", "8.42 s", "2 min 05 s", "3 h 10 min". Without utf8 µ is u.
 const char *tide_units_time(char out[TIDE_UNITS_MAX], uint64_t time_ns, int utf8);
 
-// "46.2 %"; a share above 0 that rounds to 0 is "<0.1 %". whole 0 gives "0 %".
-const char *tide_units_share(char out[TIDE_UNITS_MAX], int64_t part, int64_t whole);
+// "46.2 %"; a share above 0 that rounds to 0 is "<0.1 %". whole 0 gives "0 %". The share of an
+// estimate is one.
+const char *tide_units_share(char out[TIDE_UNITS_MAX], struct tide_amount part, int64_t whole,
+                             struct tide_style style);
 
 // "61 %" with the same care at both ends: only everything is "100 %", only nothing is "0 %".
-const char *tide_units_percent(char out[TIDE_UNITS_MAX], uint64_t part, uint64_t whole);
+const char *tide_units_percent(char out[TIDE_UNITS_MAX], struct tide_amount part, uint64_t whole,
+                               struct tide_style style);
 
 // ---- from people ----
 //

@@ -79,7 +79,7 @@ static void say_written(const struct sides *sides, const char *name, uint64_t li
 {
   char size[TIDE_UNITS_MAX], gathered[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX], limit[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *sources = words_of_sources(with_sources, told->n_source_files);
-  tide_units_bytes(size, (int64_t)told->n_bytes, TIDE_UNITS_IEC);
+  tide_units_bytes(size, tide_exact((int64_t)told->n_bytes), TIDE_STYLE_PLAIN);
   if (!told->n_gathered) {
     tide_say("wrote %s, %s%s", name, size, sources);
     return;
@@ -88,7 +88,7 @@ static void say_written(const struct sides *sides, const char *name, uint64_t li
            "'tidemark view %s%s%s' shows all",
            name, size, sources, tide_units_digits(gathered, told->n_gathered),
            tide_units_digits(all, told->n_stacks),
-           tide_units_bytes(limit, (int64_t)limit_bytes, TIDE_UNITS_IEC),
+           tide_units_bytes(limit, tide_exact((int64_t)limit_bytes), TIDE_STYLE_PLAIN),
            sides->items[0].opened.path, sides->n > 1 ? " " : "",
            sides->n > 1 ? sides->items[1].opened.path : "");
 }

@@ -106,7 +106,7 @@ static void say_merged(const struct parts *parts, const struct tide_capture *mer
   char size[TIDE_UNITS_MAX], count[TIDE_UNITS_MAX];
   struct stat st = {0};
   stat(saved, &st);
-  tide_units_bytes(size, st.st_size, TIDE_UNITS_IEC);
+  tide_units_bytes(size, tide_exact((int64_t)st.st_size), TIDE_STYLE_PLAIN);
   tide_units_digits(count, parts->n);
   const char *what = any_foreign(merged) ? "recordings" : "processes";
   if (merged->n_images == 1)

@@ -98,8 +98,9 @@ static void say_stored(const struct tide_arguments *arguments, const struct tide
                    tide_units_digits(lined, storing->n_lined));
   write_lacks(&screen, storing);
   if (saved)
-    tide_sink_printf(&sink, "  saved %s (%s)\n", saved,
-                     tide_units_bytes(size, (int64_t)size_of(saved), screen.units));
+    tide_sink_printf(
+        &sink, "  saved %s (%s)\n", saved,
+        tide_units_bytes(size, tide_exact((int64_t)size_of(saved)), tide_screen_style(&screen)));
   else
     tide_sink_text(&sink, "  nothing new to store; the file is as it was\n");
   tide_sink_finish(&sink, "standard error", NULL); // nobody to tell if it is gone

@@ -55,10 +55,10 @@ static void show_bytes(uint64_t n_bytes, uint64_t total_bytes)
   char *file = tide_utf8_clean(now.file, true);
   fprintf(stderr, "\r\033[Ktidemark: debug info of %.40s: ", file);
   free(file);
-  tide_units_bytes(done, (int64_t)n_bytes, TIDE_UNITS_IEC);
+  tide_units_bytes(done, tide_exact((int64_t)n_bytes), TIDE_STYLE_PLAIN);
   if (total_bytes)
     fprintf(stderr, "%s of %s", done,
-            tide_units_bytes(total, (int64_t)total_bytes, TIDE_UNITS_IEC));
+            tide_units_bytes(total, tide_exact((int64_t)total_bytes), TIDE_STYLE_PLAIN));
   else if (n_bytes)
     fputs(done, stderr);
   else

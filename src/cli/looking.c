@@ -133,8 +133,9 @@ void tide_looking_tell_suppressed(const struct tide_looking *looking,
   }
   tide_say("%s: %zu of %zu suppressions left out %s in %s %s", looking->opened.path, n_used,
            suppressions->n,
-           tide_units_bytes(size, (int64_t)n_bytes, (enum tide_units)arguments->units),
-           tide_units_count(count, n_stacks), n_stacks == 1 ? "stack" : "stacks");
+           tide_units_bytes(size, tide_exact((int64_t)n_bytes),
+                            (struct tide_style){.units = (enum tide_units)arguments->units}),
+           tide_units_plain(count, n_stacks), n_stacks == 1 ? "stack" : "stacks");
 }
 
 enum tide_err tide_looking_ask(struct tide_looking *looking, const struct tide_arguments *arguments,

@@ -427,7 +427,8 @@ static void write_head(struct writer *w, const struct tide_question *inuse)
   for (size_t i = 0; i < w->n_columns; i++)
     emit_value_type(w, P_SAMPLE_TYPE, w->columns[i].type, w->columns[i].unit);
   emit_value_type(w, P_PERIOD_TYPE, "space", "bytes");
-  emit_u64(w, P_PERIOD, 1);
+  if (w->image->sampled_every_bytes != TIDE_SAMPLED_SOMEHOW)
+    emit_u64(w, P_PERIOD, w->image->has_samples ? w->image->sampled_every_bytes : 1);
   emit_u64(w, P_DEFAULT_SAMPLE_TYPE, string_of(w, w->columns[w->n_columns - 1].type));
   write_times(w, inuse);
   emit_u64(w, P_COMMENT, string_of(w, command));

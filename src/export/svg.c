@@ -180,13 +180,18 @@ static void put_tenths(struct tide_sink *sink, const char *name, unsigned value)
   tide_sink_printf(sink, " %s=\"%u.%u\"", name, value / 10, value % 10);
 }
 
+// The title says a bound once.
+static const struct tide_style cells = {.utf8 = true, .bounds_beside = true};
+
 static void put_weight(const struct writer *w, uint64_t weight)
 {
   char text[TIDE_UNITS_MAX];
-  if (w->view->profile->question.unit == TIDE_UNIT_BYTES)
-    tide_units_bytes(text, (int64_t)weight, TIDE_UNITS_IEC);
+  const struct tide_profile *profile = w->view->profile;
+  struct tide_amount amount = tide_profile_amount(profile, (int64_t)weight);
+  if (profile->question.unit == TIDE_UNIT_BYTES)
+    tide_units_bytes(text, amount, cells);
   else
-    tide_units_count(text, weight);
+    tide_units_count(text, amount, cells);
   tide_sink_text(w->sink, text);
 }
 
@@ -195,7 +200,9 @@ static void put_amount(const struct writer *w, uint64_t weight)
   char share[TIDE_UNITS_MAX];
   put_weight(w, weight);
   tide_sink_text(w->sink, ", ");
-  put_escaped(w->sink, tide_units_share(share, (int64_t)weight, (int64_t)w->whole));
+  put_escaped(w->sink,
+              tide_units_share(share, tide_profile_amount(w->view->profile, (int64_t)weight),
+                               (int64_t)w->whole, cells));
 }
 
 static unsigned shade(const char *name)
@@ -278,7 +285,7 @@ static void draw_rest(struct writer *w, uint64_t weight, uint32_t n, size_t row)
     return;
   }
   TIDE_CLEANUP_FREE char *name =
-      tide_sprintf("%s smaller function%s", tide_units_count(count, n), n == 1 ? "" : "s");
+      tide_sprintf("%s smaller function%s", tide_units_plain(count, n), n == 1 ? "" : "s");
   open_box(w, name);
   put_amount(w, weight);
   close_box(w, "o", w->next[row], weight, row, name);
@@ -335,6 +342,9 @@ static void write_head(const struct writer *w, size_t height)
 {
   TIDE_CLEANUP_FREE char *command = tide_image_command(w->view->profile->image);
   TIDE_CLEANUP_FREE char *fitting = tide_utf8_fit(command, 150, true);
+  char text[TIDE_UNITS_MAX];
+  struct tide_amount whole = tide_profile_amount(w->view->profile, (int64_t)w->whole);
+  const char *bound = tide_units_bound(text, whole, cells);
   TIDE_CLEANUP_FREE char *measure = tide_export_measure(&w->view->profile->question);
   tide_sink_printf(w->sink,
                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -350,6 +360,7 @@ static void write_head(const struct writer *w, size_t height)
   put_escaped(w->sink, measure);
   tide_sink_text(w->sink, ": ");
   put_weight(w, w->whole);
+  tide_sink_printf(w->sink, "%s%s", *bound ? " " : "", bound);
   tide_sink_text(w->sink, "</text>\n");
   put_line(w, "s", 42, fitting);
   tide_sink_printf(w->sink,
@@ -365,7 +376,7 @@ static void write_foot(const struct writer *w, size_t height)
   tide_buf_text(&text, "amber: the program's own code · blue: libraries and runtime · "
                        "grey: smaller ones together");
   if (w->n_hidden)
-    tide_buf_printf(&text, " · %s too small to draw", tide_units_count(count, w->n_hidden));
+    tide_buf_printf(&text, " · %s too small to draw", tide_units_plain(count, w->n_hidden));
   put_line(w, "s", (unsigned)height - 10, tide_buf_cstr(&text));
   tide_buf_done(&text);
   tide_sink_printf(w->sink, "<script><![CDATA[\n%s]]></script>\n</svg>\n", svg_script);

@@ -370,6 +370,14 @@ void tide_builder_snapshot(struct tide_builder *b, struct tide_snapshot snapshot
   b->own->n_snapshot_rows += snapshot.n_rows;
 }
 
+void tide_builder_sampled(struct tide_builder *builder, uint64_t every_bytes)
+{
+  struct tide_image *image = builder->image;
+  image->sampled_every_bytes = every_bytes;
+  if (every_bytes > TIDE_SAMPLED_SOMEHOW) // and so all that comes before it in the list
+    image->has_samples = image->has_resized_bytes = image->has_temp_bytes = true;
+}
+
 void tide_builder_cut(struct tide_builder *b, const char *note)
 {
   free(b->capture->cut_note);

@@ -63,6 +63,10 @@ struct tide_site *tide_builder_site(struct tide_builder *builder, uint32_t node)
 void tide_builder_tick(struct tide_builder *builder, const struct tide_tick *tick);
 void tide_builder_snapshot(struct tide_builder *builder, struct tide_snapshot snapshot);
 
+// What is added is estimated from samples, one for so many bytes, and the sites tell n_samples; or
+// TIDE_SAMPLED_SOMEHOW.
+void tide_builder_sampled(struct tide_builder *builder, uint64_t every_bytes);
+
 // The file ended early: the capture says so in these words.
 void tide_builder_cut(struct tide_builder *builder, const char *note);
 

@@ -156,6 +156,7 @@ static void add_sample(struct reader *r, uint32_t stack, struct numbers n)
 {
   r->has_totals |= n.n_alloc || n.b_alloc;
   r->totals_differ |= n.n_alloc != n.blocks || n.b_alloc != n.bytes;
+  uint64_t n_samples = n.n_alloc > n.blocks ? n.n_alloc : n.blocks;
   unbias(&n.blocks, &n.bytes, r->interval_bytes);
   unbias(&n.n_alloc, &n.b_alloc, r->interval_bytes);
   struct tide_site *site = tide_builder_site(r->builder, stack);
@@ -163,6 +164,7 @@ static void add_sample(struct reader *r, uint32_t stack, struct numbers n)
   site->b_alloc += n.b_alloc;
   site->n_free += n.n_alloc - n.blocks; // modulo 2^64: totals may come as zeros
   site->b_free += n.b_alloc - n.bytes;
+  site->n_samples += r->interval_bytes > 1 ? n_samples : 0;
 }
 
 static enum tide_err read_gperftools_line(struct reader *r, const struct tide_source_line *line)
@@ -312,6 +314,8 @@ static void say_origin(struct reader *r)
                       ? tide_sprintf("%s heap profile, sampled every %" PRIu64 " bytes", tool,
                                      r->interval_bytes)
                       : tide_sprintf("%s heap profile", tool);
+  if (r->interval_bytes > 1) // one for every byte are all
+    tide_builder_sampled(r->builder, r->interval_bytes);
 }
 
 // Without totals, or with ones that are too small, at least what is in use was allocated.

@@ -312,8 +312,9 @@ static void make_peak(struct reader *r)
   char size[TIDE_UNITS_MAX];
   struct tide_image *image = r->builder->image;
   free(image->origin);
-  image->origin = tide_sprintf("massif.out (no stacks at its peak: those of %s are shown)",
-                               tide_units_bytes(size, (int64_t)r->best_bytes, TIDE_UNITS_IEC));
+  image->origin =
+      tide_sprintf("massif.out (no stacks at its peak: those of %s are shown)",
+                   tide_units_bytes(size, tide_exact((int64_t)r->best_bytes), TIDE_STYLE_PLAIN));
   r->n_rows = 0;
   for (size_t i = 0; i < r->best.n_rows; i++)
     add_row(r, r->best.rows[i].stack, (uint64_t)r->best.rows[i].live_bytes);

@@ -18,6 +18,8 @@
 #include "import/mappings.h"
 #include "import/pprof_tables.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +37,7 @@ enum profile_field {
   P_STRING = 6,
   P_TIME_NANOS = 9,
   P_PERIOD_TYPE = 11,
+  P_PERIOD = 12,
   P_COMMENT = 13,
   P_LAST = 15,
 };
@@ -47,6 +50,8 @@ struct reader {
   struct tide_diag *diag;
   struct tide_pprof_tables tables;
   int columns[COLUMNS_N]; // index of the sample type; -1: none
+  bool has_period_type;
+  uint64_t period; // 0: it is not told
 };
 
 typedef enum tide_err take_message(struct tide_pprof_tables *tables, struct tide_cursor message,
@@ -149,6 +154,9 @@ static enum tide_err take_field(struct reader *r)
     return tide_pprof_wrong(&r->tables, start, "a field is of another kind");
   if (f.number == P_TIME_NANOS)
     r->builder->capture->start_realtime_ns = f.value;
+  if (f.number == P_PERIOD)
+    r->period = f.value;
+  r->has_period_type |= f.number == P_PERIOD_TYPE;
   if (f.number == P_COMMENT && f.wire == TIDE_WIRE_VARINT)
     tide_pprof_take_comment(&r->tables, f.value);
   return f.wire == TIDE_WIRE_BYTES ? take_bytes(r, &f, start) : TIDE_ERR_OK;
@@ -305,6 +313,16 @@ static uint64_t value_of(const struct reader *r, const uint64_t *values, enum co
   return r->columns[column] < 0 ? 0 : values[r->columns[column]];
 }
 
+// Each sample was told as those that it stands for, by the mean size of its stack's blocks.
+static uint64_t samples_of(const struct reader *r, uint64_t n, uint64_t bytes)
+{
+  if (r->period <= 1 || !n || !bytes)
+    return 0;
+  double mean = (double)bytes / (double)n;
+  double n_samples = (double)n * -expm1(-mean / (double)r->period);
+  return n_samples < 1 ? 1 : (uint64_t)llround(n_samples);
+}
+
 static void add_sums(struct reader *r, uint32_t stack, const uint64_t *values)
 {
   struct tide_site *site = tide_builder_site(r->builder, stack);
@@ -317,6 +335,7 @@ static void add_sums(struct reader *r, uint32_t stack, const uint64_t *values)
   }
   site->n_alloc += n;
   site->b_alloc += bytes;
+  site->n_samples += samples_of(r, n, bytes);
   if (lacks & TIDE_LACK_LIVE)
     return;
   site->n_free += n - n_live;
@@ -357,6 +376,19 @@ static enum tide_err refuse_difference(const struct reader *r)
                    r->source->name);
 }
 
+// One for every byte are all. jemalloc_pprof tells of what the period is, and not how long.
+static void say_sampling(struct reader *r)
+{
+  struct tide_image *image = r->builder->image;
+  if (r->period == 1 || (!r->period && !r->has_period_type))
+    return;
+  tide_builder_sampled(r->builder, r->period ? r->period : TIDE_SAMPLED_SOMEHOW);
+  free(image->origin);
+  image->origin =
+      r->period ? tide_sprintf("pprof heap profile, sampled every %" PRIu64 " bytes", r->period)
+                : tide_strdup("pprof heap profile, sampled");
+}
+
 static enum tide_err read_all(struct reader *r)
 {
   enum tide_err err = read_tables(r);
@@ -371,8 +403,10 @@ static enum tide_err read_all(struct reader *r)
     r->builder->image->exe =
         tide_strdup(tide_pprof_string(&r->tables, r->tables.mappings[0].filename));
   err = make_places(r);
-  if (!err)
+  if (!err) {
+    say_sampling(r);
     make_sites(r);
+  }
   return err;
 }
 

@@ -186,6 +186,20 @@ static void merge_end(struct tide_image *image, const struct tide_image *part)
   }
 }
 
+// A sum with an estimate in it is one. How often was looked is known where all did it alike.
+static void set_sampling(struct tide_merging *m)
+{
+  struct tide_image *image = m->image;
+  for (size_t i = 0; i < m->n_parts; i++) {
+    uint64_t every_bytes = m->parts[i]->sampled_every_bytes;
+    if (i == 0)
+      image->sampled_every_bytes = every_bytes;
+    else if (every_bytes != image->sampled_every_bytes)
+      image->sampled_every_bytes = TIDE_SAMPLED_SOMEHOW;
+  }
+  image->has_samples = image->sampled_every_bytes > TIDE_SAMPLED_SOMEHOW;
+}
+
 // What all parts have in common, or nothing.
 static void set_identity(struct tide_merging *m)
 {
@@ -211,6 +225,7 @@ static void set_identity(struct tide_merging *m)
 #include "model/numbers.def"
     merge_end(image, part);
   }
+  set_sampling(m);
 }
 
 // The moments of several processes are not one.

@@ -161,6 +161,8 @@ struct tide_image_sums {
   int64_t resized_bytes; // new sizes - old sizes; has a meaning if the image has_resized_bytes
 };
 
+enum { TIDE_SAMPLED_SOMEHOW = 1 };
+
 // One process image: from exec (or fork) to the next exec or the end.
 struct tide_image {
   uint32_t pid, ppid;    // pid 0: several processes merged, or another tool did not tell
@@ -188,7 +190,10 @@ struct tide_image {
   uint32_t n_threads, max_live_threads, depth_limit;
   struct tide_loss loss;
   uint32_t lacks; // enum tide_lacks
-  char *origin;   // the tool and format it was read from; NULL: ours
+  // 0: every event was counted. Else only some were, and what follows from them is an estimate: in
+  // the mean one for so many bytes, and has_samples; or nobody says how (TIDE_SAMPLED_SOMEHOW).
+  uint64_t sampled_every_bytes;
+  char *origin; // the tool and format it was read from; NULL: ours
   // Filled by the reader, not stored:
   char *file;            // the file it was read from; NULL: none
   bool is_part;          // the file ended before all of its stacks
@@ -216,7 +221,7 @@ struct tide_image {
   struct tide_late_free *late_frees; // by rising freed, then stack, then born; each once
   size_t n_late_frees;
   struct tide_stored_names names; // empty unless somebody stored them
-  // Numbers that the sites have. False: not known, and all zeros.
+  // Numbers that the sites have. False: not known, and all zeros. Who has one has those before it.
 #define TIDE_NUMBER_SINCE(flag) bool flag;
 #include "model/numbers.def"
   // What files before format 1.1 do not tell.

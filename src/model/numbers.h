@@ -30,6 +30,24 @@ enum tide_lacks {
   TIDE_LACK_NUMBERS = TIDE_LACK_CLOCK - 1, // all but that: nothing of it was recorded
 };
 
+// Numbers that are equally exact: an image says of each of these how far to believe it.
+#define TIDE_FIGURE_LIST(X)                                                                        \
+  X(ALLOCATED, "allocated") /* allocated, freed, resized: what was done */                         \
+  X(LIVE, "live")           /* held at the end, or at a moment */                                  \
+  X(PEAK, "peak")           /* held at the peak */                                                 \
+  X(OWN_MAX, "own_max")     /* what each stack held at most */                                     \
+  X(TIMES, "times")         /* when, and how long */                                               \
+  X(SAMPLES, "samples")                                                                            \
+  X(MAPPED, "mapped") /* pages that the program mapped itself */
+
+enum tide_figure {
+#define X(name, word) TIDE_FIGURE_##name,
+  TIDE_FIGURE_LIST(X)
+#undef X
+      TIDE_FIGURES_N,
+};
+extern const char *const tide_figure_words[TIDE_FIGURES_N]; // "allocated", "live", …
+
 // As they are counted, by stack and thread. A single row may be negative in live terms (a thread
 // that only frees).
 struct tide_counters {
@@ -62,6 +80,7 @@ struct tide_number {
   size_t at;       // 64 bits of tide_numbers
   bool is_signed;
   enum tide_number_rule rule;
+  enum tide_figure figure;
   uint32_t needs; // enum tide_lacks
 };
 extern const struct tide_number tide_number_list[];

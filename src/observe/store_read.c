@@ -428,6 +428,7 @@ static void read_facts(struct tide_reading *r)
   image->max_live_threads = h->max_live_threads;
   image->depth_limit = h->depth_limit;
 #define TIDE_NUMBER_SINCE(flag) image->flag = true;
+#define TIDE_NUMBER_WHERE(flag) // every event is counted
 #include "model/numbers.def"
 
   _Static_assert(TIDE_SIZE_BUCKETS == TIDE_SIZE_BUCKETS_N, "sizes are copied class by class");

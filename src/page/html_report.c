@@ -220,9 +220,9 @@ static enum tide_err fit(const struct tide_html_report *report, struct filling *
     uint64_t own_room = (uint64_t)((double)room * part);
     char limit[TIDE_UNITS_MAX];
     if (!shrink(&report->sides[i], &filling->sides[i], own_room, report->limit_bytes))
-      return tide_fail(diag, TIDE_ERR_LIMIT,
-                       "%s is too little: the page with no stack at all takes more",
-                       tide_units_bytes(limit, (int64_t)report->limit_bytes, TIDE_UNITS_IEC));
+      return tide_fail(
+          diag, TIDE_ERR_LIMIT, "%s is too little: the page with no stack at all takes more",
+          tide_units_bytes(limit, tide_exact((int64_t)report->limit_bytes), TIDE_STYLE_PLAIN));
   }
   return TIDE_ERR_OK;
 }

@@ -114,8 +114,8 @@ static void note_pruned(struct tide_statements *statements, const struct tide_pa
     return;
   TIDE_CLEANUP_FREE char *text = tide_sprintf(
       "to stay below %s, %s of %s stacks are gathered %s; tidemark view shows all",
-      tide_units_bytes(limit, (int64_t)options->limit_bytes, TIDE_UNITS_IEC),
-      tide_units_count(some, data->n_gathered), tide_units_count(all, data->n_stacks),
+      tide_units_bytes(limit, tide_exact((int64_t)options->limit_bytes), TIDE_STYLE_PLAIN),
+      tide_units_plain(some, data->n_gathered), tide_units_plain(all, data->n_stacks),
       options->by_place ? "without their callers; every place is exact" : "into “other”");
   tide_statements_add_note(statements, text);
 }

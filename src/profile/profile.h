@@ -65,6 +65,13 @@ int64_t tide_profile_weight(const struct tide_profile_site *site,
 void tide_profile_weigh(const struct tide_profile *profile, const struct tide_question *question,
                         int64_t *ret_weights);
 
+// A number of the question asked, with how exact it is.
+static inline struct tide_amount tide_profile_amount(const struct tide_profile *profile,
+                                                     int64_t value)
+{
+  return tide_question_amount(profile->image, &profile->question, value);
+}
+
 // Histograms of a site, summed over its threads. They are not kept per site: they would be most of
 // a profile's memory, and few readers ask.
 void tide_profile_site_histograms(const struct tide_profile *profile,

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/units.h"
+#include "model/exactness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -319,6 +320,27 @@ static bool at_peak(const struct tide_image *image, const struct tide_point *poi
 
 // From the start on everything is new. Between two snapshots the late frees tell; at the peak
 // nobody looked.
+static enum tide_figure figure_of(const struct tide_question *question)
+{
+  static const enum tide_figure figures[TIDE_MEASURES_N] = {
+      [TIDE_MEASURE_PEAK] = TIDE_FIGURE_PEAK,       [TIDE_MEASURE_LIVE] = TIDE_FIGURE_LIVE,
+      [TIDE_MEASURE_TOTAL] = TIDE_FIGURE_ALLOCATED, [TIDE_MEASURE_GROWN] = TIDE_FIGURE_LIVE,
+      [TIDE_MEASURE_LEAK] = TIDE_FIGURE_LIVE,       [TIDE_MEASURE_TEMP] = TIDE_FIGURE_ALLOCATED,
+  };
+  return question->of_pages ? TIDE_FIGURE_MAPPED : figures[question->measure];
+}
+
+struct tide_amount tide_question_amount(const struct tide_image *image,
+                                        const struct tide_question *question, int64_t value)
+{
+  struct tide_amount amount = question->unit == TIDE_UNIT_BYTES
+                                  ? tide_image_bytes(image, figure_of(question), value)
+                                  : tide_image_blocks(image, figure_of(question), value);
+  if (amount.exactness == TIDE_EXACT && question->at_least)
+    amount.exactness = TIDE_AT_LEAST;
+  return amount;
+}
+
 bool tide_question_is_bound(const struct tide_image *image, const struct tide_question *question)
 {
   const struct tide_point *from = &question->window.from, *to = &question->window.to;

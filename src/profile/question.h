@@ -10,6 +10,7 @@
 //
 // Nobody looked at mappings when most was mapped: their peak is each stack's own maximum.
 #pragma once
+#include "base/amount.h"
 #include "base/err.h"
 #include "model/model.h"
 
@@ -88,6 +89,10 @@ bool tide_measure_is_held(const struct tide_image *image, enum tide_measure meas
 
 // Whether the answer is a lower bound.
 bool tide_question_is_bound(const struct tide_image *image, const struct tide_question *question);
+
+// A number that answers a question, or is a part of an answer, with how exact it is.
+struct tide_amount tide_question_amount(const struct tide_image *image,
+                                        const struct tide_question *question, int64_t value);
 
 // Refuses what cannot be answered: what the image does not hold, two kinds of times, the peak of
 // another time, temporaries of a part of the run, moments the image does not have. Without --sort

@@ -15,35 +15,54 @@ size_t tide_diff_rows(const struct tide_diff *diff, const struct tide_diff_optio
 }
 
 static const char *size_text(char out[TIDE_UNITS_MAX], const struct tide_screen *screen,
-                             enum tide_unit unit, int64_t number)
+                             enum tide_unit unit, struct tide_amount amount)
 {
-  uint64_t size = number < 0 ? -(uint64_t)number : (uint64_t)number;
-  if (unit == TIDE_UNIT_BLOCKS)
-    return tide_units_count(out, size);
-  return tide_units_bytes(out, size > INT64_MAX ? INT64_MAX : (int64_t)size, screen->units);
+  int64_t value = amount.value;
+  amount.value = value == INT64_MIN ? INT64_MAX : llabs(value);
+  return unit == TIDE_UNIT_BLOCKS ? tide_units_count(out, amount, tide_screen_cells(screen))
+                                  : tide_units_bytes(out, amount, tide_screen_cells(screen));
 }
 
-static char *with_sign(const struct tide_screen *screen, enum tide_unit unit, int64_t change,
-                       const char *more, const char *less)
+static char *with_sign(const struct tide_screen *screen, enum tide_unit unit,
+                       struct tide_amount change, const char *more, const char *less)
 {
   char text[TIDE_UNITS_MAX];
-  const char *sign = change > 0 ? more : change < 0 ? less : "";
+  const char *sign = change.value > 0 ? more : change.value < 0 ? less : "";
   return tide_sprintf("%s%s", sign, size_text(text, screen, unit, change));
 }
 
-char *tide_diff_cell_change(const struct tide_screen *screen, enum tide_unit unit, int64_t change)
+char *tide_diff_cell_change(const struct tide_screen *screen, enum tide_unit unit,
+                            struct tide_amount change)
 {
   return with_sign(screen, unit, change, screen->utf8 ? "▲ " : "+", screen->utf8 ? "▼ " : "-");
 }
 
-char *tide_diff_cell_signed(const struct tide_screen *screen, enum tide_unit unit, int64_t change)
+char *tide_diff_cell_signed(const struct tide_screen *screen, enum tide_unit unit,
+                            struct tide_amount change)
 {
   return with_sign(screen, unit, change, "+", "-");
 }
 
-char *tide_diff_cell_amount(const struct tide_screen *screen, enum tide_unit unit, int64_t amount)
+char *tide_diff_cell_amount(const struct tide_screen *screen, enum tide_unit unit,
+                            struct tide_amount amount)
 {
   return with_sign(screen, unit, amount, "", "-");
+}
+
+struct tide_amount tide_diff_side_amount(const struct tide_view *side, enum tide_unit unit,
+                                         int64_t value)
+{
+  struct tide_question question = side->profile->question;
+  question.unit = unit;
+  question.at_least = false; // what is compared says it
+  return tide_question_amount(side->profile->image, &question, value);
+}
+
+struct tide_amount tide_diff_change_amount(const struct tide_diff *diff, enum tide_unit unit,
+                                           int64_t change)
+{
+  return tide_amount_of_two(change, tide_diff_side_amount(diff->before, unit, 0),
+                            tide_diff_side_amount(diff->after, unit, 0));
 }
 
 char *tide_diff_cell_name(const struct tide_screen *screen, const struct tide_diff *diff,
@@ -78,17 +97,19 @@ char *tide_diff_cell_rest(const struct tide_screen *screen, const struct tide_di
   char count[TIDE_UNITS_MAX], least[TIDE_UNITS_MAX];
   size_t n_same = diff->counts[TIDE_CHANGE_NONE], n_more = diff->n - n_same - n_shown;
   if (!n_more)
-    return tide_sprintf("in %s unchanged %s%s", tide_units_count(count, n_same),
+    return tide_sprintf("in %s unchanged %s%s", tide_units_plain(count, n_same),
                         tide_diff_row_word(diff), n_same == 1 ? "" : "s");
   bool small = min_change > 0 && tide_diff_shown(diff, n_shown + 1, min_change) == n_shown;
   struct tide_buf out = {0};
-  tide_buf_printf(&out, "in %s ", tide_units_count(count, n_more));
+  tide_buf_printf(&out, "in %s ", tide_units_plain(count, n_more));
   if (small)
-    tide_buf_printf(&out, "below %s", tide_units_bytes(least, min_change, screen->units));
+    tide_buf_printf(
+        &out, "below %s",
+        tide_units_bytes(least, tide_exact((int64_t)min_change), tide_screen_style(screen)));
   else
     tide_buf_text(&out, "more");
   if (n_same)
-    tide_buf_printf(&out, ", %s unchanged", tide_units_count(count, n_same));
+    tide_buf_printf(&out, ", %s unchanged", tide_units_plain(count, n_same));
   else
     tide_buf_printf(&out, " %s%s", tide_diff_row_word(diff), n_more == 1 ? "" : "s");
   char *text = tide_strdup(tide_buf_cstr(&out));

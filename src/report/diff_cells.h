@@ -9,12 +9,21 @@
 size_t tide_diff_rows(const struct tide_diff *diff, const struct tide_diff_options *options);
 
 // "▲ 17.7 MiB" or "+17.7 MiB" without UTF-8; nothing changed: "0 B", "0".
-char *tide_diff_cell_change(const struct tide_screen *screen, enum tide_unit unit, int64_t change);
+char *tide_diff_cell_change(const struct tide_screen *screen, enum tide_unit unit,
+                            struct tide_amount change);
 // Always with + and -, for text that is not looked at on a screen.
-char *tide_diff_cell_signed(const struct tide_screen *screen, enum tide_unit unit, int64_t change);
+char *tide_diff_cell_signed(const struct tide_screen *screen, enum tide_unit unit,
+                            struct tide_amount change);
 
 // "23.5 MiB", "16,204"; below zero with a sign.
-char *tide_diff_cell_amount(const struct tide_screen *screen, enum tide_unit unit, int64_t amount);
+char *tide_diff_cell_amount(const struct tide_screen *screen, enum tide_unit unit,
+                            struct tide_amount amount);
+
+// Numbers of the two sides and of the change between them, with how exact they are.
+struct tide_amount tide_diff_side_amount(const struct tide_view *side, enum tide_unit unit,
+                                         int64_t value);
+struct tide_amount tide_diff_change_amount(const struct tide_diff *diff, enum tide_unit unit,
+                                           int64_t change);
 
 // The function of a place within width columns, and where it is; as tide_cell_name() and
 // tide_cell_location().

@@ -11,7 +11,7 @@
 
 static void write_numbers(struct tide_sink *sink, const struct tide_diff_place *place)
 {
-  const struct tide_amount *before = &place->before, *after = &place->after;
+  const struct tide_diff_amount *before = &place->before, *after = &place->after;
   tide_sink_printf(sink, ",%" PRId64 ",%" PRId64 ",%" PRId64, before->bytes, after->bytes,
                    tide_number_change(before->bytes, after->bytes));
   tide_sink_printf(sink, ",%" PRId64 ",%" PRId64 ",%" PRId64, before->blocks, after->blocks,

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "report/diff_cells.h"
 #include "report/groups_json.h"
+#include "report/exactness_json.h"
 #include "report/image_json.h"
 #include "report/lacking.h"
 
@@ -32,6 +33,7 @@ static void write_side(struct tide_json *json, const char *key, const struct tid
   tide_json_put_i64(json, "live_bytes", profile->totals.live_bytes);
   tide_json_put_u64(json, "allocated_bytes", profile->totals.b_alloc);
   tide_json_put_u64(json, "allocations", profile->totals.n_alloc);
+  tide_exactness_json(json, image);
   write_moment(json, "from_ns", &profile->question.window.from);
   write_moment(json, "to_ns", &profile->question.window.to);
   json->is_absent = NULL;
@@ -40,7 +42,7 @@ static void write_side(struct tide_json *json, const char *key, const struct tid
 
 static void write_amounts(struct tide_json *json, const struct tide_diff_place *place)
 {
-  const struct tide_amount *before = &place->before, *after = &place->after;
+  const struct tide_diff_amount *before = &place->before, *after = &place->after;
   tide_json_put_i64(json, "before_bytes", before->bytes);
   tide_json_put_i64(json, "after_bytes", after->bytes);
   tide_json_put_i64(json, "change_bytes", tide_number_change(before->bytes, after->bytes));

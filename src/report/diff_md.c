@@ -13,12 +13,14 @@ static void write_numbers(const struct tide_screen *screen, const struct tide_di
                           const struct tide_diff_place *place, const char *kind)
 {
   enum tide_unit unit = diff->after->profile->question.unit;
-  TIDE_CLEANUP_FREE char *change =
-      tide_diff_cell_signed(screen, unit, tide_diff_change(diff, place));
-  TIDE_CLEANUP_FREE char *before =
-      tide_diff_cell_amount(screen, unit, tide_diff_measure(diff, &place->before));
-  TIDE_CLEANUP_FREE char *after =
-      tide_diff_cell_amount(screen, unit, tide_diff_measure(diff, &place->after));
+  TIDE_CLEANUP_FREE char *change = tide_diff_cell_signed(
+      screen, unit, tide_diff_change_amount(diff, unit, tide_diff_change(diff, place)));
+  TIDE_CLEANUP_FREE char *before = tide_diff_cell_amount(
+      screen, unit,
+      tide_diff_side_amount(diff->before, unit, tide_diff_measure(diff, &place->before)));
+  TIDE_CLEANUP_FREE char *after = tide_diff_cell_amount(
+      screen, unit,
+      tide_diff_side_amount(diff->after, unit, tide_diff_measure(diff, &place->after)));
   tide_sink_printf(screen->sink, "| %s | %s | %s | %s |", change, before, after, kind);
 }
 

@@ -54,10 +54,12 @@ static int64_t other_change(const struct table *t, const struct tide_diff_place 
 }
 
 // What a side does not have is a dash, which is seen sooner than "0 B".
-static char *amount(const struct table *t, const struct tide_amount *amount)
+static char *amount(const struct table *t, const struct tide_view *side,
+                    const struct tide_diff_amount *amount)
 {
   int64_t measure = tide_diff_measure(t->diff, amount);
-  return measure ? tide_diff_cell_amount(t->screen, t->unit, measure)
+  return measure ? tide_diff_cell_amount(t->screen, t->unit,
+                                         tide_diff_side_amount(side, t->unit, measure))
                  : tide_strdup(t->screen->utf8 ? "–" : "-");
 }
 
@@ -65,10 +67,12 @@ static struct row make_row(const struct table *t, struct columns *c,
                            const struct tide_diff_place *place, const char *kind)
 {
   struct row row = {.kind = kind, .by = tide_diff_change(t->diff, place)};
-  row.change = tide_diff_cell_change(t->screen, t->unit, row.by);
-  row.before = amount(t, &place->before);
-  row.after = amount(t, &place->after);
-  row.other = tide_diff_cell_change(t->screen, t->other, other_change(t, place));
+  row.change =
+      tide_diff_cell_change(t->screen, t->unit, tide_diff_change_amount(t->diff, t->unit, row.by));
+  row.before = amount(t, t->diff->before, &place->before);
+  row.after = amount(t, t->diff->after, &place->after);
+  row.other = tide_diff_cell_change(
+      t->screen, t->other, tide_diff_change_amount(t->diff, t->other, other_change(t, place)));
   row.location = tide_strdup("");
   widen(&c->change, row.change);
   widen(&c->before, row.before);
@@ -227,11 +231,12 @@ void tide_diff_table_write(const struct tide_screen *screen, const struct tide_d
     return;
   }
   char count[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *held =
-      tide_diff_cell_amount(screen, unit, tide_diff_measure(diff, &diff->total.after));
+  TIDE_CLEANUP_FREE char *held = tide_diff_cell_amount(
+      screen, unit,
+      tide_diff_side_amount(diff->after, unit, tide_diff_measure(diff, &diff->total.after)));
   const char *row = tide_diff_row_word(diff);
   TIDE_CLEANUP_FREE char *text =
       tide_sprintf("no %s changed: %s %s on both sides, in %s %s%s", row, held, what,
-                   tide_units_count(count, diff->n), row, diff->n == 1 ? "" : "s");
+                   tide_units_plain(count, diff->n), row, diff->n == 1 ? "" : "s");
   tide_screen_paragraph(screen, TIDE_INK_PLAIN, "  ", "", text);
 }

@@ -4,6 +4,7 @@
 #include "report/diff.h"
 
 #include "base/alloc.h"
+#include "model/exactness.h"
 #include "base/utf8.h"
 #include "report/diff_cells.h"
 #include "report/diff_table.h"
@@ -71,19 +72,22 @@ enum { FACT_LABEL = 11, FACT_AMOUNT = 11 };
 
 // "  peak heap     25.1 MiB  →    7.4 MiB  ▼ 17.7 MiB  (70.6 %)", on two lines where that does not
 // fit.
-static void write_fact(const struct page *p, const char *label, enum tide_unit unit, int64_t before,
-                       int64_t after, size_t amount)
+static void write_fact(const struct page *p, const char *label, enum tide_unit unit,
+                       struct tide_amount before, struct tide_amount after, size_t amount)
 {
   const struct tide_screen *screen = p->screen;
-  int64_t change = tide_number_change(before, after);
+  int64_t change = tide_number_change(before.value, after.value);
   int64_t size = change == INT64_MIN ? INT64_MAX : llabs(change);
+  struct tide_amount by = tide_amount_of_two(change, before, after);
   char percent[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *old = tide_diff_cell_amount(screen, unit, before);
   TIDE_CLEANUP_FREE char *new = tide_diff_cell_amount(screen, unit, after);
-  TIDE_CLEANUP_FREE char *sign = tide_diff_cell_change(screen, unit, change);
+  TIDE_CLEANUP_FREE char *sign = tide_diff_cell_change(screen, unit, by);
   TIDE_CLEANUP_FREE char *share =
-      change && before > 0 ? tide_sprintf("  (%s)", tide_units_share(percent, size, before))
-                           : tide_strdup("");
+      change && before.value > 0
+          ? tide_sprintf("  (%s)", tide_units_share(percent, tide_amount_like(by, size),
+                                                    before.value, tide_screen_cells(screen)))
+          : tide_strdup("");
   const char *how = change ? sign : "unchanged", *arrow = tide_screen_arrow(screen);
   tide_sink_text(screen->sink, "  ");
   tide_screen_left(screen, TIDE_INK_PLAIN, label, FACT_LABEL);
@@ -103,14 +107,34 @@ static void write_fact(const struct page *p, const char *label, enum tide_unit u
   tide_sink_printf(screen->sink, "%s\n", share);
 }
 
+static bool shows_peaks(const struct page *p)
+{
+  return !((p->before->image->lacks | p->after->image->lacks) & TIDE_LACK_PEAK);
+}
+
+static struct tide_amount live_amount(const struct tide_profile *profile)
+{
+  return tide_image_bytes(profile->image, TIDE_FIGURE_LIVE, profile->totals.live_bytes);
+}
+
+static struct tide_amount allocated_amount(const struct tide_profile *profile)
+{
+  return tide_image_bytes(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.b_alloc);
+}
+
+static struct tide_amount count_amount(const struct tide_profile *profile)
+{
+  return tide_image_blocks(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.n_alloc);
+}
+
 // What the widest of the facts takes: no number touches its label or the arrow.
 static size_t amount_columns(const struct page *p)
 {
   size_t most = FACT_AMOUNT;
   for (int side = 0; side < 2; side++) {
     const struct tide_profile *of = side ? p->after : p->before;
-    const int64_t shown[] = {of->image->peak_bytes, of->totals.live_bytes,
-                             (int64_t)of->totals.b_alloc};
+    const struct tide_amount shown[] = {tide_image_peak(of->image), live_amount(of),
+                                        allocated_amount(of)};
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
       TIDE_CLEANUP_FREE char *text = tide_diff_cell_amount(p->screen, TIDE_UNIT_BYTES, shown[i]);
       size_t width = 1 + tide_utf8_width(text);
@@ -122,21 +146,21 @@ static size_t amount_columns(const struct page *p)
 
 static void write_facts(const struct page *p)
 {
-  const struct tide_numbers *old = &p->before->totals, *new = &p->after->totals;
   if (p->is_one_run)
     return;
   uint32_t lacks = p->before->image->lacks | p->after->image->lacks;
   size_t amount = amount_columns(p);
-  if (!(lacks & TIDE_LACK_PEAK))
-    write_fact(p, "peak heap", TIDE_UNIT_BYTES, p->before->image->peak_bytes,
-               p->after->image->peak_bytes, amount);
+  if (shows_peaks(p))
+    write_fact(p, "peak heap", TIDE_UNIT_BYTES, tide_image_peak(p->before->image),
+               tide_image_peak(p->after->image), amount);
   if (!(lacks & TIDE_LACK_LIVE))
-    write_fact(p, "at the end", TIDE_UNIT_BYTES, old->live_bytes, new->live_bytes, amount);
-  if (!(lacks & TIDE_LACK_TOTAL))
-    write_fact(p, "allocated", TIDE_UNIT_BYTES, (int64_t)old->b_alloc, (int64_t) new->b_alloc,
+    write_fact(p, "at the end", TIDE_UNIT_BYTES, live_amount(p->before), live_amount(p->after),
                amount);
+  if (!(lacks & TIDE_LACK_TOTAL))
+    write_fact(p, "allocated", TIDE_UNIT_BYTES, allocated_amount(p->before),
+               allocated_amount(p->after), amount);
   if (!(lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
-    write_fact(p, "allocations", TIDE_UNIT_BLOCKS, (int64_t)old->n_alloc, (int64_t) new->n_alloc,
+    write_fact(p, "allocations", TIDE_UNIT_BLOCKS, count_amount(p->before), count_amount(p->after),
                amount);
 }
 
@@ -149,9 +173,10 @@ static void write_tally(const struct page *p)
     char count[TIDE_UNITS_MAX];
     if (!p->diff->counts[kind])
       continue;
-    TIDE_CLEANUP_FREE char *change = tide_diff_cell_change(p->screen, unit, p->diff->sums[kind]);
+    TIDE_CLEANUP_FREE char *change = tide_diff_cell_change(
+        p->screen, unit, tide_diff_change_amount(p->diff, unit, p->diff->sums[kind]));
     tide_buf_printf(&out, "%s%s %s (%s)", out.n ? ", " : "",
-                    tide_units_count(count, p->diff->counts[kind]), tide_change_words[kind],
+                    tide_units_plain(count, p->diff->counts[kind]), tide_change_words[kind],
                     change);
   }
   TIDE_CLEANUP_FREE char *label = tide_sprintf("%ss: ", tide_diff_row_word(p->diff));
@@ -226,11 +251,11 @@ static void write_bound_note(const struct page *p)
 {
   char text[TIDE_UNITS_MAX];
   uint64_t bound = p->before->image->peak_bound_bytes + p->after->image->peak_bound_bytes;
-  if (p->is_one_run || !bound)
+  if (p->is_one_run || !bound || !shows_peaks(p))
     return;
-  TIDE_CLEANUP_FREE char *words =
-      tide_sprintf("the peaks are exact to %s %s together", p->screen->utf8 ? "±" : "+/-",
-                   tide_units_bytes(text, (int64_t)bound, p->screen->units));
+  TIDE_CLEANUP_FREE char *words = tide_sprintf(
+      "the peaks are exact to %s %s together", p->screen->utf8 ? "±" : "+/-",
+      tide_units_bytes(text, tide_exact((int64_t)bound), tide_screen_style(p->screen)));
   write_note(p, words);
 }
 
@@ -257,7 +282,6 @@ void tide_diff_text_write(const struct tide_screen *screen, const struct tide_di
     write_completeness_note(&page, "before", page.before);
     write_completeness_note(&page, "after", page.after);
   }
-  if (page.after->question.measure == TIDE_MEASURE_PEAK)
-    write_bound_note(&page);
+  write_bound_note(&page);
   write_naming_notes(&page, tide_diff_rows(diff, options));
 }

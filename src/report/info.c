@@ -4,6 +4,7 @@
 #include "report/info.h"
 
 #include "base/alloc.h"
+#include "model/exactness.h"
 #include "base/utf8.h"
 #include "model/stored_names.h"
 #include "words/image_text.h"
@@ -51,12 +52,13 @@ static void write_capture(const struct tide_screen *screen, const struct tide_ca
     strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
   size_t n = capture->n_images;
   TIDE_CLEANUP_FREE char *name = tide_utf8_clean(file, screen->utf8);
-  TIDE_CLEANUP_FREE char *facts =
-      tide_sprintf("(%s): %zu %s%s", tide_units_bytes(size, (int64_t)file_bytes, screen->units), n,
-                   n == 1 ? "process image" : "process images",
-                   capture->cut        ? ", file damaged"
-                   : capture->finished ? ""
-                                       : ", not ended properly");
+  TIDE_CLEANUP_FREE char *facts = tide_sprintf(
+      "(%s): %zu %s%s",
+      tide_units_bytes(size, tide_exact((int64_t)file_bytes), tide_screen_style(screen)), n,
+      n == 1 ? "process image" : "process images",
+      capture->cut        ? ", file damaged"
+      : capture->finished ? ""
+                          : ", not ended properly");
   bool fits = tide_utf8_width(name) + 1 + tide_utf8_width(facts) <= screen->width;
   tide_screen_ink(screen, TIDE_INK_STRONG, name);
   tide_sink_text(screen->sink, fits ? " " : "\n  ");
@@ -135,10 +137,17 @@ static void write_ran(const struct tide_screen *screen, const struct tide_image 
 }
 
 // "1 stack", "1,204 stacks"
-static void put_count(struct tide_buf *text, const char *before, uint64_t n, const char *noun)
+static void put_amount(struct tide_buf *text, const char *before, struct tide_amount n,
+                       struct tide_style style, const char *noun)
 {
   char number[TIDE_UNITS_MAX];
-  tide_buf_printf(text, "%s%s %s%s", before, tide_units_count(number, n), noun, n == 1 ? "" : "s");
+  tide_buf_printf(text, "%s%s %s%s", before, tide_units_count(number, n, style), noun,
+                  n.value == 1 ? "" : "s");
+}
+
+static void put_count(struct tide_buf *text, const char *before, uint64_t n, const char *noun)
+{
+  put_amount(text, before, tide_exact((int64_t)n), TIDE_STYLE_PLAIN, noun);
 }
 
 // "peak 412.6 MiB, 14.2 M allocations, 9.7 GiB in all", as far as the image holds it.
@@ -146,17 +155,25 @@ static void write_heap(const struct tide_screen *screen, const struct tide_profi
 {
   const struct tide_image *image = profile->image;
   char number[TIDE_UNITS_MAX];
+  struct tide_style style = tide_screen_style(screen);
+  struct tide_amount allocations =
+      tide_image_blocks(image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.n_alloc);
   struct tide_buf text = {0};
   if (!(image->lacks & TIDE_LACK_PEAK))
-    tide_buf_printf(&text, "peak %s", tide_units_bytes(number, image->peak_bytes, screen->units));
+    tide_buf_printf(&text, "peak %s", tide_units_bytes(number, tide_image_peak(image), style));
   if (!(image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
-    put_count(&text, text.n ? ", " : "", profile->totals.n_alloc, "allocation");
+    put_amount(&text, text.n ? ", " : "", allocations, style, "allocation");
   if (!(image->lacks & TIDE_LACK_TOTAL))
     tide_buf_printf(&text, "%s%s in all", text.n ? ", " : "",
-                    tide_units_bytes(number, (int64_t)profile->totals.b_alloc, screen->units));
+                    tide_units_bytes(number,
+                                     tide_image_bytes(image, TIDE_FIGURE_ALLOCATED,
+                                                      (int64_t)profile->totals.b_alloc),
+                                     style));
   if (image->origin && !(image->lacks & TIDE_LACK_LIVE))
-    tide_buf_printf(&text, "%s%s live at the end", text.n ? ", " : "",
-                    tide_units_bytes(number, profile->totals.live_bytes, screen->units));
+    tide_buf_printf(
+        &text, "%s%s live at the end", text.n ? ", " : "",
+        tide_units_bytes(
+            number, tide_image_bytes(image, TIDE_FIGURE_LIVE, profile->totals.live_bytes), style));
   if (text.n)
     write_line(screen, "      ", "heap", tide_buf_cstr(&text));
   tide_buf_done(&text);
@@ -168,12 +185,14 @@ static void write_resident(const struct tide_screen *screen, const struct tide_i
   char number[TIDE_UNITS_MAX];
   struct tide_buf text = {0};
   if (image->rss_at_peak_bytes)
-    tide_buf_printf(&text, "%s at the peak of the heap",
-                    tide_units_bytes(number, (int64_t)image->rss_at_peak_bytes, screen->units));
+    tide_buf_printf(
+        &text, "%s at the peak of the heap",
+        tide_units_bytes(number, tide_image_rss_at_peak(image), tide_screen_style(screen)));
   if (image->max_rss_bytes) {
     TIDE_CLEANUP_FREE char *words = tide_resident_high_words(tide_screen_style(screen), image);
     tide_buf_printf(&text, "%shighest %s%s %s", text.n ? "; " : "",
-                    tide_units_bytes(number, (int64_t)image->max_rss_bytes, screen->units),
+                    tide_units_bytes(number, tide_exact((int64_t)image->max_rss_bytes),
+                                     tide_screen_style(screen)),
                     tide_image_is_merged(image) ? ":" : "", words);
   }
   if (text.n && *tide_resident_whose(image))
@@ -184,14 +203,16 @@ static void write_resident(const struct tide_screen *screen, const struct tide_i
   if (tide_resident_has_untouched(image)) {
     TIDE_CLEANUP_FREE char *words = tide_resident_untouched_words(tide_screen_style(screen), image);
     tide_buf_printf(&text, "%s %s",
-                    tide_units_bytes(number, (int64_t)image->untouched_bytes, screen->units),
+                    tide_units_bytes(number, tide_exact((int64_t)image->untouched_bytes),
+                                     tide_screen_style(screen)),
                     words);
     write_line(screen, "      ", "untouched", tide_buf_cstr(&text));
   }
   text.n = 0;
   if (image->recorder_rss_bytes) {
     tide_buf_printf(&text, "%s of memory beside the program's own, in none of its numbers",
-                    tide_units_bytes(number, (int64_t)image->recorder_rss_bytes, screen->units));
+                    tide_units_bytes(number, tide_exact((int64_t)image->recorder_rss_bytes),
+                                     tide_screen_style(screen)));
     write_line(screen, "      ", "recorder", tide_buf_cstr(&text));
   }
   tide_buf_done(&text);
@@ -254,7 +275,7 @@ static void write_losses(const struct tide_screen *screen, const struct tide_ima
     char count[TIDE_UNITS_MAX];
     if (losses[i].n)
       tide_buf_printf(&text, "%s%s: %s", text.n ? "; " : "", losses[i].words,
-                      tide_units_count(count, losses[i].n));
+                      tide_units_plain(count, losses[i].n));
   }
   if (tide_image_off_words(image))
     tide_buf_printf(&text, "%sthe recorder stepped aside: %s", text.n ? "; " : "",

@@ -2,6 +2,7 @@
 //
 // Schema tidemark-info-1.
 #include "base/json.h"
+#include "report/exactness_json.h"
 #include "report/image_json.h"
 #include "report/lacking.h"
 #include "report/info.h"
@@ -58,6 +59,7 @@ static void write_image(struct tide_json *json, const struct tide_capture *captu
   tide_json_put_u64(json, "names_stored", image->names.n_places);
   tide_json_put_bool(json, "complete", tide_profile_is_complete(profile));
   tide_image_json_losses(json, image);
+  tide_exactness_json(json, image);
   json->is_absent = NULL;
   tide_json_key(json, "modules");
   tide_json_open_array(json);

@@ -3,6 +3,7 @@
 // The facts of a profile, section by section in the order of tidemark-report-1.
 #include "report/profile_json.h"
 
+#include "report/exactness_json.h"
 #include "report/image_json.h"
 #include "report/lacking.h"
 #include "report/numbers_json.h"
@@ -128,4 +129,5 @@ void tide_profile_json_facts(struct tide_json *json, const struct tide_profile *
   write_totals(json, profile);
   write_pages(json, profile->image);
   write_completeness(json, profile);
+  tide_exactness_json(json, profile->image);
 }

@@ -4,6 +4,7 @@
 #include "report/report.h"
 
 #include "base/alloc.h"
+#include "model/exactness.h"
 #include "base/utf8.h"
 #include "model/why_words.h"
 #include "profile/completeness.h"
@@ -41,9 +42,10 @@ struct report { // what every part needs
   size_t number_columns; // of the facts: none touches its label, and all end in one column
 };
 
-static const char *bytes(const struct report *r, char out[TIDE_UNITS_MAX], int64_t n)
+// What a number is off by stands in the words beside it.
+static const char *bytes(const struct report *r, char out[TIDE_UNITS_MAX], struct tide_amount n)
 {
-  return tide_units_bytes(out, n, r->screen->units);
+  return tide_units_bytes(out, n, tide_screen_cells(r->screen));
 }
 
 static const char *duration(const struct report *r, char out[TIDE_UNITS_MAX], uint64_t time_ns)
@@ -57,15 +59,29 @@ static size_t fact_columns(const struct report *r)
   return 2 + FACT_LABEL + r->number_columns + 2;
 }
 
+static struct tide_amount live_amount(const struct tide_profile *profile)
+{
+  return tide_image_bytes(profile->image, TIDE_FIGURE_LIVE, profile->totals.live_bytes);
+}
+
+static struct tide_amount allocated_amount(const struct tide_profile *profile)
+{
+  return tide_image_bytes(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.b_alloc);
+}
+
+static struct tide_amount pages_amount(const struct tide_image *image)
+{
+  return tide_image_bytes(image, TIDE_FIGURE_MAPPED, image->page_peak_bytes);
+}
+
 static size_t number_columns(const struct report *r)
 {
-  const struct tide_numbers *totals = &r->profile->totals;
-  const int64_t shown[] = {r->image->peak_bytes, totals->live_bytes, (int64_t)totals->b_alloc,
-                           r->image->page_peak_bytes};
+  const struct tide_amount shown[] = {tide_image_peak(r->image), live_amount(r->profile),
+                                      allocated_amount(r->profile), pages_amount(r->image)};
   size_t most = FACT_NUMBER;
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
     char text[TIDE_UNITS_MAX];
-    size_t width = 1 + strlen(bytes(r, text, shown[i]));
+    size_t width = 1 + tide_utf8_width(bytes(r, text, shown[i]));
     most = width > most ? width : most;
   }
   return most;
@@ -91,7 +107,7 @@ static void write_title(const struct report *r)
   struct tide_style style = tide_screen_style(r->screen);
   TIDE_CLEANUP_FREE char *phrase = tide_end_phrase(r->image, style, false, &gap);
   TIDE_CLEANUP_FREE char *end = tide_sprintf("%s%s", gap, phrase);
-  TIDE_CLEANUP_FREE char *count = tide_allocations_words(r->profile);
+  TIDE_CLEANUP_FREE char *count = tide_allocations_words(r->profile, style);
   TIDE_CLEANUP_FREE char *cost = tide_overhead_words(style, r->profile);
   size_t used = tide_utf8_width(r->options->prefix) + tide_utf8_width(end);
   size_t room = r->screen->width > used + 12 ? r->screen->width - used : 12;
@@ -132,14 +148,18 @@ static void write_peak(const struct report *r)
 {
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   const struct tide_image *image = r->image;
-  write_fact(r, "peak heap", bytes(r, a, image->peak_bytes), NULL);
+  const char *bound = tide_units_bound(b, tide_image_peak(image), tide_screen_cells(r->screen));
+  write_fact(r, "peak heap", bytes(r, a, tide_image_peak(image)), NULL);
   uint64_t at_ns = image->peak_ns > image->start_ns ? image->peak_ns - image->start_ns : 0;
   struct tide_buf words = {0};
+  tide_buf_text(&words, bound);
   if (!(image->lacks & TIDE_LACK_CLOCK))
-    tide_buf_printf(&words, "at %s", duration(r, a, at_ns));
+    tide_buf_printf(&words, "%sat %s", *bound ? " " : "", duration(r, a, at_ns));
   if (image->rss_at_peak_bytes)
-    tide_buf_printf(&words, "  (RSS %s%s)", bytes(r, b, (int64_t)image->rss_at_peak_bytes),
-                    tide_resident_whose(image));
+    tide_buf_printf(
+        &words, "  (RSS %s%s)",
+        tide_units_bytes(b, tide_image_rss_at_peak(image), tide_screen_style(r->screen)),
+        tide_resident_whose(image));
   const char *text = tide_buf_cstr(&words);
   size_t used = fact_columns(r) + tide_utf8_width(text) + 3;
   size_t room = r->screen->width > used ? r->screen->width - used : 0;
@@ -167,28 +187,28 @@ static void write_resident(const struct report *r)
   if (tide_resident_has_untouched(image)) {
     TIDE_CLEANUP_FREE char *words =
         tide_resident_untouched_words(tide_screen_style(r->screen), image);
-    write_fact(r, "untouched", bytes(r, a, (int64_t)image->untouched_bytes), words);
+    write_fact(r, "untouched", bytes(r, a, tide_exact((int64_t)image->untouched_bytes)), words);
   }
   if (tide_resident_has_high(image)) {
     TIDE_CLEANUP_FREE char *words = tide_resident_high_words(tide_screen_style(r->screen), image);
     TIDE_CLEANUP_FREE char *all = tide_sprintf(
         "%s%s%s", words, *tide_resident_whose(image) ? "," : "", tide_resident_whose(image));
-    write_fact(r, "max RSS", bytes(r, a, (int64_t)image->max_rss_bytes), all);
+    write_fact(r, "max RSS", bytes(r, a, tide_exact((int64_t)image->max_rss_bytes)), all);
   }
 }
 
 static void write_end(const struct report *r)
 {
   char a[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *words = tide_end_fact(r->profile);
-  write_fact(r, tide_image_last_words(r->image), bytes(r, a, r->profile->totals.live_bytes), words);
+  TIDE_CLEANUP_FREE char *words = tide_end_fact(r->profile, tide_screen_style(r->screen));
+  write_fact(r, tide_image_last_words(r->image), bytes(r, a, live_amount(r->profile)), words);
 }
 
 static void write_churn(const struct report *r)
 {
   char a[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *words = tide_churn_fact(r->profile);
-  write_fact(r, "churn", bytes(r, a, (int64_t)r->profile->totals.b_alloc), words);
+  TIDE_CLEANUP_FREE char *words = tide_churn_fact(r->profile, tide_screen_style(r->screen));
+  write_fact(r, "churn", bytes(r, a, allocated_amount(r->profile)), words);
 }
 
 // Only where the program maps memory itself: it is not heap, but it is in the RSS.
@@ -200,7 +220,7 @@ static void write_pages(const struct report *r)
     return;
   TIDE_CLEANUP_FREE char *words = asked ? tide_pages_words(r->screen, r->profile)
                                         : tide_pages_fact(r->image, tide_screen_style(r->screen));
-  write_fact(r, "own pages", bytes(r, a, r->image->page_peak_bytes), words);
+  write_fact(r, "own pages", bytes(r, a, pages_amount(r->image)), words);
 }
 
 // What of it can be said, and the way out.
@@ -259,7 +279,9 @@ static void write_others(const struct report *r)
                                                : tide_sprintf("#%zu", i); // merged: it has none
     TIDE_CLEANUP_FREE char *item = tide_sprintf(
         "%s%s %s (%s)", n_named ? ", " : "", tide_image_program(other), which,
-        tide_image_is_unrecorded(other) ? "not recorded" : bytes(r, text, other->peak_bytes));
+        tide_image_is_unrecorded(other)
+            ? "not recorded"
+            : tide_units_bytes(text, tide_image_peak(other), tide_screen_style(r->screen)));
     if (8 + out.n + strlen(item) + strlen(", 1234 more") + strlen(tail) > r->screen->width)
       break;
     tide_buf_text(&out, item);
@@ -326,7 +348,7 @@ static void write_saved(const struct report *r)
     return;
   TIDE_CLEANUP_FREE char *path = tide_utf8_clean(r->options->saved, r->screen->utf8);
   tide_sink_printf(r->screen->sink, "  saved %s (%s)\n", path,
-                   bytes(r, text, (int64_t)r->options->saved_bytes));
+                   bytes(r, text, tide_exact((int64_t)r->options->saved_bytes)));
 }
 
 // As many commands as fit on the line.

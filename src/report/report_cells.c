@@ -5,6 +5,7 @@
 #include "report/report_cells.h"
 
 #include "base/alloc.h"
+#include "model/exactness.h"
 #include "base/utf8.h"
 #include "report/export_words.h"
 #include "report/report_pages.h"
@@ -123,27 +124,29 @@ char *tide_question_words(const struct tide_screen *screen, const struct tide_qu
 }
 
 char *tide_cell_measure(const struct tide_screen *screen, const struct tide_question *question,
-                        int64_t measure)
+                        struct tide_amount measure)
 {
   char text[TIDE_UNITS_MAX];
-  if (question->unit == TIDE_UNIT_BYTES)
-    return tide_strdup(tide_units_bytes(text, measure, screen->units));
-  if (measure < 0)
-    return tide_sprintf("-%s", tide_units_count(text, -(uint64_t)measure));
-  return tide_strdup(tide_units_count(text, (uint64_t)measure));
+  struct tide_style style = tide_screen_cells(screen);
+  if (question->at_least) // the heading says it
+    measure.exactness = TIDE_EXACT;
+  return tide_strdup(question->unit == TIDE_UNIT_BYTES ? tide_units_bytes(text, measure, style)
+                                                       : tide_units_count(text, measure, style));
 }
 
 // "214, 2.1 s": how many there are, and how old they are in the mean.
-static char *survivors(const struct tide_screen *screen, const struct tide_question *question,
+static char *survivors(const struct tide_screen *screen, const struct tide_profile *profile,
                        const struct tide_group *group)
 {
   char count[TIDE_UNITS_MAX], age[TIDE_UNITS_MAX];
+  const struct tide_image *image = profile->image;
+  struct tide_style style = tide_screen_cells(screen);
   if (group->live_blocks <= 0)
     return tide_strdup("");
-  if (question->unit == TIDE_UNIT_BYTES)
-    tide_units_count(count, (uint64_t)group->live_blocks);
+  if (profile->question.unit == TIDE_UNIT_BYTES)
+    tide_units_count(count, tide_image_blocks(image, TIDE_FIGURE_LIVE, group->live_blocks), style);
   else
-    tide_units_bytes(count, group->live_bytes, screen->units);
+    tide_units_bytes(count, tide_image_bytes(image, TIDE_FIGURE_LIVE, group->live_bytes), style);
   const char *fate = group->fate == TIDE_FATE_GROWING ? ", growing"
                      : group->fate == TIDE_FATE_NONE  ? ""
                                                       : ", held";
@@ -159,20 +162,22 @@ const char *tide_extra_title(const struct tide_question *question, enum tide_gro
   return tide_group_kind_is_classes(kind) || of_part ? NULL : tide_question_text(question)->extra;
 }
 
-char *tide_cell_extra(const struct tide_screen *screen, const struct tide_question *question,
+char *tide_cell_extra(const struct tide_screen *screen, const struct tide_profile *profile,
                       enum tide_group_kind kind, const struct tide_group *group)
 {
   char text[TIDE_UNITS_MAX];
+  const struct tide_question *question = &profile->question;
   if (!tide_extra_title(question, kind))
     return tide_strdup("");
   if (question->of_pages)
     return tide_pages_extra(screen, question, group);
   bool bytes = question->unit == TIDE_UNIT_BYTES;
   if (question->measure == TIDE_MEASURE_TEMP)
-    return tide_strdup(tide_units_percent(text, (uint64_t)group->measure,
-                                          bytes ? group->b_alloc : group->n_alloc));
+    return tide_strdup(tide_units_percent(text, tide_profile_amount(profile, group->measure),
+                                          bytes ? group->b_alloc : group->n_alloc,
+                                          tide_screen_cells(screen)));
   if (question->measure == TIDE_MEASURE_LEAK)
-    return survivors(screen, question, group);
+    return survivors(screen, profile, group);
   return tide_strdup("");
 }
 

@@ -30,14 +30,14 @@ char *tide_groups_heading(const struct tide_screen *screen, const struct tide_qu
 // The same after a number: "at the peak", "blocks live at 6.10 s", "grown from 1.00 s to 2.00 s".
 char *tide_question_words(const struct tide_screen *screen, const struct tide_question *question);
 
-// "412.6 MiB" or "16,204".
+// "412.6 MiB" or "16,204", "≈ 412.6 MiB"; a bound is said beside the table.
 char *tide_cell_measure(const struct tide_screen *screen, const struct tide_question *question,
-                        int64_t measure);
+                        struct tide_amount measure);
 
 // The one more column of questions whose story one number does not tell; "" for the others. Classes
 // have none: NULL as its title.
 const char *tide_extra_title(const struct tide_question *question, enum tide_group_kind kind);
-char *tide_cell_extra(const struct tide_screen *screen, const struct tide_question *question,
+char *tide_cell_extra(const struct tide_screen *screen, const struct tide_profile *profile,
                       enum tide_group_kind kind, const struct tide_group *group);
 
 // A function within width columns, safe to print; an address where there is no name. frame NULL:

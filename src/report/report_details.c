@@ -5,6 +5,7 @@
 #include "report/report_details.h"
 
 #include "base/alloc.h"
+#include "model/exactness.h"
 #include "base/utf8.h"
 #include "report/report_cells.h"
 #include "report/spark.h"
@@ -75,10 +76,31 @@ static void write_histogram(const struct details *d, const char *label, const ch
   tide_sink_printf(d->screen->sink, " %s\n", most);
 }
 
+static const char *bytes_of(const struct details *d, char *out, enum tide_figure figure,
+                            int64_t bytes)
+{
+  return tide_units_bytes(out, tide_image_bytes(d->image, figure, bytes),
+                          tide_screen_cells(d->screen));
+}
+
+static const char *count_of(const struct details *d, char *out, enum tide_figure figure, uint64_t n)
+{
+  return tide_units_count(out, tide_image_blocks(d->image, figure, (int64_t)n),
+                          tide_screen_cells(d->screen));
+}
+
+static const char *percent_of(const struct details *d, char *out, uint64_t part, uint64_t whole)
+{
+  return tide_units_percent(out, tide_image_blocks(d->image, TIDE_FIGURE_ALLOCATED, (int64_t)part),
+                            whole, tide_screen_cells(d->screen));
+}
+
 static const char *size_limit(const struct details *d, char *out, size_t k)
 {
   int64_t bytes = k == 0 ? 0 : k >= TIDE_SIZE_BUCKETS_N ? INT64_MAX : INT64_C(1) << (k + 1);
-  return bytes == INT64_MAX ? "more" : tide_units_bytes(out, bytes, d->screen->units);
+  return bytes == INT64_MAX
+             ? "more"
+             : tide_units_bytes(out, tide_exact((int64_t)bytes), tide_screen_style(d->screen));
 }
 
 // Buckets that the clock does not tell apart are one.
@@ -95,9 +117,9 @@ static void write_made(const struct details *d)
   char count[TIDE_UNITS_MAX], size[TIDE_UNITS_MAX], from[TIDE_UNITS_MAX], to[TIDE_UNITS_MAX];
   const struct tide_group *g = d->group;
   struct tide_buf text = {0};
-  tide_buf_printf(&text, "%s %s of %s%s", tide_units_count(count, g->n_alloc),
+  tide_buf_printf(&text, "%s %s of %s%s", count_of(d, count, TIDE_FIGURE_ALLOCATED, g->n_alloc),
                   plural(g->n_alloc, "allocation", "allocations"),
-                  tide_units_bytes(size, (int64_t)g->b_alloc, d->screen->units),
+                  bytes_of(d, size, TIDE_FIGURE_ALLOCATED, (int64_t)g->b_alloc),
                   g->n_alloc == 1 ? "" : " in all");
   if (!(d->image->lacks & TIDE_LACK_TIMES) && g->n_alloc && g->first_ns >= d->image->start_ns) {
     tide_units_time(from, g->first_ns - d->image->start_ns, d->screen->utf8);
@@ -117,7 +139,7 @@ static void write_sizes(const struct details *d)
   const struct tide_group *g = d->group;
   if (g->n_alloc < 2 || d->image->lacks & TIDE_LACK_SIZE_HIST)
     return;
-  tide_units_bytes(mean, (int64_t)(g->b_alloc / g->n_alloc), d->screen->units);
+  bytes_of(d, mean, TIDE_FIGURE_ALLOCATED, (int64_t)(g->b_alloc / g->n_alloc));
   write_histogram(d, "sizes", mean, d->sizes, TIDE_SIZE_BUCKETS_N, size_limit);
 }
 
@@ -156,19 +178,21 @@ static void write_resizes(const struct details *d)
   if (!g->n_resize || d->image->lacks & TIDE_LACK_RESIZES)
     return;
   struct tide_buf text = {0};
-  tide_buf_printf(&text, "%s %s, %s moved", tide_units_count(a, g->n_resize),
-                  plural(g->n_resize, "time", "times"), tide_units_count(b, g->n_moved));
+  tide_buf_printf(&text, "%s %s, %s moved", count_of(d, a, TIDE_FIGURE_ALLOCATED, g->n_resize),
+                  plural(g->n_resize, "time", "times"),
+                  count_of(d, b, TIDE_FIGURE_ALLOCATED, g->n_moved));
   if (g->n_moved && d->image->has_temp_bytes)
     tide_buf_printf(&text, " with %s copied at most",
-                    tide_units_bytes(c, (int64_t)g->b_moved, d->screen->units));
+                    bytes_of(d, c, TIDE_FIGURE_ALLOCATED, (int64_t)g->b_moved));
   bool closed = g->n_free - d->n_ended == g->n_resize && g->n_alloc > g->n_resize;
   if (closed && g->b_alloc >= g->b_resize_old) {
     uint64_t n_chains = g->n_alloc - g->n_resize;
-    tide_buf_printf(&text, "; %s %s asked for %s in all", tide_units_count(a, n_chains),
+    tide_buf_printf(&text, "; %s %s asked for %s in all",
+                    count_of(d, a, TIDE_FIGURE_ALLOCATED, n_chains),
                     plural(n_chains, "block", "blocks"),
-                    tide_units_bytes(b, (int64_t)g->b_alloc, d->screen->units));
+                    bytes_of(d, b, TIDE_FIGURE_ALLOCATED, (int64_t)g->b_alloc));
     tide_buf_printf(&text, " and ended at %s",
-                    tide_units_bytes(c, (int64_t)(g->b_alloc - g->b_resize_old), d->screen->units));
+                    bytes_of(d, c, TIDE_FIGURE_ALLOCATED, (int64_t)(g->b_alloc - g->b_resize_old)));
   }
   write_line(d, "resized", tide_buf_cstr(&text));
   tide_buf_done(&text);
@@ -183,11 +207,11 @@ static void write_freed(const struct details *d)
   struct tide_buf text = {0};
   if (g->n_temp)
     tide_buf_printf(&text, "%s of the blocks within one further allocation",
-                    tide_units_percent(temp, g->n_temp, g->n_alloc));
+                    percent_of(d, temp, g->n_temp, g->n_alloc));
   if (g->n_foreign)
     tide_buf_printf(&text, "%s%s (%s) by another thread", text.n ? ", " : "",
-                    tide_units_count(count, g->n_foreign),
-                    tide_units_percent(share, g->n_foreign, g->n_free));
+                    count_of(d, count, TIDE_FIGURE_ALLOCATED, g->n_foreign),
+                    percent_of(d, share, g->n_foreign, g->n_free));
   write_line(d, "freed", tide_buf_cstr(&text));
   tide_buf_done(&text);
 }
@@ -204,8 +228,8 @@ static void write_fate(const struct details *d)
   if (g->live_blocks <= 0)
     return;
   TIDE_CLEANUP_FREE char *text =
-      tide_sprintf("%s in %s %s, %s%s", tide_units_bytes(size, g->live_bytes, d->screen->units),
-                   tide_units_count(count, (uint64_t)g->live_blocks),
+      tide_sprintf("%s in %s %s, %s%s", bytes_of(d, size, TIDE_FIGURE_LIVE, (int64_t)g->live_bytes),
+                   count_of(d, count, TIDE_FIGURE_LIVE, (uint64_t)g->live_blocks),
                    plural((uint64_t)g->live_blocks, "block", "blocks"), what, more);
   write_line(d, "kept", text);
 }

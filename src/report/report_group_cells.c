@@ -65,7 +65,7 @@ static char *thread_location(const struct tide_view *view, uint32_t number)
     return tide_strdup("");
   if (thread->n_owners > 1)
     return tide_sprintf("tid %" PRIu32 " and %s before it", thread->tid,
-                        tide_units_count(count, thread->n_owners - 1));
+                        tide_units_plain(count, thread->n_owners - 1));
   return thread->tid ? tide_sprintf("tid %" PRIu32, thread->tid) : tide_strdup("");
 }
 
@@ -126,7 +126,7 @@ char *tide_cell_ways(const struct tide_screen *screen, const struct tide_naming 
     return tide_strdup("");
   const char *word = ways->caller.frame ? "called by" : "via";
   TIDE_CLEANUP_FREE char *more =
-      way->n_more ? tide_sprintf(" and %s more", tide_units_count(count, way->n_more))
+      way->n_more ? tide_sprintf(" and %s more", tide_units_plain(count, way->n_more))
                   : tide_strdup("");
   size_t own = strlen(word) + 1 + strlen(more), room = width > own ? width - own : 0;
   TIDE_CLEANUP_FREE char *where = tide_cell_location(naming, way->frame);
@@ -147,13 +147,14 @@ char *tide_cell_rest(const struct tide_screen *screen, const struct tide_groups 
   bool small = min_measure && n_more && groups->items[n_shown].measure < min_measure;
   struct tide_buf out = {0};
   if (small)
-    tide_buf_printf(&out, "in %s %s below %s", tide_units_count(count, n_more), noun,
-                    tide_units_bytes(least, min_measure, screen->units));
+    tide_buf_printf(
+        &out, "in %s %s below %s", tide_units_plain(count, n_more), noun,
+        tide_units_bytes(least, tide_exact((int64_t)min_measure), tide_screen_style(screen)));
   else if (n_more || (!n_stacks && !groups->gone))
-    tide_buf_printf(&out, "in %s more %s", tide_units_count(count, n_more), noun);
+    tide_buf_printf(&out, "in %s more %s", tide_units_plain(count, n_more), noun);
   if (n_stacks)
     tide_buf_printf(&out, "%s %s %s without a place", out.n ? " and" : "in",
-                    tide_units_count(count, n_stacks), n_stacks == 1 ? "stack" : "stacks");
+                    tide_units_plain(count, n_stacks), n_stacks == 1 ? "stack" : "stacks");
   if (groups->gone)
     tide_buf_printf(&out, "%sno longer in the file", out.n ? ", or " : "");
   char *text = tide_strdup(tide_buf_cstr(&out));

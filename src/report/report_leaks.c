@@ -4,6 +4,7 @@
 #include "report/report_leaks.h"
 
 #include "base/alloc.h"
+#include "model/exactness.h"
 #include "base/utf8.h"
 #include "report/report_cells.h"
 
@@ -32,9 +33,10 @@ static void add_sum(struct tide_buf *text, const struct tide_screen *screen,
                     const char *word)
 {
   char count[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *size = tide_cell_measure(screen, &view->profile->question, sum.weight);
+  TIDE_CLEANUP_FREE char *size = tide_cell_measure(screen, &view->profile->question,
+                                                   tide_profile_amount(view->profile, sum.weight));
   tide_buf_printf(text, "%s%s %s in %s %s", text->n ? tide_screen_dot(screen) : "", word, size,
-                  tide_units_count(count, sum.n), tide_group_noun(groups->kind, sum.n));
+                  tide_units_plain(count, sum.n), tide_group_noun(groups->kind, sum.n));
 }
 
 static void write_fates(const struct tide_screen *screen, const struct tide_view *view,
@@ -57,14 +59,18 @@ static void write_suppression(const struct tide_screen *screen, const struct tid
 {
   char size[TIDE_UNITS_MAX], blocks[TIDE_UNITS_MAX], share[TIDE_UNITS_MAX];
   bool in_bytes = view->profile->question.unit == TIDE_UNIT_BYTES;
-  tide_units_bytes(size, one->live_bytes, screen->units);
-  tide_units_share(share, in_bytes ? one->live_bytes : one->live_blocks, view->whole);
+  const struct tide_image *image = view->profile->image;
+  struct tide_style style = tide_screen_cells(screen);
+  struct tide_amount bytes = tide_image_bytes(image, TIDE_FIGURE_LIVE, one->live_bytes);
+  struct tide_amount n = tide_image_blocks(image, TIDE_FIGURE_LIVE, one->live_blocks);
+  tide_units_bytes(size, bytes, style);
+  tide_units_share(share, in_bytes ? bytes : n, view->whole, style);
   tide_sink_text(screen->sink, "  ");
   tide_screen_right(screen, TIDE_INK_PLAIN, share, 7);
   tide_sink_text(screen->sink, "  ");
   tide_screen_right(screen, TIDE_INK_PLAIN, size, 9);
   TIDE_CLEANUP_FREE char *text =
-      tide_sprintf("in %s %s by leak:%s", tide_units_count(blocks, (uint64_t)one->live_blocks),
+      tide_sprintf("in %s %s by leak:%s", tide_units_count(blocks, n, style),
                    one->live_blocks == 1 ? "block" : "blocks", one->pattern);
   tide_sink_text(screen->sink, "  ");
   tide_screen_wrap(screen, 22, text);
@@ -80,13 +86,13 @@ static void write_suppressed(const struct tide_screen *screen, const struct tide
       continue;
     tide_buf_printf(&idle, "%sleak:%s", n_idle++ ? ", " : "", suppressions->items[i].pattern);
   }
-  TIDE_CLEANUP_FREE char *hidden =
-      tide_cell_measure(screen, &view->profile->question, suppressions->weight);
+  struct tide_amount amount = tide_profile_amount(view->profile, suppressions->weight);
+  TIDE_CLEANUP_FREE char *hidden = tide_cell_measure(screen, &view->profile->question, amount);
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX], share[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *words = tide_sprintf(
       "suppressed: %s, %s, by %s of %s %s%s",
-      tide_units_share(share, suppressions->weight, view->whole), hidden,
-      tide_units_count(a, suppressions->n - n_idle), tide_units_count(b, suppressions->n),
+      tide_units_share(share, amount, view->whole, tide_screen_cells(screen)), hidden,
+      tide_units_plain(a, suppressions->n - n_idle), tide_units_plain(b, suppressions->n),
       suppressions->n == 1 ? "suppression" : "suppressions", suppressions->n > n_idle ? ":" : "");
   tide_screen_paragraph(screen, TIDE_INK_PLAIN, "  ", "", words);
   for (size_t i = 0; i < suppressions->n; i++)

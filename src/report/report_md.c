@@ -13,10 +13,12 @@ static void write_row(const struct tide_screen *screen, const struct tide_view *
 {
   char share[TIDE_UNITS_MAX];
   const struct tide_question *question = &view->profile->question;
-  TIDE_CLEANUP_FREE char *measure = tide_cell_measure(screen, question, group->measure);
-  TIDE_CLEANUP_FREE char *extra = tide_cell_extra(screen, question, kind, group);
+  struct tide_amount amount = tide_profile_amount(view->profile, group->measure);
+  TIDE_CLEANUP_FREE char *measure = tide_cell_measure(screen, question, amount);
+  TIDE_CLEANUP_FREE char *extra = tide_cell_extra(screen, view->profile, kind, group);
   tide_sink_printf(screen->sink, "| %s | %s |",
-                   tide_units_share(share, group->measure, tide_view_all(view)), measure);
+                   tide_units_share(share, amount, tide_view_all(view), tide_screen_cells(screen)),
+                   measure);
   if (tide_extra_title(question, kind))
     tide_sink_printf(screen->sink, " %s |", extra);
 }

@@ -70,13 +70,16 @@ char *tide_pages_extra(const struct tide_screen *screen, const struct tide_quest
   bool at_end = question->measure == TIDE_MEASURE_LIVE || question->measure == TIDE_MEASURE_LEAK;
   struct tide_buf out = {0};
   if (question->measure != TIDE_MEASURE_PEAK)
-    add_text(&out, tide_units_bytes(text, group->high_bytes, screen->units));
+    add_text(&out, tide_units_bytes(text, tide_exact((int64_t)group->high_bytes),
+                                    tide_screen_style(screen)));
   if (!bytes || !at_end)
-    add_text(&out, tide_units_bytes(text, group->live_bytes, screen->units));
+    add_text(&out, tide_units_bytes(text, tide_exact((int64_t)group->live_bytes),
+                                    tide_screen_style(screen)));
   if (!bytes || question->measure != TIDE_MEASURE_TOTAL)
-    add_text(&out, tide_units_bytes(text, (int64_t)group->b_alloc, screen->units));
+    add_text(&out, tide_units_bytes(text, tide_exact((int64_t)group->b_alloc),
+                                    tide_screen_style(screen)));
   if (bytes)
-    add_text(&out, tide_units_count(text, group->n_alloc));
+    add_text(&out, tide_units_plain(text, group->n_alloc));
   char *cell = tide_strdup(tide_buf_cstr(&out));
   tide_buf_done(&out);
   return cell;
@@ -91,7 +94,7 @@ static char *from_stacks(const struct tide_profile *profile)
     n += profile->sites[i].kind == TIDE_SITE_PAGES;
   if (profile->image->is_part)
     return tide_strdup("");
-  return tide_sprintf(" from %s %s", tide_units_count(count, n), n == 1 ? "stack" : "stacks");
+  return tide_sprintf(" from %s %s", tide_units_plain(count, n), n == 1 ? "stack" : "stacks");
 }
 
 char *tide_pages_words(const struct tide_screen *screen, const struct tide_profile *profile)
@@ -99,13 +102,13 @@ char *tide_pages_words(const struct tide_screen *screen, const struct tide_profi
   char end[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX], maps[TIDE_UNITS_MAX];
   const struct tide_image *image = profile->image;
   TIDE_CLEANUP_FREE char *stacks = from_stacks(profile);
-  return tide_sprintf("%s; %s at the end, %s in %s %s%s in all",
-                      tide_image_is_merged(image) ? "the sum of what each process had at most"
-                                                  : "at most at once",
-                      tide_units_bytes(end, image->page_live_bytes, screen->units),
-                      tide_units_bytes(all, (int64_t)image->page_b_map, screen->units),
-                      tide_units_count(maps, image->page_n_map),
-                      image->page_n_map == 1 ? "mapping" : "mappings", stacks);
+  return tide_sprintf(
+      "%s; %s at the end, %s in %s %s%s in all",
+      tide_image_is_merged(image) ? "the sum of what each process had at most" : "at most at once",
+      tide_units_bytes(end, tide_exact((int64_t)image->page_live_bytes), tide_screen_style(screen)),
+      tide_units_bytes(all, tide_exact((int64_t)image->page_b_map), tide_screen_style(screen)),
+      tide_units_plain(maps, image->page_n_map), image->page_n_map == 1 ? "mapping" : "mappings",
+      stacks);
 }
 
 const char *tide_pages_nothing(const struct tide_profile *profile)
@@ -126,6 +129,6 @@ void tide_pages_bounds_write(const struct tide_screen *screen, const struct tide
     return;
   TIDE_CLEANUP_FREE char *words =
       tide_sprintf("of %s %s, used by several threads or processes, the maximum may be lower",
-                   tide_units_count(count, n), n == 1 ? "stack" : "stacks");
+                   tide_units_plain(count, n), n == 1 ? "stack" : "stacks");
   tide_screen_paragraph(screen, TIDE_INK_PLAIN, "  ", "", words);
 }

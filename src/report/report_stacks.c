@@ -169,7 +169,7 @@ static void write_lines(const struct tide_screen *screen, const struct tide_view
     if (!line->frame) {
       char count[TIDE_UNITS_MAX];
       TIDE_CLEANUP_FREE char *text =
-          tide_sprintf("(%s %s)", tide_units_count(count, line->n_folded),
+          tide_sprintf("(%s %s)", tide_units_plain(count, line->n_folded),
                        line->n_folded == 1 ? line->one : line->many);
       tide_screen_ink(screen, TIDE_INK_FAINT, text);
     } else {
@@ -189,9 +189,11 @@ static void write_head(const struct tide_screen *screen, const struct tide_view 
                        const struct tide_group *group, int64_t measure, const char *words)
 {
   char share[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *size = tide_cell_measure(screen, &view->profile->question, measure);
+  struct tide_amount amount = tide_profile_amount(view->profile, measure);
+  TIDE_CLEANUP_FREE char *size = tide_cell_measure(screen, &view->profile->question, amount);
   TIDE_CLEANUP_FREE char *text = tide_sprintf(
-      "%s of it, %s, %s", tide_units_share(share, measure, group->measure), size, words);
+      "%s of it, %s, %s",
+      tide_units_share(share, amount, group->measure, tide_screen_cells(screen)), size, words);
   tide_sink_repeat(screen->sink, ' ', tide_screen_indent(screen));
   tide_screen_wrap(screen, tide_screen_indent(screen), text);
 }
@@ -233,7 +235,7 @@ void tide_stacks_write(const struct tide_screen *screen, struct tide_view *view,
     char count[TIDE_UNITS_MAX];
     size_t n_more = n_stacks - n;
     TIDE_CLEANUP_FREE char *words = tide_sprintf(
-        "through %s more %s", tide_units_count(count, n_more), n_more == 1 ? "stack" : "stacks");
+        "through %s more %s", tide_units_plain(count, n_more), n_more == 1 ? "stack" : "stacks");
     write_head(screen, view, group, left, words);
   }
 }

@@ -266,10 +266,12 @@ static void write_row(const struct table *t, const struct row *row, size_t group
 static struct row make_row(const struct table *t, const struct tide_group *group)
 {
   char text[TIDE_UNITS_MAX];
-  const struct tide_question *question = &t->view->profile->question;
+  const struct tide_profile *profile = t->view->profile;
+  struct tide_amount amount = tide_profile_amount(profile, group->measure);
   return (struct row){
-      .share = tide_strdup(tide_units_share(text, group->measure, tide_view_all(t->view))),
-      .measure = tide_cell_measure(t->screen, question, group->measure),
+      .share = tide_strdup(
+          tide_units_share(text, amount, tide_view_all(t->view), tide_screen_cells(t->screen))),
+      .measure = tide_cell_measure(t->screen, &profile->question, amount),
   };
 }
 
@@ -289,7 +291,7 @@ static void make_rows(struct table *t)
     const struct tide_group *group = &t->groups->items[i];
     struct row *row = &t->rows[i];
     *row = make_row(t, group);
-    row->extra = tide_cell_extra(t->screen, &t->view->profile->question, t->groups->kind, group);
+    row->extra = tide_cell_extra(t->screen, t->view->profile, t->groups->kind, group);
     row->location = tide_cell_group_location(t->view, t->groups, group);
     row->ways = tide_groups_ways(t->groups, t->view, i);
     t->has_ways |= row->ways.via.frame || row->ways.caller.frame;
@@ -346,11 +348,13 @@ static void write_matched(const struct table *t)
     return;
   const struct tide_question *question = &view->profile->question;
   int64_t of = tide_view_all(view);
-  TIDE_CLEANUP_FREE char *wanted = tide_cell_measure(t->screen, question, view->wanted);
-  TIDE_CLEANUP_FREE char *whole = tide_cell_measure(t->screen, question, of);
-  TIDE_CLEANUP_FREE char *words =
-      tide_sprintf("%s, %s of %s, matched %s", tide_units_share(share, view->wanted, of), wanted,
-                   whole, t->options->filters);
+  struct tide_amount amount = tide_profile_amount(view->profile, view->wanted);
+  TIDE_CLEANUP_FREE char *wanted = tide_cell_measure(t->screen, question, amount);
+  TIDE_CLEANUP_FREE char *whole =
+      tide_cell_measure(t->screen, question, tide_amount_like(amount, of));
+  TIDE_CLEANUP_FREE char *words = tide_sprintf(
+      "%s, %s of %s, matched %s", tide_units_share(share, amount, of, tide_screen_cells(t->screen)),
+      wanted, whole, t->options->filters);
   tide_screen_paragraph(t->screen, TIDE_INK_PLAIN, "  ", "", words);
 }
 
@@ -396,7 +400,7 @@ static void write_wrappers(const struct table *t)
   for (size_t i = 0; i < n && i < NAMED_MOST; i++) {
     TIDE_CLEANUP_FREE char *name = tide_shorten_function(wrappers[i].function, 40, t->screen->utf8);
     tide_buf_printf(&words, "%s%s (%s callers)", i ? ", " : "", name,
-                    tide_units_count(count, wrappers[i].n_callers));
+                    tide_units_plain(count, wrappers[i].n_callers));
   }
   if (n > NAMED_MOST)
     tide_buf_printf(&words, " and %zu more", n - NAMED_MOST);

@@ -51,7 +51,13 @@ const char *tide_screen_hint(const struct tide_screen *screen, enum tide_hint hi
 // What sentences must know of the screen.
 static inline struct tide_style tide_screen_style(const struct tide_screen *screen)
 {
-  return (struct tide_style){screen->units, screen->utf8};
+  return (struct tide_style){screen->units, screen->utf8, false};
+}
+
+// Of a number in a table: its bound is said above or below the table.
+static inline struct tide_style tide_screen_cells(const struct tide_screen *screen)
+{
+  return (struct tide_style){screen->units, screen->utf8, .bounds_beside = true};
 }
 
 const char *tide_screen_dot(const struct tide_screen *screen);   // " · " or " - "

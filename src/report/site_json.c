@@ -148,7 +148,7 @@ void tide_site_json(struct tide_json *json, const struct tide_profile *profile,
   for (size_t i = 0; i < tide_number_list_n; i++) {
     const struct tide_number *number = &tide_number_list[i];
     uint64_t value = tide_number_get(&site->numbers, number);
-    if (value && number->key)
+    if (value && number->key && tide_number_is_kept(number, profile->image))
       tide_number_json(json, number->key, number, value);
   }
   if (is_bound != tide_image_is_merged(profile->image))

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "report/groups_json.h"
+#include "report/exactness_json.h"
 #include "report/image_json.h"
 #include "report/name_json.h"
 
@@ -120,6 +121,7 @@ void tide_tree_json_write(struct tide_sink *sink, const struct tide_tree_writing
   tide_json_put_u64(&json, "index", profile->image_idx);
   tide_image_json_identity(&json, profile->image);
   tide_json_close_object(&json);
+  tide_exactness_json(&json, profile->image);
   tide_question_json(&json, &profile->question);
   tide_json_put_bool(&json, "inverted", writing->tree->inverted);
   tide_json_put_bool(&json, "by_line", writing->tree->names.by_line);

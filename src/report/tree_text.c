@@ -60,16 +60,14 @@ struct text {
 
 static char *measure(const struct text *t, int64_t value)
 {
-  if (value >= 0 || t->question->unit == TIDE_UNIT_BYTES)
-    return tide_cell_measure(t->screen, t->question, value);
-  TIDE_CLEANUP_FREE char *digits = tide_cell_measure(t->screen, t->question, -value);
-  return tide_sprintf("-%s", digits);
+  return tide_cell_measure(t->screen, t->question, tide_profile_amount(t->w->view->profile, value));
 }
 
 static char *share(const struct text *t, int64_t value)
 {
   char out[TIDE_UNITS_MAX];
-  return tide_strdup(tide_units_share(out, value, tide_view_all(t->w->view)));
+  return tide_strdup(tide_units_share(out, tide_profile_amount(t->w->view->profile, value),
+                                      tide_view_all(t->w->view), tide_screen_cells(t->screen)));
 }
 
 static struct row *add_row(struct text *t, char branch)
@@ -125,7 +123,7 @@ static void add_left_out(struct text *t, const struct tide_tree_walk *walk, char
   t->any_rest = true;
   add_rest(t, branch, walk->rest_total,
            tide_sprintf("%s %s more", t->screen->utf8 ? "…" : "...",
-                        tide_units_count(count, walk->rest_n)));
+                        tide_units_plain(count, walk->rest_n)));
 }
 
 static void add_node(struct text *t, const struct tide_tree_walk *walk)
@@ -189,7 +187,7 @@ static char *name_of(const struct text *t, const struct row *row, size_t width)
   char count[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *again = node->n_deep > 1
                                       ? tide_sprintf(" %s%s", tide_screen_times(t->screen),
-                                                     tide_units_count(count, node->n_deep))
+                                                     tide_units_plain(count, node->n_deep))
                                       : tide_strdup("");
   size_t taken = tide_utf8_width(again);
   TIDE_CLEANUP_FREE char *name = tide_cell_name(t->screen, t->w->view->naming, node->frame,
@@ -333,13 +331,26 @@ static void write_table(const struct text *t)
     write_row(t, &c, &t->rows[i]);
 }
 
+// With its bound, which the table does not repeat.
+static char *in_full(const struct text *t, int64_t value)
+{
+  char text[TIDE_UNITS_MAX];
+  struct tide_amount amount = tide_profile_amount(t->w->view->profile, value);
+  struct tide_style style = tide_screen_style(t->screen);
+  if (t->question->at_least) // the words after it say so
+    amount.exactness = TIDE_EXACT;
+  return tide_strdup(t->question->unit == TIDE_UNIT_BYTES ? tide_units_bytes(text, amount, style)
+                                                          : tide_units_count(text, amount, style));
+}
+
 // "indexer: 64.0 MiB of 412.0 MiB at the peak, through malloc"
 static void write_title(const struct text *t)
 {
   const struct tide_view *view = t->w->view;
   const struct tide_tree_node *root = &t->w->tree->nodes[0];
-  TIDE_CLEANUP_FREE char *total = measure(t, root->total);
-  TIDE_CLEANUP_FREE char *whole = measure(t, view->whole);
+  TIDE_CLEANUP_FREE char *total =
+      view->unwanted ? measure(t, root->total) : in_full(t, root->total);
+  TIDE_CLEANUP_FREE char *whole = in_full(t, view->whole);
   TIDE_CLEANUP_FREE char *words = tide_question_words(t->screen, t->question);
   TIDE_CLEANUP_FREE char *label = tide_sprintf("%s: ", tide_image_program(view->profile->image));
   TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(label, t->screen->utf8);

@@ -193,9 +193,9 @@ static void say(struct tide_debuginfod *d, const char *words)
 static void refuse(struct tide_debuginfod *d)
 {
   char size[TIDE_UNITS_MAX];
-  tide_units_bytes(size, (int64_t)d->size_max_bytes, TIDE_UNITS_IEC);
+  tide_units_bytes(size, tide_exact((int64_t)d->size_max_bytes), TIDE_STYLE_PLAIN);
   snprintf(d->trouble, sizeof d->trouble,
-           "the answer is larger than %s, which DEBUGINFOD_MAXSIZE can change", size);
+           "the answer is larger than %.32s, which DEBUGINFOD_MAXSIZE can change", size);
   d->is_refused = true;
 }
 

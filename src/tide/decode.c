@@ -112,6 +112,9 @@ static void get_image(struct tide_cursor *in, struct tide_image *image)
     free(image->origin);
     image->origin = NULL;
   }
+  if (!in->bad && tide_cursor_left(in) > 0) // since 1.6
+    image->sampled_every_bytes = tide_cursor_varint(in);
+  image->has_samples = image->sampled_every_bytes > TIDE_SAMPLED_SOMEHOW;
 }
 
 // Row 0 of the tables that have one from the start, so that index 0 is good in any file.

@@ -70,6 +70,9 @@ static enum tide_err get_numbers(struct tide_cursor *in, struct tide_image *imag
   if (!get_appended(in, before, n, &known->flag))                                                  \
     return damaged(ret_why, "it has other columns than the part before");                          \
   has = known->flag;
+#define TIDE_NUMBER_WHERE(flag)                                                                    \
+  known->flag = has && image->flag;                                                                \
+  has = known->flag;
 #define TIDE_NUMBER_HISTOGRAMS                                                                     \
   {                                                                                                \
     enum tide_err err = get_histograms(in, image, rows, n, budget, ret_why);                       \

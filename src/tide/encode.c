@@ -95,6 +95,7 @@ void tide_encode_image(struct tide_buf *out, const struct tide_image *image)
   put_loss(out, &image->loss);
   tide_buf_varint(out, image->lacks);
   tide_buf_string(out, image->origin);
+  tide_buf_varint(out, image->sampled_every_bytes);
 }
 
 static void put_table_head(struct tide_buf *out, size_t first, size_t n)

@@ -21,7 +21,7 @@ struct half {
   struct tide_group row;
   enum tide_diff_kind kind;
   bool is_after;
-  struct tide_amount amount;
+  struct tide_diff_amount amount;
   uint64_t weight;   // how far the frame speaks for the half
   struct half *twin; // on the other side; NULL: none
 };
@@ -37,7 +37,7 @@ static uint64_t size_of(int64_t number)
 }
 
 // Sums are unsigned: they come from files.
-static void add_amount(struct tide_amount *sum, const struct tide_amount *item)
+static void add_amount(struct tide_diff_amount *sum, const struct tide_diff_amount *item)
 {
   sum->bytes = (int64_t)((uint64_t)sum->bytes + (uint64_t)item->bytes);
   sum->blocks = (int64_t)((uint64_t)sum->blocks + (uint64_t)item->blocks);
@@ -50,7 +50,7 @@ static void add_place(struct tide_diff_place *sum, const struct tide_diff_place 
   add_amount(&sum->after, &item->after);
 }
 
-int64_t tide_diff_measure(const struct tide_diff *diff, const struct tide_amount *amount)
+int64_t tide_diff_measure(const struct tide_diff *diff, const struct tide_diff_amount *amount)
 {
   bool in_bytes = diff->after->profile->question.unit == TIDE_UNIT_BYTES;
   return in_bytes ? amount->bytes : amount->blocks;

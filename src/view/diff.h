@@ -11,7 +11,7 @@
 #pragma once
 #include "view/groups.h"
 
-struct tide_amount {
+struct tide_diff_amount {
   int64_t bytes, blocks; // of the measure asked for
   uint32_t n_stacks;
 };
@@ -44,7 +44,7 @@ struct tide_diff_place {
   struct tide_group row; // of a class: its number, or that it is several; nothing else
   // Of the stacks gathered here the one that weighs most; the view's. NULL: none on that side.
   const struct tide_named_frame *before_frame, *after_frame;
-  struct tide_amount before, after;
+  struct tide_diff_amount before, after;
   bool is_module; // all code of a module that has no names
 };
 
@@ -70,7 +70,7 @@ struct tide_diff *tide_diff_new(struct tide_view *before, struct tide_view *afte
 void tide_diff_free(struct tide_diff *diff); // NULL is fine
 
 // An amount and a change in the unit asked for.
-int64_t tide_diff_measure(const struct tide_diff *diff, const struct tide_amount *amount);
+int64_t tide_diff_measure(const struct tide_diff *diff, const struct tide_diff_amount *amount);
 int64_t tide_diff_change(const struct tide_diff *diff, const struct tide_diff_place *place);
 enum tide_change tide_diff_change_kind(const struct tide_diff *diff,
                                        const struct tide_diff_place *place);

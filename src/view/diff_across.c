@@ -34,7 +34,7 @@ static char *label_of(const struct tide_image *image, enum tide_group_kind kind,
     return tide_strdup("(threads without a name)"); // the number is another in every run
   if (kind == TIDE_GROUP_SIZE && group->several)
     return tide_strdup("several sizes"); // which they are may differ
-  return tide_group_label(image, kind, group, (struct tide_style){TIDE_UNITS_IEC, true});
+  return tide_group_label(image, kind, group, (struct tide_style){.utf8 = true});
 }
 
 static void add_groups(struct tide_across *across, const struct tide_image *image,

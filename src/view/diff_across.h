@@ -8,7 +8,7 @@
 struct tide_across_row {
   char *label;           // owned; several rows may have the same
   struct tide_group row; // which class it is: number and several; the rest is of no meaning
-  struct tide_amount amount;
+  struct tide_diff_amount amount;
 };
 
 struct tide_across {

@@ -43,12 +43,12 @@ static char *size_label(const struct tide_group *group, struct tide_style style)
 {
   char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
   struct tide_class_range range = tide_group_range(TIDE_GROUP_SIZE, group);
-  tide_units_bytes(least, (int64_t)range.least, style.units);
+  tide_units_bytes(least, tide_exact((int64_t)range.least), style);
   const char *several = group->several ? "several sizes, " : "";
   if (range.most == UINT64_MAX)
     return tide_sprintf("%s%s and more", several, least);
   return tide_sprintf("%s%s to %s", several, least,
-                      tide_units_bytes(most, (int64_t)range.most, style.units));
+                      tide_units_bytes(most, tide_exact((int64_t)range.most), style));
 }
 
 static char *lifetime_label(const struct tide_group *group, struct tide_style style)

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "model/exactness.h"
 #include "profile/completeness.h"
 #include "words/image_text.h"
 #include "words/roll_text.h"
@@ -19,37 +20,22 @@ static void add_loss(struct tide_buf *out, uint64_t n, const char *one, const ch
 {
   char text[TIDE_UNITS_MAX];
   if (n)
-    tide_buf_printf(out, ", %s %s", tide_units_count(text, n), plural(n, one, many));
+    tide_buf_printf(out, ", %s %s", tide_units_plain(text, n), plural(n, one, many));
 }
 
 static void add_stacks(struct tide_buf *out, const struct tide_profile *profile)
 {
   char text[TIDE_UNITS_MAX];
-  tide_buf_printf(out, ", %s %s", tide_units_count(text, profile->n_stacks),
+  tide_buf_printf(out, ", %s %s", tide_units_plain(text, profile->n_stacks),
                   plural(profile->n_stacks, "stack", "stacks"));
 }
 
 // Of processes that did not run side by side the peaks add up to more than was ever held.
-static void add_merged_bound(struct tide_buf *out, const struct tide_image *image,
-                             struct tide_style style)
+static void add_bound(struct tide_buf *out, const struct tide_image *image, struct tide_style style)
 {
   char text[TIDE_UNITS_MAX];
-  tide_buf_printf(out, ", peak too high by %s at most",
-                  tide_units_bytes(text, (int64_t)image->peak_bound_bytes, style.units));
-}
-
-static void add_bound(struct tide_buf *out, const struct tide_profile *profile,
-                      struct tide_style style)
-{
-  char text[TIDE_UNITS_MAX];
-  const struct tide_image *image = profile->image;
-  if (tide_image_is_merged(image))
-    add_merged_bound(out, image, style);
-  else if (image->peak_bound_bytes)
-    tide_buf_printf(out, ", peak %s %s", style.utf8 ? "±" : "+/-",
-                    tide_units_bytes(text, (int64_t)image->peak_bound_bytes, style.units));
-  else if (!profile->capture->cut)
-    tide_buf_text(out, ", peak exact");
+  if (*tide_units_bound(text, tide_image_peak(image), style))
+    tide_buf_printf(out, ", peak %s", text);
 }
 
 static char *take_text(struct tide_buf *out)
@@ -59,14 +45,27 @@ static char *take_text(struct tide_buf *out)
   return text;
 }
 
+// "estimated from 1,204 samples"
+static void add_samples(struct tide_buf *out, const struct tide_profile *profile)
+{
+  char text[TIDE_UNITS_MAX];
+  const struct tide_image *image = profile->image;
+  if (!image->sampled_every_bytes)
+    return;
+  tide_buf_text(out, ", estimated from ");
+  if (profile->totals.n_samples)
+    tide_buf_printf(out, "%s ", tide_units_plain(text, profile->totals.n_samples));
+  tide_buf_text(out, plural(profile->totals.n_samples, "sample", "samples"));
+}
+
 static char *foreign_text(const struct tide_profile *profile, struct tide_style style)
 {
   const struct tide_image *image = profile->image;
   struct tide_buf out = {0};
   tide_buf_text(&out, image->origin);
   add_stacks(&out, profile);
-  if (tide_image_is_merged(image) && !(image->lacks & TIDE_LACK_PEAK))
-    add_merged_bound(&out, image, style);
+  add_bound(&out, image, style);
+  add_samples(&out, profile);
   if (tide_image_meaning(image))
     tide_buf_printf(&out, "; %s", tide_image_meaning(image));
   return take_text(&out);
@@ -78,7 +77,7 @@ static char *part_text(const struct tide_profile *profile)
   char count[TIDE_UNITS_MAX];
   uint64_t n = profile->n_stacks;
   TIDE_CLEANUP_FREE char *left =
-      n ? tide_sprintf("the numbers of %s %s are left", tide_units_count(count, n),
+      n ? tide_sprintf("the numbers of %s %s are left", tide_units_plain(count, n),
                        plural(n, "stack", "stacks"))
         : tide_strdup("no stack is left");
   return tide_sprintf(
@@ -90,15 +89,15 @@ static void add_events(struct tide_buf *out, const struct tide_profile *profile)
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   uint64_t n = tide_profile_events(profile), n_lost = profile->image->loss.n_lost_busy;
   if (n_lost)
-    tide_buf_printf(out, "%s of %s events not recorded", tide_units_count(a, n_lost),
-                    tide_units_count(b, n + n_lost));
+    tide_buf_printf(out, "%s of %s events not recorded", tide_units_plain(a, n_lost),
+                    tide_units_plain(b, n + n_lost));
   else if (profile->capture->cut)
-    tide_buf_printf(out, "%s %s in what is left of the file", tide_units_count(a, n),
+    tide_buf_printf(out, "%s %s in what is left of the file", tide_units_plain(a, n),
                     plural(n, "event", "events"));
   else
     tide_buf_printf(out, "every event%s (%s)",
                     profile->capture->roll.is_known ? "" : " of this process",
-                    tide_units_count(a, n));
+                    tide_units_plain(a, n));
 }
 
 static void add_losses(struct tide_buf *out, const struct tide_image *image)
@@ -131,7 +130,10 @@ static char *own_text(const struct tide_profile *profile, struct tide_style styl
   add_events(&out, profile);
   add_stacks(&out, profile);
   add_losses(&out, profile->image);
-  add_bound(&out, profile, style);
+  add_bound(&out, profile->image, style);
+  if (tide_image_peak(profile->image).exactness == TIDE_EXACT && !profile->capture->cut)
+    tide_buf_text(&out, ", peak exact");
+  add_samples(&out, profile);
   return take_text(&out);
 }
 

@@ -130,6 +130,8 @@ static char *culprit_of(struct places *places, struct tide_style style)
   if (!top)
     return NULL;
   int64_t all = tide_view_all(&places->view);
+  struct tide_amount amount = tide_profile_amount(profile, top->measure);
+  struct tide_style row = {style.units, style.utf8, .bounds_beside = true};
   bool of_peak = profile->question.measure == TIDE_MEASURE_PEAK;
   TIDE_CLEANUP_FREE char *frame = frame_words(places->view.naming, top->frame, style);
   TIDE_CLEANUP_FREE char *way = way_words(places->groups, &places->view, style);
@@ -137,8 +139,8 @@ static char *culprit_of(struct places *places, struct tide_style style)
       of_peak ? since_words(places->groups, profile->image, style) : tide_strdup("");
   TIDE_CLEANUP_FREE char *fate = of_peak ? fate_words(top, profile->image) : tide_strdup("");
   return tide_sprintf("%s of it (%s) was allocated in %s%s%s%s",
-                      tide_units_share(part, top->measure, all > top->measure ? all : top->measure),
-                      tide_units_bytes(size, top->measure, style.units), frame, way, since, fate);
+                      tide_units_share(part, amount, all > top->measure ? all : top->measure, row),
+                      tide_units_bytes(size, amount, row), frame, way, since, fate);
 }
 
 char *tide_culprit_sentence(struct tide_profile *profile, struct tide_naming *naming,
@@ -191,7 +193,7 @@ static char *leaking_of(const struct places *places, const struct tide_named_fra
     bool is_said = culprit && !tide_place_compare(named[i]->frame, culprit);
     where[i] = is_said ? tide_strdup("that place")
                        : frame_words(places->view.naming, named[i]->frame, style);
-    tide_units_bytes(size[i], named[i]->measure, style.units);
+    tide_units_bytes(size[i], tide_profile_amount(places->view.profile, named[i]->measure), style);
   }
   char *text = growing == first
                    ? tide_sprintf("; %s of it, from %s, was still growing", size[0], where[0])

@@ -4,6 +4,7 @@
 #include "words/heap_words.h"
 
 #include "base/alloc.h"
+#include "model/exactness.h"
 #include "words/image_text.h"
 #include "words/resident_text.h"
 
@@ -51,13 +52,17 @@ char *tide_end_phrase(const struct tide_image *image, struct tide_style style, b
   return tide_sprintf("%s %s %s", words, preposition, length);
 }
 
-char *tide_allocations_words(const struct tide_profile *profile)
+char *tide_allocations_words(const struct tide_profile *profile, struct tide_style style)
 {
   char text[TIDE_UNITS_MAX];
   uint64_t n = profile->totals.n_alloc;
   if (profile->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS))
     return NULL;
-  return tide_sprintf("%s %s", tide_units_count(text, n), n == 1 ? "allocation" : "allocations");
+  return tide_sprintf(
+      "%s %s",
+      tide_units_count(text, tide_image_blocks(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)n),
+                       style),
+      n == 1 ? "allocation" : "allocations");
 }
 
 const char *tide_image_last_words(const struct tide_image *image)
@@ -73,14 +78,16 @@ const char *tide_image_kept_words(const struct tide_image *image)
 }
 
 // "in 752 blocks"; "" where they are not counted.
-static char *in_blocks(const struct tide_profile *profile)
+static char *in_blocks(const struct tide_profile *profile, struct tide_style style)
 {
   char text[TIDE_UNITS_MAX];
   int64_t n = profile->totals.live_blocks;
   if (profile->image->lacks & TIDE_LACK_BLOCKS)
     return tide_strdup("");
-  return tide_sprintf("in %s %s ", tide_units_count(text, (uint64_t)n),
-                      n == 1 ? "block" : "blocks");
+  return tide_sprintf(
+      "in %s %s ",
+      tide_units_count(text, tide_image_blocks(profile->image, TIDE_FIGURE_LIVE, n), style),
+      n == 1 ? "block" : "blocks");
 }
 
 static bool is_all_freed(const struct tide_profile *profile)
@@ -88,9 +95,9 @@ static bool is_all_freed(const struct tide_profile *profile)
   return !(profile->image->lacks & TIDE_LACK_BLOCKS) && profile->totals.live_blocks == 0;
 }
 
-char *tide_end_fact(const struct tide_profile *profile)
+char *tide_end_fact(const struct tide_profile *profile, struct tide_style style)
 {
-  TIDE_CLEANUP_FREE char *blocks = in_blocks(profile);
+  TIDE_CLEANUP_FREE char *blocks = in_blocks(profile, style);
   if (is_all_freed(profile))
     return tide_strdup("every block was freed");
   return tide_sprintf("%s%s", blocks, tide_image_kept_words(profile->image));
@@ -100,9 +107,10 @@ char *tide_end_sentence(const struct tide_profile *profile, struct tide_style st
                         bool is_running)
 {
   char text[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *blocks = in_blocks(profile);
+  TIDE_CLEANUP_FREE char *blocks = in_blocks(profile, style);
   bool is_one = blocks[0] && profile->totals.live_blocks == 1;
-  const char *amount = tide_units_bytes(text, profile->totals.live_bytes, style.units);
+  const char *amount = tide_units_bytes(
+      text, tide_image_bytes(profile->image, TIDE_FIGURE_LIVE, profile->totals.live_bytes), style);
   if (is_running && !is_all_freed(profile))
     return tide_sprintf("so far %s %s%s not freed", amount, blocks, is_one ? "is" : "are");
   const char *when = is_running ? "so far" : tide_image_last_words(profile->image);
@@ -112,47 +120,57 @@ char *tide_end_sentence(const struct tide_profile *profile, struct tide_style st
                       tide_image_kept_words(profile->image));
 }
 
-char *tide_churn_fact(const struct tide_profile *profile)
+static const char *temporary_part(char *out, const struct tide_profile *profile,
+                                  struct tide_style style)
+{
+  const struct tide_numbers *totals = &profile->totals;
+  struct tide_amount n =
+      tide_image_blocks(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)totals->n_temp);
+  return tide_units_percent(out, n, totals->n_alloc, style);
+}
+
+char *tide_churn_fact(const struct tide_profile *profile, struct tide_style style)
 {
   char text[TIDE_UNITS_MAX];
-  const struct tide_numbers *totals = &profile->totals;
   if (profile->image->lacks & TIDE_LACK_TEMP)
     return tide_strdup("allocated in all");
   return tide_sprintf("allocated in all; %s of blocks temporary",
-                      tide_units_percent(text, totals->n_temp, totals->n_alloc));
+                      temporary_part(text, profile, style));
 }
 
 char *tide_churn_sentence(const struct tide_profile *profile, struct tide_style style)
 {
   char all[TIDE_UNITS_MAX], part[TIDE_UNITS_MAX];
-  const struct tide_numbers *totals = &profile->totals;
-  tide_units_bytes(all, (int64_t)totals->b_alloc, style.units);
+  tide_units_bytes(
+      all,
+      tide_image_bytes(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.b_alloc),
+      style);
   if (profile->image->lacks & (TIDE_LACK_TEMP | TIDE_LACK_BLOCKS))
     return tide_sprintf("%s were allocated in all", all);
   return tide_sprintf("%s were allocated in all; %s of blocks were temporary (freed within one "
                       "further allocation)",
-                      all, tide_units_percent(part, totals->n_temp, totals->n_alloc));
+                      all, temporary_part(part, profile, style));
 }
 
 char *tide_pages_fact(const struct tide_image *image, struct tide_style style)
 {
   char text[TIDE_UNITS_MAX];
   return tide_sprintf("at most, mapped beside the heap; %s at the end",
-                      tide_units_bytes(text, image->page_live_bytes, style.units));
+                      tide_units_bytes(text, tide_exact((int64_t)image->page_live_bytes), style));
 }
 
 char *tide_pages_sentence(const struct tide_image *image, struct tide_style style)
 {
   char most[TIDE_UNITS_MAX], live[TIDE_UNITS_MAX];
   return tide_sprintf("beside the heap it mapped %s at most, %s at the end",
-                      tide_units_bytes(most, image->page_peak_bytes, style.units),
-                      tide_units_bytes(live, image->page_live_bytes, style.units));
+                      tide_units_bytes(most, tide_exact((int64_t)image->page_peak_bytes), style),
+                      tide_units_bytes(live, tide_exact((int64_t)image->page_live_bytes), style));
 }
 
 char *tide_peak_sentence(const struct tide_image *image, struct tide_style style)
 {
   char size[TIDE_UNITS_MAX], time[TIDE_UNITS_MAX];
-  tide_units_bytes(size, image->peak_bytes, style.units);
+  tide_units_bytes(size, tide_image_peak(image), style);
   if (tide_image_is_merged(image))
     return tide_sprintf("the peaks of all that was merged add up to %s", size);
   if (image->lacks & TIDE_LACK_CLOCK)
@@ -167,19 +185,21 @@ char *tide_rss_sentence(const struct tide_image *image, struct tide_style style)
   char then[TIDE_UNITS_MAX], other[TIDE_UNITS_MAX];
   if (!image->rss_at_peak_bytes || image->lacks & TIDE_LACK_PEAK)
     return NULL;
-  int64_t more = (int64_t)image->rss_at_peak_bytes - image->peak_bytes;
-  tide_units_bytes(then, (int64_t)image->rss_at_peak_bytes, style.units);
+  struct tide_amount rss = tide_image_rss_at_peak(image);
+  struct tide_amount more =
+      tide_amount_of_two(rss.value - image->peak_bytes, rss, tide_image_peak(image));
+  tide_units_bytes(then, rss, style);
   if (tide_resident_has_untouched(image)) {
     TIDE_CLEANUP_FREE char *why = tide_resident_untouched_why(image, style);
-    return tide_sprintf("RSS was then %s: at least %s of the heap was in memory at no look: %s",
-                        then, tide_units_bytes(other, (int64_t)image->untouched_bytes, style.units),
-                        why);
+    return tide_sprintf(
+        "RSS was then %s: at least %s of the heap was in memory at no look: %s", then,
+        tide_units_bytes(other, tide_exact((int64_t)image->untouched_bytes), style), why);
   }
-  if (more < 0)
+  if (more.value < 0)
     return tide_sprintf("RSS was then %s", then);
   return tide_sprintf("RSS was then %s, %s more than the heap: %scode, stacks, own pages and the "
                       "allocator",
-                      then, tide_units_bytes(other, more, style.units),
+                      then, tide_units_bytes(other, more, style),
                       !*tide_resident_whose(image) ? ""
                       : image->resident_is_lost    ? "perhaps the recorder, "
                                                    : "the recorder, ");
@@ -191,6 +211,6 @@ char *tide_rss_high_sentence(const struct tide_image *image, struct tide_style s
   const char *whose = tide_resident_whose(image);
   TIDE_CLEANUP_FREE char *words = tide_resident_high_words(style, image);
   return tide_sprintf("RSS was %s at its highest, %s%s%s",
-                      tide_units_bytes(most, (int64_t)image->max_rss_bytes, style.units), words,
-                      *whose ? "," : "", whose);
+                      tide_units_bytes(most, tide_exact((int64_t)image->max_rss_bytes), style),
+                      words, *whose ? "," : "", whose);
 }

@@ -21,7 +21,7 @@ char *tide_end_phrase(const struct tide_image *image, struct tide_style style, b
                       const char **ret_gap);
 
 // "14.2 M allocations"; NULL: they are not counted.
-char *tide_allocations_words(const struct tide_profile *profile);
+char *tide_allocations_words(const struct tide_profile *profile, struct tide_style style);
 
 // "at exit", "at the end"; "never freed", "not freed yet", "not freed".
 const char *tide_image_last_words(const struct tide_image *image);
@@ -29,8 +29,8 @@ const char *tide_image_kept_words(const struct tide_image *image);
 
 // Beside a number: "in 752 blocks never freed"; "allocated in all; 98 % of blocks temporary"; "at
 // most, mapped beside the heap; 1.0 MiB at the end".
-char *tide_end_fact(const struct tide_profile *profile);
-char *tide_churn_fact(const struct tide_profile *profile);
+char *tide_end_fact(const struct tide_profile *profile, struct tide_style style);
+char *tide_churn_fact(const struct tide_profile *profile, struct tide_style style);
 char *tide_pages_fact(const struct tide_image *image, struct tide_style style);
 
 // Memory that the program mapped itself is worth a word from here on.

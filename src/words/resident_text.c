@@ -4,6 +4,7 @@
 #include "words/resident_text.h"
 
 #include "base/alloc.h"
+#include "model/exactness.h"
 #include "base/buf.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -31,8 +32,10 @@ char *tide_resident_high_words(struct tide_style style, const struct tide_image 
   tide_units_time(time, at_ns, style.utf8);
   if (image->max_rss_live_bytes < 0)
     return tide_sprintf("between two looks, by %s", time);
-  return tide_sprintf("at %s, when the heap held %s", time,
-                      tide_units_bytes(held, image->max_rss_live_bytes, style.units));
+  return tide_sprintf(
+      "at %s, when the heap held %s", time,
+      tide_units_bytes(held, tide_image_bytes(image, TIDE_FIGURE_LIVE, image->max_rss_live_bytes),
+                       style));
 }
 
 bool tide_resident_has_untouched(const struct tide_image *image)
@@ -46,7 +49,7 @@ char *tide_resident_untouched_why(const struct tide_image *image, struct tide_st
   if (!image->swapped_bytes)
     return tide_strdup("never touched");
   return tide_sprintf("never touched, or swapped out (%s at most)",
-                      tide_units_bytes(swapped, (int64_t)image->swapped_bytes, style.units));
+                      tide_units_bytes(swapped, tide_exact((int64_t)image->swapped_bytes), style));
 }
 
 char *tide_resident_untouched_words(struct tide_style style, const struct tide_image *image)
@@ -83,7 +86,7 @@ char *tide_overhead_words(struct tide_style style, const struct tide_profile *pr
     put_times(&out, style, overhead);
   if (memory)
     tide_buf_printf(&out, "%s %s", out.n ? " and" : "overhead",
-                    tide_units_bytes(number, (int64_t)memory, style.units));
+                    tide_units_bytes(number, tide_exact((int64_t)memory), style));
   if (!out.n)
     return NULL;
   tide_buf_u8(&out, 0);

@@ -38,10 +38,10 @@ char *tide_roll_reason(const struct tide_unrecorded *row, struct tide_style styl
   tide_buf_text(&out, what);
   if (row->max_rss_bytes)
     tide_buf_printf(&out, "; %s%s RSS", row->n_processes > 1 ? "up to " : "",
-                    tide_units_bytes(rss, (int64_t)row->max_rss_bytes, style.units));
+                    tide_units_bytes(rss, tide_exact((int64_t)row->max_rss_bytes), style));
   if (tide_why_is_partial(row->why))
     tide_buf_printf(&out, ", of which %s on libc's heap %s recorded",
-                    tide_units_bytes(heap, (int64_t)row->recorded_bytes, style.units),
+                    tide_units_bytes(heap, tide_exact((int64_t)row->recorded_bytes), style),
                     row->recorded_bytes == 1 ? "was" : "were");
   char *text = tide_strdup(tide_buf_cstr(&out));
   tide_buf_done(&out);
@@ -61,7 +61,7 @@ char *tide_roll_summary(const struct tide_roll *roll, struct tide_style style)
     tide_buf_printf(&out, "%s%s (%s", i ? ", " : "", name, why);
     if (row->max_rss_bytes)
       tide_buf_printf(&out, ", %s RSS",
-                      tide_units_bytes(rss, (int64_t)row->max_rss_bytes, style.units));
+                      tide_units_bytes(rss, tide_exact((int64_t)row->max_rss_bytes), style));
     tide_buf_text(&out, ")");
   }
   if (roll->n_rows > SUMMARY_ROWS)

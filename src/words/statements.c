@@ -89,7 +89,7 @@ static void tell_title(const struct telling *t)
   struct tide_buf text = {0};
   t->to->program = tide_strdup(tide_image_program(t->image));
   add_title_part(t->to, end);
-  add_title_part(t->to, tide_allocations_words(t->profile));
+  add_title_part(t->to, tide_allocations_words(t->profile, style));
   add_title_part(t->to, tide_overhead_words(style, t->profile));
   tide_buf_text(&text, t->to->program);
   for (size_t i = 0; i < t->to->n_title; i++)

@@ -195,6 +195,8 @@ def decode_image(p, own_index):
     }
     image["lacks"] = p.varint(32) if p.at < len(p.data) else 0
     image["origin"] = p.string() if p.at < len(p.data) else ""
+    image["sampled_every_bytes"] = p.varint() if p.at < len(p.data) else 0
+    image["has_samples"] = image["sampled_every_bytes"] > 1
     if image["parent_image"] > own_index:
         raise Stop("an image comes before its parent")
     if image["end_kind"] > 3:
@@ -322,6 +324,8 @@ def decode_sites(p, image, by_stack):
         site[name] = p.column(n, p.varint) if has_bytes else [0] * n
     has_resized = p.has_appended(len(image["sites"]), n, image["has_resized_bytes"])
     site["b_resize_new"] = p.column(n, p.varint) if has_resized else [0] * n
+    has_samples = image["has_samples"] and has_resized
+    site["n_samples"] = p.column(n, p.varint) if has_samples else [0] * n
     if by_stack:
         from_neighbours(site, image["start_ns"], unit)
     if any(stack > len(image["frames"]) for stack in site["stack"]):
@@ -331,6 +335,7 @@ def decode_sites(p, image, by_stack):
     image["sites"] += rows_of(n, **site)
     image["has_temp_bytes"] = has_bytes
     image["has_resized_bytes"] = has_resized
+    image["has_samples"] = has_samples
 
 
 def decode_timeline(p, image):

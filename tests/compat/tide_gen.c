@@ -222,6 +222,18 @@ static void gen_resizes(const struct gen *before, struct tide_image *image)
 }
 
 // Likewise.
+static void gen_samples(const struct gen *before, struct tide_image *image)
+{
+  struct gen own = {before->state * 41, before->scale}, *g = &own;
+  image->sampled_every_bytes = below(g, 2) ? any(g) : 0;
+  if (!image->has_resized_bytes && image->n_sites) // it would have those columns, too
+    image->sampled_every_bytes %= 2;
+  image->has_samples = image->sampled_every_bytes > TIDE_SAMPLED_SOMEHOW;
+  for (size_t i = 0; i < image->n_sites && image->has_samples; i++)
+    image->sites[i].n_samples = any(g);
+}
+
+// Likewise.
 static void gen_late_frees(const struct gen *before, struct tide_image *image)
 {
   struct gen own = {before->state * 31, before->scale}, *g = &own;
@@ -299,6 +311,7 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
   gen_marks(g, image);
   gen_snapshots(g, image);
   gen_resizes(g, image);
+  gen_samples(g, image);
   gen_late_frees(g, image);
   gen_names(g, image);
 }

@@ -118,6 +118,7 @@ static void put_site(struct tide_buf *out, const struct tide_image *image,
   U(b_temp);
   U(b_moved);
   U(b_resize_new);
+  U(n_samples);
   U(first_ns);
   U(last_ns);
   put_numbers(out, "size_hist", sizes, TIDE_SIZE_BUCKETS_N);
@@ -236,6 +237,7 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   U(max_live_threads);
   U(depth_limit);
   U(lacks);
+  U(sampled_every_bytes);
   U(loss.n_unknown_free);
   U(loss.n_lost_busy);
   U(loss.n_lost_full);
@@ -255,6 +257,8 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   put_last_bool(out, "has_resized_bytes", row->has_resized_bytes);
   tide_buf_text(out, ", ");
   put_last_bool(out, "has_tick_resizes", row->has_tick_resizes);
+  tide_buf_text(out, ", ");
+  put_last_bool(out, "has_samples", row->has_samples);
 }
 
 static void put_resident(struct tide_buf *out, const struct tide_image *row)

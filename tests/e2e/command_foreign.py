@@ -250,3 +250,107 @@ def dhat_lifetimes(ground):
     expect("mean_life_ns" not in ground.report(path)["sites"][0], "a life without a clock")
     done = ground.run(ground.tidemark, "export", "--to", "dhat", path)
     expect(done.status != 0 and "how long blocks lived" in done.stderr, done.stderr)
+
+
+def pprof_bytes(period):
+    """One stack of 4 blocks, 4,096 bytes, as Go writes it: with the period of its samples."""
+    def field(number, value):
+        if isinstance(value, int):
+            return varint(number << 3) + varint(value)
+        return varint(number << 3 | 2) + varint(len(value)) + value
+
+    def varint(n):
+        out = b""
+        while n > 127:
+            out, n = out + bytes([n & 127 | 128]), n >> 7
+        return out + bytes([n])
+
+    names = ["", "alloc_objects", "count", "alloc_space", "bytes", "inuse_objects", "inuse_space",
+             "space", "main.grow", "grow.go"]
+    out = b"".join(field(1, field(1, names.index(what)) + field(2, names.index(unit)))
+                   for what, unit in (("alloc_objects", "count"), ("alloc_space", "bytes"),
+                                      ("inuse_objects", "count"), ("inuse_space", "bytes")))
+    out += field(2, field(1, 1) + b"".join(field(2, n) for n in (4, 4096, 4, 4096)))
+    out += field(4, field(1, 1) + field(4, field(1, 1) + field(2, 7)))
+    out += field(5, field(1, 1) + field(2, 8) + field(4, 9))
+    out += b"".join(field(6, name.encode()) for name in names)
+    if period is not None:
+        out += field(11, field(1, 7) + field(2, 4)) + (field(12, period) if period else b"")
+    return out
+
+
+def sampled_files(ground):
+    """Every kind of sampled file, what its samples stand for, and files that count everything."""
+    jemalloc = FILES["jemalloc"][0]
+    yield written(ground, "sampled.heap", FILES["gperftools.sampled"][0]), 524288
+    yield written(ground, "je.heap", jemalloc.replace("heap_v2/0", "heap_v2/524288")), 524288
+    yield written(ground, "counted.heap", FILES["gperftools"][0]), 0
+    for name, period, every in (("go.pb", 524288, 524288), ("je.pb", 0, None), ("all.pb", 1, 0),
+                                ("old.pb", None, 0)):
+        path = ground.scratch / name
+        path.write_bytes(pprof_bytes(period))
+        yield path, every
+
+
+# A number with its unit, or a share, that stands under no sign for what is not exact.
+BARE = re.compile(r"(?<![≈~] )(?<![\d.,])\d[\d.,]*(?: [KMGT]?i?B\b| %)")
+
+
+@test
+def estimates_say_so_on_every_screen(ground):
+    for path, every in sampled_files(ground):
+        for words in (("report",), ("report", "--sort", "leak", "--details"), ("tree",),
+                      ("report", "--md"), ("report", "--stacks=2"), ("report", "--by", "blocks"),
+                      ("diff", path), ("diff", "--md", path)):
+            text = ground.run(ground.tidemark, *words, path).stdout
+            text = re.sub(r"sampled every \d+ bytes", "", text)
+            bare = [found for found in BARE.findall(text) if found not in ("0 B", "0 %")]
+            expect(bool(text), f"{words} {path.name}: nothing")
+            expect("≈" in text or "--md" in words or "diff" in words or every == 0, text)
+            if every == 0:
+                expect("≈" not in text and "estimated" not in text, f"{words} {path.name}: {text}")
+            else:
+                expect(not bare, f"{words} {path.name}: {bare} in {text}")
+        info = ground.run(ground.tidemark, "info", path).stdout
+        expect(("≈" in info) == (every != 0), info)
+        svg = ground.run(ground.tidemark, "export", "--to", "svg", "-o", "-", path).stdout
+        expect(("≈ " in svg) == (every != 0), svg[:2000])
+
+
+@test
+def estimates_say_so_to_machines(ground):
+    for path, every in sampled_files(ground):
+        sampled = None if every == 0 else {"every_bytes": every}
+        report = json.loads(ground.run(ground.tidemark, "report", "--json", path).stdout)
+        tree = json.loads(ground.run(ground.tidemark, "tree", "--json", path).stdout)
+        info = json.loads(ground.run(ground.tidemark, "info", "--json", path).stdout)
+        diff = json.loads(ground.run(ground.tidemark, "diff", "--json", path, path).stdout)
+        for of in (report, tree, info["images"][0], diff["before"], diff["after"]):
+            exactness = of["exactness"]
+            expect(exactness["sampled"] == sampled, exactness)
+            expect(exactness["live"]["is"] == ("estimated" if sampled else "exact"), exactness)
+            expect(exactness["peak"]["is"] == "unknown", exactness)
+        has = bool(every)
+        expect(("samples" in report["totals"]) == has, report["totals"])
+        expect(all(("samples" in site or "samples" in report["site_defaults"]) == has
+                   for site in report["sites"]), report["sites"])
+        csv = ground.run(ground.tidemark, "report", "--csv", path).stdout.splitlines()
+        expect((csv[1].rsplit(",", 1)[1] != "") == has, csv)
+
+
+@test
+def estimates_outlive_every_way_through_a_file(ground):
+    """Saved with names, merged with what was counted, exported and read again: still estimates."""
+    path, every = next(sampled_files(ground))
+    ground.run(ground.tidemark, "symbolize", "-o", "named.tide", path)
+    ground.run(ground.tidemark, "merge", "-o", "both.tide", path, path)
+    counted = written(ground, "counted.heap", FILES["gperftools"][0])
+    ground.run(ground.tidemark, "merge", "-o", "mixed.tide", path, counted)
+    ground.run(ground.tidemark, "export", "--to", "pprof", "-o", "again.pb", path)
+    for name, expected in (("named.tide", every), ("both.tide", every), ("mixed.tide", None),
+                           ("again.pb", every)):
+        done = ground.run(ground.tidemark, "report", "--json", name)
+        expect(done.status == 0, done.stderr)
+        exactness = json.loads(done.stdout)["exactness"]
+        expect(exactness["sampled"] == {"every_bytes": expected}, f"{name}: {exactness}")
+        expect("≈" in ground.run(ground.tidemark, "report", name).stdout, name)

@@ -43,6 +43,11 @@ class Truth:
                 held["peak_n"] += site["peak_blocks"]
                 held["peak_b"] += site["peak_bytes"]
 
+    def period(self):
+        """Bytes per sample: all of them; or nobody says how many."""
+        every = self.image["sampled_every_bytes"]
+        return {0: 1, 1: 0}.get(every, every)
+
     def nodes(self, stack):
         while stack:
             yield self.image["frames"][stack - 1]
@@ -116,7 +121,8 @@ def check_pprof(options, index, truth, label):
         equal(export(options, index, "pprof", *words), data, f"{label}: the second time")
         profile = export_decode.Pprof(data)
         equal([kind for kind, _ in profile.types], list(columns), f"{label}: types")
-        equal((profile.default, profile.period), (list(columns)[-1], 1), f"{label}: facts")
+        equal((profile.default, profile.period), (list(columns)[-1], truth.period()),
+              f"{label}: facts")
         equal(profile.sums(), {name: truth.sum(what) for name, what in columns.items()},
               f"{label}: sums of pprof's columns")
         equal(profile.by_addresses(), truth.by_addresses(columns.values()),

@@ -500,7 +500,7 @@ static void rows_of_parts(void **state)
   static const enum tide_group_kind kinds[] = {TIDE_GROUP_FUNCTION, TIDE_GROUP_FILE,
                                                TIDE_GROUP_CRATE, TIDE_GROUP_MODULE};
   compare((struct tide_question){0});
-  struct tide_amount whole = diff->total.after;
+  struct tide_diff_amount whole = diff->total.after;
   size_t n_places = diff->n;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     tide_diff_free(diff);

@@ -191,6 +191,10 @@ static void sampled_profiles(void **state)
     expect_site(image, 0x401030, 4097, 524352);
     assert_true(image->lacks & TIDE_LACK_TOTAL);
     assert_non_null(strstr(image->origin, "sampled every 524288 bytes"));
+    assert_int_equal(image->sampled_every_bytes, 524288);
+    assert_true(image->has_samples);
+    assert_int_equal(site_at(image, 0x401010)->n_samples, 1);
+    assert_int_equal(site_at(image, 0x401030)->n_samples, 1);
     tide_capture_free(capture);
   }
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
+#include "model/exactness.h"
 #include "base/alloc.h"
 #include "model/buckets.h"
 #include "model/image_sums.h"
@@ -352,6 +353,46 @@ static void snapshots_are_aligned(void **state)
   tide_capture_free(b);
 }
 
+static struct tide_capture *sampled(uint64_t every_bytes, uint64_t n_samples)
+{
+  struct tide_capture *capture = tide_indexer_capture();
+  struct tide_image *image = &capture->images[INDEXER_IMAGE];
+  image->sampled_every_bytes = every_bytes;
+  image->has_temp_bytes = image->has_resized_bytes = image->has_samples =
+      every_bytes > TIDE_SAMPLED_SOMEHOW;
+  image->sites[0].n_samples = n_samples;
+  return capture;
+}
+
+// A sum with an estimate in it is one, whoever else is in it.
+static void estimates_stay_estimates(void **state)
+{
+  static const struct {
+    uint64_t a, b, of_sum;
+  } cases[] = {{512, 512, 512},
+               {512, 1024, TIDE_SAMPLED_SOMEHOW},
+               {0, 512, TIDE_SAMPLED_SOMEHOW},
+               {TIDE_SAMPLED_SOMEHOW, 0, TIDE_SAMPLED_SOMEHOW},
+               {0, 0, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_capture *a = sampled(cases[i].a, 3), *b = sampled(cases[i].b, 4);
+    const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+    struct tide_capture *merged = merge(parts, 2);
+    const struct tide_image *image = &merged->images[0];
+    assert_int_equal(image->sampled_every_bytes, cases[i].of_sum);
+    assert_int_equal(image->has_samples, cases[i].of_sum > TIDE_SAMPLED_SOMEHOW);
+    enum tide_exactness expected = cases[i].of_sum ? TIDE_ESTIMATED : TIDE_EXACT;
+    assert_int_equal(tide_image_bytes(image, TIDE_FIGURE_LIVE, 1).exactness, expected);
+    uint64_t n_samples = 0;
+    for (size_t k = 0; k < image->n_sites && image->has_samples; k++)
+      n_samples += image->sites[k].n_samples;
+    assert_int_equal(n_samples, image->has_samples ? 7 : 0);
+    tide_capture_free(merged);
+    tide_capture_free(a);
+    tide_capture_free(b);
+  }
+}
+
 static struct tide_capture *resizing(bool known)
 {
   struct tide_capture *capture = tide_indexer_capture();
@@ -628,6 +669,7 @@ UNIT_TESTS(merge_test)
       cmocka_unit_test(other_builds_are_other_modules),
       cmocka_unit_test(snapshots_are_aligned),
       cmocka_unit_test(resizes_add_up),
+      cmocka_unit_test(estimates_stay_estimates),
       cmocka_unit_test(a_part_without_times),
       cmocka_unit_test(stored_names_are_kept),
       cmocka_unit_test(commands_in_common),

@@ -480,9 +480,10 @@ static void as_text_inverted(void **state)
             false);
   w = writing();
   tide_tree_text_write(&screen, &w);
-  assert_string_equal(tide_buf_cstr(&sink.buf), "indexer: none of 412.0 MiB at the peak\n"
-                                                " note: the recording is not complete; tidemark "
-                                                "report says what is missing\n");
+  assert_string_equal(tide_buf_cstr(&sink.buf),
+                      "indexer: none of 412.0 MiB ± 206.0 KiB at the peak\n"
+                      " note: the recording is not complete; tidemark "
+                      "report says what is missing\n");
 }
 
 // Indentation deeper than the screen is wide keeps to it.

@@ -13,6 +13,10 @@
 
 #include <stdlib.h>
 
+static const struct tide_style in_si = {.units = TIDE_UNITS_SI};
+static const struct tide_style in_bytes = {.units = TIDE_UNITS_BYTES};
+static const struct tide_style in_utf8 = {.utf8 = true};
+
 static void bytes(void **state)
 {
   static const struct {
@@ -33,24 +37,105 @@ static void bytes(void **state)
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char out[TIDE_UNITS_MAX];
-    assert_string_equal(tide_units_bytes(out, cases[i].n, TIDE_UNITS_IEC), cases[i].iec);
-    assert_string_equal(tide_units_bytes(out, cases[i].n, TIDE_UNITS_SI), cases[i].si);
+    assert_string_equal(tide_units_bytes(out, tide_exact(cases[i].n), TIDE_STYLE_PLAIN),
+                        cases[i].iec);
+    assert_string_equal(tide_units_bytes(out, tide_exact(cases[i].n), in_si), cases[i].si);
   }
   char out[TIDE_UNITS_MAX];
-  assert_string_equal(tide_units_bytes(out, INT64_MIN, TIDE_UNITS_BYTES),
+  assert_string_equal(tide_units_bytes(out, tide_exact(INT64_MIN), in_bytes),
                       "-9,223,372,036,854,775,808 B");
 }
 
 static void counts(void **state)
 {
   char out[TIDE_UNITS_MAX];
-  assert_string_equal(tide_units_count(out, 0), "0");
-  assert_string_equal(tide_units_count(out, 999), "999");
-  assert_string_equal(tide_units_count(out, 16204), "16,204");
-  assert_string_equal(tide_units_count(out, 999999), "999,999");
-  assert_string_equal(tide_units_count(out, 14239999), "14.2 M");
-  assert_string_equal(tide_units_count(out, 999960000), "1.0 G");
+  assert_string_equal(tide_units_plain(out, 0), "0");
+  assert_string_equal(tide_units_plain(out, 999), "999");
+  assert_string_equal(tide_units_plain(out, 16204), "16,204");
+  assert_string_equal(tide_units_plain(out, 999999), "999,999");
+  assert_string_equal(tide_units_plain(out, 14239999), "14.2 M");
+  assert_string_equal(tide_units_plain(out, 999960000), "1.0 G");
   assert_string_equal(tide_units_digits(out, UINT64_MAX), "18,446,744,073,709,551,615");
+}
+
+// Each word for what is not exact, with and without UTF-8, and beside a text that says the bound.
+static void what_is_not_exact_says_so(void **state)
+{
+  static const int64_t size = 432013312;
+  static const uint64_t bound = 1258291;
+  static const struct {
+    enum tide_exactness exactness;
+    uint64_t bound;
+    const char *utf8, *ascii, *cell, *count;
+  } cases[] = {
+      {TIDE_EXACT, 0, "412.0 MiB", "412.0 MiB", "412.0 MiB", "432.0 M"},
+      {TIDE_WITHIN, bound, "412.0 MiB ± 1.2 MiB", "412.0 MiB +/- 1.2 MiB", "412.0 MiB",
+       "432.0 M ± 1.3 M"},
+      {TIDE_WITHIN, 0, "≈ 412.0 MiB", "~ 412.0 MiB", "≈ 412.0 MiB", "≈ 432.0 M"},
+      {TIDE_AT_MOST, bound, "412.0 MiB (too high by 1.2 MiB at most)",
+       "412.0 MiB (too high by 1.2 MiB at most)", "412.0 MiB",
+       "432.0 M (too high by 1.3 M at most)"},
+      {TIDE_AT_MOST, 0, "≤ 412.0 MiB", "<= 412.0 MiB", "≤ 412.0 MiB", "≤ 432.0 M"},
+      {TIDE_AT_LEAST, 0, "≥ 412.0 MiB", ">= 412.0 MiB", "≥ 412.0 MiB", "≥ 432.0 M"},
+      {TIDE_ESTIMATED, 0, "≈ 412.0 MiB", "~ 412.0 MiB", "≈ 412.0 MiB", "≈ 432.0 M"},
+      {TIDE_UNKNOWN, 0, "unknown", "unknown", "unknown", "unknown"},
+  };
+  const struct tide_style cell = {.utf8 = true, .bounds_beside = true};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char out[TIDE_UNITS_MAX];
+    struct tide_amount amount = {size, cases[i].exactness, cases[i].bound};
+    assert_string_equal(tide_units_bytes(out, amount, in_utf8), cases[i].utf8);
+    assert_string_equal(tide_units_bytes(out, amount, TIDE_STYLE_PLAIN), cases[i].ascii);
+    assert_string_equal(tide_units_bytes(out, amount, cell), cases[i].cell);
+    assert_string_equal(tide_units_count(out, amount, in_utf8), cases[i].count);
+  }
+}
+
+static void the_longest_numbers_have_room(void **state)
+{
+  char out[TIDE_UNITS_MAX];
+  struct tide_amount amount = {INT64_MIN, TIDE_AT_MOST, UINT64_MAX};
+  assert_string_equal(tide_units_bytes(out, amount, in_bytes),
+                      "-9,223,372,036,854,775,808 B (too high by 18,446,744,073,709,551,615 B at "
+                      "most)");
+}
+
+static void bounds_stand_alone(void **state)
+{
+  char out[TIDE_UNITS_MAX];
+  struct tide_amount within = {5, TIDE_WITHIN, 2048}, sum = {5, TIDE_AT_MOST, 2048};
+  assert_string_equal(tide_units_bound(out, within, in_utf8), "± 2.0 KiB");
+  assert_string_equal(tide_units_bound(out, sum, in_utf8), "too high by 2.0 KiB at most");
+  assert_string_equal(tide_units_bound(out, tide_exact(5), in_utf8), "");
+  within.exactness = TIDE_ESTIMATED; // a bound of an estimate is none
+  assert_string_equal(tide_units_bound(out, within, in_utf8), "");
+}
+
+static void shares_of_estimates_are_some(void **state)
+{
+  char out[TIDE_UNITS_MAX];
+  struct tide_amount amount = {462, TIDE_ESTIMATED, 0};
+  assert_string_equal(tide_units_share(out, amount, 1000, in_utf8), "≈ 46.2 %");
+  assert_string_equal(tide_units_percent(out, amount, 1000, TIDE_STYLE_PLAIN), "~ 46 %");
+  amount.value = 0;
+  assert_string_equal(tide_units_share(out, amount, 1000, in_utf8), "0 %");
+  assert_string_equal(tide_units_percent(out, amount, 1000, in_utf8), "0 %");
+}
+
+static void two_are_as_exact_as_the_worse(void **state)
+{
+  struct tide_amount within = {9, TIDE_WITHIN, 3}, sum = {9, TIDE_AT_MOST, 4};
+  struct tide_amount guess = {9, TIDE_ESTIMATED, 0}, vague = {9, TIDE_WITHIN, 0};
+  struct tide_amount of = tide_amount_of_two(2, tide_exact(7), tide_exact(5));
+  assert_int_equal(of.value, 2);
+  assert_int_equal(of.exactness, TIDE_EXACT);
+  of = tide_amount_of_two(2, within, sum); // either may be off, to either side of the difference
+  assert_int_equal(of.exactness, TIDE_WITHIN);
+  assert_int_equal(of.bound, 7);
+  of = tide_amount_of_two(2, within, vague);
+  assert_int_equal(of.exactness, TIDE_WITHIN);
+  assert_int_equal(of.bound, 0);
+  assert_int_equal(tide_amount_of_two(2, within, guess).exactness, TIDE_ESTIMATED);
 }
 
 static void times(void **state)
@@ -83,17 +168,19 @@ static void times(void **state)
 static void shares(void **state)
 {
   char out[TIDE_UNITS_MAX];
-  assert_string_equal(tide_units_share(out, 462, 1000), "46.2 %");
-  assert_string_equal(tide_units_share(out, 1, 1000000), "<0.1 %");
-  assert_string_equal(tide_units_share(out, 0, 1000000), "0 %");
-  assert_string_equal(tide_units_share(out, 5, 0), "0 %");
-  assert_string_equal(tide_units_share(out, 999999, 1000000), "99.9 %");
-  assert_string_equal(tide_units_share(out, 1000000, 1000000), "100.0 %");
-  assert_string_equal(tide_units_percent(out, 61, 100), "61 %");
-  assert_string_equal(tide_units_percent(out, 1, 1000), "<1 %");
-  assert_string_equal(tide_units_percent(out, 999, 1000), ">99 %");
-  assert_string_equal(tide_units_percent(out, 1000, 1000), "100 %");
-  assert_string_equal(tide_units_percent(out, 0, 0), "0 %");
+  assert_string_equal(tide_units_share(out, tide_exact(462), 1000, TIDE_STYLE_PLAIN), "46.2 %");
+  assert_string_equal(tide_units_share(out, tide_exact(1), 1000000, TIDE_STYLE_PLAIN), "<0.1 %");
+  assert_string_equal(tide_units_share(out, tide_exact(0), 1000000, TIDE_STYLE_PLAIN), "0 %");
+  assert_string_equal(tide_units_share(out, tide_exact(5), 0, TIDE_STYLE_PLAIN), "0 %");
+  assert_string_equal(tide_units_share(out, tide_exact(999999), 1000000, TIDE_STYLE_PLAIN),
+                      "99.9 %");
+  assert_string_equal(tide_units_share(out, tide_exact(1000000), 1000000, TIDE_STYLE_PLAIN),
+                      "100.0 %");
+  assert_string_equal(tide_units_percent(out, tide_exact(61), 100, TIDE_STYLE_PLAIN), "61 %");
+  assert_string_equal(tide_units_percent(out, tide_exact(1), 1000, TIDE_STYLE_PLAIN), "<1 %");
+  assert_string_equal(tide_units_percent(out, tide_exact(999), 1000, TIDE_STYLE_PLAIN), ">99 %");
+  assert_string_equal(tide_units_percent(out, tide_exact(1000), 1000, TIDE_STYLE_PLAIN), "100 %");
+  assert_string_equal(tide_units_percent(out, tide_exact(0), 0, TIDE_STYLE_PLAIN), "0 %");
 }
 
 static void expect_fit(const char *text, size_t width, int utf8, const char *expected)
@@ -150,6 +237,11 @@ UNIT_TESTS(units_test)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bytes),
       cmocka_unit_test(counts),
+      cmocka_unit_test(what_is_not_exact_says_so),
+      cmocka_unit_test(the_longest_numbers_have_room),
+      cmocka_unit_test(bounds_stand_alone),
+      cmocka_unit_test(shares_of_estimates_are_some),
+      cmocka_unit_test(two_are_as_exact_as_the_worse),
       cmocka_unit_test(times),
       cmocka_unit_test(shares),
       cmocka_unit_test(fits_by_columns_not_bytes),

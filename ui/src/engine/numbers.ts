@@ -28,6 +28,7 @@ export const NUMBERS = [
   { key: "bTemp", column: "row_b_temp", rule: "done", json: "temporary_bytes" },
   { key: "bMoved", column: "row_b_moved", rule: "done", json: "moved_bytes" },
   { key: "bResizeNew", column: "row_b_resize_new", rule: "done", json: "resized_new_bytes" },
+  { key: "nSamples", column: "row_n_samples", rule: "done", json: "samples" },
 ] as const;
 
 export type NumberKey = (typeof NUMBERS)[number]["key"];
