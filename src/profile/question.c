@@ -318,8 +318,6 @@ static bool at_peak(const struct tide_image *image, const struct tide_point *poi
          image->snapshots[point->snapshot].kind == TIDE_SNAPSHOT_PEAK;
 }
 
-// From the start on everything is new. Between two snapshots the late frees tell; at the peak
-// nobody looked.
 static enum tide_figure figure_of(const struct tide_question *question)
 {
   static const enum tide_figure figures[TIDE_MEASURES_N] = {
@@ -341,6 +339,8 @@ struct tide_amount tide_question_amount(const struct tide_image *image,
   return amount;
 }
 
+// From the start on everything is new. Between two snapshots the late frees tell; at the peak
+// nobody looked.
 bool tide_question_is_bound(const struct tide_image *image, const struct tide_question *question)
 {
   const struct tide_point *from = &question->window.from, *to = &question->window.to;

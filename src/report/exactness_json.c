@@ -20,21 +20,25 @@ static void write_sampling(struct tide_json *json, const struct tide_image *imag
   tide_json_close_object(json);
 }
 
+void tide_exactness_json_of(struct tide_json *json, const char *key, const struct tide_image *image,
+                            enum tide_figure figure)
+{
+  struct tide_amount amount = tide_image_bytes(image, figure, 0);
+  tide_json_key(json, key);
+  tide_json_open_object(json);
+  tide_json_put_text(json, "is", tide_exactness_words[amount.exactness]);
+  if (amount.bound)
+    tide_json_put_u64(json, "bound_bytes", amount.bound);
+  tide_json_close_object(json);
+}
+
 void tide_exactness_json(struct tide_json *json, const struct tide_image *image)
 {
   tide_json_key(json, "exactness");
   tide_json_open_object(json);
   write_sampling(json, image);
-  for (int figure = 0; figure < TIDE_FIGURES_N; figure++) {
-    struct tide_amount amount = tide_image_bytes(image, (enum tide_figure)figure, 0);
-    if (figure == TIDE_FIGURE_SAMPLES)
-      continue; // they are counted
-    tide_json_key(json, tide_figure_words[figure]);
-    tide_json_open_object(json);
-    tide_json_put_text(json, "is", tide_exactness_words[amount.exactness]);
-    if (amount.bound)
-      tide_json_put_u64(json, "bound_bytes", amount.bound);
-    tide_json_close_object(json);
-  }
+  for (int figure = 0; figure < TIDE_FIGURES_N; figure++)
+    if (figure != TIDE_FIGURE_SAMPLES) // they are counted
+      tide_exactness_json_of(json, tide_figure_words[figure], image, (enum tide_figure)figure);
   tide_json_close_object(json);
 }

@@ -46,6 +46,7 @@ void tide_capture_json_images(struct tide_json *json, const struct tide_capture 
     tide_json_put_u64(json, "index", i);
     tide_image_json_identity(json, image);
     tide_json_put_i64(json, "peak_bytes", image->peak_bytes);
+    tide_exactness_json_of(json, "peak_exactness", image, TIDE_FIGURE_PEAK);
     tide_json_put_u64(json, "allocations", tide_profile_allocations(image));
     tide_json_close_object(json);
   }

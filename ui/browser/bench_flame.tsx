@@ -25,6 +25,7 @@ function show(zoom: string[], matches: Uint8Array | null = null): void {
       tree={tree}
       views={views}
       unit="bytes"
+      mark=""
       whole={tree.total(0)}
       label="live bytes"
       flipped={false}

@@ -38,6 +38,8 @@ function heldBy<T extends object>({ facts }: Model, members: T): T {
     ["temporary_bytes", "moved_bytes"].forEach((key) => lacking.add(key));
   if (facts.totals.resized_new_bytes === undefined)
     lacking.add("resized_new_bytes");
+  if (!facts.exactness.sampled?.every_bytes)
+    lacking.add("samples");
   return Object.fromEntries(Object.entries(members).filter(([key]) => !lacking.has(key))) as T;
 }
 

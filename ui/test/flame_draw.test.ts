@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frameModel, syntheticModel, syntheticTree, treeOf } from "../browser/synthetic.ts";
 import type { Tree } from "../src/engine/tree.ts";
+import { EXACT } from "../src/engine/units.ts";
 import { Boxes } from "../src/flame/boxes.ts";
 import { draw, rowAt, rowTop, type Canvas, type Scene, type Window } from "../src/flame/draw.ts";
 import { Fitter } from "../src/flame/fit.ts";
@@ -46,7 +47,9 @@ function paint(tree: Tree, model = syntheticModel(300), wish: Wish = {}) {
   };
   const layout = new Layout(tree);
   const names = new TreeNames(tree, [model], "all");
-  const options = { unit: "bytes", signed: tree.isSigned, matches: wish.matches ?? null } as const;
+  const options = {
+    unit: "bytes", mark: EXACT, signed: tree.isSigned, matches: wish.matches ?? null,
+  } as const;
   const zoom = wish.zoom ?? 0;
   const scene: Scene = {
     layout, meaning: new TreeMeaning(tree, names, options), range: layout.rangeOf(zoom),

@@ -166,13 +166,17 @@ function makeFacts(model: Model, nThreads: number): void {
       ...image, origin: null, lacks: [], allocator: "", off_reason: 0, threads: nThreads,
       max_live_threads: nThreads, inherited_bytes: 0,
     },
-    images: [image],
+    images: [{ ...image, peak_exactness: { is: "exact" } }],
     totals: {
       allocations: sum(sites.nAlloc), allocated_bytes: sum(sites.bAlloc), frees: sum(sites.nFree),
       freed_bytes: sum(sites.bFree), temporary: sum(sites.nTemp),
       live_blocks: sum(sites.nAlloc) - sum(sites.nFree),
       live_bytes: sum(sites.bAlloc) - sum(sites.bFree), peak_bytes: sum(sites.peakBytes),
       peak_blocks: sum(sites.peakBlocks), peak_ns: 1e9, rss_at_peak_bytes: 2 * sum(sites.peakBytes),
+    },
+    exactness: {
+      sampled: null, allocated: { is: "exact" }, live: { is: "exact" }, peak: { is: "exact" },
+      own_max: { is: "exact" }, times: { is: "exact" }, mapped: { is: "exact" },
     },
     pages: {}, completeness: { stacks: sites.count },
     threads: Array.from({ length: nThreads }, (_, i) => ({ tid: i, name: `t${i}`, owners: 1 })),

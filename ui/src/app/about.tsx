@@ -5,17 +5,18 @@
 
 import { useMemo } from "preact/hooks";
 import { emptyLook, makeView } from "../engine/look.ts";
-import type { Facts, Model } from "../engine/model.ts";
+import type { Facts, Figure, Model } from "../engine/model.ts";
 import { frameText, placeText } from "../engine/names.ts";
 import { pagePlaces } from "../engine/pages.ts";
-import { bytes, count } from "../engine/units.ts";
+import { boundWords, markFor } from "../engine/exactness.ts";
+import { bytes, count, EXACT } from "../engine/units.ts";
 import { titleOf, verdict } from "../engine/verdict.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { nameToShow } from "./columns.ts";
 import { Fact, Th } from "./parts.tsx";
 import { model, session } from "./session.ts";
 import { use } from "./signals.ts";
-import { plural } from "./words.ts";
+import { cell, plural } from "./words.ts";
 
 export function AboutPane() {
   const of = use(model);
@@ -121,7 +122,7 @@ function Program({ of }: { of: Model }) {
         {started > 0 && <Fact name="Started">{new Date(started).toISOString()}</Fact>}
         {image.threads > 0 && (
           <Fact name="Threads">
-            {count(image.threads)}, at most {count(image.max_live_threads)} at once
+            {count(image.threads, EXACT)}, at most {count(image.max_live_threads, EXACT)} at once
           </Fact>
         )}
         {!image.origin && (
@@ -156,9 +157,21 @@ const totalWords: [string, string][] = [
   ["foreign_frees", "Freed by another thread"],
 ];
 
+function figureOf(key: string): Figure {
+  return key.startsWith("peak") ? "peak" : key.startsWith("live") ? "live" : "allocated";
+}
+
+// In the words of what is said of completeness.
+function peakBound({ exactness, totals }: Facts): string {
+  return boundWords(exactness.peak, totals.peak_bytes ?? 0);
+}
+
 function Numbers({ facts }: { facts: Facts }) {
-  const text = (key: string, value: number) =>
-    key.endsWith("_bytes") ? bytes(value) : count(value);
+  const text = (key: string, value: number) => {
+    const unit = key.endsWith("_bytes") ? "bytes" : "blocks";
+    const mark = key.includes("rss") ? EXACT : markFor(facts.exactness[figureOf(key)], unit);
+    return cell(value, unit, mark) + (key === "peak_bytes" ? peakBound(facts) : "");
+  };
   const { pages } = facts;
   return (
     <div>
@@ -175,8 +188,8 @@ function Numbers({ facts }: { facts: Facts }) {
         })}
         {pages.maps ? (
           <Fact name="Mapped by the program itself">
-            {bytes(pages.mapped_bytes ?? 0)} in {plural(pages.maps, "mapping")}, at most{" "}
-            {bytes(pages.peak_bytes ?? 0)} at once
+            {bytes(pages.mapped_bytes ?? 0, EXACT)} in {plural(pages.maps, "mapping")}, at most{" "}
+            {bytes(pages.peak_bytes ?? 0, EXACT)} at once
           </Fact>
         ) : null}
       </dl>
@@ -211,9 +224,9 @@ function OwnPages({ of }: { of: Model }) {
                   <span class="name">{nameToShow(of, place.frame)}</span>{" "}
                   <span class="muted">{where}</span>
                 </td>
-                <td class="c-live number">{bytes(place.peakBytes)}</td>
-                <td class="c-live number">{bytes(place.liveBytes)}</td>
-                <td class="c-stacks number">{count(place.maps)}</td>
+                <td class="c-live number">{bytes(place.peakBytes, EXACT)}</td>
+                <td class="c-live number">{bytes(place.liveBytes, EXACT)}</td>
+                <td class="c-stacks number">{count(place.maps, EXACT)}</td>
               </tr>
             );
           })}

@@ -5,9 +5,10 @@
 
 import { useState } from "preact/hooks";
 import { patternRefusal, wantedWeight } from "../engine/look.ts";
+import { markOfAnswer } from "../engine/exactness.ts";
 import { amount, share } from "../engine/units.ts";
 import { cleanWithin } from "../flame/clean.ts";
-import { lookFault, question, refused, view, weights, wholeWeight } from "./session.ts";
+import { lookFault, model, question, refused, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import {
   addFilter,
@@ -106,12 +107,15 @@ function Left() {
   const shown = use(view);
   const heavy = use(weights);
   const all = use(wholeWeight);
-  const { unit } = use(question);
+  const of = use(model);
+  const asked = use(question);
+  const { unit } = asked;
+  const mark = markOfAnswer(of, asked);
   if (use(refused) || !shown.isFiltered) return null;
   const left = wantedWeight(shown, heavy);
   return (
     <span class="muted">
-      leaves {amount(left, unit)} of {amount(all, unit)}, {share(left, all)}
+      leaves {amount(left, unit, mark)} of {amount(all, unit, mark)}, {share(left, all, mark)}
     </span>
   );
 }

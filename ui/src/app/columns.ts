@@ -11,7 +11,8 @@ import type { Model } from "../engine/model.ts";
 import { frameText, NONE, placeText } from "../engine/names.ts";
 import type { Question } from "../engine/question.ts";
 import { readableName } from "../engine/shorten.ts";
-import { count, percent, time } from "../engine/units.ts";
+import { markOf, markOfAnswer } from "../engine/exactness.ts";
+import { count, percent, time, EXACT } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { cell, measureWords } from "./words.ts";
 
@@ -82,7 +83,7 @@ interface NumberColumn {
   hint: string;
   bytes(group: Group): number;
   blocks(group: Group): number;
-  needs: string;
+  needs: "peak" | "live" | "total";
 }
 
 function numberColumn({ id, title, hint, bytes, blocks, needs }: NumberColumn): Column {
@@ -97,7 +98,9 @@ function numberColumn({ id, title, hint, bytes, blocks, needs }: NumberColumn): 
       const { unit } = context.question;
       if (isClass(group) || lacks(context.model, needs, unit === "blocks" ? "blocks" : ""))
         return "";
-      return cell(value(group, context) as number, unit);
+      const figure = needs === "total" ? "allocated" : needs;
+      const mark = markOf(context.model, figure, unit);
+      return cell(value(group, context) as number, unit, mark);
     },
   };
 }
@@ -117,7 +120,8 @@ function weightColumn(question: Question): Column {
     title: measureWords[question.measure].name,
     hint: measureWords[question.measure].hint,
     value: (group) => group.weight,
-    text: (group) => cell(group.weight, question.unit),
+    text: (group, { model }) =>
+      cell(group.weight, question.unit, markOfAnswer(model, question)),
   };
 }
 
@@ -151,7 +155,10 @@ const fixedColumns: Column[] = [
     title: "Allocations",
     hint: "how many, resizes included",
     value: (group) => group.nAlloc,
-    text: (group, { model }) => (lacks(model, "blocks", "total") ? "" : count(group.nAlloc)),
+    text: (group, { model }) =>
+      lacks(model, "blocks", "total")
+        ? ""
+        : count(group.nAlloc, markOf(model, "allocated", "blocks")),
   },
   {
     id: "temp",
@@ -161,14 +168,14 @@ const fixedColumns: Column[] = [
     text: (group, { model }) =>
       isClass(group) || lacks(model, "temporary", "blocks")
         ? ""
-        : percent(group.nTemp, group.nAlloc),
+        : percent(group.nTemp, group.nAlloc, markOf(model, "allocated", "blocks")),
   },
   {
     id: "stacks",
     title: "Stacks",
     hint: "distinct stacks gathered in the row",
     value: (group) => group.stacks,
-    text: (group) => count(group.stacks),
+    text: (group) => count(group.stacks, EXACT),
   },
   {
     id: "first",

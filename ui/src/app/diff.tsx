@@ -8,9 +8,10 @@ import { CHANGES, DIFF_GROUPS } from "../engine/diff.ts";
 import type { Change, Diff, DiffGroup, DiffPlace } from "../engine/diff.ts";
 import type { Model } from "../engine/model.ts";
 import { moduleName, NONE, placeText } from "../engine/names.ts";
-import { snapshotOfKind, timeOf } from "../engine/question.ts";
+import { snapshotOfKind, timeOf, type Unit } from "../engine/question.ts";
 import type { Tree } from "../engine/tree.ts";
-import { amount, count } from "../engine/units.ts";
+import { boundOfAnswer, markOfAnswer, markOfTwo } from "../engine/exactness.ts";
+import { amount, count, EXACT } from "../engine/units.ts";
 import { notesOf } from "../engine/verdict.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { Flame } from "../flame/flame.tsx";
@@ -62,6 +63,8 @@ function sideWords({ model: of, question }: Side, isCapture: boolean): string {
     : momentWords(of, question.to ?? -1);
 }
 
+const sideMark = (side: Side, unit: Unit) => markOfAnswer(side.model, { ...side.question, unit });
+
 function Comparison({ of }: { of: Sides }) {
   const { before, after, areCaptures } = of;
   const sums = use(total);
@@ -72,15 +75,20 @@ function Comparison({ of }: { of: Sides }) {
   if (!sums || !made) return null; // the pane may still be there for a moment
   const [then, next] = [sums.before[unit], sums.after[unit]];
   const words = questionWords(after.model, after.question);
+  const marks = [before, after].map((side) => markOfAnswer(side.model, side.question));
+  const bounds = [before, after].map((side, i) =>
+    boundOfAnswer(side.model, side.question, i ? next : then));
   return (
     <section class="pane diff" aria-label="Compare">
       <p class="diff-total">
         {areCaptures && <span>{words.replace(/ at .*, the peak$/, " at the peak")}: </span>}
         <span class="muted">{clean(sideWords(before, areCaptures))}</span>{" "}
-        <b>{amount(then, unit)}</b> →{" "}
+        <b>{amount(then, unit, marks[0])}</b>
+        {bounds[0]} →{" "}
         <span class="muted">{clean(sideWords(after, areCaptures))}</span>{" "}
-        <b>{amount(next, unit)}</b>{" "}
-        <b class={next > then ? "more" : "less"}>{changeWords(next - then, unit)}</b>
+        <b>{amount(next, unit, marks[1])}</b>
+        {bounds[1]}{" "}
+        <b class={next > then ? "more" : "less"}>{changeWords(next - then, unit, markOfTwo(marks[0], marks[1]))}</b>
         {!areCaptures && (
           <button type="button" class="plain" onClick={() => go({ base: "", pane: "overview" })}>
             Stop comparing
@@ -145,13 +153,15 @@ function Gathered({ of }: { of: Sides }) {
 
 function DiffGraph({ of: { before, after }, made }: { of: Sides; made: Tree }) {
   const { flip, zoom } = use(state);
+  const { unit } = after.question;
   const views = useMemo(() => [after.view, before.view], [after.view, before.view]);
   return (
     <div class="graph" style={heightOf(made)}>
       <Flame
         tree={made}
         views={views}
-        unit={after.question.unit}
+        unit={unit}
+        mark={markOfTwo(sideMark(before, unit), sideMark(after, unit))}
         whole={made.width(0)}
         label="What changed: a box is as wide as growth and shrinking together"
         flipped={flip}
@@ -211,6 +221,7 @@ function DiffGroupSwitch() {
 function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
   const word = wordOf(use(kind));
   const { unit } = of.after.question;
+  const changed = (in_: Unit) => markOfTwo(sideMark(of.before, in_), sideMark(of.after, in_));
   const { change: only } = use(state);
   const setOnly = (change: Change | null) => settle({ change });
   const rows = diff.places.filter(({ change }) => (only ? change === only : change !== "same"));
@@ -231,9 +242,9 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
               disabled={!diff.counts[change]}
               onClick={() => setOnly(change)}
             >
-              {marks[change]} {count(diff.counts[change])}
+              {marks[change]} {count(diff.counts[change], EXACT)}
               {change !== "same" && diff.counts[change] > 0 && (
-                <span class="muted"> {changeWords(diff.sums[change], unit)}</span>
+                <span class="muted"> {changeWords(diff.sums[change], unit, changed(unit))}</span>
               )}
             </button>
           ))}
@@ -270,18 +281,19 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
                 <tr key={window.first + i} aria-rowindex={window.first + i + 2}>
                   <td class="c-change">{marks[place.change]}</td>
                   <td class={`c-by number ${place.by > 0 ? "more" : place.by < 0 ? "less" : ""}`}>
-                    {changeWords(place.by, unit).replace(/ blocks?$/, "")}
+                    {changeWords(place.by, unit, changed(unit)).replace(/ blocks?$/, "")}
                   </td>
-                  <td class="c-weight number">{cell(place.before[unit], unit)}</td>
-                  <td class="c-weight number">{cell(place.after[unit], unit)}</td>
+                  <td class="c-weight number">{cell(place.before[unit], unit, sideMark(of.before, unit))}</td>
+                  <td class="c-weight number">{cell(place.after[unit], unit, sideMark(of.after, unit))}</td>
                   <td class="c-name" title={`${name.slice(0, 2000)}\n${where}`}>
                     <span class="name">{name}</span> <span class="muted">{where}</span>
                   </td>
                   <td class="c-count number">
-                    {changeWords(place.after[other] - place.before[other], other).replace(
-                      / blocks?$/,
-                      "",
-                    )}
+                    {changeWords(
+                      place.after[other] - place.before[other],
+                      other,
+                      changed(other),
+                    ).replace(/ blocks?$/, "")}
                   </td>
                 </tr>
               );

@@ -5,6 +5,7 @@
 
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
+import { markOfAnswer } from "../engine/exactness.ts";
 import { exactly } from "../engine/look.ts";
 import type { Tree } from "../engine/tree.ts";
 import type { FlameTarget } from "../flame/actions.ts";
@@ -49,6 +50,7 @@ export function StackGraph() {
         tree={made}
         views={views}
         unit={asked.unit}
+        mark={markOfAnswer(of, asked)}
         whole={use(wholeWeight)}
         label={questionWords(of, asked)}
         flipped={flip}

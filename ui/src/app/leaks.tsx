@@ -8,7 +8,8 @@ import type { Fate } from "../engine/fate.ts";
 import { leaks, type Leak, type Leaks } from "../engine/leaks.ts";
 import { frameText, NONE } from "../engine/names.ts";
 import { refusal, type Question } from "../engine/question.ts";
-import { bytes, count, share, time } from "../engine/units.ts";
+import { markOf } from "../engine/exactness.ts";
+import { bytes, count, share, time, type Mark } from "../engine/units.ts";
 import { groupName, groupPlace, shortGroupName } from "./columns.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, view } from "./session.ts";
@@ -43,12 +44,13 @@ const found = computed<Leaks>(() =>
 export function LeaksPane() {
   const fault = use(why);
   const { kept, atEnd } = use(found);
+  const mark = markOf(use(model), "live", "bytes");
   if (fault) return <Refusal text={fault} />;
   return (
     <section class="pane" aria-label="Leaks">
       {kept.length + atEnd.length === 0 && <p class="nothing">Every block was freed.</p>}
       {kept.length > 0 && (
-        <LeakTable title="Never freed" hint={growthWords(kept)} rows={kept} isFreed={false} />
+        <LeakTable title="Never freed" hint={growthWords(kept, mark)} rows={kept} isFreed={false} />
       )}
       {atEnd.length > 0 && (
         <LeakTable
@@ -66,10 +68,10 @@ function sumOf(rows: Leak[]): number {
   return rows.reduce((sum, row) => sum + row.bytes, 0);
 }
 
-function growthWords(rows: Leak[]): string {
+function growthWords(rows: Leak[], mark: Mark): string {
   const growing = rows.filter(({ fate }) => fate === "growing");
   if (growing.length)
-    return `of which growing: ${bytes(sumOf(growing))} in ${plural(growing.length, "place")}`;
+    return `of which growing: ${bytes(sumOf(growing), mark)} in ${plural(growing.length, "place")}`;
   return rows.some(({ fate }) => fate) ? "none of it growing" : "";
 }
 
@@ -82,10 +84,11 @@ interface TableProps {
 
 function LeakTable({ title, hint, rows, isFreed }: TableProps) {
   const sum = sumOf(rows);
+  const mark = markOf(use(model), "live", "bytes");
   return (
     <table class="grid plain">
       <caption>
-        <b>{title}:</b> {bytes(sum)} in {plural(rows.length, "place")}{" "}
+        <b>{title}:</b> {bytes(sum, mark)} in {plural(rows.length, "place")}{" "}
         <span class="muted">{hint}</span>
       </caption>
       <thead>
@@ -118,13 +121,14 @@ function LeakTable({ title, hint, rows, isFreed }: TableProps) {
 
 function LeakRow({ row, sum, isFreed }: { row: Leak; sum: number; isFreed: boolean }) {
   const of = use(model);
+  const mark = markOf(of, "live", "bytes");
   const fate = row.fate ? fateWords[row.fate] : null;
   return (
     <tr>
       <td class="c-share number">
-        <Bar part={row.bytes} whole={sum} /> {share(row.bytes, sum)}
+        <Bar part={row.bytes} whole={sum} /> {share(row.bytes, sum, mark)}
       </td>
-      <td class="c-weight number">{bytes(row.bytes)}</td>
+      <td class="c-weight number">{bytes(row.bytes, mark)}</td>
       {!isFreed && (
         <td class="c-fate" title={fate?.hint}>
           {fate?.word}
@@ -136,7 +140,7 @@ function LeakRow({ row, sum, isFreed }: { row: Leak; sum: number; isFreed: boole
       <td class="c-name">
         <LeakName row={row} />
       </td>
-      <td class="c-count number">{count(row.blocks)}</td>
+      <td class="c-count number">{count(row.blocks, markOf(of, "live", "blocks"))}</td>
       <td class="c-age number">{row.meanNs ? time(row.meanNs) : ""}</td>
       <td class="c-first number">
         {of.facts.image.lacks.includes("times") ? "" : time(row.firstNs)}

@@ -4,13 +4,21 @@
 // from the command that serves the page. Nothing else is ever asked for.
 
 import { decode } from "../engine/decode.ts";
-import type { Model } from "../engine/model.ts";
+import type { Exactness, Model } from "../engine/model.ts";
+
+export interface OfferedImage {
+  index: number;
+  pid: number;
+  program: string;
+  peak_bytes?: number;
+  peak_exactness: Exactness;
+}
 
 const NOT_MODIFIED = 304;
 
 export interface CaptureFacts {
   file: string;
-  images: { index: number; pid: number; program: string; peak_bytes?: number }[];
+  images: OfferedImage[];
   largest: number; // the image to begin with
   note?: string | null; // why the file may tell more than the page does
 }

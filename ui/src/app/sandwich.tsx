@@ -10,6 +10,7 @@ import { exactly, makeView, wantedWeight } from "../engine/look.ts";
 import { NONE } from "../engine/names.ts";
 import { search } from "../engine/search.ts";
 import { buildTree } from "../engine/tree.ts";
+import { markOfAnswer } from "../engine/exactness.ts";
 import { amount, share } from "../engine/units.ts";
 import { cleanWithin } from "../flame/clean.ts";
 import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
@@ -76,7 +77,9 @@ function BothSides() {
   const seen = use(callees.seen);
   const heavy = use(weights);
   const all = use(wholeWeight);
-  const { unit } = use(question);
+  const asked = use(question);
+  const { unit } = asked;
+  const mark = markOfAnswer(use(model), asked);
   const total = wantedWeight(seen, heavy);
   const pick = (event: Event) => {
     event.preventDefault();
@@ -102,7 +105,7 @@ function BothSides() {
           ))}
         </datalist>
         <span>
-          <b>{amount(total, unit)}</b> go through it, {share(total, all)}
+          <b>{amount(total, unit, mark)}</b> go through it, {share(total, all, mark)}
         </span>
       </form>
       {total === 0 ? (
@@ -136,6 +139,7 @@ function Halves({ name }: { name: string }) {
         callers={above}
         callees={below}
         unit={asked.unit}
+        mark={markOfAnswer(use(model), asked)}
         whole={use(wholeWeight)}
         label={cleanWithin(name, 300)}
         onMenu={onMenu}

@@ -4,6 +4,7 @@
 
 import type { FunctionComponent } from "preact";
 import { useEffect } from "preact/hooks";
+import { boundOfAnswer, markFor, markOfAnswer } from "../engine/exactness.ts";
 import { amount } from "../engine/units.ts";
 import { titleOf } from "../engine/verdict.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
@@ -34,6 +35,7 @@ import { TimelinePane } from "./timeline.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { TreePane } from "./tree.tsx";
 import { Verdict } from "./verdict.tsx";
+import type { OfferedImage } from "./load.ts";
 import { paneWords, processWords, programName, questionWords, unbroken } from "./words.ts";
 
 const components: Record<Pane, FunctionComponent> = {
@@ -96,7 +98,8 @@ function Asked() {
   if (why) return null;
   return (
     <h2 class="asked">
-      {questionWords(of, asked)}: <b>{amount(total, asked.unit)}</b>
+      {questionWords(of, asked)}: <b>{amount(total, asked.unit, markOfAnswer(of, asked))}</b>
+      {boundOfAnswer(of, asked, total)}
     </h2>
   );
 }
@@ -165,6 +168,10 @@ function CapturePicker() {
   );
 }
 
+function peakWords({ peak_bytes: peak, peak_exactness: how }: OfferedImage): string {
+  return peak === undefined ? "" : `, ${amount(peak, "bytes", markFor(how, "bytes"))}`;
+}
+
 function ProcessPicker() {
   const { facts, capture, model: of, origin } = use(session)!;
   const images = facts.captures[capture]?.images ?? [];
@@ -184,7 +191,7 @@ function ProcessPicker() {
         {images.map((image) => (
           <option key={image.index} value={image.index}>
             {clean(processWords(image))}
-            {image.peak_bytes === undefined ? "" : `, ${amount(image.peak_bytes, "bytes")}`}
+            {peakWords(image)}
           </option>
         ))}
       </select>

@@ -5,7 +5,8 @@
 
 import { computed } from "@preact/signals-core";
 import { histogram, lifeRange, sizeRange } from "../engine/histograms.ts";
-import { bytes, count, share, time } from "../engine/units.ts";
+import { markOf } from "../engine/exactness.ts";
+import { bytes, count, share, time, EXACT } from "../engine/units.ts";
 import { Bar, Th } from "./parts.tsx";
 import { model, view } from "./session.ts";
 import { use } from "./signals.ts";
@@ -27,7 +28,7 @@ interface Class {
 
 function sizeWords(bucket: number): string {
   const { least, most } = sizeRange(bucket);
-  return most === Infinity ? `${bytes(least)} and more` : `up to ${bytes(most)}`;
+  return most === Infinity ? `${bytes(least, EXACT)} and more` : `up to ${bytes(most, EXACT)}`;
 }
 
 function lifeWords(bucket: number): string {
@@ -85,6 +86,7 @@ interface BarsProps {
 }
 
 function Bars({ title, hint, classes, lacking }: BarsProps) {
+  const mark = markOf(use(model), "allocated", "blocks");
   let all = 0;
   let most = 0;
   for (const { number } of classes) {
@@ -120,8 +122,8 @@ function Bars({ title, hint, classes, lacking }: BarsProps) {
             <td class="wide">
               <Bar part={number} whole={most} />
             </td>
-            <td class="number">{count(number)}</td>
-            <td class="number">{share(number, all)}</td>
+            <td class="number">{count(number, mark)}</td>
+            <td class="number">{share(number, all, mark)}</td>
           </tr>
         ))}
       </tbody>

@@ -8,7 +8,8 @@ import { computed } from "@preact/signals-core";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { shortenPath } from "../engine/names.ts";
 import type { Unit } from "../engine/question.ts";
-import { amount, share } from "../engine/units.ts";
+import { markOfAnswer } from "../engine/exactness.ts";
+import { amount, share, type Mark } from "../engine/units.ts";
 import { notesOf } from "../engine/verdict.ts";
 import { clean } from "../flame/clean.ts";
 import { editorLink } from "./graph.tsx";
@@ -30,8 +31,8 @@ export function SourcePane() {
   return <Source />;
 }
 
-function weightWords({ own, total }: FileWeights, unit: Unit): string {
-  return own ? `${amount(own, unit)} own` : `${amount(total, unit)} through it`;
+function weightWords({ own, total }: FileWeights, unit: Unit, mark: Mark): string {
+  return own ? `${amount(own, unit, mark)} own` : `${amount(total, unit, mark)} through it`;
 }
 
 function Source() {
@@ -39,7 +40,9 @@ function Source() {
   const of = use(model);
   const path = use(state).source;
   const now = all.find((file) => of.text[file.text] === path) ?? all[0];
-  const { unit } = use(question);
+  const asked = use(question);
+  const { unit } = asked;
+  const mark = markOfAnswer(of, asked);
   if (!now)
     return (
       <p class="nothing">
@@ -61,7 +64,7 @@ function Source() {
         >
           {all.slice(0, FILES_MAX).map((file) => (
             <option key={file.text} value={file.text}>
-              {clean(shortenPath(of.text[file.text]))} · {weightWords(file, unit)}
+              {clean(shortenPath(of.text[file.text]))} · {weightWords(file, unit, mark)}
             </option>
           ))}
         </select>
@@ -112,8 +115,10 @@ function heaviest({ lines }: FileWeights): number {
 
 function Lines({ file, lines }: { file: FileWeights; lines: SourceText["lines"] }) {
   const all = use(wholeWeight);
-  const { unit } = use(question);
+  const asked = use(question);
+  const { unit } = asked;
   const of = use(model);
+  const mark = markOfAnswer(of, asked);
   const path = of.text[file.text];
   const parts = partsOf(file.lines.keys(), lines);
   const frame = useRef<HTMLDivElement>(null);
@@ -149,12 +154,12 @@ function Lines({ file, lines }: { file: FileWeights; lines: SourceText["lines"] 
                   <td class="c-share number">
                     {weight && (
                       <>
-                        <Bar part={weight.total} whole={all} /> {share(weight.total, all)}
+                        <Bar part={weight.total} whole={all} /> {share(weight.total, all, mark)}
                       </>
                     )}
                   </td>
-                  <td class="c-weight number">{weight && cell(weight.total, unit)}</td>
-                  <td class="c-self number">{weight?.own ? cell(weight.own, unit) : ""}</td>
+                  <td class="c-weight number">{weight && cell(weight.total, unit, mark)}</td>
+                  <td class="c-self number">{weight?.own ? cell(weight.own, unit, mark) : ""}</td>
                   <td class="c-line number">{link ? <a href={link}>{line}</a> : line || "?"}</td>
                   <td class="c-code">
                     <code>{clean(lines ? (lines[line - 1] ?? "…") : (weight?.name ?? ""))}</code>

@@ -6,6 +6,7 @@
 import { signal } from "@preact/signals-core";
 import { columns, curve } from "../engine/curves.ts";
 import type { Model } from "../engine/model.ts";
+import { markOf } from "../engine/exactness.ts";
 import { amount } from "../engine/units.ts";
 import { use } from "./signals.ts";
 
@@ -36,9 +37,10 @@ function makeShape(model: Model, sites: Uint32Array, unit: "bytes" | "blocks"): 
   let most = 0;
   for (const value of live) most = Math.max(most, value);
   const last = kept.length ? kept[kept.length - 1] : 0;
+  const mark = markOf(model, "live", unit);
   const isEndKnown = !model.facts.image.lacks.includes("live");
-  const atEnd = isEndKnown ? `, ${amount(last, unit)} at the end` : "";
-  const words = `at most ${amount(most, unit)} at once${atEnd}`;
+  const atEnd = isEndKnown ? `, ${amount(last, unit, mark)} at the end` : "";
+  const words = `at most ${amount(most, unit, mark)} at once${atEnd}`;
   if (!most) return { live: "", kept: "", words };
   return {
     live: path(columns(model, live, COLUMNS), most),

@@ -6,6 +6,7 @@
 import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
 import { group, groupRefusal, type Group, type GroupKind, type Groups } from "../engine/groups.ts";
+import { markOfAnswer } from "../engine/exactness.ts";
 import { share } from "../engine/units.ts";
 import { wrapperWords } from "../engine/wrappers.ts";
 import { cleanWithin } from "../flame/clean.ts";
@@ -120,7 +121,7 @@ function CopyButtons() {
     const body = ranked
       .peek()
       .map((item) => [
-        share(item.weight, context.whole),
+        share(item.weight, context.whole, markOfAnswer(context.model, context.question)),
         ...columns.map((column) => column.text(item, context)),
         groupName(context.model, item),
         groupPlace(context.model, item),
@@ -162,7 +163,8 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
   const of = use(model);
   use(lookFault);
   const [open, setOpen] = useState<Set<string>>(new Set());
-  const source = { view: shown, weights: heavy, whole, unit: asked.unit };
+  const mark = markOfAnswer(of, asked);
+  const source = { view: shown, weights: heavy, whole, unit: asked.unit, mark };
   const lines = useMemo(() => tableLines(rows, open, source), [rows, open, shown, heavy, whole]);
   const { frame, window } = useRowsInSight(lines.length, ROW);
   const context: Context = { model: of, question: asked, whole };
@@ -292,6 +294,7 @@ function Row({
 }: LineProps & { line: Line & { kind: "row" } }) {
   const { group: item, isOpen } = line;
   const { model: of, question: asked, whole } = context;
+  const mark = markOfAnswer(of, asked);
   const [first, ...others] = columns;
   const name = shortGroupName(of, item);
   const place = groupPlace(of, item);
@@ -300,7 +303,7 @@ function Row({
   return (
     <tr aria-rowindex={index + 2} class={isOpen ? "open" : ""}>
       <td class="c-share number">
-        <Bar part={item.weight} whole={whole} /> {share(item.weight, whole)}
+        <Bar part={item.weight} whole={whole} /> {share(item.weight, whole, mark)}
       </td>
       <td class="c-weight number">{first.text(item, context)}</td>
       {hasCurve(item.kind) && (

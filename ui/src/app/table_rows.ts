@@ -7,7 +7,7 @@
 import type { Group } from "../engine/groups.ts";
 import type { View } from "../engine/look.ts";
 import { frameText, placeText } from "../engine/names.ts";
-import { amount, share } from "../engine/units.ts";
+import { amount, share, type Mark } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { plural } from "./words.ts";
 
@@ -26,12 +26,13 @@ export interface StackSource {
   weights: Float64Array;
   whole: number;
   unit: "bytes" | "blocks";
+  mark: Mark;
 }
 
 function stackLines(source: StackSource, site: number): Line[] {
-  const { view, weights, whole, unit } = source;
+  const { view, weights, whole, unit, mark } = source;
   const weight = weights[site];
-  const text = `${share(weight, whole)}  ${amount(weight, unit)}`;
+  const text = `${share(weight, whole, mark)}  ${amount(weight, unit, mark)}`;
   const lines: Line[] = [{ kind: "stack", text, site }];
   const frames = view.framesOf(site);
   for (let i = 0; i < frames.length && i < FRAMES_MAX; i++)

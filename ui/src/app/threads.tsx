@@ -6,6 +6,7 @@
 import { computed } from "@preact/signals-core";
 import { groupPlace, groupText } from "../engine/group_text.ts";
 import { group, groupRefusal } from "../engine/groups.ts";
+import { markOf, markOfAnswer } from "../engine/exactness.ts";
 import { bytes, count, percent, share } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
@@ -21,7 +22,10 @@ export function ThreadsPane() {
   const all = use(threads);
   const of = use(model);
   const whole = use(wholeWeight);
-  const { measure, unit } = use(question);
+  const asked = use(question);
+  const { measure, unit } = asked;
+  const mark = markOfAnswer(of, asked);
+  const [done, blocks] = [markOf(of, "allocated", "bytes"), markOf(of, "allocated", "blocks")];
   if (fault || !all) return <Refusal text={fault ?? ""} />;
   return (
     <section class="pane" aria-label="Threads">
@@ -63,18 +67,20 @@ export function ThreadsPane() {
             return (
               <tr key={row.number}>
                 <td class="c-share number">
-                  <Bar part={row.weight} whole={whole} /> {share(row.weight, whole)}
+                  <Bar part={row.weight} whole={whole} /> {share(row.weight, whole, mark)}
                 </td>
-                <td class="c-weight number">{cell(row.weight, unit)}</td>
+                <td class="c-weight number">{cell(row.weight, unit, mark)}</td>
                 <td class="c-name">
                   <span class="name">{name}</span>{" "}
                   <span class="muted">{groupPlace(of, row)}</span>
                 </td>
-                <td class="c-count number">{row.several ? "" : count(row.nAlloc)}</td>
-                <td class="c-total number">{row.several ? "" : bytes(row.bAlloc)}</td>
-                <td class="c-total number">{row.several ? "" : bytes(row.bFree)}</td>
-                <td class="c-foreign number">{row.several ? "" : count(row.nForeign)}</td>
-                <td class="c-temp number">{row.several ? "" : percent(row.nTemp, row.nAlloc)}</td>
+                <td class="c-count number">{row.several ? "" : count(row.nAlloc, blocks)}</td>
+                <td class="c-total number">{row.several ? "" : bytes(row.bAlloc, done)}</td>
+                <td class="c-total number">{row.several ? "" : bytes(row.bFree, done)}</td>
+                <td class="c-foreign number">{row.several ? "" : count(row.nForeign, blocks)}</td>
+                <td class="c-temp number">
+                  {row.several ? "" : percent(row.nTemp, row.nAlloc, blocks)}
+                </td>
               </tr>
             );
           })}

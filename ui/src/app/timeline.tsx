@@ -7,7 +7,8 @@ import { computed } from "@preact/signals-core";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { amount, bytes, count, time } from "../engine/units.ts";
+import { markOf } from "../engine/exactness.ts";
+import { amount, bytes, count, time, EXACT } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
 import { endNs, moment, totals } from "./moments.ts";
 import { model, question } from "./session.ts";
@@ -48,7 +49,8 @@ function drawRate(u: uPlot, { rate, unit }: Drawn): void {
   ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";
-  const words = `${unit === "bytes" ? bytes(Math.round(most)) : count(Math.round(most))}/s`;
+  const n = Math.round(most);
+  const words = `${unit === "bytes" ? bytes(n, EXACT) : count(n, EXACT)}/s`; // a scale
   ctx.fillText(words, left - 8 * devicePixelRatio, top + height - tall / 2);
   ctx.restore();
 }
@@ -80,7 +82,7 @@ function axes(unit: "bytes" | "blocks"): uPlot.Axis[] {
     {
       ...common,
       values: (_, all) =>
-        all.map((n) => (n === null ? "" : unit === "bytes" ? bytes(n) : count(n))),
+        all.map((n) => (n === null ? "" : unit === "bytes" ? bytes(n, EXACT) : count(n, EXACT))),
       incrs: steps(unit === "bytes" ? 2 : 10),
       filter: notBelow,
       grid: { ...common.grid, filter: notBelow },
@@ -210,9 +212,10 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
   const live = isAt ? sums[at] : i < 0 ? null : lives[i];
   const rss = i < 0 ? null : (resident?.[i] ?? null);
   const bin = ns === null ? -1 : Math.min(rate.length - 1, Math.floor((ns / end) * rate.length));
+  const done = markOf(of, "allocated", unit);
   return (
     <p class="legend">
-      <Key name="live" text="live" value={live === null ? null : amount(live, unit)} />
+      <Key name="live" text="live" value={live === null ? null : amount(live, unit, markOf(of, "live", unit))} />
       {resident && (
         <button
           type="button"
@@ -221,14 +224,14 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
           title={hasRss ? "Leave RSS out" : "Show RSS"}
           onClick={() => settle({ rss: !hasRss })}
         >
-          <Key name="rss" text="RSS" value={rss === null ? null : bytes(rss)} />
+          <Key name="rss" text="RSS" value={rss === null ? null : bytes(rss, EXACT)} />
         </button>
       )}
       {hasRates(of, unit) && (
         <Key
           name="rate"
           text="allocated"
-          value={bin < 0 ? "per second" : `${amount(Math.round(rate[bin]), unit)}/s`}
+          value={bin < 0 ? "per second" : `${amount(Math.round(rate[bin]), unit, done)}/s`}
         />
       )}
       {cursor !== null && <span class="muted">at {time(cursor)}</span>}

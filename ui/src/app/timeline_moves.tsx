@@ -4,6 +4,7 @@
 // everything that can be asked of it, with its number.
 
 import { refusal, timeOf, whole, type Question } from "../engine/question.ts";
+import { markOfAnswer } from "../engine/exactness.ts";
 import { amount } from "../engine/units.ts";
 import { clearRange, range, toEnd, toLocalPeak, toPeak } from "./moments.ts";
 import { model, question } from "./session.ts";
@@ -72,7 +73,7 @@ export function RangeNumbers() {
     <div class="range-numbers" role="group" aria-label={label}>
       {choices.map((choice) => {
         const why = refusal(of, choice.asked);
-        const text = why ? "not known" : amount(whole(of, choice.asked), unit);
+        const text = why ? "not known" : amount(whole(of, choice.asked), unit, markOfAnswer(of, choice.asked));
         return (
           <button
             key={choice.words}

@@ -7,6 +7,7 @@
 
 import { useRef } from "preact/hooks";
 import { nearestSnapshot, START, timeOf } from "../engine/question.ts";
+import { markOf } from "../engine/exactness.ts";
 import { amount } from "../engine/units.ts";
 import { endNs, moment, moveEdge, range, selectMoment, selectRange, totals } from "./moments.ts";
 import { model, question } from "./session.ts";
@@ -125,7 +126,7 @@ function Handle(props: { grip: Grip; label: string; snapshot: number | null }) {
   const ns = timeOf(of, snapshot);
   const side = ns > end * LATE ? "late" : "early"; // where its label has room
   const held = snapshot === START ? 0 : sums[snapshot];
-  const words = `${momentWords(of, snapshot)}: ${amount(held, unit)} live`;
+  const words = `${momentWords(of, snapshot)}: ${amount(held, unit, markOf(of, "live", unit))} live`;
   const keys = (event: KeyboardEvent) => {
     const next = stepped(event.key, snapshot, last);
     if (next === null || event.ctrlKey || event.metaKey || event.altKey) return;

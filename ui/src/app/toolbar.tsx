@@ -5,7 +5,8 @@
 
 import { blameOf } from "../engine/groups.ts";
 import { MEASURES, refusal, type Measure } from "../engine/question.ts";
-import { amount, count, share } from "../engine/units.ts";
+import { markOfAnswer, markOfTwo } from "../engine/exactness.ts";
+import { amount, count, share, EXACT } from "../engine/units.ts";
 import type { Matches } from "../engine/search.ts";
 import { AddFilter, Chips } from "./chips.tsx";
 import { found as foundInBoth, sides } from "./comparison.ts";
@@ -169,15 +170,17 @@ function Toggles({ isTurned }: { isTurned: boolean }) {
 }
 
 function framesWords({ count: n }: Matches): string {
-  return `in ${count(n)} ${n === 1 ? "frame" : "frames"}`;
+  return `in ${count(n, EXACT)} ${n === 1 ? "frame" : "frames"}`;
 }
 
 function SearchOfStacks() {
   const found = use(matches);
   const all = use(wanted);
-  const { unit } = use(question);
+  const asked = use(question);
+  const { unit } = asked;
+  const mark = markOfAnswer(use(model), asked);
   const words = found
-    ? `${amount(found.total, unit)} (${share(found.total, all)}) ${framesWords(found)}`
+    ? `${amount(found.total, unit, mark)} (${share(found.total, all, mark)}) ${framesWords(found)}`
     : "";
   return <Search result={words} />;
 }
@@ -186,10 +189,13 @@ function SearchOfStacks() {
 function SearchOfBoth() {
   const found = use(foundInBoth);
   const { unit } = use(question);
-  if (!use(sides)) return <SearchOfStacks />;
+  const of = use(sides);
+  if (!of) return <SearchOfStacks />;
+  const [then, next] = [of.before, of.after].map((side) => markOfAnswer(side.model, side.question));
   const words = found
-    ? `${changeWords(found.total - (found.before ?? 0), unit)}: ` +
-      `${amount(found.before ?? 0, unit)} → ${amount(found.total, unit)} ${framesWords(found)}`
+    ? `${changeWords(found.total - (found.before ?? 0), unit, markOfTwo(then, next))}: ` +
+      `${amount(found.before ?? 0, unit, then)} → ${amount(found.total, unit, next)} ` +
+      framesWords(found)
     : "";
   return <Search result={words} />;
 }

@@ -6,7 +6,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Model } from "../engine/model.ts";
 import { frameText, placeText } from "../engine/names.ts";
 import type { Tree } from "../engine/tree.ts";
-import { count, share } from "../engine/units.ts";
+import { markOfAnswer } from "../engine/exactness.ts";
+import { count, share, EXACT, type Mark } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { nameToShow } from "./columns.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
@@ -40,7 +41,9 @@ interface GridProps {
 export function TreeGrid({ tree, label }: GridProps) {
   const of = use(model);
   const all = use(wholeWeight);
-  const { unit } = use(question);
+  const asked = use(question);
+  const { unit } = asked;
+  const mark = markOfAnswer(of, asked);
   const [turned, setTurned] = useState<Turned>(new Map());
   const [current, setCurrent] = useState<string | null>(null);
   const hasFocus = useRef(false);
@@ -122,6 +125,7 @@ export function TreeGrid({ tree, label }: GridProps) {
               of={of}
               whole={all}
               unit={unit}
+              mark={mark}
               onTurn={() => turn(line, !line.isOpen)}
               onPick={() => {
                 hasFocus.current = true;
@@ -148,11 +152,12 @@ interface RowProps {
   of: Model;
   whole: number;
   unit: "bytes" | "blocks";
+  mark: Mark;
   onTurn(): void;
   onPick(): void;
 }
 
-function NodeRow({ line, row, isCurrent, tree, of, whole, unit, onTurn, onPick }: RowProps) {
+function NodeRow({ line, row, isCurrent, tree, of, whole, unit, mark, onTurn, onPick }: RowProps) {
   const { node, isOpen } = line;
   const canOpen = tree.hasChildren(node);
   const frame = tree.frame(node);
@@ -174,13 +179,13 @@ function NodeRow({ line, row, isCurrent, tree, of, whole, unit, onTurn, onPick }
       onDblClick={onTurn}
     >
       <td role="gridcell" class="c-share number">
-        <Bar part={total} whole={whole} /> {share(total, whole)}
+        <Bar part={total} whole={whole} /> {share(total, whole, mark)}
       </td>
       <td role="gridcell" class="c-weight number">
-        {cell(total, unit)}
+        {cell(total, unit, mark)}
       </td>
       <td role="gridcell" class="c-self number">
-        {self ? cell(self, unit) : ""}
+        {self ? cell(self, unit, mark) : ""}
       </td>
       <td role="gridcell" class="c-name" title={`${name}\n${place}`}>
         <span class="indent" style={{ width: `${Math.min(40, line.depth - 1) * 14}px` }} />
@@ -191,7 +196,7 @@ function NodeRow({ line, row, isCurrent, tree, of, whole, unit, onTurn, onPick }
         {deep > 1 && <span class="muted"> ×{deep} deep</span>} <span class="muted">{place}</span>
       </td>
       <td role="gridcell" class="c-stacks number">
-        {count(tree.stacks(node))}
+        {count(tree.stacks(node), EXACT)}
       </td>
     </tr>
   );

@@ -5,7 +5,7 @@
 import { SnapshotKind, type Model } from "../engine/model.ts";
 import { isBound, snapshotOfKind, START, timeOf } from "../engine/question.ts";
 import type { Measure, Question } from "../engine/question.ts";
-import { bytes, change, count, time } from "../engine/units.ts";
+import { bytes, change, count, EXACT, time, type Mark } from "../engine/units.ts";
 import { session } from "./session.ts";
 import type { FilterKind, GroupWord, Pane } from "./state.ts";
 
@@ -56,8 +56,8 @@ export const filterWords: Record<FilterKind, string> = {
 };
 
 // A number of a table, whose heading names the unit.
-export function cell(value: number, unit: "bytes" | "blocks"): string {
-  return unit === "bytes" ? bytes(value) : count(value);
+export function cell(value: number, unit: "bytes" | "blocks", mark: Mark): string {
+  return unit === "bytes" ? bytes(value, mark) : count(value, mark);
 }
 
 // Numbers and their units stay on one line.
@@ -66,12 +66,12 @@ export function unbroken(text: string): string {
 }
 
 export function plural(n: number, one: string, many: string = `${one}s`): string {
-  return `${count(n)} ${n === 1 ? one : many}`;
+  return `${count(n, EXACT)} ${n === 1 ? one : many}`;
 }
 
 // ▲ and ▼ besides the sign: never by colour alone.
-export function changeWords(by: number, unit: "bytes" | "blocks"): string {
-  return by === 0 ? change(by, unit) : `${by > 0 ? "▲" : "▼"} ${change(by, unit)}`;
+export function changeWords(by: number, unit: "bytes" | "blocks", mark: Mark): string {
+  return by === 0 ? change(by, unit, mark) : `${by > 0 ? "▲" : "▼"} ${change(by, unit, mark)}`;
 }
 
 // The last moment known; while a program runs it is not its end.

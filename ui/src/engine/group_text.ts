@@ -6,13 +6,13 @@ import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "./classes.ts";
 import type { Group } from "./groups.ts";
 import type { Model } from "./model.ts";
 import { frameText, moduleName, modulePath, NONE, placeText, shortenPath } from "./names.ts";
-import { bytes, count, time } from "./units.ts";
+import { bytes, count, EXACT, time } from "./units.ts";
 
 function sizeText({ number, several, last }: Group): string {
   const { least } = classRange("size", number);
   const { most } = classRange("size", several ? last : number);
-  const limits = most === null ? `${bytes(least ?? 0)} and more`
-    : `${bytes(least ?? 0)} to ${bytes(most)}`;
+  const limits = most === null ? `${bytes(least ?? 0, EXACT)} and more`
+    : `${bytes(least ?? 0, EXACT)} to ${bytes(most, EXACT)}`;
   return several ? `several sizes, ${limits}` : limits;
 }
 
@@ -64,7 +64,7 @@ export function groupPlace(model: Model, group: Group): string {
   const { kind, frame } = group;
   if (kind === "thread") {
     const thread = group.number ? model.facts.threads[group.number] : undefined;
-    const others = thread && thread.owners > 1 ? ` and ${count(thread.owners - 1)} before it` : "";
+    const others = thread && thread.owners > 1 ? ` and ${count(thread.owners - 1, EXACT)} before it` : "";
     return thread?.tid ? `tid ${thread.tid}${others}` : "";
   }
   if (frame === NONE || group.crate !== null)

@@ -147,6 +147,13 @@ export interface Told {
   sentences: Sentence[];
 }
 
+// How far to believe numbers: of what was done, held at a moment, held at the peak, and so on.
+export type Figure = "allocated" | "live" | "peak" | "own_max" | "times" | "mapped";
+export interface Exactness {
+  is: "exact" | "within" | "at_most" | "at_least" | "estimated" | "unknown";
+  bound_bytes?: number;
+}
+
 export interface Facts {
   schema: string;
   tool_version: string;
@@ -169,10 +176,11 @@ export interface Facts {
     max_live_threads: number;
     inherited_bytes: number;
   };
-  images: (Image & { peak_bytes?: number; allocations?: number })[];
+  images: (Image & { peak_bytes?: number; peak_exactness: Exactness; allocations?: number })[];
   totals: Record<string, number | undefined>; // the keys of tidemark-report-1; absent is not zero
   pages: Record<string, number | undefined>;
   completeness: Record<string, number | undefined>;
+  exactness: Record<Figure, Exactness> & { sampled: { every_bytes: number | null } | null };
   threads: { tid: number; name: string; owners: number }[];
   marks: { time_ns: number; name: string }[];
   verdict: Told;

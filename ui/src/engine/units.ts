@@ -2,7 +2,10 @@
 //
 // Numbers for people, rounded as src/base/units.c rounds them: page and command never differ in a
 // digit. A value never shows as a rounder one than it is: 1023.96 KiB is not "1024.0 KiB" but
-// "1.0 MiB".
+// "1.0 MiB". And none as more exact: each wants the mark of what it is (engine/exactness.ts).
+
+export type Mark = "" | "≈ " | "≤ " | "≥ ";
+export const EXACT: Mark = ""; // counted here and now, or known to be
 
 // As printf's %.*f: what lies exactly in the middle goes to the even digit; toFixed() goes up.
 function fixed(value: number, decimals: number): string {
@@ -28,19 +31,19 @@ function scaled(value: number, base: number, names: string[]): string {
 }
 
 // "17 B", "412.6 MiB"; negative values keep their sign.
-export function bytes(n: number): string {
+export function bytes(n: number, mark: Mark): string {
   const sign = n < 0 ? "-" : "";
   const size = Math.abs(n);
   if (size < 1024)
-    return `${sign}${digits(size)} B`;
-  return sign + scaled(size / 1024, 1024, ["KiB", "MiB", "GiB", "TiB", "PiB"]);
+    return `${mark}${sign}${digits(size)} B`;
+  return mark + sign + scaled(size / 1024, 1024, ["KiB", "MiB", "GiB", "TiB", "PiB"]);
 }
 
 // "16,204" up to a million, then "14.2 M", "3.1 G", "2.0 T".
-export function count(n: number): string {
+export function count(n: number, mark: Mark): string {
   const sign = n < 0 ? "-" : "";
   const size = Math.abs(n);
-  return sign + (size < 1e6 ? digits(size) : scaled(size / 1e6, 1000, ["M", "G", "T", "P"]));
+  return mark + sign + (size < 1e6 ? digits(size) : scaled(size / 1e6, 1000, ["M", "G", "T", "P"]));
 }
 
 // Three significant digits below 1000 of a unit: "8.42", "12.4", "830".
@@ -66,33 +69,37 @@ export function time(ns: number): string {
 }
 
 // "46.2 %"; a share above 0 that rounds to 0 is "<0.1 %". whole 0 gives "0 %".
-export function share(part: number, whole: number): string {
+export function share(part: number, whole: number, mark: Mark): string {
   if (part === 0 || whole <= 0)
     return "0 %";
   const percent = (100 * part) / whole;
+  const about = mark && "≈ ";
   if (percent > 0 && percent < 0.1)
-    return "<0.1 %";
+    return `${about}<0.1 %`;
   if (part < whole && percent >= 99.95)
-    return "99.9 %";
-  return `${fixed(percent, 1)} %`;
+    return `${about}99.9 %`;
+  return `${about}${fixed(percent, 1)} %`;
 }
 
 // "61 %" with the same care at both ends: only everything is "100 %", only nothing is "0 %".
-export function percent(part: number, whole: number): string {
+export function percent(part: number, whole: number, mark: Mark): string {
   const value = whole ? (100 * part) / whole : 0;
+  const about = part && mark && "≈ ";
   if (part > 0 && value < 1)
-    return "<1 %";
+    return `${about}<1 %`;
   if (part < whole && value > 99)
-    return value > 99.5 ? ">99 %" : "99 %";
-  return `${fixed(value, 0)} %`;
+    return about + (value > 99.5 ? ">99 %" : "99 %");
+  return `${about || ""}${fixed(value, 0)} %`;
 }
 
 // An amount in the unit of a question: "412.6 MiB" or "16,204 blocks".
-export function amount(n: number, unit: "bytes" | "blocks"): string {
-  return unit === "bytes" ? bytes(n) : `${count(n)} ${Math.abs(n) === 1 ? "block" : "blocks"}`;
+export function amount(n: number, unit: "bytes" | "blocks", mark: Mark): string {
+  if (unit === "bytes")
+    return bytes(n, mark);
+  return `${count(n, mark)} ${Math.abs(n) === 1 ? "block" : "blocks"}`;
 }
 
 // With its sign, as changes are told: "+1.2 MiB", "−3 B", "±0 B".
-export function change(n: number, unit: "bytes" | "blocks"): string {
-  return (n > 0 ? "+" : n < 0 ? "−" : "±") + amount(Math.abs(n), unit);
+export function change(n: number, unit: "bytes" | "blocks", mark: Mark): string {
+  return (n > 0 ? "+" : n < 0 ? "−" : "±") + amount(Math.abs(n), unit, mark);
 }

@@ -6,7 +6,7 @@
 
 import { Layer, type Facts, type Model } from "./model.ts";
 import { moduleName } from "./names.ts";
-import { count } from "./units.ts";
+import { count, EXACT } from "./units.ts";
 
 type Wrapper = Facts["wrappers"][number];
 
@@ -43,7 +43,7 @@ export function wrapperWords(wrappers: Wrapper[]): string {
   if (!wrappers.length)
     return "";
   const named = wrappers.slice(0, NAMED_MOST)
-    .map((one) => `${one.function} (${count(one.callers)} callers)`).join(", ");
+    .map((one) => `${one.function} (${count(one.callers, EXACT)} callers)`).join(", ");
   const more = wrappers.length - NAMED_MOST;
   return `${named}${more > 0 ? ` and ${more} more` : ""}, folded by their shape`;
 }

@@ -51,6 +51,6 @@ function figuresOf({ meaning, node, whole }: BarProps): string {
   const { tree, options } = meaning;
   if (tree.count === 0) return "";
   const n = meaning.change(node);
-  if (options.signed) return `${arrow(n)} ${change(n, options.unit)}`;
-  return `${amount(n, options.unit)} · ${share(n, whole)}`;
+  if (options.signed) return `${arrow(n)} ${change(n, options.unit, options.mark)}`;
+  return `${amount(n, options.unit, options.mark)} · ${share(n, whole, options.mark)}`;
 }

@@ -7,6 +7,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { View } from "../engine/look.ts";
 import type { Unit } from "../engine/question.ts";
 import type { Tree } from "../engine/tree.ts";
+import type { Mark } from "../engine/units.ts";
 import { Layout } from "./layout.ts";
 import { TreeMeaning } from "./meaning.ts";
 import { TreeNames } from "./names.ts";
@@ -17,6 +18,7 @@ export interface Shown {
   tree: Tree;
   views: readonly View[]; // that of the tree; of a diff, those after and before
   unit: Unit;
+  mark: Mark; // of all numbers
   rootLabel?: string; // what all of it is
   flipped: boolean; // the root below
   zoom: readonly string[]; // names from the root's child on
@@ -32,7 +34,7 @@ export interface Scenery {
 }
 
 export function useScenery(shown: Shown): Scenery {
-  const { tree, views, unit, rootLabel = "all", zoom, matches } = shown;
+  const { tree, views, unit, mark, rootLabel = "all", zoom, matches } = shown;
   const [after, before] = views;
   const names = useMemo(() => {
     const models = before ? [after.model, before.model] : [after.model];
@@ -41,8 +43,8 @@ export function useScenery(shown: Shown): Scenery {
   const layout = useMemo(() => new Layout(tree), [tree]);
   const signed = useMemo(() => tree.isSigned, [tree]);
   const meaning = useMemo(
-    () => new TreeMeaning(tree, names, { unit, signed, matches }),
-    [names, unit, signed, matches],
+    () => new TreeMeaning(tree, names, { unit, mark, signed, matches }),
+    [names, unit, mark, signed, matches],
   );
   const zoomNode = useMemo(() => nodeOf(names, zoom), [names, zoom]);
   const isEmpty = tree.count === 0 || tree.width(0) <= 0;

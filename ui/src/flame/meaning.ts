@@ -6,13 +6,14 @@
 
 import type { Unit } from "../engine/question.ts";
 import type { Tree } from "../engine/tree.ts";
-import { amount, change } from "../engine/units.ts";
+import { amount, change, type Mark } from "../engine/units.ts";
 import type { Meaning } from "./draw.ts";
 import type { TreeNames } from "./names.ts";
 import { Style } from "./palette.ts";
 
 export interface MeaningOptions {
   unit: Unit;
+  mark: Mark; // of its numbers
   signed: boolean;
   matches: Uint8Array | null; // per node
 }
@@ -56,8 +57,10 @@ export class TreeMeaning implements Meaning {
   }
 
   figure(node: number): string {
-    const { signed, unit } = this.options;
-    return signed ? change(this.change(node), unit) : amount(this.tree.total(node), unit);
+    const { signed, unit, mark } = this.options;
+    return signed
+      ? change(this.change(node), unit, mark)
+      : amount(this.tree.total(node), unit, mark);
   }
 
   isJoined(node: number): boolean {

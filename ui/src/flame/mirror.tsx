@@ -76,11 +76,11 @@ function Row({ node, id, meaning, whole, cursor, onChoose }: MirrorProps & { nod
       <td role="gridcell">{cleanWithin(names.shortOf(node), 300)}</td>
       <td role="gridcell">
         {options.signed
-          ? change(meaning.change(node), options.unit)
-          : amount(tree.total(node), options.unit)}
+          ? change(meaning.change(node), options.unit, options.mark)
+          : amount(tree.total(node), options.unit, options.mark)}
       </td>
-      <td role="gridcell">{options.signed ? "" : share(tree.total(node), whole)}</td>
-      <td role="gridcell">{amount(tree.self(node), options.unit)}</td>
+      <td role="gridcell">{options.signed ? "" : share(tree.total(node), whole, options.mark)}</td>
+      <td role="gridcell">{amount(tree.self(node), options.unit, options.mark)}</td>
       <td role="gridcell">{names.placeOf(node)}</td>
     </tr>
   );

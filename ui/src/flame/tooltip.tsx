@@ -5,7 +5,7 @@
 // readers, so it is hidden from them.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { amount, change, count, share } from "../engine/units.ts";
+import { amount, change, count, EXACT, share } from "../engine/units.ts";
 import type { Hit } from "./chart.ts";
 import { cleanWithin } from "./clean.ts";
 import { arrow, type TreeMeaning } from "./meaning.ts";
@@ -81,10 +81,10 @@ export function placeTip(
 }
 
 function Many({ hit, meaning }: { hit: Hit; meaning: TreeMeaning }) {
-  const together = amount(hit.amount, meaning.options.unit);
+  const together = amount(hit.amount, meaning.options.unit, meaning.options.mark);
   return (
     <p class="flame-tip-note">
-      {`${count(hit.nMerged)} boxes too narrow to draw, ${together} together. The widest:`}
+      {`${count(hit.nMerged, EXACT)} boxes too narrow to draw, ${together} together. The widest:`}
     </p>
   );
 }
@@ -104,28 +104,32 @@ function Where({ node, meaning }: { node: number; meaning: TreeMeaning }) {
 
 function rowsOf(node: number, meaning: TreeMeaning, whole: number, zoom: number) {
   const { tree, options } = meaning;
-  const { unit } = options;
+  const { unit, mark } = options;
   const rows: [string, string][] = [];
   const total = tree.total(node);
   if (tree.isDiff) {
     const n = meaning.change(node);
-    rows.push(["change", `${arrow(n)} ${change(n, unit)}`]);
-    rows.push(["before", amount(tree.before(node), unit)], ["after", amount(total, unit)]);
+    rows.push(["change", `${arrow(n)} ${change(n, unit, mark)}`]);
+    rows.push(["before", amount(tree.before(node), unit, mark)]);
+    rows.push(["after", amount(total, unit, mark)]);
   } else {
     rows.push(["total", sharesText(total, meaning, whole, zoom)]);
     const self = tree.self(node);
-    if (self !== total) rows.push(["self", self === 0 ? "none" : amount(self, unit)]);
+    if (self !== total) rows.push(["self", self === 0 ? "none" : amount(self, unit, mark)]);
   }
-  rows.push(["stacks", count(tree.stacks(node))]);
+  rows.push(["stacks", count(tree.stacks(node), EXACT)]);
   return rows;
 }
 
 function sharesText(total: number, meaning: TreeMeaning, whole: number, zoom: number): string {
   const { tree, options } = meaning;
-  if (options.signed) return `${arrow(total)} ${change(total, options.unit)}`;
-  const text = `${amount(total, options.unit)} · ${share(total, whole)}`;
+  const { unit, mark } = options;
+  if (options.signed) return `${arrow(total)} ${change(total, unit, mark)}`;
+  const text = `${amount(total, unit, mark)} · ${share(total, whole, mark)}`;
   const zoomed = tree.total(zoom);
-  return zoom > 0 && total <= zoomed ? `${text} · ${share(total, zoomed)} of what is shown` : text;
+  return zoom > 0 && total <= zoomed
+    ? `${text} · ${share(total, zoomed, mark)} of what is shown`
+    : text;
 }
 
 function notesOf(node: number, { names, tree }: TreeMeaning): string[] {
