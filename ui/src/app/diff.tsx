@@ -88,7 +88,9 @@ function Comparison({ of }: { of: Sides }) {
         <span class="muted">{clean(sideWords(after, areCaptures))}</span>{" "}
         <b>{amount(next, unit, marks[1])}</b>
         {bounds[1]}{" "}
-        <b class={next > then ? "more" : "less"}>{changeWords(next - then, unit, markOfTwo(marks[0], marks[1]))}</b>
+        <b class={next > then ? "more" : "less"}>
+          {changeWords(next - then, unit, markOfTwo(marks[0], marks[1]))}
+        </b>
         {!areCaptures && (
           <button type="button" class="plain" onClick={() => go({ base: "", pane: "overview" })}>
             Stop comparing

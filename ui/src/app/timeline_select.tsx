@@ -126,7 +126,8 @@ function Handle(props: { grip: Grip; label: string; snapshot: number | null }) {
   const ns = timeOf(of, snapshot);
   const side = ns > end * LATE ? "late" : "early"; // where its label has room
   const held = snapshot === START ? 0 : sums[snapshot];
-  const words = `${momentWords(of, snapshot)}: ${amount(held, unit, markOf(of, "live", unit))} live`;
+  const mark = markOf(of, "live", unit);
+  const words = `${momentWords(of, snapshot)}: ${amount(held, unit, mark)} live`;
   const keys = (event: KeyboardEvent) => {
     const next = stepped(event.key, snapshot, last);
     if (next === null || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -64,7 +64,8 @@ export function groupPlace(model: Model, group: Group): string {
   const { kind, frame } = group;
   if (kind === "thread") {
     const thread = group.number ? model.facts.threads[group.number] : undefined;
-    const others = thread && thread.owners > 1 ? ` and ${count(thread.owners - 1, EXACT)} before it` : "";
+    const before = thread ? thread.owners - 1 : 0;
+    const others = before > 0 ? ` and ${count(before, EXACT)} before it` : "";
     return thread?.tid ? `tid ${thread.tid}${others}` : "";
   }
   if (frame === NONE || group.crate !== null)
