@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 
+import devices
 import exports
 import forks
 import imports
@@ -343,7 +344,12 @@ def by_stage(bench):
     return stages.stages(bench, BUILD, program_commands(bench), say)
 
 
-SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage, "said": overhead_said,
+def by_device(bench):
+    return devices.devices(bench, ROOT, say)
+
+
+SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage,
+            "devices": by_device, "said": overhead_said,
             "startup": startup, "finish": finish, "forks": processes, "memory": memory,
             "stacks": new_stacks, "threads": crowds, "naming": naming, "imports": foreign,
             "exports": writing, "page": browser}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark's JSON as the page people read (docs/overhead.md)."""
+import devices
 import stages
 
 NAMES = ["plain", "tidemark", "heaptrack", "dhat", "gperftools"]
@@ -93,6 +94,17 @@ def stages_lines(rows):
         lines.append(row([entry["workload"], f"{number(plain / 1e3, 2)} s"]
                          + [f"{number(entry['ms'][column]['median'] / plain * 100)} %"
                             for column in stages.COLUMNS]))
+    return lines
+
+
+def devices_lines(rows):
+    lines = header(["Instructions of the recorder", "with all", *(f"without {name}"
+                                                                  for name in devices.DEVICES)])
+    for entry in rows:
+        whole = entry["instructions"]
+        lines.append(row([entry["workload"], f"{number(whole / 1e6)} M"]
+                         + [f"{(entry['without'][name] / whole - 1) * 100:+.1f} %"
+                            for name in devices.DEVICES]))
     return lines
 
 
@@ -257,6 +269,14 @@ SECTIONS = [
      "or faster with the machine and for what the recorder leaves of the caches; the recorder's "
      "stages, where hooks are also a stack that was the last one and its booking; the kernel's, "
      "for all of it; and tidemark's, the writing at the end included.", stages_lines),
+    ("devices", "What each device of the recorder gains",
+     "What only makes the recorder faster, by what programs usually do (`src/rt/devices.h`), "
+     "left out one by one: instructions counted by callgrind, of smaller runs without a "
+     "supervisor. More without it is what it gains. Pairs of one stack that are booked together "
+     "(run), the stack that came next the last time (foresight), outer words that stacks share "
+     "(trunk: fewer bytes, not fewer instructions), no memo while stacks do not come back "
+     "(bypass), which ends when they do (return), and a full memo that is emptied (patience).",
+     devices_lines),
     ("said", "The overhead that a report says",
      "Processor time of all processes with the recorder, and of tidemark meanwhile, over that of "
      "all processes without: as measured, and as the report estimates it. With and without run at "

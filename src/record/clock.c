@@ -4,6 +4,7 @@
 #include "record/clock.h"
 
 #include "rt/cold.h"
+#include "rt/devices.h"
 #include "store/live.h"
 
 enum {
@@ -85,7 +86,7 @@ bool tide_thread_clock_read(struct tide_thread_clock *clock)
 
 void tide_clock_init(bool beat)
 {
-  has_beat = beat;
+  has_beat = beat || TIDE_BEAT_ASSUMED;
   reading_cycles = ~0ull;
   for (int i = 0; i < 16; i++) {
     struct tide_thread_clock clock = {.n_early = EARLY_EVENTS, .burst = 1};

@@ -85,7 +85,7 @@ __attribute__((noinline)) bool tide_run_alloc_any(struct tide_writer *w, struct 
   if (!tide_run_goes_on(w, c, size)) {
     bool again = w->temp_cell == c || w->run_cell == c;
     tide_run_settle(w);
-    if (!again || !begin(w, c, size, now))
+    if (!TIDE_HAS(RUN) || !again || !begin(w, c, size, now))
       return tide_book_alloc(w, c, addr, size, now, now);
   }
   struct tide_place place;

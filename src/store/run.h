@@ -14,6 +14,7 @@
 // Another thread may free the block that is there: its end is booked in that thread's own cell, so
 // the run need not know.
 #pragma once
+#include "rt/devices.h"
 #include "store/book.h"
 
 #ifndef TIDE_PAUSE // a test may hold a thread up between two stores
@@ -62,7 +63,7 @@ TIDE_HOT bool tide_run_alloc(struct tide_writer *w, struct tide_cell *c, uint64_
     return true;
   }
   // One that comes alone is sooner booked than it would wait.
-  if (w->temp_cell != c && TIDE_LIKELY(!tide_writer_waits(w)) &&
+  if ((!TIDE_HAS(RUN) || w->temp_cell != c) && TIDE_LIKELY(!tide_writer_waits(w)) &&
       TIDE_LIKELY(tide_book_alloc_quickly(w, c, addr, size, now)))
     return true;
   return tide_run_alloc_any(w, c, addr, size, now);

@@ -3,6 +3,7 @@
 // The slower tries of stack capture: incremental unwinding, and filing what it found.
 #include "unwind/capture.h"
 
+#include "rt/devices.h"
 #include "unwind/grow.h"
 #include "unwind/step.h"
 
@@ -177,7 +178,6 @@ full_walk:
 static void forget_memo(struct tide_unwind *u)
 {
   tide_memo_empty(u->memo);
-  u->memo_last = NULL;
   u->leaf_sp = 0; // the first try may have been one of those forgotten
   u->memo_refused = 0;
 }
@@ -208,9 +208,9 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
   uint64_t leaf = u->n - 1, n = leaf + u->n_fp; // the outermost frame has no word
   if (!leaf || n > TIDE_MEMO_WORDS)
     return;
-  struct tide_memo *m = tide_memo_room(u->memo, n);
+  struct tide_memo_entry *m = tide_memo_room(u->memo, n);
   if (!m) {
-    if (++u->memo_refused > TIDE_MEMO_PATIENCE)
+    if (TIDE_HAS(PATIENCE) && ++u->memo_refused > TIDE_MEMO_PATIENCE)
       forget_memo(u);
     return;
   }
@@ -222,19 +222,6 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
   m->needs_fp = u->frame[leaf].needs_fp;
   m->token = token;
   tide_memo_file(u->memo, m, place);
-}
-
-__attribute__((noinline)) static void first_try_is(struct tide_unwind *u, const struct tide_memo *m)
-{
-  const struct tide_memo_whole *whole = tide_memo_whole(u->memo, m);
-  u->leaf_pc = m->pc;
-  u->leaf_sp = m->sp;
-  u->leaf_fp = whole->fp;
-  u->leaf_fp_mask = m->needs_fp ? ~0ull : 0;
-  u->leaf_token = m->token;
-  u->words = whole->words;
-  u->words_end = whole->words + whole->n;
-  pack_words(u);
 }
 
 // Do most stacks come back now? Asked with each capture, answered with every so many.
@@ -250,11 +237,11 @@ static bool stacks_come_back(struct tide_unwind *u, const void *token)
   return most;
 }
 
-static void *capture_past_memo(struct tide_unwind *u, struct tide_regs r)
+__attribute__((noinline)) static void *capture_past_memo(struct tide_unwind *u, struct tide_regs r)
 {
   void *token = incremental(u, r);
   u->memo_bypass--;
-  if (stacks_come_back(u, token) || !u->memo_bypass) {
+  if ((TIDE_HAS(RETURN) && stacks_come_back(u, token)) || !u->memo_bypass) {
     u->memo_bypass = 0;
     u->memo_credit = TIDE_MEMO_CREDIT / 4;
     forget_memo(u); // of other times
@@ -262,41 +249,48 @@ static void *capture_past_memo(struct tide_unwind *u, struct tide_regs r)
   return token;
 }
 
-// A stack that is not in the memo, or not to be looked for there.
-__attribute__((noinline)) static void *capture_anew(struct tide_unwind *u, uint64_t pc, uint64_t sp,
-                                                    uint64_t fp)
+// A stack that the memo does not know.
+static void *capture_anew(struct tide_unwind *u, struct tide_regs r,
+                          const struct tide_memo_place *place)
 {
-  struct tide_regs r = {pc, sp, fp};
-  if (TIDE_UNLIKELY(r.sp - u->stack_lo >= u->stack_size))
-    return tide_capture_foreign(u, r);
-  if (TIDE_UNLIKELY(u->memo_bypass))
-    return capture_past_memo(u, r);
-  // In vain, unless another thread has changed what a search came past: then it is not filed again.
-  struct tide_memo_place place = {.astray = true};
-  tide_memo_search(u->memo, r.pc, r.sp, r.fp, &place);
   void *token = incremental(u, r);
-  if (--u->memo_credit < 0)
+  if (TIDE_HAS(BYPASS) && --u->memo_credit < 0)
     u->memo_bypass = TIDE_MEMO_BYPASS;
   if (TIDE_LIKELY(u->n))
-    remember(u, r, &place, token);
+    remember(u, r, place, token);
   return token;
 }
 
+// A stack that was not foreseen.
+__attribute__((noinline)) static void *capture_searching(struct tide_unwind *u, uint64_t pc,
+                                                         uint64_t sp, uint64_t fp)
+{
+  struct tide_regs r = {pc, sp, fp};
+  struct tide_memo_place place;
+  if (TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size))
+    return tide_capture_foreign(u, r);
+  if (u->memo_bypass)
+    return capture_past_memo(u, r);
+  const struct tide_memo_entry *m = tide_memo_search(u->memo, pc, sp, fp, &place);
+  if (TIDE_UNLIKELY(!m))
+    return capture_anew(u, r, &place);
+  u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
+  return m->token;
+}
+
+// Calls nobody but as its last, and keeps little until then, so that it has to save no registers.
 __attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp,
                                                   uint64_t fp)
 {
-  if (TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size) || TIDE_UNLIKELY(u->memo_bypass))
-    return capture_anew(u, pc, sp, fp);
-  const struct tide_memo *m = tide_memo_find(u->memo, pc, sp, fp);
-  if (TIDE_UNLIKELY(!m))
-    return capture_anew(u, pc, sp, fp);
+  const struct tide_memo_entry *m = tide_memo_foreseen(u->memo);
+  if (!TIDE_HAS(FORESIGHT) || TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size) ||
+      TIDE_UNLIKELY(u->memo_bypass) || TIDE_UNLIKELY(!tide_memo_starts_at(u->memo, m, pc, sp, fp)))
+    return capture_searching(u, pc, sp, fp);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST); // from here on what is needed is loaded again
+  if (TIDE_UNLIKELY(!tide_memo_stands(u->memo, m)))
+    return capture_searching(u, m->pc, m->sp, fp);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  tide_memo_found(u->memo, m);
   u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
-  // What comes again and again is the next first try.
-  u->memo_again = m == u->memo_last ? u->memo_again + 1 : 0;
-  u->memo_last = m;
-  if (TIDE_UNLIKELY(u->memo_again == TIDE_AGAIN)) {
-    first_try_is(u, m);
-    u->memo_again = 0;
-  }
   return m->token;
 }

@@ -5,9 +5,8 @@
 // One unwind step is a pure function of (pc, sp, fp) and of a few words on the stack. So if the
 // start state is the same and those words are unchanged, the stack is the same: no heuristics,
 // and nothing is ever written to the target's stack. Three tries, cheapest first:
-//   1. the stack that was last unwound, or that came a few times in a row: all its words compared,
-//   0.35 ns per frame;
-//   2. a memo of captures, verified the same way, found by what is on the stack: see memo.h;
+//   1. the stack that was last unwound: all its words compared, 0.35 ns per frame;
+//   2. a memo of stacks, verified the same way, foreseen or found by what is on the stack: memo.h;
 //   3. an incremental unwind that stops where it meets the last capture (walk.c).
 //
 // Invariants
@@ -63,13 +62,12 @@ enum {
   TIDE_BACK_ASKED = 1024,
   TIDE_LATEST = 256,
   TIDE_TOKEN_BYTES = 64, // tokens are at least so far apart
-  TIDE_AGAIN = 4,        // times in a row: packing costs as much as some searches
 };
 
 struct tide_unwind { // a thread's unwinding state
-  // What the first try compares with: the leaf's state and the words. From the last incremental
-  // capture or from a memo entry. When it has come again, the words next to the leaf are packed,
-  // and those that are left are seldom any. leaf_sp 0: none.
+  // What the first try compares with: the leaf's state and the words of the last incremental
+  // capture. When it has come again, the words next to the leaf are packed, and those that are left
+  // are seldom any. leaf_sp 0: none.
   uint64_t leaf_pc, leaf_sp, leaf_fp, leaf_fp_mask; // mask 0: fp does not matter
   void *leaf_token;
   const uint64_t *packed_end;
@@ -84,9 +82,7 @@ struct tide_unwind { // a thread's unwinding state
   int32_t memo_credit, memo_bypass;
   uint32_t memo_refused; // captures that found no room since the memo was last emptied
   struct tide_memo_table *memo;
-  const struct tide_memo *memo_last; // the latest that was found there
-  uint32_t memo_again;               // how often it has come since
-  uint32_t n_back;                   // captures past the memo whose token was among the latest
+  uint32_t n_back; // captures past the memo whose token was among the latest
   // Growing arrays of cap elements each, in one mapping of map_bytes.
   uint64_t cap, map_bytes;
   struct tide_word *ra; // [i]: where frame i's return address was read; [0] has none

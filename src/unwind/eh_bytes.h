@@ -46,7 +46,7 @@ static inline bool tide_eh_limit(struct tide_eh_bytes *b, uint64_t n)
   return true;
 }
 
-static inline bool tide_eh_skip(struct tide_eh_bytes *b, uint64_t n)
+TIDE_HOT bool tide_eh_skip(struct tide_eh_bytes *b, uint64_t n)
 {
   if (n > tide_eh_left(b))
     return tide_eh_cut(b);
@@ -54,7 +54,8 @@ static inline bool tide_eh_skip(struct tide_eh_bytes *b, uint64_t n)
   return true;
 }
 
-static inline uint64_t tide_eh_fixed(struct tide_eh_bytes *b, unsigned bytes)
+// Inlined, so that bytes is a constant and the copy an instruction.
+TIDE_HOT uint64_t tide_eh_fixed(struct tide_eh_bytes *b, unsigned bytes)
 {
   uint64_t value = 0;
   const uint8_t *from = b->at;
@@ -80,9 +81,12 @@ static inline uint64_t tide_eh_leb(struct tide_eh_bytes *b, unsigned *ret_bits)
   return value;
 }
 
-static inline uint64_t tide_eh_uleb(struct tide_eh_bytes *b)
+// Almost all have one byte.
+TIDE_HOT uint64_t tide_eh_uleb(struct tide_eh_bytes *b)
 {
   unsigned bits;
+  if (TIDE_LIKELY(b->at < b->end && *b->at < 0x80))
+    return *b->at++;
   return tide_eh_leb(b, &bits);
 }
 

@@ -35,15 +35,20 @@ static inline bool tide_word_pack(struct tide_word w, uint64_t base, uint64_t *r
   return !(where >> TIDE_WHERE_BITS) && !(bytes % 8);
 }
 
+// The bits in which the stack differs from four packed words, shifted by TIDE_WHERE_BITS once they
+// are all gathered: above them is where the words are.
+TIDE_HOT uint64_t tide_four_changed(const uint64_t *w, uint64_t base)
+{
+#define CHANGED(packed) (((const uint64_t *)base)[(packed) >> TIDE_ADDRESS_BITS] ^ (packed))
+  return (CHANGED(w[0]) | CHANGED(w[1])) | (CHANGED(w[2]) | CHANGED(w[3]));
+#undef CHANGED
+}
+
 // The bits in which the stack differs from packed words, a multiple of four.
 TIDE_HOT uint64_t tide_packed_changed(const uint64_t *w, const uint64_t *end, uint64_t base)
 {
-#define CHANGED(packed) (((const uint64_t *)base)[(packed) >> TIDE_ADDRESS_BITS] ^ (packed))
-  uint64_t a = 0, b = 0;
-  for (; w < end; w += 4) {
-    a |= CHANGED(w[0]) | CHANGED(w[1]);
-    b |= CHANGED(w[2]) | CHANGED(w[3]);
-  }
-#undef CHANGED
-  return (a | b) << TIDE_WHERE_BITS;
+  uint64_t changed = 0;
+  for (; w < end; w += 4)
+    changed |= tide_four_changed(w, base);
+  return changed << TIDE_WHERE_BITS;
 }
