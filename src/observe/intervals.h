@@ -3,12 +3,21 @@
 // What each stack did in each interval between two snapshots, exactly, of a target that runs.
 //
 // The supervisor ends an interval by raising its number in the store. From then on every event of
-// the target belongs to the next one; a cell that changes first notes its counters (its closing).
-// So the state of a cell at the end of an interval is its closing if it has changed since, and what
-// it says now if it has not. Two things may come late, and neither is lost:
-//  1. an event that had begun before the number rose, and is counted after the cell was looked at.
-//     It shows at the next look as belonging to the interval it began in;
-//  2. the closing itself. Between two looks at a cell the number rises once, so the cell closes at
+// the target belongs to the next one. A cell that changes in a new interval first notes its
+// counters as they were: its closing. So the state of a cell at the end of an interval is its
+// closing if the cell has changed since, and what it says now if it has not.
+//
+//     the number   4              |5                         |6
+//     cell A       --+1-----+1----|------------+1------+1----|----------->
+//     A notes                                  ^ its closing of 4: n_alloc is 2
+//     first look                   ^ A says 2, and has not changed in 5: 4 had 2
+//     second look                                             ^ A says 4, and has not changed in 6:
+//                                                               5 had 4 - 2
+//
+// Two things may come late, and neither is lost:
+//  1. An event had begun before the number rose, and is counted after the cell was looked at. It
+//     shows at the next look as belonging to the interval it began in.
+//  2. The closing itself. Between two looks at a cell the number rises once, so the cell closes at
 //     most twice, once for each number it may have seen; it keeps two.
 // This holds for any number of threads, as a cell has one writer.
 #pragma once

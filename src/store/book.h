@@ -3,15 +3,40 @@
 // Bookkeeping of one event: counters, peak, lifetimes. Nothing here writes memory that another
 // thread writes on its hot path.
 //
-// The peak in O(1) per event. While live bytes rise, nothing is done. The first decrease below a
-// new maximum (the falling edge) raises header.epoch before the decrease is applied. A cell whose
-// epoch is old has not changed since that edge: before it changes, its live bytes are its share of
-// the peak. A cell never touched again still holds its share. See layout.h, invariant 3.
+// What an event touches, for the block at address x, allocated at the stack whose cell is c:
 //
-// What a stack did between two snapshots is told in the same way: the supervisor raises
-// header.interval, and a cell whose interval is old notes its counters before it changes. One
-// compare tells both. The end of a block that was born in another interval is counted once more, as
-// a late free (late.h): whoever knows them knows what was allocated in a range and outlived it.
+//     live map (live.h)            cell c, one line            parts of c, made when needed
+//     (parts.h)
+//    +----------------------+     +----------------------+     +--------------------------------+
+//    | x: cell c, size,     | --> | n_alloc, b_alloc     | --> | ends: lives, temporaries,      |
+//    |    when (birth and   |     | n_free, b_free       |     |   high_bytes, share of the peak|
+//    |    interval)         |     | stamp (epoch and     |     | past: closings, resizes        |
+//    +----------------------+     |   interval), sizes   |     | hist: sizes, lives             |
+//                                 +----------------------+     +--------------------------------+
+//     the thread's slot: held (its live bytes)     the header: stamp, total (total.h)
+//
+// An allocation: total, then stamp, then the cell, and last the live map. A free: the live map
+// gives the block back, then the same order. Before a cell changes its stamp is compared with the
+// header's (tide_cell_fold): one compare tells whether a peak was found or an interval has ended
+// since.
+//
+// The peak in O(1) per event. While live bytes rise, nothing is done. The first decrease below a
+// new maximum (the falling edge) raises the header's epoch before the decrease is applied. A cell
+// whose epoch is old has not changed since that edge: before it changes, its live bytes are its
+// share of the peak. A cell that is never touched again still holds its share. See layout.h,
+// invariant 3.
+//
+//     live bytes       the edge: epoch 7 -> 8, before this decrease
+//        |            /
+//        |          /\
+//        |         /  \/\ <- cell A changes for the first time since the edge: its epoch is still
+//        7, |        /      \   so it first notes what it holds as its share of the peak
+//        |_______/________\______ time
+//
+// What a stack did between two snapshots is told in the same way: the supervisor raises the
+// header's interval, and a cell whose interval is old notes its counters before it changes. The end
+// of a block that was born in another interval is counted once more, as a late free (late.h):
+// whoever knows the late frees knows what was allocated in a range and outlived it.
 //
 // When the edge is found, alone and among other threads, is told in total.h.
 #pragma once

@@ -3,12 +3,23 @@
 // Late frees: blocks that end in another interval than the one they began in. Only these take a
 // cold path; a block that lives shortly never comes here.
 //
-// Each thread counts into chunks of its own, one row per cell and interval of birth, found again by
-// a small private index, and the latest few without it. The index is a hint: a row that is not
-// found is made once more, and whoever reads adds the two. With its first late free in another
-// interval a thread closes the chunks of the last; so does a thread that ends. A thread without
-// late frees keeps its chunks, which nobody writes then, and a reader at the end takes them as they
-// are.
+//     interval      4           5           6
+//              -----|-----------|-----------|---->
+//     block x    malloc ................ free        late: of x's cell, born in 4, ended in 6
+//     block y              malloc  free              not late
+//
+// A row counts the late frees of one cell and one interval of birth. Rows are in chunks, which go
+// round between the threads of the target and the supervisor:
+//
+//       free ---- a thread takes it ----> taken ---- its interval is over ----> closed
+//         ^                            (rows are added)                            |
+//         +----------------------- the supervisor has read it --------------------+
+//
+// Each thread counts into chunks of its own. It finds a row again by a small private index, and the
+// latest few rows without that. The index is a hint: a row that is not found is made once more, and
+// whoever reads adds the two. A thread closes the chunks of an interval with its first late free in
+// another one, and when it ends. A thread without late frees keeps its chunks, which nobody writes
+// then, and a reader at the end takes them as they are.
 #pragma once
 #include "store/store.h"
 

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The latest events of a thread may wait in its slot before they are booked. Most blocks that die
-// young are the latest one when they do; such a pair leaves every total as it was, and a thousand
-// like it cost no more to book than one. So a block that comes after a temporary of the same stack
-// waits until the thread's next event tells what becomes of it: freed at once, it is counted here,
-// and the next like it goes on with the same run; else it is booked, and the event after it.
+// A run: pairs of an allocation and its end at one stack, with no other event of the thread in
+// between. Such a pair leaves every total as it was, so a thousand of them can be booked as one. A
+// run waits in the thread's slot until something else happens:
 //
-// Nothing of the peak is ever waiting: a block that would raise the total above its maximum (or,
-// where several threads allocate, make the thread publish what it holds), or its cell's live bytes
-// above theirs, is booked at once.
+//     the thread's events              its slot's run                         booked in cells
+//     ---------------------------      ------------------------------------   ------------------
+//     malloc at A, 32 bytes  -> x                                             A: +1 block, +32
+//     free x                           (A is where the next may wait)         A: freed, temporary
+//     malloc at A, 40 bytes  -> y      cell A, open = 40 + 1
+//     free y                           cell A, n_ended 1, b_ended 40
+//     malloc at A, 24 bytes  -> z      cell A, n_ended 1, b_ended 40, open 25
+//     free z                           cell A, n_ended 2, b_ended 64
+//     malloc at B, 16 bytes  -> w      settled: empty                         A: 2 pairs, 64 bytes
+//                                                                             B: +1 block, +16
 //
-// Whoever reads the store adds what waits (observe/store_view.c): a killed thread loses nothing.
-// Another thread may free the block that is there: its end is booked in that thread's own cell, so
+// A run begins with a block that comes after a temporary of the same cell. The thread's next event
+// tells what becomes of that block: freed at once, it is counted in the run, and the next like it
+// goes on with the run; else the run is settled, and the event is booked after it.
+//
+// Nothing of the peak ever waits. A block is booked at once if it would raise the total above its
+// maximum (or, where several threads allocate, make the thread publish what it holds), or its
+// cell's live bytes above theirs: run_room is what is left below both.
+//
+// Whoever reads the store adds what waits (observe/store_view.c), so a killed thread loses nothing.
+// Another thread may free the block that is there: its end is booked in that thread's own cell, and
 // the run need not know.
 #pragma once
 #include "rt/devices.h"
