@@ -5,20 +5,19 @@
 //
 // What an event touches, for the block at address x, allocated at the stack whose cell is c:
 //
-//     live map (live.h)            cell c, one line            parts of c, made when needed
-//     (parts.h)
-//    +----------------------+     +----------------------+     +--------------------------------+
-//    | x: cell c, size,     | --> | n_alloc, b_alloc     | --> | ends: lives, temporaries,      |
-//    |    when (birth and   |     | n_free, b_free       |     |   high_bytes, share of the peak|
-//    |    interval)         |     | stamp (epoch and     |     | past: closings, resizes        |
-//    +----------------------+     |   interval), sizes   |     | hist: sizes, lives             |
-//                                 +----------------------+     +--------------------------------+
+//     live map (live.h)            cell c, one line          its parts, made when needed (parts.h)
+//    +----------------------+     +--------------------+     +---------------------------------+
+//    | x: cell c, size,     | --> | n_alloc, b_alloc   | --> | ends: lives, temporaries,       |
+//    |    when (birth and   |     | n_free, b_free     |     |   high_bytes, share of the peak |
+//    |    interval)         |     | stamp (epoch and   |     | past: closings, resizes         |
+//    +----------------------+     |   interval), sizes |     | hist: sizes, lives              |
+//                                 +--------------------+     +---------------------------------+
 //     the thread's slot: held (its live bytes)     the header: stamp, total (total.h)
 //
-// An allocation: total, then stamp, then the cell, and last the live map. A free: the live map
-// gives the block back, then the same order. Before a cell changes its stamp is compared with the
-// header's (tide_cell_fold): one compare tells whether a peak was found or an interval has ended
-// since.
+// An allocation takes a place in the live map, adds to the total, looks at the stamp, counts in the
+// cell, and last writes the block at its place. A free takes the block out of the map and goes on
+// in the same order. Before a cell changes, its stamp is compared with the header's
+// (tide_cell_fold): one compare tells whether a peak was found or an interval has ended since.
 //
 // The peak in O(1) per event. While live bytes rise, nothing is done. The first decrease below a
 // new maximum (the falling edge) raises the header's epoch before the decrease is applied. A cell
@@ -26,12 +25,12 @@
 // share of the peak. A cell that is never touched again still holds its share. See layout.h,
 // invariant 3.
 //
-//     live bytes       the edge: epoch 7 -> 8, before this decrease
-//        |            /
-//        |          /\
-//        |         /  \/\ <- cell A changes for the first time since the edge: its epoch is still
-//        7, |        /      \   so it first notes what it holds as its share of the peak
-//        |_______/________\______ time
+//     live bytes    the edge: epoch 7 -> 8, before this decrease
+//        |         /
+//        |       /\    a maximum
+//        |      /  \/\   <- cell A changes for the first time since the edge: its epoch is still 7,
+//        |     /      \     so it first notes what it holds: its share of the peak
+//        |____/________\______ time
 //
 // What a stack did between two snapshots is told in the same way: the supervisor raises the
 // header's interval, and a cell whose interval is old notes its counters before it changes. The end

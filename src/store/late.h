@@ -3,10 +3,9 @@
 // Late frees: blocks that end in another interval than the one they began in. Only these take a
 // cold path; a block that lives shortly never comes here.
 //
-//     interval      4           5           6
-//              -----|-----------|-----------|---->
-//     block x    malloc ................ free        late: of x's cell, born in 4, ended in 6
-//     block y              malloc  free              not late
+//     interval    4         | 5              | 6
+//     block x     malloc .................... free     a late free of x's cell, born in 4
+//     block y                 malloc ... free          not late
 //
 // A row counts the late frees of one cell and one interval of birth. Rows are in chunks, which go
 // round between the threads of the target and the supervisor:

@@ -29,9 +29,8 @@
 //    be found, nothing waits for memory.
 //
 // 2. The search. Many stacks share (pc, sp): those of a wrapper that allocates for everybody. So
-// the
-//    entries are the leaves of a tree. A branch names a word of the stack, and the word's present
-//    value leads on:
+//    the entries are the leaves of a tree. A branch names a word of the stack, and the word's
+//    present value leads on:
 //
 //        (pc, sp) --> branch: the word at ..e8
 //                       |-- it is 0x4011a0 --> entry 3
