@@ -113,7 +113,7 @@ struct tide_live_map {
   uint64_t **root;               // chunks of regions by address
   uint32_t fences;               // enum tide_fences
   uint32_t unit_bits;            // of births, in ticks: where the architecture does not say
-  int64_t direct_left;           // bytes of tables that may still have a slot for every 32 bytes
+  int64_t direct_left;           // bytes that direct tables may still take beyond need
   bool apart;                    // blocks begin at least 32 bytes apart
   struct tide_live_large *large; // for whoever walks the map
   bool refused;                  // the kernel gave no memory

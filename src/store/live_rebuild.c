@@ -27,55 +27,64 @@ void tide_live_note_refusal(const void *memory)
 struct blocks {
   uint64_t table;
   const struct tide_newcomer *more; // NULL: nobody
-  uint32_t next;
+  uint32_t n_slots, next;
 };
+
+static struct blocks blocks_of(uint64_t table, const struct tide_newcomer *more)
+{
+  return (struct blocks){table, more, tide_table_n_slots(table), 0};
+}
 
 static bool blocks_next(struct blocks *b, struct tide_entry *ret)
 {
-  uint32_t n = tide_table_n_slots(b->table);
-  while (b->next < n)
+  while (b->next < b->n_slots)
     // The newcomer may have come before, and its end was not seen.
     if (tide_table_entry(b->table, b->next++, ret) && !(b->more && b->more->key == ret->key))
       return true;
-  if (b->next > n || !b->more)
+  if (b->next > b->n_slots || !b->more)
     return false;
   b->next++;
   *ret = (struct tide_entry){.key = b->more->key, .what = b->more->what};
   return true;
 }
 
-// How many they are, where, and of how many kinds. coarsest: the largest grain of which each has
-// its own.
+// How many they are, where, and of how many kinds.
 struct census {
-  uint32_t n, n_kinds, coarsest;
+  uint32_t n, n_kinds;
+  uint32_t coarsest;    // the largest grain of which each has its own
   uint64_t first, last; // keys
 };
 
-static bool grain_is_own(uint64_t table, const struct tide_newcomer *more, uint32_t grain)
+// keys: a bit for each that there is. Two to a grain are next to each other when the bits of finer
+// grains have been put together.
+static uint32_t coarsest_grain(uint64_t keys[TIDE_LIVE_KEYS / 64])
 {
-  uint64_t seen[TIDE_LIVE_KEYS / 64] = {0};
-  struct blocks b = {table, more, 0};
-  for (struct tide_entry e; blocks_next(&b, &e);) {
-    uint64_t i = e.key >> grain, bit = 1ull << i % 64;
-    if (seen[i / 64] & bit)
-      return false;
-    seen[i / 64] |= bit;
-  }
-  return true;
+  static const uint64_t firsts[] = {0x5555555555555555, 0x1111111111111111, 0x0101010101010101,
+                                    0x0001000100010001};
+  for (uint32_t grain = 0; grain < TIDE_TABLE_GRAINS - 1; grain++)
+    for (uint32_t i = 0; i < TIDE_LIVE_KEYS / 64; i++) {
+      uint64_t next = keys[i] >> (1u << grain);
+      if (keys[i] & next & firsts[grain])
+        return grain;
+      keys[i] = (keys[i] | next) & firsts[grain];
+    }
+  return TIDE_TABLE_GRAINS - 1;
 }
 
 static struct census take_census(uint64_t table, const struct tide_newcomer *more)
 {
   struct census c = {0};
-  uint64_t kinds[KIND_BITS / 64] = {0};
-  struct blocks b = {table, more, 0};
+  uint64_t kinds[KIND_BITS / 64] = {0}, keys[TIDE_LIVE_KEYS / 64] = {0};
+  struct blocks b = blocks_of(table, more);
   for (struct tide_entry e; blocks_next(&b, &e); c.n++) {
     uint32_t kind = tide_kind_hash(e.what) % KIND_BITS;
     c.n_kinds += !(kinds[kind / 64] >> kind % 64 & 1);
     kinds[kind / 64] |= 1ull << kind % 64;
+    keys[e.key / 64] |= 1ull << e.key % 64;
     c.first = c.n && c.first < e.key ? c.first : e.key;
     c.last = c.n && c.last > e.key ? c.last : e.key;
   }
+  c.coarsest = coarsest_grain(keys);
   return c;
 }
 
@@ -99,15 +108,16 @@ static uint32_t lines_wanted(const struct census *c)
   return lines_for(n < most ? n : most);
 }
 
-// May a table have a slot for every 32 bytes? Where there are more than a few blocks, while there
-// are few such tables.
+// May a table have a slot for every 32 bytes, instead of so many lines? Where there are more than a
+// few blocks, while all such tables together do not take too much more than they need.
 static bool direct_is_given(uint32_t lines)
 {
-  const int64_t bytes = DIRECT_LINES * TIDE_TABLE_LINE;
-  if (lines > DIRECT_LINES || lines < TIDE_LIVE_A_FEW ||
-      tide_load_relaxed(&tide_live_map.direct_left) < bytes)
+  if (lines > DIRECT_LINES || lines < TIDE_LIVE_A_FEW)
     return false;
-  __atomic_fetch_sub(&tide_live_map.direct_left, bytes, __ATOMIC_RELAXED);
+  const int64_t more = (int64_t)(DIRECT_LINES - lines) * TIDE_TABLE_LINE;
+  if (tide_load_relaxed(&tide_live_map.direct_left) < more)
+    return false;
+  __atomic_fetch_sub(&tide_live_map.direct_left, more, __ATOMIC_RELAXED);
   return true;
 }
 
@@ -115,7 +125,7 @@ static bool direct_is_given(uint32_t lines)
 static bool fits(uint64_t from, const struct tide_newcomer *more, uint64_t to, uint32_t n_lines)
 {
   uint8_t fill[TIDE_TABLE_MAX_LINES] = {0};
-  struct blocks b = {from, more, 0};
+  struct blocks b = blocks_of(from, more);
   for (struct tide_entry e; blocks_next(&b, &e);) {
     struct tide_probe p = tide_probe_from(to, e.key);
     bool room;
@@ -165,20 +175,16 @@ static uint64_t packed_shape(uint64_t from, const struct tide_newcomer *more,
 {
   uint32_t kind_lines = kind_lines_for(from, more, c->n_kinds);
   uint32_t most = from & TIDE_TABLE_PACKED ? lines : lines * 3 / 4;
-  for (uint32_t grain = TIDE_TABLE_GRAINS; grain-- && kind_lines <= TIDE_TABLE_KIND_LINES;) {
-    uint64_t shape = tide_table_word_packed(NULL, grain, kind_lines);
-    if (tide_table_n_lines(shape) > most)
-      return 0;
-    if (kind_lines * LINE_KINDS < TIDE_LIVE_KEYS >> grain && grain_is_own(from, more, grain))
-      return shape;
-  }
-  return 0;
+  uint64_t shape = tide_table_word_packed(NULL, c->coarsest, kind_lines);
+  bool named = kind_lines <= TIDE_TABLE_KIND_LINES &&
+               kind_lines * LINE_KINDS < TIDE_LIVE_KEYS >> c->coarsest;
+  return named && tide_table_n_lines(shape) <= most ? shape : 0;
 }
 
 // All of them, into a table that is nobody's yet. False: not all found room.
 static bool copy_all(uint64_t from, uint64_t to)
 {
-  struct blocks b = {from, NULL, 0};
+  struct blocks b = blocks_of(from, NULL);
   bool all = true;
   for (struct tide_entry e; blocks_next(&b, &e);) {
     struct tide_place place;

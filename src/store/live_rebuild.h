@@ -5,7 +5,7 @@
 #pragma once
 #include "store/live.h"
 
-enum { TIDE_LIVE_DIRECT_BYTES = 36 << 20 }; // of tables that have more slots than they need
+enum { TIDE_LIVE_DIRECT_BYTES = 36 << 20 }; // that direct tables take beyond what they need
 
 // A block that has to have a place.
 struct tide_newcomer {
