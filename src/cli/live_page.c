@@ -46,7 +46,7 @@ struct tide_live_page {
 
 // To the end of the process: its server is the one in the background's, too, and stopping it here
 // would end the connections there; and where that did not come about, the thread is at work yet.
-static struct tide_live_page *left;
+static struct tide_live_page *volatile left;
 
 enum tide_err tide_live_page_new(const struct tide_arguments *arguments,
                                  struct tide_live_page **ret_page, struct tide_diag *diag)
