@@ -5,7 +5,6 @@
 #include "cli/commands.h"
 #include "cli/hint_words.h"
 #include "cli/looking.h"
-#include "cli/pager.h"
 #include "cli/terminal.h"
 #include "report/diff.h"
 #include "view/diff_verdict.h"

@@ -5,7 +5,6 @@
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/output_file.h"
-#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "export/exports.h"
 

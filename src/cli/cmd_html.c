@@ -6,7 +6,6 @@
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/output_file.h"
-#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "page/html_report.h"
 

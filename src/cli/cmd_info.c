@@ -5,7 +5,6 @@
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/naming_open.h"
-#include "cli/pager.h"
 #include "cli/terminal.h"
 #include "report/info.h"
 

@@ -5,13 +5,12 @@
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
-#include "cli/pager.h"
 #include "cli/terminal.h"
+#include "page/embedded_page.h"
 #include "report/report.h"
 #include "report/report_cells.h"
 #include "report/report_json.h"
 #include "report/report_rows.h"
-#include "page/embedded_page.h"
 
 #include <stdlib.h>
 

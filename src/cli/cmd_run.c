@@ -11,8 +11,6 @@
 #include "cli/library.h"
 #include "cli/live_page.h"
 #include "cli/naming_open.h"
-#include "cli/progress.h"
-#include "cli/rules_open.h"
 #include "cli/terminal.h"
 #include "model/pack.h"
 #include "page/embedded_page.h"

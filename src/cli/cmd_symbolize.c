@@ -4,14 +4,13 @@
 // never by one that knows less than it did.
 #include "base/alloc.h"
 #include "base/units.h"
-#include "observe/store_file.h"
-#include "tide/file.h"
 #include "cli/capture_open.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/naming_open.h"
-#include "cli/progress.h"
 #include "cli/terminal.h"
+#include "observe/store_file.h"
+#include "tide/file.h"
 #include "view/storing.h"
 
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
-#include "cli/pager.h"
 #include "cli/terminal.h"
 #include "report/tree_writers.h"
 

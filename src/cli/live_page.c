@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "cli/browser.h"
 #include "cli/capture_open.h"
-#include "cli/progress.h"
 #include "cli/showing.h"
 #include "cli/terminal.h"
 #include "serve/serving.h"

@@ -5,7 +5,6 @@
 
 #include "base/units.h"
 #include "cli/naming_open.h"
-#include "cli/rules_open.h"
 #include "cli/terminal.h"
 #include "model/capture.h"
 #include "profile/completeness.h"

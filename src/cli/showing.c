@@ -7,8 +7,6 @@
 #include "cli/browser.h"
 #include "cli/capture_open.h"
 #include "cli/naming_open.h"
-#include "cli/progress.h"
-#include "cli/rules_open.h"
 #include "cli/terminal.h"
 #include "page/embedded_page.h"
 

@@ -8,16 +8,280 @@
 #include "supervise/target_check.h"
 
 #include "base/alloc.h"
-#include "supervise/target_elf.h"
 #include "model/why_words.h"
+#include "rt/arch.h"
+#include "store/layout.h"
 
+#include <elf.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+// ---- what its file says ----
+//
+// Reading an executable's headers and symbols. An allocator that is linked in shows by symbols it
+// defines; in a stripped file, by the messages it would print. Only global symbols are looked at,
+// and of a stripped file only .rodata, once: a millisecond or two for the largest programs.
+
+struct target_elf {
+  bool is_elf;
+  bool is_32_bit, is_other_machine;
+  char loader[256];   // the dynamic loader it asks for; "" when it is static
+  char allocator[64]; // the allocator it carries, named if known (of a static program only then);
+                      // "" when it uses libc's
+  char sanitizer[64]; // "AddressSanitizer" and the like; "" when there is none
+};
+
+#define OUR_MACHINE (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? EM_X86_64 : EM_AARCH64)
+
+struct file {
+  const uint8_t *data;
+  uint64_t n;
+};
+
+// The bytes [offset, offset + n) of the file; NULL when they are not all there.
+static const void *bytes_at(const struct file *file, uint64_t offset, uint64_t n)
+{
+  return offset <= file->n && n <= file->n - offset ? file->data + offset : NULL;
+}
+
+// Definitions that give an allocator away; a trailing * stands for any ending. (malloc_conf is not
+// among them: a program defines it to configure a shared jemalloc.)
+static const struct {
+  const char *symbol, *name;
+} KNOWN[] = {
+    {"_rjem_malloc", "jemalloc"},
+    {"_rjem_mallocx", "jemalloc"},
+    {"je_malloc", "jemalloc"},
+    {"je_mallocx", "jemalloc"},
+    {"mallocx", "jemalloc"},
+    {"mi_malloc*", "mimalloc"},
+    {"tc_malloc*", "tcmalloc"},
+    {"TCMalloc*", "tcmalloc"},
+    {"_ZN8tcmalloc*", "tcmalloc"},
+    {"sn_malloc*", "snmalloc"},
+    {"sn_rust_alloc*", "snmalloc"},
+    {"rpmalloc", "rpmalloc"},
+    {"__asan_init", "AddressSanitizer"},
+    {"__hwasan_init", "HWAddressSanitizer"},
+};
+
+static const struct {
+  const char *text, *name;
+} MESSAGES[] = {
+    {"<jemalloc>: ", "jemalloc"},
+    {"mimalloc: ", "mimalloc"},
+    {"tcmalloc: ", "tcmalloc"},
+};
+
+static const struct {
+  const char *library, *name;
+} SANITIZERS[] = {
+    {"libasan.so", "AddressSanitizer"},     {"libclang_rt.asan", "AddressSanitizer"},
+    {"libtsan.so", "ThreadSanitizer"},      {"libclang_rt.tsan", "ThreadSanitizer"},
+    {"libhwasan.so", "HWAddressSanitizer"}, {"liblsan.so", "LeakSanitizer"},
+    {"libmsan.so", "MemorySanitizer"},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static bool matches(const char *name, const char *pattern)
+{
+  if (name[0] != pattern[0] || name[1] != pattern[1]) // almost always: there are many names
+    return false;
+  size_t n = strlen(pattern);
+  return pattern[n - 1] == '*' ? !strncmp(name, pattern, n - 1) : !strcmp(name, pattern);
+}
+
+static bool is_defined_global(const Elf64_Sym *symbol)
+{
+  unsigned char bind = ELF64_ST_BIND(symbol->st_info);
+  return symbol->st_shndx != SHN_UNDEF && (bind == STB_GLOBAL || bind == STB_WEAK);
+}
+
+// A name in a string table, NULL when it does not end inside.
+static const char *string_at(const char *strings, uint64_t n, uint64_t offset)
+{
+  bool ends = offset < n && (!strings[n - 1] || memchr(strings + offset, 0, n - offset));
+  return ends ? strings + offset : NULL;
+}
+
+static void judge_symbol(const char *name, bool *defines_malloc, struct target_elf *elf)
+{
+  if (name[0] == 'm' && !strcmp(name, "malloc"))
+    *defines_malloc = true;
+  if (elf->allocator[0] || !strchr("_jmtTsr", name[0]))
+    return;
+  for (size_t i = 0; i < COUNT(KNOWN); i++)
+    if (matches(name, KNOWN[i].symbol))
+      snprintf(elf->allocator, sizeof elf->allocator, "%s", KNOWN[i].name);
+}
+
+static void judge_symbols(const struct file *file, const Elf64_Shdr *table,
+                          const Elf64_Shdr *strings, bool *defines_malloc, struct target_elf *elf)
+{
+  const Elf64_Sym *symbols = bytes_at(file, table->sh_offset, table->sh_size);
+  const char *text = bytes_at(file, strings->sh_offset, strings->sh_size);
+  if (!symbols || !text || table->sh_offset % 8)
+    return;
+  // Locals come first; sh_info is where they end.
+  for (uint64_t i = table->sh_info; i < table->sh_size / sizeof *symbols; i++) {
+    if (!is_defined_global(&symbols[i]))
+      continue;
+    const char *name = string_at(text, strings->sh_size, symbols[i].st_name);
+    if (name && *name)
+      judge_symbol(name, defines_malloc, elf);
+  }
+}
+
+static void judge_needed(const struct file *file, const Elf64_Shdr *table,
+                         const Elf64_Shdr *strings, struct target_elf *elf)
+{
+  const Elf64_Dyn *dynamic = bytes_at(file, table->sh_offset, table->sh_size);
+  const char *text = bytes_at(file, strings->sh_offset, strings->sh_size);
+  if (!dynamic || !text || table->sh_offset % 8)
+    return;
+  for (uint64_t i = 0; i < table->sh_size / sizeof *dynamic; i++) {
+    if (dynamic[i].d_tag != DT_NEEDED)
+      continue;
+    const char *name = string_at(text, strings->sh_size, dynamic[i].d_un.d_val);
+    for (size_t k = 0; name && k < COUNT(SANITIZERS); k++)
+      if (!strncmp(name, SANITIZERS[k].library, strlen(SANITIZERS[k].library)))
+        snprintf(elf->sanitizer, sizeof elf->sanitizer, "%s", SANITIZERS[k].name);
+  }
+}
+
+enum { STRIDE = 64, AROUND = 16 }; // bytes; no message is longer than AROUND
+
+// Does one of the next STRIDE bytes end the word in a message, as all of them do? The compiler
+// makes a few instructions of it.
+static bool may_be_message(const uint8_t *text)
+{
+  uint8_t any = 0;
+  for (int i = 0; i < STRIDE; i++)
+    any |= (text[i] == 'c') & ((text[i + 1] == ':') | (text[i + 1] == '>'));
+  return any;
+}
+
+static void find_message(const uint8_t *text, uint64_t n, struct target_elf *elf)
+{
+  for (size_t i = 0; i < COUNT(MESSAGES) && !elf->allocator[0]; i++)
+    if (memmem(text, n, MESSAGES[i].text, strlen(MESSAGES[i].text)))
+      snprintf(elf->allocator, sizeof elf->allocator, "%s", MESSAGES[i].name);
+}
+
+static void judge_messages(const struct file *file, const Elf64_Shdr *rodata,
+                           struct target_elf *elf)
+{
+  uint64_t n = rodata->sh_size, at = 0;
+  const uint8_t *text = bytes_at(file, rodata->sh_offset, n);
+  if (!text)
+    return;
+  for (; n - at > STRIDE + AROUND && !elf->allocator[0]; at += STRIDE)
+    if (may_be_message(text + at)) {
+      uint64_t before = at < AROUND ? at : AROUND;
+      find_message(text + at - before, before + STRIDE + AROUND, elf);
+    }
+  at -= at < AROUND ? at : AROUND;
+  find_message(text + at, n - at, elf);
+}
+
+static void read_sections(const struct file *file, const Elf64_Ehdr *head, struct target_elf *elf)
+{
+  const Elf64_Shdr *sections =
+      bytes_at(file, head->e_shoff, (uint64_t)head->e_shnum * sizeof *sections);
+  if (!sections || head->e_shentsize != sizeof *sections || head->e_shoff % 8 ||
+      head->e_shstrndx >= head->e_shnum)
+    return;
+  const Elf64_Shdr *names = &sections[head->e_shstrndx], *rodata = NULL;
+  const char *name_text = bytes_at(file, names->sh_offset, names->sh_size);
+  bool defines_malloc = false, has_symbols = false;
+  for (unsigned i = 0; i < head->e_shnum; i++) {
+    const Elf64_Shdr *s = &sections[i];
+    const Elf64_Shdr *strings = s->sh_link < head->e_shnum ? &sections[s->sh_link] : names;
+    if (s->sh_type == SHT_SYMTAB || s->sh_type == SHT_DYNSYM)
+      judge_symbols(file, s, strings, &defines_malloc, elf);
+    else if (s->sh_type == SHT_DYNAMIC)
+      judge_needed(file, s, strings, elf);
+    has_symbols |= s->sh_type == SHT_SYMTAB;
+    const char *name = name_text ? string_at(name_text, names->sh_size, s->sh_name) : NULL;
+    if (name && s->sh_type == SHT_PROGBITS && !strcmp(name, ".rodata"))
+      rodata = s;
+    if (name && !strcmp(name, ".go.buildinfo"))
+      snprintf(elf->allocator, sizeof elf->allocator, "%s", "Go's runtime");
+  }
+  if ((!has_symbols || defines_malloc) && !elf->allocator[0] && rodata)
+    judge_messages(file, rodata, elf);
+  if (defines_malloc && !elf->allocator[0] && elf->loader[0]) // a static one has libc's
+    snprintf(elf->allocator, sizeof elf->allocator, "an allocator of its own");
+}
+
+static void read_loader(const struct file *file, const Elf64_Ehdr *head, struct target_elf *elf)
+{
+  const Elf64_Phdr *segments =
+      bytes_at(file, head->e_phoff, (uint64_t)head->e_phnum * sizeof *segments);
+  if (!segments || head->e_phentsize != sizeof *segments || head->e_phoff % 8)
+    return;
+  for (unsigned i = 0; i < head->e_phnum; i++) {
+    if (segments[i].p_type != PT_INTERP)
+      continue;
+    const char *text = bytes_at(file, segments[i].p_offset, segments[i].p_filesz);
+    if (text)
+      snprintf(elf->loader, sizeof elf->loader, "%.*s", (int)(segments[i].p_filesz & 0xffff), text);
+  }
+}
+
+static void read_file(const struct file *file, struct target_elf *elf)
+{
+  const unsigned char *ident = bytes_at(file, 0, EI_NIDENT);
+  if (!ident || memcmp(ident, ELFMAG, SELFMAG))
+    return;
+  elf->is_elf = true;
+  elf->is_32_bit = ident[EI_CLASS] != ELFCLASS64;
+  const Elf64_Ehdr *head = bytes_at(file, 0, sizeof *head);
+  if (elf->is_32_bit || !head)
+    return;
+  elf->is_other_machine = head->e_machine != OUR_MACHINE || ident[EI_DATA] != ELFDATA2LSB;
+  if (elf->is_other_machine)
+    return;
+  read_loader(file, head, elf);
+  read_sections(file, head, elf);
+}
+
+static void read_target_elf(const char *path, struct target_elf *ret_elf)
+{
+  *ret_elf = (struct target_elf){0};
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat st;
+  if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
+    void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map != MAP_FAILED) {
+      read_file(&(struct file){map, (uint64_t)st.st_size}, ret_elf);
+      munmap(map, (size_t)st.st_size);
+    }
+  }
+  if (fd >= 0)
+    close(fd);
+}
+
+// The sanitizer whose runtime a value of LD_PRELOAD names, which insists on being the first; NULL:
+// none.
+static const char *sanitizer_in(const char *preload)
+{
+  for (size_t i = 0; preload && i < COUNT(SANITIZERS); i++)
+    if (strstr(preload, SANITIZERS[i].library))
+      return SANITIZERS[i].name;
+  return NULL;
+}
+
+// ---- the verdict ----
 
 #define MAX_PATH_BYTES 4096
 #define MAX_SCRIPTS 5 // as the kernel: an interpreter may be a script itself
@@ -81,7 +345,7 @@ static bool gains_privilege(const char *path)
 }
 
 // The ways a program can be; why says what is in the way, *ret_why is written when anything is.
-static bool is_unfit(const char *path, const struct tide_target_elf *elf, enum tide_why *ret_why)
+static bool is_unfit(const char *path, const struct target_elf *elf, enum tide_why *ret_why)
 {
   if (!elf->is_elf)
     return false; // a script without a first line, or nothing we know: exec will tell
@@ -108,8 +372,8 @@ static bool is_unfit(const char *path, const struct tide_target_elf *elf, enum t
 
 bool tide_target_judge(const char *path, enum tide_why *ret_why, char **ret_detail)
 {
-  struct tide_target_elf elf;
-  tide_target_elf_read(path, &elf);
+  struct target_elf elf;
+  read_target_elf(path, &elf);
   if (!is_unfit(path, &elf, ret_why))
     return false;
   *ret_detail = tide_strdup(*ret_why == TIDE_WHY_SANITIZER      ? elf.sanitizer
@@ -142,7 +406,7 @@ void tide_target_check(const char *command, struct tide_target *ret_target)
     ;
   ret_target->path = tide_strdup(path);
   ret_target->unfit = tide_target_judge(path, &ret_target->why, &ret_target->detail);
-  const char *preloaded = tide_target_sanitizer_in(getenv("LD_PRELOAD"));
+  const char *preloaded = sanitizer_in(getenv("LD_PRELOAD"));
   if (!ret_target->unfit && preloaded) {
     ret_target->unfit = true;
     ret_target->why = TIDE_WHY_SANITIZER;

@@ -10,7 +10,7 @@
 #include "model/pack.h"
 #include "observe/store_pack.h"
 #include "observe/store_read.h"
-#include "supervise/pid_end.h"
+#include "supervise/spawn.h"
 
 #include <poll.h>
 #include <stdlib.h>
