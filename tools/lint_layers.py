@@ -9,6 +9,7 @@
  - an option of the command line is named in src/cli alone: what libraries say is also read in JSON
    and on the page, where nobody can type it (base/hint.h says what they have instead);
  - every header compiles alone;
+ - the recorder's core (rt, store, unwind, record) knows neither loader nor pthread nor TLS;
  - no name of ours (a struct, a function) is of both chains, so that they can be linked together.
 
 Prints one line per finding, exits 1 when there is one.
@@ -33,6 +34,9 @@ ARCH_CODE = re.compile(
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 OPTION_ROW = re.compile(r"""(?:'.'|\b0), "([a-z][a-z-]*)", (?:"|NULL)""")
 
+CORE = {"rt", "store", "unwind", "record"}
+HOSTS_AFFAIR = re.compile(r"^\s*#\s*include\s+<(dlfcn|link|pthread|threads|stdio|stdlib)\.h>"
+                          r"|\b(__thread|_Thread_local|errno)\b(?!\.h)")
 RECORDER = {"rt", "store", "unwind", "record", "preload"}
 NAME_OF_TAG = re.compile(r"^(?:struct|enum|union) (tide_\w+) \{", re.M)
 NAME_OF_FUNCTION = re.compile(r"^(?!static|typedef)\w[\w *]*?\b(tide_\w+)\(", re.M)
@@ -97,6 +101,14 @@ def check_arch(path, lines):
     for number, line in enumerate(lines, 1):
         if ARCH_CODE.search(line.split("//")[0]):
             finding(path, number, "architecture-specific code outside arch/")
+
+
+def check_core(path, lines):
+    if module_of(path) not in CORE:
+        return
+    for number, line in enumerate(lines, 1):
+        if HOSTS_AFFAIR.search(line.split("//")[0]):
+            finding(path, number, "is not for the recorder's core: ask its host (record/host.h)")
 
 
 def check_arch_twins(sources):
@@ -168,6 +180,7 @@ def main():
             check_includes(path, lines, layers)
         if module_of(path) and path.suffix in {".c", ".h"}:
             check_arch(path, lines)
+            check_core(path, lines)
             check_options(path, lines, options)
             sources.append(path)
     check_arch_twins(sources)

@@ -34,11 +34,11 @@ static bool main_bounds(uint64_t sp, uint64_t *ret_lo, uint64_t *ret_size)
 
 void tide_stack_bounds(uint32_t tid, uint64_t *ret_lo, uint64_t *ret_size)
 {
-  uint64_t sp = (uint64_t)__builtin_frame_address(0);
-  uint64_t control_block = (uint64_t)__builtin_thread_pointer(), hi;
+  uint64_t sp = (uint64_t)__builtin_frame_address(0), hi;
   *ret_lo = *ret_size = 0;
   if (tid == tide_sys_pid() && main_bounds(sp, ret_lo, ret_size))
-    return;
+    return; // before the thread pointer is looked at: without a libc it may lead nowhere
+  uint64_t control_block = (uint64_t)__builtin_thread_pointer();
   if (tide_sys_sandboxed()) { // nobody may be asked: the stack of a new thread is as usual
     *ret_lo = control_block - USUAL_STACK_BYTES;
     *ret_size = sp - *ret_lo < USUAL_STACK_BYTES ? USUAL_STACK_BYTES : 0;
