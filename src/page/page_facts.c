@@ -9,6 +9,7 @@
 #include "report/groups_json.h"
 #include "report/lacking.h"
 #include "report/profile_json.h"
+#include "report/report_cells.h"
 #include "report/statements_json.h"
 #include "words/roll_text.h"
 #include "view/blame.h"
@@ -77,6 +78,25 @@ static void write_unrecorded(struct tide_json *json, const struct tide_profile *
     tide_json_close_object(json);
   }
   tide_json_close_array(json);
+}
+
+// What is asked of a whole run, as the report words it; of a part the page words it itself.
+static void write_words(struct tide_json *json)
+{
+  static const enum tide_unit units[] = {TIDE_UNIT_BYTES, TIDE_UNIT_BLOCKS};
+  tide_json_key(json, "words");
+  tide_json_open_object(json);
+  for (int measure = 0; measure < TIDE_MEASURES_N; measure++) {
+    tide_json_key(json, tide_measure_words[measure]);
+    tide_json_open_object(json);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+      struct tide_question question = {.measure = (enum tide_measure)measure, .unit = units[i]};
+      tide_json_key(json, units[i] == TIDE_UNIT_BYTES ? "bytes" : "blocks"); // lacking or not
+      tide_json_text(json, tide_question_text(&question)->measure);
+    }
+    tide_json_close_object(json);
+  }
+  tide_json_close_object(json);
 }
 
 static void write_has(struct tide_json *json, const struct tide_image *image)
@@ -161,6 +181,7 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   write_unrecorded(json, profile);
   tide_json_put_text(json, "blame", tide_blamed_words[tide_naming_blamed(naming)]);
   tide_wrappers_json(json, naming);
+  write_words(json);
   write_has(json, profile->image);
   write_pruned(json, options, data);
 }

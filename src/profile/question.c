@@ -268,7 +268,7 @@ static enum tide_err check_question(const struct tide_image *image,
                                     const struct tide_wish *wish, struct tide_diag *diag)
 {
   if (question->measure == TIDE_MEASURE_TEMP && question->unit == TIDE_UNIT_BYTES &&
-      !image->has_temp_bytes)
+      !image->has_temp_bytes && tide_measure_is_held(image, TIDE_MEASURE_TEMP))
     return tide_fail(diag, TIDE_ERR_USAGE, "the capture counts temporary blocks, not their bytes");
   if (!wish->at && !wish->range)
     return TIDE_ERR_OK;

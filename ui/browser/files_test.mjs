@@ -73,7 +73,7 @@ export const tests = {
     ground.write("stop", "");
     expectEqual(await ended, 4, "the program's status");
     await page.getByText("exited 4").first().waitFor({ timeout: 20000 });
-    await page.locator("h2.asked", { hasText: "Live at the end: " }).waitFor();
+    await page.locator("h2.asked", { hasText: "At the end: " }).waitFor();
     const { totals } = ground.json("report", "live.tide");
     expect(totals.live_blocks > 0, "nothing recorded");
     ground.endDetached();

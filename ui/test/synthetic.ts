@@ -178,6 +178,8 @@ function makeFacts(model: Model, nThreads: number): void {
       sampled: null, allocated: { is: "exact" }, live: { is: "exact" }, peak: { is: "exact" },
       own_max: { is: "exact" }, times: { is: "exact" }, mapped: { is: "exact" },
     },
+    words: Object.fromEntries(["peak", "live", "total", "grown", "leak", "temp"].map((measure) =>
+      [measure, { bytes: measure, blocks: `blocks ${measure}` }])),
     pages: {}, completeness: { stacks: sites.count },
     threads: Array.from({ length: nThreads }, (_, i) => ({ tid: i, name: `t${i}`, owners: 1 })),
     unrecorded: [], verdict_so_far: null,

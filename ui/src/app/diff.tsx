@@ -81,7 +81,7 @@ function Comparison({ of }: { of: Sides }) {
   return (
     <section class="pane diff" aria-label="Compare">
       <p class="diff-total">
-        {areCaptures && <span>{words.replace(/ at .*, the peak$/, " at the peak")}: </span>}
+        {areCaptures && <span>{words}: </span>}
         <span class="muted">{clean(sideWords(before, areCaptures))}</span>{" "}
         <b>{amount(then, unit, marks[0])}</b>
         {bounds[0]} →{" "}
@@ -223,6 +223,7 @@ function DiffGroupSwitch() {
 function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
   const word = wordOf(use(kind));
   const { unit } = of.after.question;
+  const [then, next] = [sideMark(of.before, unit), sideMark(of.after, unit)];
   const changed = (in_: Unit) => markOfTwo(sideMark(of.before, in_), sideMark(of.after, in_));
   const { change: only } = use(state);
   const setOnly = (change: Change | null) => settle({ change });
@@ -285,8 +286,8 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
                   <td class={`c-by number ${place.by > 0 ? "more" : place.by < 0 ? "less" : ""}`}>
                     {changeWords(place.by, unit, changed(unit)).replace(/ blocks?$/, "")}
                   </td>
-                  <td class="c-weight number">{cell(place.before[unit], unit, sideMark(of.before, unit))}</td>
-                  <td class="c-weight number">{cell(place.after[unit], unit, sideMark(of.after, unit))}</td>
+                  <td class="c-weight number">{cell(place.before[unit], unit, then)}</td>
+                  <td class="c-weight number">{cell(place.after[unit], unit, next)}</td>
                   <td class="c-name" title={`${name.slice(0, 2000)}\n${where}`}>
                     <span class="name">{name}</span> <span class="muted">{where}</span>
                   </td>

@@ -212,10 +212,10 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
   const live = isAt ? sums[at] : i < 0 ? null : lives[i];
   const rss = i < 0 ? null : (resident?.[i] ?? null);
   const bin = ns === null ? -1 : Math.min(rate.length - 1, Math.floor((ns / end) * rate.length));
-  const done = markOf(of, "allocated", unit);
+  const [held, done] = [markOf(of, "live", unit), markOf(of, "allocated", unit)];
   return (
     <p class="legend">
-      <Key name="live" text="live" value={live === null ? null : amount(live, unit, markOf(of, "live", unit))} />
+      <Key name="live" text="live" value={live === null ? null : amount(live, unit, held)} />
       {resident && (
         <button
           type="button"

@@ -73,7 +73,8 @@ export function RangeNumbers() {
     <div class="range-numbers" role="group" aria-label={label}>
       {choices.map((choice) => {
         const why = refusal(of, choice.asked);
-        const text = why ? "not known" : amount(whole(of, choice.asked), unit, markOfAnswer(of, choice.asked));
+        const mark = markOfAnswer(of, choice.asked);
+        const text = why ? "not known" : amount(whole(of, choice.asked), unit, mark);
         return (
           <button
             key={choice.words}

@@ -3,9 +3,10 @@
 // Words for what is asked and shown, after those of the command line's report.
 
 import { SnapshotKind, type Model } from "../engine/model.ts";
-import { isBound, snapshotOfKind, START, timeOf } from "../engine/question.ts";
+import { START } from "../engine/question.ts";
 import type { Measure, Question } from "../engine/question.ts";
-import { bytes, change, count, EXACT, time, type Mark } from "../engine/units.ts";
+import { pointWords, questionWords as wordsOf } from "../engine/question_words.ts";
+import { bytes, change, count, EXACT, type Mark } from "../engine/units.ts";
 import { session } from "./session.ts";
 import type { FilterKind, GroupWord, Pane } from "./state.ts";
 
@@ -83,33 +84,15 @@ export function momentWords(model: Model, snapshot: number): string {
   const last = isRunning() ? "now" : "the end";
   const what = kind === SnapshotKind.peak ? "the peak" : kind === SnapshotKind.end ? last : "";
   if (what && model.facts.image.lacks.includes("clock")) return what;
-  const when = time(timeOf(model, snapshot));
+  const when = pointWords(model, snapshot);
   return what ? `${when}, ${what}` : when;
 }
 
-// "Live at 6.13 s, the peak".
+// "Live at 6.13 s".
 export function questionWords(model: Model, question: Question): string {
-  const { measure, unit, from, to } = question;
-  const what = unit === "blocks" ? "Blocks " : "";
-  const begin = (text: string) => (what ? what + text : text[0].toUpperCase() + text.slice(1));
-  if (measure === "peak") {
-    const at = snapshotOfKind(model, "peak");
-    return begin(at === null ? "live at the peak" : `live at ${momentWords(model, at)}`);
-  }
-  if (measure === "leak" && to === null) return begin("never freed");
-  if (measure === "leak" && from === null)
-    return begin(`live at ${momentWords(model, to!)} and never freed`);
-  if (measure === "temp") return begin("temporary");
-  if (measure === "live" && to === null) return begin(isRunning() ? "live now" : "live at the end");
-  if (measure === "live") return begin(`live at ${momentWords(model, to!)}`);
-  const grown = isBound(model, question) ? "grown (at least)" : "grown";
-  const verb = measure === "grown" ? grown : "allocated";
-  if (from === null && to === null)
-    return begin(measure === "grown" ? "grown over the run" : "allocated in all");
-  const begins = momentWords(model, from ?? START);
-  const ends = momentWords(model, to ?? model.snapshots.count - 1);
-  const and = measure === "leak" ? " and never freed" : "";
-  return begin(`${verb} from ${begins} to ${ends}${and}`);
+  const isNow = isRunning() && question.measure === "live" && question.to === null;
+  const words = isNow ? "live now" : wordsOf(model, question);
+  return words[0].toUpperCase() + words.slice(1);
 }
 
 export function processWords(image: { pid: number; program: string }): string {

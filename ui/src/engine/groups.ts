@@ -52,7 +52,8 @@ const NEEDS: Partial<Record<GroupKind, string>> = {
 export function groupRefusal(model: Model, kind: GroupKind): string | null {
   const need = NEEDS[kind];
   if (need && model.facts.image.lacks.includes(need))
-    return `${model.facts.image.origin ?? "The capture"} holds nothing by ${kind}.`;
+    return `${model.facts.image.origin ?? "The capture"} holds nothing by ${kind}; ` +
+      "it does by function, file, crate and module.";
   return null;
 }
 

@@ -183,6 +183,7 @@ export interface Facts {
   exactness: Record<Figure, Exactness> & { sampled: { every_bytes: number | null } | null };
   threads: { tid: number; name: string; owners: number }[];
   marks: { time_ns: number; name: string }[];
+  words: Record<string, Record<"bytes" | "blocks", string>>; // by measure, of a whole run
   verdict: Told;
   verdict_so_far: Told | null; // while the run goes on; null: it has ended
   unrecorded: Unrecorded[];

@@ -76,7 +76,8 @@ function refusalOfPart(model: Model, question: Question): string | null {
   if (measure === "temp")
     return "Temporary blocks are known for the whole run only.";
   if (measure === "leak" && !model.facts.has.late_frees)
-    return "The capture does not say when what was never freed came; “grown” takes a range.";
+    return "The capture does not say when what was never freed was allocated; " +
+      "“grown” takes a range.";
   if (to === null || !isMoment(to) || (from !== null && !isMoment(from)))
     return "The capture holds no snapshot of that time.";
   if (from !== null && from >= to)
@@ -90,7 +91,8 @@ function refusalOfPart(model: Model, question: Question): string | null {
 export function refusal(model: Model, question: Question): string | null {
   const { measure, unit, from, to } = question;
   const origin = model.facts.image.origin ?? "The capture";
-  if (measure === "temp" && unit === "bytes" && !model.facts.has.temporary_bytes)
+  const countsBlocks = isHeld(model, "temp") && !model.facts.has.temporary_bytes;
+  if (measure === "temp" && unit === "bytes" && countsBlocks)
     return "The capture counts temporary blocks, not their bytes.";
   const ofPart = from !== null || to !== null;
   const why = ofPart ? refusalOfPart(model, question) : null;

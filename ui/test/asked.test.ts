@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The words that depend on what is selected: what is asked, and why there is no answer, as the page
+// says it and as the command does; of every measure and unit, of whole runs, moments and ranges.
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
+import { groupRefusal, type GroupKind } from "../src/engine/groups.ts";
+import { SnapshotKind, type Model } from "../src/engine/model.ts";
+import { MEASURES, refusal, timeOf, type Question, type Unit } from "../src/engine/question.ts";
+import { questionWords } from "../src/engine/question_words.ts";
+import { ask, corpus, golden, made, merged, modelOf } from "./command.ts";
+import { recorded, recordedCommand, said } from "./command.ts";
+
+function cut(): string {
+  const whole = recorded("page_shapes.c", "-pthread");
+  const file = whole.replace(/\.tide$/, "-cut.tide");
+  const bytes = readFileSync(whole);
+  writeFileSync(file, bytes.subarray(0, Math.floor(bytes.length * 0.7)));
+  return file;
+}
+
+const CAPTURES: [string, () => string][] = [
+  ["a recording", () => recorded("page_shapes.c", "-pthread")],
+  ["a recording that was cut", cut],
+  ["stacks, made", () => made(7, 150, 12)],
+  ["of several processes", () =>
+    recordedCommand("several", "sh", "-c", "ls / >/dev/null; ls /tmp >/dev/null")],
+  ["two runs merged", () => {
+    const one = recorded("page_shapes.c", "-pthread");
+    return merged("runs", one, one);
+  }],
+  ["DHAT's file", () => golden("dhat.json")],
+  ["two of DHAT's files merged", () => merged("dhat", golden("dhat.json"), golden("dhat.json"))],
+  ["massif's file", () => golden("massif.out")],
+  ["a pprof profile of Go", () => corpus("pprof/go.pb")],
+  ["a sampled heap profile", () => corpus("heap_text/sampled.heap")],
+];
+
+// A look in the middle that is neither the peak nor the end, if there is one.
+function timed(model: Model): number | null {
+  const at = [...model.snapshots.kind].map((kind, i) => (kind === SnapshotKind.timed ? i : -1));
+  const looks = at.filter((i) => i >= 0 && timeOf(model, i) > 0);
+  return looks.length ? looks[looks.length >> 1] : null;
+}
+
+type Case = { question: Question; words: string[] };
+
+function casesOf(model: Model): Case[] {
+  const cases: Case[] = [];
+  const look = model.facts.image.lacks.includes("clock") ? null : timed(model);
+  for (const measure of MEASURES)
+    for (const unit of ["bytes", "blocks"] as Unit[]) {
+      const words = ["--sort", measure, "--by", unit];
+      cases.push({ question: { measure, unit, from: null, to: null }, words });
+      if (look === null) continue;
+      const at = `${timeOf(model, look)}ns`;
+      const moment = { measure, unit, from: null, to: look };
+      cases.push({ question: moment, words: [...words, "--at", at] });
+      const to = model.snapshots.count - 1;
+      if (look < to)
+        cases.push({ question: { measure, unit, from: look, to },
+          words: [...words, "--range", `${at}..${timeOf(model, to)}ns`] });
+    }
+  return cases;
+}
+
+// Without what to do about it, which is worded for those who type and for those who point.
+const bare = (text: string, file: string, origin: string) =>
+  text.replace(/^tidemark: /, "").replaceAll(file, origin).replace(/["“”]/g, "'").trim()
+    .replace(/\.$/, "").replace(/^T(?=he |emp)/, "t").split("; ")[0];
+
+for (const [name, make] of CAPTURES)
+  test(`asked: ${name}`, () => {
+    const file = make();
+    const model = modelOf(file);
+    const origin = model.facts.image.origin ?? "the capture";
+    let [answered, refused] = [0, 0];
+    for (const { question, words } of casesOf(model)) {
+      const why = refusal(model, question);
+      const answer = ask("tree", ...words, file);
+      assert.equal(why === null, answer.why === undefined, `${words}: ${why} or ${answer.why}`);
+      if (why !== null) {
+        refused++;
+        assert.equal(bare(why, file, origin), bare(answer.why!, file, origin), words.join(" "));
+        continue;
+      }
+      answered++;
+      const title = said("tree", ...words, file);
+      assert.ok(title.includes(` ${questionWords(model, question)}`),
+        `${words}: ${questionWords(model, question)} is not in ${title.slice(0, 300)}`);
+    }
+    assert.ok(answered > 0 && answered + refused >= 2 * MEASURES.length, `${answered} ${refused}`);
+    const ofBlocks = model.facts.image.lacks.includes("blocks") ? [] : ["size", "lifetime"];
+    for (const kind of ["thread", "function", ...ofBlocks] as GroupKind[]) {
+      const why = groupRefusal(model, kind);
+      const answer = ask("report", "--group", kind, file);
+      assert.equal(why === null, answer.why === undefined, `${kind}: ${why} or ${answer.why}`);
+      if (why !== null)
+        assert.equal(bare(why, file, origin), bare(answer.why!, file, origin), kind);
+    }
+  });
