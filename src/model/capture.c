@@ -21,6 +21,16 @@ struct tide_capture *tide_capture_new(void)
   return tide_alloc(sizeof(struct tide_capture));
 }
 
+void tide_image_drop_pieces(struct tide_image *image)
+{
+  if (image->pieces) {
+    free(image->pieces->changes);
+    free(image->pieces->counts);
+  }
+  free(image->pieces);
+  image->pieces = NULL;
+}
+
 void tide_image_done(struct tide_image *image)
 {
   for (size_t i = 0; i < image->n_modules; i++)
@@ -41,6 +51,7 @@ void tide_image_done(struct tide_image *image)
   free(image->threads);
   free(image->ticks);
   free(image->snapshots);
+  tide_image_drop_pieces(image);
   free(image->late_frees);
   tide_pack_free(image->pack);
   free(image->marks);

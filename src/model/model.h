@@ -163,6 +163,13 @@ struct tide_image_sums {
 
 enum { TIDE_SAMPLED_SOMEHOW = 1 };
 
+// A snapshot whose end has not been read yet: it is none before that.
+struct tide_snapshot_pieces {
+  struct tide_snapshot_row *changes, *counts; // by rising stack
+  size_t n_changes, n_counts;
+  bool has_counts;
+};
+
 // One process image: from exec (or fork) to the next exec or the end.
 struct tide_image {
   uint32_t pid, ppid;    // pid 0: several processes merged, or another tool did not tell
@@ -218,7 +225,8 @@ struct tide_image {
   size_t n_marks;
   struct tide_snapshot *snapshots; // by rising time
   size_t n_snapshots;
-  struct tide_late_free *late_frees; // by rising freed, then stack, then born; each once
+  struct tide_snapshot_pieces *pieces; // of a file that is being read; NULL: none
+  struct tide_late_free *late_frees;   // by rising freed, then stack, then born; each once
   size_t n_late_frees;
   struct tide_stored_names names; // empty unless somebody stored them
   // Numbers that the sites have. False: not known, and all zeros. Who has one has those before it.
@@ -303,6 +311,8 @@ static inline bool tide_image_is_unrecorded(const struct tide_image *image)
 struct tide_capture *tide_capture_new(void);
 void tide_capture_free(struct tide_capture *capture); // NULL is fine
 void tide_image_done(struct tide_image *image);       // frees what it points to; zeroed is fine
+// Of a snapshot that was not read to its end.
+void tide_image_drop_pieces(struct tide_image *image);
 
 // What a message calls an image: its file, or else what it was read from.
 static inline const char *tide_image_source(const struct tide_image *image)

@@ -22,28 +22,55 @@ struct packing {
   ZSTD_CCtx *zstd;
 };
 
-// Columns of one snapshot, of rows by rising stack.
+// Columns of one snapshot, of rows by rising stack, and where in them its pieces begin but for the
+// first (see tide_encode_snapshots()).
 struct columns {
   struct tide_buf stacks, a, b;
   uint64_t next, n;
+  struct cut {
+    size_t stacks, a, b;
+  } * cuts;
+  size_t n_cuts, cap_cuts;
 };
 
 static void columns_put(struct columns *c, uint32_t stack)
 {
+  if (c->n && c->n % tide_snapshot_rows == 0) {
+    TIDE_GROW(c->cuts, c->n_cuts, c->cap_cuts);
+    c->cuts[c->n_cuts++] = (struct cut){c->stacks.n, c->a.n, c->b.n};
+  }
   tide_buf_varint(&c->stacks, stack - c->next);
   c->next = (uint64_t)stack + 1;
   c->n++;
 }
 
-static void columns_finish(struct columns *c, struct tide_buf *out)
+static struct cut cut_at(const struct columns *c, size_t piece)
 {
-  tide_buf_varint(out, c->n);
-  tide_buf_append(out, c->stacks.data, c->stacks.n);
-  tide_buf_append(out, c->a.data, c->a.n);
-  tide_buf_append(out, c->b.data, c->b.n);
+  return piece == 0          ? (struct cut){0}
+         : piece > c->n_cuts ? (struct cut){c->stacks.n, c->a.n, c->b.n}
+                             : c->cuts[piece - 1];
+}
+
+static uint64_t rows_before(const struct columns *c, size_t piece)
+{
+  return piece > c->n_cuts ? c->n : piece * tide_snapshot_rows;
+}
+
+static void columns_put_piece(const struct columns *c, size_t piece, struct tide_buf *out)
+{
+  struct cut from = cut_at(c, piece), to = cut_at(c, piece + 1);
+  tide_buf_varint(out, rows_before(c, piece + 1) - rows_before(c, piece));
+  tide_buf_append(out, c->stacks.data + from.stacks, to.stacks - from.stacks);
+  tide_buf_append(out, c->a.data + from.a, to.a - from.a);
+  tide_buf_append(out, c->b.data + from.b, to.b - from.b);
+}
+
+static void columns_done(struct columns *c)
+{
   tide_buf_done(&c->stacks);
   tide_buf_done(&c->a);
   tide_buf_done(&c->b);
+  free(c->cuts);
 }
 
 static int64_t at_least_zero(int64_t sum)
@@ -97,9 +124,10 @@ static void put_count(struct columns *c, uint32_t stack, uint64_t n_alloc, uint6
   tide_buf_varint(&c->b, b_alloc);
 }
 
-static void close_part(struct packing *p)
+static void close_part(struct packing *p, bool goes_on)
 {
   struct tide_buf raw = {0};
+  struct tide_part part = {.type = TIDE_PART_SNAPSHOTS, .flags = goes_on ? TIDE_PART_GOES_ON : 0};
   tide_buf_varint(&raw, p->first);
   tide_buf_varint(&raw, p->n);
   tide_buf_append(&raw, p->changes.data, p->changes.n);
@@ -107,10 +135,9 @@ static void close_part(struct packing *p)
   tide_buf_done(&p->changes);
   tide_buf_done(&p->counts);
   if (p->n && !p->pack->err)
-    p->pack->err = tide_part_put(p->zstd, (struct tide_part){.type = TIDE_PART_SNAPSHOTS}, NULL,
-                                 &raw, &p->pack->snapshots, NULL);
+    p->pack->err = tide_part_put(p->zstd, part, NULL, &raw, &p->pack->snapshots, NULL);
   tide_buf_done(&raw);
-  p->first += p->n;
+  p->first += goes_on ? 0 : p->n;
   p->n = 0;
 }
 
@@ -118,16 +145,25 @@ static void put_snapshot(struct packing *p, const struct tide_snapshot *snapshot
                          struct columns *changes, struct columns *counts)
 {
   uint64_t time_ns = snapshot->time_ns > p->time_ns ? snapshot->time_ns : p->time_ns;
-  tide_buf_varint(&p->changes, time_ns - p->time_ns);
-  tide_buf_varint(&p->changes, snapshot->kind);
+  size_t n_cuts = changes->n_cuts > counts->n_cuts ? changes->n_cuts : counts->n_cuts;
+  if (n_cuts)
+    close_part(p, false);
+  for (size_t piece = 0; piece <= n_cuts; piece++) {
+    tide_buf_varint(&p->changes, time_ns - p->time_ns);
+    tide_buf_varint(&p->changes, snapshot->kind);
+    columns_put_piece(changes, piece, &p->changes);
+    columns_put_piece(counts, piece, &p->counts);
+    p->n++;
+    if (n_cuts)
+      close_part(p, piece < n_cuts);
+  }
   p->time_ns = time_ns;
   p->after_peak = snapshot->kind == TIDE_SNAPSHOT_PEAK;
   p->pack->n_snapshot_rows += changes->n + counts->n;
-  columns_finish(changes, &p->changes);
-  columns_finish(counts, &p->counts);
-  p->n++;
+  columns_done(changes);
+  columns_done(counts);
   if (p->changes.n + p->counts.n >= TIDE_SNAPSHOTS_BYTES)
-    close_part(p);
+    close_part(p, false);
 }
 
 // Never below zero: a broken store may have had other numbers when it was looked at.
@@ -223,7 +259,7 @@ void tide_sampler_pack_snapshots(const struct tide_sampler *sampler, struct tide
     else
       put_exact(&p, snapshot);
   }
-  close_part(&p);
+  close_part(&p, false);
   ZSTD_freeCCtx(p.zstd);
   free(p.row_of);
   free(pack->stacks);

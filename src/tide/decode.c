@@ -332,7 +332,7 @@ enum tide_err tide_decode_of_image(const struct tide_part *part, struct tide_cur
                                    struct tide_image *image, struct tide_budget *budget,
                                    const char **ret_why)
 {
-  bool by_stack = part->flags & TIDE_PART_BY_STACK;
+  bool by_stack = part->flags & TIDE_PART_BY_STACK, goes_on = part->flags & TIDE_PART_GOES_ON;
   switch ((enum tide_part_type)part->type) {
   case TIDE_PART_MODULES: return decode_modules(in, image, budget, ret_why);
   case TIDE_PART_THREADS: return decode_threads(in, image, budget, ret_why);
@@ -340,7 +340,7 @@ enum tide_err tide_decode_of_image(const struct tide_part *part, struct tide_cur
   case TIDE_PART_SITES: return tide_decode_sites(in, by_stack, image, budget, ret_why);
   case TIDE_PART_TIMELINE: return decode_timeline(in, image, budget, ret_why);
   case TIDE_PART_MARKS: return decode_marks(in, image, budget, ret_why);
-  case TIDE_PART_SNAPSHOTS: return tide_decode_snapshots(in, image, budget, ret_why);
+  case TIDE_PART_SNAPSHOTS: return tide_decode_snapshots(in, goes_on, image, budget, ret_why);
   case TIDE_PART_SYMBOLS: return tide_decode_symbols(in, image, budget, ret_why);
   case TIDE_PART_LATE_FREES: return tide_decode_late_frees(in, image, budget, ret_why);
   case TIDE_PART_RESIDENT: return tide_decode_resident(in, image, ret_why);

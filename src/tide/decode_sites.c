@@ -136,33 +136,63 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, bool by_stack, struct ti
   return TIDE_ERR_OK;
 }
 
-// A column of rising stacks.
-static void get_gaps(struct tide_cursor *in, struct tide_snapshot_row *rows, size_t n,
-                     size_t n_frames)
+// Room for n rows more, behind the n_before of a snapshot that are there already, and their stacks,
+// which rise. False: there are none such.
+static bool get_stacks(struct tide_cursor *in, struct tide_snapshot_row **rows, size_t n_before,
+                       size_t n, size_t n_frames)
 {
-  uint64_t next = 0;
-  for (size_t i = 0; i < n && !in->bad; i++) {
+  uint64_t next = n_before ? (*rows)[n_before - 1].stack + UINT64_C(1) : 0;
+  MAKE_ROOM(*rows, n_before, n);
+  for (size_t i = n_before; i < n_before + n; i++) {
     uint64_t gap = tide_cursor_varint(in);
-    if (next >= n_frames || gap >= n_frames - next) {
-      in->bad = true;
-      break;
-    }
-    rows[i].stack = (uint32_t)(next + gap);
+    if (in->bad || next >= n_frames || gap >= n_frames - next)
+      return false;
+    (*rows)[i].stack = (uint32_t)(next + gap);
     next += gap + 1;
   }
+  return true;
 }
 
-// The rows of a snapshot's changes, as stack and difference; owned by the caller, NULL when bad.
-static struct tide_snapshot_row *get_changes(struct tide_cursor *in, size_t n, size_t n_frames)
+// Rows of a snapshot's changes, as stack and difference.
+static enum tide_err get_changes(struct tide_cursor *in, size_t n_frames,
+                                 struct tide_budget *budget, struct tide_snapshot_pieces *pieces,
+                                 const char **ret_why)
 {
-  struct tide_snapshot_row *rows = tide_alloc_array(n, sizeof *rows);
-  get_gaps(in, rows, n, n_frames);
-  COLUMN(rows, n, live_bytes, tide_cursor_zigzag(in));
-  COLUMN(rows, n, live_blocks, tide_cursor_zigzag(in));
-  if (!in->bad)
-    return rows;
-  free(rows);
-  return NULL;
+  uint64_t n = tide_cursor_varint(in);
+  if (in->bad || n > tide_cursor_left(in) / 3)
+    return damaged(ret_why, "a snapshot claims more rows than there are");
+  if (!tide_budget_take(budget, n, sizeof *pieces->changes))
+    return too_much(ret_why);
+  bool known = get_stacks(in, &pieces->changes, pieces->n_changes, (size_t)n, n_frames);
+  struct tide_snapshot_row *rows = pieces->changes + pieces->n_changes;
+  if (known) {
+    COLUMN(rows, n, live_bytes, tide_cursor_zigzag(in));
+    COLUMN(rows, n, live_blocks, tide_cursor_zigzag(in));
+  }
+  if (!known || in->bad)
+    return damaged(ret_why, "a snapshot names a stack that does not exist");
+  pieces->n_changes += (size_t)n;
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err get_counts(struct tide_cursor *in, size_t n_frames, struct tide_budget *budget,
+                                struct tide_snapshot_pieces *pieces, const char **ret_why)
+{
+  uint64_t n = tide_cursor_varint(in);
+  if (in->bad || n > tide_cursor_left(in) / 3)
+    return damaged(ret_why, "a snapshot claims more counts than there are");
+  if (!tide_budget_take(budget, n, sizeof *pieces->counts))
+    return too_much(ret_why);
+  bool known = get_stacks(in, &pieces->counts, pieces->n_counts, (size_t)n, n_frames);
+  struct tide_snapshot_row *rows = pieces->counts + pieces->n_counts;
+  if (known) {
+    COLUMN(rows, n, n_alloc, tide_cursor_varint(in));
+    COLUMN(rows, n, b_alloc, tide_cursor_varint(in));
+  }
+  if (!known || in->bad)
+    return damaged(ret_why, "a snapshot counts for a stack that does not exist");
+  pieces->n_counts += (size_t)n;
+  return TIDE_ERR_OK;
 }
 
 static struct tide_snapshot_row row_at(const struct tide_snapshot_row *rows, size_t n, size_t i)
@@ -197,45 +227,110 @@ static void apply_changes(const struct tide_snapshot *before,
   now->rows = tide_realloc_array(now->rows, now->n_rows, sizeof *now->rows);
 }
 
-static enum tide_err get_snapshot(struct tide_cursor *in, const struct tide_snapshot *before,
-                                  size_t n_frames, struct tide_budget *budget,
-                                  struct tide_snapshot *now, const char **ret_why)
+static void get_moment(struct tide_cursor *in, const struct tide_snapshot *before,
+                       struct tide_snapshot *now)
 {
   now->time_ns = get_rise(in, before->time_ns);
   uint32_t kind = get_u32(in);
   now->kind = kind <= TIDE_SNAPSHOT_END ? (enum tide_snapshot_kind)kind : TIDE_SNAPSHOT_TIMED;
-  uint64_t n_changes = tide_cursor_varint(in);
-  if (in->bad || n_changes > tide_cursor_left(in) / 3)
-    return damaged(ret_why, "a snapshot claims more rows than there are");
-  if (!tide_budget_take(budget, before->n_rows + 2 * n_changes, sizeof *now->rows))
-    return too_much(ret_why);
-  TIDE_CLEANUP_FREE struct tide_snapshot_row *changes =
-      get_changes(in, (size_t)n_changes, n_frames);
-  if (!changes)
-    return damaged(ret_why, "a snapshot names a stack that does not exist");
-  apply_changes(before, changes, (size_t)n_changes, now);
-  return TIDE_ERR_OK;
 }
 
-static enum tide_err get_counts(struct tide_cursor *in, size_t n_frames, struct tide_budget *budget,
-                                struct tide_snapshot *snapshot, const char **ret_why)
+static enum tide_err take_changes(const struct tide_snapshot *before,
+                                  const struct tide_snapshot_pieces *pieces,
+                                  struct tide_budget *budget, struct tide_snapshot *now,
+                                  const char **ret_why)
 {
-  uint64_t n = tide_cursor_varint(in);
-  if (in->bad || n > tide_cursor_left(in) / 3)
-    return damaged(ret_why, "a snapshot claims more counts than there are");
-  if (!tide_budget_take(budget, snapshot->n_rows + 2 * n, sizeof *snapshot->rows))
+  if (!tide_budget_take(budget, before->n_rows + pieces->n_changes, sizeof *now->rows))
     return too_much(ret_why);
-  TIDE_CLEANUP_FREE struct tide_snapshot_row *counts = tide_alloc_array(n, sizeof *counts);
-  get_gaps(in, counts, (size_t)n, n_frames);
-  COLUMN(counts, n, n_alloc, tide_cursor_varint(in));
-  COLUMN(counts, n, b_alloc, tide_cursor_varint(in));
-  if (in->bad)
-    return damaged(ret_why, "a snapshot counts for a stack that does not exist");
-  tide_snapshot_add_counts(snapshot, counts, (size_t)n);
+  apply_changes(before, pieces->changes, pieces->n_changes, now);
   return TIDE_ERR_OK;
 }
 
-enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *image,
+static enum tide_err take_counts(const struct tide_snapshot_pieces *pieces,
+                                 struct tide_budget *budget, struct tide_snapshot *snapshot,
+                                 const char **ret_why)
+{
+  if (!tide_budget_take(budget, snapshot->n_rows + pieces->n_counts, sizeof *snapshot->rows))
+    return too_much(ret_why);
+  tide_snapshot_add_counts(snapshot, pieces->counts, pieces->n_counts);
+  return TIDE_ERR_OK;
+}
+
+static const struct tide_snapshot *last_snapshot(const struct tide_image *image)
+{
+  static const struct tide_snapshot nothing;
+  return image->n_snapshots ? &image->snapshots[image->n_snapshots - 1] : &nothing;
+}
+
+static enum tide_err take_pieces(const struct tide_snapshot *before,
+                                 const struct tide_snapshot_pieces *pieces,
+                                 struct tide_budget *budget, struct tide_snapshot *now,
+                                 const char **ret_why)
+{
+  enum tide_err err = take_changes(before, pieces, budget, now, ret_why);
+  if (!err && pieces->has_counts)
+    err = take_counts(pieces, budget, now, ret_why);
+  return err;
+}
+
+// A part with one snapshot, which goes on in the next part or began in the one before.
+static enum tide_err decode_piece(struct tide_cursor *in, bool goes_on, struct tide_image *image,
+                                  struct tide_budget *budget, const char **ret_why)
+{
+  bool is_first = !image->pieces;
+  if (is_first)
+    image->pieces = tide_alloc(sizeof *image->pieces);
+  struct tide_snapshot_pieces *pieces = image->pieces;
+  const struct tide_snapshot *before = last_snapshot(image);
+  struct tide_snapshot now = {0};
+  get_moment(in, before, &now);
+  enum tide_err err = get_changes(in, image->n_frames, budget, pieces, ret_why);
+  bool has_counts = is_first ? image->has_counts : pieces->has_counts;
+  if (!err && !get_appended(in, is_first ? image->n_snapshots : 1, 1, &has_counts))
+    err = damaged(ret_why, "it has other columns than the part before");
+  pieces->has_counts = has_counts;
+  if (!err && has_counts)
+    err = get_counts(in, image->n_frames, budget, pieces, ret_why);
+  if (err || goes_on)
+    return err;
+  err = take_pieces(before, pieces, budget, &now, ret_why);
+  if (err) {
+    free(now.rows);
+    return err;
+  }
+  MAKE_ROOM(image->snapshots, image->n_snapshots, 1);
+  image->snapshots[image->n_snapshots++] = now;
+  image->has_counts = has_counts;
+  tide_image_drop_pieces(image);
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err get_whole_changes(struct tide_cursor *in, const struct tide_snapshot *before,
+                                       size_t n_frames, struct tide_budget *budget,
+                                       struct tide_snapshot *now, const char **ret_why)
+{
+  struct tide_snapshot_pieces whole = {0};
+  get_moment(in, before, now);
+  enum tide_err err = get_changes(in, n_frames, budget, &whole, ret_why);
+  if (!err)
+    err = take_changes(before, &whole, budget, now, ret_why);
+  free(whole.changes);
+  return err;
+}
+
+static enum tide_err get_whole_counts(struct tide_cursor *in, size_t n_frames,
+                                      struct tide_budget *budget, struct tide_snapshot *snapshot,
+                                      const char **ret_why)
+{
+  struct tide_snapshot_pieces whole = {0};
+  enum tide_err err = get_counts(in, n_frames, budget, &whole, ret_why);
+  if (!err)
+    err = take_counts(&whole, budget, snapshot, ret_why);
+  free(whole.counts);
+  return err;
+}
+
+enum tide_err tide_decode_snapshots(struct tide_cursor *in, bool goes_on, struct tide_image *image,
                                     struct tide_budget *budget, const char **ret_why)
 {
   static const struct tide_snapshot nothing;
@@ -245,15 +340,20 @@ enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *i
     return err;
   if (before + n > TIDE_MAX_SNAPSHOTS)
     return damaged(ret_why, "too many snapshots");
+  bool is_piece = goes_on || image->pieces;
+  if (is_piece && n != 1)
+    return damaged(ret_why, "a snapshot in pieces is not alone");
+  if (is_piece)
+    return decode_piece(in, goes_on, image, budget, ret_why);
   MAKE_ROOM(image->snapshots, before, n);
   for (size_t i = before; i < before + n && !err; i++)
-    err = get_snapshot(in, i ? &image->snapshots[i - 1] : &nothing, image->n_frames, budget,
-                       &image->snapshots[i], ret_why);
+    err = get_whole_changes(in, i ? &image->snapshots[i - 1] : &nothing, image->n_frames, budget,
+                            &image->snapshots[i], ret_why);
   bool has_counts = image->has_counts;
   if (!err && !get_appended(in, before, n, &has_counts))
     err = damaged(ret_why, "it has other columns than the part before");
   for (size_t i = before; i < before + n && has_counts && !err; i++)
-    err = get_counts(in, image->n_frames, budget, &image->snapshots[i], ret_why);
+    err = get_whole_counts(in, image->n_frames, budget, &image->snapshots[i], ret_why);
   if (err) {
     for (size_t i = before; i < before + n; i++)
       free(image->snapshots[i].rows);

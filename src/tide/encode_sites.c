@@ -4,13 +4,16 @@
 //
 // Snapshots are chains of changes: between two neighbours most stacks are as they were, so 200
 // snapshots of 20,000 stacks cost hundreds of KiB instead of tens of MiB. What was allocated in
-// between is counted apart, behind them, where readers of version 1.0 do not look.
+// between is counted apart, behind them, where readers of version 1.0 do not look. One that has
+// more rows than a part may have is told in pieces, a part each.
 #include "tide/format.h"
 
 #include "base/alloc.h"
 #include "model/buckets.h"
 
 #include <stdlib.h>
+
+size_t tide_snapshot_rows = 4u << 20;
 
 // One column: `expression` for each site called `s`.
 #define COLUMN(put, expression)                                                                    \
@@ -129,72 +132,123 @@ static size_t find_changes(const struct tide_snapshot *before, const struct tide
   return n;
 }
 
-// A column of rising stacks.
-static void put_gaps(struct tide_buf *out, const struct tide_snapshot_row *rows, size_t n)
+// Rows of a snapshot on their way to a part: those of the piece at hand are [from, from + n).
+struct rows {
+  struct tide_snapshot_row *items; // owned
+  size_t n_all, from, n;
+};
+
+static void cut(struct rows *rows, size_t from)
 {
-  uint64_t next = 0;
-  for (size_t i = 0; i < n; i++) {
-    tide_buf_varint(out, rows[i].stack - next);
-    next = (uint64_t)rows[i].stack + 1;
+  rows->from = from < rows->n_all ? from : rows->n_all;
+  size_t left = rows->n_all - rows->from;
+  rows->n = left < tide_snapshot_rows ? left : tide_snapshot_rows;
+}
+
+// Their number, and a column of rising stacks.
+static void put_gaps(struct tide_buf *out, const struct rows *rows)
+{
+  uint64_t next = rows->from ? rows->items[rows->from - 1].stack + UINT64_C(1) : 0;
+  tide_buf_varint(out, rows->n);
+  for (size_t i = rows->from; i < rows->from + rows->n; i++) {
+    tide_buf_varint(out, rows->items[i].stack - next);
+    next = rows->items[i].stack + UINT64_C(1);
   }
 }
 
-static void put_snapshot(struct tide_buf *out, const struct tide_snapshot *before,
-                         const struct tide_snapshot *now, uint64_t *time_ns)
+static void put_changes(struct tide_buf *out, const struct rows *rows)
 {
-  TIDE_CLEANUP_FREE struct tide_snapshot_row *changes =
-      tide_alloc_array(before->n_rows + now->n_rows, sizeof *changes);
-  size_t n = find_changes(before, now, changes);
-  uint64_t now_ns = now->time_ns > *time_ns ? now->time_ns : *time_ns;
-  tide_buf_varint(out, now_ns - *time_ns);
-  *time_ns = now_ns;
-  tide_buf_varint(out, now->kind);
-  tide_buf_varint(out, n);
-  put_gaps(out, changes, n);
-  for (size_t i = 0; i < n; i++)
+  const struct tide_snapshot_row *changes = rows->items + rows->from;
+  put_gaps(out, rows);
+  for (size_t i = 0; i < rows->n; i++)
     tide_buf_zigzag(out, changes[i].live_bytes);
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < rows->n; i++)
     tide_buf_zigzag(out, changes[i].live_blocks);
 }
 
-static void put_counts(struct tide_buf *out, const struct tide_snapshot *snapshot)
+static void put_counts(struct tide_buf *out, const struct rows *rows)
 {
-  TIDE_CLEANUP_FREE struct tide_snapshot_row *counts =
-      tide_alloc_array(snapshot->n_rows, sizeof *counts);
-  size_t n = 0;
-  for (size_t i = 0; i < snapshot->n_rows; i++)
-    if (snapshot->rows[i].n_alloc || snapshot->rows[i].b_alloc)
-      counts[n++] = snapshot->rows[i];
-  tide_buf_varint(out, n);
-  put_gaps(out, counts, n);
-  for (size_t i = 0; i < n; i++)
+  const struct tide_snapshot_row *counts = rows->items + rows->from;
+  put_gaps(out, rows);
+  for (size_t i = 0; i < rows->n; i++)
     tide_buf_varint(out, counts[i].n_alloc);
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < rows->n; i++)
     tide_buf_varint(out, counts[i].b_alloc);
 }
 
-size_t tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image, size_t first)
+static struct rows changes_of(const struct tide_image *image, size_t i)
 {
   static const struct tide_snapshot nothing;
-  struct tide_buf rows = {0}, counts = {0};
-  uint64_t time_ns = 0;
-  for (size_t i = 0; i < first; i++) // times only rise, see docs
-    time_ns = image->snapshots[i].time_ns > time_ns ? image->snapshots[i].time_ns : time_ns;
-  size_t n = 0;
-  while (first + n < image->n_snapshots && rows.n + counts.n < TIDE_SNAPSHOTS_BYTES) {
-    const struct tide_snapshot *now = &image->snapshots[first + n];
-    put_snapshot(&rows, first + n ? now - 1 : &nothing, now, &time_ns);
+  const struct tide_snapshot *now = &image->snapshots[i], *before = i ? now - 1 : &nothing;
+  struct rows rows = {tide_alloc_array(before->n_rows + now->n_rows, sizeof *rows.items), 0, 0, 0};
+  rows.n_all = find_changes(before, now, rows.items);
+  return rows;
+}
+
+static struct rows counts_of(const struct tide_image *image, size_t i)
+{
+  const struct tide_snapshot *now = &image->snapshots[i];
+  struct rows rows = {tide_alloc_array(now->n_rows, sizeof *rows.items), 0, 0, 0};
+  for (size_t k = 0; k < now->n_rows && image->has_counts; k++)
+    if (now->rows[k].n_alloc || now->rows[k].b_alloc)
+      rows.items[rows.n_all++] = now->rows[k];
+  return rows;
+}
+
+// A part on its way.
+struct gathering {
+  struct tide_buf changes, counts;
+  size_t n; // snapshots
+  uint64_t time_ns;
+};
+
+// The next snapshot, or a piece of it. False: it has too many rows to share a part with others.
+static bool gather(struct gathering *g, const struct tide_image *image,
+                   struct tide_snapshot_place *place)
+{
+  const struct tide_snapshot *now = &image->snapshots[place->snapshot];
+  struct rows changes = changes_of(image, place->snapshot);
+  struct rows counts = counts_of(image, place->snapshot);
+  size_t n_rows = changes.n_all > counts.n_all ? changes.n_all : counts.n_all;
+  bool is_cut = n_rows > tide_snapshot_rows, taken = !is_cut || !g->n;
+  if (taken) {
+    uint64_t time_ns = now->time_ns > g->time_ns ? now->time_ns : g->time_ns;
+    cut(&changes, place->row);
+    cut(&counts, place->row);
+    tide_buf_varint(&g->changes, time_ns - g->time_ns);
+    tide_buf_varint(&g->changes, now->kind);
+    put_changes(&g->changes, &changes);
     if (image->has_counts)
-      put_counts(&counts, now);
-    n++;
+      put_counts(&g->counts, &counts);
+    g->time_ns = time_ns;
+    g->n++;
+    place->row += tide_snapshot_rows;
+    if (place->row >= n_rows)
+      *place = (struct tide_snapshot_place){place->snapshot + 1, 0};
   }
+  free(changes.items);
+  free(counts.items);
+  return taken && !is_cut;
+}
+
+bool tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image,
+                           struct tide_snapshot_place *place)
+{
+  struct gathering g = {0};
+  size_t first = place->snapshot;
+  for (size_t i = 0; i < first; i++) // times only rise, see docs
+    g.time_ns = image->snapshots[i].time_ns > g.time_ns ? image->snapshots[i].time_ns : g.time_ns;
+  bool more = true;
+  while (more && place->snapshot < image->n_snapshots &&
+         g.changes.n + g.counts.n < TIDE_SNAPSHOTS_BYTES)
+    more = gather(&g, image, place);
   tide_buf_varint(out, first);
-  tide_buf_varint(out, n);
-  tide_buf_append(out, rows.data, rows.n);
-  tide_buf_append(out, counts.data, counts.n);
-  tide_buf_done(&rows);
-  tide_buf_done(&counts);
-  return n;
+  tide_buf_varint(out, g.n);
+  tide_buf_append(out, g.changes.data, g.changes.n);
+  tide_buf_append(out, g.counts.data, g.counts.n);
+  tide_buf_done(&g.changes);
+  tide_buf_done(&g.counts);
+  return place->row > 0;
 }
 
 // Each part says how many there are in all: they are of use only together.

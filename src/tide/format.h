@@ -24,6 +24,7 @@
 #define TIDE_PART_STORED 1u   // the payload is not compressed
 #define TIDE_PART_BEHIND 2u   // it was compressed behind the payload of another part, its root
 #define TIDE_PART_BY_STACK 4u // of SITES: a row's stack and times are told by the row before
+#define TIDE_PART_GOES_ON 8u  // of SNAPSHOTS: its only snapshot goes on in the next part
 
 #define TIDE_PART_LIST(X)                                                                          \
   X(FACTS, 1)                                                                                      \
@@ -94,8 +95,17 @@ void tide_encode_marks(struct tide_buf *out, const struct tide_image *image, siz
 // their stacks and times.
 void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, struct tide_site *rows,
                        size_t first, size_t n);
-// As many snapshots from first on as fit one part; gives their number, at least 1.
-size_t tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image, size_t first);
+// Where the next part of SNAPSHOTS begins: at a snapshot, or at a row of one that goes on.
+struct tide_snapshot_place {
+  size_t snapshot, row;
+};
+// As many snapshots as fit one part, at least one, or a piece of one that has too many rows for
+// that. Moves the place. True: the snapshot goes on.
+bool tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image,
+                           struct tide_snapshot_place *place);
+// Changes, and counts, of one snapshot in a part, at most: they take 25 bytes each at most. Tests
+// have fewer.
+extern size_t tide_snapshot_rows;
 void tide_encode_late_frees(struct tide_buf *out, const struct tide_image *image, size_t first,
                             size_t n);
 // The same as of snapshots for the places of the stored names.
@@ -129,7 +139,7 @@ enum tide_err tide_decode_resident(struct tide_cursor *in, struct tide_image *im
                                    const char **ret_why);
 enum tide_err tide_decode_sites(struct tide_cursor *in, bool by_stack, struct tide_image *image,
                                 struct tide_budget *budget, const char **ret_why);
-enum tide_err tide_decode_snapshots(struct tide_cursor *in, struct tide_image *image,
+enum tide_err tide_decode_snapshots(struct tide_cursor *in, bool goes_on, struct tide_image *image,
                                     struct tide_budget *budget, const char **ret_why);
 enum tide_err tide_decode_late_frees(struct tide_cursor *in, struct tide_image *image,
                                      struct tide_budget *budget, const char **ret_why);

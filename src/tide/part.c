@@ -58,7 +58,8 @@ static void seal(uint8_t *at, struct tide_part part)
 enum tide_err tide_part_put(ZSTD_CCtx *zstd, struct tide_part part, const struct tide_buf *root,
                             struct tide_buf *raw, struct tide_buf *out, struct tide_diag *diag)
 {
-  uint16_t form = part.type == TIDE_PART_SITES ? TIDE_PART_BY_STACK : 0;
+  uint16_t form =
+      part.type == TIDE_PART_SITES ? TIDE_PART_BY_STACK : part.flags & TIDE_PART_GOES_ON;
   if (raw->n > TIDE_MAX_PART_BYTES)
     return tide_fail(diag, TIDE_ERR_LIMIT, "the capture has a part of %zu bytes, too large",
                      raw->n);

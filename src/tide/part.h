@@ -10,7 +10,7 @@
 #include <zstd.h>
 
 // Appends a part of the payload in raw, which it empties. `part` has its type, image, sequence and
-// root; root is the payload of that, NULL: it has none.
+// root, and flags that say what it holds; root is the payload of that, NULL: it has none.
 enum tide_err tide_part_put(ZSTD_CCtx *zstd, struct tide_part part, const struct tide_buf *root,
                             struct tide_buf *raw, struct tide_buf *out, struct tide_diag *diag);
 

@@ -150,6 +150,11 @@ static enum tide_err decode_end(struct reader *r, struct tide_cursor *in, const 
     *ret_why = "the counts do not agree";
     return TIDE_ERR_DAMAGED;
   }
+  for (size_t i = 0; i < r->capture->n_images; i++)
+    if (r->capture->images[i].pieces) {
+      *ret_why = "a snapshot has no end";
+      return TIDE_ERR_DAMAGED;
+    }
   r->ended = true;
   return TIDE_ERR_OK;
 }
@@ -195,7 +200,9 @@ static enum tide_err take_part(struct reader *r, const struct tide_part *part)
     return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "a part is missing before it");
   if ((part->type == TIDE_PART_FACTS) != (r->n_parts == 0))
     return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "it is out of place");
-  uint16_t own = part->type == TIDE_PART_SITES ? TIDE_PART_BY_STACK : 0;
+  uint16_t own = part->type == TIDE_PART_SITES       ? TIDE_PART_BY_STACK
+                 : part->type == TIDE_PART_SNAPSHOTS ? TIDE_PART_GOES_ON
+                                                     : 0;
   if (part->flags & ~(TIDE_PART_STORED | TIDE_PART_BEHIND | own))
     return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "its flags are unknown");
   if (type_is_known(part->type)) {

@@ -31,6 +31,7 @@ struct writer {
   const struct tide_capture *capture;
   ZSTD_CCtx *zstd;
   struct tide_buf raw;  // payload of the part being made
+  uint16_t flags;       // that say what it holds
   struct tide_buf body; // all parts after FACTS
   struct tide_roots roots;
   uint32_t n_parts;
@@ -43,11 +44,13 @@ static void put_part(struct writer *w, struct tide_buf *out, enum tide_part_type
                      uint32_t image_idx, uint32_t sequence, const struct tide_root *root)
 {
   struct tide_part part = {.type = (uint16_t)type,
+                           .flags = w->flags,
                            .image = image_idx,
                            .sequence = sequence,
                            .root = root ? root->sequence : 0};
   if (!w->err)
     w->err = tide_part_put(w->zstd, part, root ? &root->raw : NULL, &w->raw, out, w->diag);
+  w->flags = 0;
 }
 
 static void put_body_part(struct writer *w, enum tide_part_type type, size_t image_idx)
@@ -164,8 +167,8 @@ static void put_snapshots(struct writer *w, size_t image_idx)
     put_packed(w, &image->pack->snapshots, image_idx);
     return;
   }
-  for (size_t first = 0; first < image->n_snapshots && !w->err;) {
-    first += tide_encode_snapshots(&w->raw, image, first);
+  for (struct tide_snapshot_place at = {0}; at.snapshot < image->n_snapshots && !w->err;) {
+    w->flags = tide_encode_snapshots(&w->raw, image, &at) ? TIDE_PART_GOES_ON : 0;
     put_body_part(w, TIDE_PART_SNAPSHOTS, image_idx);
   }
 }

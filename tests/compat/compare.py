@@ -60,7 +60,20 @@ def compare_generated(dump, make, directory):
         n_files += 1
     run(make, 1, 30000, path, 3)
     compare(dump, path, "a program of 30,000 stacks")
+    for rows in (1, 2, 7, 100):
+        run(make, rows, 40, path, 0, rows)
+        compare(dump, path, f"snapshots in pieces of {rows} rows")
+        run(make, 2, 300, path, 4, rows)
+        compare(dump, path, f"snapshots of a program in pieces of {rows} rows")
+    n_files += 9
     run(make, 1004, 12, path)
+    n_files += compare_damaged(dump, path)
+    run(make, 3, 20, path, 3, 5)
+    return n_files + compare_damaged(dump, path)
+
+
+def compare_damaged(dump, path):
+    n_files = 0
     with open(path, "rb") as file:
         whole = file.read()
     for cut in range(0, len(whole), max(1, len(whole) // 20)):

@@ -20,7 +20,7 @@ PART_HEADER = struct.Struct("<4sHHIIQQII")
 MASK64 = (1 << 64) - 1
 FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
 SYMBOLS, LATE_FREES, ROLL, RESIDENT, COST, END = 10, 11, 12, 13, 14, 255
-STORED, BEHIND, BY_STACK = 1, 2, 4
+STORED, BEHIND, BY_STACK, GOES_ON = 1, 2, 4, 8
 N_REASONS = 17
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
 
@@ -368,53 +368,84 @@ def decode_marks(p, image):
     image["marks"] += marks
 
 
-def decode_counts(p, n_frames):
+def decode_rows(p, n_frames, last, number):
+    """Rows of stack and two numbers; stacks rise from the last one of the piece before."""
     n = p.varint()
     if n > len(p.data):
-        raise Stop("a snapshot claims too many counts")
-    stacks = [gap + i for i, gap in enumerate(itertools.accumulate(p.column(n, p.varint)))]
+        raise Stop("a snapshot claims too many rows")
+    gaps = p.column(n, p.varint)
+    stacks = [last + 1 + i + gap for i, gap in enumerate(itertools.accumulate(gaps))]
     if stacks and stacks[-1] > n_frames:
-        raise Stop("a snapshot counts for no stack")
-    rows = zip(stacks, p.column(n, p.varint), p.column(n, p.varint))
-    return [list(row) for row in rows if row[1:] != (0, 0)]
+        raise Stop("a snapshot names no stack")
+    return list(zip(stacks, p.column(n, number), p.column(n, number)))
 
 
-def decode_snapshots(p, image):
-    n = p.table(len(image["snapshots"]))
-    snapshots = list(image["snapshots"])
-    if len(snapshots) + n > 4096:
+def changed(before, changes):
+    alive = {row[0]: (row[1], row[2]) for row in before}
+    for stack, more_bytes, more_blocks in changes:
+        was = alive.pop(stack, (0, 0))
+        now = signed(was[0] + more_bytes), signed(was[1] + more_blocks)
+        if now != (0, 0):
+            alive[stack] = now
+    return [[k, *alive[k]] for k in sorted(alive)]
+
+
+def counted(counts):
+    return [list(row) for row in counts if row[1:] != (0, 0)]
+
+
+def decode_moment(p, before_ns):
+    time_ns = before_ns + p.varint()
+    if time_ns > MASK64:
+        raise Stop("time runs out of 64 bits")
+    kind = p.varint(32)
+    return {"time_ns": time_ns, "kind": kind if kind <= 2 else 0}
+
+
+def last_of(snapshots):
+    return snapshots[-1] if snapshots else {"time_ns": 0, "rows": []}
+
+
+def decode_piece(p, image, pieces, goes_on):
+    """One snapshot, whose rows go on from part to part. Gives what comes before the next piece."""
+    n_frames, before = len(image["frames"]), last_of(image["snapshots"])
+    is_first = pieces is None
+    changes, counts, has_counts = pieces or ([], [], image["has_counts"])
+    moment = decode_moment(p, before["time_ns"])
+    changes = changes + decode_rows(p, n_frames, changes[-1][0] if changes else -1, p.zigzag)
+    has_counts = p.has_appended(len(image["snapshots"]) if is_first else 1, 1, has_counts)
+    if has_counts:
+        counts = counts + decode_rows(p, n_frames, counts[-1][0] if counts else -1, p.varint)
+    if goes_on:
+        return changes, counts, has_counts
+    moment.update(rows=changed(before["rows"], changes), counts=counted(counts))
+    image["snapshots"] = [*image["snapshots"], moment]
+    image["has_counts"] = has_counts
+    return None
+
+
+def decode_snapshots(p, image, pieces, goes_on):
+    n_before, n_frames = len(image["snapshots"]), len(image["frames"])
+    n = p.table(n_before)
+    if n_before + n > 4096:
         raise Stop("too many snapshots")
-    time_ns = snapshots[-1]["time_ns"] if snapshots else 0
-    alive = {row[0]: (row[1], row[2]) for row in snapshots[-1]["rows"]} if snapshots else {}
+    if goes_on or pieces:
+        if n != 1:
+            raise Stop("a snapshot in pieces is not alone")
+        return decode_piece(p, image, pieces, goes_on)
+    snapshots = list(image["snapshots"])
     for _ in range(n):
-        time_ns += p.varint()
-        if time_ns > MASK64:
-            raise Stop("time runs out of 64 bits")
-        kind = p.varint(32)
-        n_changes = p.varint()
-        if n_changes > len(p.data):
-            raise Stop("a snapshot claims too many rows")
-        gaps = p.column(n_changes, p.varint)
-        more_bytes = p.column(n_changes, p.zigzag)
-        more_blocks = p.column(n_changes, p.zigzag)
-        stack = -1
-        for i in range(n_changes):
-            stack += 1 + gaps[i]
-            if stack > len(image["frames"]):
-                raise Stop("a snapshot names no stack")
-            before = alive.pop(stack, (0, 0))
-            now = signed(before[0] + more_bytes[i]), signed(before[1] + more_blocks[i])
-            if now != (0, 0):
-                alive[stack] = now
-        rows = [[k, *alive[k]] for k in sorted(alive)]
-        kind = kind if kind <= 2 else 0
-        snapshots.append({"time_ns": time_ns, "kind": kind, "rows": rows, "counts": []})
-    n_before = len(image["snapshots"])
+        before = last_of(snapshots)
+        moment = decode_moment(p, before["time_ns"])
+        changes = decode_rows(p, n_frames, -1, p.zigzag)
+        moment.update(rows=changed(before["rows"], changes), counts=[])
+        snapshots.append(moment)
     has_counts = p.has_appended(n_before, n, image["has_counts"])
     for snapshot in snapshots[n_before:] if has_counts else []:
-        snapshot["counts"] = decode_counts(p, len(image["frames"]))
+        snapshot["counts"] = counted(decode_rows(p, n_frames, -1, p.varint))
     image["snapshots"] = snapshots
     image["has_counts"] = has_counts
+    return None
 
 
 def decode_late_frees(p, image):
@@ -517,7 +548,7 @@ TABLES = {
     FRAMES: decode_frames,
     SITES: None,  # has two forms
     TIMELINE: decode_timeline,
-    SNAPSHOTS: decode_snapshots,
+    SNAPSHOTS: None,  # by take_part()
     MARKS: decode_marks,
     SYMBOLS: decode_symbols,
     LATE_FREES: decode_late_frees,
@@ -537,7 +568,8 @@ class Decoder:
         self.n_images = 0
         self.ended = False
         self.roots = {}  # sequence number: type and payload
-        self.by_stack = False  # of the part at hand
+        self.by_stack = self.goes_on = False  # of the part at hand
+        self.pieces = {}  # per image, of a snapshot whose end has not come
 
     def next_part(self):
         """Type, image and payload of the next part; the payload is None for unknown types."""
@@ -553,7 +585,8 @@ class Decoder:
             raise Stop("wrong checksum")
         if sequence != self.n_parts or (kind == FACTS) != (sequence == 0):
             raise Stop("a part out of turn")
-        if flags & ~(STORED | BEHIND | (BY_STACK if kind == SITES else 0)):
+        own = {SITES: BY_STACK, SNAPSHOTS: GOES_ON}.get(kind, 0)
+        if flags & ~(STORED | BEHIND | own):
             raise Stop("a flag is not known")
         self.at += PART_HEADER.size + n_stored
         self.n_parts += 1
@@ -565,6 +598,7 @@ class Decoder:
         if not flags & BEHIND:
             self.roots[sequence] = kind, raw
         self.by_stack = flags & BY_STACK != 0
+        self.goes_on = flags & GOES_ON != 0
         return kind, image, Payload(raw)
 
     def unpack(self, kind, flags, stored, n_raw, root):
@@ -595,12 +629,17 @@ class Decoder:
         elif kind == END:
             if payload.varint(32) != self.n_parts or len(self.images) != self.n_images:
                 raise Stop("the counts do not agree")
+            if any(self.pieces.values()):
+                raise Stop("a snapshot has no end")
             self.ended = True
         elif payload is not None:
             if image >= len(self.images):
                 raise Stop("a part of an unknown image")
             if kind == SITES:
                 decode_sites(payload, self.images[image], self.by_stack)
+            elif kind == SNAPSHOTS:
+                self.pieces[image] = decode_snapshots(
+                    payload, self.images[image], self.pieces.get(image), self.goes_on)
             else:
                 TABLES[kind](payload, self.images[image])
 

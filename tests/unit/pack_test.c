@@ -210,6 +210,20 @@ static void any_seed(void **state)
   }
 }
 
+// Snapshots that are too large for a part, of whatever size that is.
+static void in_pieces(void **state)
+{
+  size_t rows = tide_snapshot_rows;
+  for (uint64_t seed = 30; seed < 40; seed++) {
+    tide_snapshot_rows = (seed - 29) * (seed - 29);
+    live_through(*state, seed, 300, seed % 3);
+    compare(*state, 290 + seed);
+    teardown(state);
+    assert_int_equal(setup(state), 0);
+  }
+  tide_snapshot_rows = rows;
+}
+
 // What was read is given back: the store is empty then, and nobody reads it again.
 static void the_store_is_used_up(void **state)
 {
@@ -242,6 +256,7 @@ UNIT_TESTS(pack_test)
       TEST(the_peak_may_be_now),
       TEST(an_end_before_the_last_snapshot),
       TEST(any_seed),
+      TEST(in_pieces),
       TEST(the_store_is_used_up),
       cmocka_unit_test_setup_teardown(what_may_shrink_is_not_packed, setup_loose, teardown),
   };

@@ -335,7 +335,9 @@ static enum tide_part_type encode_rest(struct tide_buf *out, struct tide_image *
                                        enum appended what, size_t from)
 {
   switch (what) {
-  case SNAPSHOTS_1_1: tide_encode_snapshots(out, image, from); return TIDE_PART_SNAPSHOTS;
+  case SNAPSHOTS_1_1:
+    tide_encode_snapshots(out, image, &(struct tide_snapshot_place){from, 0});
+    return TIDE_PART_SNAPSHOTS;
   case TIMELINE_1_3:
     tide_encode_timeline(out, image, from, image->n_ticks - from);
     return TIDE_PART_TIMELINE;

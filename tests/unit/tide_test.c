@@ -316,12 +316,109 @@ static void cut_file_can_be_written_again(void **state)
   tide_capture_free(capture);
 }
 
+static struct tide_buf bytes_in_pieces(const struct tide_capture *capture, size_t n_rows)
+{
+  size_t rows = tide_snapshot_rows;
+  tide_snapshot_rows = n_rows;
+  struct tide_buf bytes = tide_bytes_of(capture);
+  tide_snapshot_rows = rows;
+  return bytes;
+}
+
+static void assert_same_snapshots(const struct tide_image *a, const struct tide_image *b, size_t n)
+{
+  for (size_t i = 0; i < n; i++) {
+    assert_int_equal(a->snapshots[i].time_ns, b->snapshots[i].time_ns);
+    assert_int_equal(a->snapshots[i].kind, b->snapshots[i].kind);
+    assert_int_equal(a->snapshots[i].n_rows, b->snapshots[i].n_rows);
+    for (size_t k = 0; k < a->snapshots[i].n_rows; k++)
+      assert_memory_equal(&a->snapshots[i].rows[k], &b->snapshots[i].rows[k],
+                          sizeof *a->snapshots[i].rows);
+  }
+}
+
+static bool is_piece(const struct tide_bytes_part *part)
+{
+  return part->type == TIDE_PART_SNAPSHOTS && part->flags & TIDE_PART_GOES_ON;
+}
+
+// A snapshot in pieces is whole, or it is not there.
+static void snapshots_in_pieces_come_back_whole(void **state)
+{
+  for (size_t n_rows = 1; n_rows < 40; n_rows += n_rows) {
+    struct tide_capture *capture = tide_gen_program(11, 400, 4);
+    struct tide_buf bytes = bytes_in_pieces(capture, n_rows);
+    size_t n_parts, n_pieces = 0;
+    struct tide_bytes_part *parts = tide_bytes_parts(&bytes, &n_parts);
+    for (size_t i = 2; i < n_parts; i++) {
+      struct tide_capture *cut = parse_good(bytes.data, parts[i].start);
+      assert_true(cut->cut);
+      assert_same_snapshots(cut->images, capture->images, cut->images->n_snapshots);
+      n_pieces += is_piece(&parts[i]);
+      tide_capture_free(cut);
+    }
+    assert_true(n_pieces > 0);
+    struct tide_capture *whole = parse_good(bytes.data, bytes.n);
+    assert_false(whole->cut);
+    assert_int_equal(whole->images->n_snapshots, capture->images->n_snapshots);
+    assert_same_snapshots(whole->images, capture->images, capture->images->n_snapshots);
+    tide_capture_free(whole);
+    tide_bytes_parts_free(parts, n_parts);
+    tide_buf_done(&bytes);
+    tide_capture_free(capture);
+  }
+}
+
+// The same parts, all snapshots said to go on, or none.
+static struct tide_capture *with_flag(const struct tide_buf *bytes, bool goes_on)
+{
+  struct tide_buf file = {0};
+  size_t n_parts;
+  struct tide_bytes_part *parts = tide_bytes_parts(bytes, &n_parts);
+  tide_bytes_put_file_header(&file, TIDE_FILE_MAJOR, TIDE_FILE_MINOR);
+  for (size_t i = 0; i < n_parts; i++) {
+    if (parts[i].type == TIDE_PART_SNAPSHOTS)
+      parts[i].flags = goes_on ? TIDE_PART_GOES_ON : 0;
+    tide_bytes_put_flagged(&file, &parts[i], (uint32_t)i, 0, false, parts[i].payload.n);
+  }
+  struct tide_capture *capture = parse_good(file.data, file.n);
+  tide_bytes_parts_free(parts, n_parts);
+  tide_buf_done(&file);
+  return capture;
+}
+
+static void pieces_that_do_not_fit_are_refused(void **state)
+{
+  struct tide_capture *capture = tide_gen_program(11, 60, 4);
+  struct tide_buf pieces = bytes_in_pieces(capture, 7), whole = bytes_in_pieces(capture, 1000);
+  struct tide_capture *one = tide_gen_program(11, 60, 1);
+  struct tide_buf last = bytes_in_pieces(one, 7);
+  struct tide_capture *without_end = with_flag(&last, true);
+  assert_non_null(strstr(without_end->cut_note, "a snapshot has no end"));
+  assert_int_equal(without_end->images->n_snapshots, 0);
+  struct tide_capture *not_alone = with_flag(&whole, true);
+  assert_non_null(strstr(not_alone->cut_note, "a snapshot in pieces is not alone"));
+  assert_int_equal(not_alone->images->n_snapshots, 0);
+  struct tide_capture *not_marked = with_flag(&pieces, false);
+  assert_non_null(strstr(not_marked->cut_note, "does not continue"));
+  tide_capture_free(without_end);
+  tide_capture_free(not_alone);
+  tide_capture_free(not_marked);
+  tide_buf_done(&last);
+  tide_buf_done(&pieces);
+  tide_buf_done(&whole);
+  tide_capture_free(one);
+  tide_capture_free(capture);
+}
+
 UNIT_TESTS(tide_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(capture_comes_back_equal),
       cmocka_unit_test(tables_of_many_parts_come_back_equal),
       cmocka_unit_test(images_of_one_program_share),
+      cmocka_unit_test(snapshots_in_pieces_come_back_whole),
+      cmocka_unit_test(pieces_that_do_not_fit_are_refused),
       cmocka_unit_test(times_are_told_in_their_unit),
       cmocka_unit_test(first_rows_are_always_there),
       cmocka_unit_test(clock_that_stepped_back_is_held),
