@@ -72,20 +72,24 @@ void tide_store_parts_done(struct tide_store_view *view)
   tide_store_map_done(&view->hists.map);
 }
 
-// NULL: there is no such part. Valid until the next of its kind is asked for.
+// NULL: there is no such part. Valid until the next of its kind is asked for. Of a piece only those
+// are read that were handed out when the header was read, unless a later one is asked for: a short
+// process has a few parts.
 static const void *part_at(const struct tide_store_view *view, struct tide_store_parts *parts,
-                           const struct tide_area *area, size_t bytes_each, uint32_t id)
+                           const struct tide_area *area, size_t bytes_each, uint32_t id,
+                           uint32_t n_told)
 {
   if (!id || id >= area->capacity)
     return NULL;
   if (parts->map.items)
     return tide_store_map_at(&parts->map, id, bytes_each);
   uint64_t first = id / PIECE_PARTS * PIECE_PARTS;
-  if (!parts->piece || parts->first != first) {
-    if (!parts->piece)
-      parts->piece = tide_alloc_array(PIECE_PARTS, bytes_each);
+  if (!parts->piece || parts->first != first || id - first >= parts->n) {
+    bool is_told = id < n_told && n_told - first < PIECE_PARTS;
+    parts->n = is_told ? n_told - (uint32_t)first : PIECE_PARTS;
     parts->first = first;
-    tide_store_view_items(view, area, bytes_each, first, parts->piece, PIECE_PARTS);
+    parts->piece = tide_realloc_array(parts->piece, parts->n, bytes_each);
+    tide_store_view_items(view, area, bytes_each, first, parts->piece, parts->n);
   }
   return (const char *)parts->piece + (id - first) * bytes_each;
 }
@@ -94,13 +98,14 @@ static const struct tide_ends *ends_at(struct tide_store_view *view, const struc
 {
   struct tide_streak sizes = {__atomic_load_n(&cell->sizes.word, __ATOMIC_ACQUIRE)};
   return part_at(view, &view->ends, &view->areas.ends, sizeof(struct tide_ends),
-                 tide_streak_part(sizes));
+                 tide_streak_part(sizes), view->header.n_ends);
 }
 
 static const struct tide_past *past_at(struct tide_store_view *view, const struct tide_ends *ends)
 {
   uint32_t id = __atomic_load_n(&ends->past, __ATOMIC_ACQUIRE);
-  return part_at(view, &view->pasts, &view->areas.pasts, sizeof(struct tide_past), id);
+  return part_at(view, &view->pasts, &view->areas.pasts, sizeof(struct tide_past), id,
+                 view->header.n_pasts);
 }
 
 // A single that has no closing is one whose block ended in the interval of its birth.
@@ -167,7 +172,8 @@ static void unfold(struct tide_whole_cell *w)
 static void read_hist(struct tide_store_view *view, bool with_carries, struct tide_whole_cell *w)
 {
   uint32_t id = tide_streak_part(w->ends.lives);
-  const struct tide_hist *hist = part_at(view, &view->hists, &view->areas.hists, sizeof *hist, id);
+  const struct tide_hist *hist =
+      part_at(view, &view->hists, &view->areas.hists, sizeof *hist, id, view->header.n_hists);
   w->has_hist = hist;
   if (!hist)
     return;

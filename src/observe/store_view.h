@@ -40,6 +40,7 @@ struct tide_store_parts { // a table of parts: in place, or a piece of it
   struct tide_store_map map;
   void *piece; // NULL: none was read since the last walk began
   uint64_t first;
+  uint32_t n;
 };
 
 struct tide_store_view {
