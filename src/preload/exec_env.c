@@ -11,7 +11,7 @@
 #include <fcntl.h>
 
 enum { VALUE_BYTES = 4096 };
-static char library[1024];                         // path of this library
+static char library[1024] TIDE_BULKY;              // path of this library
 static char options_entry[VALUE_BYTES] TIDE_BULKY; // "TIDEMARK_OPTIONS=…"
 static bool following;
 

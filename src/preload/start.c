@@ -22,8 +22,8 @@
 #include <pthread.h>
 
 static struct tide_environment environment;
-static struct tide_options options;
-static char program[1024];
+static struct tide_options options TIDE_BULKY;
+static char program[1024] TIDE_BULKY;
 
 const char *tide_start_door(void)
 {

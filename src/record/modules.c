@@ -33,7 +33,7 @@ static struct known {
 static uint32_t n_known;
 static uint32_t store_number; // rises when a fork child gets a store of its own
 static struct tide_lock lock;
-static char program_path[MAX_PATH];
+static char program_path[MAX_PATH] TIDE_BULKY;
 
 void tide_modules_init(const char *program)
 {

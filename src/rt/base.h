@@ -13,8 +13,9 @@
 // Hot: inlined into each hook. Cold: kept out of the hooks' cache lines.
 #define TIDE_HOT static inline __attribute__((always_inline))
 #define TIDE_COLD __attribute__((noinline, cold))
-// Large tables lie behind all small variables, so that those share few pages: a fork child gets a
-// copy of each page that it or its parent writes.
+// Large tables, and what is written once, lie behind all small variables, so that those share a
+// page (the linker sorts by names of sections): a fork child gets a copy of each page that it or
+// its parent writes.
 #define TIDE_BULKY __attribute__((section(".bss.bulky")))
 
 TIDE_HOT uint64_t tide_mix64(uint64_t x)

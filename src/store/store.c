@@ -24,7 +24,7 @@
 
 struct tide_store tide_store;
 static struct tide_lock slot_lock, table_lock;
-static struct tide_store_header turned_away;
+static struct tide_store_header turned_away TIDE_BULKY;
 
 // Capacities. What grows with stacks follows from the number of cells: every cell may have one part
 // of each kind, and a few nodes of its own. The rest is smaller in a small store only.
