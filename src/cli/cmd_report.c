@@ -9,8 +9,6 @@
 #include "page/embedded_page.h"
 #include "report/report.h"
 #include "report/report_cells.h"
-#include "report/report_json.h"
-#include "report/report_rows.h"
 
 #include <stdlib.h>
 

@@ -17,7 +17,7 @@
 #include "report/report.h"
 #include "tide/file.h"
 #include "view/storing.h"
-#include "words/roll_text.h"
+#include "words/completeness_text.h"
 
 #include <signal.h>
 #include <stdlib.h>

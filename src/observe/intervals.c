@@ -10,7 +10,7 @@
 #include "observe/intervals.h"
 
 #include "base/alloc.h"
-#include "observe/store_parts.h"
+#include "observe/store_view.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 //
 // Parts are read in place where the store is mapped. Elsewhere a piece of the table is read at a
 // time: parts were made in about the order of their cells.
-#include "observe/store_parts.h"
+#include "observe/store_view.h"
 
 #include "base/alloc.h"
 

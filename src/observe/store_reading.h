@@ -3,9 +3,9 @@
 // The steps of reading a store that both ways share: into rows (store_read.c) and into a pack
 // (store_pack.c). Private to these two.
 #pragma once
-#include "observe/clock.h"
 #include "model/model.h"
-#include "observe/store_parts.h"
+#include "observe/clock.h"
+#include "observe/store_view.h"
 
 struct tide_reading {
   struct tide_store_view *view;

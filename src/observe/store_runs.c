@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Finding what waits, and adding it to what is booked.
-#include "observe/store_runs.h"
+#include "observe/store_view.h"
 
 #include "base/alloc.h"
-#include "observe/store_view.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "observe/clock.h"
-#include "observe/store_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,10 +14,50 @@
 //     uses it: nodes here, the rest in store_read.c.
 #pragma once
 #include "base/err.h"
-#include "observe/store_runs.h"
 #include "store/layout.h"
+
 #include <stdbool.h>
 #include <stddef.h>
+
+// ---- what waits ----
+//
+// What threads have not booked yet: each one's latest events wait in its slot (store/run.h). To
+// whoever reads the store they are as good as booked.
+//
+// A thread may go on with its run, or book it, while we read: a run counts only if it was the same
+// before its cell was read and after. Before it is booked it is gone from its slot, so it is never
+// seen twice; of a busy thread it may be missing for a moment.
+
+struct tide_store_view;
+
+struct tide_store_run {
+  uint32_t slot;
+  struct tide_run run; // as it was found
+};
+struct tide_store_runs { // by cell
+  struct tide_store_run *items;
+  size_t n, cap;
+};
+
+// Looks at all slots. What begins to wait later is not looked for.
+void tide_store_runs_find(struct tide_store_view *view);
+
+// Does anything wait for the n cells from `first` on?
+bool tide_store_runs_any(const struct tide_store_view *view, uint32_t first, uint32_t n);
+// Adds it to copies of these cells.
+void tide_store_runs_add(const struct tide_store_view *view, uint32_t first, uint32_t n,
+                         struct tide_cell *cells);
+// The ends of temporaries that wait for one cell, which is in the given interval; false: none.
+bool tide_store_runs_ended(const struct tide_store_view *view, uint32_t cell, uint32_t interval,
+                           uint64_t *ret_n, uint64_t *ret_bytes);
+
+// Bytes that wait in a slot.
+static inline uint64_t tide_run_open_bytes(const struct tide_run *run)
+{
+  return run->cell && run->open ? run->open - 1 : 0;
+}
+
+// ---- the store ----
 
 struct tide_store_map { // the beginning of a table in place; items NULL: not mapped
   const char *items;    // but for those that are near
@@ -144,3 +184,44 @@ const struct tide_cell *tide_store_view_cells_now(const struct tide_store_view *
 // The header of a store that a target is writing, for what the supervisor writes there; NULL when
 // it may shrink under us. Valid until the view is closed.
 struct tide_store_header *tide_store_view_shared(struct tide_store_view *view);
+
+// ---- cells with their parts ----
+//
+// Cells of a store with their parts (store/layout.h, invariant 8), wherever those lie. Numbers of
+// parts come from the store: one that is not of its table means no part.
+
+// A cell and its parts, copied; what it has not is zero. A single is told as if it had its parts.
+struct tide_whole_cell {
+  struct tide_cell cell; // its stamp's interval is one; what waits is included
+  struct tide_ends ends;
+  struct tide_past past;
+  bool has_hist;
+  struct tide_hist hist, carry; // if it has
+};
+
+// The interval of a cell by its stamp, single or not.
+static inline uint32_t tide_stamp_interval(struct tide_stamp stamp)
+{
+  return stamp.interval & TIDE_SINGLE ? TIDE_SINGLE_ENDED(stamp.interval) : stamp.interval;
+}
+
+// For a visitor: cell i of its block.
+void tide_whole_cell_read(struct tide_store_view *view, const struct tide_cell_block *block,
+                          uint32_t i, bool with_carries, struct tide_whole_cell *ret);
+
+// The closings of a cell whose stamp was as given when it was looked at.
+void tide_closings_read(struct tide_store_view *view, const struct tide_cell *cell,
+                        struct tide_stamp stamp, struct tide_closing ret[2]);
+
+// What it says of resizes; false: nothing.
+bool tide_resizes_read(struct tide_store_view *view, const struct tide_cell *cell,
+                       struct tide_past *ret);
+
+// Forgets what was read of parts: they may have changed. And frees it.
+void tide_store_parts_forget(struct tide_store_view *view);
+void tide_store_parts_done(struct tide_store_view *view);
+
+// In place are the first n items of a table from now on, if they can be.
+void tide_store_map_cover(const struct tide_store_view *view, const struct tide_area *area,
+                          size_t bytes_each, uint64_t n, struct tide_store_map *map);
+void tide_store_map_done(struct tide_store_map *map);

@@ -9,7 +9,6 @@
 #include "base/encoding.h"
 #include "base/units.h"
 #include "page/page_data.h"
-#include "page/page_facts.h"
 #include "page/page_sources.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "report/module_state.h"
+#include "report/info.h"
 #include "view/paths.h"
 
 #include <stdlib.h>

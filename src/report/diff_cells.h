@@ -45,3 +45,12 @@ const char *tide_diff_open_words(const struct tide_diff *diff);
 
 // "held at the peak", "allocations": what is compared.
 const char *tide_diff_measure_words(const struct tide_question *question);
+
+// ---- the table ----
+
+// With its heading; or one line when nothing changed.
+void tide_diff_table_write(const struct tide_screen *screen, const struct tide_diff *diff,
+                           const struct tide_diff_options *options);
+
+// The ink of a change.
+enum tide_ink tide_diff_ink(int64_t change);

@@ -4,8 +4,8 @@
 #include "report/diff.h"
 
 #include "base/alloc.h"
-#include "report/csv.h"
 #include "report/diff_cells.h"
+#include "report/markup.h"
 
 #include <inttypes.h>
 

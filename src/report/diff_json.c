@@ -6,9 +6,7 @@
 #include "base/json.h"
 #include "report/diff_cells.h"
 #include "report/groups_json.h"
-#include "report/exactness_json.h"
-#include "report/image_json.h"
-#include "report/lacking.h"
+#include "report/profile_json.h"
 
 static void write_moment(struct tide_json *json, const char *key, const struct tide_point *point)
 {

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "report/diff_cells.h"
-#include "report/markdown.h"
+#include "report/markup.h"
 
 #include <stdlib.h>
 

@@ -3,11 +3,10 @@
 // Rows of change, before, after, what happened, function and source line; below them what is not
 // shown, and the total, which is their sum. On narrow screens the signs and empty cells say what
 // happened, on wide ones blocks are shown beside bytes.
-#include "report/diff_table.h"
+#include "report/diff_cells.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "report/diff_cells.h"
 #include "words/shorten.h"
 
 #include <stdlib.h>

@@ -4,13 +4,12 @@
 #include "report/diff.h"
 
 #include "base/alloc.h"
-#include "model/exactness.h"
 #include "base/utf8.h"
+#include "model/exactness.h"
 #include "report/diff_cells.h"
-#include "report/diff_table.h"
-#include "words/image_text.h"
 #include "report/report_cells.h"
-#include "words/roll_text.h"
+#include "words/completeness_text.h"
+#include "words/image_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,21 +4,49 @@
 #include "report/info.h"
 
 #include "base/alloc.h"
-#include "model/exactness.h"
 #include "base/utf8.h"
+#include "model/exactness.h"
 #include "model/stored_names.h"
-#include "words/image_text.h"
 #include "model/why_words.h"
-#include "report/module_state.h"
-#include "words/resident_text.h"
-#include "words/roll_text.h"
 #include "profile/profile.h"
+#include "words/completeness_text.h"
+#include "words/heap_words.h"
+#include "words/image_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+// ---- modules ----
+//
+// Recorded objects against the files of today.
+
+const char *tide_module_state(struct tide_symboliser *symboliser, const struct tide_module *module,
+                              const char **ret_note)
+{
+  uint32_t id =
+      tide_symboliser_add(symboliser, module->path, module->build_id, module->build_id_len);
+  const struct tide_symbol_object *object = tide_symboliser_object(symboliser, id);
+  *ret_note = object ? object->note : "";
+  if (object && object->opened)
+    return object->has_debug_info ? "lines" : "names";
+  if (module->path[0] == '[')
+    return "kernel";
+  return access(module->path, F_OK) == 0 ? "changed" : "gone";
+}
+
+void tide_module_build_id(const struct tide_module *module, char out[65])
+{
+  uint32_t n = module->build_id_len < 32 ? module->build_id_len : 32;
+  out[0] = 0;
+  for (uint32_t i = 0; i < n; i++)
+    snprintf(out + 2 * i, 3, "%02x", module->build_id[i]);
+}
+
+// ---- the text ----
 
 static void write_line(const struct tide_screen *screen, const char *indent, const char *label,
                        const char *text)

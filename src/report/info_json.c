@@ -2,12 +2,9 @@
 //
 // Schema tidemark-info-1.
 #include "base/json.h"
-#include "report/exactness_json.h"
-#include "report/image_json.h"
-#include "report/lacking.h"
-#include "report/info.h"
-#include "report/module_state.h"
 #include "profile/completeness.h"
+#include "report/info.h"
+#include "report/profile_json.h"
 
 static void write_module(struct tide_json *json, const struct tide_module *module,
                          struct tide_symboliser *symboliser)

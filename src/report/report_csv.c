@@ -5,11 +5,11 @@
 // the kind. `weight` is the answer to the question; classes of size and lifetime have little
 // else.
 #include "model/image_sums.h"
-#include "report/report_rows.h"
+#include "report/report.h"
 
 #include "base/alloc.h"
-#include "report/csv.h"
-#include "report/lacking.h"
+#include "report/markup.h"
+#include "report/profile_json.h"
 #include "report/report_cells.h"
 #include "view/groups.h"
 

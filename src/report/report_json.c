@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Schema tidemark-report-2, section by section in the order of the document.
-#include "report/report_json.h"
+#include "report/report.h"
 
 #include "base/json.h"
 #include "report/groups_json.h"
-#include "report/lacking.h"
 #include "report/profile_json.h"
 #include "report/site_json.h"
 #include "report/stack_json.h"
-#include "report/statements_json.h"
 #include "view/groups.h"
 
 static void write_timeline(struct tide_json *json, const struct tide_image *image)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A table as GitHub reads it.
-#include "report/report_rows.h"
+#include "report/report.h"
 
 #include "base/alloc.h"
-#include "report/markdown.h"
+#include "report/markup.h"
 #include "report/report_cells.h"
 #include "view/groups.h"
 

@@ -4,7 +4,7 @@
 // (unless there are no others), so is a function that calls itself, and of a stack that is still
 // very deep the middle is left out: one stack must not fill the screen. Every fold says how many
 // frames it stands for.
-#include "report/report_stacks.h"
+#include "report/report_parts.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"

@@ -6,19 +6,14 @@
 //
 // Numbers always fit. Bars and curves take what the names leave or, on a wide screen, what longer
 // names can spare; on a narrow one the curves go first, then the bars.
-#include "report/report_table.h"
+#include "report/report_parts.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "report/bar.h"
-#include "report/report_cells.h"
-#include "report/report_details.h"
-#include "report/report_leaks.h"
-#include "report/report_pages.h"
-#include "report/report_stacks.h"
-#include "words/shorten.h"
-#include "report/spark.h"
 #include "profile/timeline.h"
+#include "report/report_cells.h"
+#include "report/screen.h"
+#include "words/shorten.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,9 @@
 // so that nobody has to know them. A member that the image lacks is in neither.
 #pragma once
 #include "base/json.h"
-#include "report/stack_json.h"
+#include "model/model.h"
 #include "profile/profile.h"
+#include "report/stack_json.h"
 #include "view/blame.h"
 
 // The members sizes and lifetimes: of each class that has any, the most that belongs to it (null:
@@ -25,3 +26,16 @@ void tide_site_json(struct tide_json *json, const struct tide_profile *profile,
 void tide_site_sum_add(struct tide_profile_site *sum, const struct tide_profile_site *site);
 void tide_site_json_sum(struct tide_json *json, const char *key, const struct tide_profile *profile,
                         const struct tide_profile_site *sum, uint64_t n);
+
+// ---- numbers ----
+//
+// The numbers of stacks, groups and everything as JSON, from the one list of them.
+
+void tide_number_json(struct tide_json *json, const char *key, const struct tide_number *number,
+                      uint64_t value);
+// Those that add up, under their keys; with_times: first and last as well.
+void tide_numbers_json(struct tide_json *json, const struct tide_image *image,
+                       const struct tide_numbers *numbers, bool with_times);
+// What was done and what is left, under the names of totals.
+void tide_totals_json(struct tide_json *json, const struct tide_image *image,
+                      const struct tide_numbers *totals);

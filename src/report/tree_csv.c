@@ -5,7 +5,7 @@
 #include "report/tree_writers.h"
 
 #include "base/alloc.h"
-#include "report/csv.h"
+#include "report/markup.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

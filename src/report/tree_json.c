@@ -6,9 +6,8 @@
 
 #include "base/json.h"
 #include "report/groups_json.h"
-#include "report/exactness_json.h"
-#include "report/image_json.h"
-#include "report/name_json.h"
+#include "report/profile_json.h"
+#include "report/stack_json.h"
 
 static void write_frame(struct tide_json *json, struct tide_name_json *names,
                         const struct tide_tree_node *node)

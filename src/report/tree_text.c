@@ -18,10 +18,9 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "words/image_text.h"
-#include "report/markdown.h"
+#include "report/markup.h"
 #include "report/report_cells.h"
-#include "report/report_pages.h"
+#include "words/image_text.h"
 #include "words/shorten.h"
 
 #include <stdio.h>

@@ -1,15 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of a recording of ours what is counted and what was lost; of another tool's file which it is, as
-// that tool alone knows the rest.
+// What is missing, and of what: programs, events, numbers, names.
 #include "words/completeness_text.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "model/capture.h"
 #include "model/exactness.h"
+#include "model/why_words.h"
 #include "profile/completeness.h"
+#include "view/blame.h"
 #include "words/image_text.h"
-#include "words/roll_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+// ---- programs of the run ----
+//
+// Sentences about the roll.
+
+enum { SUMMARY_ROWS = 4 };
+#define TELLING_BYTES (UINT64_C(16) << 20) // below, RSS is libraries for the most part
+
+static const char *program_of(const struct tide_unrecorded *row)
+{
+  const char *name = strrchr(row->exe, '/');
+  name = name ? name + 1 : row->exe;
+  return *name ? name : "other programs";
+}
+
+char *tide_roll_name(const struct tide_unrecorded *row, struct tide_style style)
+{
+  if (row->n_processes == 1)
+    return tide_strdup(program_of(row));
+  return tide_sprintf("%" PRIu64 " %s %s", row->n_processes, style.utf8 ? "×" : "x",
+                      program_of(row));
+}
+
+char *tide_roll_reason(const struct tide_unrecorded *row, struct tide_style style)
+{
+  char rss[TIDE_UNITS_MAX], heap[TIDE_UNITS_MAX];
+  struct tide_buf out = {0};
+  TIDE_CLEANUP_FREE char *what = tide_why_sentence(row->why, row->detail);
+  tide_buf_text(&out, what);
+  if (row->max_rss_bytes)
+    tide_buf_printf(&out, "; %s%s RSS", row->n_processes > 1 ? "up to " : "",
+                    tide_units_bytes(rss, tide_exact((int64_t)row->max_rss_bytes), style));
+  if (tide_why_is_partial(row->why))
+    tide_buf_printf(&out, ", of which %s on libc's heap %s recorded",
+                    tide_units_bytes(heap, tide_exact((int64_t)row->recorded_bytes), style),
+                    row->recorded_bytes == 1 ? "was" : "were");
+  char *text = tide_strdup(tide_buf_cstr(&out));
+  tide_buf_done(&out);
+  return text;
+}
+
+char *tide_roll_summary(const struct tide_roll *roll, struct tide_style style)
+{
+  struct tide_buf out = {0};
+  if (!roll->n_rows)
+    return NULL;
+  for (size_t i = 0; i < roll->n_rows && i < SUMMARY_ROWS; i++) {
+    const struct tide_unrecorded *row = &roll->rows[i];
+    char rss[TIDE_UNITS_MAX];
+    TIDE_CLEANUP_FREE char *name = tide_roll_name(row, style);
+    TIDE_CLEANUP_FREE char *why = tide_why_brief(row->why, row->detail);
+    tide_buf_printf(&out, "%s%s (%s", i ? ", " : "", name, why);
+    if (row->max_rss_bytes)
+      tide_buf_printf(&out, ", %s RSS",
+                      tide_units_bytes(rss, tide_exact((int64_t)row->max_rss_bytes), style));
+    tide_buf_text(&out, ")");
+  }
+  if (roll->n_rows > SUMMARY_ROWS)
+    tide_buf_printf(&out, ", %zu more programs", roll->n_rows - SUMMARY_ROWS);
+  char *text = tide_strdup(tide_buf_cstr(&out));
+  tide_buf_done(&out);
+  return text;
+}
+
+char *tide_roll_count(const struct tide_roll *roll)
+{
+  char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
+  uint64_t all = roll->n_recorded + tide_roll_processes(roll);
+  return tide_sprintf("%s of %s%s %s recorded", tide_units_digits(a, roll->n_recorded),
+                      roll->at_least ? "at least " : "", tide_units_digits(b, all),
+                      all == 1 ? "process" : "processes");
+}
+
+char *tide_roll_lead(const struct tide_profile *profile, struct tide_style style,
+                     const struct tide_unrecorded **ret_row)
+{
+  struct tide_lead lead;
+  tide_lead_find(profile->capture, &lead);
+  const struct tide_unrecorded *row = lead.image_idx == profile->image_idx ? lead.unrecorded : NULL;
+  if (ret_row)
+    *ret_row = row;
+  if (!row)
+    return NULL;
+  TIDE_CLEANUP_FREE char *name = tide_roll_name(row, style);
+  TIDE_CLEANUP_FREE char *reason = tide_roll_reason(row, style);
+  // Of a small program that has an allocator linked in nobody can tell whether it uses it.
+  const char *how = !tide_why_is_partial(row->why)        ? "not recorded"
+                    : row->max_rss_bytes >= TELLING_BYTES ? "hardly recorded"
+                                                          : "perhaps not recorded as a whole";
+  return tide_sprintf("%s was %s: %s %s", name, how, row->n_processes == 1 ? "it" : "each", reason);
+}
+
+char *tide_roll_scope(const struct tide_profile *profile)
+{
+  struct tide_completeness c;
+  tide_completeness_judge(profile, &c);
+  if (!c.run_is_whole)
+    return tide_roll_count(&profile->capture->roll);
+  if (!c.n_partial)
+    return NULL;
+  return tide_sprintf("%zu other %s recorded in part", c.n_partial,
+                      c.n_partial == 1 ? "process" : "processes");
+}
+
+// ---- the whole ----
+//
+// Of a recording of ours what is counted and what was lost; of another tool's file which it is, as
+// that tool alone knows the rest.
 
 static const char *plural(uint64_t n, const char *one, const char *many)
 {
@@ -147,4 +259,121 @@ struct tide_completeness_text tide_completeness_text(const struct tide_profile *
       tide_profile_is_complete(profile) && !image->is_part && !tide_image_is_unrecorded(image);
   return (struct tide_completeness_text){complete ? "complete" : "incomplete",
                                          own_text(profile, style), !complete};
+}
+
+// ---- numbers ----
+//
+// Sentences about what is missing.
+
+void tide_profile_hollow_note(const struct tide_profile *profile, tide_note_teller *tell,
+                              void *context)
+{
+  const struct tide_unrecorded *row = tide_image_on_roll(profile->capture, profile->image);
+  struct tide_completeness c;
+  tide_completeness_judge(profile, &c);
+  if (!c.image_is_hollow)
+    return;
+  TIDE_CLEANUP_FREE char *what =
+      row ? tide_why_sentence(row->why, row->detail)
+          : tide_strdup("has an allocator of its own linked in: what that hands out is not "
+                        "recorded");
+  TIDE_CLEANUP_FREE char *way_out = row ? tide_why_way_out(row->why, row->detail) : NULL;
+  TIDE_CLEANUP_FREE char *text =
+      tide_sprintf("the program %s%s%s", what, way_out ? "; " : "", way_out ? way_out : "");
+  tell(context, text);
+}
+
+static void tell_refused(const struct tide_capture *capture, tide_note_teller *tell, void *context)
+{
+  uint64_t n = capture->roll.n_refused;
+  if (!n)
+    return;
+  TIDE_CLEANUP_FREE char *text =
+      tide_sprintf("%" PRIu64 " other %s knocked and %s refused: not known to be of this run", n,
+                   n == 1 ? "process" : "processes", n == 1 ? "was" : "were");
+  tell(context, text);
+}
+
+static void tell_end(const struct tide_capture *capture, tide_note_teller *tell, void *context)
+{
+  if (capture->cut)
+    tell(context, capture->cut_note ? capture->cut_note : "the file is damaged; this is a part");
+  else if (!capture->finished)
+    tell(context, "the recording was not ended properly; this is its last checkpoint");
+}
+
+void tide_profile_notes(const struct tide_profile *profile, bool is_running, tide_note_teller *tell,
+                        void *context)
+{
+  const char *off = tide_image_off_words(profile->image);
+  if (off) {
+    TIDE_CLEANUP_FREE char *text =
+        tide_sprintf("recording stopped when %s; what is above is until then", off);
+    tell(context, text);
+  }
+  if (!is_running)
+    tell_end(profile->capture, tell, context);
+  tell_refused(profile->capture, tell, context);
+}
+
+// ---- names ----
+//
+// What is blamed on frames without a file, summed by module.
+
+struct unnamed { // a module whose frames are blamed and have no file
+  double share;  // of bytes at the peak, at the end or in all, whichever is most
+  double peak, live, total;
+  const struct tide_named_frame *frame;
+};
+
+static void blame(struct unnamed *modules, const struct tide_profile_site *site,
+                  const struct tide_named_frame *frame)
+{
+  if (!frame || frame->file || tide_layer_is_folded(frame->layer))
+    return;
+  struct unnamed *module = &modules[frame->module];
+  module->frame = module->frame ? module->frame : frame;
+  module->peak += (double)site->peak_bytes;
+  module->live += (double)site->live_bytes;
+  module->total += (double)site->b_alloc;
+}
+
+static double part(double value, double whole)
+{
+  return whole > 0 ? value / whole : 0;
+}
+
+static void weigh(struct unnamed *module, const struct tide_profile *profile)
+{
+  double shares[] = {part(module->peak, (double)profile->image->peak_bytes),
+                     part(module->live, (double)profile->totals.live_bytes),
+                     part(module->total, (double)profile->totals.b_alloc)};
+  for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+    module->share = shares[i] > module->share ? shares[i] : module->share;
+}
+
+static int by_falling_share(const void *left, const void *right)
+{
+  const struct unnamed *a = left, *b = right;
+  return (a->share < b->share) - (a->share > b->share);
+}
+
+void tide_naming_notes(const struct tide_profile *profile, struct tide_naming *naming,
+                       tide_note_teller *tell, void *context)
+{
+  enum { NOTES_MAX = 8 };
+  const struct tide_image *image = profile->image;
+  TIDE_CLEANUP_FREE struct unnamed *modules =
+      tide_alloc_array(image->n_modules + 1, sizeof *modules);
+  for (size_t i = 0; i < profile->n_sites; i++)
+    if (profile->sites[i].kind == TIDE_SITE_HEAP)
+      blame(modules, &profile->sites[i], tide_naming_culprit(naming, profile->sites[i].stack));
+  for (size_t i = 0; i < image->n_modules; i++)
+    weigh(&modules[i], profile);
+  qsort(modules, image->n_modules, sizeof *modules, by_falling_share);
+  for (size_t i = 0; i < image->n_modules && i < NOTES_MAX && modules[i].share >= 0.01; i++) {
+    const char *note = tide_naming_note(naming, modules[i].frame);
+    if (note)
+      tell(context, note);
+  }
 }

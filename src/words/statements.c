@@ -9,10 +9,6 @@
 #include "words/culprit_words.h"
 #include "words/heap_words.h"
 #include "words/image_text.h"
-#include "words/naming_notes.h"
-#include "words/profile_notes.h"
-#include "words/resident_text.h"
-#include "words/roll_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "block_at.h"
 #include "observe/intervals.h"
 #include "observe/late_frees.h"
-#include "observe/store_parts.h"
+#include "observe/store_view.h"
 #include "rt/sys.h"
 
 // Now and then a thread stops in the middle of an event, and is looked at.

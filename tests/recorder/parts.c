@@ -6,7 +6,7 @@
 // takes for stacks that are met once with what it is said to. Then tables beyond their first
 // elements (layout.h), and within.
 #include "observe/intervals.h"
-#include "observe/store_parts.h"
+#include "observe/store_view.h"
 #include "rt/sys.h"
 #include "store/run.h"
 #include "test_store.h"

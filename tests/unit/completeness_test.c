@@ -16,8 +16,8 @@
 #include "model/capture.h"
 #include "model/why_words.h"
 #include "profile/completeness.h"
-#include "report/report_json.h"
-#include "words/profile_notes.h"
+#include "report/report.h"
+#include "words/completeness_text.h"
 
 #include <stdlib.h>
 #include <string.h>

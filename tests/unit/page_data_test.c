@@ -11,10 +11,9 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "merge/merge.h"
 #include "indexer_fixture.h"
+#include "merge/merge.h"
 #include "page/page_data.h"
-#include "page/page_facts.h"
 #include "page/page_names.h"
 #include "page_block.h"
 #include "tide_gen.h"

@@ -17,8 +17,6 @@
 #include "model/capture.h"
 #include "report/info.h"
 #include "report/report.h"
-#include "report/report_json.h"
-#include "report/report_rows.h"
 #include "words/image_text.h"
 
 #include <stdlib.h>

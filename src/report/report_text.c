@@ -4,20 +4,17 @@
 #include "report/report.h"
 
 #include "base/alloc.h"
-#include "model/exactness.h"
 #include "base/utf8.h"
+#include "model/exactness.h"
 #include "model/why_words.h"
 #include "profile/completeness.h"
-#include "report/report_pages.h"
-#include "report/report_table.h"
-#include "report/spark.h"
+#include "report/report_cells.h"
+#include "report/report_parts.h"
+#include "report/screen.h"
 #include "view/groups.h"
 #include "words/completeness_text.h"
 #include "words/heap_words.h"
 #include "words/image_text.h"
-#include "words/profile_notes.h"
-#include "words/resident_text.h"
-#include "words/roll_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

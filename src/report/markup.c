@@ -1,11 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Code spans. A span's fence is longer than any run of backticks inside it; a bar would end a
-// table's cell even there and is escaped.
-#include "report/markdown.h"
+// What a spreadsheet or a renderer would take for more than text is made text.
+#include "report/markup.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+
+#include <string.h>
+
+// ---- CSV ----
+//
+// One cell of text, by RFC 4180 and with care for spreadsheets.
+
+void tide_csv_text(struct tide_sink *sink, const char *text)
+{
+  TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, true);
+  bool formula = *clean && strchr("=+-@", *clean);
+  bool quoted = formula || strpbrk(clean, "\",\n\r") || *clean == ' ' || *clean == '\'';
+  if (!quoted) {
+    tide_sink_text(sink, clean);
+    return;
+  }
+  tide_sink_text(sink, formula ? "\"'" : "\"");
+  for (const char *c = clean; *c; c++)
+    tide_sink_bytes(sink, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1);
+  tide_sink_text(sink, "\"");
+}
+
+// ---- Markdown ----
+//
+// Code spans. A span's fence is longer than any run of backticks inside it; a bar would end a
+// table's cell even there and is escaped.
 
 size_t tide_markdown_fence(const char *text)
 {
