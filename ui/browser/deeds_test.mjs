@@ -3,9 +3,10 @@
 // What a reader does to the page, one deed after another, each held against what the command says
 // about the same: the menu of a box, chips, every key, and the address of all of it.
 
-import { becomes, expect, expectEqual, headingIs, importSource, shown } from "./stage.mjs";
+import { becomes, exactUnits, expect, expectEqual, headingIs } from "./stage.mjs";
+import { importSource, shown } from "./stage.mjs";
 
-const units = await importSource("src/engine/units.ts");
+const units = exactUnits(await importSource("src/engine/units.ts"));
 
 async function hashHas(page, text) {
   await becomes(() => page.url().includes(text), true, `${text} in ${page.url()}`);

@@ -3,9 +3,10 @@
 // What the page says is what the command says, to the digit: under every measure and unit, for
 // groups, parts of the run, filters, searches and comparisons.
 
-import { expect, expectEqual, heading, headingIs, importSource, shown } from "./stage.mjs";
+import { exactUnits, expect, expectEqual, heading, headingIs } from "./stage.mjs";
+import { importSource, shown } from "./stage.mjs";
 
-const units = await importSource("src/engine/units.ts");
+const units = exactUnits(await importSource("src/engine/units.ts"));
 
 // By the address alone, on a page that is open.
 async function turnTo(page, hash) {

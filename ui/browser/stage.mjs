@@ -219,3 +219,15 @@ export async function runAll(tests, ground, filter) {
   console.log(`${passed} passed, ${failed} failed`);
   return passed && !failed ? 0 : 1;
 }
+
+// Words for numbers of recordings that are exact: src/engine/units.ts wants to be told which are.
+export function exactUnits({ EXACT, ...units }) {
+  const ofTwo = (word) => (a, b) => units[word](a, b, EXACT);
+  return {
+    ...units,
+    bytes: (n) => units.bytes(n, EXACT),
+    count: (n) => units.count(n, EXACT),
+    amount: ofTwo("amount"), change: ofTwo("change"),
+    share: ofTwo("share"), percent: ofTwo("percent"),
+  };
+}
