@@ -9,6 +9,7 @@
 #include "preload/defined.h"
 #include "preload/self.h"
 #include "rt/sys.h"
+#include "rt/text.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -142,7 +143,9 @@ TIDE_COLD void tide_real_resolve(void)
   struct tide_real real = {.allocator = ""};
   struct tide_defined_scan scan;
   tide_defined_begin(&tide_real, &scan);
-#define TIDE_HOOK(name, ret, params) real.name = (ret(*) params)next(&scan, #name);
+#define TIDE_HOOK(name, behind, family, role, ret, params)                                         \
+  if (tide_text_equal(#name, #behind))                                                             \
+    real.name = (ret(*) params)next(&scan, #name);
 #include "preload/hooks.def"
 #undef TIDE_HOOK
   recognise(&real);

@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-struct tide_real {
-#define TIDE_HOOK(name, ret, params) ret(*name) params;
+struct tide_real { // NULL: there is none, or another stands for it (hooks.def)
+#define TIDE_HOOK(name, real, family, role, ret, params) ret(*name) params;
 #include "preload/hooks.def"
 #undef TIDE_HOOK
   bool resolved;
