@@ -317,7 +317,7 @@ bool tide_store_pack_image(struct tide_store_view *view, const struct tide_clock
   p.pack->sums.live_bytes = (int64_t)(p.pack->sums.b_alloc - p.pack->sums.b_free);
   if (p.r.peak_is_now)
     rank_again(&p);
-  tide_ranks_sort(&p.ranks, p.n_ranks, p.pack->n_frames);
+  tide_ranks_sort(p.ranks, p.n_ranks, p.pack->n_frames);
   find_mixed(&p);
   pack_sites(&p);
   drop_order(&p);

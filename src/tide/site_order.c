@@ -9,10 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW 4096u // not worth the tables
-#define DIGIT_BITS 11u
-#define DIGITS (1u << DIGIT_BITS)
-#define SIGN (UINT64_C(1) << 63)
+#define FEW 4096u // more than TIDE_ROWS_SITES
 
 static int by_stack(const struct tide_rank *a, const struct tide_rank *b)
 {
@@ -58,47 +55,6 @@ static void weigh(struct tide_rank *ranks, size_t n, size_t n_frames)
   }
 }
 
-enum key { PEAK, TOTAL, STACK };
-
-// Ranks come by falling key.
-static uint64_t key_of(const struct tide_rank *rank, enum key key)
-{
-  return key == PEAK    ? (uint64_t)rank->peak_bytes ^ SIGN
-         : key == TOTAL ? rank->b_alloc
-                        : UINT32_MAX - rank->stack;
-}
-
-// One digit of the key, falling; ranks with the same one stay in order.
-static void sort_by_digit(const struct tide_rank *from, struct tide_rank *to, size_t n,
-                          enum key key, uint64_t most, unsigned shift)
-{
-  size_t starts[DIGITS + 1] = {0};
-  for (size_t i = 0; i < n; i++)
-    starts[((most - key_of(&from[i], key)) >> shift) % DIGITS + 1]++;
-  for (size_t i = 1; i < DIGITS; i++)
-    starts[i] += starts[i - 1];
-  for (size_t i = 0; i < n; i++)
-    to[starts[((most - key_of(&from[i], key)) >> shift) % DIGITS]++] = from[i];
-}
-
-// By falling key, digit by digit from the lowest: sorting a million by comparisons takes a third of
-// the time that all the rest of writing them does. The ranks are in *ranks then, or were swapped.
-static void sort_by_key(struct tide_rank **ranks, struct tide_rank **spare, size_t n, enum key key)
-{
-  uint64_t least = UINT64_MAX, most = 0;
-  for (size_t i = 0; i < n; i++) {
-    uint64_t value = key_of(&(*ranks)[i], key);
-    least = value < least ? value : least;
-    most = value > most ? value : most;
-  }
-  for (unsigned shift = 0; shift < 64 && (most - least) >> shift; shift += DIGIT_BITS) {
-    sort_by_digit(*ranks, *spare, n, key, most, shift);
-    struct tide_rank *sorted = *spare;
-    *spare = *ranks;
-    *ranks = sorted;
-  }
-}
-
 static bool is_sorted_by_stack(const struct tide_rank *ranks, size_t n)
 {
   size_t i = 1;
@@ -127,25 +83,68 @@ static void sort_few(struct tide_rank *ranks, size_t n)
     qsort(ranks + n_heavy, n - n_heavy, sizeof *ranks, by_stack_only);
 }
 
-void tide_ranks_sort(struct tide_rank **ranks, size_t n, size_t n_frames)
+// The heaviest so far, the lightest of them on top.
+static void heap_sink(const struct tide_rank **heap, size_t n, size_t at)
 {
-  weigh(*ranks, n, n_frames);
+  for (size_t child; (child = 2 * at + 1) < n; at = child) {
+    child += child + 1 < n && by_weight(heap[child], heap[child + 1]) < 0;
+    if (by_weight(heap[at], heap[child]) >= 0)
+      return;
+    const struct tide_rank *up = heap[child];
+    heap[child] = heap[at];
+    heap[at] = up;
+  }
+}
+
+// The last of those that would go first by weight, of n > TIDE_ROWS_SITES: one pass, where sorting
+// all by weight and then by stack again takes eight.
+static struct tide_rank lightest_heavy(const struct tide_rank *ranks, size_t n)
+{
+  const struct tide_rank *heap[TIDE_ROWS_SITES];
+  for (size_t i = 0; i < TIDE_ROWS_SITES; i++)
+    heap[i] = &ranks[i];
+  for (size_t i = TIDE_ROWS_SITES / 2; i-- > 0;)
+    heap_sink(heap, TIDE_ROWS_SITES, i);
+  for (size_t i = TIDE_ROWS_SITES; i < n; i++)
+    if (by_weight(&ranks[i], heap[0]) < 0) {
+      heap[0] = &ranks[i];
+      heap_sink(heap, TIDE_ROWS_SITES, 0);
+    }
+  return *heap[0];
+}
+
+static bool is_heavy(const struct tide_rank *rank, const struct tide_rank *lightest)
+{
+  return rank->stack == lightest->stack || by_weight(rank, lightest) < 0;
+}
+
+// Ranks by stack: the heavy ones before the others, each still by stack.
+static void put_heavy_first(struct tide_rank *ranks, size_t n)
+{
+  struct tide_rank lightest = lightest_heavy(ranks, n);
+  size_t n_heavy = 0, to = n, k = 0;
+  for (size_t i = 0; i < n; i++)
+    n_heavy += is_heavy(&ranks[i], &lightest);
+  TIDE_CLEANUP_FREE struct tide_rank *heavy = tide_alloc_array(n_heavy, sizeof *heavy);
+  for (size_t i = 0; i < n; i++)
+    if (is_heavy(&ranks[i], &lightest))
+      heavy[k++] = ranks[i];
+  for (size_t i = n; i-- > 0;)
+    if (!is_heavy(&ranks[i], &lightest))
+      ranks[--to] = ranks[i];
+  memcpy(ranks, heavy, n_heavy * sizeof *heavy);
+}
+
+void tide_ranks_sort(struct tide_rank *ranks, size_t n, size_t n_frames)
+{
+  weigh(ranks, n, n_frames);
   if (n < FEW) {
-    sort_few(*ranks, n);
+    sort_few(ranks, n);
     return;
   }
-  if (!is_sorted_by_stack(*ranks, n)) // as cells mostly are
-    qsort(*ranks, n, sizeof **ranks, by_stack_only);
-  struct tide_rank *spare = tide_alloc_array(n, sizeof *spare);
-  sort_by_key(ranks, &spare, n, TOTAL);
-  sort_by_key(ranks, &spare, n, PEAK);
-  size_t n_heavy = n_heavy_of(*ranks, n);
-  struct tide_rank *rest = *ranks + n_heavy, *rest_spare = spare + n_heavy;
-  qsort(*ranks, n_heavy, sizeof **ranks, by_stack_only);
-  sort_by_key(&rest, &rest_spare, n - n_heavy, STACK);
-  if (rest != *ranks + n_heavy)
-    memcpy(*ranks + n_heavy, rest, (n - n_heavy) * sizeof *rest);
-  free(spare);
+  if (!is_sorted_by_stack(ranks, n)) // as cells mostly are
+    qsort(ranks, n, sizeof *ranks, by_stack_only);
+  put_heavy_first(ranks, n);
 }
 
 size_t *tide_sites_in_file_order(const struct tide_image *image)
@@ -156,7 +155,7 @@ size_t *tide_sites_in_file_order(const struct tide_image *image)
     const struct tide_site *site = &image->sites[i];
     ranks[i] = (struct tide_rank){site->peak_bytes, site->b_alloc, site->stack, (uint32_t)i};
   }
-  tide_ranks_sort(&ranks, image->n_sites, image->n_frames);
+  tide_ranks_sort(ranks, image->n_sites, image->n_frames);
   for (size_t i = 0; i < image->n_sites; i++)
     order[i] = ranks[i].row;
   return order;

@@ -15,9 +15,8 @@ struct tide_rank { // of one site, by its own numbers
   uint32_t row;   // whose it is; ties go by it
 };
 
-// Sorts them by the sums of their stacks, which they then have in place of their own numbers. The
-// array may be another one afterwards.
-void tide_ranks_sort(struct tide_rank **ranks, size_t n, size_t n_frames);
+// Sorts them by the sums of their stacks, which they then have in place of their own numbers.
+void tide_ranks_sort(struct tide_rank *ranks, size_t n, size_t n_frames);
 
 // Indexes of all sites of an image in the order of a file; owned by the caller, free().
 size_t *tide_sites_in_file_order(const struct tide_image *image);
