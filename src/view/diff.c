@@ -6,8 +6,6 @@
 #include "view/diff.h"
 
 #include "base/alloc.h"
-#include "view/diff_across.h"
-#include "view/diff_match.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -340,7 +338,8 @@ static void name_half(struct tide_diff *diff, struct half *half)
   if (label)
     label_half(diff, half, label);
   else
-    half->key = tide_match_key_of(diff, view, half->kind, half->frame);
+    half->key = tide_match_key_of(diff->before->profile->image, diff->after->profile->image, view,
+                                  half->kind, half->frame);
 }
 
 static void gather_code(struct tide_diff *diff, struct halves *halves)

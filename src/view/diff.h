@@ -9,12 +9,7 @@
 //    what its threads leave open add up to its total, and their changes to the total's.
 // 2. Nothing depends on where code was loaded or on which lines it stood.
 #pragma once
-#include "view/groups.h"
-
-struct tide_diff_amount {
-  int64_t bytes, blocks; // of the measure asked for
-  uint32_t n_stacks;
-};
+#include "view/diff_match.h"
 
 // From one number to another. Modulo 2^64, since they come from files.
 static inline int64_t tide_number_change(int64_t before, int64_t after)
@@ -31,12 +26,6 @@ enum tide_change {   // under the unit asked for
   TIDE_CHANGES_N,
 };
 extern const char *const tide_change_words[TIDE_CHANGES_N]; // "added", …, "same"
-
-enum tide_diff_kind {
-  TIDE_DIFF_PLACE,   // has a frame on at least one side
-  TIDE_DIFF_LOST,    // events without a stack
-  TIDE_DIFF_NOWHERE, // stacks without a frame to show
-};
 
 struct tide_diff_place {
   enum tide_diff_kind kind;

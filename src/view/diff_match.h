@@ -12,8 +12,16 @@
 // knows (the other was built without debug info) is known by its module.
 //
 // What compilers append to the names of copies (".isra.0", " [clone …]") is no part of a function.
+//
+// Larger parts of a program, threads and classes are known again by their labels.
 #pragma once
-#include "view/diff.h"
+#include "view/groups.h"
+
+enum tide_diff_kind {
+  TIDE_DIFF_PLACE,   // has a frame on at least one side
+  TIDE_DIFF_LOST,    // events without a stack
+  TIDE_DIFF_NOWHERE, // stacks without a frame to show
+};
 
 struct tide_match_key {
   enum tide_diff_kind kind;
@@ -25,9 +33,10 @@ struct tide_match_key {
   uint64_t addr;                   // in build
 };
 
-// frame is of one of the diff's views; NULL for kinds that have none.
-struct tide_match_key tide_match_key_of(const struct tide_diff *diff, const struct tide_view *view,
-                                        enum tide_diff_kind kind,
+// frame is the view's, which is of one of the two images compared; NULL for kinds that have none.
+struct tide_match_key tide_match_key_of(const struct tide_image *before,
+                                        const struct tide_image *after,
+                                        const struct tide_view *view, enum tide_diff_kind kind,
                                         const struct tide_named_frame *frame);
 
 // For rows that are larger than places: the file, crate or module of a frame, owned; NULL for
@@ -41,3 +50,24 @@ int tide_match_compare(const struct tide_match_key *a, const struct tide_match_k
 // The same by function and the base name of the file, and by function and module.
 int tide_match_compare_moved(const struct tide_match_key *a, const struct tide_match_key *b);
 int tide_match_compare_bare(const struct tide_match_key *a, const struct tide_match_key *b);
+
+struct tide_diff_amount {
+  int64_t bytes, blocks; // of the measure asked for
+  uint32_t n_stacks;
+};
+
+// One side of a diff by thread, size or lifetime, in both units.
+struct tide_across_row {
+  char *label;           // owned; several rows may have the same
+  struct tide_group row; // which class it is: number and several; the rest is of no meaning
+  struct tide_diff_amount amount;
+};
+
+struct tide_across {
+  struct tide_across_row *items;
+  size_t n, cap;
+};
+
+void tide_across_init(struct tide_across *across, struct tide_view *view,
+                      enum tide_group_kind kind);
+void tide_across_done(struct tide_across *across);
