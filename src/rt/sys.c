@@ -180,8 +180,10 @@ static void publish(uint32_t i)
 {
   if (!published)
     return;
-  if (i < TIDE_SYS_MAX_RANGES)
-    published[i] = ranges[i];
+  if (i < TIDE_SYS_MAX_RANGES) {
+    tide_store_relaxed(&published[i].start, tide_load_relaxed(&ranges[i].start));
+    tide_store_relaxed(&published[i].bytes, tide_load_relaxed(&ranges[i].bytes));
+  }
   raise_to(published_n, i + 1);
 }
 
@@ -199,11 +201,11 @@ void tide_sys_note(const void *p, size_t bytes)
   uint32_t i = 0;
   for (uint64_t none = 0; i < TIDE_SYS_MAX_RANGES; i++, none = 0)
     if (!tide_load_relaxed(&ranges[i].bytes) &&
-        __atomic_compare_exchange_n(&ranges[i].bytes, &none, 1, false, __ATOMIC_RELAXED,
+        __atomic_compare_exchange_n(&ranges[i].bytes, &none, 1, false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_RELAXED))
       break;
   if (i < TIDE_SYS_MAX_RANGES) {
-    ranges[i].start = (uint64_t)p;
+    tide_store_relaxed(&ranges[i].start, (uint64_t)p);
     tide_store_release(&ranges[i].bytes, bytes);
   }
   raise_to(&n_ranges, i + 1);
@@ -214,9 +216,9 @@ static void forget_mapping(uint64_t start)
 {
   uint32_t n = tide_load_acquire(&n_ranges);
   for (uint32_t i = 0; i < n && i < TIDE_SYS_MAX_RANGES; i++)
-    if (ranges[i].start == start && ranges[i].bytes > 1) {
+    if (tide_load_acquire(&ranges[i].bytes) > 1 && tide_load_relaxed(&ranges[i].start) == start) {
       if (published)
-        published[i].bytes = 0;
+        tide_store_relaxed(&published[i].bytes, 0);
       tide_store_release(&ranges[i].bytes, 0);
     }
 }
