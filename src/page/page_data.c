@@ -11,6 +11,7 @@
 #include "page/page_numbers.h"
 #include "page/page_sites.h"
 #include "report/groups_json.h"
+#include "report/info_rows.h"
 #include "report/profile_json.h"
 #include "report/report_cells.h"
 #include "view/blame.h"
@@ -84,6 +85,24 @@ static void write_unrecorded(struct tide_json *json, const struct tide_profile *
     tide_json_close_object(json);
   }
   tide_json_close_array(json);
+}
+
+// What "info" tells of the capture and of the image.
+static void write_info(struct tide_json *json, const struct tide_profile *profile)
+{
+  struct tide_info_rows rows = {.style = {.utf8 = true}};
+  tide_info_add_capture(&rows, profile->capture);
+  tide_info_add_image(&rows, profile);
+  tide_json_key(json, "info");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < rows.n; i++) {
+    tide_json_open_object(json);
+    tide_json_put_text(json, "label", rows.items[i].label);
+    tide_json_put_text(json, "text", rows.items[i].text);
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+  tide_info_rows_done(&rows);
 }
 
 // What is asked of a whole run, as the report words it; of a part the page words it itself.
@@ -185,6 +204,7 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   write_threads(json, profile->image);
   write_marks(json, profile->image);
   write_unrecorded(json, profile);
+  write_info(json, profile);
   tide_json_put_text(json, "blame", tide_blamed_words[tide_naming_blamed(naming)]);
   tide_wrappers_json(json, naming);
   write_words(json);

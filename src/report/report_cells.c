@@ -112,18 +112,18 @@ static char *from_stacks(const struct tide_profile *profile)
   return tide_sprintf(" from %s %s", tide_units_plain(count, n), n == 1 ? "stack" : "stacks");
 }
 
-char *tide_pages_words(const struct tide_screen *screen, const struct tide_profile *profile)
+char *tide_pages_words(struct tide_style style, const struct tide_profile *profile)
 {
   char end[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX], maps[TIDE_UNITS_MAX];
   const struct tide_image *image = profile->image;
   TIDE_CLEANUP_FREE char *stacks = from_stacks(profile);
-  return tide_sprintf(
-      "%s; %s at the end, %s in %s %s%s in all",
-      tide_image_is_merged(image) ? "the sum of what each process had at most" : "at most at once",
-      tide_units_bytes(end, tide_exact((int64_t)image->page_live_bytes), tide_screen_style(screen)),
-      tide_units_bytes(all, tide_exact((int64_t)image->page_b_map), tide_screen_style(screen)),
-      tide_units_plain(maps, image->page_n_map), image->page_n_map == 1 ? "mapping" : "mappings",
-      stacks);
+  return tide_sprintf("%s; %s at the end, %s in %s %s%s in all",
+                      tide_image_is_merged(image) ? "the sum of what each process had at most"
+                                                  : "at most at once",
+                      tide_units_bytes(end, tide_exact((int64_t)image->page_live_bytes), style),
+                      tide_units_bytes(all, tide_exact((int64_t)image->page_b_map), style),
+                      tide_units_plain(maps, image->page_n_map),
+                      image->page_n_map == 1 ? "mapping" : "mappings", stacks);
 }
 
 const char *tide_pages_nothing(const struct tide_profile *profile)

@@ -83,7 +83,7 @@ char *tide_pages_extra(const struct tide_screen *screen, const struct tide_quest
 
 // "at most at once; 4.0 MiB at the end, 96.0 MiB in 7 mappings from 3 stacks in all": what stands
 // behind the most that was mapped at once.
-char *tide_pages_words(const struct tide_screen *screen, const struct tide_profile *profile);
+char *tide_pages_words(struct tide_style style, const struct tide_profile *profile);
 
 // Instead of a table or tree where nothing weighs anything under the question.
 const char *tide_pages_nothing(const struct tide_profile *profile);

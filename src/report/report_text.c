@@ -215,7 +215,7 @@ static void write_pages(const struct report *r)
   bool asked = r->profile->question.of_pages;
   if (asked ? !r->image->page_n_map : r->image->page_peak_bytes < TIDE_PAGES_LEAST)
     return;
-  TIDE_CLEANUP_FREE char *words = asked ? tide_pages_words(r->screen, r->profile)
+  TIDE_CLEANUP_FREE char *words = asked ? tide_pages_words(tide_screen_style(r->screen), r->profile)
                                         : tide_pages_fact(r->image, tide_screen_style(r->screen));
   write_fact(r, "own pages", bytes(r, a, pages_amount(r->image)), words);
 }

@@ -134,6 +134,34 @@ const char *tide_image_meaning(const struct tide_image *image)
   return NULL;
 }
 
+char *tide_image_untold_words(const struct tide_image *image)
+{
+  static const struct {
+    uint32_t lack;
+    const char *words;
+  } untold[] = {
+      {TIDE_LACK_PEAK, "what was held at the peak"},
+      {TIDE_LACK_LIVE, "what was held at the end"},
+      {TIDE_LACK_TOTAL, "what was allocated in all"},
+      {TIDE_LACK_BLOCKS, "numbers of blocks"},
+      {TIDE_LACK_TEMP, "what was temporary"},
+      {TIDE_LACK_LIFETIMES, "how long blocks lived"},
+      {TIDE_LACK_LIFE_HIST, "classes of lifetimes"},
+      {TIDE_LACK_SIZE_HIST, "classes of sizes"},
+      {TIDE_LACK_RESIZES, "resizes"},
+      {TIDE_LACK_THREADS, "which thread did what"},
+      {TIDE_LACK_TIMES, "when a place allocated"},
+      {TIDE_LACK_CLOCK, "how long anything took"},
+  };
+  struct tide_buf text = {0};
+  for (size_t i = 0; i < sizeof untold / sizeof *untold; i++)
+    if (image->lacks & untold[i].lack)
+      tide_buf_printf(&text, "%s%s", text.n ? "; " : "", untold[i].words);
+  char *words = text.n ? tide_strdup(tide_buf_cstr(&text)) : NULL;
+  tide_buf_done(&text);
+  return words;
+}
+
 // The numbers are those of store/layout.h, which captures keep.
 const char *tide_image_off_words(const struct tide_image *image)
 {

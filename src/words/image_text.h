@@ -27,6 +27,10 @@ char *tide_image_command(const struct tide_image *image);
 // sentence to be added; NULL when it does.
 const char *tide_image_meaning(const struct tide_image *image);
 
+// What another tool's file does not tell: "numbers of blocks; resizes; when a place allocated";
+// owned, NULL when it tells everything.
+char *tide_image_untold_words(const struct tide_image *image);
+
 // Why a recorder stepped aside; NULL when it did not.
 const char *tide_image_off_words(const struct tide_image *image);
 

@@ -31,12 +31,16 @@ export function ask(...words: string[]): Answer {
   return { json: isReport ? unroll(json) : words[0] === "tree" ? unrollTree(json) : json };
 }
 
-// What it says to people, each run of spaces and line ends as one space.
-export function said(...words: string[]): string {
+// What it says to people, in lines; and each run of spaces and line ends as one space.
+export function printed(...words: string[]): string {
   const { stdout } = spawnSync(TIDEMARK, words, {
     encoding: "utf8", maxBuffer: MOST_BYTES, env: { ...ENV, LC_ALL: "C.UTF-8", NO_COLOR: "1" },
   });
-  return stdout.replace(/\s+/g, " ");
+  return stdout;
+}
+
+export function said(...words: string[]): string {
+  return printed(...words).replace(/\s+/g, " ");
 }
 
 // The block that the page would be given, decoded.

@@ -182,7 +182,7 @@ function makeFacts(model: Model, nThreads: number): void {
       [measure, { bytes: measure, blocks: `blocks ${measure}` }])),
     pages: {}, completeness: { stacks: sites.count },
     threads: Array.from({ length: nThreads }, (_, i) => ({ tid: i, name: `t${i}`, owners: 1 })),
-    unrecorded: [], verdict_so_far: null,
+    unrecorded: [], info: [], verdict_so_far: null,
     verdict: { program: "program", title: ["exited 0 in 2.00 s"], sentences: [] },
     marks: [], blame: "own", wrappers: [],
     has: { temporary_bytes: true, counts: true }, pruned: null,

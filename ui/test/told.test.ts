@@ -9,7 +9,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import type { SentenceKind, Told } from "../src/engine/model.ts";
 import { ask, corpus, golden, made, merged, modelOf } from "./command.ts";
-import { recorded, recordedCommand, said } from "./command.ts";
+import { printed, recorded, recordedCommand, said } from "./command.ts";
 
 function cut(): string {
   const whole = recorded("page_shapes.c", "-pthread");
@@ -86,6 +86,28 @@ function checkFacts(told: Told, report: string) {
       text.includes(high.words)), `${high.words}\nis not in ${texts(told, "rss")}`);
   return { peak, end, churn };
 }
+
+// The labels of rows that "info" has of image n; where several are listed, each has its own.
+function labelsOf(text: string, n: number): string[] {
+  const [capture, ...images] = text.split(/^ {2}(?=#\d+ )/m);
+  const labels = (part: string, indent: string) =>
+    [...part.matchAll(new RegExp(`^${indent}([A-Za-z]+(?: [a-z]+)*)  +\\S`, "gm"))]
+      .map((found) => found[1]).filter((label) => !["modules", "run"].includes(label));
+  return [...labels(capture, " {2}"), ...labels(images[n] ?? "", " {6}")];
+}
+
+for (const [name, make, process] of CAPTURES)
+  test(`told: what info tells of ${name} is on the page`, () => {
+    const file = make();
+    const { info, image } = modelOf(file, process).facts;
+    const text = printed("info", file);
+    assert.deepEqual(info.map(({ label }) => label), labelsOf(text, image.index), text);
+    const bare = (words: string) => words.replace(/\s+/g, ""); // a long path is broken anywhere
+    for (const { label, text: row } of info)
+      assert.ok(bare(text).includes(bare(label + row)), `${label} ${row}\nis not in ${text}`);
+    const untold = info.find(({ label }) => label === "not told")?.text.split("; ") ?? [];
+    assert.equal(untold.length, image.lacks.length, `${untold} of ${image.lacks}`);
+  });
 
 for (const [name, make, process] of CAPTURES)
   test(`told: ${name}`, () => {

@@ -187,6 +187,7 @@ export interface Facts {
   verdict: Told;
   verdict_so_far: Told | null; // while the run goes on; null: it has ended
   unrecorded: Unrecorded[];
+  info: { label: string; text: string }[]; // the rows of "tidemark info", of this image
   blame: "own" | "library"; // whom rows lead with
   wrappers: { function: string; module: string; callers: number }[]; // folded for their shape
   has: { temporary_bytes: boolean; counts: boolean; late_frees?: boolean };
