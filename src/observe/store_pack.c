@@ -174,6 +174,8 @@ static uint64_t age_ticks(const struct packing *p, uint32_t cell,
   const struct mixed *found = NULL;
   if (has_bit(p->is_mixed, owner->stack) && p->n_mixed)
     found = bsearch(&key, p->mixed, p->n_mixed, sizeof key, by_stack_and_cell);
+  if (p->r.view->kinds[owner->stack] == TIDE_SITE_PAGES)
+    return 0; // nobody notes their births
   return found ? found->age_ticks : tide_reading_age_ticks(&p->r, &whole->cell, p->end_ticks);
 }
 

@@ -357,8 +357,11 @@ static void find_ages(struct rows *rows, uint64_t end_ticks)
     rows->age_sums[i] = age_of(r, site->n_alloc - site->n_free, rows->age_sums[i], end_ticks);
   }
   gather_ages(rows);
-  for (size_t i = 0; i < r->image->n_sites; i++)
-    r->image->sites[i].age_ns = (int64_t)tide_reading_age_ns(r, rows->age_sums[i]);
+  for (size_t i = 0; i < r->image->n_sites; i++) {
+    struct tide_site *site = &r->image->sites[i];
+    bool is_known = r->view->kinds[site->stack] != TIDE_SITE_PAGES; // nobody notes their births
+    site->age_ns = is_known ? (int64_t)tide_reading_age_ns(r, rows->age_sums[i]) : 0;
+  }
 }
 
 // What a process costs beside its events is its boot, and four fifths of that for the loader before

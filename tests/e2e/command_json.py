@@ -92,6 +92,33 @@ def only_what_weighs_nothing_is_left_out(ground):
 
 
 @test
+def no_age_exceeds_the_run(ground):
+    """Blocks are no older than the process; of pages nobody noted when they came."""
+    prog = ground.build("mapper", """
+#include <stdlib.h>
+#include <sys/mman.h>
+static void *kept[8];
+int main(void)
+{
+  for (int i = 0; i < 8; i++) {
+    kept[i] = malloc(100);
+    if (mmap(NULL, 1 << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) return 1;
+  }
+  return 0;
+}
+""")
+    ground.record("-q", "-o", "ages.tide", "--", prog)
+    told = report(ground, "--all", "ages.tide")
+    ages = {"heap": [], "pages": []}
+    for site in told["sites"]:
+        if site["live_blocks"]:
+            ages[site["kind"]].append(site["mean_age_ns"])
+    end_ns = told["images"][0]["end_ns"]
+    expect(ages["heap"] and all(0 < age <= end_ns for age in ages["heap"]), str(ages))
+    expect(ages["pages"] and all(age is None for age in ages["pages"]), str(ages))
+
+
+@test
 def the_text_says_the_same(ground):
     """Rows of the table are sums over the sites that blame one place."""
     tide = capture(ground)
