@@ -4,8 +4,6 @@
 #include "unwind/capture.h"
 
 #include "rt/devices.h"
-#include "unwind/grow.h"
-#include "unwind/step.h"
 
 const struct tide_unwind_host *tide_unwind_host;
 

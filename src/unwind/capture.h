@@ -16,14 +16,7 @@
 //  3. Frames are kept outermost first; the hash of frame i covers frames 0..i.
 //  4. A token is believed only if every word it was derived from still has its value.
 #pragma once
-#include "rt/arch.h"
-#include "unwind/host.h"
-#include "unwind/memo.h"
-#include "unwind/rule.h"
-
-struct tide_regs {
-  uint64_t pc, sp, fp;
-};
+#include "unwind/walk.h"
 
 // Registers of the caller of the function this stands in, which must be built with a frame
 // pointer: its frame record holds the caller's fp; the CFA is the caller's sp after the return.
@@ -31,105 +24,8 @@ struct tide_regs {
   ((struct tide_regs){(uint64_t)__builtin_extract_return_addr(__builtin_return_address(0)),        \
                       (uint64_t)__builtin_dwarf_cfa(), *(uint64_t *)__builtin_frame_address(0)})
 
-struct tide_unwind_frame {
-  uint64_t key, sp, fp; // state: pc (bit 63 = exact), CFA of the frame below, frame pointer
-  uint64_t hash;        // of all frames from the outermost to this one
-  void *token;          // of this prefix as a stack; NULL: not asked for yet
-  uint32_t node;        // what the interner knows this prefix by; 0: it was not asked yet
-  uint8_t needs_fp;     // unwinding from this state reads fp
-  uint8_t guessed;      // its caller was found by frame pointer, without unwind information
-};
-
-struct tide_fp_word { // a word other than a return address: saved fp, realigned CFA, signal sp
-  uint64_t slot, value;
-  uint64_t frame;
-};
-
-struct tide_step { // one unwind step: where it started, and the words that decided where it went
-  uint64_t key, sp, fp;
-  uint64_t ra_slot, ra_raw;
-  uint64_t fp_slot;           // where the caller's fp was read; 0: kept in its register
-  uint64_t extra_slot, extra; // a word that decided the caller's sp
-  uint32_t kind;              // enum tide_rule_kind; NONE with a ra_slot is a guess
-};
-
-enum {
-  TIDE_MEMO_CREDIT = 2048,
-  TIDE_MEMO_BYPASS = 16384,
-  TIDE_MEMO_LATER = 64, // captures of a thread before it has one: many threads make no more
-  TIDE_MEMO_PATIENCE = 4096,
-  TIDE_PACKED = 96,
-  TIDE_BACK_ASKED = 1024,
-  TIDE_LATEST = 256,
-  TIDE_TOKEN_BYTES = 64, // tokens are at least so far apart
-};
-
-struct tide_unwind { // a thread's unwinding state
-  // What the first try compares with: the leaf's state and the words of the last incremental
-  // capture. When it has come again, the words next to the leaf are packed, and those that are left
-  // are seldom any. leaf_sp 0: none.
-  uint64_t leaf_pc, leaf_sp, leaf_fp, leaf_fp_mask; // mask 0: fp does not matter
-  void *leaf_token;
-  const uint64_t *packed_end;
-  const struct tide_word *words, *words_end; // not packed; a multiple of four
-  uint64_t packed[TIDE_PACKED];
-  uint64_t n, n_fp;              // the last incremental capture: frames, words in fpw
-  uint64_t stack_lo, stack_size; // the thread's own stack; size 0: unknown
-  enum tide_walk_end end;        // of the last capture
-  // The memo pays only where stacks come back: hits earn credit, misses spend it, and without
-  // credit it is bypassed for a while (a compiler visits most stacks once or twice), or until they
-  // do again.
-  int32_t memo_credit, memo_bypass;
-  uint32_t memo_refused; // captures that found no room since the memo was last emptied
-  struct tide_memo_table *memo;
-  uint32_t n_back; // captures past the memo whose token was among the latest
-  // Growing arrays of cap elements each, in one mapping of map_bytes.
-  uint64_t cap, map_bytes;
-  struct tide_word *ra; // [i]: where frame i's return address was read; [0] has none
-  struct tide_unwind_frame *frame;
-  struct tide_fp_word *fpw;
-  struct tide_step *step;          // scratch: the target's stack may be a 16 KiB coroutine's
-  struct tide_unwind_frame *walk;  // frames of a full walk
-  const void *latest[TIDE_LATEST]; // tokens of captures past the memo, by some of their bits
-};
-
-// Where the main thread's stack began. A frame there has no caller, whatever it lacks: the loader's
-// start code says nothing of being the first.
-extern uint64_t tide_stack_origin;
-
-bool tide_unwind_init(struct tide_unwind *u); // false: no memory
-// Forgets what was captured (code was unloaded, another thread takes over).
-void tide_unwind_forget(struct tide_unwind *u);
-
-// A full walk into u->walk, outermost first; returns the number of frames. On the thread's own
-// stack every read is kept inside it.
-uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t seed,
-                          enum tide_walk_end *ret_end);
-
 // All tries but the first. Kept out of line, so that the first one needs few registers.
 void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp, uint64_t fp);
-void *tide_capture_foreign(struct tide_unwind *u, struct tide_regs r);
-
-// Ranges of code that held one object and now hold another: their frames hash differently, so that
-// the same addresses are not taken for the same functions. Replaced as a whole, by one thread at a
-// time, when an object is met or unloaded; empty in almost every program.
-enum { TIDE_MAX_SALTS = 256 };
-extern uint32_t tide_n_salted;
-uint64_t tide_salt_of(uint64_t pc);
-void tide_salt_begin(void);
-void tide_salt_add(uint64_t start, uint64_t end, uint64_t salt);
-void tide_salt_publish(void);
-
-#define TIDE_HASH_SEED 0x7469646d61726bull          // stacks that end at an outermost frame
-#define TIDE_HASH_SEED_BROKEN 0x62726f6b656e3131ull // stacks that end where nothing was known
-#define TIDE_HASH_SEED_PAGES 0x7061676573313131ull  // stacks of page-level events
-TIDE_HOT uint64_t tide_hash_frame(uint64_t h, uint64_t key)
-{
-  if (TIDE_UNLIKELY(tide_n_salted))
-    key ^= tide_salt_of(key);
-  h = tide_mix64(h ^ key);
-  return h ^ h >> 29;
-}
 
 // Of the first try, the words that are not packed.
 bool tide_rest_valid(struct tide_unwind *u);

@@ -6,7 +6,7 @@
 // The bytes may be damaged, and the program run well all the same as long as it throws nothing.
 // So every read stays in what of the object is readable (eh_bytes.h); a record that does not fit
 // its object costs the frames beyond it and nothing else.
-#include "unwind/cfi.h"
+#include "unwind/rule.h"
 
 #include "rt/arch.h"
 #include "unwind/eh_bytes.h"

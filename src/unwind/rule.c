@@ -9,7 +9,6 @@
 
 #include "rt/cold.h"
 #include "rt/lock.h"
-#include "unwind/cfi.h"
 
 struct tide_rule_table *tide_rules;
 struct tide_rule tide_rule_shapes[TIDE_RULE_SHAPES] TIDE_BULKY;

@@ -49,6 +49,11 @@ void tide_rules_after_fork(void);
 // scratch holds the answer when it could not be kept.
 const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule *scratch);
 
+// Reads call frame information (cfi.c): about a microsecond, once per call site. The rule for the
+// frame whose pc (TIDE_RULE_EXACT_PC or a return address) is key. Always writes *ret_rule;
+// TIDE_RULE_NONE where nothing usable is known.
+void tide_cfi_rule(uint64_t key, struct tide_rule *ret_rule);
+
 TIDE_HOT uint64_t tide_rule_entry(uint64_t key)
 {
   return key << 16 | key >> 63 << TIDE_RULE_SHAPE_BITS;

@@ -2,8 +2,25 @@
 //
 // One unwind step outward, shared by the full walk and the incremental one.
 #pragma once
-#include "unwind/capture.h"
+#include "rt/arch.h"
 #include "unwind/object.h"
+#include "unwind/rule.h"
+
+struct tide_regs {
+  uint64_t pc, sp, fp;
+};
+
+struct tide_step { // one unwind step: where it started, and the words that decided where it went
+  uint64_t key, sp, fp;
+  uint64_t ra_slot, ra_raw;
+  uint64_t fp_slot;           // where the caller's fp was read; 0: kept in its register
+  uint64_t extra_slot, extra; // a word that decided the caller's sp
+  uint32_t kind;              // enum tide_rule_kind; NONE with a ra_slot is a guess
+};
+
+// Where the main thread's stack began. A frame there has no caller, whatever it lacks: the loader's
+// start code says nothing of being the first.
+extern uint64_t tide_stack_origin;
 
 struct tide_walker {
   struct tide_regs r;

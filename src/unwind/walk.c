@@ -2,9 +2,7 @@
 //
 // The full walk: for stacks that are not the thread's own, for page-level events, and as the judge
 // of the other paths. Also the memory that all walks share.
-#include "unwind/capture.h"
-#include "unwind/grow.h"
-#include "unwind/step.h"
+#include "unwind/walk.h"
 
 #include "rt/sys.h"
 

@@ -9,8 +9,8 @@
 // Before libFuzzer's own inputs come 10,000 mutants of the corpus, always the same ones; ending
 // before they were all made is a failure.
 #include "unwind/capture.h"
-#include "unwind/cfi.h"
 #include "unwind/object.h"
+#include "unwind/rule.h"
 
 #include <stdlib.h>
 #include <string.h>
