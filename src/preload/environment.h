@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the process was started with, read from its initial stack: the first hook call may come
-// before libc has set up environ.
+// What the process was started with: what lies on its initial stack (the first hook call may come
+// before libc has set up environ), the options among it, and the filters it is under.
 #pragma once
 #include "rt/base.h"
 
@@ -16,3 +16,20 @@ struct tide_environment {
 };
 
 void tide_environment_read(struct tide_environment *ret_environment);
+
+// TIDEMARK_OPTIONS="key=value,…". Unknown keys are reported once, never fatal.
+struct tide_options {
+  char door[108];    // socket=NAME: the supervisor's door, an abstract socket
+  char output[1024]; // out=PATTERN: the store file without a supervisor; %p pid, %n program
+  uint32_t depth;    // depth=N: keep at most N frames per stack; 0: all
+  uint32_t filters; // filters=N: seccomp filters that the supervisor is under; UINT32_MAX: not said
+  bool follow;      // follow=0: leave fork children and exec successors alone
+  char unknown[64]; // the first key we do not know; "" when all is well
+};
+
+void tide_options_parse(const char *text, struct tide_options *ret_options);
+
+// Was a filter put on this process after the run began, before this image did? Told by
+// /proc/self/status, which takes only calls that the loader has made already. run_filters: how many
+// the supervisor itself is under; UINT32_MAX: not known, and the ancestors are asked instead.
+bool tide_sandbox_inherited(uint32_t run_filters);

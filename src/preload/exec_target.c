@@ -7,7 +7,6 @@
 #include "record/boot.h"
 #include "record/door.h"
 #include "preload/exec_env.h"
-#include "preload/start.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "store/store.h"
@@ -29,6 +28,12 @@ enum {
 #define OUR_MACHINE (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? EM_X86_64 : EM_AARCH64)
 
 extern char **environ;
+static const char *supervisor_door = "";
+
+void tide_exec_target_init(const char *door)
+{
+  supervisor_door = door;
+}
 
 struct target {
   long fd;
@@ -234,9 +239,8 @@ static void tell_door(const struct tide_exec_target *target, uint32_t flags, uin
                                   .flags = flags,
                                   .parent_pid = own,
                                   .why = (uint32_t)target->why};
-  const char *door = tide_start_door();
-  if (door[0] && !tide_sys_sandboxed())
-    tide_door_tell(door, &hello, flags == TIDE_DOOR_ABSENT ? target->path : "");
+  if (supervisor_door[0] && !tide_sys_sandboxed())
+    tide_door_tell(supervisor_door, &hello, flags == TIDE_DOOR_ABSENT ? target->path : "");
 }
 
 void tide_exec_target_heed(struct tide_exec_target *target, char *const env[])

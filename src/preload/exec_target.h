@@ -16,6 +16,9 @@ struct tide_exec_target {
   char path[1024];   // as it was found; of a script, its interpreter
 };
 
+// The supervisor's door, which stays; "" when there is none or other processes are left alone.
+void tide_exec_target_init(const char *door);
+
 // file as execve takes it; with search as execvp does. What cannot be read is taken to fit.
 void tide_exec_target_look(const char *file, bool search, struct tide_exec_target *ret_target);
 

@@ -4,8 +4,8 @@
 // ours then only jump on, leaving no frame and nothing to count twice. Allocator libraries that
 // define the operators themselves (jemalloc, mimalloc, tcmalloc) are recorded here.
 
-#include "preload/defined.h"
 #include "preload/hook.h"
+#include "preload/loader.h"
 
 #include <stdlib.h>
 #include <string.h>

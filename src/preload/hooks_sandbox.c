@@ -5,12 +5,11 @@
 // 1. Strict seccomp leaves read, write and exit, and on x86 forbids the cycle counter, as
 // PR_SET_TSC
 //    does by itself: our next event would be the program's last, so recording ends before.
-// 2. Of a filter nothing is known but that it may forbid anything. The recorder settles and goes on
-//    without system calls.
+// 2. Of a filter nothing is known but that it may forbid anything, and kill the program for a call
+//    that only the recorder makes. Before it is put on, everything that is likely to be needed is
+//    got; after that no call is made, and recording goes on until something would need one.
 // 3. What the kernel refuses is no vow: probes of what it supports are told by their arguments or
 //    by their failure.
-#include "record/sandbox.h"
-
 #include "record/modules.h"
 #include "preload/hook.h"
 #include "rt/sys.h"

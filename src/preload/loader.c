@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// _dl_find_object (glibc 2.35) takes no lock, unlike dl_iterate_phdr, which must never be called
-// from an allocator's hook: its lock may be held by a thread that waits for us.
+// Objects: _dl_find_object (glibc 2.35) takes no lock, unlike dl_iterate_phdr, which must never be
+// called from an allocator's hook: its lock may be held by a thread that waits for us.
+//
+// Symbols: their tables as the loader has them in memory. Versions and scopes are of no interest: a
+// symbol that is defined nowhere must not be asked for, and of one that is, dlsym knows best.
 #include "preload/loader.h"
 
+#include "rt/text.h"
+
 #include <dlfcn.h>
-#include <link.h>
 
 bool tide_loader_object_at(uint64_t pc, struct tide_object *ret_object)
 {
@@ -41,4 +45,130 @@ static int met_one(struct dl_phdr_info *info, size_t size, void *arg)
 void tide_loader_each_object(void (*met)(uint64_t pc))
 {
   dl_iterate_phdr(met_one, &met);
+}
+
+static struct tide_defined_table table_of(const struct link_map *map)
+{
+  struct tide_defined_table t = {0};
+  for (const Elf64_Dyn *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
+    // The loader has made these addresses, except where the section cannot be written (the vDSO).
+    uint64_t at = d->d_un.d_ptr < map->l_addr ? d->d_un.d_ptr + map->l_addr : d->d_un.d_ptr;
+    if (d->d_tag == DT_SYMTAB)
+      t.symbols = (const Elf64_Sym *)at;
+    else if (d->d_tag == DT_STRTAB)
+      t.names = (const char *)at;
+    else if (d->d_tag == DT_GNU_HASH)
+      t.gnu = (const uint32_t *)at;
+    else if (d->d_tag == DT_HASH)
+      t.sysv = (const uint32_t *)at;
+  }
+  return t;
+}
+
+static bool is_definition_of(const Elf64_Sym *s, const struct tide_defined_table *t,
+                             const char *name)
+{
+  return s->st_shndx != SHN_UNDEF && tide_text_equal(t->names + s->st_name, name);
+}
+
+static uint32_t hash_of(const char *name)
+{
+  uint32_t hash = 5381;
+  for (const char *c = name; *c; c++)
+    hash = hash * 33 + (uint8_t)*c;
+  return hash;
+}
+
+static const Elf64_Sym *gnu_find(const struct tide_defined_table *t, const char *name,
+                                 uint32_t hash)
+{
+  uint32_t n_buckets = t->gnu[0], first = t->gnu[1], n_words = t->gnu[2], shift = t->gnu[3];
+  const uint64_t *filter = (const uint64_t *)(t->gnu + 4);
+  const uint32_t *buckets = t->gnu + 4 + 2 * n_words, *chain = buckets + n_buckets;
+  // Most names are in most objects not, and one word says so.
+  uint64_t word = n_words ? filter[hash / 64 % n_words] : ~0ull;
+  if (!(word >> hash % 64 & word >> (hash >> shift % 32) % 64 & 1))
+    return NULL;
+  uint32_t i = n_buckets ? buckets[hash % n_buckets] : 0;
+  if (i < first || !i)
+    return NULL;
+  do {
+    if ((chain[i - first] ^ hash) >> 1 == 0 && is_definition_of(&t->symbols[i], t, name))
+      return &t->symbols[i];
+  } while (!(chain[i++ - first] & 1));
+  return NULL;
+}
+
+static const Elf64_Sym *find_in(const struct tide_defined_table *t, const char *name, uint32_t hash)
+{
+  if (!t->symbols || !t->names)
+    return NULL;
+  if (t->gnu)
+    return gnu_find(t, name, hash);
+  for (uint32_t i = 1; t->sysv && i < t->sysv[1]; i++) // rare: one by one
+    if (is_definition_of(&t->symbols[i], t, name))
+      return &t->symbols[i];
+  return NULL;
+}
+
+static const Elf64_Sym *find(const struct link_map *map, const char *name)
+{
+  struct tide_defined_table t = table_of(map);
+  return find_in(&t, name, hash_of(name));
+}
+
+static const struct link_map *object_of(const void *address)
+{
+  struct dl_find_object found;
+  return _dl_find_object((void *)address, &found) ? NULL : found.dlfo_link_map;
+}
+
+void tide_defined_begin(const void *address, struct tide_defined_scan *ret_scan)
+{
+  const struct link_map *map = object_of(address);
+  *ret_scan = (struct tide_defined_scan){0};
+  for (map = map ? map->l_next : NULL; map && ret_scan->n < TIDE_DEFINED_TABLES; map = map->l_next)
+    ret_scan->tables[ret_scan->n++] = table_of(map);
+  ret_scan->rest = map;
+}
+
+bool tide_defined_after(const struct tide_defined_scan *scan, const char *name)
+{
+  uint32_t hash = hash_of(name);
+  for (uint32_t i = 0; i < scan->n; i++)
+    if (find_in(&scan->tables[i], name, hash))
+      return true;
+  for (const struct link_map *map = scan->rest; map; map = map->l_next)
+    if (find(map, name))
+      return true;
+  return false;
+}
+
+bool tide_defined_before(const void *address, const char *name)
+{
+  const struct link_map *map = object_of(address);
+  while (map && (map = map->l_prev))
+    if (find(map, name))
+      return true;
+  return false;
+}
+
+// From one object of the list to before another, or to the end.
+static void *function_between(const struct link_map *map, const struct link_map *end,
+                              const char *name)
+{
+  // Another thread may be closing an object: the loader's table says whether it is still there.
+  for (; map && map != end && object_of(map->l_ld) == map; map = map->l_next) {
+    const Elf64_Sym *s = find(map, name);
+    if (s && ELF64_ST_TYPE(s->st_info) == STT_FUNC)
+      return (void *)(map->l_addr + s->st_value);
+  }
+  return NULL;
+}
+
+void *tide_defined_near(uint64_t pc, const char *name)
+{
+  const struct link_map *own = object_of(&tide_defined_near), *caller = object_of((void *)pc);
+  void *p = caller != own ? function_between(caller, NULL, name) : NULL;
+  return p || !own ? p : function_between(own->l_next, caller, name);
 }

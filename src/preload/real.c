@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Resolving the real functions. dlsym allocates when it fails to find a symbol, so it is asked only
-// for what is there (defined.h); should it allocate all the same and come back to our hooks, those
+// for what is there (loader.h); should it allocate all the same and come back to our hooks, those
 // calls are served from a small pool that is never freed.
 
 #include "preload/real.h"
 
-#include "preload/defined.h"
+#include "preload/loader.h"
 #include "preload/self.h"
 #include "rt/sys.h"
 #include "rt/text.h"

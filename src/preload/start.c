@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the preload library starts the recorder, and what it tells it.
-#include "preload/start.h"
-
-#include "preload/defined.h"
 #include "preload/environment.h"
 #include "preload/exec_env.h"
+#include "preload/exec_target.h"
 #include "preload/loader.h"
 #include "preload/real.h"
 #include "preload/self.h"
 #include "record/boot.h"
 #include "record/door.h"
 #include "record/host.h"
-#include "record/options.h"
-#include "record/sandbox.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 
@@ -24,11 +20,6 @@
 static struct tide_environment environment;
 static struct tide_options options TIDE_BULKY;
 static char program[1024] TIDE_BULKY;
-
-const char *tide_start_door(void)
-{
-  return options.follow ? options.door : "";
-}
 
 // A supervisor that refuses knows why, and one that has ended is nothing new to a fork child.
 static void say_outcome(enum tide_door_outcome outcome, bool forked)
@@ -130,6 +121,7 @@ static bool is_to_be_recorded(void)
 {
   tide_environment_read(&environment);
   tide_options_parse(environment.options, &options);
+  tide_exec_target_init(options.follow ? options.door : "");
   if (tide_sandbox_inherited(options.filters)) {
     tide_boot_say("this process is not recorded: a seccomp filter was put on it before it began: ",
                   environment.argc ? environment.argv[0] : "?");

@@ -17,7 +17,6 @@
 #include "record/limits.h"
 #include "record/modules.h"
 #include "record/pages.h"
-#include "record/stack_bounds.h"
 #include "record/thread.h"
 #include "rt/sys.h"
 #include "rt/text.h"
@@ -201,7 +200,6 @@ static bool first_boot(struct tide_seat *seat)
   if (!tide_host.start(&image))
     return false;
   tide_object_set_vdso(image.vdso);
-  tide_stack_bounds_init(image.stack_top);
   tide_stack_origin = image.stack_origin;
   tide_modules_init(image.program);
   tide_intern_init(image.depth);
@@ -209,7 +207,7 @@ static bool first_boot(struct tide_seat *seat)
   if (!make_gate() || !get_store(false) || !tide_live_init(image.blocks_are_apart))
     return false;
   tide_clock_init(image.is_supervised);
-  tide_threads_init();
+  tide_threads_init(image.stack_top);
   tide_rules_init();
   tide_host.started();
   write_identity(seat, false);

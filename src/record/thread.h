@@ -105,5 +105,5 @@ TIDE_HOT void tide_unhold(struct tide_thread *t)
 // The end of the thread in this seat: what it still does is booked through a borrowed state.
 void tide_thread_end(struct tide_seat *seat);
 
-void tide_threads_init(void);
+void tide_threads_init(uint64_t main_stack_top);
 void tide_threads_after_fork(struct tide_seat *seat); // of the only thread there is

@@ -317,7 +317,7 @@ static bool try_serve(struct tide_door *door, const struct visitor *visitor)
   ssize_t n = recv(visitor->connection, &message, sizeof message - 1, MSG_DONTWAIT | MSG_TRUNC);
   if (n < 0 && (errno == EAGAIN || errno == EINTR))
     return false;
-  if (n == 0) // it saw who listens here, did not believe that, and left: record/peer.c
+  if (n == 0) // it saw who listens here, did not believe that, and left: record/door.c
     tell_of(door, visitor, TIDE_WHY_NAMESPACE, NULL);
   else if (n < 0 || !request_is_valid(&message, (size_t)n))
     answer(visitor->connection, TIDE_DOOR_TURNED_AWAY, -1);
