@@ -4,10 +4,8 @@
 #pragma once
 #if defined(__x86_64__)
 #include "rt/arch/x86_64/cpu.h"
-#include "rt/arch/x86_64/syscall.h"
 #elif defined(__aarch64__)
 #include "rt/arch/aarch64/cpu.h"
-#include "rt/arch/aarch64/syscall.h"
 #else
 #error "tidemark records x86_64 and aarch64 only"
 #endif

@@ -8,11 +8,10 @@
 // looked for, the node itself says; so the key is parent and frame, whole. The table grows by half
 // and is filled anew from the nodes, in their order; everything happens under the lock, so nobody
 // looks at the one before.
-#include "store/nodes.h"
+#include "store/store.h"
 
 #include "rt/lock.h"
 #include "rt/sys.h"
-#include "store/store.h"
 
 enum {
   FIRST_ENTRIES = 1024,

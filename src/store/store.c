@@ -10,7 +10,6 @@
 #include "rt/sys.h"
 #include "store/late.h"
 #include "store/live.h"
-#include "store/nodes.h"
 #include "store/total.h"
 
 #include <errno.h>

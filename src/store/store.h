@@ -144,6 +144,7 @@ enum {
   TIDE_NODE_FIRST = 4,
 };
 
+bool tide_nodes_attach(void); // no nodes yet in the store just attached; false: no memory
 // The node of a frame below a parent, made if need be; 0: there is no room for it. The caller holds
 // the lock from begin to end: a stack's nodes are made one after the other.
 void tide_node_begin(void);

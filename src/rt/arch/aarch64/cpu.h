@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aarch64: DWARF register numbers, the signal frame, the cycle counter, pointer authentication.
+// aarch64: DWARF register numbers, the signal frame, the cycle counter, pointer authentication,
+// system calls.
 #pragma once
 #include "rt/base.h"
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #define TIDE_ARCH_ID TIDE_ARCH_AARCH64
@@ -71,4 +73,21 @@ TIDE_HOT uint32_t tide_unit_bits(uint32_t measured)
 TIDE_HOT void tide_cpu_relax(void)
 {
   __asm__ volatile("yield");
+}
+
+// A raw system call: errno is not touched, failures come back as -errno.
+static inline long tide_syscall6(long nr, long a, long b, long c, long d, long e, long f)
+{
+  register long x8 __asm__("x8") = nr;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  register long x4 __asm__("x4") = e;
+  register long x5 __asm__("x5") = f;
+  __asm__ volatile("svc #0"
+                   : "+r"(x0)
+                   : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                   : "memory");
+  return x0;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// x86_64: DWARF register numbers, the signal frame, the cycle counter.
+// x86_64: DWARF register numbers, the signal frame, the cycle counter, system calls.
 #pragma once
 #include "rt/base.h"
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #define TIDE_ARCH_ID TIDE_ARCH_X86_64
@@ -65,4 +66,18 @@ TIDE_HOT uint64_t tide_ticks_per_second(void)
 TIDE_HOT void tide_cpu_relax(void)
 {
   __asm__ volatile("pause");
+}
+
+// A raw system call: errno is not touched, failures come back as -errno.
+static inline long tide_syscall6(long nr, long a, long b, long c, long d, long e, long f)
+{
+  long ret;
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  __asm__ volatile("syscall"
+                   : "=a"(ret)
+                   : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return ret;
 }
