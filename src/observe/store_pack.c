@@ -6,7 +6,7 @@
 //  3. what the snapshots need of each stack, while the cells' memory is given back.
 // So the cells are in memory once, and nothing else is of their size. Whoever writes the store all
 // the same spoils numbers: every walk checks what it reads.
-#include "observe/store_pack.h"
+#include "observe/store_read.h"
 
 #include "base/alloc.h"
 #include "model/pack.h"

@@ -9,10 +9,9 @@
 // The port in Host may be any: whoever forwards ours by ssh may call it another.
 // The browser's command line can be read by every user of the machine, for as long as the browser
 // runs. So it is not told the token but a ticket, which is exchanged for it once, and over a
-// connection of the same user (or of root) alone: see peer.h. A private file that leads there would
-// do as well, but browsers in a sandbox (snap's cannot even see /tmp, /run or hidden files) do not
-// get to read it.
-// Plain text in, yes or no out: no sockets here.
+// connection of the same user (or of root) alone: see guests.h. A private file that leads there
+// would do as well, but browsers in a sandbox (snap's cannot even see /tmp, /run or hidden files)
+// do not get to read it. Plain text in, yes or no out: no sockets here.
 #pragma once
 #include "base/err.h"
 

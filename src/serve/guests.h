@@ -10,6 +10,7 @@
 // could have been accepted.
 // Hanging up is a shutdown(): whoever drives the sockets sees their end and closes them.
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,3 +40,12 @@ void tide_guests_leave(struct tide_guests *guests, struct tide_guest *guest); //
 
 // Hangs up on strangers who have been here too long.
 void tide_guests_sweep(struct tide_guests *guests);
+
+// Whose process is at the other end of a TCP connection on this machine? The kernel lists every
+// socket with the user it belongs to, in /proc/net; the list is of this network namespace, which is
+// where every connection to a loopback address comes from.
+//
+// True: the other end is an open socket of this process's own user, or of root. False: it is
+// another user's or closed already, or nobody can tell (it is on another machine, or there is no
+// /proc).
+bool tide_guest_is_own(int fd);

@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "serve/guests.h"
 #include "serve/http_library.h"
-#include "serve/peer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -263,7 +262,7 @@ static void take_ticket(struct tide_server *server, struct MHD_Connection *conne
     tide_reply_text(reply, MHD_HTTP_GONE,
                     "this address opened the page once and does not any more; the one that "
                     "tidemark printed does");
-  else if (!tide_peer_is_own(fd_of(connection)))
+  else if (!tide_guest_is_own(fd_of(connection)))
     tide_reply_text(reply, MHD_HTTP_FORBIDDEN,
                     "this address is for a browser of the user who runs tidemark, on the same "
                     "machine; the one that tidemark printed is for others, too");

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "model/capture.h"
 #include "model/pack.h"
-#include "observe/store_pack.h"
 #include "observe/store_read.h"
 #include "supervise/spawn.h"
 

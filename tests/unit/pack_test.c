@@ -13,7 +13,6 @@
 #include "fake_store.h"
 #include "model/pack.h"
 #include "observe/sample.h"
-#include "observe/store_pack.h"
 #include "observe/store_read.h"
 #include "tide/file.h"
 #include "tide/format.h"
