@@ -16,6 +16,7 @@
 #include "report/report_cells.h"
 #include "view/blame.h"
 #include "words/completeness_text.h"
+#include "words/diff_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,57 @@ static void write_words(struct tide_json *json)
   tide_json_close_object(json);
 }
 
+// One side of a comparison: what to beware of in it, most important first.
+static void write_side_notes(struct tide_json *json, const struct tide_profile *profile,
+                             const struct tide_statements *verdict)
+{
+  TIDE_CLEANUP_FREE char *note = tide_diff_side_note(profile, (struct tide_style){.utf8 = true});
+  tide_json_key(json, "notes");
+  tide_json_open_array(json);
+  if (note)
+    tide_json_text(json, note);
+  for (size_t i = 0; i < verdict->n; i++)
+    if (verdict->items[i].is_of_names)
+      tide_json_text(json, verdict->items[i].text);
+  tide_json_close_array(json);
+}
+
+static void write_compared(struct tide_json *json, const char *key, enum tide_measure measure,
+                           bool of_part)
+{
+  struct tide_question question = {.measure = measure, .window.to.given = of_part};
+  tide_json_key(json, key);
+  tide_json_open_object(json);
+  tide_json_key(json, "bytes");
+  tide_json_text(json, tide_diff_measure_words(&question));
+  question.unit = TIDE_UNIT_BLOCKS;
+  tide_json_key(json, "blocks");
+  tide_json_text(json, tide_diff_measure_words(&question));
+  tide_json_close_object(json);
+}
+
+// What a comparison is told with. Of two moments only what is held is compared.
+static void write_diff(struct tide_json *json, const struct tide_profile *profile,
+                       const struct tide_statements *verdict)
+{
+  tide_json_key(json, "diff");
+  tide_json_open_object(json);
+  write_side_notes(json, profile, verdict);
+  tide_json_key(json, "measures");
+  tide_json_open_object(json);
+  for (int measure = 0; measure < TIDE_MEASURES_N; measure++)
+    write_compared(json, tide_measure_words[measure], (enum tide_measure)measure, false);
+  tide_json_close_object(json);
+  write_compared(json, "moments", TIDE_MEASURE_LIVE, true);
+  tide_json_put_text(json, "two_programs", TIDE_DIFF_TWO_PROGRAMS);
+  tide_json_put_text(json, "other_command", TIDE_DIFF_OTHER_COMMAND);
+  tide_json_put_text(json, "peaks_within", TIDE_DIFF_PEAKS_WITHIN);
+  tide_json_put_text(json, "unchanged", TIDE_DIFF_UNCHANGED);
+  tide_json_put_text(json, "no_names", TIDE_DIFF_NO_NAMES);
+  tide_json_put_text(json, "no_frame", TIDE_DIFF_NO_FRAME);
+  tide_json_close_object(json);
+}
+
 static void write_has(struct tide_json *json, const struct tide_image *image)
 {
   tide_json_key(json, "has");
@@ -208,6 +260,7 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   tide_json_put_text(json, "blame", tide_blamed_words[tide_naming_blamed(naming)]);
   tide_wrappers_json(json, naming);
   write_words(json);
+  write_diff(json, profile, told->verdict);
   write_has(json, profile->image);
   write_pruned(json, options, data);
 }

@@ -78,9 +78,9 @@ char *tide_diff_cell_name(const struct tide_screen *screen, const struct tide_di
   if (place->label)
     return tide_utf8_fit(place->label, width, screen->utf8);
   if (place->is_module)
-    return tide_utf8_fit("(code without names)", width, screen->utf8);
+    return tide_utf8_fit(TIDE_DIFF_NO_NAMES, width, screen->utf8);
   if (place->kind == TIDE_DIFF_NOWHERE)
-    return tide_utf8_fit("(no frame)", width, screen->utf8);
+    return tide_utf8_fit(TIDE_DIFF_NO_FRAME, width, screen->utf8);
   return tide_cell_name(screen, naming, frame, width);
 }
 
@@ -117,11 +117,6 @@ char *tide_diff_cell_rest(const struct tide_screen *screen, const struct tide_di
   return text;
 }
 
-const char *tide_diff_row_word(const struct tide_diff *diff)
-{
-  return diff->group == TIDE_GROUP_FUNCTION ? "place" : tide_group_words[diff->group];
-}
-
 bool tide_diff_has_open(const struct tide_diff *diff)
 {
   return diff->open.before.bytes || diff->open.after.bytes;
@@ -131,24 +126,4 @@ const char *tide_diff_open_words(const struct tide_diff *diff)
 {
   bool is_part = diff->before->profile->image->is_part || diff->after->profile->image->is_part;
   return is_part ? "no longer in the file" : "between threads, at the peak";
-}
-
-const char *tide_diff_measure_words(const struct tide_question *question)
-{
-  static const char *const words[TIDE_MEASURES_N][2] = {
-      [TIDE_MEASURE_PEAK] = {"held at the peak", "blocks held at the peak"},
-      [TIDE_MEASURE_LIVE] = {"held at the end", "blocks held at the end"},
-      [TIDE_MEASURE_TOTAL] = {"allocated in all", "allocations"},
-      [TIDE_MEASURE_GROWN] = {"grown", "blocks grown"},
-      [TIDE_MEASURE_LEAK] = {"never freed", "blocks never freed"},
-      [TIDE_MEASURE_TEMP] = {"temporary", "temporary blocks"},
-  };
-  bool in_blocks = question->unit == TIDE_UNIT_BLOCKS, of_part = question->window.to.given;
-  if (of_part && question->measure == TIDE_MEASURE_LIVE) // when is said of the sides
-    return in_blocks ? "blocks held" : "held";
-  if (of_part && question->measure == TIDE_MEASURE_TOTAL)
-    return in_blocks ? "allocations" : "allocated";
-  if (question->at_least)
-    return in_blocks ? "blocks grown (at least)" : "grown (at least)";
-  return words[question->measure][in_blocks];
 }

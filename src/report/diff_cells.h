@@ -4,6 +4,7 @@
 // the caller.
 #pragma once
 #include "report/diff.h"
+#include "words/diff_words.h"
 
 // How many of the places are shown; the others are the rest.
 size_t tide_diff_rows(const struct tide_diff *diff, const struct tide_diff_options *options);
@@ -36,15 +37,9 @@ char *tide_diff_cell_rest(const struct tide_screen *screen, const struct tide_di
                           size_t n_shown, int64_t min_change);
 
 // Whether there is anything in the row of what threads leave open.
-// What a row is: "place", "file", "crate", "module".
-const char *tide_diff_row_word(const struct tide_diff *diff);
-
 bool tide_diff_has_open(const struct tide_diff *diff);
 // "between threads, at the peak", or what a cut file has lost.
 const char *tide_diff_open_words(const struct tide_diff *diff);
-
-// "held at the peak", "allocations": what is compared.
-const char *tide_diff_measure_words(const struct tide_question *question);
 
 // ---- the table ----
 

@@ -234,8 +234,8 @@ void tide_diff_table_write(const struct tide_screen *screen, const struct tide_d
       screen, unit,
       tide_diff_side_amount(diff->after, unit, tide_diff_measure(diff, &diff->total.after)));
   const char *row = tide_diff_row_word(diff);
-  TIDE_CLEANUP_FREE char *text =
-      tide_sprintf("no %s changed: %s %s on both sides, in %s %s%s", row, held, what,
-                   tide_units_plain(count, diff->n), row, diff->n == 1 ? "" : "s");
+  TIDE_CLEANUP_FREE char *rows =
+      tide_sprintf("%s %s%s", tide_units_plain(count, diff->n), row, diff->n == 1 ? "" : "s");
+  TIDE_CLEANUP_FREE char *text = tide_sprintf(TIDE_DIFF_UNCHANGED, row, held, what, rows);
   tide_screen_paragraph(screen, TIDE_INK_PLAIN, "  ", "", text);
 }

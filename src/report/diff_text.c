@@ -8,7 +8,6 @@
 #include "model/exactness.h"
 #include "report/diff_cells.h"
 #include "report/report_cells.h"
-#include "words/completeness_text.h"
 #include "words/image_text.h"
 
 #include <stdlib.h>
@@ -194,33 +193,19 @@ static void write_programs_note(const struct page *p)
   const struct tide_image *before = p->before->image, *after = p->after->image;
   const char *old = tide_image_program(before), *new = tide_image_program(after);
   if (!tide_image_same_program(before, after)) {
-    TIDE_CLEANUP_FREE char *text =
-        tide_sprintf("these are two programs, %s and %s: only places of the same function and file "
-                     "are compared",
-                     old, new);
+    TIDE_CLEANUP_FREE char *text = tide_sprintf(TIDE_DIFF_TWO_PROGRAMS, old, new);
     write_note(p, text);
   } else if (!tide_diff_same_command(p->diff)) {
-    write_note(p, "the command lines differ");
+    write_note(p, TIDE_DIFF_OTHER_COMMAND);
   }
 }
 
 static void write_completeness_note(const struct page *p, const char *side,
                                     const struct tide_profile *profile)
 {
-  const char *off = tide_image_off_words(profile->image);
-  const char *why = profile->capture->cut           ? "its file is damaged, and this is a part"
-                    : !profile->capture->finished   ? "its recording was not ended properly"
-                    : off                           ? off
-                    : profile->capture->roll.n_rows ? NULL
-                    : !tide_profile_is_complete(profile)
-                        ? "incomplete; 'tidemark info' says what is missing"
-                        : NULL;
-  TIDE_CLEANUP_FREE char *summary =
-      tide_roll_summary(&profile->capture->roll, tide_screen_style(p->screen));
-  TIDE_CLEANUP_FREE char *text =
-      why ? tide_sprintf("%s: %s", side, why)
-          : tide_sprintf("%s: not recorded: %s", side, summary ? summary : "");
-  if (why || summary)
+  TIDE_CLEANUP_FREE char *note = tide_diff_side_note(profile, tide_screen_style(p->screen));
+  TIDE_CLEANUP_FREE char *text = tide_sprintf("%s: %s", side, note ? note : "");
+  if (note)
     write_note(p, text);
 }
 
@@ -252,9 +237,10 @@ static void write_bound_note(const struct page *p)
   uint64_t bound = p->before->image->peak_bound_bytes + p->after->image->peak_bound_bytes;
   if (p->is_one_run || !bound || !shows_peaks(p))
     return;
-  TIDE_CLEANUP_FREE char *words = tide_sprintf(
-      "the peaks are exact to %s %s together", p->screen->utf8 ? "±" : "+/-",
+  TIDE_CLEANUP_FREE char *how = tide_sprintf(
+      "%s %s", p->screen->utf8 ? "±" : "+/-",
       tide_units_bytes(text, tide_exact((int64_t)bound), tide_screen_style(p->screen)));
+  TIDE_CLEANUP_FREE char *words = tide_sprintf(TIDE_DIFF_PEAKS_WITHIN, how);
   write_note(p, words);
 }
 

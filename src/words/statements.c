@@ -204,7 +204,9 @@ static void tell_note(void *context, const char *text)
 
 static void tell_module_note(void *context, const char *text)
 {
-  add_statement(context, TIDE_STATEMENT_NOTE, stopped(text))->is_warning = true;
+  struct tide_statement *note = add_statement(context, TIDE_STATEMENT_NOTE, stopped(text));
+  note->is_warning = true;
+  note->is_of_names = true;
 }
 
 static void tell_notes(const struct telling *t, bool has_lead)

@@ -33,6 +33,7 @@ struct tide_statement {
   enum tide_statement_kind kind;
   char *text; // owned; a whole sentence, but for the title
   bool is_warning;
+  bool is_of_names;  // a note on why places lack names or lines
   bool has_question; // that whoever wants to see more of it would ask of the whole run:
   enum tide_measure measure;
   enum tide_unit unit;

@@ -29,6 +29,10 @@ export function random(seed: number): () => number {
   };
 }
 
+const MEASURE_WORDS = Object.fromEntries(
+  ["peak", "live", "total", "grown", "leak", "temp"].map((measure) =>
+    [measure, { bytes: measure, blocks: `blocks ${measure}` }]));
+
 function makeFrames(model: Model, next: () => number, count: number): void {
   const string = (text: string) => model.text.push(text) - 1;
   const many = (n: number, make: (i: number) => number) =>
@@ -178,8 +182,13 @@ function makeFacts(model: Model, nThreads: number): void {
       sampled: null, allocated: { is: "exact" }, live: { is: "exact" }, peak: { is: "exact" },
       own_max: { is: "exact" }, times: { is: "exact" }, mapped: { is: "exact" },
     },
-    words: Object.fromEntries(["peak", "live", "total", "grown", "leak", "temp"].map((measure) =>
-      [measure, { bytes: measure, blocks: `blocks ${measure}` }])),
+    words: MEASURE_WORDS,
+    diff: {
+      notes: [], moments: { bytes: "held", blocks: "blocks held" },
+      measures: MEASURE_WORDS,
+      two_programs: "%s and %s", other_command: "other", peaks_within: "within %s",
+      unchanged: "no %s changed: %s %s, in %s", no_names: "(code)", no_frame: "(none)",
+    },
     pages: {}, completeness: { stacks: sites.count },
     threads: Array.from({ length: nThreads }, (_, i) => ({ tid: i, name: `t${i}`, owners: 1 })),
     unrecorded: [], info: [], verdict_so_far: null,

@@ -6,13 +6,13 @@
 import { useMemo } from "preact/hooks";
 import { CHANGES, DIFF_GROUPS } from "../engine/diff.ts";
 import type { Change, Diff, DiffGroup, DiffPlace } from "../engine/diff.ts";
+import { comparedWords, diffNotes, rowsWords, unchangedWords } from "../engine/diff_words.ts";
 import type { Model } from "../engine/model.ts";
 import { moduleName, NONE, placeText } from "../engine/names.ts";
 import { snapshotOfKind, timeOf, type Unit } from "../engine/question.ts";
 import type { Tree } from "../engine/tree.ts";
 import { boundOfAnswer, markOfAnswer, markOfTwo } from "../engine/exactness.ts";
 import { amount, count, EXACT } from "../engine/units.ts";
-import { notesOf } from "../engine/verdict.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { Flame } from "../flame/flame.tsx";
 import { nameToShow } from "./columns.ts";
@@ -26,7 +26,7 @@ import { go, settle, state } from "./state.ts";
 import { ROW } from "./table.tsx";
 import { useRowsInSight } from "./virtual.ts";
 import { cell, changeWords, groupWords, momentWords, plural } from "./words.ts";
-import { programName, questionWords } from "./words.ts";
+import { programName } from "./words.ts";
 
 export function DiffPane() {
   const of = use(sides);
@@ -74,14 +74,14 @@ function Comparison({ of }: { of: Sides }) {
   const { unit } = after.question;
   if (!sums || !made) return null; // the pane may still be there for a moment
   const [then, next] = [sums.before[unit], sums.after[unit]];
-  const words = questionWords(after.model, after.question);
+  const words = sentence(comparedWords(after.model, after.question));
   const marks = [before, after].map((side) => markOfAnswer(side.model, side.question));
   const bounds = [before, after].map((side, i) =>
     boundOfAnswer(side.model, side.question, i ? next : then));
   return (
     <section class="pane diff" aria-label="Compare">
       <p class="diff-total">
-        {areCaptures && <span>{words}: </span>}
+        <span>{words}: </span>
         <span class="muted">{clean(sideWords(before, areCaptures))}</span>{" "}
         <b>{amount(then, unit, marks[0])}</b>
         {bounds[0]} →{" "}
@@ -115,11 +115,9 @@ function Comparison({ of }: { of: Sides }) {
 
 const NOTES_MAX = 3;
 
-// What keeps places of the two from being known again.
+// Of what the command tells, too, and why places cannot be known again.
 function Notes({ of: { before, after } }: { of: Sides }) {
-  const told = ({ model: of }: Side, name: string) =>
-    notesOf(of.facts).map((note) => `${name}: ${clean(note)}`);
-  const notes = [...told(before, "before"), ...told(after, "after")];
+  const notes = diffNotes(before.model, after.model).map((note) => clean(note));
   const more = notes.length - NOTES_MAX;
   if (more > 0) notes.splice(NOTES_MAX, more, `and ${plural(more, "note")} more: see About`);
   return (
@@ -177,13 +175,7 @@ function DiffGraph({ of: { before, after }, made }: { of: Sides; made: Tree }) {
   );
 }
 
-const marks: Record<Change, string> = {
-  added: "+ added",
-  gone: "− gone",
-  grown: "▲ grown",
-  shrunk: "▼ shrunk",
-  same: "= same",
-};
+const signs: Record<Change, string> = { added: "+", gone: "−", grown: "▲", shrunk: "▼", same: "=" };
 
 function placeName(place: DiffPlace, after: Model, was: Model): { name: string; where: string } {
   if (place.label !== null) return { name: cleanWithin(place.label, 600), where: "" };
@@ -191,14 +183,13 @@ function placeName(place: DiffPlace, after: Model, was: Model): { name: string; 
   const isAfter = place.afterFrame !== NONE;
   const of = isAfter ? after : was;
   const frame = isAfter ? place.afterFrame : place.beforeFrame;
-  if (frame === NONE) return { name: "(no frame to show)", where: "" };
+  if (frame === NONE) return { name: of.facts.diff.no_frame, where: "" };
   if (place.kind === "module")
-    return { name: "(code without names)", where: `in ${clean(moduleName(of, frame))}` };
+    return { name: of.facts.diff.no_names, where: `in ${clean(moduleName(of, frame))}` };
   return { name: nameToShow(of, frame), where: clean(placeText(of, frame)) };
 }
 
-// A place is a function here, whatever its lines.
-const wordOf = (group: DiffGroup) => groupWords[group === "place" ? "function" : group];
+const sentence = (words: string) => words[0].toUpperCase() + words.slice(1);
 
 function DiffGroupSwitch() {
   const now = use(kind);
@@ -212,7 +203,7 @@ function DiffGroupSwitch() {
       <select value={now} onChange={change}>
         {DIFF_GROUPS.map((group) => (
           <option key={group} value={group}>
-            {wordOf(group).one}
+            {groupWords[group].one}
           </option>
         ))}
       </select>
@@ -221,10 +212,13 @@ function DiffGroupSwitch() {
 }
 
 function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
-  const word = wordOf(use(kind));
+  const group = use(kind);
   const { unit } = of.after.question;
   const [then, next] = [sideMark(of.before, unit), sideMark(of.after, unit)];
   const changed = (in_: Unit) => markOfTwo(sideMark(of.before, in_), sideMark(of.after, in_));
+  const held = cell(diff.total.after[unit], unit, next);
+  const { model: now, question } = of.after;
+  const nothing = unchangedWords(now, question, group, held, diff.places.length);
   const { change: only } = use(state);
   const setOnly = (change: Change | null) => settle({ change });
   const rows = diff.places.filter(({ change }) => (only ? change === only : change !== "same"));
@@ -245,7 +239,7 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
               disabled={!diff.counts[change]}
               onClick={() => setOnly(change)}
             >
-              {marks[change]} {count(diff.counts[change], EXACT)}
+              {signs[change]} {change} {count(diff.counts[change], EXACT)}
               {change !== "same" && diff.counts[change] > 0 && (
                 <span class="muted"> {changeWords(diff.sums[change], unit, changed(unit))}</span>
               )}
@@ -258,7 +252,7 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
         ref={frame}
         tabIndex={0}
         role="region"
-        aria-label={`Changed ${word.many}`}
+        aria-label={`Changed ${group}s`}
       >
         <table class="grid" aria-rowcount={rows.length + 1}>
           <thead>
@@ -267,7 +261,7 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
               <Th of="c-by number">By</Th>
               <Th of="c-weight number">Before</Th>
               <Th of="c-weight number">After</Th>
-              <Th of="c-name">{word.one[0].toUpperCase() + word.one.slice(1)}</Th>
+              <Th of="c-name">{sentence(group)}</Th>
               <th scope="col" class="c-count number">
                 {unit === "bytes" ? "Blocks" : "Bytes"}
               </th>
@@ -282,7 +276,7 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
               const other = unit === "bytes" ? "blocks" : "bytes";
               return (
                 <tr key={window.first + i} aria-rowindex={window.first + i + 2}>
-                  <td class="c-change">{marks[place.change]}</td>
+                  <td class="c-change">{signs[place.change]} {place.change}</td>
                   <td class={`c-by number ${place.by > 0 ? "more" : place.by < 0 ? "less" : ""}`}>
                     {changeWords(place.by, unit, changed(unit)).replace(/ blocks?$/, "")}
                   </td>
@@ -312,9 +306,9 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
         </table>
       </div>
       {!rows.length && (
-        <p class="nothing">{only ? `None is ${only}.` : `No ${word.one} changed.`}</p>
+        <p class="nothing">{only ? `None is ${only}.` : `${sentence(nothing)}.`}</p>
       )}
-      <p class="muted">{plural(diff.places.length, word.one, word.many)} compared</p>
+      <p class="muted">{rowsWords(diff.places.length, group)} compared</p>
     </>
   );
 }
