@@ -5,7 +5,6 @@
 // it is not said that they are safe to print.
 #pragma once
 #include "report/screen.h"
-#include "view/group_label.h"
 #include "view/groups.h"
 
 struct tide_question_text {

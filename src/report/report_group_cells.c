@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "report/report_cells.h"
-#include "view/group_label.h"
+#include "view/groups.h"
 #include "view/paths.h"
 #include "words/shorten.h"
 

@@ -7,7 +7,6 @@
 #include "view/diff_match.h"
 
 #include "base/alloc.h"
-#include "view/group_label.h"
 #include "view/paths.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Words for threads and classes; ours are in parentheses where they might be taken for a name.
-#include "view/group_label.h"
+#include "view/groups.h"
 
 #include "base/alloc.h"
 

@@ -7,6 +7,7 @@
 // of look-ups is limited, spent on the largest stacks first; what could not be placed is kept as
 // the rest, never dropped.
 #pragma once
+#include "base/units.h"
 #include "profile/classes.h"
 #include "view/view.h"
 
@@ -163,3 +164,17 @@ int tide_function_compare(const struct tide_named_frame *a, const struct tide_na
 void tide_group_add(struct tide_group *sum, const struct tide_group *item);
 void tide_group_add_site(struct tide_group *sum, const struct tide_profile_site *site);
 void tide_groups_across(struct tide_groups *groups, const struct tide_view *view);
+
+// The limits of a class of sizes or lifetimes; a lifetime's are {0, 0} where blocks were not freed.
+struct tide_class_range {
+  uint64_t least, most; // both included; UINT64_MAX: without limit
+};
+struct tide_class_range tide_class_range(enum tide_group_kind kind, uint32_t number);
+struct tide_class_range tide_group_range(enum tide_group_kind kind, const struct tide_group *group);
+
+// "freed", "resized", "never"; NULL: several.
+const char *tide_group_ending(const struct tide_group *group);
+
+// "main thread", "17 B to 32 B", "(never freed)": owned. Only for kinds that cut across sites.
+char *tide_group_label(const struct tide_image *image, enum tide_group_kind kind,
+                       const struct tide_group *group, struct tide_style style);
