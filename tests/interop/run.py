@@ -213,6 +213,7 @@ def loaded_patiently(command, path, home):
             if not left:
                 raise
             run(*command, "stop", "--all", **home)
+            time.sleep(10 - left)
 
 
 def firefox_profiler(ground):
