@@ -57,7 +57,7 @@ __attribute__((noinline)) void tide_book_turn_lives(struct tide_writer *w, struc
                                                     uint32_t bucket, uint32_t n)
 {
   struct tide_streak old = begin_streak(&ends->lives, bucket, n);
-  struct tide_hist *hist = tide_hist_find(ends);
+  struct tide_hist *hist = tide_hist_of_streak(old); // not read back: what was stored takes a while
   if (TIDE_LIKELY(hist))
     add_streak(life_count(hist, old), old);
   else
@@ -111,6 +111,12 @@ struct tide_cell *tide_book_cell_of(struct tide_writer *w, uint32_t cell)
   uint64_t hash = tide_load_relaxed(&o->hash);
   struct tide_cell *c = tide_writer_find(w, hash);
   return c ? c : tide_writer_cell_new(w, hash, o->stack);
+}
+
+__attribute__((noinline)) void tide_book_end_temporary(struct tide_writer *w, struct tide_cell *c,
+                                                       const struct tide_end *end, uint64_t now)
+{
+  tide_book_end_own(w, c, *end, now, true);
 }
 
 __attribute__((noinline)) void tide_book_end_foreign(struct tide_writer *w, uint32_t cell,

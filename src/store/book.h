@@ -318,6 +318,10 @@ TIDE_HOT void tide_book_end_own(struct tide_writer *w, struct tide_cell *c, stru
   tide_book_end(w, c, ends, &end, now, temporary);
 }
 
+// The end of a block that was one of the latest two, if not known as the latest.
+void tide_book_end_temporary(struct tide_writer *w, struct tide_cell *c, const struct tide_end *end,
+                             uint64_t now);
+
 // The end of a foreign block.
 void tide_book_end_foreign(struct tide_writer *w, uint32_t cell, const struct tide_end *end,
                            uint64_t now);
@@ -368,6 +372,10 @@ TIDE_HOT void tide_book_free(struct tide_writer *w, struct tide_block block, uin
     return;
   }
   // Exact: the block is ours, and our latest allocation at this address is one of the last two.
-  bool temporary = addr == w->last || addr == w->prev;
-  tide_book_end_own(w, &tide_store.cells[block.cell], end, now, TIDE_UNLIKELY(temporary));
+  if (TIDE_UNLIKELY(addr == w->prev || addr == w->last)) {
+    struct tide_end copy = end;
+    tide_book_end_temporary(w, &tide_store.cells[block.cell], &copy, now);
+    return;
+  }
+  tide_book_end_own(w, &tide_store.cells[block.cell], end, now, false);
 }

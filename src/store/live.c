@@ -131,16 +131,15 @@ bool tide_live_look(struct tide_station *s, uint64_t addr, struct tide_block *re
 // A guest closes the table for a moment: so it is not rebuilt, and whoever is there may go on.
 bool tide_live_take_as_guest(uint64_t addr, struct tide_block *ret_block)
 {
-  const uint64_t open = TIDE_TABLE_OPEN | TIDE_TABLE_PACKED_OPEN;
-  uint64_t *region = tide_live_plausible(addr) ? tide_live_region(addr) : NULL;
+  uint64_t *region = tide_live_plausible(tide_live_number(addr)) ? tide_live_region(addr) : NULL;
   uint64_t table = region ? tide_load_acquire(region) : 0;
   for (int i = 0; i < 256 && table && !tide_table_is_open(table); i++) {
     tide_cpu_relax();
     table = tide_load_acquire(region);
   }
   if (!tide_table_is_open(table) ||
-      !__atomic_compare_exchange_n(region, &table, table & ~open, false, __ATOMIC_ACQ_REL,
-                                   __ATOMIC_RELAXED))
+      !__atomic_compare_exchange_n(region, &table, table & ~TIDE_TABLE_OPEN, false,
+                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
     return false;
   struct tide_entry e;
   bool known = tide_table_find(table, tide_live_key(addr), &e);

@@ -62,15 +62,15 @@ enum {
 #define TIDE_LIVE_TICK_MASK ((1ull << 52) - 1) // of any time
 
 // What a region's word says of its table: its address above, its shape and how it is below. 0:
-// there is none. A packed table has a bit of its own for being open, so that the quick ways, which
-// know the others alone, take it for one that is not.
-#define TIDE_TABLE_OPEN 1ull
+// there is none. A direct table has a bit of its own for being open: one test tells the usual case.
+#define TIDE_TABLE_DIRECT_OPEN 1ull
 #define TIDE_TABLE_SCATTERED 2ull
 #define TIDE_TABLE_GIVEN_UP 4096ull // closed for good, as far as can be told
 #define TIDE_TABLE_DIRECT 8192ull   // a slot for every 32 bytes, in each of which one block begins
-#define TIDE_TABLE_PACKED_OPEN 16384ull
+#define TIDE_TABLE_OTHER_OPEN 16384ull
 #define TIDE_TABLE_PACKED 32768ull
-#define TIDE_TABLE_SLOTS(table) ((uint32_t)(table)&0xffc) // not of a packed one
+#define TIDE_TABLE_OPEN (TIDE_TABLE_DIRECT_OPEN | TIDE_TABLE_OTHER_OPEN) // either
+#define TIDE_TABLE_SLOTS(table) ((uint32_t)(table)&0xffc)                // not of a packed one
 #define TIDE_TABLE_ADDRESS(table) ((struct tide_live *)((table) >> 16))
 
 // Where a thread is. Stations are never freed.
@@ -140,13 +140,33 @@ uint64_t tide_live_large_take(uint64_t addr);
 // For a thread that is at work already, interrupted. False: not known, or not to be had now.
 bool tide_live_take_as_guest(uint64_t addr, struct tide_block *ret_block);
 
+// Addresses are numbered by 8 bytes. One that no block can have (more than 48 bits and a tag, or
+// within 8 bytes) has a number that is not plausible.
+TIDE_HOT uint64_t tide_live_number(uint64_t addr)
+{
+  uint64_t untagged = tide_untag(addr);
+  return untagged >> 3 | untagged << 61;
+}
+
+TIDE_HOT bool tide_live_plausible(uint64_t number)
+{
+  return !(number >> 45);
+}
+
+TIDE_HOT uint64_t *tide_live_region_of(uint64_t number)
+{
+  const uint64_t n_roots = 1u << TIDE_LIVE_ROOT_BITS;
+  const uint64_t n_regions = 1u << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_REGION_BITS);
+  // Relaxed is enough: every use depends on the address loaded.
+  uint64_t *chunk =
+      tide_load_relaxed(&tide_live_map.root[number >> (TIDE_LIVE_CHUNK_BITS - 3) & (n_roots - 1)]);
+  uint64_t i = number >> TIDE_LIVE_KEY_BITS & (n_regions - 1);
+  return TIDE_LIKELY(chunk) ? &chunk[i] : NULL;
+}
+
 TIDE_HOT uint64_t *tide_live_region(uint64_t addr)
 {
-  // Relaxed is enough: every use depends on the address loaded.
-  uint64_t *chunk = tide_load_relaxed(
-      &tide_live_map.root[addr >> TIDE_LIVE_CHUNK_BITS & ((1u << TIDE_LIVE_ROOT_BITS) - 1)]);
-  uint64_t i = (addr & ((1ull << TIDE_LIVE_CHUNK_BITS) - 1)) >> TIDE_LIVE_REGION_BITS;
-  return TIDE_LIKELY(chunk) ? &chunk[i] : NULL;
+  return tide_live_region_of(addr >> 3);
 }
 
 // Names the region, then looks at its table, in this order: see 3 above.
@@ -181,19 +201,24 @@ TIDE_HOT bool tide_when_is_of(uint64_t when, uint64_t key)
 
 TIDE_HOT bool tide_table_is_open(uint64_t table)
 {
-  return table & (TIDE_TABLE_OPEN | TIDE_TABLE_PACKED_OPEN);
+  return table & TIDE_TABLE_OPEN;
 }
 
 TIDE_HOT bool tide_table_is_direct(uint64_t table) // and open
 {
-  return (table & (TIDE_TABLE_OPEN | TIDE_TABLE_DIRECT)) == (TIDE_TABLE_OPEN | TIDE_TABLE_DIRECT);
+  return table & TIDE_TABLE_DIRECT_OPEN;
+}
+
+TIDE_HOT bool tide_table_is_hashed(uint64_t table) // and open, and not direct
+{
+  return (table & (TIDE_TABLE_OTHER_OPEN | TIDE_TABLE_PACKED)) == TIDE_TABLE_OTHER_OPEN;
 }
 
 // In a direct table.
-TIDE_HOT struct tide_live *tide_live_direct(uint64_t table, uint64_t addr)
+TIDE_HOT struct tide_live *tide_live_direct(uint64_t table, uint64_t number)
 {
-  const uint64_t region_bytes = 1ull << TIDE_LIVE_REGION_BITS;
-  return &TIDE_TABLE_ADDRESS(table)[addr % region_bytes / (region_bytes / TIDE_LIVE_DIRECT_SLOTS)];
+  const uint64_t slot_numbers = TIDE_LIVE_KEYS / TIDE_LIVE_DIRECT_SLOTS;
+  return &TIDE_TABLE_ADDRESS(table)[number / slot_numbers % TIDE_LIVE_DIRECT_SLOTS];
 }
 
 TIDE_HOT uint64_t tide_live_home_index(uint64_t table, uint64_t key)
@@ -226,15 +251,16 @@ TIDE_HOT bool tide_live_again(struct tide_station *s, const struct tide_place *p
 // before; if so, we are in its region.
 TIDE_HOT bool tide_live_make_quickly(struct tide_station *s, uint64_t addr, struct tide_place *ret)
 {
-  uint64_t *region = tide_live_region(addr);
+  uint64_t number = addr >> 3, key = number % TIDE_LIVE_KEYS;
+  uint64_t *region = tide_live_region_of(number);
   if (TIDE_UNLIKELY(!region))
     return false;
-  uint64_t table = tide_live_enter(s, region), key = tide_live_key(addr);
+  uint64_t table = tide_live_enter(s, region);
   if (TIDE_LIKELY(tide_table_is_direct(table))) {
-    *ret = (struct tide_place){{tide_live_direct(table, addr)}, region, table};
+    *ret = (struct tide_place){{tide_live_direct(table, number)}, region, table};
     return true;
   }
-  if (TIDE_LIKELY(table & TIDE_TABLE_OPEN)) {
+  if (TIDE_LIKELY(tide_table_is_hashed(table))) {
     struct tide_live *home = tide_live_home(table, key);
     *ret = (struct tide_place){{home}, region, table};
     if (TIDE_LIKELY(tide_when_is_of(tide_load_relaxed(&home->when), key)))
@@ -311,49 +337,40 @@ TIDE_HOT uint32_t tide_when_interval(uint64_t when)
   return (uint32_t)when >> TIDE_LIVE_KEY_BITS & ((1u << TIDE_LIVE_INTERVAL_BITS) - 1);
 }
 
-// Takes what is there, and leaves the region; false: nothing.
-TIDE_HOT bool tide_live_take_at(struct tide_station *s, struct tide_live *slot, uint64_t addr,
-                                struct tide_block *ret_block)
+// So that *ret_block may be in registers.
+TIDE_HOT bool tide_live_take_elsewhere(struct tide_station *s, uint64_t *region, uint64_t addr,
+                                       struct tide_block *ret_block)
 {
-  uint64_t what = tide_load_relaxed(&slot->what), when = tide_load_relaxed(&slot->when);
-  if (TIDE_UNLIKELY(!what)) { // the slot may be, or become, another's
-    tide_live_leave(s);
-    return false;
-  }
-  tide_store_relaxed(&slot->what, 0);
-  tide_live_leave(s);
-  *ret_block = tide_live_block(what, when);
-  if (TIDE_UNLIKELY(ret_block->size == TIDE_LIVE_LARGE))
-    ret_block->size = tide_live_large_take(addr);
-  return true;
-}
-
-// Could a block be here? The address may be any nonsense: more than 48 bits (and a tag) are
-// nobody's.
-TIDE_HOT bool tide_live_plausible(uint64_t addr)
-{
-  uint64_t untagged = tide_untag(addr);
-  return !((untagged >> 3 | untagged << 61) >> 45);
+  struct tide_block found = {0};
+  bool known = tide_live_take_slowly(s, region, addr, &found);
+  *ret_block = found;
+  return known;
 }
 
 // What is known of a block, which is forgotten; false: nothing.
 TIDE_HOT bool tide_live_take(struct tide_station *s, uint64_t addr, struct tide_block *ret_block)
 {
-  uint64_t *region = TIDE_LIKELY(tide_live_plausible(addr)) ? tide_live_region(addr) : NULL;
+  const uint64_t large = TIDE_LIVE_LARGE << TIDE_LIVE_CELL_BITS;
+  uint64_t number = tide_live_number(addr), key = number % TIDE_LIVE_KEYS;
+  uint64_t *region = TIDE_LIKELY(tide_live_plausible(number)) ? tide_live_region_of(number) : NULL;
   if (TIDE_UNLIKELY(!region))
     return false;
-  uint64_t table = tide_live_enter(s, region), key = tide_live_key(addr);
+  uint64_t table = tide_live_enter(s, region);
   struct tide_live *slot;
   if (TIDE_LIKELY(tide_table_is_direct(table)))
-    slot = tide_live_direct(table, addr);
-  else if (TIDE_LIKELY(table & TIDE_TABLE_OPEN))
+    slot = tide_live_direct(table, number);
+  else if (TIDE_LIKELY(tide_table_is_hashed(table)))
     slot = tide_live_home(table, key);
   else
-    return tide_live_take_slowly(s, region, addr, ret_block);
-  // A home without a key may be taken for that of key 0: there is no block either.
-  if (TIDE_UNLIKELY(tide_when_key(tide_load_relaxed(&slot->when)) != key))
-    return tide_live_take_slowly(s, region, addr, ret_block);
-  return tide_live_take_at(s, slot, addr, ret_block);
+    return tide_live_take_elsewhere(s, region, addr, ret_block);
+  uint64_t what = tide_load_relaxed(&slot->what), when = tide_load_relaxed(&slot->when);
+  // A block, at this address, of a size that is told here?
+  if (TIDE_UNLIKELY(tide_when_key(when) != key) || TIDE_UNLIKELY(what - 1 >= large - 1))
+    return tide_live_take_elsewhere(s, region, addr, ret_block);
+  tide_store_relaxed(&slot->what, 0);
+  tide_live_leave(s);
+  *ret_block = tide_live_block(what, when);
+  return true;
 }
 
 // How old a block is, in ticks. Threads read the clock by themselves: one may seem to be younger

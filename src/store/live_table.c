@@ -218,5 +218,5 @@ uint64_t tide_table_word_packed(const void *address, uint32_t grain, uint32_t ki
 
 uint64_t tide_table_opened(uint64_t table)
 {
-  return table | (table & TIDE_TABLE_PACKED ? TIDE_TABLE_PACKED_OPEN : TIDE_TABLE_OPEN);
+  return table | (table & TIDE_TABLE_DIRECT ? TIDE_TABLE_DIRECT_OPEN : TIDE_TABLE_OTHER_OPEN);
 }

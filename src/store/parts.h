@@ -58,10 +58,15 @@ TIDE_HOT struct tide_past *tide_past_of(struct tide_writer *w, struct tide_cell 
 }
 
 // NULL: it has none.
+TIDE_HOT struct tide_hist *tide_hist_of_streak(struct tide_streak lives)
+{
+  uint64_t offset = tide_part_offset(lives) * (sizeof(struct tide_hist) / 64);
+  return TIDE_LIKELY(offset) ? tide_hist_at(offset) : NULL;
+}
+
 TIDE_HOT struct tide_hist *tide_hist_find(const struct tide_ends *ends)
 {
-  uint64_t offset = tide_part_offset(ends->lives) * (sizeof(struct tide_hist) / 64);
-  return TIDE_LIKELY(offset) ? tide_hist_at(offset) : NULL;
+  return tide_hist_of_streak(ends->lives);
 }
 
 TIDE_HOT struct tide_hist *tide_hist_of(struct tide_writer *w, struct tide_ends *ends)

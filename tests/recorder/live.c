@@ -380,7 +380,7 @@ static void held_up(void)
   tide_live_leave(stuck);
   // Nobody opens it again: it is waited for once.
   uint64_t *region = tide_live_region(places[0].addr);
-  *region &= ~(TIDE_TABLE_OPEN | TIDE_TABLE_PACKED_OPEN);
+  *region &= ~TIDE_TABLE_OPEN;
   struct tide_place p;
   for (int i = 0; i < 100; i++)
     if (tide_live_make(s, places[0].addr, 1, &p) || tide_live_take(s, places[0].addr, &block))
