@@ -235,7 +235,7 @@ static bool stacks_come_back(struct tide_unwind *u, const void *token)
   return most;
 }
 
-__attribute__((noinline)) static void *capture_past_memo(struct tide_unwind *u, struct tide_regs r)
+static void *capture_past_memo(struct tide_unwind *u, struct tide_regs r)
 {
   void *token = incremental(u, r);
   u->memo_bypass--;
@@ -247,10 +247,20 @@ __attribute__((noinline)) static void *capture_past_memo(struct tide_unwind *u, 
   return token;
 }
 
-// A stack that the memo does not know.
-static void *capture_anew(struct tide_unwind *u, struct tide_regs r,
-                          const struct tide_memo_place *place)
+// Where the memo is of no use.
+__attribute__((noinline)) static void *capture_without(struct tide_unwind *u, uint64_t pc,
+                                                       uint64_t sp, uint64_t fp)
 {
+  struct tide_regs r = {pc, sp, fp};
+  return sp - u->stack_lo >= u->stack_size ? tide_capture_foreign(u, r) : capture_past_memo(u, r);
+}
+
+// A stack that the memo does not know. Apart, so that the search has to save few registers.
+__attribute__((noinline)) static void *capture_anew(struct tide_unwind *u, uint64_t pc, uint64_t sp,
+                                                    uint64_t fp,
+                                                    const struct tide_memo_place *place)
+{
+  struct tide_regs r = {pc, sp, fp};
   void *token = incremental(u, r);
   if (TIDE_HAS(BYPASS) && --u->memo_credit < 0)
     u->memo_bypass = TIDE_MEMO_BYPASS;
@@ -263,32 +273,34 @@ static void *capture_anew(struct tide_unwind *u, struct tide_regs r,
 __attribute__((noinline)) static void *capture_searching(struct tide_unwind *u, uint64_t pc,
                                                          uint64_t sp, uint64_t fp)
 {
-  struct tide_regs r = {pc, sp, fp};
   struct tide_memo_place place;
-  if (TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size))
-    return tide_capture_foreign(u, r);
-  if (u->memo_bypass)
-    return capture_past_memo(u, r);
   const struct tide_memo_entry *m = tide_memo_search(u->memo, pc, sp, fp, &place);
   if (TIDE_UNLIKELY(!m))
-    return capture_anew(u, r, &place);
+    return capture_anew(u, pc, sp, fp, &place);
   u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
   return m->token;
 }
 
-// Calls nobody but as its last, and keeps little until then, so that it has to save no registers.
+// A stack that begins as the one foreseen.
+__attribute__((noinline)) static void *
+capture_foreseen(struct tide_unwind *u, const struct tide_memo_entry *m, uint64_t fp)
+{
+  if (TIDE_UNLIKELY(!tide_memo_stands(u->memo, m)))
+    return capture_searching(u, m->pc, m->sp, fp);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST); // from here on what is needed is loaded again
+  tide_memo_found(u->memo, m);
+  u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
+  return m->token;
+}
+
+// Calls nobody but as its last, so that it has to save no registers.
 __attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp,
                                                   uint64_t fp)
 {
   const struct tide_memo_entry *m = tide_memo_foreseen(u->memo);
-  if (!TIDE_HAS(FORESIGHT) || TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size) ||
-      TIDE_UNLIKELY(u->memo_bypass) || TIDE_UNLIKELY(!tide_memo_starts_at(u->memo, m, pc, sp, fp)))
+  if (TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size) || TIDE_UNLIKELY(u->memo_bypass))
+    return capture_without(u, pc, sp, fp);
+  if (!TIDE_HAS(FORESIGHT) || TIDE_UNLIKELY(!tide_memo_starts_at(u->memo, m, pc, sp, fp)))
     return capture_searching(u, pc, sp, fp);
-  __atomic_signal_fence(__ATOMIC_SEQ_CST); // from here on what is needed is loaded again
-  if (TIDE_UNLIKELY(!tide_memo_stands(u->memo, m)))
-    return capture_searching(u, m->pc, m->sp, fp);
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  tide_memo_found(u->memo, m);
-  u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
-  return m->token;
+  return capture_foreseen(u, m, fp);
 }
