@@ -59,6 +59,8 @@ struct tide_amount tide_image_bytes(const struct tide_image *image, enum tide_fi
     return (struct tide_amount){bytes, TIDE_ESTIMATED, 0};
   if (image->loss.n_lost_busy && is_counted)
     return with_losses(figure, bytes);
+  if (figure == TIDE_FIGURE_TIMES) // as late as the clock was looked at, which has no bound
+    return (struct tide_amount){bytes, TIDE_WITHIN, 0};
   if (figure == TIDE_FIGURE_PEAK)
     return peak_of(image, bytes);
   if (figure == TIDE_FIGURE_OWN_MAX && tide_image_is_merged(image))

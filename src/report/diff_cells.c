@@ -27,7 +27,8 @@ static char *with_sign(const struct tide_screen *screen, enum tide_unit unit,
                        struct tide_amount change, const char *more, const char *less)
 {
   char text[TIDE_UNITS_MAX];
-  const char *sign = change.value > 0 ? more : change.value < 0 ? less : "";
+  bool is_known = change.exactness != TIDE_UNKNOWN;
+  const char *sign = is_known && change.value > 0 ? more : is_known && change.value < 0 ? less : "";
   return tide_sprintf("%s%s", sign, size_text(text, screen, unit, change));
 }
 

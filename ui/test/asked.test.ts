@@ -21,6 +21,14 @@ function cut(): string {
   return file;
 }
 
+// A file with moments and without a clock.
+function clockless(): string {
+  const file = recorded("page_shapes.c", "-pthread").replace(/\.tide$/, "-instructions.out");
+  const text = readFileSync(golden("massif.out"), "utf8");
+  writeFileSync(file, text.replace(/^time_unit: .*$/m, "time_unit: i"));
+  return file;
+}
+
 const CAPTURES: [string, () => string][] = [
   ["a recording", () => recorded("page_shapes.c", "-pthread")],
   ["a recording that was cut", cut],
@@ -34,6 +42,7 @@ const CAPTURES: [string, () => string][] = [
   ["DHAT's file", () => golden("dhat.json")],
   ["two of DHAT's files merged", () => merged("dhat", golden("dhat.json"), golden("dhat.json"))],
   ["massif's file", () => golden("massif.out")],
+  ["massif's file of instructions", clockless],
   ["a pprof profile of Go", () => corpus("pprof/go.pb")],
   ["a sampled heap profile", () => corpus("heap_text/sampled.heap")],
 ];
@@ -49,19 +58,28 @@ type Case = { question: Question; words: string[] };
 
 function casesOf(model: Model): Case[] {
   const cases: Case[] = [];
-  const look = model.facts.image.lacks.includes("clock") ? null : timed(model);
+  const hasClock = !model.facts.image.lacks.includes("clock");
+  const look = timed(model);
+  const { start_ns: start = 0, end_ns: end } = model.facts.image;
+  const wholeNs = end !== undefined ? end - start : model.ticks.ns[model.ticks.count - 1];
+  const word = (at: number): string => { // without a clock a moment is a share of the run
+    if (hasClock)
+      return `${timeOf(model, at)}ns`;
+    const isEnd = model.snapshots.kind[at] === SnapshotKind.end;
+    return isEnd ? "end" : `${(100 * timeOf(model, at)) / wholeNs}%`;
+  };
   for (const measure of MEASURES)
     for (const unit of ["bytes", "blocks"] as Unit[]) {
       const words = ["--sort", measure, "--by", unit];
       cases.push({ question: { measure, unit, from: null, to: null }, words });
       if (look === null) continue;
-      const at = `${timeOf(model, look)}ns`;
+      const at = word(look);
       const moment = { measure, unit, from: null, to: look };
       cases.push({ question: moment, words: [...words, "--at", at] });
       const to = model.snapshots.count - 1;
       if (look < to)
         cases.push({ question: { measure, unit, from: look, to },
-          words: [...words, "--range", `${at}..${timeOf(model, to)}ns`] });
+          words: [...words, "--range", `${at}..${word(to)}`] });
     }
   return cases;
 }
@@ -91,6 +109,9 @@ for (const [name, make] of CAPTURES)
       assert.ok(title.includes(` ${questionWords(model, question)}`),
         `${words}: ${questionWords(model, question)} is not in ${title.slice(0, 300)}`);
     }
+    if (make === clockless)
+      assert.match(questionWords(model, { measure: "live", unit: "bytes", from: null,
+        to: timed(model)! }), /^live at [\d.]+ % of the run$/);
     assert.ok(answered > 0 && answered + refused >= 2 * MEASURES.length, `${answered} ${refused}`);
     const ofBlocks = model.facts.image.lacks.includes("blocks") ? [] : ["size", "lifetime"];
     for (const kind of ["thread", "function", ...ofBlocks] as GroupKind[]) {

@@ -219,6 +219,9 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
   const held = cell(diff.total.after[unit], unit, next);
   const { model: now, question } = of.after;
   const nothing = unchangedWords(now, question, group, held, diff.places.length);
+  const other = unit === "bytes" ? "blocks" : "bytes";
+  const isOtherKnown = ![of.before, of.after].some(({ model: side }) =>
+    other === "blocks" && side.facts.image.lacks.includes("blocks"));
   const { change: only } = use(state);
   const setOnly = (change: Change | null) => settle({ change });
   const rows = diff.places.filter(({ change }) => (only ? change === only : change !== "same"));
@@ -273,7 +276,6 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
             )}
             {rows.slice(window.first, window.past).map((place, i) => {
               const { name, where } = placeName(place, of.after.model, of.before.model);
-              const other = unit === "bytes" ? "blocks" : "bytes";
               return (
                 <tr key={window.first + i} aria-rowindex={window.first + i + 2}>
                   <td class="c-change">{signs[place.change]} {place.change}</td>
@@ -286,11 +288,13 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
                     <span class="name">{name}</span> <span class="muted">{where}</span>
                   </td>
                   <td class="c-count number">
-                    {changeWords(
-                      place.after[other] - place.before[other],
-                      other,
-                      changed(other),
-                    ).replace(/ blocks?$/, "")}
+                    {isOtherKnown
+                      ? changeWords(
+                          place.after[other] - place.before[other],
+                          other,
+                          changed(other),
+                        ).replace(/ blocks?$/, "")
+                      : "unknown"}
                   </td>
                 </tr>
               );
