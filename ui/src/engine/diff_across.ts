@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What one side of a comparison has by thread, or by class of size or lifetime: rows in both units,
-// by what they are known again in another run. As src/view/diff_across.c has it.
+// by what they are known again in another run. As src/view/diff_match.c has it.
 
 import { group, type Group } from "./groups.ts";
 import { groupText } from "./group_text.ts";
