@@ -10,16 +10,8 @@ import { groupRefusal, type GroupKind } from "../src/engine/groups.ts";
 import { SnapshotKind, type Model } from "../src/engine/model.ts";
 import { MEASURES, refusal, timeOf, type Question, type Unit } from "../src/engine/question.ts";
 import { questionWords } from "../src/engine/question_words.ts";
-import { ask, corpus, golden, made, merged, modelOf } from "./command.ts";
+import { ask, corpus, cut, golden, made, merged, modelOf } from "./command.ts";
 import { recorded, recordedCommand, said } from "./command.ts";
-
-function cut(): string {
-  const whole = recorded("page_shapes.c", "-pthread");
-  const file = whole.replace(/\.tide$/, "-cut.tide");
-  const bytes = readFileSync(whole);
-  writeFileSync(file, bytes.subarray(0, Math.floor(bytes.length * 0.7)));
-  return file;
-}
 
 // A file with moments and without a clock.
 function clockless(): string {

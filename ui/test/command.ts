@@ -3,7 +3,7 @@
 // The command that the engine is compared with, and the captures it is asked about.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { inflateSync } from "node:zlib";
 import { decode } from "../src/engine/decode.ts";
@@ -113,6 +113,15 @@ export function recorded(source: string, flags: string): string {
     return file;
   execFileSync("cc", ["-g", "-o", program, join(ROOT, "ui/test", source), ...words]);
   return record(file, [program]);
+}
+
+// A recording of several threads, of which the end is missing.
+export function cut(): string {
+  const whole = recorded("page_shapes.c", "-pthread");
+  const file = whole.replace(/\.tide$/, "-cut.tide");
+  const bytes = readFileSync(whole);
+  writeFileSync(file, bytes.subarray(0, Math.floor(bytes.length * 0.7)));
+  return file;
 }
 
 export function recordedCommand(name: string, ...command: string[]): string {

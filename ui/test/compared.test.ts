@@ -4,7 +4,6 @@
 // change, and refusals; of captures that are recorded, cut, merged, sampled and of other tools.
 
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { DIFF_GROUPS, diffGroupRefusal, diffPlaces, type DiffGroup } from "../src/engine/diff.ts";
 import { comparedWords, diffNotes, unchangedWords } from "../src/engine/diff_words.ts";
@@ -12,18 +11,10 @@ import { emptyLook, makeView } from "../src/engine/look.ts";
 import type { Model } from "../src/engine/model.ts";
 import { MEASURES, refusal, type Question, type Unit } from "../src/engine/question.ts";
 import { amount, EXACT } from "../src/engine/units.ts";
-import { ask, corpus, golden, merged, modelOf, printed } from "./command.ts";
+import { ask, corpus, cut, golden, merged, modelOf, printed } from "./command.ts";
 import { recorded, recordedCommand, said } from "./command.ts";
 
 const shapes = () => recorded("page_shapes.c", "-pthread");
-
-function cut(): string {
-  const whole = shapes();
-  const file = whole.replace(/\.tide$/, "-cut.tide");
-  const bytes = readFileSync(whole);
-  writeFileSync(file, bytes.subarray(0, Math.floor(bytes.length * 0.7)));
-  return file;
-}
 
 const PAIRS: [string, () => string, () => string, RegExp?][] = [
   ["a recording and itself", shapes, shapes],

@@ -5,19 +5,10 @@
 // estimated by their tools, and of several processes.
 
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import type { SentenceKind, Told } from "../src/engine/model.ts";
-import { ask, corpus, golden, made, merged, modelOf } from "./command.ts";
+import { ask, corpus, cut, golden, made, merged, modelOf } from "./command.ts";
 import { printed, recorded, recordedCommand, said } from "./command.ts";
-
-function cut(): string {
-  const whole = recorded("page_shapes.c", "-pthread");
-  const file = whole.replace(/\.tide$/, "-cut.tide");
-  const bytes = readFileSync(whole);
-  writeFileSync(file, bytes.subarray(0, Math.floor(bytes.length * 0.7)));
-  return file;
-}
 
 const several = () => recordedCommand("several", "sh", "-c", "ls / >/dev/null; ls /tmp >/dev/null");
 
