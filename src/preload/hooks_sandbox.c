@@ -13,6 +13,7 @@
 #include "record/modules.h"
 #include "preload/hook.h"
 #include "rt/sys.h"
+#include "store/live_stations.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>

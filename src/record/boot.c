@@ -21,6 +21,7 @@
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "store/live.h"
+#include "store/mapping.h"
 #include "unwind/object.h"
 
 #include <string.h>

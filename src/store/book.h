@@ -111,24 +111,6 @@ TIDE_HOT void tide_lives_add(struct tide_writer *w, struct tide_ends *ends, uint
     tide_book_turn_lives(w, ends, bucket, 1);
 }
 
-// Of 1 to 2^33 bytes. Of others, a bucket that there is not.
-TIDE_HOT uint32_t tide_size_bucket_quickly(uint64_t size)
-{
-  return 62 - (uint32_t)__builtin_clzll((size - 1) | 3);
-}
-
-TIDE_HOT uint32_t tide_size_bucket(uint64_t size)
-{
-  uint32_t b = tide_size_bucket_quickly(size + !size);
-  return b < TIDE_SIZE_BUCKETS ? b : TIDE_SIZE_BUCKETS - 1;
-}
-
-TIDE_HOT uint32_t tide_life_bucket(uint64_t ticks)
-{
-  uint32_t b = 63 - (uint32_t)__builtin_clzll(ticks << 1 | 1); // the bits of ticks: at most 63
-  return b < TIDE_LIFE_BUCKETS ? b : TIDE_LIFE_BUCKETS - 1;
-}
-
 // What is written of the thread's latest block, in a slot. Leaves its region.
 TIDE_HOT void tide_book_put(struct tide_writer *w, struct tide_live *slot, uint64_t addr,
                             uint64_t what, uint64_t when, uint64_t birth)

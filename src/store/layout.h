@@ -172,6 +172,24 @@ struct tide_hist {
 };
 _Static_assert(sizeof(struct tide_hist) == 320, "five cache lines");
 
+// Of 1 to 2^33 bytes. Of others, a bucket that there is not.
+TIDE_HOT uint32_t tide_size_bucket_quickly(uint64_t size)
+{
+  return 62 - (uint32_t)__builtin_clzll((size - 1) | 3);
+}
+
+TIDE_HOT uint32_t tide_size_bucket(uint64_t size)
+{
+  uint32_t b = tide_size_bucket_quickly(size + !size);
+  return b < TIDE_SIZE_BUCKETS ? b : TIDE_SIZE_BUCKETS - 1;
+}
+
+TIDE_HOT uint32_t tide_life_bucket(uint64_t ticks)
+{
+  uint32_t b = 63 - (uint32_t)__builtin_clzll(ticks << 1 | 1); // the bits of ticks: at most 63
+  return b < TIDE_LIFE_BUCKETS ? b : TIDE_LIFE_BUCKETS - 1;
+}
+
 // Late frees: ends of blocks in another interval than that of their beginning, counted per cell (of
 // whoever frees) and interval of birth. A chunk belongs to one thread and one interval until it is
 // closed; the supervisor then takes its rows and frees it.

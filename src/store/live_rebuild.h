@@ -3,7 +3,7 @@
 // Making tables, and replacing them by others that fit their blocks better. Private to the live
 // map.
 #pragma once
-#include "store/live.h"
+#include "store/live_map.h"
 
 enum { TIDE_LIVE_DIRECT_BYTES = 36 << 20 }; // that direct tables take beyond what they need
 

@@ -3,7 +3,7 @@
 // What is in a table, whatever its form: see live.h. Private to the live map. Whoever has copied
 // a table to elsewhere may ask the same of the copy, whatever may have been copied.
 #pragma once
-#include "store/live.h"
+#include "store/live_map.h"
 
 enum {
   TIDE_TABLE_MAX_PROBE = 8,   // lines from a key's home on in which it may lie

@@ -4,8 +4,6 @@
 // where it is.
 #include "store/parts.h"
 
-#include "store/book.h"
-
 // Of 64, 128 and 304 bytes: a chunk is one or two kilobytes, the first a quarter of that.
 static uint32_t chunk_parts(enum tide_part_kind kind, bool first)
 {

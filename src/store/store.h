@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The writer's half of the store: laying it out, and the pieces that are written rarely (nodes,
-// modules, text, thread slots). What happens at every event is in book.h and live.h.
+// The writer's half of the store: where its tables are, and the pieces that are written rarely
+// (nodes, modules, text, thread slots). How it begins is in mapping.h, what happens at every event
+// in book.h and live.h.
 #pragma once
 #include "rt/base.h"
 #include "store/layout.h"
@@ -100,28 +101,11 @@ struct tide_crowd {
 extern struct tide_crowd tide_crowd;
 enum { TIDE_LONG_STREAK = 64 }; // of one that publishes undisturbed, and asks to be alone
 
-// Bytes of address space a store takes. Sparse: only what is written costs memory. limit_bytes is
-// how much address space may be used in all (RLIMIT_AS); ~0 for no limit.
-uint64_t tide_store_bytes(uint64_t limit_bytes);
-
 // Sees to it that a part of the store can be written. False: there is no room on its disk.
 bool tide_store_back(const void *at, uint64_t bytes);
 
-// Lays out the zeroed mapping at base and makes it the process's store. The identity fields of
-// the header (pid, clocks, text) are the caller's to fill before state becomes RECORDING. False:
-// there is no room on the disk for even its beginning, or no memory.
-bool tide_store_attach(void *base, uint64_t bytes, bool on_disk);
-
-// Asks the kernel to leave the store out of fork children, but for the page where they count
-// themselves. wipes: it wipes what it is asked to wipe there, so that a child always knows itself.
-void tide_store_disinherit(bool wipes);
-// In a fork child: unmaps what it has of its parent's store all the same, where it could not be
-// disinherited. The page to count itself stays until tide_store_forsake().
-void tide_store_unmap_inherited(void);
-// In a fork child: resets the locks, whose holders stayed in the parent, and forgets the parent's
-// store. Gives the page to count oneself.
-struct tide_store_children *tide_store_after_fork(void);
-void tide_store_forsake(struct tide_store_children *parents);
+// In a fork child: resets the locks, whose holders stayed in the parent, and forgets the store.
+void tide_store_forget(void);
 
 // Everybody looks up (record/thread.h): code was unloaded, or recording has ended.
 void tide_store_code_changed(void);

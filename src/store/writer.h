@@ -6,7 +6,7 @@
 // the full hash is confirmed in the owners table.
 #pragma once
 #include "store/late.h"
-#include "store/live.h"
+#include "store/live_map.h"
 #include "store/store.h"
 
 struct tide_part_chunk { // being handed out

@@ -2,6 +2,7 @@
 //
 // What the live map knows of a block, which stays there.
 #pragma once
+#include "store/live.h"
 #include "store/writer.h"
 
 static inline struct tide_block block_at(struct tide_writer *w, uint64_t addr)

@@ -2,6 +2,7 @@
 //
 // A store to test with, and writers to it.
 #pragma once
+#include "store/mapping.h"
 #include "store/writer.h"
 
 #include <fcntl.h>

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The map of live blocks by address: what its words mean, and how a region is entered. Private to
+// the process. Whoever owns a pointer owns its slot, so there is no lock on the way of an event.
+// What events do with it is in live.h.
+//
+//   address | 18 bits: root | 16 bits: region (16 KiB) | 11 bits: key | 3 |
+//                 |                    |
+//   root[2^18] ---+--> chunk (1 GiB) --+--> a table of the region's blocks, in one of three forms
+//
+//   direct   one slot for every 32 bytes; nothing is searched
+//            | what: 28 bits of cell, 36 of size | when: 11 of key, 12 of interval, 41 of birth |
+//   hashed   4 to 2048 such slots, four to a line of 64 bytes
+//   packed   one word for every 8, 16, 32, 64 or 128 bytes, then the kinds of block there are
+//            | 0 to 4 bits of key | the other 11 to 7: kind | 12 of interval | 41 of birth |
+//            | what of kind 1 | what of kind 2 | ...
+//
+// While a program is small, and where blocks begin at least 32 bytes apart (glibc), tables are
+// direct. Beyond that each is of the form that takes the least memory for its blocks: packed where
+// they lie crowded, 8 to 16 bytes a block, hashed where they do not, 16 and an eighth.
+//
+// The place of a key in a hashed table, its home, is in proportion to the address or, where blocks
+// lie crowded in parts of a region, scattered. A key whose home is taken lies elsewhere in that
+// line, or in one of the lines behind. The blocks of 16 KiB are of few kinds, of one cell and one
+// size: a packed table writes each kind once. Nothing is rounded in any form.
+//
+// 1. Only the owner of a pointer writes its slot. Pointers are handed over by free and malloc.
+// 2. A key comes into a hashed table by a compare-and-swap of `when` in an empty slot, and stays
+//    when its block goes (what is 0 then): the next block there needs plain stores alone. In a
+//    direct table a slot is whose 32 bytes it stands for: nothing has to be empty. A block comes
+//    into a packed table by a compare-and-swap of its word, which is 0 again when it goes.
+// 3. Where a key finds no slot near its home, or its word taken by a neighbour, or no room for its
+//    kind, the table is rebuilt (live_rebuild.c): closed, so that nobody comes in; a barrier in all
+//    threads (membarrier); a wait until no thread's station names the region. An operation names
+//    its region first and looks then, so either it finds the table closed or the rebuild finds it
+//    there.
+// 4. While a thread is in a region it waits for nobody who may wait for a region.
+// 5. A fork child finds the map empty.
+#pragma once
+#include "rt/arch.h"
+
+struct tide_live {
+  uint64_t what; // 0: no block here
+  uint64_t when; // 0: no key either
+};
+
+enum {
+  TIDE_LIVE_KEY_BITS = 11,
+  TIDE_LIVE_REGION_BITS = 14,
+  TIDE_LIVE_CHUNK_BITS = 30,
+  TIDE_LIVE_ROOT_BITS = 48 - TIDE_LIVE_CHUNK_BITS, // user addresses have 47 or 48 bits
+  TIDE_LIVE_CELL_BITS = 28,
+  TIDE_LIVE_INTERVAL_BITS = 12,
+  TIDE_LIVE_BORN_SHIFT = TIDE_LIVE_KEY_BITS + TIDE_LIVE_INTERVAL_BITS,
+  TIDE_LIVE_LANES = 4, // slots of a line
+  TIDE_LIVE_DIRECT_SLOTS = 512,
+  TIDE_LIVE_A_FEW = 4, // lines
+};
+#define TIDE_LIVE_KEYS (1u << TIDE_LIVE_KEY_BITS)
+#define TIDE_LIVE_CHUNK_BYTES (sizeof(uint64_t) << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_REGION_BITS))
+#define TIDE_LIVE_LARGE                                                                            \
+  ((1ull << (64 - TIDE_LIVE_CELL_BITS)) - 1)   // as large, or larger: see live.c
+#define TIDE_LIVE_TICK_MASK ((1ull << 52) - 1) // of any time
+
+// What a region's word says of its table: its address above, its shape and how it is below. 0:
+// there is none. A direct table has a bit of its own for being open: one test tells the usual case.
+#define TIDE_TABLE_DIRECT_OPEN 1ull
+#define TIDE_TABLE_SCATTERED 2ull
+#define TIDE_TABLE_GIVEN_UP 4096ull // closed for good, as far as can be told
+#define TIDE_TABLE_DIRECT 8192ull   // a slot for every 32 bytes, in each of which one block begins
+#define TIDE_TABLE_OTHER_OPEN 16384ull
+#define TIDE_TABLE_PACKED 32768ull
+#define TIDE_TABLE_OPEN (TIDE_TABLE_DIRECT_OPEN | TIDE_TABLE_OTHER_OPEN) // either
+#define TIDE_TABLE_SLOTS(table) ((uint32_t)(table)&0xffc)                // not of a packed one
+#define TIDE_TABLE_ADDRESS(table) ((struct tide_live *)((table) >> 16))
+
+// Where a thread is. Stations are never freed.
+struct tide_station {
+  uint64_t *at; // the region whose table it uses; NULL: none
+  struct tide_station *next;
+  uint64_t *opened; // the region that it gave its first table latest
+  uint32_t lines;   // what the last one had use for
+  uint32_t packed;  // its shape, if it was packed; else 0
+  uint32_t held_up; // a rebuild has waited for it in vain
+};
+
+// A block's slot, and the table in which that is so.
+struct tide_place {
+  union {
+    struct tide_live *slot;
+    uint64_t *word; // in a packed table
+  };
+  uint64_t *region, table;
+};
+
+// What is known of a block.
+struct tide_block {
+  uint32_t cell; // 0: nothing
+  uint64_t size, when;
+};
+
+// Where there is no membarrier, or soon will be none, every operation has a fence of its own.
+enum tide_fences { TIDE_FENCES_NONE, TIDE_FENCES_TOO, TIDE_FENCES_ENOUGH };
+
+// Sizes that a slot has no room for.
+enum { TIDE_LIVE_MAX_LARGE = 256 };
+struct tide_live_large {
+  struct {
+    uint64_t addr, size; // size 0: free
+  } blocks[TIDE_LIVE_MAX_LARGE];
+};
+
+struct tide_live_map {
+  uint64_t **root;               // chunks of regions by address
+  uint32_t fences;               // enum tide_fences
+  uint32_t unit_bits;            // of births, in ticks: where the architecture does not say
+  int64_t direct_left;           // bytes that direct tables may still take beyond need
+  bool apart;                    // blocks begin at least 32 bytes apart
+  struct tide_live_large *large; // for whoever walks the map
+  bool refused;                  // the kernel gave no memory
+};
+extern struct tide_live_map tide_live_map;
+
+// Addresses are numbered by 8 bytes. One that no block can have (more than 48 bits and a tag, or
+// within 8 bytes) has a number that is not plausible.
+TIDE_HOT uint64_t tide_live_number(uint64_t addr)
+{
+  uint64_t untagged = tide_untag(addr);
+  return untagged >> 3 | untagged << 61;
+}
+
+TIDE_HOT bool tide_live_plausible(uint64_t number)
+{
+  return !(number >> 45);
+}
+
+TIDE_HOT uint64_t *tide_live_region_of(uint64_t number)
+{
+  const uint64_t n_roots = 1u << TIDE_LIVE_ROOT_BITS;
+  const uint64_t n_regions = 1u << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_REGION_BITS);
+  // Relaxed is enough: every use depends on the address loaded.
+  uint64_t *chunk =
+      tide_load_relaxed(&tide_live_map.root[number >> (TIDE_LIVE_CHUNK_BITS - 3) & (n_roots - 1)]);
+  uint64_t i = number >> TIDE_LIVE_KEY_BITS & (n_regions - 1);
+  return TIDE_LIKELY(chunk) ? &chunk[i] : NULL;
+}
+
+TIDE_HOT uint64_t *tide_live_region(uint64_t addr)
+{
+  return tide_live_region_of(addr >> 3);
+}
+
+// Names the region, then looks at its table, in this order: see 3 above.
+TIDE_HOT uint64_t tide_live_enter(struct tide_station *s, uint64_t *region)
+{
+  tide_store_release(&s->at, region);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  if (TIDE_UNLIKELY(tide_load_relaxed(&tide_live_map.fences)))
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  return tide_load_acquire(region);
+}
+
+TIDE_HOT void tide_live_leave(struct tide_station *s)
+{
+  tide_store_release(&s->at, NULL);
+}
+
+TIDE_HOT uint64_t tide_live_key(uint64_t addr)
+{
+  return addr >> 3 & (TIDE_LIVE_KEYS - 1);
+}
+
+TIDE_HOT uint64_t tide_when_key(uint64_t when)
+{
+  return when & (TIDE_LIVE_KEYS - 1);
+}
+
+TIDE_HOT bool tide_when_is_of(uint64_t when, uint64_t key)
+{
+  return when && tide_when_key(when) == key;
+}
+
+TIDE_HOT bool tide_table_is_open(uint64_t table)
+{
+  return table & TIDE_TABLE_OPEN;
+}
+
+TIDE_HOT bool tide_table_is_direct(uint64_t table) // and open
+{
+  return table & TIDE_TABLE_DIRECT_OPEN;
+}
+
+TIDE_HOT bool tide_table_is_hashed(uint64_t table) // and open, and not direct
+{
+  return (table & (TIDE_TABLE_OTHER_OPEN | TIDE_TABLE_PACKED)) == TIDE_TABLE_OTHER_OPEN;
+}
+
+// In a direct table.
+TIDE_HOT struct tide_live *tide_live_direct(uint64_t table, uint64_t number)
+{
+  const uint64_t slot_numbers = TIDE_LIVE_KEYS / TIDE_LIVE_DIRECT_SLOTS;
+  return &TIDE_TABLE_ADDRESS(table)[number / slot_numbers % TIDE_LIVE_DIRECT_SLOTS];
+}
+
+TIDE_HOT uint64_t tide_live_home_index(uint64_t table, uint64_t key)
+{
+  if (table & TIDE_TABLE_DIRECT)
+    return key / (TIDE_LIVE_KEYS / TIDE_LIVE_DIRECT_SLOTS);
+  // Odd, and the golden part of all keys: neighbours and multiples go far apart.
+  uint64_t scattered = key * 1265 & (TIDE_LIVE_KEYS - 1);
+  uint64_t place = table & TIDE_TABLE_SCATTERED ? scattered : key;
+  return place * TIDE_TABLE_SLOTS(table) >> TIDE_LIVE_KEY_BITS;
+}
+
+TIDE_HOT struct tide_live *tide_live_home(uint64_t table, uint64_t key)
+{
+  return &TIDE_TABLE_ADDRESS(table)[tide_live_home_index(table, key)];
+}
+
+TIDE_HOT uint64_t tide_live_what(uint32_t cell, uint64_t size)
+{
+  return cell | size << TIDE_LIVE_CELL_BITS;
+}
+
+// A unit of birth is about a microsecond: 41 bits of them last for weeks. A time is a whole number
+// of units, in ticks.
+TIDE_HOT uint32_t tide_live_unit_bits(void)
+{
+  return tide_unit_bits(tide_live_map.unit_bits);
+}
+
+TIDE_HOT uint64_t tide_live_time(uint64_t ticks)
+{
+  return ticks >> tide_live_unit_bits() << tide_live_unit_bits() & TIDE_LIVE_TICK_MASK;
+}
+
+TIDE_HOT uint64_t tide_live_born(uint64_t time) // in its place in a slot
+{
+  return time >> tide_live_unit_bits() << TIDE_LIVE_BORN_SHIFT;
+}
+
+TIDE_HOT uint64_t tide_live_when(uint32_t interval, uint64_t birth) // without a key
+{
+  return (uint64_t)interval << TIDE_LIVE_KEY_BITS | tide_live_born(birth);
+}
+
+TIDE_HOT void tide_live_put(struct tide_live *slot, struct tide_live words)
+{
+  tide_store_relaxed(&slot->when, words.when);
+  tide_store_release(&slot->what, words.what); // a reader in another process finds a block whole
+}
+
+// At any place. Its kind is in a packed word already.
+TIDE_HOT void tide_live_put_at(const struct tide_place *place, struct tide_live words)
+{
+  const uint64_t field = TIDE_LIVE_KEYS - 1;
+  if (TIDE_LIKELY(!(place->table & TIDE_TABLE_PACKED)))
+    tide_live_put(place->slot, words);
+  else
+    tide_store_release(place->word,
+                       (tide_load_relaxed(place->word) & field) | (words.when & ~field));
+}
+
+TIDE_HOT struct tide_block tide_live_block(uint64_t what, uint64_t when)
+{
+  return (struct tide_block){
+      .cell = (uint32_t)what & ((1u << TIDE_LIVE_CELL_BITS) - 1),
+      .size = what >> TIDE_LIVE_CELL_BITS,
+      .when = when,
+  };
+}
+
+TIDE_HOT uint32_t tide_when_interval(uint64_t when)
+{
+  return (uint32_t)when >> TIDE_LIVE_KEY_BITS & ((1u << TIDE_LIVE_INTERVAL_BITS) - 1);
+}
