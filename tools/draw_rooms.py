@@ -12,7 +12,6 @@ import tree
 
 PICTURE = tree.ROOT / "docs/rooms.svg"
 WIDE, HIGH, GAP_X, GAP_Y, EDGE = 170, 46, 26, 40, 20
-RECORDER = {"rt", "store", "unwind", "record", "preload"}
 STYLE = """
   rect { fill: #eef3f8; stroke: #456; } rect.recorder { fill: #fbeee0; stroke: #875; }
   text { font: 14px sans-serif; fill: #123; text-anchor: middle; } text.what { font-size: 11px; }
@@ -95,7 +94,7 @@ def draw(rooms):
                        f'{to_x + WIDE / 2:g} {bend:g} {to_x + WIDE / 2:g} {to_y:g}"/>')
     for name, (_, what) in rooms.items():
         x, y = at[name]
-        kind = ' class="recorder"' if name in RECORDER else ""
+        kind = ' class="recorder"' if name in tree.RECORDER else ""
         out += [f'<rect{kind} x="{x:g}" y="{y:g}" width="{WIDE}" height="{HIGH}" rx="6"/>',
                 f'<text x="{x + WIDE / 2:g}" y="{y + 20:g}">{escape(name)}</text>',
                 f'<text class="what" x="{x + WIDE / 2:g}" y="{y + 36:g}">{escape(what)}</text>']

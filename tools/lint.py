@@ -21,7 +21,6 @@ import tree
 
 ROOT = tree.ROOT
 BUILD = ROOT / "build"
-RECORDER = {"rt", "store", "unwind", "record", "preload"}
 
 
 def run(*command):
@@ -52,7 +51,7 @@ def format_():
 def tidy_one(source):
     # The path analyser does not see through system calls in assembly, so the recorder, which makes
     # no others, gets the other checks alone. Options of gcc's that clang lacks do not matter.
-    recorder = source.parent.relative_to(ROOT / "src").parts[0] in RECORDER
+    recorder = source.parent.relative_to(ROOT / "src").parts[0] in tree.RECORDER
     command = ["clang-tidy", "--quiet", "-p", str(BUILD), "--extra-arg=-Wno-unknown-warning-option",
                "--extra-arg=-Wno-ignored-optimization-argument",
                *(["--checks=-clang-analyzer-*"] if recorder else []), str(source)]

@@ -37,7 +37,6 @@ OPTION_ROW = re.compile(r"""(?:'.'|\b0), "([a-z][a-z-]*)", (?:"|NULL)""")
 CORE = {"rt", "store", "unwind", "record"}
 HOSTS_AFFAIR = re.compile(r"^\s*#\s*include\s+<(dlfcn|link|pthread|threads|stdio|stdlib)\.h>"
                           r"|\b(__thread|_Thread_local|errno)\b(?!\.h)")
-RECORDER = {"rt", "store", "unwind", "record", "preload"}
 NAME_OF_TAG = re.compile(r"^(?:struct|enum|union) (tide_\w+) \{", re.M)
 NAME_OF_FUNCTION = re.compile(r"^(?!static|typedef)\w[\w *]*?\b(tide_\w+)\(", re.M)
 
@@ -160,7 +159,7 @@ def check_chains(sources):
         text = path.read_text()
         names = NAME_OF_FUNCTION.findall(text) if path.suffix == ".c" else NAME_OF_TAG.findall(text)
         for name in names:
-            side = module_of(path) in RECORDER
+            side = module_of(path) in tree.RECORDER
             other_side, other = found.setdefault((name, path.suffix), (side, path))
             if other_side != side:
                 finding(path, 1, f"{name} is of {other.relative_to(ROOT)}, too")

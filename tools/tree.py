@@ -5,6 +5,7 @@ import os
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORDER = {"rt", "store", "unwind", "record", "preload", "agent"}  # what runs in the target
 
 
 def files(*suffixes):

@@ -194,6 +194,13 @@ static bool is_safe(long memory, uint64_t bytes)
          (uint64_t)fs.f_type != HUGETLBFS_MAGIC;
 }
 
+void *tide_door_adopt(long memory, uint64_t bytes)
+{
+  void *store = is_safe(memory, bytes) ? map_store(memory, bytes) : NULL;
+  TIDE_SYS(SYS_close, memory);
+  return store;
+}
+
 // Sends a message and waits for the answer, whose descriptor is the caller's to close; -1: none.
 static enum tide_door_outcome exchange(const struct visit *visit, const void *message, size_t bytes,
                                        long *ret_memory)

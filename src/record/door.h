@@ -24,6 +24,10 @@ enum tide_door_outcome {
 void *tide_door_store(const char *name, const struct tide_door_hello *hello,
                       enum tide_door_outcome *ret_outcome);
 
+// Maps a store that is there already, a descriptor of which is taken over; NULL: it could be pulled
+// away from under us, or there is no room.
+void *tide_door_adopt(long memory, uint64_t bytes);
+
 // Says a word at the door, with a path behind it, and waits until it was heard, as long.
 void tide_door_tell(const char *name, const struct tide_door_hello *hello, const char *path);
 

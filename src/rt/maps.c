@@ -84,6 +84,32 @@ bool tide_maps_next_readable(struct tide_maps *maps, uint64_t *ret_lo, uint64_t 
   return more;
 }
 
+// lo-hi rwxp offset device inode path
+bool tide_maps_next_line(struct tide_maps *maps, struct tide_maps_line *ret_line)
+{
+  struct tide_maps_line line = {0};
+  char flags[5];
+  if (!number(maps, '-', &line.lo) || !number(maps, ' ', &line.hi))
+    return false;
+  for (unsigned i = 0; i < sizeof flags; i++)
+    flags[i] = (char)next_byte(maps);
+  if (!number(maps, ' ', &line.offset))
+    return false;
+  line.readable = flags[0] == 'r';
+  line.executable = flags[2] == 'x';
+  int c = next_byte(maps);
+  while (c != '\n' && c >= 0 && c != '/' && c != '[')
+    c = next_byte(maps);
+  size_t n = 0;
+  for (; c != '\n' && c >= 0; c = next_byte(maps), n++)
+    if (n < sizeof line.path - 1)
+      line.path[n] = (char)c;
+  if (n >= sizeof line.path)
+    line.path[0] = 0;
+  *ret_line = line;
+  return true;
+}
+
 bool tide_maps_find(uint64_t address, uint64_t *ret_lo, uint64_t *ret_hi)
 {
   struct tide_maps maps;

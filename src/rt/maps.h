@@ -14,6 +14,13 @@ bool tide_maps_open(struct tide_maps *maps); // false: no descriptor, or no /pro
 bool tide_maps_next(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi);
 // The same, past what cannot be read.
 bool tide_maps_next_readable(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi);
+// The same, with all that a line says.
+struct tide_maps_line {
+  uint64_t lo, hi, offset;
+  bool readable, executable;
+  char path[256]; // "" where there is none, or it is longer
+};
+bool tide_maps_next_line(struct tide_maps *maps, struct tide_maps_line *ret_line);
 void tide_maps_close(struct tide_maps *maps);
 
 // The range that an address is in. Quick where the kernel answers questions (from 6.11 on): with

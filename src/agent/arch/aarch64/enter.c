@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From an island to the event. The island has the hook's number in x17; x30 is the caller's return
+// address. Every register is kept but x0, which holds the result, and x16 and x17, which are
+// nobody's between functions. What the event is built from uses general registers only.
+#include "agent/event.h"
+
+#include <stddef.h>
+
+_Static_assert(offsetof(struct tide_agent_frame, x18) == 128 &&
+                   offsetof(struct tide_agent_frame, fp) == 144 &&
+                   sizeof(struct tide_agent_frame) == 160,
+               "the order of the stores below");
+
+__asm__(".text\n"
+        ".globl tide_agent_enter\n"
+        ".protected tide_agent_enter\n"
+        ".type tide_agent_enter, %function\n"
+        "tide_agent_enter:\n"
+        "  stp x29, x30, [sp, #-16]!\n"
+        "  stp x18, x17, [sp, #-16]!\n"
+        "  stp x14, x15, [sp, #-16]!\n"
+        "  stp x12, x13, [sp, #-16]!\n"
+        "  stp x10, x11, [sp, #-16]!\n"
+        "  stp x8, x9, [sp, #-16]!\n"
+        "  stp x6, x7, [sp, #-16]!\n"
+        "  stp x4, x5, [sp, #-16]!\n"
+        "  stp x2, x3, [sp, #-16]!\n"
+        "  stp x0, x1, [sp, #-16]!\n"
+        "  add x29, sp, #144\n"
+        "  mov x0, sp\n"
+        "  bl tide_agent_event\n"
+        "  ldr x1, [sp, #8]\n"
+        "  ldp x2, x3, [sp, #16]\n"
+        "  ldp x4, x5, [sp, #32]\n"
+        "  ldp x6, x7, [sp, #48]\n"
+        "  ldp x8, x9, [sp, #64]\n"
+        "  ldp x10, x11, [sp, #80]\n"
+        "  ldp x12, x13, [sp, #96]\n"
+        "  ldp x14, x15, [sp, #112]\n"
+        "  ldr x18, [sp, #128]\n"
+        "  ldp x29, x30, [sp, #144]\n"
+        "  add sp, sp, #160\n"
+        "  ret\n"
+        ".size tide_agent_enter, . - tide_agent_enter\n");

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From an island to the event. The island has pushed the hook's number; below it is the caller's
+// return address. Every register is kept but rax, which holds the result: inside the allocator's
+// own object the compiler may know which ones the real function leaves alone and rely on it. What
+// the event is built from uses general registers only.
+#include "agent/event.h"
+
+#include <stddef.h>
+
+_Static_assert(offsetof(struct tide_agent_frame, index) == 72 &&
+                   offsetof(struct tide_agent_frame, pc) == 80,
+               "the order of the pushes below");
+
+__asm__(".text\n"
+        ".globl tide_agent_enter\n"
+        ".protected tide_agent_enter\n"
+        ".type tide_agent_enter, @function\n"
+        "tide_agent_enter:\n"
+        "  push %rbp\n"
+        "  push %rcx\n"
+        "  push %rdx\n"
+        "  push %rsi\n"
+        "  push %rdi\n"
+        "  push %r8\n"
+        "  push %r9\n"
+        "  push %r10\n"
+        "  push %r11\n"
+        "  mov %rsp, %rdi\n"
+        "  mov %rsp, %rbp\n"
+        "  and $-16, %rsp\n"
+        "  call tide_agent_event\n"
+        "  mov %rbp, %rsp\n"
+        "  pop %r11\n"
+        "  pop %r10\n"
+        "  pop %r9\n"
+        "  pop %r8\n"
+        "  pop %rdi\n"
+        "  pop %rsi\n"
+        "  pop %rdx\n"
+        "  pop %rcx\n"
+        "  pop %rbp\n"
+        "  lea 8(%rsp), %rsp\n" // past the number
+        "  ret\n"
+        ".size tide_agent_enter, . - tide_agent_enter\n");

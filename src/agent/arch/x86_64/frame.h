@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an event finds on the stack, on x86_64.
+#pragma once
+#include <stdint.h>
+
+// As enter.c leaves it on the stack.
+struct tide_agent_frame {
+  uint64_t r11, r10, r9, r8, rdi, rsi, rdx, rcx, fp, index, pc;
+};
+#define TIDE_FRAME_ARGUMENT(frame, n)                                                              \
+  ((n) == 0   ? (frame)->rdi                                                                       \
+   : (n) == 1 ? (frame)->rsi                                                                       \
+   : (n) == 2 ? (frame)->rdx                                                                       \
+   : (n) == 3 ? (frame)->rcx                                                                       \
+              : (frame)->r8)
+#define TIDE_FRAME_REGS(frame)                                                                     \
+  ((struct tide_regs){(frame)->pc, (uint64_t)((frame) + 1), (frame)->fp})

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The same steps as in the preload library's hooks: call the real function, record. An allocator
+// that is called within another (mimalloc over libc, a calloc by malloc) counts once, as the outer
+// one's: the thread's place says that it is inside.
+#include "agent/event.h"
+
+#include "agent/seats.h"
+#include "record/record.h"
+
+typedef uint64_t real_function(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
+
+static uint64_t call_real(const struct tide_agent_hook *hook, const struct tide_agent_frame *f)
+{
+  return ((real_function *)hook->real)(TIDE_FRAME_ARGUMENT(f, 0), TIDE_FRAME_ARGUMENT(f, 1),
+                                       TIDE_FRAME_ARGUMENT(f, 2), TIDE_FRAME_ARGUMENT(f, 3),
+                                       TIDE_FRAME_ARGUMENT(f, 4));
+}
+
+TIDE_HOT void record_block(struct tide_agent_seat *seat, uint64_t p, uint64_t size,
+                           const struct tide_agent_frame *f)
+{
+  if (TIDE_UNLIKELY(!p)) {
+    tide_record_failed();
+    return;
+  }
+  struct tide_thread *t = tide_enter(&seat->seat);
+  if (TIDE_LIKELY(t))
+    tide_record_block(t, (void *)p, size, TIDE_FRAME_REGS(f));
+}
+
+static uint64_t resize(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                       const struct tide_agent_frame *f, uint64_t size)
+{
+  void *old = (void *)TIDE_FRAME_ARGUMENT(f, 0);
+  struct tide_resize block = tide_resize_begin(&seat->seat, old);
+  uint64_t p = call_real(hook, f);
+  if (TIDE_LIKELY(p))
+    tide_resize_done(&seat->seat, block, old, (void *)p, size, TIDE_FRAME_REGS(f));
+  else if (old && !size)
+    tide_resize_freed(&seat->seat, block, old);
+  else
+    tide_resize_failed(&seat->seat, block, old);
+  return p;
+}
+
+// jemalloc's xallocx gives the size that it could make of the block, where it is.
+static uint64_t resize_in_place(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                                const struct tide_agent_frame *f)
+{
+  void *p = (void *)TIDE_FRAME_ARGUMENT(f, 0);
+  uint64_t wanted = TIDE_FRAME_ARGUMENT(f, 1);
+  struct tide_resize block = tide_resize_begin(&seat->seat, p);
+  uint64_t size = call_real(hook, f);
+  if (size >= wanted)
+    tide_resize_done(&seat->seat, block, p, p, wanted, TIDE_FRAME_REGS(f));
+  else
+    tide_resize_failed(&seat->seat, block, p);
+  return size;
+}
+
+static uint64_t released(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                         const struct tide_agent_frame *f)
+{
+  if (TIDE_FRAME_ARGUMENT(f, 0))
+    tide_record_free(&seat->seat, (void *)TIDE_FRAME_ARGUMENT(f, 0));
+  return call_real(hook, f);
+}
+
+static uint64_t outermost(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                          const struct tide_agent_frame *f)
+{
+  uint64_t p, product;
+  switch (hook->role) {
+  case TIDE_ROLE_ALLOC:
+    p = call_real(hook, f);
+    record_block(seat, p, TIDE_FRAME_ARGUMENT(f, 0), f);
+    return p;
+  case TIDE_ROLE_ALLOC_SECOND:
+    p = call_real(hook, f);
+    record_block(seat, p, TIDE_FRAME_ARGUMENT(f, 1), f);
+    return p;
+  case TIDE_ROLE_CALLOC:
+    p = call_real(hook, f);
+    record_block(seat, p, TIDE_FRAME_ARGUMENT(f, 0) * TIDE_FRAME_ARGUMENT(f, 1), f);
+    return p;
+  case TIDE_ROLE_POSIX:
+    p = call_real(hook, f);
+    record_block(seat, (uint32_t)p ? 0 : *(uint64_t *)TIDE_FRAME_ARGUMENT(f, 0),
+                 TIDE_FRAME_ARGUMENT(f, 2), f);
+    return p;
+  case TIDE_ROLE_REALLOC: return resize(seat, hook, f, TIDE_FRAME_ARGUMENT(f, 1));
+  case TIDE_ROLE_REALLOC_ARRAY:
+    // It fails by itself where the product is too large.
+    if (__builtin_mul_overflow(TIDE_FRAME_ARGUMENT(f, 1), TIDE_FRAME_ARGUMENT(f, 2), &product))
+      return call_real(hook, f);
+    return resize(seat, hook, f, product);
+  case TIDE_ROLE_RESIZE_IN_PLACE: return resize_in_place(seat, hook, f);
+  case TIDE_ROLE_FREE: return released(seat, hook, f);
+  default: return call_real(hook, f);
+  }
+}
+
+__attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f)
+{
+  const struct tide_agent_hook *hook = &tide_agent_face.hooks[f->index];
+  struct tide_agent_seat *seat = tide_agent_seat();
+  if (TIDE_UNLIKELY(!seat))
+    return call_real(hook, f); // counted there
+  seat->place.inside++;
+  TIDE_COMPILER_BARRIER();
+  uint64_t ret =
+      TIDE_LIKELY(seat->place.inside == 1) ? outermost(seat, hook, f) : call_real(hook, f);
+  TIDE_COMPILER_BARRIER();
+  seat->place.inside--;
+  return ret;
+}

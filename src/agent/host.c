@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The recorder's host in a process that has been running for long. All that the preload library
+// reads from a process's beginning, the tracer has put into the face. Fork children are not
+// followed: they pass through for good.
+#include "record/host.h"
+
+#include "agent/objects.h"
+#include "agent/seats.h"
+#include "record/door.h"
+#include "rt/sys.h"
+
+#define TIDE_SEEN_BY_TRACER __attribute__((visibility("default"), used))
+TIDE_SEEN_BY_TRACER struct tide_agent_face tide_agent_face;
+TIDE_SEEN_BY_TRACER const char tide_agent_store_name[] = "tidemark-store";
+
+enum { MAX_ARGUMENTS = 1024 };
+
+// The arguments lie in the face one behind the other, each with its NUL.
+static const char *const *arguments(uint64_t *ret_n)
+{
+  static const char *argv[MAX_ARGUMENTS + 1];
+  const struct tide_agent_face *face = &tide_agent_face;
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < face->command_bytes && n < MAX_ARGUMENTS; i++)
+    if (!i || !face->command[i - 1])
+      argv[n++] = face->command + i;
+  *ret_n = n;
+  return argv;
+}
+
+static bool start(struct tide_host_image *ret_image)
+{
+  const struct tide_agent_face *face = &tide_agent_face;
+  tide_sys_page_bytes = face->page_bytes;
+  *ret_image = (struct tide_host_image){
+      .program = face->program,
+      .allocator = face->allocator,
+      .vdso = face->vdso,
+      .stack_top = face->stack_top,
+      .stack_origin = face->stack_origin,
+      .depth = face->depth_limit,
+      .is_supervised = true,
+  };
+  ret_image->argv = arguments(&ret_image->argc);
+  return true;
+}
+
+// Made by the tracer, as large as it says. Whatever else the recorder would like is not to be had.
+static void *store(bool forked, uint64_t bytes)
+{
+  struct tide_agent_face *face = &tide_agent_face;
+  void *p = !forked && bytes <= face->store_bytes ? tide_door_adopt(face->store_fd, bytes) : NULL;
+  tide_store_release(&face->store_at, (uint64_t)p);
+  return p;
+}
+
+static void started(void) {}
+
+// A thread's end is told by nobody: its place is given away.
+static void thread_began(struct tide_thread *t, uint32_t tid)
+{
+  (void)t, (void)tid;
+}
+
+static uint32_t thread_id(void)
+{
+  uint64_t tp = (uint64_t)__builtin_thread_pointer();
+  return tide_agent_face.tid_offset ? *(const uint32_t *)(tp + tide_agent_face.tid_offset) : 0;
+}
+
+static bool is_at_work(void)
+{
+  return false;
+}
+
+static bool owns_block(const void *p)
+{
+  (void)p;
+  return false;
+}
+
+const struct tide_host tide_host = {
+    .start = start,
+    .store = store,
+    .started = started,
+    .object_at = tide_agent_object_at,
+    .each_object = tide_agent_each_object,
+    .thread_began = thread_began,
+    .thread_id = thread_id,
+    .is_at_work = is_at_work,
+    .owns_block = owns_block,
+};

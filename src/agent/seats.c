@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A place is taken with a compare-and-swap of its thread pointer and never becomes free again, only
+// another's: a search for a pointer ends at the first free one.
+#include "agent/seats.h"
+
+#include "rt/lock.h"
+#include "store/store.h"
+
+enum { PROBES = 64 };
+
+__attribute__((
+    visibility("default"))) struct tide_agent_seat tide_agent_seats[TIDE_AGENT_SEATS] TIDE_BULKY;
+static struct tide_lock lock;
+
+static bool has_ended(uint32_t tid)
+{
+  return TIDE_SYS(SYS_tgkill, tide_sys_pid(), tid, 0) == -ESRCH;
+}
+
+static void begin(struct tide_agent_seat *seat, uint32_t tid)
+{
+  seat->place.inside = 0;
+  tide_store_relaxed(&seat->place.tid, tid);
+}
+
+// The thread before has ended in the middle of nothing: a thread does not end in a hook. What it
+// had goes to whoever comes next.
+static void take_over(struct tide_agent_seat *seat, uint64_t tp, uint32_t tid)
+{
+  struct tide_thread *t = seat->seat.thread;
+  if (t && t->self == t) // else this is a fork child, in which that memory is wiped
+    tide_thread_end(&seat->seat);
+  seat->seat = (struct tide_seat){0};
+  begin(seat, tid);
+  tide_store_release(&seat->place.thread_pointer, tp);
+}
+
+static struct tide_agent_seat *place_at(uint64_t tp, uint32_t i)
+{
+  return &tide_agent_seats[(tide_agent_home(tp) + i) % TIDE_AGENT_SEATS];
+}
+
+// Under the lock: somebody else's seat changes hands.
+static struct tide_agent_seat *find_dead(uint64_t tp, uint32_t tid)
+{
+  struct tide_agent_seat *found = NULL;
+  tide_lock_take(&lock);
+  for (uint32_t i = 0; i < PROBES && !found; i++)
+    if (has_ended(place_at(tp, i)->place.tid))
+      found = place_at(tp, i);
+  if (found)
+    take_over(found, tp, tid);
+  tide_lock_drop(&lock);
+  return found;
+}
+
+TIDE_COLD struct tide_agent_seat *tide_agent_seat_slowly(uint64_t tp)
+{
+  uint32_t tid = tide_sys_tid();
+  for (uint32_t i = 0; i < PROBES; i++) {
+    struct tide_agent_seat *seat = place_at(tp, i);
+    uint64_t seen = tide_load_acquire(&seat->place.thread_pointer);
+    if (!seen && __atomic_compare_exchange_n(&seat->place.thread_pointer, &seen, tp, false,
+                                             __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      begin(seat, tid);
+      return seat;
+    }
+    if (seen != tp)
+      continue;
+    if (seat->place.tid != tid)
+      take_over(seat, tp, tid);
+    return seat;
+  }
+  return find_dead(tp, tid);
+}
