@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel winds a thread back to its svc before it shows it stopped in a call that is to be made
+// again: nothing is left to do for those. Of one that ends with EINTR it has lost the first
+// argument, in whose register the result is.
+#include "attach/stopped_regs.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { INSN_BYTES = 4, FIRST = 0, NUMBER = 8, ARGUMENTS = 6, MOV_INSNS = 4 };
+#define SVC 0xd4000001u
+
+const bool tide_regs_lose_argument = true;
+
+uint64_t tide_regs_pc(const struct user_regs_struct *regs)
+{
+  return regs->pc;
+}
+
+void tide_regs_set_pc(struct user_regs_struct *regs, uint64_t pc)
+{
+  regs->pc = pc;
+}
+
+uint64_t tide_regs_sp(const struct user_regs_struct *regs)
+{
+  return regs->sp;
+}
+
+long tide_regs_result(const struct user_regs_struct *regs)
+{
+  return (long)regs->regs[FIRST];
+}
+
+long tide_regs_interrupted(const struct user_regs_struct *regs, const struct tide_waiting *before)
+{
+  bool is_the_one = before->number == (long)regs->regs[NUMBER] && before->pc == regs->pc;
+  return is_the_one && tide_regs_result(regs) == -EINTR ? before->number : -1;
+}
+
+void tide_regs_restart(struct user_regs_struct *regs, const struct tide_waiting *before)
+{
+  regs->regs[FIRST] = before->first;
+  regs->pc -= INSN_BYTES;
+}
+
+struct emitter {
+  uint8_t *code;
+  size_t n;
+};
+
+static void emit(struct emitter *e, uint32_t insn)
+{
+  memcpy(e->code + e->n, &insn, sizeof insn);
+  e->n += sizeof insn;
+}
+
+static void emit_mov(struct emitter *e, unsigned reg, uint64_t value)
+{
+  emit(e, 0xd2800000u | (uint32_t)(value & 0xffff) << 5 | reg); // movz
+  for (unsigned i = 1; i < MOV_INSNS; i++)
+    emit(e, 0xf2800000u | i << 21 | (uint32_t)(value >> 16 * i & 0xffff) << 5 | reg); // movk
+}
+
+static void emit_call(struct emitter *e, const struct tide_remote_call *call)
+{
+  for (unsigned i = 0; i < ARGUMENTS; i++)
+    emit_mov(e, i, (uint64_t)call->arguments[i]);
+  emit_mov(e, NUMBER, (uint64_t)call->number);
+  emit(e, SVC);
+}
+
+// Every register may be in use, so the way back is a branch, which spans 128 MiB.
+size_t tide_regs_write_calls(const struct user_regs_struct *regs,
+                             const struct tide_remote_call *calls, size_t n, uint64_t cave,
+                             uint8_t *code, size_t size)
+{
+  struct emitter e = {code, 0};
+  size_t mov = MOV_INSNS * INSN_BYTES;
+  size_t bytes = n * ((ARGUMENTS + 1) * mov + INSN_BYTES) + (ARGUMENTS + 1) * mov + INSN_BYTES;
+  if (bytes > size)
+    return 0;
+  for (size_t i = 0; i < n; i++)
+    if (!calls[i].done)
+      emit_call(&e, &calls[i]);
+  for (unsigned i = 0; i < ARGUMENTS; i++)
+    emit_mov(&e, i, regs->regs[i]);
+  emit_mov(&e, NUMBER, regs->regs[NUMBER]);
+  int64_t distance = (int64_t)(regs->pc - (cave + e.n));
+  if (distance < -(INT64_C(1) << 27) || distance >= INT64_C(1) << 27)
+    return 0;
+  emit(&e, 0x14000000u | ((uint32_t)(distance / INSN_BYTES) & 0x03ffffff)); // b
+  return e.n;
+}
+
+struct user_regs_struct tide_regs_at_calls(const struct user_regs_struct *regs, uint64_t cave)
+{
+  struct user_regs_struct at = *regs;
+  at.pc = cave;
+  return at;
+}

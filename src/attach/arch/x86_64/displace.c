@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// x86_64: Zydis decodes. Operands relative to the instruction pointer get another displacement,
+// short branches become near ones.
+#include "attach/displace.h"
+
+#include <Zydis/Zydis.h>
+#include <string.h>
+
+enum { NEAR_JUMP_BYTES = 5, SHORT_JUMP_BYTES = 2 };
+
+static bool decode(const uint8_t *bytes, size_t n, ZydisDecodedInstruction *ret_insn)
+{
+  ZydisDecoder decoder;
+  return ZYAN_SUCCESS(
+             ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
+         ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, n, ret_insn));
+}
+
+static bool is_branch(const ZydisDecodedInstruction *insn)
+{
+  return insn->raw.imm[0].is_relative;
+}
+
+static bool has_own_address(const ZydisDecodedInstruction *insn)
+{
+  return insn->attributes & ZYDIS_ATTRIB_HAS_MODRM && insn->raw.modrm.mod == 0 &&
+         insn->raw.modrm.rm == 5 && insn->raw.disp.size == 32;
+}
+
+static bool never_falls_through(const ZydisDecodedInstruction *insn)
+{
+  return insn->meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+         insn->meta.category == ZYDIS_CATEGORY_RET;
+}
+
+static uint64_t branch_target(const ZydisDecodedInstruction *insn, uint64_t at)
+{
+  return at + insn->length + (uint64_t)insn->raw.imm[0].value.s;
+}
+
+// A displacement of four bytes, the last ones of an instruction that ends at `next`.
+static bool put_rel32(uint8_t *code, uint64_t next, uint64_t target)
+{
+  int64_t distance = (int64_t)(target - next);
+  int32_t rel32 = (int32_t)distance;
+  memcpy(code, &rel32, sizeof rel32);
+  return distance == rel32;
+}
+
+static bool put_jump(uint8_t *code, uint64_t at, uint64_t to)
+{
+  code[0] = 0xe9;
+  return put_rel32(code + 1, at + NEAR_JUMP_BYTES, to);
+}
+
+static bool put_short_jump(uint8_t *code, uint64_t at, uint64_t to)
+{
+  int64_t distance = (int64_t)(to - (at + SHORT_JUMP_BYTES));
+  code[0] = 0xeb;
+  code[1] = (uint8_t)distance;
+  return distance == (int8_t)distance;
+}
+
+// loop, loope, loopne and jrcxz have no near form:
+//   loop taken; jmp over; taken: jmp target; over:
+static size_t move_loop(const uint8_t *bytes, const ZydisDecodedInstruction *insn, uint64_t target,
+                        uint8_t *code, uint64_t to)
+{
+  size_t n = insn->length - 1u;
+  memcpy(code, bytes, n);
+  code[n++] = SHORT_JUMP_BYTES;
+  code[n++] = 0xeb;
+  code[n++] = NEAR_JUMP_BYTES;
+  return put_jump(code + n, to + n, target) ? n + NEAR_JUMP_BYTES : 0;
+}
+
+static bool is_loop(const ZydisDecodedInstruction *insn)
+{
+  return insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn->opcode >= 0xe0 &&
+         insn->opcode <= 0xe3;
+}
+
+// Writes a branch that does the same from `to`. Its length; 0: cannot.
+static size_t move_branch(const uint8_t *bytes, const ZydisDecodedInstruction *insn, uint64_t at,
+                          uint8_t *code, uint64_t to, const char **ret_why)
+{
+  uint64_t target = branch_target(insn, at);
+  if (insn->meta.category == ZYDIS_CATEGORY_COND_BR && is_loop(insn))
+    return move_loop(bytes, insn, target, code, to);
+  if (insn->meta.category == ZYDIS_CATEGORY_COND_BR) {
+    code[0] = 0x0f;
+    code[1] = 0x80 | (insn->opcode & 15);
+    return put_rel32(code + 2, to + 6, target) ? 6 : 0;
+  }
+  if (insn->meta.category == ZYDIS_CATEGORY_UNCOND_BR)
+    return put_jump(code, to, target) ? NEAR_JUMP_BYTES : 0;
+  // A call would leave a return address of the island on the stack.
+  *ret_why = "it begins with a call";
+  return 0;
+}
+
+static size_t move_one(const uint8_t *bytes, const ZydisDecodedInstruction *insn, uint64_t at,
+                       uint8_t *code, uint64_t to, const char **ret_why)
+{
+  *ret_why = "its first instructions have an operand that is out of reach from elsewhere";
+  if (is_branch(insn))
+    return move_branch(bytes, insn, at, code, to, ret_why);
+  memcpy(code, bytes, insn->length);
+  if (!has_own_address(insn))
+    return insn->length;
+  uint64_t target = at + insn->length + (uint64_t)insn->raw.disp.value;
+  return put_rel32(code + insn->raw.disp.offset, to + insn->length, target) ? insn->length : 0;
+}
+
+// The longest that one instruction can become, and a jump behind it.
+enum { ROOM_BYTES = ZYDIS_MAX_INSTRUCTION_LENGTH + SHORT_JUMP_BYTES + 2 * NEAR_JUMP_BYTES };
+
+static bool move(const struct tide_code *whole, size_t pad, size_t need, uint64_t to,
+                 struct tide_displaced *ret_displaced, const char **ret_why)
+{
+  const struct tide_code *function =
+      &(struct tide_code){whole->bytes + pad, whole->n - pad, whole->at + pad};
+  struct tide_displaced d = {0};
+  bool ends = false;
+  while (d.taken < need) {
+    ZydisDecodedInstruction insn;
+    if (ends) {
+      *ret_why = "it is shorter than a jump";
+      return false;
+    }
+    if (d.n == TIDE_DISPLACED_MAX || d.n_bytes + ROOM_BYTES > sizeof d.code ||
+        !decode(function->bytes + d.taken, function->n - d.taken, &insn)) {
+      *ret_why = "its first instructions cannot be decoded";
+      return false;
+    }
+    uint64_t at = function->at + d.taken;
+    // Back among what is displaced: to the jump, or into its middle.
+    if (is_branch(&insn) && branch_target(&insn, at) - function->at < need) {
+      *ret_why = "its first instructions are a loop";
+      return false;
+    }
+    d.from[d.n] = (uint8_t)d.taken;
+    d.moved[d.n++] = (uint8_t)d.n_bytes;
+    size_t n =
+        move_one(function->bytes + d.taken, &insn, at, d.code + d.n_bytes, to + d.n_bytes, ret_why);
+    if (!n)
+      return false;
+    d.n_bytes += n;
+    d.taken += insn.length;
+    ends = never_falls_through(&insn);
+  }
+  if (!put_jump(d.code + d.n_bytes, to + d.n_bytes, function->at + d.taken)) {
+    *ret_why = "no free memory is within reach of it";
+    return false;
+  }
+  d.n_bytes += NEAR_JUMP_BYTES;
+  *ret_displaced = d;
+  return true;
+}
+
+static bool branches_into(const struct tide_code *function, size_t pad, size_t n)
+{
+  ZydisDecodedInstruction insn;
+  for (size_t i = 0; i < function->n; i += insn.length) {
+    if (!decode(function->bytes + i, function->n - i, &insn))
+      // The end may be cut off; before it there is data among the code, and it could be anything.
+      return function->n - i >= ZYDIS_MAX_INSTRUCTION_LENGTH;
+    uint64_t start = function->at + pad;
+    uint64_t into = is_branch(&insn) ? branch_target(&insn, function->at + i) - start : 0;
+    if (into > 0 && into < n)
+      return true;
+  }
+  return false;
+}
+
+// No zeros: they may be data.
+static bool is_padding(const struct tide_code *gap)
+{
+  ZydisDecodedInstruction insn;
+  for (size_t i = 0; i < gap->n; i += insn.length)
+    if (!decode(gap->bytes + i, gap->n - i, &insn) ||
+        (insn.mnemonic != ZYDIS_MNEMONIC_NOP && insn.mnemonic != ZYDIS_MNEMONIC_INT3))
+      return false;
+  return true;
+}
+
+// endbr64 means nothing where the processor does not insist on it, and stays in any case.
+static size_t landing(const struct tide_code *function, bool guarded)
+{
+  static const uint8_t ENDBR64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  (void)guarded;
+  bool has = function->n >= sizeof ENDBR64 && !memcmp(function->bytes, ENDBR64, sizeof ENDBR64);
+  return has ? sizeof ENDBR64 : 0;
+}
+
+// push $index; jmp *0(%rip)
+static size_t enter(uint8_t *code, uint32_t index, uint64_t hook)
+{
+  code[0] = 0x68;
+  memcpy(code + 1, &index, sizeof index);
+  memcpy(code + 5, "\xff\x25\0\0\0\0", 6);
+  memcpy(code + 11, &hook, sizeof hook);
+  return 19;
+}
+
+static uint64_t entered(const uint8_t *code)
+{
+  uint64_t hook;
+  memcpy(&hook, code + 11, sizeof hook);
+  return code[0] == 0x68 && !memcmp(code + 5, "\xff\x25\0\0\0\0", 6) ? hook : 0;
+}
+
+static uint64_t jumps_to(const uint8_t *code, uint64_t at)
+{
+  int32_t near;
+  memcpy(&near, code + 1, sizeof near);
+  if (code[0] == 0xe9)
+    return at + NEAR_JUMP_BYTES + (uint64_t)(int64_t)near;
+  return code[0] == 0xeb ? at + SHORT_JUMP_BYTES + (uint64_t)(int64_t)(int8_t)code[1] : 0;
+}
+
+const struct tide_displacer tide_displacer_x86_64 = {
+    .jump_bytes = NEAR_JUMP_BYTES,
+    .reach = 1ull << 31,
+    .short_bytes = SHORT_JUMP_BYTES,
+    .short_reach = 128,
+    .max_insn_bytes = ZYDIS_MAX_INSTRUCTION_LENGTH,
+    .landing = landing,
+    .move = move,
+    .branches_into = branches_into,
+    .is_padding = is_padding,
+    .enter = enter,
+    .entered = entered,
+    .jumps_to = jumps_to,
+    .jump = put_jump,
+    .short_jump = put_short_jump,
+};

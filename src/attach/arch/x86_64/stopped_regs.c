@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A call that is to be made again is shown with one of the kernel's own errors in rax, and its
+// number in orig_rax.
+#include "attach/stopped_regs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+// The kernel's own, between a call that was interrupted and its restart.
+enum { RESTART_SYS = 512, RESTART_NO_INTR = 513, RESTART_NO_HAND = 514, RESTART_BLOCK = 516 };
+
+enum { SYSCALL_BYTES = 2, MOV_BYTES = 10, JUMP_BYTES = 14 };
+
+// By their numbers in an instruction.
+enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
+
+uint64_t tide_regs_pc(const struct user_regs_struct *regs)
+{
+  return regs->rip;
+}
+
+void tide_regs_set_pc(struct user_regs_struct *regs, uint64_t pc)
+{
+  regs->rip = pc;
+}
+
+uint64_t tide_regs_sp(const struct user_regs_struct *regs)
+{
+  return regs->rsp;
+}
+
+long tide_regs_result(const struct user_regs_struct *regs)
+{
+  return (long)regs->rax;
+}
+
+static bool in_syscall(const struct user_regs_struct *regs)
+{
+  return (long)regs->orig_rax >= 0;
+}
+
+const bool tide_regs_lose_argument = false;
+
+long tide_regs_interrupted(const struct user_regs_struct *regs, const struct tide_waiting *before)
+{
+  (void)before;
+  return in_syscall(regs) && (long)regs->rax == -EINTR ? (long)regs->orig_rax : -1;
+}
+
+static void make_again(struct user_regs_struct *regs)
+{
+  regs->rax = regs->orig_rax;
+  regs->rip -= SYSCALL_BYTES;
+  regs->orig_rax = -1ul;
+}
+
+void tide_regs_restart(struct user_regs_struct *regs, const struct tide_waiting *before)
+{
+  (void)before;
+  make_again(regs);
+}
+
+// What the kernel does when it lets the thread go on, should nobody put the registers back.
+static struct user_regs_struct as_resumed(const struct user_regs_struct *regs)
+{
+  struct user_regs_struct resumed = *regs;
+  long error = in_syscall(regs) ? -(long)regs->rax : 0;
+  if (error == RESTART_SYS || error == RESTART_NO_INTR || error == RESTART_NO_HAND) {
+    make_again(&resumed);
+  } else if (error == RESTART_BLOCK) {
+    make_again(&resumed);
+    resumed.rax = SYS_restart_syscall;
+  }
+  return resumed;
+}
+
+static uint8_t *put_mov(uint8_t *code, enum reg reg, uint64_t value)
+{
+  *code++ = reg < R8 ? 0x48 : 0x49;
+  *code++ = (uint8_t)(0xb8 | (reg & 7));
+  memcpy(code, &value, sizeof value);
+  return code + sizeof value;
+}
+
+static uint8_t *put_call(uint8_t *code, const struct tide_remote_call *call)
+{
+  static const enum reg ARGUMENTS[] = {RDI, RSI, RDX, R10, R8, R9};
+  for (int i = 0; i < 6; i++)
+    code = put_mov(code, ARGUMENTS[i], (uint64_t)call->arguments[i]);
+  code = put_mov(code, RAX, (uint64_t)call->number);
+  memcpy(code, "\x0f\x05", SYSCALL_BYTES);
+  return code + SYSCALL_BYTES;
+}
+
+size_t tide_regs_write_calls(const struct user_regs_struct *regs,
+                             const struct tide_remote_call *calls, size_t n, uint64_t cave,
+                             uint8_t *code, size_t size)
+{
+  (void)cave; // a jump goes anywhere
+  struct user_regs_struct back = as_resumed(regs);
+  uint8_t *p = code;
+  if (n * (7 * MOV_BYTES + SYSCALL_BYTES) + 9 * MOV_BYTES + JUMP_BYTES > size)
+    return 0;
+  for (size_t i = 0; i < n; i++)
+    if (!calls[i].done)
+      p = put_call(p, &calls[i]);
+  const struct {
+    enum reg reg;
+    uint64_t value;
+  } used[] = {{RAX, back.rax}, {RCX, back.rcx}, {RDX, back.rdx}, {RSI, back.rsi}, {RDI, back.rdi},
+              {R8, back.r8},   {R9, back.r9},   {R10, back.r10}, {R11, back.r11}};
+  for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+    p = put_mov(p, used[i].reg, used[i].value);
+  memcpy(p, "\xff\x25\0\0\0\0", 6); // jmp *0(%rip)
+  memcpy(p + 6, &back.rip, sizeof back.rip);
+  return (size_t)(p + JUMP_BYTES - code);
+}
+
+struct user_regs_struct tide_regs_at_calls(const struct user_regs_struct *regs, uint64_t cave)
+{
+  struct user_regs_struct at = *regs;
+  at.rip = cave;
+  at.orig_rax = -1ul; // nothing to be made again
+  return at;
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The displacer of the machine that we run on.
+#include "attach/displace.h"
+
+#include "rt/arch.h"
+#include "store/layout.h"
+
+const struct tide_displacer *tide_displacer(void)
+{
+  return TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? &tide_displacer_x86_64 : &tide_displacer_aarch64;
+}

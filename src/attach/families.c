@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Twice through the symbols of each object: first for signs of allocators, then for the functions
+// of those that showed.
+#include "attach/families.h"
+
+#include "base/alloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const char *const WORDS[] = {
+#define TIDE_FAMILY(name, words) [TIDE_FAMILY_##name] = (words),
+#include "attach/families.def"
+};
+
+static const struct sign {
+  enum tide_family family;
+  const char *name; // without the asterisk
+  bool any_prefix;
+} SIGNS[] = {
+#define TIDE_SIGN(family, name)                                                                    \
+  {TIDE_FAMILY_##family, (name)[0] == '*' ? (name) + 1 : (name), (name)[0] == '*'},
+#include "attach/families.def"
+};
+
+static const struct known {
+  enum tide_family family;
+  const char *name;
+  enum tide_role role;
+} KNOWN[] = {
+#define TIDE_ENTRY(family, name, role) {TIDE_FAMILY_##family, (name), TIDE_ROLE_##role},
+#include "attach/families.def"
+};
+
+const char *tide_family_words(enum tide_family family)
+{
+  return WORDS[family];
+}
+
+// An allocator in one object.
+struct allocator {
+  enum tide_family family;
+  char prefix[32];
+};
+
+enum { MAX_ALLOCATORS = 8 };
+
+struct search {
+  const struct tide_loaded *loaded;
+  struct allocator allocators[MAX_ALLOCATORS];
+  size_t n;
+  struct tide_hookables *entries;
+};
+
+// Length of the prefix with which a name shows a sign; -1: it does not. Prefixes end in _, so that
+// sdallocx is not dallocx of an allocator "s".
+static long prefix_of(const struct sign *sign, const char *name, size_t n)
+{
+  size_t k = strlen(sign->name);
+  if (n < k || memcmp(name + n - k, sign->name, k) != 0)
+    return -1;
+  size_t prefix = n - k;
+  bool fits = !prefix || (sign->any_prefix && name[prefix - 1] == '_' &&
+                          prefix < sizeof((struct allocator *)0)->prefix);
+  return fits ? (long)prefix : -1;
+}
+
+static void add_allocator(struct search *s, enum tide_family family, const char *name, size_t n)
+{
+  for (size_t i = 0; i < s->n; i++)
+    if (s->allocators[i].family == family && strlen(s->allocators[i].prefix) == n &&
+        !memcmp(s->allocators[i].prefix, name, n))
+      return;
+  if (s->n == MAX_ALLOCATORS)
+    return;
+  struct allocator *a = &s->allocators[s->n++];
+  a->family = family;
+  memcpy(a->prefix, name, n);
+  a->prefix[n] = 0;
+}
+
+static void look_for_signs(void *context, const struct tide_function *function)
+{
+  struct search *s = context;
+  size_t n = strlen(function->name);
+  for (size_t i = 0; i < COUNT(SIGNS); i++) {
+    long prefix = prefix_of(&SIGNS[i], function->name, n);
+    if (prefix >= 0)
+      add_allocator(s, SIGNS[i].family, function->name, (size_t)prefix);
+  }
+}
+
+// malloc without a prefix is anybody's; libc's, if nobody else shows.
+static void settle_whose_malloc(struct search *s)
+{
+  bool others = false;
+  size_t n = 0;
+  for (size_t i = 0; i < s->n; i++)
+    others |= s->allocators[i].family != TIDE_FAMILY_LIBC && !s->allocators[i].prefix[0] &&
+              s->allocators[i].family != TIDE_FAMILY_MIMALLOC;
+  for (size_t i = 0; i < s->n; i++)
+    if (!others || s->allocators[i].family != TIDE_FAMILY_LIBC)
+      s->allocators[n++] = s->allocators[i];
+  s->n = n;
+}
+
+static bool is_listed(const struct tide_hookables *entries, uint64_t at)
+{
+  for (size_t i = 0; i < entries->n; i++)
+    if (entries->all[i].at == at)
+      return true;
+  return false;
+}
+
+static void take_entry(struct search *s, const struct tide_function *function,
+                       const struct known *known)
+{
+  struct tide_hookables *entries = s->entries;
+  if (is_listed(entries, function->at))
+    return;
+  TIDE_GROW(entries->all, entries->n, entries->cap);
+  struct tide_hookable *entry = &entries->all[entries->n++];
+  *entry = (struct tide_hookable){.loaded = s->loaded,
+                                  .family = known->family,
+                                  .role = known->role,
+                                  .at = function->at,
+                                  .bytes = function->bytes};
+  snprintf(entry->name, sizeof entry->name, "%s", function->name);
+}
+
+static void look_for_entries(void *context, const struct tide_function *function)
+{
+  struct search *s = context;
+  for (size_t a = 0; a < s->n; a++) {
+    size_t prefix = strlen(s->allocators[a].prefix);
+    if (strncmp(function->name, s->allocators[a].prefix, prefix) != 0)
+      continue;
+    for (size_t i = 0; i < COUNT(KNOWN); i++)
+      if (KNOWN[i].family == s->allocators[a].family &&
+          !strcmp(function->name + prefix, KNOWN[i].name)) {
+        take_entry(s, function, &KNOWN[i]);
+        return;
+      }
+  }
+}
+
+// The loader has an allocator for itself, of a few blocks while it starts, and we are not to record
+// ourselves.
+static bool is_left_alone(const struct tide_loaded *loaded)
+{
+  const char *slash = strrchr(loaded->path, '/'), *name = slash ? slash + 1 : loaded->path;
+  return !strncmp(name, "ld-linux", 8) || !strncmp(name, "libtidemark", 11);
+}
+
+void tide_hookables_find(const struct tide_loaded_list *list, struct tide_hookables *ret_entries)
+{
+  *ret_entries = (struct tide_hookables){0};
+  for (size_t i = 0; i < list->n; i++) {
+    struct search s = {.loaded = &list->all[i], .entries = ret_entries};
+    if (is_left_alone(s.loaded))
+      continue;
+    tide_loaded_each_function(s.loaded, look_for_signs, &s);
+    settle_whose_malloc(&s);
+    if (s.n)
+      tide_loaded_each_function(s.loaded, look_for_entries, &s);
+  }
+}
+
+void tide_hookables_done(struct tide_hookables *entries)
+{
+  free(entries->all);
+  *entries = (struct tide_hookables){0};
+}

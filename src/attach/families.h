@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Allocators by the names of their functions (families.def). A linker drops what nobody calls, so
+// that any one function that only this allocator has is enough to know it by. Names may have a
+// prefix that the allocator's builder chose: _rjem_ of the Rust crate, je_ of others.
+#pragma once
+#include "attach/loaded.h"
+#include "store/agent_face.h"
+
+enum tide_family {
+#define TIDE_FAMILY(name, words) TIDE_FAMILY_##name,
+#include "attach/families.def"
+  TIDE_FAMILIES_N
+};
+
+const char *tide_family_words(enum tide_family family); // "jemalloc"
+
+// A function of an allocator in a process.
+struct tide_hookable {
+  const struct tide_loaded *loaded;
+  char name[64];
+  enum tide_family family;
+  enum tide_role role;
+  uint64_t at, bytes;
+};
+
+struct tide_hookables {
+  struct tide_hookable *all;
+  size_t n, cap;
+};
+
+// The entries of every allocator in the objects, each address once. The list must outlive them.
+void tide_hookables_find(const struct tide_loaded_list *list, struct tide_hookables *ret_entries);
+void tide_hookables_done(struct tide_hookables *entries);

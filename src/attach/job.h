@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One attach from beginning to end, as the helper does it: look, plan, put on, take off.
+#pragma once
+#include "attach/families.h"
+
+struct tide_job_options {
+  uint32_t pid;             // whose
+  const char *agent;        // path of the agent's file
+  const char *debug_dirs;   // for symbols; NULL: the usual ones
+  uint64_t store_bytes;     // of the store to be made
+  uint32_t depth_limit;     // frames of a stack; 0: all
+  uint32_t families_hooked; // a bit for each family that is wanted; 0: all
+};
+
+// What came of it.
+struct tide_attached {
+  int store_fd; // the memfd, the caller's; -1: it was detached
+  uint32_t n_hooked, n_refused;
+  uint32_t families;       // a bit for each that is hooked
+  uint64_t one_stopped_ns; // the longest that a single thread stood still
+  uint64_t all_stopped_ns; // and the longest that all did
+  uint64_t left_bytes;     // mapped in the process and left there
+  char refused[512];       // functions that could not be hooked, with reasons; ""
+};
+
+struct tide_job;
+
+enum tide_err tide_job_attach(const struct tide_job_options *options, struct tide_job **ret_job,
+                              struct tide_attached *ret_attached, struct tide_diag *diag);
+// A process that has ended meanwhile is no failure.
+enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_attached,
+                              struct tide_diag *diag);
+
+// Takes off whatever tidemark has put on the process, whoever did.
+enum tide_err tide_job_clear(const struct tide_job_options *options, bool *ret_found,
+                             struct tide_diag *diag);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An ELF file that a process has loaded: where, its functions by name and by extent. Addresses are
+// the process's unless they are said to be the file's.
+#pragma once
+#include "attach/outside.h"
+#include "symbol/elf.h"
+
+struct tide_extent { // of a function, by the unwind information: complete in stripped files, too
+  uint64_t lo, hi;
+};
+
+struct tide_loaded {
+  char *path;                  // as the process calls it
+  struct tide_elf *elf;        // the file, as it is now
+  struct tide_elf *debug;      // a separate file with its symbols; NULL: none
+  uint64_t bias;               // process's address − file's
+  uint64_t code_lo, code_hi;   // its code, as far as it comes from the file
+  bool is_guarded;             // its pages insist on landing pads
+  struct tide_extent *extents; // sorted, from the file's unwind information
+  size_t n_extents, extents_cap;
+};
+
+struct tide_loaded_list {
+  struct tide_loaded *all;
+  size_t n, cap;
+  struct { // what is mapped as code and cannot be looked into
+    char *path;
+    char *reason;
+  } * unread;
+  size_t n_unread, unread_cap;
+};
+
+// Every object that has code in the process. debug_dirs: as tide_debugfile_open has it.
+void tide_loaded_list_make(const struct tide_outside *outside, const char *debug_dirs,
+                           struct tide_loaded_list *ret_list);
+void tide_loaded_list_done(struct tide_loaded_list *list);
+
+// One of them, from a file that nobody has loaded: everything as if its bias were 0.
+enum tide_err tide_loaded_open_file(const char *path, const char *debug_dirs,
+                                    struct tide_loaded *ret_loaded, struct tide_diag *diag);
+void tide_loaded_done(struct tide_loaded *loaded);
+
+struct tide_function {
+  const char *name; // without a version
+  uint64_t at, bytes;
+};
+
+// Calls each for every function that one of its symbol tables defines; some come twice.
+void tide_loaded_each_function(const struct tide_loaded *loaded,
+                               void (*each)(void *context, const struct tide_function *function),
+                               void *context);
+
+// Bytes of its code as they are in the file; false: not there.
+bool tide_loaded_read(const struct tide_loaded *loaded, uint64_t at, void *to, size_t n);
+
+// The extent that an address is in; false: not known.
+bool tide_loaded_extent(const struct tide_loaded *loaded, uint64_t address,
+                        struct tide_extent *ret_extent);
+// Calls each for every gap between functions in [lo, hi).
+void tide_loaded_each_gap(const struct tide_loaded *loaded, uint64_t lo, uint64_t hi,
+                          bool (*each)(void *context, struct tide_extent gap), void *context);

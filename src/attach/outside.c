@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// /proc/PID/maps and /proc/PID/mem.
+#define _GNU_SOURCE
+#include "attach/outside.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAGE_BYTES UINT64_C(4096)
+#define HIGHEST_ADDRESS UINT64_C(0x7ffffffff000) // where any process of the two machines may map
+#define LOWEST_ADDRESS UINT64_C(0x10000)         // vm.mmap_min_addr, as it is mostly
+
+void tide_outside_close(struct tide_outside *outside)
+{
+  if (!outside)
+    return;
+  for (size_t i = 0; i < outside->n_mappings; i++)
+    free(outside->mappings[i].path);
+  free(outside->mappings);
+  if (outside->memory_fd >= 0)
+    close(outside->memory_fd);
+  free(outside);
+}
+
+// lo-hi rwxp offset device inode path
+static bool parse_mapping(const char *line, struct tide_mapping *ret_mapping)
+{
+  struct tide_mapping m = {0};
+  char flags[5];
+  int path_at = 0;
+  if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &m.lo, &m.hi,
+             flags, &m.offset, &m.inode, &path_at) < 5)
+    return false;
+  m.readable = flags[0] == 'r';
+  m.writable = flags[1] == 'w';
+  m.executable = flags[2] == 'x';
+  m.shared = flags[3] == 's';
+  m.path = tide_strndup(line + path_at, strcspn(line + path_at, "\n"));
+  *ret_mapping = m;
+  return true;
+}
+
+static enum tide_err read_mappings(struct tide_outside *outside, struct tide_diag *diag)
+{
+  char name[64];
+  snprintf(name, sizeof name, "/proc/%u/maps", outside->pid);
+  FILE *f = fopen(name, "re");
+  if (!f)
+    return errno == ENOENT
+               ? tide_fail(diag, TIDE_ERR_NOT_FOUND, "there is no process %u", outside->pid)
+               : tide_fail_errno(diag, "cannot look at process %u", outside->pid);
+  TIDE_CLEANUP_FREE char *line = NULL;
+  size_t size = 0;
+  while (getline(&line, &size, f) > 0) {
+    TIDE_GROW(outside->mappings, outside->n_mappings, outside->mappings_cap);
+    outside->n_mappings += parse_mapping(line, &outside->mappings[outside->n_mappings]);
+  }
+  fclose(f);
+  if (!outside->n_mappings)
+    return tide_fail(diag, TIDE_ERR_NOT_FOUND,
+                     "process %u has no memory: it has ended, or is one "
+                     "of the kernel's own",
+                     outside->pid);
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_outside_open(uint32_t pid, bool with_memory, struct tide_outside **ret_outside,
+                                struct tide_diag *diag)
+{
+  struct tide_outside *outside = tide_alloc(sizeof *outside);
+  *outside = (struct tide_outside){.pid = pid, .memory_fd = -1};
+  enum tide_err err = read_mappings(outside, diag);
+  if (!err && with_memory) {
+    char name[64];
+    snprintf(name, sizeof name, "/proc/%u/mem", pid);
+    outside->memory_fd = open(name, O_RDWR | O_CLOEXEC);
+    if (outside->memory_fd < 0)
+      err = tide_fail_errno(diag, "cannot open the memory of process %u", pid);
+  }
+  if (err)
+    tide_outside_close(outside);
+  else
+    *ret_outside = outside;
+  return err;
+}
+
+bool tide_outside_read(const struct tide_outside *outside, uint64_t at, void *to, size_t n)
+{
+  return pread(outside->memory_fd, to, n, (off_t)at) == (ssize_t)n;
+}
+
+bool tide_outside_write(const struct tide_outside *outside, uint64_t at, const void *from, size_t n)
+{
+  return pwrite(outside->memory_fd, from, n, (off_t)at) == (ssize_t)n;
+}
+
+const struct tide_mapping *tide_outside_find(const struct tide_outside *outside, uint64_t address)
+{
+  for (size_t i = 0; i < outside->n_mappings; i++)
+    if (address >= outside->mappings[i].lo && address < outside->mappings[i].hi)
+      return &outside->mappings[i];
+  return NULL;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+  return a > b ? a - b : b - a;
+}
+
+uint64_t tide_outside_gap(const struct tide_outside *outside, uint64_t near, uint64_t n,
+                          uint64_t reach)
+{
+  const uint64_t margin = UINT64_C(1) << 20;
+  uint64_t best = 0;
+  for (size_t i = 0; i <= outside->n_mappings; i++) {
+    uint64_t lo = (i ? outside->mappings[i - 1].hi : LOWEST_ADDRESS) + margin;
+    uint64_t hi = (i < outside->n_mappings ? outside->mappings[i].lo : HIGHEST_ADDRESS) - margin;
+    if (hi < lo || hi - lo < n || hi > HIGHEST_ADDRESS)
+      continue;
+    uint64_t at = near < lo ? lo : near > hi - n ? hi - n : near;
+    at &= ~(PAGE_BYTES - 1);
+    if (!best || distance(at, near) < distance(best, near))
+      best = at;
+  }
+  bool reaches = best && distance(best, near) < reach && distance(best + n, near) < reach;
+  return reaches ? best : 0;
+}

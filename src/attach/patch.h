@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plan carried out, step by step, in this order:
+//
+//   map      one thread stopped    room for the agent and the islands, filled while all run
+//   apply    all stopped           the jumps
+//   ...
+//   undo     all stopped           the old code; is anybody still inside?
+//   unmap    one thread stopped    nothing is left behind
+//
+// A step that says LATER is tried again after a pause. Killed between or within any two of them, we
+// leave a process that works, and notes by which the next tracer finds and undoes what is there.
+#pragma once
+#include "attach/agent_image.h"
+#include "attach/plan.h"
+#include "attach/tracer.h"
+
+enum tide_patch_step {
+  TIDE_STEP_DONE,
+  TIDE_STEP_LATER,  // a thread was where it must not be, or a signal came
+  TIDE_STEP_REPLAN, // the process is not as it was when the plan was made
+  TIDE_STEP_FAILED,
+};
+
+struct tide_reserved {
+  uint64_t at, n_bytes;
+  bool is_mapped;
+};
+
+struct tide_attachment {
+  const struct tide_plan *plan;
+  struct tide_agent_image *agent;
+  struct tide_tracer *tracer;
+  uint64_t cave;                // where a borrowed thread's code goes
+  struct tide_reserved *ranges; // regions of islands, then the agent's code, then its data
+  size_t n_ranges;
+  uint64_t hook;      // where islands go
+  bool is_undone;     // the old code is back
+  const char *reason; // of a step that was not done
+};
+
+// Finds a place for the agent and relocates it there. False with a reason: there is none.
+bool tide_attachment_init(struct tide_attachment *attachment, const struct tide_plan *plan,
+                          struct tide_agent_image *agent, struct tide_tracer *tracer,
+                          const struct tide_loaded_list *objects, const char **ret_why);
+// The same for what another tracer has put there (leftovers.h), to be taken off.
+bool tide_attachment_adopt(struct tide_attachment *attachment, const struct tide_plan *plan,
+                           struct tide_agent_image *agent, struct tide_tracer *tracer,
+                           const struct tide_loaded_list *objects);
+void tide_attachment_done(struct tide_attachment *attachment);
+
+// What is to be unmapped in the end, too.
+void tide_attachment_reserve(struct tide_attachment *attachment, uint64_t at, uint64_t n_bytes);
+
+enum tide_patch_step tide_attachment_map(struct tide_attachment *attachment);
+enum tide_patch_step tide_attachment_apply(struct tide_attachment *attachment);
+// at_work: does a thread run a hook? Asked with all stopped.
+enum tide_patch_step tide_attachment_undo(struct tide_attachment *attachment,
+                                          bool (*at_work)(void *context), void *context);
+enum tide_patch_step tide_attachment_unmap(struct tide_attachment *attachment);

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One function after the other: the short form if it can be, a jump if not, else a refusal.
+#include "attach/plan.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FUNCTION_BYTES = 1 << 16, REGION_BYTES = 16 << 10 };
+
+const char *tide_patch_form_words(enum tide_patch_form form)
+{
+  static const char *const WORDS[] = {
+      [TIDE_PATCH_SHORT] = "by a short jump over its first instruction",
+      [TIDE_PATCH_SINGLE] = "by a jump over its first instruction",
+      [TIDE_PATCH_CHECKED] = "by a jump over its first instructions, when no thread is there",
+  };
+  return WORDS[form];
+}
+
+// The plan in the making, for one function.
+struct making {
+  const struct tide_outside *outside;
+  const struct tide_displacer *displacer;
+  struct tide_plan *plan;
+  const struct tide_loaded *loaded;
+  struct tide_patch patch;
+  struct tide_code function;
+  size_t pad;
+  const char *why;
+};
+
+// From the process, or from the file where that is all there is.
+static bool read_code(const struct making *m, uint64_t at, uint8_t *to, size_t n)
+{
+  if (m->outside->memory_fd >= 0)
+    return tide_outside_read(m->outside, at, to, n);
+  return tide_loaded_read(m->loaded, at, to, n);
+}
+
+// Symbols written in assembler may have no size; the unwind information knows the true extent.
+static uint64_t function_bytes(const struct making *m)
+{
+  const struct tide_hookable *entry = &m->patch.entry;
+  struct tide_extent extent;
+  uint64_t n = entry->bytes;
+  if (tide_loaded_extent(m->loaded, entry->at, &extent) && extent.lo == entry->at &&
+      extent.hi - extent.lo > n)
+    n = extent.hi - extent.lo;
+  return n < MAX_FUNCTION_BYTES ? n : MAX_FUNCTION_BYTES;
+}
+
+static bool is_taken(const struct tide_plan *plan, uint64_t at, size_t n)
+{
+  for (size_t i = 0; i < plan->n_patches; i++) {
+    uint64_t hole = plan->patches[i].hole;
+    if (hole && hole < at + n && at < hole + n)
+      return true;
+  }
+  return false;
+}
+
+static bool consider_gap(void *context, struct tide_extent gap)
+{
+  struct making *m = context;
+  const struct tide_displacer *d = m->displacer;
+  uint8_t bytes[64], jump[16];
+  size_t n = gap.hi - gap.lo;
+  if (n < d->jump_bytes || n > sizeof bytes || !read_code(m, gap.lo, bytes, n) ||
+      !d->is_padding(&(struct tide_code){bytes, n, gap.lo}))
+    return false;
+  for (uint64_t at = gap.lo; at + d->jump_bytes <= gap.hi; at++)
+    if (d->short_jump(jump, m->patch.at, at) && !is_taken(m->plan, at, d->jump_bytes)) {
+      m->patch.hole = at;
+      memcpy(m->patch.hole_old, bytes + (at - gap.lo), d->jump_bytes);
+      return true;
+    }
+  return false;
+}
+
+static bool move(struct making *m, size_t need)
+{
+  return m->displacer->move(&m->function, m->pad, need, m->patch.island + TIDE_ISLAND_CODE_AT,
+                            &m->patch.displaced, &m->why);
+}
+
+// Two bytes that displace one instruction, and a hole for the rest of the way.
+static bool try_short(struct making *m)
+{
+  const struct tide_displacer *d = m->displacer;
+  struct tide_patch *p = &m->patch;
+  if (!d->short_bytes || !move(m, d->short_bytes) || p->displaced.n != 1 ||
+      p->displaced.taken >= d->jump_bytes)
+    return false;
+  uint64_t span = d->short_reach + 64;
+  tide_loaded_each_gap(m->loaded, p->at - span, p->at + span, consider_gap, m);
+  if (!p->hole || !d->jump(p->hole_jump, p->hole, p->island) ||
+      !d->short_jump(p->jump, p->at, p->hole)) {
+    p->hole = 0;
+    return false;
+  }
+  p->form = TIDE_PATCH_SHORT;
+  p->n = d->short_bytes;
+  return true;
+}
+
+static bool try_jump(struct making *m)
+{
+  const struct tide_displacer *d = m->displacer;
+  struct tide_patch *p = &m->patch;
+  if (!move(m, d->jump_bytes))
+    return false;
+  if (!d->jump(p->jump, p->at, p->island)) {
+    m->why = "no free memory is within reach of it";
+    return false;
+  }
+  p->form = p->displaced.n == 1 ? TIDE_PATCH_SINGLE : TIDE_PATCH_CHECKED;
+  p->n = d->jump_bytes;
+  if (p->form == TIDE_PATCH_CHECKED && d->branches_into(&m->function, m->pad, d->jump_bytes)) {
+    m->why = "it branches back among its first instructions";
+    return false;
+  }
+  return true;
+}
+
+// Has somebody else changed the code, or is it another file than the one loaded?
+static bool is_as_in_file(const struct making *m)
+{
+  uint8_t bytes[16];
+  size_t n = m->function.n < sizeof bytes ? m->function.n : sizeof bytes;
+  return tide_loaded_read(m->loaded, m->function.at, bytes, n) &&
+         !memcmp(bytes, m->function.bytes, n);
+}
+
+static struct tide_island_region *region_for(struct making *m, uint64_t at)
+{
+  struct tide_plan *plan = m->plan;
+  uint64_t reach = m->displacer->reach - REGION_BYTES;
+  for (size_t i = 0; i < plan->n_regions; i++) {
+    struct tide_island_region *r = &plan->regions[i];
+    uint64_t distance = r->at > at ? r->at - at : at - r->at;
+    if (distance < reach && (r->n_islands + 1) * TIDE_ISLAND_BYTES <= r->n_bytes)
+      return r;
+  }
+  uint64_t gap = tide_outside_gap(m->outside, at, REGION_BYTES, reach);
+  for (size_t i = 0; i < plan->n_regions; i++)
+    if (gap == plan->regions[i].at)
+      gap = plan->regions[i].at + REGION_BYTES; // the margin of a gap is larger than that
+  if (!gap)
+    return NULL;
+  TIDE_GROW(plan->regions, plan->n_regions, plan->regions_cap);
+  plan->regions[plan->n_regions] = (struct tide_island_region){gap, REGION_BYTES, 0};
+  return &plan->regions[plan->n_regions++];
+}
+
+static bool plan_function(struct making *m, uint8_t *code)
+{
+  struct tide_patch *p = &m->patch;
+  uint64_t n = function_bytes(m);
+  // What follows a tiny function is decoded, never moved.
+  size_t have = n < m->displacer->max_insn_bytes ? m->displacer->max_insn_bytes : n;
+  m->why = "its code cannot be read";
+  if (!read_code(m, p->entry.at, code, have))
+    return false;
+  m->function = (struct tide_code){code, n ? n : have, p->entry.at};
+  m->why = "its code is not that of its file: it was changed, or the file was replaced";
+  if (!is_as_in_file(m))
+    return false;
+  struct tide_island_region *region = region_for(m, p->entry.at);
+  m->why = "no free memory is within reach of it";
+  if (!region)
+    return false;
+  m->pad = m->displacer->landing(&m->function, m->loaded->is_guarded);
+  p->at = p->entry.at + m->pad;
+  p->island = region->at + region->n_islands * TIDE_ISLAND_BYTES;
+  if (!try_short(m) && !try_jump(m))
+    return false;
+  memcpy(p->old, code + m->pad, p->n);
+  region->n_islands++;
+  return true;
+}
+
+static void plan_entry(struct making *m, const struct tide_hookable *entry, uint8_t *code)
+{
+  struct tide_plan *plan = m->plan;
+  m->patch = (struct tide_patch){.entry = *entry};
+  m->loaded = entry->loaded;
+  if (plan_function(m, code)) {
+    TIDE_GROW(plan->patches, plan->n_patches, plan->patches_cap);
+    plan->patches[plan->n_patches++] = m->patch;
+  } else {
+    TIDE_GROW(plan->refusals, plan->n_refusals, plan->refusals_cap);
+    plan->refusals[plan->n_refusals++] = (struct tide_refusal){*entry, m->why};
+  }
+}
+
+void tide_plan_make(const struct tide_outside *outside, const struct tide_hookables *entries,
+                    struct tide_plan *ret_plan)
+{
+  TIDE_CLEANUP_FREE uint8_t *code = tide_alloc(MAX_FUNCTION_BYTES);
+  *ret_plan = (struct tide_plan){0};
+  struct making m = {.outside = outside, .displacer = tide_displacer(), .plan = ret_plan};
+  for (size_t i = 0; i < entries->n; i++)
+    plan_entry(&m, &entries->all[i], code);
+}
+
+void tide_plan_done(struct tide_plan *plan)
+{
+  free(plan->patches);
+  free(plan->refusals);
+  free(plan->regions);
+  *plan = (struct tide_plan){0};
+}

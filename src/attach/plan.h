@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an attach will write where: made while the process runs and from its files and memory alone,
+// so that the stop itself is short. A function that cannot be hooked is listed with the reason.
+//
+// Three forms of a patch, the safest first:
+//
+//   SHORT    two bytes over the first instruction, to a near jump in padding close by
+//   SINGLE   a near jump over a first instruction of as many bytes, or more
+//   CHECKED  a near jump over several instructions: nothing in the function branches back among
+//            them, no thread is in the middle, and no stack holds an address in there
+//
+// In the first two no thread can be in the middle of what is overwritten, whatever it does.
+#pragma once
+#include "attach/displace.h"
+#include "attach/families.h"
+#include "attach/loaded.h"
+
+enum tide_patch_form { TIDE_PATCH_SHORT, TIDE_PATCH_SINGLE, TIDE_PATCH_CHECKED };
+
+enum {
+  TIDE_ISLAND_CODE_AT = 32,  // the displaced instructions
+  TIDE_ISLAND_NOTE_AT = 144, // how to undo it
+  TIDE_ISLAND_BYTES = 256,
+};
+#define TIDE_ISLAND_MAGIC UINT64_C(0x31306b72616d6574) // "temark01"
+
+// At the end of each island: enough for another tracer to undo what one that was killed left.
+struct tide_island_note {
+  uint64_t magic;
+  uint64_t at;   // of the patch
+  uint64_t hole; // 0: none
+  uint8_t n, old[16], hole_old[8];
+};
+
+struct tide_patch {
+  struct tide_hookable entry;
+  enum tide_patch_form form;
+  uint64_t at; // where the jump is written, past the pad
+  size_t n;    // bytes of it
+  uint8_t old[16], jump[16];
+  uint64_t hole; // where the near jump of the short form is; 0: none
+  uint8_t hole_old[8], hole_jump[8];
+  uint64_t island;
+  struct tide_displaced displaced;
+};
+
+struct tide_refusal {
+  struct tide_hookable entry;
+  const char *why;
+};
+
+// Islands lie within reach of the functions they belong to: a region of them near each object or
+// two.
+struct tide_island_region {
+  uint64_t at, n_bytes;
+  size_t n_islands;
+};
+
+struct tide_plan {
+  struct tide_patch *patches;
+  size_t n_patches, patches_cap;
+  struct tide_refusal *refusals;
+  size_t n_refusals, refusals_cap;
+  struct tide_island_region *regions;
+  size_t n_regions, regions_cap;
+};
+
+// Plans for every entry. outside has its memory open, or else (to look at a process that may only
+// be read about) code is taken from the files.
+void tide_plan_make(const struct tide_outside *outside, const struct tide_hookables *entries,
+                    struct tide_plan *ret_plan);
+void tide_plan_done(struct tide_plan *plan);
+
+const char *tide_patch_form_words(enum tide_patch_form form);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the registers of a stopped thread mean: one part per architecture, under arch/.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+// A system call that a thread was seen to wait in before it was stopped.
+struct tide_waiting {
+  long number; // -1: none, or not known
+  uint64_t first, pc;
+};
+
+struct tide_remote_call {
+  long number, arguments[6];
+  long result; // −errno when it failed
+  bool done;
+};
+
+uint64_t tide_regs_pc(const struct user_regs_struct *regs);
+void tide_regs_set_pc(struct user_regs_struct *regs, uint64_t pc);
+uint64_t tide_regs_sp(const struct user_regs_struct *regs);
+long tide_regs_result(const struct user_regs_struct *regs); // of a system call
+
+// Does a stopped thread's first argument get lost, so that it has to be looked at before?
+extern const bool tide_regs_lose_argument;
+
+// Has it ended with EINTR? Its number; -1: it has not, or there is none.
+long tide_regs_interrupted(const struct user_regs_struct *regs, const struct tide_waiting *before);
+// Has the call made again.
+void tide_regs_restart(struct user_regs_struct *regs, const struct tide_waiting *before);
+
+// Writes code that makes the calls, puts back every register that it used and goes on where the
+// thread was, or makes its interrupted system call again. It needs no stack and no flags. Returns
+// its length, or 0 when it is longer than size, or the thread is too far from the cave to go back.
+size_t tide_regs_write_calls(const struct user_regs_struct *regs,
+                             const struct tide_remote_call *calls, size_t n, uint64_t cave,
+                             uint8_t *code, size_t size);
+// The registers with which a thread begins it.
+struct user_regs_struct tide_regs_at_calls(const struct user_regs_struct *regs, uint64_t cave);

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PTRACE_SEIZE and PTRACE_INTERRUPT, which send no signal. See tracer.h.
+#define _GNU_SOURCE
+#include "attach/tracer.h"
+
+#include "attach/stopped_regs.h"
+#include "base/alloc.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STOP_LIMIT_NS (50 * UINT64_C(1000000))
+#define RED_ZONE_BYTES 128
+#define STACK_LOOK_BYTES (128 << 10) // frames of what is interrupted by a signal lie on top
+
+static uint64_t now_ns(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+static long trace(long request, pid_t tid, uint64_t address, uint64_t data)
+{
+  return ptrace(request, tid, address, data);
+}
+
+static bool get_regs(pid_t tid, struct user_regs_struct *ret_regs)
+{
+  struct iovec whole = {ret_regs, sizeof *ret_regs};
+  return !trace(PTRACE_GETREGSET, tid, NT_PRSTATUS, (uint64_t)&whole);
+}
+
+static void set_regs(pid_t tid, struct user_regs_struct *regs)
+{
+  struct iovec whole = {regs, sizeof *regs};
+  trace(PTRACE_SETREGSET, tid, NT_PRSTATUS, (uint64_t)&whole);
+}
+
+void tide_tracer_init(struct tide_tracer *tracer, const struct tide_outside *outside)
+{
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &child, NULL);
+  *tracer = (struct tide_tracer){.outside = outside};
+}
+
+void tide_tracer_done(struct tide_tracer *tracer)
+{
+  free(tracer->threads);
+  *tracer = (struct tide_tracer){0};
+}
+
+// The status file of a thread, a line at a time, as far as one is asked for.
+static bool status_field(pid_t pid, pid_t tid, const char *field, char *ret_value, size_t size)
+{
+  char name[64], line[256];
+  snprintf(name, sizeof name, "/proc/%d/task/%d/status", pid, tid);
+  FILE *f = fopen(name, "re");
+  bool found = false;
+  while (f && !found && fgets(line, sizeof line, f))
+    if ((found = !strncmp(line, field, strlen(field))))
+      snprintf(ret_value, size, "%s", line + strlen(field));
+  if (f)
+    fclose(f);
+  return found;
+}
+
+static bool has_ended(pid_t pid, pid_t tid)
+{
+  char state[64];
+  return !status_field(pid, tid, "State:\t", state, sizeof state) || strchr("ZX", state[0]);
+}
+
+static uint64_t status_set(pid_t pid, pid_t tid, const char *field)
+{
+  char set[64];
+  return status_field(pid, tid, field, set, sizeof set) ? strtoull(set, NULL, 16) : 0;
+}
+
+// Is a signal about to be delivered, so that the program expects to be interrupted?
+static bool awaits_signal(pid_t pid, pid_t tid)
+{
+  uint64_t pending = status_set(pid, tid, "SigPnd:\t") | status_set(pid, tid, "ShdPnd:\t");
+  return pending & ~status_set(pid, tid, "SigBlk:\t");
+}
+
+// Most calls that a tracer interrupts go on by themselves; these give up, as if a signal had come.
+static bool gives_up(long call)
+{
+  static const long CALLS[] = {
+      SYS_epoll_pwait,  SYS_semop, SYS_semtimedop, SYS_io_getevents, SYS_read, SYS_rt_sigtimedwait,
+#ifdef SYS_epoll_pwait2
+      SYS_epoll_pwait2,
+#endif
+#ifdef SYS_epoll_wait
+      SYS_epoll_wait,
+#endif
+  };
+  for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
+    if (call == CALLS[i])
+      return true;
+  return false;
+}
+
+static void restart_what_we_interrupted(const struct tide_tracer *tracer,
+                                        struct tide_stopped *thread)
+{
+  if (!thread->signal && gives_up(tide_regs_interrupted(&thread->regs, &thread->before)) &&
+      !awaits_signal((pid_t)tracer->outside->pid, thread->tid)) {
+    tide_regs_restart(&thread->regs, &thread->before);
+    set_regs(thread->tid, &thread->regs);
+  }
+}
+
+// Waits for a thread to stop, until a time. False: it did not.
+static bool await_thread(pid_t tid, uint64_t until_ns, int *ret_status, bool *ret_gone)
+{
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  for (;;) {
+    pid_t pid = waitpid(tid, ret_status, __WALL | WNOHANG);
+    *ret_gone = pid < 0 || (pid > 0 && !WIFSTOPPED(*ret_status));
+    if (pid)
+      return true;
+    uint64_t now = now_ns();
+    if (now >= until_ns)
+      return false;
+    uint64_t left = until_ns - now;
+    sigtimedwait(&child, NULL,
+                 &(struct timespec){(time_t)(left / 1000000000), (long)(left % 1000000000)});
+  }
+}
+
+static bool await_stop(struct tide_tracer *tracer, struct tide_stopped *thread, uint64_t until_ns)
+{
+  int status;
+  if (!await_thread(thread->tid, until_ns, &status, &thread->gone))
+    return false;
+  if (thread->gone)
+    return true;
+  thread->is_still = true;
+  bool is_event = status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80);
+  thread->signal = is_event ? 0 : WSTOPSIG(status);
+  if (get_regs(thread->tid, &thread->regs))
+    restart_what_we_interrupted(tracer, thread);
+  else
+    thread->gone = true;
+  return true;
+}
+
+static bool is_known(const struct tide_tracer *tracer, pid_t tid)
+{
+  for (size_t i = 0; i < tracer->n; i++)
+    if (tracer->threads[i].tid == tid)
+      return true;
+  return false;
+}
+
+// What the kernel says of a thread that waits: call, six arguments, sp, pc. One that runs is in
+// none.
+static struct tide_waiting look_before(pid_t pid, pid_t tid)
+{
+  char name[64];
+  struct tide_waiting waiting = {.number = -1};
+  snprintf(name, sizeof name, "/proc/%d/task/%d/syscall", pid, tid);
+  FILE *f = tide_regs_lose_argument ? fopen(name, "re") : NULL;
+  if (f && fscanf(f, "%ld %" SCNx64 " %*s %*s %*s %*s %*s %*s %" SCNx64, &waiting.number,
+                  &waiting.first, &waiting.pc) != 3)
+    waiting.number = -1;
+  if (f)
+    fclose(f);
+  return waiting;
+}
+
+enum seized { SEIZED, PASSED_OVER, REFUSED };
+
+static enum seized seize(struct tide_tracer *tracer, pid_t tid)
+{
+  struct tide_waiting before = look_before((pid_t)tracer->outside->pid, tid);
+  if (trace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD)) {
+    tracer->sys_errno = errno;
+    return errno == ESRCH || has_ended((pid_t)tracer->outside->pid, tid) ? PASSED_OVER : REFUSED;
+  }
+  trace(PTRACE_INTERRUPT, tid, 0, 0);
+  TIDE_GROW(tracer->threads, tracer->n, tracer->cap);
+  tracer->threads[tracer->n++] = (struct tide_stopped){.tid = tid, .before = before};
+  return SEIZED;
+}
+
+// Seizes and interrupts threads that are not known yet, at most `limit` of them after `skip`.
+static bool seize_new(struct tide_tracer *tracer, unsigned skip, size_t limit)
+{
+  char name[64];
+  struct dirent *entry;
+  size_t first = tracer->n;
+  bool ok = true;
+  snprintf(name, sizeof name, "/proc/%u/task", tracer->outside->pid);
+  DIR *dir = opendir(name);
+  while (ok && dir && tracer->n - first < limit && (entry = readdir(dir))) {
+    pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (tid <= 0 || is_known(tracer, tid))
+      continue;
+    if (skip)
+      skip--;
+    else
+      ok = seize(tracer, tid) != REFUSED;
+  }
+  if (dir)
+    closedir(dir);
+  return ok;
+}
+
+static void let_one_go(struct tide_stopped *thread)
+{
+  if (!thread->gone)
+    trace(PTRACE_DETACH, thread->tid, 0, (uint64_t)thread->signal);
+  thread->gone = true;
+}
+
+// Those that stand still first. Who does not can only be let go when it stops at last, or by our
+// own end: nobody else must wait for that.
+static void let_go(struct tide_tracer *tracer)
+{
+  for (size_t i = 0; i < tracer->n; i++) {
+    struct tide_stopped *t = &tracer->threads[i];
+    if (t->is_still || await_stop(tracer, t, 0))
+      let_one_go(t);
+  }
+  for (size_t i = 0; i < tracer->n; i++) {
+    struct tide_stopped *t = &tracer->threads[i];
+    if (!t->gone && await_stop(tracer, t, UINT64_MAX))
+      let_one_go(t);
+  }
+  tracer->n = 0;
+}
+
+static bool give_up(struct tide_tracer *tracer, const char *why)
+{
+  tracer->hindered = why;
+  let_go(tracer);
+  return false;
+}
+
+static void begin_stop(struct tide_tracer *tracer)
+{
+  tracer->n = 0;
+  tracer->sys_errno = 0;
+  tracer->since_ns = now_ns();
+}
+
+// A thread that runs may make another. When all that are known stand still and the list shows
+// nobody new, there is nobody else.
+bool tide_tracer_stop_all(struct tide_tracer *tracer)
+{
+  begin_stop(tracer);
+  for (size_t first = 0;; first = tracer->n) {
+    bool ok = seize_new(tracer, 0, SIZE_MAX);
+    for (size_t i = first; i < tracer->n; i++)
+      if (!await_stop(tracer, &tracer->threads[i], tracer->since_ns + STOP_LIMIT_NS))
+        return give_up(tracer, "a thread did not stop in time");
+    if (!ok)
+      return give_up(tracer, "a thread may not be traced");
+    if (tracer->n == first)
+      break;
+  }
+  return tracer->n || give_up(tracer, "it has ended");
+}
+
+bool tide_tracer_stop_one(struct tide_tracer *tracer)
+{
+  begin_stop(tracer);
+  if (!seize_new(tracer, tracer->turn++, 1))
+    return give_up(tracer, "a thread may not be traced");
+  if (!tracer->n) {
+    tracer->turn = 0;
+    return give_up(tracer, "no thread is left to try");
+  }
+  return await_stop(tracer, &tracer->threads[0], tracer->since_ns + STOP_LIMIT_NS) ||
+         give_up(tracer, "a thread did not stop in time");
+}
+
+void tide_tracer_go(struct tide_tracer *tracer)
+{
+  let_go(tracer);
+  tracer->stopped_ns = now_ns() - tracer->since_ns;
+}
+
+static bool step_to_syscall(pid_t tid)
+{
+  int status;
+  return !trace(PTRACE_SYSCALL, tid, 0, 0) && waitpid(tid, &status, __WALL) > 0 &&
+         WIFSTOPPED(status) && WSTOPSIG(status) == (SIGTRAP | 0x80);
+}
+
+static struct tide_stopped *borrowable(struct tide_tracer *tracer)
+{
+  for (size_t i = 0; i < tracer->n; i++)
+    if (!tracer->threads[i].gone && !tracer->threads[i].signal)
+      return &tracer->threads[i];
+  return NULL;
+}
+
+static bool make_calls(struct tide_stopped *thread, uint64_t cave, struct tide_remote_call *calls,
+                       size_t n)
+{
+  struct user_regs_struct regs = tide_regs_at_calls(&thread->regs, cave);
+  set_regs(thread->tid, &regs);
+  for (size_t i = 0; i < n; i++) {
+    if (calls[i].done)
+      continue;
+    if (!step_to_syscall(thread->tid) || !step_to_syscall(thread->tid) ||
+        !get_regs(thread->tid, &regs))
+      return false;
+    calls[i].result = tide_regs_result(&regs);
+    calls[i].done = true;
+  }
+  return true;
+}
+
+bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_remote_call *calls,
+                      size_t n)
+{
+  uint8_t before[TIDE_CAVE_BYTES], code[TIDE_CAVE_BYTES];
+  struct tide_stopped *thread = borrowable(tracer);
+  size_t bytes =
+      thread ? tide_regs_write_calls(&thread->regs, calls, n, cave, code, sizeof code) : 0;
+  tracer->hindered = "no thread can be borrowed now";
+  if (!bytes || !tide_outside_read(tracer->outside, cave, before, bytes) ||
+      !tide_outside_write(tracer->outside, cave, code, bytes))
+    return false;
+  bool ok = make_calls(thread, cave, calls, n);
+  if (!ok) { // it is delivered where the thread really is, when we let go
+    siginfo_t info;
+    tracer->hindered = "a signal came";
+    if (!trace(PTRACE_GETSIGINFO, thread->tid, 0, (uint64_t)&info))
+      thread->signal = info.si_signo;
+  }
+  set_regs(thread->tid, &thread->regs);
+  tide_outside_write(tracer->outside, cave, before, bytes);
+  return ok;
+}
+
+void tide_stopped_move(struct tide_stopped *thread, uint64_t pc)
+{
+  tide_regs_set_pc(&thread->regs, pc);
+  set_regs(thread->tid, &thread->regs);
+}
+
+uint64_t tide_stopped_pc(const struct tide_stopped *thread)
+{
+  return tide_regs_pc(&thread->regs);
+}
+
+bool tide_stopped_any(const struct tide_tracer *tracer, const struct tide_stopped *thread,
+                      uint64_t lo, uint64_t hi, bool (*each)(const void *context, uint64_t address),
+                      const void *context)
+{
+  uint64_t pc = tide_stopped_pc(thread);
+  if (pc >= lo && pc < hi && each(context, pc))
+    return true;
+  uint64_t at = (tide_regs_sp(&thread->regs) - RED_ZONE_BYTES) & ~UINT64_C(7);
+  const struct tide_mapping *stack = tide_outside_find(tracer->outside, at);
+  // The list of mappings is older than the stop: a new thread's stack may not be on it.
+  uint64_t n = stack && stack->hi - at < STACK_LOOK_BYTES ? stack->hi - at : STACK_LOOK_BYTES;
+  TIDE_CLEANUP_FREE uint64_t *words = tide_alloc(STACK_LOOK_BYTES);
+  ssize_t got = pread(tracer->outside->memory_fd, words, n, (off_t)at);
+  for (ssize_t i = 0; i < got / (ssize_t)sizeof *words; i++)
+    if (words[i] >= lo && words[i] < hi && each(context, words[i]))
+      return true;
+  return false;
+}

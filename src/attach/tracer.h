@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stopping the threads of a process, having one of them make system calls, letting go. Nothing of
+// the process is called and no lock of it is taken.
+//
+// 1. Whoever traces may be killed at any moment: what was written so far harms nobody. A borrowed
+//    thread runs code that puts its registers back and goes on by itself.
+// 2. A system call that only we interrupted is made again, as if nothing had happened.
+// 3. A signal that comes while a thread is stopped arrives when it is let go.
+// 4. Who cannot be stopped in time (it waits for its vfork child, say) holds nobody up: all are let
+//    go, to be tried again.
+//
+// ptrace knows threads, not processes: one thread of ours does all of this for a process.
+#pragma once
+#include "attach/outside.h"
+#include "attach/stopped_regs.h"
+
+#include <sys/types.h>
+
+struct tide_stopped { // a thread
+  pid_t tid;
+  int signal;    // stopped on its way to a signal, which must still arrive; 0: none
+  bool is_still; // it has been seen to stand still
+  bool gone;     // it has ended, or is let go
+  struct tide_waiting before;
+  struct user_regs_struct regs;
+};
+
+struct tide_tracer {
+  const struct tide_outside *outside;
+  struct tide_stopped *threads;
+  size_t n, cap;
+  unsigned turn;        // whose it is to be stopped alone
+  uint64_t since_ns;    // when the stop began
+  uint64_t stopped_ns;  // how long the last one took
+  const char *hindered; // why the last stop failed
+  int sys_errno;        // what ptrace said then; 0: nothing
+};
+
+// Takes SIGCHLD for itself: for a process that does nothing else.
+void tide_tracer_init(struct tide_tracer *tracer, const struct tide_outside *outside);
+void tide_tracer_done(struct tide_tracer *tracer);
+
+// Stops every thread. False: one could not be stopped; all are let go.
+bool tide_tracer_stop_all(struct tide_tracer *tracer);
+// Stops one thread, another each time, while the others run on.
+bool tide_tracer_stop_one(struct tide_tracer *tracer);
+// Lets all go, and measures how long they stood still.
+void tide_tracer_go(struct tide_tracer *tracer);
+
+// Has a stopped thread make the calls that are not done yet, from code that is put at `cave` and
+// taken away again. False: a signal came between; let go, and try again with what is left.
+bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_remote_call *calls,
+                      size_t n);
+enum { TIDE_CAVE_BYTES = 480, TIDE_CALLS_AT_ONCE = 2 };
+
+void tide_stopped_move(struct tide_stopped *thread, uint64_t pc);
+uint64_t tide_stopped_pc(const struct tide_stopped *thread);
+
+// Calls each for the thread's pc and for every word near the top of its stack that lies in
+// [lo, hi): return addresses, and the pcs that frames of signal handlers keep. True: one said so.
+bool tide_stopped_any(const struct tide_tracer *tracer, const struct tide_stopped *thread,
+                      uint64_t lo, uint64_t hi, bool (*each)(const void *context, uint64_t address),
+                      const void *context);
