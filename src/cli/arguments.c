@@ -79,8 +79,7 @@ static const char *suggest_nearest(const char *word, const char *const *words, s
 
 #define RUNS "'tidemark run COMMAND' records a program"
 #define VIEWS "'tidemark view FILE' shows a capture in the browser"
-#define ATTACHES                                                                                   \
-  "tidemark cannot attach to a running program; 'tidemark run COMMAND' records one from its start"
+#define ATTACHES "'tidemark attach PID' records a program that runs already"
 
 static const struct known {
   const char *word, *says;
@@ -97,7 +96,6 @@ static const struct known {
     {"ui", VIEWS},
     {"open", VIEWS},
     {"show", VIEWS},
-    {"attach", ATTACHES},
     {"pid", ATTACHES},
     {"flame", "'tidemark export --to svg FILE' draws a flame graph"},
     {"flamegraph", "'tidemark export --to svg FILE' draws a flame graph"},

@@ -12,6 +12,8 @@
 
 enum tide_verb {
   TIDE_VERB_RUN,
+  TIDE_VERB_ATTACH,
+  TIDE_VERB_DETACH,
   TIDE_VERB_REPORT,
   TIDE_VERB_TREE,
   TIDE_VERB_VIEW,
@@ -40,6 +42,7 @@ struct tide_arguments {
   const char *at, *range;
   const char *from, *until; // moments
   const char *threshold;
+  const char *duration; // how long to record
   const char *listen, *editor;
   uint64_t port;                                                // 0: any
   const char *function, *file, *module, *ignore, *focus, *hide; // regular expressions

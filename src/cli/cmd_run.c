@@ -8,15 +8,11 @@
 
 #include "base/alloc.h"
 #include "cli/commands.h"
+#include "cli/first_screen.h"
 #include "cli/library.h"
 #include "cli/live_page.h"
 #include "cli/naming_open.h"
 #include "cli/terminal.h"
-#include "model/pack.h"
-#include "page/embedded_page.h"
-#include "report/report.h"
-#include "tide/file.h"
-#include "view/storing.h"
 #include "words/completeness_text.h"
 
 #include <signal.h>
@@ -24,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FIRST_SCREEN_PLACES = 6, OWN_FAILURE = 125 };
+enum { OWN_FAILURE = 125 };
 
 // Remembers what it said: the result's note may be the same sentence again.
 static void say(void *context, const char *sentence)
@@ -39,47 +35,6 @@ static void say_waiting(const char *command)
 {
   tide_say("%s has ended; what it left behind is recorded on; Ctrl-C, or kill %d, ends that",
            command, (int)getpid());
-}
-
-// A map of made code is soon gone, or another process's.
-static void complete(struct tide_capture *capture)
-{
-  tide_jit_names_add(capture, TIDE_JIT_MAPS_DIR);
-}
-
-static void write_first_screen(const struct tide_arguments *arguments,
-                               const struct tide_run_result *result, const struct tide_rules *rules)
-{
-  size_t image_idx = 0;
-  for (size_t i = 0; i < result->capture->n_images; i++)
-    if (tide_image_unpack(&result->capture->images[i], NULL))
-      return;
-  if (tide_profile_pick(result->capture, NULL, &image_idx, NULL))
-    return;
-  struct tide_profile *profile = tide_profile_new(result->capture, image_idx);
-  tide_profile_ask(profile, &(struct tide_question){0}); // the peak
-  struct tide_naming *naming = tide_naming_open(arguments, profile->image, rules);
-  struct tide_sink sink;
-  tide_sink_init(&sink, stderr);
-  struct tide_screen screen = tide_terminal_screen(&sink, stderr, arguments);
-  bool here = result->output_path && !strchr(result->output_path, '/') && !arguments->output;
-  struct tide_report_options options = {
-      .n_rows = FIRST_SCREEN_PLACES,
-      .prefix = "tidemark: ",
-      .saved = result->output_path,
-      .saved_bytes = result->output_bytes,
-      .has_page = tide_embedded_page() && !arguments->view,
-      .argument = here ? NULL : result->output_path,
-  };
-  struct tide_view view;
-  tide_view_init(&view, profile, naming, NULL, false);
-  tide_report_write(&screen, &view, &options);
-  tide_view_done(&view);
-  tide_progress_stop();
-  tide_sink_finish(&sink, "the report", NULL); // nobody to tell if standard error is gone
-  tide_sink_done(&sink);
-  tide_naming_free(naming);
-  tide_profile_free(profile);
 }
 
 // Without a capture there is no screen to lead with what was not recorded.
@@ -106,7 +61,7 @@ static void say_saved(const struct tide_arguments *arguments, const struct tide_
   signal(SIGPIPE, SIG_IGN); // a reader of ours that went away must not change our exit status
   bool nothing = has_nothing(result->capture);
   if (!nothing && !arguments->quiet)
-    write_first_screen(arguments, result, rules);
+    tide_first_screen(arguments, result, rules);
   if (nothing)
     tell_unrecorded(arguments, &result->capture->roll);
   if (new_note && (!arguments->quiet || nothing))
@@ -144,7 +99,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
   struct tide_rules *rules = NULL;
   enum tide_err err = check_run_arguments(arguments, &diag);
   if (!err)
-    err = tide_library_find(&library, &diag);
+    err = tide_library_find(TIDE_LIBRARY_RECORDER, &library, &diag);
   if (!err)
     err = tide_rules_open(arguments, &rules, &diag);
   if (!err && arguments->view)
@@ -166,7 +121,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .say = say,
       .say_context = &said,
       .waiting = arguments->quiet ? NULL : say_waiting,
-      .complete = complete,
+      .complete = tide_first_screen_complete,
       .control = page ? tide_live_page_control(page) : NULL,
       .companion = page,
       .started = page ? tide_live_page_start : NULL,

@@ -45,26 +45,28 @@ static char *first_match(const char *pattern)
 }
 
 static const char *const nearby[] = {
-    "libtidemark.so",
-    "../lib*/tidemark/libtidemark.so",
-    "../lib/*/tidemark/libtidemark.so",
+    "",
+    "../lib*/tidemark/",
+    "../lib/*/tidemark/",
 };
 
-enum tide_err tide_library_find(char **ret_path, struct tide_diag *diag)
+enum tide_err tide_library_find(const char *name, char **ret_path, struct tide_diag *diag)
 {
   TIDE_CLEANUP_FREE char *directory = command_directory();
   char *path = NULL;
   for (size_t i = 0; directory && !path && i < sizeof nearby / sizeof *nearby; i++) {
-    TIDE_CLEANUP_FREE char *pattern = tide_sprintf("%s/%s", directory, nearby[i]);
+    TIDE_CLEANUP_FREE char *pattern = tide_sprintf("%s/%s%s", directory, nearby[i], name);
     path = first_match(pattern);
   }
-  if (!path)
-    path = first_match(TIDE_LIBRARY_DIR "/libtidemark.so");
+  if (!path) {
+    TIDE_CLEANUP_FREE char *installed = tide_sprintf("%s/%s", TIDE_LIBRARY_DIR, name);
+    path = first_match(installed);
+  }
   if (!path)
     return tide_fail(diag, TIDE_ERR_NOT_FOUND,
-                     "libtidemark.so is neither beside the command (%s) nor in " TIDE_LIBRARY_DIR
+                     "%s is neither beside the command (%s) nor in " TIDE_LIBRARY_DIR
                      "; build or install it again",
-                     directory ? directory : "unknown");
+                     name, directory ? directory : "unknown");
   *ret_path = path;
   return TIDE_ERR_OK;
 }

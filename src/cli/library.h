@@ -4,6 +4,9 @@
 #pragma once
 #include "base/err.h"
 
-// Absolute path of libtidemark.so, owned: beside the command, in the lib directory next to the
+#define TIDE_LIBRARY_RECORDER "libtidemark.so"    // for LD_PRELOAD
+#define TIDE_LIBRARY_AGENT "libtidemark-agent.so" // for a process that runs already
+
+// Absolute path of one of them, owned: beside the command, in the lib directory next to the
 // command's own, or where the build said it would be installed.
-enum tide_err tide_library_find(char **ret_path, struct tide_diag *diag);
+enum tide_err tide_library_find(const char *name, char **ret_path, struct tide_diag *diag);

@@ -15,8 +15,8 @@ enum {
   READING = VERB(REPORT) | VERB(TREE) | VERB(INFO) | PAGES | VERB(EXPORT) | VERB(SYMBOLIZE),
   TABLES = VERB(REPORT) | VERB(DIFF),
   VIEWING = TABLES | VERB(TREE) | VERB(EXPORT), // through names, with a question and filters
-  WRITING = VERB(RUN) | VERB(MERGE) | VERB(HTML) | VERB(EXPORT) | VERB(SYMBOLIZE),
-  SHOWING = VERB(RUN) | TABLES | VERB(TREE) | VERB(INFO),
+  WRITING = VERB(RUN) | VERB(ATTACH) | VERB(MERGE) | VERB(HTML) | VERB(EXPORT) | VERB(SYMBOLIZE),
+  SHOWING = VERB(RUN) | VERB(ATTACH) | TABLES | VERB(TREE) | VERB(INFO),
   ALL = (1u << TIDE_VERBS_N) - 1,
 };
 
@@ -28,6 +28,17 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "none, or at --. Exit status 125 is our own failure, 126 a command that cannot\n"
          "be executed, 127 one that is not found.\n",
          TIDE_OPERAND_COMMAND},
+    [TIDE_VERB_ATTACH] =
+        {"attach", "PID", "record a process that runs already, and let it go again",
+         "Until Ctrl-C, the end of the process, or the time of --for. Whatever allocator\n"
+         "it has is hooked where it is; nothing of the process is restarted, and when it\n"
+         "is let go nothing is left in it. Blocks from before are not known; their frees\n"
+         "are counted as such. Needs the right to trace it, as a debugger does.\n",
+         TIDE_OPERAND_NONE},
+    [TIDE_VERB_DETACH] = {"detach", "PID", "let go of a process that tidemark is attached to",
+                          "For one whose tidemark was killed; another that still records it ends\n"
+                          "its recording.\n",
+                          TIDE_OPERAND_NONE},
     [TIDE_VERB_REPORT] =
         {"report", "[FILE]", "say who held the memory of a recorded run",
          "FILE is a .tide capture, the .store a bare LD_PRELOAD left, or a file of\n"
@@ -101,8 +112,11 @@ const struct tide_option_row tide_option_rows[] = {
      "overwrite FILE if it exists"},
     {WRITING | SHOWING, 0, "redact-args", NULL, TIDE_OPTION_FLAG, AT(redact_args), NULL, 0,
      "leave out the arguments of command lines"},
-    {VERB(RUN), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0, "no report, only errors"},
-    {VERB(RUN), 0, "depth", "N", TIDE_OPTION_NUMBER, AT(depth), NULL, 0,
+    {VERB(ATTACH), 0, "for", "TIME", TIDE_OPTION_TEXT, AT(duration), NULL, 0,
+     "let it go after TIME: 30s, 5m, 1h"},
+    {VERB(RUN) | VERB(ATTACH), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0,
+     "no report, only errors"},
+    {VERB(RUN) | VERB(ATTACH), 0, "depth", "N", TIDE_OPTION_NUMBER, AT(depth), NULL, 0,
      "keep at most N frames of a stack (default: all)"},
     {VERB(RUN), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow), NULL, 0,
      "do not record the processes the command starts"},
@@ -202,16 +216,16 @@ const struct tide_option_row tide_option_rows[] = {
      "show the N largest stacks (1) of each row"},
     {VERB(REPORT) | VERB(TREE), 0, "all-frames", NULL, TIDE_OPTION_FLAG, AT(all_frames), NULL, 0,
      "show stacks whole, with the frames that rules fold"},
-    {VERB(RUN) | TABLES | PAGES, 0, "blame", "WHOM", TIDE_OPTION_CHOICE, AT(blame),
+    {VERB(RUN) | VERB(ATTACH) | TABLES | PAGES, 0, "blame", "WHOM", TIDE_OPTION_CHOICE, AT(blame),
      tide_blamed_words, TIDE_BLAMED_N, "rows lead with own code, or with the library below"},
-    {VERB(RUN) | VIEWING | PAGES, 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
-     "whose frames are, by the rules in FILE"},
-    {READING | VIEWING | VERB(RUN), 0, "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL,
-     0, "look for debug info in DIR too; may be repeated"},
+    {VERB(RUN) | VERB(ATTACH) | VIEWING | PAGES, 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules),
+     NULL, 0, "whose frames are, by the rules in FILE"},
+    {READING | VIEWING | VERB(RUN) | VERB(ATTACH), 0, "debug-dir", "DIR", TIDE_OPTION_PATHS,
+     AT(debug_dirs), NULL, 0, "look for debug info in DIR too; may be repeated"},
     {(READING | VIEWING) & ~VERB(INFO), 0, "no-debuginfod", NULL, TIDE_OPTION_FLAG,
      AT(no_debuginfod), NULL, 0, "download no debug info, even if DEBUGINFOD_URLS is set"},
-    {VIEWING | VERB(RUN) | PAGES | VERB(SYMBOLIZE), 0, "no-cache", NULL, TIDE_OPTION_FLAG,
-     AT(no_cache), NULL, 0, "neither use nor fill the cache of names"},
+    {VIEWING | VERB(RUN) | VERB(ATTACH) | PAGES | VERB(SYMBOLIZE), 0, "no-cache", NULL,
+     TIDE_OPTION_FLAG, AT(no_cache), NULL, 0, "neither use nor fill the cache of names"},
     {TABLES | VERB(TREE) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
      "print JSON for programs"},
     {TABLES, 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,

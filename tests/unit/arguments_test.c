@@ -102,11 +102,11 @@ static void refuses_with_what_was_meant(void **state)
   REFUSED("the verb comes first", "");
   REFUSED("'tidemark run COMMAND' records", "record", "./x");
   REFUSED("'tidemark view FILE' shows", "serve");
-  REFUSED("cannot attach to a running program", "attach", "1");
+  REFUSED("'tidemark attach PID' records", "pid", "1");
   REFUSED("--json, --csv and --md", "report", "--format", "json");
   REFUSED("--json, --csv and --md", "tree", "--format=csv");
   REFUSED("--to FORMAT", "export", "--format", "pprof");
-  REFUSED("cannot attach to a running program", "run", "--pid", "1");
+  REFUSED("'tidemark attach PID' records", "run", "--pid", "1");
   REFUSED("did you mean --sort?", "report", "--srot", "peak");
   REFUSED("did you mean --no-follow?", "run", "--nofollow", "x");
   REFUSED("did you mean --json?", "info", "--jsn");

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tidemark attach and tidemark detach: what the user sees of it. Words go to standard error; the
+// process's own output is its own.
+#include "attach/helper.h"
+#include "base/alloc.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/first_screen.h"
+#include "cli/library.h"
+#include "cli/naming_open.h"
+#include "cli/terminal.h"
+#include "supervise/attach.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+
+static enum tide_err parse_pid(const struct tide_arguments *arguments, uint32_t *ret_pid,
+                               struct tide_diag *diag)
+{
+  const char *verb = tide_verb_name(arguments->verb);
+  if (arguments->n_rest != 1)
+    return tide_fail(diag, TIDE_ERR_USAGE, "%s which process? tidemark %s PID", verb, verb);
+  char *end;
+  unsigned long pid = strtoul(arguments->rest[0], &end, 10);
+  if (*end || !pid || pid > INT_MAX)
+    return tide_fail(diag, TIDE_ERR_USAGE, "'%s' is no process id", arguments->rest[0]);
+  *ret_pid = (uint32_t)pid;
+  return TIDE_ERR_OK;
+}
+
+static void say_attached(void *context, const struct tide_attached *attached, const char *path)
+{
+  const struct tide_arguments *arguments = context;
+  struct tide_buf names = {0};
+  (void)path;
+  if (arguments->quiet)
+    return;
+  for (int i = 0; i < TIDE_FAMILIES_N; i++)
+    if (attached->families >> i & 1)
+      tide_buf_printf(&names, "%s%s", names.n ? ", " : "", tide_family_words((enum tide_family)i));
+  tide_say("recording process %s: %s; Ctrl-C ends it, and the process goes on", arguments->rest[0],
+           names.n ? (const char *)names.data : "nothing");
+  if (attached->refused[0])
+    tide_say("not hooked: %s", attached->refused);
+  tide_buf_done(&names);
+}
+
+static void say_result(const struct tide_arguments *arguments,
+                       const struct tide_attach_result *result, const struct tide_rules *rules)
+{
+  signal(SIGPIPE, SIG_IGN);
+  if (result->run.note)
+    tide_say("%s", result->run.note);
+  else if (!arguments->quiet)
+    tide_first_screen(arguments, &result->run, rules);
+  if (result->run.save_err)
+    tide_say("%s", result->run.save_diag.text);
+  if (result->detach_err)
+    tide_say("%s", result->detach_diag.text);
+}
+
+int tide_cmd_attach(const struct tide_arguments *arguments)
+{
+  struct tide_diag diag = {0};
+  TIDE_CLEANUP_FREE char *agent = NULL;
+  struct tide_rules *rules = NULL;
+  struct tide_attach_options options = {
+      .output = arguments->output,
+      .debug_dirs = arguments->debug_dirs,
+      .force = arguments->force,
+      .redact_args = arguments->redact_args,
+      .depth = (uint32_t)arguments->depth,
+      .attached = say_attached,
+      .complete = tide_first_screen_complete,
+      .companion = (void *)arguments,
+  };
+  enum tide_err err = parse_pid(arguments, &options.pid, &diag);
+  if (!err && arguments->duration)
+    err = tide_time_parse(arguments->duration, &options.for_ns, &diag);
+  if (!err)
+    err = tide_library_find(TIDE_LIBRARY_AGENT, &agent, &diag);
+  if (!err)
+    err = tide_rules_open(arguments, &rules, &diag);
+  options.agent = agent;
+  struct tide_attach_result result = {0};
+  if (!err)
+    err = tide_attach(&options, &result, &diag);
+  if (!err)
+    say_result(arguments, &result, rules);
+  tide_rules_free(rules);
+  bool failed = result.run.save_err || result.detach_err;
+  tide_attach_result_done(&result);
+  return err ? tide_cmd_failed(err, &diag) : failed ? 1 : 0;
+}
+
+int tide_cmd_detach(const struct tide_arguments *arguments)
+{
+  struct tide_diag diag = {0};
+  TIDE_CLEANUP_FREE char *agent = NULL;
+  struct tide_job_options options = {.debug_dirs = arguments->debug_dirs};
+  bool found = false;
+  enum tide_err err = parse_pid(arguments, &options.pid, &diag);
+  if (!err)
+    err = tide_library_find(TIDE_LIBRARY_AGENT, &agent, &diag);
+  options.agent = agent;
+  if (!err)
+    err = tide_helper_clear(&options, &found, &diag);
+  if (!err && !found)
+    err =
+        tide_fail(&diag, TIDE_ERR_NOT_FOUND, "tidemark is not attached to process %u", options.pid);
+  return err ? tide_cmd_failed(err, &diag) : 0;
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Order matters: the output is reserved before the process is touched; the helper is forked before
+// our threads; the process is let go before the store is read for the last time, so that nobody
+// writes it any more.
+#define _GNU_SOURCE
+#include "supervise/attach.h"
+
+#include "base/alloc.h"
+#include "observe/clock.h"
+#include "supervise/output_name.h"
+#include "supervise/proc.h"
+#include "supervise/watch.h"
+#include "tide/file.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Sparse, and as large as any recorder asks for.
+#define STORE_BYTES (UINT64_C(16) << 40)
+
+struct session {
+  const struct tide_attach_options *options;
+  struct tide_clock_reading start;
+  struct tide_helper *helper;
+  struct tide_kin *kin;
+  struct tide_watch *watch;
+  char *output_path;
+  struct tide_output_state output;
+  int pid_fd, signal_fd, finish_fd;
+  sigset_t old_mask;
+};
+
+// What ended the recording must not end us now.
+static void forget_signals(const struct session *s)
+{
+  struct signalfd_siginfo signal;
+  struct pollfd pending = {s->signal_fd, POLLIN, 0};
+  while (s->signal_fd >= 0 && poll(&pending, 1, 0) == 1 &&
+         read(s->signal_fd, &signal, sizeof signal) > 0)
+    ;
+}
+
+static void session_done(struct session *s)
+{
+  forget_signals(s);
+  tide_control_close(s->options->control);
+  tide_helper_free(s->helper);
+  tide_watch_free(s->watch);
+  tide_kin_free(s->kin);
+  free(s->output_path);
+  const int fds[] = {s->pid_fd, s->signal_fd, s->finish_fd};
+  for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+    if (fds[i] >= 0)
+      close(fds[i]);
+  sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+}
+
+// What would end us ends the recording, and the process goes on.
+static enum tide_err prepare(struct session *s, struct tide_diag *diag)
+{
+  sigset_t ends;
+  char exe[4096];
+  const struct tide_attach_options *o = s->options;
+  sigemptyset(&ends);
+  const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+    sigaddset(&ends, signals[i]);
+  sigprocmask(SIG_BLOCK, &ends, &s->old_mask);
+  s->signal_fd = signalfd(-1, &ends, SFD_CLOEXEC);
+  s->finish_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  s->pid_fd = (int)syscall(SYS_pidfd_open, (pid_t)o->pid, 0);
+  if (s->pid_fd < 0 && errno == ESRCH)
+    return tide_fail(diag, TIDE_ERR_NOT_FOUND, "there is no process %u", o->pid);
+  if (s->pid_fd < 0 || s->signal_fd < 0 || s->finish_fd < 0)
+    return tide_fail_errno(diag, "cannot wait for process %u", o->pid);
+  if (!tide_proc_exe(o->pid, exe, sizeof exe) && !tide_proc_name(o->pid, exe, sizeof exe))
+    return tide_fail_errno(diag, "cannot look at process %u", o->pid);
+  s->output_path =
+      tide_output_name(o->output ? o->output : TIDE_OUTPUT_DEFAULT, exe, (pid_t)o->pid);
+  return tide_output_reserve(s->output_path, o->force, &s->output, diag);
+}
+
+static enum tide_err begin(struct session *s, struct tide_diag *diag)
+{
+  const struct tide_attach_options *o = s->options;
+  struct tide_attached attached;
+  struct tide_job_options helping = {.pid = o->pid,
+                                     .agent = o->agent,
+                                     .debug_dirs = o->debug_dirs,
+                                     .store_bytes = STORE_BYTES,
+                                     .depth_limit = o->depth};
+  enum tide_err err = tide_helper_start(&helping, &s->helper, &attached, diag);
+  if (err)
+    return err;
+  s->kin = tide_kin_new();
+  s->watch = tide_watch_new(&(struct tide_watch_options){
+      .root_pid = o->pid,
+      .kin = s->kin,
+      .library = o->agent,
+      .root_only = true,
+      .redact_args = o->redact_args,
+      .output_path = s->output.replaceable ? s->output_path : NULL,
+      .start = s->start,
+      .control = o->control,
+      .finish_fd = s->finish_fd,
+  });
+  struct tide_proc_stat stat = {0};
+  tide_proc_stat(o->pid, &stat);
+  const struct tide_door_visit visit = {
+      .pid = o->pid,
+      .told_pid = o->pid,
+      .told_parent_pid = stat.parent,
+      .pid_fd = dup(s->pid_fd),
+      .store_fd = attached.store_fd,
+      .time_ns = tide_monotonic_ns(),
+      .born = stat.born,
+  };
+  if (!tide_watch_receive(s->watch, &visit))
+    return tide_fail(diag, TIDE_ERR_LIMIT, "no descriptor is left to watch process %u", o->pid);
+  err = tide_watch_start(s->watch, diag);
+  if (!err && o->attached)
+    o->attached(o->companion, &attached, s->output_path);
+  return err;
+}
+
+// True: the process has ended.
+static bool wait_for_end(const struct session *s)
+{
+  struct pollfd fds[] = {
+      {s->pid_fd, POLLIN, 0}, {s->signal_fd, POLLIN, 0}, {s->finish_fd, POLLIN, 0}};
+  uint64_t until_ns = s->options->for_ns ? tide_monotonic_ns() + s->options->for_ns : UINT64_MAX;
+  for (;;) {
+    uint64_t now_ns = tide_monotonic_ns();
+    uint64_t left_ms = until_ns > now_ns ? (until_ns - now_ns) / 1000000 + 1 : 0;
+    int n = poll(fds, 3, left_ms > 1000 ? 1000 : (int)left_ms);
+    if (n > 0)
+      return fds[0].revents;
+    if (tide_monotonic_ns() >= until_ns)
+      return false;
+  }
+}
+
+static void save(const struct session *s, struct tide_run_result *result)
+{
+  struct stat st;
+  result->save_err = tide_file_write(result->capture, s->output_path, &result->save_diag);
+  if (!result->save_err) {
+    result->output_path = tide_strdup(s->output_path);
+    result->output_bytes = stat(s->output_path, &st) ? 0 : (uint64_t)st.st_size;
+  }
+}
+
+static void finish(struct session *s, struct tide_attach_result *result)
+{
+  struct tide_run_result *run = &result->run;
+  result->has_ended = wait_for_end(s);
+  result->detach_err = tide_helper_detach(s->helper, &result->let_go, &result->detach_diag);
+  if (result->has_ended) // then there was nothing to let go
+    result->detach_err = TIDE_ERR_OK;
+  struct tide_watch_end end = {.kind = result->has_ended ? TIDE_END_EXITED : TIDE_END_UNKNOWN,
+                               .time_ns = tide_monotonic_ns()};
+  run->pid = s->options->pid;
+  run->wall_ns = end.time_ns - s->start.monotonic_ns;
+  run->capture = tide_watch_stop(s->watch, &end, &run->n_running);
+  if (!run->capture->n_images)
+    run->note = tide_strdup("nothing was recorded: the process called no allocator meanwhile");
+  if (s->options->complete)
+    s->options->complete(run->capture);
+  if (run->capture->n_images)
+    save(s, run);
+  else if (s->output.created)
+    tide_output_release(s->output_path);
+}
+
+enum tide_err tide_attach(const struct tide_attach_options *options,
+                          struct tide_attach_result *ret_result, struct tide_diag *diag)
+{
+  struct session s = {.options = options,
+                      .start = tide_clock_read(),
+                      .pid_fd = -1,
+                      .signal_fd = -1,
+                      .finish_fd = -1};
+  *ret_result = (struct tide_attach_result){0};
+  enum tide_err err = prepare(&s, diag);
+  if (!err)
+    err = begin(&s, diag);
+  if (!err)
+    finish(&s, ret_result);
+  else if (s.output.created)
+    tide_output_release(s.output_path);
+  session_done(&s);
+  return err;
+}
+
+void tide_attach_result_done(struct tide_attach_result *result)
+{
+  tide_run_result_done(&result->run);
+}

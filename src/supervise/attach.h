@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recording a process that runs already, until it ends, a time is over, or we are told to stop;
+// then it is let go as it was. Blocks from before are not known: their frees are counted as such.
+#pragma once
+#include "attach/helper.h"
+#include "supervise/run.h"
+
+struct tide_attach_options {
+  uint32_t pid;
+  const char *output;     // %p pid, %n program name, %% %; NULL: tidemark.%n.%p.tide
+  const char *agent;      // absolute path of the agent
+  const char *debug_dirs; // for symbols of allocators; NULL: the usual ones
+  bool force;             // replace an existing output file
+  bool redact_args;       // leave the arguments of its command line out of the capture
+  uint32_t depth;         // frames kept per stack, 0: all
+  uint64_t for_ns;        // at most so long; 0: until told, or its end
+  // Called when it is recorded. May be NULL.
+  void (*attached)(void *companion, const struct tide_attached *attached, const char *output_path);
+  // Called with the whole capture before it is written. May be NULL.
+  void (*complete)(struct tide_capture *capture);
+  struct tide_control *control; // where we are asked things; NULL: nowhere
+  void *companion;
+};
+
+struct tide_attach_result {
+  struct tide_run_result run;  // its capture and file; exit status and signal are not known
+  struct tide_attached let_go; // how the process was let go
+  enum tide_err detach_err;    // it was not as it should be: detach_diag says why
+  struct tide_diag detach_diag;
+  bool has_ended; // the process came to its end
+};
+
+// Call it before any thread is started. Fails when nothing could be recorded, and then the process
+// is as it was.
+enum tide_err tide_attach(const struct tide_attach_options *options,
+                          struct tide_attach_result *ret_result, struct tide_diag *diag);
+void tide_attach_result_done(struct tide_attach_result *result);

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that runs already: recorded exactly from attach to detach, and left as it was."""
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import record
+from ground import expect, finish, test, wait_for
+
+# Threads that wait for a word on stdin, do their part, and wait again. Each part of each thread:
+# 1,000 blocks of 100 bytes and 500 of 1,000, of which the first are freed. `old` blocks are from
+# before.
+TOLD = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static pthread_barrier_t begin, done;
+static char *old[200];
+__attribute__((noipa)) static void *small(void) { return malloc(100); }
+__attribute__((noipa)) static void *large(void) { return calloc(10, 100); }
+static void *kept[64][500];
+static void part(long id)
+{
+  void *p[1000];
+  for (int i = 0; i < 1000; i++) p[i] = small();
+  for (int i = 0; i < 500; i++) kept[id][i] = large();
+  for (int i = 0; i < 1000; i++) free(p[i]);
+}
+static void *thread(void *arg)
+{
+  for (;;) {
+    pthread_barrier_wait(&begin);
+    part((long)arg);
+    pthread_barrier_wait(&done);
+  }
+  return NULL;
+}
+int main(int argc, char **argv)
+{
+  long n = argc > 1 ? atol(argv[1]) : 1;
+  char line[16];
+  pthread_t t;
+  setvbuf(stdin, NULL, _IONBF, 0);
+  for (int i = 0; i < 200; i++) old[i] = malloc(64);
+  pthread_barrier_init(&begin, NULL, (unsigned)n + 1);
+  pthread_barrier_init(&done, NULL, (unsigned)n + 1);
+  for (long i = 0; i < n; i++) pthread_create(&t, NULL, thread, (void *)i);
+  write(1, "ready\\n", 6);
+  while (read(0, line, 1) == 1) {
+    if (line[0] == 'p') { pthread_barrier_wait(&begin); pthread_barrier_wait(&done); }
+    if (line[0] == 'o') for (int i = 0; i < 200; i++) { free(old[i]); old[i] = NULL; }
+    if (line[0] == 'q') return 0;
+    write(1, "ok\\n", 3);
+  }
+  return 1;
+}
+"""
+
+# Threads that never rest, and check what they wrote.
+BUSY = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+static volatile int stop;
+static int wrong;
+static void *work(void *arg)
+{
+  uint64_t x = (uint64_t)arg * 77 + 1;
+  unsigned char *p[64] = {0};
+  size_t n[64] = {0};
+  while (!stop) {
+    x = x * 6364136223846793005u + 1442695040888963407u;
+    int i = x >> 40 & 63;
+    size_t size = (x >> 50 & 1023) + 1;
+    if (p[i] && (p[i][0] != (unsigned char)i || p[i][n[i] - 1] != (unsigned char)i)) wrong = 1;
+    if (p[i] && x >> 33 & 1) p[i] = realloc(p[i], size);
+    else { free(p[i]); p[i] = malloc(size); }
+    memset(p[i], i, n[i] = size);
+  }
+  return NULL;
+}
+static void *wait_calls(void *arg)
+{
+  int fd = epoll_create1(0);
+  struct epoll_event e;
+  while (!stop)
+    if (epoll_wait(fd, &e, 1, 20) < 0 || poll(NULL, 0, 5) < 0) wrong = 2; // nobody sends a signal
+  return arg;
+}
+static void *brief(void *arg) { free(malloc(10)); return arg; }
+static void *spawn(void *arg)
+{
+  while (!stop) {
+    pthread_t t;
+    if (!pthread_create(&t, NULL, brief, NULL)) pthread_join(t, NULL);
+  }
+  return arg;
+}
+int main(void)
+{
+  pthread_t t[10];
+  char c;
+  for (long i = 0; i < 8; i++) pthread_create(&t[i], NULL, work, (void *)i);
+  pthread_create(&t[8], NULL, wait_calls, NULL);
+  pthread_create(&t[9], NULL, spawn, NULL);
+  write(1, "ready\\n", 6);
+  while (read(0, &c, 1) < 0);
+  stop = 1;
+  for (int i = 0; i < 10; i++) pthread_join(t[i], NULL);
+  return wrong;
+}
+"""
+
+
+class Target:
+    """A program that takes words."""
+
+    def __init__(self, ground, *command):
+        self.child = subprocess.Popen([str(word) for word in command], cwd=ground.scratch,
+                                      env=ground.env, stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True, bufsize=1)
+        expect(self.child.stdout.readline() == "ready\n", "it does not start")
+        self.pid = self.child.pid
+
+    def tell(self, word):
+        self.child.stdin.write(word)
+        self.child.stdin.flush()
+        expect(self.child.stdout.readline() == "ok\n", f"it did not survive {word}")
+
+    def n_mappings(self):
+        with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
+            return len(maps.readlines())
+
+    def is_alive(self):
+        return self.child.poll() is None
+
+    def end(self, word="q"):
+        self.child.stdin.write(word)
+        self.child.stdin.close()
+        return self.child.wait(timeout=30)
+
+
+def attach(ground, pid, *words):
+    """tidemark attach, until it records."""
+    child = subprocess.Popen([str(ground.tidemark), "attach", "-f", "-o", "x.tide", *words,
+                              str(pid)], cwd=ground.scratch, env=ground.env,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    line = child.stderr.readline()
+    if "recording process" not in line:
+        raise record.Failure(f"does not attach: {line}{child.stderr.read()}")
+    return child, line
+
+
+def let_go(child):
+    child.send_signal(signal.SIGINT)
+    status, _, err = finish(child)
+    expect(status == 0, f"detach failed with {status}: {err}")
+    return err
+
+
+def check_exact(ground, n_threads, program, *flags):
+    target = Target(ground, ground.build("told", program, "-pthread", *flags), n_threads)
+    target.tell("p") # before: nobody knows of it
+    before = target.n_mappings()
+    child, _ = attach(ground, target.pid)
+    target.tell("p")
+    target.tell("p")
+    let_go(child)
+    expect(target.n_mappings() == before, f"{target.n_mappings() - before} mappings are left")
+    target.tell("p")
+    image = ground.report("x.tide")["images"][0]
+    expect(image["allocations"] == 3000 * n_threads, f"{image['allocations']} allocations")
+    live = ground.report("x.tide")["totals"]["live_bytes"]
+    expect(live == 2 * n_threads * 500 * 1000, f"{live} bytes live in the end")
+    expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_is_exact(ground):
+    check_exact(ground, 1, TOLD)
+
+
+@test
+def attach_is_exact_with_threads(ground):
+    check_exact(ground, 8, TOLD)
+    check_exact(ground, 64, TOLD)
+
+
+@test
+def attach_to_a_static_program(ground):
+    check_exact(ground, 4, TOLD, "-static")
+
+
+@test
+def attach_to_musl(ground):
+    if not shutil.which("musl-gcc"):
+        raise record.Skip("no musl-gcc here")
+    prog = ground.scratch / "told"
+    done = subprocess.run(["musl-gcc", "-O1", "-g", "-fno-builtin", "-static", "-x", "c", "-", "-o",
+                           prog], input=TOLD, capture_output=True, text=True)
+    expect(done.returncode == 0, done.stderr)
+    target = Target(ground, prog, 4)
+    child, _ = attach(ground, target.pid)
+    target.tell("p")
+    let_go(child)
+    image = ground.report("x.tide")["images"][0]
+    expect(image["allocations"] == 1500 * 4, f"{image['allocations']} allocations")
+    expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_tells_blocks_from_before(ground):
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
+    child, _ = attach(ground, target.pid)
+    target.tell("o")
+    target.tell("p")
+    err = let_go(child)
+    expect("200 frees of blocks from before" in " ".join(err.split()), err)
+    expect("incomplete" not in err, err)
+    expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_again_and_again(ground):
+    target = Target(ground, ground.build("busy", BUSY, "-pthread"))
+    for _ in range(12):
+        child, _ = attach(ground, target.pid)
+        time.sleep(0.02)
+        let_go(child)
+        expect(target.is_alive(), "it did not survive")
+        expect(ground.report("x.tide")["images"][0]["allocations"] > 0, "nothing was seen")
+    with open(f"/proc/{target.pid}/maps", encoding="utf-8") as maps:
+        left = [line for line in maps if "memfd:tidemark" in line]
+    expect(not left, f"left behind: {left}")
+    status = target.end()
+    expect(status == 0, f"it ended with {status}: 1 is a damaged block, 2 an EINTR")
+
+
+@test
+def attach_whose_tracer_is_killed(ground):
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 2)
+    target.tell("p") # its threads' arenas are there from now on
+    before = target.n_mappings()
+    child, _ = attach(ground, target.pid)
+    helpers = subprocess.run(["pgrep", "-P", str(child.pid)], capture_output=True, text=True)
+    for pid in [*map(int, helpers.stdout.split()), child.pid]: # a helper alone would let go
+        os.kill(pid, signal.SIGKILL)
+    child.communicate()
+    target.tell("p")
+    done = ground.run(ground.tidemark, "detach", target.pid)
+    expect(done.status == 0, f"detach: {done.stderr}")
+    expect(target.n_mappings() == before, f"{target.n_mappings() - before} mappings are left")
+    target.tell("p")
+    child, _ = attach(ground, target.pid)
+    target.tell("p")
+    let_go(child)
+    image = ground.report("x.tide")["images"][0]
+    expect(image["allocations"] == 3000, f"{image['allocations']} allocations")
+    expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_to_the_end_and_for_a_time(ground):
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
+    child, _ = attach(ground, target.pid)
+    target.tell("p")
+    expect(target.end() == 0, "it ended otherwise")
+    status, _, err = finish(child)
+    expect(status == 0 and "1,500 allocations" in err, f"{status}: {err}")
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
+    child, _ = attach(ground, target.pid, "--for", "1s")
+    target.tell("p")
+    status, _, err = finish(child)
+    expect(status == 0 and "1,500 allocations" in err, f"{status}: {err}")
+    expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_refusals(ground):
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
+    child, _ = attach(ground, target.pid)
+    for words, status, said in (
+            (["attach"], 2, "which process"), (["attach", "x"], 2, "no process id"),
+            (["attach", "999999999"], 1, "no process"),
+            (["attach", "-o", "y.tide", str(target.pid)], 1, "recorded already"),
+            (["detach", str(os.getpid())], 1, "not attached")):
+        done = ground.run(ground.tidemark, *words)
+        expect(done.status == status and said in done.stderr,
+               f"{words}: {done.status} {done.stderr}")
+    expect(not (ground.scratch / "y.tide").exists(), "a refused attach left a file")
+    let_go(child)
+    child = subprocess.Popen(["strace", "-qqp", str(target.pid)], stderr=subprocess.DEVNULL) \
+        if shutil.which("strace") else None
+    if child:
+        wait_for(lambda: "TracerPid:\t0" not in open(f"/proc/{target.pid}/status").read(), "strace")
+        done = ground.run(ground.tidemark, "attach", "-o", "y.tide", target.pid)
+        expect(done.status == 1 and "traced already" in done.stderr, done.stderr)
+        child.terminate()
+        child.wait()
+    expect(target.end() == 0, "it ended otherwise")
