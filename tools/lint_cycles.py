@@ -4,9 +4,7 @@
 Two that know each other, by whatever way round, can only be read, tested and moved together: they
 are one subject, or one of them asks for too much. (Between rooms tools/layers.txt forbids them.)
 
-tools/cycles.txt names the circles that are allowed, a line each: "room/a room/b … # the reason".
-
-Prints one line per circle, exits 1 when there is one that is not allowed, or a line without one.
+Prints one line per circle, exits 1 when there is one.
 """
 import re
 import sys
@@ -50,7 +48,7 @@ def way(graph, start, goal):
 
 
 def circles(graph):
-    """Sets of modules of which each knows each other, and a shortest circle in each set."""
+    """A shortest circle of each set of modules of which each knows each other."""
     found, seen = [], set()
     for module in sorted(graph):
         circle = [] if module in seen else way(graph, module, module)
@@ -58,32 +56,16 @@ def circles(graph):
             members = {other for other in graph
                        if way(graph, module, other) and way(graph, other, module)}
             shortest = min((way(graph, other, other) for other in sorted(members)), key=len)
-            found.append((members, shortest))
+            found.append(shortest)
             seen |= members
     return found
 
 
-def read_allowed():
-    allowed = []
-    for number, line in enumerate((ROOT / "tools/cycles.txt").read_text().splitlines(), 1):
-        names, _, reason = line.partition("#")
-        if names.strip():
-            allowed.append((number, set(names.split()), reason.strip()))
-    return allowed
-
-
 def main():
-    graph, allowed, findings = module_graph(), read_allowed(), []
-    found = circles(graph)
-    for members, circle in found:
-        if not any(members <= names for _, names, _ in allowed):
-            steps = [f"{graph[a][b]} includes {b}.h" for a, b in zip(circle, circle[1:])]
-            findings.append(f"src/{circle[0]}.h: a circle: {', '.join(steps)}")
-    for number, names, reason in allowed:
-        if not reason:
-            findings.append(f"tools/cycles.txt:{number}: says no reason")
-        if not any(members <= names for members, _ in found):
-            findings.append(f"tools/cycles.txt:{number}: no such circle (any more)")
+    graph, findings = module_graph(), []
+    for circle in circles(graph):
+        steps = [f"{graph[a][b]} includes {b}.h" for a, b in zip(circle, circle[1:])]
+        findings.append(f"src/{circle[0]}.h: a circle: {', '.join(steps)}")
     print("\n".join(findings), end="\n" if findings else "")
     return 1 if findings else 0
 

@@ -2,13 +2,12 @@
 //
 // Boot, fork, and stepping aside.
 //
-// State only moves NEW -> BOOTING -> ON -> OFF, or NEW -> BOOTING -> OFF. A fork child finds ON
-// together with a gate that the kernel has wiped (or that the atfork handler has cleared, where
-// the kernel cannot). It does not have its parent's store: the kernel leaves that out, but for a
-// page in which a child that cannot be recorded counts itself. Whatever else it needs to know of
-// its parent is in private memory. It boots again into a store of its own at its first event; a
-// child that never allocates costs nothing. vfork children share the parent's memory, gate
-// included, and are rightly part of the parent.
+// A fork child finds that the recorder is on, together with a gate that the kernel has wiped (or
+// that the atfork handler has cleared, where the kernel cannot). It does not have its parent's
+// store: the kernel leaves that out, but for a page in which a child that cannot be recorded counts
+// itself. Whatever else it needs to know of its parent is in private memory. It boots again into a
+// store of its own at its first event; a child that never allocates costs nothing. vfork children
+// share the parent's memory, gate included, and are rightly part of the parent.
 
 #include "record/boot.h"
 
@@ -27,60 +26,14 @@
 #include <string.h>
 #include <time.h>
 
-static enum { NEW, BOOTING, ON, OFF } state;
 static const struct tide_seat *booting; // whose
-static struct gate {
-  uint32_t alive; // 0 in a fork child
-} * gate;
-static bool gate_wipes; // the kernel wipes what it should in a fork child
-static bool unwiped;    // we are a fork child in which it did not
+static bool gate_wipes;                 // the kernel wipes what it should in a fork child
+static bool unwiped;                    // we are a fork child in which it did not
 static uint32_t booted_pid;
 
 static struct tide_host_image image;
 static char command[1 << 16] TIDE_BULKY; // arguments, each with its NUL, as far as there is room
 static uint32_t command_bytes;
-
-bool tide_boot_ready(void)
-{
-  return tide_load_acquire(&state) == ON && gate->alive;
-}
-
-bool tide_boot_is_off(void)
-{
-  return tide_load_relaxed(&state) == OFF;
-}
-
-void tide_boot_say(const char *what, const char *detail)
-{
-  char text[512];
-  struct tide_line line = TIDE_LINE(text);
-  tide_line_add(&line, "tidemark: ");
-  tide_line_add(&line, what);
-  tide_line_add(&line, detail);
-  tide_line_add(&line, "\n");
-  tide_sys_say(text, line.n);
-}
-
-TIDE_COLD void tide_boot_off(enum tide_off_reason reason)
-{
-  if (__atomic_exchange_n(&state, OFF, __ATOMIC_ACQ_REL) == OFF)
-    return;
-  struct tide_store_header *h = tide_store.header;
-  if (tide_sys_confined)
-    reason = TIDE_OFF_FORBIDDEN; // whatever was lacking then
-  if (h && gate->alive) {        // in a fork child it is its parent's, and not there
-    h->off_reason = reason;
-    h->state = TIDE_STATE_OFF;
-    tide_store_code_changed(); // every thread looks up and finds us off
-    tide_store_turn_away();
-  }
-  static const char *const why[] = {
-      [TIDE_OFF_NO_MEMORY] = "the system refused memory for the recorder",
-      [TIDE_OFF_INTERNAL] = "an internal check failed",
-      [TIDE_OFF_FORBIDDEN] = "the program forbids itself what the recorder needs",
-  };
-  tide_boot_say(why[reason], "; recording has stopped, the program goes on");
-}
 
 static uint64_t clock_ns(int id)
 {
@@ -164,7 +117,8 @@ static bool get_store(bool forked)
 
 bool tide_boot_is_orphan(void)
 {
-  return gate && !gate->alive && (uint32_t)TIDE_SYS(SYS_getppid, 0) != booted_pid;
+  return tide_boot_state.gate && !tide_boot_state.gate->alive &&
+         (uint32_t)TIDE_SYS(SYS_getppid, 0) != booted_pid;
 }
 
 void tide_boot_before_fork(struct tide_seat *seat)
@@ -181,19 +135,19 @@ void tide_boot_after_fork(struct tide_seat *seat)
 void tide_boot_in_fork_child(struct tide_seat *seat)
 {
   // Another handler, or a signal's, may have allocated before us: then all is done.
-  bool booted = gate && gate->alive && booted_pid == tide_sys_pid();
-  if (state != ON || booted)
+  bool booted = tide_boot_state.gate && tide_boot_state.gate->alive && booted_pid == tide_sys_pid();
+  if (tide_boot_state.now != TIDE_BOOT_ON || booted)
     return;
-  unwiped = gate->alive;
-  gate->alive = 0;
+  unwiped = tide_boot_state.gate->alive;
+  tide_boot_state.gate->alive = 0;
   tide_store_unmap_inherited();
   tide_threads_after_fork(seat);
 }
 
 static bool make_gate(void)
 {
-  gate = tide_sys_map_first(sizeof *gate, &gate_wipes);
-  return gate;
+  tide_boot_state.gate = tide_sys_map_first(sizeof *tide_boot_state.gate, &gate_wipes);
+  return tide_boot_state.gate;
 }
 
 static bool first_boot(struct tide_seat *seat)
@@ -218,7 +172,7 @@ static bool first_boot(struct tide_seat *seat)
 static bool boot_after_fork(struct tide_seat *seat)
 {
   struct tide_store_children *parents = tide_store_after_fork();
-  tide_sys_after_fork(gate_wipes && !unwiped, sizeof *gate);
+  tide_sys_after_fork(gate_wipes && !unwiped, sizeof *tide_boot_state.gate);
   tide_threads_after_fork(seat);
   tide_rules_after_fork();
   tide_modules_after_fork();
@@ -241,17 +195,17 @@ static bool boot_after_fork(struct tide_seat *seat)
 
 static bool boot(struct tide_seat *seat)
 {
-  bool forked = gate != NULL;
+  bool forked = tide_boot_state.gate != NULL;
   bool ok = forked ? boot_after_fork(seat) : first_boot(seat);
   if (ok)
-    gate->alive = 1;
+    tide_boot_state.gate->alive = 1;
   return ok;
 }
 
 // Another thread boots: it needs no lock that we could hold, but do not wait for ever.
 static bool wait_for_boot(void)
 {
-  for (int i = 0; i < 1000 && tide_load_acquire(&state) == BOOTING; i++) {
+  for (int i = 0; i < 1000 && tide_load_acquire(&tide_boot_state.now) == TIDE_BOOT_BUSY; i++) {
     long ms[2] = {0, 1000000};
     TIDE_SYS(SYS_nanosleep, ms, 0);
   }
@@ -260,22 +214,49 @@ static bool wait_for_boot(void)
 
 TIDE_COLD bool tide_boot(struct tide_seat *seat)
 {
-  int seen = tide_load_acquire(&state);
-  bool forked = seen == ON && !gate->alive;
-  if (seen == OFF || (seen == ON && !forked))
-    return seen == ON;
-  if (seen == BOOTING)
+  int seen = tide_load_acquire(&tide_boot_state.now);
+  bool forked = seen == TIDE_BOOT_ON && !tide_boot_state.gate->alive;
+  if (seen == TIDE_BOOT_OFF || (seen == TIDE_BOOT_ON && !forked))
+    return seen == TIDE_BOOT_ON;
+  if (seen == TIDE_BOOT_BUSY)
     return booting != seat && wait_for_boot();
-  if (!__atomic_compare_exchange_n((int *)&state, &seen, BOOTING, false, __ATOMIC_ACQ_REL,
-                                   __ATOMIC_ACQUIRE))
+  if (!__atomic_compare_exchange_n(&tide_boot_state.now, &seen, TIDE_BOOT_BUSY, false,
+                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
     return wait_for_boot();
   booting = seat;
   uint64_t from_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   bool ok = boot(seat);
   if (ok)
     tide_store.header->boot_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns;
-  tide_store_release(&state, ok ? ON : OFF);
+  tide_store_release(&tide_boot_state.now, ok ? TIDE_BOOT_ON : TIDE_BOOT_OFF);
   return ok;
+}
+
+TIDE_COLD struct tide_thread *tide_enter_slow(struct tide_seat *seat)
+{
+  struct tide_thread *t = seat->thread;
+  if (tide_boot_is_off() || tide_host.is_at_work())
+    return NULL;
+  if (seat->phase == TIDE_PHASE_BUSY && tide_boot_ready()) { // a fork child is busy with nothing
+    tide_add_relaxed(&tide_store.header->n_lost_busy, 1);
+    return NULL;
+  }
+  if (t && t->self == t && !t->idle) { // at work in this very thread
+    if (!t->inside_real)
+      tide_add_relaxed(&tide_store.header->n_lost_busy, 1);
+    return NULL;
+  }
+  if (!tide_boot_ready() && !tide_boot(seat)) // the first event of this image, by exec or by fork
+    return NULL;
+  t = seat->thread;
+  if (t && t->self != t) { // another thread of this fork child has booted for us
+    seat->thread = t = NULL;
+    seat->phase = TIDE_PHASE_FRESH;
+  }
+  if (!t)
+    return tide_thread_begin(seat);
+  t->idle = 0;
+  return tide_look_up(t);
 }
 
 void tide_boot_note_end(void)

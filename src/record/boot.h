@@ -4,14 +4,11 @@
 // hook call, not in a constructor (a program may allocate hundreds of times before ours would
 // run), and again in a fork child, at its first event.
 #pragma once
-#include "rt/base.h"
-#include "store/layout.h"
+#include "record/boot_state.h"
 
 struct tide_seat;
 
 bool tide_boot(struct tide_seat *seat); // true: recording
-bool tide_boot_ready(void);             // recording, and not a fork child that has not switched yet
-bool tide_boot_is_off(void);            // stepped aside for good
 
 // For a way in that hears of a call of fork(): what the parent held is noted in the child's store.
 // A child of the bare system call is none the worse.
@@ -24,9 +21,5 @@ void tide_boot_in_fork_child(struct tide_seat *seat);
 // The process ends, as far as it tells: for whoever reads a store that no supervisor kept.
 void tide_boot_note_end(void);
 
-// The one-way latch: from now on every hook passes through. Says one line on stderr.
-void tide_boot_off(enum tide_off_reason reason);
-
-void tide_boot_say(const char *what, const char *detail); // one line on stderr
 // Is this a fork child that has not been recorded yet and whose parent has ended?
 bool tide_boot_is_orphan(void);

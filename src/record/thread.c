@@ -9,7 +9,7 @@
 
 #include "record/thread.h"
 
-#include "record/boot.h"
+#include "record/boot_state.h"
 #include "record/host.h"
 #include "rt/cold.h"
 #include "rt/lock.h"
@@ -199,6 +199,11 @@ static struct tide_thread *borrow(struct tide_seat *seat)
   return t;
 }
 
+struct tide_thread *tide_thread_begin(struct tide_seat *seat)
+{
+  return seat->phase == TIDE_PHASE_GONE ? borrow(seat) : thread_start(seat);
+}
+
 TIDE_COLD void tide_leave_slow(struct tide_thread *t)
 {
   if (t->clock.sample_from)
@@ -231,31 +236,4 @@ TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
   tide_store_relaxed(&t->owes, t->clock.sample_from != 0);
   tide_run_look(&t->writer); // last: who is called later is told again, by the pulse or by owes
   return t;
-}
-
-TIDE_COLD struct tide_thread *tide_enter_slow(struct tide_seat *seat)
-{
-  struct tide_thread *t = seat->thread;
-  if (tide_boot_is_off() || tide_host.is_at_work())
-    return NULL;
-  if (seat->phase == TIDE_PHASE_BUSY && tide_boot_ready()) { // a fork child is busy with nothing
-    tide_add_relaxed(&tide_store.header->n_lost_busy, 1);
-    return NULL;
-  }
-  if (t && t->self == t && !t->idle) { // at work in this very thread
-    if (!t->inside_real)
-      tide_add_relaxed(&tide_store.header->n_lost_busy, 1);
-    return NULL;
-  }
-  if (!tide_boot_ready() && !tide_boot(seat)) // the first event of this image, by exec or by fork
-    return NULL;
-  t = seat->thread;
-  if (t && t->self != t) { // another thread of this fork child has booted for us
-    seat->thread = t = NULL;
-    seat->phase = TIDE_PHASE_FRESH;
-  }
-  if (!t)
-    return seat->phase == TIDE_PHASE_GONE ? borrow(seat) : thread_start(seat);
-  t->idle = 0;
-  return tide_look_up(t);
 }

@@ -39,7 +39,7 @@ struct tide_thread {
   struct tide_unwind unwind;
 };
 
-struct tide_thread *tide_enter_slow(struct tide_seat *seat);
+struct tide_thread *tide_enter_slow(struct tide_seat *seat); // in boot.c: the first event boots
 // Entered, and there is something to see: the time, unloaded code, or that recording has ended.
 struct tide_thread *tide_look_up(struct tide_thread *t);
 void tide_leave_slow(struct tide_thread *t);
@@ -102,6 +102,8 @@ TIDE_HOT void tide_unhold(struct tide_thread *t)
   t->idle = 1;
 }
 
+// The first event of the thread in this seat, or one after its end; NULL: no memory, or no slot.
+struct tide_thread *tide_thread_begin(struct tide_seat *seat);
 // The end of the thread in this seat: what it still does is booked through a borrowed state.
 void tide_thread_end(struct tide_seat *seat);
 
