@@ -73,6 +73,7 @@ static uint64_t outermost(struct tide_agent_seat *seat, const struct tide_agent_
   uint64_t p, product;
   switch (hook->role) {
   case TIDE_ROLE_ALLOC:
+  case TIDE_ROLE_ALLOC_ALIGNED:
     p = call_real(hook, f);
     record_block(seat, p, TIDE_FRAME_ARGUMENT(f, 0), f);
     return p;

@@ -36,6 +36,22 @@ static const struct known {
 #include "attach/families.def"
 };
 
+static const struct hooked {
+  const char *family, *name;
+  enum tide_role role;
+} HOOKED[] = {
+#define TIDE_HOOK(name, real, family, role, ret, types) {#family, #name, TIDE_ROLE_##role},
+#include "store/hooks.def"
+};
+
+static const struct takes {
+  enum tide_family family;
+  const char *hooked;
+} TAKES[] = {
+#define TIDE_TAKES(family, hooked) {TIDE_FAMILY_##family, #hooked},
+#include "attach/families.def"
+};
+
 const char *tide_family_words(enum tide_family family)
 {
   return WORDS[family];
@@ -117,7 +133,7 @@ static bool is_listed(const struct tide_hookables *entries, uint64_t at)
 }
 
 static void take_entry(struct search *s, const struct tide_function *function,
-                       const struct known *known)
+                       enum tide_family family, enum tide_role role)
 {
   struct tide_hookables *entries = s->entries;
   if (is_listed(entries, function->at))
@@ -125,26 +141,49 @@ static void take_entry(struct search *s, const struct tide_function *function,
   TIDE_GROW(entries->all, entries->n, entries->cap);
   struct tide_hookable *entry = &entries->all[entries->n++];
   *entry = (struct tide_hookable){.loaded = s->loaded,
-                                  .family = known->family,
-                                  .role = known->role,
+                                  .family = family,
+                                  .role = role,
                                   .at = function->at,
                                   .bytes = function->bytes};
   snprintf(entry->name, sizeof entry->name, "%s", function->name);
+}
+
+static bool hooked_role(const char *family, const char *name, enum tide_role *ret_role)
+{
+  for (size_t i = 0; i < COUNT(HOOKED); i++)
+    if (!strcmp(HOOKED[i].name, name) && !strcmp(HOOKED[i].family, family)) {
+      *ret_role = HOOKED[i].role;
+      return true;
+    }
+  return false;
+}
+
+// What a family's function of that name does; false: it has none.
+static bool role_of(enum tide_family family, const char *name, enum tide_role *ret_role)
+{
+  for (size_t i = 0; i < COUNT(KNOWN); i++)
+    if (KNOWN[i].family == family && !strcmp(KNOWN[i].name, name)) {
+      *ret_role = KNOWN[i].role;
+      return true;
+    }
+  for (size_t i = 0; i < COUNT(TAKES); i++)
+    if (TAKES[i].family == family && hooked_role(TAKES[i].hooked, name, ret_role))
+      return true;
+  return false;
 }
 
 static void look_for_entries(void *context, const struct tide_function *function)
 {
   struct search *s = context;
   for (size_t a = 0; a < s->n; a++) {
-    size_t prefix = strlen(s->allocators[a].prefix);
-    if (strncmp(function->name, s->allocators[a].prefix, prefix) != 0)
-      continue;
-    for (size_t i = 0; i < COUNT(KNOWN); i++)
-      if (KNOWN[i].family == s->allocators[a].family &&
-          !strcmp(function->name + prefix, KNOWN[i].name)) {
-        take_entry(s, function, &KNOWN[i]);
-        return;
-      }
+    const struct allocator *allocator = &s->allocators[a];
+    size_t prefix = strlen(allocator->prefix);
+    enum tide_role role;
+    if (!strncmp(function->name, allocator->prefix, prefix) &&
+        role_of(allocator->family, function->name + prefix, &role)) {
+      take_entry(s, function, allocator->family, role);
+      return;
+    }
   }
 }
 

@@ -6,15 +6,29 @@
 #include "preload/self.h"
 #include "record/record.h"
 
-// Takes the registers last: what comes before may have to call somebody.
-#define TIDE_RECORD_ALLOC(p, size)                                                                 \
+// What the library exports.
+#define TIDE_HOOK(name, real, family, role, ret, types)                                            \
+  __attribute__((visibility("default"))) ret name types;
+#include "store/hooks.def"
+
+// What an allocation returned. Takes the registers last: what comes before may have to call
+// somebody.
+#define TIDE_RECORD(p, size)                                                                       \
   do {                                                                                             \
-    struct tide_thread *thread_ = tide_enter(&tide_self);                                          \
-    if (TIDE_LIKELY(thread_))                                                                      \
-      tide_record_block(thread_, (p), (size), TIDE_CALLER_REGS());                                 \
+    if (TIDE_LIKELY(p)) {                                                                          \
+      struct tide_thread *thread_ = tide_enter(&tide_self);                                        \
+      if (TIDE_LIKELY(thread_))                                                                    \
+        tide_record_block(thread_, (p), (size), TIDE_CALLER_REGS());                               \
+    } else {                                                                                       \
+      tide_record_failed();                                                                        \
+    }                                                                                              \
   } while (0)
 
-#define TIDE_EXPORT __attribute__((visibility("default")))
+// In place of a function that there is not.
+static inline void *tide_plain_alloc(size_t alignment, size_t n)
+{
+  return alignment > 16 ? aligned_alloc(alignment, n) : malloc(n);
+}
 
 // Calls the real function; where it is another allocator's, with the gate held. Those of malloc and
 // free see to that themselves.

@@ -8,14 +8,14 @@
 
 #include <dlfcn.h>
 
-TIDE_EXPORT void *dlopen(const char *file, int mode)
+void *dlopen(const char *file, int mode)
 {
   if (TIDE_UNLIKELY(!tide_real.dlopen))
     tide_real_resolve();
   return tide_real.dlopen(file, mode);
 }
 
-TIDE_EXPORT int dlclose(void *handle)
+int dlclose(void *handle)
 {
   tide_real_resolve();
   int ret = tide_real.dlclose(handle);

@@ -65,29 +65,29 @@ extern char **environ;
     end_;                                                                                          \
   })
 
-TIDE_EXPORT int execve(const char *path, char *const argv[], char *const env[])
+int execve(const char *path, char *const argv[], char *const env[])
 {
   tide_real_resolve();
   return TRUE_LIMITS(IMAGE(path, false, env, NULL, tide_real.execve(path, argv, env_)));
 }
 
-TIDE_EXPORT int execv(const char *path, char *const argv[])
+int execv(const char *path, char *const argv[])
 {
   return execve(path, argv, environ);
 }
 
-TIDE_EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
+int execvpe(const char *file, char *const argv[], char *const env[])
 {
   tide_real_resolve();
   return TRUE_LIMITS(IMAGE(file, true, env, NULL, tide_real.execvpe(file, argv, env_)));
 }
 
-TIDE_EXPORT int execvp(const char *file, char *const argv[])
+int execvp(const char *file, char *const argv[])
 {
   return execvpe(file, argv, environ);
 }
 
-TIDE_EXPORT int fexecve(int fd, char *const argv[], char *const env[])
+int fexecve(int fd, char *const argv[], char *const env[])
 {
   tide_real_resolve();
   return TRUE_LIMITS(IMAGE(NULL, false, env, NULL, tide_real.fexecve(fd, argv, env_)));
@@ -113,21 +113,21 @@ static size_t count_args(va_list args)
   for (size_t i_ = 1; i_ <= n_; i_++)                                                              \
   argv[i_] = va_arg(rest, char *)
 
-TIDE_EXPORT int execl(const char *path, const char *first, ...)
+int execl(const char *path, const char *first, ...)
 {
   GATHER(first, rest, argv);
   va_end(rest);
   return execv(path, argv);
 }
 
-TIDE_EXPORT int execlp(const char *file, const char *first, ...)
+int execlp(const char *file, const char *first, ...)
 {
   GATHER(first, rest, argv);
   va_end(rest);
   return execvp(file, argv);
 }
 
-TIDE_EXPORT int execle(const char *path, const char *first, ...)
+int execle(const char *path, const char *first, ...)
 {
   GATHER(first, rest, argv);
   char *const *env = va_arg(rest, char *const *);
@@ -135,9 +135,8 @@ TIDE_EXPORT int execle(const char *path, const char *first, ...)
   return execve(path, argv, env);
 }
 
-TIDE_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                            const posix_spawnattr_t *attributes, char *const argv[],
-                            char *const env[])
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
 {
   tide_real_resolve();
   pid_t child = 0;
@@ -148,10 +147,8 @@ TIDE_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file
   return ret;
 }
 
-TIDE_EXPORT int posix_spawnp(pid_t *pid, const char *file,
-                             const posix_spawn_file_actions_t *actions,
-                             const posix_spawnattr_t *attributes, char *const argv[],
-                             char *const env[])
+int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
 {
   tide_real_resolve();
   pid_t child = 0;

@@ -21,34 +21,34 @@ static int change(pid_t pid, unsigned resource, const struct rlimit *limit, stru
   return ret;
 }
 
-TIDE_EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
-                        struct rlimit *old)
+int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
+            struct rlimit *old)
 {
   return change(pid, resource, limit, old);
 }
 
-TIDE_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
-                          struct rlimit64 *old)
+int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
+              struct rlimit64 *old)
 {
   return change(pid, resource, (const struct rlimit *)limit, (struct rlimit *)old);
 }
 
-TIDE_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 {
   return change(0, resource, limit, NULL);
 }
 
-TIDE_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
+int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
 {
   return change(0, resource, (const struct rlimit *)limit, NULL);
 }
 
-TIDE_EXPORT int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
+int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
 {
   return change(0, resource, NULL, limit);
 }
 
-TIDE_EXPORT int getrlimit64(__rlimit_resource_t resource, struct rlimit64 *limit)
+int getrlimit64(__rlimit_resource_t resource, struct rlimit64 *limit)
 {
   return change(0, resource, NULL, (struct rlimit *)limit);
 }

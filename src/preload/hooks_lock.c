@@ -58,7 +58,7 @@ static int fail(int error)
   return -1;
 }
 
-TIDE_EXPORT int mlockall(int flags)
+int mlockall(int flags)
 {
   uint64_t bytes;
   tide_real_resolve();
@@ -80,7 +80,7 @@ TIDE_EXPORT int mlockall(int flags)
   return 0;
 }
 
-TIDE_EXPORT int munlockall(void)
+int munlockall(void)
 {
   tide_real_resolve();
   tide_sys_lock_future = false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C allocator's functions. Each hook is the same three steps: call the real one, take the
-// caller's registers, record. errno is whatever the real function left: the recorder makes its
+// The allocators' functions that have to be quick, or are not as their role says (the rest:
+// hooks_by_role.c). Each hook is the same three steps: call the real one, take the caller's
+// registers, record. errno is whatever the real function left: the recorder makes its
 // system calls directly and never touches it.
 
 #include "preload/hook.h"
@@ -11,25 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECORD(p, size)                                                                            \
-  do {                                                                                             \
-    if (TIDE_LIKELY(p))                                                                            \
-      TIDE_RECORD_ALLOC(p, size);                                                                  \
-    else                                                                                           \
-      tide_record_failed();                                                                        \
-  } while (0)
-
-TIDE_EXPORT void *malloc(size_t n)
+void *malloc(size_t n)
 {
   void *p = tide_real.malloc(n);
-  RECORD(p, n);
+  TIDE_RECORD(p, n);
   return p;
 }
 
-TIDE_EXPORT void *calloc(size_t n, size_t each)
+void *calloc(size_t n, size_t each)
 {
   void *p = TIDE_CALL_REAL(tide_real.calloc(n, each));
-  RECORD(p, n * each); // no overflow: it succeeded
+  TIDE_RECORD(p, n * each); // no overflow: it succeeded
   return p;
 }
 
@@ -63,7 +56,7 @@ __attribute__((noinline)) static void free_entered(struct tide_thread *t, void *
   tide_real.free(p);
 }
 
-TIDE_EXPORT void free(void *p)
+void free(void *p)
 {
   if (!p)
     return;
@@ -105,12 +98,12 @@ TIDE_HOT void *resize(void *old, size_t n, struct tide_regs r)
   return p;
 }
 
-TIDE_EXPORT void *realloc(void *old, size_t n)
+void *realloc(void *old, size_t n)
 {
   return resize(old, n, TIDE_CALLER_REGS());
 }
 
-TIDE_EXPORT void *reallocarray(void *old, size_t n, size_t each)
+void *reallocarray(void *old, size_t n, size_t each)
 {
   size_t bytes;
   if (__builtin_mul_overflow(n, each, &bytes)) {
@@ -120,73 +113,37 @@ TIDE_EXPORT void *reallocarray(void *old, size_t n, size_t each)
   return resize(old, bytes, TIDE_CALLER_REGS());
 }
 
-TIDE_EXPORT void *memalign(size_t alignment, size_t n)
+// jemalloc's flags: the low six bits are log2 of the alignment, bit 6 asks for zeroes. A program
+// that finds these functions here although no jemalloc is loaded gets the same from malloc.
+enum { LG_ALIGN_MASK = 0x3f, ZERO = 0x40 };
+
+static void *plain_mallocx(size_t n, int flags)
+{
+  void *p = tide_plain_alloc((size_t)1 << (flags & LG_ALIGN_MASK), n);
+  return p && flags & ZERO ? memset(p, 0, n) : p;
+}
+
+void *mallocx(size_t n, int flags)
 {
   tide_real_resolve();
-  void *p = TIDE_CALL_REAL(tide_real.memalign(alignment, n));
-  RECORD(p, n);
+  if (!tide_real.mallocx)
+    return plain_mallocx(n, flags);
+  void *p = TIDE_CALL_REAL(tide_real.mallocx(n, flags));
+  TIDE_RECORD(p, n);
   return p;
 }
 
-TIDE_EXPORT void *aligned_alloc(size_t alignment, size_t n)
+// Resizes in place or not at all; answers with the usable size.
+size_t xallocx(void *p, size_t n, size_t extra, int flags)
 {
   tide_real_resolve();
-  void *p = TIDE_CALL_REAL(tide_real.aligned_alloc(alignment, n));
-  RECORD(p, n);
-  return p;
-}
-
-TIDE_EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
-{
-  tide_real_resolve();
-  int ret = TIDE_CALL_REAL(tide_real.posix_memalign(out, alignment, n));
-  if (!ret)
-    RECORD(*out, n);
+  if (!tide_real.xallocx)
+    return 0;
+  struct tide_resize block = tide_resize_begin(&tide_self, p);
+  size_t usable = TIDE_CALL_REAL(tide_real.xallocx(p, n, extra, flags));
+  if (usable >= n)
+    tide_resize_done(&tide_self, block, p, p, n, TIDE_CALLER_REGS());
   else
-    tide_record_failed();
-  return ret;
-}
-
-TIDE_EXPORT void *valloc(size_t n)
-{
-  tide_real_resolve();
-  void *p = TIDE_CALL_REAL(tide_real.valloc(n));
-  RECORD(p, n);
-  return p;
-}
-
-TIDE_EXPORT void *pvalloc(size_t n)
-{
-  tide_real_resolve();
-  void *p = TIDE_CALL_REAL(tide_real.pvalloc(n));
-  RECORD(p, n);
-  return p;
-}
-
-void free_sized(void *p, size_t n);
-void free_aligned_sized(void *p, size_t alignment, size_t n);
-
-// C23. A libc that does not have them yet is given a plain free.
-TIDE_EXPORT void free_sized(void *p, size_t n)
-{
-  if (!p)
-    return;
-  tide_real_resolve();
-  tide_record_free(&tide_self, p);
-  if (tide_real.free_sized)
-    TIDE_CALL_REAL_VOID(tide_real.free_sized(p, n));
-  else
-    tide_real.free(p);
-}
-
-TIDE_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
-{
-  if (!p)
-    return;
-  tide_real_resolve();
-  tide_record_free(&tide_self, p);
-  if (tide_real.free_aligned_sized)
-    TIDE_CALL_REAL_VOID(tide_real.free_aligned_sized(p, alignment, n));
-  else
-    tide_real.free(p);
+    tide_resize_failed(&tide_self, block, p);
+  return usable;
 }

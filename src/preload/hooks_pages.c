@@ -23,17 +23,17 @@ TIDE_HOT void *map(void *at, size_t n, int prot, int flags, int fd, off_t offset
   return p;
 }
 
-TIDE_EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
+void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 {
   return map(at, n, prot, flags, fd, offset, TIDE_CALLER_REGS());
 }
 
-TIDE_EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_t offset)
+void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_t offset)
 {
   return map(at, n, prot, flags, fd, offset, TIDE_CALLER_REGS());
 }
 
-TIDE_EXPORT int munmap(void *at, size_t n)
+int munmap(void *at, size_t n)
 {
   tide_real_resolve();
   if (!((uint64_t)at & (tide_sys_page_bytes - 1)) && n)
@@ -41,7 +41,7 @@ TIDE_EXPORT int munmap(void *at, size_t n)
   return tide_real.munmap(at, n);
 }
 
-TIDE_EXPORT void *mremap(void *old, size_t old_n, size_t n, int flags, ...)
+void *mremap(void *old, size_t old_n, size_t n, int flags, ...)
 {
   va_list args;
   va_start(args, flags);
@@ -65,7 +65,7 @@ static void break_moved(uint64_t from, uint64_t to, struct tide_regs r)
     tide_pages_unmapped(&tide_self, to, from - to);
 }
 
-TIDE_EXPORT int brk(void *to)
+int brk(void *to)
 {
   tide_real_resolve();
   uint64_t from = (uint64_t)tide_real.sbrk(0);
@@ -75,7 +75,7 @@ TIDE_EXPORT int brk(void *to)
   return ret;
 }
 
-TIDE_EXPORT void *sbrk(intptr_t by)
+void *sbrk(intptr_t by)
 {
   tide_real_resolve();
   void *from = tide_real.sbrk(by);

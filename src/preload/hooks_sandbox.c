@@ -70,7 +70,7 @@ static long finish(bool confined, long ret)
   return ret;
 }
 
-TIDE_EXPORT int prctl(int what, ...)
+int prctl(int what, ...)
 {
   va_list args;
   va_start(args, what);
@@ -86,7 +86,7 @@ TIDE_EXPORT int prctl(int what, ...)
 }
 
 // As many arguments as any call has; those that were not given are whatever they were.
-TIDE_EXPORT long syscall(long number, ...)
+long syscall(long number, ...)
 {
   va_list args;
   va_start(args, number);

@@ -146,8 +146,7 @@ TIDE_COLD void tide_real_resolve(void)
 #define TIDE_HOOK(name, behind, family, role, ret, params)                                         \
   if (tide_text_equal(#name, #behind))                                                             \
     real.name = (ret(*) params)next(&scan, #name);
-#include "preload/hooks.def"
-#undef TIDE_HOOK
+#include "store/hooks.def"
   recognise(&real);
   tide_real = real;
   tide_store_release(&tide_real.resolved, true);

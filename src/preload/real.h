@@ -12,8 +12,7 @@
 
 struct tide_real { // NULL: there is none, or another stands for it (hooks.def)
 #define TIDE_HOOK(name, real, family, role, ret, params) ret(*name) params;
-#include "preload/hooks.def"
-#undef TIDE_HOOK
+#include "store/hooks.def"
   bool resolved;
   bool chained;                   // the next malloc is not libc's
   bool owns_new;                  // ... and its library defines operator new as well

@@ -5,28 +5,12 @@
 //
 // Freestanding: included by the agent and by the tracer.
 #pragma once
+#include "store/roles.h"
+
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
 #define TIDE_AGENT_VERSION 1u
-
-// What a function does, and at which arguments.
-#define TIDE_ROLE_LIST(X)                                                                          \
-  X(ALLOC)           /* p = f(size, ...) */                                                        \
-  X(ALLOC_SECOND)    /* p = f(alignment, size, ...) */                                             \
-  X(CALLOC)          /* p = f(n, each, ...) */                                                     \
-  X(REALLOC)         /* p = f(old, size, ...) */                                                   \
-  X(REALLOC_ARRAY)   /* p = f(old, n, each, ...) */                                                \
-  X(POSIX)           /* error = f(&p, alignment, size) */                                          \
-  X(RESIZE_IN_PLACE) /* size = f(old, size, extra, ...) */                                         \
-  X(FREE)            /* f(p, ...) */
-
-enum tide_role {
-#define X(name) TIDE_ROLE_##name,
-  TIDE_ROLE_LIST(X)
-#undef X
-      TIDE_ROLES_N
-};
 
 enum { TIDE_AGENT_HOOKS = 256, TIDE_AGENT_PATH_BYTES = 1024, TIDE_AGENT_COMMAND_BYTES = 4096 };
 

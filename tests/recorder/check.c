@@ -7,7 +7,9 @@
 #include "record/intern.h"
 #include "preload/hook.h"
 
-TIDE_EXPORT int tidemark_check_id(void)
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int tidemark_check_id(void)
 {
   struct tide_thread *t = tide_enter(&tide_self);
   if (!t)
@@ -21,7 +23,7 @@ TIDE_EXPORT int tidemark_check_id(void)
   return want == got && end == TIDE_WALK_WHOLE ? (int)n : -1;
 }
 
-TIDE_EXPORT int tidemark_check_frames(uint64_t *out, int max)
+EXPORT int tidemark_check_frames(uint64_t *out, int max)
 {
   struct tide_thread *t = tide_enter(&tide_self);
   if (!t)

@@ -9,34 +9,35 @@ import re
 import subprocess
 import sys
 
-ROW = re.compile(r"^TIDE_HOOK\((\w+),\s+(\w+),\s+(\w+),\s+(\w+)(?:\(([\d, ]*)\))?,"
+ROW = re.compile(r"^TIDE_HOOK(?:_OWN)?\((\w+),\s+(\w+),\s+(\w+),\s+(\w+),"
                  r"\s+([\w *]+?),\s+\((.*?)\)\)$", re.M | re.S)
-# What the arguments of a role are, where there are any.
-SIZE, BLOCK, OUT = ("size_t",), ("void *",), ("void **",)
-ROLES = {"ALLOCATES": (SIZE, SIZE, SIZE, OUT), "FREES": (BLOCK,), "RESIZES": (BLOCK, SIZE, SIZE),
-         "MAPS": (BLOCK, SIZE), "UNMAPS": (BLOCK, SIZE), "REMAPS": (BLOCK, SIZE, SIZE),
-         "MOVES_BREAK": (("void *", "intptr_t"),), "NO_EVENT": ()}
+# What a role says of the result and of the first arguments; None: nothing.
+SIZE, BLOCK = "size_t", "void *"
+ROLES = {"ALLOC": (BLOCK, SIZE), "ALLOC_ALIGNED": (BLOCK, SIZE, SIZE),
+         "ALLOC_SECOND": (BLOCK, SIZE, SIZE), "NEW": (BLOCK, SIZE),
+         "NEW_ALIGNED": (BLOCK, SIZE, SIZE), "CALLOC": (BLOCK, SIZE, SIZE),
+         "REALLOC": (BLOCK, BLOCK, SIZE), "REALLOC_ARRAY": (BLOCK, BLOCK, SIZE, SIZE),
+         "POSIX": ("int", "void **", SIZE, SIZE), "RESIZE_IN_PLACE": (SIZE, BLOCK, SIZE, SIZE),
+         "FREE": ("void", BLOCK), "MAP": (BLOCK, BLOCK, SIZE), "UNMAP": ("int", BLOCK, SIZE),
+         "REMAP": (BLOCK, BLOCK, SIZE, SIZE), "BREAK": (None,), "NO_EVENT": (None,)}
 EVENTS = {"libc", "jemalloc", "cxx", "pages"}
+SAME = {"REALLOC_ARRAY": "REALLOC"}  # as far as one can stand for the other
 
 
 def faults(rows):
     names = {row[0]: row for row in rows}
-    for name, real, family, role, numbers, result, parameters in rows:
-        types = [text.strip() for text in parameters.split(",")]
-        at = [int(number) for number in numbers.split(",")] if numbers else []
-        if role not in ROLES or len(at) != len(ROLES[role]):
-            yield f"{name}: no such role, or not so many arguments: {role}({numbers})"
+    for name, real, family, role, result, parameters in rows:
+        types = [result] + [text.strip() for text in parameters.split(",")]
+        if role not in ROLES:
+            yield f"{name}: no such role: {role}"
             continue
-        for number, allowed in zip(at, ROLES[role]):
-            if number and (number > len(types) or types[number - 1] not in allowed):
-                yield f"{name}: argument {number} is none of {allowed}"
+        wanted = ROLES[role]
+        for number, type_ in enumerate(wanted):
+            if type_ and (number >= len(types) or types[number] != type_):
+                yield f"{name}: of {role}, argument {number} (0: the result) is {type_}"
         if (role == "NO_EVENT") == (family in EVENTS):
             yield f"{name}: {role} in family {family}"
-        if role == "ALLOCATES" and (result == "void *") == bool(at[3]):
-            yield f"{name}: its block is neither returned nor put somewhere, or both"
-        if at and not any(at[:2]):
-            yield f"{name}: says nothing of its arguments"
-        if real not in names or names[real][1] != real or names[real][3] != role:
+        if real not in names or names[real][1] != real or names[real][3] != SAME.get(role, role):
             yield f"{name}: {real} cannot stand for it"
 
 
