@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/first_screen.h"
 #include "cli/library.h"
+#include "cli/live_page.h"
 #include "cli/naming_open.h"
 #include "cli/terminal.h"
 #include "supervise/attach.h"
@@ -30,11 +31,16 @@ static enum tide_err parse_pid(const struct tide_arguments *arguments, uint32_t 
   return TIDE_ERR_OK;
 }
 
-static void say_attached(void *context, const struct tide_attached *attached, const char *path)
+// Whoever looks on while it is recorded.
+struct onlooker {
+  const struct tide_arguments *arguments;
+  struct tide_live_page *page; // NULL: none
+};
+
+static void say_attached(const struct tide_arguments *arguments,
+                         const struct tide_attached *attached)
 {
-  const struct tide_arguments *arguments = context;
   struct tide_buf names = {0};
-  (void)path;
   if (arguments->quiet)
     return;
   for (int i = 0; i < TIDE_FAMILIES_N; i++)
@@ -45,6 +51,15 @@ static void say_attached(void *context, const struct tide_attached *attached, co
   if (attached->refused[0])
     tide_say("not hooked: %s", attached->refused);
   tide_buf_done(&names);
+}
+
+// From now on there may be threads.
+static void begin_looking(void *context, const struct tide_attached *attached, const char *path)
+{
+  const struct onlooker *onlooker = context;
+  say_attached(onlooker->arguments, attached);
+  if (onlooker->page)
+    tide_live_page_start(onlooker->page, path);
 }
 
 static void say_result(const struct tide_arguments *arguments,
@@ -61,38 +76,69 @@ static void say_result(const struct tide_arguments *arguments,
     tide_say("%s", result->detach_diag.text);
 }
 
+static enum tide_err attach_and_tell(const struct tide_arguments *arguments,
+                                     struct tide_attach_options *options,
+                                     const struct tide_rules *rules, bool *ret_whole,
+                                     struct tide_diag *diag)
+{
+  struct onlooker onlooker = {.arguments = arguments};
+  struct tide_attach_result result = {0};
+  enum tide_err err =
+      arguments->view ? tide_live_page_new(arguments, &onlooker.page, diag) : TIDE_ERR_OK;
+  if (err)
+    return err;
+  options->control = onlooker.page ? tide_live_page_control(onlooker.page) : NULL;
+  options->companion = &onlooker;
+  err = tide_attach(options, &result, diag);
+  if (err) {
+    tide_live_page_free(onlooker.page);
+    return err;
+  }
+  say_result(arguments, &result, rules);
+  if (onlooker.page)
+    tide_live_page_finish(onlooker.page, &result.run);
+  *ret_whole = !result.run.save_err && !result.detach_err;
+  tide_attach_result_done(&result);
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err check_attach_arguments(const struct tide_arguments *arguments,
+                                            struct tide_attach_options *options,
+                                            struct tide_diag *diag)
+{
+  enum tide_err err = parse_pid(arguments, &options->pid, diag);
+  if (!err && arguments->no_open && !arguments->view)
+    err = tide_fail(diag, TIDE_ERR_USAGE, "--no-open goes with --view");
+  if (!err && arguments->duration)
+    err = tide_time_parse(arguments->duration, &options->for_ns, diag);
+  return err;
+}
+
 int tide_cmd_attach(const struct tide_arguments *arguments)
 {
   struct tide_diag diag = {0};
   TIDE_CLEANUP_FREE char *agent = NULL;
   struct tide_rules *rules = NULL;
+  bool is_whole = false;
   struct tide_attach_options options = {
       .output = arguments->output,
       .debug_dirs = arguments->debug_dirs,
       .force = arguments->force,
       .redact_args = arguments->redact_args,
       .depth = (uint32_t)arguments->depth,
-      .attached = say_attached,
+      .attached = begin_looking,
       .complete = tide_first_screen_complete,
-      .companion = (void *)arguments,
   };
-  enum tide_err err = parse_pid(arguments, &options.pid, &diag);
-  if (!err && arguments->duration)
-    err = tide_time_parse(arguments->duration, &options.for_ns, &diag);
+  enum tide_err err = check_attach_arguments(arguments, &options, &diag);
   if (!err)
     err = tide_library_find(TIDE_LIBRARY_AGENT, &agent, &diag);
   if (!err)
     err = tide_rules_open(arguments, &rules, &diag);
   options.agent = agent;
-  struct tide_attach_result result = {0};
   if (!err)
-    err = tide_attach(&options, &result, &diag);
-  if (!err)
-    say_result(arguments, &result, rules);
+    err = attach_and_tell(arguments, &options, rules, &is_whole, &diag);
   tide_rules_free(rules);
-  bool failed = result.run.save_err || result.detach_err;
-  tide_attach_result_done(&result);
-  return err ? tide_cmd_failed(err, &diag) : failed ? 1 : 0;
+  return err ? tide_cmd_failed(err, &diag) : is_whole ? 0 : 1;
 }
 
 int tide_cmd_detach(const struct tide_arguments *arguments)
