@@ -146,6 +146,7 @@ enum tide_end_kind {
   TIDE_END_EXITED,   // end_value = exit status (-1: not known, a descendant)
   TIDE_END_SIGNALED, // end_value = signal
   TIDE_END_EXECED,   // replaced by another image of the same pid
+  TIDE_END_DETACHED, // it was attached to and let go, and went on
 };
 
 struct tide_loss { // all counts of events or stacks; zero is what we want to see

@@ -107,7 +107,7 @@ static void write_info(struct tide_json *json, const struct tide_profile *profil
 }
 
 // What is asked of a whole run, as the report words it; of a part the page words it itself.
-static void write_words(struct tide_json *json)
+static void write_words(struct tide_json *json, bool goes_on)
 {
   static const enum tide_unit units[] = {TIDE_UNIT_BYTES, TIDE_UNIT_BLOCKS};
   tide_json_key(json, "words");
@@ -116,7 +116,8 @@ static void write_words(struct tide_json *json)
     tide_json_key(json, tide_measure_words[measure]);
     tide_json_open_object(json);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-      struct tide_question question = {.measure = (enum tide_measure)measure, .unit = units[i]};
+      struct tide_question question = {
+          .measure = (enum tide_measure)measure, .unit = units[i], .goes_on = goes_on};
       tide_json_key(json, units[i] == TIDE_UNIT_BYTES ? "bytes" : "blocks"); // lacking or not
       tide_json_text(json, tide_question_text(&question)->measure);
     }
@@ -141,9 +142,10 @@ static void write_side_notes(struct tide_json *json, const struct tide_profile *
 }
 
 static void write_compared(struct tide_json *json, const char *key, enum tide_measure measure,
-                           bool of_part)
+                           bool of_part, bool goes_on)
 {
-  struct tide_question question = {.measure = measure, .window.to.given = of_part};
+  struct tide_question question = {
+      .measure = measure, .window.to.given = of_part, .goes_on = goes_on};
   tide_json_key(json, key);
   tide_json_open_object(json);
   tide_json_key(json, "bytes");
@@ -164,9 +166,10 @@ static void write_diff(struct tide_json *json, const struct tide_profile *profil
   tide_json_key(json, "measures");
   tide_json_open_object(json);
   for (int measure = 0; measure < TIDE_MEASURES_N; measure++)
-    write_compared(json, tide_measure_words[measure], (enum tide_measure)measure, false);
+    write_compared(json, tide_measure_words[measure], (enum tide_measure)measure, false,
+                   profile->image->end_kind == TIDE_END_DETACHED);
   tide_json_close_object(json);
-  write_compared(json, "moments", TIDE_MEASURE_LIVE, true);
+  write_compared(json, "moments", TIDE_MEASURE_LIVE, true, false);
   tide_json_put_text(json, "two_programs", TIDE_DIFF_TWO_PROGRAMS);
   tide_json_put_text(json, "other_command", TIDE_DIFF_OTHER_COMMAND);
   tide_json_put_text(json, "peaks_within", TIDE_DIFF_PEAKS_WITHIN);
@@ -259,7 +262,7 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   write_info(json, profile);
   tide_json_put_text(json, "blame", tide_blamed_words[tide_naming_blamed(naming)]);
   tide_wrappers_json(json, naming);
-  write_words(json);
+  write_words(json, profile->image->end_kind == TIDE_END_DETACHED);
   write_diff(json, profile, told->verdict);
   write_has(json, profile->image);
   write_pruned(json, options, data);

@@ -398,6 +398,7 @@ void tide_profile_ask(struct tide_profile *profile, const struct tide_question *
   for (size_t i = 0; i < profile->n_sites; i++)
     profile->sites[i].weight = weights[i];
   profile->question = *question;
+  profile->question.goes_on |= profile->image->end_kind == TIDE_END_DETACHED;
   profile->whole = 0;
   if (question->measure == TIDE_MEASURE_PEAK && question->unit == TIDE_UNIT_BYTES &&
       !question->of_pages)

@@ -73,7 +73,8 @@ char *tide_diff_cell_name(const struct tide_screen *screen, const struct tide_di
   const struct tide_named_frame *frame = tide_diff_frame(diff, place, &naming);
   const struct tide_style style = tide_screen_style(screen);
   if (tide_group_kind_is_classes(diff->group) && !place->row.several) {
-    TIDE_CLEANUP_FREE char *label = tide_group_label(NULL, diff->group, &place->row, style);
+    TIDE_CLEANUP_FREE char *label =
+        tide_group_label(diff->after->profile, diff->group, &place->row, style);
     return tide_utf8_fit(label, width, screen->utf8);
   }
   if (place->label)

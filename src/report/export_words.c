@@ -54,11 +54,12 @@ char *tide_export_measure(const struct tide_question *question)
   static const char *const verbs[TIDE_MEASURES_N] = {
       [TIDE_MEASURE_PEAK] = "held at the peak", [TIDE_MEASURE_LIVE] = "held at",
       [TIDE_MEASURE_TOTAL] = "allocated",       [TIDE_MEASURE_GROWN] = "grown",
-      [TIDE_MEASURE_LEAK] = "never freed",      [TIDE_MEASURE_TEMP] = "temporary",
+      [TIDE_MEASURE_TEMP] = "temporary",
   };
   const struct tide_window *window = &question->window;
   const char *unit = question->unit == TIDE_UNIT_BYTES ? "bytes" : "blocks";
-  const char *verb = verbs[question->measure];
+  const char *kept = question->goes_on ? "still live at the end" : "never freed";
+  const char *verb = question->measure == TIDE_MEASURE_LEAK ? kept : verbs[question->measure];
   TIDE_CLEANUP_FREE char *from = moment(&window->from, "the start");
   TIDE_CLEANUP_FREE char *to = moment(&window->to, "the end");
   if (question->measure == TIDE_MEASURE_TEMP) // of the whole run always
@@ -68,7 +69,7 @@ char *tide_export_measure(const struct tide_question *question)
   if (!window->from.given && !window->to.given)
     return tide_sprintf("%s %s", unit, verb);
   if (question->measure == TIDE_MEASURE_LEAK)
-    return tide_sprintf("%s allocated from %s to %s and never freed", unit, from, to);
+    return tide_sprintf("%s allocated from %s to %s and %s", unit, from, to, kept);
   return tide_sprintf("%s %s%s from %s to %s", unit, verb, question->at_least ? " (at least)" : "",
                       from, to);
 }

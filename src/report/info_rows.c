@@ -82,6 +82,8 @@ static void add_ran(struct tide_info_rows *rows, const struct tide_image *image)
   tide_units_time(length, image->end_ns - image->start_ns, rows->style.utf8);
   if (tide_image_is_merged(image))
     tide_buf_printf(&text, "several processes, for %s at most, %s", length, end);
+  else if (image->end_kind == TIDE_END_DETACHED)
+    tide_buf_printf(&text, "before and after; recorded for %s, then let go", length);
   else
     tide_buf_printf(&text, "from %s for %s, %s",
                     tide_units_time(from, image->start_ns, rows->style.utf8), length, end);

@@ -56,6 +56,8 @@ static const struct tide_question_text pages_in_blocks[TIDE_MEASURES_N] = {
 const struct tide_question_text *tide_pages_question_text(const struct tide_question *question)
 {
   bool bytes = question->unit == TIDE_UNIT_BYTES;
+  if (question->goes_on && question->measure == TIDE_MEASURE_LEAK)
+    return &(bytes ? pages_in_bytes : pages_in_blocks)[TIDE_MEASURE_LIVE];
   return &(bytes ? pages_in_bytes : pages_in_blocks)[question->measure];
 }
 
@@ -175,11 +177,21 @@ static const struct tide_question_text in_blocks[TIDE_MEASURES_N] = {
                            "no block was temporary", "temporary blocks", "of its blocks"},
 };
 
+// Of a process that was let go.
+static const struct tide_question_text still_live_in_bytes = {
+    "still live (blocks, mean age at the end):", "every block allocated meanwhile was freed",
+    "still live", "blocks, mean age"};
+static const struct tide_question_text still_live_in_blocks = {
+    "blocks still live (bytes, mean age at the end):", "every block allocated meanwhile was freed",
+    "blocks still live", "bytes, mean age"};
+
 const struct tide_question_text *tide_question_text(const struct tide_question *question)
 {
   bool bytes = question->unit == TIDE_UNIT_BYTES;
   if (question->of_pages)
     return tide_pages_question_text(question);
+  if (question->goes_on && question->measure == TIDE_MEASURE_LEAK)
+    return bytes ? &still_live_in_bytes : &still_live_in_blocks;
   return &(bytes ? in_bytes : in_blocks)[question->measure];
 }
 
@@ -207,7 +219,9 @@ static const char *in_range(const struct tide_question *question)
 
 static const char *kept_words(const struct tide_question *question)
 {
-  return question->measure == TIDE_MEASURE_LEAK ? " and never freed" : "";
+  if (question->measure != TIDE_MEASURE_LEAK)
+    return "";
+  return question->goes_on ? " and still live at the end" : " and never freed";
 }
 
 char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,

@@ -75,7 +75,7 @@ static char *own_words(const struct tide_screen *screen, const struct tide_view 
   const struct tide_named_frame *frame = group->frame;
   const struct tide_style style = tide_screen_style(screen);
   if (tide_group_kind_is_across(groups->kind))
-    return tide_group_label(view->profile->image, groups->kind, group, style);
+    return tide_group_label(view->profile, groups->kind, group, style);
   if (!frame)
     return tide_strdup("(stack not recorded)");
   if (groups->kind == TIDE_GROUP_FILE)

@@ -370,7 +370,8 @@ static void write_heading(const struct table *t)
   TIDE_CLEANUP_FREE char *legend =
       t->view->profile->image->lacks & TIDE_LACK_LIVE
           ? tide_strdup("  live from start to end")
-          : tide_sprintf("  live from start to end; %s never freed", tide_spark_kept_mark(screen));
+          : tide_sprintf("  live from start to end; %s %s", tide_spark_kept_mark(screen),
+                         question->goes_on ? "still live" : "never freed");
   if (!t->columns.extra && tide_extra_title(question, t->groups->kind) && t->n_shown)
     cut_parenthesis(heading);
   size_t width = 2 + tide_utf8_width(heading);

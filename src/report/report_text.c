@@ -100,18 +100,19 @@ static void write_title_part(const struct report *r, size_t *used, const char *t
 // "indexer exited 0 in 8.42 s · 14.2 M allocations · overhead ≈ 1.2× and 16.1 MiB"
 static void write_title(const struct report *r)
 {
-  const char *gap;
+  TIDE_CLEANUP_FREE char *before = NULL;
+  TIDE_CLEANUP_FREE char *end = NULL;
   struct tide_style style = tide_screen_style(r->screen);
-  TIDE_CLEANUP_FREE char *phrase = tide_end_phrase(r->image, style, false, &gap);
-  TIDE_CLEANUP_FREE char *end = tide_sprintf("%s%s", gap, phrase);
+  tide_title_around(r->image, style, false, &before, &end);
   TIDE_CLEANUP_FREE char *count = tide_allocations_words(r->profile, style);
   TIDE_CLEANUP_FREE char *cost = tide_overhead_words(style, r->profile);
-  size_t used = tide_utf8_width(r->options->prefix) + tide_utf8_width(end);
+  size_t used =
+      tide_utf8_width(r->options->prefix) + tide_utf8_width(before) + tide_utf8_width(end);
   size_t room = r->screen->width > used + 12 ? r->screen->width - used : 12;
   TIDE_CLEANUP_FREE char *program =
       tide_utf8_fit(tide_image_program(r->image), room, r->screen->utf8);
   used += tide_utf8_width(program);
-  tide_sink_text(r->screen->sink, r->options->prefix);
+  tide_sink_printf(r->screen->sink, "%s%s", r->options->prefix, before);
   tide_screen_ink(r->screen, TIDE_INK_STRONG, program);
   tide_sink_text(r->screen->sink, end);
   if (count)
@@ -152,6 +153,8 @@ static void write_peak(const struct report *r)
   tide_buf_text(&words, bound);
   if (!(image->lacks & TIDE_LACK_CLOCK))
     tide_buf_printf(&words, "%sat %s", *bound ? " " : "", duration(r, a, at_ns));
+  if (image->lacks & TIDE_LACK_BEFORE)
+    tide_buf_printf(&words, "%sbeside blocks from before", words.n ? ", " : "");
   if (image->rss_at_peak_bytes)
     tide_buf_printf(
         &words, "  (RSS %s%s)",

@@ -97,8 +97,8 @@ static enum tide_err look(struct tide_source *source, bool is_wanted,
 
 static bool is_running(const struct tide_image *image)
 {
-  return image->end_kind == TIDE_END_UNKNOWN && image->pid &&
-         (kill((pid_t)image->pid, 0) == 0 || errno == EPERM);
+  bool may_go_on = image->end_kind == TIDE_END_UNKNOWN || image->end_kind == TIDE_END_DETACHED;
+  return may_go_on && image->pid && (kill((pid_t)image->pid, 0) == 0 || errno == EPERM);
 }
 
 // A run that is not at its end will write the file once more. What another user's process with a

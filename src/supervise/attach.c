@@ -10,6 +10,7 @@
 #include "observe/clock.h"
 #include "supervise/output_name.h"
 #include "supervise/proc.h"
+#include "supervise/spawn.h"
 #include "supervise/watch.h"
 #include "tide/file.h"
 
@@ -107,6 +108,7 @@ static enum tide_err begin(struct session *s, struct tide_diag *diag)
       .kin = s->kin,
       .library = o->agent,
       .root_only = true,
+      .is_attached = true,
       .redact_args = o->redact_args,
       .output_path = s->output.replaceable ? s->output_path : NULL,
       .start = s->start,
@@ -166,8 +168,9 @@ static void finish(struct session *s, struct tide_attach_result *result)
   result->detach_err = tide_helper_detach(s->helper, &result->let_go, &result->detach_diag);
   if (result->has_ended) // then there was nothing to let go
     result->detach_err = TIDE_ERR_OK;
-  struct tide_watch_end end = {.kind = result->has_ended ? TIDE_END_EXITED : TIDE_END_UNKNOWN,
-                               .time_ns = tide_monotonic_ns()};
+  struct tide_watch_end end = {.kind = TIDE_END_DETACHED, .time_ns = tide_monotonic_ns()};
+  if (result->has_ended)
+    tide_pid_end(s->pid_fd, s->options->pid, &end.kind, &end.value);
   run->pid = s->options->pid;
   run->wall_ns = end.time_ns - s->start.monotonic_ns;
   run->capture = tide_watch_stop(s->watch, &end, &run->n_running);

@@ -23,6 +23,7 @@ struct tide_watch_options {
   struct tide_kin *kin;    // must outlive the watch
   const char *library;     // path of the recorder
   bool root_only;          // turn away everybody else
+  bool is_attached;        // the process ran before, and goes on when it is let go
   bool redact_args;        // no argument of a command line comes into the capture
   const char *output_path; // for checkpoints; NULL: none. Must outlive the watch
   struct tide_clock_reading start;

@@ -42,7 +42,10 @@ static enum tide_err make_draft(struct tide_watch *watch, struct tide_draft **re
     if (!tide_watched_is_ready(watch, w, before_ns))
       continue;
     more[n_more].number = w->number;
-    tide_watched_read(watch, w, before_ns, false, &more[n_more++].image);
+    tide_watched_read(watch, w, before_ns, false, &more[n_more].image);
+    if (watch->options.is_attached) // our end, however it comes, lets it go
+      more[n_more].image.end_kind = TIDE_END_DETACHED;
+    n_more++;
   }
   tide_gallery_hang(&watch->gallery, more, n_more, capture);
   enum tide_err err = capture->n_images

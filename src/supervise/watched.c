@@ -86,6 +86,8 @@ void tide_watched_read(struct tide_watch *watch, struct tide_watched *w, uint64_
     tide_image_redact_args(ret_image);
   if (w->visit.pid)
     ret_image->pid = w->visit.pid;
+  if (watch->options.is_attached)
+    ret_image->lacks |= TIDE_LACK_BEFORE;
   ret_image->by_fork = w->visit.flags & TIDE_DOOR_FORKED;
   ret_image->end_ns = tide_watch_since_origin(watch, end_ns);
   if (ret_image->end_ns < ret_image->start_ns)

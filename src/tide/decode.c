@@ -82,7 +82,7 @@ static void get_image(struct tide_cursor *in, struct tide_image *image)
   image->start_ns = tide_cursor_varint(in);
   image->end_ns = tide_cursor_varint(in);
   uint32_t end_kind = get_u32(in);
-  image->end_kind = end_kind <= TIDE_END_EXECED ? (enum tide_end_kind)end_kind : TIDE_END_UNKNOWN;
+  image->end_kind = end_kind <= TIDE_END_DETACHED ? (enum tide_end_kind)end_kind : TIDE_END_UNKNOWN;
   image->end_value = get_i32(in);
   image->inherited_bytes = tide_cursor_varint(in);
   image->off_reason = get_u32(in);

@@ -359,6 +359,8 @@ struct tide_diff *tide_diff_new(struct tide_view *before, struct tide_view *afte
   diff->group = group;
   diff->before = before;
   diff->after = after;
+  bool goes_on = before->profile->question.goes_on || after->profile->question.goes_on;
+  before->profile->question.goes_on = after->profile->question.goes_on = goes_on;
   if (tide_group_kind_is_across(group)) {
     gather_across(diff, &halves, false);
     gather_across(diff, &halves, true);

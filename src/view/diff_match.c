@@ -156,9 +156,10 @@ static void view_alike(struct tide_view *ret_view, const struct tide_view *view,
     ret_view->unwanted[i] = !has[profile->sites[i].stack];
 }
 
-static char *label_of(const struct tide_image *image, enum tide_group_kind kind,
+static char *label_of(const struct tide_profile *profile, enum tide_group_kind kind,
                       const struct tide_group *group)
 {
+  const struct tide_image *image = profile->image;
   const struct tide_thread_row *threads = image->threads;
   uint32_t number = group->number;
   bool is_thread = kind == TIDE_GROUP_THREAD && !group->several;
@@ -167,10 +168,10 @@ static char *label_of(const struct tide_image *image, enum tide_group_kind kind,
     return tide_strdup("(threads without a name)"); // the number is another in every run
   if (kind == TIDE_GROUP_SIZE && group->several)
     return tide_strdup("several sizes"); // which they are may differ
-  return tide_group_label(image, kind, group, (struct tide_style){.utf8 = true});
+  return tide_group_label(profile, kind, group, (struct tide_style){.utf8 = true});
 }
 
-static void add_groups(struct tide_across *across, const struct tide_image *image,
+static void add_groups(struct tide_across *across, const struct tide_profile *profile,
                        const struct tide_groups *groups, bool in_bytes, bool asked)
 {
   for (size_t i = 0; i < groups->n; i++) {
@@ -179,7 +180,7 @@ static void add_groups(struct tide_across *across, const struct tide_image *imag
       continue;
     TIDE_GROW(across->items, across->n, across->cap);
     across->items[across->n++] = (struct tide_across_row){
-        .label = label_of(image, groups->kind, group),
+        .label = label_of(profile, groups->kind, group),
         .row = {.number = group->several ? 0 : group->number,
                 .several = group->several,
                 .last = group->several ? TIDE_SIZE_CLASSES_N - 1 : 0}, // the sides may differ
@@ -196,7 +197,7 @@ void tide_across_init(struct tide_across *across, struct tide_view *view, enum t
   bool in_bytes = question.unit == TIDE_UNIT_BYTES;
   *across = (struct tide_across){0};
   struct tide_groups *groups = tide_groups_new(view, kind);
-  add_groups(across, profile->image, groups, in_bytes, true);
+  add_groups(across, profile, groups, in_bytes, true);
   tide_groups_free(groups);
   question.unit = in_bytes ? TIDE_UNIT_BLOCKS : TIDE_UNIT_BYTES;
   struct tide_profile *other = tide_profile_new(profile->capture, profile->image_idx);
@@ -204,7 +205,7 @@ void tide_across_init(struct tide_across *across, struct tide_view *view, enum t
   tide_profile_ask(other, &question);
   view_alike(&other_view, view, other);
   groups = tide_groups_new(&other_view, kind);
-  add_groups(across, profile->image, groups, !in_bytes, false);
+  add_groups(across, profile, groups, !in_bytes, false);
   tide_groups_free(groups);
   tide_view_done(&other_view);
   tide_profile_free(other);

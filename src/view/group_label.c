@@ -51,7 +51,7 @@ static char *size_label(const struct tide_group *group, struct tide_style style)
                       tide_units_bytes(most, tide_exact((int64_t)range.most), style));
 }
 
-static char *lifetime_label(const struct tide_group *group, struct tide_style style)
+static char *lifetime_label(const struct tide_group *group, struct tide_style style, bool goes_on)
 {
   char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
   uint32_t number = group->number;
@@ -61,7 +61,7 @@ static char *lifetime_label(const struct tide_group *group, struct tide_style st
   if (number == TIDE_LIFE_CLASS_RESIZED)
     return tide_strdup("(went on as a resized block)");
   if (number == TIDE_LIFE_CLASS_LIVE)
-    return tide_strdup("(never freed)");
+    return tide_strdup(goes_on ? "(still live)" : "(never freed)");
   tide_units_time(least, range.least, style.utf8);
   if (range.most == UINT64_MAX)
     return tide_sprintf("%s and more", least);
@@ -84,10 +84,12 @@ static char *thread_label(const struct tide_image *image, const struct tide_grou
   return tide_strndup(thread->name, sizeof thread->name);
 }
 
-char *tide_group_label(const struct tide_image *image, enum tide_group_kind kind,
+char *tide_group_label(const struct tide_profile *profile, enum tide_group_kind kind,
                        const struct tide_group *group, struct tide_style style)
 {
   if (kind == TIDE_GROUP_THREAD)
-    return thread_label(image, group);
-  return kind == TIDE_GROUP_SIZE ? size_label(group, style) : lifetime_label(group, style);
+    return thread_label(profile->image, group);
+  if (kind == TIDE_GROUP_SIZE)
+    return size_label(group, style);
+  return lifetime_label(group, style, profile->question.goes_on);
 }

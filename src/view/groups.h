@@ -176,5 +176,5 @@ struct tide_class_range tide_group_range(enum tide_group_kind kind, const struct
 const char *tide_group_ending(const struct tide_group *group);
 
 // "main thread", "17 B to 32 B", "(never freed)": owned. Only for kinds that cut across sites.
-char *tide_group_label(const struct tide_image *image, enum tide_group_kind kind,
+char *tide_group_label(const struct tide_profile *profile, enum tide_group_kind kind,
                        const struct tide_group *group, struct tide_style style);

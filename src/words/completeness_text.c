@@ -212,6 +212,14 @@ static void add_events(struct tide_buf *out, const struct tide_profile *profile)
                     tide_units_plain(a, n));
 }
 
+static void add_before(struct tide_buf *out, uint64_t n_freed)
+{
+  char text[TIDE_UNITS_MAX];
+  tide_buf_text(out, ", blocks from before not counted");
+  if (n_freed)
+    tide_buf_printf(out, " (%s of them freed)", tide_units_plain(text, n_freed));
+}
+
 static void add_losses(struct tide_buf *out, const struct tide_image *image)
 {
   const struct tide_loss *loss = &image->loss;
@@ -223,7 +231,9 @@ static void add_losses(struct tide_buf *out, const struct tide_image *image)
   add_loss(out, loss->n_lost_full, "event without a stack", "events without a stack");
   add_loss(out, tide_profile_unknown_frames(image), "frame in unknown code",
            "frames in unknown code");
-  if (!image->by_fork)
+  if (image->lacks & TIDE_LACK_BEFORE)
+    add_before(out, loss->n_unknown_free);
+  else if (!image->by_fork)
     add_loss(out, loss->n_unknown_free, "free of a block from before",
              "frees of blocks from before");
   add_loss(out, loss->n_fork_lost, "child process not recorded", "child processes not recorded");

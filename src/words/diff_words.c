@@ -27,6 +27,8 @@ const char *tide_diff_measure_words(const struct tide_question *question)
     return in_blocks ? "blocks held" : "held";
   if (of_part && question->measure == TIDE_MEASURE_TOTAL)
     return in_blocks ? "allocations" : "allocated";
+  if (question->goes_on && question->measure == TIDE_MEASURE_LEAK)
+    return in_blocks ? "blocks still live" : "still live";
   if (question->at_least)
     return in_blocks ? "blocks grown (at least)" : "grown (at least)";
   return words[question->measure][in_blocks];

@@ -139,9 +139,31 @@ char *tide_end_phrase(const struct tide_image *image, struct tide_style style, b
     return tide_sprintf("for %s so far", length);
   if (image->origin && image->end_kind == TIDE_END_UNKNOWN)
     return tide_sprintf("ran for %s", length);
+  if (image->end_kind == TIDE_END_DETACHED) {
+    *ret_gap = ", ";
+    return tide_sprintf("recorded for %s, then let go", length);
+  }
   TIDE_CLEANUP_FREE char *words = tide_image_end_words(image);
+  if (image->lacks & TIDE_LACK_BEFORE)
+    return tide_sprintf("%s after %s of recording", words, length);
   const char *preposition = image->end_kind == TIDE_END_EXITED ? "in" : "after";
   return tide_sprintf("%s %s %s", words, preposition, length);
+}
+
+void tide_title_around(const struct tide_image *image, struct tide_style style, bool is_running,
+                       char **ret_before, char **ret_after)
+{
+  char text[TIDE_UNITS_MAX];
+  const char *gap;
+  if (!is_running && image->end_kind == TIDE_END_DETACHED && image->pid) {
+    tide_units_time(text, image->end_ns - image->start_ns, style.utf8);
+    *ret_before = tide_sprintf("recorded %s of ", text);
+    *ret_after = tide_sprintf(" (pid %u), then let go", image->pid);
+    return;
+  }
+  TIDE_CLEANUP_FREE char *phrase = tide_end_phrase(image, style, is_running, &gap);
+  *ret_before = tide_strdup("");
+  *ret_after = tide_sprintf("%s%s", gap, phrase);
 }
 
 char *tide_allocations_words(const struct tide_profile *profile, struct tide_style style)
@@ -164,6 +186,8 @@ const char *tide_image_last_words(const struct tide_image *image)
 
 const char *tide_image_kept_words(const struct tide_image *image)
 {
+  if (image->end_kind == TIDE_END_DETACHED)
+    return "still live";
   if (image->end_kind == TIDE_END_EXITED)
     return "never freed";
   return image->origin ? "not freed" : "not freed yet";
@@ -187,11 +211,18 @@ static bool is_all_freed(const struct tide_profile *profile)
   return !(profile->image->lacks & TIDE_LACK_BLOCKS) && profile->totals.live_blocks == 0;
 }
 
+// What a process had before it was attached to is not meant.
+static const char *all_freed_words(const struct tide_profile *profile)
+{
+  bool is_part = profile->image->lacks & TIDE_LACK_BEFORE;
+  return is_part ? "every block allocated meanwhile was freed" : "every block was freed";
+}
+
 char *tide_end_fact(const struct tide_profile *profile, struct tide_style style)
 {
   TIDE_CLEANUP_FREE char *blocks = in_blocks(profile, style);
   if (is_all_freed(profile))
-    return tide_strdup("every block was freed");
+    return tide_strdup(all_freed_words(profile));
   return tide_sprintf("%s%s", blocks, tide_image_kept_words(profile->image));
 }
 
@@ -207,7 +238,7 @@ char *tide_end_sentence(const struct tide_profile *profile, struct tide_style st
     return tide_sprintf("so far %s %s%s not freed", amount, blocks, is_one ? "is" : "are");
   const char *when = is_running ? "so far" : tide_image_last_words(profile->image);
   if (is_all_freed(profile))
-    return tide_sprintf("%s every block was freed", when);
+    return tide_sprintf("%s %s", when, all_freed_words(profile));
   return tide_sprintf("%s %s %s%s %s", when, amount, blocks, is_one ? "was" : "were",
                       tide_image_kept_words(profile->image));
 }
@@ -262,13 +293,14 @@ char *tide_pages_sentence(const struct tide_image *image, struct tide_style styl
 char *tide_peak_sentence(const struct tide_image *image, struct tide_style style)
 {
   char size[TIDE_UNITS_MAX], time[TIDE_UNITS_MAX];
+  const char *beside = image->lacks & TIDE_LACK_BEFORE ? "beside blocks from before, " : "";
   tide_units_bytes(size, tide_image_peak(image), style);
   if (tide_image_is_merged(image))
     return tide_sprintf("the peaks of all that was merged add up to %s", size);
   if (image->lacks & TIDE_LACK_CLOCK)
     return tide_sprintf("the heap peaked at %s", size);
   uint64_t at_ns = image->peak_ns > image->start_ns ? image->peak_ns - image->start_ns : 0;
-  return tide_sprintf("the heap peaked at %s at %s", size,
+  return tide_sprintf("%sthe heap peaked at %s at %s", beside, size,
                       tide_units_time(time, at_ns, style.utf8));
 }
 
@@ -289,9 +321,10 @@ char *tide_rss_sentence(const struct tide_image *image, struct tide_style style)
   }
   if (more.value < 0)
     return tide_sprintf("RSS was then %s", then);
-  return tide_sprintf("RSS was then %s, %s more than the heap: %scode, stacks, own pages and the "
+  return tide_sprintf("RSS was then %s, %s more than the heap: %s%scode, stacks, own pages and the "
                       "allocator",
                       then, tide_units_bytes(other, more, style),
+                      image->lacks & TIDE_LACK_BEFORE ? "blocks from before, " : "",
                       !*tide_resident_whose(image) ? ""
                       : image->resident_is_lost    ? "perhaps the recorder, "
                                                    : "the recorder, ");

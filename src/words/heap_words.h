@@ -20,10 +20,15 @@ bool tide_profile_has_total(const struct tide_profile *profile);
 char *tide_end_phrase(const struct tide_image *image, struct tide_style style, bool is_running,
                       const char **ret_gap);
 
+// What stands around the program's name in a title: nothing and the above or, of a process that was
+// let go, "recorded 30.0 s of " and " (pid 4711), then let go". Both are the caller's.
+void tide_title_around(const struct tide_image *image, struct tide_style style, bool is_running,
+                       char **ret_before, char **ret_after);
+
 // "14.2 M allocations"; NULL: they are not counted.
 char *tide_allocations_words(const struct tide_profile *profile, struct tide_style style);
 
-// "at exit", "at the end"; "never freed", "not freed yet", "not freed".
+// "at exit", "at the end"; "never freed", "still live", "not freed yet", "not freed".
 const char *tide_image_last_words(const struct tide_image *image);
 const char *tide_image_kept_words(const struct tide_image *image);
 

@@ -63,6 +63,7 @@ char *tide_image_end_words(const struct tide_image *image)
                 : tide_sprintf("killed by signal %d", image->end_value);
   }
   case TIDE_END_EXECED: return tide_strdup("replaced itself by exec");
+  case TIDE_END_DETACHED: return tide_strdup("let go");
   case TIDE_END_UNKNOWN: break;
   }
   return tide_strdup("last seen");
@@ -74,6 +75,7 @@ const char *tide_image_end_tag(const struct tide_image *image)
   case TIDE_END_EXITED: return "exited";
   case TIDE_END_SIGNALED: return "signaled";
   case TIDE_END_EXECED: return "execed";
+  case TIDE_END_DETACHED: return "detached";
   case TIDE_END_UNKNOWN: break;
   }
   return "unknown";
@@ -152,6 +154,7 @@ char *tide_image_untold_words(const struct tide_image *image)
       {TIDE_LACK_THREADS, "which thread did what"},
       {TIDE_LACK_TIMES, "when a place allocated"},
       {TIDE_LACK_CLOCK, "how long anything took"},
+      {TIDE_LACK_BEFORE, "blocks from before it was attached to"},
   };
   struct tide_buf text = {0};
   for (size_t i = 0; i < sizeof untold / sizeof *untold; i++)

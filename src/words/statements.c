@@ -82,18 +82,18 @@ static void tell_title(const struct telling *t)
   const char *gap;
   struct tide_style style = t->options->style;
   char *end = tide_end_phrase(t->image, style, t->options->is_running, &gap);
+  TIDE_CLEANUP_FREE char *before = NULL;
+  TIDE_CLEANUP_FREE char *after = NULL;
+  tide_title_around(t->image, style, t->options->is_running, &before, &after);
   struct tide_buf text = {0};
   t->to->program = tide_strdup(tide_image_program(t->image));
+  bool has_end = *end;
   add_title_part(t->to, end);
   add_title_part(t->to, tide_allocations_words(t->profile, style));
   add_title_part(t->to, tide_overhead_words(style, t->profile));
-  tide_buf_text(&text, t->to->program);
-  for (size_t i = 0; i < t->to->n_title; i++)
-    tide_buf_printf(&text, "%s%s",
-                    t->to->title[i] == end ? gap
-                    : style.utf8           ? " · "
-                                           : " - ",
-                    t->to->title[i]);
+  tide_buf_printf(&text, "%s%s%s", before, t->to->program, after);
+  for (size_t i = has_end; i < t->to->n_title; i++)
+    tide_buf_printf(&text, "%s%s", style.utf8 ? " · " : " - ", t->to->title[i]);
   add_statement(t->to, TIDE_STATEMENT_TITLE, tide_strdup(tide_buf_cstr(&text)));
   tide_buf_done(&text);
 }

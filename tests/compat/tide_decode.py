@@ -199,7 +199,7 @@ def decode_image(p, own_index):
     image["has_samples"] = image["sampled_every_bytes"] > 1
     if image["parent_image"] > own_index:
         raise Stop("an image comes before its parent")
-    if image["end_kind"] > 3:
+    if image["end_kind"] > 4:
         image["end_kind"] = 0
     for table in "modules", "threads", "frames", "sites", "ticks", "marks", "snapshots", "names":
         image[table] = []

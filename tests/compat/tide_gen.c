@@ -294,7 +294,7 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
     *with_sign[k] = any_signed(g);
   image->parent_image = (uint32_t)below(g, idx + 1);
   image->by_fork = below(g, 2);
-  image->end_kind = (enum tide_end_kind)below(g, 4);
+  image->end_kind = (enum tide_end_kind)below(g, 5);
   image->end_value = (int32_t)any32(g);
   image->exe = any_string(g);
   image->origin = any_string(g);

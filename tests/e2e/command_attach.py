@@ -8,6 +8,7 @@ import time
 
 import record
 from ground import expect, finish, test, wait_for
+from served import ADDRESS, Page, ended
 
 # Threads that wait for a word on stdin, do their part, and wait again. Each part of each thread:
 # 1,000 blocks of 100 bytes and 500 of 1,000, of which the first are freed. `old` blocks are from
@@ -143,6 +144,11 @@ class Target:
         with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
             return len(maps.readlines())
 
+    def own_mappings(self):
+        """What is of tidemark."""
+        with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
+            return [line for line in maps if "memfd:tidemark" in line]
+
     def is_alive(self):
         return self.child.poll() is None
 
@@ -228,7 +234,7 @@ def attach_tells_blocks_from_before(ground):
     target.tell("o")
     target.tell("p")
     err = let_go(child)
-    expect("200 frees of blocks from before" in " ".join(err.split()), err)
+    expect("blocks from before not counted (200 of them freed)" in " ".join(err.split()), err)
     expect("incomplete" not in err, err)
     expect(target.end() == 0, "it ended otherwise")
 
@@ -310,4 +316,74 @@ def attach_refusals(ground):
         expect(done.status == 1 and "traced already" in done.stderr, done.stderr)
         child.terminate()
         child.wait()
+    expect(target.end() == 0, "it ended otherwise")
+
+
+LEAKY_WORDS = ("never freed", "leak:", "at exit", "exited", "last seen", "not freed yet")
+
+
+@test
+def attach_ends_by_letting_go(ground):
+    """What is live then is no leak, in whatever the capture is told."""
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
+    child, _ = attach(ground, target.pid)
+    target.tell("p")
+    err = let_go(child)
+    expect(f"of told (pid {target.pid}), then let go" in err and "tidemark: recorded " in err, err)
+    expect("in 500 blocks still live" in err, err)
+    expect(target.end() == 0, "it ended otherwise")
+    image = ground.report("x.tide")["image"]
+    expect(image["end"] == "detached" and "before" in image["lacks"], str(image))
+    for words in (["report"], ["report", "--sort", "leak"], ["report", "--details", "--stacks"],
+                  ["report", "--sort", "leak", "--range", "0%..60%"], ["info"], ["report", "--md"],
+                  ["report", "--sort", "leak", "-g", "lifetime"], ["tree", "--sort", "leak"],
+                  ["tree", "--sort", "leak", "--md"], ["diff", "--sort", "leak", "x.tide"],
+                  ["diff", "--sort", "leak", "-g", "lifetime", "x.tide"],
+                  *(["export", "--sort", "leak", "--to", to] for to in
+                    ("svg", "speedscope", "folded")),
+                  ["export", "--to", "massif"], ["export", "--to", "dhat"]):
+        done = ground.run(ground.tidemark, *words, "x.tide")
+        expect(done.status == 0, f"{words}: {done.stderr}")
+        for phrase in LEAKY_WORDS:
+            expect(phrase not in done.stdout.lower(), f"{words}: {phrase}: {done.stdout}")
+    told = [one["text"] for one in ground.report("x.tide")["verdict"]["sentences"]]
+    expect(any("were still live" in text for text in told), str(told))
+    expect(not any(phrase in text for text in told for phrase in LEAKY_WORDS), str(told))
+
+
+@test
+def attach_to_the_end_of_the_process(ground):
+    """It is said how it ended, and that only a part of its life was recorded."""
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
+    child, _ = attach(ground, target.pid)
+    target.tell("p")
+    target.end()
+    status, _, err = finish(child)
+    expect(status == 0 and " of recording" in err and "still live" not in err, err)
+    expect("blocks from before not counted" in " ".join(err.split()), err)
+    expect(ground.report("x.tide")["image"]["end"] == "exited", "another end")
+
+
+@test
+def attach_view(ground):
+    """The page while it is recorded; Ctrl-C lets go at once, and the page shows the end."""
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
+    child, _ = attach(ground, target.pid, "--view", "--no-open")
+    target.tell("p")
+    line = child.stderr.readline()
+    expect(ADDRESS.search(line), f"no page: {line!r}")
+    page = Page(ADDRESS.search(line)[0])
+    expect(page.facts()["live"], "not live")
+    target.tell("p")
+    wait_for(lambda: page.block()["totals"]["allocations"] == 3000, "what came later")
+    err = let_go(child)
+    expect(f"the page is still at {page.url}" in err, err)
+    expect(not target.own_mappings(), f"left behind: {target.own_mappings()}")
+    target.tell("p")
+    with ended(page):
+        expect(not page.facts()["live"], "still live")
+        block = page.block()
+        expect(block["totals"] == ground.report("x.tide")["totals"], "not the end")
+        expect(block["image"]["end"] == "detached", block["image"]["end"])
+        expect(block["words"]["leak"]["bytes"] == "still live", str(block["words"]))
     expect(target.end() == 0, "it ended otherwise")

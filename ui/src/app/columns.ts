@@ -14,7 +14,7 @@ import { readableName } from "../engine/shorten.ts";
 import { markOf, markOfAnswer } from "../engine/exactness.ts";
 import { count, percent, time, EXACT } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
-import { cell, measureWords } from "./words.ts";
+import { cell, wordsOfMeasure } from "./words.ts";
 
 export interface Context {
   model: Model;
@@ -117,8 +117,8 @@ export const nameColumn: Column = {
 function weightColumn(question: Question): Column {
   return {
     id: "weight",
-    title: measureWords[question.measure].name,
-    hint: measureWords[question.measure].hint,
+    title: wordsOfMeasure(question.measure).name,
+    hint: wordsOfMeasure(question.measure).hint,
     value: (group) => group.weight,
     text: (group, { model }) =>
       cell(group.weight, question.unit, markOfAnswer(model, question)),
@@ -137,7 +137,7 @@ const fixedColumns: Column[] = [
   numberColumn({
     id: "live",
     title: "At end",
-    hint: "held at the end: never freed",
+    hint: "held at the end",
     bytes: (group) => group.liveBytes,
     blocks: (group) => group.liveBlocks,
     needs: "live",

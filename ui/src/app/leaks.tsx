@@ -16,16 +16,16 @@ import { model, view } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go } from "./state.ts";
-import { plural } from "./words.ts";
+import { plural, wordsOfMeasure, wordsOfPane } from "./words.ts";
 
 const ROWS_MAX = 200;
 
 const fateWords: Record<Fate, { word: string; hint: string }> = {
   growing: {
     word: "growing",
-    hint: "never freed, and more came in the second half of the run",
+    hint: "not freed, and more came in the second half of the run",
   },
-  held: { word: "held", hint: "never freed, but not growing" },
+  held: { word: "held", hint: "not freed, but not growing" },
   throughout: {
     word: "start to end",
     hint: "all allocated in the first tenth of the run and kept: often meant",
@@ -47,10 +47,15 @@ export function LeaksPane() {
   const mark = markOf(use(model), "live", "bytes");
   if (fault) return <Refusal text={fault} />;
   return (
-    <section class="pane" aria-label="Leaks">
+    <section class="pane" aria-label={wordsOfPane("leaks")}>
       {kept.length + atEnd.length === 0 && <p class="nothing">Every block was freed.</p>}
       {kept.length > 0 && (
-        <LeakTable title="Never freed" hint={growthWords(kept, mark)} rows={kept} isFreed={false} />
+        <LeakTable
+          title={wordsOfMeasure("leak").name}
+          hint={growthWords(kept, mark)}
+          rows={kept}
+          isFreed={false}
+        />
       )}
       {atEnd.length > 0 && (
         <LeakTable

@@ -36,7 +36,7 @@ import { Toolbar } from "./toolbar.tsx";
 import { TreePane } from "./tree.tsx";
 import { Verdict } from "./verdict.tsx";
 import type { OfferedImage } from "./load.ts";
-import { paneWords, processWords, programName, questionWords, unbroken } from "./words.ts";
+import { processWords, programName, questionWords, unbroken, wordsOfPane } from "./words.ts";
 
 const components: Record<Pane, FunctionComponent> = {
   overview: Overview,
@@ -225,7 +225,7 @@ function Tabs({ now }: { now: Pane }) {
           title={i < 10 ? String((i + 1) % 10) : undefined}
           onClick={() => go({ pane })}
         >
-          {paneWords[pane]}
+          {wordsOfPane(pane)}
         </button>
       ))}
     </div>

@@ -12,7 +12,7 @@ import { clean } from "../flame/clean.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
-import { cell, measureWords } from "./words.ts";
+import { cell, wordsOfMeasure } from "./words.ts";
 
 const why = computed(() => refused.value ?? groupRefusal(model.value, "thread"));
 const threads = computed(() => (why.value ? null : group(view.value, question.value, "thread")));
@@ -39,7 +39,7 @@ export function ThreadsPane() {
           <tr>
             <Th of="c-share">Share</Th>
             <th scope="col" class="c-weight number">
-              {measureWords[measure].name}
+              {wordsOfMeasure(measure).name}
             </th>
             <Th of="c-name">Thread</Th>
             <Th of="c-count number">Allocations</Th>

@@ -4,6 +4,7 @@
 // everything that can be asked of it, with its number.
 
 import { refusal, timeOf, whole, type Question } from "../engine/question.ts";
+import { keptWords } from "../engine/question_words.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { amount } from "../engine/units.ts";
 import { clearRange, range, toEnd, toLocalPeak, toPeak } from "./moments.ts";
@@ -50,7 +51,7 @@ export function RangeNumbers() {
     { words: "grown", asked: { measure: "grown", unit, from, to }, step: { measure: "grown" } },
     { words: "allocated", asked: { measure: "total", unit, from, to }, step: { measure: "total" } },
     {
-      words: "never freed",
+      words: keptWords(of),
       asked: { measure: "leak", unit, from, to },
       step: { measure: "leak" },
     },

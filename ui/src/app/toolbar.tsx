@@ -13,7 +13,7 @@ import { found as foundInBoth, sides } from "./comparison.ts";
 import { matches, model, question, searchFault, view, wanted } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, settle, state, type Pane, type State } from "./state.ts";
-import { changeWords, measureWords } from "./words.ts";
+import { changeWords, wordsOfMeasure } from "./words.ts";
 
 // Panes that answer no question, or always the same one; and those whose stacks can be turned.
 const unasked: Pane[] = ["sizes", "leaks"];
@@ -75,7 +75,7 @@ function MeasureSwitch() {
     <div class="switch" role="group" aria-label="Measure">
       {MEASURES.map((measure) => {
         const why = whyNot(measure, now.unit);
-        const { name, hint } = measureWords[measure];
+        const { name, hint } = wordsOfMeasure(measure);
         return (
           <button
             key={measure}

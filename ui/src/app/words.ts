@@ -10,7 +10,7 @@ import { bytes, change, count, EXACT, type Mark } from "../engine/units.ts";
 import { session } from "./session.ts";
 import type { FilterKind, GroupWord, Pane } from "./state.ts";
 
-export const measureWords: Record<Measure, { name: string; hint: string }> = {
+const measureWords: Record<Measure, { name: string; hint: string }> = {
   peak: { name: "Peak", hint: "held at the moment when the most was held" },
   live: { name: "Live", hint: "held at the moment selected, else at the end" },
   total: { name: "Allocated", hint: "allocated in the range selected, else in all" },
@@ -19,7 +19,7 @@ export const measureWords: Record<Measure, { name: string; hint: string }> = {
   temp: { name: "Temporary", hint: "freed by its thread within one further allocation" },
 };
 
-export const paneWords: Record<Pane, string> = {
+const paneWords: Record<Pane, string> = {
   overview: "Overview",
   graph: "Graph",
   table: "Table",
@@ -32,6 +32,19 @@ export const paneWords: Record<Pane, string> = {
   diff: "Compare",
   about: "About",
 };
+
+// Of a process that was let go and went on, what it held then is no leak.
+const isLetGo = () => session.peek()?.model.facts.image.end === "detached";
+
+export function wordsOfMeasure(measure: Measure): { name: string; hint: string } {
+  if (measure === "leak" && isLetGo())
+    return { name: "Still live", hint: "not freed when the process was let go" };
+  return measureWords[measure];
+}
+
+export function wordsOfPane(pane: Pane): string {
+  return pane === "leaks" && isLetGo() ? "Still live" : paneWords[pane];
+}
 
 export const groupWords: Record<GroupWord, { one: string; many: string }> = {
   place: { one: "place", many: "places" },

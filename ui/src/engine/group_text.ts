@@ -6,6 +6,7 @@ import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "./classes.ts";
 import type { Group } from "./groups.ts";
 import type { Model } from "./model.ts";
 import { frameText, moduleName, modulePath, NONE, placeText, shortenPath } from "./names.ts";
+import { keptWords } from "./question_words.ts";
 import { bytes, count, EXACT, time } from "./units.ts";
 
 function sizeText({ number, several, last }: Group): string {
@@ -16,13 +17,13 @@ function sizeText({ number, several, last }: Group): string {
   return several ? `several sizes, ${limits}` : limits;
 }
 
-function lifetimeText({ number, several }: Group): string {
+function lifetimeText(model: Model, { number, several }: Group): string {
   if (several)
     return "(several lifetimes)";
   if (number === LIFE_CLASS_RESIZED)
     return "(went on as a resized block)";
   if (number === LIFE_CLASS_LIVE)
-    return "(never freed)";
+    return `(${keptWords(model)})`;
   const { least, most } = classRange("lifetime", number);
   if (most === null)
     return `${time(least ?? 0)} and more`;
@@ -48,7 +49,7 @@ export function groupText(model: Model, group: Group): string {
   if (kind === "size")
     return sizeText(group);
   if (kind === "lifetime")
-    return lifetimeText(group);
+    return lifetimeText(model, group);
   if (frame === NONE)
     return "(stack not recorded)";
   if (kind === "place" || kind === "function" || kind === "stack")

@@ -115,7 +115,7 @@ export interface Image {
   merged: boolean; // the sum of several
   start_ns: number;
   end_ns: number;
-  end: "exited" | "signaled" | "execed" | "unknown";
+  end: "exited" | "signaled" | "execed" | "detached" | "unknown";
   end_value: number;
 }
 

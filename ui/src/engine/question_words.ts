@@ -25,13 +25,20 @@ export function pointWords(model: Model, snapshot: number): string {
   return `${threeDigits((100 * timeOf(model, snapshot)) / (whole || last || 1))} % of the run`;
 }
 
+// What became of what was not freed: "never freed"; of a process that was let go "still live".
+export const keptWords = (model: Model) => model.facts.words.leak.bytes;
+
+function keptAtEnd(model: Model): string {
+  return model.facts.image.end === "detached" ? `${keptWords(model)} at the end` : keptWords(model);
+}
+
 // "at the peak", "blocks live at 6.10 s", "grown from 1.00 s to 2.00 s".
 export function questionWords(model: Model, question: Question): string {
   const { measure, unit, from, to } = question;
   if (from === null && to === null) return model.facts.words[measure][unit];
   const blocks = unit === "blocks" ? "blocks " : "";
   const ends = pointWords(model, to ?? model.snapshots.count - 1);
-  const and = measure === "leak" ? " and never freed" : "";
+  const and = measure === "leak" ? ` and ${keptAtEnd(model)}` : "";
   if (measure === "live" || (measure === "leak" && from === null))
     return `${blocks}live at ${ends}${and}`;
   const grown = isBound(model, question) ? "grown (at least)" : "grown";
