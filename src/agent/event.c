@@ -6,6 +6,7 @@
 #include "agent/event.h"
 
 #include "agent/seats.h"
+#include "record/boot.h"
 #include "record/record.h"
 
 typedef uint64_t real_function(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
@@ -102,12 +103,24 @@ static uint64_t outermost(struct tide_agent_seat *seat, const struct tide_agent_
   }
 }
 
+// A thread for which there is no place. It must be known to be here all the same.
+TIDE_COLD static uint64_t pass_by(const struct tide_agent_hook *hook,
+                                  const struct tide_agent_frame *f)
+{
+  tide_add_acq_rel(&tide_agent_face.n_seatless, 1);
+  if (tide_boot_ready())
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+  uint64_t ret = call_real(hook, f);
+  tide_add_acq_rel(&tide_agent_face.n_seatless, -1);
+  return ret;
+}
+
 __attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f)
 {
   const struct tide_agent_hook *hook = &tide_agent_face.hooks[f->index];
   struct tide_agent_seat *seat = tide_agent_seat();
   if (TIDE_UNLIKELY(!seat))
-    return call_real(hook, f); // counted there
+    return pass_by(hook, f);
   seat->place.inside++;
   TIDE_COMPILER_BARRIER();
   uint64_t ret =

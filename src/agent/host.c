@@ -10,9 +10,11 @@
 #include "record/door.h"
 #include "rt/sys.h"
 
+#include <sys/prctl.h>
+
 #define TIDE_SEEN_BY_TRACER __attribute__((visibility("default"), used))
 TIDE_SEEN_BY_TRACER struct tide_agent_face tide_agent_face;
-TIDE_SEEN_BY_TRACER const char tide_agent_store_name[] = "tidemark-store";
+TIDE_SEEN_BY_TRACER const char tide_agent_store_name[] = TIDE_AGENT_STORE_NAME;
 
 enum { MAX_ARGUMENTS = 1024 };
 
@@ -33,6 +35,7 @@ static bool start(struct tide_host_image *ret_image)
 {
   const struct tide_agent_face *face = &tide_agent_face;
   tide_sys_page_bytes = face->page_bytes;
+  tide_agent_face.own_ranges = (uint64_t)tide_sys_ranges();
   *ret_image = (struct tide_host_image){
       .program = face->program,
       .allocator = face->allocator,
@@ -57,15 +60,16 @@ static void *store(bool forked, uint64_t bytes)
 
 static void started(void) {}
 
-// A thread's end is told by nobody: its place is given away.
+// A thread's end is told by nobody: its place is given away, when its name cannot be had any more.
 static void thread_began(struct tide_thread *t, uint32_t tid)
 {
-  (void)t, (void)tid;
+  (void)tid;
+  TIDE_SYS(SYS_prctl, PR_GET_NAME, t->writer.slot->name);
 }
 
 static uint32_t thread_id(void)
 {
-  uint64_t tp = (uint64_t)__builtin_thread_pointer();
+  const char *tp = __builtin_thread_pointer();
   return tide_agent_face.tid_offset ? *(const uint32_t *)(tp + tide_agent_face.tid_offset) : 0;
 }
 

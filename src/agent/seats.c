@@ -13,9 +13,17 @@ __attribute__((
     visibility("default"))) struct tide_agent_seat tide_agent_seats[TIDE_AGENT_SEATS] TIDE_BULKY;
 static struct tide_lock lock;
 
+// 0 is what musl leaves there when the thread is about to end.
+static uint32_t own_tid(uint64_t tp)
+{
+  int64_t offset = tide_agent_face.tid_offset;
+  uint32_t tid = offset ? *(const uint32_t *)(tp + (uint64_t)offset) : 0;
+  return tid ? tid : tide_sys_tid();
+}
+
 static bool has_ended(uint32_t tid)
 {
-  return TIDE_SYS(SYS_tgkill, tide_sys_pid(), tid, 0) == -ESRCH;
+  return tid && TIDE_SYS(SYS_tgkill, tide_sys_pid(), tid, 0) == -ESRCH;
 }
 
 static void begin(struct tide_agent_seat *seat, uint32_t tid)
@@ -30,7 +38,7 @@ static void take_over(struct tide_agent_seat *seat, uint64_t tp, uint32_t tid)
 {
   struct tide_thread *t = seat->seat.thread;
   if (t && t->self == t) // else this is a fork child, in which that memory is wiped
-    tide_thread_end(&seat->seat);
+    tide_thread_put_away(&seat->seat);
   seat->seat = (struct tide_seat){0};
   begin(seat, tid);
   tide_store_release(&seat->place.thread_pointer, tp);
@@ -41,11 +49,13 @@ static struct tide_agent_seat *place_at(uint64_t tp, uint32_t i)
   return &tide_agent_seats[(tide_agent_home(tp) + i) % TIDE_AGENT_SEATS];
 }
 
-// Under the lock: somebody else's seat changes hands.
+// Somebody else's seat changes hands under a lock, for which nobody waits: in a fork child its
+// holder may be gone for good. Who does not get it passes by, and is counted.
 static struct tide_agent_seat *find_dead(uint64_t tp, uint32_t tid)
 {
   struct tide_agent_seat *found = NULL;
-  tide_lock_take(&lock);
+  if (__atomic_exchange_n(&lock.held, 1, __ATOMIC_ACQUIRE))
+    return NULL;
   for (uint32_t i = 0; i < PROBES && !found; i++)
     if (has_ended(place_at(tp, i)->place.tid))
       found = place_at(tp, i);
@@ -57,7 +67,7 @@ static struct tide_agent_seat *find_dead(uint64_t tp, uint32_t tid)
 
 TIDE_COLD struct tide_agent_seat *tide_agent_seat_slowly(uint64_t tp)
 {
-  uint32_t tid = tide_sys_tid();
+  uint32_t tid = own_tid(tp);
   for (uint32_t i = 0; i < PROBES; i++) {
     struct tide_agent_seat *seat = place_at(tp, i);
     uint64_t seen = tide_load_acquire(&seat->place.thread_pointer);

@@ -2,7 +2,8 @@
 //
 // The calling thread, known by its thread pointer: the agent has no thread-local storage of its
 // own. glibc gives a dead thread's pointer to the next one, musl never does, so each place says
-// whose it is, and those of threads that have ended are given away.
+// whose it is by the thread's number, too, and those of threads that have ended are given away. A
+// fork child has its parent's places, and takes them over one by one.
 #pragma once
 #include "record/thread.h"
 #include "store/agent_face.h"
@@ -27,9 +28,9 @@ TIDE_HOT uint32_t tide_agent_home(uint64_t thread_pointer)
 // Is the place still that of the thread that took it?
 TIDE_HOT bool tide_agent_is_of(const struct tide_agent_place *place, uint64_t thread_pointer)
 {
-  uint32_t offset = tide_agent_face.tid_offset;
+  int64_t offset = tide_agent_face.tid_offset;
   return place->thread_pointer == thread_pointer &&
-         (!offset || *(const uint32_t *)(thread_pointer + offset) == place->tid);
+         (!offset || *(const uint32_t *)(thread_pointer + (uint64_t)offset) == place->tid);
 }
 
 // NULL: there is no place for it.

@@ -18,6 +18,7 @@
 enum {
   TIDE_DISPLACED_MAX = 8,     // instructions
   TIDE_DISPLACED_BYTES = 112, // of code that replaces them, the jump back included
+  TIDE_PAD_BYTES = 4,
   TIDE_UNDO_BYTES = 4,
   TIDE_ENTER_BYTES = 24,
 };
@@ -48,9 +49,11 @@ struct tide_displacer {
   uint64_t short_reach;  // bytes that one spans
   size_t max_insn_bytes; // no instruction is longer
 
+  uint8_t pad[TIDE_PAD_BYTES]; // an instruction at which indirect calls may land
+
   // Bytes at the beginning that have to stay where they are, the pad, since indirect branches must
-  // land there. guarded: the target's pages insist on that.
-  size_t (*landing)(const struct tide_code *function, bool guarded);
+  // land there, if the process's pages or its processor insist on that.
+  size_t (*landing)(const struct tide_code *function);
   // Moves as many instructions as cover `need` bytes past the pad to `to`. False with a reason.
   bool (*move)(const struct tide_code *function, size_t pad, size_t need, uint64_t to,
                struct tide_displaced *ret_displaced, const char **ret_why);
@@ -64,6 +67,8 @@ struct tide_displacer {
   uint64_t (*entered)(const uint8_t *code);
   // Where a jump that one of the two below wrote goes; 0: there is none.
   uint64_t (*jumps_to)(const uint8_t *code, uint64_t at);
+  // May what lies at code->bytes + at be an address that a call has left?
+  bool (*is_behind_call)(const struct tide_code *code, size_t at);
   // Writes a jump at `at`; false: out of reach.
   bool (*jump)(uint8_t *code, uint64_t at, uint64_t to);
   bool (*short_jump)(uint8_t *code, uint64_t at, uint64_t to);

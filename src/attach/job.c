@@ -5,18 +5,14 @@
 #define _GNU_SOURCE
 #include "attach/job.h"
 
+#include "attach/face.h"
 #include "attach/leftovers.h"
-#include "attach/patch.h"
 #include "attach/permission.h"
 #include "base/alloc.h"
 #include "rt/sys.h"
-#include "store/layout.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +33,7 @@ struct tide_job {
   struct tide_agent_image agent;
   struct tide_tracer tracer;
   struct tide_attachment attachment;
+  struct tide_leftovers left; // of another tracer
   struct tide_remote_call memfd;
   int store_fd;
   uint64_t one_stopped_ns, all_stopped_ns;
@@ -45,6 +42,7 @@ struct tide_job {
 static void unplan(struct tide_job *job)
 {
   tide_attachment_done(&job->attachment);
+  tide_leftovers_done(&job->left);
   tide_tracer_done(&job->tracer);
   tide_agent_image_done(&job->agent);
   tide_plan_done(&job->plan);
@@ -54,11 +52,17 @@ static void unplan(struct tide_job *job)
   job->outside = NULL;
 }
 
+static void close_store(struct tide_job *job)
+{
+  if (job->store_fd >= 0)
+    close(job->store_fd);
+  job->store_fd = -1;
+}
+
 static void job_free(struct tide_job *job)
 {
   unplan(job);
-  if (job->store_fd >= 0)
-    close(job->store_fd);
+  close_store(job);
   free(job);
 }
 
@@ -72,17 +76,14 @@ static enum tide_err no_allocator(const struct tide_job *job, struct tide_diag *
                    "process %u has no allocator that is known by its symbols", job->options->pid);
 }
 
-// Everything that can be done while the process runs.
+// Everything that can be seen while the process runs.
 static enum tide_err look(struct tide_job *job, struct tide_diag *diag)
 {
   const struct tide_job_options *o = job->options;
   enum tide_err err = tide_outside_open(o->pid, true, &job->outside, diag);
-  if (!err)
-    err = tide_agent_image_read(o->agent, &job->agent, diag);
   if (err)
     return err;
   tide_loaded_list_make(job->outside, o->debug_dirs, &job->objects);
-  tide_hookables_find(&job->objects, &job->entries);
   tide_tracer_init(&job->tracer, job->outside);
   return TIDE_ERR_OK;
 }
@@ -90,102 +91,23 @@ static enum tide_err look(struct tide_job *job, struct tide_diag *diag)
 static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
 {
   const char *why;
-  enum tide_err err = look(job, diag);
+  const struct tide_job_options *o = job->options;
+  enum tide_err err = job->outside ? TIDE_ERR_OK : look(job, diag);
+  if (!err)
+    err = tide_agent_image_read(o->agent, &job->agent, diag);
   if (err)
     return err;
+  tide_hookables_find(&job->objects, &job->entries);
   tide_plan_make(job->outside, &job->entries, &job->plan);
   if (!job->plan.n_patches)
     return no_allocator(job, diag);
   if (!tide_attachment_init(&job->attachment, &job->plan, &job->agent, &job->tracer, &job->objects,
                             &why))
-    return tide_fail(diag, TIDE_ERR_UNSUPPORTED, "cannot attach to process %u: %s",
-                     job->options->pid, why);
+    return tide_fail(diag, TIDE_ERR_UNSUPPORTED, "cannot attach to process %u: %s", o->pid, why);
+  if (!tide_face_fill(&job->attachment,
+                      &(struct tide_face_options){o->store_bytes, o->depth_limit}))
+    return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not an agent of this tidemark", o->agent);
   return TIDE_ERR_OK;
-}
-
-// The face.
-
-static struct tide_agent_face *face_of(struct tide_job *job)
-{
-  uint64_t at = tide_agent_image_find(&job->agent, "tide_agent_face");
-  return at ? (void *)(job->agent.bytes + (at - job->agent.base)) : NULL;
-}
-
-static void read_auxv(uint32_t pid, struct tide_agent_face *face)
-{
-  char name[64];
-  uint64_t pair[2];
-  snprintf(name, sizeof name, "/proc/%u/auxv", pid);
-  FILE *f = fopen(name, "re");
-  while (f && fread(pair, sizeof pair, 1, f) == 1) {
-    if (pair[0] == AT_PAGESZ)
-      face->page_bytes = pair[1];
-    else if (pair[0] == AT_SYSINFO_EHDR)
-      face->vdso = pair[1];
-  }
-  if (f)
-    fclose(f);
-}
-
-// A field of /proc/PID/stat by its number in proc(5), from the third on; 0: not known.
-static uint64_t stat_field(uint32_t pid, int number)
-{
-  char name[64], line[1024];
-  snprintf(name, sizeof name, "/proc/%u/stat", pid);
-  FILE *f = fopen(name, "re");
-  char *p = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
-  for (int i = 2; p && i < number; i++)
-    p = strchr(p + 1, ' ');
-  if (f)
-    fclose(f);
-  return p ? strtoull(p, NULL, 10) : 0;
-}
-
-static uint32_t read_command(uint32_t pid, char *to, size_t size)
-{
-  char name[64];
-  snprintf(name, sizeof name, "/proc/%u/cmdline", pid);
-  int fd = open(name, O_RDONLY | O_CLOEXEC);
-  ssize_t n = fd < 0 ? 0 : read(fd, to, size);
-  if (fd >= 0)
-    close(fd);
-  while (n > 0 && to[n - 1]) // a last argument that is cut
-    n--;
-  return n > 0 ? (uint32_t)n : 0;
-}
-
-static bool fill_face(struct tide_job *job)
-{
-  struct tide_agent_face *face = face_of(job);
-  char name[64];
-  const struct tide_plan *plan = &job->plan;
-  if (!face || plan->n_patches > TIDE_AGENT_HOOKS)
-    return false;
-  *face = (struct tide_agent_face){.magic = TIDE_AGENT_MAGIC,
-                                   .version = TIDE_AGENT_VERSION,
-                                   .n_hooks = (uint32_t)plan->n_patches,
-                                   .store_fd = -1,
-                                   .store_bytes = job->options->store_bytes,
-                                   .depth_limit = job->options->depth_limit,
-                                   .page_bytes = 4096};
-  read_auxv(job->options->pid, face);
-  face->stack_origin = stat_field(job->options->pid, 28);
-  face->tracer_pid = (uint32_t)getpid();
-  face->tracer_born = (uint32_t)stat_field(face->tracer_pid, 22);
-  const struct tide_mapping *stack = tide_outside_find(job->outside, face->stack_origin);
-  face->stack_top = stack ? stack->hi : 0;
-  snprintf(name, sizeof name, "/proc/%u/exe", job->options->pid);
-  if (readlink(name, face->program, sizeof face->program - 1) < 0)
-    face->program[0] = 0;
-  face->command_bytes = read_command(job->options->pid, face->command, sizeof face->command);
-  snprintf(face->allocator, sizeof face->allocator, "%s", plan->patches[0].entry.loaded->path);
-  for (size_t i = 0; i < plan->n_patches; i++)
-    face->hooks[i] = (struct tide_agent_hook){
-        .real = plan->patches[i].island + TIDE_ISLAND_CODE_AT,
-        .role = plan->patches[i].entry.role,
-        .family = plan->patches[i].entry.family,
-    };
-  return true;
 }
 
 // Steps.
@@ -195,33 +117,81 @@ static enum tide_patch_step step_map(struct tide_job *job)
   return tide_attachment_map(&job->attachment);
 }
 
+// With all threads stopped it shows where libc keeps their numbers.
 static enum tide_patch_step step_apply(struct tide_job *job)
 {
+  int32_t offset = tide_tracer_tid_offset(&job->tracer);
+  uint64_t at = job->attachment.mark.face + offsetof(struct tide_agent_face, tid_offset);
+  if (offset && !tide_outside_write(job->outside, at, &offset, sizeof offset))
+    return TIDE_STEP_FAILED;
   return tide_attachment_apply(&job->attachment);
 }
 
-static bool is_at_work(void *context)
+static bool is_seat_taken(const struct tide_job *job, uint64_t seats)
 {
-  struct tide_job *job = context;
   enum { BATCH = 1024 };
   static struct {
     struct tide_agent_place place;
     uint8_t rest[TIDE_AGENT_SEAT_BYTES - sizeof(struct tide_agent_place)];
-  } seats[BATCH];
-  uint64_t at = tide_agent_image_find(&job->agent, "tide_agent_seats");
+  } batch[BATCH];
   for (size_t n = 0; n < TIDE_AGENT_SEATS; n += BATCH) {
-    if (!tide_outside_read(job->outside, at + n * sizeof *seats, seats, sizeof seats))
+    if (!tide_outside_read(job->outside, seats + n * sizeof *batch, batch, sizeof batch))
       return true;
     for (size_t i = 0; i < BATCH; i++)
-      if (seats[i].place.inside)
+      if (batch[i].place.inside)
         return true;
   }
   return false;
 }
 
+// An agent whose face is not there was never reached.
+static bool is_at_work(void *context)
+{
+  struct tide_job *job = context;
+  TIDE_CLEANUP_FREE struct tide_agent_face *face = tide_alloc(sizeof *face);
+  uint64_t at = job->attachment.mark.face;
+  if (!at || !tide_outside_read(job->outside, at, face, sizeof *face) ||
+      face->magic != TIDE_AGENT_MAGIC)
+    return false;
+  return face->n_seatless || is_seat_taken(job, face->seats);
+}
+
+static enum tide_patch_step call_now(struct tide_job *job, struct tide_remote_call *call)
+{
+  struct tide_attachment *a = &job->attachment;
+  if (tide_tracer_call(a->tracer, a->cave, call, 1))
+    return TIDE_STEP_DONE;
+  a->reason = a->tracer->hindered;
+  return TIDE_STEP_LATER;
+}
+
+// The agent closes its store's descriptor at its first event; if there was none it is still open.
+static enum tide_patch_step close_descriptors(struct tide_job *job)
+{
+  int fds[TIDE_LEFT_FDS];
+  enum tide_patch_step step = TIDE_STEP_DONE;
+  size_t n = tide_leftovers_fds(job->options->pid, fds);
+  for (size_t i = 0; !step && i < n; i++)
+    step = call_now(job, &(struct tide_remote_call){.number = SYS_close, .arguments = {fds[i]}});
+  return step;
+}
+
+static void clean_caves(const struct tide_job *job)
+{
+  for (size_t i = 0; i < job->left.n_caves; i++) {
+    uint8_t bytes[TIDE_CAVE_BYTES];
+    if (tide_loaded_read(job->left.caves[i].in, job->left.caves[i].at, bytes, sizeof bytes))
+      tide_outside_write(job->outside, job->left.caves[i].at, bytes, sizeof bytes);
+  }
+}
+
 static enum tide_patch_step step_undo(struct tide_job *job)
 {
-  return tide_attachment_undo(&job->attachment, is_at_work, job);
+  enum tide_patch_step step = tide_attachment_undo(&job->attachment, is_at_work, job);
+  if (step)
+    return step;
+  clean_caves(job);
+  return close_descriptors(job);
 }
 
 static enum tide_patch_step step_unmap(struct tide_job *job)
@@ -235,10 +205,9 @@ static enum tide_patch_step step_memfd(struct tide_job *job)
   job->memfd.number = SYS_memfd_create;
   job->memfd.arguments[0] = (long)tide_agent_image_find(&job->agent, "tide_agent_store_name");
   job->memfd.arguments[1] = MFD_ALLOW_SEALING | MFD_CLOEXEC;
-  if (!tide_tracer_call(a->tracer, a->cave, &job->memfd, 1)) {
-    a->reason = a->tracer->hindered;
-    return TIDE_STEP_LATER;
-  }
+  enum tide_patch_step step = call_now(job, &job->memfd);
+  if (step)
+    return step;
   a->reason = "it may not make a memfd";
   return job->memfd.result < 0 ? TIDE_STEP_FAILED : TIDE_STEP_DONE;
 }
@@ -284,15 +253,14 @@ static enum tide_patch_step stopped(struct tide_job *job, bool all,
 static enum tide_err open_store(struct tide_job *job, struct tide_diag *diag)
 {
   char name[64];
-  struct tide_agent_face *face = face_of(job);
-  uint64_t at = tide_agent_image_find(&job->agent, "tide_agent_face");
+  int32_t fd = (int32_t)job->memfd.result;
+  uint64_t at = job->attachment.mark.face + offsetof(struct tide_agent_face, store_fd);
   snprintf(name, sizeof name, "/proc/%u/fd/%ld", job->options->pid, job->memfd.result);
   job->store_fd = open(name, O_RDWR | O_CLOEXEC);
   if (job->store_fd < 0 || ftruncate(job->store_fd, (off_t)job->options->store_bytes) ||
       fcntl(job->store_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
     return tide_fail_errno(diag, "cannot make a store for process %u", job->options->pid);
-  face->store_fd = (int32_t)job->memfd.result;
-  if (!tide_outside_write(job->outside, at, face, sizeof *face))
+  if (!tide_outside_write(job->outside, at, &fd, sizeof fd))
     return tide_fail_errno(diag, "cannot write to the memory of process %u", job->options->pid);
   return TIDE_ERR_OK;
 }
@@ -310,23 +278,28 @@ static enum tide_err not_attached(const struct tide_job *job, struct tide_diag *
 
 // Taking off.
 
-// What the recorder has mapped for itself: listed in its store, as far as that can be believed.
+// What the recorder has mapped for itself: its store, known by its name, and what it lists.
 static void reserve_recorders_own(struct tide_job *job)
 {
-  struct tide_store_header header;
-  uint64_t face = tide_agent_image_find(&job->agent, "tide_agent_face"), at = 0;
-  if (!tide_outside_read(job->outside, face + offsetof(struct tide_agent_face, store_at), &at,
-                         sizeof at) ||
-      !at || !tide_outside_read(job->outside, at, &header, sizeof header))
-    return;
-  uint32_t n = header.n_ranges < TIDE_SYS_MAX_RANGES ? header.n_ranges : TIDE_SYS_MAX_RANGES;
-  for (uint32_t i = 0; i < n; i++) {
-    struct tide_range range;
-    if (tide_outside_read(job->outside, at + header.areas.ranges.offset + i * sizeof range, &range,
-                          sizeof range) &&
-        range.bytes)
-      tide_attachment_reserve(&job->attachment, range.start, range.bytes);
+  static const char STORE[] = "/memfd:" TIDE_AGENT_STORE_NAME;
+  const struct tide_outside *outside = job->outside;
+  for (size_t i = 0; i < outside->n_mappings; i++) {
+    const struct tide_mapping *m = &outside->mappings[i];
+    if (!strncmp(m->path, STORE, sizeof STORE - 1))
+      tide_attachment_reserve(&job->attachment,
+                              (struct tide_reserved){m->lo, m->hi - m->lo, PROT_READ, true});
   }
+  uint64_t at = 0, face = job->attachment.mark.face;
+  TIDE_CLEANUP_FREE struct tide_range *own = tide_alloc_array(TIDE_SYS_MAX_RANGES, sizeof *own);
+  if (!face ||
+      !tide_outside_read(outside, face + offsetof(struct tide_agent_face, own_ranges), &at,
+                         sizeof at) ||
+      !at || !tide_outside_read(outside, at, own, TIDE_SYS_MAX_RANGES * sizeof *own))
+    return;
+  for (uint32_t i = 0; i < TIDE_SYS_MAX_RANGES; i++)
+    if (own[i].bytes > 1 && tide_outside_is_anonymous(outside, own[i].start, own[i].bytes))
+      tide_attachment_reserve(&job->attachment,
+                              (struct tide_reserved){own[i].start, own[i].bytes, PROT_READ, true});
 }
 
 // DONE, too, where somebody else has done it before.
@@ -348,49 +321,78 @@ static enum tide_patch_step take_off(struct tide_job *job)
   return stopped(job, false, step_unmap);
 }
 
-// Is the tracer that put it there still alive? Then it is at work.
+// Is the tracer that put it there still alive? Then it is at work. What a fork child has is its
+// parent's, and nobody's.
 static enum tide_err refuse_second(const struct tide_job *job, struct tide_diag *diag)
 {
-  struct tide_agent_face face;
-  uint64_t at = tide_agent_image_find(&job->agent, "tide_agent_face");
-  if (!tide_outside_read(job->outside, at, &face, sizeof face) || !face.tracer_pid ||
-      (uint32_t)stat_field(face.tracer_pid, 22) != face.tracer_born)
+  const struct tide_agent_mark *mark = &job->left.mark;
+  if (mark->target_pid != job->options->pid ||
+      !tide_tracer_lives(mark->tracer_pid, mark->tracer_born))
     return TIDE_ERR_OK;
   return tide_fail(diag, TIDE_ERR_EXISTS,
                    "process %u is being recorded already, by process %u: end that one, or "
                    "'tidemark detach %u'",
-                   job->options->pid, face.tracer_pid, job->options->pid);
+                   job->options->pid, mark->tracer_pid, job->options->pid);
 }
 
-// Takes off what another tracer has put there. by_force: even if it is alive.
+static void adopt(struct tide_job *job)
+{
+  const struct tide_leftovers *left = &job->left;
+  struct tide_attachment *a = &job->attachment;
+  *a = (struct tide_attachment){.plan = &left->plan, .tracer = &job->tracer, .mark = left->mark};
+  for (size_t i = 0; i < left->n_ranges; i++)
+    tide_attachment_reserve(a, left->ranges[i]);
+  for (size_t i = 0; i < left->n_caves; i++) // not to be unmapped, but to be left by all
+    tide_attachment_reserve(a, (struct tide_reserved){left->caves[i].at, TIDE_CAVE_BYTES,
+                                                      PROT_READ | PROT_EXEC, false});
+  for (size_t i = 0; !a->cave && i < job->objects.n; i++)
+    a->cave = tide_attachment_find_cave(&job->objects.all[i]);
+}
+
+static enum tide_err clear_one(struct tide_job *job, bool by_force, struct tide_diag *diag)
+{
+  enum tide_err err = by_force ? TIDE_ERR_OK : refuse_second(job, diag);
+  const struct tide_agent_mark *mark = &job->left.mark;
+  if (err)
+    return err;
+  if (mark->magic && mark->version != TIDE_AGENT_VERSION)
+    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                     "another version of tidemark is attached to process %u, or was: detach it "
+                     "with that one",
+                     job->options->pid);
+  adopt(job);
+  if (!job->attachment.cave || take_off(job))
+    return tide_fail(diag, TIDE_ERR_SYSTEM,
+                     "what an earlier tidemark left in process %u cannot be taken away: %s",
+                     job->options->pid,
+                     job->attachment.reason ? job->attachment.reason : "no room for its code");
+  return TIDE_ERR_OK;
+}
+
+// Takes off what other tracers have put there. by_force: even if one is alive.
 static enum tide_err clear_leftovers(struct tide_job *job, bool by_force, bool *ret_found,
                                      struct tide_diag *diag)
 {
-  enum tide_err err = look(job, diag);
-  *ret_found = !err && tide_leftovers_find(job->outside, &job->entries, &job->agent, &job->plan);
-  if (*ret_found && !by_force)
-    err = refuse_second(job, diag);
-  if (*ret_found && !err) {
-    bool has_room = tide_attachment_adopt(&job->attachment, &job->plan, &job->agent, &job->tracer,
-                                          &job->objects);
-    if (!has_room || take_off(job))
-      err = tide_fail(diag, TIDE_ERR_SYSTEM,
-                      "what an earlier tidemark left in process %u cannot be taken away: %s",
-                      job->options->pid, job->attachment.reason);
+  enum { MOST = 8 };
+  *ret_found = false;
+  for (int i = 0; i < MOST; i++) {
+    enum tide_err err = look(job, diag);
+    if (err || !tide_leftovers_find(job->outside, &job->objects, &job->left))
+      return err;
+    *ret_found = true;
+    err = clear_one(job, by_force, diag);
+    unplan(job);
+    if (err)
+      return err;
   }
-  unplan(job);
-  return err;
+  return TIDE_ERR_OK;
 }
 
 // One try with one plan.
-static enum tide_patch_step put_on(struct tide_job *job, enum tide_err *ret_err,
-                                   struct tide_diag *diag)
+static enum tide_patch_step try_plan(struct tide_job *job, enum tide_err *ret_err,
+                                     struct tide_diag *diag)
 {
-  *ret_err = make_plan(job, diag);
-  if (!*ret_err && !fill_face(job))
-    *ret_err = tide_fail(diag, TIDE_ERR_FORMAT, "%s is not an agent of this tidemark",
-                         job->options->agent);
-  if (*ret_err)
+  if ((*ret_err = make_plan(job, diag)))
     return TIDE_STEP_FAILED;
   enum tide_patch_step done = stopped(job, false, step_map);
   if (!done)
@@ -401,6 +403,22 @@ static enum tide_patch_step put_on(struct tide_job *job, enum tide_err *ret_err,
     done = stopped(job, true, step_apply);
   if (done && done != TIDE_STEP_REPLAN)
     *ret_err = not_attached(job, diag);
+  return done;
+}
+
+// What was not put on wholly is taken off.
+static enum tide_patch_step put_on(struct tide_job *job, enum tide_err *ret_err,
+                                   struct tide_diag *diag)
+{
+  struct tide_diag ignored;
+  bool found;
+  enum tide_patch_step done = try_plan(job, ret_err, diag);
+  if (done && job->attachment.n_ranges && job->attachment.ranges[0].is_mapped) {
+    unplan(job);
+    close_store(job);
+    job->memfd = (struct tide_remote_call){0};
+    clear_leftovers(job, true, &found, &ignored);
+  }
   return done;
 }
 
@@ -428,9 +446,9 @@ enum tide_err tide_job_attach(const struct tide_job_options *options, struct tid
   *job = (struct tide_job){.options = options, .store_fd = -1};
   enum tide_err err = clear_leftovers(job, false, &found, diag);
   for (int i = 0; !err && done == TIDE_STEP_REPLAN && i < MAX_PLANS; i++) {
-    if (i)
-      unplan(job);
     done = put_on(job, &err, diag);
+    if (done)
+      unplan(job);
   }
   if (done && !err)
     err = not_attached(job, diag);

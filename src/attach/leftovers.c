@@ -1,118 +1,198 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A jump is ours if it leads to an island whose note names the very place it came from.
+// A jump is ours if it leads to an island whose note names the very place it came from; a range, if
+// it is listed by an agent with a mark, or by the log in a cave, and is as it was mapped then.
+#define _GNU_SOURCE
 #include "attach/leftovers.h"
 
 #include "base/alloc.h"
 
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#define PAGE_BYTES UINT64_C(4096)
+enum { MAX_ISLAND_REGION_BYTES = 1 << 20 };
 
-// Where the jump at a function's beginning leads in the end: by way of a hole, or not.
-static uint64_t follow_jumps(const struct tide_outside *outside, uint64_t at, uint64_t *ret_hole)
+void tide_leftovers_done(struct tide_leftovers *left)
 {
-  const struct tide_displacer *d = tide_displacer();
-  uint8_t code[16];
-  if (!tide_outside_read(outside, at, code, sizeof code))
-    return 0;
-  uint64_t to = d->jumps_to(code, at);
-  *ret_hole = 0;
-  if (to && d->short_bytes && to - at + d->short_reach < 2 * d->short_reach) {
-    *ret_hole = to;
-    to = tide_outside_read(outside, to, code, sizeof code) ? d->jumps_to(code, to) : 0;
-  }
-  return to;
+  tide_plan_done(&left->plan);
+  free(left->ranges);
+  *left = (struct tide_leftovers){0};
 }
 
-static bool read_island(const struct tide_outside *outside, uint64_t at, struct tide_patch *patch,
-                        uint64_t *ret_hook)
+// Ranges.
+
+static bool is_ours(const struct tide_mapping *m)
 {
-  const struct tide_displacer *d = tide_displacer();
-  uint8_t island[TIDE_ISLAND_BYTES];
-  struct tide_island_note note;
-  if (!tide_outside_read(outside, patch->island, island, sizeof island))
-    return false;
-  memcpy(&note, island + TIDE_ISLAND_NOTE_AT, sizeof note);
-  *ret_hook = d->entered(island);
-  if (!*ret_hook)
-    *ret_hook = d->entered(island + TIDE_UNDO_BYTES);
-  if (note.magic != TIDE_ISLAND_MAGIC || note.at != at || note.hole != patch->hole ||
-      note.n > sizeof patch->old || !note.n || !*ret_hook)
-    return false;
-  patch->at = at;
-  patch->n = note.n;
-  if (!tide_outside_read(outside, at, patch->jump, patch->n))
-    return false;
-  memcpy(patch->old, note.old, sizeof patch->old);
-  memcpy(patch->hole_old, note.hole_old, sizeof patch->hole_old);
-  return true;
+  return m && !m->path[0] && !m->shared;
 }
 
-static bool find_patch(const struct tide_outside *outside, const struct tide_hookable *entry,
-                       struct tide_patch *ret_patch, uint64_t *ret_hook)
+static void add_range(struct tide_leftovers *left, uint64_t at, uint64_t n_bytes, bool executable)
 {
-  static const size_t PADS[] = {0, 4};
-  for (size_t i = 0; i < sizeof PADS / sizeof *PADS; i++) {
-    struct tide_patch patch = {.entry = *entry};
-    uint64_t at = entry->at + PADS[i];
-    patch.island = follow_jumps(outside, at, &patch.hole);
-    if (patch.island && read_island(outside, at, &patch, ret_hook)) {
-      *ret_patch = patch;
-      return true;
-    }
-  }
-  return false;
-}
-
-static void note_region(const struct tide_outside *outside, uint64_t island, struct tide_plan *plan)
-{
-  const struct tide_mapping *m = tide_outside_find(outside, island);
-  uint64_t at = island & ~(PAGE_BYTES - 1);
-  for (size_t i = 0; i < plan->n_regions; i++)
-    if (island - plan->regions[i].at < plan->regions[i].n_bytes)
+  for (size_t i = 0; i < left->n_ranges; i++)
+    if (left->ranges[i].at == at)
       return;
-  if (!m || m->path[0] || !m->executable)
-    return;
-  // Next to it the kernel may show another of our mappings as one with it; a region is as long as
-  // islands follow each other.
-  TIDE_GROW(plan->regions, plan->n_regions, plan->regions_cap);
-  plan->regions[plan->n_regions++] = (struct tide_island_region){
-      .at = m->lo, .n_bytes = m->hi - m->lo, .n_islands = (at - m->lo) / TIDE_ISLAND_BYTES};
+  left->ranges = tide_realloc_array(left->ranges, left->n_ranges + 1, sizeof *left->ranges);
+  left->ranges[left->n_ranges++] =
+      (struct tide_reserved){at, n_bytes, PROT_READ | (executable ? PROT_EXEC : PROT_WRITE), true};
 }
 
-// Is what lies behind the hook our agent, the very file?
-static bool place_agent(const struct tide_outside *outside, struct tide_agent_image *agent,
-                        uint64_t hook)
+static bool covers(const struct tide_mapping *m, uint64_t at, uint64_t n_bytes)
 {
-  struct tide_diag diag;
-  uint64_t offset = tide_agent_image_find(agent, "tide_agent_enter") - agent->base;
-  struct tide_agent_face face;
-  if (tide_agent_image_place(agent, hook - offset, &diag))
-    return false;
-  uint64_t at = tide_agent_image_find(agent, "tide_agent_face");
-  return at && tide_outside_read(outside, at, &face, sizeof face) &&
-         face.magic == TIDE_AGENT_MAGIC && face.version == TIDE_AGENT_VERSION;
+  return at >= m->lo && at < m->hi && n_bytes <= m->hi - at;
 }
 
-bool tide_leftovers_find(const struct tide_outside *outside, const struct tide_hookables *entries,
-                         struct tide_agent_image *agent, struct tide_plan *ret_plan)
+// What an agent lists as its own.
+static void take_listed(const struct tide_outside *outside, struct tide_range range,
+                        struct tide_leftovers *left)
 {
-  struct tide_plan plan = {0};
-  uint64_t hook = 0, last_hook = 0;
-  for (size_t i = 0; i < entries->n; i++) {
-    struct tide_patch patch;
-    if (!find_patch(outside, &entries->all[i], &patch, &hook) || (last_hook && hook != last_hook))
-      continue;
-    last_hook = hook;
-    TIDE_GROW(plan.patches, plan.n_patches, plan.patches_cap);
-    plan.patches[plan.n_patches++] = patch;
-    note_region(outside, patch.island, &plan);
+  const struct tide_mapping *m = tide_outside_find(outside, range.start);
+  if (is_ours(m) && covers(m, range.start, range.bytes) && (m->executable || m->writable))
+    add_range(left, range.start, range.bytes, m->executable);
+}
+
+static bool is_all_zero(const struct tide_outside *outside, uint64_t at, uint64_t n)
+{
+  uint8_t bytes[4096];
+  static const uint8_t ZEROS[sizeof bytes];
+  for (uint64_t i = 0; i < n; i += sizeof bytes) {
+    size_t k = n - i < sizeof bytes ? n - i : sizeof bytes;
+    if (!tide_outside_read(outside, at + i, bytes, k) || memcmp(bytes, ZEROS, k) != 0)
+      return false;
   }
-  if (!plan.n_patches || !place_agent(outside, agent, last_hook)) {
-    tide_plan_done(&plan);
-    return false;
-  }
-  *ret_plan = plan;
   return true;
+}
+
+// What a log says was to be mapped, or unmapped. Nobody has marked it: it must be empty, and end
+// where the log says.
+static void take_logged(const struct tide_outside *outside, struct tide_range range,
+                        struct tide_leftovers *left)
+{
+  const struct tide_mapping *m = tide_outside_find(outside, range.start);
+  if (is_ours(m) && m->lo == range.start && m->hi - m->lo == range.bytes &&
+      is_all_zero(outside, range.start, range.bytes))
+    add_range(left, range.start, range.bytes, m->executable);
+}
+
+// Islands.
+
+static uint64_t follow_jump(const struct tide_outside *outside, uint64_t at, uint8_t *code)
+{
+  uint8_t bytes[16];
+  if (!tide_outside_read(outside, at, bytes, sizeof bytes))
+    return 0;
+  memcpy(code, bytes, sizeof bytes);
+  return tide_displacer()->jumps_to(bytes, at);
+}
+
+// A patch that is half done or half undone may have its hole alone.
+static void take_island(const struct tide_outside *outside, uint64_t island,
+                        struct tide_leftovers *left)
+{
+  struct tide_island_note note;
+  struct tide_patch p = {.island = island};
+  uint8_t ignored[16];
+  if (!tide_outside_read(outside, island + TIDE_ISLAND_NOTE_AT, &note, sizeof note) ||
+      note.magic != TIDE_ISLAND_MAGIC || !note.n || note.n > sizeof p.old)
+    return;
+  bool has_hole = note.hole && follow_jump(outside, note.hole, ignored) == island;
+  if (follow_jump(outside, note.at, p.jump) == (has_hole ? note.hole : island))
+    p.n = note.n;
+  p.at = note.at;
+  p.hole = has_hole ? note.hole : 0;
+  memcpy(p.old, note.old, sizeof p.old);
+  memcpy(p.hole_old, note.hole_old, sizeof p.hole_old);
+  struct tide_plan *plan = &left->plan;
+  TIDE_GROW(plan->patches, plan->n_patches, plan->patches_cap);
+  plan->patches[plan->n_patches++] = p;
+}
+
+// The agent.
+
+static void take_agent(const struct tide_outside *outside, const struct tide_agent_mark *mark,
+                       struct tide_leftovers *left)
+{
+  TIDE_CLEANUP_FREE struct tide_agent_face *face = tide_alloc(sizeof *face);
+  left->mark = *mark;
+  add_range(left, mark->base, mark->code_bytes, true);
+  if (mark->n_bytes > mark->code_bytes)
+    take_listed(
+        outside,
+        (struct tide_range){mark->base + mark->code_bytes, mark->n_bytes - mark->code_bytes}, left);
+  if (!tide_outside_read(outside, mark->face, face, sizeof *face) ||
+      face->magic != TIDE_AGENT_MAGIC || face->version != TIDE_AGENT_VERSION)
+    return;
+  for (uint32_t i = 0; i < face->n_ranges && i < TIDE_AGENT_RANGES; i++)
+    take_listed(outside, face->ranges[i], left);
+  for (size_t i = 1; i < left->n_ranges; i++) {
+    const struct tide_reserved r = left->ranges[i];
+    uint64_t n = r.protection & PROT_EXEC && r.n_bytes < MAX_ISLAND_REGION_BYTES ? r.n_bytes : 0;
+    for (uint64_t k = 0; k + TIDE_ISLAND_BYTES <= n; k += TIDE_ISLAND_BYTES)
+      take_island(outside, r.at + k, left);
+  }
+}
+
+static bool read_mark(const struct tide_outside *outside, const struct tide_mapping *m,
+                      struct tide_agent_mark *ret_mark)
+{
+  struct tide_agent_mark mark;
+  if (!is_ours(m) || !m->executable || !tide_outside_read(outside, m->lo, &mark, sizeof mark) ||
+      mark.magic != TIDE_AGENT_MARK || mark.base != m->lo || mark.code_bytes > m->hi - m->lo ||
+      mark.n_bytes < mark.code_bytes)
+    return false;
+  *ret_mark = mark;
+  return true;
+}
+
+static void look_into_cave(const struct tide_outside *outside, const struct tide_loaded *loaded,
+                           struct tide_leftovers *left)
+{
+  struct tide_cave_log log;
+  uint64_t at = tide_attachment_find_cave(loaded);
+  if (!at || !tide_outside_read(outside, at, &log, sizeof log) || log.magic != TIDE_CAVE_MAGIC ||
+      left->n_caves == TIDE_LEFT_CAVES)
+    return;
+  left->caves[left->n_caves].at = at;
+  left->caves[left->n_caves++].in = loaded;
+  for (uint64_t i = 0; i < log.n && i < TIDE_CALLS_AT_ONCE; i++)
+    take_logged(outside, log.ranges[i], left);
+}
+
+bool tide_leftovers_find(const struct tide_outside *outside, const struct tide_loaded_list *objects,
+                         struct tide_leftovers *ret_left)
+{
+  *ret_left = (struct tide_leftovers){0};
+  for (size_t i = 0; i < outside->n_mappings && !ret_left->mark.magic; i++) {
+    struct tide_agent_mark mark;
+    if (read_mark(outside, &outside->mappings[i], &mark))
+      take_agent(outside, &mark, ret_left);
+  }
+  for (size_t i = 0; i < objects->n; i++)
+    look_into_cave(outside, &objects->all[i], ret_left);
+  int fds[TIDE_LEFT_FDS];
+  return ret_left->n_ranges || ret_left->n_caves || tide_leftovers_fds(outside->pid, fds);
+}
+
+size_t tide_leftovers_fds(uint32_t pid, int ret_fds[TIDE_LEFT_FDS])
+{
+  static const char STORE[] = "/memfd:" TIDE_AGENT_STORE_NAME " (deleted)";
+  char name[64];
+  struct dirent *entry;
+  size_t n = 0;
+  snprintf(name, sizeof name, "/proc/%u/fd", pid);
+  DIR *dir = opendir(name);
+  while (dir && n < TIDE_LEFT_FDS && (entry = readdir(dir))) {
+    char link[PATH_MAX + 64], to[sizeof STORE + 1];
+    snprintf(link, sizeof link, "/proc/%u/fd/%s", pid, entry->d_name);
+    ssize_t bytes = readlink(link, to, sizeof to);
+    if (bytes == (ssize_t)sizeof STORE - 1 && !memcmp(to, STORE, sizeof STORE - 1))
+      ret_fds[n++] = (int)strtol(entry->d_name, NULL, 10);
+  }
+  if (dir)
+    closedir(dir);
+  return n;
 }

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAGE_BYTES UINT64_C(4096)
+
 static const char DELETED[] = " (deleted)";
 
 void tide_loaded_done(struct tide_loaded *loaded)
@@ -233,13 +235,15 @@ bool tide_loaded_read(const struct tide_loaded *loaded, uint64_t at, void *to, s
   for (size_t i = 0; i < n_segments; i++) {
     GElf_Phdr segment;
     if (!gelf_getphdr(loaded->elf->elf, (int)i, &segment) || segment.p_type != PT_LOAD ||
-        address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz)
+        address < segment.p_vaddr)
       continue;
+    uint64_t end = (segment.p_vaddr + segment.p_filesz + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
     uint64_t offset = segment.p_offset + (address - segment.p_vaddr);
-    if (n > segment.p_filesz - (address - segment.p_vaddr) || offset > n_file ||
-        n > n_file - offset)
-      return false;
-    memcpy(to, file + offset, n);
+    if (address >= end || n > end - address || offset > n_file)
+      continue;
+    size_t n_there = n < n_file - offset ? n : n_file - offset;
+    memcpy(to, file + offset, n_there);
+    memset((char *)to + n_there, 0, n - n_there);
     return true;
   }
   return false;

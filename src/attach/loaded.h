@@ -16,7 +16,6 @@ struct tide_loaded {
   struct tide_elf *debug;      // a separate file with its symbols; NULL: none
   uint64_t bias;               // process's address − file's
   uint64_t code_lo, code_hi;   // its code, as far as it comes from the file
-  bool is_guarded;             // its pages insist on landing pads
   struct tide_extent *extents; // sorted, from the file's unwind information
   size_t n_extents, extents_cap;
 };
@@ -51,7 +50,7 @@ void tide_loaded_each_function(const struct tide_loaded *loaded,
                                void (*each)(void *context, const struct tide_function *function),
                                void *context);
 
-// Bytes of its code as they are in the file; false: not there.
+// Bytes of its code as they are in the file, also behind it on its last page; false: not there.
 bool tide_loaded_read(const struct tide_loaded *loaded, uint64_t at, void *to, size_t n);
 
 // The extent that an address is in; false: not known.

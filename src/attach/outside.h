@@ -29,8 +29,14 @@ bool tide_outside_read(const struct tide_outside *outside, uint64_t at, void *to
 bool tide_outside_write(const struct tide_outside *outside, uint64_t at, const void *from,
                         size_t n);
 
+// A field of /proc/PID/stat by its number in proc(5), from the third on; 0: not known.
+uint64_t tide_outside_stat(uint32_t pid, int number);
+
 // The mapping that an address is in; NULL: none.
 const struct tide_mapping *tide_outside_find(const struct tide_outside *outside, uint64_t address);
+
+// Is every byte of it private memory of no file? Advice may have split it into several mappings.
+bool tide_outside_is_anonymous(const struct tide_outside *outside, uint64_t at, uint64_t n);
 
 // A free range of n bytes as near to an address as there is one, wholly within reach of it; 0:
 // none. Keeps its distance from what is mapped: stacks and the heap grow into gaps.

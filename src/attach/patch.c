@@ -26,40 +26,53 @@ static enum tide_patch_step failed(struct tide_attachment *a, const char *reason
   return TIDE_STEP_FAILED;
 }
 
-// Code of a thread that is borrowed for system calls lies in the rest of the page behind some
-// object's code, where there is nothing.
+uint64_t tide_attachment_find_cave(const struct tide_loaded *loaded)
+{
+  uint64_t end = (loaded->code_hi + 15) & ~UINT64_C(15), room = -end & (PAGE_BYTES - 1);
+  return room >= TIDE_CAVE_BYTES ? end : 0;
+}
+
 static uint64_t find_cave(const struct tide_loaded_list *objects)
 {
-  for (size_t i = 0; i < objects->n; i++) {
-    uint64_t end = (objects->all[i].code_hi + 15) & ~UINT64_C(15), room = -end & (PAGE_BYTES - 1);
-    if (room >= TIDE_CAVE_BYTES)
-      return end;
-  }
-  return 0;
+  uint64_t cave = 0;
+  for (size_t i = 0; !cave && i < objects->n; i++)
+    cave = tide_attachment_find_cave(&objects->all[i]);
+  return cave;
 }
 
-static void list_ranges(struct tide_attachment *a, bool are_mapped)
+void tide_attachment_reserve(struct tide_attachment *a, struct tide_reserved range)
 {
-  const struct tide_plan *plan = a->plan;
+  a->ranges = tide_realloc_array(a->ranges, a->n_ranges + 1, sizeof *a->ranges);
+  a->ranges[a->n_ranges++] = range;
+}
+
+static void reserve_agent(struct tide_attachment *a)
+{
   const struct tide_agent_image *agent = a->agent;
-  size_t n = 0;
-  a->n_ranges = plan->n_regions + 2;
-  a->ranges = tide_alloc_array(a->n_ranges, sizeof *a->ranges);
-  for (; n < plan->n_regions; n++)
-    a->ranges[n] =
-        (struct tide_reserved){plan->regions[n].at, plan->regions[n].n_bytes, are_mapped};
-  a->ranges[n++] = (struct tide_reserved){agent->base, agent->code_bytes, are_mapped};
-  a->ranges[n] = (struct tide_reserved){agent->base + agent->code_bytes,
-                                        agent->n_bytes - agent->code_bytes, are_mapped};
+  const struct tide_plan *plan = a->plan;
+  tide_attachment_reserve(
+      a, (struct tide_reserved){agent->base, agent->code_bytes, PROT_READ | PROT_EXEC, false});
+  tide_attachment_reserve(a, (struct tide_reserved){agent->base + agent->code_bytes,
+                                                    agent->n_bytes - agent->code_bytes,
+                                                    PROT_READ | PROT_WRITE, false});
+  for (size_t i = 0; i < plan->n_regions; i++)
+    tide_attachment_reserve(a, (struct tide_reserved){plan->regions[i].at, plan->regions[i].n_bytes,
+                                                      PROT_READ | PROT_EXEC, false});
 }
 
-bool tide_attachment_adopt(struct tide_attachment *a, const struct tide_plan *plan,
-                           struct tide_agent_image *agent, struct tide_tracer *tracer,
-                           const struct tide_loaded_list *objects)
+// The mark takes the place of the ELF header, which nobody needs.
+static void make_mark(struct tide_attachment *a)
 {
-  *a = (struct tide_attachment){.plan = plan, .agent = agent, .tracer = tracer};
-  list_ranges(a, true);
-  return (a->cave = find_cave(objects));
+  struct tide_agent_image *agent = a->agent;
+  a->mark = (struct tide_agent_mark){.magic = TIDE_AGENT_MARK,
+                                     .version = TIDE_AGENT_VERSION,
+                                     .target_pid = a->tracer->outside->pid,
+                                     .base = agent->base,
+                                     .code_bytes = agent->code_bytes,
+                                     .n_bytes = agent->n_bytes,
+                                     .face = tide_agent_image_find(agent, "tide_agent_face")};
+  a->mark.tracer_pid = tide_tracer_self(&a->mark.tracer_born);
+  memcpy(agent->bytes, &a->mark, sizeof a->mark);
 }
 
 bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *plan,
@@ -83,57 +96,99 @@ bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *pla
   *ret_why = "the agent's file has no entry";
   if (!(a->hook = tide_agent_image_find(agent, "tide_agent_enter")))
     return false;
-  list_ranges(a, false);
-  return true;
+  make_mark(a);
+  reserve_agent(a);
+  *ret_why = "its objects lie too far apart";
+  return a->n_ranges <= TIDE_AGENT_RANGES;
 }
 
 void tide_attachment_done(struct tide_attachment *a)
 {
   free(a->ranges);
+  free(a->code);
   *a = (struct tide_attachment){0};
 }
 
-void tide_attachment_reserve(struct tide_attachment *a, uint64_t at, uint64_t n_bytes)
+// Mapping and unmapping. Each call says where its range is.
+
+static struct tide_remote_call call_for(const struct tide_reserved *r, bool map)
 {
-  a->ranges = tide_realloc_array(a->ranges, a->n_ranges + 1, sizeof *a->ranges);
-  a->ranges[a->n_ranges++] = (struct tide_reserved){at, n_bytes, true};
+  if (!map)
+    return (struct tide_remote_call){.number = SYS_munmap,
+                                     .arguments = {(long)r->at, (long)r->n_bytes}};
+  return (struct tide_remote_call){.number = SYS_mmap,
+                                   .arguments = {(long)r->at, (long)r->n_bytes, r->protection,
+                                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+                                                 -1, 0}};
 }
 
-// Makes calls for those ranges that need one, a few at a time. Each call says where its range is.
-static enum tide_patch_step call_for_ranges(struct tide_attachment *a, bool map)
+// Two ranges at the most, in the order given.
+static enum tide_patch_step call_for_pair(struct tide_attachment *a, struct tide_reserved **of,
+                                          size_t n, bool map)
 {
-  for (size_t i = 0; i < a->n_ranges;) {
-    struct tide_remote_call calls[TIDE_CALLS_AT_ONCE] = {0};
+  struct tide_remote_call calls[TIDE_CALLS_AT_ONCE] = {0};
+  for (size_t i = 0; i < n; i++)
+    calls[i] = call_for(of[i], map);
+  bool all = !n || tide_tracer_call(a->tracer, a->cave, calls, n);
+  for (size_t i = 0; i < n; i++) {
+    if (calls[i].done && calls[i].result == (map ? calls[i].arguments[0] : 0))
+      of[i]->is_mapped = map;
+    else if (calls[i].done)
+      return calls[i].result == -EEXIST ? TIDE_STEP_REPLAN
+                                        : failed(a, "the process may not map memory for it");
+  }
+  return all ? TIDE_STEP_DONE : later(a, a->tracer->hindered);
+}
+
+// Code and data of the agent. Once there is code, it has its mark, whatever happens then.
+static enum tide_patch_step map_agent(struct tide_attachment *a)
+{
+  struct tide_reserved *of[TIDE_CALLS_AT_ONCE];
+  const struct tide_outside *outside = a->tracer->outside;
+  size_t n = 0;
+  for (size_t i = 0; i < 2; i++)
+    if (!a->ranges[i].is_mapped)
+      of[n++] = &a->ranges[i];
+  if (!n)
+    return TIDE_STEP_DONE;
+  enum tide_patch_step step = call_for_pair(a, of, n, true);
+  if (a->ranges[0].is_mapped &&
+      !tide_outside_write(outside, a->mark.base, &a->mark, sizeof a->mark))
+    return failed(a, "the agent's memory cannot be written");
+  if (step)
+    return step;
+  uint64_t bytes = a->agent->n_bytes; // zeros are there already
+  while (bytes && !a->agent->bytes[bytes - 1])
+    bytes--;
+  return tide_outside_write(outside, a->agent->base, a->agent->bytes, bytes)
+             ? TIDE_STEP_DONE
+             : failed(a, "the agent's memory cannot be written");
+}
+
+static enum tide_patch_step map_rest(struct tide_attachment *a)
+{
+  enum tide_patch_step step = TIDE_STEP_DONE;
+  for (size_t i = 0; !step && i < a->n_ranges; i++) {
+    struct tide_reserved *r = &a->ranges[i];
+    if (!r->is_mapped)
+      step = call_for_pair(a, &r, 1, true);
+  }
+  return step;
+}
+
+// Last things first: the agent's code, with the mark, is the last to go.
+enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
+{
+  enum tide_patch_step step = TIDE_STEP_DONE;
+  for (size_t i = a->n_ranges; !step && i > 0;) {
     struct tide_reserved *of[TIDE_CALLS_AT_ONCE];
     size_t n = 0;
-    for (; i < a->n_ranges && n < TIDE_CALLS_AT_ONCE; i++) {
-      struct tide_reserved *r = &a->ranges[i];
-      if (r->is_mapped == map)
-        continue;
-      int protection = i <= a->plan->n_regions ? PROT_READ | PROT_EXEC : PROT_READ | PROT_WRITE;
-      of[n] = r;
-      calls[n++] =
-          map ? (struct tide_remote_call){.number = SYS_mmap,
-                                          .arguments = {(long)r->at, (long)r->n_bytes, protection,
-                                                        MAP_PRIVATE | MAP_ANONYMOUS |
-                                                            MAP_FIXED_NOREPLACE,
-                                                        -1, 0}}
-              : (struct tide_remote_call){.number = SYS_munmap,
-                                          .arguments = {(long)r->at, (long)r->n_bytes}};
-    }
-    bool all = !n || tide_tracer_call(a->tracer, a->cave, calls, n);
-    for (size_t k = 0; k < n; k++) {
-      long wanted = map ? calls[k].arguments[0] : 0;
-      if (calls[k].done && calls[k].result == wanted)
-        of[k]->is_mapped = map;
-      else if (calls[k].done)
-        return calls[k].result == -EEXIST ? TIDE_STEP_REPLAN
-                                          : failed(a, "the process may not map memory for it");
-    }
-    if (!all)
-      return later(a, a->tracer->hindered);
+    for (; n < TIDE_CALLS_AT_ONCE && i > 0; i--)
+      if (a->ranges[i - 1].is_mapped)
+        of[n++] = &a->ranges[i - 1];
+    step = call_for_pair(a, of, n, false);
   }
-  return TIDE_STEP_DONE;
+  return step;
 }
 
 static void fill_island(const struct tide_attachment *a, const struct tide_patch *p, size_t index,
@@ -144,34 +199,30 @@ static void fill_island(const struct tide_attachment *a, const struct tide_patch
   memset(island, 0, TIDE_ISLAND_BYTES);
   memcpy(island, p->displaced.undo, p->displaced.n_undo);
   d->enter(island + p->displaced.n_undo, (uint32_t)index, a->hook);
+  memcpy(island + TIDE_ISLAND_REAL_AT, d->pad, sizeof d->pad);
   memcpy(island + TIDE_ISLAND_CODE_AT, p->displaced.code, p->displaced.n_bytes);
   memcpy(note.old, p->old, sizeof p->old);
   memcpy(note.hole_old, p->hole_old, sizeof p->hole_old);
   memcpy(island + TIDE_ISLAND_NOTE_AT, &note, sizeof note);
 }
 
-_Static_assert(TIDE_UNDO_BYTES + TIDE_ENTER_BYTES <= TIDE_ISLAND_CODE_AT, "islands overlap");
+_Static_assert(TIDE_UNDO_BYTES + TIDE_ENTER_BYTES <= TIDE_ISLAND_REAL_AT, "islands overlap");
+_Static_assert(TIDE_ISLAND_REAL_AT + TIDE_PAD_BYTES == TIDE_ISLAND_CODE_AT, "a pad, then code");
 _Static_assert(TIDE_ISLAND_CODE_AT + TIDE_DISPLACED_BYTES <= TIDE_ISLAND_NOTE_AT, "and here");
 _Static_assert(TIDE_ISLAND_NOTE_AT + sizeof(struct tide_island_note) <= TIDE_ISLAND_BYTES, "here");
 
 enum tide_patch_step tide_attachment_map(struct tide_attachment *a)
 {
-  enum tide_patch_step step = call_for_ranges(a, true);
-  if (step)
-    return step;
-  const struct tide_outside *outside = a->tracer->outside;
-  uint64_t n = a->agent->n_bytes; // zeros are there already
-  while (n && !a->agent->bytes[n - 1])
-    n--;
-  if (!tide_outside_write(outside, a->agent->base, a->agent->bytes, n))
-    return failed(a, "the agent's memory cannot be written");
-  for (size_t i = 0; i < a->plan->n_patches; i++) {
+  enum tide_patch_step step = map_agent(a);
+  if (!step)
+    step = map_rest(a);
+  for (size_t i = 0; !step && i < a->plan->n_patches; i++) {
     uint8_t island[TIDE_ISLAND_BYTES];
     fill_island(a, &a->plan->patches[i], i, island);
-    if (!tide_outside_write(outside, a->plan->patches[i].island, island, sizeof island))
-      return failed(a, "the islands' memory cannot be written");
+    if (!tide_outside_write(a->tracer->outside, a->plan->patches[i].island, island, sizeof island))
+      step = failed(a, "the islands' memory cannot be written");
   }
-  return TIDE_STEP_DONE;
+  return step;
 }
 
 // Where in the displaced code a pc is; 0: not in it, or at its beginning, which is harmless.
@@ -183,9 +234,14 @@ static unsigned displaced_at(const struct tide_patch *p, uint64_t pc)
   return 0;
 }
 
-static bool is_other_than_pc(const void *context, uint64_t address)
+struct danger {
+  uint64_t lo, hi, movable; // a pc there can be moved away
+};
+
+static bool is_among(const void *context, const struct tide_met *met)
 {
-  return address != *(const uint64_t *)context;
+  const struct danger *danger = context;
+  return met->address >= danger->lo && met->address < danger->hi && met->address != danger->movable;
 }
 
 // A return address or the frame of a signal among bytes that are to be overwritten.
@@ -194,9 +250,9 @@ static bool is_in_danger(const struct tide_attachment *a, const struct tide_patc
   for (size_t i = 0; i < a->tracer->n; i++) {
     const struct tide_stopped *t = &a->tracer->threads[i];
     uint64_t pc = tide_stopped_pc(t);
-    uint64_t movable = displaced_at(p, pc) ? pc : 0;
-    if (!t->gone && tide_stopped_any(a->tracer, t, p->at + 1, p->at + p->displaced.taken,
-                                     is_other_than_pc, &movable))
+    const struct danger danger = {p->at + 1, p->at + p->displaced.taken,
+                                  displaced_at(p, pc) ? pc : 0};
+    if (!t->gone && tide_stopped_any(a->tracer, t, is_among, &danger))
       return true;
   }
   return false;
@@ -240,37 +296,51 @@ enum tide_patch_step tide_attachment_apply(struct tide_attachment *a)
   return TIDE_STEP_DONE;
 }
 
-// Two kinds of addresses in the agent stay on stacks for long after: those behind a call, and the
-// beginnings of displaced code. Where they are in use the hook is at work, which is asked too. What
-// is left is the pc in the frame of a signal that came at a hook's very beginning or end.
-static bool is_inside(const void *context, uint64_t address)
+static bool is_within(uint64_t address, uint64_t lo, uint64_t n)
 {
-  const struct tide_attachment *a = context;
-  for (size_t i = 0; i < a->plan->n_patches; i++)
-    if (address == a->plan->patches[i].island + TIDE_ISLAND_CODE_AT)
-      return false;
-  uint64_t at = address - a->agent->base;
-  if (at >= a->agent->code_bytes)
-    return true;
-  const uint8_t *p = a->agent->bytes + at;
-  bool behind_call = (at >= 5 && p[-5] == 0xe8) || (at >= 2 && p[-2] == 0xff) ||
-                     (at >= 3 && p[-3] == 0xff) || (at >= 6 && p[-6] == 0xff);
-  return !behind_call;
+  return address - lo < n;
 }
 
-static bool is_anybody_inside(const struct tide_attachment *a)
+// Two kinds of addresses in the agent stay on stacks for long after: those behind a call, and the
+// beginnings of displaced code. Where they are in use the hook is at work, which is asked too. That
+// does not hold for a pc, be it a thread's own or one in the frame of a signal.
+static bool stays_for_long(const struct tide_attachment *a, const struct tide_met *met)
 {
-  for (size_t i = 0; i < a->tracer->n; i++) {
-    const struct tide_stopped *t = &a->tracer->threads[i];
-    for (size_t k = 0; !t->gone && k <= a->plan->n_regions; k++) {
-      const struct tide_reserved *r = &a->ranges[k];
-      if (tide_stopped_any(a->tracer, t, r->at, r->at + r->n_bytes, is_inside, a))
-        return true;
-    }
-    for (size_t k = 0; !t->gone && k < a->plan->n_patches; k++)
-      if (a->plan->patches[k].hole && tide_stopped_pc(t) == a->plan->patches[k].hole)
-        return true;
+  if (met->is_pc)
+    return false;
+  for (size_t i = 0; i < a->plan->n_patches; i++)
+    if (met->address == a->plan->patches[i].island + TIDE_ISLAND_REAL_AT)
+      return true;
+  const struct tide_code code = {a->code, a->mark.code_bytes, a->mark.base};
+  return is_within(met->address, code.at, code.n) &&
+         tide_displacer()->is_behind_call(&code, met->address - code.at);
+}
+
+static bool is_inside(const void *context, const struct tide_met *met)
+{
+  const struct tide_attachment *a = context;
+  size_t jump_bytes = tide_displacer()->jump_bytes;
+  for (size_t i = 0; i < a->n_ranges; i++)
+    if (a->ranges[i].protection & PROT_EXEC &&
+        is_within(met->address, a->ranges[i].at, a->ranges[i].n_bytes))
+      return !stays_for_long(a, met);
+  for (size_t i = 0; i < a->plan->n_patches; i++)
+    if (a->plan->patches[i].hole && is_within(met->address, a->plan->patches[i].hole, jump_bytes))
+      return true;
+  return false;
+}
+
+static bool is_anybody_inside(struct tide_attachment *a)
+{
+  if (!a->code && a->mark.magic) {
+    a->code = tide_alloc(a->mark.code_bytes);
+    if (!tide_outside_read(a->tracer->outside, a->mark.base, a->code, a->mark.code_bytes))
+      return true;
   }
+  for (size_t i = 0; i < a->tracer->n; i++)
+    if (!a->tracer->threads[i].gone &&
+        tide_stopped_any(a->tracer, &a->tracer->threads[i], is_inside, a))
+      return true;
   return false;
 }
 
@@ -303,17 +373,10 @@ enum tide_patch_step tide_attachment_undo(struct tide_attachment *a, bool (*at_w
     return later(a, "a hook is at work");
   if (is_anybody_inside(a))
     return later(a, "a thread is in the agent");
-  return TIDE_STEP_DONE;
-}
-
-enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
-{
-  size_t jump_bytes = tide_displacer()->jump_bytes;
-  enum tide_patch_step step = call_for_ranges(a, false);
-  for (size_t i = 0; !step && i < a->plan->n_patches; i++) {
+  for (size_t i = 0; i < a->plan->n_patches; i++) {
     const struct tide_patch *p = &a->plan->patches[i];
     if (p->hole)
-      tide_outside_write(a->tracer->outside, p->hole, p->hole_old, jump_bytes);
+      tide_outside_write(a->tracer->outside, p->hole, p->hole_old, tide_displacer()->jump_bytes);
   }
-  return step;
+  return TIDE_STEP_DONE;
 }

@@ -2,14 +2,15 @@
 //
 // A plan carried out, step by step, in this order:
 //
-//   map      one thread stopped    room for the agent and the islands, filled while all run
+//   map      one thread stopped    room for the agent and the islands, filled
 //   apply    all stopped           the jumps
 //   ...
 //   undo     all stopped           the old code; is anybody still inside?
 //   unmap    one thread stopped    nothing is left behind
 //
 // A step that says LATER is tried again after a pause. Killed between or within any two of them, we
-// leave a process that works, and notes by which the next tracer finds and undoes what is there.
+// leave a process that works, and notes by which the next tracer finds and undoes what is there
+// (leftovers.h). So the agent's code comes first, with a mark at its beginning, and goes last.
 #pragma once
 #include "attach/agent_image.h"
 #include "attach/plan.h"
@@ -24,16 +25,19 @@ enum tide_patch_step {
 
 struct tide_reserved {
   uint64_t at, n_bytes;
+  int protection;
   bool is_mapped;
 };
 
 struct tide_attachment {
   const struct tide_plan *plan;
-  struct tide_agent_image *agent;
+  struct tide_agent_image *agent; // NULL: another tracer has put it there
   struct tide_tracer *tracer;
+  struct tide_agent_mark mark;
   uint64_t cave;                // where a borrowed thread's code goes
-  struct tide_reserved *ranges; // regions of islands, then the agent's code, then its data
+  struct tide_reserved *ranges; // the agent's code, its data, regions of islands; then the rest
   size_t n_ranges;
+  uint8_t *code;      // of the agent, as it lies there; NULL: not read yet
   uint64_t hook;      // where islands go
   bool is_undone;     // the old code is back
   const char *reason; // of a step that was not done
@@ -43,14 +47,10 @@ struct tide_attachment {
 bool tide_attachment_init(struct tide_attachment *attachment, const struct tide_plan *plan,
                           struct tide_agent_image *agent, struct tide_tracer *tracer,
                           const struct tide_loaded_list *objects, const char **ret_why);
-// The same for what another tracer has put there (leftovers.h), to be taken off.
-bool tide_attachment_adopt(struct tide_attachment *attachment, const struct tide_plan *plan,
-                           struct tide_agent_image *agent, struct tide_tracer *tracer,
-                           const struct tide_loaded_list *objects);
 void tide_attachment_done(struct tide_attachment *attachment);
 
-// What is to be unmapped in the end, too.
-void tide_attachment_reserve(struct tide_attachment *attachment, uint64_t at, uint64_t n_bytes);
+// One more range of addresses, to be mapped, or to be unmapped in the end.
+void tide_attachment_reserve(struct tide_attachment *attachment, struct tide_reserved range);
 
 enum tide_patch_step tide_attachment_map(struct tide_attachment *attachment);
 enum tide_patch_step tide_attachment_apply(struct tide_attachment *attachment);
@@ -58,3 +58,7 @@ enum tide_patch_step tide_attachment_apply(struct tide_attachment *attachment);
 enum tide_patch_step tide_attachment_undo(struct tide_attachment *attachment,
                                           bool (*at_work)(void *context), void *context);
 enum tide_patch_step tide_attachment_unmap(struct tide_attachment *attachment);
+
+// Code of a thread that is borrowed for system calls lies in the rest of the page behind some
+// object's code, where there is nothing. 0: no object has room there.
+uint64_t tide_attachment_find_cave(const struct tide_loaded *loaded);

@@ -172,7 +172,7 @@ static bool plan_function(struct making *m, uint8_t *code)
   m->why = "no free memory is within reach of it";
   if (!region)
     return false;
-  m->pad = m->displacer->landing(&m->function, m->loaded->is_guarded);
+  m->pad = m->displacer->landing(&m->function);
   p->at = p->entry.at + m->pad;
   p->island = region->at + region->n_islands * TIDE_ISLAND_BYTES;
   if (!try_short(m) && !try_jump(m))

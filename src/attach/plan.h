@@ -19,6 +19,7 @@
 enum tide_patch_form { TIDE_PATCH_SHORT, TIDE_PATCH_SINGLE, TIDE_PATCH_CHECKED };
 
 enum {
+  TIDE_ISLAND_REAL_AT = 28,  // a landing pad: the hook calls this
   TIDE_ISLAND_CODE_AT = 32,  // the displaced instructions
   TIDE_ISLAND_NOTE_AT = 144, // how to undo it
   TIDE_ISLAND_BYTES = 256,

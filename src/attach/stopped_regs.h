@@ -24,6 +24,12 @@ void tide_regs_set_pc(struct user_regs_struct *regs, uint64_t pc);
 uint64_t tide_regs_sp(const struct user_regs_struct *regs);
 long tide_regs_result(const struct user_regs_struct *regs); // of a system call
 
+// Where threads have what libc knows of them: their thread pointer, and from there on, or up to it.
+uint64_t tide_regs_thread_pointer(const struct user_regs_struct *regs, int tid);
+extern const int64_t tide_regs_control_block_at;
+// Is this word of a stack, of n from here on, the pc in a frame that the kernel makes for a signal?
+bool tide_regs_is_signal_pc(const uint64_t *word, size_t n);
+
 // Does a stopped thread's first argument get lost, so that it has to be looked at before?
 extern const bool tide_regs_lose_argument;
 

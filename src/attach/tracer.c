@@ -25,6 +25,7 @@
 
 #define STOP_LIMIT_NS (50 * UINT64_C(1000000))
 #define RED_ZONE_BYTES 128
+#define LOWEST_CODE 0x10000          // vm.mmap_min_addr, as it is mostly
 #define STACK_LOOK_BYTES (128 << 10) // frames of what is interrupted by a signal lie on top
 
 static uint64_t now_ns(void)
@@ -234,10 +235,19 @@ static void let_one_go(struct tide_stopped *thread)
   thread->gone = true;
 }
 
+static void leave_cave(struct tide_tracer *tracer)
+{
+  struct tide_cave *cave = &tracer->cave;
+  if (cave->at)
+    tide_outside_write(tracer->outside, cave->at, cave->before, cave->n_bytes);
+  cave->at = 0;
+}
+
 // Those that stand still first. Who does not can only be let go when it stops at last, or by our
 // own end: nobody else must wait for that.
 static void let_go(struct tide_tracer *tracer)
 {
+  leave_cave(tracer);
   for (size_t i = 0; i < tracer->n; i++) {
     struct tide_stopped *t = &tracer->threads[i];
     if (t->is_still || await_stop(tracer, t, 0))
@@ -334,18 +344,36 @@ static bool make_calls(struct tide_stopped *thread, uint64_t cave, struct tide_r
   return true;
 }
 
+static size_t write_cave(const struct tide_stopped *thread, uint64_t cave,
+                         const struct tide_remote_call *calls, size_t n,
+                         uint8_t code[TIDE_CAVE_BYTES])
+{
+  struct tide_cave_log log = {.magic = TIDE_CAVE_MAGIC};
+  for (size_t i = 0; i < n; i++)
+    if (calls[i].number == SYS_mmap || calls[i].number == SYS_munmap)
+      log.ranges[log.n++] =
+          (struct tide_range){(uint64_t)calls[i].arguments[0], (uint64_t)calls[i].arguments[1]};
+  memcpy(code, &log, sizeof log);
+  size_t bytes = tide_regs_write_calls(&thread->regs, calls, n, cave + sizeof log,
+                                       code + sizeof log, TIDE_CAVE_BYTES - sizeof log);
+  return bytes ? bytes + sizeof log : 0;
+}
+
 bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_remote_call *calls,
                       size_t n)
 {
-  uint8_t before[TIDE_CAVE_BYTES], code[TIDE_CAVE_BYTES];
+  uint8_t code[TIDE_CAVE_BYTES];
   struct tide_stopped *thread = borrowable(tracer);
-  size_t bytes =
-      thread ? tide_regs_write_calls(&thread->regs, calls, n, cave, code, sizeof code) : 0;
+  size_t bytes = thread ? write_cave(thread, cave, calls, n, code) : 0;
   tracer->hindered = "no thread can be borrowed now";
-  if (!bytes || !tide_outside_read(tracer->outside, cave, before, bytes) ||
-      !tide_outside_write(tracer->outside, cave, code, bytes))
+  leave_cave(tracer); // there may have been calls before
+  if (!bytes || !tide_outside_read(tracer->outside, cave, tracer->cave.before, bytes))
     return false;
-  bool ok = make_calls(thread, cave, calls, n);
+  tracer->cave.at = cave;
+  tracer->cave.n_bytes = bytes;
+  if (!tide_outside_write(tracer->outside, cave, code, bytes))
+    return false;
+  bool ok = make_calls(thread, cave + sizeof(struct tide_cave_log), calls, n);
   if (!ok) { // it is delivered where the thread really is, when we let go
     siginfo_t info;
     tracer->hindered = "a signal came";
@@ -353,7 +381,6 @@ bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_rem
       thread->signal = info.si_signo;
   }
   set_regs(thread->tid, &thread->regs);
-  tide_outside_write(tracer->outside, cave, before, bytes);
   return ok;
 }
 
@@ -369,20 +396,82 @@ uint64_t tide_stopped_pc(const struct tide_stopped *thread)
 }
 
 bool tide_stopped_any(const struct tide_tracer *tracer, const struct tide_stopped *thread,
-                      uint64_t lo, uint64_t hi, bool (*each)(const void *context, uint64_t address),
+                      bool (*each)(const void *context, const struct tide_met *met),
                       const void *context)
 {
-  uint64_t pc = tide_stopped_pc(thread);
-  if (pc >= lo && pc < hi && each(context, pc))
+  if (each(context, &(struct tide_met){tide_stopped_pc(thread), true}))
     return true;
   uint64_t at = (tide_regs_sp(&thread->regs) - RED_ZONE_BYTES) & ~UINT64_C(7);
   const struct tide_mapping *stack = tide_outside_find(tracer->outside, at);
   // The list of mappings is older than the stop: a new thread's stack may not be on it.
-  uint64_t n = stack && stack->hi - at < STACK_LOOK_BYTES ? stack->hi - at : STACK_LOOK_BYTES;
+  uint64_t bytes = stack && stack->hi - at < STACK_LOOK_BYTES ? stack->hi - at : STACK_LOOK_BYTES;
   TIDE_CLEANUP_FREE uint64_t *words = tide_alloc(STACK_LOOK_BYTES);
-  ssize_t got = pread(tracer->outside->memory_fd, words, n, (off_t)at);
-  for (ssize_t i = 0; i < got / (ssize_t)sizeof *words; i++)
-    if (words[i] >= lo && words[i] < hi && each(context, words[i]))
+  ssize_t got = pread(tracer->outside->memory_fd, words, bytes, (off_t)at);
+  size_t n = got > 0 ? (size_t)got / sizeof *words : 0;
+  for (size_t i = 0; i < n; i++)
+    if (words[i] >= LOWEST_CODE &&
+        each(context, &(struct tide_met){words[i], tide_regs_is_signal_pc(words + i, n - i)}))
       return true;
   return false;
+}
+
+// Thread numbers.
+
+// As the thread itself knows it: in the innermost of its namespaces.
+static uint32_t own_number(pid_t pid, pid_t tid)
+{
+  char list[256];
+  if (!status_field(pid, tid, "NSpid:", list, sizeof list))
+    return (uint32_t)tid;
+  const char *last = strrchr(list, '\t');
+  return (uint32_t)strtoul(last ? last : list, NULL, 10);
+}
+
+enum { CONTROL_BLOCK_BYTES = 2304 };
+
+static bool read_control_block(const struct tide_tracer *tracer, const struct tide_stopped *thread,
+                               uint32_t words[CONTROL_BLOCK_BYTES / 4])
+{
+  uint64_t tp = tide_regs_thread_pointer(&thread->regs, thread->tid);
+  return tp && tide_outside_read(tracer->outside, tp + (uint64_t)tide_regs_control_block_at, words,
+                                 CONTROL_BLOCK_BYTES);
+}
+
+int32_t tide_tracer_tid_offset(const struct tide_tracer *tracer)
+{
+  uint32_t words[CONTROL_BLOCK_BYTES / 4];
+  bool fits[CONTROL_BLOCK_BYTES / 4];
+  size_t n = sizeof fits;
+  memset(fits, true, sizeof fits);
+  for (size_t i = 0; i < tracer->n; i++) {
+    const struct tide_stopped *t = &tracer->threads[i];
+    if (t->gone)
+      continue;
+    uint32_t number = own_number((pid_t)tracer->outside->pid, t->tid);
+    if (!read_control_block(tracer, t, words))
+      return 0;
+    for (size_t k = 0; k < n; k++)
+      fits[k] &= words[k] == number;
+  }
+  for (size_t k = 0; k < n; k++)
+    if (fits[k])
+      return (int32_t)(tide_regs_control_block_at + (int64_t)k * 4);
+  return 0;
+}
+
+static uint32_t born(uint32_t pid)
+{
+  enum { BORN = 22 };
+  return (uint32_t)tide_outside_stat(pid, BORN);
+}
+
+uint32_t tide_tracer_self(uint32_t *ret_born)
+{
+  *ret_born = born((uint32_t)getpid());
+  return (uint32_t)getpid();
+}
+
+bool tide_tracer_lives(uint32_t pid, uint32_t since)
+{
+  return pid && since && born(pid) == since;
 }

@@ -14,6 +14,7 @@
 #pragma once
 #include "attach/outside.h"
 #include "attach/stopped_regs.h"
+#include "rt/base.h"
 
 #include <sys/types.h>
 
@@ -26,15 +27,32 @@ struct tide_stopped { // a thread
   struct user_regs_struct regs;
 };
 
+enum { TIDE_CAVE_BYTES = 480, TIDE_CALLS_AT_ONCE = 2 };
+#define TIDE_CAVE_MAGIC UINT64_C(0x65766163656d6474) // "tdmecave"
+
+// What a borrowed thread's code begins with: which ranges its calls map or unmap. A thread whose
+// tracer is killed makes them all the same, and by this another tracer knows.
+struct tide_cave_log {
+  uint64_t magic, n;
+  struct tide_range ranges[TIDE_CALLS_AT_ONCE];
+};
+
+struct tide_cave {
+  uint64_t at; // 0: it is as it was
+  size_t n_bytes;
+  uint8_t before[TIDE_CAVE_BYTES];
+};
+
 struct tide_tracer {
   const struct tide_outside *outside;
   struct tide_stopped *threads;
   size_t n, cap;
-  unsigned turn;        // whose it is to be stopped alone
-  uint64_t since_ns;    // when the stop began
-  uint64_t stopped_ns;  // how long the last one took
-  const char *hindered; // why the last stop failed
-  int sys_errno;        // what ptrace said then; 0: nothing
+  unsigned turn;         // whose it is to be stopped alone
+  uint64_t since_ns;     // when the stop began
+  uint64_t stopped_ns;   // how long the last one took
+  struct tide_cave cave; // what lies there now
+  const char *hindered;  // why the last stop failed
+  int sys_errno;         // what ptrace said then; 0: nothing
 };
 
 // Takes SIGCHLD for itself: for a process that does nothing else.
@@ -49,16 +67,30 @@ bool tide_tracer_stop_one(struct tide_tracer *tracer);
 void tide_tracer_go(struct tide_tracer *tracer);
 
 // Has a stopped thread make the calls that are not done yet, from code that is put at `cave` and
-// taken away again. False: a signal came between; let go, and try again with what is left.
+// taken away when the thread is let go. False: a signal came between; let go, and try again with
+// what is left.
 bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_remote_call *calls,
                       size_t n);
-enum { TIDE_CAVE_BYTES = 480, TIDE_CALLS_AT_ONCE = 2 };
 
 void tide_stopped_move(struct tide_stopped *thread, uint64_t pc);
 uint64_t tide_stopped_pc(const struct tide_stopped *thread);
 
-// Calls each for the thread's pc and for every word near the top of its stack that lies in
-// [lo, hi): return addresses, and the pcs that frames of signal handlers keep. True: one said so.
+// An address that a thread may come back to.
+struct tide_met {
+  uint64_t address;
+  bool is_pc; // where it is, or was when a signal came; else a word of its stack, in use or not
+};
+
+// Calls each for the thread's pc and for every word near the top of its stack: return addresses,
+// and the pcs that frames of signal handlers keep. True: one said so.
 bool tide_stopped_any(const struct tide_tracer *tracer, const struct tide_stopped *thread,
-                      uint64_t lo, uint64_t hi, bool (*each)(const void *context, uint64_t address),
+                      bool (*each)(const void *context, const struct tide_met *met),
                       const void *context);
+
+// Where libc keeps a thread's own number, counted from its thread pointer: the same place in all
+// threads that are stopped. 0: not found.
+int32_t tide_tracer_tid_offset(const struct tide_tracer *tracer);
+
+// Our process and when it was born, by which another knows whether it still lives.
+uint32_t tide_tracer_self(uint32_t *ret_born);
+bool tide_tracer_lives(uint32_t pid, uint32_t born);

@@ -174,8 +174,13 @@ static void put_away(struct tide_thread *t)
 
 void tide_thread_end(struct tide_seat *seat)
 {
+  TIDE_SYS(SYS_prctl, PR_GET_NAME, seat->thread->writer.slot->name);
+  tide_thread_put_away(seat);
+}
+
+void tide_thread_put_away(struct tide_seat *seat)
+{
   struct tide_thread *t = seat->thread;
-  TIDE_SYS(SYS_prctl, PR_GET_NAME, t->writer.slot->name);
   seat->phase = TIDE_PHASE_BUSY;
   TIDE_COMPILER_BARRIER();
   t->idle = 0;

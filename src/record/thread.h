@@ -106,6 +106,8 @@ TIDE_HOT void tide_unhold(struct tide_thread *t)
 struct tide_thread *tide_thread_begin(struct tide_seat *seat);
 // The end of the thread in this seat: what it still does is booked through a borrowed state.
 void tide_thread_end(struct tide_seat *seat);
+// The same, told by another thread once it is over.
+void tide_thread_put_away(struct tide_seat *seat);
 
 void tide_threads_init(uint64_t main_stack_top);
 void tide_threads_after_fork(struct tide_seat *seat); // of the only thread there is

@@ -168,6 +168,11 @@ bool tide_sys_is_ours(uint64_t address)
   return false;
 }
 
+const struct tide_range *tide_sys_ranges(void)
+{
+  return ranges;
+}
+
 static void raise_to(uint32_t *count, uint32_t n)
 {
   uint32_t seen = tide_load_relaxed(count);

@@ -97,6 +97,7 @@ enum { TIDE_SYS_MAX_RANGES = 4096 };
 void tide_sys_note(const void *p, size_t bytes);
 void tide_sys_publish(struct tide_range *to, uint32_t *to_n);
 bool tide_sys_is_ours(uint64_t address);
+const struct tide_range *tide_sys_ranges(void); // TIDE_SYS_MAX_RANGES; of 0 and 1 bytes: none
 
 // The program has asked for future mappings to be locked: ours must not be.
 extern bool tide_sys_lock_future;

@@ -5,13 +5,27 @@
 //
 // Freestanding: included by the agent and by the tracer.
 #pragma once
+#include "rt/base.h"
 #include "store/roles.h"
 
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
-#define TIDE_AGENT_VERSION 1u
+#define TIDE_AGENT_VERSION 2u
+#define TIDE_AGENT_STORE_NAME "tidemark-agent-store"
+#define TIDE_AGENT_MARK UINT64_C(0x316b72616d656474) // "tdemark1"
 
+// At the very beginning of the agent's code, from the moment that it is mapped: by this, another
+// tracer finds what one that was killed has left.
+struct tide_agent_mark {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t tracer_pid, tracer_born; // who attached, and when in clock ticks: see proc(5)
+  uint32_t target_pid;              // a fork child has its parent's
+  uint64_t base, code_bytes, n_bytes, face;
+};
+
+enum { TIDE_AGENT_RANGES = 64 };
 enum { TIDE_AGENT_HOOKS = 256, TIDE_AGENT_PATH_BYTES = 1024, TIDE_AGENT_COMMAND_BYTES = 4096 };
 
 struct tide_agent_hook {
@@ -21,7 +35,10 @@ struct tide_agent_hook {
 };
 
 struct tide_agent_face {
-  uint64_t store_at; // by the agent: where the store is mapped; 0: not yet
+  // By the agent.
+  uint64_t store_at;   // where the store is mapped; 0: not yet
+  uint64_t own_ranges; // a table of what else it has mapped (rt/sys.h); 0: nothing yet
+  uint32_t n_seatless; // threads that are in a hook and have no place
   // The rest by the tracer.
   uint64_t magic;
   uint32_t version, n_hooks;
@@ -31,9 +48,12 @@ struct tide_agent_face {
   uint64_t store_bytes;
   // The process, as its auxiliary vector and its threads tell.
   uint64_t page_bytes, vdso, stack_top, stack_origin;
-  uint32_t tracer_pid, tracer_born; // who attached, and when in clock ticks: see proc(5)
-  uint32_t tid_offset; // from the thread pointer, where libc keeps the thread's number; 0: nowhere
+  int32_t tid_offset; // from the thread pointer, where libc keeps the thread's number; 0: nowhere
   uint32_t command_bytes;
+  // What the tracer maps for it: code, data, then islands.
+  uint32_t n_ranges;
+  struct tide_range ranges[TIDE_AGENT_RANGES];
+  uint64_t seats; // of struct tide_agent_place and more, TIDE_AGENT_SEAT_BYTES each
   struct tide_agent_hook hooks[TIDE_AGENT_HOOKS];
   char program[TIDE_AGENT_PATH_BYTES];
   char allocator[TIDE_AGENT_PATH_BYTES];

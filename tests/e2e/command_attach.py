@@ -125,6 +125,108 @@ int main(void)
 """
 
 
+# Children of every kind, which allocate what must not be counted as their parent's.
+CHILDREN = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+__attribute__((noipa)) static void *block(size_t n) { return malloc(n); }
+static void work(int n)
+{
+  for (int i = 0; i < n; i++) { char *p = block(100 + i % 50); memset(p, i, 100); free(p); }
+}
+static int share(void *arg) { for (int i = 0; i < 70; i++) free(block(300)); return arg != NULL; }
+static char stack[1 << 16] __attribute__((aligned(16)));
+static int ends_well(pid_t pid)
+{
+  int status;
+  return waitpid(pid, &status, __WALL) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+int main(void)
+{
+  char c, *args[] = {"true", NULL};
+  pid_t pid, kept = 0;
+  int to[2] = {0, 0}, ok = 1, status;
+  setvbuf(stdin, NULL, _IONBF, 0);
+  write(1, "ready\\n", 6);
+  while (read(0, &c, 1) == 1 && c != 'q') {
+    if (c == 'p') for (int i = 0; i < 50; i++) free(block(200));
+    pid = 0;
+    if (c == 'f' && !(pid = fork())) { work(20000); _exit(0); }
+    if (c == 'r' && !(pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0))) { work(999); _exit(0); }
+    if (c == 'x' && !(pid = fork())) { work(20000); execv("/bin/true", args); _exit(1); }
+    if (c == 'v' && !(pid = vfork())) { execv("/bin/true", args); _exit(1); }
+    if (pid) ok = ends_well(pid);
+    if (c == 's') ok = !posix_spawn(&pid, "/bin/true", NULL, NULL, args, environ) && ends_well(pid);
+    if (c == 'c') ok = ends_well(clone(share, stack + sizeof stack, CLONE_VM, NULL));
+    if (c == 'k') { // one that stays, and works at a word
+      pipe(to);
+      if (!(kept = fork())) {
+        char word;
+        while (read(to[0], &word, 1) == 1 && word != 'q') { work(500); kill(getppid(), 0); }
+        _exit(0);
+      }
+      char text[16]; write(1, text, snprintf(text, sizeof text, "%d\\n", kept));
+      continue;
+    }
+    if (c == 'w') { write(to[1], "wwww", 4); usleep(50000); ok = !waitpid(kept, &status, WNOHANG); }
+    if (c == 'e') { write(to[1], "q", 1); ok = ends_well(kept); }
+    if (!ok) return 1;
+    write(1, "ok\\n", 3);
+  }
+  return 0;
+}
+"""
+
+# Put under the command: its process ends by SIGKILL before its call number DIE_AT of those by
+# which the helper looks at and changes the target.
+KILLER = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+static void moment(void)
+{
+  static long n, at = -1;
+  const char *told = at < 0 ? getenv("DIE_AT") : NULL;
+  if (at < 0) at = told ? atol(told) : 0;
+  if (at && ++n == at) kill(getpid(), SIGKILL);
+}
+long ptrace(int request, ...)
+{
+  va_list rest; va_start(rest, request);
+  pid_t pid = va_arg(rest, pid_t); void *a = va_arg(rest, void *), *b = va_arg(rest, void *);
+  va_end(rest);
+  moment();
+  return ((long (*)(int, pid_t, void *, void *))dlsym(RTLD_NEXT, "ptrace"))(request, pid, a, b);
+}
+ssize_t pwrite64(int fd, const void *from, size_t n, off_t at)
+{
+  static ssize_t (*real)(int, const void *, size_t, off_t);
+  moment();
+  if (!real) real = dlsym(RTLD_NEXT, "pwrite64");
+  return real(fd, from, n, at);
+}
+ssize_t pwrite(int fd, const void *from, size_t n, off_t at) { return pwrite64(fd, from, n, at); }
+pid_t waitpid(pid_t pid, int *status, int options)
+{
+  if (options) moment(); // the command waits for its helper with none
+  return ((pid_t (*)(pid_t, int *, int))dlsym(RTLD_NEXT, "waitpid"))(pid, status, options);
+}
+"""
+
+
 class Target:
     """A program that takes words."""
 
@@ -140,9 +242,33 @@ class Target:
         self.child.stdin.flush()
         expect(self.child.stdout.readline() == "ok\n", f"it did not survive {word}")
 
-    def n_mappings(self):
+    def mapped_bytes(self):
+        """Without the heap proper, which grows; arenas of threads are reserved as a whole."""
         with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
-            return len(maps.readlines())
+            ranges = [line.split()[0].split("-") for line in maps if "[heap]" not in line]
+        return sum(int(end, 16) - int(start, 16) for start, end in ranges)
+
+    def ours(self):
+        """Mappings that no program of these tests has."""
+        with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
+            return [line for line in maps if "memfd:tidemark" in line
+                    or (line.split()[1] == "r-xp" and len(line.split()) == 5)]
+
+    def descriptors(self):
+        return sorted(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def code(self):
+        """All of it that comes from files, as it is now."""
+        found = []
+        with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps, \
+                open(f"/proc/{self.pid}/mem", "rb") as memory:
+            for line in maps:
+                word = line.split()
+                if word[1][2] == "x" and len(word) > 5 and word[5][0] == "/":
+                    start, end = (int(number, 16) for number in word[0].split("-"))
+                    memory.seek(start)
+                    found.append(memory.read(end - start))
+        return found
 
     def own_mappings(self):
         """What is of tidemark."""
@@ -180,12 +306,13 @@ def let_go(child):
 def check_exact(ground, n_threads, program, *flags):
     target = Target(ground, ground.build("told", program, "-pthread", *flags), n_threads)
     target.tell("p") # before: nobody knows of it
-    before = target.n_mappings()
+    before = target.descriptors()
     child, _ = attach(ground, target.pid)
     target.tell("p")
     target.tell("p")
     let_go(child)
-    expect(target.n_mappings() == before, f"{target.n_mappings() - before} mappings are left")
+    expect(not target.ours(), f"left behind: {target.ours()}")
+    expect(target.descriptors() == before, f"descriptors {target.descriptors()}, were {before}")
     target.tell("p")
     image = ground.report("x.tide")["images"][0]
     expect(image["allocations"] == 3000 * n_threads, f"{image['allocations']} allocations")
@@ -248,9 +375,7 @@ def attach_again_and_again(ground):
         let_go(child)
         expect(target.is_alive(), "it did not survive")
         expect(ground.report("x.tide")["images"][0]["allocations"] > 0, "nothing was seen")
-    with open(f"/proc/{target.pid}/maps", encoding="utf-8") as maps:
-        left = [line for line in maps if "memfd:tidemark" in line]
-    expect(not left, f"left behind: {left}")
+    expect(not target.ours(), f"left behind: {target.ours()}")
     status = target.end()
     expect(status == 0, f"it ended with {status}: 1 is a damaged block, 2 an EINTR")
 
@@ -259,7 +384,7 @@ def attach_again_and_again(ground):
 def attach_whose_tracer_is_killed(ground):
     target = Target(ground, ground.build("told", TOLD, "-pthread"), 2)
     target.tell("p") # its threads' arenas are there from now on
-    before = target.n_mappings()
+    before = target.mapped_bytes()
     child, _ = attach(ground, target.pid)
     helpers = subprocess.run(["pgrep", "-P", str(child.pid)], capture_output=True, text=True)
     for pid in [*map(int, helpers.stdout.split()), child.pid]: # a helper alone would let go
@@ -268,13 +393,76 @@ def attach_whose_tracer_is_killed(ground):
     target.tell("p")
     done = ground.run(ground.tidemark, "detach", target.pid)
     expect(done.status == 0, f"detach: {done.stderr}")
-    expect(target.n_mappings() == before, f"{target.n_mappings() - before} mappings are left")
+    expect(target.mapped_bytes() == before, f"{target.mapped_bytes() - before} bytes are left")
     target.tell("p")
     child, _ = attach(ground, target.pid)
     target.tell("p")
     let_go(child)
     image = ground.report("x.tide")["images"][0]
     expect(image["allocations"] == 3000, f"{image['allocations']} allocations")
+    expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_whose_tracer_is_killed_at_every_step(ground):
+    """Whatever it left is found and taken away: code, memory, descriptors."""
+    (ground.scratch / "killer.c").write_text(KILLER)
+    killer = ground.scratch / "killer.so"
+    done = ground.run("cc", "-shared", "-fPIC", "-o", killer, ground.scratch / "killer.c", "-ldl")
+    expect(done.status == 0, done.stderr)
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 2)
+    target.tell("p")
+    before = (target.mapped_bytes(), target.descriptors(), target.code())
+    n_killed = 0
+    for n in range(1, 400):
+        env = {**ground.env, "LD_PRELOAD": str(killer), "DIE_AT": str(n)}
+        child = subprocess.Popen([str(ground.tidemark), "attach", "-q", "-f", "-o", "x.tide",
+                                  "--for", "1ms", str(target.pid)], cwd=ground.scratch, env=env,
+                                 stderr=subprocess.PIPE, text=True)
+        err = child.communicate()[1]
+        if "has died" not in err: # no call has so high a number
+            break
+        n_killed += 1
+        target.tell("o")
+        ground.run(ground.tidemark, "detach", target.pid)
+        after = (target.mapped_bytes(), target.descriptors(), target.code())
+        expect(after[0] == before[0], f"{n}: {after[0] - before[0]} bytes more are mapped")
+        expect(after[1] == before[1], f"{n}: descriptors {after[1]}, were {before[1]}")
+        expect(after[2] == before[2], f"{n}: its code is changed")
+    expect(n_killed > 50, f"only {n_killed} steps were seen")
+    target.tell("p")
+    expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_to_a_parent(ground):
+    """Children run on in copies of its code; none is counted, none is harmed, now or later."""
+    target = Target(ground, ground.build("children", CHILDREN))
+    child, _ = attach(ground, target.pid)
+    for word in "pfprxvsc":
+        target.tell(word)
+    target.child.stdin.write("k")
+    target.child.stdin.flush()
+    kept = int(target.child.stdout.readline())
+    target.tell("w")
+    let_go(child)
+    image = ground.report("x.tide")["images"][0]
+    expect(image["allocations"] == 2 * 50 + 70, f"{image['allocations']} allocations")
+    expect(len(ground.report("x.tide")["images"]) == 1, "a child has an image")
+    expect(not target.ours(), f"left behind: {target.ours()}")
+    for word in "wfxvscw":
+        target.tell(word)
+    # What the child has is its parent's: it can be recorded for itself.
+    child, _ = attach(ground, kept)
+    target.tell("w")
+    let_go(child)
+    image = ground.report("x.tide")["images"][0]
+    expect(image["allocations"] == 4 * 500, f"{image['allocations']} allocations of the child")
+    target.pid, parent = kept, target.pid
+    expect(not target.ours(), f"left behind in the child: {target.ours()}")
+    target.pid = parent
+    target.tell("w")
+    target.tell("e")
     expect(target.end() == 0, "it ended otherwise")
 
 

@@ -17,6 +17,7 @@ __asm__(".text\n"
         ".protected tide_agent_enter\n"
         ".type tide_agent_enter, %function\n"
         "tide_agent_enter:\n"
+        "  hint #36\n" // bti j: islands branch here by an address
         "  stp x29, x30, [sp, #-16]!\n"
         "  stp x18, x17, [sp, #-16]!\n"
         "  stp x14, x15, [sp, #-16]!\n"

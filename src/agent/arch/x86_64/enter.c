@@ -17,6 +17,7 @@ __asm__(".text\n"
         ".protected tide_agent_enter\n"
         ".type tide_agent_enter, @function\n"
         "tide_agent_enter:\n"
+        "  endbr64\n" // islands jump here by an address
         "  push %rbp\n"
         "  push %rcx\n"
         "  push %rdx\n"

@@ -216,14 +216,20 @@ static bool is_padding(const struct tide_code *gap)
   return gap->n % INSN_BYTES == 0;
 }
 
-// A bti stays in any case. paciasp is a landing pad, too: where the pages insist on one nothing can
-// take its place, and what follows it has a signed return address.
-static size_t landing(const struct tide_code *function, bool guarded)
+// A bti stays. paciasp is a landing pad, too: where the pages insist on one nothing can take its
+// place, and what follows it has a signed return address.
+static size_t landing(const struct tide_code *function)
 {
   uint32_t insn = function->n >= INSN_BYTES ? insn_at(function, 0) : 0;
   bool is_bti = insn == BTI_C || insn == BTI_J || insn == BTI_JC;
   bool signs = insn == PACIASP || insn == PACIBSP;
-  return is_bti || (signs && guarded) ? INSN_BYTES : 0;
+  return is_bti || signs ? INSN_BYTES : 0;
+}
+
+static bool is_behind_call(const struct tide_code *code, size_t at)
+{
+  uint32_t insn = at >= INSN_BYTES && at % INSN_BYTES == 0 ? insn_at(code, at - INSN_BYTES) : 0;
+  return branch_of(insn) == CALL || (insn & 0xfffffc1f) == 0xd63f0000; // bl, blr
 }
 
 // The index in x17, by way of x16.
@@ -257,7 +263,9 @@ const struct tide_displacer tide_displacer_aarch64 = {
     .jump_bytes = INSN_BYTES,
     .reach = 1ull << 27,
     .max_insn_bytes = INSN_BYTES,
+    .pad = {0x5f, 0x24, 0x03, 0xd5}, // bti c
     .landing = landing,
+    .is_behind_call = is_behind_call,
     .move = move,
     .branches_into = branches_into,
     .is_padding = is_padding,

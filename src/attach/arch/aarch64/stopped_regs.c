@@ -5,8 +5,11 @@
 // argument, in whose register the result is.
 #include "attach/stopped_regs.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
 
 enum { INSN_BYTES = 4, FIRST = 0, NUMBER = 8, ARGUMENTS = 6, MOV_INSNS = 4 };
 #define SVC 0xd4000001u
@@ -31,6 +34,23 @@ uint64_t tide_regs_sp(const struct user_regs_struct *regs)
 long tide_regs_result(const struct user_regs_struct *regs)
 {
   return (long)regs->regs[FIRST];
+}
+
+const int64_t tide_regs_control_block_at = -2304; // it ends where the thread pointer points
+
+uint64_t tide_regs_thread_pointer(const struct user_regs_struct *regs, int tid)
+{
+  uint64_t tp = 0;
+  struct iovec whole = {&tp, sizeof tp};
+  (void)regs;
+  return ptrace(PTRACE_GETREGSET, tid, NT_ARM_TLS, &whole) ? 0 : tp;
+}
+
+// The state follows, then the record of the vector registers.
+bool tide_regs_is_signal_pc(const uint64_t *word, size_t n)
+{
+  enum { FPSIMD_MAGIC = 0x46508001 };
+  return n > 3 && (uint32_t)word[3] == FPSIMD_MAGIC;
 }
 
 long tide_regs_interrupted(const struct user_regs_struct *regs, const struct tide_waiting *before)

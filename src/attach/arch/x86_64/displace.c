@@ -7,6 +7,7 @@
 #include <Zydis/Zydis.h>
 #include <string.h>
 
+#define ENDBR64 0xf3, 0x0f, 0x1e, 0xfa
 enum { NEAR_JUMP_BYTES = 5, SHORT_JUMP_BYTES = 2 };
 
 static bool decode(const uint8_t *bytes, size_t n, ZydisDecodedInstruction *ret_insn)
@@ -186,12 +187,19 @@ static bool is_padding(const struct tide_code *gap)
 }
 
 // endbr64 means nothing where the processor does not insist on it, and stays in any case.
-static size_t landing(const struct tide_code *function, bool guarded)
+static size_t landing(const struct tide_code *function)
 {
-  static const uint8_t ENDBR64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-  (void)guarded;
-  bool has = function->n >= sizeof ENDBR64 && !memcmp(function->bytes, ENDBR64, sizeof ENDBR64);
-  return has ? sizeof ENDBR64 : 0;
+  static const uint8_t PAD[TIDE_PAD_BYTES] = {ENDBR64};
+  bool has = function->n >= sizeof PAD && !memcmp(function->bytes, PAD, sizeof PAD);
+  return has ? sizeof PAD : 0;
+}
+
+// call rel32, or call *operand of two, three, six or seven bytes.
+static bool is_behind_call(const struct tide_code *code, size_t at)
+{
+  const uint8_t *p = code->bytes + at;
+  return (at >= 5 && p[-5] == 0xe8) || (at >= 2 && p[-2] == 0xff) || (at >= 3 && p[-3] == 0xff) ||
+         (at >= 6 && p[-6] == 0xff) || (at >= 7 && p[-7] == 0xff);
 }
 
 // push $index; jmp *0(%rip)
@@ -226,7 +234,9 @@ const struct tide_displacer tide_displacer_x86_64 = {
     .short_bytes = SHORT_JUMP_BYTES,
     .short_reach = 128,
     .max_insn_bytes = ZYDIS_MAX_INSTRUCTION_LENGTH,
+    .pad = {ENDBR64},
     .landing = landing,
+    .is_behind_call = is_behind_call,
     .move = move,
     .branches_into = branches_into,
     .is_padding = is_padding,

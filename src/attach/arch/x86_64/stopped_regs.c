@@ -36,6 +36,22 @@ long tide_regs_result(const struct user_regs_struct *regs)
   return (long)regs->rax;
 }
 
+const int64_t tide_regs_control_block_at = 0;
+
+uint64_t tide_regs_thread_pointer(const struct user_regs_struct *regs, int tid)
+{
+  (void)tid;
+  return regs->fs_base;
+}
+
+// The flags and the code segment follow.
+bool tide_regs_is_signal_pc(const uint64_t *word, size_t n)
+{
+  enum { ALWAYS_SET = 2, FLAG_BITS = 22, USER_CODE = 0x33 };
+  return n > 2 && word[1] & ALWAYS_SET && word[1] >> FLAG_BITS == 0 &&
+         (word[2] & 0xffff) == USER_CODE;
+}
+
 static bool in_syscall(const struct user_regs_struct *regs)
 {
   return (long)regs->orig_rax >= 0;

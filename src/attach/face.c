@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From /proc, and from the plan.
+#define _GNU_SOURCE
+#include "attach/face.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct tide_agent_face *tide_face_of(const struct tide_agent_image *agent)
+{
+  uint64_t at = tide_agent_image_find(agent, "tide_agent_face");
+  return at ? (void *)(agent->bytes + (at - agent->base)) : NULL;
+}
+
+static void read_auxv(uint32_t pid, struct tide_agent_face *face)
+{
+  char name[64];
+  uint64_t pair[2];
+  snprintf(name, sizeof name, "/proc/%u/auxv", pid);
+  FILE *f = fopen(name, "re");
+  while (f && fread(pair, sizeof pair, 1, f) == 1) {
+    if (pair[0] == AT_PAGESZ)
+      face->page_bytes = pair[1];
+    else if (pair[0] == AT_SYSINFO_EHDR)
+      face->vdso = pair[1];
+  }
+  if (f)
+    fclose(f);
+}
+
+static uint32_t read_command(uint32_t pid, char *to, size_t size)
+{
+  char name[64];
+  snprintf(name, sizeof name, "/proc/%u/cmdline", pid);
+  int fd = open(name, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? 0 : read(fd, to, size);
+  if (fd >= 0)
+    close(fd);
+  while (n > 0 && to[n - 1]) // a last argument that is cut
+    n--;
+  return n > 0 ? (uint32_t)n : 0;
+}
+
+static void describe_process(const struct tide_outside *outside, struct tide_agent_face *face)
+{
+  enum { START_OF_STACK = 28 };
+  char name[64];
+  read_auxv(outside->pid, face);
+  face->stack_origin = tide_outside_stat(outside->pid, START_OF_STACK);
+  const struct tide_mapping *stack = tide_outside_find(outside, face->stack_origin);
+  face->stack_top = stack ? stack->hi : 0;
+  snprintf(name, sizeof name, "/proc/%u/exe", outside->pid);
+  if (readlink(name, face->program, sizeof face->program - 1) < 0)
+    face->program[0] = 0;
+  face->command_bytes = read_command(outside->pid, face->command, sizeof face->command);
+}
+
+static void list_ranges(const struct tide_attachment *a, struct tide_agent_face *face)
+{
+  face->n_ranges = (uint32_t)a->n_ranges;
+  for (size_t i = 0; i < a->n_ranges; i++)
+    face->ranges[i] = (struct tide_range){a->ranges[i].at, a->ranges[i].n_bytes};
+}
+
+bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_options *options)
+{
+  struct tide_agent_face *face = tide_face_of(a->agent);
+  const struct tide_plan *plan = a->plan;
+  if (!face || plan->n_patches > TIDE_AGENT_HOOKS || a->n_ranges > TIDE_AGENT_RANGES)
+    return false;
+  *face = (struct tide_agent_face){.magic = TIDE_AGENT_MAGIC,
+                                   .version = TIDE_AGENT_VERSION,
+                                   .n_hooks = (uint32_t)plan->n_patches,
+                                   .store_fd = -1,
+                                   .store_bytes = options->store_bytes,
+                                   .depth_limit = options->depth_limit,
+                                   .page_bytes = 4096,
+                                   .seats = tide_agent_image_find(a->agent, "tide_agent_seats")};
+  describe_process(a->tracer->outside, face);
+  list_ranges(a, face);
+  snprintf(face->allocator, sizeof face->allocator, "%s", plan->patches[0].entry.loaded->path);
+  for (size_t i = 0; i < plan->n_patches; i++)
+    face->hooks[i] = (struct tide_agent_hook){
+        .real = plan->patches[i].island + TIDE_ISLAND_REAL_AT,
+        .role = plan->patches[i].entry.role,
+        .family = plan->patches[i].entry.family,
+    };
+  return face->seats;
+}
