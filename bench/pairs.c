@@ -3,7 +3,7 @@
 // The allocation patterns whose cost we state, one per run, timed from the inside so that starting
 // up and finishing do not count. Knows nothing of any profiler: the same binary runs under each.
 //
-//   pairs MODE [-d DEPTH] [-n PAIRS] [-t THREADS] [-l LIVE] [-s SIZE]
+//   pairs MODE [-d DEPTH] [-n PAIRS] [-t THREADS] [-l LIVE] [-s SIZE] [-w]
 //
 //   hot     one stack, DEPTH frames deep, malloc and free in a loop
 //   fresh   the innermost four frames change with every pair, the outer ones stay (256 stacks)
@@ -14,6 +14,8 @@
 //           16 to -SIZE, at random), print "ready", wait for a line on stdin; free a random half,
 //           print "ready", wait for another
 //
+// With -w it first prints "ready" and waits for a line on stdin: to be attached to.
+//
 // Prints nanoseconds per pair (per thread, the slowest thread). A tenth of the pairs are run first,
 // unmeasured. The frames are real calls of sixteen functions with frames of different sizes. Where
 // it may (as root), a single thread keeps to one core and is not interrupted for other programs.
@@ -21,6 +23,7 @@
 #include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -352,14 +355,16 @@ int main(int argc, char **argv)
   const char *mode = argc > 1 ? argv[1] : "";
   int depth = 20, n_threads = 1;
   long n_pairs = 1000000, n_live = 0, size = 0;
+  bool waits = false;
   optind = 2;
-  for (int option; (option = getopt(argc, argv, "d:n:t:l:s:")) != -1;)
+  for (int option; (option = getopt(argc, argv, "d:n:t:l:s:w")) != -1;)
     switch (option) {
     case 'd': depth = atoi(optarg); break;
     case 'n': n_pairs = atol(optarg); break;
     case 't': n_threads = atoi(optarg); break;
     case 'l': n_live = atol(optarg); break;
     case 's': size = atol(optarg); break;
+    case 'w': waits = true; break;
     default: return 2;
     }
   if (strcmp(mode, "hold") == 0 && n_threads >= 1 && n_threads <= 64) {
@@ -373,6 +378,8 @@ int main(int argc, char **argv)
                     "[-s SIZE]\n");
     return 2;
   }
+  if (waits)
+    ready();
   if (n_threads == 1 && run != run_cross)
     keep_core();
   struct job jobs[64];

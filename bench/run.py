@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 
+import attach
 import devices
 import exports
 import forks
@@ -348,10 +349,14 @@ def by_device(bench):
     return devices.devices(bench, ROOT, say)
 
 
+def running_already(bench):
+    return attach.attach(bench, ROOT, BUILD, say)
+
+
 SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage,
             "devices": by_device, "said": overhead_said,
             "startup": startup, "finish": finish, "forks": processes, "memory": memory,
-            "stacks": new_stacks, "threads": crowds, "naming": naming, "imports": foreign,
+            "stacks": new_stacks, "threads": crowds, "attach": running_already, "naming": naming, "imports": foreign,
             "exports": writing, "page": browser}
 
 

@@ -182,6 +182,27 @@ def stacks_lines(rows):
     return lines
 
 
+def attach_lines(entry):
+    ways = list(entry["still"][0]["longest_us"])
+    lines = header(["Longest round, µs: threads", *ways])
+    for still in entry["still"]:
+        lines.append(row([number(still["threads"], 0)]
+                         + [f"{number(found['median'], 0)} ({spread(found, 0)})" if found
+                            else "died of it" for found in still["longest_us"].values()]))
+    lines += ["", *header(["ns per malloc + free", "plain", "preloaded adds", "attached adds",
+                           "attached / preloaded", "at best"])]
+    for pairs in entry["pairs"]:
+        ns = pairs["ns"]
+        added = {way: {key: ns[way][key] - ns["plain"][key] for key in ("median", "low_eighth")}
+                 for way in ("preload", "agent")}
+        ratios = [f"{added['agent'][key] / added['preload'][key]:,.2f}×"
+                  if added["preload"][key] > 0 else "" for key in ("median", "low_eighth")]
+        lines.append(row([pairs["workload"], number(ns["plain"]["median"])]
+                         + [f"{added[way]['median']:+,.1f} ({spread(ns[way], 0)})"
+                            for way in ("preload", "agent")] + ratios))
+    return lines
+
+
 def finish_lines(entry):
     size, seconds = entry["capture_bytes"], entry["finish_s"]
     return [f"The capture of {entry['workload']} has {number(size['median'] / 2**20, 2)} MiB and "
@@ -297,6 +318,12 @@ SECTIONS = [
      "nanoseconds of wall time per replacement, on all cores. How well the peak is known is the "
      "bound that the report states, of all repeats the widest. Memory is the recorder's own, what "
      "any program costs included.", threads_lines),
+    ("attach", "A process that runs already",
+     "Threads that allocate and then sleep for 50 µs, over and over: the longest round of any of "
+     "them while nobody does anything, while a tool attaches and while it lets go; medians, lowest "
+     "to highest in brackets. heaptrack attaches with gdb, and cannot be taken off. Then the cost of a pair "
+     "as above, in a program that was started with the recorder and in one that it was put into.",
+     attach_lines),
     ("stacks", "Stacks that were never seen before",
      "A program that walks down a tree of calls and allocates once at each stack: one new frame "
      "for a stack (leaf), or four (branch). Time is per stack, inside the program; processor time "

@@ -28,7 +28,7 @@ test="python3 binutils dwz jq zstd xz-utils procps clang libclang-rt-14-dev llvm
   sqlite3 redis-server redis-tools postgresql-15 postgresql-client-15 zsh fish debuginfod
   libdebuginfod1"
 lint="python3 binutils clang-format clang-tidy"
-bench="python3 valgrind libc6-dbg heaptrack libgoogle-perftools4 perl sqlite3 jq git:git
+bench="python3 valgrind libc6-dbg heaptrack gdb libgoogle-perftools4 perl sqlite3 jq git:git
   redis-server redis-tools llvm chromium:chromium"
 
 wanted=
