@@ -17,7 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Directory of its Cargo.toml, and the program.
 CRATES = {"tests/interop/dhat_rs": "dhat-shape", "tests/interop/jemalloc_rs": "jemalloc-shape",
-          "tests/real/leaky": "leaky", "tests/real/tokio": "relay"}
+          "tests/real/allocators": "with-jemalloc", "tests/real/leaky": "leaky", "tests/real/tokio": "relay"}
 
 
 class Missing(Exception):
@@ -50,7 +50,7 @@ def build_crate(directory, build):
     """The program's path."""
     build = pathlib.Path(build).resolve()
     target = build / pathlib.Path(directory).name
-    more = prefixed_jemalloc(build) if directory.endswith("jemalloc_rs") else {}
+    more = prefixed_jemalloc(build) if directory.endswith(("jemalloc_rs", "allocators")) else {}
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path",
                str(ROOT / directory / "Cargo.toml"), "--target-dir", str(target)]
     for words in (command + ["--offline"], command):

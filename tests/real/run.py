@@ -22,12 +22,13 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/e2e")]
+import attached  # noqa: E402
 import blame  # noqa: E402
 import golang  # noqa: E402
 import record  # noqa: E402
 import truth  # noqa: E402
 
-TESTS = blame.TESTS | golang.TESTS
+TESTS = attached.TESTS | blame.TESTS | golang.TESTS
 TIMEOUT = 180
 
 
@@ -277,10 +278,10 @@ def initdb(stage):
 
 
 def place_tidemark(tidemark, scratch):
-    """A copy that any user can reach, the library beside the command."""
+    """A copy that any user can reach, what goes into programs beside the command."""
     where = scratch / "bin"
     where.mkdir()
-    for path in (tidemark, tidemark.parent / "libtidemark.so"):
+    for path in (tidemark, *tidemark.parent.glob("libtidemark*.so")):
         shutil.copy(path, where / path.name)
     return str(where / tidemark.name)
 
