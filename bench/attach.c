@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process to attach to, which notices when it stands still: THREADS threads that allocate, look at
-// the clock and sleep for 50 µs, over and over.
+// A process to attach to, which notices when it stands still: THREADS threads that allocate, look
+// at the clock and sleep for 50 µs, over and over.
 //
 //   attach THREADS
 //

@@ -321,8 +321,9 @@ SECTIONS = [
     ("attach", "A process that runs already",
      "Threads that allocate and then sleep for 50 µs, over and over: the longest round of any of "
      "them while nobody does anything, while a tool attaches and while it lets go; medians, lowest "
-     "to highest in brackets. heaptrack attaches with gdb, and cannot be taken off. Then the cost of a pair "
-     "as above, in a program that was started with the recorder and in one that it was put into.",
+     "to highest in brackets. heaptrack attaches with gdb, and cannot be taken off. Then the cost "
+     "of a pair as above, in a program that was started with the recorder and in one that it was "
+     "put into.",
      attach_lines),
     ("stacks", "Stacks that were never seen before",
      "A program that walks down a tree of calls and allocates once at each stack: one new frame "

@@ -17,7 +17,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Directory of its Cargo.toml, and the program.
 CRATES = {"tests/interop/dhat_rs": "dhat-shape", "tests/interop/jemalloc_rs": "jemalloc-shape",
-          "tests/real/allocators": "with-jemalloc", "tests/real/leaky": "leaky", "tests/real/tokio": "relay"}
+          "tests/real/allocators": "with-jemalloc", "tests/real/leaky": "leaky",
+          "tests/real/tokio": "relay"}
 
 
 class Missing(Exception):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real programs that run already: recorded from attach to detach, whatever their allocator, and none
-the worse for it."""
+"""Real programs that run already: recorded from attach to detach, whatever their allocator, and
+none the worse for it."""
 import contextlib
 import glob
 import json
