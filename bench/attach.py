@@ -12,7 +12,8 @@ import measure
 
 THREADS = (1, 8, 64)
 PAIRS = [("hot", "hot -d 20", 2000000), ("fresh leaf frames", "fresh -d 20", 500000),
-         ("10 k live", "live -d 20 -l 10000", 1000000), ("hot, 2 threads", "hot -d 20 -t 2", 1000000)]
+         ("10 k live", "live -d 20 -l 10000", 1000000),
+         ("hot, 2 threads", "hot -d 20 -t 2", 1000000)]
 SETTLE_S = 0.2
 
 

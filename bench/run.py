@@ -356,8 +356,8 @@ def running_already(bench):
 SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage,
             "devices": by_device, "said": overhead_said,
             "startup": startup, "finish": finish, "forks": processes, "memory": memory,
-            "stacks": new_stacks, "threads": crowds, "attach": running_already, "naming": naming, "imports": foreign,
-            "exports": writing, "page": browser}
+            "stacks": new_stacks, "threads": crowds, "attach": running_already, "naming": naming,
+            "imports": foreign, "exports": writing, "page": browser}
 
 
 def arguments():
