@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ui/src/engine/numbers.ts: what the page shares with the command, from the C sources. It is
-the list of what is counted per stack (numbers.def), and kinds of stacks and frames (stack.h).
+"""Writes what the page shares with the command, from the C sources: ui/src/engine/numbers.ts, the
+list of what is counted per stack (numbers.def) and kinds of stacks and frames (stack.h); and
+ui/src/engine/terms.ts, headings and what stands for a name (terms.def).
 
-With --check nothing is written, and the exit status is 1 if the file is not that of the list, or if
-docs/json.md or docs/page-data.md do not name what is in it.
+With --check nothing is written, and the exit status is 1 if a file is not that of its list, or if
+docs/json.md or docs/page-data.md do not name what is in the first.
 """
+import ast
 import re
 import sys
 
@@ -13,7 +15,9 @@ import tree
 
 LIST = tree.ROOT / "src/model/numbers.def"
 STACK = tree.ROOT / "src/store/stack.h"
+TERMS = tree.ROOT / "src/view/terms.def"
 PAGE = tree.ROOT / "ui/src/engine/numbers.ts"
+PAGE_TERMS = tree.ROOT / "ui/src/engine/terms.ts"
 ENTRY = re.compile(r"^TIDE_NUMBER\(([^)]*)\)", re.M)
 HEAD = """// SPDX-License-Identifier: Apache-2.0
 //
@@ -36,6 +40,14 @@ export type NumberRule = (typeof NUMBERS)[number]["rule"];
 export function numbersOf(...rules: NumberRule[]): NumberKey[] {
   return NUMBERS.filter((number) => rules.includes(number.rule)).map((number) => number.key);
 }
+
+"""
+TERMS_HEAD = """// SPDX-License-Identifier: Apache-2.0
+//
+// Made from src/{list} by tools/page_numbers.py, which says what each is.
+//
+// Headings of columns and what stands in their cells instead of a number or a name, as the command
+// has them.
 
 """
 
@@ -73,6 +85,37 @@ def page_file(numbers):
     return out + TAIL + constants("FrameFlag", "frame_flags") + constants("SiteKind", "site_kind")
 
 
+def read_terms(macro):
+    """The rows of a macro of terms.def: a word and strings."""
+    text = TERMS.read_text().split("// clang-format off", 1)[1]
+    for word, rest in re.findall(rf'^{macro}\((\w+),((?:\s*"[^"]*",?)+)\)', text, re.M):
+        yield word.lower(), list(ast.literal_eval(f"[{rest}]"))
+
+
+def ts_object(pairs):
+    pairs = list(pairs)
+    inner = ", ".join(f'{key}: "{text}"' for key, text in pairs)
+    if len(inner) < 80:
+        return f"{{ {inner} }}"
+    return "{\n" + "".join(f'    {key}: "{text}",\n' for key, text in pairs) + "  }"
+
+
+def terms_file():
+    out = TERMS_HEAD.format(list=TERMS.relative_to(tree.ROOT / "src"))
+    measure = ["name", "hint", "nothing", "bytes", "blocks", "partBytes", "partBlocks"]
+    lists = [
+        ("TERMS", "TIDE_TERM", ["text", "hint"]),
+        ("MEASURE_TERMS", "TIDE_MEASURE_TERM", measure),
+        ("LET_GO_TERMS", "TIDE_LET_GO_TERM", measure),
+        ("GROUP_TERMS", "TIDE_GROUP_TERM", ["word", "one", "many"]),
+    ]
+    for name, macro, keys in lists:
+        rows = [f"  {camel(word)}: {ts_object(zip(keys, texts, strict=True))},\n"
+                for word, texts in read_terms(macro)]
+        out += f"export const {name} = {{\n{''.join(rows)}}} as const;\n\n"
+    return out.rstrip("\n") + "\n"
+
+
 def undocumented(numbers):
     json_text = (tree.ROOT / "docs/json.md").read_text()
     page_text = (tree.ROOT / "docs/page-data.md").read_text()
@@ -85,14 +128,16 @@ def undocumented(numbers):
 
 def main():
     numbers = list(read_list())
-    text = page_file(numbers)
+    files = [(LIST, PAGE, page_file(numbers)), (TERMS, PAGE_TERMS, terms_file())]
     if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text)
+        for _, path, text in files:
+            path.write_text(text)
         return 0
     findings = list(undocumented(numbers))
-    if PAGE.read_text() != text:
-        findings.append(f"{PAGE.relative_to(tree.ROOT)} is not that of "
-                        f"{LIST.relative_to(tree.ROOT)}: run tools/page_numbers.py")
+    for source, path, text in files:
+        if not path.exists() or path.read_text() != text:
+            findings.append(f"{path.relative_to(tree.ROOT)} is not that of "
+                            f"{source.relative_to(tree.ROOT)}: run tools/page_numbers.py")
     print("\n".join(findings), end="\n" if findings else "")
     return 1 if findings else 0
 

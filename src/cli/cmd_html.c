@@ -83,7 +83,7 @@ static void say_written(const struct sides *sides, const char *name, uint64_t li
     tide_say("wrote %s, %s%s", name, size, sources);
     return;
   }
-  tide_say("wrote %s, %s%s; %s of %s stacks gathered as [other] to stay within %s; "
+  tide_say("wrote %s, %s%s; %s of %s stacks gathered to stay within %s; "
            "'tidemark view %s%s%s' shows all",
            name, size, sources, tide_units_digits(gathered, told->n_gathered),
            tide_units_digits(all, told->n_stacks),

@@ -15,6 +15,7 @@
 #include "report/profile_json.h"
 #include "report/report_cells.h"
 #include "view/blame.h"
+#include "view/terms.h"
 #include "words/completeness_text.h"
 #include "words/diff_words.h"
 
@@ -106,35 +107,31 @@ static void write_info(struct tide_json *json, const struct tide_profile *profil
   tide_info_rows_done(&rows);
 }
 
-// What is asked of a whole run, as the report words it; of a part the page words it itself.
-static void write_words(struct tide_json *json, bool goes_on)
+// Sums are exact whatever was gathered; where single functions are not, that comes first.
+static void write_gathered(struct tide_json *json, bool by_place)
 {
-  static const enum tide_unit units[] = {TIDE_UNIT_BYTES, TIDE_UNIT_BLOCKS};
-  tide_json_key(json, "words");
-  tide_json_open_object(json);
-  for (int measure = 0; measure < TIDE_MEASURES_N; measure++) {
-    tide_json_key(json, tide_measure_words[measure]);
-    tide_json_open_object(json);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-      struct tide_question question = {
-          .measure = (enum tide_measure)measure, .unit = units[i], .goes_on = goes_on};
-      tide_json_key(json, units[i] == TIDE_UNIT_BYTES ? "bytes" : "blocks"); // lacking or not
-      tide_json_text(json, tide_question_text(&question)->measure);
-    }
-    tide_json_close_object(json);
-  }
-  tide_json_close_object(json);
+  TIDE_CLEANUP_FREE char *note = tide_sprintf(
+      by_place ? "the callers of small stacks are left out to keep the file small, “%s” standing "
+                 "for them; every function is exact"
+               : "stacks are gathered into “%s” to keep the file small: totals are exact, changes "
+                 "of single functions may lie in there",
+      tide_term(TIDE_TERM_OTHER_STACKS));
+  tide_json_text(json, note);
 }
 
 // One side of a comparison: what to beware of in it, most important first.
 static void write_side_notes(struct tide_json *json, const struct tide_profile *profile,
-                             const struct tide_statements *verdict)
+                             const struct tide_statements *verdict,
+                             const struct tide_page_options *options,
+                             const struct tide_page_data *data)
 {
   TIDE_CLEANUP_FREE char *note = tide_diff_side_note(profile, (struct tide_style){.utf8 = true});
   tide_json_key(json, "notes");
   tide_json_open_array(json);
   if (note)
     tide_json_text(json, note);
+  if (data->n_gathered)
+    write_gathered(json, options->by_place);
   for (size_t i = 0; i < verdict->n; i++)
     if (verdict->items[i].is_of_names)
       tide_json_text(json, verdict->items[i].text);
@@ -158,11 +155,12 @@ static void write_compared(struct tide_json *json, const char *key, enum tide_me
 
 // What a comparison is told with. Of two moments only what is held is compared.
 static void write_diff(struct tide_json *json, const struct tide_profile *profile,
-                       const struct tide_statements *verdict)
+                       const struct tide_statements *verdict,
+                       const struct tide_page_options *options, const struct tide_page_data *data)
 {
   tide_json_key(json, "diff");
   tide_json_open_object(json);
-  write_side_notes(json, profile, verdict);
+  write_side_notes(json, profile, verdict, options, data);
   tide_json_key(json, "measures");
   tide_json_open_object(json);
   for (int measure = 0; measure < TIDE_MEASURES_N; measure++)
@@ -170,12 +168,7 @@ static void write_diff(struct tide_json *json, const struct tide_profile *profil
                    profile->image->end_kind == TIDE_END_DETACHED);
   tide_json_close_object(json);
   write_compared(json, "moments", TIDE_MEASURE_LIVE, true, false);
-  tide_json_put_text(json, "two_programs", TIDE_DIFF_TWO_PROGRAMS);
-  tide_json_put_text(json, "other_command", TIDE_DIFF_OTHER_COMMAND);
-  tide_json_put_text(json, "peaks_within", TIDE_DIFF_PEAKS_WITHIN);
   tide_json_put_text(json, "unchanged", TIDE_DIFF_UNCHANGED);
-  tide_json_put_text(json, "no_names", TIDE_DIFF_NO_NAMES);
-  tide_json_put_text(json, "no_frame", TIDE_DIFF_NO_FRAME);
   tide_json_close_object(json);
 }
 
@@ -205,18 +198,20 @@ static void write_pruned(struct tide_json *json, const struct tide_page_options 
   tide_json_close_object(json);
 }
 
-// "To stay below 15.0 MiB, 912 of 4,204 stacks are gathered into “other”; tidemark view shows all."
+// "To stay below 15.0 MiB, 912 of 4,204 stacks are gathered into “(other stacks)”; tidemark view
+// shows all."
 static void note_pruned(struct tide_statements *statements, const struct tide_page_options *options,
                         const struct tide_page_data *data)
 {
   char limit[TIDE_UNITS_MAX], some[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX];
   if (!data->n_gathered)
     return;
+  TIDE_CLEANUP_FREE char *into = tide_sprintf("into “%s”", tide_term(TIDE_TERM_OTHER_STACKS));
   TIDE_CLEANUP_FREE char *text = tide_sprintf(
       "to stay below %s, %s of %s stacks are gathered %s; tidemark view shows all",
       tide_units_bytes(limit, tide_exact((int64_t)options->limit_bytes), TIDE_STYLE_PLAIN),
       tide_units_plain(some, data->n_gathered), tide_units_plain(all, data->n_stacks),
-      options->by_place ? "without their callers; every place is exact" : "into “other”");
+      options->by_place ? "without their callers; every place is exact" : into);
   tide_statements_add_note(statements, text);
 }
 
@@ -262,10 +257,30 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   write_info(json, profile);
   tide_json_put_text(json, "blame", tide_blamed_words[tide_naming_blamed(naming)]);
   tide_wrappers_json(json, naming);
-  write_words(json, profile->image->end_kind == TIDE_END_DETACHED);
-  write_diff(json, profile, told->verdict);
+  write_diff(json, profile, told->verdict, options, data);
   write_has(json, profile->image);
   write_pruned(json, options, data);
+}
+
+void tide_page_compared_write(struct tide_json *json, const struct tide_page_capture *own,
+                              const struct tide_page_capture *other, bool is_after)
+{
+  tide_json_key(json, "compared");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < own->capture->n_images && other->largest < other->capture->n_images; i++) {
+    const struct tide_image *mine = &own->capture->images[i];
+    const struct tide_image *theirs = &other->capture->images[other->largest];
+    char *notes[TIDE_DIFF_PAIR_NOTES_MAX];
+    size_t n = tide_diff_pair_notes(is_after ? theirs : mine, is_after ? mine : theirs,
+                                    (struct tide_style){.utf8 = true}, notes);
+    tide_json_open_array(json);
+    for (size_t k = 0; k < n; k++) {
+      tide_json_text(json, notes[k]);
+      free(notes[k]);
+    }
+    tide_json_close_array(json);
+  }
+  tide_json_close_array(json);
 }
 
 static void write_captures(struct tide_json *json, const struct tide_page_offer *offer)
@@ -277,6 +292,8 @@ static void write_captures(struct tide_json *json, const struct tide_page_offer 
     tide_json_put_text(json, "file", offer->captures[i].file);
     tide_capture_json_images(json, offer->captures[i].capture);
     tide_json_put_u64(json, "largest", offer->captures[i].largest);
+    if (offer->n_captures == 2)
+      tide_page_compared_write(json, &offer->captures[i], &offer->captures[!i], i == 1);
     tide_json_close_object(json);
   }
   tide_json_close_array(json);

@@ -82,6 +82,11 @@ struct tide_page_offer {
   const char *editor; // template of a link that opens a file, or NULL
 };
 
-// One object: captures (file, images, largest), live, version, sources, editor. Without a `<`, so
-// that it can stand inside a page.
+// A member of the open object, "compared": per image of a capture, what to beware of when it is
+// compared with the other's largest.
+void tide_page_compared_write(struct tide_json *json, const struct tide_page_capture *own,
+                              const struct tide_page_capture *other, bool is_after);
+
+// One object: captures (file, images, largest, compared if they are two), live, version, sources,
+// editor. Without a `<`, so that it can stand inside a page.
 void tide_page_offer_write(struct tide_sink *sink, const struct tide_page_offer *offer);

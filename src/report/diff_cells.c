@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "report/report_cells.h"
+#include "view/terms.h"
 
 #include <stdlib.h>
 
@@ -35,7 +36,8 @@ static char *with_sign(const struct tide_screen *screen, enum tide_unit unit,
 char *tide_diff_cell_change(const struct tide_screen *screen, enum tide_unit unit,
                             struct tide_amount change)
 {
-  return with_sign(screen, unit, change, screen->utf8 ? "▲ " : "+", screen->utf8 ? "▼ " : "-");
+  return with_sign(screen, unit, change, tide_term_in(TIDE_TERM_MORE, screen->utf8),
+                   tide_term_in(TIDE_TERM_LESS, screen->utf8));
 }
 
 char *tide_diff_cell_signed(const struct tide_screen *screen, enum tide_unit unit,
@@ -48,6 +50,15 @@ char *tide_diff_cell_amount(const struct tide_screen *screen, enum tide_unit uni
                             struct tide_amount amount)
 {
   return with_sign(screen, unit, amount, "", "-");
+}
+
+char *tide_diff_cell_side(const struct tide_screen *screen, const struct tide_view *side,
+                          enum tide_unit unit, int64_t value)
+{
+  struct tide_amount amount = tide_diff_side_amount(side, unit, value);
+  if (!value && amount.exactness != TIDE_UNKNOWN)
+    return tide_strdup(tide_term_in(TIDE_TERM_NOTHING, screen->utf8));
+  return tide_diff_cell_amount(screen, unit, amount);
 }
 
 struct tide_amount tide_diff_side_amount(const struct tide_view *side, enum tide_unit unit,
@@ -80,9 +91,9 @@ char *tide_diff_cell_name(const struct tide_screen *screen, const struct tide_di
   if (place->label)
     return tide_utf8_fit(place->label, width, screen->utf8);
   if (place->is_module)
-    return tide_utf8_fit(TIDE_DIFF_NO_NAMES, width, screen->utf8);
+    return tide_utf8_fit(tide_term(TIDE_TERM_NO_NAMES), width, screen->utf8);
   if (place->kind == TIDE_DIFF_NOWHERE)
-    return tide_utf8_fit(TIDE_DIFF_NO_FRAME, width, screen->utf8);
+    return tide_utf8_fit(tide_term(TIDE_TERM_NO_FRAME), width, screen->utf8);
   return tide_cell_name(screen, naming, frame, width);
 }
 

@@ -20,6 +20,11 @@ char *tide_diff_cell_signed(const struct tide_screen *screen, enum tide_unit uni
 char *tide_diff_cell_amount(const struct tide_screen *screen, enum tide_unit unit,
                             struct tide_amount amount);
 
+// What a side has at a place. Where it has nothing there is a dash, which is seen sooner than "0
+// B".
+char *tide_diff_cell_side(const struct tide_screen *screen, const struct tide_view *side,
+                          enum tide_unit unit, int64_t value);
+
 // Numbers of the two sides and of the change between them, with how exact they are.
 struct tide_amount tide_diff_side_amount(const struct tide_view *side, enum tide_unit unit,
                                          int64_t value);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "report/diff_cells.h"
 #include "report/markup.h"
+#include "view/terms.h"
 
 #include <inttypes.h>
 
@@ -23,8 +24,8 @@ static const char *function_of(const struct tide_diff_place *place,
                                const struct tide_named_frame *frame)
 {
   switch (place->kind) {
-  case TIDE_DIFF_LOST: return "(stack not recorded)";
-  case TIDE_DIFF_NOWHERE: return "(no frame)";
+  case TIDE_DIFF_LOST: return tide_term(TIDE_TERM_STACK_LOST);
+  case TIDE_DIFF_NOWHERE: return tide_term(TIDE_TERM_NO_FRAME);
   case TIDE_DIFF_PLACE: break;
   }
   return frame->function ? frame->function : "";

@@ -85,7 +85,9 @@ static void write_question(struct tide_json *json, const struct tide_diff *diff)
   tide_json_put_text(json, "unit", question->unit == TIDE_UNIT_BYTES ? "bytes" : "blocks");
   tide_json_put_text(json, "grouped_by", tide_group_words[diff->group]);
   tide_json_put_bool(json, "one_run", tide_diff_is_one_run(diff));
-  tide_json_put_bool(json, "same_command", tide_diff_same_command(diff));
+  tide_json_put_bool(
+      json, "same_command",
+      tide_diff_same_command(diff->before->profile->image, diff->after->profile->image));
 }
 
 static void write_totals(struct tide_json *json, const struct tide_diff *diff)

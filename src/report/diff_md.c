@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "report/diff_cells.h"
 #include "report/markup.h"
+#include "view/terms.h"
 
 #include <stdlib.h>
 
@@ -15,12 +16,10 @@ static void write_numbers(const struct tide_screen *screen, const struct tide_di
   enum tide_unit unit = diff->after->profile->question.unit;
   TIDE_CLEANUP_FREE char *change = tide_diff_cell_signed(
       screen, unit, tide_diff_change_amount(diff, unit, tide_diff_change(diff, place)));
-  TIDE_CLEANUP_FREE char *before = tide_diff_cell_amount(
-      screen, unit,
-      tide_diff_side_amount(diff->before, unit, tide_diff_measure(diff, &place->before)));
-  TIDE_CLEANUP_FREE char *after = tide_diff_cell_amount(
-      screen, unit,
-      tide_diff_side_amount(diff->after, unit, tide_diff_measure(diff, &place->after)));
+  TIDE_CLEANUP_FREE char *before =
+      tide_diff_cell_side(screen, diff->before, unit, tide_diff_measure(diff, &place->before));
+  TIDE_CLEANUP_FREE char *after =
+      tide_diff_cell_side(screen, diff->after, unit, tide_diff_measure(diff, &place->after));
   tide_sink_printf(screen->sink, "| %s | %s | %s | %s |", change, before, after, kind);
 }
 
@@ -47,10 +46,14 @@ void tide_diff_md_write(const struct tide_screen *screen, const struct tide_diff
   size_t n_shown = tide_diff_rows(diff, options);
   struct tide_diff_place rest = tide_diff_rest(diff, n_shown);
   tide_sink_printf(screen->sink,
-                   "| %s: change | before | after | | %s | source |\n"
+                   "| %s: %s | %s | %s | %s | %s | %s |\n"
                    "|--:|--:|--:|:--|:--|:--|\n",
                    tide_diff_measure_words(&diff->after->profile->question),
-                   diff->group == TIDE_GROUP_PLACE ? "function" : tide_group_words[diff->group]);
+                   tide_term(TIDE_TERM_CHANGE), tide_term(TIDE_TERM_BEFORE),
+                   tide_term(TIDE_TERM_AFTER), tide_term(TIDE_TERM_KIND),
+                   diff->group == TIDE_GROUP_PLACE ? tide_term(TIDE_TERM_FUNCTION)
+                                                   : tide_group_words[diff->group],
+                   tide_term(TIDE_TERM_SOURCE));
   for (size_t i = 0; i < n_shown; i++)
     write_place(screen, diff, &diff->places[i]);
   if (n_shown < diff->n) {

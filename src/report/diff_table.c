@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "view/terms.h"
 #include "words/shorten.h"
 
 #include <stdlib.h>
@@ -52,14 +53,10 @@ static int64_t other_change(const struct table *t, const struct tide_diff_place 
                 : tide_number_change(place->before.bytes, place->after.bytes);
 }
 
-// What a side does not have is a dash, which is seen sooner than "0 B".
 static char *amount(const struct table *t, const struct tide_view *side,
                     const struct tide_diff_amount *amount)
 {
-  int64_t measure = tide_diff_measure(t->diff, amount);
-  return measure ? tide_diff_cell_amount(t->screen, t->unit,
-                                         tide_diff_side_amount(side, t->unit, measure))
-                 : tide_strdup(t->screen->utf8 ? "–" : "-");
+  return tide_diff_cell_side(t->screen, side, t->unit, tide_diff_measure(t->diff, amount));
 }
 
 static struct row make_row(const struct table *t, struct columns *c,
@@ -158,20 +155,19 @@ static void share_out(const struct table *t, struct columns *c, const struct row
 
 static void write_titles(const struct table *t, const struct columns *c)
 {
-  const char *other = t->other == TIDE_UNIT_BLOCKS ? "blocks" : "bytes";
-  struct row titles = {.change = "change", .before = "before", .after = "after"};
-  titles.other = (char *)other;
+  bool in_blocks = t->other == TIDE_UNIT_BLOCKS;
   tide_sink_text(t->screen->sink, "  ");
-  tide_screen_right(t->screen, TIDE_INK_FAINT, titles.change, c->change);
+  tide_screen_right(t->screen, TIDE_INK_FAINT, tide_term(TIDE_TERM_CHANGE), c->change);
   tide_sink_text(t->screen->sink, "  ");
   if (c->before) {
-    tide_screen_right(t->screen, TIDE_INK_FAINT, titles.before, c->before);
+    tide_screen_right(t->screen, TIDE_INK_FAINT, tide_term(TIDE_TERM_BEFORE), c->before);
     tide_sink_text(t->screen->sink, "  ");
   }
-  tide_screen_right(t->screen, TIDE_INK_FAINT, titles.after, c->after);
+  tide_screen_right(t->screen, TIDE_INK_FAINT, tide_term(TIDE_TERM_AFTER), c->after);
   if (c->other) {
     tide_sink_text(t->screen->sink, "  ");
-    tide_screen_right(t->screen, TIDE_INK_FAINT, titles.other, c->other);
+    tide_screen_right(t->screen, TIDE_INK_FAINT,
+                      tide_term(in_blocks ? TIDE_TERM_BLOCKS : TIDE_TERM_BYTES), c->other);
   }
   tide_sink_text(t->screen->sink, "\n");
 }

@@ -8,6 +8,7 @@
 #include "model/exactness.h"
 #include "report/diff_cells.h"
 #include "report/report_cells.h"
+#include "view/terms.h"
 #include "words/image_text.h"
 
 #include <stdlib.h>
@@ -86,7 +87,8 @@ static void write_fact(const struct page *p, const char *label, enum tide_unit u
           ? tide_sprintf("  (%s)", tide_units_share(percent, tide_amount_like(by, size),
                                                     before.value, tide_screen_cells(screen)))
           : tide_strdup("");
-  const char *how = change ? sign : "unchanged", *arrow = tide_screen_arrow(screen);
+  const char *how = change ? sign : tide_term(TIDE_TERM_UNCHANGED),
+             *arrow = tide_screen_arrow(screen);
   tide_sink_text(screen->sink, "  ");
   tide_screen_left(screen, TIDE_INK_PLAIN, label, FACT_LABEL);
   size_t columns =
@@ -188,15 +190,14 @@ static void write_note(const struct page *p, const char *text)
   tide_screen_paragraph(p->screen, TIDE_INK_WARN, "  ", "note: ", text);
 }
 
-static void write_programs_note(const struct page *p)
+static void write_pair_notes(const struct page *p)
 {
-  const struct tide_image *before = p->before->image, *after = p->after->image;
-  const char *old = tide_image_program(before), *new = tide_image_program(after);
-  if (!tide_image_same_program(before, after)) {
-    TIDE_CLEANUP_FREE char *text = tide_sprintf(TIDE_DIFF_TWO_PROGRAMS, old, new);
-    write_note(p, text);
-  } else if (!tide_diff_same_command(p->diff)) {
-    write_note(p, TIDE_DIFF_OTHER_COMMAND);
+  char *notes[TIDE_DIFF_PAIR_NOTES_MAX];
+  size_t n =
+      tide_diff_pair_notes(p->before->image, p->after->image, tide_screen_style(p->screen), notes);
+  for (size_t i = 0; i < n; i++) {
+    write_note(p, notes[i]);
+    free(notes[i]);
   }
 }
 
@@ -231,19 +232,6 @@ static void write_naming_notes(const struct page *p, size_t n_shown)
   }
 }
 
-static void write_bound_note(const struct page *p)
-{
-  char text[TIDE_UNITS_MAX];
-  uint64_t bound = p->before->image->peak_bound_bytes + p->after->image->peak_bound_bytes;
-  if (p->is_one_run || !bound || !shows_peaks(p))
-    return;
-  TIDE_CLEANUP_FREE char *how = tide_sprintf(
-      "%s %s", p->screen->utf8 ? "±" : "+/-",
-      tide_units_bytes(text, tide_exact((int64_t)bound), tide_screen_style(p->screen)));
-  TIDE_CLEANUP_FREE char *words = tide_sprintf(TIDE_DIFF_PEAKS_WITHIN, how);
-  write_note(p, words);
-}
-
 void tide_diff_text_write(const struct tide_screen *screen, const struct tide_diff *diff,
                           const struct tide_diff_options *options)
 {
@@ -263,10 +251,9 @@ void tide_diff_text_write(const struct tide_screen *screen, const struct tide_di
   if (page.is_one_run) {
     write_completeness_note(&page, "the run", page.after);
   } else {
-    write_programs_note(&page);
+    write_pair_notes(&page);
     write_completeness_note(&page, "before", page.before);
     write_completeness_note(&page, "after", page.after);
   }
-  write_bound_note(&page);
   write_naming_notes(&page, tide_diff_rows(diff, options));
 }

@@ -9,6 +9,7 @@
 #include "model/exactness.h"
 #include "report/export_words.h"
 #include "view/paths.h"
+#include "view/terms.h"
 #include "words/shorten.h"
 
 #include <inttypes.h>
@@ -152,47 +153,43 @@ void tide_pages_bounds_write(const struct tide_screen *screen, const struct tide
 
 // ---- cells ----
 
-static const struct tide_question_text in_bytes[TIDE_MEASURES_N] = {
-    [TIDE_MEASURE_PEAK] = {"top at the peak:", "nothing was held at the peak", "at the peak", NULL},
-    [TIDE_MEASURE_LIVE] = {"top at the end:", "nothing was held at the end", "at the end", NULL},
-    [TIDE_MEASURE_TOTAL] = {"top by bytes allocated in all:", "nothing was allocated", "allocated",
-                            NULL},
-    [TIDE_MEASURE_GROWN] = {"top by growth over the run:", "nothing has grown", "grown", NULL},
-    [TIDE_MEASURE_LEAK] = {"never freed (blocks, mean age at the end):", "every block was freed",
-                           "never freed", "blocks, mean age"},
-    [TIDE_MEASURE_TEMP] = {"temporary: freed within one further allocation (share of its bytes):",
-                           "no block was temporary", "temporary", "of its bytes"},
-};
-static const struct tide_question_text in_blocks[TIDE_MEASURES_N] = {
-    [TIDE_MEASURE_PEAK] = {"top by blocks at the peak:", "nothing was held at the peak",
-                           "blocks at the peak", NULL},
-    [TIDE_MEASURE_LIVE] = {"top by blocks at the end:", "nothing was held at the end",
-                           "blocks at the end", NULL},
-    [TIDE_MEASURE_TOTAL] = {"top by allocations:", "nothing was allocated", "allocations", NULL},
-    [TIDE_MEASURE_GROWN] = {"top by growth in blocks over the run:", "nothing has grown",
-                            "blocks grown", NULL},
-    [TIDE_MEASURE_LEAK] = {"blocks never freed (bytes, mean age at the end):",
-                           "every block was freed", "blocks never freed", "bytes, mean age"},
-    [TIDE_MEASURE_TEMP] = {"temporary: freed within one further allocation (share of its blocks):",
-                           "no block was temporary", "temporary blocks", "of its blocks"},
-};
+static const char *heading_of(const struct tide_question *question)
+{
+  static const char *const headings[TIDE_MEASURES_N][2] = {
+      [TIDE_MEASURE_PEAK] = {"top at the peak:", "top by blocks at the peak:"},
+      [TIDE_MEASURE_LIVE] = {"top at the end:", "top by blocks at the end:"},
+      [TIDE_MEASURE_TOTAL] = {"top by bytes allocated in all:", "top by allocations:"},
+      [TIDE_MEASURE_GROWN] = {"top by growth over the run:",
+                              "top by growth in blocks over the run:"},
+      [TIDE_MEASURE_LEAK] = {"never freed (blocks, mean age at the end):",
+                             "blocks never freed (bytes, mean age at the end):"},
+      [TIDE_MEASURE_TEMP] = {"temporary: freed within one further allocation (share of its bytes):",
+                             "temporary: freed within one further allocation (share of its "
+                             "blocks):"},
+  };
+  if (question->goes_on && question->measure == TIDE_MEASURE_LEAK)
+    return question->unit == TIDE_UNIT_BYTES ? "still live (blocks, mean age at the end):"
+                                             : "blocks still live (bytes, mean age at the end):";
+  return headings[question->measure][question->unit];
+}
 
-// Of a process that was let go.
-static const struct tide_question_text still_live_in_bytes = {
-    "still live (blocks, mean age at the end):", "every block allocated meanwhile was freed",
-    "still live", "blocks, mean age"};
-static const struct tide_question_text still_live_in_blocks = {
-    "blocks still live (bytes, mean age at the end):", "every block allocated meanwhile was freed",
-    "blocks still live", "bytes, mean age"};
-
-const struct tide_question_text *tide_question_text(const struct tide_question *question)
+static const char *extra_of(const struct tide_question *question)
 {
   bool bytes = question->unit == TIDE_UNIT_BYTES;
+  if (question->measure == TIDE_MEASURE_LEAK)
+    return bytes ? "blocks, mean age" : "bytes, mean age";
+  if (question->measure == TIDE_MEASURE_TEMP)
+    return tide_term(bytes ? TIDE_TERM_OF_ITS_BYTES : TIDE_TERM_OF_ITS_BLOCKS);
+  return NULL;
+}
+
+struct tide_question_text tide_question_text(const struct tide_question *question)
+{
+  const struct tide_measure_term *term = tide_measure_term(question);
   if (question->of_pages)
-    return tide_pages_question_text(question);
-  if (question->goes_on && question->measure == TIDE_MEASURE_LEAK)
-    return bytes ? &still_live_in_bytes : &still_live_in_blocks;
-  return &(bytes ? in_bytes : in_blocks)[question->measure];
+    return *tide_pages_question_text(question);
+  return (struct tide_question_text){heading_of(question), term->nothing,
+                                     term->whole[question->unit], extra_of(question)};
 }
 
 char *tide_point_words(const struct tide_screen *screen, const struct tide_point *point)
@@ -227,10 +224,10 @@ static const char *kept_words(const struct tide_question *question)
 char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,
                             bool any)
 {
-  const struct tide_question_text *words = tide_question_text(question);
+  const struct tide_question_text words = tide_question_text(question);
   const struct tide_window *window = &question->window;
   if (!window->from.given && !window->to.given)
-    return tide_strdup(any ? words->heading : words->nothing);
+    return tide_strdup(any ? words.heading : words.nothing);
   const char *blocks = question->unit == TIDE_UNIT_BLOCKS ? " blocks" : " bytes";
   TIDE_CLEANUP_FREE char *to = tide_point_words(screen, &window->to);
   TIDE_CLEANUP_FREE char *from =
@@ -252,7 +249,7 @@ char *tide_question_words(const struct tide_screen *screen, const struct tide_qu
 {
   const struct tide_window *window = &question->window;
   if (!window->from.given && !window->to.given)
-    return tide_strdup(tide_question_text(question)->measure);
+    return tide_strdup(tide_question_text(question).measure);
   const char *blocks = question->unit == TIDE_UNIT_BLOCKS ? "blocks " : "";
   TIDE_CLEANUP_FREE char *to = tide_point_words(screen, &window->to);
   TIDE_CLEANUP_FREE char *from =
@@ -306,7 +303,7 @@ static char *survivors(const struct tide_screen *screen, const struct tide_profi
 const char *tide_extra_title(const struct tide_question *question, enum tide_group_kind kind)
 {
   bool of_part = question->window.to.given; // the column is of the whole run
-  return tide_group_kind_is_classes(kind) || of_part ? NULL : tide_question_text(question)->extra;
+  return tide_group_kind_is_classes(kind) || of_part ? NULL : tide_question_text(question).extra;
 }
 
 char *tide_cell_extra(const struct tide_screen *screen, const struct tide_profile *profile,
@@ -332,11 +329,11 @@ char *tide_cell_name(const struct tide_screen *screen, const struct tide_naming 
                      const struct tide_named_frame *frame, size_t width)
 {
   if (!frame)
-    return tide_utf8_fit("(stack not recorded)", width, screen->utf8);
+    return tide_utf8_fit(tide_term(TIDE_TERM_STACK_LOST), width, screen->utf8);
   if (frame->function)
     return tide_shorten_function(frame->function, width, screen->utf8);
   if (!frame->pc)
-    return tide_utf8_fit("(no frame)", width, screen->utf8);
+    return tide_utf8_fit(tide_term(TIDE_TERM_NO_FRAME), width, screen->utf8);
   TIDE_CLEANUP_FREE char *address =
       tide_sprintf("0x%" PRIx64, tide_naming_elf_address(naming, frame));
   return tide_utf8_fit(address, width, screen->utf8);

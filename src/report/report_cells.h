@@ -8,11 +8,12 @@
 #include "view/groups.h"
 
 struct tide_question_text {
-  const char *heading;         // of a whole run: "top at the peak:"
-  const char *nothing;         // instead of a table: "nothing was held at the peak"
-  const char *measure, *extra; // titles of the columns; extra is NULL where there is none
+  const char *heading; // of a whole run: "top at the peak:"
+  const char *nothing; // instead of a table: "nothing was held at the peak"
+  const char *measure; // title of the column: "at the peak"
+  const char *extra;   // and of the one more; NULL where there is none
 };
-const struct tide_question_text *tide_question_text(const struct tide_question *question);
+struct tide_question_text tide_question_text(const struct tide_question *question);
 
 // "6.10 s", with the moment that answers for it where that is another; "the start".
 char *tide_point_words(const struct tide_screen *screen, const struct tide_point *point);
@@ -46,9 +47,6 @@ char *tide_cell_name(const struct tide_screen *screen, const struct tide_naming 
 
 // "src/postings.rs:88", or "in libfoo.so" where the line is not known.
 char *tide_cell_location(const struct tide_naming *naming, const struct tide_named_frame *frame);
-
-// "place" or "places".
-const char *tide_group_noun(enum tide_group_kind kind, uint64_t n);
 
 // What a group is called, within width columns and safe to print, and where that is.
 char *tide_cell_group(const struct tide_screen *screen, const struct tide_view *view,

@@ -12,6 +12,7 @@
 #include "report/profile_json.h"
 #include "report/report_cells.h"
 #include "view/groups.h"
+#include "view/terms.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -80,7 +81,7 @@ static void write_thread(const struct rows *r, const struct tide_group *group)
                                              ? &image->threads[group->number]
                                              : &unknown;
   TIDE_CLEANUP_FREE char *name = tide_strndup(thread->name, sizeof thread->name);
-  tide_csv_text(r->sink, group->several ? "(several threads)" : name);
+  tide_csv_text(r->sink, group->several ? tide_term(TIDE_TERM_SEVERAL_THREADS) : name);
   tide_sink_printf(r->sink, ",%" PRIu32 ",%" PRIu32, thread->tid, thread->n_owners);
 }
 
@@ -240,7 +241,7 @@ static void write_row(const struct rows *r, const struct tide_group *group, bool
     tide_sink_text(r->sink, "(rest)");
     tide_sink_repeat(r->sink, ',', n_columns - 1);
   } else if (has_frame) {
-    write_code(r, group, is_rest ? "(rest)" : "(stack not recorded)");
+    write_code(r, group, is_rest ? "(rest)" : tide_term(TIDE_TERM_STACK_LOST));
   } else if (r->kind == TIDE_GROUP_THREAD) {
     write_thread(r, group);
   } else {

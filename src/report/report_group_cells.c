@@ -6,31 +6,12 @@
 #include "report/report_cells.h"
 #include "view/groups.h"
 #include "view/paths.h"
+#include "view/terms.h"
 #include "words/shorten.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct {
-  const char *one, *many;
-} nouns[TIDE_GROUPS_N] = {
-    [TIDE_GROUP_PLACE] = {"place", "places"},
-    [TIDE_GROUP_FUNCTION] = {"function", "functions"},
-    [TIDE_GROUP_FILE] = {"file", "files"},
-    [TIDE_GROUP_CRATE] = {"crate or module", "crates and modules"},
-    [TIDE_GROUP_MODULE] = {"module", "modules"},
-    [TIDE_GROUP_THREAD] = {"thread", "threads"},
-    [TIDE_GROUP_SIZE] = {"class of sizes", "classes of sizes"},
-    [TIDE_GROUP_LIFETIME] = {"class of lifetimes", "classes of lifetimes"},
-    [TIDE_GROUP_STACK] = {"stack", "stacks"},
-    [TIDE_GROUP_PAGES] = {"stack", "stacks"},
-};
-
-const char *tide_group_noun(enum tide_group_kind kind, uint64_t n)
-{
-  return n == 1 ? nouns[kind].one : nouns[kind].many;
-}
 
 char *tide_groups_heading(const struct tide_screen *screen, const struct tide_question *question,
                           const struct tide_groups *groups)
@@ -77,9 +58,9 @@ static char *own_words(const struct tide_screen *screen, const struct tide_view 
   if (tide_group_kind_is_across(groups->kind))
     return tide_group_label(view->profile, groups->kind, group, style);
   if (!frame)
-    return tide_strdup("(stack not recorded)");
+    return tide_strdup(tide_term(TIDE_TERM_STACK_LOST));
   if (groups->kind == TIDE_GROUP_FILE)
-    return tide_strdup(frame->file ? tide_shorten_path(frame->file) : "(file not known)");
+    return tide_strdup(frame->file ? tide_shorten_path(frame->file) : tide_term(TIDE_TERM_NO_FILE));
   if (groups->kind == TIDE_GROUP_CRATE && group->crate)
     return tide_strdup(group->crate);
   return tide_strdup(tide_naming_module(view->naming, frame));

@@ -7,6 +7,7 @@
 #include "report/markup.h"
 #include "report/report_cells.h"
 #include "view/groups.h"
+#include "view/terms.h"
 
 static void write_row(const struct tide_screen *screen, const struct tide_view *view,
                       enum tide_group_kind kind, const struct tide_group *group)
@@ -51,12 +52,13 @@ static void write_titles(const struct tide_screen *screen, const struct tide_que
   const char *extra = tide_extra_title(question, kind);
   bool of_function = kind == TIDE_GROUP_PLACE || tide_group_kind_is_stacks(kind);
   TIDE_CLEANUP_FREE char *measure = tide_question_words(screen, question);
-  tide_sink_printf(screen->sink, "| share | %s |", measure);
+  tide_sink_printf(screen->sink, "| %s | %s |", tide_term(TIDE_TERM_SHARE), measure);
   if (extra)
     tide_sink_printf(screen->sink, " %s |", extra);
   tide_sink_printf(screen->sink, " %s | %s |\n|--:|--:|%s:--|:--|\n",
-                   of_function ? "function" : tide_group_words[kind],
-                   of_function ? "source" : "where", extra ? "--:|" : "");
+                   of_function ? tide_term(TIDE_TERM_FUNCTION) : tide_group_words[kind],
+                   tide_term(of_function ? TIDE_TERM_SOURCE : TIDE_TERM_WHERE),
+                   extra ? "--:|" : "");
 }
 
 void tide_report_md_write(const struct tide_screen *screen, struct tide_view *view,

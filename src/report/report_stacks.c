@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "report/report_cells.h"
+#include "view/terms.h"
 #include "words/shorten.h"
 
 #include <stdlib.h>
@@ -123,7 +124,7 @@ static char *name_of(const struct tide_screen *screen, const struct tide_view *v
                      const struct tide_named_frame *frame, size_t width)
 {
   if (frame->flags & TIDE_FRAME_CUT)
-    return tide_utf8_fit("(frames are missing here)", width, screen->utf8);
+    return tide_utf8_fit(tide_term(TIDE_TERM_FRAMES_CUT), width, screen->utf8);
   return tide_cell_name(screen, view->naming, frame, width);
 }
 

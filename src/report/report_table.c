@@ -13,6 +13,7 @@
 #include "profile/timeline.h"
 #include "report/report_cells.h"
 #include "report/screen.h"
+#include "view/terms.h"
 #include "words/shorten.h"
 
 #include <stdlib.h>
@@ -369,8 +370,9 @@ static void write_heading(const struct table *t)
   TIDE_CLEANUP_FREE char *heading = tide_groups_heading(screen, question, t->groups);
   TIDE_CLEANUP_FREE char *legend =
       t->view->profile->image->lacks & TIDE_LACK_LIVE
-          ? tide_strdup("  live from start to end")
-          : tide_sprintf("  live from start to end; %s %s", tide_spark_kept_mark(screen),
+          ? tide_sprintf("  %s", tide_term_hint(TIDE_TERM_OVER_TIME))
+          : tide_sprintf("  %s; %s %s", tide_term_hint(TIDE_TERM_OVER_TIME),
+                         tide_spark_kept_mark(screen),
                          question->goes_on ? "still live" : "never freed");
   if (!t->columns.extra && tide_extra_title(question, t->groups->kind) && t->n_shown)
     cut_parenthesis(heading);

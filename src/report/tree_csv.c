@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "report/markup.h"
+#include "view/terms.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static void write_frame(const struct lines *l, const struct tide_tree_node *node
 {
   const struct tide_named_frame *frame = node->frame;
   bool is_cut = frame && frame->flags & TIDE_FRAME_CUT;
-  const char *name = !frame ? "(stack not recorded)" : is_cut ? "(cut)" : frame->function;
+  const char *name = !frame ? tide_term(TIDE_TERM_STACK_LOST) : is_cut ? "(cut)" : frame->function;
   tide_csv_text(l->sink, name ? name : "");
   tide_sink_text(l->sink, ",");
   tide_csv_text(l->sink, frame && frame->file ? frame->file : "");

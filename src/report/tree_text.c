@@ -20,6 +20,7 @@
 #include "base/utf8.h"
 #include "report/markup.h"
 #include "report/report_cells.h"
+#include "view/terms.h"
 #include "words/image_text.h"
 #include "words/shorten.h"
 
@@ -182,7 +183,7 @@ static char *name_of(const struct text *t, const struct row *row, size_t width)
   if (!node)
     return tide_utf8_fit(row->words, width, t->screen->utf8);
   if (node->frame && node->frame->flags & TIDE_FRAME_CUT)
-    return tide_utf8_fit("(frames are missing here)", width, t->screen->utf8);
+    return tide_utf8_fit(tide_term(TIDE_TERM_FRAMES_CUT), width, t->screen->utf8);
   char count[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *again = node->n_deep > 1
                                       ? tide_sprintf(" %s%s", tide_screen_times(t->screen),
@@ -320,10 +321,12 @@ static void write_row(const struct text *t, const struct columns *c, const struc
 
 static void write_table(const struct text *t)
 {
-  struct columns c = {.share = 7, .total = strlen("total"), .self = strlen("self")};
+  const char *total = tide_term(TIDE_TERM_TOTAL), *self = tide_term(TIDE_TERM_SELF);
+  struct columns c = {.share = 7, .total = strlen(total), .self = strlen(self)};
   share_out(t, &c);
-  write_numbers(t, &c, "share", "total", "self", TIDE_INK_PLAIN);
-  const char *title = t->w->tree->inverted ? "function, callers below" : "function, callees below";
+  write_numbers(t, &c, tide_term(TIDE_TERM_SHARE), total, self, TIDE_INK_PLAIN);
+  TIDE_CLEANUP_FREE char *title = tide_sprintf("%s, %s below", tide_term(TIDE_TERM_FUNCTION),
+                                               t->w->tree->inverted ? "callers" : "callees");
   TIDE_CLEANUP_FREE char *fitting = tide_utf8_fit(title, c.room, t->screen->utf8);
   tide_sink_printf(t->screen->sink, "%s\n", fitting);
   for (size_t i = 0; i < t->n_rows; i++)

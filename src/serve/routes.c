@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "page/page_data.h"
 #include "page/page_sources.h"
 #include "report/profile_json.h"
 
@@ -50,8 +51,15 @@ static void answer_page(const struct tide_routes *routes, struct tide_reply *rep
   };
 }
 
-static void put_exhibit(struct tide_json *json, const struct tide_exhibit *exhibit)
+static struct tide_page_capture offered(const struct tide_exhibit *exhibit)
 {
+  return (struct tide_page_capture){exhibit->capture, exhibit->source->name, exhibit->shown_idx};
+}
+
+static void put_exhibit(struct tide_json *json, const struct tide_routes *routes, size_t idx)
+{
+  const struct tide_exhibit *exhibit = &routes->exhibits[idx];
+  const struct tide_page_capture own = offered(exhibit);
   tide_json_open_object(json);
   tide_json_put_text(json, "file", exhibit->source->name);
   tide_json_put_u64(json, "largest", exhibit->shown_idx);
@@ -59,6 +67,10 @@ static void put_exhibit(struct tide_json *json, const struct tide_exhibit *exhib
   tide_json_put_bool(json, "live", tide_exhibit_is_live(exhibit));
   tide_json_put_text(json, "note", exhibit->note);
   tide_capture_json_images(json, exhibit->capture);
+  if (routes->n_exhibits == 2) {
+    const struct tide_page_capture other = offered(&routes->exhibits[!idx]);
+    tide_page_compared_write(json, &own, &other, idx == 1);
+  }
   tide_json_close_object(json);
 }
 
@@ -84,7 +96,7 @@ static struct tide_body *make_facts(const struct tide_routes *routes)
   tide_json_key(&json, "captures");
   tide_json_open_array(&json);
   for (size_t i = 0; i < routes->n_exhibits; i++) {
-    put_exhibit(&json, &routes->exhibits[i]);
+    put_exhibit(&json, routes, i);
     version += routes->exhibits[i].version;
   }
   tide_json_close_array(&json);

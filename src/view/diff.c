@@ -417,9 +417,8 @@ bool tide_diff_is_one_run(const struct tide_diff *diff)
   return diff->before->profile->image == diff->after->profile->image;
 }
 
-bool tide_diff_same_command(const struct tide_diff *diff)
+bool tide_diff_same_command(const struct tide_image *before, const struct tide_image *after)
 {
-  const struct tide_image *a = diff->before->profile->image, *b = diff->after->profile->image;
-  return a->cmdline_len == b->cmdline_len &&
-         (!a->cmdline_len || memcmp(a->cmdline, b->cmdline, a->cmdline_len) == 0);
+  uint32_t n = before->cmdline_len;
+  return n == after->cmdline_len && (!n || memcmp(before->cmdline, after->cmdline, n) == 0);
 }

@@ -78,4 +78,4 @@ const struct tide_named_frame *tide_diff_frame(const struct tide_diff *diff,
 
 // Both sides are moments of one run; the programs were started with the same words.
 bool tide_diff_is_one_run(const struct tide_diff *diff);
-bool tide_diff_same_command(const struct tide_diff *diff);
+bool tide_diff_same_command(const struct tide_image *before, const struct tide_image *after);

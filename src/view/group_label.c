@@ -4,6 +4,7 @@
 #include "view/groups.h"
 
 #include "base/alloc.h"
+#include "view/terms.h"
 
 #include <inttypes.h>
 
@@ -57,11 +58,11 @@ static char *lifetime_label(const struct tide_group *group, struct tide_style st
   uint32_t number = group->number;
   struct tide_class_range range = tide_class_range(TIDE_GROUP_LIFETIME, number);
   if (group->several)
-    return tide_strdup("(several lifetimes)");
+    return tide_strdup(tide_term(TIDE_TERM_SEVERAL_LIFETIMES));
   if (number == TIDE_LIFE_CLASS_RESIZED)
-    return tide_strdup("(went on as a resized block)");
+    return tide_strdup(tide_term(TIDE_TERM_RESIZED));
   if (number == TIDE_LIFE_CLASS_LIVE)
-    return tide_strdup(goes_on ? "(still live)" : "(never freed)");
+    return tide_strdup(tide_term(goes_on ? TIDE_TERM_STILL_LIVE : TIDE_TERM_NEVER_FREED));
   tide_units_time(least, range.least, style.utf8);
   if (range.most == UINT64_MAX)
     return tide_sprintf("%s and more", least);
@@ -73,12 +74,12 @@ static char *thread_label(const struct tide_image *image, const struct tide_grou
 {
   uint32_t number = group->number;
   if (group->several)
-    return tide_strdup("(several threads)");
+    return tide_strdup(tide_term(TIDE_TERM_SEVERAL_THREADS));
   if (!number || number >= image->n_threads_known)
-    return tide_strdup("(thread not known)");
+    return tide_strdup(tide_term(TIDE_TERM_THREAD_UNKNOWN));
   const struct tide_thread_row *thread = &image->threads[number];
   if (thread->tid && thread->tid == image->pid)
-    return tide_strdup("main thread");
+    return tide_strdup(tide_term(TIDE_TERM_MAIN_THREAD));
   if (!thread->name[0])
     return tide_sprintf("thread %" PRIu32, thread->tid);
   return tide_strndup(thread->name, sizeof thread->name);

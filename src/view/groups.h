@@ -26,7 +26,8 @@ enum tide_group_kind {
   TIDE_GROUP_PAGES, // stacks that mapped memory: for questions of pages
   TIDE_GROUPS_N,
 };
-extern const char *const tide_group_words[TIDE_GROUPS_N]; // "place", "function", …
+extern const char *const tide_group_words[TIDE_GROUPS_N];           // "place", "function", …
+const char *tide_group_noun(enum tide_group_kind kind, uint64_t n); // "place" or "places"
 
 // What became of the blocks of a group, from its numbers and from what it held over time:
 //

@@ -34,6 +34,38 @@ const char *tide_diff_measure_words(const struct tide_question *question)
   return words[question->measure][in_blocks];
 }
 
+static char *programs_note(const struct tide_image *before, const struct tide_image *after)
+{
+  if (!tide_image_same_program(before, after))
+    return tide_sprintf("these are two programs, %s and %s: only places of the same function and "
+                        "file are compared",
+                        tide_image_program(before), tide_image_program(after));
+  return tide_diff_same_command(before, after) ? NULL : tide_strdup("the command lines differ");
+}
+
+static char *peaks_note(const struct tide_image *before, const struct tide_image *after,
+                        struct tide_style style)
+{
+  char text[TIDE_UNITS_MAX];
+  uint64_t bound = before->peak_bound_bytes + after->peak_bound_bytes;
+  if (!bound || (before->lacks | after->lacks) & TIDE_LACK_PEAK)
+    return NULL;
+  return tide_sprintf("the peaks are exact to %s %s together", style.utf8 ? "±" : "+/-",
+                      tide_units_bytes(text, tide_exact((int64_t)bound), style));
+}
+
+size_t tide_diff_pair_notes(const struct tide_image *before, const struct tide_image *after,
+                            struct tide_style style, char *ret_notes[TIDE_DIFF_PAIR_NOTES_MAX])
+{
+  char *notes[TIDE_DIFF_PAIR_NOTES_MAX] = {programs_note(before, after),
+                                           peaks_note(before, after, style)};
+  size_t n = 0;
+  for (size_t i = 0; i < TIDE_DIFF_PAIR_NOTES_MAX; i++)
+    if (notes[i])
+      ret_notes[n++] = notes[i];
+  return n;
+}
+
 char *tide_diff_side_note(const struct tide_profile *profile, struct tide_style style)
 {
   const struct tide_capture *capture = profile->capture;

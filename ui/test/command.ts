@@ -6,6 +6,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { inflateSync } from "node:zlib";
+import type { PageFacts } from "../src/app/load.ts";
 import { decode } from "../src/engine/decode.ts";
 import type { Model } from "../src/engine/model.ts";
 import { unroll, unrollTree } from "./report.ts";
@@ -39,6 +40,15 @@ export function printed(...words: string[]): string {
   return stdout;
 }
 
+// On a screen so wide that nothing is left out of a table.
+export function printedWide(...words: string[]): string {
+  const { stdout } = spawnSync(TIDEMARK, words, {
+    encoding: "utf8", maxBuffer: MOST_BYTES,
+    env: { ...ENV, LC_ALL: "C.UTF-8", NO_COLOR: "1", COLUMNS: "300" },
+  });
+  return stdout;
+}
+
 export function said(...words: string[]): string {
   return printed(...words).replace(/\s+/g, " ");
 }
@@ -55,12 +65,23 @@ export interface Report {
   models: Model[];
 }
 
-// The file that "html" writes about captures, and what the page finds in it.
-export function reportOf(files: string[], mostBytes: number): Report {
+function reportText(files: string[], mostBytes: number): string {
   const output = scratch("report.html");
   const words = ["html", "-f", "-o", output, "--max-bytes", String(mostBytes), ...files];
   execFileSync(TIDEMARK, words, { env: ENV, stdio: "pipe" });
-  const text = readFileSync(output, "latin1");
+  return readFileSync(output, "latin1");
+}
+
+// What the page is told before it asks for data.
+export function offerOf(files: string[]): PageFacts {
+  const text = reportText(files, 1 << 30);
+  const facts = / id="tidemark-facts">([^<]*)</.exec(text)![1];
+  return JSON.parse(Buffer.from(facts, "latin1").toString("utf8"));
+}
+
+// The file that "html" writes about captures, and what the page finds in it.
+export function reportOf(files: string[], mostBytes: number): Report {
+  const text = reportText(files, mostBytes);
   const data = [...text.matchAll(/ id="tidemark-data-\d">([^<]*)</g)].map((found) => found[1]);
   const unpacked = (base64: string) => new Uint8Array(inflateSync(Buffer.from(base64, "base64")));
   return {

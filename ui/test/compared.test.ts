@@ -5,14 +5,17 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DIFF_GROUPS, diffGroupRefusal, diffPlaces, type DiffGroup } from "../src/engine/diff.ts";
+import { DIFF_GROUPS, diffGroupRefusal, diffPlaces } from "../src/engine/diff.ts";
+import type { Diff, DiffGroup } from "../src/engine/diff.ts";
 import { comparedWords, diffNotes, unchangedWords } from "../src/engine/diff_words.ts";
+import { markOfAnswer, markOfTwo } from "../src/engine/exactness.ts";
 import { emptyLook, makeView } from "../src/engine/look.ts";
 import type { Model } from "../src/engine/model.ts";
 import { MEASURES, refusal, type Question, type Unit } from "../src/engine/question.ts";
-import { amount, EXACT } from "../src/engine/units.ts";
-import { ask, corpus, cut, golden, merged, modelOf, printed } from "./command.ts";
-import { recorded, recordedCommand, said } from "./command.ts";
+import { TERMS } from "../src/engine/terms.ts";
+import { amount, changeCell, EXACT, sideCell } from "../src/engine/units.ts";
+import { ask, corpus, cut, golden, merged, modelOf, offerOf, printed } from "./command.ts";
+import { printedWide, recorded, recordedCommand, said } from "./command.ts";
 
 const shapes = () => recorded("page_shapes.c", "-pthread");
 
@@ -35,6 +38,34 @@ function notesIn(text: string): string[] {
   return [...found].map((note) => note[1].replace(/\s+/g, " "));
 }
 
+// A row of the table but for its name, as the command prints it and as the page does.
+const cellsOf = (line: string) => line.trim().split(/ {2,}/).slice(0, 5).join(" | ");
+
+function checkRows({ before, after, files }: Sides, question: Question, diff: Diff) {
+  const { measure, unit } = question;
+  const text = printedWide("diff", "--sort", measure, "--by", unit, "-n", "1000000", ...files);
+  const lines = text.split("\n");
+  const other = unit === "bytes" ? "blocks" : "bytes";
+  const head = [TERMS.change, TERMS.before, TERMS.after, TERMS[other]].map((term) => term.text);
+  const at = lines.findIndex((line) => line.trim().split(/ {2,}/).join() === head.join());
+  assert.ok(at > 0, `${head.join(" ")}\nis not in ${text}`);
+  const theirs = lines.slice(at + 1).filter((line) => / (?:added|gone|grown|shrunk)  /.test(line));
+  const ofSide = (model: Model, in_: Unit) => markOfAnswer(model, { ...question, unit: in_ });
+  const changed = (in_: Unit) => markOfTwo(ofSide(before, in_), ofSide(after, in_));
+  const rows = diff.places.filter(({ change }) => change !== "same");
+  const ours = rows.map((place) => [
+    changeCell(place.by, unit, changed(unit)),
+    sideCell(place.before[unit], unit, ofSide(before, unit)),
+    sideCell(place.after[unit], unit, ofSide(after, unit)),
+    changeCell(place.after[other] - place.before[other], other, changed(other)),
+    place.change,
+  ].join(" | "));
+  const isKnown = ![before, after].some(({ facts }) => facts.image.lacks.includes("blocks"));
+  const known = (row: string) => (isKnown ? row : row.replace(/[^|]+\|([^|]+)$/, "$1"));
+  assert.deepEqual(theirs.map(cellsOf).map(known).sort(), ours.map(known).sort(),
+    `${measure} in ${unit}`);
+}
+
 type Sides = { before: Model; after: Model; files: string[] };
 
 const stopped = (text: string) => text.replace(/\.$/, "");
@@ -47,8 +78,10 @@ function bare(text: string, { before, after, files }: Sides): string {
   return stopped(plain).replace(/^T(?=he |emp)/, "t").split("; ")[0];
 }
 
-function checkNotes(before: Model, after: Model, text: string) {
-  const ours = diffNotes(before, after).map(stopped);
+function checkNotes({ before, after, files }: Sides, text: string) {
+  const ofBoth = offerOf(files).captures.map(({ compared, largest }) => compared![largest]);
+  assert.deepEqual(ofBoth[0], ofBoth[1], "it is the same whichever side is looked at");
+  const ours = diffNotes(ofBoth[0], before, after).map(stopped);
   const theirs = notesIn(text).map(stopped);
   for (const note of theirs)
     assert.ok(ours.includes(note), `${note}\nis not on the page: ${ours.join("\n")}`);
@@ -75,9 +108,11 @@ function checkMeasure(sides: Sides, question: Question): boolean {
   }
   const text = said("diff", ...words, ...files);
   const side = (model: Model) => ({ view: makeView(model, emptyLook), question });
-  const { places, total } = diffPlaces(side(before), side(after));
+  const diff = diffPlaces(side(before), side(after));
+  const { places, total } = diff;
   if (places.some(({ change }) => change !== "same")) {
     assert.ok(text.includes(` ${comparedWords(after, question)}, place by place:`), text);
+    checkRows(sides, question, diff);
     return true;
   }
   const held = amount(total.after[unit], unit, EXACT).replace(/ blocks?$/, "");
@@ -102,7 +137,7 @@ for (const [name, first, second, note] of PAIRS)
   test(`compared: ${name}`, () => {
     const files = [first(), second()];
     const [before, after] = files.map((file) => modelOf(file));
-    const notes = checkNotes(before, after, printed("diff", ...files));
+    const notes = checkNotes({ before, after, files }, printed("diff", ...files));
     if (note)
       assert.ok(notes.some((text) => note.test(text)), `${note}: ${notes.join("\n")}`);
     let answered = 0;

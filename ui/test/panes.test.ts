@@ -16,7 +16,7 @@ import { leaks } from "../src/engine/leaks.ts";
 import { emptyLook, makeView } from "../src/engine/look.ts";
 import type { Model } from "../src/engine/model.ts";
 import { MEASURES, refusal, weigh, whole } from "../src/engine/question.ts";
-import type { Question, Unit } from "../src/engine/question.ts";
+import type { Measure, Question, Unit } from "../src/engine/question.ts";
 import { pagePlaces } from "../src/engine/pages.ts";
 import { verdict } from "../src/engine/verdict.ts";
 import { ask, BUILD, made, modelOf, recorded, recordedCommand } from "./command.ts";
@@ -34,13 +34,18 @@ function json(file: string, ...words: string[]): any {
 }
 
 // What the command says in place of a column of the table, in bytes and in blocks.
-const SAID: Record<string, (said: any, unit: Unit, startNs: number) => number> = {
+const SAID: Record<string, (said: any, unit: Unit, startNs: number, measure: Measure) => number> = {
   weight: (said) => said.weight,
   peak: (said, unit) => said[`peak_${unit}`],
   live: (said, unit) => said[`live_${unit}`],
   total: (said, unit) => (unit === "bytes" ? said.bytes : said.allocations),
   count: (said) => said.allocations,
-  temp: (said) => (said.allocations ? said.temporary / said.allocations : 0),
+  temp(said, unit, _, measure) {
+    const inBytes = measure === "temp" && unit === "bytes";
+    const [part, whole] = inBytes ? [said.temporary_bytes, said.bytes]
+      : [said.temporary, said.allocations];
+    return whole ? part / whole : 0;
+  },
   stacks: (said) => said.stacks,
   first: (said, _, startNs) => (said.allocations ? said.first_ns - startNs : 0),
 };
@@ -57,14 +62,14 @@ function checkTable(file: string, model: Model, question: Question, kind: GroupK
   const { measure, unit } = question;
   const said = json(file, "--sort", measure, "--by", unit, "--group", kind).groups;
   const rows = group(makeView(model, emptyLook), question, kind).items;
-  const columns = tableColumns(question, kind);
+  const columns = tableColumns(model, question, kind);
   const context: Context = { model, question, whole: whole(model, question) };
   const startNs = model.facts.image.start_ns;
   for (const { id } of columns)
     assert.ok(SAID[id], `nothing to compare the column "${id}" with`);
   sameRows(
     rows.map((row) => columns.map((column) => column.value(row, context) as number)),
-    said.map((row: any) => columns.map(({ id }) => SAID[id](row, unit, startNs))),
+    said.map((row: any) => columns.map(({ id }) => SAID[id](row, unit, startNs, measure))),
     `${measure} in ${unit} by ${kind}: ${columns.map(({ id }) => id).join(" ")}`,
   );
 }

@@ -182,12 +182,10 @@ function makeFacts(model: Model, nThreads: number): void {
       sampled: null, allocated: { is: "exact" }, live: { is: "exact" }, peak: { is: "exact" },
       own_max: { is: "exact" }, times: { is: "exact" }, mapped: { is: "exact" },
     },
-    words: MEASURE_WORDS,
     diff: {
       notes: [], moments: { bytes: "held", blocks: "blocks held" },
       measures: MEASURE_WORDS,
-      two_programs: "%s and %s", other_command: "other", peaks_within: "within %s",
-      unchanged: "no %s changed: %s %s, in %s", no_names: "(code)", no_frame: "(none)",
+      unchanged: "no %s changed: %s %s, in %s",
     },
     pages: {}, completeness: { stacks: sites.count },
     threads: Array.from({ length: nThreads }, (_, i) => ({ tid: i, name: `t${i}`, owners: 1 })),

@@ -4,7 +4,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { amount, bytes, change, count, EXACT, percent, share, time } from "../src/engine/units.ts";
+import { amount, bytes, change, changeCell, count, EXACT, percent } from "../src/engine/units.ts";
+import { share, sideCell, time } from "../src/engine/units.ts";
 
 function check<T extends unknown[]>(say: (...words: T) => string, cases: [string, ...T][]): void {
   for (const [expected, ...words] of cases)
@@ -43,9 +44,12 @@ test("shares", () => {
 test("amounts and changes", () => {
   assert.equal(amount(1, "blocks", EXACT), "1 block");
   assert.equal(amount(16204, "blocks", EXACT), "16,204 blocks");
-  assert.equal(change(2048, "bytes", EXACT), "+2.0 KiB");
-  assert.equal(change(-3, "blocks", EXACT), "−3 blocks");
-  assert.equal(change(0, "bytes", EXACT), "±0 B");
+  assert.equal(change(2048, "bytes", EXACT), "▲ 2.0 KiB");
+  assert.equal(change(-3, "blocks", EXACT), "▼ 3 blocks");
+  assert.equal(change(0, "bytes", EXACT), "0 B");
+  assert.equal(changeCell(-3, "blocks", EXACT), "▼ 3");
+  assert.equal(sideCell(0, "bytes", EXACT), "–");
+  assert.equal(sideCell(3, "blocks", "≈ "), "≈ 3");
 });
 
 test("what is not exact says so, as the command does", () => {
@@ -53,7 +57,7 @@ test("what is not exact says so, as the command does", () => {
   assert.equal(bytes(-1536, "≈ "), "≈ -1.5 KiB");
   assert.equal(count(14204118, "≥ "), "≥ 14.2 M");
   assert.equal(amount(1, "blocks", "≤ "), "≤ 1 block");
-  assert.equal(change(-2048, "bytes", "≈ "), "−≈ 2.0 KiB");
+  assert.equal(change(-2048, "bytes", "≈ "), "▼ ≈ 2.0 KiB");
   assert.equal(share(462, 1000, "≥ "), "≈ 46.2 %");
   assert.equal(share(0, 1000, "≈ "), "0 %");
   assert.equal(percent(61, 100, "≈ "), "≈ 61 %");

@@ -8,6 +8,7 @@ import { emptyLook, makeView } from "../engine/look.ts";
 import type { Facts, Model } from "../engine/model.ts";
 import { frameText, placeText } from "../engine/names.ts";
 import { pagePlaces } from "../engine/pages.ts";
+import { TERMS } from "../engine/terms.ts";
 import { bytes, count, EXACT } from "../engine/units.ts";
 import { verdict } from "../engine/verdict.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
@@ -110,10 +111,10 @@ function OwnPages({ of }: { of: Model }) {
       <table class="grid plain">
         <thead>
           <tr>
-            <Th of="c-name">Place</Th>
-            <Th of="c-live number">At peak</Th>
-            <Th of="c-live number">At end</Th>
-            <Th of="c-stacks number">Mappings</Th>
+            <Th of="c-name" term={TERMS.function} />
+            <Th of="c-live number" term={TERMS.atPeak} />
+            <Th of="c-live number" term={TERMS.atEnd} />
+            <Th of="c-count number" term={TERMS.mappings} />
           </tr>
         </thead>
         <tbody>
@@ -128,7 +129,7 @@ function OwnPages({ of }: { of: Model }) {
                 </td>
                 <td class="c-live number">{bytes(place.peakBytes, EXACT)}</td>
                 <td class="c-live number">{bytes(place.liveBytes, EXACT)}</td>
-                <td class="c-stacks number">{count(place.maps, EXACT)}</td>
+                <td class="c-count number">{count(place.maps, EXACT)}</td>
               </tr>
             );
           })}

@@ -9,12 +9,14 @@ import { waysOf, waysText } from "../engine/ways.ts";
 import { groupText } from "../engine/group_text.ts";
 import type { Model } from "../engine/model.ts";
 import { frameText, NONE, placeText } from "../engine/names.ts";
-import type { Question } from "../engine/question.ts";
+import type { Measure, Question, Unit } from "../engine/question.ts";
 import { readableName } from "../engine/shorten.ts";
 import { markOf, markOfAnswer } from "../engine/exactness.ts";
-import { count, percent, time, EXACT } from "../engine/units.ts";
+import { measureTerm, questionHeading } from "../engine/question_words.ts";
+import { MEASURE_TERMS, TERMS } from "../engine/terms.ts";
+import { cell, count, percent, time, EXACT } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
-import { cell, wordsOfMeasure } from "./words.ts";
+import { sentence } from "./words.ts";
 
 export interface Context {
   model: Model;
@@ -77,33 +79,39 @@ function lacks(model: Model, ...what: string[]): boolean {
   return model.facts.image.lacks.some((word) => what.includes(word));
 }
 
+// A heading, and what it means.
+const headed = ({ text, hint }: { text: string; hint: string }) => ({
+  title: sentence(text),
+  hint,
+});
+
 interface NumberColumn {
-  id: string;
-  title: string;
-  hint: string;
+  id: "peak" | "live" | "total";
   bytes(group: Group): number;
   blocks(group: Group): number;
-  needs: "peak" | "live" | "total";
 }
 
-function numberColumn({ id, title, hint, bytes, blocks, needs }: NumberColumn): Column {
-  const value = (group: Group, { question }: Context) =>
-    question.unit === "bytes" ? bytes(group) : blocks(group);
+// A measure of the whole run, beside the one that is asked for.
+function numberColumn({ id, bytes, blocks }: NumberColumn, unit: Unit): Column {
+  const value = unit === "bytes" ? bytes : blocks;
+  const figure = id === "total" ? "allocated" : id;
+  const { [unit]: text } = MEASURE_TERMS[id];
   return {
     id,
-    title,
-    hint,
+    ...headed({ text, hint: `${wholeHints[id]}, over the whole run` }),
     value,
-    text(group, context) {
-      const { unit } = context.question;
-      if (isClass(group) || lacks(context.model, needs, unit === "blocks" ? "blocks" : ""))
-        return "";
-      const figure = needs === "total" ? "allocated" : needs;
-      const mark = markOf(context.model, figure, unit);
-      return cell(value(group, context) as number, unit, mark);
-    },
+    text: (group, { model }) =>
+      isClass(group) || lacks(model, id, unit === "blocks" ? "blocks" : "")
+        ? ""
+        : cell(value(group), unit, markOf(model, figure, unit)),
   };
 }
+
+const wholeHints = {
+  peak: MEASURE_TERMS.peak.hint,
+  live: TERMS.atEnd.hint,
+  total: TERMS.allocated.hint,
+};
 
 export const nameColumn: Column = {
   id: "name",
@@ -114,94 +122,97 @@ export const nameColumn: Column = {
   text: (group, { model }) => groupName(model, group),
 };
 
-function weightColumn(question: Question): Column {
+function weightColumn(model: Model, question: Question): Column {
+  const { hint } = measureTerm(model, question.measure);
   return {
     id: "weight",
-    title: wordsOfMeasure(question.measure).name,
-    hint: wordsOfMeasure(question.measure).hint,
+    ...headed({ text: questionHeading(model, question), hint }),
     value: (group) => group.weight,
     text: (group, { model }) =>
       cell(group.weight, question.unit, markOfAnswer(model, question)),
   };
 }
 
-const fixedColumns: Column[] = [
-  numberColumn({
-    id: "peak",
-    title: "At peak",
-    hint: "held at the peak of the whole program",
-    bytes: (group) => group.peakBytes,
-    blocks: (group) => group.peakBlocks,
-    needs: "peak",
-  }),
-  numberColumn({
-    id: "live",
-    title: "At end",
-    hint: "held at the end",
-    bytes: (group) => group.liveBytes,
-    blocks: (group) => group.liveBlocks,
-    needs: "live",
-  }),
-  numberColumn({
-    id: "total",
-    title: "Allocated",
-    hint: "allocated in all",
-    bytes: (group) => group.bAlloc,
-    blocks: (group) => group.nAlloc,
-    needs: "total",
-  }),
-  {
-    id: "count",
-    title: "Allocations",
-    hint: "how many, resizes included",
-    value: (group) => group.nAlloc,
-    text: (group, { model }) =>
-      lacks(model, "blocks", "total")
-        ? ""
-        : count(group.nAlloc, markOf(model, "allocated", "blocks")),
-  },
-  {
+// Of what is temporary, the share that it is of all; else the share of blocks.
+function temporaryColumn({ measure, unit }: Question): Column {
+  const inBytes = measure === "temp" && unit === "bytes";
+  const term = measure !== "temp" ? TERMS.temporary
+    : inBytes ? TERMS.ofItsBytes : TERMS.ofItsBlocks;
+  const part = (group: Group) => (inBytes ? group.bTemp : group.nTemp);
+  const whole = (group: Group) => (inBytes ? group.bAlloc : group.nAlloc);
+  return {
     id: "temp",
-    title: "At once",
-    hint: "share of the blocks that were freed within one further allocation",
-    value: (group) => (group.nAlloc ? group.nTemp / group.nAlloc : 0),
+    ...headed(term),
+    value: (group) => (whole(group) ? part(group) / whole(group) : 0),
     text: (group, { model }) =>
-      isClass(group) || lacks(model, "temporary", "blocks")
+      isClass(group) || lacks(model, "temporary", inBytes ? "total" : "blocks")
         ? ""
-        : percent(group.nTemp, group.nAlloc, markOf(model, "allocated", "blocks")),
-  },
-  {
-    id: "stacks",
-    title: "Stacks",
-    hint: "distinct stacks gathered in the row",
-    value: (group) => group.stacks,
-    text: (group) => count(group.stacks, EXACT),
-  },
-  {
-    id: "first",
-    title: "Since",
-    hint: "its first allocation, from the start of the program",
-    value: (group) => group.firstNs,
-    text: (group, { model }) =>
-      isClass(group) || !group.nAlloc || lacks(model, "times") ? "" : time(group.firstNs),
-  },
-];
+        : percent(part(group), whole(group), markOf(model, "allocated", inBytes ? unit : "blocks")),
+  };
+}
 
-// Under a question of the whole run, the column that would repeat the first one.
-const sameAs: Record<Question["measure"], string> = {
-  peak: "peak",
-  live: "live",
-  total: "total",
-  grown: "live",
-  leak: "live",
-  temp: "",
+const countColumn: Column = {
+  id: "count",
+  ...headed(TERMS.allocations),
+  value: (group) => group.nAlloc,
+  text: (group, { model }) =>
+    lacks(model, "blocks", "total")
+      ? ""
+      : count(group.nAlloc, markOf(model, "allocated", "blocks")),
 };
 
-export function tableColumns(question: Question, kind: GroupKind): Column[] {
+const stacksColumn: Column = {
+  id: "stacks",
+  ...headed(TERMS.stacks),
+  value: (group) => group.stacks,
+  text: (group) => count(group.stacks, EXACT),
+};
+
+const sinceColumn: Column = {
+  id: "first",
+  ...headed(TERMS.since),
+  value: (group) => group.firstNs,
+  text: (group, { model }) =>
+    isClass(group) || !group.nAlloc || lacks(model, "times") ? "" : time(group.firstNs),
+};
+
+function fixedColumns(question: Question): Column[] {
+  const { unit } = question;
+  const peak: NumberColumn = {
+    id: "peak",
+    bytes: (group) => group.peakBytes,
+    blocks: (group) => group.peakBlocks,
+  };
+  const live: NumberColumn = {
+    id: "live",
+    bytes: (group) => group.liveBytes,
+    blocks: (group) => group.liveBlocks,
+  };
+  const total: NumberColumn = {
+    id: "total",
+    bytes: (group) => group.bAlloc,
+    blocks: (group) => group.nAlloc,
+  };
+  const numbers = unit === "bytes" ? [peak, live, total] : [peak, live]; // blocks: countColumn
+  return [...numbers.map((one) => numberColumn(one, unit)), countColumn, temporaryColumn(question),
+    stacksColumn, sinceColumn];
+}
+
+// Under a question of the whole run, the column that would repeat the first one.
+const sameAs: Record<Measure, Record<Unit, string>> = {
+  peak: { bytes: "peak", blocks: "peak" },
+  live: { bytes: "live", blocks: "live" },
+  total: { bytes: "total", blocks: "count" },
+  grown: { bytes: "live", blocks: "live" },
+  leak: { bytes: "live", blocks: "live" },
+  temp: { bytes: "", blocks: "" },
+};
+
+export function tableColumns(model: Model, question: Question, kind: GroupKind): Column[] {
   const isWhole = question.from === null && question.to === null;
-  const same = isWhole ? sameAs[question.measure] : "";
+  const same = isWhole ? sameAs[question.measure][question.unit] : "";
   const has = ({ id }: Column) => id !== same && (!isClassKind(kind) || ofClasses.includes(id));
-  return [weightColumn(question), ...fixedColumns.filter(has)];
+  return [weightColumn(model, question), ...fixedColumns(question).filter(has)];
 }
 
 export function sorted(items: Group[], column: Column, up: boolean, context: Context): Group[] {

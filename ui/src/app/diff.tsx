@@ -12,7 +12,8 @@ import { moduleName, NONE, placeText } from "../engine/names.ts";
 import { snapshotOfKind, timeOf, type Unit } from "../engine/question.ts";
 import type { Tree } from "../engine/tree.ts";
 import { boundOfAnswer, markOfAnswer, markOfTwo } from "../engine/exactness.ts";
-import { amount, count, EXACT } from "../engine/units.ts";
+import { GROUP_TERMS, TERMS } from "../engine/terms.ts";
+import { amount, cell, change, changeCell, count, EXACT, sideCell } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { Flame } from "../flame/flame.tsx";
 import { nameToShow } from "./columns.ts";
@@ -20,13 +21,12 @@ import { fault, found, groupFault, kind, places, sides, total, tree } from "./co
 import type { Side, Sides } from "./comparison.ts";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal, Th } from "./parts.tsx";
-import { model } from "./session.ts";
+import { model, session } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, settle, state } from "./state.ts";
 import { ROW } from "./table.tsx";
 import { useRowsInSight } from "./virtual.ts";
-import { cell, changeWords, groupWords, momentWords, plural } from "./words.ts";
-import { programName } from "./words.ts";
+import { momentWords, plural, programName, sentence } from "./words.ts";
 
 export function DiffPane() {
   const of = use(sides);
@@ -89,7 +89,9 @@ function Comparison({ of }: { of: Sides }) {
         <b>{amount(next, unit, marks[1])}</b>
         {bounds[1]}{" "}
         <b class={next > then ? "more" : "less"}>
-          {changeWords(next - then, unit, markOfTwo(marks[0], marks[1]))}
+          {next === then
+            ? TERMS.unchanged.text
+            : change(next - then, unit, markOfTwo(marks[0], marks[1]))}
         </b>
         {!areCaptures && (
           <button type="button" class="plain" onClick={() => go({ base: "", pane: "overview" })}>
@@ -98,7 +100,6 @@ function Comparison({ of }: { of: Sides }) {
         )}
       </p>
       {areCaptures && <Notes of={of} />}
-      {areCaptures && <Gathered of={of} />}
       <DiffGraph of={of} made={made} />
       {why && (
         <>
@@ -117,7 +118,9 @@ const NOTES_MAX = 3;
 
 // Of what the command tells, too, and why places cannot be known again.
 function Notes({ of: { before, after } }: { of: Sides }) {
-  const notes = diffNotes(before.model, after.model).map((note) => clean(note));
+  const { facts, capture, model: shown } = use(session)!;
+  const ofBoth = facts.captures[capture]?.compared?.[shown.facts.image.index] ?? [];
+  const notes = diffNotes(ofBoth, before.model, after.model).map((note) => clean(note));
   const more = notes.length - NOTES_MAX;
   if (more > 0) notes.splice(NOTES_MAX, more, `and ${plural(more, "note")} more: see About`);
   return (
@@ -128,26 +131,6 @@ function Notes({ of: { before, after } }: { of: Sides }) {
         </p>
       ))}
     </>
-  );
-}
-
-// What a file of this size leaves open.
-function Gathered({ of }: { of: Sides }) {
-  const facts = [of.before.model.facts, of.after.model.facts];
-  const pruned = facts.flatMap((one) => one.pruned ?? []);
-  if (!pruned.length) return null;
-  if (pruned.every((one) => one.by_place))
-    return (
-      <p class="muted" role="note">
-        To keep this file small the callers of small stacks are left out, “(other stacks)” standing
-        for them; every function is exact. “tidemark view” compares all.
-      </p>
-    );
-  return (
-    <p class="warning" role="note">
-      ⚠ Stacks of a file this size are gathered into “(other stacks)”, on each side by itself:
-      totals are exact, changes of single functions may lie in there. “tidemark view” compares all.
-    </p>
   );
 }
 
@@ -175,21 +158,17 @@ function DiffGraph({ of: { before, after }, made }: { of: Sides; made: Tree }) {
   );
 }
 
-const signs: Record<Change, string> = { added: "+", gone: "−", grown: "▲", shrunk: "▼", same: "=" };
-
 function placeName(place: DiffPlace, after: Model, was: Model): { name: string; where: string } {
   if (place.label !== null) return { name: cleanWithin(place.label, 600), where: "" };
-  if (place.kind === "lost") return { name: "(stack not recorded)", where: "" };
+  if (place.kind === "lost") return { name: TERMS.stackLost.text, where: "" };
   const isAfter = place.afterFrame !== NONE;
   const of = isAfter ? after : was;
   const frame = isAfter ? place.afterFrame : place.beforeFrame;
-  if (frame === NONE) return { name: of.facts.diff.no_frame, where: "" };
+  if (frame === NONE) return { name: TERMS.noFrame.text, where: "" };
   if (place.kind === "module")
-    return { name: of.facts.diff.no_names, where: `in ${clean(moduleName(of, frame))}` };
+    return { name: TERMS.noNames.text, where: `in ${clean(moduleName(of, frame))}` };
   return { name: nameToShow(of, frame), where: clean(placeText(of, frame)) };
 }
-
-const sentence = (words: string) => words[0].toUpperCase() + words.slice(1);
 
 function DiffGroupSwitch() {
   const now = use(kind);
@@ -203,7 +182,7 @@ function DiffGroupSwitch() {
       <select value={now} onChange={change}>
         {DIFF_GROUPS.map((group) => (
           <option key={group} value={group}>
-            {groupWords[group].one}
+            {GROUP_TERMS[group].word}
           </option>
         ))}
       </select>
@@ -223,8 +202,9 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
   const isOtherKnown = ![of.before, of.after].some(({ model: side }) =>
     other === "blocks" && side.facts.image.lacks.includes("blocks"));
   const { change: only } = use(state);
-  const setOnly = (change: Change | null) => settle({ change });
-  const rows = diff.places.filter(({ change }) => (only ? change === only : change !== "same"));
+  const setOnly = (kind: Change | null) => settle({ change: kind });
+  const rows = diff.places.filter((place) =>
+    only ? place.change === only : place.change !== "same");
   const { frame, window } = useRowsInSight(rows.length, ROW);
   return (
     <>
@@ -234,17 +214,17 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
           <button type="button" aria-pressed={only === null} onClick={() => setOnly(null)}>
             all changes
           </button>
-          {CHANGES.map((change) => (
+          {CHANGES.map((kind) => (
             <button
-              key={change}
+              key={kind}
               type="button"
-              aria-pressed={only === change}
-              disabled={!diff.counts[change]}
-              onClick={() => setOnly(change)}
+              aria-pressed={only === kind}
+              disabled={!diff.counts[kind]}
+              onClick={() => setOnly(kind)}
             >
-              {signs[change]} {change} {count(diff.counts[change], EXACT)}
-              {change !== "same" && diff.counts[change] > 0 && (
-                <span class="muted"> {changeWords(diff.sums[change], unit, changed(unit))}</span>
+              {kind} {count(diff.counts[kind], EXACT)}
+              {kind !== "same" && diff.counts[kind] > 0 && (
+                <span class="muted"> {change(diff.sums[kind], unit, changed(unit))}</span>
               )}
             </button>
           ))}
@@ -260,14 +240,12 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
         <table class="grid" aria-rowcount={rows.length + 1}>
           <thead>
             <tr>
-              <Th of="c-change">Change</Th>
-              <Th of="c-by number">By</Th>
-              <Th of="c-weight number">Before</Th>
-              <Th of="c-weight number">After</Th>
-              <Th of="c-name">{sentence(group)}</Th>
-              <th scope="col" class="c-count number">
-                {unit === "bytes" ? "Blocks" : "Bytes"}
-              </th>
+              <Th of="c-change" term={TERMS.kind} />
+              <Th of="c-by number" term={TERMS.change} />
+              <Th of="c-weight number" term={TERMS.before} />
+              <Th of="c-weight number" term={TERMS.after} />
+              <Th of="c-name" term={{ text: GROUP_TERMS[group].word, hint: "" }} />
+              <Th of="c-count number" term={TERMS[other]} />
             </tr>
           </thead>
           <tbody>
@@ -278,22 +256,22 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
               const { name, where } = placeName(place, of.after.model, of.before.model);
               return (
                 <tr key={window.first + i} aria-rowindex={window.first + i + 2}>
-                  <td class="c-change">{signs[place.change]} {place.change}</td>
+                  <td class="c-change">{place.change}</td>
                   <td class={`c-by number ${place.by > 0 ? "more" : place.by < 0 ? "less" : ""}`}>
-                    {changeWords(place.by, unit, changed(unit)).replace(/ blocks?$/, "")}
+                    {changeCell(place.by, unit, changed(unit))}
                   </td>
-                  <td class="c-weight number">{cell(place.before[unit], unit, then)}</td>
-                  <td class="c-weight number">{cell(place.after[unit], unit, next)}</td>
+                  <td class="c-weight number">{sideCell(place.before[unit], unit, then)}</td>
+                  <td class="c-weight number">{sideCell(place.after[unit], unit, next)}</td>
                   <td class="c-name" title={`${name.slice(0, 2000)}\n${where}`}>
                     <span class="name">{name}</span> <span class="muted">{where}</span>
                   </td>
                   <td class="c-count number">
                     {isOtherKnown
-                      ? changeWords(
+                      ? changeCell(
                           place.after[other] - place.before[other],
                           other,
                           changed(other),
-                        ).replace(/ blocks?$/, "")
+                        )
                       : "unknown"}
                   </td>
                 </tr>

@@ -7,6 +7,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { exactly } from "../engine/look.ts";
+import { GROUP_TERMS } from "../engine/terms.ts";
 import type { Tree } from "../engine/tree.ts";
 import type { FlameTarget } from "../flame/actions.ts";
 import { Flame, type FlameProps } from "../flame/flame.tsx";
@@ -15,7 +16,7 @@ import { matches, model, question, refused, session, tree, view, wholeWeight } f
 import { use } from "./signals.ts";
 import { addFilter, go, settle, state } from "./state.ts";
 import { GroupSwitch, GroupTable, ranked } from "./table.tsx";
-import { groupWords, plural, questionWords } from "./words.ts";
+import { plural, questionWords } from "./words.ts";
 
 // What the menu of a box does to the page.
 export const onMenu: FlameProps["onMenu"] = (action, target: FlameTarget) => {
@@ -103,7 +104,7 @@ function BriefTable() {
       <div class="pane-bar">
         <GroupSwitch />
         <button type="button" class="plain" onClick={() => go({ pane: "table" })}>
-          {plural(rows.length, groupWords[group].one, groupWords[group].many)}, all columns
+          {plural(rows.length, GROUP_TERMS[group].one, GROUP_TERMS[group].many)}, all columns
         </button>
       </div>
       <GroupTable isBrief={true} />

@@ -9,6 +9,8 @@ import { leaks, type Leak, type Leaks } from "../engine/leaks.ts";
 import { frameText, NONE } from "../engine/names.ts";
 import { refusal, type Question } from "../engine/question.ts";
 import { markOf } from "../engine/exactness.ts";
+import { keptWords, measureTerm } from "../engine/question_words.ts";
+import { TERMS } from "../engine/terms.ts";
 import { bytes, count, share, time, type Mark } from "../engine/units.ts";
 import { groupName, groupPlace, shortGroupName } from "./columns.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
@@ -16,21 +18,15 @@ import { model, view } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go } from "./state.ts";
-import { plural, wordsOfMeasure, wordsOfPane } from "./words.ts";
+import { plural, sentence, wordsOfPane } from "./words.ts";
 
 const ROWS_MAX = 200;
 
-const fateWords: Record<Fate, { word: string; hint: string }> = {
-  growing: {
-    word: "growing",
-    hint: "not freed, and more came in the second half of the run",
-  },
-  held: { word: "held", hint: "not freed, but not growing" },
-  throughout: {
-    word: "start to end",
-    hint: "all allocated in the first tenth of the run and kept: often meant",
-  },
-  "at the end": { word: "", hint: "" },
+const fateTerms: Record<Fate, { text: string; hint: string }> = {
+  growing: TERMS.growing,
+  held: TERMS.held,
+  throughout: TERMS.throughout,
+  "at the end": TERMS.freedAtEnd,
 };
 
 const asked: Question = { measure: "leak", unit: "bytes", from: null, to: null };
@@ -44,14 +40,15 @@ const found = computed<Leaks>(() =>
 export function LeaksPane() {
   const fault = use(why);
   const { kept, atEnd } = use(found);
-  const mark = markOf(use(model), "live", "bytes");
+  const of = use(model);
+  const mark = markOf(of, "live", "bytes");
   if (fault) return <Refusal text={fault} />;
   return (
-    <section class="pane" aria-label={wordsOfPane("leaks")}>
-      {kept.length + atEnd.length === 0 && <p class="nothing">Every block was freed.</p>}
+    <section class="pane" aria-label={wordsOfPane(of, "leaks")}>
+      {kept.length + atEnd.length === 0 && <Nothing />}
       {kept.length > 0 && (
         <LeakTable
-          title={wordsOfMeasure("leak").name}
+          title={keptWords(of)}
           hint={growthWords(kept, mark)}
           rows={kept}
           isFreed={false}
@@ -59,8 +56,8 @@ export function LeaksPane() {
       )}
       {atEnd.length > 0 && (
         <LeakTable
-          title="Freed only at the end"
-          hint="nothing leaks, but it was all held until the last tenth of the run"
+          title={TERMS.freedAtEnd.text}
+          hint={TERMS.freedAtEnd.hint}
           rows={atEnd}
           isFreed={true}
         />
@@ -69,15 +66,24 @@ export function LeaksPane() {
   );
 }
 
+// Filters may leave none of what is there.
+function Nothing() {
+  const { isFiltered } = use(view);
+  const words = isFiltered ? "nothing here was kept" : measureTerm(use(model), "leak").nothing;
+  return <p class="nothing">{sentence(words)}.</p>;
+}
+
 function sumOf(rows: Leak[]): number {
   return rows.reduce((sum, row) => sum + row.bytes, 0);
 }
 
-function growthWords(rows: Leak[], mark: Mark): string {
+// "growing: 6.6 KiB in 1 place · held: 576 B in 2 places", as below the command's table.
+export function growthWords(rows: Leak[], mark: Mark): string {
+  const told = (word: string, of: Leak[]) =>
+    of.length ? [`${word}: ${bytes(sumOf(of), mark)} in ${plural(of.length, "place")}`] : [];
   const growing = rows.filter(({ fate }) => fate === "growing");
-  if (growing.length)
-    return `of which growing: ${bytes(sumOf(growing), mark)} in ${plural(growing.length, "place")}`;
-  return rows.some(({ fate }) => fate) ? "none of it growing" : "";
+  const held = rows.filter(({ fate }) => fate && fate !== "growing");
+  return [...told(TERMS.growing.text, growing), ...told(TERMS.held.text, held)].join(" · ");
 }
 
 interface TableProps {
@@ -93,19 +99,19 @@ function LeakTable({ title, hint, rows, isFreed }: TableProps) {
   return (
     <table class="grid plain">
       <caption>
-        <b>{title}:</b> {bytes(sum, mark)} in {plural(rows.length, "place")}{" "}
+        <b>{sentence(title)}:</b> {bytes(sum, mark)} in {plural(rows.length, "place")}{" "}
         <span class="muted">{hint}</span>
       </caption>
       <thead>
         <tr>
-          <Th of="c-share">Share</Th>
-          <Th of="c-weight number">{isFreed ? "At most" : "Bytes"}</Th>
-          {!isFreed && <Th of="c-fate">Course</Th>}
-          <Th of="c-spark">Over time</Th>
-          <Th of="c-name">Place</Th>
-          <Th of="c-count number">Blocks</Th>
-          <Th of="c-age number">{isFreed ? "Mean life" : "Mean age"}</Th>
-          <Th of="c-first number">Since</Th>
+          <Th of="c-share" term={TERMS.share} />
+          <Th of="c-weight number" term={isFreed ? TERMS.heldMost : TERMS.bytes} />
+          {!isFreed && <Th of="c-fate" term={TERMS.course} />}
+          <Th of="c-spark" term={TERMS.overTime} />
+          <Th of="c-name" term={TERMS.function} />
+          <Th of="c-count number" term={TERMS.blocks} />
+          <Th of="c-age number" term={isFreed ? TERMS.meanLife : TERMS.meanAge} />
+          <Th of="c-first number" term={TERMS.since} />
         </tr>
       </thead>
       <tbody>
@@ -127,7 +133,7 @@ function LeakTable({ title, hint, rows, isFreed }: TableProps) {
 function LeakRow({ row, sum, isFreed }: { row: Leak; sum: number; isFreed: boolean }) {
   const of = use(model);
   const mark = markOf(of, "live", "bytes");
-  const fate = row.fate ? fateWords[row.fate] : null;
+  const fate = row.fate ? fateTerms[row.fate] : null;
   return (
     <tr>
       <td class="c-share number">
@@ -136,7 +142,7 @@ function LeakRow({ row, sum, isFreed }: { row: Leak; sum: number; isFreed: boole
       <td class="c-weight number">{bytes(row.bytes, mark)}</td>
       {!isFreed && (
         <td class="c-fate" title={fate?.hint}>
-          {fate?.word}
+          {fate?.text}
         </td>
       )}
       <td class="c-spark">

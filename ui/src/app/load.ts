@@ -20,6 +20,7 @@ export interface CaptureFacts {
   file: string;
   images: OfferedImage[];
   largest: number; // the image to begin with
+  compared?: string[][]; // of two: per image, what to beware of beside the other's largest
   note?: string | null; // why the file may tell more than the page does
 }
 

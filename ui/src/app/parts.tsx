@@ -5,6 +5,7 @@
 import type { ComponentChildren } from "preact";
 import { use } from "./signals.ts";
 import { go, state, type State } from "./state.ts";
+import { sentence } from "./words.ts";
 
 // A share as a bar; the number stands beside it.
 export function Bar({ part, whole }: { part: number; whole: number }) {
@@ -53,10 +54,10 @@ export function Fact({ name, children }: { name: string; children: ComponentChil
 }
 
 // The head of a table's column, by the class that gives the column its width.
-export function Th({ of, children }: { of: string; children: ComponentChildren }) {
+export function Th({ of, term }: { of: string; term: { text: string; hint: string } }) {
   return (
-    <th scope="col" class={of}>
-      {children}
+    <th scope="col" class={of} title={term.hint}>
+      {sentence(term.text)}
     </th>
   );
 }

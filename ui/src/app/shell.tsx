@@ -200,6 +200,7 @@ function ProcessPicker() {
 }
 
 function Tabs({ now }: { now: Pane }) {
+  const of = use(model);
   useEffect(() => {
     document.getElementById(`tab-${now}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [now]);
@@ -225,7 +226,7 @@ function Tabs({ now }: { now: Pane }) {
           title={i < 10 ? String((i + 1) % 10) : undefined}
           onClick={() => go({ pane })}
         >
-          {wordsOfPane(pane)}
+          {wordsOfPane(of, pane)}
         </button>
       ))}
     </div>

@@ -6,6 +6,8 @@
 import { computed } from "@preact/signals-core";
 import { histogram, lifeRange, sizeRange } from "../engine/histograms.ts";
 import { markOf } from "../engine/exactness.ts";
+import { groupRefusal } from "../engine/groups.ts";
+import { TERMS } from "../engine/terms.ts";
 import { bytes, count, share, time, EXACT } from "../engine/units.ts";
 import { Bar, Th } from "./parts.tsx";
 import { model, view } from "./session.ts";
@@ -59,20 +61,20 @@ function lifeClasses(counts: Float64Array): Class[] {
 
 export function SizesPane() {
   const { sizes, lifetimes } = use(counted);
-  const { lacks } = use(model).facts.image;
+  const of = use(model);
   return (
     <section class="pane columns" aria-label="Sizes and lifetimes">
       <Bars
         title="Sizes of allocations"
-        hint="as asked for, resizes included"
+        term={TERMS.size}
         classes={sizeClasses(sizes)}
-        lacking={lacks.includes("size_histogram")}
+        why={groupRefusal(of, "size")}
       />
       <Bars
         title="Lifetimes of blocks that were freed"
-        hint="from allocation to free; a resize does not end it"
+        term={TERMS.lifetime}
         classes={lifeClasses(lifetimes)}
-        lacking={lacks.includes("lifetime_histogram")}
+        why={groupRefusal(of, "lifetime")}
       />
     </section>
   );
@@ -80,12 +82,12 @@ export function SizesPane() {
 
 interface BarsProps {
   title: string;
-  hint: string;
+  term: { text: string; hint: string };
   classes: Class[];
-  lacking: boolean;
+  why: string | null; // there are none to be had
 }
 
-function Bars({ title, hint, classes, lacking }: BarsProps) {
+function Bars({ title, term, classes, why }: BarsProps) {
   const mark = markOf(use(model), "allocated", "blocks");
   let all = 0;
   let most = 0;
@@ -93,26 +95,26 @@ function Bars({ title, hint, classes, lacking }: BarsProps) {
     all += number;
     most = Math.max(most, number);
   }
-  if (lacking || !all)
+  if (why || !all)
     return (
       <div>
         <h2>{title}</h2>
-        <p class="nothing">{lacking ? "This capture does not hold them." : "There are none."}</p>
+        <p class="nothing">{why ?? "There are none."}</p>
       </div>
     );
   return (
     <table class="bars">
       <caption>
-        {title} <span class="muted">{hint}; of the whole run</span>
+        {title} <span class="muted">{term.hint}; of the whole run</span>
       </caption>
       <thead>
         <tr>
-          <th scope="col">{title.startsWith("Sizes") ? "Size" : "Lifetime"}</th>
+          <Th of="" term={term} />
           <th scope="col" class="wide">
             <span class="sr">Share as a bar</span>
           </th>
-          <Th of="number">Blocks</Th>
-          <Th of="number">Share</Th>
+          <Th of="number" term={TERMS.blocks} />
+          <Th of="number" term={TERMS.share} />
         </tr>
       </thead>
       <tbody>

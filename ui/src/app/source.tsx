@@ -9,7 +9,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { shortenPath } from "../engine/names.ts";
 import type { Unit } from "../engine/question.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
-import { amount, share, type Mark } from "../engine/units.ts";
+import { TERMS } from "../engine/terms.ts";
+import { amount, cell, share, type Mark } from "../engine/units.ts";
 import { notesOf } from "../engine/verdict.ts";
 import { clean } from "../flame/clean.ts";
 import { editorLink } from "./graph.tsx";
@@ -19,7 +20,6 @@ import type { SourceText } from "./load.ts";
 import { use } from "./signals.ts";
 import { lineWeights, partsOf, type FileWeights } from "./source_lines.ts";
 import { go, state } from "./state.ts";
-import { cell } from "./words.ts";
 
 const FILES_MAX = 500;
 
@@ -32,7 +32,8 @@ export function SourcePane() {
 }
 
 function weightWords({ own, total }: FileWeights, unit: Unit, mark: Mark): string {
-  return own ? `${amount(own, unit, mark)} own` : `${amount(total, unit, mark)} through it`;
+  if (own) return `${amount(own, unit, mark)} ${TERMS.self.text}`;
+  return `${amount(total, unit, mark)} through it`;
 }
 
 function Source() {
@@ -132,13 +133,11 @@ function Lines({ file, lines }: { file: FileWeights; lines: SourceText["lines"] 
       <table class="grid plain code">
         <thead>
           <tr>
-            <Th of="c-share">Share</Th>
-            <Th of="c-weight number">Total</Th>
-            <Th of="c-self number">Own</Th>
-            <Th of="c-line number">Line</Th>
-            <th scope="col" class="c-code">
-              {lines ? "Source" : "Function"}
-            </th>
+            <Th of="c-share" term={TERMS.share} />
+            <Th of="c-weight number" term={TERMS.total} />
+            <Th of="c-self number" term={TERMS.self} />
+            <Th of="c-line number" term={TERMS.line} />
+            <Th of="c-code" term={lines ? TERMS.source : TERMS.function} />
           </tr>
         </thead>
         {parts.map((part, i) => (

@@ -7,6 +7,8 @@ import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
 import { group, groupRefusal, type Group, type GroupKind, type Groups } from "../engine/groups.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
+import { measureTerm } from "../engine/question_words.ts";
+import { GROUP_TERMS, TERMS } from "../engine/terms.ts";
 import { share } from "../engine/units.ts";
 import { wrapperWords } from "../engine/wrappers.ts";
 import { cleanWithin } from "../flame/clean.ts";
@@ -33,7 +35,7 @@ import { go, groupKinds, settle, state, type GroupWord } from "./state.ts";
 import { rowKey, tableLines, type Line } from "./table_rows.ts";
 import { csv, markdown } from "./table_text.ts";
 import { useRowsInSight } from "./virtual.ts";
-import { groupWords } from "./words.ts";
+import { sentence } from "./words.ts";
 
 export const ROW = 26; // pixels
 
@@ -56,7 +58,7 @@ export const ranked = computed<Group[]>(() => {
   const [id, up] = order.value.split(" ");
   if (!id) return items;
   const context = { model: model.value, question: question.value, whole: wholeWeight.value };
-  const columns = [nameColumn, ...tableColumns(question.value, all.kind)];
+  const columns = [nameColumn, ...tableColumns(model.value, question.value, all.kind)];
   const column = columns.find((one) => one.id === id);
   return column ? sorted(items, column, up === "true", context) : items;
 });
@@ -105,7 +107,7 @@ export function GroupSwitch() {
       <select value={now} onChange={change}>
         {groupKinds.map((word) => (
           <option key={word} value={word}>
-            {groupWords[word].one}
+            {GROUP_TERMS[word].word}
           </option>
         ))}
       </select>
@@ -116,8 +118,10 @@ export function GroupSwitch() {
 function CopyButtons() {
   const rows = () => {
     const context = { model: model.peek(), question: question.peek(), whole: wholeWeight.peek() };
-    const columns = tableColumns(context.question, ranked.peek()[0]?.kind ?? "place");
-    const head = ["share", ...columns.map((column) => column.title), "name", "place", "way"];
+    const kind = ranked.peek()[0]?.kind ?? "place";
+    const columns = tableColumns(context.model, context.question, kind);
+    const titles = columns.map((column) => column.title);
+    const head = [TERMS.share.text, ...titles, "name", "place", "way"];
     const body = ranked
       .peek()
       .map((item) => [
@@ -169,7 +173,7 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
   const { frame, window } = useRowsInSight(lines.length, ROW);
   const context: Context = { model: of, question: asked, whole };
   const kind = rows[0]?.kind ?? "place";
-  const all = tableColumns(asked, kind);
+  const all = tableColumns(of, asked, kind);
   const columns = isBrief ? all.filter((column) => briefIds.includes(column.id)) : all;
   const toggle = (item: Group) => {
     const key = rowKey(item);
@@ -177,8 +181,8 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
     if (!next.delete(key)) next.add(key);
     setOpen(next);
   };
-  const word = groupWords[kind];
-  if (!rows.length) return <p class="nothing">Nothing here weighs anything under this question.</p>;
+  const word = GROUP_TERMS[kind];
+  if (!rows.length) return <Nothing />;
   return (
     <div
       class={`grid-frame ${isBrief ? "brief" : ""}`}
@@ -209,21 +213,29 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
   );
 }
 
+// Of a whole run, what the command says; of a part or of some stacks, that they have none.
+function Nothing() {
+  const { measure, from, to } = use(question);
+  const { nothing } = measureTerm(use(model), measure);
+  const isAll = from === null && to === null && !use(view).isFiltered;
+  const words = isAll ? nothing : "nothing here weighs anything under this question";
+  return <p class="nothing">{sentence(words)}.</p>;
+}
+
 function Gap({ rows }: { rows: number }) {
   return <tr aria-hidden="true" class="gap" style={{ height: `${rows * ROW}px` }} />;
 }
 
 function Head({ columns, kind }: { columns: Column[]; kind: GroupKind }) {
   const [first, ...others] = columns;
-  const word = groupWords[kind].one;
   return (
     <thead>
       <tr aria-rowindex={1}>
-        <Th of="c-share">Share</Th>
+        <Th of="c-share" term={TERMS.share} />
         <SortHead column={first} kind={kind} />
-        {hasCurve(kind) && <Th of="c-spark">Over time</Th>}
+        {hasCurve(kind) && <Th of="c-spark" term={TERMS.overTime} />}
         <SortHead
-          column={{ ...nameColumn, title: word[0].toUpperCase() + word.slice(1) }}
+          column={{ ...nameColumn, title: sentence(GROUP_TERMS[kind].word) }}
           kind={kind}
         />
         {others.map((column) => (

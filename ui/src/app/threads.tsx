@@ -7,12 +7,13 @@ import { computed } from "@preact/signals-core";
 import { groupPlace, groupText } from "../engine/group_text.ts";
 import { group, groupRefusal } from "../engine/groups.ts";
 import { markOf, markOfAnswer } from "../engine/exactness.ts";
-import { bytes, count, percent, share } from "../engine/units.ts";
+import { measureTerm, questionHeading } from "../engine/question_words.ts";
+import { GROUP_TERMS, TERMS } from "../engine/terms.ts";
+import { bytes, cell, count, percent, share } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
-import { cell, wordsOfMeasure } from "./words.ts";
 
 const why = computed(() => refused.value ?? groupRefusal(model.value, "thread"));
 const threads = computed(() => (why.value ? null : group(view.value, question.value, "thread")));
@@ -31,34 +32,23 @@ export function ThreadsPane() {
     <section class="pane" aria-label="Threads">
       {all.items.some((row) => row.several && row.weight) && (
         <p class="muted">
-          “Several threads”: these free each other’s blocks, so that nobody knows whose are left.
+          {TERMS.severalThreads.text}: {TERMS.severalThreads.hint}.
         </p>
       )}
       <table class="grid plain">
         <thead>
           <tr>
-            <Th of="c-share">Share</Th>
-            <th scope="col" class="c-weight number">
-              {wordsOfMeasure(measure).name}
-            </th>
-            <Th of="c-name">Thread</Th>
-            <Th of="c-count number">Allocations</Th>
-            <Th of="c-total number">Allocated</Th>
-            <Th of="c-total number">Freed</Th>
-            <th
-              scope="col"
-              class="c-foreign number"
-              title="frees of blocks another thread allocated"
-            >
-              Others’ freed
-            </th>
-            <th
-              scope="col"
-              class="c-temp number"
-              title="blocks freed within one further allocation"
-            >
-              At once
-            </th>
+            <Th of="c-share" term={TERMS.share} />
+            <Th
+              of="c-weight number"
+              term={{ text: questionHeading(of, asked), hint: measureTerm(of, measure).hint }}
+            />
+            <Th of="c-name" term={{ text: GROUP_TERMS.thread.word, hint: "" }} />
+            <Th of="c-count number" term={TERMS.allocations} />
+            <Th of="c-total number" term={TERMS.allocated} />
+            <Th of="c-total number" term={TERMS.freed} />
+            <Th of="c-foreign number" term={TERMS.foreign} />
+            <Th of="c-temp number" term={TERMS.temporary} />
           </tr>
         </thead>
         <tbody>

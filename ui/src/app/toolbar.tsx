@@ -6,14 +6,15 @@
 import { blameOf } from "../engine/groups.ts";
 import { MEASURES, refusal, type Measure } from "../engine/question.ts";
 import { markOfAnswer, markOfTwo } from "../engine/exactness.ts";
-import { amount, count, share, EXACT } from "../engine/units.ts";
+import { measureTerm } from "../engine/question_words.ts";
+import { amount, change, count, share, EXACT } from "../engine/units.ts";
 import type { Matches } from "../engine/search.ts";
 import { AddFilter, Chips } from "./chips.tsx";
 import { found as foundInBoth, sides } from "./comparison.ts";
 import { matches, model, question, searchFault, view, wanted } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, settle, state, type Pane, type State } from "./state.ts";
-import { changeWords, wordsOfMeasure } from "./words.ts";
+import { sentence } from "./words.ts";
 
 // Panes that answer no question, or always the same one; and those whose stacks can be turned.
 const unasked: Pane[] = ["sizes", "leaks"];
@@ -70,12 +71,12 @@ export function otherUnit(): void {
 
 function MeasureSwitch() {
   const now = use(question);
-  use(model);
+  const of = use(model);
   return (
     <div class="switch" role="group" aria-label="Measure">
       {MEASURES.map((measure) => {
         const why = whyNot(measure, now.unit);
-        const { name, hint } = wordsOfMeasure(measure);
+        const { name, hint } = measureTerm(of, measure);
         return (
           <button
             key={measure}
@@ -86,7 +87,7 @@ function MeasureSwitch() {
             title={why ?? hint}
             onClick={() => !why && go(measureStep(measure))}
           >
-            {name}
+            {sentence(name)}
           </button>
         );
       })}
@@ -193,7 +194,7 @@ function SearchOfBoth() {
   if (!of) return <SearchOfStacks />;
   const [then, next] = [of.before, of.after].map((side) => markOfAnswer(side.model, side.question));
   const words = found
-    ? `${changeWords(found.total - (found.before ?? 0), unit, markOfTwo(then, next))}: ` +
+    ? `${change(found.total - (found.before ?? 0), unit, markOfTwo(then, next))}: ` +
       `${amount(found.before ?? 0, unit, then)} → ${amount(found.total, unit, next)} ` +
       framesWords(found)
     : "";

@@ -7,7 +7,8 @@ import type { Model } from "../engine/model.ts";
 import { frameText, placeText } from "../engine/names.ts";
 import type { Tree } from "../engine/tree.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
-import { count, share, EXACT, type Mark } from "../engine/units.ts";
+import { TERMS } from "../engine/terms.ts";
+import { cell, count, share, EXACT, type Mark } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { nameToShow } from "./columns.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
@@ -16,7 +17,6 @@ import { use } from "./signals.ts";
 import { ROW } from "./table.tsx";
 import { treeLines, type TreeLine, type Turned } from "./tree_lines.ts";
 import { useRowsInSight } from "./virtual.ts";
-import { cell } from "./words.ts";
 
 export function TreePane() {
   const why = use(refused);
@@ -106,11 +106,11 @@ export function TreeGrid({ tree, label }: GridProps) {
       >
         <thead>
           <tr role="row">
-            <Th of="c-share">Share</Th>
-            <Th of="c-weight number">Total</Th>
-            <Th of="c-self number">Own</Th>
-            <Th of="c-name">Function</Th>
-            <Th of="c-stacks number">Stacks</Th>
+            <Th of="c-share" term={TERMS.share} />
+            <Th of="c-weight number" term={TERMS.total} />
+            <Th of="c-self number" term={TERMS.self} />
+            <Th of="c-name" term={TERMS.function} />
+            <Th of="c-stacks number" term={TERMS.stacks} />
           </tr>
         </thead>
         <tbody>

@@ -6,7 +6,8 @@ import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "./classes.ts";
 import type { Group } from "./groups.ts";
 import type { Model } from "./model.ts";
 import { frameText, moduleName, modulePath, NONE, placeText, shortenPath } from "./names.ts";
-import { keptWords } from "./question_words.ts";
+import { isLetGo } from "./question_words.ts";
+import { TERMS } from "./terms.ts";
 import { bytes, count, EXACT, time } from "./units.ts";
 
 function sizeText({ number, several, last }: Group): string {
@@ -19,11 +20,11 @@ function sizeText({ number, several, last }: Group): string {
 
 function lifetimeText(model: Model, { number, several }: Group): string {
   if (several)
-    return "(several lifetimes)";
+    return TERMS.severalLifetimes.text;
   if (number === LIFE_CLASS_RESIZED)
-    return "(went on as a resized block)";
+    return TERMS.resized.text;
   if (number === LIFE_CLASS_LIVE)
-    return `(${keptWords(model)})`;
+    return (isLetGo(model) ? TERMS.stillLive : TERMS.neverFreed).text;
   const { least, most } = classRange("lifetime", number);
   if (most === null)
     return `${time(least ?? 0)} and more`;
@@ -32,12 +33,12 @@ function lifetimeText(model: Model, { number, several }: Group): string {
 
 function threadText(model: Model, { number, several }: Group): string {
   if (several)
-    return "(several threads)";
+    return TERMS.severalThreads.text;
   const thread = number ? model.facts.threads[number] : undefined;
   if (!thread)
-    return "(thread not known)";
+    return TERMS.threadUnknown.text;
   if (thread.tid && thread.tid === model.facts.image.pid)
-    return "main thread";
+    return TERMS.mainThread.text;
   return thread.name || `thread ${thread.tid}`;
 }
 
@@ -51,12 +52,12 @@ export function groupText(model: Model, group: Group): string {
   if (kind === "lifetime")
     return lifetimeText(model, group);
   if (frame === NONE)
-    return "(stack not recorded)";
+    return TERMS.stackLost.text;
   if (kind === "place" || kind === "function" || kind === "stack")
     return frameText(model, frame);
   const file = model.frames.file[frame];
   if (kind === "file")
-    return file ? shortenPath(model.text[file]) : "(file not known)";
+    return file ? shortenPath(model.text[file]) : TERMS.noFile.text;
   return group.crate ?? moduleName(model, frame);
 }
 

@@ -154,17 +154,12 @@ export interface Exactness {
   bound_bytes?: number;
 }
 
-// What a comparison is told with; what has gaps (%s) is filled where both sides are known.
+// What a comparison is told with; gaps (%s) are filled where both sides are known.
 export interface DiffWords {
   notes: string[]; // what to beware of in this side
   measures: Record<string, Record<"bytes" | "blocks", string>>;
   moments: Record<"bytes" | "blocks", string>;
-  two_programs: string;
-  other_command: string;
-  peaks_within: string;
   unchanged: string;
-  no_names: string;
-  no_frame: string;
 }
 
 export interface Facts {
@@ -196,7 +191,6 @@ export interface Facts {
   exactness: Record<Figure, Exactness> & { sampled: { every_bytes: number | null } | null };
   threads: { tid: number; name: string; owners: number }[];
   marks: { time_ns: number; name: string }[];
-  words: Record<string, Record<"bytes" | "blocks", string>>; // by measure, of a whole run
   diff: DiffWords;
   verdict: Told;
   verdict_so_far: Told | null; // while the run goes on; null: it has ended

@@ -6,6 +6,7 @@
 // src/view/frame_names.h and paths.c have it.
 
 import { FrameFlag, type Model } from "./model.ts";
+import { TERMS } from "./terms.ts";
 
 export const NONE = 0xffffffff; // as a frame: none
 
@@ -26,13 +27,13 @@ export function frameText(model: Model, frame: number): string {
     return "(all)";
   const flags = model.frames.flags[frame];
   if (flags & FrameFlag.lost)
-    return "(stack not recorded)";
+    return TERMS.stackLost.text;
   if (flags & FrameFlag.pages)
-    return "(own pages)";
+    return TERMS.ownPages.text;
   if (flags & FrameFlag.pruned)
-    return "(other stacks)";
+    return TERMS.otherStacks.text;
   if (flags & FrameFlag.cut)
-    return "(frames left out)";
+    return TERMS.framesCut.text;
   const fn = model.frames.function[frame];
   if (fn)
     return model.text[fn];

@@ -4,6 +4,8 @@
 // digit. A value never shows as a rounder one than it is: 1023.96 KiB is not "1024.0 KiB" but
 // "1.0 MiB". And none as more exact: each wants the mark of what it is (engine/exactness.ts).
 
+import { TERMS } from "./terms.ts";
+
 export type Mark = "" | "≈ " | "≤ " | "≥ ";
 export const EXACT: Mark = ""; // counted here and now, or known to be
 
@@ -99,7 +101,22 @@ export function amount(n: number, unit: "bytes" | "blocks", mark: Mark): string 
   return `${count(n, mark)} ${Math.abs(n) === 1 ? "block" : "blocks"}`;
 }
 
-// With its sign, as changes are told: "+1.2 MiB", "−3 B", "±0 B".
+// As changes are told, never by colour alone: "▲ 1.2 MiB", "▼ 3 B", "0 B".
 export function change(n: number, unit: "bytes" | "blocks", mark: Mark): string {
-  return (n > 0 ? "+" : n < 0 ? "−" : "±") + amount(Math.abs(n), unit, mark);
+  const sign = n > 0 ? TERMS.more.text : n < 0 ? TERMS.less.text : "";
+  return sign + amount(Math.abs(n), unit, mark);
+}
+
+// A number of a table, whose heading names what is counted.
+export function cell(value: number, unit: "bytes" | "blocks", mark: Mark): string {
+  return unit === "bytes" ? bytes(value, mark) : count(value, mark);
+}
+
+// In a table of changes: by how much, and what a side has. As src/report/diff_cells.h has them.
+export function changeCell(n: number, unit: "bytes" | "blocks", mark: Mark): string {
+  return change(n, unit, mark).replace(/ blocks?$/, "");
+}
+
+export function sideCell(value: number, unit: "bytes" | "blocks", mark: Mark): string {
+  return value === 0 ? TERMS.nothing.text : cell(value, unit, mark);
 }

@@ -5,7 +5,6 @@
 
 import { amount, change, share } from "../engine/units.ts";
 import type { TreeMeaning } from "./meaning.ts";
-import { arrow } from "./meaning.ts";
 
 interface BarProps {
   meaning: TreeMeaning;
@@ -51,6 +50,6 @@ function figuresOf({ meaning, node, whole }: BarProps): string {
   const { tree, options } = meaning;
   if (tree.count === 0) return "";
   const n = meaning.change(node);
-  if (options.signed) return `${arrow(n)} ${change(n, options.unit, options.mark)}`;
+  if (options.signed) return change(n, options.unit, options.mark);
   return `${amount(n, options.unit, options.mark)} · ${share(n, whole, options.mark)}`;
 }

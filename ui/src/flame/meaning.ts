@@ -2,11 +2,12 @@
 //
 // What the boxes of a tree show: colours by crate or module, or by growth and shrinking; what was
 // searched for before everything else. Growth is never told by colour alone: labels begin with ▲
-// or ▼ and figures have a sign.
+// or ▼.
 
 import type { Unit } from "../engine/question.ts";
+import { TERMS } from "../engine/terms.ts";
 import type { Tree } from "../engine/tree.ts";
-import { amount, change, type Mark } from "../engine/units.ts";
+import { amount, type Mark } from "../engine/units.ts";
 import type { Meaning } from "./draw.ts";
 import type { TreeNames } from "./names.ts";
 import { Style } from "./palette.ts";
@@ -50,7 +51,7 @@ export class TreeMeaning implements Meaning {
   labels(node: number): readonly string[] {
     const plain = this.names.labelsOf(node);
     const deep = this.tree.deep(node);
-    const mark = this.options.signed ? `${arrow(this.change(node))} ` : "";
+    const mark = this.options.signed ? arrow(this.change(node)) : "";
     const times = node > 0 && deep > 1 ? ` ×${deep}` : "";
     if (mark === "" && times === "") return plain;
     return plain.map((label) => mark + label + times);
@@ -58,9 +59,8 @@ export class TreeMeaning implements Meaning {
 
   figure(node: number): string {
     const { signed, unit, mark } = this.options;
-    return signed
-      ? change(this.change(node), unit, mark)
-      : amount(this.tree.total(node), unit, mark);
+    const n = signed ? Math.abs(this.change(node)) : this.tree.total(node);
+    return amount(n, unit, mark);
   }
 
   isJoined(node: number): boolean {
@@ -78,8 +78,8 @@ export class TreeMeaning implements Meaning {
   }
 }
 
-export function arrow(n: number): string {
-  return n > 0 ? "▲" : n < 0 ? "▼" : "=";
+function arrow(n: number): string {
+  return n > 0 ? TERMS.more.text : n < 0 ? TERMS.less.text : "= ";
 }
 
 function countMatches(matches: Uint8Array): Uint32Array {

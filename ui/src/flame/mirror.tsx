@@ -3,6 +3,7 @@
 // The picture as a table, for who does not see it: the node in focus with its ancestors, its
 // neighbours and its largest children. The keyboard's focus is here; the canvas shows where it is.
 
+import { TERMS } from "../engine/terms.ts";
 import type { Tree } from "../engine/tree.ts";
 import { amount, change, share } from "../engine/units.ts";
 import { cleanWithin } from "./clean.ts";
@@ -41,11 +42,17 @@ export function Mirror(props: MirrorProps) {
     >
       <thead>
         <tr role="row">
-          <th role="columnheader">Function</th>
-          <th role="columnheader">{meaning.options.signed ? "Change" : "Total"}</th>
-          <th role="columnheader">Share</th>
-          <th role="columnheader">Self</th>
-          <th role="columnheader">Place</th>
+          {[
+            TERMS.function,
+            meaning.options.signed ? TERMS.change : TERMS.total,
+            TERMS.share,
+            TERMS.self,
+            TERMS.source,
+          ].map(({ text }) => (
+            <th key={text} role="columnheader">
+              {text}
+            </th>
+          ))}
         </tr>
       </thead>
       <tbody>

@@ -7,6 +7,7 @@
 
 import { FrameFlag, Layer, type Model } from "../engine/model.ts";
 import { frameText, modulePath, shortenPath } from "../engine/names.ts";
+import { TERMS } from "../engine/terms.ts";
 import type { Tree } from "../engine/tree.ts";
 import { clean, cleanWithin } from "./clean.ts";
 import { shortName, tailsOf } from "../engine/shorten.ts";
@@ -17,10 +18,10 @@ export const N_TINTS = 3; // of each colour, so that functions of one crate are 
 export type FrameKind = "own" | "runtime" | "cut" | "lost" | "pages" | "pruned";
 
 const SPECIAL: [number, FrameKind, string][] = [
-  [FrameFlag.pruned, "pruned", "stacks pruned to keep the file small"],
-  [FrameFlag.lost, "lost", "stack not recorded"],
-  [FrameFlag.cut, "cut", "frames left out"],
-  [FrameFlag.pages, "pages", "own pages (mmap, brk)"],
+  [FrameFlag.pruned, "pruned", TERMS.otherStacks.text],
+  [FrameFlag.lost, "lost", TERMS.stackLost.text],
+  [FrameFlag.cut, "cut", TERMS.framesCut.text],
+  [FrameFlag.pages, "pages", TERMS.ownPages.text],
 ];
 
 const FULL_NAME_MAX = 2000; // characters of a name in the document

@@ -5,10 +5,11 @@
 // readers, so it is hidden from them.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { TERMS } from "../engine/terms.ts";
 import { amount, change, count, EXACT, share } from "../engine/units.ts";
 import type { Hit } from "./chart.ts";
 import { cleanWithin } from "./clean.ts";
-import { arrow, type TreeMeaning } from "./meaning.ts";
+import type { TreeMeaning } from "./meaning.ts";
 
 export interface TipTarget {
   hit: Hit;
@@ -109,22 +110,23 @@ function rowsOf(node: number, meaning: TreeMeaning, whole: number, zoom: number)
   const total = tree.total(node);
   if (tree.isDiff) {
     const n = meaning.change(node);
-    rows.push(["change", `${arrow(n)} ${change(n, unit, mark)}`]);
-    rows.push(["before", amount(tree.before(node), unit, mark)]);
-    rows.push(["after", amount(total, unit, mark)]);
+    rows.push([TERMS.change.text, change(n, unit, mark)]);
+    rows.push([TERMS.before.text, amount(tree.before(node), unit, mark)]);
+    rows.push([TERMS.after.text, amount(total, unit, mark)]);
   } else {
-    rows.push(["total", sharesText(total, meaning, whole, zoom)]);
+    rows.push([TERMS.total.text, sharesText(total, meaning, whole, zoom)]);
     const self = tree.self(node);
-    if (self !== total) rows.push(["self", self === 0 ? "none" : amount(self, unit, mark)]);
+    if (self !== total)
+      rows.push([TERMS.self.text, self === 0 ? "none" : amount(self, unit, mark)]);
   }
-  rows.push(["stacks", count(tree.stacks(node), EXACT)]);
+  rows.push([TERMS.stacks.text, count(tree.stacks(node), EXACT)]);
   return rows;
 }
 
 function sharesText(total: number, meaning: TreeMeaning, whole: number, zoom: number): string {
   const { tree, options } = meaning;
   const { unit, mark } = options;
-  if (options.signed) return `${arrow(total)} ${change(total, unit, mark)}`;
+  if (options.signed) return change(total, unit, mark);
   const text = `${amount(total, unit, mark)} · ${share(total, whole, mark)}`;
   const zoomed = tree.total(zoom);
   return zoom > 0 && total <= zoomed
@@ -135,12 +137,13 @@ function sharesText(total: number, meaning: TreeMeaning, whole: number, zoom: nu
 function notesOf(node: number, { names, tree }: TreeMeaning): string[] {
   const notes: string[] = [];
   const kind = names.kindOf(node);
-  if (kind === "runtime") notes.push("of the runtime");
-  if (kind === "cut") notes.push("the stack was too deep to be recorded whole");
-  if (kind === "lost") notes.push("memory is counted, but who asked for it is not known");
-  if (kind === "pruned") notes.push("tidemark view shows them");
-  if (names.isInlined(node)) notes.push("inlined");
-  if (names.isGuessed(node)) notes.push("this frame is a guess");
+  if (kind === "runtime") notes.push(TERMS.runtime.text);
+  if (kind === "cut") notes.push(TERMS.framesCut.hint);
+  if (kind === "lost") notes.push(TERMS.stackLost.hint);
+  if (kind === "pages") notes.push(TERMS.ownPages.hint);
+  if (kind === "pruned") notes.push(TERMS.otherStacks.hint);
+  if (names.isInlined(node)) notes.push(TERMS.inlined.text);
+  if (names.isGuessed(node)) notes.push(TERMS.guessed.text);
   const deep = tree.deep(node);
   if (deep > 1) notes.push(`calls itself, up to ${deep} deep`);
   return notes;
