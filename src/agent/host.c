@@ -44,16 +44,44 @@ static bool start(struct tide_host_image *ret_image)
       .stack_origin = face->stack_origin,
       .depth = face->depth_limit,
       .is_supervised = true,
+      .is_agent = true,
+      .follows_forks = face->door[0],
   };
   ret_image->argv = arguments(&ret_image->argc);
   return true;
 }
 
-// Made by the tracer, as large as it says. Whatever else the recorder would like is not to be had.
+// Mapped by the tracer, as large as it says: what is more than the recorder asks for goes.
+static void *take_given(uint64_t bytes)
+{
+  const struct tide_agent_face *face = &tide_agent_face;
+  void *p = (void *)face->store_given;
+  tide_sys_adopt_map(p, bytes);
+  if (bytes < face->store_bytes)
+    TIDE_SYS(SYS_munmap, face->store_given + bytes, face->store_bytes - bytes);
+  return p;
+}
+
+static void *store_at_door(uint64_t bytes)
+{
+  struct tide_door_hello hello = {.magic = TIDE_DOOR_MAGIC,
+                                  .version = TIDE_DOOR_VERSION,
+                                  .pid = tide_sys_pid(),
+                                  .flags = TIDE_DOOR_FORKED,
+                                  .store_bytes = bytes,
+                                  .parent_pid = (uint32_t)TIDE_SYS(SYS_getppid, 0)};
+  enum tide_door_outcome outcome; // the core counts who gets none
+  return tide_door_store(tide_agent_face.door, &hello, &outcome);
+}
+
+// Of its first image made by the tracer. Whatever else the recorder would like is not to be had.
 static void *store(bool forked, uint64_t bytes)
 {
   struct tide_agent_face *face = &tide_agent_face;
-  void *p = !forked && bytes <= face->store_bytes ? tide_door_adopt(face->store_fd, bytes) : NULL;
+  void *p = forked                      ? store_at_door(bytes)
+            : bytes > face->store_bytes ? NULL
+            : face->store_given         ? take_given(bytes)
+                                        : tide_door_adopt(face->store_fd, bytes);
   tide_store_release(&face->store_at, (uint64_t)p);
   return p;
 }

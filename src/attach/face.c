@@ -82,6 +82,7 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
                                    .seats = tide_agent_image_find(a->agent, "tide_agent_seats")};
   describe_process(a->tracer->outside, face);
   list_ranges(a, face);
+  snprintf(face->door, sizeof face->door, "%s", options->door ? options->door : "");
   snprintf(face->allocator, sizeof face->allocator, "%s", plan->patches[0].entry.loaded->path);
   for (size_t i = 0; i < plan->n_patches; i++)
     face->hooks[i] = (struct tide_agent_hook){

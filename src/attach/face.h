@@ -11,6 +11,7 @@ struct tide_agent_face *tide_face_of(const struct tide_agent_image *agent);
 struct tide_face_options {
   uint64_t store_bytes;
   uint32_t depth_limit; // frames of a stack; 0: all
+  const char *door;     // where fork children ask for stores; NULL: they do not
 };
 
 // False: it does not fit.

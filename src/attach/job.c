@@ -34,7 +34,7 @@ struct tide_job {
   struct tide_tracer tracer;
   struct tide_attachment attachment;
   struct tide_leftovers left; // of another tracer
-  struct tide_remote_call memfd;
+  struct tide_remote_call memfd, map_store, close_store;
   int store_fd;
   uint64_t one_stopped_ns, all_stopped_ns;
 };
@@ -85,6 +85,7 @@ static enum tide_err look(struct tide_job *job, struct tide_diag *diag)
     return err;
   tide_loaded_list_make(job->outside, o->debug_dirs, &job->objects);
   tide_tracer_init(&job->tracer, job->outside);
+  tide_tracer_hold(&job->tracer, o->held);
   return TIDE_ERR_OK;
 }
 
@@ -105,7 +106,7 @@ static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
                             &why))
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED, "cannot attach to process %u: %s", o->pid, why);
   if (!tide_face_fill(&job->attachment,
-                      &(struct tide_face_options){o->store_bytes, o->depth_limit}))
+                      &(struct tide_face_options){o->store_bytes, o->depth_limit, o->door}))
     return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not an agent of this tidemark", o->agent);
   return TIDE_ERR_OK;
 }
@@ -265,6 +266,34 @@ static enum tide_err open_store(struct tide_job *job, struct tide_diag *diag)
   return TIDE_ERR_OK;
 }
 
+// A descriptor that a program does not expect would change the numbers of its own, so that one that
+// has not begun gets the store mapped. Where there is no room for that, the agent asks for less.
+static enum tide_patch_step step_map_store(struct tide_job *job)
+{
+  struct tide_attachment *a = &job->attachment;
+  uint64_t at = a->mark.face + offsetof(struct tide_agent_face, store_given);
+  struct tide_remote_call *map = &job->map_store, *shut = &job->close_store;
+  map->number = SYS_mmap;
+  const long arguments[] = {0,
+                            (long)job->options->store_bytes,
+                            PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_NORESERVE,
+                            job->memfd.result,
+                            0};
+  memcpy(map->arguments, arguments, sizeof arguments);
+  shut->number = SYS_close;
+  shut->arguments[0] = job->memfd.result;
+  enum tide_patch_step step = map->done ? TIDE_STEP_DONE : call_now(job, map);
+  if (!step && map->result > 0 && !shut->done)
+    step = call_now(job, shut);
+  if (step)
+    return step;
+  uint64_t given = map->result > 0 ? (uint64_t)map->result : 0;
+  a->reason = "its memory cannot be written";
+  return tide_outside_write(job->outside, at, &given, sizeof given) ? TIDE_STEP_DONE
+                                                                    : TIDE_STEP_FAILED;
+}
+
 static enum tide_err not_attached(const struct tide_job *job, struct tide_diag *diag)
 {
   uint32_t pid = job->options->pid;
@@ -399,6 +428,8 @@ static enum tide_patch_step try_plan(struct tide_job *job, enum tide_err *ret_er
     done = stopped(job, false, step_memfd);
   if (!done && (*ret_err = open_store(job, diag)))
     return TIDE_STEP_FAILED;
+  if (!done && job->options->held)
+    done = stopped(job, false, step_map_store);
   if (!done)
     done = stopped(job, true, step_apply);
   if (done && done != TIDE_STEP_REPLAN)
@@ -429,7 +460,8 @@ static void summarize(const struct tide_job *job, struct tide_attached *ret)
                                 .n_hooked = (uint32_t)job->plan.n_patches,
                                 .n_refused = (uint32_t)job->plan.n_refusals,
                                 .one_stopped_ns = job->one_stopped_ns,
-                                .all_stopped_ns = job->all_stopped_ns};
+                                .all_stopped_ns = job->all_stopped_ns,
+                                .held_back = job->tracer.held_back};
   for (size_t i = 0; i < job->plan.n_patches; i++)
     ret->families |= 1u << job->plan.patches[i].entry.family;
   for (size_t i = 0; i < job->plan.n_refusals && n < sizeof ret->refused; i++)
@@ -444,7 +476,8 @@ enum tide_err tide_job_attach(const struct tide_job_options *options, struct tid
   enum tide_patch_step done = TIDE_STEP_REPLAN;
   bool found;
   *job = (struct tide_job){.options = options, .store_fd = -1};
-  enum tide_err err = clear_leftovers(job, false, &found, diag);
+  // What begins has nothing from before.
+  enum tide_err err = options->held ? TIDE_ERR_OK : clear_leftovers(job, false, &found, diag);
   for (int i = 0; !err && done == TIDE_STEP_REPLAN && i < MAX_PLANS; i++) {
     done = put_on(job, &err, diag);
     if (done)

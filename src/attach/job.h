@@ -4,6 +4,11 @@
 #pragma once
 #include "attach/families.h"
 
+#include <sys/types.h>
+
+// Of a store: sparse, and as large as any recorder asks for.
+#define TIDE_JOB_STORE_BYTES (UINT64_C(16) << 40)
+
 struct tide_job_options {
   uint32_t pid;             // whose
   const char *agent;        // path of the agent's file
@@ -11,6 +16,8 @@ struct tide_job_options {
   uint64_t store_bytes;     // of the store to be made
   uint32_t depth_limit;     // frames of a stack; 0: all
   uint32_t families_hooked; // a bit for each family that is wanted; 0: all
+  pid_t held;               // its only thread, which the caller holds at its beginning; 0: it runs
+  const char *door;         // where its fork children ask for stores; NULL: they do not
 };
 
 // What came of it.
@@ -21,6 +28,7 @@ struct tide_attached {
   uint64_t one_stopped_ns; // the longest that a single thread stood still
   uint64_t all_stopped_ns; // and the longest that all did
   uint64_t left_bytes;     // mapped in the process and left there
+  uint64_t held_back;      // signals that came for the thread that is held: a bit each, from 1 on
   char refused[512];       // functions that could not be hooked, with reasons; ""
 };
 

@@ -32,12 +32,29 @@ uint64_t tide_attachment_find_cave(const struct tide_loaded *loaded)
   return room >= TIDE_CAVE_BYTES ? end : 0;
 }
 
-static uint64_t find_cave(const struct tide_loaded_list *objects)
+// The end of the kernel's own object, if that is empty: not every program has room behind its code.
+static uint64_t cave_in_vdso(const struct tide_outside *outside)
+{
+  for (size_t i = 0; i < outside->n_mappings; i++) {
+    const struct tide_mapping *m = &outside->mappings[i];
+    uint8_t tail[TIDE_CAVE_BYTES], any = 0;
+    if (strcmp(m->path, "[vdso]") != 0 ||
+        !tide_outside_read(outside, m->hi - sizeof tail, tail, sizeof tail))
+      continue;
+    for (size_t k = 0; k < sizeof tail; k++)
+      any |= tail[k];
+    return any ? 0 : m->hi - sizeof tail;
+  }
+  return 0;
+}
+
+static uint64_t find_cave(const struct tide_outside *outside,
+                          const struct tide_loaded_list *objects)
 {
   uint64_t cave = 0;
   for (size_t i = 0; !cave && i < objects->n; i++)
     cave = tide_attachment_find_cave(&objects->all[i]);
-  return cave;
+  return cave ? cave : cave_in_vdso(outside);
 }
 
 void tide_attachment_reserve(struct tide_attachment *a, struct tide_reserved range)
@@ -82,7 +99,7 @@ bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *pla
   struct tide_diag diag;
   *a = (struct tide_attachment){.plan = plan, .agent = agent, .tracer = tracer};
   *ret_why = "no object has room behind its code for the few bytes that map the agent";
-  if (!(a->cave = find_cave(objects)))
+  if (!(a->cave = find_cave(tracer->outside, objects)))
     return false;
   *ret_why = "there is no free range of addresses for the agent";
   uint64_t near = plan->n_regions ? plan->regions[0].at : a->cave;

@@ -61,6 +61,11 @@ void tide_tracer_init(struct tide_tracer *tracer, const struct tide_outside *out
   *tracer = (struct tide_tracer){.outside = outside};
 }
 
+void tide_tracer_hold(struct tide_tracer *tracer, pid_t tid)
+{
+  tracer->held = tid;
+}
+
 void tide_tracer_done(struct tide_tracer *tracer)
 {
   free(tracer->threads);
@@ -248,6 +253,11 @@ static void leave_cave(struct tide_tracer *tracer)
 static void let_go(struct tide_tracer *tracer)
 {
   leave_cave(tracer);
+  if (tracer->held) {
+    if (tracer->n && tracer->threads[0].signal)
+      tracer->held_back |= UINT64_C(1) << tracer->threads[0].signal;
+    tracer->n = 0;
+  }
   for (size_t i = 0; i < tracer->n; i++) {
     struct tide_stopped *t = &tracer->threads[i];
     if (t->is_still || await_stop(tracer, t, 0))
@@ -275,11 +285,23 @@ static void begin_stop(struct tide_tracer *tracer)
   tracer->since_ns = now_ns();
 }
 
+static bool take_held(struct tide_tracer *tracer)
+{
+  struct tide_stopped thread = {.tid = tracer->held, .is_still = true};
+  if (!get_regs(thread.tid, &thread.regs))
+    return give_up(tracer, "it has ended");
+  TIDE_GROW(tracer->threads, tracer->n, tracer->cap);
+  tracer->threads[tracer->n++] = thread;
+  return true;
+}
+
 // A thread that runs may make another. When all that are known stand still and the list shows
 // nobody new, there is nobody else.
 bool tide_tracer_stop_all(struct tide_tracer *tracer)
 {
   begin_stop(tracer);
+  if (tracer->held)
+    return take_held(tracer);
   for (size_t first = 0;; first = tracer->n) {
     bool ok = seize_new(tracer, 0, SIZE_MAX);
     for (size_t i = first; i < tracer->n; i++)
@@ -296,6 +318,8 @@ bool tide_tracer_stop_all(struct tide_tracer *tracer)
 bool tide_tracer_stop_one(struct tide_tracer *tracer)
 {
   begin_stop(tracer);
+  if (tracer->held)
+    return take_held(tracer);
   if (!seize_new(tracer, tracer->turn++, 1))
     return give_up(tracer, "a thread may not be traced");
   if (!tracer->n) {
@@ -350,7 +374,7 @@ static size_t write_cave(const struct tide_stopped *thread, uint64_t cave,
 {
   struct tide_cave_log log = {.magic = TIDE_CAVE_MAGIC};
   for (size_t i = 0; i < n; i++)
-    if (calls[i].number == SYS_mmap || calls[i].number == SYS_munmap)
+    if (calls[i].arguments[0] && (calls[i].number == SYS_mmap || calls[i].number == SYS_munmap))
       log.ranges[log.n++] =
           (struct tide_range){(uint64_t)calls[i].arguments[0], (uint64_t)calls[i].arguments[1]};
   memcpy(code, &log, sizeof log);

@@ -50,6 +50,8 @@ struct tide_tracer {
   unsigned turn;         // whose it is to be stopped alone
   uint64_t since_ns;     // when the stop began
   uint64_t stopped_ns;   // how long the last one took
+  pid_t held;            // a thread that the caller holds stopped, alone in its process; 0: none
+  uint64_t held_back;    // signals that came for it meanwhile: a bit each, from 1 on
   struct tide_cave cave; // what lies there now
   const char *hindered;  // why the last stop failed
   int sys_errno;         // what ptrace said then; 0: nothing
@@ -58,6 +60,10 @@ struct tide_tracer {
 // Takes SIGCHLD for itself: for a process that does nothing else.
 void tide_tracer_init(struct tide_tracer *tracer, const struct tide_outside *outside);
 void tide_tracer_done(struct tide_tracer *tracer);
+
+// Works on a thread that the caller has stopped already, and lets go itself: a process at its
+// beginning, which has no other. Call it behind init.
+void tide_tracer_hold(struct tide_tracer *tracer, pid_t tid);
 
 // Stops every thread. False: one could not be stopped; all are let go.
 bool tide_tracer_stop_all(struct tide_tracer *tracer);

@@ -62,6 +62,7 @@ struct tide_arguments {
   int blame;        // enum tide_blamed; -1: not said
   int color;        // enum tide_color
   int units;        // enum tide_units
+  int how;          // enum tide_how
   char *debug_dirs; // separated by colons; owned; NULL: not given
   char **rest;      // what is not an option, NULL-terminated; owned
   size_t n_rest;

@@ -95,11 +95,16 @@ int tide_cmd_run(const struct tide_arguments *arguments)
   struct tide_diag diag = {0};
   struct tide_live_page *page = NULL;
   TIDE_CLEANUP_FREE char *library = NULL;
+  TIDE_CLEANUP_FREE char *agent = NULL;
   TIDE_CLEANUP_FREE char *said = NULL;
   struct tide_rules *rules = NULL;
   enum tide_err err = check_run_arguments(arguments, &diag);
   if (!err)
     err = tide_library_find(TIDE_LIBRARY_RECORDER, &library, &diag);
+  // Where it is missing, the rest is recorded without, unless it is asked for.
+  if (!err && tide_library_find(TIDE_LIBRARY_AGENT, &agent, &diag) &&
+      arguments->how == TIDE_HOW_AGENT)
+    err = TIDE_ERR_NOT_FOUND;
   if (!err)
     err = tide_rules_open(arguments, &rules, &diag);
   if (!err && arguments->view)
@@ -113,6 +118,8 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .argv = arguments->rest,
       .output = arguments->output,
       .library = library,
+      .agent = agent,
+      .how = (enum tide_how)arguments->how,
       .force = arguments->force,
       .redact_args = arguments->redact_args,
       .no_follow = arguments->no_follow,

@@ -219,6 +219,7 @@ static void set_identity(struct tide_merging *m)
   for (size_t i = 0; i < m->n_parts; i++) {
     const struct tide_image *part = m->parts[i];
     image->by_fork &= part->by_fork;
+    image->by_agent |= part->by_agent;
     image->has_counts &= part->has_counts;
     image->has_tick_resizes &= part->has_tick_resizes;
 #define TIDE_NUMBER_SINCE(flag) image->flag &= part->flag || part->n_sites == 0;

@@ -176,6 +176,7 @@ struct tide_image {
   uint32_t pid, ppid;    // pid 0: several processes merged, or another tool did not tell
   uint32_t parent_image; // index + 1 of the image it came from by fork or exec; 0: none
   bool by_fork;          // it is a fork child that has not exec'ed
+  bool by_agent;         // recorded by the agent, which sees every allocator; else preloaded
   char *exe;             // path of the program
   char *cmdline;         // argv joined by NULs, cmdline_len bytes
   uint32_t cmdline_len;

@@ -418,6 +418,7 @@ static void read_facts(struct tide_reading *r)
   image->start_ns = tide_clock_time_ns(r->clock, h->start_ticks);
   image->inherited_bytes = h->inherited_bytes;
   image->by_fork = h->flags & TIDE_STORE_FORKED;
+  image->by_agent = h->flags & TIDE_STORE_AGENT;
   image->off_reason = h->state == TIDE_STATE_OFF ? h->off_reason : TIDE_OFF_NONE;
   image->page_live_bytes = h->page_live_bytes;
   image->page_peak_bytes =

@@ -26,7 +26,12 @@ struct tide_agent_mark {
 };
 
 enum { TIDE_AGENT_RANGES = 64 };
-enum { TIDE_AGENT_HOOKS = 256, TIDE_AGENT_PATH_BYTES = 1024, TIDE_AGENT_COMMAND_BYTES = 4096 };
+enum {
+  TIDE_AGENT_HOOKS = 256,
+  TIDE_AGENT_PATH_BYTES = 1024,
+  TIDE_AGENT_COMMAND_BYTES = 4096,
+  TIDE_AGENT_DOOR_BYTES = 128,
+};
 
 struct tide_agent_hook {
   uint64_t real; // what the patch has displaced
@@ -42,7 +47,8 @@ struct tide_agent_face {
   // The rest by the tracer.
   uint64_t magic;
   uint32_t version, n_hooks;
-  // The store: a descriptor of the process's, which the agent closes.
+  // The store: mapped already, or else a descriptor of the process's, which the agent closes.
+  uint64_t store_given; // where; 0: it is not
   int32_t store_fd;
   uint32_t depth_limit;
   uint64_t store_bytes;
@@ -55,6 +61,7 @@ struct tide_agent_face {
   struct tide_range ranges[TIDE_AGENT_RANGES];
   uint64_t seats; // of struct tide_agent_place and more, TIDE_AGENT_SEAT_BYTES each
   struct tide_agent_hook hooks[TIDE_AGENT_HOOKS];
+  char door[TIDE_AGENT_DOOR_BYTES]; // where fork children ask for stores; "": they do not
   char program[TIDE_AGENT_PATH_BYTES];
   char allocator[TIDE_AGENT_PATH_BYTES];
   char command[TIDE_AGENT_COMMAND_BYTES]; // arguments, each with its NUL

@@ -263,7 +263,10 @@ enum tide_store_state {
   TIDE_STATE_OFF = 2, // the recorder stepped aside: header.off_reason says why
 };
 
-enum { TIDE_STORE_FORKED = 1 }; // header.flags: a fork child's store
+enum {                   // header.flags
+  TIDE_STORE_FORKED = 1, // a fork child's store
+  TIDE_STORE_AGENT = 2,  // the recorder was put into the process, not preloaded
+};
 
 enum tide_off_reason {
   TIDE_OFF_NONE = 0,

@@ -25,9 +25,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Sparse, and as large as any recorder asks for.
-#define STORE_BYTES (UINT64_C(16) << 40)
-
 struct session {
   const struct tide_attach_options *options;
   struct tide_clock_reading start;
@@ -97,7 +94,7 @@ static enum tide_err begin(struct session *s, struct tide_diag *diag)
   struct tide_job_options helping = {.pid = o->pid,
                                      .agent = o->agent,
                                      .debug_dirs = o->debug_dirs,
-                                     .store_bytes = STORE_BYTES,
+                                     .store_bytes = TIDE_JOB_STORE_BYTES,
                                      .depth_limit = o->depth};
   enum tide_err err = tide_helper_start(&helping, &s->helper, &attached, diag);
   if (err)

@@ -80,7 +80,7 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
                               const struct tide_image *image, uint64_t max_anonymous_bytes,
                               struct tide_unrecorded *row)
 {
-  if (!image->exe || !*image->exe)
+  if (!image->exe || !*image->exe || image->by_agent)
     return false;
   int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
   bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;

@@ -12,10 +12,12 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "supervise/agents.h"
 #include "supervise/door.h"
 #include "supervise/follow.h"
 #include "observe/host_facts.h"
 #include "supervise/output_name.h"
+#include "supervise/proc.h"
 #include "supervise/spawn.h"
 #include "supervise/target_check.h"
 #include "tide/file.h"
@@ -35,6 +37,8 @@ struct run {
   struct tide_target target;
   struct tide_clock_reading start;
   struct tide_door *door;
+  struct tide_agents *agents; // NULL: preloads only
+  bool is_agents;             // the command is to have the agent
   struct tide_kin *kin;
   struct tide_watch *watch;
   struct tide_follow follow;
@@ -49,6 +53,7 @@ struct run {
 static void run_done(struct run *run)
 {
   tide_door_close(run->door);
+  tide_agents_free(run->agents);
   tide_control_close(run->options->control);
   tide_watch_free(run->watch);
   tide_kin_free(run->kin);
@@ -91,17 +96,35 @@ static enum tide_err spawn(struct run *run, struct tide_diag *diag)
   run->own_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
   run->own_cpu_ns = cpu_ns_of(RUSAGE_SELF);
   run->children_cpu_ns = cpu_ns_of(RUSAGE_CHILDREN);
-  char **environment =
-      tide_spawn_environment(environ, run->target.preload ? options->library : NULL, text);
+  bool preload = run->target.preload && !(run->is_agents && options->how == TIDE_HOW_AGENT);
+  char **environment = tide_spawn_environment(environ, preload ? options->library : NULL, text);
   struct tide_spawn_options spawning = {
       .argv = options->argv,
       .environment = environment,
       .mask = &run->follow.old_mask,
+      .is_traced = run->is_agents,
       .ignore_sigchld = run->follow.sigchld_was_ignored,
   };
   enum tide_err err = tide_spawn_start(&spawning, &run->spawn, diag);
   tide_spawn_environment_free(environment);
   return err;
+}
+
+static enum tide_err make_agents(struct run *run, struct tide_diag *diag)
+{
+  const struct tide_run_options *o = run->options;
+  const struct tide_target *target = &run->target;
+  const struct tide_usher_house house = {.agent = o->agent,
+                                         .library = o->library,
+                                         .door = tide_door_name(run->door),
+                                         .depth = o->depth,
+                                         .how = o->how,
+                                         .follows = !o->no_follow};
+  if (o->how == TIDE_HOW_PRELOAD || !o->agent)
+    return TIDE_ERR_OK;
+  run->is_agents =
+      target->unfit ? tide_usher_could_help(target->why, target->detail) : o->how == TIDE_HOW_AGENT;
+  return tide_agents_new(&house, &run->agents, diag);
 }
 
 // Each image takes three descriptors of ours while it lives, and a store counts as a file of its
@@ -141,11 +164,13 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
       .finish_fd = run->follow.finish_fd,
   });
   const struct tide_target *target = &run->target;
-  if (target->unfit && !tide_why_is_partial(target->why))
+  if (target->unfit && !tide_why_is_partial(target->why) && !run->is_agents)
     tide_watch_unfit_command(run->watch, target->path, target->why, target->detail);
   err = tide_watch_start(run->watch, diag);
   if (!err)
     err = tide_door_serve(run->door, run->kin, tide_watch_receive, run->watch, diag);
+  if (!err && run->agents)
+    err = tide_agents_listen(run->agents, tide_watch_receive, run->watch, diag);
   return err;
 }
 
@@ -156,11 +181,68 @@ static enum tide_err exec_failed(const char *command, int exec_errno, struct tid
   return exec_errno == ENOENT || exec_errno == ENOTDIR ? TIDE_ERR_NOT_FOUND : TIDE_ERR_UNSUPPORTED;
 }
 
+static void say_sentence(const struct run *run, const char *because)
+{
+  const struct tide_run_options *o = run->options;
+  TIDE_CLEANUP_FREE char *text =
+      run->target.sentence && because
+          ? tide_sprintf("%s (the agent could not be used: %s)", run->target.sentence, because)
+      : run->target.sentence ? tide_strdup(run->target.sentence)
+      : because
+          ? tide_sprintf("%s is not recorded: the agent could not be used: %s", o->argv[0], because)
+          : NULL;
+  if (text && o->say)
+    o->say(o->say_context, text);
+}
+
+// The command goes without the agent after all.
+static void do_without_agent(struct run *run, const char *because)
+{
+  const struct tide_target *target = &run->target;
+  struct tide_proc_stat stat = {0};
+  uint32_t pid = (uint32_t)run->spawn.pid;
+  run->is_agents = false;
+  tide_proc_stat(pid, &stat);
+  const struct tide_door_visit word = {.pid = pid,
+                                       .told_pid = pid,
+                                       .flags = TIDE_DOOR_ABSENT,
+                                       .pid_fd = -1,
+                                       .store_fd = -1,
+                                       .time_ns = tide_monotonic_ns(),
+                                       .born = stat.born,
+                                       .why = target->unfit ? target->why : TIDE_WHY_UNKNOWN,
+                                       .exe = target->path,
+                                       .teller_pid = pid};
+  if (!target->unfit || !tide_why_is_partial(target->why))
+    tide_watch_receive(run->watch, &word);
+  say_sentence(run, because);
+}
+
+// Lets the command begin, with the agent or without.
+static bool go(struct run *run, int *ret_errno)
+{
+  const struct tide_usher_order order = {.tid = run->spawn.pid};
+  char why[512];
+  bool is_taken = run->is_agents && tide_agents_take(run->agents, &order, why);
+  if (!tide_spawn_go(&run->spawn, ret_errno))
+    return false;
+  struct tide_usher_word word;
+  if (is_taken && tide_agents_await(run->agents, &word) && word.step == TIDE_USHER_FAILED)
+    do_without_agent(run, word.text);
+  else if (run->is_agents && !is_taken)
+    do_without_agent(run, why);
+  return true;
+}
+
 static enum tide_err start(struct run *run, struct tide_diag *diag)
 {
   enum tide_err err = tide_follow_init(&run->follow, run->options->wait, diag);
   if (!err)
     err = tide_door_open(&run->door, diag);
+  if (!err)
+    err = make_agents(run, diag);
+  if (!err && !run->is_agents)
+    say_sentence(run, NULL);
   if (!err)
     err = spawn(run, diag);
   if (err)
@@ -170,7 +252,7 @@ static enum tide_err start(struct run *run, struct tide_diag *diag)
     tide_spawn_cancel(&run->spawn);
   } else {
     int exec_errno = 0;
-    if (!tide_spawn_go(&run->spawn, &exec_errno))
+    if (!go(run, &exec_errno))
       err = exec_failed(run->options->argv[0], exec_errno, diag);
   }
   if (err && run->output.created)
@@ -182,7 +264,7 @@ static enum tide_err start(struct run *run, struct tide_diag *diag)
 
 static char *why_nothing(const struct run *run)
 {
-  if (run->target.sentence)
+  if (run->target.sentence && !run->is_agents)
     return tide_strdup(run->target.sentence);
   int store_errno = tide_watch_store_errno(run->watch);
   if (store_errno == EFBIG)
@@ -324,6 +406,8 @@ static void finish(struct run *run, struct tide_run_result *result)
   struct tide_cost cost = cost_so_far(run);
   tide_door_close(run->door);
   run->door = NULL;
+  tide_agents_free(run->agents);
+  run->agents = NULL;
   *result = (struct tide_run_result){
       .pid = (uint32_t)run->spawn.pid,
       .wall_ns = watch_end.time_ns - run->start.monotonic_ns,
@@ -344,8 +428,6 @@ enum tide_err tide_run(const struct tide_run_options *options, struct tide_run_r
   enum tide_err err = check_library(options->library, diag);
   if (!err) {
     tide_target_check(options->argv[0], &run.target);
-    if (run.target.sentence && options->say)
-      options->say(options->say_context, run.target.sentence);
     err = start(&run, diag);
   }
   if (!err)

@@ -11,11 +11,14 @@
 #include "base/err.h"
 #include "model/model.h"
 #include "supervise/control.h"
+#include "supervise/usher.h"
 
 struct tide_run_options {
   char *const *argv;   // the command, NULL-terminated; argv[0] is looked up as execvp does
   const char *output;  // %p pid, %n program name, %% %; NULL: tidemark.%n.%p.tide
   const char *library; // absolute path of libtidemark.so
+  const char *agent;   // of libtidemark-agent.so; NULL: preloads only
+  enum tide_how how;   // AUTO: the agent where preloads do not see everything
   bool force;          // replace an existing output file
   bool redact_args;    // leave the arguments of all command lines out of the capture
   bool no_follow;      // record the command itself alone, not the processes it starts

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +46,8 @@ static _Noreturn void child(const struct tide_spawn_options *options, const int 
   if (options->ignore_sigchld)
     signal(SIGCHLD, SIG_IGN);
   sigprocmask(SIG_SETMASK, options->mask, NULL);
+  if (options->is_traced) // where only descendants may be: those of its parent
+    prctl(PR_SET_PTRACER, (unsigned long)getppid());
   execvpe(options->argv[0], options->argv, options->environment);
   int failure = errno;
   ssize_t written = write(error[1], &failure, sizeof failure);

@@ -19,6 +19,7 @@ struct tide_spawn_options {
   char *const *argv;        // as for execvp
   char *const *environment; // as for execve
   const sigset_t *mask;     // the signal mask the command shall have
+  bool is_traced;           // by another child of ours, at its beginning
   bool ignore_sigchld;      // its SIGCHLD shall be ignored, as ours was
 };
 

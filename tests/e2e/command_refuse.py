@@ -14,7 +14,7 @@ ALLOCATES = ALLOCATE + 'int main(void) { hold_all(); puts("ran"); return 6; }\n'
 
 def refused(ground, program, *words):
     """Run it; the output and status are the program's, and every word is in our message."""
-    done = ground.record("-f", "-o", "x.tide", "--", program)
+    done = ground.record("-f", "-o", "x.tide", "--how", "preload", "--", program)
     expect(done.status == 6 and done.stdout == "ran\n", f"status {done.status}, {done.stdout!r}")
     for word in words:
         expect(word in done.stderr, f"does not say {word!r}: {done.stderr!r}")
@@ -87,7 +87,8 @@ void *realloc(void *p, size_t n) { (void)p; return malloc(n); }
 void free(void *p) { (void)p; }
 int main(void) { return malloc(10) ? 6 : 1; }
 """)
-    done = ground.record("-q", "-o", "x.tide", "--", "sh", "-c", f"{prog}; exit $?")
+    done = ground.record("-q", "-o", "x.tide", "--how", "preload", "--", "sh", "-c",
+                         f"{prog}; exit $?")
     expect(done.status == 6 and not done.stderr, f"status {done.status}, {done.stderr!r}")
     images = ground.report("x.tide")["images"]
     child = [image["index"] for image in images if image["exe"].endswith("/prog")]
@@ -98,13 +99,14 @@ int main(void) { return malloc(10) ? 6 : 1; }
 
 def runs_without_us(ground, prog):
     """Children that could not even start with us: by path, through PATH, and by spawn."""
-    by_path = ground.record("-q", "-f", "-o", "x.tide", "--", "sh", "-c", f"{prog}; exit $?")
+    by_path = ground.record("-q", "-f", "-o", "x.tide", "--how", "preload", "--", "sh", "-c",
+                            f"{prog}; exit $?")
     code = ("import os, sys; os.environ['PATH'] = sys.argv[1]; "
             "pid = os.posix_spawnp('prog', ['prog'], os.environ); "
             "assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 6; "
             "os.execvp('prog', ['prog'])")
-    searched = ground.record("-q", "-f", "-o", "y.tide", "--", "/usr/bin/python3", "-S", "-c", code,
-                             f"/nowhere:{ground.scratch}")
+    searched = ground.record("-q", "-f", "-o", "y.tide", "--how", "preload", "--",
+                             "/usr/bin/python3", "-S", "-c", code, f"/nowhere:{ground.scratch}")
     for done, times in ((by_path, 1), (searched, 2)):
         expect(done.status == 6 and done.stdout == "ran\n" * times,
                f"status {done.status}, {done.stdout!r}, {done.stderr!r}")

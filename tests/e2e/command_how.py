@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that preloading does not cover: run records them with the agent, by itself, exactly."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import record
+from ground import expect, finish, test, wait_for
+
+# 1,000 blocks of 100 bytes that are freed, 300 of 1,000 that are kept, 50 of 10 made 5,000.
+TRUTH = """
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/wait.h>
+static void *kept[300], *grown[50];
+__attribute__((noinline)) static void *small(void) { return malloc(100); }
+__attribute__((noinline)) static void *large(void) { return calloc(10, 100); }
+__attribute__((noinline)) static void *grow(void *p) { return realloc(p, 5000); }
+static void work(void)
+{
+  for (int i = 0; i < 1000; i++) free(small());
+  for (int i = 0; i < 300; i++) kept[i] = large();
+  for (int i = 0; i < 50; i++) grown[i] = grow(malloc(10));
+}
+"""
+PLAIN = TRUTH + "int main(void) { work(); write(1, \"ran\\n\", 4); return 6; }\n"
+N_WORK = 1000 + 300 + 2 * 50
+LIVE_WORK = 300 * 1000 + 50 * 5000
+SITES = {"small": (1000, 0), "large": (300, 300000), "grow": (50, 250000), "work": (50, 0)}
+
+
+def musl(ground, name, source, *flags):
+    return ground.build(name, source, *flags, compiler="musl-gcc")
+
+
+def jemalloc(ground, name, source):
+    archive = next(iter(sorted(pathlib.Path("/usr/lib").glob("*/libjemalloc_pic.a"))), None)
+    if not archive:
+        raise record.Skip("no libjemalloc_pic.a here")
+    return ground.build(name, source, "-x", "none", str(archive), "-lstdc++", "-lm", "-pthread",
+                        "-ldl")
+
+
+def sums(ground, path, exe="prog"):
+    """Of each image of the program, (allocations, live bytes) of every function of TRUTH."""
+    found = []
+    for image in ground.report(path)["images"]:
+        if not image["exe"].endswith("/" + exe):
+            continue
+        report = ground.report(path, "--process", str(image["index"]), "--group", "function",
+                               "--sort", "count")
+        found.append({group["function"]: (group["allocations"], group["live_bytes"])
+                      for group in report["groups"] if group["function"] in SITES})
+    return found
+
+
+def check_truth(ground, path, times=1, exe="prog"):
+    found = sums(ground, path, exe)
+    expect(found == [SITES] * times, f"{exe} {times} times: {found}")
+
+
+def run_exactly(ground, prog, *options):
+    done = ground.record("-f", "-o", "x.tide", *options, "--", prog)
+    expect(done.status == 6 and done.stdout == "ran\n",
+           f"status {done.status}, {done.stdout!r}, {done.stderr}")
+    check_truth(ground, "x.tide")
+    return done.stderr
+
+
+@test
+def how_static(ground):
+    run_exactly(ground, ground.build("prog", PLAIN, "-static"))
+    run_exactly(ground, ground.build("prog", PLAIN, "-static-pie"))
+
+
+@test
+def how_musl(ground):
+    run_exactly(ground, musl(ground, "prog", PLAIN, "-static"))
+    run_exactly(ground, musl(ground, "prog", PLAIN))
+
+
+@test
+def how_jemalloc_inside(ground):
+    err = run_exactly(ground, jemalloc(ground, "prog", PLAIN))
+    expect("complete: every event" in err, err)
+
+
+@test
+def how_is_forced(ground):
+    """Both ways count the same."""
+    prog = ground.build("prog", PLAIN)
+    by_preload = ground.report("x.tide") if run_exactly(ground, prog, "--how", "preload") else None
+    by_agent = ground.report("x.tide") if run_exactly(ground, prog, "--how", "agent") else None
+    for word in ("allocations", "allocated_bytes", "live_bytes", "live_blocks"):
+        expect(by_preload["totals"][word] == by_agent["totals"][word], f"{word} differs")
+    expect(by_preload["totals"]["peak_bytes"] == by_agent["totals"]["peak_bytes"], "the peak")
+    static = ground.build("prog", PLAIN, "-static")
+    done = ground.record("-f", "-o", "x.tide", "--how", "preload", "--", static)
+    expect(done.status == 6 and "statically linked" in done.stderr, done.stderr)
+    done = ground.record("--how", "magic", "--", static)
+    expect(done.status == 125 and "magic" in done.stderr, done.stderr)
+
+
+@test
+def how_ends_as_it_would(ground):
+    """Exit status, signals, descriptors, environment: as without us."""
+    prog = ground.build("prog", TRUTH + """
+#include <dirent.h>
+extern char **environ;
+int main(int argc, char **argv)
+{
+  work();
+  for (int fd = 0; fd < 64; fd++)
+    if (lseek(fd, 0, SEEK_CUR) != -1 || dup2(fd, fd) == fd) printf("fd %d\\n", fd);
+  for (char **e = environ; *e; e++)
+    if (strncmp(*e, "LD_PRELOAD", 10) && strncmp(*e, "TIDEMARK", 8)) puts(*e);
+  sigset_t set;
+  sigprocmask(SIG_BLOCK, NULL, &set);
+  for (int i = 1; i < 64; i++) if (sigismember(&set, i)) printf("blocked %d\\n", i);
+  fflush(stdout);
+  if (argc > 1) raise(atoi(argv[1]));
+  return 7;
+}
+""", "-static")
+    alone = ground.run(prog)
+    done = ground.record("-q", "-f", "-o", "x.tide", "--", prog)
+    expect((done.status, done.stdout) == (alone.status, alone.stdout),
+           f"{alone.stdout!r} and {done.stdout!r}")
+    done = ground.record("-q", "-f", "-o", "x.tide", "--", prog, int(signal.SIGTERM))
+    expect(done.status == -signal.SIGTERM, f"status {done.status}")
+    check_truth(ground, "x.tide")
+
+
+def children(pid):
+    done = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True)
+    return [int(word) for word in done.stdout.split()]
+
+
+WAITS = TRUTH + """
+int main(void)
+{
+  char c;
+  work();
+  write(1, "ready\\n", 6);
+  while (read(0, &c, 1) == 1) if (c == 'q') return 6;
+  for (;;) pause();
+}
+"""
+
+
+def start_waiting(ground, *words):
+    child = ground.start("-f", "-o", "x.tide", *words)
+    expect(child.stdout.readline() == "ready\n", "it does not start")
+    return child
+
+
+def prog_of(child):
+    for pid in children(child.pid):
+        if os.readlink(f"/proc/{pid}/exe").endswith("/prog"):
+            return pid
+    raise record.Failure("the program is no child of the command")
+
+
+@test
+def how_leaves_nobody_traced(ground):
+    """Stop and continue, Ctrl-C, and no tracer that stays."""
+    child = start_waiting(ground, ground.build("prog", WAITS, "-static"))
+    pid = prog_of(child)
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    expect("TracerPid:\t0" in status, "somebody still traces it")
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: "T (stopped)" in pathlib.Path(f"/proc/{pid}/status").read_text(), "a stop")
+    os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: "S (sleeping)" in pathlib.Path(f"/proc/{pid}/status").read_text(), "its end")
+    os.killpg(child.pid, signal.SIGINT)
+    done, _, err = finish(child)
+    expect(done == -signal.SIGINT, f"status {done}: {err}")
+    check_truth(ground, "x.tide")
+
+
+@test
+def how_survives_its_helpers(ground):
+    """The process that ushers are made by is killed: what runs goes on, and is recorded."""
+    child = start_waiting(ground, ground.build("prog", WAITS, "-static"))
+    pid = prog_of(child)
+    for other in children(child.pid):
+        if other != pid:
+            os.kill(other, signal.SIGKILL)
+    os.kill(pid, signal.SIGTERM)
+    done, _, err = finish(child)
+    expect(done == -signal.SIGTERM, f"status {done}: {err}")
+    check_truth(ground, "x.tide")
+
+
+@test
+def how_setuid_as_root(ground):
+    if os.geteuid() != 0:
+        raise record.Skip("needs root")
+    prog = ground.build("prog", PLAIN)
+    os.chown(prog, 65534, 65534)
+    os.chmod(prog, 0o4755)
+    if os.statvfs(prog).f_flag & os.ST_NOSUID:
+        raise record.Skip("a file system without setuid")
+    run_exactly(ground, prog)
+
+
+@test
+def how_traced_already(ground):
+    """Under a tracer of somebody else's it runs as ever, and the reason is given."""
+    if not shutil.which("strace"):
+        raise record.Skip("no strace here")
+    prog = ground.build("prog", PLAIN, "-static")
+    done = ground.run("strace", "-f", "-qq", "-o", "trace", "-e", "trace=none", ground.tidemark,
+                      "run", "-f", "-o", "x.tide", prog)
+    expect(done.status == 6 and done.stdout == "ran\n", f"status {done.status}, {done.stdout!r}")
+    expect("traced already" in done.stderr and "statically linked" in done.stderr, done.stderr)
+
+
+@test
+def how_leaves_sanitizers_alone(ground):
+    source = 'int puts(const char *); int main(void) { puts("ran"); return 6; }\n'
+    for flag in ("-fsanitize=address", "-static-libasan"):
+        prog = ground.build("prog", source, "-fsanitize=address", flag)
+        done = ground.record("-f", "-o", "x.tide", "--", prog)
+        expect(done.status == 6 and done.stdout == "ran\n", f"{done.status}: {done.stderr}")
+        expect("AddressSanitizer" in done.stderr, done.stderr)
