@@ -3,10 +3,8 @@
 // The same steps as in the preload library's hooks: call the real function, record. An allocator
 // that is called within another (mimalloc over libc, a calloc by malloc) counts once, as the outer
 // one's: the thread's place says that it is inside.
-#include "agent/event.h"
+#include "agent/agent.h"
 
-#include "agent/seats.h"
-#include "record/boot.h"
 #include "record/record.h"
 
 typedef uint64_t real_function(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);

@@ -5,8 +5,7 @@
 // followed: they pass through for good.
 #include "record/host.h"
 
-#include "agent/objects.h"
-#include "agent/seats.h"
+#include "agent/agent.h"
 #include "record/door.h"
 #include "rt/sys.h"
 

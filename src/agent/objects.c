@@ -4,9 +4,8 @@
 // (code that the program itself makes), of which nothing is known. An address that is in neither is
 // new code: then the table is made anew. Tables are never freed, since somebody may be reading, and
 // never changed once they are published; how many there can be is bounded.
-#include "agent/objects.h"
+#include "agent/agent.h"
 
-#include "rt/lock.h"
 #include "rt/maps.h"
 #include "rt/sys.h"
 #include "rt/text.h"

@@ -2,9 +2,9 @@
 //
 // A place is taken with a compare-and-swap of its thread pointer and never becomes free again, only
 // another's: a search for a pointer ends at the first free one.
-#include "agent/seats.h"
+#include "agent/agent.h"
 
-#include "rt/lock.h"
+#include "rt/sys.h"
 #include "store/store.h"
 
 enum { PROBES = 64 };

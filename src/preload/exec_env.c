@@ -2,7 +2,7 @@
 //
 // Environments for exec, without allocating: the caller lends scratch memory (its stack: it may be
 // a vfork child, whose memory is its parent's).
-#include "preload/exec_env.h"
+#include "preload/exec_image.h"
 
 #include "preload/loader.h"
 #include "rt/sys.h"

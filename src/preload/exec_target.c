@@ -2,11 +2,10 @@
 //
 // A look into the file that is about to be run: its loader, its mode, and the libraries it needs.
 // Nothing is kept; this may be a vfork child.
-#include "preload/exec_target.h"
 
-#include "record/boot.h"
+#include "record/record.h"
 #include "record/door.h"
-#include "preload/exec_env.h"
+#include "preload/exec_image.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "store/store.h"

@@ -3,7 +3,6 @@
 // What every hook is made of: an event from the recorder's core, and the real function.
 #pragma once
 #include "preload/real.h"
-#include "preload/self.h"
 #include "record/record.h"
 
 // What the library exports.

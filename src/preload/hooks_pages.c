@@ -5,7 +5,7 @@
 // An unmap is booked before the call, because afterwards the range may be another thread's; the
 // call fails only for arguments that no known range has.
 
-#include "record/pages.h"
+#include "record/record.h"
 #include "preload/hook.h"
 #include "rt/sys.h"
 

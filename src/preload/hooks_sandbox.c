@@ -10,10 +10,10 @@
 //    got; after that no call is made, and recording goes on until something would need one.
 // 3. What the kernel refuses is no vow: probes of what it supports are told by their arguments or
 //    by their failure.
-#include "record/modules.h"
+#include "record/record.h"
 #include "preload/hook.h"
 #include "rt/sys.h"
-#include "store/live_stations.h"
+#include "store/live.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>

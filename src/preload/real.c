@@ -7,7 +7,6 @@
 #include "preload/real.h"
 
 #include "preload/loader.h"
-#include "preload/self.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 

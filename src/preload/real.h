@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions behind the hooks, found with dlsym: libc's, or those of another allocator that was
-// preloaded after us or linked. Until the first hook call has resolved them, the allocator's
-// entries lead to stand-ins that do so.
+// What every hook finds: the calling thread's seat (start.c) and the real functions.
+//
+// The latter are those behind the hooks, found with dlsym: libc's, or those of another allocator
+// that was preloaded after us or linked. Until the first hook call has resolved them, the
+// allocator's entries lead to stand-ins that do so.
 #pragma once
-#include "rt/base.h"
+#include "record/thread.h"
 
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+
+// Initial-exec: no call, no allocation.
+extern __thread struct tide_seat tide_self __attribute__((tls_model("initial-exec")));
 
 struct tide_real { // NULL: there is none, or another stands for it (hooks.def)
 #define TIDE_HOOK(name, real, family, role, ret, params) ret(*name) params;

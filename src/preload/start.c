@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the preload library starts the recorder, and what it tells it.
+// How the preload library starts the recorder, and what it tells it: of the image, of forks, of the
+// calling thread and its end.
 #include "preload/environment.h"
-#include "preload/exec_env.h"
-#include "preload/exec_target.h"
+#include "preload/exec_image.h"
 #include "preload/loader.h"
 #include "preload/real.h"
-#include "preload/self.h"
-#include "record/boot.h"
+#include "record/record.h"
 #include "record/door.h"
 #include "record/host.h"
 #include "rt/sys.h"
@@ -15,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 
 static struct tide_environment environment;
@@ -167,6 +167,40 @@ static bool start(struct tide_host_image *ret_image)
   return ok;
 }
 
+__thread struct tide_seat tide_self __attribute__((tls_model("initial-exec")));
+static __thread uint32_t exit_rounds __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t exit_key;
+static bool have_key;
+
+// A thread's end is told by a pthread key's destructor, which asks to be called again until the
+// last round, because other destructors free memory, too.
+static void thread_ends(void *arg)
+{
+  struct tide_thread *t = arg;
+  if (t != tide_self.thread || t->self != t)
+    return; // a fork child, or somebody else's value
+  if (++exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS)
+    pthread_setspecific(exit_key, t);
+  else
+    tide_thread_end(&tide_self);
+}
+
+// The main thread never runs key destructors at exit, and must not be told of its end early.
+static void thread_began(struct tide_thread *t, uint32_t tid)
+{
+  exit_rounds = 0;
+  if (have_key && tid != tide_sys_pid())
+    pthread_setspecific(exit_key, t);
+}
+
+// libc knows it: a thread's clock is named after it.
+static uint32_t thread_id(void)
+{
+  clockid_t clock;
+  return pthread_getcpuclockid(pthread_self(), &clock) ? 0 : (uint32_t) ~(clock >> 3);
+}
+
 static void before_fork(void)
 {
   tide_boot_before_fork(&tide_self);
@@ -185,7 +219,7 @@ static void in_fork_child(void)
 static void started(void)
 {
   int saved = errno;
-  tide_self_init();
+  have_key = !pthread_key_create(&exit_key, thread_ends);
   pthread_atfork(before_fork, after_fork, tide_store.inherited ? in_fork_child : NULL);
   errno = saved;
 }
@@ -196,8 +230,8 @@ const struct tide_host tide_host = {
     .started = started,
     .object_at = tide_loader_object_at,
     .each_object = tide_loader_each_object,
-    .thread_began = tide_self_began,
-    .thread_id = tide_self_id,
+    .thread_began = thread_began,
+    .thread_id = thread_id,
     .is_at_work = tide_real_resolving,
     .owns_block = tide_real_pool_holds,
 };

@@ -9,18 +9,16 @@
 // store of its own at its first event; a child that never allocates costs nothing. vfork children
 // share the parent's memory, gate included, and are rightly part of the parent.
 
-#include "record/boot.h"
+#include "record/record.h"
 
 #include "record/host.h"
-#include "record/intern.h"
 #include "record/limits.h"
-#include "record/modules.h"
-#include "record/pages.h"
+#include "record/record_inside.h"
 #include "record/thread.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "store/live.h"
-#include "store/mapping.h"
+#include "store/store.h"
 #include "unwind/object.h"
 
 #include <string.h>

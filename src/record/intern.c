@@ -3,11 +3,12 @@
 // From a captured stack to this thread's cell: the bridge between unwinding and the store. The
 // thread's own index answers for stacks it has met; the shared trie is touched only for a stack
 // never seen by this thread, and then from its deepest known prefix on.
-#include "record/intern.h"
+#include "record/record_inside.h"
 
-#include "record/modules.h"
 #include "record/thread.h"
 #include "rt/cold.h"
+
+#define CUT_KEY 1ull // no code address: "frames were left out here"
 
 static uint32_t depth_limit; // 0: none
 
@@ -30,7 +31,7 @@ static void count_oddities(const struct tide_unwind_frame *f, uint64_t n, uint32
     tide_add_relaxed(&h->n_broken, 1);
   bool cut = false, guessed = false;
   for (uint64_t i = 0; i < n; i++) {
-    cut |= f[i].key == TIDE_CUT_KEY;
+    cut |= f[i].key == CUT_KEY;
     guessed |= f[i].guessed;
   }
   if (cut)
@@ -55,12 +56,12 @@ static uint32_t known_node(const struct tide_unwind_frame *f, uint64_t known, ui
 
 static uint64_t node_frame(const struct tide_unwind_frame *f)
 {
-  return f->key == TIDE_CUT_KEY ? 0 : with_module(f->key);
+  return f->key == CUT_KEY ? 0 : with_module(f->key);
 }
 
 static uint32_t node_flags(const struct tide_unwind_frame *f)
 {
-  return f->key == TIDE_CUT_KEY ? TIDE_FRAME_CUT : f->guessed ? TIDE_FRAME_GUESSED : 0;
+  return f->key == CUT_KEY ? TIDE_FRAME_CUT : f->guessed ? TIDE_FRAME_GUESSED : 0;
 }
 
 // The node of a stack: beyond those that are known, nodes are looked up, or made.
@@ -124,8 +125,8 @@ static uint64_t cut_middle(struct tide_unwind *u, const struct tide_unwind_frame
   struct tide_unwind_frame *to = u->walk;
   for (uint64_t i = 0; i < outer; i++)
     to[k++] = f[i];
-  uint64_t hash = tide_mix64(to[k - 1].hash ^ TIDE_CUT_KEY);
-  to[k++] = (struct tide_unwind_frame){.key = TIDE_CUT_KEY, .hash = hash};
+  uint64_t hash = tide_mix64(to[k - 1].hash ^ CUT_KEY);
+  to[k++] = (struct tide_unwind_frame){.key = CUT_KEY, .hash = hash};
   for (uint64_t i = n - inner; i < n; i++) {
     to[k] = f[i];
     to[k].node = 0;

@@ -6,10 +6,11 @@
 // addresses make other stacks. The same object loaded again at the same place is the same module:
 // a loop of dlopen and dlclose does not grow the store.
 
-#include "record/modules.h"
+#include "record/record_inside.h"
 
 #include "record/host.h"
-#include "rt/lock.h"
+#include "record/record.h"
+#include "rt/sys.h"
 #include "rt/text.h"
 #include "store/store.h"
 #include "unwind/capture.h"

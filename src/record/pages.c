@@ -3,11 +3,10 @@
 // Known mappings as a sorted array of ranges under a lock: these events are rare and each is a
 // system call anyway. An unmap may cut a range short or in two; the second half carries no count,
 // so that one mapping is one map and one unmap however it goes.
-#include "record/pages.h"
+#include "record/record.h"
 
-#include "record/intern.h"
+#include "record/record_inside.h"
 #include "record/thread.h"
-#include "rt/lock.h"
 #include "rt/sys.h"
 #include "store/book.h"
 

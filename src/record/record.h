@@ -1,10 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One event, from a hook to the store.
+// The recorder as a way in sees it: how it boots, what it is told of forks, of code and of the end,
+// and one event, from a hook to the store.
 #pragma once
-#include "record/boot.h"
+#include "record/boot_state.h"
 #include "record/thread.h"
 #include "store/run.h"
+
+// Starting, restarting and stopping the recorder in one process image (boot.c). Boot happens at the
+// first hook call, not in a constructor (a program may allocate hundreds of times before ours would
+// run), and again in a fork child, at its first event.
+
+bool tide_boot(struct tide_seat *seat); // true: recording
+
+// For a way in that hears of a call of fork(): what the parent held is noted in the child's store.
+// A child of the bare system call is none the worse.
+void tide_boot_before_fork(struct tide_seat *seat);
+void tide_boot_after_fork(struct tide_seat *seat); // in the parent
+// In the child, only where the kernel cannot be trusted to wipe (tide_store.inherited): elsewhere a
+// child that never allocates does nothing of ours, and touches no page.
+void tide_boot_in_fork_child(struct tide_seat *seat);
+
+// The process ends, as far as it tells: for whoever reads a store that no supervisor kept.
+void tide_boot_note_end(void);
+
+// Is this a fork child that has not been recorded yet and whose parent has ended?
+bool tide_boot_is_orphan(void);
+
+// Code (modules.c). Meets every loaded object: later there may be no way to. Takes the loader's
+// lock, so it is called on behalf of the program's own calls alone.
+void tide_modules_meet_all(void);
+// Code was unloaded: find out whose.
+void tide_modules_unloaded(void);
 
 void tide_record_no_room(void); // a block found none in the live map
 
@@ -59,3 +86,11 @@ void tide_resize_failed(struct tide_seat *seat, struct tide_resize resize, void 
 void tide_resize_freed(struct tide_seat *seat, struct tide_resize resize, void *old);
 void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *old, void *p,
                       size_t size, struct tide_regs r);
+
+// Page-level memory (pages.c): what the program itself maps with mmap and brk, by stack, apart from
+// the heap.
+
+// [start, start + bytes) was mapped at the given stack; whatever was there before is gone.
+void tide_pages_mapped(struct tide_seat *seat, uint64_t start, uint64_t bytes, struct tide_regs r);
+// The range is gone. It may hold several mappings, parts of some, or none that we know.
+void tide_pages_unmapped(struct tide_seat *seat, uint64_t start, uint64_t bytes);

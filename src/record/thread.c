@@ -12,7 +12,7 @@
 #include "record/boot_state.h"
 #include "record/host.h"
 #include "rt/cold.h"
-#include "rt/lock.h"
+#include "rt/sys.h"
 #include "rt/maps.h"
 #include "store/run.h"
 

@@ -8,7 +8,6 @@
 // chunks, is known here, whatever its state says: no two threads have the same one.
 #include "store/late.h"
 
-#include "rt/lock.h"
 #include "rt/sys.h"
 
 #include <string.h>

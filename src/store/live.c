@@ -4,13 +4,9 @@
 // those that a slot has no room for.
 #include "store/live.h"
 
-#include "rt/lock.h"
 #include "rt/sys.h"
-#include "store/live_rebuild.h"
-#include "store/live_stations.h"
-#include "store/live_table.h"
+#include "store/live_inside.h"
 #include "store/store.h"
-#include "store/tables.h"
 
 #include <string.h>
 #include <sys/mman.h>

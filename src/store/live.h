@@ -9,6 +9,9 @@
 bool tide_live_init(bool apart);
 // In a fork child: forgets every block and every station. wiped: the kernel has wiped the memory.
 void tide_live_after_fork(bool wiped);
+void tide_live_station_add(struct tide_station *s);
+// From now on no system call will be needed to rebuild a table.
+void tide_live_confine(void);
 
 // The slow ways of what is below, which say what they do.
 bool tide_live_make_slowly(struct tide_station *s, uint64_t addr, uint64_t what,

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What form and size a table gets, and how its blocks move there.
-#include "store/live_rebuild.h"
+#include "store/live_inside.h"
 
-#include "store/live_stations.h"
-#include "store/live_table.h"
 #include "store/store.h"
-#include "store/tables.h"
 
 #include <string.h>
 

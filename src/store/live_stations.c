@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stations, and the barrier that goes through all threads.
-#include "store/live_stations.h"
+#include "store/live.h"
+#include "store/live_inside.h"
 
 #include "rt/sys.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The forms of a table.
-#include "store/live_table.h"
+#include "store/live_inside.h"
 
 #include "store/layout.h"
-#include "store/tables.h"
 
 enum { KIND_PROBE = 16, LINE_WORDS = TIDE_TABLE_LINE / sizeof(uint64_t) };
 #define KEY_FIELD (TIDE_LIVE_KEYS - 1ull)

@@ -4,8 +4,7 @@
 // region's all the time.
 #include "store/live_walk.h"
 
-#include "store/live_table.h"
-#include "store/tables.h"
+#include "store/live_inside.h"
 
 enum {
   WORDS = 512, // read at once, of the root and of a chunk

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where each table of a store lies, and what its first bytes are.
-#include "store/mapping.h"
+#include "store/store.h"
 
 #include "rt/cold.h"
 #include "rt/sys.h"

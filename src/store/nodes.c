@@ -10,7 +10,6 @@
 // looks at the one before.
 #include "store/store.h"
 
-#include "rt/lock.h"
 #include "rt/sys.h"
 
 enum {

@@ -5,7 +5,6 @@
 // is known here; the header is told.
 #include "store/store.h"
 
-#include "rt/lock.h"
 #include "rt/sys.h"
 
 #include <errno.h>

@@ -6,9 +6,8 @@
 //   segment | descriptors of its slabs | slab 1 | slab 2 | ...      aligned to its size
 //
 // Fresh memory is left alone until it is used: a table costs the pages that its blocks touch.
-#include "store/tables.h"
+#include "store/live_inside.h"
 
-#include "rt/lock.h"
 #include "rt/sys.h"
 
 #include <string.h>

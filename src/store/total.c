@@ -3,7 +3,7 @@
 // How threads join and leave, publish, and come to be alone: the rare half of total.h.
 #include "store/total.h"
 
-#include "rt/lock.h"
+#include "rt/sys.h"
 
 #include <linux/membarrier.h>
 

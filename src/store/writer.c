@@ -4,7 +4,7 @@
 #include "store/writer.h"
 
 #include "rt/sys.h"
-#include "store/live_stations.h"
+#include "store/live.h"
 
 enum { FIRST_ENTRIES = 128, AHEAD = 16 };
 #define LOST_HASH 0x6c6f73746c6f7374ull

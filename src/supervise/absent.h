@@ -3,7 +3,7 @@
 // Processes of the run that run without being recorded. Three sources:
 //
 //  1. The recorder in a process that starts a program which cannot be recorded says so at the door,
-//     before the exec (preload/hooks_exec.c); the command itself is looked at before it starts.
+//     before the exec (preload/hooks_code.c); the command itself is looked at before it starts.
 //  2. The census: from time to time, and never at more than a hundredth of a core, the children of
 //     all known processes are looked up in /proc. One without the recorder mapped is absent. This
 //     finds what an unrecorded program starts, if it lives long enough. A recorded process that no

@@ -8,7 +8,7 @@
 #include "unwind/rule.h"
 
 #include "rt/cold.h"
-#include "rt/lock.h"
+#include "rt/sys.h"
 
 struct tide_rule_table *tide_rules;
 struct tide_rule tide_rule_shapes[TIDE_RULE_SHAPES] TIDE_BULKY;

@@ -4,7 +4,7 @@
 // says of the caller's stack, and what a full walk sees.
 #include "check.h"
 
-#include "record/intern.h"
+#include "record/record_inside.h"
 #include "preload/hook.h"
 
 #define EXPORT __attribute__((visibility("default")))

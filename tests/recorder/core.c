@@ -3,10 +3,8 @@
 // The recorder's core alone: a program without libc, loader and thread-local storage that is its
 // host. Threads are rows of a table, blocks are numbers, and every event is brought by hand. Leaves
 // core.store in the current directory, whose figures core_test.py knows.
-#include "record/boot.h"
 #include "record/door.h"
 #include "record/host.h"
-#include "record/pages.h"
 #include "record/record.h"
 #include "rt/maps.h"
 #include "rt/sys.h"

@@ -9,7 +9,6 @@
 //   live [STEPS]
 #include "rt/sys.h"
 #include "store/live.h"
-#include "store/live_stations.h"
 #include "store/live_walk.h"
 #include "store/store.h"
 

@@ -2,7 +2,7 @@
 //
 // A store to test with, and writers to it.
 #pragma once
-#include "store/mapping.h"
+#include "store/store.h"
 #include "store/writer.h"
 
 #include <fcntl.h>

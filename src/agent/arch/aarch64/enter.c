@@ -3,7 +3,7 @@
 // From an island to the event. The island has the hook's number in x17; x30 is the caller's return
 // address. Every register is kept but x0, which holds the result, and x16 and x17, which are
 // nobody's between functions. What the event is built from uses general registers only.
-#include "agent/event.h"
+#include "agent/agent.h"
 
 #include <stddef.h>
 

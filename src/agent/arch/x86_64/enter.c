@@ -4,7 +4,7 @@
 // return address. Every register is kept but rax, which holds the result: inside the allocator's
 // own object the compiler may know which ones the real function leaves alone and rely on it. What
 // the event is built from uses general registers only.
-#include "agent/event.h"
+#include "agent/agent.h"
 
 #include <stddef.h>
 

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// Code that comes and goes: the next image, and loaded objects.
+//
 // exec and spawn: the only thing done here is to see that the next image finds us, or that the
 // supervisor knows why it does not. system() and popen() take environ as it is, which has our
 // variables unless the program removed them.
+//
+// dlopen looks at its caller (for $ORIGIN and RUNPATH), so ours must leave no frame: it jumps. New
+// code needs no notice; it is met when it first stands in a stack.
 
-#include "preload/exec_env.h"
-#include "preload/exec_target.h"
+#include "preload/exec_image.h"
 #include "record/limits.h"
 #include "preload/real.h"
 #include "preload/hook.h"
 
 #include <alloca.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <unistd.h>
@@ -156,5 +161,24 @@ int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t 
                   tide_real.posix_spawnp(&child, file, actions, attributes, argv, env_));
   if (pid && !ret)
     *pid = child;
+  return ret;
+}
+
+void *dlopen(const char *file, int mode)
+{
+  if (TIDE_UNLIKELY(!tide_real.dlopen))
+    tide_real_resolve();
+  return tide_real.dlopen(file, mode);
+}
+
+int dlclose(void *handle)
+{
+  tide_real_resolve();
+  int ret = tide_real.dlclose(handle);
+  struct tide_thread *t = tide_enter(&tide_self);
+  if (t) {
+    tide_modules_unloaded();
+    tide_leave(t);
+  }
   return ret;
 }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// What the agent's files tell each other: who the calling thread is (seats.c), what happens when a
+// hooked function is called (event.c), and which objects are loaded (objects.c).
+#pragma once
+#include "agent/arch.h"
+#include "record/thread.h"
+#include "store/agent_face.h"
+#include "unwind/object.h"
+
 // The calling thread, known by its thread pointer: the agent has no thread-local storage of its
 // own. glibc gives a dead thread's pointer to the next one, musl never does, so each place says
 // whose it is by the thread's number, too, and those of threads that have ended are given away. A
 // fork child has its parent's places, and takes them over one by one.
-#pragma once
-#include "record/thread.h"
-#include "store/agent_face.h"
 
 extern struct tide_agent_face tide_agent_face;
 
@@ -40,3 +45,12 @@ TIDE_HOT struct tide_agent_seat *tide_agent_seat(void)
   struct tide_agent_seat *seat = &tide_agent_seats[tide_agent_home(tp)];
   return TIDE_LIKELY(tide_agent_is_of(&seat->place, tp)) ? seat : tide_agent_seat_slowly(tp);
 }
+
+// A hooked function was called: with these registers, by this hook's number. What it returns goes
+// to the caller.
+uint64_t tide_agent_event(const struct tide_agent_frame *frame);
+
+// Loaded objects without the loader's help: /proc/self/maps names every file that is mapped, and
+// the page at its offset 0 holds the program headers.
+bool tide_agent_object_at(uint64_t pc, struct tide_object *ret_object);
+void tide_agent_each_object(void (*met)(uint64_t pc));

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files of the live map tell each other, and nobody else: the memory of its tables
+// (tables.c), their forms (live_table.c), who is in which region (live_stations.c), and how a table
+// is replaced by another (live_rebuild.c).
+#pragma once
+#include "store/live_map.h"
+
+// Memory for tables: zeroed runs of 64-byte lines, carved from large private mappings that are
+// never unmapped. A thread that was held up may so read or write a table that is another region's
+// by now: what is there may be spoilt, memory is not.
+
+enum { TIDE_TABLE_LINE = 64, TIDE_TABLE_MAX_LINES = 512 };
+
+// So many lines as are given for the asking of n, at most one in 32 more; n is 1 to MAX_LINES.
+uint32_t tide_table_lines(uint32_t n);
+// A zeroed table of tide_table_lines(n) lines; NULL: no memory.
+void *tide_table_new(uint32_t n);
+void tide_table_free(void *table, uint32_t n); // n: as it was asked for, or what was given
+// In a fork child: no table is anybody's. wiped: the kernel has wiped them.
+void tide_tables_after_fork(bool wiped);
+
+// What is in a table, whatever its form. Whoever has copied a table to elsewhere may ask the same
+// of the copy, whatever may have been copied.
+
+enum {
+  TIDE_TABLE_MAX_PROBE = 8,   // lines from a key's home on in which it may lie
+  TIDE_TABLE_GRAINS = 5,      // of packed tables: 8 to 128 bytes
+  TIDE_TABLE_KIND_LINES = 60, // at most: with more, a hashed table takes less
+};
+
+// A block in a table.
+struct tide_entry {
+  uint64_t key, what, when; // when: with its key
+  uint64_t *lives;          // is 0 when the block goes
+};
+
+// The lines in which a key may lie in a hashed table, in turn.
+struct tide_probe {
+  uint32_t line, n_lines, left;
+};
+struct tide_probe tide_probe_from(uint64_t table, uint64_t key);
+bool tide_probe_next(struct tide_probe *p);
+
+// What a region's word says of a table at that address (or at none, yet), which is closed.
+uint64_t tide_table_word(const void *address, uint32_t lines, bool scattered);
+uint64_t tide_table_word_packed(const void *address, uint32_t grain, uint32_t kind_lines);
+uint64_t tide_table_opened(uint64_t table);
+
+uint32_t tide_table_n_slots(uint64_t table);
+uint32_t tide_table_n_lines(uint64_t table); // at most TIDE_TABLE_MAX_LINES, or it is nonsense
+
+// What lives in a slot of it; false: nothing.
+bool tide_table_entry(uint64_t table, uint32_t i, struct tide_entry *ret_entry);
+// What lives under a key; false: nothing.
+bool tide_table_find(uint64_t table, uint64_t key, struct tide_entry *ret_entry);
+// Has a slot ever been used (a packed one: is it)?
+bool tide_table_is_used(uint64_t table, uint32_t i);
+
+// A place for a block that is to be written at once. False: there is none for it.
+bool tide_table_claim(uint64_t table, uint64_t key, uint64_t what, struct tide_place *ret_place);
+
+// Is there room for a kind in a packed table? It is there then.
+bool tide_table_has_kind(uint64_t table, uint64_t what);
+uint32_t tide_table_kind_lines(uint64_t table);
+
+// A number for each kind of block, always the same.
+TIDE_HOT uint32_t tide_kind_hash(uint64_t what)
+{
+  return (uint32_t)(tide_mix64(what) >> 32);
+}
+
+// Who is in which region. A rebuild waits for whoever is there. A thread that stays there for long
+// was stopped, or killed, or a signal handler of it never returned: then its table is left to it
+// for good, what it still does there is lost, and the loss is counted. A table that stays closed
+// for long is given up: what is allocated there is counted as lost, what is freed as unknown.
+
+void tide_stations_init(void);
+void tide_stations_after_fork(void);
+
+// Waits until a table is open again, or gone. False: it stays closed.
+bool tide_live_wait_for_table(uint64_t *region);
+
+// Everybody has left; somebody stays; it cannot be told.
+enum tide_quiet { TIDE_QUIET, TIDE_HELD_UP, TIDE_BLIND };
+
+// Waits until nobody but self is in a region whose table is closed.
+enum tide_quiet tide_live_quieten(const struct tide_station *self, const uint64_t *region);
+
+// Making tables, and replacing them by others that fit their blocks better.
+
+enum { TIDE_LIVE_DIRECT_BYTES = 36 << 20 }; // that direct tables take beyond what they need
+
+// A block that has to have a place.
+struct tide_newcomer {
+  uint64_t key, what;
+};
+
+// Gives a region its first table, of the form and size that the last one had use for. False: no
+// memory.
+bool tide_live_table_first(struct tide_station *s, uint64_t *region);
+
+// Replaces a table by one that fits what lives in it and one block more (NULL: none). The caller is
+// in no region. False: it cannot be done.
+bool tide_live_rebuild(struct tide_station *self, uint64_t *region,
+                       const struct tide_newcomer *more);
+
+// The kernel gave memory, or did not.
+void tide_live_note_refusal(const void *memory);
