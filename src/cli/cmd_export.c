@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tidemark export: a capture in another tool's format, to a file or standard output.
+#include "base/alloc.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "export/exports.h"
+#include "words/completeness_text.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +19,15 @@ static void tell_left_out(const struct tide_export_left_out *left_out)
   tide_units_digits(small, left_out->n_stacks);
   tide_units_digits(all, left_out->n_stacks + left_out->n_kept);
   tide_say("%s of %s stacks, the smallest, are one as [other]; the sums are whole", small, all);
+}
+
+// What the file has no place for.
+static void tell_inexact(const struct tide_export_format *format,
+                         const struct tide_profile *profile)
+{
+  TIDE_CLEANUP_FREE char *words = tide_inexact_words(profile, TIDE_STYLE_PLAIN);
+  if (words && !format->says_exactness)
+    tide_say("%s does not tell how exact its numbers are: %s", format->word, words);
 }
 
 // Packed bytes leave a terminal unreadable.
@@ -54,6 +65,8 @@ static enum tide_err write_export(const struct tide_arguments *arguments,
   err = tide_output_close(&output, err, diag);
   if (!err && left_out.n_stacks)
     tell_left_out(&left_out);
+  if (!err)
+    tell_inexact(format, looking->profile);
   return err;
 }
 

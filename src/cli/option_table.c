@@ -81,7 +81,7 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
     [TIDE_VERB_EXPORT] = {"export", "--to FORMAT [FILE]",
                           "write a capture in another tool's format",
                           "Formats:\n"
-#define EXPORT(word, function, suffix, summary) "  " word ": " summary "\n"
+#define EXPORT(word, function, suffix, room, summary) "  " word ": " summary "\n"
 #include "export/exports.def"
 #undef EXPORT
                           "FILE as for report. Writes to standard output without -o.\n",
@@ -100,7 +100,7 @@ static const char *const color_words[] = {"auto", "always", "never"};
 static const char *const units_words[] = {"iec", "si", "bytes"};
 static const char *const tree_group_words[] = {"heap", [TIDE_TREE_PAGES] = "pages"};
 static const char *const format_words[] = {
-#define EXPORT(word, function, suffix, summary) word,
+#define EXPORT(word, function, suffix, room, summary) word,
 #include "export/exports.def"
 #undef EXPORT
 };

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "export/export_stacks.h"
+#include "report/export_words.h"
 #include "words/image_text.h"
 
 #include <inttypes.h>
@@ -122,7 +123,8 @@ static uint64_t since_start_us(const struct tide_image *image, uint64_t time_ns)
 static void write_document(struct tide_json *json, struct writer *w)
 {
   const struct tide_image *image = w->profile->image;
-  TIDE_CLEANUP_FREE char *command = tide_image_command(image);
+  TIDE_CLEANUP_FREE char *bare = tide_image_command(image);
+  TIDE_CLEANUP_FREE char *command = tide_export_with_exactness(bare, w->profile);
   tide_json_open_object(json);
   tide_json_put_u64(json, "dhatFileVersion", 2);
   tide_json_put_text(json, "mode", "tidemark-heap");

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const struct tide_export_format formats[] = {
-#define EXPORT(word, function, suffix, summary) {word, suffix, summary, function},
+#define EXPORT(word, function, suffix, room, summary) {word, suffix, summary, room, function},
 #include "export/exports.def"
 #undef EXPORT
 };

@@ -30,10 +30,11 @@ typedef enum tide_err tide_export_fn(struct tide_sink *sink, struct tide_view *v
 
 struct tide_export_format {
   const char *word, *suffix, *summary;
+  bool says_exactness; // in the file
   tide_export_fn *write;
 };
 
-#define EXPORT(word, function, suffix, summary) tide_export_fn function;
+#define EXPORT(word, function, suffix, room, summary) tide_export_fn function;
 #include "export/exports.def"
 #undef EXPORT
 

@@ -23,6 +23,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "export/export_stacks.h"
+#include "report/export_words.h"
 #include "words/image_text.h"
 
 #include <inttypes.h>
@@ -462,8 +463,10 @@ static void write_clean(struct writer *w, const char *text)
 static void write_file(struct writer *w)
 {
   TIDE_CLEANUP_FREE char *command = tide_image_command(w->image);
+  TIDE_CLEANUP_FREE char *by = tide_export_with_exactness(
+      w->image->origin ? w->image->origin : "tidemark", w->view->profile);
   tide_sink_text(w->sink, "desc: recorded by ");
-  write_clean(w, w->image->origin ? w->image->origin : "tidemark");
+  write_clean(w, by);
   tide_sink_text(w->sink, "\ncmd: ");
   write_clean(w, *command ? command : tide_image_program(w->image));
   tide_sink_text(w->sink, has_clock(w) ? "\ntime_unit: ms\n" : "\ntime_unit: i\n");

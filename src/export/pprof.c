@@ -32,6 +32,7 @@
 #include "base/lookup.h"
 #include "base/utf8.h"
 #include "report/export_words.h"
+#include "words/completeness_text.h"
 #include "words/image_text.h"
 
 #include <stdio.h>
@@ -423,6 +424,8 @@ static void write_head(struct writer *w, const struct tide_question *inuse)
   TIDE_CLEANUP_FREE char *command = tide_image_command(w->image);
   TIDE_CLEANUP_FREE char *measure = tide_export_measure(inuse);
   TIDE_CLEANUP_FREE char *comment = tide_sprintf("inuse: %s", measure);
+  TIDE_CLEANUP_FREE char *inexact =
+      tide_inexact_words(w->view->profile, (struct tide_style){.utf8 = true});
   string_of(w, "");
   for (size_t i = 0; i < w->n_columns; i++)
     emit_value_type(w, P_SAMPLE_TYPE, w->columns[i].type, w->columns[i].unit);
@@ -433,6 +436,8 @@ static void write_head(struct writer *w, const struct tide_question *inuse)
   write_times(w, inuse);
   emit_u64(w, P_COMMENT, string_of(w, command));
   emit_u64(w, P_COMMENT, string_of(w, comment));
+  if (inexact)
+    emit_u64(w, P_COMMENT, string_of(w, inexact));
 }
 
 static void map_program(struct writer *w)

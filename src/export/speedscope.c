@@ -419,7 +419,8 @@ enum tide_err tide_speedscope_write(struct tide_sink *sink, struct tide_view *vi
                                     struct tide_diag *diag)
 {
   struct writer w;
-  TIDE_CLEANUP_FREE char *command = tide_image_command(view->profile->image);
+  TIDE_CLEANUP_FREE char *bare = tide_image_command(view->profile->image);
+  TIDE_CLEANUP_FREE char *command = tide_export_with_exactness(bare, view->profile);
   writer_init(&w, view, sink);
   tide_json_open_object(&w.json);
   tide_json_put_text(&w.json, "$schema", SCHEMA);

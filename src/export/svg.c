@@ -20,6 +20,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "report/export_words.h"
+#include "words/completeness_text.h"
 #include "view/tree.h"
 #include "words/image_text.h"
 #include "words/shorten.h"
@@ -342,6 +343,8 @@ static void write_head(const struct writer *w, size_t height)
 {
   TIDE_CLEANUP_FREE char *command = tide_image_command(w->view->profile->image);
   TIDE_CLEANUP_FREE char *fitting = tide_utf8_fit(command, 150, true);
+  TIDE_CLEANUP_FREE char *inexact =
+      tide_inexact_words(w->view->profile, (struct tide_style){.utf8 = true});
   char text[TIDE_UNITS_MAX];
   struct tide_amount whole = tide_profile_amount(w->view->profile, (int64_t)w->whole);
   const char *bound = tide_units_bound(text, whole, cells);
@@ -354,7 +357,13 @@ static void write_head(const struct writer *w, size_t height)
   put_escaped(w->sink, command);
   tide_sink_text(w->sink, ": ");
   put_escaped(w->sink, measure);
-  tide_sink_printf(w->sink, "</title>\n<style>\n%s</style>\n", svg_style);
+  tide_sink_text(w->sink, "</title>\n");
+  if (inexact) {
+    tide_sink_text(w->sink, "<desc>");
+    put_escaped(w->sink, inexact);
+    tide_sink_text(w->sink, "</desc>\n");
+  }
+  tide_sink_printf(w->sink, "<style>\n%s</style>\n", svg_style);
   tide_sink_text(w->sink, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
   tide_sink_printf(w->sink, "<text class=\"h\" x=\"%d\" y=\"24\">", SVG_MARGIN);
   put_escaped(w->sink, measure);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "words/completeness_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,4 +73,10 @@ char *tide_export_measure(const struct tide_question *question)
     return tide_sprintf("%s allocated from %s to %s and %s", unit, from, to, kept);
   return tide_sprintf("%s %s%s from %s to %s", unit, verb, question->at_least ? " (at least)" : "",
                       from, to);
+}
+
+char *tide_export_with_exactness(const char *text, const struct tide_profile *profile)
+{
+  TIDE_CLEANUP_FREE char *words = tide_inexact_words(profile, (struct tide_style){.utf8 = true});
+  return words ? tide_sprintf("%s (%s)", text, words) : tide_strdup(text);
 }

@@ -18,5 +18,9 @@ const char *tide_export_no_frames(const struct tide_profile_site *site);
 const char *tide_export_time(char out[TIDE_UNITS_MAX], const struct tide_point *point,
                              uint64_t time_ns, bool utf8);
 
+// A text with what is not exact behind it, if anything is: "./indexer 12000 (incomplete: 3 of 1,204
+// events not recorded, …)"; owned.
+char *tide_export_with_exactness(const char *text, const struct tide_profile *profile);
+
 // "bytes held at the peak", "blocks allocated from 1.00 s to 2.50 s"; owned.
 char *tide_export_measure(const struct tide_question *question);

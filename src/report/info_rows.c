@@ -50,7 +50,7 @@ static void add_recorded(struct tide_info_rows *rows, const struct tide_capture 
   time_t start = (time_t)(capture->start_realtime_ns / 1000000000);
   struct tm local;
   if (capture->start_realtime_ns && localtime_r(&start, &local))
-    strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
+    strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S %z", &local);
   const char *version = capture->tool_version ? capture->tool_version : "of unknown version";
   TIDE_CLEANUP_FREE char *recorded =
       tide_sprintf("%s, %s, by tidemark %s", when,

@@ -271,6 +271,27 @@ struct tide_completeness_text tide_completeness_text(const struct tide_profile *
                                          own_text(profile, style), !complete};
 }
 
+static bool is_exact(const struct tide_profile *profile)
+{
+  static const enum tide_figure figures[] = {TIDE_FIGURE_ALLOCATED, TIDE_FIGURE_LIVE,
+                                             TIDE_FIGURE_PEAK};
+  for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+    enum tide_exactness how = tide_image_bytes(profile->image, figures[i], 1).exactness;
+    if (how != TIDE_EXACT && how != TIDE_UNKNOWN)
+      return false;
+  }
+  return !profile->capture->cut;
+}
+
+char *tide_inexact_words(const struct tide_profile *profile, struct tide_style style)
+{
+  struct tide_completeness_text how = tide_completeness_text(profile, style);
+  char *words =
+      is_exact(profile) && !how.is_warning ? NULL : tide_sprintf("%s: %s", how.label, how.text);
+  free(how.text);
+  return words;
+}
+
 // ---- numbers ----
 //
 // Sentences about what is missing.

@@ -46,6 +46,11 @@ struct tide_completeness_text {
 struct tide_completeness_text tide_completeness_text(const struct tide_profile *profile,
                                                      struct tide_style style);
 
+// The same in one text where a number of the profile may be another one: "incomplete: 3 of 1,204
+// events not recorded, …", "read from: a pprof profile, …, estimated from 17 samples". For files in
+// which the numbers themselves cannot say it. Owned; NULL: all of them are exact.
+char *tide_inexact_words(const struct tide_profile *profile, struct tide_style style);
+
 // ---- numbers ----
 //
 // What a reader must know before trusting a profile, in sentences.

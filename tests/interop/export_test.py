@@ -3,6 +3,7 @@
 """What is exported is what was recorded, whatever that was: captures made from seeds, with numbers
 from all over their range and names of any bytes, are read by a decoder of our own format and, after
 export, by those of the others (export_decode.py). Sums must be equal, and for pprof every stack.
+What is not exact must be said: in the file, or by the command where that has no place for it.
 
   export_test.py --make TIDE_MAKE --tidemark TIDEMARK [--seeds N]
 """
@@ -223,6 +224,38 @@ def check(options, label):
     return len(capture["images"])
 
 
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+FORMATS = {"dhat": True, "pprof": True, "folded": False, "speedscope": True, "svg": True,
+           "massif": True, "gperftools": False, "jemalloc": False, "csv": False}  # has room
+
+
+def run_tidemark(options, *words):
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "TIDEMARK_CACHE": "off", "DEBUGINFOD_URLS": ""}
+    return subprocess.run([options.tidemark, *map(str, words)], capture_output=True, env=env)
+
+
+def inexact_words(options, path):
+    """How the report's sentence on it begins, in a file or behind a note."""
+    told = json.loads(run_tidemark(options, "report", "--json", path).stdout)["verdict"]
+    complete = next(one["text"] for one in told["sentences"] if one["kind"] == "complete")
+    words = complete[0].lower() + complete[1:].rstrip(".")
+    return words.replace("read from ", "read from: ", 1)
+
+
+def check_exactness(options, path, is_exact):
+    words, written = inexact_words(options, path), 0
+    for word, has_room in FORMATS.items():
+        done = run_tidemark(options, "export", "--to", word, "-o", "-", path)
+        if done.returncode:
+            continue
+        written += 1
+        body = gzip.decompress(done.stdout) if word == "pprof" else done.stdout
+        plain = words.replace("±", "+/-").encode()  # standard error may go anywhere
+        equal(words.encode() in body, has_room and not is_exact, f"{path} as {word} says it")
+        equal(plain in done.stderr, not has_room and not is_exact, f"{word} of {path}: a note")
+    return written
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--make", required=True)
@@ -237,7 +270,14 @@ def main():
             n_images += check(options, f"seed {seed}")
         subprocess.run([options.make, "3", "500", options.path, "12"], check=True)
         n_images += check(options, "a program of 500 stacks")
-    print(f"{n_images} images")
+        whole = (TESTS / "golden/v1_6_let_go.tide").read_bytes()
+        cut = pathlib.Path(directory, "cut.tide")
+        cut.write_bytes(whole[:-40])
+        captures = {TESTS / "golden/dhat.json": True, TESTS / "golden/massif.out": False,
+                    TESTS / "fuzz/corpus/heap_text/sampled.heap": False, cut: False}
+        n_files = [check_exactness(options, path, exact) for path, exact in captures.items()]
+        equal(all(n_files), True, f"files written: {n_files}")
+    print(f"{n_images} images, {sum(n_files)} files that say how exact they are")
 
 
 if __name__ == "__main__":

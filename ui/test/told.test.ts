@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { peakText } from "../src/engine/exactness.ts";
 import type { SentenceKind, Told } from "../src/engine/model.ts";
 import { ask, corpus, cut, golden, made, merged, modelOf } from "./command.ts";
 import { printed, recorded, recordedCommand, said } from "./command.ts";
@@ -96,6 +97,9 @@ for (const [name, make, process] of CAPTURES)
     const bare = (words: string) => words.replace(/\s+/g, ""); // a long path is broken anywhere
     for (const { label, text: row } of info)
       assert.ok(bare(text).includes(bare(label + row)), `${label} ${row}\nis not in ${text}`);
+    const when = info.find(({ label }) => label === "recorded");
+    if (when)
+      assert.match(when.text, /^(?:at an unknown time|[\d-]+ [\d:]+ [+-]\d{4}), /, "the zone");
     const untold = info.find(({ label }) => label === "not told")?.text.split("; ") ?? [];
     assert.equal(untold.length, image.lacks.length, `${untold} of ${image.lacks}`);
   });
@@ -124,6 +128,17 @@ for (const [name, make, process] of CAPTURES)
       if (kind !== "title") // what begins with a name begins as that does
         assert.match(text,
           kind === "note" || kind === "unrecorded" ? /[.!?]$/ : /^[^a-z].*[.!?]$/s);
+  });
+
+for (const [name, make, process] of CAPTURES)
+  test(`told: peaks in the list of processes, of ${name}`, () => {
+    const file = make();
+    const { info, images, image } = modelOf(file, process).facts;
+    const heap = info.find(({ label }) => label === "heap")?.text;
+    const peak = images[image.index].peak_bytes !== undefined;
+    assert.equal(heap?.startsWith("peak "), peak, `${heap}`);
+    if (peak)
+      assert.ok(`${heap},`.startsWith(`peak ${peakText(images[image.index])},`), `${heap}`);
   });
 
 test("told: a sum says that it is one, and how far its peak may be off", () => {

@@ -4,7 +4,7 @@
 
 import type { FunctionComponent } from "preact";
 import { useEffect } from "preact/hooks";
-import { boundOfAnswer, markFor, markOfAnswer } from "../engine/exactness.ts";
+import { boundOfAnswer, markOfAnswer, peakText } from "../engine/exactness.ts";
 import { amount } from "../engine/units.ts";
 import { titleOf } from "../engine/verdict.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
@@ -35,7 +35,6 @@ import { TimelinePane } from "./timeline.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { TreePane } from "./tree.tsx";
 import { Verdict } from "./verdict.tsx";
-import type { OfferedImage } from "./load.ts";
 import { processWords, programName, questionWords, unbroken, wordsOfPane } from "./words.ts";
 
 const components: Record<Pane, FunctionComponent> = {
@@ -168,10 +167,6 @@ function CapturePicker() {
   );
 }
 
-function peakWords({ peak_bytes: peak, peak_exactness: how }: OfferedImage): string {
-  return peak === undefined ? "" : `, ${amount(peak, "bytes", markFor(how, "bytes"))}`;
-}
-
 function ProcessPicker() {
   const { facts, capture, model: of, origin } = use(session)!;
   const images = facts.captures[capture]?.images ?? [];
@@ -191,7 +186,7 @@ function ProcessPicker() {
         {images.map((image) => (
           <option key={image.index} value={image.index}>
             {clean(processWords(image))}
-            {peakWords(image)}
+            {image.peak_bytes === undefined ? "" : `, ${peakText(image)}`}
           </option>
         ))}
       </select>

@@ -48,3 +48,9 @@ export function boundWords({ is, bound_bytes: bound = 0 }: Exactness, total: num
   const size = bytes(bound, EXACT);
   return is === "at_most" ? ` (too high by ${size} at most)` : ` ± ${size}`;
 }
+
+// The peak of one of several images, with its bound.
+export function peakText(image: { peak_bytes?: number; peak_exactness: Exactness }): string {
+  const { peak_bytes: peak = 0, peak_exactness: how } = image;
+  return bytes(peak, markFor(how, "bytes")) + boundWords(how, peak);
+}
