@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "attach/face.h"
 
+#include "base/proc.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,10 +49,11 @@ static uint32_t read_command(uint32_t pid, char *to, size_t size)
 
 static void describe_process(const struct tide_outside *outside, struct tide_agent_face *face)
 {
-  enum { START_OF_STACK = 28 };
   char name[64];
+  struct tide_proc_stat stat = {0};
   read_auxv(outside->pid, face);
-  face->stack_origin = tide_outside_stat(outside->pid, START_OF_STACK);
+  tide_proc_stat(outside->pid, &stat);
+  face->stack_origin = stat.stack_start;
   const struct tide_mapping *stack = tide_outside_find(outside, face->stack_origin);
   face->stack_top = stack ? stack->hi : 0;
   snprintf(name, sizeof name, "/proc/%u/exe", outside->pid);

@@ -102,19 +102,6 @@ bool tide_outside_write(const struct tide_outside *outside, uint64_t at, const v
   return pwrite(outside->memory_fd, from, n, (off_t)at) == (ssize_t)n;
 }
 
-uint64_t tide_outside_stat(uint32_t pid, int number)
-{
-  char name[64], line[1024];
-  snprintf(name, sizeof name, "/proc/%u/stat", pid);
-  FILE *f = fopen(name, "re");
-  char *p = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
-  for (int i = 2; p && i < number; i++)
-    p = strchr(p + 1, ' ');
-  if (f)
-    fclose(f);
-  return p ? strtoull(p, NULL, 10) : 0;
-}
-
 const struct tide_mapping *tide_outside_find(const struct tide_outside *outside, uint64_t address)
 {
   for (size_t i = 0; i < outside->n_mappings; i++)

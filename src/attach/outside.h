@@ -29,9 +29,6 @@ bool tide_outside_read(const struct tide_outside *outside, uint64_t at, void *to
 bool tide_outside_write(const struct tide_outside *outside, uint64_t at, const void *from,
                         size_t n);
 
-// A field of /proc/PID/stat by its number in proc(5), from the third on; 0: not known.
-uint64_t tide_outside_stat(uint32_t pid, int number);
-
 // The mapping that an address is in; NULL: none.
 const struct tide_mapping *tide_outside_find(const struct tide_outside *outside, uint64_t address);
 

@@ -6,6 +6,7 @@
 
 #include "attach/stopped_regs.h"
 #include "base/alloc.h"
+#include "base/proc.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -485,8 +486,8 @@ int32_t tide_tracer_tid_offset(const struct tide_tracer *tracer)
 
 static uint32_t born(uint32_t pid)
 {
-  enum { BORN = 22 };
-  return (uint32_t)tide_outside_stat(pid, BORN);
+  struct tide_proc_stat stat;
+  return tide_proc_stat(pid, &stat) ? (uint32_t)stat.born : 0;
 }
 
 uint32_t tide_tracer_self(uint32_t *ret_born)

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "observe/clock.h"
 #include "supervise/own_allocator.h"
-#include "supervise/proc.h"
+#include "base/proc.h"
 #include "supervise/target_check.h"
 #include "model/why_words.h"
 

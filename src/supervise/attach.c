@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "observe/clock.h"
 #include "supervise/output_name.h"
-#include "supervise/proc.h"
+#include "base/proc.h"
 #include "supervise/spawn.h"
 #include "supervise/watch.h"
 #include "tide/file.h"

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "observe/clock.h"
-#include "supervise/proc.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "supervise/follow.h"
 
+#include "base/proc.h"
 #include "observe/clock.h"
 
 #include <errno.h>
@@ -114,25 +115,6 @@ static void stop_along(struct tide_follow *follow, int stop_signal)
     kill(getpid(), SIGSTOP); // we go on from here when we are continued
 }
 
-// Processor time of the children it waited for, in clock ticks: known until it is reaped itself.
-static uint64_t children_cpu_ns(pid_t pid)
-{
-  char path[64], text[1024];
-  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-  if (fd >= 0)
-    close(fd);
-  text[n > 0 ? n : 0] = 0;
-  const char *rest = strrchr(text, ')'); // the name before may hold anything
-  unsigned long user = 0, system = 0;
-  // state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime cstime
-  if (!rest || sscanf(rest + 1, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu",
-                      &user, &system) != 2)
-    return 0;
-  return (user + system) * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
 static uint64_t timeval_ns(struct timeval t)
 {
   return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_usec * 1000;
@@ -140,7 +122,9 @@ static uint64_t timeval_ns(struct timeval t)
 
 static void reap(pid_t pid, struct tide_follow_end *ret_end)
 {
-  uint64_t now_ns = tide_monotonic_ns(), children_ns = children_cpu_ns(pid);
+  uint64_t now_ns = tide_monotonic_ns();
+  struct tide_proc_stat stat = {0};
+  tide_proc_stat((uint32_t)pid, &stat); // known until it is reaped
   struct rusage usage = {0};
   int status = 0;
   while (wait4(pid, &status, 0, &usage) < 0 && errno == EINTR)
@@ -152,7 +136,7 @@ static void reap(pid_t pid, struct tide_follow_end *ret_end)
       .core_dumped = WIFSIGNALED(status) && WCOREDUMP(status),
       .time_ns = now_ns,
       .max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
-      .cpu_ns = cpu_ns > children_ns ? cpu_ns - children_ns : 0,
+      .cpu_ns = cpu_ns > stat.children_cpu_ns ? cpu_ns - stat.children_cpu_ns : 0,
   };
 }
 

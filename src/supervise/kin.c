@@ -6,7 +6,7 @@
 #include "supervise/kin.h"
 
 #include "base/alloc.h"
-#include "supervise/proc.h"
+#include "base/proc.h"
 
 #include <inttypes.h>
 #include <poll.h>

@@ -17,7 +17,7 @@
 #include "supervise/follow.h"
 #include "observe/host_facts.h"
 #include "supervise/output_name.h"
-#include "supervise/proc.h"
+#include "base/proc.h"
 #include "supervise/spawn.h"
 #include "supervise/target_check.h"
 #include "tide/file.h"

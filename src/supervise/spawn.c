@@ -6,6 +6,7 @@
 #include "supervise/spawn.h"
 
 #include "base/alloc.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -175,18 +176,10 @@ static bool ask_pid_fd(int pid_fd, int *ret_status)
 
 static bool ask_zombie(uint32_t pid, int *ret_status)
 {
-  char path[64], text[1024];
-  snprintf(path, sizeof path, "/proc/%u/stat", pid);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-  if (fd >= 0)
-    close(fd);
-  text[n > 0 ? n : 0] = 0;
-  const char *state = strrchr(text, ')'); // the name before may hold anything
-  const char *last = strrchr(text, ' ');  // field 52: the exit code
-  if (!state || strncmp(state, ") Z ", 4) != 0 || !last)
+  struct tide_proc_stat stat;
+  if (!tide_proc_stat(pid, &stat) || stat.state != 'Z')
     return false;
-  *ret_status = atoi(last);
+  *ret_status = stat.exit_status;
   return true;
 }
 

@@ -8,7 +8,7 @@
 #include "attach/job.h"
 #include "attach/permission.h"
 #include "base/alloc.h"
-#include "supervise/proc.h"
+#include "base/proc.h"
 #include "supervise/target_check.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "supervise/watch_inside.h"
 
 #include "base/alloc.h"
-#include "supervise/proc.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 //
 // Reading /proc.
 #define _GNU_SOURCE
-#include "supervise/proc.h"
+#include "base/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define NS_PER_S UINT64_C(1000000000)
 
 static int open_of(uint32_t pid, const char *file)
 {
@@ -31,9 +33,10 @@ static void read_text(int fd, char *text, size_t size)
 // By hand: every process of a run passes here, and scanf() takes longer than the kernel.
 bool tide_proc_stat(uint32_t pid, struct tide_proc_stat *ret_stat)
 {
-  enum { PARENT, GROUP, SESSION, BORN = 18, N_NUMBERS }; // behind the state
+  enum { PARENT, GROUP, SESSION, CHILDREN_USER = 12, CHILDREN_SYSTEM, BORN = 18, STACK_START = 24 };
+  enum { EXIT_STATUS = 48, N_NUMBERS }; // behind the state
   char text[1024];
-  uint64_t numbers[N_NUMBERS];
+  uint64_t numbers[N_NUMBERS] = {0};
   read_text(open_of(pid, "stat"), text, sizeof text);
   char *at = strrchr(text, ')'); // the name before may hold anything
   if (!at || at[1] != ' ' || !at[2])
@@ -42,15 +45,20 @@ bool tide_proc_stat(uint32_t pid, struct tide_proc_stat *ret_stat)
   for (int i = 0; i < N_NUMBERS; i++) {
     at = end;
     numbers[i] = strtoull(at, &end, 10);
-    if (end == at)
+    if (end == at && i <= BORN)
       return false;
   }
-  *ret_stat = (struct tide_proc_stat){.pid = pid,
-                                      .parent = (uint32_t)numbers[PARENT],
-                                      .group = (uint32_t)numbers[GROUP],
-                                      .session = (uint32_t)numbers[SESSION],
-                                      .state = state,
-                                      .born = numbers[BORN]};
+  const uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+  *ret_stat = (struct tide_proc_stat){
+      .pid = pid,
+      .parent = (uint32_t)numbers[PARENT],
+      .group = (uint32_t)numbers[GROUP],
+      .session = (uint32_t)numbers[SESSION],
+      .state = state,
+      .born = numbers[BORN],
+      .children_cpu_ns = (numbers[CHILDREN_USER] + numbers[CHILDREN_SYSTEM]) * tick_ns,
+      .stack_start = numbers[STACK_START],
+      .exit_status = (int)numbers[EXIT_STATUS]};
   return true;
 }
 

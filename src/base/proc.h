@@ -12,6 +12,9 @@ struct tide_proc_stat {
   uint32_t pid, parent, group, session;
   char state;    // 'Z': it has ended and nobody has waited for it
   uint64_t born; // clock ticks since the machine started: with the pid, a process's identity
+  uint64_t children_cpu_ns; // of those it has waited for
+  uint64_t stack_start;     // of the main thread; 0: not told to us
+  int exit_status;          // as wait() tells it, of one that has ended; 0: not told to us
 };
 
 bool tide_proc_stat(uint32_t pid, struct tide_proc_stat *ret_stat);

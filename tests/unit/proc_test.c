@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernel says of another process: read from children whose state is known.
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "unit.h"
+
+#include "base/proc.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000) // in ns
+
+static uint64_t own_cpu_ns(void)
+{
+  struct rusage u;
+  getrusage(RUSAGE_SELF, &u);
+  return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 * MS +
+         (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+static pid_t child_that(int (*does)(void))
+{
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (!pid)
+    _exit(does());
+  siginfo_t info;
+  assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+  return pid;
+}
+
+static int exits_with_7(void)
+{
+  return 7;
+}
+
+static int is_killed(void)
+{
+  raise(SIGKILL);
+  return 0;
+}
+
+static int waits_for_one_at_work(void)
+{
+  pid_t worker = fork();
+  while (!worker && own_cpu_ns() < 60 * MS)
+    ;
+  return worker && waitpid(worker, NULL, 0) != worker;
+}
+
+static void the_ended_tell_how(void **state)
+{
+  struct tide_proc_stat stat;
+  int status;
+  pid_t pid = child_that(exits_with_7);
+  assert_true(tide_proc_stat((uint32_t)pid, &stat));
+  assert_int_equal(stat.state, 'Z');
+  assert_int_equal(stat.parent, getpid());
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(stat.exit_status, status);
+  assert_false(tide_proc_stat((uint32_t)pid, &stat));
+
+  pid = child_that(is_killed);
+  assert_true(tide_proc_stat((uint32_t)pid, &stat));
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(stat.exit_status, status);
+  assert_true(WIFSIGNALED(stat.exit_status));
+}
+
+static void time_of_children_is_theirs(void **state)
+{
+  struct tide_proc_stat stat;
+  pid_t pid = child_that(waits_for_one_at_work);
+  assert_true(tide_proc_stat((uint32_t)pid, &stat));
+  assert_true(stat.children_cpu_ns >= 30 * MS); // the kernel counts in ticks of 10 ms
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void a_name_may_be_anything(void **state)
+{
+  struct tide_proc_stat plain, odd;
+  char name[16];
+  assert_true(tide_proc_stat((uint32_t)getpid(), &plain));
+  assert_int_equal(prctl(PR_GET_NAME, name), 0);
+  assert_int_equal(prctl(PR_SET_NAME, ") Z 1 2 3"), 0);
+  assert_true(tide_proc_stat((uint32_t)getpid(), &odd));
+  assert_int_equal(prctl(PR_SET_NAME, name), 0);
+  assert_int_equal(odd.state, 'R');
+  assert_int_equal(odd.parent, getppid());
+  assert_int_equal(odd.session, getsid(0));
+  assert_true(odd.born && odd.born == plain.born);
+  assert_true(odd.stack_start && odd.stack_start == plain.stack_start);
+}
+
+UNIT_TESTS(proc_test)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_ended_tell_how),
+      cmocka_unit_test(time_of_children_is_theirs),
+      cmocka_unit_test(a_name_may_be_anything),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
