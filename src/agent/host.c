@@ -30,7 +30,7 @@ static const char *const *arguments(uint64_t *ret_n)
   return argv;
 }
 
-static bool start(struct tide_host_image *ret_image)
+static bool describe_image(struct tide_host_image *ret_image)
 {
   const struct tide_agent_face *face = &tide_agent_face;
   tide_sys_page_bytes = face->page_bytes;
@@ -112,7 +112,7 @@ static bool owns_block(const void *p)
 }
 
 const struct tide_host tide_host = {
-    .start = start,
+    .start = describe_image,
     .store = store,
     .started = started,
     .object_at = tide_agent_object_at,

@@ -110,7 +110,7 @@ static const struct mapped *find_in(const struct table *table, uint64_t pc)
   return lo && pc < table->all[lo - 1].end ? &table->all[lo - 1] : NULL;
 }
 
-static const struct mapped *find(uint64_t pc, const struct table **ret_table)
+static const struct mapped *find_mapped(uint64_t pc, const struct table **ret_table)
 {
   *ret_table = tide_load_acquire(&current);
   const struct mapped *m = find_in(*ret_table, pc);
@@ -128,7 +128,7 @@ static const struct mapped *find(uint64_t pc, const struct table **ret_table)
 bool tide_agent_object_at(uint64_t pc, struct tide_object *ret_object)
 {
   const struct table *table;
-  const struct mapped *m = find(pc, &table);
+  const struct mapped *m = find_mapped(pc, &table);
   if (!m || !m->is_object)
     return false;
   *ret_object = (struct tide_object){.start = m->start,
@@ -143,7 +143,7 @@ bool tide_agent_object_at(uint64_t pc, struct tide_object *ret_object)
 void tide_agent_each_object(void (*met)(uint64_t pc))
 {
   const struct table *table;
-  find((uint64_t)tide_agent_each_object, &table);
+  find_mapped((uint64_t)tide_agent_each_object, &table);
   for (uint32_t i = 0; table && i < table->n; i++)
     if (table->all[i].is_object)
       met(table->all[i].start);

@@ -26,7 +26,7 @@ static bool has_ended(uint32_t tid)
   return tid && TIDE_SYS(SYS_tgkill, tide_sys_pid(), tid, 0) == -ESRCH;
 }
 
-static void begin(struct tide_agent_seat *seat, uint32_t tid)
+static void seat_begin(struct tide_agent_seat *seat, uint32_t tid)
 {
   seat->place.inside = 0;
   tide_store_relaxed(&seat->place.tid, tid);
@@ -40,7 +40,7 @@ static void take_over(struct tide_agent_seat *seat, uint64_t tp, uint32_t tid)
   if (t && t->self == t) // else this is a fork child, in which that memory is wiped
     tide_thread_put_away(&seat->seat);
   seat->seat = (struct tide_seat){0};
-  begin(seat, tid);
+  seat_begin(seat, tid);
   tide_store_release(&seat->place.thread_pointer, tp);
 }
 
@@ -73,7 +73,7 @@ TIDE_COLD struct tide_agent_seat *tide_agent_seat_slowly(uint64_t tp)
     uint64_t seen = tide_load_acquire(&seat->place.thread_pointer);
     if (!seen && __atomic_compare_exchange_n(&seat->place.thread_pointer, &seen, tp, false,
                                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-      begin(seat, tid);
+      seat_begin(seat, tid);
       return seat;
     }
     if (seen != tp)

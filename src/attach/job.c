@@ -77,7 +77,7 @@ static enum tide_err no_allocator(const struct tide_job *job, struct tide_diag *
 }
 
 // Everything that can be seen while the process runs.
-static enum tide_err look(struct tide_job *job, struct tide_diag *diag)
+static enum tide_err look_at_process(struct tide_job *job, struct tide_diag *diag)
 {
   const struct tide_job_options *o = job->options;
   enum tide_err err = tide_outside_open(o->pid, true, &job->outside, diag);
@@ -93,7 +93,7 @@ static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
 {
   const char *why;
   const struct tide_job_options *o = job->options;
-  enum tide_err err = job->outside ? TIDE_ERR_OK : look(job, diag);
+  enum tide_err err = job->outside ? TIDE_ERR_OK : look_at_process(job, diag);
   if (!err)
     err = tide_agent_image_read(o->agent, &job->agent, diag);
   if (err)
@@ -405,7 +405,7 @@ static enum tide_err clear_leftovers(struct tide_job *job, bool by_force, bool *
   enum { MOST = 8 };
   *ret_found = false;
   for (int i = 0; i < MOST; i++) {
-    enum tide_err err = look(job, diag);
+    enum tide_err err = look_at_process(job, diag);
     if (err || !tide_leftovers_find(job->outside, &job->objects, &job->left))
       return err;
     *ret_found = true;

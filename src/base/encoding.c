@@ -29,7 +29,7 @@ static void take_back(void *opaque, void *memory)
   free(memory);
 }
 
-static struct tide_gzip *start(struct tide_sink *sink, int window, int level)
+static struct tide_gzip *start_gzip(struct tide_sink *sink, int window, int level)
 {
   struct tide_gzip *gzip = tide_alloc(sizeof *gzip);
   gzip->sink = sink;
@@ -41,12 +41,12 @@ static struct tide_gzip *start(struct tide_sink *sink, int window, int level)
 
 struct tide_gzip *tide_gzip_new(struct tide_sink *sink)
 {
-  return start(sink, GZIP_WINDOW, Z_DEFAULT_COMPRESSION);
+  return start_gzip(sink, GZIP_WINDOW, Z_DEFAULT_COMPRESSION);
 }
 
 struct tide_gzip *tide_gzip_new_zlib(struct tide_sink *sink, int level)
 {
-  return start(sink, ZLIB_WINDOW, level);
+  return start_gzip(sink, ZLIB_WINDOW, level);
 }
 
 static void pump(struct tide_gzip *gzip, int flush)

@@ -52,7 +52,7 @@ static uint32_t *find_key(const struct tide_intern *intern, const void *key, siz
   }
 }
 
-static void grow(struct tide_intern *intern)
+static void grow_intern(struct tide_intern *intern)
 {
   if (intern->n < intern->n_slots / 4 * 3)
     return;
@@ -68,7 +68,7 @@ static void grow(struct tide_intern *intern)
 
 uint32_t tide_intern_add(struct tide_intern *intern, const void *key, size_t n_bytes)
 {
-  grow(intern);
+  grow_intern(intern);
   uint32_t *held = find_key(intern, n_bytes ? key : "", n_bytes);
   if (!*held) {
     if (n_bytes)

@@ -286,8 +286,8 @@ static void add_path(char **paths, const char *path)
   *paths = longer;
 }
 
-static enum tide_err set(const struct parser *p, const struct tide_option_row *row,
-                         const char *value)
+static enum tide_err set_option(const struct parser *p, const struct tide_option_row *row,
+                                const char *value)
 {
   void *field = (char *)p->arguments + row->offset;
   assert(value || row->kind == TIDE_OPTION_FLAG);
@@ -330,7 +330,7 @@ static enum tide_err parse_long(struct parser *p, const char *word)
     value = "1";
   else if (!value && row->kind != TIDE_OPTION_FLAG)
     err = next_value(p, row, &value);
-  return err ? err : set(p, row, value);
+  return err ? err : set_option(p, row, value);
 }
 
 // "-fq", "-n5", "-n 5".
@@ -343,12 +343,12 @@ static enum tide_err parse_letters(struct parser *p, const char *word)
       return unknown_option(p, one, strlen(word) > 2 ? word + 1 : NULL);
     }
     if (row->kind == TIDE_OPTION_FLAG) {
-      set(p, row, NULL);
+      set_option(p, row, NULL);
       continue;
     }
     const char *value = letter[1] ? letter + 1 : NULL;
     enum tide_err err = value ? TIDE_ERR_OK : next_value(p, row, &value);
-    return err ? err : set(p, row, value);
+    return err ? err : set_option(p, row, value);
   }
   return TIDE_ERR_OK;
 }

@@ -23,7 +23,7 @@
 enum { OWN_FAILURE = 125 };
 
 // Remembers what it said: the result's note may be the same sentence again.
-static void say(void *context, const char *sentence)
+static void say_to_user(void *context, const char *sentence)
 {
   char **said = context;
   tide_say("%s", sentence);
@@ -125,7 +125,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .no_follow = arguments->no_follow,
       .wait = arguments->wait,
       .depth = (uint32_t)arguments->depth,
-      .say = say,
+      .say = say_to_user,
       .say_context = &said,
       .waiting = arguments->quiet ? NULL : say_waiting,
       .complete = tide_first_screen_complete,

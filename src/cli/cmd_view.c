@@ -47,8 +47,8 @@ static enum tide_err open_exhibits(struct tide_showing *showing, struct tide_dia
   return TIDE_ERR_OK;
 }
 
-static enum tide_err start(struct tide_showing *showing, const struct tide_arguments *arguments,
-                           struct tide_diag *diag)
+static enum tide_err start_showing(struct tide_showing *showing,
+                                   const struct tide_arguments *arguments, struct tide_diag *diag)
 {
   enum tide_err err = check_view_arguments(arguments, diag);
   if (!err)
@@ -94,7 +94,7 @@ int tide_cmd_view(const struct tide_arguments *arguments)
 {
   struct tide_showing showing = {0};
   struct tide_diag diag = {0};
-  enum tide_err err = start(&showing, arguments, &diag);
+  enum tide_err err = start_showing(&showing, arguments, &diag);
   if (!err) {
     tide_serving_hear_signals();
     say_address(&showing);

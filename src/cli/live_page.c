@@ -154,7 +154,7 @@ static void say_address(const struct tide_live_page *page)
 }
 
 // Serves from now on; a failure is said, as the run goes on.
-static bool begin(struct tide_live_page *page, struct tide_source *source)
+static bool begin_page(struct tide_live_page *page, struct tide_source *source)
 {
   struct tide_diag diag = {0};
   enum tide_err err = tide_showing_add(&page->showing, source, &diag);
@@ -185,7 +185,7 @@ static bool show_first_draft(struct tide_live_page *page)
   if (answer.draft) {
     struct tide_source *living = tide_living_new(&options);
     tide_living_give(living, answer.draft, false);
-    page->living = begin(page, living) ? living : NULL;
+    page->living = begin_page(page, living) ? living : NULL;
   }
   tide_answer_done(&answer);
   return page->living;
@@ -241,7 +241,7 @@ static void leave_in_background(struct tide_live_page *page)
     tide_exhibit_turn_to(&page->showing.routes.exhibits[0], source);
   else if (page->living)
     tide_living_give(page->living, NULL, true);
-  else if (!source || !begin(page, source))
+  else if (!source || !begin_page(page, source))
     return;
   pid_t pid = fork();
   if (pid == 0)

@@ -89,9 +89,9 @@ static void view_anew(struct tide_looking *l, const struct tide_arguments *argum
   tide_view_init(&l->view, l->profile, l->naming, l->filter, whole);
 }
 
-static enum tide_err look(const struct tide_arguments *arguments, const char *path,
-                          const struct tide_wish *wish, struct tide_looking *l,
-                          struct tide_diag *diag)
+static enum tide_err look_at_capture(const struct tide_arguments *arguments, const char *path,
+                                     const struct tide_wish *wish, struct tide_looking *l,
+                                     struct tide_diag *diag)
 {
   size_t image_idx = 0;
   enum tide_err err = tide_rules_open(arguments, &l->rules, diag);
@@ -151,7 +151,7 @@ enum tide_err tide_looking_open(const struct tide_arguments *arguments, const ch
                                 struct tide_diag *diag)
 {
   struct tide_looking looking = {0};
-  enum tide_err err = look(arguments, path, wish, &looking, diag);
+  enum tide_err err = look_at_capture(arguments, path, wish, &looking, diag);
   if (err)
     tide_looking_done(&looking);
   else

@@ -194,7 +194,7 @@ struct child {
   uint64_t weight;
 };
 
-static int compare(const void *left, const void *right)
+static int compare_stacks(const void *left, const void *right)
 {
   const struct child *a = left, *b = right;
   if (a->outer != b->outer)
@@ -218,7 +218,7 @@ uint32_t *tide_stack_order_ranks(const struct tide_stack_order *order, uint64_t 
     children[i - 1] = (struct child){outer, (uint32_t)i, weights[i]};
   }
   if (n > 1)
-    qsort(children, n - 1, sizeof *children, compare);
+    qsort(children, n - 1, sizeof *children, compare_stacks);
   // By rising outer node: the rank of that one is known by then.
   for (size_t i = 0; i + 1 < n; i++) {
     uint32_t outer = children[i].outer, node = children[i].node;

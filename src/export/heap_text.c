@@ -195,7 +195,7 @@ static int by_bytes(const void *left, const void *right, void *nodes)
   return compare_addrs(nodes, a->node, b->node);
 }
 
-static void gather(struct writer *w, const struct tide_question *question)
+static void gather_stacks(struct writer *w, const struct tide_question *question)
 {
   const struct tide_profile *profile = w->view->profile;
   bool has_totals = !(w->image->lacks & TIDE_LACK_TOTAL);
@@ -359,7 +359,7 @@ static enum tide_err write_with(struct tide_sink *sink, struct tide_view *view,
     return err;
   place_modules(&w);
   add_node(&w, &(struct node){0});
-  gather(&w, &question);
+  gather_stacks(&w, &question);
   write_stacks(&w);
   write_maps(&w);
   tide_id_index_done(&w.by_node);

@@ -110,7 +110,7 @@ static void emit_bytes(struct writer *w, const void *data, size_t n)
     tide_gzip_bytes(w->gzip, data, n);
 }
 
-static void emit(struct writer *w, unsigned field, const void *data, size_t n)
+static void emit_field(struct writer *w, unsigned field, const void *data, size_t n)
 {
   struct tide_buf head = {0};
   tide_buf_varint(&head, field << 3 | BYTES);
@@ -130,7 +130,7 @@ static void emit_u64(struct writer *w, unsigned field, uint64_t v)
 
 static void emit_message(struct writer *w, unsigned field)
 {
-  emit(w, field, w->message.data, w->message.n);
+  emit_field(w, field, w->message.data, w->message.n);
   tide_buf_clear(&w->message);
 }
 
@@ -141,7 +141,7 @@ static uint32_t string_of(struct writer *w, const char *text)
   size_t n_before = w->strings.n;
   uint32_t id = tide_intern_text(&w->strings, clean);
   if (w->strings.n > n_before)
-    emit(w, P_STRING_TABLE, clean, strlen(clean));
+    emit_field(w, P_STRING_TABLE, clean, strlen(clean));
   return id;
 }
 
@@ -485,9 +485,9 @@ static void writer_done(struct writer *w)
 }
 
 // Up to which site the samples fit, with room for what is written behind them.
-static enum tide_err fit(struct writer *w, const struct tide_question *inuse,
-                         const struct tide_export_options *options, size_t *ret_past,
-                         struct tide_diag *diag)
+static enum tide_err fit_samples(struct writer *w, const struct tide_question *inuse,
+                                 const struct tide_export_options *options, size_t *ret_past,
+                                 struct tide_diag *diag)
 {
   uint64_t max_bytes = options->max_bytes ? options->max_bytes : UINT64_MAX;
   uint64_t max_samples = options->max_stacks ? options->max_stacks : UINT64_MAX;
@@ -540,7 +540,7 @@ enum tide_err tide_pprof_write(struct tide_sink *sink, struct tide_view *view,
   size_t past = view->profile->n_sites;
   enum tide_err err = TIDE_ERR_OK;
   if (options->max_bytes || options->max_stacks)
-    err = fit(&w, &inuse, options, &past, diag);
+    err = fit_samples(&w, &inuse, options, &past, diag);
   if (!err)
     write_all(&w, &inuse, sink, past, options);
   writer_done(&w);

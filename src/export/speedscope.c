@@ -106,7 +106,7 @@ static uint32_t node_of(struct writer *w, size_t site_idx)
   return *node;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_stacks(const void *left, const void *right)
 {
   const struct stack *a = left, *b = right;
   int order = (a->rank > b->rank) - (a->rank < b->rank);
@@ -130,7 +130,7 @@ static void find_stacks(struct writer *w, const struct tide_question *question)
   for (size_t i = 0; i < w->n_stacks; i++)
     w->stacks[i].rank = ranks[w->stacks[i].node];
   if (w->n_stacks)
-    qsort(w->stacks, w->n_stacks, sizeof *w->stacks, compare);
+    qsort(w->stacks, w->n_stacks, sizeof *w->stacks, compare_stacks);
 }
 
 // The frames of a node, the outermost first; valid until the next call.

@@ -44,7 +44,7 @@ struct row {
   int64_t cells[COLUMNS_N];
 };
 
-static void set(struct row *row, enum column column, int64_t value)
+static void set_cell(struct row *row, enum column column, int64_t value)
 {
   row->cells[column] = value;
   row->known |= 1u << column;
@@ -71,7 +71,7 @@ static void write_row(struct tide_sink *sink, const struct tide_view *view, cons
 static void set_freed_bytes(struct row *row, uint64_t b_alloc, int64_t live_bytes)
 {
   if (live_bytes >= 0 && (uint64_t)live_bytes <= b_alloc)
-    set(row, BYTES_DEALLOCATED, (int64_t)(b_alloc - (uint64_t)live_bytes));
+    set_cell(row, BYTES_DEALLOCATED, (int64_t)(b_alloc - (uint64_t)live_bytes));
 }
 
 // At the end, of the stacks of the view.
@@ -85,9 +85,9 @@ static void set_resizes(struct row *row, const struct tide_view *view)
       bytes += profile->sites[i].b_resize_new - profile->sites[i].b_resize_old;
     }
   if (!(profile->image->lacks & TIDE_LACK_RESIZES))
-    set(row, REALLOCATIONS, (int64_t)n);
+    set_cell(row, REALLOCATIONS, (int64_t)n);
   if (profile->image->has_resized_bytes)
-    set(row, BYTES_REALLOCATED, (int64_t)bytes);
+    set_cell(row, BYTES_REALLOCATED, (int64_t)bytes);
 }
 
 static void write_ticks(struct tide_sink *sink, const struct tide_view *view)
@@ -98,24 +98,24 @@ static void write_ticks(struct tide_sink *sink, const struct tide_view *view)
   for (size_t i = 0; i < image->n_ticks; i++) {
     const struct tide_tick *tick = &image->ticks[i];
     struct row row = {.time_ns = tick->time_ns};
-    set(&row, LIVE_BYTES, tick->live_bytes);
+    set_cell(&row, LIVE_BYTES, tick->live_bytes);
     if (has_blocks)
-      set(&row, LIVE_BLOCKS, tick->live_blocks);
+      set_cell(&row, LIVE_BLOCKS, tick->live_blocks);
     if (has_totals && has_blocks) {
-      set(&row, ALLOCATIONS, (int64_t)tick->n_alloc);
-      set(&row, DEALLOCATIONS, (int64_t)tick->n_free);
+      set_cell(&row, ALLOCATIONS, (int64_t)tick->n_alloc);
+      set_cell(&row, DEALLOCATIONS, (int64_t)tick->n_free);
     }
     if (has_totals) {
-      set(&row, BYTES_ALLOCATED, (int64_t)tick->b_alloc);
+      set_cell(&row, BYTES_ALLOCATED, (int64_t)tick->b_alloc);
       set_freed_bytes(&row, tick->b_alloc, tick->live_bytes);
     }
     if (tick->rss_bytes)
-      set(&row, RSS_BYTES, (int64_t)tick->rss_bytes);
+      set_cell(&row, RSS_BYTES, (int64_t)tick->rss_bytes);
     if (!image->origin)
-      set(&row, MAPPED_BYTES, tick->page_bytes);
+      set_cell(&row, MAPPED_BYTES, tick->page_bytes);
     if (image->has_tick_resizes) {
-      set(&row, REALLOCATIONS, (int64_t)tick->n_resize);
-      set(&row, BYTES_REALLOCATED, tick->b_resized);
+      set_cell(&row, REALLOCATIONS, (int64_t)tick->n_resize);
+      set_cell(&row, BYTES_REALLOCATED, tick->b_resized);
     } else if (i + 1 == image->n_ticks) {
       set_resizes(&row, view);
     }
@@ -149,14 +149,14 @@ static void write_snapshot(struct tide_sink *sink, const struct tide_view *view,
       bytes += (uint64_t)snapshot->rows[i].live_bytes;
       blocks += (uint64_t)snapshot->rows[i].live_blocks;
     }
-  set(&row, LIVE_BYTES, (int64_t)bytes);
+  set_cell(&row, LIVE_BYTES, (int64_t)bytes);
   if (!(image->lacks & TIDE_LACK_BLOCKS))
-    set(&row, LIVE_BLOCKS, (int64_t)blocks);
+    set_cell(&row, LIVE_BLOCKS, (int64_t)blocks);
   add_counts(counts, snapshot, wanted);
   if (image->has_counts && snapshot->kind != TIDE_SNAPSHOT_PEAK) {
-    set(&row, ALLOCATIONS, (int64_t)counts->n);
-    set(&row, DEALLOCATIONS, (int64_t)(counts->n - blocks));
-    set(&row, BYTES_ALLOCATED, (int64_t)counts->bytes);
+    set_cell(&row, ALLOCATIONS, (int64_t)counts->n);
+    set_cell(&row, DEALLOCATIONS, (int64_t)(counts->n - blocks));
+    set_cell(&row, BYTES_ALLOCATED, (int64_t)counts->bytes);
     set_freed_bytes(&row, counts->bytes, (int64_t)bytes);
   }
   if (snapshot->kind == TIDE_SNAPSHOT_END)

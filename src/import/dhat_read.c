@@ -69,7 +69,7 @@ bool tide_dhat_recognise(const uint8_t *head, size_t n)
   return at < n && head[at] == '{' && memmem(head, n, "\"dhatFileVersion\"", 17);
 }
 
-static bool wrong(struct reader *r, const char *why)
+static bool wrong_file(struct reader *r, const char *why)
 {
   r->why = why;
   return false;
@@ -81,7 +81,7 @@ static bool read_number(struct reader *r, enum tide_json_event event, uint64_t *
     return false;
   if (event != TIDE_JSON_NUMBER || !tide_json_read_u64(&r->json, ret_value) ||
       *ret_value > INT64_MAX)
-    return wrong(r, "a whole number was expected");
+    return wrong_file(r, "a whole number was expected");
   return true;
 }
 
@@ -89,13 +89,13 @@ static bool read_stack(struct reader *r, enum tide_json_event event)
 {
   r->n_stack = 0;
   if (event != TIDE_JSON_ARRAY)
-    return event == TIDE_JSON_BAD ? false : wrong(r, "a list of frames was expected");
+    return event == TIDE_JSON_BAD ? false : wrong_file(r, "a list of frames was expected");
   while ((event = tide_json_read_next(&r->json)) != TIDE_JSON_ARRAY_END) {
     uint64_t frame;
     if (!read_number(r, event, &frame))
       return false;
     if (frame >= UINT32_MAX || r->n_stack == MAX_STACK)
-      return wrong(r, "a stack is absurd");
+      return wrong_file(r, "a stack is absurd");
     TIDE_GROW(r->stack, r->n_stack, r->cap_stack);
     r->stack[r->n_stack++] = (uint32_t)frame;
   }
@@ -141,9 +141,9 @@ static bool read_point(struct reader *r)
     return false;
   unsigned needed = r->has_lifetimes ? (1u << NUMBERS_N) - 1 : 1u << TB | 1u << TBK;
   if (!has_stack || (met & needed) != needed)
-    return wrong(r, "a point lacks one of its numbers");
+    return wrong_file(r, "a point lacks one of its numbers");
   if (r->trie.n + r->n_stack >= UINT32_MAX)
-    return wrong(r, "there are too many stacks");
+    return wrong_file(r, "there are too many stacks");
   point.stack = tide_trie_put(&r->trie, r->stack, r->n_stack);
   put_point(r, &point);
   return true;
@@ -152,12 +152,12 @@ static bool read_point(struct reader *r)
 static bool read_points(struct reader *r, enum tide_json_event event)
 {
   if (event != TIDE_JSON_ARRAY)
-    return event == TIDE_JSON_BAD ? false : wrong(r, "a list of points was expected");
+    return event == TIDE_JSON_BAD ? false : wrong_file(r, "a list of points was expected");
   while ((event = tide_json_read_next(&r->json)) == TIDE_JSON_OBJECT)
     if (!read_point(r))
       return false;
   r->has_points = event == TIDE_JSON_ARRAY_END;
-  return r->has_points || event == TIDE_JSON_BAD ? r->has_points : wrong(r, "no point");
+  return r->has_points || event == TIDE_JSON_BAD ? r->has_points : wrong_file(r, "no point");
 }
 
 static uint64_t address_of(const char *text)
@@ -168,7 +168,7 @@ static uint64_t address_of(const char *text)
 static bool read_frames(struct reader *r, enum tide_json_event event)
 {
   if (event != TIDE_JSON_ARRAY)
-    return event == TIDE_JSON_BAD ? false : wrong(r, "a list of frames was expected");
+    return event == TIDE_JSON_BAD ? false : wrong_file(r, "a list of frames was expected");
   while ((event = tide_json_read_next(&r->json)) == TIDE_JSON_TEXT) {
     size_t n = r->n_frames;
     TIDE_GROW(r->frames, n, r->cap_frames);
@@ -179,13 +179,13 @@ static bool read_frames(struct reader *r, enum tide_json_event event)
     tide_buf_append(&r->text, r->json.text.data, r->json.text.n);
   }
   r->has_frames = event == TIDE_JSON_ARRAY_END;
-  return r->has_frames || event == TIDE_JSON_BAD ? r->has_frames : wrong(r, "no frame");
+  return r->has_frames || event == TIDE_JSON_BAD ? r->has_frames : wrong_file(r, "no frame");
 }
 
 static bool read_text(struct reader *r, enum tide_json_event event, char **ret_text)
 {
   if (event != TIDE_JSON_TEXT)
-    return event == TIDE_JSON_BAD ? false : wrong(r, "a text was expected");
+    return event == TIDE_JSON_BAD ? false : wrong_file(r, "a text was expected");
   free(*ret_text);
   *ret_text = tide_strdup(tide_json_read_text(&r->json));
   return true;
@@ -249,7 +249,7 @@ static bool read_document(struct reader *r)
 {
   enum tide_json_event event = tide_json_read_next(&r->json);
   if (event != TIDE_JSON_OBJECT)
-    return event == TIDE_JSON_BAD ? false : wrong(r, "an object was expected");
+    return event == TIDE_JSON_BAD ? false : wrong_file(r, "an object was expected");
   while ((event = tide_json_read_next(&r->json)) == TIDE_JSON_KEY) {
     if (!read_member(r, tide_json_read_text(&r->json)))
       return false;
@@ -435,8 +435,8 @@ static void fill_image(struct reader *r)
   image->origin = tide_sprintf("DHAT (%s)", r->mode ? r->mode : "heap");
 }
 
-static enum tide_err finish(struct reader *r, bool whole, struct tide_capture **ret_capture,
-                            struct tide_diag *diag)
+static enum tide_err finish_capture(struct reader *r, bool whole, struct tide_capture **ret_capture,
+                                    struct tide_diag *diag)
 {
   const struct tide_source *source = r->json.source;
   uint64_t offset = tide_source_offset(source);
@@ -471,7 +471,7 @@ enum tide_err tide_dhat_read(struct tide_source *source, struct tide_capture **r
   tide_json_read_init(&r.json, source);
   r.builder = tide_builder_new("DHAT", LACKS);
   bool whole = read_document(&r);
-  enum tide_err err = finish(&r, whole, ret_capture, diag);
+  enum tide_err err = finish_capture(&r, whole, ret_capture, diag);
   tide_json_read_done(&r.json);
   tide_builder_free(r.builder);
   free_points(&r);

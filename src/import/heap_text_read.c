@@ -63,7 +63,8 @@ bool tide_heap_text_recognise(const uint8_t *head, size_t n)
           isdigit(head[strlen(jemalloc_head)]));
 }
 
-static enum tide_err wrong(struct reader *r, const struct tide_source_line *line, const char *what)
+static enum tide_err wrong_line(struct reader *r, const struct tide_source_line *line,
+                                const char *what)
 {
   return tide_source_fail(r->source, TIDE_ERR_FORMAT, line->offset, r->diag,
                           "not as a heap profile is written: %s", what);
@@ -173,9 +174,9 @@ static enum tide_err read_gperftools_line(struct reader *r, const struct tide_so
   struct numbers numbers;
   uint32_t stack;
   if (!take_numbers(&at, end, &numbers) || !take_char(&at, end, '@'))
-    return wrong(r, line, "'blocks: bytes [blocks: bytes] @ addresses' expected");
+    return wrong_line(r, line, "'blocks: bytes [blocks: bytes] @ addresses' expected");
   if (!take_stack(r, at, end, &stack))
-    return wrong(r, line, "an address is not one");
+    return wrong_line(r, line, "an address is not one");
   add_sample(r, stack, numbers);
   return TIDE_ERR_OK;
 }
@@ -187,15 +188,15 @@ static enum tide_err read_jemalloc_line(struct reader *r, const struct tide_sour
   if (take_char(&at, end, '@')) {
     r->has_stack = true;
     return take_stack(r, at, end, &r->stack) ? TIDE_ERR_OK
-                                             : wrong(r, line, "an address is not one");
+                                             : wrong_line(r, line, "an address is not one");
   }
   if (!take_char(&at, end, 't'))
-    return wrong(r, line, "'@ addresses' or 't*: blocks: bytes [blocks: bytes]' expected");
+    return wrong_line(r, line, "'@ addresses' or 't*: blocks: bytes [blocks: bytes]' expected");
   bool is_sum = take_char(&at, end, '*');
   uint64_t thread;
   if ((!is_sum && !take_u64(&at, end, &thread)) || !take_char(&at, end, ':') ||
       !take_numbers(&at, end, &numbers))
-    return wrong(r, line, "'t*: blocks: bytes [blocks: bytes]' expected");
+    return wrong_line(r, line, "'t*: blocks: bytes [blocks: bytes]' expected");
   if (is_sum && r->has_stack)
     add_sample(r, r->stack, numbers);
   return TIDE_ERR_OK;
@@ -239,15 +240,16 @@ static enum tide_err read_head(struct reader *r)
   r->is_jemalloc = starts(at, line.n, jemalloc_head);
   if (r->is_jemalloc) {
     at += strlen(jemalloc_head);
-    return take_u64(&at, end, &r->interval_bytes) ? TIDE_ERR_OK : wrong(r, &line, "no interval");
+    return take_u64(&at, end, &r->interval_bytes) ? TIDE_ERR_OK
+                                                  : wrong_line(r, &line, "no interval");
   }
   at += strlen(gperftools_head);
   if (!take_numbers(&at, end, &sums))
-    return wrong(r, &line, "'heap profile: blocks: bytes [blocks: bytes]' expected");
+    return wrong_line(r, &line, "'heap profile: blocks: bytes [blocks: bytes]' expected");
   take_char(&at, end, '@');
   skip_spaces(&at, end);
   if (!read_kind(r, at, end))
-    return wrong(r, &line, "it is of a kind that tells no heap (heapprofile and heap_v2 do)");
+    return wrong_line(r, &line, "it is of a kind that tells no heap (heapprofile and heap_v2 do)");
   return TIDE_ERR_OK;
 }
 

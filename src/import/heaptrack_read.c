@@ -89,7 +89,7 @@ bool tide_heaptrack_recognise(const uint8_t *head, size_t n)
   return w.at == w.end || take_hex(&w, &format);
 }
 
-static bool wrong(struct reader *r, const char *why)
+static bool wrong_file(struct reader *r, const char *why)
 {
   r->why = why;
   return false;
@@ -101,11 +101,11 @@ static bool take_text(struct reader *r, struct words *w, const char **ret_text, 
   uint64_t n = (uint64_t)(w->end - w->at);
   if (r->format >= 3) {
     if (!take_hex(w, &n))
-      return wrong(r, "a text has no length");
+      return wrong_file(r, "a text has no length");
     w->at += w->at < w->end;
   }
   if (n > (uint64_t)(w->end - w->at))
-    return wrong(r, "a text is shorter than it says");
+    return wrong_file(r, "a text is shorter than it says");
   *ret_text = w->at;
   *ret_n = (size_t)n;
   w->at += n;
@@ -115,7 +115,7 @@ static bool take_text(struct reader *r, struct words *w, const char **ret_text, 
 static bool read_version(struct reader *r, struct words *w)
 {
   if (!take_hex(w, &r->version))
-    return wrong(r, "the version is no number");
+    return wrong_file(r, "the version is no number");
   if (!take_hex(w, &r->format))
     r->format = r->version == 0x10200 ? 1 : 0; // what 1.0 wrote
   return true;
@@ -138,7 +138,7 @@ static bool read_string(struct reader *r, struct words *w)
 static bool string_of(struct reader *r, uint64_t index, const char **ret_text)
 {
   if (index > r->n_strings)
-    return wrong(r, "a text is not known");
+    return wrong_file(r, "a text is not known");
   *ret_text = index ? (const char *)r->text.data + r->strings[index - 1] : NULL;
   return true;
 }
@@ -161,7 +161,7 @@ static bool read_ip(struct reader *r, struct words *w)
   const char *path;
   size_t n = 0;
   if (!take_hex(w, &ip) || !take_hex(w, &module) || !string_of(r, module, &path))
-    return wrong(r, r->why ? r->why : "an address is not whole");
+    return wrong_file(r, r->why ? r->why : "an address is not whole");
   while (w->at < w->end && n < MAX_INLINED && take_frame(r, w, &frames[n]))
     n++;
   if (r->why)
@@ -178,12 +178,12 @@ static bool read_trace(struct reader *r, struct words *w)
 {
   uint64_t ip, parent;
   if (!take_hex(w, &ip) || !take_hex(w, &parent) || parent > r->n_traces)
-    return wrong(r, "a stack is not whole");
+    return wrong_file(r, "a stack is not whole");
   struct tide_import_place place = {.pc = ip};
   if (r->is_raw)
     place.module = tide_segments_find(&r->segments, ip ? ip - 1 : 0);
   else if (ip == 0 || ip > r->n_ips)
-    return wrong(r, "a frame is not known");
+    return wrong_file(r, "a frame is not known");
   else
     place = r->ips[ip - 1];
   TIDE_GROW(r->traces, r->n_traces, r->cap_traces);
@@ -197,7 +197,7 @@ static bool stack_of(struct reader *r, uint64_t trace, uint32_t *ret_stack)
 {
   static const struct tide_import_place lost = {.flags = TIDE_FRAME_LOST};
   if (trace > r->n_traces)
-    return wrong(r, "a stack is not known");
+    return wrong_file(r, "a stack is not known");
   uint32_t node = trace ? r->traces[trace - 1] : tide_builder_node(r->builder, 0, lost);
   if (node >= r->cap_stacks) {
     size_t cap = node + node / 2 + 64u;
@@ -216,7 +216,7 @@ static bool read_kind(struct reader *r, struct words *w)
   uint64_t size, trace;
   uint32_t stack;
   if (!take_hex(w, &size) || !take_hex(w, &trace))
-    return wrong(r, "an allocation is not whole");
+    return wrong_file(r, "an allocation is not whole");
   if (!stack_of(r, trace, &stack))
     return false;
   tide_replay_kind_new(&r->replay, stack, size);
@@ -230,7 +230,7 @@ static bool alloc_pointer(struct reader *r, uint64_t size, struct words *w)
   uint32_t stack;
   struct tide_live_block block, old;
   if (!take_hex(w, &trace) || !take_hex(w, &block.addr))
-    return wrong(r, "an allocation is not whole");
+    return wrong_file(r, "an allocation is not whole");
   if (!stack_of(r, trace, &stack))
     return false;
   if (tide_live_map_take(&r->live, block.addr, &old))
@@ -247,14 +247,14 @@ static bool read_alloc(struct reader *r, struct words *w)
 {
   uint64_t first;
   if (!take_hex(w, &first))
-    return wrong(r, "an allocation is not whole");
+    return wrong_file(r, "an allocation is not whole");
   if (!r->has_events)
     r->by_pointer = w->at < w->end;
   r->has_events = true;
   if (r->by_pointer)
     return alloc_pointer(r, first, w);
   if (first >= r->replay.n_kinds)
-    return wrong(r, "an allocation is not known");
+    return wrong_file(r, "an allocation is not known");
   tide_replay_alloc(&r->replay, (uint32_t)first);
   r->last = first;
   return true;
@@ -265,14 +265,14 @@ static bool read_free(struct reader *r, struct words *w)
 {
   uint64_t which;
   if (!take_hex(w, &which))
-    return wrong(r, "a free is not whole");
+    return wrong_file(r, "a free is not whole");
   bool temporary = r->last == which;
   r->last = NONE;
   struct tide_live_block block = {.kind = (uint32_t)which};
   bool known =
       r->by_pointer ? tide_live_map_take(&r->live, which, &block) : which < r->replay.n_kinds;
   if (!known && !r->by_pointer && r->has_events)
-    return wrong(r, "a freed allocation is not known");
+    return wrong_file(r, "a freed allocation is not known");
   if (!known || !tide_replay_free(&r->replay, block.kind, temporary))
     r->builder->image->loss.n_unknown_free++;
   return true;
@@ -297,7 +297,7 @@ static bool read_module(struct reader *r, struct words *w)
     return true;
   }
   if (!take_hex(w, &bias))
-    return wrong(r, "a module has no address");
+    return wrong_file(r, "a module has no address");
   bool is_exe = n == 0 || (n == 1 && *text == 'x');
   TIDE_CLEANUP_FREE char *path = is_exe ? tide_strdup(r->exe ? r->exe : "") : tide_strndup(text, n);
   struct tide_segment segments[64];
@@ -306,7 +306,7 @@ static bool read_module(struct reader *r, struct words *w)
   while (n_segments < 64 && take_hex(w, &vaddr) && take_hex(w, &bytes)) {
     uint64_t start = bias + vaddr, end = start + bytes;
     if (end < start)
-      return wrong(r, "a module is larger than memory");
+      return wrong_file(r, "a module is larger than memory");
     segments[n_segments++] = (struct tide_segment){start, end, 0};
     low = start < low ? start : low;
     high = end > high ? end : high;
@@ -348,7 +348,7 @@ static bool read_time(struct reader *r, struct words *w)
 {
   uint64_t ms;
   if (!take_hex(w, &ms) || ms > UINT64_MAX / 1000000 / 4)
-    return wrong(r, "the time is no number");
+    return wrong_file(r, "the time is no number");
   tide_replay_time(&r->replay, ms * 1000000);
   return true;
 }
@@ -387,7 +387,7 @@ static bool read_line(struct reader *r, const struct tide_source_line *line)
   if (line->n == 0 || line->text[0] == '#')
     return true;
   if (line->n == 1 ? line->text[0] != 'A' : line->text[1] != ' ')
-    return wrong(r, "no kind of line");
+    return wrong_file(r, "no kind of line");
   w.at += line->n == 1 ? 1 : 2;
   switch (line->text[0]) {
   case '+': return read_alloc(r, &w);
@@ -405,7 +405,7 @@ static bool read_line(struct reader *r, const struct tide_source_line *line)
   case 'I': return read_system(r, &w);
   case 'A':
   case 'S': return true;
-  default: return wrong(r, "no kind of line");
+  default: return wrong_file(r, "no kind of line");
   }
 }
 
@@ -454,8 +454,8 @@ static void drop_tables(struct reader *r)
   tide_live_map_done(&r->live);
 }
 
-static enum tide_err finish(struct reader *r, uint64_t offset, struct tide_capture **ret_capture,
-                            struct tide_diag *diag)
+static enum tide_err finish_capture(struct reader *r, uint64_t offset,
+                                    struct tide_capture **ret_capture, struct tide_diag *diag)
 {
   struct tide_diag why = {0};
   enum tide_err err = tide_source_status(r->source, &why);
@@ -488,7 +488,7 @@ enum tide_err tide_heaptrack_read(struct tide_source *source, struct tide_captur
   r.builder = tide_builder_new("heaptrack", LACKS);
   tide_replay_init(&r.replay, r.builder);
   uint64_t offset = play(&r);
-  enum tide_err err = finish(&r, offset, ret_capture, diag);
+  enum tide_err err = finish_capture(&r, offset, ret_capture, diag);
   drop_tables(&r);
   free(r.exe);
   tide_replay_done(&r.replay);

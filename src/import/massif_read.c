@@ -65,7 +65,8 @@ bool tide_massif_recognise(const uint8_t *head, size_t n)
   return n > 6 && memcmp(head, "desc: ", 6) == 0 && end;
 }
 
-static enum tide_err wrong(struct reader *r, const struct tide_source_line *line, const char *what)
+static enum tide_err wrong_line(struct reader *r, const struct tide_source_line *line,
+                                const char *what)
 {
   return tide_source_fail(r->source, TIDE_ERR_FORMAT, line->offset, r->diag,
                           "not as massif writes it: %s", what);
@@ -208,18 +209,18 @@ static enum tide_err read_node(struct reader *r, const struct tide_source_line *
   uint64_t n_children, bytes;
   if (end - at < 2 || *at++ != 'n' || !take_u64(&at, end, &n_children) || end - at < 2 ||
       at[0] != ':' || at[1] != ' ')
-    return wrong(r, line, "a line of a tree was expected");
+    return wrong_line(r, line, "a line of a tree was expected");
   at += 2;
   if (!take_u64(&at, end, &bytes))
-    return wrong(r, line, "a node has no bytes");
+    return wrong_line(r, line, "a node has no bytes");
   at += at < end;
   if (depth >= MAX_DEPTH)
-    return wrong(r, line, "the tree is more than 1023 calls deep");
+    return wrong_line(r, line, "the tree is more than 1023 calls deep");
   while (r->n_levels > depth)
     close_level(r);
   if (depth > r->n_levels || (depth == 0) != !r->has_tree ||
       (depth && r->levels[depth - 1].n_left == 0))
-    return wrong(r, line, "a node hangs in the air");
+    return wrong_line(r, line, "a node hangs in the air");
   struct level *level = &r->levels[r->n_levels++];
   *level = (struct level){.bytes_left = bytes, .n_left = n_children, .is_root = depth == 0};
   r->has_tree = true;
@@ -269,7 +270,7 @@ static enum tide_err read_field(struct reader *r, const struct tide_source_line 
     r->is_peak = starts(line, "heap_tree=peak");
   else
     return read_node(r, line);
-  return good ? TIDE_ERR_OK : wrong(r, line, "a number was expected");
+  return good ? TIDE_ERR_OK : wrong_line(r, line, "a number was expected");
 }
 
 static enum tide_err read_line(struct reader *r, const struct tide_source_line *line)
@@ -382,7 +383,7 @@ static void fill_end(struct reader *r)
   tide_builder_snapshot(r->builder, end);
 }
 
-static enum tide_err finish(struct reader *r, struct tide_capture **ret_capture)
+static enum tide_err finish_capture(struct reader *r, struct tide_capture **ret_capture)
 {
   struct tide_diag diag = {0};
   enum tide_err err = tide_source_status(r->source, &diag);
@@ -422,7 +423,7 @@ enum tide_err tide_massif_read(struct tide_source *source, struct tide_capture *
     err = r.in_line ? TIDE_ERR_OK : err;
   }
   if (!err)
-    err = finish(&r, ret_capture);
+    err = finish_capture(&r, ret_capture);
   tide_builder_free(r.builder);
   tide_buf_done(&r.scratch);
   free(r.levels);

@@ -320,7 +320,7 @@ static size_t home(const struct tide_import_map *map, uint64_t addr)
 }
 
 // The slot of an address, or the free one where it would be.
-static size_t find(const struct tide_import_map *map, uint64_t addr)
+static size_t find_block(const struct tide_import_map *map, uint64_t addr)
 {
   size_t at = home(map, addr);
   while (map->slots[at].addr && map->slots[at].addr != addr)
@@ -328,13 +328,13 @@ static size_t find(const struct tide_import_map *map, uint64_t addr)
   return at;
 }
 
-static void grow(struct tide_import_map *map)
+static void grow_map(struct tide_import_map *map)
 {
   struct tide_import_map bigger = {.n = map->n, .cap = map->cap ? map->cap * 2 : 1024};
   bigger.slots = tide_alloc_array(bigger.cap, sizeof *bigger.slots);
   for (size_t i = 0; i < map->cap; i++)
     if (map->slots[i].addr)
-      bigger.slots[find(&bigger, map->slots[i].addr)] = map->slots[i];
+      bigger.slots[find_block(&bigger, map->slots[i].addr)] = map->slots[i];
   free(map->slots);
   *map = bigger;
 }
@@ -342,8 +342,8 @@ static void grow(struct tide_import_map *map)
 bool tide_live_map_put(struct tide_import_map *map, const struct tide_live_block *block)
 {
   if (map->n * 2 >= map->cap)
-    grow(map);
-  size_t at = find(map, block->addr);
+    grow_map(map);
+  size_t at = find_block(map, block->addr);
   if (!block->addr || map->slots[at].addr)
     return false;
   map->slots[at] = *block;
@@ -356,7 +356,7 @@ bool tide_live_map_take(struct tide_import_map *map, uint64_t addr,
 {
   if (!addr || !map->cap)
     return false;
-  size_t hole = find(map, addr), mask = map->cap - 1;
+  size_t hole = find_block(map, addr), mask = map->cap - 1;
   if (!map->slots[hole].addr)
     return false;
   *ret_block = map->slots[hole];

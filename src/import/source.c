@@ -233,7 +233,7 @@ static void tell_packing(struct tide_source *s)
   }
 }
 
-static struct tide_source *start(int fd, const void *bytes, size_t n, const char *name)
+static struct tide_source *source_new(int fd, const void *bytes, size_t n, const char *name)
 {
   struct tide_source *s = tide_alloc(sizeof *s);
   s->own = tide_alloc(sizeof *s->own);
@@ -251,7 +251,7 @@ static struct tide_source *start(int fd, const void *bytes, size_t n, const char
 
 struct tide_source *tide_source_new(const void *bytes, size_t n, const char *name)
 {
-  return start(-1, bytes, n, name);
+  return source_new(-1, bytes, n, name);
 }
 
 enum tide_err tide_source_open(const char *path, struct tide_source **ret_source,
@@ -260,7 +260,7 @@ enum tide_err tide_source_open(const char *path, struct tide_source **ret_source
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return tide_fail_errno(diag, "cannot open %s", path);
-  struct tide_source *s = start(fd, NULL, 0, path);
+  struct tide_source *s = source_new(fd, NULL, 0, path);
   enum tide_err err = s->err;
   if (err) {
     if (diag)

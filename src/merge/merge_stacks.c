@@ -110,7 +110,8 @@ static bool take_like(const struct merged_names *names, size_t n_before, struct 
 }
 
 // Gives the place an address that no other names have.
-static void settle(struct merged_names *names, size_t n_before, struct place *place, bool by_names)
+static void settle_names(struct merged_names *names, size_t n_before, struct place *place,
+                         bool by_names)
 {
   for (bool again = false;; again = true) {
     uint64_t hash = hash_pair(place->module, place->addr);
@@ -147,7 +148,7 @@ static uint64_t *names_add(struct merged_names *names, const struct tide_image *
     const struct tide_module *module = &image->modules[place.module];
     bool names_only = part->origin && place.module && module->start == module->end;
     if (!names_only || !take_like(names, n_before, &place))
-      settle(names, n_before, &place, part->origin || !module->build_id_len);
+      settle_names(names, n_before, &place, part->origin || !module->build_id_len);
     addrs[i] = place.addr;
     tide_names_builder_add(names->builder, place.module, place.addr, chain, from->n_frames);
   }

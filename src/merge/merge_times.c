@@ -30,7 +30,7 @@ static int rising(const void *left, const void *right)
 }
 
 // Sorted, each once, at most n_max of them; the first and the last stay.
-static void settle(struct moments *moments, size_t n_max)
+static void settle_moments(struct moments *moments, size_t n_max)
 {
   size_t n = 0;
   if (moments->n)
@@ -90,7 +90,7 @@ static void merge_ticks(struct tide_merging *m)
     for (size_t k = 0; k < part->n_ticks; k++)
       add_moment(&moments, tide_merge_time(part, part->ticks[k].time_ns));
   }
-  settle(&moments, TIDE_SAMPLE_MAX_TICKS);
+  settle_moments(&moments, TIDE_SAMPLE_MAX_TICKS);
   if (all_have) {
     TIDE_CLEANUP_FREE size_t *at = tide_alloc_array(m->n_parts, sizeof *at);
     m->image->n_ticks = moments.n;
@@ -219,7 +219,7 @@ static void merge_snapshots(struct tide_merging *m)
           tide_merge_time(part, part->snapshots[k].time_ns) < image->end_ns)
         add_moment(&moments, tide_merge_time(part, part->snapshots[k].time_ns));
   }
-  settle(&moments, TIDE_SAMPLE_MAX_SNAPSHOTS);
+  settle_moments(&moments, TIDE_SAMPLE_MAX_SNAPSHOTS);
   if (all_have) {
     TIDE_CLEANUP_FREE size_t *at = tide_alloc_array(m->n_parts, sizeof *at);
     TIDE_CLEANUP_FREE struct row_sum *sums = tide_alloc_array(image->n_frames, sizeof *sums);

@@ -47,7 +47,7 @@ static uint64_t mask_of(const uint64_t *buckets, unsigned n)
   return mask;
 }
 
-static uint64_t *gather(uint64_t mask, const uint64_t *buckets, uint64_t *counts)
+static uint64_t *gather_counts(uint64_t mask, const uint64_t *buckets, uint64_t *counts)
 {
   for (; mask; mask &= mask - 1)
     *counts++ = buckets[__builtin_ctzll(mask)];
@@ -70,6 +70,6 @@ void tide_site_add_buckets(struct tide_image *image, struct tide_site *site,
   if (!image->counts.items)
     return; // none has any
   uint64_t *counts = image->counts.items + site->first_count;
-  counts = gather(site->size_mask, size_sums, counts);
-  gather(site->life_mask, life_sums, counts);
+  counts = gather_counts(site->size_mask, size_sums, counts);
+  gather_counts(site->life_mask, life_sums, counts);
 }

@@ -51,8 +51,8 @@ static void thin_looks(struct tide_rss *rss)
   rss->look_interval_ns *= 2;
 }
 
-static void look(struct tide_rss *rss, const struct tide_store_view *view, uint64_t time_ns,
-                 uint64_t all_bytes, size_t n_sharing)
+static void look_at_memory(struct tide_rss *rss, const struct tide_store_view *view,
+                           uint64_t time_ns, uint64_t all_bytes, size_t n_sharing)
 {
   uint64_t before_ns = own_cpu_ns();
   uint64_t recorder_bytes = tide_resident_recorder(&rss->resident, view);
@@ -88,7 +88,7 @@ uint64_t tide_rss_take(struct tide_rss *rss, const struct tide_store_view *view,
   if (!all_bytes)
     return 0;
   if (time_ns >= rss->next_look_ns)
-    look(rss, view, time_ns, all_bytes, n_sharing);
+    look_at_memory(rss, view, time_ns, all_bytes, n_sharing);
   uint64_t own_bytes = all_bytes - last_recorder_bytes(rss);
   if (all_bytes > rss->max_all_bytes)
     rss->max_all_bytes = all_bytes;

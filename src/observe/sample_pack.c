@@ -172,7 +172,7 @@ static void take_off(uint64_t *sum, uint64_t counted)
   *sum -= counted < *sum ? counted : *sum;
 }
 
-static void advance(struct tide_pack_stack *s, const struct tide_tally *more)
+static void advance_stack(struct tide_pack_stack *s, const struct tide_tally *more)
 {
   s->now_bytes = minus(s->now_bytes, minus((int64_t)more->b_free, (int64_t)more->b_alloc));
   s->now_blocks = minus(s->now_blocks, minus((int64_t)more->n_free, (int64_t)more->n_alloc));
@@ -196,7 +196,7 @@ static void put_timed(struct packing *p, const struct tide_snapshot *snapshot,
       put_change(&changes, stacks[at].stack, told(p, &stacks[at]), live_now(&stacks[at]));
     struct tide_pack_stack *s = &stacks[row - 1];
     struct live before = told(p, s);
-    advance(s, &reader.row.more);
+    advance_stack(s, &reader.row.more);
     put_change(&changes, s->stack, before, live_now(s));
     put_count(&counts, s->stack, reader.row.more.n_alloc, reader.row.more.b_alloc);
     at = row;

@@ -56,7 +56,7 @@ static void room_for_nodes(struct tide_sampler *sampler, size_t n)
 }
 
 // The rows of the walk are the new snapshot's.
-static void keep(struct tide_sampler *sampler, uint32_t interval, uint64_t time_ns)
+static void keep_snapshot(struct tide_sampler *sampler, uint32_t interval, uint64_t time_ns)
 {
   if (!sampler->snapshots) // a short process has none
     sampler->snapshots = tide_alloc_array(TIDE_SAMPLE_MAX_SNAPSHOTS, sizeof *sampler->snapshots);
@@ -142,7 +142,7 @@ bool tide_sampler_snapshot(struct tide_sampler *sampler, struct tide_store_view 
   tide_intervals_collect(&sampler->intervals, view, ended ? ended + 1 : UINT32_MAX, take_change,
                          sampler);
   join_stragglers(sampler);
-  keep(sampler, ended, time_ns);
+  keep_snapshot(sampler, ended, time_ns);
   tide_late_frees_drain(&sampler->lates, view, false);
   if (tide_late_frees_are_many(&sampler->lates))
     settle_late_frees(sampler);
@@ -230,8 +230,8 @@ static void add_row_of(struct tide_snapshot *s, uint32_t stack, const struct tid
 
 // The states and the rows since, joined: the states after them, and the image's snapshot. Stacks
 // that the image does not have are left out.
-static struct tide_snapshot advance(struct states *states,
-                                    const struct tide_sample_snapshot *snapshot, size_t n_frames)
+static struct tide_snapshot
+next_snapshot(struct states *states, const struct tide_sample_snapshot *snapshot, size_t n_frames)
 {
   struct tide_snapshot s = {.time_ns = snapshot->time_ns, .kind = TIDE_SNAPSHOT_TIMED};
   size_t most = states->n + snapshot->rows.n, n = 0;
@@ -267,7 +267,7 @@ void tide_sampler_fill_snapshots(const struct tide_sampler *sampler, struct tide
   image->snapshots = tide_alloc_array(n + 2, sizeof *image->snapshots);
   for (size_t i = 0; i < n && sampler->snapshots[i].time_ns <= image->end_ns; i++)
     image->snapshots[image->n_snapshots++] =
-        advance(&states, &sampler->snapshots[i], image->n_frames);
+        next_snapshot(&states, &sampler->snapshots[i], image->n_frames);
   free(states.rows);
 }
 

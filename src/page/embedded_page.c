@@ -14,7 +14,7 @@ static const char policy_start[] = "<meta http-equiv=\"Content-Security-Policy\"
 static const char asking[] = " connect-src 'self';"; // what only a served page needs
 
 // Where a text is in the page; NULL when it is not.
-static const char *find(const struct tide_embedded_page *page, const char *text)
+static const char *text_in_page(const struct tide_embedded_page *page, const char *text)
 {
   return memmem(page->html, page->n_html, text, strlen(text));
 }
@@ -33,7 +33,7 @@ enum tide_err tide_embedded_page_check(const struct tide_embedded_page *page,
 
 char *tide_embedded_page_policy(const struct tide_embedded_page *page)
 {
-  const char *start = find(page, policy_start);
+  const char *start = text_in_page(page, policy_start);
   const char *end = start ? strchr(start + strlen(policy_start), '"') : NULL;
   if (!end)
     return NULL;
@@ -45,8 +45,8 @@ enum tide_err tide_embedded_page_fill(const struct tide_embedded_page *page, str
                                       void (*write_data)(struct tide_sink *sink, void *context),
                                       void *context, struct tide_diag *diag)
 {
-  const char *policy = find(page, policy_start), *place = find(page, data_place);
-  const char *ask = policy ? find(page, asking) : NULL;
+  const char *policy = text_in_page(page, policy_start), *place = text_in_page(page, data_place);
+  const char *ask = policy ? text_in_page(page, asking) : NULL;
   if (!ask || !place || ask < policy || place < ask)
     return tide_fail(diag, TIDE_ERR_FORMAT,
                      "the page in this tidemark is not whole: it was not built properly");

@@ -204,8 +204,8 @@ static uint64_t size_of(const struct tide_html_report *report, const struct fill
 }
 
 // Each side has of the room what it has of the data.
-static enum tide_err fit(const struct tide_html_report *report, struct filling *filling,
-                         struct tide_diag *diag)
+static enum tide_err fit_in_limit(const struct tide_html_report *report, struct filling *filling,
+                                  struct tide_diag *diag)
 {
   uint64_t n = size_of(report, filling), n_data = 0;
   if (n <= report->limit_bytes)
@@ -266,7 +266,7 @@ enum tide_err tide_html_report_write(const struct tide_html_report *report, stru
   struct tide_html_told told = {0};
   for (size_t i = 0; i < report->n_sides; i++)
     pack_side(report, i, &filling);
-  enum tide_err err = fit(report, &filling, diag);
+  enum tide_err err = fit_in_limit(report, &filling, diag);
   if (!err)
     err = tide_embedded_page_fill(report->page, sink, write_filling, &filling, diag);
   for (size_t i = 0; i < report->n_sides; i++) {

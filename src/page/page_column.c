@@ -71,7 +71,7 @@ double tide_page_column_get(const struct tide_page_column *column, size_t i)
   }
 }
 
-static void widen(struct tide_page_column *column)
+static void widen_column(struct tide_page_column *column)
 {
   struct tide_page_column wider = {.n = column->n, .least = column->least, .most = column->most};
   wider.type = narrowest(column->least, column->most);
@@ -87,7 +87,7 @@ void tide_page_column_add(struct tide_page_column *column, double value)
   column->least = value < column->least ? value : column->least;
   column->most = value > column->most ? value : column->most;
   if (column->least < types[column->type].least || column->most > types[column->type].most)
-    widen(column);
+    widen_column(column);
   store(tide_buf_extend(&column->bytes, types[column->type].bytes), column->type, value);
   column->n++;
 }

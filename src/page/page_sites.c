@@ -61,7 +61,7 @@ static int by_falling_share(const void *left, const void *right)
 }
 
 // Which sites go, as a byte per site of the profile.
-static uint8_t *choose(const struct tide_profile *profile, size_t n_keep)
+static uint8_t *sites_that_go(const struct tide_profile *profile, size_t n_keep)
 {
   double of_kind[TIDE_SITE_LOST + 1][MEASURES] = {{0}};
   uint8_t *goes = tide_alloc_array(profile->n_sites + 1, 1);
@@ -172,7 +172,7 @@ static void number_gathered(struct tide_page_sites *sites, const struct tide_pro
 void tide_page_sites_init(struct tide_page_sites *sites, const struct tide_profile *profile,
                           struct tide_naming *naming, struct tide_page_choice choice)
 {
-  TIDE_CLEANUP_FREE uint8_t *goes = choose(profile, choice.n_keep);
+  TIDE_CLEANUP_FREE uint8_t *goes = sites_that_go(profile, choice.n_keep);
   *sites = (struct tide_page_sites){
       .of_stack = tide_alloc_array(profile->image->n_frames + 1, sizeof *sites->of_stack),
       .kept = tide_alloc_array(profile->n_sites + 1, sizeof *sites->kept),

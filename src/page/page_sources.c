@@ -264,7 +264,7 @@ static bool want_lines(struct choosing *c, struct file *file, size_t line)
   return true;
 }
 
-static void choose(struct choosing *c)
+static void choose_lines(struct choosing *c)
 {
   size_t n = 0;
   TIDE_CLEANUP_FREE struct place *places = weigh_places(c->columns, &n);
@@ -352,7 +352,7 @@ void tide_page_sources_init(struct tide_page_sources *sources, const struct tide
       .found = tide_alloc_array(n_texts + 1, sizeof *c.found),
   };
   *sources = (struct tide_page_sources){0};
-  choose(&c);
+  choose_lines(&c);
   write_all(sources, &c);
   for (size_t i = 0; i < c.n_found; i++)
     file_done(&c.files[c.found[i]]);

@@ -63,7 +63,7 @@ static bool take_vow(enum vow vow)
   return first;
 }
 
-static long finish(bool confined, long ret)
+static long release_if_refused(bool confined, long ret)
 {
   if (confined && ret < 0)
     tide_sys_release();
@@ -82,7 +82,7 @@ int prctl(int what, ...)
   if (TIDE_LIKELY(vow == NO_VOW))
     return tide_real.prctl(what, a, b, c, d);
   bool confined = take_vow(vow);
-  return (int)finish(confined, tide_real.prctl(what, a, b, c, d));
+  return (int)release_if_refused(confined, tide_real.prctl(what, a, b, c, d));
 }
 
 // As many arguments as any call has; those that were not given are whatever they were.
@@ -102,5 +102,5 @@ long syscall(long number, ...)
   if (TIDE_LIKELY(vow == NO_VOW))
     return tide_real.syscall(number, a, b, c, d, e, f);
   bool confined = take_vow(vow);
-  return finish(confined, tide_real.syscall(number, a, b, c, d, e, f));
+  return release_if_refused(confined, tide_real.syscall(number, a, b, c, d, e, f));
 }

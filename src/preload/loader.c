@@ -111,7 +111,7 @@ static const Elf64_Sym *find_in(const struct tide_defined_table *t, const char *
   return NULL;
 }
 
-static const Elf64_Sym *find(const struct link_map *map, const char *name)
+static const Elf64_Sym *find_symbol(const struct link_map *map, const char *name)
 {
   struct tide_defined_table t = table_of(map);
   return find_in(&t, name, hash_of(name));
@@ -139,7 +139,7 @@ bool tide_defined_after(const struct tide_defined_scan *scan, const char *name)
     if (find_in(&scan->tables[i], name, hash))
       return true;
   for (const struct link_map *map = scan->rest; map; map = map->l_next)
-    if (find(map, name))
+    if (find_symbol(map, name))
       return true;
   return false;
 }
@@ -148,7 +148,7 @@ bool tide_defined_before(const void *address, const char *name)
 {
   const struct link_map *map = object_of(address);
   while (map && (map = map->l_prev))
-    if (find(map, name))
+    if (find_symbol(map, name))
       return true;
   return false;
 }
@@ -159,7 +159,7 @@ static void *function_between(const struct link_map *map, const struct link_map 
 {
   // Another thread may be closing an object: the loader's table says whether it is still there.
   for (; map && map != end && object_of(map->l_ld) == map; map = map->l_next) {
-    const Elf64_Sym *s = find(map, name);
+    const Elf64_Sym *s = find_symbol(map, name);
     if (s && ELF64_ST_TYPE(s->st_info) == STT_FUNC)
       return (void *)(map->l_addr + s->st_value);
   }

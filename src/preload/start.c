@@ -141,7 +141,7 @@ static bool is_to_be_recorded(void)
 }
 
 // Where the program itself defines malloc, that comes before ours for everybody.
-static bool start(struct tide_host_image *ret_image)
+static bool describe_image(struct tide_host_image *ret_image)
 {
   int saved = errno;
   tide_real_resolve();
@@ -225,7 +225,7 @@ static void started(void)
 }
 
 const struct tide_host tide_host = {
-    .start = start,
+    .start = describe_image,
     .store = get_store,
     .started = started,
     .object_at = tide_loader_object_at,

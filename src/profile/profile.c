@@ -283,7 +283,8 @@ struct span {
   size_t n_looks, looked; // how many looks found something, and which was the last
 };
 
-static void look(struct span *of_node, const struct tide_image *image, size_t at, bool in_bytes)
+static void look_at_snapshot(struct span *of_node, const struct tide_image *image, size_t at,
+                             bool in_bytes)
 {
   const struct tide_snapshot *snapshot = &image->snapshots[at];
   for (size_t i = 0; i < snapshot->n_rows; i++)
@@ -309,7 +310,7 @@ static void weigh_grown_at_least(const struct tide_profile *profile,
   size_t first = question->window.from.snapshot, last = question->window.to.snapshot;
   TIDE_CLEANUP_FREE struct span *of_node = tide_alloc_array(image->n_frames, sizeof *of_node);
   for (size_t s = first; s <= last; s++)
-    look(of_node, image, s, question->unit == TIDE_UNIT_BYTES);
+    look_at_snapshot(of_node, image, s, question->unit == TIDE_UNIT_BYTES);
   for (size_t i = 0; i < profile->n_sites; i++) {
     const struct span *span = &of_node[profile->sites[i].stack];
     bool always = span->n_looks == last - first + 1;
@@ -357,7 +358,7 @@ static int falling(int64_t a, int64_t b)
   return (a < b) - (a > b);
 }
 
-static int compare(const void *left, const void *right)
+static int compare_sites(const void *left, const void *right)
 {
   const struct tide_profile_site *a = left, *b = right;
   int order = (a->kind == TIDE_SITE_PAGES) - (b->kind == TIDE_SITE_PAGES);
@@ -408,5 +409,5 @@ void tide_profile_ask(struct tide_profile *profile, const struct tide_question *
       if (tide_question_is_about(question, profile->sites[i].kind))
         profile->whole += profile->sites[i].weight;
   if (profile->n_sites)
-    qsort(profile->sites, profile->n_sites, sizeof *profile->sites, compare);
+    qsort(profile->sites, profile->n_sites, sizeof *profile->sites, compare_sites);
 }

@@ -181,7 +181,7 @@ static void remember_readable(struct known *k, const struct tide_object *object)
   memcpy(k->readable, object->readable, sizeof k->readable);
 }
 
-static void meet(struct tide_object *object)
+static void meet_object(struct tide_object *object)
 {
   struct known fresh = {.start = object->start,
                         .end = object->end,
@@ -219,7 +219,7 @@ void tide_modules_meet(struct tide_object *object)
   while (i < n_known && (known[i].identity != object->identity || known[i].start != object->start))
     i++;
   if (i == n_known) {
-    meet(object);
+    meet_object(object);
   } else {
     object->n_readable = known[i].n_readable;
     memcpy(object->readable, known[i].readable, sizeof object->readable);

@@ -39,7 +39,7 @@ enum tide_ink tide_diff_ink(int64_t change)
   return change > 0 ? TIDE_INK_MORE : change < 0 ? TIDE_INK_LESS : TIDE_INK_PLAIN;
 }
 
-static void widen(size_t *column, const char *text)
+static void widen_column(size_t *column, const char *text)
 {
   size_t width = tide_utf8_width(text);
   if (*column < width)
@@ -70,10 +70,10 @@ static struct row make_row(const struct table *t, struct columns *c,
   row.other = tide_diff_cell_change(
       t->screen, t->other, tide_diff_change_amount(t->diff, t->other, other_change(t, place)));
   row.location = tide_strdup("");
-  widen(&c->change, row.change);
-  widen(&c->before, row.before);
-  widen(&c->after, row.after);
-  widen(&c->other, row.other);
+  widen_column(&c->change, row.change);
+  widen_column(&c->before, row.before);
+  widen_column(&c->after, row.after);
+  widen_column(&c->other, row.other);
   return row;
 }
 
@@ -128,7 +128,7 @@ static size_t longest_name(const struct table *t, size_t width)
   for (size_t i = 0; i < t->n_shown; i++) {
     TIDE_CLEANUP_FREE char *name =
         tide_diff_cell_name(t->screen, t->diff, &t->diff->places[i], width);
-    widen(&longest, name);
+    widen_column(&longest, name);
   }
   return longest;
 }
@@ -147,7 +147,7 @@ static void share_out(const struct table *t, struct columns *c, const struct row
   for (size_t i = 0; i < t->n_shown; i++) {
     TIDE_CLEANUP_FREE char *location =
         tide_shorten_location(rows[i].location, most, t->screen->utf8);
-    widen(&c->location, left < NAME_AND_LOCATION_LEAST ? "" : location);
+    widen_column(&c->location, left < NAME_AND_LOCATION_LEAST ? "" : location);
   }
   c->name = longest_name(t, left - c->location - (c->location ? 2 : 0));
   c->words = left;

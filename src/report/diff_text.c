@@ -24,7 +24,7 @@ struct page { // what every part needs
   bool is_one_run; // two moments of it
 };
 
-static size_t fit(size_t width, size_t used)
+static size_t room_left(size_t width, size_t used)
 {
   return width > used + 12 ? width - used : 12;
 }
@@ -52,14 +52,14 @@ static void write_side(const struct page *p, const char *label, const char *file
   size_t before = tide_utf8_width(p->options->before_file);
   size_t after = tide_utf8_width(p->options->after_file);
   size_t columns = before > after ? before : after;
-  if (columns > fit(screen->width, 28))
-    columns = fit(screen->width, 28);
+  if (columns > room_left(screen->width, 28))
+    columns = room_left(screen->width, 28);
   TIDE_CLEANUP_FREE char *path = tide_utf8_fit(file, columns, screen->utf8);
   TIDE_CLEANUP_FREE char *words = p->is_one_run
                                       ? tide_point_words(screen, &profile->question.window.to)
                                       : tide_image_command(profile->image);
   size_t used = 8 + columns + 2;
-  TIDE_CLEANUP_FREE char *rest = tide_utf8_fit(words, fit(screen->width, used), screen->utf8);
+  TIDE_CLEANUP_FREE char *rest = tide_utf8_fit(words, room_left(screen->width, used), screen->utf8);
   tide_screen_left(screen, TIDE_INK_STRONG, label, 8);
   tide_screen_left(screen, TIDE_INK_PLAIN, path, columns + 2);
   tide_screen_ink(screen, TIDE_INK_FAINT, rest);

@@ -44,7 +44,7 @@ static bool is_let_through(const struct tide_view *view, size_t site_idx)
   return !view->unwanted || !view->unwanted[site_idx];
 }
 
-static bool choose(struct choice *choice, size_t site_idx)
+static bool choose_site(struct choice *choice, size_t site_idx)
 {
   bool is_chosen = (!choice->n_max || choice->n < choice->n_max) &&
                    (choice->weightless || choice->view->profile->sites[site_idx].weight);
@@ -64,7 +64,7 @@ static void write_omitted(struct tide_json *json, struct choice choice,
     bool of_pages = site->kind == TIDE_SITE_PAGES;
     if (!is_let_through(choice.view, i))
       continue;
-    if (choose(&choice, i)) {
+    if (choose_site(&choice, i)) {
       tide_stack_json_need(stacks, site->stack);
     } else {
       tide_site_sum_add(&sums[of_pages], site);
@@ -92,7 +92,7 @@ static void write_sites(struct tide_json *json, const struct tide_view *view,
   tide_json_open_array(json);
   json->is_tight = true;
   for (size_t i = 0; i < view->profile->n_sites; i++)
-    if (is_let_through(view, i) && choose(&choice, i))
+    if (is_let_through(view, i) && choose_site(&choice, i))
       tide_site_json(json, view->profile, &stacks, &view->profile->sites[i]);
   json->is_tight = false;
   tide_json_close_array(json);

@@ -54,7 +54,7 @@ struct table { // what every part needs
   bool has_ways;                  // of any row
 };
 
-static void widen(size_t *column, const char *text)
+static void widen_column(size_t *column, const char *text)
 {
   size_t width = tide_utf8_width(text);
   if (*column < width)
@@ -87,7 +87,7 @@ static size_t widest_name(const struct table *t, size_t width)
   for (size_t i = 0; i < t->n_shown; i++) {
     TIDE_CLEANUP_FREE char *name =
         tide_cell_group(t->screen, t->view, t->groups, &t->groups->items[i], width);
-    widen(&widest, name);
+    widen_column(&widest, name);
   }
   return widest;
 }
@@ -98,7 +98,7 @@ static size_t widest_file(const struct table *t)
   size_t widest = 0;
   for (size_t i = 0; i < t->n_shown; i++) {
     const char *slash = strrchr(t->rows[i].location, '/');
-    widen(&widest, slash ? slash + 1 : t->rows[i].location);
+    widen_column(&widest, slash ? slash + 1 : t->rows[i].location);
   }
   return widest;
 }
@@ -113,7 +113,7 @@ static size_t take_width(size_t *left, size_t words, size_t width)
 }
 
 // A drawing that is there gets wider where nobody wants the room.
-static void grow(size_t *left, size_t words, size_t *width, size_t most)
+static void widen_drawing(size_t *left, size_t words, size_t *width, size_t most)
 {
   if (!*width || *left <= words)
     return;
@@ -145,7 +145,7 @@ static void give_way(struct table *t, size_t left)
   for (size_t i = 0; t->has_ways && i < t->n_shown; i++) {
     TIDE_CLEANUP_FREE char *way =
         tide_cell_ways(t->screen, t->view->naming, &t->rows[i].ways, t->screen->width);
-    widen(&widest, way);
+    widen_column(&widest, way);
   }
   if (left >= at_most(widest, WAY_LEAST) + 2)
     t->columns.way = at_most(widest, left - 2);
@@ -167,8 +167,8 @@ static void share_out(struct table *t)
   if (has_curves(t))
     c->curve = take_width(&left, at_most(words, WORDS_BESIDE_CURVE), CURVE_LEAST);
   size_t way = t->has_ways ? 2 + WAY_LEAST : 0;
-  grow(&left, words + way, &c->curve, CURVE_MOST);
-  grow(&left, words + way, &c->bar, BAR_MOST);
+  widen_drawing(&left, words + way, &c->curve, CURVE_MOST);
+  widen_drawing(&left, words + way, &c->bar, BAR_MOST);
   size_t spare = left > name + 2 ? left - name - 2 : 0;
   c->location = at_most(c->location, spare > left * 2 / 5 ? spare : left * 2 / 5);
   c->name = left - c->location - (c->location ? 2 : 0);
@@ -176,8 +176,8 @@ static void share_out(struct table *t)
   words = at_least(c->name + (c->location ? 2 : 0) + c->location, rest);
   give_way(t, left > words ? left - words : 0);
   words += c->way ? c->way + 2 : 0;
-  grow(&left, words, &c->curve, CURVE_MOST); // what a name gave up by being shortened
-  grow(&left, words, &c->bar, BAR_MOST);
+  widen_drawing(&left, words, &c->curve, CURVE_MOST); // what a name gave up by being shortened
+  widen_drawing(&left, words, &c->bar, BAR_MOST);
 }
 
 // What the group's stacks held over time, or blanks for the row of the rest.
@@ -291,15 +291,15 @@ static void make_rows(struct table *t)
     row->location = tide_cell_group_location(t->view, t->groups, group);
     row->ways = tide_groups_ways(t->groups, t->view, i);
     t->has_ways |= row->ways.via.frame || row->ways.caller.frame;
-    widen(&c->share, row->share);
-    widen(&c->measure, row->measure);
-    widen(&c->extra, row->extra);
-    widen(&c->location, row->location);
+    widen_column(&c->share, row->share);
+    widen_column(&c->measure, row->measure);
+    widen_column(&c->extra, row->extra);
+    widen_column(&c->location, row->location);
   }
   struct tide_group rest = tide_groups_rest(t->groups, t->n_shown);
   struct row last = make_row(t, &rest);
-  widen(&c->share, last.share);
-  widen(&c->measure, last.measure);
+  widen_column(&c->share, last.share);
+  widen_column(&c->measure, last.measure);
   row_done(&last);
 }
 

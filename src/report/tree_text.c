@@ -143,7 +143,7 @@ static void add_node(struct text *t, const struct tide_tree_walk *walk)
     add_left_out(t, walk, MIDDLE); // before the child: that goes on in this column
 }
 
-static void collect(struct text *t)
+static void collect_rows(struct text *t)
 {
   struct tide_tree_walk walk;
   tide_tree_walk_init(&walk, t->w->tree, &t->w->limits);
@@ -205,7 +205,7 @@ static char *location_of(const struct text *t, const struct row *row)
   return tide_cell_location(t->w->view->naming, &frame);
 }
 
-static void widen(size_t *column, size_t width)
+static void widen_column(size_t *column, size_t width)
 {
   if (*column < width)
     *column = width;
@@ -219,8 +219,8 @@ static size_t widest_name(const struct text *t, size_t room, size_t *ret_bare)
   for (size_t i = 0; i < t->n_rows; i++) {
     TIDE_CLEANUP_FREE char *name = name_of(t, &t->rows[i], room);
     size_t width = tide_utf8_width(name);
-    widen(&widest, 2 * strlen(t->rows[i].branches) + width);
-    widen(ret_bare, width < NAME_MIN ? width : NAME_MIN);
+    widen_column(&widest, 2 * strlen(t->rows[i].branches) + width);
+    widen_column(ret_bare, width < NAME_MIN ? width : NAME_MIN);
   }
   if (widest <= room)
     *ret_bare = 0; // all of it fits
@@ -231,11 +231,11 @@ static size_t widest_name(const struct text *t, size_t room, size_t *ret_bare)
 static void share_out(const struct text *t, struct columns *c)
 {
   for (size_t i = 0; i < t->n_rows; i++) {
-    widen(&c->share, tide_utf8_width(t->rows[i].share));
-    widen(&c->total, tide_utf8_width(t->rows[i].total));
-    widen(&c->self, tide_utf8_width(t->rows[i].self));
+    widen_column(&c->share, tide_utf8_width(t->rows[i].share));
+    widen_column(&c->total, tide_utf8_width(t->rows[i].total));
+    widen_column(&c->self, tide_utf8_width(t->rows[i].self));
     TIDE_CLEANUP_FREE char *location = location_of(t, &t->rows[i]);
-    widen(&c->location, tide_utf8_width(location));
+    widen_column(&c->location, tide_utf8_width(location));
   }
   if (t->w->tree->inverted || t->screen->width < SELF_FROM)
     c->self = 0;
@@ -400,7 +400,7 @@ void tide_tree_text_write(const struct tide_screen *screen, const struct tide_tr
 {
   struct text t = {.screen = screen, .w = writing};
   t.question = &writing->view->profile->question;
-  collect(&t);
+  collect_rows(&t);
   write_title(&t);
   if (t.n_rows)
     write_table(&t);

@@ -74,8 +74,8 @@ static bool is_due(struct file_source *file, const struct state *now)
 
 // ---- the source ----
 
-static enum tide_err look(struct tide_source *source, bool is_wanted,
-                          struct tide_capture **ret_capture, struct tide_diag *diag)
+static enum tide_err look_at_file(struct tide_source *source, bool is_wanted,
+                                  struct tide_capture **ret_capture, struct tide_diag *diag)
 {
   struct file_source *file = (struct file_source *)source;
   struct state now = state_of(source->name);
@@ -127,7 +127,7 @@ static void free_file(struct tide_source *source)
 
 struct tide_source *tide_file_source_new(const char *path, const struct tide_file_opener *opener)
 {
-  static const struct tide_source_kind kind = {look, is_live, free_file};
+  static const struct tide_source_kind kind = {look_at_file, is_live, free_file};
   struct file_source *file = tide_alloc(sizeof *file);
   *file = (struct file_source){.source = {&kind, tide_strdup(path)}, .opener = opener};
   return &file->source;

@@ -283,8 +283,8 @@ static void welcome(struct tide_server *server, struct MHD_Connection *connectio
   server->n_asked++;
 }
 
-static void answer(struct tide_server *server, struct MHD_Connection *connection, const char *url,
-                   const char *method, struct tide_reply *reply)
+static void answer_request(struct tide_server *server, struct MHD_Connection *connection,
+                           const char *url, const char *method, struct tide_reply *reply)
 {
   const char *path = tide_guard_path(&server->guard, url);
   const struct tide_request request = {path, parameter, connection};
@@ -312,15 +312,15 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
   if (fine && first)
     return MHD_YES; // once more when the whole head is read
   if (fine)
-    answer(server, connection, url, method, &reply);
+    answer_request(server, connection, url, method, &reply);
   enum MHD_Result result = send_reply(connection, &reply);
   tide_reply_done(&reply);
   return result;
 }
 
 // A connection begins or ends.
-static void meet(void *context, struct MHD_Connection *connection, void **guest,
-                 enum MHD_ConnectionNotificationCode what)
+static void meet_client(void *context, struct MHD_Connection *connection, void **guest,
+                        enum MHD_ConnectionNotificationCode what)
 {
   struct tide_server *server = context;
   if (what == MHD_CONNECTION_NOTIFY_STARTED) {
@@ -343,7 +343,7 @@ static enum tide_err start_daemon(struct tide_server *server, struct tide_diag *
       MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
       (unsigned)MAX_SILENT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MAX_HEAD_BYTES,
       MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, look_at_address, NULL,
-      MHD_OPTION_NOTIFY_CONNECTION, meet, server, MHD_OPTION_END);
+      MHD_OPTION_NOTIFY_CONNECTION, meet_client, server, MHD_OPTION_END);
   if (!server->daemon)
     return tide_fail(diag, TIDE_ERR_SYSTEM, "cannot start the server");
   server->listen_fd = -1; // the daemon's from now on

@@ -80,7 +80,8 @@ __attribute__((noinline)) bool tide_live_make_slowly(struct tide_station *s, uin
 }
 
 // Of a block that is not at home, or of a table that was not open. If so, we are in its region.
-static bool find(struct tide_station *s, uint64_t *region, uint64_t key, struct tide_entry *ret)
+static bool find_block(struct tide_station *s, uint64_t *region, uint64_t key,
+                       struct tide_entry *ret)
 {
   uint64_t table;
   while (!tide_table_is_open(table = tide_live_enter(s, region))) {
@@ -106,7 +107,7 @@ __attribute__((noinline)) bool tide_live_take_slowly(struct tide_station *s, uin
                                                      uint64_t addr, struct tide_block *ret_block)
 {
   struct tide_entry e;
-  if (!find(s, region, tide_live_key(addr), &e))
+  if (!find_block(s, region, tide_live_key(addr), &e))
     return false;
   take(&e, addr, ret_block);
   tide_live_leave(s);
@@ -117,7 +118,7 @@ bool tide_live_look(struct tide_station *s, uint64_t addr, struct tide_block *re
 {
   uint64_t *region = tide_live_region(addr);
   struct tide_entry e;
-  if (!region || !find(s, region, tide_live_key(addr), &e))
+  if (!region || !find_block(s, region, tide_live_key(addr), &e))
     return false;
   *ret_block = tide_live_block(e.what, e.when);
   tide_live_leave(s);

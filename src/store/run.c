@@ -57,7 +57,7 @@ TIDE_HOT int64_t room_for(const struct tide_writer *w, const struct tide_cell *c
   return room < UINT32_MAX ? room : UINT32_MAX; // larger sizes want to be looked at
 }
 
-TIDE_HOT bool begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, uint64_t now)
+TIDE_HOT bool run_begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, uint64_t now)
 {
   struct tide_run *run = &w->slot->run;
   uint32_t interval = tide_cell_fold(w, c);
@@ -85,7 +85,7 @@ __attribute__((noinline)) bool tide_run_alloc_any(struct tide_writer *w, struct 
   if (!tide_run_goes_on(w, c, size)) {
     bool again = w->temp_cell == c || w->run_cell == c;
     tide_run_settle(w);
-    if (!TIDE_HAS(RUN) || !again || !begin(w, c, size, now))
+    if (!TIDE_HAS(RUN) || !again || !run_begin(w, c, size, now))
       return tide_book_alloc(w, c, addr, size, now, now);
   }
   struct tide_place place;

@@ -133,7 +133,7 @@ static void end(struct tide_absents *a, size_t at)
 }
 
 // The index, or n_living.
-static size_t find(const struct tide_absents *a, uint32_t pid, uint64_t born)
+static size_t find_absent(const struct tide_absents *a, uint32_t pid, uint64_t born)
 {
   size_t i = 0;
   while (i < a->n_living && !(pid && a->living[i].pid == pid && a->living[i].born == born))
@@ -180,7 +180,7 @@ char *tide_absent_parent(uint32_t pid, uint32_t teller_pid)
 void tide_absents_told(struct tide_absents *a, const struct tide_absent_word *word,
                        uint64_t time_ns)
 {
-  size_t before = find(a, word->pid, word->born);
+  size_t before = find_absent(a, word->pid, word->born);
   const char *exe = word->exe ? word->exe : "";
   bool is_at_both_doors = before < a->n_living && word->why == TIDE_WHY_NAMESPACE &&
                           a->living[before].row.why == word->why &&
@@ -217,7 +217,7 @@ void tide_absents_told(struct tide_absents *a, const struct tide_absent_word *wo
 
 void tide_absents_stayed(struct tide_absents *a, uint32_t pid, uint64_t born)
 {
-  size_t at = find(a, pid, born);
+  size_t at = find_absent(a, pid, born);
   if (at < a->n_living && a->living[at].is_told)
     drop(a, at);
 }
@@ -239,7 +239,7 @@ void tide_absents_came(struct tide_absents *a, uint32_t pid, uint64_t born, uint
   for (size_t i = a->n_silents; i > 0; i--)
     if (a->silents[i - 1].pid == pid)
       forget_silent(a, i - 1);
-  size_t at = find(a, pid, born);
+  size_t at = find_absent(a, pid, born);
   if (at == a->n_living)
     return;
   struct absent *absent = &a->living[at];
@@ -258,7 +258,7 @@ void tide_absents_came(struct tide_absents *a, uint32_t pid, uint64_t born, uint
 bool tide_absents_left(const struct tide_absents *a, uint32_t pid, uint64_t born,
                        uint64_t *ret_time_ns)
 {
-  size_t at = find(a, pid, born);
+  size_t at = find_absent(a, pid, born);
   if (at == a->n_living)
     return false;
   *ret_time_ns = a->living[at].row.start_ns;
@@ -321,7 +321,7 @@ static bool is_accounted_for(struct tide_absents *a, const struct tide_proc_stat
   for (size_t i = 0; i < a->n_recorded; i++)
     if (a->frontier[i] == stat->pid)
       return true;
-  if (find(a, stat->pid, stat->born) < a->n_living)
+  if (find_absent(a, stat->pid, stat->born) < a->n_living)
     return true;
   for (size_t i = 0; i < a->n_silents; i++) {
     if (a->silents[i].pid != stat->pid)
@@ -344,7 +344,7 @@ static void add_to_frontier(struct tide_absents *a, uint32_t pid)
   a->frontier[a->n_frontier++] = pid;
 }
 
-static void meet(void *context, uint32_t pid)
+static void meet_process(void *context, uint32_t pid)
 {
   struct tide_absents *a = context;
   struct tide_proc_stat stat;
@@ -362,12 +362,12 @@ static void take_census(struct tide_absents *a, const struct tide_absent_census 
     add_to_frontier(a, census->recorded_pids[i]);
   a->n_recorded = a->n_frontier;
   for (size_t i = 0; i < census->n_left; i++)
-    meet(a, census->left_pids[i]);
+    meet_process(a, census->left_pids[i]);
   add_to_frontier(a, a->command_pid);
   for (size_t i = 0; i < a->n_living; i++)
     add_to_frontier(a, a->living[i].pid);
   for (size_t i = 0; i < a->n_frontier; i++) // grows on the way
-    tide_proc_children(a->frontier[i], meet, a);
+    tide_proc_children(a->frontier[i], meet_process, a);
   for (size_t i = a->n_silents; i > 0; i--) {
     struct tide_proc_stat stat;
     if (!tide_proc_stat(a->silents[i - 1].pid, &stat) || stat.born != a->silents[i - 1].born)

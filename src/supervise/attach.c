@@ -87,7 +87,7 @@ static enum tide_err prepare(struct session *s, struct tide_diag *diag)
   return tide_output_reserve(s->output_path, o->force, &s->output, diag);
 }
 
-static enum tide_err begin(struct session *s, struct tide_diag *diag)
+static enum tide_err begin_session(struct session *s, struct tide_diag *diag)
 {
   const struct tide_attach_options *o = s->options;
   struct tide_attached attached;
@@ -148,7 +148,7 @@ static bool wait_for_end(const struct session *s)
   }
 }
 
-static void save(const struct session *s, struct tide_run_result *result)
+static void save_capture(const struct session *s, struct tide_run_result *result)
 {
   struct stat st;
   result->save_err = tide_file_write(result->capture, s->output_path, &result->save_diag);
@@ -158,7 +158,7 @@ static void save(const struct session *s, struct tide_run_result *result)
   }
 }
 
-static void finish(struct session *s, struct tide_attach_result *result)
+static void finish_session(struct session *s, struct tide_attach_result *result)
 {
   struct tide_run_result *run = &result->run;
   result->has_ended = wait_for_end(s);
@@ -176,7 +176,7 @@ static void finish(struct session *s, struct tide_attach_result *result)
   if (s->options->complete)
     s->options->complete(run->capture);
   if (run->capture->n_images)
-    save(s, run);
+    save_capture(s, run);
   else if (s->output.created)
     tide_output_release(s->output_path);
 }
@@ -192,9 +192,9 @@ enum tide_err tide_attach(const struct tide_attach_options *options,
   *ret_result = (struct tide_attach_result){0};
   enum tide_err err = prepare(&s, diag);
   if (!err)
-    err = begin(&s, diag);
+    err = begin_session(&s, diag);
   if (!err)
-    finish(&s, ret_result);
+    finish_session(&s, ret_result);
   else if (s.output.created)
     tide_output_release(s.output_path);
   session_done(&s);

@@ -159,7 +159,7 @@ const char *tide_door_name(const struct tide_door *door)
   return door->name;
 }
 
-static void answer(int connection, uint32_t status, int store_fd)
+static void answer_hello(int connection, uint32_t status, int store_fd)
 {
   struct tide_door_answer text = {TIDE_DOOR_MAGIC, status};
   struct iovec data = {&text, sizeof text};
@@ -253,7 +253,7 @@ static void take_word(struct tide_door *door, const struct visitor *visitor,
   else if (!is_own)
     visit.pid = 0; // it has ended already, or is not what was said
   door->receive(door->context, &visit);
-  answer(visitor->connection, TIDE_DOOR_GIVEN, -1);
+  answer_hello(visitor->connection, TIDE_DOOR_GIVEN, -1);
 }
 
 // Turns a visitor that gets no store into a word about itself. A path that is NULL is its program.
@@ -301,11 +301,11 @@ static void give_store(struct tide_door *door, const struct visitor *visitor,
   if (door->receive(door->context, &visit)) {
     if (!fstat(store_fd, &st))
       tide_kin_gave_store(door->kin, st.st_ino);
-    answer(visitor->connection, TIDE_DOOR_GIVEN, store_fd);
+    answer_hello(visitor->connection, TIDE_DOOR_GIVEN, store_fd);
   } else {
     close_if_open(visit.pid_fd);
     close_if_open(visit.store_fd);
-    answer(visitor->connection, TIDE_DOOR_TURNED_AWAY, -1);
+    answer_hello(visitor->connection, TIDE_DOOR_TURNED_AWAY, -1);
   }
   close_if_open(store_fd);
 }
@@ -320,7 +320,7 @@ static bool try_serve(struct tide_door *door, const struct visitor *visitor)
   if (n == 0) // it saw who listens here, did not believe that, and left: record/door.c
     tell_of(door, visitor, TIDE_WHY_NAMESPACE, NULL);
   else if (n < 0 || !request_is_valid(&message, (size_t)n))
-    answer(visitor->connection, TIDE_DOOR_TURNED_AWAY, -1);
+    answer_hello(visitor->connection, TIDE_DOOR_TURNED_AWAY, -1);
   else if (message.request.flags & TIDE_DOOR_WORD_ONLY)
     take_word(door, visitor, &message);
   else
@@ -360,7 +360,7 @@ static bool admit(struct tide_door *door, struct visitor *visitor)
   // What it said is read, or closing would take the answer back with an error.
   struct message ignored;
   (void)!recv(visitor->connection, &ignored, sizeof ignored, MSG_DONTWAIT | MSG_TRUNC);
-  answer(visitor->connection, TIDE_DOOR_NOT_OF_THE_RUN, -1);
+  answer_hello(visitor->connection, TIDE_DOOR_NOT_OF_THE_RUN, -1);
   close(visitor->connection);
   return false;
 }

@@ -142,7 +142,7 @@ static void keep_each(struct tide_gallery *gallery, struct tide_gallery_entry en
 }
 
 // What cannot be added up is kept after all; nobody knows its parent any more.
-static void settle(struct tide_gallery *gallery, struct tide_gallery_sum *sum)
+static void settle_sum(struct tide_gallery *gallery, struct tide_gallery_sum *sum)
 {
   if (!sum->n_waiting || add_up(sum))
     return;
@@ -176,7 +176,7 @@ static void sum_smallest(struct tide_gallery *gallery)
   entries[smallest] = entries[--gallery->n_entries];
   gallery->n_left_out++;
   if (sum->n_waiting == WAITING_MAX)
-    settle(gallery, sum);
+    settle_sum(gallery, sum);
 }
 
 void tide_gallery_keep(struct tide_gallery *gallery, uint32_t number, struct tide_image *image)
@@ -220,7 +220,7 @@ void tide_gallery_hang(struct tide_gallery *gallery, const struct tide_gallery_e
                        size_t n_more, struct tide_capture *capture)
 {
   for (size_t i = 0; i < gallery->n_sums; i++)
-    settle(gallery, &gallery->sums[i]);
+    settle_sum(gallery, &gallery->sums[i]);
   size_t n = gallery->n_entries + n_more;
   TIDE_CLEANUP_FREE struct tide_gallery_entry *all = tide_alloc_array(n, sizeof *all);
   if (gallery->n_entries)

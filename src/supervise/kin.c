@@ -89,7 +89,7 @@ static struct member *slot_of(const struct tide_kin *kin, uint32_t pid)
   return &kin->members[i];
 }
 
-static void grow(struct tide_kin *kin)
+static void grow_members(struct tide_kin *kin)
 {
   struct member *old = kin->members;
   size_t n_old = kin->n_slots;
@@ -105,7 +105,7 @@ static void remember(struct tide_kin *kin, uint32_t pid, uint64_t born)
 {
   struct member *member = slot_of(kin, pid);
   if (!member->pid && 2 * ++kin->n_members > kin->n_slots) {
-    grow(kin);
+    grow_members(kin);
     member = slot_of(kin, pid);
   }
   *member = (struct member){pid, born};

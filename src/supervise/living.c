@@ -36,14 +36,14 @@ static enum tide_err read_draft(const struct living *living, const struct tide_d
 }
 
 // True: the answer is there.
-static bool collect(struct living *living, struct tide_answer *ret_answer)
+static bool collect_answer(struct living *living, struct tide_answer *ret_answer)
 {
   return living->asked &&
          tide_control_collect(living->options.control, &living->asked, 0, ret_answer);
 }
 
-static enum tide_err look(struct tide_source *source, bool is_wanted,
-                          struct tide_capture **ret_capture, struct tide_diag *diag)
+static enum tide_err look_at_recording(struct tide_source *source, bool is_wanted,
+                                       struct tide_capture **ret_capture, struct tide_diag *diag)
 {
   struct living *living = (struct living *)source;
   struct tide_answer answer = {0};
@@ -53,7 +53,7 @@ static enum tide_err look(struct tide_source *source, bool is_wanted,
     err = read_draft(living, living->given, ret_capture, diag);
     tide_draft_free(living->given);
     living->given = NULL;
-  } else if (collect(living, &answer)) {
+  } else if (collect_answer(living, &answer)) {
     living->is_ended = !answer.is_running;
     if (answer.draft)
       err = read_draft(living, answer.draft, ret_capture, diag);
@@ -84,7 +84,7 @@ static void free_living(struct tide_source *source)
 
 struct tide_source *tide_living_new(const struct tide_living_options *options)
 {
-  static const struct tide_source_kind kind = {look, is_live, free_living};
+  static const struct tide_source_kind kind = {look_at_recording, is_live, free_living};
   struct living *living = tide_alloc(sizeof *living);
   *living = (struct living){.source = {&kind, tide_strdup(options->name)}, .options = *options};
   return &living->source;

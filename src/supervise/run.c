@@ -234,7 +234,7 @@ static bool go(struct run *run, int *ret_errno)
   return true;
 }
 
-static enum tide_err start(struct run *run, struct tide_diag *diag)
+static enum tide_err start_command(struct run *run, struct tide_diag *diag)
 {
   enum tide_err err = tide_follow_init(&run->follow, run->options->wait, diag);
   if (!err)
@@ -280,7 +280,7 @@ static char *why_nothing(const struct run *run)
                      "recorder could see");
 }
 
-static void save(const struct run *run, struct tide_run_result *result)
+static void save_capture(const struct run *run, struct tide_run_result *result)
 {
   struct stat st;
   if (result->capture->n_images)
@@ -396,7 +396,7 @@ static void make_capture(struct run *run, const struct tide_watch_end *end, stru
     run->options->complete(capture);
 }
 
-static void finish(struct run *run, struct tide_run_result *result)
+static void finish_run(struct run *run, struct tide_run_result *result)
 {
   struct tide_follow_end end = {0};
   bool has_ended = tide_follow_to_end(&run->follow, run->spawn.pid, &end);
@@ -413,7 +413,7 @@ static void finish(struct run *run, struct tide_run_result *result)
       .wall_ns = watch_end.time_ns - run->start.monotonic_ns,
   };
   make_capture(run, &watch_end, cost, result);
-  save(run, result);
+  save_capture(run, result);
   while (!has_ended)
     has_ended = tide_follow_to_end(&run->follow, run->spawn.pid, &end);
   result->exit_status = end.exit_status;
@@ -428,10 +428,10 @@ enum tide_err tide_run(const struct tide_run_options *options, struct tide_run_r
   enum tide_err err = check_library(options->library, diag);
   if (!err) {
     tide_target_check(options->argv[0], &run.target);
-    err = start(&run, diag);
+    err = start_command(&run, diag);
   }
   if (!err)
-    finish(&run, ret_result);
+    finish_run(&run, ret_result);
   run_done(&run);
   return err;
 }

@@ -29,7 +29,7 @@ union control {
   char bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
 };
 
-static void say(int words, const struct tide_usher_word *word)
+static void send_word(int words, const struct tide_usher_word *word)
 {
   union control control = {0};
   struct iovec part = {(void *)word, sizeof *word};
@@ -171,7 +171,7 @@ static void receive(const struct tide_usher_house *house, struct guest *guest, i
   word.families = attached.families;
   word.store_fd = attached.store_fd;
   word.pid_fd = word.step == TIDE_USHER_ATTACHED ? (int)syscall(SYS_pidfd_open, guest->pid, 0) : -1;
-  say(words, &word);
+  send_word(words, &word);
   tide_at_exec_go(guest->pid, attached.held_back);
 }
 
@@ -186,7 +186,7 @@ _Noreturn void tide_usher(const struct tide_usher_house *house,
     tide_permission_explain((uint32_t)order->tid, &diag);
     snprintf(word.text, sizeof word.text, "%s", diag.text);
   }
-  say(words, &word);
+  send_word(words, &word);
   struct guest guest = {0};
   if (word.step == TIDE_USHER_SEIZED && (guest.pid = tide_at_exec_await(words)))
     receive(house, &guest, words);

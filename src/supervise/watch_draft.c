@@ -77,8 +77,9 @@ static uint32_t take_snapshots(struct tide_watch *watch)
   return n;
 }
 
-static void answer(struct tide_watch *watch, struct tide_asked *asked, struct tide_draft *draft,
-                   enum tide_err draft_err, const struct tide_diag *draft_diag)
+static void answer_asked(struct tide_watch *watch, struct tide_asked *asked,
+                         struct tide_draft *draft, enum tide_err draft_err,
+                         const struct tide_diag *draft_diag)
 {
   const struct tide_ask *ask = tide_asked_ask(asked);
   struct tide_answer told = {
@@ -163,7 +164,7 @@ uint64_t tide_watch_serve_drafts(struct tide_watch *watch)
   if (draft || (looks_now && err != TIDE_ERR_EMPTY))
     take_batch(watch, true, &batch);
   for (size_t i = 0; i < batch.n; i++)
-    answer(watch, batch.asked[i], draft, err, &diag);
+    answer_asked(watch, batch.asked[i], draft, err, &diag);
   tide_draft_free(draft);
   n_cells = n_cells_of(watch);
   uint64_t next_ns = UINT64_MAX;

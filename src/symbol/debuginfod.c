@@ -170,7 +170,7 @@ static int progress(struct client *client, long n, long total)
   return d->why != NOT_BROKEN_OFF;
 }
 
-static bool begin(struct tide_debuginfod *d)
+static bool begin_client(struct tide_debuginfod *d)
 {
   if (d->client)
     return true;
@@ -185,7 +185,7 @@ static bool begin(struct tide_debuginfod *d)
   return true;
 }
 
-static void say(struct tide_debuginfod *d, const char *words)
+static void set_trouble(struct tide_debuginfod *d, const char *words)
 {
   snprintf(d->trouble, sizeof d->trouble, "%s", words);
 }
@@ -205,14 +205,14 @@ static void note_trouble(struct tide_debuginfod *d, int result)
   if (d->why == FOR_SIZE || result == -EFBIG)
     refuse(d);
   else if (d->why == BY_USER)
-    say(d, "the download was stopped");
+    set_trouble(d, "the download was stopped");
   else if (d->why == FOR_TIME)
-    say(d, "the download took too long (DEBUGINFOD_MAXTIME)");
+    set_trouble(d, "the download took too long (DEBUGINFOD_MAXTIME)");
   else if (d->why == FOR_PACE || result == -ETIME || result == -ETIMEDOUT)
-    say(d, d->is_answered ? "the server is too slow (DEBUGINFOD_TIMEOUT)"
-                          : "the server does not answer");
+    set_trouble(d, d->is_answered ? "the server is too slow (DEBUGINFOD_TIMEOUT)"
+                                  : "the server does not answer");
   else if (result != -ENOENT)
-    say(d, strerror(-result));
+    set_trouble(d, strerror(-result));
 }
 
 // The question, with files limited in size meanwhile. What is written beyond that fails, and a
@@ -264,7 +264,7 @@ char *tide_debuginfod_find(struct tide_debuginfod *d, enum tide_debuginfod_kind 
   if (!d || build_id_len < 2 || build_id_len > MAX_BUILD_ID || !tide_debuginfod_is_configured())
     return NULL;
   turn_to(d, build_id, build_id_len);
-  if ((d->trouble[0] && !d->is_refused) || !begin(d))
+  if ((d->trouble[0] && !d->is_refused) || !begin_client(d))
     return NULL;
   find_function *find =
       kind == TIDE_DEBUGINFOD_EXECUTABLE ? library.find_executable : library.find_debuginfo;

@@ -231,8 +231,8 @@ static bool is_kept(unsigned tag)
   }
 }
 
-static uint32_t keep(struct tide_dies *dies, const struct abbrev *a, uint64_t offset,
-                     uint32_t parent)
+static uint32_t keep_die(struct tide_dies *dies, const struct abbrev *a, uint64_t offset,
+                         uint32_t parent)
 {
   TIDE_GROW(dies->items, dies->n, dies->cap);
   dies->items[dies->n] = (struct tide_die){.offset = offset,
@@ -277,7 +277,7 @@ static void walk(struct reader *r, struct tide_dies *dies, const uint8_t *sectio
       break;
     uint32_t owner = owners[depth];
     if (is_kept(a->tag))
-      owner = keep(dies, a, offset, owner);
+      owner = keep_die(dies, a, offset, owner);
     if (!a->has_children && owner != owners[depth])
       close_entry(dies, owner);
     if (!a->has_children)

@@ -251,7 +251,7 @@ static void start_sequence(struct tide_lines *lines, struct program *p)
   p->first_row = lines->n_rows;
 }
 
-static void emit(struct tide_lines *lines, const struct program *p)
+static void emit_row(struct tide_lines *lines, const struct program *p)
 {
   if (lines->n_rows > p->first_row) {
     struct row *last = &lines->rows[lines->n_rows - 1];
@@ -312,7 +312,7 @@ static void run_standard(struct tide_lines *lines, struct program *p, unsigned o
 {
   struct tide_cursor *c = &p->at;
   switch (opcode) {
-  case DW_LNS_copy: emit(lines, p); break;
+  case DW_LNS_copy: emit_row(lines, p); break;
   case DW_LNS_advance_pc: p->row.addr += next_number(c) * p->min_instruction_bytes; break;
   case DW_LNS_advance_line: p->row.line += (uint32_t)read_signed(c); break;
   case DW_LNS_set_file: p->row.file = (uint32_t)next_number(c); break;
@@ -339,7 +339,7 @@ static void run(struct tide_lines *lines, const struct tide_line_source *source,
       unsigned step = opcode - p->opcode_base;
       p->row.addr += (uint64_t)(step / p->line_range) * p->min_instruction_bytes;
       p->row.line += (uint32_t)(p->line_base + (int)(step % p->line_range));
-      emit(lines, p);
+      emit_row(lines, p);
     }
   }
 }

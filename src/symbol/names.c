@@ -140,7 +140,7 @@ static struct tide_name *slot(struct tide_names *names, const char *mangled)
   }
 }
 
-static void grow(struct tide_names *names)
+static void grow_names(struct tide_names *names)
 {
   struct tide_names bigger = {.n = names->n, .cap = names->cap ? names->cap * 2 : 256};
   bigger.slots = tide_alloc_array(bigger.cap, sizeof *bigger.slots);
@@ -201,7 +201,7 @@ static char *readable(const char *mangled)
 static struct tide_name *roomy_slot(struct tide_names *names, const char *mangled)
 {
   if (names->n * 2 >= names->cap)
-    grow(names);
+    grow_names(names);
   return slot(names, mangled);
 }
 

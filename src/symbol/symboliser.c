@@ -351,7 +351,7 @@ static void grow_answers(struct tide_symboliser *s)
   s->answers_cap = cap;
 }
 
-static const struct answer *answer(struct tide_symboliser *s, uint32_t module, uint64_t addr)
+static const struct answer *answer_for(struct tide_symboliser *s, uint32_t module, uint64_t addr)
 {
   if (s->n_answers * 2 >= s->answers_cap)
     grow_answers(s);
@@ -374,7 +374,7 @@ size_t tide_symboliser_lookup(struct tide_symboliser *s, uint32_t module, uint64
 {
   if (module >= s->n_modules || max == 0)
     return 0;
-  const struct answer *a = answer(s, module, addr);
+  const struct answer *a = answer_for(s, module, addr);
   size_t n = a->n_frames < max ? a->n_frames : max;
   if (n == 0)
     return 0;

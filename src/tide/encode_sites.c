@@ -203,8 +203,8 @@ struct gathering {
 };
 
 // The next snapshot, or a piece of it. False: it has too many rows to share a part with others.
-static bool gather(struct gathering *g, const struct tide_image *image,
-                   struct tide_snapshot_place *place)
+static bool gather_sites(struct gathering *g, const struct tide_image *image,
+                         struct tide_snapshot_place *place)
 {
   const struct tide_snapshot *now = &image->snapshots[place->snapshot];
   struct rows changes = changes_of(image, place->snapshot);
@@ -241,7 +241,7 @@ bool tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image,
   bool more = true;
   while (more && place->snapshot < image->n_snapshots &&
          g.changes.n + g.counts.n < TIDE_SNAPSHOTS_BYTES)
-    more = gather(&g, image, place);
+    more = gather_sites(&g, image, place);
   tide_buf_varint(out, first);
   tide_buf_varint(out, g.n);
   tide_buf_append(out, g.changes.data, g.changes.n);

@@ -143,7 +143,7 @@ static bool is_large(enum tide_part_type type)
   return type == TIDE_PART_FRAMES || type == TIDE_PART_SITES || type == TIDE_PART_SNAPSHOTS;
 }
 
-static void keep(struct tide_roots *roots, uint32_t sequence, const struct tide_buf *raw)
+static void keep_root(struct tide_roots *roots, uint32_t sequence, const struct tide_buf *raw)
 {
   struct tide_root root = {roots->image, roots->type, roots->ordinal, sequence, {0}};
   tide_buf_append(&root.raw, raw->data, raw->n);
@@ -163,7 +163,7 @@ const struct tide_root *tide_roots_next(struct tide_roots *roots, enum tide_part
   size_t first = roots->first_of[image];
   if (first == image) {
     if (roots->is_shared[image])
-      keep(roots, sequence, raw);
+      keep_root(roots, sequence, raw);
     return NULL;
   }
   for (size_t i = 0; i < roots->n; i++) {

@@ -30,7 +30,7 @@ static int column(uint64_t reg)
   return reg == TIDE_REG_FRAME ? 0 : reg == TIDE_REG_RETURN ? 1 : -1;
 }
 
-static void save(struct row *r, uint64_t reg, enum saved how, int64_t off)
+static void save_register(struct row *r, uint64_t reg, enum saved how, int64_t off)
 {
   int i = column(reg);
   if (i >= 0) {
@@ -55,7 +55,7 @@ static void save_by_expression(struct row *r, struct tide_eh_bytes *p)
   const uint8_t *x = p->at;
   bool whole = tide_eh_skip(p, n);
   bool at_fp = whole && n == 2 && x[0] == 0x70 + TIDE_REG_FRAME && x[1] == 0;
-  save(r, reg, at_fp ? AT_FP : OTHER, 0);
+  save_register(r, reg, at_fp ? AT_FP : OTHER, 0);
 }
 
 struct program { // call frame instructions and what they are measured in
@@ -71,7 +71,7 @@ static int64_t scaled(uint64_t factored, const struct program *g)
 }
 
 // An instruction that moves the location. Returns false when it passes pc: the row is complete.
-static bool advance(uint64_t *loc, uint64_t by, uint64_t pc)
+static bool advance_location(uint64_t *loc, uint64_t by, uint64_t pc)
 {
   *loc += by;
   return *loc <= pc;
@@ -90,10 +90,10 @@ static bool run(struct program g, uint64_t loc, uint64_t pc, struct row *r, cons
     uint64_t reg;
     switch (op & 0xc0) {
     case 0x40: // advance_loc
-      if (!advance(&loc, (op & 0x3f) * g.code_align, pc))
+      if (!advance_location(&loc, (op & 0x3f) * g.code_align, pc))
         return true;
       continue;
-    case 0x80: save(r, op & 0x3f, AT_OFFSET, scaled(tide_eh_uleb(p), &g)); continue;
+    case 0x80: save_register(r, op & 0x3f, AT_OFFSET, scaled(tide_eh_uleb(p), &g)); continue;
     case 0xc0: restore(r, op & 0x3f, first); continue;
     }
     switch (op) {
@@ -104,28 +104,28 @@ static bool run(struct program g, uint64_t loc, uint64_t pc, struct row *r, cons
         return true;
       break;
     case 0x02:
-      if (!advance(&loc, tide_eh_fixed(p, 1) * g.code_align, pc))
+      if (!advance_location(&loc, tide_eh_fixed(p, 1) * g.code_align, pc))
         return true;
       break;
     case 0x03:
-      if (!advance(&loc, tide_eh_fixed(p, 2) * g.code_align, pc))
+      if (!advance_location(&loc, tide_eh_fixed(p, 2) * g.code_align, pc))
         return true;
       break;
     case 0x04:
-      if (!advance(&loc, tide_eh_fixed(p, 4) * g.code_align, pc))
+      if (!advance_location(&loc, tide_eh_fixed(p, 4) * g.code_align, pc))
         return true;
       break;
     case 0x05: // offset_extended
       reg = tide_eh_uleb(p);
-      save(r, reg, AT_OFFSET, scaled(tide_eh_uleb(p), &g));
+      save_register(r, reg, AT_OFFSET, scaled(tide_eh_uleb(p), &g));
       break;
     case 0x06: restore(r, tide_eh_uleb(p), first); break;
-    case 0x07: save(r, tide_eh_uleb(p), UNDEFINED, 0); break;
-    case 0x08: save(r, tide_eh_uleb(p), SAME, 0); break;
+    case 0x07: save_register(r, tide_eh_uleb(p), UNDEFINED, 0); break;
+    case 0x08: save_register(r, tide_eh_uleb(p), SAME, 0); break;
     case 0x09: // register
       reg = tide_eh_uleb(p);
       tide_eh_uleb(p);
-      save(r, reg, OTHER, 0);
+      save_register(r, reg, OTHER, 0);
       break;
     case 0x0a: // remember_state
       if (depth == REMEMBER_DEPTH)
@@ -155,7 +155,7 @@ static bool run(struct program g, uint64_t loc, uint64_t pc, struct row *r, cons
     case 0x10: save_by_expression(r, p); break;
     case 0x11: // offset_extended_sf
       reg = tide_eh_uleb(p);
-      save(r, reg, AT_OFFSET, scaled((uint64_t)tide_eh_sleb(p), &g));
+      save_register(r, reg, AT_OFFSET, scaled((uint64_t)tide_eh_sleb(p), &g));
       break;
     case 0x12: // def_cfa_sf
       r->cfa_reg = tide_eh_uleb(p);
@@ -167,19 +167,19 @@ static bool run(struct program g, uint64_t loc, uint64_t pc, struct row *r, cons
     case 0x15: // val_offset_sf: same length
       reg = tide_eh_uleb(p);
       tide_eh_uleb(p);
-      save(r, reg, OTHER, 0);
+      save_register(r, reg, OTHER, 0);
       break;
     case 0x16: { // val_expression
       reg = tide_eh_uleb(p);
       tide_eh_skip(p, tide_eh_uleb(p));
-      save(r, reg, OTHER, 0);
+      save_register(r, reg, OTHER, 0);
       break;
     }
     case 0x2d: break;                  // aarch64: negate_ra_state
     case 0x2e: tide_eh_uleb(p); break; // GNU_args_size
     case 0x2f:                         // GNU_negative_offset_extended
       reg = tide_eh_uleb(p);
-      save(r, reg, AT_OFFSET, scaled(-tide_eh_uleb(p), &g));
+      save_register(r, reg, AT_OFFSET, scaled(-tide_eh_uleb(p), &g));
       break;
     default: return false;
     }

@@ -80,7 +80,8 @@ static inline uint64_t what_is(const struct tide_memo_table *memo, const struct 
 }
 
 // Where a key is; false: nowhere, and there is where it would be put.
-static inline bool look(const struct tide_memo_table *memo, struct key key, uint64_t *ret_place)
+static inline bool find_place(const struct tide_memo_table *memo, struct key key,
+                              uint64_t *ret_place)
 {
   uint64_t i = key.place, at;
   while (TIDE_UNLIKELY(((at = memo->places[i]) ^ key.hash) >> HASH_SHIFT) && at)
@@ -97,7 +98,7 @@ const struct tide_memo_entry *tide_memo_search(struct tide_memo_table *memo, uin
   uint64_t branch = 0, i;
   struct key key = first_key(pc, sp);
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
-    if (TIDE_UNLIKELY(!look(memo, key, &i))) {
+    if (TIDE_UNLIKELY(!find_place(memo, key, &i))) {
       place.astray = false;
       if (branch)
         place.beside = &memo->entries[memo->behind[index_of_branch(branch)]];
@@ -216,7 +217,7 @@ static bool file_beside(struct tide_memo_table *memo, const struct tide_memo_ent
   uint64_t i;
   if (!find_difference(old, m, &difference) || !is_near(memo, word_of(m, difference)->slot))
     return false;
-  while (look(memo, key, &i)) {
+  while (find_place(memo, key, &i)) {
     uint64_t what = memo->places[i];
     if (!is_branch(what) && entry_of(memo, what) != near)
       return false;
@@ -228,7 +229,7 @@ static bool file_beside(struct tide_memo_table *memo, const struct tide_memo_ent
       return true;
     }
     key = next_key(what, word_of(at < difference ? old : m, at)->value);
-    if (at == difference && look(memo, key, &i))
+    if (at == difference && find_place(memo, key, &i))
       return false;
     if (at == difference) {
       put_key(memo, key, what_m);

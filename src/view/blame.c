@@ -35,7 +35,7 @@ static bool is_better_fallback(const struct tide_named_frame *held,
 }
 
 // Whether the frame ends the search.
-static bool meet(struct walk *w, const struct tide_named_frame *frame)
+static bool meet_frame(struct walk *w, const struct tide_named_frame *frame)
 {
   if (tide_layer_is_folded(frame->layer)) {
     if (!w->fallback || is_better_fallback(w->fallback, frame))
@@ -77,7 +77,7 @@ static bool find_culprit(struct walk *w, uint32_t *node, size_t *ret_next)
     if (!frames)
       return false;
     for (size_t i = 0; i < n; i++)
-      if (meet(w, &frames[i])) {
+      if (meet_frame(w, &frames[i])) {
         *ret_next = i + 1;
         return true;
       }

@@ -83,7 +83,7 @@ static int64_t *other_weights(const struct tide_profile *profile)
   return weights;
 }
 
-static void gather(struct halves *halves, struct tide_view *view, bool is_after)
+static void gather_half(struct halves *halves, struct tide_view *view, bool is_after)
 {
   const struct tide_profile *profile = view->profile;
   bool in_bytes = profile->question.unit == TIDE_UNIT_BYTES;
@@ -344,8 +344,8 @@ static void name_half(struct tide_diff *diff, struct half *half)
 
 static void gather_code(struct tide_diff *diff, struct halves *halves)
 {
-  gather(halves, diff->before, false);
-  gather(halves, diff->after, true);
+  gather_half(halves, diff->before, false);
+  gather_half(halves, diff->after, true);
   fold(halves, by_frame, by_frame);
   for (size_t i = 0; i < halves->n; i++)
     name_half(diff, &halves->items[i]);

@@ -103,7 +103,7 @@ static int by_pointer(const void *left, const void *right)
 
 // The culprit of each site, whatever it weighs: a row's numbers are those of all its stacks. What
 // cannot be told goes to the rest.
-static void collect(struct gathering *g, struct tide_view *view)
+static void collect_groups(struct gathering *g, struct tide_view *view)
 {
   const struct tide_profile *profile = view->profile;
   struct tide_groups *groups = g->groups;
@@ -271,7 +271,7 @@ struct tide_groups *tide_groups_new(struct tide_view *view, enum tide_group_kind
     tide_groups_across(groups, view);
   } else {
     struct gathering g = {.view = view, .groups = groups};
-    collect(&g, view);
+    collect_groups(&g, view);
     make_heads(&g);
     fold_heads(&g);
     drop_weightless(groups, view->profile->n_sites);

@@ -48,7 +48,7 @@ static struct tide_name_key key_of(const struct module *m, uint64_t inputs)
 }
 
 // Puts what was learnt of a module into the cache, unless it turned out to be half of the truth.
-static void save(struct tide_resolver *r, uint32_t id)
+static void save_in_cache(struct tide_resolver *r, uint32_t id)
 {
   struct module *m = &r->modules[id];
   struct tide_image image = {0};
@@ -66,7 +66,7 @@ void tide_resolver_free(struct tide_resolver *r)
   for (size_t i = 0; i < r->n_modules; i++) {
     struct module *m = &r->modules[i];
     if (m->learnt)
-      save(r, (uint32_t)i);
+      save_in_cache(r, (uint32_t)i);
     tide_names_builder_free(m->learnt);
     tide_stored_names_done(&m->kept);
     free(m->path);
@@ -110,7 +110,7 @@ uint32_t tide_resolver_add(struct tide_resolver *r, const char *path, const uint
   return tide_symboliser_add(r->symboliser, path, build_id, n);
 }
 
-static void say(struct tide_resolver *r, uint32_t id)
+static void tell_watcher(struct tide_resolver *r, uint32_t id)
 {
   if (r->watcher && id < r->n_modules)
     r->watcher(r->watcher_context, r->modules[id].path, r->n_asked);
@@ -169,7 +169,7 @@ size_t tide_resolver_lookup(struct tide_resolver *r, uint32_t id, uint64_t addr,
   size_t n = m ? tide_stored_names_find(&m->kept, CACHED_MODULE, addr, &kept) : 0;
   if (n)
     return copy_kept(&m->kept, kept, n, out, max);
-  say(r, id);
+  tell_watcher(r, id);
   n = tide_symboliser_lookup(r->symboliser, id, addr, out, max);
   if (m && n < max) // not cut
     learn(m, addr, out, n);

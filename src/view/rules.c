@@ -47,8 +47,8 @@ void tide_rules_free(struct tide_rules *rules)
   free(rules);
 }
 
-static void set(struct subject *subject, enum tide_name_rule_kind kind, const char *text,
-                size_t len)
+static void set_subject(struct subject *subject, enum tide_name_rule_kind kind, const char *text,
+                        size_t len)
 {
   subject->texts[kind] = text;
   subject->lens[kind] = len;
@@ -138,7 +138,7 @@ static enum tide_layer judge_subject(const struct tide_rules *rules, const struc
 bool tide_rules_module_is_library(const struct tide_rules *rules, const char *module)
 {
   struct subject subject = {0};
-  set(&subject, TIDE_RULE_MODULE, module, strlen(module));
+  set_subject(&subject, TIDE_RULE_MODULE, module, strlen(module));
   if (rules && rules->n)
     return false; // they may be about a function in it
   return last_match(tide_library_rules, tide_library_rules_n, &subject) ||
@@ -150,8 +150,8 @@ static enum tide_layer judge_path(const struct tide_rules *rules, struct subject
                                   const char *path, bool has_parameters)
 {
   const char *colons = has_parameters ? NULL : strstr(path, "::");
-  set(subject, TIDE_RULE_FUNCTION, path, strlen(path));
-  set(subject, TIDE_RULE_CRATE, colons ? path : NULL, colons ? (size_t)(colons - path) : 0);
+  set_subject(subject, TIDE_RULE_FUNCTION, path, strlen(path));
+  set_subject(subject, TIDE_RULE_CRATE, colons ? path : NULL, colons ? (size_t)(colons - path) : 0);
   return judge_subject(rules, subject);
 }
 
@@ -160,12 +160,13 @@ enum tide_layer tide_rules_judge(const struct tide_rules *rules, const char *fun
 {
   struct tide_paths paths = {0};
   struct subject subject = {0};
-  set(&subject, TIDE_RULE_FILE, file, file ? strlen(file) : 0);
-  set(&subject, TIDE_RULE_MODULE, module, strlen(module));
+  set_subject(&subject, TIDE_RULE_FILE, file, file ? strlen(file) : 0);
+  set_subject(&subject, TIDE_RULE_MODULE, module, strlen(module));
   if (function)
     tide_function_paths(function, &paths);
   const char *trait = paths.trait_at < paths.n ? tide_paths_at(&paths, paths.trait_at) : NULL;
-  set(&subject, TIDE_RULE_TRAIT, trait, trait ? strlen(trait) : 0); // whichever path is judged
+  set_subject(&subject, TIDE_RULE_TRAIT, trait,
+              trait ? strlen(trait) : 0); // whichever path is judged
   enum tide_layer lowest = paths.n ? TIDE_LAYER_CHOSEN : judge_subject(rules, &subject);
   for (size_t i = 0; i < paths.n; i++) {
     enum tide_layer layer =
@@ -184,12 +185,12 @@ bool tide_rules_are_about(const struct tide_rules *rules, const char *function, 
   bool found = false;
   if (!rules || !rules->n)
     return false;
-  set(&subject, TIDE_RULE_FILE, file, file ? strlen(file) : 0);
-  set(&subject, TIDE_RULE_MODULE, module, strlen(module));
+  set_subject(&subject, TIDE_RULE_FILE, file, file ? strlen(file) : 0);
+  set_subject(&subject, TIDE_RULE_MODULE, module, strlen(module));
   tide_function_paths(function, &paths);
   for (size_t i = 0; i < paths.n && !found; i++) {
     const char *path = tide_paths_at(&paths, i);
-    set(&subject, TIDE_RULE_FUNCTION, path, strlen(path));
+    set_subject(&subject, TIDE_RULE_FUNCTION, path, strlen(path));
     found = last_match(rules->items, rules->n, &subject);
   }
   tide_paths_done(&paths);

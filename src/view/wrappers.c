@@ -114,7 +114,7 @@ static struct top top_of(struct search *s, uint32_t stack)
   return top;
 }
 
-static void collect(struct search *s)
+static void collect_calls(struct search *s)
 {
   s->n_calls = 0;
   for (size_t i = 0; i < s->n_sites; i++) {
@@ -206,7 +206,7 @@ static bool fold_round(struct search *s)
 {
   size_t n_before;
   tide_naming_wrappers(s->naming, &n_before);
-  collect(s);
+  collect_calls(s);
   if (s->n_calls)
     qsort(s->calls, s->n_calls, sizeof *s->calls, by_function);
   for (size_t i = 0, next; i < s->n_calls; i = next) {

@@ -31,7 +31,7 @@ struct emitter {
   uint64_t at; // of code, in the target
 };
 
-static void emit(struct emitter *e, uint32_t insn)
+static void emit_insn(struct emitter *e, uint32_t insn)
 {
   memcpy(e->code + e->n, &insn, sizeof insn);
   e->n += sizeof insn;
@@ -61,10 +61,11 @@ static bool emit_jump(struct emitter *e, uint64_t to)
 
 static void emit_address(struct emitter *e, unsigned reg, uint64_t address)
 {
-  emit(e, 0xd2800000u | (uint32_t)(address & 0xffff) << 5 | reg); // movz
+  emit_insn(e, 0xd2800000u | (uint32_t)(address & 0xffff) << 5 | reg); // movz
   for (unsigned i = 1; i < 4; i++)
     if (address >> 16 * i & 0xffff)
-      emit(e, 0xf2800000u | i << 21 | (uint32_t)(address >> 16 * i & 0xffff) << 5 | reg); // movk
+      emit_insn(e,
+                0xf2800000u | i << 21 | (uint32_t)(address >> 16 * i & 0xffff) << 5 | reg); // movk
 }
 
 static bool is_adr(uint32_t insn) // or adrp
@@ -101,11 +102,11 @@ static void emit_literal_load(struct emitter *e, uint32_t insn, uint64_t at)
   unsigned base = is_vector || (insn & 31) == ZERO ? SCRATCH : insn & 31;
   uint32_t load = load_of_literal(insn, base);
   if (!load) {
-    emit(e, NOP);
+    emit_insn(e, NOP);
     return;
   }
   emit_address(e, base, at + (uint64_t)field(insn, 5, 19));
-  emit(e, load);
+  emit_insn(e, load);
 }
 
 enum branch { NO_BRANCH, PLAIN, CALL, CONDITIONAL, BY_TEST_BIT };
@@ -129,8 +130,8 @@ static uint64_t branch_target(uint32_t insn, enum branch branch, uint64_t at)
 static bool emit_conditional(struct emitter *e, uint32_t insn, enum branch branch, uint64_t target)
 {
   uint32_t offset_bits = branch == CONDITIONAL ? 0x00ffffe0 : 0x0007ffe0;
-  emit(e, (insn & ~offset_bits) | 2u << 5); // past the next one
-  emit(e, 0x14000002);                      // b over
+  emit_insn(e, (insn & ~offset_bits) | 2u << 5); // past the next one
+  emit_insn(e, 0x14000002);                      // b over
   return emit_jump(e, target);
 }
 
@@ -156,7 +157,7 @@ static bool move_one(struct emitter *e, uint32_t insn, uint64_t at, const char *
   else if (is_literal_load(insn))
     emit_literal_load(e, insn, at);
   else
-    emit(e, insn);
+    emit_insn(e, insn);
   return true;
 }
 
@@ -175,7 +176,7 @@ static void resign(struct emitter *e, uint32_t pad, struct tide_displaced *d)
     return;
   memcpy(d->undo, &undo, sizeof undo);
   d->n_undo = sizeof undo;
-  emit(e, pad);
+  emit_insn(e, pad);
 }
 
 static bool move(const struct tide_code *function, size_t pad, size_t need, uint64_t to,

@@ -70,7 +70,7 @@ struct emitter {
   size_t n;
 };
 
-static void emit(struct emitter *e, uint32_t insn)
+static void emit_insn(struct emitter *e, uint32_t insn)
 {
   memcpy(e->code + e->n, &insn, sizeof insn);
   e->n += sizeof insn;
@@ -78,9 +78,9 @@ static void emit(struct emitter *e, uint32_t insn)
 
 static void emit_mov(struct emitter *e, unsigned reg, uint64_t value)
 {
-  emit(e, 0xd2800000u | (uint32_t)(value & 0xffff) << 5 | reg); // movz
+  emit_insn(e, 0xd2800000u | (uint32_t)(value & 0xffff) << 5 | reg); // movz
   for (unsigned i = 1; i < MOV_INSNS; i++)
-    emit(e, 0xf2800000u | i << 21 | (uint32_t)(value >> 16 * i & 0xffff) << 5 | reg); // movk
+    emit_insn(e, 0xf2800000u | i << 21 | (uint32_t)(value >> 16 * i & 0xffff) << 5 | reg); // movk
 }
 
 static void emit_call(struct emitter *e, const struct tide_remote_call *call)
@@ -88,7 +88,7 @@ static void emit_call(struct emitter *e, const struct tide_remote_call *call)
   for (unsigned i = 0; i < ARGUMENTS; i++)
     emit_mov(e, i, (uint64_t)call->arguments[i]);
   emit_mov(e, NUMBER, (uint64_t)call->number);
-  emit(e, SVC);
+  emit_insn(e, SVC);
 }
 
 // Every register may be in use, so the way back is a branch, which spans 128 MiB.
@@ -110,7 +110,7 @@ size_t tide_regs_write_calls(const struct user_regs_struct *regs,
   int64_t distance = (int64_t)(regs->pc - (cave + e.n));
   if (distance < -(INT64_C(1) << 27) || distance >= INT64_C(1) << 27)
     return 0;
-  emit(&e, 0x14000000u | ((uint32_t)(distance / INSN_BYTES) & 0x03ffffff)); // b
+  emit_insn(&e, 0x14000000u | ((uint32_t)(distance / INSN_BYTES) & 0x03ffffff)); // b
   return e.n;
 }
 
