@@ -8,6 +8,7 @@
 #include "attach/face.h"
 #include "attach/leftovers.h"
 #include "attach/permission.h"
+#include "attach/sandbox.h"
 #include "base/alloc.h"
 #include "rt/sys.h"
 
@@ -421,7 +422,10 @@ static enum tide_err clear_leftovers(struct tide_job *job, bool by_force, bool *
 static enum tide_patch_step try_plan(struct tide_job *job, enum tide_err *ret_err,
                                      struct tide_diag *diag)
 {
-  if ((*ret_err = make_plan(job, diag)))
+  *ret_err = make_plan(job, diag);
+  if (!*ret_err)
+    *ret_err = tide_sandbox_check(&job->tracer, diag);
+  if (*ret_err)
     return TIDE_STEP_FAILED;
   enum tide_patch_step done = stopped(job, false, step_map);
   if (!done)

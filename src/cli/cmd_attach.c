@@ -2,6 +2,7 @@
 //
 // tidemark attach and tidemark detach: what the user sees of it. Words go to standard error; the
 // process's own output is its own.
+#define _GNU_SOURCE
 #include "attach/helper.h"
 #include "base/alloc.h"
 #include "base/units.h"
@@ -12,10 +13,13 @@
 #include "cli/naming_open.h"
 #include "cli/terminal.h"
 #include "supervise/attach.h"
+#include "view/storing.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static enum tide_err parse_pid(const struct tide_arguments *arguments, uint32_t *ret_pid,
                                struct tide_diag *diag)
@@ -33,12 +37,39 @@ static enum tide_err parse_pid(const struct tide_arguments *arguments, uint32_t 
 
 // Whoever looks on while it is recorded.
 struct onlooker {
-  const struct tide_arguments *arguments;
+  struct tide_arguments arguments;
   struct tide_live_page *page; // NULL: none
+  int root_fd;                 // the process's root directory, if that is not ours; else -1
+  char *debug_dirs;            // owned; the arguments' and those in its root; NULL: the same
 };
 
+// A container's files are named as it calls them, and found by their build ids under its root:
+// while it lives, and by a descriptor afterwards.
+static void look_into_container(struct onlooker *onlooker, uint32_t pid)
+{
+  struct tide_candidate process;
+  if (tide_candidate_read(pid, &process, NULL) || !tide_candidate_is_elsewhere(&process))
+    return;
+  TIDE_CLEANUP_FREE char *root = tide_sprintf("/proc/%u/root", pid);
+  onlooker->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (onlooker->root_fd < 0)
+    return;
+  const char *own = onlooker->arguments.debug_dirs;
+  TIDE_CLEANUP_FREE char *kept = tide_sprintf("/proc/self/fd/%d", onlooker->root_fd);
+  onlooker->debug_dirs = tide_sprintf("%s%s%s:%s/usr/lib/debug:%s:%s/usr/lib/debug", own ? own : "",
+                                      own ? ":" : "", root, root, kept, kept);
+  onlooker->arguments.debug_dirs = onlooker->debug_dirs;
+}
+
+static void onlooker_done(struct onlooker *onlooker)
+{
+  if (onlooker->root_fd >= 0)
+    close(onlooker->root_fd);
+  free(onlooker->debug_dirs);
+}
+
 static void say_attached(const struct tide_arguments *arguments,
-                         const struct tide_attached *attached)
+                         const struct tide_attached *attached, const struct tide_candidate *process)
 {
   struct tide_buf names = {0};
   if (arguments->quiet)
@@ -46,7 +77,7 @@ static void say_attached(const struct tide_arguments *arguments,
   for (int i = 0; i < TIDE_FAMILIES_N; i++)
     if (attached->families >> i & 1)
       tide_buf_printf(&names, "%s%s", names.n ? ", " : "", tide_family_words((enum tide_family)i));
-  tide_say("recording process %s: %s; Ctrl-C ends it, and the process goes on", arguments->rest[0],
+  tide_say("recording process %s: %s; Ctrl-C lets it go", process->where,
            names.n ? (const char *)names.data : "nothing");
   if (attached->refused[0])
     tide_say("not hooked: %s", attached->refused);
@@ -54,12 +85,29 @@ static void say_attached(const struct tide_arguments *arguments,
 }
 
 // From now on there may be threads.
-static void begin_looking(void *context, const struct tide_attached *attached, const char *path)
+static void begin_looking(void *context, const struct tide_attached *attached,
+                          const struct tide_candidate *process, const char *path)
 {
   const struct onlooker *onlooker = context;
-  say_attached(onlooker->arguments, attached);
+  say_attached(&onlooker->arguments, attached, process);
   if (onlooker->page)
     tide_live_page_start(onlooker->page, path);
+}
+
+// Names that can be had now, and not when the container is gone.
+static void complete(void *context, struct tide_capture *capture)
+{
+  const struct onlooker *onlooker = context;
+  struct tide_storing storing = {0};
+  struct tide_diag diag;
+  tide_first_screen_complete(capture);
+  if (onlooker->root_fd < 0)
+    return;
+  struct tide_resolver *resolver = tide_resolver_open(&onlooker->arguments);
+  if (!tide_storing_run(capture, resolver, &storing, &diag))
+    tide_storing_done(&storing);
+  tide_resolver_free(resolver);
+  tide_progress_stop();
 }
 
 static void say_result(const struct tide_arguments *arguments,
@@ -81,25 +129,27 @@ static enum tide_err attach_and_tell(const struct tide_arguments *arguments,
                                      const struct tide_rules *rules, bool *ret_whole,
                                      struct tide_diag *diag)
 {
-  struct onlooker onlooker = {.arguments = arguments};
+  struct onlooker onlooker = {.arguments = *arguments, .root_fd = -1};
   struct tide_attach_result result = {0};
+  look_into_container(&onlooker, options->pid);
   enum tide_err err =
-      arguments->view ? tide_live_page_new(arguments, &onlooker.page, diag) : TIDE_ERR_OK;
-  if (err)
-    return err;
-  options->control = onlooker.page ? tide_live_page_control(onlooker.page) : NULL;
-  options->companion = &onlooker;
-  err = tide_attach(options, &result, diag);
-  if (err) {
-    tide_live_page_free(onlooker.page);
-    return err;
+      arguments->view ? tide_live_page_new(&onlooker.arguments, &onlooker.page, diag) : TIDE_ERR_OK;
+  if (!err) {
+    options->control = onlooker.page ? tide_live_page_control(onlooker.page) : NULL;
+    options->companion = &onlooker;
+    err = tide_attach(options, &result, diag);
+    if (err)
+      tide_live_page_free(onlooker.page);
   }
-  say_result(arguments, &result, rules);
-  if (onlooker.page)
-    tide_live_page_finish(onlooker.page, &result.run);
-  *ret_whole = !result.run.save_err && !result.detach_err;
-  tide_attach_result_done(&result);
-  return TIDE_ERR_OK;
+  if (!err) {
+    say_result(&onlooker.arguments, &result, rules);
+    if (onlooker.page)
+      tide_live_page_finish(onlooker.page, &result.run);
+    *ret_whole = !result.run.save_err && !result.detach_err;
+    tide_attach_result_done(&result);
+  }
+  onlooker_done(&onlooker);
+  return err;
 }
 
 static enum tide_err check_attach_arguments(const struct tide_arguments *arguments,
@@ -127,7 +177,7 @@ int tide_cmd_attach(const struct tide_arguments *arguments)
       .redact_args = arguments->redact_args,
       .depth = (uint32_t)arguments->depth,
       .attached = begin_looking,
-      .complete = tide_first_screen_complete,
+      .complete = complete,
   };
   enum tide_err err = check_attach_arguments(arguments, &options, &diag);
   if (!err)

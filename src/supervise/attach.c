@@ -31,6 +31,7 @@ struct session {
   struct tide_helper *helper;
   struct tide_kin *kin;
   struct tide_watch *watch;
+  struct tide_candidate process;
   char *output_path;
   struct tide_output_state output;
   int pid_fd, signal_fd, finish_fd;
@@ -66,7 +67,6 @@ static void session_done(struct session *s)
 static enum tide_err prepare(struct session *s, struct tide_diag *diag)
 {
   sigset_t ends;
-  char exe[4096];
   const struct tide_attach_options *o = s->options;
   sigemptyset(&ends);
   const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -80,10 +80,14 @@ static enum tide_err prepare(struct session *s, struct tide_diag *diag)
     return tide_fail(diag, TIDE_ERR_NOT_FOUND, "there is no process %u", o->pid);
   if (s->pid_fd < 0 || s->signal_fd < 0 || s->finish_fd < 0)
     return tide_fail_errno(diag, "cannot wait for process %u", o->pid);
-  if (!tide_proc_exe(o->pid, exe, sizeof exe) && !tide_proc_name(o->pid, exe, sizeof exe))
-    return tide_fail_errno(diag, "cannot look at process %u", o->pid);
+  enum tide_err err = tide_candidate_read(o->pid, &s->process, diag);
+  if (!err)
+    err = tide_candidate_check(&s->process, diag);
+  if (err)
+    return err;
   s->output_path =
-      tide_output_name(o->output ? o->output : TIDE_OUTPUT_DEFAULT, exe, (pid_t)o->pid);
+      tide_output_name(o->output ? o->output : TIDE_OUTPUT_DEFAULT,
+                       s->process.exe[0] ? s->process.exe : s->process.name, (pid_t)o->pid);
   return tide_output_reserve(s->output_path, o->force, &s->output, diag);
 }
 
@@ -127,7 +131,7 @@ static enum tide_err begin_session(struct session *s, struct tide_diag *diag)
     return tide_fail(diag, TIDE_ERR_LIMIT, "no descriptor is left to watch process %u", o->pid);
   err = tide_watch_start(s->watch, diag);
   if (!err && o->attached)
-    o->attached(o->companion, &attached, s->output_path);
+    o->attached(o->companion, &attached, &s->process, s->output_path);
   return err;
 }
 
@@ -174,7 +178,7 @@ static void finish_session(struct session *s, struct tide_attach_result *result)
   if (!run->capture->n_images)
     run->note = tide_strdup("nothing was recorded: the process called no allocator meanwhile");
   if (s->options->complete)
-    s->options->complete(run->capture);
+    s->options->complete(s->options->companion, run->capture);
   if (run->capture->n_images)
     save_capture(s, run);
   else if (s->output.created)

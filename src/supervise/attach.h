@@ -4,6 +4,7 @@
 // then it is let go as it was. Blocks from before are not known: their frees are counted as such.
 #pragma once
 #include "attach/helper.h"
+#include "supervise/candidate.h"
 #include "supervise/run.h"
 
 struct tide_attach_options {
@@ -16,9 +17,10 @@ struct tide_attach_options {
   uint32_t depth;         // frames kept per stack, 0: all
   uint64_t for_ns;        // at most so long; 0: until told, or its end
   // Called when it is recorded. May be NULL.
-  void (*attached)(void *companion, const struct tide_attached *attached, const char *output_path);
+  void (*attached)(void *companion, const struct tide_attached *attached,
+                   const struct tide_candidate *process, const char *output_path);
   // Called with the whole capture before it is written. May be NULL.
-  void (*complete)(struct tide_capture *capture);
+  void (*complete)(void *companion, struct tide_capture *capture);
   struct tide_control *control; // where we are asked things; NULL: nowhere
   void *companion;
 };

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a process's seccomp filters would do to the system calls that the agent makes in it. A
+// filter may kill for a call that the program never makes: so the filters themselves are run here,
+// on the calls that are to come, before any of them is made. That needs the right to read filters
+// (CAP_SYS_ADMIN); who lacks it is told so, unless it is under as many filters itself: then they
+// are the ones that a container puts on everybody.
+#pragma once
+#include "attach/tracer.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+// Stops all threads for a moment. Fails with a sentence when a call would be refused or fatal.
+enum tide_err tide_sandbox_check(struct tide_tracer *tracer, struct tide_diag *diag);
+
+// Does /proc say that it has filters, or the strict mode, that we are not under? Touches nothing.
+bool tide_sandbox_is_foreign(uint32_t pid);
+
+// What a filter answers: SECCOMP_RET_ALLOW and its like. A program that is none answers
+// SECCOMP_RET_KILL_PROCESS.
+uint32_t tide_sandbox_run(const struct sock_filter *code, size_t n,
+                          const struct seccomp_data *data);
