@@ -6,7 +6,7 @@
 #include "supervise/candidate.h"
 
 #include "attach/permission.h"
-#include "supervise/proc.h"
+#include "base/proc.h"
 #include "supervise/target_check.h"
 
 #include <fcntl.h>
