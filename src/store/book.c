@@ -6,8 +6,8 @@
 // The carries mirror the histograms, near ones included: the same place, another array.
 TIDE_COLD void tide_book_carry(uint32_t *count)
 {
-  uint64_t near = (uint64_t)((char *)count - (char *)tide_hist_at(0));
-  uint64_t far = (uint64_t)((char *)count - tide_store.far_hists);
+  uint64_t near = (uint64_t)((char *)count - tide_store.hists[0]);
+  uint64_t far = (uint64_t)((char *)count - tide_store.hists[1]);
   uint64_t at = near < TIDE_NEAR_HISTS * sizeof(struct tide_hist) ? near : far;
   ++*(uint32_t *)(tide_store.base + tide_store.areas.carries.offset + at);
 }

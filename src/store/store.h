@@ -16,7 +16,10 @@ struct tide_store {
   char *base;
   struct tide_store_header *header;
   struct tide_cell *cells;
-  char *far_ends, *far_hists, *far_owners; // where the tables would begin if all were there
+  // Tables that events need, each with its first elements apart (layout.h): where those are, and
+  // where the table would begin if all were with the rest. To be chosen without a branch: which of
+  // a program's stacks have near parts is as good as random.
+  char *ends[2], *hists[2], *owners[2];
   uint64_t part_mask; // of the bits of a streak that may be the number of a part
   struct tide_late_chunk *lates;
   struct tide_store_children *children;
@@ -30,30 +33,22 @@ struct tide_store {
 };
 extern struct tide_store tide_store;
 
-// An element of a table, of which the first are near (layout.h). Those that events need know where
-// the rest is; the others look it up.
 TIDE_HOT struct tide_owner *tide_owner_at(uint32_t cell)
 {
-  char *table =
-      cell < TIDE_NEAR_OWNERS ? tide_store.base + TIDE_NEAR_OWNERS_AT : tide_store.far_owners;
-  return (struct tide_owner *)table + cell;
+  return (struct tide_owner *)tide_store.owners[cell >= TIDE_NEAR_OWNERS] + cell;
 }
 
 // Ends and histograms are found by their offset in the table, which is in their cell's streaks.
 TIDE_HOT struct tide_ends *tide_ends_at(uint64_t offset)
 {
-  char *table = offset < TIDE_NEAR_ENDS * sizeof(struct tide_ends)
-                    ? tide_store.base + TIDE_NEAR_ENDS_AT
-                    : tide_store.far_ends;
-  return (struct tide_ends *)(table + offset);
+  bool far = offset >= TIDE_NEAR_ENDS * sizeof(struct tide_ends);
+  return (struct tide_ends *)(tide_store.ends[far] + offset);
 }
 
 TIDE_HOT struct tide_hist *tide_hist_at(uint64_t offset)
 {
-  char *table = offset < TIDE_NEAR_HISTS * sizeof(struct tide_hist)
-                    ? tide_store.base + TIDE_NEAR_HISTS_AT
-                    : tide_store.far_hists;
-  return (struct tide_hist *)(table + offset);
+  bool far = offset >= TIDE_NEAR_HISTS * sizeof(struct tide_hist);
+  return (struct tide_hist *)(tide_store.hists[far] + offset);
 }
 
 static inline char *tide_table_at(const struct tide_area *area, uint32_t i)
