@@ -289,6 +289,7 @@ capture_foreseen(struct tide_unwind *u, const struct tide_memo_entry *m, uint64_
     return capture_searching(u, m->pc, m->sp, fp);
   __atomic_signal_fence(__ATOMIC_SEQ_CST); // from here on what is needed is loaded again
   tide_memo_found(u->memo, m);
+  u->memo->n_misled = 0;
   u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
   return m->token;
 }
@@ -297,10 +298,12 @@ capture_foreseen(struct tide_unwind *u, const struct tide_memo_entry *m, uint64_
 __attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp,
                                                   uint64_t fp)
 {
-  const struct tide_memo_entry *m = tide_memo_foreseen(u->memo);
   if (TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size) || TIDE_UNLIKELY(u->memo_bypass))
     return capture_without(u, pc, sp, fp);
-  if (!TIDE_HAS(FORESIGHT) || TIDE_UNLIKELY(!tide_memo_starts_at(u->memo, m, pc, sp, fp)))
+  if (!TIDE_HAS(FORESIGHT) || TIDE_UNLIKELY(!tide_memo_foresees(u->memo)))
+    return capture_searching(u, pc, sp, fp);
+  const struct tide_memo_entry *m = tide_memo_foreseen(u->memo);
+  if (TIDE_UNLIKELY(!tide_memo_starts_at(u->memo, m, pc, sp, fp)))
     return capture_searching(u, pc, sp, fp);
   return capture_foreseen(u, m, fp);
 }

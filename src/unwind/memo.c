@@ -12,30 +12,35 @@
 //
 //     63             49  48  47               32  31                                0
 //    +-----------------+---+--------------------+-----------------------------------+
-//    | hash of the key | 1 | a branch's number  | where its word is: bytes from     |
-//    |                 |   |                    | origin, an even number            |
+//    | hash of the key | 1 | a branch's number, | where its word is: bytes from     |
+//    |                 |   | mixed              | origin, an even number            |
 //    |                 |   | an entry: 0        | where that is: bytes from the     |
 //    |                 |   |                    | first, plus 1                     |
 //    +-----------------+---+--------------------+-----------------------------------+
 //
 // A search waits for one such word after the other: from one to the next it takes two loads and two
 // instructions. So a key's place is no more than some bits of the stack word and of the branch's
-// number; the hash, which nothing waits for, is a proper one.
-enum { PLACE_MASK = TIDE_MEMO_PLACES - 1, HASH_SHIFT = 49, USED_SHIFT = 48, NUMBER_SHIFT = 32 };
+// number; the hash, which nothing waits for, is a proper one. Its lowest bit is that of a place in
+// use.
+enum { PLACE_MASK = TIDE_MEMO_PLACES - 1, USED_SHIFT = 48, NUMBER_SHIFT = 32 };
 _Static_assert(TIDE_MEMO_TRUNK_POOL <= 1 << 16, "an entry has 16 bits for where its trunk is");
 
 // A branch's number: its index, and above that what keeps its first ways off the places of others.
-enum { INDEX_BITS = 11, SHIFTS = 1 << (16 - INDEX_BITS) };
+enum { INDEX_BITS = 11, SHIFTS = 1 << (16 - INDEX_BITS), MIX_SHIFT = 2 * INDEX_BITS - 16 };
 _Static_assert(TIDE_MEMO_PLACES / 2 < 1 << INDEX_BITS, "every branch has an index");
 
-static inline uint16_t number_of(uint64_t what)
+// As it is in a branch: what is above the index is in the low bits, too.
+static inline uint64_t mixed(uint64_t number)
 {
-  return (uint16_t)(what >> NUMBER_SHIFT);
+  return number ^ number >> MIX_SHIFT;
 }
 
 static inline uint32_t index_of_branch(uint64_t branch)
 {
-  return number_of(branch) & ((1 << INDEX_BITS) - 1);
+  uint16_t number = (uint16_t)(branch >> NUMBER_SHIFT);
+  for (uint16_t more = number; (more = (uint16_t)(more >> MIX_SHIFT));)
+    number ^= more;
+  return number & ((1 << INDEX_BITS) - 1);
 }
 
 struct key {
@@ -45,17 +50,14 @@ struct key {
 static inline struct key first_key(uint64_t pc, uint64_t sp)
 {
   uint64_t place = pc >> TIDE_CODE_ALIGN_BITS ^ pc >> 9 ^ sp >> 4;
-  return (struct key){place & PLACE_MASK, tide_mix64(pc ^ sp << 20)};
+  return (struct key){place & PLACE_MASK, tide_mix64(pc ^ sp << 20) | 1ull << USED_SHIFT};
 }
 
 // From a branch on, by the present value of its word.
 static inline struct key next_key(uint64_t branch, uint64_t value)
 {
-  uint64_t number = number_of(branch);
-  number ^= number >> (2 * INDEX_BITS - 16);
-  __asm__("" : "+r"(number)); // now: the value comes last
-  uint64_t place = (value >> TIDE_CODE_ALIGN_BITS ^ number) & PLACE_MASK;
-  return (struct key){place, tide_mix64(branch << 16 ^ value)};
+  uint64_t place = (value >> TIDE_CODE_ALIGN_BITS ^ branch >> NUMBER_SHIFT) & PLACE_MASK;
+  return (struct key){place, tide_mix64(branch << 16 ^ value) | 1ull << USED_SHIFT};
 }
 
 static inline bool is_branch(uint64_t what)
@@ -84,10 +86,15 @@ static inline bool find_place(const struct tide_memo_table *memo, struct key key
                               uint64_t *ret_place)
 {
   uint64_t i = key.place, at;
-  while (TIDE_UNLIKELY(((at = memo->places[i]) ^ key.hash) >> HASH_SHIFT) && at)
+  while (TIDE_UNLIKELY(((at = memo->places[i]) ^ key.hash) >> USED_SHIFT)) {
+    if (!at) {
+      *ret_place = i;
+      return false;
+    }
     i = (i + 1) & PLACE_MASK;
+  }
   *ret_place = i;
-  return at;
+  return true;
 }
 
 const struct tide_memo_entry *tide_memo_search(struct tide_memo_table *memo, uint64_t pc,
@@ -117,7 +124,9 @@ const struct tide_memo_entry *tide_memo_search(struct tide_memo_table *memo, uin
     if (TIDE_UNLIKELY(!tide_memo_starts_at(memo, m, pc, sp, fp)))
       break;
     if (tide_memo_stands(memo, m)) {
-      memo->next[memo->history] = m->number;
+      uint16_t *next = &memo->next[memo->history];
+      memo->n_misled = *next == m->number ? 0 : memo->n_misled + 1;
+      *next = m->number;
       tide_memo_found(memo, m);
       return m;
     }
@@ -147,7 +156,7 @@ static void put_key(struct tide_memo_table *memo, struct key key, uint64_t what)
   uint64_t i = key.place;
   while (memo->places[i])
     i = (i + 1) & PLACE_MASK;
-  memo->places[i] = key.hash >> HASH_SHIFT << HASH_SHIFT | 1ull << USED_SHIFT | what;
+  memo->places[i] = key.hash >> USED_SHIFT << USED_SHIFT | what;
   memo->n_used++;
 }
 
@@ -194,12 +203,13 @@ static uint64_t insert_branch(struct tide_memo_table *memo, uint64_t i,
 {
   uint64_t what_mask = (1ull << USED_SHIFT) - 1;
   uint64_t old = memo->places[i] & what_mask, index = ++memo->n_branches;
-  uint64_t branch = (here->slot - memo->origin) | index << NUMBER_SHIFT;
-  for (int shift = 1; shift < SHIFTS; shift++) {
+  uint64_t branch = 0;
+  for (uint64_t shift = 0; shift < SHIFTS; shift++) {
+    uint64_t number = mixed(index | shift << INDEX_BITS);
+    branch = (here->slot - memo->origin) | number << NUMBER_SHIFT;
     uint64_t a = next_key(branch, there->value).place, b = next_key(branch, here->value).place;
     if (!memo->places[a] && !memo->places[b] && a != b)
       break;
-    branch += 1ull << (NUMBER_SHIFT + INDEX_BITS);
   }
   memo->places[i] = memo->places[i] - old + branch;
   put_key(memo, next_key(branch, there->value), old);

@@ -26,7 +26,8 @@
 //        history = hash of (..., 17, 4, 25)  -->  next[history] = 9: is entry 9 on the stack?
 //
 //    It is, in eight of ten cases (a compiler) to 99 of 100 (a database), and since nothing has to
-//    be found, nothing waits for memory.
+//    be found, nothing waits for memory. Where it was not for a while (stacks at random) it is not
+//    tried, until a search finds what would have been foreseen.
 //
 // 2. The search. Many stacks share (pc, sp): those of a wrapper that allocates for everybody. So
 //    the entries are the leaves of a tree. A branch names a word of the stack, and the word's
@@ -63,6 +64,7 @@ enum {
   TIDE_MEMO_LEAF_WORDS = 4,
   TIDE_MEMO_TRUNKS = 256,
   TIDE_MEMO_NEXT = 2048,
+  TIDE_MEMO_MISLED = 8,
 };
 
 // An entry as it is compared: one cache line.
@@ -93,6 +95,7 @@ struct tide_memo_table {
   uint64_t origin; // an address far below all words; 0: nothing was filed yet
   uint32_t n_used, n_branches, n_entries, n_words, n_packed;
   uint32_t history;
+  uint32_t n_misled;             // stacks in a row that were not foreseen, or would not have been
   uint16_t next[TIDE_MEMO_NEXT]; // by history: the number of the entry that came then
   struct tide_memo_entry entries[TIDE_MEMO_ENTRIES];
   struct tide_memo_whole wholes[TIDE_MEMO_ENTRIES];
@@ -130,6 +133,7 @@ TIDE_HOT bool tide_memo_starts_at(struct tide_memo_table *memo, const struct tid
 TIDE_HOT bool tide_memo_stands(const struct tide_memo_table *memo, const struct tide_memo_entry *m)
 {
   _Static_assert(TIDE_MEMO_LEAF_WORDS == 4, "compared without a loop");
+  __builtin_prefetch(m->token, 1); // what is counted next is on its way meanwhile
   const uint64_t *trunk = &memo->packed[m->trunk], *w = trunk + 1, *end = w + m->n_trunk;
   uint64_t changed = tide_four_changed(m->leaf_words, m->sp), base = *trunk;
   for (; w < end; w += 4)
@@ -142,6 +146,11 @@ TIDE_HOT bool tide_memo_stands(const struct tide_memo_table *memo, const struct 
 TIDE_HOT const struct tide_memo_entry *tide_memo_foreseen(const struct tide_memo_table *memo)
 {
   return &memo->entries[memo->next[memo->history]];
+}
+
+TIDE_HOT bool tide_memo_foresees(const struct tide_memo_table *memo)
+{
+  return TIDE_LIKELY(memo->n_misled < TIDE_MEMO_MISLED);
 }
 
 // What was found goes into the history.
