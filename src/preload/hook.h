@@ -10,17 +10,22 @@
   __attribute__((visibility("default"))) ret name types;
 #include "store/hooks.def"
 
-// What an allocation returned. Takes the registers last: what comes before may have to call
-// somebody.
+// A block that was allocated. Takes the registers last: what comes before may have to call
+// somebody. Is the block: malloc ends with it.
+#define TIDE_RECORDED(p, size)                                                                     \
+  ({                                                                                               \
+    struct tide_thread *thread_ = tide_enter(&tide_self);                                          \
+    TIDE_LIKELY(thread_)                                                                           \
+    ? tide_record_at(thread_, TIDE_CAPTURE_CALLER(&thread_->unwind), (p), (size)) : (p);           \
+  })
+
+// What an allocation returned.
 #define TIDE_RECORD(p, size)                                                                       \
   do {                                                                                             \
-    if (TIDE_LIKELY(p)) {                                                                          \
-      struct tide_thread *thread_ = tide_enter(&tide_self);                                        \
-      if (TIDE_LIKELY(thread_))                                                                    \
-        tide_record_block(thread_, (p), (size), TIDE_CALLER_REGS());                               \
-    } else {                                                                                       \
+    if (TIDE_LIKELY(p))                                                                            \
+      (void)TIDE_RECORDED(p, size);                                                                \
+    else                                                                                           \
       tide_record_failed();                                                                        \
-    }                                                                                              \
   } while (0)
 
 // In place of a function that there is not.

@@ -15,7 +15,9 @@
 void *malloc(size_t n)
 {
   void *p = tide_real.malloc(n);
-  TIDE_RECORD(p, n);
+  if (TIDE_LIKELY(p))
+    return TIDE_RECORDED(p, n);
+  tide_record_failed();
   return p;
 }
 
@@ -33,27 +35,76 @@ __attribute__((noinline)) static void free_looking(void *p)
     tide_real.free(p);
 }
 
-// The end of a block that is not known.
-TIDE_COLD static void free_unknown(struct tide_thread *t, void *p)
+// Each of the usual cases is apart, and calls nobody but as its last: it has to save few registers.
+__attribute__((noinline)) static void free_unusual(struct tide_thread *t, void *p)
 {
-  tide_record_unknown(p);
-  tide_leave(t);
-  if (!tide_real_pool_holds(p))
+  if (tide_record_end(t, p) || !tide_real_pool_holds(p))
     tide_real.free(p);
 }
 
-// The end of a block that does not wait.
-__attribute__((noinline)) static void free_entered(struct tide_thread *t, void *p)
+TIDE_COLD static void free_owing(struct tide_thread *t, void *p)
+{
+  tide_leave_slow(t);
+  tide_real.free(p);
+}
+
+TIDE_HOT void free_recorded(struct tide_thread *t, void *p)
+{
+  if (TIDE_UNLIKELY(!tide_leave_quickly(t)))
+    free_owing(t, p);
+  else
+    tide_real.free(p);
+}
+
+static void free_booked(struct tide_thread *t, void *p);
+
+// The first change of a cell after a peak, or at one.
+__attribute__((noinline)) static void free_at_peak(struct tide_thread *t, void *p,
+                                                   struct tide_cell *c)
+{
+  if (TIDE_LIKELY(tide_book_pass_peak(&t->writer, c, t->clock.now)))
+    free_booked(t, p);
+  else
+    free_unusual(t, p);
+}
+
+__attribute__((noinline)) static void free_last(struct tide_thread *t, void *p)
+{
+  struct tide_quick block;
+  if (TIDE_UNLIKELY(!tide_book_find_last(&t->writer, t->clock.now, &block)))
+    free_unusual(t, p);
+  else if (TIDE_UNLIKELY(!tide_book_is_off_peak(&t->writer, block.c)))
+    free_at_peak(t, p, block.c);
+  else if (TIDE_UNLIKELY(!tide_book_end_quickly(&t->writer, block.c, block.slot, block.end, true)))
+    free_unusual(t, p);
+  else {
+    t->writer.temp_cell = block.c;
+    free_recorded(t, p);
+  }
+}
+
+__attribute__((noinline)) static void free_other(struct tide_thread *t, void *p)
 {
   // The allocator keeps notes just before a block (glibc) and writes into it (all): a cold line is
   // on its way while we wait for ours.
   __builtin_prefetch((char *)p - 8, 1);
-  if (TIDE_UNLIKELY(!tide_run_free_booked(&t->writer, (uint64_t)p, t->clock.now))) {
-    free_unknown(t, p);
-    return;
-  }
-  tide_leave(t);
-  tide_real.free(p);
+  struct tide_quick block;
+  if (TIDE_UNLIKELY(!tide_book_find_other(&t->writer, (uint64_t)p, t->clock.now, &block)))
+    free_unusual(t, p);
+  else if (TIDE_UNLIKELY(!tide_book_is_off_peak(&t->writer, block.c)))
+    free_at_peak(t, p, block.c);
+  else if (TIDE_UNLIKELY(!tide_book_end_quickly(&t->writer, block.c, block.slot, block.end, false)))
+    free_unusual(t, p);
+  else
+    free_recorded(t, p);
+}
+
+static void free_booked(struct tide_thread *t, void *p)
+{
+  if (tide_book_may_be_last(&t->writer, (uint64_t)p))
+    free_last(t, p);
+  else
+    free_other(t, p);
 }
 
 void free(void *p)
@@ -61,16 +112,14 @@ void free(void *p)
   if (!p)
     return;
   struct tide_thread *t = tide_enter_quickly(&tide_self);
-  if (TIDE_UNLIKELY(!t)) {
+  if (TIDE_UNLIKELY(!t))
     free_looking(p);
-    return;
-  }
-  if (!tide_run_free_waiting(&t->writer, (uint64_t)p)) {
-    free_entered(t, p);
-    return;
-  }
-  tide_leave(t);
-  tide_real.free(p);
+  else if (!tide_writer_waits(&t->writer))
+    free_booked(t, p);
+  else if (tide_run_free_again(&t->writer, (uint64_t)p))
+    free_recorded(t, p);
+  else
+    free_unusual(t, p);
 }
 
 // A block from the boot pool cannot be resized by anybody: a fresh block takes its content.

@@ -27,6 +27,55 @@ void tide_record_no_room(void)
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
 }
 
+// Apart, so that the usual case has to save no registers.
+__attribute__((noinline)) static void *record_unusual(struct tide_thread *t, struct tide_cell *c,
+                                                      void *p, size_t size)
+{
+  if (TIDE_UNLIKELY(!c))
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+  else if (TIDE_UNLIKELY(!tide_run_alloc_any(&t->writer, c, (uint64_t)p, size, t->clock.now)))
+    tide_record_no_room();
+  tide_leave(t);
+  return p;
+}
+
+TIDE_COLD static void *leave_owing(struct tide_thread *t, void *p)
+{
+  tide_leave_slow(t);
+  return p;
+}
+
+static void *record_booked(struct tide_thread *t, struct tide_cell *c, void *p, size_t size);
+
+// The first block of a cell after a peak.
+__attribute__((noinline)) static void *record_past_peak(struct tide_thread *t, struct tide_cell *c,
+                                                        void *p, size_t size)
+{
+  struct tide_stamp now = {.both = tide_load_relaxed(&tide_store.header->stamp.both)};
+  return tide_cell_share_quickly(c, now) ? record_booked(t, c, p, size)
+                                         : record_unusual(t, c, p, size);
+}
+
+__attribute__((noinline)) static void *record_booked(struct tide_thread *t, struct tide_cell *c,
+                                                     void *p, size_t size)
+{
+  if (TIDE_UNLIKELY(!c))
+    return record_unusual(t, c, p, size);
+  if (TIDE_UNLIKELY(!tide_cell_is_folded(c)))
+    return record_past_peak(t, c, p, size);
+  if (TIDE_UNLIKELY(!tide_run_alloc_booked(&t->writer, c, (uint64_t)p, size, t->clock.now)))
+    return record_unusual(t, c, p, size);
+  return TIDE_LIKELY(tide_leave_quickly(t)) ? p : leave_owing(t, p);
+}
+
+__attribute__((noinline)) void *tide_record_at(struct tide_thread *t, struct tide_cell *c, void *p,
+                                               size_t size)
+{
+  if (TIDE_UNLIKELY(!tide_run_alloc_again(&t->writer, c, (uint64_t)p, size)))
+    return record_booked(t, c, p, size);
+  return TIDE_LIKELY(tide_leave_quickly(t)) ? p : leave_owing(t, p);
+}
+
 // Of a thread that is not at work; NULL: it is, or has no state yet.
 static struct tide_thread *idle_thread(const struct tide_seat *seat)
 {

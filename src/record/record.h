@@ -35,42 +35,34 @@ void tide_modules_unloaded(void);
 
 void tide_record_no_room(void); // a block found none in the live map
 
-// A new block, by a thread that has entered.
-TIDE_HOT void tide_record_block(struct tide_thread *t, void *p, size_t size, struct tide_regs r)
+// A new block at a stack (NULL: there is no room for one), by a thread that has entered. Gives the
+// block, so that a hook can end with it: it then has to save little across the real call.
+void *tide_record_at(struct tide_thread *t, struct tide_cell *c, void *p, size_t size);
+
+TIDE_HOT void *tide_record_block(struct tide_thread *t, void *p, size_t size, struct tide_regs r)
 {
-  struct tide_cell *c = tide_capture(&t->unwind, r);
-  if (TIDE_UNLIKELY(!c))
-    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
-  else if (TIDE_UNLIKELY(!tide_run_alloc(&t->writer, c, (uint64_t)p, size, t->clock.now)))
-    tide_record_no_room();
-  tide_leave(t);
+  return tide_record_at(t, tide_capture(&t->unwind, r), p, size);
 }
 
 void tide_record_failed(void); // an allocation returned NULL
 
 void tide_record_unknown(const void *p); // the end of a block that is not known
 
-// The end of a block that does not wait to be booked, by a thread that has entered. False: it was
-// not known.
+// The end of a block, by a thread that has entered. False: it was not known.
 TIDE_HOT bool tide_record_end(struct tide_thread *t, void *p)
 {
-  bool known = tide_run_free_booked(&t->writer, (uint64_t)p, t->clock.now);
+  bool known = tide_run_free_waiting(&t->writer, (uint64_t)p) ||
+               tide_run_free_slowly(&t->writer, (uint64_t)p, t->clock.now);
   if (TIDE_UNLIKELY(!known))
     tide_record_unknown(p);
   tide_leave(t);
   return known;
 }
 
-// The end of a block. False: it was not known.
 TIDE_HOT bool tide_record_free(struct tide_seat *seat, void *p)
 {
   struct tide_thread *t = tide_enter(seat);
-  if (TIDE_UNLIKELY(!t))
-    return false;
-  if (!tide_run_free_waiting(&t->writer, (uint64_t)p))
-    return tide_record_end(t, p);
-  tide_leave(t);
-  return true;
+  return TIDE_LIKELY(t) && tide_record_end(t, p);
 }
 
 // A resize, in two halves around the real call: the old block leaves the map before the call,

@@ -73,14 +73,20 @@ TIDE_HOT struct tide_thread *tide_enter_quickly(struct tide_seat *seat)
   return t;
 }
 
-TIDE_HOT void tide_leave(struct tide_thread *t)
+// False: tide_leave_slow() is to be called.
+TIDE_HOT bool tide_leave_quickly(struct tide_thread *t)
 {
-  if (TIDE_UNLIKELY(tide_load_relaxed(&t->owes))) {
-    tide_leave_slow(t);
-    return;
-  }
+  if (TIDE_UNLIKELY(tide_load_relaxed(&t->owes)))
+    return false;
   TIDE_COMPILER_BARRIER();
   t->idle = 1;
+  return true;
+}
+
+TIDE_HOT void tide_leave(struct tide_thread *t)
+{
+  if (TIDE_UNLIKELY(!tide_leave_quickly(t)))
+    tide_leave_slow(t);
 }
 
 // While another allocator works, what it asks of hooked functions is its own business.

@@ -63,14 +63,10 @@ TIDE_HOT void tide_cell_share(struct tide_cell *c, struct tide_ends *ends, uint3
   c->stamp.epoch = epoch;
 }
 
-// The same if that is all there is to do. False: it is not, and nothing was done.
-TIDE_HOT bool tide_cell_share_quickly(struct tide_cell *c, struct tide_stamp now)
+// Has it seen the latest peak and the latest end of an interval?
+TIDE_HOT bool tide_cell_is_folded(const struct tide_cell *c)
 {
-  struct tide_ends *ends = tide_ends_find(c);
-  if (!ends || c->stamp.interval != now.interval)
-    return false;
-  tide_cell_share(c, ends, now.epoch);
-  return true;
+  return TIDE_LIKELY(c->stamp.both == tide_load_relaxed(&tide_store.header->stamp.both));
 }
 
 // Before a cell changes. Gives the interval that the event belongs to.
@@ -111,39 +107,28 @@ TIDE_HOT void tide_lives_add(struct tide_writer *w, struct tide_ends *ends, uint
     tide_book_turn_lives(w, ends, bucket, 1);
 }
 
-// What is written of the thread's latest block, in a slot. Leaves its region.
-TIDE_HOT void tide_book_put(struct tide_writer *w, struct tide_live *slot, uint64_t addr,
-                            uint64_t what, uint64_t when, uint64_t birth)
-{
-  w->last_words = (struct tide_live){what, when | tide_live_key(addr)};
-  w->last_birth = birth;
-  w->temp_cell = NULL;
-  tide_live_put(slot, w->last_words);
-  tide_live_leave(&w->station);
-}
-
-// The same at any place. Its end has to be looked for where there is no slot.
-TIDE_HOT void tide_book_put_at(struct tide_writer *w, const struct tide_place *place, uint64_t addr,
-                               uint64_t what, uint64_t when, uint64_t birth)
-{
-  if (TIDE_LIKELY(!(place->table & TIDE_TABLE_PACKED))) {
-    tide_book_put(w, place->slot, addr, what, when, birth);
-    return;
-  }
-  w->last_place.table = ~0ull; // no table
-  w->temp_cell = NULL;
-  tide_live_put_at(place, (struct tide_live){what, when});
-  tide_live_leave(&w->station);
-}
-
-// A block that is the thread's latest from now on.
+// A block that is the thread's latest from now on, and what was put there.
 TIDE_HOT void tide_book_latest(struct tide_writer *w, const struct tide_place *place,
-                               struct tide_cell *c, uint64_t addr)
+                               struct tide_cell *c, uint64_t addr, struct tide_live words,
+                               uint64_t birth)
 {
   w->prev = w->last;
   w->last = addr;
   w->last_place = *place;
+  w->last_words = words;
   w->last_cell = c;
+  w->last_birth = birth;
+  w->temp_cell = NULL;
+}
+
+// Puts the thread's latest block at its place, and leaves the region of that.
+TIDE_HOT void tide_book_put(struct tide_writer *w, const struct tide_place *place,
+                            struct tide_cell *c, uint64_t addr, uint64_t what, uint64_t when,
+                            uint64_t birth)
+{
+  struct tide_live words = {what, when | tide_live_key(addr)};
+  tide_book_latest(w, place, c, addr, tide_live_put_at(place, words), birth);
+  tide_live_leave(&w->station);
 }
 
 // An allocation of size bytes at addr, born at `birth` ticks (earlier than now for a resize).
@@ -163,44 +148,11 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   c->birth_live_sum += birth;
   c->t_last = now;
   tide_sizes_add(w, c, tide_size_bucket(size));
-  tide_book_latest(w, &place, c, addr);
-  tide_book_put_at(w, &place, addr, what, tide_live_when(interval, birth), birth);
+  tide_book_put(w, &place, c, addr, what, tide_live_when(interval, birth), birth);
   if (TIDE_UNLIKELY(large)) {
     tide_live_large_put(addr, size);
-    w->last_place.table = ~0ull; // no table: its size is to be looked up
+    w->last_place = (struct tide_place){.region = &tide_live_nowhere, .table = ~0ull};
   }
-  return true;
-}
-
-// The same in the usual case: nobody has to be called, so a hook has to save no registers. False:
-// it is not, and nothing was counted.
-TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
-                                      uint64_t size, uint64_t now)
-{
-  const struct tide_store_header *h = tide_store.header;
-  struct tide_place place;
-  struct tide_stamp stamp = {.both = tide_load_relaxed(&h->stamp.both)};
-  struct tide_streak sizes;
-  int64_t held = w->slot->held + (int64_t)size;
-  if (TIDE_UNLIKELY(!tide_streak_goes_on(c->sizes, tide_size_bucket_quickly(size), &sizes)) ||
-      TIDE_UNLIKELY(held > w->high))
-    return false;
-  if (TIDE_UNLIKELY(!tide_live_make_quickly(&w->station, addr, &place)))
-    return false;
-  if (TIDE_UNLIKELY(c->stamp.both != stamp.both) && !tide_cell_share_quickly(c, stamp)) {
-    tide_live_leave(&w->station);
-    return false;
-  }
-  uint32_t index = tide_cell_index(c);
-  tide_store_relaxed(&w->slot->held, held);
-  c->n_alloc++;
-  c->b_alloc += size;
-  c->birth_live_sum += now;
-  c->t_last = now;
-  c->sizes = sizes;
-  tide_book_latest(w, &place, c, addr);
-  tide_book_put(w, place.slot, addr, tide_live_what(index, size),
-                tide_live_when(stamp.interval, now), now);
   return true;
 }
 
@@ -309,16 +261,22 @@ void tide_book_end_foreign(struct tide_writer *w, uint32_t cell, const struct ti
                            uint64_t now);
 
 // Is addr the latest block of this thread, and still that one? Another thread may have freed it and
-// been given the address again; its cell is then another's. If so, we are in its region.
+// been given the address again; its cell is then another's. If so, we are in its region, unless
+// that has a direct table.
 TIDE_HOT bool tide_book_is_last(struct tide_writer *w, uint64_t addr)
 {
-  if (addr != w->last ||
-      TIDE_UNLIKELY(!tide_live_again(&w->station, &w->last_place, w->last_words.when)))
+  if (addr != w->last)
     return false;
-  if (TIDE_LIKELY(tide_load_relaxed(&w->last_place.slot->what) == w->last_words.what))
-    return true;
+  if (TIDE_UNLIKELY(w->last_place.region))
+    return tide_live_again(&w->station, &w->last_place, &w->last_words);
+  return TIDE_LIKELY(tide_load_relaxed(&w->last_place.slot->what) == w->last_words.what);
+}
+
+// It is no more.
+TIDE_HOT void tide_book_forget_last(struct tide_writer *w)
+{
+  tide_store_relaxed(w->last_place.word, 0); // the first of its slot, if it is one
   tide_live_leave(&w->station);
-  return false;
 }
 
 TIDE_HOT struct tide_end tide_end_of_last(const struct tide_writer *w, uint64_t now)
@@ -337,8 +295,7 @@ TIDE_HOT struct tide_end tide_end_of_last(const struct tide_writer *w, uint64_t 
 TIDE_HOT void tide_book_free_last(struct tide_writer *w, uint64_t now)
 {
   struct tide_cell *c = w->last_cell;
-  tide_store_relaxed(&w->last_place.slot->what, 0);
-  tide_live_leave(&w->station);
+  tide_book_forget_last(w);
   tide_book_end_own(w, c, tide_end_of_last(w, now), now, true);
   w->temp_cell = c;
 }

@@ -184,9 +184,15 @@ TIDE_HOT uint32_t tide_size_bucket(uint64_t size)
   return b < TIDE_SIZE_BUCKETS ? b : TIDE_SIZE_BUCKETS - 1;
 }
 
+// Of up to 2^43 ticks. Of others, a bucket that there is not.
+TIDE_HOT uint32_t tide_life_bucket_quickly(uint64_t ticks)
+{
+  return 63 - (uint32_t)__builtin_clzll(ticks << 1 | 1); // the bits of ticks: at most 63
+}
+
 TIDE_HOT uint32_t tide_life_bucket(uint64_t ticks)
 {
-  uint32_t b = 63 - (uint32_t)__builtin_clzll(ticks << 1 | 1); // the bits of ticks: at most 63
+  uint32_t b = tide_life_bucket_quickly(ticks);
   return b < TIDE_LIFE_BUCKETS ? b : TIDE_LIFE_BUCKETS - 1;
 }
 

@@ -55,6 +55,33 @@ static bool chunk_new(uint64_t addr)
   return fresh;
 }
 
+uint64_t tide_live_nowhere;
+
+bool tide_live_again(struct tide_station *s, const struct tide_place *p,
+                     const struct tide_live *words)
+{
+  // The table alone does not tell: it may have been given up and come back with other keys.
+  bool same = tide_live_enter(s, p->region) == p->table;
+  if (same && p->table & TIDE_TABLE_PACKED)
+    same = tide_load_relaxed(p->word) == words->when;
+  else if (same)
+    same = tide_load_relaxed(&p->slot->when) == words->when &&
+           tide_load_relaxed(&p->slot->what) == words->what;
+  if (!same)
+    tide_live_leave(s);
+  return same;
+}
+
+// The home of a key that was there before.
+static bool claim_home(uint64_t table, uint64_t key, struct tide_place *ret)
+{
+  if (!tide_table_is_hashed(table))
+    return false;
+  ret->slot = tide_live_home(table, key);
+  ret->table = table;
+  return tide_when_is_of(tide_load_relaxed(&ret->slot->when), key);
+}
+
 __attribute__((noinline)) bool tide_live_make_slowly(struct tide_station *s, uint64_t addr,
                                                      uint64_t what, struct tide_place *ret_place)
 {
@@ -66,8 +93,13 @@ __attribute__((noinline)) bool tide_live_make_slowly(struct tide_station *s, uin
   for (;;) {
     uint64_t table = tide_live_enter(s, region);
     bool open = tide_table_is_open(table);
-    if (open && tide_table_claim(table, newcomer.key, what, ret_place)) {
+    if (open && (claim_home(table, newcomer.key, ret_place) ||
+                 tide_table_claim(table, newcomer.key, what, ret_place))) {
       ret_place->region = region;
+      if (tide_table_is_direct(table)) {
+        ret_place->region = NULL;
+        tide_live_leave(s);
+      }
       return true;
     }
     tide_live_leave(s);
@@ -79,7 +111,7 @@ __attribute__((noinline)) bool tide_live_make_slowly(struct tide_station *s, uin
   }
 }
 
-// Of a block that is not at home, or of a table that was not open. If so, we are in its region.
+// Of a block in a table that is not direct or was not open. If so, we are in its region.
 static bool find_block(struct tide_station *s, uint64_t *region, uint64_t key,
                        struct tide_entry *ret)
 {
@@ -103,11 +135,13 @@ static void take(const struct tide_entry *e, uint64_t addr, struct tide_block *r
     ret_block->size = tide_live_large_take(addr);
 }
 
-__attribute__((noinline)) bool tide_live_take_slowly(struct tide_station *s, uint64_t *region,
-                                                     uint64_t addr, struct tide_block *ret_block)
+__attribute__((noinline)) bool tide_live_take_slowly(struct tide_station *s, uint64_t addr,
+                                                     struct tide_block *ret_block)
 {
+  uint64_t number = tide_live_number(addr);
+  uint64_t *region = tide_live_plausible(number) ? tide_live_region_of(number) : NULL;
   struct tide_entry e;
-  if (!find_block(s, region, tide_live_key(addr), &e))
+  if (!region || !find_block(s, region, number % TIDE_LIVE_KEYS, &e))
     return false;
   take(&e, addr, ret_block);
   tide_live_leave(s);

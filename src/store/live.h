@@ -16,8 +16,7 @@ void tide_live_confine(void);
 // The slow ways of what is below, which say what they do.
 bool tide_live_make_slowly(struct tide_station *s, uint64_t addr, uint64_t what,
                            struct tide_place *ret_place);
-bool tide_live_take_slowly(struct tide_station *s, uint64_t *region, uint64_t addr,
-                           struct tide_block *ret_block);
+bool tide_live_take_slowly(struct tide_station *s, uint64_t addr, struct tide_block *ret_block);
 // What is known of a block, which stays there; false: nothing.
 bool tide_live_look(struct tide_station *s, uint64_t addr, struct tide_block *ret_block);
 void tide_live_large_put(uint64_t addr, uint64_t size); // notes a size of LARGE or more
@@ -25,82 +24,61 @@ uint64_t tide_live_large_take(uint64_t addr);
 // For a thread that is at work already, interrupted. False: not known, or not to be had now.
 bool tide_live_take_as_guest(uint64_t addr, struct tide_block *ret_block);
 
-// Is the place of a block that was here still its place, untouched since? If so, we are in its
-// region. The table alone does not tell: it may have been given up and come back with other keys.
-TIDE_HOT bool tide_live_again(struct tide_station *s, const struct tide_place *p, uint64_t when)
+// Where nothing is.
+extern uint64_t tide_live_nowhere;
+
+// Does a place that is not in a direct table still hold what was put there (tide_live_put_at())? If
+// so, we are in its region.
+bool tide_live_again(struct tide_station *s, const struct tide_place *p,
+                     const struct tide_live *words);
+
+// The slot of an address, if its table is direct and open. Such a table stays for good: no station
+// has to name its region. NULL: it is another, or closed, or not there.
+TIDE_HOT struct tide_live *tide_live_direct_slot(uint64_t number)
 {
-  if (TIDE_LIKELY(tide_live_enter(s, p->region) == p->table) &&
-      TIDE_LIKELY(tide_load_relaxed(&p->slot->when) == when))
-    return true;
-  tide_live_leave(s);
-  return false;
+  const uint64_t *region = tide_live_region_of(number);
+  uint64_t table = TIDE_LIKELY(region) ? tide_load_acquire(region) : 0;
+  return TIDE_LIKELY(tide_table_is_direct(table)) ? tide_live_direct(table, number) : NULL;
 }
 
-// The place of a block just allocated, if it is at home there and, but for a direct table, has been
-// before; if so, we are in its region.
-TIDE_HOT bool tide_live_make_quickly(struct tide_station *s, uint64_t addr, struct tide_place *ret)
-{
-  uint64_t number = addr >> 3, key = number % TIDE_LIVE_KEYS;
-  uint64_t *region = tide_live_region_of(number);
-  if (TIDE_UNLIKELY(!region))
-    return false;
-  uint64_t table = tide_live_enter(s, region);
-  if (TIDE_LIKELY(tide_table_is_direct(table))) {
-    *ret = (struct tide_place){{tide_live_direct(table, number)}, region, table};
-    return true;
-  }
-  if (TIDE_LIKELY(tide_table_is_hashed(table))) {
-    struct tide_live *home = tide_live_home(table, key);
-    *ret = (struct tide_place){{home}, region, table};
-    if (TIDE_LIKELY(tide_when_is_of(tide_load_relaxed(&home->when), key)))
-      return true;
-  }
-  tide_live_leave(s);
-  return false;
-}
-
-// The same for any block, of which `what` is to be written there. False: no memory for it, or a
-// thread that was killed has closed the table.
+// A place for a block just allocated, of which `what` is to be written there; unless it is in a
+// direct table, we are in its region then. False: no memory for it, or a thread that was killed has
+// closed the table.
 TIDE_HOT bool tide_live_make(struct tide_station *s, uint64_t addr, uint64_t what,
                              struct tide_place *ret_place)
 {
-  return TIDE_LIKELY(tide_live_make_quickly(s, addr, ret_place)) ||
-         tide_live_make_slowly(s, addr, what, ret_place);
+  struct tide_live *slot = tide_live_direct_slot(addr >> 3);
+  *ret_place = (struct tide_place){{slot}, NULL, 0};
+  return TIDE_LIKELY(slot) || tide_live_make_slowly(s, addr, what, ret_place);
 }
 
-// So that *ret_block may be in registers.
-TIDE_HOT bool tide_live_take_elsewhere(struct tide_station *s, uint64_t *region, uint64_t addr,
-                                       struct tide_block *ret_block)
+// The words of a slot, if they are of a block at this address, of a size that is told there.
+TIDE_HOT bool tide_live_words(struct tide_live *slot, uint64_t key, struct tide_live *ret)
 {
-  struct tide_block found = {0};
-  bool known = tide_live_take_slowly(s, region, addr, &found);
-  *ret_block = found;
-  return known;
+  const uint64_t large = TIDE_LIVE_LARGE << TIDE_LIVE_CELL_BITS;
+  *ret = (struct tide_live){tide_load_relaxed(&slot->what), tide_load_relaxed(&slot->when)};
+  return TIDE_LIKELY(tide_when_key(ret->when) == key) && TIDE_LIKELY(ret->what - 1 < large - 1);
+}
+
+// The slot of a block in a direct table, and what is there. NULL: it has to be looked for.
+TIDE_HOT struct tide_live *tide_live_find_quickly(uint64_t addr, struct tide_live *ret_words)
+{
+  uint64_t number = tide_live_number(addr);
+  struct tide_live *slot =
+      TIDE_LIKELY(tide_live_plausible(number)) ? tide_live_direct_slot(number) : NULL;
+  return TIDE_LIKELY(slot) && tide_live_words(slot, number % TIDE_LIVE_KEYS, ret_words) ? slot
+                                                                                        : NULL;
 }
 
 // What is known of a block, which is forgotten; false: nothing.
 TIDE_HOT bool tide_live_take(struct tide_station *s, uint64_t addr, struct tide_block *ret_block)
 {
-  const uint64_t large = TIDE_LIVE_LARGE << TIDE_LIVE_CELL_BITS;
-  uint64_t number = tide_live_number(addr), key = number % TIDE_LIVE_KEYS;
-  uint64_t *region = TIDE_LIKELY(tide_live_plausible(number)) ? tide_live_region_of(number) : NULL;
-  if (TIDE_UNLIKELY(!region))
-    return false;
-  uint64_t table = tide_live_enter(s, region);
-  struct tide_live *slot;
-  if (TIDE_LIKELY(tide_table_is_direct(table)))
-    slot = tide_live_direct(table, number);
-  else if (TIDE_LIKELY(tide_table_is_hashed(table)))
-    slot = tide_live_home(table, key);
-  else
-    return tide_live_take_elsewhere(s, region, addr, ret_block);
-  uint64_t what = tide_load_relaxed(&slot->what), when = tide_load_relaxed(&slot->when);
-  // A block, at this address, of a size that is told here?
-  if (TIDE_UNLIKELY(tide_when_key(when) != key) || TIDE_UNLIKELY(what - 1 >= large - 1))
-    return tide_live_take_elsewhere(s, region, addr, ret_block);
+  struct tide_live words;
+  struct tide_live *slot = tide_live_find_quickly(addr, &words);
+  if (TIDE_UNLIKELY(!slot))
+    return tide_live_take_slowly(s, addr, ret_block);
   tide_store_relaxed(&slot->what, 0);
-  tide_live_leave(s);
-  *ret_block = tide_live_block(what, when);
+  *ret_block = tide_live_block(words.what, words.when);
   return true;
 }
 

@@ -33,7 +33,8 @@
 //    kind, the table is rebuilt (live_rebuild.c): closed, so that nobody comes in; a barrier in all
 //    threads (membarrier); a wait until no thread's station names the region. An operation names
 //    its region first and looks then, so either it finds the table closed or the rebuild finds it
-//    there.
+//    there. A direct table has a slot for whatever comes: it is never rebuilt, and whoever is in it
+//    names nothing.
 // 4. While a thread is in a region it waits for nobody who may wait for a region.
 // 5. A fork child finds the map empty.
 #pragma once
@@ -84,7 +85,8 @@ struct tide_station {
   uint32_t held_up; // a rebuild has waited for it in vain
 };
 
-// A block's slot, and the table in which that is so.
+// A block's slot, and the table in which that is so. In a direct table that is always so: no
+// region.
 struct tide_place {
   union {
     struct tide_live *slot;
@@ -199,7 +201,10 @@ TIDE_HOT bool tide_table_is_hashed(uint64_t table) // and open, and not direct
 TIDE_HOT struct tide_live *tide_live_direct(uint64_t table, uint64_t number)
 {
   const uint64_t slot_numbers = TIDE_LIVE_KEYS / TIDE_LIVE_DIRECT_SLOTS;
-  return &TIDE_TABLE_ADDRESS(table)[number / slot_numbers % TIDE_LIVE_DIRECT_SLOTS];
+  struct tide_live *slots = TIDE_TABLE_ADDRESS(table);
+  if (!slots)
+    __builtin_unreachable();
+  return &slots[number / slot_numbers % TIDE_LIVE_DIRECT_SLOTS];
 }
 
 TIDE_HOT uint64_t tide_live_home_index(uint64_t table, uint64_t key)
@@ -217,7 +222,7 @@ TIDE_HOT struct tide_live *tide_live_home(uint64_t table, uint64_t key)
   return &TIDE_TABLE_ADDRESS(table)[tide_live_home_index(table, key)];
 }
 
-TIDE_HOT uint64_t tide_live_what(uint32_t cell, uint64_t size)
+TIDE_HOT uint64_t tide_live_what(uint64_t cell, uint64_t size)
 {
   return cell | size << TIDE_LIVE_CELL_BITS;
 }
@@ -250,15 +255,18 @@ TIDE_HOT void tide_live_put(struct tide_live *slot, struct tide_live words)
   tide_store_release(&slot->what, words.what); // a reader in another process finds a block whole
 }
 
-// At any place. Its kind is in a packed word already.
-TIDE_HOT void tide_live_put_at(const struct tide_place *place, struct tide_live words)
+// At any place. Its kind is in a packed word already: the rest of that is `when`, and that is what
+// it becomes.
+TIDE_HOT struct tide_live tide_live_put_at(const struct tide_place *place, struct tide_live words)
 {
   const uint64_t field = TIDE_LIVE_KEYS - 1;
-  if (TIDE_LIKELY(!(place->table & TIDE_TABLE_PACKED)))
+  if (TIDE_LIKELY(!(place->table & TIDE_TABLE_PACKED))) {
     tide_live_put(place->slot, words);
-  else
-    tide_store_release(place->word,
-                       (tide_load_relaxed(place->word) & field) | (words.when & ~field));
+  } else {
+    words.when = (tide_load_relaxed(place->word) & field) | (words.when & ~field);
+    tide_store_release(place->word, words.when);
+  }
+  return words;
 }
 
 TIDE_HOT struct tide_block tide_live_block(uint64_t what, uint64_t when)

@@ -226,6 +226,8 @@ bool tide_live_rebuild(struct tide_station *self, uint64_t *region,
   uint64_t old = tide_load_acquire(region), new = 0;
   if (!tide_table_is_open(old))
     return tide_live_wait_for_table(region); // another thread does it
+  if (tide_table_is_direct(old))
+    return true; // another thread has done it: there is room for everybody, and it stays
   if (!__atomic_compare_exchange_n(region, &old, old & ~TIDE_TABLE_OPEN, false, __ATOMIC_SEQ_CST,
                                    __ATOMIC_RELAXED))
     return true;

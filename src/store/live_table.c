@@ -130,11 +130,12 @@ static struct tide_live *claim_near(uint64_t table, uint64_t key)
   return NULL;
 }
 
+// In a direct table, what is in a key's home has ended.
 static bool hashed_claim(uint64_t table, uint64_t key, struct tide_live **ret_slot)
 {
   struct tide_live *slot = tide_live_home(table, key);
   // A home that is empty was never asked for: its key is nowhere else.
-  if (!claim_slot(slot, key) && !(slot = slot_of_key(table, key)))
+  if (!(table & TIDE_TABLE_DIRECT) && !claim_slot(slot, key) && !(slot = slot_of_key(table, key)))
     slot = claim_near(table, key);
   *ret_slot = slot;
   return slot;

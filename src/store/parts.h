@@ -75,9 +75,9 @@ TIDE_HOT struct tide_hist *tide_hist_of(struct tide_writer *w, struct tide_ends 
   return TIDE_LIKELY(hist) ? hist : tide_hist_new(w, ends);
 }
 
-TIDE_HOT uint32_t tide_cell_index(const struct tide_cell *c)
+TIDE_HOT uint64_t tide_cell_index(const struct tide_cell *c) // of 28 bits
 {
-  return (uint32_t)((uint64_t)((const char *)c - (const char *)tide_store.cells) / sizeof *c);
+  return (uint64_t)((const char *)c - (const char *)tide_store.cells) / sizeof *c;
 }
 
 TIDE_HOT int64_t tide_cell_live(const struct tide_cell *c)

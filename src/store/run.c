@@ -92,9 +92,8 @@ __attribute__((noinline)) bool tide_run_alloc_any(struct tide_writer *w, struct 
   uint64_t what = tide_live_what(w->waiting_index, size);
   bool made = tide_live_make(&w->station, addr, what, &place);
   if (made) {
-    tide_book_latest(w, &place, c, addr);
     tide_run_open(w, size);
-    tide_book_put_at(w, &place, addr, what, w->run_when, w->run_birth);
+    tide_book_put(w, &place, c, addr, what, w->run_when, w->run_birth);
   }
   return made;
 }

@@ -28,7 +28,7 @@
 // the run need not know.
 #pragma once
 #include "rt/devices.h"
-#include "store/book.h"
+#include "store/quick.h"
 
 #ifndef TIDE_PAUSE // a test may hold a thread up between two stores
 #define TIDE_PAUSE() ((void)0)
@@ -42,11 +42,16 @@ void tide_run_settle(struct tide_writer *w);
 bool tide_run_alloc_any(struct tide_writer *w, struct tide_cell *c, uint64_t addr, uint64_t size,
                         uint64_t now);
 
-// What is told of a block that waits. We are in its region, and put it there next.
+TIDE_HOT uint32_t *tide_run_size_count(const struct tide_writer *w, uint64_t size)
+{
+  return &w->run_sizes[tide_size_bucket_quickly(size + !size)];
+}
+
+// What is told of a block that waits, and is put at its place next.
 TIDE_HOT void tide_run_open(struct tide_writer *w, uint64_t size)
 {
   struct tide_run *run = &w->slot->run;
-  uint32_t *count = &w->run_sizes[tide_size_bucket_quickly(size + !size)];
+  uint32_t *count = tide_run_size_count(w, size);
   if (TIDE_UNLIKELY(!++*count))
     tide_book_carry(count);
   run->birth = w->run_birth;
@@ -61,25 +66,39 @@ TIDE_HOT bool tide_run_goes_on(const struct tide_writer *w, const struct tide_ce
   return w->run_cell == c && TIDE_LIKELY(!w->slot->run.open) && TIDE_LIKELY(size <= w->run_room);
 }
 
+// A new block at addr that goes on with the run where the one before was: an allocator often gives
+// out again what was freed just now. Calls nobody. False: nothing was done.
+TIDE_HOT bool tide_run_alloc_again(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
+                                   uint64_t size)
+{
+  if (!tide_run_goes_on(w, c, size) || TIDE_UNLIKELY(addr != w->last) ||
+      TIDE_UNLIKELY(w->last_place.region) ||
+      TIDE_UNLIKELY(!(*tide_run_size_count(w, size) + 1))) // full
+    return false;
+  tide_run_open(w, size);
+  w->prev = addr;
+  tide_book_put_again(w, c, addr, tide_live_what(w->waiting_index, size), w->run_when,
+                      w->run_birth);
+  return true;
+}
+
+// A new block at addr that does not wait, in the usual case; the cell is folded. Calls nobody.
+// False: nothing was done.
+TIDE_HOT bool tide_run_alloc_booked(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
+                                    uint64_t size, uint64_t now)
+{
+  // One that comes alone is sooner booked than it would wait.
+  return (!TIDE_HAS(RUN) || w->temp_cell != c) && TIDE_LIKELY(!tide_writer_waits(w)) &&
+         TIDE_LIKELY(tide_book_alloc_quickly(w, c, addr, size, now));
+}
+
 // A new block at addr. False: no room in the live map; nothing was counted.
 TIDE_HOT bool tide_run_alloc(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
                              uint64_t size, uint64_t now)
 {
-  // An allocator often gives out again what was freed just now.
-  if (tide_run_goes_on(w, c, size) && TIDE_LIKELY(addr == w->last) &&
-      TIDE_LIKELY(tide_live_again(&w->station, &w->last_place, w->last_words.when))) {
-    w->prev = addr;
-    w->last_cell = c;
-    tide_run_open(w, size);
-    tide_book_put(w, w->last_place.slot, addr, tide_live_what(w->waiting_index, size), w->run_when,
-                  w->run_birth);
-    return true;
-  }
-  // One that comes alone is sooner booked than it would wait.
-  if ((!TIDE_HAS(RUN) || w->temp_cell != c) && TIDE_LIKELY(!tide_writer_waits(w)) &&
-      TIDE_LIKELY(tide_book_alloc_quickly(w, c, addr, size, now)))
-    return true;
-  return tide_run_alloc_any(w, c, addr, size, now);
+  return tide_run_alloc_again(w, c, addr, size) ||
+         (tide_cell_is_folded(c) && TIDE_LIKELY(tide_run_alloc_booked(w, c, addr, size, now))) ||
+         tide_run_alloc_any(w, c, addr, size, now);
 }
 
 // To be called before an event when the pulse has moved, or now and then. What may wait, and for
@@ -95,26 +114,59 @@ TIDE_HOT void tide_run_look(struct tide_writer *w)
 // interval has not ended, and the room is what it was.
 void tide_run_retime(struct tide_writer *w, uint64_t now);
 
-// The end of a block, if that is the one that waits. False: nothing was done.
-TIDE_HOT bool tide_run_free_waiting(struct tide_writer *w, uint64_t addr)
+// The block that waits is no more. It is the latest one, and known to be there.
+TIDE_HOT void tide_run_end(struct tide_writer *w)
 {
   struct tide_run *run = &w->slot->run;
   uint64_t open = tide_load_relaxed(&run->open);
-  if (!w->run_cell || !open || !tide_book_is_last(w, addr))
-    return false;
-  tide_store_relaxed(&w->last_place.slot->what, 0);
-  tide_live_leave(&w->station);
   // First: a reader may find us anywhere in between, and what it has counted once stays counted.
   tide_store_relaxed(&run->open, 0);
   TIDE_PAUSE();
   tide_store_release(&run->n_ended, run->n_ended + 1);
   TIDE_PAUSE();
   tide_store_release(&run->b_ended, run->b_ended + open - 1);
+}
+
+// The end of a block, if that is the one that waits. False: nothing was done.
+TIDE_HOT bool tide_run_free_waiting(struct tide_writer *w, uint64_t addr)
+{
+  if (!w->run_cell || !tide_load_relaxed(&w->slot->run.open) || !tide_book_is_last(w, addr))
+    return false;
+  tide_book_forget_last(w);
+  tide_run_end(w);
   return true;
 }
 
-// The end of a block that does not wait. False: it is not known.
-TIDE_HOT bool tide_run_free_booked(struct tide_writer *w, uint64_t addr, uint64_t now)
+// The same in the usual case. Calls nobody. False: nothing was done.
+TIDE_HOT bool tide_run_free_again(struct tide_writer *w, uint64_t addr)
+{
+  if (TIDE_UNLIKELY(w->last_place.region) || !tide_load_relaxed(&w->slot->run.open) ||
+      TIDE_UNLIKELY(!w->run_cell) || !tide_book_is_last(w, addr))
+    return false;
+  tide_store_relaxed(w->last_place.word, 0);
+  tide_run_end(w);
+  return true;
+}
+
+// The end of a block while none waits, in the usual case. False: it is not, and nothing was
+// counted.
+TIDE_HOT bool tide_run_free_quickly(struct tide_writer *w, uint64_t addr, uint64_t now)
+{
+  struct tide_quick block;
+  bool last = tide_book_may_be_last(w, addr);
+  if (!(last ? tide_book_find_last(w, now, &block) : tide_book_find_other(w, addr, now, &block)))
+    return false;
+  if (!tide_book_is_off_peak(w, block.c) && !tide_book_pass_peak(w, block.c, now))
+    return false;
+  if (!tide_book_end_quickly(w, block.c, block.slot, block.end, last))
+    return false;
+  if (last)
+    w->temp_cell = block.c;
+  return true;
+}
+
+// The end of a block that does not wait, in any case. False: it is not known.
+TIDE_HOT bool tide_run_free_slowly(struct tide_writer *w, uint64_t addr, uint64_t now)
 {
   if (TIDE_UNLIKELY(tide_writer_waits(w)))
     tide_run_settle(w);
@@ -127,4 +179,11 @@ TIDE_HOT bool tide_run_free_booked(struct tide_writer *w, uint64_t addr, uint64_
     return false;
   tide_book_free(w, block, addr, now);
   return true;
+}
+
+// The same, quickly where it can be. Hooks have the two apart, to save fewer registers.
+TIDE_HOT bool tide_run_free_booked(struct tide_writer *w, uint64_t addr, uint64_t now)
+{
+  return (!tide_writer_waits(w) && tide_run_free_quickly(w, addr, now)) ||
+         tide_run_free_slowly(w, addr, now);
 }

@@ -13,6 +13,8 @@ struct tide_part_chunk { // being handed out
   uint32_t next, end;
 };
 
+enum { TIDE_MIXED_LIVES = 16 };
+
 struct tide_writer {
   struct tide_thread_slot *slot;
   uint32_t slot_id;
@@ -34,6 +36,7 @@ struct tide_writer {
   struct tide_cell *run_cell;
   uint64_t run_room, run_when, run_birth;
   uint32_t *run_sizes;
+  uint32_t mixed_lives;        // so many streaks of one life to come: see tide_lives_add_quickly()
   struct tide_cell *temp_cell; // of the latest block, if it has ended already; else NULL
   // Its part in the total: see total.h.
   int64_t crest, high, low; // of what its slot holds

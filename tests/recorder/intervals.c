@@ -236,7 +236,7 @@ static void *zeros(size_t bytes)
 
 static int open_store(void)
 {
-  if (!tide_live_init(false))
+  if (!test_live_init())
     abort();
   int fd = test_store_open_shared(TEST_STORE_LIMIT);
   tide_node_begin();

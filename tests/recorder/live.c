@@ -9,6 +9,7 @@
 //   live [STEPS]
 #include "rt/sys.h"
 #include "store/live.h"
+#include "store/live_inside.h"
 #include "store/live_walk.h"
 #include "store/store.h"
 
@@ -69,14 +70,22 @@ static void put(struct tide_station *s, int i, uint64_t random)
     return;
   }
   uint64_t when = places[i].when | tide_live_key(places[i].addr);
-  tide_live_put_at(&p, (struct tide_live){places[i].what, when});
+  struct tide_live words = tide_live_put_at(&p, (struct tide_live){places[i].what, when});
   tide_live_leave(s);
   // Often it is wanted again at once, by its place.
-  if (random % 4 == 0 && !(p.table & TIDE_TABLE_PACKED) && tide_live_again(s, &p, when)) {
-    if (tide_load_relaxed(&p.slot->what) != places[i].what)
-      bad("a place remembered", p.slot->what, places[i].what);
+  if (random % 4)
+    return;
+  if (!p.region && tide_load_relaxed(&p.slot->what) != places[i].what)
+    bad("a place in a direct table", p.slot->what, places[i].what);
+  if (p.region && tide_live_again(s, &p, &words)) {
+    bool is_packed = p.table & TIDE_TABLE_PACKED;
+    if (tide_load_relaxed(p.word) != (is_packed ? words.when : words.what))
+      bad("a place remembered", *p.word, places[i].what);
     tide_live_leave(s);
   }
+  words.when ^= 1ull << 40;
+  if (p.region && tide_live_again(s, &p, &words))
+    bad("another block's place", *p.word, 0);
 }
 
 static void take(struct tide_station *s, int i)
@@ -241,7 +250,7 @@ static void spacing_is(uint64_t spacing, int threads, uint64_t kinds)
 {
   forget_all(false);
   n_kinds = kinds;
-  tide_live_map.direct_left = threads % 2 && !kinds ? 1 << 20 : 0;
+  tide_live_map.direct_left = !kinds ? 1 << 20 : 0;
   tide_live_map.apart = spacing >= 32;
   lay_out(spacing);
   run_threads(threads);
@@ -271,6 +280,15 @@ static void in_turn(void)
       tables[i] = turn ? table : tables[i];
       take(s, i);
     }
+  // Nor where one finds it only at the second look, or would have had a hashed one rebuilt.
+  struct tide_place p;
+  uint64_t *region = tide_live_region(places[0].addr), table = *region;
+  if (!tide_live_make_slowly(s, places[0].addr ^ 16, 1, &p) || p.region || s->at ||
+      p.slot != tide_live_direct_slot(places[0].addr >> 3))
+    bad("a slot of a direct table", (uint64_t)p.slot, places[0].addr);
+  struct tide_newcomer more = {tide_live_key(places[0].addr), 1};
+  if (!tide_live_rebuild(s, region, &more) || *region != table)
+    bad("a direct table rebuilt", *region, table);
   tide_live_map.apart = false;
 }
 

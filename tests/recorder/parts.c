@@ -413,7 +413,7 @@ static void few_stacks_lie_together(void)
 
 int main(void)
 {
-  if (!tide_live_init(false))
+  if (!test_live_init())
     return 2;
   few_stacks_lie_together();
   every_order();

@@ -218,7 +218,7 @@ int main(int argc, char **argv)
 {
   n_threads = argc > 1 ? atoi(argv[1]) : 1;
   int seeds = argc > 2 ? atoi(argv[2]) : 50;
-  if (n_threads < 1 || n_threads > MAX_THREADS || !tide_live_init(false))
+  if (n_threads < 1 || n_threads > MAX_THREADS || !test_live_init())
     return 2;
   for (int seed = 1; seed <= seeds; seed++) {
     open_store();

@@ -130,7 +130,7 @@ static void *reader(void *arg)
 
 int main(void)
 {
-  if (!tide_live_init(false))
+  if (!test_live_init())
     return 2;
   test_store_open();
   tide_total_init();

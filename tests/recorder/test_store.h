@@ -2,6 +2,7 @@
 //
 // A store to test with, and writers to it.
 #pragma once
+#include "store/live.h"
 #include "store/store.h"
 #include "store/writer.h"
 
@@ -16,6 +17,13 @@ static inline void test_store_attach(void *base, uint64_t bytes)
 {
   if (base == MAP_FAILED || !tide_store_attach(base, bytes, false))
     abort();
+}
+
+// The live map has direct tables while it is small or, asked for blocks that may be nearer to each
+// other than those are made for, none.
+static inline bool test_live_init(void)
+{
+  return tide_live_init(!getenv("TEST_NEAR_BLOCKS"));
 }
 
 // In memory that nobody shares.
