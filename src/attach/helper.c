@@ -8,13 +8,11 @@
 #include "base/alloc.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,15 +70,6 @@ static bool receive_answer(int words, struct answer *ret_answer)
   return true;
 }
 
-// Every thread that runs needs a processor before it can stop, and so do we to let it go. Where
-// this is not permitted, a stop takes longer.
-static void raise_priority(void)
-{
-  struct sched_param realtime = {.sched_priority = 1};
-  if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &realtime))
-    setpriority(PRIO_PROCESS, 0, -20);
-}
-
 // A terminal's Ctrl-C is for the command, which tells us what to do.
 static void keep_signals_off(void)
 {
@@ -95,7 +84,6 @@ static _Noreturn void work(const struct tide_job_options *options, int words)
   struct tide_job *job = NULL;
   char order;
   keep_signals_off();
-  raise_priority();
   answer.err = tide_job_attach(options, &job, &answer.attached, &answer.diag);
   bool heard = send_answer(words, &answer);
   if (answer.err)
@@ -172,6 +160,5 @@ void tide_helper_free(struct tide_helper *helper)
 enum tide_err tide_helper_clear(const struct tide_job_options *options, bool *ret_found,
                                 struct tide_diag *diag)
 {
-  raise_priority();
   return tide_job_clear(options, ret_found, diag);
 }

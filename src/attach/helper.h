@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tracer as a process of its own, with raised priority: attaches, waits to be told to detach,
-// does so and ends. ptrace lets go of everything that a tracer leaves when it dies, so that its end
-// harms nobody, whenever it comes.
+// The tracer as a process of its own, urgent while somebody stands still: attaches, waits to be
+// told to detach, does so and ends. ptrace lets go of everything that a tracer leaves when it dies,
+// so that its end harms nobody, whenever it comes.
 #pragma once
 #include "attach/job.h"
 

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,6 +215,16 @@ static enum tide_patch_step step_memfd(struct tide_job *job)
   return job->memfd.result < 0 ? TIDE_STEP_FAILED : TIDE_STEP_DONE;
 }
 
+// In a process with threads this waits until every processor has been elsewhere, for some ten
+// milliseconds. Without us the recorder would have whoever allocates first wait for it. It can do
+// without, so nobody asks what came of it.
+static enum tide_patch_step step_barrier(struct tide_job *job)
+{
+  struct tide_remote_call call = {.number = SYS_membarrier,
+                                  .arguments = {MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED}};
+  return call_now(job, &call);
+}
+
 static void pause_ms(unsigned ms)
 {
   nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
@@ -230,24 +241,34 @@ static void note_time(uint64_t *longest, uint64_t ns)
     *longest = ns;
 }
 
-// Has a step made with all threads stopped, or with one, again while it says "later".
-static enum tide_patch_step stopped(struct tide_job *job, bool all,
+enum whom { ONE, ONE_IDLE, ALL };
+
+static bool stop(struct tide_tracer *t, enum whom whom)
+{
+  return whom == ALL   ? tide_tracer_stop_all(t)
+         : whom == ONE ? tide_tracer_stop_one(t)
+                       : tide_tracer_stop_idle(t);
+}
+
+// Has a step made with all threads stopped, or with one, again while it says "later", and part by
+// part with one after another.
+static enum tide_patch_step stopped(struct tide_job *job, enum whom whom,
                                     enum tide_patch_step (*step)(struct tide_job *))
 {
-  enum tide_patch_step done = TIDE_STEP_LATER;
+  enum tide_patch_step done = TIDE_STEP_MORE;
   struct tide_tracer *t = &job->tracer;
-  for (unsigned i = 0; done == TIDE_STEP_LATER && i < MAX_TRIES; i++) {
-    if (i)
-      pause_ms(i < MAX_PAUSE_MS ? i : MAX_PAUSE_MS);
-    if (all ? tide_tracer_stop_all(t) : tide_tracer_stop_one(t)) {
+  for (unsigned tries = 0; done == TIDE_STEP_MORE || (done == TIDE_STEP_LATER && tries < MAX_TRIES);
+       tries += done == TIDE_STEP_LATER) {
+    if (done == TIDE_STEP_LATER)
+      pause_ms(tries < MAX_PAUSE_MS ? tries : MAX_PAUSE_MS);
+    if (stop(t, whom)) {
       done = step(job);
     } else {
       job->attachment.reason = t->hindered;
-      if (t->sys_errno == EPERM || has_ended(job))
-        done = TIDE_STEP_FAILED;
+      done = t->sys_errno == EPERM || has_ended(job) ? TIDE_STEP_FAILED : TIDE_STEP_LATER;
     }
     tide_tracer_go(t);
-    note_time(all ? &job->all_stopped_ns : &job->one_stopped_ns, t->stopped_ns);
+    note_time(whom == ALL ? &job->all_stopped_ns : &job->one_stopped_ns, t->stopped_ns);
   }
   return done;
 }
@@ -335,7 +356,7 @@ static void reserve_recorders_own(struct tide_job *job)
 // DONE, too, where somebody else has done it before.
 static enum tide_patch_step take_off(struct tide_job *job)
 {
-  enum tide_patch_step done = stopped(job, true, step_undo);
+  enum tide_patch_step done = stopped(job, ALL, step_undo);
   if (done == TIDE_STEP_REPLAN)
     return TIDE_STEP_DONE;
   if (done)
@@ -348,7 +369,7 @@ static enum tide_patch_step take_off(struct tide_job *job)
     job->tracer.outside = now;
     reserve_recorders_own(job);
   }
-  return stopped(job, false, step_unmap);
+  return stopped(job, ONE, step_unmap);
 }
 
 // Is the tracer that put it there still alive? Then it is at work. What a fork child has is its
@@ -427,15 +448,17 @@ static enum tide_patch_step try_plan(struct tide_job *job, enum tide_err *ret_er
     *ret_err = tide_sandbox_check(&job->tracer, diag);
   if (*ret_err)
     return TIDE_STEP_FAILED;
-  enum tide_patch_step done = stopped(job, false, step_map);
+  enum tide_patch_step done = stopped(job, ONE, step_map);
   if (!done)
-    done = stopped(job, false, step_memfd);
+    done = stopped(job, ONE_IDLE, step_barrier);
+  if (!done)
+    done = stopped(job, ONE, step_memfd);
   if (!done && (*ret_err = open_store(job, diag)))
     return TIDE_STEP_FAILED;
   if (!done && job->options->held)
     done = stopped(job, false, step_map_store);
   if (!done)
-    done = stopped(job, true, step_apply);
+    done = stopped(job, ALL, step_apply);
   if (done && done != TIDE_STEP_REPLAN)
     *ret_err = not_attached(job, diag);
   return done;

@@ -193,19 +193,17 @@ static enum tide_patch_step map_rest(struct tide_attachment *a)
   return step;
 }
 
-// Last things first: the agent's code, with the mark, is the last to go.
+// Last things first: the agent's code, with the mark, is the last to go. There may be hundreds, of
+// which no thread does more than a few.
 enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
 {
-  enum tide_patch_step step = TIDE_STEP_DONE;
-  for (size_t i = a->n_ranges; !step && i > 0;) {
-    struct tide_reserved *of[TIDE_CALLS_AT_ONCE];
-    size_t n = 0;
-    for (; n < TIDE_CALLS_AT_ONCE && i > 0; i--)
-      if (a->ranges[i - 1].is_mapped)
-        of[n++] = &a->ranges[i - 1];
-    step = call_for_pair(a, of, n, false);
-  }
-  return step;
+  struct tide_reserved *of[TIDE_CALLS_AT_ONCE];
+  size_t n = 0, i = a->n_ranges;
+  for (; n < TIDE_CALLS_AT_ONCE && i > 0; i--)
+    if (a->ranges[i - 1].is_mapped)
+      of[n++] = &a->ranges[i - 1];
+  enum tide_patch_step step = call_for_pair(a, of, n, false);
+  return !step && i > 0 ? TIDE_STEP_MORE : step;
 }
 
 static void fill_island(const struct tide_attachment *a, const struct tide_patch *p, size_t index,

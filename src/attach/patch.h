@@ -18,6 +18,7 @@
 
 enum tide_patch_step {
   TIDE_STEP_DONE,
+  TIDE_STEP_MORE,   // a part of it is done; the next part, if another thread can be had
   TIDE_STEP_LATER,  // a thread was where it must not be, or a signal came
   TIDE_STEP_REPLAN, // the process is not as it was when the plan was made
   TIDE_STEP_FAILED,

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #define STOP_LIMIT_NS (50 * UINT64_C(1000000))
+#define IDLE_LOOK_NS 20000000
 #define RED_ZONE_BYTES 128
 #define LOWEST_CODE 0x10000          // vm.mmap_min_addr, as it is mostly
 #define STACK_LOOK_BYTES (128 << 10) // frames of what is interrupted by a signal lie on top
@@ -279,8 +281,18 @@ static bool give_up(struct tide_tracer *tracer, const char *why)
   return false;
 }
 
+// Every thread that runs needs a processor before it can stop, and so do we to let it go. Only as
+// long as it takes, for nobody else gets that processor meanwhile. Where this is not permitted, a
+// stop takes longer.
+static void set_urgent(bool urgent)
+{
+  struct sched_param priority = {.sched_priority = urgent};
+  sched_setscheduler(0, (urgent ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &priority);
+}
+
 static void begin_stop(struct tide_tracer *tracer)
 {
+  set_urgent(true);
   tracer->n = 0;
   tracer->sys_errno = 0;
   tracer->since_ns = now_ns();
@@ -316,25 +328,86 @@ bool tide_tracer_stop_all(struct tide_tracer *tracer)
   return tracer->n || give_up(tracer, "it has ended");
 }
 
-bool tide_tracer_stop_one(struct tide_tracer *tracer)
+// How often a thread has run; it counts up.
+static uint64_t runs_of(pid_t pid, pid_t tid)
+{
+  char name[64];
+  uint64_t n = 0;
+  snprintf(name, sizeof name, "/proc/%d/task/%d/schedstat", pid, tid);
+  FILE *f = fopen(name, "re");
+  if (f && fscanf(f, "%*u %*u %" SCNu64, &n) != 1)
+    n = 0;
+  if (f)
+    fclose(f);
+  return n;
+}
+
+enum { CANDIDATES = 64 };
+
+static unsigned list_runs(const struct tide_tracer *tracer, uint64_t runs[CANDIDATES])
+{
+  char name[64];
+  struct dirent *entry;
+  unsigned n = 0;
+  snprintf(name, sizeof name, "/proc/%u/task", tracer->outside->pid);
+  DIR *dir = opendir(name);
+  while (dir && n < CANDIDATES && (entry = readdir(dir))) {
+    pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (tid > 0)
+      runs[n++] = runs_of((pid_t)tracer->outside->pid, tid);
+  }
+  if (dir)
+    closedir(dir);
+  return n;
+}
+
+// Which thread, counted as seize_new() does, runs least of all, as seen for a moment.
+static unsigned find_idlest(const struct tide_tracer *tracer)
+{
+  uint64_t before[CANDIDATES], after[CANDIDATES];
+  unsigned best = 0;
+  unsigned n = list_runs(tracer, before);
+  nanosleep(&(struct timespec){0, IDLE_LOOK_NS}, NULL);
+  unsigned n_after = list_runs(tracer, after);
+  for (unsigned i = 1; n == n_after && i < n; i++)
+    if (after[i] - before[i] < after[best] - before[best])
+      best = i;
+  return best;
+}
+
+static bool stop_nth(struct tide_tracer *tracer, unsigned nth)
 {
   begin_stop(tracer);
   if (tracer->held)
     return take_held(tracer);
-  if (!seize_new(tracer, tracer->turn++, 1))
-    return give_up(tracer, "a thread may not be traced");
-  if (!tracer->n) {
-    tracer->turn = 0;
-    return give_up(tracer, "no thread is left to try");
+  bool ok = seize_new(tracer, nth, 1);
+  if (ok && !tracer->n && nth) { // that was all of them: the first again
+    tracer->turn = 1;
+    ok = seize_new(tracer, 0, 1);
   }
+  if (!ok)
+    return give_up(tracer, "a thread may not be traced");
+  if (!tracer->n)
+    return give_up(tracer, "it has ended");
   return await_stop(tracer, &tracer->threads[0], tracer->since_ns + STOP_LIMIT_NS) ||
          give_up(tracer, "a thread did not stop in time");
+}
+
+bool tide_tracer_stop_one(struct tide_tracer *tracer)
+{
+  return stop_nth(tracer, tracer->turn++);
+}
+
+bool tide_tracer_stop_idle(struct tide_tracer *tracer)
+{
+  return stop_nth(tracer, tracer->held ? 0 : find_idlest(tracer));
 }
 
 void tide_tracer_go(struct tide_tracer *tracer)
 {
   let_go(tracer);
   tracer->stopped_ns = now_ns() - tracer->since_ns;
+  set_urgent(false);
 }
 
 static bool step_to_syscall(pid_t tid)

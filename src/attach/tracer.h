@@ -69,6 +69,7 @@ void tide_tracer_hold(struct tide_tracer *tracer, pid_t tid);
 bool tide_tracer_stop_all(struct tide_tracer *tracer);
 // Stops one thread, another each time, while the others run on.
 bool tide_tracer_stop_one(struct tide_tracer *tracer);
+bool tide_tracer_stop_idle(struct tide_tracer *tracer); // one that hardly runs
 // Lets all go, and measures how long they stood still.
 void tide_tracer_go(struct tide_tracer *tracer);
 

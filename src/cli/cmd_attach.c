@@ -77,8 +77,10 @@ static void say_attached(const struct tide_arguments *arguments,
   for (int i = 0; i < TIDE_FAMILIES_N; i++)
     if (attached->families >> i & 1)
       tide_buf_printf(&names, "%s%s", names.n ? ", " : "", tide_family_words((enum tide_family)i));
-  tide_say("recording process %s: %s; Ctrl-C lets it go", process->where,
-           names.n ? (const char *)names.data : "nothing");
+  char still[TIDE_UNITS_MAX];
+  tide_say("recording process %s: %s; it stood still for %s; Ctrl-C lets it go", process->where,
+           names.n ? (const char *)names.data : "nothing",
+           tide_units_time(still, attached->all_stopped_ns, false));
   if (attached->refused[0])
     tide_say("not hooked: %s", attached->refused);
   tide_buf_done(&names);
