@@ -17,6 +17,7 @@
 #include "view/blame.h"
 #include "view/terms.h"
 #include "words/completeness_text.h"
+#include "words/culprit_words.h"
 #include "words/diff_words.h"
 
 #include <stdlib.h>
@@ -257,6 +258,8 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   write_info(json, profile);
   tide_json_put_text(json, "blame", tide_blamed_words[tide_naming_blamed(naming)]);
   tide_wrappers_json(json, naming);
+  TIDE_CLEANUP_FREE char *wrappers = tide_wrappers_words(naming, (struct tide_style){.utf8 = true});
+  tide_json_put_text(json, "wrappers_told", wrappers);
   write_diff(json, profile, told->verdict, options, data);
   write_has(json, profile->image);
   write_pruned(json, options, data);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "view/terms.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -212,7 +213,7 @@ static char *read_file(struct choosing *c, struct file *file)
     return tide_strdup(diag.text);
   c->n_read += file->bytes.n;
   if (c->start_realtime_ns && changed_ns > c->start_realtime_ns)
-    return tide_strdup("The file was changed after the recording: its text was left out.");
+    return tide_sprintf("%s: its text was left out", tide_term(TIDE_TERM_SOURCE_NEWER));
   split_lines(file);
   return NULL;
 }

@@ -14,6 +14,7 @@
 #include "report/report_cells.h"
 #include "report/screen.h"
 #include "view/terms.h"
+#include "words/culprit_words.h"
 #include "words/shorten.h"
 
 #include <stdlib.h>
@@ -387,27 +388,16 @@ static void write_heading(const struct table *t)
   tide_sink_text(screen->sink, "\n");
 }
 
-// What no rule folds and is folded all the same.
 static void write_wrappers(const struct table *t)
 {
-  enum { NAMED_MOST = 4 };
-  char count[TIDE_UNITS_MAX];
-  size_t n;
-  const struct tide_wrapper *wrappers = tide_naming_wrappers(t->view->naming, &n);
-  struct tide_buf words = {0};
-  for (size_t i = 0; i < n && i < NAMED_MOST; i++) {
-    TIDE_CLEANUP_FREE char *name = tide_shorten_function(wrappers[i].function, 40, t->screen->utf8);
-    tide_buf_printf(&words, "%s%s (%s callers)", i ? ", " : "", name,
-                    tide_units_plain(count, wrappers[i].n_callers));
-  }
-  if (n > NAMED_MOST)
-    tide_buf_printf(&words, " and %zu more", n - NAMED_MOST);
+  TIDE_CLEANUP_FREE char *words =
+      tide_wrappers_words(t->view->naming, tide_screen_style(t->screen));
   const char *way = tide_screen_hint(t->screen, TIDE_HINT_ALL_FRAMES);
-  tide_buf_printf(&words, ", folded by their shape; %s%sa rule \"own function NAME\" keeps one",
-                  way ? way : "", way ? ", and " : "");
-  if (n)
-    tide_screen_paragraph(t->screen, TIDE_INK_FAINT, "  ", "wrappers: ", tide_buf_cstr(&words));
-  tide_buf_done(&words);
+  if (!words)
+    return;
+  TIDE_CLEANUP_FREE char *text = tide_sprintf("%s; %s%sa rule \"own function NAME\" keeps one",
+                                              words, way ? way : "", way ? ", and " : "");
+  tide_screen_paragraph(t->screen, TIDE_INK_FAINT, "  ", "wrappers: ", text);
 }
 
 void tide_report_table_write(const struct tide_screen *screen, struct tide_view *view,

@@ -274,3 +274,28 @@ char *tide_mapper_words(struct tide_profile *profile, struct tide_naming *naming
   TIDE_CLEANUP_FREE char *frame = frame_words(naming, best.frame, style);
   return tide_sprintf(", most of it in %s", frame);
 }
+
+// ---- wrappers ----
+
+char *tide_wrappers_words(const struct tide_naming *naming, struct tide_style style)
+{
+  enum { NAMED_MOST = 4, WRAPPER_COLUMNS = 40 };
+  char count[TIDE_UNITS_MAX];
+  size_t n;
+  const struct tide_wrapper *wrappers = tide_naming_wrappers(naming, &n);
+  struct tide_buf words = {0};
+  if (!n)
+    return NULL;
+  for (size_t i = 0; i < n && i < NAMED_MOST; i++) {
+    TIDE_CLEANUP_FREE char *name =
+        tide_shorten_function(wrappers[i].function, WRAPPER_COLUMNS, style.utf8);
+    tide_buf_printf(&words, "%s%s (%s callers)", i ? ", " : "", name,
+                    tide_units_plain(count, wrappers[i].n_callers));
+  }
+  if (n > NAMED_MOST)
+    tide_buf_printf(&words, " and %zu more", n - NAMED_MOST);
+  tide_buf_text(&words, ", folded by their shape");
+  char *text = tide_strdup(tide_buf_cstr(&words));
+  tide_buf_done(&words);
+  return text;
+}

@@ -21,3 +21,7 @@ char *tide_leaking_words(struct tide_profile *profile, struct tide_naming *namin
 // What follows one about mapped memory: ", most of it in arena_new, src/arena.c:12"; "": by none.
 char *tide_mapper_words(struct tide_profile *profile, struct tide_naming *naming,
                         struct tide_style style);
+
+// Functions that no rule folds and are folded all the same: "Perl_sv_grow (11 callers), Perl_newSV
+// (9 callers) and 3 more, folded by their shape"; owned, NULL: there are none.
+char *tide_wrappers_words(const struct tide_naming *naming, struct tide_style style);

@@ -194,8 +194,16 @@ static void absurd_dhat_numbers_are_survived(void **state)
 #define POINT                                                                                      \
   "{\"tb\":" MOST ",\"tbk\":" MOST ",\"tl\":" MOST ",\"mb\":" MOST ",\"mbk\":" MOST                \
   ",\"gb\":" MOST ",\"gbk\":" MOST ",\"eb\":1,\"ebk\":1,\"fs\":[4]}"
-  tide_capture_free(import_text(DHAT_HEAD("heap", "true", "s") "\"pps\":[" POINT "," POINT "," POINT
-                                                               "]," DHAT_FRAMES));
+  struct tide_capture *capture = import_text(
+      DHAT_HEAD("heap", "true", "s") "\"pps\":[" POINT "," POINT "," POINT "]," DHAT_FRAMES);
+  const struct tide_image *image = capture->images;
+  assert_true(image->n_sites > 0);
+  for (size_t i = 0; i < image->n_sites; i++) { // what does not fit is not turned into less
+    assert_true(image->sites[i].peak_bytes >= 0 && image->sites[i].peak_blocks >= 0);
+    assert_true(image->sites[i].high_bytes >= 0);
+  }
+  assert_true(image->peak_bytes >= 0 && image->peak_blocks >= 0);
+  tide_capture_free(capture);
 }
 
 #define MASSIF_HEAD "desc: --peak-inaccuracy=5.0\ncmd: ./p 1\ntime_unit: ms\n"

@@ -7,7 +7,7 @@
 import { mkdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { Ground, launch, open } from "./stage.mjs";
+import { Ground, launch, open, shown } from "./stage.mjs";
 
 const { values: options, positionals: captures } = parseArgs({
   allowPositionals: true,
@@ -31,7 +31,7 @@ try {
         await page.locator(`#tab-${pane}`).click();
         for (const width of options.width) {
           await page.setViewportSize({ width: Number(width), height: 900 });
-          await page.waitForTimeout(300); // for the graph to be drawn
+          await shown(page);
           const stem = basename(capture).replace(/\.tide$/, "");
           const path = join(options.out, `${stem}-${pane}-${colorScheme}-${width}.png`);
           await page.screenshot({ path });

@@ -191,7 +191,7 @@ function makeFacts(model: Model, nThreads: number): void {
     threads: Array.from({ length: nThreads }, (_, i) => ({ tid: i, name: `t${i}`, owners: 1 })),
     unrecorded: [], info: [], verdict_so_far: null,
     verdict: { program: "program", title: ["exited 0 in 2.00 s"], sentences: [] },
-    marks: [], blame: "own", wrappers: [],
+    marks: [], blame: "own", wrappers: [], wrappers_told: null,
     has: { temporary_bytes: true, counts: true }, pruned: null,
   } satisfies Facts;
 }

@@ -141,6 +141,14 @@ for (const [name, make, process] of CAPTURES)
       assert.ok(`${heap},`.startsWith(`peak ${peakText(images[image.index])},`), `${heap}`);
   });
 
+test("told: wrappers that were folded by their shape", () => {
+  const file = recorded("page_wrapper.c", "-O1 -DMANY");
+  const { wrappers, wrappers_told: words } = modelOf(file).facts;
+  assert.ok(wrappers.length > 0 && words, "none was found");
+  assert.ok(said("report", file).includes(` wrappers: ${words}; `), `${words}`);
+  assert.equal(modelOf(recorded("page_shapes.c", "-pthread")).facts.wrappers_told, null);
+});
+
 test("told: a sum says that it is one, and how far its peak may be off", () => {
   const { verdict } = modelOf(merged("dhat", golden("dhat.json"), golden("dhat.json"))).facts;
   assert.match(verdict.title[0], /^several (?:processes|recordings) merged/);

@@ -16,6 +16,7 @@ import { nameToShow } from "./columns.ts";
 import { Fact, Th } from "./parts.tsx";
 import { model, session } from "./session.ts";
 import { use } from "./signals.ts";
+import { sentence } from "./words.ts";
 
 export function AboutPane() {
   const of = use(model);
@@ -39,7 +40,7 @@ function Trust({ of }: { of: Model }) {
   return (
     <div>
       <h2>Completeness</h2>
-      <p>{clean(how ?? "The run goes on: how complete it is will be known at its end.")}</p>
+      <p>{clean(how ?? `${sentence(TERMS.goesOn.text)}: ${TERMS.goesOn.hint}.`)}</p>
       <ul>
         {notes.map(({ text }, i) => (
           <li key={i} class="warn">

@@ -5,6 +5,7 @@
 
 import { decode } from "../engine/decode.ts";
 import type { Exactness, Model } from "../engine/model.ts";
+import { TERMS } from "../engine/terms.ts";
 
 export interface OfferedImage {
   index: number;
@@ -185,7 +186,7 @@ const servedOrigin: Origin = {
     const told = response.headers.get("Tidemark-Source");
     if (!response.ok || told === "none") return { lines: null, note: said.trim().slice(0, 500) };
     const lines = said.replace(/\n$/, "").split("\n");
-    return { lines, note: told === "newer" ? "The file was changed after the recording." : "" };
+    return { lines, note: told === "newer" ? TERMS.sourceNewer.text : "" };
   },
 };
 

@@ -18,6 +18,7 @@ import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, session, view, weights, wholeWeight } from "./session.ts";
 import type { SourceText } from "./load.ts";
 import { use } from "./signals.ts";
+import { sentence } from "./words.ts";
 import { lineWeights, partsOf, type FileWeights } from "./source_lines.ts";
 import { go, state } from "./state.ts";
 
@@ -96,7 +97,7 @@ function Listing({ file }: { file: FileWeights }) {
   const now = answer?.of === file.text ? answer : null;
   return (
     <>
-      {now?.note && <p class="muted">{clean(now.note)}</p>}
+      {now?.note && <p class="muted">{clean(sentence(now.note))}</p>}
       <p class="path">{clean(of.text[file.text])}</p>
       <Lines file={file} lines={now?.lines ?? null} />
     </>

@@ -10,7 +10,6 @@ import { markOfAnswer } from "../engine/exactness.ts";
 import { measureTerm } from "../engine/question_words.ts";
 import { GROUP_TERMS, TERMS } from "../engine/terms.ts";
 import { share } from "../engine/units.ts";
-import { wrapperWords } from "../engine/wrappers.ts";
 import { cleanWithin } from "../flame/clean.ts";
 import {
   groupName,
@@ -78,7 +77,7 @@ export function TablePane() {
 
 // What no rule folds and is folded all the same.
 function Wrappers() {
-  const words = wrapperWords(use(model).facts.wrappers);
+  const words = use(model).facts.wrappers_told;
   if (!words || use(state).runtime) return null;
   return (
     <p class="muted wrappers">

@@ -8,8 +8,8 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { markOf } from "../engine/exactness.ts";
+import { TERMS } from "../engine/terms.ts";
 import { amount, bytes, count, time, EXACT } from "../engine/units.ts";
-import { clean } from "../flame/clean.ts";
 import { endNs, moment, totals } from "./moments.ts";
 import { model, question } from "./session.ts";
 import { use } from "./signals.ts";
@@ -18,6 +18,7 @@ import { RangeNumbers, TimelineMoves } from "./timeline_moves.tsx";
 import { Selection } from "./timeline_select.tsx";
 import { hasRates, indexAt, makeTimeline, rateBins, rates, steps } from "./timeline_data.ts";
 import { colour, isDark } from "./theme.ts";
+import { sentence } from "./words.ts";
 
 const AXIS = 72; // pixels for the numbers at the left
 const RATE_SHARE = 0.2; // of the height, for the rate at the bottom
@@ -146,8 +147,7 @@ export function TimelinePane({ height }: { height: number }) {
   return (
     <section class="timeline" aria-label="Timeline">
       <p class="muted">
-        No timeline: {clean(facts.image.origin ?? "this capture")} does not tell when memory was
-        held.
+        {sentence(TERMS.noTimeline.text)}: {TERMS.noTimeline.hint}.
       </p>
     </section>
   );

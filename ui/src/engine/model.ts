@@ -197,6 +197,7 @@ export interface Facts {
   unrecorded: Unrecorded[];
   info: { label: string; text: string }[]; // the rows of "tidemark info", of this image
   blame: "own" | "library"; // whom rows lead with
+  wrappers_told: string | null; // the command's words on them
   wrappers: { function: string; module: string; callers: number }[]; // folded for their shape
   has: { temporary_bytes: boolean; counts: boolean; late_frees?: boolean };
   pruned: { stacks: number; of: number; by_place: boolean; limit_bytes: number } | null;

@@ -80,6 +80,12 @@ export const TERMS = {
   neverFreed: { text: "(never freed)", hint: "not freed by the end of the run" },
   stillLive: { text: "(still live)", hint: "not freed when the process was let go" },
   resized: { text: "(went on as a resized block)", hint: "a resize took it over" },
+  noTimeline: { text: "no timeline", hint: "when memory was held is not told" },
+  goesOn: { text: "the run goes on", hint: "how complete it is will be known at its end" },
+  sourceNewer: {
+    text: "the file was changed after the recording",
+    hint: "its lines may be others than those that ran",
+  },
   runtime: { text: "of the runtime", hint: "an allocator, a container or start-up code" },
   inlined: { text: "inlined", hint: "into the function that calls it" },
   guessed: {

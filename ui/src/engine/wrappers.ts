@@ -6,7 +6,6 @@
 
 import { Layer, type Facts, type Model } from "./model.ts";
 import { moduleName } from "./names.ts";
-import { count, EXACT } from "./units.ts";
 
 type Wrapper = Facts["wrappers"][number];
 
@@ -34,16 +33,4 @@ function withWrappers(model: Model, wrappers: Wrapper[]): Model {
 
 export function shareWrappers(a: Model, b: Model): [Model, Model] {
   return [withWrappers(a, b.facts.wrappers), withWrappers(b, a.facts.wrappers)];
-}
-
-const NAMED_MOST = 4;
-
-// "Perl_sv_grow (11 callers), folded by their shape"; "" where there are none.
-export function wrapperWords(wrappers: Wrapper[]): string {
-  if (!wrappers.length)
-    return "";
-  const named = wrappers.slice(0, NAMED_MOST)
-    .map((one) => `${one.function} (${count(one.callers, EXACT)} callers)`).join(", ");
-  const more = wrappers.length - NAMED_MOST;
-  return `${named}${more > 0 ? ` and ${more} more` : ""}, folded by their shape`;
 }
