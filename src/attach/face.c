@@ -69,6 +69,20 @@ static void list_ranges(const struct tide_attachment *a, struct tide_agent_face 
     face->ranges[i] = (struct tide_range){a->ranges[i].at, a->ranges[i].n_bytes};
 }
 
+// Only glibc's malloc, known by a function that nobody else's libc has, and all hooks in its
+// object.
+static bool is_glibc_alone(const struct tide_plan *plan)
+{
+  bool found = false;
+  for (size_t i = 0; i < plan->n_patches; i++) {
+    const struct tide_hookable *entry = &plan->patches[i].entry;
+    if (entry->family != TIDE_FAMILY_LIBC || entry->loaded != plan->patches[0].entry.loaded)
+      return false;
+    found |= !strcmp(entry->name, "pvalloc");
+  }
+  return found;
+}
+
 bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_options *options)
 {
   struct tide_agent_face *face = tide_face_of(a->agent);
@@ -87,6 +101,7 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
   list_ranges(a, face);
   snprintf(face->door, sizeof face->door, "%s", options->door ? options->door : "");
   snprintf(face->allocator, sizeof face->allocator, "%s", plan->patches[0].entry.loaded->path);
+  face->blocks_are_apart = is_glibc_alone(plan);
   for (size_t i = 0; i < plan->n_patches; i++)
     face->hooks[i] = (struct tide_agent_hook){
         .real = plan->patches[i].island + TIDE_ISLAND_REAL_AT,

@@ -54,6 +54,7 @@ struct tide_agent_face {
   uint64_t store_bytes;
   // The process, as its auxiliary vector and its threads tell.
   uint64_t page_bytes, vdso, stack_top, stack_origin;
+  uint32_t blocks_are_apart; // begin at least 32 bytes apart: glibc's malloc, and no other
   int32_t tid_offset; // from the thread pointer, where libc keeps the thread's number; 0: nowhere
   uint32_t command_bytes;
   // What the tracer maps for it: code, data, then islands.
