@@ -39,6 +39,11 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
                           "For one whose tidemark was killed; another that still records it ends\n"
                           "its recording.\n",
                           TIDE_OPERAND_NONE},
+    [TIDE_VERB_DOCTOR] =
+        {"doctor", "COMMAND | PID", "say what would be seen of a program or process, and why not",
+         "Reads its files and /proc, and changes nothing. Exit status 0: every allocation\n"
+         "would be seen; 1: a part; 2: nothing, or that cannot be told.\n",
+         TIDE_OPERAND_COMMAND},
     [TIDE_VERB_REPORT] =
         {"report", "[FILE]", "say who held the memory of a recorded run",
          "FILE is a .tide capture, the .store a bare LD_PRELOAD left, or a file of\n"
@@ -224,14 +229,14 @@ const struct tide_option_row tide_option_rows[] = {
      tide_blamed_words, TIDE_BLAMED_N, "rows lead with own code, or with the library below"},
     {VERB(RUN) | VERB(ATTACH) | VIEWING | PAGES, 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules),
      NULL, 0, "whose frames are, by the rules in FILE"},
-    {READING | VIEWING | VERB(RUN) | VERB(ATTACH), 0, "debug-dir", "DIR", TIDE_OPTION_PATHS,
-     AT(debug_dirs), NULL, 0, "look for debug info in DIR too; may be repeated"},
+    {READING | VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(DOCTOR), 0, "debug-dir", "DIR",
+     TIDE_OPTION_PATHS, AT(debug_dirs), NULL, 0, "look for debug info in DIR too; may be repeated"},
     {(READING | VIEWING) & ~VERB(INFO), 0, "no-debuginfod", NULL, TIDE_OPTION_FLAG,
      AT(no_debuginfod), NULL, 0, "download no debug info, even if DEBUGINFOD_URLS is set"},
     {VIEWING | VERB(RUN) | VERB(ATTACH) | PAGES | VERB(SYMBOLIZE), 0, "no-cache", NULL,
      TIDE_OPTION_FLAG, AT(no_cache), NULL, 0, "neither use nor fill the cache of names"},
-    {TABLES | VERB(TREE) | VERB(INFO), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0,
-     "print JSON for programs"},
+    {TABLES | VERB(TREE) | VERB(INFO) | VERB(DOCTOR), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json),
+     NULL, 0, "print JSON for programs"},
     {TABLES, 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,
      "print the table as CSV, every measure of every row"},
     {VERB(TREE), 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,
