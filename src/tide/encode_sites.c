@@ -93,11 +93,17 @@ void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, str
   tide_buf_varint(out, unit);
   COLUMN(tide_buf_varint, s->stack)
   COLUMN(tide_buf_varint, s->thread)
-#define TIDE_NUMBER(field, type, rule, code, ...) PUT_##code(field)
+  bool has = true;
+#define TIDE_NUMBER(field, type, rule, code, ...)                                                  \
+  if (has) {                                                                                       \
+    PUT_##code(field)                                                                              \
+  }
 #define TIDE_NUMBER_HISTOGRAMS put_histograms(out, image, rows, n);
 #define TIDE_NUMBER_SINCE(flag)                                                                    \
   if (!image->flag)                                                                                \
-    return;
+    return;                                                                                        \
+  has = true;
+#define TIDE_NUMBER_WHERE(flag) has = image->flag;
 #include "model/numbers.def"
 }
 
