@@ -18,6 +18,7 @@ enum { MAX_OBJECTS = 2048, MAX_TABLES = 1024, MAX_PATH_BYTES = 256, HEADER_BYTES
 struct mapped {
   uint64_t start, end, bias;
   const uint8_t *eh_hdr;
+  uint64_t eh_hdr_bytes; // of one that the tracer has made
   bool is_object;
   uint32_t path; // offset in the table's text
 };
@@ -31,6 +32,17 @@ struct table {
 static struct table *current;
 static uint32_t n_tables;
 static struct tide_lock lock;
+
+// A static program may have unwind information without a table to search in.
+static void find_table(struct mapped *m)
+{
+  const struct tide_agent_face *face = &tide_agent_face;
+  for (uint32_t i = 0; i < face->n_tables && i < TIDE_AGENT_TABLES; i++)
+    if (face->tables[i].code - m->start < m->end - m->start) {
+      m->eh_hdr = (const uint8_t *)face->tables[i].at;
+      m->eh_hdr_bytes = face->tables[i].bytes;
+    }
+}
 
 // The mapping at a file's offset 0, readable: does it begin with headers that we can use?
 static bool read_headers(const struct tide_maps_line *line, struct mapped *m)
@@ -53,6 +65,8 @@ static bool read_headers(const struct tide_maps_line *line, struct mapped *m)
     if (p[i].p_type == PT_GNU_EH_FRAME)
       m->eh_hdr = (const uint8_t *)(m->bias + p[i].p_vaddr);
   }
+  if (!m->eh_hdr)
+    find_table(m);
   return m->end > m->start;
 }
 
@@ -135,6 +149,7 @@ bool tide_agent_object_at(uint64_t pc, struct tide_object *ret_object)
                                      .end = m->end,
                                      .bias = m->bias,
                                      .eh_hdr = m->eh_hdr,
+                                     .eh_hdr_bytes = m->eh_hdr_bytes,
                                      .path = table->text + m->path,
                                      .identity = (const void *)m->start};
   return true;

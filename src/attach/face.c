@@ -62,6 +62,14 @@ static void describe_process(const struct tide_outside *outside, struct tide_age
   face->command_bytes = read_command(outside->pid, face->command, sizeof face->command);
 }
 
+static void list_tables(const struct tide_attachment *a, struct tide_agent_face *face)
+{
+  face->n_tables = (uint32_t)a->n_tables;
+  for (size_t i = 0; i < a->n_tables; i++)
+    face->tables[i] =
+        (struct tide_agent_table){a->tables[i].of->code_lo, a->tables[i].at, a->tables[i].n_bytes};
+}
+
 static void list_ranges(const struct tide_attachment *a, struct tide_agent_face *face)
 {
   face->n_ranges = (uint32_t)a->n_ranges;
@@ -100,6 +108,7 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
   describe_process(a->tracer->outside, face);
   list_ranges(a, face);
   snprintf(face->door, sizeof face->door, "%s", options->door ? options->door : "");
+  list_tables(a, face);
   snprintf(face->allocator, sizeof face->allocator, "%s", plan->patches[0].entry.loaded->path);
   face->blocks_are_apart = is_glibc_alone(plan);
   for (size_t i = 0; i < plan->n_patches; i++)

@@ -104,8 +104,8 @@ static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
   tide_plan_make(job->outside, &job->entries, &job->plan);
   if (!job->plan.n_patches)
     return no_allocator(job, diag);
-  if (!tide_attachment_init(&job->attachment, &job->plan, &job->agent, &job->tracer, &job->objects,
-                            &why))
+  if (!tide_attachment_init(&job->attachment, &job->plan, &job->agent, &job->tracer, job->outside,
+                            &job->objects, &why))
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED, "cannot attach to process %u: %s", o->pid, why);
   if (!tide_face_fill(&job->attachment,
                       &(struct tide_face_options){o->store_bytes, o->depth_limit, o->door}))
@@ -162,7 +162,7 @@ static bool is_at_work(void *context)
 static enum tide_patch_step call_now(struct tide_job *job, struct tide_remote_call *call)
 {
   struct tide_attachment *a = &job->attachment;
-  if (tide_tracer_call(a->tracer, a->cave, call, 1))
+  if (tide_tracer_call(a->tracer, a->cave, call))
     return TIDE_STEP_DONE;
   a->reason = a->tracer->hindered;
   return TIDE_STEP_LATER;
@@ -182,8 +182,9 @@ static enum tide_patch_step close_descriptors(struct tide_job *job)
 static void clean_caves(const struct tide_job *job)
 {
   for (size_t i = 0; i < job->left.n_caves; i++) {
-    uint8_t bytes[TIDE_CAVE_BYTES];
-    if (tide_loaded_read(job->left.caves[i].in, job->left.caves[i].at, bytes, sizeof bytes))
+    uint8_t bytes[TIDE_CAVE_BYTES] = {0};
+    const struct tide_loaded *in = job->left.caves[i].in;
+    if (!in || tide_loaded_read(in, job->left.caves[i].at, bytes, sizeof bytes))
       tide_outside_write(job->outside, job->left.caves[i].at, bytes, sizeof bytes);
   }
 }
@@ -396,8 +397,9 @@ static void adopt(struct tide_job *job)
   for (size_t i = 0; i < left->n_caves; i++) // not to be unmapped, but to be left by all
     tide_attachment_reserve(a, (struct tide_reserved){left->caves[i].at, TIDE_CAVE_BYTES,
                                                       PROT_READ | PROT_EXEC, false});
-  for (size_t i = 0; !a->cave && i < job->objects.n; i++)
-    a->cave = tide_attachment_find_cave(&job->objects.all[i]);
+  a->cave = tide_attachment_find_cave(job->outside, &job->objects);
+  if (!a->cave && left->n_caves)
+    a->cave = left->caves[0].at; // which will be clean by then
 }
 
 static enum tide_err clear_one(struct tide_job *job, bool by_force, struct tide_diag *diag)

@@ -51,7 +51,7 @@ static void take_listed(const struct tide_outside *outside, struct tide_range ra
                         struct tide_leftovers *left)
 {
   const struct tide_mapping *m = tide_outside_find(outside, range.start);
-  if (is_ours(m) && covers(m, range.start, range.bytes) && (m->executable || m->writable))
+  if (is_ours(m) && covers(m, range.start, range.bytes))
     add_range(left, range.start, range.bytes, m->executable);
 }
 
@@ -148,18 +148,17 @@ static bool read_mark(const struct tide_outside *outside, const struct tide_mapp
   return true;
 }
 
-static void look_into_cave(const struct tide_outside *outside, const struct tide_loaded *loaded,
-                           struct tide_leftovers *left)
+// in: the object whose file tells what was there before; NULL: the vDSO, and zeros were.
+static void look_into_cave(const struct tide_outside *outside, uint64_t at,
+                           const struct tide_loaded *in, struct tide_leftovers *left)
 {
   struct tide_cave_log log;
-  uint64_t at = tide_attachment_find_cave(loaded);
   if (!at || !tide_outside_read(outside, at, &log, sizeof log) || log.magic != TIDE_CAVE_MAGIC ||
       left->n_caves == TIDE_LEFT_CAVES)
     return;
   left->caves[left->n_caves].at = at;
-  left->caves[left->n_caves++].in = loaded;
-  for (uint64_t i = 0; i < log.n && i < TIDE_CALLS_AT_ONCE; i++)
-    take_logged(outside, log.ranges[i], left);
+  left->caves[left->n_caves++].in = in;
+  take_logged(outside, log.range, left);
 }
 
 bool tide_leftovers_find(const struct tide_outside *outside, const struct tide_loaded_list *objects,
@@ -172,7 +171,8 @@ bool tide_leftovers_find(const struct tide_outside *outside, const struct tide_l
       take_agent(outside, &mark, ret_left);
   }
   for (size_t i = 0; i < objects->n; i++)
-    look_into_cave(outside, &objects->all[i], ret_left);
+    look_into_cave(outside, tide_attachment_cave_of(&objects->all[i]), &objects->all[i], ret_left);
+  look_into_cave(outside, tide_attachment_cave_of_vdso(outside), NULL, ret_left);
   int fds[TIDE_LEFT_FDS];
   return ret_left->n_ranges || ret_left->n_caves || tide_leftovers_fds(outside->pid, fds);
 }

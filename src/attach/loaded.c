@@ -97,7 +97,7 @@ static bool decode_extent(const uint8_t *bytes, const uint8_t *end, int encoding
     begin += at;
   else if (encoding & 0x70)
     return false;
-  *ret_extent = (struct tide_extent){begin, begin + length};
+  *ret_extent = (struct tide_extent){begin, begin + length, 0};
   return length && begin + length > begin;
 }
 
@@ -117,6 +117,7 @@ static void add_extents(struct tide_loaded *loaded, const Elf_Data *data, uint64
     uint64_t begins = address + (uint64_t)(entry.fde.start - (const uint8_t *)data->d_buf);
     if (!decode_extent(entry.fde.start, entry.fde.end, address_encoding(&cie.cie), begins, &extent))
       continue;
+    extent.frame = address + at;
     TIDE_GROW(loaded->extents, loaded->n_extents, loaded->extents_cap);
     loaded->extents[loaded->n_extents++] = extent;
   }
@@ -132,7 +133,7 @@ static void read_extents(struct tide_loaded *loaded)
     GElf_Shdr header;
     const char *name = gelf_getshdr(scn, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
     Elf_Data *data = name && !strcmp(name, ".eh_frame") ? elf_rawdata(scn, NULL) : NULL;
-    if (data && data->d_buf && header.sh_type != SHT_NOBITS)
+    if (data && data->d_buf && header.sh_type != SHT_NOBITS && header.sh_flags & SHF_ALLOC)
       add_extents(loaded, data, header.sh_addr);
   }
   if (loaded->n_extents)
@@ -160,8 +161,21 @@ bool tide_loaded_extent(const struct tide_loaded *loaded, uint64_t address,
   if (i == loaded->n_extents || address - loaded->bias >= loaded->extents[i].hi)
     return false;
   *ret_extent = (struct tide_extent){loaded->extents[i].lo + loaded->bias,
-                                     loaded->extents[i].hi + loaded->bias};
+                                     loaded->extents[i].hi + loaded->bias,
+                                     loaded->extents[i].frame + loaded->bias};
   return true;
+}
+
+bool tide_loaded_has_table(const struct tide_loaded *loaded)
+{
+  size_t n = 0;
+  GElf_Phdr segment;
+  bool has = false;
+  if (elf_getphdrnum(loaded->elf->elf, &n))
+    return false;
+  for (size_t i = 0; !has && i < n; i++)
+    has = gelf_getphdr(loaded->elf->elf, (int)i, &segment) && segment.p_type == PT_GNU_EH_FRAME;
+  return has;
 }
 
 void tide_loaded_each_gap(const struct tide_loaded *loaded, uint64_t lo, uint64_t hi,
@@ -170,7 +184,7 @@ void tide_loaded_each_gap(const struct tide_loaded *loaded, uint64_t lo, uint64_
   size_t i = extent_before(loaded, lo - loaded->bias);
   for (i = i == loaded->n_extents ? 0 : i; i + 1 < loaded->n_extents; i++) {
     struct tide_extent gap = {loaded->extents[i].hi + loaded->bias,
-                              loaded->extents[i + 1].lo + loaded->bias};
+                              loaded->extents[i + 1].lo + loaded->bias, 0};
     if (gap.lo >= hi)
       return;
     if (gap.hi > gap.lo && gap.lo >= lo && gap.hi <= hi && each(context, gap))

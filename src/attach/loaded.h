@@ -8,6 +8,7 @@
 
 struct tide_extent { // of a function, by the unwind information: complete in stripped files, too
   uint64_t lo, hi;
+  uint64_t frame; // address of its description
 };
 
 struct tide_loaded {
@@ -56,6 +57,8 @@ bool tide_loaded_read(const struct tide_loaded *loaded, uint64_t at, void *to, s
 // The extent that an address is in; false: not known.
 bool tide_loaded_extent(const struct tide_loaded *loaded, uint64_t address,
                         struct tide_extent *ret_extent);
+// Has it a table to search its unwind information by? Static programs mostly have none.
+bool tide_loaded_has_table(const struct tide_loaded *loaded);
 // Calls each for every gap between functions in [lo, hi).
 void tide_loaded_each_gap(const struct tide_loaded *loaded, uint64_t lo, uint64_t hi,
                           bool (*each)(void *context, struct tide_extent gap), void *context);

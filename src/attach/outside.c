@@ -122,6 +122,16 @@ bool tide_outside_is_anonymous(const struct tide_outside *outside, uint64_t at, 
   return true;
 }
 
+void tide_outside_claim(struct tide_outside *outside, uint64_t at, uint64_t n)
+{
+  size_t i = outside->n_mappings;
+  TIDE_GROW(outside->mappings, outside->n_mappings, outside->mappings_cap);
+  for (; i > 0 && outside->mappings[i - 1].lo > at; i--)
+    outside->mappings[i] = outside->mappings[i - 1];
+  outside->mappings[i] = (struct tide_mapping){.lo = at, .hi = at + n, .path = tide_strdup("")};
+  outside->n_mappings++;
+}
+
 static uint64_t distance(uint64_t a, uint64_t b)
 {
   return a > b ? a - b : b - a;

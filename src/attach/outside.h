@@ -35,6 +35,8 @@ const struct tide_mapping *tide_outside_find(const struct tide_outside *outside,
 // Is every byte of it private memory of no file? Advice may have split it into several mappings.
 bool tide_outside_is_anonymous(const struct tide_outside *outside, uint64_t at, uint64_t n);
 
+// From now on the range is no gap.
+void tide_outside_claim(struct tide_outside *outside, uint64_t at, uint64_t n);
 // A free range of n bytes as near to an address as there is one, wholly within reach of it; 0:
 // none. Keeps its distance from what is mapped: stacks and the heap grow into gaps.
 uint64_t tide_outside_gap(const struct tide_outside *outside, uint64_t near, uint64_t n,

@@ -26,35 +26,34 @@ static enum tide_patch_step failed(struct tide_attachment *a, const char *reason
   return TIDE_STEP_FAILED;
 }
 
-uint64_t tide_attachment_find_cave(const struct tide_loaded *loaded)
+uint64_t tide_attachment_cave_of(const struct tide_loaded *loaded)
 {
   uint64_t end = (loaded->code_hi + 15) & ~UINT64_C(15), room = -end & (PAGE_BYTES - 1);
   return room >= TIDE_CAVE_BYTES ? end : 0;
 }
 
-// The end of the kernel's own object, if that is empty: not every program has room behind its code.
-static uint64_t cave_in_vdso(const struct tide_outside *outside)
+uint64_t tide_attachment_cave_of_vdso(const struct tide_outside *outside)
 {
-  for (size_t i = 0; i < outside->n_mappings; i++) {
-    const struct tide_mapping *m = &outside->mappings[i];
-    uint8_t tail[TIDE_CAVE_BYTES], any = 0;
-    if (strcmp(m->path, "[vdso]") != 0 ||
-        !tide_outside_read(outside, m->hi - sizeof tail, tail, sizeof tail))
-      continue;
-    for (size_t k = 0; k < sizeof tail; k++)
-      any |= tail[k];
-    return any ? 0 : m->hi - sizeof tail;
-  }
+  for (size_t i = 0; i < outside->n_mappings; i++)
+    if (!strcmp(outside->mappings[i].path, "[vdso]"))
+      return outside->mappings[i].hi - TIDE_CAVE_BYTES;
   return 0;
 }
 
-static uint64_t find_cave(const struct tide_outside *outside,
-                          const struct tide_loaded_list *objects)
+uint64_t tide_attachment_find_cave(const struct tide_outside *outside,
+                                   const struct tide_loaded_list *objects)
 {
-  uint64_t cave = 0;
-  for (size_t i = 0; !cave && i < objects->n; i++)
-    cave = tide_attachment_find_cave(&objects->all[i]);
-  return cave ? cave : cave_in_vdso(outside);
+  static const uint8_t ZEROS[TIDE_CAVE_BYTES];
+  uint8_t bytes[TIDE_CAVE_BYTES];
+  for (size_t i = 0; i < objects->n; i++) {
+    uint64_t cave = tide_attachment_cave_of(&objects->all[i]);
+    if (cave)
+      return cave;
+  }
+  uint64_t cave = tide_attachment_cave_of_vdso(outside);
+  bool is_empty = cave && tide_outside_read(outside, cave, bytes, sizeof bytes) &&
+                  !memcmp(bytes, ZEROS, sizeof bytes);
+  return is_empty ? cave : 0;
 }
 
 void tide_attachment_reserve(struct tide_attachment *a, struct tide_reserved range)
@@ -92,21 +91,34 @@ static void make_mark(struct tide_attachment *a)
   memcpy(agent->bytes, &a->mark, sizeof a->mark);
 }
 
+static void reserve_tables(struct tide_attachment *a, struct tide_outside *outside,
+                           const struct tide_loaded_list *objects)
+{
+  for (size_t i = 0; i < objects->n && a->n_tables < TIDE_AGENT_TABLES; i++) {
+    struct tide_frame_table table = {.of = &objects->all[i]};
+    if (tide_loaded_has_table(table.of) || !tide_frame_table_make(outside, &table))
+      continue;
+    tide_attachment_reserve(a, (struct tide_reserved){table.at, table.n_bytes, PROT_READ, false});
+    a->tables[a->n_tables++] = table;
+  }
+}
+
 bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *plan,
                           struct tide_agent_image *agent, struct tide_tracer *tracer,
-                          const struct tide_loaded_list *objects, const char **ret_why)
+                          struct tide_outside *outside, const struct tide_loaded_list *objects,
+                          const char **ret_why)
 {
   struct tide_diag diag;
   *a = (struct tide_attachment){.plan = plan, .agent = agent, .tracer = tracer};
   *ret_why = "no object has room behind its code for the few bytes that map the agent";
-  if (!(a->cave = find_cave(tracer->outside, objects)))
+  if (!(a->cave = tide_attachment_find_cave(outside, objects)))
     return false;
   *ret_why = "there is no free range of addresses for the agent";
   uint64_t near = plan->n_regions ? plan->regions[0].at : a->cave;
-  uint64_t base =
-      tide_outside_gap(tracer->outside, near + (UINT64_C(8) << 20), agent->n_bytes, UINT64_MAX);
+  uint64_t base = tide_outside_gap(outside, near + (UINT64_C(8) << 20), agent->n_bytes, UINT64_MAX);
   if (!base)
     return false;
+  tide_outside_claim(outside, base, agent->n_bytes);
   *ret_why = "the agent's file is damaged";
   if (tide_agent_image_place(agent, base, &diag))
     return false;
@@ -115,12 +127,15 @@ bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *pla
     return false;
   make_mark(a);
   reserve_agent(a);
+  reserve_tables(a, outside, objects);
   *ret_why = "its objects lie too far apart";
   return a->n_ranges <= TIDE_AGENT_RANGES;
 }
 
 void tide_attachment_done(struct tide_attachment *a)
 {
+  for (size_t i = 0; i < a->n_tables; i++)
+    free(a->tables[i].bytes);
   free(a->ranges);
   free(a->code);
   *a = (struct tide_attachment){0};
@@ -139,57 +154,47 @@ static struct tide_remote_call call_for(const struct tide_reserved *r, bool map)
                                                  -1, 0}};
 }
 
-// Two ranges at the most, in the order given.
-static enum tide_patch_step call_for_pair(struct tide_attachment *a, struct tide_reserved **of,
-                                          size_t n, bool map)
+static enum tide_patch_step call_for_range(struct tide_attachment *a, struct tide_reserved *r,
+                                           bool map)
 {
-  struct tide_remote_call calls[TIDE_CALLS_AT_ONCE] = {0};
-  for (size_t i = 0; i < n; i++)
-    calls[i] = call_for(of[i], map);
-  bool all = !n || tide_tracer_call(a->tracer, a->cave, calls, n);
-  for (size_t i = 0; i < n; i++) {
-    if (calls[i].done && calls[i].result == (map ? calls[i].arguments[0] : 0))
-      of[i]->is_mapped = map;
-    else if (calls[i].done)
-      return calls[i].result == -EEXIST ? TIDE_STEP_REPLAN
-                                        : failed(a, "the process may not map memory for it");
-  }
-  return all ? TIDE_STEP_DONE : later(a, a->tracer->hindered);
+  struct tide_remote_call call = call_for(r, map);
+  if (r->is_mapped == map)
+    return TIDE_STEP_DONE;
+  if (!tide_tracer_call(a->tracer, a->cave, &call))
+    return later(a, a->tracer->hindered);
+  if (call.result == -EEXIST)
+    return TIDE_STEP_REPLAN;
+  if (call.result != (map ? call.arguments[0] : 0))
+    return failed(a, "the process may not map memory for it");
+  r->is_mapped = map;
+  return TIDE_STEP_DONE;
 }
 
-// Code and data of the agent. Once there is code, it has its mark, whatever happens then.
+// Code and data of the agent. Once there is code it has its mark, whatever happens then.
 static enum tide_patch_step map_agent(struct tide_attachment *a)
 {
-  struct tide_reserved *of[TIDE_CALLS_AT_ONCE];
   const struct tide_outside *outside = a->tracer->outside;
-  size_t n = 0;
-  for (size_t i = 0; i < 2; i++)
-    if (!a->ranges[i].is_mapped)
-      of[n++] = &a->ranges[i];
-  if (!n)
+  struct tide_reserved *code = &a->ranges[0], *data = &a->ranges[1];
+  if (code->is_mapped && data->is_mapped)
     return TIDE_STEP_DONE;
-  enum tide_patch_step step = call_for_pair(a, of, n, true);
-  if (a->ranges[0].is_mapped &&
-      !tide_outside_write(outside, a->mark.base, &a->mark, sizeof a->mark))
-    return failed(a, "the agent's memory cannot be written");
-  if (step)
-    return step;
+  enum tide_patch_step step = call_for_range(a, code, true);
+  if (!step && !tide_outside_write(outside, a->mark.base, &a->mark, sizeof a->mark))
+    step = failed(a, "the agent's memory cannot be written");
+  if (!step)
+    step = call_for_range(a, data, true);
   uint64_t bytes = a->agent->n_bytes; // zeros are there already
   while (bytes && !a->agent->bytes[bytes - 1])
     bytes--;
-  return tide_outside_write(outside, a->agent->base, a->agent->bytes, bytes)
-             ? TIDE_STEP_DONE
-             : failed(a, "the agent's memory cannot be written");
+  if (!step && !tide_outside_write(outside, a->agent->base, a->agent->bytes, bytes))
+    step = failed(a, "the agent's memory cannot be written");
+  return step;
 }
 
 static enum tide_patch_step map_rest(struct tide_attachment *a)
 {
   enum tide_patch_step step = TIDE_STEP_DONE;
-  for (size_t i = 0; !step && i < a->n_ranges; i++) {
-    struct tide_reserved *r = &a->ranges[i];
-    if (!r->is_mapped)
-      step = call_for_pair(a, &r, 1, true);
-  }
+  for (size_t i = 0; !step && i < a->n_ranges; i++)
+    step = call_for_range(a, &a->ranges[i], true);
   return step;
 }
 
@@ -197,13 +202,17 @@ static enum tide_patch_step map_rest(struct tide_attachment *a)
 // which no thread does more than a few.
 enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
 {
-  struct tide_reserved *of[TIDE_CALLS_AT_ONCE];
-  size_t n = 0, i = a->n_ranges;
-  for (; n < TIDE_CALLS_AT_ONCE && i > 0; i--)
-    if (a->ranges[i - 1].is_mapped)
-      of[n++] = &a->ranges[i - 1];
-  enum tide_patch_step step = call_for_pair(a, of, n, false);
-  return !step && i > 0 ? TIDE_STEP_MORE : step;
+  enum { MOST = 2 };
+  enum tide_patch_step step = TIDE_STEP_DONE;
+  unsigned n = 0;
+  for (size_t i = a->n_ranges; !step && i > 0; i--) {
+    if (!a->ranges[i - 1].is_mapped)
+      continue;
+    if (n++ == MOST)
+      return TIDE_STEP_MORE;
+    step = call_for_range(a, &a->ranges[i - 1], false);
+  }
+  return step;
 }
 
 static void fill_island(const struct tide_attachment *a, const struct tide_patch *p, size_t index,
@@ -231,6 +240,10 @@ enum tide_patch_step tide_attachment_map(struct tide_attachment *a)
   enum tide_patch_step step = map_agent(a);
   if (!step)
     step = map_rest(a);
+  for (size_t i = 0; !step && i < a->n_tables; i++)
+    if (!tide_outside_write(a->tracer->outside, a->tables[i].at, a->tables[i].bytes,
+                            a->tables[i].n_bytes))
+      step = failed(a, "memory for unwind information cannot be written");
   for (size_t i = 0; !step && i < a->plan->n_patches; i++) {
     uint8_t island[TIDE_ISLAND_BYTES];
     fill_island(a, &a->plan->patches[i], i, island);

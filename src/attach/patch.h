@@ -13,6 +13,7 @@
 // (leftovers.h). So the agent's code comes first, with a mark at its beginning, and goes last.
 #pragma once
 #include "attach/agent_image.h"
+#include "attach/frames.h"
 #include "attach/plan.h"
 #include "attach/tracer.h"
 
@@ -38,6 +39,8 @@ struct tide_attachment {
   uint64_t cave;                // where a borrowed thread's code goes
   struct tide_reserved *ranges; // the agent's code, its data, regions of islands; then the rest
   size_t n_ranges;
+  struct tide_frame_table tables[TIDE_AGENT_TABLES];
+  size_t n_tables;
   uint8_t *code;      // of the agent, as it lies there; NULL: not read yet
   uint64_t hook;      // where islands go
   bool is_undone;     // the old code is back
@@ -47,7 +50,8 @@ struct tide_attachment {
 // Finds a place for the agent and relocates it there. False with a reason: there is none.
 bool tide_attachment_init(struct tide_attachment *attachment, const struct tide_plan *plan,
                           struct tide_agent_image *agent, struct tide_tracer *tracer,
-                          const struct tide_loaded_list *objects, const char **ret_why);
+                          struct tide_outside *outside, const struct tide_loaded_list *objects,
+                          const char **ret_why);
 void tide_attachment_done(struct tide_attachment *attachment);
 
 // One more range of addresses, to be mapped, or to be unmapped in the end.
@@ -62,4 +66,9 @@ enum tide_patch_step tide_attachment_unmap(struct tide_attachment *attachment);
 
 // Code of a thread that is borrowed for system calls lies in the rest of the page behind some
 // object's code, where there is nothing. 0: no object has room there.
-uint64_t tide_attachment_find_cave(const struct tide_loaded *loaded);
+uint64_t tide_attachment_cave_of(const struct tide_loaded *loaded);
+// The end of the kernel's own page of code, which is zeros mostly; 0: there is none.
+uint64_t tide_attachment_cave_of_vdso(const struct tide_outside *outside);
+// The first that there is, with nothing in it.
+uint64_t tide_attachment_find_cave(const struct tide_outside *outside,
+                                   const struct tide_loaded_list *objects);

@@ -22,7 +22,7 @@ const char *tide_patch_form_words(enum tide_patch_form form)
 
 // The plan in the making, for one function.
 struct making {
-  const struct tide_outside *outside;
+  struct tide_outside *outside;
   const struct tide_displacer *displacer;
   struct tide_plan *plan;
   const struct tide_loaded *loaded;
@@ -145,11 +145,9 @@ static struct tide_island_region *region_for(struct making *m, uint64_t at)
       return r;
   }
   uint64_t gap = tide_outside_gap(m->outside, at, REGION_BYTES, reach);
-  for (size_t i = 0; i < plan->n_regions; i++)
-    if (gap == plan->regions[i].at)
-      gap = plan->regions[i].at + REGION_BYTES; // the margin of a gap is larger than that
   if (!gap)
     return NULL;
+  tide_outside_claim(m->outside, gap, REGION_BYTES);
   TIDE_GROW(plan->regions, plan->n_regions, plan->regions_cap);
   plan->regions[plan->n_regions] = (struct tide_island_region){gap, REGION_BYTES, 0};
   return &plan->regions[plan->n_regions++];
@@ -196,7 +194,7 @@ static void plan_entry(struct making *m, const struct tide_hookable *entry, uint
   }
 }
 
-void tide_plan_make(const struct tide_outside *outside, const struct tide_hookables *entries,
+void tide_plan_make(struct tide_outside *outside, const struct tide_hookables *entries,
                     struct tide_plan *ret_plan)
 {
   TIDE_CLEANUP_FREE uint8_t *code = tide_alloc(MAX_FUNCTION_BYTES);

@@ -68,8 +68,8 @@ struct tide_plan {
 };
 
 // Plans for every entry. outside has its memory open, or else (to look at a process that may only
-// be read about) code is taken from the files.
-void tide_plan_make(const struct tide_outside *outside, const struct tide_hookables *entries,
+// be read about) code is taken from the files. What the plan takes is claimed there.
+void tide_plan_make(struct tide_outside *outside, const struct tide_hookables *entries,
                     struct tide_plan *ret_plan);
 void tide_plan_done(struct tide_plan *plan);
 

@@ -38,11 +38,11 @@ long tide_regs_interrupted(const struct user_regs_struct *regs, const struct tid
 // Has the call made again.
 void tide_regs_restart(struct user_regs_struct *regs, const struct tide_waiting *before);
 
-// Writes code that makes the calls, puts back every register that it used and goes on where the
+// Writes code that makes the call, puts back every register that it used and goes on where the
 // thread was, or makes its interrupted system call again. It needs no stack and no flags. Returns
 // its length, or 0 when it is longer than size, or the thread is too far from the cave to go back.
-size_t tide_regs_write_calls(const struct user_regs_struct *regs,
-                             const struct tide_remote_call *calls, size_t n, uint64_t cave,
-                             uint8_t *code, size_t size);
+size_t tide_regs_write_call(const struct user_regs_struct *regs,
+                            const struct tide_remote_call *call, uint64_t cave, uint8_t *code,
+                            size_t size);
 // The registers with which a thread begins it.
-struct user_regs_struct tide_regs_at_calls(const struct user_regs_struct *regs, uint64_t cave);
+struct user_regs_struct tide_regs_at_call(const struct user_regs_struct *regs, uint64_t cave);

@@ -425,53 +425,45 @@ static struct tide_stopped *borrowable(struct tide_tracer *tracer)
   return NULL;
 }
 
-static bool make_calls(struct tide_stopped *thread, uint64_t cave, struct tide_remote_call *calls,
-                       size_t n)
+static bool make_call(struct tide_stopped *thread, uint64_t cave, struct tide_remote_call *call)
 {
-  struct user_regs_struct regs = tide_regs_at_calls(&thread->regs, cave);
+  struct user_regs_struct regs = tide_regs_at_call(&thread->regs, cave);
   set_regs(thread->tid, &regs);
-  for (size_t i = 0; i < n; i++) {
-    if (calls[i].done)
-      continue;
-    if (!step_to_syscall(thread->tid) || !step_to_syscall(thread->tid) ||
-        !get_regs(thread->tid, &regs))
-      return false;
-    calls[i].result = tide_regs_result(&regs);
-    calls[i].done = true;
-  }
+  if (!step_to_syscall(thread->tid) || !step_to_syscall(thread->tid) ||
+      !get_regs(thread->tid, &regs))
+    return false;
+  call->result = tide_regs_result(&regs);
+  call->done = true;
   return true;
 }
 
 static size_t write_cave(const struct tide_stopped *thread, uint64_t cave,
-                         const struct tide_remote_call *calls, size_t n,
-                         uint8_t code[TIDE_CAVE_BYTES])
+                         const struct tide_remote_call *call, uint8_t code[TIDE_CAVE_BYTES])
 {
   struct tide_cave_log log = {.magic = TIDE_CAVE_MAGIC};
-  for (size_t i = 0; i < n; i++)
-    if (calls[i].arguments[0] && (calls[i].number == SYS_mmap || calls[i].number == SYS_munmap))
-      log.ranges[log.n++] =
-          (struct tide_range){(uint64_t)calls[i].arguments[0], (uint64_t)calls[i].arguments[1]};
+  bool maps = call->number == SYS_mmap || call->number == SYS_munmap;
+  if (maps && call->arguments[0])
+    log.range = (struct tide_range){(uint64_t)call->arguments[0], (uint64_t)call->arguments[1]};
   memcpy(code, &log, sizeof log);
-  size_t bytes = tide_regs_write_calls(&thread->regs, calls, n, cave + sizeof log,
-                                       code + sizeof log, TIDE_CAVE_BYTES - sizeof log);
+  size_t bytes = tide_regs_write_call(&thread->regs, call, cave + sizeof log, code + sizeof log,
+                                      TIDE_CAVE_BYTES - sizeof log);
   return bytes ? bytes + sizeof log : 0;
 }
 
-bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_remote_call *calls,
-                      size_t n)
+bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_remote_call *call)
 {
   uint8_t code[TIDE_CAVE_BYTES];
   struct tide_stopped *thread = borrowable(tracer);
-  size_t bytes = thread ? write_cave(thread, cave, calls, n, code) : 0;
+  size_t bytes = thread ? write_cave(thread, cave, call, code) : 0;
   tracer->hindered = "no thread can be borrowed now";
-  leave_cave(tracer); // there may have been calls before
+  leave_cave(tracer); // there may have been a call before
   if (!bytes || !tide_outside_read(tracer->outside, cave, tracer->cave.before, bytes))
     return false;
   tracer->cave.at = cave;
   tracer->cave.n_bytes = bytes;
   if (!tide_outside_write(tracer->outside, cave, code, bytes))
     return false;
-  bool ok = make_calls(thread, cave + sizeof(struct tide_cave_log), calls, n);
+  bool ok = make_call(thread, cave + sizeof(struct tide_cave_log), call);
   if (!ok) { // it is delivered where the thread really is, when we let go
     siginfo_t info;
     tracer->hindered = "a signal came";

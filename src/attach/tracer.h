@@ -27,14 +27,14 @@ struct tide_stopped { // a thread
   struct user_regs_struct regs;
 };
 
-enum { TIDE_CAVE_BYTES = 480, TIDE_CALLS_AT_ONCE = 2 };
+enum { TIDE_CAVE_BYTES = 288 };
 #define TIDE_CAVE_MAGIC UINT64_C(0x65766163656d6474) // "tdmecave"
 
-// What a borrowed thread's code begins with: which ranges its calls map or unmap. A thread whose
-// tracer is killed makes them all the same, and by this another tracer knows.
+// What a borrowed thread's code begins with: which range its call maps or unmaps. A thread whose
+// tracer is killed makes it all the same, and by this another tracer knows.
 struct tide_cave_log {
-  uint64_t magic, n;
-  struct tide_range ranges[TIDE_CALLS_AT_ONCE];
+  uint64_t magic;
+  struct tide_range range; // of 0 bytes: none
 };
 
 struct tide_cave {
@@ -73,11 +73,9 @@ bool tide_tracer_stop_idle(struct tide_tracer *tracer); // one that hardly runs
 // Lets all go, and measures how long they stood still.
 void tide_tracer_go(struct tide_tracer *tracer);
 
-// Has a stopped thread make the calls that are not done yet, from code that is put at `cave` and
-// taken away when the thread is let go. False: a signal came between; let go, and try again with
-// what is left.
-bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_remote_call *calls,
-                      size_t n);
+// Has a stopped thread make a call from code that is put at `cave` and taken away when the thread
+// is let go. False: a signal came before it; let go, and try again.
+bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_remote_call *call);
 
 void tide_stopped_move(struct tide_stopped *thread, uint64_t pc);
 uint64_t tide_stopped_pc(const struct tide_stopped *thread);

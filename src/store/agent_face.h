@@ -25,7 +25,7 @@ struct tide_agent_mark {
   uint64_t base, code_bytes, n_bytes, face;
 };
 
-enum { TIDE_AGENT_RANGES = 64 };
+enum { TIDE_AGENT_RANGES = 64, TIDE_AGENT_TABLES = 16 };
 enum {
   TIDE_AGENT_HOOKS = 256,
   TIDE_AGENT_PATH_BYTES = 1024,
@@ -37,6 +37,12 @@ struct tide_agent_hook {
   uint64_t real; // what the patch has displaced
   uint32_t role; // enum tide_role
   uint32_t family;
+};
+
+// Unwind information of an object that has no table of it to search in.
+struct tide_agent_table {
+  uint64_t code;      // an address in the object
+  uint64_t at, bytes; // as .eh_frame_hdr would be
 };
 
 struct tide_agent_face {
@@ -60,6 +66,8 @@ struct tide_agent_face {
   // What the tracer maps for it: code, data, then islands.
   uint32_t n_ranges;
   struct tide_range ranges[TIDE_AGENT_RANGES];
+  uint32_t n_tables;
+  struct tide_agent_table tables[TIDE_AGENT_TABLES];
   uint64_t seats; // of struct tide_agent_place and more, TIDE_AGENT_SEAT_BYTES each
   struct tide_agent_hook hooks[TIDE_AGENT_HOOKS];
   char door[TIDE_AGENT_DOOR_BYTES]; // where fork children ask for stores; "": they do not

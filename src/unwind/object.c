@@ -95,6 +95,9 @@ void tide_object_measure(struct tide_object *object)
   object->n_readable = 0;
   if (!measure_by_headers(object))
     measure_by_maps(object);
+  uint64_t hdr = (uint64_t)object->eh_hdr;
+  if (object->eh_hdr_bytes && object->n_readable < TIDE_OBJECT_SPANS)
+    object->readable[object->n_readable++] = (struct tide_span){hdr, hdr + object->eh_hdr_bytes};
 }
 
 // Where there is no vDSO (an emulator), the stub sits on a page we know nothing of.

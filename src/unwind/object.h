@@ -13,6 +13,7 @@ struct tide_object {
   uint64_t start, end;   // mapped range
   uint64_t bias;         // runtime address - ELF address
   const uint8_t *eh_hdr; // .eh_frame_hdr in memory; NULL: none
+  uint64_t eh_hdr_bytes; // of one that lies outside of the object; 0: it lies within
   const char *path;      // "" for the program itself, "[vdso]"; valid while the object is loaded
   const void *identity;  // same object, same pointer (while it is loaded)
   // What of it may be read. Filled in by object_met().

@@ -125,6 +125,29 @@ int main(void)
 """
 
 
+# A stack of three, whoever made the program. So small that nothing is behind its code but the vDSO.
+DEEP = """
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noipa)) static void *leaf(void) { return malloc(77); }
+__attribute__((noipa)) static void *middle(void)
+{
+  void *p = leaf();
+  __asm__ volatile("" ::: "memory");
+  return p;
+}
+int main(void)
+{
+  char c;
+  write(1, "ready\\n", 6);
+  while (read(0, &c, 1) == 1 && c != 'q') {
+    for (int i = 0; i < 10; i++) middle();
+    write(1, "ok\\n", 3);
+  }
+  return 0;
+}
+"""
+
 # Children of every kind, which allocate what must not be counted as their parent's.
 CHILDREN = """
 #define _GNU_SOURCE
@@ -352,6 +375,28 @@ def attach_to_musl(ground):
     image = ground.report("x.tide")["images"][0]
     expect(image["allocations"] == 1500 * 4, f"{image['allocations']} allocations")
     expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_sees_whole_stacks(ground):
+    """Static programs have unwind information, but no table to search it by."""
+    (ground.scratch / "deep.c").write_text(DEEP)
+    for compiler in ("cc", "musl-gcc"):
+        if not shutil.which(compiler):
+            continue
+        prog = ground.scratch / f"deep.{compiler}"
+        done = ground.run(compiler, "-O1", "-g", "-fno-builtin", "-static", "deep.c", "-o", prog)
+        expect(done.status == 0, done.stderr)
+        target = Target(ground, prog)
+        child, _ = attach(ground, target.pid)
+        target.tell("p")
+        err = let_go(child)
+        expect("complete: every event" in err and "early" not in err, err)
+        shown = ground.run(ground.tidemark, "report", "--stacks", "x.tide").stdout
+        names = [line.split()[0] for line in shown.splitlines() if "deep.c:" in line][1:]
+        expect(names == ["leaf", "middle", "main"], f"{compiler}: {shown}")
+        expect(not target.ours(), f"left behind: {target.ours()}")
+        expect(target.end() == 0, "it ended otherwise")
 
 
 @test

@@ -92,18 +92,16 @@ static void emit_call(struct emitter *e, const struct tide_remote_call *call)
 }
 
 // Every register may be in use, so the way back is a branch, which spans 128 MiB.
-size_t tide_regs_write_calls(const struct user_regs_struct *regs,
-                             const struct tide_remote_call *calls, size_t n, uint64_t cave,
-                             uint8_t *code, size_t size)
+size_t tide_regs_write_call(const struct user_regs_struct *regs,
+                            const struct tide_remote_call *call, uint64_t cave, uint8_t *code,
+                            size_t size)
 {
   struct emitter e = {code, 0};
   size_t mov = MOV_INSNS * INSN_BYTES;
-  size_t bytes = n * ((ARGUMENTS + 1) * mov + INSN_BYTES) + (ARGUMENTS + 1) * mov + INSN_BYTES;
+  size_t bytes = 2 * ((ARGUMENTS + 1) * mov + INSN_BYTES);
   if (bytes > size)
     return 0;
-  for (size_t i = 0; i < n; i++)
-    if (!calls[i].done)
-      emit_call(&e, &calls[i]);
+  emit_call(&e, call);
   for (unsigned i = 0; i < ARGUMENTS; i++)
     emit_mov(&e, i, regs->regs[i]);
   emit_mov(&e, NUMBER, regs->regs[NUMBER]);
@@ -114,7 +112,7 @@ size_t tide_regs_write_calls(const struct user_regs_struct *regs,
   return e.n;
 }
 
-struct user_regs_struct tide_regs_at_calls(const struct user_regs_struct *regs, uint64_t cave)
+struct user_regs_struct tide_regs_at_call(const struct user_regs_struct *regs, uint64_t cave)
 {
   struct user_regs_struct at = *regs;
   at.pc = cave;

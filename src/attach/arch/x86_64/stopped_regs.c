@@ -110,18 +110,16 @@ static uint8_t *put_call(uint8_t *code, const struct tide_remote_call *call)
   return code + SYSCALL_BYTES;
 }
 
-size_t tide_regs_write_calls(const struct user_regs_struct *regs,
-                             const struct tide_remote_call *calls, size_t n, uint64_t cave,
-                             uint8_t *code, size_t size)
+size_t tide_regs_write_call(const struct user_regs_struct *regs,
+                            const struct tide_remote_call *call, uint64_t cave, uint8_t *code,
+                            size_t size)
 {
   (void)cave; // a jump goes anywhere
   struct user_regs_struct back = as_resumed(regs);
   uint8_t *p = code;
-  if (n * (7 * MOV_BYTES + SYSCALL_BYTES) + 9 * MOV_BYTES + JUMP_BYTES > size)
+  if (7 * MOV_BYTES + SYSCALL_BYTES + 9 * MOV_BYTES + JUMP_BYTES > size)
     return 0;
-  for (size_t i = 0; i < n; i++)
-    if (!calls[i].done)
-      p = put_call(p, &calls[i]);
+  p = put_call(p, call);
   const struct {
     enum reg reg;
     uint64_t value;
@@ -134,7 +132,7 @@ size_t tide_regs_write_calls(const struct user_regs_struct *regs,
   return (size_t)(p + JUMP_BYTES - code);
 }
 
-struct user_regs_struct tide_regs_at_calls(const struct user_regs_struct *regs, uint64_t cave)
+struct user_regs_struct tide_regs_at_call(const struct user_regs_struct *regs, uint64_t cave)
 {
   struct user_regs_struct at = *regs;
   at.rip = cave;
