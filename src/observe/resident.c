@@ -32,6 +32,13 @@ struct scan_request {
 #define ENTRY_EXCLUSIVE (UINT64_C(1) << 56)
 #define ENTRIES 4096
 
+// Of a store that a tracer made, the recorder maps no more than it asks for.
+static uint64_t mapped_bytes(const struct tide_store_view *view)
+{
+  uint64_t bytes = view->header.store_bytes;
+  return bytes && bytes < view->file_bytes ? bytes : view->file_bytes;
+}
+
 static int open_of(uint32_t pid, const char *name)
 {
   char path[64];
@@ -92,7 +99,7 @@ static size_t read_ranges(struct tide_resident *resident, const struct tide_stor
     if (!is_sane(range))
       continue;
     resident->ranges[kept++] = range;
-    if (range.bytes == view->file_bytes)
+    if (range.bytes == mapped_bytes(view))
       resident->home = range.start;
   }
   return kept;
@@ -131,7 +138,7 @@ static bool read_statm(struct tide_resident *resident, struct statm *ret_statm)
 // Whoever records has a store mapped; a process just replaced by exec has next to nothing.
 static bool has_store(const struct statm *statm, const struct tide_store_view *view)
 {
-  return statm->size_pages * page_bytes() >= view->file_bytes;
+  return statm->size_pages * page_bytes() >= mapped_bytes(view);
 }
 
 uint64_t tide_resident_all(struct tide_resident *resident, const struct tide_store_view *view)
@@ -230,8 +237,8 @@ uint64_t tide_resident_recorder(struct tide_resident *resident, const struct tid
     uint64_t more = 0;
     resident->scans = resident->scans && scan(resident->pagemap_fd, range, &more);
     if (!resident->scans)
-      more = range.bytes == view->file_bytes ? count_store(resident->pagemap_fd, view, range)
-                                             : count(resident->pagemap_fd, range);
+      more = range.bytes == mapped_bytes(view) ? count_store(resident->pagemap_fd, view, range)
+                                               : count(resident->pagemap_fd, range);
     bytes += more;
   }
   return is_there(resident, view) ? bytes : 0;

@@ -37,6 +37,7 @@ struct tide_exec_target {
   enum tide_why why; // then
   bool takes_us;     // false: it must be started without us
   bool is_told;      // the supervisor knows
+  bool is_seen_to;   // and sees to it that it is recorded nevertheless
   char path[1024];   // as it was found; of a script, its interpreter
 };
 
@@ -52,11 +53,13 @@ void tide_exec_target_heed(struct tide_exec_target *target, char *const env[]);
 // This process is about to become the target. Also where it fits: a fork child whose parent is gone
 // must be known before its exec, or the next image is a stranger.
 void tide_exec_target_announce(struct tide_exec_target *target);
+// This process is about to start another that becomes the target.
+void tide_exec_target_announce_spawn(struct tide_exec_target *target);
 // The call has returned: an exec has failed, a spawn has made `child` unless that is 0.
 void tide_exec_target_returned(struct tide_exec_target *target, uint32_t child);
 
 // Arguments and variables leave no room for ours: says so.
 void tide_exec_target_is_long(struct tide_exec_target *target);
 
-// Tells the user that the program is run without us.
+// Tells the user that the program is run without us, unless it is recorded nevertheless.
 void tide_exec_target_say(const struct tide_exec_target *target);

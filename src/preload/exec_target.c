@@ -5,6 +5,7 @@
 
 #include "record/record.h"
 #include "record/door.h"
+#include "preload/exec_allocator.h"
 #include "preload/exec_image.h"
 #include "rt/sys.h"
 #include "rt/text.h"
@@ -37,6 +38,7 @@ void tide_exec_target_init(const char *door)
 struct target {
   long fd;
   uint32_t n;
+  Elf64_Ehdr elf;
   Elf64_Phdr header[MAX_HEADERS];
 };
 
@@ -49,15 +51,14 @@ enum kind { NO_ELF, PLAIN, UNFIT };
 
 static enum kind read_headers(struct target *t, enum tide_why *ret_why)
 {
-  Elf64_Ehdr elf;
-  if (!read_at(t, &elf, sizeof elf, 0) || memcmp(elf.e_ident, ELFMAG, SELFMAG))
+  if (!read_at(t, &t->elf, sizeof t->elf, 0) || memcmp(t->elf.e_ident, ELFMAG, SELFMAG))
     return NO_ELF;
-  *ret_why = elf.e_ident[EI_CLASS] != ELFCLASS64 ? TIDE_WHY_BITS_32 : TIDE_WHY_OTHER_MACHINE;
-  if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_machine != OUR_MACHINE)
+  *ret_why = t->elf.e_ident[EI_CLASS] != ELFCLASS64 ? TIDE_WHY_BITS_32 : TIDE_WHY_OTHER_MACHINE;
+  if (t->elf.e_ident[EI_CLASS] != ELFCLASS64 || t->elf.e_machine != OUR_MACHINE)
     return UNFIT;
-  t->n = elf.e_phnum < MAX_HEADERS ? elf.e_phnum : MAX_HEADERS;
-  bool whole = elf.e_phentsize == sizeof *t->header &&
-               read_at(t, t->header, t->n * sizeof *t->header, elf.e_phoff);
+  t->n = t->elf.e_phnum < MAX_HEADERS ? t->elf.e_phnum : MAX_HEADERS;
+  bool whole = t->elf.e_phentsize == sizeof *t->header &&
+               read_at(t, t->header, t->n * sizeof *t->header, t->elf.e_phoff);
   return whole ? PLAIN : NO_ELF;
 }
 
@@ -138,7 +139,10 @@ static bool is_unfit(const struct target *t, struct tide_exec_target *target)
                                                       : TIDE_WHY_NO_LIBRARY;
   if (target->why == TIDE_WHY_STATIC) // the loader itself takes preloads
     return !tide_text_find(target->path, "/ld-linux");
-  return target->why != TIDE_WHY_NO_LIBRARY || tide_exec_env_library_is_gone();
+  if (target->why != TIDE_WHY_NO_LIBRARY || tide_exec_env_library_is_gone())
+    return true;
+  target->why = TIDE_WHY_OWN_ALLOCATOR; // then what the hooks see is not all
+  return tide_exec_allocator_inside(t->fd, &t->elf);
 }
 
 // Where PATH says; the next piece of it is returned, or NULL after the last.
@@ -203,7 +207,7 @@ static bool follow_script(struct target *t, struct tide_exec_target *target)
 
 void tide_exec_target_look(const char *file, bool search, struct tide_exec_target *ret_target)
 {
-  ret_target->is_unfit = ret_target->is_told = false;
+  ret_target->is_unfit = ret_target->is_told = ret_target->is_seen_to = false;
   ret_target->takes_us = !tide_sys_confined; // the filter stays with the next image
   ret_target->why = TIDE_WHY_UNKNOWN;
   ret_target->path[0] = 0;
@@ -229,17 +233,21 @@ void tide_exec_target_look(const char *file, bool search, struct tide_exec_targe
   TIDE_SYS(SYS_close, t.fd);
 }
 
-static void tell_door(const struct tide_exec_target *target, uint32_t flags, uint32_t subject)
+static void tell_door(struct tide_exec_target *target, uint32_t flags, uint32_t subject)
 {
   uint32_t own = tide_sys_pid();
+  bool has_path = flags & (TIDE_DOOR_ABSENT | TIDE_DOOR_SPAWNS);
   struct tide_door_hello hello = {.magic = TIDE_DOOR_MAGIC,
                                   .version = TIDE_DOOR_VERSION,
                                   .pid = subject ? subject : own,
                                   .flags = flags,
+                                  .store_bytes = tide_sys_tid(),
                                   .parent_pid = own,
                                   .why = (uint32_t)target->why};
-  if (supervisor_door[0] && !tide_sys_sandboxed())
-    tide_door_tell(supervisor_door, &hello, flags == TIDE_DOOR_ABSENT ? target->path : "");
+  if (supervisor_door[0] && !tide_sys_sandboxed() &&
+      tide_door_tell(supervisor_door, &hello, has_path ? target->path : "", has_path && !subject) ==
+          TIDE_DOOR_SEEN_TO)
+    target->is_seen_to = true;
 }
 
 void tide_exec_target_heed(struct tide_exec_target *target, char *const env[])
@@ -263,9 +271,17 @@ void tide_exec_target_announce(struct tide_exec_target *target)
   target->is_told = target->is_unfit;
 }
 
+void tide_exec_target_announce_spawn(struct tide_exec_target *target)
+{
+  if (target->is_unfit)
+    tell_door(target, TIDE_DOOR_SPAWNS, 0);
+}
+
 void tide_exec_target_returned(struct tide_exec_target *target, uint32_t child)
 {
-  if (target->is_told)
+  if (target->is_seen_to && child)
+    return;
+  if (target->is_told || target->is_seen_to)
     tell_door(target, TIDE_DOOR_STAYED, 0);
   else if (target->is_unfit && child)
     tell_door(target, TIDE_DOOR_ABSENT, child);
@@ -274,6 +290,8 @@ void tide_exec_target_returned(struct tide_exec_target *target, uint32_t child)
 
 void tide_exec_target_say(const struct tide_exec_target *target)
 {
+  if (target->is_seen_to)
+    return;
   if (tide_sys_confined && tide_boot_ready()) // nothing can be said
     tide_add_relaxed(&tide_store.children->n_lost, 1);
   char text[512];

@@ -35,19 +35,21 @@ extern char **environ;
   })
 
 // Makes the call with env_ as its environment. Arguments and variables may be as long as the kernel
-// allows: then there is no room for ours, and the program is run as if we were not there. An exec
-// is announced before it happens; of a spawn, whose child `spawned` names, the supervisor hears
-// afterwards.
+// allows: then there is no room for ours, and the program is run as if we were not there. What does
+// not fit is announced before it happens; of a spawn that nobody saw to, whose child `spawned`
+// names, the supervisor hears once more afterwards.
 #define IMAGE(file, search, env, spawned, call)                                                    \
   ({                                                                                               \
     struct tide_exec_target target_;                                                               \
     const uint32_t *spawned_ = (spawned);                                                          \
     tide_exec_target_look(file, search, &target_);                                                 \
     tide_exec_target_heed(&target_, env);                                                          \
+    if (spawned_)                                                                                  \
+      tide_exec_target_announce_spawn(&target_);                                                   \
+    else                                                                                           \
+      tide_exec_target_announce(&target_);                                                         \
     if (!target_.takes_us && tide_exec_env_need_without(env))                                      \
       tide_exec_target_say(&target_);                                                              \
-    if (!spawned_)                                                                                 \
-      tide_exec_target_announce(&target_);                                                         \
     char **env_ = target_.takes_us ? WITH_US(env) : WITHOUT_US(env);                               \
     int ret_ = (call);                                                                             \
     if (TIDE_UNLIKELY(target_.takes_us && (ret_ == E2BIG || (ret_ == -1 && errno == E2BIG)))) {    \

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/statfs.h>
@@ -219,6 +220,7 @@ static enum tide_door_outcome exchange(const struct visit *visit, const void *me
   if (n != sizeof answer || answer.magic != TIDE_DOOR_MAGIC)
     return TIDE_DOOR_NOBODY;
   return answer.status == TIDE_DOOR_NOT_OF_THE_RUN ? TIDE_DOOR_OUTSIDE
+         : answer.status == TIDE_DOOR_TAKEN        ? TIDE_DOOR_SEEN_TO
          : answer.status                           ? TIDE_DOOR_REFUSED
                                                    : TIDE_DOOR_SERVED;
 }
@@ -252,7 +254,17 @@ void *tide_door_store(const char *name, const struct tide_door_hello *hello,
   return store;
 }
 
-void tide_door_tell(const char *name, const struct tide_door_hello *hello, const char *path)
+// Where only ancestors may trace: the supervisor's own helpers, too.
+static void let_trace(const struct visit *visit)
+{
+  struct ucred peer;
+  socklen_t n = sizeof peer;
+  if (!tide_sys_failed(TIDE_SYS(SYS_getsockopt, visit->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n)))
+    TIDE_SYS(SYS_prctl, PR_SET_PTRACER, peer.pid, 0, 0, 0);
+}
+
+enum tide_door_outcome tide_door_tell(const char *name, const struct tide_door_hello *hello,
+                                      const char *path, bool traced)
 {
   struct {
     struct tide_door_hello hello;
@@ -263,12 +275,16 @@ void tide_door_tell(const char *name, const struct tide_door_hello *hello, const
   long memory = -1;
   word.hello = *hello;
   tide_line_add(&line, path);
-  if (connect_either(&visit, name) != TIDE_DOOR_SERVED)
-    return;
-  exchange(&visit, &word, sizeof word.hello + line.n, &memory);
+  enum tide_door_outcome outcome = connect_either(&visit, name);
+  if (outcome != TIDE_DOOR_SERVED)
+    return outcome;
+  if (traced)
+    let_trace(&visit);
+  outcome = exchange(&visit, &word, sizeof word.hello + line.n, &memory);
   if (memory >= 0)
     TIDE_SYS(SYS_close, memory);
   TIDE_SYS(SYS_close, visit.fd);
+  return outcome;
 }
 
 // Names that are taken (an image before exec had the same pid) get a number before their ending.

@@ -17,6 +17,7 @@ enum tide_door_outcome {
   TIDE_DOOR_STRANGER, // another user answers
   TIDE_DOOR_UNSAFE,   // it gave something that could be pulled away from under us, or too little
   TIDE_DOOR_NO_ROOM,  // it gave a store, which could not be mapped
+  TIDE_DOOR_SEEN_TO,  // a word was heard, and the program it was about will be recorded
 };
 
 // Maps a store of hello->store_bytes handed out at the named door. Of a stranger nothing is taken,
@@ -28,8 +29,10 @@ void *tide_door_store(const char *name, const struct tide_door_hello *hello,
 // away from under us, or there is no room.
 void *tide_door_adopt(long memory, uint64_t bytes);
 
-// Says a word at the door, with a path behind it, and waits until it was heard, as long.
-void tide_door_tell(const char *name, const struct tide_door_hello *hello, const char *path);
+// Says a word at the door, with a path behind it, and waits until it was heard, as long. With
+// `traced` the supervisor may trace this process, also where only ancestors may.
+enum tide_door_outcome tide_door_tell(const char *name, const struct tide_door_hello *hello,
+                                      const char *path, bool traced);
 
 // Maps a new file of that size, readable by its user alone; pattern may hold %p (pid) and %n
 // (program). The name is written to name. NULL: it could not be made.

@@ -177,6 +177,12 @@ char *tide_absent_parent(uint32_t pid, uint32_t teller_pid)
   return exe_of(stat.parent == (uint32_t)getpid() ? 0 : stat.parent);
 }
 
+static const char *basename_of(const char *path)
+{
+  const char *name = strrchr(path, '/');
+  return name ? name + 1 : path;
+}
+
 void tide_absents_told(struct tide_absents *a, const struct tide_absent_word *word,
                        uint64_t time_ns)
 {
@@ -187,9 +193,10 @@ void tide_absents_told(struct tide_absents *a, const struct tide_absent_word *wo
                           !strcmp(a->living[before].row.exe, exe);
   if (is_at_both_doors)
     return;
-  if (before < a->n_living && a->living[before].is_unsure &&
-      !strcmp(a->living[before].row.exe, exe))
-    drop(a, before); // it was on its way to say so
+  // Found before its word was heard: it was on its way to say so, or has become it meanwhile.
+  if (before < a->n_living && !a->living[before].is_told &&
+      !strcmp(basename_of(a->living[before].row.exe), basename_of(exe)))
+    drop(a, before);
   else if (before < a->n_living)
     end(a, before);
   struct absent *absent = add_absent(a, word->pid, word->born, time_ns);
@@ -228,13 +235,8 @@ static void forget_silent(struct tide_absents *a, size_t at)
   a->silents[at] = a->silents[--a->n_silents];
 }
 
-static const char *basename_of(const char *path)
-{
-  const char *name = strrchr(path, '/');
-  return name ? name + 1 : path;
-}
-
-void tide_absents_came(struct tide_absents *a, uint32_t pid, uint64_t born, uint64_t time_ns)
+void tide_absents_came(struct tide_absents *a, uint32_t pid, uint64_t born, bool is_told,
+                       uint64_t time_ns)
 {
   for (size_t i = a->n_silents; i > 0; i--)
     if (a->silents[i - 1].pid == pid)
@@ -244,7 +246,8 @@ void tide_absents_came(struct tide_absents *a, uint32_t pid, uint64_t born, uint
     return;
   struct absent *absent = &a->living[at];
   TIDE_CLEANUP_FREE char *now = exe_of(pid);
-  bool is_same = !strcmp(basename_of(now), basename_of(absent->row.exe));
+  bool is_same =
+      (is_told && absent->is_told) || !strcmp(basename_of(now), basename_of(absent->row.exe));
   bool was_on_its_way = is_same || (!absent->is_told && absent->is_fork);
   if (was_on_its_way) {
     drop(a, at);

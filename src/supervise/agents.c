@@ -6,6 +6,8 @@
 #include "supervise/agents.h"
 
 #include "base/alloc.h"
+#include "base/proc.h"
+#include "model/why_words.h"
 #include "observe/clock.h"
 
 #include <errno.h>
@@ -210,6 +212,7 @@ static void tell(const struct tide_agents *agents, const struct tide_usher_word 
       .store_fd = word->store_fd,
       .time_ns = tide_monotonic_ns(),
       .born = word->born,
+      .has_agent = true,
   };
   if (agents->receive(agents->context, &visit))
     return;
@@ -217,6 +220,25 @@ static void tell(const struct tide_agents *agents, const struct tide_usher_word 
     close(word->pid_fd);
   if (word->store_fd >= 0)
     close(word->store_fd);
+}
+
+// Of one that was started, nobody has heard yet.
+static void tell_absent(const struct tide_agents *agents, const struct tide_usher_word *word)
+{
+  char exe[TIDE_DOOR_PATH_BYTES];
+  if (!tide_proc_exe(word->pid, exe, sizeof exe))
+    *exe = 0;
+  const struct tide_door_visit visit = {.pid = word->pid,
+                                        .told_pid = word->pid,
+                                        .flags = TIDE_DOOR_ABSENT,
+                                        .pid_fd = -1,
+                                        .store_fd = -1,
+                                        .time_ns = tide_monotonic_ns(),
+                                        .born = word->born,
+                                        .why = word->why,
+                                        .exe = exe,
+                                        .teller_pid = word->pid};
+  agents->receive(agents->context, &visit);
 }
 
 static void drop(struct tide_agents *agents, int words, const struct tide_usher_word *last)
@@ -244,7 +266,9 @@ static void hear(struct tide_agents *agents, int words)
     word = (struct tide_usher_word){.step = TIDE_USHER_FAILED,
                                     .text = "the process that traces has died"};
   else if (word.step == TIDE_USHER_ATTACHED)
-    tell(agents, &word);
+    tell(agents, &word); // and closing our end lets it go
+  else if (word.step == TIDE_USHER_FAILED && word.is_spawned && !tide_why_is_partial(word.why))
+    tell_absent(agents, &word);
   drop(agents, words, &word);
 }
 

@@ -225,6 +225,17 @@ static void make_absolute(uint32_t pid, char path[TIDE_DOOR_PATH_BYTES])
     sprintf(path, "%.*s%s%s", (int)n, directory, n > 1 ? "/" : "", name);
 }
 
+// The thread that calls exec, by our numbers: 0 where they are not known to be the visitor's.
+static pid_t thread_of(const struct visitor *visitor, const struct tide_door_hello *request)
+{
+  char name[64];
+  uint32_t own = request->parent_pid;
+  if (request->store_bytes == own)
+    return (pid_t)visitor->pid;
+  snprintf(name, sizeof name, "/proc/%u/task/%u", visitor->pid, (uint32_t)request->store_bytes);
+  return own == visitor->pid && !access(name, F_OK) ? (pid_t)request->store_bytes : 0;
+}
+
 static void take_word(struct tide_door *door, const struct visitor *visitor,
                       struct message *message)
 {
@@ -252,8 +263,9 @@ static void take_word(struct tide_door *door, const struct visitor *visitor,
     visit.born = child.born;
   else if (!is_own)
     visit.pid = 0; // it has ended already, or is not what was said
-  door->receive(door->context, &visit);
-  answer_hello(visitor->connection, TIDE_DOOR_GIVEN, -1);
+  visit.tid = thread_of(visitor, request);
+  bool is_seen_to = door->receive(door->context, &visit);
+  answer_hello(visitor->connection, is_seen_to ? TIDE_DOOR_TAKEN : TIDE_DOOR_GIVEN, -1);
 }
 
 // Turns a visitor that gets no store into a word about itself. A path that is NULL is its program.

@@ -30,14 +30,16 @@ struct tide_door_visit {
   uint64_t time_ns; // CLOCK_MONOTONIC
   uint64_t born;    // the process's start, on a clock of the kernel's; 0: not known. Tells an exec
                     // from a new process with a used pid
+  bool has_agent;   // it was given its store with the agent, at its beginning, and may be over
   // Of a word about a process without a store:
   enum tide_why why;
   const char *exe;     // valid during the call
+  pid_t tid;           // the thread that calls exec; 0: not known
   uint32_t teller_pid; // who said so: the process itself, or the one that started it
 };
 
-// Called on the door's thread. True: the visit was taken, with its descriptors; false: refused, as
-// a visit without a store always is.
+// Called on the door's thread. True: the visit was taken, with its descriptors, or the program that
+// a word is about is seen to; false: refused, as a visit without a store always is.
 typedef bool tide_door_receive(void *context, const struct tide_door_visit *visit);
 
 struct tide_door;

@@ -110,6 +110,30 @@ static enum tide_err spawn(struct run *run, struct tide_diag *diag)
   return err;
 }
 
+// A process that is about to become, or to start, what preloads do not cover waits while the door
+// hears of it: the moment to take hold of it.
+static bool see_to(const struct run *run, const struct tide_door_visit *visit)
+{
+  char why[512];
+  bool spawns = visit->flags & TIDE_DOOR_SPAWNS;
+  bool is_own = visit->pid && visit->pid == visit->teller_pid;
+  const struct tide_usher_order order = {.tid = visit->tid, .spawns = spawns};
+  return visit->tid && is_own && tide_usher_could_help(visit->why, NULL) &&
+         tide_agents_take(run->agents, &order, why);
+}
+
+static bool receive(void *context, const struct tide_door_visit *visit)
+{
+  struct run *run = context;
+  bool is_seen_to = false;
+  if (run->agents && visit->flags & (TIDE_DOOR_ABSENT | TIDE_DOOR_SPAWNS))
+    is_seen_to = see_to(run, visit);
+  else if (run->agents && visit->flags & TIDE_DOOR_STAYED)
+    tide_agents_leave(run->agents, visit->tid);
+  bool is_taken = !(visit->flags & TIDE_DOOR_SPAWNS) && tide_watch_receive(run->watch, visit);
+  return is_taken || is_seen_to;
+}
+
 static enum tide_err make_agents(struct run *run, struct tide_diag *diag)
 {
   const struct tide_run_options *o = run->options;
@@ -168,7 +192,7 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
     tide_watch_unfit_command(run->watch, target->path, target->why, target->detail);
   err = tide_watch_start(run->watch, diag);
   if (!err)
-    err = tide_door_serve(run->door, run->kin, tide_watch_receive, run->watch, diag);
+    err = tide_door_serve(run->door, run->kin, receive, run, diag);
   if (!err && run->agents)
     err = tide_agents_listen(run->agents, tide_watch_receive, run->watch, diag);
   return err;

@@ -12,6 +12,7 @@
 #include "supervise/target_check.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { MAX_FDS = 2 };
+enum { MAX_FDS = 2, HEARD_MS = 1000 };
 
 union control {
   struct cmsghdr header;
@@ -144,9 +145,11 @@ static enum tide_err put_agent(const struct tide_usher_house *house, const struc
   return tide_job_attach(&options, &job, ret_attached, diag);
 }
 
-static void receive(const struct tide_usher_house *house, struct guest *guest, int words)
+static void receive(const struct tide_usher_house *house, const struct tide_usher_order *order,
+                    struct guest *guest, int words)
 {
-  struct tide_usher_word word = {.step = TIDE_USHER_COVERED, .pid = (uint32_t)guest->pid};
+  struct tide_usher_word word = {
+      .step = TIDE_USHER_COVERED, .pid = (uint32_t)guest->pid, .is_spawned = order->spawns};
   struct tide_attached attached = {.store_fd = -1};
   struct tide_diag diag;
   look_at(house, guest);
@@ -172,6 +175,9 @@ static void receive(const struct tide_usher_house *house, struct guest *guest, i
   word.store_fd = attached.store_fd;
   word.pid_fd = word.step == TIDE_USHER_ATTACHED ? (int)syscall(SYS_pidfd_open, guest->pid, 0) : -1;
   send_word(words, &word);
+  // Whoever ends at once would be over before it is known.
+  if (word.step == TIDE_USHER_ATTACHED)
+    poll(&(struct pollfd){words, POLLIN, 0}, 1, HEARD_MS);
   tide_at_exec_go(guest->pid, attached.held_back);
 }
 
@@ -189,6 +195,6 @@ _Noreturn void tide_usher(const struct tide_usher_house *house,
   send_word(words, &word);
   struct guest guest = {0};
   if (word.step == TIDE_USHER_SEIZED && (guest.pid = tide_at_exec_await(words)))
-    receive(house, &guest, words);
+    receive(house, order, &guest, words);
   _exit(0);
 }

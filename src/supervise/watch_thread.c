@@ -204,7 +204,7 @@ static void hear_word(struct tide_watch *watch, const struct tide_watch_arrival 
 
 static void arrive(struct tide_watch *watch, const struct tide_door_visit *visit)
 {
-  tide_absents_came(watch->absents, visit->pid, visit->born,
+  tide_absents_came(watch->absents, visit->pid, visit->born, visit->has_agent,
                     tide_watch_since_origin(watch, visit->time_ns));
   uint32_t before = end_predecessor(watch, visit);
   if (!before) {

@@ -230,3 +230,52 @@ def how_leaves_sanitizers_alone(ground):
         done = ground.record("-f", "-o", "x.tide", "--", prog)
         expect(done.status == 6 and done.stdout == "ran\n", f"{done.status}: {done.stderr}")
         expect("AddressSanitizer" in done.stderr, done.stderr)
+
+
+def build_plain(ground, name, kind):
+    if kind == "musl":
+        return musl(ground, name, PLAIN)
+    if kind == "jemalloc":
+        return jemalloc(ground, name, PLAIN)
+    return ground.build(name, PLAIN, "-static")
+
+
+@test
+def how_children(ground):
+    """A shell that is preloaded starts what cannot be: by exec, by fork and exec, by spawn."""
+    code = ("import os, sys; p = sys.argv[1]; "
+            "pid = os.posix_spawn(p, [p], os.environ); "
+            "assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 6; os.execv(p, [p])")
+    for kind in ("static", "musl", "jemalloc"):
+        prog = build_plain(ground, "prog", kind)
+        done = ground.record("-f", "-o", "x.tide", "--", "sh", "-c", f"{prog}; {prog}; exec {prog}")
+        expect(done.status == 6 and done.stdout == "ran\n" * 3,
+               f"{kind}: {done.status}, {done.stdout!r}, {done.stderr}")
+        expect("not recorded" not in done.stderr, f"{kind}: {done.stderr}")
+        check_truth(ground, "x.tide", 3)
+        done = ground.record("-f", "-o", "x.tide", "--", "/usr/bin/python3", "-S", "-c", code, prog)
+        expect(done.status == 6 and done.stdout == "ran\n" * 2,
+               f"{kind}: {done.status}, {done.stdout!r}, {done.stderr}")
+        check_truth(ground, "x.tide", 2)
+        roll = ground.report("x.tide")["capture"]["run"]
+        expect(not roll["unrecorded"], f"{kind}: {roll}")
+
+
+@test
+def how_fork_of_a_static_program(ground):
+    """Its fork child has a store of its own, and what that starts is preloaded as ever."""
+    plain = ground.build("plain", PLAIN)
+    prog = ground.build("prog", TRUTH + """
+int main(int argc, char **argv)
+{
+  int status;
+  work();
+  if (fork() == 0) { work(); if (argc > 1) execv(argv[1], argv + 1); _exit(4); }
+  wait(&status);
+  return WEXITSTATUS(status);
+}
+""", "-static")
+    done = ground.record("-f", "-o", "x.tide", "--", prog, plain)
+    expect(done.status == 6 and done.stdout == "ran\n", f"{done.status}: {done.stderr}")
+    check_truth(ground, "x.tide", 2)
+    check_truth(ground, "x.tide", 1, "plain")

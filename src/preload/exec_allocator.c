@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The symbol table, copied and gone through: the file may change meanwhile, and nothing of it is
+// believed.
+#include "preload/exec_allocator.h"
+
+#include "rt/sys.h"
+#include "rt/text.h"
+
+#include <elf.h>
+#include <sys/mman.h>
+
+enum { MAX_SECTIONS = 64, MAX_BYTES = 8 << 20 };
+
+// One of these is enough; as in supervise/target_check.c.
+static const char *const SIGNS[] = {
+    "malloc",    "mallocx",           "_rjem_malloc", "_rjem_mallocx", "je_malloc", "je_mallocx",
+    "mi_malloc", "mi_malloc_aligned", "tc_malloc",    "sn_rust_alloc", "sn_malloc", "rpmalloc",
+};
+// A sanitizer's runtime has a malloc, too, and is left alone.
+static const char *const LEFT_ALONE[] = {"__asan_init", "__hwasan_init", "__tsan_init"};
+
+static bool is_among(const char *name, const char *const *names, size_t n)
+{
+  for (size_t i = 0; i < n; i++)
+    if (name[0] == names[i][0] && tide_text_starts(name, names[i]) &&
+        !name[tide_text_len(names[i])])
+      return true;
+  return false;
+}
+
+struct verdict {
+  bool has_sign, is_left_alone;
+};
+
+static void judge(const Elf64_Sym *symbols, uint64_t n, const char *names, uint64_t n_names,
+                  struct verdict *verdict)
+{
+  for (uint64_t i = 0; i < n; i++) {
+    const Elf64_Sym *s = &symbols[i];
+    if (s->st_shndx == SHN_UNDEF || ELF64_ST_BIND(s->st_info) == STB_LOCAL || s->st_name >= n_names)
+      continue;
+    const char *name = names + s->st_name;
+    verdict->has_sign |= is_among(name, SIGNS, sizeof SIGNS / sizeof *SIGNS);
+    verdict->is_left_alone |= is_among(name, LEFT_ALONE, sizeof LEFT_ALONE / sizeof *LEFT_ALONE);
+  }
+}
+
+static bool is_sane(const Elf64_Shdr *table, const Elf64_Shdr *names)
+{
+  uint64_t far = UINT64_C(1) << 40;
+  return table->sh_offset % 8 == 0 && table->sh_offset < far && names->sh_offset < far &&
+         table->sh_size < MAX_BYTES && names->sh_size < MAX_BYTES && names->sh_size &&
+         table->sh_info < table->sh_size / sizeof(Elf64_Sym);
+}
+
+// The table and its names lie close together: one call gets both. What follows is zero.
+static void judge_table(long fd, const Elf64_Shdr *table, const Elf64_Shdr *names,
+                        struct verdict *verdict)
+{
+  if (!is_sane(table, names))
+    return;
+  uint64_t skipped = table->sh_info * sizeof(Elf64_Sym), lo = table->sh_offset + skipped;
+  uint64_t table_lo = lo, hi = table->sh_offset + table->sh_size;
+  lo = names->sh_offset < lo ? names->sh_offset & ~UINT64_C(7) : lo;
+  hi = names->sh_offset + names->sh_size > hi ? names->sh_offset + names->sh_size : hi;
+  if (hi - lo > MAX_BYTES)
+    return;
+  long p = TIDE_SYS(SYS_mmap, 0, hi - lo + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                    -1, 0);
+  if (tide_sys_failed(p))
+    return;
+  const char *bytes = (const char *)p;
+  if (TIDE_SYS(SYS_pread64, fd, p, hi - lo, lo) == (long)(hi - lo))
+    judge((const Elf64_Sym *)(bytes + (table_lo - lo)),
+          (table->sh_size - skipped) / sizeof(Elf64_Sym), bytes + (names->sh_offset - lo),
+          names->sh_size, verdict);
+  TIDE_SYS(SYS_munmap, p, hi - lo + 1);
+}
+
+// The full table has all that the dynamic one has.
+bool tide_exec_allocator_inside(long fd, const Elf64_Ehdr *elf)
+{
+  Elf64_Shdr sections[MAX_SECTIONS];
+  struct verdict verdict = {false, false};
+  const Elf64_Shdr *best = NULL;
+  long n = (long)(elf->e_shnum * sizeof *sections);
+  if (elf->e_shentsize != sizeof *sections || elf->e_shnum > MAX_SECTIONS ||
+      TIDE_SYS(SYS_pread64, fd, sections, n, elf->e_shoff) != n)
+    return false;
+  for (unsigned i = 0; i < elf->e_shnum; i++)
+    if (sections[i].sh_link < elf->e_shnum &&
+        (sections[i].sh_type == SHT_SYMTAB || (sections[i].sh_type == SHT_DYNSYM && !best)))
+      best = &sections[i];
+  if (best)
+    judge_table(fd, best, &sections[best->sh_link], &verdict);
+  return verdict.has_sign && !verdict.is_left_alone;
+}
