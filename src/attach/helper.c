@@ -89,8 +89,7 @@ static _Noreturn void work(const struct tide_job_options *options, int words)
   if (answer.err)
     _exit(1);
   // The command's end is an order, too.
-  ssize_t n = 0;
-  while (heard && (n = read(words, &order, 1)) < 0 && errno == EINTR)
+  while (heard && read(words, &order, 1) < 0 && errno == EINTR)
     ;
   answer.err = tide_job_detach(job, &answer.attached, &answer.diag);
   answer.attached.store_fd = -1;

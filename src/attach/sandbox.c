@@ -143,14 +143,14 @@ static bool is_borne(uint32_t answer, bool is_needed)
          (action == SECCOMP_RET_ERRNO && !is_needed);
 }
 
+#define OUR_ARCH (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? AUDIT_ARCH_X86_64 : AUDIT_ARCH_AARCH64)
+
 // The first call that a filter would not bear; NULL: it bears all.
 static const struct call *find_refused(const struct sock_filter *code, size_t n)
 {
   for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++) {
-    struct seccomp_data data = {.nr = CALLS[i].number,
-                                .arch = TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? AUDIT_ARCH_X86_64
-                                                                         : AUDIT_ARCH_AARCH64,
-                                .instruction_pointer = 4096};
+    struct seccomp_data data = {
+        .nr = CALLS[i].number, .arch = OUR_ARCH, .instruction_pointer = 4096};
     memcpy(data.args, CALLS[i].arguments, sizeof data.args);
     if (!is_borne(tide_sandbox_run(code, n, &data), CALLS[i].is_needed))
       return &CALLS[i];

@@ -425,12 +425,17 @@ static struct tide_stopped *borrowable(struct tide_tracer *tracer)
   return NULL;
 }
 
+static bool step_through_syscall(pid_t tid)
+{
+  bool began = step_to_syscall(tid);
+  return began && step_to_syscall(tid);
+}
+
 static bool make_call(struct tide_stopped *thread, uint64_t cave, struct tide_remote_call *call)
 {
   struct user_regs_struct regs = tide_regs_at_call(&thread->regs, cave);
   set_regs(thread->tid, &regs);
-  if (!step_to_syscall(thread->tid) || !step_to_syscall(thread->tid) ||
-      !get_regs(thread->tid, &regs))
+  if (!step_through_syscall(thread->tid) || !get_regs(thread->tid, &regs))
     return false;
   call->result = tide_regs_result(&regs);
   call->done = true;

@@ -7,6 +7,8 @@
 #include <Zydis/Zydis.h>
 #include <string.h>
 
+static const uint8_t JUMP_BY_NEXT[] = {0xff, 0x25, 0, 0, 0, 0}; // jmp *0(%rip)
+
 #define ENDBR64 0xf3, 0x0f, 0x1e, 0xfa
 enum { NEAR_JUMP_BYTES = 5, SHORT_JUMP_BYTES = 2 };
 
@@ -207,7 +209,7 @@ static size_t enter(uint8_t *code, uint32_t index, uint64_t hook)
 {
   code[0] = 0x68;
   memcpy(code + 1, &index, sizeof index);
-  memcpy(code + 5, "\xff\x25\0\0\0\0", 6);
+  memcpy(code + 5, JUMP_BY_NEXT, sizeof JUMP_BY_NEXT);
   memcpy(code + 11, &hook, sizeof hook);
   return 19;
 }
@@ -216,7 +218,7 @@ static uint64_t entered(const uint8_t *code)
 {
   uint64_t hook;
   memcpy(&hook, code + 11, sizeof hook);
-  return code[0] == 0x68 && !memcmp(code + 5, "\xff\x25\0\0\0\0", 6) ? hook : 0;
+  return code[0] == 0x68 && !memcmp(code + 5, JUMP_BY_NEXT, sizeof JUMP_BY_NEXT) ? hook : 0;
 }
 
 static uint64_t jumps_to(const uint8_t *code, uint64_t at)

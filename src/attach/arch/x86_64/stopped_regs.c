@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+static const uint8_t JUMP_BY_NEXT[] = {0xff, 0x25, 0, 0, 0, 0}; // jmp *0(%rip)
+
 // The kernel's own, between a call that was interrupted and its restart.
 enum { RESTART_SYS = 512, RESTART_NO_INTR = 513, RESTART_NO_HAND = 514, RESTART_BLOCK = 516 };
 
@@ -127,7 +129,7 @@ size_t tide_regs_write_call(const struct user_regs_struct *regs,
               {R8, back.r8},   {R9, back.r9},   {R10, back.r10}, {R11, back.r11}};
   for (size_t i = 0; i < sizeof used / sizeof *used; i++)
     p = put_mov(p, used[i].reg, used[i].value);
-  memcpy(p, "\xff\x25\0\0\0\0", 6); // jmp *0(%rip)
+  memcpy(p, JUMP_BY_NEXT, sizeof JUMP_BY_NEXT); // jmp *0(%rip)
   memcpy(p + 6, &back.rip, sizeof back.rip);
   return (size_t)(p + JUMP_BYTES - code);
 }
