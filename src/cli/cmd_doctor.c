@@ -152,7 +152,7 @@ static void judge_command(struct finding *f, const char *command, const struct t
   bool is_found = *allocators || target->why == TIDE_WHY_MUSL;
   if (could_help && is_found)
     judge(f, SEEN_ALL, tide_sprintf("every allocation will be seen, by the agent: it %s", why),
-          tide_sprintf("tidemark run %s", command));
+          tide_sprintf("tidemark run --how auto %s", command));
   else if (tide_why_is_partial(target->why))
     judge(f, SEEN_PART,
           tide_sprintf("only what goes through libc's allocator will be seen: it %s", why),

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum tide_how { TIDE_HOW_AUTO, TIDE_HOW_PRELOAD, TIDE_HOW_AGENT };
+enum tide_how { TIDE_HOW_PRELOAD, TIDE_HOW_AUTO, TIDE_HOW_AGENT };
 
 struct tide_usher_house { // the same for all of a run
   const char *agent, *library, *door;

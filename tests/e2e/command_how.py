@@ -9,6 +9,8 @@ import subprocess
 import record
 from ground import expect, finish, test, wait_for
 
+AUTO = ("--how", "auto")
+
 # 1,000 blocks of 100 bytes that are freed, 300 of 1,000 that are kept, 50 of 10 made 5,000.
 TRUTH = """
 #define _GNU_SOURCE
@@ -66,7 +68,7 @@ def check_truth(ground, path, times=1, exe="prog"):
 
 
 def run_exactly(ground, prog, *options):
-    done = ground.record("-f", "-o", "x.tide", *options, "--", prog)
+    done = ground.record("-f", "-o", "x.tide", *(options or AUTO), "--", prog)
     expect(done.status == 6 and done.stdout == "ran\n",
            f"status {done.status}, {done.stdout!r}, {done.stderr}")
     check_truth(ground, "x.tide")
@@ -129,10 +131,10 @@ int main(int argc, char **argv)
 }
 """, "-static")
     alone = ground.run(prog)
-    done = ground.record("-q", "-f", "-o", "x.tide", "--", prog)
+    done = ground.record("-q", "-f", "-o", "x.tide", *AUTO, "--", prog)
     expect((done.status, done.stdout) == (alone.status, alone.stdout),
            f"{alone.stdout!r} and {done.stdout!r}")
-    done = ground.record("-q", "-f", "-o", "x.tide", "--", prog, int(signal.SIGTERM))
+    done = ground.record("-q", "-f", "-o", "x.tide", *AUTO, "--", prog, int(signal.SIGTERM))
     expect(done.status == -signal.SIGTERM, f"status {done.status}")
     check_truth(ground, "x.tide")
 
@@ -155,7 +157,7 @@ int main(void)
 
 
 def start_waiting(ground, *words):
-    child = ground.start("-f", "-o", "x.tide", *words)
+    child = ground.start("-f", "-o", "x.tide", *AUTO, *words)
     expect(child.stdout.readline() == "ready\n", "it does not start")
     return child
 
@@ -217,7 +219,7 @@ def how_traced_already(ground):
         raise record.Skip("no strace here")
     prog = ground.build("prog", PLAIN, "-static")
     done = ground.run("strace", "-f", "-qq", "-o", "trace", "-e", "trace=none", ground.tidemark,
-                      "run", "-f", "-o", "x.tide", prog)
+                      "run", *AUTO, "-f", "-o", "x.tide", prog)
     expect(done.status == 6 and done.stdout == "ran\n", f"status {done.status}, {done.stdout!r}")
     expect("traced already" in done.stderr and "statically linked" in done.stderr, done.stderr)
 
@@ -227,7 +229,7 @@ def how_leaves_sanitizers_alone(ground):
     source = 'int puts(const char *); int main(void) { puts("ran"); return 6; }\n'
     for flag in ("-fsanitize=address", "-static-libasan"):
         prog = ground.build("prog", source, "-fsanitize=address", flag)
-        done = ground.record("-f", "-o", "x.tide", "--", prog)
+        done = ground.record("-f", "-o", "x.tide", *AUTO, "--", prog)
         expect(done.status == 6 and done.stdout == "ran\n", f"{done.status}: {done.stderr}")
         expect("AddressSanitizer" in done.stderr, done.stderr)
 
@@ -248,12 +250,14 @@ def how_children(ground):
             "assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 6; os.execv(p, [p])")
     for kind in ("static", "musl", "jemalloc"):
         prog = build_plain(ground, "prog", kind)
-        done = ground.record("-f", "-o", "x.tide", "--", "sh", "-c", f"{prog}; {prog}; exec {prog}")
+        done = ground.record("-f", "-o", "x.tide", *AUTO, "--", "sh", "-c",
+                             f"{prog}; {prog}; exec {prog}")
         expect(done.status == 6 and done.stdout == "ran\n" * 3,
                f"{kind}: {done.status}, {done.stdout!r}, {done.stderr}")
         expect("not recorded" not in done.stderr, f"{kind}: {done.stderr}")
         check_truth(ground, "x.tide", 3)
-        done = ground.record("-f", "-o", "x.tide", "--", "/usr/bin/python3", "-S", "-c", code, prog)
+        done = ground.record("-f", "-o", "x.tide", *AUTO, "--", "/usr/bin/python3", "-S", "-c",
+                             code, prog)
         expect(done.status == 6 and done.stdout == "ran\n" * 2,
                f"{kind}: {done.status}, {done.stdout!r}, {done.stderr}")
         check_truth(ground, "x.tide", 2)
@@ -275,7 +279,7 @@ int main(int argc, char **argv)
   return WEXITSTATUS(status);
 }
 """, "-static")
-    done = ground.record("-f", "-o", "x.tide", "--", prog, plain)
+    done = ground.record("-f", "-o", "x.tide", *AUTO, "--", prog, plain)
     expect(done.status == 6 and done.stdout == "ran\n", f"{done.status}: {done.stderr}")
     check_truth(ground, "x.tide", 2)
     check_truth(ground, "x.tide", 1, "plain")

@@ -174,7 +174,7 @@ int main(void)
     text = (ground.scratch / "whole.html").read_text()
     limit = len(text.encode()) - len(page_data.DATA.search(text).group(2)) * 2 // 3
     done = html(ground, "x.tide", "-o", "small.html", "--max-bytes", str(limit))
-    said = re.search(r"; ([\d,]+) of ([\d,]+) stacks gathered as \[other\] to stay within "
+    said = re.search(r"; ([\d,]+) of ([\d,]+) stacks gathered to stay within "
                      r".*; 'tidemark view x\.tide' shows all\n$", done.stderr)
     expect(said, done.stderr)
     expect((ground.scratch / "small.html").stat().st_size <= limit, "the limit is exceeded")
