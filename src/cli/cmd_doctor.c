@@ -125,7 +125,7 @@ static const char *last_name(const char *path)
 // A script's program is its interpreter.
 static bool is_script(const char *command, const struct tide_target *target)
 {
-  return strcmp(last_name(command), last_name(target->path)) != 0;
+  return target->path && strcmp(last_name(command), last_name(target->path)) != 0;
 }
 
 static void judge_command(struct finding *f, const char *command, const struct tide_target *target,

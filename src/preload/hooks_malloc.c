@@ -71,16 +71,20 @@ __attribute__((noinline)) static void free_at_peak(struct tide_thread *t, void *
 __attribute__((noinline)) static void free_last(struct tide_thread *t, void *p)
 {
   struct tide_quick block;
-  if (TIDE_UNLIKELY(!tide_book_find_last(&t->writer, t->clock.now, &block)))
+  if (TIDE_UNLIKELY(!tide_book_find_last(&t->writer, t->clock.now, &block))) {
     free_unusual(t, p);
-  else if (TIDE_UNLIKELY(!tide_book_is_off_peak(&t->writer, block.c)))
-    free_at_peak(t, p, block.c);
-  else if (TIDE_UNLIKELY(!tide_book_end_quickly(&t->writer, block.c, block.slot, block.end, true)))
-    free_unusual(t, p);
-  else {
-    t->writer.temp_cell = block.c;
-    free_recorded(t, p);
+    return;
   }
+  if (TIDE_UNLIKELY(!tide_book_is_off_peak(&t->writer, block.c))) {
+    free_at_peak(t, p, block.c);
+    return;
+  }
+  if (TIDE_UNLIKELY(!tide_book_end_quickly(&t->writer, block.c, block.slot, block.end, true))) {
+    free_unusual(t, p);
+    return;
+  }
+  t->writer.temp_cell = block.c;
+  free_recorded(t, p);
 }
 
 __attribute__((noinline)) static void free_other(struct tide_thread *t, void *p)
@@ -89,14 +93,19 @@ __attribute__((noinline)) static void free_other(struct tide_thread *t, void *p)
   // on its way while we wait for ours.
   __builtin_prefetch((char *)p - 8, 1);
   struct tide_quick block;
-  if (TIDE_UNLIKELY(!tide_book_find_other(&t->writer, (uint64_t)p, t->clock.now, &block)))
+  if (TIDE_UNLIKELY(!tide_book_find_other(&t->writer, (uint64_t)p, t->clock.now, &block))) {
     free_unusual(t, p);
-  else if (TIDE_UNLIKELY(!tide_book_is_off_peak(&t->writer, block.c)))
+    return;
+  }
+  if (TIDE_UNLIKELY(!tide_book_is_off_peak(&t->writer, block.c))) {
     free_at_peak(t, p, block.c);
-  else if (TIDE_UNLIKELY(!tide_book_end_quickly(&t->writer, block.c, block.slot, block.end, false)))
+    return;
+  }
+  if (TIDE_UNLIKELY(!tide_book_end_quickly(&t->writer, block.c, block.slot, block.end, false))) {
     free_unusual(t, p);
-  else
-    free_recorded(t, p);
+    return;
+  }
+  free_recorded(t, p);
 }
 
 static void free_booked(struct tide_thread *t, void *p)
