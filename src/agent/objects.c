@@ -12,6 +12,7 @@
 
 #include <elf.h>
 #include <string.h>
+#include <sys/uio.h>
 
 enum { MAX_OBJECTS = 2048, MAX_TABLES = 1024, MAX_PATH_BYTES = 256, HEADER_BYTES = 4096 };
 
@@ -44,16 +45,24 @@ static void find_table(struct mapped *m)
     }
 }
 
+// By the kernel: what was mapped when the list was read may be gone any moment, by another thread.
+static bool copy_headers(uint64_t at, uint64_t headers[HEADER_BYTES / 8])
+{
+  const struct iovec to = {headers, HEADER_BYTES}, from = {(void *)at, HEADER_BYTES};
+  return TIDE_SYS(SYS_process_vm_readv, tide_sys_pid(), &to, 1, &from, 1, 0) == HEADER_BYTES;
+}
+
 // The mapping at a file's offset 0, readable: does it begin with headers that we can use?
 static bool read_headers(const struct tide_maps_line *line, struct mapped *m)
 {
-  const Elf64_Ehdr *elf = (const Elf64_Ehdr *)line->lo;
-  if (line->offset || !line->readable || !tide_sys_readable(line->lo) ||
+  static uint64_t headers[HEADER_BYTES / 8]; // whoever makes a table has the lock
+  const Elf64_Ehdr *elf = (const Elf64_Ehdr *)headers;
+  if (line->offset || !line->readable || !copy_headers(line->lo, headers) ||
       memcmp(elf->e_ident, ELFMAG, SELFMAG) || elf->e_phentsize != sizeof(Elf64_Phdr) ||
       elf->e_phoff % 8 || elf->e_phoff > HEADER_BYTES ||
       elf->e_phoff + elf->e_phnum * sizeof(Elf64_Phdr) > HEADER_BYTES)
     return false;
-  const Elf64_Phdr *p = (const Elf64_Phdr *)(line->lo + elf->e_phoff);
+  const Elf64_Phdr *p = (const Elf64_Phdr *)((const char *)headers + elf->e_phoff);
   *m = (struct mapped){.start = line->lo, .is_object = true};
   for (unsigned i = 0; i < elf->e_phnum; i++)
     if (p[i].p_type == PT_LOAD && !p[i].p_offset)

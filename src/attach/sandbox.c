@@ -124,6 +124,7 @@ static const struct call {
     {SYS_getppid, "getppid", false, {0}},
     {SYS_openat, "openat", false, {(uint64_t)-100, 4096, 0x80000}},
     {SYS_read, "read", false, {9, 4096, 4096}},
+    {SYS_process_vm_readv, "process_vm_readv", false, {1, 4096, 1, 4096, 1}},
     {SYS_ioctl, "ioctl", false, {9, 0xc0686611, 4096}},
     {SYS_prctl, "prctl", false, {16, 4096}},
     {SYS_prlimit64, "prlimit64", false, {0, 9, 0, 4096}},
