@@ -132,11 +132,12 @@ static void end(struct tide_absents *a, size_t at)
   drop(a, at);
 }
 
-// The index, or n_living.
+// The index, or n_living. Whose start nobody asked for is known by its pid.
 static size_t find_absent(const struct tide_absents *a, uint32_t pid, uint64_t born)
 {
   size_t i = 0;
-  while (i < a->n_living && !(pid && a->living[i].pid == pid && a->living[i].born == born))
+  while (i < a->n_living &&
+         !(pid && a->living[i].pid == pid && (!born || a->living[i].born == born)))
     i++;
   return i;
 }

@@ -10,7 +10,7 @@
 #include "observe/clock.h"
 #include "supervise/output_name.h"
 #include "base/proc.h"
-#include "supervise/spawn.h"
+#include "supervise/pidfd.h"
 #include "supervise/watch.h"
 #include "tide/file.h"
 

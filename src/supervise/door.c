@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "observe/clock.h"
 #include "base/proc.h"
+#include "supervise/pidfd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,8 +40,9 @@
 
 struct visitor { // one of the run's own
   int connection;
+  int pid_fd; // -1: not known yet
   uint32_t pid;
-  uint64_t born;
+  uint64_t identity, born; // of struct tide_door_visit
 };
 
 struct message {
@@ -236,6 +238,14 @@ static pid_t thread_of(const struct visitor *visitor, const struct tide_door_hel
   return own == visitor->pid && !access(name, F_OK) ? (pid_t)request->store_bytes : 0;
 }
 
+// When it began, of one that need not have been asked.
+static uint64_t born_of(const struct visitor *visitor)
+{
+  struct tide_proc_stat stat;
+  return visitor->born || !visitor->pid || !tide_proc_stat(visitor->pid, &stat) ? visitor->born
+                                                                                : stat.born;
+}
+
 static void take_word(struct tide_door *door, const struct visitor *visitor,
                       struct message *message)
 {
@@ -253,7 +263,7 @@ static void take_word(struct tide_door *door, const struct visitor *visitor,
       .pid_fd = -1,
       .store_fd = -1,
       .time_ns = tide_monotonic_ns(),
-      .born = is_own ? visitor->born : 0,
+      .born = is_own ? born_of(visitor) : 0,
       .why = (enum tide_why)request->why,
       .exe = message->path,
       .teller_pid = visitor->pid,
@@ -282,7 +292,7 @@ static void tell_of(struct tide_door *door, const struct visitor *visitor, enum 
       .pid_fd = -1,
       .store_fd = -1,
       .time_ns = tide_monotonic_ns(),
-      .born = visitor->born,
+      .born = born_of(visitor),
       .why = why,
       .exe = path ? path : exe,
       .teller_pid = visitor->pid,
@@ -290,7 +300,7 @@ static void tell_of(struct tide_door *door, const struct visitor *visitor, enum 
   door->receive(door->context, &visit);
 }
 
-static void give_store(struct tide_door *door, const struct visitor *visitor,
+static void give_store(struct tide_door *door, struct visitor *visitor,
                        const struct tide_door_hello *request)
 {
   bool has_gone = has_left(visitor->connection);
@@ -298,14 +308,17 @@ static void give_store(struct tide_door *door, const struct visitor *visitor,
     return;
   int store_fd = has_gone ? -1 : tide_door_make_store(request->store_bytes);
   // The visitor waits for our answer, so its pid cannot have been given to anybody else yet.
+  if (visitor->pid_fd < 0 && visitor->pid)
+    visitor->pid_fd = (int)syscall(SYS_pidfd_open, visitor->pid, 0);
   struct tide_door_visit visit = {
       .pid = visitor->pid,
       .told_pid = request->pid,
       .told_parent_pid = request->parent_pid,
       .flags = request->flags,
-      .pid_fd = visitor->pid ? (int)syscall(SYS_pidfd_open, visitor->pid, 0) : -1,
+      .pid_fd = visitor->pid_fd,
       .store_fd = store_fd < 0 ? -1 : fcntl(store_fd, F_DUPFD_CLOEXEC, 0),
       .time_ns = tide_monotonic_ns(),
+      .identity = visitor->identity,
       .born = visitor->born,
   };
   visit.store_errno = visit.store_fd < 0 && !has_gone ? errno : 0;
@@ -313,17 +326,23 @@ static void give_store(struct tide_door *door, const struct visitor *visitor,
   if (door->receive(door->context, &visit)) {
     if (!fstat(store_fd, &st))
       tide_kin_gave_store(door->kin, st.st_ino);
+    visitor->pid_fd = -1;
     answer_hello(visitor->connection, TIDE_DOOR_GIVEN, store_fd);
   } else {
-    close_if_open(visit.pid_fd);
     close_if_open(visit.store_fd);
     answer_hello(visitor->connection, TIDE_DOOR_TURNED_AWAY, -1);
   }
   close_if_open(store_fd);
 }
 
+static void see_off(const struct visitor *visitor)
+{
+  close(visitor->connection);
+  close_if_open(visitor->pid_fd);
+}
+
 // False: nothing has been said yet.
-static bool try_serve(struct tide_door *door, const struct visitor *visitor)
+static bool try_serve(struct tide_door *door, struct visitor *visitor)
 {
   struct message message = {0};
   ssize_t n = recv(visitor->connection, &message, sizeof message - 1, MSG_DONTWAIT | MSG_TRUNC);
@@ -337,7 +356,7 @@ static bool try_serve(struct tide_door *door, const struct visitor *visitor)
     take_word(door, visitor, &message);
   else
     give_store(door, visitor, &message.request);
-  close(visitor->connection);
+  see_off(visitor);
   return true;
 }
 
@@ -349,6 +368,17 @@ static bool names_door(const struct tide_door *door, uint32_t pid)
   return pid && tide_proc_environment_holds(pid, variable);
 }
 
+// A child of one that is known to belong is taken by the kernel's word on its parent.
+static bool is_adopted(struct tide_door *door, struct visitor *visitor)
+{
+  struct tide_pid_origin origin;
+  visitor->pid_fd = visitor->pid ? tide_pid_fd_of_peer(visitor->connection) : -1;
+  if (!tide_pid_origin(visitor->pid_fd, visitor->pid, &origin))
+    return false;
+  visitor->identity = origin.identity;
+  return tide_kin_adopts(door->kin, visitor->pid, origin.parent);
+}
+
 // Judges whoever connected before anything is read or kept: only the run's own take up room.
 static bool admit(struct tide_door *door, struct visitor *visitor)
 {
@@ -357,7 +387,8 @@ static bool admit(struct tide_door *door, struct visitor *visitor)
   getsockopt(visitor->connection, SOL_SOCKET, SO_PEERCRED, &peer, &length);
   visitor->pid = peer.pid > 0 ? (uint32_t)peer.pid : 0;
   uint64_t n_refused = tide_kin_n_refused(door->kin);
-  if (has_welcome_user(&peer) && tide_kin_belongs(door->kin, visitor->pid, &visitor->born))
+  if (has_welcome_user(&peer) &&
+      (is_adopted(door, visitor) || tide_kin_belongs(door->kin, visitor->pid, &visitor->born)))
     return true;
   // It ended before we looked (we may have been stopped), so the kernel cannot say whose it was.
   // One of our own user's counts as one that was not recorded.
@@ -373,7 +404,7 @@ static bool admit(struct tide_door *door, struct visitor *visitor)
   struct message ignored;
   (void)!recv(visitor->connection, &ignored, sizeof ignored, MSG_DONTWAIT | MSG_TRUNC);
   answer_hello(visitor->connection, TIDE_DOOR_NOT_OF_THE_RUN, -1);
-  close(visitor->connection);
+  see_off(visitor);
   return false;
 }
 
@@ -390,7 +421,7 @@ static void drop_one(struct tide_door *door)
       victim = i;
     }
   }
-  close(door->waiting[victim].connection);
+  see_off(&door->waiting[victim]);
   door->n_waiting--;
   memmove(door->waiting + victim, door->waiting + victim + 1,
           (door->n_waiting - victim) * sizeof *door->waiting);
@@ -400,8 +431,8 @@ static void drop_one(struct tide_door *door)
 static void accept_some(struct tide_door *door, int listen_fd)
 {
   for (int i = 0; i < MAX_ROUND; i++) {
-    struct visitor visitor = {.connection =
-                                  accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+    struct visitor visitor = {
+        .connection = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), .pid_fd = -1};
     if (visitor.connection < 0) {
       if (errno == EMFILE || errno == ENFILE) // no use in trying again at once
         poll(&(struct pollfd){door->stop_fd, POLLIN, 0}, 1, FULL_PAUSE_MS);
@@ -468,7 +499,7 @@ void tide_door_close(struct tide_door *door)
     pthread_join(door->thread, NULL);
   }
   for (size_t i = 0; i < door->n_waiting; i++)
-    close(door->waiting[i].connection);
+    see_off(&door->waiting[i]);
   close_if_open(door->listen_fds[0]);
   if (door->listen_fds[1] >= 0) {
     struct sockaddr_un address;

@@ -28,9 +28,10 @@ struct tide_door_visit {
   int store_fd; // the memfd; likewise. -1: the visitor has gone without
   int store_errno;  // why none could be made; 0: it did not wait for it
   uint64_t time_ns; // CLOCK_MONOTONIC
-  uint64_t born;    // the process's start, on a clock of the kernel's; 0: not known. Tells an exec
-                    // from a new process with a used pid
-  bool has_agent;   // it was given its store with the agent, at its beginning, and may be over
+  // Either tells an exec from a new process with a used pid; 0: not known.
+  uint64_t identity; // of pidfd.h
+  uint64_t born;     // the process's start, on a clock of the kernel's
+  bool has_agent;    // it was given its store with the agent, at its beginning, and may be over
   // Of a word about a process without a store:
   enum tide_why why;
   const char *exe;     // valid during the call

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_GENERATIONS = 256, MAX_WALKS = 4, FIRST_SLOTS = 256 };
@@ -22,7 +23,8 @@ enum { MAX_GENERATIONS = 256, MAX_WALKS = 4, FIRST_SLOTS = 256 };
 enum { STRANGERS_REMEMBERED = 256 };
 
 struct member {
-  uint32_t pid; // 0: a free slot
+  uint32_t pid;  // 0: a free slot
+  bool is_bound; // it was born by then; whoever gets its number after it is born later
   uint64_t born;
 };
 
@@ -101,20 +103,34 @@ static void grow_members(struct tide_kin *kin)
   free(old);
 }
 
-static void remember(struct tide_kin *kin, uint32_t pid, uint64_t born)
+static void remember(struct tide_kin *kin, uint32_t pid, uint64_t born, bool is_bound)
 {
   struct member *member = slot_of(kin, pid);
   if (!member->pid && 2 * ++kin->n_members > kin->n_slots) {
     grow_members(kin);
     member = slot_of(kin, pid);
   }
-  *member = (struct member){pid, born};
+  *member = (struct member){pid, is_bound, born};
+}
+
+static bool is_the_one(const struct member *member, const struct tide_proc_stat *stat)
+{
+  return member->is_bound ? stat->born <= member->born : stat->born == member->born;
 }
 
 static bool is_member(const struct tide_kin *kin, const struct tide_proc_stat *stat)
 {
   const struct member *member = slot_of(kin, stat->pid);
-  return member->pid && member->born == stat->born;
+  return member->pid && is_the_one(member, stat);
+}
+
+// As /proc tells when processes were born.
+static uint64_t ticks_now(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+  return (uint64_t)now.tv_sec * per_second + (uint64_t)now.tv_nsec * per_second / 1000000000u;
 }
 
 static bool has_ended(int pid_fd)
@@ -164,7 +180,7 @@ static bool climb(struct tide_kin *kin, const struct tide_proc_stat *from, bool 
     }
   }
   for (size_t i = 0; i < n; i++)
-    remember(kin, line[i].pid, line[i].born);
+    remember(kin, line[i].pid, line[i].born, false);
   return true;
 }
 
@@ -175,9 +191,9 @@ static bool is_led_by_us(const struct tide_kin *kin, uint32_t leader, uint32_t o
 {
   struct tide_proc_stat now;
   const struct member *known = slot_of(kin, leader);
-  if (!leader || leader == own || !known->pid || stat->born < known->born)
+  if (!leader || leader == own || !known->pid || (!known->is_bound && stat->born < known->born))
     return false;
-  return !tide_proc_stat(leader, &now) || now.born == known->born;
+  return !tide_proc_stat(leader, &now) || is_the_one(known, &now);
 }
 
 static bool maps_a_store(const struct tide_kin *kin, uint32_t pid)
@@ -220,12 +236,22 @@ static bool belongs(struct tide_kin *kin, uint32_t pid, uint64_t *ret_born)
       return true;
   }
   if (is_our_orphan(kin, &stat)) {
-    remember(kin, pid, stat.born);
+    remember(kin, pid, stat.born, false);
     return true;
   }
-  kin->strangers[pid % STRANGERS_REMEMBERED] = (struct member){pid, stat.born};
+  kin->strangers[pid % STRANGERS_REMEMBERED] = (struct member){pid, false, stat.born};
   kin->n_refused++;
   return false;
+}
+
+bool tide_kin_adopts(struct tide_kin *kin, uint32_t pid, uint32_t parent)
+{
+  pthread_mutex_lock(&kin->lock);
+  bool yes = parent && is_forebear(kin, parent);
+  if (yes)
+    remember(kin, pid, ticks_now(), true);
+  pthread_mutex_unlock(&kin->lock);
+  return yes;
 }
 
 bool tide_kin_belongs(struct tide_kin *kin, uint32_t pid, uint64_t *ret_born)
@@ -244,7 +270,7 @@ bool tide_kin_belongs(struct tide_kin *kin, uint32_t pid, uint64_t *ret_born)
 void tide_kin_remember(struct tide_kin *kin, uint32_t pid, uint64_t born)
 {
   pthread_mutex_lock(&kin->lock);
-  remember(kin, pid, born);
+  remember(kin, pid, born, false);
   pthread_mutex_unlock(&kin->lock);
 }
 
@@ -261,7 +287,7 @@ void tide_kin_count_stranger(struct tide_kin *kin, uint32_t pid)
   pthread_mutex_lock(&kin->lock);
   struct member *stranger = &kin->strangers[pid % STRANGERS_REMEMBERED];
   if (stranger->pid != pid) {
-    *stranger = (struct member){pid, 0};
+    *stranger = (struct member){.pid = pid};
     kin->n_refused++;
   }
   pthread_mutex_unlock(&kin->lock);

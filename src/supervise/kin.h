@@ -4,7 +4,8 @@
 // variables leak, so a visitor is judged by what the kernel says of it, never by its own words:
 //
 //  1. A process belongs whose line of parents leads to this process, or to one known to belong.
-//     Processes are told apart by pid and start time.
+//     Processes are told apart by pid and start time. One that was taken by the word on its
+//     parent was born by then.
 //  2. A daemon has lost its parents. It belongs if it maps a store that was handed out (a fork
 //     child keeps a page of its parent's, see store/store.c), or if the leader of its session or
 //     process group is known to belong.
@@ -19,6 +20,11 @@ struct tide_kin;
 // The calling process is the ancestor of the run.
 struct tide_kin *tide_kin_new(void);
 void tide_kin_free(struct tide_kin *kin); // NULL is fine
+
+// A child of that parent, which lives: is the parent the one that was asked about lately and
+// belongs? Then its child does, and is remembered. No look at /proc is needed; false only says that
+// one is.
+bool tide_kin_adopts(struct tide_kin *kin, uint32_t pid, uint32_t parent);
 
 // Asks the kernel, and remembers whoever belongs and who does not. The process must not end
 // meanwhile, or it is taken for a stranger. Where /proc cannot be read, everybody belongs.

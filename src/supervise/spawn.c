@@ -6,14 +6,12 @@
 #include "supervise/spawn.h"
 
 #include "base/alloc.h"
-#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -147,55 +145,4 @@ void tide_spawn_environment_free(char **environment)
   for (size_t i = 0; environment && environment[i]; i++)
     free(environment[i]);
   free(environment);
-}
-
-// ---- how one ended ----
-//
-// Two sources, because neither lasts: a zombie shows its exit code in /proc until its parent has
-// waited for it, and only then does its pidfd tell.
-
-// As in linux/pidfd.h of 6.15, which is newer than the headers we build with.
-struct pid_info {
-  uint64_t mask, cgroup;
-  uint32_t pid, tgid, ppid;
-  uint32_t ids[8];
-  int32_t exit_code;
-};
-#define PID_INFO_EXIT (UINT64_C(1) << 3)
-#define PID_GET_INFO _IOWR(0xFF, 11, struct pid_info)
-_Static_assert(sizeof(struct pid_info) == 64, "the first published size");
-
-static bool ask_pid_fd(int pid_fd, int *ret_status)
-{
-  struct pid_info info = {.mask = PID_INFO_EXIT};
-  if (pid_fd < 0 || ioctl(pid_fd, PID_GET_INFO, &info) || !(info.mask & PID_INFO_EXIT))
-    return false;
-  *ret_status = info.exit_code;
-  return true;
-}
-
-static bool ask_zombie(uint32_t pid, int *ret_status)
-{
-  struct tide_proc_stat stat;
-  if (!tide_proc_stat(pid, &stat) || stat.state != 'Z')
-    return false;
-  *ret_status = stat.exit_status;
-  return true;
-}
-
-bool tide_pid_end(int pid_fd, uint32_t pid, enum tide_end_kind *ret_kind, int32_t *ret_value)
-{
-  int status;
-  *ret_kind = TIDE_END_EXITED;
-  *ret_value = -1;
-  bool is_kept = ask_pid_fd(pid_fd, &status);
-  if (!is_kept && !ask_zombie(pid, &status)) {
-    is_kept = ask_pid_fd(pid_fd, &status); // for a parent that waited between the first two looks
-    if (!is_kept)
-      return false;
-  }
-  if (WIFSIGNALED(status))
-    *ret_kind = TIDE_END_SIGNALED;
-  *ret_value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-  return is_kept;
 }

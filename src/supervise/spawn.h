@@ -35,12 +35,3 @@ void tide_spawn_cancel(struct tide_spawn *spawn);
 // tide_spawn_environment_free().
 char **tide_spawn_environment(char *const *environment, const char *library, const char *options);
 void tide_spawn_environment_free(char **environment);
-
-// ---- how one ended ----
-//
-// How a process ended that is not our child, and so not ours to wait for.
-
-// Asks the kernel by pidfd (since 6.15 it remembers after the parent has waited), and the zombie
-// before. EXITED with the value -1 when nobody knows any more. True: the pidfd told, so that there
-// is no hurry to ask on this kernel.
-bool tide_pid_end(int pid_fd, uint32_t pid, enum tide_end_kind *ret_kind, int32_t *ret_value);

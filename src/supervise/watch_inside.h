@@ -41,7 +41,8 @@ struct tide_watch {
   pthread_mutex_t lock;
   struct tide_watch_arrival *arrivals;
   size_t n_arrivals, cap_arrivals;
-  size_t n_open; // images whose descriptors are open
+  size_t n_open;   // images whose descriptors are open
+  size_t max_open; // never changes
   bool stop, visited, root_ended;
   bool will_come_back; // our thread takes arrivals within a round, unasked
   struct tide_watch_end root_end;

@@ -33,12 +33,21 @@ static uint64_t realtime_ns(void)
   return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+static size_t max_open_images(void)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < FDS_OF_OURS)
+    return 1;
+  return (limit.rlim_cur - FDS_OF_OURS) / FDS_PER_IMAGE;
+}
+
 struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
 {
   struct tide_watch *watch = tide_alloc(sizeof *watch);
   watch->options = *options;
   watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+  watch->max_open = max_open_images();
   pthread_mutex_init(&watch->lock, NULL);
   tide_gallery_init(&watch->gallery, TIDE_WATCH_MAX_IMAGES, options->root_pid);
   watch->heart = tide_heart_new();
@@ -89,14 +98,6 @@ void tide_watch_free(struct tide_watch *watch)
   free(watch);
 }
 
-static size_t max_open_images(void)
-{
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < FDS_OF_OURS)
-    return 1;
-  return (limit.rlim_cur - FDS_OF_OURS) / FDS_PER_IMAGE;
-}
-
 static char *program_of(uint32_t pid)
 {
   char path[4096];
@@ -130,7 +131,7 @@ bool tide_watch_receive(void *context, const struct tide_door_visit *visit)
     return false;
   bool is_word = visit->flags & TIDE_DOOR_WORD_ONLY;
   pthread_mutex_lock(&watch->lock);
-  bool room = !is_word && visit->store_fd >= 0 && watch->n_open < max_open_images();
+  bool room = !is_word && visit->store_fd >= 0 && watch->n_open < watch->max_open;
   if (!is_word && visit->store_fd < 0 && visit->store_errno)
     watch->store_errno = visit->store_errno;
   if (is_word) {
@@ -180,7 +181,10 @@ static uint32_t end_predecessor(struct tide_watch *watch, const struct tide_door
   if (i == watch->n_living)
     return 0;
   const struct tide_watched *w = watch->living[i];
-  bool is_fresh = visit->flags & TIDE_DOOR_FORKED || visit->born != w->visit.born;
+  bool is_told = visit->identity && w->visit.identity, is_born = visit->born && w->visit.born;
+  bool is_same =
+      is_told ? visit->identity == w->visit.identity : !is_born || visit->born == w->visit.born;
+  bool is_fresh = visit->flags & TIDE_DOOR_FORKED || !is_same;
   uint32_t number = w->number;
   tide_watch_finish_descendant(watch, i, is_fresh ? TIDE_END_EXITED : TIDE_END_EXECED,
                                visit->time_ns);

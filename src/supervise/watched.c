@@ -9,7 +9,7 @@
 #include "model/capture.h"
 #include "model/pack.h"
 #include "observe/store_read.h"
-#include "supervise/spawn.h"
+#include "supervise/pidfd.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -11,23 +11,26 @@
 #include "unit.h"
 
 #include "supervise/door.h"
+#include "supervise/pidfd.h"
 #include "fake_recorder.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 struct visits {
   struct tide_door_visit last;
-  int n;
+  int n, n_adopted; // adopted: taken without a look at /proc
   bool refuse;
 };
 
@@ -37,6 +40,7 @@ static bool receive(void *context, const struct tide_door_visit *visit)
   if (visits->refuse)
     return false;
   visits->last = *visit;
+  visits->n_adopted += visit->identity && !visit->born;
   visits->n++;
   return true;
 }
@@ -223,6 +227,73 @@ static void strangers_are_refused_and_counted(void **state)
   assert_true(is_orphan_served(name, visit_and_keep_a_page));
   assert_int_equal(tide_kin_n_refused(kin), before + 2);
   tide_door_close(door);
+}
+
+static bool pid_origin(pid_t pid, struct tide_pid_origin *ret_origin)
+{
+  int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+  bool known = tide_pid_origin(fd, (uint32_t)pid, ret_origin);
+  if (fd >= 0)
+    close(fd);
+  return known;
+}
+
+static void origins_are_the_kernels_word(void **state)
+{
+  struct tide_pid_origin own, again, other;
+  if (!pid_origin(getpid(), &own))
+    skip(); // before Linux 6.13
+  pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  assert_true(pid_origin(getpid(), &again));
+  assert_true(pid_origin(child, &other));
+  assert_int_equal(own.parent, getppid());
+  assert_int_equal(other.parent, getpid());
+  assert_true(own.identity == again.identity && own.identity != other.identity);
+  int fd = (int)syscall(SYS_pidfd_open, child, 0);
+  assert_false(tide_pid_origin(fd, (uint32_t)getpid(), &other)); // of another process
+  kill(child, SIGKILL);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  assert_false(tide_pid_origin(fd, (uint32_t)child, &other)); // which has ended
+  close(fd);
+}
+
+// A shell: its children come one after the other. Those from the third on are taken by their
+// parent, and what belongs to them belongs as if /proc had been asked.
+static int lead_a_family(const char *name)
+{
+  for (int i = 0; i < 4; i++) {
+    pid_t child = fork();
+    if (child == 0) {
+      visit(name);
+      _exit(0);
+    }
+    waitpid(child, NULL, 0);
+  }
+  if (!is_orphan_served(name, visit_and_lead_a_session))
+    return 1;
+  return is_orphan_served(name, visit) ? 2 : 0;
+}
+
+static void children_of_a_known_parent_are_taken_by_it(void **state)
+{
+  struct visits visits = {0};
+  struct tide_pid_origin own;
+  struct tide_door *door = open_door(&visits);
+  int status = -1;
+  pid_t parent = fork();
+  if (parent == 0)
+    _exit(lead_a_family(tide_door_name(door)));
+  assert_int_equal(waitpid(parent, &status, 0), parent);
+  tide_door_close(door);
+  assert_int_equal(status, 0);
+  assert_int_equal(visits.n, 7); // four, two leaders and the orphan of the first
+  if (pid_origin(getpid(), &own))
+    assert_int_equal(visits.n_adopted, 4);                 // two of the four, and both leaders
+  assert_false(tide_kin_adopts(kin, 1, (uint32_t)parent)); // it has ended
 }
 
 // Connects as often as it can for as long as `until` is open, as a stranger.
@@ -423,6 +494,8 @@ UNIT_TESTS(door_test)
       cmocka_unit_test(a_closed_door_is_nowhere),
       cmocka_unit_test(dead_doors_are_swept),
       cmocka_unit_test(strangers_are_refused_and_counted),
+      cmocka_unit_test(origins_are_the_kernels_word),
+      cmocka_unit_test(children_of_a_known_parent_are_taken_by_it),
       cmocka_unit_test(a_flood_costs_nobody_a_store),
       cmocka_unit_test(words_about_those_without),
   };
