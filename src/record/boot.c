@@ -180,6 +180,7 @@ static bool boot_after_fork(struct tide_seat *seat)
     tide_add_relaxed(&parents->n_lost, image.follows_forks);
     return false;
   }
+  tide_sys_populate_first();
   tide_live_after_fork(!unwiped);
   bool recorded = image.follows_forks && get_store(true);
   if (recorded)

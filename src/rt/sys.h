@@ -54,6 +54,8 @@ void tide_sys_keep_still(void); // the same without anything before
 void tide_sys_release(void);    // the filter was refused after all
 // wiped: the kernel has wiped what it should. The first bytes of tide_sys_map_first() stay taken.
 void tide_sys_after_fork(bool wiped, size_t first_bytes);
+// Gets what a fork child that records will write of it, at once; never needed.
+void tide_sys_populate_first(void);
 // Confined, or under a filter that was put on without our seeing it. Where there was a filter from
 // the start (in a container), another one cannot be told.
 bool tide_sys_sandboxed(void);

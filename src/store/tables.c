@@ -78,8 +78,14 @@ static void list_remove(struct slab **first, struct slab *slab)
   *(slab->prev ? &slab->prev->next : first) = slab->next;
 }
 
-// Large pages where there will be much: a table is touched at random, and each page of it costs a
-// walk through two page tables in a virtual machine.
+// Large pages where there is much: a table is touched at random, and each page of it costs a walk
+// through two page tables in a virtual machine. Not before: a fork copies mapping by mapping, and
+// memory that was advised otherwise than its neighbours is a mapping of its own.
+static void advise_large(char *from, char *end)
+{
+  TIDE_SYS(SYS_madvise, from, end - from, MADV_HUGEPAGE);
+}
+
 static bool segment_new(void)
 {
   if (n_segments == MAX_SEGMENTS)
@@ -88,8 +94,8 @@ static bool segment_new(void)
   if (!p)
     return false;
   p += -(uint64_t)p & (SEGMENT_BYTES - 1);
-  uint64_t small = n_segments ? 0 : SMALL_BYTES;
-  TIDE_SYS(SYS_madvise, p + small, SEGMENT_BYTES - small, MADV_HUGEPAGE);
+  if (n_segments)
+    advise_large(p, p + SEGMENT_BYTES);
   segments[n_segments++] = p;
   return true;
 }
@@ -103,7 +109,10 @@ static struct slab *slab_new(void)
   }
   if (segment_at == n_segments && !segment_new())
     return NULL;
-  slab = (struct slab *)segments[segment_at] + 1 + slab_at;
+  char *segment = segments[segment_at];
+  slab = (struct slab *)segment + 1 + slab_at;
+  if (!segment_at && (1 + slab_at) * SLAB_BYTES == SMALL_BYTES)
+    advise_large(segment + SMALL_BYTES, segment + SEGMENT_BYTES);
   if (++slab_at == SLABS - 1) {
     slab_at = 0;
     segment_at++;
