@@ -9,6 +9,7 @@
 #include "base/proc.h"
 #include "model/why_words.h"
 #include "observe/clock.h"
+#include "supervise/pidfd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -204,6 +205,8 @@ void tide_agents_leave(struct tide_agents *agents, pid_t tid)
 
 static void tell(const struct tide_agents *agents, const struct tide_usher_word *word)
 {
+  struct tide_pid_origin origin = {0};
+  tide_pid_origin(word->pid_fd, word->pid, &origin);
   const struct tide_door_visit visit = {
       .pid = word->pid,
       .told_pid = word->pid,
@@ -211,6 +214,7 @@ static void tell(const struct tide_agents *agents, const struct tide_usher_word 
       .pid_fd = word->pid_fd,
       .store_fd = word->store_fd,
       .time_ns = tide_monotonic_ns(),
+      .identity = origin.identity,
       .born = word->born,
       .has_agent = true,
   };
