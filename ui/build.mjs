@@ -34,7 +34,7 @@ async function bundle() {
   return { script: text(".js").replaceAll("</script", "<\\/script"), style: text(".css") };
 }
 
-// What src/page/embedded_page.c looks for, and what would end the script early.
+// What src/page/html_report.c looks for, and what would end the script early.
 function check(page) {
   const once = ["<!--TIDEMARK-DATA-->", "Content-Security-Policy", " connect-src 'self';"];
   for (const text of once)

@@ -2,7 +2,7 @@
 //
 // zlib's stream between two buffers, which with our memory has nothing left to fail on; and base64,
 // where three bytes become four characters, a piece at a time.
-#include "base/encoding.h"
+#include "base/sink.h"
 
 #include "base/alloc.h"
 

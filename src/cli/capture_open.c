@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "import/importers.h"
 #include "model/image_sums.h"
-#include "observe/store_file.h"
+#include "observe/store_read.h"
 #include "view/storing.h"
 
 #include <dirent.h>

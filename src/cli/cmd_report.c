@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/terminal.h"
-#include "page/embedded_page.h"
+#include "page/html_report.h"
 #include "report/report.h"
 #include "report/report_cells.h"
 

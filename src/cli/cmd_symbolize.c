@@ -9,7 +9,7 @@
 #include "cli/looking.h"
 #include "cli/naming_open.h"
 #include "cli/terminal.h"
-#include "observe/store_file.h"
+#include "observe/store_read.h"
 #include "tide/file.h"
 #include "view/storing.h"
 

@@ -6,7 +6,7 @@
 #include "cli/naming_open.h"
 #include "cli/terminal.h"
 #include "model/pack.h"
-#include "page/embedded_page.h"
+#include "page/html_report.h"
 #include "profile/completeness.h"
 #include "report/report.h"
 #include "tide/file.h"

@@ -8,7 +8,7 @@
 #include "cli/capture_open.h"
 #include "cli/naming_open.h"
 #include "cli/terminal.h"
-#include "page/embedded_page.h"
+#include "page/html_report.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

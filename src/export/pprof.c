@@ -28,8 +28,8 @@
 #include "export/exports.h"
 
 #include "base/alloc.h"
-#include "base/encoding.h"
 #include "base/lookup.h"
+#include "base/sink.h"
 #include "base/utf8.h"
 #include "report/export_words.h"
 #include "words/completeness_text.h"

@@ -5,7 +5,6 @@
 #include "import/replay.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
 #include "model/image_sums.h"
 
 #include <stdlib.h>

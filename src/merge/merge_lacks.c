@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 
 #include <stdlib.h>
 #include <string.h>

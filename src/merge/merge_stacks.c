@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/lookup.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 #include "model/model.h"
 #include "model/stored_names.h"
 

@@ -3,6 +3,7 @@
 // What follows from an image's sites: totals of the heap, and who held what at the peak and at the
 // end. Pages a program mapped itself are no part of the heap's totals, but of the snapshots.
 #pragma once
+#include "base/units.h"
 #include "model/model.h"
 
 void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums *ret_sums);
@@ -27,3 +28,61 @@ void tide_snapshot_add_counts(struct tide_snapshot *snapshot,
 
 // False: the capture is of a format that did not have it. What its images lack is another matter.
 bool tide_number_is_kept(const struct tide_number *number, const struct tide_image *image);
+
+// ---- how exactly they are known ----
+//
+// How far each number of an image can be believed. It follows from what the image says of itself:
+// that it was sampled, that threads raced for its peak or processes were added up, that events were
+// lost, that another tool's file lacks the number.
+
+// Of all of the image, in bytes where there is a bound. A row of it is not off by more.
+struct tide_amount tide_image_bytes(const struct tide_image *image, enum tide_figure figure,
+                                    int64_t bytes);
+// The same in blocks: bounds are in bytes, so none is known.
+struct tide_amount tide_image_blocks(const struct tide_image *image, enum tide_figure figure,
+                                     int64_t blocks);
+
+// The peak as it is told.
+struct tide_amount tide_image_peak(const struct tide_image *image);
+
+// What a number of RSS is off by is known only of the one at the peak.
+struct tide_amount tide_image_rss_at_peak(const struct tide_image *image);
+
+extern const char *const tide_exactness_words[]; // "exact", "within", … by enum tide_exactness
+
+// ---- histograms ----
+//
+// The histograms of sites: how the sizes of a site's allocations are spread, and the lifetimes of
+// what it freed. Nearly all buckets of nearly all sites are empty, so an image keeps the counts of
+// the others alone, one site's behind another's, and a site the bits that say which they are. That
+// is also how they are in a file.
+
+// Adds a site's histograms to the given ones.
+void tide_site_sum_buckets(const struct tide_image *image, const struct tide_site *site,
+                           uint64_t sizes[TIDE_SIZE_BUCKETS_N],
+                           uint64_t lifetimes[TIDE_LIFE_BUCKETS_N]);
+
+// Adds to a site's histograms. Buckets that were empty until now make its counts move: what they
+// leave is lost until the image goes, so whoever knows all buckets beforehand reserves them.
+void tide_site_add_buckets(struct tide_image *image, struct tide_site *site,
+                           const uint64_t sizes[TIDE_SIZE_BUCKETS_N],
+                           const uint64_t lifetimes[TIDE_LIFE_BUCKETS_N]);
+
+// Room for the counts of the buckets in a site's masks, all zero, sizes before lifetimes; in place
+// of those it had. Valid until room is made for another site; NULL when there are no buckets.
+uint64_t *tide_site_reserve_buckets(struct tide_image *image, struct tide_site *site);
+
+// A site's counts, of all buckets in its masks; NULL when it has none.
+static inline uint64_t *tide_site_counts(const struct tide_image *image,
+                                         const struct tide_site *site)
+{
+  return site->size_mask || site->life_mask ? image->counts.items + site->first_count : NULL;
+}
+static inline unsigned tide_site_n_sizes(const struct tide_site *site)
+{
+  return (unsigned)__builtin_popcount(site->size_mask);
+}
+static inline unsigned tide_site_n_counts(const struct tide_site *site)
+{
+  return tide_site_n_sizes(site) + (unsigned)__builtin_popcountll(site->life_mask);
+}

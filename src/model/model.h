@@ -50,7 +50,7 @@ struct tide_site {
     struct tide_counters counters;
     struct tide_counters;
   };
-  // Histograms, see model/buckets.h: a bit per bucket that is not empty, and where their counts
+  // Histograms, see model/image_sums.h: a bit per bucket that is not empty, and where their counts
   // begin among the image's.
   uint32_t size_mask; // of allocations
   uint64_t life_mask; // of frees

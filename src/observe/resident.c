@@ -3,7 +3,7 @@
 // Counting resident pages. A page that is only read and was never written is the kernel's one page
 // of zeros: it is mapped, and in nobody's RSS.
 #define _GNU_SOURCE
-#include "observe/resident.h"
+#include "observe/rss.h"
 
 #include "base/alloc.h"
 

@@ -17,7 +17,6 @@
 #pragma once
 #include "model/model.h"
 #include "observe/intervals.h"
-#include "observe/late_frees.h"
 #include "observe/rss.h"
 #include "observe/sample_rows.h"
 #include "observe/store_view.h"

@@ -6,18 +6,18 @@
 //  2. from the time the file was last written, if that gives a counter a processor could have;
 //  3. by assuming 2.5 GHz: the order of events is right, their lengths are a guess.
 #define _GNU_SOURCE
-#include "observe/store_file.h"
-
 #include "base/alloc.h"
-#include "observe/host_facts.h"
 #include "model/image_sums.h"
 #include "observe/store_read.h"
 #include "rt/arch.h"
+#include "store/layout.h"
 
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -139,4 +139,35 @@ enum tide_err tide_store_file_read(const char *path, struct tide_capture **ret_c
     *ret_capture = convert(&view, timespec_ns(st.st_mtim));
   tide_store_view_close(&view);
   return err;
+}
+
+// ---- where it was made ----
+//
+// Facts about this machine, as the kernel tells them.
+
+struct tide_capture *tide_capture_new_here(void)
+{
+  struct tide_capture *capture = tide_capture_new();
+  struct utsname host;
+  if (uname(&host) < 0)
+    host = (struct utsname){0};
+  capture->tool_version = tide_strdup(TIDE_VERSION);
+  capture->arch = TIDE_ARCH_ID;
+  capture->kernel_page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+  capture->hostname = tide_strdup(host.nodename);
+  capture->kernel = tide_strdup(host.release);
+  return capture;
+}
+
+unsigned tide_host_filters(void)
+{
+  FILE *file = fopen("/proc/self/status", "re");
+  char line[256];
+  unsigned n = 0, mode = 0;
+  while (file && fgets(line, sizeof line, file))
+    if (sscanf(line, "Seccomp_filters: %u", &n) != 1)
+      sscanf(line, "Seccomp: %u", &mode);
+  if (file)
+    fclose(file);
+  return n ? n : mode != 0; // kernels before 5.9 do not count them
 }

@@ -9,7 +9,7 @@
 #include "observe/store_read.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 #include "observe/store_reading.h"
 
 #include <math.h>

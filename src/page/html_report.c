@@ -3,10 +3,11 @@
 // Data goes into the file deflated and in base64. How many stacks fit cannot be computed, only
 // tried: sizes are interpolated between a number that fits and one that does not, which lands close
 // in a few steps since most of a file is proportional to its stacks.
+#define _GNU_SOURCE
 #include "page/html_report.h"
 
 #include "base/alloc.h"
-#include "base/encoding.h"
+#include "base/sink.h"
 #include "base/units.h"
 #include "page/page_data.h"
 #include "page/page_sources.h"
@@ -279,4 +280,65 @@ enum tide_err tide_html_report_write(const struct tide_html_report *report, stru
   if (!err)
     *ret_told = told;
   return err;
+}
+
+// ---- the page itself ----
+//
+// The page has a few places that are known by their text; ui/build.mjs sees to it that each is
+// there once.
+
+static const char data_place[] = "<!--TIDEMARK-DATA-->";
+static const char policy_start[] = "<meta http-equiv=\"Content-Security-Policy\" content=\"";
+static const char asking[] = " connect-src 'self';"; // what only a served page needs
+
+// Where a text is in the page; NULL when it is not.
+static const char *text_in_page(const struct tide_embedded_page *page, const char *text)
+{
+  return memmem(page->html, page->n_html, text, strlen(text));
+}
+
+enum tide_err tide_embedded_page_check(const struct tide_embedded_page *page,
+                                       struct tide_diag *diag)
+{
+  if (page)
+    return TIDE_ERR_OK;
+  return tide_fail(
+      diag, TIDE_ERR_UNSUPPORTED,
+      "this tidemark was built without the page; 'make' adds it where npm is installed and "
+      "reaches its registry (and -Dui=disabled is not set); 'tidemark report' and "
+      "'tidemark export' (svg) need none");
+}
+
+char *tide_embedded_page_policy(const struct tide_embedded_page *page)
+{
+  const char *start = text_in_page(page, policy_start);
+  const char *end = start ? strchr(start + strlen(policy_start), '"') : NULL;
+  if (!end)
+    return NULL;
+  start += strlen(policy_start);
+  return tide_strndup(start, (size_t)(end - start));
+}
+
+enum tide_err tide_embedded_page_fill(const struct tide_embedded_page *page, struct tide_sink *sink,
+                                      void (*write_data)(struct tide_sink *sink, void *context),
+                                      void *context, struct tide_diag *diag)
+{
+  const char *policy = text_in_page(page, policy_start), *place = text_in_page(page, data_place);
+  const char *ask = policy ? text_in_page(page, asking) : NULL;
+  if (!ask || !place || ask < policy || place < ask)
+    return tide_fail(diag, TIDE_ERR_FORMAT,
+                     "the page in this tidemark is not whole: it was not built properly");
+  const char *end = page->html + page->n_html;
+  const char *after_ask = ask + strlen(asking), *after_place = place + strlen(data_place);
+  tide_sink_bytes(sink, page->html, (size_t)(ask - page->html));
+  tide_sink_bytes(sink, after_ask, (size_t)(place - after_ask));
+  write_data(sink, context);
+  tide_sink_bytes(sink, after_place, (size_t)(end - after_place));
+  return TIDE_ERR_OK;
+}
+
+size_t tide_embedded_page_bytes(const struct tide_embedded_page *page)
+{
+  size_t n_out = strlen(data_place) + strlen(asking);
+  return page->n_html > n_out ? page->n_html - n_out : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // With the page: its bytes come from tools/build_page.py, and are none where it could not be built.
-#include "page/embedded_page.h"
+#include "page/html_report.h"
 
 extern const char tide_page_html[] __attribute__((visibility("hidden")));
 extern const char tide_page_html_end[] __attribute__((visibility("hidden")));

@@ -4,7 +4,7 @@
 // do not, most of the time. A bit per site says where to look, so that a snapshot costs what it has
 // and not what all sites are. All arithmetic is modulo 2^64: rows of a damaged file add up to
 // anything.
-#include "page/page_numbers.h"
+#include "page/page_sites.h"
 
 #include "base/alloc.h"
 

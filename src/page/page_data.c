@@ -8,7 +8,6 @@
 #include "base/units.h"
 #include "model/why_words.h"
 #include "page/page_names.h"
-#include "page/page_numbers.h"
 #include "page/page_sites.h"
 #include "report/groups_json.h"
 #include "report/info_rows.h"

@@ -2,10 +2,10 @@
 //
 // Sites, rows and histograms. The rows of gathered stacks are summed per thread, so that what each
 // thread did stays exact.
-#include "page/page_numbers.h"
+#include "page/page_sites.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 
 #include <stdlib.h>
 

@@ -6,6 +6,8 @@
 // is room for every place: then what a place weighs stays exact, too, and only who called it is
 // lost; else into one site of the heap. Pages are gathered into one.
 #pragma once
+#include "page/page_column.h"
+#include "page/page_names.h"
 #include "profile/profile.h"
 #include "view/blame.h"
 
@@ -35,3 +37,21 @@ struct tide_page_choice {
 void tide_page_sites_init(struct tide_page_sites *sites, const struct tide_profile *profile,
                           struct tide_naming *naming, struct tide_page_choice choice);
 void tide_page_sites_done(struct tide_page_sites *sites);
+
+// ---- written down ----
+//
+// The numbers of the page's data: sites, rows, histograms, snapshots and the timeline.
+
+// All sites, and the nodes of their stacks.
+void tide_page_sites_write(const struct tide_page_sites *sites, const struct tide_profile *profile,
+                           struct tide_page_names *names, struct tide_page_column *columns);
+// What each thread did at each site, and the histograms.
+void tide_page_rows_write(const struct tide_page_sites *sites, const struct tide_profile *profile,
+                          struct tide_page_column *columns);
+// Snapshots as changes.
+void tide_page_cells_write(const struct tide_page_sites *sites, const struct tide_image *image,
+                           struct tide_page_column *columns);
+// What was held at one snapshot and freed before another.
+void tide_page_late_frees_write(const struct tide_page_sites *sites, const struct tide_image *image,
+                                struct tide_page_column *columns);
+void tide_page_ticks_write(const struct tide_image *image, struct tide_page_column *columns);

@@ -6,7 +6,7 @@
 #include "profile/profile.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 #include "model/stored_names.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/units.h"
-#include "model/exactness.h"
+#include "model/image_sums.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 //
 // Nobody looked at mappings when most was mapped: their peak is each stack's own maximum.
 #pragma once
-#include "base/amount.h"
 #include "base/err.h"
+#include "base/units.h"
 #include "model/model.h"
 
 // ---- moments and ranges ----

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "model/exactness.h"
+#include "model/image_sums.h"
 #include "report/report_cells.h"
 #include "words/heap_words.h"
 #include "words/image_text.h"

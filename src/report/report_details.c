@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "model/exactness.h"
+#include "model/image_sums.h"
 #include "report/report_cells.h"
 #include "report/screen.h"
 #include "view/groups.h"

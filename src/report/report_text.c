@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "model/exactness.h"
+#include "model/image_sums.h"
 #include "model/why_words.h"
 #include "profile/completeness.h"
 #include "report/report_cells.h"

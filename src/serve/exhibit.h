@@ -4,7 +4,7 @@
 // processes, made when somebody first asks. The source is looked at again now and then; when it has
 // something newer, that is shown. One that fails leaves what was shown before, with a note.
 #pragma once
-#include "model/source.h"
+#include "model/capture.h"
 #include "serve/reply.h"
 #include "view/naming.h"
 

@@ -5,7 +5,7 @@
 // of another identity is read at once, one that only grew when it has come to rest, or after a
 // while in any case. A file that is damaged or gone by then gives nothing but a sentence.
 #pragma once
-#include "model/source.h"
+#include "model/capture.h"
 
 // How captures are read; the command line knows.
 struct tide_file_opener {

@@ -9,7 +9,7 @@
 // A path is compared with these, never looked up in a file system; of files only those are read
 // that frames of the capture name, and of those only the ones that are text.
 #pragma once
-#include "page/embedded_page.h"
+#include "page/html_report.h"
 #include "serve/exhibit.h"
 
 enum { TIDE_ROUTES_MAX_CAPTURES = 2 };

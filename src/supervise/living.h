@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A recording that goes on, as a source of captures (model/source.h): asks for a draft while
+// A recording that goes on, as a source of captures (model/capture.h): asks for a draft while
 // somebody wants one, and gives it when it is there. On another thread than the recording's.
 #pragma once
-#include "model/source.h"
+#include "model/capture.h"
 #include "supervise/control.h"
 
 struct tide_living_options {

@@ -12,17 +12,17 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/proc.h"
+#include "model/why_words.h"
+#include "observe/store_read.h"
 #include "supervise/agents.h"
 #include "supervise/door.h"
 #include "supervise/follow.h"
-#include "observe/host_facts.h"
 #include "supervise/output_name.h"
-#include "base/proc.h"
 #include "supervise/spawn.h"
 #include "supervise/target_check.h"
-#include "tide/file.h"
 #include "supervise/watch.h"
-#include "model/why_words.h"
+#include "tide/file.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "supervise/watch_inside.h"
 
 #include "base/alloc.h"
-#include "observe/host_facts.h"
+#include "observe/store_read.h"
 #include "tide/file.h"
 
 #include <stdlib.h>

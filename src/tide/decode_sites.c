@@ -5,7 +5,6 @@
 #include "tide/decode.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
 #include "model/image_sums.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "tide/format.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "model/capture.h"
-#include "model/exactness.h"
+#include "model/image_sums.h"
 #include "model/why_words.h"
 #include "profile/completeness.h"
 #include "view/blame.h"

@@ -18,7 +18,7 @@ NPM_FAR = ('#!/bin/sh\necho "$@" >> {log}\ncase "$*" in *--offline*) exit 1 ;; e
            'mkdir -p node_modules\n')
 NODE = '#!/bin/sh\necho "<!doctype html>" > "$2"\n'
 PROGRAM = """
-#include "page/embedded_page.h"
+#include "page/html_report.h"
 int main(void) { return tide_embedded_page() ? 0 : 3; }
 """
 

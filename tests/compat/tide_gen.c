@@ -4,7 +4,7 @@
 #include "tide_gen.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 #include "model/stored_names.h"
 
 #include <stdlib.h>

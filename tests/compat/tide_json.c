@@ -5,10 +5,10 @@
 #include "tide_json.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 #include "model/stored_names.h"
-#include "tide/site_order.h"
 #include "tide/format.h"
+#include "tide/site_order.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,10 +6,10 @@
 // be a capture that can be written and read again.
 #define _GNU_SOURCE
 #include "base/buf.h"
-#include "observe/store_file.h"
+#include "observe/store_read.h"
+#include "store/layout.h"
 #include "tide/file.h"
 #include "tide/format.h"
-#include "store/layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

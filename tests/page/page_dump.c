@@ -6,7 +6,7 @@
 #include "cli/hint_words.h"
 #include "import/importers.h"
 #include "model/image_sums.h"
-#include "observe/store_file.h"
+#include "observe/store_read.h"
 #include "page/page_data.h"
 #include "profile/completeness.h"
 #include "view/wrappers.h"

@@ -8,7 +8,6 @@
 //   intervals THREADS
 #include "block_at.h"
 #include "observe/intervals.h"
-#include "observe/late_frees.h"
 #include "observe/store_view.h"
 #include "rt/sys.h"
 

@@ -11,7 +11,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 
 struct plain { // what a site would be if it kept every bucket
   uint64_t sizes[TIDE_SIZE_BUCKETS_N], lifetimes[TIDE_LIFE_BUCKETS_N];

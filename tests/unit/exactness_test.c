@@ -8,10 +8,10 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "model/exactness.h"
+#include "import_fixture.h"
+#include "model/image_sums.h"
 #include "profile/profile.h"
 #include "tide/file.h"
-#include "import_fixture.h"
 #include "tide_bytes.h"
 
 #include <stdio.h>

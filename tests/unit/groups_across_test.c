@@ -14,7 +14,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 #include "view/groups.h"
 
 enum { STACKS = 9, THREADS = 4, STEPS = 600, LOOKS = 7, NEVER = INT32_MAX };

@@ -10,7 +10,7 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "base/encoding.h"
+#include "base/sink.h"
 #include "indexer_fixture.h"
 #include "page/html_report.h"
 #include "page_block.h"

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "import/replay.h"
 #include "import_fixture.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "indexer_fixture.h"
 
 #include "base/alloc.h"
-#include "model/buckets.h"
+#include "model/image_sums.h"
 
 #include <string.h>
 

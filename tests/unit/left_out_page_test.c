@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "page/embedded_page.h"
+#include "page/html_report.h"
 
 #include <string.h>
 

@@ -8,16 +8,14 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "model/exactness.h"
 #include "base/alloc.h"
-#include "model/buckets.h"
-#include "model/image_sums.h"
-#include "merge/merge.h"
-#include "model/stored_names.h"
-#include "tide/format.h"
 #include "import/builder.h"
 #include "indexer_fixture.h"
+#include "merge/merge.h"
+#include "model/image_sums.h"
+#include "model/stored_names.h"
 #include "profile/profile.h"
+#include "tide/format.h"
 #include "tide_gen.h"
 #include "tide_json.h"
 

@@ -10,11 +10,10 @@
 #include <cmocka.h>
 #include "unit.h"
 
+#include "fake_store.h"
 #include "observe/sample.h"
-#include "observe/store_file.h"
 #include "observe/store_read.h"
 #include "tide/format.h"
-#include "fake_store.h"
 
 #include <fcntl.h>
 #include <stdio.h>

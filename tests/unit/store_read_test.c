@@ -10,11 +10,9 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "model/buckets.h"
-#include "model/image_sums.h"
-#include "observe/store_file.h"
-#include "observe/store_read.h"
 #include "fake_store.h"
+#include "model/image_sums.h"
+#include "observe/store_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far the numbers of a model can be believed, as src/model/exactness.h decides it: the page is
+// How far the numbers of a model can be believed, as src/model/image_sums.h decides it: the page is
 // told it in its facts, and whatever words a number wants the mark that follows.
 
 import type { Exactness, Figure, Model } from "./model.ts";
