@@ -7,8 +7,8 @@
 #include "cli/looking.h"
 #include "cli/terminal.h"
 #include "report/diff.h"
-#include "view/diff_verdict.h"
-#include "view/wrappers.h"
+#include "view/blame.h"
+#include "view/diff.h"
 
 enum { PLACES_DEFAULT = 10, COULD_NOT_TELL = 2 };
 

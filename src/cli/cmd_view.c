@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/showing.h"
 #include "cli/terminal.h"
-#include "serve/serving.h"
+#include "serve/routes.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -10,7 +10,7 @@
 #include "cli/capture_open.h"
 #include "cli/showing.h"
 #include "cli/terminal.h"
-#include "serve/serving.h"
+#include "serve/routes.h"
 #include "supervise/living.h"
 
 #include <errno.h>

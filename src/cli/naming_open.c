@@ -11,8 +11,7 @@
 #include "cli/terminal.h"
 #include "view/blame.h"
 #include "view/groups.h"
-#include "view/name_cache.h"
-#include "view/wrappers.h"
+#include "view/resolver.h"
 
 #include <dirent.h>
 #include <stdlib.h>

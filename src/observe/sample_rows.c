@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A row is the gap to the stack before, and four counts: five varints, mostly of one byte.
-#include "observe/sample_rows.h"
+#include "observe/sample.h"
 
 #include "base/alloc.h"
 

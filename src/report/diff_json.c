@@ -5,8 +5,8 @@
 
 #include "base/json.h"
 #include "report/diff_cells.h"
-#include "report/groups_json.h"
 #include "report/profile_json.h"
+#include "report/site_json.h"
 
 static void write_moment(struct tide_json *json, const char *key, const struct tide_point *point)
 {

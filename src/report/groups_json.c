@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a group is, under keys of its kind, then its numbers under those that sites have.
-#include "report/groups_json.h"
+#include "report/site_json.h"
 
 #include "report/profile_json.h"
-#include "report/site_json.h"
 
 #include "base/alloc.h"
 #include "report/report_cells.h"

@@ -8,7 +8,6 @@
 #include "model/stored_names.h"
 #include "model/why_words.h"
 #include "profile/profile.h"
-#include "report/info_rows.h"
 #include "words/completeness_text.h"
 #include "words/image_text.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each row is there only where there is something to say in it.
-#include "report/info_rows.h"
+#include "report/info.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

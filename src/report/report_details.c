@@ -2,12 +2,11 @@
 //
 // Each line is a label and a sentence; histograms are drawn from their first count to their last,
 // between the limits of those two buckets.
-#include "report/report_parts.h"
+#include "report/report_cells.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "model/image_sums.h"
-#include "report/report_cells.h"
 #include "report/screen.h"
 #include "view/groups.h"
 #include "words/heap_words.h"

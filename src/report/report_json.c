@@ -4,7 +4,6 @@
 #include "report/report.h"
 
 #include "base/json.h"
-#include "report/groups_json.h"
 #include "report/profile_json.h"
 #include "report/site_json.h"
 #include "report/stack_json.h"

@@ -4,11 +4,10 @@
 // (unless there are no others), so is a function that calls itself, and of a stack that is still
 // very deep the middle is left out: one stack must not fill the screen. Every fold says how many
 // frames it stands for.
-#include "report/report_parts.h"
+#include "report/report_cells.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "report/report_cells.h"
 #include "view/terms.h"
 #include "words/shorten.h"
 

@@ -6,12 +6,11 @@
 //
 // Numbers always fit. Bars and curves take what the names leave or, on a wide screen, what longer
 // names can spare; on a narrow one the curves go first, then the bars.
-#include "report/report_parts.h"
+#include "report/report_cells.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "profile/timeline.h"
-#include "report/report_cells.h"
 #include "report/screen.h"
 #include "view/terms.h"
 #include "words/culprit_words.h"

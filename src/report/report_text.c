@@ -9,7 +9,6 @@
 #include "model/why_words.h"
 #include "profile/completeness.h"
 #include "report/report_cells.h"
-#include "report/report_parts.h"
 #include "report/screen.h"
 #include "view/groups.h"
 #include "words/completeness_text.h"

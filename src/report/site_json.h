@@ -9,6 +9,8 @@
 #include "profile/profile.h"
 #include "report/stack_json.h"
 #include "view/blame.h"
+#include "view/groups.h"
+#include "view/suppressions.h"
 
 // The members sizes and lifetimes: of each class that has any, the most that belongs to it (null:
 // no limit) and how many.
@@ -39,3 +41,24 @@ void tide_numbers_json(struct tide_json *json, const struct tide_image *image,
 // What was done and what is left, under the names of totals.
 void tide_totals_json(struct tide_json *json, const struct tide_image *image,
                       const struct tide_numbers *totals);
+
+// ---- groups ----
+//
+// The question and the groups of a report as JSON. Each writes members into the open object.
+
+// question: measure, unit, from and to with the times asked for and seen (null: not given).
+void tide_question_json(struct tide_json *json, const struct tide_question *question);
+
+// grouped_by, and groups: at most n of them, and all with n 0.
+void tide_groups_json(struct tide_json *json, struct tide_view *view, struct tide_groups *groups,
+                      size_t n);
+
+// Limits, ending and several of a class of sizes or lifetimes.
+// The key "wrappers": what is folded for its shape.
+void tide_wrappers_json(struct tide_json *json, const struct tide_naming *naming);
+
+void tide_class_json(struct tide_json *json, enum tide_group_kind kind,
+                     const struct tide_group *group);
+
+// suppressed, and suppressions with what each hid.
+void tide_suppressions_json(struct tide_json *json, const struct tide_suppressions *suppressions);

@@ -5,8 +5,8 @@
 #include "report/tree_writers.h"
 
 #include "base/json.h"
-#include "report/groups_json.h"
 #include "report/profile_json.h"
+#include "report/site_json.h"
 #include "report/stack_json.h"
 
 static void write_frame(struct tide_json *json, struct tide_name_json *names,

@@ -3,7 +3,7 @@
 // The note of a module: what its names or lines are missing for, and the exact thing to do about
 // it. One sentence each, "<file> <what>".
 #pragma once
-#include "symbol/debuginfod.h"
+#include "symbol/debugfile.h"
 #include "symbol/dwarf.h"
 #include "symbol/elf.h"
 #include "symbol/symbol.h"

@@ -14,7 +14,7 @@
 //     well, by the size of the file that is written.
 // The library removes what it has of a file when it is broken off.
 #define _GNU_SOURCE
-#include "symbol/debuginfod.h"
+#include "symbol/debugfile.h"
 
 #include "base/alloc.h"
 #include "base/units.h"

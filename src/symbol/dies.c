@@ -7,7 +7,7 @@
 // 2. Every step takes at least one byte, so a damaged unit ends.
 // 3. owners[d] is the kept entry around what is at depth d; lexical blocks and other entries that
 //    are not kept do not show.
-#include "symbol/dies.h"
+#include "symbol/dwarf.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -2,7 +2,7 @@
 //
 // A look-up goes unit -> function -> inlined calls, each by address. libdw's own short cuts do not
 // serve: dwarf_addrdie() needs .debug_aranges, which clang and rustc do not write, and
-// dwarf_getscopes() does not look into namespaces, where rustc puts functions. dies.h has the shape
+// dwarf_getscopes() does not look into namespaces, where rustc puts functions. dies.c has the shape
 // of a unit, libdw the attributes of its entries.
 //
 // 1. Units, functions and inlined calls go by all their ranges: hot and cold parts are one
@@ -16,8 +16,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "symbol/debugfile.h"
-#include "symbol/dies.h"
-#include "symbol/lines.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

@@ -8,11 +8,11 @@
 // 2. Every step of every loop takes at least one byte, so a damaged table ends.
 // 3. Sequences that do not lie in code are dropped: the linker sets those of discarded functions
 //    to 0 or near it.
-#include "symbol/lines.h"
+#include "symbol/dwarf.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "symbol/range.h"
+#include "symbol/elf.h"
 
 #include <dwarf.h>
 #include <stdlib.h>

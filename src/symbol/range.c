@@ -4,7 +4,7 @@
 // wanted range knows how far back it has to look. Cost: one binary search, plus one step per range
 // that begins between the answer and the address. Sorting is by radix: qsort() took half of the
 // 2 ms it cost to open libc.
-#include "symbol/range.h"
+#include "symbol/elf.h"
 
 #include "base/alloc.h"
 

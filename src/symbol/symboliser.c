@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "symbol/advice.h"
 #include "symbol/debugfile.h"
-#include "symbol/debuginfod.h"
 #include "symbol/dwarf.h"
 #include "symbol/elf.h"
 #include "symbol/names.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One comparison, and the reasons not to trust it.
-#include "view/diff_verdict.h"
+#include "view/diff.h"
 
 #include "base/alloc.h"
 #include "base/units.h"

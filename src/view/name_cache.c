@@ -10,12 +10,12 @@
 //  2. A file is believed only if it says itself whose names it holds.
 //  3. Nothing but our own files is ever removed: *.names, and *.names.*.tmp that are an hour old.
 #define _GNU_SOURCE
-#include "view/name_cache.h"
+#include "view/resolver.h"
 
 #include "base/alloc.h"
 #include "model/stored_names.h"
-#include "tide/file.h"
 #include "symbol/elf.h"
+#include "tide/file.h"
 
 #include <dirent.h>
 #include <errno.h>

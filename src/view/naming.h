@@ -6,9 +6,9 @@
 // are taken before any other.
 #pragma once
 #include "model/model.h"
+#include "symbol/symbol.h"
 #include "view/resolver.h"
 #include "view/rules.h"
-#include "symbol/symbol.h"
 
 struct tide_named_frame {
   const char *function;  // NULL when unknown
@@ -57,7 +57,7 @@ const struct tide_image *tide_naming_image(const struct tide_naming *naming);
 // Rules of the user's, which must outlive the names. To be set before the first look-up.
 void tide_naming_set_rules(struct tide_naming *naming, const struct tide_rules *rules);
 
-// Functions folded as allocators for their shape (view/wrappers.h), by name and their module's base
+// Functions folded as allocators for their shape (view/blame.h), by name and their module's base
 // name. Adding one changes the frames that are known already; not one that a rule of the user's is
 // about, nor one twice. n_callers is for who reads it.
 struct tide_wrapper {

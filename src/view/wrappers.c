@@ -6,7 +6,7 @@
 // The thresholds fold nothing in git, redis, perl, sqlite3, cc1, node, bash and CPython as Debian
 // ships them, beyond what the built-in rules name there. As one wrapper often calls another,
 // looking is repeated.
-#include "view/wrappers.h"
+#include "view/blame.h"
 
 #include "base/alloc.h"
 

@@ -4,8 +4,7 @@
 // .debug_abbrev (16 bits each), then the two sections, then .debug_line; the last serves as the
 // string sections too. What comes out must be a tree and strings.
 #include "base/buf.h"
-#include "symbol/dies.h"
-#include "symbol/lines.h"
+#include "symbol/dwarf.h"
 
 #include <stdlib.h>
 #include <string.h>

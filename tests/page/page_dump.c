@@ -9,7 +9,7 @@
 #include "observe/store_read.h"
 #include "page/page_data.h"
 #include "profile/completeness.h"
-#include "view/wrappers.h"
+#include "view/blame.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,12 +11,12 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "model/image_sums.h"
-#include "golden.h"
-#include "diff_fixture.h"
 #include "cli/hint_words.h"
+#include "diff_fixture.h"
+#include "golden.h"
+#include "model/image_sums.h"
 #include "report/diff.h"
-#include "view/diff_verdict.h"
+#include "view/diff.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "view/blame.h"
-#include "view/wrappers.h"
 
 #include <stdio.h>
 #include <string.h>

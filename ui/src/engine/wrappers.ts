@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wrappers of allocators that the command found by their shape (src/view/wrappers.h): they are
+// Wrappers of allocators that the command found by their shape (src/view/blame.h): they are
 // folded in the model already. Two captures that are compared fold what either does, so that both
 // are seen by the same frames.
 
