@@ -13,7 +13,7 @@ import subprocess
 
 import measure
 
-DEVICES = [  # as in src/rt/devices.h, in the order of its bits
+DEVICES = [  # as in src/rt/cost.h, in the order of its bits
     "run", "foresight", "trunk", "bypass", "return", "patience",
 ]
 SOCKET = "devices.sock"

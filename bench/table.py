@@ -291,7 +291,7 @@ SECTIONS = [
      "stages, where hooks are also a stack that was the last one and its booking; the kernel's, "
      "for all of it; and tidemark's, the writing at the end included.", stages_lines),
     ("devices", "What each device of the recorder gains",
-     "What only makes the recorder faster, by what programs usually do (`src/rt/devices.h`), "
+     "What only makes the recorder faster, by what programs usually do (`src/rt/cost.h`), "
      "left out one by one: instructions counted by callgrind, of smaller runs without a "
      "supervisor. More without it is what it gains. Pairs of one stack that are booked together "
      "(run), the stack that came next the last time (foresight), outer words that stacks share "

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes what the page shares with the command, from the C sources: ui/src/engine/numbers.ts, the
-list of what is counted per stack (numbers.def) and kinds of stacks and frames (stack.h); and
+list of what is counted per stack (numbers.def) and kinds of stacks and frames (codes.h); and
 ui/src/engine/terms.ts, headings and what stands for a name (terms.def).
 
 With --check nothing is written, and the exit status is 1 if a file is not that of its list, or if
@@ -14,7 +14,7 @@ import sys
 import tree
 
 LIST = tree.ROOT / "src/model/numbers.def"
-STACK = tree.ROOT / "src/store/stack.h"
+STACK = tree.ROOT / "src/store/codes.h"
 TERMS = tree.ROOT / "src/view/terms.def"
 PAGE = tree.ROOT / "ui/src/engine/numbers.ts"
 PAGE_TERMS = tree.ROOT / "ui/src/engine/terms.ts"
@@ -64,7 +64,7 @@ def camel(field):
 
 
 def constants(name, enum):
-    """An enum of stack.h as an object, without its numbers' common beginning."""
+    """An enum of codes.h as an object, without its numbers' common beginning."""
     body = re.search(rf"enum tide_{enum} {{(.*?)}};", STACK.read_text(), re.S).group(1)
     lines, value = [], 0
     for word, given in re.findall(r"TIDE_[A-Z]+?_(\w+)(?: = (\d+))?,", body):

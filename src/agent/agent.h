@@ -6,7 +6,7 @@
 #include "agent/arch.h"
 #include "record/thread.h"
 #include "store/agent_face.h"
-#include "unwind/object.h"
+#include "unwind/host.h"
 
 // The calling thread, known by its thread pointer: the agent has no thread-local storage of its
 // own. glibc gives a dead thread's pointer to the next one, musl never does, so each place says

@@ -5,8 +5,7 @@
 // All times are nanoseconds since the start of the first image unless a name says otherwise.
 #pragma once
 #include "model/numbers.h"
-#include "store/stack.h"
-#include "store/why.h"
+#include "store/codes.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of why.h's list. A %s stands for the detail.
+// The words of TIDE_WHY_LIST. A %s stands for the detail.
 #include "model/why_words.h"
 
 #include "base/alloc.h"

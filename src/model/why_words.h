@@ -3,7 +3,7 @@
 // Why a program is not recorded, in words: one list for what is said before a run, in reports, in
 // JSON and on the page.
 #pragma once
-#include "store/why.h"
+#include "store/codes.h"
 #include <stdbool.h>
 
 // "is statically linked, so the recorder cannot be loaded into it", to follow a program's name.

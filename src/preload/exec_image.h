@@ -4,7 +4,10 @@
 // (exec_target.c).
 #pragma once
 #include "rt/base.h"
-#include "store/why.h"
+#include "store/codes.h"
+
+#include <elf.h>
+#include <stdbool.h>
 
 // The preload variables for the next image. A program that builds an environment of its own for
 // exec would lose us; it gets everything it asked for, and our two variables beside it.
@@ -63,3 +66,11 @@ void tide_exec_target_is_long(struct tide_exec_target *target);
 
 // Tells the user that the program is run without us, unless it is recorded nevertheless.
 void tide_exec_target_say(const struct tide_exec_target *target);
+
+// ---- an allocator of its own ----
+//
+// Does a program bring an allocator of its own, which the hooks would not see? Told by the global
+// symbols that its file defines: a few microseconds where it is stripped. What is too large to be
+// looked at is taken to bring none.
+
+bool tide_exec_allocator_inside(long fd, const Elf64_Ehdr *elf);

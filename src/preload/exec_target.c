@@ -3,10 +3,9 @@
 // A look into the file that is about to be run: its loader, its mode, and the libraries it needs.
 // Nothing is kept; this may be a vfork child.
 
-#include "record/record.h"
-#include "record/door.h"
-#include "preload/exec_allocator.h"
 #include "preload/exec_image.h"
+#include "record/door.h"
+#include "record/record.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "store/store.h"

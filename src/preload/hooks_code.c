@@ -10,9 +10,8 @@
 // code needs no notice; it is met when it first stands in a stack.
 
 #include "preload/exec_image.h"
-#include "record/limits.h"
-#include "preload/real.h"
 #include "preload/hook.h"
+#include "record/limits.h"
 
 #include <alloca.h>
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
 //
 // What the loader has: objects, and the symbols that they define.
 #pragma once
-#include "unwind/object.h"
+#include "unwind/host.h"
 
 #include <link.h>
 

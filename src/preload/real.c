@@ -4,7 +4,7 @@
 // for what is there (loader.h); should it allocate all the same and come back to our hooks, those
 // calls are served from a small pool that is never freed.
 
-#include "preload/real.h"
+#include "preload/hook.h"
 
 #include "preload/loader.h"
 #include "rt/sys.h"

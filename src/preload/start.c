@@ -4,11 +4,11 @@
 // calling thread and its end.
 #include "preload/environment.h"
 #include "preload/exec_image.h"
+#include "preload/hook.h"
 #include "preload/loader.h"
-#include "preload/real.h"
-#include "record/record.h"
 #include "record/door.h"
 #include "record/host.h"
+#include "record/record.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 

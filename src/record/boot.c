@@ -19,7 +19,7 @@
 #include "rt/text.h"
 #include "store/live.h"
 #include "store/store.h"
-#include "unwind/object.h"
+#include "unwind/host.h"
 
 #include <string.h>
 #include <time.h>

@@ -3,8 +3,7 @@
 // Reading the clock, and measuring ourselves with it.
 #include "record/clock.h"
 
-#include "rt/cold.h"
-#include "rt/devices.h"
+#include "rt/cost.h"
 #include "store/live.h"
 
 enum {

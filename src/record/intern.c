@@ -6,7 +6,7 @@
 #include "record/record_inside.h"
 
 #include "record/thread.h"
-#include "rt/cold.h"
+#include "rt/cost.h"
 
 #define CUT_KEY 1ull // no code address: "frames were left out here"
 

@@ -14,7 +14,7 @@
 #include "rt/text.h"
 #include "store/store.h"
 #include "unwind/capture.h"
-#include "unwind/object.h"
+#include "unwind/host.h"
 
 #include <elf.h>
 #include <string.h>

@@ -11,9 +11,9 @@
 
 #include "record/boot_state.h"
 #include "record/host.h"
-#include "rt/cold.h"
-#include "rt/sys.h"
+#include "rt/cost.h"
 #include "rt/maps.h"
+#include "rt/sys.h"
 #include "store/run.h"
 
 #include <sys/prctl.h>

@@ -3,7 +3,7 @@
 // The few system calls that more than one file of the recorder needs.
 #include "rt/sys.h"
 
-#include "rt/cold.h"
+#include "rt/cost.h"
 
 #include <errno.h>
 #include <linux/mman.h>

@@ -33,7 +33,7 @@
 //     part 0 means "none". A cell whose only block has ended may need none: see TIDE_SINGLE.
 #pragma once
 #include "rt/base.h"
-#include "store/stack.h"
+#include "store/codes.h"
 
 #define TIDE_STORE_MAGIC "TideStor"
 #define TIDE_STORE_VERSION 8u
@@ -331,7 +331,7 @@ struct tide_store_header {
   uint32_t n_ends, n_pasts, n_hists;                    // parts of cells
   uint32_t n_live_threads, max_live_threads, n_threads; // n_threads: ever
   // What recording costs, beside what the threads' slots say of it.
-  uint64_t cold_ticks; // see rt/cold.h
+  uint64_t cold_ticks; // see rt/cost.h
   uint64_t boot_ns;    // processor time of the boot
   uint64_t cpu_ns;     // without a supervisor: of the process from boot to exit; 0: not known
   uint64_t start_cpu_ns;

@@ -3,7 +3,7 @@
 // Where each table of a store lies, and what its first bytes are.
 #include "store/store.h"
 
-#include "rt/cold.h"
+#include "rt/cost.h"
 #include "rt/sys.h"
 #include "store/late.h"
 #include "store/live_map.h"

@@ -27,7 +27,7 @@
 // Another thread may free the block that is there: its end is booked in that thread's own cell, and
 // the run need not know.
 #pragma once
-#include "rt/devices.h"
+#include "rt/cost.h"
 #include "store/quick.h"
 
 #ifndef TIDE_PAUSE // a test may hold a thread up between two stores

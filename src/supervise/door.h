@@ -9,9 +9,9 @@
 // a target that starts a process must never wait for anything else the supervisor does.
 #pragma once
 #include "base/err.h"
-#include "supervise/kin.h"
+#include "store/codes.h"
 #include "store/door_words.h"
-#include "store/why.h"
+#include "supervise/kin.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

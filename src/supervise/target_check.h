@@ -4,7 +4,7 @@
 // allocations? What it finds is one sentence for the user, with the way out. A program that cannot
 // be recorded still runs.
 #pragma once
-#include "store/why.h"
+#include "store/codes.h"
 #include <stdbool.h>
 
 struct tide_target {

@@ -7,7 +7,7 @@
 // It speaks to the supervisor through a socket, in packets: SEIZED or REFUSED first, then how it
 // went. A word from there, or the other end's closing, means: let it go.
 #pragma once
-#include "store/why.h"
+#include "store/codes.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 // The slower tries of stack capture: incremental unwinding, and filing what it found.
 #include "unwind/capture.h"
 
-#include "rt/devices.h"
+#include "rt/cost.h"
 
 const struct tide_unwind_host *tide_unwind_host;
 

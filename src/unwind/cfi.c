@@ -10,7 +10,7 @@
 
 #include "rt/arch.h"
 #include "unwind/eh_bytes.h"
-#include "unwind/object.h"
+#include "unwind/host.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 // in: what would lie beyond reads as 0 and marks the cursor as cut, and its user then drops what it
 // read. LEB128 of any length ends at the latest with the span.
 #pragma once
-#include "unwind/object.h"
+#include "unwind/host.h"
 
 #include <string.h>
 

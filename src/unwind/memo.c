@@ -4,7 +4,7 @@
 #include "unwind/memo.h"
 
 #include "rt/arch.h"
-#include "rt/devices.h"
+#include "rt/cost.h"
 
 #include <string.h>
 

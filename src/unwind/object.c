@@ -2,7 +2,7 @@
 //
 // Loaded objects, and the one piece of code that belongs to none of them.
 
-#include "unwind/object.h"
+#include "unwind/host.h"
 
 #include "rt/maps.h"
 #include "rt/sys.h"

@@ -7,7 +7,7 @@
 // Shape 0 with key 0 would be an empty entry; keys are code addresses and never 0.
 #include "unwind/rule.h"
 
-#include "rt/cold.h"
+#include "rt/cost.h"
 #include "rt/sys.h"
 
 struct tide_rule_table *tide_rules;

@@ -3,7 +3,7 @@
 // One unwind step outward, shared by the full walk and the incremental one.
 #pragma once
 #include "rt/arch.h"
-#include "unwind/object.h"
+#include "unwind/host.h"
 #include "unwind/rule.h"
 
 struct tide_regs {

@@ -9,7 +9,7 @@
 // Before libFuzzer's own inputs come 10,000 mutants of the corpus, always the same ones; ending
 // before they were all made is a failure.
 #include "unwind/capture.h"
-#include "unwind/object.h"
+#include "unwind/host.h"
 #include "unwind/rule.h"
 
 #include <stdlib.h>

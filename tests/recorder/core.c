@@ -8,7 +8,7 @@
 #include "record/record.h"
 #include "rt/maps.h"
 #include "rt/sys.h"
-#include "unwind/object.h"
+#include "unwind/host.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Made from src/model/numbers.def and src/store/stack.h by tools/page_numbers.py.
+// Made from src/model/numbers.def and src/store/codes.h by tools/page_numbers.py.
 
 // What is counted per stack:
 //
