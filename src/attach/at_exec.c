@@ -10,7 +10,6 @@
 #include "attach/at_exec.h"
 
 #include "attach/displace.h"
-#include "attach/pause_code.h"
 #include "attach/stopped_regs.h"
 #include "symbol/elf.h"
 

@@ -2,7 +2,7 @@
 //
 // From /proc, and from the plan.
 #define _GNU_SOURCE
-#include "attach/face.h"
+#include "attach/patch.h"
 
 #include "base/proc.h"
 

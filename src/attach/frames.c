@@ -8,7 +8,7 @@
 //   3  1     how the rows are: relative to the table, four bytes each
 //   4  4     number of rows
 //   8  8 n   where a function begins, and its description; sorted by the first
-#include "attach/frames.h"
+#include "attach/loaded.h"
 
 #include "base/alloc.h"
 

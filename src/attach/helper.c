@@ -3,7 +3,7 @@
 // Words between the command and its helper go through a pair of sockets, one packet each: an answer
 // when the helper has attached, with the store's descriptor; an order to detach; an answer.
 #define _GNU_SOURCE
-#include "attach/helper.h"
+#include "attach/job.h"
 
 #include "base/alloc.h"
 

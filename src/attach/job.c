@@ -5,9 +5,8 @@
 #define _GNU_SOURCE
 #include "attach/job.h"
 
-#include "attach/face.h"
 #include "attach/leftovers.h"
-#include "attach/permission.h"
+#include "attach/patch.h"
 #include "attach/sandbox.h"
 #include "base/alloc.h"
 #include "rt/sys.h"

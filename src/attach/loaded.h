@@ -62,3 +62,19 @@ bool tide_loaded_has_table(const struct tide_loaded *loaded);
 // Calls each for every gap between functions in [lo, hi).
 void tide_loaded_each_gap(const struct tide_loaded *loaded, uint64_t lo, uint64_t hi,
                           bool (*each)(void *context, struct tide_extent gap), void *context);
+
+// ---- tables of unwind information ----
+//
+// A table to search an object's unwind information by, where the linker has made none: static
+// programs have .eh_frame and no .eh_frame_hdr. Ours is of the same form.
+
+struct tide_frame_table {
+  const struct tide_loaded *of;
+  uint64_t at; // in the process, within reach of the object
+  uint8_t *bytes;
+  size_t n_bytes;
+};
+
+// Makes one of table->of, and claims a place for it; bytes are the caller's. False: there is
+// nothing to make it of, or no place.
+bool tide_frame_table_make(struct tide_outside *outside, struct tide_frame_table *table);

@@ -13,7 +13,7 @@
 // (leftovers.h). So the agent's code comes first, with a mark at its beginning, and goes last.
 #pragma once
 #include "attach/agent_image.h"
-#include "attach/frames.h"
+#include "attach/loaded.h"
 #include "attach/plan.h"
 #include "attach/tracer.h"
 
@@ -72,3 +72,21 @@ uint64_t tide_attachment_cave_of_vdso(const struct tide_outside *outside);
 // The first that there is, with nothing in it.
 uint64_t tide_attachment_find_cave(const struct tide_outside *outside,
                                    const struct tide_loaded_list *objects);
+
+// ---- the agent's face ----
+//
+// The agent's face (store/agent_face.h) as the tracer fills it in: what the agent must be told of
+// the process that it wakes up in.
+
+// In the agent's image; NULL: it has none.
+struct tide_agent_face *tide_face_of(const struct tide_agent_image *agent);
+
+struct tide_face_options {
+  uint64_t store_bytes;
+  uint32_t depth_limit; // frames of a stack; 0: all
+  const char *door;     // where fork children ask for stores; NULL: they do not
+};
+
+// False: it does not fit.
+bool tide_face_fill(const struct tide_attachment *attachment,
+                    const struct tide_face_options *options);

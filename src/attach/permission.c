@@ -4,7 +4,7 @@
 // in the order in which a user can do something about them. Opening a process's memory asks the
 // kernel the question that tracing asks, security modules included, and does nothing else.
 #define _GNU_SOURCE
-#include "attach/permission.h"
+#include "attach/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,6 +7,7 @@
 // are the ones that a container puts on everybody.
 #pragma once
 #include "attach/tracer.h"
+#include "base/err.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -21,3 +22,13 @@ bool tide_sandbox_is_foreign(uint32_t pid);
 // SECCOMP_RET_KILL_PROCESS.
 uint32_t tide_sandbox_run(const struct sock_filter *code, size_t n,
                           const struct seccomp_data *data);
+
+// ---- may it be traced? ----
+//
+// Whether a process may be traced, why not, and the way out.
+
+// Asks the kernel, without touching the process. Fails with the reason.
+enum tide_err tide_permission_check(uint32_t pid, struct tide_diag *diag);
+
+// When the kernel has refused.
+enum tide_err tide_permission_explain(uint32_t pid, struct tide_diag *diag);

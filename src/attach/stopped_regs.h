@@ -46,3 +46,12 @@ size_t tide_regs_write_call(const struct user_regs_struct *regs,
                             size_t size);
 // The registers with which a thread begins it.
 struct user_regs_struct tide_regs_at_call(const struct user_regs_struct *regs, uint64_t cave);
+
+// ---- a pause ----
+//
+// A function that makes a system call that does nothing, and returns: one part per architecture,
+// under arch/.
+
+enum { TIDE_PAUSE_MAX_BYTES = 16 };
+extern const uint8_t tide_pause_code[];
+extern const size_t tide_pause_bytes;

@@ -3,14 +3,14 @@
 // tidemark attach and tidemark detach: what the user sees of it. Words go to standard error; the
 // process's own output is its own.
 #define _GNU_SOURCE
-#include "attach/helper.h"
+#include "attach/job.h"
 #include "base/alloc.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/first_screen.h"
 #include "cli/library.h"
-#include "cli/live_page.h"
-#include "cli/naming_open.h"
+#include "cli/opening.h"
+#include "cli/showing.h"
 #include "cli/terminal.h"
 #include "supervise/attach.h"
 #include "view/storing.h"

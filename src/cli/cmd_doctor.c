@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "model/why_words.h"
-#include "supervise/candidate.h"
+#include "supervise/attach.h"
 #include "supervise/target_check.h"
 #include "supervise/usher.h"
 

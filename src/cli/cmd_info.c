@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tidemark info: the facts of a capture.
-#include "cli/capture_open.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
-#include "cli/naming_open.h"
+#include "cli/opening.h"
 #include "cli/terminal.h"
 #include "report/info.h"
 

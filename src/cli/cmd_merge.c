@@ -3,8 +3,8 @@
 // tidemark merge: several recordings into one capture.
 #include "base/alloc.h"
 #include "base/units.h"
-#include "cli/capture_open.h"
 #include "cli/commands.h"
+#include "cli/opening.h"
 #include "cli/terminal.h"
 #include "merge/merge.h"
 #include "model/capture.h"

@@ -10,8 +10,8 @@
 #include "cli/commands.h"
 #include "cli/first_screen.h"
 #include "cli/library.h"
-#include "cli/live_page.h"
-#include "cli/naming_open.h"
+#include "cli/opening.h"
+#include "cli/showing.h"
 #include "cli/terminal.h"
 #include "words/completeness_text.h"
 

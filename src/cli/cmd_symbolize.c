@@ -4,10 +4,9 @@
 // never by one that knows less than it did.
 #include "base/alloc.h"
 #include "base/units.h"
-#include "cli/capture_open.h"
 #include "cli/commands.h"
 #include "cli/looking.h"
-#include "cli/naming_open.h"
+#include "cli/opening.h"
 #include "cli/terminal.h"
 #include "observe/store_read.h"
 #include "tide/file.h"

@@ -3,9 +3,8 @@
 // tidemark view: the page of a capture, or of two, served until Ctrl-C. The address is the one line
 // on standard output; what we have to say goes to standard error.
 #include "base/alloc.h"
-#include "cli/browser.h"
-#include "cli/capture_open.h"
 #include "cli/commands.h"
+#include "cli/opening.h"
 #include "cli/showing.h"
 #include "cli/terminal.h"
 #include "serve/routes.h"

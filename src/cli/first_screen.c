@@ -3,7 +3,7 @@
 // The report of a fresh capture, cut to a screen.
 #include "cli/first_screen.h"
 
-#include "cli/naming_open.h"
+#include "cli/opening.h"
 #include "cli/terminal.h"
 #include "model/pack.h"
 #include "page/html_report.h"

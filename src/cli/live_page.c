@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// See live_page.h. What the two threads share is under the lock; everything else of the page is the
+// What the two threads share is under the lock; everything else of the page is the
 // page's thread's, from its start to its end, and before and after that the caller's.
 #define _GNU_SOURCE
-#include "cli/live_page.h"
+#include "cli/showing.h"
 
 #include "base/alloc.h"
-#include "cli/browser.h"
-#include "cli/capture_open.h"
-#include "cli/showing.h"
+#include "cli/opening.h"
 #include "cli/terminal.h"
 #include "serve/routes.h"
-#include "supervise/living.h"
+#include "supervise/control.h"
 
 #include <errno.h>
 #include <malloc.h>

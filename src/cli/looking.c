@@ -4,7 +4,7 @@
 #include "cli/looking.h"
 
 #include "base/units.h"
-#include "cli/naming_open.h"
+#include "cli/opening.h"
 #include "cli/terminal.h"
 #include "model/capture.h"
 #include "profile/completeness.h"

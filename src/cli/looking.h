@@ -4,7 +4,7 @@
 // meant, the question, the names, the rules and filters. For every verb that looks into a capture.
 #pragma once
 #include "cli/arguments.h"
-#include "cli/capture_open.h"
+#include "cli/opening.h"
 #include "view/rules.h"
 #include "view/suppressions.h"
 #include "view/view.h"

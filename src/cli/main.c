@@ -5,7 +5,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/hint_words.h"
-#include "cli/naming_open.h"
+#include "cli/opening.h"
 #include "cli/terminal.h"
 
 #include <locale.h>

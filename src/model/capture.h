@@ -41,7 +41,7 @@ bool tide_capture_redact_args(struct tide_capture *capture);
 // ---- where captures come from ----
 //
 // Where a capture comes from that somebody looks at again and again: a file that may be replaced
-// (serve/file_source.h), or a recording that goes on (supervise/living.h). Whoever looks neither
+// (serve/file_source.h), or a recording that goes on (supervise/control.h). Whoever looks neither
 // knows nor cares which. One thread at a time.
 
 struct tide_source {

@@ -5,11 +5,10 @@
 #include "supervise/absent.h"
 
 #include "base/alloc.h"
-#include "observe/clock.h"
-#include "supervise/own_allocator.h"
 #include "base/proc.h"
-#include "supervise/target_check.h"
 #include "model/why_words.h"
+#include "observe/clock.h"
+#include "supervise/target_check.h"
 
 #include <errno.h>
 #include <stdio.h>

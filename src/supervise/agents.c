@@ -3,7 +3,7 @@
 // The nursery, and those of its ushers that have something to say. An order goes to the nursery
 // with one end of a new pair of sockets; the usher that is forked off for it speaks through that.
 #define _GNU_SOURCE
-#include "supervise/agents.h"
+#include "supervise/usher.h"
 
 #include "base/alloc.h"
 #include "base/proc.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// See living.h. At most one draft is asked for at a time.
-#include "supervise/living.h"
+// A recording that goes on, as a source (control.h). At most one draft is asked for at a time.
+#include "supervise/control.h"
 
 #include "base/alloc.h"
 #include "tide/file.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The three signs of own_allocator.h. What a program's file says is read once per program.
-#include "supervise/own_allocator.h"
+// The three signs of target_check.h. What a program's file says is read once per program.
+#include "supervise/target_check.h"
 
 #include "base/alloc.h"
 #include "model/pack.h"
-#include "supervise/target_check.h"
 
 #include <stdlib.h>
 

@@ -15,12 +15,12 @@
 #include "base/proc.h"
 #include "model/why_words.h"
 #include "observe/store_read.h"
-#include "supervise/agents.h"
 #include "supervise/door.h"
 #include "supervise/follow.h"
 #include "supervise/output_name.h"
 #include "supervise/spawn.h"
 #include "supervise/target_check.h"
+#include "supervise/usher.h"
 #include "supervise/watch.h"
 #include "tide/file.h"
 

@@ -6,7 +6,7 @@
 
 #include "attach/at_exec.h"
 #include "attach/job.h"
-#include "attach/permission.h"
+#include "attach/sandbox.h"
 #include "base/alloc.h"
 #include "base/proc.h"
 #include "supervise/target_check.h"

@@ -10,9 +10,8 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "supervise/control.h"
-#include "supervise/living.h"
 #include "indexer_fixture.h"
+#include "supervise/control.h"
 
 #include <poll.h>
 #include <stdlib.h>
