@@ -110,6 +110,18 @@ static enum tide_err explain_yama(int scope, struct tide_diag *diag)
                    scope, scope == 1 ? ", or 'sudo sysctl kernel.yama.ptrace_scope=0'" : "");
 }
 
+// What the process's memory is opened by asks the same question as ptrace: where the one may be and
+// the other not, it is the call that is forbidden.
+static bool is_filtered(uint32_t pid)
+{
+  char name[64];
+  snprintf(name, sizeof name, "/proc/%u/mem", pid);
+  int fd = open(name, O_RDWR | O_CLOEXEC);
+  if (fd >= 0)
+    close(fd);
+  return fd >= 0 && status_number("self", "Seccomp:\t", 10) == 2;
+}
+
 enum tide_err tide_permission_explain(uint32_t pid, struct tide_diag *diag)
 {
   char text[16];
@@ -144,6 +156,12 @@ enum tide_err tide_permission_explain(uint32_t pid, struct tide_diag *diag)
         "this as root; in a container, start that with this capability, or attach from the "
         "host",
         pid);
+  if (is_filtered(pid))
+    return tide_fail(diag, TIDE_ERR_SYSTEM,
+                     "the kernel does not permit to trace process %u: this tidemark runs under a "
+                     "seccomp filter, a container's or a service's, that forbids ptrace: allow it "
+                     "there, or attach from outside",
+                     pid);
   return tide_fail(
       diag, TIDE_ERR_SYSTEM,
       "the kernel does not permit to trace process %u, not even with CAP_SYS_PTRACE: "

@@ -148,11 +148,11 @@ static void judge_command(struct finding *f, const char *command, const struct t
     return;
   }
   TIDE_CLEANUP_FREE char *why = tide_why_sentence(target->why, target->detail);
-  bool could_help = tide_usher_could_help(target->why, target->detail);
+  bool could_help = tide_usher_is_tried() && tide_usher_could_help(target->why, target->detail);
   bool is_found = *allocators || target->why == TIDE_WHY_MUSL;
   if (could_help && is_found)
     judge(f, SEEN_ALL, tide_sprintf("every allocation will be seen, by the agent: it %s", why),
-          tide_sprintf("tidemark run --how auto %s", command));
+          tide_sprintf("tidemark run %s", command));
   else if (tide_why_is_partial(target->why))
     judge(f, SEEN_PART,
           tide_sprintf("only what goes through libc's allocator will be seen: it %s", why),

@@ -57,7 +57,7 @@ static bool has_nothing(const struct tide_capture *capture)
 static void say_saved(const struct tide_arguments *arguments, const struct tide_run_result *result,
                       const struct tide_rules *rules, const char *said)
 {
-  bool new_note = result->note && !(said && strcmp(said, result->note) == 0);
+  bool new_note = result->note && !(said && strncmp(said, result->note, strlen(result->note)) == 0);
   signal(SIGPIPE, SIG_IGN); // a reader of ours that went away must not change our exit status
   bool nothing = has_nothing(result->capture);
   if (!nothing && !arguments->quiet)
@@ -66,6 +66,8 @@ static void say_saved(const struct tide_arguments *arguments, const struct tide_
     tell_unrecorded(arguments, &result->capture->roll);
   if (new_note && (!arguments->quiet || nothing))
     tide_say("%s", result->note);
+  if (result->agent_note && !arguments->quiet)
+    tide_say("%s", result->agent_note);
   if (nothing && result->output_path && !arguments->quiet)
     tide_say("saved %s, which says so", result->output_path);
   if (result->n_running && !arguments->quiet)

@@ -110,7 +110,7 @@ static const char *const format_words[] = {
 #undef EXPORT
 };
 
-static const char *const how_words[] = {"preload", "auto", "agent"};
+static const char *const how_words[] = {"auto", "preload", "agent"};
 
 const struct tide_option_row tide_option_rows[] = {
     {WRITING, 'o', "output", "FILE", TIDE_OPTION_TEXT, AT(output), NULL, 0,
@@ -128,7 +128,7 @@ const struct tide_option_row tide_option_rows[] = {
     {VERB(RUN), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow), NULL, 0,
      "do not record the processes the command starts"},
     {VERB(RUN), 0, "how", "WAY", TIDE_OPTION_CHOICE, AT(how), how_words, N(how_words),
-     "how it is recorded: preload (default), auto or agent"},
+     "how it is recorded: auto (default), preload or agent"},
     {VERB(RUN), 0, "wait", NULL, TIDE_OPTION_FLAG, AT(wait), NULL, 0,
      "record processes the command leaves behind, to their end"},
     {VERB(RUN) | VERB(ATTACH), 0, "view", NULL, TIDE_OPTION_FLAG, AT(view), NULL, 0,

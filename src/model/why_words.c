@@ -7,23 +7,30 @@
 
 #include <string.h>
 
+// What the agent would record, whatever a preloaded library does not see.
+#define OR_AGENT                                                                                   \
+  "let the agent record it, which takes its symbols and the right to trace (tidemark help run), "  \
+  "or "
+
 static const struct {
   const char *brief, *what, *way_out;
 } WORDS[TIDE_WHY_N] = {
     [TIDE_WHY_UNKNOWN] = {"not seen by the recorder", "ran without the recorder", NULL},
-    [TIDE_WHY_STATIC] = {"static", "is statically linked, so the recorder cannot be loaded into it",
+    [TIDE_WHY_STATIC] = {"static", "is statically linked, so the recorder cannot be preloaded",
+                         OR_AGENT
                          "link it dynamically, without -static (Rust: a *-linux-gnu target "
                          "without crt-static)"},
-    [TIDE_WHY_MUSL] = {"musl", "uses musl, and the recorder needs glibc",
-                       "build it for a *-linux-gnu target"},
+    [TIDE_WHY_MUSL] = {"musl", "uses musl, and the preloaded recorder needs glibc",
+                       OR_AGENT "build it for a *-linux-gnu target"},
     [TIDE_WHY_OTHER_LOADER] = {"another loader",
-                               "is started by %s, and the recorder needs glibc's loader",
-                               "build it for glibc"},
+                               "is started by %s, and the preloaded recorder needs glibc's "
+                               "loader",
+                               OR_AGENT "build it for glibc"},
     [TIDE_WHY_PRIVILEGED] = {"setuid or the like",
                              "is setuid, setgid or has file capabilities, so the loader ignores "
                              "the recorder",
-                             "record a copy without them, or run tidemark as the user it would "
-                             "become"},
+                             "record a copy without them, or run tidemark as root, or as the user "
+                             "it would become"},
     [TIDE_WHY_BITS_32] = {"32-bit", "is a 32-bit program", "build it for 64 bits"},
     [TIDE_WHY_OTHER_MACHINE] = {"another processor", "is for another processor than this one",
                                 "record it where it is at home"},
@@ -32,7 +39,8 @@ static const struct {
                             "allocator",
                             "record it without, neither built in nor preloaded"},
     [TIDE_WHY_OWN_ALLOCATOR] = {"%s linked in",
-                                "has %s linked in, which the recorder cannot see into",
+                                "has %s linked in, which the preloaded recorder cannot see into",
+                                OR_AGENT
                                 "link the allocator as a shared library, or build without it "
                                 "for the recording"},
     [TIDE_WHY_TOO_LONG] = {"arguments too long",

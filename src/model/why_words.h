@@ -6,7 +6,7 @@
 #include "store/codes.h"
 #include <stdbool.h>
 
-// "is statically linked, so the recorder cannot be loaded into it", to follow a program's name.
+// "is statically linked, so the recorder cannot be preloaded", to follow a program's name.
 // detail is the allocator's, loader's or sanitizer's name, NULL or "" when not known. free().
 char *tide_why_sentence(enum tide_why why, const char *detail);
 

@@ -2,6 +2,8 @@
 //
 // The nursery, and those of its ushers that have something to say. An order goes to the nursery
 // with one end of a new pair of sockets; the usher that is forked off for it speaks through that.
+// Neither the nursery nor the thread that hears ushers is there before the first order: most runs
+// never need them.
 #define _GNU_SOURCE
 #include "supervise/usher.h"
 
@@ -13,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -32,7 +35,7 @@ enum { STACK_BYTES = 1 << 20, MAX_USHERS = 64, SEIZE_MS = 1000, NULL_FD = 0, ORD
 struct usher {
   pid_t tid; // whom it has been told to take
   int words;
-  bool is_first;
+  bool is_commands;
 };
 
 struct tide_agents {
@@ -46,11 +49,13 @@ struct tide_agents {
   tide_door_receive *receive;
   void *context;
   pthread_mutex_t lock; // of all that follows
-  pthread_cond_t first_is_over;
+  pthread_cond_t command_is_over;
   struct usher ushers[MAX_USHERS];
   size_t n;
-  bool stop, had_first, first_spoke;
-  struct tide_usher_word first; // its last word
+  bool stop, took_command, command_spoke;
+  uint64_t n_failed;              // of others than the command
+  char *failure;                  // of the first of them
+  struct tide_usher_word command; // its usher's last word
 };
 
 // ---- the nursery ----
@@ -105,100 +110,50 @@ static int nursery(void *context)
   _exit(0);
 }
 
-// Not a child that the run waits for: it ends with no signal.
-enum tide_err tide_agents_new(const struct tide_usher_house *house, struct tide_agents **ret_agents,
-                              struct tide_diag *diag)
+static pid_t clone_nursery(struct tide_agents *agents)
 {
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-    return tide_fail_errno(diag, "cannot make a pair of sockets");
-  struct tide_agents *agents = tide_alloc(sizeof *agents);
-  *agents = (struct tide_agents){.house = *house, .orders = pair[1]};
   agents->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (agents->stack != MAP_FAILED)
-    agents->nursery = clone(nursery, (char *)agents->stack + STACK_BYTES, 0, agents);
-  close(pair[1]);
-  agents->orders = pair[0];
-  agents->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  pthread_mutex_init(&agents->lock, NULL);
-  pthread_cond_init(&agents->first_is_over, NULL);
-  if (agents->nursery <= 0 || agents->wake_fd < 0) {
-    enum tide_err err = tide_fail_errno(diag, "cannot start a process");
-    tide_agents_free(agents);
-    return err;
-  }
-  *ret_agents = agents;
-  return TIDE_ERR_OK;
+  return agents->stack == MAP_FAILED
+             ? -1
+             : clone(nursery, (char *)agents->stack + STACK_BYTES, 0, agents);
 }
 
-// ---- orders ----
-
-static bool send_order(const struct tide_agents *agents, const struct tide_usher_order *order,
-                       int words)
+// libc's fork leaves its own locks free in the child, whatever other threads held: ushers allocate.
+static pid_t fork_nursery(struct tide_agents *agents)
 {
-  union {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
-  } control = {0};
-  struct iovec part = {(void *)order, sizeof *order};
-  struct msghdr message = {
-      .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-  struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-  c->cmsg_level = SOL_SOCKET;
-  c->cmsg_type = SCM_RIGHTS;
-  c->cmsg_len = CMSG_LEN(sizeof words);
-  memcpy(CMSG_DATA(c), &words, sizeof words);
-  return sendmsg(agents->orders, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *order;
+  pid_t pid = fork();
+  if (pid == 0)
+    nursery(agents);
+  return pid;
 }
 
-// Is the process held?
-static bool hear_first(int words, char ret_why[512])
-{
-  struct tide_usher_word word;
-  struct pollfd said = {words, POLLIN, 0};
-  snprintf(ret_why, 512, "the process that traces did not answer");
-  if (poll(&said, 1, SEIZE_MS) != 1 || !tide_usher_hear(words, &word))
-    return false;
-  if (word.step == TIDE_USHER_REFUSED)
-    snprintf(ret_why, 512, "%s", word.text);
-  return word.step == TIDE_USHER_SEIZED;
-}
-
-static bool add_usher(struct tide_agents *agents, pid_t tid, int words)
-{
-  pthread_mutex_lock(&agents->lock);
-  bool has_room = agents->n < MAX_USHERS;
-  if (has_room)
-    agents->ushers[agents->n++] = (struct usher){tid, words, !agents->had_first};
-  agents->had_first |= has_room;
-  pthread_mutex_unlock(&agents->lock);
-  eventfd_write(agents->wake_fd, 1);
-  return has_room;
-}
-
-bool tide_agents_take(struct tide_agents *agents, const struct tide_usher_order *order,
-                      char ret_why[512])
+static bool make_nursery(struct tide_agents *agents, pid_t (*make)(struct tide_agents *))
 {
   int pair[2];
-  snprintf(ret_why, 512, "no process could be started that traces");
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
     return false;
-  bool ok = send_order(agents, order, pair[1]);
+  agents->orders = pair[1]; // for its copy of us
+  agents->nursery = make(agents);
   close(pair[1]);
-  ok = ok && hear_first(pair[0], ret_why) && add_usher(agents, order->tid, pair[0]);
-  if (!ok)
-    close(pair[0]);
-  return ok;
+  agents->orders = pair[0];
+  return agents->nursery > 0;
 }
 
-void tide_agents_leave(struct tide_agents *agents, pid_t tid)
+struct tide_agents *tide_agents_new(const struct tide_usher_house *house,
+                                    tide_door_receive *receive, void *context)
 {
-  pthread_mutex_lock(&agents->lock);
-  for (size_t i = 0; i < agents->n; i++)
-    if (agents->ushers[i].tid == tid)
-      shutdown(agents->ushers[i].words, SHUT_RDWR);
-  pthread_mutex_unlock(&agents->lock);
+  struct tide_agents *agents = tide_alloc(sizeof *agents);
+  *agents = (struct tide_agents){
+      .house = *house, .orders = -1, .wake_fd = -1, .receive = receive, .context = context};
+  pthread_mutex_init(&agents->lock, NULL);
+  pthread_cond_init(&agents->command_is_over, NULL);
+  return agents;
+}
+
+bool tide_agents_prepare(struct tide_agents *agents)
+{
+  return make_nursery(agents, clone_nursery);
 }
 
 // ---- answers ----
@@ -252,15 +207,33 @@ static void drop(struct tide_agents *agents, int words, const struct tide_usher_
     struct usher *u = &agents->ushers[i - 1];
     if (u->words != words)
       continue;
-    if (u->is_first) {
-      agents->first_spoke = true;
-      agents->first = *last;
-      pthread_cond_broadcast(&agents->first_is_over);
+    if (u->is_commands) {
+      agents->command_spoke = true;
+      agents->command = *last;
+      pthread_cond_broadcast(&agents->command_is_over);
     }
     *u = agents->ushers[--agents->n];
   }
   pthread_mutex_unlock(&agents->lock);
   close(words);
+}
+
+static void note_failure(struct tide_agents *agents, const char *program, const char *why)
+{
+  pthread_mutex_lock(&agents->lock);
+  if (!agents->n_failed++)
+    agents->failure = tide_sprintf("%s: %s", *program ? program : "a process", why);
+  pthread_mutex_unlock(&agents->lock);
+}
+
+static bool is_commands(struct tide_agents *agents, int words)
+{
+  bool found = false;
+  pthread_mutex_lock(&agents->lock);
+  for (size_t i = 0; i < agents->n; i++)
+    found |= agents->ushers[i].words == words && agents->ushers[i].is_commands;
+  pthread_mutex_unlock(&agents->lock);
+  return found;
 }
 
 static void hear(struct tide_agents *agents, int words)
@@ -273,6 +246,8 @@ static void hear(struct tide_agents *agents, int words)
     tell(agents, &word); // and closing our end lets it go
   else if (word.step == TIDE_USHER_FAILED && word.is_spawned && !tide_why_is_partial(word.why))
     tell_absent(agents, &word);
+  if (word.step == TIDE_USHER_FAILED && word.pid && !is_commands(agents, words))
+    note_failure(agents, word.program, word.text);
   drop(agents, words, &word);
 }
 
@@ -298,33 +273,115 @@ static void *listen_thread(void *context)
   }
 }
 
-enum tide_err tide_agents_listen(struct tide_agents *agents, tide_door_receive *receive,
-                                 void *context, struct tide_diag *diag)
+// ---- orders ----
+
+static bool send_order(const struct tide_agents *agents, const struct tide_usher_order *order,
+                       int words)
 {
-  agents->receive = receive;
-  agents->context = context;
-  errno = pthread_create(&agents->thread, NULL, listen_thread, agents);
-  if (errno)
-    return tide_fail_errno(diag, "cannot start a thread");
-  agents->listening = true;
-  return TIDE_ERR_OK;
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+  } control = {0};
+  struct iovec part = {(void *)order, sizeof *order};
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof words);
+  memcpy(CMSG_DATA(c), &words, sizeof words);
+  return sendmsg(agents->orders, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *order;
+}
+
+// Is the process held?
+static bool hear_first(int words, char ret_why[512])
+{
+  struct tide_usher_word word;
+  struct pollfd said = {words, POLLIN, 0};
+  snprintf(ret_why, 512, "the process that traces did not answer");
+  if (poll(&said, 1, SEIZE_MS) != 1 || !tide_usher_hear(words, &word))
+    return false;
+  if (word.step == TIDE_USHER_REFUSED)
+    snprintf(ret_why, 512, "%s", word.text);
+  return word.step == TIDE_USHER_SEIZED;
+}
+
+static bool add_usher(struct tide_agents *agents, const struct tide_usher_order *order, int words)
+{
+  pthread_mutex_lock(&agents->lock);
+  bool has_room = agents->n < MAX_USHERS;
+  if (has_room)
+    agents->ushers[agents->n++] = (struct usher){order->tid, words, order->is_command};
+  agents->took_command |= has_room && order->is_command;
+  pthread_mutex_unlock(&agents->lock);
+  eventfd_write(agents->wake_fd, 1);
+  return has_room;
+}
+
+// At the first order.
+static bool is_ready(struct tide_agents *agents)
+{
+  if (agents->nursery <= 0 && !make_nursery(agents, fork_nursery))
+    return false;
+  if (agents->wake_fd < 0)
+    agents->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (!agents->listening && agents->wake_fd >= 0)
+    agents->listening = !pthread_create(&agents->thread, NULL, listen_thread, agents);
+  return agents->listening;
+}
+
+bool tide_agents_take(struct tide_agents *agents, const struct tide_usher_order *order,
+                      char ret_why[512])
+{
+  int pair[2];
+  snprintf(ret_why, 512, "no process could be started that traces");
+  if (!is_ready(agents) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+    return false;
+  bool ok = send_order(agents, order, pair[1]);
+  close(pair[1]);
+  ok = ok && hear_first(pair[0], ret_why) && add_usher(agents, order, pair[0]);
+  if (!ok)
+    close(pair[0]);
+  if (!ok && !order->is_command)
+    note_failure(agents, order->program, ret_why);
+  return ok;
+}
+
+void tide_agents_leave(struct tide_agents *agents, pid_t tid)
+{
+  pthread_mutex_lock(&agents->lock);
+  for (size_t i = 0; i < agents->n; i++)
+    if (agents->ushers[i].tid == tid)
+      shutdown(agents->ushers[i].words, SHUT_RDWR);
+  pthread_mutex_unlock(&agents->lock);
 }
 
 bool tide_agents_await(struct tide_agents *agents, struct tide_usher_word *ret_word)
 {
   pthread_mutex_lock(&agents->lock);
-  bool had_first = agents->had_first;
-  while (had_first && !agents->first_spoke)
-    pthread_cond_wait(&agents->first_is_over, &agents->lock);
-  *ret_word = agents->first;
+  bool took_command = agents->took_command;
+  while (took_command && !agents->command_spoke)
+    pthread_cond_wait(&agents->command_is_over, &agents->lock);
+  *ret_word = agents->command;
   pthread_mutex_unlock(&agents->lock);
-  return had_first;
+  return took_command;
 }
 
-void tide_agents_free(struct tide_agents *agents)
+static char *say_failures(const struct tide_agents *agents)
+{
+  if (!agents->n_failed)
+    return NULL;
+  uint64_t rest = agents->n_failed - 1;
+  if (!rest)
+    return tide_sprintf("the agent could not record %s", agents->failure);
+  return tide_sprintf("the agent could not record %" PRIu64 " more %s, nor %s", rest,
+                      rest == 1 ? "process" : "processes", agents->failure);
+}
+
+char *tide_agents_free(struct tide_agents *agents)
 {
   if (!agents)
-    return;
+    return NULL;
   if (agents->listening) {
     pthread_mutex_lock(&agents->lock);
     agents->stop = true;
@@ -337,17 +394,21 @@ void tide_agents_free(struct tide_agents *agents)
     if (poll(&said, 1, 0) == 1)
       hear(agents, said.fd);
     else
-      drop(agents, said.fd, &agents->first);
+      drop(agents, said.fd, &agents->command);
   }
-  close(agents->orders);
+  if (agents->orders >= 0)
+    close(agents->orders);
   if (agents->nursery > 0)
-    while (waitpid(agents->nursery, NULL, __WCLONE) < 0 && errno == EINTR)
+    while (waitpid(agents->nursery, NULL, __WALL) < 0 && errno == EINTR)
       ;
   if (agents->wake_fd >= 0)
     close(agents->wake_fd);
   if (agents->stack && agents->stack != MAP_FAILED)
     munmap(agents->stack, STACK_BYTES);
-  pthread_cond_destroy(&agents->first_is_over);
+  pthread_cond_destroy(&agents->command_is_over);
   pthread_mutex_destroy(&agents->lock);
+  char *failures = say_failures(agents);
+  free(agents->failure);
   free(agents);
+  return failures;
 }

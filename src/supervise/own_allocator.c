@@ -75,12 +75,25 @@ static uint64_t n_heap_events(const struct tide_image *image)
   return n;
 }
 
+// The agent sees every allocator that has functions; Go's has none, and what it calls of C's is all
+// that was recorded.
+static bool is_part_of_go(struct tide_own_allocators *allocators, const struct tide_image *image,
+                          struct tide_unrecorded *row)
+{
+  const struct program *program = program_of(allocators, image->exe);
+  row->why = TIDE_WHY_OWN_ALLOCATOR;
+  row->detail = program->detail;
+  return program->is_unfit && strcmp(program->detail, "Go's runtime") == 0;
+}
+
 bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
                               const struct tide_image *image, uint64_t max_anonymous_bytes,
                               struct tide_unrecorded *row)
 {
-  if (!image->exe || !*image->exe || image->by_agent)
+  if (!image->exe || !*image->exe)
     return false;
+  if (image->by_agent)
+    return is_part_of_go(allocators, image, row);
   int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
   bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;
   bool is_small_part = heap < anonymous / 2 || !anonymous;

@@ -25,6 +25,7 @@
 #include "tide/file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -53,7 +54,7 @@ struct run {
 static void run_done(struct run *run)
 {
   tide_door_close(run->door);
-  tide_agents_free(run->agents);
+  free(tide_agents_free(run->agents));
   tide_control_close(run->options->control);
   tide_watch_free(run->watch);
   tide_kin_free(run->kin);
@@ -117,7 +118,12 @@ static bool see_to(const struct run *run, const struct tide_door_visit *visit)
   char why[512];
   bool spawns = visit->flags & TIDE_DOOR_SPAWNS;
   bool is_own = visit->pid && visit->pid == visit->teller_pid;
-  const struct tide_usher_order order = {.tid = visit->tid, .spawns = spawns};
+  struct tide_usher_order order = {.tid = visit->tid, .spawns = spawns};
+  const char *name = visit->exe ? strrchr(visit->exe, '/') : NULL;
+  snprintf(order.program, sizeof order.program, "%s",
+           name         ? name + 1
+           : visit->exe ? visit->exe
+                        : "");
   return visit->tid && is_own && tide_usher_could_help(visit->why, NULL) &&
          tide_agents_take(run->agents, &order, why);
 }
@@ -134,7 +140,13 @@ static bool receive(void *context, const struct tide_door_visit *visit)
   return is_taken || is_seen_to;
 }
 
-static enum tide_err make_agents(struct run *run, struct tide_diag *diag)
+static bool receive_guest(void *context, const struct tide_door_visit *visit)
+{
+  struct run *run = context;
+  return tide_watch_receive(run->watch, visit);
+}
+
+static void make_agents(struct run *run)
 {
   const struct tide_run_options *o = run->options;
   const struct tide_target *target = &run->target;
@@ -144,11 +156,16 @@ static enum tide_err make_agents(struct run *run, struct tide_diag *diag)
                                          .depth = o->depth,
                                          .how = o->how,
                                          .follows = !o->no_follow};
-  if (o->how == TIDE_HOW_PRELOAD || !o->agent)
-    return TIDE_ERR_OK;
+  bool is_asked = o->how == TIDE_HOW_AGENT || (o->how == TIDE_HOW_AUTO && tide_usher_is_tried());
+  if (!is_asked || !o->agent)
+    return;
   run->is_agents =
       target->unfit ? tide_usher_could_help(target->why, target->detail) : o->how == TIDE_HOW_AGENT;
-  return tide_agents_new(&house, &run->agents, diag);
+  run->agents = tide_agents_new(&house, receive_guest, run);
+  // Where the run waits for every child, it must not be one of those. What cannot be made now is
+  // missed when it is needed.
+  if (run->is_agents || o->wait)
+    tide_agents_prepare(run->agents);
 }
 
 // Each image takes three descriptors of ours while it lives, and a store counts as a file of its
@@ -193,8 +210,6 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
   err = tide_watch_start(run->watch, diag);
   if (!err)
     err = tide_door_serve(run->door, run->kin, receive, run, diag);
-  if (!err && run->agents)
-    err = tide_agents_listen(run->agents, tide_watch_receive, run->watch, diag);
   return err;
 }
 
@@ -217,6 +232,16 @@ static void say_sentence(const struct run *run, const char *because)
           : NULL;
   if (text && o->say)
     o->say(o->say_context, text);
+}
+
+static const char *why_not_agent(const struct run *run)
+{
+  const struct tide_target *target = &run->target;
+  bool could_help = target->unfit && tide_usher_could_help(target->why, target->detail);
+  return !could_help || run->options->how != TIDE_HOW_AUTO ? NULL
+         : !tide_usher_is_tried() ? "on this kind of processor it is used when asked for alone"
+         : !run->options->agent   ? "its file is not installed"
+                                  : NULL;
 }
 
 // The command goes without the agent after all.
@@ -245,7 +270,7 @@ static void do_without_agent(struct run *run, const char *because)
 // Lets the command begin, with the agent or without.
 static bool go(struct run *run, int *ret_errno)
 {
-  const struct tide_usher_order order = {.tid = run->spawn.pid};
+  const struct tide_usher_order order = {.tid = run->spawn.pid, .is_command = true};
   char why[512];
   bool is_taken = run->is_agents && tide_agents_take(run->agents, &order, why);
   if (!tide_spawn_go(&run->spawn, ret_errno))
@@ -264,9 +289,9 @@ static enum tide_err start_command(struct run *run, struct tide_diag *diag)
   if (!err)
     err = tide_door_open(&run->door, diag);
   if (!err)
-    err = make_agents(run, diag);
+    make_agents(run);
   if (!err && !run->is_agents)
-    say_sentence(run, NULL);
+    say_sentence(run, why_not_agent(run));
   if (!err)
     err = spawn(run, diag);
   if (err)
@@ -430,13 +455,14 @@ static void finish_run(struct run *run, struct tide_run_result *result)
   struct tide_cost cost = cost_so_far(run);
   tide_door_close(run->door);
   run->door = NULL;
-  tide_agents_free(run->agents);
+  char *agent_note = tide_agents_free(run->agents);
   run->agents = NULL;
   *result = (struct tide_run_result){
       .pid = (uint32_t)run->spawn.pid,
       .wall_ns = watch_end.time_ns - run->start.monotonic_ns,
   };
   make_capture(run, &watch_end, cost, result);
+  result->agent_note = agent_note;
   save_capture(run, result);
   while (!has_ended)
     has_ended = tide_follow_to_end(&run->follow, run->spawn.pid, &end);
@@ -465,6 +491,7 @@ void tide_run_result_done(struct tide_run_result *result)
   tide_capture_free(result->capture);
   free(result->output_path);
   free(result->note);
+  free(result->agent_note);
   *result = (struct tide_run_result){0};
 }
 

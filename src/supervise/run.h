@@ -50,7 +50,9 @@ struct tide_run_result {
   char *output_path;            // the capture's file; NULL when none was written
   uint64_t output_bytes;        // its size
   char *note;                   // one sentence: why nothing was recorded; NULL when all is well
-  enum tide_err save_err;       // the capture could not be saved: save_diag says why
+  char *agent_note;       // one sentence: whom of its children the agent could not record, and
+                          // why; NULL: nobody needed it, or all had it
+  enum tide_err save_err; // the capture could not be saved: save_diag says why
   struct tide_diag save_diag;
   uint32_t pid;       // of the command
   int exit_status;    // 0..255, when term_signal is 0

@@ -9,6 +9,8 @@
 #include "attach/sandbox.h"
 #include "base/alloc.h"
 #include "base/proc.h"
+#include "rt/arch.h"
+#include "store/layout.h"
 #include "supervise/target_check.h"
 
 #include <errno.h>
@@ -68,6 +70,11 @@ bool tide_usher_hear(int words, struct tide_usher_word *ret_word)
   ret_word->pid_fd = fds[0];
   ret_word->store_fd = fds[1];
   return true;
+}
+
+bool tide_usher_is_tried(void)
+{
+  return TIDE_ARCH_ID == TIDE_ARCH_X86_64;
 }
 
 // Sanitizers check every block themselves, and Go's runtime has no functions to hook; what it calls
@@ -167,6 +174,7 @@ static void receive(const struct tide_usher_house *house, const struct tide_ushe
       tide_preload_restore(guest->pid, guest->preload, house->library);
   }
   struct tide_proc_stat stat = {0};
+  tide_proc_name(word.pid, word.program, sizeof word.program);
   tide_proc_stat(word.pid, &stat);
   word.parent = stat.parent;
   word.born = stat.born;

@@ -7,7 +7,6 @@
 // It speaks to the supervisor through a socket, in packets: SEIZED or REFUSED first, then how it
 // went. A word from there, or the other end's closing, means: let it go.
 #pragma once
-#include "base/err.h"
 #include "store/codes.h"
 #include "supervise/door.h"
 
@@ -15,7 +14,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum tide_how { TIDE_HOW_PRELOAD, TIDE_HOW_AUTO, TIDE_HOW_AGENT };
+enum tide_how {
+  TIDE_HOW_AUTO, // preloads, and the agent where they do not cover a program
+  TIDE_HOW_PRELOAD,
+  TIDE_HOW_AGENT,
+};
 
 struct tide_usher_house { // the same for all of a run
   const char *agent, *library, *door;
@@ -25,8 +28,10 @@ struct tide_usher_house { // the same for all of a run
 };
 
 struct tide_usher_order {
-  pid_t tid;   // who is about to exec
-  bool spawns; // or to start a process that will
+  pid_t tid;        // who is about to exec
+  bool spawns;      // or to start a process that will
+  bool is_command;  // it is what the user started
+  char program[64]; // the name of what it becomes, for sentences; "" where that is not needed
 };
 
 enum tide_usher_step {
@@ -44,12 +49,16 @@ struct tide_usher_word {
   uint32_t n_hooked, families;
   bool is_spawned;   // the order was for one who starts it
   enum tide_why why; // what it is, when preloads do not cover it
+  char program[16];  // its name
   char text[512];
   int pid_fd, store_fd; // with ATTACHED alone; else -1
 };
 
 _Noreturn void tide_usher(const struct tide_usher_house *house,
                           const struct tide_usher_order *order, int words);
+
+// Is the agent known to work on this kind of processor? Elsewhere it is used when asked for alone.
+bool tide_usher_is_tried(void);
 
 // Can the agent be of use where a program is unfit for the preloaded recorder?
 bool tide_usher_could_help(enum tide_why why, const char *detail);
@@ -59,28 +68,30 @@ bool tide_usher_hear(int words, struct tide_usher_word *ret_word);
 
 // ---- the nursery ----
 //
-// Where a run's ushers come from (usher.h). They are forked off by a process that was made when the
-// run had one thread and no descriptors of others', and does nothing else: the nursery. What they
+// Where a run's ushers come from. They are forked off by a process that does nothing else and has
+// no descriptors of others': the nursery. It is made when the first of them is needed. What they
 // say is heard by a thread.
 
 struct tide_agents;
 
-// Makes the nursery. Call it before any thread is started. What house points to must be there now.
-enum tide_err tide_agents_new(const struct tide_usher_house *house, struct tide_agents **ret_agents,
-                              struct tide_diag *diag);
-// From now on there may be threads; ushers are heard.
-enum tide_err tide_agents_listen(struct tide_agents *agents, tide_door_receive *receive,
-                                 void *context, struct tide_diag *diag);
-// Whoever is on the way is let go. NULL is fine.
-void tide_agents_free(struct tide_agents *agents);
+// What house points to must be there as long as the agents. They tell `receive` whom they took.
+struct tide_agents *tide_agents_new(const struct tide_usher_house *house,
+                                    tide_door_receive *receive, void *context);
+// Makes the nursery now: call it before any thread is started. Such a nursery is no child that the
+// run waits for, whereas one that is made later is. False: errno says why.
+bool tide_agents_prepare(struct tide_agents *agents);
+// Whoever is on the way is let go. NULL is fine. Returns a sentence about those that the agent
+// could have recorded and could not be put into, the first of them with its reason; NULL: there
+// were none but the command, of which the caller knows. free().
+char *tide_agents_free(struct tide_agents *agents);
 
 // Has a process taken through the exec that it is about to make, and waits until it is held, a
-// second at most. True: it is. False: it goes on alone; *ret_why is then its reason.
+// second at most. True: it is. False: it goes on alone; *ret_why is then its reason. One thread at
+// a time.
 bool tide_agents_take(struct tide_agents *agents, const struct tide_usher_order *order,
                       char ret_why[512]);
 // Its exec has failed: it is what it was.
 void tide_agents_leave(struct tide_agents *agents, pid_t tid);
 
-// What came of the first process that was taken: waits until that is known. False: nothing was
-// said.
+// What came of the command: waits until that is known. False: it was not taken.
 bool tide_agents_await(struct tide_agents *agents, struct tide_usher_word *ret_word);

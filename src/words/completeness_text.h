@@ -14,7 +14,7 @@
 // "33 × rustc", "busybox".
 char *tide_roll_name(const struct tide_unrecorded *row, struct tide_style style);
 
-// "has jemalloc linked in, which the recorder cannot see into; up to 212.0 MiB RSS"
+// "has jemalloc linked in, which the preloaded recorder cannot see into; up to 212.0 MiB RSS"
 char *tide_roll_reason(const struct tide_unrecorded *row, struct tide_style style);
 
 // All of them on a line or two: "33 × rustc (jemalloc linked in, 212.0 MiB RSS), busybox (static)";

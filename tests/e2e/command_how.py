@@ -2,14 +2,17 @@
 """Programs that preloading does not cover: run records them with the agent, by itself, exactly."""
 import os
 import pathlib
+import pty
+import re
+import select
 import shutil
 import signal
 import subprocess
+import time
 
 import record
 from ground import expect, finish, test, wait_for
 
-AUTO = ("--how", "auto")
 
 # 1,000 blocks of 100 bytes that are freed, 300 of 1,000 that are kept, 50 of 10 made 5,000.
 TRUTH = """
@@ -68,7 +71,7 @@ def check_truth(ground, path, times=1, exe="prog"):
 
 
 def run_exactly(ground, prog, *options):
-    done = ground.record("-f", "-o", "x.tide", *(options or AUTO), "--", prog)
+    done = ground.record("-f", "-o", "x.tide", *options, "--", prog)
     expect(done.status == 6 and done.stdout == "ran\n",
            f"status {done.status}, {done.stdout!r}, {done.stderr}")
     check_truth(ground, "x.tide")
@@ -131,10 +134,10 @@ int main(int argc, char **argv)
 }
 """, "-static")
     alone = ground.run(prog)
-    done = ground.record("-q", "-f", "-o", "x.tide", *AUTO, "--", prog)
+    done = ground.record("-q", "-f", "-o", "x.tide", "--", prog)
     expect((done.status, done.stdout) == (alone.status, alone.stdout),
            f"{alone.stdout!r} and {done.stdout!r}")
-    done = ground.record("-q", "-f", "-o", "x.tide", *AUTO, "--", prog, int(signal.SIGTERM))
+    done = ground.record("-q", "-f", "-o", "x.tide", "--", prog, int(signal.SIGTERM))
     expect(done.status == -signal.SIGTERM, f"status {done.status}")
     check_truth(ground, "x.tide")
 
@@ -157,7 +160,7 @@ int main(void)
 
 
 def start_waiting(ground, *words):
-    child = ground.start("-f", "-o", "x.tide", *AUTO, *words)
+    child = ground.start("-f", "-o", "x.tide", *words)
     expect(child.stdout.readline() == "ready\n", "it does not start")
     return child
 
@@ -219,7 +222,7 @@ def how_traced_already(ground):
         raise record.Skip("no strace here")
     prog = ground.build("prog", PLAIN, "-static")
     done = ground.run("strace", "-f", "-qq", "-o", "trace", "-e", "trace=none", ground.tidemark,
-                      "run", *AUTO, "-f", "-o", "x.tide", prog)
+                      "run", "-f", "-o", "x.tide", prog)
     expect(done.status == 6 and done.stdout == "ran\n", f"status {done.status}, {done.stdout!r}")
     expect("traced already" in done.stderr and "statically linked" in done.stderr, done.stderr)
 
@@ -229,7 +232,7 @@ def how_leaves_sanitizers_alone(ground):
     source = 'int puts(const char *); int main(void) { puts("ran"); return 6; }\n'
     for flag in ("-fsanitize=address", "-static-libasan"):
         prog = ground.build("prog", source, "-fsanitize=address", flag)
-        done = ground.record("-f", "-o", "x.tide", *AUTO, "--", prog)
+        done = ground.record("-f", "-o", "x.tide", "--", prog)
         expect(done.status == 6 and done.stdout == "ran\n", f"{done.status}: {done.stderr}")
         expect("AddressSanitizer" in done.stderr, done.stderr)
 
@@ -250,13 +253,13 @@ def how_children(ground):
             "assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 6; os.execv(p, [p])")
     for kind in ("static", "musl", "jemalloc"):
         prog = build_plain(ground, "prog", kind)
-        done = ground.record("-f", "-o", "x.tide", *AUTO, "--", "sh", "-c",
+        done = ground.record("-f", "-o", "x.tide", "--", "sh", "-c",
                              f"{prog}; {prog}; exec {prog}")
         expect(done.status == 6 and done.stdout == "ran\n" * 3,
                f"{kind}: {done.status}, {done.stdout!r}, {done.stderr}")
         expect("not recorded" not in done.stderr, f"{kind}: {done.stderr}")
         check_truth(ground, "x.tide", 3)
-        done = ground.record("-f", "-o", "x.tide", *AUTO, "--", "/usr/bin/python3", "-S", "-c",
+        done = ground.record("-f", "-o", "x.tide", "--", "/usr/bin/python3", "-S", "-c",
                              code, prog)
         expect(done.status == 6 and done.stdout == "ran\n" * 2,
                f"{kind}: {done.status}, {done.stdout!r}, {done.stderr}")
@@ -279,7 +282,169 @@ int main(int argc, char **argv)
   return WEXITSTATUS(status);
 }
 """, "-static")
-    done = ground.record("-f", "-o", "x.tide", *AUTO, "--", prog, plain)
+    done = ground.record("-f", "-o", "x.tide", "--", prog, plain)
     expect(done.status == 6 and done.stdout == "ran\n", f"{done.status}: {done.stderr}")
     check_truth(ground, "x.tide", 2)
     check_truth(ground, "x.tide", 1, "plain")
+
+
+@test
+def how_costs_nothing_where_preloads_cover(ground):
+    """No process more, and nobody is traced, for programs and children that need no agent."""
+    if not shutil.which("strace"):
+        raise record.Skip("no strace here")
+    prog = ground.build("prog", PLAIN)
+    calls = {}
+    for how in ("auto", "preload"):
+        done = ground.run("strace", "-f", "-qq", "-o", "trace", "-e",
+                          "trace=clone,clone3,fork,vfork,ptrace,socketpair", ground.tidemark, "run",
+                          "--how", how, "-q", "-f", "-o", "x.tide", "sh", "-c", f"{prog}; {prog}")
+        expect(done.status == 6, f"status {done.status}: {done.stderr}")
+        trace = (ground.scratch / "trace").read_text()
+        calls[how] = sorted(re.findall(r"^\d+ +(?:<\.\.\. )?(\w+)[( ].*= ", trace, re.M))
+    expect(calls["auto"] == calls["preload"] and calls["auto"], f"{calls}")
+
+
+DENIED = """
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+  struct sock_filter filter[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog all = {4, filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all))
+    return 97;
+  execvp(argv[1], argv + 1);
+  return argc < 2;
+}
+"""
+
+
+@test
+def how_tracing_is_forbidden(ground):
+    """As in some containers: what preloads do not cover runs as ever, and the reason is said."""
+    denied, prog = ground.build("denied", DENIED), ground.build("prog", PLAIN, "-static")
+    done = ground.run(denied, ground.tidemark, "run", "-f", "-o", "x.tide", prog)
+    said = " ".join(done.stderr.split())
+    expect(done.status == 6 and done.stdout == "ran\n", f"status {done.status}: {said}")
+    expect("a seccomp filter" in said and "forbids ptrace" in said, said)
+    expect(said.count("statically linked") == 1, said)
+    plain = ground.build("plain", PLAIN)
+    done = ground.run(denied, ground.tidemark, "run", "-f", "-o", "x.tide", "sh", "-c",
+                      f"{prog}; {prog}; {plain}")
+    said = " ".join(done.stderr.split())
+    expect(done.status == 6 and done.stdout == "ran\n" * 3, f"status {done.status}: {said}")
+    expect("could not record 1 more process, nor prog: the kernel does not permit" in said, said)
+    check_truth(ground, "x.tide", 1, "plain")
+    [row] = ground.report("x.tide")["capture"]["run"]["unrecorded"]
+    expect((row["program"], row["processes"]) == ("prog", 2), f"{row}")
+
+
+@test
+def how_debuggers_come_first(ground):
+    """What strace or gdb starts under tidemark is theirs."""
+    prog = ground.build("prog", PLAIN, "-static")
+    for words, status in ((("strace", "-f", "-qq", "-o", "trace"), 6),
+                          (("gdb", "-q", "-batch", "-return-child-result", "-ex", "run"), 6)):
+        if not shutil.which(words[0]):
+            raise record.Skip(f"no {words[0]} here")
+        done = ground.record("-f", "-o", "x.tide", "--", *words, prog)
+        expect(done.status == status and "ran\n" in done.stdout, f"{done.status}: {done.stderr}")
+        expect("traced already, by" in " ".join(done.stderr.split()), done.stderr)
+    expect("exit_group(6)" in (ground.scratch / "trace").read_text(), "strace missed its end")
+
+
+class Terminal:
+    """A shell with job control at a terminal of its own."""
+
+    def __init__(self, ground):
+        self.said = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(ground.scratch)
+            os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
+                       dict(ground.env, PS1="", TERM="dumb"))
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def hear(self, pattern):
+        until = time.monotonic() + 30
+        while not re.search(pattern, self.said):
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([self.fd], [], [], left)[0]:
+                raise record.Failure(f"no {pattern!r} in {self.said[-500:]!r}")
+            self.said += os.read(self.fd, 4096).decode(errors="replace")
+        self.said = self.said[re.search(pattern, self.said).end():]
+
+    def prompt(self):
+        """Until the shell has the terminal: what is typed before Ctrl-C is seen to is thrown away."""
+        wait_for(lambda: os.tcgetpgrp(self.fd) == self.pid, "the shell")
+
+    def close(self):
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+
+
+@test
+def how_job_control(ground):
+    """Ctrl-Z, fg and Ctrl-C at a terminal, and input from it: as of any other job."""
+    if not shutil.which("bash"):
+        raise record.Skip("no bash here")
+    ground.build("prog", WAITS, "-static")
+    terminal = Terminal(ground)
+    try:
+        run = f"{ground.tidemark} run -q -f -o x.tide ./prog; echo ended=$?\n"
+        terminal.type(run)
+        terminal.hear("ready\r\n")
+        terminal.type("\x1a")
+        terminal.hear("Stopped")
+        terminal.type("fg\n")
+        terminal.hear("prog")
+        terminal.type("q\n")
+        terminal.prompt()
+        terminal.type("echo now=$?\n")
+        terminal.hear("now=6")
+        terminal.type(run)
+        terminal.hear("ready\r\n")
+        terminal.type("\x03")
+        terminal.prompt()
+        terminal.type("echo now=$?\n")
+        terminal.hear("now=130")
+    finally:
+        terminal.close()
+    check_truth(ground, "x.tide")
+
+
+@test
+def how_waits_for_daemons(ground):
+    """With --wait a static program's orphan is waited for, and the helpers are not."""
+    prog = ground.build("prog", TRUTH + """
+int main(void)
+{
+  if (fork() == 0) { setsid(); usleep(300000); work(); _exit(0); }
+  return 6;
+}
+""", "-static")
+    plain = ground.build("plain", """
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+  if (fork() == 0) { setsid(); usleep(100000); execv(argv[1], argv + 1); }
+  return argc < 2 ? 1 : 6;
+}
+""")
+    for words in ((prog,), (plain, prog)):
+        done = ground.record("-f", "-o", "x.tide", "--wait", "--", *words)
+        expect(done.status == 6, f"status {done.status}: {done.stderr}")
+        found = [image for image in sums(ground, "x.tide") if image]
+        expect(found == [SITES], f"{found}")

@@ -31,8 +31,10 @@ int main(int argc, char **argv)
 
 
 def children_of(pid):
+    """But for those that are the command itself, too: what its ushers come from."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-        return children.read().split()
+        return [child for child in children.read().split()
+                if os.readlink(f"/proc/{child}/exe") != os.readlink(f"/proc/{pid}/exe")]
 
 
 @test

@@ -13,6 +13,9 @@ import time
 import record
 from ground import expect, test
 
+# As if there were no agent: what it would record is then a program that nobody could.
+PRELOAD = ("--how", "preload")
+
 # Eats so many bytes, stays for so many milliseconds.
 EATER = """
 #include <stdlib.h>
@@ -148,7 +151,7 @@ def whole_static_child(ground):
     big = ground.build("big", EATER, "-static")
     for name, source in ("start", STARTER), ("spawn", SPAWNER):
         prog = ground.build(name, source)
-        done = ground.record("-o", f"{name}.tide", prog, big, "100")
+        done = ground.record("-o", f"{name}.tide", *PRELOAD, prog, big, "100")
         expect("incomplete: 1 of at least 2 processes recorded" in done.stderr, done.stderr)
         expect("not recorded: big (static" in done.stderr, done.stderr)
         row = rows(ground, f"{name}.tide")["big"]
@@ -163,7 +166,7 @@ def whole_static_child_that_profiles_itself(ground):
     start = ground.build("start", STARTER)
     mark = '__attribute__((section(".go.buildinfo"))) char mark[32] = "\\xff Go buildinf:";\n'
     go = ground.build("go", mark + EATER, "-static")
-    done = ground.record("-o", "a.tide", start, go, "20000000", "20")
+    done = ground.record("-o", "a.tide", *PRELOAD, start, go, "20000000", "20")
     row = rows(ground, "a.tide")["go"]
     expect(row["reason"] == "static" and row["detail"] == "Go's runtime", f"{row}")
     said = " ".join(done.stderr.split())
@@ -221,7 +224,7 @@ def whole_musl_and_setuid_children(ground):
     start = ground.build("start", STARTER)
     musl = ground.build("musl", EATER, compiler="musl-gcc") if shutil.which("musl-gcc") else None
     if musl:
-        ground.record("-q", "-o", "m.tide", start, musl, "100")
+        ground.record("-q", "-o", "m.tide", *PRELOAD, start, musl, "100")
         expect(rows(ground, "m.tide")["musl"]["reason"] == "musl", "musl")
     if os.geteuid() != 0:
         raise record.Skip("only root can make a setuid program of somebody else")
@@ -229,7 +232,7 @@ def whole_musl_and_setuid_children(ground):
     os.chown(ground.scratch / "setuid", 12345, -1)
     os.chmod(ground.scratch / "setuid", 0o4755)
     os.chmod(ground.scratch, 0o755)
-    ground.record("-q", "-o", "s.tide", start, ground.scratch / "setuid", "100")
+    ground.record("-q", "-o", "s.tide", *PRELOAD, start, ground.scratch / "setuid", "100")
     expect(rows(ground, "s.tide")["setuid"]["reason"] == "privileged", "setuid")
 
 
@@ -239,7 +242,7 @@ def whole_static_starts_static(ground):
     big = ground.build("big", EATER, "-static")
     start = ground.build("start", STARTER, "-static")
     wrapper = ground.build("wrapper", SPAWNER)
-    done = ground.record("-o", "a.tide", wrapper, start, big, "40000000", "900")
+    done = ground.record("-o", "a.tide", *PRELOAD, wrapper, start, big, "40000000", "900")
     found = rows(ground, "a.tide")
     expect(set(found) == {"start", "big"}, f"on the roll: {set(found)}")
     expect(found["big"]["max_rss_bytes"] >= 40000000, f"{found['big']}")
@@ -253,7 +256,7 @@ def whole_static_starts_static(ground):
 def whole_static_command_alone(ground):
     big = ground.build("big", EATER, "-static")
     start = ground.build("start", STARTER, "-static")
-    done = ground.record("-o", "a.tide", start, big, "20000000", "600")
+    done = ground.record("-o", "a.tide", *PRELOAD, start, big, "20000000", "600")
     expect("nothing was recorded: start (static" in done.stderr, done.stderr)
     expect("big (static" in done.stderr, done.stderr)
     expect(done.status == 0, f"status {done.status}")
@@ -264,7 +267,8 @@ def whole_static_command_alone(ground):
 def whole_nothing_recorded_is_saved(ground):
     """A capture of the roll alone: every reader says so, and a gate does not pass it."""
     big = ground.build("big", EATER, "-static")
-    done = ground.record("-q", "-o", "a.tide", "--redact-args", big, "20000000", "100")
+    done = ground.record("-q", "-o", "a.tide", *PRELOAD, "--redact-args", big, "20000000",
+                         "100")
     expect(done.status == 0, f"status {done.status}: {done.stderr}")
     row = rows(ground, "a.tide")["big"]
     expect(row["is_command"] and row["max_rss_bytes"] >= 20000000, f"{row}")
@@ -298,7 +302,8 @@ def whole_cleared_environment(ground):
     clear = ground.build("clear", STARTER.replace("execv(argv[1], argv + 1)",
                                                   "execve(argv[1], argv + 1, (char *[]){0})"),
                          "-static")
-    ground.record("-q", "-o", "a.tide", "sh", "-c", f"{clear} {eat} 30000000 900; true")
+    ground.record("-q", "-o", "a.tide", *PRELOAD, "sh", "-c",
+                  f"{clear} {eat} 30000000 900; true")
     found = rows(ground, "a.tide")
     expect(found["eat"]["reason"] == "environment" and found["clear"]["reason"] == "static",
            f"{found}")
@@ -387,7 +392,7 @@ def whole_own_allocators(ground):
     """jemalloc in the place of malloc, and under names of its own: a gate must not pass it."""
     for name, prog in (("instead", static_jemalloc(ground, "instead", EATER)),
                        ("beside", static_jemalloc(ground, "beside", PREFIXED, "_rjem_"))):
-        done = ground.record("-o", f"{name}.tide", prog, "30000000", "100")
+        done = ground.record("-o", f"{name}.tide", *PRELOAD, prog, "30000000", "100")
         expect(f"tidemark: {name} was hardly recorded: it has jemalloc linked in" in done.stderr,
                done.stderr)
         expect("  complete:" not in done.stderr and "tidemark report FILE.heap" in done.stderr,
@@ -407,7 +412,7 @@ def whole_gate_passes_what_was_recorded(ground):
     eat, helper = ground.build("eat", EATER), ground.build("helper", EATER, "-static")
     script = f"{helper} 100; {eat} 5000000"
     for name in "a", "b":
-        ground.record("-q", "-o", f"{name}.tide", "sh", "-c", script)
+        ground.record("-q", "-o", f"{name}.tide", *PRELOAD, "sh", "-c", script)
     done = ground.run(ground.tidemark, "diff", "--exit-code", "a.tide", "b.tide")
     expect(done.status == 0, f"{done.status}: {done.stderr}")
     expect("before: not recorded: helper (static" in done.stdout, done.stdout)
@@ -441,8 +446,17 @@ def whole_cargo_build(ground):
     (crate / "Cargo.toml").write_text('[package]\nname = "tiny"\nversion = "0.1.0"\n')
     (crate / "src/main.rs").write_text("fn main() {}\n")
     env = dict(os.environ, CARGO_TARGET_DIR=str(crate / "target"))
-    done = ground.record("-o", "../c.tide", "cargo", "build", "-q", "--offline", cwd=crate, env=env,
+    done = ground.record("-o", "../a.tide", "cargo", "build", "-q", "--offline", cwd=crate, env=env,
                          timeout=120)
+    expect(done.status == 0, done.stderr)
+    roll = info(ground, "a.tide")["capture"]["run"]
+    expect(not roll["unrecorded"], f"{roll}")
+    peaks = [image["peak_bytes"] for image in ground.report("a.tide")["images"]
+             if image["program"] == "rustc"]
+    expect(max(peaks, default=0) > 5 << 20, f"rustc's peaks: {peaks}")
+    shutil.rmtree(crate / "target")
+    done = ground.record("-o", "../c.tide", *PRELOAD, "cargo", "build", "-q", "--offline",
+                         cwd=crate, env=env, timeout=120)
     expect(done.status == 0, done.stderr)
     expect(re.search(r"tidemark: (\d+ \S+ )?rustc was hardly recorded: (it|each) has", done.stderr),
            done.stderr)

@@ -14,6 +14,7 @@ Directives stand in comment lines at the head of a program (all but `truth` at m
   uses: PROGRAM           another program it starts
   allocators: preload link link:NAME           run on other allocators too
   check: NAME             a further check, see checks.py
+  how: WAY                the way in which tidemark run records it, when not by itself
   says: TEXT              tidemark run has something to say of it on stderr, in one line
   timeout: SECONDS        60 when not said
   bare: no                not without a supervisor
@@ -34,7 +35,7 @@ COMMON = ["-O2", "-g", "-Wall", "-Wextra", "-fno-builtin", "-fno-optimize-siblin
 ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2",
               "tcmalloc": "libtcmalloc_minimal.so.4"}
 DIRECTIVE = re.compile(r"^(?://|#) (build|args|env|stdin|wrap|status|needs|helpers|uses|allocators"
-                       r"|check|says|timeout|bare|qemu): (.*)$", re.M)
+                       r"|check|how|says|timeout|bare|qemu): (.*)$", re.M)
 RUN = re.compile(r"^(?://|#) run\[([^\]]+)\]: (.*)$", re.M)
 HELPER = re.compile(r"^// helper: (\S+)(.*)$", re.M)
 

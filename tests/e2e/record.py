@@ -157,13 +157,13 @@ class Recorder:
             return [f"qemu-{self.arch}", "-L", f"/usr/{self.arch}-linux-gnu", *command]
         return list(command)
 
-    def record(self, command, scratch, name, env, **options):
+    def record(self, command, scratch, name, env, ways=(), **options):
         """Run a command recorded in `scratch`; returns its Outcome and the Capture."""
         if self.mode == "run":
             tide = pathlib.Path(scratch) / f"{name}.tide"
             tide.unlink(missing_ok=True)
-            outcome = run([self.tidemark, "run", "-q", "-o", tide, "--", *command], cwd=scratch,
-                          env=env, **options)
+            outcome = run([self.tidemark, "run", "-q", *ways, "-o", tide, "--", *command],
+                          cwd=scratch, env=env, **options)
             if not tide.exists():
                 return outcome, Capture(self.tidemark, [], name)
             return outcome, Capture(self.tidemark, [tide], name)

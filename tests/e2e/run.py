@@ -118,7 +118,8 @@ def test_program(bench, name, program, run_name, how, allocator):
         raise record.Failure(f"without the recorder: status {plain.status}, "
                              f"{(plain.stdout + plain.stderr).strip()[-200:]}")
     after(scratch)
-    outcome, capture = bench.recorder.record(words, scratch, binary.name, env, **options)
+    ways = ["--how", program.said["how"]] if "how" in program.said else []
+    outcome, capture = bench.recorder.record(words, scratch, binary.name, env, ways, **options)
     same_behaviour(plain, heard(program, bench.recorder.mode, outcome))
     after(scratch)
     truths = [line for line in program.truths if line.run in (None, run_name)]

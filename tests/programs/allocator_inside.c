@@ -4,6 +4,7 @@
 // ours in every library's eyes, and its first call maps memory with its lock held. Whatever the
 // recorder does in that mmap must not need malloc, or the program waits for itself for ever.
 //
+// how: preload
 // says: has an allocator of its own linked in
 // timeout: 20
 // truth: pages: maps=1, mapped_bytes=1048576, unmaps=0, live_bytes=1048576

@@ -35,7 +35,8 @@ export const tests = {
     const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"];
     const words = [CHROMIUM, ...flags, `data:text/html,${page_text}`];
     const plain = ground.run(words[0], ...words.slice(1));
-    const run = ground.run(ground.tidemark, "run", "-o", "browser.tide", "--", ...words);
+    const run = ground.run(ground.tidemark, "run", "-o", "browser.tide", "--how", "preload",
+      ...words);
     expectEqual([run.status, run.stdout], [plain.status, plain.stdout], "the browser's output");
     const { complete } = ground.json("report", "browser.tide").capture;
     expectEqual(complete, false, "complete");
@@ -55,7 +56,8 @@ export const tests = {
 
   async nothing_recorded(ground, look) {
     const program = ground.build("alone", STATIC, "-static");
-    const run = ground.run(ground.tidemark, "run", "-q", "-o", "alone.tide", "--", program);
+    const run = ground.run(ground.tidemark, "run", "-q", "-o", "alone.tide", "--how", "preload",
+      program);
     expectEqual(run.status, 3, "its status");
     const { url } = await ground.view("alone.tide");
     const page = await look(url);
@@ -64,7 +66,7 @@ export const tests = {
     expect(!/every event|allocated/.test(told), told);
     await page.getByText("Nothing was recorded; About says why").first().waitFor();
     expectListed(ground, "alone.tide", await aboutOf(page));
-    await page.getByText("What to do: link it dynamically").waitFor();
+    await page.getByText("What to do: let the agent record it").waitFor();
     for (const pane of ["graph", "table", "tree", "sizes", "leaks", "threads", "source", "diff"]) {
       await page.locator(`#tab-${pane}`).click();
       await page.locator(`#tab-${pane}[aria-selected=true]`).waitFor();

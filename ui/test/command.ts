@@ -167,7 +167,7 @@ function record(file: string, command: string[]): string {
   known.add(file);
   const least = LOOKS_MIN[basename(file, ".tide")] ?? 0;
   for (let i = 0; i < TRIES; i++) {
-    execFileSync(TIDEMARK, ["run", "-f", "-q", "-o", file, "--", ...command], { env: ENV });
+    execFileSync(TIDEMARK, ["run", "-f", "-q", "-o", file, ...command], { env: ENV });
     if (!least || ask("info", file).json.images[0].snapshots >= least)
       break;
   }

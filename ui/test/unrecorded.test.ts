@@ -13,14 +13,15 @@ import { recorded, recordedCommand, said } from "./command.ts";
 // A child that no recorder can be loaded into, three times; a helper that is; and the command.
 function aBuild(): string {
   const child = compiled("page_wrapper.c", "-static");
-  return recordedCommand("unrecorded-children", "sh", "-c",
+  return recordedCommand("unrecorded-children", "--how", "preload", "--", "sh", "-c",
     `for i in 1 2 3; do ${child}; done; ls / >/dev/null; true`);
 }
 
 const CAPTURES: [string, () => string][] = [
   ["children that are not recorded", aBuild],
   ["nothing that is recorded", () =>
-    recordedCommand("unrecorded-command", compiled("page_wrapper.c", "-static"))],
+    recordedCommand("unrecorded-command", "--how", "preload", "--",
+      compiled("page_wrapper.c", "-static"))],
   ["a run that is complete", () => recorded("page_shapes.c", "-pthread")],
   ["a file of before the roll", () => made(7, 150, 12)],
   ["another tool's file", () => golden("massif.out")],
@@ -69,7 +70,7 @@ test("unrecorded: what is told of a build and of a command", () => {
   const [row] = build.unrecorded;
   assert.match(row.name, /^3 × page_wrapper|^3 × page-wrapper/);
   assert.match(row.reason, /^is statically linked/);
-  assert.match(row.way_out ?? "", /^link it dynamically/);
+  assert.match(row.way_out ?? "", /, or link it dynamically/);
   assert.match(build.verdict.sentences.find(({ kind }) => kind === "complete")?.text ?? "",
     /^Incomplete: 2 of at least 5 processes recorded; here /);
   const alone = modelOf(CAPTURES[1][1]());
