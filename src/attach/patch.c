@@ -216,24 +216,14 @@ enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
 }
 
 static void fill_island(const struct tide_attachment *a, const struct tide_patch *p, size_t index,
-                        uint8_t island[TIDE_ISLAND_BYTES])
+                        uint8_t bytes[TIDE_ISLAND_BYTES])
 {
-  const struct tide_displacer *d = tide_displacer();
-  struct tide_island_note note = {TIDE_ISLAND_MAGIC, p->at, p->hole, (uint8_t)p->n, {0}, {0}};
-  memset(island, 0, TIDE_ISLAND_BYTES);
-  memcpy(island, p->displaced.undo, p->displaced.n_undo);
-  d->enter(island + p->displaced.n_undo, (uint32_t)index, a->hook);
-  memcpy(island + TIDE_ISLAND_REAL_AT, d->pad, sizeof d->pad);
-  memcpy(island + TIDE_ISLAND_CODE_AT, p->displaced.code, p->displaced.n_bytes);
-  memcpy(note.old, p->old, sizeof p->old);
-  memcpy(note.hole_old, p->hole_old, sizeof p->hole_old);
-  memcpy(island + TIDE_ISLAND_NOTE_AT, &note, sizeof note);
+  struct tide_island island = {
+      &p->displaced, (uint32_t)index, a->hook, {.at = p->at, .hole = p->hole, .n = (uint8_t)p->n}};
+  memcpy(island.note.old, p->old, sizeof p->old);
+  memcpy(island.note.hole_old, p->hole_old, sizeof p->hole_old);
+  tide_island_write(&island, bytes);
 }
-
-_Static_assert(TIDE_UNDO_BYTES + TIDE_ENTER_BYTES <= TIDE_ISLAND_REAL_AT, "islands overlap");
-_Static_assert(TIDE_ISLAND_REAL_AT + TIDE_PAD_BYTES == TIDE_ISLAND_CODE_AT, "a pad, then code");
-_Static_assert(TIDE_ISLAND_CODE_AT + TIDE_DISPLACED_BYTES <= TIDE_ISLAND_NOTE_AT, "and here");
-_Static_assert(TIDE_ISLAND_NOTE_AT + sizeof(struct tide_island_note) <= TIDE_ISLAND_BYTES, "here");
 
 enum tide_patch_step tide_attachment_map(struct tide_attachment *a)
 {

@@ -3,22 +3,10 @@
 // One function after the other: the short form if it can be, a jump if not, else a refusal.
 #include "attach/plan.h"
 
-#include "attach/displace.h"
 #include "base/alloc.h"
-#include "rt/arch.h"
-#include "store/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-// Of the machine that we run on.
-#define DISPLACER                                                                                  \
-  (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? &tide_displacer_x86_64 : &tide_displacer_aarch64)
-
-const struct tide_displacer *tide_displacer(void)
-{
-  return DISPLACER;
-}
 
 enum { MAX_FUNCTION_BYTES = 1 << 16, REGION_BYTES = 16 << 10 };
 

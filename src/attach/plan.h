@@ -14,25 +14,10 @@
 #pragma once
 #include "attach/displace.h"
 #include "attach/families.h"
+#include "attach/island.h"
 #include "attach/loaded.h"
 
 enum tide_patch_form { TIDE_PATCH_SHORT, TIDE_PATCH_SINGLE, TIDE_PATCH_CHECKED };
-
-enum {
-  TIDE_ISLAND_REAL_AT = 28,  // a landing pad: the hook calls this
-  TIDE_ISLAND_CODE_AT = 32,  // the displaced instructions
-  TIDE_ISLAND_NOTE_AT = 144, // how to undo it
-  TIDE_ISLAND_BYTES = 256,
-};
-#define TIDE_ISLAND_MAGIC UINT64_C(0x31306b72616d6574) // "temark01"
-
-// At the end of each island: enough for another tracer to undo what one that was killed left.
-struct tide_island_note {
-  uint64_t magic;
-  uint64_t at;   // of the patch
-  uint64_t hole; // 0: none
-  uint8_t n, old[16], hole_old[8];
-};
 
 struct tide_patch {
   struct tide_hookable entry;
