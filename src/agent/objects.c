@@ -2,8 +2,13 @@
 //
 // A table, sorted by address, of everything that is mapped as code: objects, and what is in no file
 // (code that the program itself makes), of which nothing is known. An address that is in neither is
-// new code: then the table is made anew. Tables are never freed, since somebody may be reading, and
-// never changed once they are published; how many there can be is bounded.
+// new code, and an object whose headers are not those that were seen is another one: then the table
+// is made anew. Tables are never freed, since somebody may be reading, and never changed once they
+// are published; how many there can be is bounded.
+//
+// Headers are copied by the kernel, for what was mapped when the list was read may be gone any
+// moment. Unwind information is read in place, by src/unwind: it is that of an object which the
+// calling thread will return to, and which is not unloaded before that.
 #include "agent/agent.h"
 
 #include "rt/maps.h"
@@ -14,14 +19,17 @@
 #include <string.h>
 #include <sys/uio.h>
 
-enum { MAX_OBJECTS = 2048, MAX_TABLES = 1024, MAX_PATH_BYTES = 256, HEADER_BYTES = 4096 };
+enum { MAX_OBJECTS = 2048, MAX_TABLES = 1024, MAX_PATH_BYTES = 256, MAX_SEGMENTS = 64 };
 
 struct mapped {
   uint64_t start, end, bias;
   const uint8_t *eh_hdr;
   uint64_t eh_hdr_bytes; // of one that the tracer has made
-  bool is_object;
+  uint64_t segments_at;  // headers of its segments
+  uint64_t seen;         // a number that stands for its first headers
+  uint32_t n_segments;
   uint32_t path; // offset in the table's text
+  bool is_object;
 };
 
 struct table {
@@ -45,29 +53,69 @@ static void find_table(struct mapped *m)
     }
 }
 
-// By the kernel: what was mapped when the list was read may be gone any moment, by another thread.
-static bool copy_headers(uint64_t at, uint64_t headers[HEADER_BYTES / 8])
+struct headers {
+  Elf64_Ehdr elf;
+  Elf64_Phdr segments[MAX_SEGMENTS];
+};
+
+// Some kernels, emulators and sandboxes have no such call. There it is looked at, then copied.
+static bool copy(uint64_t at, void *to, uint64_t bytes)
 {
-  const struct iovec to = {headers, HEADER_BYTES}, from = {(void *)at, HEADER_BYTES};
-  return TIDE_SYS(SYS_process_vm_readv, tide_sys_pid(), &to, 1, &from, 1, 0) == HEADER_BYTES;
+  const struct iovec there = {(void *)at, bytes}, here = {to, bytes};
+  long got = TIDE_SYS(SYS_process_vm_readv, tide_sys_pid(), &here, 1, &there, 1, 0);
+  if (got != -ENOSYS && got != -EPERM)
+    return got == (long)bytes;
+  for (uint64_t page = at; page < at + bytes; page = (page | (tide_sys_page_bytes - 1)) + 1)
+    if (!tide_sys_readable(page))
+      return false;
+  memcpy(to, (const void *)at, bytes);
+  return true;
 }
 
-// The mapping at a file's offset 0, readable: does it begin with headers that we can use?
-static bool read_headers(const struct tide_maps_line *line, struct mapped *m)
+// Where a file's offset is mapped; 0: nowhere.
+static uint64_t find_offset(const char *path, uint64_t offset)
 {
-  static uint64_t headers[HEADER_BYTES / 8]; // whoever makes a table has the lock
-  const Elf64_Ehdr *elf = (const Elf64_Ehdr *)headers;
-  if (line->offset || !line->readable || !copy_headers(line->lo, headers) ||
-      memcmp(elf->e_ident, ELFMAG, SELFMAG) || elf->e_phentsize != sizeof(Elf64_Phdr) ||
-      elf->e_phoff % 8 || elf->e_phoff > HEADER_BYTES ||
-      elf->e_phoff + elf->e_phnum * sizeof(Elf64_Phdr) > HEADER_BYTES)
-    return false;
-  const Elf64_Phdr *p = (const Elf64_Phdr *)((const char *)headers + elf->e_phoff);
-  *m = (struct mapped){.start = line->lo, .is_object = true};
-  for (unsigned i = 0; i < elf->e_phnum; i++)
+  struct tide_maps maps;
+  struct tide_maps_line line;
+  uint64_t at = 0;
+  if (!tide_maps_open(&maps))
+    return 0;
+  while (!at && tide_maps_next_line(&maps, &line))
+    if (offset - line.offset < line.hi - line.lo && line.readable &&
+        tide_text_equal(line.path, path))
+      at = line.lo + (offset - line.offset);
+  tide_maps_close(&maps);
+  return at;
+}
+
+// A number for an object's headers, as many as are enough to tell one file from another. Small:
+// this may be a small stack. False: they are not there; where the kernel must not be asked, they
+// are taken to be as before.
+static bool number_headers(const struct mapped *m, uint64_t *ret_number)
+{
+  enum { SEGMENTS = 6 };
+  uint64_t words[(sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr)) / 8] = {0};
+  const struct iovec here = {words, sizeof words};
+  const struct iovec there[] = {{(void *)m->start, sizeof(Elf64_Ehdr)},
+                                {(void *)m->segments_at, m->n_segments < SEGMENTS
+                                                             ? m->n_segments * sizeof(Elf64_Phdr)
+                                                             : SEGMENTS * sizeof(Elf64_Phdr)}};
+  long got = TIDE_SYS(SYS_process_vm_readv, tide_sys_pid(), &here, 1, there, 2, 0);
+  uint64_t number = 1;
+  for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+    number = tide_mix64(number ^ words[i]) + 1;
+  bool is_all = got == (long)(there[0].iov_len + there[1].iov_len);
+  *ret_number = is_all ? number : m->seen;
+  return is_all || (got < 0 && got != -EFAULT);
+}
+
+static void describe(const struct headers *h, struct mapped *m)
+{
+  const Elf64_Phdr *p = h->segments;
+  for (unsigned i = 0; i < h->elf.e_phnum; i++)
     if (p[i].p_type == PT_LOAD && !p[i].p_offset)
-      m->bias = line->lo - p[i].p_vaddr;
-  for (unsigned i = 0; i < elf->e_phnum; i++) {
+      m->bias = m->start - p[i].p_vaddr;
+  for (unsigned i = 0; i < h->elf.e_phnum; i++) {
     uint64_t end = m->bias + p[i].p_vaddr + p[i].p_memsz;
     if (p[i].p_type == PT_LOAD && end > m->end)
       m->end = end;
@@ -76,7 +124,31 @@ static bool read_headers(const struct tide_maps_line *line, struct mapped *m)
   }
   if (!m->eh_hdr)
     find_table(m);
-  return m->end > m->start;
+}
+
+// The mapping at a file's offset 0, readable: does it begin with headers that we can use? Tools
+// that rewrite programs put those of the segments elsewhere in the file.
+static bool read_headers(const struct tide_maps_line *line, struct headers *h, struct mapped *m)
+{
+  if (line->offset || !line->readable || !copy(line->lo, &h->elf, sizeof h->elf) ||
+      memcmp(h->elf.e_ident, ELFMAG, SELFMAG) || h->elf.e_phentsize != sizeof *h->segments ||
+      !h->elf.e_phnum || h->elf.e_phnum > MAX_SEGMENTS)
+    return false;
+  uint64_t at = h->elf.e_phoff < line->hi - line->lo ? line->lo + h->elf.e_phoff
+                                                     : find_offset(line->path, h->elf.e_phoff);
+  if (!at || !copy(at, h->segments, h->elf.e_phnum * sizeof *h->segments))
+    return false;
+  *m = (struct mapped){
+      .start = line->lo, .segments_at = at, .n_segments = h->elf.e_phnum, .is_object = true};
+  describe(h, m);
+  return m->end > m->start && number_headers(m, &m->seen);
+}
+
+// Is it still the one that was seen?
+static bool is_as_seen(const struct mapped *m)
+{
+  uint64_t number;
+  return !m->is_object || (number_headers(m, &number) && number == m->seen);
 }
 
 static void add_text(struct table *table, struct mapped *m, const char *path)
@@ -89,19 +161,74 @@ static void add_text(struct table *table, struct mapped *m, const char *path)
   table->n_text += (uint32_t)n;
 }
 
-// The kernel lists mappings by address, so the table is sorted as it grows.
-static void add_line(struct table *table, const struct tide_maps_line *line)
+// A table in the making, and the object to which what follows may belong.
+struct making {
+  struct table *table;
+  struct headers h;
+  bool is_open;  // the table's last entry is an object
+  bool has_code; // and some of it can be executed
+};
+
+static struct mapped *last(struct making *making)
 {
-  struct mapped m, *last = table->n ? &table->all[table->n - 1] : NULL;
-  if ((last && last->is_object && line->lo < last->end) || table->n == MAX_OBJECTS)
+  return &making->table->all[making->table->n - 1];
+}
+
+// Is the line a part of the object, where its headers say that it is loaded?
+static bool is_segment(struct making *making, const struct tide_maps_line *line)
+{
+  const struct mapped *m = last(making);
+  for (unsigned i = 0; i < making->h.elf.e_phnum; i++) {
+    const Elf64_Phdr *p = &making->h.segments[i];
+    uint64_t from = (m->bias + p->p_vaddr) & -tide_sys_page_bytes;
+    if (p->p_type == PT_LOAD && line->lo - line->offset == m->bias + p->p_vaddr - p->p_offset &&
+        line->lo >= from && line->lo < m->bias + p->p_vaddr + p->p_memsz)
+      return true;
+  }
+  return false;
+}
+
+// A file that is mapped to be read has headers as well, and claims addresses of whatever follows.
+static void close_object(struct making *making)
+{
+  if (making->is_open && !making->has_code)
+    making->table->n--;
+  making->is_open = false;
+}
+
+static bool is_within_object(struct making *making, const struct tide_maps_line *line)
+{
+  struct table *table = making->table;
+  if (!making->is_open || line->lo >= last(making)->end)
+    return false;
+  bool is_own = tide_text_equal(line->path, table->text + last(making)->path);
+  if (is_own && is_segment(making, line))
+    making->has_code |= line->executable;
+  else if (line->path[0] == '/' && !making->has_code)
+    return false;
+  return true;
+}
+
+// The kernel lists mappings by address, so the table is sorted as it grows.
+static void add_line(struct making *making, const struct tide_maps_line *line)
+{
+  struct table *table = making->table;
+  struct mapped m;
+  if (is_within_object(making, line))
+    return;
+  close_object(making);
+  if (table->n == MAX_OBJECTS)
     return;
   bool is_file = line->path[0] == '/' || tide_text_starts(line->path, "[vdso]");
-  if (is_file && read_headers(line, &m))
+  if (is_file && read_headers(line, &making->h, &m)) {
     add_text(table, &m, line->path);
-  else if (line->executable)
+    making->is_open = true;
+    making->has_code = line->executable;
+  } else if (line->executable) {
     m = (struct mapped){.start = line->lo, .end = line->hi};
-  else
+  } else {
     return;
+  }
   table->all[table->n++] = m;
 }
 
@@ -113,9 +240,12 @@ static struct table *make_table(void)
   if (!table || tide_sys_sandboxed() || !tide_maps_open(&maps))
     return NULL;
   n_tables++;
-  table->n_text = 1; // offset 0: no path
+  table->n_text = 1;           // offset 0: no path
+  static struct making making; // whoever makes a table has the lock
+  making = (struct making){.table = table};
   while (tide_maps_next_line(&maps, &line))
-    add_line(table, &line);
+    add_line(&making, &line);
+  close_object(&making);
   tide_maps_close(&maps);
   return table;
 }
@@ -133,19 +263,26 @@ static const struct mapped *find_in(const struct table *table, uint64_t pc)
   return lo && pc < table->all[lo - 1].end ? &table->all[lo - 1] : NULL;
 }
 
+// An entry that is still true; NULL: none.
+static const struct mapped *find_true(const struct table *table, uint64_t pc)
+{
+  const struct mapped *m = find_in(table, pc);
+  return m && is_as_seen(m) ? m : NULL;
+}
+
 static const struct mapped *find_mapped(uint64_t pc, const struct table **ret_table)
 {
   *ret_table = tide_load_acquire(&current);
-  const struct mapped *m = find_in(*ret_table, pc);
+  const struct mapped *m = find_true(*ret_table, pc);
   if (m || !tide_sys_readable(pc))
     return m;
   tide_lock_take(&lock);
   struct table *table = tide_load_relaxed(&current);
-  if (!find_in(table, pc) && (table = make_table()))
+  if (!find_true(table, pc) && (table = make_table()))
     tide_store_release(&current, table);
   tide_lock_drop(&lock);
   *ret_table = tide_load_acquire(&current);
-  return find_in(*ret_table, pc);
+  return find_true(*ret_table, pc);
 }
 
 bool tide_agent_object_at(uint64_t pc, struct tide_object *ret_object)

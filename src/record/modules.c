@@ -181,6 +181,29 @@ static void remember_readable(struct known *k, const struct tide_object *object)
   memcpy(k->readable, object->readable, sizeof k->readable);
 }
 
+// What a rule or a capture says of that code is not true any more.
+static void forget_code(void)
+{
+  tide_rules_forget();
+  tide_store_code_changed();
+}
+
+// Whoever was where the object is now is gone, whether we were told or not. Has anybody been there
+// at any time?
+static bool supersede(const struct known *fresh)
+{
+  bool was_taken = false, untold = false;
+  for (uint32_t i = 0; i < n_known; i++)
+    if (overlaps(&known[i], fresh) && !same_object(&known[i], fresh)) {
+      was_taken = true;
+      untold |= known[i].identity != NULL;
+      known[i].identity = NULL;
+    }
+  if (untold)
+    forget_code();
+  return was_taken;
+}
+
 static void meet_object(struct tide_object *object)
 {
   struct known fresh = {.start = object->start,
@@ -190,18 +213,15 @@ static void meet_object(struct tide_object *object)
   tide_object_measure(object);
   remember_readable(&fresh, object);
   read_build_id(object, &fresh);
-  for (uint32_t i = 0; i < n_known; i++) {
+  if (supersede(&fresh))
+    fresh.salt = n_known + 1;
+  for (uint32_t i = 0; i < n_known; i++)
     if (same_object(&known[i], &fresh)) { // it came back
       known[i].identity = fresh.identity;
       remember_readable(&known[i], object);
       publish_salts();
       return;
     }
-    if (overlaps(&known[i], &fresh)) {
-      known[i].identity = NULL; // gone, whether we were told or not
-      fresh.salt = n_known + 1;
-    }
-  }
   if (n_known == MAX_KNOWN)
     return; // its frames are recorded without a module
   fresh.id = record(object, &fresh);
@@ -278,9 +298,7 @@ void tide_modules_unloaded(void)
       gone = true;
     }
   }
-  if (gone) {
-    tide_rules_forget();
-    tide_store_code_changed();
-  }
+  if (gone)
+    forget_code();
   tide_lock_drop(&lock);
 }
