@@ -57,6 +57,7 @@ static int dispatch(const struct tide_arguments *arguments)
   case TIDE_VERB_ATTACH: return tide_cmd_attach(arguments);
   case TIDE_VERB_DETACH: return tide_cmd_detach(arguments);
   case TIDE_VERB_DOCTOR: return tide_cmd_doctor(arguments);
+  case TIDE_VERB_MAPS: return tide_cmd_maps(arguments);
   case TIDE_VERB_REPORT: return tide_cmd_report(arguments);
   case TIDE_VERB_TREE: return tide_cmd_tree(arguments);
   case TIDE_VERB_DIFF: return tide_cmd_diff(arguments);

@@ -16,7 +16,7 @@ enum {
   TABLES = VERB(REPORT) | VERB(DIFF),
   VIEWING = TABLES | VERB(TREE) | VERB(EXPORT), // through names, with a question and filters
   WRITING = VERB(RUN) | VERB(ATTACH) | VERB(MERGE) | VERB(HTML) | VERB(EXPORT) | VERB(SYMBOLIZE),
-  SHOWING = VERB(RUN) | VERB(ATTACH) | TABLES | VERB(TREE) | VERB(INFO),
+  SHOWING = VERB(RUN) | VERB(ATTACH) | TABLES | VERB(TREE) | VERB(INFO) | VERB(MAPS),
   ALL = (1u << TIDE_VERBS_N) - 1,
 };
 
@@ -44,6 +44,13 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "Reads its files and /proc, and changes nothing. Exit status 0: every allocation\n"
          "would be seen; 1: a part; 2: nothing, or that cannot be told.\n",
          TIDE_OPERAND_COMMAND},
+    [TIDE_VERB_MAPS] =
+        {"maps", "PID", "say where the resident memory of a process is",
+         "One table that adds up to what the kernel counts as its RSS: blocks, what the\n"
+         "allocator keeps, stacks, files, shared memory. Any process of yours will do;\n"
+         "of one that is being recorded the places in its code are named, too. Nobody is\n"
+         "stopped, and nothing is changed.\n",
+         TIDE_OPERAND_NONE},
     [TIDE_VERB_REPORT] =
         {"report", "[FILE]", "say who held the memory of a recorded run",
          "FILE is a .tide capture, the .store a bare LD_PRELOAD left, or a file of\n"
@@ -117,8 +124,8 @@ const struct tide_option_row tide_option_rows[] = {
      "write to FILE (run: %p is the pid, %n the program)"},
     {WRITING, 'f', "force", NULL, TIDE_OPTION_FLAG, AT(force), NULL, 0,
      "overwrite FILE if it exists"},
-    {WRITING | SHOWING, 0, "redact-args", NULL, TIDE_OPTION_FLAG, AT(redact_args), NULL, 0,
-     "leave out the arguments of command lines"},
+    {(WRITING | SHOWING) & ~VERB(MAPS), 0, "redact-args", NULL, TIDE_OPTION_FLAG, AT(redact_args),
+     NULL, 0, "leave out the arguments of command lines"},
     {VERB(ATTACH), 0, "for", "TIME", TIDE_OPTION_TEXT, AT(duration), NULL, 0,
      "let it go after TIME: 30s, 5m, 1h"},
     {VERB(RUN) | VERB(ATTACH), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0,
@@ -179,6 +186,8 @@ const struct tide_option_row tide_option_rows[] = {
      TIDE_GROUP_LIFETIME + 1, "one row per place (= function), file, crate, thread, ..."},
     {TABLES, 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
      "show N rows (default 10); --csv, --json: all"},
+    {VERB(MAPS), 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
+     "show N rows of each list (default 10); --json: all"},
     {VERB(TREE), 'g', "group", "WHAT", TIDE_OPTION_CHOICE, AT(tree_group), tree_group_words,
      N(tree_group_words), "the heap, or pages: memory the program mapped itself"},
     {VERB(TREE), 0, "invert", NULL, TIDE_OPTION_FLAG, AT(invert), NULL, 0,
@@ -227,16 +236,17 @@ const struct tide_option_row tide_option_rows[] = {
      "show stacks whole, with the frames that rules fold"},
     {VERB(RUN) | VERB(ATTACH) | TABLES | PAGES, 0, "blame", "WHOM", TIDE_OPTION_CHOICE, AT(blame),
      tide_blamed_words, TIDE_BLAMED_N, "rows lead with own code, or with the library below"},
-    {VERB(RUN) | VERB(ATTACH) | VIEWING | PAGES, 0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules),
-     NULL, 0, "whose frames are, by the rules in FILE"},
-    {READING | VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(DOCTOR), 0, "debug-dir", "DIR",
-     TIDE_OPTION_PATHS, AT(debug_dirs), NULL, 0, "look for debug info in DIR too; may be repeated"},
-    {(READING | VIEWING) & ~VERB(INFO), 0, "no-debuginfod", NULL, TIDE_OPTION_FLAG,
+    {VERB(RUN) | VERB(ATTACH) | VERB(MAPS) | VIEWING | PAGES, 0, "rules", "FILE", TIDE_OPTION_TEXT,
+     AT(rules), NULL, 0, "whose frames are, by the rules in FILE"},
+    {READING | VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(DOCTOR) | VERB(MAPS), 0, "debug-dir",
+     "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL, 0,
+     "look for debug info in DIR too; may be repeated"},
+    {((READING | VIEWING) & ~VERB(INFO)) | VERB(MAPS), 0, "no-debuginfod", NULL, TIDE_OPTION_FLAG,
      AT(no_debuginfod), NULL, 0, "download no debug info, even if DEBUGINFOD_URLS is set"},
-    {VIEWING | VERB(RUN) | VERB(ATTACH) | PAGES | VERB(SYMBOLIZE), 0, "no-cache", NULL,
+    {VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(MAPS) | PAGES | VERB(SYMBOLIZE), 0, "no-cache", NULL,
      TIDE_OPTION_FLAG, AT(no_cache), NULL, 0, "neither use nor fill the cache of names"},
-    {TABLES | VERB(TREE) | VERB(INFO) | VERB(DOCTOR), 0, "json", NULL, TIDE_OPTION_FLAG, AT(json),
-     NULL, 0, "print JSON for programs"},
+    {TABLES | VERB(TREE) | VERB(INFO) | VERB(DOCTOR) | VERB(MAPS), 0, "json", NULL,
+     TIDE_OPTION_FLAG, AT(json), NULL, 0, "print JSON for programs"},
     {TABLES, 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,
      "print the table as CSV, every measure of every row"},
     {VERB(TREE), 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,
@@ -247,8 +257,8 @@ const struct tide_option_row tide_option_rows[] = {
      "sizes in iec (KiB), si (kB) or bytes"},
     {SHOWING, 0, "color", "WHEN", TIDE_OPTION_CHOICE, AT(color), color_words, N(color_words),
      "colours: auto, always or never"},
-    {TABLES | VERB(TREE) | VERB(INFO), 0, "no-pager", NULL, TIDE_OPTION_FLAG, AT(no_pager), NULL, 0,
-     "write straight to the terminal, however long"},
+    {TABLES | VERB(TREE) | VERB(INFO) | VERB(MAPS), 0, "no-pager", NULL, TIDE_OPTION_FLAG,
+     AT(no_pager), NULL, 0, "write straight to the terminal, however long"},
     {ALL, 'h', "help", NULL, TIDE_OPTION_FLAG, AT(help), NULL, 0, "print this help"},
 };
 const size_t tide_option_rows_n = N(tide_option_rows);

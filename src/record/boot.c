@@ -84,6 +84,8 @@ static void write_identity(struct tide_seat *seat, bool forked)
   h->exe = text_of(image.program);
   h->allocator = text_of(image.allocator); // readers tell by name
   write_command(h);
+  h->live_map = (uint64_t)&tide_live_map;
+  h->page_table = tide_pages_table();
   tide_store_release(&h->state, TIDE_STATE_RECORDING);
 }
 

@@ -12,35 +12,35 @@
 
 #include <string.h>
 
-static struct range {
-  uint64_t start, end;
-  uint32_t cell;
-  uint16_t counts;   // 1: its end is an unmap; 0: the rest of one that was cut in two
-  uint16_t interval; // in which it was mapped
-} * ranges;
-static uint64_t n_ranges, capacity;
+static struct tide_page_table known;
+static uint64_t capacity;
 static struct tide_lock lock;
 
 void tide_pages_after_fork(void)
 {
   lock.held = 0;
-  ranges = NULL; // wiped
-  n_ranges = capacity = 0;
+  known = (struct tide_page_table){0}; // wiped
+  capacity = 0;
+}
+
+uint64_t tide_pages_table(void)
+{
+  return (uint64_t)&known;
 }
 
 static bool room_for_one(void)
 {
-  if (n_ranges < capacity)
+  if (known.n < capacity)
     return true;
   uint64_t bigger = capacity ? capacity * 2 : 256;
-  struct range *fresh = tide_sys_map_private(bigger * sizeof *fresh);
+  struct tide_page_range *fresh = tide_sys_map_private(bigger * sizeof *fresh);
   if (!fresh)
     return false;
-  if (ranges) {
-    memcpy(fresh, ranges, n_ranges * sizeof *fresh);
-    tide_sys_unmap(ranges, capacity * sizeof *ranges);
+  if (known.ranges) {
+    memcpy(fresh, known.ranges, known.n * sizeof *fresh);
+    tide_sys_unmap(known.ranges, capacity * sizeof *known.ranges);
   }
-  ranges = fresh;
+  known.ranges = fresh;
   capacity = bigger;
   return true;
 }
@@ -48,10 +48,10 @@ static bool room_for_one(void)
 // Index of the first range that ends after address.
 static uint64_t first_after(uint64_t address)
 {
-  uint64_t lo = 0, hi = n_ranges;
+  uint64_t lo = 0, hi = known.n;
   while (lo < hi) {
     uint64_t mid = (lo + hi) / 2;
-    if (ranges[mid].end <= address)
+    if (known.ranges[mid].end <= address)
       lo = mid + 1;
     else
       hi = mid;
@@ -59,23 +59,24 @@ static uint64_t first_after(uint64_t address)
   return lo;
 }
 
-static bool insert_at(uint64_t i, struct range range)
+static bool insert_at(uint64_t i, struct tide_page_range range)
 {
   if (!room_for_one())
     return false;
-  memmove(&ranges[i + 1], &ranges[i], (n_ranges - i) * sizeof *ranges);
-  ranges[i] = range;
-  n_ranges++;
+  memmove(&known.ranges[i + 1], &known.ranges[i], (known.n - i) * sizeof *known.ranges);
+  known.ranges[i] = range;
+  known.n++;
   return true;
 }
 
 static void remove_at(uint64_t i)
 {
-  memmove(&ranges[i], &ranges[i + 1], (n_ranges - i - 1) * sizeof *ranges);
-  n_ranges--;
+  memmove(&known.ranges[i], &known.ranges[i + 1], (known.n - i - 1) * sizeof *known.ranges);
+  known.n--;
 }
 
-static void gone(struct tide_thread *t, const struct range *range, uint64_t bytes, bool whole)
+static void gone(struct tide_thread *t, const struct tide_page_range *range, uint64_t bytes,
+                 bool whole)
 {
   struct tide_store_header *h = tide_store.header;
   struct tide_cell *c = tide_book_cell_of(&t->writer, range->cell);
@@ -105,13 +106,13 @@ static void gone(struct tide_thread *t, const struct range *range, uint64_t byte
 static void unmap(struct tide_thread *t, uint64_t start, uint64_t end)
 {
   uint64_t i = first_after(start);
-  while (i < n_ranges && ranges[i].start < end) {
-    struct range *r = &ranges[i];
+  while (i < known.n && known.ranges[i].start < end) {
+    struct tide_page_range *r = &known.ranges[i];
     if (r->start < start && r->end > end) { // a hole in the middle
-      struct range rest = {end, r->end, r->cell, 0, r->interval};
+      struct tide_page_range rest = {end, r->end, r->cell, 0, r->interval};
       if (!insert_at(i + 1, rest))
         return;
-      r = &ranges[i];
+      r = &known.ranges[i];
       r->end = start;
       gone(t, r, end - start, false);
       return;
@@ -139,7 +140,7 @@ static void map(struct tide_thread *t, uint64_t start, uint64_t end, struct tide
   struct tide_cell *c = tide_intern(t, t->unwind.walk, n, TIDE_NODE_ROOT_PAGES);
   if (!c)
     return;
-  struct range range = {start, end, (uint32_t)(c - tide_store.cells), 1, 0};
+  struct tide_page_range range = {start, end, (uint32_t)(c - tide_store.cells), 1, 0};
   if (!room_for_one())
     return;
   range.interval = (uint16_t)tide_cell_fold(&t->writer, c);

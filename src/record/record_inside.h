@@ -25,3 +25,4 @@ uint32_t tide_modules_at(uint64_t pc);
 
 void tide_modules_after_fork(void); // the same objects, but a new store
 void tide_pages_after_fork(void);
+uint64_t tide_pages_table(void); // address of what is known: struct tide_page_table

@@ -307,6 +307,18 @@ struct tide_store_children {
 };
 #define TIDE_CHILDREN_BYTES 65536u // the largest page of all
 
+// Outside of the store, in the target: mappings of the program's own, by address.
+struct tide_page_range {
+  uint64_t start, end;
+  uint32_t cell;
+  uint16_t counts;   // 1: its end is an unmap; 0: the rest of one that was cut in two
+  uint16_t interval; // in which it was mapped
+};
+struct tide_page_table {
+  struct tide_page_range *ranges;
+  uint64_t n;
+};
+
 struct tide_store_header {
   // Line 1: read by every event, written rarely.
   struct tide_stamp stamp; // the interval is the supervisor's to raise
@@ -355,6 +367,9 @@ struct tide_store_header {
   uint64_t inherited_bytes; // live in the parent when this image was forked from it; else 0
   uint32_t exe, cmdline, cmdline_bytes, allocator; // offsets in the text area
   struct tide_store_areas areas;
+  // Addresses in the target, for whoever can read its memory: of tide_live_map (live_walk.h), and
+  // of the mappings of its own. 0: none.
+  uint64_t live_map, page_table;
   // Late frees; atomic.
   _Alignas(64) uint32_t late_next; // chunk to try first
   uint32_t late_end;               // behind the last that was ever taken

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table for programs: docs/json.md has its keys.
+#include "report/residence.h"
+
+#include "base/json.h"
+
+static void write_rows(struct tide_json *json, const struct tide_residence *residence)
+{
+  tide_json_key(json, "rows");
+  tide_json_open_object(json);
+  for (int i = 0; i < TIDE_RESIDENCE_KINDS; i++)
+    tide_json_put_u64(json, tide_residence_key((enum tide_residence_kind)i), residence->rows[i]);
+  tide_json_close_object(json);
+}
+
+static void write_heap(struct tide_json *json, const struct tide_residence *residence)
+{
+  static const char *const heaps[] = {"unknown", "glibc", "recorded"};
+  tide_json_key(json, "heap");
+  tide_json_open_object(json);
+  tide_json_put_text(json, "known", heaps[residence->heap]);
+  tide_json_put_u64(json, "asked", residence->asked);
+  tide_json_put_u64(json, "untouched", residence->untouched);
+  if (residence->heap == TIDE_HEAP_GLIBC) {
+    tide_json_put_u64(json, "trim", residence->trim);
+    tide_json_put_u64(json, "trim_top", residence->trim_top);
+    tide_json_put_u64(json, "thread_tops", residence->thread_tops);
+  }
+  tide_json_put_u64(json, "pinned", residence->pinned);
+  tide_json_put_u64(json, "pinned_pages", residence->n_pinned_pages);
+  tide_json_put_u64(json, "pinned_pages_of_several", residence->n_shared_pins);
+  tide_json_put_u64(json, "skipped", residence->skipped);
+  tide_json_close_object(json);
+}
+
+static void write_arenas(struct tide_json *json, const struct tide_residence *residence)
+{
+  tide_json_key(json, "arenas");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < residence->n_arenas; i++) {
+    const struct tide_residence_arena *arena = &residence->arenas[i];
+    tide_json_open_object(json);
+    tide_json_put_bool(json, "main", arena->is_main);
+    tide_json_put_u64(json, "heaps", arena->n_heaps);
+    tide_json_put_u64(json, "size", arena->size);
+    tide_json_put_u64(json, "in_use", arena->in_use);
+    tide_json_put_u64(json, "free", arena->free);
+    tide_json_put_u64(json, "trim", arena->trim);
+    tide_json_put_u64(json, "top", arena->top);
+    tide_json_put_u64(json, "trim_top", arena->trim_top);
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+}
+
+static void write_places(struct tide_json *json, const struct tide_residence_subject *subject)
+{
+  struct tide_residence_places places;
+  tide_residence_places_make(subject, &places);
+  tide_json_key(json, "places");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < places.n && i < subject->n_rows; i++) {
+    const struct tide_residence_place *place = &places.items[i];
+    tide_json_open_object(json);
+    tide_json_put_text(json, "place", place->words);
+    tide_json_put_bool(json, "mapped", place->is_mapped);
+    tide_json_put_u64(json, "blocks", place->n_blocks);
+    tide_json_put_u64(json, "asked", place->asked);
+    tide_json_put_u64(json, "resident", place->resident);
+    tide_json_put_u64(json, "untouched", place->untouched);
+    tide_json_put_u64(json, "pinned", place->pinned);
+    tide_json_put_u64(json, "pinned_pages", place->n_pinned);
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+  tide_residence_places_done(&places);
+}
+
+static void write_files(struct tide_json *json, const struct tide_residence_subject *subject)
+{
+  const struct tide_residence *residence = subject->residence;
+  tide_json_key(json, "files");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < residence->n_files && i < subject->n_rows; i++) {
+    tide_json_open_object(json);
+    tide_json_put_text(json, "path", residence->files[i].path);
+    tide_json_put_u64(json, "resident", residence->files[i].resident);
+    tide_json_put_u64(json, "copied", residence->files[i].copied);
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+}
+
+void tide_residence_json_write(struct tide_sink *sink, const struct tide_residence_subject *subject)
+{
+  const struct tide_residence *residence = subject->residence;
+  struct tide_json json;
+  tide_json_init(&json, sink);
+  tide_json_open_object(&json);
+  tide_json_put_text(&json, "schema", "tidemark-maps-1");
+  tide_json_put_u64(&json, "pid", subject->pid);
+  tide_json_put_text(&json, "name", subject->name);
+  tide_json_put_u64(&json, "sum", residence->sum);
+  tide_json_put_u64(&json, "rss_before", residence->rss_before);
+  tide_json_put_u64(&json, "rss_after", residence->rss_after);
+  tide_json_put_bool(&json, "zeros_known", !residence->is_bounded);
+  tide_json_put_bool(&json, "recorded", residence->has_recorder);
+  write_rows(&json, residence);
+  tide_json_put_u64(&json, "swapped", residence->swapped);
+  tide_json_put_u64(&json, "zeros", residence->zeros);
+  tide_json_put_u64(&json, "huge", residence->huge);
+  tide_json_put_u64(&json, "huge_pool", residence->huge_pool);
+  write_heap(&json, residence);
+  write_arenas(&json, residence);
+  write_places(&json, subject);
+  write_files(&json, subject);
+  tide_json_close_object(&json);
+  tide_json_done(&json);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sites to places. A mapping of the program's own and a block of the heap are never one row.
+#include "report/residence.h"
+
+#include "base/alloc.h"
+#include "report/export_words.h"
+#include "report/report_cells.h"
+#include "view/frame_names.h"
+
+#include <stdlib.h>
+
+static char *place_words(const struct tide_naming *naming, const struct tide_named_frame *frame)
+{
+  if (!frame)
+    return tide_strdup("(no stack)");
+  TIDE_CLEANUP_FREE char *name = tide_export_frame_name(naming, frame);
+  TIDE_CLEANUP_FREE char *where = tide_cell_location(naming, frame);
+  return *where ? tide_sprintf("%s, %s", name, where) : tide_strdup(name);
+}
+
+static void add_site(struct tide_residence_place *place, const struct tide_residence_site *site)
+{
+  place->n_blocks += site->n_blocks;
+  place->asked += site->asked;
+  place->resident += site->resident;
+  place->untouched += site->untouched;
+  place->n_pinned += site->n_pinned;
+  place->pinned += site->pinned;
+}
+
+static int place_order(const void *a, const void *b)
+{
+  const struct tide_residence_place *x = a, *y = b;
+  return x->resident > y->resident ? -1 : x->resident < y->resident;
+}
+
+// Two places of each name: of blocks, and of mappings.
+static struct tide_residence_place *place_of(struct tide_residence_places *places, uint32_t name,
+                                             bool is_mapped)
+{
+  size_t i = (size_t)name * 2 + is_mapped;
+  while (places->n <= i) {
+    TIDE_GROW(places->items, places->n, places->cap);
+    places->items[places->n++] = (struct tide_residence_place){0};
+  }
+  return &places->items[i];
+}
+
+void tide_residence_places_make(const struct tide_residence_subject *subject,
+                                struct tide_residence_places *ret_places)
+{
+  const struct tide_residence *residence = subject->residence;
+  struct tide_residence_places places = {0};
+  struct tide_frame_names names;
+  *ret_places = places;
+  if (!subject->view)
+    return;
+  const struct tide_naming *naming = subject->view->naming;
+  tide_frame_names_init(&names, naming, true);
+  for (size_t i = 0; i < residence->n_sites; i++) {
+    const struct tide_residence_site *site = &residence->sites[i];
+    const struct tide_named_frame *frame = tide_view_culprit(subject->view, site->stack);
+    uint32_t name = names.frames[tide_frame_names_add(&names, frame)].name;
+    struct tide_residence_place *place = place_of(&places, name, site->is_mapped);
+    place->is_mapped = site->is_mapped;
+    add_site(place, site);
+    if (!place->words)
+      place->words = place_words(naming, frame);
+  }
+  tide_frame_names_done(&names);
+  size_t n = 0;
+  for (size_t i = 0; i < places.n; i++)
+    if (places.items[i].words)
+      places.items[n++] = places.items[i];
+  places.n = n;
+  if (n)
+    qsort(places.items, n, sizeof *places.items, place_order);
+  *ret_places = places;
+}
+
+void tide_residence_places_done(struct tide_residence_places *places)
+{
+  for (size_t i = 0; i < places->n; i++)
+    free(places->items[i].words);
+  free(places->items);
+  *places = (struct tide_residence_places){0};
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The main arena is found by its shape, as nothing names it: 127 pairs of words in libc's data,
+// each the two ends of a list of free chunks, and before them the top chunk. An empty list points
+// to itself; another's first chunk points back. From there the arenas are a ring.
+#define _GNU_SOURCE
+#include "residence/glibc.h"
+
+#include "base/alloc.h"
+#include "base/lookup.h"
+#include "base/proc.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Words of an arena (struct malloc_state), the same since 2.27.
+enum {
+  FAST_BINS_AT = 2,
+  FAST_BINS = 10,
+  TOP_AT = 12,
+  BINS_AT = 14,
+  BINS = 127,
+  NEXT_AT = 270,
+  ARENA_WORDS = 275,
+  LIKE_BINS = 100, // of 127: a few may change as we look
+};
+enum { MAX_ARENAS = 4096, MAX_FAST = 1 << 22, MAX_DATA_BYTES = 16 << 20 };
+#define HEAP_BYTES (UINT64_C(64) << 20) // of address space, and aligned to that
+#define HEAP_INFO_BYTES 48u
+#define ARENA_IN_HEAP_BYTES UINT64_C(0x8d0) // a heap's beginning with an arena in it
+
+void tide_addresses_add(struct tide_addresses *addresses, uint64_t address)
+{
+  TIDE_GROW(addresses->items, addresses->n, addresses->cap);
+  addresses->items[addresses->n++] = address;
+}
+
+static int address_order(const void *a, const void *b)
+{
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+void tide_addresses_sort(struct tide_addresses *addresses)
+{
+  if (addresses->n)
+    qsort(addresses->items, addresses->n, sizeof *addresses->items, address_order);
+}
+
+struct address {
+  uint64_t value;
+};
+
+bool tide_addresses_have(const struct tide_addresses *addresses, uint64_t address)
+{
+  const struct address *items = (const struct address *)addresses->items;
+  size_t i = TIDE_FIRST_NOT_BELOW(items, addresses->n, value, address);
+  return i < addresses->n && items[i].value == address;
+}
+
+// ---- the main arena ----
+
+static bool read_word(struct tide_space *space, uint64_t at, uint64_t *ret_word)
+{
+  return at % sizeof *ret_word == 0 && tide_space_read(space, at, ret_word, sizeof *ret_word);
+}
+
+static bool is_bin(struct tide_space *space, const uint64_t *ends, uint64_t self)
+{
+  uint64_t back;
+  if (ends[0] == self)
+    return ends[1] == self;
+  return ends[0] % 16 == 0 && read_word(space, ends[0] + 24, &back) && back == self;
+}
+
+static bool is_top(struct tide_space *space, uint64_t top, uint64_t self)
+{
+  uint64_t size;
+  return top == self || (top % 16 == 0 && top && read_word(space, top + 8, &size) && size & ~7ull);
+}
+
+static int count_bins(struct tide_space *space, const uint64_t *words, uint64_t at)
+{
+  int n = 0;
+  if (!is_top(space, words[TOP_AT], at + TOP_AT * 8ull))
+    return 0;
+  for (int i = 0; i < BINS && n + BINS - i > LIKE_BINS; i++)
+    n += is_bin(space, &words[BINS_AT + 2 * i], at + (TOP_AT + 2ull * (unsigned)i) * 8);
+  return n;
+}
+
+// 0: it is not in this data.
+static uint64_t find_in_data(struct tide_space *space, uint64_t lo, uint64_t hi)
+{
+  size_t n = (size_t)(hi - lo) / 8;
+  uint64_t *words = tide_alloc_array(n, sizeof *words), found = 0;
+  int best = LIKE_BINS;
+  if (tide_space_read(space, lo, words, n * sizeof *words))
+    for (size_t i = 0; i + ARENA_WORDS <= n; i += 2) {
+      int like = count_bins(space, &words[i], lo + i * 8);
+      if (like > best) {
+        best = like;
+        found = lo + i * 8;
+      }
+    }
+  free(words);
+  return found;
+}
+
+static bool is_libc(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  return slash && (strncmp(slash, "/libc.so.6", 10) == 0 || strncmp(slash, "/libc-2.", 8) == 0);
+}
+
+// In libc's data or, of a static program, in its own. Only pages in memory are looked at.
+static uint64_t find_main(struct tide_space *space, bool in_libc)
+{
+  char program[PATH_MAX] = "";
+  tide_proc_exe(space->pid, program, sizeof program);
+  for (size_t i = 0; i < space->n_mappings; i++) {
+    const struct tide_space_mapping *m = &space->mappings[i];
+    if (!m->writable || m->shared ||
+        !(in_libc ? is_libc(m->path) : *program && strcmp(m->path, program) == 0))
+      continue;
+    uint64_t hi = m->hi - m->lo < MAX_DATA_BYTES ? m->hi : m->lo + MAX_DATA_BYTES;
+    for (size_t k = tide_space_run_at(space, m->lo); k < space->n_runs && space->runs[k].lo < hi;
+         k++) {
+      uint64_t from = space->runs[k].lo > m->lo ? space->runs[k].lo : m->lo, to = space->runs[k].hi;
+      while (k + 1 < space->n_runs && space->runs[k + 1].lo == to)
+        to = space->runs[++k].hi;
+      uint64_t found = find_in_data(space, from, to < hi ? to : hi);
+      if (found)
+        return found;
+    }
+  }
+  return 0;
+}
+
+// ---- heaps ----
+
+static struct tide_glibc_heap *add_heap(struct tide_glibc *glibc, struct tide_residence *table,
+                                        struct tide_glibc_heap heap)
+{
+  TIDE_GROW(glibc->heaps, glibc->n_heaps, glibc->cap_heaps);
+  glibc->heaps[glibc->n_heaps] = heap;
+  table->arenas[heap.arena].n_heaps++;
+  table->arenas[heap.arena].size += heap.hi - heap.lo;
+  return &glibc->heaps[glibc->n_heaps++];
+}
+
+// Advice cuts it into several mappings.
+static void add_main_heap(struct tide_space *space, struct tide_residence *table, size_t arena,
+                          uint64_t top, struct tide_glibc *glibc)
+{
+  struct tide_glibc_heap heap = {.arena = arena};
+  for (size_t i = 0; i < space->n_mappings; i++) {
+    const struct tide_space_mapping *m = &space->mappings[i];
+    if (strcmp(m->path, "[heap]") != 0)
+      continue;
+    heap.lo = heap.lo ? heap.lo : m->lo;
+    heap.hi = m->hi;
+  }
+  if (top < heap.lo || top >= heap.hi)
+    return; // it is not grown by brk
+  heap.first = heap.lo;
+  heap.top = top;
+  add_heap(glibc, table, heap);
+}
+
+static void add_heaps(struct tide_space *space, struct tide_residence *table, size_t arena,
+                      uint64_t at, uint64_t top, struct tide_glibc *glibc)
+{
+  uint64_t heap = top / HEAP_BYTES * HEAP_BYTES, info[4]; // arena, the one before, size, mapped
+  for (bool is_newest = true; heap; heap = info[1], is_newest = false) {
+    if (!tide_space_read(space, heap, info, sizeof info) || info[0] != at || info[2] > HEAP_BYTES ||
+        info[2] < HEAP_INFO_BYTES || table->arenas[arena].n_heaps > MAX_ARENAS ||
+        info[1] % HEAP_BYTES)
+      return;
+    bool has_arena = at == heap + HEAP_INFO_BYTES;
+    uint64_t first = heap + (has_arena ? ARENA_IN_HEAP_BYTES : HEAP_INFO_BYTES);
+    add_heap(glibc, table,
+             (struct tide_glibc_heap){heap, heap + info[2], first, is_newest ? top : 0, arena});
+  }
+}
+
+// ---- arenas ----
+
+// Links are hidden: each is mixed with its own address.
+static void read_fast_bins(struct tide_space *space, const uint64_t *words,
+                           struct tide_addresses *fast)
+{
+  for (int i = 0; i < FAST_BINS; i++) {
+    uint64_t chunk = words[FAST_BINS_AT + i], link;
+    while (chunk && chunk % 16 == 0 && fast->n < MAX_FAST) {
+      tide_addresses_add(fast, chunk);
+      if (!read_word(space, chunk + 16, &link))
+        break;
+      chunk = link ^ (chunk + 16) >> 12;
+    }
+  }
+}
+
+static int heap_order(const void *a, const void *b)
+{
+  const struct tide_glibc_heap *x = a, *y = b;
+  return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+bool tide_glibc_find(struct tide_space *space, struct tide_residence *table,
+                     struct tide_glibc *ret_glibc)
+{
+  struct tide_glibc glibc = {.trims_huge =
+                                 tide_proc_environment_holds(space->pid, "glibc.malloc.hugetlb=1")};
+  uint64_t main = find_main(space, true), words[ARENA_WORDS];
+  if (!main)
+    main = find_main(space, false);
+  uint64_t at = main;
+  while (at && table->n_arenas < MAX_ARENAS && tide_space_read(space, at, words, sizeof words)) {
+    size_t arena = table->n_arenas;
+    TIDE_GROW(table->arenas, table->n_arenas, table->cap_arenas);
+    table->arenas[table->n_arenas++] = (struct tide_residence_arena){.is_main = at == main};
+    read_fast_bins(space, words, &glibc.fast);
+    if (at == main)
+      add_main_heap(space, table, arena, words[TOP_AT], &glibc);
+    else
+      add_heaps(space, table, arena, at, words[TOP_AT], &glibc);
+    at = words[NEXT_AT] != main ? words[NEXT_AT] : 0;
+  }
+  tide_addresses_sort(&glibc.fast);
+  if (glibc.n_heaps)
+    qsort(glibc.heaps, glibc.n_heaps, sizeof *glibc.heaps, heap_order);
+  *ret_glibc = glibc;
+  return main != 0;
+}
+
+void tide_glibc_done(struct tide_glibc *glibc)
+{
+  free(glibc->heaps);
+  free(glibc->fast.items);
+  *glibc = (struct tide_glibc){0};
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chunk by chunk through each heap. The process goes on meanwhile, so that a size may have changed
+// under the walk: it then goes on at the next block that is known, or at the next place from which
+// several chunks follow each other.
+#include "residence/glibc.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+
+enum {
+  IN_USE = 1,        // bit of a size: the chunk before is in use
+  LEAST_FREE = 48,   // at the beginning of a free chunk stays what the lists need
+  LEAST_TOP = 33,    // stays at the top
+  ENOUGH_CHUNKS = 8, // in a row: not by chance
+  MAX_CACHED = 1 << 22,
+  MAX_TRIED = 64, // known blocks, when the walk has lost its way
+};
+
+struct loose { // in use for the heap, but nobody's as far as is known
+  uint64_t chunk, size, end;
+};
+
+struct walking {
+  const struct tide_glibc *glibc;
+  struct tide_ledger *ledger;
+  struct tide_recorded *recorded;
+  const struct tide_glibc_heap *heap;
+  struct tide_space_window window;
+  uint64_t free_from; // the first of the free chunks in a row that we are behind; 0: none
+  struct loose *loose;
+  size_t n_loose, cap_loose;
+};
+
+static struct tide_residence *table_of(const struct walking *w)
+{
+  return w->ledger->to;
+}
+
+static uint64_t size_word(struct walking *w, uint64_t chunk)
+{
+  uint64_t word = 0;
+  tide_space_word(w->ledger->space, &w->window, chunk + 8, &word);
+  return word;
+}
+
+static uint64_t round_up(uint64_t n, uint64_t unit)
+{
+  return (n + unit - 1) / unit * unit;
+}
+
+// ---- what a trim gives back ----
+
+// Free chunks in a row become one; of that, whole pages are given back.
+static void end_free(struct walking *w, uint64_t end)
+{
+  struct tide_space *space = w->ledger->space;
+  uint64_t from = w->free_from, page = space->page_bytes;
+  w->free_from = 0;
+  if (!from || end - from <= page - 1 + LEAST_FREE)
+    return;
+  uint64_t lo = round_up(from + LEAST_FREE, page), hi = end / page * page;
+  uint64_t bytes = hi > lo ? tide_space_resident(space, lo, hi) : 0;
+  table_of(w)->trim += bytes;
+  table_of(w)->arenas[w->heap->arena].trim += bytes;
+}
+
+// Only the main arena's is cut.
+static void tell_top(struct walking *w)
+{
+  struct tide_space *space = w->ledger->space;
+  const struct tide_glibc_heap *heap = w->heap;
+  struct tide_residence_arena *arena = &table_of(w)->arenas[heap->arena];
+  if (arena->is_main) {
+    uint64_t unit = w->glibc->trims_huge ? UINT64_C(2) << 20 : space->page_bytes;
+    uint64_t from = w->free_from ? w->free_from : heap->top;
+    uint64_t more = heap->hi - from > LEAST_TOP ? (heap->hi - from - LEAST_TOP) / unit * unit : 0;
+    arena->trim_top = tide_space_resident(space, heap->hi - more, heap->hi);
+    table_of(w)->trim_top += arena->trim_top;
+    w->free_from = 0;
+  } else {
+    uint64_t lo = round_up(heap->top + 32, space->page_bytes);
+    table_of(w)->thread_tops += lo < heap->hi ? tide_space_resident(space, lo, heap->hi) : 0;
+  }
+  end_free(w, heap->top);
+  tide_ledger_span(w->ledger, heap->top + 8, heap->hi, TIDE_RESIDENCE_TOP, TIDE_NO_SITE);
+}
+
+// ---- chunks ----
+
+static uint64_t chunk_end(const struct walking *w, uint64_t chunk, uint64_t size)
+{
+  uint64_t end = chunk + size + 8;
+  return end < w->heap->hi ? end : w->heap->hi;
+}
+
+static void tell_in_use(struct walking *w, uint64_t chunk, uint64_t size)
+{
+  const struct tide_recorded_block *block = tide_recorded_at(w->recorded, chunk + 16);
+  uint64_t end = chunk_end(w, chunk, size);
+  if (block) {
+    uint64_t hi = block->hi < end ? block->hi : end; // it may be another one by now
+    tide_ledger_span(w->ledger, chunk + 8, chunk + 16, TIDE_RESIDENCE_ROUNDING, block->site);
+    tide_ledger_span(w->ledger, chunk + 16, hi, TIDE_RESIDENCE_BLOCKS, block->site);
+    tide_ledger_span(w->ledger, hi, end, TIDE_RESIDENCE_ROUNDING, block->site);
+    return;
+  }
+  tide_ledger_span(w->ledger, chunk + 8, end, TIDE_RESIDENCE_UNRECORDED, TIDE_NO_SITE);
+  TIDE_GROW(w->loose, w->n_loose, w->cap_loose);
+  w->loose[w->n_loose++] = (struct loose){chunk, size, end};
+}
+
+static void tell_chunk(struct walking *w, uint64_t chunk, uint64_t size, bool in_use)
+{
+  if (in_use && !tide_addresses_have(&w->glibc->fast, chunk)) {
+    end_free(w, chunk);
+    tell_in_use(w, chunk, size);
+    return;
+  }
+  if (!w->free_from)
+    w->free_from = chunk;
+  tide_ledger_span(w->ledger, chunk + 8, chunk_end(w, chunk, size), TIDE_RESIDENCE_FREE,
+                   TIDE_NO_SITE);
+}
+
+// ---- where the walk goes on ----
+
+static bool begins_a_row(struct walking *w, uint64_t chunk)
+{
+  for (int i = 0; i < ENOUGH_CHUNKS; i++) {
+    if (chunk == w->heap->top)
+      return true;
+    uint64_t size = size_word(w, chunk) & ~7ull;
+    if (!tide_chunk_is_plausible(chunk, size, w->heap->hi))
+      return false;
+    chunk += size;
+  }
+  return true;
+}
+
+// 0: nowhere.
+static uint64_t next_chunk(struct walking *w, uint64_t from)
+{
+  struct tide_recorded *recorded = w->recorded;
+  uint64_t hi = w->heap->hi, at = round_up(from, 16);
+  size_t i = tide_recorded_from(recorded, from + 16);
+  size_t end = recorded->n_blocks - i < MAX_TRIED ? recorded->n_blocks : i + MAX_TRIED;
+  for (; i < end && recorded->blocks[i].lo < hi; i++)
+    if (recorded->blocks[i].lo % 16 == 0 && begins_a_row(w, recorded->blocks[i].lo - 16)) {
+      hi = recorded->blocks[i].lo - 16;
+      break;
+    }
+  // Before the next block that is known, or anywhere.
+  for (uint64_t stop = hi; at < stop; at += 16) {
+    struct tide_space *space = w->ledger->space;
+    size_t run = tide_space_run_at(space, at + 8);
+    if (run == space->n_runs || space->runs[run].lo >= stop)
+      break;
+    if (space->runs[run].lo > at + 8)
+      at = space->runs[run].lo;
+    if (at < stop && begins_a_row(w, at))
+      return at;
+  }
+  return hi < w->heap->hi ? hi : 0;
+}
+
+// What is skipped is in use, as far as anybody knows.
+static uint64_t skip(struct walking *w, uint64_t chunk)
+{
+  uint64_t next = next_chunk(w, chunk + 16), end = next ? next + 8 : w->heap->hi;
+  if (chunk != w->heap->first) {
+    table_of(w)->n_resyncs++;
+    table_of(w)->skipped += tide_space_resident(w->ledger->space, chunk + 8, end);
+  }
+  tide_ledger_span(w->ledger, chunk + 8, end, TIDE_RESIDENCE_UNRECORDED, TIDE_NO_SITE);
+  return next;
+}
+
+static void walk_heap(struct walking *w)
+{
+  const struct tide_glibc_heap *heap = w->heap;
+  uint64_t chunk = heap->first;
+  w->free_from = 0;
+  tide_ledger_span(w->ledger, heap->lo, chunk + 8, TIDE_RESIDENCE_ALLOCATOR, TIDE_NO_SITE);
+  while (chunk && chunk != heap->top && chunk < heap->hi) { // the top may have moved
+    uint64_t size = size_word(w, chunk) & ~7ull, next = chunk + size;
+    if (!heap->top && chunk + 64 >= heap->hi) { // the fence at the end of a full heap
+      end_free(w, chunk);
+      tide_ledger_span(w->ledger, chunk + 8, heap->hi, TIDE_RESIDENCE_ALLOCATOR, TIDE_NO_SITE);
+      return;
+    }
+    if (!tide_chunk_is_plausible(chunk, size, heap->hi)) {
+      end_free(w, chunk);
+      chunk = skip(w, chunk);
+      continue;
+    }
+    bool in_use = next + 16 > heap->hi || size_word(w, next) & IN_USE;
+    tell_chunk(w, chunk, size, in_use);
+    chunk = next;
+  }
+  if (chunk == heap->top && chunk)
+    tell_top(w);
+  end_free(w, heap->hi);
+}
+
+// ---- caches of threads ----
+
+// A cache is a chunk that nobody asked for, with the heads of its lists: 64 of them behind as many
+// counts, from 2.42 on 76. Each leads to blocks of its size.
+static uint32_t lists_of(uint64_t size)
+{
+  return size == 0x290 ? 64 : size == 0x300 ? 76 : 0;
+}
+
+static bool is_in_list(struct tide_space *space, uint64_t block, uint32_t list)
+{
+  uint64_t size;
+  return block % 16 == 0 && tide_space_read(space, block - 8, &size, sizeof size) &&
+         (list >= 64 || (size & ~7ull) == 32 + 16 * (uint64_t)list);
+}
+
+static void read_list(struct tide_space *space, uint64_t block, uint32_t list,
+                      struct tide_addresses *cached)
+{
+  uint64_t link;
+  while (block && cached->n < MAX_CACHED && is_in_list(space, block, list)) {
+    tide_addresses_add(cached, block - 16);
+    if (!tide_space_read(space, block, &link, sizeof link))
+      return;
+    block = link ^ block >> 12;
+  }
+}
+
+static bool read_cache(struct tide_space *space, const struct loose *loose,
+                       struct tide_addresses *cached)
+{
+  uint64_t words[96];
+  uint32_t n = lists_of(loose->size), first = n * 2 / 8, used = 0;
+  if (!n || !tide_space_read(space, loose->chunk + 16, words, (first + n) * sizeof *words))
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    if (words[first + i] && !is_in_list(space, words[first + i], i))
+      return false;
+    used += words[first + i] != 0;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    read_list(space, words[first + i], i, cached);
+  return used;
+}
+
+// They were told as in use; now it is known what they are.
+static void tell_again(struct walking *w, const struct loose *loose, enum tide_residence_kind kind)
+{
+  uint64_t bytes = tide_space_resident(w->ledger->space, loose->chunk + 8, loose->end);
+  table_of(w)->rows[TIDE_RESIDENCE_UNRECORDED] -= bytes;
+  table_of(w)->rows[kind] += bytes;
+}
+
+static void tell_caches(struct walking *w)
+{
+  struct tide_addresses cached = {0}, caches = {0};
+  for (size_t i = 0; i < w->n_loose; i++)
+    if (read_cache(w->ledger->space, &w->loose[i], &cached))
+      tide_addresses_add(&caches, w->loose[i].chunk);
+  tide_addresses_sort(&cached);
+  tide_addresses_sort(&caches);
+  for (size_t i = 0; i < w->n_loose; i++)
+    if (tide_addresses_have(&caches, w->loose[i].chunk))
+      tell_again(w, &w->loose[i], TIDE_RESIDENCE_ALLOCATOR);
+    else if (tide_addresses_have(&cached, w->loose[i].chunk))
+      tell_again(w, &w->loose[i], TIDE_RESIDENCE_CACHED);
+  free(cached.items);
+  free(caches.items);
+}
+
+// ---- all heaps ----
+
+static uint64_t in_use(const struct tide_residence *table)
+{
+  return table->rows[TIDE_RESIDENCE_BLOCKS] + table->rows[TIDE_RESIDENCE_ROUNDING] +
+         table->rows[TIDE_RESIDENCE_UNRECORDED];
+}
+
+void tide_glibc_walk(const struct tide_glibc *glibc, struct tide_ledger *ledger,
+                     struct tide_recorded *recorded)
+{
+  struct walking w = {.glibc = glibc, .ledger = ledger, .recorded = recorded};
+  struct tide_residence *table = ledger->to;
+  for (size_t i = 0; i < glibc->n_heaps; i++) {
+    struct tide_residence_arena *arena = &table->arenas[glibc->heaps[i].arena];
+    uint64_t used = in_use(table), freed = table->rows[TIDE_RESIDENCE_FREE];
+    uint64_t top = table->rows[TIDE_RESIDENCE_TOP];
+    w.heap = &glibc->heaps[i];
+    walk_heap(&w);
+    tide_ledger_end_heap(ledger);
+    arena->in_use += in_use(table) - used;
+    arena->free += table->rows[TIDE_RESIDENCE_FREE] - freed;
+    arena->top += table->rows[TIDE_RESIDENCE_TOP] - top;
+  }
+  tell_caches(&w);
+  free(w.loose);
+  tide_space_window_done(&w.window);
+}

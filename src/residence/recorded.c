@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The store is found among the mappings and copied as far as it is in memory; the copy is read as
+// any store is, with every index checked. Live blocks lie outside of it, in private memory of the
+// process, whose absent pages are zeros.
+#define _GNU_SOURCE
+#include "residence/recorded.h"
+
+#include "base/alloc.h"
+#include "base/lookup.h"
+#include "observe/store_view.h"
+#include "store/live_map.h"
+#include "store/live_walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct tide_live_map tide_live_map; // this process's own, which the code shared asks for: empty
+
+enum { COPY_BYTES = 1 << 18, OWNERS = 4096, MAX_PAGE_RANGES = 1 << 20 };
+
+// ---- the store ----
+
+static bool is_store_path(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  const char *name = slash ? slash + 1 : path;
+  return strncmp(name, "memfd:tidemark", 14) == 0 ||
+         (strncmp(name, "tidemark.", 9) == 0 && strstr(name, ".store"));
+}
+
+static bool is_next_part(const struct tide_space_mapping *a, const struct tide_space_mapping *b)
+{
+  return b->lo == a->hi && b->offset == a->offset + (a->hi - a->lo) &&
+         strcmp(a->path, b->path) == 0;
+}
+
+// Advice has cut it into several mappings. Of a parent's store a child has a page from its middle.
+static bool find_store(struct tide_space *space, struct tide_recorded *recorded)
+{
+  for (size_t i = 0; i < space->n_mappings; i++) {
+    const struct tide_space_mapping *first = &space->mappings[i];
+    struct tide_store_header header;
+    if (first->offset || !first->shared || !is_store_path(first->path) ||
+        !tide_space_read(space, first->lo, &header, sizeof header) ||
+        memcmp(header.magic, TIDE_STORE_MAGIC, sizeof header.magic) != 0)
+      continue;
+    while (i + 1 < space->n_mappings && is_next_part(&space->mappings[i], &space->mappings[i + 1]))
+      i++;
+    recorded->store_lo = first->lo;
+    recorded->store_hi = space->mappings[i].hi;
+    return true;
+  }
+  return false;
+}
+
+static int copy_store(struct tide_space *space, const struct tide_recorded *recorded)
+{
+  uint64_t lo = recorded->store_lo, hi = recorded->store_hi;
+  TIDE_CLEANUP_FREE char *piece = tide_alloc(COPY_BYTES);
+  int fd = memfd_create("store", MFD_CLOEXEC);
+  if (fd < 0 || ftruncate(fd, (off_t)(hi - lo)))
+    return fd;
+  for (size_t i = tide_space_run_at(space, lo); i < space->n_runs && space->runs[i].lo < hi; i++) {
+    uint64_t end = space->runs[i].hi < hi ? space->runs[i].hi : hi;
+    for (uint64_t at = space->runs[i].lo; at < end; at += COPY_BYTES) {
+      size_t n = end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES;
+      if (tide_space_read(space, at, piece, n) &&
+          pwrite(fd, piece, n, (off_t)(at - lo)) != (ssize_t)n)
+        return fd; // what is missing is read as zeros
+    }
+  }
+  return fd;
+}
+
+// ---- sites ----
+
+struct sites {
+  struct tide_residence *table;
+  uint32_t *stack_of_cell; // 0: not in use
+  size_t n_cells;
+  uint32_t *of_stack; // index + 1
+  size_t n_stacks;
+};
+
+static void read_owners(const struct tide_store_view *view, struct sites *sites)
+{
+  struct tide_owner owners[OWNERS];
+  const struct tide_area *area = &view->areas.owners;
+  size_t n = view->header.n_cells < area->capacity ? view->header.n_cells : area->capacity;
+  sites->n_cells = n;
+  sites->n_stacks = view->n_nodes;
+  sites->stack_of_cell = tide_alloc_array(n + 1, sizeof *sites->stack_of_cell);
+  sites->of_stack = tide_alloc_array(sites->n_stacks + 1, sizeof *sites->of_stack);
+  for (size_t first = 0; first < n; first += OWNERS) {
+    size_t m = n - first < OWNERS ? n - first : OWNERS;
+    tide_store_view_items(view, area, sizeof *owners, first, owners, m);
+    for (size_t i = 0; i < m; i++)
+      sites->stack_of_cell[first + i] = owners[i].stack < sites->n_stacks ? owners[i].stack : 0;
+  }
+}
+
+static bool site_of(struct sites *sites, uint32_t cell, bool is_mapped, uint32_t *ret_site)
+{
+  uint32_t stack = cell < sites->n_cells ? sites->stack_of_cell[cell] : 0;
+  struct tide_residence *table = sites->table;
+  if (!stack)
+    return false;
+  if (!sites->of_stack[stack]) {
+    TIDE_GROW(table->sites, table->n_sites, table->cap_sites);
+    table->sites[table->n_sites++] =
+        (struct tide_residence_site){.stack = stack, .is_mapped = is_mapped};
+    sites->of_stack[stack] = (uint32_t)table->n_sites;
+  }
+  *ret_site = sites->of_stack[stack] - 1;
+  return true;
+}
+
+// ---- live blocks ----
+
+struct reading {
+  struct tide_space *space;
+  struct tide_store_view *view;
+  struct tide_recorded *recorded;
+  struct sites sites;
+  size_t region_first; // of the blocks, not in order yet
+};
+
+// Absent pages of private memory are zeros.
+static bool read_private(void *context, uint64_t at, void *to, size_t n)
+{
+  struct tide_space *space = ((struct reading *)context)->space;
+  char *bytes = to;
+  uint64_t end = at + n;
+  if (end < at)
+    return false;
+  memset(bytes, 0, n);
+  for (size_t i = tide_space_run_at(space, at); i < space->n_runs && space->runs[i].lo < end; i++) {
+    uint64_t lo = space->runs[i].lo > at ? space->runs[i].lo : at;
+    uint64_t hi = space->runs[i].hi < end ? space->runs[i].hi : end;
+    if (!tide_space_read(space, lo, bytes + (lo - at), (size_t)(hi - lo)))
+      return false;
+  }
+  return true;
+}
+
+static int block_order(const void *a, const void *b)
+{
+  const struct tide_recorded_block *x = a, *y = b;
+  return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+// The walk goes from region to region by address, and within one as its table has it.
+static void end_region(struct reading *reading)
+{
+  struct tide_recorded *recorded = reading->recorded;
+  if (recorded->n_blocks > reading->region_first)
+    qsort(&recorded->blocks[reading->region_first], recorded->n_blocks - reading->region_first,
+          sizeof *recorded->blocks, block_order);
+  reading->region_first = recorded->n_blocks;
+}
+
+static void add_block(void *context, const struct tide_walk_block *block)
+{
+  struct reading *reading = context;
+  struct tide_recorded *recorded = reading->recorded;
+  struct tide_residence *table = reading->sites.table;
+  uint32_t site;
+  if (block->addr + block->size < block->addr ||
+      !site_of(&reading->sites, block->cell, false, &site))
+    return;
+  if (recorded->n_blocks && recorded->blocks[recorded->n_blocks - 1].lo >> 14 != block->addr >> 14)
+    end_region(reading);
+  TIDE_GROW(recorded->blocks, recorded->n_blocks, recorded->cap_blocks);
+  recorded->blocks[recorded->n_blocks++] =
+      (struct tide_recorded_block){block->addr, block->addr + block->size, site};
+  table->asked += block->size;
+  table->sites[site].n_blocks++;
+  table->sites[site].asked += block->size;
+}
+
+static void read_blocks(struct reading *reading)
+{
+  struct tide_walk_result result = {0};
+  struct tide_live_walk walk = {reading->view->header.live_map, read_private, add_block, reading};
+  if (!walk.map || !tide_live_walk(&walk, &result))
+    return;
+  end_region(reading);
+  reading->sites.table->n_unread = result.n_unread;
+}
+
+// ---- mappings ----
+
+// Another allocator than libc's maps memory as any program does.
+static bool is_of_allocator(const struct reading *reading, uint32_t site)
+{
+  struct tide_store_view *view = reading->view;
+  const char *allocator = reading->recorded->allocator;
+  struct tide_node node;
+  struct tide_store_module module;
+  tide_store_view_node_rows(view, reading->sites.table->sites[site].stack, &node, 1);
+  uint32_t id = TIDE_FRAME_MODULE(node.frame);
+  if (!id || id >= view->header.n_modules || !allocator || !*allocator)
+    return false;
+  tide_store_view_items(view, &view->areas.modules, sizeof module, id, &module, 1);
+  TIDE_CLEANUP_FREE char *path = tide_store_view_text(view, module.path, 4096);
+  return strcmp(path, allocator) == 0;
+}
+
+static void add_mapped(struct reading *reading, const struct tide_page_range *range)
+{
+  struct tide_recorded *recorded = reading->recorded;
+  struct tide_residence *table = reading->sites.table;
+  uint64_t behind = recorded->n_mapped ? recorded->mapped[recorded->n_mapped - 1].hi : 0;
+  uint32_t site;
+  if (range->start < behind || range->end <= range->start ||
+      !site_of(&reading->sites, range->cell, true, &site) || is_of_allocator(reading, site))
+    return;
+  TIDE_GROW(recorded->mapped, recorded->n_mapped, recorded->cap_mapped);
+  recorded->mapped[recorded->n_mapped++] =
+      (struct tide_recorded_block){range->start, range->end, site};
+  table->sites[site].n_blocks++;
+  table->sites[site].asked += range->end - range->start;
+}
+
+static void read_mapped(struct reading *reading)
+{
+  const struct tide_store_view *view = reading->view;
+  struct tide_page_table known;
+  if (!view->header.page_table ||
+      !read_private(reading, view->header.page_table, &known, sizeof known) || !known.n ||
+      known.n > MAX_PAGE_RANGES)
+    return;
+  struct tide_page_range *ranges = tide_alloc_array(known.n, sizeof *ranges);
+  if (read_private(reading, (uint64_t)known.ranges, ranges, known.n * sizeof *ranges))
+    for (uint64_t i = 0; i < known.n; i++)
+      add_mapped(reading, &ranges[i]);
+  free(ranges);
+}
+
+static void read_own(struct tide_recorded *recorded, const struct tide_store_view *view)
+{
+  const struct tide_area *area = &view->areas.ranges;
+  uint64_t n = view->header.n_ranges < area->capacity ? view->header.n_ranges : area->capacity;
+  for (uint64_t i = 0; i < n; i++) {
+    struct tide_range range;
+    tide_store_view_items(view, area, sizeof range, i, &range, 1);
+    bool is_store =
+        range.start < recorded->store_hi && range.start + range.bytes > recorded->store_lo;
+    if (range.bytes < 2 || range.start + range.bytes < range.start || is_store)
+      continue;
+    TIDE_GROW(recorded->own, recorded->n_own, recorded->cap_own);
+    recorded->own[recorded->n_own++] =
+        (struct tide_recorded_range){range.start, range.start + range.bytes};
+  }
+}
+
+// ---- all of it ----
+
+static void read_view(struct tide_space *space, struct tide_store_view *view,
+                      struct tide_residence *table, struct tide_recorded *recorded)
+{
+  struct reading reading = {
+      .space = space, .view = view, .recorded = recorded, .sites.table = table};
+  tide_store_view_nodes(view);
+  recorded->is_there = true;
+  recorded->allocator = tide_store_view_text(view, view->header.allocator, 4096);
+  read_owners(view, &reading.sites);
+  read_own(recorded, view);
+  read_mapped(&reading);
+  read_blocks(&reading);
+  free(reading.sites.stack_of_cell);
+  free(reading.sites.of_stack);
+}
+
+void tide_recorded_read(struct tide_space *space, struct tide_residence *table,
+                        struct tide_recorded *ret_recorded, int *ret_store_fd)
+{
+  struct tide_store_view view;
+  struct tide_diag diag;
+  *ret_recorded = (struct tide_recorded){0};
+  *ret_store_fd = -1;
+  if (!find_store(space, ret_recorded))
+    return;
+  int fd = copy_store(space, ret_recorded);
+  int kept = fd < 0 ? -1 : dup(fd);
+  if (fd < 0 || tide_store_view_open(&view, fd, &diag))
+    return;
+  if (!tide_store_view_refresh(&view, &diag)) {
+    read_view(space, &view, table, ret_recorded);
+    *ret_store_fd = kept;
+  } else if (kept >= 0) {
+    close(kept);
+  }
+  tide_store_view_close(&view);
+}
+
+void tide_recorded_done(struct tide_recorded *recorded)
+{
+  free(recorded->allocator);
+  free(recorded->blocks);
+  free(recorded->mapped);
+  free(recorded->own);
+  *recorded = (struct tide_recorded){0};
+}
+
+size_t tide_recorded_from(struct tide_recorded *recorded, uint64_t address)
+{
+  const struct tide_recorded_block *blocks = recorded->blocks;
+  size_t at = recorded->latest, n = recorded->n_blocks;
+  bool is_near = at < n && blocks[at].lo < address && (at + 1 == n || blocks[at + 1].lo >= address);
+  recorded->latest = is_near ? at + 1 : TIDE_FIRST_NOT_BELOW(blocks, n, lo, address);
+  return recorded->latest;
+}
+
+const struct tide_recorded_block *tide_recorded_at(struct tide_recorded *recorded, uint64_t address)
+{
+  size_t i = tide_recorded_from(recorded, address);
+  return i < recorded->n_blocks && recorded->blocks[i].lo == address ? &recorded->blocks[i] : NULL;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order matters: first what lies in heaps, then whatever else somebody is known to have, and
+// what is left of each mapping is told by what the kernel says of that.
+#include "residence/take.h"
+
+#include "base/alloc.h"
+#include "residence/claims.h"
+#include "residence/glibc.h"
+#include "residence/ledger.h"
+#include "residence/recorded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct taking {
+  struct tide_space *space;
+  struct tide_residence *table;
+  struct tide_recorded recorded;
+  struct tide_claims claims;
+  struct tide_ledger ledger;
+};
+
+// ---- anonymous memory ----
+
+// What lies between live blocks of an allocator that is not known is that allocator's.
+static bool tell_between_blocks(struct taking *t, uint64_t lo, uint64_t hi)
+{
+  struct tide_recorded *recorded = &t->recorded;
+  size_t i = tide_recorded_from(recorded, lo);
+  if (i == recorded->n_blocks || recorded->blocks[i].lo >= hi)
+    return false;
+  uint64_t at = lo;
+  for (; i < recorded->n_blocks && recorded->blocks[i].lo < hi; i++) {
+    const struct tide_recorded_block *block = &recorded->blocks[i];
+    uint64_t from = block->lo > at ? block->lo : at, to = block->hi < hi ? block->hi : hi;
+    tide_ledger_span(&t->ledger, at, from, TIDE_RESIDENCE_FREE, TIDE_NO_SITE);
+    tide_ledger_span(&t->ledger, from, to, TIDE_RESIDENCE_BLOCKS, block->site);
+    at = to > at ? to : at;
+  }
+  tide_ledger_span(&t->ledger, at, hi, TIDE_RESIDENCE_FREE, TIDE_NO_SITE);
+  tide_ledger_end_heap(&t->ledger);
+  return true;
+}
+
+static bool is_recorder_file(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  return slash && strncmp(slash, "/libtidemark", 12) == 0;
+}
+
+// Of what nobody claims: memory behind a file's data is its bss.
+static enum tide_residence_kind kind_of_rest(const struct tide_space *space, size_t i)
+{
+  const struct tide_space_mapping *m = &space->mappings[i];
+  const struct tide_space_mapping *before = i ? &space->mappings[i - 1] : NULL;
+  if (strcmp(m->path, "[stack]") == 0)
+    return TIDE_RESIDENCE_MAIN_STACK;
+  if (before && before->hi == m->lo && *before->path == '/' && !before->shared && !*m->path)
+    return is_recorder_file(before->path) ? TIDE_RESIDENCE_RECORDER : TIDE_RESIDENCE_DATA;
+  return TIDE_RESIDENCE_OTHER;
+}
+
+static void tell_claim(struct taking *t, const struct tide_claim *claim, uint64_t lo, uint64_t hi)
+{
+  if (claim->is_told)
+    return;
+  if (claim->kind != TIDE_RESIDENCE_BLOCKS) {
+    tide_ledger_span(&t->ledger, lo, hi, claim->kind, claim->site);
+    return;
+  }
+  uint64_t from = claim->block_lo > lo ? claim->block_lo : lo;
+  uint64_t to = claim->block_hi < hi ? claim->block_hi : hi;
+  tide_ledger_span(&t->ledger, lo, from, TIDE_RESIDENCE_ROUNDING, claim->site);
+  tide_ledger_span(&t->ledger, from, to, TIDE_RESIDENCE_BLOCKS, claim->site);
+  tide_ledger_span(&t->ledger, to, hi, TIDE_RESIDENCE_ROUNDING, claim->site);
+  tide_ledger_end_heap(&t->ledger);
+}
+
+static void tell_rest(struct taking *t, uint64_t lo, uint64_t hi, enum tide_residence_kind kind)
+{
+  bool may_be_heap = kind == TIDE_RESIDENCE_OTHER || kind == TIDE_RESIDENCE_DATA;
+  if (lo < hi && !(may_be_heap && tell_between_blocks(t, lo, hi)))
+    tide_ledger_span(&t->ledger, lo, hi, kind, TIDE_NO_SITE);
+}
+
+// `claim` is the first that ends behind the mapping's start; gives that of the next.
+static size_t tell_anonymous(struct taking *t, size_t i, size_t claim)
+{
+  const struct tide_space_mapping *m = &t->space->mappings[i];
+  const struct tide_claims *claims = &t->claims;
+  enum tide_residence_kind kind = kind_of_rest(t->space, i);
+  uint64_t at = m->lo;
+  while (claim < claims->n && claims->items[claim].hi <= m->lo)
+    claim++;
+  for (size_t k = claim; k < claims->n && claims->items[k].lo < m->hi; k++) {
+    const struct tide_claim *c = &claims->items[k];
+    uint64_t lo = c->lo > m->lo ? c->lo : m->lo, hi = c->hi < m->hi ? c->hi : m->hi;
+    tell_rest(t, at, lo, kind);
+    tell_claim(t, c, lo, hi);
+    at = hi;
+  }
+  tell_rest(t, at, m->hi, kind);
+  return claim;
+}
+
+// ---- files ----
+
+static bool is_shared_memory(const struct tide_space_mapping *m)
+{
+  return (m->shared && !*m->path) || strncmp(m->path, "/memfd:", 7) == 0 ||
+         strncmp(m->path, "/dev/shm/", 9) == 0 || strncmp(m->path, "/SYSV", 5) == 0 ||
+         strncmp(m->path, "/dev/zero", 9) == 0;
+}
+
+static void add_file(struct tide_residence *table, const struct tide_space_mapping *m)
+{
+  uint64_t copied = m->shared ? 0 : m->resident - m->cached;
+  for (size_t i = 0; i < table->n_files; i++)
+    if (strcmp(table->files[i].path, m->path) == 0) {
+      table->files[i].resident += m->resident;
+      table->files[i].copied += copied;
+      return;
+    }
+  TIDE_GROW(table->files, table->n_files, table->cap_files);
+  table->files[table->n_files++] =
+      (struct tide_residence_file){tide_strdup(m->path), m->resident, copied};
+}
+
+static void tell_file(struct taking *t, const struct tide_space_mapping *m)
+{
+  uint64_t *rows = t->table->rows;
+  bool is_store = m->lo >= t->recorded.store_lo && m->hi <= t->recorded.store_hi;
+  if (!m->resident)
+    return;
+  if (is_store || is_recorder_file(m->path)) {
+    rows[TIDE_RESIDENCE_RECORDER] += m->resident;
+  } else if (*m->path == '[') {
+    rows[TIDE_RESIDENCE_KERNEL] += m->resident;
+  } else if (is_shared_memory(m)) {
+    rows[TIDE_RESIDENCE_SHARED] += m->resident;
+    if (*m->path)
+      add_file(t->table, m);
+  } else {
+    uint64_t copied = m->shared ? 0 : m->resident - m->cached;
+    rows[TIDE_RESIDENCE_FILES] += m->resident - copied;
+    rows[TIDE_RESIDENCE_COPIES] += copied;
+    add_file(t->table, m);
+  }
+}
+
+// ---- the table ----
+
+static void tell_heaps(struct taking *t)
+{
+  struct tide_glibc glibc;
+  struct tide_recorded *recorded = &t->recorded;
+  if (tide_glibc_find(t->space, t->table, &glibc)) {
+    t->table->heap = TIDE_HEAP_GLIBC;
+    tide_glibc_walk(&glibc, &t->ledger, recorded);
+  }
+  for (size_t i = 0; i < glibc.n_heaps; i++)
+    tide_claims_add_told(&t->claims, glibc.heaps[i].lo, glibc.heaps[i].hi);
+  if (recorded->is_there && recorded->allocator && *recorded->allocator &&
+      !strstr(recorded->allocator, "/libc.so") && !strstr(recorded->allocator, "/libc-2."))
+    t->table->heap = TIDE_HEAP_RECORDED;
+  tide_glibc_done(&glibc);
+}
+
+static void add_claims(struct taking *t)
+{
+  const struct tide_recorded *recorded = &t->recorded;
+  tide_claims_add_mapped_blocks(&t->claims, t->space, recorded);
+  tide_claims_add_stacks(&t->claims, t->space);
+  for (size_t i = 0; i < recorded->n_own; i++)
+    tide_claims_add(&t->claims, recorded->own[i].lo, recorded->own[i].hi, TIDE_RESIDENCE_RECORDER,
+                    TIDE_NO_SITE);
+  for (size_t i = 0; i < recorded->n_mapped; i++)
+    tide_claims_add(&t->claims, recorded->mapped[i].lo, recorded->mapped[i].hi,
+                    TIDE_RESIDENCE_MAPPED, recorded->mapped[i].site);
+  if (t->table->heap == TIDE_HEAP_GLIBC)
+    tide_claims_add_unrecorded(&t->claims, t->space);
+  tide_claims_settle(&t->claims);
+}
+
+static int site_order(const void *a, const void *b)
+{
+  const struct tide_residence_site *x = a, *y = b;
+  return x->resident > y->resident ? -1 : x->resident < y->resident;
+}
+
+static int file_order(const void *a, const void *b)
+{
+  const struct tide_residence_file *x = a, *y = b;
+  return x->resident > y->resident ? -1 : x->resident < y->resident;
+}
+
+static void add_up(struct taking *t)
+{
+  struct tide_residence *table = t->table;
+  const struct tide_space *space = t->space;
+  for (int i = 0; i < TIDE_RESIDENCE_KINDS; i++)
+    table->sum += table->rows[i];
+  uint64_t told = table->trim + table->pinned;
+  table->edges =
+      table->rows[TIDE_RESIDENCE_FREE] > told ? table->rows[TIDE_RESIDENCE_FREE] - told : 0;
+  table->rss_before = space->rss_before;
+  table->rss_after = space->rss_after;
+  table->is_bounded = !space->knows_zeros;
+  table->swapped = space->swapped;
+  table->zeros = space->zeros;
+  table->huge = space->huge;
+  table->huge_pool = space->huge_pool;
+  table->has_recorder = t->recorded.is_there;
+  if (table->n_sites)
+    qsort(table->sites, table->n_sites, sizeof *table->sites, site_order);
+  if (table->n_files)
+    qsort(table->files, table->n_files, sizeof *table->files, file_order);
+}
+
+enum tide_err tide_residence_take(uint32_t pid, struct tide_residence *ret_residence,
+                                  struct tide_diag *diag)
+{
+  struct taking t = {.table = ret_residence};
+  enum tide_err err = tide_space_take(pid, &t.space, diag);
+  if (err)
+    return err;
+  *ret_residence = (struct tide_residence){.store_fd = -1};
+  t.ledger = (struct tide_ledger){.space = t.space, .to = t.table, .page.start = UINT64_MAX};
+  tide_recorded_read(t.space, t.table, &t.recorded, &t.table->store_fd);
+  tell_heaps(&t);
+  add_claims(&t);
+  size_t claim = 0;
+  for (size_t i = 0; i < t.space->n_mappings; i++)
+    if (tide_space_is_anonymous(&t.space->mappings[i]))
+      claim = tell_anonymous(&t, i, claim);
+    else
+      tell_file(&t, &t.space->mappings[i]);
+  add_up(&t);
+  tide_recorded_done(&t.recorded);
+  tide_claims_done(&t.claims);
+  tide_space_close(t.space);
+  return TIDE_ERR_OK;
+}

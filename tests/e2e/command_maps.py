@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tidemark maps: a table that adds up to what the kernel counts, with every row what it says."""
+import json
+import os
+import re
+import subprocess
+
+from ground import expect, test
+
+PAGE = os.sysconf("SC_PAGESIZE")
+KIB, MIB = 1 << 10, 1 << 20
+
+# Waits for a line, trims, waits again.
+HEAD = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static void stand(const char *what)
+{
+  char c, line[64];
+  int n = snprintf(line, sizeof line, "%s %d\\n", what, getpid());
+  if (write(1, line, (size_t)n) != n || read(0, &c, 1) != 1)
+    _exit(1);
+}
+static int stand_and_trim(void)
+{
+  stand("ready");
+  malloc_trim(0);
+  stand("trimmed");
+  return 0;
+}
+__attribute__((noipa)) static char *written(char *p, int c, size_t n) { return memset(p, c, n); }
+"""
+
+# One block of eight survives of most stretches, none of one; a few are of another place.
+FRAGMENTED = HEAD + """
+enum { N = 40000 };
+static char *p[N];
+__attribute__((noipa)) static char *often(void) { return written(malloc(1000), 1, 1000); }
+__attribute__((noipa)) static char *rarely(void) { return written(malloc(1000), 2, 1000); }
+int main(void)
+{
+  for (int i = 0; i < N; i++)
+    p[i] = i % 64 ? often() : rarely();
+  for (int i = 0; i < N; i++)
+    if (i % 8 || (i >= N / 2 && i < N * 3 / 4))
+      free(p[i]);
+  return stand_and_trim();
+}
+"""
+
+# The same in threads: every one has an arena of its own.
+ARENAS = HEAD + """
+enum { N = 8000 };
+static pthread_barrier_t done, end;
+static void *work(void *arg)
+{
+  char **p = malloc(N * sizeof *p);
+  for (int i = 0; i < N; i++)
+    p[i] = written(malloc(1000), 1, 1000);
+  for (int i = 0; i < N; i++)
+    if (i % 16)
+      free(p[i]);
+  pthread_barrier_wait(&done);
+  pthread_barrier_wait(&end);
+  return arg;
+}
+int main(void)
+{
+  pthread_t t[4];
+  pthread_barrier_init(&done, NULL, 5);
+  pthread_barrier_init(&end, NULL, 5);
+  for (int i = 0; i < 4; i++)
+    pthread_create(&t[i], NULL, work, NULL);
+  pthread_barrier_wait(&done);
+  return stand_and_trim();
+}
+"""
+
+# 64 MiB asked for, a tenth of its pages touched.
+UNTOUCHED = HEAD + """
+__attribute__((noipa)) static char *large(void) { return malloc(64 << 20); }
+int main(void)
+{
+  char *p = large();
+  for (size_t i = 0; i < 64 << 20; i += 40960)
+    p[i] = 1;
+  return stand_and_trim();
+}
+"""
+
+# 12 MiB of anonymous shared memory, 20 MiB of a memfd, 8 MiB of a file read and 3 of them written,
+# 16 MiB mapped by itself of which 5 are touched.
+MAPPED = HEAD + """
+__attribute__((noipa)) static char *own(void)
+{
+  return mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+int main(int argc, char **argv)
+{
+  char *p = mmap(NULL, 12 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  written(p, 1, 12 << 20);
+  int fd = memfd_create("ledger", 0);
+  if (ftruncate(fd, 20 << 20))
+    return 1;
+  p = mmap(NULL, 20 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  written(p, 1, 20 << 20);
+  fd = open(argv[1], O_RDWR);
+  p = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+  written(p, 1, 3 << 20);
+  unsigned sum = 0;
+  for (size_t i = 0; i < 8 << 20; i += 4096)
+    sum += (unsigned char)p[i];
+  p = own();
+  madvise(p, 16 << 20, MADV_NOHUGEPAGE);
+  written(p, sum ? 1 : 2, 5 << 20);
+  return stand_and_trim();
+}
+"""
+
+# Three threads that stay, each with 2 MiB of its stack touched, and one that ended: of that one's,
+# which is kept for the next, libc gives back most.
+STACKS = HEAD + """
+static pthread_barrier_t done, end;
+__attribute__((noipa)) static void deep(size_t n) { char a[n]; written(a, 1, n); }
+static void *stay(void *arg)
+{
+  deep(2 << 20);
+  pthread_barrier_wait(&done);
+  pthread_barrier_wait(&end);
+  return arg;
+}
+static void *leave(void *arg) { deep(1 << 20); return arg; }
+int main(void)
+{
+  pthread_t t[4];
+  pthread_barrier_init(&done, NULL, 4);
+  pthread_barrier_init(&end, NULL, 4);
+  for (int i = 0; i < 3; i++)
+    pthread_create(&t[i], NULL, stay, NULL);
+  pthread_barrier_wait(&done);
+  pthread_create(&t[3], NULL, leave, NULL);
+  pthread_join(t[3], NULL);
+  return stand_and_trim();
+}
+"""
+
+# Four threads that replace blocks without end.
+MOVING = HEAD + """
+static void *work(void *arg)
+{
+  enum { N = 5000 };
+  static __thread char *p[N];
+  uint32_t x = (uint32_t)(uintptr_t)arg;
+  for (;;) {
+    x = x * 1664525 + 1013904223;
+    size_t i = (x >> 8) % N, n = x >> 28 ? 100 + x % 900 : x % 40000;
+    free(p[i]);
+    p[i] = written(malloc(n), 1, n);
+  }
+}
+int main(void)
+{
+  pthread_t t;
+  for (uintptr_t i = 1; i <= 4; i++)
+    pthread_create(&t, NULL, work, (void *)i);
+  usleep(300000);
+  return stand_and_trim();
+}
+"""
+
+
+class Standing:
+    """A program that stands still while it is looked at."""
+
+    def __init__(self, ground, prog, *arguments, recorded=True, env=None):
+        self.ground = ground
+        out = ground.scratch / "standing.tide"
+        run = [ground.tidemark, "run", "-q", "-f", "-o", out, "--"] if recorded else []
+        self.child = subprocess.Popen([*run, prog, *arguments], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                      bufsize=1, env={**os.environ, **(env or {})})
+        self.pid = int(self.child.stdout.readline().split()[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.child.stdin.close()
+        self.child.wait()
+        self.child.stdout.close()
+
+    def go_on(self):
+        self.child.stdin.write("\n")
+        self.child.stdout.readline()
+
+    def table(self):
+        done = self.ground.run(self.ground.tidemark, "maps", "--json", self.pid)
+        expect(done.status == 0 and not done.stderr, f"{done.status}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def text(self):
+        done = self.ground.run(self.ground.tidemark, "maps", self.pid)
+        expect(done.status == 0, done.stderr)
+        return " ".join(done.stdout.split())
+
+    def rss(self):
+        """By the kernel's own sum of all pages."""
+        with open(f"/proc/{self.pid}/smaps_rollup", encoding="ascii") as rollup:
+            return int(re.search(r"^Rss:\s+(\d+)", rollup.read(), re.M)[1]) * KIB
+
+    def smaps(self):
+        """Resident bytes by path, from the kernel's long list: told by nobody of ours."""
+        resident, path = {}, ""
+        with open(f"/proc/{self.pid}/smaps", encoding="utf-8") as smaps:
+            for line in smaps:
+                head = re.match(r"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ *(.*)$", line)
+                path = head[1] if head else path
+                if line.startswith("Rss:"):
+                    resident[path] = resident.get(path, 0) + int(line.split()[1]) * KIB
+        return resident
+
+
+def adds_up(standing, table):
+    rss = standing.rss()
+    expect(table["sum"] == rss == table["rss_before"] == table["rss_after"],
+           f"{table['sum']}, {table['rss_before']} to {table['rss_after']}, not {rss}")
+    expect(sum(table["rows"].values()) == table["sum"], "the rows do not add up")
+    seen = standing.smaps()
+    for file in table["files"]:
+        expect(seen.get(file["path"]) == file["resident"], f"{file}: not {seen.get(file['path'])}")
+
+
+def trims_as_told(standing, table):
+    before = standing.rss()
+    standing.go_on()
+    given = before - standing.rss()
+    told = table["heap"]["trim"] + table["heap"]["trim_top"]
+    expect(told == given, f"malloc_trim() gave back {given} bytes, not the {told} told")
+    return given
+
+
+def place(table, name):
+    found = [p for p in table["places"] if p["place"].startswith(name + ",")]
+    expect(len(found) == 1, f"{name}: {table['places']}")
+    return found[0]
+
+
+def near(found, wanted, pages=1):
+    return abs(found - wanted) <= pages * PAGE
+
+
+@test
+def maps_knows_what_a_trim_gives_back(ground):
+    """Fragmented heaps, recorded or not: to the byte; and who keeps the rest."""
+    prog = ground.build("fragmented", FRAGMENTED)
+    with Standing(ground, prog) as standing:
+        table = standing.table()
+        adds_up(standing, table)
+        expect(table["recorded"] and table["rows"]["recorder"] > 0, "no recorder?")
+        often, rarely = place(table, "often"), place(table, "rarely")
+        expect(often["blocks"] == 40000 // 8 * 3 // 4 - rarely["blocks"], f"{often}")
+        expect(often["resident"] == often["asked"] == often["blocks"] * 1000, f"{often}")
+        expect(often["pinned_pages"] > rarely["pinned_pages"] > 0, f"{often} {rarely}")
+        expect("malloc_trim(0) would give back" in standing.text(), standing.text())
+        expect(trims_as_told(standing, table) > 10 * MIB, "too little to tell")
+    with Standing(ground, prog, recorded=False) as standing:
+        bare = standing.table()
+        adds_up(standing, bare)
+        expect(not bare["recorded"] and not bare["places"], "recorded by whom?")
+        expect(bare["heap"]["trim"] == table["heap"]["trim"], f"{bare['heap']}")
+        expect(bare["rows"]["free"] == table["rows"]["free"], f"{bare['rows']}")
+        trims_as_told(standing, bare)
+
+
+@test
+def maps_walks_all_arenas(ground):
+    with Standing(ground, ground.build("arenas", ARENAS, "-pthread")) as standing:
+        table = standing.table()
+        adds_up(standing, table)
+        expect(len(table["arenas"]) == 5 and table["arenas"][0]["main"], f"{table['arenas']}")
+        for arena in table["arenas"][1:]:
+            expect(near(arena["in_use"], 8000 // 16 * 1008 + 64 * KIB, 4) and arena["trim"] > MIB,
+                   f"{arena}")
+        expect(sum(a["trim"] for a in table["arenas"]) == table["heap"]["trim"], "arenas, not all")
+        trims_as_told(standing, table)
+
+
+@test
+def maps_tells_what_was_never_touched(ground):
+    with Standing(ground, ground.build("untouched", UNTOUCHED)) as standing:
+        table = standing.table()
+        adds_up(standing, table)
+        large = place(table, "large")
+        touched = -(-64 * MIB // 40960) * PAGE
+        expect(large["asked"] == 64 * MIB and near(large["resident"], touched), f"{large}")
+        expect(large["untouched"] == large["asked"] - large["resident"], f"{large}")
+        expect("never touched" in standing.text(), standing.text())
+
+
+@test
+def maps_tells_files_and_shared_memory(ground):
+    data = ground.scratch / "data"
+    data.write_bytes(b"\1" * (8 * MIB))
+    with Standing(ground, ground.build("mapped", MAPPED), data) as standing:
+        table = standing.table()
+        adds_up(standing, table)
+        expect(table["rows"]["shared"] == 32 * MIB, f"{table['rows']}")
+        files = {f["path"]: f for f in table["files"]}
+        expect(files[str(data)] == {"path": str(data), "resident": 8 * MIB, "copied": 3 * MIB},
+               f"{files}")
+        own = place(table, "own")
+        expect(own["mapped"] and own["asked"] == 16 * MIB and own["resident"] == 5 * MIB, f"{own}")
+        expect(table["rows"]["mapped"] == 5 * MIB, f"{table['rows']}")
+
+
+@test
+def maps_tells_stacks_apart(ground):
+    with Standing(ground, ground.build("stacks", STACKS, "-pthread")) as standing:
+        table = standing.table()
+        adds_up(standing, table)
+        rows = table["rows"]
+        expect(near(rows["thread_stacks"], 3 * 2 * MIB, 3 * 8), f"{rows}")
+        expect(0 < rows["ended_stacks"] <= 16 * PAGE, f"{rows}")
+
+
+@test
+def maps_of_one_that_goes_on(ground):
+    """Nothing is lost or told twice while it changes; what could not be told is said."""
+    with Standing(ground, ground.build("moving", MOVING, "-pthread")) as moving:
+        for _ in range(5):
+            table = moving.table()
+            low, high = sorted((table["rss_before"], table["rss_after"]))
+            expect(low - MIB <= table["sum"] <= high + MIB, f"{table['sum']}: {low} to {high}")
+            expect(sum(table["rows"].values()) == table["sum"], "the rows do not add up")
+            work = sum(p["resident"] for p in table["places"] if p["place"].startswith("work,"))
+            expect(work > table["rows"]["live_blocks"] * 0.95, f"{table['places']}")
+            expect(table["heap"]["skipped"] < table["sum"] / 10, f"{table['heap']}")
+
+
+@test
+def maps_of_other_allocators(ground):
+    """What lies between live blocks is the allocator's, whichever it is."""
+    prog = ground.build("fragmented", FRAGMENTED)
+    with Standing(ground, prog, env={"LD_PRELOAD": "libjemalloc.so.2"}) as standing:
+        table = standing.table()
+        adds_up(standing, table)
+        expect(table["heap"]["known"] == "recorded" and "trim" not in table["heap"], f"{table}")
+        often = place(table, "often")
+        expect(often["resident"] == often["asked"] == often["blocks"] * 1000, f"{often}")
+        expect(table["rows"]["free"] > 20 * MIB, f"{table['rows']}")
+
+
+@test
+def maps_refuses_what_it_cannot_see(ground):
+    def refused(status, said, *arguments):
+        done = ground.run(ground.tidemark, "maps", *arguments)
+        expect(done.status == status and said in done.stderr, f"{arguments}: {done}")
+
+    refused(2, "of which process?")
+    refused(2, "not the number of a process", "redis")
+    refused(1, "there is no process", 4194305)
+    if "VmSize" not in open("/proc/2/status", encoding="utf-8").read():
+        refused(1, "one of the kernel's own", 2)
