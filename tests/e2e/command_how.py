@@ -387,7 +387,7 @@ class Terminal:
         self.said = self.said[re.search(pattern, self.said).end():]
 
     def prompt(self):
-        """Until the shell has the terminal: what is typed before Ctrl-C is seen to is thrown away."""
+        """Until the shell has the terminal: what is typed before it sees to Ctrl-C is lost."""
         wait_for(lambda: os.tcgetpgrp(self.fd) == self.pid, "the shell")
 
     def close(self):
