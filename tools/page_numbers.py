@@ -106,7 +106,6 @@ def terms_file():
     lists = [
         ("TERMS", "TIDE_TERM", ["text", "hint"]),
         ("MEASURE_TERMS", "TIDE_MEASURE_TERM", measure),
-        ("LET_GO_TERMS", "TIDE_LET_GO_TERM", measure),
         ("GROUP_TERMS", "TIDE_GROUP_TERM", ["word", "one", "many"]),
     ]
     for name, macro, keys in lists:

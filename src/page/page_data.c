@@ -17,7 +17,7 @@
 #include "view/terms.h"
 #include "words/completeness_text.h"
 #include "words/culprit_words.h"
-#include "words/diff_words.h"
+#include "words/question_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -260,6 +260,7 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   TIDE_CLEANUP_FREE char *wrappers = tide_wrappers_words(naming, (struct tide_style){.utf8 = true});
   tide_json_put_text(json, "wrappers_told", wrappers);
   write_diff(json, profile, told->verdict, options, data);
+  tide_page_words_write(json, profile->image);
   write_has(json, profile->image);
   write_pruned(json, options, data);
 }

@@ -67,6 +67,9 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
                            const struct tide_page_options *options,
                            const struct tide_page_data *data, const struct tide_page_told *told);
 
+// A member of it, "words" (page_words.c).
+void tide_page_words_write(struct tide_json *json, const struct tide_image *image);
+
 struct tide_page_capture {
   const struct tide_capture *capture;
   const char *file;

@@ -46,16 +46,25 @@ static struct tide_point nearest(const struct tide_image *image, uint64_t asked_
   return best;
 }
 
+struct tide_point tide_point_of(const struct tide_image *image, size_t snapshot)
+{
+  struct tide_point point = {true, 0, 0, snapshot, whole_of(image), NULL};
+  if (snapshot == TIDE_POINT_START)
+    return point;
+  enum tide_snapshot_kind kind = image->snapshots[snapshot].kind;
+  point.asked_ns = point.seen_ns = since_start(image, image->snapshots[snapshot].time_ns);
+  if (image->lacks & TIDE_LACK_CLOCK && kind != TIDE_SNAPSHOT_TIMED)
+    point.word = kind == TIDE_SNAPSHOT_PEAK ? "peak" : "end";
+  return point;
+}
+
 static bool of_kind(const struct tide_image *image, enum tide_snapshot_kind kind,
                     struct tide_point *ret_point)
 {
   for (size_t i = 0; i < image->n_snapshots; i++) {
     if (image->snapshots[i].kind != kind)
       continue;
-    uint64_t seen_ns = since_start(image, image->snapshots[i].time_ns);
-    *ret_point = (struct tide_point){true, seen_ns, seen_ns, i, whole_of(image), NULL};
-    if (image->lacks & TIDE_LACK_CLOCK)
-      ret_point->word = kind == TIDE_SNAPSHOT_PEAK ? "peak" : "end";
+    *ret_point = tide_point_of(image, i);
     return true;
   }
   return false;
@@ -83,7 +92,7 @@ static enum tide_err bind(const struct tide_image *image, const struct tide_mome
 {
   uint64_t run_ns = since_start(image, image->end_ns);
   if (moment->kind == TIDE_MOMENT_START) {
-    *ret_point = (struct tide_point){true, 0, 0, TIDE_POINT_START, whole_of(image), NULL};
+    *ret_point = tide_point_of(image, TIDE_POINT_START);
     return TIDE_ERR_OK;
   }
   enum tide_snapshot_kind kind =
@@ -91,7 +100,8 @@ static enum tide_err bind(const struct tide_image *image, const struct tide_mome
   if (moment->kind == TIDE_MOMENT_PEAK || moment->kind == TIDE_MOMENT_END) {
     if (of_kind(image, kind, ret_point))
       return TIDE_ERR_OK;
-    return tide_fail(diag, TIDE_ERR_NOT_FOUND, "the capture holds no snapshot of the %s", text);
+    return tide_fail(diag, TIDE_ERR_NOT_FOUND, TIDE_NO_SNAPSHOT,
+                     kind == TIDE_SNAPSHOT_PEAK ? "the peak" : "the end");
   }
   if (image->n_snapshots == 0)
     return tide_fail(diag, TIDE_ERR_NOT_FOUND, "the capture holds no snapshots to look at");
@@ -140,8 +150,7 @@ static enum tide_err nobody_looked(const char *range, const struct tide_point *p
   else
     tide_units_time(seen, point->seen_ns, false);
   return tide_fail(diag, TIDE_ERR_NOT_FOUND,
-                   "nobody looked between the ends of %s: the moment nearest to both is %s; try a "
-                   "longer range",
+                   TIDE_NOBODY_LOOKED ": the moment nearest to both is %s; try a longer range",
                    range, seen);
 }
 
@@ -208,13 +217,14 @@ bool tide_measure_is_held(const struct tide_image *image, enum tide_measure meas
 
 // What a foreign capture holds is its tool's business; say which it is, and what else to ask.
 static enum tide_err check_held(const struct tide_image *image,
-                                const struct tide_question *question, struct tide_diag *diag)
+                                const struct tide_question *question, bool of_part,
+                                struct tide_diag *diag)
 {
   const char *source = tide_image_source(image);
   if (question->unit == TIDE_UNIT_BLOCKS && image->lacks & TIDE_LACK_BLOCKS)
     return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_IN_BYTES, "%s holds no numbers of blocks",
                           source);
-  if (question->window.to.given || tide_measure_is_held(image, question->measure) ||
+  if (of_part || tide_measure_is_held(image, question->measure) ||
       tide_image_is_unrecorded(image)) // whatever is asked, the answer is why there is none
     return TIDE_ERR_OK;
   struct tide_buf held = {0};
@@ -263,14 +273,14 @@ static enum tide_err read_window(const struct tide_image *image, const struct ti
   return TIDE_ERR_OK;
 }
 
-static enum tide_err check_question(const struct tide_image *image,
-                                    const struct tide_question *question,
-                                    const struct tide_wish *wish, struct tide_diag *diag)
+static enum tide_err check_part(const struct tide_image *image,
+                                const struct tide_question *question, bool of_part,
+                                struct tide_diag *diag)
 {
   if (question->measure == TIDE_MEASURE_TEMP && question->unit == TIDE_UNIT_BYTES &&
       !image->has_temp_bytes && tide_measure_is_held(image, TIDE_MEASURE_TEMP))
     return tide_fail(diag, TIDE_ERR_USAGE, "the capture counts temporary blocks, not their bytes");
-  if (!wish->at && !wish->range)
+  if (!of_part)
     return TIDE_ERR_OK;
   if (question->measure == TIDE_MEASURE_PEAK)
     return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_LIVE, "the peak is a moment of its own");
@@ -283,6 +293,14 @@ static enum tide_err check_question(const struct tide_image *image,
     return tide_fail_hint(diag, TIDE_ERR_USAGE, TIDE_HINT_GROWN,
                           "the capture does not say when what was never freed was allocated");
   return TIDE_ERR_OK;
+}
+
+enum tide_err tide_question_check(const struct tide_image *image,
+                                  const struct tide_question *question, bool of_part,
+                                  struct tide_diag *diag)
+{
+  enum tide_err err = check_part(image, question, of_part, diag);
+  return err ? err : check_held(image, question, of_part, diag);
 }
 
 // What was mapped is known by stack, as of every look at the run. Which of it went when is not.
@@ -370,14 +388,15 @@ enum tide_err tide_question_make(const struct tide_image *image, const struct ti
   question.unit = in_blocks ? TIDE_UNIT_BLOCKS : TIDE_UNIT_BYTES;
   question.of_pages = wish->of_pages;
   question.goes_on = image->end_kind == TIDE_END_DETACHED;
-  enum tide_err err = question.of_pages ? check_pages(image, &question, wish, diag)
-                                        : check_question(image, &question, wish, diag);
+  enum tide_err err = question.of_pages
+                          ? check_pages(image, &question, wish, diag)
+                          : check_part(image, &question, wish->at || wish->range, diag);
   if (!err)
     err = read_window(image, wish, &question.window, diag);
   if (!err && question.measure == TIDE_MEASURE_LEAK) // nobody looked at the peak to tell
     err = window_leave_peak(image, wish->range, &question.window, diag);
   if (!err)
-    err = check_held(image, &question, diag);
+    err = check_held(image, &question, question.window.to.given, diag);
   if (!err) {
     question.at_least = tide_question_is_bound(image, &question);
     *ret_question = question;

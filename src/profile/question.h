@@ -34,6 +34,13 @@ struct tide_window { // all zero: the whole run
   struct tide_point from, to;
 };
 
+// A snapshot as a moment of the run; TIDE_POINT_START is one.
+struct tide_point tide_point_of(const struct tide_image *image, size_t snapshot);
+
+// Why a moment or a range has no answer, which the page says, too.
+#define TIDE_NO_SNAPSHOT "the capture holds no snapshot of %s"
+#define TIDE_NOBODY_LOOKED "nobody looked between the ends of %s"
+
 // "6.1s", "40%", "start", "peak", "end" or the name of a mark. Without a clock (TIDE_LACK_CLOCK) a
 // time is refused, and so is a share of a run that nobody looked at in between.
 enum tide_err tide_point_parse(const struct tide_image *image, const char *text,
@@ -94,6 +101,11 @@ bool tide_question_is_bound(const struct tide_image *image, const struct tide_qu
 // A number that answers a question, or is a part of an answer, with how exact it is.
 struct tide_amount tide_question_amount(const struct tide_image *image,
                                         const struct tide_question *question, int64_t value);
+
+// Refuses what an image cannot answer, of its whole run or of a part of it, whichever that is.
+enum tide_err tide_question_check(const struct tide_image *image,
+                                  const struct tide_question *question, bool of_part,
+                                  struct tide_diag *diag);
 
 // Refuses what cannot be answered: what the image does not hold, two kinds of times, the peak of
 // another time, temporaries of a part of the run, moments the image does not have. Without --sort

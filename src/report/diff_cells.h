@@ -4,7 +4,7 @@
 // the caller.
 #pragma once
 #include "report/diff.h"
-#include "words/diff_words.h"
+#include "words/question_words.h"
 
 // How many of the places are shown; the others are the rest.
 size_t tide_diff_rows(const struct tide_diff *diff, const struct tide_diff_options *options);

@@ -10,6 +10,7 @@
 #include "report/report_cells.h"
 #include "view/terms.h"
 #include "words/image_text.h"
+#include "words/question_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,9 @@ static void write_window(const struct page *p, const struct tide_question *quest
   const char *until = question->measure == TIDE_MEASURE_TOTAL ? "until" : "at";
   if (p->is_one_run || !window->to.given)
     return;
-  TIDE_CLEANUP_FREE char *to = tide_point_words(p->screen, &window->to);
+  TIDE_CLEANUP_FREE char *to = tide_point_words(&window->to, p->screen->utf8);
   TIDE_CLEANUP_FREE char *from =
-      window->from.given ? tide_point_words(p->screen, &window->from) : NULL;
+      window->from.given ? tide_point_words(&window->from, p->screen->utf8) : NULL;
   TIDE_CLEANUP_FREE char *words =
       from ? tide_sprintf("from %s to %s", from, to) : tide_sprintf("%s %s", until, to);
   tide_screen_paragraph(p->screen, TIDE_INK_FAINT, "        ", "", words);
@@ -56,7 +57,7 @@ static void write_side(const struct page *p, const char *label, const char *file
     columns = room_left(screen->width, 28);
   TIDE_CLEANUP_FREE char *path = tide_utf8_fit(file, columns, screen->utf8);
   TIDE_CLEANUP_FREE char *words = p->is_one_run
-                                      ? tide_point_words(screen, &profile->question.window.to)
+                                      ? tide_point_words(&profile->question.window.to, screen->utf8)
                                       : tide_image_command(profile->image);
   size_t used = 8 + columns + 2;
   TIDE_CLEANUP_FREE char *rest = tide_utf8_fit(words, room_left(screen->width, used), screen->utf8);

@@ -6,9 +6,9 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "words/completeness_text.h"
+#include "words/question_words.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 char *tide_export_frame_name(const struct tide_naming *naming, const struct tide_named_frame *frame)
 {
@@ -28,26 +28,12 @@ const char *tide_export_no_frames(const struct tide_profile_site *site)
   return is_recorded ? "[frames hidden]" : "[stack not recorded]";
 }
 
-const char *tide_export_time(char out[TIDE_UNITS_MAX], const struct tide_point *point,
-                             uint64_t time_ns, bool utf8)
-{
-  if (!point->whole)
-    return tide_units_time(out, time_ns, utf8);
-  snprintf(out, TIDE_UNITS_MAX, "%.3g %%", 100 * (double)time_ns / (double)point->whole);
-  return out;
-}
-
+// The moment that answers, whatever was asked for.
 static char *moment(const struct tide_point *point, const char *otherwise)
 {
-  char text[TIDE_UNITS_MAX];
-  if (!point->given)
-    return tide_strdup(otherwise);
-  if (point->snapshot == TIDE_POINT_START)
-    return tide_strdup("the start");
-  if (point->word)
-    return tide_sprintf("the %s", point->word);
-  return tide_sprintf("%s%s", tide_export_time(text, point, point->seen_ns, true),
-                      point->whole ? " of the run" : "");
+  struct tide_point seen = *point;
+  seen.asked_ns = seen.seen_ns;
+  return point->given ? tide_point_words(&seen, true) : tide_strdup(otherwise);
 }
 
 char *tide_export_measure(const struct tide_question *question)

@@ -14,10 +14,6 @@ char *tide_export_frame_name(const struct tide_naming *naming,
 // Stands for the frames of a site that has none to show: they were not recorded, or are hidden.
 const char *tide_export_no_frames(const struct tide_profile_site *site);
 
-// A time of a point: "6.10 s", or without a clock "40 %".
-const char *tide_export_time(char out[TIDE_UNITS_MAX], const struct tide_point *point,
-                             uint64_t time_ns, bool utf8);
-
 // A text with what is not exact behind it, if anything is: "./indexer 12000 (incomplete: 3 of 1,204
 // events not recorded, …)"; owned.
 char *tide_export_with_exactness(const char *text, const struct tide_profile *profile);

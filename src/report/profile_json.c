@@ -337,7 +337,9 @@ void tide_capture_json_images(struct tide_json *json, const struct tide_capture 
     const struct tide_image *image = &capture->images[i];
     tide_lacking_leave_out(json, image); // each its own
     tide_json_open_object(json);
+    TIDE_CLEANUP_FREE char *process = tide_image_process_words(image);
     tide_json_put_u64(json, "index", i);
+    tide_json_put_text(json, "process", process);
     tide_image_json_identity(json, image);
     tide_json_put_i64(json, "peak_bytes", image->peak_bytes);
     tide_exactness_json_of(json, "peak_exactness", image, TIDE_FIGURE_PEAK);

@@ -7,9 +7,9 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "model/image_sums.h"
-#include "report/export_words.h"
 #include "view/paths.h"
 #include "view/terms.h"
+#include "words/question_words.h"
 #include "words/shorten.h"
 
 #include <inttypes.h>
@@ -192,35 +192,6 @@ struct tide_question_text tide_question_text(const struct tide_question *questio
                                      term->whole[question->unit], extra_of(question)};
 }
 
-char *tide_point_words(const struct tide_screen *screen, const struct tide_point *point)
-{
-  char asked[TIDE_UNITS_MAX], seen[TIDE_UNITS_MAX];
-  tide_export_time(asked, point, point->asked_ns, screen->utf8);
-  tide_export_time(seen, point, point->seen_ns, screen->utf8);
-  if (point->snapshot == TIDE_POINT_START)
-    return tide_strdup("the start");
-  if (point->word)
-    return tide_sprintf("the %s", point->word);
-  const char *of = point->whole ? " of the run" : "";
-  if (strcmp(asked, seen) == 0)
-    return tide_sprintf("%s%s", asked, of);
-  return tide_sprintf("%s%s (as seen at %s)", asked, of, seen);
-}
-
-static const char *in_range(const struct tide_question *question)
-{
-  if (question->measure != TIDE_MEASURE_GROWN)
-    return "allocated";
-  return question->at_least ? "grown (at least)" : "grown";
-}
-
-static const char *kept_words(const struct tide_question *question)
-{
-  if (question->measure != TIDE_MEASURE_LEAK)
-    return "";
-  return question->goes_on ? " and still live at the end" : " and never freed";
-}
-
 char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,
                             bool any)
 {
@@ -229,15 +200,15 @@ char *tide_question_heading(const struct tide_screen *screen, const struct tide_
   if (!window->from.given && !window->to.given)
     return tide_strdup(any ? words.heading : words.nothing);
   const char *blocks = question->unit == TIDE_UNIT_BLOCKS ? " blocks" : " bytes";
-  TIDE_CLEANUP_FREE char *to = tide_point_words(screen, &window->to);
-  TIDE_CLEANUP_FREE char *from =
-      window->from.given ? tide_point_words(screen, &window->from) : tide_strdup("the start");
+  TIDE_CLEANUP_FREE char *to = tide_point_words(&window->to, screen->utf8);
+  TIDE_CLEANUP_FREE char *from = tide_point_words(&window->from, screen->utf8);
   if (question->of_pages)
     return tide_pages_part_words(question, from, to, any);
   if (question->measure == TIDE_MEASURE_LIVE)
     return any ? tide_sprintf("top by live%s at %s:", blocks, to)
                : tide_sprintf("nothing was held at %s", to);
-  const char *what = in_range(question), *and = kept_words(question);
+  const char *what = tide_question_range_word(question);
+  const char *and = tide_question_kept_words(question);
   if (question->measure == TIDE_MEASURE_LEAK && !window->from.given)
     return any ? tide_sprintf("top by live%s at %s%s:", blocks, to, and)
                : tide_sprintf("nothing was held at %s%s", to, and);
@@ -250,21 +221,14 @@ char *tide_question_words(const struct tide_screen *screen, const struct tide_qu
   const struct tide_window *window = &question->window;
   if (!window->from.given && !window->to.given)
     return tide_strdup(tide_question_text(question).measure);
-  const char *blocks = question->unit == TIDE_UNIT_BLOCKS ? "blocks " : "";
-  TIDE_CLEANUP_FREE char *to = tide_point_words(screen, &window->to);
-  TIDE_CLEANUP_FREE char *from =
-      window->from.given ? tide_point_words(screen, &window->from) : tide_strdup("the start");
+  TIDE_CLEANUP_FREE char *to = tide_point_words(&window->to, screen->utf8);
+  TIDE_CLEANUP_FREE char *from = tide_point_words(&window->from, screen->utf8);
   if (question->of_pages) {
     char *words = tide_pages_part_words(question, from, to, true);
     words[strlen(words) - 1] = 0; // the colon
     return words;
   }
-  if (question->measure == TIDE_MEASURE_LIVE)
-    return tide_sprintf("%slive at %s", blocks, to);
-  const char *what = in_range(question), *and = kept_words(question);
-  if (question->measure == TIDE_MEASURE_LEAK && !window->from.given)
-    return tide_sprintf("%slive at %s%s", blocks, to, and);
-  return tide_sprintf("%s%s from %s to %s%s", blocks, what, from, to, and);
+  return tide_question_part_words(question, from, to);
 }
 
 char *tide_cell_measure(const struct tide_screen *screen, const struct tide_question *question,

@@ -16,9 +16,6 @@ struct tide_question_text {
 };
 struct tide_question_text tide_question_text(const struct tide_question *question);
 
-// "6.10 s", with the moment that answers for it where that is another; "the start".
-char *tide_point_words(const struct tide_screen *screen, const struct tide_point *point);
-
 // The line above a table, with the times that were asked for and the moments that answer; what is
 // said instead of a table when any is false.
 char *tide_question_heading(const struct tide_screen *screen, const struct tide_question *question,

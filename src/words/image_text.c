@@ -51,6 +51,15 @@ bool tide_image_same_program(const struct tide_image *a, const struct tide_image
          (*a_exe && strcmp(base_name(a_exe), base_name(b_exe)) == 0);
 }
 
+char *tide_image_process_words(const struct tide_image *image)
+{
+  const char *program = tide_image_program(image);
+  if (strcmp(program, "?") == 0)
+    program = "program";
+  return image->pid ? tide_sprintf("%s (process %u)", program, image->pid)
+                    : tide_sprintf("%s (several processes)", program);
+}
+
 char *tide_image_end_words(const struct tide_image *image)
 {
   switch (image->end_kind) {

@@ -11,6 +11,9 @@ const char *tide_image_program(const struct tide_image *image);
 // By that name, or by the name of the file: python3 is python3.11.
 bool tide_image_same_program(const struct tide_image *a, const struct tide_image *b);
 
+// Which process it is, "indexer (process 4711)", or "indexer (several processes)"; owned.
+char *tide_image_process_words(const struct tide_image *image);
+
 // "exited 0", "killed by SIGSEGV", "replaced itself by exec", "last seen"; owned.
 char *tide_image_end_words(const struct tide_image *image);
 

@@ -42,7 +42,7 @@ static char *stopped(const char *text)
   return tide_sprintf("%s%s", text, n && strchr(".!?", text[n - 1]) ? "" : ".");
 }
 
-static char *as_sentence(const char *text)
+char *tide_as_sentence(const char *text)
 {
   char *sentence = stopped(text);
   if (sentence[0] >= 'a' && sentence[0] <= 'z')
@@ -55,7 +55,7 @@ static struct tide_statement *tell_sentence(const struct telling *t, enum tide_s
                                             char *own_text)
 {
   TIDE_CLEANUP_FREE char *text = own_text;
-  return text ? add_statement(t->to, kind, as_sentence(text)) : NULL;
+  return text ? add_statement(t->to, kind, tide_as_sentence(text)) : NULL;
 }
 
 static void lead_to(struct tide_statement *statement, enum tide_measure measure,
@@ -242,7 +242,7 @@ struct tide_statements *tide_statements_new(struct tide_profile *profile,
 
 void tide_statements_add_note(struct tide_statements *statements, const char *text)
 {
-  add_statement(statements, TIDE_STATEMENT_NOTE, as_sentence(text))->is_warning = true;
+  add_statement(statements, TIDE_STATEMENT_NOTE, tide_as_sentence(text))->is_warning = true;
 }
 
 void tide_statements_free(struct tide_statements *statements)

@@ -63,5 +63,8 @@ struct tide_statements *tide_statements_new(struct tide_profile *profile,
                                             const struct tide_statements_options *options);
 void tide_statements_free(struct tide_statements *statements); // NULL is fine
 
+// With a capital letter and a full stop; owned.
+char *tide_as_sentence(const char *text);
+
 // One more note, at the end; text is a sentence but for its capital letter and full stop.
 void tide_statements_add_note(struct tide_statements *statements, const char *text);

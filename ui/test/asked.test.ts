@@ -6,11 +6,13 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { groupRefusal, type GroupKind } from "../src/engine/groups.ts";
+import { groupText } from "../src/engine/group_text.ts";
+import { group, groupRefusal, type GroupKind } from "../src/engine/groups.ts";
+import { emptyLook, makeView } from "../src/engine/look.ts";
 import { SnapshotKind, type Model } from "../src/engine/model.ts";
 import { MEASURES, refusal, timeOf, type Question, type Unit } from "../src/engine/question.ts";
-import { questionWords } from "../src/engine/question_words.ts";
-import { ask, corpus, cut, golden, made, merged, modelOf } from "./command.ts";
+import { keptWords, questionWords } from "../src/engine/question_words.ts";
+import { ask, attached, corpus, cut, golden, made, merged, modelOf } from "./command.ts";
 import { recorded, recordedCommand, said } from "./command.ts";
 
 // A file with moments and without a clock.
@@ -27,6 +29,7 @@ const CAPTURES: [string, () => string][] = [
   ["stacks, made", () => made(7, 150, 12)],
   ["of several processes", () =>
     recordedCommand("several", "sh", "-c", "ls / >/dev/null; ls /tmp >/dev/null")],
+  ["a process that was let go", () => attached("page_goes_on.c")],
   ["two runs merged", () => {
     const one = recorded("page_shapes.c", "-pthread");
     return merged("runs", one, one);
@@ -81,6 +84,16 @@ const bare = (text: string, file: string, origin: string) =>
   text.replace(/^tidemark: /, "").replaceAll(file, origin).replace(/["“”]/g, "'").trim()
     .replace(/\.$/, "").replace(/^T(?=he |emp)/, "t").split("; ")[0];
 
+// What was not freed has one name among the lifetimes, the command's.
+function checkKeptClass(model: Model, file: string) {
+  const asked: Question = { measure: "total", unit: "blocks", from: null, to: null };
+  const { items } = group(makeView(model, emptyLook), asked, "lifetime");
+  const names = items.map((one) => groupText(model, one)).filter((text) => /live|freed/.test(text));
+  const report = said("report", "--group", "lifetime", "--sort", "count", "-n", "60", file);
+  for (const text of names)
+    assert.ok(report.includes(` ${text}`), `${text}\nis not in ${report}`);
+}
+
 for (const [name, make] of CAPTURES)
   test(`asked: ${name}`, () => {
     const file = make();
@@ -105,10 +118,14 @@ for (const [name, make] of CAPTURES)
       assert.match(questionWords(model, { measure: "live", unit: "bytes", from: null,
         to: timed(model)! }), /^live at [\d.]+ % of the run$/);
     assert.ok(answered > 0 && answered + refused >= 2 * MEASURES.length, `${answered} ${refused}`);
+    const isLetGo = model.facts.image.end === "detached";
+    assert.equal(keptWords(model), isLetGo ? "still live" : "never freed");
     const ofBlocks = model.facts.image.lacks.includes("blocks") ? [] : ["size", "lifetime"];
     for (const kind of ["thread", "function", ...ofBlocks] as GroupKind[]) {
       const why = groupRefusal(model, kind);
       const answer = ask("report", "--group", kind, file);
+      if (kind === "lifetime" && !why)
+        checkKeptClass(model, file);
       assert.equal(why === null, answer.why === undefined, `${kind}: ${why} or ${answer.why}`);
       if (why !== null)
         assert.equal(bare(why, file, origin), bare(answer.why!, file, origin), kind);

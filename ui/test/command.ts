@@ -2,7 +2,7 @@
 //
 // The command that the engine is compared with, and the captures it is asked about.
 
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { inflateSync } from "node:zlib";
@@ -154,6 +154,22 @@ export function compiled(source: string, flags: string): string {
   const program = scratch(`${source} ${flags}`.replace(/[^A-Za-z0-9]+/g, "-"));
   execFileSync("cc", ["-g", "-o", program, join(ROOT, "ui/test", source), ...flags.split(" ")]);
   return program;
+}
+
+// A recording of a program that was attached to and goes on.
+export function attached(source: string): string {
+  const file = scratch(`${source}-attached.tide`);
+  if (known.has(file))
+    return file;
+  known.add(file);
+  const target = spawn(compiled(source, "-O1"), { stdio: "ignore" });
+  try {
+    const words = ["attach", "-f", "-q", "--for", "300ms", "-o", file, String(target.pid)];
+    execFileSync(TIDEMARK, words, { env: ENV });
+  } finally {
+    target.kill("SIGKILL");
+  }
+  return file;
 }
 
 // Whether blocks became more is known of a run that was looked at while it lasted. On a machine

@@ -33,6 +33,23 @@ const MEASURE_WORDS = Object.fromEntries(
   ["peak", "live", "total", "grown", "leak", "temp"].map((measure) =>
     [measure, { bytes: measure, blocks: `blocks ${measure}` }]));
 
+const questionWords = (measure: string) => ({
+  whole: measure, part: measure, moment: `${measure} at {to}`,
+  range: `${measure} from {from} to {to}`,
+  range_at_least: `${measure} (at least) from {from} to {to}`, refused: null,
+  part_refused: measure === "peak" || measure === "temp" ? "It has no parts." : null,
+});
+const wordsOf = (snapshots: number): Facts["words"] => ({
+  measures: Object.fromEntries(
+    ["peak", "live", "total", "grown", "leak", "temp"].map((measure) =>
+      [measure, { name: measure, hint: measure, nothing: "nothing",
+        bytes: questionWords(measure), blocks: questionWords(`blocks ${measure}`) }]),
+  ) as Facts["words"]["measures"],
+  groups_refused: {}, moments: Array.from({ length: snapshots }, (_, i) => `moment ${i}`),
+  no_moment: "No moment.", no_range: "No range.",
+  no_peak: "No peak.", kept: "leaks", kept_class: "(never freed)",
+});
+
 function makeFrames(model: Model, next: () => number, count: number): void {
   const string = (text: string) => model.text.push(text) - 1;
   const many = (n: number, make: (i: number) => number) =>
@@ -170,7 +187,7 @@ function makeFacts(model: Model, nThreads: number): void {
       ...image, origin: null, lacks: [], allocator: "", off_reason: 0, threads: nThreads,
       max_live_threads: nThreads, inherited_bytes: 0,
     },
-    images: [{ ...image, peak_exactness: { is: "exact" } }],
+    images: [{ ...image, process: "program (process 1)", peak_exactness: { is: "exact" } }],
     totals: {
       allocations: sum(sites.nAlloc), allocated_bytes: sum(sites.bAlloc), frees: sum(sites.nFree),
       freed_bytes: sum(sites.bFree), temporary: sum(sites.nTemp),
@@ -182,6 +199,7 @@ function makeFacts(model: Model, nThreads: number): void {
       sampled: null, allocated: { is: "exact" }, live: { is: "exact" }, peak: { is: "exact" },
       own_max: { is: "exact" }, times: { is: "exact" }, mapped: { is: "exact" },
     },
+    words: wordsOf(model.snapshots.count),
     diff: {
       notes: [], moments: { bytes: "held", blocks: "blocks held" },
       measures: MEASURE_WORDS,

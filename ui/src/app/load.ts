@@ -11,6 +11,7 @@ export interface OfferedImage {
   index: number;
   pid: number;
   program: string;
+  process: string; // which it is, in words
   peak_bytes?: number;
   peak_exactness: Exactness;
 }

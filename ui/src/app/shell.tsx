@@ -35,7 +35,7 @@ import { TimelinePane } from "./timeline.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { TreePane } from "./tree.tsx";
 import { Verdict } from "./verdict.tsx";
-import { processWords, programName, questionWords, unbroken, wordsOfPane } from "./words.ts";
+import { programName, questionWords, unbroken, wordsOfPane } from "./words.ts";
 
 const components: Record<Pane, FunctionComponent> = {
   overview: Overview,
@@ -185,7 +185,7 @@ function ProcessPicker() {
       <select value={of.facts.image.index} onChange={pick}>
         {images.map((image) => (
           <option key={image.index} value={image.index}>
-            {clean(processWords(image))}
+            {clean(image.process)}
             {image.peak_bytes === undefined ? "" : `, ${peakText(image)}`}
           </option>
         ))}

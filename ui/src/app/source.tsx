@@ -48,10 +48,10 @@ function Source() {
   if (!now)
     return (
       <p class="nothing">
-        No line of code is known here.{" "}
+        {sentence(TERMS.noLines.text)}.{" "}
         {notesOf(of.facts).length
           ? clean(notesOf(of.facts)[0])
-          : "Build the program with -g; in Cargo.toml: [profile.release] debug = true."}
+          : `${sentence(TERMS.noLines.hint)}.`}
       </p>
     );
   return (

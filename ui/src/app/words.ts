@@ -5,8 +5,9 @@
 import { SnapshotKind, type Model } from "../engine/model.ts";
 import { START } from "../engine/question.ts";
 import type { Question } from "../engine/question.ts";
-import { isLetGo, keptWords, pointWords } from "../engine/question_words.ts";
+import { pointWords } from "../engine/question_words.ts";
 import { questionWords as wordsOf } from "../engine/question_words.ts";
+import { TERMS } from "../engine/terms.ts";
 import { count, EXACT } from "../engine/units.ts";
 import { session } from "./session.ts";
 import type { FilterKind, Pane } from "./state.ts";
@@ -37,7 +38,7 @@ export const filterWords: Record<FilterKind, string> = {
 };
 
 export function wordsOfPane(of: Model, pane: Pane): string {
-  return pane === "leaks" && isLetGo(of) ? sentence(keptWords(of)) : paneWords[pane];
+  return pane === "leaks" ? sentence(of.facts.words.kept) : paneWords[pane];
 }
 
 // Numbers and their units stay on one line.
@@ -58,10 +59,11 @@ export function plural(n: number, one: string, many: string = `${one}s`): string
 const isRunning = () => session.peek()?.facts.live === true;
 
 export function momentWords(model: Model, snapshot: number): string {
-  if (snapshot === START) return "the start";
+  if (snapshot === START) return pointWords(model, snapshot);
   const kind = model.snapshots.kind[snapshot];
-  const last = isRunning() ? "now" : "the end";
-  const what = kind === SnapshotKind.peak ? "the peak" : kind === SnapshotKind.end ? last : "";
+  const last = (isRunning() ? TERMS.now : TERMS.theEnd).text;
+  const isPeak = kind === SnapshotKind.peak;
+  const what = isPeak ? TERMS.thePeak.text : kind === SnapshotKind.end ? last : "";
   if (what && model.facts.image.lacks.includes("clock")) return what;
   const when = pointWords(model, snapshot);
   return what ? `${when}, ${what}` : when;
@@ -70,12 +72,7 @@ export function momentWords(model: Model, snapshot: number): string {
 // "Live at 6.13 s".
 export function questionWords(model: Model, question: Question): string {
   const isNow = isRunning() && question.measure === "live" && question.to === null;
-  return sentence(isNow ? "live now" : wordsOf(model, question));
-}
-
-export function processWords(image: { pid: number; program: string }): string {
-  const name = programName(image);
-  return image.pid ? `${name} (process ${image.pid})` : `${name} (several processes)`;
+  return sentence(isNow ? TERMS.liveNow.text : wordsOf(model, question));
 }
 
 export function programName({ program }: { program: string }): string {

@@ -43,7 +43,7 @@ function checkTold(told: unknown): void {
 // Only what the engine itself relies on: everything else is shown as it is.
 function checkFacts(facts: Record<string, unknown>): void {
   const objects = ["capture", "image", "totals", "pages", "completeness", "host", "has",
-    "verdict", "columns"];
+    "verdict", "columns", "words"];
   for (const key of objects)
     if (!isObject(facts[key]))
       fail(`its facts have no "${key}"`);

@@ -6,7 +6,6 @@ import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "./classes.ts";
 import type { Group } from "./groups.ts";
 import type { Model } from "./model.ts";
 import { frameText, moduleName, modulePath, NONE, placeText, shortenPath } from "./names.ts";
-import { isLetGo } from "./question_words.ts";
 import { TERMS } from "./terms.ts";
 import { bytes, count, EXACT, time } from "./units.ts";
 
@@ -24,7 +23,7 @@ function lifetimeText(model: Model, { number, several }: Group): string {
   if (number === LIFE_CLASS_RESIZED)
     return TERMS.resized.text;
   if (number === LIFE_CLASS_LIVE)
-    return (isLetGo(model) ? TERMS.stillLive : TERMS.neverFreed).text;
+    return model.facts.words.kept_class;
   const { least, most } = classRange("lifetime", number);
   if (most === null)
     return `${time(least ?? 0)} and more`;

@@ -44,17 +44,9 @@ export interface Groups {
   rest: Group; // sums of stacks without a frame to show; no sites when there are none
 }
 
-const NEEDS: Partial<Record<GroupKind, string>> = {
-  thread: "threads", size: "size_histogram", lifetime: "lifetime_histogram",
-};
-
-// Why a model has no groups of a kind; null: it has.
+// Why a model has no groups of a kind, in the command's words; null: it has.
 export function groupRefusal(model: Model, kind: GroupKind): string | null {
-  const need = NEEDS[kind];
-  if (need && model.facts.image.lacks.includes(need))
-    return `${model.facts.image.origin ?? "The capture"} holds nothing by ${kind}; ` +
-      "it does by function, file, crate and module.";
-  return null;
+  return model.facts.words.groups_refused[kind] ?? null;
 }
 
 // Sites shared out among groups 0 to n - 1; sums per group are made when asked for.

@@ -162,6 +162,31 @@ export interface DiffWords {
   unchanged: string;
 }
 
+// What is said of a measure in one unit, of the whole run and of a part of it.
+export interface QuestionWords {
+  whole: string; // what heads a column
+  part: string;
+  moment: string; // what is asked, with gaps for the moments: {from}, {to}
+  range: string;
+  range_at_least: string;
+  refused: string | null; // why there is no answer; null: there is one
+  part_refused: string | null; // whatever the moment or range is
+}
+export type MeasureWords =
+  Record<"name" | "hint" | "nothing", string> & Record<"bytes" | "blocks", QuestionWords>;
+
+// What is said of whatever the reader selects.
+export interface SelectionWords {
+  measures: Record<"peak" | "live" | "total" | "grown" | "leak" | "temp", MeasureWords>;
+  groups_refused: Record<string, string>; // why there are no groups of a kind
+  moments: string[]; // by snapshot
+  no_moment: string;
+  no_range: string;
+  no_peak: string; // what was kept of it
+  kept: string; // what the pane of it is called
+  kept_class: string; // and its lifetime
+}
+
 export interface Facts {
   schema: string;
   tool_version: string;
@@ -184,7 +209,12 @@ export interface Facts {
     max_live_threads: number;
     inherited_bytes: number;
   };
-  images: (Image & { peak_bytes?: number; peak_exactness: Exactness; allocations?: number })[];
+  images: (Image & {
+    process: string; // which it is, in words
+    peak_bytes?: number;
+    peak_exactness: Exactness;
+    allocations?: number;
+  })[];
   totals: Record<string, number | undefined>; // the keys of tidemark-report-1; absent is not zero
   pages: Record<string, number | undefined>;
   completeness: Record<string, number | undefined>;
@@ -192,6 +222,7 @@ export interface Facts {
   threads: { tid: number; name: string; owners: number }[];
   marks: { time_ns: number; name: string }[];
   diff: DiffWords;
+  words: SelectionWords;
   verdict: Told;
   verdict_so_far: Told | null; // while the run goes on; null: it has ended
   unrecorded: Unrecorded[];

@@ -65,47 +65,27 @@ export function defaultQuestion(model: Model): Question {
   return { measure, unit: "bytes", from: null, to: null };
 }
 
-function refusalOfPart(model: Model, question: Question): string | null {
-  const { measure, from, to } = question;
+// Why a moment or a range has no answer; null: it has one.
+function refusalOfTimes(model: Model, { measure, from, to }: Question): string | null {
   const { count } = model.snapshots;
+  const { no_moment, no_range, no_peak } = model.facts.words;
   const isMoment = (at: number) => Number.isInteger(at) && at >= START && at < count;
-  if (measure === "peak")
-    return "The peak is a moment of its own; “live” takes a time.";
-  if (measure === "total" && !model.facts.has.counts)
-    return "The capture does not say when what was allocated; “live” takes a time.";
-  if (measure === "temp")
-    return "Temporary blocks are known for the whole run only.";
-  if (measure === "leak" && !model.facts.has.late_frees)
-    return "The capture does not say when what was never freed was allocated; " +
-      "“grown” takes a range.";
   if (to === null || !isMoment(to) || (from !== null && !isMoment(from)))
-    return "The capture holds no snapshot of that time.";
+    return no_moment;
   if (from !== null && from >= to)
-    return "Nobody looked between the ends of the range.";
+    return no_range;
   if (measure === "leak" && !isKeptKnown(model, from, to))
-    return "Nobody looked at the peak to tell what of it was never freed; take a time beside it.";
+    return no_peak;
   return null;
 }
 
-// Why a question has no answer; null: it has one.
+// Why a question has no answer, in the command's words; null: it has one.
 export function refusal(model: Model, question: Question): string | null {
   const { measure, unit, from, to } = question;
-  const origin = model.facts.image.origin ?? "The capture";
-  const countsBlocks = isHeld(model, "temp") && !model.facts.has.temporary_bytes;
-  if (measure === "temp" && unit === "bytes" && countsBlocks)
-    return "The capture counts temporary blocks, not their bytes.";
-  const ofPart = from !== null || to !== null;
-  const why = ofPart ? refusalOfPart(model, question) : null;
-  if (why)
-    return why;
-  if (unit === "blocks" && model.facts.image.lacks.includes("blocks"))
-    return `${origin} holds no numbers of blocks.`;
-  if (ofPart || isHeld(model, measure))
-    return null;
-  const held = MEASURES.filter((m) => isHeld(model, m)).join(", ");
-  if (!held && !model.facts.image.origin)
-    return "Nothing was recorded; About says why, and what to do.";
-  return `${origin} does not hold “${measure}”; it holds: ${held || "nothing"}.`;
+  const words = model.facts.words.measures[measure][unit];
+  if (from === null && to === null)
+    return words.refused;
+  return words.part_refused ?? refusalOfTimes(model, question);
 }
 
 // What sites or rows weigh over the whole run, by their own numbers.

@@ -86,6 +86,19 @@ export const TERMS = {
     text: "the file was changed after the recording",
     hint: "its lines may be others than those that ran",
   },
+  noLines: {
+    text: "no line of code is known here",
+    hint: "build the program with -g; in Cargo.toml: [profile.release] debug = true",
+  },
+  peakUnseen: {
+    text: "nobody looked at the peak to tell what of it was never freed",
+    hint: "take a time beside it",
+  },
+  theStart: { text: "the start", hint: "nothing was there yet" },
+  thePeak: { text: "the peak", hint: "when the most was held" },
+  theEnd: { text: "the end", hint: "the last moment that was seen" },
+  now: { text: "now", hint: "the last moment that was seen, and the run goes on" },
+  liveNow: { text: "live now", hint: "held at that moment" },
   runtime: { text: "of the runtime", hint: "an allocator, a container or start-up code" },
   inlined: { text: "inlined", hint: "into the function that calls it" },
   guessed: {
@@ -148,18 +161,6 @@ export const MEASURE_TERMS = {
     blocks: "temporary blocks",
     partBytes: "temporary",
     partBlocks: "temporary blocks",
-  },
-} as const;
-
-export const LET_GO_TERMS = {
-  leak: {
-    name: "still live",
-    hint: "not freed when the process was let go",
-    nothing: "every block allocated meanwhile was freed",
-    bytes: "still live",
-    blocks: "blocks still live",
-    partBytes: "still live",
-    partBlocks: "blocks still live",
   },
 } as const;
 

@@ -1,11 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words for what is compared.
-#include "words/diff_words.h"
+// Words for what is asked and compared.
+#include "words/question_words.h"
 
 #include "base/alloc.h"
+#include "view/terms.h"
 #include "words/completeness_text.h"
 #include "words/image_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// ---- moments and questions ----
+
+const char *tide_point_time(char out[TIDE_UNITS_MAX], const struct tide_point *point,
+                            uint64_t time_ns, bool utf8)
+{
+  if (!point->whole)
+    return tide_units_time(out, time_ns, utf8);
+  snprintf(out, TIDE_UNITS_MAX, "%.3g %%", 100 * (double)time_ns / (double)point->whole);
+  return out;
+}
+
+char *tide_point_words(const struct tide_point *point, bool utf8)
+{
+  char asked[TIDE_UNITS_MAX], seen[TIDE_UNITS_MAX];
+  tide_point_time(asked, point, point->asked_ns, utf8);
+  tide_point_time(seen, point, point->seen_ns, utf8);
+  if (!point->given || point->snapshot == TIDE_POINT_START)
+    return tide_strdup(tide_term(TIDE_TERM_THE_START));
+  if (point->word)
+    return tide_sprintf("the %s", point->word);
+  const char *of = point->whole ? " of the run" : "";
+  if (strcmp(asked, seen) == 0)
+    return tide_sprintf("%s%s", asked, of);
+  return tide_sprintf("%s%s (as seen at %s)", asked, of, seen);
+}
+
+const char *tide_question_range_word(const struct tide_question *question)
+{
+  if (question->measure != TIDE_MEASURE_GROWN)
+    return "allocated";
+  return question->at_least ? "grown (at least)" : "grown";
+}
+
+const char *tide_question_kept_words(const struct tide_question *question)
+{
+  if (question->measure != TIDE_MEASURE_LEAK)
+    return "";
+  return question->goes_on ? " and still live at the end" : " and never freed";
+}
+
+char *tide_question_part_words(const struct tide_question *question, const char *from,
+                               const char *to)
+{
+  const char *blocks = question->unit == TIDE_UNIT_BLOCKS ? "blocks " : "";
+  const char *and = tide_question_kept_words(question);
+  bool is_live = question->measure == TIDE_MEASURE_LIVE ||
+                 (question->measure == TIDE_MEASURE_LEAK && !question->window.from.given);
+  if (is_live)
+    return tide_sprintf("%slive at %s%s", blocks, to, and);
+  return tide_sprintf("%s%s from %s to %s%s", blocks, tide_question_range_word(question), from, to,
+                      and);
+}
+
+// ---- comparisons ----
 
 const char *tide_diff_row_word(const struct tide_diff *diff)
 {
