@@ -67,8 +67,6 @@ struct tide_displacer {
   uint64_t (*entered)(const uint8_t *code);
   // Where a jump that one of the two below wrote goes; 0: there is none.
   uint64_t (*jumps_to)(const uint8_t *code, uint64_t at);
-  // May what lies at code->bytes + at be an address that a call has left?
-  bool (*is_behind_call)(const struct tide_code *code, size_t at);
   // Writes a jump at `at`; false: out of reach.
   bool (*jump)(uint8_t *code, uint64_t at, uint64_t to);
   bool (*short_jump)(uint8_t *code, uint64_t at, uint64_t to);

@@ -8,13 +8,13 @@
 #include "attach/leftovers.h"
 #include "attach/patch.h"
 #include "attach/sandbox.h"
+#include "attach/thread_state.h"
 #include "base/alloc.h"
 #include "rt/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,7 +232,7 @@ static void pause_ms(unsigned ms)
 
 static bool has_ended(const struct tide_job *job)
 {
-  return kill((pid_t)job->options->pid, 0) && errno == ESRCH;
+  return tide_threads_have_ended((pid_t)job->options->pid);
 }
 
 static void note_time(uint64_t *longest, uint64_t ns)
@@ -262,11 +262,14 @@ static enum tide_patch_step stopped(struct tide_job *job, enum whom whom,
     if (done == TIDE_STEP_LATER)
       pause_ms(tries < MAX_PAUSE_MS ? tries : MAX_PAUSE_MS);
     if (stop(t, whom)) {
-      done = step(job);
+      // Not if it has become another program: what is stopped now stays as it is.
+      done = tide_outside_lives(job->outside) ? step(job) : TIDE_STEP_REPLAN;
     } else {
       job->attachment.reason = t->hindered;
       done = t->sys_errno == EPERM || has_ended(job) ? TIDE_STEP_FAILED : TIDE_STEP_LATER;
     }
+    if (done == TIDE_STEP_LATER && !tide_outside_lives(job->outside))
+      done = TIDE_STEP_REPLAN;
     tide_tracer_go(t);
     note_time(whom == ALL ? &job->all_stopped_ns : &job->one_stopped_ns, t->stopped_ns);
   }
@@ -353,23 +356,32 @@ static void reserve_recorders_own(struct tide_job *job)
                               (struct tide_reserved){own[i].start, own[i].bytes, PROT_READ, true});
 }
 
-// DONE, too, where somebody else has done it before.
+// The store is younger than the plan. False: there is no such process any more, or it has become
+// another program.
+static bool look_again(struct tide_job *job)
+{
+  struct tide_outside *now;
+  struct tide_diag ignored;
+  if (tide_outside_open(job->options->pid, true, &now, &ignored))
+    return false;
+  bool is_same = tide_outside_lives(job->outside);
+  tide_outside_close(is_same ? job->outside : now);
+  if (is_same)
+    job->tracer.outside = job->outside = now;
+  return is_same;
+}
+
+// DONE, too, where somebody else has done it before, or there is nothing left to do it to.
 static enum tide_patch_step take_off(struct tide_job *job)
 {
   enum tide_patch_step done = stopped(job, ALL, step_undo);
-  if (done == TIDE_STEP_REPLAN)
-    return TIDE_STEP_DONE;
-  if (done)
-    return done;
-  struct tide_outside *now; // the store is younger than the plan
-  struct tide_diag diag;
-  if (!tide_outside_open(job->options->pid, true, &now, &diag)) {
-    tide_outside_close(job->outside);
-    job->outside = now;
-    job->tracer.outside = now;
+  if (!done && !look_again(job))
+    done = TIDE_STEP_REPLAN;
+  if (!done) {
     reserve_recorders_own(job);
+    done = stopped(job, ONE, step_unmap);
   }
-  return stopped(job, ONE, step_unmap);
+  return done == TIDE_STEP_REPLAN ? TIDE_STEP_DONE : done;
 }
 
 // Is the tracer that put it there still alive? Then it is at work. What a fork child has is its
@@ -465,6 +477,38 @@ static enum tide_patch_step try_plan(struct tide_job *job, enum tide_err *ret_er
   return done;
 }
 
+// A process that has just begun has yet to load its libraries.
+static bool has_loaded_more(const struct tide_job *job)
+{
+  struct tide_outside *now;
+  struct tide_diag ignored;
+  if (job->plan.n_patches || job->plan.n_refusals ||
+      tide_outside_open(job->options->pid, false, &now, &ignored))
+    return false;
+  bool has_changed = now->n_mappings != job->outside->n_mappings;
+  tide_outside_close(now);
+  return has_changed;
+}
+
+// Whatever failed says nothing of a process that ends or becomes another program, which takes it a
+// moment.
+static enum tide_patch_step judge_failure(const struct tide_job *job, enum tide_err *ret_err,
+                                          struct tide_diag *diag)
+{
+  enum { MOMENT_MS = 20 };
+  if (!job->outside || job->options->held)
+    return TIDE_STEP_FAILED;
+  pause_ms(MOMENT_MS);
+  if (has_ended(job)) {
+    *ret_err = not_attached(job, diag);
+    return TIDE_STEP_FAILED;
+  }
+  if (tide_outside_lives(job->outside) && !has_loaded_more(job))
+    return TIDE_STEP_FAILED;
+  *ret_err = TIDE_ERR_OK;
+  return TIDE_STEP_REPLAN;
+}
+
 // What was not put on wholly is taken off.
 static enum tide_patch_step put_on(struct tide_job *job, enum tide_err *ret_err,
                                    struct tide_diag *diag)
@@ -472,6 +516,8 @@ static enum tide_patch_step put_on(struct tide_job *job, enum tide_err *ret_err,
   struct tide_diag ignored;
   bool found;
   enum tide_patch_step done = try_plan(job, ret_err, diag);
+  if (done && done != TIDE_STEP_REPLAN)
+    done = judge_failure(job, ret_err, diag);
   if (done && job->attachment.n_ranges && job->attachment.ranges[0].is_mapped) {
     unplan(job);
     close_store(job);

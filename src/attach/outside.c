@@ -92,6 +92,12 @@ enum tide_err tide_outside_open(uint32_t pid, bool with_memory, struct tide_outs
   return err;
 }
 
+bool tide_outside_lives(const struct tide_outside *outside)
+{
+  char byte;
+  return pread(outside->memory_fd, &byte, 1, (off_t)outside->mappings[0].lo) != 0;
+}
+
 bool tide_outside_read(const struct tide_outside *outside, uint64_t at, void *to, size_t n)
 {
   return pread(outside->memory_fd, to, n, (off_t)at) == (ssize_t)n;

@@ -25,6 +25,8 @@ enum tide_err tide_outside_open(uint32_t pid, bool with_memory, struct tide_outs
                                 struct tide_diag *diag);
 void tide_outside_close(struct tide_outside *outside); // NULL is fine
 
+// False: the process has ended, or become another program, since this was opened with its memory.
+bool tide_outside_lives(const struct tide_outside *outside);
 bool tide_outside_read(const struct tide_outside *outside, uint64_t at, void *to, size_t n);
 bool tide_outside_write(const struct tide_outside *outside, uint64_t at, const void *from,
                         size_t n);

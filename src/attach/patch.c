@@ -137,7 +137,6 @@ void tide_attachment_done(struct tide_attachment *a)
   for (size_t i = 0; i < a->n_tables; i++)
     free(a->tables[i].bytes);
   free(a->ranges);
-  free(a->code);
   *a = (struct tide_attachment){0};
 }
 
@@ -319,42 +318,26 @@ static bool is_within(uint64_t address, uint64_t lo, uint64_t n)
   return address - lo < n;
 }
 
-// Two kinds of addresses in the agent stay on stacks for long after: those behind a call, and the
-// beginnings of displaced code. Where they are in use the hook is at work, which is asked too. That
-// does not hold for a pc, be it a thread's own or one in the frame of a signal.
-static bool stays_for_long(const struct tide_attachment *a, const struct tide_met *met)
-{
-  if (met->is_pc)
-    return false;
-  for (size_t i = 0; i < a->plan->n_patches; i++)
-    if (met->address == a->plan->patches[i].island + TIDE_ISLAND_REAL_AT)
-      return true;
-  const struct tide_code code = {a->code, a->mark.code_bytes, a->mark.base};
-  return is_within(met->address, code.at, code.n) &&
-         tide_displacer()->is_behind_call(&code, met->address - code.at);
-}
-
+// Where a thread is, or was when a signal came. Return addresses in the agent need no look: while
+// one is in use its hook is at work, which is_at_work() sees, and others stay on stacks for long.
 static bool is_inside(const void *context, const struct tide_met *met)
 {
   const struct tide_attachment *a = context;
   size_t jump_bytes = tide_displacer()->jump_bytes;
+  if (!met->is_pc)
+    return false;
   for (size_t i = 0; i < a->n_ranges; i++)
     if (a->ranges[i].protection & PROT_EXEC &&
         is_within(met->address, a->ranges[i].at, a->ranges[i].n_bytes))
-      return !stays_for_long(a, met);
+      return true;
   for (size_t i = 0; i < a->plan->n_patches; i++)
     if (a->plan->patches[i].hole && is_within(met->address, a->plan->patches[i].hole, jump_bytes))
       return true;
   return false;
 }
 
-static bool is_anybody_inside(struct tide_attachment *a)
+static bool is_anybody_inside(const struct tide_attachment *a)
 {
-  if (!a->code && a->mark.magic) {
-    a->code = tide_alloc(a->mark.code_bytes);
-    if (!tide_outside_read(a->tracer->outside, a->mark.base, a->code, a->mark.code_bytes))
-      return true;
-  }
   for (size_t i = 0; i < a->tracer->n; i++)
     if (!a->tracer->threads[i].gone &&
         tide_stopped_any(a->tracer, &a->tracer->threads[i], is_inside, a))

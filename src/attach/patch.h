@@ -41,7 +41,6 @@ struct tide_attachment {
   size_t n_ranges;
   struct tide_frame_table tables[TIDE_AGENT_TABLES];
   size_t n_tables;
-  uint8_t *code;      // of the agent, as it lies there; NULL: not read yet
   uint64_t hook;      // where islands go
   bool is_undone;     // the old code is back
   const char *reason; // of a step that was not done

@@ -35,7 +35,9 @@ extern const bool tide_regs_lose_argument;
 
 // Has it ended with EINTR? Its number; -1: it has not, or there is none.
 long tide_regs_interrupted(const struct user_regs_struct *regs, const struct tide_waiting *before);
-// Has the call made again.
+// Has the call made again. With the constant true, a handler that runs before it ends the call with
+// EINTR, as without us; else whoever traces must see to that.
+extern const bool tide_regs_handler_ends_call;
 void tide_regs_restart(struct user_regs_struct *regs, const struct tide_waiting *before);
 
 // Writes code that makes the call, puts back every register that it used and goes on where the

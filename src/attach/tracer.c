@@ -5,13 +5,13 @@
 #include "attach/tracer.h"
 
 #include "attach/stopped_regs.h"
+#include "attach/thread_state.h"
 #include "base/alloc.h"
 #include "base/proc.h"
 
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
@@ -27,6 +27,9 @@
 
 #define STOP_LIMIT_NS (50 * UINT64_C(1000000))
 #define IDLE_LOOK_NS 20000000
+#define VFORK_LOOK_NS 100000
+#define GONE_LOOK_NS 10000000
+#define WAITS_FOR_CHILD "a thread waits for a child that it made with vfork"
 #define RED_ZONE_BYTES 128
 #define LOWEST_CODE 0x10000          // vm.mmap_min_addr, as it is mostly
 #define STACK_LOOK_BYTES (128 << 10) // frames of what is interrupted by a signal lie on top
@@ -75,45 +78,17 @@ void tide_tracer_done(struct tide_tracer *tracer)
   *tracer = (struct tide_tracer){0};
 }
 
-// The status file of a thread, a line at a time, as far as one is asked for.
-static bool status_field(pid_t pid, pid_t tid, const char *field, char *ret_value, size_t size)
-{
-  char name[64], line[256];
-  snprintf(name, sizeof name, "/proc/%d/task/%d/status", pid, tid);
-  FILE *f = fopen(name, "re");
-  bool found = false;
-  while (f && !found && fgets(line, sizeof line, f))
-    if ((found = !strncmp(line, field, strlen(field))))
-      snprintf(ret_value, size, "%s", line + strlen(field));
-  if (f)
-    fclose(f);
-  return found;
-}
-
-static bool has_ended(pid_t pid, pid_t tid)
-{
-  char state[64];
-  return !status_field(pid, tid, "State:\t", state, sizeof state) || strchr("ZX", state[0]);
-}
-
-static uint64_t status_set(pid_t pid, pid_t tid, const char *field)
-{
-  char set[64];
-  return status_field(pid, tid, field, set, sizeof set) ? strtoull(set, NULL, 16) : 0;
-}
-
-// Is a signal about to be delivered, so that the program expects to be interrupted?
-static bool awaits_signal(pid_t pid, pid_t tid)
-{
-  uint64_t pending = status_set(pid, tid, "SigPnd:\t") | status_set(pid, tid, "ShdPnd:\t");
-  return pending & ~status_set(pid, tid, "SigBlk:\t");
-}
-
-// Most calls that a tracer interrupts go on by themselves; these give up, as if a signal had come.
+// Most calls that a tracer interrupts go on by themselves; these give up, as if a signal had come:
+// those on sockets if they have a timeout. None has done anything by then, or what it has done is
+// taken up by the next one, as connect()'s.
 static bool gives_up(long call)
 {
   static const long CALLS[] = {
-      SYS_epoll_pwait,  SYS_semop, SYS_semtimedop, SYS_io_getevents, SYS_read, SYS_rt_sigtimedwait,
+      SYS_read,         SYS_readv,          SYS_recvfrom,     SYS_recvmsg,
+      SYS_recvmmsg,     SYS_write,          SYS_writev,       SYS_sendto,
+      SYS_sendmsg,      SYS_sendmmsg,       SYS_accept,       SYS_accept4,
+      SYS_connect,      SYS_semop,          SYS_semtimedop,   SYS_rt_sigtimedwait,
+      SYS_fallocate,    SYS_io_uring_enter, SYS_io_getevents, SYS_epoll_pwait,
 #ifdef SYS_epoll_pwait2
       SYS_epoll_pwait2,
 #endif
@@ -127,17 +102,33 @@ static bool gives_up(long call)
   return false;
 }
 
+static bool expects_handler(const struct tide_tracer *tracer, const struct tide_stopped *thread)
+{
+  return tide_thread_expects_handler((pid_t)tracer->outside->pid, thread->tid, thread->signal);
+}
+
 static void restart_what_we_interrupted(const struct tide_tracer *tracer,
                                         struct tide_stopped *thread)
 {
-  if (!thread->signal && gives_up(tide_regs_interrupted(&thread->regs, &thread->before)) &&
-      !awaits_signal((pid_t)tracer->outside->pid, thread->tid)) {
-    tide_regs_restart(&thread->regs, &thread->before);
-    set_regs(thread->tid, &thread->regs);
-  }
+  if (!gives_up(tide_regs_interrupted(&thread->regs, &thread->before)) ||
+      (!tide_regs_handler_ends_call && expects_handler(tracer, thread)))
+    return;
+  thread->interrupted = thread->regs;
+  tide_regs_restart(&thread->regs, &thread->before);
+  thread->restarted_pc = tide_stopped_pc(thread);
+  set_regs(thread->tid, &thread->regs);
 }
 
-// Waits for a thread to stop, until a time. False: it did not.
+// A signal that came since then ends the call after all.
+static void honour_handler(const struct tide_tracer *tracer, struct tide_stopped *thread)
+{
+  if (!tide_regs_handler_ends_call && thread->restarted_pc &&
+      thread->restarted_pc == tide_stopped_pc(thread) && expects_handler(tracer, thread))
+    set_regs(thread->tid, &thread->interrupted);
+}
+
+// Waits for a thread to stop, until a time. False: it did not. Nobody tells that a thread is gone
+// because another of its process has become a new program, so that it is looked at now and then.
 static bool await_thread(pid_t tid, uint64_t until_ns, int *ret_status, bool *ret_gone)
 {
   sigset_t child;
@@ -153,7 +144,7 @@ static bool await_thread(pid_t tid, uint64_t until_ns, int *ret_status, bool *re
       return false;
     uint64_t left = until_ns - now;
     sigtimedwait(&child, NULL,
-                 &(struct timespec){(time_t)(left / 1000000000), (long)(left % 1000000000)});
+                 &(struct timespec){0, left < GONE_LOOK_NS ? (long)left : GONE_LOOK_NS});
   }
 }
 
@@ -182,30 +173,35 @@ static bool is_known(const struct tide_tracer *tracer, pid_t tid)
   return false;
 }
 
-// What the kernel says of a thread that waits: call, six arguments, sp, pc. One that runs is in
-// none.
-static struct tide_waiting look_before(pid_t pid, pid_t tid)
-{
-  char name[64];
-  struct tide_waiting waiting = {.number = -1};
-  snprintf(name, sizeof name, "/proc/%d/task/%d/syscall", pid, tid);
-  FILE *f = tide_regs_lose_argument ? fopen(name, "re") : NULL;
-  if (f && fscanf(f, "%ld %" SCNx64 " %*s %*s %*s %*s %*s %*s %" SCNx64, &waiting.number,
-                  &waiting.first, &waiting.pc) != 3)
-    waiting.number = -1;
-  if (f)
-    fclose(f);
-  return waiting;
-}
-
 enum seized { SEIZED, PASSED_OVER, REFUSED };
 
+// A thread that became a new program has another number, its process's, and is seized still.
+static bool ask_to_seize(pid_t pid, pid_t tid)
+{
+  if (!trace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD))
+    return true;
+  int why = errno;
+  bool is_ours = why == EPERM && tide_thread_tracer(pid, tid) == getpid();
+  errno = why;
+  return is_ours;
+}
+
+// EPERM is also said of a thread that is ending. Its number may go to one that became a new
+// program, so that it is asked for once more.
 static enum seized seize(struct tide_tracer *tracer, pid_t tid)
 {
-  struct tide_waiting before = look_before((pid_t)tracer->outside->pid, tid);
-  if (trace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD)) {
-    tracer->sys_errno = errno;
-    return errno == ESRCH || has_ended((pid_t)tracer->outside->pid, tid) ? PASSED_OVER : REFUSED;
+  pid_t pid = (pid_t)tracer->outside->pid;
+  struct tide_waiting before = {.number = -1};
+  if (tide_regs_lose_argument)
+    before = tide_thread_waiting(pid, tid);
+  for (int tries = 0; !ask_to_seize(pid, tid); tries++) {
+    int why = errno;
+    if (why == ESRCH || tide_thread_has_ended(pid, tid))
+      return PASSED_OVER;
+    if (tries) {
+      tracer->sys_errno = why;
+      return REFUSED;
+    }
   }
   trace(PTRACE_INTERRUPT, tid, 0, 0);
   TIDE_GROW(tracer->threads, tracer->n, tracer->cap);
@@ -228,7 +224,7 @@ static bool seize_new(struct tide_tracer *tracer, unsigned skip, size_t limit)
       continue;
     if (skip)
       skip--;
-    else
+    else if (limit > 1 || !tide_thread_waits_for_vfork((pid_t)tracer->outside->pid, tid))
       ok = seize(tracer, tid) != REFUSED;
   }
   if (dir)
@@ -236,10 +232,12 @@ static bool seize_new(struct tide_tracer *tracer, unsigned skip, size_t limit)
   return ok;
 }
 
-static void let_one_go(struct tide_stopped *thread)
+static void let_one_go(const struct tide_tracer *tracer, struct tide_stopped *thread)
 {
-  if (!thread->gone)
+  if (!thread->gone) {
+    honour_handler(tracer, thread);
     trace(PTRACE_DETACH, thread->tid, 0, (uint64_t)thread->signal);
+  }
   thread->gone = true;
 }
 
@@ -264,12 +262,12 @@ static void let_go(struct tide_tracer *tracer)
   for (size_t i = 0; i < tracer->n; i++) {
     struct tide_stopped *t = &tracer->threads[i];
     if (t->is_still || await_stop(tracer, t, 0))
-      let_one_go(t);
+      let_one_go(tracer, t);
   }
   for (size_t i = 0; i < tracer->n; i++) {
     struct tide_stopped *t = &tracer->threads[i];
     if (!t->gone && await_stop(tracer, t, UINT64_MAX))
-      let_one_go(t);
+      let_one_go(tracer, t);
   }
   tracer->n = 0;
 }
@@ -308,13 +306,30 @@ static bool take_held(struct tide_tracer *tracer)
   return true;
 }
 
+// Nobody else is stopped meanwhile. The next vfork may follow at once, so that the moment between
+// the two must be caught.
+static bool await_vfork_child(const struct tide_tracer *tracer)
+{
+  pid_t pid = (pid_t)tracer->outside->pid;
+  uint64_t until_ns = now_ns() + STOP_LIMIT_NS;
+  while (tide_threads_wait_for_vfork(pid)) {
+    if (now_ns() >= until_ns)
+      return false;
+    nanosleep(&(struct timespec){0, VFORK_LOOK_NS}, NULL);
+  }
+  return true;
+}
+
 // A thread that runs may make another. When all that are known stand still and the list shows
 // nobody new, there is nobody else.
 bool tide_tracer_stop_all(struct tide_tracer *tracer)
 {
+  bool stoppable = tracer->held || await_vfork_child(tracer);
   begin_stop(tracer);
   if (tracer->held)
     return take_held(tracer);
+  if (!stoppable)
+    return give_up(tracer, WAITS_FOR_CHILD);
   for (size_t first = 0;; first = tracer->n) {
     bool ok = seize_new(tracer, 0, SIZE_MAX);
     for (size_t i = first; i < tracer->n; i++)
@@ -326,20 +341,6 @@ bool tide_tracer_stop_all(struct tide_tracer *tracer)
       break;
   }
   return tracer->n || give_up(tracer, "it has ended");
-}
-
-// How often a thread has run; it counts up.
-static uint64_t runs_of(pid_t pid, pid_t tid)
-{
-  char name[64];
-  uint64_t n = 0;
-  snprintf(name, sizeof name, "/proc/%d/task/%d/schedstat", pid, tid);
-  FILE *f = fopen(name, "re");
-  if (f && fscanf(f, "%*u %*u %" SCNu64, &n) != 1)
-    n = 0;
-  if (f)
-    fclose(f);
-  return n;
 }
 
 enum { CANDIDATES = 64 };
@@ -354,7 +355,7 @@ static unsigned list_runs(const struct tide_tracer *tracer, uint64_t runs[CANDID
   while (dir && n < CANDIDATES && (entry = readdir(dir))) {
     pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
     if (tid > 0)
-      runs[n++] = runs_of((pid_t)tracer->outside->pid, tid);
+      runs[n++] = tide_thread_runs((pid_t)tracer->outside->pid, tid);
   }
   if (dir)
     closedir(dir);
@@ -388,7 +389,9 @@ static bool stop_nth(struct tide_tracer *tracer, unsigned nth)
   if (!ok)
     return give_up(tracer, "a thread may not be traced");
   if (!tracer->n)
-    return give_up(tracer, "it has ended");
+    return give_up(tracer, tide_threads_wait_for_vfork((pid_t)tracer->outside->pid)
+                               ? WAITS_FOR_CHILD
+                               : "it has ended");
   return await_stop(tracer, &tracer->threads[0], tracer->since_ns + STOP_LIMIT_NS) ||
          give_up(tracer, "a thread did not stop in time");
 }
@@ -410,11 +413,19 @@ void tide_tracer_go(struct tide_tracer *tracer)
   set_urgent(false);
 }
 
+// A thread that was stopped before, by SIGSTOP, is told once more that it is interrupted.
 static bool step_to_syscall(pid_t tid)
 {
-  int status;
-  return !trace(PTRACE_SYSCALL, tid, 0, 0) && waitpid(tid, &status, __WALL) > 0 &&
-         WIFSTOPPED(status) && WSTOPSIG(status) == (SIGTRAP | 0x80);
+  int status = 0;
+  bool is_gone;
+  for (int i = 0; i < 2; i++) {
+    if (trace(PTRACE_SYSCALL, tid, 0, 0) || !await_thread(tid, UINT64_MAX, &status, &is_gone) ||
+        is_gone)
+      return false;
+    if (status >> 16 != PTRACE_EVENT_STOP)
+      break;
+  }
+  return WSTOPSIG(status) == (SIGTRAP | 0x80);
 }
 
 static struct tide_stopped *borrowable(struct tide_tracer *tracer)
@@ -512,16 +523,6 @@ bool tide_stopped_any(const struct tide_tracer *tracer, const struct tide_stoppe
 
 // Thread numbers.
 
-// As the thread itself knows it: in the innermost of its namespaces.
-static uint32_t own_number(pid_t pid, pid_t tid)
-{
-  char list[256];
-  if (!status_field(pid, tid, "NSpid:", list, sizeof list))
-    return (uint32_t)tid;
-  const char *last = strrchr(list, '\t');
-  return (uint32_t)strtoul(last ? last : list, NULL, 10);
-}
-
 enum { CONTROL_BLOCK_BYTES = 2304 };
 
 static bool read_control_block(const struct tide_tracer *tracer, const struct tide_stopped *thread,
@@ -542,7 +543,7 @@ int32_t tide_tracer_tid_offset(const struct tide_tracer *tracer)
     const struct tide_stopped *t = &tracer->threads[i];
     if (t->gone)
       continue;
-    uint32_t number = own_number((pid_t)tracer->outside->pid, t->tid);
+    uint32_t number = tide_thread_own_number((pid_t)tracer->outside->pid, t->tid);
     if (!read_control_block(tracer, t, words))
       return 0;
     for (size_t k = 0; k < n; k++)

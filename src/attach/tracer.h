@@ -25,6 +25,8 @@ struct tide_stopped { // a thread
   bool gone;     // it has ended, or is let go
   struct tide_waiting before;
   struct user_regs_struct regs;
+  uint64_t restarted_pc; // where it makes a call again that ended with EINTR; 0: it does not
+  struct user_regs_struct interrupted; // before that
 };
 
 enum { TIDE_CAVE_BYTES = 288 };

@@ -227,12 +227,6 @@ static size_t landing(const struct tide_code *function)
   return is_bti || signs ? INSN_BYTES : 0;
 }
 
-static bool is_behind_call(const struct tide_code *code, size_t at)
-{
-  uint32_t insn = at >= INSN_BYTES && at % INSN_BYTES == 0 ? insn_at(code, at - INSN_BYTES) : 0;
-  return branch_of(insn) == CALL || (insn & 0xfffffc1f) == 0xd63f0000; // bl, blr
-}
-
 // The index in x17, by way of x16.
 static size_t enter(uint8_t *code, uint32_t index, uint64_t hook)
 {
@@ -266,7 +260,6 @@ const struct tide_displacer tide_displacer_aarch64 = {
     .max_insn_bytes = INSN_BYTES,
     .pad = {0x5f, 0x24, 0x03, 0xd5}, // bti c
     .landing = landing,
-    .is_behind_call = is_behind_call,
     .move = move,
     .branches_into = branches_into,
     .is_padding = is_padding,

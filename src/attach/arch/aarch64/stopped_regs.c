@@ -59,6 +59,8 @@ long tide_regs_interrupted(const struct user_regs_struct *regs, const struct tid
   return is_the_one && tide_regs_result(regs) == -EINTR ? before->number : -1;
 }
 
+const bool tide_regs_handler_ends_call = false;
+
 void tide_regs_restart(struct user_regs_struct *regs, const struct tide_waiting *before)
 {
   regs->regs[FIRST] = before->first;

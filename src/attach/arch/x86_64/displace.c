@@ -196,14 +196,6 @@ static size_t landing(const struct tide_code *function)
   return has ? sizeof PAD : 0;
 }
 
-// call rel32, or call *operand of two, three, six or seven bytes.
-static bool is_behind_call(const struct tide_code *code, size_t at)
-{
-  const uint8_t *p = code->bytes + at;
-  return (at >= 5 && p[-5] == 0xe8) || (at >= 2 && p[-2] == 0xff) || (at >= 3 && p[-3] == 0xff) ||
-         (at >= 6 && p[-6] == 0xff) || (at >= 7 && p[-7] == 0xff);
-}
-
 // push $index; jmp *0(%rip)
 static size_t enter(uint8_t *code, uint32_t index, uint64_t hook)
 {
@@ -238,7 +230,6 @@ const struct tide_displacer tide_displacer_x86_64 = {
     .max_insn_bytes = ZYDIS_MAX_INSTRUCTION_LENGTH,
     .pad = {ENDBR64},
     .landing = landing,
-    .is_behind_call = is_behind_call,
     .move = move,
     .branches_into = branches_into,
     .is_padding = is_padding,

@@ -74,10 +74,13 @@ static void make_again(struct user_regs_struct *regs)
   regs->orig_rax = -1ul;
 }
 
+const bool tide_regs_handler_ends_call = true;
+
+// Left to the kernel, which looks at this error when the thread goes on.
 void tide_regs_restart(struct user_regs_struct *regs, const struct tide_waiting *before)
 {
   (void)before;
-  make_again(regs);
+  regs->rax = -(uint64_t)RESTART_NO_HAND;
 }
 
 // What the kernel does when it lets the thread go on, should nobody put the registers back.

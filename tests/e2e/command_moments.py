@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attached to and let go at any moment: in system calls that wait, in handlers, in the middle of
+malloc, while children start, just before the process becomes another program or ends. It never
+notices. TIDE_ATTACH_CYCLES says how often (12)."""
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+import record
+from command_attach import Target, attach, let_go
+from ground import expect, finish, test
+
+TARGETS = pathlib.Path(__file__).parent / "targets"
+CYCLES = int(os.environ.get("TIDE_ATTACH_CYCLES", "12"))
+
+
+def build(ground, name):
+    return ground.build(name, (TARGETS / f"{name}.c").read_text(), "-pthread", "-Wno-all")
+
+
+def attach_for(ground, pid, time_told):
+    """A whole cycle; returns what was said."""
+    done = ground.run(ground.tidemark, "attach", "-f", "-o", "x.tide", "--for", time_told, pid)
+    said = " ".join(done.stderr.split())
+    expect(done.status == 0 or "called no allocator meanwhile" in said, f"{done.status}: {said}")
+    return said
+
+
+def ends_well(target):
+    out, _ = target.child.communicate("q", timeout=60)
+    expect(target.child.returncode == 0, f"it ended with {target.child.returncode}: {out}")
+
+
+@test
+def attach_interrupts_no_call(ground):
+    """Every call that can wait, a thread each. None ends with EINTR, or before its time."""
+    target = Target(ground, build(ground, "waits"))
+    for _ in range(CYCLES):
+        attach_for(ground, target.pid, "20ms")
+    ends_well(target)
+
+
+@test
+def attach_hides_no_signal(ground):
+    """A call that waits for ever and is ended by a signal, which may come while it is stopped."""
+    target = Target(ground, build(ground, "signals"))
+    for _ in range(4 * CYCLES):
+        attach_for(ground, target.pid, "5ms")
+    ends_well(target)
+
+
+@test
+def attach_within_handlers(ground):
+    """Handlers that allocate, interrupted in the middle, also on a stack of their own."""
+    for n in (1, 8, 64):
+        target = Target(ground, build(ground, "handlers"), n)
+        target.tell("h")
+        child, _ = attach(ground, target.pid)
+        for word in "ghgh":
+            target.tell(word)
+        let_go(child)
+        target.tell("g")
+        target.tell("h")
+        target.tell("g")
+        found = ground.report("x.tide")
+        totals = found["totals"]
+        expect(totals["allocations"] == n * 40, f"{totals['allocations']} allocations of {n}")
+        expect(totals["live_bytes"] == n * 1000, f"{totals['live_bytes']} bytes live of {n}")
+        ends_well(target)
+
+
+@test
+def attach_in_the_middle_of_malloc(ground):
+    """Threads that never rest, and of which each is often in a handler that interrupted malloc."""
+    for n, cycles in ((1, CYCLES // 3), (8, CYCLES // 2), (64, CYCLES // 6)):
+        target = Target(ground, build(ground, "restless"), n)
+        for _ in range(cycles):
+            attach_for(ground, target.pid, "10ms")
+        expect(not target.ours(), f"left behind: {target.ours()}")
+        ends_well(target)
+
+
+@test
+def attach_while_children_start(ground):
+    """posix_spawn() makes its child with vfork: it runs in memory of the process itself."""
+    target = Target(ground, build(ground, "restless"), 4, "spawn")
+    for _ in range(CYCLES):
+        attach_for(ground, target.pid, "10ms")
+    expect(not target.ours(), f"left behind: {target.ours()}")
+    ends_well(target)
+
+
+MAY_SAY = ("has ended", "no process", "called no allocator meanwhile")
+
+
+def attach_about(ground, at_ms, command, status):
+    """Attach about when the process does what it does."""
+    target = Target(ground, *command)
+    time.sleep(at_ms / 1000)
+    child = subprocess.Popen([str(ground.tidemark), "attach", "-f", "-o", "x.tide", "--for", "30ms",
+                              str(target.pid)], cwd=ground.scratch, env=ground.env,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    got, _, err = finish(child)
+    expect(got == 0 or (got == 1 and any(words in err for words in MAY_SAY)), f"{got}: {err}")
+    ended = target.child.wait(timeout=60)
+    expect(ended == status, f"it ended with {ended}, not {status}; {err}")
+    return got == 0
+
+
+@test
+def attach_to_what_is_about_to_exit(ground):
+    program, chance = build(ground, "restless"), random.Random(16)
+    for i in range(CYCLES):
+        attach_about(ground, chance.random() * 250, [program, 1 + i % 2, "exit", 200], 7)
+
+
+@test
+def attach_to_what_is_about_to_exec(ground):
+    program, chance = build(ground, "restless"), random.Random(17)
+    for i in range(CYCLES):
+        attach_about(ground, chance.random() * 400, [program, 1 + i % 2, "exec", 100], 8)
+
+
+@test
+def attach_to_one_that_is_stopped(ground):
+    """By a shell's Ctrl-Z, say: it stays so, and its parent hears nothing."""
+    target = Target(ground, build(ground, "restless"), 2)
+    os.kill(target.pid, signal.SIGSTOP)
+    os.waitpid(target.pid, os.WUNTRACED)
+    for _ in range(2):
+        attach_for(ground, target.pid, "10ms")
+        state = pathlib.Path(f"/proc/{target.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        expect(state == "T", f"it is in state {state}")
+        expect(os.waitpid(target.pid, os.WUNTRACED | os.WNOHANG) == (0, 0), "its parent heard")
+    os.kill(target.pid, signal.SIGCONT)
+    child, _ = attach(ground, target.pid)
+    time.sleep(0.1)
+    let_go(child)
+    expect(ground.report("x.tide")["totals"]["allocations"] > 0, "nothing was seen")
+    ends_well(target)
