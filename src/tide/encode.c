@@ -162,7 +162,7 @@ static int by_address(const void *left, const void *right)
 
 static void places_find(struct places *places, const struct tide_frame *nodes, size_t n)
 {
-  size_t n_slots = 2 * (size_t)TIDE_ROWS_FRAMES;
+  size_t n_slots = 2 * n + 1; // not for a full part: most images of a run are small
   TIDE_CLEANUP_FREE uint32_t *slots = tide_alloc_array(n_slots, sizeof *slots); // index + 1
   for (size_t i = 0; i < n; i++) {
     size_t at = place_hash(&nodes[i]) % n_slots;
