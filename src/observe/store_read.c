@@ -33,9 +33,10 @@ struct rows {
 // geometric middle falls: one bucket stays one bucket, at most half a bucket off.
 static void life_buckets_map(uint8_t *map, double ns_per_tick)
 {
+  double shift = log2(ns_per_tick);
   map[0] = 0;
   for (int k = 1; k < TIDE_LIFE_BUCKETS; k++) {
-    double bits = floor(k - 0.5 + log2(ns_per_tick)) + 1;
+    double bits = floor(k - 0.5 + shift) + 1;
     map[k] = bits < 1 ? 1 : bits >= TIDE_LIFE_BUCKETS_N ? TIDE_LIFE_BUCKETS_N - 1 : (uint8_t)bits;
   }
 }

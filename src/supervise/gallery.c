@@ -147,6 +147,7 @@ static void settle_sum(struct tide_gallery *gallery, struct tide_gallery_sum *su
   if (!sum->n_waiting || add_up(sum))
     return;
   sum->is_closed = true;
+  gallery->has_floor = false;
   gallery->n_left_out -= (uint32_t)sum->n_waiting;
   for (size_t i = 0; i < sum->n_waiting; i++)
     keep_each(gallery,
@@ -155,28 +156,47 @@ static void settle_sum(struct tide_gallery *gallery, struct tide_gallery_sum *su
 }
 
 // The command is what the run is about, however small it is.
+static bool may_be_summed(const struct tide_gallery *gallery, const struct tide_image *image)
+{
+  return !gallery->command_pid || image->pid != gallery->command_pid;
+}
+
+// False: it cannot be added up.
+static bool put_in_sum(struct tide_gallery *gallery, struct tide_image *image)
+{
+  struct tide_gallery_sum *sum = sum_of(gallery, image);
+  if (sum->is_closed || tide_image_unpack(image, NULL))
+    return false;
+  TIDE_GROW(sum->waiting, sum->n_waiting, sum->cap_waiting);
+  sum->waiting[sum->n_waiting++] = *image;
+  gallery->n_left_out++;
+  if (sum->n_waiting == WAITING_MAX)
+    settle_sum(gallery, sum);
+  return true;
+}
+
 static void sum_smallest(struct tide_gallery *gallery)
 {
   struct tide_gallery_entry *entries = gallery->entries;
   size_t smallest = SIZE_MAX;
-  for (size_t i = 0; i < gallery->n_entries; i++) {
-    bool is_command = gallery->command_pid && entries[i].image.pid == gallery->command_pid;
-    if (!is_command &&
+  for (size_t i = 0; i < gallery->n_entries; i++)
+    if (may_be_summed(gallery, &entries[i].image) &&
         (smallest == SIZE_MAX || entries[i].image.peak_bytes < entries[smallest].image.peak_bytes))
       smallest = i;
-  }
-  struct tide_gallery_sum *sum =
-      smallest == SIZE_MAX ? NULL : sum_of(gallery, &entries[smallest].image);
-  if (!sum || sum->is_closed)
+  if (smallest == SIZE_MAX)
     return;
-  if (tide_image_unpack(&entries[smallest].image, NULL))
-    return;
-  TIDE_GROW(sum->waiting, sum->n_waiting, sum->cap_waiting);
-  sum->waiting[sum->n_waiting++] = entries[smallest].image;
+  struct tide_gallery_entry entry = entries[smallest];
   entries[smallest] = entries[--gallery->n_entries];
-  gallery->n_left_out++;
-  if (sum->n_waiting == WAITING_MAX)
-    settle_sum(gallery, sum);
+  gallery->floor_bytes = entry.image.peak_bytes;
+  gallery->has_floor = true;
+  if (!put_in_sum(gallery, &entry.image))
+    keep_each(gallery, entry);
+}
+
+static bool is_smallest(const struct tide_gallery *gallery, const struct tide_image *image)
+{
+  return gallery->n_entries >= gallery->max_entries && gallery->has_floor &&
+         image->peak_bytes <= gallery->floor_bytes && may_be_summed(gallery, image);
 }
 
 void tide_gallery_keep(struct tide_gallery *gallery, uint32_t number, struct tide_image *image)
@@ -190,6 +210,8 @@ void tide_gallery_keep(struct tide_gallery *gallery, uint32_t number, struct tid
     }
     return;
   }
+  if (is_smallest(gallery, image) && put_in_sum(gallery, image))
+    return;
   keep_each(gallery, (struct tide_gallery_entry){*image, number});
   if (gallery->n_entries > gallery->max_entries)
     sum_smallest(gallery);

@@ -37,6 +37,8 @@ struct tide_gallery {
   uint32_t command_pid; // what the user started is never added up; 0: not known
   struct tide_gallery_entry *entries;
   size_t n_entries, cap_entries;
+  int64_t floor_bytes; // no entry that could be added up has a smaller peak; known once one was
+  bool has_floor;
   struct tide_gallery_ancestor *ancestors; // [number - 1]
   size_t n_ancestors, cap_ancestors;
   struct tide_gallery_latest *latest; // open addressing, a power of two of places
