@@ -10,7 +10,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 
-enum { MAX_SECTIONS = 64, MAX_BYTES = 8 << 20 };
+enum { MAX_SECTIONS = 64, MAX_BYTES = 8 << 20, SMALL_BYTES = 4096 };
 
 // One of these is enough; as in supervise/target_check.c.
 static const char *const SIGNS[] = {
@@ -66,16 +66,23 @@ static void judge_table(long fd, const Elf64_Shdr *table, const Elf64_Shdr *name
   hi = names->sh_offset + names->sh_size > hi ? names->sh_offset + names->sh_size : hi;
   if (hi - lo > MAX_BYTES)
     return;
-  long p = TIDE_SYS(SYS_mmap, 0, hi - lo + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                    -1, 0);
-  if (tide_sys_failed(p))
+  // That of a stripped program is a few hundred bytes: a mapping would cost more than all the rest.
+  _Alignas(Elf64_Sym) char small[SMALL_BYTES];
+  bool is_small = hi - lo < sizeof small;
+  long p = is_small ? (long)small
+                    : TIDE_SYS(SYS_mmap, 0, hi - lo + 1, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (!is_small && tide_sys_failed(p))
     return;
-  const char *bytes = (const char *)p;
-  if (TIDE_SYS(SYS_pread64, fd, p, hi - lo, lo) == (long)(hi - lo))
+  char *bytes = (char *)p;
+  if (TIDE_SYS(SYS_pread64, fd, bytes, hi - lo, lo) == (long)(hi - lo)) {
+    bytes[hi - lo] = 0;
     judge((const Elf64_Sym *)(bytes + (table_lo - lo)),
           (table->sh_size - skipped) / sizeof(Elf64_Sym), bytes + (names->sh_offset - lo),
           names->sh_size, verdict);
-  TIDE_SYS(SYS_munmap, p, hi - lo + 1);
+  }
+  if (!is_small)
+    TIDE_SYS(SYS_munmap, p, hi - lo + 1);
 }
 
 // The full table has all that the dynamic one has.
