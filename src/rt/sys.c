@@ -35,7 +35,7 @@ static struct piece first, first_once;
 enum { FIRST_BYTES = 1 << 20, FIRST_ONCE_BYTES = 1 << 17, LINE_BYTES = 128 };
 // What every fork child that records writes of it. A page that is read first costs two faults, each
 // of them more than all of these in one call. Kernels before 5.14 do not know it: no harm.
-enum { FIRST_WRITTEN_BYTES = 2 << 12 };
+enum { FIRST_WRITTEN_BYTES = 3 << 12 };
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif

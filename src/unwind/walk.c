@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { FIRST_CAP = 64 };
+enum { FIRST_CAP = 32 }; // deeper than most stacks, and less than a page
 
 // Two lists take turns: a reader keeps the one it found while the other is being filled.
 static struct salt_list {
@@ -76,9 +76,10 @@ static void place(struct tide_unwind *u, char *p, uint64_t cap)
 
 bool tide_unwind_init(struct tide_unwind *u)
 {
-  u->memo = tide_sys_map_private(sizeof *u->memo);
+  // Before the memo, which is large: so it is among what tide_sys_populate_first() gets.
   u->map_bytes = bytes_for(FIRST_CAP);
   char *p = tide_sys_map_private(u->map_bytes);
+  u->memo = tide_sys_map_private(sizeof *u->memo);
   if (!u->memo || !p)
     return false;
   place(u, p, FIRST_CAP);

@@ -67,6 +67,27 @@ int main(int argc, char **argv)
   return bad;
 }"""
 
+# Says how many page faults each fork child had that allocated a few blocks.
+FAULTS = r"""
+#define _DEFAULT_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *kept[32];
+int main(void)
+{
+  for (int i = 0; i < 32; i++) kept[i] = malloc(80);
+  for (int i = 0; i < 4; i++) {
+    struct rusage usage;
+    pid_t child = fork();
+    if (!child) { for (int k = 0; k < 8; k++) { free(kept[k]); kept[k] = malloc(50); } _exit(0); }
+    if (wait4(child, NULL, 0, &usage) != child) return 1;
+    printf("%ld ", usage.ru_minflt);
+  }
+}"""
+
 
 def calls(ground, counter, *command):
     """System calls of each process of a command, alone and recorded."""
@@ -100,6 +121,15 @@ def forks_short_processes_make_few_calls(ground):
     more = [with_us - without for without, with_us in zip(alone, recorded)]
     expect(more[0] <= 80, f"an exec'd process makes {more[0]} calls of ours")
     expect(max(more[1:]) <= 40, f"fork children make {more[1:]} calls of ours")
+
+
+@test
+def forks_short_processes_touch_few_pages(ground):
+    faults = ground.build("faults", FAULTS)
+    alone = [int(word) for word in ground.run(faults).stdout.split()]
+    recorded = ground.record("-q", "-f", "-o", "x.tide", "--", faults).stdout.split()
+    more = [int(with_us) - without for without, with_us in zip(alone, recorded)]
+    expect(len(more) == 4 and max(more[1:]) <= 28, f"fork children have {more} faults of ours")
 
 
 @test
