@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "attach/sandbox.h"
 
+#include "base/proc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,30 +18,9 @@
 
 #define CAP_SYS_PTRACE_BIT 19
 
-// A field of a status file, after its name and a tab; false: not there.
-static bool status_text(const char *pid, const char *field, char *ret_text, size_t size)
-{
-  char name[64], line[256];
-  bool found = false;
-  snprintf(name, sizeof name, "/proc/%s/status", pid);
-  FILE *f = fopen(name, "re");
-  while (f && !found && fgets(line, sizeof line, f))
-    if ((found = !strncmp(line, field, strlen(field))))
-      snprintf(ret_text, size, "%s", line + strlen(field));
-  if (f)
-    fclose(f);
-  return found;
-}
-
-static uint64_t status_number(const char *pid, const char *field, int base)
-{
-  char text[256];
-  return status_text(pid, field, text, sizeof text) ? strtoull(text, NULL, base) : 0;
-}
-
 static bool has_ptrace_capability(void)
 {
-  return status_number("self", "CapEff:\t", 16) >> CAP_SYS_PTRACE_BIT & 1;
+  return tide_proc_status_number(0, "CapEff", 16) >> CAP_SYS_PTRACE_BIT & 1;
 }
 
 // 0: everybody of the same user; 1: descendants; 2: administrators; 3: nobody.
@@ -54,46 +35,33 @@ static int yama_scope(void)
   return scope;
 }
 
-static bool is_of_us(const char *pid)
+static bool is_of_us(uint32_t pid)
 {
   unsigned real, effective, saved;
   char text[256];
-  return !status_text(pid, "Uid:\t", text, sizeof text) ||
+  return !tide_proc_status(pid, 0, "Uid", text, sizeof text) ||
          sscanf(text, "%u %u %u", &real, &effective, &saved) != 3 ||
          (real == geteuid() && effective == geteuid() && saved == geteuid());
 }
 
-static bool in_our_namespace(const char *pid, const char *kind)
-{
-  char name[64];
-  struct stat its, ours;
-  snprintf(name, sizeof name, "/proc/%s/ns/%s", pid, kind);
-  if (stat(name, &its)) // nobody tells
-    return true;
-  snprintf(name, sizeof name, "/proc/self/ns/%s", kind);
-  return stat(name, &ours) || (its.st_ino == ours.st_ino && its.st_dev == ours.st_dev);
-}
-
 // Of a process that is not dumpable, everything in /proc belongs to root.
-static bool is_undumpable(const char *pid)
+static bool is_undumpable(uint32_t pid)
 {
   char name[64];
   struct stat st;
-  snprintf(name, sizeof name, "/proc/%s/maps", pid);
-  return !stat(name, &st) && st.st_uid != status_number(pid, "Uid:\t", 10) && st.st_uid == 0;
+  snprintf(name, sizeof name, "/proc/%u/maps", pid);
+  return !stat(name, &st) && st.st_uid != tide_proc_status_number(pid, "Uid", 10) && st.st_uid == 0;
 }
 
-static enum tide_err explain_traced(uint32_t pid, const char *text, uint64_t tracer,
-                                    struct tide_diag *diag)
+static enum tide_err explain_traced(uint32_t pid, uint32_t tracer, struct tide_diag *diag)
 {
-  char by[32], name[64] = "?";
-  snprintf(by, sizeof by, "%llu", (unsigned long long)tracer);
-  if (status_text(by, "Name:\t", name, sizeof name))
-    name[strcspn(name, "\n")] = 0;
+  char name[64];
+  if (!tide_proc_name(tracer, name, sizeof name))
+    snprintf(name, sizeof name, "?");
   return tide_fail(diag, TIDE_ERR_SYSTEM,
-                   "process %s is traced already, by process %s (%s): only one can; end that "
+                   "process %u is traced already, by process %u (%s): only one can; end that "
                    "first ('tidemark detach %u' if it is a tidemark)",
-                   text, by, name, pid);
+                   pid, tracer, name, pid);
 }
 
 static enum tide_err explain_yama(int scope, struct tide_diag *diag)
@@ -119,24 +87,22 @@ static bool is_filtered(uint32_t pid)
   int fd = open(name, O_RDWR | O_CLOEXEC);
   if (fd >= 0)
     close(fd);
-  return fd >= 0 && status_number("self", "Seccomp:\t", 10) == 2;
+  return fd >= 0 && tide_proc_status_number(0, "Seccomp", 10) == 2;
 }
 
 enum tide_err tide_permission_explain(uint32_t pid, struct tide_diag *diag)
 {
-  char text[16];
-  snprintf(text, sizeof text, "%u", pid);
-  uint64_t tracer = status_number(text, "TracerPid:\t", 10);
+  uint32_t tracer = (uint32_t)tide_proc_status_number(pid, "TracerPid", 10);
   int scope = yama_scope();
   bool is_able = has_ptrace_capability();
   if (tracer)
-    return explain_traced(pid, text, tracer, diag);
+    return explain_traced(pid, tracer, diag);
   if (scope >= 3 || (scope == 2 && !is_able))
     return explain_yama(scope, diag);
-  if (!is_able && !is_of_us(text))
+  if (!is_able && !is_of_us(pid))
     return tide_fail(diag, TIDE_ERR_SYSTEM,
                      "process %u is another user's: run this as that user, or as root", pid);
-  if (!is_able && is_undumpable(text))
+  if (!is_able && is_undumpable(pid))
     return tide_fail(
         diag, TIDE_ERR_SYSTEM,
         "process %u keeps others out: it was setuid, has capabilities, or asked for it "
@@ -144,7 +110,7 @@ enum tide_err tide_permission_explain(uint32_t pid, struct tide_diag *diag)
         pid);
   if (!is_able && scope == 1)
     return explain_yama(scope, diag);
-  if (!in_our_namespace(text, "user"))
+  if (!tide_proc_shares(pid, "ns/user"))
     return tide_fail(diag, TIDE_ERR_SYSTEM,
                      "process %u is in a user namespace in which you have no rights: run this as "
                      "root outside of it",
@@ -171,9 +137,8 @@ enum tide_err tide_permission_explain(uint32_t pid, struct tide_diag *diag)
 
 enum tide_err tide_permission_check(uint32_t pid, struct tide_diag *diag)
 {
-  char name[64], text[16];
-  snprintf(text, sizeof text, "%u", pid);
-  if (status_number(text, "TracerPid:\t", 10))
+  char name[64];
+  if (tide_proc_status_number(pid, "TracerPid", 10))
     return tide_permission_explain(pid, diag);
   snprintf(name, sizeof name, "/proc/%u/mem", pid);
   int fd = open(name, O_RDWR | O_CLOEXEC);

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "attach/sandbox.h"
 
+#include "base/proc.h"
 #include "rt/arch.h"
 #include "store/layout.h"
 
@@ -161,28 +162,12 @@ static const struct call *find_refused(const struct sock_filter *code, size_t n)
 
 // ---- a process's filters ----
 
-static long status_of(const char *pid, const char *field)
-{
-  char name[64], line[256];
-  long value = 0;
-  snprintf(name, sizeof name, "/proc/%s/status", pid);
-  FILE *f = fopen(name, "re");
-  while (f && fgets(line, sizeof line, f))
-    if (!strncmp(line, field, strlen(field)))
-      value = strtol(line + strlen(field), NULL, 10);
-  if (f)
-    fclose(f);
-  return value;
-}
-
 bool tide_sandbox_is_foreign(uint32_t pid)
 {
-  char text[16];
-  snprintf(text, sizeof text, "%u", pid);
-  long mode = status_of(text, "Seccomp:\t");
+  uint64_t mode = tide_proc_status_number(pid, "Seccomp", 10);
   return mode == SECCOMP_MODE_STRICT ||
-         (mode == SECCOMP_MODE_FILTER &&
-          status_of(text, "Seccomp_filters:\t") != status_of("self", "Seccomp_filters:\t"));
+         (mode == SECCOMP_MODE_FILTER && tide_proc_status_number(pid, "Seccomp_filters", 10) !=
+                                             tide_proc_status_number(0, "Seccomp_filters", 10));
 }
 
 enum reading { ALL_READ, NOT_PERMITTED, A_CALL_REFUSED };
@@ -207,9 +192,7 @@ enum tide_err tide_sandbox_check(struct tide_tracer *tracer, struct tide_diag *d
   uint32_t pid = tracer->outside->pid;
   const struct call *refused = NULL;
   enum reading reading = ALL_READ;
-  char text[16];
-  snprintf(text, sizeof text, "%u", pid);
-  if (status_of(text, "Seccomp:\t") == SECCOMP_MODE_STRICT)
+  if (tide_proc_status_number(pid, "Seccomp", 10) == SECCOMP_MODE_STRICT)
     return tide_fail(
         diag, TIDE_ERR_UNSUPPORTED,
         "process %u is in seccomp's strict mode, and would be killed for any call that "

@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "attach/thread_state.h"
 
+#include "base/proc.h"
+
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,24 +20,15 @@ static FILE *open_file(pid_t pid, pid_t tid, const char *file)
   return fopen(name, "re");
 }
 
-// A line of its status file.
 static bool status_field(pid_t pid, pid_t tid, const char *field, char *ret_value, size_t size)
 {
-  char line[256];
-  FILE *f = open_file(pid, tid, "status");
-  bool found = false;
-  while (f && !found && fgets(line, sizeof line, f))
-    if ((found = !strncmp(line, field, strlen(field))))
-      snprintf(ret_value, size, "%s", line + strlen(field));
-  if (f)
-    fclose(f);
-  return found;
+  return tide_proc_status((uint32_t)pid, (uint32_t)tid, field, ret_value, size);
 }
 
 static char state_of(pid_t pid, pid_t tid)
 {
   char state[64];
-  return status_field(pid, tid, "State:\t", state, sizeof state) ? state[0] : 'X';
+  return status_field(pid, tid, "State", state, sizeof state) ? state[0] : 'X';
 }
 
 bool tide_thread_has_ended(pid_t pid, pid_t tid)
@@ -47,7 +40,7 @@ bool tide_thread_has_ended(pid_t pid, pid_t tid)
 pid_t tide_thread_tracer(pid_t pid, pid_t tid)
 {
   char tracer[64];
-  bool known = status_field(pid, tid, "TracerPid:\t", tracer, sizeof tracer);
+  bool known = status_field(pid, tid, "TracerPid", tracer, sizeof tracer);
   return known ? (pid_t)strtol(tracer, NULL, 10) : 0;
 }
 
@@ -59,11 +52,11 @@ static uint64_t signal_set(pid_t pid, pid_t tid, const char *field)
 
 bool tide_thread_expects_handler(pid_t pid, pid_t tid, int signal)
 {
-  uint64_t pending = signal_set(pid, tid, "SigPnd:\t") | signal_set(pid, tid, "ShdPnd:\t");
-  uint64_t coming = pending & ~signal_set(pid, tid, "SigBlk:\t");
+  uint64_t pending = signal_set(pid, tid, "SigPnd") | signal_set(pid, tid, "ShdPnd");
+  uint64_t coming = pending & ~signal_set(pid, tid, "SigBlk");
   if (signal)
     coming |= UINT64_C(1) << (signal - 1);
-  return coming && coming & signal_set(pid, tid, "SigCgt:\t");
+  return coming && coming & signal_set(pid, tid, "SigCgt");
 }
 
 // Number, six arguments, sp, pc.
@@ -137,7 +130,7 @@ uint64_t tide_thread_runs(pid_t pid, pid_t tid)
 uint32_t tide_thread_own_number(pid_t pid, pid_t tid)
 {
   char list[256];
-  if (!status_field(pid, tid, "NSpid:", list, sizeof list))
+  if (!status_field(pid, tid, "NSpid", list, sizeof list))
     return (uint32_t)tid;
   const char *last = strrchr(list, '\t');
   return (uint32_t)strtoul(last ? last : list, NULL, 10);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -17,7 +18,10 @@
 static int open_of(uint32_t pid, const char *file)
 {
   char path[64];
-  snprintf(path, sizeof path, "/proc/%u/%s", pid, file);
+  if (pid)
+    snprintf(path, sizeof path, "/proc/%u/%s", pid, file);
+  else
+    snprintf(path, sizeof path, "/proc/self/%s", file);
   return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -84,12 +88,70 @@ bool tide_proc_name(uint32_t pid, char *ret_name, size_t size)
   return *ret_name;
 }
 
-uint64_t tide_proc_max_rss_bytes(uint32_t pid)
+// A piece at a time: with very many groups the file is long.
+static bool find_field(int fd, const char *field, char *ret_text, size_t size)
+{
+  char text[4096] = "\n", name[64];
+  size_t n = 1, n_name = (size_t)snprintf(name, sizeof name, "\n%s:", field);
+  ssize_t got;
+  while ((got = read(fd, text + n, sizeof text - 1 - n)) > 0) {
+    n += (size_t)got;
+    text[n] = 0;
+    char *at = memmem(text, n, name, n_name), *end = at ? strchr(at + 1, '\n') : NULL;
+    if (end) {
+      *end = 0;
+      at += n_name;
+      snprintf(ret_text, size, "%s", at + strspn(at, " \t"));
+      return true;
+    }
+    size_t kept = at ? n - (size_t)(at - text) : n < n_name ? n : n_name;
+    if (kept == sizeof text - 1) // the field is longer than that
+      return false;
+    memmove(text, text + n - kept, kept);
+    n = kept;
+  }
+  return false;
+}
+
+bool tide_proc_status(uint32_t pid, uint32_t tid, const char *field, char *ret_text, size_t size)
+{
+  char file[64] = "status";
+  if (tid)
+    snprintf(file, sizeof file, "task/%u/status", tid);
+  int fd = open_of(pid, file);
+  bool found = fd >= 0 && find_field(fd, field, ret_text, size);
+  if (fd >= 0)
+    close(fd);
+  return found;
+}
+
+uint64_t tide_proc_status_number(uint32_t pid, const char *field, int base)
+{
+  char text[64];
+  return tide_proc_status(pid, 0, field, text, sizeof text) ? strtoull(text, NULL, base) : 0;
+}
+
+bool tide_proc_shares(uint32_t pid, const char *link)
+{
+  char path[64];
+  struct stat its, ours;
+  snprintf(path, sizeof path, "/proc/%u/%s", pid, link);
+  if (stat(path, &its))
+    return true;
+  snprintf(path, sizeof path, "/proc/self/%s", link);
+  return stat(path, &ours) || (its.st_dev == ours.st_dev && its.st_ino == ours.st_ino);
+}
+
+// Both of one look: every process of a run passes here.
+struct tide_proc_marks tide_proc_marks(uint32_t pid)
 {
   char text[4096];
   read_text(open_of(pid, "status"), text, sizeof text);
-  const char *line = strstr(text, "\nVmHWM:");
-  return line ? strtoull(line + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0;
+  const char *high = strstr(text, "\nVmHWM:"), *swapped = strstr(text, "\nVmSwap:");
+  return (struct tide_proc_marks){
+      .high_bytes = high ? strtoull(high + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0,
+      .swapped_bytes = swapped ? strtoull(swapped + strlen("\nVmSwap:"), NULL, 10) * 1024 : 0,
+  };
 }
 
 // Looks for a text in a file of any length, a piece at a time. The text must be shorter than half a

@@ -25,8 +25,21 @@ bool tide_proc_exe(uint32_t pid, char *ret_path, size_t size);
 // Its name, at most 15 bytes, which everybody may read.
 bool tide_proc_name(uint32_t pid, char *ret_name, size_t size);
 
-// The highest resident set so far; 0: not known.
-uint64_t tide_proc_max_rss_bytes(uint32_t pid);
+// What its status file says of a field, "State" or "CapEff", from there to the end of the line; of
+// the thread tid, or of the process if that is 0; pid 0: of this process. False: it has ended, or
+// there is no such field.
+bool tide_proc_status(uint32_t pid, uint32_t tid, const char *field, char *ret_text, size_t size);
+// The first number of a field of the process; 0 when there is none.
+uint64_t tide_proc_status_number(uint32_t pid, const char *field, int base);
+// Is what leads there, "root" or "ns/mnt", the same for the process and for us? True also where
+// nobody tells.
+bool tide_proc_shares(uint32_t pid, const char *link);
+
+// High water mark of its resident set (since exec) and swapped bytes, as the kernel remembers them.
+struct tide_proc_marks {
+  uint64_t high_bytes, swapped_bytes; // 0: not known, or none
+};
+struct tide_proc_marks tide_proc_marks(uint32_t pid);
 
 // Does a line of its list of mappings contain the text? False when it cannot be read, too.
 bool tide_proc_maps_hold(uint32_t pid, const char *text);

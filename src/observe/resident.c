@@ -243,18 +243,3 @@ uint64_t tide_resident_recorder(struct tide_resident *resident, const struct tid
   }
   return is_there(resident, view) ? bytes : 0;
 }
-
-struct tide_resident_marks tide_resident_marks(uint32_t pid)
-{
-  char text[4096];
-  int fd = open_of(pid, "status");
-  ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-  if (fd >= 0)
-    close(fd);
-  text[n > 0 ? n : 0] = 0;
-  const char *high = strstr(text, "\nVmHWM:"), *swapped = strstr(text, "\nVmSwap:");
-  return (struct tide_resident_marks){
-      .high_bytes = high ? strtoull(high + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0,
-      .swapped_bytes = swapped ? strtoull(swapped + strlen("\nVmSwap:"), NULL, 10) * 1024 : 0,
-  };
-}

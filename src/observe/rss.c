@@ -5,6 +5,7 @@
 #include "observe/rss.h"
 
 #include "base/alloc.h"
+#include "base/proc.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -97,7 +98,7 @@ uint64_t tide_rss_take(struct tide_rss *rss, const struct tide_store_view *view,
     rss->at_tick = (struct tide_rss_high){time_ns, all_bytes, live_bytes};
   }
   if (time_ns >= rss->next_mark_ns) {
-    struct tide_resident_marks marks = tide_resident_marks(rss->pid);
+    struct tide_proc_marks marks = tide_proc_marks(rss->pid);
     rss->next_mark_ns = time_ns + MARK_INTERVAL_NS;
     if (tide_resident_all(&rss->resident, view)) { // still the same image's
       tide_rss_note_mark(rss, time_ns, marks.high_bytes);

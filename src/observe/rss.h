@@ -40,12 +40,6 @@ bool tide_resident_has_left(struct tide_resident *resident, const struct tide_st
 // Those of the recorder; 0: not known.
 uint64_t tide_resident_recorder(struct tide_resident *resident, const struct tide_store_view *view);
 
-// High water mark (since exec) and swapped bytes of a process, as the kernel remembers them.
-struct tide_resident_marks {
-  uint64_t high_bytes, swapped_bytes; // 0: not known, or none
-};
-struct tide_resident_marks tide_resident_marks(uint32_t pid);
-
 // ---- over time ----
 
 struct tide_rss_look { // both at one moment

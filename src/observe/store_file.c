@@ -7,6 +7,7 @@
 //  3. by assuming 2.5 GHz: the order of events is right, their lengths are a guess.
 #define _GNU_SOURCE
 #include "base/alloc.h"
+#include "base/proc.h"
 #include "model/image_sums.h"
 #include "observe/store_read.h"
 #include "rt/arch.h"
@@ -161,13 +162,7 @@ struct tide_capture *tide_capture_new_here(void)
 
 unsigned tide_host_filters(void)
 {
-  FILE *file = fopen("/proc/self/status", "re");
-  char line[256];
-  unsigned n = 0, mode = 0;
-  while (file && fgets(line, sizeof line, file))
-    if (sscanf(line, "Seccomp_filters: %u", &n) != 1)
-      sscanf(line, "Seccomp: %u", &mode);
-  if (file)
-    fclose(file);
-  return n ? n : mode != 0; // kernels before 5.9 do not count them
+  unsigned n = (unsigned)tide_proc_status_number(0, "Seccomp_filters", 10);
+  // Kernels before 5.9 do not count them.
+  return n ? n : tide_proc_status_number(0, "Seccomp", 10) != 0;
 }

@@ -385,7 +385,7 @@ static bool look_at(struct absent *absent, uint64_t time_ns)
   if (!tide_proc_stat(absent->pid, &stat) || stat.born != absent->born || stat.state == 'Z')
     return false;
   absent->seen_ns = time_ns;
-  uint64_t rss = tide_proc_max_rss_bytes(absent->pid);
+  uint64_t rss = tide_proc_marks(absent->pid).high_bytes;
   if (rss > absent->row.max_rss_bytes)
     absent->row.max_rss_bytes = rss;
   TIDE_CLEANUP_FREE char *now = exe_of(absent->pid);

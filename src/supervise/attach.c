@@ -34,26 +34,12 @@
 // The order is that of what is most to the point: a process under valgrind is also
 // one without an allocator that is known.
 
-static bool status_line(uint32_t pid, const char *field, char *ret_text, size_t size)
-{
-  char name[64], line[512];
-  bool found = false;
-  snprintf(name, sizeof name, "/proc/%u/status", pid);
-  FILE *f = fopen(name, "re");
-  while (f && !found && fgets(line, sizeof line, f))
-    if ((found = !strncmp(line, field, strlen(field))))
-      snprintf(ret_text, size, "%s", line + strlen(field));
-  if (f)
-    fclose(f);
-  return found;
-}
-
 // The line has one number for each namespace from ours inwards.
 static uint32_t number_inside(uint32_t pid)
 {
   char text[256];
   const char *last = NULL;
-  if (status_line(pid, "NSpid:\t", text, sizeof text))
+  if (tide_proc_status(pid, 0, "NSpid", text, sizeof text))
     last = strrchr(text, '\t');
   return last ? (uint32_t)strtoul(last, NULL, 10) : 0;
 }
@@ -78,27 +64,16 @@ enum tide_err tide_candidate_read(uint32_t pid, struct tide_candidate *ret_candi
   return TIDE_ERR_OK;
 }
 
-static bool is_same(uint32_t pid, const char *what)
-{
-  char name[64];
-  struct stat its, ours;
-  snprintf(name, sizeof name, "/proc/%u/%s", pid, what);
-  if (stat(name, &its))
-    return true;
-  snprintf(name, sizeof name, "/proc/self/%s", what);
-  return stat(name, &ours) || (its.st_dev == ours.st_dev && its.st_ino == ours.st_ino);
-}
-
 bool tide_candidate_is_elsewhere(const struct tide_candidate *candidate)
 {
-  return !is_same(candidate->pid, "root") || !is_same(candidate->pid, "ns/mnt");
+  return !tide_proc_shares(candidate->pid, "root") || !tide_proc_shares(candidate->pid, "ns/mnt");
 }
 
 // A kernel's own process has neither a program nor memory.
 static bool is_of_kernel(uint32_t pid)
 {
   char text[64];
-  return !status_line(pid, "VmSize:", text, sizeof text);
+  return !tide_proc_status(pid, 0, "VmSize", text, sizeof text);
 }
 
 static enum tide_err check_ended(const struct tide_candidate *c, struct tide_diag *diag)

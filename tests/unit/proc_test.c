@@ -11,7 +11,9 @@
 
 #include "base/proc.h"
 
+#include <grp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -102,12 +104,52 @@ static void a_name_may_be_anything(void **state)
   assert_true(odd.stack_start && odd.stack_start == plain.stack_start);
 }
 
+static void fields_of_a_status(void **state)
+{
+  char text[64], name[16];
+  uint32_t pid = (uint32_t)getpid();
+  assert_int_equal(prctl(PR_GET_NAME, name), 0);
+  assert_true(tide_proc_status(pid, 0, "Name", text, sizeof text));
+  assert_string_equal(text, name);
+  assert_true(tide_proc_status(0, 0, "Name", text, sizeof text)); // 0: this one
+  assert_string_equal(text, name);
+  assert_true(tide_proc_status(pid, (uint32_t)gettid(), "State", text, sizeof text));
+  assert_int_equal(text[0], 'R');
+  assert_int_equal(tide_proc_status_number(pid, "Pid", 10), pid);
+  assert_int_equal(tide_proc_status_number(pid, "Uid", 10), getuid());
+  assert_false(tide_proc_status(pid, 0, "Nam", text, sizeof text));
+  assert_false(tide_proc_status(pid, 0, "ame", text, sizeof text));
+  assert_int_equal(tide_proc_status_number(pid, "Shoes", 10), 0);
+  assert_true(tide_proc_shares(pid, "root") && tide_proc_shares(pid, "ns/mnt"));
+}
+
+// Then some lines are far from the beginning, and one is longer than what is read at once.
+static int finds_what_follows_its_groups(void)
+{
+  gid_t groups[3000];
+  for (unsigned i = 0; i < 3000; i++)
+    groups[i] = 100000 + i;
+  if (setgroups(3000, groups))
+    return 0; // not root
+  char text[64];
+  return !tide_proc_status(0, 0, "NSpid", text, sizeof text) || !atoi(text) ||
+         !tide_proc_status_number(0, "VmSize", 10) || tide_proc_status_number(0, "Shoes", 10);
+}
+
+static void a_status_may_be_long(void **state)
+{
+  int status;
+  pid_t pid = child_that(finds_what_follows_its_groups);
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(status, 0);
+}
+
 UNIT_TESTS(proc_test)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_ended_tell_how),
-      cmocka_unit_test(time_of_children_is_theirs),
-      cmocka_unit_test(a_name_may_be_anything),
+      cmocka_unit_test(the_ended_tell_how),     cmocka_unit_test(time_of_children_is_theirs),
+      cmocka_unit_test(a_name_may_be_anything), cmocka_unit_test(fields_of_a_status),
+      cmocka_unit_test(a_status_may_be_long),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
