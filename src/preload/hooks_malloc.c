@@ -87,6 +87,15 @@ __attribute__((noinline)) static void free_last(struct tide_thread *t, void *p)
   free_recorded(t, p);
 }
 
+// A block in a table that is not direct.
+__attribute__((noinline)) static void free_hashed(struct tide_thread *t, void *p)
+{
+  if (TIDE_UNLIKELY(!tide_book_free_hashed(&t->writer, (uint64_t)p, t->clock.now)))
+    free_unusual(t, p);
+  else
+    free_recorded(t, p);
+}
+
 __attribute__((noinline)) static void free_other(struct tide_thread *t, void *p)
 {
   // The allocator keeps notes just before a block (glibc) and writes into it (all): a cold line is
@@ -94,7 +103,7 @@ __attribute__((noinline)) static void free_other(struct tide_thread *t, void *p)
   __builtin_prefetch((char *)p - 8, 1);
   struct tide_quick block;
   if (TIDE_UNLIKELY(!tide_book_find_other(&t->writer, (uint64_t)p, t->clock.now, &block))) {
-    free_unusual(t, p);
+    free_hashed(t, p);
     return;
   }
   if (TIDE_UNLIKELY(!tide_book_is_off_peak(&t->writer, block.c))) {

@@ -56,6 +56,16 @@ __attribute__((noinline)) static void *record_past_peak(struct tide_thread *t, s
                                          : record_unusual(t, c, p, size);
 }
 
+// A block in a table that is not direct, or of a cell that needs more than counting.
+__attribute__((noinline)) static void *record_hashed(struct tide_thread *t, struct tide_cell *c,
+                                                     void *p, size_t size)
+{
+  if (TIDE_UNLIKELY(
+          !tide_run_alloc_booked(&t->writer, TIDE_FORM_HASHED, c, (uint64_t)p, size, t->clock.now)))
+    return record_unusual(t, c, p, size);
+  return TIDE_LIKELY(tide_leave_quickly(t)) ? p : leave_owing(t, p);
+}
+
 __attribute__((noinline)) static void *record_booked(struct tide_thread *t, struct tide_cell *c,
                                                      void *p, size_t size)
 {
@@ -63,8 +73,9 @@ __attribute__((noinline)) static void *record_booked(struct tide_thread *t, stru
     return record_unusual(t, c, p, size);
   if (TIDE_UNLIKELY(!tide_cell_is_folded(c)))
     return record_past_peak(t, c, p, size);
-  if (TIDE_UNLIKELY(!tide_run_alloc_booked(&t->writer, c, (uint64_t)p, size, t->clock.now)))
-    return record_unusual(t, c, p, size);
+  if (TIDE_UNLIKELY(
+          !tide_run_alloc_booked(&t->writer, TIDE_FORM_DIRECT, c, (uint64_t)p, size, t->clock.now)))
+    return record_hashed(t, c, p, size);
   return TIDE_LIKELY(tide_leave_quickly(t)) ? p : leave_owing(t, p);
 }
 

@@ -3,6 +3,7 @@
 // What an event does with the map of live blocks (live_map.h, which draws it): it makes a place for
 // a block, or takes a block out. The usual case is inline; live.c has the rest.
 #pragma once
+#include "store/layout.h"
 #include "store/live_map.h"
 
 // apart: the allocator's blocks begin at least 32 bytes apart, as those of glibc do.
@@ -39,6 +40,50 @@ TIDE_HOT struct tide_live *tide_live_direct_slot(uint64_t number)
   const uint64_t *region = tide_live_region_of(number);
   uint64_t table = TIDE_LIKELY(region) ? tide_load_acquire(region) : 0;
   return TIDE_LIKELY(tide_table_is_direct(table)) ? tide_live_direct(table, number) : NULL;
+}
+
+// The home of a block in a hashed table; we are in its region then. NULL: its table is another one.
+TIDE_HOT struct tide_live *tide_live_enter_home(struct tide_station *s, uint64_t number,
+                                                struct tide_place *ret_place)
+{
+  uint64_t *region = tide_live_region_of(number);
+  if (TIDE_UNLIKELY(!region))
+    return NULL;
+  uint64_t table = tide_live_enter(s, region);
+  if (TIDE_UNLIKELY(!tide_table_is_hashed(table))) {
+    tide_live_leave(s);
+    return NULL;
+  }
+  struct tide_live *slots = TIDE_TABLE_ADDRESS(table);
+  if (!slots)
+    __builtin_unreachable();
+  struct tide_live *home = &slots[tide_live_hashed_index(table, number % TIDE_LIVE_KEYS)];
+  *ret_place = (struct tide_place){{home}, region, table};
+  return home;
+}
+
+// Makes an empty slot of a hashed table that of a key. False: it was not empty.
+TIDE_HOT bool tide_live_claim_slot(struct tide_live *slot, uint64_t key)
+{
+  uint64_t none = 0, when = tide_live_when(TIDE_FIRST_INTERVAL, 0) | key;
+  return __atomic_compare_exchange_n(&slot->when, &none, when, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
+}
+
+// The same for a block just allocated: its home is its own then. A home that is empty was never
+// asked for: its key is nowhere else.
+TIDE_HOT bool tide_live_claim_home(struct tide_station *s, uint64_t number,
+                                   struct tide_place *ret_place)
+{
+  uint64_t key = number % TIDE_LIVE_KEYS;
+  struct tide_live *home = tide_live_enter_home(s, number, ret_place);
+  if (TIDE_UNLIKELY(!home))
+    return false;
+  uint64_t when = tide_load_relaxed(&home->when);
+  if (when ? TIDE_LIKELY(tide_when_key(when) == key) : TIDE_LIKELY(tide_live_claim_slot(home, key)))
+    return true;
+  tide_live_leave(s);
+  return false;
 }
 
 // A place for a block just allocated, of which `what` is to be written there; unless it is in a

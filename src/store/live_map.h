@@ -15,9 +15,10 @@
 //            | 0 to 4 bits of key | the other 11 to 7: kind | 12 of interval | 41 of birth |
 //            | what of kind 1 | what of kind 2 | ...
 //
-// While a program is small, and where blocks begin at least 32 bytes apart (glibc), tables are
-// direct. Beyond that each is of the form that takes the least memory for its blocks: packed where
-// they lie crowded, 8 to 16 bytes a block, hashed where they do not, 16 and an eighth.
+// While a program is small, tables are direct where blocks begin at least 32 bytes apart (glibc),
+// and elsewhere hashed with a slot for every 16 bytes, so that each block is at home. Beyond that
+// each is of the form that takes the least memory for its blocks: packed where they lie crowded, 8
+// to 16 bytes a block, hashed where they do not, 16 and an eighth.
 //
 // The place of a key in a hashed table, its home, is in proportion to the address or, where blocks
 // lie crowded in parts of a region, scattered. A key whose home is taken lies elsewhere in that
@@ -207,14 +208,19 @@ TIDE_HOT struct tide_live *tide_live_direct(uint64_t table, uint64_t number)
   return &slots[number / slot_numbers % TIDE_LIVE_DIRECT_SLOTS];
 }
 
-TIDE_HOT uint64_t tide_live_home_index(uint64_t table, uint64_t key)
+// In a hashed table.
+TIDE_HOT uint64_t tide_live_hashed_index(uint64_t table, uint64_t key)
 {
-  if (table & TIDE_TABLE_DIRECT)
-    return key / (TIDE_LIVE_KEYS / TIDE_LIVE_DIRECT_SLOTS);
   // Odd, and the golden part of all keys: neighbours and multiples go far apart.
   uint64_t scattered = key * 1265 & (TIDE_LIVE_KEYS - 1);
   uint64_t place = table & TIDE_TABLE_SCATTERED ? scattered : key;
   return place * TIDE_TABLE_SLOTS(table) >> TIDE_LIVE_KEY_BITS;
+}
+
+TIDE_HOT uint64_t tide_live_home_index(uint64_t table, uint64_t key)
+{
+  return table & TIDE_TABLE_DIRECT ? key / (TIDE_LIVE_KEYS / TIDE_LIVE_DIRECT_SLOTS)
+                                   : tide_live_hashed_index(table, key);
 }
 
 TIDE_HOT struct tide_live *tide_live_home(uint64_t table, uint64_t key)

@@ -10,7 +10,9 @@
 enum {
   TIGHT_PROBE = 2, // lines
   DIRECT_LINES = TIDE_LIVE_DIRECT_SLOTS / TIDE_LIVE_LANES,
-  KIND_BITS = 2048, // in which kinds are counted
+  NEAR_LINES = 2 * DIRECT_LINES, // a slot for every 16 bytes
+  STRIDE = 8,                    // one in so many slots is looked at where a guess will do
+  KIND_BITS = 2048,              // in which kinds are counted
   LINE_KINDS = TIDE_TABLE_LINE / sizeof(uint64_t),
 };
 
@@ -34,10 +36,17 @@ static struct blocks blocks_of(uint64_t table, const struct tide_newcomer *more)
 
 static bool blocks_next(struct blocks *b, struct tide_entry *ret)
 {
-  while (b->next < b->n_slots)
+  const struct tide_live *slots =
+      b->table & TIDE_TABLE_PACKED ? NULL : TIDE_TABLE_ADDRESS(b->table);
+  for (; b->next < b->n_slots; b->next++) {
+    if (slots && !tide_load_relaxed(&slots[b->next].what))
+      continue; // most are empty
     // The newcomer may have come before, and its end was not seen.
-    if (tide_table_entry(b->table, b->next++, ret) && !(b->more && b->more->key == ret->key))
+    if (tide_table_entry(b->table, b->next, ret) && !(b->more && b->more->key == ret->key)) {
+      b->next++;
       return true;
+    }
+  }
   if (b->next > b->n_slots || !b->more)
     return false;
   b->next++;
@@ -105,13 +114,27 @@ static uint32_t lines_wanted(const struct census *c)
   return lines_for(n < most ? n : most);
 }
 
-// May a table have a slot for every 32 bytes, instead of so many lines? Where there are more than a
-// few blocks, while all such tables together do not take too much more than they need.
-static bool direct_is_given(uint32_t lines)
+// A roomy table has a slot for every address at which blocks usually begin, so that each is at home
+// and found quickly: for every 32 bytes where they are apart, which makes it direct, else for every
+// 16.
+static uint32_t roomy_lines(void)
 {
-  if (lines > DIRECT_LINES || lines < TIDE_LIVE_A_FEW)
+  return tide_live_map.apart ? DIRECT_LINES : NEAR_LINES;
+}
+
+static bool is_roomy(uint64_t table)
+{
+  return !(table & (TIDE_TABLE_PACKED | TIDE_TABLE_SCATTERED)) &&
+         TIDE_TABLE_SLOTS(table) >= roomy_lines() * TIDE_LIVE_LANES;
+}
+
+// May a table be roomy, instead of so many lines? Where there are more than a few blocks, while all
+// such tables together do not take too much more than they need.
+static bool roomy_is_given(uint32_t roomy, uint32_t lines)
+{
+  if (lines > roomy || lines < TIDE_LIVE_A_FEW)
     return false;
-  const int64_t more = (int64_t)(DIRECT_LINES - lines) * TIDE_TABLE_LINE;
+  const int64_t more = (int64_t)(roomy - lines) * TIDE_TABLE_LINE;
   if (tide_load_relaxed(&tide_live_map.direct_left) < more)
     return false;
   __atomic_fetch_sub(&tide_live_map.direct_left, more, __ATOMIC_RELAXED);
@@ -213,8 +236,10 @@ static uint64_t replacement(uint64_t old, const struct tide_newcomer *more)
   struct census c = take_census(old, more);
   uint32_t hashed = more ? lines_wanted(&c) : lines_for(c.n);
   uint64_t shape = packed_shape(old, more, &c, hashed), table = 0;
-  if (more && direct_is_given(shape ? tide_table_n_lines(shape) : hashed))
-    return table_new(hashed_shape(old, more, DIRECT_LINES), old, more);
+  // Blocks of 8 bytes, too: a slot for each of them.
+  uint32_t roomy = tide_live_map.apart || c.coarsest ? roomy_lines() : TIDE_TABLE_MAX_LINES;
+  if (more && roomy_is_given(roomy, shape ? tide_table_n_lines(shape) : hashed))
+    return table_new(hashed_shape(old, more, roomy), old, more);
   if (shape)
     table = table_new(shape, old, more);
   return table ? table : table_new(hashed_shape(old, more, hashed), old, more);
@@ -242,31 +267,53 @@ bool tide_live_rebuild(struct tide_station *self, uint64_t *region,
   return new;
 }
 
+static uint32_t n_used(uint64_t table, uint32_t stride)
+{
+  uint32_t n = 0, n_slots = tide_table_n_slots(table);
+  for (uint32_t i = 0; i < n_slots; i += stride)
+    n += tide_table_is_used(table, i);
+  return n * stride;
+}
+
 // The region that this thread opened last has shown by now what it had use for. One that was given
-// much more is made smaller: only the latest of each thread may be too large.
+// much more is made smaller, unless it is roomy: only the latest of each thread may be too large.
 static void look_back(struct tide_station *s)
 {
   uint64_t table = s->opened ? tide_live_enter(s, s->opened) : 0;
-  uint32_t n = 0, n_slots = tide_table_is_open(table) ? tide_table_n_slots(table) : 0;
-  for (uint32_t i = 0; i < n_slots; i++)
-    n += tide_table_is_used(table, i);
-  if (n_slots) {
+  if (tide_table_is_open(table)) {
     struct census c = take_census(table, NULL);
-    s->lines = lines_for(n);
+    s->lines = lines_for(n_used(table, 1));
     s->packed = (uint32_t)packed_shape(table, NULL, &c, s->lines);
   }
   tide_live_leave(s);
   uint32_t lines = s->packed ? tide_table_n_lines(s->packed) : s->lines;
-  if (n_slots && lines * 4 < tide_table_n_lines(table) * 3 && !(table & TIDE_TABLE_DIRECT))
+  if (tide_table_is_open(table) && lines * 4 < tide_table_n_lines(table) * 3 && !is_roomy(table))
     tide_live_rebuild(s, s->opened, NULL);
+}
+
+// While a small part of what roomy tables may take is taken, a glance will do: what form a table
+// would have if it were not roomy does not matter yet.
+static void glance_back(struct tide_station *s)
+{
+  uint64_t table = s->opened ? tide_live_enter(s, s->opened) : 0;
+  if (tide_table_is_open(table)) {
+    uint32_t lines = lines_for(n_used(table, is_roomy(table) ? STRIDE : 1));
+    s->lines =
+        lines < DIRECT_LINES / 2 ? lines : DIRECT_LINES / 2; // packed, it would be about that
+    s->packed = 0;
+  }
+  tide_live_leave(s);
 }
 
 bool tide_live_table_first(struct tide_station *s, uint64_t *region)
 {
-  look_back(s);
+  if (tide_load_relaxed(&tide_live_map.direct_left) > TIDE_LIVE_DIRECT_BYTES / 2)
+    glance_back(s);
+  else
+    look_back(s);
   uint64_t shape = tide_table_word(NULL, tide_table_lines(s->lines), false), none = 0;
-  if (direct_is_given(s->packed ? tide_table_n_lines(s->packed) : s->lines))
-    shape = tide_table_word(NULL, DIRECT_LINES, false);
+  if (roomy_is_given(roomy_lines(), s->packed ? tide_table_n_lines(s->packed) : s->lines))
+    shape = tide_table_word(NULL, roomy_lines(), false);
   else if (s->packed)
     shape = s->packed;
   uint32_t lines = tide_table_n_lines(shape);

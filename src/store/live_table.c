@@ -3,7 +3,7 @@
 // The forms of a table.
 #include "store/live_inside.h"
 
-#include "store/layout.h"
+#include "store/live.h"
 
 enum { KIND_PROBE = 16, LINE_WORDS = TIDE_TABLE_LINE / sizeof(uint64_t) };
 #define KEY_FIELD (TIDE_LIVE_KEYS - 1ull)
@@ -111,10 +111,7 @@ static struct tide_live *slot_of_key(uint64_t table, uint64_t key)
 
 static bool claim_slot(struct tide_live *slot, uint64_t key)
 {
-  uint64_t none = 0, when = tide_live_when(TIDE_FIRST_INTERVAL, 0) | key;
-  return !tide_load_relaxed(&slot->when) &&
-         __atomic_compare_exchange_n(&slot->when, &none, when, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED);
+  return !tide_load_relaxed(&slot->when) && tide_live_claim_slot(slot, key);
 }
 
 // A slot for a key that is not in the table; NULL: there is none near its home.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The usual events, without a call: a block in a direct table, a cell that needs nothing made for
-// it, a total that concerns nobody. What calls nobody has to save no registers. Each function here
-// counts all or nothing: where it says false, book.h has the general way.
+// The usual events, without a call: a block in a direct table or at its home in a hashed one, a
+// cell that needs nothing made for it, a total that concerns nobody. What calls nobody has to save
+// no registers. Each function here counts all or nothing: where it says false, book.h has the
+// general way.
 //
 // What such an event waits for is memory and branches foreseen wrongly rather than instructions: a
 // fetch of the ends when a block is allocated gained 5 ns where stacks vary, histograms without a
@@ -24,7 +25,7 @@ TIDE_HOT bool tide_cell_share_quickly(struct tide_cell *c, struct tide_stamp now
   return true;
 }
 
-// Puts the thread's latest block where the one before was, in a direct table.
+// Puts the thread's latest block at its place, which is known, in a table that is not packed.
 TIDE_HOT void tide_book_put_again(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
                                   uint64_t what, uint64_t when, uint64_t birth)
 {
@@ -36,42 +37,90 @@ TIDE_HOT void tide_book_put_again(struct tide_writer *w, struct tide_cell *c, ui
   tide_live_put(w->last_place.slot, words);
 }
 
-// The same in any slot of a direct table.
-TIDE_HOT void tide_book_put_direct(struct tide_writer *w, struct tide_live *slot,
-                                   struct tide_cell *c, uint64_t addr, uint64_t what, uint64_t when,
-                                   uint64_t birth)
+// Which tables are looked at: direct ones, or hashed ones, too. The first is asked for before the
+// second, by a function of its own: it has to save fewer registers.
+enum tide_form { TIDE_FORM_DIRECT, TIDE_FORM_HASHED };
+
+// A place that is at hand; in the region of a hashed table we are then. False: it is not.
+TIDE_HOT bool tide_book_place(struct tide_writer *w, enum tide_form form, uint64_t number,
+                              struct tide_place *ret_place)
 {
-  w->prev = w->last;
-  w->last = addr;
-  w->last_place.slot = slot;
-  w->last_place.region = NULL;
-  tide_book_put_again(w, c, addr, what, when, birth);
+  if (form == TIDE_FORM_HASHED && tide_live_claim_home(&w->station, number, ret_place))
+    return true;
+  *ret_place = (struct tide_place){{tide_live_direct_slot(number)}, NULL, 0};
+  return ret_place->slot;
+}
+
+// Leaves the region, if one was entered for this form.
+TIDE_HOT void tide_book_leave_form(struct tide_writer *w, enum tide_form form)
+{
+  if (form == TIDE_FORM_HASHED)
+    tide_live_leave(&w->station);
+}
+
+// A streak of sizes ends, of a cell that has a histogram for it, and another one begins. False: it
+// is for tide_sizes_add(), and nothing was done.
+TIDE_HOT bool tide_sizes_turn_quickly(struct tide_cell *c, uint32_t bucket)
+{
+  struct tide_ends *ends = tide_ends_find(c);
+  struct tide_hist *hist = TIDE_LIKELY(ends) ? tide_hist_find(ends) : NULL;
+  struct tide_streak old = c->sizes;
+  uint32_t old_bucket = tide_streak_bucket(old), sum;
+  if (TIDE_UNLIKELY(!hist) || TIDE_UNLIKELY(bucket >= TIDE_SIZE_BUCKETS) ||
+      TIDE_UNLIKELY(old_bucket >= TIDE_SIZE_BUCKETS))
+    return false;
+  uint32_t *count = &hist->size[old_bucket];
+  if (TIDE_UNLIKELY(__builtin_add_overflow(*count, tide_streak_count(old), &sum)))
+    return false;
+  c->sizes.word =
+      TIDE_STREAK_ONE + (old.word % TIDE_STREAK_ONE & -(uint64_t)TIDE_STREAK_PART_UNIT) + bucket;
+  __atomic_signal_fence(__ATOMIC_RELEASE); // see begin_streak()
+  *count = sum;
+  return true;
+}
+
+// The size of one more block. In direct tables alone, the usual ones, it turns no streak.
+TIDE_HOT bool tide_sizes_add_quickly(struct tide_cell *c, enum tide_form form, uint64_t size)
+{
+  struct tide_streak longer;
+  uint32_t bucket = tide_size_bucket_quickly(size);
+  if (TIDE_UNLIKELY(!tide_streak_goes_on(c->sizes, bucket, &longer)))
+    return form == TIDE_FORM_HASHED && tide_sizes_turn_quickly(c, bucket);
+  c->sizes = longer;
+  return true;
 }
 
 // An allocation of size bytes at addr; its cell is folded. False: not as usual, and nothing was
 // counted.
-TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
-                                      uint64_t size, uint64_t now)
+TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, enum tide_form form,
+                                      struct tide_cell *c, uint64_t addr, uint64_t size,
+                                      uint64_t now)
 {
   struct tide_thread_slot *thread = w->slot;
-  struct tide_streak sizes;
+  struct tide_place place;
+  if (TIDE_UNLIKELY(!tide_book_place(w, form, addr >> 3, &place)))
+    return false;
   int64_t held = thread->held + (int64_t)size;
   if (c != w->last_cell) // most blocks end soon: what that needs is on its way then
     __builtin_prefetch(tide_ends_at(tide_part_offset(c->sizes)), 1);
-  if (TIDE_UNLIKELY(!tide_streak_goes_on(c->sizes, tide_size_bucket_quickly(size), &sizes)) ||
-      TIDE_UNLIKELY(held > w->high))
+  if (TIDE_UNLIKELY(held > w->high) || TIDE_UNLIKELY(!tide_sizes_add_quickly(c, form, size))) {
+    tide_book_leave_form(w, form);
     return false;
-  struct tide_live *slot = tide_live_direct_slot(addr >> 3);
-  if (TIDE_UNLIKELY(!slot))
-    return false;
+  }
   tide_store_relaxed(&thread->held, held);
   c->n_alloc++;
   c->b_alloc += size;
   c->birth_live_sum += now;
   c->t_last = now;
-  c->sizes = sizes;
-  tide_book_put_direct(w, slot, c, addr, tide_live_what(tide_cell_index(c), size),
-                       tide_live_when(c->stamp.interval, now), now);
+  w->prev = w->last;
+  w->last = addr;
+  w->last_place.slot = place.slot;
+  w->last_place.region = place.region;
+  if (form == TIDE_FORM_HASHED)
+    w->last_place.table = place.table;
+  tide_book_put_again(w, c, addr, tide_live_what(tide_cell_index(c), size),
+                      tide_live_when(c->stamp.interval, now), now);
+  tide_book_leave_form(w, form);
   return true;
 }
 
@@ -177,7 +226,7 @@ TIDE_HOT bool tide_book_may_be_last(const struct tide_writer *w, uint64_t addr)
   return addr == w->last && TIDE_LIKELY(!w->last_place.region);
 }
 
-// A block in a direct table that may end without a call.
+// A block in a direct table, or at home in a hashed one, that may end without a call.
 struct tide_quick {
   struct tide_live *slot;
   struct tide_cell *c;
@@ -213,4 +262,39 @@ TIDE_HOT bool tide_book_find_other(const struct tide_writer *w, uint64_t addr, u
   struct tide_end end = tide_end_of_quickly(&block, now);
   *ret = (struct tide_quick){slot, &tide_store.cells[block.cell], end};
   return TIDE_LIKELY(!tide_book_is_foreign(w, block.cell, end.birth));
+}
+
+// Where a block is, in a direct table or at home in a hashed one; in the region of that we are
+// then.
+TIDE_HOT struct tide_live *tide_book_slot(struct tide_writer *w, uint64_t number)
+{
+  struct tide_place place;
+  struct tide_live *slot = tide_live_direct_slot(number);
+  return slot ? slot : tide_live_enter_home(&w->station, number, &place);
+}
+
+// The end of a block in a direct table, or at home in a hashed one, that may be one of the latest
+// two. False: it is not the usual case, and nothing was counted.
+TIDE_HOT bool tide_book_free_hashed(struct tide_writer *w, uint64_t addr, uint64_t now)
+{
+  struct tide_live words;
+  uint64_t number = tide_live_number(addr);
+  struct tide_live *slot =
+      TIDE_LIKELY(tide_live_plausible(number)) ? tide_book_slot(w, number) : NULL;
+  if (TIDE_UNLIKELY(!slot))
+    return false;
+  bool ended = false;
+  if (TIDE_LIKELY(tide_live_words(slot, number % TIDE_LIVE_KEYS, &words))) {
+    struct tide_block block = tide_live_block(words.what, words.when);
+    struct tide_end end = tide_end_of_quickly(&block, now);
+    struct tide_cell *c = &tide_store.cells[block.cell];
+    bool last = addr == w->last;
+    ended = TIDE_LIKELY(!tide_book_is_foreign(w, block.cell, end.birth)) &&
+            (TIDE_LIKELY(tide_book_is_off_peak(w, c)) || tide_book_pass_peak(w, c, now)) &&
+            tide_book_end_quickly(w, c, slot, end, last || addr == w->prev);
+    if (ended && last)
+      w->temp_cell = c;
+  }
+  tide_live_leave(&w->station);
+  return ended;
 }

@@ -84,12 +84,12 @@ TIDE_HOT bool tide_run_alloc_again(struct tide_writer *w, struct tide_cell *c, u
 
 // A new block at addr that does not wait, in the usual case; the cell is folded. Calls nobody.
 // False: nothing was done.
-TIDE_HOT bool tide_run_alloc_booked(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
-                                    uint64_t size, uint64_t now)
+TIDE_HOT bool tide_run_alloc_booked(struct tide_writer *w, enum tide_form form, struct tide_cell *c,
+                                    uint64_t addr, uint64_t size, uint64_t now)
 {
   // One that comes alone is sooner booked than it would wait.
   return (!TIDE_HAS(RUN) || w->temp_cell != c) && TIDE_LIKELY(!tide_writer_waits(w)) &&
-         TIDE_LIKELY(tide_book_alloc_quickly(w, c, addr, size, now));
+         TIDE_LIKELY(tide_book_alloc_quickly(w, form, c, addr, size, now));
 }
 
 // A new block at addr. False: no room in the live map; nothing was counted.
@@ -97,7 +97,9 @@ TIDE_HOT bool tide_run_alloc(struct tide_writer *w, struct tide_cell *c, uint64_
                              uint64_t size, uint64_t now)
 {
   return tide_run_alloc_again(w, c, addr, size) ||
-         (tide_cell_is_folded(c) && TIDE_LIKELY(tide_run_alloc_booked(w, c, addr, size, now))) ||
+         (tide_cell_is_folded(c) &&
+          (TIDE_LIKELY(tide_run_alloc_booked(w, TIDE_FORM_DIRECT, c, addr, size, now)) ||
+           tide_run_alloc_booked(w, TIDE_FORM_HASHED, c, addr, size, now))) ||
          tide_run_alloc_any(w, c, addr, size, now);
 }
 
@@ -184,6 +186,7 @@ TIDE_HOT bool tide_run_free_slowly(struct tide_writer *w, uint64_t addr, uint64_
 // The same, quickly where it can be. Hooks have the two apart, to save fewer registers.
 TIDE_HOT bool tide_run_free_booked(struct tide_writer *w, uint64_t addr, uint64_t now)
 {
-  return (!tide_writer_waits(w) && tide_run_free_quickly(w, addr, now)) ||
+  return (!tide_writer_waits(w) &&
+          (tide_run_free_quickly(w, addr, now) || tide_book_free_hashed(w, addr, now))) ||
          tide_run_free_slowly(w, addr, now);
 }

@@ -303,6 +303,39 @@ static void keep(struct tide_station *s, int i, uint64_t random)
   places[i].state = LIVE;
 }
 
+// Blocks that may begin 16 bytes apart: while a program is small, each is at its home, the table is
+// as roomy after the next region was opened, and a block of 8 bytes makes it roomier.
+static void roomy(void)
+{
+  forget_all(false);
+  n_kinds = 0;
+  tide_live_map.direct_left = TIDE_LIVE_DIRECT_BYTES;
+  lay_out(16);
+  struct tide_station *s = station_new();
+  uint64_t x = 3;
+  for (int i = 0; i < PLACES; i++) {
+    struct tide_place p;
+    keep(s, i, next_random(&x));
+    if (!tide_live_enter_home(s, places[i].addr >> 3, &p) ||
+        tide_load_relaxed(&p.slot->what) != places[i].what)
+      bad("a block at home", places[i].addr, 0);
+    tide_live_leave(s);
+  }
+  uint64_t before = table_at(0);
+  if (TIDE_TABLE_SLOTS(before) != 2 * TIDE_LIVE_DIRECT_SLOTS)
+    bad("a roomy table", TIDE_TABLE_SLOTS(before), 2 * TIDE_LIVE_DIRECT_SLOTS);
+  for (int i = 1; i < 80; i++)
+    if (places[i].state == LIVE) {
+      take(s, i);
+      places[i].addr = places[0].addr + (uint64_t)i * 8;
+      keep(s, i, next_random(&x));
+    }
+  if (TIDE_TABLE_SLOTS(table_at(0)) <= TIDE_TABLE_SLOTS(before))
+    bad("a roomier table", TIDE_TABLE_SLOTS(table_at(0)), TIDE_TABLE_SLOTS(before));
+  walk(read_own);
+  take_all();
+}
+
 // Field by field: what lies between them is nobody's.
 static bool is_same(const struct tide_block *a, const struct tide_block *b)
 {
@@ -477,6 +510,7 @@ int main(int argc, char **argv)
       spacing_is(spacings[i], threads, threads % 2 ? 200 : 12);
     }
   in_turn();
+  roomy();
   packed(8, 0);
   packed(16, 1);
   packed(48, 2);

@@ -148,6 +148,41 @@ static void a_large_block(void)
   EXPECT(cell->b_free - bytes == size);
 }
 
+// Blocks that lie near to each other, as those of most allocators but glibc's, are at home in their
+// tables, and their events the quick way's: also where sizes vary, and at the end of one of the
+// latest two.
+static void near_blocks_are_quick(void)
+{
+  enum { BLOCKS = 500 };
+  const uint64_t from = 0x30000000, spacing = tide_live_map.apart ? 32 : 16;
+  uint32_t n_quick = 0;
+  tide_run_settle(&w);
+  tide_hist_of(&w, ends_of(other));
+  for (uint64_t i = 0; i < BLOCKS; i++) {
+    uint64_t size = i % 3 ? 16 : 100, addr = from + i * spacing;
+    tide_cell_fold(&w, other);
+    if (tide_book_alloc_quickly(&w, TIDE_FORM_HASHED, other, addr, size, at(1100)))
+      n_quick++;
+    else
+      EXPECT(tide_run_alloc(&w, other, addr, size, at(1100)));
+  }
+  EXPECT(n_quick >= BLOCKS - BLOCKS / 20); // but the first, whose tables were small
+  uint64_t n_temp = ends_of(other)->n_temp;
+  EXPECT(tide_book_free_hashed(&w, from + (BLOCKS - 2) * spacing, at(1100)));
+  EXPECT(tide_book_free_hashed(&w, from + (BLOCKS - 1) * spacing, at(1100)));
+  EXPECT(ends_of(other)->n_temp == n_temp + 2 && w.temp_cell == other);
+  EXPECT(!tide_book_free_hashed(&w, from + (BLOCKS - 1) * spacing, at(1100))); // it is gone
+  n_quick = 0;
+  for (uint64_t i = 0; i < BLOCKS - 2; i++)
+    if (tide_book_free_hashed(&w, from + i * spacing, at(1101)))
+      n_quick++;
+    else
+      EXPECT(tide_run_free_booked(&w, from + i * spacing, at(1101)));
+  EXPECT(n_quick >= BLOCKS - 4); // all but those that turn the lives' streak for the first time
+  EXPECT(other->n_alloc - other->n_free == 1); // that of a_large_block()
+  EXPECT(!w.station.at);
+}
+
 int main(void)
 {
   open_store();
@@ -156,5 +191,6 @@ int main(void)
   what_does_not_wait();
   others_come();
   a_large_block();
+  near_blocks_are_quick();
   return n_bad != 0;
 }
