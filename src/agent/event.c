@@ -16,8 +16,17 @@ static uint64_t call_real(const struct tide_agent_hook *hook, const struct tide_
                                        TIDE_FRAME_ARGUMENT(f, 4));
 }
 
-TIDE_HOT void record_block(struct tide_agent_seat *seat, uint64_t p, uint64_t size,
-                           const struct tide_agent_frame *f)
+// The caller's, with whose function it called (unwind/walk.h).
+TIDE_HOT struct tide_regs regs_of(const struct tide_agent_hook *hook,
+                                  const struct tide_agent_frame *f)
+{
+  struct tide_regs regs = TIDE_FRAME_REGS(f);
+  regs.pc |= (uint64_t)hook->family << TIDE_PC_TAG_SHIFT;
+  return regs;
+}
+
+TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                           uint64_t p, uint64_t size, const struct tide_agent_frame *f)
 {
   if (TIDE_UNLIKELY(!p)) {
     tide_record_failed();
@@ -25,7 +34,7 @@ TIDE_HOT void record_block(struct tide_agent_seat *seat, uint64_t p, uint64_t si
   }
   struct tide_thread *t = tide_enter(&seat->seat);
   if (TIDE_LIKELY(t))
-    tide_record_block(t, (void *)p, size, TIDE_FRAME_REGS(f));
+    tide_record_block(t, (void *)p, size, regs_of(hook, f));
 }
 
 static uint64_t resize(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
@@ -35,7 +44,7 @@ static uint64_t resize(struct tide_agent_seat *seat, const struct tide_agent_hoo
   struct tide_resize block = tide_resize_begin(&seat->seat, old);
   uint64_t p = call_real(hook, f);
   if (TIDE_LIKELY(p))
-    tide_resize_done(&seat->seat, block, old, (void *)p, size, TIDE_FRAME_REGS(f));
+    tide_resize_done(&seat->seat, block, old, (void *)p, size, regs_of(hook, f));
   else if (old && !size)
     tide_resize_freed(&seat->seat, block, old);
   else
@@ -52,7 +61,7 @@ static uint64_t resize_in_place(struct tide_agent_seat *seat, const struct tide_
   struct tide_resize block = tide_resize_begin(&seat->seat, p);
   uint64_t size = call_real(hook, f);
   if (size >= wanted)
-    tide_resize_done(&seat->seat, block, p, p, wanted, TIDE_FRAME_REGS(f));
+    tide_resize_done(&seat->seat, block, p, p, wanted, regs_of(hook, f));
   else
     tide_resize_failed(&seat->seat, block, p);
   return size;
@@ -74,19 +83,19 @@ static uint64_t outermost(struct tide_agent_seat *seat, const struct tide_agent_
   case TIDE_ROLE_ALLOC:
   case TIDE_ROLE_ALLOC_ALIGNED:
     p = call_real(hook, f);
-    record_block(seat, p, TIDE_FRAME_ARGUMENT(f, 0), f);
+    record_block(seat, hook, p, TIDE_FRAME_ARGUMENT(f, 0), f);
     return p;
   case TIDE_ROLE_ALLOC_SECOND:
     p = call_real(hook, f);
-    record_block(seat, p, TIDE_FRAME_ARGUMENT(f, 1), f);
+    record_block(seat, hook, p, TIDE_FRAME_ARGUMENT(f, 1), f);
     return p;
   case TIDE_ROLE_CALLOC:
     p = call_real(hook, f);
-    record_block(seat, p, TIDE_FRAME_ARGUMENT(f, 0) * TIDE_FRAME_ARGUMENT(f, 1), f);
+    record_block(seat, hook, p, TIDE_FRAME_ARGUMENT(f, 0) * TIDE_FRAME_ARGUMENT(f, 1), f);
     return p;
   case TIDE_ROLE_POSIX:
     p = call_real(hook, f);
-    record_block(seat, (uint32_t)p ? 0 : *(uint64_t *)TIDE_FRAME_ARGUMENT(f, 0),
+    record_block(seat, hook, (uint32_t)p ? 0 : *(uint64_t *)TIDE_FRAME_ARGUMENT(f, 0),
                  TIDE_FRAME_ARGUMENT(f, 2), f);
     return p;
   case TIDE_ROLE_REALLOC: return resize(seat, hook, f, TIDE_FRAME_ARGUMENT(f, 1));

@@ -12,11 +12,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const char *const WORDS[] = {
-#define TIDE_FAMILY(name, words) [TIDE_FAMILY_##name] = (words),
-#include "attach/families.def"
-};
-
 static const struct sign {
   enum tide_family family;
   const char *name; // without the asterisk
@@ -51,11 +46,6 @@ static const struct takes {
 #define TIDE_TAKES(family, hooked) {TIDE_FAMILY_##family, #hooked},
 #include "attach/families.def"
 };
-
-const char *tide_family_words(enum tide_family family)
-{
-  return WORDS[family];
-}
 
 // An allocator in one object.
 struct allocator {

@@ -6,14 +6,7 @@
 #pragma once
 #include "attach/loaded.h"
 #include "store/agent_face.h"
-
-enum tide_family {
-#define TIDE_FAMILY(name, words) TIDE_FAMILY_##name,
-#include "attach/families.def"
-  TIDE_FAMILIES_N
-};
-
-const char *tide_family_words(enum tide_family family); // "jemalloc"
+#include "store/codes.h"
 
 // A function of an allocator in a process.
 struct tide_hookable {

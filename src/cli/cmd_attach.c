@@ -74,7 +74,7 @@ static void say_attached(const struct tide_arguments *arguments,
   struct tide_buf names = {0};
   if (arguments->quiet)
     return;
-  for (int i = 0; i < TIDE_FAMILIES_N; i++)
+  for (int i = 0; i < 32; i++)
     if (attached->families >> i & 1)
       tide_buf_printf(&names, "%s%s", names.n ? ", " : "", tide_family_words((enum tide_family)i));
   char still[TIDE_UNITS_MAX];

@@ -247,6 +247,44 @@ static void set_resident(struct tide_merging *m)
   }
 }
 
+static void add_allocator(struct tide_image *image, const struct tide_allocator *part)
+{
+  size_t i = 0;
+  while (i < image->n_allocators && image->allocators[i].family != part->family)
+    i++;
+  if (i == image->n_allocators) {
+    image->allocators =
+        tide_realloc_array(image->allocators, ++image->n_allocators, sizeof *image->allocators);
+    image->allocators[i] = (struct tide_allocator){.family = part->family};
+  }
+  struct tide_allocator *sum = &image->allocators[i];
+  sum->n_alloc += part->n_alloc;
+  sum->b_alloc += part->b_alloc;
+  sum->live_blocks = (int64_t)((uint64_t)sum->live_blocks + (uint64_t)part->live_blocks);
+  sum->live_bytes = (int64_t)((uint64_t)sum->live_bytes + (uint64_t)part->live_bytes);
+  sum->peak_blocks = (int64_t)((uint64_t)sum->peak_blocks + (uint64_t)part->peak_blocks);
+  sum->peak_bytes = (int64_t)((uint64_t)sum->peak_bytes + (uint64_t)part->peak_bytes);
+}
+
+static int by_falling_peak(const void *left, const void *right)
+{
+  const struct tide_allocator *a = left, *b = right;
+  return (a->peak_bytes < b->peak_bytes) - (a->peak_bytes > b->peak_bytes);
+}
+
+static void set_allocators(struct tide_merging *m)
+{
+  struct tide_image *image = m->image;
+  image->has_allocators = true;
+  for (size_t i = 0; i < m->n_parts; i++)
+    image->has_allocators &= m->parts[i]->has_allocators;
+  for (size_t i = 0; image->has_allocators && i < m->n_parts; i++)
+    for (size_t k = 0; k < m->parts[i]->n_allocators; k++)
+      add_allocator(image, &m->parts[i]->allocators[k]);
+  if (image->n_allocators)
+    qsort(image->allocators, image->n_allocators, sizeof *image->allocators, by_falling_peak);
+}
+
 static void set_numbers(struct tide_merging *m)
 {
   struct tide_image *image = m->image;
@@ -261,6 +299,7 @@ static void set_numbers(struct tide_merging *m)
   SUM_KNOWN(m, max_rss_bytes);
   SUM_KNOWN(m, rss_at_peak_bytes);
   set_resident(m);
+  set_allocators(m);
   SUM_KNOWN(m, cpu_ns);
   SUM_KNOWN(m, recorder_ns);
   if (m->n_parts > 1 && !image->cpu_ns)

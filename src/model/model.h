@@ -170,6 +170,13 @@ struct tide_snapshot_pieces {
   bool has_counts;
 };
 
+// What of an image's heap one allocator gave.
+struct tide_allocator {
+  uint32_t family; // enum tide_family
+  uint64_t n_alloc, b_alloc;
+  int64_t live_blocks, live_bytes, peak_blocks, peak_bytes; // at the end, and at the image's peak
+};
+
 // One process image: from exec (or fork) to the next exec or the end.
 struct tide_image {
   uint32_t pid, ppid;    // pid 0: several processes merged, or another tool did not tell
@@ -248,6 +255,10 @@ struct tide_image {
   uint64_t rss_bound_bytes;    // rss_at_peak_bytes may be wrong by as much
   uint64_t untouched_bytes;    // of the heap at its peak, at least so much was in memory at no look
   uint64_t swapped_bytes;      // the most that was swapped out
+  // Since format 1.6; by_agent is known only then. By falling bytes at the peak, each family once.
+  bool has_allocators;
+  struct tide_allocator *allocators;
+  size_t n_allocators;
 };
 
 // What recording cost the run, all of its processes together. See tidemark-run(1).

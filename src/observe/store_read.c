@@ -246,6 +246,15 @@ void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *wh
   r->live_blocks += cell->n_alloc - cell->n_free;
   r->share_bytes += (uint64_t)share.bytes;
   r->share_blocks += (uint64_t)share.blocks;
+  bool is_lost = r->image->by_agent && r->view->kinds[owner->stack] == TIDE_SITE_LOST;
+  struct tide_allocator *family =
+      &r->families[is_lost ? TIDE_FAMILY_UNKNOWN : owner->family % TIDE_READING_FAMILIES];
+  family->n_alloc += cell->n_alloc;
+  family->b_alloc += cell->b_alloc;
+  family->live_bytes = difference((uint64_t)family->live_bytes + cell->b_alloc, cell->b_free);
+  family->live_blocks = difference((uint64_t)family->live_blocks + cell->n_alloc, cell->n_free);
+  family->peak_bytes = (int64_t)((uint64_t)family->peak_bytes + (uint64_t)share.bytes);
+  family->peak_blocks = (int64_t)((uint64_t)family->peak_blocks + (uint64_t)share.blocks);
   if (last_ticks > r->heap_last_ticks)
     r->heap_last_ticks = last_ticks;
 }
@@ -305,6 +314,52 @@ static void find_peak(struct tide_reading *r)
   image->peak_bytes = (int64_t)bytes;
   image->peak_blocks = (int64_t)blocks;
   image->peak_bound_bytes = h->ceiling > image->peak_bytes ? (uint64_t)h->ceiling - bytes : 0;
+}
+
+static bool is_named(const char *path, uint32_t family)
+{
+  const char *name = strrchr(path, '/');
+  return strstr(name ? name + 1 : path, tide_family_words(family));
+}
+
+// A preloaded recorder has one allocator behind it, known by its library.
+static uint32_t family_of(const struct tide_image *image)
+{
+  const char *path = image->allocator;
+  if (!path || !*path)
+    return TIDE_FAMILY_LIBC;
+  for (uint32_t family = TIDE_FAMILY_JEMALLOC; family < TIDE_FAMILY_OWN; family++)
+    if (is_named(path, family))
+      return family;
+  return image->exe && !strcmp(path, image->exe) ? TIDE_FAMILY_OWN : TIDE_FAMILY_UNKNOWN;
+}
+
+static int by_falling_peak(const void *left, const void *right)
+{
+  const struct tide_allocator *a = left, *b = right;
+  if (a->peak_bytes != b->peak_bytes)
+    return a->peak_bytes < b->peak_bytes ? 1 : -1;
+  return (a->family > b->family) - (a->family < b->family);
+}
+
+static void list_allocators(struct tide_reading *r)
+{
+  struct tide_image *image = r->image;
+  struct tide_allocator *out = tide_alloc_array(TIDE_READING_FAMILIES, sizeof *out);
+  for (uint32_t i = 0; i < TIDE_READING_FAMILIES; i++) {
+    struct tide_allocator *family = &r->families[i];
+    if (!family->n_alloc)
+      continue;
+    family->family = image->by_agent ? i : family_of(image);
+    if (r->peak_is_now) {
+      family->peak_bytes = family->live_bytes;
+      family->peak_blocks = family->live_blocks;
+    }
+    out[image->n_allocators++] = *family;
+  }
+  qsort(out, image->n_allocators, sizeof *out, by_falling_peak);
+  image->allocators = out;
+  image->has_allocators = true;
 }
 
 static uint64_t age_of(const struct tide_reading *r, uint64_t n_live, uint64_t births,
@@ -480,6 +535,7 @@ void tide_reading_begin(struct tide_reading *r, struct tide_store_view *view,
 void tide_reading_end(struct tide_reading *r)
 {
   find_peak(r);
+  list_allocators(r);
   find_cost(r);
   free(r->slot_events);
 }

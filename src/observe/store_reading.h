@@ -7,6 +7,8 @@
 #include "observe/clock.h"
 #include "observe/store_view.h"
 
+enum { TIDE_READING_FAMILIES = 64 };
+
 struct tide_reading {
   struct tide_store_view *view;
   const struct tide_clock *clock;
@@ -16,9 +18,10 @@ struct tide_reading {
   uint8_t life_bucket[TIDE_LIFE_BUCKETS]; // ticks to nanoseconds
   // Sums over cells, of the heap but for the first:
   uint64_t last_ticks, heap_last_ticks;
-  uint64_t live_bytes, live_blocks;   // now
-  uint64_t share_bytes, share_blocks; // at the peak, as the cells have it
-  bool peak_is_now;                   // so every share is what is live; once that is found
+  uint64_t live_bytes, live_blocks;                      // now
+  uint64_t share_bytes, share_blocks;                    // at the peak, as the cells have it
+  struct tide_allocator families[TIDE_READING_FAMILIES]; // the same of each
+  bool peak_is_now; // so every share is what is live; once that is found
 };
 
 // Makes an image of everything but frames, sites and what follows from those.

@@ -19,7 +19,7 @@ static uint32_t root_node(enum tide_walk_end end)
 
 static uint64_t with_module(uint64_t key)
 {
-  uint64_t pc = key & ~TIDE_RULE_EXACT_PC;
+  uint64_t pc = key & ~(TIDE_RULE_EXACT_PC | TIDE_PC_TAG);
   uint64_t call = key & TIDE_RULE_EXACT_PC ? pc : pc - 1;
   return TIDE_FRAME_PC(pc) | (uint64_t)tide_modules_at(call) << 48 | (key & TIDE_RULE_EXACT_PC);
 }
@@ -110,8 +110,10 @@ struct tide_cell *tide_intern(struct tide_thread *t, struct tide_unwind_frame *f
     count_oddities(f, n, root);
   c = tide_writer_cell_new(&t->writer, hash, node);
   struct tide_owner *owner = c ? tide_owner_at((uint32_t)(c - tide_store.cells)) : NULL;
-  if (owner && !owner->t_first)
+  if (owner && !owner->t_first) {
     owner->t_first = from >> TIDE_TICK_SHIFT;
+    owner->family = (f[n - 1].key & TIDE_PC_TAG) >> TIDE_PC_TAG_SHIFT;
+  }
   tide_cold_add(from);
   tide_store_relaxed(&tide_store.header->cold_ticks, tide_cold_cycles >> TIDE_TICK_SHIFT);
   return c;

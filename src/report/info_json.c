@@ -42,6 +42,7 @@ static void write_image(struct tide_json *json, const struct tide_capture *captu
   else
     tide_json_text(json, NULL);
   tide_json_put_text(json, "allocator", image->allocator ? image->allocator : "");
+  tide_image_json_allocators(json, image);
   tide_json_put_u64(json, "off_reason", image->off_reason);
   tide_json_put_i64(json, "peak_bytes", image->peak_bytes);
   tide_json_put_u64(json, "allocations", profile->totals.n_alloc);

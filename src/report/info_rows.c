@@ -277,8 +277,15 @@ static void add_numbers(struct tide_info_rows *rows, const struct tide_profile *
                      image->names.n_places == 1 ? "address" : "addresses");
     add_row(rows, "names", names);
   }
+  TIDE_CLEANUP_FREE char *allocators = tide_allocators_words(image, rows->style);
+  if (allocators)
+    add_row(rows, "allocator", allocators);
+  for (size_t i = 0; image->n_allocators > 1 && i < image->n_allocators; i++) {
+    TIDE_CLEANUP_FREE char *words = tide_allocator_words(image, &image->allocators[i], rows->style);
+    add_row(rows, "", words);
+  }
   if (image->allocator && *image->allocator)
-    add_row(rows, "allocator", image->allocator);
+    add_row(rows, "malloc of", image->allocator);
 }
 
 static void add_losses(struct tide_info_rows *rows, const struct tide_image *image)

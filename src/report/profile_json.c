@@ -312,6 +312,36 @@ static void write_capture(struct tide_json *json, const struct tide_profile *pro
   tide_json_close_object(json);
 }
 
+static void write_allocator(struct tide_json *json, const struct tide_allocator *allocator)
+{
+  tide_json_open_object(json);
+  tide_json_put_text(json, "name", tide_family_words(allocator->family));
+  tide_json_put_u64(json, "allocations", allocator->n_alloc);
+  tide_json_put_u64(json, "allocated_bytes", allocator->b_alloc);
+  tide_json_put_i64(json, "live_blocks", allocator->live_blocks);
+  tide_json_put_i64(json, "live_bytes", allocator->live_bytes);
+  tide_json_put_i64(json, "peak_blocks", allocator->peak_blocks);
+  tide_json_put_i64(json, "peak_bytes", allocator->peak_bytes);
+  tide_json_close_object(json);
+}
+
+void tide_image_json_allocators(struct tide_json *json, const struct tide_image *image)
+{
+  tide_json_put_text(json, "recorded_by",
+                     !image->has_allocators ? NULL
+                     : image->by_agent      ? "agent"
+                                            : "preload");
+  tide_json_key(json, "allocators");
+  if (!image->has_allocators) {
+    tide_json_text(json, NULL);
+    return;
+  }
+  tide_json_open_array(json);
+  for (size_t i = 0; i < image->n_allocators; i++)
+    write_allocator(json, &image->allocators[i]);
+  tide_json_close_array(json);
+}
+
 static void write_image(struct tide_json *json, const struct tide_profile *profile)
 {
   const struct tide_image *image = profile->image;
@@ -320,6 +350,7 @@ static void write_image(struct tide_json *json, const struct tide_profile *profi
   tide_json_put_u64(json, "index", profile->image_idx);
   tide_image_json_identity(json, image);
   tide_json_put_text(json, "allocator", image->allocator ? image->allocator : "");
+  tide_image_json_allocators(json, image);
   tide_json_put_u64(json, "off_reason", image->off_reason);
   tide_json_put_u64(json, "threads", image->n_threads);
   tide_json_put_u64(json, "max_live_threads", image->max_live_threads);

@@ -41,6 +41,9 @@ void tide_exactness_json(struct tide_json *json, const struct tide_image *image)
 // pid, ppid, exe, command, by_fork, start_ns, end_ns, end, end_value, origin, lacks.
 void tide_image_json_identity(struct tide_json *json, const struct tide_image *image);
 
+// allocators and recorded_by: null where they are not known.
+void tide_image_json_allocators(struct tide_json *json, const struct tide_image *image);
+
 // unknown_frees … failed_allocations.
 void tide_image_json_losses(struct tide_json *json, const struct tide_image *image);
 

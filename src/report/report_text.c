@@ -210,6 +210,15 @@ static void write_churn(const struct report *r)
   write_fact(r, "churn", bytes(r, a, allocated_amount(r->profile)), words);
 }
 
+static void write_allocators(const struct report *r)
+{
+  char n[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *words = tide_allocators_fact(r->image, tide_screen_style(r->screen));
+  if (words)
+    write_fact(r, r->image->n_allocators > 1 ? "allocators" : "allocator",
+               tide_units_digits(n, r->image->n_allocators), words);
+}
+
 // Only where the program maps memory itself: it is not heap, but it is in the RSS.
 static void write_pages(const struct report *r)
 {
@@ -430,6 +439,8 @@ static void write_heap(const struct report *r, struct tide_view *view)
                                                       : "  nothing was allocated on the heap\n");
   }
   write_pages(r);
+  if (tide_profile_has_heap(r->profile))
+    write_allocators(r);
   if (tide_profile_has_heap(r->profile) && (!r->image->is_part || r->profile->n_sites))
     tide_report_table_write(r->screen, view, r->groups, r->options);
   write_complete(r);

@@ -110,7 +110,9 @@ struct tide_cell *tide_book_cell_of(struct tide_writer *w, uint32_t cell)
     return &tide_store.cells[cell];
   uint64_t hash = tide_load_relaxed(&o->hash);
   struct tide_cell *c = tide_writer_find(w, hash);
-  return c ? c : tide_writer_cell_new(w, hash, o->stack);
+  if (!c && (c = tide_writer_cell_new(w, hash, o->stack)))
+    tide_owner_at(tide_cell_index(c))->family = o->family;
+  return c;
 }
 
 __attribute__((noinline)) void tide_book_end_temporary(struct tide_writer *w, struct tide_cell *c,

@@ -32,6 +32,37 @@ static inline enum tide_site_kind tide_kind_of_root(uint32_t flags)
                                    : TIDE_SITE_HEAP;
 }
 
+// ---- allocators ----
+
+// X(name, number, words). The number is also in the pcs of the agent's events (unwind/walk.h).
+#define TIDE_FAMILY_LIST(X)                                                                        \
+  X(LIBC, 0, "libc's malloc")                                                                      \
+  X(JEMALLOC, 1, "jemalloc")                                                                       \
+  X(MIMALLOC, 2, "mimalloc")                                                                       \
+  X(TCMALLOC, 3, "tcmalloc")                                                                       \
+  X(SNMALLOC, 4, "snmalloc")                                                                       \
+  X(RPMALLOC, 5, "rpmalloc")                                                                       \
+  X(OWN, 6, "an allocator of its own") /* the program's malloc, and nothing says whose */          \
+  X(UNKNOWN, 63, "an allocator that is not known here")
+
+enum tide_family {
+#define X(name, number, words) TIDE_FAMILY_##name = number,
+  TIDE_FAMILY_LIST(X)
+#undef X
+      TIDE_FAMILIES_N
+};
+
+static inline const char *tide_family_words(uint32_t family)
+{
+  switch (family) {
+#define X(name, number, words)                                                                     \
+  case number: return words;
+    TIDE_FAMILY_LIST(X)
+#undef X
+  default: return tide_family_words(TIDE_FAMILY_UNKNOWN);
+  }
+}
+
 // ---- why a program ran unrecorded ----
 //
 // Why a program ran unrecorded: said by the recorder of the process that starts it, found by the

@@ -154,10 +154,11 @@ _Static_assert(sizeof(struct tide_past) == 128, "two cache lines");
 // Write-once facts of a cell, apart from the counters so that a free by another thread reads
 // lines nobody writes. stack == 0: not in use (yet). Published by a release store of stack.
 struct tide_owner {
-  uint32_t stack;   // node id of the innermost frame
-  uint32_t slot;    // thread slot
-  uint64_t hash;    // of the whole stack
-  uint64_t t_first; // ticks when the cell was made
+  uint32_t stack;        // node id of the innermost frame
+  uint32_t slot;         // thread slot
+  uint64_t hash;         // of the whole stack
+  uint64_t t_first : 56; // ticks when the cell was made
+  uint64_t family : 8;   // enum tide_family, whose blocks these are: a stack has a cell for each
 };
 
 #define TIDE_SIZE_BUCKETS 32

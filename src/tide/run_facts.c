@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The payloads of the ROLL, RESIDENT and COST parts, both ways; docs/tide-format.md has the columns
-// and fields.
+// The payloads of the ROLL, RESIDENT, ALLOCATORS and COST parts, both ways; docs/tide-format.md has
+// the columns and fields.
 #include "tide/decode.h"
 
 #include "model/capture.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // ---- ROLL ----
 
@@ -79,9 +80,9 @@ enum tide_err tide_decode_roll(struct tide_cursor *in, struct tide_roll *roll,
   return TIDE_ERR_OK;
 }
 
-// ---- RESIDENT and COST ----
+// ---- RESIDENT, ALLOCATORS and COST ----
 
-enum { RSS_IS_OWN = 1 };
+enum { RSS_IS_OWN = 1, BY_AGENT = 1, MAX_ALLOCATORS = 64 };
 
 void tide_encode_resident(struct tide_buf *out, const struct tide_image *image)
 {
@@ -111,6 +112,51 @@ enum tide_err tide_decode_resident(struct tide_cursor *in, struct tide_image *im
   if (in->bad)
     return damaged(ret_why, "a field runs past the end");
   *image = read;
+  return TIDE_ERR_OK;
+}
+
+void tide_encode_allocators(struct tide_buf *out, const struct tide_image *image)
+{
+  tide_buf_varint(out, image->by_agent ? BY_AGENT : 0);
+  tide_buf_varint(out, image->n_allocators);
+  for (size_t i = 0; i < image->n_allocators; i++) {
+    const struct tide_allocator *row = &image->allocators[i];
+    tide_buf_varint(out, row->family);
+    tide_buf_varint(out, row->n_alloc);
+    tide_buf_varint(out, row->b_alloc);
+    tide_buf_zigzag(out, row->live_blocks);
+    tide_buf_zigzag(out, row->live_bytes);
+    tide_buf_zigzag(out, row->peak_blocks);
+    tide_buf_zigzag(out, row->peak_bytes);
+  }
+}
+
+enum tide_err tide_decode_allocators(struct tide_cursor *in, struct tide_image *image,
+                                     const char **ret_why)
+{
+  struct tide_allocator rows[MAX_ALLOCATORS];
+  if (image->has_allocators)
+    return damaged(ret_why, "the image has one already");
+  bool by_agent = tide_cursor_varint(in) & BY_AGENT;
+  uint64_t n = tide_cursor_varint(in);
+  if (in->bad || n > MAX_ALLOCATORS)
+    return damaged(ret_why, "it claims more rows than there are allocators");
+  for (uint64_t i = 0; i < n; i++) {
+    rows[i].family = get_u32(in);
+    rows[i].n_alloc = tide_cursor_varint(in);
+    rows[i].b_alloc = tide_cursor_varint(in);
+    rows[i].live_blocks = tide_cursor_zigzag(in);
+    rows[i].live_bytes = tide_cursor_zigzag(in);
+    rows[i].peak_blocks = tide_cursor_zigzag(in);
+    rows[i].peak_bytes = tide_cursor_zigzag(in);
+  }
+  if (in->bad)
+    return damaged(ret_why, "a field runs past the end");
+  image->allocators = tide_alloc_array((size_t)n, sizeof *rows);
+  memcpy(image->allocators, rows, (size_t)n * sizeof *rows);
+  image->n_allocators = (size_t)n;
+  image->by_agent = by_agent;
+  image->has_allocators = true;
   return TIDE_ERR_OK;
 }
 

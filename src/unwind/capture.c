@@ -134,6 +134,7 @@ static void *incremental(struct tide_unwind *u, struct tide_regs r)
 {
   uint64_t top = u->stack_lo + u->stack_size;
   struct tide_walker w = {.r = r, .end = top};
+  w.r.pc &= ~TIDE_PC_TAG;
   tide_walker_know(&w, r.sp - TIDE_RED_ZONE, top);
   struct tide_unwind_frame *f = u->frame;
   uint64_t standing = frames_standing(u, r.sp), n_new = 0;
@@ -162,6 +163,7 @@ static void *incremental(struct tide_unwind *u, struct tide_regs r)
     standing = 0;
     u->end = tide_step_end(&u->step[n_new - 1]);
   }
+  u->step[0].key |= r.pc & TIDE_PC_TAG;
   append_frames(u, standing, n_new);
   struct tide_unwind_frame *leaf = &u->frame[u->n - 1];
   if (!leaf->token)

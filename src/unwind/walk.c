@@ -24,7 +24,7 @@ uint64_t tide_stack_origin = ~0ull;
 uint64_t tide_salt_of(uint64_t pc)
 {
   const struct salt_list *list = tide_load_acquire(&current);
-  pc &= ~TIDE_RULE_EXACT_PC;
+  pc &= ~(TIDE_RULE_EXACT_PC | TIDE_PC_TAG);
   for (uint32_t i = 0; i < list->n; i++)
     if (pc - list->range[i].start < list->range[i].end - list->range[i].start)
       return list->range[i].salt;
@@ -229,6 +229,7 @@ uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t se
   uint64_t page = tide_sys_page_bytes, here = (r.sp - 1) & -page, n = 0, n_turns = 0;
   bool began_own = on_own_stack(u, r.sp), more = true;
   struct tide_walker w = {.r = r};
+  w.r.pc &= ~TIDE_PC_TAG;
   arrive(u, &w);
   tide_walker_know(&w, began_own ? r.sp - TIDE_RED_ZONE : here, began_own ? w.end : here + page);
   while (more && n_turns < MAX_TURNS && (w.end != ~0ull || n < MAX_FOREIGN_FRAMES) &&
@@ -245,6 +246,7 @@ uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t se
   }
   if (!more && is_fiber_root(u, &u->step[n - 1]))
     u->step[n - 1].kind = TIDE_RULE_END;
+  u->step[0].key |= r.pc & TIDE_PC_TAG;
   *ret_end = more ? TIDE_WALK_BROKEN : tide_step_end(&u->step[n - 1]);
   uint64_t hash = seed == TIDE_HASH_SEED && *ret_end ? TIDE_HASH_SEED_BROKEN : seed;
   for (uint64_t i = 0; i < n; i++) {

@@ -84,6 +84,12 @@ void tide_salt_begin(void);
 void tide_salt_add(uint64_t start, uint64_t end, uint64_t salt);
 void tide_salt_publish(void);
 
+// What a captured pc says beside an address: whose allocator was called (store/codes.h). It is a
+// part of what a stack is known by, so that each allocator's blocks have cells of their own, at no
+// cost to the tries that only compare. Above any address of user space, below TIDE_RULE_EXACT_PC.
+#define TIDE_PC_TAG_SHIFT 57
+#define TIDE_PC_TAG (UINT64_C(63) << TIDE_PC_TAG_SHIFT)
+
 #define TIDE_HASH_SEED 0x7469646d61726bull          // stacks that end at an outermost frame
 #define TIDE_HASH_SEED_BROKEN 0x62726f6b656e3131ull // stacks that end where nothing was known
 #define TIDE_HASH_SEED_PAGES 0x7061676573313131ull  // stacks of page-level events

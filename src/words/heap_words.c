@@ -275,6 +275,57 @@ char *tide_churn_sentence(const struct tide_profile *profile, struct tide_style 
                       all, temporary_part(part, profile, style));
 }
 
+static bool is_usual(const struct tide_image *image)
+{
+  return !image->by_agent && image->n_allocators == 1 &&
+         image->allocators[0].family == TIDE_FAMILY_LIBC;
+}
+
+char *tide_allocators_words(const struct tide_image *image, struct tide_style style)
+{
+  char share[TIDE_UNITS_MAX];
+  struct tide_buf out = {0};
+  if (!image->n_allocators)
+    return NULL;
+  for (size_t i = 0; i < image->n_allocators; i++) {
+    const struct tide_allocator *a = &image->allocators[i];
+    tide_buf_printf(&out, "%s%s", i ? ", " : "", tide_family_words(a->family));
+    if (image->n_allocators > 1)
+      tide_buf_printf(&out, " %s%s",
+                      tide_units_share(share, tide_exact(a->peak_bytes), image->peak_bytes, style),
+                      i ? "" : " of the peak");
+  }
+  tide_buf_printf(&out, "; by %s", image->by_agent ? "the agent" : "a preloaded library");
+  char *text = tide_strdup(tide_buf_cstr(&out));
+  tide_buf_done(&out);
+  return text;
+}
+
+char *tide_allocators_fact(const struct tide_image *image, struct tide_style style)
+{
+  return is_usual(image) ? NULL : tide_allocators_words(image, style);
+}
+
+char *tide_allocators_sentence(const struct tide_image *image, struct tide_style style)
+{
+  TIDE_CLEANUP_FREE char *fact = tide_allocators_fact(image, style);
+  return fact ? tide_sprintf("%s: %s", image->n_allocators > 1 ? "allocators" : "allocator", fact)
+              : NULL;
+}
+
+char *tide_allocator_words(const struct tide_image *image, const struct tide_allocator *allocator,
+                           struct tide_style style)
+{
+  char share[TIDE_UNITS_MAX], peak[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX], n[TIDE_UNITS_MAX];
+  struct tide_amount at_peak = tide_exact(allocator->peak_bytes);
+  return tide_sprintf("%s: %s of the peak (%s), %s in %s allocations",
+                      tide_family_words(allocator->family),
+                      tide_units_share(share, at_peak, image->peak_bytes, style),
+                      tide_units_bytes(peak, at_peak, style),
+                      tide_units_bytes(all, tide_exact((int64_t)allocator->b_alloc), style),
+                      tide_units_digits(n, allocator->n_alloc));
+}
+
 char *tide_pages_fact(const struct tide_image *image, struct tide_style style)
 {
   char text[TIDE_UNITS_MAX];

@@ -172,6 +172,8 @@ static void tell_heap(const struct telling *t)
   if (has_heap) {
     tell_end(t);
     tell_churn(t);
+    tell_sentence(t, TIDE_STATEMENT_ALLOCATORS,
+                  tide_allocators_sentence(t->image, t->options->style));
   }
 }
 

@@ -18,6 +18,7 @@
   X(END, "end")   /* every block was freed */                                                      \
   X(LEAK, "leak") /* or not */                                                                     \
   X(CHURN, "churn")                                                                                \
+  X(ALLOCATORS, "allocators")                                                                      \
   X(COMPLETE, "complete")                                                                          \
   X(NOTE, "note")
 

@@ -19,7 +19,7 @@ MAGIC = b"\x89TIDE\r\n\x1a"
 PART_HEADER = struct.Struct("<4sHHIIQQII")
 MASK64 = (1 << 64) - 1
 FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
-SYMBOLS, LATE_FREES, ROLL, RESIDENT, COST, END = 10, 11, 12, 13, 14, 255
+SYMBOLS, LATE_FREES, ROLL, RESIDENT, COST, ALLOCATORS, END = 10, 11, 12, 13, 14, 15, 255
 STORED, BEHIND, BY_STACK, GOES_ON = 1, 2, 4, 8
 N_REASONS = 17
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
@@ -207,6 +207,7 @@ def decode_image(p, own_index):
     image["has_temp_bytes"] = image["has_counts"] = image["has_late_frees"] = False
     image["has_resized_bytes"] = image["has_tick_resizes"] = False
     image["resident"] = None
+    image["allocators"] = None
     return image
 
 
@@ -516,6 +517,18 @@ def decode_resident(p, image):
     }
 
 
+def decode_allocators(p, image):
+    if image["allocators"] is not None:
+        raise Stop("a second word on allocators")
+    by_agent = p.varint() & 1 == 1
+    n = p.varint()
+    if n > 64:
+        raise Stop("too many allocators")
+    image["allocators"] = {"by_agent": by_agent, "rows": [
+        [p.varint(32), p.varint(), p.varint(), p.zigzag(), p.zigzag(), p.zigzag(), p.zigzag()]
+        for _ in range(n)]}
+
+
 def decode_cost(p):
     return {name: p.varint() for name in ("cpu_ns", "recorder_ns", "supervisor_ns")}
 
@@ -553,6 +566,7 @@ TABLES = {
     SYMBOLS: decode_symbols,
     LATE_FREES: decode_late_frees,
     RESIDENT: decode_resident,
+    ALLOCATORS: decode_allocators,
 }
 
 

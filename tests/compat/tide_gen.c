@@ -329,6 +329,24 @@ static void gen_resident(struct gen *g, struct tide_image *image)
   image->rss_is_own = below(g, 2);
 }
 
+static void gen_allocators(struct gen *g, struct tide_image *image)
+{
+  image->has_allocators = below(g, 4) != 0;
+  image->by_agent = image->has_allocators && below(g, 2);
+  if (!image->has_allocators)
+    return;
+  image->n_allocators = below(g, 4);
+  image->allocators = tide_alloc_array(image->n_allocators, sizeof *image->allocators);
+  for (size_t i = 0; i < image->n_allocators; i++)
+    image->allocators[i] = (struct tide_allocator){.family = below(g, 70),
+                                                   .n_alloc = any(g),
+                                                   .b_alloc = any(g),
+                                                   .live_blocks = any_signed(g),
+                                                   .live_bytes = any_signed(g),
+                                                   .peak_blocks = any_signed(g),
+                                                   .peak_bytes = any_signed(g)};
+}
+
 static void gen_cost(struct gen *g, struct tide_capture *capture)
 {
   capture->has_cost = below(g, 4) != 0;
@@ -396,6 +414,8 @@ struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
   gen_cost(&g, capture);
   for (size_t i = 0; i < capture->n_images; i++)
     gen_resident(&g, &capture->images[i]);
+  for (size_t i = 0; i < capture->n_images; i++)
+    gen_allocators(&g, &capture->images[i]);
   return capture;
 }
 

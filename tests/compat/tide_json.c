@@ -278,6 +278,26 @@ static void put_resident(struct tide_buf *out, const struct tide_image *row)
   tide_buf_text(out, "}");
 }
 
+static void put_allocators(struct tide_buf *out, const struct tide_image *image)
+{
+  tide_buf_text(out, ", \"allocators\": ");
+  if (!image->has_allocators) {
+    tide_buf_text(out, "null");
+    return;
+  }
+  tide_buf_text(out, "{");
+  put_last_bool(out, "by_agent", image->by_agent);
+  tide_buf_text(out, ", \"rows\": [");
+  for (size_t i = 0; i < image->n_allocators; i++) {
+    const struct tide_allocator *row = &image->allocators[i];
+    tide_buf_printf(
+        out, "%s[%u, %" PRIu64 ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "]",
+        i ? ", " : "", row->family, row->n_alloc, row->b_alloc, row->live_blocks, row->live_bytes,
+        row->peak_blocks, row->peak_bytes);
+  }
+  tide_buf_text(out, "]}");
+}
+
 static void put_late_frees(struct tide_buf *out, const struct tide_image *image)
 {
   tide_buf_text(out, ", \"late_frees\": [");
@@ -310,6 +330,7 @@ static void put_image(struct tide_buf *out, const struct tide_image *image, bool
 #undef PUT_NAME
   put_late_frees(out, image);
   put_resident(out, image);
+  put_allocators(out, image);
   tide_buf_text(out, "}");
 }
 

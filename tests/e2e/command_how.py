@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import record
+from command_whole import static_jemalloc
 from ground import expect, finish, test, wait_for
 
 
@@ -448,3 +449,81 @@ int main(int argc, char **argv)
         expect(done.status == 6, f"status {done.status}: {done.stderr}")
         found = [image for image in sums(ground, "x.tide") if image]
         expect(found == [SITES], f"{found}")
+
+
+# Through one place in the code, so that nothing but the function called tells them apart.
+TWO = """
+#include <stdlib.h>
+void *_rjem_malloc(size_t);
+void _rjem_free(void *);
+static void *kept[2][100];
+__attribute__((noipa)) static void *get(void *(*f)(size_t), size_t n) { return f(n); }
+int main(void)
+{
+  for (int i = 0; i < 100; i++) {
+    kept[0][i] = get(malloc, 1000);
+    kept[1][i] = get(_rjem_malloc, 3000);
+  }
+  for (int i = 0; i < 50; i++) {
+    free(kept[0][i]);
+    _rjem_free(kept[1][i]);
+  }
+  for (int i = 0; i < 20; i++)
+    _rjem_free(get(_rjem_malloc, 10));
+  return 6;
+}
+"""
+
+
+def allocators(image):
+    return {row["name"]: row for row in image["allocators"]}
+
+
+@test
+def how_two_allocators(ground):
+    """Each with its share of what was allocated, of the peak and of the end, and the way."""
+    prog = static_jemalloc(ground, "prog", TWO, "_rjem_")
+    done = ground.record("-f", "-o", "x.tide", prog)
+    expect(done.status == 6, done.stderr)
+    report = ground.report("x.tide")
+    image = report["image"]
+    expect(image["recorded_by"] == "agent", f"{image}")
+    both = allocators(image)
+    expect(list(both) == ["jemalloc", "libc's malloc"], f"{both}")
+    je, libc = both["jemalloc"], both["libc's malloc"]
+    expect((je["allocations"], je["allocated_bytes"]) == (120, 300200), f"{je}")
+    expect((je["peak_blocks"], je["peak_bytes"]) == (100, 300000), f"{je}")
+    expect((je["live_blocks"], je["live_bytes"]) == (50, 150000), f"{je}")
+    for word in ("allocations", "allocated_bytes", "live_bytes", "live_blocks", "peak_bytes"):
+        expect(je[word] + libc[word] == report["totals"][word], f"{word}: {both}")
+    expect(libc["peak_bytes"] >= 100000, f"{libc}")
+    said = " ".join(done.stderr.split())
+    share = f"{je['peak_bytes'] * 100 / report['totals']['peak_bytes']:.1f} %"
+    expect(f"allocators 2 jemalloc {share} of the peak, libc's malloc" in said, said)
+    expect("; by the agent" in said, said)
+    told = [s["text"] for s in report["verdict"]["sentences"] if s["kind"] == "allocators"]
+    expect(told and told[0].startswith(f"Allocators: jemalloc {share} of the peak, "), f"{told}")
+    listed = " ".join(ground.run(ground.tidemark, "info", "x.tide").stdout.split())
+    expect("allocator jemalloc " in listed and "jemalloc: " in listed, listed)
+    ground.record("-q", "-f", "-o", "y.tide", prog)
+    ground.run(ground.tidemark, "merge", "-f", "-o", "m.tide", "x.tide", "y.tide")
+    merged = allocators(ground.report("m.tide")["image"])
+    expect(merged["jemalloc"]["peak_bytes"] == 600000, f"{merged}")
+
+
+@test
+def how_one_allocator(ground):
+    """Preloaded over libc's it is not worth a line; over a shared jemalloc it is."""
+    prog = ground.build("prog", PLAIN)
+    done = ground.record("-f", "-o", "x.tide", prog)
+    image = ground.report("x.tide")["image"]
+    expect(image["recorded_by"] == "preload" and list(allocators(image)) == ["libc's malloc"],
+           f"{image}")
+    expect("allocator " not in done.stderr, done.stderr)
+    shared = next(iter(sorted(pathlib.Path("/usr/lib").glob("*/libjemalloc.so.2"))), None)
+    if not shared:
+        raise record.Skip("no libjemalloc.so.2 here")
+    done = ground.record("-f", "-o", "x.tide", prog, env=dict(ground.env, LD_PRELOAD=str(shared)))
+    image = ground.report("x.tide")["image"]
+    expect(list(allocators(image)) == ["jemalloc"], f"{image}")
+    expect(re.search(r"allocator +1 +jemalloc; by a preloaded library", done.stderr), done.stderr)

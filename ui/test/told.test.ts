@@ -45,8 +45,8 @@ const UNIT = "(?:[KMGT]i)?B";
 
 // "peak heap 412.6 MiB" of the report: the number, and the words beside it.
 function fact(report: string, label: string): { number: string; words: string } | null {
-  const next = "untouched|max RSS|at exit|at the end|churn|own pages|top |never freed \\(|" +
-    "temporary:|complete:|incomplete:|read from:|wrappers:|(?:≈ )?<?\\d[\\d.]* %";
+  const next = "untouched|max RSS|at exit|at the end|churn|own pages|allocators? |top |" +
+    "never freed \\(|temporary:|complete:|incomplete:|read from:|wrappers:|(?:≈ )?<?\\d[\\d.]* %";
   const number = `(?:[≈≥] )?[\\d.,]+ ${UNIT}`;
   const found = new RegExp(` ${label} +(${number}) (.*?)(?= (?:${next}))`).exec(report);
   return found && { number: found[1], words: found[2].trim() };

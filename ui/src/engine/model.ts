@@ -130,7 +130,7 @@ export interface Unrecorded {
 
 export type SentenceKind =
   | "title" | "unrecorded" | "peak" | "culprit" | "rss" | "pages" | "end" | "leak" | "churn"
-  | "complete" | "note";
+  | "allocators" | "complete" | "note";
 
 export interface Sentence {
   kind: SentenceKind;
@@ -204,6 +204,8 @@ export interface Facts {
     origin: string | null;
     lacks: string[];
     allocator: string;
+    recorded_by: "agent" | "preload" | null;
+    allocators: Record<string, string | number>[] | null; // by falling bytes at the peak
     off_reason: number;
     threads: number;
     max_live_threads: number;
