@@ -5,14 +5,13 @@
 #include "preload/exec_image.h"
 
 #include "preload/loader.h"
+#include "preload/start_texts.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 
 #include <fcntl.h>
 
-enum { VALUE_BYTES = 4096 };
-static char library[1024] TIDE_BULKY;              // path of this library
-static char options_entry[VALUE_BYTES] TIDE_BULKY; // "TIDEMARK_OPTIONS=…"
+static const char *const library = tide_start_texts.library;
 static bool following;
 
 void tide_exec_env_init(const char *preload, const char *options, bool follow)
@@ -20,7 +19,8 @@ void tide_exec_env_init(const char *preload, const char *options, bool follow)
   struct tide_object self;
   if (!tide_loader_object_at((uint64_t)&tide_exec_env_init, &self))
     return;
-  struct tide_line path = TIDE_LINE(library), entry = TIDE_LINE(options_entry);
+  struct tide_line path = TIDE_LINE(tide_start_texts.library);
+  struct tide_line entry = TIDE_LINE(tide_start_texts.options_entry);
   tide_line_add(&path, self.path);
   tide_line_add(&entry, "TIDEMARK_OPTIONS=");
   tide_line_add(&entry, options);
@@ -97,7 +97,7 @@ char **tide_exec_env_fix(char *const env[], void *scratch)
     fixed[k++] = entry;
   }
   if (!has_options)
-    fixed[k++] = options_entry;
+    fixed[k++] = tide_start_texts.options_entry;
   fixed[k] = NULL;
   return fixed;
 }

@@ -2,7 +2,7 @@
 //
 // How the preload library starts the recorder, and what it tells it: of the image, of forks, of the
 // calling thread and its end.
-#include "preload/environment.h"
+#include "preload/start_texts.h"
 #include "preload/exec_image.h"
 #include "preload/hook.h"
 #include "preload/loader.h"
@@ -18,8 +18,9 @@
 #include <pthread.h>
 
 static struct tide_environment environment;
-static struct tide_options options TIDE_BULKY;
-static char program[1024] TIDE_BULKY;
+struct tide_start_texts tide_start_texts TIDE_BULKY;
+static struct tide_options *const options = &tide_start_texts.options;
+static char *const program = tide_start_texts.program;
 
 // A supervisor that refuses knows why, and one that has ended is nothing new to a fork child.
 static void say_outcome(enum tide_door_outcome outcome, bool forked)
@@ -51,7 +52,7 @@ static void *store_at_door(bool forked, uint64_t bytes)
                                   .store_bytes = bytes,
                                   .parent_pid = (uint32_t)TIDE_SYS(SYS_getppid, 0)};
   enum tide_door_outcome outcome;
-  void *store = tide_door_store(options.door, &hello, &outcome);
+  void *store = tide_door_store(options->door, &hello, &outcome);
   say_outcome(outcome, forked);
   return store;
 }
@@ -59,7 +60,7 @@ static void *store_at_door(bool forked, uint64_t bytes)
 static void *store_in_file(bool forked, uint64_t bytes)
 {
   char name[1200];
-  void *store = tide_door_file(options.output, program, bytes, name, sizeof name);
+  void *store = tide_door_file(options->output, program, bytes, name, sizeof name);
   if (!store && !forked)
     tide_boot_say("this process is not recorded: cannot make the store file ", name);
   return store;
@@ -67,13 +68,14 @@ static void *store_in_file(bool forked, uint64_t bytes)
 
 static void *get_store(bool forked, uint64_t bytes)
 {
-  return options.door[0] ? store_at_door(forked, bytes) : store_in_file(forked, bytes);
+  return options->door[0] ? store_at_door(forked, bytes) : store_in_file(forked, bytes);
 }
 
 static void read_program_path(void)
 {
-  long n = TIDE_SYS(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program, sizeof program - 1);
-  struct tide_line line = TIDE_LINE(program);
+  long n = TIDE_SYS(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program,
+                    sizeof tide_start_texts.program - 1);
+  struct tide_line line = TIDE_LINE(tide_start_texts.program);
   if (tide_sys_failed(n))
     tide_line_add(&line, environment.argc ? environment.argv[0] : "?");
   else
@@ -83,10 +85,10 @@ static void read_program_path(void)
 // A fork child may have gone elsewhere: its file belongs beside its parent's.
 static void make_output_absolute(void)
 {
-  char given[sizeof options.output];
-  struct tide_line copy = TIDE_LINE(given), line = TIDE_LINE(options.output);
-  tide_line_add(&copy, options.output[0] ? options.output : "tidemark.%n.%p.store");
-  long n = TIDE_SYS(SYS_getcwd, options.output, sizeof options.output);
+  char given[sizeof options->output];
+  struct tide_line copy = TIDE_LINE(given), line = TIDE_LINE(options->output);
+  tide_line_add(&copy, options->output[0] ? options->output : "tidemark.%n.%p.store");
+  long n = TIDE_SYS(SYS_getcwd, options->output, sizeof options->output);
   if (given[0] != '/' && !tide_sys_failed(n) && n > 0) {
     line.n = (size_t)n - 1;
     tide_line_add(&line, "/");
@@ -120,18 +122,19 @@ static void note_own_object(void)
 static bool is_to_be_recorded(void)
 {
   tide_environment_read(&environment);
-  tide_options_parse(environment.options, &options);
-  tide_exec_target_init(options.follow ? options.door : "");
-  if (tide_sandbox_inherited(options.filters)) {
+  tide_options_parse(environment.options, options);
+  tide_exec_target_init(options->follow ? options->door : "");
+  if (tide_sandbox_inherited(options->filters)) {
     tide_boot_say("this process is not recorded: a seccomp filter was put on it before it began: ",
                   environment.argc ? environment.argv[0] : "?");
     tide_sys_keep_still();
     return false;
   }
-  if (!options.door[0])
+  if (!options->door[0])
     make_output_absolute();
-  if (options.unknown[0])
-    tide_boot_say("TIDEMARK_OPTIONS has a key that is not known and is ignored: ", options.unknown);
+  if (options->unknown[0])
+    tide_boot_say("TIDEMARK_OPTIONS has a key that is not known and is ignored: ",
+                  options->unknown);
   read_program_path();
   if (allocator_is_valgrinds()) {
     tide_boot_say("this process is not recorded: valgrind stands in for its allocator: ", program);
@@ -147,7 +150,7 @@ static bool describe_image(struct tide_host_image *ret_image)
   tide_real_resolve();
   bool ok = is_to_be_recorded();
   if (ok) {
-    tide_exec_env_init(environment.preload, environment.options, options.follow);
+    tide_exec_env_init(environment.preload, environment.options, options->follow);
     note_own_object();
     *ret_image = (struct tide_host_image){
         .program = program,
@@ -158,9 +161,9 @@ static bool describe_image(struct tide_host_image *ret_image)
         .vdso = environment.vdso,
         .stack_top = environment.stack_top,
         .stack_origin = environment.stack_origin,
-        .depth = options.depth,
-        .is_supervised = options.door[0],
-        .follows_forks = options.follow,
+        .depth = options->depth,
+        .is_supervised = options->door[0],
+        .follows_forks = options->follow,
     };
   }
   errno = saved;

@@ -34,12 +34,11 @@ static struct known {
 static uint32_t n_known;
 static uint32_t store_number; // rises when a fork child gets a store of its own
 static struct tide_lock lock;
-static char program_path[MAX_PATH] TIDE_BULKY;
+static const char *program_path = "";
 
 void tide_modules_init(const char *program)
 {
-  struct tide_line line = TIDE_LINE(program_path);
-  tide_line_add(&line, program);
+  program_path = program;
 }
 
 // What the parent knew stays known, as its rules do; each object is recorded in the child's store

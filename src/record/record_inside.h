@@ -16,7 +16,7 @@ void tide_intern_init(uint32_t depth);
 struct tide_cell *tide_intern(struct tide_thread *t, struct tide_unwind_frame *f, uint64_t n,
                               uint32_t root);
 
-void tide_modules_init(const char *program); // path of the program itself; copied
+void tide_modules_init(const char *program); // path of the program itself; kept, not copied
 // For the unwinder: see unwind/host.h.
 bool tide_modules_find(uint64_t pc, struct tide_object *ret_object);
 void tide_modules_meet(struct tide_object *object);

@@ -215,9 +215,9 @@ void tide_sys_publish(struct tide_range *to, uint32_t *to_n)
 void tide_sys_note(const void *p, size_t bytes)
 {
   uint32_t i = 0;
-  for (uint64_t none = 0; i < TIDE_SYS_MAX_RANGES; i++, none = 0)
-    if (!tide_load_relaxed(&ranges[i].bytes) &&
-        __atomic_compare_exchange_n(&ranges[i].bytes, &none, 1, false, __ATOMIC_ACQUIRE,
+  for (uint64_t none = 0; i < TIDE_SYS_MAX_RANGES;
+       i++, none = 0) // unread: a page read first is two faults
+    if (__atomic_compare_exchange_n(&ranges[i].bytes, &none, 1, false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_RELAXED))
       break;
   if (i < TIDE_SYS_MAX_RANGES) {
