@@ -16,7 +16,7 @@ static void write_rows(struct tide_json *json, const struct tide_residence *resi
 
 static void write_heap(struct tide_json *json, const struct tide_residence *residence)
 {
-  static const char *const heaps[] = {"unknown", "glibc", "recorded"};
+  static const char *const heaps[] = {"unknown", "glibc", "recorded", "jemalloc"};
   tide_json_key(json, "heap");
   tide_json_open_object(json);
   tide_json_put_text(json, "known", heaps[residence->heap]);
@@ -27,6 +27,8 @@ static void write_heap(struct tide_json *json, const struct tide_residence *resi
     tide_json_put_u64(json, "trim_top", residence->trim_top);
     tide_json_put_u64(json, "thread_tops", residence->thread_tops);
   }
+  if (residence->heap == TIDE_HEAP_JEMALLOC)
+    tide_json_put_u64(json, "purge_at_most", residence->purge);
   tide_json_put_u64(json, "pinned", residence->pinned);
   tide_json_put_u64(json, "pinned_pages", residence->n_pinned_pages);
   tide_json_put_u64(json, "pinned_pages_of_several", residence->n_shared_pins);

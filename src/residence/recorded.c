@@ -64,8 +64,9 @@ static int copy_store(struct tide_space *space, const struct tide_recorded *reco
   if (fd < 0 || ftruncate(fd, (off_t)(hi - lo)))
     return fd;
   for (size_t i = tide_space_run_at(space, lo); i < space->n_runs && space->runs[i].lo < hi; i++) {
+    uint64_t from = space->runs[i].lo > lo ? space->runs[i].lo : lo;
     uint64_t end = space->runs[i].hi < hi ? space->runs[i].hi : hi;
-    for (uint64_t at = space->runs[i].lo; at < end; at += COPY_BYTES) {
+    for (uint64_t at = from; at < end; at += COPY_BYTES) {
       size_t n = end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES;
       if (tide_space_read(space, at, piece, n) &&
           pwrite(fd, piece, n, (off_t)(at - lo)) != (ssize_t)n)

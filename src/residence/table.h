@@ -51,6 +51,7 @@ enum tide_residence_heap {
   TIDE_HEAP_UNKNOWN,  // an allocator whose memory cannot be told from other
   TIDE_HEAP_GLIBC,    // walked
   TIDE_HEAP_RECORDED, // another one: what lies between live blocks is its own
+  TIDE_HEAP_JEMALLOC, // the same, and it is known what it can give back
 };
 
 struct tide_residence {
@@ -64,6 +65,7 @@ struct tide_residence {
   uint64_t huge;                       // among them
   enum tide_residence_heap heap;
   uint64_t trim, trim_top;                // what malloc_trim(0) would give back
+  uint64_t purge;                         // of jemalloc: what it could give back, at most
   uint64_t pinned;                        // free bytes on pages that hold a block in use
   uint64_t edges;                         // free bytes that fill no page, with nobody on it
   uint64_t thread_tops;                   // ends of arenas that malloc_trim() leaves as they are

@@ -21,6 +21,63 @@ struct taking {
   struct tide_ledger ledger;
 };
 
+// ---- slabs ----
+//
+// jemalloc gives memory back by slabs: runs of pages with blocks of one class. There are four
+// classes to a doubling, and a slab of one has the least number of pages that its blocks fill, so
+// an address and a size tell where the slab is that keeps a page.
+
+enum { MAX_SMALL_CLASS = 14336 };
+
+static uint64_t class_of(uint64_t size)
+{
+  if (size <= 8)
+    return 8;
+  if (size <= 128)
+    return (size + 15) / 16 * 16;
+  uint64_t step = UINT64_C(1) << (61 - __builtin_clzll(size - 1)); // a quarter of a doubling
+  return (size + step - 1) / step * step;
+}
+
+// The pages that a block keeps.
+static void slab_of(uint64_t block, uint64_t size, uint64_t page, uint64_t *ret_lo,
+                    uint64_t *ret_hi)
+{
+  uint64_t class = class_of(size), bytes = page, lo = block;
+  *ret_lo = block / page * page;
+  *ret_hi = (block + class + page - 1) / page * page;
+  if (class > MAX_SMALL_CLASS)
+    return;
+  while (bytes % class)
+    bytes += page;
+  while (lo % page && block - lo < bytes)
+    lo -= class;
+  if (lo % page == 0) {
+    *ret_lo = lo;
+    *ret_hi = lo + bytes;
+  }
+}
+
+struct slabs {
+  struct taking *taking;
+  uint64_t kept; // pages before it were looked at
+};
+
+static void pass_slab(struct slabs *slabs, uint64_t lo, uint64_t hi)
+{
+  struct taking *t = slabs->taking;
+  if (lo > slabs->kept)
+    t->table->purge += tide_space_resident(t->space, slabs->kept, lo);
+  slabs->kept = hi > slabs->kept ? hi : slabs->kept;
+}
+
+static void pass_block(struct slabs *slabs, const struct tide_recorded_block *block)
+{
+  uint64_t lo, hi;
+  slab_of(block->lo, block->hi - block->lo, slabs->taking->space->page_bytes, &lo, &hi);
+  pass_slab(slabs, lo, hi);
+}
+
 // ---- anonymous memory ----
 
 // What lies between live blocks of an allocator that is not known is that allocator's.
@@ -31,13 +88,16 @@ static bool tell_between_blocks(struct taking *t, uint64_t lo, uint64_t hi)
   if (i == recorded->n_blocks || recorded->blocks[i].lo >= hi)
     return false;
   uint64_t at = lo;
+  struct slabs slabs = {t, lo};
   for (; i < recorded->n_blocks && recorded->blocks[i].lo < hi; i++) {
     const struct tide_recorded_block *block = &recorded->blocks[i];
     uint64_t from = block->lo > at ? block->lo : at, to = block->hi < hi ? block->hi : hi;
     tide_ledger_span(&t->ledger, at, from, TIDE_RESIDENCE_FREE, TIDE_NO_SITE);
     tide_ledger_span(&t->ledger, from, to, TIDE_RESIDENCE_BLOCKS, block->site);
     at = to > at ? to : at;
+    pass_block(&slabs, block);
   }
+  pass_slab(&slabs, hi, hi);
   tide_ledger_span(&t->ledger, at, hi, TIDE_RESIDENCE_FREE, TIDE_NO_SITE);
   tide_ledger_end_heap(&t->ledger);
   return true;
@@ -163,7 +223,8 @@ static void tell_heaps(struct taking *t)
     tide_claims_add_told(&t->claims, glibc.heaps[i].lo, glibc.heaps[i].hi);
   if (recorded->is_there && recorded->allocator && *recorded->allocator &&
       !strstr(recorded->allocator, "/libc.so") && !strstr(recorded->allocator, "/libc-2."))
-    t->table->heap = TIDE_HEAP_RECORDED;
+    t->table->heap =
+        strstr(recorded->allocator, "jemalloc") ? TIDE_HEAP_JEMALLOC : TIDE_HEAP_RECORDED;
   tide_glibc_done(&glibc);
 }
 

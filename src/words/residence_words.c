@@ -69,6 +69,9 @@ char *tide_residence_free_words(const struct tide_residence *residence, struct t
   else if (residence->heap == TIDE_HEAP_RECORDED && residence->edges)
     tide_buf_printf(&text, "%s is on pages without a live block: its allocator may give it back",
                     bytes(one, residence->edges, style));
+  else if (residence->heap == TIDE_HEAP_JEMALLOC && residence->purge)
+    tide_buf_printf(&text, "jemalloc could give back %s at most: slabs without a live block",
+                    bytes(one, residence->purge, style));
   say_pinned(&text, residence, style);
   if (residence->thread_tops)
     tide_buf_printf(&text, "%s%s at the ends of threads' arenas stays: a trim leaves those",
