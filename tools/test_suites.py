@@ -101,12 +101,12 @@ def asan(log):
 
 
 def sanitized_page(log, tidemark, env):
-    """The whole command as it serves and writes the page. What a sanitizer finds in a process that
+    """The whole command as it serves and writes the page, and as it reads a process. What a sanitizer finds in a process that
     nobody waits for, as a server in the background is, is in the files it leaves."""
     with tempfile.TemporaryDirectory() as scratch:
         env = {name: f"{value}:log_path={scratch}/found" for name, value in env.items()}
         counts = runner(log, [*settled(), PYTHON, "tests/e2e/run.py", "--tidemark", tidemark,
-                              "--filter", r"^command\.(view_|html_|run_view)"], env=env)
+                              "--filter", r"^command\.(view_|html_|run_view|maps_)"], env=env)
         for path in sorted(pathlib.Path(scratch).iterdir()):
             text = path.read_text(errors="replace")
             log.write(text)
