@@ -243,7 +243,7 @@ static void note_time(uint64_t *longest, uint64_t ns)
 
 enum whom { ONE, ONE_IDLE, ALL };
 
-static bool stop(struct tide_tracer *t, enum whom whom)
+static bool stop_threads(struct tide_tracer *t, enum whom whom)
 {
   return whom == ALL   ? tide_tracer_stop_all(t)
          : whom == ONE ? tide_tracer_stop_one(t)
@@ -261,7 +261,7 @@ static enum tide_patch_step stopped(struct tide_job *job, enum whom whom,
        tries += done == TIDE_STEP_LATER) {
     if (done == TIDE_STEP_LATER)
       pause_ms(tries < MAX_PAUSE_MS ? tries : MAX_PAUSE_MS);
-    if (stop(t, whom)) {
+    if (stop_threads(t, whom)) {
       // Not if it has become another program: what is stopped now stays as it is.
       done = tide_outside_lives(job->outside) ? step(job) : TIDE_STEP_REPLAN;
     } else {

@@ -6,6 +6,7 @@
 #include "attach/loaded.h"
 
 #include "base/alloc.h"
+#include "base/lookup.h"
 #include "symbol/debugfile.h"
 
 #include <dwarf.h>
@@ -143,15 +144,8 @@ static void read_extents(struct tide_loaded *loaded)
 // The last extent that begins at or before an address of the file; n_extents: none.
 static size_t extent_before(const struct tide_loaded *loaded, uint64_t address)
 {
-  size_t lo = 0, hi = loaded->n_extents;
-  while (lo < hi) {
-    size_t mid = lo + (hi - lo) / 2;
-    if (loaded->extents[mid].lo <= address)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  return lo ? lo - 1 : loaded->n_extents;
+  size_t above = TIDE_FIRST_ABOVE(loaded->extents, loaded->n_extents, lo, address);
+  return above ? above - 1 : loaded->n_extents;
 }
 
 bool tide_loaded_extent(const struct tide_loaded *loaded, uint64_t address,

@@ -30,24 +30,6 @@ void tide_outside_close(struct tide_outside *outside)
   free(outside);
 }
 
-// lo-hi rwxp offset device inode path
-static bool parse_mapping(const char *line, struct tide_mapping *ret_mapping)
-{
-  struct tide_mapping m = {0};
-  char flags[5];
-  int path_at = 0;
-  if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &m.lo, &m.hi,
-             flags, &m.offset, &m.inode, &path_at) < 5)
-    return false;
-  m.readable = flags[0] == 'r';
-  m.writable = flags[1] == 'w';
-  m.executable = flags[2] == 'x';
-  m.shared = flags[3] == 's';
-  m.path = tide_strndup(line + path_at, strcspn(line + path_at, "\n"));
-  *ret_mapping = m;
-  return true;
-}
-
 static enum tide_err read_mappings(struct tide_outside *outside, struct tide_diag *diag)
 {
   char name[64];
@@ -61,7 +43,7 @@ static enum tide_err read_mappings(struct tide_outside *outside, struct tide_dia
   size_t size = 0;
   while (getline(&line, &size, f) > 0) {
     TIDE_GROW(outside->mappings, outside->n_mappings, outside->mappings_cap);
-    outside->n_mappings += parse_mapping(line, &outside->mappings[outside->n_mappings]);
+    outside->n_mappings += tide_mapping_parse(line, &outside->mappings[outside->n_mappings]);
   }
   fclose(f);
   if (!outside->n_mappings)
@@ -138,7 +120,7 @@ void tide_outside_claim(struct tide_outside *outside, uint64_t at, uint64_t n)
   outside->n_mappings++;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t bytes_apart(uint64_t a, uint64_t b)
 {
   return a > b ? a - b : b - a;
 }
@@ -155,9 +137,9 @@ uint64_t tide_outside_gap(const struct tide_outside *outside, uint64_t near, uin
       continue;
     uint64_t at = near < lo ? lo : near > hi - n ? hi - n : near;
     at &= ~(PAGE_BYTES - 1);
-    if (!best || distance(at, near) < distance(best, near))
+    if (!best || bytes_apart(at, near) < bytes_apart(best, near))
       best = at;
   }
-  bool reaches = best && distance(best, near) < reach && distance(best + n, near) < reach;
+  bool reaches = best && bytes_apart(best, near) < reach && bytes_apart(best + n, near) < reach;
   return reaches ? best : 0;
 }

@@ -4,14 +4,9 @@
 // at any moment; whatever cannot be read is told as such.
 #pragma once
 #include "base/err.h"
+#include "base/proc.h"
 
 #include <stddef.h>
-
-struct tide_mapping {
-  uint64_t lo, hi, offset, inode;
-  bool readable, writable, executable, shared;
-  char *path; // "" for anonymous memory
-};
 
 struct tide_outside {
   uint32_t pid;

@@ -80,7 +80,7 @@ static bool consider_gap(void *context, struct tide_extent gap)
   return false;
 }
 
-static bool move(struct making *m, size_t need)
+static bool move_beginning(struct making *m, size_t need)
 {
   return m->displacer->move(&m->function, m->pad, need, m->patch.island + TIDE_ISLAND_CODE_AT,
                             &m->patch.displaced, &m->why);
@@ -91,7 +91,7 @@ static bool try_short(struct making *m)
 {
   const struct tide_displacer *d = m->displacer;
   struct tide_patch *p = &m->patch;
-  if (!d->short_bytes || !move(m, d->short_bytes) || p->displaced.n != 1 ||
+  if (!d->short_bytes || !move_beginning(m, d->short_bytes) || p->displaced.n != 1 ||
       p->displaced.taken >= d->jump_bytes)
     return false;
   uint64_t span = d->short_reach + 64;
@@ -110,7 +110,7 @@ static bool try_jump(struct making *m)
 {
   const struct tide_displacer *d = m->displacer;
   struct tide_patch *p = &m->patch;
-  if (!move(m, d->jump_bytes))
+  if (!move_beginning(m, d->jump_bytes))
     return false;
   if (!d->jump(p->jump, p->at, p->island)) {
     m->why = "no free memory is within reach of it";

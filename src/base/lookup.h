@@ -66,14 +66,16 @@ uint64_t tide_hash_bytes(uint64_t hash, const void *bytes, size_t n);
 
 // ---- sorted arrays ----
 
-// Index of the first of n items, sorted by a member, whose member is not below key; n: there is
-// none.
-#define TIDE_FIRST_NOT_BELOW(items, n, member, key)                                                \
+// Index of the first of n items, sorted by a member, whose member is not below key, or above it; n:
+// there is none.
+#define TIDE_FIRST_NOT_BELOW(items, n, member, key) TIDE_FIRST_(items, n, member, <, key)
+#define TIDE_FIRST_ABOVE(items, n, member, key) TIDE_FIRST_(items, n, member, <=, key)
+#define TIDE_FIRST_(items, n, member, is_before, key)                                              \
   ({                                                                                               \
     size_t low_ = 0, high_ = (n);                                                                  \
     while (low_ < high_) {                                                                         \
       size_t middle_ = low_ + (high_ - low_) / 2;                                                  \
-      if ((items)[middle_].member < (key))                                                         \
+      if ((items)[middle_].member is_before(key))                                                  \
         low_ = middle_ + 1;                                                                        \
       else                                                                                         \
         high_ = middle_;                                                                           \

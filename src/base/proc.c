@@ -4,9 +4,12 @@
 #define _GNU_SOURCE
 #include "base/proc.h"
 
+#include "base/alloc.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,4 +218,23 @@ void tide_proc_children(uint32_t pid, void (*found)(void *context, uint32_t chil
   }
   if (tasks)
     closedir(tasks);
+}
+
+// lo-hi rwxp offset device inode path
+bool tide_mapping_parse(const char *line, struct tide_mapping *ret_mapping)
+{
+  struct tide_mapping m = {0};
+  char flags[5];
+  int path_at = 0;
+  if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &m.lo, &m.hi,
+             flags, &m.offset, &m.inode, &path_at) < 5 ||
+      m.hi <= m.lo)
+    return false;
+  m.readable = flags[0] == 'r';
+  m.writable = flags[1] == 'w';
+  m.executable = flags[2] == 'x';
+  m.shared = flags[3] == 's';
+  m.path = tide_strndup(line + path_at, strcspn(line + path_at, "\n"));
+  *ret_mapping = m;
+  return true;
 }

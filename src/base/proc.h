@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
 
 struct tide_proc_stat {
@@ -52,3 +53,41 @@ bool tide_proc_environment_holds(uint32_t pid, const char *text);
 
 // Calls found for every child of the process, those of all its threads.
 void tide_proc_children(uint32_t pid, void (*found)(void *context, uint32_t child), void *context);
+
+// ---- its mappings ----
+
+struct tide_mapping {
+  uint64_t lo, hi, offset, inode;
+  bool readable, writable, executable, shared;
+  char *path; // "" for anonymous memory; owned
+};
+
+// A line of /proc/PID/maps. False: it is none.
+bool tide_mapping_parse(const char *line, struct tide_mapping *ret_mapping);
+
+// ---- its pages ----
+//
+// /proc/PID/pagemap has a word for each page. Newer kernels tell ranges of pages; linux/fs.h has
+// that since 6.7.
+
+#define TIDE_PAGEMAP_PRESENT (UINT64_C(1) << 63)
+#define TIDE_PAGEMAP_SWAPPED (UINT64_C(1) << 62)
+#define TIDE_PAGEMAP_FILE (UINT64_C(1) << 61)
+#define TIDE_PAGEMAP_EXCLUSIVE (UINT64_C(1) << 56)
+
+struct tide_scan_region {
+  uint64_t start, end, categories;
+};
+struct tide_scan_request {
+  uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+  uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+#define TIDE_SCAN _IOWR('f', 16, struct tide_scan_request)
+enum {
+  TIDE_SCAN_FILE = 1 << 2,
+  TIDE_SCAN_PRESENT = 1 << 3,
+  TIDE_SCAN_SWAPPED = 1 << 4,
+  TIDE_SCAN_ZERO_PAGE = 1 << 5,
+  TIDE_SCAN_HUGE = 1 << 6,
+  TIDE_SCAN_REGIONS = 256, // Linux 6.18 tells some twice when asked for more than 512
+};

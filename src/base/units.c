@@ -32,7 +32,8 @@ const char *tide_units_digits(char out[TIDE_UNITS_MAX], uint64_t n)
 enum { NUMBER_MAX = 32 }; // "18,446,744,073,709,551,615 B"
 
 // "12.3 <name>" in the first unit whose rounded figure stays below base; the last takes the rest.
-static void scaled(char *out, double value, double base, const char *const *names, int n_names)
+static void write_scaled(char *out, double value, double base, const char *const *names,
+                         int n_names)
 {
   int unit = 0;
   while (unit < n_names - 1 && value >= base - 0.05) {
@@ -57,7 +58,7 @@ static void write_bytes(char *out, uint64_t size, enum tide_units units)
     strcat(out, " B");
     return;
   }
-  scaled(out, (double)size / base, base, units == TIDE_UNITS_SI ? si : iec, 5);
+  write_scaled(out, (double)size / base, base, units == TIDE_UNITS_SI ? si : iec, 5);
 }
 
 static void write_count(char *out, uint64_t n)
@@ -66,7 +67,7 @@ static void write_count(char *out, uint64_t n)
   if (n < 1000000)
     tide_units_digits(out, n);
   else
-    scaled(out, (double)n / 1e6, 1000, names, 4);
+    write_scaled(out, (double)n / 1e6, 1000, names, 4);
 }
 
 // What stands before a number that is not exact, and has no bound that is said.

@@ -52,7 +52,7 @@ const char *tide_utf8_mend(const char *text, struct tide_buf *scratch)
   return tide_buf_cstr(scratch);
 }
 
-static uint32_t decode(const char *text, size_t length)
+static uint32_t code_point(const char *text, size_t length)
 {
   static const uint8_t first_mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
   uint32_t c = (uint8_t)text[0] & first_mask[length];
@@ -85,7 +85,7 @@ size_t tide_utf8_width(const char *text)
   size_t width = 0, n = strlen(text);
   for (size_t i = 0; i < n;) {
     size_t length = tide_utf8_length(text + i, n - i);
-    width += length ? columns(decode(text + i, length)) : 1;
+    width += length ? columns(code_point(text + i, length)) : 1;
     i += length ? length : 1;
   }
   return width;
@@ -98,7 +98,7 @@ char *tide_utf8_clean(const char *text, bool utf8)
   size_t out = 0;
   for (size_t i = 0; i < n;) {
     size_t length = tide_utf8_length(text + i, n - i);
-    if (!length || is_control(decode(text + i, length)) || (length > 1 && !utf8)) {
+    if (!length || is_control(code_point(text + i, length)) || (length > 1 && !utf8)) {
       clean[out++] = '?';
     } else {
       memcpy(clean + out, text + i, length);
@@ -115,7 +115,7 @@ static size_t prefix_bytes(const char *text, size_t n, size_t width)
   size_t i = 0;
   for (size_t used = 0; i < n;) {
     size_t length = tide_utf8_length(text + i, n - i);
-    used += columns(decode(text + i, length));
+    used += columns(code_point(text + i, length));
     if (used > width)
       break;
     i += length;
@@ -131,7 +131,7 @@ static size_t suffix_start(const char *text, size_t n, size_t width)
     size_t start = i - 1;
     while (start > 0 && ((uint8_t)text[start] & 0xc0) == 0x80)
       start--;
-    used += columns(decode(text + start, i - start));
+    used += columns(code_point(text + start, i - start));
     if (used > width)
       break;
     i = start;

@@ -26,7 +26,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
 }
 
 // Edits (insert, delete, replace, swap of neighbours) that lead from a to b.
-static unsigned distance(const char *a, const char *b)
+static unsigned edits_apart(const char *a, const char *b)
 {
   size_t n = strlen(a), m = strlen(b), stride = m + 1;
   TIDE_CLEANUP_FREE unsigned *cost = tide_alloc_array((n + 1) * stride, sizeof *cost);
@@ -68,7 +68,7 @@ static const char *suggest_nearest(const char *word, const char *const *words, s
     return best;
   unsigned best_distance = (unsigned)strlen(word) / 3 + 2; // nearer than this: a slip
   for (size_t i = 0; i < n_words; i++) {
-    unsigned d = distance(word, words[i]);
+    unsigned d = edits_apart(word, words[i]);
     if (d < best_distance && d < strlen(words[i])) {
       best = words[i];
       best_distance = d;

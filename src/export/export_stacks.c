@@ -55,7 +55,7 @@ static bool same_node(const void *table, uint32_t id, const void *key)
 }
 
 // The node of a text inside another one, + 1.
-static uint32_t enter(struct tide_export_stacks *stacks, uint32_t outer, uint32_t text)
+static uint32_t node_within(struct tide_export_stacks *stacks, uint32_t outer, uint32_t text)
 {
   const struct tide_export_node key = {outer, text};
   uint64_t hash = tide_hash_word(tide_hash_word(0, outer), text);
@@ -78,7 +78,7 @@ static uint32_t enter_shown(struct tide_export_stacks *stacks, uint32_t stack)
   uint32_t at = 0;
   const struct tide_view_frame *frames = tide_view_stack(stacks->view, stack, &n);
   while (n-- > 0)
-    at = enter(stacks, at, text_of(stacks, frames[n].frame));
+    at = node_within(stacks, at, text_of(stacks, frames[n].frame));
   return at;
 }
 
@@ -103,7 +103,7 @@ static uint32_t enter_whole(struct tide_export_stacks *stacks, uint32_t stack)
     const struct tide_named_frame *frames =
         is_frame ? tide_naming_of_node(stacks->view->naming, stack, &i) : NULL;
     while (i-- > 0)
-      at = enter(stacks, at, text_of(stacks, &frames[i]));
+      at = node_within(stacks, at, text_of(stacks, &frames[i]));
     stacks->inner_of[stack] = at + 1;
   }
   return at;
@@ -115,7 +115,7 @@ uint32_t tide_export_stacks_add(struct tide_export_stacks *stacks,
   bool is_whole = stacks->view->all_frames && tide_filter_is_empty(stacks->view->filter);
   uint32_t at = is_whole ? enter_whole(stacks, site->stack) : enter_shown(stacks, site->stack);
   if (!at)
-    at = enter(stacks, 0, tide_intern_text(&stacks->texts, tide_export_no_frames(site)));
+    at = node_within(stacks, 0, tide_intern_text(&stacks->texts, tide_export_no_frames(site)));
   uint32_t *list = &stacks->list_of[at - 1];
   if (!*list) {
     TIDE_GROW(stacks->ends, stacks->n_lists, stacks->cap_ends);

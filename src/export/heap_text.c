@@ -137,7 +137,7 @@ static uint32_t add_node(struct writer *w, const struct node *node)
   return id;
 }
 
-static uint32_t enter(struct writer *w, uint32_t outer, uint64_t addr)
+static uint32_t node_within(struct writer *w, uint32_t outer, uint64_t addr)
 {
   const struct node key = {addr, outer};
   uint64_t hash = tide_hash_word(tide_hash_word(0, outer), addr);
@@ -155,9 +155,9 @@ static void add_site(struct writer *w, uint32_t stack, const struct numbers *num
   w->n_addrs = 0;
   push_frames(w, stack);
   for (size_t i = w->n_addrs; i-- > 0;)
-    node = enter(w, node, w->addrs[i]);
+    node = node_within(w, node, w->addrs[i]);
   if (!node)
-    node = enter(w, 0, NO_STACK_ADDR);
+    node = node_within(w, 0, NO_STACK_ADDR);
   uint32_t *entry = &w->entry_of[node];
   if (!*entry) {
     TIDE_GROW(w->entries, w->n_entries, w->cap_entries);

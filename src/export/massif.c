@@ -87,7 +87,7 @@ static int64_t sane(int64_t bytes)
   return bytes < 0 ? 0 : bytes < ADDRESSES_N ? bytes : ADDRESSES_N;
 }
 
-static int64_t plus(int64_t a, int64_t b)
+static int64_t capped_sum(int64_t a, int64_t b)
 {
   int64_t sum;
   return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
@@ -107,7 +107,7 @@ static int64_t sum_snapshot(const struct writer *w, const struct tide_snapshot *
   int64_t sum = 0;
   for (size_t i = 0; i < snapshot->n_rows; i++)
     if (w->wanted[snapshot->rows[i].stack])
-      sum = plus(sum, sane(snapshot->rows[i].live_bytes));
+      sum = capped_sum(sum, sane(snapshot->rows[i].live_bytes));
   return sum;
 }
 
@@ -290,7 +290,7 @@ static void read_items(struct writer *w, const struct tide_snapshot *snapshot)
       continue;
     struct item item = {w->node_of[row->stack], sane(row->live_bytes)};
     w->items[w->n_items++] = item;
-    w->heap = plus(w->heap, item.bytes);
+    w->heap = capped_sum(w->heap, item.bytes);
   }
 }
 
@@ -309,7 +309,7 @@ static void find_groups(struct writer *w, const struct line *line)
       w->group_of[text] = (uint32_t)w->n_groups;
     }
     struct group *group = &w->groups[w->group_of[text] - 1];
-    group->bytes = plus(group->bytes, item->bytes);
+    group->bytes = capped_sum(group->bytes, item->bytes);
     group->n_items++;
   }
 }
@@ -367,7 +367,7 @@ static size_t push_children(struct writer *w, const struct line *line)
       at += group->n_items;
     } else {
       folded.n_folded++;
-      folded.bytes = plus(folded.bytes, group->bytes);
+      folded.bytes = capped_sum(folded.bytes, group->bytes);
     }
   }
   share_out(w, line);

@@ -51,15 +51,15 @@ struct reader {
   bool has_totals, totals_differ; // any is not 0; any is not what is in use
 };
 
-static bool starts(const char *text, size_t n, const char *with)
+static bool text_starts(const char *text, size_t n, const char *with)
 {
   return n >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
 }
 
 bool tide_heap_text_recognise(const uint8_t *head, size_t n)
 {
-  return starts((const char *)head, n, gperftools_head) ||
-         (starts((const char *)head, n, jemalloc_head) && n > strlen(jemalloc_head) &&
+  return text_starts((const char *)head, n, gperftools_head) ||
+         (text_starts((const char *)head, n, jemalloc_head) && n > strlen(jemalloc_head) &&
           isdigit(head[strlen(jemalloc_head)]));
 }
 
@@ -106,7 +106,7 @@ static bool take_numbers(const char **at, const char *end, struct numbers *n)
          take_u64(at, end, &n->b_alloc) && take_char(at, end, ']');
 }
 
-static uint64_t scaled(uint64_t value, double by)
+static uint64_t scale_sample(uint64_t value, double by)
 {
   double result = (double)value * by;
   return result < 0x1p62 ? (uint64_t)llround(result) : (uint64_t)1 << 62;
@@ -118,8 +118,8 @@ static void unbias(uint64_t *blocks, uint64_t *bytes, uint64_t interval_bytes)
     return;
   double mean = (double)*bytes / (double)*blocks;
   double scale = 1 / -expm1(-mean / (double)interval_bytes);
-  *blocks = scaled(*blocks, scale);
-  *bytes = scaled(*bytes, scale);
+  *blocks = scale_sample(*blocks, scale);
+  *bytes = scale_sample(*bytes, scale);
 }
 
 // The node of "0x1 0x2 …", innermost first; at most the innermost MAX_FRAMES count.
@@ -216,10 +216,10 @@ static bool read_kind(struct reader *r, const char *at, const char *end)
 {
   size_t n = (size_t)(end - at);
   uint64_t interval = 0;
-  if (starts(at, n, "heapprofile") || n == 0)
+  if (text_starts(at, n, "heapprofile") || n == 0)
     return true;
-  r->is_go = starts(at, n, "heap/");
-  if (!r->is_go && !starts(at, n, "heap_v2/") && !starts(at, n, "heapz_v2/"))
+  r->is_go = text_starts(at, n, "heap/");
+  if (!r->is_go && !text_starts(at, n, "heap_v2/") && !text_starts(at, n, "heapz_v2/"))
     return false;
   at = (const char *)memchr(at, '/', n) + 1;
   if (!take_u64(&at, end, &interval))
@@ -237,7 +237,7 @@ static enum tide_err read_head(struct reader *r)
   const char *at = line.text, *end = line.text + line.n;
   while (end > at && isspace((unsigned char)end[-1]))
     end--;
-  r->is_jemalloc = starts(at, line.n, jemalloc_head);
+  r->is_jemalloc = text_starts(at, line.n, jemalloc_head);
   if (r->is_jemalloc) {
     at += strlen(jemalloc_head);
     return take_u64(&at, end, &r->interval_bytes) ? TIDE_ERR_OK
@@ -258,7 +258,7 @@ static bool is_maps_line(const struct tide_source_line *line)
   const char *at = line->text, *end = line->text + line->n;
   skip_spaces(&at, end);
   for (size_t i = 0; i < sizeof maps_lines / sizeof *maps_lines; i++)
-    if (starts(at, (size_t)(end - at), maps_lines[i]))
+    if (text_starts(at, (size_t)(end - at), maps_lines[i]))
       return true;
   return false;
 }

@@ -4,6 +4,7 @@
 #include "import/mappings.h"
 
 #include "base/alloc.h"
+#include "base/lookup.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -41,15 +42,8 @@ uint16_t tide_segments_find(struct tide_segments *s, uint64_t addr)
   if (!s->sorted && s->n)
     qsort(s->items, s->n, sizeof *s->items, by_start);
   s->sorted = true;
-  size_t low = 0, high = s->n;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (s->items[middle].start <= addr)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low > 0 && addr < s->items[low - 1].end ? s->items[low - 1].module : 0;
+  size_t above = TIDE_FIRST_ABOVE(s->items, s->n, start, addr);
+  return above > 0 && addr < s->items[above - 1].end ? s->items[above - 1].module : 0;
 }
 
 // ---- lines of /proc/PID/maps ----

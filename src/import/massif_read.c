@@ -72,7 +72,7 @@ static enum tide_err wrong_line(struct reader *r, const struct tide_source_line 
                           "not as massif writes it: %s", what);
 }
 
-static bool starts(const struct tide_source_line *line, const char *word)
+static bool line_starts(const struct tide_source_line *line, const char *word)
 {
   size_t n = strlen(word);
   return line->n >= n && memcmp(line->text, word, n) == 0;
@@ -241,13 +241,13 @@ static enum tide_err read_header(struct reader *r, const struct tide_source_line
 {
   struct tide_image *image = r->builder->image;
   const char *inaccuracy = memmem(line->text, line->n, "--peak-inaccuracy=", 18);
-  if (starts(line, "desc:") && inaccuracy) {
+  if (line_starts(line, "desc:") && inaccuracy) {
     r->inaccuracy = strtod(inaccuracy + 18, NULL) / 100;
     r->inaccuracy = r->inaccuracy >= 0 && r->inaccuracy <= 1 ? r->inaccuracy : 1;
-  } else if (starts(line, "cmd: ") && !image->cmdline) {
+  } else if (line_starts(line, "cmd: ") && !image->cmdline) {
     tide_builder_command(r->builder, line->text + 5, line->n - 5);
-  } else if (starts(line, "time_unit: ")) {
-    r->ns_per_unit = starts(line, "time_unit: ms") ? 1000000 : 0;
+  } else if (line_starts(line, "time_unit: ")) {
+    r->ns_per_unit = line_starts(line, "time_unit: ms") ? 1000000 : 0;
     if (!r->ns_per_unit)
       image->lacks |= TIDE_LACK_CLOCK;
   }
@@ -258,16 +258,16 @@ static enum tide_err read_field(struct reader *r, const struct tide_source_line 
 {
   uint64_t ignored;
   bool good = true;
-  if (starts(line, "time="))
+  if (line_starts(line, "time="))
     good = field(line, "time=", &r->time) && r->time <= UINT64_MAX / 1000000 / 4;
-  else if (starts(line, "mem_heap_B="))
+  else if (line_starts(line, "mem_heap_B="))
     good = field(line, "mem_heap_B=", &r->heap_bytes);
-  else if (starts(line, "mem_heap_extra_B="))
+  else if (line_starts(line, "mem_heap_extra_B="))
     good = field(line, "mem_heap_extra_B=", &ignored);
-  else if (starts(line, "mem_stacks_B="))
+  else if (line_starts(line, "mem_stacks_B="))
     good = field(line, "mem_stacks_B=", &ignored);
-  else if (starts(line, "heap_tree="))
-    r->is_peak = starts(line, "heap_tree=peak");
+  else if (line_starts(line, "heap_tree="))
+    r->is_peak = line_starts(line, "heap_tree=peak");
   else
     return read_node(r, line);
   return good ? TIDE_ERR_OK : wrong_line(r, line, "a number was expected");
@@ -277,7 +277,7 @@ static enum tide_err read_line(struct reader *r, const struct tide_source_line *
 {
   if (line->n == 0 || line->text[0] == '#')
     return TIDE_ERR_OK;
-  if (starts(line, "snapshot=")) {
+  if (line_starts(line, "snapshot=")) {
     finish_snapshot(r);
     r->in_snapshot = true;
     r->n_snapshots++;

@@ -33,7 +33,7 @@ struct tide_source_inner {
   bool zstd_between;
 };
 
-static enum tide_err stop(struct tide_source *s, enum tide_err err)
+static enum tide_err stop_reading(struct tide_source *s, enum tide_err err)
 {
   s->ended = true;
   s->err = err;
@@ -58,9 +58,9 @@ static size_t take_raw(struct tide_source *s, uint8_t *to, size_t n)
     got = read(in->fd, to, n);
   while (got < 0 && errno == EINTR);
   if (got < 0)
-    stop(s, errno == EISDIR ? tide_fail(&s->diag, TIDE_ERR_FORMAT,
-                                        "%s is not a capture: it is a directory", s->name)
-                            : tide_fail_errno(&s->diag, "cannot read %s", s->name));
+    stop_reading(s, errno == EISDIR ? tide_fail(&s->diag, TIDE_ERR_FORMAT,
+                                                "%s is not a capture: it is a directory", s->name)
+                                    : tide_fail_errno(&s->diag, "cannot read %s", s->name));
   in->n_packed += got > 0 ? (uint64_t)got : 0;
   return got > 0 ? (size_t)got : 0;
 }
@@ -78,17 +78,18 @@ static bool have_packed(struct tide_source *s)
 
 static size_t damaged(struct tide_source *s, const char *kind, const char *why)
 {
-  stop(s, tide_fail_at(&s->diag, TIDE_ERR_DAMAGED, s->end_offset,
-                       "%s: the %s data is damaged (%s) in what it unpacks to", s->name, kind,
-                       why ? why : "no reason given"));
+  stop_reading(s, tide_fail_at(&s->diag, TIDE_ERR_DAMAGED, s->end_offset,
+                               "%s: the %s data is damaged (%s) in what it unpacks to", s->name,
+                               kind, why ? why : "no reason given"));
   return 0;
 }
 
 static size_t cut(struct tide_source *s, const char *kind, bool between)
 {
   if (!s->err && !between)
-    stop(s, tide_fail_at(&s->diag, TIDE_ERR_CUT, s->end_offset,
-                         "%s: the %s data is cut short in what it unpacks to", s->name, kind));
+    stop_reading(s,
+                 tide_fail_at(&s->diag, TIDE_ERR_CUT, s->end_offset,
+                              "%s: the %s data is cut short in what it unpacks to", s->name, kind));
   s->ended = true;
   return 0;
 }
@@ -201,10 +202,10 @@ size_t tide_source_fill(struct tide_source *s, size_t n)
     s->end += got;
     s->end_offset += got;
     if (is_a_bomb(s))
-      stop(s, tide_fail_at(&s->diag, TIDE_ERR_LIMIT, s->end_offset,
-                           "%s unpacks to far more than a profile would (from %llu bytes); "
-                           "unpack it by hand if you trust it: stopped",
-                           s->name, (unsigned long long)in->n_packed));
+      stop_reading(s, tide_fail_at(&s->diag, TIDE_ERR_LIMIT, s->end_offset,
+                                   "%s unpacks to far more than a profile would (from %llu bytes); "
+                                   "unpack it by hand if you trust it: stopped",
+                                   s->name, (unsigned long long)in->n_packed));
   }
   in->window[s->end - in->window] = 0;
   return (size_t)(s->end - s->at);
@@ -224,12 +225,12 @@ static void tell_packing(struct tide_source *s)
     s->packing = TIDE_PACKING_GZIP;
     in->gzip_ready = inflateInit2(&in->gzip, 15 + 16) == Z_OK;
     if (!in->gzip_ready)
-      stop(s, tide_fail(&s->diag, TIDE_ERR_SYSTEM, "%s: zlib does not start", s->name));
+      stop_reading(s, tide_fail(&s->diag, TIDE_ERR_SYSTEM, "%s: zlib does not start", s->name));
   } else if (in->packed_n >= 4 && memcmp(in->packed, "\x28\xb5\x2f\xfd", 4) == 0) {
     s->packing = TIDE_PACKING_ZSTD;
     in->zstd = ZSTD_createDStream();
     if (!in->zstd || ZSTD_isError(ZSTD_initDStream(in->zstd)))
-      stop(s, tide_fail(&s->diag, TIDE_ERR_SYSTEM, "%s: zstd does not start", s->name));
+      stop_reading(s, tide_fail(&s->diag, TIDE_ERR_SYSTEM, "%s: zstd does not start", s->name));
   }
 }
 
@@ -291,8 +292,8 @@ void tide_source_free(struct tide_source *s)
 
 static bool line_is_endless(struct tide_source *s)
 {
-  stop(s, tide_source_fail(s, TIDE_ERR_LIMIT, tide_source_offset(s), &s->diag,
-                           "a line is longer than %u bytes", TIDE_SOURCE_MAX_LINE));
+  stop_reading(s, tide_source_fail(s, TIDE_ERR_LIMIT, tide_source_offset(s), &s->diag,
+                                   "a line is longer than %u bytes", TIDE_SOURCE_MAX_LINE));
   s->at = s->end;
   return false;
 }

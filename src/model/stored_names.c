@@ -8,6 +8,7 @@
 #include "model/stored_names.h"
 
 #include "base/alloc.h"
+#include "base/lookup.h"
 #include "base/buf.h"
 
 #include <stdlib.h>
@@ -102,13 +103,6 @@ void tide_names_builder_free(struct tide_names_builder *builder)
   free(builder);
 }
 
-static uint64_t mix(uint64_t h, const void *data, size_t n)
-{
-  for (const uint8_t *p = data; n--; p++)
-    h = (h ^ *p) * 0x100000001b3u; // FNV-1a
-  return h;
-}
-
 static const char *text_at(const struct tide_names_builder *b, uint32_t offset)
 {
   return (const char *)b->text.data + offset;
@@ -116,7 +110,7 @@ static const char *text_at(const struct tide_names_builder *b, uint32_t offset)
 
 static uint64_t hash_text(const struct tide_names_builder *b, uint32_t offset)
 {
-  return mix(0xcbf29ce484222325u, text_at(b, offset), strlen(text_at(b, offset)));
+  return tide_hash_bytes(0, text_at(b, offset), strlen(text_at(b, offset)));
 }
 
 // Field by field: the padding of a frame is nobody's.
@@ -127,7 +121,7 @@ static uint64_t hash_chain(const struct tide_names_builder *b, uint32_t place_id
   for (uint32_t i = 0; i < place->n_frames; i++) {
     const struct tide_stored_frame *f = &b->frames[place->first_frame + i];
     uint32_t fields[] = {f->function, f->file, f->line, f->inlined};
-    h = mix(h, fields, sizeof fields);
+    h = tide_hash_bytes(h, fields, sizeof fields);
   }
   return h;
 }
@@ -165,7 +159,7 @@ static uint32_t keep_text(struct tide_names_builder *b, const char *text)
     tide_buf_u8(&b->text, 0);
   table_grow(b, &b->texts, hash_text);
   size_t n = strlen(text) + 1;
-  uint64_t h = mix(0xcbf29ce484222325u, text, n - 1);
+  uint64_t h = tide_hash_bytes(0, text, n - 1);
   size_t at = (size_t)(h ^ h >> 29) & (b->texts.cap - 1);
   for (; b->texts.slots[at]; at = (at + 1) & (b->texts.cap - 1))
     if (strcmp(text_at(b, b->texts.slots[at] - 1), text) == 0)

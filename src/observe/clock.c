@@ -51,7 +51,7 @@ struct tide_clock tide_clock_make(struct tide_clock_reading first, struct tide_c
   };
 }
 
-static int64_t scaled(const struct tide_clock *clock, int64_t ticks)
+static int64_t ticks_to_ns(const struct tide_clock *clock, int64_t ticks)
 {
   double ns = (double)ticks * clock->ns_per_tick;
   if (ns >= 0x1p62)
@@ -65,12 +65,12 @@ uint64_t tide_clock_time_ns(const struct tide_clock *clock, uint64_t ticks)
 {
   if (!ticks)
     return 0;
-  int64_t ns = scaled(clock, (int64_t)(ticks - clock->zero_ticks));
+  int64_t ns = ticks_to_ns(clock, (int64_t)(ticks - clock->zero_ticks));
   ns = __builtin_add_overflow(ns, clock->zero_ns, &ns) ? 0 : ns;
   return ns > 0 ? (uint64_t)ns : 0;
 }
 
 uint64_t tide_clock_span_ns(const struct tide_clock *clock, uint64_t ticks)
 {
-  return (uint64_t)scaled(clock, (int64_t)ticks);
+  return (uint64_t)ticks_to_ns(clock, (int64_t)ticks);
 }

@@ -6,30 +6,14 @@
 #include "observe/rss.h"
 
 #include "base/alloc.h"
+#include "base/proc.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-// linux/fs.h has these since 6.7.
-struct scan_region {
-  uint64_t start, end, categories;
-};
-struct scan_request {
-  uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
-  uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
-};
-#define SCAN _IOWR('f', 16, struct scan_request)
-#define SCAN_PRESENT (1u << 3)
-#define SCAN_ZERO_PAGE (1u << 5)
-#define SCAN_REGIONS 256 // Linux 6.18 tells some twice when asked for more than 512
-
-#define ENTRY_PRESENT (UINT64_C(1) << 63)
-#define ENTRY_FILE (UINT64_C(1) << 61)
-#define ENTRY_EXCLUSIVE (UINT64_C(1) << 56)
 #define ENTRIES 4096
 
 // Of a store that a tracer made, the recorder maps no more than it asks for.
@@ -116,7 +100,7 @@ static bool is_there(struct tide_resident *resident, const struct tide_store_vie
     read_ranges(resident, view);
   off_t at = (off_t)(resident->home / page * sizeof entry);
   return pread(resident->pagemap_fd, &entry, sizeof entry, at) == sizeof entry &&
-         (!resident->home || entry & ENTRY_PRESENT);
+         (!resident->home || entry & TIDE_PAGEMAP_PRESENT);
 }
 
 struct statm {
@@ -162,23 +146,23 @@ bool tide_resident_has_left(struct tide_resident *resident, const struct tide_st
 // False: the kernel cannot be asked this way.
 static bool scan(int fd, struct tide_range range, uint64_t *ret_bytes)
 {
-  struct scan_region regions[SCAN_REGIONS];
+  struct tide_scan_region regions[TIDE_SCAN_REGIONS];
   uint64_t bytes = 0, at = range.start, end = range.start + range.bytes, told = at;
   while (at < end) {
-    struct scan_request request = {
+    struct tide_scan_request request = {
         .size = sizeof request,
         .start = at,
         .end = end,
         .vec = (uint64_t)(uintptr_t)regions,
-        .vec_len = SCAN_REGIONS,
-        .category_inverted = SCAN_ZERO_PAGE,
-        .category_mask = SCAN_PRESENT | SCAN_ZERO_PAGE,
-        .return_mask = SCAN_PRESENT,
+        .vec_len = TIDE_SCAN_REGIONS,
+        .category_inverted = TIDE_SCAN_ZERO_PAGE,
+        .category_mask = TIDE_SCAN_PRESENT | TIDE_SCAN_ZERO_PAGE,
+        .return_mask = TIDE_SCAN_PRESENT,
     };
-    int n = ioctl(fd, SCAN, &request);
+    int n = ioctl(fd, TIDE_SCAN, &request);
     if (n < 0)
       return false;
-    for (int i = 0; i < n && i < SCAN_REGIONS; i++) {
+    for (int i = 0; i < n && i < TIDE_SCAN_REGIONS; i++) {
       uint64_t from = regions[i].start > told ? regions[i].start : told;
       bytes += regions[i].end > from ? regions[i].end - from : 0;
       told = regions[i].end > told ? regions[i].end : told;
@@ -193,7 +177,7 @@ static bool scan(int fd, struct tide_range range, uint64_t *ret_bytes)
 
 // Entry by entry, for older kernels. They do not tell the page of zeros, but that is shared by all:
 // a page of nobody else's is a real one. What a fork child still shares with its parent is missed.
-static uint64_t count(int fd, struct tide_range range)
+static uint64_t count_entries(int fd, struct tide_range range)
 {
   uint64_t entries[ENTRIES], bytes = 0, page = page_bytes();
   uint64_t at = range.start / page, end = (range.start + range.bytes + page - 1) / page;
@@ -204,7 +188,8 @@ static uint64_t count(int fd, struct tide_range range)
       break;
     size_t n = (size_t)got / sizeof *entries;
     for (size_t i = 0; i < n; i++)
-      if (entries[i] & ENTRY_PRESENT && entries[i] & (ENTRY_FILE | ENTRY_EXCLUSIVE))
+      if (entries[i] & TIDE_PAGEMAP_PRESENT &&
+          entries[i] & (TIDE_PAGEMAP_FILE | TIDE_PAGEMAP_EXCLUSIVE))
         bytes += page;
     at += n;
   }
@@ -221,7 +206,8 @@ static uint64_t count_store(int fd, const struct tide_store_view *view, struct t
     if (hole <= data)
       break;
     uint64_t end = (uint64_t)hole < range.bytes ? (uint64_t)hole : range.bytes;
-    bytes += count(fd, (struct tide_range){range.start + (uint64_t)data, end - (uint64_t)data});
+    bytes +=
+        count_entries(fd, (struct tide_range){range.start + (uint64_t)data, end - (uint64_t)data});
     data = lseek(view->fd, hole, SEEK_DATA);
   }
   return bytes;
@@ -238,7 +224,7 @@ uint64_t tide_resident_recorder(struct tide_resident *resident, const struct tid
     resident->scans = resident->scans && scan(resident->pagemap_fd, range, &more);
     if (!resident->scans)
       more = range.bytes == mapped_bytes(view) ? count_store(resident->pagemap_fd, view, range)
-                                               : count(resident->pagemap_fd, range);
+                                               : count_entries(resident->pagemap_fd, range);
     bytes += more;
   }
   return is_there(resident, view) ? bytes : 0;

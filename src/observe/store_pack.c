@@ -233,7 +233,7 @@ static void pack_sites(struct packing *p)
   image->counts = (struct tide_counts){0};
 }
 
-static int64_t plus(int64_t sum, uint64_t more)
+static int64_t wrapped_sum(int64_t sum, uint64_t more)
 {
   return (int64_t)((uint64_t)sum + more);
 }
@@ -249,10 +249,10 @@ static void add_stack(struct packing *p, uint32_t cell, const struct tide_whole_
   }
   struct tide_pack_stack *s = &pack->stacks[pack->n_stacks - 1];
   struct tide_share share = tide_reading_share(&p->r, whole);
-  s->peak_bytes = plus(s->peak_bytes, (uint64_t)share.bytes);
-  s->peak_blocks = plus(s->peak_blocks, (uint64_t)share.blocks);
-  s->end_bytes = plus(s->end_bytes, whole->cell.b_alloc - whole->cell.b_free);
-  s->end_blocks = plus(s->end_blocks, whole->cell.n_alloc - whole->cell.n_free);
+  s->peak_bytes = wrapped_sum(s->peak_bytes, (uint64_t)share.bytes);
+  s->peak_blocks = wrapped_sum(s->peak_blocks, (uint64_t)share.blocks);
+  s->end_bytes = wrapped_sum(s->end_bytes, whole->cell.b_alloc - whole->cell.b_free);
+  s->end_blocks = wrapped_sum(s->end_blocks, whole->cell.n_alloc - whole->cell.n_free);
   s->n_alloc += whole->cell.n_alloc;
   s->b_alloc += whole->cell.b_alloc;
 }
@@ -265,10 +265,10 @@ static int by_stack(const void *left, const void *right)
 
 static void join_stacks(struct tide_pack_stack *to, const struct tide_pack_stack *more)
 {
-  to->peak_bytes = plus(to->peak_bytes, (uint64_t)more->peak_bytes);
-  to->peak_blocks = plus(to->peak_blocks, (uint64_t)more->peak_blocks);
-  to->end_bytes = plus(to->end_bytes, (uint64_t)more->end_bytes);
-  to->end_blocks = plus(to->end_blocks, (uint64_t)more->end_blocks);
+  to->peak_bytes = wrapped_sum(to->peak_bytes, (uint64_t)more->peak_bytes);
+  to->peak_blocks = wrapped_sum(to->peak_blocks, (uint64_t)more->peak_blocks);
+  to->end_bytes = wrapped_sum(to->end_bytes, (uint64_t)more->end_bytes);
+  to->end_blocks = wrapped_sum(to->end_blocks, (uint64_t)more->end_blocks);
   to->n_alloc += more->n_alloc;
   to->b_alloc += more->b_alloc;
 }

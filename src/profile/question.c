@@ -20,7 +20,7 @@ static uint64_t since_start(const struct tide_image *image, uint64_t time_ns)
   return time_ns > image->start_ns ? time_ns - image->start_ns : 0;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t ns_apart(uint64_t a, uint64_t b)
 {
   return a > b ? a - b : b - a;
 }
@@ -38,7 +38,7 @@ static struct tide_point nearest(const struct tide_image *image, uint64_t asked_
     uint64_t seen_ns = since_start(image, image->snapshots[i].time_ns);
     if (!with_peak && image->snapshots[i].kind == TIDE_SNAPSHOT_PEAK)
       continue;
-    if (distance(seen_ns, asked_ns) <= distance(best.seen_ns, asked_ns)) {
+    if (ns_apart(seen_ns, asked_ns) <= ns_apart(best.seen_ns, asked_ns)) {
       best.seen_ns = seen_ns;
       best.snapshot = i;
     }

@@ -162,7 +162,7 @@ static enum tide_door_outcome connect_either(struct visit *visit, const char *na
 }
 
 // The descriptor in the answer, -1 for none. The kernel drops those that find no place.
-static long receive(const struct visit *visit, struct tide_door_answer *answer, long *ret_n)
+static long receive_store(const struct visit *visit, struct tide_door_answer *answer, long *ret_n)
 {
   union {
     struct cmsghdr header;
@@ -214,7 +214,7 @@ static enum tide_door_outcome exchange(const struct visit *visit, const void *me
   // Whoever is not of the run may be answered before it has spoken: its word finds the door closed.
   if (tide_sys_failed(n) && n != -EPIPE)
     return outcome_of(n);
-  *ret_memory = receive(visit, &answer, &n);
+  *ret_memory = receive_store(visit, &answer, &n);
   if (tide_sys_failed(n))
     return outcome_of(n);
   if (n != sizeof answer || answer.magic != TIDE_DOOR_MAGIC)

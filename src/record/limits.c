@@ -15,7 +15,7 @@ static int which(unsigned resource)
   return resource == RLIMIT_AS ? 0 : resource == RLIMIT_DATA ? 1 : -1;
 }
 
-static uint64_t plus(uint64_t limit, uint64_t bytes)
+static uint64_t raised_limit(uint64_t limit, uint64_t bytes)
 {
   return limit == RLIM_INFINITY || limit > RLIM_INFINITY - 1 - bytes ? limit : limit + bytes;
 }
@@ -40,7 +40,9 @@ static long put_limit(int i, const struct rlimit *limit)
 static struct rlimit raised(int i, struct rlimit limit)
 {
   uint64_t own = own_bytes(i);
-  struct rlimit more = {plus(limit.rlim_cur, own), plus(limit.rlim_max, own + HEADROOM)}, now;
+  struct rlimit more = {raised_limit(limit.rlim_cur, own),
+                        raised_limit(limit.rlim_max, own + HEADROOM)},
+                now;
   if (tide_sys_failed(get_limit(i, &now)))
     return limit;
   if (more.rlim_max > now.rlim_max &&

@@ -53,8 +53,8 @@ static void note_block(struct tide_ledger *ledger, uint32_t site)
 }
 
 // [lo, hi) lies in one page, or is whole pages.
-static void count(struct tide_ledger *ledger, uint64_t lo, uint64_t hi,
-                  enum tide_residence_kind kind, uint32_t site)
+static void count_resident(struct tide_ledger *ledger, uint64_t lo, uint64_t hi,
+                           enum tide_residence_kind kind, uint32_t site)
 {
   uint64_t resident = tide_space_resident(ledger->space, lo, hi);
   ledger->to->rows[kind] += resident;
@@ -69,7 +69,7 @@ static void count_in_page(struct tide_ledger *ledger, uint64_t lo, uint64_t hi,
                           enum tide_residence_kind kind, uint32_t site)
 {
   turn_to(ledger, lo / ledger->space->page_bytes * ledger->space->page_bytes);
-  count(ledger, lo, hi, kind, site);
+  count_resident(ledger, lo, hi, kind, site);
   if (is_in_use(kind))
     note_block(ledger, site);
   else if (is_free(kind))
@@ -91,6 +91,6 @@ void tide_ledger_span(struct tide_ledger *ledger, uint64_t lo, uint64_t hi,
     return;
   }
   count_in_page(ledger, lo, first_end, kind, site);
-  count(ledger, first_end, last_start, kind, site);
+  count_resident(ledger, first_end, last_start, kind, site);
   count_in_page(ledger, last_start, hi, kind, site);
 }

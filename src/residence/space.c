@@ -13,31 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-// linux/fs.h has these since 6.7.
-struct scan_region {
-  uint64_t start, end, categories;
-};
-struct scan_request {
-  uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
-  uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
-};
-#define SCAN _IOWR('f', 16, struct scan_request)
-enum {
-  SCAN_FILE = 1 << 2,
-  SCAN_PRESENT = 1 << 3,
-  SCAN_SWAPPED = 1 << 4,
-  SCAN_ZERO_PAGE = 1 << 5,
-  SCAN_HUGE = 1 << 6,
-  SCAN_REGIONS = 512, // Linux 6.18 tells some twice when asked for more
-};
 #define SCAN_BYTES (UINT64_C(64) << 20) // at once: the kernel holds its lock meanwhile
 
-#define ENTRY_PRESENT (UINT64_C(1) << 63)
-#define ENTRY_SWAPPED (UINT64_C(1) << 62)
-#define ENTRY_FILE (UINT64_C(1) << 61)
 #define ENTRIES 8192
 
 #define WINDOW_BYTES (UINT64_C(256) << 10)
@@ -63,25 +42,6 @@ static uint64_t read_rss(const struct tide_space *space)
 
 // ---- mappings ----
 
-// lo-hi rwxp offset device inode path
-static bool parse_mapping(const char *line, struct tide_space_mapping *ret_mapping)
-{
-  struct tide_space_mapping m = {0};
-  char flags[5];
-  int path_at = 0;
-  if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*u %n", &m.lo, &m.hi, flags,
-             &m.offset, &path_at) < 4 ||
-      m.hi <= m.lo)
-    return false;
-  m.readable = flags[0] == 'r';
-  m.writable = flags[1] == 'w';
-  m.executable = flags[2] == 'x';
-  m.shared = flags[3] == 's';
-  m.path = tide_strndup(line + path_at, strcspn(line + path_at, "\n"));
-  *ret_mapping = m;
-  return true;
-}
-
 static enum tide_err read_mappings(struct tide_space *space, struct tide_diag *diag)
 {
   int fd = open_of(space->pid, "maps", O_RDONLY);
@@ -95,7 +55,9 @@ static enum tide_err read_mappings(struct tide_space *space, struct tide_diag *d
   errno = 0;
   while (getline(&line, &size, f) > 0) {
     TIDE_GROW(space->mappings, space->n_mappings, space->cap_mappings);
-    space->n_mappings += parse_mapping(line, &space->mappings[space->n_mappings]);
+    struct tide_space_mapping *next = &space->mappings[space->n_mappings];
+    *next = (struct tide_space_mapping){0};
+    space->n_mappings += tide_mapping_parse(line, (struct tide_mapping *)next);
   }
   enum tide_err err = TIDE_ERR_OK;
   if (errno == EACCES || errno == EPERM)
@@ -127,13 +89,13 @@ static bool is_of_huge_pool(const struct tide_space_mapping *mapping)
 static void add_run(struct tide_space *space, struct tide_space_mapping *mapping, uint64_t lo,
                     uint64_t hi, uint64_t categories)
 {
-  bool huge = categories & SCAN_HUGE;
+  bool huge = categories & TIDE_SCAN_HUGE;
   if (is_of_huge_pool(mapping)) {
     space->huge_pool += hi - lo;
     return;
   }
   mapping->resident += hi - lo;
-  mapping->cached += categories & SCAN_FILE ? hi - lo : 0;
+  mapping->cached += categories & TIDE_SCAN_FILE ? hi - lo : 0;
   space->resident += hi - lo;
   space->huge += huge ? hi - lo : 0;
   struct tide_space_run *last = space->n_runs ? &space->runs[space->n_runs - 1] : NULL;
@@ -148,9 +110,9 @@ static void add_run(struct tide_space *space, struct tide_space_mapping *mapping
 static void take_region(struct tide_space *space, struct tide_space_mapping *mapping, uint64_t lo,
                         uint64_t hi, uint64_t categories)
 {
-  if (!(categories & SCAN_PRESENT))
+  if (!(categories & TIDE_SCAN_PRESENT))
     space->swapped += hi - lo;
-  else if (categories & SCAN_ZERO_PAGE)
+  else if (categories & TIDE_SCAN_ZERO_PAGE)
     space->zeros += hi - lo;
   else
     add_run(space, mapping, lo, hi, categories);
@@ -159,22 +121,23 @@ static void take_region(struct tide_space *space, struct tide_space_mapping *map
 // False: the kernel cannot be asked this way.
 static bool scan(struct tide_space *space, struct tide_space_mapping *mapping)
 {
-  struct scan_region regions[SCAN_REGIONS];
+  struct tide_scan_region regions[TIDE_SCAN_REGIONS];
   uint64_t at = mapping->lo, told = at;
   while (at < mapping->hi) {
-    struct scan_request request = {
+    struct tide_scan_request request = {
         .size = sizeof request,
         .start = at,
         .end = mapping->hi - at < SCAN_BYTES ? mapping->hi : at + SCAN_BYTES,
         .vec = (uint64_t)(uintptr_t)regions,
-        .vec_len = SCAN_REGIONS,
-        .category_anyof_mask = SCAN_PRESENT | SCAN_SWAPPED,
-        .return_mask = SCAN_PRESENT | SCAN_SWAPPED | SCAN_ZERO_PAGE | SCAN_HUGE | SCAN_FILE,
+        .vec_len = TIDE_SCAN_REGIONS,
+        .category_anyof_mask = TIDE_SCAN_PRESENT | TIDE_SCAN_SWAPPED,
+        .return_mask = TIDE_SCAN_PRESENT | TIDE_SCAN_SWAPPED | TIDE_SCAN_ZERO_PAGE |
+                       TIDE_SCAN_HUGE | TIDE_SCAN_FILE,
     };
-    int n = ioctl(space->pagemap_fd, SCAN, &request);
+    int n = ioctl(space->pagemap_fd, TIDE_SCAN, &request);
     if (n < 0)
       return false;
-    for (int i = 0; i < n && i < SCAN_REGIONS; i++) {
+    for (int i = 0; i < n && i < TIDE_SCAN_REGIONS; i++) {
       uint64_t lo = regions[i].start > told ? regions[i].start : told;
       uint64_t hi = regions[i].end < mapping->hi ? regions[i].end : mapping->hi;
       if (hi > lo)
@@ -201,9 +164,9 @@ static void read_entries(struct tide_space *space, struct tide_space_mapping *ma
       return;
     for (size_t i = 0; i < (size_t)got / sizeof *entries; i++, at += page) {
       uint64_t entry = entries[i];
-      uint64_t categories =
-          (entry & ENTRY_PRESENT ? SCAN_PRESENT : 0) | (entry & ENTRY_FILE ? SCAN_FILE : 0);
-      if (entry & (ENTRY_PRESENT | ENTRY_SWAPPED))
+      uint64_t categories = (entry & TIDE_PAGEMAP_PRESENT ? TIDE_SCAN_PRESENT : 0) |
+                            (entry & TIDE_PAGEMAP_FILE ? TIDE_SCAN_FILE : 0);
+      if (entry & (TIDE_PAGEMAP_PRESENT | TIDE_PAGEMAP_SWAPPED))
         take_region(space, mapping, at, at + page, categories);
     }
   }

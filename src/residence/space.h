@@ -7,13 +7,12 @@
 // would map it, of shared memory even make it.
 #pragma once
 #include "base/err.h"
+#include "base/proc.h"
 
 #include <stddef.h>
 
 struct tide_space_mapping {
-  uint64_t lo, hi, offset;
-  bool readable, writable, executable, shared;
-  char *path;                // "" for anonymous memory; owned
+  struct tide_mapping;       // its fields are ours
   uint64_t resident, cached; // bytes in memory; of these, pages of a file that the kernel may drop
 };
 

@@ -128,7 +128,7 @@ static bool see_to(const struct run *run, const struct tide_door_visit *visit)
          tide_agents_take(run->agents, &order, why);
 }
 
-static bool receive(void *context, const struct tide_door_visit *visit)
+static bool receive_visit(void *context, const struct tide_door_visit *visit)
 {
   struct run *run = context;
   bool is_seen_to = false;
@@ -209,7 +209,7 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
     tide_watch_unfit_command(run->watch, target->path, target->why, target->detail);
   err = tide_watch_start(run->watch, diag);
   if (!err)
-    err = tide_door_serve(run->door, run->kin, receive, run, diag);
+    err = tide_door_serve(run->door, run->kin, receive_visit, run, diag);
   return err;
 }
 

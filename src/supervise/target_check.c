@@ -92,7 +92,7 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static bool matches(const char *name, const char *pattern)
+static bool name_matches(const char *name, const char *pattern)
 {
   if (name[0] != pattern[0] || name[1] != pattern[1]) // almost always: there are many names
     return false;
@@ -120,7 +120,7 @@ static void judge_symbol(const char *name, bool *defines_malloc, struct target_e
   if (elf->allocator[0] || !strchr("_jmtTsr", name[0]))
     return;
   for (size_t i = 0; i < COUNT(KNOWN); i++)
-    if (matches(name, KNOWN[i].symbol))
+    if (name_matches(name, KNOWN[i].symbol))
       snprintf(elf->allocator, sizeof elf->allocator, "%s", KNOWN[i].name);
 }
 

@@ -152,8 +152,8 @@ static enum tide_err put_agent(const struct tide_usher_house *house, const struc
   return tide_job_attach(&options, &job, ret_attached, diag);
 }
 
-static void receive(const struct tide_usher_house *house, const struct tide_usher_order *order,
-                    struct guest *guest, int words)
+static void receive_guest(const struct tide_usher_house *house,
+                          const struct tide_usher_order *order, struct guest *guest, int words)
 {
   struct tide_usher_word word = {
       .step = TIDE_USHER_COVERED, .pid = (uint32_t)guest->pid, .is_spawned = order->spawns};
@@ -203,6 +203,6 @@ _Noreturn void tide_usher(const struct tide_usher_house *house,
   send_word(words, &word);
   struct guest guest = {0};
   if (word.step == TIDE_USHER_SEIZED && (guest.pid = tide_at_exec_await(words)))
-    receive(house, order, &guest, words);
+    receive_guest(house, order, &guest, words);
   _exit(0);
 }

@@ -7,6 +7,7 @@
 #include "symbol/elf.h"
 
 #include "base/alloc.h"
+#include "base/lookup.h"
 
 #include <stdlib.h>
 
@@ -78,15 +79,7 @@ void tide_ranges_sort(struct tide_ranges *ranges)
 // How many ranges start at or before the address.
 static size_t count_before(const struct tide_ranges *ranges, uint64_t addr)
 {
-  size_t low = 0, high = ranges->n;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (ranges->items[middle].lo <= addr)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return TIDE_FIRST_ABOVE(ranges->items, ranges->n, lo, addr);
 }
 
 const struct tide_address_range *tide_ranges_find(const struct tide_ranges *ranges, uint64_t addr)

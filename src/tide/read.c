@@ -55,8 +55,8 @@ static const char *part_name(uint16_t type)
 }
 
 // Notes why reading stops here. Called once per file.
-static enum tide_err stop(struct reader *r, enum tide_err err, const char *what,
-                          const struct tide_part *part, const char *why)
+static enum tide_err stop_reading(struct reader *r, enum tide_err err, const char *what,
+                                  const struct tide_part *part, const char *why)
 {
   TIDE_CLEANUP_FREE char *where =
       part ? tide_sprintf("in part %s of image %u", part_name(part->type), part->image)
@@ -159,8 +159,8 @@ static enum tide_err decode_end(struct reader *r, struct tide_cursor *in, const 
   return TIDE_ERR_OK;
 }
 
-static enum tide_err decode(struct reader *r, const struct tide_part *part, struct tide_cursor *in,
-                            const char **ret_why)
+static enum tide_err decode_part(struct reader *r, const struct tide_part *part,
+                                 struct tide_cursor *in, const char **ret_why)
 {
   struct tide_capture *capture = r->capture;
   if (part->type == TIDE_PART_FACTS)
@@ -197,22 +197,22 @@ static enum tide_err take_part(struct reader *r, const struct tide_part *part)
 {
   const char *why = "";
   if (part->sequence != r->n_parts)
-    return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "a part is missing before it");
+    return stop_reading(r, TIDE_ERR_DAMAGED, "damaged", part, "a part is missing before it");
   if ((part->type == TIDE_PART_FACTS) != (r->n_parts == 0))
-    return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "it is out of place");
+    return stop_reading(r, TIDE_ERR_DAMAGED, "damaged", part, "it is out of place");
   uint16_t own = part->type == TIDE_PART_SITES       ? TIDE_PART_BY_STACK
                  : part->type == TIDE_PART_SNAPSHOTS ? TIDE_PART_GOES_ON
                                                      : 0;
   if (part->flags & ~(TIDE_PART_STORED | TIDE_PART_BEHIND | own))
-    return stop(r, TIDE_ERR_DAMAGED, "damaged", part, "its flags are unknown");
+    return stop_reading(r, TIDE_ERR_DAMAGED, "damaged", part, "its flags are unknown");
   if (type_is_known(part->type)) {
     TIDE_CLEANUP_FREE uint8_t *unpacked = NULL;
     struct tide_cursor payload;
     enum tide_err err = unpack(r, part, &payload, &unpacked, &why);
     if (!err)
-      err = decode(r, part, &payload, &why);
+      err = decode_part(r, part, &payload, &why);
     if (err)
-      return stop(r, err, err == TIDE_ERR_LIMIT ? "refused" : "damaged", part, why);
+      return stop_reading(r, err, err == TIDE_ERR_LIMIT ? "refused" : "damaged", part, why);
   }
   TIDE_GROW(r->past, r->n_parts, r->cap_past);
   r->past[r->n_parts++] = (struct past_part){.at = r->at};
@@ -247,15 +247,15 @@ static enum tide_err read_parts(struct reader *r)
     size_t left = r->n - r->at;
     struct tide_part part;
     if (left < TIDE_PART_HEADER_BYTES)
-      return stop(r, TIDE_ERR_CUT, "cut", NULL, left ? "" : "the end is missing");
+      return stop_reading(r, TIDE_ERR_CUT, "cut", NULL, left ? "" : "the end is missing");
     if (!tide_part_header(r->data + r->at, &part))
-      return stop(r, TIDE_ERR_DAMAGED, "damaged", NULL, "no part starts here");
+      return stop_reading(r, TIDE_ERR_DAMAGED, "damaged", NULL, "no part starts here");
     if (part.sequence == r->n_parts)
       note_whole(r, &part);
     if (part.stored_bytes > left - TIDE_PART_HEADER_BYTES)
-      return stop(r, TIDE_ERR_CUT, "cut", &part, "");
+      return stop_reading(r, TIDE_ERR_CUT, "cut", &part, "");
     if (!crc_is_right(r->data + r->at, &part))
-      return stop(r, TIDE_ERR_DAMAGED, "damaged", &part, "the checksum is wrong");
+      return stop_reading(r, TIDE_ERR_DAMAGED, "damaged", &part, "the checksum is wrong");
     enum tide_err err = take_part(r, &part);
     if (err)
       return err;
@@ -300,7 +300,8 @@ enum tide_err tide_file_parse(const uint8_t *data, size_t n, const char *name,
   struct reader r = {.name = name, .data = data, .n = n, .capture = tide_capture_new()};
   r.budget.left_bytes = budget_bytes(n);
   r.zstd = ZSTD_createDCtx();
-  err = r.zstd ? read_parts(&r) : stop(&r, TIDE_ERR_LIMIT, "refused", NULL, "there is no memory");
+  err = r.zstd ? read_parts(&r)
+               : stop_reading(&r, TIDE_ERR_LIMIT, "refused", NULL, "there is no memory");
   for (size_t i = 0; i < r.n_parts; i++)
     free(r.past[i].raw);
   free(r.past);

@@ -65,7 +65,7 @@ struct program { // call frame instructions and what they are measured in
 };
 
 // Offsets of damaged records may be any number: the product wraps.
-static int64_t scaled(uint64_t factored, const struct program *g)
+static int64_t unfactored(uint64_t factored, const struct program *g)
 {
   return (int64_t)(factored * (uint64_t)g->data_align);
 }
@@ -93,7 +93,7 @@ static bool run(struct program g, uint64_t loc, uint64_t pc, struct row *r, cons
       if (!advance_location(&loc, (op & 0x3f) * g.code_align, pc))
         return true;
       continue;
-    case 0x80: save_register(r, op & 0x3f, AT_OFFSET, scaled(tide_eh_uleb(p), &g)); continue;
+    case 0x80: save_register(r, op & 0x3f, AT_OFFSET, unfactored(tide_eh_uleb(p), &g)); continue;
     case 0xc0: restore(r, op & 0x3f, first); continue;
     }
     switch (op) {
@@ -117,7 +117,7 @@ static bool run(struct program g, uint64_t loc, uint64_t pc, struct row *r, cons
       break;
     case 0x05: // offset_extended
       reg = tide_eh_uleb(p);
-      save_register(r, reg, AT_OFFSET, scaled(tide_eh_uleb(p), &g));
+      save_register(r, reg, AT_OFFSET, unfactored(tide_eh_uleb(p), &g));
       break;
     case 0x06: restore(r, tide_eh_uleb(p), first); break;
     case 0x07: save_register(r, tide_eh_uleb(p), UNDEFINED, 0); break;
@@ -155,15 +155,15 @@ static bool run(struct program g, uint64_t loc, uint64_t pc, struct row *r, cons
     case 0x10: save_by_expression(r, p); break;
     case 0x11: // offset_extended_sf
       reg = tide_eh_uleb(p);
-      save_register(r, reg, AT_OFFSET, scaled((uint64_t)tide_eh_sleb(p), &g));
+      save_register(r, reg, AT_OFFSET, unfactored((uint64_t)tide_eh_sleb(p), &g));
       break;
     case 0x12: // def_cfa_sf
       r->cfa_reg = tide_eh_uleb(p);
-      r->cfa_off = scaled((uint64_t)tide_eh_sleb(p), &g);
+      r->cfa_off = unfactored((uint64_t)tide_eh_sleb(p), &g);
       r->cfa_expr = NULL;
       break;
-    case 0x13: r->cfa_off = scaled((uint64_t)tide_eh_sleb(p), &g); break; // def_cfa_offset_sf
-    case 0x14:                                                            // val_offset
+    case 0x13: r->cfa_off = unfactored((uint64_t)tide_eh_sleb(p), &g); break; // def_cfa_offset_sf
+    case 0x14:                                                                // val_offset
     case 0x15: // val_offset_sf: same length
       reg = tide_eh_uleb(p);
       tide_eh_uleb(p);
@@ -179,7 +179,7 @@ static bool run(struct program g, uint64_t loc, uint64_t pc, struct row *r, cons
     case 0x2e: tide_eh_uleb(p); break; // GNU_args_size
     case 0x2f:                         // GNU_negative_offset_extended
       reg = tide_eh_uleb(p);
-      save_register(r, reg, AT_OFFSET, scaled(-tide_eh_uleb(p), &g));
+      save_register(r, reg, AT_OFFSET, unfactored(-tide_eh_uleb(p), &g));
       break;
     default: return false;
     }

@@ -4,6 +4,7 @@
 #include "view/frame_names.h"
 
 #include "base/alloc.h"
+#include "base/lookup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,17 +66,11 @@ int tide_frame_names_compare(const struct tide_frame_names *names, uint32_t a, u
   return compare_frames(names, names->items[a], names->items[b]);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-  return hash ^ hash >> 29;
-}
-
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
   for (; text && *text; text++)
     hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
-  return mix(hash, text != NULL);
+  return tide_hash_word(hash, text != NULL);
 }
 
 // Of less than what compare_frames() looks at, but enough.
@@ -84,8 +79,9 @@ static uint64_t hash_frame(const struct tide_frame_names *names,
 {
   uint64_t hash = hash_text(hash_text(0xcbf29ce484222325ull, frame->function), frame->file);
   if (names->by_line)
-    hash = mix(hash, frame->line);
-  return frame->function ? hash : mix(hash, tide_naming_elf_address(names->naming, frame));
+    hash = tide_hash_word(hash, frame->line);
+  return frame->function ? hash
+                         : tide_hash_word(hash, tide_naming_elf_address(names->naming, frame));
 }
 
 static size_t text_slot(const struct tide_frame_names *names, const struct tide_named_frame *frame)
@@ -125,7 +121,7 @@ static uint32_t name_of_text(struct tide_frame_names *names, const struct tide_n
 static uint32_t *pointer_slot(const struct tide_frame_names *names,
                               const struct tide_named_frame *frame)
 {
-  size_t slot = (size_t)mix(0, (uint64_t)(uintptr_t)frame >> 3);
+  size_t slot = (size_t)tide_hash_word(0, (uint64_t)(uintptr_t)frame >> 3);
   for (;; slot++) {
     uint32_t *held = &names->by_pointer[slot & (names->n_by_pointer - 1)];
     if (!*held || names->frames[*held].frame == frame)

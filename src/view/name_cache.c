@@ -13,6 +13,7 @@
 #include "view/resolver.h"
 
 #include "base/alloc.h"
+#include "base/lookup.h"
 #include "model/stored_names.h"
 #include "symbol/elf.h"
 #include "tide/file.h"
@@ -35,24 +36,18 @@ struct tide_name_cache {
   uint64_t own_print; // of this program
 };
 
-static uint64_t mix(uint64_t h, const void *data, size_t n)
-{
-  for (const uint8_t *p = data; n--; p++)
-    h = (h ^ *p) * 0x100000001b3u; // FNV-1a
-  return h;
-}
-
 // By its build id, or else by its size and age.
 static uint64_t own_print(void)
 {
-  uint64_t h = mix(0xcbf29ce484222325u, TIDE_VERSION, sizeof TIDE_VERSION);
+  uint64_t h = tide_hash_bytes(0, TIDE_VERSION, sizeof TIDE_VERSION);
   struct tide_elf *elf;
   struct stat st;
   if (tide_elf_open("/proc/self/exe", &elf, NULL) == TIDE_ERR_OK) {
     if (elf->build_id)
-      h = mix(h, elf->build_id, elf->build_id_len);
+      h = tide_hash_bytes(h, elf->build_id, elf->build_id_len);
     else if (fstat(elf->fd, &st) == 0)
-      h = mix(mix(h, &st.st_size, sizeof st.st_size), &st.st_mtim, sizeof st.st_mtim);
+      h = tide_hash_bytes(tide_hash_bytes(h, &st.st_size, sizeof st.st_size), &st.st_mtim,
+                          sizeof st.st_mtim);
     tide_elf_free(elf);
   }
   return h;
@@ -81,7 +76,7 @@ static char *name_of(const struct tide_name_cache *cache, const struct tide_name
     hex[2 * i] = "0123456789abcdef"[key->build_id[i] >> 4];
     hex[2 * i + 1] = "0123456789abcdef"[key->build_id[i] & 15];
   }
-  uint64_t print = mix(cache->own_print, &key->inputs, sizeof key->inputs);
+  uint64_t print = tide_hash_bytes(cache->own_print, &key->inputs, sizeof key->inputs);
   return tide_sprintf("%s-%016" PRIx64 ".names", hex, print);
 }
 

@@ -13,7 +13,7 @@
 
 enum { DEPTH_MAX = 16 }; // of types in front of types; compilers stay far below
 
-static bool starts(const char *at, const char *end, const char *word)
+static bool name_starts(const char *at, const char *end, const char *word)
 {
   size_t n = strlen(word);
   return (size_t)(end - at) >= n && memcmp(at, word, n) == 0;
@@ -47,11 +47,12 @@ static const char *skip_operator(const char *start, const char *at, const char *
       "++",  "--",  "+=",  "-=",  "*=", "/=", "%=", "&=", "|=", "^=", "[]", "<",  ">",
       "=",   "+",   "-",   "*",   "/",  "%",  "&",  "|",  "^",  "~",  "!",  ",",  "\"\"",
   };
-  bool is_word = starts(at, end, "operator") && (at == start || at[-1] == ':' || at[-1] == ' ');
+  bool is_word =
+      name_starts(at, end, "operator") && (at == start || at[-1] == ':' || at[-1] == ' ');
   const char *next = at + strlen("operator");
   if (!is_word || next == end || isalnum((unsigned char)*next) || *next == '_')
     return NULL;
-  if (starts(next, end, "()"))
+  if (name_starts(next, end, "()"))
     return next + 2;
   if (*next == ' ') { // new, delete or a type
     while (next < end && *next != '(' && *next != '<')
@@ -59,11 +60,11 @@ static const char *skip_operator(const char *start, const char *at, const char *
     return next;
   }
   for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
-    if (starts(next, end, symbols[i])) {
+    if (name_starts(next, end, symbols[i])) {
       next += strlen(symbols[i]);
       break;
     }
-  return starts(next, end, " <") ? next + 1 : next; // "operator<< <T>"
+  return name_starts(next, end, " <") ? next + 1 : next; // "operator<< <T>"
 }
 
 static void end_path(struct tide_paths *paths)
@@ -125,8 +126,8 @@ static void plain_path(struct tide_paths *paths, const char *start, const char *
   while (at < end) {
     const char *behind = skip_operator(start, at, end);
     bool is_parameters = !behind && *at == '(' && at > start &&
-                         !starts(at, end, "(anonymous namespace)") &&
-                         !(at - start == 8 && starts(start, end, "decltype"));
+                         !name_starts(at, end, "(anonymous namespace)") &&
+                         !(at - start == 8 && name_starts(start, end, "decltype"));
     paths->has_parameters |= is_parameters;
     if (is_parameters || (!behind && *at == '[' && at > start && at[-1] == ' '))
       break;
@@ -147,11 +148,11 @@ static const char *skip_qualifiers(const char *at, const char *end)
   for (bool again = true; again;) {
     again = false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-      if (starts(at, end, words[i])) {
+      if (name_starts(at, end, words[i])) {
         at += strlen(words[i]);
         again = true;
       }
-    if (starts(at, end, "for<") || (at < end && *at == '\'')) {
+    if (name_starts(at, end, "for<") || (at < end && *at == '\'')) {
       while (at < end && *at != ' ')
         at++;
       at += at < end;
@@ -196,7 +197,7 @@ static void rust_paths(struct tide_paths *paths, const char *at, const char *end
   const char *close = skip_group(at, end), *self = at + 1, *as = NULL;
   const char *inner_end = close > self && close[-1] == '>' ? close - 1 : close;
   for (const char *p = self; p < inner_end && !as;) {
-    if (starts(p, inner_end, " as "))
+    if (name_starts(p, inner_end, " as "))
       as = p;
     p = *p == '<' || *p == '(' || *p == '{' ? skip_group(p, inner_end) : p + 1;
   }
@@ -221,7 +222,7 @@ void tide_function_paths(const char *function, struct tide_paths *paths)
   paths->n = 0;
   paths->has_parameters = false;
   paths->trait_at = SIZE_MAX;
-  if (*function == '<' && !starts(function, end, "<lambda(")) // g++ names some so
+  if (*function == '<' && !name_starts(function, end, "<lambda(")) // g++ names some so
     rust_paths(paths, function, end, 0);
   else
     plain_path(paths, function, end);

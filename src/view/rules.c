@@ -55,7 +55,7 @@ static void set_subject(struct subject *subject, enum tide_name_rule_kind kind, 
 }
 
 // * stands for any text. Going back to the latest star only is enough, and never slow.
-static bool matches(const char *pattern, const char *text, const char *end)
+static bool pattern_matches(const char *pattern, const char *text, const char *end)
 {
   const char *star = NULL, *retry = NULL;
   while (text < end) {
@@ -86,7 +86,7 @@ static bool rule_matches(const struct tide_name_rule *rule, const struct subject
   const char *end = text + subject->lens[rule->kind];
   bool is_path = rule->kind == TIDE_RULE_FILE || rule->kind == TIDE_RULE_MODULE;
   const char *slash = is_path && !strchr(rule->pattern, '/') ? strrchr(text, '/') : NULL;
-  return matches(rule->pattern, slash ? slash + 1 : text, end);
+  return pattern_matches(rule->pattern, slash ? slash + 1 : text, end);
 }
 
 static const struct tide_name_rule *last_match(const struct tide_name_rule *items, size_t n,

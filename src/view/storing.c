@@ -98,8 +98,8 @@ static struct tide_lack *lack_of(struct tide_storing *sums, const char *path, co
   return lack;
 }
 
-static void count(struct image_job *job, const struct tide_named_frame *frame,
-                  const struct worth *worth)
+static void count_address(struct image_job *job, const struct tide_named_frame *frame,
+                          const struct worth *worth)
 {
   struct tide_storing *sums = job->sums;
   sums->n_addresses++;
@@ -158,7 +158,7 @@ static void do_place(struct image_job *job, const struct place *place)
     tide_names_builder_add(job->builder, place->module, place->addr, job->chain, n);
     job->sums->n_new++;
   }
-  count(job, frames, better ? &found : &stored);
+  count_address(job, frames, better ? &found : &stored);
 }
 
 // Leaves in the image those of the old chains that need not be asked for.

@@ -106,7 +106,7 @@ enum tide_err tide_suppressions_read(struct tide_suppressions *suppressions, con
   return err;
 }
 
-static bool matches(const struct tide_suppression *suppression, const char *name)
+static bool matches_name(const struct tide_suppression *suppression, const char *name)
 {
   return name && tide_suppression_matches(suppression->pattern, name);
 }
@@ -129,7 +129,8 @@ static size_t match_node(const struct matching *m, uint32_t node)
     const char *module = tide_naming_module_path(m->naming, &frames[i]);
     for (size_t k = 0; k < m->suppressions->n; k++) {
       const struct tide_suppression *one = &m->suppressions->items[k];
-      if (matches(one, frames[i].function) || matches(one, frames[i].file) || matches(one, module))
+      if (matches_name(one, frames[i].function) || matches_name(one, frames[i].file) ||
+          matches_name(one, module))
         return k + 2;
     }
   }

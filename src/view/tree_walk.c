@@ -46,7 +46,7 @@ static void find_rest(struct tide_tree_walk *walk)
   }
 }
 
-static enum tide_tree_step enter(struct tide_tree_walk *walk, uint32_t node)
+static enum tide_tree_step enter_node(struct tide_tree_walk *walk, uint32_t node)
 {
   walk->depth = walk->n_levels;
   walk->node = &walk->tree->nodes[node];
@@ -60,11 +60,11 @@ static enum tide_tree_step enter(struct tide_tree_walk *walk, uint32_t node)
 enum tide_tree_step tide_tree_walk_next(struct tide_tree_walk *walk)
 {
   if (!walk->n_levels)
-    return walk->node ? TIDE_TREE_END : enter(walk, 0);
+    return walk->node ? TIDE_TREE_END : enter_node(walk, 0);
   struct tide_tree_level *level = &walk->levels[walk->n_levels - 1];
   const struct tide_tree_node *node = &walk->tree->nodes[level->node];
   if (level->n_entered < level->n_shown)
-    return enter(walk, node->first_child + level->n_entered++);
+    return enter_node(walk, node->first_child + level->n_entered++);
   walk->depth = walk->n_levels - 1;
   walk->node = node;
   walk->n_shown = level->n_shown;

@@ -179,8 +179,9 @@ static void resign(struct emitter *e, uint32_t pad, struct tide_displaced *d)
   emit_insn(e, pad);
 }
 
-static bool move(const struct tide_code *function, size_t pad, size_t need, uint64_t to,
-                 struct tide_displaced *ret_displaced, const char **ret_why)
+static bool move_instructions(const struct tide_code *function, size_t pad, size_t need,
+                              uint64_t to, struct tide_displaced *ret_displaced,
+                              const char **ret_why)
 {
   struct tide_displaced d = {.taken = INSN_BYTES, .n = 1};
   struct emitter e = {d.code, 0, to};
@@ -228,7 +229,7 @@ static size_t landing(const struct tide_code *function)
 }
 
 // The index in x17, by way of x16.
-static size_t enter(uint8_t *code, uint32_t index, uint64_t hook)
+static size_t write_entry(uint8_t *code, uint32_t index, uint64_t hook)
 {
   const uint32_t insns[] = {
       0x58000070, // ldr x16, hook
@@ -260,10 +261,10 @@ const struct tide_displacer tide_displacer_aarch64 = {
     .max_insn_bytes = INSN_BYTES,
     .pad = {0x5f, 0x24, 0x03, 0xd5}, // bti c
     .landing = landing,
-    .move = move,
+    .move = move_instructions,
     .branches_into = branches_into,
     .is_padding = is_padding,
-    .enter = enter,
+    .enter = write_entry,
     .entered = entered,
     .jumps_to = jumps_to,
     .jump = put_jump,

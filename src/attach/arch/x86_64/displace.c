@@ -12,7 +12,7 @@ static const uint8_t JUMP_BY_NEXT[] = {0xff, 0x25, 0, 0, 0, 0}; // jmp *0(%rip)
 #define ENDBR64 0xf3, 0x0f, 0x1e, 0xfa
 enum { NEAR_JUMP_BYTES = 5, SHORT_JUMP_BYTES = 2 };
 
-static bool decode(const uint8_t *bytes, size_t n, ZydisDecodedInstruction *ret_insn)
+static bool decode_instruction(const uint8_t *bytes, size_t n, ZydisDecodedInstruction *ret_insn)
 {
   ZydisDecoder decoder;
   return ZYAN_SUCCESS(
@@ -119,8 +119,8 @@ static size_t move_one(const uint8_t *bytes, const ZydisDecodedInstruction *insn
 // The longest that one instruction can become, and a jump behind it.
 enum { ROOM_BYTES = ZYDIS_MAX_INSTRUCTION_LENGTH + SHORT_JUMP_BYTES + 2 * NEAR_JUMP_BYTES };
 
-static bool move(const struct tide_code *whole, size_t pad, size_t need, uint64_t to,
-                 struct tide_displaced *ret_displaced, const char **ret_why)
+static bool move_instructions(const struct tide_code *whole, size_t pad, size_t need, uint64_t to,
+                              struct tide_displaced *ret_displaced, const char **ret_why)
 {
   const struct tide_code *function =
       &(struct tide_code){whole->bytes + pad, whole->n - pad, whole->at + pad};
@@ -133,7 +133,7 @@ static bool move(const struct tide_code *whole, size_t pad, size_t need, uint64_
       return false;
     }
     if (d.n == TIDE_DISPLACED_MAX || d.n_bytes + ROOM_BYTES > sizeof d.code ||
-        !decode(function->bytes + d.taken, function->n - d.taken, &insn)) {
+        !decode_instruction(function->bytes + d.taken, function->n - d.taken, &insn)) {
       *ret_why = "its first instructions cannot be decoded";
       return false;
     }
@@ -166,7 +166,7 @@ static bool branches_into(const struct tide_code *function, size_t pad, size_t n
 {
   ZydisDecodedInstruction insn;
   for (size_t i = 0; i < function->n; i += insn.length) {
-    if (!decode(function->bytes + i, function->n - i, &insn))
+    if (!decode_instruction(function->bytes + i, function->n - i, &insn))
       // The end may be cut off; before it there is data among the code, and it could be anything.
       return function->n - i >= ZYDIS_MAX_INSTRUCTION_LENGTH;
     uint64_t start = function->at + pad;
@@ -182,7 +182,7 @@ static bool is_padding(const struct tide_code *gap)
 {
   ZydisDecodedInstruction insn;
   for (size_t i = 0; i < gap->n; i += insn.length)
-    if (!decode(gap->bytes + i, gap->n - i, &insn) ||
+    if (!decode_instruction(gap->bytes + i, gap->n - i, &insn) ||
         (insn.mnemonic != ZYDIS_MNEMONIC_NOP && insn.mnemonic != ZYDIS_MNEMONIC_INT3))
       return false;
   return true;
@@ -197,7 +197,7 @@ static size_t landing(const struct tide_code *function)
 }
 
 // push $index; jmp *0(%rip)
-static size_t enter(uint8_t *code, uint32_t index, uint64_t hook)
+static size_t write_entry(uint8_t *code, uint32_t index, uint64_t hook)
 {
   code[0] = 0x68;
   memcpy(code + 1, &index, sizeof index);
@@ -230,10 +230,10 @@ const struct tide_displacer tide_displacer_x86_64 = {
     .max_insn_bytes = ZYDIS_MAX_INSTRUCTION_LENGTH,
     .pad = {ENDBR64},
     .landing = landing,
-    .move = move,
+    .move = move_instructions,
     .branches_into = branches_into,
     .is_padding = is_padding,
-    .enter = enter,
+    .enter = write_entry,
     .entered = entered,
     .jumps_to = jumps_to,
     .jump = put_jump,
