@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/lookup.h"
 #include "observe/store_view.h"
+#include "store/codes.h"
 #include "store/live_map.h"
 #include "store/live_walk.h"
 
@@ -86,7 +87,8 @@ struct sites {
   size_t n_stacks;
 };
 
-static void read_owners(const struct tide_store_view *view, struct sites *sites)
+static void read_owners(const struct tide_store_view *view, struct tide_recorded *recorded,
+                        struct sites *sites)
 {
   struct tide_owner owners[OWNERS];
   const struct tide_area *area = &view->areas.owners;
@@ -98,6 +100,8 @@ static void read_owners(const struct tide_store_view *view, struct sites *sites)
   for (size_t first = 0; first < n; first += OWNERS) {
     size_t m = n - first < OWNERS ? n - first : OWNERS;
     tide_store_view_items(view, area, sizeof *owners, first, owners, m);
+    for (size_t i = 0; i < m; i++)
+      recorded->is_jemalloc |= owners[i].stack && owners[i].family == TIDE_FAMILY_JEMALLOC;
     for (size_t i = 0; i < m; i++)
       sites->stack_of_cell[first + i] = owners[i].stack < sites->n_stacks ? owners[i].stack : 0;
   }
@@ -268,7 +272,8 @@ static void read_view(struct tide_space *space, struct tide_store_view *view,
   tide_store_view_nodes(view);
   recorded->is_there = true;
   recorded->allocator = tide_store_view_text(view, view->header.allocator, 4096);
-  read_owners(view, &reading.sites);
+  recorded->is_jemalloc = strstr(recorded->allocator, "jemalloc");
+  read_owners(view, recorded, &reading.sites);
   read_own(recorded, view);
   read_mapped(&reading);
   read_blocks(&reading);

@@ -16,7 +16,7 @@ struct tide_recorded_range {
 };
 
 struct tide_recorded {
-  bool is_there;
+  bool is_there, is_jemalloc; // the allocator, or one of several
   uint64_t store_lo, store_hi;
   char *allocator;                    // the file of the allocator it hooks; owned, may be NULL
   struct tide_recorded_block *blocks; // by address

@@ -19,6 +19,8 @@ struct taking {
   struct tide_recorded recorded;
   struct tide_claims claims;
   struct tide_ledger ledger;
+  uint64_t in_heaps; // bytes of blocks in glibc's
+  uint64_t between;  // of those whose allocator's memory is told by what lies between them
 };
 
 // ---- slabs ----
@@ -94,6 +96,7 @@ static bool tell_between_blocks(struct taking *t, uint64_t lo, uint64_t hi)
     uint64_t from = block->lo > at ? block->lo : at, to = block->hi < hi ? block->hi : hi;
     tide_ledger_span(&t->ledger, at, from, TIDE_RESIDENCE_FREE, TIDE_NO_SITE);
     tide_ledger_span(&t->ledger, from, to, TIDE_RESIDENCE_BLOCKS, block->site);
+    t->between += to > from ? to - from : 0;
     at = to > at ? to : at;
     pass_block(&slabs, block);
   }
@@ -116,6 +119,8 @@ static enum tide_residence_kind kind_of_rest(const struct tide_space *space, siz
   const struct tide_space_mapping *before = i ? &space->mappings[i - 1] : NULL;
   if (strcmp(m->path, "[stack]") == 0)
     return TIDE_RESIDENCE_MAIN_STACK;
+  if (strncmp(m->path, "[anon:tidemark", 14) == 0)
+    return TIDE_RESIDENCE_RECORDER;
   if (before && before->hi == m->lo && *before->path == '/' && !before->shared && !*m->path)
     return is_recorder_file(before->path) ? TIDE_RESIDENCE_RECORDER : TIDE_RESIDENCE_DATA;
   return TIDE_RESIDENCE_OTHER;
@@ -221,10 +226,7 @@ static void tell_heaps(struct taking *t)
   }
   for (size_t i = 0; i < glibc.n_heaps; i++)
     tide_claims_add_told(&t->claims, glibc.heaps[i].lo, glibc.heaps[i].hi);
-  if (recorded->is_there && recorded->allocator && *recorded->allocator &&
-      !strstr(recorded->allocator, "/libc.so") && !strstr(recorded->allocator, "/libc-2."))
-    t->table->heap =
-        strstr(recorded->allocator, "jemalloc") ? TIDE_HEAP_JEMALLOC : TIDE_HEAP_RECORDED;
+  t->in_heaps = t->table->rows[TIDE_RESIDENCE_BLOCKS];
   tide_glibc_done(&glibc);
 }
 
@@ -254,6 +256,13 @@ static int file_order(const void *a, const void *b)
 {
   const struct tide_residence_file *x = a, *y = b;
   return x->resident > y->resident ? -1 : x->resident < y->resident;
+}
+
+// Libc has a heap in every program; it is the program's if that uses it.
+static void name_heap(struct taking *t)
+{
+  if (t->between > t->in_heaps)
+    t->table->heap = t->recorded.is_jemalloc ? TIDE_HEAP_JEMALLOC : TIDE_HEAP_RECORDED;
 }
 
 static void add_up(struct taking *t)
@@ -297,6 +306,7 @@ enum tide_err tide_residence_take(uint32_t pid, struct tide_residence *ret_resid
       claim = tell_anonymous(&t, i, claim);
     else
       tell_file(&t, &t.space->mappings[i]);
+  name_heap(&t);
   add_up(&t);
   tide_recorded_done(&t.recorded);
   tide_claims_done(&t.claims);
