@@ -50,6 +50,11 @@ TIDE_HOT struct tide_agent_seat *tide_agent_seat(void)
 // to the caller.
 uint64_t tide_agent_event(const struct tide_agent_frame *frame);
 
+// The same of a function that may throw, through whose caller no frame of ours may be: no unwinder
+// knows how to leave one. 0: the real function, whose address is then in the frame's index, is to
+// be gone on with as if there were no hook.
+uint64_t tide_agent_event_new(struct tide_agent_frame *frame);
+
 // Loaded objects without the loader's help: /proc/self/maps names every file that is mapped, and
 // the page at its offset 0 holds the program headers.
 bool tide_agent_object_at(uint64_t pc, struct tide_object *ret_object);

@@ -136,3 +136,36 @@ __attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f
   seat->place.inside--;
   return ret;
 }
+
+// The one that gives NULL is asked first. Only what fails there is left to the one that throws.
+static uint64_t new_block(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                          const struct tide_agent_frame *f)
+{
+  bool aligned = hook->role == TIDE_ROLE_NEW_ALIGNED;
+  uint64_t size = TIDE_FRAME_ARGUMENT(f, 0), tag = (uint64_t)&tide_agent_face;
+  uint64_t p =
+      ((real_function *)hook->nothrow)(size, aligned ? TIDE_FRAME_ARGUMENT(f, 1) : tag, tag, 0, 0);
+  if (p)
+    record_block(seat, hook, p, size, f);
+  return p;
+}
+
+__attribute__((used)) uint64_t tide_agent_event_new(struct tide_agent_frame *f)
+{
+  const struct tide_agent_hook *hook = &tide_agent_face.hooks[f->index];
+  struct tide_agent_seat *seat = tide_agent_seat();
+  f->index = hook->real;
+  if (TIDE_UNLIKELY(!seat || !hook->nothrow)) {
+    if (tide_boot_ready())
+      tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+    return 0;
+  }
+  if (seat->place.inside)
+    return 0;
+  seat->place.inside++;
+  TIDE_COMPILER_BARRIER();
+  uint64_t p = new_block(seat, hook, f);
+  TIDE_COMPILER_BARRIER();
+  seat->place.inside--;
+  return p;
+}

@@ -91,6 +91,21 @@ static bool is_glibc_alone(const struct tide_plan *plan)
   return found;
 }
 
+// An operator new of the same object that gives NULL where this one throws. Single or array is the
+// same to an allocator; aligned or not is not.
+static uint64_t nothrow_of(const struct tide_plan *plan, const struct tide_hookable *entry)
+{
+  enum tide_role role = entry->role == TIDE_ROLE_NEW           ? TIDE_ROLE_ALLOC
+                        : entry->role == TIDE_ROLE_NEW_ALIGNED ? TIDE_ROLE_ALLOC_ALIGNED
+                                                               : TIDE_ROLE_NO_EVENT;
+  for (size_t i = 0; i < plan->n_patches; i++) {
+    const struct tide_hookable *other = &plan->patches[i].entry;
+    if (other->loaded == entry->loaded && other->role == role && strstr(other->name, "nothrow"))
+      return plan->patches[i].island + TIDE_ISLAND_REAL_AT;
+  }
+  return 0;
+}
+
 bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_options *options)
 {
   struct tide_agent_face *face = tide_face_of(a->agent);
@@ -114,6 +129,7 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
   for (size_t i = 0; i < plan->n_patches; i++)
     face->hooks[i] = (struct tide_agent_hook){
         .real = plan->patches[i].island + TIDE_ISLAND_REAL_AT,
+        .nothrow = nothrow_of(plan, &plan->patches[i].entry),
         .role = plan->patches[i].entry.role,
         .family = plan->patches[i].entry.family,
     };

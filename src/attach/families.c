@@ -59,6 +59,7 @@ struct search {
   const struct tide_loaded *loaded;
   struct allocator allocators[MAX_ALLOCATORS];
   size_t n;
+  bool is_libc; // if there is no other: its malloc is libc's own, which operator new calls
   struct tide_hookables *entries;
 };
 
@@ -93,6 +94,7 @@ static void look_for_signs(void *context, const struct tide_function *function)
 {
   struct search *s = context;
   size_t n = strlen(function->name);
+  s->is_libc |= !strcmp(function->name, "__libc_malloc");
   for (size_t i = 0; i < COUNT(SIGNS); i++) {
     long prefix = prefix_of(&SIGNS[i], function->name, n);
     if (prefix >= 0)
@@ -149,7 +151,8 @@ static bool hooked_role(const char *family, const char *name, enum tide_role *re
 }
 
 // What a family's function of that name does; false: it has none.
-static bool role_of(enum tide_family family, const char *name, enum tide_role *ret_role)
+static bool role_of(const struct search *s, enum tide_family family, const char *name,
+                    enum tide_role *ret_role)
 {
   for (size_t i = 0; i < COUNT(KNOWN); i++)
     if (KNOWN[i].family == family && !strcmp(KNOWN[i].name, name)) {
@@ -158,7 +161,7 @@ static bool role_of(enum tide_family family, const char *name, enum tide_role *r
     }
   for (size_t i = 0; i < COUNT(TAKES); i++)
     if (TAKES[i].family == family && hooked_role(TAKES[i].hooked, name, ret_role))
-      return true;
+      return strcmp(TAKES[i].hooked, "cxx") != 0 || family != TIDE_FAMILY_LIBC || !s->is_libc;
   return false;
 }
 
@@ -170,7 +173,7 @@ static void look_for_entries(void *context, const struct tide_function *function
     size_t prefix = strlen(allocator->prefix);
     enum tide_role role;
     if (!strncmp(function->name, allocator->prefix, prefix) &&
-        role_of(allocator->family, function->name + prefix, &role)) {
+        role_of(s, allocator->family, function->name + prefix, &role)) {
       take_entry(s, function, allocator->family, role);
       return;
     }

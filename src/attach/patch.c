@@ -123,7 +123,8 @@ bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *pla
   if (tide_agent_image_place(agent, base, &diag))
     return false;
   *ret_why = "the agent's file has no entry";
-  if (!(a->hook = tide_agent_image_find(agent, "tide_agent_enter")))
+  if (!(a->hook = tide_agent_image_find(agent, "tide_agent_enter")) ||
+      !(a->hook_new = tide_agent_image_find(agent, "tide_agent_enter_new")))
     return false;
   make_mark(a);
   reserve_agent(a);
@@ -217,8 +218,11 @@ enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
 static void fill_island(const struct tide_attachment *a, const struct tide_patch *p, size_t index,
                         uint8_t bytes[TIDE_ISLAND_BYTES])
 {
-  struct tide_island island = {
-      &p->displaced, (uint32_t)index, a->hook, {.at = p->at, .hole = p->hole, .n = (uint8_t)p->n}};
+  bool may_throw = p->entry.role == TIDE_ROLE_NEW || p->entry.role == TIDE_ROLE_NEW_ALIGNED;
+  struct tide_island island = {&p->displaced,
+                               (uint32_t)index,
+                               may_throw ? a->hook_new : a->hook,
+                               {.at = p->at, .hole = p->hole, .n = (uint8_t)p->n}};
   memcpy(island.note.old, p->old, sizeof p->old);
   memcpy(island.note.hole_old, p->hole_old, sizeof p->hole_old);
   tide_island_write(&island, bytes);

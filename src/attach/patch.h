@@ -42,6 +42,7 @@ struct tide_attachment {
   struct tide_frame_table tables[TIDE_AGENT_TABLES];
   size_t n_tables;
   uint64_t hook;      // where islands go
+  uint64_t hook_new;  // of functions that may throw
   bool is_undone;     // the old code is back
   const char *reason; // of a step that was not done
 };

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
-#define TIDE_AGENT_VERSION 2u
+#define TIDE_AGENT_VERSION 3u
 #define TIDE_AGENT_STORE_NAME "tidemark-agent-store"
 #define TIDE_AGENT_MARK UINT64_C(0x316b72616d656474) // "tdemark1"
 
@@ -34,8 +34,9 @@ enum {
 };
 
 struct tide_agent_hook {
-  uint64_t real; // what the patch has displaced
-  uint32_t role; // enum tide_role
+  uint64_t real;    // what the patch has displaced
+  uint64_t nothrow; // of an operator new that throws: the same of one that gives NULL; 0: none
+  uint32_t role;    // enum tide_role
   uint32_t family;
 };
 

@@ -12,35 +12,48 @@ _Static_assert(offsetof(struct tide_agent_frame, x18) == 128 &&
                    sizeof(struct tide_agent_frame) == 160,
                "the order of the stores below");
 
+#define SAVE                                                                                       \
+  "  hint #36\n" /* bti j: islands branch here by an address */                                    \
+  "  stp x29, x30, [sp, #-16]!\n"                                                                  \
+  "  stp x18, x17, [sp, #-16]!\n"                                                                  \
+  "  stp x14, x15, [sp, #-16]!\n"                                                                  \
+  "  stp x12, x13, [sp, #-16]!\n"                                                                  \
+  "  stp x10, x11, [sp, #-16]!\n"                                                                  \
+  "  stp x8, x9, [sp, #-16]!\n"                                                                    \
+  "  stp x6, x7, [sp, #-16]!\n"                                                                    \
+  "  stp x4, x5, [sp, #-16]!\n"                                                                    \
+  "  stp x2, x3, [sp, #-16]!\n"                                                                    \
+  "  stp x0, x1, [sp, #-16]!\n"                                                                    \
+  "  add x29, sp, #144\n"                                                                          \
+  "  mov x0, sp\n"
+#define RESTORE                                                                                    \
+  "  ldr x1, [sp, #8]\n"                                                                           \
+  "  ldp x2, x3, [sp, #16]\n"                                                                      \
+  "  ldp x4, x5, [sp, #32]\n"                                                                      \
+  "  ldp x6, x7, [sp, #48]\n"                                                                      \
+  "  ldp x8, x9, [sp, #64]\n"                                                                      \
+  "  ldp x10, x11, [sp, #80]\n"                                                                    \
+  "  ldp x12, x13, [sp, #96]\n"                                                                    \
+  "  ldp x14, x15, [sp, #112]\n"                                                                   \
+  "  ldr x18, [sp, #128]\n"                                                                        \
+  "  ldp x29, x30, [sp, #144]\n"
+#define LEAVE                                                                                      \
+  "  add sp, sp, #160\n"                                                                           \
+  "  ret\n"
+
 __asm__(".text\n"
         ".globl tide_agent_enter\n"
         ".protected tide_agent_enter\n"
         ".type tide_agent_enter, %function\n"
-        "tide_agent_enter:\n"
-        "  hint #36\n" // bti j: islands branch here by an address
-        "  stp x29, x30, [sp, #-16]!\n"
-        "  stp x18, x17, [sp, #-16]!\n"
-        "  stp x14, x15, [sp, #-16]!\n"
-        "  stp x12, x13, [sp, #-16]!\n"
-        "  stp x10, x11, [sp, #-16]!\n"
-        "  stp x8, x9, [sp, #-16]!\n"
-        "  stp x6, x7, [sp, #-16]!\n"
-        "  stp x4, x5, [sp, #-16]!\n"
-        "  stp x2, x3, [sp, #-16]!\n"
-        "  stp x0, x1, [sp, #-16]!\n"
-        "  add x29, sp, #144\n"
-        "  mov x0, sp\n"
-        "  bl tide_agent_event\n"
-        "  ldr x1, [sp, #8]\n"
-        "  ldp x2, x3, [sp, #16]\n"
-        "  ldp x4, x5, [sp, #32]\n"
-        "  ldp x6, x7, [sp, #48]\n"
-        "  ldp x8, x9, [sp, #64]\n"
-        "  ldp x10, x11, [sp, #80]\n"
-        "  ldp x12, x13, [sp, #96]\n"
-        "  ldp x14, x15, [sp, #112]\n"
-        "  ldr x18, [sp, #128]\n"
-        "  ldp x29, x30, [sp, #144]\n"
+        "tide_agent_enter:\n" SAVE "  bl tide_agent_event\n" RESTORE LEAVE
+        ".size tide_agent_enter, . - tide_agent_enter\n"
+        ".globl tide_agent_enter_new\n"
+        ".protected tide_agent_enter_new\n"
+        ".type tide_agent_enter_new, %function\n"
+        "tide_agent_enter_new:\n" SAVE "  bl tide_agent_event_new\n" RESTORE "  cbz x0, 1f\n" LEAVE
+        "1:\n"
+        "  ldr x0, [sp]\n"
+        "  ldr x17, [sp, #136]\n" // the real function, where the number was
         "  add sp, sp, #160\n"
-        "  ret\n"
-        ".size tide_agent_enter, . - tide_agent_enter\n");
+        "  br x17\n"
+        ".size tide_agent_enter_new, . - tide_agent_enter_new\n");

@@ -12,35 +12,46 @@ _Static_assert(offsetof(struct tide_agent_frame, index) == 72 &&
                    offsetof(struct tide_agent_frame, pc) == 80,
                "the order of the pushes below");
 
+#define SAVE                                                                                       \
+  "  endbr64\n" /* islands jump here by an address */                                              \
+  "  push %rbp\n"                                                                                  \
+  "  push %rcx\n"                                                                                  \
+  "  push %rdx\n"                                                                                  \
+  "  push %rsi\n"                                                                                  \
+  "  push %rdi\n"                                                                                  \
+  "  push %r8\n"                                                                                   \
+  "  push %r9\n"                                                                                   \
+  "  push %r10\n"                                                                                  \
+  "  push %r11\n"                                                                                  \
+  "  mov %rsp, %rdi\n"                                                                             \
+  "  mov %rsp, %rbp\n"                                                                             \
+  "  and $-16, %rsp\n"
+#define RESTORE                                                                                    \
+  "  mov %rbp, %rsp\n"                                                                             \
+  "  pop %r11\n"                                                                                   \
+  "  pop %r10\n"                                                                                   \
+  "  pop %r9\n"                                                                                    \
+  "  pop %r8\n"                                                                                    \
+  "  pop %rdi\n"                                                                                   \
+  "  pop %rsi\n"                                                                                   \
+  "  pop %rdx\n"                                                                                   \
+  "  pop %rcx\n"                                                                                   \
+  "  pop %rbp\n"
+#define LEAVE                                                                                      \
+  "  lea 8(%rsp), %rsp\n" /* past the number */                                                    \
+  "  ret\n"
+
 __asm__(".text\n"
         ".globl tide_agent_enter\n"
         ".protected tide_agent_enter\n"
         ".type tide_agent_enter, @function\n"
-        "tide_agent_enter:\n"
-        "  endbr64\n" // islands jump here by an address
-        "  push %rbp\n"
-        "  push %rcx\n"
-        "  push %rdx\n"
-        "  push %rsi\n"
-        "  push %rdi\n"
-        "  push %r8\n"
-        "  push %r9\n"
-        "  push %r10\n"
-        "  push %r11\n"
-        "  mov %rsp, %rdi\n"
-        "  mov %rsp, %rbp\n"
-        "  and $-16, %rsp\n"
-        "  call tide_agent_event\n"
-        "  mov %rbp, %rsp\n"
-        "  pop %r11\n"
-        "  pop %r10\n"
-        "  pop %r9\n"
-        "  pop %r8\n"
-        "  pop %rdi\n"
-        "  pop %rsi\n"
-        "  pop %rdx\n"
-        "  pop %rcx\n"
-        "  pop %rbp\n"
-        "  lea 8(%rsp), %rsp\n" // past the number
-        "  ret\n"
-        ".size tide_agent_enter, . - tide_agent_enter\n");
+        "tide_agent_enter:\n" SAVE "  call tide_agent_event\n" RESTORE LEAVE
+        ".size tide_agent_enter, . - tide_agent_enter\n"
+        ".globl tide_agent_enter_new\n"
+        ".protected tide_agent_enter_new\n"
+        ".type tide_agent_enter_new, @function\n"
+        "tide_agent_enter_new:\n" SAVE "  call tide_agent_event_new\n" RESTORE "  test %rax, %rax\n"
+        "  jz 1f\n" LEAVE "1:\n"
+        "  pop %rax\n" // the real function, where the number was
+        "  jmp *%rax\n"
+        ".size tide_agent_enter_new, . - tide_agent_enter_new\n");
