@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `p`: 100 blocks of 40 bytes, freed again, and 50 of 1,000 and 10 of 64, aligned, that are kept, all with
-// operator new. `x`: one that is too large, which throws.
+// `p`: 100 blocks of 40 bytes, freed again, and 50 of 1,000 and 10 of 64, aligned, that are kept,
+// all with operator new. `x`: one that is too large, which throws.
 #include <cstdio>
 #include <new>
 #include <unistd.h>
