@@ -10,7 +10,8 @@
    and on the page, where nobody can type it (base/hint.h says what they have instead);
  - every header compiles alone;
  - the recorder's core (rt, store, unwind, record) knows neither loader nor pthread nor TLS;
- - no name of ours (a struct, a function) is of both chains, so that they can be linked together.
+ - a struct's tag is of one header alone (but for arch/), and no function's name is of both chains,
+   so that they can be linked together.
 
 Prints one line per finding, exits 1 when there is one.
 """
@@ -161,7 +162,8 @@ def check_chains(sources):
         for name in names:
             side = module_of(path) in tree.RECORDER
             other_side, other = found.setdefault((name, path.suffix), (side, path))
-            if other_side != side:
+            is_second = path.suffix == ".h" and other != path and "arch" not in path.parts
+            if other_side != side or is_second:
                 finding(path, 1, f"{name} is of {other.relative_to(ROOT)}, too")
 
 

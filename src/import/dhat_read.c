@@ -438,14 +438,14 @@ static void fill_image(struct reader *r)
 static enum tide_err finish_capture(struct reader *r, bool whole, struct tide_capture **ret_capture,
                                     struct tide_diag *diag)
 {
-  const struct tide_source *source = r->json.source;
-  uint64_t offset = tide_source_offset(source);
+  const struct tide_stream *stream = r->json.stream;
+  uint64_t offset = tide_stream_offset(stream);
   if (r->has_version && r->version != 2)
-    return tide_source_fail(source, TIDE_ERR_VERSION, offset, diag,
+    return tide_stream_fail(stream, TIDE_ERR_VERSION, offset, diag,
                             "DHAT's version %llu is not known, only 2 is",
                             (unsigned long long)r->version);
   if (r->why)
-    return tide_source_fail(source, TIDE_ERR_FORMAT, offset, diag, "not as DHAT writes it: %s",
+    return tide_stream_fail(stream, TIDE_ERR_FORMAT, offset, diag, "not as DHAT writes it: %s",
                             r->why);
   struct tide_diag why = {0};
   enum tide_err err = whole ? TIDE_ERR_OK : tide_json_read_fail(&r->json, &why);
@@ -456,7 +456,7 @@ static enum tide_err finish_capture(struct reader *r, bool whole, struct tide_ca
     return err;
   }
   if (whole && (!r->has_version || !r->has_points || !r->has_frames))
-    return tide_source_fail(source, TIDE_ERR_FORMAT, offset, diag,
+    return tide_stream_fail(stream, TIDE_ERR_FORMAT, offset, diag,
                             "not as DHAT writes it: points or frames are missing");
   if (!whole)
     tide_builder_cut(r->builder, why.text);
@@ -464,11 +464,11 @@ static enum tide_err finish_capture(struct reader *r, bool whole, struct tide_ca
   return tide_builder_finish(r->builder, ret_capture, diag);
 }
 
-enum tide_err tide_dhat_read(struct tide_source *source, struct tide_capture **ret_capture,
+enum tide_err tide_dhat_read(struct tide_stream *stream, struct tide_capture **ret_capture,
                              struct tide_diag *diag)
 {
   struct reader r = {0};
-  tide_json_read_init(&r.json, source);
+  tide_json_read_init(&r.json, stream);
   r.builder = tide_builder_new("DHAT", LACKS);
   bool whole = read_document(&r);
   enum tide_err err = finish_capture(&r, whole, ret_capture, diag);

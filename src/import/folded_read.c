@@ -53,7 +53,7 @@ bool tide_folded_recognise(const uint8_t *head, size_t n)
   const char *first = (const char *)head, *end = first + n;
   for (const char *at = first; at < end && at - first < FIRST_BYTES;) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
-    bool is_cut = !newline && n >= TIDE_SOURCE_HEAD_BYTES;
+    bool is_cut = !newline && n >= TIDE_STREAM_HEAD_BYTES;
     size_t length = without_return(at, (size_t)((newline ? newline : end) - at));
     if (!is_text(at, length) || (length && !is_cut && !find_weight(at, length)))
       return false;
@@ -64,7 +64,7 @@ bool tide_folded_recognise(const uint8_t *head, size_t n)
 }
 
 struct reader {
-  struct tide_source *source;
+  struct tide_stream *stream;
   struct tide_builder *builder;
   struct tide_buf name;
   struct tide_diag *diag;
@@ -95,7 +95,7 @@ static uint32_t stack_of(struct reader *r, const char *text, size_t n)
   return node;
 }
 
-static enum tide_err read_line(struct reader *r, const struct tide_source_line *line)
+static enum tide_err read_line(struct reader *r, const struct tide_stream_line *line)
 {
   size_t n = without_return(line->text, line->n);
   if (n == 0)
@@ -103,11 +103,11 @@ static enum tide_err read_line(struct reader *r, const struct tide_source_line *
   const char *weight = find_weight(line->text, n), *end = line->text + n;
   uint64_t value = 0;
   if (!weight)
-    return tide_source_fail(r->source, TIDE_ERR_FORMAT, line->offset, r->diag,
+    return tide_stream_fail(r->stream, TIDE_ERR_FORMAT, line->offset, r->diag,
                             "not a folded stack: 'outer;inner WEIGHT' expected");
   for (const char *at = weight; at < end; at++) {
     if (value > INT64_MAX / 10 - 1)
-      return tide_source_fail(r->source, TIDE_ERR_FORMAT, line->offset, r->diag,
+      return tide_stream_fail(r->stream, TIDE_ERR_FORMAT, line->offset, r->diag,
                               "a weight is too large");
     value = value * 10 + (uint64_t)(*at - '0');
   }
@@ -120,22 +120,22 @@ static enum tide_err read_line(struct reader *r, const struct tide_source_line *
 
 static enum tide_err read_all(struct reader *r)
 {
-  struct tide_source_line line;
-  while (tide_source_line(r->source, &line)) {
+  struct tide_stream_line line;
+  while (tide_stream_line(r->stream, &line)) {
     enum tide_err err = read_line(r, &line);
     if (err)
       return err;
   }
   struct tide_diag how = {0};
-  if (tide_source_status(r->source, &how))
+  if (tide_stream_status(r->stream, &how))
     tide_builder_cut(r->builder, how.text);
   return TIDE_ERR_OK;
 }
 
-enum tide_err tide_folded_read(struct tide_source *source, struct tide_capture **ret_capture,
+enum tide_err tide_folded_read(struct tide_stream *stream, struct tide_capture **ret_capture,
                                struct tide_diag *diag)
 {
-  struct reader r = {source, tide_builder_new("folded stacks", LACKS), {0}, diag};
+  struct reader r = {stream, tide_builder_new("folded stacks", LACKS), {0}, diag};
   enum tide_err err = read_all(&r);
   if (!err)
     err = tide_builder_finish(r.builder, ret_capture, diag);

@@ -39,7 +39,7 @@ struct numbers {
 };
 
 struct reader {
-  struct tide_source *source;
+  struct tide_stream *stream;
   struct tide_builder *builder;
   struct tide_mappings mappings;
   struct tide_diag *diag;
@@ -63,10 +63,10 @@ bool tide_heap_text_recognise(const uint8_t *head, size_t n)
           isdigit(head[strlen(jemalloc_head)]));
 }
 
-static enum tide_err wrong_line(struct reader *r, const struct tide_source_line *line,
+static enum tide_err wrong_line(struct reader *r, const struct tide_stream_line *line,
                                 const char *what)
 {
-  return tide_source_fail(r->source, TIDE_ERR_FORMAT, line->offset, r->diag,
+  return tide_stream_fail(r->stream, TIDE_ERR_FORMAT, line->offset, r->diag,
                           "not as a heap profile is written: %s", what);
 }
 
@@ -168,7 +168,7 @@ static void add_sample(struct reader *r, uint32_t stack, struct numbers n)
   site->n_samples += r->interval_bytes > 1 ? n_samples : 0;
 }
 
-static enum tide_err read_gperftools_line(struct reader *r, const struct tide_source_line *line)
+static enum tide_err read_gperftools_line(struct reader *r, const struct tide_stream_line *line)
 {
   const char *at = line->text, *end = line->text + line->n;
   struct numbers numbers;
@@ -181,7 +181,7 @@ static enum tide_err read_gperftools_line(struct reader *r, const struct tide_so
   return TIDE_ERR_OK;
 }
 
-static enum tide_err read_jemalloc_line(struct reader *r, const struct tide_source_line *line)
+static enum tide_err read_jemalloc_line(struct reader *r, const struct tide_stream_line *line)
 {
   const char *at = line->text, *end = line->text + line->n;
   struct numbers numbers;
@@ -202,7 +202,7 @@ static enum tide_err read_jemalloc_line(struct reader *r, const struct tide_sour
   return TIDE_ERR_OK;
 }
 
-static enum tide_err read_line(struct reader *r, const struct tide_source_line *line)
+static enum tide_err read_line(struct reader *r, const struct tide_stream_line *line)
 {
   const char *at = line->text, *end = line->text + line->n;
   skip_spaces(&at, end);
@@ -230,10 +230,10 @@ static bool read_kind(struct reader *r, const char *at, const char *end)
 
 static enum tide_err read_head(struct reader *r)
 {
-  struct tide_source_line line;
+  struct tide_stream_line line;
   struct numbers sums;
-  if (!tide_source_line(r->source, &line))
-    return tide_source_status(r->source, r->diag);
+  if (!tide_stream_line(r->stream, &line))
+    return tide_stream_status(r->stream, r->diag);
   const char *at = line.text, *end = line.text + line.n;
   while (end > at && isspace((unsigned char)end[-1]))
     end--;
@@ -253,7 +253,7 @@ static enum tide_err read_head(struct reader *r)
   return TIDE_ERR_OK;
 }
 
-static bool is_maps_line(const struct tide_source_line *line)
+static bool is_maps_line(const struct tide_stream_line *line)
 {
   const char *at = line->text, *end = line->text + line->n;
   skip_spaces(&at, end);
@@ -265,9 +265,9 @@ static bool is_maps_line(const struct tide_source_line *line)
 
 static enum tide_err read_stacks(struct reader *r, bool *ret_has_maps)
 {
-  struct tide_source_line line;
+  struct tide_stream_line line;
   *ret_has_maps = false;
-  while (tide_source_line(r->source, &line)) {
+  while (tide_stream_line(r->stream, &line)) {
     if (!line.is_whole)
       return TIDE_ERR_OK; // half a number is none
     if (is_maps_line(&line)) {
@@ -292,8 +292,8 @@ static bool is_library(const char *path)
 // Lines of other kinds are skipped: gperftools has some of its own there.
 static void read_maps(struct reader *r)
 {
-  struct tide_source_line line;
-  while (tide_source_line(r->source, &line))
+  struct tide_stream_line line;
+  while (tide_stream_line(r->stream, &line))
     tide_mappings_add(&r->mappings, &line);
   tide_mappings_build(&r->mappings, r->builder);
   struct tide_image *image = r->builder->image;
@@ -352,9 +352,9 @@ static enum tide_err read_all(struct reader *r)
   if (has_maps)
     read_maps(r);
   struct tide_diag how = {0};
-  err = tide_source_status(r->source, &how);
+  err = tide_stream_status(r->stream, &how);
   if (!err && !has_maps && !r->is_go)
-    err = tide_source_fail(r->source, TIDE_ERR_CUT, tide_source_offset(r->source), &how,
+    err = tide_stream_fail(r->stream, TIDE_ERR_CUT, tide_stream_offset(r->stream), &how,
                            "it ends before its list of mapped files");
   if (err)
     tide_builder_cut(r->builder, how.text);
@@ -363,11 +363,11 @@ static enum tide_err read_all(struct reader *r)
   return TIDE_ERR_OK;
 }
 
-enum tide_err tide_heap_text_read(struct tide_source *source, struct tide_capture **ret_capture,
+enum tide_err tide_heap_text_read(struct tide_stream *stream, struct tide_capture **ret_capture,
                                   struct tide_diag *diag)
 {
   struct reader *r = tide_alloc(sizeof *r);
-  r->source = source;
+  r->stream = stream;
   r->diag = diag;
   r->builder = tide_builder_new("heap profile", LACKS);
   enum tide_err err = read_all(r);

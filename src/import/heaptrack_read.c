@@ -29,7 +29,7 @@
 enum { MAX_INLINED = 256 };
 
 struct reader {
-  struct tide_source *source;
+  struct tide_stream *stream;
   struct tide_builder *builder;
   struct tide_replay replay;
   struct tide_buf text; // of all strings, each with a NUL
@@ -370,7 +370,7 @@ static bool read_system(struct reader *r, struct words *w)
 }
 
 // "I PAGE_BYTES PAGES", which heaptrack writes behind the command.
-static bool is_system(const struct tide_source_line *line)
+static bool is_system(const struct tide_stream_line *line)
 {
   struct words w = {line->text + 2, line->text + line->n};
   uint64_t number;
@@ -378,7 +378,7 @@ static bool is_system(const struct tide_source_line *line)
          take_hex(&w, &number) && w.at == w.end;
 }
 
-static bool read_line(struct reader *r, const struct tide_source_line *line)
+static bool read_line(struct reader *r, const struct tide_stream_line *line)
 {
   struct words w = {line->text, line->text + line->n};
   r->in_command = r->in_command && !is_system(line);
@@ -412,8 +412,8 @@ static bool read_line(struct reader *r, const struct tide_source_line *line)
 // Plays what there is; on the way out `why` and the offset of the line that ended it.
 static uint64_t play(struct reader *r)
 {
-  struct tide_source_line line = {0};
-  while (tide_source_line(r->source, &line)) {
+  struct tide_stream_line line = {0};
+  while (tide_stream_line(r->stream, &line)) {
     if (!line.is_whole) {
       r->why = "it ends in the middle of a line";
       break;
@@ -458,15 +458,15 @@ static enum tide_err finish_capture(struct reader *r, uint64_t offset,
                                     struct tide_capture **ret_capture, struct tide_diag *diag)
 {
   struct tide_diag why = {0};
-  enum tide_err err = tide_source_status(r->source, &why);
+  enum tide_err err = tide_stream_status(r->stream, &why);
   if (r->format > MAX_FORMAT)
     return tide_fail(diag, TIDE_ERR_VERSION,
                      "%s has heaptrack's file format %llu; this tidemark reads formats up to %u",
-                     r->source->name, (unsigned long long)r->format, MAX_FORMAT);
+                     r->stream->name, (unsigned long long)r->format, MAX_FORMAT);
   if (r->why && !err)
-    err = tide_source_fail(r->source, TIDE_ERR_DAMAGED, offset, &why, "%s", r->why);
+    err = tide_stream_fail(r->stream, TIDE_ERR_DAMAGED, offset, &why, "%s", r->why);
   if (!err && !r->has_events)
-    err = tide_source_fail(r->source, TIDE_ERR_EMPTY, tide_source_offset(r->source), &why,
+    err = tide_stream_fail(r->stream, TIDE_ERR_EMPTY, tide_stream_offset(r->stream), &why,
                            "no allocation was recorded");
   if (err && (err == TIDE_ERR_LIMIT || !r->has_events)) {
     if (diag)
@@ -481,10 +481,10 @@ static enum tide_err finish_capture(struct reader *r, uint64_t offset,
   return tide_builder_finish(r->builder, ret_capture, diag);
 }
 
-enum tide_err tide_heaptrack_read(struct tide_source *source, struct tide_capture **ret_capture,
+enum tide_err tide_heaptrack_read(struct tide_stream *stream, struct tide_capture **ret_capture,
                                   struct tide_diag *diag)
 {
-  struct reader r = {.source = source, .page_bytes = 4096, .last = NONE};
+  struct reader r = {.stream = stream, .page_bytes = 4096, .last = NONE};
   r.builder = tide_builder_new("heaptrack", LACKS);
   tide_replay_init(&r.replay, r.builder);
   uint64_t offset = play(&r);

@@ -13,7 +13,7 @@
 static const struct importer {
   const char *words;
   bool (*recognise)(const uint8_t *head, size_t n);
-  enum tide_err (*read)(struct tide_source *source, struct tide_capture **ret_capture,
+  enum tide_err (*read)(struct tide_stream *stream, struct tide_capture **ret_capture,
                         struct tide_diag *diag);
 } importers[] = {
 #define IMPORT(prefix, words) {words, tide_##prefix##_recognise, tide_##prefix##_read},
@@ -23,16 +23,16 @@ static const struct importer {
 
 #define IMPORTERS_N (sizeof importers / sizeof *importers)
 
-static enum tide_err refuse(const struct tide_source *source, size_t n, struct tide_diag *diag)
+static enum tide_err refuse(const struct tide_stream *stream, size_t n, struct tide_diag *diag)
 {
-  enum tide_err err = tide_source_status(source, diag);
+  enum tide_err err = tide_stream_status(stream, diag);
   if (err)
     return err;
-  const char *packed = source->packing == TIDE_PACKING_GZIP   ? " (gzip-compressed)"
-                       : source->packing == TIDE_PACKING_ZSTD ? " (zstd-compressed)"
+  const char *packed = stream->packing == TIDE_PACKING_GZIP   ? " (gzip-compressed)"
+                       : stream->packing == TIDE_PACKING_ZSTD ? " (zstd-compressed)"
                                                               : "";
   if (n == 0)
-    return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not a capture: it is empty%s", source->name,
+    return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not a capture: it is empty%s", stream->name,
                      packed);
   char readable[320] = "";
   for (size_t i = 0; i < IMPORTERS_N; i++) {
@@ -40,44 +40,44 @@ static enum tide_err refuse(const struct tide_source *source, size_t n, struct t
     snprintf(readable + used, sizeof readable - used, "%s%s", i ? ", " : "", importers[i].words);
   }
   return tide_fail(diag, TIDE_ERR_FORMAT,
-                   "%s is not a capture: it looks like %s%s; readable are %s", source->name,
-                   tide_file_kind(source->at, n), packed, readable);
+                   "%s is not a capture: it looks like %s%s; readable are %s", stream->name,
+                   tide_file_kind(stream->at, n), packed, readable);
 }
 
-static enum tide_err import(struct tide_source *source, struct tide_capture **ret_capture,
+static enum tide_err import(struct tide_stream *stream, struct tide_capture **ret_capture,
                             struct tide_diag *diag)
 {
-  size_t n = tide_source_fill(source, TIDE_SOURCE_HEAD_BYTES);
-  if (n >= 3 && memcmp(source->at, "\xef\xbb\xbf", 3) == 0) { // an editor's mark that it is UTF-8
-    source->at += 3;
+  size_t n = tide_stream_fill(stream, TIDE_STREAM_HEAD_BYTES);
+  if (n >= 3 && memcmp(stream->at, "\xef\xbb\xbf", 3) == 0) { // an editor's mark that it is UTF-8
+    stream->at += 3;
     n -= 3;
   }
-  if (n > TIDE_SOURCE_HEAD_BYTES)
-    n = TIDE_SOURCE_HEAD_BYTES;
+  if (n > TIDE_STREAM_HEAD_BYTES)
+    n = TIDE_STREAM_HEAD_BYTES;
   for (size_t i = 0; i < IMPORTERS_N; i++)
-    if (importers[i].recognise(source->at, n))
-      return importers[i].read(source, ret_capture, diag);
-  return refuse(source, n, diag);
+    if (importers[i].recognise(stream->at, n))
+      return importers[i].read(stream, ret_capture, diag);
+  return refuse(stream, n, diag);
 }
 
 enum tide_err tide_import_file(const char *path, struct tide_capture **ret_capture,
                                struct tide_diag *diag)
 {
-  struct tide_source *source;
-  enum tide_err err = tide_source_open(path, &source, diag);
+  struct tide_stream *stream;
+  enum tide_err err = tide_stream_open(path, &stream, diag);
   if (err)
     return err;
-  err = import(source, ret_capture, diag);
-  tide_source_free(source);
+  err = import(stream, ret_capture, diag);
+  tide_stream_free(stream);
   return err;
 }
 
 enum tide_err tide_import_bytes(const void *bytes, size_t n, const char *name,
                                 struct tide_capture **ret_capture, struct tide_diag *diag)
 {
-  struct tide_source *source = tide_source_new(bytes, n, name);
-  enum tide_err err = import(source, ret_capture, diag);
-  tide_source_free(source);
+  struct tide_stream *stream = tide_stream_new(bytes, n, name);
+  enum tide_err err = import(stream, ret_capture, diag);
+  tide_stream_free(stream);
   return err;
 }
 
@@ -104,17 +104,17 @@ static void lack_what_was_cut(struct tide_capture *capture)
                                   TIDE_LACK_TIMES;
 }
 
-enum tide_err tide_own_read(struct tide_source *source, struct tide_capture **ret_capture,
+enum tide_err tide_own_read(struct tide_stream *stream, struct tide_capture **ret_capture,
                             struct tide_diag *diag)
 {
   struct tide_buf bytes = {0};
-  enum tide_err err = tide_source_rest(source, TIDE_MAX_FILE_BYTES, &bytes, diag);
+  enum tide_err err = tide_stream_rest(stream, TIDE_MAX_FILE_BYTES, &bytes, diag);
   if (!err)
-    err = tide_source_status(source, diag);
+    err = tide_stream_status(stream, diag);
   if (err == TIDE_ERR_CUT || err == TIDE_ERR_DAMAGED)
     err = TIDE_ERR_OK; // the parser says where what is left ends
   if (!err)
-    err = tide_file_parse(bytes.data, bytes.n, source->name, ret_capture, diag);
+    err = tide_file_parse(bytes.data, bytes.n, stream->name, ret_capture, diag);
   if (!err)
     lack_what_was_cut(*ret_capture);
   tide_buf_done(&bytes);

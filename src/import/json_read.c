@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void tide_json_read_init(struct tide_json_read *json, struct tide_source *source)
+void tide_json_read_init(struct tide_json_read *json, struct tide_stream *stream)
 {
-  *json = (struct tide_json_read){.source = source};
+  *json = (struct tide_json_read){.stream = stream};
   tide_buf_u8(&json->text, 0);
 }
 
@@ -27,8 +27,8 @@ static enum tide_json_event bad(struct tide_json_read *json, const char *why)
 // The next byte without taking it; -1 at the end.
 static int peek(struct tide_json_read *json)
 {
-  struct tide_source *s = json->source;
-  if (s->at == s->end && tide_source_fill(s, 1) == 0)
+  struct tide_stream *s = json->stream;
+  if (s->at == s->end && tide_stream_fill(s, 1) == 0)
     return -1;
   return *s->at;
 }
@@ -37,7 +37,7 @@ static int peek_past_space(struct tide_json_read *json)
 {
   int c;
   while ((c = peek(json)) == ' ' || c == '\n' || c == '\t' || c == '\r')
-    json->source->at++;
+    json->stream->at++;
   return c;
 }
 
@@ -73,7 +73,7 @@ static bool take_hex4(struct tide_json_read *json, uint32_t *ret_value)
     if (digit < 0)
       return false;
     value = value << 4 | (uint32_t)digit;
-    json->source->at++;
+    json->stream->at++;
   }
   *ret_value = value;
   return true;
@@ -85,9 +85,9 @@ static bool take_unicode(struct tide_json_read *json)
   uint32_t high, low;
   if (!take_hex4(json, &high))
     return false;
-  if (high >= 0xd800 && high < 0xdc00 && tide_source_fill(json->source, 6) >= 6 &&
-      memcmp(json->source->at, "\\u", 2) == 0) {
-    json->source->at += 2;
+  if (high >= 0xd800 && high < 0xdc00 && tide_stream_fill(json->stream, 6) >= 6 &&
+      memcmp(json->stream->at, "\\u", 2) == 0) {
+    json->stream->at += 2;
     if (!take_hex4(json, &low))
       return false;
     bool paired = low >= 0xdc00 && low < 0xe000;
@@ -103,7 +103,7 @@ static bool take_escape(struct tide_json_read *json)
   int c = peek(json);
   if (c < 0)
     return false;
-  json->source->at++;
+  json->stream->at++;
   if (c == 'u')
     return take_unicode(json);
   const char *found = c ? strchr(from, c) : NULL;
@@ -117,7 +117,7 @@ static bool take_string(struct tide_json_read *json)
 {
   tide_buf_clear(&json->text);
   for (int c; (c = peek(json)) >= 0;) {
-    json->source->at++;
+    json->stream->at++;
     if (c == '"') {
       tide_buf_u8(&json->text, 0);
       return true;
@@ -140,7 +140,7 @@ static bool take_number(struct tide_json_read *json)
   tide_buf_clear(&json->text);
   for (int c; (c = peek(json)) > 0 && strchr("+-.0123456789eE", c) && json->text.n < 64;) {
     tide_buf_u8(&json->text, (uint8_t)c);
-    json->source->at++;
+    json->stream->at++;
   }
   tide_buf_u8(&json->text, 0);
   return json->text.n > 1;
@@ -154,18 +154,18 @@ static enum tide_json_event take_word(struct tide_json_read *json)
     enum tide_json_event event;
   } words[] = {
       {"true", 4, TIDE_JSON_TRUE}, {"false", 5, TIDE_JSON_FALSE}, {"null", 4, TIDE_JSON_NULL}};
-  size_t n = tide_source_fill(json->source, 5);
+  size_t n = tide_stream_fill(json->stream, 5);
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (n >= words[i].n && memcmp(json->source->at, words[i].word, words[i].n) == 0) {
-      json->source->at += words[i].n;
+    if (n >= words[i].n && memcmp(json->stream->at, words[i].word, words[i].n) == 0) {
+      json->stream->at += words[i].n;
       return words[i].event;
     }
-  return n < 5 && json->source->ended ? bad(json, NULL) : bad(json, "a value was expected");
+  return n < 5 && json->stream->ended ? bad(json, NULL) : bad(json, "a value was expected");
 }
 
 static enum tide_json_event open_container(struct tide_json_read *json, bool is_object)
 {
-  json->source->at++;
+  json->stream->at++;
   if (json->depth == TIDE_JSON_READ_DEPTH_MAX)
     return bad(json, "it is nested more than 64 deep");
   json->is_object[json->depth++] = is_object;
@@ -176,7 +176,7 @@ static enum tide_json_event open_container(struct tide_json_read *json, bool is_
 static enum tide_json_event close_container(struct tide_json_read *json)
 {
   bool is_object = json->is_object[--json->depth];
-  json->source->at++;
+  json->stream->at++;
   json->has_member = true;
   return is_object ? TIDE_JSON_OBJECT_END : TIDE_JSON_ARRAY_END;
 }
@@ -188,7 +188,7 @@ static enum tide_json_event take_value(struct tide_json_read *json, int c)
     return open_container(json, c == '{');
   json->has_member = true;
   if (c == '"') {
-    json->source->at++;
+    json->stream->at++;
     return take_string(json) ? TIDE_JSON_TEXT : bad(json, json->why);
   }
   if (c == '-' || (c >= '0' && c <= '9'))
@@ -200,13 +200,13 @@ static enum tide_json_event take_key(struct tide_json_read *json, int c)
 {
   if (c != '"')
     return bad(json, "a key was expected");
-  json->source->at++;
+  json->stream->at++;
   if (!take_string(json))
     return bad(json, json->why);
   c = peek_past_space(json);
   if (c != ':')
     return bad(json, c < 0 ? NULL : "a colon was expected");
-  json->source->at++;
+  json->stream->at++;
   json->wants_value = true;
   return TIDE_JSON_KEY;
 }
@@ -230,7 +230,7 @@ enum tide_json_event tide_json_read_next(struct tide_json_read *json)
     if (json->has_member) {
       if (c != ',')
         return bad(json, "a comma was expected");
-      json->source->at++;
+      json->stream->at++;
       c = peek_past_space(json);
       if (c < 0)
         return bad(json, NULL);
@@ -265,11 +265,11 @@ bool tide_json_read_u64(const struct tide_json_read *json, uint64_t *ret_value)
 
 enum tide_err tide_json_read_fail(const struct tide_json_read *json, struct tide_diag *diag)
 {
-  const struct tide_source *s = json->source;
-  if (tide_source_status(s, NULL))
-    return tide_source_status(s, diag);
+  const struct tide_stream *s = json->stream;
+  if (tide_stream_status(s, NULL))
+    return tide_stream_status(s, diag);
   return json->why
-             ? tide_source_fail(s, TIDE_ERR_FORMAT, tide_source_offset(s), diag,
+             ? tide_stream_fail(s, TIDE_ERR_FORMAT, tide_stream_offset(s), diag,
                                 "no right JSON: %s", json->why)
-             : tide_source_fail(s, TIDE_ERR_CUT, tide_source_offset(s), diag, "it ends too early");
+             : tide_stream_fail(s, TIDE_ERR_CUT, tide_stream_offset(s), diag, "it ends too early");
 }

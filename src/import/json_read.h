@@ -4,7 +4,7 @@
 // key, string or number. Documents may be of any size; nesting and single texts may not.
 #pragma once
 #include "base/buf.h"
-#include "import/source.h"
+#include "import/stream.h"
 
 enum { TIDE_JSON_READ_DEPTH_MAX = 64, TIDE_JSON_READ_TEXT_MAX = 1 << 20 };
 
@@ -24,7 +24,7 @@ enum tide_json_event {
 };
 
 struct tide_json_read {
-  struct tide_source *source; // not owned
+  struct tide_stream *stream; // not owned
   struct tide_buf text;       // of the last key, string or number, with a NUL
   unsigned depth;
   bool is_object[TIDE_JSON_READ_DEPTH_MAX];
@@ -35,7 +35,7 @@ struct tide_json_read {
   const char *why; // NULL: the stream ended early
 };
 
-void tide_json_read_init(struct tide_json_read *json, struct tide_source *source);
+void tide_json_read_init(struct tide_json_read *json, struct tide_stream *stream);
 void tide_json_read_done(struct tide_json_read *json);
 
 enum tide_json_event tide_json_read_next(struct tide_json_read *json);

@@ -97,9 +97,9 @@ static bool skip_to_path(const char **at, const char *end, uint64_t *ret_offset)
   return true;
 }
 
-static void add_file(struct tide_mappings *mappings, struct tide_mapping *mapping)
+static void add_file(struct tide_mappings *mappings, struct tide_import_mapping *mapping)
 {
-  struct tide_mapping *last = mappings->n ? &mappings->items[mappings->n - 1] : NULL;
+  struct tide_import_mapping *last = mappings->n ? &mappings->items[mappings->n - 1] : NULL;
   if (last && (mapping->offset || !last->offset) && last->end <= mapping->start &&
       strcmp(last->path, mapping->path) == 0) {
     last->end = mapping->end;
@@ -114,10 +114,10 @@ static void add_file(struct tide_mappings *mappings, struct tide_mapping *mappin
   mappings->items[mappings->n++] = *mapping;
 }
 
-bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_source_line *line)
+bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_stream_line *line)
 {
   static const char gone[] = " (deleted)";
-  struct tide_mapping mapping = {0};
+  struct tide_import_mapping mapping = {0};
   const char *at = line->text, *end = line->text + line->n;
   while (at < end && *at == ' ')
     at++;
@@ -147,7 +147,7 @@ bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_source_
 void tide_mappings_build(struct tide_mappings *mappings, struct tide_builder *builder)
 {
   for (size_t i = 0; i < mappings->n; i++) {
-    const struct tide_mapping *m = &mappings->items[i];
+    const struct tide_import_mapping *m = &mappings->items[i];
     uint16_t module = tide_builder_module(builder, m->path, m->start, m->end, m->bias, NULL, 0);
     tide_segments_add(&mappings->segments, (struct tide_segment){m->start, m->end, module});
   }

@@ -3,7 +3,7 @@
 // Which file of a program an address lies in.
 #pragma once
 #include "import/builder.h"
-#include "import/source.h"
+#include "import/stream.h"
 
 // ---- segments ----
 //
@@ -38,14 +38,14 @@ uint16_t tide_segments_find(struct tide_segments *segments, uint64_t addr); // 0
 
 #define TIDE_MAPPINGS_FIXED_BELOW 0x10000000u // the kernel places nothing by chance down here
 
-struct tide_mapping {
+struct tide_import_mapping {
   uint64_t start, end, bias;
   uint64_t offset; // of the last line
   char *path;      // owned
 };
 
 struct tide_mappings {
-  struct tide_mapping *items;
+  struct tide_import_mapping *items;
   size_t n, cap;
   struct tide_segments segments; // of the modules made
 };
@@ -53,7 +53,7 @@ struct tide_mappings {
 void tide_mappings_done(struct tide_mappings *mappings); // all zero is fine
 
 // One more line. False when it is none; lines without a file are taken and forgotten.
-bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_source_line *line);
+bool tide_mappings_add(struct tide_mappings *mappings, const struct tide_stream_line *line);
 
 // Makes the modules, once all lines are there. tide_segments_find() finds them from then on.
 void tide_mappings_build(struct tide_mappings *mappings, struct tide_builder *builder);

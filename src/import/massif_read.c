@@ -37,7 +37,7 @@ struct level { // of the tree, from the innermost frame outwards
 };
 
 struct reader {
-  struct tide_source *source;
+  struct tide_stream *stream;
   struct tide_builder *builder;
   struct tide_buf scratch;
   struct tide_diag *diag;
@@ -65,14 +65,14 @@ bool tide_massif_recognise(const uint8_t *head, size_t n)
   return n > 6 && memcmp(head, "desc: ", 6) == 0 && end;
 }
 
-static enum tide_err wrong_line(struct reader *r, const struct tide_source_line *line,
+static enum tide_err wrong_line(struct reader *r, const struct tide_stream_line *line,
                                 const char *what)
 {
-  return tide_source_fail(r->source, TIDE_ERR_FORMAT, line->offset, r->diag,
+  return tide_stream_fail(r->stream, TIDE_ERR_FORMAT, line->offset, r->diag,
                           "not as massif writes it: %s", what);
 }
 
-static bool line_starts(const struct tide_source_line *line, const char *word)
+static bool line_starts(const struct tide_stream_line *line, const char *word)
 {
   size_t n = strlen(word);
   return line->n >= n && memcmp(line->text, word, n) == 0;
@@ -91,7 +91,7 @@ static bool take_u64(const char **at, const char *end, uint64_t *ret_value)
   return *at > start;
 }
 
-static bool field(const struct tide_source_line *line, const char *word, uint64_t *ret_value)
+static bool field(const struct tide_stream_line *line, const char *word, uint64_t *ret_value)
 {
   const char *at = line->text + strlen(word), *end = line->text + line->n;
   return take_u64(&at, end, ret_value) && at == end;
@@ -200,7 +200,7 @@ static void finish_snapshot(struct reader *r)
 }
 
 // "n3: 4096 TEXT", the depth taken off.
-static enum tide_err read_node(struct reader *r, const struct tide_source_line *line)
+static enum tide_err read_node(struct reader *r, const struct tide_stream_line *line)
 {
   const char *at = line->text, *end = line->text + line->n;
   while (at < end && *at == ' ')
@@ -237,7 +237,7 @@ static enum tide_err read_node(struct reader *r, const struct tide_source_line *
   return TIDE_ERR_OK;
 }
 
-static enum tide_err read_header(struct reader *r, const struct tide_source_line *line)
+static enum tide_err read_header(struct reader *r, const struct tide_stream_line *line)
 {
   struct tide_image *image = r->builder->image;
   const char *inaccuracy = memmem(line->text, line->n, "--peak-inaccuracy=", 18);
@@ -254,7 +254,7 @@ static enum tide_err read_header(struct reader *r, const struct tide_source_line
   return TIDE_ERR_OK;
 }
 
-static enum tide_err read_field(struct reader *r, const struct tide_source_line *line)
+static enum tide_err read_field(struct reader *r, const struct tide_stream_line *line)
 {
   uint64_t ignored;
   bool good = true;
@@ -273,7 +273,7 @@ static enum tide_err read_field(struct reader *r, const struct tide_source_line 
   return good ? TIDE_ERR_OK : wrong_line(r, line, "a number was expected");
 }
 
-static enum tide_err read_line(struct reader *r, const struct tide_source_line *line)
+static enum tide_err read_line(struct reader *r, const struct tide_stream_line *line)
 {
   if (line->n == 0 || line->text[0] == '#')
     return TIDE_ERR_OK;
@@ -386,9 +386,9 @@ static void fill_end(struct reader *r)
 static enum tide_err finish_capture(struct reader *r, struct tide_capture **ret_capture)
 {
   struct tide_diag diag = {0};
-  enum tide_err err = tide_source_status(r->source, &diag);
+  enum tide_err err = tide_stream_status(r->stream, &diag);
   if (!err && (r->in_line || ends_in_the_middle(r)))
-    err = tide_source_fail(r->source, TIDE_ERR_CUT, tide_source_offset(r->source), &diag,
+    err = tide_stream_fail(r->stream, TIDE_ERR_CUT, tide_stream_offset(r->stream), &diag,
                            "it ends in the middle of a %s", r->in_line ? "line" : "tree");
   if (err && err != TIDE_ERR_CUT && err != TIDE_ERR_DAMAGED) {
     *r->diag = diag;
@@ -401,23 +401,23 @@ static enum tide_err finish_capture(struct reader *r, struct tide_capture **ret_
   finish_snapshot(r);
   if (r->builder->image->n_ticks == 0)
     return err ? (*r->diag = diag, err)
-               : tide_source_fail(r->source, TIDE_ERR_EMPTY, tide_source_offset(r->source), r->diag,
+               : tide_stream_fail(r->stream, TIDE_ERR_EMPTY, tide_stream_offset(r->stream), r->diag,
                                   "it holds no snapshot");
   fill_peak(r);
   fill_end(r);
   return tide_builder_finish(r->builder, ret_capture, r->diag);
 }
 
-enum tide_err tide_massif_read(struct tide_source *source, struct tide_capture **ret_capture,
+enum tide_err tide_massif_read(struct tide_stream *stream, struct tide_capture **ret_capture,
                                struct tide_diag *diag)
 {
   struct tide_diag spare;
-  struct reader r = {.source = source, .diag = diag ? diag : &spare, .inaccuracy = 0.01};
+  struct reader r = {.stream = stream, .diag = diag ? diag : &spare, .inaccuracy = 0.01};
   r.builder = tide_builder_new("massif.out", LACKS);
   r.levels = tide_alloc_array(MAX_DEPTH, sizeof *r.levels);
-  struct tide_source_line line;
+  struct tide_stream_line line;
   enum tide_err err = TIDE_ERR_OK;
-  while (!err && tide_source_line(source, &line)) {
+  while (!err && tide_stream_line(stream, &line)) {
     err = read_line(&r, &line);
     r.in_line = err && !line.is_whole;
     err = r.in_line ? TIDE_ERR_OK : err;

@@ -45,7 +45,7 @@ enum { MAX_CHAIN = 256, MAX_BUILD_ID = 32, MAX_MESSAGE = 16 << 20, MAX_HEAD = 20
 enum column { ALLOC_OBJECTS, ALLOC_SPACE, INUSE_OBJECTS, INUSE_SPACE, COLUMNS_N };
 
 struct reader {
-  struct tide_source *source;
+  struct tide_stream *stream;
   struct tide_builder *builder;
   struct tide_diag *diag;
   struct tide_pprof_tables tables;
@@ -100,20 +100,20 @@ bool tide_pprof_recognise(const uint8_t *head, size_t n)
 
 static enum tide_err breaks_off(const struct reader *r, uint64_t offset)
 {
-  enum tide_err err = tide_source_status(r->source, r->diag);
+  enum tide_err err = tide_stream_status(r->stream, r->diag);
   return err ? err
-             : tide_source_fail(r->source, TIDE_ERR_CUT, offset, r->diag, "the profile breaks off");
+             : tide_stream_fail(r->stream, TIDE_ERR_CUT, offset, r->diag, "the profile breaks off");
 }
 
 // False when the stream has less left.
-static bool skip(struct tide_source *source, uint64_t n)
+static bool skip(struct tide_stream *stream, uint64_t n)
 {
   while (n) {
-    size_t left = tide_source_fill(source, 1);
+    size_t left = tide_stream_fill(stream, 1);
     if (!left)
       return false;
     left = left < n ? left : (size_t)n;
-    source->at += left;
+    stream->at += left;
     n -= left;
   }
   return true;
@@ -122,34 +122,34 @@ static bool skip(struct tide_source *source, uint64_t n)
 // The bytes of a field that starts at `start`.
 static enum tide_err take_bytes(struct reader *r, const struct tide_wire_field *f, uint64_t start)
 {
-  struct tide_source *source = r->source;
+  struct tide_stream *stream = r->stream;
   take_message *take = f->number <= P_LAST ? takers[f->number] : NULL;
   if (!take || f->value > MAX_MESSAGE) {
-    if (!skip(source, f->value))
+    if (!skip(stream, f->value))
       return breaks_off(r, start);
-    return take ? tide_source_fail(source, TIDE_ERR_LIMIT, start, r->diag,
+    return take ? tide_stream_fail(stream, TIDE_ERR_LIMIT, start, r->diag,
                                    "a message of %llu bytes is too long",
                                    (unsigned long long)f->value)
                 : TIDE_ERR_OK;
   }
   size_t n = (size_t)f->value;
-  if (tide_source_fill(source, n) < n)
+  if (tide_stream_fill(stream, n) < n)
     return breaks_off(r, start);
-  enum tide_err err = take(&r->tables, tide_cursor_make(source->at, n), tide_source_offset(source));
-  source->at += n;
+  enum tide_err err = take(&r->tables, tide_cursor_make(stream->at, n), tide_stream_offset(stream));
+  stream->at += n;
   return err;
 }
 
 static enum tide_err take_field(struct reader *r)
 {
-  struct tide_source *source = r->source;
-  uint64_t start = tide_source_offset(source);
-  size_t n = tide_source_fill(source, MAX_HEAD);
-  struct tide_cursor c = tide_cursor_make(source->at, n);
+  struct tide_stream *stream = r->stream;
+  uint64_t start = tide_stream_offset(stream);
+  size_t n = tide_stream_fill(stream, MAX_HEAD);
+  struct tide_cursor c = tide_cursor_make(stream->at, n);
   struct tide_wire_field f;
   if (!tide_wire_head(&c, &f))
     return breaks_off(r, start);
-  source->at = c.at;
+  stream->at = c.at;
   if (f.number <= P_LAST && !is_expected(&f))
     return tide_pprof_wrong(&r->tables, start, "a field is of another kind");
   if (f.number == P_TIME_NANOS)
@@ -165,12 +165,12 @@ static enum tide_err take_field(struct reader *r)
 static enum tide_err read_tables(struct reader *r)
 {
   enum tide_err err = TIDE_ERR_OK;
-  if (!tide_source_fill(r->source, 1) && !r->source->err)
-    return tide_fail(r->diag, TIDE_ERR_FORMAT, "%s is empty", r->source->name);
-  while (!err && tide_source_fill(r->source, 1))
+  if (!tide_stream_fill(r->stream, 1) && !r->stream->err)
+    return tide_fail(r->diag, TIDE_ERR_FORMAT, "%s is empty", r->stream->name);
+  while (!err && tide_stream_fill(r->stream, 1))
     err = take_field(r);
   if (!err)
-    err = tide_source_status(r->source, r->diag);
+    err = tide_stream_status(r->stream, r->diag);
   return err ? err : tide_pprof_tables_check(&r->tables);
 }
 
@@ -195,7 +195,7 @@ static enum tide_err find_columns(struct reader *r)
     return tide_fail(r->diag, TIDE_ERR_FORMAT,
                      "%s is a pprof profile, but not of a heap: it has neither inuse_space nor "
                      "alloc_space",
-                     r->source->name);
+                     r->stream->name);
   uint32_t *lacks = &r->builder->image->lacks;
   *lacks |= (has_alloc ? 0u : TIDE_LACK_TOTAL) | (has_inuse ? 0u : TIDE_LACK_LIVE);
   if ((has_alloc && r->columns[ALLOC_OBJECTS] < 0) || (has_inuse && r->columns[INUSE_OBJECTS] < 0))
@@ -373,7 +373,7 @@ static enum tide_err refuse_difference(const struct reader *r)
   return tide_fail(r->diag, TIDE_ERR_UNSUPPORTED,
                    "%s holds less than no bytes: it is the difference of two profiles; "
                    "'tidemark diff' compares the two themselves",
-                   r->source->name);
+                   r->stream->name);
 }
 
 // One for every byte are all. jemalloc_pprof tells of what the period is, and not how long.
@@ -410,10 +410,10 @@ static enum tide_err read_all(struct reader *r)
   return err;
 }
 
-enum tide_err tide_pprof_read(struct tide_source *source, struct tide_capture **ret_capture,
+enum tide_err tide_pprof_read(struct tide_stream *stream, struct tide_capture **ret_capture,
                               struct tide_diag *diag)
 {
-  struct reader r = {.source = source, .diag = diag, .tables = {.source = source, .diag = diag}};
+  struct reader r = {.stream = stream, .diag = diag, .tables = {.stream = stream, .diag = diag}};
   r.builder = tide_builder_new("pprof heap profile", LACKS);
   enum tide_err err = read_all(&r);
   tide_pprof_tables_done(&r.tables);

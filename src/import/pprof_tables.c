@@ -29,7 +29,7 @@ void tide_pprof_tables_done(struct tide_pprof_tables *t)
 
 enum tide_err tide_pprof_wrong(const struct tide_pprof_tables *t, uint64_t offset, const char *what)
 {
-  return tide_source_fail(t->source, TIDE_ERR_FORMAT, offset, t->diag,
+  return tide_stream_fail(t->stream, TIDE_ERR_FORMAT, offset, t->diag,
                           "not as a pprof profile is written: %s", what);
 }
 

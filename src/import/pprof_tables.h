@@ -7,8 +7,8 @@
 #pragma once
 #include "import/builder.h"
 #include "import/pprof_wire.h"
-#include "import/source.h"
 #include "import/stack_trie.h"
+#include "import/stream.h"
 
 enum { TIDE_PPROF_MAX_TYPES = 32, TIDE_PPROF_MAX_FRAMES = 4096, TIDE_PPROF_MAX_COMMENTS = 65536 };
 #define TIDE_PPROF_NOWHERE UINT64_MAX
@@ -38,7 +38,7 @@ struct tide_pprof_location {
 };
 
 struct tide_pprof_tables {
-  struct tide_source *source; // for messages; not owned
+  struct tide_stream *stream; // for messages; not owned
   struct tide_diag *diag;
   struct tide_buf text; // of all strings, each with a NUL
   size_t *strings;      // offsets in text

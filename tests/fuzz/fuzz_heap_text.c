@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-  tide_heap_text_recognise(data, n < TIDE_SOURCE_HEAD_BYTES ? n : TIDE_SOURCE_HEAD_BYTES);
+  tide_heap_text_recognise(data, n < TIDE_STREAM_HEAD_BYTES ? n : TIDE_STREAM_HEAD_BYTES);
   fuzz_import(tide_heap_text_read, data, n);
   return 0;
 }

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-typedef enum tide_err fuzz_reader(struct tide_source *source, struct tide_capture **ret_capture,
+typedef enum tide_err fuzz_reader(struct tide_stream *stream, struct tide_capture **ret_capture,
                                   struct tide_diag *diag);
 
 static void must(bool condition)
@@ -24,9 +24,9 @@ static inline void fuzz_import(fuzz_reader *read, const uint8_t *data, size_t n)
 {
   struct tide_capture *capture = NULL, *again = NULL;
   struct tide_diag diag = {0};
-  struct tide_source *source = tide_source_new(data, n, "fuzz");
-  enum tide_err err = read(source, &capture, &diag);
-  tide_source_free(source);
+  struct tide_stream *stream = tide_stream_new(data, n, "fuzz");
+  enum tide_err err = read(stream, &capture, &diag);
+  tide_stream_free(stream);
   if (err) {
     must(diag.text[0] != 0 && capture == NULL);
     return;

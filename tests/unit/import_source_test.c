@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "import/importers.h"
-#include "import/source.h"
+#include "import/stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,12 +70,12 @@ static void lines_and_offsets_are_right_in_any_packing(void **state)
   for (int packing = TIDE_PACKING_NONE; packing <= TIDE_PACKING_ZSTD; packing++) {
     struct tide_buf packed = {0};
     pack((enum tide_packing)packing, &text, &packed);
-    struct tide_source *source = tide_source_new(packed.data, packed.n, "x");
-    assert_int_equal(source->packing, packing);
-    struct tide_source_line line;
+    struct tide_stream *stream = tide_stream_new(packed.data, packed.n, "x");
+    assert_int_equal(stream->packing, packing);
+    struct tide_stream_line line;
     unsigned n = 0;
     uint64_t offset = 0;
-    for (; tide_source_line(source, &line); n++) {
+    for (; tide_stream_line(stream, &line); n++) {
       char expected[64];
       assert_int_equal(line.n, snprintf(expected, sizeof expected, "line %u of many", n));
       assert_memory_equal(line.text, expected, line.n);
@@ -84,8 +84,8 @@ static void lines_and_offsets_are_right_in_any_packing(void **state)
       offset += line.n + 1;
     }
     assert_int_equal(n, 100000);
-    assert_int_equal(tide_source_status(source, NULL), TIDE_ERR_OK);
-    tide_source_free(source);
+    assert_int_equal(tide_stream_status(stream, NULL), TIDE_ERR_OK);
+    tide_stream_free(stream);
     tide_buf_done(&packed);
   }
   tide_buf_done(&text);
@@ -93,14 +93,14 @@ static void lines_and_offsets_are_right_in_any_packing(void **state)
 
 static void a_last_line_without_end_is_told(void **state)
 {
-  struct tide_source *source = tide_source_new("a\n\nbc", 5, "x");
-  struct tide_source_line line;
-  assert_true(tide_source_line(source, &line) && line.n == 1 && line.is_whole);
-  assert_true(tide_source_line(source, &line) && line.n == 0 && line.is_whole);
-  assert_true(tide_source_line(source, &line) && line.n == 2 && !line.is_whole);
+  struct tide_stream *stream = tide_stream_new("a\n\nbc", 5, "x");
+  struct tide_stream_line line;
+  assert_true(tide_stream_line(stream, &line) && line.n == 1 && line.is_whole);
+  assert_true(tide_stream_line(stream, &line) && line.n == 0 && line.is_whole);
+  assert_true(tide_stream_line(stream, &line) && line.n == 2 && !line.is_whole);
   assert_int_equal(line.offset, 3);
-  assert_false(tide_source_line(source, &line));
-  tide_source_free(source);
+  assert_false(tide_stream_line(stream, &line));
+  tide_stream_free(stream);
 }
 
 // Every cut of a compressed file gives a prefix of its text and, but for those between two members,
@@ -114,12 +114,12 @@ static void cut_streams_give_what_they_have(void **state)
     pack((enum tide_packing)packing, &text, &packed);
     size_t n_quiet = 0;
     for (size_t n = 4; n < packed.n; n++) {
-      struct tide_source *source = tide_source_new(packed.data, n, "x");
+      struct tide_stream *stream = tide_stream_new(packed.data, n, "x");
       struct tide_buf got = {0};
       struct tide_diag diag = {0};
-      assert_int_equal(tide_source_rest(source, 1 << 20, &got, &diag), TIDE_ERR_OK);
+      assert_int_equal(tide_stream_rest(stream, 1 << 20, &got, &diag), TIDE_ERR_OK);
       assert_true(got.n <= text.n && (!got.n || !memcmp(got.data, text.data, got.n)));
-      enum tide_err err = tide_source_status(source, &diag);
+      enum tide_err err = tide_stream_status(stream, &diag);
       n_quiet += !err;
       if (err) {
         assert_int_equal(err, TIDE_ERR_CUT);
@@ -127,7 +127,7 @@ static void cut_streams_give_what_they_have(void **state)
         assert_int_equal(diag.offset, got.n);
       }
       tide_buf_done(&got);
-      tide_source_free(source);
+      tide_stream_free(stream);
     }
     assert_true(n_quiet <= 2);
     tide_buf_done(&packed);
@@ -143,15 +143,15 @@ static void damaged_streams_say_so(void **state)
     struct tide_buf packed = {0};
     pack((enum tide_packing)packing, &text, &packed);
     memset(packed.data + packed.n / 4, 0xa5, 16);
-    struct tide_source *source = tide_source_new(packed.data, packed.n, "some.file");
+    struct tide_stream *stream = tide_stream_new(packed.data, packed.n, "some.file");
     struct tide_buf got = {0};
     struct tide_diag diag = {0};
-    tide_source_rest(source, 1 << 20, &got, &diag);
-    assert_int_equal(tide_source_status(source, &diag), TIDE_ERR_DAMAGED);
+    tide_stream_rest(stream, 1 << 20, &got, &diag);
+    assert_int_equal(tide_stream_status(stream, &diag), TIDE_ERR_DAMAGED);
     assert_non_null(strstr(diag.text, "some.file"));
     assert_non_null(strstr(diag.text, "damaged"));
     tide_buf_done(&got);
-    tide_source_free(source);
+    tide_stream_free(stream);
     tide_buf_done(&packed);
   }
   tide_buf_done(&text);
@@ -159,16 +159,16 @@ static void damaged_streams_say_so(void **state)
 
 static void endless_lines_are_refused(void **state)
 {
-  size_t n = 2 * (size_t)TIDE_SOURCE_MAX_LINE;
+  size_t n = 2 * (size_t)TIDE_STREAM_MAX_LINE;
   char *text = tide_alloc(n);
   memset(text, 'x', n);
-  struct tide_source *source = tide_source_new(text, n, "x");
-  struct tide_source_line line;
+  struct tide_stream *stream = tide_stream_new(text, n, "x");
+  struct tide_stream_line line;
   struct tide_diag diag = {0};
-  assert_false(tide_source_line(source, &line));
-  assert_int_equal(tide_source_status(source, &diag), TIDE_ERR_LIMIT);
+  assert_false(tide_stream_line(stream, &line));
+  assert_int_equal(tide_stream_status(stream, &diag), TIDE_ERR_LIMIT);
   assert_non_null(strstr(diag.text, "at byte 0"));
-  tide_source_free(source);
+  tide_stream_free(stream);
   free(text);
 }
 
@@ -183,14 +183,14 @@ static void bombs_are_refused(void **state)
   assert_true(FRAME / frame.n > TIDE_SOURCE_MAX_RATIO);
   for (uint64_t i = 0; i < TIDE_SOURCE_FREE_BYTES / FRAME + 2; i++)
     tide_buf_append(&bomb, frame.data, frame.n);
-  struct tide_source *source = tide_source_new(bomb.data, bomb.n, "bomb.zst");
-  while (tide_source_fill(source, 1))
-    source->at = source->end;
+  struct tide_stream *stream = tide_stream_new(bomb.data, bomb.n, "bomb.zst");
+  while (tide_stream_fill(stream, 1))
+    stream->at = stream->end;
   struct tide_diag diag = {0};
-  assert_int_equal(tide_source_status(source, &diag), TIDE_ERR_LIMIT);
+  assert_int_equal(tide_stream_status(stream, &diag), TIDE_ERR_LIMIT);
   assert_non_null(strstr(diag.text, "bomb.zst unpacks to far more"));
   assert_true(diag.offset <= TIDE_SOURCE_FREE_BYTES + (1 << 20));
-  tide_source_free(source);
+  tide_stream_free(stream);
   tide_buf_done(&frame);
   tide_buf_done(&bomb);
 }

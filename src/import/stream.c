@@ -2,7 +2,7 @@
 //
 // One window, refilled from a file or from memory through at most one decompressor.
 #define _GNU_SOURCE
-#include "import/source.h"
+#include "import/stream.h"
 
 #include "base/alloc.h"
 
@@ -18,7 +18,7 @@
 
 enum { PACKED_BYTES = 128 << 10, WINDOW_BYTES = 256 << 10 };
 
-struct tide_source_inner {
+struct tide_stream_inner {
   int fd; // -1: the bytes are in memory
   const uint8_t *bytes;
   size_t n_bytes;
@@ -33,7 +33,7 @@ struct tide_source_inner {
   bool zstd_between;
 };
 
-static enum tide_err stop_reading(struct tide_source *s, enum tide_err err)
+static enum tide_err stop_reading(struct tide_stream *s, enum tide_err err)
 {
   s->ended = true;
   s->err = err;
@@ -41,9 +41,9 @@ static enum tide_err stop_reading(struct tide_source *s, enum tide_err err)
 }
 
 // Up to n bytes of the file as it is. 0 at its end or after a failure.
-static size_t take_raw(struct tide_source *s, uint8_t *to, size_t n)
+static size_t take_raw(struct tide_stream *s, uint8_t *to, size_t n)
 {
-  struct tide_source_inner *in = s->own;
+  struct tide_stream_inner *in = s->own;
   if (in->fd < 0) {
     size_t got = n < in->n_bytes ? n : in->n_bytes;
     if (got)
@@ -66,9 +66,9 @@ static size_t take_raw(struct tide_source *s, uint8_t *to, size_t n)
 }
 
 // Makes sure that packed bytes are at hand; false at the end of the file.
-static bool have_packed(struct tide_source *s)
+static bool have_packed(struct tide_stream *s)
 {
-  struct tide_source_inner *in = s->own;
+  struct tide_stream_inner *in = s->own;
   if (in->packed_at < in->packed_n)
     return true;
   in->packed_at = 0;
@@ -76,7 +76,7 @@ static bool have_packed(struct tide_source *s)
   return in->packed_n > 0;
 }
 
-static size_t damaged(struct tide_source *s, const char *kind, const char *why)
+static size_t damaged(struct tide_stream *s, const char *kind, const char *why)
 {
   stop_reading(s, tide_fail_at(&s->diag, TIDE_ERR_DAMAGED, s->end_offset,
                                "%s: the %s data is damaged (%s) in what it unpacks to", s->name,
@@ -84,7 +84,7 @@ static size_t damaged(struct tide_source *s, const char *kind, const char *why)
   return 0;
 }
 
-static size_t cut(struct tide_source *s, const char *kind, bool between)
+static size_t cut(struct tide_stream *s, const char *kind, bool between)
 {
   if (!s->err && !between)
     stop_reading(s,
@@ -95,9 +95,9 @@ static size_t cut(struct tide_source *s, const char *kind, bool between)
 }
 
 // Another gzip member may follow; anything else behind the last one is padding and not ours.
-static bool gzip_starts(struct tide_source *s)
+static bool gzip_starts(struct tide_stream *s)
 {
-  struct tide_source_inner *in = s->own;
+  struct tide_stream_inner *in = s->own;
   if (!have_packed(s) || in->packed[in->packed_at] != 0x1f)
     return false;
   inflateReset(&in->gzip);
@@ -105,9 +105,9 @@ static bool gzip_starts(struct tide_source *s)
   return true;
 }
 
-static size_t take_gzip(struct tide_source *s, uint8_t *to, size_t n)
+static size_t take_gzip(struct tide_stream *s, uint8_t *to, size_t n)
 {
-  struct tide_source_inner *in = s->own;
+  struct tide_stream_inner *in = s->own;
   in->gzip.next_out = to;
   in->gzip.avail_out = (uInt)n;
   while (in->gzip.avail_out == n) {
@@ -125,9 +125,9 @@ static size_t take_gzip(struct tide_source *s, uint8_t *to, size_t n)
   return n - in->gzip.avail_out;
 }
 
-static size_t take_zstd(struct tide_source *s, uint8_t *to, size_t n)
+static size_t take_zstd(struct tide_stream *s, uint8_t *to, size_t n)
 {
-  struct tide_source_inner *in = s->own;
+  struct tide_stream_inner *in = s->own;
   ZSTD_outBuffer out = {to, n, 0};
   while (out.pos == 0) {
     if (!have_packed(s)) {
@@ -148,14 +148,14 @@ static size_t take_zstd(struct tide_source *s, uint8_t *to, size_t n)
   return out.pos;
 }
 
-static size_t take_bytes(struct tide_source *s, uint8_t *to, size_t n)
+static size_t take_bytes(struct tide_stream *s, uint8_t *to, size_t n)
 {
   switch (s->packing) {
   case TIDE_PACKING_GZIP: return take_gzip(s, to, n);
   case TIDE_PACKING_ZSTD: return take_zstd(s, to, n);
   default: break;
   }
-  struct tide_source_inner *in = s->own;
+  struct tide_stream_inner *in = s->own;
   if (!have_packed(s)) {
     s->ended = true;
     return 0;
@@ -166,18 +166,18 @@ static size_t take_bytes(struct tide_source *s, uint8_t *to, size_t n)
   return got;
 }
 
-static bool is_a_bomb(const struct tide_source *s)
+static bool is_a_bomb(const struct tide_stream *s)
 {
   if (s->packing == TIDE_PACKING_NONE || s->end_offset <= TIDE_SOURCE_FREE_BYTES)
     return false;
-  return s->end_offset > TIDE_SOURCE_MAX_BYTES ||
+  return s->end_offset > TIDE_STREAM_MAX_BYTES ||
          s->end_offset / TIDE_SOURCE_MAX_RATIO > s->own->n_packed;
 }
 
 // The unread part moves to the front of a window that has room for n bytes.
-static void make_room(struct tide_source *s, size_t n)
+static void make_room(struct tide_stream *s, size_t n)
 {
-  struct tide_source_inner *in = s->own;
+  struct tide_stream_inner *in = s->own;
   size_t left = (size_t)(s->end - s->at);
   if (left)
     memmove(in->window, s->at, left);
@@ -190,9 +190,9 @@ static void make_room(struct tide_source *s, size_t n)
   s->end = in->window + left;
 }
 
-size_t tide_source_fill(struct tide_source *s, size_t n)
+size_t tide_stream_fill(struct tide_stream *s, size_t n)
 {
-  struct tide_source_inner *in = s->own;
+  struct tide_stream_inner *in = s->own;
   if ((size_t)(s->end - s->at) >= n || s->ended)
     return (size_t)(s->end - s->at);
   make_room(s, n);
@@ -211,9 +211,9 @@ size_t tide_source_fill(struct tide_source *s, size_t n)
   return (size_t)(s->end - s->at);
 }
 
-static void tell_packing(struct tide_source *s)
+static void tell_packing(struct tide_stream *s)
 {
-  struct tide_source_inner *in = s->own;
+  struct tide_stream_inner *in = s->own;
   // A pipe may give its first bytes one by one.
   while (!s->ended && in->packed_n < 4) {
     size_t got = take_raw(s, in->packed + in->packed_n, PACKED_BYTES - in->packed_n);
@@ -234,9 +234,9 @@ static void tell_packing(struct tide_source *s)
   }
 }
 
-static struct tide_source *source_new(int fd, const void *bytes, size_t n, const char *name)
+static struct tide_stream *source_new(int fd, const void *bytes, size_t n, const char *name)
 {
-  struct tide_source *s = tide_alloc(sizeof *s);
+  struct tide_stream *s = tide_alloc(sizeof *s);
   s->own = tide_alloc(sizeof *s->own);
   s->name = tide_strdup(name);
   s->own->fd = fd;
@@ -250,34 +250,34 @@ static struct tide_source *source_new(int fd, const void *bytes, size_t n, const
   return s;
 }
 
-struct tide_source *tide_source_new(const void *bytes, size_t n, const char *name)
+struct tide_stream *tide_stream_new(const void *bytes, size_t n, const char *name)
 {
   return source_new(-1, bytes, n, name);
 }
 
-enum tide_err tide_source_open(const char *path, struct tide_source **ret_source,
+enum tide_err tide_stream_open(const char *path, struct tide_stream **ret_stream,
                                struct tide_diag *diag)
 {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return tide_fail_errno(diag, "cannot open %s", path);
-  struct tide_source *s = source_new(fd, NULL, 0, path);
+  struct tide_stream *s = source_new(fd, NULL, 0, path);
   enum tide_err err = s->err;
   if (err) {
     if (diag)
       *diag = s->diag;
-    tide_source_free(s);
+    tide_stream_free(s);
     return err;
   }
-  *ret_source = s;
+  *ret_stream = s;
   return TIDE_ERR_OK;
 }
 
-void tide_source_free(struct tide_source *s)
+void tide_stream_free(struct tide_stream *s)
 {
   if (!s)
     return;
-  struct tide_source_inner *in = s->own;
+  struct tide_stream_inner *in = s->own;
   if (in->fd >= 0)
     close(in->fd);
   if (in->gzip_ready)
@@ -290,15 +290,15 @@ void tide_source_free(struct tide_source *s)
   free(s);
 }
 
-static bool line_is_endless(struct tide_source *s)
+static bool line_is_endless(struct tide_stream *s)
 {
-  stop_reading(s, tide_source_fail(s, TIDE_ERR_LIMIT, tide_source_offset(s), &s->diag,
-                                   "a line is longer than %u bytes", TIDE_SOURCE_MAX_LINE));
+  stop_reading(s, tide_stream_fail(s, TIDE_ERR_LIMIT, tide_stream_offset(s), &s->diag,
+                                   "a line is longer than %u bytes", TIDE_STREAM_MAX_LINE));
   s->at = s->end;
   return false;
 }
 
-bool tide_source_line(struct tide_source *s, struct tide_source_line *ret_line)
+bool tide_stream_line(struct tide_stream *s, struct tide_stream_line *ret_line)
 {
   size_t seen = 0;
   for (;;) {
@@ -307,28 +307,28 @@ bool tide_source_line(struct tide_source *s, struct tide_source_line *ret_line)
     if (newline || (s->ended && n)) {
       size_t length = newline ? (size_t)(newline - s->at) : n;
       bool has_return = newline && length && newline[-1] == '\r'; // it was on another system
-      *ret_line = (struct tide_source_line){(const char *)s->at, length - has_return,
-                                            tide_source_offset(s), newline};
+      *ret_line = (struct tide_stream_line){(const char *)s->at, length - has_return,
+                                            tide_stream_offset(s), newline};
       s->at += length + (newline ? 1 : 0);
       return true;
     }
     if (s->ended)
       return false;
-    if (n > TIDE_SOURCE_MAX_LINE)
+    if (n > TIDE_STREAM_MAX_LINE)
       return line_is_endless(s);
     seen = n;
     // A window's worth at once, so that what is left over is moved seldom.
-    tide_source_fill(s, n + (n < WINDOW_BYTES / 2 ? WINDOW_BYTES / 2 : n));
+    tide_stream_fill(s, n + (n < WINDOW_BYTES / 2 ? WINDOW_BYTES / 2 : n));
   }
 }
 
-enum tide_err tide_source_rest(struct tide_source *s, size_t max_bytes, struct tide_buf *out,
+enum tide_err tide_stream_rest(struct tide_stream *s, size_t max_bytes, struct tide_buf *out,
                                struct tide_diag *diag)
 {
-  while (tide_source_fill(s, 1) > 0) {
+  while (tide_stream_fill(s, 1) > 0) {
     size_t n = (size_t)(s->end - s->at);
     if (out->n + n > max_bytes)
-      return tide_source_fail(s, TIDE_ERR_LIMIT, tide_source_offset(s), diag,
+      return tide_stream_fail(s, TIDE_ERR_LIMIT, tide_stream_offset(s), diag,
                               "more than %zu bytes are too many to be read at once", max_bytes);
     tide_buf_append(out, s->at, n);
     s->at = s->end;
@@ -336,14 +336,14 @@ enum tide_err tide_source_rest(struct tide_source *s, size_t max_bytes, struct t
   return TIDE_ERR_OK;
 }
 
-enum tide_err tide_source_status(const struct tide_source *s, struct tide_diag *diag)
+enum tide_err tide_stream_status(const struct tide_stream *s, struct tide_diag *diag)
 {
   if (s->err && diag)
     *diag = s->diag;
   return s->err;
 }
 
-enum tide_err tide_source_fail(const struct tide_source *s, enum tide_err err, uint64_t offset,
+enum tide_err tide_stream_fail(const struct tide_stream *s, enum tide_err err, uint64_t offset,
                                struct tide_diag *diag, const char *format, ...)
 {
   if (!diag)
