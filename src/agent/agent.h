@@ -55,6 +55,13 @@ uint64_t tide_agent_event(const struct tide_agent_frame *frame);
 // be gone on with as if there were no hook.
 uint64_t tide_agent_event_new(struct tide_agent_frame *frame);
 
+// The process is about to become another program: the supervisor hears of what would not be
+// recorded otherwise, and may put an agent into that, too.
+uint64_t tide_agent_exec(const struct tide_agent_hook *hook, const struct tide_agent_frame *frame);
+
+// Calls a function on another stack, of which stack_top is the upper end, a multiple of 16.
+void tide_agent_call_on(uint64_t stack_top, void (*function)(void *), void *argument);
+
 // Loaded objects without the loader's help: /proc/self/maps names every file that is mapped, and
 // the page at its offset 0 holds the program headers.
 bool tide_agent_object_at(uint64_t pc, struct tide_object *ret_object);

@@ -125,6 +125,9 @@ TIDE_COLD static uint64_t pass_by(const struct tide_agent_hook *hook,
 __attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f)
 {
   const struct tide_agent_hook *hook = &tide_agent_face.hooks[f->index];
+  // Before the thread's place is touched: it may be a vfork child's, whose exec does not return.
+  if (TIDE_UNLIKELY(hook->role == TIDE_ROLE_EXEC))
+    return tide_agent_exec(hook, f);
   struct tide_agent_seat *seat = tide_agent_seat();
   if (TIDE_UNLIKELY(!seat))
     return pass_by(hook, f);

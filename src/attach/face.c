@@ -123,6 +123,7 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
   describe_process(a->tracer->outside, face);
   list_ranges(a, face);
   snprintf(face->door, sizeof face->door, "%s", options->door ? options->door : "");
+  snprintf(face->library, sizeof face->library, "%s", options->library ? options->library : "");
   list_tables(a, face);
   snprintf(face->allocator, sizeof face->allocator, "%s", plan->patches[0].entry.loaded->path);
   face->blocks_are_apart = is_glibc_alone(plan);

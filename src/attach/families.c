@@ -202,6 +202,23 @@ void tide_hookables_find(const struct tide_loaded_list *list, struct tide_hookab
   }
 }
 
+static void look_for_exec(void *context, const struct tide_function *function)
+{
+  if (!strcmp(function->name, "execve"))
+    take_entry(context, function, TIDE_FAMILY_LIBC, TIDE_ROLE_EXEC);
+}
+
+void tide_hookables_find_exec(const struct tide_loaded_list *list,
+                              struct tide_hookables *ret_entries)
+{
+  *ret_entries = (struct tide_hookables){0};
+  for (size_t i = 0; i < list->n; i++) {
+    struct search s = {.loaded = &list->all[i], .entries = ret_entries};
+    if (!is_left_alone(s.loaded))
+      tide_loaded_each_function(s.loaded, look_for_exec, &s);
+  }
+}
+
 void tide_hookables_done(struct tide_hookables *entries)
 {
   free(entries->all);

@@ -24,4 +24,7 @@ struct tide_hookables {
 
 // The entries of every allocator in the objects, each address once. The list must outlive them.
 void tide_hookables_find(const struct tide_loaded_list *list, struct tide_hookables *ret_entries);
+// Where the process becomes another program: execve, by which libc does all of it.
+void tide_hookables_find_exec(const struct tide_loaded_list *list,
+                              struct tide_hookables *ret_entries);
 void tide_hookables_done(struct tide_hookables *entries);

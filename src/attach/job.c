@@ -90,6 +90,15 @@ static enum tide_err look_at_process(struct tide_job *job, struct tide_diag *dia
   return TIDE_ERR_OK;
 }
 
+// Behind the allocators' functions: by the first of those the face names the allocator.
+static void plan_exec(struct tide_job *job)
+{
+  struct tide_hookables execs;
+  tide_hookables_find_exec(&job->objects, &execs);
+  tide_plan_add(job->outside, &execs, &job->plan);
+  tide_hookables_done(&execs);
+}
+
 static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
 {
   const char *why;
@@ -103,11 +112,13 @@ static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
   tide_plan_make(job->outside, &job->entries, &job->plan);
   if (!job->plan.n_patches)
     return no_allocator(job, diag);
+  if (o->door)
+    plan_exec(job);
   if (!tide_attachment_init(&job->attachment, &job->plan, &job->agent, &job->tracer, job->outside,
                             &job->objects, &why))
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED, "cannot attach to process %u: %s", o->pid, why);
-  if (!tide_face_fill(&job->attachment,
-                      &(struct tide_face_options){o->store_bytes, o->depth_limit, o->door}))
+  if (!tide_face_fill(&job->attachment, &(struct tide_face_options){o->store_bytes, o->depth_limit,
+                                                                    o->door, o->library}))
     return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not an agent of this tidemark", o->agent);
   return TIDE_ERR_OK;
 }

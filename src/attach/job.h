@@ -18,6 +18,7 @@ struct tide_job_options {
   uint32_t families_hooked; // a bit for each family that is wanted; 0: all
   pid_t held;               // its only thread, which the caller holds at its beginning; 0: it runs
   const char *door;         // where its fork children ask for stores; NULL: they do not
+  const char *library;      // the recorder that programs preload which it becomes; with a door
 };
 
 // What came of it.

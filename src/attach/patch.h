@@ -85,6 +85,7 @@ struct tide_face_options {
   uint64_t store_bytes;
   uint32_t depth_limit; // frames of a stack; 0: all
   const char *door;     // where fork children ask for stores; NULL: they do not
+  const char *library;  // what programs preload that it becomes; NULL: nothing
 };
 
 // False: it does not fit.

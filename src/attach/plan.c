@@ -194,14 +194,20 @@ static void plan_entry(struct making *m, const struct tide_hookable *entry, uint
   }
 }
 
+void tide_plan_add(struct tide_outside *outside, const struct tide_hookables *entries,
+                   struct tide_plan *plan)
+{
+  TIDE_CLEANUP_FREE uint8_t *code = tide_alloc(MAX_FUNCTION_BYTES);
+  struct making m = {.outside = outside, .displacer = tide_displacer(), .plan = plan};
+  for (size_t i = 0; i < entries->n; i++)
+    plan_entry(&m, &entries->all[i], code);
+}
+
 void tide_plan_make(struct tide_outside *outside, const struct tide_hookables *entries,
                     struct tide_plan *ret_plan)
 {
-  TIDE_CLEANUP_FREE uint8_t *code = tide_alloc(MAX_FUNCTION_BYTES);
   *ret_plan = (struct tide_plan){0};
-  struct making m = {.outside = outside, .displacer = tide_displacer(), .plan = ret_plan};
-  for (size_t i = 0; i < entries->n; i++)
-    plan_entry(&m, &entries->all[i], code);
+  tide_plan_add(outside, entries, ret_plan);
 }
 
 void tide_plan_done(struct tide_plan *plan)

@@ -56,6 +56,9 @@ struct tide_plan {
 // be read about) code is taken from the files. What the plan takes is claimed there.
 void tide_plan_make(struct tide_outside *outside, const struct tide_hookables *entries,
                     struct tide_plan *ret_plan);
+// The same of more entries, for a plan that is made.
+void tide_plan_add(struct tide_outside *outside, const struct tide_hookables *entries,
+                   struct tide_plan *plan);
 void tide_plan_done(struct tide_plan *plan);
 
 const char *tide_patch_form_words(enum tide_patch_form form);

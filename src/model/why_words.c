@@ -71,8 +71,8 @@ static const struct {
          "run: a daemon that left its parents, or started elsewhere",
          "let the run wait for its daemons, which then stay its own (tidemark help run)"},
     [TIDE_WHY_UNSEEN_MEMORY] = {"unseen memory",
-                                "has most of its memory from elsewhere than libc's allocator and "
-                                "libc's mmap",
+                                "has much of its memory from elsewhere than the allocators and the "
+                                "mmap that were seen",
                                 NULL},
 };
 

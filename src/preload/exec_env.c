@@ -134,3 +134,22 @@ char **tide_exec_env_without(char *const env[], void *scratch)
   fixed[k] = NULL;
   return fixed;
 }
+
+static void is_not_to_load_us(struct tide_exec_target *target)
+{
+  target->takes_us = false;
+  if (!target->is_unfit)
+    target->why = TIDE_WHY_SANITIZER;
+  target->is_unfit = true;
+}
+
+void tide_exec_target_heed(struct tide_exec_target *target, char *const env[])
+{
+  bool may_load_us = !target->is_unfit || target->why == TIDE_WHY_OWN_ALLOCATOR;
+  if (target->is_elf && may_load_us && tide_exec_env_library_is_gone()) {
+    target->is_unfit = true;
+    target->why = TIDE_WHY_NO_LIBRARY;
+  }
+  if (tide_exec_env_has_sanitizer(env))
+    is_not_to_load_us(target);
+}

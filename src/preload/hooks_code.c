@@ -11,6 +11,7 @@
 
 #include "preload/exec_image.h"
 #include "preload/hook.h"
+#include "rt/text.h"
 #include "record/limits.h"
 
 #include <alloca.h>
@@ -20,6 +21,14 @@
 #include <unistd.h>
 
 extern char **environ;
+
+static const char *path_variable(void)
+{
+  for (char **e = environ; e && *e; e++)
+    if (tide_text_starts(*e, "PATH="))
+      return *e + sizeof "PATH=" - 1;
+  return NULL;
+}
 
 // Must be macros: the memory is on the caller's stack.
 #define WITH_US(env)                                                                               \
@@ -41,7 +50,7 @@ extern char **environ;
   ({                                                                                               \
     struct tide_exec_target target_;                                                               \
     const uint32_t *spawned_ = (spawned);                                                          \
-    tide_exec_target_look(file, search, &target_);                                                 \
+    tide_exec_target_look(file, search, path_variable(), &target_);                                \
     tide_exec_target_heed(&target_, env);                                                          \
     if (spawned_)                                                                                  \
       tide_exec_target_announce_spawn(&target_);                                                   \

@@ -71,7 +71,8 @@ struct tide_agent_face {
   struct tide_agent_table tables[TIDE_AGENT_TABLES];
   uint64_t seats; // of struct tide_agent_place and more, TIDE_AGENT_SEAT_BYTES each
   struct tide_agent_hook hooks[TIDE_AGENT_HOOKS];
-  char door[TIDE_AGENT_DOOR_BYTES]; // where fork children ask for stores; "": they do not
+  char door[TIDE_AGENT_DOOR_BYTES];    // where fork children ask for stores; "": they do not
+  char library[TIDE_AGENT_PATH_BYTES]; // what programs that it becomes or starts preload; ""
   char program[TIDE_AGENT_PATH_BYTES];
   char allocator[TIDE_AGENT_PATH_BYTES];
   char command[TIDE_AGENT_COMMAND_BYTES]; // arguments, each with its NUL

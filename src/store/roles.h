@@ -20,6 +20,7 @@
   X(UNMAP)           /* f(at, size) */                                                             \
   X(REMAP)           /* p = f(at, old size, size, ...) */                                          \
   X(BREAK)           /* f(to), or f(by) */                                                         \
+  X(EXEC)            /* f(path, arguments, environment), or it fails */                            \
   X(NO_EVENT)        /* nothing to record */
 
 enum tide_role {

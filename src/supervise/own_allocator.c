@@ -75,6 +75,21 @@ static uint64_t n_heap_events(const struct tide_image *image)
   return n;
 }
 
+// A fork child has its parent's memory, too, and a program's own pages are recorded as such.
+static bool is_elsewhere(const struct tide_image *image, int64_t anonymous,
+                         struct tide_unrecorded *row)
+{
+  row->why = TIDE_WHY_UNSEEN_MEMORY;
+  row->detail = NULL;
+  // Of a process that was seen from its beginning, whatever is freed and not known was allocated by
+  // functions that nobody hooked.
+  bool frees_unseen = image->by_agent && !(image->lacks & TIDE_LACK_BEFORE) &&
+                      image->loss.n_unknown_free > n_heap_events(image) / 20;
+  return !image->by_fork &&
+         (frees_unseen ||
+          (anonymous >= MUCH_BYTES && image->peak_bytes + image->page_peak_bytes < anonymous / 4));
+}
+
 // The agent sees every allocator that has functions; Go's has none, and what it calls of C's is all
 // that was recorded.
 static bool is_part_of_go(struct tide_own_allocators *allocators, const struct tide_image *image,
@@ -93,7 +108,8 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
   if (!image->exe || !*image->exe)
     return false;
   if (image->by_agent)
-    return is_part_of_go(allocators, image, row);
+    return is_part_of_go(allocators, image, row) ||
+           is_elsewhere(image, (int64_t)max_anonymous_bytes, row);
   int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
   bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;
   bool is_small_part = heap < anonymous / 2 || !anonymous;
@@ -105,9 +121,5 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
               : NULL;
   if (matters && (is_first || row->detail))
     return true;
-  // A fork child has its parent's memory, too, and a program's own pages are recorded as such.
-  row->why = TIDE_WHY_UNSEEN_MEMORY;
-  row->detail = NULL;
-  return !image->by_fork && anonymous >= MUCH_BYTES &&
-         heap + image->page_peak_bytes < anonymous / 4;
+  return is_elsewhere(image, anonymous, row);
 }

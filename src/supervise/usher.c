@@ -148,7 +148,8 @@ static enum tide_err put_agent(const struct tide_usher_house *house, const struc
                                            .store_bytes = TIDE_JOB_STORE_BYTES,
                                            .depth_limit = house->depth,
                                            .held = guest->pid,
-                                           .door = house->follows ? house->door : NULL};
+                                           .door = house->follows ? house->door : NULL,
+                                           .library = house->library};
   return tide_job_attach(&options, &job, ret_attached, diag);
 }
 

@@ -527,3 +527,68 @@ def how_one_allocator(ground):
     image = ground.report("x.tide")["image"]
     expect(list(allocators(image)) == ["jemalloc"], f"{image}")
     expect(re.search(r"allocator +1 +jemalloc; by a preloaded library", done.stderr), done.stderr)
+
+
+# By fork and exec, by spawn, and itself without any variable; execs that fail change nothing.
+EXECS = """
+#include <errno.h>
+#include <spawn.h>
+int main(int argc, char **argv)
+{
+  int status;
+  pid_t child;
+  for (int i = 0; i < 3; i++)
+    if (execv("/no/such/program", argv + 1) != -1 || errno != ENOENT) return 3;
+  if (fork() == 0) { execv(argv[1], argv + 1); _exit(9); }
+  wait(&status);
+  if (posix_spawn(&child, argv[1], NULL, NULL, argv + 1, environ)) return 4;
+  wait(&status);
+  if (execv("prog.c", argv + 1) != -1 || errno != EACCES) return 5;
+  work();
+  return argc > 1 ? execve(argv[1], argv + 1, (char *[]){NULL}) : 7;
+}
+"""
+
+
+@test
+def how_exec_out_of_the_agent(ground):
+    """What a static program starts or becomes is recorded, too: static, musl's, preloaded ones."""
+    (ground.scratch / "prog.c").write_text("no program\n")
+    starters = {"static": ground.build("start", TRUTH + EXECS, "-static"),
+                "musl": musl(ground, "start_musl", TRUTH + EXECS, "-static")}
+    for kind in ("static", "musl", "jemalloc", "plain"):
+        prog = ground.build("prog", PLAIN) if kind == "plain" else build_plain(ground, "prog", kind)
+        for name, start in starters.items():
+            done = ground.record("-f", "-o", "x.tide", "--", start, prog)
+            expect(done.status == 6 and done.stdout == "ran\n" * 3,
+                   f"{name}, {kind}: {done.status}, {done.stdout!r}, {done.stderr}")
+            check_truth(ground, "x.tide", 3)
+            check_truth(ground, "x.tide", 1, start.name)
+            roll = ground.report("x.tide")["capture"]["run"]
+            expect(not roll["unrecorded"], f"{name}, {kind}: {roll}")
+
+
+@test
+def how_exec_out_of_the_agent_alone(ground):
+    """With nobody to take it, the next program runs as ever, musl's, too, and is listed."""
+    start = ground.build("prog", TRUTH + """
+int main(int argc, char **argv)
+{
+  work();
+  write(1, "ready\\n", 6);
+  while (access("go", F_OK)) usleep(10000);
+  return argc > 1 ? execv(argv[1], argv + 1) : 7;
+}
+""", "-static")
+    child = start_waiting(ground, start, musl(ground, "next", PLAIN))
+    pid = prog_of(child)
+    for other in children(child.pid):
+        if other != pid:
+            os.kill(other, signal.SIGKILL)
+    (ground.scratch / "go").write_text("")
+    status, out, err = finish(child)
+    expect(status == 6 and out == "ran\n", f"{status}, {out!r}: {err}")
+    expect("the agent could not record next: " in " ".join(err.split()), err)
+    [row] = ground.report("x.tide")["capture"]["run"]["unrecorded"]
+    expect((row["program"], row["reason"]) == ("next", "musl"), f"{row}")
+    check_truth(ground, "x.tide")

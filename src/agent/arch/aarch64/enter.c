@@ -57,3 +57,19 @@ __asm__(".text\n"
         "  add sp, sp, #160\n"
         "  br x17\n"
         ".size tide_agent_enter_new, . - tide_agent_enter_new\n");
+
+__asm__(".text\n"
+        ".globl tide_agent_call_on\n"
+        ".protected tide_agent_call_on\n"
+        ".type tide_agent_call_on, %function\n"
+        "tide_agent_call_on:\n"
+        "  hint #34\n" // bti c
+        "  stp x29, x30, [sp, #-16]!\n"
+        "  mov x29, sp\n"
+        "  mov sp, x0\n"
+        "  mov x0, x2\n"
+        "  blr x1\n"
+        "  mov sp, x29\n"
+        "  ldp x29, x30, [sp], #16\n"
+        "  ret\n"
+        ".size tide_agent_call_on, . - tide_agent_call_on\n");

@@ -55,3 +55,19 @@ __asm__(".text\n"
         "  pop %rax\n" // the real function, where the number was
         "  jmp *%rax\n"
         ".size tide_agent_enter_new, . - tide_agent_enter_new\n");
+
+__asm__(".text\n"
+        ".globl tide_agent_call_on\n"
+        ".protected tide_agent_call_on\n"
+        ".type tide_agent_call_on, @function\n"
+        "tide_agent_call_on:\n"
+        "  endbr64\n"
+        "  push %rbp\n"
+        "  mov %rsp, %rbp\n"
+        "  mov %rdi, %rsp\n"
+        "  mov %rdx, %rdi\n"
+        "  call *%rsi\n"
+        "  mov %rbp, %rsp\n"
+        "  pop %rbp\n"
+        "  ret\n"
+        ".size tide_agent_call_on, . - tide_agent_call_on\n");

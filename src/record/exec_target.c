@@ -3,7 +3,8 @@
 // A look into the file that is about to be run: its loader, its mode, and the libraries it needs.
 // Nothing is kept; this may be a vfork child.
 
-#include "preload/exec_image.h"
+#include "record/exec_target.h"
+
 #include "record/door.h"
 #include "record/record.h"
 #include "rt/sys.h"
@@ -26,7 +27,6 @@ enum {
 
 #define OUR_MACHINE (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? EM_X86_64 : EM_AARCH64)
 
-extern char **environ;
 static const char *supervisor_door = "";
 
 void tide_exec_target_init(const char *door)
@@ -138,7 +138,7 @@ static bool is_unfit(const struct target *t, struct tide_exec_target *target)
                                                       : TIDE_WHY_NO_LIBRARY;
   if (target->why == TIDE_WHY_STATIC) // the loader itself takes preloads
     return !tide_text_find(target->path, "/ld-linux");
-  if (target->why != TIDE_WHY_NO_LIBRARY || tide_exec_env_library_is_gone())
+  if (target->why != TIDE_WHY_NO_LIBRARY)
     return true;
   target->why = TIDE_WHY_OWN_ALLOCATOR; // then what the hooks see is not all
   return tide_exec_allocator_inside(t->fd, &t->elf);
@@ -163,12 +163,8 @@ static long open_file(const char *path)
 }
 
 // The path where it was found is left in line.
-static long open_searching(const char *file, struct tide_line *line)
+static long open_searching(const char *file, const char *path, struct tide_line *line)
 {
-  const char *path = NULL;
-  for (char **e = environ; e && *e && !path; e++)
-    if (tide_text_starts(*e, "PATH="))
-      path = *e + sizeof "PATH=" - 1;
   long fd = -1;
   while (path && tide_sys_failed(fd)) {
     path = candidate(path, file, line);
@@ -204,9 +200,11 @@ static bool follow_script(struct target *t, struct tide_exec_target *target)
   return !tide_sys_failed(t->fd);
 }
 
-void tide_exec_target_look(const char *file, bool search, struct tide_exec_target *ret_target)
+void tide_exec_target_look(const char *file, bool search, const char *path,
+                           struct tide_exec_target *ret_target)
 {
   ret_target->is_unfit = ret_target->is_told = ret_target->is_seen_to = false;
+  ret_target->is_elf = false;
   ret_target->takes_us = !tide_sys_confined; // the filter stays with the next image
   ret_target->why = TIDE_WHY_UNKNOWN;
   ret_target->path[0] = 0;
@@ -222,12 +220,13 @@ void tide_exec_target_look(const char *file, bool search, struct tide_exec_targe
   struct tide_line found = TIDE_LINE(ret_target->path);
   if (plain)
     tide_line_add(&found, file);
-  t.fd = plain ? open_file(file) : open_searching(file, &found);
+  t.fd = plain ? open_file(file) : open_searching(file, path, &found);
   for (int i = 0; i < MAX_SCRIPTS && !tide_sys_failed(t.fd) && follow_script(&t, ret_target); i++)
     ;
   if (tide_sys_failed(t.fd))
     return;
   enum kind kind = read_headers(&t, &ret_target->why);
+  ret_target->is_elf = kind != NO_ELF;
   ret_target->is_unfit = kind == UNFIT || (kind == PLAIN && is_unfit(&t, ret_target));
   TIDE_SYS(SYS_close, t.fd);
 }
@@ -247,16 +246,6 @@ static void tell_door(struct tide_exec_target *target, uint32_t flags, uint32_t 
       tide_door_tell(supervisor_door, &hello, has_path ? target->path : "", has_path && !subject) ==
           TIDE_DOOR_SEEN_TO)
     target->is_seen_to = true;
-}
-
-void tide_exec_target_heed(struct tide_exec_target *target, char *const env[])
-{
-  if (!tide_exec_env_has_sanitizer(env))
-    return;
-  target->takes_us = false;
-  if (!target->is_unfit)
-    target->why = TIDE_WHY_SANITIZER;
-  target->is_unfit = true;
 }
 
 void tide_exec_target_announce(struct tide_exec_target *target)

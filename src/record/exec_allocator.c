@@ -2,7 +2,7 @@
 //
 // The symbol table, copied and gone through: the file may change meanwhile, and nothing of it is
 // believed.
-#include "preload/exec_image.h"
+#include "record/exec_target.h"
 
 #include "rt/sys.h"
 #include "rt/text.h"
