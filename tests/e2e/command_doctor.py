@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """tidemark doctor: what would be seen, and that it is so."""
+import glob
 import json
 import os
 import shutil
 import subprocess
 
+import record
 from ground import expect, test
 
 PROGRAM = """
@@ -70,3 +72,29 @@ def doctor_judges_processes(ground):
     doctor(ground, child.pid, 2, "there is no process")
     if os.path.exists("/proc/2/status") and "VmSize" not in open("/proc/2/status").read():
         doctor(ground, 2, 2, "one of the kernel's own")
+
+
+LIBRARY = "#include <stdlib.h>\nvoid *own_block(void) { return malloc(10); }\n"
+USER = "void *own_block(void);\nint main(void) { return !own_block(); }\n"
+
+
+@test
+def doctor_finds_libraries(ground):
+    """As the loader does: those of libraries, too, and what it will not find."""
+    jemalloc = sorted(glob.glob("/usr/lib/*/libjemalloc.so.2"))
+    if not jemalloc:
+        raise record.Skip("no libjemalloc here")
+    (ground.scratch / "lib").mkdir()
+    library = ground.build("lib/libown.so", LIBRARY, "-shared", "-fPIC", "-Wl,-soname,libown.so",
+                           "-Wl,--no-as-needed", "-x", "none", jemalloc[0])
+    libc = os.confstr("CS_GNU_LIBC_VERSION")
+    linked = ["-x", "none", str(library)]
+    prog = ground.build("relative", USER, *linked, "-Wl,-rpath,$ORIGIN/lib")
+    doctor(ground, prog, 0, f"libc {libc}", "jemalloc (libjemalloc.so.2)",
+           "libc's malloc (libc.so.6)")
+    prog = ground.build("bare", USER, *linked)
+    words = doctor(ground, prog, 0, "missing libown.so: the program will not start")
+    expect("jemalloc" not in words, words)
+    ground.env["LD_LIBRARY_PATH"] = str(ground.scratch / "lib")
+    words = doctor(ground, prog, 0, "jemalloc (libjemalloc.so.2)")
+    expect("missing" not in words, words)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cargo build: every process is recorded, rustc too, which has jemalloc linked in or loads LLVM, and
-what held its memory has a name."""
+"""cargo build: every process is recorded, rustc too, which is large and loads LLVM, and what held
+its memory has a name."""
 import json
 import shutil
 

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Breadth first, as the loader does. Files and the cache are bytes from outside: whatever they
+// hold, a library is found or it is not.
+#define _GNU_SOURCE
+#include "attach/needed.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+
+#include <elf.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_OBJECTS = 1024, MOST_CACHE_BYTES = 64 << 20 };
+#define APART (UINT64_C(1) << 40) // so that no two objects have an address in common
+
+struct search {
+  struct tide_loaded_list *list;
+  const char *debug_dirs;
+  struct tide_buf cache; // the file
+};
+
+// ---- the dynamic section ----
+
+static const char *text_at(struct tide_section texts, uint64_t at)
+{
+  return at < texts.n && memchr(texts.data + at, 0, texts.n - at) ? (const char *)texts.data + at
+                                                                  : NULL;
+}
+
+// The n-th entry of a kind; NULL: there are fewer.
+static const char *dynamic_text(const struct tide_loaded *object, int64_t tag, size_t nth)
+{
+  struct tide_section dynamic = tide_elf_section(object->elf->elf, "dynamic");
+  struct tide_section texts = tide_elf_section(object->elf->elf, "dynstr");
+  for (size_t i = 0; dynamic.data && texts.data && (i + 1) * sizeof(Elf64_Dyn) <= dynamic.n; i++) {
+    Elf64_Dyn entry;
+    memcpy(&entry, dynamic.data + i * sizeof entry, sizeof entry);
+    if (entry.d_tag == tag && !nth--)
+      return text_at(texts, entry.d_un.d_val);
+  }
+  return NULL;
+}
+
+// ---- candidates ----
+
+static bool is_for_same_machine(const struct tide_loaded *a, const struct tide_loaded *b)
+{
+  GElf_Ehdr one, other;
+  return gelf_getehdr(a->elf->elf, &one) && gelf_getehdr(b->elf->elf, &other) &&
+         one.e_machine == other.e_machine && one.e_ident[EI_CLASS] == other.e_ident[EI_CLASS];
+}
+
+static bool is_listed(const struct tide_loaded_list *list, const char *path)
+{
+  struct stat its, other;
+  if (stat(path, &its))
+    return false;
+  for (size_t i = 0; i < list->n; i++)
+    if (!stat(list->all[i].path, &other) && its.st_ino == other.st_ino &&
+        its.st_dev == other.st_dev)
+      return true;
+  return false;
+}
+
+// True: it is a library for this program, and on the list now.
+static bool take(struct search *s, const char *path)
+{
+  struct tide_loaded object;
+  struct tide_diag ignored;
+  struct tide_loaded_list *list = s->list;
+  if (is_listed(list, path))
+    return true;
+  if (access(path, R_OK) || tide_loaded_open_file(path, s->debug_dirs, &object, &ignored))
+    return false;
+  if (!is_for_same_machine(&object, &list->all[0])) {
+    tide_loaded_done(&object);
+    return false;
+  }
+  object.bias = list->n * APART;
+  TIDE_GROW(list->all, list->n, list->cap);
+  list->all[list->n++] = object;
+  return true;
+}
+
+// dirs: with colons between; $ORIGIN is where the object that asks lies.
+static bool take_from_dirs(struct search *s, const char *asking, const char *dirs, const char *name)
+{
+  const char *slash = strrchr(asking, '/');
+  int n_origin = slash ? (int)(slash - asking) : 1;
+  const char *origin = slash ? asking : ".";
+  while (dirs && *dirs) {
+    size_t n = strcspn(dirs, ":;");
+    size_t tag = !strncmp(dirs, "$ORIGIN", 7) ? 7 : !strncmp(dirs, "${ORIGIN}", 9) ? 9 : 0;
+    TIDE_CLEANUP_FREE char *path =
+        tag && tag <= n
+            ? tide_sprintf("%.*s%.*s/%s", n_origin, origin, (int)(n - tag), dirs + tag, name)
+            : tide_sprintf("%.*s/%s", n ? (int)n : 1, n ? dirs : ".", name);
+    if (take(s, path))
+      return true;
+    dirs += n + (dirs[n] != 0);
+  }
+  return false;
+}
+
+// ---- the loader's cache ----
+
+struct cache_head {
+  char magic[20]; // glibc-ld.so.cache1.1
+  uint32_t n, text_bytes;
+  uint8_t flags, unused[3];
+  uint32_t extension, more[3];
+};
+
+struct cache_entry {
+  int32_t flags;
+  uint32_t name, path; // from the head on
+  uint32_t os;
+  uint64_t hwcap;
+};
+
+static bool take_from_cache(struct search *s, const char *name)
+{
+  static const char MAGIC[] = "glibc-ld.so.cache1.1";
+  struct cache_head head;
+  const uint8_t *all = s->cache.data;
+  const uint8_t *at = all ? memmem(all, s->cache.n, MAGIC, sizeof MAGIC - 1) : NULL;
+  size_t n = at ? s->cache.n - (size_t)(at - all) : 0;
+  if (n < sizeof head)
+    return false;
+  memcpy(&head, at, sizeof head);
+  struct tide_section texts = {at, n};
+  for (size_t i = 0; i < head.n; i++) {
+    struct cache_entry entry;
+    size_t offset = sizeof head + i * sizeof entry;
+    if (offset + sizeof entry > n)
+      return false;
+    memcpy(&entry, at + offset, sizeof entry);
+    const char *its = text_at(texts, entry.name), *path = text_at(texts, entry.path);
+    if (its && path && !strcmp(its, name) && take(s, path))
+      return true;
+  }
+  return false;
+}
+
+static void read_cache(struct search *s, const char *path)
+{
+  char bytes[65536];
+  size_t n;
+  FILE *f = fopen(path, "re");
+  while (f && s->cache.n < MOST_CACHE_BYTES && (n = fread(bytes, 1, sizeof bytes, f)) > 0)
+    tide_buf_append(&s->cache, bytes, n);
+  if (f)
+    fclose(f);
+}
+
+// ---- all of it ----
+
+static bool find(struct search *s, size_t asking, const char *name)
+{
+  static const char USUAL[] = "/lib64:/usr/lib64:/lib:/usr/lib";
+  // The list may move while it grows; what its objects' files say does not.
+  const struct tide_loaded object = s->list->all[asking], program = s->list->all[0];
+  const char *runpath = dynamic_text(&object, DT_RUNPATH, 0);
+  if (strchr(name, '/'))
+    return take(s, name);
+  return (!runpath && take_from_dirs(s, object.path, dynamic_text(&object, DT_RPATH, 0), name)) ||
+         (!runpath && take_from_dirs(s, program.path, dynamic_text(&program, DT_RPATH, 0), name)) ||
+         take_from_dirs(s, ".", getenv("LD_LIBRARY_PATH"), name) ||
+         take_from_dirs(s, object.path, runpath, name) || take_from_cache(s, name) ||
+         take_from_dirs(s, ".", USUAL, name);
+}
+
+static void note_missing(struct tide_loaded_list *list, const char *name)
+{
+  TIDE_GROW(list->unread, list->n_unread, list->unread_cap);
+  list->unread[list->n_unread].path = tide_strdup(name);
+  list->unread[list->n_unread++].reason = tide_strdup("it is not found");
+}
+
+enum tide_err tide_needed_list_make(const char *program, const char *debug_dirs, const char *cache,
+                                    struct tide_loaded_list *ret_list, struct tide_diag *diag)
+{
+  struct tide_loaded_list list = {0};
+  struct search s = {.list = &list, .debug_dirs = debug_dirs};
+  struct tide_loaded first;
+  enum tide_err err = tide_loaded_open_file(program, debug_dirs, &first, diag);
+  if (err)
+    return err;
+  TIDE_GROW(list.all, list.n, list.cap);
+  list.all[list.n++] = first;
+  read_cache(&s, cache ? cache : "/etc/ld.so.cache");
+  for (size_t i = 0; i < list.n && list.n < MOST_OBJECTS; i++) {
+    const char *name;
+    for (size_t k = 0; (name = dynamic_text(&list.all[i], DT_NEEDED, k)); k++)
+      if (!find(&s, i, name))
+        note_missing(&list, name);
+  }
+  tide_buf_done(&s.cache);
+  *ret_list = list;
+  return TIDE_ERR_OK;
+}
+
+char *tide_needed_libc(const struct tide_loaded_list *list)
+{
+  static const char BEFORE[] = "GNU C Library (", VERSION[] = "version ";
+  for (size_t i = 0; i < list->n; i++) {
+    struct tide_section texts = tide_elf_section(list->all[i].elf->elf, "rodata");
+    if (strstr(list->all[i].path, "/ld-musl"))
+      return tide_strdup("musl");
+    const char *at = texts.data ? memmem(texts.data, texts.n, BEFORE, sizeof BEFORE - 1) : NULL;
+    size_t left = at ? texts.n - (size_t)(at - (const char *)texts.data) : 0;
+    const char *version =
+        at ? memmem(at, left < 200 ? left : 200, VERSION, sizeof VERSION - 1) : NULL;
+    if (version) {
+      version += sizeof VERSION - 1;
+      size_t n = strspn(version, "0123456789.");
+      return tide_sprintf("glibc %.*s", (int)(n && version[n - 1] == '.' ? n - 1 : n), version);
+    }
+  }
+  return NULL;
+}
