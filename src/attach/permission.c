@@ -90,49 +90,69 @@ static bool is_filtered(uint32_t pid)
   return fd >= 0 && tide_proc_status_number(0, "Seccomp", 10) == 2;
 }
 
-enum tide_err tide_permission_explain(uint32_t pid, struct tide_diag *diag)
+static enum tide_err explain_rights(const struct tide_permission *p, struct tide_diag *diag)
 {
-  uint32_t tracer = (uint32_t)tide_proc_status_number(pid, "TracerPid", 10);
-  int scope = yama_scope();
-  bool is_able = has_ptrace_capability();
-  if (tracer)
-    return explain_traced(pid, tracer, diag);
-  if (scope >= 3 || (scope == 2 && !is_able))
-    return explain_yama(scope, diag);
-  if (!is_able && !is_of_us(pid))
+  if (!p->is_of_us)
     return tide_fail(diag, TIDE_ERR_SYSTEM,
-                     "process %u is another user's: run this as that user, or as root", pid);
-  if (!is_able && is_undumpable(pid))
+                     "process %u is another user's: run this as that user, or as root", p->pid);
+  if (p->is_undumpable)
     return tide_fail(
         diag, TIDE_ERR_SYSTEM,
         "process %u keeps others out: it was setuid, has capabilities, or asked for it "
         "(PR_SET_DUMPABLE): run this as root",
-        pid);
-  if (!is_able && scope == 1)
-    return explain_yama(scope, diag);
-  if (!tide_proc_shares(pid, "ns/user"))
+        p->pid);
+  if (p->yama_scope == 1)
+    return explain_yama(p->yama_scope, diag);
+  return TIDE_ERR_OK;
+}
+
+enum tide_err tide_permission_tell(const struct tide_permission *p, struct tide_diag *diag)
+{
+  if (p->tracer)
+    return explain_traced(p->pid, p->tracer, diag);
+  if (p->yama_scope >= 3 || (p->yama_scope == 2 && !p->is_able))
+    return explain_yama(p->yama_scope, diag);
+  enum tide_err err = p->is_able ? TIDE_ERR_OK : explain_rights(p, diag);
+  if (err)
+    return err;
+  if (!p->is_in_our_namespace)
     return tide_fail(diag, TIDE_ERR_SYSTEM,
                      "process %u is in a user namespace in which you have no rights: run this as "
                      "root outside of it",
-                     pid);
-  if (!is_able)
+                     p->pid);
+  if (!p->is_able)
     return tide_fail(
         diag, TIDE_ERR_SYSTEM,
         "the kernel does not permit to trace process %u without CAP_SYS_PTRACE: run "
         "this as root; in a container, start that with this capability, or attach from the "
         "host",
-        pid);
-  if (is_filtered(pid))
+        p->pid);
+  if (p->are_we_filtered)
     return tide_fail(diag, TIDE_ERR_SYSTEM,
                      "the kernel does not permit to trace process %u: this tidemark runs under a "
                      "seccomp filter, a container's or a service's, that forbids ptrace: allow it "
                      "there, or attach from outside",
-                     pid);
+                     p->pid);
   return tide_fail(
       diag, TIDE_ERR_SYSTEM,
       "the kernel does not permit to trace process %u, not even with CAP_SYS_PTRACE: "
       "a security module (AppArmor, SELinux, Landlock) forbids it, and its log says which rule",
-      pid);
+      p->pid);
+}
+
+enum tide_err tide_permission_explain(uint32_t pid, struct tide_diag *diag)
+{
+  const struct tide_permission facts = {
+      .pid = pid,
+      .tracer = (uint32_t)tide_proc_status_number(pid, "TracerPid", 10),
+      .yama_scope = yama_scope(),
+      .is_able = has_ptrace_capability(),
+      .is_of_us = is_of_us(pid),
+      .is_undumpable = is_undumpable(pid),
+      .is_in_our_namespace = tide_proc_shares(pid, "ns/user"),
+      .are_we_filtered = is_filtered(pid),
+  };
+  return tide_permission_tell(&facts, diag);
 }
 
 enum tide_err tide_permission_check(uint32_t pid, struct tide_diag *diag)

@@ -32,3 +32,15 @@ enum tide_err tide_permission_check(uint32_t pid, struct tide_diag *diag);
 
 // When the kernel has refused.
 enum tide_err tide_permission_explain(uint32_t pid, struct tide_diag *diag);
+
+// What the kernel may have looked at.
+struct tide_permission {
+  uint32_t pid, tracer; // tracer 0: nobody traces it
+  int yama_scope;       // 0: where there is none
+  bool is_able;         // we have CAP_SYS_PTRACE
+  bool is_of_us, is_undumpable, is_in_our_namespace, are_we_filtered;
+};
+
+// The reason and the way out. Always fails.
+enum tide_err tide_permission_tell(const struct tide_permission *permission,
+                                   struct tide_diag *diag);
