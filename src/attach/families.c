@@ -59,7 +59,8 @@ struct search {
   const struct tide_loaded *loaded;
   struct allocator allocators[MAX_ALLOCATORS];
   size_t n;
-  bool is_libc; // if there is no other: its malloc is libc's own, which operator new calls
+  bool is_libc;  // if there is no other: its malloc is libc's own, which operator new calls
+  bool has_libc; // glibc's or musl's, of which a malloc without a prefix then is
   struct tide_hookables *entries;
 };
 
@@ -95,6 +96,7 @@ static void look_for_signs(void *context, const struct tide_function *function)
   struct search *s = context;
   size_t n = strlen(function->name);
   s->is_libc |= !strcmp(function->name, "__libc_malloc");
+  s->has_libc |= s->is_libc || !strcmp(function->name, "__libc_start_main");
   for (size_t i = 0; i < COUNT(SIGNS); i++) {
     long prefix = prefix_of(&SIGNS[i], function->name, n);
     if (prefix >= 0)
@@ -174,7 +176,8 @@ static void look_for_entries(void *context, const struct tide_function *function
     enum tide_role role;
     if (!strncmp(function->name, allocator->prefix, prefix) &&
         role_of(s, allocator->family, function->name + prefix, &role)) {
-      take_entry(s, function, allocator->family, role);
+      bool is_own = allocator->family == TIDE_FAMILY_LIBC && !s->has_libc;
+      take_entry(s, function, is_own ? TIDE_FAMILY_OWN : allocator->family, role);
       return;
     }
   }

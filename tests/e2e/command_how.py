@@ -592,3 +592,25 @@ int main(int argc, char **argv)
     [row] = ground.report("x.tide")["capture"]["run"]["unrecorded"]
     expect((row["program"], row["reason"]) == ("next", "musl"), f"{row}")
     check_truth(ground, "x.tide")
+
+
+@test
+def how_an_allocator_of_its_own(ground):
+    """A program that brings a malloc which nothing names: not libc's, then."""
+    prog = ground.build("prog", """
+#include <stddef.h>
+static char heap[1 << 20];
+static size_t used;
+__attribute__((noipa)) void *malloc(size_t n) { used += 4096; return heap + used - 4096 + 0 * n; }
+__attribute__((noipa)) void free(void *p) { (void)p; }
+int main(void)
+{
+  for (int i = 0; i < 50; i++) malloc(100);
+  return 6;
+}
+""")
+    done = ground.record("-f", "-o", "x.tide", prog)
+    expect(done.status == 6, done.stderr)
+    image = ground.report("x.tide")["image"]
+    own = allocators(image).get("an allocator of its own")
+    expect(own and own["allocations"] == 50 and own["peak_bytes"] == 5000, f"{image}")
