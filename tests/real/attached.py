@@ -13,6 +13,7 @@ import subprocess
 import time
 
 import crates
+import golang
 import record
 
 TESTS = {}
@@ -137,6 +138,22 @@ while sys.stdin.read(1) == "p":
     expect(wanted <= totals["live_bytes"] < wanted + 200000,
            f"{totals['live_bytes']} bytes live, not {wanted} and a little")
     expect(2000 <= totals["allocations"] < 20000, f"{totals['allocations']} allocations")
+
+
+@test("attached_cgo")
+def cgo(stage):
+    """Goroutines that allocate in C. The threads that Go makes for it may allocate a little, too."""
+    service = Service(stage, golang.build(stage, "cgo_service"))
+    service.tell("p")
+    child, _ = attach(stage, service.child.pid)
+    service.tell("p")
+    service.tell("p")
+    let_go(child)
+    service.tell("p")
+    expect(service.end() == 0, "it ended otherwise")
+    totals = report(stage)["totals"]
+    expect(16000 <= totals["allocations"] < 16100, f"{totals['allocations']} allocations")
+    expect(800000 <= totals["live_bytes"] < 810000, f"{totals['live_bytes']} bytes live")
 
 
 @contextlib.contextmanager

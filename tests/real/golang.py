@@ -12,12 +12,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 WORKERS, ROUNDS = 8, 200
 
 
-def build(stage):
+def build(stage, folder="cgo"):
     if subprocess.run(["which", "go"], capture_output=True).returncode:
         raise record.Skip("no go here")
     program = stage.scratch / "cgo"
     env = dict(os.environ, CGO_ENABLED="1", GOFLAGS="-mod=mod", GOPROXY="off", GOTOOLCHAIN="local")
-    done = subprocess.run(["go", "build", "-o", program, "."], cwd=HERE / "cgo", env=env,
+    done = subprocess.run(["go", "build", "-o", program, "."], cwd=HERE / folder, env=env,
                           capture_output=True, text=True)
     if done.returncode:
         raise record.Failure(f"does not build: {done.stderr[-300:]}")

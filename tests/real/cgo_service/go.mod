@@ -1,0 +1,3 @@
+module cgoservice
+
+go 1.19
