@@ -296,7 +296,7 @@ SECTIONS = [
      "supervisor. More without it is what it gains. Pairs of one stack that are booked together "
      "(run), the stack that came next the last time (foresight), outer words that stacks share "
      "(trunk: fewer bytes, not fewer instructions), no memo while stacks do not come back "
-     "(bypass), which ends when they do (return), and a full memo that is emptied (patience).",
+     "(bypass), and a memo that grows while stacks that do have no room (growth).",
      devices_lines),
     ("said", "The overhead that a report says",
      "Processor time of all processes with the recorder, and of tidemark meanwhile, over that of "

@@ -145,7 +145,9 @@ static void *token_of(struct tide_unwind *u, struct tide_unwind_frame *frames, u
     n = cut_middle(u, frames, n);
     frames = u->walk;
   }
-  return tide_intern(t, frames, n, root_node(end));
+  struct tide_cell *cell = tide_intern(t, frames, n, root_node(end));
+  u->is_new = t->writer.is_growing;
+  return cell;
 }
 
 static const struct tide_unwind_host unwind_host = {

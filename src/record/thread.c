@@ -99,7 +99,10 @@ static struct tide_thread *thread_new(void)
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
     return NULL;
   }
-  struct tide_thread *t = tide_sys_map_once(sizeof *t);
+  // A page: one that lay across two would cost each fork child another fault.
+  enum { STATE_BYTES = 4096 };
+  _Static_assert(sizeof(struct tide_thread) <= STATE_BYTES, "a thread's state has a page");
+  struct tide_thread *t = tide_sys_map_once(STATE_BYTES);
   if (!t || !tide_writer_init(&t->writer) || !tide_unwind_init(&t->unwind)) {
     tide_boot_off(TIDE_OFF_NO_MEMORY);
     return NULL;

@@ -166,6 +166,7 @@ static void *incremental(struct tide_unwind *u, struct tide_regs r)
   u->step[0].key |= r.pc & TIDE_PC_TAG;
   append_frames(u, standing, n_new);
   struct tide_unwind_frame *leaf = &u->frame[u->n - 1];
+  u->is_new = false;
   if (!leaf->token)
     leaf->token = tide_unwind_host->stack_token(u, u->frame, u->n, u->end);
   prepare_first_try(u, leaf);
@@ -177,7 +178,7 @@ full_walk:
 
 static void forget_memo(struct tide_unwind *u)
 {
-  tide_memo_empty(u->memo);
+  tide_memo_empty(&u->memo);
   u->leaf_sp = 0; // the first try may have been one of those forgotten
   u->memo_refused = 0;
 }
@@ -201,6 +202,19 @@ static void fill_words(const struct tide_unwind *u, struct tide_word *words)
   }
 }
 
+// There was no room for a stack that came back. When that has happened more often than it takes to
+// learn all anew, the memo grows. The largest is emptied, much later, as the program may be in
+// another phase.
+enum { GROWS_AFTER = 2, EMPTIED_AFTER = 16 }; // times the number of entries
+static void refuse(struct tide_unwind *u)
+{
+  uint32_t times = u->memo.log2 < TIDE_MEMO_LAST_LOG2 ? GROWS_AFTER : EMPTIED_AFTER;
+  if (!TIDE_HAS(GROWTH) || ++u->memo_refused <= times * u->memo.n_entries)
+    return;
+  forget_memo(u);
+  tide_memo_grow(&u->memo);
+}
+
 // Files the last capture.
 static void remember(struct tide_unwind *u, struct tide_regs r, const struct tide_memo_place *place,
                      void *token)
@@ -208,44 +222,37 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
   uint64_t leaf = u->n - 1, n = leaf + u->n_fp; // the outermost frame has no word
   if (!leaf || n > TIDE_MEMO_WORDS)
     return;
-  struct tide_memo_entry *m = tide_memo_room(u->memo, n);
+  struct tide_memo_entry *m = tide_memo_room(&u->memo, n);
   if (!m) {
-    if (TIDE_HAS(PATIENCE) && ++u->memo_refused > TIDE_MEMO_PATIENCE)
-      forget_memo(u);
+    refuse(u);
     return;
   }
-  struct tide_memo_whole *whole = tide_memo_whole(u->memo, m);
-  fill_words(u, whole->words + whole->n_repeated);
-  whole->fp = r.fp;
+  fill_words(u, u->memo.words);
+  u->memo.fps[m->number] = r.fp;
   m->pc = r.pc;
   m->sp = r.sp;
   m->needs_fp = u->frame[leaf].needs_fp;
   m->token = token;
-  tide_memo_file(u->memo, m, place);
+  tide_memo_file(&u->memo, m, n, place);
 }
 
-// Do most stacks come back now? Asked with each capture, answered with every so many.
-static bool stacks_come_back(struct tide_unwind *u, const void *token)
+// What a stack that was walked says of the program.
+static void judge(struct tide_unwind *u)
 {
-  const void **latest = &u->latest[(uint64_t)token / TIDE_TOKEN_BYTES % TIDE_LATEST];
-  u->n_back += *latest == token;
-  *latest = token;
-  if (u->memo_bypass % TIDE_BACK_ASKED)
-    return false;
-  bool most = u->n_back > TIDE_BACK_ASKED / 4 * 3;
-  u->n_back = 0;
-  return most;
+  if (!u->is_new)
+    u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
+  else
+    u->memo_credit -= u->memo_credit > 0;
 }
 
 static void *capture_past_memo(struct tide_unwind *u, struct tide_regs r)
 {
   void *token = incremental(u, r);
-  u->memo_bypass--;
-  if ((TIDE_HAS(RETURN) && stacks_come_back(u, token)) || !u->memo_bypass) {
+  judge(u);
+  if (u->memo_bypass != TIDE_MEMO_BYPASSED)
+    u->memo_bypass--;
+  else if (u->memo_credit >= TIDE_MEMO_BACK)
     u->memo_bypass = 0;
-    u->memo_credit = TIDE_MEMO_CREDIT / 4;
-    forget_memo(u); // of other times
-  }
   return token;
 }
 
@@ -264,9 +271,10 @@ __attribute__((noinline)) static void *capture_anew(struct tide_unwind *u, uint6
 {
   struct tide_regs r = {pc, sp, fp};
   void *token = incremental(u, r);
-  if (TIDE_HAS(BYPASS) && --u->memo_credit < 0)
-    u->memo_bypass = TIDE_MEMO_BYPASS;
-  if (TIDE_LIKELY(u->n))
+  judge(u);
+  if (TIDE_HAS(BYPASS) && !u->memo_credit)
+    u->memo_bypass = TIDE_MEMO_BYPASSED;
+  if (u->n && !u->is_new) // most of those that come once never come again
     remember(u, r, place, token);
   return token;
 }
@@ -276,7 +284,7 @@ __attribute__((noinline)) static void *capture_searching(struct tide_unwind *u, 
                                                          uint64_t sp, uint64_t fp)
 {
   struct tide_memo_place place;
-  const struct tide_memo_entry *m = tide_memo_search(u->memo, pc, sp, fp, &place);
+  const struct tide_memo_entry *m = tide_memo_search(&u->memo, pc, sp, fp, &place);
   if (TIDE_UNLIKELY(!m))
     return capture_anew(u, pc, sp, fp, &place);
   u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
@@ -287,11 +295,11 @@ __attribute__((noinline)) static void *capture_searching(struct tide_unwind *u, 
 __attribute__((noinline)) static void *
 capture_foreseen(struct tide_unwind *u, const struct tide_memo_entry *m, uint64_t fp)
 {
-  if (TIDE_UNLIKELY(!tide_memo_stands(u->memo, m)))
+  if (TIDE_UNLIKELY(!tide_memo_stands(&u->memo, m)))
     return capture_searching(u, m->pc, m->sp, fp);
   __atomic_signal_fence(__ATOMIC_SEQ_CST); // from here on what is needed is loaded again
-  tide_memo_found(u->memo, m);
-  u->memo->n_misled = 0;
+  tide_memo_found(&u->memo, m);
+  u->memo.n_misled = 0;
   u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
   return m->token;
 }
@@ -302,10 +310,10 @@ __attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_
 {
   if (TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size) || TIDE_UNLIKELY(u->memo_bypass))
     return capture_without(u, pc, sp, fp);
-  if (!TIDE_HAS(FORESIGHT) || TIDE_UNLIKELY(!tide_memo_foresees(u->memo)))
+  if (!TIDE_HAS(FORESIGHT) || TIDE_UNLIKELY(!tide_memo_foresees(&u->memo)))
     return capture_searching(u, pc, sp, fp);
-  const struct tide_memo_entry *m = tide_memo_foreseen(u->memo);
-  if (TIDE_UNLIKELY(!tide_memo_starts_at(u->memo, m, pc, sp, fp)))
+  const struct tide_memo_entry *m = tide_memo_foreseen(&u->memo);
+  if (TIDE_UNLIKELY(!tide_memo_starts_at(&u->memo, m, pc, sp, fp)))
     return capture_searching(u, pc, sp, fp);
   return capture_foreseen(u, m, fp);
 }

@@ -20,7 +20,7 @@ struct tide_unwind_host {
   // (tide_object_measure).
   void (*object_met)(struct tide_object *object);
   // The token of the stack whose n frames are given, outermost first, hashes filled in. Called when
-  // a stack is not known by the caches.
+  // a stack is not known by the caches; u->is_new says whether anybody had asked for it before.
   void *(*stack_token)(struct tide_unwind *u, struct tide_unwind_frame *frames, uint64_t n,
                        enum tide_walk_end end);
 };

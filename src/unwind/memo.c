@@ -5,59 +5,62 @@
 
 #include "rt/arch.h"
 #include "rt/cost.h"
+#include "rt/sys.h"
 
 #include <string.h>
 
 // A place of the table, a word:
 //
-//     63             49  48  47               32  31                                0
-//    +-----------------+---+--------------------+-----------------------------------+
-//    | hash of the key | 1 | a branch's number, | where its word is: bytes from     |
-//    |                 |   | mixed              | origin, an even number            |
-//    |                 |   | an entry: 0        | where that is: bytes from the     |
-//    |                 |   |                    | first, plus 1                     |
-//    +-----------------+---+--------------------+-----------------------------------+
+//     63             49  48  47               29  28                            1   0
+//    +-----------------+---+--------------------+-------------------------------+---+
+//    | hash of the key | 1 | a branch's number  | where its word is: words from | 0 |
+//    |                 |   |                    | origin                        |   |
+//    |                 |   | an entry: 0        | its number                    | 1 |
+//    +-----------------+---+--------------------+-------------------------------+---+
 //
 // A search waits for one such word after the other: from one to the next it takes two loads and two
 // instructions. So a key's place is no more than some bits of the stack word and of the branch's
-// number; the hash, which nothing waits for, is a proper one. Its lowest bit is that of a place in
-// use.
-enum { PLACE_MASK = TIDE_MEMO_PLACES - 1, USED_SHIFT = 48, NUMBER_SHIFT = 32 };
-_Static_assert(TIDE_MEMO_TRUNK_POOL <= 1 << 16, "an entry has 16 bits for where its trunk is");
+// number; the hash, which nothing waits for, is a proper one.
+enum { USED_SHIFT = 48, NUMBER_SHIFT = 29 };
+#define WHAT_MASK ((1ull << USED_SHIFT) - 1)
+#define WHERE_MASK ((1ull << NUMBER_SHIFT) - 2) // its bits as they stand: twice the number
 
 // A branch's number: its index, and above that what keeps its first ways off the places of others.
-enum { INDEX_BITS = 11, SHIFTS = 1 << (16 - INDEX_BITS), MIX_SHIFT = 2 * INDEX_BITS - 16 };
-_Static_assert(TIDE_MEMO_PLACES / 2 < 1 << INDEX_BITS, "every branch has an index");
+enum { INDEX_BITS = 14, NUMBER_BITS = USED_SHIFT - NUMBER_SHIFT };
+enum { SHIFTS = 1 << (NUMBER_BITS - INDEX_BITS) };
+_Static_assert(TIDE_MEMO_LAST_LOG2 <= INDEX_BITS + 1, "every branch has an index");
 
-// As it is in a branch: what is above the index is in the low bits, too.
-static inline uint64_t mixed(uint64_t number)
+static inline uint64_t number_of(uint64_t what)
 {
-  return number ^ number >> MIX_SHIFT;
+  return (what & WHAT_MASK) >> NUMBER_SHIFT;
 }
 
-static inline uint32_t index_of_branch(uint64_t branch)
+static inline uint64_t index_of_branch(uint64_t branch)
 {
-  uint16_t number = (uint16_t)(branch >> NUMBER_SHIFT);
-  for (uint16_t more = number; (more = (uint16_t)(more >> MIX_SHIFT));)
-    number ^= more;
-  return number & ((1 << INDEX_BITS) - 1);
+  return number_of(branch) & ((1 << INDEX_BITS) - 1);
 }
 
 struct key {
   uint64_t place, hash;
 };
 
-static inline struct key first_key(uint64_t pc, uint64_t sp)
+static inline struct key first_key(const struct tide_memo_table *memo, uint64_t pc, uint64_t sp)
 {
   uint64_t place = pc >> TIDE_CODE_ALIGN_BITS ^ pc >> 9 ^ sp >> 4;
-  return (struct key){place & PLACE_MASK, tide_mix64(pc ^ sp << 20) | 1ull << USED_SHIFT};
+  return (struct key){place & memo->mask, tide_mix64(pc ^ sp << 20) | 1ull << USED_SHIFT};
 }
 
-// From a branch on, by the present value of its word.
-static inline struct key next_key(uint64_t branch, uint64_t value)
+// From a branch on, by the present value of its word: as many bits of it as are kept.
+static inline struct key next_key(const struct tide_memo_table *memo, uint64_t branch,
+                                  uint64_t value)
 {
-  uint64_t place = (value >> TIDE_CODE_ALIGN_BITS ^ branch >> NUMBER_SHIFT) & PLACE_MASK;
-  return (struct key){place, tide_mix64(branch << 16 ^ value) | 1ull << USED_SHIFT};
+  uint64_t number = number_of(branch);
+  // Programs have few return addresses where they branch: it is the number that spreads.
+  number = (number ^ number >> (2 * INDEX_BITS - NUMBER_BITS)) * 0x9e37;
+  __asm__("" : "+r"(number)); // now: the value comes last
+  uint64_t place = (value >> TIDE_CODE_ALIGN_BITS ^ number) & memo->mask;
+  return (struct key){place, tide_mix64(branch << (64 - USED_SHIFT) ^ value << TIDE_WHERE_BITS) |
+                                 1ull << USED_SHIFT};
 }
 
 static inline bool is_branch(uint64_t what)
@@ -67,18 +70,19 @@ static inline bool is_branch(uint64_t what)
 
 static inline uint64_t slot_of(const struct tide_memo_table *memo, uint64_t branch)
 {
-  return memo->origin + (uint32_t)branch;
+  return memo->origin + (branch & WHERE_MASK) * 4;
 }
 
 static inline const struct tide_memo_entry *entry_of(const struct tide_memo_table *memo,
                                                      uint64_t what)
 {
-  return (const struct tide_memo_entry *)((const char *)memo->entries + (uint32_t)what - 1);
+  return (const struct tide_memo_entry *)((const char *)memo->entries +
+                                          (what & WHERE_MASK) * (sizeof *memo->entries / 2));
 }
 
-static inline uint64_t what_is(const struct tide_memo_table *memo, const struct tide_memo_entry *m)
+static inline uint64_t what_is(const struct tide_memo_entry *m)
 {
-  return (uint64_t)((const char *)m - (const char *)memo->entries) + 1;
+  return 2ull * m->number + 1;
 }
 
 // Where a key is; false: nowhere, and there is where it would be put.
@@ -91,7 +95,7 @@ static inline bool find_place(const struct tide_memo_table *memo, struct key key
       *ret_place = i;
       return false;
     }
-    i = (i + 1) & PLACE_MASK;
+    i = (i + 1) & memo->mask;
   }
   *ret_place = i;
   return true;
@@ -103,7 +107,7 @@ const struct tide_memo_entry *tide_memo_search(struct tide_memo_table *memo, uin
 {
   struct tide_memo_place place = {.astray = true};
   uint64_t branch = 0, i;
-  struct key key = first_key(pc, sp);
+  struct key key = first_key(memo, pc, sp);
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
     if (TIDE_UNLIKELY(!find_place(memo, key, &i))) {
       place.astray = false;
@@ -117,7 +121,7 @@ const struct tide_memo_entry *tide_memo_search(struct tide_memo_table *memo, uin
       if (TIDE_UNLIKELY(slot < sp)) // there is no word of anybody's
         break;
       branch = what;
-      key = next_key(what, *(uint64_t *)slot);
+      key = next_key(memo, what, *(uint64_t *)slot);
       continue;
     }
     const struct tide_memo_entry *m = entry_of(memo, what);
@@ -137,15 +141,18 @@ const struct tide_memo_entry *tide_memo_search(struct tide_memo_table *memo, uin
   return NULL;
 }
 
-struct tide_memo_entry *tide_memo_room(struct tide_memo_table *memo, uint64_t n)
+// Words that all trunks of a memo may have.
+static uint64_t packed_capacity(const struct tide_memo_table *memo)
 {
-  uint32_t padded = ((uint32_t)n + 3) & ~3u;
-  if (memo->n_words + padded > TIDE_MEMO_POOL ||
-      memo->n_packed + 2 + padded > TIDE_MEMO_TRUNK_POOL ||
-      memo->n_used + 2 > TIDE_MEMO_PLACES / 2 || memo->n_entries == TIDE_MEMO_ENTRIES)
+  return 14ull << memo->log2;
+}
+
+struct tide_memo_entry *tide_memo_room(const struct tide_memo_table *memo, uint64_t n)
+{
+  uint64_t half = 1ull << (memo->log2 - 1);
+  if (memo->n_packed + 2 + ((n + 3) & ~3ull) > packed_capacity(memo) || memo->n_used + 2 > half ||
+      memo->n_entries == half)
     return NULL;
-  memo->wholes[memo->n_entries] = (struct tide_memo_whole){
-      .words = &memo->words[memo->n_words], .n = padded, .n_repeated = padded - (uint32_t)n};
   struct tide_memo_entry *m = &memo->entries[memo->n_entries];
   m->number = (uint16_t)memo->n_entries;
   return m;
@@ -155,94 +162,113 @@ static void put_key(struct tide_memo_table *memo, struct key key, uint64_t what)
 {
   uint64_t i = key.place;
   while (memo->places[i])
-    i = (i + 1) & PLACE_MASK;
+    i = (i + 1) & memo->mask;
   memo->places[i] = key.hash >> USED_SHIFT << USED_SHIFT | what;
   memo->n_used++;
 }
 
-// Word i of an entry, counted from the leaf.
-static inline const struct tide_word *word_of(const struct tide_memo_whole *m, uint32_t i)
+static inline uint32_t n_words(const struct tide_memo_entry *m)
 {
-  return &m->words[m->n - 1 - i];
+  return TIDE_MEMO_LEAF_WORDS + m->n_trunk;
+}
+
+// Word i of an entry, counted from the leaf.
+static inline struct tide_word word_of(const struct tide_memo_table *memo,
+                                       const struct tide_memo_entry *m, uint32_t i)
+{
+  if (i < TIDE_MEMO_LEAF_WORDS)
+    return tide_word_unpack(m->leaf_words[i], m->sp);
+  const uint64_t *base = &memo->packed[m->trunk];
+  return tide_word_unpack(base[n_words(m) - i], *base);
 }
 
 // The first word in which two entries differ, counted from the leaf; false: they differ in none,
 // or in where it is.
-static bool find_difference(const struct tide_memo_whole *a, const struct tide_memo_whole *b,
-                            uint32_t *ret_i)
+static bool find_difference(const struct tide_memo_table *memo, const struct tide_memo_entry *a,
+                            const struct tide_memo_entry *b, uint32_t *ret_i)
 {
-  uint32_t n = a->n < b->n ? a->n : b->n, i = 0;
-  while (i < n && word_of(a, i)->slot == word_of(b, i)->slot &&
-         word_of(a, i)->value == word_of(b, i)->value)
-    i++;
-  *ret_i = i;
-  return i < n && word_of(a, i)->slot == word_of(b, i)->slot;
+  uint32_t n = n_words(a) < n_words(b) ? n_words(a) : n_words(b), i = 0;
+  for (; i < n; i++) {
+    struct tide_word of_a = word_of(memo, a, i), of_b = word_of(memo, b, i);
+    *ret_i = i;
+    if (of_a.slot != of_b.slot)
+      return false;
+    if (of_a.value != of_b.value)
+      return true;
+  }
+  return false;
 }
 
 // Can a branch name it?
 static bool is_near(const struct tide_memo_table *memo, uint64_t slot)
 {
   uint64_t offset = slot - memo->origin;
-  return offset == (uint32_t)offset && !(offset & 1);
+  return offset / 4 <= WHERE_MASK && !(offset & 7);
 }
 
-// Which word of an entry is in a slot; its n: none.
-static uint32_t index_of(const struct tide_memo_whole *m, uint64_t slot)
+// Which word of an entry is in a slot; as many as it has: none.
+static uint32_t index_of(const struct tide_memo_table *memo, const struct tide_memo_entry *m,
+                         uint64_t slot)
 {
   uint32_t i = 0;
-  while (i < m->n && word_of(m, i)->slot != slot)
+  while (i < n_words(m) && word_of(memo, m, i).slot != slot)
     i++;
   return i;
 }
 
-// A new branch in place i, before what is there: on to that by its word's value, to the new one by
-// another.
-static uint64_t insert_branch(struct tide_memo_table *memo, uint64_t i,
-                              const struct tide_word *there, const struct tide_word *here,
-                              uint64_t what)
+// A new branch before what is in place i, old_what:
+//
+//     before: place i --> old_what
+//     after:  place i --> branch: the word of `there` and `here`
+//                           |-- it is there.value --> old_what
+//                           |-- it is here.value  --> new_what
+//
+// Gives the branch's index.
+static uint64_t insert_branch(struct tide_memo_table *memo, uint64_t i, struct tide_word there,
+                              struct tide_word here, uint64_t new_what)
 {
-  uint64_t what_mask = (1ull << USED_SHIFT) - 1;
-  uint64_t old = memo->places[i] & what_mask, index = ++memo->n_branches;
-  uint64_t branch = 0;
-  for (uint64_t shift = 0; shift < SHIFTS; shift++) {
-    uint64_t number = mixed(index | shift << INDEX_BITS);
-    branch = (here->slot - memo->origin) | number << NUMBER_SHIFT;
-    uint64_t a = next_key(branch, there->value).place, b = next_key(branch, here->value).place;
+  uint64_t old_what = memo->places[i] & WHAT_MASK, index = ++memo->n_branches;
+  uint64_t branch = (here.slot - memo->origin) / 4 | index << NUMBER_SHIFT;
+  for (int shift = 1; shift < SHIFTS; shift++) {
+    uint64_t a = next_key(memo, branch, there.value).place,
+             b = next_key(memo, branch, here.value).place;
     if (!memo->places[a] && !memo->places[b] && a != b)
       break;
+    branch += 1ull << (NUMBER_SHIFT + INDEX_BITS);
   }
-  memo->places[i] = memo->places[i] - old + branch;
-  put_key(memo, next_key(branch, there->value), old);
-  put_key(memo, next_key(branch, here->value), what);
+  memo->places[i] = memo->places[i] - old_what + branch;
+  put_key(memo, next_key(memo, branch, there.value), old_what);
+  put_key(memo, next_key(memo, branch, here.value), new_what);
   return index;
 }
 
 // Follows near's way, from a first key on, to where m must leave it. False: that way is not what it
 // was.
 static bool file_beside(struct tide_memo_table *memo, const struct tide_memo_entry *near,
-                        const struct tide_memo_whole *m, struct key key, uint64_t what_m)
+                        const struct tide_memo_entry *m, struct key key)
 {
-  const struct tide_memo_whole *old = tide_memo_whole(memo, near);
   uint32_t difference;
   uint64_t i;
-  if (!find_difference(old, m, &difference) || !is_near(memo, word_of(m, difference)->slot))
+  if (!find_difference(memo, near, m, &difference))
+    return false;
+  struct tide_word here = word_of(memo, m, difference);
+  if (!is_near(memo, here.slot))
     return false;
   while (find_place(memo, key, &i)) {
     uint64_t what = memo->places[i];
     if (!is_branch(what) && entry_of(memo, what) != near)
       return false;
-    uint32_t at = is_branch(what) ? index_of(old, slot_of(memo, what)) : old->n;
+    uint32_t at = is_branch(what) ? index_of(memo, near, slot_of(memo, what)) : n_words(near);
     if (at > difference) {
-      uint64_t index =
-          insert_branch(memo, i, word_of(old, difference), word_of(m, difference), what_m);
+      uint64_t index = insert_branch(memo, i, word_of(memo, near, difference), here, what_is(m));
       memo->behind[index] = (uint32_t)(near - memo->entries);
       return true;
     }
-    key = next_key(what, word_of(at < difference ? old : m, at)->value);
+    key = next_key(memo, what, word_of(memo, at < difference ? near : m, at).value);
     if (at == difference && find_place(memo, key, &i))
       return false;
     if (at == difference) {
-      put_key(memo, key, what_m);
+      put_key(memo, key, what_is(m));
       return true;
     }
   }
@@ -270,7 +296,7 @@ static struct tide_memo_trunk *trunk_known(struct tide_memo_table *memo,
                                            struct tide_memo_trunk trunk)
 {
   uint64_t hash = tide_mix64(memo->packed[trunk.at] ^ memo->packed[trunk.at + trunk.n]);
-  return &memo->trunks[((hash >> 32) + trunk.n) % TIDE_MEMO_TRUNKS];
+  return &memo->trunks[((hash >> 32) + trunk.n) & (memo->mask >> 3)];
 }
 
 static bool same_trunk(const struct tide_memo_table *memo, struct tide_memo_trunk a,
@@ -280,66 +306,100 @@ static bool same_trunk(const struct tide_memo_table *memo, struct tide_memo_trun
   return a.n == b.n && !memcmp(&packed[a.at], &packed[b.at], (a.n + 1) * sizeof *packed);
 }
 
-// The words next to the leaf, n of them; the leaf's fills what is left. False: one is too far away.
-static bool pack_leaf_words(struct tide_memo_entry *m, const struct tide_memo_whole *whole,
-                            uint32_t n)
+// The words next to the leaf. False: one is too far away.
+static bool pack_leaf_words(const struct tide_memo_table *memo, struct tide_memo_entry *m,
+                            uint64_t n)
 {
-  for (uint32_t i = 0; i < TIDE_MEMO_LEAF_WORDS; i++)
-    if (!tide_word_pack(*word_of(whole, i < n ? i : 0), m->sp, &m->leaf_words[i]))
+  for (uint64_t i = 0; i < TIDE_MEMO_LEAF_WORDS; i++)
+    if (!tide_word_pack(memo->words[i < n ? n - 1 - i : 0], m->sp, &m->leaf_words[i]))
       return false;
   return true;
 }
 
-void tide_memo_file(struct tide_memo_table *memo, struct tide_memo_entry *m,
+// The other n words, as a trunk that others have, too, or a new one; *ret_known is where it is to
+// be noted. False: one is too far away.
+static bool find_trunk(struct tide_memo_table *memo, uint32_t n, struct tide_memo_trunk *ret_trunk,
+                       struct tide_memo_trunk **ret_known)
+{
+  struct tide_memo_trunk trunk = trunk_new(memo, memo->words, n);
+  if (!trunk.n)
+    return false;
+  *ret_known = trunk_known(memo, trunk);
+  *ret_trunk = TIDE_HAS(TRUNK) && same_trunk(memo, **ret_known, trunk) ? **ret_known : trunk;
+  return true;
+}
+
+void tide_memo_file(struct tide_memo_table *memo, struct tide_memo_entry *m, uint64_t n,
                     const struct tide_memo_place *place)
 {
-  struct tide_memo_whole *whole = tide_memo_whole(memo, m);
-  for (uint32_t i = whole->n_repeated; i > 0; i--)
-    whole->words[i - 1] = whole->words[i];
-  uint32_t n = whole->n - whole->n_repeated,
-           n_leaf = n < TIDE_MEMO_LEAF_WORDS ? n : TIDE_MEMO_LEAF_WORDS;
-  if (place->astray || !pack_leaf_words(m, whole, n_leaf))
+  struct tide_memo_trunk trunk = {0}, *known = NULL;
+  if (place->astray || !pack_leaf_words(memo, m, n))
+    return;
+  if (n > TIDE_MEMO_LEAF_WORDS &&
+      !find_trunk(memo, (uint32_t)n - TIDE_MEMO_LEAF_WORDS, &trunk, &known))
     return;
   if (!memo->origin)
-    memo->origin = (m->sp & ~7ull) - (1ull << 31);
-  struct tide_memo_trunk trunk = {0}, *known = NULL;
-  uint32_t n_packed = memo->n_packed;
-  if (n > n_leaf) {
-    trunk = trunk_new(memo, whole->words + whole->n_repeated, n - n_leaf);
-    if (!trunk.n)
-      return;
-    known = trunk_known(memo, trunk);
-    if (TIDE_HAS(TRUNK) && same_trunk(memo, *known, trunk))
-      trunk = *known;
-    else
-      n_packed += 1 + trunk.n;
-  }
-  m->trunk = (uint16_t)trunk.at;
-  m->n_trunk = (uint16_t)trunk.n;
-  struct key key = first_key(m->pc, m->sp);
-  uint64_t what = what_is(memo, m);
+    memo->origin = (m->sp & ~7ull) - (1ull << 30);
+  m->trunk = trunk.at;
+  m->n_trunk = (uint8_t)trunk.n;
+  struct key key = first_key(memo, m->pc, m->sp);
   if (!place->beside)
-    put_key(memo, key, what);
-  else if (!file_beside(memo, place->beside, whole, key, what))
+    put_key(memo, key, what_is(m));
+  else if (!file_beside(memo, place->beside, m, key))
     return;
   memo->n_entries++;
-  memo->n_words += whole->n;
-  memo->n_packed = n_packed;
+  if (trunk.at > memo->n_packed) // a new one
+    memo->n_packed += 1 + trunk.n;
   if (known)
     *known = trunk;
 }
 
-void tide_memo_init(struct tide_memo_table *memo)
+static char *lay(void *ret_array, char *at, uint64_t bytes)
 {
-  memo->n_entries = 1;
+  memcpy(ret_array, &at, sizeof at);
+  return at + ((bytes + 63) & ~63ull);
+}
+
+// Lays the arrays out from a place on; gives where they end.
+static char *lay_out(struct tide_memo_table *memo, char *at)
+{
+  uint64_t n = memo->mask + 1;
+  at = lay(&memo->places, at, n * sizeof *memo->places);
+  at = lay(&memo->entries, at, n / 2 * sizeof *memo->entries);
+  at = lay(&memo->packed, at, packed_capacity(memo) * sizeof *memo->packed);
+  at = lay(&memo->trunks, at, n / 8 * sizeof *memo->trunks);
+  at = lay(&memo->fps, at, n / 2 * sizeof *memo->fps);
+  at = lay(&memo->words, at, TIDE_MEMO_WORDS * sizeof *memo->words);
+  at = lay(&memo->behind, at, n / 2 * sizeof *memo->behind);
+  return lay(&memo->next, at, n * sizeof *memo->next);
+}
+
+bool tide_memo_make(struct tide_memo_table *memo, uint32_t log2)
+{
+  struct tide_memo_table made = {.log2 = log2, .mask = (1ull << log2) - 1, .n_entries = 1};
+  char *p = tide_sys_map_private((uint64_t)lay_out(&made, NULL));
+  if (!p)
+    return false;
+  lay_out(&made, p);
+  *memo = made;
+  return true;
+}
+
+bool tide_memo_grow(struct tide_memo_table *memo)
+{
+  struct tide_memo_table old = *memo, sizes = old;
+  if (old.log2 >= TIDE_MEMO_LAST_LOG2 || !tide_memo_make(memo, old.log2 + TIDE_MEMO_GROWS_BY))
+    return false;
+  tide_sys_unmap(old.places, (uint64_t)lay_out(&sizes, NULL));
+  return true;
 }
 
 void tide_memo_empty(struct tide_memo_table *memo)
 {
-  memset(memo->places, 0, sizeof memo->places);
-  memset(memo->trunks, 0, sizeof memo->trunks);
-  memset(memo->next, 0, sizeof memo->next);
-  memo->n_used = memo->n_branches = memo->n_words = memo->n_packed = 0;
+  memset(memo->places, 0, (memo->mask + 1) * sizeof *memo->places);
+  memset(memo->trunks, 0, (memo->mask + 1) / 8 * sizeof *memo->trunks);
+  memset(memo->next, 0, (memo->mask + 1) * sizeof *memo->next);
+  memo->n_used = memo->n_branches = memo->n_packed = 0;
+  memo->n_entries = 1;
   memo->origin = 0;
-  tide_memo_init(memo);
 }

@@ -26,8 +26,7 @@
 //        history = hash of (..., 17, 4, 25)  -->  next[history] = 9: is entry 9 on the stack?
 //
 //    It is, in eight of ten cases (a compiler) to 99 of 100 (a database), and since nothing has to
-//    be found, nothing waits for memory. Where it was not for a while (stacks at random) it is not
-//    tried, until a search finds what would have been foreseen.
+//    be found, nothing waits for memory.
 //
 // 2. The search. Many stacks share (pc, sp): those of a wrapper that allocates for everybody. So
 //    the entries are the leaves of a tree. A branch names a word of the stack, and the word's
@@ -48,61 +47,53 @@
 // branch looks at is a word of every stack that belongs behind it. (Without this, a stack that
 // belongs elsewhere is led by some local variable, a new way each time, and never found again.)
 //
-// No entry is evicted singly: that would cut off what is filed behind it. A memo that is full and
-// has refused too often is emptied, and learns the program's new phase (capture.c).
+// No entry is evicted singly: that would cut off what is filed behind it. A memo that is full is
+// replaced by a larger one, up to a limit, and then emptied (capture.c).
 #pragma once
 #include "unwind/word.h"
 
 enum {
-  TIDE_MEMO_LOG2 = 11,
-  TIDE_MEMO_PLACES = 1 << TIDE_MEMO_LOG2, // half of them are used at most
-  TIDE_MEMO_ENTRIES = TIDE_MEMO_PLACES / 2,
+  TIDE_MEMO_FIRST_LOG2 = 11, // of the number of places, of which half are used at most
+  TIDE_MEMO_LAST_LOG2 = 15,
+  TIDE_MEMO_GROWS_BY = 2,
   TIDE_MEMO_WORDS = 160, // deeper stacks are not remembered, only unwound incrementally
-  TIDE_MEMO_POOL = 14 * TIDE_MEMO_PLACES,
-  TIDE_MEMO_TRUNK_POOL = 14 * TIDE_MEMO_PLACES,
   TIDE_MEMO_LEVELS = 32,
   TIDE_MEMO_LEAF_WORDS = 4,
-  TIDE_MEMO_TRUNKS = 256,
-  TIDE_MEMO_NEXT = 2048,
-  TIDE_MEMO_MISLED = 8,
+  TIDE_MEMO_MISLED = 8, // as many in a row, and foresight rests
 };
 
 // An entry as it is compared: one cache line.
 struct tide_memo_entry {
   uint64_t pc, sp;
   void *token;
-  uint16_t trunk, n_trunk; // where its trunk is, and how many words that has
-  uint16_t number;         // of this entry; 0 is none
-  uint16_t needs_fp;
-  uint64_t leaf_words[TIDE_MEMO_LEAF_WORDS]; // packed by sp; of fewer, the first is repeated
+  uint32_t trunk;                            // where its trunk is
+  uint16_t number;                           // of this entry; 0 is none
+  uint8_t n_trunk;                           // words of its trunk: a multiple of four
+  uint8_t needs_fp;                          // then it is in the memo's fps
+  uint64_t leaf_words[TIDE_MEMO_LEAF_WORDS]; // packed by sp; of fewer, the outermost is repeated
 } __attribute__((aligned(64)));
 
-// The rest of an entry: what filing the next one needs. Its words go from the outermost frame to
-// the leaf; the first is repeated until their number is a multiple of four.
-struct tide_memo_whole {
-  uint64_t fp;
-  struct tide_word *words;
-  uint32_t n, n_repeated;
-};
-
-// A trunk: at is its lowest slot, by which its words are packed; they follow, a multiple of four.
+// A trunk: at is where its lowest slot stands, by which its words are packed; they follow, from the
+// outermost to the leaf. The first is repeated until their number is a multiple of four.
 struct tide_memo_trunk {
   uint32_t at, n; // at 0: none
 };
 
+// What it is made of lies in one mapping, in this order; 2^log2 is the number of places.
 struct tide_memo_table {
-  uint64_t places[TIDE_MEMO_PLACES] __attribute__((aligned(64))); // by key; 0: vacant
-  uint64_t origin; // an address far below all words; 0: nothing was filed yet
-  uint32_t n_used, n_branches, n_entries, n_words, n_packed;
-  uint32_t history;
-  uint32_t n_misled;             // stacks in a row that were not foreseen, or would not have been
-  uint16_t next[TIDE_MEMO_NEXT]; // by history: the number of the entry that came then
-  struct tide_memo_entry entries[TIDE_MEMO_ENTRIES];
-  struct tide_memo_whole wholes[TIDE_MEMO_ENTRIES];
-  struct tide_word words[TIDE_MEMO_POOL] __attribute__((aligned(64)));
-  uint64_t packed[TIDE_MEMO_TRUNK_POOL];           // trunks
-  uint32_t behind[TIDE_MEMO_PLACES / 2 + 1];       // an entry behind each branch, from 1 on
-  struct tide_memo_trunk trunks[TIDE_MEMO_TRUNKS]; // by their innermost word
+  uint64_t *places;                // by key; 0: vacant
+  struct tide_memo_entry *entries; // half as many
+  uint64_t *packed;                // trunks
+  struct tide_memo_trunk *trunks;  // by their innermost word: an eighth as many
+  uint64_t *fps;                   // by an entry's number
+  struct tide_word *words;         // of the entry that is being filed
+  uint32_t *behind;                // an entry behind each branch, from 1 on
+  uint16_t *next;                  // by history: the number of the entry that came then
+  uint64_t mask;                   // of a place, and of the history
+  uint64_t origin;                 // an address far below all words; 0: nothing was filed yet
+  uint32_t history, log2;
+  uint32_t n_misled; // stacks in a row that were not foreseen, or would not have been
+  uint32_t n_used, n_branches, n_entries, n_packed;
 };
 
 // Where a search ended that found nothing.
@@ -111,13 +102,10 @@ struct tide_memo_place {
   const struct tide_memo_entry *beside; // an entry of the same (pc, sp); NULL: there is none
 };
 
-void tide_memo_init(struct tide_memo_table *memo); // of zeros
-
-static inline struct tide_memo_whole *tide_memo_whole(struct tide_memo_table *memo,
-                                                      const struct tide_memo_entry *m)
-{
-  return &memo->wholes[m->number];
-}
+// False: no memory, and *memo is as it was.
+bool tide_memo_make(struct tide_memo_table *memo, uint32_t log2);
+// An empty, larger one in its place. False: it has its largest size, or there is no memory.
+bool tide_memo_grow(struct tide_memo_table *memo);
 
 // Is the leaf in the state that this entry's walk began in?
 TIDE_HOT bool tide_memo_starts_at(struct tide_memo_table *memo, const struct tide_memo_entry *m,
@@ -125,7 +113,7 @@ TIDE_HOT bool tide_memo_starts_at(struct tide_memo_table *memo, const struct tid
 {
   if (TIDE_UNLIKELY((m->pc ^ pc) | (m->sp ^ sp)))
     return false;
-  return TIDE_LIKELY(!m->needs_fp) || tide_memo_whole(memo, m)->fp == fp;
+  return TIDE_LIKELY(!m->needs_fp) || memo->fps[m->number] == fp;
 }
 
 // If so: are all its words still on the stack? Reads words at sp and above that walks have read
@@ -156,7 +144,7 @@ TIDE_HOT bool tide_memo_foresees(const struct tide_memo_table *memo)
 // What was found goes into the history.
 TIDE_HOT void tide_memo_found(struct tide_memo_table *memo, const struct tide_memo_entry *m)
 {
-  memo->history = (memo->history << 3 ^ m->number) % TIDE_MEMO_NEXT;
+  memo->history = (memo->history << 3 ^ m->number) & (uint32_t)memo->mask;
 }
 
 // The entry that stands on the stack now; the next time it is foreseen. NULL: there is none, and
@@ -166,9 +154,9 @@ const struct tide_memo_entry *tide_memo_search(struct tide_memo_table *memo, uin
                                                struct tide_memo_place *ret_place);
 
 // Room for an entry of n words (1 to TIDE_MEMO_WORDS); NULL: there is none. The caller fills pc,
-// sp, token, needs_fp and fp, and the words from n_repeated on, each before all those that say
-// where it is, and files it.
-struct tide_memo_entry *tide_memo_room(struct tide_memo_table *memo, uint64_t n);
-void tide_memo_file(struct tide_memo_table *memo, struct tide_memo_entry *m,
+// sp, token, needs_fp and the memo's fps, and the memo's words, from the outermost to the leaf,
+// each before all those that say where it is, and files it.
+struct tide_memo_entry *tide_memo_room(const struct tide_memo_table *memo, uint64_t n);
+void tide_memo_file(struct tide_memo_table *memo, struct tide_memo_entry *m, uint64_t n,
                     const struct tide_memo_place *place);
 void tide_memo_empty(struct tide_memo_table *memo);

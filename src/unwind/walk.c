@@ -79,8 +79,7 @@ bool tide_unwind_init(struct tide_unwind *u)
   // Before the memo, which is large: so it is among what tide_sys_populate_first() gets.
   u->map_bytes = bytes_for(FIRST_CAP);
   char *p = tide_sys_map_private(u->map_bytes);
-  u->memo = tide_sys_map_private(sizeof *u->memo);
-  if (!u->memo || !p)
+  if (!tide_memo_make(&u->memo, TIDE_MEMO_FIRST_LOG2) || !p)
     return false;
   place(u, p, FIRST_CAP);
   u->memo_credit = TIDE_MEMO_CREDIT;

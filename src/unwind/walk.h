@@ -22,13 +22,10 @@ struct tide_fp_word { // a word other than a return address: saved fp, realigned
 
 enum {
   TIDE_MEMO_CREDIT = 2048,
-  TIDE_MEMO_BYPASS = 16384,
-  TIDE_MEMO_LATER = 64, // captures of a thread before it has one: many threads make no more
-  TIDE_MEMO_PATIENCE = 4096,
+  TIDE_MEMO_BACK = 1024,     // credit with which it is asked again
+  TIDE_MEMO_LATER = 64,      // captures of a thread before it has one: many threads make no more
+  TIDE_MEMO_BYPASSED = 1024, // instead of a number of captures: until there is credit
   TIDE_PACKED = 96,
-  TIDE_BACK_ASKED = 1024,
-  TIDE_LATEST = 256,
-  TIDE_TOKEN_BYTES = 64, // tokens are at least so far apart
 };
 
 struct tide_unwind { // a thread's unwinding state
@@ -43,21 +40,20 @@ struct tide_unwind { // a thread's unwinding state
   uint64_t n, n_fp;              // the last incremental capture: frames, words in fpw
   uint64_t stack_lo, stack_size; // the thread's own stack; size 0: unknown
   enum tide_walk_end end;        // of the last capture
-  // The memo pays only where stacks come back: hits earn credit, misses spend it, and without
-  // credit it is bypassed for a while (a compiler visits most stacks once or twice), or until they
-  // do again.
-  int32_t memo_credit, memo_bypass;
-  uint32_t memo_refused; // captures that found no room since the memo was last emptied
-  struct tide_memo_table *memo;
-  uint32_t n_back; // captures past the memo whose token was among the latest
+  // The memo pays only where stacks come back: those that do earn credit, found there or not,
+  // those met for the first time spend it, and without credit it is bypassed until there is some.
+  int32_t memo_credit;
+  uint32_t memo_bypass;  // 0: it is asked
+  uint32_t memo_refused; // captures that came back and found no room since it was last emptied
+  bool is_new; // said by the host: the stack it was last asked about came for the first time
+  struct tide_memo_table memo;
   // Growing arrays of cap elements each, in one mapping of map_bytes.
   uint64_t cap, map_bytes;
   struct tide_word *ra; // [i]: where frame i's return address was read; [0] has none
   struct tide_unwind_frame *frame;
   struct tide_fp_word *fpw;
-  struct tide_step *step;          // scratch: the target's stack may be a 16 KiB coroutine's
-  struct tide_unwind_frame *walk;  // frames of a full walk
-  const void *latest[TIDE_LATEST]; // tokens of captures past the memo, by some of their bits
+  struct tide_step *step;         // scratch: the target's stack may be a 16 KiB coroutine's
+  struct tide_unwind_frame *walk; // frames of a full walk
 };
 
 bool tide_unwind_init(struct tide_unwind *u); // false: no memory

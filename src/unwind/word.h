@@ -35,6 +35,12 @@ static inline bool tide_word_pack(struct tide_word w, uint64_t base, uint64_t *r
   return !(where >> TIDE_WHERE_BITS) && !(bytes % 8);
 }
 
+static inline struct tide_word tide_word_unpack(uint64_t packed, uint64_t base)
+{
+  return (struct tide_word){base + (packed >> TIDE_ADDRESS_BITS) * 8,
+                            packed << TIDE_WHERE_BITS >> TIDE_WHERE_BITS};
+}
+
 // The bits in which the stack differs from four packed words, shifted by TIDE_WHERE_BITS once they
 // are all gathered: above them is where the words are.
 TIDE_HOT uint64_t tide_four_changed(const uint64_t *w, uint64_t base)

@@ -35,3 +35,27 @@ EXPORT int tidemark_check_frames(uint64_t *out, int max)
   tide_leave(t);
   return n;
 }
+
+static const struct tide_unwind_host *real_host;
+static long n_asked;
+
+static void *count_and_ask(struct tide_unwind *u, struct tide_unwind_frame *frames, uint64_t n,
+                           enum tide_walk_end end)
+{
+  n_asked++;
+  return real_host->stack_token(u, frames, n, end);
+}
+
+EXPORT long tidemark_check_asks(void)
+{
+  static struct tide_unwind_host counting;
+  if (!real_host) {
+    real_host = tide_unwind_host;
+    counting = *real_host;
+    counting.stack_token = count_and_ask;
+    tide_unwind_host = &counting;
+  }
+  long n = n_asked;
+  n_asked = 0;
+  return n;
+}

@@ -11,3 +11,6 @@ int tidemark_check_id(void) __attribute__((weak));
 
 // The return addresses of a full walk from the caller, innermost first; returns how many there are.
 int tidemark_check_frames(uint64_t *out, int max) __attribute__((weak));
+
+// How often a stack that the caches do not know was asked about since it was last called.
+long tidemark_check_asks(void) __attribute__((weak));

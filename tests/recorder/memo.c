@@ -16,7 +16,7 @@ enum {
   FAMILY = 10,
   MAX_DEPTH = 40,
   N_FUNCTIONS = 24,
-  VISITS = 200000,
+  VISITS = 30000,
   ROW = 8192,
 };
 
@@ -111,22 +111,21 @@ static bool file(const struct tide_word *words, uint32_t n, uint64_t pc, uint64_
   struct tide_memo_entry *m = tide_memo_room(&memo, n);
   if (!m)
     return false;
-  struct tide_memo_whole *whole = tide_memo_whole(&memo, m);
   for (uint32_t i = 0; i < n; i++)
-    whole->words[whole->n - 1 - i] = words[i];
-  whole->fp = fp;
+    memo.words[n - 1 - i] = words[i];
+  memo.fps[m->number] = fp;
   m->pc = pc;
   m->sp = sp;
   m->needs_fp = fp != 0;
   m->token = (void *)token;
-  tide_memo_file(&memo, m, place);
+  tide_memo_file(&memo, m, n, place);
   return true;
 }
 
 static void check_families(void)
 {
   static struct calls stacks[N_STACKS];
-  static uint32_t n_missed[N_STACKS];
+  uint32_t n_missed[N_STACKS] = {0};
   uint32_t n_wrong = 0, n_late = 0, n_refused = 0, family = 0;
   stacks[0].n = MAX_DEPTH;
   for (uint32_t i = 0; i < MAX_DEPTH; i++)
@@ -159,7 +158,7 @@ static void check_families(void)
          "words of trunks\n",
          n_wrong, n_late, n_refused, memo.n_used, memo.n_branches, memo.n_entries, memo.n_packed);
   CHECK(!n_wrong && !n_late && !n_refused);
-  CHECK(memo.n_packed < memo.n_words / 2); // families share their trunks
+  CHECK(memo.n_packed < MAX_DEPTH * 2 / 3 * memo.n_entries); // families share their trunks
   tide_memo_empty(&memo);
   CHECK(!find(call_of(0, 1), (uint64_t)stack, 0));
 }
@@ -227,7 +226,7 @@ static void check_next(void)
     CHECK(m && m->token == &calls[0]);
   }
   tide_memo_empty(&memo);
-  for (uint32_t i = 0; i < TIDE_MEMO_NEXT; i++) {
+  for (uint32_t i = 0; i <= memo.mask; i++) {
     memo.history = i;
     CHECK(!find(pc, sp, 0));
   }
@@ -246,12 +245,22 @@ static void check_refusals(void)
   place.astray = true;
   CHECK(file(&word, 1, pc + 2, sp, 0, &word, &place) && !find(pc + 2, sp, 0));
   CHECK(memo.n_entries == 2);
-  while (tide_memo_room(&memo, MAX_DEPTH) && memo.n_entries < 2 * TIDE_MEMO_ENTRIES) {
+  while (tide_memo_room(&memo, MAX_DEPTH) && memo.n_entries <= memo.mask) {
     struct tide_memo_place nowhere = {0};
     word.slot = sp + 8 * (memo.n_entries % 64);
     CHECK(file(&word, 1, pc + 16ull * memo.n_entries, sp, 0, &word, &nowhere));
   }
-  CHECK(memo.n_used <= TIDE_MEMO_PLACES / 2 && memo.n_words <= TIDE_MEMO_POOL);
+  CHECK(memo.n_used <= (memo.mask + 1) / 2 && memo.n_packed <= 14 * (memo.mask + 1));
+}
+
+// A larger one has forgotten everything, and has room for more.
+static bool grows(void)
+{
+  uint32_t n_before = memo.n_entries;
+  if (!tide_memo_grow(&memo))
+    return false;
+  CHECK(memo.n_entries == 1 && !memo.n_used && (memo.mask + 1) / 2 > 2 * n_before);
+  return true;
 }
 
 int main(void)
@@ -261,10 +270,13 @@ int main(void)
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if (stack == MAP_FAILED)
     return 2;
-  tide_memo_init(&memo);
-  check_families();
-  check_each_part();
-  check_next();
-  check_refusals();
+  CHECK(tide_memo_make(&memo, TIDE_MEMO_FIRST_LOG2));
+  do {
+    check_families();
+    check_each_part();
+    check_next();
+    check_refusals();
+  } while (grows());
+  CHECK(memo.log2 == TIDE_MEMO_LAST_LOG2);
   return n_failed != 0;
 }
