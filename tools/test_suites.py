@@ -101,8 +101,9 @@ def asan(log):
 
 
 def sanitized_page(log, tidemark, env):
-    """The whole command as it serves and writes the page, and as it reads a process. What a sanitizer finds in a process that
-    nobody waits for, as a server in the background is, is in the files it leaves."""
+    """The whole command as it serves and writes the page, and as it reads a process. What a
+    sanitizer finds in a process that nobody waits for, as a server in the background is, is in the
+    files it leaves."""
     with tempfile.TemporaryDirectory() as scratch:
         env = {name: f"{value}:log_path={scratch}/found" for name, value in env.items()}
         counts = runner(log, [*settled(), PYTHON, "tests/e2e/run.py", "--tidemark", tidemark,

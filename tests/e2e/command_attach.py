@@ -413,7 +413,8 @@ __attribute__((noipa)) void *library_leaf(void) { void *p = malloc(77); __asm__(
 CALLS_LIBRARY = """
 #include <unistd.h>
 void *library_leaf(void);
-__attribute__((noipa)) static void *middle(void) { void *p = library_leaf(); __asm__(""); return p; }
+__attribute__((noipa)) static void *middle(void)
+{ void *p = library_leaf(); __asm__(""); return p; }
 int main(void)
 {
   char c;
@@ -445,7 +446,8 @@ def attach_finds_headers_elsewhere(ground):
     """Programs that were rewritten (BOLT) have their program headers far behind the first page. And
     a file that is only read, mapped just below a library, is no library."""
     library = ground.build("libmovable.so", MOVABLE, "-shared", "-fPIC")
-    prog = ground.build("calls", CALLS_LIBRARY, "-x", "none", str(library), f"-Wl,-rpath,{ground.scratch}")
+    prog = ground.build("calls", CALLS_LIBRARY, "-x", "none", str(library),
+                        f"-Wl,-rpath,{ground.scratch}")
     move_headers(library)
     target = Target(ground, prog)
     child, _ = attach(ground, target.pid)
@@ -490,7 +492,8 @@ def attach_as_libraries_come_and_go(ground):
         source = f"""
 #include <stdlib.h>
 char behind[{data}] = {{1}};
-__attribute__((noipa)) void *inner(void) {{ void *p = malloc(50 + behind[0]); __asm__(""); return p; }}
+__attribute__((noipa)) void *inner(void)
+{{ void *p = malloc(50 + behind[0]); __asm__(""); return p; }}
 void *leaf(void) {{ void *p = inner(); __asm__(""); return p; }}
 """
         libraries.append(ground.build(f"lib{name}.so", source, "-shared", "-fPIC"))

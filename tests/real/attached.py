@@ -142,7 +142,7 @@ while sys.stdin.read(1) == "p":
 
 @test("attached_cgo")
 def cgo(stage):
-    """Goroutines that allocate in C. The threads that Go makes for it may allocate a little, too."""
+    """Goroutines that allocate in C. The threads that Go makes for it may allocate a little."""
     service = Service(stage, golang.build(stage, "cgo_service"))
     service.tell("p")
     child, _ = attach(stage, service.child.pid)
