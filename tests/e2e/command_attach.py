@@ -505,7 +505,7 @@ void *leaf(void) {{ void *p = inner(); __asm__(""); return p; }}
     err = let_go(child)
     expect("early" not in err and "unknown code" not in err, err)
     shown = ground.run(ground.tidemark, "report", "--sort", "count", "x.tide").stdout
-    expect(re.search(r"\b200 .* inner +source/<stdin>:4$", shown, re.M), shown)
+    expect(re.search(r"\b200 .* inner +source/<stdin>:5$", shown, re.M), shown)
     expect(target.end() == 0, "it ended otherwise")
 
 
