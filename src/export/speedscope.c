@@ -3,7 +3,7 @@
 // speedscope's own JSON: one file with a profile per measure, which its viewer shows in turn.
 //
 // What a measure says of the run is of its "sampled" kind, a list of stacks with a weight each.
-// Where it is known what was allocated when (profile/births.h) a second profile, of the "evented"
+// Where it is known what was allocated when (profile/timeline.h) a second profile, of the "evented"
 // kind, opens and closes frames from left to right as time went by. A heap is no processor that
 // runs one stack at a time, so the axis is not time but what is measured, as with massif's time
 // unit B: bytes allocated so far, or bytes held by when they were allocated. Outermost is the part

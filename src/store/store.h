@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The writer's half of the store: where its tables are, and the pieces that are written rarely
-// (nodes, modules, text, thread slots). How it begins is in mapping.h, what happens at every event
+// (nodes, modules, text, thread slots). How it begins is in mapping.c, what happens at every event
 // in book.h and live.h.
 #pragma once
 #include "rt/base.h"
