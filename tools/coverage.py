@@ -2,28 +2,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which lines the tests reach, room by room: `make coverage`.
 
-  tools/coverage.py [--quick]      --quick: without what the command does under tests/e2e
+  tools/coverage.py [--quick] [STEP...]
 
-C is built once more (build-coverage) and counted by gcov while the unit and recorder tests run, and
-while the command is run by its end-to-end tests. The recorder itself is not counted inside the
-programs it records, where gcov's own allocations would be in the way: of `record` and `unwind`
-only what their unit tests link is listed. The page is counted by node while its engine is tested;
-of what only the browser's tests load, the number of files is told.
+Steps, all in turn where none is named: `build`, `unit`, `e2e` (`e2e=REGEX`: a slice of it), `page`,
+`table`. What they count adds up until the next `build`; --quick leaves e2e out.
+
+C is built once more (build-coverage) and counted by gcov: the command and the libraries under it
+while the unit and recorder tests run, and while the command records the programs of tests/e2e; the
+preload library inside of these programs, too, each of which writes its counts down at its end
+(tests/recorder/counted.c). The agent is not counted there, only what of it unit tests link. The
+page is counted by node while its engine is tested; of what only the browser's tests load, the
+number of files is told.
 """
 import collections
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 
 import tree
 
 ROOT = tree.ROOT
 BUILD, COUNTED = ROOT / "build", ROOT / "build-coverage"
-SETUP = ("-Db_coverage=true", "-Doptimization=0", "-Drecorder_lto=false",
+COUNTS = COUNTED / "counted"  # of processes with the preload library
+RECORDER = COUNTED / "libtidemark.so.p"
+PAGE = BUILD / "page-coverage.json"
+SETUP = ("-Db_coverage=true", "-Doptimization=0", "-Drecorder_lto=false", "-Drecorder_counted=true",
          f"-Dpage_from={BUILD}/ui/page.html")
 CHUNK = 60  # files to one gcov
+RECORD = b"\ncounts of "  # as counted.c has it
 
 
 def run(*command, **env):
@@ -34,19 +44,60 @@ def run(*command, **env):
     return done.returncode == 0
 
 
-def count_c(is_quick):
+def build():
     for old in COUNTED.rglob("*.gcda"):
         old.unlink()
+    shutil.rmtree(COUNTS, ignore_errors=True)
+    PAGE.unlink(missing_ok=True)
     if not (COUNTED / "build.ninja").exists() and not run("meson", "setup", COUNTED, *SETUP):
         return False
-    if not run("ninja", "-C", COUNTED, "tidemark", "libtidemark.so"):
-        return False
-    is_good = run("meson", "test", "-C", COUNTED, "--suite", "hosted", "--suite", "recorder",
-                  "--timeout-multiplier", "4")
-    if not is_quick:
-        is_good &= run(sys.executable, "tests/e2e/run.py", "--tidemark", COUNTED / "tidemark",
-                       "--filter", r"^command\.")
-    return is_good
+    COUNTS.mkdir()
+    COUNTS.chmod(0o777)  # some programs are another user's
+    return run("ninja", "-C", COUNTED)
+
+
+def count_unit():
+    return run("meson", "test", "-C", COUNTED, "--no-rebuild", "--suite", "hosted", "--suite",
+               "recorder", "--timeout-multiplier", "4")
+
+
+def count_e2e(regex):
+    return run(sys.executable, "tests/e2e/run.py", "--tidemark", COUNTED / "tidemark",
+               "--filter", regex) & gather_recorders()
+
+
+def gather_recorders():
+    """Adds what processes have written down to the counts that gcov reads."""
+    with tempfile.TemporaryDirectory(dir=COUNTED) as scratch:
+        sum_at = pathlib.Path(scratch) / "0"
+        sum_at.mkdir()
+        for old in RECORDER.glob("*.gcda"):
+            old.rename(sum_at / old.name)
+        for n, file in enumerate(sorted(COUNTS.iterdir()), 1):
+            more, both = pathlib.Path(scratch) / f"{n}-more", pathlib.Path(scratch) / str(n)
+            unpack(file.read_bytes(), more)
+            file.unlink()
+            if not any(sum_at.iterdir()):
+                sum_at = more
+                continue
+            done = subprocess.run(["gcov-tool", "merge", sum_at, more, "-o", both],
+                                  capture_output=True, text=True)
+            if done.returncode:
+                print(f"coverage: {file.name}: {done.stderr}", file=sys.stderr)
+                continue
+            shutil.rmtree(sum_at)
+            shutil.rmtree(more)
+            sum_at = both
+        for counts in sum_at.glob("*.gcda"):
+            shutil.move(counts, RECORDER / counts.name)
+    return True
+
+
+def unpack(text, directory):
+    directory.mkdir()
+    for record in text.split(RECORD)[1:]:
+        name, _, counts = record.partition(b"\0")
+        (directory / pathlib.Path(os.fsdecode(name)).name).write_bytes(counts)
 
 
 def gcov(files):
@@ -75,13 +126,14 @@ def lines_of_c():
     return found
 
 
-def lines_of_page():
+def count_page():
     counts = BUILD / "page-coverage"
-    subprocess.run(["rm", "-rf", counts], check=True)
+    shutil.rmtree(counts, ignore_errors=True)
     is_good = run("node", BUILD / "ui/work/test/run.mjs", BUILD, NODE_V8_COVERAGE=str(counts))
     told = subprocess.run(["node", BUILD / "ui/work/test/coverage.mjs", counts],
                           capture_output=True, text=True, check=True)
-    return is_good, json.loads(told.stdout)
+    PAGE.write_text(told.stdout)
+    return is_good
 
 
 def room(path):
@@ -98,7 +150,8 @@ def not_loaded(name, files):
     return sum(str(path.relative_to(ROOT)) not in files for path in there)
 
 
-def table(files):
+def table():
+    files = {**lines_of_c(), **(json.loads(PAGE.read_text()) if PAGE.exists() else {})}
     rooms = collections.defaultdict(lambda: [0, 0, 0, []])
     for path, lines in files.items():
         row = rooms[room(path)]
@@ -115,14 +168,24 @@ def table(files):
         tail += f"; {strangers} files not loaded" if strangers else ""
         share = 100 * n_reached / max(n_lines, 1)
         print(f"{name:12} {n_files:5} {n_lines:6} {share:7.1f}%  {tail}")
+    return True
 
 
 def main():
-    is_good = count_c("--quick" in sys.argv[1:])
-    files = lines_of_c()
-    page_good, page = lines_of_page()
-    table({**files, **page})
-    return 0 if is_good and page_good else 1
+    words = sys.argv[1:]
+    steps = {"build": build, "unit": count_unit, "page": count_page, "table": table}
+    wanted = [word for word in words if word != "--quick"]
+    if not wanted:
+        wanted = ["build", "unit", *([] if "--quick" in words else ["e2e"]), "page", "table"]
+    is_good = True
+    for word in wanted:
+        step, _, regex = word.partition("=")
+        if step != "e2e" and step not in steps:
+            sys.exit(f"coverage: \"{word}\" is none of build, unit, e2e, page and table")
+        is_good &= count_e2e(regex or ".") if step == "e2e" else steps[step]()
+        if step == "build" and not is_good:
+            break
+    return 0 if is_good else 1
 
 
 if __name__ == "__main__":
