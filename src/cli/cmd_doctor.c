@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "model/why_words.h"
+#include "model/capture.h"
 #include "supervise/attach.h"
 #include "supervise/target_check.h"
 #include "supervise/usher.h"

@@ -6,7 +6,7 @@
 #include "cli/looking.h"
 #include "cli/terminal.h"
 #include "report/residence.h"
-#include "residence/take.h"
+#include "residence/table.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 // said about its address.
 #pragma once
 #include "cli/arguments.h"
-#include "serve/file_source.h"
+#include "serve/exhibit.h"
 #include "serve/routes.h"
 #include "serve/server.h"
 #include "supervise/run.h"

@@ -12,6 +12,7 @@
 //
 // Limits against absurd files: 2^32 - 1 nodes, 65,535 modules (more become unknown).
 #pragma once
+#include "base/buf.h"
 #include "base/err.h"
 #include "model/model.h"
 #include "model/stored_names.h"
@@ -73,3 +74,27 @@ void tide_builder_cut(struct tide_builder *builder, const char *note);
 // The capture, checked. The builder is empty afterwards and only good to be freed.
 enum tide_err tide_builder_finish(struct tide_builder *builder, struct tide_capture **ret_capture,
                                   struct tide_diag *diag);
+
+// ---- frames as text ----
+//
+// A frame as valgrind's tools and dhat-rs write it:
+//
+//   0x10917A: f (p.c:3)          0x48455EF: malloc (in /usr/libexec/…/vgpreload_dhat.so)
+//   0x10917A: f (src/p.rs:3:9)   0x10917A: ???
+//
+// Function names hold any characters, parentheses too; what is in the last pair decides.
+
+struct tide_frame_text {
+  uint64_t addr; // 0: none
+  struct tide_names_frame name;
+  const char *object; // "": not told
+};
+
+// Texts point into scratch, valid until it changes. Any text gives a frame: what is not understood
+// is taken for the function's name.
+void tide_frame_text_parse(const char *text, size_t n, struct tide_buf *scratch,
+                           struct tide_frame_text *ret_frame);
+
+// The place of a chain of frames that share one address (n > 0), innermost first.
+struct tide_import_place tide_frame_text_place(struct tide_builder *builder,
+                                               const struct tide_frame_text *frame);

@@ -15,12 +15,11 @@
 // live blocks by their number, so that the mean is DHAT's and the sum stays.
 #define _GNU_SOURCE
 #include "base/alloc.h"
-#include "model/image_sums.h"
 #include "import/builder.h"
-#include "import/frame_text.h"
 #include "import/importers.h"
 #include "import/json_read.h"
 #include "import/stack_trie.h"
+#include "model/image_sums.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 //
 // From the end to the front: the last parentheses are the place.
 #define _GNU_SOURCE
-#include "import/frame_text.h"
+#include "import/builder.h"
 
 #include <stdlib.h>
 #include <string.h>

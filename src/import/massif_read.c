@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "import/builder.h"
-#include "import/frame_text.h"
 #include "import/importers.h"
 
 #include <ctype.h>

@@ -5,6 +5,9 @@
 #pragma once
 #include "base/err.h"
 #include "model/model.h"
+#include "store/codes.h"
+
+#include <stdbool.h>
 
 // ---- the roll ----
 //
@@ -41,7 +44,7 @@ bool tide_capture_redact_args(struct tide_capture *capture);
 // ---- where captures come from ----
 //
 // Where a capture comes from that somebody looks at again and again: a file that may be replaced
-// (serve/file_source.h), or a recording that goes on (supervise/control.h). Whoever looks neither
+// (serve/exhibit.h), or a recording that goes on (supervise/control.h). Whoever looks neither
 // knows nor cares which. One thread at a time.
 
 struct tide_source {
@@ -65,3 +68,26 @@ static inline void tide_source_free(struct tide_source *source) // NULL is fine
   if (source)
     source->kind->free(source);
 }
+
+// ---- why programs ran unrecorded ----
+//
+// Why a program is not recorded, in words: one list for what is said before a run, in reports, in
+// JSON and on the page.
+
+// "is statically linked, so the recorder cannot be preloaded", to follow a program's name.
+// detail is the allocator's, loader's or sanitizer's name, NULL or "" when not known. free().
+char *tide_why_sentence(enum tide_why why, const char *detail);
+
+// The same in two or three words: "static", "jemalloc linked in". free().
+char *tide_why_brief(enum tide_why why, const char *detail);
+
+// What to do about it: a clause, or NULL where nothing can be done. An allocator that profiles
+// itself is named with the file of its that tidemark reads. free().
+char *tide_why_way_out(enum tide_why why, const char *detail);
+
+// For machines: "static", "allocator" and so on.
+const char *tide_why_tag(enum tide_why why);
+
+// Whether the recorder was loaded all the same, so that it saw what went through libc's allocator
+// and which programs the process started.
+bool tide_why_is_partial(enum tide_why why);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The words of TIDE_WHY_LIST. A %s stands for the detail.
-#include "model/why_words.h"
+#include "model/capture.h"
 
 #include "base/alloc.h"
 

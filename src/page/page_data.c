@@ -6,8 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "model/why_words.h"
-#include "page/page_names.h"
+#include "model/capture.h"
 #include "page/page_sites.h"
 #include "report/info.h"
 #include "report/profile_json.h"

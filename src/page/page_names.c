@@ -4,7 +4,7 @@
 // becomes U+FFFD, everything else stays as it is: showing it harmlessly is the page's business.
 //
 // An address is turned into frames once; a node of the image then costs a look-up per frame.
-#include "page/page_names.h"
+#include "page/page_sites.h"
 
 #include "base/alloc.h"
 #include "base/utf8.h"

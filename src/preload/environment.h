@@ -33,3 +33,17 @@ void tide_options_parse(const char *text, struct tide_options *ret_options);
 // /proc/self/status, which takes only calls that the loader has made already. run_filters: how many
 // the supervisor itself is under; UINT32_MAX: not known, and the ancestors are asked instead.
 bool tide_sandbox_inherited(uint32_t run_filters);
+
+// ---- what is kept of it ----
+//
+// What is kept of a process's start, by start.c and exec_env.c. Together, for most of it is empty:
+// each page of its own would cost every process a fault, and every fork its copy.
+
+struct tide_start_texts {
+  char program[1024]; // its path
+  char library[1024]; // path of this library
+  struct tide_options options;
+  char options_entry[4096]; // "TIDEMARK_OPTIONS=…"
+};
+
+extern struct tide_start_texts tide_start_texts;

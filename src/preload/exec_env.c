@@ -4,8 +4,8 @@
 // a vfork child, whose memory is its parent's).
 #include "preload/exec_image.h"
 
+#include "preload/environment.h"
 #include "preload/loader.h"
-#include "preload/start_texts.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 

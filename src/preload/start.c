@@ -2,7 +2,7 @@
 //
 // How the preload library starts the recorder, and what it tells it: of the image, of forks, of the
 // calling thread and its end.
-#include "preload/start_texts.h"
+#include "preload/environment.h"
 #include "preload/exec_image.h"
 #include "preload/hook.h"
 #include "preload/loader.h"

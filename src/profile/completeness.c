@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "model/capture.h"
-#include "model/why_words.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "model/capture.h"
 #include "model/stored_names.h"
-#include "model/why_words.h"
 #include "profile/profile.h"
 #include "words/completeness_text.h"
 #include "words/image_text.h"

@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "model/capture.h"
 #include "model/image_sums.h"
-#include "model/why_words.h"
 #include "report/site_json.h"
 #include "words/image_text.h"
 

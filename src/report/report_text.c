@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "model/capture.h"
 #include "model/image_sums.h"
-#include "model/why_words.h"
 #include "profile/completeness.h"
 #include "report/report_cells.h"
 #include "report/screen.h"

@@ -4,7 +4,7 @@
 // mapping begins, its guard included, and how long it is, one word behind the other. glibc and musl
 // both have that, wherever in the struct. The thread's number is near it, or 0 once it has ended.
 #define _GNU_SOURCE
-#include "residence/claims.h"
+#include "residence/ledger.h"
 
 #include "base/alloc.h"
 #include "base/lookup.h"

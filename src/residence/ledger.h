@@ -3,8 +3,9 @@
 // Counting spans of memory as they are told, kind by kind and page by page: which pages hold free
 // memory that cannot be given back, and for whom.
 #pragma once
-#include "residence/table.h"
+#include "residence/recorded.h"
 #include "residence/space.h"
+#include "residence/table.h"
 
 #define TIDE_NO_SITE UINT32_MAX
 
@@ -26,3 +27,39 @@ void tide_ledger_span(struct tide_ledger *ledger, uint64_t lo, uint64_t hi,
                       enum tide_residence_kind kind, uint32_t site);
 // The last page of a heap is told.
 void tide_ledger_end_heap(struct tide_ledger *ledger);
+
+// ---- claims ----
+//
+// Ranges of a process's memory that somebody is known to have: kept by address, told at the end.
+// The kernel joins anonymous mappings that lie side by side, so a mapping is never one thing.
+
+struct tide_claim {
+  uint64_t lo, hi;
+  enum tide_residence_kind kind;
+  uint32_t site;               // or TIDE_NO_SITE
+  uint64_t block_lo, block_hi; // what was asked for, of a block with a mapping of its own
+  size_t order;                // in which they were added
+  bool is_told;                // elsewhere
+};
+
+struct tide_claims {
+  struct tide_claim *items;
+  size_t n, cap;
+  size_t n_told; // of the first, until they are settled
+};
+
+void tide_claims_add(struct tide_claims *claims, uint64_t lo, uint64_t hi,
+                     enum tide_residence_kind kind, uint32_t site);
+// Told elsewhere: a heap. Before all others, by address.
+void tide_claims_add_told(struct tide_claims *claims, uint64_t lo, uint64_t hi);
+// By address, and none over another: the earlier one has it.
+void tide_claims_settle(struct tide_claims *claims);
+void tide_claims_done(struct tide_claims *claims);
+
+// Blocks that lie outside of all heaps, each in a mapping of its own.
+void tide_claims_add_mapped_blocks(struct tide_claims *claims, struct tide_space *space,
+                                   const struct tide_recorded *recorded);
+// The same of blocks that nobody recorded, where they begin a mapping.
+void tide_claims_add_unrecorded(struct tide_claims *claims, struct tide_space *space);
+// Stacks of threads, of glibc and of musl.
+void tide_claims_add_stacks(struct tide_claims *claims, struct tide_space *space);

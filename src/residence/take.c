@@ -2,10 +2,9 @@
 //
 // The order matters: first what lies in heaps, then whatever else somebody is known to have, and
 // what is left of each mapping is told by what the kernel says of that.
-#include "residence/take.h"
+#include "residence/table.h"
 
 #include "base/alloc.h"
-#include "residence/claims.h"
 #include "residence/glibc.h"
 #include "residence/ledger.h"
 #include "residence/recorded.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// See file_source.h.
-#include "serve/file_source.h"
+// A file that is looked at again and again: see exhibit.h.
+#include "serve/exhibit.h"
 
 #include "base/alloc.h"
 

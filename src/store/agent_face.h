@@ -6,7 +6,7 @@
 // Freestanding: included by the agent and by the tracer.
 #pragma once
 #include "rt/base.h"
-#include "store/roles.h"
+#include "store/codes.h"
 
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/proc.h"
-#include "model/why_words.h"
+#include "model/capture.h"
 #include "observe/clock.h"
 #include "supervise/target_check.h"
 

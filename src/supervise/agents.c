@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/proc.h"
-#include "model/why_words.h"
+#include "model/capture.h"
 #include "observe/clock.h"
 #include "supervise/pidfd.h"
 

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/proc.h"
-#include "model/why_words.h"
+#include "model/capture.h"
 #include "observe/store_read.h"
 #include "supervise/door.h"
 #include "supervise/follow.h"

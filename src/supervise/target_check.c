@@ -8,7 +8,7 @@
 #include "supervise/target_check.h"
 
 #include "base/alloc.h"
-#include "model/why_words.h"
+#include "model/capture.h"
 #include "rt/arch.h"
 #include "store/layout.h"
 

@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "model/capture.h"
 #include "model/image_sums.h"
-#include "model/why_words.h"
 #include "profile/completeness.h"
 #include "view/blame.h"
 #include "words/image_text.h"

@@ -11,7 +11,7 @@
 #define _GNU_SOURCE
 #include "base/alloc.h"
 #include "indexer_fixture.h"
-#include "serve/file_source.h"
+#include "serve/exhibit.h"
 #include "serve/http_library.h"
 #include "serve/routes.h"
 #include "serve/server.h"

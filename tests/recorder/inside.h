@@ -4,7 +4,7 @@
 // no ptrace (qemu-user). The same displacers, islands, entry and agent; what is not tested by it is
 // stopping threads, and finding allocators in files.
 #pragma once
-#include "store/roles.h"
+#include "store/codes.h"
 
 #include <stddef.h>
 #include <stdint.h>

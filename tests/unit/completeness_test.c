@@ -14,7 +14,6 @@
 #include "indexer_fixture.h"
 #include "merge/merge.h"
 #include "model/capture.h"
-#include "model/why_words.h"
 #include "profile/completeness.h"
 #include "report/report.h"
 #include "words/completeness_text.h"

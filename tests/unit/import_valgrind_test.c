@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "unit.h"
 
-#include "import/frame_text.h"
+#include "import/builder.h"
 #include "import_fixture.h"
 
 #include <stdlib.h>

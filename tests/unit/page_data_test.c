@@ -14,7 +14,7 @@
 #include "indexer_fixture.h"
 #include "merge/merge.h"
 #include "page/page_data.h"
-#include "page/page_names.h"
+#include "page/page_sites.h"
 #include "page_block.h"
 #include "tide_gen.h"
 

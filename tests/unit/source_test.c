@@ -11,7 +11,7 @@
 #include "unit.h"
 
 #include "indexer_fixture.h"
-#include "serve/file_source.h"
+#include "serve/exhibit.h"
 #include "serve/routes.h"
 
 #include <fcntl.h>
