@@ -72,7 +72,7 @@ def gather_recorders():
         sum_at = pathlib.Path(scratch) / "0"
         sum_at.mkdir()
         for old in RECORDER.glob("*.gcda"):
-            old.rename(sum_at / old.name)
+            shutil.copy(old, sum_at / old.name)  # it stays until there is a sum
         for n, file in enumerate(sorted(COUNTS.iterdir()), 1):
             more, both = pathlib.Path(scratch) / f"{n}-more", pathlib.Path(scratch) / str(n)
             unpack(file.read_bytes(), more)
