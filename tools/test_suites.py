@@ -32,8 +32,10 @@ def e2e(log):
 
 
 def bare(log):
-    """The same programs with LD_PRELOAD alone, nobody supervising."""
-    return runner(log, [PYTHON, "tests/e2e/run.py", "--mode", "bare"])
+    """The same programs with LD_PRELOAD alone, nobody supervising; some with the agent alone."""
+    counts = runner(log, [PYTHON, "tests/e2e/run.py", "--mode", "bare"])
+    counts.add(runner(log, [PYTHON, "tests/e2e/run.py", "--mode", "agent"]))
+    return counts
 
 
 def real(log):
@@ -77,7 +79,8 @@ def cross(log):
     if broken:
         return broken
     counts = meson_tests(log, directory, "--timeout-multiplier", "4")
-    counts.add(runner(log, [PYTHON, "tests/e2e/run.py", "--arch", OTHER_ARCH]))
+    for mode in "bare", "agent":
+        counts.add(runner(log, [PYTHON, "tests/e2e/run.py", "--arch", OTHER_ARCH, "--mode", mode]))
     counts.add(runner(log, [PYTHON, "tests/symbols/run.py", "--arch", OTHER_ARCH]))
     return counts
 

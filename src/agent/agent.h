@@ -46,6 +46,31 @@ TIDE_HOT struct tide_agent_seat *tide_agent_seat(void)
   return TIDE_LIKELY(tide_agent_is_of(&seat->place, tp)) ? seat : tide_agent_seat_slowly(tp);
 }
 
+// Calls what was hooked, with as many arguments as any of them has.
+static inline uint64_t tide_agent_call(const struct tide_agent_hook *hook,
+                                       const struct tide_agent_frame *f)
+{
+  typedef uint64_t function(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t g);
+  return ((function *)hook->real)(TIDE_FRAME_ARGUMENT(f, 0), TIDE_FRAME_ARGUMENT(f, 1),
+                                  TIDE_FRAME_ARGUMENT(f, 2), TIDE_FRAME_ARGUMENT(f, 3),
+                                  TIDE_FRAME_ARGUMENT(f, 4), TIDE_FRAME_ARGUMENT(f, 5));
+}
+
+// Did the hooked function's own library call it?
+TIDE_HOT bool tide_agent_is_by_itself(const struct tide_agent_hook *hook,
+                                      const struct tide_agent_frame *frame)
+{
+  return frame->pc - hook->own_lo < hook->own_bytes;
+}
+
+// Code may be unloaded by this call (objects.c).
+uint64_t tide_agent_unloading(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                              const struct tide_agent_frame *frame);
+
+// A function that maps or unmaps pages was called, by no allocator that is hooked (pages.c).
+uint64_t tide_agent_paging(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                           const struct tide_agent_frame *frame);
+
 // A hooked function was called: with these registers, by this hook's number. What it returns goes
 // to the caller.
 uint64_t tide_agent_event(const struct tide_agent_frame *frame);

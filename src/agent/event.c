@@ -7,6 +7,7 @@
 
 #include "record/record.h"
 
+// An allocator's function, none of which has more arguments.
 typedef uint64_t real_function(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
 
 static uint64_t call_real(const struct tide_agent_hook *hook, const struct tide_agent_frame *f)
@@ -67,11 +68,18 @@ static uint64_t resize_in_place(struct tide_agent_seat *seat, const struct tide_
   return size;
 }
 
+// When a thread ends, glibc frees what it has kept of the blocks that the thread freed: by the same
+// function, and they have ended already.
 static uint64_t released(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
                          const struct tide_agent_frame *f)
 {
-  if (TIDE_FRAME_ARGUMENT(f, 0))
-    tide_record_free(&seat->seat, (void *)TIDE_FRAME_ARGUMENT(f, 0));
+  void *p = (void *)TIDE_FRAME_ARGUMENT(f, 0);
+  if (TIDE_UNLIKELY(!p))
+    return call_real(hook, f);
+  if (TIDE_UNLIKELY(tide_agent_is_by_itself(hook, f)))
+    tide_record_free_if_known(&seat->seat, p);
+  else
+    tide_record_free(&seat->seat, p);
   return call_real(hook, f);
 }
 
@@ -106,7 +114,8 @@ static uint64_t outermost(struct tide_agent_seat *seat, const struct tide_agent_
     return resize(seat, hook, f, product);
   case TIDE_ROLE_RESIZE_IN_PLACE: return resize_in_place(seat, hook, f);
   case TIDE_ROLE_FREE: return released(seat, hook, f);
-  default: return call_real(hook, f);
+  case TIDE_ROLE_UNLOAD: return tide_agent_unloading(seat, hook, f);
+  default: return tide_agent_paging(seat, hook, f);
   }
 }
 
@@ -117,7 +126,7 @@ TIDE_COLD static uint64_t pass_by(const struct tide_agent_hook *hook,
   tide_add_acq_rel(&tide_agent_face.n_seatless, 1);
   if (tide_boot_ready())
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
-  uint64_t ret = call_real(hook, f);
+  uint64_t ret = tide_agent_call(hook, f);
   tide_add_acq_rel(&tide_agent_face.n_seatless, -1);
   return ret;
 }
@@ -134,7 +143,7 @@ __attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f
   seat->place.inside++;
   TIDE_COMPILER_BARRIER();
   uint64_t ret =
-      TIDE_LIKELY(seat->place.inside == 1) ? outermost(seat, hook, f) : call_real(hook, f);
+      TIDE_LIKELY(seat->place.inside == 1) ? outermost(seat, hook, f) : tide_agent_call(hook, f);
   TIDE_COMPILER_BARRIER();
   seat->place.inside--;
   return ret;

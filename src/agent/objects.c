@@ -11,6 +11,7 @@
 // calling thread will return to, and which is not unloaded before that.
 #include "agent/agent.h"
 
+#include "record/record.h"
 #include "rt/maps.h"
 #include "rt/sys.h"
 #include "rt/text.h"
@@ -308,4 +309,35 @@ void tide_agent_each_object(void (*met)(uint64_t pc))
   for (uint32_t i = 0; table && i < table->n; i++)
     if (table->all[i].is_object)
       met(table->all[i].start);
+}
+
+// What comes next to where an object was may have headers like its own: it is not to be taken for
+// it.
+static void forget_if_unloaded(void)
+{
+  const struct table *table = tide_load_acquire(&current);
+  bool all_there = true;
+  for (uint32_t i = 0; table && all_there && i < table->n; i++)
+    all_there = is_as_seen(&table->all[i]);
+  if (!all_there)
+    tide_store_release(&current, NULL);
+}
+
+// Destructors run meanwhile, whose events count: for them the thread is in no hook. That it is here
+// all the same is said as of a thread without a place.
+uint64_t tide_agent_unloading(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                              const struct tide_agent_frame *f)
+{
+  tide_add_acq_rel(&tide_agent_face.n_seatless, 1);
+  seat->place.inside--;
+  uint64_t ret = ((uint64_t(*)(uint64_t))hook->real)(TIDE_FRAME_ARGUMENT(f, 0));
+  seat->place.inside++;
+  tide_add_acq_rel(&tide_agent_face.n_seatless, -1);
+  struct tide_thread *t = tide_enter(&seat->seat);
+  if (t) {
+    forget_if_unloaded();
+    tide_modules_unloaded();
+    tide_leave(t);
+  }
+  return ret;
 }

@@ -77,13 +77,15 @@ static void list_ranges(const struct tide_attachment *a, struct tide_agent_face 
     face->ranges[i] = (struct tide_range){a->ranges[i].at, a->ranges[i].n_bytes};
 }
 
-// Only glibc's malloc, known by a function that nobody else's libc has, and all hooks in its
-// object.
+// Only glibc's malloc, known by a function that nobody else's libc has, and all hooks of blocks in
+// its object.
 static bool is_glibc_alone(const struct tide_plan *plan)
 {
   bool found = false;
   for (size_t i = 0; i < plan->n_patches; i++) {
     const struct tide_hookable *entry = &plan->patches[i].entry;
+    if (entry->family == TIDE_FAMILY_PAGES)
+      continue;
     if (entry->family != TIDE_FAMILY_LIBC || entry->loaded != plan->patches[0].entry.loaded)
       return false;
     found |= !strcmp(entry->name, "pvalloc");
@@ -106,6 +108,53 @@ static uint64_t nothrow_of(const struct tide_plan *plan, const struct tide_hooka
   return 0;
 }
 
+// glibc's function, by whichever name, that empties a thread's cache when it ends.
+static void look_for_ending(void *context, const struct tide_function *function)
+{
+  struct tide_range *own = context;
+  if (!strcmp(function->name, "__malloc_arena_thread_freeres") ||
+      !strncmp(function->name, "tcache_thread_shutdown", strlen("tcache_thread_shutdown")))
+    *own = (struct tide_range){function->at, function->bytes};
+}
+
+// Whose calls are not the program's: its own library's, or, where that is linked into the program,
+// of those that free what glibc knows by a symbol.
+static struct tide_range own_code(const struct tide_hookable *entry, const char *program)
+{
+  struct tide_range own = {0};
+  const struct tide_loaded *loaded = entry->loaded;
+  if (strcmp(loaded->path, program) != 0)
+    own = (struct tide_range){loaded->code_lo, loaded->code_hi - loaded->code_lo};
+  else if (entry->role == TIDE_ROLE_FREE)
+    tide_loaded_each_function(loaded, look_for_ending, &own);
+  return own;
+}
+
+static struct tide_agent_hook hook_of(const struct tide_plan *plan, const struct tide_patch *patch,
+                                      const char *program)
+{
+  const struct tide_hookable *entry = &patch->entry;
+  bool has_own = entry->family == TIDE_FAMILY_PAGES || entry->role == TIDE_ROLE_FREE;
+  struct tide_range own = has_own ? own_code(entry, program) : (struct tide_range){0};
+  return (struct tide_agent_hook){
+      .real = patch->island + TIDE_ISLAND_REAL_AT,
+      .nothrow = nothrow_of(plan, entry),
+      .role = entry->role,
+      .family = entry->family,
+      .own_lo = own.start,
+      .own_bytes = own.bytes,
+  };
+}
+
+// Of the first allocator there is; "": pages alone are recorded.
+static const char *allocator_path(const struct tide_plan *plan)
+{
+  for (size_t i = 0; i < plan->n_patches; i++)
+    if (plan->patches[i].entry.family != TIDE_FAMILY_PAGES)
+      return plan->patches[i].entry.loaded->path;
+  return "";
+}
+
 bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_options *options)
 {
   struct tide_agent_face *face = tide_face_of(a->agent);
@@ -125,14 +174,9 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
   snprintf(face->door, sizeof face->door, "%s", options->door ? options->door : "");
   snprintf(face->library, sizeof face->library, "%s", options->library ? options->library : "");
   list_tables(a, face);
-  snprintf(face->allocator, sizeof face->allocator, "%s", plan->patches[0].entry.loaded->path);
+  snprintf(face->allocator, sizeof face->allocator, "%s", allocator_path(plan));
   face->blocks_are_apart = is_glibc_alone(plan);
   for (size_t i = 0; i < plan->n_patches; i++)
-    face->hooks[i] = (struct tide_agent_hook){
-        .real = plan->patches[i].island + TIDE_ISLAND_REAL_AT,
-        .nothrow = nothrow_of(plan, &plan->patches[i].entry),
-        .role = plan->patches[i].entry.role,
-        .family = plan->patches[i].entry.family,
-    };
+    face->hooks[i] = hook_of(plan, &plan->patches[i], face->program);
   return face->seats;
 }

@@ -111,7 +111,8 @@ static void settle_whose_malloc(struct search *s)
   size_t n = 0;
   for (size_t i = 0; i < s->n; i++)
     others |= s->allocators[i].family != TIDE_FAMILY_LIBC && !s->allocators[i].prefix[0] &&
-              s->allocators[i].family != TIDE_FAMILY_MIMALLOC;
+              s->allocators[i].family != TIDE_FAMILY_MIMALLOC &&
+              s->allocators[i].family != TIDE_FAMILY_PAGES;
   for (size_t i = 0; i < s->n; i++)
     if (!others || s->allocators[i].family != TIDE_FAMILY_LIBC)
       s->allocators[n++] = s->allocators[i];
@@ -145,7 +146,8 @@ static void take_entry(struct search *s, const struct tide_function *function,
 static bool hooked_role(const char *family, const char *name, enum tide_role *ret_role)
 {
   for (size_t i = 0; i < COUNT(HOOKED); i++)
-    if (!strcmp(HOOKED[i].name, name) && !strcmp(HOOKED[i].family, family)) {
+    if (!strcmp(HOOKED[i].name, name) && !strcmp(HOOKED[i].family, family) &&
+        HOOKED[i].role != TIDE_ROLE_NO_EVENT) {
       *ret_role = HOOKED[i].role;
       return true;
     }

@@ -123,6 +123,7 @@ static const struct call {
     {SYS_gettid, "gettid", true, {0}},
     {SYS_getpid, "getpid", true, {0}},
     {SYS_getppid, "getppid", false, {0}},
+    {SYS_brk, "brk", false, {0}},
     {SYS_openat, "openat", false, {(uint64_t)-100, 4096, 0x80000}},
     {SYS_read, "read", false, {9, 4096, 4096}},
     {SYS_process_vm_readv, "process_vm_readv", false, {1, 4096, 1, 4096, 1}},

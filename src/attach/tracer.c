@@ -525,12 +525,21 @@ bool tide_stopped_any(const struct tide_tracer *tracer, const struct tide_stoppe
 
 enum { CONTROL_BLOCK_BYTES = 2304 };
 
+// Page by page, for it may be smaller, and the first or the last thing that is mapped there.
 static bool read_control_block(const struct tide_tracer *tracer, const struct tide_stopped *thread,
                                uint32_t words[CONTROL_BLOCK_BYTES / 4])
 {
+  enum { PAGE = 4096 };
   uint64_t tp = tide_regs_thread_pointer(&thread->regs, thread->tid);
-  return tp && tide_outside_read(tracer->outside, tp + (uint64_t)tide_regs_control_block_at, words,
-                                 CONTROL_BLOCK_BYTES);
+  uint64_t from = tp + (uint64_t)tide_regs_control_block_at;
+  bool any = false;
+  memset(words, 0, CONTROL_BLOCK_BYTES);
+  for (uint64_t at = 0, n; tp && at < CONTROL_BLOCK_BYTES; at += n) {
+    n = PAGE - (from + at) % PAGE;
+    n = n < CONTROL_BLOCK_BYTES - at ? n : CONTROL_BLOCK_BYTES - at;
+    any |= tide_outside_read(tracer->outside, from + at, (char *)words + at, n);
+  }
+  return any;
 }
 
 int32_t tide_tracer_tid_offset(const struct tide_tracer *tracer)

@@ -66,6 +66,8 @@ static char *allocators_in(const struct tide_hookables *entries)
   for (size_t i = 0; i < entries->n; i++) {
     const struct tide_hookable *e = &entries->all[i];
     const char *slash = strrchr(e->loaded->path, '/');
+    if (e->family == TIDE_FAMILY_PAGES)
+      continue;
     TIDE_CLEANUP_FREE char *one =
         tide_sprintf("%s (%s)", tide_family_words(e->family), slash ? slash + 1 : e->loaded->path);
     if (!text.n || !strstr(tide_buf_cstr(&text), one))

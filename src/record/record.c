@@ -18,6 +18,16 @@ void tide_record_unknown(const void *p)
     tide_add_relaxed(&tide_store.header->n_unknown_free, 1);
 }
 
+void tide_record_free_if_known(struct tide_seat *seat, void *p)
+{
+  struct tide_thread *t = tide_enter(seat);
+  if (!t)
+    return;
+  if (!tide_run_free_waiting(&t->writer, (uint64_t)p))
+    tide_run_free_slowly(&t->writer, (uint64_t)p, t->clock.now);
+  tide_leave(t);
+}
+
 // The kernel gave no memory for it, or its part of the map is lost.
 void tide_record_no_room(void)
 {

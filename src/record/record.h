@@ -65,6 +65,9 @@ TIDE_HOT bool tide_record_free(struct tide_seat *seat, void *p)
   return TIDE_LIKELY(t) && tide_record_end(t, p);
 }
 
+// The same, of a block that may have ended before.
+void tide_record_free_if_known(struct tide_seat *seat, void *p);
+
 // A resize, in two halves around the real call: the old block leaves the map before the call,
 // because afterwards its address may be another thread's; it is counted only when the call has
 // succeeded, and put back when it has not.

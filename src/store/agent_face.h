@@ -38,6 +38,7 @@ struct tide_agent_hook {
   uint64_t nothrow; // of an operator new that throws: the same of one that gives NULL; 0: none
   uint32_t role;    // enum tide_role
   uint32_t family;
+  uint64_t own_lo, own_bytes; // code that is not the program's when it calls this; 0 bytes: none
 };
 
 // Unwind information of an object that has no table of it to search in.

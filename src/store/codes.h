@@ -43,6 +43,7 @@ static inline enum tide_site_kind tide_kind_of_root(uint32_t flags)
   X(SNMALLOC, 4, "snmalloc")                                                                       \
   X(RPMALLOC, 5, "rpmalloc")                                                                       \
   X(OWN, 6, "an allocator of its own") /* the program's malloc, and nothing says whose */          \
+  X(PAGES, 7, "pages")                 /* no allocator: what they and programs map */              \
   X(UNKNOWN, 63, "an allocator that is not known here")
 
 enum tide_family {
@@ -117,6 +118,7 @@ enum tide_why {
   X(REMAP)           /* p = f(at, old size, size, ...) */                                          \
   X(BREAK)           /* f(to), or f(by) */                                                         \
   X(EXEC)            /* f(path, arguments, environment), or it fails */                            \
+  X(UNLOAD)          /* f(handle): code may be gone */                                             \
   X(NO_EVENT)        /* nothing to record */
 
 enum tide_role {

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that runs already: recorded exactly from attach to detach, and left as it was."""
 import os
-import re
 import shutil
 import signal
-import struct
 import subprocess
 import time
 
@@ -399,114 +397,6 @@ def attach_sees_whole_stacks(ground):
         expect(names == ["leaf", "middle", "main"], f"{compiler}: {shown}")
         expect(not target.ours(), f"left behind: {target.ours()}")
         expect(target.end() == 0, "it ended otherwise")
-
-
-# A library whose program headers can be moved, as tools that rewrite programs do.
-MOVABLE = """
-#include <stdlib.h>
-#include <stdint.h>
-__attribute__((section(".moved"), aligned(64), used)) static const struct {
-  char filler[1 << 17], place[4096];
-} moved = {"filler", "PLACE"};
-__attribute__((noipa)) void *library_leaf(void) { void *p = malloc(77); __asm__(""); return p; }
-"""
-CALLS_LIBRARY = """
-#include <unistd.h>
-void *library_leaf(void);
-__attribute__((noipa)) static void *middle(void)
-{ void *p = library_leaf(); __asm__(""); return p; }
-int main(void)
-{
-  char c;
-  write(1, "ready\\n", 6);
-  while (read(0, &c, 1) == 1 && c != 'q') {
-    for (int i = 0; i < 10; i++) middle();
-    write(1, "ok\\n", 3);
-  }
-  return 0;
-}
-"""
-
-
-def move_headers(path):
-    """Program headers from the first page to PLACE, which the file says."""
-    file = bytearray(path.read_bytes())
-    e_phoff, = struct.unpack_from("<Q", file, 32)
-    size, n = struct.unpack_from("<HH", file, 54)
-    place = file.index(b"PLACE\0")
-    expect(place > 1 << 17 and size * n <= 4096, "no place for them")
-    file[place:place + size * n] = file[e_phoff:e_phoff + size * n]
-    file[e_phoff:e_phoff + size * n] = bytes(size * n)
-    struct.pack_into("<Q", file, 32, place)
-    path.write_bytes(file)
-
-
-@test
-def attach_finds_headers_elsewhere(ground):
-    """Programs that were rewritten (BOLT) have their program headers far behind the first page. And
-    a file that is only read, mapped just below a library, is no library."""
-    library = ground.build("libmovable.so", MOVABLE, "-shared", "-fPIC")
-    prog = ground.build("calls", CALLS_LIBRARY, "-x", "none", str(library),
-                        f"-Wl,-rpath,{ground.scratch}")
-    move_headers(library)
-    target = Target(ground, prog)
-    child, _ = attach(ground, target.pid)
-    target.tell("p")
-    err = let_go(child)
-    expect("complete: every event" in err and "early" not in err and "unknown code" not in err, err)
-    shown = ground.run(ground.tidemark, "report", "--stacks", "x.tide").stdout
-    names = [line.split()[0] for line in shown.splitlines() if "<stdin>:" in line][1:]
-    expect(names == ["library_leaf", "middle", "main"], shown)
-    expect(target.end() == 0, "it ended otherwise")
-
-
-# One library after another at the same place, of different sizes.
-REPLACES = """
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-  char c;
-  write(1, "ready\\n", 6);
-  while (read(0, &c, 1) == 1 && c != 'q') {
-    for (int i = 1; i < argc; i++) {
-      void *library = dlopen(argv[i], RTLD_NOW);
-      void *(*leaf)(void) = library ? dlsym(library, "leaf") : NULL;
-      if (!leaf) return 1;
-      for (int k = 0; k < 10; k++) free(leaf());
-      dlclose(library);
-    }
-    write(1, "ok\\n", 3);
-  }
-  return 0;
-}
-"""
-
-
-@test
-def attach_as_libraries_come_and_go(ground):
-    """Unwind information of a library that is gone is not looked at, whatever is there now."""
-    libraries = []
-    for name, data in ("large", 1 << 20), ("small", 1 << 19):
-        source = f"""
-#include <stdlib.h>
-char behind[{data}] = {{1}};
-__attribute__((noipa)) void *inner(void)
-{{ void *p = malloc(50 + behind[0]); __asm__(""); return p; }}
-void *leaf(void) {{ void *p = inner(); __asm__(""); return p; }}
-"""
-        libraries.append(ground.build(f"lib{name}.so", source, "-shared", "-fPIC"))
-    prog = ground.build("replaces", REPLACES)
-    target = Target(ground, prog, *libraries, *libraries)
-    child, _ = attach(ground, target.pid)
-    for _ in range(5):
-        target.tell("p")
-    err = let_go(child)
-    expect("early" not in err and "unknown code" not in err, err)
-    shown = ground.run(ground.tidemark, "report", "--sort", "count", "x.tide").stdout
-    expect(re.search(r"\b200 .* inner +source/<stdin>:5$", shown, re.M), shown)
-    expect(target.end() == 0, "it ended otherwise")
 
 
 @test

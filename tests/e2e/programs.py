@@ -19,6 +19,7 @@ Directives stand in comment lines at the head of a program (all but `truth` at m
   timeout: SECONDS        60 when not said
   bare: no                not without a supervisor
   qemu: no                not under emulation of another processor
+  agent: yes              also with the agent put into itself
 """
 import concurrent.futures
 import os
@@ -35,7 +36,7 @@ COMMON = ["-O2", "-g", "-Wall", "-Wextra", "-fno-builtin", "-fno-optimize-siblin
 ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2",
               "tcmalloc": "libtcmalloc_minimal.so.4"}
 DIRECTIVE = re.compile(r"^(?://|#) (build|args|env|stdin|wrap|status|needs|helpers|uses|allocators"
-                       r"|check|how|says|timeout|bare|qemu): (.*)$", re.M)
+                       r"|check|how|says|timeout|bare|qemu|agent): (.*)$", re.M)
 RUN = re.compile(r"^(?://|#) run\[([^\]]+)\]: (.*)$", re.M)
 HELPER = re.compile(r"^// helper: (\S+)(.*)$", re.M)
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running a command with and without the recorder, and reading what came of it.
 
-A Recorder hides how a capture is made: by `tidemark run`, by a bare LD_PRELOAD, or by a bare
-LD_PRELOAD under qemu. Either way the result is a Capture with images and a report for each.
-A command that does not end in time is killed with its whole process group: a hang is a failure.
+A Recorder hides how a capture is made: by `tidemark run`, by a bare LD_PRELOAD, by one under qemu,
+or by the agent, which the program is made to put into itself (tests/recorder/inside.c). Either way
+the result is a Capture with images and a report for each. A command that does not end in
+time is killed with its whole process group: a hang is a failure.
 """
 import json
 import os
@@ -147,15 +148,23 @@ class Capture:
 
 
 class Recorder:
-    """Makes captures; `mode` is run, bare or qemu."""
+    """Makes captures; `mode` is run, bare or agent. Programs of another machine run under qemu."""
 
     def __init__(self, tidemark, library, mode, arch):
         self.tidemark, self.library, self.mode, self.arch = tidemark, library, mode, arch
+        self.emulator = [] if arch == os.uname().machine else \
+            [f"qemu-{arch}", "-L", f"/usr/{arch}-linux-gnu"]
 
     def plain(self, command):
-        if self.mode == "qemu":
-            return [f"qemu-{self.arch}", "-L", f"/usr/{self.arch}-linux-gnu", *command]
-        return list(command)
+        return [*self.emulator, *command]
+
+    def preloads(self, env):
+        """What the program finds in its environment."""
+        build = pathlib.Path(self.library).parent
+        if self.mode == "agent":
+            return {"LD_PRELOAD": str(build / "tests/recorder/libinside.so"),
+                    "TIDEMARK_AGENT": str(build / "libtidemark-agent.so")}
+        return {"LD_PRELOAD": ":".join(filter(None, [str(self.library), env.get("LD_PRELOAD")]))}
 
     def record(self, command, scratch, name, env, ways=(), **options):
         """Run a command recorded in `scratch`; returns its Outcome and the Capture."""
@@ -169,13 +178,12 @@ class Recorder:
             return outcome, Capture(self.tidemark, [tide], name)
         for old in pathlib.Path(scratch).glob("tidemark.*.store"):
             old.unlink()
-        if self.mode == "bare":
-            mine = ":".join(filter(None, [str(self.library), env.get("LD_PRELOAD")]))
-            outcome = run(command, cwd=scratch, env=dict(env, LD_PRELOAD=mine), **options)
+        preloads = self.preloads(env)
+        if self.emulator:
+            words = [word for item in preloads.items() for word in ("-E", "=".join(item))]
+            outcome = run([*self.emulator, *words, *command], cwd=scratch, env=env, **options)
         else:
-            emulated = [f"qemu-{self.arch}", "-L", f"/usr/{self.arch}-linux-gnu",
-                        "-E", f"LD_PRELOAD={self.library}", *command]
-            outcome = run(emulated, cwd=scratch, env=env, **options)
+            outcome = run(command, cwd=scratch, env={**env, **preloads}, **options)
         stores = sorted(pathlib.Path(scratch).glob("tidemark.*.store"), key=self.start_of)
         return outcome, Capture(self.tidemark, stores, name)
 

@@ -3,14 +3,14 @@
 """Record every test program and compare the capture with the program's declared truth.
 
   tests/e2e/run.py [--filter REGEX] [--list] [--build-dir DIR] [--tidemark PATH] [-j N]
-                   [--mode run|bare] [--arch aarch64] [--library PATH] [--keep]
+                   [--mode run|bare|agent] [--arch aarch64] [--library PATH] [--keep]
 
 Each program runs twice, without and with the recorder; output and status must be the same. Then
 the report must agree with the truth in the program's head (truth.py), line by line. The tests of
 the command itself are in command_*.py. With --arch of another processor the C and C++ programs are
-built for it and run under qemu with a bare LD_PRELOAD. Prints a line per test and ends with the
-counts. A test that cannot be made here is skipped; with CI=true in the environment that is a
-failure.
+built for it and run under qemu with a bare LD_PRELOAD. With --mode agent some have the agent put
+into themselves. Prints a line per test and ends with the counts. A test that cannot be made here is
+skipped; with CI=true in the environment that is a failure.
 """
 import argparse
 import concurrent.futures
@@ -41,7 +41,7 @@ class Bench:
         self.options = options
         self.native = options.arch == platform.machine()
         self.toolchain = programs.Toolchain(options.build_dir, options.arch)
-        mode = options.mode if self.native else "qemu"
+        mode = "bare" if options.mode == "run" and not self.native else options.mode
         self.recorder = record.Recorder(options.tidemark, options.library, mode, options.arch)
         # Under qemu and with a changed root, paths must be reachable and short: a plain temp dir.
         self.scratch_root = pathlib.Path(tempfile.mkdtemp(prefix="tidemark-e2e-"))
@@ -138,7 +138,10 @@ def program_tests(bench):
             continue
         if bench.recorder.mode != "run" and program.said.get("bare") == "no":
             continue
-        variants = program.variants() if bench.native else [(None, None)]
+        if bench.recorder.mode == "agent" and program.said.get("agent") != "yes":
+            continue
+        is_plain = not bench.native or bench.recorder.mode == "agent"
+        variants = [(None, None)] if is_plain else program.variants()
         for how, allocator in variants:
             if program.said.get("allocators", "").startswith("link:") and not how:
                 continue
@@ -168,7 +171,7 @@ def parse():
     parser.add_argument("--build-dir", default=str(ROOT / "build/test-programs"))
     parser.add_argument("--tidemark", default=str(ROOT / "build/tidemark"))
     parser.add_argument("--library", help="libtidemark.so for --mode bare and --arch")
-    parser.add_argument("--mode", choices=("run", "bare"), default="run")
+    parser.add_argument("--mode", choices=("run", "bare", "agent"), default="run")
     parser.add_argument("--arch", default=platform.machine())
     parser.add_argument("--timeout", type=int, default=60, help="seconds for one run")
     parser.add_argument("--keep", action="store_true", help="keep the scratch directory")

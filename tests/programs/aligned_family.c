@@ -3,6 +3,7 @@
 // Every aligned allocator of libc, each with its own site; the block is where it must be and the
 // bytes are those asked for.
 //
+// agent: yes
 // truth: site ^by_memalign: allocations=10, bytes=10*100, live_blocks=10
 // truth: site ^by_aligned_alloc: allocations=10, bytes=10*512, live_blocks=10
 // truth: site ^by_posix_memalign: allocations=10, bytes=10*300, live_blocks=10

@@ -2,6 +2,7 @@
 //
 // calloc counts n times size, and its memory is zero even where a dirty block is handed out again.
 //
+// agent: yes
 // truth: total: allocations=400, bytes=200*96+200*96, frees=200, live_bytes=200*96
 // truth: site ^zeroed: allocations=200, bytes=200*12*8, live_blocks=200
 // truth: site ^dirty: allocations=200, bytes=200*96, frees=200

@@ -2,6 +2,7 @@
 //
 // Two libraries loaded and unloaded in turn, 200 times: names stay right and tables stay small.
 //
+// agent: yes
 // helpers: lib_shape_a.so lib_shape_b.so
 // build: -ldl
 // truth: site ^allocate_a from entry from main: allocations=100

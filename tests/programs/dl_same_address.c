@@ -3,6 +3,7 @@
 // Library A is loaded, used, unloaded; library B then sits at the very same address. What B
 // allocates belongs to B.
 //
+// agent: yes
 // helpers: lib_shape_a.so lib_shape_b.so
 // build: -ldl
 // truth: site ^allocate_a from entry from main: allocations=50, bytes=50*64

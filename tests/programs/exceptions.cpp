@@ -3,6 +3,7 @@
 // C++ exceptions through frames whose destructors free, caught far out; the exception object
 // itself is an allocation of the thrower. Nothing is left but what was kept.
 //
+// agent: yes
 // truth: site guarded: allocations=500*10, frees=5000, live_blocks=0
 // truth: site thrower from guarded: allocations=500, frees=500
 // truth: site ^caught: allocations=500, live_blocks=500, stacks=1

@@ -2,6 +2,7 @@
 //
 // One thread allocates, another frees: charged to the stack that allocated, marked as foreign.
 //
+// agent: yes
 // build: -pthread
 // truth: site ^produce: allocations=20000, bytes=2000000, frees=15000, foreign_frees=15000
 // truth: site ^produce: live_blocks=5000, live_bytes=500000, temporary=0, stacks=1

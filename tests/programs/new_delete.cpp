@@ -3,6 +3,7 @@
 // Every operator new and delete: plain, array, nothrow, aligned, sized. One event each, whether
 // the operators are libstdc++'s (which call malloc) or the allocator's own (which do not).
 //
+// agent: yes
 // build: -std=c++17 -fsized-deallocation
 // allocators: preload link
 // truth: site by_new: allocations=100, bytes=100*24, frees=100

@@ -3,6 +3,7 @@
 // Memory the program takes from the kernel itself: kept apart from the heap, by stack.
 // 16 pages mapped, the middle 4 given back; 4 pages grown to 12 by mremap; 8 pages by sbrk.
 //
+// agent: yes
 // truth: total: allocations=1, bytes=10, live_bytes=10
 // truth: pages: live_bytes=4096*(12+12+8), maps>=3, unmaps>=1
 // truth: pages: peak_bytes>=4096*(12+12+8), peak_bytes<=4096*(16+16+8)

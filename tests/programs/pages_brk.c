@@ -2,6 +2,7 @@
 //
 // A program that moves the break itself, with brk(): 16 pages up, 10 of them down again.
 //
+// agent: yes
 // truth: pages: live_bytes=4096*6, peak_bytes=4096*16
 // truth: page-site move_break: live_bytes=4096*6
 // truth: capture: images=1

@@ -3,6 +3,7 @@
 // Maps and unmaps as fast as it can; all is given back, so nothing of it is live, and the
 // address the kernel hands out again and again is counted each time.
 //
+// agent: yes
 // truth: pages: maps=1000, mapped_bytes=1000*3*4096, unmaps=1000, live_bytes=0, peak_bytes=3*4096
 // truth: page-site ^take: allocations=1000, bytes=1000*3*4096, live_bytes=0
 #include "site.h"

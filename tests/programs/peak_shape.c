@@ -4,6 +4,7 @@
 // share of it is what it held then, not its own maximum. (The last two blocks of the second hill
 // are freed with no allocation between: temporary, by the definition.)
 //
+// agent: yes
 // truth: total: allocations=1350, bytes=1751000, frees=850, live_blocks=500, live_bytes=500000
 // truth: total: peak_bytes=1250000, peak_blocks=750, temporary=102
 // truth: site ^first_hill: allocations=1000, bytes=1000000, frees=500, peak_bytes=500000

@@ -4,6 +4,7 @@
 // books itself and prints the truth: totals, the peak, and every site's share of the peak.
 // Sizes are odd random numbers, so that the maximum is reached once.
 //
+// agent: yes
 // truth: total: foreign_frees=0
 #include "site.h"
 

@@ -3,6 +3,7 @@
 // Two blocks that grow in turn, each in the other's way: they must move, keep their contents,
 // and still be two blocks. The peak counts one copy of each, as the program sees it.
 //
+// agent: yes
 // truth: site ^grow: resizes=38, allocations=40, frees=39, live_blocks=1
 // truth: total: allocations=40, frees=39, live_blocks=1, live_bytes=100000*20
 // truth: total: peak_bytes=100000*20*2, moved>=1, moved_bytes>=100000

@@ -2,6 +2,7 @@
 //
 // Threads that end with blocks live, some of which main frees later: nothing is lost with them.
 //
+// agent: yes
 // build: -pthread
 // truth: site ^hold: allocations=800, bytes=800*100, frees=400, foreign_frees=400, live_blocks=400
 // truth: site ^hold: own_max_bytes>=80000, stacks=1

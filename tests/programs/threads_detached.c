@@ -2,6 +2,7 @@
 //
 // Detached threads, half of which are still running when main leaves by pthread_exit.
 //
+// agent: yes
 // build: -pthread
 // truth: site ^hold: allocations=20*500, bytes=20*500*32, frees=20*499, live_blocks=20
 #include "site.h"

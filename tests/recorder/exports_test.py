@@ -19,7 +19,8 @@ ROLES = {"ALLOC": (BLOCK, SIZE), "ALLOC_ALIGNED": (BLOCK, SIZE, SIZE),
          "REALLOC": (BLOCK, BLOCK, SIZE), "REALLOC_ARRAY": (BLOCK, BLOCK, SIZE, SIZE),
          "POSIX": ("int", "void **", SIZE, SIZE), "RESIZE_IN_PLACE": (SIZE, BLOCK, SIZE, SIZE),
          "FREE": ("void", BLOCK), "MAP": (BLOCK, BLOCK, SIZE), "UNMAP": ("int", BLOCK, SIZE),
-         "REMAP": (BLOCK, BLOCK, SIZE, SIZE), "BREAK": (None,), "NO_EVENT": (None,)}
+         "REMAP": (BLOCK, BLOCK, SIZE, SIZE), "BREAK": (None,), "UNLOAD": ("int", BLOCK),
+         "NO_EVENT": (None,)}
 EVENTS = {"libc", "jemalloc", "cxx", "pages"}
 SAME = {"REALLOC_ARRAY": "REALLOC"}  # as far as one can stand for the other
 
@@ -35,7 +36,7 @@ def faults(rows):
         for number, type_ in enumerate(wanted):
             if type_ and (number >= len(types) or types[number] != type_):
                 yield f"{name}: of {role}, argument {number} (0: the result) is {type_}"
-        if (role == "NO_EVENT") == (family in EVENTS):
+        if (role in ("NO_EVENT", "UNLOAD")) == (family in EVENTS):
             yield f"{name}: {role} in family {family}"
         if real not in names or names[real][1] != real or names[real][3] != SAME.get(role, role):
             yield f"{name}: {real} cannot stand for it"

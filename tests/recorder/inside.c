@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STORE_BYTES (UINT64_C(160) << 30)
+#define STORE_BYTES (UINT64_C(10) << 30)
 
 struct image {
   const char *file;
@@ -120,6 +120,21 @@ static uint8_t *room_near(const void *near, size_t n)
   return NULL;
 }
 
+// The mapping that an address is in.
+static struct tide_range mapping_of(const void *address)
+{
+  char line[512];
+  uint64_t lo, hi, at = (uint64_t)address;
+  struct tide_range found = {0};
+  FILE *f = fopen("/proc/self/maps", "re");
+  while (f && fgets(line, sizeof line, f))
+    if (sscanf(line, "%lx-%lx", &lo, &hi) == 2 && at >= lo && at < hi)
+      found = (struct tide_range){lo, hi - lo};
+  if (f)
+    fclose(f);
+  return found;
+}
+
 // Where libc keeps a thread's number, counted from its thread pointer: as attach/tracer.c looks.
 static int32_t tid_offset(void)
 {
@@ -129,26 +144,16 @@ static int32_t tid_offset(void)
 #else
   int32_t from = 0;
 #endif
+  struct tide_range mapped = mapping_of(tp);
   for (int32_t i = from; i < from + 2304; i += 4) {
     uint32_t word;
+    if ((uint64_t)(tp + i) - mapped.start >= mapped.bytes)
+      continue;
     memcpy(&word, tp + i, sizeof word);
     if (word == (uint32_t)syscall(SYS_gettid))
       return i;
   }
   return 0;
-}
-
-static uint64_t stack_top(uint64_t in)
-{
-  char line[512];
-  uint64_t lo, hi, top = 0;
-  FILE *f = fopen("/proc/self/maps", "re");
-  while (f && fgets(line, sizeof line, f))
-    if (sscanf(line, "%lx-%lx", &lo, &hi) == 2 && in >= lo && in < hi)
-      top = hi;
-  if (f)
-    fclose(f);
-  return top;
 }
 
 static uint32_t read_text(const char *path, char *to, size_t size)
@@ -171,7 +176,8 @@ static void fill_face(struct tide_agent_face *face, const struct inside_options 
   face->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
   face->vdso = getauxval(AT_SYSINFO_EHDR);
   face->stack_origin = (uint64_t)__libc_stack_end;
-  face->stack_top = stack_top(face->stack_origin);
+  struct tide_range stack = mapping_of(__libc_stack_end);
+  face->stack_top = stack.start + stack.bytes;
   face->blocks_are_apart = options->blocks_are_apart;
   face->tid_offset = tid_offset();
   face->command_bytes = read_text("/proc/self/cmdline", face->command, sizeof face->command);
@@ -222,7 +228,10 @@ static const char *patch(struct tide_agent_face *face, const struct inside_entry
   tide_island_write(&island, bytes);
   __builtin___clear_cache((char *)bytes, (char *)bytes + TIDE_ISLAND_BYTES);
   face->hooks[face->n_hooks++] =
-      (struct tide_agent_hook){.real = (uint64_t)bytes + TIDE_ISLAND_REAL_AT, .role = entry->role};
+      (struct tide_agent_hook){.real = (uint64_t)bytes + TIDE_ISLAND_REAL_AT,
+                               .role = entry->role,
+                               .own_lo = entry->own_lo,
+                               .own_bytes = entry->own_bytes};
   if (!d->jump(jump, code.at + pad, (uint64_t)bytes))
     return "no free memory is within reach of it";
   return write_code(code.at + pad, jump, d->jump_bytes) ? NULL : "its code cannot be written";

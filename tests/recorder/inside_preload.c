@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,22 @@ static const struct {
 };
 enum { N = sizeof HOOKED / sizeof *HOOKED };
 
+// libc's own code, by one of its functions.
+static uint64_t code_lo, code_bytes;
+static int find_code(struct dl_phdr_info *object, size_t size, void *function)
+{
+  (void)size;
+  for (int i = 0; i < object->dlpi_phnum; i++) {
+    uint64_t lo = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
+    if ((uint64_t)function - lo < object->dlpi_phdr[i].p_memsz) {
+      code_lo = lo;
+      code_bytes = object->dlpi_phdr[i].p_memsz;
+      return 1;
+    }
+  }
+  return 0;
+}
+
 __attribute__((constructor)) static void begin(void)
 {
   struct inside_entry entries[N];
@@ -30,10 +47,18 @@ __attribute__((constructor)) static void begin(void)
   if (!agent)
     return;
   for (size_t i = 0; i < N; i++)
-    if (!strcmp(HOOKED[i].family, "libc") || !strcmp(HOOKED[i].family, "pages"))
+    if (HOOKED[i].role != TIDE_ROLE_NO_EVENT &&
+        (!strcmp(HOOKED[i].family, "libc") || !strcmp(HOOKED[i].family, "pages") ||
+         !strcmp(HOOKED[i].family, "code")))
       entries[n++] =
           (struct inside_entry){.at = dlsym(RTLD_NEXT, HOOKED[i].name), .role = HOOKED[i].role};
   dladdr(entries[0].at, &info);
+  dl_iterate_phdr(find_code, entries[0].at);
+  for (size_t i = 0; i < n; i++)
+    if (entries[i].role == TIDE_ROLE_FREE || entries[i].role >= TIDE_ROLE_MAP) {
+      entries[i].own_lo = code_lo;
+      entries[i].own_bytes = code_bytes;
+    }
   snprintf(store, sizeof store, "tidemark.%s.%d.store", program_invocation_short_name, getpid());
   const char *why = inside_begin(
       &(struct inside_options){

@@ -13,6 +13,7 @@ struct tide_agent_frame {
    : (n) == 1 ? (frame)->rsi                                                                       \
    : (n) == 2 ? (frame)->rdx                                                                       \
    : (n) == 3 ? (frame)->rcx                                                                       \
-              : (frame)->r8)
+   : (n) == 4 ? (frame)->r8                                                                        \
+              : (frame)->r9)
 #define TIDE_FRAME_REGS(frame)                                                                     \
   ((struct tide_regs){(frame)->pc, (uint64_t)((frame) + 1), (frame)->fp})
