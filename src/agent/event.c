@@ -162,9 +162,38 @@ static uint64_t new_block(struct tide_agent_seat *seat, const struct tide_agent_
   return p;
 }
 
+// Before a call by which the program may bind itself. If the kernel refuses it, the recorder keeps
+// still for nothing: it is not told.
+static void note_vow(const struct tide_agent_hook *hook, const struct tide_agent_frame *f)
+{
+  enum tide_vow vow =
+      hook->role == TIDE_ROLE_VOW
+          ? tide_vow_of_prctl((int)TIDE_FRAME_ARGUMENT(f, 0), TIDE_FRAME_ARGUMENT(f, 1),
+                              TIDE_FRAME_ARGUMENT(f, 2))
+          : tide_vow_of_call((long)TIDE_FRAME_ARGUMENT(f, 0), TIDE_FRAME_ARGUMENT(f, 1),
+                             TIDE_FRAME_ARGUMENT(f, 2), TIDE_FRAME_ARGUMENT(f, 3));
+  if (TIDE_LIKELY(vow == TIDE_VOW_NONE))
+    return;
+  struct tide_agent_seat *seat = tide_agent_seat();
+  if (!seat) {
+    tide_boot_off(TIDE_OFF_FORBIDDEN);
+    return;
+  }
+  seat->place.inside++;
+  TIDE_COMPILER_BARRIER();
+  tide_vow_take(&seat->seat, vow);
+  TIDE_COMPILER_BARRIER();
+  seat->place.inside--;
+}
+
 __attribute__((used)) uint64_t tide_agent_event_new(struct tide_agent_frame *f)
 {
   const struct tide_agent_hook *hook = &tide_agent_face.hooks[f->index];
+  if (hook->role == TIDE_ROLE_VOW || hook->role == TIDE_ROLE_CALL) {
+    note_vow(hook, f);
+    f->index = hook->real;
+    return 0;
+  }
   struct tide_agent_seat *seat = tide_agent_seat();
   f->index = hook->real;
   if (TIDE_UNLIKELY(!seat || !hook->nothrow)) {

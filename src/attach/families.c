@@ -213,15 +213,35 @@ static void look_for_exec(void *context, const struct tide_function *function)
     take_entry(context, function, TIDE_FAMILY_LIBC, TIDE_ROLE_EXEC);
 }
 
-void tide_hookables_find_exec(const struct tide_loaded_list *list,
-                              struct tide_hookables *ret_entries)
+static void look_for_vows(void *context, const struct tide_function *function)
+{
+  if (!strcmp(function->name, "prctl"))
+    take_entry(context, function, TIDE_FAMILY_LIBC, TIDE_ROLE_VOW);
+  else if (!strcmp(function->name, "syscall"))
+    take_entry(context, function, TIDE_FAMILY_LIBC, TIDE_ROLE_CALL);
+}
+
+static void find_by(void (*look)(void *context, const struct tide_function *function),
+                    const struct tide_loaded_list *list, struct tide_hookables *ret_entries)
 {
   *ret_entries = (struct tide_hookables){0};
   for (size_t i = 0; i < list->n; i++) {
     struct search s = {.loaded = &list->all[i], .entries = ret_entries};
     if (!is_left_alone(s.loaded))
-      tide_loaded_each_function(s.loaded, look_for_exec, &s);
+      tide_loaded_each_function(s.loaded, look, &s);
   }
+}
+
+void tide_hookables_find_exec(const struct tide_loaded_list *list,
+                              struct tide_hookables *ret_entries)
+{
+  find_by(look_for_exec, list, ret_entries);
+}
+
+void tide_hookables_find_vows(const struct tide_loaded_list *list,
+                              struct tide_hookables *ret_entries)
+{
+  find_by(look_for_vows, list, ret_entries);
 }
 
 void tide_hookables_done(struct tide_hookables *entries)

@@ -27,4 +27,7 @@ void tide_hookables_find(const struct tide_loaded_list *list, struct tide_hookab
 // Where the process becomes another program: execve, by which libc does all of it.
 void tide_hookables_find_exec(const struct tide_loaded_list *list,
                               struct tide_hookables *ret_entries);
+// Where it may put a filter on itself: prctl and syscall.
+void tide_hookables_find_vows(const struct tide_loaded_list *list,
+                              struct tide_hookables *ret_entries);
 void tide_hookables_done(struct tide_hookables *entries);

@@ -91,12 +91,23 @@ static enum tide_err look_at_process(struct tide_job *job, struct tide_diag *dia
 }
 
 // Behind the allocators' functions: by the first of those the face names the allocator.
-static void plan_exec(struct tide_job *job)
+static void plan_more(struct tide_job *job,
+                      void (*find)(const struct tide_loaded_list *, struct tide_hookables *))
 {
-  struct tide_hookables execs;
-  tide_hookables_find_exec(&job->objects, &execs);
-  tide_plan_add(job->outside, &execs, &job->plan);
-  tide_hookables_done(&execs);
+  struct tide_hookables more;
+  find(&job->objects, &more);
+  tide_plan_add(job->outside, &more, &job->plan);
+  tide_hookables_done(&more);
+}
+
+// Pages alone are not what is asked for.
+static bool has_allocator(const struct tide_plan *plan)
+{
+  for (size_t i = 0; i < plan->n_patches; i++)
+    if (plan->patches[i].entry.family != TIDE_FAMILY_PAGES &&
+        plan->patches[i].entry.role < TIDE_ROLE_MAP)
+      return true;
+  return false;
 }
 
 static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
@@ -110,10 +121,11 @@ static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
     return err;
   tide_hookables_find(&job->objects, &job->entries);
   tide_plan_make(job->outside, &job->entries, &job->plan);
-  if (!job->plan.n_patches)
+  if (!has_allocator(&job->plan))
     return no_allocator(job, diag);
+  plan_more(job, tide_hookables_find_vows);
   if (o->door)
-    plan_exec(job);
+    plan_more(job, tide_hookables_find_exec);
   if (!tide_attachment_init(&job->attachment, &job->plan, &job->agent, &job->tracer, job->outside,
                             &job->objects, &why))
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED, "cannot attach to process %u: %s", o->pid, why);

@@ -218,10 +218,12 @@ enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
 static void fill_island(const struct tide_attachment *a, const struct tide_patch *p, size_t index,
                         uint8_t bytes[TIDE_ISLAND_BYTES])
 {
-  bool may_throw = p->entry.role == TIDE_ROLE_NEW || p->entry.role == TIDE_ROLE_NEW_ALIGNED;
+  // It throws, or it may wait for ever: no frame of ours is beneath it.
+  bool is_left = p->entry.role == TIDE_ROLE_NEW || p->entry.role == TIDE_ROLE_NEW_ALIGNED ||
+                 p->entry.role == TIDE_ROLE_VOW || p->entry.role == TIDE_ROLE_CALL;
   struct tide_island island = {&p->displaced,
                                (uint32_t)index,
-                               may_throw ? a->hook_new : a->hook,
+                               is_left ? a->hook_new : a->hook,
                                {.at = p->at, .hole = p->hole, .n = (uint8_t)p->n}};
   memcpy(island.note.old, p->old, sizeof p->old);
   memcpy(island.note.hole_old, p->hole_old, sizeof p->hole_old);

@@ -89,3 +89,10 @@ void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *o
 void tide_pages_mapped(struct tide_seat *seat, uint64_t start, uint64_t bytes, struct tide_regs r);
 // The range is gone. It may hold several mappings, parts of some, or none that we know.
 void tide_pages_unmapped(struct tide_seat *seat, uint64_t start, uint64_t bytes);
+
+// What a program may do that forbids the recorder something (vow.c): by prctl, or by any call.
+enum tide_vow { TIDE_VOW_NONE, TIDE_VOW_NO_CYCLES, TIDE_VOW_STRICT, TIDE_VOW_FILTER };
+enum tide_vow tide_vow_of_prctl(long what, uint64_t how, uint64_t program);
+enum tide_vow tide_vow_of_call(long number, uint64_t a, uint64_t b, uint64_t c);
+// Before the call. True: no system call of ours is made from now on, and that was not so before.
+bool tide_vow_take(struct tide_seat *seat, enum tide_vow vow);

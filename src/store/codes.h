@@ -118,6 +118,8 @@ enum tide_why {
   X(REMAP)           /* p = f(at, old size, size, ...) */                                          \
   X(BREAK)           /* f(to), or f(by) */                                                         \
   X(EXEC)            /* f(path, arguments, environment), or it fails */                            \
+  X(VOW)             /* prctl(what, ...): it may bind itself */                                    \
+  X(CALL)            /* syscall(number, ...): the same */                                          \
   X(UNLOAD)          /* f(handle): code may be gone */                                             \
   X(NO_EVENT)        /* nothing to record */
 

@@ -614,3 +614,17 @@ int main(void)
     image = ground.report("x.tide")["image"]
     own = allocators(image).get("an allocator of its own")
     expect(own and own["allocations"] == 50 and own["peak_bytes"] == 5000, f"{image}")
+
+
+@test
+def how_filters_of_its_own(ground):
+    """A program with the agent in it that forbids itself system calls is not killed for ours."""
+    programs = pathlib.Path(__file__).parent.parent / "programs"
+    prog = ground.build("bound", (programs / "sandbox_kills.c").read_text(), "-static", "-pthread",
+                        f"-I{programs}")
+    for forbidden in ("mmap", "madvise", "munmap", "most"):
+        done = ground.run(ground.tidemark, "run", "-f", "-o", "bound.tide", "--", prog, forbidden)
+        expect(done.status == 3, f"{forbidden}: {done.status}: {done.stderr}")
+        expect("by the agent" in done.stderr, done.stderr)
+        found = re.search(r"complete: every event \((12,3\d\d)\)", done.stderr)
+        expect(found, f"{forbidden}: {done.stderr}")
