@@ -74,7 +74,8 @@ bool tide_usher_hear(int words, struct tide_usher_word *ret_word)
 
 bool tide_usher_is_tried(void)
 {
-  return TIDE_ARCH_ID == TIDE_ARCH_X86_64;
+  const enum tide_store_arch here = TIDE_ARCH_ID;
+  return here == TIDE_ARCH_X86_64;
 }
 
 // Sanitizers check every block themselves, and Go's runtime has no functions to hook; what it calls

@@ -354,14 +354,14 @@ void tide_memo_file(struct tide_memo_table *memo, struct tide_memo_entry *m, uin
     *known = trunk;
 }
 
-static char *lay(void *ret_array, char *at, uint64_t bytes)
+static uint64_t lay(void *ret_array, uint64_t at, uint64_t bytes)
 {
-  memcpy(ret_array, &at, sizeof at);
+  memcpy(ret_array, &at, sizeof at); // a pointer of whatever type
   return at + ((bytes + 63) & ~63ull);
 }
 
-// Lays the arrays out from a place on; gives where they end.
-static char *lay_out(struct tide_memo_table *memo, char *at)
+// Lays the arrays out from an address on; gives where they end.
+static uint64_t lay_out(struct tide_memo_table *memo, uint64_t at)
 {
   uint64_t n = memo->mask + 1;
   at = lay(&memo->places, at, n * sizeof *memo->places);
@@ -377,10 +377,10 @@ static char *lay_out(struct tide_memo_table *memo, char *at)
 bool tide_memo_make(struct tide_memo_table *memo, uint32_t log2)
 {
   struct tide_memo_table made = {.log2 = log2, .mask = (1ull << log2) - 1, .n_entries = 1};
-  char *p = tide_sys_map_private((uint64_t)lay_out(&made, NULL));
+  char *p = tide_sys_map_private(lay_out(&made, 0));
   if (!p)
     return false;
-  lay_out(&made, p);
+  lay_out(&made, (uint64_t)p);
   *memo = made;
   return true;
 }
@@ -390,7 +390,7 @@ bool tide_memo_grow(struct tide_memo_table *memo)
   struct tide_memo_table old = *memo, sizes = old;
   if (old.log2 >= TIDE_MEMO_LAST_LOG2 || !tide_memo_make(memo, old.log2 + TIDE_MEMO_GROWS_BY))
     return false;
-  tide_sys_unmap(old.places, (uint64_t)lay_out(&sizes, NULL));
+  tide_sys_unmap(old.places, lay_out(&sizes, 0));
   return true;
 }
 

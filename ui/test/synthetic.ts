@@ -184,8 +184,8 @@ function makeFacts(model: Model, nThreads: number): void {
     },
     host: { name: "host", kernel: "6.1", start_realtime_ns: 0 },
     image: {
-      ...image, origin: null, lacks: [], allocator: "", off_reason: 0, threads: nThreads,
-      max_live_threads: nThreads, inherited_bytes: 0,
+      ...image, origin: null, lacks: [], allocator: "", recorded_by: null, allocators: null,
+      off_reason: 0, threads: nThreads, max_live_threads: nThreads, inherited_bytes: 0,
     },
     images: [{ ...image, process: "program (process 1)", peak_exactness: { is: "exact" } }],
     totals: {
