@@ -262,13 +262,13 @@ int main(int argc, char **argv)
 class Standing:
     """A program that stands still while it is looked at."""
 
-    def __init__(self, ground, prog, *arguments, recorded=True, env=None):
+    def __init__(self, ground, prog, *arguments, recorded=True):
         self.ground = ground
         out = ground.scratch / "standing.tide"
         run = [ground.tidemark, "run", "-q", "-f", "-o", out, "--"] if recorded else []
         self.child = subprocess.Popen([*run, prog, *arguments], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                      bufsize=1, env={**os.environ, **(env or {})})
+                                      bufsize=1)
         self.pid = int(self.child.stdout.readline().split()[1])
 
     def __enter__(self):
@@ -441,7 +441,7 @@ def maps_of_damaged_heaps(ground):
 def maps_of_other_allocators(ground):
     """What lies between live blocks is the allocator's, whichever it is."""
     prog = ground.build("fragmented", FRAGMENTED)
-    with Standing(ground, prog, env={"LD_PRELOAD": "libjemalloc.so.2"}) as standing:
+    with Standing(ground, "env", "LD_PRELOAD=libjemalloc.so.2", prog) as standing:
         table = standing.table()
         adds_up(standing, table)
         heap = table["heap"]
