@@ -208,6 +208,19 @@ static int heap_order(const void *a, const void *b)
   return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
+// In the order of their addresses, and none over another, whatever the links of a damaged or
+// changing ring say: what two heaps have would be told twice.
+static void settle_heaps(struct tide_glibc *glibc)
+{
+  size_t n = 0;
+  if (glibc->n_heaps)
+    qsort(glibc->heaps, glibc->n_heaps, sizeof *glibc->heaps, heap_order);
+  for (size_t i = 0; i < glibc->n_heaps; i++)
+    if (!n || glibc->heaps[i].lo >= glibc->heaps[n - 1].hi)
+      glibc->heaps[n++] = glibc->heaps[i];
+  glibc->n_heaps = n;
+}
+
 bool tide_glibc_find(struct tide_space *space, struct tide_residence *table,
                      struct tide_glibc *ret_glibc)
 {
@@ -229,8 +242,7 @@ bool tide_glibc_find(struct tide_space *space, struct tide_residence *table,
     at = words[NEXT_AT] != main ? words[NEXT_AT] : 0;
   }
   tide_addresses_sort(&glibc.fast);
-  if (glibc.n_heaps)
-    qsort(glibc.heaps, glibc.n_heaps, sizeof *glibc.heaps, heap_order);
+  settle_heaps(&glibc);
   *ret_glibc = glibc;
   return main != 0;
 }

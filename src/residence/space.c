@@ -42,6 +42,27 @@ static uint64_t read_rss(const struct tide_space *space)
 
 // ---- mappings ----
 
+// The kernel tells the list page by page. A mapping that grew or was joined with its neighbour in
+// the meantime comes again, from its beginning: only what lies behind the last one is new.
+static void add_mapping(struct tide_space *space, const char *line)
+{
+  TIDE_GROW(space->mappings, space->n_mappings, space->cap_mappings);
+  struct tide_space_mapping *next = &space->mappings[space->n_mappings];
+  *next = (struct tide_space_mapping){0};
+  if (!tide_mapping_parse(line, (struct tide_mapping *)next))
+    return;
+  uint64_t told = space->n_mappings ? next[-1].hi : 0;
+  if (next->hi <= told) {
+    free(next->path);
+    return;
+  }
+  if (next->lo < told) {
+    next->offset += told - next->lo;
+    next->lo = told;
+  }
+  space->n_mappings++;
+}
+
 static enum tide_err read_mappings(struct tide_space *space, struct tide_diag *diag)
 {
   int fd = open_of(space->pid, "maps", O_RDONLY);
@@ -53,12 +74,8 @@ static enum tide_err read_mappings(struct tide_space *space, struct tide_diag *d
   TIDE_CLEANUP_FREE char *line = NULL;
   size_t size = 0;
   errno = 0;
-  while (getline(&line, &size, f) > 0) {
-    TIDE_GROW(space->mappings, space->n_mappings, space->cap_mappings);
-    struct tide_space_mapping *next = &space->mappings[space->n_mappings];
-    *next = (struct tide_space_mapping){0};
-    space->n_mappings += tide_mapping_parse(line, (struct tide_mapping *)next);
-  }
+  while (getline(&line, &size, f) > 0)
+    add_mapping(space, line);
   enum tide_err err = TIDE_ERR_OK;
   if (errno == EACCES || errno == EPERM)
     err = tide_fail_errno(diag, "cannot look at the memory of process %u", space->pid);
