@@ -15,7 +15,7 @@ from test_run import (BUILD, LOGS, ROOT, Counts, failure, meson_setup, meson_tes
                       runner, sanitized_tests, settled)
 
 OTHER_ARCH = {"x86_64": "aarch64", "aarch64": "x86_64"}[platform.machine()]
-FUZZ_SECONDS = int(os.environ.get("FUZZ_SECONDS", "8"))
+FUZZ_SECONDS = int(os.environ.get("FUZZ_SECONDS", "6"))
 FUZZ_SEED = int(os.environ.get("FUZZ_SEED", "1"))  # the same inputs every time; 0: new ones
 INSTALLED = ("share/bash-completion/completions/tidemark", "share/zsh/site-functions/_tidemark",
              "share/fish/vendor_completions.d/tidemark.fish",

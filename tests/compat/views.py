@@ -18,13 +18,13 @@ import tempfile
 SORTS = ("peak", "live", "total", "grown", "leak", "temp", "count")
 KINDS = ("place", "function", "file", "crate", "module", "thread", "size", "lifetime", "stack")
 ACROSS = ("thread", "size", "lifetime")
+WINDOWS = ((), ("--at", "60%"), ("--range", "20%.."))  # each with each kind and each order
 QUESTIONS = (
     [("report", "--sort", sort, "--details", "--stacks=2") for sort in SORTS]
     + [("report", "--group", kind) for kind in KINDS]
     + [("report", "--group", kind, "--json") for kind in KINDS]
-    + [("report", "--group", kind, "--sort", sort, "--stacks", *window)
-       for kind in ACROSS for sort in SORTS
-       for window in ((), ("--at", "60%"), ("--range", "20%.."))]
+    + [("report", "--group", kind, "--sort", sort, "--stacks", *WINDOWS[(i + j) % 3])
+       for i, kind in enumerate(ACROSS) for j, sort in enumerate(SORTS)]
     + [("report", "--group", kind, "--csv", "-n", "2") for kind in ACROSS]
     + [("diff", "--group", kind, "--from", "start", "--to", "end", "--json") for kind in ACROSS]
     + [("tree", "--sort", sort, "--json") for sort in SORTS]
