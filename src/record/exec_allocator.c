@@ -33,8 +33,8 @@ struct verdict {
   bool has_sign, is_left_alone;
 };
 
-static void judge(const Elf64_Sym *symbols, uint64_t n, const char *names, uint64_t n_names,
-                  struct verdict *verdict)
+static void look_for_signs(const Elf64_Sym *symbols, uint64_t n, const char *names,
+                           uint64_t n_names, struct verdict *verdict)
 {
   for (uint64_t i = 0; i < n; i++) {
     const Elf64_Sym *s = &symbols[i];
@@ -77,9 +77,9 @@ static void judge_table(long fd, const Elf64_Shdr *table, const Elf64_Shdr *name
   char *bytes = (char *)p;
   if (TIDE_SYS(SYS_pread64, fd, bytes, hi - lo, lo) == (long)(hi - lo)) {
     bytes[hi - lo] = 0;
-    judge((const Elf64_Sym *)(bytes + (table_lo - lo)),
-          (table->sh_size - skipped) / sizeof(Elf64_Sym), bytes + (names->sh_offset - lo),
-          names->sh_size, verdict);
+    look_for_signs((const Elf64_Sym *)(bytes + (table_lo - lo)),
+                   (table->sh_size - skipped) / sizeof(Elf64_Sym), bytes + (names->sh_offset - lo),
+                   names->sh_size, verdict);
   }
   if (!is_small)
     TIDE_SYS(SYS_munmap, p, hi - lo + 1);

@@ -31,7 +31,7 @@ static void unlink_guest(struct tide_guest *guest)
   guest->list = NULL;
 }
 
-static void append(struct tide_guest_list *list, struct tide_guest *guest)
+static void append_guest(struct tide_guest_list *list, struct tide_guest *guest)
 {
   guest->since_ms = now_ms();
   guest->list = list;
@@ -54,7 +54,7 @@ struct tide_guest *tide_guests_come(struct tide_guests *guests, int fd)
   guest->fd = fd;
   if (guests->strangers.n == TIDE_GUESTS_MAX_STRANGERS)
     hang_up(guests->strangers.first);
-  append(&guests->strangers, guest);
+  append_guest(&guests->strangers, guest);
   return guest;
 }
 
@@ -65,7 +65,7 @@ void tide_guests_let_in(struct tide_guests *guests, struct tide_guest *guest)
   unlink_guest(guest);
   if (guests->known.n == TIDE_GUESTS_MAX_KNOWN)
     hang_up(guests->known.first);
-  append(&guests->known, guest);
+  append_guest(&guests->known, guest);
 }
 
 void tide_guests_leave(struct tide_guests *guests, struct tide_guest *guest)

@@ -190,7 +190,7 @@ static void set_trouble(struct tide_debuginfod *d, const char *words)
   snprintf(d->trouble, sizeof d->trouble, "%s", words);
 }
 
-static void refuse(struct tide_debuginfod *d)
+static void note_too_large(struct tide_debuginfod *d)
 {
   char size[TIDE_UNITS_MAX];
   tide_units_bytes(size, tide_exact((int64_t)d->size_max_bytes), TIDE_STYLE_PLAIN);
@@ -203,7 +203,7 @@ static void refuse(struct tide_debuginfod *d)
 static void note_trouble(struct tide_debuginfod *d, int result)
 {
   if (d->why == FOR_SIZE || result == -EFBIG)
-    refuse(d);
+    note_too_large(d);
   else if (d->why == BY_USER)
     set_trouble(d, "the download was stopped");
   else if (d->why == FOR_TIME)
@@ -286,7 +286,7 @@ char *tide_debuginfod_find(struct tide_debuginfod *d, enum tide_debuginfod_kind 
   close(fd);
   if (!is_refused)
     return path;
-  refuse(d);
+  note_too_large(d);
   unlink(path);
   free(path);
   return NULL;

@@ -206,7 +206,7 @@ static void fill_words(const struct tide_unwind *u, struct tide_word *words)
 // learn all anew, the memo grows. The largest is emptied, much later, as the program may be in
 // another phase.
 enum { GROWS_AFTER = 2, EMPTIED_AFTER = 16 }; // times the number of entries
-static void refuse(struct tide_unwind *u)
+static void note_memo_is_full(struct tide_unwind *u)
 {
   uint32_t times = u->memo.log2 < TIDE_MEMO_LAST_LOG2 ? GROWS_AFTER : EMPTIED_AFTER;
   if (!TIDE_HAS(GROWTH) || ++u->memo_refused <= times * u->memo.n_entries)
@@ -224,7 +224,7 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
     return;
   struct tide_memo_entry *m = tide_memo_room(&u->memo, n);
   if (!m) {
-    refuse(u);
+    note_memo_is_full(u);
     return;
   }
   fill_words(u, u->memo.words);
@@ -237,7 +237,7 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
 }
 
 // What a stack that was walked says of the program.
-static void judge(struct tide_unwind *u)
+static void adjust_credit(struct tide_unwind *u)
 {
   if (!u->is_new)
     u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
@@ -248,7 +248,7 @@ static void judge(struct tide_unwind *u)
 static void *capture_past_memo(struct tide_unwind *u, struct tide_regs r)
 {
   void *token = incremental(u, r);
-  judge(u);
+  adjust_credit(u);
   if (u->memo_bypass != TIDE_MEMO_BYPASSED)
     u->memo_bypass--;
   else if (u->memo_credit >= TIDE_MEMO_BACK)
@@ -271,7 +271,7 @@ __attribute__((noinline)) static void *capture_anew(struct tide_unwind *u, uint6
 {
   struct tide_regs r = {pc, sp, fp};
   void *token = incremental(u, r);
-  judge(u);
+  adjust_credit(u);
   if (TIDE_HAS(BYPASS) && !u->memo_credit)
     u->memo_bypass = TIDE_MEMO_BYPASSED;
   if (u->n && !u->is_new) // most of those that come once never come again
