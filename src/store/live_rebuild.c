@@ -231,10 +231,20 @@ static uint64_t table_new(uint64_t shape, uint64_t from, const struct tide_newco
   return 0;
 }
 
+// A small table that has no room although what lives would have is full of keys whose blocks have
+// ended. Such addresses come back: with no more lines than before it would soon be full again, and
+// so on forever.
+static uint32_t lines_with_ended(uint64_t old, uint32_t lines)
+{
+  uint32_t before = tide_table_n_lines(old);
+  return old & TIDE_TABLE_PACKED || lines > before || before >= TIDE_LIVE_A_FEW ? lines
+                                                                                : 2 * before;
+}
+
 static uint64_t replacement(uint64_t old, const struct tide_newcomer *more)
 {
   struct census c = take_census(old, more);
-  uint32_t hashed = more ? lines_wanted(&c) : lines_for(c.n);
+  uint32_t hashed = more ? lines_with_ended(old, lines_wanted(&c)) : lines_for(c.n);
   uint64_t shape = packed_shape(old, more, &c, hashed), table = 0;
   // Blocks of 8 bytes, too: a slot for each of them.
   uint32_t roomy = tide_live_map.apart || c.coarsest ? roomy_lines() : TIDE_TABLE_MAX_LINES;

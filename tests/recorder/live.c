@@ -336,6 +336,27 @@ static void roomy(void)
   take_all();
 }
 
+// A few addresses that come back again and again, of which one is live at a time: their table is
+// not made anew forever, whether it may be roomy or not.
+static void coming_back(int64_t direct_left, int n)
+{
+  forget_all(false);
+  tide_live_map.direct_left = direct_left;
+  lay_out(48);
+  struct tide_station *s = station_new();
+  s->opened = NULL;
+  s->lines = 1; // the region before had use for no more
+  uint64_t x = 3, table = 0, n_made = 0;
+  for (int i = 0; i < 200 * n; i++) {
+    keep(s, i % n, next_random(&x));
+    take(s, i % n);
+    n_made += table_at(0) != table;
+    table = table_at(0);
+  }
+  if (n_made > 6)
+    bad("tables for addresses that come back", n_made, 6);
+}
+
 // Field by field: what lies between them is nobody's.
 static bool is_same(const struct tide_block *a, const struct tide_block *b)
 {
@@ -511,6 +532,10 @@ int main(int argc, char **argv)
     }
   in_turn();
   roomy();
+  coming_back(TIDE_LIVE_DIRECT_BYTES, 5);
+  coming_back(TIDE_LIVE_DIRECT_BYTES, 40);
+  coming_back(0, 5);
+  coming_back(0, 12);
   packed(8, 0);
   packed(16, 1);
   packed(48, 2);
