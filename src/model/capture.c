@@ -74,16 +74,6 @@ void tide_capture_free(struct tide_capture *capture)
   free(capture);
 }
 
-void tide_pack_free(struct tide_pack *pack)
-{
-  if (!pack)
-    return;
-  tide_buf_done(&pack->tables);
-  tide_buf_done(&pack->snapshots);
-  free(pack->stacks);
-  free(pack);
-}
-
 // ---- the roll ----
 //
 // Gathering unrecorded programs.

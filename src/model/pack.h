@@ -18,6 +18,27 @@ struct tide_pack_stack {
   uint64_t n_alloc, b_alloc; // in no snapshot yet
 };
 
+// Of all stacks, each in half of that where its numbers are small, as most are.
+struct tide_pack_narrow {
+  uint32_t stack;
+  int32_t now_bytes, now_blocks;
+  int32_t peak_bytes, peak_blocks;
+  int32_t end_bytes, end_blocks;
+  uint32_t n_alloc, b_alloc; // n_alloc UINT32_MAX: b_alloc is the index of a wide one
+};
+struct tide_pack_stacks {
+  struct tide_pack_narrow *items;
+  size_t n, cap;
+  struct tide_pack_stack *wides;
+  size_t n_wides, cap_wides;
+};
+
+struct tide_pack_stack tide_pack_stack_at(const struct tide_pack_stacks *stacks, size_t i);
+void tide_pack_stack_set(struct tide_pack_stacks *stacks, size_t i,
+                         const struct tide_pack_stack *stack);
+void tide_pack_stack_add(struct tide_pack_stacks *stacks, const struct tide_pack_stack *stack);
+void tide_pack_stacks_done(struct tide_pack_stacks *stacks);
+
 struct tide_pack {
   struct tide_buf tables;    // parts FRAMES and SITES, in this order
   struct tide_buf snapshots; // parts SNAPSHOTS
@@ -27,8 +48,7 @@ struct tide_pack {
   struct tide_image_sums sums; // of the heap
   bool has_nameless;           // there are frames in no module
   // Until the snapshots are packed:
-  struct tide_pack_stack *stacks; // by rising stack, each once
-  size_t n_stacks;
+  struct tide_pack_stacks stacks; // by rising stack, each once
 };
 
 void tide_pack_free(struct tide_pack *pack); // NULL is fine

@@ -180,12 +180,17 @@ static void advance_stack(struct tide_pack_stack *s, const struct tide_tally *mo
   take_off(&s->b_alloc, more->b_alloc);
 }
 
+static void put_again(const struct packing *p, struct columns *changes, size_t at)
+{
+  struct tide_pack_stack s = tide_pack_stack_at(&p->pack->stacks, at);
+  put_change(changes, s.stack, told(p, &s), live_now(&s));
+}
+
 // Behind a peak all stacks that it had may be told anew.
 static void put_timed(struct packing *p, const struct tide_snapshot *snapshot,
                       const struct tide_sample_rows *rows)
 {
   struct columns changes = {0}, counts = {0};
-  struct tide_pack_stack *stacks = p->pack->stacks;
   struct tide_sample_reader reader = tide_sample_reader_make(rows);
   size_t at = 0; // the first stack that was not looked at
   for (; reader.row.stack < p->pack->n_frames; tide_sample_reader_next(&reader)) {
@@ -193,16 +198,17 @@ static void put_timed(struct packing *p, const struct tide_snapshot *snapshot,
     if (!row)
       continue; // a broken store has fewer cells than before
     for (; p->after_peak && at < row - 1; at++)
-      put_change(&changes, stacks[at].stack, told(p, &stacks[at]), live_now(&stacks[at]));
-    struct tide_pack_stack *s = &stacks[row - 1];
-    struct live before = told(p, s);
-    advance_stack(s, &reader.row.more);
-    put_change(&changes, s->stack, before, live_now(s));
-    put_count(&counts, s->stack, reader.row.more.n_alloc, reader.row.more.b_alloc);
+      put_again(p, &changes, at);
+    struct tide_pack_stack s = tide_pack_stack_at(&p->pack->stacks, row - 1);
+    struct live before = told(p, &s);
+    advance_stack(&s, &reader.row.more);
+    tide_pack_stack_set(&p->pack->stacks, row - 1, &s);
+    put_change(&changes, s.stack, before, live_now(&s));
+    put_count(&counts, s.stack, reader.row.more.n_alloc, reader.row.more.b_alloc);
     at = row;
   }
-  for (; p->after_peak && at < p->pack->n_stacks; at++)
-    put_change(&changes, stacks[at].stack, told(p, &stacks[at]), live_now(&stacks[at]));
+  for (; p->after_peak && at < p->pack->stacks.n; at++)
+    put_again(p, &changes, at);
   put_snapshot(p, snapshot, &changes, &counts);
 }
 
@@ -210,11 +216,11 @@ static void put_exact(struct packing *p, const struct tide_snapshot *snapshot)
 {
   struct columns changes = {0}, counts = {0};
   bool is_end = snapshot->kind == TIDE_SNAPSHOT_END;
-  for (size_t i = 0; i < p->pack->n_stacks; i++) {
-    const struct tide_pack_stack *s = &p->pack->stacks[i];
-    put_change(&changes, s->stack, told(p, s), is_end ? live_at_end(s) : live_at_peak(s));
+  for (size_t i = 0; i < p->pack->stacks.n; i++) {
+    struct tide_pack_stack s = tide_pack_stack_at(&p->pack->stacks, i);
+    put_change(&changes, s.stack, told(p, &s), is_end ? live_at_end(&s) : live_at_peak(&s));
     if (is_end)
-      put_count(&counts, s->stack, s->n_alloc, s->b_alloc);
+      put_count(&counts, s.stack, s.n_alloc, s.b_alloc);
   }
   put_snapshot(p, snapshot, &changes, &counts);
 }
@@ -249,8 +255,8 @@ void tide_sampler_pack_snapshots(const struct tide_sampler *sampler, struct tide
   struct packing p = {.pack = pack,
                       .row_of = tide_alloc_array(pack->n_frames, sizeof *p.row_of),
                       .zstd = ZSTD_createCCtx()};
-  for (size_t i = 0; i < pack->n_stacks; i++)
-    p.row_of[pack->stacks[i].stack] = (uint32_t)i + 1;
+  for (size_t i = 0; i < pack->stacks.n; i++)
+    p.row_of[pack->stacks.items[i].stack] = (uint32_t)i + 1;
   list_moments(sampler, image);
   for (size_t i = 0, timed = 0; i < image->n_snapshots; i++) {
     const struct tide_snapshot *snapshot = &image->snapshots[i];
@@ -262,7 +268,5 @@ void tide_sampler_pack_snapshots(const struct tide_sampler *sampler, struct tide
   close_part(&p, false);
   ZSTD_freeCCtx(p.zstd);
   free(p.row_of);
-  free(pack->stacks);
-  pack->stacks = NULL;
-  pack->n_stacks = 0;
+  tide_pack_stacks_done(&pack->stacks);
 }

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Three walks over a store that nobody writes any more:
-//  1. sums and ranks: 24 bytes for each cell;
-//  2. in the order of the ranks, 2,048 cells at a time become a part of the file;
-//  3. what the snapshots need of each stack, while the cells' memory is given back.
-// So the cells are in memory once, and nothing else is of their size. Whoever writes the store all
-// the same spoils numbers: every walk checks what it reads.
+// One walk over a store puts every row away in a few bytes (site_stash.h), with sums and ranks; no
+// cell is read twice, so the numbers fit each other though the target runs on. Then
+//  1. in the order of the ranks, 2,048 rows at a time become a part of the file;
+//  2. what the snapshots need of each stack is summed up.
 #include "observe/store_read.h"
 
 #include "base/alloc.h"
 #include "model/pack.h"
-#include "tide/site_order.h"
+#include "observe/site_stash.h"
 #include "observe/store_reading.h"
 #include "tide/part.h"
+#include "tide/site_order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define AHEAD 8u // cells that are fetched into the cache before they are read
+#define AHEAD 8u // rows that are fetched into the cache before they are read
 #define NO_FRAME (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST)
 
 struct mixed { // a row of a stack whose ages are summed, see tide_reading_is_mixed()
-  uint32_t stack, cell;
+  uint32_t stack, place;
   uint64_t age_ticks;
 };
 
@@ -29,44 +28,15 @@ struct packing {
   struct tide_reading r;
   struct tide_pack *pack;
   uint64_t end_ticks;
-  struct tide_rank *ranks;
+  struct tide_site_stash stash; // of all rows; until they are packed, age_ns is in ticks
+  struct tide_rank *ranks;      // whose rows are places in the stash
   size_t n_ranks, cap_ranks;
   uint64_t *is_mixed; // a bit per node; NULL: none is
   struct mixed *mixed;
   size_t n_mixed, cap_mixed;
-  size_t cap_stacks;
   struct tide_buf raw;
   ZSTD_CCtx *zstd;
 };
-
-typedef void cell_visit(struct packing *p, uint32_t cell, const struct tide_whole_cell *whole,
-                        const struct tide_owner *owner);
-struct cells_walk {
-  struct packing *p;
-  cell_visit *visit;
-};
-
-static bool is_used(const struct tide_cell *cell, const struct tide_owner *owner)
-{
-  return owner->stack && (cell->n_alloc || cell->n_free);
-}
-
-static void walk_block(void *context, const struct tide_cell_block *block)
-{
-  const struct cells_walk *walk = context;
-  struct tide_whole_cell whole;
-  for (uint32_t i = 0; i < block->n; i++) {
-    if (!is_used(&block->cells[i], &block->owners[i]))
-      continue;
-    tide_whole_cell_read(walk->p->r.view, block, i, walk->p->r.has_carries, &whole);
-    walk->visit(walk->p, block->first + i, &whole, &block->owners[i]);
-  }
-}
-
-static void walk_cells(struct packing *p, cell_visit *visit)
-{
-  tide_store_view_cells(p->r.view, walk_block, &(struct cells_walk){p, visit});
-}
 
 static bool has_bit(const uint64_t *bits, uint32_t i)
 {
@@ -80,83 +50,96 @@ static void note_mixed(struct packing *p, uint32_t stack)
   p->is_mixed[stack / 64] |= UINT64_C(1) << stack % 64;
 }
 
-static void add_to_sums(struct tide_image_sums *sums, const struct tide_whole_cell *whole)
+static void add_to_sums(struct tide_image_sums *sums, const struct tide_site *site)
 {
-  const struct tide_cell *cell = &whole->cell;
-  sums->n_alloc += cell->n_alloc;
-  sums->b_alloc += cell->b_alloc;
-  sums->n_free += cell->n_free;
-  sums->b_free += cell->b_free;
-  sums->n_resize += whole->past.n_resize;
-  sums->resized_bytes = (int64_t)((uint64_t)sums->resized_bytes + whole->past.b_resize_new -
-                                  whole->past.b_resize_old);
+  sums->n_alloc += site->n_alloc;
+  sums->b_alloc += site->b_alloc;
+  sums->n_free += site->n_free;
+  sums->b_free += site->b_free;
+  sums->n_resize += site->n_resize;
+  sums->resized_bytes =
+      (int64_t)((uint64_t)sums->resized_bytes + site->b_resize_new - site->b_resize_old);
 }
 
-static void rank(struct packing *p, uint32_t cell, const struct tide_whole_cell *whole,
-                 const struct tide_owner *owner)
+static void put_away(struct packing *p, const struct tide_site *site)
 {
-  struct tide_reading *r = &p->r;
-  tide_reading_count(r, whole, owner);
-  if (r->view->kinds[owner->stack] != TIDE_SITE_PAGES)
-    add_to_sums(&p->pack->sums, whole);
-  if (tide_reading_is_mixed(whole->past.n_foreign,
-                            tide_reading_age_ticks(r, &whole->cell, p->end_ticks)))
-    note_mixed(p, owner->stack);
+  uint32_t place = tide_site_stash_put(&p->stash, p->r.image, site);
+  if (place == TIDE_STASH_NONE) {
+    p->pack->err = TIDE_ERR_LIMIT;
+    return;
+  }
   TIDE_GROW(p->ranks, p->n_ranks, p->cap_ranks);
-  p->ranks[p->n_ranks++] = (struct tide_rank){.peak_bytes = tide_reading_share(r, whole).bytes,
-                                              .b_alloc = whole->cell.b_alloc,
-                                              .stack = owner->stack,
-                                              .row = cell};
+  p->ranks[p->n_ranks++] = (struct tide_rank){
+      .peak_bytes = site->peak_bytes, .b_alloc = site->b_alloc, .stack = site->stack, .row = place};
 }
 
-// A cell that was met before; false: it is none any more.
-static bool cell_again(struct packing *p, uint32_t id, struct tide_whole_cell *ret_whole,
-                       struct tide_owner *ret_owner)
+static void take_block(void *context, const struct tide_cell_block *block)
 {
-  struct tide_cell cell;
-  if (!tide_store_view_cell(p->r.view, id, &cell, ret_owner) || !is_used(&cell, ret_owner))
-    return false;
-  struct tide_cell_block block = {id, 1, &cell, ret_owner};
-  tide_whole_cell_read(p->r.view, &block, 0, p->r.has_carries, ret_whole);
-  return true;
+  struct packing *p = context;
+  struct tide_reading *r = &p->r;
+  struct tide_whole_cell whole;
+  struct tide_site site;
+  for (uint32_t i = 0; i < block->n; i++) {
+    const struct tide_owner *owner = &block->owners[i];
+    if (!owner->stack || !(block->cells[i].n_alloc || block->cells[i].n_free))
+      continue;
+    tide_whole_cell_read(r->view, block, i, r->has_carries, &whole);
+    tide_reading_count(r, &whole, owner);
+    r->image->counts.n = 0; // of the row before
+    tide_reading_site(r, &whole, owner, &site);
+    site.age_ns = (int64_t)tide_reading_age_ticks(r, &whole.cell, p->end_ticks);
+    if (r->view->kinds[site.stack] != TIDE_SITE_PAGES)
+      add_to_sums(&p->pack->sums, &site);
+    if (tide_reading_is_mixed(site.n_foreign, (uint64_t)site.age_ns))
+      note_mixed(p, site.stack);
+    put_away(p, &site);
+  }
+}
+
+// The row at a place, and the next one's place.
+static uint32_t take_out(struct packing *p, uint32_t place, struct tide_site *ret_site)
+{
+  uint32_t next = tide_site_stash_get(&p->stash, place, p->r.image, ret_site);
+  if (p->r.peak_is_now)
+    tide_reading_share_is_live(ret_site);
+  return next;
 }
 
 // The peak turned out to be now, so the shares are others than those that were ranked by.
 static void rank_again(struct packing *p)
 {
-  struct tide_whole_cell whole;
-  struct tide_owner owner;
-  for (size_t i = 0; i < p->n_ranks; i++)
-    if (cell_again(p, p->ranks[i].row, &whole, &owner))
-      p->ranks[i].peak_bytes = tide_reading_share(&p->r, &whole).bytes;
+  struct tide_site site;
+  for (size_t i = 0; i < p->n_ranks; i++) {
+    p->r.image->counts.n = 0;
+    take_out(p, p->ranks[i].row, &site);
+    p->ranks[i].peak_bytes = site.peak_bytes;
+  }
 }
 
-static void gather_mixed(struct packing *p, uint32_t cell, const struct tide_whole_cell *whole,
-                         const struct tide_owner *owner)
-{
-  if (!has_bit(p->is_mixed, owner->stack))
-    return;
-  TIDE_GROW(p->mixed, p->n_mixed, p->cap_mixed);
-  p->mixed[p->n_mixed++] =
-      (struct mixed){owner->stack, cell, tide_reading_age_ticks(&p->r, &whole->cell, p->end_ticks)};
-}
-
-static int by_stack_and_cell(const void *left, const void *right)
+static int by_stack_and_place(const void *left, const void *right)
 {
   const struct mixed *a = left, *b = right;
   if (a->stack != b->stack)
     return a->stack < b->stack ? -1 : 1;
-  return (a->cell > b->cell) - (a->cell < b->cell);
+  return (a->place > b->place) - (a->place < b->place);
 }
 
 // The first row of a stack gets the sum of all, which is exact modulo 2^64.
 static void find_mixed(struct packing *p)
 {
+  struct tide_site site;
   if (!p->is_mixed)
     return;
-  walk_cells(p, gather_mixed);
+  for (uint32_t place = 0, next; tide_site_stash_has(&p->stash, place); place = next) {
+    p->r.image->counts.n = 0;
+    next = take_out(p, place, &site);
+    if (!has_bit(p->is_mixed, site.stack))
+      continue;
+    TIDE_GROW(p->mixed, p->n_mixed, p->cap_mixed);
+    p->mixed[p->n_mixed++] = (struct mixed){site.stack, place, (uint64_t)site.age_ns};
+  }
   if (p->n_mixed)
-    qsort(p->mixed, p->n_mixed, sizeof *p->mixed, by_stack_and_cell);
+    qsort(p->mixed, p->n_mixed, sizeof *p->mixed, by_stack_and_place);
   for (size_t i = 0, first = 0; i < p->n_mixed; i++) {
     if (p->mixed[i].stack != p->mixed[first].stack)
       first = i;
@@ -167,16 +150,15 @@ static void find_mixed(struct packing *p)
   }
 }
 
-static uint64_t age_ticks(const struct packing *p, uint32_t cell,
-                          const struct tide_whole_cell *whole, const struct tide_owner *owner)
+static uint64_t age_ticks(const struct packing *p, uint32_t place, const struct tide_site *site)
 {
-  struct mixed key = {.stack = owner->stack, .cell = cell};
+  struct mixed key = {.stack = site->stack, .place = place};
   const struct mixed *found = NULL;
-  if (has_bit(p->is_mixed, owner->stack) && p->n_mixed)
-    found = bsearch(&key, p->mixed, p->n_mixed, sizeof key, by_stack_and_cell);
-  if (p->r.view->kinds[owner->stack] == TIDE_SITE_PAGES)
+  if (has_bit(p->is_mixed, site->stack) && p->n_mixed)
+    found = bsearch(&key, p->mixed, p->n_mixed, sizeof key, by_stack_and_place);
+  if (p->r.view->kinds[site->stack] == TIDE_SITE_PAGES)
     return 0; // nobody notes their births
-  return found ? found->age_ticks : tide_reading_age_ticks(&p->r, &whole->cell, p->end_ticks);
+  return found ? found->age_ticks : (uint64_t)site->age_ns;
 }
 
 static void put_part(struct packing *p, enum tide_part_type type)
@@ -210,57 +192,26 @@ static void pack_sites(struct packing *p)
 {
   struct tide_image *image = p->r.image;
   struct tide_site *rows = tide_alloc_array(TIDE_ROWS_SITES, sizeof *rows);
-  struct tide_whole_cell whole;
-  struct tide_owner owner;
   for (size_t i = 0; i < p->n_ranks;) {
     size_t n = 0;
     image->counts.n = 0; // of the part before
-    for (; i < p->n_ranks && n < TIDE_ROWS_SITES; i++) {
-      uint32_t cell = p->ranks[i].row;
+    for (; i < p->n_ranks && n < TIDE_ROWS_SITES; i++, n++) {
+      uint32_t place = p->ranks[i].row;
       if (i + AHEAD < p->n_ranks)
-        tide_store_view_prefetch(p->r.view, p->ranks[i + AHEAD].row);
-      if (!cell_again(p, cell, &whole, &owner))
-        continue;
-      tide_reading_site(&p->r, &whole, &owner, &rows[n]);
-      rows[n++].age_ns = (int64_t)tide_reading_age_ns(&p->r, age_ticks(p, cell, &whole, &owner));
+        tide_site_stash_prefetch(&p->stash, p->ranks[i + AHEAD].row);
+      take_out(p, place, &rows[n]);
+      rows[n].age_ns = (int64_t)tide_reading_age_ns(&p->r, age_ticks(p, place, &rows[n]));
     }
     tide_encode_sites(&p->raw, image, rows, p->pack->n_sites, n);
     put_part(p, TIDE_PART_SITES);
     p->pack->n_sites += n;
   }
   free(rows);
-  free(image->counts.items);
-  image->counts = (struct tide_counts){0};
 }
 
 static int64_t wrapped_sum(int64_t sum, uint64_t more)
 {
   return (int64_t)((uint64_t)sum + more);
-}
-
-static void add_stack(struct packing *p, uint32_t cell, const struct tide_whole_cell *whole,
-                      const struct tide_owner *owner)
-{
-  (void)cell;
-  struct tide_pack *pack = p->pack;
-  if (!pack->n_stacks || pack->stacks[pack->n_stacks - 1].stack != owner->stack) {
-    TIDE_GROW(pack->stacks, pack->n_stacks, p->cap_stacks);
-    pack->stacks[pack->n_stacks++] = (struct tide_pack_stack){.stack = owner->stack};
-  }
-  struct tide_pack_stack *s = &pack->stacks[pack->n_stacks - 1];
-  struct tide_share share = tide_reading_share(&p->r, whole);
-  s->peak_bytes = wrapped_sum(s->peak_bytes, (uint64_t)share.bytes);
-  s->peak_blocks = wrapped_sum(s->peak_blocks, (uint64_t)share.blocks);
-  s->end_bytes = wrapped_sum(s->end_bytes, whole->cell.b_alloc - whole->cell.b_free);
-  s->end_blocks = wrapped_sum(s->end_blocks, whole->cell.n_alloc - whole->cell.n_free);
-  s->n_alloc += whole->cell.n_alloc;
-  s->b_alloc += whole->cell.b_alloc;
-}
-
-static int by_stack(const void *left, const void *right)
-{
-  const struct tide_pack_stack *a = left, *b = right;
-  return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
 static void join_stacks(struct tide_pack_stack *to, const struct tide_pack_stack *more)
@@ -273,23 +224,57 @@ static void join_stacks(struct tide_pack_stack *to, const struct tide_pack_stack
   to->b_alloc += more->b_alloc;
 }
 
+static struct tide_pack_stack stack_of(const struct tide_site *site)
+{
+  return (struct tide_pack_stack){
+      .stack = site->stack,
+      .peak_bytes = site->peak_bytes,
+      .peak_blocks = site->peak_blocks,
+      .end_bytes = (int64_t)(site->b_alloc - site->b_free),
+      .end_blocks = (int64_t)(site->n_alloc - site->n_free),
+      .n_alloc = site->n_alloc,
+      .b_alloc = site->b_alloc,
+  };
+}
+
+static int by_stack(const void *left, const void *right)
+{
+  const struct tide_pack_narrow *a = left, *b = right;
+  return (a->stack > b->stack) - (a->stack < b->stack);
+}
+
 // Cells and stacks were mostly made in the same order, so there is seldom much to sort.
+static void sort_stacks(struct tide_pack_stacks *stacks)
+{
+  size_t sorted = 1, kept = 0;
+  while (sorted < stacks->n && by_stack(&stacks->items[sorted - 1], &stacks->items[sorted]) < 0)
+    sorted++;
+  if (sorted >= stacks->n)
+    return;
+  qsort(stacks->items, stacks->n, sizeof *stacks->items, by_stack);
+  for (size_t i = 1; i < stacks->n; i++) {
+    if (by_stack(&stacks->items[i], &stacks->items[kept]) != 0) {
+      stacks->items[++kept] = stacks->items[i];
+      continue;
+    }
+    struct tide_pack_stack sum = tide_pack_stack_at(stacks, kept);
+    struct tide_pack_stack more = tide_pack_stack_at(stacks, i);
+    join_stacks(&sum, &more);
+    tide_pack_stack_set(stacks, kept, &sum);
+  }
+  stacks->n = kept + 1;
+}
+
 static void find_stacks(struct packing *p)
 {
-  walk_cells(p, add_stack);
-  struct tide_pack_stack *stacks = p->pack->stacks;
-  size_t n = p->pack->n_stacks, sorted = 1, kept = 0;
-  while (sorted < n && stacks[sorted - 1].stack < stacks[sorted].stack)
-    sorted++;
-  if (sorted >= n)
-    return;
-  qsort(stacks, n, sizeof *stacks, by_stack);
-  for (size_t i = 1; i < n; i++)
-    if (stacks[i].stack == stacks[kept].stack)
-      join_stacks(&stacks[kept], &stacks[i]);
-    else
-      stacks[++kept] = stacks[i];
-  p->pack->n_stacks = kept + 1;
+  struct tide_site site;
+  for (uint32_t place = 0; tide_site_stash_has(&p->stash, place);) {
+    p->r.image->counts.n = 0;
+    place = take_out(p, place, &site);
+    struct tide_pack_stack stack = stack_of(&site);
+    tide_pack_stack_add(&p->pack->stacks, &stack);
+  }
+  sort_stacks(&p->pack->stacks);
 }
 
 static void drop_order(struct packing *p)
@@ -302,18 +287,16 @@ static void drop_order(struct packing *p)
   p->mixed = NULL;
 }
 
-bool tide_store_pack_image(struct tide_store_view *view, const struct tide_clock *clock,
+void tide_store_pack_image(struct tide_store_view *view, const struct tide_clock *clock,
                            uint64_t end_ticks, struct tide_image *ret_image)
 {
-  struct packing p = {.pack = tide_alloc(sizeof *p.pack), .end_ticks = end_ticks};
-  tide_store_view_map(view);
-  if (!tide_store_view_is_mapped(view) || !(p.zstd = ZSTD_createCCtx())) {
-    tide_pack_free(p.pack);
-    return false;
-  }
+  struct packing p = {
+      .pack = tide_alloc(sizeof *p.pack), .end_ticks = end_ticks, .zstd = ZSTD_createCCtx()};
+  if (!p.zstd)
+    p.pack->err = TIDE_ERR_SYSTEM;
   tide_reading_begin(&p.r, view, clock, ret_image);
   pack_frames(&p);
-  walk_cells(&p, rank);
+  tide_store_view_cells(view, take_block, &p);
   tide_reading_end(&p.r);
   p.pack->sums.live_blocks = (int64_t)(p.pack->sums.n_alloc - p.pack->sums.n_free);
   p.pack->sums.live_bytes = (int64_t)(p.pack->sums.b_alloc - p.pack->sums.b_free);
@@ -323,10 +306,11 @@ bool tide_store_pack_image(struct tide_store_view *view, const struct tide_clock
   find_mixed(&p);
   pack_sites(&p);
   drop_order(&p);
-  tide_store_view_use_up(view);
   find_stacks(&p);
+  tide_site_stash_done(&p.stash);
   tide_buf_done(&p.raw);
   ZSTD_freeCCtx(p.zstd);
+  free(ret_image->counts.items);
+  ret_image->counts = (struct tide_counts){0};
   ret_image->pack = p.pack;
-  return true;
 }

@@ -288,11 +288,8 @@ static void take_block(void *context, const struct tide_cell_block *block)
 
 static void peak_is_now(struct tide_image *image)
 {
-  for (size_t i = 0; i < image->n_sites; i++) {
-    struct tide_site *site = &image->sites[i];
-    site->peak_bytes = difference(site->b_alloc, site->b_free);
-    site->peak_blocks = difference(site->n_alloc, site->n_free);
-  }
+  for (size_t i = 0; i < image->n_sites; i++)
+    tide_reading_share_is_live(&image->sites[i]);
 }
 
 // The peak is what was live at the moment that was taken for it: the sum of the shares. A lone

@@ -16,15 +16,13 @@
 void tide_store_read_image(struct tide_store_view *view, const struct tide_clock *clock,
                            uint64_t end_ticks, struct tide_image *ret_image);
 
-// The same of a store of very many stacks, whose target has ended, into a packed image (pack.h).
+// The same of a store of very many stacks, into a packed image (pack.h), but for the snapshots, for
+// which the pack has what is needed. end_ticks must be known.
+void tide_store_pack_image(struct tide_store_view *view, const struct tide_clock *clock,
+                           uint64_t end_ticks, struct tide_image *ret_image);
+
 // Fewer are read into rows: quicker, and the memory does not matter.
 #define TIDE_PACK_CELLS 32768u
-
-// What tide_store_read_image() makes, packed, but for the snapshots, for which the pack has what is
-// needed. The store is used up. False: the store is not one that can be read in place, nothing was
-// done.
-bool tide_store_pack_image(struct tide_store_view *view, const struct tide_clock *clock,
-                           uint64_t end_ticks, struct tide_image *ret_image);
 
 // ---- from a file ----
 //

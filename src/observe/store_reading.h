@@ -40,6 +40,13 @@ struct tide_share {
 struct tide_share tide_reading_share(const struct tide_reading *r,
                                      const struct tide_whole_cell *whole);
 
+// The share of a site when the peak is now.
+static inline void tide_reading_share_is_live(struct tide_site *site)
+{
+  site->peak_bytes = (int64_t)(site->b_alloc - site->b_free);
+  site->peak_blocks = (int64_t)(site->n_alloc - site->n_free);
+}
+
 // The row of a cell, with its buckets among the image's counts; without the ages of live blocks.
 void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cell *whole,
                        const struct tide_owner *owner, struct tide_site *ret_site);

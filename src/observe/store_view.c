@@ -336,24 +336,6 @@ static const struct tide_cell *cells_at(const struct tide_store_view *view, uint
   return buffer;
 }
 
-bool tide_store_view_is_mapped(const struct tide_store_view *view)
-{
-  return view->cells_map.items && view->cells_map.n >= view->header.n_cells &&
-         view->owners_map.items && view->owners_map.n >= view->header.n_cells;
-}
-
-bool tide_store_view_cell(const struct tide_store_view *view, uint32_t cell,
-                          struct tide_cell *ret_cell, struct tide_owner *ret_owner)
-{
-  if (cell >= view->cells_map.n || cell >= view->owners_map.n)
-    return false;
-  memcpy(ret_owner, tide_store_map_at(&view->owners_map, cell, sizeof *ret_owner),
-         sizeof *ret_owner);
-  owners_check(view, ret_owner, 1);
-  *ret_cell = *cells_at(view, cell, 1, ret_cell);
-  return true;
-}
-
 void tide_store_view_use_up(struct tide_store_view *view)
 {
   view->used_up = true;

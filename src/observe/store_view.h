@@ -160,22 +160,6 @@ void tide_store_view_use_up(struct tide_store_view *view);
 // See to it that the next walks read in place, if the store is one that cannot shrink.
 void tide_store_view_map(struct tide_store_view *view);
 
-// Are all cells read in place?
-bool tide_store_view_is_mapped(const struct tide_store_view *view);
-// One cell in place, with what waited at the last walk; false: it is not there. Its owner's stack
-// is a node or 0.
-bool tide_store_view_cell(const struct tide_store_view *view, uint32_t cell,
-                          struct tide_cell *ret_cell, struct tide_owner *ret_owner);
-
-// Fetches one into the cache.
-static inline void tide_store_view_prefetch(const struct tide_store_view *view, uint32_t cell)
-{
-  if (cell >= view->cells_map.n || cell >= view->owners_map.n)
-    return;
-  __builtin_prefetch((const struct tide_cell *)view->cells_map.items + cell);
-  __builtin_prefetch(tide_store_map_at(&view->owners_map, cell, sizeof(struct tide_owner)));
-}
-
 #define TIDE_STORE_BLOCK_CELLS 512u // the most a visitor is given at once
 // For a visitor: its cells in place, without what waits, if they can be had; else as they were.
 const struct tide_cell *tide_store_view_cells_now(const struct tide_store_view *view,

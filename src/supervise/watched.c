@@ -76,11 +76,11 @@ void tide_watched_read(struct tide_watch *watch, struct tide_watched *w, uint64_
   }
   double ago_ns = (double)(now.monotonic_ns - end_ns);
   uint64_t end_ticks = now.ticks - (uint64_t)(ago_ns / clock.ns_per_tick);
-  bool is_packed = has_ended && w->view.header.n_cells >= TIDE_PACK_CELLS &&
-                   tide_store_pack_image(&w->view, &clock, end_ticks, ret_image);
   if (has_ended)
     tide_store_view_use_up(&w->view);
-  if (!is_packed)
+  if (w->view.header.n_cells >= TIDE_PACK_CELLS)
+    tide_store_pack_image(&w->view, &clock, end_ticks, ret_image);
+  else
     tide_store_read_image(&w->view, &clock, end_ticks, ret_image);
   if (watch->options.redact_args)
     tide_image_redact_args(ret_image);
