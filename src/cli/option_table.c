@@ -16,7 +16,8 @@ enum {
   TABLES = VERB(REPORT) | VERB(DIFF),
   VIEWING = TABLES | VERB(TREE) | VERB(EXPORT), // through names, with a question and filters
   WRITING = VERB(RUN) | VERB(ATTACH) | VERB(MERGE) | VERB(HTML) | VERB(EXPORT) | VERB(SYMBOLIZE),
-  SHOWING = VERB(RUN) | VERB(ATTACH) | TABLES | VERB(TREE) | VERB(INFO) | VERB(MAPS),
+  SHOWING =
+      VERB(RUN) | VERB(ATTACH) | TABLES | VERB(TREE) | VERB(INFO) | VERB(MAPS) | VERB(EXPLAIN),
   ALL = (1u << TIDE_VERBS_N) - 1,
 };
 
@@ -74,6 +75,12 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "Places are matched by function and source file, so that runs of two builds\n"
          "can be compared. With --exit-code the status is 0 when the total did not\n"
          "grow, 1 when it did, and 2 when that cannot be told.\n",
+         TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_EXPLAIN] =
+        {"explain", "[FILE]", "say what is wrong with a program's use of memory, and where",
+         "Findings, ranked: each with its numbers, what it would save, how sure it is,\n"
+         "the line of code and what to do. Exit status 0 whether or not there are any.\n"
+         "FILE as for report.\n",
          TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_MERGE] = {"merge", "FILE... -o OUT",
                          "add up the recordings of several runs or processes",
@@ -186,6 +193,8 @@ const struct tide_option_row tide_option_rows[] = {
      TIDE_GROUP_LIFETIME + 1, "one row per place (= function), file, crate, thread, ..."},
     {TABLES, 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
      "show N rows (default 10); --csv, --json: all"},
+    {VERB(EXPLAIN), 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
+     "show N findings (default 5); --json: all"},
     {VERB(MAPS), 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
      "show N rows of each list (default 10); --json: all"},
     {VERB(TREE), 'g', "group", "WHAT", TIDE_OPTION_CHOICE, AT(tree_group), tree_group_words,
@@ -218,8 +227,8 @@ const struct tide_option_row tide_option_rows[] = {
      "only what functions like RE call, seen from them"},
     {VIEWING, 0, "hide", "RE", TIDE_OPTION_TEXT, AT(hide), NULL, 0,
      "leave out frames of functions like RE"},
-    {VIEWING | VERB(MERGE) | PAGES, 'p', "process", "PID", TIDE_OPTION_TEXT, AT(process), NULL, 0,
-     "process by pid or #index (default: command or largest)"},
+    {VIEWING | VERB(EXPLAIN) | VERB(MERGE) | PAGES, 'p', "process", "PID", TIDE_OPTION_TEXT,
+     AT(process), NULL, 0, "process by pid or #index (default: command or largest)"},
     {VERB(MERGE), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,
      "take all processes of each file"},
     {VERB(REPORT), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,
@@ -234,18 +243,21 @@ const struct tide_option_row tide_option_rows[] = {
      "show the N largest stacks (1) of each row"},
     {VERB(REPORT) | VERB(TREE), 0, "all-frames", NULL, TIDE_OPTION_FLAG, AT(all_frames), NULL, 0,
      "show stacks whole, with the frames that rules fold"},
-    {VERB(RUN) | VERB(ATTACH) | TABLES | PAGES, 0, "blame", "WHOM", TIDE_OPTION_CHOICE, AT(blame),
-     tide_blamed_words, TIDE_BLAMED_N, "rows lead with own code, or with the library below"},
-    {VERB(RUN) | VERB(ATTACH) | VERB(MAPS) | VIEWING | PAGES, 0, "rules", "FILE", TIDE_OPTION_TEXT,
-     AT(rules), NULL, 0, "whose frames are, by the rules in FILE"},
-    {READING | VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(DOCTOR) | VERB(MAPS), 0, "debug-dir",
-     "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL, 0,
+    {VERB(RUN) | VERB(ATTACH) | TABLES | VERB(EXPLAIN) | PAGES, 0, "blame", "WHOM",
+     TIDE_OPTION_CHOICE, AT(blame), tide_blamed_words, TIDE_BLAMED_N,
+     "rows lead with own code, or with the library below"},
+    {VERB(RUN) | VERB(ATTACH) | VERB(MAPS) | VERB(EXPLAIN) | VIEWING | PAGES, 0, "rules", "FILE",
+     TIDE_OPTION_TEXT, AT(rules), NULL, 0, "whose frames are, by the rules in FILE"},
+    {READING | VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(DOCTOR) | VERB(MAPS) | VERB(EXPLAIN), 0,
+     "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL, 0,
      "look for debug info in DIR too; may be repeated"},
-    {((READING | VIEWING) & ~VERB(INFO)) | VERB(MAPS), 0, "no-debuginfod", NULL, TIDE_OPTION_FLAG,
-     AT(no_debuginfod), NULL, 0, "download no debug info, even if DEBUGINFOD_URLS is set"},
-    {VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(MAPS) | PAGES | VERB(SYMBOLIZE), 0, "no-cache", NULL,
-     TIDE_OPTION_FLAG, AT(no_cache), NULL, 0, "neither use nor fill the cache of names"},
-    {TABLES | VERB(TREE) | VERB(INFO) | VERB(DOCTOR) | VERB(MAPS), 0, "json", NULL,
+    {((READING | VIEWING) & ~VERB(INFO)) | VERB(MAPS) | VERB(EXPLAIN), 0, "no-debuginfod", NULL,
+     TIDE_OPTION_FLAG, AT(no_debuginfod), NULL, 0,
+     "download no debug info, even if DEBUGINFOD_URLS is set"},
+    {VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(MAPS) | VERB(EXPLAIN) | PAGES | VERB(SYMBOLIZE), 0,
+     "no-cache", NULL, TIDE_OPTION_FLAG, AT(no_cache), NULL, 0,
+     "neither use nor fill the cache of names"},
+    {TABLES | VERB(TREE) | VERB(INFO) | VERB(DOCTOR) | VERB(MAPS) | VERB(EXPLAIN), 0, "json", NULL,
      TIDE_OPTION_FLAG, AT(json), NULL, 0, "print JSON for programs"},
     {TABLES, 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,
      "print the table as CSV, every measure of every row"},
@@ -257,8 +269,8 @@ const struct tide_option_row tide_option_rows[] = {
      "sizes in iec (KiB), si (kB) or bytes"},
     {SHOWING, 0, "color", "WHEN", TIDE_OPTION_CHOICE, AT(color), color_words, N(color_words),
      "colours: auto, always or never"},
-    {TABLES | VERB(TREE) | VERB(INFO) | VERB(MAPS), 0, "no-pager", NULL, TIDE_OPTION_FLAG,
-     AT(no_pager), NULL, 0, "write straight to the terminal, however long"},
+    {TABLES | VERB(TREE) | VERB(INFO) | VERB(MAPS) | VERB(EXPLAIN), 0, "no-pager", NULL,
+     TIDE_OPTION_FLAG, AT(no_pager), NULL, 0, "write straight to the terminal, however long"},
     {ALL, 'h', "help", NULL, TIDE_OPTION_FLAG, AT(help), NULL, 0, "print this help"},
 };
 const size_t tide_option_rows_n = N(tide_option_rows);

@@ -21,9 +21,8 @@ enum {
   LOOKED_AT = 8,     // places that hold most at the end
 };
 
-// "app::Archive::keep, src/archive.cpp:37", "libplugin.so+0x42, libplugin.so".
-static char *frame_words(const struct tide_naming *naming, const struct tide_named_frame *frame,
-                         struct tide_style style)
+char *tide_frame_words(const struct tide_naming *naming, const struct tide_named_frame *frame,
+                       struct tide_style style)
 {
   const char *module = tide_naming_module(naming, frame);
   if (!frame->function && !*tide_naming_module_path(naming, frame))
@@ -47,7 +46,7 @@ static char *way_words(const struct tide_groups *groups, struct tide_view *view,
   const struct tide_group_way *way = ways.caller.frame ? &ways.caller : &ways.via;
   if (!way->frame)
     return tide_strdup("");
-  TIDE_CLEANUP_FREE char *frame = frame_words(view->naming, way->frame, style);
+  TIDE_CLEANUP_FREE char *frame = tide_frame_words(view->naming, way->frame, style);
   TIDE_CLEANUP_FREE char *more =
       way->n_more ? tide_sprintf(", and %zu more", way->n_more) : tide_strdup("");
   return tide_sprintf(", %s %s%s", ways.caller.frame ? "called by" : "via", frame, more);
@@ -133,7 +132,7 @@ static char *culprit_of(struct places *places, struct tide_style style)
   struct tide_amount amount = tide_profile_amount(profile, top->measure);
   struct tide_style row = {style.units, style.utf8, .bounds_beside = true};
   bool of_peak = profile->question.measure == TIDE_MEASURE_PEAK;
-  TIDE_CLEANUP_FREE char *frame = frame_words(places->view.naming, top->frame, style);
+  TIDE_CLEANUP_FREE char *frame = tide_frame_words(places->view.naming, top->frame, style);
   TIDE_CLEANUP_FREE char *way = way_words(places->groups, &places->view, style);
   TIDE_CLEANUP_FREE char *since =
       of_peak ? since_words(places->groups, profile->image, style) : tide_strdup("");
@@ -192,7 +191,7 @@ static char *leaking_of(const struct places *places, const struct tide_named_fra
   for (int i = 0; i < 2; i++) {
     bool is_said = culprit && !tide_place_compare(named[i]->frame, culprit);
     where[i] = is_said ? tide_strdup("that place")
-                       : frame_words(places->view.naming, named[i]->frame, style);
+                       : tide_frame_words(places->view.naming, named[i]->frame, style);
     tide_units_bytes(size[i], tide_profile_amount(places->view.profile, named[i]->measure), style);
   }
   char *text = growing == first
@@ -271,7 +270,7 @@ char *tide_mapper_words(struct tide_profile *profile, struct tide_naming *naming
   tide_view_done(&view);
   if (!best.frame || best.peak_bytes <= profile->image->page_peak_bytes / 2)
     return tide_strdup("");
-  TIDE_CLEANUP_FREE char *frame = frame_words(naming, best.frame, style);
+  TIDE_CLEANUP_FREE char *frame = tide_frame_words(naming, best.frame, style);
   return tide_sprintf(", most of it in %s", frame);
 }
 

@@ -7,6 +7,10 @@
 #include "base/units.h"
 #include "view/groups.h"
 
+// A place: "app::Archive::keep, src/archive.cpp:37", "libplugin.so+0x42, libplugin.so".
+char *tide_frame_words(const struct tide_naming *naming, const struct tide_named_frame *frame,
+                       struct tide_style style);
+
 // "93.6 % of it (23.6 MiB) was allocated in document_read, indexer/indexer.c:58, half of that since
 // 41 ms, and freed by the end", of what was held at the peak, or of what was never freed; NULL:
 // nobody is known. Asks the profile that question.

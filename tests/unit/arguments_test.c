@@ -95,7 +95,7 @@ static void refuses_with_what_was_meant(void **state)
   REFUSED("did you mean \"report\"?", "reprot");
   REFUSED("did you mean \"tree\"?", "tre");
   REFUSED("did you mean \"run\"?", "rnu");
-  REFUSED("did you mean \"export\"?", "exp");
+  REFUSED("did you mean \"export\"?", "expo");
   REFUSED("'tidemark run ls' records it", "ls");
   REFUSED("'tidemark report x.tide' reads a capture", "x.tide");
   REFUSED("the verb comes first: tidemark VERB [OPTION...], not \"--sort\"", "--sort", "leak");

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is wrong with a program's use of memory, and where: findings, ranked. Each stands on
+// recorded numbers, which it carries; words/finding_words.h makes sentences of it.
+//
+// A finding of high or medium confidence says that something should be changed. One of low
+// confidence is worth a look: the numbers are exact, but the program may well be meant to do so.
+//
+// Findings refer to the naming they were made with and must not outlive it.
+#pragma once
+#include "base/hint.h"
+#include "base/units.h"
+#include "view/naming.h"
+
+enum tide_saving { TIDE_SAVING_BYTES, TIDE_SAVING_COPIED, TIDE_SAVING_CALLS, TIDE_SAVINGS_N };
+enum tide_confidence { TIDE_CONFIDENCE_LOW, TIDE_CONFIDENCE_MEDIUM, TIDE_CONFIDENCE_HIGH };
+enum tide_evidence_unit { TIDE_EVIDENCE_COUNT, TIDE_EVIDENCE_BYTES, TIDE_EVIDENCE_NS };
+
+enum tide_finding_rule {
+#define TIDE_RULE(name, ...) TIDE_RULE_##name,
+#include "findings/rules.def"
+  TIDE_RULES_N,
+};
+enum tide_evidence {
+#define TIDE_EVIDENCE(name, ...) TIDE_EVIDENCE_OF_##name,
+#include "findings/rules.def"
+  TIDE_EVIDENCES_N,
+};
+_Static_assert(TIDE_EVIDENCES_N <= 64, "a bit for each");
+
+struct tide_rule_row {
+  const char *word;
+  enum tide_saving saving;
+  uint32_t needs; // enum tide_lacks
+  enum tide_hint hint;
+  const char *says;
+};
+extern const struct tide_rule_row tide_rule_rows[TIDE_RULES_N];
+
+struct tide_evidence_row {
+  const char *key;
+  enum tide_evidence_unit unit;
+};
+extern const struct tide_evidence_row tide_evidence_rows[TIDE_EVIDENCES_N];
+
+extern const char *const tide_saving_words[TIDE_SAVINGS_N]; // "bytes", "copied_bytes", "calls"
+extern const char *const tide_confidence_words[];           // "low", "medium", "high"
+
+struct tide_finding {
+  enum tide_finding_rule rule;
+  enum tide_confidence confidence;
+  const struct tide_named_frame *frame; // the naming's; NULL: no one place
+  struct tide_amount saving;            // in the rule's unit
+  const char *noun;                     // EACH: "connection", "thread"; else NULL
+  size_t n_alike;                       // further places, of less, that are not told one by one
+  uint64_t has;                         // a bit for each number of
+  int64_t evidence[TIDE_EVIDENCES_N];
+};
+
+static inline bool tide_finding_has(const struct tide_finding *finding, enum tide_evidence which)
+{
+  return finding->has >> which & 1;
+}
+
+struct tide_findings {
+  struct tide_finding *items; // by falling confidence, then by falling share of what it would save
+  size_t n, cap;
+  uint32_t unjudged; // rules, a bit each, that the capture has not got the numbers for
+  bool is_short;     // nobody looked often enough to tell what came and went
+};

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the allocator is called for too often: blocks that grow in steps, containers that grow from
+// small again and again, temporaries of a loop.
+#include "findings/subject.h"
+
+// ---- resizes ----
+
+static bool is_much_copied(const struct tide_group *place, int64_t blocks)
+{
+  uint64_t mean_old = place->b_resize_old / place->n_resize;
+  uint64_t step = place->b_resize_new > place->b_resize_old
+                      ? (place->b_resize_new - place->b_resize_old) / place->n_resize
+                      : 0;
+  return step && step < mean_old / STEP_OF_BLOCK &&
+         place->n_resize / (uint64_t)(blocks ? blocks : 1) >= STEPS_PER_BLOCK;
+}
+
+static void tell_resizes(struct tide_finding *finding, const struct tide_group *place,
+                         int64_t blocks)
+{
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_RESIZES, (int64_t)place->n_resize);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_CONTAINERS, blocks);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_RESIZES_PER_BLOCK,
+                    tide_mean((int64_t)place->n_resize, blocks));
+}
+
+static void look_for_steps(const struct tide_subject *subject, const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  int64_t blocks = (int64_t)(place->n_alloc - place->n_resize);
+  blocks = blocks ? blocks : 1; // what is resized here may have been allocated elsewhere
+  if (!subject->image->has_resized_bytes || place->n_resize < STEPS_RESIZES ||
+      place->b_resize_old < STEPS_COPIED || !is_much_copied(place, blocks))
+    return;
+  bool is_copied = place->b_moved >= STEPS_COPIED;
+  struct tide_finding *finding = tide_subject_find(
+      subject, TIDE_RULE_STEPS, suspect, is_copied ? TIDE_CONFIDENCE_HIGH : TIDE_CONFIDENCE_MEDIUM,
+      is_copied ? (int64_t)place->b_moved : (int64_t)place->b_resize_old);
+  finding->saving.exactness = TIDE_AT_MOST;
+  tell_resizes(finding, place, blocks);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_STEP_BYTES,
+                    (int64_t)((place->b_resize_new - place->b_resize_old) / place->n_resize));
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_COPIED_BYTES, (int64_t)place->b_moved);
+}
+
+// A vector of C++ does not resize but allocates twice as much: the sizes of its blocks are a
+// ladder, of which every container climbs the first rungs, and fewer the next. How many containers:
+// the lowest rung has a block of each; of sizes up to 4 bytes several are one rung.
+static uint64_t ladder_foot(const struct tide_suspect *suspect)
+{
+  unsigned first = 0, rungs = 1;
+  uint64_t all = 0;
+  while (first + LADDER_RUNGS < TIDE_SIZE_BUCKETS_N &&
+         suspect->sizes[first] <= suspect->place->n_alloc / LADDER_ODD)
+    first++;
+  first += suspect->sizes[first] > suspect->sizes[first + 1] * 3 / 2;
+  uint64_t foot = suspect->sizes[first];
+  for (unsigned i = first + 1; i < TIDE_SIZE_BUCKETS_N; i++, rungs++)
+    if (suspect->sizes[i] > suspect->sizes[i - 1] + foot / 8 || suspect->sizes[i] < foot / 4)
+      break;
+  for (unsigned i = 0; i < first + rungs; i++)
+    all += suspect->sizes[i];
+  bool is_all = all >= suspect->place->n_alloc - suspect->place->n_alloc / LADDER_ODD;
+  return rungs >= LADDER_RUNGS && is_all ? foot : 0;
+}
+
+static void find_reserve(const struct tide_subject *subject, const struct tide_suspect *suspect,
+                         int64_t calls, int64_t containers)
+{
+  const struct tide_group *place = suspect->place;
+  struct tide_finding *finding =
+      tide_subject_find(subject, TIDE_RULE_RESERVE, suspect, TIDE_CONFIDENCE_MEDIUM, calls);
+  finding->saving.exactness = TIDE_AT_MOST;
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_CONTAINERS, containers);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_RESIZES, calls);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_RESIZES_PER_BLOCK, tide_mean(calls, containers));
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_ALL_ALLOCATIONS,
+                    (int64_t)subject->profile->totals.n_alloc);
+  if (place->n_resize)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_COPIED_BYTES, (int64_t)place->b_moved);
+}
+
+static void look_for_reserve(const struct tide_subject *subject, const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  int64_t containers = (int64_t)(place->n_alloc - place->n_resize);
+  int64_t calls = (int64_t)place->n_resize;
+  if (!calls) {
+    containers = (int64_t)ladder_foot(suspect);
+    calls = containers ? (int64_t)place->n_alloc - containers : 0;
+  }
+  containers = containers ? containers : 1;
+  if (calls < RESERVE_CALLS || calls / containers < RESERVE_PER_BLOCK ||
+      calls < (int64_t)subject->profile->totals.n_alloc / RESERVE_OF_CALLS)
+    return;
+  find_reserve(subject, suspect, calls, containers);
+}
+
+// ---- temporaries ----
+
+static int64_t own_cpu_ns(const struct tide_image *image)
+{
+  uint64_t run = image->cpu_ns > image->recorder_ns ? image->cpu_ns - image->recorder_ns : 0;
+  return run > 1ull << 60 ? 0 : (int64_t)run;
+}
+
+static void look_for_temporaries(const struct tide_subject *subject,
+                                 const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  int64_t n = (int64_t)place->n_temp, all = (int64_t)subject->profile->totals.n_alloc;
+  int64_t cpu_ns = own_cpu_ns(subject->image), cost_ns = n * PAIR_NS;
+  if (n < LEAST_CALLS || n < (int64_t)place->n_alloc / 100 * TEMPORARY_PERCENT ||
+      n < all / TEMPORARY_OF_CALLS || (cpu_ns && cost_ns < cpu_ns / 100 * COST_PERCENT))
+    return;
+  bool is_one_size = tide_suspect_n_sizes(suspect) == 1;
+  struct tide_finding *finding =
+      tide_subject_find(subject, TIDE_RULE_TEMPORARY, suspect,
+                        is_one_size ? TIDE_CONFIDENCE_HIGH : TIDE_CONFIDENCE_MEDIUM, n);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_TEMPORARY, n);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_ALLOCATIONS, (int64_t)place->n_alloc);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_ALL_ALLOCATIONS, all);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCK_BYTES,
+                    tide_mean((int64_t)place->b_alloc, (int64_t)place->n_alloc));
+  if (cpu_ns) {
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_CPU_NS, cpu_ns);
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_COST_NS, cost_ns);
+  }
+}
+
+void tide_rules_of_calls(const struct tide_subject *subject)
+{
+  for (size_t i = 0; i < subject->n_suspects; i++) {
+    look_for_steps(subject, &subject->suspects[i]);
+    look_for_reserve(subject, &subject->suspects[i]);
+    look_for_temporaries(subject, &subject->suspects[i]);
+  }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is held for long, for many, or for nothing: blocks from the start, blocks for each instance,
+// capacity that was never touched, and what an item costs.
+#define _GNU_SOURCE
+#include "findings/subject.h"
+
+#include <string.h>
+#include <strings.h>
+
+// ---- from the start to the end ----
+
+static void look_for_early(const struct tide_subject *subject, const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  const struct tide_image *image = subject->image;
+  int64_t bytes = place->peak_bytes, last = suspect->course.live_bytes[MOMENTS - 1];
+  if (!subject->has_course || bytes < EARLY_BYTES || bytes < subject->peak_bytes / EARLY_OF_PEAK ||
+      last < bytes / 100 * KEPT_PERCENT ||
+      place->last_ns > subject->start_ns + subject->run_ns / EARLY_PART ||
+      image->peak_ns < place->last_ns + subject->run_ns / EARLY_PART)
+    return;
+  struct tide_finding *finding =
+      tide_subject_find(subject, TIDE_RULE_EARLY, suspect, TIDE_CONFIDENCE_LOW, bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, place->peak_blocks);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_UNTIL_NS,
+                    (int64_t)(place->last_ns - subject->start_ns));
+}
+
+// ---- never touched ----
+//
+// How much of the heap was never in memory is known of all of it at once. But only large blocks can
+// hide an untouched page: what those of all other places together cannot hide is this place's.
+
+static int64_t could_hide(const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  int64_t each = tide_mean(place->peak_bytes, place->peak_blocks);
+  return each >= LARGE_BLOCK ? place->peak_bytes : 0;
+}
+
+static void look_for_untouched(const struct tide_subject *subject)
+{
+  const struct tide_image *image = subject->image;
+  const struct tide_suspect *most = NULL;
+  int64_t all = 0, untouched = (int64_t)image->untouched_bytes;
+  if (!image->has_resident || image->resident_is_lost || untouched < EARLY_BYTES ||
+      untouched < subject->peak_bytes / UNTOUCHED_OF_PEAK || untouched > subject->peak_bytes ||
+      image->swapped_bytes)
+    return;
+  for (size_t i = 0; i < subject->n_suspects; i++) {
+    int64_t mine = could_hide(&subject->suspects[i]);
+    all += mine;
+    if (mine && (!most || mine > could_hide(most)))
+      most = &subject->suspects[i];
+  }
+  int64_t least = most ? untouched - (all - could_hide(most)) : 0;
+  if (least < untouched / 2 || least < subject->peak_bytes / UNTOUCHED_OF_PEAK)
+    return;
+  least = least < most->place->peak_bytes ? least : most->place->peak_bytes;
+  struct tide_finding *finding =
+      tide_subject_find(subject, TIDE_RULE_UNTOUCHED, most, TIDE_CONFIDENCE_HIGH, least);
+  finding->saving.exactness = TIDE_AT_LEAST;
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, most->place->peak_blocks);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, most->place->peak_bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCK_BYTES,
+                    tide_mean(most->place->peak_bytes, most->place->peak_blocks));
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_UNTOUCHED_BYTES, untouched);
+}
+
+// ---- for each ----
+
+// What an instance is, by the name of the function or type that makes it.
+static const char *instance_noun(const struct tide_subject *subject,
+                                 const struct tide_suspect *suspect)
+{
+  static const char *const nouns[] = {"connection", "client", "session", "request", "peer",
+                                      "worker",     "thread", "task",    "stream",  "socket",
+                                      "channel",    "job",    "user",    "actor"};
+  const char *function = suspect->place->frame->function;
+  for (size_t i = 0; function && i < sizeof nouns / sizeof *nouns; i++)
+    if (strcasestr(function, nouns[i]))
+      return nouns[i];
+  bool by_thread = !(subject->image->lacks & TIDE_LACK_THREADS) && suspect->n_threads >= 4 &&
+                   (uint64_t)suspect->place->peak_blocks <= suspect->n_threads;
+  return by_thread ? "thread" : NULL;
+}
+
+static void look_for_each(const struct tide_subject *subject, const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  const char *noun = instance_noun(subject, suspect);
+  int64_t each = tide_mean(place->peak_bytes, place->peak_blocks);
+  int64_t least = noun && !strcmp(noun, "thread") ? EACH_BLOCKS / 4 : EACH_BLOCKS;
+  if (place->peak_blocks < least || each < EACH_BYTES || place->peak_bytes < LEAST_BYTES ||
+      place->peak_bytes < subject->peak_bytes / EACH_OF_PEAK ||
+      tide_suspect_n_sizes(suspect) != 1 || place->n_resize)
+    return;
+  struct tide_finding *finding =
+      tide_subject_find(subject, TIDE_RULE_EACH, suspect, TIDE_CONFIDENCE_LOW, place->peak_bytes);
+  finding->noun = noun;
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, place->peak_blocks);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCK_BYTES, each);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, place->peak_bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
+  if (suspect->n_threads > 1)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_THREADS, (int64_t)suspect->n_threads);
+}
+
+// ---- what an item costs ----
+//
+// Places with the same number of blocks at the peak allocate for the same items.
+
+static bool is_of_items(const struct tide_suspect *suspect, int64_t n)
+{
+  int64_t blocks = suspect->place->peak_blocks;
+  return blocks >= n - n / BUDGET_ALIKE && blocks <= n + n / BUDGET_ALIKE;
+}
+
+static void look_for_budget(const struct tide_subject *subject)
+{
+  const struct tide_suspect *first = NULL;
+  int64_t bytes = 0, n_places = 0;
+  for (size_t i = 0; i < subject->n_suspects; i++)
+    if (!first || subject->suspects[i].place->peak_bytes > first->place->peak_bytes)
+      first = &subject->suspects[i];
+  if (!first || first->place->peak_blocks < BUDGET_BLOCKS)
+    return;
+  int64_t n = first->place->peak_blocks;
+  for (size_t i = 0; i < subject->n_suspects; i++) {
+    if (!is_of_items(&subject->suspects[i], n))
+      continue;
+    bytes += subject->suspects[i].place->peak_bytes;
+    n_places++;
+  }
+  if (bytes < LEAST_BYTES || bytes < subject->peak_bytes / BUDGET_OF_PEAK)
+    return;
+  struct tide_finding *finding =
+      tide_subject_find(subject, TIDE_RULE_BUDGET, first, TIDE_CONFIDENCE_LOW, bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, n);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_PLACES, n_places);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_ITEM_BYTES, bytes / n);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
+}
+
+void tide_rules_of_capacity(const struct tide_subject *subject)
+{
+  look_for_untouched(subject);
+  for (size_t i = 0; i < subject->n_suspects; i++) {
+    look_for_early(subject, &subject->suspects[i]);
+    look_for_each(subject, &subject->suspects[i]);
+  }
+  look_for_budget(subject);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What comes and does not go: leaks, caches without a limit, queues that are filled faster than
+// emptied.
+//
+// Leaks and caches are told by what is there at a moment and at every later one. If that rises all
+// along, and the program frees most of what it allocates, somebody forgets. What then happens with
+// the end says which it is: what a clean-up frees was in somebody's hands.
+#include "findings/subject.h"
+
+static int64_t per_second(int64_t bytes, uint64_t time_ns)
+{
+  return time_ns ? (int64_t)((double)bytes * 1e9 / (double)time_ns) : 0;
+}
+
+static void tell_births(struct tide_finding *finding, const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_ALLOCATIONS,
+                    (int64_t)(place->n_alloc - place->n_resize));
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_FREES, (int64_t)(place->n_free - place->n_resize));
+  if (suspect->n_ended)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_RESIDENCE_NS,
+                      (int64_t)(place->life_ns / suspect->n_ended));
+  if (place->live_blocks > 0 && place->age_ns > 0)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_AGE_NS,
+                      (int64_t)tide_mean_age_ns(place->age_ns, place->live_blocks));
+}
+
+// ---- leaks and caches ----
+
+static bool is_growing(const struct tide_subject *subject, const struct tide_suspect *suspect)
+{
+  int64_t blocks = suspect->course.base_blocks[MOMENTS - 1];
+  int64_t bytes = suspect->course.base_bytes[MOMENTS - 1];
+  return blocks >= LEAST_BLOCKS && bytes >= LEAST_BYTES &&
+         bytes >= subject->peak_bytes / LEAST_OF_PEAK &&
+         tide_course_rises(subject, suspect->course.base_blocks);
+}
+
+static bool is_kept(const struct tide_suspect *suspect)
+{
+  return suspect->place->live_blocks * 100 >=
+         suspect->course.base_blocks[MOMENTS - 1] * KEPT_PERCENT;
+}
+
+// Of what came after the first moments and was never freed, how much is of places that grow all
+// along. A program that ends without freeing anything leaves much beside a leak.
+static bool leaks_stand_out(const struct tide_subject *subject)
+{
+  int64_t all = 0, leaking = 0;
+  for (size_t i = 0; i < subject->n_suspects; i++) {
+    const struct tide_suspect *suspect = &subject->suspects[i];
+    int64_t late = suspect->place->live_bytes - suspect->course.base_bytes[1];
+    if (late <= 0)
+      continue;
+    all += late;
+    leaking += is_growing(subject, suspect) && is_kept(suspect) ? late : 0;
+  }
+  return leaking >= all / 100 * LEAK_PERCENT;
+}
+
+static void find_growth(const struct tide_subject *subject, const struct tide_suspect *suspect,
+                        enum tide_finding_rule rule, enum tide_confidence confidence)
+{
+  const struct tide_group *place = suspect->place;
+  int64_t bytes = suspect->course.base_bytes[MOMENTS - 1];
+  bool kept = is_kept(suspect);
+  struct tide_finding *finding =
+      tide_subject_find(subject, rule, suspect, confidence,
+                        kept && place->live_bytes > bytes ? place->live_bytes : bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS,
+                    kept ? place->live_blocks : suspect->course.base_blocks[MOMENTS - 1]);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, finding->saving.value);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES_PER_SECOND,
+                    per_second(finding->saving.value, subject->run_ns));
+  tell_births(finding, suspect);
+}
+
+static void look_for_growth(const struct tide_subject *subject)
+{
+  bool is_ended = subject->image->end_kind == TIDE_END_EXITED;
+  bool stand_out = leaks_stand_out(subject);
+  if (subject->churned_percent < CHURN_PERCENT)
+    return;
+  for (size_t i = 0; i < subject->n_suspects; i++) {
+    const struct tide_suspect *suspect = &subject->suspects[i];
+    if (!is_growing(subject, suspect))
+      continue;
+    bool is_leak = is_kept(suspect) && is_ended;
+    find_growth(subject, suspect, is_leak ? TIDE_RULE_LEAK : TIDE_RULE_GROWTH,
+                is_leak && !stand_out ? TIDE_CONFIDENCE_LOW : TIDE_CONFIDENCE_HIGH);
+  }
+}
+
+// ---- backlogs ----
+
+// The most that waited at once, by what was seen and by what the peak and the end tell.
+static int64_t most_waiting(const struct tide_suspect *suspect)
+{
+  int64_t most = suspect->place->peak_blocks;
+  for (int i = 0; i < MOMENTS; i++)
+    if (suspect->course.live_blocks[i] > most)
+      most = suspect->course.live_blocks[i];
+  return most;
+}
+
+// Used up while the run goes on: more is made meanwhile, or it goes little by little.
+static bool is_used_up(const struct tide_subject *subject, const struct tide_suspect *suspect,
+                       int64_t born, int64_t most)
+{
+  uint64_t made_ns = suspect->place->last_ns - suspect->place->first_ns;
+  bool meanwhile = most * 100 < born * KEPT_PERCENT && made_ns > subject->run_ns / EARLY_PART;
+  return meanwhile || tide_course_falls(suspect->course.live_blocks) >= FALLS_LEAST;
+}
+
+// Lives that are brief for this run: what is made in numbers and used at once is in no queue.
+static uint64_t n_brief(const struct tide_subject *subject, const struct tide_suspect *suspect)
+{
+  uint64_t n = 0;
+  for (unsigned i = 0; i < TIDE_LIFE_BUCKETS_N && 1ull << i <= subject->run_ns / BRIEF_PART; i++)
+    n += suspect->lives[i];
+  return n;
+}
+
+// Within one thread a queue is told from a working set by its course alone: up and, once nothing
+// comes any more, down, and nearly all of it waits.
+static bool has_course_of_queue(const struct tide_subject *subject,
+                                const struct tide_suspect *suspect)
+{
+  const int64_t *curve = suspect->course.live_blocks;
+  return tide_course_climbs(curve) + tide_course_falls(curve) >= RISES_LEAST &&
+         n_brief(subject, suspect) < suspect->n_ended / BRIEF_SHARE;
+}
+
+static void look_for_backlog(const struct tide_subject *subject, const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  int64_t born = (int64_t)(place->n_alloc - place->n_resize);
+  int64_t died = (int64_t)(place->n_free - place->n_resize), most = most_waiting(suspect);
+  uint64_t residence_ns = suspect->n_ended ? place->life_ns / suspect->n_ended : 0;
+  int64_t bytes = most * tide_mean((int64_t)place->b_alloc, (int64_t)place->n_alloc);
+  if (most < BACKLOG_BLOCKS || most < born / BACKLOG_PART || bytes < LEAST_BYTES ||
+      bytes < subject->peak_bytes / BACKLOG_OF_PEAK || died < born / BACKLOG_PART ||
+      residence_ns < subject->run_ns / RESIDENCE_PART)
+    return;
+  bool is_foreign = place->n_foreign > (uint64_t)died / 2;
+  if (!is_used_up(subject, suspect, born, most) ||
+      (!is_foreign && !has_course_of_queue(subject, suspect)))
+    return;
+  struct tide_finding *finding =
+      tide_subject_find(subject, TIDE_RULE_BACKLOG, suspect,
+                        is_foreign ? TIDE_CONFIDENCE_HIGH : TIDE_CONFIDENCE_MEDIUM, bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, most);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
+  tell_births(finding, suspect);
+  if (is_foreign)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_FOREIGN_FREES, (int64_t)place->n_foreign);
+}
+
+void tide_rules_of_growth(const struct tide_subject *subject)
+{
+  if (!subject->has_course)
+    return;
+  look_for_growth(subject);
+  for (size_t i = 0; i < subject->n_suspects; i++)
+    look_for_backlog(subject, &subject->suspects[i]);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Courses and sizes of a place, and how a finding is made.
+#include "findings/subject.h"
+
+#include "base/alloc.h"
+#include "model/image_sums.h"
+
+// Of the growth from one moment to the next those steps count in which the program got on: one that
+// waits for its input, or for a busy machine, neither allocates nor leaks. One that allocates at
+// its start alone does not grow.
+bool tide_course_rises(const struct tide_subject *subject, const int64_t curve[MOMENTS])
+{
+  int64_t all = curve[MOMENTS - 1] - curve[0], steps[MOMENTS], late = 0;
+  unsigned n = 0, n_rises = 0;
+  int last = 0;
+  for (int i = 1; i < MOMENTS; i++)
+    if (subject->gets_on[i]) {
+      steps[n++] = curve[i] - curve[i - 1];
+      last = i;
+    }
+  for (unsigned i = 0; i < n; i++) {
+    n_rises += steps[i] > all / n / STEP_PART;
+    late += i >= n - n / 3 ? steps[i] : 0;
+  }
+  return n >= STEPS_LEAST && last >= MOMENTS - LAST_STEPS && all > 0 && n_rises * 4 >= n * 3 &&
+         late >= all / LATE_PART;
+}
+
+// A step is worth counting from a quarter of what it would be if the whole way took all moments.
+static unsigned steps_between(const int64_t curve[MOMENTS], int first, int last, int sign)
+{
+  int64_t least = 0;
+  unsigned n = 0;
+  for (int i = 0; i < MOMENTS; i++)
+    least = curve[i] > least ? curve[i] : least;
+  least /= MOMENTS * STEP_PART;
+  for (int i = first + 1; i <= last; i++)
+    n += (curve[i] - curve[i - 1]) * sign > least;
+  return n;
+}
+
+static int highest_of(const int64_t curve[MOMENTS])
+{
+  int highest = 0;
+  for (int i = 1; i < MOMENTS; i++)
+    if (curve[i] > curve[highest])
+      highest = i;
+  return highest;
+}
+
+unsigned tide_course_climbs(const int64_t curve[MOMENTS])
+{
+  return steps_between(curve, 0, highest_of(curve), 1);
+}
+
+unsigned tide_course_falls(const int64_t curve[MOMENTS])
+{
+  return steps_between(curve, highest_of(curve), MOMENTS - 1, -1);
+}
+
+unsigned tide_suspect_n_sizes(const struct tide_suspect *suspect)
+{
+  enum { FEW = 100 }; // a hundredth of all: the odd one
+  unsigned n = 0;
+  for (unsigned i = 0; i < TIDE_SIZE_BUCKETS_N; i++)
+    n += suspect->sizes[i] > suspect->place->n_alloc / FEW;
+  return n;
+}
+
+static enum tide_figure figure_of(enum tide_finding_rule rule)
+{
+  if (tide_rule_rows[rule].saving != TIDE_SAVING_BYTES)
+    return TIDE_FIGURE_ALLOCATED;
+  return rule == TIDE_RULE_LEAK || rule == TIDE_RULE_GROWTH ? TIDE_FIGURE_LIVE : TIDE_FIGURE_PEAK;
+}
+
+// One step less where blocks were sampled, and where the line is not known; nothing is sure of a
+// place without a name, which may be the allocator's wrapper of the whole program.
+static enum tide_confidence confidence_in(const struct tide_image *image,
+                                          const struct tide_suspect *suspect,
+                                          enum tide_confidence confidence)
+{
+  int steps = image->sampled_every_bytes != 0;
+  const struct tide_named_frame *frame = suspect ? suspect->place->frame : NULL;
+  steps += frame && !frame->line;
+  if (frame && !frame->function)
+    return TIDE_CONFIDENCE_LOW;
+  return (int)confidence > steps ? confidence - (enum tide_confidence)steps : TIDE_CONFIDENCE_LOW;
+}
+
+struct tide_finding *tide_subject_find(const struct tide_subject *subject,
+                                       enum tide_finding_rule rule,
+                                       const struct tide_suspect *suspect,
+                                       enum tide_confidence confidence, int64_t saving)
+{
+  struct tide_findings *to = subject->to;
+  const struct tide_image *image = subject->image;
+  TIDE_GROW(to->items, to->n, to->cap);
+  struct tide_finding *finding = &to->items[to->n++];
+  confidence = confidence_in(image, suspect, confidence);
+  *finding = (struct tide_finding){
+      .rule = rule,
+      .confidence = confidence,
+      .frame = suspect ? suspect->place->frame : NULL,
+      .saving = tide_rule_rows[rule].saving == TIDE_SAVING_CALLS
+                    ? tide_image_blocks(image, figure_of(rule), saving)
+                    : tide_image_bytes(image, figure_of(rule), saving),
+  };
+  return finding;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the rules look at: the places of a profile, each with its numbers, histograms and course in
+// time. Made once; a rule reads it and adds findings.
+#pragma once
+#include "findings/finding.h"
+#include "findings/thresholds.h"
+#include "view/groups.h"
+
+struct tide_course { // of one place, at MOMENTS moments that are evenly spread
+  int64_t live_bytes[MOMENTS], live_blocks[MOMENTS];
+  // The part that is still there at each later moment: what was not freed and replaced.
+  int64_t base_bytes[MOMENTS], base_blocks[MOMENTS];
+};
+
+struct tide_suspect {
+  const struct tide_group *place;
+  size_t group_idx;
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N], lives[TIDE_LIFE_BUCKETS_N];
+  uint64_t n_ended;   // lives that ended
+  uint64_t n_threads; // that allocated there
+  struct tide_course course;
+};
+
+struct tide_subject {
+  struct tide_findings *to;
+  const struct tide_profile *profile;
+  const struct tide_image *image;
+  struct tide_naming *naming;
+  const struct tide_groups *groups; // places, of all that was allocated
+  struct tide_suspect *suspects;
+  size_t n_suspects;
+  bool has_course;
+  uint64_t start_ns, run_ns;
+  uint64_t moments_ns[MOMENTS];
+  bool gets_on[MOMENTS]; // it allocated since the moment before, not much less than at other times
+  int64_t peak_bytes;
+  // Of all blocks that were allocated before the last moment, so many were gone by then.
+  uint64_t churned_percent;
+};
+
+// Whether a place's base rises all along.
+bool tide_course_rises(const struct tide_subject *subject, const int64_t curve[MOMENTS]);
+// How many steps the curve rises in before its highest, and falls in after that.
+unsigned tide_course_climbs(const int64_t curve[MOMENTS]);
+unsigned tide_course_falls(const int64_t curve[MOMENTS]);
+
+// How many buckets of sizes are in use, of blocks that are worth counting; and in the mean.
+unsigned tide_suspect_n_sizes(const struct tide_suspect *suspect);
+static inline int64_t tide_mean(int64_t sum, int64_t n)
+{
+  return n > 0 ? sum / n : 0;
+}
+
+// A new finding at a place (NULL: none); its saving is as exact as the figure is in this image.
+// Valid until the next one.
+struct tide_finding *tide_subject_find(const struct tide_subject *subject,
+                                       enum tide_finding_rule rule,
+                                       const struct tide_suspect *suspect,
+                                       enum tide_confidence confidence, int64_t saving);
+static inline void tide_finding_tell(struct tide_finding *finding, enum tide_evidence which,
+                                     int64_t value)
+{
+  finding->evidence[which] = value;
+  finding->has |= 1ull << which;
+}
+
+// ---- the rules, by family ----
+
+void tide_rules_of_growth(const struct tide_subject *subject);   // leak, growth, backlog
+void tide_rules_of_capacity(const struct tide_subject *subject); // early, untouched, each, budget
+void tide_rules_of_calls(const struct tide_subject *subject);    // temporary, steps, reserve
+void tide_rules_of_blocks(const struct tide_subject *subject);   // small, fragmented

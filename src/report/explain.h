@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Findings for people, and for programs as JSON of schema "tidemark-explain-1".
+#pragma once
+#include "findings/finding.h"
+#include "profile/profile.h"
+#include "report/screen.h"
+
+struct tide_explanation {
+  const struct tide_findings *findings;
+  const struct tide_profile *profile;
+  const struct tide_naming *naming;
+  const char *file; // as the user named it
+  size_t n_most;    // findings shown
+};
+
+void tide_explain_text_write(const struct tide_screen *screen,
+                             const struct tide_explanation *explanation);
+void tide_explain_json_write(struct tide_sink *sink, const struct tide_explanation *explanation);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One paragraph per finding: its rule and what it would save, what it is, and what to do.
+#include "report/explain.h"
+
+#include "base/alloc.h"
+#include "words/finding_words.h"
+#include "words/image_text.h"
+
+#include <stdlib.h>
+
+static void write_finding(const struct tide_screen *screen,
+                          const struct tide_explanation *explanation, size_t i)
+{
+  const struct tide_finding *finding = &explanation->findings->items[i];
+  struct tide_style style = tide_screen_style(screen);
+  TIDE_CLEANUP_FREE char *saving = tide_finding_saving_words(finding, style);
+  TIDE_CLEANUP_FREE char *text = tide_finding_sentence(finding, explanation->naming, style);
+  const char *dot = tide_screen_dot(screen);
+  TIDE_CLEANUP_FREE char *head =
+      tide_sprintf("%s%ssaves %s%s%sconfidence %s", tide_rule_rows[finding->rule].word, dot,
+                   finding->saving.exactness == TIDE_EXACT ? "up to " : "", saving, dot,
+                   tide_confidence_words[finding->confidence]);
+  TIDE_CLEANUP_FREE char *label = tide_sprintf("%zu. ", i + 1);
+  tide_sink_text(screen->sink, "\n");
+  tide_screen_paragraph(screen, TIDE_INK_STRONG, "  ", label, head);
+  tide_screen_paragraph(screen, TIDE_INK_PLAIN, "     ", "", text);
+  tide_screen_paragraph(screen, TIDE_INK_PLAIN, "     ", "", tide_finding_advice(finding));
+}
+
+static void write_next(const struct tide_screen *screen, const struct tide_explanation *explanation)
+{
+  const struct tide_findings *findings = explanation->findings;
+  enum tide_hint hint =
+      findings->n ? tide_rule_rows[findings->items[0].rule].hint : TIDE_HINT_SEE_REPORT;
+  const char *words = tide_screen_hint(screen, hint);
+  if (words)
+    tide_sink_printf(screen->sink, "\n  next:  %s %s\n", words, explanation->file);
+}
+
+static void write_title(const struct tide_screen *screen,
+                        const struct tide_explanation *explanation)
+{
+  const struct tide_findings *findings = explanation->findings;
+  const char *program = tide_image_program(explanation->profile->image);
+  TIDE_CLEANUP_FREE char *title =
+      findings->n
+          ? tide_sprintf("%s: %zu finding%s", program, findings->n, findings->n > 1 ? "s" : "")
+          : tide_sprintf("%s: nothing found by the %d rules", program, TIDE_RULES_N);
+  tide_screen_paragraph(screen, TIDE_INK_STRONG, "", "", title);
+}
+
+void tide_explain_text_write(const struct tide_screen *screen,
+                             const struct tide_explanation *explanation)
+{
+  const struct tide_findings *findings = explanation->findings;
+  write_title(screen, explanation);
+  for (size_t i = 0; i < findings->n && i < explanation->n_most; i++)
+    write_finding(screen, explanation, i);
+  if (findings->n > explanation->n_most)
+    tide_sink_printf(screen->sink, "\n  and %zu more\n", findings->n - explanation->n_most);
+  TIDE_CLEANUP_FREE char *unjudged = tide_findings_unjudged_words(findings);
+  if (unjudged) {
+    tide_sink_text(screen->sink, "\n");
+    tide_screen_paragraph(screen, TIDE_INK_FAINT, "  ", "not judged:  ", unjudged);
+  }
+  write_next(screen, explanation);
+}

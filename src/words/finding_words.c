@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A function per rule, in the order of findings/rules.def.
+#include "words/finding_words.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "words/culprit_words.h"
+
+#include <string.h>
+
+enum { PIECES_MAX = 6 };
+
+struct telling { // one sentence: the numbers of a finding as text
+  const struct tide_finding *finding;
+  const char *where; // "document_read, indexer/indexer.c:58"
+  const char *place; // the same before a verb
+  struct tide_style style;
+  char pieces[PIECES_MAX][TIDE_UNITS_MAX];
+  unsigned n_pieces;
+};
+
+static int64_t number(const struct telling *t, enum tide_evidence which)
+{
+  return t->finding->evidence[which];
+}
+
+// Evidence is as exact as the saving where it is estimated from samples, else counted.
+static struct tide_amount amount(const struct telling *t, int64_t value)
+{
+  bool is_estimate = t->finding->saving.exactness == TIDE_ESTIMATED &&
+                     t->finding->rule != TIDE_RULE_SMALL &&
+                     t->finding->rule != TIDE_RULE_FRAGMENTED;
+  return is_estimate ? tide_amount_like(t->finding->saving, value) : tide_exact(value);
+}
+
+static const char *bytes_words(struct telling *t, enum tide_evidence which)
+{
+  return tide_units_bytes(t->pieces[t->n_pieces++ % PIECES_MAX], amount(t, number(t, which)),
+                          t->style);
+}
+static const char *count_words(struct telling *t, enum tide_evidence which)
+{
+  return tide_units_count(t->pieces[t->n_pieces++ % PIECES_MAX], amount(t, number(t, which)),
+                          t->style);
+}
+static const char *time_words(struct telling *t, enum tide_evidence which)
+{
+  int64_t ns = number(t, which);
+  return tide_units_time(t->pieces[t->n_pieces++ % PIECES_MAX], ns > 0 ? (uint64_t)ns : 0,
+                         t->style.utf8);
+}
+static const char *share_words(struct telling *t, enum tide_evidence part, enum tide_evidence whole)
+{
+  int64_t all = number(t, whole), some = number(t, part);
+  return tide_units_share(t->pieces[t->n_pieces++ % PIECES_MAX], amount(t, some),
+                          all > some ? all : some, t->style);
+}
+
+#define BYTES(which) bytes_words(t, TIDE_EVIDENCE_OF_##which)
+#define COUNT(which) count_words(t, TIDE_EVIDENCE_OF_##which)
+#define TIME(which) time_words(t, TIDE_EVIDENCE_OF_##which)
+#define SHARE(part, whole) share_words(t, TIDE_EVIDENCE_OF_##part, TIDE_EVIDENCE_OF_##whole)
+
+static char *leak_words(struct telling *t)
+{
+  return tide_sprintf("%s leaks: %s of the %s blocks that it allocated all through the run were "
+                      "never freed, %s, which grew by %s a second",
+                      t->place, COUNT(BLOCKS), COUNT(ALLOCATIONS), BYTES(BYTES),
+                      BYTES(BYTES_PER_SECOND));
+}
+
+static char *backlog_words(struct telling *t)
+{
+  bool is_foreign = tide_finding_has(t->finding, TIDE_EVIDENCE_OF_FOREIGN_FREES);
+  return tide_sprintf("%s makes more than is used up: %s blocks (%s, %s of the peak) waited at "
+                      "once, of %s in all, each for %s in the mean%s",
+                      t->place, COUNT(BLOCKS), BYTES(BYTES), SHARE(BYTES, PEAK_BYTES),
+                      COUNT(ALLOCATIONS), TIME(RESIDENCE_NS),
+                      is_foreign ? ", until another thread freed them" : "");
+}
+
+static char *growth_words(struct telling *t)
+{
+  return tide_sprintf("%s only grows: %s blocks (%s, %s of the peak) came all through the run and "
+                      "stayed until its end, %s a second",
+                      t->place, COUNT(BLOCKS), BYTES(BYTES), SHARE(BYTES, PEAK_BYTES),
+                      BYTES(BYTES_PER_SECOND));
+}
+
+static char *untouched_words(struct telling *t)
+{
+  char least[TIDE_UNITS_MAX];
+  struct tide_amount bytes = tide_exact(t->finding->saving.value);
+  return tide_sprintf("%s asks for more than it uses: of its %s at the peak, %s blocks of %s each, "
+                      "at least %s was never in memory",
+                      t->place, BYTES(BYTES), COUNT(BLOCKS), BYTES(BLOCK_BYTES),
+                      tide_units_bytes(least, bytes, t->style));
+}
+
+static char *fragmented_words(struct telling *t)
+{
+  char kept[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *who =
+      t->finding->frame
+          ? tide_sprintf("; most blocks that are left, %s, are of %s", COUNT(BLOCKS), t->where)
+          : tide_strdup("");
+  return tide_sprintf("the allocator keeps memory that was freed: at %s the heap held %s of its "
+                      "peak's %s, and %s was resident, %s more than that explains%s",
+                      TIME(SINCE_NS), BYTES(HEAP_BYTES), BYTES(PEAK_BYTES), BYTES(RSS_BYTES),
+                      tide_units_bytes(kept, t->finding->saving, t->style), who);
+}
+
+static char *small_words(struct telling *t)
+{
+  return tide_sprintf("%s has many small blocks: %s of %s each at the peak, and for each the "
+                      "allocator takes about %s more",
+                      t->place, COUNT(BLOCKS), BYTES(BLOCK_BYTES), BYTES(OVERHEAD_BYTES));
+}
+
+static char *early_words(struct telling *t)
+{
+  return tide_sprintf("%s holds from the start to the end: %s in %s blocks, %s of the peak, "
+                      "allocated within the first %s",
+                      t->place, BYTES(BYTES), COUNT(BLOCKS), SHARE(BYTES, PEAK_BYTES),
+                      TIME(UNTIL_NS));
+}
+
+static char *each_words(struct telling *t)
+{
+  return tide_sprintf("%s takes %s for each %s: %s of them at the peak, %s or %s of it", t->place,
+                      BYTES(BLOCK_BYTES), t->finding->noun ? t->finding->noun : "instance",
+                      COUNT(BLOCKS), BYTES(BYTES), SHARE(BYTES, PEAK_BYTES));
+}
+
+static char *budget_words(struct telling *t)
+{
+  char tenfold[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *places =
+      number(t, TIDE_EVIDENCE_OF_PLACES) > 1
+          ? tide_sprintf("%s places with one block each, the largest %s", COUNT(PLACES), t->where)
+          : tide_strdup(t->where);
+  return tide_sprintf(
+      "an item costs %s (%s): %s items at the peak took %s, %s of it, and ten times "
+      "as many would take %s",
+      BYTES(ITEM_BYTES), places, COUNT(BLOCKS), BYTES(BYTES), SHARE(BYTES, PEAK_BYTES),
+      tide_units_bytes(tenfold, amount(t, 10 * number(t, TIDE_EVIDENCE_OF_BYTES)), t->style));
+}
+
+static char *steps_words(struct telling *t)
+{
+  return tide_sprintf("%s grows in small steps: %s resizes of %s blocks, by %s each in the mean, "
+                      "copied up to %s",
+                      t->place, COUNT(RESIZES), COUNT(CONTAINERS), BYTES(STEP_BYTES),
+                      BYTES(COPIED_BYTES));
+}
+
+static char *reserve_words(struct telling *t)
+{
+  return tide_sprintf("%s grows containers from small, again and again: %s of them, %s times each, "
+                      "%s of the program's %s allocations",
+                      t->place, COUNT(CONTAINERS), COUNT(RESIZES_PER_BLOCK), COUNT(RESIZES),
+                      COUNT(ALL_ALLOCATIONS));
+}
+
+static char *temporary_words(struct telling *t)
+{
+  TIDE_CLEANUP_FREE char *cost =
+      tide_finding_has(t->finding, TIDE_EVIDENCE_OF_COST_NS)
+          ? tide_sprintf("; at 20 ns for each that is %s of the processor time",
+                         SHARE(COST_NS, CPU_NS))
+          : tide_strdup("");
+  return tide_sprintf(
+      "%s allocates for a moment only: %s blocks of %s in the mean were freed by the "
+      "time of the next allocation, %s of all%s",
+      t->place, COUNT(TEMPORARY), BYTES(BLOCK_BYTES), SHARE(TEMPORARY, ALL_ALLOCATIONS), cost);
+}
+
+static const struct {
+  char *(*sentence)(struct telling *t);
+  const char *advice;
+} rules[TIDE_RULES_N] = {
+    [TIDE_RULE_LEAK] = {leak_words, "Free them where what they belong to ends."},
+    [TIDE_RULE_BACKLOG] = {backlog_words,
+                           "Give the queue a limit, so that its maker waits, or use it up faster."},
+    [TIDE_RULE_GROWTH] = {growth_words,
+                          "If it is a cache or a log, give it a limit; drop what is done with."},
+    [TIDE_RULE_UNTOUCHED] = {untouched_words,
+                             "Allocate what is needed, and more when it is; or a smaller default."},
+    [TIDE_RULE_FRAGMENTED] = {fragmented_words,
+                              "Keep blocks that stay apart from those that go; call malloc_trim(0) "
+                              "after the peak."},
+    [TIDE_RULE_SMALL] = {small_words,
+                         "Allocate them together: an array, an arena or a pool of one size."},
+    [TIDE_RULE_EARLY] = {early_words, "If it serves the start alone, free it after that."},
+    [TIDE_RULE_EACH] = {each_words,
+                        "Make it smaller, lazy or shared: every byte counts as many times."},
+    [TIDE_RULE_BUDGET] = {budget_words,
+                          "Fewer or smaller fields, or fewer items in memory at once."},
+    [TIDE_RULE_STEPS] = {steps_words,
+                         "Grow by half of it or more at a time, or reserve what it will hold."},
+    [TIDE_RULE_RESERVE] = {reserve_words, "Reserve what they will hold, or keep one and clear it."},
+    [TIDE_RULE_TEMPORARY] = {temporary_words,
+                             "Keep one buffer outside of the loop, or put it on the stack."},
+};
+
+char *tide_finding_sentence(const struct tide_finding *finding, const struct tide_naming *naming,
+                            struct tide_style style)
+{
+  TIDE_CLEANUP_FREE char *where =
+      finding->frame ? tide_frame_words(naming, finding->frame, style) : tide_strdup("the program");
+  // "f, a.c:7, leaks", but "prog+0x42 leaks".
+  TIDE_CLEANUP_FREE char *place = tide_sprintf("%s%s", where, strchr(where, ' ') ? "," : "");
+  struct telling t = {.finding = finding, .where = where, .place = place, .style = style};
+  TIDE_CLEANUP_FREE char *text = rules[finding->rule].sentence(&t);
+  struct tide_buf all = {0};
+  tide_buf_text(&all, text);
+  if (finding->n_alike)
+    tide_buf_printf(&all, "; less of that in %zu more place%s", finding->n_alike,
+                    finding->n_alike > 1 ? "s" : "");
+  tide_buf_text(&all, ".");
+  char *sentence = tide_strdup(tide_buf_cstr(&all));
+  tide_buf_done(&all);
+  return sentence;
+}
+
+const char *tide_finding_advice(const struct tide_finding *finding)
+{
+  return rules[finding->rule].advice;
+}
+
+char *tide_finding_saving_words(const struct tide_finding *finding, struct tide_style style)
+{
+  char text[TIDE_UNITS_MAX];
+  switch (tide_rule_rows[finding->rule].saving) {
+  case TIDE_SAVING_COPIED:
+    return tide_sprintf("%s of copying", tide_units_bytes(text, finding->saving, style));
+  case TIDE_SAVING_CALLS:
+    return tide_sprintf("%s calls of the allocator",
+                        tide_units_count(text, finding->saving, style));
+  default: return tide_sprintf("%s of memory", tide_units_bytes(text, finding->saving, style));
+  }
+}
+
+char *tide_findings_unjudged_words(const struct tide_findings *findings)
+{
+  struct tide_buf text = {0};
+  unsigned n = 0;
+  for (int rule = 0; rule < TIDE_RULES_N; rule++)
+    if (findings->unjudged >> rule & 1)
+      tide_buf_printf(&text, "%s%s", n++ ? ", " : "", tide_rule_rows[rule].word);
+  if (n)
+    tide_buf_text(&text, ": the capture has not got the numbers for it");
+  if (findings->is_short)
+    tide_buf_printf(&text,
+                    "%sleak, backlog, growth, early: too few looks at the run to tell what "
+                    "came and went",
+                    n ? "; " : "");
+  char *words = text.n ? tide_strdup(tide_buf_cstr(&text)) : NULL;
+  tide_buf_done(&text);
+  return words;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Findings in words: what is wrong, with its numbers, what it would save and what to do about it.
+// Made here alone, for the text, for JSON and for the page. All results are the caller's to free.
+#pragma once
+#include "findings/finding.h"
+
+// "document_read, indexer/indexer.c:58, makes more than is used up: up to 24,512 blocks (23.6 MiB,
+// 93 % of the peak) waited at once, each for 412 ms in the mean, until another thread freed it."
+char *tide_finding_sentence(const struct tide_finding *finding, const struct tide_naming *naming,
+                            struct tide_style style);
+
+// "Give the queue a limit, so that its maker waits."
+const char *tide_finding_advice(const struct tide_finding *finding);
+
+// "23.6 MiB at the peak", "3.9 M calls of the allocator", "1.2 GiB of copying".
+char *tide_finding_saving_words(const struct tide_finding *finding, struct tide_style style);
+
+// Why something was not judged: "leak, backlog: too few looks at the run to tell what came and
+// went"; NULL: everything was.
+char *tide_findings_unjudged_words(const struct tide_findings *findings);

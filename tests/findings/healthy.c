@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs without a fault, by the name in argv[1]: what they do looks like one to whoever does not
+// look twice.
+#include "steps.h"
+
+struct node {
+  struct node *next, *other;
+  char text[100];
+};
+
+// Every request frees what it allocates.
+static void run_server(void)
+{
+  for (int i = 0; i < STEPS; i++)
+    step_work(i);
+}
+
+// A queue between threads that holds 32 items at most.
+enum { ROOM = 32 };
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  char *items[ROOM];
+  int n, closed;
+} ring = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void *consume(void *arg)
+{
+  for (;;) {
+    pthread_mutex_lock(&ring.lock);
+    while (!ring.n && !ring.closed)
+      pthread_cond_wait(&ring.changed, &ring.lock);
+    char *item = ring.n ? ring.items[--ring.n] : NULL;
+    pthread_cond_broadcast(&ring.changed);
+    pthread_mutex_unlock(&ring.lock);
+    if (!item)
+      return arg;
+    free(item);
+    nap_us(200);
+  }
+}
+
+static void run_bounded_queue(void)
+{
+  pthread_t thread;
+  pthread_create(&thread, NULL, consume, NULL);
+  for (int i = 0; i < 1500; i++) {
+    char *item = filled(malloc(2000), 2000);
+    pthread_mutex_lock(&ring.lock);
+    while (ring.n == ROOM)
+      pthread_cond_wait(&ring.changed, &ring.lock);
+    ring.items[ring.n++] = item;
+    pthread_cond_broadcast(&ring.changed);
+    pthread_mutex_unlock(&ring.lock);
+  }
+  pthread_mutex_lock(&ring.lock);
+  ring.closed = 1;
+  pthread_cond_broadcast(&ring.changed);
+  pthread_mutex_unlock(&ring.lock);
+  pthread_join(thread, NULL);
+}
+
+// A cache with a limit: full after a while, then every newcomer replaces somebody.
+static void run_bounded_cache(void)
+{
+  static char *slots[300];
+  for (int i = 0; i < STEPS; i++) {
+    step_work(i);
+    for (int k = 0; k < 2; k++) {
+      unsigned slot = (unsigned)(i * 2 + k) * 7919u % 300;
+      free(slots[slot]);
+      slots[slot] = filled(malloc(800), 800);
+    }
+  }
+  for (int i = 0; i < 300; i++)
+    free(slots[i]);
+}
+
+static void tree_free(struct node *tree)
+{
+  if (!tree)
+    return;
+  tree_free(tree->next);
+  tree_free(tree->other);
+  free(tree);
+}
+
+static struct node *tree_new(int depth)
+{
+  struct node *tree = filled(malloc(sizeof *tree), sizeof *tree);
+  tree->next = depth ? tree_new(depth - 1) : NULL;
+  tree->other = depth ? tree_new(depth - 1) : NULL;
+  if (depth == 4)
+    nap_us(300);
+  return tree;
+}
+
+// Reads its input into a tree, from start to end: that is what it is for.
+static void run_loader(void)
+{
+  tree_free(tree_new(14));
+}
+
+// Builds, works, takes down.
+static void run_phases(void)
+{
+  for (int phase = 0; phase < 3; phase++) {
+    struct node *tree = tree_new(9);
+    for (int i = 0; i < STEPS / 4; i++)
+      step_work(i);
+    tree_free(tree);
+  }
+}
+
+// A buffer that doubles, as it should.
+static void run_doubling(void)
+{
+  char *text = NULL;
+  size_t room = 0;
+  for (size_t n = 0; n < 3 << 20; n += 4096) {
+    if (n + 4096 > room)
+      text = realloc(text, room = room ? room * 2 : 8192);
+    memset(text + n, 't', 4096);
+    nap_us(300);
+  }
+  free(text);
+}
+
+static void *worker(void *arg)
+{
+  char *scratch = filled(malloc(4096), 4096);
+  for (int i = 0; i < STEPS / 2; i++)
+    step_work(i);
+  free(scratch);
+  return arg;
+}
+
+static void run_workers(void)
+{
+  pthread_t threads[3];
+  for (int i = 0; i < 3; i++)
+    pthread_create(&threads[i], NULL, worker, NULL);
+  for (int i = 0; i < 3; i++)
+    pthread_join(threads[i], NULL);
+}
+
+// One arena, all of it used.
+static void run_arena(void)
+{
+  char *arena = filled(malloc(8 << 20), 8 << 20);
+  for (int i = 0; i < STEPS; i++)
+    step_work(i);
+  free(arena);
+}
+
+// Blocks that live for as long as they happen to.
+static void run_random_lives(void)
+{
+  static char *held[512];
+  unsigned seed = 7;
+  for (int i = 0; i < STEPS; i++) {
+    step_work(i);
+    for (int k = 0; k < 4; k++) {
+      seed = seed * 1664525u + 1013904223u;
+      unsigned slot = seed >> 16 & 511;
+      free(held[slot]);
+      held[slot] = filled(malloc(100 + slot), 100 + slot);
+    }
+  }
+  for (int i = 0; i < 512; i++)
+    free(held[i]);
+}
+
+// What is left at exit was there from the start, and is used to the end.
+static void run_reachable_at_exit(void)
+{
+  static char *names[200];
+  for (int i = 0; i < 200; i++)
+    names[i] = filled(malloc(300), 300);
+  for (int i = 0; i < STEPS; i++) {
+    step_work(i);
+    sink = (unsigned char)names[i % 200][7];
+  }
+}
+
+int main(int argc, char **argv)
+{
+  static const struct {
+    const char *name;
+    void (*run)(void);
+  } modes[] = {
+      {"server", run_server},
+      {"bounded_queue", run_bounded_queue},
+      {"bounded_cache", run_bounded_cache},
+      {"loader", run_loader},
+      {"phases", run_phases},
+      {"doubling", run_doubling},
+      {"workers", run_workers},
+      {"arena", run_arena},
+      {"random_lives", run_random_lives},
+      {"reachable_at_exit", run_reachable_at_exit},
+  };
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+    if (argc > 1 && !strcmp(argv[1], modes[i].name)) {
+      modes[i].run();
+      return 0;
+    }
+  return 2;
+}
