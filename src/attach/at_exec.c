@@ -292,20 +292,40 @@ static uint64_t environment_of(pid_t pid, int memory)
   return tide_regs_sp(&regs) + (argc + 2) * sizeof argc;
 }
 
+// Loaders take colons and blanks for what separates the entries, and empty entries for none.
+static bool is_apart(char c)
+{
+  return !c || c == ':' || c == ' ';
+}
+
+// The places of the library among the entries of a list that begins at list_at.
+static void find_entries(const char *list, uint64_t list_at, const char *library,
+                         struct tide_preload *ret_found)
+{
+  size_t n = strlen(library);
+  for (const char *p = list; (p = strstr(p, library)); p += n)
+    if (is_apart(p == list ? 0 : p[-1]) && is_apart(p[n])) {
+      if (ret_found->n_places < TIDE_PRELOAD_PLACES)
+        ret_found->at[ret_found->n_places] = list_at + (uint64_t)(p - list);
+      ret_found->n_places++;
+    }
+}
+
 struct tide_preload tide_preload_find(pid_t pid, const char *library)
 {
   static const char NAME[] = "LD_PRELOAD=";
-  char text[sizeof NAME + PATH_MAX];
-  struct tide_preload found = {0};
-  size_t n = strlen(library), n_name = sizeof NAME - 1;
-  int memory = n < PATH_MAX ? open_memory(pid, O_RDONLY) : -1;
+  char text[sizeof NAME + 4 * PATH_MAX];
+  struct tide_preload found = {.n = strlen(library)};
+  size_t n_name = sizeof NAME - 1;
+  int memory = found.n < PATH_MAX ? open_memory(pid, O_RDONLY) : -1;
   uint64_t at = memory < 0 ? 0 : environment_of(pid, memory), variable;
-  for (; at && !found.at && read_word(memory, at, &variable) && variable; at += sizeof variable) {
-    ssize_t got = pread(memory, text, n_name + n + 1, (off_t)variable);
+  for (; at && read_word(memory, at, &variable) && variable; at += sizeof variable) {
     // At the very end of the stack there is less to be read.
-    if (got >= (ssize_t)(n_name + n) && !memcmp(text, NAME, n_name) &&
-        !memcmp(text + n_name, library, n))
-      found = (struct tide_preload){variable + n_name, n};
+    ssize_t got = pread(memory, text, sizeof text - 1, (off_t)variable);
+    if (got < (ssize_t)n_name || memcmp(text, NAME, n_name) != 0)
+      continue;
+    text[got] = 0;
+    find_entries(text + n_name, variable + n_name, library, &found);
   }
   if (memory >= 0)
     close(memory);
@@ -321,17 +341,18 @@ static bool write_preload(pid_t pid, uint64_t at, const char *text, size_t n)
   return ok;
 }
 
-// Loaders take colons for what separates the entries, and empty entries for none.
-bool tide_preload_blank(pid_t pid, struct tide_preload preload)
+bool tide_preload_blank(pid_t pid, const struct tide_preload *preload)
 {
   char colons[PATH_MAX];
   memset(colons, ':', sizeof colons);
-  return preload.at && preload.n < sizeof colons &&
-         write_preload(pid, preload.at, colons, preload.n);
+  bool ok = preload->n_places <= TIDE_PRELOAD_PLACES;
+  for (size_t i = 0; ok && i < preload->n_places; i++)
+    ok = write_preload(pid, preload->at[i], colons, preload->n);
+  return ok;
 }
 
-void tide_preload_restore(pid_t pid, struct tide_preload preload, const char *library)
+void tide_preload_restore(pid_t pid, const struct tide_preload *preload, const char *library)
 {
-  if (preload.at)
-    write_preload(pid, preload.at, library, preload.n);
+  for (size_t i = 0; i < preload->n_places && i < TIDE_PRELOAD_PLACES; i++)
+    write_preload(pid, preload->at[i], library, preload->n);
 }

@@ -30,14 +30,18 @@ void tide_at_exec_go(pid_t pid, uint64_t signals);
 // Does the process have a loader? A static one does not.
 bool tide_at_exec_has_loader(pid_t pid);
 
+enum { TIDE_PRELOAD_PLACES = 4 };
+
 // LD_PRELOAD as the loader will see it.
 struct tide_preload {
-  uint64_t at; // where our library's path stands; 0: nowhere
-  size_t n;
+  uint64_t at[TIDE_PRELOAD_PLACES]; // where our library's path stands among its entries
+  size_t n_places, n;               // n: bytes of the path
 };
 
-// Looks for the library's path at its beginning. To be called where the program begins.
+// Looks for the library's path, wherever others have put theirs before it. To be called where the
+// program begins.
 struct tide_preload tide_preload_find(pid_t pid, const char *library);
-// Blanks it, so that the loader finds nothing there; and puts it back, for children.
-bool tide_preload_blank(pid_t pid, struct tide_preload preload);
-void tide_preload_restore(pid_t pid, struct tide_preload preload, const char *library);
+// Blanks it, so that the loader finds nothing there; and puts it back, for children. False: it
+// cannot be written, or stands there too often.
+bool tide_preload_blank(pid_t pid, const struct tide_preload *preload);
+void tide_preload_restore(pid_t pid, const struct tide_preload *preload, const char *library);

@@ -114,7 +114,7 @@ static void look_at(const struct tide_usher_house *house, struct guest *guest)
   guest->preload = tide_preload_find(guest->pid, house->library);
   guest->has_loader = tide_at_exec_has_loader(guest->pid);
   guest->is_unfit = tide_target_judge(link, &guest->why, &guest->detail);
-  if (!guest->is_unfit && !guest->preload.at) {
+  if (!guest->is_unfit && !guest->preload.n_places) {
     guest->is_unfit = true;
     guest->why = TIDE_WHY_NO_ENVIRONMENT;
   }
@@ -133,8 +133,7 @@ static bool bring_to_start(const struct guest *guest, struct tide_usher_word *wo
   const char *why = NULL;
   if (!guest->has_loader)
     return true;
-  bool blank = guest->preload.at && tide_preload_blank(guest->pid, guest->preload);
-  bool ok = (blank || !guest->preload.at) && tide_at_exec_load(guest->pid, &why);
+  bool ok = tide_preload_blank(guest->pid, &guest->preload) && tide_at_exec_load(guest->pid, &why);
   if (!ok)
     snprintf(word->text, sizeof word->text, "%s", why ? why : "its environment cannot be written");
   return ok;
@@ -173,7 +172,7 @@ static void receive_guest(const struct tide_usher_house *house,
     }
     // musl's loader does not start a program with our library among the preloads.
     if (guest->why != TIDE_WHY_MUSL)
-      tide_preload_restore(guest->pid, guest->preload, house->library);
+      tide_preload_restore(guest->pid, &guest->preload, house->library);
   }
   struct tide_proc_stat stat = {0};
   tide_proc_name(word.pid, word.program, sizeof word.program);
