@@ -39,9 +39,8 @@ TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent
 }
 
 static uint64_t resize(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
-                       const struct tide_agent_frame *f, uint64_t size)
+                       const struct tide_agent_frame *f, void *old, uint64_t size)
 {
-  void *old = (void *)TIDE_FRAME_ARGUMENT(f, 0);
   struct tide_resize block = tide_resize_begin(&seat->seat, old);
   uint64_t p = call_real(hook, f);
   if (TIDE_LIKELY(p))
@@ -71,9 +70,8 @@ static uint64_t resize_in_place(struct tide_agent_seat *seat, const struct tide_
 // When a thread ends, glibc frees what it has kept of the blocks that the thread freed: by the same
 // function, and they have ended already.
 static uint64_t released(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
-                         const struct tide_agent_frame *f)
+                         const struct tide_agent_frame *f, void *p)
 {
-  void *p = (void *)TIDE_FRAME_ARGUMENT(f, 0);
   if (TIDE_UNLIKELY(!p))
     return call_real(hook, f);
   if (TIDE_UNLIKELY(tide_agent_is_by_itself(hook, f)))
@@ -81,6 +79,30 @@ static uint64_t released(struct tide_agent_seat *seat, const struct tide_agent_h
   else
     tide_record_free(&seat->seat, p);
   return call_real(hook, f);
+}
+
+TIDE_COLD static uint64_t copied(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                                 const struct tide_agent_frame *f)
+{
+  uint64_t p = call_real(hook, f), n = 0;
+  while (p && ((const char *)p)[n])
+    n++;
+  record_block(seat, hook, p, n + 1, f);
+  return p;
+}
+
+// Functions that are told an arena first.
+TIDE_COLD static uint64_t in_arena(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                                   const struct tide_agent_frame *f)
+{
+  uint64_t second = TIDE_FRAME_ARGUMENT(f, 1), third = TIDE_FRAME_ARGUMENT(f, 2), p;
+  if (hook->role == TIDE_ROLE_ARENA_FREE)
+    return released(seat, hook, f, (void *)second);
+  if (hook->role == TIDE_ROLE_ARENA_REALLOC)
+    return resize(seat, hook, f, (void *)second, third);
+  p = call_real(hook, f);
+  record_block(seat, hook, p, hook->role == TIDE_ROLE_ARENA_CALLOC ? second * third : third, f);
+  return p;
 }
 
 static uint64_t outermost(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
@@ -106,14 +128,20 @@ static uint64_t outermost(struct tide_agent_seat *seat, const struct tide_agent_
     record_block(seat, hook, (uint32_t)p ? 0 : *(uint64_t *)TIDE_FRAME_ARGUMENT(f, 0),
                  TIDE_FRAME_ARGUMENT(f, 2), f);
     return p;
-  case TIDE_ROLE_REALLOC: return resize(seat, hook, f, TIDE_FRAME_ARGUMENT(f, 1));
+  case TIDE_ROLE_REALLOC:
+    return resize(seat, hook, f, (void *)TIDE_FRAME_ARGUMENT(f, 0), TIDE_FRAME_ARGUMENT(f, 1));
   case TIDE_ROLE_REALLOC_ARRAY:
     // It fails by itself where the product is too large.
     if (__builtin_mul_overflow(TIDE_FRAME_ARGUMENT(f, 1), TIDE_FRAME_ARGUMENT(f, 2), &product))
       return call_real(hook, f);
-    return resize(seat, hook, f, product);
+    return resize(seat, hook, f, (void *)TIDE_FRAME_ARGUMENT(f, 0), product);
   case TIDE_ROLE_RESIZE_IN_PLACE: return resize_in_place(seat, hook, f);
-  case TIDE_ROLE_FREE: return released(seat, hook, f);
+  case TIDE_ROLE_FREE: return released(seat, hook, f, (void *)TIDE_FRAME_ARGUMENT(f, 0));
+  case TIDE_ROLE_TEXT: return copied(seat, hook, f);
+  case TIDE_ROLE_ARENA_ALIGNED:
+  case TIDE_ROLE_ARENA_CALLOC:
+  case TIDE_ROLE_ARENA_REALLOC:
+  case TIDE_ROLE_ARENA_FREE: return in_arena(seat, hook, f);
   case TIDE_ROLE_UNLOAD: return tide_agent_unloading(seat, hook, f);
   default: return tide_agent_paging(seat, hook, f);
   }

@@ -59,8 +59,8 @@ struct search {
   const struct tide_loaded *loaded;
   struct allocator allocators[MAX_ALLOCATORS];
   size_t n;
-  bool is_libc;  // if there is no other: its malloc is libc's own, which operator new calls
-  bool has_libc; // glibc's or musl's, of which a malloc without a prefix then is
+  bool has_libc;  // glibc or musl is in it, whose a malloc without a prefix then is
+  bool has_inner; // a malloc by libc's inner name: of whoever stands in for libc, too (chromium)
   struct tide_hookables *entries;
 };
 
@@ -95,8 +95,8 @@ static void look_for_signs(void *context, const struct tide_function *function)
 {
   struct search *s = context;
   size_t n = strlen(function->name);
-  s->is_libc |= !strcmp(function->name, "__libc_malloc");
-  s->has_libc |= s->is_libc || !strcmp(function->name, "__libc_start_main");
+  s->has_libc |= !strcmp(function->name, "__libc_start_main");
+  s->has_inner |= !strcmp(function->name, "__libc_malloc");
   for (size_t i = 0; i < COUNT(SIGNS); i++) {
     long prefix = prefix_of(&SIGNS[i], function->name, n);
     if (prefix >= 0)
@@ -154,6 +154,12 @@ static bool hooked_role(const char *family, const char *name, enum tide_role *re
   return false;
 }
 
+// Whether operator new calls the malloc that is hooked already: libc has none of its own.
+static bool is_new_by_malloc(const struct search *s, enum tide_family family)
+{
+  return family == TIDE_FAMILY_LIBC && s->has_libc && s->has_inner;
+}
+
 // What a family's function of that name does; false: it has none.
 static bool role_of(const struct search *s, enum tide_family family, const char *name,
                     enum tide_role *ret_role)
@@ -165,7 +171,7 @@ static bool role_of(const struct search *s, enum tide_family family, const char 
     }
   for (size_t i = 0; i < COUNT(TAKES); i++)
     if (TAKES[i].family == family && hooked_role(TAKES[i].hooked, name, ret_role))
-      return strcmp(TAKES[i].hooked, "cxx") != 0 || family != TIDE_FAMILY_LIBC || !s->is_libc;
+      return strcmp(TAKES[i].hooked, "cxx") != 0 || !is_new_by_malloc(s, family);
   return false;
 }
 

@@ -44,6 +44,7 @@ static inline enum tide_site_kind tide_kind_of_root(uint32_t flags)
   X(RPMALLOC, 5, "rpmalloc")                                                                       \
   X(OWN, 6, "an allocator of its own") /* the program's malloc, and nothing says whose */          \
   X(PAGES, 7, "pages")                 /* no allocator: what they and programs map */              \
+  X(MOZJEMALLOC, 12, "mozjemalloc")                                                                \
   X(UNKNOWN, 63, "an allocator that is not known here")
 
 enum tide_family {
@@ -113,6 +114,11 @@ enum tide_why {
   X(POSIX)           /* error = f(&p, alignment, size) */                                          \
   X(RESIZE_IN_PLACE) /* size = f(old, size, extra, ...) */                                         \
   X(FREE)            /* f(p, ...) */                                                               \
+  X(TEXT)            /* p = f(text, ...), a copy of it */                                          \
+  X(ARENA_ALIGNED)   /* p = f(arena, alignment, size) */                                           \
+  X(ARENA_CALLOC)    /* p = f(arena, n, each) */                                                   \
+  X(ARENA_REALLOC)   /* p = f(arena, old, size) */                                                 \
+  X(ARENA_FREE)      /* f(arena, p) */                                                             \
   X(MAP)             /* p = f(at, size, ...) */                                                    \
   X(UNMAP)           /* f(at, size) */                                                             \
   X(REMAP)           /* p = f(at, old size, size, ...) */                                          \
