@@ -32,11 +32,18 @@ static bool has_own_malloc(const struct tide_profile *profile)
   return !profile->totals.n_alloc && allocator && exe && *exe && !strcmp(allocator, exe);
 }
 
+uint64_t tide_image_unseen(const struct tide_image *image)
+{
+  bool from_beginning = image->by_agent && !image->by_fork && !tide_image_is_merged(image) &&
+                        !(image->lacks & TIDE_LACK_BEFORE);
+  return from_beginning ? image->loss.n_unknown_free : 0;
+}
+
 bool tide_image_is_whole(const struct tide_image *image)
 {
   const struct tide_loss *loss = &image->loss;
   return !loss->n_lost_busy && !loss->n_lost_full && !loss->n_cut && !loss->n_broken &&
-         !loss->n_fork_lost && !image->off_reason;
+         !loss->n_fork_lost && !image->off_reason && !tide_image_unseen(image);
 }
 
 static size_t count_partial(const struct tide_capture *capture, const struct tide_image *but)

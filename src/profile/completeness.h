@@ -15,6 +15,10 @@ struct tide_completeness {
   uint64_t n_recorded, n_unrecorded; // process images of the run
 };
 
+// Frees of blocks that nobody saw allocated, in a process that the agent saw from its beginning:
+// its allocator has a way in that is not hooked. Of others such blocks are from before.
+uint64_t tide_image_unseen(const struct tide_image *image);
+
 // Every event of the image was counted, with its whole stack, and no fork child of it was lost.
 bool tide_image_is_whole(const struct tide_image *image);
 

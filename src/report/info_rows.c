@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "model/image_sums.h"
+#include "profile/completeness.h"
 #include "report/report_cells.h"
 #include "words/heap_words.h"
 #include "words/image_text.h"
@@ -299,7 +300,8 @@ static void add_losses(struct tide_info_rows *rows, const struct tide_image *ima
       {image->loss.n_cut, "stacks cut by the depth limit"},
       {image->loss.n_broken, "stacks that end early"},
       {image->loss.n_guessed, "stacks partly found by frame pointers"},
-      {image->loss.n_unknown_free, "frees of blocks from before"},
+      {tide_image_unseen(image), "frees of blocks not seen allocated"},
+      {image->loss.n_unknown_free - tide_image_unseen(image), "frees of blocks from before"},
       {image->loss.n_fork_lost, "child processes not recorded"},
       {image->loss.n_failed, "allocations refused by the allocator"},
   };

@@ -202,6 +202,11 @@ static void add_events(struct tide_buf *out, const struct tide_profile *profile)
   if (n_lost)
     tide_buf_printf(out, "%s of %s events not recorded", tide_units_plain(a, n_lost),
                     tide_units_plain(b, n + n_lost));
+  else if (tide_image_unseen(profile->image))
+    tide_buf_printf(out, "%s %s seen, and %s %s of blocks not seen allocated",
+                    tide_units_plain(a, n), plural(n, "event", "events"),
+                    tide_units_plain(b, tide_image_unseen(profile->image)),
+                    plural(tide_image_unseen(profile->image), "free", "frees"));
   else if (profile->capture->cut)
     tide_buf_printf(out, "%s %s in what is left of the file", tide_units_plain(a, n),
                     plural(n, "event", "events"));
@@ -232,7 +237,7 @@ static void add_losses(struct tide_buf *out, const struct tide_image *image)
            "frames in unknown code");
   if (image->lacks & TIDE_LACK_BEFORE)
     add_before(out, loss->n_unknown_free);
-  else if (!image->by_fork)
+  else if (!image->by_fork && !tide_image_unseen(image))
     add_loss(out, loss->n_unknown_free, "free of a block from before",
              "frees of blocks from before");
   add_loss(out, loss->n_fork_lost, "child process not recorded", "child processes not recorded");

@@ -24,12 +24,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/e2e")]
 import attached  # noqa: E402
 import blame  # noqa: E402
+import browsers  # noqa: E402
 import cargo  # noqa: E402
 import golang  # noqa: E402
 import record  # noqa: E402
 import truth  # noqa: E402
 
-TESTS = attached.TESTS | blame.TESTS | cargo.TESTS | golang.TESTS
+TESTS = attached.TESTS | blame.TESTS | browsers.TESTS | cargo.TESTS | golang.TESTS
 TIMEOUT = 180
 
 

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allocators as browsers bring them: under libc's names, with arenas, with ways in that no name
+shows; and started behind a preload of their own."""
+from ground import expect, test
+
+POOL = """
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define EXPORT __attribute__((noipa, optimize("O0"))) // begins as functions do
+static _Alignas(64) char pool[16 << 20];
+static size_t used;
+static void *carve(size_t n)
+{
+  char *p = pool + used;
+  used += (n + 127) / 64 * 64;
+  *(size_t *)p = n;
+  return p + 64;
+}
+static void *again(void *old, size_t n)
+{
+  void *p = carve(n);
+  return old ? memcpy(p, old, *(size_t *)((char *)old - 64)) : p;
+}
+EXPORT void *malloc(size_t n) { return carve(n); }
+EXPORT void *calloc(size_t n, size_t each) { return carve(n * each); }
+EXPORT void *realloc(void *old, size_t n) { return again(old, n); }
+EXPORT void free(void *p) { __asm__ volatile("" ::"r"(p)); }
+"""
+
+
+def recorded(ground, source, *words):
+    prog = ground.build("prog", source, "-rdynamic", "-fno-builtin")
+    done = ground.record("-f", "-o", "x.tide", "--", *words, prog)
+    expect(done.status == 6, f"status {done.status}: {done.stderr}")
+    return ground.report("x.tide"), \
+        " ".join(done.stderr.split())
+
+
+@test
+def shim_by_libcs_inner_names(ground):
+    """A malloc that stands in for libc's, inner names and all: its operator new is its own."""
+    report, said = recorded(ground, POOL + """
+EXPORT void *__libc_malloc(size_t n) { return carve(n); }
+EXPORT void *_Znwm(size_t n) { return carve(n); }
+EXPORT void *_ZnwmRKSt9nothrow_t(size_t n, const void *tag) { return tag ? carve(n) : NULL; }
+EXPORT void _ZdlPv(void *p) { __asm__ volatile("" ::"r"(p)); }
+int main(void)
+{
+  for (int i = 0; i < 30; i++) free(malloc(100));
+  for (int i = 0; i < 40; i++) _ZdlPv(_Znwm(200));
+  _Znwm(7000);
+  return 6;
+}
+""")
+    totals = report["totals"]
+    expect((totals["allocations"], totals["live_bytes"]) == (71, 7000), f"{totals}")
+    expect("an allocator of its own; by the agent" in said and " complete: every event" in said,
+           said)
+
+
+@test
+def shim_with_arenas(ground):
+    """mozjemalloc's functions that are told an arena, and those that copy."""
+    report, said = recorded(ground, POOL + """
+EXPORT void *moz_arena_malloc(size_t a, size_t n) { return carve(n + 0 * a); }
+EXPORT void *moz_arena_calloc(size_t a, size_t n, size_t each) { return carve(n * each + 0 * a); }
+EXPORT void *moz_arena_realloc(size_t a, void *p, size_t n) { return again(p, n + 0 * a); }
+EXPORT void *moz_arena_memalign(size_t a, size_t to, size_t n) { return carve(n + 0 * (a + to)); }
+EXPORT void moz_arena_free(size_t a, void *p) { __asm__ volatile("" ::"r"(p), "r"(a)); }
+EXPORT void *moz_xmemdup(const void *p, size_t n) { return memcpy(carve(n), p, n); }
+EXPORT char *moz_xstrdup(const char *s) { return strcpy(carve(strlen(s) + 1), s); }
+int main(void)
+{
+  for (int i = 0; i < 10; i++) moz_arena_free(9, moz_arena_malloc(9, 100));
+  for (int i = 0; i < 10; i++) free(moz_arena_calloc(9, 3, 70));
+  moz_arena_realloc(9, moz_arena_memalign(9, 64, 500), 3000);
+  moz_xmemdup("some bytes", 11);
+  moz_xstrdup("twenty characters ..");
+  free(moz_xstrdup("gone"));
+  return 6;
+}
+""")
+    totals = report["totals"]
+    expect((totals["allocations"], totals["live_bytes"]) == (25, 3000 + 11 + 21), f"{totals}")
+    expect("mozjemalloc; by the agent" in said and " complete: every event" in said, said)
+
+
+@test
+def shim_with_a_way_past(ground):
+    """What is freed was allocated, if by nobody whom a name shows: not complete, and said."""
+    report, said = recorded(ground, POOL + """
+int main(void)
+{
+  for (int i = 0; i < 500; i++) free(malloc(100));
+  for (int i = 0; i < 7; i++) free(carve(100));
+  return 6;
+}
+""")
+    expect("incomplete: 1,000 events seen, and 7 frees of blocks not seen allocated" in said, said)
+    expect("from before" not in said, said)
+    expect(not report["capture"]["complete"], f"{report['capture']}")
+    expect(report["completeness"]["unknown_frees"] == 7, f"{report['completeness']}")
+    listed = " ".join(ground.run(ground.tidemark, "info", "x.tide").stdout.split())
+    expect("frees of blocks not seen allocated: 7" in listed, listed)
+
+
+@test
+def shim_behind_another_preload(ground):
+    """Who starts it has put a library of its own before ours: it is recorded one way, not two."""
+    ground.build("libfirst.so", "int first;\n", "-shared", "-fPIC")
+    start = ground.build("start", """
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+  char list[8192];
+  snprintf(list, sizeof list, "%s/libfirst.so %s:%s", argv[1], getenv("LD_PRELOAD"),
+           getenv("LD_PRELOAD"));
+  setenv("LD_PRELOAD", list, 1);
+  return argc > 2 ? execv(argv[2], argv + 2) : 3;
+}
+""")
+    _, said = recorded(ground, POOL + """
+int main(void)
+{
+  for (int i = 0; i < 50; i++) malloc(100);
+  return getenv("LD_PRELOAD") && strstr(getenv("LD_PRELOAD"), "libtidemark.so:/") ? 6 : 5;
+}
+""", start, ground.scratch)
+    report = ground.report("x.tide")
+    mine = [image for image in report["images"] if image["exe"].endswith("/prog")]
+    expect(len(mine) == 1 and mine[0]["allocations"] == 50, f"{mine}")
+    expect(not report["capture"]["run"]["unrecorded"], f"{report['capture']['run']}")
+    expect(" complete: " in said, said)
