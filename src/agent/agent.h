@@ -67,6 +67,9 @@ TIDE_HOT bool tide_agent_is_by_itself(const struct tide_agent_hook *hook,
 uint64_t tide_agent_unloading(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
                               const struct tide_agent_frame *frame);
 
+// The loader has something to say (loads.c). It may take long, and no frame of ours is left.
+void tide_agent_loaded(void);
+
 // A function that maps or unmaps pages was called, by no allocator that is hooked (pages.c).
 uint64_t tide_agent_paging(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
                            const struct tide_agent_frame *frame);

@@ -26,6 +26,19 @@ TIDE_HOT struct tide_regs regs_of(const struct tide_agent_hook *hook,
   return regs;
 }
 
+// A table that counts on blocks to be apart (store/live_map.h) has one place for every 32 bytes. An
+// allocator that was loaded later may get memory that had been another's, and put two blocks there.
+static bool is_crowded(const struct tide_agent_hook *hook, uint64_t p)
+{
+  return TIDE_UNLIKELY(hook->is_later) && p % 32 && tide_live_direct_slot(p >> 3);
+}
+
+TIDE_COLD static void lose_block(void)
+{
+  if (tide_boot_ready())
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+}
+
 TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
                            uint64_t p, uint64_t size, const struct tide_agent_frame *f)
 {
@@ -34,7 +47,10 @@ TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent
     return;
   }
   struct tide_thread *t = tide_enter(&seat->seat);
-  if (TIDE_LIKELY(t))
+  if (TIDE_LIKELY(t) && TIDE_UNLIKELY(is_crowded(hook, p))) {
+    lose_block();
+    tide_leave(t);
+  } else if (TIDE_LIKELY(t))
     tide_record_block(t, (void *)p, size, regs_of(hook, f));
 }
 
@@ -43,7 +59,10 @@ static uint64_t resize(struct tide_agent_seat *seat, const struct tide_agent_hoo
 {
   struct tide_resize block = tide_resize_begin(&seat->seat, old);
   uint64_t p = call_real(hook, f);
-  if (TIDE_LIKELY(p))
+  if (TIDE_UNLIKELY(p && is_crowded(hook, p))) {
+    tide_resize_freed(&seat->seat, block, old);
+    lose_block();
+  } else if (TIDE_LIKELY(p))
     tide_resize_done(&seat->seat, block, old, (void *)p, size, regs_of(hook, f));
   else if (old && !size)
     tide_resize_freed(&seat->seat, block, old);
@@ -217,6 +236,11 @@ static void note_vow(const struct tide_agent_hook *hook, const struct tide_agent
 __attribute__((used)) uint64_t tide_agent_event_new(struct tide_agent_frame *f)
 {
   const struct tide_agent_hook *hook = &tide_agent_face.hooks[f->index];
+  if (hook->role == TIDE_ROLE_LOADED) {
+    tide_agent_loaded();
+    f->index = hook->real;
+    return 0;
+  }
   if (hook->role == TIDE_ROLE_VOW || hook->role == TIDE_ROLE_CALL) {
     note_vow(hook, f);
     f->index = hook->real;

@@ -35,6 +35,7 @@ static bool describe_image(struct tide_host_image *ret_image)
   const struct tide_agent_face *face = &tide_agent_face;
   tide_sys_page_bytes = face->page_bytes;
   tide_agent_face.own_ranges = (uint64_t)tide_sys_ranges();
+  tide_agent_face.apart_at = (uint64_t)&tide_live_map.apart;
   *ret_image = (struct tide_host_image){
       .program = face->program,
       .allocator = face->allocator,

@@ -201,6 +201,13 @@ static bool open_loader(const struct tide_outside *outside, uint64_t base, struc
   return ret_sign->at;
 }
 
+uint64_t tide_at_exec_loader_state(const struct tide_outside *outside)
+{
+  struct sign sign = {0};
+  uint64_t base = auxiliary((pid_t)outside->pid, AT_BASE);
+  return base && open_loader(outside, base, &sign) ? sign.state_at : 0;
+}
+
 // Is there room for the call, in the function and in nothing but padding behind it?
 static bool has_room(const struct tide_outside *outside, const struct sign *sign, uint8_t *old)
 {

@@ -22,6 +22,9 @@ pid_t tide_at_exec_await(int words);
 
 // Goes on until the loader has mapped everything. False with a reason: it cannot be told when; the
 // process goes on from where it stands.
+// Where a process's loader says whether what it loads is there, an int that is 0 then. 0: nowhere.
+uint64_t tide_at_exec_loader_state(const struct tide_outside *outside);
+
 bool tide_at_exec_load(pid_t pid, const char **ret_why);
 
 // Lets it go, with the signals that came meanwhile (a bit each, from 1 on).

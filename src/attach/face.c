@@ -84,7 +84,7 @@ static bool is_glibc_alone(const struct tide_plan *plan)
   bool found = false;
   for (size_t i = 0; i < plan->n_patches; i++) {
     const struct tide_hookable *entry = &plan->patches[i].entry;
-    if (entry->family == TIDE_FAMILY_PAGES)
+    if (entry->family == TIDE_FAMILY_PAGES || entry->role == TIDE_ROLE_LOADED)
       continue;
     if (entry->family != TIDE_FAMILY_LIBC || entry->loaded != plan->patches[0].entry.loaded)
       return false;
@@ -130,7 +130,7 @@ static struct tide_range own_code(const struct tide_hookable *entry, const char 
   return own;
 }
 
-static struct tide_agent_hook hook_of(const struct tide_plan *plan, const struct tide_patch *patch,
+struct tide_agent_hook tide_face_hook(const struct tide_plan *plan, const struct tide_patch *patch,
                                       const char *program)
 {
   const struct tide_hookable *entry = &patch->entry;
@@ -155,6 +155,23 @@ static const char *allocator_path(const struct tide_plan *plan)
   return "";
 }
 
+uint64_t tide_face_object(const struct tide_mapping *mapping)
+{
+  uint64_t number = tide_mix64(mapping->lo) ^ tide_mix64(mapping->hi + mapping->inode);
+  for (const char *c = mapping->path; *c; c++)
+    number = tide_mix64(number ^ (uint8_t)*c);
+  return number ? number : 1;
+}
+
+// More than there is room for are looked at again.
+static void list_objects(const struct tide_outside *outside, struct tide_agent_face *face)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < outside->n_mappings && n < TIDE_AGENT_OBJECTS; i++)
+    if (outside->mappings[i].executable && outside->mappings[i].path[0] == '/')
+      face->objects[n++] = tide_face_object(&outside->mappings[i]);
+}
+
 bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_options *options)
 {
   struct tide_agent_face *face = tide_face_of(a->agent);
@@ -177,6 +194,9 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
   snprintf(face->allocator, sizeof face->allocator, "%s", allocator_path(plan));
   face->blocks_are_apart = is_glibc_alone(plan);
   for (size_t i = 0; i < plan->n_patches; i++)
-    face->hooks[i] = hook_of(plan, &plan->patches[i], face->program);
+    face->hooks[plan->patches[i].index] = tide_face_hook(plan, &plan->patches[i], face->program);
+  face->enter = a->hook;
+  face->enter_new = a->hook_new;
+  list_objects(a->tracer->outside, face);
   return face->seats;
 }

@@ -227,6 +227,12 @@ static void look_for_vows(void *context, const struct tide_function *function)
     take_entry(context, function, TIDE_FAMILY_LIBC, TIDE_ROLE_CALL);
 }
 
+static void look_for_loads(void *context, const struct tide_function *function)
+{
+  if (!strcmp(function->name, "_dl_debug_state"))
+    take_entry(context, function, TIDE_FAMILY_LIBC, TIDE_ROLE_LOADED);
+}
+
 static void find_by(void (*look)(void *context, const struct tide_function *function),
                     const struct tide_loaded_list *list, struct tide_hookables *ret_entries)
 {
@@ -248,6 +254,18 @@ void tide_hookables_find_vows(const struct tide_loaded_list *list,
                               struct tide_hookables *ret_entries)
 {
   find_by(look_for_vows, list, ret_entries);
+}
+
+// The loader's own, which is otherwise left alone. A static program's is called by nobody.
+void tide_hookables_find_loads(const struct tide_loaded_list *list,
+                               struct tide_hookables *ret_entries)
+{
+  *ret_entries = (struct tide_hookables){0};
+  for (size_t i = 0; i < list->n; i++) {
+    struct search s = {.loaded = &list->all[i], .entries = ret_entries};
+    if (strstr(s.loaded->path, "/ld-"))
+      tide_loaded_each_function(s.loaded, look_for_loads, &s);
+  }
 }
 
 void tide_hookables_done(struct tide_hookables *entries)

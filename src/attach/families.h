@@ -30,4 +30,7 @@ void tide_hookables_find_exec(const struct tide_loaded_list *list,
 // Where it may put a filter on itself: prctl and syscall.
 void tide_hookables_find_vows(const struct tide_loaded_list *list,
                               struct tide_hookables *ret_entries);
+// Where the loader says that libraries have come or gone: _dl_debug_state.
+void tide_hookables_find_loads(const struct tide_loaded_list *list,
+                               struct tide_hookables *ret_entries);
 void tide_hookables_done(struct tide_hookables *entries);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Words between the command and its helper go through a pair of sockets, one packet each: an answer
-// when the helper has attached, with the store's descriptor; an order to detach; an answer.
+// when the helper has attached, with the store's descriptor; orders to look at libraries that came
+// later; an order to detach; an answer.
 #define _GNU_SOURCE
 #include "attach/job.h"
 
@@ -16,6 +17,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { ORDER_DETACH = 0, ORDER_LOOK = 1 };
 
 struct tide_helper {
   pid_t pid;
@@ -82,15 +85,20 @@ static _Noreturn void work(const struct tide_job_options *options, int words)
 {
   struct answer answer = {.attached = {.store_fd = -1}};
   struct tide_job *job = NULL;
-  char order;
+  char order = ORDER_LOOK;
   keep_signals_off();
   answer.err = tide_job_attach(options, &job, &answer.attached, &answer.diag);
   bool heard = send_answer(words, &answer);
   if (answer.err)
     _exit(1);
   // The command's end is an order, too.
-  while (heard && read(words, &order, 1) < 0 && errno == EINTR)
-    ;
+  while (heard && order == ORDER_LOOK) {
+    ssize_t n = read(words, &order, 1);
+    if (n == 1 && order == ORDER_LOOK)
+      tide_job_look_again(options, job);
+    else if (n >= 0 || errno != EINTR)
+      break;
+  }
   answer.err = tide_job_detach(job, &answer.attached, &answer.diag);
   answer.attached.store_fd = -1;
   send_answer(words, &answer);
@@ -136,10 +144,16 @@ enum tide_err tide_helper_start(const struct tide_job_options *options,
   return err;
 }
 
+void tide_helper_look_again(struct tide_helper *helper)
+{
+  char order = ORDER_LOOK;
+  (void)!send(helper->words, &order, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 enum tide_err tide_helper_detach(struct tide_helper *helper, struct tide_attached *ret_attached,
                                  struct tide_diag *diag)
 {
-  char order = 0;
+  char order = ORDER_DETACH;
   if (send(helper->words, &order, 1, MSG_NOSIGNAL) != 1)
     return tide_fail(diag, TIDE_ERR_SYSTEM, "the process that traces has died");
   return take_answer(helper, ret_attached, diag);

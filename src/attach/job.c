@@ -5,8 +5,8 @@
 #define _GNU_SOURCE
 #include "attach/job.h"
 
-#include "attach/leftovers.h"
-#include "attach/patch.h"
+#include "attach/at_exec.h"
+#include "attach/job_inside.h"
 #include "attach/sandbox.h"
 #include "attach/thread_state.h"
 #include "base/alloc.h"
@@ -25,22 +25,7 @@
 
 enum { MAX_TRIES = 400, MAX_PLANS = 10, MAX_PAUSE_MS = 64 };
 
-struct tide_job {
-  const struct tide_job_options *options;
-  struct tide_outside *outside;
-  struct tide_loaded_list objects;
-  struct tide_hookables entries;
-  struct tide_plan plan;
-  struct tide_agent_image agent;
-  struct tide_tracer tracer;
-  struct tide_attachment attachment;
-  struct tide_leftovers left; // of another tracer
-  struct tide_remote_call memfd, map_store, close_store;
-  int store_fd;
-  uint64_t one_stopped_ns, all_stopped_ns;
-};
-
-static void unplan(struct tide_job *job)
+void tide_job_unplan(struct tide_job *job)
 {
   tide_attachment_done(&job->attachment);
   tide_leftovers_done(&job->left);
@@ -62,7 +47,7 @@ static void close_store(struct tide_job *job)
 
 static void job_free(struct tide_job *job)
 {
-  unplan(job);
+  tide_job_unplan(job);
   close_store(job);
   free(job);
 }
@@ -124,6 +109,7 @@ static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
   if (!has_allocator(&job->plan))
     return no_allocator(job, diag);
   plan_more(job, tide_hookables_find_vows);
+  plan_more(job, tide_hookables_find_loads);
   if (o->door)
     plan_more(job, tide_hookables_find_exec);
   if (!tide_attachment_init(&job->attachment, &job->plan, &job->agent, &job->tracer, job->outside,
@@ -132,6 +118,7 @@ static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
   if (!tide_face_fill(&job->attachment, &(struct tide_face_options){o->store_bytes, o->depth_limit,
                                                                     o->door, o->library}))
     return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not an agent of this tidemark", o->agent);
+  tide_face_of(&job->agent)->loader_state = tide_at_exec_loader_state(job->outside);
   return TIDE_ERR_OK;
 }
 
@@ -264,19 +251,15 @@ static void note_time(uint64_t *longest, uint64_t ns)
     *longest = ns;
 }
 
-enum whom { ONE, ONE_IDLE, ALL };
-
-static bool stop_threads(struct tide_tracer *t, enum whom whom)
+static bool stop_threads(struct tide_tracer *t, enum tide_job_whom whom)
 {
-  return whom == ALL   ? tide_tracer_stop_all(t)
-         : whom == ONE ? tide_tracer_stop_one(t)
-                       : tide_tracer_stop_idle(t);
+  return whom == TIDE_JOB_ALL   ? tide_tracer_stop_all(t)
+         : whom == TIDE_JOB_ONE ? tide_tracer_stop_one(t)
+                                : tide_tracer_stop_idle(t);
 }
 
-// Has a step made with all threads stopped, or with one, again while it says "later", and part by
-// part with one after another.
-static enum tide_patch_step stopped(struct tide_job *job, enum whom whom,
-                                    enum tide_patch_step (*step)(struct tide_job *))
+enum tide_patch_step tide_job_stopped(struct tide_job *job, enum tide_job_whom whom,
+                                      enum tide_patch_step (*step)(struct tide_job *))
 {
   enum tide_patch_step done = TIDE_STEP_MORE;
   struct tide_tracer *t = &job->tracer;
@@ -294,7 +277,7 @@ static enum tide_patch_step stopped(struct tide_job *job, enum whom whom,
     if (done == TIDE_STEP_LATER && !tide_outside_lives(job->outside))
       done = TIDE_STEP_REPLAN;
     tide_tracer_go(t);
-    note_time(whom == ALL ? &job->all_stopped_ns : &job->one_stopped_ns, t->stopped_ns);
+    note_time(whom == TIDE_JOB_ALL ? &job->all_stopped_ns : &job->one_stopped_ns, t->stopped_ns);
   }
   return done;
 }
@@ -397,12 +380,12 @@ static bool look_again(struct tide_job *job)
 // DONE, too, where somebody else has done it before, or there is nothing left to do it to.
 static enum tide_patch_step take_off(struct tide_job *job)
 {
-  enum tide_patch_step done = stopped(job, ALL, step_undo);
+  enum tide_patch_step done = tide_job_stopped(job, TIDE_JOB_ALL, step_undo);
   if (!done && !look_again(job))
     done = TIDE_STEP_REPLAN;
   if (!done) {
     reserve_recorders_own(job);
-    done = stopped(job, ONE, step_unmap);
+    done = tide_job_stopped(job, TIDE_JOB_ONE, step_unmap);
   }
   return done == TIDE_STEP_REPLAN ? TIDE_STEP_DONE : done;
 }
@@ -468,7 +451,7 @@ static enum tide_err clear_leftovers(struct tide_job *job, bool by_force, bool *
       return err;
     *ret_found = true;
     err = clear_one(job, by_force, diag);
-    unplan(job);
+    tide_job_unplan(job);
     if (err)
       return err;
   }
@@ -484,17 +467,17 @@ static enum tide_patch_step try_plan(struct tide_job *job, enum tide_err *ret_er
     *ret_err = tide_sandbox_check(&job->tracer, diag);
   if (*ret_err)
     return TIDE_STEP_FAILED;
-  enum tide_patch_step done = stopped(job, ONE, step_map);
+  enum tide_patch_step done = tide_job_stopped(job, TIDE_JOB_ONE, step_map);
   if (!done)
-    done = stopped(job, ONE_IDLE, step_barrier);
+    done = tide_job_stopped(job, TIDE_JOB_ONE_IDLE, step_barrier);
   if (!done)
-    done = stopped(job, ONE, step_memfd);
+    done = tide_job_stopped(job, TIDE_JOB_ONE, step_memfd);
   if (!done && (*ret_err = open_store(job, diag)))
     return TIDE_STEP_FAILED;
   if (!done && job->options->held)
-    done = stopped(job, false, step_map_store);
+    done = tide_job_stopped(job, TIDE_JOB_ONE, step_map_store);
   if (!done)
-    done = stopped(job, ALL, step_apply);
+    done = tide_job_stopped(job, TIDE_JOB_ALL, step_apply);
   if (done && done != TIDE_STEP_REPLAN)
     *ret_err = not_attached(job, diag);
   return done;
@@ -542,7 +525,7 @@ static enum tide_patch_step put_on(struct tide_job *job, enum tide_err *ret_err,
   if (done && done != TIDE_STEP_REPLAN)
     done = judge_failure(job, ret_err, diag);
   if (done && job->attachment.n_ranges && job->attachment.ranges[0].is_mapped) {
-    unplan(job);
+    tide_job_unplan(job);
     close_store(job);
     job->memfd = (struct tide_remote_call){0};
     clear_leftovers(job, true, &found, &ignored);
@@ -578,7 +561,7 @@ enum tide_err tide_job_attach(const struct tide_job_options *options, struct tid
   for (int i = 0; !err && done == TIDE_STEP_REPLAN && i < MAX_PLANS; i++) {
     done = put_on(job, &err, diag);
     if (done)
-      unplan(job);
+      tide_job_unplan(job);
   }
   if (done && !err)
     err = not_attached(job, diag);
@@ -595,8 +578,15 @@ enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_at
                               struct tide_diag *diag)
 {
   enum tide_err err = TIDE_ERR_OK;
+  enum tide_patch_step done = TIDE_STEP_DONE;
+  bool found;
   job->one_stopped_ns = job->all_stopped_ns = 0;
-  enum tide_patch_step done = take_off(job);
+  if (job->was_added_to) { // the notes in the process say what there is
+    tide_job_unplan(job);
+    err = clear_leftovers(job, true, &found, diag);
+  } else {
+    done = take_off(job);
+  }
   summarize(job, ret_attached);
   for (size_t i = 0; i < job->attachment.n_ranges; i++)
     ret_attached->left_bytes +=

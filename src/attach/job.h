@@ -41,6 +41,12 @@ enum tide_err tide_job_attach(const struct tide_job_options *options, struct tid
 enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_attached,
                               struct tide_diag *diag);
 
+// Libraries have come or gone since. Hooks the allocators among them, as those before; what cannot
+// be is written into the store for the report. Whoever attached may be gone; if it is the caller,
+// then job is what it has, else NULL. Ends with an answer in the store, for which a thread may
+// wait.
+void tide_job_look_again(const struct tide_job_options *options, struct tide_job *job);
+
 // Takes off whatever tidemark has put on the process, whoever did.
 enum tide_err tide_job_clear(const struct tide_job_options *options, bool *ret_found,
                              struct tide_diag *diag);
@@ -57,6 +63,8 @@ struct tide_helper;
 enum tide_err tide_helper_start(const struct tide_job_options *options,
                                 struct tide_helper **ret_helper, struct tide_attached *ret_attached,
                                 struct tide_diag *diag);
+// Libraries have come or gone: the helper looks (tide_job_look_again). Any thread.
+void tide_helper_look_again(struct tide_helper *helper);
 // Detaches, and ends the helper. If the process has ended meanwhile, that is fine, too.
 enum tide_err tide_helper_detach(struct tide_helper *helper, struct tide_attached *ret_attached,
                                  struct tide_diag *diag);

@@ -359,10 +359,18 @@ static void add_loaded(struct tide_loaded_list *list, const struct tide_outside 
 void tide_loaded_list_make(const struct tide_outside *outside, const char *debug_dirs,
                            struct tide_loaded_list *ret_list)
 {
+  tide_loaded_list_make_of(outside, debug_dirs, NULL, NULL, ret_list);
+}
+
+void tide_loaded_list_make_of(const struct tide_outside *outside, const char *debug_dirs,
+                              bool (*is_wanted)(void *context, const struct tide_mapping *mapping),
+                              void *context, struct tide_loaded_list *ret_list)
+{
   *ret_list = (struct tide_loaded_list){0};
   for (size_t i = 0; i < outside->n_mappings; i++) {
     const struct tide_mapping *m = &outside->mappings[i];
-    if (m->executable && m->path[0] == '/' && !is_listed(ret_list, m))
+    if (m->executable && m->path[0] == '/' && !is_listed(ret_list, m) &&
+        (!is_wanted || is_wanted(context, m)))
       add_loaded(ret_list, outside, m, debug_dirs);
   }
 }

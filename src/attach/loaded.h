@@ -34,6 +34,10 @@ struct tide_loaded_list {
 // Every object that has code in the process. debug_dirs: as tide_debugfile_open has it.
 void tide_loaded_list_make(const struct tide_outside *outside, const char *debug_dirs,
                            struct tide_loaded_list *ret_list);
+// Of those alone that `is_wanted` says; a mapping of code each.
+void tide_loaded_list_make_of(const struct tide_outside *outside, const char *debug_dirs,
+                              bool (*is_wanted)(void *context, const struct tide_mapping *mapping),
+                              void *context, struct tide_loaded_list *ret_list);
 void tide_loaded_list_done(struct tide_loaded_list *list);
 
 // One of them, from a file that nobody has loaded: everything as if its bias were 0.

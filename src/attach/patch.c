@@ -215,14 +215,15 @@ enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
   return step;
 }
 
-static void fill_island(const struct tide_attachment *a, const struct tide_patch *p, size_t index,
+static void fill_island(const struct tide_attachment *a, const struct tide_patch *p,
                         uint8_t bytes[TIDE_ISLAND_BYTES])
 {
   // It throws, or it may wait for ever: no frame of ours is beneath it.
   bool is_left = p->entry.role == TIDE_ROLE_NEW || p->entry.role == TIDE_ROLE_NEW_ALIGNED ||
-                 p->entry.role == TIDE_ROLE_VOW || p->entry.role == TIDE_ROLE_CALL;
+                 p->entry.role == TIDE_ROLE_VOW || p->entry.role == TIDE_ROLE_CALL ||
+                 p->entry.role == TIDE_ROLE_LOADED;
   struct tide_island island = {&p->displaced,
-                               (uint32_t)index,
+                               p->index,
                                is_left ? a->hook_new : a->hook,
                                {.at = p->at, .hole = p->hole, .n = (uint8_t)p->n}};
   memcpy(island.note.old, p->old, sizeof p->old);
@@ -232,7 +233,7 @@ static void fill_island(const struct tide_attachment *a, const struct tide_patch
 
 enum tide_patch_step tide_attachment_map(struct tide_attachment *a)
 {
-  enum tide_patch_step step = map_agent(a);
+  enum tide_patch_step step = a->agent ? map_agent(a) : TIDE_STEP_DONE;
   if (!step)
     step = map_rest(a);
   for (size_t i = 0; !step && i < a->n_tables; i++)
@@ -241,7 +242,7 @@ enum tide_patch_step tide_attachment_map(struct tide_attachment *a)
       step = failed(a, "memory for unwind information cannot be written");
   for (size_t i = 0; !step && i < a->plan->n_patches; i++) {
     uint8_t island[TIDE_ISLAND_BYTES];
-    fill_island(a, &a->plan->patches[i], i, island);
+    fill_island(a, &a->plan->patches[i], island);
     if (!tide_outside_write(a->tracer->outside, a->plan->patches[i].island, island, sizeof island))
       step = failed(a, "the islands' memory cannot be written");
   }
@@ -351,16 +352,27 @@ static bool is_anybody_inside(const struct tide_attachment *a)
   return false;
 }
 
-// Another tracer may have detached it, or the program may have changed its own code.
-static bool is_still_ours(const struct tide_attachment *a)
+// Its library may be gone, or another is there now; the program may have changed its own code.
+static bool is_still_ours(const struct tide_attachment *a, const struct tide_patch *p)
 {
-  for (size_t i = 0; i < a->plan->n_patches; i++) {
-    const struct tide_patch *p = &a->plan->patches[i];
-    uint8_t now[sizeof p->jump];
-    if (!tide_outside_read(a->tracer->outside, p->at, now, p->n) || memcmp(now, p->jump, p->n))
-      return false;
-  }
-  return true;
+  uint8_t now[sizeof p->jump];
+  return tide_outside_read(a->tracer->outside, p->at, now, p->n) && !memcmp(now, p->jump, p->n);
+}
+
+static bool has_our_hole(const struct tide_attachment *a, const struct tide_patch *p)
+{
+  uint8_t now[16];
+  return p->hole && tide_outside_read(a->tracer->outside, p->hole, now, sizeof now) &&
+         tide_displacer()->jumps_to(now, p->hole) == p->island;
+}
+
+// False: another tracer has detached it.
+static bool is_any_ours(const struct tide_attachment *a)
+{
+  bool any = !a->plan->n_patches;
+  for (size_t i = 0; i < a->plan->n_patches && !any; i++)
+    any = is_still_ours(a, &a->plan->patches[i]);
+  return any;
 }
 
 // With the old code back nobody can come in, so once nobody is inside it stays that way.
@@ -368,11 +380,11 @@ enum tide_patch_step tide_attachment_undo(struct tide_attachment *a, bool (*at_w
                                           void *context)
 {
   a->reason = "another tidemark has detached it";
-  if (!a->is_undone && !is_still_ours(a))
+  if (!a->is_undone && !is_any_ours(a))
     return TIDE_STEP_REPLAN;
   for (size_t i = 0; i < a->plan->n_patches && !a->is_undone; i++) {
     const struct tide_patch *p = &a->plan->patches[i];
-    if (!tide_outside_write(a->tracer->outside, p->at, p->old, p->n))
+    if (is_still_ours(a, p) && !tide_outside_write(a->tracer->outside, p->at, p->old, p->n))
       return failed(a, "its code cannot be written");
   }
   a->is_undone = true;
@@ -382,7 +394,7 @@ enum tide_patch_step tide_attachment_undo(struct tide_attachment *a, bool (*at_w
     return later(a, "a thread is in the agent");
   for (size_t i = 0; i < a->plan->n_patches; i++) {
     const struct tide_patch *p = &a->plan->patches[i];
-    if (p->hole)
+    if (has_our_hole(a, p))
       tide_outside_write(a->tracer->outside, p->hole, p->hole_old, tide_displacer()->jump_bytes);
   }
   return TIDE_STEP_DONE;

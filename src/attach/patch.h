@@ -88,6 +88,12 @@ struct tide_face_options {
   const char *library;  // what programs preload that it becomes; NULL: nothing
 };
 
+// What the agent must know of one hook. program: the path of the process's own.
+struct tide_agent_hook tide_face_hook(const struct tide_plan *plan, const struct tide_patch *patch,
+                                      const char *program);
+// A number for a mapping of code, never 0: another when another file is there.
+uint64_t tide_face_object(const struct tide_mapping *mapping);
+
 // False: it does not fit.
 bool tide_face_fill(const struct tide_attachment *attachment,
                     const struct tide_face_options *options);

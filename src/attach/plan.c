@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FUNCTION_BYTES = 1 << 16, REGION_BYTES = 16 << 10 };
+enum { MAX_FUNCTION_BYTES = 1 << 16, REGION_BYTES = 16 << 10, ALIGNED_BYTES = 16 };
 
 const char *tide_patch_form_words(enum tide_patch_form form)
 {
@@ -106,6 +106,22 @@ static bool try_short(struct making *m)
   return true;
 }
 
+// A function of one instruction, shorter than a jump, with padding behind it that nothing runs
+// into.
+static bool try_tiny(struct making *m)
+{
+  const struct tide_displacer *d = m->displacer;
+  struct tide_patch *p = &m->patch;
+  size_t n = m->function.n;
+  struct tide_code rest = {m->function.bytes + n, ALIGNED_BYTES - n, m->function.at + n};
+  if (m->pad || n >= d->jump_bytes || p->at % ALIGNED_BYTES || !d->is_padding(&rest) ||
+      !move_beginning(m, n) || p->displaced.n != 1 || !d->jump(p->jump, p->at, p->island))
+    return false;
+  p->form = TIDE_PATCH_SINGLE;
+  p->n = d->jump_bytes;
+  return true;
+}
+
 static bool try_jump(struct making *m)
 {
   const struct tide_displacer *d = m->displacer;
@@ -158,7 +174,7 @@ static bool plan_function(struct making *m, uint8_t *code)
   struct tide_patch *p = &m->patch;
   uint64_t n = function_bytes(m);
   // What follows a tiny function is decoded, never moved.
-  size_t have = n < m->displacer->max_insn_bytes ? m->displacer->max_insn_bytes : n;
+  size_t have = n < ALIGNED_BYTES ? ALIGNED_BYTES : n;
   m->why = "its code cannot be read";
   if (!read_code(m, p->entry.at, code, have))
     return false;
@@ -173,7 +189,7 @@ static bool plan_function(struct making *m, uint8_t *code)
   m->pad = m->displacer->landing(&m->function);
   p->at = p->entry.at + m->pad;
   p->island = region->at + region->n_islands * TIDE_ISLAND_BYTES;
-  if (!try_short(m) && !try_jump(m))
+  if (!try_short(m) && !try_jump(m) && !try_tiny(m))
     return false;
   memcpy(p->old, code + m->pad, p->n);
   region->n_islands++;
@@ -187,6 +203,7 @@ static void plan_entry(struct making *m, const struct tide_hookable *entry, uint
   m->loaded = entry->loaded;
   if (plan_function(m, code)) {
     TIDE_GROW(plan->patches, plan->n_patches, plan->patches_cap);
+    m->patch.index = (uint32_t)plan->n_patches;
     plan->patches[plan->n_patches++] = m->patch;
   } else {
     TIDE_GROW(plan->refusals, plan->n_refusals, plan->refusals_cap);

@@ -29,6 +29,7 @@ struct tide_patch {
   uint8_t hole_old[8], hole_jump[8];
   uint64_t island;
   struct tide_displaced displaced;
+  uint32_t index; // of its hook in the agent's face
 };
 
 struct tide_refusal {

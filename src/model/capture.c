@@ -42,6 +42,7 @@ void tide_image_done(struct tide_image *image)
   free(image->exe);
   free(image->cmdline);
   free(image->allocator);
+  free(image->missed_later);
   free(image->allocators);
   free(image->origin);
   free(image->file);

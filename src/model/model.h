@@ -186,7 +186,9 @@ struct tide_image {
   char *exe;             // path of the program
   char *cmdline;         // argv joined by NULs, cmdline_len bytes
   uint32_t cmdline_len;
-  char *allocator; // path of the library whose malloc was next, or exe: its own; "" for libc
+  char
+      *missed_later; // a library that was loaded later and not hooked; NULL: none; while it is made
+  char *allocator;   // path of the library whose malloc was next, or exe: its own; "" for libc
   uint64_t start_ns, end_ns;
   enum tide_end_kind end_kind;
   int32_t end_value;

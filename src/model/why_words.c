@@ -70,6 +70,11 @@ static const struct {
          "came with the run's variables, and nothing showed that it was of the "
          "run: a daemon that left its parents, or started elsewhere",
          "let the run wait for its daemons, which then stay its own (tidemark help run)"},
+    [TIDE_WHY_LOADED_LATER] = {"loaded %s later",
+                               "loaded %s while it ran; if that has an allocator, its blocks were "
+                               "not seen",
+                               "load it before tidemark attaches, or link it, or run the program "
+                               "with it in LD_PRELOAD"},
     [TIDE_WHY_UNSEEN_MEMORY] = {"unseen memory",
                                 "has much of its memory from elsewhere than the allocators and the "
                                 "mmap that were seen",
@@ -108,6 +113,7 @@ static char *fill(const char *text, enum tide_why why, const char *detail)
   const char *name = detail && *detail              ? detail
                      : why == TIDE_WHY_SANITIZER    ? "a sanitizer"
                      : why == TIDE_WHY_OTHER_LOADER ? "another loader"
+                     : why == TIDE_WHY_LOADED_LATER ? "libraries"
                                                     : "an allocator of its own";
   if (!gap)
     return tide_strdup(text);
@@ -146,5 +152,6 @@ const char *tide_why_tag(enum tide_why why)
 
 bool tide_why_is_partial(enum tide_why why)
 {
-  return why == TIDE_WHY_OWN_ALLOCATOR || why == TIDE_WHY_UNSEEN_MEMORY;
+  return why == TIDE_WHY_OWN_ALLOCATOR || why == TIDE_WHY_UNSEEN_MEMORY ||
+         why == TIDE_WHY_LOADED_LATER;
 }

@@ -451,6 +451,17 @@ static void find_cost(struct tide_reading *r)
   r->image->recorder_ns = ns >= 0 && ns < 0x1p62 ? (uint64_t)ns : 0;
 }
 
+// What could not be hooked of libraries that were loaded while it ran, or that nobody looked: NULL
+// where all was seen to.
+static char *missed_later(const struct tide_store_header *h)
+{
+  char text[sizeof h->objects_missed + 1] = {0};
+  if (!(h->flags & TIDE_STORE_AGENT))
+    return NULL;
+  memcpy(text, h->objects_missed, sizeof h->objects_missed);
+  return text[0] || h->objects_changed != h->objects_answered ? tide_strdup(text) : NULL;
+}
+
 static void read_facts(struct tide_reading *r)
 {
   struct tide_store_view *view = r->view;
@@ -472,6 +483,7 @@ static void read_facts(struct tide_reading *r)
   image->inherited_bytes = h->inherited_bytes;
   image->by_fork = h->flags & TIDE_STORE_FORKED;
   image->by_agent = h->flags & TIDE_STORE_AGENT;
+  image->missed_later = missed_later(h);
   image->off_reason = h->state == TIDE_STATE_OFF ? h->off_reason : TIDE_OFF_NONE;
   image->page_live_bytes = h->page_live_bytes;
   image->page_peak_bytes =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a tracer and the agent that it puts into a process tell each other. The tracer fills it in
-// before the first jump is written; from then on it only reads.
+// before the first jump is written; from then on it only reads, until a library with another
+// allocator is loaded: then it adds that one's hooks before the jumps to them.
 //
 // Freestanding: included by the agent and by the tracer.
 #pragma once
@@ -11,7 +12,7 @@
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
-#define TIDE_AGENT_VERSION 3u
+#define TIDE_AGENT_VERSION 4u
 #define TIDE_AGENT_STORE_NAME "tidemark-agent-store"
 #define TIDE_AGENT_MARK UINT64_C(0x316b72616d656474) // "tdemark1"
 
@@ -25,7 +26,7 @@ struct tide_agent_mark {
   uint64_t base, code_bytes, n_bytes, face;
 };
 
-enum { TIDE_AGENT_RANGES = 64, TIDE_AGENT_TABLES = 16 };
+enum { TIDE_AGENT_RANGES = 64, TIDE_AGENT_OBJECTS = 1024, TIDE_AGENT_TABLES = 16 };
 enum {
   TIDE_AGENT_HOOKS = 256,
   TIDE_AGENT_PATH_BYTES = 1024,
@@ -39,6 +40,7 @@ struct tide_agent_hook {
   uint32_t role;    // enum tide_role
   uint32_t family;
   uint64_t own_lo, own_bytes; // code that is not the program's when it calls this; 0 bytes: none
+  uint32_t is_later;          // it came when blocks were known to be apart: its own may not be
 };
 
 // Unwind information of an object that has no table of it to search in.
@@ -52,6 +54,7 @@ struct tide_agent_face {
   uint64_t store_at;   // where the store is mapped; 0: not yet
   uint64_t own_ranges; // a table of what else it has mapped (rt/sys.h); 0: nothing yet
   uint32_t n_seatless; // threads that are in a hook and have no place
+  uint64_t apart_at;   // a byte, whether it counts on blocks_are_apart; 0: not yet
   // The rest by the tracer.
   uint64_t magic;
   uint32_t version, n_hooks;
@@ -70,6 +73,9 @@ struct tide_agent_face {
   struct tide_range ranges[TIDE_AGENT_RANGES];
   uint32_t n_tables;
   struct tide_agent_table tables[TIDE_AGENT_TABLES];
+  uint64_t enter, enter_new; // where islands go
+  uint64_t loader_state;     // an int of the loader's, 0 when all that it maps is there; 0: nowhere
+  uint64_t objects[TIDE_AGENT_OBJECTS]; // what was looked at, a number each; 0: none
   uint64_t seats; // of struct tide_agent_place and more, TIDE_AGENT_SEAT_BYTES each
   struct tide_agent_hook hooks[TIDE_AGENT_HOOKS];
   char door[TIDE_AGENT_DOOR_BYTES];    // where fork children ask for stores; "": they do not

@@ -88,7 +88,8 @@ static inline const char *tide_family_words(uint32_t family)
   X(UNSEEN_MEMORY, 13, "unseen-memory") /* most of its memory came from nowhere that is hooked */  \
   X(NO_ANSWER, 14, "answer")            /* it asked, and gave up before it was answered */         \
   X(NAMESPACE, 15, "namespace")         /* its user namespace hides whose the supervisor is */     \
-  X(OUTSIDE, 16, "outside")             /* refused: it may be of the run, and nothing shows it */
+  X(OUTSIDE, 16, "outside")             /* refused: it may be of the run, and nothing shows it */  \
+  X(LOADED_LATER, 17, "loaded-later")   /* a library came whose allocator could not be hooked */
 
 enum tide_why {
 #define X(name, number, word) TIDE_WHY_##name = number,
@@ -127,6 +128,7 @@ enum tide_why {
   X(VOW)             /* prctl(what, ...): it may bind itself */                                    \
   X(CALL)            /* syscall(number, ...): the same */                                          \
   X(UNLOAD)          /* f(handle): code may be gone */                                             \
+  X(LOADED)          /* f(): the loader says that libraries come, or are there or gone */          \
   X(NO_EVENT)        /* nothing to record */
 
 enum tide_role {

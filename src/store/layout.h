@@ -320,6 +320,8 @@ struct tide_page_table {
   uint64_t n;
 };
 
+enum { TIDE_OBJECTS_MISSED_BYTES = 160 };
+
 struct tide_store_header {
   // Line 1: read by every event, written rarely.
   struct tide_stamp stamp; // the interval is the supervisor's to raise
@@ -376,6 +378,10 @@ struct tide_store_header {
   uint32_t late_end;               // behind the last that was ever taken
   uint64_t n_late_lost;            // found no chunk: counted as frees, but not as late ones
   uint32_t n_ranges;               // more than the capacity: some are missing
+  // Libraries that come and go, under the agent: it counts the loader's words, and a tracer that
+  // has looked says up to which (attach/later.c), and what it could not hook.
+  uint32_t objects_changed, objects_answered;
+  char objects_missed[TIDE_OBJECTS_MISSED_BYTES]; // "": nothing
 };
 
 #define TIDE_STORE_HEADER_BYTES 4096u // a page of its own, but for first elements of tables

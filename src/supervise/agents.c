@@ -347,6 +347,17 @@ bool tide_agents_take(struct tide_agents *agents, const struct tide_usher_order 
   return ok;
 }
 
+// Whoever has the agent got it from the nursery, or from one who did: it is there.
+void tide_agents_look_again(struct tide_agents *agents, uint32_t pid)
+{
+  int pair[2];
+  if (agents->nursery <= 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+    return;
+  send_order(agents, &(struct tide_usher_order){.tid = (pid_t)pid, .looks_again = true}, pair[1]);
+  close(pair[0]);
+  close(pair[1]);
+}
+
 void tide_agents_leave(struct tide_agents *agents, pid_t tid)
 {
   pthread_mutex_lock(&agents->lock);

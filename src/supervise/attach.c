@@ -224,6 +224,12 @@ static enum tide_err prepare(struct session *s, struct tide_diag *diag)
   return tide_output_reserve(s->output_path, o->force, &s->output, diag);
 }
 
+static void look_again(void *context, uint32_t pid)
+{
+  (void)pid; // there is one
+  tide_helper_look_again(context);
+}
+
 static enum tide_err begin_session(struct session *s, struct tide_diag *diag)
 {
   const struct tide_attach_options *o = s->options;
@@ -247,6 +253,8 @@ static enum tide_err begin_session(struct session *s, struct tide_diag *diag)
       .output_path = s->output.replaceable ? s->output_path : NULL,
       .start = s->start,
       .control = o->control,
+      .objects_changed = look_again,
+      .objects_context = s->helper,
       .finish_fd = s->finish_fd,
   });
   struct tide_proc_stat stat = {0};

@@ -20,8 +20,13 @@ struct tide_heart {
   bool running, stop;
   pthread_mutex_t lock;
   pthread_cond_t change;
-  struct tide_store_header **stores;
+  struct store {
+    struct tide_store_header *header;
+    uint32_t pid, objects_changed;
+  } * stores;
   size_t n, cap;
+  tide_heart_heard *heard;
+  void *context;
 };
 
 // Raises every store's beat by the milliseconds passed. True: somebody had looked at the last one.
@@ -29,9 +34,13 @@ static bool raise_all(struct tide_heart *heart, uint32_t passed_ms)
 {
   bool seen = false;
   for (size_t i = 0; i < heart->n; i++) {
-    struct tide_store_header *store = heart->stores[i];
+    struct tide_store_header *store = heart->stores[i].header;
     uint32_t beat = __atomic_fetch_add(&store->pulse.beat, passed_ms, __ATOMIC_RELAXED);
     seen |= __atomic_load_n(&store->beat_seen, __ATOMIC_RELAXED) == beat;
+    uint32_t changed = __atomic_load_n(&store->objects_changed, __ATOMIC_RELAXED);
+    if (changed != heart->stores[i].objects_changed && heart->heard)
+      heart->heard(heart->context, heart->stores[i].pid);
+    heart->stores[i].objects_changed = changed;
   }
   return seen;
 }
@@ -70,9 +79,11 @@ static void *beat(void *arg)
   return NULL;
 }
 
-struct tide_heart *tide_heart_new(void)
+struct tide_heart *tide_heart_new(tide_heart_heard *heard, void *context)
 {
   struct tide_heart *heart = tide_alloc(sizeof *heart);
+  heart->heard = heard;
+  heart->context = context;
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -99,14 +110,14 @@ void tide_heart_free(struct tide_heart *heart)
   if (heart->running)
     pthread_join(heart->thread, NULL);
   for (size_t i = 0; i < heart->n; i++)
-    unmap(heart->stores[i]);
+    unmap(heart->stores[i].header);
   pthread_mutex_destroy(&heart->lock);
   pthread_cond_destroy(&heart->change);
   free(heart->stores);
   free(heart);
 }
 
-uint32_t *tide_heart_add(struct tide_heart *heart, int fd)
+uint32_t *tide_heart_add(struct tide_heart *heart, int fd, uint32_t pid)
 {
   struct tide_store_header *store =
       mmap(NULL, TIDE_STORE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -114,7 +125,7 @@ uint32_t *tide_heart_add(struct tide_heart *heart, int fd)
     return NULL;
   pthread_mutex_lock(&heart->lock);
   TIDE_GROW(heart->stores, heart->n, heart->cap);
-  heart->stores[heart->n++] = store;
+  heart->stores[heart->n++] = (struct store){store, pid, 0};
   pthread_cond_signal(&heart->change);
   pthread_mutex_unlock(&heart->lock);
   return &store->pulse.beat;
@@ -126,8 +137,8 @@ void tide_heart_remove(struct tide_heart *heart, uint32_t *beat_word)
     return;
   pthread_mutex_lock(&heart->lock);
   for (size_t i = 0; i < heart->n; i++)
-    if (&heart->stores[i]->pulse.beat == beat_word) {
-      unmap(heart->stores[i]);
+    if (&heart->stores[i].header->pulse.beat == beat_word) {
+      unmap(heart->stores[i].header);
       heart->stores[i] = heart->stores[--heart->n];
       break;
     }

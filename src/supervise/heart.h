@@ -8,10 +8,14 @@
 
 struct tide_heart;
 
-struct tide_heart *tide_heart_new(void);
-void tide_heart_free(struct tide_heart *heart); // NULL is fine
+// A process with the agent says that libraries have come or gone. By the heart's thread; must not
+// wait.
+typedef void tide_heart_heard(void *context, uint32_t pid);
+
+struct tide_heart *tide_heart_new(tide_heart_heard *heard, void *context); // heard may be NULL
+void tide_heart_free(struct tide_heart *heart);                            // NULL is fine
 
 // Beats for the store behind fd until removed; the descriptor may be closed meanwhile. NULL: it
 // could not be mapped, and the store goes without.
-uint32_t *tide_heart_add(struct tide_heart *heart, int fd);
+uint32_t *tide_heart_add(struct tide_heart *heart, int fd, uint32_t pid);
 void tide_heart_remove(struct tide_heart *heart, uint32_t *beat); // NULL is fine

@@ -101,6 +101,14 @@ static bool is_part_of_go(struct tide_own_allocators *allocators, const struct t
   return program->is_unfit && strcmp(program->detail, "Go's runtime") == 0;
 }
 
+// Said by the tracer that tried, or it was never answered.
+static bool is_missed_later(const struct tide_image *image, struct tide_unrecorded *row)
+{
+  row->why = TIDE_WHY_LOADED_LATER;
+  row->detail = image->missed_later;
+  return image->missed_later;
+}
+
 bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
                               const struct tide_image *image, uint64_t max_anonymous_bytes,
                               struct tide_unrecorded *row)
@@ -108,7 +116,7 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
   if (!image->exe || !*image->exe)
     return false;
   if (image->by_agent)
-    return is_part_of_go(allocators, image, row) ||
+    return is_missed_later(image, row) || is_part_of_go(allocators, image, row) ||
            is_elsewhere(image, (int64_t)max_anonymous_bytes, row);
   int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
   bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;

@@ -25,6 +25,7 @@
 #include "tide/file.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,8 @@ struct run {
   struct tide_clock_reading start;
   struct tide_door *door;
   struct tide_agents *agents; // NULL: preloads only
-  bool is_agents;             // the command is to have the agent
+  pthread_mutex_t agents_lock;
+  bool is_agents; // the command is to have the agent
   struct tide_kin *kin;
   struct tide_watch *watch;
   struct tide_follow follow;
@@ -146,6 +148,24 @@ static bool receive_guest(void *context, const struct tide_door_visit *visit)
   return tide_watch_receive(run->watch, visit);
 }
 
+static void look_again(void *context, uint32_t pid)
+{
+  struct run *run = context;
+  pthread_mutex_lock(&run->agents_lock);
+  if (run->agents)
+    tide_agents_look_again(run->agents, pid);
+  pthread_mutex_unlock(&run->agents_lock);
+}
+
+static struct tide_agents *take_agents(struct run *run)
+{
+  pthread_mutex_lock(&run->agents_lock);
+  struct tide_agents *agents = run->agents;
+  run->agents = NULL;
+  pthread_mutex_unlock(&run->agents_lock);
+  return agents;
+}
+
 static void make_agents(struct run *run)
 {
   const struct tide_run_options *o = run->options;
@@ -202,6 +222,8 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
       .output_path = run->output.replaceable ? run->output_path : NULL,
       .start = run->start,
       .control = options->control,
+      .objects_changed = look_again,
+      .objects_context = run,
       .finish_fd = run->follow.finish_fd,
   });
   const struct tide_target *target = &run->target;
@@ -455,8 +477,7 @@ static void finish_run(struct run *run, struct tide_run_result *result)
   struct tide_cost cost = cost_so_far(run);
   tide_door_close(run->door);
   run->door = NULL;
-  char *agent_note = tide_agents_free(run->agents);
-  run->agents = NULL;
+  char *agent_note = tide_agents_free(take_agents(run));
   *result = (struct tide_run_result){
       .pid = (uint32_t)run->spawn.pid,
       .wall_ns = watch_end.time_ns - run->start.monotonic_ns,
@@ -474,7 +495,8 @@ static void finish_run(struct run *run, struct tide_run_result *result)
 enum tide_err tide_run(const struct tide_run_options *options, struct tide_run_result *ret_result,
                        struct tide_diag *diag)
 {
-  struct run run = {.options = options, .start = tide_clock_read()};
+  struct run run = {
+      .options = options, .start = tide_clock_read(), .agents_lock = PTHREAD_MUTEX_INITIALIZER};
   enum tide_err err = check_library(options->library, diag);
   if (!err) {
     tide_target_check(options->argv[0], &run.target);

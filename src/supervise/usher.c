@@ -195,6 +195,10 @@ _Noreturn void tide_usher(const struct tide_usher_house *house,
 {
   struct tide_usher_word word = {.step = TIDE_USHER_SEIZED, .pid_fd = -1, .store_fd = -1};
   signal(SIGCHLD, SIG_DFL);
+  if (order->looks_again) {
+    tide_job_look_again(&(struct tide_job_options){.pid = (uint32_t)order->tid}, NULL);
+    _exit(0);
+  }
   if (!tide_at_exec_seize(order->tid, order->spawns)) {
     struct tide_diag diag;
     word.step = TIDE_USHER_REFUSED;

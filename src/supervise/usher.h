@@ -31,6 +31,7 @@ struct tide_usher_order {
   pid_t tid;        // who is about to exec
   bool spawns;      // or to start a process that will
   bool is_command;  // it is what the user started
+  bool looks_again; // no exec: tid has the agent, and its libraries have come or gone
   char program[64]; // the name of what it becomes, for sentences; "" where that is not needed
 };
 
@@ -90,6 +91,9 @@ char *tide_agents_free(struct tide_agents *agents);
 // a time.
 bool tide_agents_take(struct tide_agents *agents, const struct tide_usher_order *order,
                       char ret_why[512]);
+// A process that has the agent says that its libraries have come or gone: an usher looks. Any
+// thread; does not wait.
+void tide_agents_look_again(struct tide_agents *agents, uint32_t pid);
 // Its exec has failed: it is what it was.
 void tide_agents_leave(struct tide_agents *agents, pid_t tid);
 

@@ -28,6 +28,9 @@ struct tide_watch_options {
   const char *output_path; // for checkpoints; NULL: none. Must outlive the watch
   struct tide_clock_reading start;
   struct tide_control *control; // where we are asked things; NULL: nowhere. Must outlive the watch
+  // Libraries of a process have come or gone (heart.h). May be NULL.
+  void (*objects_changed)(void *context, uint32_t pid);
+  void *objects_context;
   int finish_fd; // an eventfd: written to when we are told that the recording shall end
 };
 

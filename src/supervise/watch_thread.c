@@ -50,7 +50,7 @@ struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
   watch->max_open = max_open_images();
   pthread_mutex_init(&watch->lock, NULL);
   tide_gallery_init(&watch->gallery, TIDE_WATCH_MAX_IMAGES, options->root_pid);
-  watch->heart = tide_heart_new();
+  watch->heart = tide_heart_new(options->objects_changed, options->objects_context);
   watch->absents = tide_absents_new(options->kin, options->root_pid, options->library);
   watch->start_realtime_ns = realtime_ns();
   watch->origin_ns = options->start.monotonic_ns;
