@@ -15,6 +15,7 @@
 #include "cli/terminal.h"
 #include "words/completeness_text.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,10 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .started = page ? tide_live_page_start : NULL,
       .spent_ns = page ? tide_live_page_spent_ns : NULL,
   };
+  // The thread that keeps the images would get a heap of its own, which grows by a system call for
+  // each page. With a page there is another thread that allocates much, so each has its own.
+  if (!page)
+    mallopt(M_ARENA_MAX, 1);
   struct tide_run_result result = {0};
   err = tide_run(&options, &result, &diag);
   if (err) {
