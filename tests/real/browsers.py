@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """A browser: many processes, an allocator of its own. Each is recorded, or listed and why."""
-with the reason."""
 import json
 import os
 import pathlib
