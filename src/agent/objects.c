@@ -3,8 +3,9 @@
 // A table, sorted by address, of everything that is mapped as code: objects, and what is in no file
 // (code that the program itself makes), of which nothing is known. An address that is in neither is
 // new code, and an object whose headers are not those that were seen is another one: then the table
-// is made anew. Tables are never freed, since somebody may be reading, and never changed once they
-// are published; how many there can be is bounded.
+// is made anew. Tables are never freed, and not changed once they are published: one that is not
+// current any more is made use of again when nobody reads. Paths are kept for good, each once,
+// since whoever has asked keeps them.
 //
 // Headers are copied by the kernel, for what was mapped when the list was read may be gone any
 // moment. Unwind information is read in place, by src/unwind: it is that of an object which the
@@ -20,7 +21,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
-enum { MAX_OBJECTS = 2048, MAX_TABLES = 1024, MAX_PATH_BYTES = 256, MAX_SEGMENTS = 64 };
+enum { MAX_OBJECTS = 2048, MAX_TABLES = 64, MAX_PATH_BYTES = 256, MAX_SEGMENTS = 64 };
+enum { MAX_TEXT_BYTES = 1 << 20 };
 
 struct mapped {
   uint64_t start, end, bias;
@@ -29,18 +31,21 @@ struct mapped {
   uint64_t segments_at;  // headers of its segments
   uint64_t seen;         // a number that stands for its first headers
   uint32_t n_segments;
-  uint32_t path; // offset in the table's text
+  const char *path;
   bool is_object;
 };
 
 struct table {
-  uint32_t n, n_text;
+  uint32_t n;
   struct mapped all[MAX_OBJECTS];
-  char text[MAX_OBJECTS * 64];
 };
 
 static struct table *current;
+static struct table *tables[MAX_TABLES];
 static uint32_t n_tables;
+static uint32_t n_readers; // of any table
+static char *text;         // paths, each with its NUL
+static size_t n_text;
 static struct tide_lock lock;
 
 // A static program may have unwind information without a table to search in.
@@ -152,14 +157,21 @@ static bool is_as_seen(const struct mapped *m)
   return !m->is_object || (number_headers(m, &number) && number == m->seen);
 }
 
-static void add_text(struct table *table, struct mapped *m, const char *path)
+// "": there is no room for it.
+static const char *keep_path(const char *path)
 {
   size_t n = tide_text_len(path) + 1;
-  if (n > sizeof table->text - table->n_text)
-    return;
-  memcpy(table->text + table->n_text, path, n);
-  m->path = table->n_text;
-  table->n_text += (uint32_t)n;
+  for (size_t at = 0; at < n_text; at += tide_text_len(text + at) + 1)
+    if (tide_text_equal(text + at, path))
+      return text + at;
+  if (!text)
+    text = tide_sys_map_kept(MAX_TEXT_BYTES);
+  if (!text || n > MAX_TEXT_BYTES - n_text)
+    return "";
+  char *kept = text + n_text;
+  memcpy(kept, path, n);
+  n_text += n;
+  return kept;
 }
 
 // A table in the making, and the object to which what follows may belong.
@@ -199,10 +211,9 @@ static void close_object(struct making *making)
 
 static bool is_within_object(struct making *making, const struct tide_maps_line *line)
 {
-  struct table *table = making->table;
   if (!making->is_open || line->lo >= last(making)->end)
     return false;
-  bool is_own = tide_text_equal(line->path, table->text + last(making)->path);
+  bool is_own = tide_text_equal(line->path, last(making)->path);
   if (is_own && is_segment(making, line))
     making->has_code |= line->executable;
   else if (line->path[0] == '/' && !making->has_code)
@@ -222,7 +233,7 @@ static void add_line(struct making *making, const struct tide_maps_line *line)
     return;
   bool is_file = line->path[0] == '/' || tide_text_starts(line->path, "[vdso]");
   if (is_file && read_headers(line, &making->h, &m)) {
-    add_text(table, &m, line->path);
+    m.path = keep_path(line->path);
     making->is_open = true;
     making->has_code = line->executable;
   } else if (line->executable) {
@@ -233,15 +244,26 @@ static void add_line(struct making *making, const struct tide_maps_line *line)
   table->all[table->n++] = m;
 }
 
+// One that nobody can be reading: a reader says so first and then looks which is current.
+static struct table *spare_table(void)
+{
+  for (uint32_t i = 0; i < n_tables; i++)
+    if (tables[i] != tide_load_relaxed(&current) && !__atomic_load_n(&n_readers, __ATOMIC_SEQ_CST))
+      return tables[i];
+  struct table *table = n_tables < MAX_TABLES ? tide_sys_map_kept(sizeof *table) : NULL;
+  if (table)
+    tables[n_tables++] = table;
+  return table;
+}
+
 static struct table *make_table(void)
 {
   struct tide_maps maps;
   struct tide_maps_line line;
-  struct table *table = n_tables < MAX_TABLES ? tide_sys_map_kept(sizeof *table) : NULL;
-  if (!table || tide_sys_sandboxed() || !tide_maps_open(&maps))
+  struct table *table = tide_sys_sandboxed() ? NULL : spare_table();
+  if (!table || !tide_maps_open(&maps))
     return NULL;
-  n_tables++;
-  table->n_text = 1;           // offset 0: no path
+  table->n = 0;
   static struct making making; // whoever makes a table has the lock
   making = (struct making){.table = table};
   while (tide_maps_next_line(&maps, &line))
@@ -271,56 +293,84 @@ static const struct mapped *find_true(const struct table *table, uint64_t pc)
   return m && is_as_seen(m) ? m : NULL;
 }
 
-static const struct mapped *find_mapped(uint64_t pc, const struct table **ret_table)
+static const struct table *begin_reading(void)
 {
-  *ret_table = tide_load_acquire(&current);
-  const struct mapped *m = find_true(*ret_table, pc);
-  if (m || !tide_sys_readable(pc))
-    return m;
+  __atomic_fetch_add(&n_readers, 1, __ATOMIC_SEQ_CST);
+  return __atomic_load_n(&current, __ATOMIC_SEQ_CST);
+}
+
+static void end_reading(void)
+{
+  __atomic_fetch_sub(&n_readers, 1, __ATOMIC_SEQ_CST);
+}
+
+// False: it is in nothing that the current table has.
+static bool look_up(uint64_t pc, struct mapped *ret_mapped)
+{
+  const struct mapped *m = find_true(begin_reading(), pc);
+  if (m)
+    *ret_mapped = *m;
+  end_reading();
+  return m;
+}
+
+// Whoever has the lock needs not say that it reads: nobody else makes tables.
+static void make_current(uint64_t pc)
+{
   tide_lock_take(&lock);
   struct table *table = tide_load_relaxed(&current);
   if (!find_true(table, pc) && (table = make_table()))
-    tide_store_release(&current, table);
+    __atomic_store_n(&current, table, __ATOMIC_SEQ_CST);
   tide_lock_drop(&lock);
-  *ret_table = tide_load_acquire(&current);
-  return find_true(*ret_table, pc);
+}
+
+static bool find_mapped(uint64_t pc, struct mapped *ret_mapped)
+{
+  if (look_up(pc, ret_mapped))
+    return true;
+  if (!tide_sys_readable(pc))
+    return false;
+  make_current(pc);
+  return look_up(pc, ret_mapped);
 }
 
 bool tide_agent_object_at(uint64_t pc, struct tide_object *ret_object)
 {
-  const struct table *table;
-  const struct mapped *m = find_mapped(pc, &table);
-  if (!m || !m->is_object)
+  struct mapped m;
+  if (!find_mapped(pc, &m) || !m.is_object)
     return false;
-  *ret_object = (struct tide_object){.start = m->start,
-                                     .end = m->end,
-                                     .bias = m->bias,
-                                     .eh_hdr = m->eh_hdr,
-                                     .eh_hdr_bytes = m->eh_hdr_bytes,
-                                     .path = table->text + m->path,
-                                     .identity = (const void *)m->start};
+  *ret_object = (struct tide_object){.start = m.start,
+                                     .end = m.end,
+                                     .bias = m.bias,
+                                     .eh_hdr = m.eh_hdr,
+                                     .eh_hdr_bytes = m.eh_hdr_bytes,
+                                     .path = m.path,
+                                     .identity = (const void *)m.start};
   return true;
 }
 
 void tide_agent_each_object(void (*met)(uint64_t pc))
 {
-  const struct table *table;
-  find_mapped((uint64_t)tide_agent_each_object, &table);
+  struct mapped ignored;
+  find_mapped((uint64_t)tide_agent_each_object, &ignored);
+  const struct table *table = begin_reading();
   for (uint32_t i = 0; table && i < table->n; i++)
     if (table->all[i].is_object)
       met(table->all[i].start);
+  end_reading();
 }
 
 // What comes next to where an object was may have headers like its own: it is not to be taken for
 // it.
 static void forget_if_unloaded(void)
 {
-  const struct table *table = tide_load_acquire(&current);
+  const struct table *table = begin_reading();
   bool all_there = true;
   for (uint32_t i = 0; table && all_there && i < table->n; i++)
     all_there = is_as_seen(&table->all[i]);
+  end_reading();
   if (!all_there)
-    tide_store_release(&current, NULL);
+    __atomic_store_n(&current, NULL, __ATOMIC_SEQ_CST);
 }
 
 // Destructors run meanwhile, whose events count: for them the thread is in no hook. That it is here

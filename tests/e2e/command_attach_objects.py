@@ -123,6 +123,25 @@ void *leaf(void) {{ void *p = inner(); __asm__(""); return p; }}
     expect(target.end() == 0, "it ended otherwise")
 
 
+@test
+def attach_through_many_unloads(ground):
+    """More often than the agent has tables of objects: the last stacks are as whole as the first."""
+    source = """
+#include <stdlib.h>
+__attribute__((noipa)) void *inner(void) { void *p = malloc(51); __asm__(""); return p; }
+void *leaf(void) { void *p = inner(); __asm__(""); return p; }
+"""
+    library = ground.build("libmany.so", source, "-shared", "-fPIC")
+    target = Target(ground, ground.build("replaces", REPLACES), *[library] * 1100)
+    child, _ = attach(ground, target.pid)
+    target.tell("p")
+    err = let_go(child)
+    expect("complete: every event" in err and "early" not in err, err)
+    shown = ground.run(ground.tidemark, "report", "--sort", "count", "x.tide").stdout
+    expect(re.search(r"\b11,000 .* inner ", shown), shown)
+    expect(target.end() == 0, "it ended otherwise")
+
+
 # Pages of its own, beside blocks: 10 maps of 64 KiB, of which 4 go and one grows to 128 KiB; of a
 # file; and 1 MiB behind its break.
 PAGES = """
