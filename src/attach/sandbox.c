@@ -9,6 +9,7 @@
 #include "store/layout.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/memfd.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 enum { MAX_FILTERS = 64 };
 
@@ -119,6 +121,10 @@ static const struct call {
     {SYS_munmap, "munmap", true, {4096, 4096}},
     {SYS_mprotect, "mprotect", true, {4096, 4096, PROT_READ | PROT_WRITE}},
     {SYS_madvise, "madvise", false, {4096, 4096, MADV_DONTFORK}},
+    {SYS_fcntl, "fcntl", true, {9, F_GET_SEALS, 0}},
+    {SYS_lseek, "lseek", true, {9, 0, SEEK_END}},
+    {SYS_fstatfs, "fstatfs", true, {9, 4096}},
+    {SYS_munlock, "munlock", false, {4096, 4096}},
     {SYS_close, "close", true, {9}},
     {SYS_gettid, "gettid", true, {0}},
     {SYS_getpid, "getpid", true, {0}},
