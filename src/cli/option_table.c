@@ -46,12 +46,13 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "would be seen; 1: a part; 2: nothing, or that cannot be told.\n",
          TIDE_OPERAND_COMMAND},
     [TIDE_VERB_MAPS] =
-        {"maps", "PID", "say where the resident memory of a process is",
+        {"maps", "PID|FILE", "say where the resident memory of a process is, or was",
          "One table that adds up to what the kernel counts as its RSS: blocks, what the\n"
          "allocator keeps, stacks, files, shared memory. Any process of yours will do;\n"
          "of one that is being recorded the places in its code are named, too. Nobody is\n"
-         "stopped, and nothing is changed.\n",
-         TIDE_OPERAND_NONE},
+         "stopped, and nothing is changed. Of a .tide capture it is the table of the\n"
+         "moment at which most was in memory, of those that were looked at meanwhile.\n",
+         TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_REPORT] =
         {"report", "[FILE]", "say who held the memory of a recorded run",
          "FILE is a .tide capture, the .store a bare LD_PRELOAD left, or a file of\n"
@@ -177,6 +178,8 @@ const struct tide_option_row tide_option_rows[] = {
      "measure in bytes or blocks (auto: what suits)"},
     {VIEWING, 0, "at", "TIME", TIDE_OPTION_TEXT, AT(at), NULL, 0,
      "look at a moment: 6.1s, 40%, peak, end"},
+    {VERB(MAPS), 0, "at", "TIME", TIDE_OPTION_TEXT, AT(at), NULL, 0,
+     "the look of a capture nearest to 6.1s, 40%, end"},
     {VIEWING, 0, "range", "RANGE", TIDE_OPTION_TEXT, AT(range), NULL, 0,
      "look at what grew in A..B, times as for --at"},
     {VERB(DIFF), 0, "from", "TIME", TIDE_OPTION_TEXT, AT(from), NULL, 0,
@@ -227,8 +230,9 @@ const struct tide_option_row tide_option_rows[] = {
      "only what functions like RE call, seen from them"},
     {VIEWING, 0, "hide", "RE", TIDE_OPTION_TEXT, AT(hide), NULL, 0,
      "leave out frames of functions like RE"},
-    {VIEWING | VERB(EXPLAIN) | VERB(MERGE) | PAGES, 'p', "process", "PID", TIDE_OPTION_TEXT,
-     AT(process), NULL, 0, "process by pid or #index (default: command or largest)"},
+    {VIEWING | VERB(EXPLAIN) | VERB(MERGE) | PAGES | VERB(MAPS), 'p', "process", "PID",
+     TIDE_OPTION_TEXT, AT(process), NULL, 0,
+     "process by pid or #index (default: command or largest)"},
     {VERB(MERGE), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,
      "take all processes of each file"},
     {VERB(REPORT), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,

@@ -44,6 +44,9 @@ void tide_image_done(struct tide_image *image)
   free(image->allocator);
   free(image->missed_later);
   free(image->allocators);
+  for (size_t i = 0; i < image->n_residences; i++)
+    tide_residence_done(&image->residences[i]);
+  free(image->residences);
   free(image->origin);
   free(image->file);
   free(image->modules);

@@ -5,6 +5,7 @@
 // All times are nanoseconds since the start of the first image unless a name says otherwise.
 #pragma once
 #include "model/numbers.h"
+#include "model/residence_table.h"
 #include "store/codes.h"
 
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 // How much an image holds at most, whoever makes it.
 #define TIDE_MAX_MODULES 65536u  // what a frame's 16 bits can name
 #define TIDE_MAX_SNAPSHOTS 4096u // in a file; of one that is made here:
+#define TIDE_MAX_RESIDENCES 64u
 #define TIDE_SAMPLE_MAX_TICKS 1024
 #define TIDE_SAMPLE_MAX_SNAPSHOTS 198 // two more are made at the end: peak and end
 
@@ -261,6 +263,8 @@ struct tide_image {
   bool has_allocators;
   struct tide_allocator *allocators;
   size_t n_allocators;
+  struct tide_residence *residences; // where its memory was, at a few moments, by rising time
+  size_t n_residences;
 };
 
 // What recording cost the run, all of its processes together. See tidemark-run(1).

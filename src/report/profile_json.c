@@ -239,6 +239,27 @@ void tide_capture_json_cost(struct tide_json *json, const struct tide_capture *c
   tide_json_close_object(json);
 }
 
+static void write_residences(struct tide_json *json, const struct tide_image *image)
+{
+  tide_json_key(json, "rss_by_kind");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < image->n_residences; i++) {
+    const struct tide_residence *table = &image->residences[i];
+    uint64_t parts[TIDE_RESIDENT_PARTS];
+    tide_residence_parts(table, parts);
+    tide_json_open_object(json);
+    tide_json_put_u64(json, "time_ns", table->time_ns);
+    tide_json_put_u64(json, "sum", table->sum);
+    for (int k = 0; k < TIDE_RESIDENT_PARTS; k++)
+      tide_json_put_u64(json, tide_residence_part_key((enum tide_residence_part)k), parts[k]);
+    if (table->heap == TIDE_HEAP_GLIBC)
+      tide_json_put_u64(json, "trim", table->trim + table->trim_top);
+    tide_json_put_u64(json, "pinned", table->pinned);
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+}
+
 void tide_image_json_resident(struct tide_json *json, const struct tide_image *image)
 {
   // Other tools do not know; of ours, 0 is what nobody looked at.
@@ -259,6 +280,8 @@ void tide_image_json_resident(struct tide_json *json, const struct tide_image *i
   }
   tide_json_put_u64(json, "untouched_bytes", image->untouched_bytes);
   tide_json_put_u64(json, "swapped_bytes", image->swapped_bytes);
+  if (image->n_residences)
+    write_residences(json, image);
 }
 
 // ---- sentences ----

@@ -14,6 +14,7 @@
 #include "words/completeness_text.h"
 #include "words/heap_words.h"
 #include "words/image_text.h"
+#include "words/residence_words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -193,6 +194,12 @@ static void write_resident(const struct report *r)
     TIDE_CLEANUP_FREE char *all = tide_sprintf(
         "%s%s%s", words, *tide_resident_whose(image) ? "," : "", tide_resident_whose(image));
     write_fact(r, "max RSS", bytes(r, a, tide_exact((int64_t)image->max_rss_bytes)), all);
+  }
+  TIDE_CLEANUP_FREE char *why = tide_residence_why_words(image, tide_screen_style(r->screen));
+  if (why) {
+    const struct tide_residence *most = tide_residence_highest(image);
+    uint64_t own = most->sum - most->rows[TIDE_RESIDENCE_RECORDER];
+    write_fact(r, "RSS", bytes(r, a, tide_exact((int64_t)own)), why);
   }
 }
 

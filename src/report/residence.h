@@ -3,15 +3,16 @@
 // The table of resident memory, for people and for programs.
 #pragma once
 #include "report/screen.h"
-#include "residence/table.h"
+#include "model/residence_table.h"
 #include "view/view.h"
 
 struct tide_residence_subject {
   const struct tide_residence *residence;
   uint32_t pid;
-  const char *name;       // of the process
-  struct tide_view *view; // through which its sites have names; NULL: none are known
-  size_t n_rows;          // of each list
+  const char *name;               // of the process
+  const struct tide_image *image; // of a capture, whose table it is; NULL: of a process, now
+  struct tide_view *view;         // through which its sites have names; NULL: none are known
+  size_t n_rows;                  // of each list
 };
 
 void tide_residence_write(const struct tide_screen *screen,
@@ -25,6 +26,7 @@ void tide_residence_json_write(struct tide_sink *sink,
 struct tide_residence_place {
   char *words; // owned
   uint64_t n_blocks, asked, resident, untouched, n_pinned, pinned;
+  uint64_t n_large, large_asked, large_resident; // see model/residence_table.h
   bool is_mapped;
 };
 struct tide_residence_places {

@@ -73,6 +73,11 @@ static void write_places(struct tide_json *json, const struct tide_residence_sub
     tide_json_put_u64(json, "untouched", place->untouched);
     tide_json_put_u64(json, "pinned", place->pinned);
     tide_json_put_u64(json, "pinned_pages", place->n_pinned);
+    if (place->n_large) {
+      tide_json_put_u64(json, "large_blocks", place->n_large);
+      tide_json_put_u64(json, "large_asked", place->large_asked);
+      tide_json_put_u64(json, "large_resident", place->large_resident);
+    }
     tide_json_close_object(json);
   }
   tide_json_close_array(json);
@@ -103,6 +108,8 @@ void tide_residence_json_write(struct tide_sink *sink, const struct tide_residen
   tide_json_put_text(&json, "schema", "tidemark-maps-1");
   tide_json_put_u64(&json, "pid", subject->pid);
   tide_json_put_text(&json, "name", subject->name);
+  if (subject->image)
+    tide_json_put_u64(&json, "time_ns", residence->time_ns);
   tide_json_put_u64(&json, "sum", residence->sum);
   tide_json_put_u64(&json, "rss_before", residence->rss_before);
   tide_json_put_u64(&json, "rss_after", residence->rss_after);

@@ -27,6 +27,9 @@ static void add_site(struct tide_residence_place *place, const struct tide_resid
   place->untouched += site->untouched;
   place->n_pinned += site->n_pinned;
   place->pinned += site->pinned;
+  place->n_large += site->n_large;
+  place->large_asked += site->large_asked;
+  place->large_resident += site->large_resident;
 }
 
 static int place_order(const void *a, const void *b)

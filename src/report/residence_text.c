@@ -49,13 +49,17 @@ static void write_table(const struct tide_screen *screen, const struct tide_resi
 }
 
 static void write_sentences(const struct tide_screen *screen,
-                            const struct tide_residence *residence)
+                            const struct tide_residence_subject *subject)
 {
   struct tide_style style = tide_screen_style(screen);
+  const struct tide_residence *residence = subject->residence;
+  uint64_t own = residence->sum - residence->rows[TIDE_RESIDENCE_RECORDER];
   tide_sink_text(screen->sink, "\n");
   put_sentence(screen, "free:    ", tide_residence_free_words(residence, style));
   put_sentence(screen, "absent:  ", tide_residence_untouched_words(residence, style));
   put_sentence(screen, "beside:  ", tide_residence_beside_words(residence, style));
+  if (subject->image)
+    put_sentence(screen, "missed:  ", tide_residence_missed_words(subject->image, own, style));
   put_sentence(screen, "limits:  ", tide_residence_limit_words(residence, style));
 }
 
@@ -76,6 +80,44 @@ static void write_places(const struct tide_screen *screen,
         tide_units_bytes(asked, tide_exact((int64_t)place->asked), tide_screen_style(screen)),
         place->is_mapped ? "mapped" : "asked for");
     put_row(screen, place->resident, sum, words);
+  }
+}
+
+static int untouched_order(const void *a, const void *b)
+{
+  const struct tide_residence_place *x = a, *y = b;
+  uint64_t p = x->large_asked - x->large_resident, q = y->large_asked - y->large_resident;
+  return p > q ? -1 : p < q;
+}
+
+// Blocks of 64 KiB and more, in the mean. Sorts the places anew.
+static void write_large(const struct tide_screen *screen,
+                        const struct tide_residence_subject *subject,
+                        struct tide_residence_places *places)
+{
+  struct tide_style style = tide_screen_style(screen);
+  uint64_t sum = subject->residence->sum;
+  bool any = false;
+  if (places->n)
+    qsort(places->items, places->n, sizeof *places->items, untouched_order);
+  for (size_t i = 0; i < places->n && i < subject->n_rows; i++) {
+    const struct tide_residence_place *place = &places->items[i];
+    char n[TIDE_UNITS_MAX], asked[TIDE_UNITS_MAX], touched[TIDE_UNITS_MAX];
+    uint64_t missing = place->large_asked - place->large_resident;
+    if (place->is_mapped || missing < sum / LEAST_SHARE || missing < place->large_asked / 4)
+      continue;
+    if (!any)
+      tide_sink_text(screen->sink, "\n  large blocks, not in memory\n");
+    any = true;
+    tide_units_plain(n, place->n_large);
+    tide_units_bytes(asked, tide_exact((int64_t)(place->large_asked / place->n_large)), style);
+    tide_units_bytes(touched, tide_exact((int64_t)(place->large_resident / place->n_large)), style);
+    TIDE_CLEANUP_FREE char *words = tide_sprintf("%s: %s %s, asked %s%s, touched %s", place->words,
+                                                 n, place->n_large == 1 ? "block" : "blocks", asked,
+                                                 place->n_large == 1 ? "" : " each", touched);
+    put_bytes(screen, missing);
+    tide_sink_text(screen->sink, "  ");
+    tide_screen_wrap(screen, BYTES_COLUMNS + 2, words);
   }
 }
 
@@ -147,20 +189,59 @@ static void write_files(const struct tide_screen *screen,
   }
 }
 
+static uint64_t since_start(const struct tide_image *image, uint64_t time_ns)
+{
+  return time_ns > image->start_ns ? time_ns - image->start_ns : 0;
+}
+
+static char *title_of(const struct tide_residence_subject *subject,
+                      const struct tide_screen *screen)
+{
+  char time[TIDE_UNITS_MAX];
+  if (!subject->image)
+    return tide_sprintf("where the memory of %s (pid %u) is", subject->name, subject->pid);
+  tide_units_time(time, since_start(subject->image, subject->residence->time_ns), screen->utf8);
+  return tide_sprintf("where the memory of %s (pid %u) was, at %s", subject->name, subject->pid,
+                      time);
+}
+
+// The program's own, at every moment that is known.
+static void write_over_time(const struct tide_screen *screen,
+                            const struct tide_residence_subject *subject)
+{
+  const struct tide_image *image = subject->image;
+  struct tide_style style = tide_screen_style(screen);
+  if (image->n_residences < 2)
+    return;
+  tide_sink_text(screen->sink, "\n  in memory over time, without tidemark's own\n");
+  for (size_t i = 0; i < image->n_residences; i++) {
+    const struct tide_residence *table = &image->residences[i];
+    char time[TIDE_UNITS_MAX];
+    uint64_t parts[TIDE_RESIDENT_PARTS];
+    tide_residence_parts(table, parts);
+    tide_units_time(time, since_start(image, table->time_ns), screen->utf8);
+    TIDE_CLEANUP_FREE char *words = tide_residence_parts_words(table, style);
+    TIDE_CLEANUP_FREE char *line = tide_sprintf("at %s: %s", time, words);
+    put_row(screen, table->sum - parts[TIDE_RESIDENT_RECORDER], table->sum, line);
+  }
+}
+
 void tide_residence_write(const struct tide_screen *screen,
                           const struct tide_residence_subject *subject)
 {
   struct tide_residence_places places;
-  TIDE_CLEANUP_FREE char *title =
-      tide_sprintf("where the memory of %s (pid %u) is", subject->name, subject->pid);
+  TIDE_CLEANUP_FREE char *title = title_of(subject, screen);
   tide_screen_paragraph(screen, TIDE_INK_STRONG, "", "", title);
   tide_sink_text(screen->sink, "\n");
   write_table(screen, subject->residence);
-  write_sentences(screen, subject->residence);
+  write_sentences(screen, subject);
   tide_residence_places_make(subject, &places);
   write_places(screen, subject, &places);
   write_pins(screen, subject, &places);
+  write_large(screen, subject, &places);
   write_arenas(screen, subject);
   write_files(screen, subject);
+  if (subject->image)
+    write_over_time(screen, subject);
   tide_residence_places_done(&places);
 }

@@ -28,6 +28,7 @@ enum {
 enum { MAX_ARENAS = 4096, MAX_FAST = 1 << 22, MAX_DATA_BYTES = 16 << 20 };
 #define HEAP_BYTES (UINT64_C(64) << 20) // of address space, and aligned to that
 #define HEAP_INFO_BYTES 48u
+#define MAX_BRK_BYTES (UINT64_C(1) << 40)   // other mappings are farther away
 #define ARENA_IN_HEAP_BYTES UINT64_C(0x8d0) // a heap's beginning with an arena in it
 
 void tide_addresses_add(struct tide_addresses *addresses, uint64_t address)
@@ -77,7 +78,10 @@ static bool is_bin(struct tide_space *space, const uint64_t *ends, uint64_t self
 static bool is_top(struct tide_space *space, uint64_t top, uint64_t self)
 {
   uint64_t size;
-  return top == self || (top % 16 == 0 && top && read_word(space, top + 8, &size) && size & ~7ull);
+  if (top == self || !top || top % 16)
+    return top == self;
+  // Of a heap that grows it may be on a page that came since the pages were looked at.
+  return !read_word(space, top + 8, &size) || size & ~7ull;
 }
 
 static int count_bins(struct tide_space *space, const uint64_t *words, uint64_t at)
@@ -162,10 +166,10 @@ static void add_main_heap(struct tide_space *space, struct tide_residence *table
     heap.lo = heap.lo ? heap.lo : m->lo;
     heap.hi = m->hi;
   }
-  if (top < heap.lo || top >= heap.hi)
+  if (top < heap.lo || top - heap.lo > MAX_BRK_BYTES)
     return; // it is not grown by brk
   heap.first = heap.lo;
-  heap.top = top;
+  heap.top = top < heap.hi ? top : 0; // it has grown since
   add_heap(glibc, table, heap);
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 #include "residence/recorded.h"
 #include "residence/space.h"
-#include "residence/table.h"
+#include "model/residence_table.h"
 
 #define TIDE_NO_SITE UINT32_MAX
 

@@ -184,6 +184,12 @@ static void add_block(void *context, const struct tide_walk_block *block)
   table->asked += block->size;
   table->sites[site].n_blocks++;
   table->sites[site].asked += block->size;
+  if (block->size >= TIDE_RESIDENCE_LARGE) {
+    table->sites[site].n_large++;
+    table->sites[site].large_asked += block->size;
+    table->sites[site].large_resident +=
+        tide_space_resident(reading->space, block->addr, block->addr + block->size);
+  }
 }
 
 static void read_blocks(struct reading *reading)
@@ -281,7 +287,16 @@ static void read_view(struct tide_space *space, struct tide_store_view *view,
   free(reading.sites.of_stack);
 }
 
-void tide_recorded_read(struct tide_space *space, struct tide_residence *table,
+// The process may have become another one since the store was given.
+static bool is_of_process(struct tide_space *space, const struct tide_store_view *view,
+                          const struct tide_recorded *recorded)
+{
+  struct tide_store_header header;
+  return tide_space_read(space, recorded->store_lo, &header, sizeof header) &&
+         header.start_ticks == view->header.start_ticks && header.live_map == view->header.live_map;
+}
+
+void tide_recorded_read(struct tide_space *space, int given_fd, struct tide_residence *table,
                         struct tide_recorded *ret_recorded, int *ret_store_fd)
 {
   struct tide_store_view view;
@@ -290,15 +305,12 @@ void tide_recorded_read(struct tide_space *space, struct tide_residence *table,
   *ret_store_fd = -1;
   if (!find_store(space, ret_recorded))
     return;
-  int fd = copy_store(space, ret_recorded);
-  int kept = fd < 0 ? -1 : dup(fd);
+  int fd = given_fd >= 0 ? dup(given_fd) : copy_store(space, ret_recorded);
   if (fd < 0 || tide_store_view_open(&view, fd, &diag))
     return;
-  if (!tide_store_view_refresh(&view, &diag)) {
+  if (!tide_store_view_refresh(&view, &diag) && is_of_process(space, &view, ret_recorded)) {
     read_view(space, &view, table, ret_recorded);
-    *ret_store_fd = kept;
-  } else if (kept >= 0) {
-    close(kept);
+    *ret_store_fd = given_fd >= 0 ? -1 : dup(fd);
   }
   tide_store_view_close(&view);
 }

@@ -3,7 +3,7 @@
 // What a recorder inside the process knows: its own memory, every live block with its site, and the
 // mappings that the program made itself. Read from outside; what makes no sense is left out.
 #pragma once
-#include "residence/table.h"
+#include "model/residence_table.h"
 #include "residence/space.h"
 
 struct tide_recorded_block {
@@ -28,9 +28,10 @@ struct tide_recorded {
   size_t latest; // the block that was asked for last
 };
 
-// Adds the sites to the table. Where there is no recorder nothing is done. The copy of its store
-// that is made for this stays open: *ret_store_fd, -1: none.
-void tide_recorded_read(struct tide_space *space, struct tide_residence *table,
+// Adds the sites to the table. Where there is no recorder nothing is done. given_fd is its store,
+// and of another one nothing is read; -1: a copy is made, which stays open: *ret_store_fd, -1:
+// none.
+void tide_recorded_read(struct tide_space *space, int given_fd, struct tide_residence *table,
                         struct tide_recorded *ret_recorded, int *ret_store_fd);
 void tide_recorded_done(struct tide_recorded *recorded);
 

@@ -2,7 +2,7 @@
 //
 // The order matters: first what lies in heaps, then whatever else somebody is known to have, and
 // what is left of each mapping is told by what the kernel says of that.
-#include "residence/table.h"
+#include "residence/take.h"
 
 #include "base/alloc.h"
 #include "residence/glibc.h"
@@ -268,8 +268,7 @@ static void add_up(struct taking *t)
 {
   struct tide_residence *table = t->table;
   const struct tide_space *space = t->space;
-  for (int i = 0; i < TIDE_RESIDENCE_KINDS; i++)
-    table->sum += table->rows[i];
+  table->sum = tide_residence_sum(table);
   uint64_t told = table->trim + table->pinned;
   table->edges =
       table->rows[TIDE_RESIDENCE_FREE] > told ? table->rows[TIDE_RESIDENCE_FREE] - told : 0;
@@ -287,28 +286,44 @@ static void add_up(struct taking *t)
     qsort(table->files, table->n_files, sizeof *table->files, file_order);
 }
 
-enum tide_err tide_residence_take(uint32_t pid, struct tide_residence *ret_residence,
-                                  struct tide_diag *diag)
+static void take_table(struct taking *t)
 {
-  struct taking t = {.table = ret_residence};
+  size_t claim = 0;
+  tell_heaps(t);
+  add_claims(t);
+  for (size_t i = 0; i < t->space->n_mappings; i++)
+    if (tide_space_is_anonymous(&t->space->mappings[i]))
+      claim = tell_anonymous(t, i, claim);
+    else
+      tell_file(t, &t->space->mappings[i]);
+  name_heap(t);
+  add_up(t);
+}
+
+enum tide_err tide_residence_take(uint32_t pid, int store_fd, struct tide_residence *ret_residence,
+                                  int *ret_store_fd, struct tide_diag *diag)
+{
+  struct tide_residence table = {0};
+  struct taking t = {.table = &table};
+  int copy_fd = -1;
   enum tide_err err = tide_space_take(pid, &t.space, diag);
   if (err)
     return err;
-  *ret_residence = (struct tide_residence){.store_fd = -1};
   t.ledger = (struct tide_ledger){.space = t.space, .to = t.table, .page.start = UINT64_MAX};
-  tide_recorded_read(t.space, t.table, &t.recorded, &t.table->store_fd);
-  tell_heaps(&t);
-  add_claims(&t);
-  size_t claim = 0;
-  for (size_t i = 0; i < t.space->n_mappings; i++)
-    if (tide_space_is_anonymous(&t.space->mappings[i]))
-      claim = tell_anonymous(&t, i, claim);
-    else
-      tell_file(&t, &t.space->mappings[i]);
-  name_heap(&t);
-  add_up(&t);
+  tide_recorded_read(t.space, store_fd, &table, &t.recorded, &copy_fd);
+  if (store_fd >= 0 && !t.recorded.is_there)
+    err = tide_fail(diag, TIDE_ERR_NOT_FOUND, "process %u has become another one", pid);
+  else
+    take_table(&t);
   tide_recorded_done(&t.recorded);
   tide_claims_done(&t.claims);
   tide_space_close(t.space);
+  if (err) {
+    tide_residence_done(&table);
+    return err;
+  }
+  *ret_residence = table;
+  if (ret_store_fd)
+    *ret_store_fd = copy_fd;
   return TIDE_ERR_OK;
 }

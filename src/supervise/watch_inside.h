@@ -7,6 +7,7 @@
 #include "supervise/absent.h"
 #include "supervise/gallery.h"
 #include "supervise/heart.h"
+#include "supervise/lookout.h"
 #include "supervise/pace.h"
 #include "supervise/watch.h"
 #include "observe/sample.h"
@@ -18,12 +19,13 @@ struct tide_watched {
   struct tide_door_visit visit;
   struct tide_store_view view;
   struct tide_sampler sampler;
-  uint32_t *beat;     // NULL: it goes without
-  bool sampling;      // the store is ready
-  bool broken;        // it is no store: not to be looked at again
-  bool ended;         // seen by its pidfd
-  uint64_t look_ns;   // CLOCK_MONOTONIC: when to look next
-  uint32_t n_retries; // looks before it was ready
+  struct tide_lookout_tables tables; // of its memory
+  uint32_t *beat;                    // NULL: it goes without
+  bool sampling;                     // the store is ready
+  bool broken;                       // it is no store: not to be looked at again
+  bool ended;                        // seen by its pidfd
+  uint64_t look_ns;                  // CLOCK_MONOTONIC: when to look next
+  uint32_t n_retries;                // looks before it was ready
 };
 
 struct tide_watch_arrival {
@@ -49,6 +51,7 @@ struct tide_watch {
   int store_errno; // of the last that could not be given a store; 0: none
   // The watch's own.
   struct tide_heart *heart;
+  struct tide_lookout *lookout;
   struct tide_absents *absents;
   uint64_t absents_ns; // CLOCK_MONOTONIC: when to look for them next
   struct tide_watched **living;
@@ -87,6 +90,9 @@ void tide_watch_finish(struct tide_watch *watch, size_t at, const struct tide_wa
 // Of an ended process the kernel may still know how.
 void tide_watch_finish_descendant(struct tide_watch *watch, size_t at, enum tide_end_kind kind,
                                   uint64_t time_ns);
+
+// Hands the table that was taken last to its image.
+void tide_watch_collect_table(struct tide_watch *watch);
 
 bool tide_watched_has_ended(const struct tide_watched *w);
 

@@ -51,6 +51,7 @@ struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
   pthread_mutex_init(&watch->lock, NULL);
   tide_gallery_init(&watch->gallery, TIDE_WATCH_MAX_IMAGES, options->root_pid);
   watch->heart = tide_heart_new(options->objects_changed, options->objects_context);
+  watch->lookout = tide_lookout_new();
   watch->absents = tide_absents_new(options->kin, options->root_pid, options->library);
   watch->start_realtime_ns = realtime_ns();
   watch->origin_ns = options->start.monotonic_ns;
@@ -88,6 +89,7 @@ void tide_watch_free(struct tide_watch *watch)
     free(watch->arrivals[i].parent);
   }
   tide_heart_free(watch->heart);
+  tide_lookout_free(watch->lookout);
   tide_absents_free(watch->absents);
   tide_gallery_done(&watch->gallery);
   free(watch->living);
@@ -396,6 +398,7 @@ struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide
 {
   join(watch);
   take_arrivals(watch);
+  tide_lookout_wait(watch->lookout);
   *ret_n_running = 0;
   while (watch->n_living) {
     const struct tide_watched *w = watch->living[0];

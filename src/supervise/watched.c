@@ -27,6 +27,7 @@ void tide_watched_free(struct tide_watch *watch, struct tide_watched *w)
     close(w->visit.pid_fd);
   tide_store_view_close(&w->view);
   tide_sampler_done(&w->sampler);
+  tide_lookout_tables_done(&w->tables);
   free(w);
 }
 
@@ -65,6 +66,14 @@ bool tide_watched_is_ready(struct tide_watch *watch, struct tide_watched *w, uin
   return true;
 }
 
+static void fill_tables(const struct tide_watched *w, struct tide_image *image)
+{
+  image->residences = tide_alloc_array(w->tables.n, sizeof *image->residences);
+  for (size_t i = 0; i < w->tables.n; i++)
+    if (w->tables.items[i].time_ns <= image->end_ns)
+      image->residences[image->n_residences++] = tide_residence_copy(&w->tables.items[i]);
+}
+
 void tide_watched_read(struct tide_watch *watch, struct tide_watched *w, uint64_t end_ns,
                        bool has_ended, struct tide_image *ret_image)
 {
@@ -93,6 +102,7 @@ void tide_watched_read(struct tide_watch *watch, struct tide_watched *w, uint64_
   if (ret_image->end_ns < ret_image->start_ns)
     ret_image->end_ns = ret_image->start_ns;
   tide_sampler_fill_image(&w->sampler, ret_image);
+  fill_tables(w, ret_image);
 }
 
 static void forget(struct tide_watch *watch, size_t at)
@@ -111,6 +121,7 @@ void tide_watch_finish(struct tide_watch *watch, size_t at, const struct tide_wa
   bool left = tide_absents_left(watch->absents, w->visit.pid, w->visit.born, &moved.time_ns);
   moved.time_ns += watch->origin_ns;
   const struct tide_watch_end *end = left ? &moved : given;
+  tide_watch_collect_table(watch);
   if (tide_watched_is_ready(watch, w, end->time_ns)) {
     struct tide_image image;
     if (end->kind != TIDE_END_UNKNOWN)
@@ -157,6 +168,36 @@ bool tide_watched_has_ended(const struct tide_watched *w)
   return w->visit.pid_fd >= 0 && poll(&ended, 1, 0) == 1;
 }
 
+// One whose image has ended since has nobody to go to.
+void tide_watch_collect_table(struct tide_watch *watch)
+{
+  struct tide_residence table;
+  uint32_t number;
+  if (!tide_lookout_take(watch->lookout, &number, &table))
+    return;
+  for (size_t i = 0; i < watch->n_living; i++)
+    if (watch->living[i]->number == number)
+      tide_lookout_tables_add(&watch->living[i]->tables, &table);
+  tide_residence_done(&table);
+}
+
+static void consider_table(struct tide_watch *watch, struct tide_watched *w, uint64_t time_ns)
+{
+  const struct tide_sampler *s = &w->sampler;
+  if (!w->visit.pid || !s->n_ticks)
+    return;
+  const struct tide_tick *tick = &s->ticks[s->n_ticks - 1].tick;
+  struct tide_lookout_image image = {
+      .number = w->number,
+      .pid = w->visit.pid,
+      .pid_fd = w->visit.pid_fd,
+      .store_fd = w->view.fd,
+      .rss_bytes = tick->rss_bytes,
+      .live_bytes = (uint64_t)tick->live_bytes,
+  };
+  tide_lookout_consider(watch->lookout, &w->tables, &image, time_ns);
+}
+
 static void thin_if_many(struct tide_watch *watch)
 {
   size_t rows = watch->kept_rows, n_largest = 0;
@@ -178,6 +219,7 @@ static void thin_if_many(struct tide_watch *watch)
 uint64_t tide_watch_look_around(struct tide_watch *watch)
 {
   uint64_t next_ns = UINT64_MAX;
+  tide_watch_collect_table(watch);
   for (size_t i = 0; i < watch->n_living; i++) {
     struct tide_watched *w = watch->living[i];
     uint64_t now_ns = tide_monotonic_ns();
@@ -192,6 +234,7 @@ uint64_t tide_watch_look_around(struct tide_watch *watch)
         uint64_t time_ns = tide_watch_since_origin(watch, now_ns);
         w->look_ns =
             watch->origin_ns + tide_sampler_look(&w->sampler, &w->view, time_ns, watch->n_living);
+        consider_table(watch, w, time_ns);
       }
     }
     if (w->look_ns < next_ns)

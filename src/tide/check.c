@@ -55,6 +55,19 @@ static bool late_frees_are_valid(const struct tide_image *image, size_t n_frames
   return true;
 }
 
+static bool residences_are_valid(const struct tide_image *image, size_t n_frames)
+{
+  for (size_t i = 0; i < image->n_residences; i++) {
+    const struct tide_residence *table = &image->residences[i];
+    if (i >= TIDE_MAX_RESIDENCES || (i > 0 && table->time_ns < table[-1].time_ns))
+      return false;
+    for (size_t k = 0; k < table->n_sites; k++)
+      if (table->sites[k].stack >= n_frames)
+        return false;
+  }
+  return true;
+}
+
 static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
                                  struct tide_diag *diag)
 {
@@ -93,6 +106,8 @@ static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
       return breach(diag, idx, "rows of snapshot", i);
   if (!late_frees_are_valid(image, n_frames))
     return breach(diag, idx, "late frees:", image->n_late_frees);
+  if (!residences_are_valid(image, n_frames))
+    return breach(diag, idx, "tables of memory:", image->n_residences);
   if (!names_are_valid(&image->names, n_modules))
     return breach(diag, idx, "stored names of places:", image->names.n_places);
   return TIDE_ERR_OK;

@@ -42,6 +42,7 @@
   X(RESIDENT, 13)                                                                                  \
   X(COST, 14)                                                                                      \
   X(ALLOCATORS, 15)                                                                                \
+  X(RESIDENCE, 16)                                                                                 \
   X(END, 255)
 
 enum tide_part_type {
@@ -80,6 +81,7 @@ void tide_encode_roll(struct tide_buf *out, const struct tide_roll *roll);
 void tide_encode_cost(struct tide_buf *out, const struct tide_cost *cost);
 void tide_encode_resident(struct tide_buf *out, const struct tide_image *image);
 void tide_encode_allocators(struct tide_buf *out, const struct tide_image *image);
+void tide_encode_residence(struct tide_buf *out, const struct tide_residence *table);
 void tide_encode_image(struct tide_buf *out, const struct tide_image *image);
 // Rows first .. first + n of a table; modules, threads and frames without row 0.
 void tide_encode_modules(struct tide_buf *out, const struct tide_image *image, size_t first,
@@ -141,6 +143,8 @@ enum tide_err tide_decode_resident(struct tide_cursor *in, struct tide_image *im
                                    const char **ret_why);
 enum tide_err tide_decode_allocators(struct tide_cursor *in, struct tide_image *image,
                                      const char **ret_why);
+enum tide_err tide_decode_residence(struct tide_cursor *in, struct tide_image *image,
+                                    struct tide_budget *budget, const char **ret_why);
 enum tide_err tide_decode_sites(struct tide_cursor *in, bool by_stack, struct tide_image *image,
                                 struct tide_budget *budget, const char **ret_why);
 enum tide_err tide_decode_snapshots(struct tide_cursor *in, bool goes_on, struct tide_image *image,

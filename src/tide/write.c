@@ -160,6 +160,10 @@ static void put_tables(struct writer *w, size_t image_idx)
     tide_encode_allocators(&w->raw, image);
     put_body_part(w, TIDE_PART_ALLOCATORS, image_idx);
   }
+  for (size_t i = 0; i < image->n_residences; i++) {
+    tide_encode_residence(&w->raw, &image->residences[i]);
+    put_body_part(w, TIDE_PART_RESIDENCE, image_idx);
+  }
   put_table(w, TIDE_PART_MARKS, image_idx, tide_encode_marks, 0, image->n_marks, TIDE_ROWS_OTHER);
   put_symbols(w, image_idx);
 }

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "words/heap_words.h"
 
 #include <string.h>
 
@@ -19,6 +20,85 @@ static char *finished(struct tide_buf *text)
   char *words = text->n ? tide_strdup(tide_buf_cstr(text)) : NULL;
   tide_buf_done(text);
   return words;
+}
+
+const struct tide_residence *tide_residence_highest(const struct tide_image *image)
+{
+  const struct tide_residence *last = NULL;
+  uint64_t most = 0;
+  for (size_t i = 0; i < image->n_residences; i++)
+    most = image->residences[i].sum > most ? image->residences[i].sum : most;
+  for (size_t i = 0; i < image->n_residences; i++)
+    if (image->residences[i].sum >= most - most / 16)
+      last = &image->residences[i];
+  return last;
+}
+
+static const char *keeper(const struct tide_residence *residence)
+{
+  return residence->heap == TIDE_HEAP_GLIBC      ? "malloc"
+         : residence->heap == TIDE_HEAP_JEMALLOC ? "jemalloc"
+                                                 : "the allocator";
+}
+
+static void say_part(struct tide_buf *text, const struct tide_residence *residence,
+                     enum tide_residence_part part, uint64_t n, struct tide_style style)
+{
+  char size[TIDE_UNITS_MAX], trim[TIDE_UNITS_MAX];
+  uint64_t back = residence->trim + residence->trim_top;
+  if (text->n)
+    tide_buf_text(text, ", ");
+  if (part != TIDE_RESIDENT_HELD) {
+    tide_buf_printf(text, "%s %s", tide_residence_part_words(part), bytes(size, n, style));
+    return;
+  }
+  tide_buf_printf(text, "freed but kept by %s %s", keeper(residence), bytes(size, n, style));
+  if (residence->heap == TIDE_HEAP_GLIBC)
+    tide_buf_printf(text, " (a trim would give back %s)",
+                    back ? bytes(trim, back, style) : "nothing");
+}
+
+// The live first, then whatever is a twentieth at least of what is not the recorder's.
+char *tide_residence_parts_words(const struct tide_residence *residence, struct tide_style style)
+{
+  struct tide_buf text = {0};
+  uint64_t parts[TIDE_RESIDENT_PARTS];
+  tide_residence_parts(residence, parts);
+  uint64_t own = residence->sum - parts[TIDE_RESIDENT_RECORDER];
+  say_part(&text, residence, TIDE_RESIDENT_LIVE, parts[TIDE_RESIDENT_LIVE], style);
+  for (int i = TIDE_RESIDENT_LIVE + 1; i < TIDE_RESIDENT_RECORDER; i++)
+    if (parts[i] && parts[i] >= own / 20)
+      say_part(&text, residence, (enum tide_residence_part)i, parts[i], style);
+  return finished(&text);
+}
+
+enum { LEAST_OWN_BYTES = 8 << 20 };
+
+char *tide_residence_why_words(const struct tide_image *image, struct tide_style style)
+{
+  const struct tide_residence *most = tide_residence_highest(image);
+  uint64_t parts[TIDE_RESIDENT_PARTS];
+  char time[TIDE_UNITS_MAX];
+  if (!most)
+    return NULL;
+  tide_residence_parts(most, parts);
+  uint64_t own = most->sum - parts[TIDE_RESIDENT_RECORDER];
+  if (own < LEAST_OWN_BYTES || parts[TIDE_RESIDENT_LIVE] > own / 2)
+    return NULL;
+  uint64_t at_ns = most->time_ns > image->start_ns ? most->time_ns - image->start_ns : 0;
+  TIDE_CLEANUP_FREE char *words = tide_residence_parts_words(most, style);
+  return tide_sprintf("in memory at %s: %s", tide_units_time(time, at_ns, style.utf8), words);
+}
+
+char *tide_residence_sentence(const struct tide_image *image, struct tide_style style)
+{
+  char size[TIDE_UNITS_MAX];
+  const struct tide_residence *most = tide_residence_highest(image);
+  TIDE_CLEANUP_FREE char *words = tide_residence_why_words(image, style);
+  if (!words)
+    return NULL;
+  uint64_t own = most->sum - most->rows[TIDE_RESIDENCE_RECORDER];
+  return tide_sprintf("%s were %s", bytes(size, own, style), words);
 }
 
 char *tide_residence_sum_words(const struct tide_residence *residence, struct tide_style style)
@@ -103,6 +183,17 @@ char *tide_residence_beside_words(const struct tide_residence *residence, struct
     tide_buf_printf(&text, "%s%s read and never written (one page of zeros)", text.n ? ", " : "",
                     bytes(n, residence->zeros, style));
   return finished(&text);
+}
+
+char *tide_residence_missed_words(const struct tide_image *image, uint64_t own_bytes,
+                                  struct tide_style style)
+{
+  char most[TIDE_UNITS_MAX];
+  if (!image->rss_is_own || image->max_rss_bytes <= own_bytes + own_bytes / 8)
+    return NULL;
+  TIDE_CLEANUP_FREE char *when = tide_resident_high_words(style, image);
+  return tide_sprintf("RSS was %s at its highest, without tidemark's own, %s",
+                      bytes(most, image->max_rss_bytes, style), when);
 }
 
 char *tide_residence_limit_words(const struct tide_residence *residence, struct tide_style style)

@@ -4,7 +4,19 @@
 // there is nothing to say.
 #pragma once
 #include "base/units.h"
-#include "residence/table.h"
+#include "model/model.h"
+
+// The table of an image with the most memory, of several like it the last: what was freed meanwhile
+// is still in memory then. NULL: there is none.
+const struct tide_residence *tide_residence_highest(const struct tide_image *image);
+
+// Why RSS was so much more than the heap: "at 1.20 s: live blocks 13.0 MiB; 210 MiB freed but kept
+// by malloc (a trim would give back 180 MiB); files 3.2 MiB". NULL: it was not, or nobody looked.
+char *tide_residence_why_words(const struct tide_image *image, struct tide_style style);
+char *tide_residence_sentence(const struct tide_image *image, struct tide_style style);
+
+// One line of its parts: "live blocks 13.0 MiB, files and shared memory 3.2 MiB".
+char *tide_residence_parts_words(const struct tide_residence *residence, struct tide_style style);
 
 // How the sum stands to what the kernel counts: "exactly what the kernel counts", or within which
 // bounds.
@@ -19,6 +31,11 @@ char *tide_residence_untouched_words(const struct tide_residence *residence,
 
 // What lies beside the table: swap, large pages, zeros.
 char *tide_residence_beside_words(const struct tide_residence *residence, struct tide_style style);
+
+// That most was in memory at another moment than that of the table. own_bytes: what is not the
+// recorder's in it.
+char *tide_residence_missed_words(const struct tide_image *image, uint64_t own_bytes,
+                                  struct tide_style style);
 
 // What could not be told, and why.
 char *tide_residence_limit_words(const struct tide_residence *residence, struct tide_style style);

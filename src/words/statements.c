@@ -9,6 +9,7 @@
 #include "words/culprit_words.h"
 #include "words/heap_words.h"
 #include "words/image_text.h"
+#include "words/residence_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,7 @@ static void tell_resident(const struct telling *t)
   tell_sentence(t, TIDE_STATEMENT_RSS, tide_rss_sentence(t->image, t->options->style));
   if (tide_resident_has_high(t->image))
     tell_sentence(t, TIDE_STATEMENT_RSS, tide_rss_high_sentence(t->image, t->options->style));
+  tell_sentence(t, TIDE_STATEMENT_RSS, tide_residence_sentence(t->image, t->options->style));
 }
 
 // Only where the program maps memory itself: it is not heap, but it is in the RSS.

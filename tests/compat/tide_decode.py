@@ -19,7 +19,8 @@ MAGIC = b"\x89TIDE\r\n\x1a"
 PART_HEADER = struct.Struct("<4sHHIIQQII")
 MASK64 = (1 << 64) - 1
 FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
-SYMBOLS, LATE_FREES, ROLL, RESIDENT, COST, ALLOCATORS, END = 10, 11, 12, 13, 14, 15, 255
+SYMBOLS, LATE_FREES, ROLL, RESIDENT, COST, ALLOCATORS = 10, 11, 12, 13, 14, 15
+RESIDENCE, END = 16, 255
 STORED, BEHIND, BY_STACK, GOES_ON = 1, 2, 4, 8
 N_REASONS = 18
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
@@ -208,6 +209,7 @@ def decode_image(p, own_index):
     image["has_resized_bytes"] = image["has_tick_resizes"] = False
     image["resident"] = None
     image["allocators"] = None
+    image["residences"] = []
     return image
 
 
@@ -529,6 +531,38 @@ def decode_allocators(p, image):
         for _ in range(n)]}
 
 
+KINDS, OTHER_KIND = 18, 15
+
+
+def decode_residence(p, image):
+    if len(image["residences"]) == 64:
+        raise Stop("too many tables of memory")
+    flags, heap = p.varint(), p.varint(32)
+    facts = [flags & 1, flags >> 1 & 1, heap if heap <= 3 else 0] + [p.varint() for _ in range(22)]
+    if image["residences"] and image["residences"][-1]["facts"][3] > facts[3]:
+        raise Stop("tables of memory are out of order")
+    rows = [0] * KINDS
+    for i in range(n_rows_of(p, 1)):
+        at = i if i < KINDS else OTHER_KIND
+        rows[at] = (rows[at] + p.varint()) % (1 << 64)
+    arenas = [[p.varint() & 1, p.varint(32), *(p.varint() for _ in range(6))]
+              for _ in range(n_rows_of(p, 8))]
+    files = [[p.string(), p.varint(), p.varint()] for _ in range(n_rows_of(p, 3))]
+    sites = [[p.varint(32), p.varint() & 1, *(p.varint() for _ in range(9))]
+             for _ in range(n_rows_of(p, 11))]
+    if any(site[0] > len(image["frames"]) for site in sites):
+        raise Stop("a site has no stack")
+    image["residences"].append(
+        {"facts": facts, "rows": rows, "arenas": arenas, "files": files, "sites": sites})
+
+
+def n_rows_of(p, least_bytes):
+    n = p.varint()
+    if n * least_bytes > len(p.data):
+        raise Stop("it claims more rows than it holds")
+    return n
+
+
 def decode_cost(p):
     return {name: p.varint() for name in ("cpu_ns", "recorder_ns", "supervisor_ns")}
 
@@ -567,6 +601,7 @@ TABLES = {
     LATE_FREES: decode_late_frees,
     RESIDENT: decode_resident,
     ALLOCATORS: decode_allocators,
+    RESIDENCE: decode_residence,
 }
 
 

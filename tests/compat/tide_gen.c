@@ -347,6 +347,60 @@ static void gen_allocators(struct gen *g, struct tide_image *image)
                                                    .peak_bytes = any_signed(g)};
 }
 
+static void gen_residence(struct gen *g, struct tide_residence *table, size_t n_frames)
+{
+  uint64_t *fields[] = {
+      &table->rss_before,    &table->rss_after,   &table->asked,          &table->untouched,
+      &table->swapped,       &table->zeros,       &table->huge_pool,      &table->huge,
+      &table->trim,          &table->trim_top,    &table->purge,          &table->pinned,
+      &table->edges,         &table->thread_tops, &table->n_pinned_pages, &table->n_shared_pins,
+      &table->n_resyncs,     &table->skipped,     &table->n_unread,       &table->n_sites_left,
+      &table->left_resident,
+  };
+  for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
+    *fields[k] = any(g);
+  for (int k = 0; k < TIDE_RESIDENCE_KINDS; k++)
+    table->rows[k] = any(g);
+  table->is_bounded = below(g, 2);
+  table->has_recorder = below(g, 2);
+  table->heap = (enum tide_residence_heap)below(g, 4);
+  table->n_arenas = any_count(g, 3);
+  table->arenas = tide_alloc_array(table->n_arenas, sizeof *table->arenas);
+  for (size_t i = 0; i < table->n_arenas; i++)
+    table->arenas[i] = (struct tide_residence_arena){below(g, 2), (uint32_t)any(g), any(g), any(g),
+                                                     any(g),      any(g),           any(g), any(g)};
+  table->n_files = any_count(g, 3);
+  table->files = tide_alloc_array(table->n_files, sizeof *table->files);
+  for (size_t i = 0; i < table->n_files; i++) {
+    char *path = any_string(g);
+    table->files[i] = (struct tide_residence_file){path ? path : tide_strdup(""), any(g), any(g)};
+  }
+  table->n_sites = n_frames > 1 ? any_count(g, 4) : 0;
+  table->sites = tide_alloc_array(table->n_sites, sizeof *table->sites);
+  for (size_t i = 0; i < table->n_sites; i++)
+    table->sites[i] = (struct tide_residence_site){below(g, (uint32_t)n_frames),
+                                                   below(g, 2),
+                                                   any(g),
+                                                   any(g),
+                                                   any(g),
+                                                   any(g),
+                                                   any(g),
+                                                   any(g),
+                                                   any(g),
+                                                   any(g),
+                                                   any(g)};
+}
+
+static void gen_residences(struct gen *g, struct tide_image *image)
+{
+  image->n_residences = below(g, 3);
+  image->residences = tide_alloc_array(image->n_residences, sizeof *image->residences);
+  for (size_t i = 0; i < image->n_residences; i++) {
+    gen_residence(g, &image->residences[i], image->n_frames);
+    image->residences[i].time_ns = i * 1000 + below(g, 1000);
+  }
+}
+
 static void gen_cost(struct gen *g, struct tide_capture *capture)
 {
   capture->has_cost = below(g, 4) != 0;
@@ -416,6 +470,8 @@ struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
     gen_resident(&g, &capture->images[i]);
   for (size_t i = 0; i < capture->n_images; i++)
     gen_allocators(&g, &capture->images[i]);
+  for (size_t i = 0; i < capture->n_images; i++)
+    gen_residences(&g, &capture->images[i]);
   return capture;
 }
 

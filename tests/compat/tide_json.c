@@ -298,6 +298,53 @@ static void put_allocators(struct tide_buf *out, const struct tide_image *image)
   tide_buf_text(out, "]}");
 }
 
+static void put_list(struct tide_buf *out, const uint64_t *numbers, size_t n)
+{
+  for (size_t i = 0; i < n; i++)
+    tide_buf_printf(out, "%s%" PRIu64, i ? ", " : "", numbers[i]);
+}
+
+static void put_residence(struct tide_buf *out, const struct tide_residence *t)
+{
+  const uint64_t facts[] = {
+      t->is_bounded, t->has_recorder, t->heap,        t->time_ns,        t->rss_before,
+      t->rss_after,  t->asked,        t->untouched,   t->swapped,        t->zeros,
+      t->huge_pool,  t->huge,         t->trim,        t->trim_top,       t->purge,
+      t->pinned,     t->edges,        t->thread_tops, t->n_pinned_pages, t->n_shared_pins,
+      t->n_resyncs,  t->skipped,      t->n_unread,    t->n_sites_left,   t->left_resident,
+  };
+  tide_buf_text(out, "{\"facts\": [");
+  put_list(out, facts, sizeof facts / sizeof *facts);
+  tide_buf_text(out, "], \"rows\": [");
+  put_list(out, t->rows, TIDE_RESIDENCE_KINDS);
+  tide_buf_text(out, "], \"arenas\": [");
+  for (size_t i = 0; i < t->n_arenas; i++) {
+    const struct tide_residence_arena *a = &t->arenas[i];
+    const uint64_t row[] = {a->is_main, a->n_heaps, a->size, a->in_use,
+                            a->free,    a->trim,    a->top,  a->trim_top};
+    tide_buf_text(out, i ? ", [" : "[");
+    put_list(out, row, sizeof row / sizeof *row);
+    tide_buf_text(out, "]");
+  }
+  tide_buf_text(out, "], \"files\": [");
+  for (size_t i = 0; i < t->n_files; i++) {
+    tide_buf_text(out, i ? ", [" : "[");
+    put_text(out, t->files[i].path, strlen(t->files[i].path));
+    tide_buf_printf(out, ", %" PRIu64 ", %" PRIu64 "]", t->files[i].resident, t->files[i].copied);
+  }
+  tide_buf_text(out, "], \"sites\": [");
+  for (size_t i = 0; i < t->n_sites; i++) {
+    const struct tide_residence_site *s = &t->sites[i];
+    const uint64_t row[] = {s->stack,    s->is_mapped,   s->n_blocks,      s->asked,
+                            s->resident, s->untouched,   s->n_pinned,      s->pinned,
+                            s->n_large,  s->large_asked, s->large_resident};
+    tide_buf_text(out, i ? ", [" : "[");
+    put_list(out, row, sizeof row / sizeof *row);
+    tide_buf_text(out, "]");
+  }
+  tide_buf_text(out, "]}");
+}
+
 static void put_late_frees(struct tide_buf *out, const struct tide_image *image)
 {
   tide_buf_text(out, ", \"late_frees\": [");
@@ -331,6 +378,12 @@ static void put_image(struct tide_buf *out, const struct tide_image *image, bool
   put_late_frees(out, image);
   put_resident(out, image);
   put_allocators(out, image);
+  tide_buf_text(out, ", \"residences\": [");
+  for (size_t i = 0; i < image->n_residences; i++) {
+    tide_buf_text(out, i ? ", " : "");
+    put_residence(out, &image->residences[i]);
+  }
+  tide_buf_text(out, "]");
   tide_buf_text(out, "}");
 }
 

@@ -2,8 +2,10 @@
 """tidemark maps: a table that adds up to what the kernel counts, with every row what it says."""
 import json
 import os
+import pathlib
 import re
 import subprocess
+import time
 
 from ground import expect, test
 
@@ -519,13 +521,59 @@ int main(void)
 
 
 @test
+def maps_of_a_capture(ground):
+    """What was looked at meanwhile is what one sees oneself; then report and JSON say it."""
+    prog = ground.build("fragmented", FRAGMENTED)
+    out = ground.scratch / "standing.tide"
+    with Standing(ground, prog) as standing:
+        now, then = standing.table(), {"rows": {}}
+        same = ("live_blocks", "rounding", "free", "cached", "top", "main_stack", "mapped")
+        end = time.monotonic() + 120  # it is in the next checkpoint but one, usually
+        while any(then["rows"].get(kind) != now["rows"][kind] for kind in same):
+            expect(time.monotonic() < end, f"{then['rows']}, not {now['rows']}")
+            time.sleep(0.2)
+            done = ground.run(ground.tidemark, "maps", "--json", "--at", "end", out)
+            then = json.loads(done.stdout) if done.status == 0 else then
+        expect(then["rss_before"] == then["rss_after"] == then["sum"], f"{then}")
+        expect(then["pid"] == standing.pid and then["time_ns"] > 0, f"{then}")
+        for key in "heap", "arenas":
+            expect(then[key] == now[key], f"{then[key]}, not {now[key]}")
+        for name in "often", "rarely":
+            expect(place(then, name) == place(now, name), f"{then['places']}")
+        trims_as_told(standing, then)
+    done = ground.run(ground.tidemark, "maps", out)
+    expect("malloc_trim(0) would give back" in done.stdout, done.stdout)
+    totals = json.loads(ground.run(ground.tidemark, "report", "--json", out).stdout)["totals"]
+    held = [look for look in totals["rss_by_kind"] if look["time_ns"] == then["time_ns"]]
+    rows = then["rows"]
+    expect(held and held[0]["held"] == sum(rows[k] for k in ("free", "cached", "top", "allocator"))
+           and held[0]["trim"] == then["heap"]["trim"] + then["heap"]["trim_top"], f"{totals}")
+    done = ground.run(ground.tidemark, "report", out)
+    expect("freed but kept by malloc" in " ".join(done.stdout.split()), done.stdout)
+
+
+@test
+def maps_knows_what_of_large_blocks_is_touched(ground):
+    prog = ground.build("untouched", UNTOUCHED)
+    with Standing(ground, prog) as standing:
+        large = place(standing.table(), "large")
+        touched = len(range(0, 64 * MIB, 40960)) * PAGE
+        expect(large["large_blocks"] == 1 and large["large_asked"] == 64 * MIB and
+               near(large["large_resident"], touched), f"{large}, not {touched}")
+        expect("1 block, asked 64.0 MiB, touched 6.4 MiB" in standing.text(), standing.text())
+
+
+@test
 def maps_refuses_what_it_cannot_see(ground):
     def refused(status, said, *arguments):
         done = ground.run(ground.tidemark, "maps", *arguments)
         expect(done.status == status and said in done.stderr, f"{arguments}: {done}")
 
-    refused(2, "of which process?")
-    refused(2, "not the number of a process", "redis")
+    refused(1, "cannot open redis", "redis")
+    refused(2, "--at is for a capture", os.getpid(), "--at", "2s")
+    refused(2, "one file at a time", 1, 2)
+    refused(1, "nobody looked where the memory",
+            pathlib.Path(__file__).parents[1] / "golden/dhat.json")
     refused(1, "there is no process", 4194305)
     if "VmSize" not in open("/proc/2/status", encoding="utf-8").read():
         refused(1, "one of the kernel's own", 2)

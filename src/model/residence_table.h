@@ -5,15 +5,15 @@
 //
 // What is known of the heap depends on who can be asked: of glibc's allocator every arena is
 // walked, block by block; with the recorder in the process, too, every live block has its site and
-// its size as it was asked for, whatever the allocator.
+// its size as it was asked for, whatever the allocator. src/residence takes such tables.
 #pragma once
-#include "base/err.h"
-
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum tide_residence_kind {
-#define KIND(tag, key, words) TIDE_RESIDENCE_##tag,
-#include "residence/kinds.def"
+#define KIND(tag, key, part, words) TIDE_RESIDENCE_##tag,
+#include "model/residence_kinds.def"
 #undef KIND
   TIDE_RESIDENCE_KINDS
 };
@@ -37,14 +37,18 @@ struct tide_residence_file {
 };
 
 // Blocks, or mappings of the program's own, that came from one stack. Bytes.
+#define TIDE_RESIDENCE_LARGE (64u << 10)
 struct tide_residence_site {
-  uint32_t stack; // node of the recorder's store
+  uint32_t stack; // node of the recorder's store, and so the frame of its image
   bool is_mapped; // mappings
   uint64_t n_blocks, asked;
   uint64_t resident;  // of what was asked for
   uint64_t untouched; // of it, not in memory
   uint64_t n_pinned;  // pages with free memory that no other site's blocks keep
   uint64_t pinned;    // the free bytes on them
+  // Of the blocks those of TIDE_RESIDENCE_LARGE bytes and more: pages that nobody touches are in
+  // these.
+  uint64_t n_large, large_asked, large_resident;
 };
 
 enum tide_residence_heap {
@@ -55,6 +59,7 @@ enum tide_residence_heap {
 };
 
 struct tide_residence {
+  uint64_t time_ns;                    // of one in a capture
   uint64_t rows[TIDE_RESIDENCE_KINDS]; // bytes in memory
   uint64_t sum;                        // of the rows
   uint64_t rss_before, rss_after;      // as the kernel counted around the look
@@ -73,21 +78,38 @@ struct tide_residence {
   uint64_t n_resyncs, skipped; // times the heap changed under the walk, and bytes not told then
   uint64_t n_unread;           // tables of live blocks that could not be read
   bool has_recorder;
-  int store_fd; // a copy of its store, in which the sites' stacks are; -1: none
   struct tide_residence_arena *arenas;
   size_t n_arenas, cap_arenas;
   struct tide_residence_file *files; // by falling size
   size_t n_files, cap_files;
   struct tide_residence_site *sites; // by falling size
   size_t n_sites, cap_sites;
+  uint64_t n_sites_left; // of a shortened table: those that are not in it, and their bytes
+  uint64_t left_resident;
 };
 
 void tide_residence_done(struct tide_residence *residence);
+struct tide_residence tide_residence_copy(const struct tide_residence *from);
 
-// ---- taken ----
+// Keeps the sites that tell most, the arenas and files of the most bytes: at most so many of each.
+void tide_residence_shorten(struct tide_residence *residence, size_t most);
+
+// The sum of its rows.
+uint64_t tide_residence_sum(const struct tide_residence *residence);
+
+// ---- few kinds ----
 //
-// Taking the table of a process: see table.h for what is in it. It is made from outside, from what
-// is in memory and what is written there, and stops nobody.
-
-enum tide_err tide_residence_take(uint32_t pid, struct tide_residence *ret_residence,
-                                  struct tide_diag *diag);
+// Over time a few are enough.
+enum tide_residence_part {
+  TIDE_RESIDENT_LIVE,  // blocks in use, with their headers
+  TIDE_RESIDENT_HELD,  // free, and kept by the allocator
+  TIDE_RESIDENT_FILES, // and shared memory
+  TIDE_RESIDENT_STACKS,
+  TIDE_RESIDENT_OTHER, // mapped by the program, data, whatever else
+  TIDE_RESIDENT_RECORDER,
+  TIDE_RESIDENT_PARTS
+};
+const char *tide_residence_part_key(enum tide_residence_part part);
+const char *tide_residence_part_words(enum tide_residence_part part);
+void tide_residence_parts(const struct tide_residence *residence,
+                          uint64_t ret_bytes[TIDE_RESIDENT_PARTS]);

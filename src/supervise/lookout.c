@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The thread that takes tables, and when it shall. See lookout.h.
+//
+// Threads: the watch's calls everything here but look_out(). What both touch is under the lock.
+#define _GNU_SOURCE
+#include "supervise/lookout.h"
+
+#include "base/alloc.h"
+#include "residence/take.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+#define MIB (UINT64_C(1) << 20)
+#define CREDIT_NS (500 * MS)
+#define SHARE 50u              // of a core: one in so many
+#define FIRST_BYTES (16 * MIB) // from there on a newcomer is looked at; a smaller one
+#define FIRST_NS (200 * MS)    // when it is so old
+#define FIRST_INTERVAL_NS (500 * MS)
+#define STILL_NS (20 * MS)
+#define GUESSED_NS_PER_KIB 512u // before one was taken: 0.5 s for a gigabyte
+
+enum { MAX_TABLES = 16, MAX_ROWS = 256 };
+
+struct tide_lookout {
+  pthread_t thread;
+  bool has_thread;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  // Under the lock.
+  bool stop, is_busy, is_ready;  // ready: taken, and not yet fetched
+  struct tide_lookout_image job; // its descriptors are ours
+  struct tide_residence table;
+  uint64_t cost_ns; // of the last
+  // The watch's own.
+  uint64_t spent_ns, ns_per_kib;
+  uint64_t asked_ns, asked_bytes; // of the one under way
+};
+
+static uint64_t own_cpu_ns(void)
+{
+  struct timespec spent;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return (uint64_t)spent.tv_sec * 1000 * MS + (uint64_t)spent.tv_nsec;
+}
+
+static void close_job(struct tide_lookout_image *job)
+{
+  if (job->pid_fd >= 0)
+    close(job->pid_fd);
+  if (job->store_fd >= 0)
+    close(job->store_fd);
+}
+
+static bool has_ended(int pid_fd)
+{
+  struct pollfd ended = {pid_fd, POLLIN, 0};
+  return pid_fd >= 0 && poll(&ended, 1, 0) == 1;
+}
+
+// False: the process ended or became another one meanwhile, or may not be looked at.
+static bool take(const struct tide_lookout_image *job, struct tide_residence *ret_table)
+{
+  struct tide_diag diag;
+  if (tide_residence_take(job->pid, job->store_fd, ret_table, NULL, &diag))
+    return false;
+  if (!has_ended(job->pid_fd) && ret_table->rss_after) {
+    tide_residence_shorten(ret_table, MAX_ROWS);
+    return true;
+  }
+  tide_residence_done(ret_table);
+  return false;
+}
+
+static void *look_out(void *context)
+{
+  struct tide_lookout *lookout = context;
+  pthread_mutex_lock(&lookout->lock);
+  for (;;) {
+    while (!lookout->stop && !(lookout->is_busy && !lookout->is_ready))
+      pthread_cond_wait(&lookout->changed, &lookout->lock);
+    if (lookout->stop)
+      break;
+    struct tide_lookout_image job = lookout->job;
+    pthread_mutex_unlock(&lookout->lock);
+    struct tide_residence table = {0};
+    uint64_t before_ns = own_cpu_ns();
+    bool taken = take(&job, &table);
+    uint64_t cost_ns = own_cpu_ns() - before_ns;
+    pthread_mutex_lock(&lookout->lock);
+    close_job(&lookout->job);
+    lookout->table = taken ? table : (struct tide_residence){0};
+    lookout->cost_ns = cost_ns;
+    lookout->is_ready = true;
+    pthread_cond_broadcast(&lookout->changed);
+  }
+  pthread_mutex_unlock(&lookout->lock);
+  return NULL;
+}
+
+struct tide_lookout *tide_lookout_new(void)
+{
+  struct tide_lookout *lookout = tide_alloc(sizeof *lookout);
+  pthread_mutex_init(&lookout->lock, NULL);
+  pthread_cond_init(&lookout->changed, NULL);
+  lookout->ns_per_kib = GUESSED_NS_PER_KIB;
+  return lookout;
+}
+
+void tide_lookout_wait(struct tide_lookout *lookout)
+{
+  pthread_mutex_lock(&lookout->lock);
+  while (lookout->is_busy && !lookout->is_ready)
+    pthread_cond_wait(&lookout->changed, &lookout->lock);
+  pthread_mutex_unlock(&lookout->lock);
+}
+
+void tide_lookout_free(struct tide_lookout *lookout)
+{
+  if (!lookout)
+    return;
+  tide_lookout_wait(lookout);
+  pthread_mutex_lock(&lookout->lock);
+  lookout->stop = true;
+  pthread_cond_broadcast(&lookout->changed);
+  pthread_mutex_unlock(&lookout->lock);
+  if (lookout->has_thread)
+    pthread_join(lookout->thread, NULL);
+  tide_residence_done(&lookout->table);
+  pthread_mutex_destroy(&lookout->lock);
+  pthread_cond_destroy(&lookout->changed);
+  free(lookout);
+}
+
+// ---- when ----
+
+static bool is_other(const struct tide_lookout_image *image, uint64_t rss_bytes,
+                     uint64_t live_bytes)
+{
+  uint64_t much = rss_bytes / 8;
+  uint64_t moved = image->live_bytes > live_bytes ? image->live_bytes - live_bytes
+                                                  : live_bytes - image->live_bytes;
+  return image->rss_bytes > rss_bytes + much || moved > much;
+}
+
+static void note_moves(struct tide_lookout_tables *tables, const struct tide_lookout_image *image,
+                       uint64_t now_ns)
+{
+  if (!is_other(image, tables->still_bytes, tables->still_live))
+    return;
+  tables->still_bytes = image->rss_bytes;
+  tables->still_live = image->live_bytes;
+  tables->still_ns = now_ns;
+}
+
+static bool is_due(const struct tide_lookout *lookout, const struct tide_lookout_tables *tables,
+                   const struct tide_lookout_image *image, uint64_t now_ns)
+{
+  uint64_t expected_ns = image->rss_bytes / 1024 * lookout->ns_per_kib;
+  uint64_t after_ns = lookout->spent_ns + expected_ns, earned_ns = now_ns / SHARE;
+  bool is_time = now_ns >= tables->next_ns;
+  bool is_new = tables->seen_bytes ? is_other(image, tables->seen_bytes, tables->seen_live)
+                                   : image->rss_bytes >= FIRST_BYTES;
+  if (after_ns <= earned_ns)
+    return is_new || is_time;
+  return after_ns <= earned_ns + CREDIT_NS && (is_new || (is_time && !tables->seen_bytes)) &&
+         now_ns - tables->still_ns >= STILL_NS + 2 * expected_ns;
+}
+
+void tide_lookout_consider(struct tide_lookout *lookout, struct tide_lookout_tables *tables,
+                           const struct tide_lookout_image *image, uint64_t now_ns)
+{
+  if (!tables->interval_ns) {
+    tables->interval_ns = FIRST_INTERVAL_NS;
+    tables->next_ns = now_ns + FIRST_NS;
+  }
+  if (!image->rss_bytes)
+    return;
+  note_moves(tables, image, now_ns);
+  if (!is_due(lookout, tables, image, now_ns))
+    return;
+  pthread_mutex_lock(&lookout->lock);
+  bool is_free = !lookout->is_busy;
+  if (is_free) {
+    lookout->job = *image;
+    lookout->job.pid_fd = image->pid_fd < 0 ? -1 : fcntl(image->pid_fd, F_DUPFD_CLOEXEC, 0);
+    lookout->job.store_fd = fcntl(image->store_fd, F_DUPFD_CLOEXEC, 0);
+    lookout->is_busy = true;
+    lookout->is_ready = false;
+    pthread_cond_broadcast(&lookout->changed);
+  }
+  pthread_mutex_unlock(&lookout->lock);
+  if (!is_free)
+    return;
+  lookout->asked_ns = now_ns;
+  lookout->asked_bytes = image->rss_bytes;
+  tables->seen_bytes = image->rss_bytes;
+  tables->seen_live = image->live_bytes;
+  tables->next_ns = now_ns + tables->interval_ns;
+  if (!lookout->has_thread)
+    lookout->has_thread = !pthread_create(&lookout->thread, NULL, look_out, lookout);
+  if (!lookout->has_thread) { // there will be no tables
+    close_job(&lookout->job);
+    lookout->is_busy = false;
+    lookout->spent_ns = UINT64_MAX / 2;
+  }
+}
+
+bool tide_lookout_take(struct tide_lookout *lookout, uint32_t *ret_number,
+                       struct tide_residence *ret_table)
+{
+  pthread_mutex_lock(&lookout->lock);
+  bool is_ready = lookout->is_busy && lookout->is_ready;
+  struct tide_residence table = lookout->table;
+  uint64_t cost_ns = lookout->cost_ns;
+  *ret_number = lookout->job.number;
+  if (is_ready) {
+    lookout->table = (struct tide_residence){0};
+    lookout->is_busy = lookout->is_ready = false;
+  }
+  pthread_mutex_unlock(&lookout->lock);
+  if (!is_ready)
+    return false;
+  lookout->spent_ns += cost_ns;
+  if (lookout->asked_bytes >= MIB)
+    lookout->ns_per_kib = cost_ns / (lookout->asked_bytes / 1024) + 1;
+  table.time_ns = lookout->asked_ns;
+  *ret_table = table;
+  return table.sum != 0;
+}
+
+// ---- kept ----
+
+static size_t highest(const struct tide_lookout_tables *tables)
+{
+  size_t most = 0;
+  for (size_t i = 1; i < tables->n; i++)
+    if (tables->items[i].sum > tables->items[most].sum)
+      most = i;
+  return most;
+}
+
+static void thin(struct tide_lookout_tables *tables)
+{
+  size_t kept = 0, most = highest(tables);
+  for (size_t i = 0; i < tables->n; i++)
+    if (i % 2 || i == most)
+      tables->items[kept++] = tables->items[i];
+    else
+      tide_residence_done(&tables->items[i]);
+  tables->n = kept;
+  tables->interval_ns *= 2;
+}
+
+void tide_lookout_tables_add(struct tide_lookout_tables *tables, struct tide_residence *table)
+{
+  if (tables->n == MAX_TABLES)
+    thin(tables);
+  if (!tables->items)
+    tables->items = tide_alloc_array(MAX_TABLES, sizeof *tables->items);
+  tables->items[tables->n++] = *table;
+  *table = (struct tide_residence){0};
+}
+
+void tide_lookout_tables_done(struct tide_lookout_tables *tables)
+{
+  for (size_t i = 0; i < tables->n; i++)
+    tide_residence_done(&tables->items[i]);
+  free(tables->items);
+  *tables = (struct tide_lookout_tables){0};
+}

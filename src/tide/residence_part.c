@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The payload of a RESIDENCE part, both ways: one table of resident memory. docs/tide-format.md
+// has its fields.
+#include "model/residence_table.h"
+#include "tide/decode.h"
+
+#include <stdlib.h>
+
+enum { IS_BOUNDED = 1, HAS_RECORDER = 2, IS_MAIN = 1, IS_MAPPED = 1 };
+
+// In the order of the file.
+#define FIELDS(table)                                                                              \
+  {                                                                                                \
+    &(table)->time_ns, &(table)->rss_before, &(table)->rss_after, &(table)->asked,                 \
+        &(table)->untouched, &(table)->swapped, &(table)->zeros, &(table)->huge_pool,              \
+        &(table)->huge, &(table)->trim, &(table)->trim_top, &(table)->purge, &(table)->pinned,     \
+        &(table)->edges, &(table)->thread_tops, &(table)->n_pinned_pages, &(table)->n_shared_pins, \
+        &(table)->n_resyncs, &(table)->skipped, &(table)->n_unread, &(table)->n_sites_left,        \
+        &(table)->left_resident,                                                                   \
+  }
+#define ARENA_FIELDS(row)                                                                          \
+  {                                                                                                \
+    &(row)->size, &(row)->in_use, &(row)->free, &(row)->trim, &(row)->top, &(row)->trim_top        \
+  }
+#define SITE_FIELDS(row)                                                                           \
+  {                                                                                                \
+    &(row)->n_blocks, &(row)->asked, &(row)->resident, &(row)->untouched, &(row)->n_pinned,        \
+        &(row)->pinned, &(row)->n_large, &(row)->large_asked, &(row)->large_resident,              \
+  }
+#define N_OF(array) (sizeof(array) / sizeof *(array))
+
+static void put_fields(struct tide_buf *out, const uint64_t *const *fields, size_t n)
+{
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, *fields[i]);
+}
+
+void tide_encode_residence(struct tide_buf *out, const struct tide_residence *table)
+{
+  const uint64_t *fields[] = FIELDS(table);
+  tide_buf_varint(out,
+                  (table->is_bounded ? IS_BOUNDED : 0) | (table->has_recorder ? HAS_RECORDER : 0));
+  tide_buf_varint(out, table->heap);
+  put_fields(out, fields, N_OF(fields));
+  tide_buf_varint(out, TIDE_RESIDENCE_KINDS);
+  for (int i = 0; i < TIDE_RESIDENCE_KINDS; i++)
+    tide_buf_varint(out, table->rows[i]);
+  tide_buf_varint(out, table->n_arenas);
+  for (size_t i = 0; i < table->n_arenas; i++) {
+    const struct tide_residence_arena *row = &table->arenas[i];
+    const uint64_t *columns[] = ARENA_FIELDS(row);
+    tide_buf_varint(out, row->is_main ? IS_MAIN : 0);
+    tide_buf_varint(out, row->n_heaps);
+    put_fields(out, columns, N_OF(columns));
+  }
+  tide_buf_varint(out, table->n_files);
+  for (size_t i = 0; i < table->n_files; i++) {
+    tide_buf_string(out, table->files[i].path);
+    tide_buf_varint(out, table->files[i].resident);
+    tide_buf_varint(out, table->files[i].copied);
+  }
+  tide_buf_varint(out, table->n_sites);
+  for (size_t i = 0; i < table->n_sites; i++) {
+    const struct tide_residence_site *row = &table->sites[i];
+    const uint64_t *columns[] = SITE_FIELDS(row);
+    tide_buf_varint(out, row->stack);
+    tide_buf_varint(out, row->is_mapped ? IS_MAPPED : 0);
+    put_fields(out, columns, N_OF(columns));
+  }
+}
+
+// ---- reading ----
+
+static void get_fields(struct tide_cursor *in, uint64_t *const *fields, size_t n)
+{
+  for (size_t i = 0; i < n; i++)
+    *fields[i] = tide_cursor_varint(in);
+}
+
+// How many rows follow, of so many bytes each at least; spoils the cursor if they cannot.
+static size_t get_n_rows(struct tide_cursor *in, size_t least_bytes, size_t row_bytes,
+                         struct tide_budget *budget)
+{
+  uint64_t n = tide_cursor_varint(in);
+  if (in->bad || n > tide_cursor_left(in) / least_bytes ||
+      !tide_budget_take(budget, n, row_bytes)) {
+    in->bad = true;
+    return 0;
+  }
+  return (size_t)n;
+}
+
+// Kinds that a later version has are other memory.
+static void get_kinds(struct tide_cursor *in, struct tide_residence *table)
+{
+  uint64_t n = get_limited(in, tide_cursor_left(in));
+  for (uint64_t i = 0; i < n && !in->bad; i++)
+    table->rows[i < TIDE_RESIDENCE_KINDS ? i : TIDE_RESIDENCE_OTHER] += tide_cursor_varint(in);
+}
+
+static void get_arenas(struct tide_cursor *in, struct tide_residence *table,
+                       struct tide_budget *budget)
+{
+  table->n_arenas = get_n_rows(in, 8, sizeof *table->arenas, budget);
+  table->arenas = tide_alloc_array(table->n_arenas, sizeof *table->arenas);
+  for (size_t i = 0; i < table->n_arenas; i++) {
+    struct tide_residence_arena *row = &table->arenas[i];
+    uint64_t *columns[] = ARENA_FIELDS(row);
+    row->is_main = tide_cursor_varint(in) & IS_MAIN;
+    row->n_heaps = get_u32(in);
+    get_fields(in, columns, N_OF(columns));
+  }
+}
+
+static void get_files(struct tide_cursor *in, struct tide_residence *table,
+                      struct tide_budget *budget)
+{
+  size_t n = get_n_rows(in, 3, sizeof *table->files + 16, budget);
+  table->files = tide_alloc_array(n, sizeof *table->files);
+  for (size_t i = 0; i < n && !in->bad; i++) {
+    struct tide_residence_file *row = &table->files[table->n_files++];
+    row->path = get_string(in);
+    row->resident = tide_cursor_varint(in);
+    row->copied = tide_cursor_varint(in);
+  }
+}
+
+static void get_sites(struct tide_cursor *in, struct tide_residence *table, size_t n_frames,
+                      struct tide_budget *budget)
+{
+  table->n_sites = get_n_rows(in, 11, sizeof *table->sites, budget);
+  table->sites = tide_alloc_array(table->n_sites, sizeof *table->sites);
+  for (size_t i = 0; i < table->n_sites; i++) {
+    struct tide_residence_site *row = &table->sites[i];
+    uint64_t *columns[] = SITE_FIELDS(row);
+    row->stack = get_u32(in);
+    row->is_mapped = tide_cursor_varint(in) & IS_MAPPED;
+    get_fields(in, columns, N_OF(columns));
+    if (row->stack >= n_frames)
+      in->bad = true;
+  }
+}
+
+enum tide_err tide_decode_residence(struct tide_cursor *in, struct tide_image *image,
+                                    struct tide_budget *budget, const char **ret_why)
+{
+  struct tide_residence table = {0};
+  uint64_t *fields[] = FIELDS(&table);
+  if (image->n_residences == TIDE_MAX_RESIDENCES)
+    return damaged(ret_why, "the image has too many");
+  uint64_t flags = tide_cursor_varint(in);
+  table.is_bounded = flags & IS_BOUNDED;
+  table.has_recorder = flags & HAS_RECORDER;
+  uint32_t heap = get_u32(in);
+  table.heap = heap <= TIDE_HEAP_JEMALLOC ? (enum tide_residence_heap)heap : TIDE_HEAP_UNKNOWN;
+  get_fields(in, fields, N_OF(fields));
+  get_kinds(in, &table);
+  get_arenas(in, &table, budget);
+  get_files(in, &table, budget);
+  get_sites(in, &table, image->n_frames ? image->n_frames : 1, budget);
+  table.sum = tide_residence_sum(&table);
+  bool is_early =
+      image->n_residences && image->residences[image->n_residences - 1].time_ns > table.time_ns;
+  if (in->bad || is_early) {
+    tide_residence_done(&table);
+    return damaged(ret_why, is_early ? "it is of an earlier time than the one before"
+                                     : "a field is wrong or runs past the end");
+  }
+  image->residences = tide_realloc_array(image->residences, image->n_residences + 1, sizeof table);
+  image->residences[image->n_residences++] = table;
+  return TIDE_ERR_OK;
+}
