@@ -78,6 +78,9 @@ uint64_t tide_agent_paging(struct tide_agent_seat *seat, const struct tide_agent
 // to the caller.
 uint64_t tide_agent_event(const struct tide_agent_frame *frame);
 
+// Has the calling thread a thread pointer? A static program maps pages before it has made one.
+bool tide_agent_has_thread_pointer(void);
+
 // The same of a function that may throw, through whose caller no frame of ours may be: no unwinder
 // knows how to leave one. 0: the real function, whose address is then in the frame's index, is to
 // be gone on with as if there were no hook.

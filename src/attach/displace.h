@@ -43,6 +43,7 @@ struct tide_code {
 
 // What differs from one architecture to the next.
 struct tide_displacer {
+  unsigned machine;      // e_machine
   size_t jump_bytes;     // of a jump to the island, which lies within reach
   uint64_t reach;        // bytes that such a jump spans in either direction
   size_t short_bytes;    // of a jump to a hole close by; 0: there is no such thing
@@ -70,6 +71,9 @@ struct tide_displacer {
   // Writes a jump at `at`; false: out of reach.
   bool (*jump)(uint8_t *code, uint64_t at, uint64_t to);
   bool (*short_jump)(uint8_t *code, uint64_t at, uint64_t to);
+  // Of a function that makes a system call with its own arguments and returns what comes of it:
+  // mmap, munmap, mremap or brk; NULL: it does not. NULL itself where nobody can tell.
+  const char *(*page_call)(const struct tide_code *function);
 };
 
 extern const struct tide_displacer tide_displacer_x86_64, tide_displacer_aarch64;

@@ -150,7 +150,7 @@ struct tide_agent_hook tide_face_hook(const struct tide_plan *plan, const struct
 static const char *allocator_path(const struct tide_plan *plan)
 {
   for (size_t i = 0; i < plan->n_patches; i++)
-    if (plan->patches[i].entry.family != TIDE_FAMILY_PAGES)
+    if (plan->patches[i].entry.role < TIDE_ROLE_MAP)
       return plan->patches[i].entry.loaded->path;
   return "";
 }

@@ -4,6 +4,7 @@
 // of those that showed.
 #include "attach/families.h"
 
+#include "attach/signature.h"
 #include "base/alloc.h"
 
 #include <stdio.h>
@@ -265,6 +266,72 @@ void tide_hookables_find_loads(const struct tide_loaded_list *list,
     struct search s = {.loaded = &list->all[i], .entries = ret_entries};
     if (strstr(s.loaded->path, "/ld-"))
       tide_loaded_each_function(s.loaded, look_for_loads, &s);
+  }
+}
+
+// By code.
+
+static const struct stands {
+  const char *name, *other;
+} STANDS[] = {
+#define TIDE_STANDS(name, other) {(name), (other)},
+#include "attach/families.def"
+};
+
+static const char *stands_for(const char *name)
+{
+  for (size_t i = 0; i < COUNT(STANDS); i++)
+    if (!strcmp(STANDS[i].name, name))
+      return STANDS[i].other;
+  return NULL;
+}
+
+// Of those that look_for_*() and the agent's face ask for.
+static bool is_wanted(const char *name)
+{
+  static const char *const OTHERS[] = {"__libc_start_main", "execve", "prctl", "syscall",
+                                       "__malloc_arena_thread_freeres"};
+  size_t n = strlen(name);
+  for (size_t i = 0; i < COUNT(OTHERS); i++)
+    if (!strcmp(OTHERS[i], name))
+      return true;
+  for (size_t i = 0; i < COUNT(SIGNS); i++)
+    if (prefix_of(&SIGNS[i], name, n) >= 0)
+      return true;
+  for (size_t i = 0; i < COUNT(KNOWN); i++)
+    if (!strcmp(KNOWN[i].name, name))
+      return true;
+  for (size_t i = 0; i < COUNT(HOOKED); i++)
+    if (!strcmp(HOOKED[i].name, name) && HOOKED[i].role != TIDE_ROLE_NO_EVENT)
+      return true;
+  return stands_for(name);
+}
+
+enum shown { SHOWS_NONE, SHOWS_SOME, SHOWS_WHOSE };
+
+// A malloc that a program exports may be anybody's.
+static enum shown shown_allocator(const struct tide_loaded *loaded)
+{
+  struct search s = {.loaded = loaded};
+  enum shown shown = SHOWS_NONE;
+  tide_loaded_each_function(loaded, look_for_signs, &s);
+  for (size_t i = 0; i < s.n; i++)
+    if (s.allocators[i].family != TIDE_FAMILY_PAGES)
+      shown = s.allocators[i].family != TIDE_FAMILY_LIBC || s.has_libc || shown == SHOWS_WHOSE
+                  ? SHOWS_WHOSE
+                  : SHOWS_SOME;
+  return shown;
+}
+
+// Where no allocator shows, whatever maps pages is looked for instead.
+void tide_hookables_sign(struct tide_loaded_list *list, const char *debug_dirs)
+{
+  static const struct tide_signature_names NAMES = {is_wanted, stands_for};
+  for (size_t i = 0; i < list->n; i++) {
+    struct tide_loaded *loaded = &list->all[i];
+    if (!is_left_alone(loaded) && shown_allocator(loaded) != SHOWS_WHOSE &&
+        tide_signature_find(loaded, debug_dirs, &NAMES) && shown_allocator(loaded) == SHOWS_NONE)
+      tide_signature_find_page_calls(loaded);
   }
 }
 

@@ -22,6 +22,9 @@ struct tide_hookables {
   size_t n, cap;
 };
 
+// Finds functions of programs without symbols by their code. dirs: as tide_loaded_list_make has it.
+void tide_hookables_sign(struct tide_loaded_list *list, const char *debug_dirs);
+
 // The entries of every allocator in the objects, each address once. The list must outlive them.
 void tide_hookables_find(const struct tide_loaded_list *list, struct tide_hookables *ret_entries);
 // Where the process becomes another program: execve, by which libc does all of it.

@@ -8,6 +8,7 @@
 #include "attach/at_exec.h"
 #include "attach/job_inside.h"
 #include "attach/sandbox.h"
+#include "attach/signature.h"
 #include "attach/thread_state.h"
 #include "base/alloc.h"
 #include "rt/sys.h"
@@ -58,8 +59,12 @@ static enum tide_err no_allocator(const struct tide_job *job, struct tide_diag *
   if (plan->n_refusals)
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED, "%s of process %u cannot be hooked: %s",
                      plan->refusals[0].entry.name, job->options->pid, plan->refusals[0].why);
+  TIDE_CLEANUP_FREE char *advice =
+      job->objects.n ? tide_signature_advice(&job->objects.all[0]) : tide_strdup("its files");
   return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
-                   "process %u has no allocator that is known by its symbols", job->options->pid);
+                   "process %u has no allocator that is known by its symbols or its code, nor any "
+                   "function that maps pages; what would help: %s",
+                   job->options->pid, advice);
 }
 
 // Everything that can be seen while the process runs.
@@ -70,6 +75,7 @@ static enum tide_err look_at_process(struct tide_job *job, struct tide_diag *dia
   if (err)
     return err;
   tide_loaded_list_make(job->outside, o->debug_dirs, &job->objects);
+  tide_hookables_sign(&job->objects, o->debug_dirs);
   tide_tracer_init(&job->tracer, job->outside);
   tide_tracer_hold(&job->tracer, o->held);
   return TIDE_ERR_OK;
@@ -85,14 +91,20 @@ static void plan_more(struct tide_job *job,
   tide_hookables_done(&more);
 }
 
-// Pages alone are not what is asked for.
-static bool has_allocator(const struct tide_plan *plan)
+// Pages alone are not what is asked for, but better than nothing where no allocator is known: the
+// capture says so. An allocator that cannot be hooked is a reason to refuse.
+static bool has_enough(const struct tide_plan *plan)
 {
-  for (size_t i = 0; i < plan->n_patches; i++)
-    if (plan->patches[i].entry.family != TIDE_FAMILY_PAGES &&
-        plan->patches[i].entry.role < TIDE_ROLE_MAP)
+  bool maps = false, is_refused = false;
+  for (size_t i = 0; i < plan->n_patches; i++) {
+    const struct tide_hookable *entry = &plan->patches[i].entry;
+    if (entry->family != TIDE_FAMILY_PAGES && entry->role < TIDE_ROLE_MAP)
       return true;
-  return false;
+    maps |= entry->role == TIDE_ROLE_MAP;
+  }
+  for (size_t i = 0; i < plan->n_refusals; i++)
+    is_refused |= plan->refusals[i].entry.family != TIDE_FAMILY_PAGES;
+  return maps && !is_refused;
 }
 
 static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
@@ -106,7 +118,7 @@ static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
     return err;
   tide_hookables_find(&job->objects, &job->entries);
   tide_plan_make(job->outside, &job->entries, &job->plan);
-  if (!has_allocator(&job->plan))
+  if (!has_enough(&job->plan))
     return no_allocator(job, diag);
   plan_more(job, tide_hookables_find_vows);
   plan_more(job, tide_hookables_find_loads);

@@ -27,6 +27,10 @@ void tide_loaded_done(struct tide_loaded *loaded)
   tide_elf_free(loaded->elf);
   tide_elf_free(loaded->debug);
   free(loaded->extents);
+  for (size_t i = 0; i < loaded->n_signed; i++)
+    free(loaded->signed_functions[i].name);
+  free(loaded->signed_functions);
+  free(loaded->signed_by);
   *loaded = (struct tide_loaded){0};
 }
 
@@ -231,6 +235,10 @@ void tide_loaded_each_function(const struct tide_loaded *loaded,
   each_of_file(loaded->elf->elf, loaded->bias, each, context);
   if (loaded->debug)
     each_of_file(loaded->debug->elf, loaded->bias, each, context);
+  for (size_t i = 0; i < loaded->n_signed; i++) {
+    const struct tide_signed_function *f = &loaded->signed_functions[i];
+    each(context, &(struct tide_function){f->name, f->at + loaded->bias, f->bytes});
+  }
 }
 
 bool tide_loaded_read(const struct tide_loaded *loaded, uint64_t at, void *to, size_t n)

@@ -11,6 +11,12 @@ struct tide_extent { // of a function, by the unwind information: complete in st
   uint64_t frame; // address of its description
 };
 
+// Found by its code (attach/signature.h).
+struct tide_signed_function {
+  char *name;         // owned
+  uint64_t at, bytes; // the file's address
+};
+
 struct tide_loaded {
   char *path;                  // as the process calls it
   struct tide_elf *elf;        // the file, as it is now
@@ -19,6 +25,9 @@ struct tide_loaded {
   uint64_t code_lo, code_hi;   // its code, as far as it comes from the file
   struct tide_extent *extents; // sorted, from the file's unwind information
   size_t n_extents, extents_cap;
+  struct tide_signed_function *signed_functions;
+  size_t n_signed, signed_cap;
+  char *signed_by; // the archive that has the same code; NULL: none
 };
 
 struct tide_loaded_list {
@@ -50,7 +59,8 @@ struct tide_function {
   uint64_t at, bytes;
 };
 
-// Calls each for every function that one of its symbol tables defines; some come twice.
+// Calls each for every function that one of its symbol tables defines, or that is known by
+// its code; some come twice.
 void tide_loaded_each_function(const struct tide_loaded *loaded,
                                void (*each)(void *context, const struct tide_function *function),
                                void *context);

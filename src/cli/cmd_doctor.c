@@ -5,6 +5,7 @@
 #include "attach/families.h"
 #include "attach/needed.h"
 #include "attach/sandbox.h"
+#include "attach/signature.h"
 #include "base/alloc.h"
 #include "base/json.h"
 #include "cli/commands.h"
@@ -78,6 +79,36 @@ static char *allocators_in(const struct tide_hookables *entries)
   return words;
 }
 
+// Where no allocator is known: are there functions that map pages?
+static bool has_pages(const struct tide_hookables *entries)
+{
+  for (size_t i = 0; i < entries->n; i++)
+    if (entries->all[i].role == TIDE_ROLE_MAP)
+      return true;
+  return false;
+}
+
+#define PAGES_ALONE                                                                                \
+  "its blocks will not be seen, only the pages that it maps (mmap, brk), by stack: no allocator "  \
+  "in it is known by its symbols or its code"
+
+static void add_allocators(struct finding *f, const char *allocators,
+                           const struct tide_loaded *program)
+{
+  if (!*allocators) {
+    TIDE_CLEANUP_FREE char *advice = program ? tide_signature_advice(program) : NULL;
+    add_row(f, "allocators", tide_strdup("none that is known by its symbols or its code"));
+    if (advice)
+      add_row(f, "would help", tide_sprintf("%s (--debug-dir names one)", advice));
+  } else if (program && program->signed_by) {
+    add_row(
+        f, "allocators",
+        tide_sprintf("%s, known by its code, which is that of %s", allocators, program->signed_by));
+  } else {
+    add_row(f, "allocators", tide_strdup(allocators));
+  }
+}
+
 static void add_program_rows(struct finding *f, const struct tide_loaded *program)
 {
   const struct tide_elf *elf = program->elf, *debug = program->debug;
@@ -134,7 +165,7 @@ static bool is_script(const char *command, const struct tide_target *target)
 }
 
 static void judge_command(struct finding *f, const char *command, const struct tide_target *target,
-                          const char *allocators)
+                          const char *allocators, bool maps_pages)
 {
   if (!target->unfit && is_script(command, target)) {
     judge(
@@ -158,6 +189,8 @@ static void judge_command(struct finding *f, const char *command, const struct t
   if (could_help && is_found)
     judge(f, SEEN_ALL, tide_sprintf("every allocation will be seen, by the agent: it %s", why),
           tide_sprintf("tidemark run %s", command));
+  else if (could_help && maps_pages && !tide_why_is_partial(target->why))
+    judge(f, SEEN_PART, tide_strdup(PAGES_ALONE), tide_sprintf("tidemark run %s", command));
   else if (tide_why_is_partial(target->why))
     judge(f, SEEN_PART,
           tide_sprintf("only what goes through libc's allocator will be seen: it %s", why),
@@ -165,7 +198,8 @@ static void judge_command(struct finding *f, const char *command, const struct t
   else
     judge(f, SEEN_NOTHING,
           tide_sprintf("nothing will be seen: it %s%s", why,
-                       could_help ? ", and no allocator in it is known by its symbols" : ""),
+                       could_help ? ", and no allocator in it is known by its symbols or its code"
+                                  : ""),
           NULL);
 }
 
@@ -186,8 +220,7 @@ static void add_command_rows(struct finding *f, const struct tide_target *target
             tide_sprintf("%s: the program will not start, or finds it otherwise",
                          tide_buf_cstr(&missing)));
   tide_buf_done(&missing);
-  add_row(f, "allocators",
-          tide_strdup(*allocators ? allocators : "none that is known by its symbols"));
+  add_allocators(f, allocators, &list->all[0]);
 }
 
 static enum tide_err examine_command(const struct tide_arguments *arguments, struct finding *f,
@@ -208,13 +241,14 @@ static enum tide_err examine_command(const struct tide_arguments *arguments, str
   if (!err)
     err = tide_needed_list_make(target.path, arguments->debug_dirs, NULL, &list, diag);
   if (!err) {
+    tide_hookables_sign(&list, arguments->debug_dirs);
     struct tide_loaded_list program = {.all = list.all, .n = 1};
     tide_hookables_find(&program, &own);
     tide_hookables_find(&list, &all);
     TIDE_CLEANUP_FREE char *own_allocators = allocators_in(&own);
     TIDE_CLEANUP_FREE char *allocators = allocators_in(&all);
     f->subject = tide_strdup(target.path);
-    judge_command(f, command, &target, own_allocators);
+    judge_command(f, command, &target, own_allocators, has_pages(&own));
     add_command_rows(f, &target, &list, allocators);
     add_program_rows(f, &list.all[0]);
     add_row(f, "children",
@@ -236,11 +270,15 @@ static void examine_objects(struct finding *f, const struct tide_outside *outsid
   struct tide_loaded_list list = {0};
   struct tide_hookables entries = {0};
   tide_loaded_list_make(outside, debug_dirs, &list);
+  tide_hookables_sign(&list, debug_dirs);
   tide_hookables_find(&list, &entries);
   TIDE_CLEANUP_FREE char *allocators = allocators_in(&entries);
   bool is_filtered = tide_sandbox_is_foreign(pid);
-  if (!entries.n)
-    judge(f, SEEN_NOTHING, tide_strdup("nothing can be seen: no allocator is known by its symbols"),
+  if (!*allocators && has_pages(&entries))
+    judge(f, SEEN_PART, tide_strdup(PAGES_ALONE), tide_sprintf("tidemark attach %u", pid));
+  else if (!*allocators)
+    judge(f, SEEN_NOTHING,
+          tide_strdup("nothing can be seen: no allocator is known by its symbols or its code"),
           NULL);
   else if (is_filtered)
     judge(f, SEEN_PART,
@@ -253,8 +291,7 @@ static void examine_objects(struct finding *f, const struct tide_outside *outsid
   TIDE_CLEANUP_FREE char *libc = tide_needed_libc(&list);
   if (libc)
     add_row(f, "libc", tide_strdup(libc));
-  add_row(f, "allocators",
-          *allocators ? tide_strdup(allocators) : tide_strdup("none that is known by its symbols"));
+  add_allocators(f, allocators, list.n ? &list.all[0] : NULL);
   if (list.n)
     add_program_rows(f, &list.all[0]);
   add_row(f, "permission", tide_strdup("you may trace it"));
@@ -312,8 +349,11 @@ static void write_json(struct tide_sink *sink, const struct finding *f)
   tide_json_put_text(&json, "seen", seen_tags[f->seen]);
   tide_json_put_text(&json, "verdict", f->verdict);
   for (size_t i = 0; i < f->n_rows; i++) {
-    bool is_two = strcmp(f->rows[i].label, "debug info") == 0;
-    tide_json_put_text(&json, is_two ? "debug_info" : f->rows[i].label, f->rows[i].text);
+    char key[32];
+    snprintf(key, sizeof key, "%s", f->rows[i].label);
+    for (char *gap = key; (gap = strchr(gap, ' '));)
+      *gap = '_';
+    tide_json_put_text(&json, key, f->rows[i].text);
   }
   tide_json_put_text(&json, "next", f->next);
   tide_json_close_object(&json);

@@ -122,6 +122,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .output = arguments->output,
       .library = library,
       .agent = agent,
+      .debug_dirs = arguments->debug_dirs,
       .how = (enum tide_how)arguments->how,
       .force = arguments->force,
       .redact_args = arguments->redact_args,

@@ -79,6 +79,10 @@ static const struct {
                                 "has much of its memory from elsewhere than the allocators and the "
                                 "mmap that were seen",
                                 NULL},
+    [TIDE_WHY_PAGES_ONLY] = {"pages alone",
+                             "has no allocator that is known by its symbols or its code: its "
+                             "blocks are not seen, only the pages that it maps",
+                             "use %s"},
 };
 
 // Allocators that profile themselves, and what of theirs tidemark reads.
@@ -114,6 +118,7 @@ static char *fill(const char *text, enum tide_why why, const char *detail)
                      : why == TIDE_WHY_SANITIZER    ? "a sanitizer"
                      : why == TIDE_WHY_OTHER_LOADER ? "another loader"
                      : why == TIDE_WHY_LOADED_LATER ? "libraries"
+                     : why == TIDE_WHY_PAGES_ONLY   ? "a build of it with symbols"
                                                     : "an allocator of its own";
   if (!gap)
     return tide_strdup(text);
@@ -135,6 +140,8 @@ char *tide_why_way_out(enum tide_why why, const char *detail)
   const char *way = WORDS[known(why)].way_out, *self = self_profiling(detail);
   if (detail && strcmp(detail, "Go's runtime") == 0)
     way = NULL; // linked in whatever way, it is the one that allocates
+  if (way && !self)
+    return fill(way, known(why), detail);
   if (way && self)
     return tide_sprintf("%s; %s", way, self);
   return way || self ? tide_strdup(way ? way : self) : NULL;
@@ -153,5 +160,5 @@ const char *tide_why_tag(enum tide_why why)
 bool tide_why_is_partial(enum tide_why why)
 {
   return why == TIDE_WHY_OWN_ALLOCATOR || why == TIDE_WHY_UNSEEN_MEMORY ||
-         why == TIDE_WHY_LOADED_LATER;
+         why == TIDE_WHY_LOADED_LATER || why == TIDE_WHY_PAGES_ONLY;
 }

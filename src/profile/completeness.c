@@ -69,6 +69,12 @@ void tide_completeness_judge(const struct tide_profile *profile,
   };
 }
 
+bool tide_profile_is_pages_alone(const struct tide_profile *profile)
+{
+  const struct tide_unrecorded *row = tide_image_on_roll(profile->capture, profile->image);
+  return row && row->why == TIDE_WHY_PAGES_ONLY;
+}
+
 bool tide_profile_is_complete(const struct tide_profile *profile)
 {
   struct tide_completeness c;

@@ -50,5 +50,8 @@ enum tide_err tide_profile_pick(const struct tide_capture *capture, const char *
 const struct tide_unrecorded *tide_image_on_roll(const struct tide_capture *capture,
                                                  const struct tide_image *image);
 
+// No allocator of it was known, so that it holds pages and no blocks.
+bool tide_profile_is_pages_alone(const struct tide_profile *profile);
+
 // Why a gate cannot decide by this profile, as a clause to follow "before: "; NULL: it can. free().
 char *tide_completeness_gate(const struct tide_profile *profile);

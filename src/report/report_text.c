@@ -442,8 +442,7 @@ static void write_heap(const struct report *r, struct tide_view *view)
     if (tide_measure_is_held(r->image, TIDE_MEASURE_TOTAL))
       write_churn(r);
   } else {
-    tide_sink_text(r->screen->sink, r->image->is_part ? "  nothing is left of the heap\n"
-                                                      : "  nothing was allocated on the heap\n");
+    tide_sink_printf(r->screen->sink, "  %s\n", tide_no_heap_words(r->profile));
   }
   write_pages(r);
   if (tide_profile_has_heap(r->profile))

@@ -89,7 +89,8 @@ static inline const char *tide_family_words(uint32_t family)
   X(NO_ANSWER, 14, "answer")            /* it asked, and gave up before it was answered */         \
   X(NAMESPACE, 15, "namespace")         /* its user namespace hides whose the supervisor is */     \
   X(OUTSIDE, 16, "outside")             /* refused: it may be of the run, and nothing shows it */  \
-  X(LOADED_LATER, 17, "loaded-later")   /* a library came whose allocator could not be hooked */
+  X(LOADED_LATER, 17, "loaded-later")   /* a library came whose allocator could not be hooked */   \
+  X(PAGES_ONLY, 18, "pages-only")       /* no allocator of it is known: its pages were recorded */
 
 enum tide_why {
 #define X(name, number, word) TIDE_WHY_##name = number,

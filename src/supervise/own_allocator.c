@@ -3,6 +3,7 @@
 // The three signs of target_check.h. What a program's file says is read once per program.
 #include "supervise/target_check.h"
 
+#include "attach/signature.h"
 #include "base/alloc.h"
 #include "model/pack.h"
 
@@ -16,6 +17,7 @@ struct program {
   bool is_unfit;
   enum tide_why why; // meaningless unless unfit, as is the detail
   char *detail;
+  char *advice; // what would tell more of it; NULL: not asked yet
 };
 
 struct tide_own_allocators {
@@ -35,12 +37,13 @@ void tide_own_allocators_free(struct tide_own_allocators *allocators)
   for (size_t i = 0; i < allocators->n; i++) {
     free(allocators->programs[i].exe);
     free(allocators->programs[i].detail);
+    free(allocators->programs[i].advice);
   }
   free(allocators->programs);
   free(allocators);
 }
 
-static const struct program *program_of(struct tide_own_allocators *allocators, const char *exe)
+static struct program *program_of(struct tide_own_allocators *allocators, const char *exe)
 {
   for (size_t i = 0; i < allocators->n; i++)
     if (strcmp(allocators->programs[i].exe, exe) == 0)
@@ -109,6 +112,25 @@ static bool is_missed_later(const struct tide_image *image, struct tide_unrecord
   return image->missed_later;
 }
 
+// The agent found no allocator, and names none: what it recorded are pages.
+static bool is_pages_alone(struct tide_own_allocators *allocators, const struct tide_image *image,
+                           struct tide_unrecorded *row)
+{
+  struct tide_loaded loaded;
+  struct tide_diag ignored;
+  if (!image->allocator || *image->allocator)
+    return false;
+  struct program *program = program_of(allocators, image->exe);
+  if (!program->advice && !tide_loaded_open_file(image->exe, NULL, &loaded, &ignored)) {
+    program->advice = tide_signature_advice(&loaded);
+    tide_loaded_done(&loaded);
+  }
+  row->why = TIDE_WHY_PAGES_ONLY;
+  row->detail = program->advice;
+  row->recorded_bytes = image->page_peak_bytes > 0 ? (uint64_t)image->page_peak_bytes : 0;
+  return true;
+}
+
 bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
                               const struct tide_image *image, uint64_t max_anonymous_bytes,
                               struct tide_unrecorded *row)
@@ -116,7 +138,8 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
   if (!image->exe || !*image->exe)
     return false;
   if (image->by_agent)
-    return is_missed_later(image, row) || is_part_of_go(allocators, image, row) ||
+    return is_missed_later(image, row) || is_pages_alone(allocators, image, row) ||
+           is_part_of_go(allocators, image, row) ||
            is_elsewhere(image, (int64_t)max_anonymous_bytes, row);
   int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
   bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;

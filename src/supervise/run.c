@@ -171,6 +171,7 @@ static void make_agents(struct run *run)
   const struct tide_run_options *o = run->options;
   const struct tide_target *target = &run->target;
   const struct tide_usher_house house = {.agent = o->agent,
+                                         .debug_dirs = o->debug_dirs,
                                          .library = o->library,
                                          .door = tide_door_name(run->door),
                                          .depth = o->depth,

@@ -14,16 +14,17 @@
 #include "supervise/usher.h"
 
 struct tide_run_options {
-  char *const *argv;   // the command, NULL-terminated; argv[0] is looked up as execvp does
-  const char *output;  // %p pid, %n program name, %% %; NULL: tidemark.%n.%p.tide
-  const char *library; // absolute path of libtidemark.so
-  const char *agent;   // of libtidemark-agent.so; NULL: preloads only
-  enum tide_how how;   // AUTO: the agent where preloads do not see everything
-  bool force;          // replace an existing output file
-  bool redact_args;    // leave the arguments of all command lines out of the capture
-  bool no_follow;      // record the command itself alone, not the processes it starts
-  bool wait;           // record to their end also the processes that the command leaves behind
-  uint32_t depth;      // frames kept per stack, 0: all
+  char *const *argv;      // the command, NULL-terminated; argv[0] is looked up as execvp does
+  const char *output;     // %p pid, %n program name, %% %; NULL: tidemark.%n.%p.tide
+  const char *library;    // absolute path of libtidemark.so
+  const char *agent;      // of libtidemark-agent.so; NULL: preloads only
+  const char *debug_dirs; // for symbols of allocators; NULL: the usual ones
+  enum tide_how how;      // AUTO: the agent where preloads do not see everything
+  bool force;             // replace an existing output file
+  bool redact_args;       // leave the arguments of all command lines out of the capture
+  bool no_follow;         // record the command itself alone, not the processes it starts
+  bool wait;              // record to their end also the processes that the command leaves behind
+  uint32_t depth;         // frames kept per stack, 0: all
   // Called with one sentence, no newline, about what cannot be recorded and the way out, before the
   // command starts. May be NULL.
   void (*say)(void *say_context, const char *sentence);

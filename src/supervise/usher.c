@@ -145,6 +145,7 @@ static enum tide_err put_agent(const struct tide_usher_house *house, const struc
   struct tide_job *job; // it stays in the process, and its notes with it
   const struct tide_job_options options = {.pid = (uint32_t)guest->pid,
                                            .agent = house->agent,
+                                           .debug_dirs = house->debug_dirs,
                                            .store_bytes = TIDE_JOB_STORE_BYTES,
                                            .depth_limit = house->depth,
                                            .held = guest->pid,

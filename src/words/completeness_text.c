@@ -46,8 +46,10 @@ char *tide_roll_reason(const struct tide_unrecorded *row, struct tide_style styl
     tide_buf_printf(&out, "; %s%s RSS", row->n_processes > 1 ? "up to " : "",
                     tide_units_bytes(rss, tide_exact((int64_t)row->max_rss_bytes), style));
   if (tide_why_is_partial(row->why))
-    tide_buf_printf(&out, ", of which %s on libc's heap %s recorded",
+    tide_buf_printf(&out, ", %s%s %s %s recorded",
+                    row->why == TIDE_WHY_PAGES_ONLY ? "" : "of which ",
                     tide_units_bytes(heap, tide_exact((int64_t)row->recorded_bytes), style),
+                    row->why == TIDE_WHY_PAGES_ONLY ? "of pages" : "on libc's heap",
                     row->recorded_bytes == 1 ? "was" : "were");
   char *text = tide_strdup(tide_buf_cstr(&out));
   tide_buf_done(&out);
@@ -99,7 +101,8 @@ char *tide_roll_lead(const struct tide_profile *profile, struct tide_style style
   TIDE_CLEANUP_FREE char *name = tide_roll_name(row, style);
   TIDE_CLEANUP_FREE char *reason = tide_roll_reason(row, style);
   // Of a small program that has an allocator linked in nobody can tell whether it uses it.
-  const char *how = !tide_why_is_partial(row->why)        ? "not recorded"
+  const char *how = row->why == TIDE_WHY_PAGES_ONLY       ? "recorded by its pages alone"
+                    : !tide_why_is_partial(row->why)      ? "not recorded"
                     : row->max_rss_bytes >= TELLING_BYTES ? "hardly recorded"
                                                           : "perhaps not recorded as a whole";
   return tide_sprintf("%s was %s: %s %s", name, how, row->n_processes == 1 ? "it" : "each", reason);
@@ -251,6 +254,9 @@ static char *own_text(const struct tide_profile *profile, struct tide_style styl
     return tide_strdup(scope ? scope : "nothing was recorded");
   if (profile->image->is_part)
     return part_text(profile);
+  if (tide_profile_is_pages_alone(profile))
+    return tide_sprintf("%s%sblocks were not seen, only pages", scope ? scope : "",
+                        scope ? "; here " : "");
   if (scope)
     tide_buf_printf(&out, "%s; here ", scope);
   add_events(&out, profile);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "model/image_sums.h"
+#include "profile/completeness.h"
 #include "words/image_text.h"
 
 // ---- memory in use ----
@@ -166,11 +167,19 @@ void tide_title_around(const struct tide_image *image, struct tide_style style, 
   *ret_after = tide_sprintf("%s%s", gap, phrase);
 }
 
+const char *tide_no_heap_words(const struct tide_profile *profile)
+{
+  return profile->image->is_part                ? "nothing is left of the heap"
+         : tide_profile_is_pages_alone(profile) ? "what it allocated was not seen, only its pages"
+                                                : "nothing was allocated on the heap";
+}
+
 char *tide_allocations_words(const struct tide_profile *profile, struct tide_style style)
 {
   char text[TIDE_UNITS_MAX];
   uint64_t n = profile->totals.n_alloc;
-  if (profile->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS))
+  if (profile->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS) ||
+      tide_profile_is_pages_alone(profile))
     return NULL;
   return tide_sprintf(
       "%s %s",

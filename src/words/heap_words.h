@@ -8,6 +8,8 @@
 
 // Was there anything on the heap? Where allocations are not counted, sites tell.
 bool tide_profile_has_heap(const struct tide_profile *profile);
+// Where it has none: that nothing was allocated, or that nobody could see it.
+const char *tide_no_heap_words(const struct tide_profile *profile);
 
 // Whether what was held at the end, or allocated in all, can be told. Of a file that ends before
 // the first stack, none means that nothing is known.

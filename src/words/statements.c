@@ -166,9 +166,7 @@ static void tell_heap(const struct telling *t)
   if (has_heap)
     tell_peak(t);
   else
-    tell_sentence(t, TIDE_STATEMENT_PEAK,
-                  tide_strdup(t->image->is_part ? "nothing is left of the heap"
-                                                : "nothing was allocated on the heap"));
+    tell_sentence(t, TIDE_STATEMENT_PEAK, tide_strdup(tide_no_heap_words(t->profile)));
   tell_resident(t);
   tell_pages(t);
   if (has_heap) {

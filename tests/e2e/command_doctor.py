@@ -40,7 +40,7 @@ def doctor_judges_commands(ground):
     doctor(ground, fixed, 0, "by the agent", "linkage static", "libc's malloc (fixed)")
     shutil.copy(fixed, ground.scratch / "bare")
     subprocess.run(["strip", ground.scratch / "bare"], check=True)
-    doctor(ground, ground.scratch / "bare", 2, "nothing will be seen", "known by its symbols")
+    doctor(ground, ground.scratch / "bare", 0, "by the agent", "known by its code")
     script = ground.scratch / "script"
     script.write_text("#!/bin/sh\n./plain\n")
     script.chmod(0o755)

@@ -73,3 +73,8 @@ __asm__(".text\n"
         "  ldp x29, x30, [sp], #16\n"
         "  ret\n"
         ".size tide_agent_call_on, . - tide_agent_call_on\n");
+
+bool tide_agent_has_thread_pointer(void)
+{
+  return __builtin_thread_pointer();
+}

@@ -5,7 +5,9 @@
 // own object the compiler may know which ones the real function leaves alone and rely on it. What
 // the event is built from uses general registers only.
 #include "agent/agent.h"
+#include "rt/sys.h"
 
+#include <asm/prctl.h>
 #include <stddef.h>
 
 _Static_assert(offsetof(struct tide_agent_frame, index) == 72 &&
@@ -71,3 +73,10 @@ __asm__(".text\n"
         "  pop %rbp\n"
         "  ret\n"
         ".size tide_agent_call_on, . - tide_agent_call_on\n");
+
+// Reading it as a program does would fault where there is none.
+bool tide_agent_has_thread_pointer(void)
+{
+  uint64_t base = 0;
+  return TIDE_SYS(SYS_arch_prctl, ARCH_GET_FS, &base) || base;
+}

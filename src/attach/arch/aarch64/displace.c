@@ -12,6 +12,7 @@
 // x17 is free at the beginning of any function: the linker's veneers use it on the way there.
 #include "attach/displace.h"
 
+#include <elf.h>
 #include <string.h>
 
 enum { INSN_BYTES = 4, SCRATCH = 17, ZERO = 31 };
@@ -256,6 +257,7 @@ static uint64_t jumps_to(const uint8_t *code, uint64_t at)
 }
 
 const struct tide_displacer tide_displacer_aarch64 = {
+    .machine = EM_AARCH64,
     .jump_bytes = INSN_BYTES,
     .reach = 1ull << 27,
     .max_insn_bytes = INSN_BYTES,

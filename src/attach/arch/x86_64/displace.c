@@ -5,6 +5,7 @@
 #include "attach/displace.h"
 
 #include <Zydis/Zydis.h>
+#include <elf.h>
 #include <string.h>
 
 static const uint8_t JUMP_BY_NEXT[] = {0xff, 0x25, 0, 0, 0, 0}; // jmp *0(%rip)
@@ -222,7 +223,90 @@ static uint64_t jumps_to(const uint8_t *code, uint64_t at)
   return code[0] == 0xeb ? at + SHORT_JUMP_BYTES + (uint64_t)(int64_t)(int8_t)code[1] : 0;
 }
 
+// ---- system calls ----
+
+// Arguments of a function that are those of its system call; the fourth goes elsewhere.
+static bool is_argument(ZydisRegister reg)
+{
+  switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg)) {
+  case ZYDIS_REGISTER_RDI:
+  case ZYDIS_REGISTER_RSI:
+  case ZYDIS_REGISTER_RDX:
+  case ZYDIS_REGISTER_R8:
+  case ZYDIS_REGISTER_R9: return true;
+  default: return false;
+  }
+}
+
+enum { MAP = 9, UNMAP = 11, BREAK = 12, REMAP = 25 };
+
+struct wrapper {  // what is known of a function's registers on the way to its end
+  int64_t number; // in rax before the call; -1: something else
+  bool has_called, is_spoilt;
+};
+
+static void follow_write(const ZydisDecodedOperand *to, const ZydisDecodedOperand *from,
+                         const ZydisDecodedInstruction *insn, struct wrapper *w)
+{
+  if (to->type != ZYDIS_OPERAND_TYPE_REGISTER || !(to->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+    return;
+  ZydisRegister reg = to->reg.value;
+  bool is_rax =
+      ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg) == ZYDIS_REGISTER_RAX;
+  // An int among the arguments is made as wide as the kernel takes it.
+  bool is_widened = insn->mnemonic == ZYDIS_MNEMONIC_MOVSXD;
+  w->is_spoilt |= w->has_called ? is_rax : is_argument(reg) && !is_widened;
+  if (!w->has_called && is_rax)
+    w->number = insn->mnemonic == ZYDIS_MNEMONIC_MOV && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE
+                    ? from->imm.value.s
+                    : -1;
+}
+
+// The way on which no branch is taken.
+static int64_t called_number(const struct tide_code *function)
+{
+  enum { MAX_BYTES = 160 };
+  ZydisDecoder decoder;
+  ZydisDecodedInstruction insn;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  struct wrapper w = {.number = -1};
+  if (ZYAN_FAILED(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+    return -1;
+  for (size_t i = 0; i < function->n && i < MAX_BYTES && !w.is_spoilt; i += insn.length) {
+    if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, function->bytes + i, function->n - i, &insn,
+                                           operands)))
+      return -1;
+    if (insn.meta.category == ZYDIS_CATEGORY_RET)
+      return w.has_called ? w.number : -1;
+    if (insn.meta.category == ZYDIS_CATEGORY_CALL || never_falls_through(&insn))
+      return -1;
+    if (insn.mnemonic == ZYDIS_MNEMONIC_SYSCALL) {
+      if (w.has_called)
+        return -1;
+      if (w.number == UNMAP || w.number == BREAK) // what those return is not asked for
+        return w.number;
+      w.has_called = true;
+      continue;
+    }
+    for (size_t k = 0; k < insn.operand_count; k++)
+      follow_write(&operands[k], &operands[1], &insn, &w);
+  }
+  return -1;
+}
+
+static const char *page_call(const struct tide_code *function)
+{
+  switch (called_number(function)) {
+  case MAP: return "mmap";
+  case UNMAP: return "munmap";
+  case BREAK: return "brk";
+  case REMAP: return "mremap";
+  default: return NULL;
+  }
+}
+
 const struct tide_displacer tide_displacer_x86_64 = {
+    .machine = EM_X86_64,
     .jump_bytes = NEAR_JUMP_BYTES,
     .reach = 1ull << 31,
     .short_bytes = SHORT_JUMP_BYTES,
@@ -238,4 +322,5 @@ const struct tide_displacer tide_displacer_x86_64 = {
     .jumps_to = jumps_to,
     .jump = put_jump,
     .short_jump = put_short_jump,
+    .page_call = page_call,
 };
