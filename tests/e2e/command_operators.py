@@ -54,3 +54,29 @@ def operator_new_of_tcmalloc(ground):
 @test
 def operator_new_of_jemalloc(ground):
     check(ground, "jemalloc", *library("libjemalloc.so.2"))
+
+
+MIMALLOC = """
+__attribute__((noinline)) char *one() { return new char[100]; }
+int main()
+{
+  for (int i = 0; i < 300; i++) one()[0] = 1;
+  for (int i = 0; i < 500; i++) delete[] one();
+}
+"""
+
+
+@test
+def operator_new_of_mimalloc(ground):
+    """Debian's is compiled as C: what fails there aborts, so that nothing is asked that would."""
+    (ground.scratch / "prog.cpp").write_text(MIMALLOC)
+    done = ground.run("g++", "-O1", "-g", "prog.cpp", "-o", "prog", *library("libmimalloc.so.2"))
+    expect(done.status == 0, done.stderr)
+    for how in ("preload", "agent"):
+        done = ground.record("-f", "-o", "x.tide", "--how", how, "--", "./prog")
+        expect(done.status == 0, done.stderr)
+        report = ground.report("x.tide", "--group", "function")
+        found = {group["function"]: (group["allocations"], group["live_bytes"])
+                 for group in report["groups"]}
+        expect([found[name] for name in found if name and name.startswith("one")] ==
+               [(800, 30000)], f"{how}: {found}")
