@@ -286,6 +286,12 @@ static const char *stands_for(const char *name)
   return NULL;
 }
 
+// An archive has thousands of names, most of which differ in the first letter.
+static bool is_same(const char *one, const char *other)
+{
+  return *one == *other && !strcmp(one, other);
+}
+
 // Of those that look_for_*() and the agent's face ask for.
 static bool is_wanted(const char *name)
 {
@@ -293,16 +299,16 @@ static bool is_wanted(const char *name)
                                        "__malloc_arena_thread_freeres"};
   size_t n = strlen(name);
   for (size_t i = 0; i < COUNT(OTHERS); i++)
-    if (!strcmp(OTHERS[i], name))
+    if (is_same(OTHERS[i], name))
       return true;
   for (size_t i = 0; i < COUNT(SIGNS); i++)
     if (prefix_of(&SIGNS[i], name, n) >= 0)
       return true;
   for (size_t i = 0; i < COUNT(KNOWN); i++)
-    if (!strcmp(KNOWN[i].name, name))
+    if (is_same(KNOWN[i].name, name))
       return true;
   for (size_t i = 0; i < COUNT(HOOKED); i++)
-    if (!strcmp(HOOKED[i].name, name) && HOOKED[i].role != TIDE_ROLE_NO_EVENT)
+    if (is_same(HOOKED[i].name, name) && HOOKED[i].role != TIDE_ROLE_NO_EVENT)
       return true;
   return stands_for(name);
 }
