@@ -35,6 +35,7 @@ enum tide_hint {
   TIDE_HINT_SEE_TREE_OF_PAGES,
   TIDE_HINT_SEE_DIFF,      // of two captures
   TIDE_HINT_SEE_DIFF_WITH, // of this one with another
+  TIDE_HINT_SEE_DIFF_OF,   // the two files that follow
   TIDE_HINT_SEE_INFO,
   TIDE_HINT_SEE_EXPORT,
   TIDE_HINT_SEE_TREE, // this and those that follow: by measure, in the order of enum tide_measure

@@ -41,6 +41,7 @@ const char *tide_cli_hint_words(enum tide_hint hint)
       [TIDE_HINT_SEE_TREE_OF_PAGES] = "tidemark tree --group pages",
       [TIDE_HINT_SEE_DIFF] = "tidemark diff BEFORE AFTER",
       [TIDE_HINT_SEE_DIFF_WITH] = "tidemark diff BEFORE",
+      [TIDE_HINT_SEE_DIFF_OF] = "tidemark diff",
       [TIDE_HINT_SEE_INFO] = "tidemark info",
       [TIDE_HINT_SEE_EXPORT] = "tidemark export --to dhat",
       [TIDE_HINT_SEE_TREE + TIDE_MEASURE_PEAK] = "tidemark tree",

@@ -26,9 +26,16 @@ const char *const tide_confidence_words[] = {"low", "medium", "high"};
 
 // Numbers come from files. Of those that no program ever had nothing is concluded, and what is left
 // can be multiplied and added without a thought.
-static bool is_sane(const struct tide_group *group)
+static const uint64_t most = 1ull << 50;    // a petabyte
+static const uint64_t longest = 1ull << 60; // 36 years
+
+static int64_t sane(int64_t value)
 {
-  const uint64_t most = 1ull << 50;
+  return value < 0 ? 0 : value > (int64_t)most ? (int64_t)most : value;
+}
+
+static bool is_sane(const struct tide_image *image, const struct tide_group *group)
+{
   const uint64_t numbers[] = {
       group->n_alloc,  group->b_alloc, group->n_free,       group->b_free,
       group->n_resize, group->n_temp,  group->b_resize_old, group->b_resize_new,
@@ -42,8 +49,13 @@ static bool is_sane(const struct tide_group *group)
   for (size_t i = 0; i < sizeof held / sizeof *held; i++)
     if (held[i] < 0 || held[i] > (int64_t)most)
       return false;
-  return group->n_resize <= group->n_alloc && group->n_free <= group->n_alloc &&
-         group->n_resize <= group->n_free;
+  bool has_times = group->n_alloc && !(image->lacks & TIDE_LACK_TIMES);
+  // Their order is not to be relied on: of a block alone first and last are two readings of a
+  // clock.
+  if (has_times && (group->first_ns > longest || group->last_ns > longest))
+    return false;
+  return group->life_ns / (1 + group->n_free) <= longest && group->n_resize <= group->n_alloc &&
+         group->n_free <= group->n_alloc && group->n_resize <= group->n_free;
 }
 
 // The looks that stand for the moments; false: too few of them to tell a course.
@@ -73,7 +85,7 @@ static void base_of(const int64_t *curve, const size_t looks[MOMENTS], int64_t b
     for (; look > looks[i]; look--)
       least = curve[look] < least ? curve[look] : least;
     least = curve[look] < least ? curve[look] : least;
-    base[i] = least;
+    base[i] = sane(least);
   }
 }
 
@@ -89,11 +101,11 @@ static void tell_courses(struct tide_subject *subject, const struct tide_timelin
     size_t n = groups->first[suspect->group_idx + 1] - first;
     tide_timeline_sum(timeline, groups->stacks + first, n, TIDE_UNIT_BLOCKS, live, kept);
     for (unsigned k = 0; k < MOMENTS; k++)
-      suspect->course.live_blocks[k] = live[looks[k]];
+      suspect->course.live_blocks[k] = sane(live[looks[k]]);
     base_of(live, looks, suspect->course.base_blocks);
     tide_timeline_sum(timeline, groups->stacks + first, n, TIDE_UNIT_BYTES, live, kept);
     for (unsigned k = 0; k < MOMENTS; k++)
-      suspect->course.live_bytes[k] = live[looks[k]];
+      suspect->course.live_bytes[k] = sane(live[looks[k]]);
     base_of(live, looks, suspect->course.base_bytes);
   }
 }
@@ -125,7 +137,7 @@ static void gather_suspects(struct tide_subject *subject)
   for (size_t i = 0; i < groups->n; i++) {
     const struct tide_group *place = &groups->items[i];
     struct tide_suspect *suspect = &subject->suspects[subject->n_suspects];
-    if (!place->frame || !is_sane(place))
+    if (!place->frame || !is_sane(subject->image, place))
       continue;
     *suspect = (struct tide_suspect){.place = place, .group_idx = i};
     tide_groups_histograms(groups, subject->profile, i, suspect->sizes, suspect->lives);
@@ -151,7 +163,7 @@ static void tell_progress(struct tide_subject *subject)
   uint64_t steps[MOMENTS] = {0}, before = 0, all = 0;
   for (unsigned i = 0; i < MOMENTS; i++) {
     const struct tide_tick *tick = tick_at(subject, i);
-    uint64_t now = tick && tick->n_alloc < 1ull << 50 ? tick->n_alloc : before;
+    uint64_t now = tick && tick->n_alloc < most ? tick->n_alloc : before;
     steps[i] = i && now > before ? now - before : 0;
     all += steps[i];
     before = now;
@@ -164,7 +176,7 @@ static uint64_t churned_percent(const struct tide_subject *subject)
 {
   const struct tide_image *image = subject->image;
   const struct tide_tick *last = tick_at(subject, MOMENTS - 1);
-  if (!last || !last->n_alloc || last->n_alloc > 1ull << 50 || last->live_blocks < 0)
+  if (!last || !last->n_alloc || last->n_alloc > most || last->live_blocks < 0)
     return 0;
   uint64_t resized = image->has_tick_resizes ? last->n_resize : 0;
   uint64_t born = last->n_alloc > resized ? last->n_alloc - resized : 1;
@@ -178,7 +190,9 @@ static void follow_places(struct tide_subject *subject)
   size_t looks[MOMENTS];
   subject->start_ns = image->start_ns;
   subject->run_ns = image->end_ns > image->start_ns ? image->end_ns - image->start_ns : 0;
-  if (image->lacks & TIDE_LACK_CLOCK || !image->n_snapshots || subject->run_ns > 1ull << 60)
+  if (subject->run_ns > longest)
+    subject->run_ns = 0;
+  if (image->lacks & TIDE_LACK_CLOCK || !image->n_snapshots || !subject->run_ns)
     return;
   struct tide_timeline *timeline = tide_timeline_new(image);
   subject->has_course = pick_moments(subject, timeline, looks);
@@ -333,7 +347,7 @@ struct tide_findings *tide_findings_new(struct tide_profile *profile, struct tid
                                  .image = image,
                                  .naming = naming,
                                  .groups = groups,
-                                 .peak_bytes = image->peak_bytes > 0 ? image->peak_bytes : 0};
+                                 .peak_bytes = sane(image->peak_bytes)};
   gather_suspects(&subject);
   follow_places(&subject);
   findings->is_short = !subject.has_course;

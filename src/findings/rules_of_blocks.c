@@ -74,7 +74,8 @@ static struct rest kept_until_end(const struct tide_subject *subject, const stru
   int64_t at_peak = beside_heap(full) > 0 ? beside_heap(full) : 0;
   for (size_t i = 0; i < image->n_ticks; i++) {
     const struct tide_tick *tick = &image->ticks[i];
-    if (tick <= full || tick->time_ns > last_ns || !is_usable(tick))
+    if (tick <= full || tick->time_ns > last_ns || tick->time_ns < subject->start_ns ||
+        !is_usable(tick))
       continue;
     int64_t kept = beside_heap(tick) - at_peak;
     if (tick->time_ns < since_ns)

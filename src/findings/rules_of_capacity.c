@@ -18,7 +18,8 @@ static void look_for_early(const struct tide_subject *subject, const struct tide
   if (!subject->has_course || bytes < EARLY_BYTES || bytes < subject->peak_bytes / EARLY_OF_PEAK ||
       last < bytes / 100 * KEPT_PERCENT ||
       place->last_ns > subject->start_ns + subject->run_ns / EARLY_PART ||
-      image->peak_ns < place->last_ns + subject->run_ns / EARLY_PART)
+      image->peak_ns < place->last_ns ||
+      image->peak_ns - place->last_ns < subject->run_ns / EARLY_PART)
     return;
   struct tide_finding *finding =
       tide_subject_find(subject, TIDE_RULE_EARLY, suspect, TIDE_CONFIDENCE_LOW, bytes);
@@ -52,11 +53,13 @@ static void look_for_untouched(const struct tide_subject *subject)
     return;
   for (size_t i = 0; i < subject->n_suspects; i++) {
     int64_t mine = could_hide(&subject->suspects[i]);
-    all += mine;
+    all = tide_added(all, mine);
     if (mine && (!most || mine > could_hide(most)))
       most = &subject->suspects[i];
   }
-  int64_t least = most ? untouched - (all - could_hide(most)) : 0;
+  if (!most)
+    return;
+  int64_t least = untouched - (all - could_hide(most));
   if (least < untouched / 2 || least < subject->peak_bytes / UNTOUCHED_OF_PEAK)
     return;
   least = least < most->place->peak_bytes ? least : most->place->peak_bytes;
@@ -133,7 +136,7 @@ static void look_for_budget(const struct tide_subject *subject)
   for (size_t i = 0; i < subject->n_suspects; i++) {
     if (!is_of_items(&subject->suspects[i], n))
       continue;
-    bytes += subject->suspects[i].place->peak_bytes;
+    bytes = tide_added(bytes, subject->suspects[i].place->peak_bytes);
     n_places++;
   }
   if (bytes < LEAST_BYTES || bytes < subject->peak_bytes / BUDGET_OF_PEAK)

@@ -54,8 +54,9 @@ static bool leaks_stand_out(const struct tide_subject *subject)
     int64_t late = suspect->place->live_bytes - suspect->course.base_bytes[1];
     if (late <= 0)
       continue;
-    all += late;
-    leaking += is_growing(subject, suspect) && is_kept(suspect) ? late : 0;
+    all = tide_added(all, late);
+    if (is_growing(subject, suspect) && is_kept(suspect))
+      leaking = tide_added(leaking, late);
   }
   return leaking >= all / 100 * LEAK_PERCENT;
 }
@@ -110,7 +111,8 @@ static int64_t most_waiting(const struct tide_suspect *suspect)
 static bool is_used_up(const struct tide_subject *subject, const struct tide_suspect *suspect,
                        int64_t born, int64_t most)
 {
-  uint64_t made_ns = suspect->place->last_ns - suspect->place->first_ns;
+  uint64_t first_ns = suspect->place->first_ns, last_ns = suspect->place->last_ns;
+  uint64_t made_ns = last_ns > first_ns ? last_ns - first_ns : 0;
   bool meanwhile = most * 100 < born * KEPT_PERCENT && made_ns > subject->run_ns / EARLY_PART;
   return meanwhile || tide_course_falls(suspect->course.live_blocks) >= FALLS_LEAST;
 }
@@ -140,7 +142,8 @@ static void look_for_backlog(const struct tide_subject *subject, const struct ti
   int64_t born = (int64_t)(place->n_alloc - place->n_resize);
   int64_t died = (int64_t)(place->n_free - place->n_resize), most = most_waiting(suspect);
   uint64_t residence_ns = suspect->n_ended ? place->life_ns / suspect->n_ended : 0;
-  int64_t bytes = most * tide_mean((int64_t)place->b_alloc, (int64_t)place->n_alloc);
+  int64_t bytes =
+      (int64_t)((double)most * (double)place->b_alloc / (double)(place->n_alloc + !place->n_alloc));
   if (most < BACKLOG_BLOCKS || most < born / BACKLOG_PART || bytes < LEAST_BYTES ||
       bytes < subject->peak_bytes / BACKLOG_OF_PEAK || died < born / BACKLOG_PART ||
       residence_ns < subject->run_ns / RESIDENCE_PART)

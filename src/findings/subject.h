@@ -47,6 +47,11 @@ unsigned tide_course_falls(const int64_t curve[MOMENTS]);
 
 // How many buckets of sizes are in use, of blocks that are worth counting; and in the mean.
 unsigned tide_suspect_n_sizes(const struct tide_suspect *suspect);
+// Of numbers that are not negative; of hostile ones the sum stays a number, too.
+static inline int64_t tide_added(int64_t sum, int64_t more)
+{
+  return sum < INT64_MAX / 4 ? sum + more : sum;
+}
 static inline int64_t tide_mean(int64_t sum, int64_t n)
 {
   return n > 0 ? sum / n : 0;
@@ -61,7 +66,7 @@ struct tide_finding *tide_subject_find(const struct tide_subject *subject,
 static inline void tide_finding_tell(struct tide_finding *finding, enum tide_evidence which,
                                      int64_t value)
 {
-  finding->evidence[which] = value;
+  finding->evidence[which] = value > 0 ? value : 0;
   finding->has |= 1ull << which;
 }
 

@@ -5,6 +5,7 @@
 #include "findings/finding.h"
 #include "profile/profile.h"
 #include "report/screen.h"
+#include "view/diff.h"
 
 struct tide_explanation {
   const struct tide_findings *findings;
@@ -14,6 +15,15 @@ struct tide_explanation {
   size_t n_most;    // findings shown
 };
 
+struct tide_comparison { // the same of two runs, and what changed between them
+  struct tide_explanation before, after;
+  const struct tide_diff *diff;
+};
+
 void tide_explain_text_write(const struct tide_screen *screen,
                              const struct tide_explanation *explanation);
 void tide_explain_json_write(struct tide_sink *sink, const struct tide_explanation *explanation);
+
+void tide_explain_two_text_write(const struct tide_screen *screen,
+                                 const struct tide_comparison *comparison);
+void tide_explain_two_json_write(struct tide_sink *sink, const struct tide_comparison *comparison);

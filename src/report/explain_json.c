@@ -5,13 +5,15 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "findings/compare.h"
 #include "model/image_sums.h"
 #include "report/profile_json.h"
 #include "words/finding_words.h"
 
-static void write_saving(struct tide_json *json, const struct tide_finding *finding)
+static void write_saving(struct tide_json *json, const char *key,
+                         const struct tide_finding *finding)
 {
-  tide_json_key(json, "saving");
+  tide_json_key(json, key);
   tide_json_open_object(json);
   tide_json_put_text(json, "unit", tide_saving_words[tide_rule_rows[finding->rule].saving]);
   tide_json_put_i64(json, "value", finding->saving.value);
@@ -39,8 +41,9 @@ static void write_place(struct tide_json *json, const struct tide_finding *findi
   tide_json_put_text(json, "module", frame ? tide_naming_module_path(naming, frame) : NULL);
 }
 
+// One that was there before, too: then is its like of the earlier run, NULL otherwise.
 static void write_finding(struct tide_json *json, const struct tide_finding *finding,
-                          const struct tide_naming *naming)
+                          const struct tide_naming *naming, const struct tide_finding *then)
 {
   TIDE_CLEANUP_FREE char *sentence =
       tide_finding_sentence(finding, naming, (struct tide_style){.utf8 = true});
@@ -50,7 +53,9 @@ static void write_finding(struct tide_json *json, const struct tide_finding *fin
   tide_json_put_text(json, "sentence", sentence);
   tide_json_put_text(json, "advice", tide_finding_advice(finding));
   write_place(json, finding, naming);
-  write_saving(json, finding);
+  write_saving(json, "saving", finding);
+  if (then)
+    write_saving(json, "saving_before", then);
   write_evidence(json, finding);
   tide_json_put_u64(json, "alike", finding->n_alike);
   tide_json_close_object(json);
@@ -67,24 +72,84 @@ static void write_unjudged(struct tide_json *json, const struct tide_findings *f
   tide_json_put_bool(json, "has_course", !findings->is_short);
 }
 
+static void open_document(struct tide_json *json, struct tide_sink *sink,
+                          const struct tide_explanation *explanation)
+{
+  const struct tide_profile *profile = explanation->profile;
+  tide_json_init(json, sink);
+  tide_json_open_object(json);
+  tide_json_put_text(json, "schema", "tidemark-explain-1");
+  tide_capture_json_facts(json, profile->capture, explanation->file,
+                          tide_profile_is_complete(profile));
+  tide_json_put_u64(json, "index", profile->image_idx);
+  tide_image_json_identity(json, profile->image);
+  tide_json_key(json, "findings");
+  tide_json_open_array(json);
+}
+
 void tide_explain_json_write(struct tide_sink *sink, const struct tide_explanation *explanation)
 {
   const struct tide_findings *findings = explanation->findings;
-  const struct tide_profile *profile = explanation->profile;
   struct tide_json json;
-  tide_json_init(&json, sink);
-  tide_json_open_object(&json);
-  tide_json_put_text(&json, "schema", "tidemark-explain-1");
-  tide_capture_json_facts(&json, profile->capture, explanation->file,
-                          tide_profile_is_complete(profile));
-  tide_json_put_u64(&json, "index", profile->image_idx);
-  tide_image_json_identity(&json, profile->image);
-  tide_json_key(&json, "findings");
-  tide_json_open_array(&json);
+  open_document(&json, sink, explanation);
   for (size_t i = 0; i < findings->n && i < explanation->n_most; i++)
-    write_finding(&json, &findings->items[i], explanation->naming);
+    write_finding(&json, &findings->items[i], explanation->naming, NULL);
   tide_json_close_array(&json);
   write_unjudged(&json, findings);
+  tide_json_close_object(&json);
+  tide_json_done(&json);
+}
+
+// ---- two runs ----
+
+static void write_gone(struct tide_json *json, const struct tide_comparison *comparison,
+                       const size_t *matches)
+{
+  const struct tide_findings *before = comparison->before.findings;
+  size_t n_after = comparison->after.findings->n;
+  tide_json_key(json, "gone");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < before->n; i++) {
+    size_t k = 0;
+    while (k < n_after && matches[k] != i)
+      k++;
+    if (k == n_after)
+      write_finding(json, &before->items[i], comparison->before.naming, NULL);
+  }
+  tide_json_close_array(json);
+}
+
+static void write_change(struct tide_json *json, const struct tide_diff *diff)
+{
+  const struct tide_style style = {.utf8 = true};
+  TIDE_CLEANUP_FREE char *all = tide_changes_sentence(diff, style);
+  tide_json_put_text(json, "change", all);
+  tide_json_key(json, "changes");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < diff->n; i++) {
+    TIDE_CLEANUP_FREE char *text = tide_change_sentence(diff, &diff->places[i], style);
+    if (text)
+      tide_json_text(json, text);
+  }
+  tide_json_close_array(json);
+}
+
+void tide_explain_two_json_write(struct tide_sink *sink, const struct tide_comparison *comparison)
+{
+  const struct tide_explanation *after = &comparison->after;
+  const struct tide_findings *findings = after->findings, *before = comparison->before.findings;
+  struct tide_json json;
+  TIDE_CLEANUP_FREE size_t *matches = tide_alloc_array(findings->n + 1, sizeof *matches);
+  tide_findings_match(before, findings, matches);
+  open_document(&json, sink, after);
+  for (size_t i = 0; i < findings->n && i < after->n_most; i++)
+    write_finding(&json, &findings->items[i], after->naming,
+                  matches[i] == TIDE_FINDING_NONE ? NULL : &before->items[matches[i]]);
+  tide_json_close_array(&json);
+  write_unjudged(&json, findings);
+  tide_json_put_text(&json, "compared_with", comparison->before.file);
+  write_gone(&json, comparison, matches);
+  write_change(&json, comparison->diff);
   tide_json_close_object(&json);
   tide_json_done(&json);
 }

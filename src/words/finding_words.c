@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "words/culprit_words.h"
+#include "words/question_words.h"
 
 #include <string.h>
 
@@ -240,6 +241,78 @@ char *tide_finding_saving_words(const struct tide_finding *finding, struct tide_
                         tide_units_count(text, finding->saving, style));
   default: return tide_sprintf("%s of memory", tide_units_bytes(text, finding->saving, style));
   }
+}
+
+// ---- two runs ----
+
+char *tide_finding_since_words(const struct tide_finding *before, struct tide_style style)
+{
+  if (!before)
+    return tide_strdup("new");
+  TIDE_CLEANUP_FREE char *then = tide_finding_saving_words(before, style);
+  return tide_sprintf("there before, too: %s then", then);
+}
+
+// "23.4 MiB more": of bytes or blocks, as was asked.
+static const char *changed_words(char out[TIDE_UNITS_MAX], const struct tide_diff *diff,
+                                 int64_t change, struct tide_style style)
+{
+  bool in_bytes = diff->after->profile->question.unit == TIDE_UNIT_BYTES;
+  int64_t size = change == INT64_MIN ? INT64_MAX : change < 0 ? -change : change;
+  struct tide_amount amount = tide_profile_amount(diff->after->profile, size);
+  return in_bytes ? tide_units_bytes(out, amount, style) : tide_units_count(out, amount, style);
+}
+
+static char *each_change(const struct tide_diff_place *place, struct tide_style style)
+{
+  char now[2][TIDE_UNITS_MAX], then[2][TIDE_UNITS_MAX];
+  const struct tide_diff_amount *before = &place->before, *after = &place->after;
+  if (before->blocks <= 0 && after->blocks > 0)
+    return tide_sprintf("%s blocks of %s each, and none before",
+                        tide_units_plain(now[0], (uint64_t)after->blocks),
+                        tide_units_bytes(now[1], tide_exact(after->bytes / after->blocks), style));
+  if (after->blocks <= 0 && before->blocks > 0)
+    return tide_sprintf(
+        "it had %s blocks of %s each", tide_units_plain(then[0], (uint64_t)before->blocks),
+        tide_units_bytes(then[1], tide_exact(before->bytes / before->blocks), style));
+  if (after->blocks <= 0)
+    return NULL;
+  return tide_sprintf("%s blocks of %s each, before %s of %s",
+                      tide_units_plain(now[0], (uint64_t)after->blocks),
+                      tide_units_bytes(now[1], tide_exact(after->bytes / after->blocks), style),
+                      tide_units_plain(then[0], (uint64_t)before->blocks),
+                      tide_units_bytes(then[1], tide_exact(before->bytes / before->blocks), style));
+}
+
+char *tide_change_sentence(const struct tide_diff *diff, const struct tide_diff_place *place,
+                           struct tide_style style)
+{
+  char size[TIDE_UNITS_MAX];
+  const struct tide_naming *naming = NULL;
+  const struct tide_named_frame *frame = tide_diff_frame(diff, place, &naming);
+  int64_t change = tide_diff_change(diff, place);
+  if (!frame || !change)
+    return NULL;
+  TIDE_CLEANUP_FREE char *where = tide_frame_words(naming, frame, style);
+  TIDE_CLEANUP_FREE char *each = each_change(place, style);
+  return tide_sprintf("%s: %s %s %s%s%s.", where, changed_words(size, diff, change, style),
+                      change > 0 ? "more" : "less",
+                      tide_diff_measure_words(&diff->after->profile->question), each ? "; " : "",
+                      each ? each : "");
+}
+
+char *tide_changes_sentence(const struct tide_diff *diff, struct tide_style style)
+{
+  char size[TIDE_UNITS_MAX], now[TIDE_UNITS_MAX], then[TIDE_UNITS_MAX];
+  int64_t change = tide_diff_change(diff, &diff->total);
+  int64_t after = tide_diff_measure(diff, &diff->total.after);
+  int64_t before = tide_diff_measure(diff, &diff->total.before);
+  const char *what = tide_diff_measure_words(&diff->after->profile->question);
+  if (!change)
+    return tide_sprintf("as much %s as before: %s", what, changed_words(now, diff, after, style));
+  return tide_sprintf("%s %s %s: %s, before %s", changed_words(size, diff, change, style),
+                      change > 0 ? "more" : "less", what, changed_words(now, diff, after, style),
+                      changed_words(then, diff, before, style));
 }
 
 char *tide_findings_unjudged_words(const struct tide_findings *findings)

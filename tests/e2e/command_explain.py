@@ -155,3 +155,24 @@ def explain_is_silent_on_healthy_programs(ground):
     print(f"  {score}", flush=True)
     expect(not n_alarms, score + "".join(f"\n    {name}: {found}" for name, found in alarms.items()
                                          if found))
+
+
+@test
+def explain_compares_two(ground):
+    program = built(ground, SOURCES / "faults.c")
+    jobs = ["leak_request", "leak_strdup"]
+    tried(jobs, lambda name: explained(ground, name, [program, name]))
+    files = [f"{name}.tide" for name in jobs]
+    done = ground.run(ground.tidemark, "explain", "--json", *files)
+    expect(done.status == 0, done.stderr)
+    document = json.loads(done.stdout)
+    functions = [[found["function"] for found in document[key]] for key in ("findings", "gone")]
+    expect(functions == [["leak_string"], ["leak_each_step"]], f"now and gone: {functions}")
+    expect("less held at the peak" in document["change"], document["change"])
+    expect(any("leak_each_step" in text and "less" in text
+               for text in document["changes"]), document["changes"])
+    done = ground.run(ground.tidemark, "explain", files[0], files[0])
+    expect("there before, too" in done.stdout and "as much held" in done.stdout, done.stdout)
+    expect("gone" not in done.stdout and "next:  tidemark diff" in done.stdout, done.stdout)
+    done = ground.run(ground.tidemark, "explain", *files, files[0])
+    expect(done.status == 2 and "one too many" in done.stderr, done.stderr)

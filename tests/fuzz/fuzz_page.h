@@ -3,7 +3,9 @@
 // The page's data of whatever could be read: all that a reader of it relies on must hold, with all
 // stacks and with some of them gathered.
 #pragma once
+#include "findings/findings.h"
 #include "page/page_data.h"
+#include "words/finding_words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -90,12 +92,33 @@ static inline void fuzz_page_of(const struct tide_profile *profile, size_t n_kee
   tide_naming_free(naming);
 }
 
+// What is concluded from it has numbers that can be told.
+static inline void fuzz_findings(struct tide_profile *profile)
+{
+  const struct tide_name_source nobody = {.lookup = know_nothing};
+  struct tide_naming *naming = tide_naming_new_from(profile->image, &nobody);
+  struct tide_findings *findings = tide_findings_new(profile, naming);
+  for (size_t i = 0; i < findings->n; i++) {
+    const struct tide_finding *finding = &findings->items[i];
+    char *sentence = tide_finding_sentence(finding, naming, TIDE_STYLE_PLAIN);
+    char *saving = tide_finding_saving_words(finding, TIDE_STYLE_PLAIN);
+    page_must(finding->saving.value >= 0 && finding->has && sentence && saving);
+    for (int k = 0; k < TIDE_EVIDENCES_N; k++)
+      page_must(finding->evidence[k] >= 0);
+    free(sentence);
+    free(saving);
+  }
+  tide_findings_free(findings);
+  tide_naming_free(naming);
+}
+
 static inline void fuzz_page(const struct tide_capture *capture)
 {
   for (size_t i = 0; i < capture->n_images; i++) {
     struct tide_profile *profile = tide_profile_new(capture, i);
     fuzz_page_of(profile, TIDE_PAGE_KEEP_ALL);
     fuzz_page_of(profile, profile->n_sites / 2);
+    fuzz_findings(profile);
     tide_profile_free(profile);
   }
 }

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Findings about captures made by hand, a rule's number at a time; and about numbers that no
+// program ever had.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "findings/findings.h"
+#include "words/finding_words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOKS = 24, LEAKY = 1, STEADY = 2, FRAMES = 3, BLOCK = 1000, RUN_MS = 1000 };
+#define MS UINT64_C(1000000)
+
+static size_t lookup(void *context, uint32_t module, uint64_t addr, struct tide_symbol_frame *out,
+                     size_t max)
+{
+  static const struct tide_symbol_frame names[] = {{"leaky", "/src/a.c", 11, false},
+                                                   {"steady", "/src/a.c", 22, false}};
+  if (addr < 1 || addr > 2)
+    return 0;
+  out[0] = names[addr - 1];
+  return 1;
+}
+static const struct tide_symbol_object *object(void *context, uint32_t module)
+{
+  return NULL;
+}
+static const struct tide_name_source names = {.lookup = lookup, .object = object};
+
+// One place adds a block per step and frees none; another allocates three and frees them.
+static struct tide_capture *leaking(int64_t per_look)
+{
+  struct tide_capture *capture = tide_capture_new();
+  capture->images = tide_alloc(sizeof *capture->images);
+  capture->n_images = 1;
+  capture->finished = true;
+  struct tide_image *image = capture->images;
+  image->exe = tide_strdup("/src/a");
+  image->cmdline = tide_strdup("");
+  image->allocator = tide_strdup("");
+  image->end_ns = RUN_MS * MS;
+  image->end_kind = TIDE_END_EXITED;
+  image->has_temp_bytes = image->has_resized_bytes = image->has_counts = true;
+  image->modules = tide_alloc_array(2, sizeof *image->modules);
+  image->modules[0].path = tide_strdup("");
+  image->modules[1] = (struct tide_module){.path = tide_strdup("/src/a"), .end = 4096};
+  image->n_modules = 2;
+  image->frames = tide_alloc_array(FRAMES, sizeof *image->frames);
+  for (uint32_t i = 1; i < FRAMES; i++)
+    image->frames[i] = (struct tide_frame){.pc = i + 1, .module = 1}; // a call ends there
+  image->n_frames = FRAMES;
+  image->threads = tide_alloc_array(2, sizeof *image->threads);
+  image->n_threads_known = 2;
+  image->threads[1].n_owners = 1;
+  image->sites = tide_alloc_array(2, sizeof *image->sites);
+  image->n_sites = 2;
+  uint64_t n = (uint64_t)per_look * LOOKS;
+  image->sites[0] = (struct tide_site){.stack = LEAKY, .thread = 1};
+  image->sites[0].n_alloc = n;
+  image->sites[0].b_alloc = n * BLOCK;
+  image->sites[0].peak_blocks = (int64_t)n;
+  image->sites[0].peak_bytes = (int64_t)n * BLOCK;
+  image->sites[0].last_ns = RUN_MS * MS;
+  image->sites[1] = (struct tide_site){.stack = STEADY, .thread = 1};
+  image->sites[1].n_alloc = image->sites[1].n_free = 3 * n;
+  image->sites[1].b_alloc = image->sites[1].b_free = 3 * n * BLOCK;
+  image->peak_bytes = (int64_t)n * BLOCK;
+  image->peak_blocks = (int64_t)n;
+  image->snapshots = tide_alloc_array(LOOKS, sizeof *image->snapshots);
+  image->ticks = tide_alloc_array(LOOKS, sizeof *image->ticks);
+  image->n_snapshots = image->n_ticks = LOOKS;
+  for (int i = 0; i < LOOKS; i++) {
+    uint64_t at = RUN_MS * MS / LOOKS * (uint64_t)(i + 1);
+    int64_t held = per_look * (i + 1);
+    image->snapshots[i] =
+        (struct tide_snapshot){.time_ns = at, .rows = tide_alloc(sizeof *image->snapshots->rows)};
+    image->snapshots[i].rows[0] =
+        (struct tide_snapshot_row){LEAKY, held * BLOCK, held, (uint64_t)per_look, BLOCK};
+    image->snapshots[i].n_rows = held != 0;
+    image->ticks[i] = (struct tide_tick){.time_ns = at,
+                                         .live_bytes = held * BLOCK,
+                                         .live_blocks = held,
+                                         .n_alloc = (uint64_t)held * 4};
+  }
+  image->snapshots[LOOKS - 1].kind = TIDE_SNAPSHOT_END;
+  return capture;
+}
+
+struct judged {
+  struct tide_capture *capture;
+  struct tide_profile *profile;
+  struct tide_naming *naming;
+  struct tide_findings *findings;
+};
+
+static struct judged judge(struct tide_capture *capture)
+{
+  struct judged j = {.capture = capture, .profile = tide_profile_new(capture, 0)};
+  j.naming = tide_naming_new_from(capture->images, &names);
+  j.findings = tide_findings_new(j.profile, j.naming);
+  return j;
+}
+
+static void judged_done(struct judged *j)
+{
+  tide_findings_free(j->findings);
+  tide_naming_free(j->naming);
+  tide_profile_free(j->profile);
+  tide_capture_free(j->capture);
+}
+
+static void a_leak_has_its_numbers_and_line(void **state)
+{
+  struct judged j = judge(leaking(10));
+  assert_int_equal(j.findings->n, 1);
+  const struct tide_finding *found = j.findings->items;
+  assert_int_equal(found->rule, TIDE_RULE_LEAK);
+  assert_int_equal(found->confidence, TIDE_CONFIDENCE_HIGH);
+  assert_int_equal(found->frame->line, 11);
+  assert_int_equal(found->saving.value, 10 * LOOKS * BLOCK);
+  assert_int_equal(found->evidence[TIDE_EVIDENCE_OF_BLOCKS], 10 * LOOKS);
+  assert_int_equal(found->evidence[TIDE_EVIDENCE_OF_BYTES_PER_SECOND], 10 * LOOKS * BLOCK);
+  char *text = tide_finding_sentence(found, j.naming, TIDE_STYLE_PLAIN);
+  assert_string_equal(text,
+                      "leaky, src/a.c:11, leaks: 240 of the 240 blocks that it allocated all "
+                      "through the run were never freed, 234.4 KiB, which grew by 234.4 KiB a "
+                      "second.");
+  free(text);
+  judged_done(&j);
+}
+
+static void what_a_clean_up_frees_is_growth(void **state)
+{
+  struct tide_capture *capture = leaking(10);
+  capture->images->sites[0].n_free = 10 * LOOKS;
+  capture->images->sites[0].b_free = 10 * LOOKS * BLOCK;
+  struct judged j = judge(capture);
+  assert_int_equal(j.findings->n, 1);
+  assert_int_equal(j.findings->items[0].rule, TIDE_RULE_GROWTH);
+  judged_done(&j);
+}
+
+static void what_still_runs_does_not_leak(void **state)
+{
+  struct tide_capture *capture = leaking(10);
+  capture->images->end_kind = TIDE_END_DETACHED;
+  struct judged j = judge(capture);
+  assert_int_equal(j.findings->items[0].rule, TIDE_RULE_GROWTH);
+  judged_done(&j);
+}
+
+static void a_loader_may_keep_what_it_reads(void **state)
+{
+  struct tide_capture *capture = leaking(10);
+  for (int i = 0; i < LOOKS; i++)
+    capture->images->ticks[i].n_alloc /= 4; // nothing but what is held was allocated
+  struct judged j = judge(capture);
+  assert_int_equal(j.findings->n, 0);
+  judged_done(&j);
+}
+
+static void growth_that_ends_is_none(void **state)
+{
+  struct tide_capture *capture = leaking(10);
+  for (int i = LOOKS / 2; i < LOOKS; i++)
+    capture->images->snapshots[i].rows[0] = capture->images->snapshots[LOOKS / 2].rows[0];
+  struct judged j = judge(capture);
+  assert_int_equal(j.findings->n, 0);
+  judged_done(&j);
+}
+
+static void samples_are_less_sure(void **state)
+{
+  struct tide_capture *capture = leaking(10);
+  capture->images->sampled_every_bytes = 4096;
+  struct judged j = judge(capture);
+  assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_MEDIUM);
+  assert_int_equal(j.findings->items[0].saving.exactness, TIDE_ESTIMATED);
+  judged_done(&j);
+}
+
+static void what_lacks_is_not_judged(void **state)
+{
+  struct tide_capture *capture = leaking(10);
+  capture->images->lacks = TIDE_LACK_BLOCKS | TIDE_LACK_TEMP;
+  struct judged j = judge(capture);
+  assert_int_equal(j.findings->n, 0);
+  assert_true(j.findings->unjudged >> TIDE_RULE_LEAK & 1);
+  assert_true(j.findings->unjudged >> TIDE_RULE_TEMPORARY & 1);
+  char *words = tide_findings_unjudged_words(j.findings);
+  assert_non_null(strstr(words, "leak"));
+  free(words);
+  judged_done(&j);
+}
+
+static void too_few_looks_are_said(void **state)
+{
+  struct tide_capture *capture = leaking(10);
+  for (int i = 4; i < LOOKS; i++)
+    free(capture->images->snapshots[i].rows);
+  capture->images->n_snapshots = 4;
+  struct judged j = judge(capture);
+  assert_true(j.findings->is_short);
+  assert_int_equal(j.findings->n, 0);
+  judged_done(&j);
+}
+
+// ---- numbers that no program ever had ----
+
+static uint64_t seed;
+static uint64_t any_number(void)
+{
+  static const uint64_t odd[] = {0, 1, 2, 1000, 1ull << 31, 1ull << 50, 1ull << 62, INT64_MAX};
+  seed = seed * 6364136223846793005u + 1442695040888963407u;
+  uint64_t which = seed >> 60;
+  return which < 8 ? odd[which] : which < 12 ? (uint64_t)0 - (seed >> 40) : seed >> 20 >> which;
+}
+
+static void spoil(struct tide_image *image)
+{
+  for (size_t i = 0; i < image->n_sites; i++) {
+    uint64_t *numbers = (uint64_t *)&image->sites[i].counters;
+    for (size_t k = 0; k < sizeof image->sites->counters / sizeof *numbers; k++)
+      if (any_number() % 3 == 0)
+        numbers[k] = any_number();
+  }
+  for (size_t i = 0; i < image->n_ticks; i++)
+    image->ticks[i] = (struct tide_tick){any_number(), (int64_t)any_number(), (int64_t)any_number(),
+                                         any_number(), any_number(),          any_number(),
+                                         any_number(), (int64_t)any_number()};
+  for (size_t i = 0; i < image->n_snapshots; i++) {
+    image->snapshots[i].rows[0].live_blocks = (int64_t)any_number();
+    image->snapshots[i].rows[0].live_bytes = (int64_t)any_number();
+  }
+  image->end_ns = any_number();
+  image->peak_bytes = (int64_t)any_number();
+  image->peak_ns = any_number();
+  image->cpu_ns = any_number();
+  image->untouched_bytes = any_number();
+  image->has_resident = true;
+}
+
+static void nothing_breaks_on_any_numbers(void **state)
+{
+  for (seed = 1; seed < 500u * 7919u; seed += 7919) {
+    uint64_t kept = seed;
+    struct tide_capture *capture = leaking(10);
+    spoil(capture->images);
+    struct judged j = judge(capture);
+    for (size_t i = 0; i < j.findings->n; i++) {
+      free(tide_finding_sentence(&j.findings->items[i], j.naming, TIDE_STYLE_PLAIN));
+      free(tide_finding_saving_words(&j.findings->items[i], TIDE_STYLE_PLAIN));
+      for (int k = 0; k < TIDE_EVIDENCES_N; k++)
+        assert_true(j.findings->items[i].evidence[k] >= 0);
+    }
+    judged_done(&j);
+    seed = kept;
+  }
+}
+
+UNIT_TESTS(findings_test)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_leak_has_its_numbers_and_line),
+      cmocka_unit_test(what_a_clean_up_frees_is_growth),
+      cmocka_unit_test(what_still_runs_does_not_leak),
+      cmocka_unit_test(a_loader_may_keep_what_it_reads),
+      cmocka_unit_test(growth_that_ends_is_none),
+      cmocka_unit_test(samples_are_less_sure),
+      cmocka_unit_test(what_lacks_is_not_judged),
+      cmocka_unit_test(too_few_looks_are_said),
+      cmocka_unit_test(nothing_breaks_on_any_numbers),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
