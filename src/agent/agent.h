@@ -38,13 +38,27 @@ TIDE_HOT bool tide_agent_is_of(const struct tide_agent_place *place, uint64_t th
          (!offset || *(const uint32_t *)(thread_pointer + (uint64_t)offset) == place->tid);
 }
 
-// NULL: there is no place for it.
-TIDE_HOT struct tide_agent_seat *tide_agent_seat(void)
+// NULL: it has to be looked for.
+TIDE_HOT struct tide_agent_seat *tide_agent_seat_at_hand(void)
 {
   uint64_t tp = (uint64_t)__builtin_thread_pointer();
   struct tide_agent_seat *seat = &tide_agent_seats[tide_agent_home(tp)];
-  return TIDE_LIKELY(tide_agent_is_of(&seat->place, tp)) ? seat : tide_agent_seat_slowly(tp);
+  return TIDE_LIKELY(tide_agent_is_of(&seat->place, tp)) ? seat : NULL;
 }
+
+// NULL: there is no place for it.
+TIDE_HOT struct tide_agent_seat *tide_agent_seat(void)
+{
+  struct tide_agent_seat *seat = tide_agent_seat_at_hand();
+  return TIDE_LIKELY(seat) ? seat : tide_agent_seat_slowly((uint64_t)__builtin_thread_pointer());
+}
+
+// Around a call by a thread for which there is no place. It must be known to be here all the same.
+void tide_agent_pass_begin(void);
+void tide_agent_pass_end(void);
+
+// The block p, which is not NULL, ends (quick.c).
+void tide_agent_record_free(struct tide_agent_seat *seat, uint64_t p);
 
 // Calls what was hooked, with as many arguments as any of them has.
 static inline uint64_t tide_agent_call(const struct tide_agent_hook *hook,
@@ -80,6 +94,13 @@ uint64_t tide_agent_event(const struct tide_agent_frame *frame);
 
 // Has the calling thread a thread pointer? A static program maps pages before it has made one.
 bool tide_agent_has_thread_pointer(void);
+
+// The same of one that allocates or frees, called by code that keeps to the calling convention
+// (quick.c): with its own arguments, and the hook behind them.
+uint64_t tide_agent_alloc(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                          const struct tide_agent_hook *hook);
+uint64_t tide_agent_free(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                         const struct tide_agent_hook *hook);
 
 // The same of a function that may throw, through whose caller no frame of ours may be: no unwinder
 // knows how to leave one. 0: the real function, whose address is then in the frame's index, is to

@@ -96,7 +96,7 @@ static uint64_t released(struct tide_agent_seat *seat, const struct tide_agent_h
   if (TIDE_UNLIKELY(tide_agent_is_by_itself(hook, f)))
     tide_record_free_if_known(&seat->seat, p);
   else
-    tide_record_free(&seat->seat, p);
+    tide_agent_record_free(seat, (uint64_t)p);
   return call_real(hook, f);
 }
 
@@ -166,15 +166,24 @@ static uint64_t outermost(struct tide_agent_seat *seat, const struct tide_agent_
   }
 }
 
-// A thread for which there is no place. It must be known to be here all the same.
-TIDE_COLD static uint64_t pass_by(const struct tide_agent_hook *hook,
-                                  const struct tide_agent_frame *f)
+void tide_agent_pass_begin(void)
 {
   tide_add_acq_rel(&tide_agent_face.n_seatless, 1);
   if (tide_boot_ready())
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
-  uint64_t ret = tide_agent_call(hook, f);
+}
+
+void tide_agent_pass_end(void)
+{
   tide_add_acq_rel(&tide_agent_face.n_seatless, -1);
+}
+
+TIDE_COLD static uint64_t pass_by(const struct tide_agent_hook *hook,
+                                  const struct tide_agent_frame *f)
+{
+  tide_agent_pass_begin();
+  uint64_t ret = tide_agent_call(hook, f);
+  tide_agent_pass_end();
   return ret;
 }
 

@@ -143,6 +143,8 @@ struct tide_agent_hook tide_face_hook(const struct tide_plan *plan, const struct
       .family = entry->family,
       .own_lo = own.start,
       .own_bytes = own.bytes,
+      .far_lo = entry->loaded->code_hi,
+      .far_bytes = entry->loaded->code_lo - entry->loaded->code_hi,
   };
 }
 

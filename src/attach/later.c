@@ -158,6 +158,8 @@ static void fill_hooks(struct later *l)
     uint32_t k = plan->patches[i].index;
     face->hooks[k] = tide_face_hook(plan, &plan->patches[i], face->program);
     face->hooks[k].is_later = counts_on_it;
+    if (counts_on_it)
+      face->hooks[k].far_bytes = 0; // what is_later asks for is asked in the general way alone
   }
 }
 

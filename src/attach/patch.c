@@ -124,7 +124,9 @@ bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *pla
     return false;
   *ret_why = "the agent's file has no entry";
   if (!(a->hook = tide_agent_image_find(agent, "tide_agent_enter")) ||
-      !(a->hook_new = tide_agent_image_find(agent, "tide_agent_enter_new")))
+      !(a->hook_new = tide_agent_image_find(agent, "tide_agent_enter_new")) ||
+      !(a->hook_alloc = tide_agent_image_find(agent, "tide_agent_enter_alloc")) ||
+      !(a->hook_free = tide_agent_image_find(agent, "tide_agent_enter_free")))
     return false;
   make_mark(a);
   reserve_agent(a);
@@ -215,16 +217,29 @@ enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
   return step;
 }
 
+static uint64_t hook_for(const struct tide_attachment *a, enum tide_role role)
+{
+  switch (role) {
+  case TIDE_ROLE_NEW: // it throws, or it may wait for ever: no frame of ours is beneath it
+  case TIDE_ROLE_NEW_ALIGNED:
+  case TIDE_ROLE_VOW:
+  case TIDE_ROLE_CALL:
+  case TIDE_ROLE_LOADED: return a->hook_new;
+  case TIDE_ROLE_ALLOC:
+  case TIDE_ROLE_ALLOC_ALIGNED:
+  case TIDE_ROLE_ALLOC_SECOND:
+  case TIDE_ROLE_CALLOC: return a->hook_alloc;
+  case TIDE_ROLE_FREE: return a->hook_free;
+  default: return a->hook;
+  }
+}
+
 static void fill_island(const struct tide_attachment *a, const struct tide_patch *p,
                         uint8_t bytes[TIDE_ISLAND_BYTES])
 {
-  // It throws, or it may wait for ever: no frame of ours is beneath it.
-  bool is_left = p->entry.role == TIDE_ROLE_NEW || p->entry.role == TIDE_ROLE_NEW_ALIGNED ||
-                 p->entry.role == TIDE_ROLE_VOW || p->entry.role == TIDE_ROLE_CALL ||
-                 p->entry.role == TIDE_ROLE_LOADED;
   struct tide_island island = {&p->displaced,
                                p->index,
-                               is_left ? a->hook_new : a->hook,
+                               hook_for(a, p->entry.role),
                                {.at = p->at, .hole = p->hole, .n = (uint8_t)p->n}};
   memcpy(island.note.old, p->old, sizeof p->old);
   memcpy(island.note.hole_old, p->hole_old, sizeof p->hole_old);

@@ -41,8 +41,9 @@ struct tide_attachment {
   size_t n_ranges;
   struct tide_frame_table tables[TIDE_AGENT_TABLES];
   size_t n_tables;
-  uint64_t hook;      // where islands go
-  uint64_t hook_new;  // of functions that may throw
+  uint64_t hook;     // where islands go
+  uint64_t hook_new; // of functions that may throw
+  uint64_t hook_alloc, hook_free;
   bool is_undone;     // the old code is back
   const char *reason; // of a step that was not done
 };

@@ -28,116 +28,18 @@ void *calloc(size_t n, size_t each)
   return p;
 }
 
-// There is something to see first.
-__attribute__((noinline)) static void free_looking(void *p)
+// The record of it is the last thing to do but one: the ways of free_ways.def end with this.
+TIDE_HOT void free_go_on(void *p, bool known)
 {
-  if (tide_record_free(&tide_self, p) || !tide_real_pool_holds(p))
+  if (known || !tide_real_pool_holds(p))
     tide_real.free(p);
 }
-
-// Each of the usual cases is apart, and calls nobody but as its last: it has to save few registers.
-__attribute__((noinline)) static void free_unusual(struct tide_thread *t, void *p)
-{
-  if (tide_record_end(t, p) || !tide_real_pool_holds(p))
-    tide_real.free(p);
-}
-
-TIDE_COLD static void free_owing(struct tide_thread *t, void *p)
-{
-  tide_leave_slow(t);
-  tide_real.free(p);
-}
-
-TIDE_HOT void free_recorded(struct tide_thread *t, void *p)
-{
-  if (TIDE_UNLIKELY(!tide_leave_quickly(t)))
-    free_owing(t, p);
-  else
-    tide_real.free(p);
-}
-
-static void free_booked(struct tide_thread *t, void *p);
-
-// The first change of a cell after a peak, or at one.
-__attribute__((noinline)) static void free_at_peak(struct tide_thread *t, void *p,
-                                                   struct tide_cell *c)
-{
-  if (TIDE_LIKELY(tide_book_pass_peak(&t->writer, c, t->clock.now)))
-    free_booked(t, p);
-  else
-    free_unusual(t, p);
-}
-
-__attribute__((noinline)) static void free_last(struct tide_thread *t, void *p)
-{
-  struct tide_quick block;
-  if (TIDE_UNLIKELY(!tide_book_find_last(&t->writer, t->clock.now, &block))) {
-    free_unusual(t, p);
-    return;
-  }
-  if (TIDE_UNLIKELY(!tide_book_is_off_peak(&t->writer, block.c))) {
-    free_at_peak(t, p, block.c);
-    return;
-  }
-  if (TIDE_UNLIKELY(!tide_book_end_quickly(&t->writer, block.c, block.slot, block.end, true))) {
-    free_unusual(t, p);
-    return;
-  }
-  t->writer.temp_cell = block.c;
-  free_recorded(t, p);
-}
-
-// A block in a table that is not direct.
-__attribute__((noinline)) static void free_hashed(struct tide_thread *t, void *p)
-{
-  if (TIDE_UNLIKELY(!tide_book_free_hashed(&t->writer, (uint64_t)p, t->clock.now)))
-    free_unusual(t, p);
-  else
-    free_recorded(t, p);
-}
-
-__attribute__((noinline)) static void free_other(struct tide_thread *t, void *p)
-{
-  // The allocator keeps notes just before a block (glibc) and writes into it (all): a cold line is
-  // on its way while we wait for ours.
-  __builtin_prefetch((char *)p - 8, 1);
-  struct tide_quick block;
-  if (TIDE_UNLIKELY(!tide_book_find_other(&t->writer, (uint64_t)p, t->clock.now, &block))) {
-    free_hashed(t, p);
-    return;
-  }
-  if (TIDE_UNLIKELY(!tide_book_is_off_peak(&t->writer, block.c))) {
-    free_at_peak(t, p, block.c);
-    return;
-  }
-  if (TIDE_UNLIKELY(!tide_book_end_quickly(&t->writer, block.c, block.slot, block.end, false))) {
-    free_unusual(t, p);
-    return;
-  }
-  free_recorded(t, p);
-}
-
-static void free_booked(struct tide_thread *t, void *p)
-{
-  if (tide_book_may_be_last(&t->writer, (uint64_t)p))
-    free_last(t, p);
-  else
-    free_other(t, p);
-}
+#include "record/free_ways.def"
 
 void free(void *p)
 {
-  if (!p)
-    return;
-  struct tide_thread *t = tide_enter_quickly(&tide_self);
-  if (TIDE_UNLIKELY(!t))
-    free_looking(p);
-  else if (!tide_writer_waits(&t->writer))
-    free_booked(t, p);
-  else if (tide_run_free_again(&t->writer, (uint64_t)p))
-    free_recorded(t, p);
-  else
-    free_unusual(t, p);
+  if (p)
+    tide_free_recording(&tide_self, p);
 }
 
 // A block from the boot pool cannot be resized by anybody: a fresh block takes its content.

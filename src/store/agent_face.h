@@ -40,7 +40,10 @@ struct tide_agent_hook {
   uint32_t role;    // enum tide_role
   uint32_t family;
   uint64_t own_lo, own_bytes; // code that is not the program's when it calls this; 0 bytes: none
-  uint32_t is_later;          // it came when blocks were known to be apart: its own may not be
+  // All code but that of the function's object, from the end of that round to its beginning: it
+  // keeps to the calling convention when it calls this. 0 bytes: none is known to.
+  uint64_t far_lo, far_bytes;
+  uint32_t is_later; // it came when blocks were known to be apart: its own may not be
 };
 
 // Unwind information of an object that has no table of it to search in.

@@ -163,6 +163,11 @@ int main(int argc, char **argv)
   for (int i = 0; i < N_CALLS; i++)
     entries[i] = (struct inside_entry){(void *)CALLS[i].f, TIDE_ROLE_ALLOC};
   entries[N_CALLS] = (struct inside_entry){(void *)by_end, TIDE_ROLE_FREE};
+  // Of the first half and of the end every caller keeps to the convention, of the others nobody is
+  // known to.
+  for (int i = 0; i <= N_CALLS; i++)
+    if (i < N_CALLS / 2 || i == N_CALLS)
+      entries[i].far_bytes = ~UINT64_C(0);
   const char *why = inside_begin(&(struct inside_options){.agent = argc > 1 ? argv[1] : "",
                                                           .store = "agent.store",
                                                           .allocator = argv[0]},

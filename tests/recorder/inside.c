@@ -231,10 +231,22 @@ static const char *patch(struct tide_agent_face *face, const struct inside_entry
       (struct tide_agent_hook){.real = (uint64_t)bytes + TIDE_ISLAND_REAL_AT,
                                .role = entry->role,
                                .own_lo = entry->own_lo,
-                               .own_bytes = entry->own_bytes};
+                               .own_bytes = entry->own_bytes,
+                               .far_lo = entry->far_lo,
+                               .far_bytes = entry->far_bytes};
   if (!d->jump(jump, code.at + pad, (uint64_t)bytes))
     return "no free memory is within reach of it";
   return write_code(code.at + pad, jump, d->jump_bytes) ? NULL : "its code cannot be written";
+}
+
+// As attach/patch.c chooses.
+static uint64_t hook_for(const struct image *image, enum tide_role role)
+{
+  bool allocates = role == TIDE_ROLE_ALLOC || role == TIDE_ROLE_ALLOC_ALIGNED ||
+                   role == TIDE_ROLE_ALLOC_SECOND || role == TIDE_ROLE_CALLOC;
+  return (uint64_t)find(image, allocates                ? "tide_agent_enter_alloc"
+                               : role == TIDE_ROLE_FREE ? "tide_agent_enter_free"
+                                                        : "tide_agent_enter");
 }
 
 static bool is_new(const struct inside_entry *entries, size_t i)
@@ -252,13 +264,12 @@ const char *inside_begin(const struct inside_options *options, const struct insi
   if (!read_file(options->agent, &image) || !place_segments(&image) || !relocate(&image))
     return "the agent cannot be loaded";
   struct tide_agent_face *face = find(&image, "tide_agent_face");
-  uint64_t hook = (uint64_t)find(&image, "tide_agent_enter");
   fill_face(face, options);
   face->seats = (uint64_t)find(&image, "tide_agent_seats");
   face->store_given = map_store(options->store);
   uint64_t code = image.code_bytes & ~UINT64_C(0xfff);
-  if (!face->store_given || !hook || mprotect(image.base, code, PROT_READ | PROT_EXEC))
-    return "no store, or an agent without an entry";
+  if (!face->store_given || mprotect(image.base, code, PROT_READ | PROT_EXEC))
+    return "no store";
   const char *why = NULL;
   uint8_t *room = NULL;
   for (size_t i = 0; i < n && !why; i++) {
@@ -266,7 +277,8 @@ const char *inside_begin(const struct inside_options *options, const struct insi
       continue;
     if (!room && !(room = room_near(entries[i].at, 64 << 10)))
       return "no free memory is within reach";
-    why = patch(face, &entries[i], room + (size_t)face->n_hooks * TIDE_ISLAND_BYTES, hook);
+    why = patch(face, &entries[i], room + (size_t)face->n_hooks * TIDE_ISLAND_BYTES,
+                hook_for(&image, entries[i].role));
   }
   return why;
 }

@@ -12,7 +12,7 @@
 struct inside_entry {
   void *at;
   enum tide_role role;
-  uint64_t own_lo, own_bytes; // as store/agent_face.h has them
+  uint64_t own_lo, own_bytes, far_lo, far_bytes; // as store/agent_face.h has them
 };
 
 struct inside_options {

@@ -54,11 +54,14 @@ __attribute__((constructor)) static void begin(void)
           (struct inside_entry){.at = dlsym(RTLD_NEXT, HOOKED[i].name), .role = HOOKED[i].role};
   dladdr(entries[0].at, &info);
   dl_iterate_phdr(find_code, entries[0].at);
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < n; i++) {
+    entries[i].far_lo = code_lo + code_bytes;
+    entries[i].far_bytes = -code_bytes;
     if (entries[i].role == TIDE_ROLE_FREE || entries[i].role >= TIDE_ROLE_MAP) {
       entries[i].own_lo = code_lo;
       entries[i].own_bytes = code_bytes;
     }
+  }
   snprintf(store, sizeof store, "tidemark.%s.%d.store", program_invocation_short_name, getpid());
   const char *why = inside_begin(
       &(struct inside_options){

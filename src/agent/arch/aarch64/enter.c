@@ -11,6 +11,11 @@ _Static_assert(offsetof(struct tide_agent_frame, x18) == 128 &&
                    offsetof(struct tide_agent_frame, fp) == 144 &&
                    sizeof(struct tide_agent_frame) == 160,
                "the order of the stores below");
+_Static_assert(sizeof(struct tide_agent_hook) == 64 &&
+                   offsetof(struct tide_agent_face, hooks) == 9760 &&
+                   offsetof(struct tide_agent_hook, far_lo) == 40 &&
+                   offsetof(struct tide_agent_hook, far_bytes) == 48,
+               "the numbers below");
 
 #define SAVE                                                                                       \
   "  hint #36\n" /* bti j: islands branch here by an address */                                    \
@@ -57,6 +62,36 @@ __asm__(".text\n"
         "  add sp, sp, #160\n"
         "  br x17\n"
         ".size tide_agent_enter_new, . - tide_agent_enter_new\n");
+
+// A caller that is far keeps to the calling convention: on to a function that is called as if by
+// it, with the hook as the sixth argument.
+#define IF_FAR(function)                                                                           \
+  "  hint #36\n" /* bti j */                                                                       \
+  "  stp x0, x1, [sp, #-16]!\n"                                                                    \
+  "  lsl x16, x17, #6\n"                                                                           \
+  "  adrp x0, tide_agent_face+9760\n"                                                              \
+  "  add x0, x0, :lo12:tide_agent_face+9760\n"                                                     \
+  "  add x16, x16, x0\n"                                                                           \
+  "  ldp x0, x1, [x16, #40]\n"                                                                     \
+  "  sub x0, x30, x0\n"                                                                            \
+  "  cmp x0, x1\n"                                                                                 \
+  "  ldp x0, x1, [sp], #16\n"                                                                      \
+  "  b.hs tide_agent_enter\n"                                                                      \
+  "  mov x5, x16\n"                                                                                \
+  "  b " #function "\n"
+
+__asm__(".text\n"
+        ".globl tide_agent_enter_alloc\n"
+        ".protected tide_agent_enter_alloc\n"
+        ".type tide_agent_enter_alloc, %function\n"
+        "tide_agent_enter_alloc:\n" IF_FAR(
+            tide_agent_alloc) ".size tide_agent_enter_alloc, . - tide_agent_enter_alloc\n"
+                              ".globl tide_agent_enter_free\n"
+                              ".protected tide_agent_enter_free\n"
+                              ".type tide_agent_enter_free, %function\n"
+                              "tide_agent_enter_free:\n" IF_FAR(
+                                  tide_agent_free) ".size tide_agent_enter_free, . - "
+                                                   "tide_agent_enter_free\n");
 
 __asm__(".text\n"
         ".globl tide_agent_call_on\n"

@@ -13,6 +13,11 @@
 _Static_assert(offsetof(struct tide_agent_frame, index) == 72 &&
                    offsetof(struct tide_agent_frame, pc) == 80,
                "the order of the pushes below");
+_Static_assert(sizeof(struct tide_agent_hook) == 64 &&
+                   offsetof(struct tide_agent_face, hooks) == 9760 &&
+                   offsetof(struct tide_agent_hook, far_lo) == 40 &&
+                   offsetof(struct tide_agent_hook, far_bytes) == 48,
+               "the numbers below");
 
 #define SAVE                                                                                       \
   "  endbr64\n" /* islands jump here by an address */                                              \
@@ -57,6 +62,37 @@ __asm__(".text\n"
         "  pop %rax\n" // the real function, where the number was
         "  jmp *%rax\n"
         ".size tide_agent_enter_new, . - tide_agent_enter_new\n");
+
+// A caller that is far keeps to the calling convention: on to a function that is called as if by
+// it, with the hook as the sixth argument. rax alone is free before that is known.
+#define IF_FAR(function)                                                                           \
+  "  endbr64\n"                                                                                    \
+  "  mov (%rsp), %eax\n" /* the number */                                                          \
+  "  push %rdx\n"                                                                                  \
+  "  shl $6, %rax\n"                                                                               \
+  "  lea 9760+tide_agent_face(%rip), %rdx\n"                                                       \
+  "  add %rdx, %rax\n"                                                                             \
+  "  mov 16(%rsp), %rdx\n" /* the caller */                                                        \
+  "  sub 40(%rax), %rdx\n"                                                                         \
+  "  cmp 48(%rax), %rdx\n"                                                                         \
+  "  pop %rdx\n"                                                                                   \
+  "  jae tide_agent_enter\n"                                                                       \
+  "  mov %rax, %r9\n"                                                                              \
+  "  lea 8(%rsp), %rsp\n"                                                                          \
+  "  jmp " #function "\n"
+
+__asm__(".text\n"
+        ".globl tide_agent_enter_alloc\n"
+        ".protected tide_agent_enter_alloc\n"
+        ".type tide_agent_enter_alloc, @function\n"
+        "tide_agent_enter_alloc:\n" IF_FAR(
+            tide_agent_alloc) ".size tide_agent_enter_alloc, . - tide_agent_enter_alloc\n"
+                              ".globl tide_agent_enter_free\n"
+                              ".protected tide_agent_enter_free\n"
+                              ".type tide_agent_enter_free, @function\n"
+                              "tide_agent_enter_free:\n" IF_FAR(
+                                  tide_agent_free) ".size tide_agent_enter_free, . - "
+                                                   "tide_agent_enter_free\n");
 
 __asm__(".text\n"
         ".globl tide_agent_call_on\n"

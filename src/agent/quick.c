@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls from code of other objects, the usual ones: that code keeps to the calling convention, so
+// these are functions like any other, with what they are called with, and save what compilers save.
+// The entry (arch/enter.c) tells by the caller's address, and hands over the hook as one argument
+// more.
+#include "agent/agent.h"
+
+#include "record/record.h"
+
+TIDE_HOT void free_go_on(void *p, bool known)
+{
+  (void)p;
+  (void)known;
+}
+#include "record/free_ways.def"
+
+struct arguments {
+  uint64_t a, b, c, d, e;
+};
+typedef uint64_t real_function(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
+
+static uint64_t call_real(const struct tide_agent_hook *hook, const struct arguments *x)
+{
+  return ((real_function *)hook->real)(x->a, x->b, x->c, x->d, x->e);
+}
+
+TIDE_HOT void seat_enter(struct tide_agent_seat *seat)
+{
+  seat->place.inside = 1;
+  TIDE_COMPILER_BARRIER();
+}
+
+TIDE_HOT void seat_leave(struct tide_agent_seat *seat)
+{
+  TIDE_COMPILER_BARRIER();
+  seat->place.inside = 0;
+}
+
+TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                           uint64_t p, uint64_t size, struct tide_regs caller)
+{
+  struct tide_thread *t = tide_enter(&seat->seat);
+  caller.pc |= (uint64_t)hook->family << TIDE_PC_TAG_SHIFT;
+  if (TIDE_LIKELY(t))
+    tide_record_block(t, (void *)p, size, caller);
+}
+
+// Without overflow where the real function succeeds.
+TIDE_HOT uint64_t size_asked(const struct tide_agent_hook *hook, uint64_t a, uint64_t b)
+{
+  return TIDE_LIKELY(hook->role == TIDE_ROLE_ALLOC) ? a
+         : hook->role == TIDE_ROLE_CALLOC           ? a * b
+         : hook->role == TIDE_ROLE_ALLOC_SECOND     ? b
+                                                    : a;
+}
+
+// The thread's place has to be looked for, or it is inside of another hook. Of a call for which
+// NULL is given nothing else is to be done here.
+TIDE_COLD static struct tide_agent_seat *find_seat(const struct tide_agent_hook *hook,
+                                                   const struct arguments *x, uint64_t *ret)
+{
+  struct tide_agent_seat *seat = tide_agent_seat();
+  if (seat && !seat->place.inside)
+    return seat;
+  if (!seat)
+    tide_agent_pass_begin();
+  *ret = call_real(hook, x);
+  if (!seat)
+    tide_agent_pass_end();
+  return NULL;
+}
+
+TIDE_COLD static uint64_t alloc_slowly(const struct tide_agent_hook *hook,
+                                       const struct arguments *x, struct tide_regs caller)
+{
+  uint64_t p;
+  struct tide_agent_seat *seat = find_seat(hook, x, &p);
+  if (!seat)
+    return p;
+  seat_enter(seat);
+  p = call_real(hook, x);
+  if (p)
+    record_block(seat, hook, p, size_asked(hook, x->a, x->b), caller);
+  else
+    tide_record_failed();
+  seat_leave(seat);
+  return p;
+}
+
+__attribute__((used)) uint64_t tide_agent_alloc(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                                uint64_t e, const struct tide_agent_hook *hook)
+{
+  struct tide_agent_seat *seat = tide_agent_seat_at_hand();
+  if (TIDE_UNLIKELY(!seat || seat->place.inside))
+    return alloc_slowly(hook, &(struct arguments){a, b, c, d, e}, TIDE_CALLER_REGS());
+  uint64_t size = size_asked(hook, a, b);
+  seat_enter(seat);
+  uint64_t p = ((real_function *)hook->real)(a, b, c, d, e);
+  if (TIDE_LIKELY(p))
+    record_block(seat, hook, p, size, TIDE_CALLER_REGS());
+  else
+    tide_record_failed();
+  seat_leave(seat);
+  return p;
+}
+
+void tide_agent_record_free(struct tide_agent_seat *seat, uint64_t p)
+{
+  tide_free_recording(&seat->seat, (void *)p);
+}
+
+TIDE_COLD static uint64_t free_slowly(const struct tide_agent_hook *hook, const struct arguments *x)
+{
+  uint64_t ret;
+  struct tide_agent_seat *seat = find_seat(hook, x, &ret);
+  if (!seat)
+    return ret;
+  seat_enter(seat);
+  if (x->a)
+    tide_agent_record_free(seat, x->a);
+  ret = call_real(hook, x);
+  seat_leave(seat);
+  return ret;
+}
+
+__attribute__((used)) uint64_t tide_agent_free(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                               uint64_t e, const struct tide_agent_hook *hook)
+{
+  typedef uint64_t free_function(uint64_t a, uint64_t b, uint64_t c); // none has more arguments
+  struct tide_agent_seat *seat = tide_agent_seat_at_hand();
+  if (TIDE_UNLIKELY(!seat || seat->place.inside || !a))
+    return free_slowly(hook, &(struct arguments){a, b, c, d, e});
+  seat_enter(seat);
+  tide_free_recording(&seat->seat, (void *)a);
+  uint64_t ret = ((free_function *)hook->real)(a, b, c);
+  seat_leave(seat);
+  return ret;
+}
