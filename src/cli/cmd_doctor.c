@@ -187,7 +187,10 @@ static void judge_command(struct finding *f, const char *command, const struct t
   bool could_help = tide_usher_is_tried() && tide_usher_could_help(target->why, target->detail);
   bool is_found = *allocators || target->why == TIDE_WHY_MUSL;
   if (could_help && is_found)
-    judge(f, SEEN_ALL, tide_sprintf("every allocation will be seen, by the agent: it %s", why),
+    judge(f, SEEN_ALL,
+          tide_sprintf("every allocation by the functions of its allocators will be seen, by the "
+                       "agent: it %s",
+                       why),
           tide_sprintf("tidemark run %s", command));
   else if (could_help && maps_pages && !tide_why_is_partial(target->why))
     judge(f, SEEN_PART, tide_strdup(PAGES_ALONE), tide_sprintf("tidemark run %s", command));

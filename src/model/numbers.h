@@ -24,10 +24,11 @@ enum tide_lacks {
   TIDE_LACK_LIFE_HIST = 64,  // and how that is spread
   TIDE_LACK_SIZE_HIST = 128, // how sizes are spread
   TIDE_LACK_RESIZES = 256,
-  TIDE_LACK_THREADS = 512, // who allocated, and who freed what others had allocated
-  TIDE_LACK_TIMES = 1024,  // first and last allocation of a site
-  TIDE_LACK_CLOCK = 2048,  // start, end, and when the peak was
-  TIDE_LACK_BEFORE = 4096, // blocks from before it was attached to: their frees alone are counted
+  TIDE_LACK_THREADS = 512,   // who allocated, and who freed what others had allocated
+  TIDE_LACK_TIMES = 1024,    // first and last allocation of a site
+  TIDE_LACK_CLOCK = 2048,    // start, end, and when the peak was
+  TIDE_LACK_BEFORE = 4096,   // blocks from before it was attached to: their frees alone are counted
+  TIDE_LACK_UNHOOKED = 8192, // what came by functions of its allocator that could not be hooked
   TIDE_LACK_NUMBERS = TIDE_LACK_CLOCK - 1, // all but that: nothing of it was recorded
 };
 

@@ -125,8 +125,15 @@ static char *fill(const char *text, enum tide_why why, const char *detail)
   return tide_sprintf("%.*s%s%s", (int)(gap - text), text, name, gap + 2);
 }
 
+static bool is_go(const char *detail)
+{
+  return detail && strcmp(detail, "Go's runtime") == 0;
+}
+
 char *tide_why_sentence(enum tide_why why, const char *detail)
 {
+  if (why == TIDE_WHY_OWN_ALLOCATOR && is_go(detail)) // nor does the agent, in whatever way it came
+    return tide_strdup("has Go's runtime linked in, whose blocks no recorder of malloc sees");
   return fill(WORDS[known(why)].what, known(why), detail);
 }
 
@@ -138,7 +145,7 @@ char *tide_why_brief(enum tide_why why, const char *detail)
 char *tide_why_way_out(enum tide_why why, const char *detail)
 {
   const char *way = WORDS[known(why)].way_out, *self = self_profiling(detail);
-  if (detail && strcmp(detail, "Go's runtime") == 0)
+  if (is_go(detail))
     way = NULL; // linked in whatever way, it is the one that allocates
   if (way && !self)
     return fill(way, known(why), detail);

@@ -43,7 +43,8 @@ bool tide_image_is_whole(const struct tide_image *image)
 {
   const struct tide_loss *loss = &image->loss;
   return !loss->n_lost_busy && !loss->n_lost_full && !loss->n_cut && !loss->n_broken &&
-         !loss->n_fork_lost && !image->off_reason && !tide_image_unseen(image);
+         !loss->n_fork_lost && !image->off_reason && !tide_image_unseen(image) &&
+         !(image->lacks & TIDE_LACK_UNHOOKED);
 }
 
 static size_t count_partial(const struct tide_capture *capture, const struct tide_image *but)

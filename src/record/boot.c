@@ -69,7 +69,8 @@ static void write_identity(struct tide_seat *seat, bool forked)
 {
   struct tide_store_header *h = tide_store.header;
   booted_pid = tide_sys_pid();
-  h->flags = (forked ? TIDE_STORE_FORKED : 0) | (image.is_agent ? TIDE_STORE_AGENT : 0);
+  h->flags = (forked ? TIDE_STORE_FORKED : 0) | (image.is_agent ? TIDE_STORE_AGENT : 0) |
+             (image.is_partly_hooked ? TIDE_STORE_PARTLY : 0);
   h->arch = TIDE_ARCH_ID;
   h->pid = booted_pid;
   h->ppid = (uint32_t)TIDE_SYS(SYS_getppid, 0);

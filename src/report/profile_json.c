@@ -75,6 +75,7 @@ void tide_lacking_json(struct tide_json *json, const struct tide_image *image)
       "times",
       "clock",
       "before",
+      "unhooked",
   };
   tide_json_key(json, "lacks");
   tide_json_open_array(json);

@@ -74,6 +74,7 @@ struct tide_agent_face {
   // What the tracer maps for it: code, data, then islands.
   uint32_t n_ranges;
   struct tide_range ranges[TIDE_AGENT_RANGES];
+  uint32_t is_partly_hooked; // functions of its allocators could not be
   uint32_t n_tables;
   struct tide_agent_table tables[TIDE_AGENT_TABLES];
   uint64_t enter, enter_new; // where islands go

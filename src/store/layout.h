@@ -273,6 +273,7 @@ enum tide_store_state {
 enum {                   // header.flags
   TIDE_STORE_FORKED = 1, // a fork child's store
   TIDE_STORE_AGENT = 2,  // the recorder was put into the process, not preloaded
+  TIDE_STORE_PARTLY = 4, // and could not hook all functions of its allocators
 };
 
 enum tide_off_reason {

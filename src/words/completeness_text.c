@@ -46,10 +46,12 @@ char *tide_roll_reason(const struct tide_unrecorded *row, struct tide_style styl
     tide_buf_printf(&out, "; %s%s RSS", row->n_processes > 1 ? "up to " : "",
                     tide_units_bytes(rss, tide_exact((int64_t)row->max_rss_bytes), style));
   if (tide_why_is_partial(row->why))
-    tide_buf_printf(&out, ", %s%s %s %s recorded",
+    tide_buf_printf(&out, ", %s%s%s %s recorded",
                     row->why == TIDE_WHY_PAGES_ONLY ? "" : "of which ",
                     tide_units_bytes(heap, tide_exact((int64_t)row->recorded_bytes), style),
-                    row->why == TIDE_WHY_PAGES_ONLY ? "of pages" : "on libc's heap",
+                    row->why == TIDE_WHY_PAGES_ONLY      ? " of pages"
+                    : row->why == TIDE_WHY_UNSEEN_MEMORY ? ""
+                                                         : " on libc's heap",
                     row->recorded_bytes == 1 ? "was" : "were");
   char *text = tide_strdup(tide_buf_cstr(&out));
   tide_buf_done(&out);
@@ -210,6 +212,9 @@ static void add_events(struct tide_buf *out, const struct tide_profile *profile)
                     tide_units_plain(a, n), plural(n, "event", "events"),
                     tide_units_plain(b, tide_image_unseen(profile->image)),
                     plural(tide_image_unseen(profile->image), "free", "frees"));
+  else if (profile->image->lacks & TIDE_LACK_UNHOOKED)
+    tide_buf_printf(out, "%s %s seen, functions of its allocator could not be hooked",
+                    tide_units_plain(a, n), plural(n, "event", "events"));
   else if (profile->capture->cut)
     tide_buf_printf(out, "%s %s in what is left of the file", tide_units_plain(a, n),
                     plural(n, "event", "events"));

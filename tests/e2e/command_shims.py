@@ -138,3 +138,23 @@ int main(void)
     expect(len(mine) == 1 and mine[0]["allocations"] == 50, f"{mine}")
     expect(not report["capture"]["run"]["unrecorded"], f"{report['capture']['run']}")
     expect(" complete: " in said, said)
+
+
+@test
+def shim_partly_hooked(ground):
+    """A function that begins with a call cannot be hooked: the recording is a part, and says so."""
+    report, said = recorded(ground, POOL + """
+__asm__(".globl memalign\\n.type memalign, @function\\nmemalign: call carve_any\\nret\\n"
+        ".size memalign, .-memalign");
+__attribute__((used)) void *carve_any(size_t to, size_t n) { return carve(n + 0 * to); }
+void *memalign(size_t, size_t);
+int main(void)
+{
+  for (int i = 0; i < 40; i++) free(malloc(100));
+  memalign(64, 100);
+  return 6;
+}
+""")
+    expect("incomplete: 80 events seen, functions of its allocator could not be hooked" in said,
+           said)
+    expect("unhooked" in report["image"]["lacks"], f"{report['image']}")
