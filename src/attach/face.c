@@ -212,6 +212,8 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
     face->hooks[plan->patches[i].index] = tide_face_hook(plan, &plan->patches[i], face->program);
   face->enter = a->hook;
   face->enter_new = a->hook_new;
+  face->enter_alloc = a->hook_alloc;
+  face->enter_free = a->hook_free;
   list_objects(a->tracer->outside, face);
   return face->seats;
 }

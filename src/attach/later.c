@@ -211,7 +211,9 @@ static enum tide_patch_step add_new(struct later *l)
                                .mark = job->left.mark,
                                .cave = tide_attachment_find_cave(job->outside, &job->objects),
                                .hook = l->face->enter,
-                               .hook_new = l->face->enter_new};
+                               .hook_new = l->face->enter_new,
+                               .hook_alloc = l->face->enter_alloc,
+                               .hook_free = l->face->enter_free};
   l->why = "no room is left for more hooks";
   if (!give_numbers(l) || !reserve_regions(l, n_old))
     return TIDE_STEP_FAILED;

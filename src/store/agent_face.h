@@ -77,8 +77,8 @@ struct tide_agent_face {
   uint32_t is_partly_hooked; // functions of its allocators could not be
   uint32_t n_tables;
   struct tide_agent_table tables[TIDE_AGENT_TABLES];
-  uint64_t enter, enter_new; // where islands go
-  uint64_t loader_state;     // an int of the loader's, 0 when all that it maps is there; 0: nowhere
+  uint64_t enter, enter_new, enter_alloc, enter_free; // where islands go
+  uint64_t loader_state; // an int of the loader's, 0 when all that it maps is there; 0: nowhere
   uint64_t objects[TIDE_AGENT_OBJECTS]; // what was looked at, a number each; 0: none
   uint64_t seats; // of struct tide_agent_place and more, TIDE_AGENT_SEAT_BYTES each
   struct tide_agent_hook hooks[TIDE_AGENT_HOOKS];

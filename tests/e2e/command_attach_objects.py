@@ -125,7 +125,7 @@ void *leaf(void) {{ void *p = inner(); __asm__(""); return p; }}
 
 @test
 def attach_through_many_unloads(ground):
-    """More often than the agent has tables of objects: the last stacks are as whole as the first."""
+    """More often than the agent has tables of objects: the last stacks are whole, too."""
     source = """
 #include <stdlib.h>
 __attribute__((noipa)) void *inner(void) { void *p = malloc(51); __asm__(""); return p; }

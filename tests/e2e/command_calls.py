@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The system calls that the agent makes in a process, against those that filters are asked about."""
+"""The system calls that the agent makes in a process, and those that filters are asked about."""
 import pathlib
 import re
 import shutil
@@ -54,8 +54,8 @@ def attach_makes_no_call_that_filters_are_not_asked_about(ground):
     told = ground.build("told", TOLD, "-pthread")
     pages = ground.build("pages", PAGES)
     ending = ground.build("ending", ENDING, "-pthread")
-    library = ground.build("libleaf.so", "#include <stdlib.h>\nvoid *leaf(void) { return malloc(9); }",
-                           "-shared", "-fPIC")
+    leaf = "#include <stdlib.h>\nvoid *leaf(void) { return malloc(9); }"
+    library = ground.build("libleaf.so", leaf, "-shared", "-fPIC")
     made = calls_of_agent(ground, told, "ppo", 8)
     made |= calls_of_agent(ground, pages, "pp", "break", pages)
     made |= calls_of_agent(ground, ending, "ppp")

@@ -12,7 +12,7 @@ _Static_assert(offsetof(struct tide_agent_frame, x18) == 128 &&
                    sizeof(struct tide_agent_frame) == 160,
                "the order of the stores below");
 _Static_assert(sizeof(struct tide_agent_hook) == 64 &&
-                   offsetof(struct tide_agent_face, hooks) == 9760 &&
+                   offsetof(struct tide_agent_face, hooks) == 9776 &&
                    offsetof(struct tide_agent_hook, far_lo) == 40 &&
                    offsetof(struct tide_agent_hook, far_bytes) == 48,
                "the numbers below");
@@ -69,8 +69,8 @@ __asm__(".text\n"
   "  hint #36\n" /* bti j */                                                                       \
   "  stp x0, x1, [sp, #-16]!\n"                                                                    \
   "  lsl x16, x17, #6\n"                                                                           \
-  "  adrp x0, tide_agent_face+9760\n"                                                              \
-  "  add x0, x0, :lo12:tide_agent_face+9760\n"                                                     \
+  "  adrp x0, tide_agent_face+9776\n"                                                              \
+  "  add x0, x0, :lo12:tide_agent_face+9776\n"                                                     \
   "  add x16, x16, x0\n"                                                                           \
   "  ldp x0, x1, [x16, #40]\n"                                                                     \
   "  sub x0, x30, x0\n"                                                                            \

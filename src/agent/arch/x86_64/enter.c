@@ -14,7 +14,7 @@ _Static_assert(offsetof(struct tide_agent_frame, index) == 72 &&
                    offsetof(struct tide_agent_frame, pc) == 80,
                "the order of the pushes below");
 _Static_assert(sizeof(struct tide_agent_hook) == 64 &&
-                   offsetof(struct tide_agent_face, hooks) == 9760 &&
+                   offsetof(struct tide_agent_face, hooks) == 9776 &&
                    offsetof(struct tide_agent_hook, far_lo) == 40 &&
                    offsetof(struct tide_agent_hook, far_bytes) == 48,
                "the numbers below");
@@ -70,7 +70,7 @@ __asm__(".text\n"
   "  mov (%rsp), %eax\n" /* the number */                                                          \
   "  push %rdx\n"                                                                                  \
   "  shl $6, %rax\n"                                                                               \
-  "  lea 9760+tide_agent_face(%rip), %rdx\n"                                                       \
+  "  lea 9776+tide_agent_face(%rip), %rdx\n"                                                       \
   "  add %rdx, %rax\n"                                                                             \
   "  mov 16(%rsp), %rdx\n" /* the caller */                                                        \
   "  sub 40(%rax), %rdx\n"                                                                         \
