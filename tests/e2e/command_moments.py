@@ -125,18 +125,31 @@ def attach_to_what_is_about_to_exec(ground):
         attach_about(ground, chance.random() * 400, [program, 1 + i % 2, "exec", 100], 8)
 
 
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def comes_to_stand(pid):
+    """Let go it is woken, and stops again by itself when it gets a processor."""
+    end = time.monotonic() + 10
+    while state_of(pid) != "T" and time.monotonic() < end:
+        time.sleep(0.001)
+    return state_of(pid) == "T"
+
+
 @test
 def attach_to_one_that_is_stopped(ground):
     """By a shell's Ctrl-Z, say: it stays so, and its parent hears nothing."""
     target = Target(ground, build(ground, "restless"), 2)
     os.kill(target.pid, signal.SIGSTOP)
     os.waitpid(target.pid, os.WUNTRACED)
-    for _ in range(2):
-        attach_for(ground, target.pid, "10ms")
-        state = pathlib.Path(f"/proc/{target.pid}/stat").read_text().rpartition(")")[2].split()[0]
-        expect(state == "T", f"it is in state {state}")
-        expect(os.waitpid(target.pid, os.WUNTRACED | os.WNOHANG) == (0, 0), "its parent heard")
-    os.kill(target.pid, signal.SIGCONT)
+    try:
+        for _ in range(2):
+            attach_for(ground, target.pid, "10ms")
+            expect(comes_to_stand(target.pid), f"it is in state {state_of(target.pid)}")
+            expect(os.waitpid(target.pid, os.WUNTRACED | os.WNOHANG) == (0, 0), "its parent heard")
+    finally:
+        os.kill(target.pid, signal.SIGCONT)  # one that stands would be waited for without end
     child, _ = attach(ground, target.pid)
     time.sleep(0.1)
     let_go(child)
