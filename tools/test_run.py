@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -78,24 +79,35 @@ class Log:
         return f"{time.monotonic() - self.begun:6.1f} s {self.cpu_s:7.1f} s"
 
 
+LEFT_BEHIND_S = 10  # for whom a command left behind with its output open; then without them
+
+
 def run(log, command, timeout=900, env=None):
     """Run a command with its output in the log; returns (status, output)."""
     whole_env = dict(os.environ, TIDEMARK_CACHE="off", **(env or {}))
     child = subprocess.Popen([str(word) for word in command], cwd=ROOT, env=whole_env, text=True,
                              errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT)
-    timer = threading.Timer(timeout, child.kill)
+    timer = threading.Timer(timeout, os.kill, (child.pid, signal.SIGKILL))
     timer.start()
     lines = []
-    try:
+
+    def read():
         for line in child.stdout:
+            if log.file.closed:
+                return
             lines.append(line)
             log.write(line)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         log.cpu_s += usage.ru_utime + usage.ru_stime
     finally:
         timer.cancel()
+    reader.join(LEFT_BEHIND_S)
     if child.returncode < 0:
         lines.append(f"killed by signal {-child.returncode} (time limit {timeout} s)\n")
         log.write(lines[-1])
