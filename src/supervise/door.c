@@ -37,6 +37,7 @@
 #define MAX_WAITING 64 // connections that have not said anything yet
 #define BACKLOG 64     // whoever comes after that many strangers waits in turn, but not for long
 #define MAX_ROUND 64   // connections taken before the others have their turn
+#define MAX_LAST 1024  // taken when the run is over
 
 struct visitor { // one of the run's own
   int connection;
@@ -455,6 +456,27 @@ static void serve_waiting(struct tide_door *door)
   door->n_waiting = kept;
 }
 
+// When the run is over: who came and went before it was, and nobody has looked at yet. Whoever
+// still waits for an answer gets none.
+static void serve_last(struct tide_door *door)
+{
+  size_t kept = 0;
+  for (size_t i = 0; i < door->n_waiting; i++)
+    if (!has_left(door->waiting[i].connection) || !try_serve(door, &door->waiting[i]))
+      door->waiting[kept++] = door->waiting[i];
+  door->n_waiting = kept;
+  for (int i = 0; i < 2; i++)
+    for (int n = 0; n < MAX_LAST; n++) {
+      struct visitor visitor = {
+          .connection = accept4(door->listen_fds[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK),
+          .pid_fd = -1};
+      if (visitor.connection < 0)
+        break;
+      if (!has_left(visitor.connection) || (admit(door, &visitor) && !try_serve(door, &visitor)))
+        see_off(&visitor);
+    }
+}
+
 static void *serve(void *context)
 {
   struct tide_door *door = context;
@@ -466,8 +488,10 @@ static void *serve(void *context)
       fds[3 + i] = (struct pollfd){door->waiting[i].connection, POLLIN, 0};
     if (poll(fds, 3 + door->n_waiting, -1) < 0 && errno != EINTR)
       return NULL;
-    if (fds[0].revents)
+    if (fds[0].revents) {
+      serve_last(door);
       return NULL;
+    }
     serve_waiting(door);
     for (int i = 0; i < 2; i++)
       if (fds[1 + i].revents)
