@@ -79,26 +79,18 @@ static bool is_told(const struct tide_claims *claims, uint64_t address)
 
 // glibc's: the size in front of the block says so, and the word before that how far the mapping
 // begins before it.
-static void add_mapped_block(struct tide_claims *claims, struct tide_space *space,
-                             const struct tide_recorded_block *block)
+void tide_claims_add_mapped_block(struct tide_claims *claims, struct tide_space *space,
+                                  const struct tide_recorded_block *block)
 {
   uint64_t words[2], chunk = block->lo - 16, page = space->page_bytes;
-  if (block->lo % 16 || !tide_space_read(space, chunk, words, sizeof words))
+  if (block->hi - block->lo < page || block->lo % 16 || is_told(claims, block->lo) ||
+      !tide_space_read(space, chunk, words, sizeof words))
     return;
   uint64_t lo = chunk - words[0], hi = chunk + (words[1] & ~7ull);
   if (!(words[1] & MAPPED_BIT) || lo > chunk || lo % page || hi % page || hi < block->hi)
     return;
   add(claims,
       (struct tide_claim){lo, hi, TIDE_RESIDENCE_BLOCKS, block->site, block->lo, block->hi, false});
-}
-
-void tide_claims_add_mapped_blocks(struct tide_claims *claims, struct tide_space *space,
-                                   const struct tide_recorded *recorded)
-{
-  for (size_t i = 0; i < recorded->n_blocks; i++)
-    if (recorded->blocks[i].hi - recorded->blocks[i].lo >= space->page_bytes &&
-        !is_told(claims, recorded->blocks[i].lo))
-      add_mapped_block(claims, space, &recorded->blocks[i]);
 }
 
 // A chunk at the beginning of a page, of whole pages, that says of itself that it is mapped; behind

@@ -45,6 +45,8 @@ void tide_glibc_walk(const struct tide_glibc *glibc, struct tide_ledger *ledger,
 
 void tide_addresses_add(struct tide_addresses *addresses, uint64_t address);
 void tide_addresses_sort(struct tide_addresses *addresses);
+// The index of the first that is not below it.
+size_t tide_addresses_from(const struct tide_addresses *addresses, uint64_t address);
 bool tide_addresses_have(const struct tide_addresses *addresses, uint64_t address);
 
 // Is it the size of a chunk that fits in front of an end?

@@ -53,11 +53,16 @@ struct address {
   uint64_t value;
 };
 
-bool tide_addresses_have(const struct tide_addresses *addresses, uint64_t address)
+size_t tide_addresses_from(const struct tide_addresses *addresses, uint64_t address)
 {
   const struct address *items = (const struct address *)addresses->items;
-  size_t i = TIDE_FIRST_NOT_BELOW(items, addresses->n, value, address);
-  return i < addresses->n && items[i].value == address;
+  return TIDE_FIRST_NOT_BELOW(items, addresses->n, value, address);
+}
+
+bool tide_addresses_have(const struct tide_addresses *addresses, uint64_t address)
+{
+  size_t i = tide_addresses_from(addresses, address);
+  return i < addresses->n && addresses->items[i] == address;
 }
 
 // ---- the main arena ----

@@ -18,10 +18,6 @@ enum {
   MAX_TRIED = 64, // known blocks, when the walk has lost its way
 };
 
-struct loose { // in use for the heap, but nobody's as far as is known
-  uint64_t chunk, size, end;
-};
-
 struct walking {
   const struct tide_glibc *glibc;
   struct tide_ledger *ledger;
@@ -29,8 +25,7 @@ struct walking {
   const struct tide_glibc_heap *heap;
   struct tide_space_window window;
   uint64_t free_from; // the first of the free chunks in a row that we are behind; 0: none
-  struct loose *loose;
-  size_t n_loose, cap_loose;
+  struct tide_addresses caches, cached; // of threads, and the chunks in them
 };
 
 static struct tide_residence *table_of(const struct walking *w)
@@ -87,13 +82,87 @@ static void tell_top(struct walking *w)
   tide_ledger_span(w->ledger, heap->top + 8, heap->hi, TIDE_RESIDENCE_TOP, TIDE_NO_SITE);
 }
 
-// ---- chunks ----
-
 static uint64_t chunk_end(const struct walking *w, uint64_t chunk, uint64_t size)
 {
   uint64_t end = chunk + size + 8;
   return end < w->heap->hi ? end : w->heap->hi;
 }
+
+// ---- caches of threads ----
+
+// A cache is a chunk that nobody asked for, with the heads of its lists: 64 of them behind as many
+// counts, from 2.42 on 76. Each leads to blocks of its size, which the heap has in use.
+static uint32_t lists_of(uint64_t size)
+{
+  return size == 0x290 ? 64 : size == 0x300 ? 76 : 0;
+}
+
+static bool is_in_list(struct tide_space *space, uint64_t block, uint32_t list)
+{
+  uint64_t size;
+  return block % 16 == 0 && tide_space_read(space, block - 8, &size, sizeof size) &&
+         (list >= 64 || (size & ~7ull) == 32 + 16 * (uint64_t)list);
+}
+
+static void read_list(struct tide_space *space, uint64_t block, uint32_t list,
+                      struct tide_addresses *cached)
+{
+  uint64_t link;
+  while (block && cached->n < MAX_CACHED && is_in_list(space, block, list)) {
+    tide_addresses_add(cached, block - 16);
+    if (!tide_space_read(space, block, &link, sizeof link))
+      return;
+    block = link ^ block >> 12;
+  }
+}
+
+static void read_cache(struct walking *w, uint64_t chunk, uint64_t size)
+{
+  struct tide_space *space = w->ledger->space;
+  uint64_t words[96];
+  uint32_t n = lists_of(size), first = n * 2 / 8, used = 0;
+  if (!n || !tide_space_read(space, chunk + 16, words, (first + n) * sizeof *words))
+    return;
+  for (uint32_t i = 0; i < n; i++) {
+    if (words[first + i] && !is_in_list(space, words[first + i], i))
+      return;
+    used += words[first + i] != 0;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    read_list(space, words[first + i], i, &w->cached);
+  if (used)
+    tide_addresses_add(&w->caches, chunk);
+}
+
+// The walk told it as in use by somebody unknown; now it is known what it is.
+static void tell_again(struct walking *w, uint64_t chunk, enum tide_residence_kind kind)
+{
+  uint64_t *rows = table_of(w)->rows, size = size_word(w, chunk) & ~7ull;
+  if (!tide_chunk_is_plausible(chunk, size, w->heap->hi) ||
+      tide_recorded_at(w->recorded, chunk + 16))
+    return;
+  uint64_t bytes = tide_space_resident(w->ledger->space, chunk + 8, chunk_end(w, chunk, size));
+  if (bytes > rows[TIDE_RESIDENCE_UNRECORDED])
+    return; // the process went on meanwhile
+  rows[TIDE_RESIDENCE_UNRECORDED] -= bytes;
+  rows[kind] += bytes;
+}
+
+static void tell_all_again(struct walking *w, struct tide_addresses *chunks,
+                           enum tide_residence_kind kind)
+{
+  tide_addresses_sort(chunks);
+  for (size_t i = 0; i < w->glibc->n_heaps; i++) {
+    w->heap = &w->glibc->heaps[i];
+    size_t k = tide_addresses_from(chunks, w->heap->first);
+    for (; k < chunks->n && chunks->items[k] < w->heap->hi; k++)
+      if (!k || chunks->items[k] != chunks->items[k - 1])
+        tell_again(w, chunks->items[k], kind);
+  }
+  free(chunks->items);
+}
+
+// ---- chunks ----
 
 static void tell_in_use(struct walking *w, uint64_t chunk, uint64_t size)
 {
@@ -107,8 +176,7 @@ static void tell_in_use(struct walking *w, uint64_t chunk, uint64_t size)
     return;
   }
   tide_ledger_span(w->ledger, chunk + 8, end, TIDE_RESIDENCE_UNRECORDED, TIDE_NO_SITE);
-  TIDE_GROW(w->loose, w->n_loose, w->cap_loose);
-  w->loose[w->n_loose++] = (struct loose){chunk, size, end};
+  read_cache(w, chunk, size);
 }
 
 static void tell_chunk(struct walking *w, uint64_t chunk, uint64_t size, bool in_use)
@@ -144,13 +212,13 @@ static uint64_t next_chunk(struct walking *w, uint64_t from)
 {
   struct tide_recorded *recorded = w->recorded;
   uint64_t hi = w->heap->hi, at = round_up(from, 16);
-  size_t i = tide_recorded_from(recorded, from + 16);
-  size_t end = recorded->n_blocks - i < MAX_TRIED ? recorded->n_blocks : i + MAX_TRIED;
-  for (; i < end && recorded->blocks[i].lo < hi; i++)
-    if (recorded->blocks[i].lo % 16 == 0 && begins_a_row(w, recorded->blocks[i].lo - 16)) {
-      hi = recorded->blocks[i].lo - 16;
-      break;
-    }
+  const struct tide_recorded_block *block = tide_recorded_from(recorded, from + 16);
+  for (int i = 0; i < MAX_TRIED && block && block->lo < hi; i++) {
+    if (block->lo % 16 == 0 && begins_a_row(w, block->lo - 16))
+      hi = block->lo - 16;
+    else
+      block = tide_recorded_next(recorded);
+  }
   // Before the next block that is known, or anywhere.
   for (uint64_t stop = hi; at < stop; at += 16) {
     struct tide_space *space = w->ledger->space;
@@ -204,76 +272,6 @@ static void walk_heap(struct walking *w)
   end_free(w, heap->hi);
 }
 
-// ---- caches of threads ----
-
-// A cache is a chunk that nobody asked for, with the heads of its lists: 64 of them behind as many
-// counts, from 2.42 on 76. Each leads to blocks of its size.
-static uint32_t lists_of(uint64_t size)
-{
-  return size == 0x290 ? 64 : size == 0x300 ? 76 : 0;
-}
-
-static bool is_in_list(struct tide_space *space, uint64_t block, uint32_t list)
-{
-  uint64_t size;
-  return block % 16 == 0 && tide_space_read(space, block - 8, &size, sizeof size) &&
-         (list >= 64 || (size & ~7ull) == 32 + 16 * (uint64_t)list);
-}
-
-static void read_list(struct tide_space *space, uint64_t block, uint32_t list,
-                      struct tide_addresses *cached)
-{
-  uint64_t link;
-  while (block && cached->n < MAX_CACHED && is_in_list(space, block, list)) {
-    tide_addresses_add(cached, block - 16);
-    if (!tide_space_read(space, block, &link, sizeof link))
-      return;
-    block = link ^ block >> 12;
-  }
-}
-
-static bool read_cache(struct tide_space *space, const struct loose *loose,
-                       struct tide_addresses *cached)
-{
-  uint64_t words[96];
-  uint32_t n = lists_of(loose->size), first = n * 2 / 8, used = 0;
-  if (!n || !tide_space_read(space, loose->chunk + 16, words, (first + n) * sizeof *words))
-    return false;
-  for (uint32_t i = 0; i < n; i++) {
-    if (words[first + i] && !is_in_list(space, words[first + i], i))
-      return false;
-    used += words[first + i] != 0;
-  }
-  for (uint32_t i = 0; i < n; i++)
-    read_list(space, words[first + i], i, cached);
-  return used;
-}
-
-// They were told as in use; now it is known what they are.
-static void tell_again(struct walking *w, const struct loose *loose, enum tide_residence_kind kind)
-{
-  uint64_t bytes = tide_space_resident(w->ledger->space, loose->chunk + 8, loose->end);
-  table_of(w)->rows[TIDE_RESIDENCE_UNRECORDED] -= bytes;
-  table_of(w)->rows[kind] += bytes;
-}
-
-static void tell_caches(struct walking *w)
-{
-  struct tide_addresses cached = {0}, caches = {0};
-  for (size_t i = 0; i < w->n_loose; i++)
-    if (read_cache(w->ledger->space, &w->loose[i], &cached))
-      tide_addresses_add(&caches, w->loose[i].chunk);
-  tide_addresses_sort(&cached);
-  tide_addresses_sort(&caches);
-  for (size_t i = 0; i < w->n_loose; i++)
-    if (tide_addresses_have(&caches, w->loose[i].chunk))
-      tell_again(w, &w->loose[i], TIDE_RESIDENCE_ALLOCATOR);
-    else if (tide_addresses_have(&cached, w->loose[i].chunk))
-      tell_again(w, &w->loose[i], TIDE_RESIDENCE_CACHED);
-  free(cached.items);
-  free(caches.items);
-}
-
 // ---- all heaps ----
 
 static uint64_t in_use(const struct tide_residence *table)
@@ -298,7 +296,7 @@ void tide_glibc_walk(const struct tide_glibc *glibc, struct tide_ledger *ledger,
     arena->free += table->rows[TIDE_RESIDENCE_FREE] - freed;
     arena->top += table->rows[TIDE_RESIDENCE_TOP] - top;
   }
-  tell_caches(&w);
-  free(w.loose);
+  tell_all_again(&w, &w.caches, TIDE_RESIDENCE_ALLOCATOR);
+  tell_all_again(&w, &w.cached, TIDE_RESIDENCE_CACHED);
   tide_space_window_done(&w.window);
 }

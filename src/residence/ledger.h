@@ -56,9 +56,9 @@ void tide_claims_add_told(struct tide_claims *claims, uint64_t lo, uint64_t hi);
 void tide_claims_settle(struct tide_claims *claims);
 void tide_claims_done(struct tide_claims *claims);
 
-// Blocks that lie outside of all heaps, each in a mapping of its own.
-void tide_claims_add_mapped_blocks(struct tide_claims *claims, struct tide_space *space,
-                                   const struct tide_recorded *recorded);
+// A block, if it lies outside of all heaps in a mapping of its own.
+void tide_claims_add_mapped_block(struct tide_claims *claims, struct tide_space *space,
+                                  const struct tide_recorded_block *block);
 // The same of blocks that nobody recorded, where they begin a mapping.
 void tide_claims_add_unrecorded(struct tide_claims *claims, struct tide_space *space);
 // Stacks of threads, of glibc and of musl.

@@ -18,9 +18,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct tide_live_map tide_live_map; // this process's own, which the code shared asks for: empty
-
-enum { COPY_BYTES = 1 << 18, OWNERS = 4096, MAX_PAGE_RANGES = 1 << 20 };
+enum {
+  COPY_BYTES = 1 << 18,
+  OWNERS = 4096,
+  MAX_PAGE_RANGES = 1 << 20,
+  WINDOW_BLOCKS = 1 << 15, // and those of one region more
+};
 
 // ---- the store ----
 
@@ -79,64 +82,51 @@ static int copy_store(struct tide_space *space, const struct tide_recorded *reco
 
 // ---- sites ----
 
-struct sites {
-  struct tide_residence *table;
-  uint32_t *stack_of_cell; // 0: not in use
-  size_t n_cells;
-  uint32_t *of_stack; // index + 1
-  size_t n_stacks;
-};
-
-static void read_owners(const struct tide_store_view *view, struct tide_recorded *recorded,
-                        struct sites *sites)
+static void read_owners(const struct tide_store_view *view, struct tide_recorded *recorded)
 {
   struct tide_owner owners[OWNERS];
   const struct tide_area *area = &view->areas.owners;
   size_t n = view->header.n_cells < area->capacity ? view->header.n_cells : area->capacity;
-  sites->n_cells = n;
-  sites->n_stacks = view->n_nodes;
-  sites->stack_of_cell = tide_alloc_array(n + 1, sizeof *sites->stack_of_cell);
-  sites->of_stack = tide_alloc_array(sites->n_stacks + 1, sizeof *sites->of_stack);
+  recorded->n_cells = n;
+  recorded->n_stacks = view->n_nodes;
+  recorded->stack_of_cell = tide_alloc_array(n + 1, sizeof *recorded->stack_of_cell);
+  recorded->site_of_stack =
+      tide_alloc_array(recorded->n_stacks + 1, sizeof *recorded->site_of_stack);
   for (size_t first = 0; first < n; first += OWNERS) {
     size_t m = n - first < OWNERS ? n - first : OWNERS;
     tide_store_view_items(view, area, sizeof *owners, first, owners, m);
     for (size_t i = 0; i < m; i++)
       recorded->is_jemalloc |= owners[i].stack && owners[i].family == TIDE_FAMILY_JEMALLOC;
     for (size_t i = 0; i < m; i++)
-      sites->stack_of_cell[first + i] = owners[i].stack < sites->n_stacks ? owners[i].stack : 0;
+      recorded->stack_of_cell[first + i] =
+          owners[i].stack < recorded->n_stacks ? owners[i].stack : 0;
   }
 }
 
-static bool site_of(struct sites *sites, uint32_t cell, bool is_mapped, uint32_t *ret_site)
+static bool site_of(struct tide_recorded *recorded, uint32_t cell, bool is_mapped,
+                    uint32_t *ret_site)
 {
-  uint32_t stack = cell < sites->n_cells ? sites->stack_of_cell[cell] : 0;
-  struct tide_residence *table = sites->table;
+  uint32_t stack = cell < recorded->n_cells ? recorded->stack_of_cell[cell] : 0;
+  struct tide_residence *table = recorded->table;
   if (!stack)
     return false;
-  if (!sites->of_stack[stack]) {
+  uint32_t *site = &recorded->site_of_stack[stack];
+  if (!*site) {
     TIDE_GROW(table->sites, table->n_sites, table->cap_sites);
     table->sites[table->n_sites++] =
         (struct tide_residence_site){.stack = stack, .is_mapped = is_mapped};
-    sites->of_stack[stack] = (uint32_t)table->n_sites;
+    *site = (uint32_t)table->n_sites;
   }
-  *ret_site = sites->of_stack[stack] - 1;
+  *ret_site = *site - 1;
   return true;
 }
 
 // ---- live blocks ----
 
-struct reading {
-  struct tide_space *space;
-  struct tide_store_view *view;
-  struct tide_recorded *recorded;
-  struct sites sites;
-  size_t region_first; // of the blocks, not in order yet
-};
-
 // Absent pages of private memory are zeros.
 static bool read_private(void *context, uint64_t at, void *to, size_t n)
 {
-  struct tide_space *space = ((struct reading *)context)->space;
+  struct tide_space *space = ((struct tide_recorded *)context)->space;
   char *bytes = to;
   uint64_t end = at + n;
   if (end < at)
@@ -157,61 +147,128 @@ static int block_order(const void *a, const void *b)
   return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-// The walk goes from region to region by address, and within one as its table has it.
-static void end_region(struct reading *reading)
+// The walk goes from region to region by address, and within one as its table has it: many have it
+// by address, too.
+static void put_in_order(struct tide_recorded_window *window)
 {
-  struct tide_recorded *recorded = reading->recorded;
-  if (recorded->n_blocks > reading->region_first)
-    qsort(&recorded->blocks[reading->region_first], recorded->n_blocks - reading->region_first,
-          sizeof *recorded->blocks, block_order);
-  reading->region_first = recorded->n_blocks;
+  struct tide_recorded_block *blocks = &window->blocks[window->in_order];
+  size_t n = window->n - window->in_order, i = 1;
+  while (i < n && blocks[i - 1].lo < blocks[i].lo)
+    i++;
+  if (i < n)
+    qsort(blocks, n, sizeof *blocks, block_order);
+  window->in_order = window->n;
+}
+
+static bool is_block(struct tide_recorded *recorded, const struct tide_walk_block *block,
+                     struct tide_recorded_block *ret_block)
+{
+  ret_block->lo = block->addr;
+  ret_block->hi = block->addr + block->size;
+  return ret_block->hi >= ret_block->lo && site_of(recorded, block->cell, false, &ret_block->site);
 }
 
 static void add_block(void *context, const struct tide_walk_block *block)
 {
-  struct reading *reading = context;
-  struct tide_recorded *recorded = reading->recorded;
-  struct tide_residence *table = reading->sites.table;
-  uint32_t site;
-  if (block->addr + block->size < block->addr ||
-      !site_of(&reading->sites, block->cell, false, &site))
+  struct tide_recorded *recorded = context;
+  struct tide_recorded_window *window = &recorded->window;
+  struct tide_recorded_block found;
+  if (!is_block(recorded, block, &found))
     return;
-  if (recorded->n_blocks && recorded->blocks[recorded->n_blocks - 1].lo >> 14 != block->addr >> 14)
-    end_region(reading);
-  TIDE_GROW(recorded->blocks, recorded->n_blocks, recorded->cap_blocks);
-  recorded->blocks[recorded->n_blocks++] =
-      (struct tide_recorded_block){block->addr, block->addr + block->size, site};
-  table->asked += block->size;
-  table->sites[site].n_blocks++;
-  table->sites[site].asked += block->size;
-  if (block->size >= TIDE_RESIDENCE_LARGE) {
-    table->sites[site].n_large++;
-    table->sites[site].large_asked += block->size;
-    table->sites[site].large_resident +=
-        tide_space_resident(reading->space, block->addr, block->addr + block->size);
-  }
+  if (window->n && (window->blocks[window->n - 1].lo ^ found.lo) >> TIDE_LIVE_REGION_BITS)
+    put_in_order(window);
+  TIDE_GROW(window->blocks, window->n, window->cap);
+  window->blocks[window->n++] = found;
 }
 
-static void read_blocks(struct reading *reading)
+static void read_window(struct tide_recorded *recorded, uint64_t from)
 {
+  struct tide_recorded_window *window = &recorded->window;
+  struct tide_walk_result result = {.end = UINT64_MAX};
+  struct tide_live_walk walk = {recorded->live_map, read_private, add_block,
+                                recorded,           from,         WINDOW_BLOCKS};
+  window->n = window->at = window->in_order = 0;
+  if (walk.map && tide_live_walk(&walk, &result))
+    put_in_order(window);
+  else
+    window->n = 0;
+  window->lo = from;
+  window->hi = result.end;
+}
+
+// The window's block, or the first of the next window that has one.
+static const struct tide_recorded_block *given(struct tide_recorded *recorded)
+{
+  struct tide_recorded_window *window = &recorded->window;
+  while (window->at >= window->n && window->hi != UINT64_MAX)
+    read_window(recorded, window->hi);
+  return window->at < window->n ? &window->blocks[window->at] : NULL;
+}
+
+const struct tide_recorded_block *tide_recorded_from(struct tide_recorded *recorded,
+                                                     uint64_t address)
+{
+  struct tide_recorded_window *window = &recorded->window;
+  if (address < window->lo || address >= window->hi)
+    read_window(recorded, address);
+  const struct tide_recorded_block *blocks = window->blocks;
+  size_t at = window->at, n = window->n;
+  bool is_near = at < n && blocks[at].lo < address && (at + 1 == n || blocks[at + 1].lo >= address);
+  window->at = is_near ? at + 1 : TIDE_FIRST_NOT_BELOW(blocks, n, lo, address);
+  return given(recorded);
+}
+
+const struct tide_recorded_block *tide_recorded_next(struct tide_recorded *recorded)
+{
+  recorded->window.at++;
+  return given(recorded);
+}
+
+const struct tide_recorded_block *tide_recorded_at(struct tide_recorded *recorded, uint64_t address)
+{
+  const struct tide_recorded_block *block = tide_recorded_from(recorded, address);
+  return block && block->lo == address ? block : NULL;
+}
+
+struct each {
+  struct tide_recorded *recorded;
+  void *context;
+  void (*each)(void *context, const struct tide_recorded_block *block);
+};
+
+static bool read_for_each(void *context, uint64_t at, void *to, size_t n)
+{
+  return read_private(((struct each *)context)->recorded, at, to, n);
+}
+
+static void tell_each(void *context, const struct tide_walk_block *block)
+{
+  const struct each *each = context;
+  struct tide_recorded_block found;
+  if (is_block(each->recorded, block, &found))
+    each->each(each->context, &found);
+}
+
+uint64_t tide_recorded_each(struct tide_recorded *recorded, void *context,
+                            void (*each)(void *context, const struct tide_recorded_block *block))
+{
+  struct each all = {recorded, context, each};
   struct tide_walk_result result = {0};
-  struct tide_live_walk walk = {reading->view->header.live_map, read_private, add_block, reading};
-  if (!walk.map || !tide_live_walk(&walk, &result))
-    return;
-  end_region(reading);
-  reading->sites.table->n_unread = result.n_unread;
+  struct tide_live_walk walk = {
+      .map = recorded->live_map, .read = read_for_each, .each = tell_each, .context = &all};
+  return walk.map && tide_live_walk(&walk, &result) ? result.n_unread : 0;
 }
 
 // ---- mappings ----
 
 // Another allocator than libc's maps memory as any program does.
-static bool is_of_allocator(const struct reading *reading, uint32_t site)
+static bool is_of_allocator(const struct tide_recorded *recorded, struct tide_store_view *view,
+                            uint32_t site)
 {
-  struct tide_store_view *view = reading->view;
-  const char *allocator = reading->recorded->allocator;
+  const char *allocator = recorded->allocator;
   struct tide_node node;
   struct tide_store_module module;
-  tide_store_view_node_rows(view, reading->sites.table->sites[site].stack, &node, 1);
+  tide_store_view_node_rows(view, recorded->table->sites[site].stack, &node, 1);
   uint32_t id = TIDE_FRAME_MODULE(node.frame);
   if (!id || id >= view->header.n_modules || !allocator || !*allocator)
     return false;
@@ -220,14 +277,14 @@ static bool is_of_allocator(const struct reading *reading, uint32_t site)
   return strcmp(path, allocator) == 0;
 }
 
-static void add_mapped(struct reading *reading, const struct tide_page_range *range)
+static void add_mapped(struct tide_recorded *recorded, struct tide_store_view *view,
+                       const struct tide_page_range *range)
 {
-  struct tide_recorded *recorded = reading->recorded;
-  struct tide_residence *table = reading->sites.table;
+  struct tide_residence *table = recorded->table;
   uint64_t behind = recorded->n_mapped ? recorded->mapped[recorded->n_mapped - 1].hi : 0;
   uint32_t site;
   if (range->start < behind || range->end <= range->start ||
-      !site_of(&reading->sites, range->cell, true, &site) || is_of_allocator(reading, site))
+      !site_of(recorded, range->cell, true, &site) || is_of_allocator(recorded, view, site))
     return;
   TIDE_GROW(recorded->mapped, recorded->n_mapped, recorded->cap_mapped);
   recorded->mapped[recorded->n_mapped++] =
@@ -236,18 +293,17 @@ static void add_mapped(struct reading *reading, const struct tide_page_range *ra
   table->sites[site].asked += range->end - range->start;
 }
 
-static void read_mapped(struct reading *reading)
+static void read_mapped(struct tide_recorded *recorded, struct tide_store_view *view)
 {
-  const struct tide_store_view *view = reading->view;
   struct tide_page_table known;
   if (!view->header.page_table ||
-      !read_private(reading, view->header.page_table, &known, sizeof known) || !known.n ||
+      !read_private(recorded, view->header.page_table, &known, sizeof known) || !known.n ||
       known.n > MAX_PAGE_RANGES)
     return;
   struct tide_page_range *ranges = tide_alloc_array(known.n, sizeof *ranges);
-  if (read_private(reading, (uint64_t)known.ranges, ranges, known.n * sizeof *ranges))
+  if (read_private(recorded, (uint64_t)known.ranges, ranges, known.n * sizeof *ranges))
     for (uint64_t i = 0; i < known.n; i++)
-      add_mapped(reading, &ranges[i]);
+      add_mapped(recorded, view, &ranges[i]);
   free(ranges);
 }
 
@@ -270,21 +326,16 @@ static void read_own(struct tide_recorded *recorded, const struct tide_store_vie
 
 // ---- all of it ----
 
-static void read_view(struct tide_space *space, struct tide_store_view *view,
-                      struct tide_residence *table, struct tide_recorded *recorded)
+static void read_view(struct tide_recorded *recorded, struct tide_store_view *view)
 {
-  struct reading reading = {
-      .space = space, .view = view, .recorded = recorded, .sites.table = table};
   tide_store_view_nodes(view);
   recorded->is_there = true;
+  recorded->live_map = view->header.live_map;
   recorded->allocator = tide_store_view_text(view, view->header.allocator, 4096);
   recorded->is_jemalloc = strstr(recorded->allocator, "jemalloc");
-  read_owners(view, recorded, &reading.sites);
+  read_owners(view, recorded);
   read_own(recorded, view);
-  read_mapped(&reading);
-  read_blocks(&reading);
-  free(reading.sites.stack_of_cell);
-  free(reading.sites.of_stack);
+  read_mapped(recorded, view);
 }
 
 // The process may have become another one since the store was given.
@@ -296,12 +347,12 @@ static bool is_of_process(struct tide_space *space, const struct tide_store_view
          header.start_ticks == view->header.start_ticks && header.live_map == view->header.live_map;
 }
 
-void tide_recorded_read(struct tide_space *space, int given_fd, struct tide_residence *table,
+void tide_recorded_open(struct tide_space *space, int given_fd, struct tide_residence *table,
                         struct tide_recorded *ret_recorded, int *ret_store_fd)
 {
   struct tide_store_view view;
   struct tide_diag diag;
-  *ret_recorded = (struct tide_recorded){0};
+  *ret_recorded = (struct tide_recorded){.space = space, .table = table};
   *ret_store_fd = -1;
   if (!find_store(space, ret_recorded))
     return;
@@ -309,7 +360,7 @@ void tide_recorded_read(struct tide_space *space, int given_fd, struct tide_resi
   if (fd < 0 || tide_store_view_open(&view, fd, &diag))
     return;
   if (!tide_store_view_refresh(&view, &diag) && is_of_process(space, &view, ret_recorded)) {
-    read_view(space, &view, table, ret_recorded);
+    read_view(ret_recorded, &view);
     *ret_store_fd = given_fd >= 0 ? -1 : dup(fd);
   }
   tide_store_view_close(&view);
@@ -318,23 +369,10 @@ void tide_recorded_read(struct tide_space *space, int given_fd, struct tide_resi
 void tide_recorded_done(struct tide_recorded *recorded)
 {
   free(recorded->allocator);
-  free(recorded->blocks);
   free(recorded->mapped);
   free(recorded->own);
+  free(recorded->stack_of_cell);
+  free(recorded->site_of_stack);
+  free(recorded->window.blocks);
   *recorded = (struct tide_recorded){0};
-}
-
-size_t tide_recorded_from(struct tide_recorded *recorded, uint64_t address)
-{
-  const struct tide_recorded_block *blocks = recorded->blocks;
-  size_t at = recorded->latest, n = recorded->n_blocks;
-  bool is_near = at < n && blocks[at].lo < address && (at + 1 == n || blocks[at + 1].lo >= address);
-  recorded->latest = is_near ? at + 1 : TIDE_FIRST_NOT_BELOW(blocks, n, lo, address);
-  return recorded->latest;
-}
-
-const struct tide_recorded_block *tide_recorded_at(struct tide_recorded *recorded, uint64_t address)
-{
-  size_t i = tide_recorded_from(recorded, address);
-  return i < recorded->n_blocks && recorded->blocks[i].lo == address ? &recorded->blocks[i] : NULL;
 }

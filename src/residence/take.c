@@ -85,13 +85,12 @@ static void pass_block(struct slabs *slabs, const struct tide_recorded_block *bl
 static bool tell_between_blocks(struct taking *t, uint64_t lo, uint64_t hi)
 {
   struct tide_recorded *recorded = &t->recorded;
-  size_t i = tide_recorded_from(recorded, lo);
-  if (i == recorded->n_blocks || recorded->blocks[i].lo >= hi)
+  const struct tide_recorded_block *block = tide_recorded_from(recorded, lo);
+  if (!block || block->lo >= hi)
     return false;
   uint64_t at = lo;
   struct slabs slabs = {t, lo};
-  for (; i < recorded->n_blocks && recorded->blocks[i].lo < hi; i++) {
-    const struct tide_recorded_block *block = &recorded->blocks[i];
+  for (; block && block->lo < hi; block = tide_recorded_next(recorded)) {
     uint64_t from = block->lo > at ? block->lo : at, to = block->hi < hi ? block->hi : hi;
     tide_ledger_span(&t->ledger, at, from, TIDE_RESIDENCE_FREE, TIDE_NO_SITE);
     tide_ledger_span(&t->ledger, from, to, TIDE_RESIDENCE_BLOCKS, block->site);
@@ -229,10 +228,26 @@ static void tell_heaps(struct taking *t)
   tide_glibc_done(&glibc);
 }
 
+static void pass_block_anywhere(void *context, const struct tide_recorded_block *block)
+{
+  struct taking *t = context;
+  struct tide_residence_site *site = &t->table->sites[block->site];
+  uint64_t bytes = block->hi - block->lo;
+  t->table->asked += bytes;
+  site->n_blocks++;
+  site->asked += bytes;
+  if (bytes >= TIDE_RESIDENCE_LARGE) {
+    site->n_large++;
+    site->large_asked += bytes;
+    site->large_resident += tide_space_resident(t->space, block->lo, block->hi);
+  }
+  tide_claims_add_mapped_block(&t->claims, t->space, block);
+}
+
 static void add_claims(struct taking *t)
 {
-  const struct tide_recorded *recorded = &t->recorded;
-  tide_claims_add_mapped_blocks(&t->claims, t->space, recorded);
+  struct tide_recorded *recorded = &t->recorded;
+  t->table->n_unread = tide_recorded_each(recorded, t, pass_block_anywhere);
   tide_claims_add_stacks(&t->claims, t->space);
   for (size_t i = 0; i < recorded->n_own; i++)
     tide_claims_add(&t->claims, recorded->own[i].lo, recorded->own[i].hi, TIDE_RESIDENCE_RECORDER,
@@ -310,7 +325,7 @@ enum tide_err tide_residence_take(uint32_t pid, int store_fd, struct tide_reside
   if (err)
     return err;
   t.ledger = (struct tide_ledger){.space = t.space, .to = t.table, .page.start = UINT64_MAX};
-  tide_recorded_read(t.space, store_fd, &table, &t.recorded, &copy_fd);
+  tide_recorded_open(t.space, store_fd, &table, &t.recorded, &copy_fd);
   if (store_fd >= 0 && !t.recorded.is_there)
     err = tide_fail(diag, TIDE_ERR_NOT_FOUND, "process %u has become another one", pid);
   else

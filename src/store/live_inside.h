@@ -42,8 +42,7 @@ struct tide_probe {
 struct tide_probe tide_probe_from(uint64_t table, uint64_t key);
 bool tide_probe_next(struct tide_probe *p);
 
-// What a region's word says of a table at that address (or at none, yet), which is closed.
-uint64_t tide_table_word(const void *address, uint32_t lines, bool scattered);
+// What a region's word says of a packed table at that address (or at none, yet), which is closed.
 uint64_t tide_table_word_packed(const void *address, uint32_t grain, uint32_t kind_lines);
 uint64_t tide_table_opened(uint64_t table);
 

@@ -22,6 +22,14 @@ void tide_live_note_refusal(const void *memory)
     tide_store_relaxed(&tide_live_map.refused, true);
 }
 
+// What a region's word says of a hashed table that is nowhere yet, and closed.
+static uint64_t word_of(uint32_t lines, bool scattered)
+{
+  bool direct = lines * TIDE_LIVE_LANES == TIDE_LIVE_DIRECT_SLOTS && tide_live_map.apart;
+  uint64_t how = scattered ? TIDE_TABLE_SCATTERED : direct ? TIDE_TABLE_DIRECT : 0;
+  return (uint64_t)lines * TIDE_LIVE_LANES | how;
+}
+
 // What lives in a table and, at last, what is to come.
 struct blocks {
   uint64_t table;
@@ -167,7 +175,7 @@ static uint64_t hashed_shape(uint64_t from, const struct tide_newcomer *more, ui
   for (;; lines++) {
     lines = tide_table_lines(lines);
     for (int scattered = 0; scattered <= 1; scattered++) {
-      uint64_t shape = tide_table_word(NULL, lines, scattered);
+      uint64_t shape = word_of(lines, scattered);
       bool loose = lines >= least_loose;
       if ((loose || !scattered) &&
           fits(from, more, shape, loose ? TIDE_TABLE_MAX_PROBE : TIGHT_PROBE))
@@ -321,9 +329,9 @@ bool tide_live_table_first(struct tide_station *s, uint64_t *region)
     glance_back(s);
   else
     look_back(s);
-  uint64_t shape = tide_table_word(NULL, tide_table_lines(s->lines), false), none = 0;
+  uint64_t shape = word_of(tide_table_lines(s->lines), false), none = 0;
   if (roomy_is_given(roomy_lines(), s->packed ? tide_table_n_lines(s->packed) : s->lines))
-    shape = tide_table_word(NULL, roomy_lines(), false);
+    shape = word_of(roomy_lines(), false);
   else if (s->packed)
     shape = s->packed;
   uint32_t lines = tide_table_n_lines(shape);

@@ -201,13 +201,6 @@ uint32_t tide_table_n_lines(uint64_t table)
   return (p.n_slots + p.n_kinds) / LINE_WORDS;
 }
 
-uint64_t tide_table_word(const void *address, uint32_t lines, bool scattered)
-{
-  bool direct = lines * TIDE_LIVE_LANES == TIDE_LIVE_DIRECT_SLOTS && tide_live_map.apart;
-  uint64_t how = scattered ? TIDE_TABLE_SCATTERED : direct ? TIDE_TABLE_DIRECT : 0;
-  return (uint64_t)address << 16 | (uint64_t)lines * TIDE_LIVE_LANES | how;
-}
-
 uint64_t tide_table_word_packed(const void *address, uint32_t grain, uint32_t kind_lines)
 {
   return (uint64_t)address << 16 | TIDE_TABLE_PACKED | (uint64_t)kind_lines << 5 | grain << 2;

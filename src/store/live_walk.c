@@ -54,49 +54,73 @@ static void list_blocks(struct walking *w, uint64_t table, uint64_t start)
   }
 }
 
-static void walk_region(struct walking *w, uint64_t word_at, uint64_t start)
+// table: what the region's word was a moment ago.
+static void walk_region(struct walking *w, uint64_t word_at, uint64_t table, uint64_t start)
 {
-  for (int i = 0; i < ATTEMPTS; i++) {
-    uint64_t table, again;
-    if (!read_at(w, word_at, &table, sizeof table) || !table)
-      return;
-    uint32_t n = tide_table_n_lines(table);
+  for (int i = 0; i < ATTEMPTS && table; i++) {
+    uint64_t again, n = tide_table_n_lines(table);
     if (n > TIDE_TABLE_MAX_LINES)
       break;
-    if (read_at(w, (uint64_t)TIDE_TABLE_ADDRESS(table), w->copy, (size_t)n * TIDE_TABLE_LINE) &&
-        read_at(w, word_at, &again, sizeof again) && again == table) {
+    bool is_read =
+        read_at(w, (uint64_t)TIDE_TABLE_ADDRESS(table), w->copy, (size_t)n * TIDE_TABLE_LINE);
+    if (!read_at(w, word_at, &again, sizeof again))
+      return;
+    if (is_read && again == table) {
       list_blocks(w, (uint64_t)w->copy << 16 | (uint16_t)table, start);
       return;
     }
+    table = again;
   }
-  w->result.n_unread++;
+  w->result.n_unread += table != 0;
 }
 
-static void walk_chunk(struct walking *w, uint64_t chunk, uint64_t start)
+static bool has_enough(struct walking *w, uint64_t region)
+{
+  if (!w->walk->enough || w->result.n_blocks < w->walk->enough)
+    return false;
+  w->result.end = region + (UINT64_C(1) << TIDE_LIVE_REGION_BITS);
+  return true;
+}
+
+// False: there are enough.
+static bool walk_chunk(struct walking *w, uint64_t chunk, uint64_t start)
 {
   uint64_t words[WORDS];
-  for (uint64_t i = 0; i < REGIONS; i += WORDS) {
+  uint64_t first = w->walk->from > start ? (w->walk->from - start) >> TIDE_LIVE_REGION_BITS : 0;
+  for (uint64_t i = first / WORDS * WORDS; i < REGIONS; i += WORDS) {
     if (!read_at(w, chunk + i * sizeof *words, words, sizeof words))
       continue;
-    for (uint64_t k = 0; k < WORDS; k++)
-      if (words[k])
-        walk_region(w, chunk + (i + k) * sizeof *words, start + ((i + k) << TIDE_LIVE_REGION_BITS));
+    for (uint64_t k = i < first ? first - i : 0; k < WORDS; k++) {
+      uint64_t region = start + ((i + k) << TIDE_LIVE_REGION_BITS);
+      if (!words[k])
+        continue;
+      walk_region(w, chunk + (i + k) * sizeof *words, words[k], region);
+      if (has_enough(w, region))
+        return false;
+    }
   }
+  return true;
+}
+
+// False: there is no map.
+static bool walk_root(struct walking *w)
+{
+  uint64_t chunks[WORDS], first = w->walk->from >> TIDE_LIVE_CHUNK_BITS;
+  for (uint64_t i = first / WORDS * WORDS; i < CHUNKS; i += WORDS) {
+    if (!read_at(w, (uint64_t)w->map.root + i * sizeof *chunks, chunks, sizeof chunks))
+      return false;
+    for (uint64_t k = i < first ? first - i : 0; k < WORDS; k++)
+      if (chunks[k] && !walk_chunk(w, chunks[k], (i + k) << TIDE_LIVE_CHUNK_BITS))
+        return true;
+  }
+  return true;
 }
 
 bool tide_live_walk(const struct tide_live_walk *walk, struct tide_walk_result *ret_result)
 {
-  struct walking w = {.walk = walk};
-  uint64_t chunks[WORDS];
-  if (!read_at(&w, walk->map, &w.map, sizeof w.map) || !w.map.root)
+  struct walking w = {.walk = walk, .result.end = UINT64_MAX};
+  if (!read_at(&w, walk->map, &w.map, sizeof w.map) || !w.map.root || !walk_root(&w))
     return false;
-  for (uint64_t i = 0; i < CHUNKS; i += WORDS) {
-    if (!read_at(&w, (uint64_t)w.map.root + i * sizeof *chunks, chunks, sizeof chunks))
-      return false;
-    for (uint64_t k = 0; k < WORDS; k++)
-      if (chunks[k])
-        walk_chunk(&w, chunks[k], (i + k) << TIDE_LIVE_CHUNK_BITS);
-  }
   *ret_result = w.result;
   return true;
 }

@@ -190,6 +190,24 @@ static void found(void *context, const struct tide_walk_block *block)
     bad("a block of a walk", block->size, want.size);
 }
 
+static void walk_in_pieces(struct tide_live_walk walk, uint64_t n)
+{
+  uint64_t n_found = 0, n_pieces = 0;
+  for (walk.enough = 100; walk.from != UINT64_MAX; n_pieces++) {
+    struct tide_walk_result piece = {0};
+    if (!tide_live_walk(&walk, &piece) || piece.end <= walk.from)
+      break;
+    if (piece.end != UINT64_MAX && piece.n_blocks < walk.enough)
+      bad("a piece of a walk", piece.n_blocks, walk.enough);
+    n_found += piece.n_blocks;
+    walk.from = piece.end;
+  }
+  if (n_found != n || walk.from != UINT64_MAX)
+    bad("blocks of a walk in pieces", n_found, n);
+  if (n > 4096 && n_pieces < 2) // a region has 2,048 at the most
+    bad("pieces of a walk", n_pieces, 2);
+}
+
 static void walk(bool (*read)(void *, uint64_t, void *, size_t))
 {
   struct tide_walk_result result = {0};
@@ -199,6 +217,7 @@ static void walk(bool (*read)(void *, uint64_t, void *, size_t))
     n += places[i].state == LIVE;
   if (!tide_live_walk(&all, &result) || result.n_unread || result.n_blocks != n)
     bad("blocks of a walk", result.n_blocks, n);
+  walk_in_pieces(all, n);
 }
 
 static int wait_for(pid_t pid)
