@@ -34,6 +34,14 @@ static int64_t sane(int64_t value)
   return value < 0 ? 0 : value > (int64_t)most ? (int64_t)most : value;
 }
 
+// Pages that were mapped and never touched are no memory.
+static int64_t memory_of(const struct tide_image *image)
+{
+  int64_t pages = sane(image->page_peak_bytes);
+  int64_t resident = image->max_rss_bytes > most ? (int64_t)most : (int64_t)image->max_rss_bytes;
+  return sane(image->peak_bytes) + (resident && pages > resident ? resident : pages);
+}
+
 static bool is_sane(const struct tide_image *image, const struct tide_group *group)
 {
   const uint64_t numbers[] = {
@@ -73,7 +81,8 @@ static bool pick_moments(struct tide_subject *subject, const struct tide_timelin
     ret_looks[i] = look;
     subject->moments_ns[i] = timeline->times_ns[look];
   }
-  return n_seen >= MOMENTS_SEEN;
+  subject->is_seldom_seen = n_seen < MOMENTS_SEEN;
+  return n_seen >= MOMENTS_LEAST;
 }
 
 // What is there at a moment and at all looks after it, up to the last moment.
@@ -107,6 +116,31 @@ static void tell_courses(struct tide_subject *subject, const struct tide_timelin
     for (unsigned k = 0; k < MOMENTS; k++)
       suspect->course.live_bytes[k] = sane(live[looks[k]]);
     base_of(live, looks, suspect->course.base_bytes);
+  }
+}
+
+// By the snapshot in which they were freed: what is freed in the interval of its birth never
+// waited.
+static void tell_frees(struct tide_subject *subject, const size_t looks[MOMENTS])
+{
+  const struct tide_image *image = subject->image;
+  const struct tide_groups *groups = subject->groups;
+  TIDE_CLEANUP_FREE uint32_t *of_stack = tide_alloc_array(image->n_frames + 1, sizeof *of_stack);
+  for (size_t i = 0; i < subject->n_suspects; i++) {
+    size_t idx = subject->suspects[i].group_idx;
+    for (size_t k = groups->first[idx]; k < groups->first[idx + 1]; k++)
+      of_stack[groups->stacks[k]] = (uint32_t)i + 1;
+  }
+  for (size_t i = 0; i < image->n_late_frees; i++) {
+    const struct tide_late_free *freed = &image->late_frees[i];
+    unsigned k = 0;
+    while (k < MOMENTS && looks[k] < freed->freed)
+      k++;
+    if (k == MOMENTS || freed->stack >= image->n_frames || !of_stack[freed->stack] ||
+        freed->n_blocks > most)
+      continue;
+    int64_t *sum = &subject->suspects[of_stack[freed->stack] - 1].course.freed_blocks[k];
+    *sum = tide_added(*sum, (int64_t)freed->n_blocks);
   }
 }
 
@@ -198,6 +232,7 @@ static void follow_places(struct tide_subject *subject)
   subject->has_course = pick_moments(subject, timeline, looks);
   if (subject->has_course) {
     tell_courses(subject, timeline, looks);
+    tell_frees(subject, looks);
     tell_progress(subject);
     subject->churned_percent = churned_percent(subject);
   }
@@ -347,7 +382,8 @@ struct tide_findings *tide_findings_new(struct tide_profile *profile, struct tid
                                  .image = image,
                                  .naming = naming,
                                  .groups = groups,
-                                 .peak_bytes = sane(image->peak_bytes)};
+                                 .peak_bytes = sane(image->peak_bytes),
+                                 .memory_bytes = memory_of(image)};
   gather_suspects(&subject);
   follow_places(&subject);
   findings->is_short = !subject.has_course;

@@ -13,13 +13,15 @@ static bool is_much_copied(const struct tide_group *place, int64_t blocks)
                       ? (place->b_resize_new - place->b_resize_old) / place->n_resize
                       : 0;
   return step && step < mean_old / STEP_OF_BLOCK &&
-         place->n_resize / (uint64_t)(blocks ? blocks : 1) >= STEPS_PER_BLOCK;
+         (!blocks || place->n_resize / (uint64_t)blocks >= STEPS_PER_BLOCK);
 }
 
 static void tell_resizes(struct tide_finding *finding, const struct tide_group *place,
                          int64_t blocks)
 {
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_RESIZES, (int64_t)place->n_resize);
+  if (!blocks)
+    return;
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_CONTAINERS, blocks);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_RESIZES_PER_BLOCK,
                     tide_mean((int64_t)place->n_resize, blocks));
@@ -28,8 +30,7 @@ static void tell_resizes(struct tide_finding *finding, const struct tide_group *
 static void look_for_steps(const struct tide_subject *subject, const struct tide_suspect *suspect)
 {
   const struct tide_group *place = suspect->place;
-  int64_t blocks = (int64_t)(place->n_alloc - place->n_resize);
-  blocks = blocks ? blocks : 1; // what is resized here may have been allocated elsewhere
+  int64_t blocks = (int64_t)(place->n_alloc - place->n_resize); // 0: allocated elsewhere
   if (!subject->image->has_resized_bytes || place->n_resize < STEPS_RESIZES ||
       place->b_resize_old < STEPS_COPIED || !is_much_copied(place, blocks))
     return;
@@ -90,8 +91,8 @@ static void look_for_reserve(const struct tide_subject *subject, const struct ti
     containers = (int64_t)ladder_foot(suspect);
     calls = containers ? (int64_t)place->n_alloc - containers : 0;
   }
-  containers = containers ? containers : 1;
-  if (calls < RESERVE_CALLS || calls / containers < RESERVE_PER_BLOCK ||
+  // Of those that are allocated elsewhere nobody knows how many there are.
+  if (!containers || calls < RESERVE_CALLS || calls / containers < RESERVE_PER_BLOCK ||
       calls < (int64_t)subject->profile->totals.n_alloc / RESERVE_OF_CALLS)
     return;
   find_reserve(subject, suspect, calls, containers);
@@ -99,10 +100,14 @@ static void look_for_reserve(const struct tide_subject *subject, const struct ti
 
 // ---- temporaries ----
 
-static int64_t own_cpu_ns(const struct tide_image *image)
+// The processor time of the program without the recorder; where nobody knows it, the time that it
+// ran, which is more unless several threads work.
+static int64_t own_cpu_ns(const struct tide_subject *subject)
 {
-  uint64_t run = image->cpu_ns > image->recorder_ns ? image->cpu_ns - image->recorder_ns : 0;
-  return run > 1ull << 60 ? 0 : (int64_t)run;
+  const struct tide_image *image = subject->image;
+  uint64_t ran = image->cpu_ns ? image->cpu_ns : subject->run_ns;
+  uint64_t own = ran > image->recorder_ns ? ran - image->recorder_ns : 0;
+  return own > 1ull << 60 ? 0 : (int64_t)own;
 }
 
 static void look_for_temporaries(const struct tide_subject *subject,
@@ -110,9 +115,9 @@ static void look_for_temporaries(const struct tide_subject *subject,
 {
   const struct tide_group *place = suspect->place;
   int64_t n = (int64_t)place->n_temp, all = (int64_t)subject->profile->totals.n_alloc;
-  int64_t cpu_ns = own_cpu_ns(subject->image), cost_ns = n * PAIR_NS;
+  int64_t cpu_ns = own_cpu_ns(subject);
   if (n < LEAST_CALLS || n < (int64_t)place->n_alloc / 100 * TEMPORARY_PERCENT ||
-      n < all / TEMPORARY_OF_CALLS || (cpu_ns && cost_ns < cpu_ns / 100 * COST_PERCENT))
+      n < all / TEMPORARY_OF_CALLS || cpu_ns / n > TEMPORARY_EVERY_NS)
     return;
   bool is_one_size = tide_suspect_n_sizes(suspect) == 1;
   struct tide_finding *finding =
@@ -123,10 +128,10 @@ static void look_for_temporaries(const struct tide_subject *subject,
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_ALL_ALLOCATIONS, all);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCK_BYTES,
                     tide_mean((int64_t)place->b_alloc, (int64_t)place->n_alloc));
-  if (cpu_ns) {
+  if (cpu_ns)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_EVERY_NS, cpu_ns / n);
+  if (subject->image->cpu_ns)
     tide_finding_tell(finding, TIDE_EVIDENCE_OF_CPU_NS, cpu_ns);
-    tide_finding_tell(finding, TIDE_EVIDENCE_OF_COST_NS, cost_ns);
-  }
 }
 
 void tide_rules_of_calls(const struct tide_subject *subject)

@@ -8,6 +8,10 @@
 // the end says which it is: what a clean-up frees was in somebody's hands.
 #include "findings/subject.h"
 
+#include "base/alloc.h"
+
+#include <stdlib.h>
+
 static int64_t per_second(int64_t bytes, uint64_t time_ns)
 {
   return time_ns ? (int64_t)((double)bytes * 1e9 / (double)time_ns) : 0;
@@ -34,7 +38,7 @@ static bool is_growing(const struct tide_subject *subject, const struct tide_sus
   int64_t blocks = suspect->course.base_blocks[MOMENTS - 1];
   int64_t bytes = suspect->course.base_bytes[MOMENTS - 1];
   return blocks >= LEAST_BLOCKS && bytes >= LEAST_BYTES &&
-         bytes >= subject->peak_bytes / LEAST_OF_PEAK &&
+         bytes >= subject->memory_bytes / LEAST_OF_PEAK &&
          tide_course_rises(subject, suspect->course.base_blocks);
 }
 
@@ -59,6 +63,41 @@ static bool leaks_stand_out(const struct tide_subject *subject)
       leaking = tide_added(leaking, late);
   }
   return leaking >= all / 100 * LEAK_PERCENT;
+}
+
+// Stacks are by falling weight, of all that was allocated; so all are looked at.
+static int by_falling(const void *left, const void *right)
+{
+  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+  return (a < b) - (a > b);
+}
+
+// Through how many stacks half of it came.
+static size_t n_stacks_for_half(const struct tide_subject *subject,
+                                const struct tide_suspect *suspect)
+{
+  const struct tide_groups *groups = subject->groups;
+  size_t first = groups->first[suspect->group_idx], n_enough = 0;
+  size_t n = groups->first[suspect->group_idx + 1] - first;
+  TIDE_CLEANUP_FREE int64_t *held = tide_alloc_array(n + 1, sizeof *held);
+  int64_t all = 0, sum = 0;
+  for (size_t i = 0; i < n; i++) {
+    const struct tide_profile_site *site = &subject->profile->sites[groups->sites[first + i]];
+    held[i] = site->peak_blocks > site->live_blocks ? site->peak_blocks : site->live_blocks;
+    held[i] = held[i] > 0 ? held[i] : 0;
+    all = tide_added(all, held[i]);
+  }
+  if (n)
+    qsort(held, n, sizeof *held, by_falling);
+  while (n_enough < n && sum < all / 2)
+    sum = tide_added(sum, held[n_enough++]);
+  return n_enough;
+}
+
+static bool is_sure(const struct tide_subject *subject, const struct tide_suspect *suspect)
+{
+  return suspect->course.base_bytes[MOMENTS - 1] >= subject->memory_bytes / SURE_OF_MEMORY &&
+         n_stacks_for_half(subject, suspect) <= SPREAD_STACKS;
 }
 
 static void find_growth(const struct tide_subject *subject, const struct tide_suspect *suspect,
@@ -91,7 +130,8 @@ static void look_for_growth(const struct tide_subject *subject)
       continue;
     bool is_leak = is_kept(suspect) && is_ended;
     find_growth(subject, suspect, is_leak ? TIDE_RULE_LEAK : TIDE_RULE_GROWTH,
-                is_leak && !stand_out ? TIDE_CONFIDENCE_LOW : TIDE_CONFIDENCE_HIGH);
+                (is_leak && !stand_out) || !is_sure(subject, suspect) ? TIDE_CONFIDENCE_LOW
+                                                                      : TIDE_CONFIDENCE_HIGH);
   }
 }
 
@@ -114,7 +154,9 @@ static bool is_used_up(const struct tide_subject *subject, const struct tide_sus
   uint64_t first_ns = suspect->place->first_ns, last_ns = suspect->place->last_ns;
   uint64_t made_ns = last_ns > first_ns ? last_ns - first_ns : 0;
   bool meanwhile = most * 100 < born * KEPT_PERCENT && made_ns > subject->run_ns / EARLY_PART;
-  return meanwhile || tide_course_falls(suspect->course.live_blocks) >= FALLS_LEAST;
+  bool all_along = !subject->image->has_late_frees || subject->is_seldom_seen ||
+                   tide_course_frees(suspect->course.freed_blocks) >= FREES_LEAST;
+  return (meanwhile && all_along) || tide_course_falls(suspect->course.live_blocks) >= FALLS_LEAST;
 }
 
 // Lives that are brief for this run: what is made in numbers and used at once is in no queue.

@@ -59,6 +59,17 @@ unsigned tide_course_falls(const int64_t curve[MOMENTS])
   return steps_between(curve, highest_of(curve), MOMENTS - 1, -1);
 }
 
+unsigned tide_course_frees(const int64_t freed[MOMENTS])
+{
+  int64_t all = 0;
+  unsigned n = 0;
+  for (int i = 1; i < MOMENTS; i++)
+    all = tide_added(all, freed[i]);
+  for (int i = 1; i < MOMENTS; i++)
+    n += freed[i] > all / (MOMENTS * STEP_PART);
+  return n;
+}
+
 unsigned tide_suspect_n_sizes(const struct tide_suspect *suspect)
 {
   enum { FEW = 100 }; // a hundredth of all: the odd one
@@ -75,16 +86,24 @@ static enum tide_figure figure_of(enum tide_finding_rule rule)
   return rule == TIDE_RULE_LEAK || rule == TIDE_RULE_GROWTH ? TIDE_FIGURE_LIVE : TIDE_FIGURE_PEAK;
 }
 
+static bool is_of_course(enum tide_finding_rule rule)
+{
+  return rule == TIDE_RULE_LEAK || rule == TIDE_RULE_GROWTH || rule == TIDE_RULE_BACKLOG ||
+         rule == TIDE_RULE_EARLY || rule == TIDE_RULE_FRAGMENTED;
+}
+
 // One step less where blocks were sampled, and where the line is not known; nothing is sure of a
-// place without a name, which may be the allocator's wrapper of the whole program.
-static enum tide_confidence confidence_in(const struct tide_image *image,
+// place without a name, which may be the allocator's wrapper of the whole program, nor of a course
+// that few looks were taken at.
+static enum tide_confidence confidence_in(const struct tide_subject *subject,
+                                          enum tide_finding_rule rule,
                                           const struct tide_suspect *suspect,
                                           enum tide_confidence confidence)
 {
-  int steps = image->sampled_every_bytes != 0;
+  int steps = subject->image->sampled_every_bytes != 0;
   const struct tide_named_frame *frame = suspect ? suspect->place->frame : NULL;
   steps += frame && !frame->line;
-  if (frame && !frame->function)
+  if ((frame && !frame->function) || (subject->is_seldom_seen && is_of_course(rule)))
     return TIDE_CONFIDENCE_LOW;
   return (int)confidence > steps ? confidence - (enum tide_confidence)steps : TIDE_CONFIDENCE_LOW;
 }
@@ -98,7 +117,7 @@ struct tide_finding *tide_subject_find(const struct tide_subject *subject,
   const struct tide_image *image = subject->image;
   TIDE_GROW(to->items, to->n, to->cap);
   struct tide_finding *finding = &to->items[to->n++];
-  confidence = confidence_in(image, suspect, confidence);
+  confidence = confidence_in(subject, rule, suspect, confidence);
   *finding = (struct tide_finding){
       .rule = rule,
       .confidence = confidence,

@@ -11,6 +11,7 @@ struct tide_course { // of one place, at MOMENTS moments that are evenly spread
   int64_t live_bytes[MOMENTS], live_blocks[MOMENTS];
   // The part that is still there at each later moment: what was not freed and replaced.
   int64_t base_bytes[MOMENTS], base_blocks[MOMENTS];
+  int64_t freed_blocks[MOMENTS]; // since the moment before, of those that had been there before it
 };
 
 struct tide_suspect {
@@ -31,10 +32,12 @@ struct tide_subject {
   struct tide_suspect *suspects;
   size_t n_suspects;
   bool has_course;
+  bool is_seldom_seen; // the course is one of few looks
   uint64_t start_ns, run_ns;
   uint64_t moments_ns[MOMENTS];
   bool gets_on[MOMENTS]; // it allocated since the moment before, not much less than at other times
   int64_t peak_bytes;
+  int64_t memory_bytes; // the heap at its peak and what the program mapped besides
   // Of all blocks that were allocated before the last moment, so many were gone by then.
   uint64_t churned_percent;
 };
@@ -44,6 +47,9 @@ bool tide_course_rises(const struct tide_subject *subject, const int64_t curve[M
 // How many steps the curve rises in before its highest, and falls in after that.
 unsigned tide_course_climbs(const int64_t curve[MOMENTS]);
 unsigned tide_course_falls(const int64_t curve[MOMENTS]);
+
+// In how many steps blocks were freed that came before the step.
+unsigned tide_course_frees(const int64_t freed[MOMENTS]);
 
 // How many buckets of sizes are in use, of blocks that are worth counting; and in the mean.
 unsigned tide_suspect_n_sizes(const struct tide_suspect *suspect);

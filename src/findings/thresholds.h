@@ -14,6 +14,7 @@ enum {
   // ---- a course in time ----
   MOMENTS = 12,        // at which a place is looked at, over the first 96 % of the run
   MOMENTS_SEEN = 8,    // different looks that they must have come from
+  MOMENTS_LEAST = 6,   // of so many something can be said, but it is not sure
   LAST_PERMILLE = 960, // after it programs take down what they built
   STEPS_LEAST = 5,     // of the 11 between them the program got on in so many; three in four rise
   LAST_STEPS = 3,      // and in one of the last three
@@ -22,6 +23,9 @@ enum {
   LATE_PART = 6,       // and the last third of the time must bring a sixth of the growth
   CHURN_PERCENT = 50, // of the program's blocks are gone before its end: else it is a loader, which
                       // keeps what it reads, and growth is what it is for
+  SURE_OF_MEMORY = 10, // less than a tenth of the program's memory may be what it is there for
+  SPREAD_STACKS = 16, // more that it takes for half of the growth: a helper that all of the program
+                      // allocates through tells nobody who keeps it
   KEPT_PERCENT = 90,  // of what is there shortly before the end, never freed: no clean-up met it
   LEAK_PERCENT = 50,  // of what stays for good and came late is of places that leak: else the
                       // program frees nothing at its end, and what stays is no leak
@@ -34,6 +38,7 @@ enum {
   BRIEF_PART = 100,     // a life of less than a hundredth of the run is brief
   BRIEF_SHARE = 5,      // and of a queue that fills, not a fifth of the lives is
   FALLS_LEAST = 3,      // it is used up over several steps, not at once
+  FREES_LEAST = 5,      // steps in which some of it is: a collector of garbage has bursts
 
   // ---- capacity ----
   EARLY_PART = 5,        // within the first fifth of the run
@@ -55,7 +60,7 @@ enum {
 
   // ---- resizes ----
   STEPS_PER_BLOCK = 16, // a doubling block has grown to 64 KiB times its first size by then
-  STEP_OF_BLOCK = 8,    // a resize adds less than an eighth: no doubling, nor half
+  STEP_OF_BLOCK = 16,   // a resize adds less than a sixteenth: nobody grows by a share so small
   STEPS_RESIZES = 500,
   STEPS_COPIED = 1 << 20, // about 100 µs of memcpy
   RESERVE_PER_BLOCK = 3,  // resizes of each container
@@ -65,10 +70,9 @@ enum {
   LADDER_RUNGS = 5,     // sizes, each twice the last: 16 to 256 bytes and more
 
   // ---- temporaries ----
-  TEMPORARY_PERCENT = 90, // of the place's blocks
-  TEMPORARY_OF_CALLS = 4, // a quarter of the program's allocations, at one place
-  PAIR_NS = 20,           // a malloc and free of glibc from its thread cache, where it is quick
-  COST_PERCENT = 5,       // of the processor time
+  TEMPORARY_PERCENT = 90,   // of the place's blocks
+  TEMPORARY_OF_CALLS = 4,   // a quarter of the program's allocations, at one place
+  TEMPORARY_EVERY_NS = 400, // of processor time: a pair takes 20 ns and more, a twentieth of that
 
   // ---- freed and kept ----
   KEPT_RSS_BYTES = 8 << 20, // what find(1) keeps after a large directory is less

@@ -81,6 +81,12 @@ void tide_rss_note_mark(struct tide_rss *rss, uint64_t time_ns, uint64_t high_by
     rss->marked = (struct tide_rss_high){time_ns, high_bytes, -1};
 }
 
+void tide_rss_note_ceiling(struct tide_rss *rss, uint64_t high_bytes)
+{
+  rss->ceiling_bytes = high_bytes;
+  rss->ceiling_ns = UINT64_MAX;
+}
+
 uint64_t tide_rss_take(struct tide_rss *rss, const struct tide_store_view *view, uint64_t time_ns,
                        int64_t live_bytes, size_t n_sharing)
 {
@@ -102,6 +108,8 @@ uint64_t tide_rss_take(struct tide_rss *rss, const struct tide_store_view *view,
     rss->next_mark_ns = time_ns + MARK_INTERVAL_NS;
     if (tide_resident_all(&rss->resident, view)) { // still the same image's
       tide_rss_note_mark(rss, time_ns, marks.high_bytes);
+      rss->ceiling_bytes = marks.high_bytes;
+      rss->ceiling_ns = time_ns;
       if (marks.swapped_bytes > rss->max_swapped_bytes)
         rss->max_swapped_bytes = marks.swapped_bytes;
     }
@@ -206,6 +214,17 @@ static uint64_t untouched_bytes(const struct tide_image *image)
   return least == INT64_MAX || least < 0 ? 0 : (uint64_t)least;
 }
 
+// What was allocated at the peak beyond all that was ever in memory, until some time later. That
+// needs no look at the peak itself.
+static uint64_t above_ceiling(const struct tide_rss *rss, const struct tide_image *image)
+{
+  if (!rss->ceiling_bytes || image->peak_bytes <= 0 || rss->max_swapped_bytes ||
+      rss->ceiling_ns < image->peak_ns + SETTLED_NS)
+    return 0;
+  uint64_t peak_bytes = (uint64_t)image->peak_bytes;
+  return peak_bytes > rss->ceiling_bytes ? peak_bytes - rss->ceiling_bytes : 0;
+}
+
 void tide_rss_fill_image(const struct tide_rss *rss, const struct tide_tick *near,
                          struct tide_image *image)
 {
@@ -223,9 +242,12 @@ void tide_rss_fill_image(const struct tide_rss *rss, const struct tide_tick *nea
       take_if_highest(image, highs[i]->time_ns,
                       tide_rss_own(rss, highs[i]->time_ns, highs[i]->all_bytes, &bound),
                       highs[i]->live_bytes);
+  image->untouched_bytes = above_ceiling(rss, image);
   if (!near->rss_bytes || !is_like_peak(image, near))
     return;
   image->rss_at_peak_bytes =
       tide_rss_own(rss, near->time_ns, near->rss_bytes, &image->rss_bound_bytes);
-  image->untouched_bytes = untouched_bytes(image);
+  uint64_t at_looks = untouched_bytes(image);
+  if (at_looks > image->untouched_bytes)
+    image->untouched_bytes = at_looks;
 }

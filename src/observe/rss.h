@@ -62,6 +62,7 @@ struct tide_rss {
   uint64_t max_own_bytes;
   struct tide_rss_high marked; // the kernel's high water mark; reached then or a little earlier
   uint64_t max_all_bytes;      // over all ticks
+  uint64_t ceiling_bytes, ceiling_ns; // up to that moment there was never more; 0: not known
   uint64_t max_recorder_bytes, max_swapped_bytes;
   uint64_t spent_ns; // on the last look at the recorder's part, if it was in the last take
   uint64_t look_interval_ns, next_look_ns, next_mark_ns;
@@ -79,6 +80,9 @@ uint64_t tide_rss_take(struct tide_rss *rss, const struct tide_store_view *view,
 
 // A high water mark that somebody else has heard of.
 void tide_rss_note_mark(struct tide_rss *rss, uint64_t time_ns, uint64_t high_bytes);
+
+// What the process, and perhaps others, never had more than, over the whole of its life.
+void tide_rss_note_ceiling(struct tide_rss *rss, uint64_t high_bytes);
 
 // The program's own part of what tide_rss_take() gave at that time (all of it where the recorder's
 // is not known), and by how much it may be wrong.

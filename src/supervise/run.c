@@ -435,6 +435,7 @@ static struct tide_watch_end watch_end_of(const struct run *run, bool has_ended,
       .time_ns = end->time_ns,
       // Before its exec the command was a copy of us: what is less than that says nothing.
       .max_rss_bytes = end->max_rss_bytes > run->own_rss_bytes ? end->max_rss_bytes : 0,
+      .ceiling_bytes = end->max_rss_bytes,
       .cpu_ns = end->cpu_ns,
   };
 }

@@ -40,6 +40,7 @@ struct tide_watch_end {
   int32_t value;
   uint64_t time_ns;               // CLOCK_MONOTONIC
   uint64_t max_rss_bytes, cpu_ns; // 0: not known
+  uint64_t ceiling_bytes;         // of its RSS, perhaps others' too; 0: not known
 };
 
 struct tide_watch;

@@ -132,6 +132,8 @@ void tide_watch_finish(struct tide_watch *watch, size_t at, const struct tide_wa
     if (watch->gallery.n_ancestors == 1 && !tide_absents_any(watch->absents))
       tide_rss_note_mark(&w->sampler.rss, tide_watch_since_origin(watch, end->time_ns),
                          end->max_rss_bytes);
+    if (end->ceiling_bytes)
+      tide_rss_note_ceiling(&w->sampler.rss, end->ceiling_bytes);
     tide_watched_read(watch, w, end->time_ns, has_ended, &image);
     image.end_kind = end->kind;
     image.end_value = end->value;

@@ -61,6 +61,7 @@ static const char *share_words(struct telling *t, enum tide_evidence part, enum 
 #define BYTES(which) bytes_words(t, TIDE_EVIDENCE_OF_##which)
 #define COUNT(which) count_words(t, TIDE_EVIDENCE_OF_##which)
 #define TIME(which) time_words(t, TIDE_EVIDENCE_OF_##which)
+#define PLURAL(which) (number(t, TIDE_EVIDENCE_OF_##which) == 1 ? "" : "s")
 #define SHARE(part, whole) share_words(t, TIDE_EVIDENCE_OF_##part, TIDE_EVIDENCE_OF_##whole)
 
 static char *leak_words(struct telling *t)
@@ -93,10 +94,11 @@ static char *untouched_words(struct telling *t)
 {
   char least[TIDE_UNITS_MAX];
   struct tide_amount bytes = tide_exact(t->finding->saving.value);
-  return tide_sprintf("%s asks for more than it uses: of its %s at the peak, %s blocks of %s each, "
-                      "at least %s was never in memory",
-                      t->place, BYTES(BYTES), COUNT(BLOCKS), BYTES(BLOCK_BYTES),
-                      tide_units_bytes(least, bytes, t->style));
+  return tide_sprintf(
+      "%s asks for more than it uses: of its %s at the peak, %s block%s of %s each, "
+      "at least %s was never in memory",
+      t->place, BYTES(BYTES), COUNT(BLOCKS), PLURAL(BLOCKS), BYTES(BLOCK_BYTES),
+      tide_units_bytes(least, bytes, t->style));
 }
 
 static char *fragmented_words(struct telling *t)
@@ -121,10 +123,10 @@ static char *small_words(struct telling *t)
 
 static char *early_words(struct telling *t)
 {
-  return tide_sprintf("%s holds from the start to the end: %s in %s blocks, %s of the peak, "
+  return tide_sprintf("%s holds from the start to the end: %s in %s block%s, %s of the peak, "
                       "allocated within the first %s",
-                      t->place, BYTES(BYTES), COUNT(BLOCKS), SHARE(BYTES, PEAK_BYTES),
-                      TIME(UNTIL_NS));
+                      t->place, BYTES(BYTES), COUNT(BLOCKS), PLURAL(BLOCKS),
+                      SHARE(BYTES, PEAK_BYTES), TIME(UNTIL_NS));
 }
 
 static char *each_words(struct telling *t)
@@ -150,10 +152,12 @@ static char *budget_words(struct telling *t)
 
 static char *steps_words(struct telling *t)
 {
-  return tide_sprintf("%s grows in small steps: %s resizes of %s blocks, by %s each in the mean, "
+  bool is_counted = tide_finding_has(t->finding, TIDE_EVIDENCE_OF_CONTAINERS);
+  return tide_sprintf("%s grows in small steps: %s resizes%s%s%s%s, by %s each in the mean, "
                       "copied up to %s",
-                      t->place, COUNT(RESIZES), COUNT(CONTAINERS), BYTES(STEP_BYTES),
-                      BYTES(COPIED_BYTES));
+                      t->place, COUNT(RESIZES), is_counted ? " of " : "",
+                      is_counted ? COUNT(CONTAINERS) : "", is_counted ? " block" : "",
+                      is_counted ? PLURAL(CONTAINERS) : "", BYTES(STEP_BYTES), BYTES(COPIED_BYTES));
 }
 
 static char *reserve_words(struct telling *t)
@@ -167,9 +171,11 @@ static char *reserve_words(struct telling *t)
 static char *temporary_words(struct telling *t)
 {
   TIDE_CLEANUP_FREE char *cost =
-      tide_finding_has(t->finding, TIDE_EVIDENCE_OF_COST_NS)
-          ? tide_sprintf("; at 20 ns for each that is %s of the processor time",
-                         SHARE(COST_NS, CPU_NS))
+      tide_finding_has(t->finding, TIDE_EVIDENCE_OF_EVERY_NS)
+          ? tide_sprintf(", one for every %s of %s", TIME(EVERY_NS),
+                         tide_finding_has(t->finding, TIDE_EVIDENCE_OF_CPU_NS)
+                             ? "its processor time"
+                             : "the run")
           : tide_strdup("");
   return tide_sprintf(
       "%s allocates for a moment only: %s blocks of %s in the mean were freed by the "

@@ -30,6 +30,13 @@ REAL = {
     "python3 json": ["python3", "-c",
                      "import json\nfor i in range(2): d = json.load(open('in.json'))"],
     "python3 strings": ["python3", "-c", "s = 0\nfor i in range(100000): s += len(str(i) * 3)"],
+    "python3 threads": ["python3", "-c", "import concurrent.futures as c, hashlib\n"
+                        "with c.ThreadPoolExecutor(4) as p:\n"
+                        "  list(p.map(lambda i: hashlib.sha256(b'x' * i).digest(), range(5000)))"],
+    "python3 email": ["python3", "-c", "import email\nfor i in range(2000): "
+                      "email.message_from_string('From: a\\nTo: b\\n\\n' + 'hello ' * 50)"],
+    "node": ["node", "-e", "const z = require('zlib'), d = Buffer.alloc(8000000, 'word ');"
+             "for (let i = 0; i < 4; i++) z.gzipSync(d, {level: 1})"],
     "perl hash": ["perl", "-e", 'for (1..30000) { $h{"k".($_ % 500)} .= "x"; '
                   'my @a = split /,/, "a,b,c,$_"; $s += @a }'],
     "sqlite3": ["sqlite3", ":memory:", "create table t(a, b); with recursive c(x) as "
@@ -37,6 +44,7 @@ REAL = {
                 "insert into t select x, hex(x) from c; "
                 "select count(*), max(b) from t group by a % 10;"],
     "jq": ["jq", "-c", "map(.id) | add", "in.json"],
+    "cc1plus": ["g++", "-fsyntax-only", "in.cpp"],
     "cc1": ["gcc", "-O1", "-c", "in.c", "-o", "in.o"],
     "sort": ["sort", "-r", "in.c"],
     "awk": ["awk", "{ for (i = 1; i <= NF; i++) n[$i % 100]++ } END { print length(n) }", "RS=,",
@@ -148,6 +156,7 @@ def explain_is_silent_on_healthy_programs(ground):
     (ground.scratch / "in.c").write_text("int printf(const char *, ...);\n" + "".join(
         f"int f{i}(int a) {{ int s = 0; for (int j = 0; j < a; j++) s += j * {i} ^ a; "
         f'printf("%d", s); return s; }}\n' for i in range(150)))
+    (ground.scratch / "in.cpp").write_text("#include <map>\n#include <string>\n#include <vector>\n")
     jobs = dict(healthy_jobs(ground))
     expect(len(jobs) >= 20, f"{len(jobs)} programs are not enough of them")
     results = tried(jobs, lambda name: explained(ground, name, jobs[name]))

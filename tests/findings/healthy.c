@@ -184,6 +184,57 @@ static void run_reachable_at_exit(void)
   }
 }
 
+// Everything is allocated through one function, from everywhere: nobody alone keeps it.
+APART static void *object_new(size_t bytes)
+{
+  return filled(malloc(bytes), bytes);
+}
+
+APART static void *evaluate(unsigned code, int depth)
+{
+  void *made = depth == 6          ? object_new(200 + code % 50)
+               : code >> depth & 1 ? evaluate(code, depth + 1)
+                                   : (sink++, evaluate(code, depth + 1));
+  sink++; // neither is a tail call
+  return made;
+}
+
+static void run_interpreter(void)
+{
+  static void *modules[STEPS];
+  for (int i = 0; i < STEPS; i++) {
+    step_work(i);
+    modules[i] = evaluate((unsigned)i, 0);
+  }
+  for (int i = 0; i < STEPS; i++)
+    free(modules[i]);
+}
+
+// What nobody uses any more is freed by another thread, now and then, all at once.
+static char *garbage[STEPS];
+static void *collect(void *arg)
+{
+  for (int i = 0; i < STEPS; i++) {
+    free(garbage[i]);
+    garbage[i] = NULL;
+  }
+  return arg;
+}
+
+static void run_collector(void)
+{
+  for (int i = 0; i < STEPS; i++) {
+    step_work(i);
+    garbage[i] = filled(malloc(2000), 2000);
+    if (i % 500 == 499) {
+      pthread_t thread;
+      pthread_create(&thread, NULL, collect, NULL);
+      pthread_join(thread, NULL);
+    }
+  }
+  collect(NULL);
+}
+
 int main(int argc, char **argv)
 {
   static const struct {
@@ -200,6 +251,8 @@ int main(int argc, char **argv)
       {"arena", run_arena},
       {"random_lives", run_random_lives},
       {"reachable_at_exit", run_reachable_at_exit},
+      {"interpreter", run_interpreter},
+      {"collector", run_collector},
   };
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
     if (argc > 1 && !strcmp(argv[1], modes[i].name)) {

@@ -213,6 +213,46 @@ static void too_few_looks_are_said(void **state)
   judged_done(&j);
 }
 
+// Of 12 moments 7 looks: the same is told, and not as sure.
+static void few_looks_are_less_sure(void **state)
+{
+  struct tide_capture *capture = leaking(10);
+  struct tide_image *image = capture->images;
+  size_t n = 0;
+  for (size_t i = 0; i < LOOKS; i++)
+    if (i % 4 == 1 || i == LOOKS - 1)
+      image->snapshots[n++] = image->snapshots[i];
+    else
+      free(image->snapshots[i].rows);
+  image->n_snapshots = n;
+  struct judged j = judge(capture);
+  assert_int_equal(j.findings->n, 1);
+  assert_int_equal(j.findings->items[0].rule, TIDE_RULE_LEAK);
+  assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_LOW);
+  judged_done(&j);
+}
+
+// The heap is the smaller part of what the program has in memory.
+static void little_of_the_memory_is_not_sure(void **state)
+{
+  struct tide_capture *capture = leaking(10);
+  capture->images->page_peak_bytes = 20 * 10 * LOOKS * BLOCK;
+  struct judged j = judge(capture);
+  assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_LOW);
+  judged_done(&j);
+  capture = leaking(10);
+  capture->images->page_peak_bytes = 100 * 10 * LOOKS * BLOCK;
+  j = judge(capture);
+  assert_int_equal(j.findings->n, 0);
+  judged_done(&j);
+  capture = leaking(10);
+  capture->images->page_peak_bytes = 100 * 10 * LOOKS * BLOCK;
+  capture->images->max_rss_bytes = 3 * 10 * LOOKS * BLOCK; // reserved, and not used
+  j = judge(capture);
+  assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_HIGH);
+  judged_done(&j);
+}
+
 // ---- numbers that no program ever had ----
 
 static uint64_t seed;
@@ -277,6 +317,8 @@ UNIT_TESTS(findings_test)
       cmocka_unit_test(samples_are_less_sure),
       cmocka_unit_test(what_lacks_is_not_judged),
       cmocka_unit_test(too_few_looks_are_said),
+      cmocka_unit_test(few_looks_are_less_sure),
+      cmocka_unit_test(little_of_the_memory_is_not_sure),
       cmocka_unit_test(nothing_breaks_on_any_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,6 +259,26 @@ static void the_image_is_told_all_of_it(void **state)
   assert_int_equal(missed.max_rss_live_bytes, -1);
 }
 
+// What was never in memory at all was not at the peak, whenever that was looked at.
+static void a_ceiling_tells_what_no_look_saw(void **state)
+{
+  struct tide_rss rss = {
+      .max_all_bytes = 40 * MIB, .ceiling_bytes = 50 * MIB, .ceiling_ns = 15 * MS};
+  const struct tide_tick near = {0};
+  struct tide_image image = {.peak_bytes = 708 * MIB, .peak_ns = 11 * MS};
+  tide_rss_fill_image(&rss, &near, &image);
+  assert_int_equal(image.untouched_bytes, 0); // soon after the peak: it may be filled yet
+  rss.ceiling_ns = 25 * MS;
+  tide_rss_fill_image(&rss, &near, &image);
+  assert_int_equal(image.untouched_bytes, 658 * MIB);
+  tide_rss_note_ceiling(&rss, 60 * MIB); // at the end
+  tide_rss_fill_image(&rss, &near, &image);
+  assert_int_equal(image.untouched_bytes, 648 * MIB);
+  rss.max_swapped_bytes = MIB;
+  tide_rss_fill_image(&rss, &near, &image);
+  assert_int_equal(image.untouched_bytes, 0);
+}
+
 UNIT_TESTS(resident_test)
 {
   const struct CMUnitTest tests[] = {
@@ -267,6 +287,7 @@ UNIT_TESTS(resident_test)
       cmocka_unit_test_setup_teardown(after_exec_it_is_another_image, setup, teardown),
       cmocka_unit_test(between_two_looks_it_rises_with_what_is_in_memory),
       cmocka_unit_test(the_image_is_told_all_of_it),
+      cmocka_unit_test(a_ceiling_tells_what_no_look_saw),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
