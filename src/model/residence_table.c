@@ -64,6 +64,15 @@ uint64_t tide_residence_sum(const struct tide_residence *residence)
   return sum;
 }
 
+const struct tide_residence_file *tide_residence_mapped_by(const struct tide_residence *residence,
+                                                           uint32_t stack)
+{
+  for (size_t i = 0; stack && i < residence->n_files; i++)
+    if (residence->files[i].stack == stack)
+      return &residence->files[i];
+  return NULL;
+}
+
 void tide_residence_done(struct tide_residence *residence)
 {
   for (size_t i = 0; i < residence->n_files; i++)

@@ -31,9 +31,11 @@ struct tide_residence_arena {
   uint64_t top, trim_top; // at the end, and what malloc_trim(0) would give back of that
 };
 
+// A file, shared memory, or anonymous memory that the program gave a name ("[anon:…]").
 struct tide_residence_file {
   char *path; // owned
   uint64_t resident, copied;
+  uint32_t stack; // that mapped it, as a site's; 0: not known
 };
 
 // Blocks, or mappings of the program's own, that came from one stack. Bytes.
@@ -93,6 +95,10 @@ struct tide_residence tide_residence_copy(const struct tide_residence *from);
 
 // Keeps the sites that tell most, the arenas and files of the most bytes: at most so many of each.
 void tide_residence_shorten(struct tide_residence *residence, size_t most);
+
+// The largest file, or memory with a name, that a stack mapped; NULL: none is known.
+const struct tide_residence_file *tide_residence_mapped_by(const struct tide_residence *residence,
+                                                           uint32_t stack);
 
 // The sum of its rows.
 uint64_t tide_residence_sum(const struct tide_residence *residence);

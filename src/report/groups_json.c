@@ -179,6 +179,7 @@ static void write_group(struct tide_json *json, struct tide_view *view,
   if (groups->kind == TIDE_GROUP_PAGES) {
     const struct tide_group_part one = tide_groups_stack(groups, view->profile, group_idx, 0);
     const struct tide_profile_site *site = &view->profile->sites[one.site];
+    tide_json_put_text(json, "mapped", tide_pages_name(view->profile, group));
     write_page_numbers(json, group);
     tide_json_put_bool(json, "own_max_is_bound",
                        tide_profile_own_max_is_bound(view->profile, site));

@@ -136,6 +136,18 @@ const char *tide_pages_nothing(const struct tide_profile *profile)
   return tide_pages_question_text(&profile->question)->nothing;
 }
 
+const char *tide_pages_name(const struct tide_profile *profile, const struct tide_group *group)
+{
+  const struct tide_image *image = profile->image;
+  for (size_t i = image->n_residences; i-- > 0;) {
+    const struct tide_residence_file *file =
+        tide_residence_mapped_by(&image->residences[i], group->number);
+    if (file)
+      return file->path;
+  }
+  return NULL;
+}
+
 void tide_pages_bounds_write(const struct tide_screen *screen, const struct tide_view *view)
 {
   char count[TIDE_UNITS_MAX];

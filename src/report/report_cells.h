@@ -83,6 +83,10 @@ char *tide_pages_words(struct tide_style style, const struct tide_profile *profi
 // Instead of a table or tree where nothing weighs anything under the question.
 const char *tide_pages_nothing(const struct tide_profile *profile);
 
+// "/srv/index.db", "[anon:arena]": what the mappings of a row of pages are of; NULL: nobody saw a
+// name.
+const char *tide_pages_name(const struct tide_profile *profile, const struct tide_group *group);
+
 // Says below a table which of its maxima are bounds, if any are.
 void tide_pages_bounds_write(const struct tide_screen *screen, const struct tide_view *view);
 

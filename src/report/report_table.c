@@ -318,6 +318,19 @@ static void write_rest(const struct table *t)
   row_done(&row);
 }
 
+// What a mapping is of: its file, or the name that the program gave it.
+static void write_mapped_name(const struct table *t, const struct tide_group *group)
+{
+  const struct tide_screen *screen = t->screen;
+  const char *name = tide_pages_name(t->view->profile, group);
+  size_t indent = 2 + t->columns.share + 2 + t->columns.measure + 4;
+  if (!name)
+    return;
+  tide_sink_repeat(screen->sink, ' ', indent);
+  TIDE_CLEANUP_FREE char *words = tide_sprintf("of %s", name);
+  tide_screen_wrap(screen, indent, words);
+}
+
 static void write_groups(struct table *t)
 {
   for (size_t i = 0; i < t->n_shown; i++) {
@@ -326,6 +339,8 @@ static void write_groups(struct table *t)
         tide_cell_group(t->screen, t->view, t->groups, group, t->columns.name);
     write_row(t, &t->rows[i], i, group->measure, name);
     row_done(&t->rows[i]);
+    if (t->view->profile->question.of_pages)
+      write_mapped_name(t, group);
     if (t->options->details)
       tide_details_write(t->screen, t->view, t->groups, i);
     if (t->options->n_stacks)

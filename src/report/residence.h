@@ -36,3 +36,7 @@ struct tide_residence_places {
 void tide_residence_places_make(const struct tide_residence_subject *subject,
                                 struct tide_residence_places *ret_places);
 void tide_residence_places_done(struct tide_residence_places *places);
+
+// "load, src/index.c:88": the place of the program that mapped a file; NULL: not known.
+char *tide_residence_file_mapper(const struct tide_residence_subject *subject,
+                                 const struct tide_residence_file *file);

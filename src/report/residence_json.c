@@ -3,6 +3,7 @@
 // The table for programs: docs/json.md has its keys.
 #include "report/residence.h"
 
+#include "base/alloc.h"
 #include "base/json.h"
 
 static void write_rows(struct tide_json *json, const struct tide_residence *residence)
@@ -94,6 +95,9 @@ static void write_files(struct tide_json *json, const struct tide_residence_subj
     tide_json_put_text(json, "path", residence->files[i].path);
     tide_json_put_u64(json, "resident", residence->files[i].resident);
     tide_json_put_u64(json, "copied", residence->files[i].copied);
+    TIDE_CLEANUP_FREE char *mapper = tide_residence_file_mapper(subject, &residence->files[i]);
+    if (mapper)
+      tide_json_put_text(json, "mapped_by", mapper);
     tide_json_close_object(json);
   }
   tide_json_close_array(json);

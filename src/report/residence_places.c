@@ -82,6 +82,15 @@ void tide_residence_places_make(const struct tide_residence_subject *subject,
   *ret_places = places;
 }
 
+char *tide_residence_file_mapper(const struct tide_residence_subject *subject,
+                                 const struct tide_residence_file *file)
+{
+  if (!subject->view || !file->stack)
+    return NULL;
+  const struct tide_named_frame *frame = tide_view_culprit(subject->view, file->stack);
+  return frame ? place_words(subject->view->naming, frame) : NULL;
+}
+
 void tide_residence_places_done(struct tide_residence_places *places)
 {
   for (size_t i = 0; i < places->n; i++)

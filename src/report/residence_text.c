@@ -170,22 +170,35 @@ static void write_arenas(const struct tide_screen *screen,
     tide_sink_printf(screen->sink, "  and %zu more\n", residence->n_arenas - subject->n_rows);
 }
 
+static void write_file(const struct tide_screen *screen,
+                       const struct tide_residence_subject *subject,
+                       const struct tide_residence_file *file)
+{
+  char copied[TIDE_UNITS_MAX];
+  struct tide_buf text = {0};
+  TIDE_CLEANUP_FREE char *mapper = tide_residence_file_mapper(subject, file);
+  tide_buf_text(&text, file->path);
+  if (file->copied)
+    tide_buf_printf(
+        &text, ", %s of it copied",
+        tide_units_bytes(copied, tide_exact((int64_t)file->copied), tide_screen_style(screen)));
+  if (mapper)
+    tide_buf_printf(&text, ", mapped by %s", mapper);
+  put_row(screen, file->resident, subject->residence->sum, tide_buf_cstr(&text));
+  tide_buf_done(&text);
+}
+
 static void write_files(const struct tide_screen *screen,
                         const struct tide_residence_subject *subject)
 {
   const struct tide_residence *residence = subject->residence;
   for (size_t i = 0; i < residence->n_files && i < subject->n_rows; i++) {
     const struct tide_residence_file *file = &residence->files[i];
-    char copied[TIDE_UNITS_MAX];
     if (file->resident < residence->sum / LEAST_SHARE)
       break;
     if (i == 0)
-      tide_sink_text(screen->sink, "\n  files and shared memory\n");
-    tide_units_bytes(copied, tide_exact((int64_t)file->copied), tide_screen_style(screen));
-    TIDE_CLEANUP_FREE char *words = file->copied
-                                        ? tide_sprintf("%s, %s of it copied", file->path, copied)
-                                        : tide_strdup(file->path);
-    put_row(screen, file->resident, residence->sum, words);
+      tide_sink_text(screen->sink, "\n  files, shared memory and memory with a name\n");
+    write_file(screen, subject, file);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "residence/take.h"
 
 #include "base/alloc.h"
+#include "base/lookup.h"
 #include "residence/glibc.h"
 #include "residence/ledger.h"
 #include "residence/recorded.h"
@@ -176,18 +177,30 @@ static bool is_shared_memory(const struct tide_space_mapping *m)
          strncmp(m->path, "/dev/zero", 9) == 0;
 }
 
-static void add_file(struct tide_residence *table, const struct tide_space_mapping *m)
+static uint32_t stack_that_mapped(const struct taking *t, const struct tide_space_mapping *m)
 {
-  uint64_t copied = m->shared ? 0 : m->resident - m->cached;
-  for (size_t i = 0; i < table->n_files; i++)
-    if (strcmp(table->files[i].path, m->path) == 0) {
-      table->files[i].resident += m->resident;
-      table->files[i].copied += copied;
-      return;
-    }
-  TIDE_GROW(table->files, table->n_files, table->cap_files);
-  table->files[table->n_files++] =
-      (struct tide_residence_file){tide_strdup(m->path), m->resident, copied};
+  const struct tide_recorded *recorded = &t->recorded;
+  size_t i = TIDE_FIRST_NOT_BELOW(recorded->mapped, recorded->n_mapped, hi, m->lo + 1);
+  bool is_there = i < recorded->n_mapped && recorded->mapped[i].lo < m->hi;
+  return is_there ? t->table->sites[recorded->mapped[i].site].stack : 0;
+}
+
+static void add_file(struct taking *t, const struct tide_space_mapping *m)
+{
+  struct tide_residence *table = t->table;
+  uint64_t copied = m->shared || *m->path == '[' ? 0 : m->resident - m->cached;
+  struct tide_residence_file *file = table->files;
+  while (file < table->files + table->n_files && strcmp(file->path, m->path) != 0)
+    file++;
+  if (file == table->files + table->n_files) {
+    TIDE_GROW(table->files, table->n_files, table->cap_files);
+    file = &table->files[table->n_files++];
+    *file = (struct tide_residence_file){.path = tide_strdup(m->path)};
+  }
+  file->resident += m->resident;
+  file->copied += copied;
+  if (!file->stack)
+    file->stack = stack_that_mapped(t, m);
 }
 
 static void tell_file(struct taking *t, const struct tide_space_mapping *m)
@@ -203,16 +216,23 @@ static void tell_file(struct taking *t, const struct tide_space_mapping *m)
   } else if (is_shared_memory(m)) {
     rows[TIDE_RESIDENCE_SHARED] += m->resident;
     if (*m->path)
-      add_file(t->table, m);
+      add_file(t, m);
   } else {
     uint64_t copied = m->shared ? 0 : m->resident - m->cached;
     rows[TIDE_RESIDENCE_FILES] += m->resident - copied;
     rows[TIDE_RESIDENCE_COPIES] += copied;
-    add_file(t->table, m);
+    add_file(t, m);
   }
 }
 
 // ---- the table ----
+
+// By the program, or by its libraries.
+static bool has_name(const struct tide_space_mapping *m)
+{
+  return m->resident && strncmp(m->path, "[anon:", 6) == 0 &&
+         strncmp(m->path, "[anon:tidemark", 14) != 0;
+}
 
 static void tell_heaps(struct taking *t)
 {
@@ -307,10 +327,13 @@ static void take_table(struct taking *t)
   tell_heaps(t);
   add_claims(t);
   for (size_t i = 0; i < t->space->n_mappings; i++)
-    if (tide_space_is_anonymous(&t->space->mappings[i]))
+    if (tide_space_is_anonymous(&t->space->mappings[i])) {
       claim = tell_anonymous(t, i, claim);
-    else
+      if (has_name(&t->space->mappings[i]))
+        add_file(t, &t->space->mappings[i]);
+    } else {
       tell_file(t, &t->space->mappings[i]);
+    }
   name_heap(t);
   add_up(t);
 }

@@ -59,6 +59,7 @@ void tide_encode_residence(struct tide_buf *out, const struct tide_residence *ta
     tide_buf_string(out, table->files[i].path);
     tide_buf_varint(out, table->files[i].resident);
     tide_buf_varint(out, table->files[i].copied);
+    tide_buf_varint(out, table->files[i].stack);
   }
   tide_buf_varint(out, table->n_sites);
   for (size_t i = 0; i < table->n_sites; i++) {
@@ -113,16 +114,19 @@ static void get_arenas(struct tide_cursor *in, struct tide_residence *table,
   }
 }
 
-static void get_files(struct tide_cursor *in, struct tide_residence *table,
+static void get_files(struct tide_cursor *in, struct tide_residence *table, size_t n_frames,
                       struct tide_budget *budget)
 {
-  size_t n = get_n_rows(in, 3, sizeof *table->files + 16, budget);
+  size_t n = get_n_rows(in, 4, sizeof *table->files + 16, budget);
   table->files = tide_alloc_array(n, sizeof *table->files);
   for (size_t i = 0; i < n && !in->bad; i++) {
     struct tide_residence_file *row = &table->files[table->n_files++];
     row->path = get_string(in);
     row->resident = tide_cursor_varint(in);
     row->copied = tide_cursor_varint(in);
+    row->stack = get_u32(in);
+    if (row->stack >= n_frames)
+      in->bad = true;
   }
 }
 
@@ -157,8 +161,9 @@ enum tide_err tide_decode_residence(struct tide_cursor *in, struct tide_image *i
   get_fields(in, fields, N_OF(fields));
   get_kinds(in, &table);
   get_arenas(in, &table, budget);
-  get_files(in, &table, budget);
-  get_sites(in, &table, image->n_frames ? image->n_frames : 1, budget);
+  size_t n_frames = image->n_frames ? image->n_frames : 1;
+  get_files(in, &table, n_frames, budget);
+  get_sites(in, &table, n_frames, budget);
   table.sum = tide_residence_sum(&table);
   bool is_early =
       image->n_residences && image->residences[image->n_residences - 1].time_ns > table.time_ns;

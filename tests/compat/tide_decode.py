@@ -547,11 +547,12 @@ def decode_residence(p, image):
         rows[at] = (rows[at] + p.varint()) % (1 << 64)
     arenas = [[p.varint() & 1, p.varint(32), *(p.varint() for _ in range(6))]
               for _ in range(n_rows_of(p, 8))]
-    files = [[p.string(), p.varint(), p.varint()] for _ in range(n_rows_of(p, 3))]
+    files = [[p.string(), p.varint(), p.varint(), p.varint(32)] for _ in range(n_rows_of(p, 4))]
     sites = [[p.varint(32), p.varint() & 1, *(p.varint() for _ in range(9))]
              for _ in range(n_rows_of(p, 11))]
-    if any(site[0] > len(image["frames"]) for site in sites):
-        raise Stop("a site has no stack")
+    if any(stack > len(image["frames"]) for stack in
+           [site[0] for site in sites] + [file[3] for file in files]):
+        raise Stop("a site or a file has no stack")
     image["residences"].append(
         {"facts": facts, "rows": rows, "arenas": arenas, "files": files, "sites": sites})
 

@@ -373,7 +373,8 @@ static void gen_residence(struct gen *g, struct tide_residence *table, size_t n_
   table->files = tide_alloc_array(table->n_files, sizeof *table->files);
   for (size_t i = 0; i < table->n_files; i++) {
     char *path = any_string(g);
-    table->files[i] = (struct tide_residence_file){path ? path : tide_strdup(""), any(g), any(g)};
+    table->files[i] = (struct tide_residence_file){path ? path : tide_strdup(""), any(g), any(g),
+                                                   n_frames > 1 ? below(g, (uint32_t)n_frames) : 0};
   }
   table->n_sites = n_frames > 1 ? any_count(g, 4) : 0;
   table->sites = tide_alloc_array(table->n_sites, sizeof *table->sites);

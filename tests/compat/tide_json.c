@@ -330,7 +330,8 @@ static void put_residence(struct tide_buf *out, const struct tide_residence *t)
   for (size_t i = 0; i < t->n_files; i++) {
     tide_buf_text(out, i ? ", [" : "[");
     put_text(out, t->files[i].path, strlen(t->files[i].path));
-    tide_buf_printf(out, ", %" PRIu64 ", %" PRIu64 "]", t->files[i].resident, t->files[i].copied);
+    tide_buf_printf(out, ", %" PRIu64 ", %" PRIu64 ", %" PRIu32 "]", t->files[i].resident,
+                    t->files[i].copied, t->files[i].stack);
   }
   tide_buf_text(out, "], \"sites\": [");
   for (size_t i = 0; i < t->n_sites; i++) {
