@@ -39,7 +39,7 @@ struct tide_lookout {
   struct tide_residence table;
   uint64_t cost_ns; // of the last
   // The watch's own.
-  uint64_t spent_ns, ns_per_kib;
+  struct tide_lookout_purse purse;
   uint64_t asked_ns, asked_bytes; // of the one under way
 };
 
@@ -109,7 +109,7 @@ struct tide_lookout *tide_lookout_new(void)
   struct tide_lookout *lookout = tide_alloc(sizeof *lookout);
   pthread_mutex_init(&lookout->lock, NULL);
   pthread_cond_init(&lookout->changed, NULL);
-  lookout->ns_per_kib = GUESSED_NS_PER_KIB;
+  lookout->purse = tide_lookout_purse_new();
   return lookout;
 }
 
@@ -159,31 +159,57 @@ static void note_moves(struct tide_lookout_tables *tables, const struct tide_loo
   tables->still_ns = now_ns;
 }
 
-static bool is_due(const struct tide_lookout *lookout, const struct tide_lookout_tables *tables,
-                   const struct tide_lookout_image *image, uint64_t now_ns)
-{
-  uint64_t expected_ns = image->rss_bytes / 1024 * lookout->ns_per_kib;
-  uint64_t after_ns = lookout->spent_ns + expected_ns, earned_ns = now_ns / SHARE;
-  bool is_time = now_ns >= tables->next_ns;
-  bool is_new = tables->seen_bytes ? is_other(image, tables->seen_bytes, tables->seen_live)
-                                   : image->rss_bytes >= FIRST_BYTES;
-  if (after_ns <= earned_ns)
-    return is_new || is_time;
-  return after_ns <= earned_ns + CREDIT_NS && (is_new || (is_time && !tables->seen_bytes)) &&
-         now_ns - tables->still_ns >= STILL_NS + 2 * expected_ns;
-}
-
-void tide_lookout_consider(struct tide_lookout *lookout, struct tide_lookout_tables *tables,
-                           const struct tide_lookout_image *image, uint64_t now_ns)
+bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_lookout_tables *tables,
+                         const struct tide_lookout_image *image, uint64_t now_ns)
 {
   if (!tables->interval_ns) {
     tables->interval_ns = FIRST_INTERVAL_NS;
     tables->next_ns = now_ns + FIRST_NS;
   }
   if (!image->rss_bytes)
-    return;
+    return false;
   note_moves(tables, image, now_ns);
-  if (!is_due(lookout, tables, image, now_ns))
+  uint64_t expected_ns = image->rss_bytes / 1024 * purse->ns_per_kib;
+  uint64_t after_ns = purse->spent_ns + expected_ns, earned_ns = now_ns / SHARE;
+  bool is_first = !tables->seen_bytes, is_large = image->rss_bytes >= FIRST_BYTES;
+  bool is_time = now_ns >= tables->next_ns;
+  bool is_new = is_first ? is_large : is_other(image, tables->seen_bytes, tables->seen_live);
+  if (after_ns <= earned_ns)
+    return is_new || is_time;
+  if (!is_new && !(is_time && is_first))
+    return false;
+  if (now_ns - tables->still_ns >= STILL_NS + 2 * expected_ns)
+    return after_ns <= earned_ns + CREDIT_NS;
+  bool has_doubled = is_large && image->rss_bytes / 2 >= tables->seen_bytes;
+  return has_doubled && after_ns <= earned_ns + CREDIT_NS / 4;
+}
+
+void tide_lookout_note_look(struct tide_lookout_tables *tables,
+                            const struct tide_lookout_image *image, uint64_t now_ns)
+{
+  tables->seen_bytes = image->rss_bytes;
+  tables->seen_live = image->live_bytes;
+  tables->next_ns = now_ns + tables->interval_ns;
+}
+
+struct tide_lookout_purse tide_lookout_purse_new(void)
+{
+  return (struct tide_lookout_purse){.ns_per_kib = GUESSED_NS_PER_KIB};
+}
+
+void tide_lookout_note_cost(struct tide_lookout_purse *purse, uint64_t rss_bytes, uint64_t cost_ns)
+{
+  purse->spent_ns += cost_ns;
+  if (rss_bytes >= MIB)
+    purse->ns_per_kib = cost_ns / (rss_bytes / 1024) + 1;
+}
+
+// ---- asking for one ----
+
+void tide_lookout_consider(struct tide_lookout *lookout, struct tide_lookout_tables *tables,
+                           const struct tide_lookout_image *image, uint64_t now_ns)
+{
+  if (!tide_lookout_is_due(&lookout->purse, tables, image, now_ns))
     return;
   pthread_mutex_lock(&lookout->lock);
   bool is_free = !lookout->is_busy;
@@ -200,15 +226,13 @@ void tide_lookout_consider(struct tide_lookout *lookout, struct tide_lookout_tab
     return;
   lookout->asked_ns = now_ns;
   lookout->asked_bytes = image->rss_bytes;
-  tables->seen_bytes = image->rss_bytes;
-  tables->seen_live = image->live_bytes;
-  tables->next_ns = now_ns + tables->interval_ns;
+  tide_lookout_note_look(tables, image, now_ns);
   if (!lookout->has_thread)
     lookout->has_thread = !pthread_create(&lookout->thread, NULL, look_out, lookout);
   if (!lookout->has_thread) { // there will be no tables
     close_job(&lookout->job);
     lookout->is_busy = false;
-    lookout->spent_ns = UINT64_MAX / 2;
+    lookout->purse.spent_ns = UINT64_MAX / 2;
   }
 }
 
@@ -227,9 +251,7 @@ bool tide_lookout_take(struct tide_lookout *lookout, uint32_t *ret_number,
   pthread_mutex_unlock(&lookout->lock);
   if (!is_ready)
     return false;
-  lookout->spent_ns += cost_ns;
-  if (lookout->asked_bytes >= MIB)
-    lookout->ns_per_kib = cost_ns / (lookout->asked_bytes / 1024) + 1;
+  tide_lookout_note_cost(&lookout->purse, lookout->asked_bytes, cost_ns);
   table.time_ns = lookout->asked_ns;
   *ret_table = table;
   return table.sum != 0;

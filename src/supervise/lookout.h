@@ -5,9 +5,10 @@
 // One takes 0.1 to 0.7 seconds of a core for each gigabyte, so a thread of its own does it, one at
 // a time, and the timeline goes on. Of an image they are taken when its RSS has grown by an eighth
 // since the last, or its heap has changed by as much, and now and then besides. In all they take a
-// fiftieth of a core at most, and half a second that a run has to begin with. That is spent only
-// once both stand still: a table of a program that grows is soon out of date. Tables are thinned
-// out like snapshots; the one of the most memory stays.
+// fiftieth of a core at most, and half a second that a run has to begin with. That is spent once
+// both stand still, as a table of a program that grows is soon out of date; a quarter of it goes to
+// those that never do, each time that they have doubled. Tables are thinned out like snapshots; the
+// one of the most memory stays.
 #pragma once
 #include "model/residence_table.h"
 
@@ -25,11 +26,25 @@ struct tide_lookout_tables {    // of one image
 struct tide_lookout *tide_lookout_new(void);
 void tide_lookout_free(struct tide_lookout *lookout);
 
+// What tables have cost.
+struct tide_lookout_purse {
+  uint64_t spent_ns, ns_per_kib; // of a core; of RSS, as the last one took
+};
+
 struct tide_lookout_image {
   uint32_t number, pid;
   int pid_fd, store_fd;           // the caller's
   uint64_t rss_bytes, live_bytes; // now
 };
+
+// Shall one be taken now? Notes what the image does; ask at every sample.
+bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_lookout_tables *tables,
+                         const struct tide_lookout_image *image, uint64_t now_ns);
+// One is being taken; and it has been.
+void tide_lookout_note_look(struct tide_lookout_tables *tables,
+                            const struct tide_lookout_image *image, uint64_t now_ns);
+void tide_lookout_note_cost(struct tide_lookout_purse *purse, uint64_t rss_bytes, uint64_t cost_ns);
+struct tide_lookout_purse tide_lookout_purse_new(void);
 
 // Begins to take a table of the image if one is due and there is nothing else under way. Times are
 // those of the capture, which has run for now_ns.

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// When tables of resident memory are taken: of programs that stand, grow, never stand still or come
+// in thousands, at what cost; and that one is taken, of this process.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include "unit.h"
+
+#include "supervise/lookout.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+#define S (1000 * MS)
+#define MIB (UINT64_C(1) << 20)
+#define TICK (5 * MS)
+#define LATE (100000 * S) // any cost has been earned by then
+
+// A program by its RSS over time, and what a look at it costs.
+struct program {
+  uint64_t (*rss)(uint64_t now_ns);
+  uint64_t ns_per_mib;
+};
+
+struct looks {
+  unsigned n;
+  uint64_t last_bytes, most_bytes, last_ns;
+};
+
+// Looks take no time here. What they cost is never more than they may.
+static struct looks watch(struct program program, uint64_t for_ns)
+{
+  struct tide_lookout_purse purse = tide_lookout_purse_new();
+  struct tide_lookout_tables tables = {0};
+  struct looks looks = {0};
+  for (uint64_t now = TICK; now <= for_ns; now += TICK) {
+    uint64_t rss = program.rss(now), cost = rss / MIB * program.ns_per_mib;
+    struct tide_lookout_image image = {.rss_bytes = rss, .live_bytes = rss / 2};
+    if (!tide_lookout_is_due(&purse, &tables, &image, now))
+      continue;
+    // The first is a guess: from then on it is known what one costs.
+    if (looks.n)
+      assert_true(purse.spent_ns + cost <= now / 50 + 500 * MS + cost / 8);
+    tide_lookout_note_look(&tables, &image, now);
+    tide_lookout_note_cost(&purse, rss, cost);
+    looks.n++;
+    looks.last_bytes = rss;
+    looks.last_ns = now;
+    looks.most_bytes = rss > looks.most_bytes ? rss : looks.most_bytes;
+  }
+  return looks;
+}
+
+static uint64_t small(uint64_t now)
+{
+  (void)now;
+  return 2 * MIB;
+}
+
+static uint64_t plateau(uint64_t now) // from 100 ms on
+{
+  return now < 100 * MS ? 4 * MIB + now / MS * MIB : 200 * MIB;
+}
+
+static uint64_t doubling(uint64_t now) // every 30 ms, and never still
+{
+  return MIB << now / (30 * MS);
+}
+
+static uint64_t steady(uint64_t now) // 100 MiB a second
+{
+  return MIB + now / (10 * MS) * MIB;
+}
+
+static uint64_t huge(uint64_t now)
+{
+  (void)now;
+  return 10240 * MIB;
+}
+
+static void a_small_one_is_looked_at_once_it_is_old(void **state)
+{
+  (void)state;
+  assert_int_equal(watch((struct program){small, MS / 2}, 150 * MS).n, 0);
+  struct looks looks = watch((struct program){small, MS / 2}, S);
+  assert_true(looks.n >= 1 && looks.last_ns >= 200 * MS);
+}
+
+static void one_that_stands_still_is_looked_at_there(void **state)
+{
+  (void)state;
+  struct looks looks = watch((struct program){plateau, MS / 2}, 500 * MS);
+  assert_int_equal(looks.most_bytes, 200 * MIB);
+}
+
+// The last table before the end is of half the most, at least.
+static void one_that_never_stands_still_is_looked_at_when_it_doubled(void **state)
+{
+  (void)state;
+  struct looks looks = watch((struct program){doubling, MS / 2}, 230 * MS); // to 128 MiB
+  assert_true(looks.n >= 3);
+  assert_true(looks.most_bytes >= 64 * MIB);
+  looks = watch((struct program){steady, MS / 2}, S); // to 101 MiB
+  assert_true(looks.n >= 3 && looks.n <= 6);
+  assert_true(looks.most_bytes >= 50 * MIB);
+}
+
+// Five seconds for each: not before it was earned.
+static void a_huge_one_waits(void **state)
+{
+  (void)state;
+  assert_int_equal(watch((struct program){huge, MS / 2}, 60 * S).n, 0);
+  struct looks looks = watch((struct program){huge, MS / 2}, 1000 * S);
+  assert_true(looks.n >= 2 && looks.n <= 4);
+}
+
+// ---- a real one ----
+
+static struct tide_residence table_of_this_process(struct tide_lookout *lookout)
+{
+  struct tide_lookout_tables tables = {0};
+  struct tide_lookout_image image = {.number = 7,
+                                     .pid = (uint32_t)getpid(),
+                                     .pid_fd = -1,
+                                     .store_fd = -1,
+                                     .rss_bytes = 20 * MIB,
+                                     .live_bytes = MIB};
+  struct tide_residence table = {0};
+  uint32_t number = 0;
+  tide_lookout_consider(lookout, &tables, &image, LATE);
+  tide_lookout_wait(lookout);
+  assert_true(tide_lookout_take(lookout, &number, &table));
+  assert_int_equal(number, 7);
+  assert_int_equal(table.time_ns, LATE);
+  assert_false(tide_lookout_take(lookout, &number, &table)); // once
+  tide_lookout_tables_done(&tables);
+  return table;
+}
+
+static void one_is_taken_by_its_thread(void **state)
+{
+  (void)state;
+  char *block = malloc(3 * MIB);
+  memset(block, 1, 3 * MIB);
+  struct tide_lookout *lookout = tide_lookout_new();
+  for (int i = 0; i < 3; i++) {
+    struct tide_residence table = table_of_this_process(lookout);
+    assert_true(table.sum >= 3 * MIB);
+    assert_int_equal(table.sum, tide_residence_sum(&table));
+    tide_residence_done(&table);
+  }
+  tide_lookout_free(lookout);
+  free(block);
+}
+
+static void one_that_is_gone_is_none(void **state)
+{
+  (void)state;
+  struct tide_lookout *lookout = tide_lookout_new();
+  struct tide_lookout_tables tables = {0};
+  struct tide_lookout_image image = {
+      .pid = 0x7ffffffe, .pid_fd = -1, .store_fd = -1, .rss_bytes = 20 * MIB};
+  struct tide_residence table = {0};
+  uint32_t number;
+  tide_lookout_consider(lookout, &tables, &image, LATE);
+  tide_lookout_wait(lookout);
+  assert_false(tide_lookout_take(lookout, &number, &table));
+  tide_lookout_free(lookout);
+  tide_lookout_free(NULL);
+}
+
+UNIT_TESTS(lookout_test)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_small_one_is_looked_at_once_it_is_old),
+      cmocka_unit_test(one_that_stands_still_is_looked_at_there),
+      cmocka_unit_test(one_that_never_stands_still_is_looked_at_when_it_doubled),
+      cmocka_unit_test(a_huge_one_waits),
+      cmocka_unit_test(one_is_taken_by_its_thread),
+      cmocka_unit_test(one_that_is_gone_is_none),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
