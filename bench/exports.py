@@ -29,6 +29,7 @@ def many_stacks(bench, build_dir, say):
                  str(bench.scratch / "stacks.addresses")])
     output = bench.scratch / "written"
     rows = [("info", ["info", tide]), ("report", ["report", tide]),
+            ("explain", ["explain", tide]),
             ("report --json", ["report", "--json", tide]),
             ("report --json --all", ["report", "--json", "--all", tide]),
             ("tree --json", ["tree", "--json", tide]),

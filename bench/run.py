@@ -26,6 +26,7 @@ import devices
 import exports
 import forks
 import imports
+import looks
 import measure
 import page
 import peers
@@ -353,9 +354,14 @@ def running_already(bench):
     return attach.attach(bench, ROOT, BUILD, say)
 
 
+def large_processes(bench):
+    return looks.looks(bench, BUILD, say)
+
+
 SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage,
             "devices": by_device, "said": overhead_said,
             "startup": startup, "finish": finish, "forks": processes, "memory": memory,
+            "looks": large_processes,
             "stacks": new_stacks, "threads": crowds, "attach": running_already, "naming": naming,
             "imports": foreign, "exports": writing, "page": browser}
 

@@ -231,6 +231,18 @@ def imports_lines(entry):
     return lines + commands_lines(entry)
 
 
+def looks_lines(entry):
+    lines = header(["A heap of", "blocks", "RSS MiB", "processor seconds", "peak MiB",
+                    "RSS, a half freed", "processor seconds", "peak MiB"])
+    for one in entry:
+        cells = [f"{one['words']}, {one['how']}", f"{one['n_live']:,}"]
+        for look in one["full"], one["half"]:
+            cells += [number(look["rss_bytes"] / 2**20, 0), number(look["cpu_s"], 2),
+                      number(look["peak_bytes"] / 2**20, 1)]
+        lines.append(row(cells))
+    return lines
+
+
 def exports_lines(entry):
     lines = [f"{entry['n_stacks']:,} stacks of {entry['n_frames']:,} frames, names cached.", ""]
     lines += commands_lines(entry, "processor seconds", "cpu_s")
@@ -313,6 +325,10 @@ SECTIONS = [
     ("memory", "Memory",
      "Proportional set size summed over every process the tool starts, the program included, while "
      "the program holds its blocks of 16 to 31 bytes.", memory_lines),
+    ("looks", "A look at where the memory is",
+     "`tidemark maps` of a process that holds its blocks and then a random half of them: processor "
+     "time and peak memory of the look. Of a recording they are at most a fiftieth of a core and "
+     "half a second that a run has to begin with.", looks_lines),
     ("threads", "Threads",
      "Each holds 64 blocks of 16 to 1,000 bytes and replaces a random one, a million times in all: "
      "nanoseconds of wall time per replacement, on all cores. How well the peak is known is the "
