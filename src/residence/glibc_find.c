@@ -25,7 +25,7 @@ enum {
   ARENA_WORDS = 275,
   LIKE_BINS = 100, // of 127: a few may change as we look
 };
-enum { MAX_ARENAS = 4096, MAX_FAST = 1 << 22, MAX_DATA_BYTES = 16 << 20 };
+enum { MAX_ARENAS = 4096, MAX_DATA_BYTES = 16 << 20 };
 #define HEAP_BYTES (UINT64_C(64) << 20) // of address space, and aligned to that
 #define HEAP_INFO_BYTES 48u
 #define MAX_BRK_BYTES (UINT64_C(1) << 40)   // other mappings are farther away
@@ -57,12 +57,6 @@ size_t tide_addresses_from(const struct tide_addresses *addresses, uint64_t addr
 {
   const struct address *items = (const struct address *)addresses->items;
   return TIDE_FIRST_NOT_BELOW(items, addresses->n, value, address);
-}
-
-bool tide_addresses_have(const struct tide_addresses *addresses, uint64_t address)
-{
-  size_t i = tide_addresses_from(addresses, address);
-  return i < addresses->n && addresses->items[i] == address;
 }
 
 // ---- the main arena ----
@@ -196,21 +190,6 @@ static void add_heaps(struct tide_space *space, struct tide_residence *table, si
 
 // ---- arenas ----
 
-// Links are hidden: each is mixed with its own address.
-static void read_fast_bins(struct tide_space *space, const uint64_t *words,
-                           struct tide_addresses *fast)
-{
-  for (int i = 0; i < FAST_BINS; i++) {
-    uint64_t chunk = words[FAST_BINS_AT + i], link;
-    while (chunk && chunk % 16 == 0 && fast->n < MAX_FAST) {
-      tide_addresses_add(fast, chunk);
-      if (!read_word(space, chunk + 16, &link))
-        break;
-      chunk = link ^ (chunk + 16) >> 12;
-    }
-  }
-}
-
 static int heap_order(const void *a, const void *b)
 {
   const struct tide_glibc_heap *x = a, *y = b;
@@ -243,14 +222,13 @@ bool tide_glibc_find(struct tide_space *space, struct tide_residence *table,
     size_t arena = table->n_arenas;
     TIDE_GROW(table->arenas, table->n_arenas, table->cap_arenas);
     table->arenas[table->n_arenas++] = (struct tide_residence_arena){.is_main = at == main};
-    read_fast_bins(space, words, &glibc.fast);
+    tide_fast_bins_read(space, &words[FAST_BINS_AT], FAST_BINS, &glibc.fast);
     if (at == main)
       add_main_heap(space, table, arena, words[TOP_AT], &glibc);
     else
       add_heaps(space, table, arena, at, words[TOP_AT], &glibc);
     at = words[NEXT_AT] != main ? words[NEXT_AT] : 0;
   }
-  tide_addresses_sort(&glibc.fast);
   settle_heaps(&glibc);
   *ret_glibc = glibc;
   return main != 0;
@@ -259,6 +237,6 @@ bool tide_glibc_find(struct tide_space *space, struct tide_residence *table,
 void tide_glibc_done(struct tide_glibc *glibc)
 {
   free(glibc->heaps);
-  free(glibc->fast.items);
+  tide_marks_done(&glibc->fast);
   *glibc = (struct tide_glibc){0};
 }

@@ -19,7 +19,7 @@ enum {
 };
 
 struct walking {
-  const struct tide_glibc *glibc;
+  struct tide_glibc *glibc;
   struct tide_ledger *ledger;
   struct tide_recorded *recorded;
   const struct tide_glibc_heap *heap;
@@ -181,7 +181,7 @@ static void tell_in_use(struct walking *w, uint64_t chunk, uint64_t size)
 
 static void tell_chunk(struct walking *w, uint64_t chunk, uint64_t size, bool in_use)
 {
-  if (in_use && !tide_addresses_have(&w->glibc->fast, chunk)) {
+  if (in_use && !tide_marks_have(&w->glibc->fast, chunk)) {
     end_free(w, chunk);
     tell_in_use(w, chunk, size);
     return;
@@ -280,7 +280,7 @@ static uint64_t in_use(const struct tide_residence *table)
          table->rows[TIDE_RESIDENCE_UNRECORDED];
 }
 
-void tide_glibc_walk(const struct tide_glibc *glibc, struct tide_ledger *ledger,
+void tide_glibc_walk(struct tide_glibc *glibc, struct tide_ledger *ledger,
                      struct tide_recorded *recorded)
 {
   struct walking w = {.glibc = glibc, .ledger = ledger, .recorded = recorded};
