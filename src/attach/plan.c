@@ -52,11 +52,12 @@ static uint64_t function_bytes(const struct making *m)
   return n < MAX_FUNCTION_BYTES ? n : MAX_FUNCTION_BYTES;
 }
 
+// By a hole of the same size, or by a jump that is longer than its function.
 static bool is_taken(const struct tide_plan *plan, uint64_t at, size_t n)
 {
   for (size_t i = 0; i < plan->n_patches; i++) {
-    uint64_t hole = plan->patches[i].hole;
-    if (hole && hole < at + n && at < hole + n)
+    const struct tide_patch *p = &plan->patches[i];
+    if ((p->hole && p->hole < at + n && at < p->hole + n) || (p->at < at + n && at < p->at + p->n))
       return true;
   }
   return false;
@@ -91,8 +92,9 @@ static bool try_short(struct making *m)
 {
   const struct tide_displacer *d = m->displacer;
   struct tide_patch *p = &m->patch;
+  // What is behind a shorter instruction may be the hole itself.
   if (!d->short_bytes || !move_beginning(m, d->short_bytes) || p->displaced.n != 1 ||
-      p->displaced.taken >= d->jump_bytes)
+      p->displaced.taken < d->short_bytes || p->displaced.taken >= d->jump_bytes)
     return false;
   uint64_t span = d->short_reach + 64;
   tide_loaded_each_gap(m->loaded, p->at - span, p->at + span, consider_gap, m);
@@ -115,7 +117,8 @@ static bool try_tiny(struct making *m)
   size_t n = m->function.n;
   struct tide_code rest = {m->function.bytes + n, ALIGNED_BYTES - n, m->function.at + n};
   if (m->pad || n >= d->jump_bytes || p->at % ALIGNED_BYTES || !d->is_padding(&rest) ||
-      !move_beginning(m, n) || p->displaced.n != 1 || !d->jump(p->jump, p->at, p->island))
+      is_taken(m->plan, p->at, d->jump_bytes) || !move_beginning(m, n) || p->displaced.n != 1 ||
+      !d->jump(p->jump, p->at, p->island))
     return false;
   p->form = TIDE_PATCH_SINGLE;
   p->n = d->jump_bytes;
@@ -211,13 +214,16 @@ static void plan_entry(struct making *m, const struct tide_hookable *entry, uint
   }
 }
 
+// First those that need the bytes behind them, which may be a hole to others.
 void tide_plan_add(struct tide_outside *outside, const struct tide_hookables *entries,
                    struct tide_plan *plan)
 {
   TIDE_CLEANUP_FREE uint8_t *code = tide_alloc(MAX_FUNCTION_BYTES);
   struct making m = {.outside = outside, .displacer = tide_displacer(), .plan = plan};
-  for (size_t i = 0; i < entries->n; i++)
-    plan_entry(&m, &entries->all[i], code);
+  for (int is_long = 0; is_long < 2; is_long++)
+    for (size_t i = 0; i < entries->n; i++)
+      if ((entries->all[i].bytes >= m.displacer->jump_bytes) == is_long)
+        plan_entry(&m, &entries->all[i], code);
 }
 
 void tide_plan_make(struct tide_outside *outside, const struct tide_hookables *entries,
