@@ -18,6 +18,11 @@ extern struct tide_agent_face tide_agent_face;
 struct tide_agent_seat {
   struct tide_agent_place place;
   struct tide_seat seat;
+  // Within a hook of a Rust allocator of the program's own: the frame of its caller, else NULL; and
+  // the block that another allocator gave it last, which it may hand on as it is.
+  const struct tide_agent_frame *rusts;
+  uint64_t inner_block;
+  uint32_t inner_family;
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct tide_agent_seat) == TIDE_AGENT_SEAT_BYTES, "as the tracer has it");
 
@@ -51,6 +56,16 @@ TIDE_HOT struct tide_agent_seat *tide_agent_seat(void)
 {
   struct tide_agent_seat *seat = tide_agent_seat_at_hand();
   return TIDE_LIKELY(seat) ? seat : tide_agent_seat_slowly((uint64_t)__builtin_thread_pointer());
+}
+
+// Within another hook, `hook` gave p, if it is of those that allocate.
+TIDE_HOT void tide_agent_note_inner(struct tide_agent_seat *seat,
+                                    const struct tide_agent_hook *hook, uint64_t p)
+{
+  if (hook->role < TIDE_ROLE_FREE && hook->family != TIDE_FAMILY_RUST) {
+    seat->inner_block = p;
+    seat->inner_family = hook->family;
+  }
 }
 
 // Around a call by a thread for which there is no place. It must be known to be here all the same.

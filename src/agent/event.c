@@ -2,7 +2,8 @@
 //
 // The same steps as in the preload library's hooks: call the real function, record. An allocator
 // that is called within another (mimalloc over libc, a calloc by malloc) counts once, as the outer
-// one's: the thread's place says that it is inside.
+// one's: the thread's place says that it is inside. A block that a Rust program's allocator has
+// from another and hands on as it is counts as that other's.
 #include "agent/agent.h"
 
 #include "record/record.h"
@@ -17,12 +18,20 @@ static uint64_t call_real(const struct tide_agent_hook *hook, const struct tide_
                                        TIDE_FRAME_ARGUMENT(f, 4));
 }
 
-// The caller's, with whose function it called (unwind/walk.h).
-TIDE_HOT struct tide_regs regs_of(const struct tide_agent_hook *hook,
+TIDE_HOT uint64_t family_of(const struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                            uint64_t p)
+{
+  bool is_handed_on = TIDE_UNLIKELY(hook->family == TIDE_FAMILY_RUST) && seat->inner_block == p;
+  return is_handed_on ? seat->inner_family : hook->family;
+}
+
+// The caller's, with whose block p is (unwind/walk.h).
+TIDE_HOT struct tide_regs regs_of(const struct tide_agent_seat *seat,
+                                  const struct tide_agent_hook *hook, uint64_t p,
                                   const struct tide_agent_frame *f)
 {
   struct tide_regs regs = TIDE_FRAME_REGS(f);
-  regs.pc |= (uint64_t)hook->family << TIDE_PC_TAG_SHIFT;
+  regs.pc |= family_of(seat, hook, p) << TIDE_PC_TAG_SHIFT;
   return regs;
 }
 
@@ -51,7 +60,7 @@ TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent
     lose_block();
     tide_leave(t);
   } else if (TIDE_LIKELY(t))
-    tide_record_block(t, (void *)p, size, regs_of(hook, f));
+    tide_record_block(t, (void *)p, size, regs_of(seat, hook, p, f));
 }
 
 static uint64_t resize(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
@@ -63,7 +72,7 @@ static uint64_t resize(struct tide_agent_seat *seat, const struct tide_agent_hoo
     tide_resize_freed(&seat->seat, block, old);
     lose_block();
   } else if (TIDE_LIKELY(p))
-    tide_resize_done(&seat->seat, block, old, (void *)p, size, regs_of(hook, f));
+    tide_resize_done(&seat->seat, block, old, (void *)p, size, regs_of(seat, hook, p, f));
   else if (old && !size)
     tide_resize_freed(&seat->seat, block, old);
   else
@@ -80,7 +89,7 @@ static uint64_t resize_in_place(struct tide_agent_seat *seat, const struct tide_
   struct tide_resize block = tide_resize_begin(&seat->seat, p);
   uint64_t size = call_real(hook, f);
   if (size >= wanted)
-    tide_resize_done(&seat->seat, block, p, p, wanted, regs_of(hook, f));
+    tide_resize_done(&seat->seat, block, p, p, wanted, regs_of(seat, hook, (uint64_t)p, f));
   else
     tide_resize_failed(&seat->seat, block, p);
   return size;
@@ -154,6 +163,8 @@ static uint64_t outermost(struct tide_agent_seat *seat, const struct tide_agent_
     if (__builtin_mul_overflow(TIDE_FRAME_ARGUMENT(f, 1), TIDE_FRAME_ARGUMENT(f, 2), &product))
       return call_real(hook, f);
     return resize(seat, hook, f, (void *)TIDE_FRAME_ARGUMENT(f, 0), product);
+  case TIDE_ROLE_REALLOC_FOURTH:
+    return resize(seat, hook, f, (void *)TIDE_FRAME_ARGUMENT(f, 0), TIDE_FRAME_ARGUMENT(f, 3));
   case TIDE_ROLE_RESIZE_IN_PLACE: return resize_in_place(seat, hook, f);
   case TIDE_ROLE_FREE: return released(seat, hook, f, (void *)TIDE_FRAME_ARGUMENT(f, 0));
   case TIDE_ROLE_TEXT: return copied(seat, hook, f);
@@ -197,6 +208,28 @@ TIDE_COLD static bool may_look_for_seat(void)
   return has_begun;
 }
 
+TIDE_COLD static uint64_t outermost_of_rust(struct tide_agent_seat *seat,
+                                            const struct tide_agent_hook *hook,
+                                            const struct tide_agent_frame *f)
+{
+  seat->inner_block = 0;
+  seat->rusts = f;
+  uint64_t ret = outermost(seat, hook, f);
+  seat->rusts = NULL;
+  return ret;
+}
+
+static uint64_t inner(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                      const struct tide_agent_frame *f)
+{
+  if (hook->role >= TIDE_ROLE_MAP && seat->rusts && seat->place.inside == 2)
+    return tide_agent_paging(seat, hook, f);
+  uint64_t ret = tide_agent_call(hook, f);
+  bool is_posix = hook->role == TIDE_ROLE_POSIX && !(uint32_t)ret;
+  tide_agent_note_inner(seat, hook, is_posix ? *(uint64_t *)TIDE_FRAME_ARGUMENT(f, 0) : ret);
+  return ret;
+}
+
 __attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f)
 {
   const struct tide_agent_hook *hook = &tide_agent_face.hooks[f->index];
@@ -212,8 +245,10 @@ __attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f
     return pass_by(hook, f);
   seat->place.inside++;
   TIDE_COMPILER_BARRIER();
-  uint64_t ret =
-      TIDE_LIKELY(seat->place.inside == 1) ? outermost(seat, hook, f) : tide_agent_call(hook, f);
+  uint64_t ret = TIDE_UNLIKELY(seat->place.inside > 1) ? inner(seat, hook, f)
+                 : TIDE_UNLIKELY(hook->family == TIDE_FAMILY_RUST)
+                     ? outermost_of_rust(seat, hook, f)
+                     : outermost(seat, hook, f);
   TIDE_COMPILER_BARRIER();
   seat->place.inside--;
   return ret;

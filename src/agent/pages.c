@@ -3,7 +3,8 @@
 // What the program maps itself, as the preload library has it (preload/hooks_pages.c): what an
 // allocator maps is turned away, since its thread is inside, and so is what libc maps by itself,
 // as far as libc is a library: its code is told by its range. An unmap is booked before the call,
-// because afterwards the range may be another thread's.
+// because afterwards the range may be another thread's. What a Rust program's own allocator maps is
+// recorded, too, as of whoever called that: some of its calls may be seen by nobody, being inlined.
 #include "agent/agent.h"
 
 #include "record/record.h"
@@ -11,12 +12,20 @@
 
 #include <sys/mman.h>
 
+// Beneath the frames of a hook no stack is walked.
+TIDE_HOT struct tide_regs regs_of(const struct tide_agent_seat *seat,
+                                  const struct tide_agent_frame *f)
+{
+  const struct tide_agent_frame *outer = seat->rusts;
+  return outer ? TIDE_FRAME_REGS(outer) : TIDE_FRAME_REGS(f);
+}
+
 static uint64_t map(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
                     const struct tide_agent_frame *f)
 {
   uint64_t p = tide_agent_call(hook, f);
   if (p != (uint64_t)MAP_FAILED)
-    tide_pages_mapped(&seat->seat, p, TIDE_FRAME_ARGUMENT(f, 1), TIDE_FRAME_REGS(f));
+    tide_pages_mapped(&seat->seat, p, TIDE_FRAME_ARGUMENT(f, 1), regs_of(seat, f));
   return p;
 }
 
@@ -39,7 +48,7 @@ static uint64_t remap(struct tide_agent_seat *seat, const struct tide_agent_hook
   // Size 0 duplicates a shared mapping: the old one stays.
   if (old_bytes && !(TIDE_FRAME_ARGUMENT(f, 3) & MREMAP_DONTUNMAP))
     tide_pages_unmapped(&seat->seat, old, old_bytes);
-  tide_pages_mapped(&seat->seat, p, TIDE_FRAME_ARGUMENT(f, 2), TIDE_FRAME_REGS(f));
+  tide_pages_mapped(&seat->seat, p, TIDE_FRAME_ARGUMENT(f, 2), regs_of(seat, f));
   return p;
 }
 
@@ -51,7 +60,7 @@ static uint64_t move_break(struct tide_agent_seat *seat, const struct tide_agent
   uint64_t ret = tide_agent_call(hook, f);
   long to = TIDE_SYS(SYS_brk, 0);
   if (to > from && from > 0)
-    tide_pages_mapped(&seat->seat, (uint64_t)from, (uint64_t)(to - from), TIDE_FRAME_REGS(f));
+    tide_pages_mapped(&seat->seat, (uint64_t)from, (uint64_t)(to - from), regs_of(seat, f));
   else if (to < from && to > 0)
     tide_pages_unmapped(&seat->seat, (uint64_t)to, (uint64_t)(from - to));
   return ret;

@@ -68,6 +68,8 @@ TIDE_COLD static struct tide_agent_seat *find_seat(const struct tide_agent_hook 
   *ret = call_real(hook, x);
   if (!seat)
     tide_agent_pass_end();
+  else
+    tide_agent_note_inner(seat, hook, *ret);
   return NULL;
 }
 

@@ -29,6 +29,7 @@ static bool has_ended(uint32_t tid)
 static void seat_begin(struct tide_agent_seat *seat, uint32_t tid)
 {
   seat->place.inside = 0;
+  seat->rusts = NULL;
   tide_store_relaxed(&seat->place.tid, tid);
 }
 

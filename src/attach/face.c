@@ -136,6 +136,7 @@ struct tide_agent_hook tide_face_hook(const struct tide_plan *plan, const struct
   const struct tide_hookable *entry = &patch->entry;
   bool has_own = entry->family == TIDE_FAMILY_PAGES || entry->role == TIDE_ROLE_FREE;
   struct tide_range own = has_own ? own_code(entry, program) : (struct tide_range){0};
+  bool is_rusts = entry->family == TIDE_FAMILY_RUST; // event.c tells whose block it is
   return (struct tide_agent_hook){
       .real = patch->island + TIDE_ISLAND_REAL_AT,
       .nothrow = nothrow_of(plan, entry),
@@ -144,7 +145,7 @@ struct tide_agent_hook tide_face_hook(const struct tide_plan *plan, const struct
       .own_lo = own.start,
       .own_bytes = own.bytes,
       .far_lo = entry->loaded->code_hi,
-      .far_bytes = entry->loaded->code_lo - entry->loaded->code_hi,
+      .far_bytes = is_rusts ? 0 : entry->loaded->code_lo - entry->loaded->code_hi,
   };
 }
 

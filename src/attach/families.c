@@ -6,6 +6,7 @@
 
 #include "attach/signature.h"
 #include "base/alloc.h"
+#include "store/rust_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,7 @@ struct search {
   size_t n;
   bool has_libc;  // glibc or musl is in it, whose a malloc without a prefix then is
   bool has_inner; // a malloc by libc's inner name: of whoever stands in for libc, too (chromium)
+  bool has_rusts; // the allocator of Rust's standard library, by which libc's is called
   struct tide_hookables *entries;
 };
 
@@ -95,27 +97,38 @@ static void add_allocator(struct search *s, enum tide_family family, const char 
 static void look_for_signs(void *context, const struct tide_function *function)
 {
   struct search *s = context;
-  size_t n = strlen(function->name);
+  char plain[TIDE_RUST_NAME_BYTES];
+  const char *name = tide_rust_plain_name(function->name, plain);
+  size_t n = strlen(name);
   s->has_libc |= !strcmp(function->name, "__libc_start_main");
+  s->has_rusts |= !strcmp(name, "__rdl_alloc");
   s->has_inner |= !strcmp(function->name, "__libc_malloc");
   for (size_t i = 0; i < COUNT(SIGNS); i++) {
-    long prefix = prefix_of(&SIGNS[i], function->name, n);
+    long prefix = prefix_of(&SIGNS[i], name, n);
     if (prefix >= 0)
-      add_allocator(s, SIGNS[i].family, function->name, (size_t)prefix);
+      add_allocator(s, SIGNS[i].family, name, (size_t)prefix);
   }
+}
+
+// Of those that every program may have beside an allocator that is linked into it.
+static bool is_common(enum tide_family family)
+{
+  return family == TIDE_FAMILY_LIBC || family == TIDE_FAMILY_PAGES || family == TIDE_FAMILY_RUST;
 }
 
 // malloc without a prefix is anybody's; libc's, if nobody else shows.
 static void settle_whose_malloc(struct search *s)
 {
-  bool others = false;
+  bool others = false, is_rusts_by_others = s->has_rusts;
   size_t n = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    others |= !is_common(s->allocators[i].family) && !s->allocators[i].prefix[0] &&
+              s->allocators[i].family != TIDE_FAMILY_MIMALLOC;
+    is_rusts_by_others |= !is_common(s->allocators[i].family);
+  }
   for (size_t i = 0; i < s->n; i++)
-    others |= s->allocators[i].family != TIDE_FAMILY_LIBC && !s->allocators[i].prefix[0] &&
-              s->allocators[i].family != TIDE_FAMILY_MIMALLOC &&
-              s->allocators[i].family != TIDE_FAMILY_PAGES;
-  for (size_t i = 0; i < s->n; i++)
-    if (!others || s->allocators[i].family != TIDE_FAMILY_LIBC)
+    if (!(others && s->allocators[i].family == TIDE_FAMILY_LIBC) &&
+        !(is_rusts_by_others && s->allocators[i].family == TIDE_FAMILY_RUST))
       s->allocators[n++] = s->allocators[i];
   s->n = n;
 }
@@ -141,7 +154,8 @@ static void take_entry(struct search *s, const struct tide_function *function,
                                   .role = role,
                                   .at = function->at,
                                   .bytes = function->bytes};
-  snprintf(entry->name, sizeof entry->name, "%s", function->name);
+  char plain[TIDE_RUST_NAME_BYTES];
+  snprintf(entry->name, sizeof entry->name, "%s", tide_rust_plain_name(function->name, plain));
 }
 
 static bool hooked_role(const char *family, const char *name, enum tide_role *ret_role)
@@ -179,12 +193,14 @@ static bool role_of(const struct search *s, enum tide_family family, const char 
 static void look_for_entries(void *context, const struct tide_function *function)
 {
   struct search *s = context;
+  char plain[TIDE_RUST_NAME_BYTES];
+  const char *name = tide_rust_plain_name(function->name, plain);
   for (size_t a = 0; a < s->n; a++) {
     const struct allocator *allocator = &s->allocators[a];
     size_t prefix = strlen(allocator->prefix);
     enum tide_role role;
-    if (!strncmp(function->name, allocator->prefix, prefix) &&
-        role_of(s, allocator->family, function->name + prefix, &role)) {
+    if (!strncmp(name, allocator->prefix, prefix) &&
+        role_of(s, allocator->family, name + prefix, &role)) {
       bool is_own = allocator->family == TIDE_FAMILY_LIBC && !s->has_libc;
       take_entry(s, function, is_own ? TIDE_FAMILY_OWN : allocator->family, role);
       return;
@@ -322,7 +338,7 @@ static enum shown shown_allocator(const struct tide_loaded *loaded)
   enum shown shown = SHOWS_NONE;
   tide_loaded_each_function(loaded, look_for_signs, &s);
   for (size_t i = 0; i < s.n; i++)
-    if (s.allocators[i].family != TIDE_FAMILY_PAGES)
+    if (s.allocators[i].family != TIDE_FAMILY_PAGES && s.allocators[i].family != TIDE_FAMILY_RUST)
       shown = s.allocators[i].family != TIDE_FAMILY_LIBC || s.has_libc || shown == SHOWS_WHOSE
                   ? SHOWS_WHOSE
                   : SHOWS_SOME;

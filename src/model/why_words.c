@@ -83,6 +83,12 @@ static const struct {
                              "has no allocator that is known by its symbols or its code: its "
                              "blocks are not seen, only the pages that it maps",
                              "use %s"},
+    [TIDE_WHY_INLINED] = {"allocator inlined",
+                          "has a Rust allocator of its own, whose functions the compiler may have "
+                          "inlined, and what happens there is not seen; it mapped %s of pages by "
+                          "itself",
+                          "record a build without optimization, which has them as calls, or one "
+                          "without its #[global_allocator]"},
 };
 
 // Allocators that profile themselves, and what of theirs tidemark reads.
@@ -119,6 +125,7 @@ static char *fill(const char *text, enum tide_why why, const char *detail)
                      : why == TIDE_WHY_OTHER_LOADER ? "another loader"
                      : why == TIDE_WHY_LOADED_LATER ? "libraries"
                      : why == TIDE_WHY_PAGES_ONLY   ? "a build of it with symbols"
+                     : why == TIDE_WHY_INLINED      ? "an unknown amount"
                                                     : "an allocator of its own";
   if (!gap)
     return tide_strdup(text);
@@ -167,5 +174,5 @@ const char *tide_why_tag(enum tide_why why)
 bool tide_why_is_partial(enum tide_why why)
 {
   return why == TIDE_WHY_OWN_ALLOCATOR || why == TIDE_WHY_UNSEEN_MEMORY ||
-         why == TIDE_WHY_LOADED_LATER || why == TIDE_WHY_PAGES_ONLY;
+         why == TIDE_WHY_LOADED_LATER || why == TIDE_WHY_PAGES_ONLY || why == TIDE_WHY_INLINED;
 }

@@ -6,6 +6,7 @@
 
 #include "rt/sys.h"
 #include "rt/text.h"
+#include "store/rust_names.h"
 
 #include <elf.h>
 #include <sys/mman.h>
@@ -31,7 +32,21 @@ static bool is_among(const char *name, const char *const *names, size_t n)
 
 struct verdict {
   bool has_sign, is_left_alone;
+  bool has_rust, has_rust_library; // see judge_rust()
 };
+
+// Of these a Rust program with an allocator of its own has the first alone, or the second: its
+// __rust_alloc is a local symbol, and the standard library's is not.
+static void judge_rust(const char *name, struct verdict *verdict)
+{
+  char plain[TIDE_RUST_NAME_BYTES];
+  if (name[0] != '_' || (name[1] != 'R' && name[1] != '_'))
+    return;
+  name = tide_rust_plain_name(name, plain);
+  verdict->has_rust |= tide_text_starts(name, "__rust_no_alloc_shim_is_unstable");
+  verdict->has_sign |= tide_text_equal(name, "__rg_alloc");
+  verdict->has_rust_library |= tide_text_equal(name, "__rust_alloc");
+}
 
 static void look_for_signs(const Elf64_Sym *symbols, uint64_t n, const char *names,
                            uint64_t n_names, struct verdict *verdict)
@@ -41,6 +56,7 @@ static void look_for_signs(const Elf64_Sym *symbols, uint64_t n, const char *nam
     if (s->st_shndx == SHN_UNDEF || ELF64_ST_BIND(s->st_info) == STB_LOCAL || s->st_name >= n_names)
       continue;
     const char *name = names + s->st_name;
+    judge_rust(name, verdict);
     verdict->has_sign |= is_among(name, SIGNS, sizeof SIGNS / sizeof *SIGNS);
     verdict->is_left_alone |= is_among(name, LEFT_ALONE, sizeof LEFT_ALONE / sizeof *LEFT_ALONE);
   }
@@ -89,7 +105,7 @@ static void judge_table(long fd, const Elf64_Shdr *table, const Elf64_Shdr *name
 bool tide_exec_allocator_inside(long fd, const Elf64_Ehdr *elf)
 {
   Elf64_Shdr sections[MAX_SECTIONS];
-  struct verdict verdict = {false, false};
+  struct verdict verdict = {0};
   const Elf64_Shdr *best = NULL;
   long n = (long)(elf->e_shnum * sizeof *sections);
   if (elf->e_shentsize != sizeof *sections || elf->e_shnum > MAX_SECTIONS ||
@@ -101,5 +117,6 @@ bool tide_exec_allocator_inside(long fd, const Elf64_Ehdr *elf)
       best = &sections[i];
   if (best)
     judge_table(fd, best, &sections[best->sh_link], &verdict);
-  return verdict.has_sign && !verdict.is_left_alone;
+  bool has_own_rust = verdict.has_rust && !verdict.has_rust_library;
+  return (verdict.has_sign || has_own_rust) && !verdict.is_left_alone;
 }

@@ -6,6 +6,8 @@
 //
 // Freestanding: included by the recorder and by the supervisor.
 #pragma once
+#include "store/rust_names.h"
+
 #include <stdint.h>
 
 enum tide_site_kind {
@@ -45,6 +47,7 @@ static inline enum tide_site_kind tide_kind_of_root(uint32_t flags)
   X(OWN, 6, "an allocator of its own") /* the program's malloc, and nothing says whose */          \
   X(PAGES, 7, "pages")                 /* no allocator: what they and programs map */              \
   X(MOZJEMALLOC, 12, "mozjemalloc")                                                                \
+  X(RUST, 13, TIDE_RUST_OWN) /* what a #[global_allocator] has by itself */                        \
   X(UNKNOWN, 63, "an allocator that is not known here")
 
 enum tide_family {
@@ -90,7 +93,8 @@ static inline const char *tide_family_words(uint32_t family)
   X(NAMESPACE, 15, "namespace")         /* its user namespace hides whose the supervisor is */     \
   X(OUTSIDE, 16, "outside")             /* refused: it may be of the run, and nothing shows it */  \
   X(LOADED_LATER, 17, "loaded-later")   /* a library came whose allocator could not be hooked */   \
-  X(PAGES_ONLY, 18, "pages-only")       /* no allocator of it is known: its pages were recorded */
+  X(PAGES_ONLY, 18, "pages-only")       /* no allocator of it is known: its pages were recorded */ \
+  X(INLINED, 19, "inlined")             /* its own allocator's functions are, or may be */
 
 enum tide_why {
 #define X(name, number, word) TIDE_WHY_##name = number,
@@ -113,6 +117,7 @@ enum tide_why {
   X(CALLOC)          /* p = f(n, each, ...) */                                                     \
   X(REALLOC)         /* p = f(old, size, ...) */                                                   \
   X(REALLOC_ARRAY)   /* p = f(old, n, each, ...) */                                                \
+  X(REALLOC_FOURTH)  /* p = f(old, old size, alignment, size) */                                   \
   X(POSIX)           /* error = f(&p, alignment, size) */                                          \
   X(RESIZE_IN_PLACE) /* size = f(old, size, extra, ...) */                                         \
   X(FREE)            /* f(p, ...) */                                                               \

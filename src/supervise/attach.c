@@ -303,6 +303,21 @@ static void save_capture(const struct session *s, struct tide_run_result *result
   }
 }
 
+// Of a Rust program with an allocator of its own, nobody can tell.
+static char *why_nothing(const struct session *s)
+{
+  enum tide_why why;
+  char *detail = NULL;
+  bool is_rusts =
+      tide_target_judge(s->process.file, &why, &detail) && detail && !strcmp(detail, TIDE_RUST_OWN);
+  free(detail);
+  TIDE_CLEANUP_FREE char *sentence = is_rusts ? tide_why_sentence(TIDE_WHY_INLINED, NULL) : NULL;
+  return is_rusts ? tide_sprintf("nothing was recorded: the process called no allocator that could "
+                                 "be seen meanwhile; it %s",
+                                 sentence)
+                  : tide_strdup("nothing was recorded: the process called no allocator meanwhile");
+}
+
 static void finish_session(struct session *s, struct tide_attach_result *result)
 {
   struct tide_run_result *run = &result->run;
@@ -317,7 +332,7 @@ static void finish_session(struct session *s, struct tide_attach_result *result)
   run->wall_ns = end.time_ns - s->start.monotonic_ns;
   run->capture = tide_watch_stop(s->watch, &end, &run->n_running);
   if (!run->capture->n_images)
-    run->note = tide_strdup("nothing was recorded: the process called no allocator meanwhile");
+    run->note = why_nothing(s);
   if (s->options->complete)
     s->options->complete(s->options->companion, run->capture);
   if (run->capture->n_images)

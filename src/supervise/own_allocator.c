@@ -3,8 +3,10 @@
 // The three signs of target_check.h. What a program's file says is read once per program.
 #include "supervise/target_check.h"
 
+#include "attach/rust_shims.h"
 #include "attach/signature.h"
 #include "base/alloc.h"
+#include "base/units.h"
 #include "model/pack.h"
 
 #include <stdlib.h>
@@ -18,6 +20,8 @@ struct program {
   enum tide_why why; // meaningless unless unfit, as is the detail
   char *detail;
   char *advice; // what would tell more of it; NULL: not asked yet
+  enum { SHIMS_UNKNOWN, SHIMS_CALLED, SHIMS_INLINED } shims; // of a Rust program
+  char pages[TIDE_UNITS_MAX];                                // that it mapped, in words
 };
 
 struct tide_own_allocators {
@@ -104,6 +108,32 @@ static bool is_part_of_go(struct tide_own_allocators *allocators, const struct t
   return program->is_unfit && strcmp(program->detail, "Go's runtime") == 0;
 }
 
+static bool has_blocks_of(const struct tide_image *image, uint32_t family)
+{
+  for (size_t i = 0; i < image->n_allocators; i++)
+    if (image->allocators[i].family == family)
+      return true;
+  return false;
+}
+
+// Of a Rust program's own allocator the agent sees what the compiler has left as calls. Where it
+// saw no block of it, all were another's that it hands on, and that one's functions are hooked,
+// too; unless it is known to have no other.
+static bool is_part_of_rust(struct tide_own_allocators *allocators, const struct tide_image *image,
+                            struct tide_unrecorded *row)
+{
+  struct program *program = program_of(allocators, image->exe);
+  if (!program->is_unfit || strcmp(program->detail, TIDE_RUST_OWN) != 0)
+    return false;
+  tide_units_bytes(program->pages, tide_exact(image->page_peak_bytes), (struct tide_style){0});
+  row->why = TIDE_WHY_INLINED;
+  row->detail = program->pages;
+  if (program->shims == SHIMS_UNKNOWN)
+    program->shims = tide_rust_shims_are_called(image->exe, NULL) ? SHIMS_CALLED : SHIMS_INLINED;
+  bool is_used = has_blocks_of(image, TIDE_FAMILY_RUST) || !tide_target_uses_libc(image->exe);
+  return is_used && program->shims == SHIMS_INLINED;
+}
+
 // Said by the tracer that tried, or it was never answered.
 static bool is_missed_later(const struct tide_image *image, struct tide_unrecorded *row)
 {
@@ -139,7 +169,7 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
     return false;
   if (image->by_agent)
     return is_missed_later(image, row) || is_pages_alone(allocators, image, row) ||
-           is_part_of_go(allocators, image, row) ||
+           is_part_of_go(allocators, image, row) || is_part_of_rust(allocators, image, row) ||
            is_elsewhere(image, (int64_t)max_anonymous_bytes, row);
   int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
   bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;

@@ -11,6 +11,7 @@
 #include "model/capture.h"
 #include "rt/arch.h"
 #include "store/layout.h"
+#include "store/rust_names.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -37,6 +38,14 @@ struct target_elf {
   char allocator[64]; // the allocator it carries, named if known (of a static program only then);
                       // "" when it uses libc's
   char sanitizer[64]; // "AddressSanitizer" and the like; "" when there is none
+  struct {
+    bool compiled;   // some of it by rustc
+    bool shims;      // __rust_alloc and the like: of the program's own allocator, or jumps to
+    bool library;    // that of the standard library, __rdl_alloc, which is libc's
+    bool separately; // not optimized as a whole: then the latter has a symbol where it is used
+    bool own;        // __rg_alloc: the own one, by an older compiler
+    bool memalign;   // it calls or has posix_memalign, as the standard library's does
+  } rust;
 };
 
 #define OUR_MACHINE (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? EM_X86_64 : EM_AARCH64)
@@ -124,6 +133,21 @@ static void judge_symbol(const char *name, bool *defines_malloc, struct target_e
       snprintf(elf->allocator, sizeof elf->allocator, "%s", KNOWN[i].name);
 }
 
+// Rust's names are mostly of local symbols, and posix_memalign is mostly undefined.
+static void judge_rust_symbol(const char *name, bool is_defined, struct target_elf *elf)
+{
+  char plain[TIDE_RUST_NAME_BYTES];
+  if (name[0] == 'p' && !strcmp(name, "posix_memalign"))
+    elf->rust.memalign = true;
+  if (name[0] != '_' || !is_defined || !strchr("RZ_", name[1]))
+    return;
+  name = tide_rust_plain_name(name, plain);
+  elf->rust.shims |= !strcmp(name, "__rust_alloc") || !strcmp(name, "__rust_realloc");
+  elf->rust.library |= !strcmp(name, "__rdl_alloc");
+  elf->rust.own |= !strcmp(name, "__rg_alloc");
+  elf->rust.separately |= !strncmp(name, "__rust_no_alloc_shim_is_unstable", 32);
+}
+
 static void judge_symbols(const struct file *file, const Elf64_Shdr *table,
                           const Elf64_Shdr *strings, bool *defines_malloc, struct target_elf *elf)
 {
@@ -131,12 +155,12 @@ static void judge_symbols(const struct file *file, const Elf64_Shdr *table,
   const char *text = bytes_at(file, strings->sh_offset, strings->sh_size);
   if (!symbols || !text || table->sh_offset % 8)
     return;
-  // Locals come first; sh_info is where they end.
-  for (uint64_t i = table->sh_info; i < table->sh_size / sizeof *symbols; i++) {
-    if (!is_defined_global(&symbols[i]))
-      continue;
+  for (uint64_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
     const char *name = string_at(text, strings->sh_size, symbols[i].st_name);
-    if (name && *name)
+    if (!name || !*name)
+      continue;
+    judge_rust_symbol(name, symbols[i].st_shndx != SHN_UNDEF, elf);
+    if (is_defined_global(&symbols[i]))
       judge_symbol(name, defines_malloc, elf);
   }
 }
@@ -193,6 +217,25 @@ static void judge_messages(const struct file *file, const Elf64_Shdr *rodata,
   find_message(text + at, n - at, elf);
 }
 
+static bool has_text(const struct file *file, const Elf64_Shdr *section, const char *text)
+{
+  const void *bytes = section ? bytes_at(file, section->sh_offset, section->sh_size) : NULL;
+  return bytes && memmem(bytes, section->sh_size, text, strlen(text));
+}
+
+// A Rust program has an allocator of its own where it has not the standard library's. Optimized as
+// a whole it may have that one inlined: there posix_memalign tells.
+static bool has_own_rust(const struct file *file, const Elf64_Shdr *rodata,
+                         const Elf64_Shdr *comment, struct target_elf *elf)
+{
+  elf->rust.compiled = has_text(file, comment, "rustc version");
+  if (elf->rust.own || (elf->rust.shims && elf->rust.separately))
+    return !elf->rust.library;
+  if (elf->rust.memalign || elf->rust.library || (!elf->rust.compiled && !elf->rust.shims))
+    return false;
+  return has_text(file, rodata, "memory allocation of ");
+}
+
 static void read_sections(const struct file *file, const Elf64_Ehdr *head, struct target_elf *elf)
 {
   const Elf64_Shdr *sections =
@@ -200,7 +243,7 @@ static void read_sections(const struct file *file, const Elf64_Ehdr *head, struc
   if (!sections || head->e_shentsize != sizeof *sections || head->e_shoff % 8 ||
       head->e_shstrndx >= head->e_shnum)
     return;
-  const Elf64_Shdr *names = &sections[head->e_shstrndx], *rodata = NULL;
+  const Elf64_Shdr *names = &sections[head->e_shstrndx], *rodata = NULL, *comment = NULL;
   const char *name_text = bytes_at(file, names->sh_offset, names->sh_size);
   bool defines_malloc = false, has_symbols = false;
   for (unsigned i = 0; i < head->e_shnum; i++) {
@@ -214,11 +257,16 @@ static void read_sections(const struct file *file, const Elf64_Ehdr *head, struc
     const char *name = name_text ? string_at(name_text, names->sh_size, s->sh_name) : NULL;
     if (name && s->sh_type == SHT_PROGBITS && !strcmp(name, ".rodata"))
       rodata = s;
+    if (name && s->sh_type == SHT_PROGBITS && !strcmp(name, ".comment"))
+      comment = s;
     if (name && !strcmp(name, ".go.buildinfo"))
       snprintf(elf->allocator, sizeof elf->allocator, "%s", "Go's runtime");
   }
   if ((!has_symbols || defines_malloc) && !elf->allocator[0] && rodata)
     judge_messages(file, rodata, elf);
+  bool knows_symbols = has_symbols || elf->loader[0];
+  if (!elf->allocator[0] && knows_symbols && has_own_rust(file, rodata, comment, elf))
+    snprintf(elf->allocator, sizeof elf->allocator, "%s", TIDE_RUST_OWN);
   if (defines_malloc && !elf->allocator[0] && elf->loader[0]) // a static one has libc's
     snprintf(elf->allocator, sizeof elf->allocator, "an allocator of its own");
 }
@@ -380,6 +428,13 @@ bool tide_target_judge(const char *path, enum tide_why *ret_why, char **ret_deta
                             : *ret_why == TIDE_WHY_OTHER_LOADER ? elf.loader
                                                                 : elf.allocator);
   return true;
+}
+
+bool tide_target_uses_libc(const char *path)
+{
+  struct target_elf elf;
+  read_target_elf(path, &elf);
+  return elf.rust.memalign;
 }
 
 // "PROGRAM <what>: <consequence>; <way out>"

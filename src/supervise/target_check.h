@@ -21,6 +21,9 @@ struct tide_target {
 // Judges a program by its file. True: unfit; *ret_detail is the caller's to free.
 bool tide_target_judge(const char *path, enum tide_why *ret_why, char **ret_detail);
 
+// Of a Rust program: does it call libc's allocator, as the standard library's does?
+bool tide_target_uses_libc(const char *path);
+
 // command is looked up as execvp does; scripts are followed to their interpreter. What cannot be
 // found or read is left to exec to complain about.
 void tide_target_check(const char *command, struct tide_target *ret_target);

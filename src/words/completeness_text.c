@@ -51,6 +51,7 @@ char *tide_roll_reason(const struct tide_unrecorded *row, struct tide_style styl
                     tide_units_bytes(heap, tide_exact((int64_t)row->recorded_bytes), style),
                     row->why == TIDE_WHY_PAGES_ONLY      ? " of pages"
                     : row->why == TIDE_WHY_UNSEEN_MEMORY ? ""
+                    : row->why == TIDE_WHY_INLINED       ? " in blocks"
                                                          : " on libc's heap",
                     row->recorded_bytes == 1 ? "was" : "were");
   char *text = tide_strdup(tide_buf_cstr(&out));
