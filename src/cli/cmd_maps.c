@@ -8,6 +8,7 @@
 #include "cli/terminal.h"
 #include "report/residence.h"
 #include "residence/take.h"
+#include "words/image_text.h"
 #include "words/residence_words.h"
 
 #include <limits.h>
@@ -82,28 +83,15 @@ static enum tide_err show_process(const struct tide_arguments *arguments, uint32
 
 // ---- a capture ----
 
-static const struct tide_residence *nearest(const struct tide_image *image, uint64_t time_ns)
-{
-  const struct tide_residence *best = &image->residences[0];
-  for (size_t i = 1; i < image->n_residences; i++) {
-    uint64_t at = image->residences[i].time_ns, than = best->time_ns;
-    uint64_t off = at > time_ns ? at - time_ns : time_ns - at;
-    if (off < (than > time_ns ? than - time_ns : time_ns - than))
-      best = &image->residences[i];
-  }
-  return best;
-}
-
 // Which of the tables is meant; without a word that of the most memory.
 static enum tide_err pick_table(const struct tide_image *image, const char *at,
                                 const struct tide_residence **ret_table, struct tide_diag *diag)
 {
   struct tide_moment moment = {.kind = TIDE_MOMENT_PEAK};
-  if (!image->n_residences)
-    return tide_fail(diag, TIDE_ERR_NOT_FOUND,
-                     "nobody looked where the memory of this process was: it was recorded by an "
-                     "older tidemark or another tool, or it ended too soon. Of one that runs: "
-                     "tidemark maps PID");
+  if (!image->n_residences) {
+    TIDE_CLEANUP_FREE char *why = tide_residence_none_words(image);
+    return tide_fail(diag, TIDE_ERR_NOT_FOUND, "%s", why);
+  }
   enum tide_err err = at ? tide_moment_parse(at, &moment, diag) : TIDE_ERR_OK;
   uint64_t run_ns = image->end_ns - image->start_ns;
   if (err)
@@ -112,10 +100,13 @@ static enum tide_err pick_table(const struct tide_image *image, const char *at,
   case TIDE_MOMENT_START: *ret_table = &image->residences[0]; break;
   case TIDE_MOMENT_END: *ret_table = &image->residences[image->n_residences - 1]; break;
   case TIDE_MOMENT_PEAK: *ret_table = tide_residence_highest(image); break;
-  case TIDE_MOMENT_TIME: *ret_table = nearest(image, image->start_ns + moment.time_ns); break;
+  case TIDE_MOMENT_TIME:
+    *ret_table = tide_residence_nearest(image, image->start_ns + moment.time_ns);
+    break;
   case TIDE_MOMENT_SHARE:
-    *ret_table = nearest(image, image->start_ns + (uint64_t)((unsigned __int128)run_ns *
-                                                             moment.share_ppm / 1000000));
+    *ret_table =
+        tide_residence_nearest(image, image->start_ns + (uint64_t)((unsigned __int128)run_ns *
+                                                                   moment.share_ppm / 1000000));
     break;
   }
   return TIDE_ERR_OK;
@@ -133,13 +124,10 @@ static enum tide_err show_capture(const struct tide_arguments *arguments, const 
   const struct tide_image *image = looking.profile->image;
   err = pick_table(image, arguments->at, &table, diag);
   if (!err) {
-    const char *slash = image->exe ? strrchr(image->exe, '/') : NULL;
     struct tide_residence_subject subject = {
         .residence = table,
         .pid = image->pid,
-        .name = slash        ? slash + 1
-                : image->exe ? image->exe
-                             : "",
+        .name = tide_image_program(image),
         .image = image,
         .view = &looking.view,
         .n_rows = n_rows(arguments),

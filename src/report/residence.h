@@ -40,3 +40,49 @@ void tide_residence_places_done(struct tide_residence_places *places);
 // "load, src/index.c:88": the place of the program that mapped a file; NULL: not known.
 char *tide_residence_file_mapper(const struct tide_residence_subject *subject,
                                  const struct tide_residence_file *file);
+// ---- told ----
+//
+// The table and what it means, in words: what the command prints and the page shows.
+struct tide_residence_line {
+  int64_t bytes;  // below zero: not in memory
+  bool has_share; // is a part of the sum
+  char *words;    // owned; NULL: there is no such line
+};
+
+enum tide_residence_list_kind {
+  TIDE_RESIDENCE_LIST_ROWS, // these add up to the sum
+  TIDE_RESIDENCE_LIST_PLACES,
+  TIDE_RESIDENCE_LIST_PINS,
+  TIDE_RESIDENCE_LIST_LARGE,
+  TIDE_RESIDENCE_LIST_ARENAS,
+  TIDE_RESIDENCE_LIST_FILES,
+  TIDE_RESIDENCE_LISTS
+};
+const char *tide_residence_list_key(enum tide_residence_list_kind kind);
+const char *tide_residence_list_title(enum tide_residence_list_kind kind); // NULL: of the rows
+
+struct tide_residence_list {
+  struct tide_residence_line *lines;
+  size_t n, cap;
+  size_t n_left; // of those worth a line
+};
+
+enum tide_residence_note {
+  TIDE_RESIDENCE_NOTE_FREE,
+  TIDE_RESIDENCE_NOTE_BESIDE,
+  TIDE_RESIDENCE_NOTE_MISSED,
+  TIDE_RESIDENCE_NOTE_LIMITS,
+  TIDE_RESIDENCE_NOTES
+};
+const char *tide_residence_note_label(enum tide_residence_note note);
+
+struct tide_residence_told {
+  char *title;
+  struct tide_residence_list lists[TIDE_RESIDENCE_LISTS];
+  struct tide_residence_line sum;
+  struct tide_residence_line absent; // beside the sum: asked for, and not in memory
+  char *notes[TIDE_RESIDENCE_NOTES]; // NULL: there is nothing to say
+};
+void tide_residence_told_make(const struct tide_residence_subject *subject, struct tide_style style,
+                              struct tide_residence_told *ret_told);
+void tide_residence_told_done(struct tide_residence_told *told);

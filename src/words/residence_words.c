@@ -34,6 +34,40 @@ const struct tide_residence *tide_residence_highest(const struct tide_image *ima
   return last;
 }
 
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+  return a > b ? a - b : b - a;
+}
+
+const struct tide_residence *tide_residence_nearest(const struct tide_image *image,
+                                                    uint64_t time_ns)
+{
+  const struct tide_residence *best = NULL;
+  for (size_t i = 0; i < image->n_residences; i++)
+    if (!best || distance(image->residences[i].time_ns, time_ns) < distance(best->time_ns, time_ns))
+      best = &image->residences[i];
+  return best;
+}
+
+char *tide_residence_none_words(const struct tide_image *image)
+{
+  if (tide_image_is_merged(image))
+    return tide_strdup("where memory was is told of one process at a time, and this is the sum of "
+                       "several: look at one of the captures that were merged");
+  return tide_sprintf("nobody looked where the memory of this process was: %s. Of one that runs: "
+                      "tidemark maps PID",
+                      image->origin ? "another tool recorded it, and such files do not tell"
+                                    : "it was recorded by an older tidemark, or it ended too soon");
+}
+
+char *tide_residence_when_words(const struct tide_image *image,
+                                const struct tide_residence *residence, struct tide_style style)
+{
+  char time[TIDE_UNITS_MAX];
+  uint64_t at = residence->time_ns, start = image->start_ns;
+  return tide_sprintf("at %s", tide_units_time(time, at > start ? at - start : 0, style.utf8));
+}
+
 static const char *keeper(const struct tide_residence *residence)
 {
   return residence->heap == TIDE_HEAP_GLIBC      ? "malloc"
@@ -78,16 +112,15 @@ char *tide_residence_why_words(const struct tide_image *image, struct tide_style
 {
   const struct tide_residence *most = tide_residence_highest(image);
   uint64_t parts[TIDE_RESIDENT_PARTS];
-  char time[TIDE_UNITS_MAX];
   if (!most)
     return NULL;
   tide_residence_parts(most, parts);
   uint64_t own = most->sum - parts[TIDE_RESIDENT_RECORDER];
   if (own < LEAST_OWN_BYTES || parts[TIDE_RESIDENT_LIVE] > own / 2)
     return NULL;
-  uint64_t at_ns = most->time_ns > image->start_ns ? most->time_ns - image->start_ns : 0;
+  TIDE_CLEANUP_FREE char *when = tide_residence_when_words(image, most, style);
   TIDE_CLEANUP_FREE char *words = tide_residence_parts_words(most, style);
-  return tide_sprintf("in memory at %s: %s", tide_units_time(time, at_ns, style.utf8), words);
+  return tide_sprintf("in memory %s: %s", when, words);
 }
 
 char *tide_residence_sentence(const struct tide_image *image, struct tide_style style)
@@ -162,11 +195,10 @@ char *tide_residence_free_words(const struct tide_residence *residence, struct t
 char *tide_residence_untouched_words(const struct tide_residence *residence,
                                      struct tide_style style)
 {
-  char untouched[TIDE_UNITS_MAX], asked[TIDE_UNITS_MAX];
+  char asked[TIDE_UNITS_MAX];
   if (!residence->untouched)
     return NULL;
-  return tide_sprintf("%s of the %s asked for is not in memory: never touched, or given back",
-                      bytes(untouched, residence->untouched, style),
+  return tide_sprintf("not in memory, of %s asked for: never touched, or given back",
                       bytes(asked, residence->asked, style));
 }
 

@@ -10,6 +10,17 @@
 // is still in memory then. NULL: there is none.
 const struct tide_residence *tide_residence_highest(const struct tide_image *image);
 
+// The table of an image that was taken nearest to a time. NULL: there is none.
+const struct tide_residence *tide_residence_nearest(const struct tide_image *image,
+                                                    uint64_t time_ns);
+
+// Why an image has no table, and what to do about it.
+char *tide_residence_none_words(const struct tide_image *image);
+
+// "at 1.20 s" since the image began.
+char *tide_residence_when_words(const struct tide_image *image,
+                                const struct tide_residence *residence, struct tide_style style);
+
 // Why RSS was so much more than the heap: "at 1.20 s: live blocks 13.0 MiB; 210 MiB freed but kept
 // by malloc (a trim would give back 180 MiB); files 3.2 MiB". NULL: it was not, or nobody looked.
 char *tide_residence_why_words(const struct tide_image *image, struct tide_style style);
@@ -25,7 +36,7 @@ char *tide_residence_sum_words(const struct tide_residence *residence, struct ti
 // What of the free memory can be given back, and what keeps the rest.
 char *tide_residence_free_words(const struct tide_residence *residence, struct tide_style style);
 
-// Blocks that were asked for and never touched.
+// Beside how many bytes were asked for and are not in memory: of how many, and why.
 char *tide_residence_untouched_words(const struct tide_residence *residence,
                                      struct tide_style style);
 
