@@ -214,6 +214,20 @@ static void note_pruned(struct tide_statements *statements, const struct tide_pa
   tide_statements_add_note(statements, text);
 }
 
+static struct tide_buf make_residence(struct tide_profile *profile, struct tide_naming *naming)
+{
+  struct tide_sink sink;
+  struct tide_json json;
+  struct tide_view view;
+  tide_sink_init(&sink, NULL);
+  tide_json_init(&json, &sink);
+  json.break_depth = 0;
+  tide_view_init(&view, profile, naming, NULL, false);
+  tide_page_residence_write(&json, profile->image, &view);
+  tide_view_done(&view);
+  return sink.buf;
+}
+
 // Of a run that has not ended, or whose end was not written, what is said while it goes on: whether
 // it does, the server knows.
 void tide_page_told_init(struct tide_page_told *told, const struct tide_profile *profile,
@@ -229,6 +243,7 @@ void tide_page_told_init(struct tide_page_told *told, const struct tide_profile 
   how.is_running = true;
   if (!capture->finished && !profile->image->origin)
     told->so_far = tide_statements_new(own, naming, &how);
+  told->residence = make_residence(own, naming);
   tide_profile_free(own);
 }
 
@@ -236,6 +251,7 @@ void tide_page_told_done(struct tide_page_told *told)
 {
   tide_statements_free(told->verdict);
   tide_statements_free(told->so_far);
+  tide_buf_done(&told->residence);
 }
 
 void tide_page_facts_write(struct tide_json *json, const struct tide_profile *profile,
@@ -262,6 +278,8 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   tide_page_words_write(json, profile->image);
   write_has(json, profile->image);
   write_pruned(json, options, data);
+  tide_json_key(json, "residence");
+  tide_json_raw(json, told->residence.data, told->residence.n);
 }
 
 void tide_page_compared_write(struct tide_json *json, const struct tide_page_capture *own,

@@ -11,6 +11,7 @@
 #include "page/page_column.h"
 #include "profile/profile.h"
 #include "view/naming.h"
+#include "view/view.h"
 #include "words/statements.h"
 
 #define TIDE_PAGE_KEEP_ALL SIZE_MAX
@@ -54,6 +55,7 @@ char *tide_page_data_file(const struct tide_page_data *data, uint32_t text);
 struct tide_page_told { // what happened, in sentences
   struct tide_statements *verdict;
   struct tide_statements *so_far; // the same while the run goes on; NULL: it does not
+  struct tide_buf residence;      // where the resident memory was: JSON
 };
 
 void tide_page_told_init(struct tide_page_told *told, const struct tide_profile *profile,
@@ -69,6 +71,10 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
 
 // A member of it, "words" (page_words.c).
 void tide_page_words_write(struct tide_json *json, const struct tide_image *image);
+
+// An object: the value of another, "residence" (page_residence.c).
+void tide_page_residence_write(struct tide_json *json, const struct tide_image *image,
+                               struct tide_view *view);
 
 struct tide_page_capture {
   const struct tide_capture *capture;

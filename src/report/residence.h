@@ -40,6 +40,7 @@ void tide_residence_places_done(struct tide_residence_places *places);
 // "load, src/index.c:88": the place of the program that mapped a file; NULL: not known.
 char *tide_residence_file_mapper(const struct tide_residence_subject *subject,
                                  const struct tide_residence_file *file);
+
 // ---- told ----
 //
 // The table and what it means, in words: what the command prints and the page shows.

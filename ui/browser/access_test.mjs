@@ -21,7 +21,7 @@ async function violations(page) {
     .map(({ id, nodes }) => `${id}: ${nodes[0].target} ${nodes[0].failureSummary}`);
 }
 
-async function expectAccessible(page, what) {
+export async function expectAccessible(page, what) {
   const found = await violations(page);
   expect(!found.length, `${what}: ${found.join(" | ").slice(0, 900)}`);
 }

@@ -39,6 +39,28 @@ int main(int argc, char **argv)
 }
 `;
 
+// Of most blocks one in eight survives; it stands still before that and after it.
+export const FRAGMENTED = `
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define KEEP __attribute__((noipa))
+enum { N = 24000 };
+static char *held[N];
+KEEP static char *session(void) { return memset(malloc(1000), 1, 1000); }
+KEEP static char *request(void) { return memset(malloc(1000), 2, 1000); }
+int main(void)
+{
+  char *capacity = malloc(20 << 20);
+  capacity[0] = 1;
+  for (int i = 0; i < N; i++) held[i] = i % 8 ? request() : session();
+  usleep(400000);
+  for (int i = 0; i < N; i++) if (i % 8) free(held[i]);
+  usleep(400000);
+  return 0;
+}
+`;
+
 // Goes on until it is told to end.
 export const ENDLESS = `
 #include <stdlib.h>

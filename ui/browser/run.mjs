@@ -10,6 +10,7 @@ import { tests as access } from "./access_test.mjs";
 import { tests as deeds } from "./deeds_test.mjs";
 import { tests as files } from "./files_test.mjs";
 import { tests as looks } from "./looks_test.mjs";
+import { tests as memory } from "./memory_test.mjs";
 import { tests as numbers } from "./numbers_test.mjs";
 import { PHASES } from "./programs.mjs";
 import { Ground, launch, runAll } from "./stage.mjs";
@@ -32,7 +33,8 @@ try {
   ground.tide("run", "-q", "-o", "more.tide", "--", phases, "15");
   ground.served = await ground.view("phases.tide");
   ground.compared = await ground.view("phases.tide", "more.tide");
-  const tests = { ...numbers, ...looks, ...deeds, ...access, ...files, ...unrecorded };
+  const seen = { ...numbers, ...looks, ...memory };
+  const tests = { ...seen, ...deeds, ...access, ...files, ...unrecorded };
   process.exitCode = await runAll(tests, ground, options.filter);
 } finally {
   await browser.close();

@@ -38,6 +38,7 @@ test("every word comes back", () => {
   for (const group of groupKinds) comesBack({ group });
   for (const change of CHANGES) comesBack({ change });
   for (const theme of ["system", "light", "dark"] as const) comesBack({ theme });
+  for (const table of ["rss", "peak", 0, 1_500_296_030] as const) comesBack({ table });
   comesBack({ unit: "blocks", edge: "from", sort: "peak", up: true, process: 3, capture: 1 });
   comesBack({ runtime: true, collapse: false, lines: true, invert: true, flip: true, rss: false });
 });

@@ -8,7 +8,7 @@ import { basename, join, resolve } from "node:path";
 import { inflateSync } from "node:zlib";
 import type { PageFacts } from "../src/app/load.ts";
 import { decode } from "../src/engine/decode.ts";
-import type { Model } from "../src/engine/model.ts";
+import type { Model, Residence } from "../src/engine/model.ts";
 import { unroll, unrollTree } from "./report.ts";
 
 export const BUILD = process.env.TIDE_BUILD ?? "../build";
@@ -147,6 +147,21 @@ export function cut(): string {
 
 export function recordedCommand(name: string, ...command: string[]): string {
   return record(scratch(`${name}.tide`), command);
+}
+
+// A program that stands still now and then, recorded until there are tables of its memory as they
+// are wanted: on a busy machine one may be taken too late.
+export function recordedTables(
+  source: string, flags: string, isWanted: (found: Residence) => boolean,
+): string {
+  const file = scratch(`${source}-tables.tide`);
+  const program = compiled(source, flags);
+  const isThere = () => known.has(file) && isWanted(modelOf(file).facts.residence);
+  for (let i = 0; i < TRIES && !isThere(); i++) {
+    known.delete(file);
+    record(file, [program]);
+  }
+  return file;
 }
 
 // A program, compiled and not recorded.

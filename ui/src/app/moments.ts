@@ -40,14 +40,23 @@ function lastSnapshot(): number | null {
   return count ? count - 1 : null;
 }
 
+// The same for what is known at other moments than snapshots; null: none was selected.
+export const selectedTime = computed<"peak" | number | null>(() => {
+  const { measure, at, from, to } = state.value;
+  if (at !== null || to !== null) return at ?? to;
+  if (measure === "peak") return "peak";
+  return measure === "live" && from === null ? endNs.value : null;
+});
+
 export function isPeak(snapshot: number): boolean {
   return snapshot !== START && snapshot === snapshotOfKind(model.value, "peak");
 }
 
 export function selectMoment(snapshot: number, write: typeof go = go): void {
-  if (isPeak(snapshot)) write({ measure: "peak", at: null, from: null, to: null });
-  else if (snapshot === lastSnapshot()) write({ measure: "live", at: null, from: null, to: null });
-  else write({ measure: "live", at: timeOf(model.value, snapshot), from: null, to: null });
+  const isEdge = isPeak(snapshot) || snapshot === lastSnapshot();
+  const at = isEdge ? null : timeOf(model.value, snapshot);
+  const measure = isPeak(snapshot) ? "peak" : "live";
+  write({ measure, at, table: null, from: null, to: null });
 }
 
 // What is asked of a range, as far as that can be answered for it.
@@ -64,7 +73,7 @@ export function selectRange(a: number, b: number, write: typeof go = go): void {
   const asked = had === null && measure === "live" ? "grown" : measure; // of a moment until now
   const next = rangeMeasure(asked, first, last);
   const from = timeOf(model.value, first);
-  write({ measure: next, at: null, from, to: timeOf(model.value, last) });
+  write({ measure: next, at: null, table: null, from, to: timeOf(model.value, last) });
 }
 
 export function moveEdge(edge: "from" | "to", snapshot: number, write: typeof go = go): void {
@@ -82,11 +91,11 @@ export function clearRange(): void {
 }
 
 export function toPeak(): void {
-  go({ measure: "peak", at: null, from: null, to: null });
+  go({ measure: "peak", at: null, table: null, from: null, to: null });
 }
 
 export function toEnd(): void {
-  go({ measure: "live", at: null, from: null, to: null });
+  go({ measure: "live", at: null, table: null, from: null, to: null });
 }
 
 // The next of the moments that stand out, in either direction.

@@ -14,6 +14,7 @@ import { GraphPane, Overview } from "./graph.tsx";
 import { Help } from "./help.tsx";
 import { isHelpOpen } from "./keys.ts";
 import { LeaksPane } from "./leaks.tsx";
+import { MemoryPane } from "./memory.tsx";
 import { SandwichPane } from "./sandwich.tsx";
 import {
   announcement,
@@ -48,11 +49,12 @@ const components: Record<Pane, FunctionComponent> = {
   threads: ThreadsPane,
   source: SourcePane,
   diff: DiffPane,
+  memory: MemoryPane,
   about: AboutPane,
 };
 
 // Panes that are about the whole run whatever is asked.
-const wholeRun: Pane[] = ["about", "sizes", "leaks", "diff"];
+const wholeRun: Pane[] = ["about", "sizes", "leaks", "diff", "memory"];
 
 export function Shell() {
   const pane = use(chosenPane);

@@ -9,6 +9,7 @@
 
 import { signal } from "@preact/signals-core";
 import { CHANGES, type Change } from "../engine/diff.ts";
+import type { Choice } from "../engine/residence.ts";
 
 export const measures = ["peak", "live", "total", "grown", "leak", "temp"] as const;
 export type MeasureWord = (typeof measures)[number];
@@ -24,6 +25,7 @@ export const panes = [
   "threads",
   "source",
   "diff",
+  "memory",
   "about",
 ] as const;
 export type Pane = (typeof panes)[number];
@@ -59,6 +61,7 @@ export interface State {
   measure: MeasureWord | null; // null: the first that the capture holds of peak, live and total
   unit: "bytes" | "blocks";
   at: number | null; // of live: a moment; null: the end
+  table: Choice | null; // of resident memory; null: that of the moment, else the command's choice
   from: number | null; // a part of the run
   to: number | null;
   edge: "from" | "to"; // of live in a part of the run: at which end
@@ -94,6 +97,7 @@ export function emptyState(): State {
     measure: null,
     unit: "bytes",
     at: null,
+    table: null,
     from: null,
     to: null,
     edge: "to",
@@ -167,6 +171,7 @@ const readers: Record<string, Reader> = {
   measure: (s, text) => (s.measure = oneOf(measures, text)),
   unit: (s, text) => (s.unit = text === "blocks" ? "blocks" : "bytes"),
   at: time("at"),
+  table: (s, text) => (s.table = oneOf(["rss", "peak"] as const, text) ?? parseTime(text)),
   from: time("from"),
   to: time("to"),
   edge: (s, text) => (s.edge = text === "from" ? "from" : "to"),
@@ -223,6 +228,7 @@ export function formatState(state: State): string {
       for (const name of state[key]) add(key, name);
     else if (value === null || value === none[key]) continue;
     else if (key === "at" || key === "from" || key === "to") add(key, timeText(value as number));
+    else if (key === "table") add(key, typeof value === "number" ? timeText(value) : String(value));
     else if (key === "base") add(key, value === "capture" ? value : timeText(value as number));
     else add(key, typeof value === "boolean" ? String(Number(value)) : String(value));
   }

@@ -20,7 +20,7 @@ import { hasRates, indexAt, makeTimeline, rateBins, rates, steps } from "./timel
 import { colour, isDark } from "./theme.ts";
 import { sentence } from "./words.ts";
 
-const AXIS = 72; // pixels for the numbers at the left
+export const AXIS = 72; // pixels for the numbers at the left
 const RATE_SHARE = 0.2; // of the height, for the rate at the bottom
 const RATE_GAP = 0.05; // and between it and the rest
 
@@ -122,7 +122,7 @@ function options(drawn: Drawn, width: number, height: number): uPlot.Options {
   };
 }
 
-function useWidth(): [RefObject<HTMLDivElement>, number] {
+export function useWidth(): [RefObject<HTMLDivElement>, number] {
   const ref = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {

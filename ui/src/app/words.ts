@@ -23,6 +23,7 @@ const paneWords: Record<Pane, string> = {
   threads: "Threads",
   source: "Source",
   diff: "Compare",
+  memory: "Resident memory",
   about: "About",
 };
 

@@ -40,6 +40,20 @@ function checkTold(told: unknown): void {
     fail("its facts do not say what happened");
 }
 
+function checkResidence(residence: unknown): void {
+  const isLine = (one: unknown) =>
+    isObject(one) && Number.isFinite(one.bytes) && typeof one.words === "string";
+  const areLines = (all: unknown) => Array.isArray(all) && all.every(isLine);
+  const isList = (one: unknown) => isObject(one) && areLines(one.lines);
+  const isTable = (one: unknown) =>
+    isObject(one) && Number.isFinite(one.time_ns) && areLines(one.rows) && isLine(one.sum) &&
+    Array.isArray(one.parts) && one.parts.every(Number.isFinite) &&
+    Array.isArray(one.notes) && Array.isArray(one.lists) && one.lists.every(isList);
+  if (!isObject(residence) || !Array.isArray(residence.tables) || !Array.isArray(residence.parts) ||
+      !Array.isArray(residence.choices) || !residence.tables.every(isTable))
+    fail("its facts do not say where the memory was");
+}
+
 // Only what the engine itself relies on: everything else is shown as it is.
 function checkFacts(facts: Record<string, unknown>): void {
   const objects = ["capture", "image", "totals", "pages", "completeness", "host", "has",
@@ -52,6 +66,7 @@ function checkFacts(facts: Record<string, unknown>): void {
       fail(`its facts have no list "${key}"`);
   for (const told of [facts.verdict, facts.verdict_so_far ?? facts.verdict])
     checkTold(told);
+  checkResidence(facts.residence);
   const image = facts.image as Record<string, unknown>;
   if (!Array.isArray(image.lacks) || !Array.isArray(image.command))
     fail("its facts do not say what the image lacks");

@@ -187,6 +187,38 @@ export interface SelectionWords {
   kept_class: string; // and its lifetime
 }
 
+// Where the resident memory was, in the lines of "tidemark maps".
+export interface ResidenceLine {
+  bytes: number; // below zero: not in memory
+  share: boolean; // is a part of the sum
+  words: string;
+}
+export interface ResidenceList {
+  key: "places" | "pins" | "large" | "arenas" | "files";
+  title: string;
+  lines: ResidenceLine[];
+  left: number; // that are not listed
+}
+export interface ResidenceTable {
+  time_ns: number;
+  when: string;
+  parts: number[]; // bytes, by the list of parts
+  title: string;
+  rows: ResidenceLine[]; // these add up to the sum
+  sum: ResidenceLine;
+  absent: ResidenceLine | null; // asked for, and not in memory
+  notes: { label: string; text: string }[];
+  lists: ResidenceList[];
+}
+export interface Residence {
+  none: string | null; // why there is no table
+  between: string; // what a picture of them over time shows between two
+  rss_is_own: boolean; // the RSS of ticks is without the recorder's part
+  choices: { key: "rss" | "peak"; words: string; table: number }[];
+  parts: { key: string; words: string }[]; // the last one is the recorder's
+  tables: ResidenceTable[]; // by rising time
+}
+
 export interface Facts {
   schema: string;
   tool_version: string;
@@ -234,4 +266,5 @@ export interface Facts {
   wrappers: { function: string; module: string; callers: number }[]; // folded for their shape
   has: { temporary_bytes: boolean; counts: boolean; late_frees?: boolean };
   pruned: { stacks: number; of: number; by_place: boolean; limit_bytes: number } | null;
+  residence: Residence;
 }

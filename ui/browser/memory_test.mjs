@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the resident memory was: the table of every moment as "tidemark maps" has it, the kinds
+// over time, and what is said where there is none.
+
+import { expectAccessible } from "./access_test.mjs";
+import { FRAGMENTED } from "./programs.mjs";
+import { becomes, exactUnits, expect, expectEqual, importSource, shown } from "./stage.mjs";
+
+const units = exactUnits(await importSource("src/engine/units.ts"));
+const TRIES = 6;
+
+// Recorded until there is a table of before the frees and one of after: a busy machine may be late.
+function record(ground) {
+  if (ground.fragmented) return ground.fragmented;
+  const program = ground.build("fragmented", FRAGMENTED);
+  for (let i = 0; i < TRIES; i++) {
+    ground.tide("run", "-q", "-f", "-o", "fragmented.tide", "--", program);
+    const looks = ground.json("report", "fragmented.tide").totals.rss_by_kind ?? [];
+    ground.fragmented = { looks, name: "fragmented.tide" };
+    if (looks.some(({ held }) => held > 8 << 20) && looks.length > 1) break;
+  }
+  expect(ground.fragmented.looks.length > 1, "nobody looked twice");
+  return ground.fragmented;
+}
+
+async function served(ground) {
+  const { name } = record(ground);
+  ground.memory ??= await ground.view(name);
+  return ground.memory.url;
+}
+
+const texts = (page, what) =>
+  page.locator(what).evaluateAll((all) =>
+    all.map((one) => one.textContent.replaceAll("\u00a0", " ").trim()));
+
+const title = async (page) => (await texts(page, ".memory h2"))[0];
+
+// What a colour of the page is, as three numbers from 0 to 255.
+const colours = (page, of) =>
+  page.locator(of).evaluateAll((all) =>
+    all.map((one) => getComputedStyle(one).backgroundColor.match(/[\d.]+/g).map(Number)));
+
+function luminance([red, green, blue]) {
+  const linear = (n) => (n <= 10 ? n / 3294 : ((n / 255 + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+}
+
+function contrast(a, b) {
+  const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+  return (high + 0.05) / (low + 0.05);
+}
+
+export const tests = {
+  async memory_is_that_of_maps(ground, look) {
+    const { name, looks } = record(ground);
+    const page = await look(`${await served(ground)}#pane=memory`);
+    await page.locator(".residence.rows").waitFor();
+    const wanted = ground.json("maps", name);
+    const rows = Object.values(wanted.rows).filter((n) => n > 0);
+    const absent = wanted.heap.untouched ? [units.bytes(-wanted.heap.untouched)] : [];
+    const numbers = await texts(page, ".residence.rows td.number:first-child");
+    expectEqual(numbers, [...rows, wanted.sum].map(units.bytes).concat(absent), "the rows");
+    const said = ground.tide("maps", name).replace(/\s+/g, " ");
+    for (const words of await texts(page, ".residence th, .residence-notes dd"))
+      expect(said.includes(words), `"${words}" is not in ${said}`);
+    expect((await texts(page, ".residence.pins th"))[0].startsWith("session, "), "who pins");
+    const select = page.getByLabel("Taken");
+    expectEqual(await select.locator("option").count(), looks.length + 2, "moments to choose");
+    await select.selectOption("peak");
+    await page.waitForFunction(() => location.hash.includes("table=peak"));
+    const [first] = looks;
+    await select.selectOption({ index: 2 });
+    const start = ground.json("report", name).image.start_ns;
+    const at = `at ${units.time(first.time_ns - start)}`;
+    await becomes(async () => (await title(page)).endsWith(at), true, `the first table, ${at}`);
+    const then = await texts(page, ".residence.rows .sum td:first-child");
+    const early = ground.json("maps", name, "--at", "start");
+    expectEqual(then, [units.bytes(early.sum)], "its sum");
+    await page.keyboard.press("Tab"); // off the list, whose keys are its own
+    await page.keyboard.press("e");
+    const end = `at ${units.time(looks.at(-1).time_ns - start)}`;
+    await becomes(async () => (await title(page)).endsWith(end), true, `the last table, ${end}`);
+  },
+
+  async memory_over_time(ground, look) {
+    const { looks } = record(ground);
+    const page = await look(`${await served(ground)}#pane=memory`);
+    await page.locator(".memory-chart .look").first().waitFor();
+    expectEqual(await page.locator(".memory-chart .look").count(), looks.length, "columns");
+    const last = page.locator(".memory-chart .look").last().locator("rect").first();
+    const box = await last.boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y - 5);
+    await page.locator(".memory-tip").waitFor();
+    const { time_ns, trim, ...parts } = looks.at(-1);
+    const keys = ["live", "held", "files", "stacks", "other", "recorder"];
+    const wanted = keys.map((key) => units.bytes(parts[key]));
+    expectEqual(await texts(page, ".memory-tip td.number:nth-child(2)"), wanted, "every part");
+    await page.mouse.click(box.x + box.width / 2, box.y - 5);
+    await page.waitForFunction(() => /table=[\d.]+s/.test(location.hash));
+    const column = page.locator(".memory-chart .look").last().locator("rect");
+    const height = async (i) => (await column.nth(i).boundingBox()).height;
+    const scale = (await height(0)) / parts.live;
+    expect(Math.abs((await height(1)) - scale * parts.held) < 1, "heights are not as the numbers");
+  },
+
+  async memory_in_both_themes(ground, look) {
+    const url = await served(ground);
+    for (const theme of ["light", "dark"]) {
+      const page = await look(`${url}#pane=memory&theme=${theme}`);
+      await page.locator(".memory-chart .swatch").first().waitFor();
+      const swatches = await colours(page, ".memory-chart .legend .swatch");
+      const [ground_] = await colours(page, "html");
+      expectEqual(new Set(swatches.map(String)).size, 6, "colours");
+      for (const one of swatches)
+        expect(contrast(one, ground_) >= 3, `${one} on ${ground_}: ${contrast(one, ground_)}`);
+      await expectAccessible(page, theme);
+    }
+  },
+
+  async memory_on_a_phone(ground, look) {
+    const viewport = { width: 400, height: 800 };
+    const page = await look(`${await served(ground)}#pane=memory`, { viewport });
+    const box = await page.locator(".memory-chart svg").boundingBox();
+    await page.mouse.move(box.x + box.width * 0.7, box.y + 60);
+    await page.locator(".memory-tip").waitFor();
+    await shown(page);
+    const wide = () => page.evaluate(() => document.documentElement.scrollWidth);
+    expectEqual(await wide(), 400, "pixels wide");
+  },
+
+  async memory_of_none(ground, look) {
+    record(ground);
+    const merged = ["merge", "-f", "-o", "sum.tide", "fragmented.tide", "fragmented.tide"];
+    ground.tide(...merged);
+    for (const file of [`${ground.golden}/dhat.json`, "sum.tide"]) {
+      const { url } = await ground.view(file);
+      const page = await look(`${url}#pane=memory`);
+      const words = await page.locator(".memory .nothing").innerText();
+      const why = ground.run(ground.tidemark, "maps", file).stderr.replace(/\s+/g, " ");
+      expect(why.includes(words.slice(1).replace(/\.$/, "")), `"${words}" is not in ${why}`);
+    }
+  },
+};
