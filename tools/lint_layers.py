@@ -11,7 +11,8 @@
  - every header compiles alone;
  - the recorder's core (rt, store, unwind, record) knows neither loader nor pthread nor TLS;
  - a struct's tag is of one header alone (but for arch/), and no function's name is of both chains,
-   so that they can be linked together.
+   so that they can be linked together;
+ - a static function of one word is of one file alone, and the word says something.
 
 Prints one line per finding, exits 1 when there is one.
 """
@@ -39,6 +40,9 @@ CORE = {"rt", "store", "unwind", "record"}
 HOSTS_AFFAIR = re.compile(r"^\s*#\s*include\s+<(dlfcn|link|pthread|threads|stdio|stdlib)\.h>"
                           r"|\b(__thread|_Thread_local|errno)\b(?!\.h)")
 NAME_OF_TAG = re.compile(r"^(?:struct|enum|union) (tide_\w+) \{", re.M)
+# A static of one word, and those words that say nothing wherever they stand.
+ONE_WORD_STATIC = re.compile(r"^static (?:[a-z_0-9]+ )*[a-z_0-9]+[ *]+([a-z0-9]+)\(", re.M)
+NOTHING_SAID = {"check", "do", "handle", "judge", "process", "put", "tell"}
 NAME_OF_FUNCTION = re.compile(r"^(?!static|typedef)\w[\w *]*?\b(tide_\w+)\(", re.M)
 
 findings = []
@@ -167,6 +171,21 @@ def check_chains(sources):
                 finding(path, 1, f"{name} is of {other.relative_to(ROOT)}, too")
 
 
+def check_statics(sources):
+    """A function of one word is found by that word: it is in one file, its twins' of the other
+    architecture apart."""
+    found = {}
+    for path in sources:
+        home = re.sub(r"/arch/\w+/", "/arch/", path.as_posix())
+        for name in ONE_WORD_STATIC.findall(path.read_text()):
+            other_home, other = found.setdefault(name, (home, path))
+            if name in NOTHING_SAID:
+                finding(path, 1, f"{name}(): says nothing; a second word says what of")
+            elif other_home != home:
+                finding(path, 1, f"{name}() is a static of {other.relative_to(ROOT)}, too: "
+                                 "a second word tells them apart")
+
+
 def main():
     layers = read_layers()
     options = read_options()
@@ -186,6 +205,7 @@ def main():
             sources.append(path)
     check_arch_twins(sources)
     check_chains(sources)
+    check_statics(sources)
     check_headers([path for path in sources if path.suffix == ".h"])
     for text in findings:
         print(text)

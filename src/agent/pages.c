@@ -20,8 +20,8 @@ TIDE_HOT struct tide_regs regs_of(const struct tide_agent_seat *seat,
   return outer ? TIDE_FRAME_REGS(outer) : TIDE_FRAME_REGS(f);
 }
 
-static uint64_t map(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
-                    const struct tide_agent_frame *f)
+static uint64_t hooked_map(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                           const struct tide_agent_frame *f)
 {
   uint64_t p = tide_agent_call(hook, f);
   if (p != (uint64_t)MAP_FAILED)
@@ -29,8 +29,8 @@ static uint64_t map(struct tide_agent_seat *seat, const struct tide_agent_hook *
   return p;
 }
 
-static uint64_t unmap(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
-                      const struct tide_agent_frame *f)
+static uint64_t hooked_unmap(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                             const struct tide_agent_frame *f)
 {
   uint64_t at = TIDE_FRAME_ARGUMENT(f, 0), bytes = TIDE_FRAME_ARGUMENT(f, 1);
   if (!(at & (tide_sys_page_bytes - 1)) && bytes)
@@ -72,8 +72,8 @@ uint64_t tide_agent_paging(struct tide_agent_seat *seat, const struct tide_agent
   if (tide_agent_is_by_itself(hook, f))
     return tide_agent_call(hook, f);
   switch (hook->role) {
-  case TIDE_ROLE_MAP: return map(seat, hook, f);
-  case TIDE_ROLE_UNMAP: return unmap(seat, hook, f);
+  case TIDE_ROLE_MAP: return hooked_map(seat, hook, f);
+  case TIDE_ROLE_UNMAP: return hooked_unmap(seat, hook, f);
   case TIDE_ROLE_REMAP: return remap(seat, hook, f);
   case TIDE_ROLE_BREAK: return move_break(seat, hook, f);
   default: return tide_agent_call(hook, f);

@@ -30,8 +30,8 @@ static enum tide_err unfit(const struct tide_agent_image *image, const char *why
 }
 
 // Code first, then what is written: that is how our linker script of flags lays it out.
-static enum tide_err measure(struct tide_agent_image *image, size_t n_segments,
-                             struct tide_diag *diag)
+static enum tide_err measure_segments(struct tide_agent_image *image, size_t n_segments,
+                                      struct tide_diag *diag)
 {
   for (size_t i = 0; i < n_segments; i++) {
     GElf_Phdr s;
@@ -79,7 +79,7 @@ enum tide_err tide_agent_image_read(const char *path, struct tide_agent_image *r
   if (err)
     return err;
   elf_getphdrnum(image.elf->elf, &n_segments);
-  err = measure(&image, n_segments, diag);
+  err = measure_segments(&image, n_segments, diag);
   if (!err) {
     image.bytes = tide_alloc(image.n_bytes);
     err = copy_segments(&image, n_segments, diag);

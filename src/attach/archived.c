@@ -125,7 +125,7 @@ static void apply_relocations(const struct member *m, size_t section, struct tid
   }
 }
 
-static void measure(struct tide_archived *unit)
+static void measure_unit(struct tide_archived *unit)
 {
   size_t run = 0;
   for (size_t i = 0; i < unit->n; i++) {
@@ -158,7 +158,7 @@ static void read_section(const struct member *m, Elf_Scn *scn, struct tide_archi
   unit.is_fixed = tide_alloc(unit.n);
   memset(unit.is_fixed, 1, unit.n);
   apply_relocations(m, elf_ndxscn(scn), &unit);
-  measure(&unit);
+  measure_unit(&unit);
   TIDE_GROW(archive->all, archive->n, archive->cap);
   archive->all[archive->n++] = unit;
 }

@@ -32,7 +32,7 @@
 
 enum { SYSCALL_STOP = SIGTRAP | 0x80, MAX_LOADER_STOPS = 200000, R_STATE_AT = 24 };
 
-static long trace(long request, pid_t tid, uint64_t data)
+static long trace_newcomer(long request, pid_t tid, uint64_t data)
 {
   return ptrace(request, tid, 0, data);
 }
@@ -42,7 +42,7 @@ bool tide_at_exec_seize(pid_t tid, bool spawns)
   uint64_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
   if (spawns)
     options |= PTRACE_O_TRACEVFORK | PTRACE_O_TRACEFORK;
-  return !trace(PTRACE_SEIZE, tid, options);
+  return !trace_newcomer(PTRACE_SEIZE, tid, options);
 }
 
 static int event_of(int status)
@@ -60,9 +60,9 @@ static void pass_over(pid_t tid, int status)
 {
   int signal = WSTOPSIG(status), event = event_of(status);
   if (event == PTRACE_EVENT_STOP && is_job_control(signal))
-    trace(PTRACE_LISTEN, tid, 0);
+    trace_newcomer(PTRACE_LISTEN, tid, 0);
   else
-    trace(PTRACE_CONT, tid, event || signal == SYSCALL_STOP ? 0 : (uint64_t)signal);
+    trace_newcomer(PTRACE_CONT, tid, event || signal == SYSCALL_STOP ? 0 : (uint64_t)signal);
 }
 
 static bool step_to_syscall(pid_t tid)
@@ -70,7 +70,7 @@ static bool step_to_syscall(pid_t tid)
   int status;
   uint64_t signal = 0;
   for (;;) {
-    if (trace(PTRACE_SYSCALL, tid, signal) || waitpid(tid, &status, __WALL) < 0 ||
+    if (trace_newcomer(PTRACE_SYSCALL, tid, signal) || waitpid(tid, &status, __WALL) < 0 ||
         !WIFSTOPPED(status))
       return false;
     if (WSTOPSIG(status) == SYSCALL_STOP)
@@ -110,7 +110,7 @@ pid_t tide_at_exec_await(int words)
     if (!WIFSTOPPED(status))
       continue;
     if (event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_FORK)
-      trace(PTRACE_DETACH, tid, 0); // the child is ours by itself
+      trace_newcomer(PTRACE_DETACH, tid, 0); // the child is ours by itself
     else if (event == PTRACE_EVENT_EXEC)
       found = step_to_syscall(tid) ? tid : 0; // to the exec's end
     else
@@ -124,7 +124,7 @@ pid_t tide_at_exec_await(int words)
 void tide_at_exec_go(pid_t pid, uint64_t signals)
 {
   int first = signals ? __builtin_ctzll(signals) : 0;
-  trace(PTRACE_DETACH, pid, (uint64_t)first);
+  trace_newcomer(PTRACE_DETACH, pid, (uint64_t)first);
   for (int i = first + 1; i < NSIG && i < 64; i++)
     if (signals >> i & 1)
       kill(pid, i);

@@ -70,7 +70,7 @@ static bool is_listed(const struct tide_loaded_list *list, const char *path)
 }
 
 // True: it is a library for this program, and on the list now.
-static bool take(struct search *s, const char *path)
+static bool take_library(struct search *s, const char *path)
 {
   struct tide_loaded object;
   struct tide_diag ignored;
@@ -102,7 +102,7 @@ static bool take_from_dirs(struct search *s, const char *asking, const char *dir
         tag && tag <= n
             ? tide_sprintf("%.*s%.*s/%s", n_origin, origin, (int)(n - tag), dirs + tag, name)
             : tide_sprintf("%.*s/%s", n ? (int)n : 1, n ? dirs : ".", name);
-    if (take(s, path))
+    if (take_library(s, path))
       return true;
     dirs += n + (dirs[n] != 0);
   }
@@ -143,7 +143,7 @@ static bool take_from_cache(struct search *s, const char *name)
       return false;
     memcpy(&entry, at + offset, sizeof entry);
     const char *its = text_at(texts, entry.name), *path = text_at(texts, entry.path);
-    if (its && path && !strcmp(its, name) && take(s, path))
+    if (its && path && !strcmp(its, name) && take_library(s, path))
       return true;
   }
   return false;
@@ -162,14 +162,14 @@ static void read_cache(struct search *s, const char *path)
 
 // ---- all of it ----
 
-static bool find(struct search *s, size_t asking, const char *name)
+static bool find_library(struct search *s, size_t asking, const char *name)
 {
   static const char USUAL[] = "/lib64:/usr/lib64:/lib:/usr/lib";
   // The list may move while it grows; what its objects' files say does not.
   const struct tide_loaded object = s->list->all[asking], program = s->list->all[0];
   const char *runpath = dynamic_text(&object, DT_RUNPATH, 0);
   if (strchr(name, '/'))
-    return take(s, name);
+    return take_library(s, name);
   return (!runpath && take_from_dirs(s, object.path, dynamic_text(&object, DT_RPATH, 0), name)) ||
          (!runpath && take_from_dirs(s, program.path, dynamic_text(&program, DT_RPATH, 0), name)) ||
          take_from_dirs(s, ".", getenv("LD_LIBRARY_PATH"), name) ||
@@ -199,7 +199,7 @@ enum tide_err tide_needed_list_make(const char *program, const char *debug_dirs,
   for (size_t i = 0; i < list.n && list.n < MOST_OBJECTS; i++) {
     const char *name;
     for (size_t k = 0; (name = dynamic_text(&list.all[i], DT_NEEDED, k)); k++)
-      if (!find(&s, i, name))
+      if (!find_library(&s, i, name))
         note_missing(&list, name);
   }
   tide_buf_done(&s.cache);

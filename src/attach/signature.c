@@ -108,7 +108,7 @@ static size_t count_in_segment(const struct segment *s, struct tide_archived *un
   return n;
 }
 
-static void search(const struct program *p, struct tide_archived *unit)
+static void search_unit(const struct program *p, struct tide_archived *unit)
 {
   size_t n = 0;
   if (unit->n_fixed < MIN_FIXED_BYTES)
@@ -235,7 +235,7 @@ static void try_archive(const struct program *p, const char *path)
   size_t before = p->loaded->n_signed;
   if (tide_archive_read(path, p->machine, p->names->is_wanted, &archive)) {
     for (size_t i = 0; i < archive.n; i++)
-      search(p, &archive.all[i]);
+      search_unit(p, &archive.all[i]);
     while (place_called(p, &archive))
       ;
     if (is_consistent(p, &archive))

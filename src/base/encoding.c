@@ -49,7 +49,7 @@ struct tide_gzip *tide_gzip_new_zlib(struct tide_sink *sink, int level)
   return start_gzip(sink, ZLIB_WINDOW, level);
 }
 
-static void pump(struct tide_gzip *gzip, int flush)
+static void pump_gzip(struct tide_gzip *gzip, int flush)
 {
   do {
     gzip->z.next_out = gzip->out;
@@ -67,13 +67,13 @@ void tide_gzip_bytes(struct tide_gzip *gzip, const void *data, size_t n)
     piece = n < PIECE ? n : PIECE;
     gzip->z.next_in = (uint8_t *)at;
     gzip->z.avail_in = (unsigned)piece;
-    pump(gzip, Z_NO_FLUSH);
+    pump_gzip(gzip, Z_NO_FLUSH);
   }
 }
 
 void tide_gzip_finish(struct tide_gzip *gzip)
 {
-  pump(gzip, Z_FINISH);
+  pump_gzip(gzip, Z_FINISH);
   deflateEnd(&gzip->z);
   free(gzip);
 }

@@ -90,7 +90,7 @@ uint32_t tide_intern_text(struct tide_intern *intern, const char *text)
 // Open addressing with half the hash beside each id, so that growing asks nobody and few rows are
 // compared in vain.
 
-static uint32_t fold(uint64_t hash)
+static uint32_t fold_hash(uint64_t hash)
 {
   return (uint32_t)(hash ^ hash >> 32);
 }
@@ -100,11 +100,11 @@ uint32_t tide_id_index_find(const struct tide_id_index *index, uint64_t hash, ti
 {
   if (!index->n_slots)
     return UINT32_MAX;
-  for (size_t at = fold(hash);; at++) {
+  for (size_t at = fold_hash(hash);; at++) {
     const struct tide_id_slot *slot = &index->slots[at & (index->n_slots - 1)];
     if (!slot->id)
       return UINT32_MAX;
-    if (slot->hash == fold(hash) && same(table, slot->id - 1, key))
+    if (slot->hash == fold_hash(hash) && same(table, slot->id - 1, key))
       return slot->id - 1;
   }
 }
@@ -129,7 +129,7 @@ void tide_id_index_add(struct tide_id_index *index, uint64_t hash, uint32_t id)
     index->slots = slots;
     index->n_slots = n_slots;
   }
-  put_slot(index->slots, index->n_slots, (struct tide_id_slot){fold(hash), id + 1});
+  put_slot(index->slots, index->n_slots, (struct tide_id_slot){fold_hash(hash), id + 1});
   index->n++;
 }
 

@@ -159,7 +159,7 @@ struct tide_proc_marks tide_proc_marks(uint32_t pid)
 
 // Looks for a text in a file of any length, a piece at a time. The text must be shorter than half a
 // piece.
-static bool holds(int fd, const char *text, bool at_start_only)
+static bool file_holds(int fd, const char *text, bool at_start_only)
 {
   char piece[8192];
   size_t n_text = strlen(text), kept = 0;
@@ -181,17 +181,17 @@ static bool holds(int fd, const char *text, bool at_start_only)
 
 bool tide_proc_maps_hold(uint32_t pid, const char *text)
 {
-  return holds(open_of(pid, "maps"), text, false);
+  return file_holds(open_of(pid, "maps"), text, false);
 }
 
 bool tide_proc_was_given(uint32_t pid, const char *name)
 {
-  return holds(open_of(pid, "environ"), name, true);
+  return file_holds(open_of(pid, "environ"), name, true);
 }
 
 bool tide_proc_environment_holds(uint32_t pid, const char *text)
 {
-  return holds(open_of(pid, "environ"), text, false);
+  return file_holds(open_of(pid, "environ"), text, false);
 }
 
 static void read_children(const char *path, void (*found)(void *context, uint32_t child),

@@ -76,6 +76,11 @@ static inline const char *tide_units_plain(char out[TIDE_UNITS_MAX], uint64_t n)
   return tide_units_count(out, tide_exact((int64_t)n), TIDE_STYLE_PLAIN);
 }
 
+static inline const char *tide_units_plural(uint64_t n, const char *one, const char *many)
+{
+  return n == 1 ? one : many;
+}
+
 // "± 206.0 KiB", "too high by 1.2 MiB at most": what a number is off by, for the text beside it;
 // "": it has no bound or, with bounds_beside, none that shows in the number as it is rounded.
 const char *tide_units_bound(char out[TIDE_UNITS_MAX], struct tide_amount bytes,

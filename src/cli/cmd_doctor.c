@@ -42,7 +42,7 @@ static void add_row(struct finding *f, const char *label, char *own_text)
   f->rows[f->n_rows++].text = own_text;
 }
 
-static void judge(struct finding *f, enum seen seen, char *own_verdict, char *own_next)
+static void set_verdict(struct finding *f, enum seen seen, char *own_verdict, char *own_next)
 {
   f->seen = seen;
   f->verdict = own_verdict;
@@ -168,7 +168,7 @@ static void judge_command(struct finding *f, const char *command, const struct t
                           const char *allocators, bool maps_pages)
 {
   if (!target->unfit && is_script(command, target)) {
-    judge(
+    set_verdict(
         f, SEEN_PART,
         tide_sprintf("runs the script %s: what this interpreter itself allocates will be seen; of "
                      "the programs that the script starts nothing can be told from here",
@@ -177,7 +177,7 @@ static void judge_command(struct finding *f, const char *command, const struct t
     return;
   }
   if (!target->unfit) {
-    judge(
+    set_verdict(
         f, SEEN_ALL,
         tide_strdup("every allocation by malloc and its kin will be seen, by a preloaded library"),
         tide_sprintf("tidemark run %s", command));
@@ -187,23 +187,25 @@ static void judge_command(struct finding *f, const char *command, const struct t
   bool could_help = tide_usher_is_tried() && tide_usher_could_help(target->why, target->detail);
   bool is_found = *allocators || target->why == TIDE_WHY_MUSL;
   if (could_help && is_found)
-    judge(f, SEEN_ALL,
-          tide_sprintf("every allocation by the functions of its allocators will be seen, by the "
-                       "agent: it %s",
-                       why),
-          tide_sprintf("tidemark run %s", command));
+    set_verdict(
+        f, SEEN_ALL,
+        tide_sprintf("every allocation by the functions of its allocators will be seen, by the "
+                     "agent: it %s",
+                     why),
+        tide_sprintf("tidemark run %s", command));
   else if (could_help && maps_pages && !tide_why_is_partial(target->why))
-    judge(f, SEEN_PART, tide_strdup(PAGES_ALONE), tide_sprintf("tidemark run %s", command));
+    set_verdict(f, SEEN_PART, tide_strdup(PAGES_ALONE), tide_sprintf("tidemark run %s", command));
   else if (tide_why_is_partial(target->why))
-    judge(f, SEEN_PART,
-          tide_sprintf("only what goes through libc's allocator will be seen: it %s", why),
-          tide_sprintf("tidemark run %s", command));
+    set_verdict(f, SEEN_PART,
+                tide_sprintf("only what goes through libc's allocator will be seen: it %s", why),
+                tide_sprintf("tidemark run %s", command));
   else
-    judge(f, SEEN_NOTHING,
-          tide_sprintf("nothing will be seen: it %s%s", why,
-                       could_help ? ", and no allocator in it is known by its symbols or its code"
-                                  : ""),
-          NULL);
+    set_verdict(f, SEEN_NOTHING,
+                tide_sprintf("nothing will be seen: it %s%s", why,
+                             could_help
+                                 ? ", and no allocator in it is known by its symbols or its code"
+                                 : ""),
+                NULL);
 }
 
 // What is found in its files: its own allocators decide how it is recorded.
@@ -278,19 +280,21 @@ static void examine_objects(struct finding *f, const struct tide_outside *outsid
   TIDE_CLEANUP_FREE char *allocators = allocators_in(&entries);
   bool is_filtered = tide_sandbox_is_foreign(pid);
   if (!*allocators && has_pages(&entries))
-    judge(f, SEEN_PART, tide_strdup(PAGES_ALONE), tide_sprintf("tidemark attach %u", pid));
+    set_verdict(f, SEEN_PART, tide_strdup(PAGES_ALONE), tide_sprintf("tidemark attach %u", pid));
   else if (!*allocators)
-    judge(f, SEEN_NOTHING,
-          tide_strdup("nothing can be seen: no allocator is known by its symbols or its code"),
-          NULL);
+    set_verdict(
+        f, SEEN_NOTHING,
+        tide_strdup("nothing can be seen: no allocator is known by its symbols or its code"), NULL);
   else if (is_filtered)
-    judge(f, SEEN_PART,
-          tide_strdup("it has a seccomp filter: attaching asks that what it permits, and may be "
-                      "refused"),
-          tide_sprintf("tidemark attach %u", pid));
+    set_verdict(
+        f, SEEN_PART,
+        tide_strdup("it has a seccomp filter: attaching asks that what it permits, and may be "
+                    "refused"),
+        tide_sprintf("tidemark attach %u", pid));
   else
-    judge(f, SEEN_ALL, tide_strdup("every allocation from the moment of attaching will be seen"),
-          tide_sprintf("tidemark attach %u", pid));
+    set_verdict(f, SEEN_ALL,
+                tide_strdup("every allocation from the moment of attaching will be seen"),
+                tide_sprintf("tidemark attach %u", pid));
   TIDE_CLEANUP_FREE char *libc = tide_needed_libc(&list);
   if (libc)
     add_row(f, "libc", tide_strdup(libc));
@@ -314,7 +318,7 @@ static enum tide_err examine_process(const struct tide_arguments *arguments, uin
   f->subject = tide_sprintf("process %s", process.where);
   if (tide_candidate_check(&process, &refusal) ||
       tide_outside_open(pid, false, &outside, &refusal)) {
-    judge(f, SEEN_NOTHING, tide_strdup(refusal.text), NULL);
+    set_verdict(f, SEEN_NOTHING, tide_strdup(refusal.text), NULL);
     return TIDE_ERR_OK;
   }
   examine_objects(f, outside, arguments->debug_dirs, pid);

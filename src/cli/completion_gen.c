@@ -10,7 +10,7 @@
 
 // ---- the same for every shell ----
 
-static bool applies(const struct tide_option_row *row, int verb)
+static bool is_offered(const struct tide_option_row *row, int verb)
 {
   return row->verbs >> verb & 1;
 }
@@ -59,7 +59,7 @@ static void write_table(struct tide_sink *sink)
                      tide_verb_rows[verb].operands);
     for (size_t i = 0; i < tide_option_rows_n; i++) {
       const struct tide_option_row *row = &tide_option_rows[i];
-      if (!applies(row, verb))
+      if (!is_offered(row, verb))
         continue;
       tide_sink_printf(sink, "option\t%s\t%c\t%s\t%s\t%s\t", tide_verb_rows[verb].name,
                        row->letter ? row->letter : '-', row->name, row->value ? row->value : "-",
@@ -162,7 +162,7 @@ static void bash_write_values(struct tide_sink *sink, int verb)
 {
   for (size_t i = 0; i < tide_option_rows_n; i++) {
     const struct tide_option_row *row = &tide_option_rows[i];
-    if (!applies(row, verb) || !takes_word(row))
+    if (!is_offered(row, verb) || !takes_word(row))
       continue;
     tide_sink_text(sink, "  ");
     if (row->letter)
@@ -185,7 +185,7 @@ static void bash_write_command_search(struct tide_sink *sink, int verb)
                    bash_find_command);
   for (size_t i = 0; i < tide_option_rows_n; i++) {
     const struct tide_option_row *row = &tide_option_rows[i];
-    if (!applies(row, verb) || !takes_word(row))
+    if (!is_offered(row, verb) || !takes_word(row))
       continue;
     tide_sink_text(sink, between);
     bash_write_name(sink, "", row, " | ");
@@ -206,7 +206,7 @@ static void bash_write_verb(struct tide_sink *sink, int verb)
                    tide_verb_rows[verb].name);
   const char *before = "";
   for (size_t i = 0; i < tide_option_rows_n; i++) {
-    if (!applies(&tide_option_rows[i], verb))
+    if (!is_offered(&tide_option_rows[i], verb))
       continue;
     tide_sink_text(sink, before);
     bash_write_name(sink, "", &tide_option_rows[i], " ");
@@ -299,7 +299,7 @@ static void zsh_write_verb(struct tide_sink *sink, int verb)
   };
   tide_sink_printf(sink, "  %s)\n    _arguments -s -S : \\\n", tide_verb_rows[verb].name);
   for (size_t i = 0; i < tide_option_rows_n; i++)
-    if (applies(&tide_option_rows[i], verb))
+    if (is_offered(&tide_option_rows[i], verb))
       zsh_write_option(sink, &tide_option_rows[i]);
   tide_sink_printf(sink, "      %s\n    ;;\n", operands[tide_verb_rows[verb].operand]);
 }
@@ -362,7 +362,7 @@ static void fish_write_command(struct tide_sink *sink, int verb)
   tide_sink_text(sink, "(__fish_complete_subcommand --fcs-skip=2 --");
   for (size_t i = 0; i < tide_option_rows_n; i++) {
     const struct tide_option_row *row = &tide_option_rows[i];
-    if (!applies(row, verb) || !takes_word(row))
+    if (!is_offered(row, verb) || !takes_word(row))
       continue;
     if (row->letter)
       tide_sink_printf(sink, " -%c", row->letter);
@@ -399,7 +399,7 @@ static void write_fish(struct tide_sink *sink)
   for (int verb = 0; verb < TIDE_VERBS_N; verb++) {
     fish_write_operand(sink, verb);
     for (size_t i = 0; i < tide_option_rows_n; i++)
-      if (applies(&tide_option_rows[i], verb))
+      if (is_offered(&tide_option_rows[i], verb))
         fish_write_option(sink, verb, &tide_option_rows[i]);
   }
 }

@@ -134,7 +134,7 @@ static void put_line(const char *text)
   (void)!write(STDERR_FILENO, text, strlen(text));
 }
 
-static void draw(const char *text)
+static void draw_progress(const char *text)
 {
   TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(text, false);
   TIDE_CLEANUP_FREE char *drawn = tide_sprintf("\r%.*s\033[K", (int)progress_width() - 1, clean);
@@ -165,7 +165,7 @@ static void *draw_until_over(void *context)
     if (strcmp(drawn, line.text) == 0)
       continue;
     memcpy(drawn, line.text, sizeof drawn);
-    draw(drawn);
+    draw_progress(drawn);
   }
   pthread_mutex_unlock(&line.lock);
   if (drawn[0])

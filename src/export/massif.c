@@ -82,7 +82,7 @@ struct writer {
 
 // Numbers of a damaged file may be anything: no stack holds more than there are addresses, and sums
 // do not overflow.
-static int64_t sane(int64_t bytes)
+static int64_t sane_bytes(int64_t bytes)
 {
   return bytes < 0 ? 0 : bytes < ADDRESSES_N ? bytes : ADDRESSES_N;
 }
@@ -107,7 +107,7 @@ static int64_t sum_snapshot(const struct writer *w, const struct tide_snapshot *
   int64_t sum = 0;
   for (size_t i = 0; i < snapshot->n_rows; i++)
     if (w->wanted[snapshot->rows[i].stack])
-      sum = capped_sum(sum, sane(snapshot->rows[i].live_bytes));
+      sum = capped_sum(sum, sane_bytes(snapshot->rows[i].live_bytes));
   return sum;
 }
 
@@ -236,7 +236,8 @@ static void find_moments(struct writer *w)
   const struct tide_image *image = w->image;
   add_moment(w, (struct moment){image->start_ns, 0, NULL});
   for (size_t i = 0; i < image->n_ticks && !w->view->unwanted; i++)
-    add_moment(w, (struct moment){image->ticks[i].time_ns, sane(image->ticks[i].live_bytes), NULL});
+    add_moment(
+        w, (struct moment){image->ticks[i].time_ns, sane_bytes(image->ticks[i].live_bytes), NULL});
   for (size_t i = 0; i < image->n_snapshots; i++)
     add_moment(w, (struct moment){image->snapshots[i].time_ns,
                                   sum_snapshot(w, &image->snapshots[i]), &image->snapshots[i]});
@@ -288,7 +289,7 @@ static void read_items(struct writer *w, const struct tide_snapshot *snapshot)
     const struct tide_snapshot_row *row = &snapshot->rows[i];
     if (!is_told(w, row))
       continue;
-    struct item item = {w->node_of[row->stack], sane(row->live_bytes)};
+    struct item item = {w->node_of[row->stack], sane_bytes(row->live_bytes)};
     w->items[w->n_items++] = item;
     w->heap = capped_sum(w->heap, item.bytes);
   }

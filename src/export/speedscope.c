@@ -267,7 +267,7 @@ static void write_part(struct writer *w, const char *text, uint64_t *sums)
   }
 }
 
-static int falling(const void *left, const void *right)
+static int by_falling_weight(const void *left, const void *right)
 {
   const uint64_t *a = left, *b = right;
   return (*a < *b) - (*a > *b);
@@ -282,7 +282,7 @@ static void find_least(struct writer *w)
   TIDE_CLEANUP_FREE uint64_t *weights = tide_alloc_array(w->n_stacks, sizeof *weights);
   for (size_t i = 0; i < w->n_stacks; i++)
     weights[i] = w->stacks[i].weight;
-  qsort(weights, w->n_stacks, sizeof *weights, falling);
+  qsort(weights, w->n_stacks, sizeof *weights, by_falling_weight);
   w->least = weights[PART_STACKS_MAX] + 1;
   w->other = tide_stack_order_enter(&w->order, 0, add_text_frame(w, tide_strdup("[other]")));
 }

@@ -90,7 +90,7 @@ static bool take_u64(const char **at, const char *end, uint64_t *ret_value)
   return *at > start;
 }
 
-static bool field(const struct tide_stream_line *line, const char *word, uint64_t *ret_value)
+static bool line_field(const struct tide_stream_line *line, const char *word, uint64_t *ret_value)
 {
   const char *at = line->text + strlen(word), *end = line->text + line->n;
   return take_u64(&at, end, ret_value) && at == end;
@@ -258,13 +258,13 @@ static enum tide_err read_field(struct reader *r, const struct tide_stream_line 
   uint64_t ignored;
   bool good = true;
   if (line_starts(line, "time="))
-    good = field(line, "time=", &r->time) && r->time <= UINT64_MAX / 1000000 / 4;
+    good = line_field(line, "time=", &r->time) && r->time <= UINT64_MAX / 1000000 / 4;
   else if (line_starts(line, "mem_heap_B="))
-    good = field(line, "mem_heap_B=", &r->heap_bytes);
+    good = line_field(line, "mem_heap_B=", &r->heap_bytes);
   else if (line_starts(line, "mem_heap_extra_B="))
-    good = field(line, "mem_heap_extra_B=", &ignored);
+    good = line_field(line, "mem_heap_extra_B=", &ignored);
   else if (line_starts(line, "mem_stacks_B="))
-    good = field(line, "mem_stacks_B=", &ignored);
+    good = line_field(line, "mem_stacks_B=", &ignored);
   else if (line_starts(line, "heap_tree="))
     r->is_peak = line_starts(line, "heap_tree=peak");
   else

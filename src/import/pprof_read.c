@@ -106,7 +106,7 @@ static enum tide_err breaks_off(const struct reader *r, uint64_t offset)
 }
 
 // False when the stream has less left.
-static bool skip(struct tide_stream *stream, uint64_t n)
+static bool skip_bytes(struct tide_stream *stream, uint64_t n)
 {
   while (n) {
     size_t left = tide_stream_fill(stream, 1);
@@ -125,7 +125,7 @@ static enum tide_err take_bytes(struct reader *r, const struct tide_wire_field *
   struct tide_stream *stream = r->stream;
   take_message *take = f->number <= P_LAST ? takers[f->number] : NULL;
   if (!take || f->value > MAX_MESSAGE) {
-    if (!skip(stream, f->value))
+    if (!skip_bytes(stream, f->value))
       return breaks_off(r, start);
     return take ? tide_stream_fail(stream, TIDE_ERR_LIMIT, start, r->diag,
                                    "a message of %llu bytes is too long",

@@ -76,7 +76,7 @@ static bool have_packed(struct tide_stream *s)
   return in->packed_n > 0;
 }
 
-static size_t damaged(struct tide_stream *s, const char *kind, const char *why)
+static size_t damaged_stream(struct tide_stream *s, const char *kind, const char *why)
 {
   stop_reading(s, tide_fail_at(&s->diag, TIDE_ERR_DAMAGED, s->end_offset,
                                "%s: the %s data is damaged (%s) in what it unpacks to", s->name,
@@ -84,7 +84,7 @@ static size_t damaged(struct tide_stream *s, const char *kind, const char *why)
   return 0;
 }
 
-static size_t cut(struct tide_stream *s, const char *kind, bool between)
+static size_t cut_short(struct tide_stream *s, const char *kind, bool between)
 {
   if (!s->err && !between)
     stop_reading(s,
@@ -112,7 +112,7 @@ static size_t take_gzip(struct tide_stream *s, uint8_t *to, size_t n)
   in->gzip.avail_out = (uInt)n;
   while (in->gzip.avail_out == n) {
     if (in->gzip_between ? !gzip_starts(s) : !have_packed(s))
-      return cut(s, "gzip", in->gzip_between);
+      return cut_short(s, "gzip", in->gzip_between);
     in->gzip.next_in = in->packed + in->packed_at;
     in->gzip.avail_in = (uInt)(in->packed_n - in->packed_at);
     int result = inflate(&in->gzip, Z_NO_FLUSH);
@@ -120,7 +120,7 @@ static size_t take_gzip(struct tide_stream *s, uint8_t *to, size_t n)
     if (result == Z_STREAM_END)
       in->gzip_between = true;
     else if (result != Z_OK && result != Z_BUF_ERROR)
-      return damaged(s, "gzip", in->gzip.msg);
+      return damaged_stream(s, "gzip", in->gzip.msg);
   }
   return n - in->gzip.avail_out;
 }
@@ -135,14 +135,14 @@ static size_t take_zstd(struct tide_stream *s, uint8_t *to, size_t n)
       ZSTD_inBuffer none = {NULL, 0, 0};
       size_t result = in->zstd_between ? 0 : ZSTD_decompressStream(in->zstd, &out, &none);
       if (out.pos == 0 || ZSTD_isError(result))
-        return cut(s, "zstd", in->zstd_between);
+        return cut_short(s, "zstd", in->zstd_between);
       break;
     }
     ZSTD_inBuffer from = {in->packed, in->packed_n, in->packed_at};
     size_t result = ZSTD_decompressStream(in->zstd, &out, &from);
     in->packed_at = from.pos;
     if (ZSTD_isError(result))
-      return damaged(s, "zstd", ZSTD_getErrorName(result));
+      return damaged_stream(s, "zstd", ZSTD_getErrorName(result));
     in->zstd_between = result == 0;
   }
   return out.pos;

@@ -338,7 +338,7 @@ static const char *common(const char *a, const char *b)
 }
 
 // The earlier of two, of which 0 is not known.
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t earlier_known(uint64_t a, uint64_t b)
 {
   return !a || (b && b < a) ? b : a;
 }
@@ -392,7 +392,7 @@ static void set_facts(struct tide_capture *capture, const struct part *parts, si
     hostname = common(hostname, part->hostname);
     kernel = common(kernel, part->kernel);
     capture->finished &= part->finished && !part->cut;
-    capture->start_realtime_ns = earlier(capture->start_realtime_ns, part->start_realtime_ns);
+    capture->start_realtime_ns = earlier_known(capture->start_realtime_ns, part->start_realtime_ns);
     if (!capture->arch)
       capture->arch = part->arch;
     if (!capture->kernel_page_bytes)

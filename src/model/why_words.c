@@ -117,7 +117,7 @@ static enum tide_why known(enum tide_why why)
   return (unsigned)why < TIDE_WHY_N ? why : TIDE_WHY_UNKNOWN;
 }
 
-static char *fill(const char *text, enum tide_why why, const char *detail)
+static char *fill_in_detail(const char *text, enum tide_why why, const char *detail)
 {
   const char *gap = strstr(text, "%s");
   const char *name = detail && *detail              ? detail
@@ -141,12 +141,12 @@ char *tide_why_sentence(enum tide_why why, const char *detail)
 {
   if (why == TIDE_WHY_OWN_ALLOCATOR && is_go(detail)) // nor does the agent, in whatever way it came
     return tide_strdup("has Go's runtime linked in, whose blocks no recorder of malloc sees");
-  return fill(WORDS[known(why)].what, known(why), detail);
+  return fill_in_detail(WORDS[known(why)].what, known(why), detail);
 }
 
 char *tide_why_brief(enum tide_why why, const char *detail)
 {
-  return fill(WORDS[known(why)].brief, known(why), detail);
+  return fill_in_detail(WORDS[known(why)].brief, known(why), detail);
 }
 
 char *tide_why_way_out(enum tide_why why, const char *detail)
@@ -155,7 +155,7 @@ char *tide_why_way_out(enum tide_why why, const char *detail)
   if (is_go(detail))
     way = NULL; // linked in whatever way, it is the one that allocates
   if (way && !self)
-    return fill(way, known(why), detail);
+    return fill_in_detail(way, known(why), detail);
   if (way && self)
     return tide_sprintf("%s; %s", way, self);
   return way || self ? tide_strdup(way ? way : self) : NULL;

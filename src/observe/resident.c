@@ -144,7 +144,7 @@ bool tide_resident_has_left(struct tide_resident *resident, const struct tide_st
 }
 
 // False: the kernel cannot be asked this way.
-static bool scan(int fd, struct tide_range range, uint64_t *ret_bytes)
+static bool scan_range(int fd, struct tide_range range, uint64_t *ret_bytes)
 {
   struct tide_scan_region regions[TIDE_SCAN_REGIONS];
   uint64_t bytes = 0, at = range.start, end = range.start + range.bytes, told = at;
@@ -221,7 +221,7 @@ uint64_t tide_resident_recorder(struct tide_resident *resident, const struct tid
   for (size_t i = 0; i < n; i++) {
     struct tide_range range = resident->ranges[i];
     uint64_t more = 0;
-    resident->scans = resident->scans && scan(resident->pagemap_fd, range, &more);
+    resident->scans = resident->scans && scan_range(resident->pagemap_fd, range, &more);
     if (!resident->scans)
       more = range.bytes == mapped_bytes(view) ? count_store(resident->pagemap_fd, view, range)
                                                : count_entries(resident->pagemap_fd, range);

@@ -117,7 +117,7 @@ static uint64_t own_cpu_ns(void)
   return (uint64_t)spent.tv_sec * 1000 * MS + (uint64_t)spent.tv_nsec;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
+static uint64_t later_of(uint64_t a, uint64_t b)
 {
   return a > b ? a : b;
 }
@@ -144,7 +144,7 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
   before += sampler->rss.spent_ns; // paid for apart
   uint64_t look_ns = own_cpu_ns() - before + WAKE_NS;
   sampler->next_tick_ns =
-      time_ns + later(sampler->tick_interval_ns, look_ns * TICK_REST * n_sharing);
+      time_ns + later_of(sampler->tick_interval_ns, look_ns * TICK_REST * n_sharing);
 
   bool snapshot = time_ns >= sampler->next_snapshot_ns;
   if (snapshot || time_ns >= sampler->next_walk_ns) {
@@ -156,7 +156,7 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
       sampler->next_snapshot_ns = UINT64_MAX;
     else if (snapshot)
       sampler->next_snapshot_ns =
-          time_ns + later(sampler->snapshot_interval_ns, walk_ns * SNAPSHOT_REST * n_sharing);
+          time_ns + later_of(sampler->snapshot_interval_ns, walk_ns * SNAPSHOT_REST * n_sharing);
   }
   return sampler->next_tick_ns;
 }

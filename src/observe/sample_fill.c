@@ -48,7 +48,7 @@ static uint64_t own_rss(const struct tide_sampler *sampler, const struct tide_ti
   return tide_rss_own(&sampler->rss, tick->time_ns, tick->rss_bytes, &bound);
 }
 
-static struct tide_tick nearest(const struct tide_sampler *sampler, uint64_t time_ns)
+static struct tide_tick nearest_tick(const struct tide_sampler *sampler, uint64_t time_ns)
 {
   struct tide_tick best = {0};
   uint64_t best_gap = UINT64_MAX;
@@ -79,7 +79,7 @@ static struct tide_tick look_at_peak(const struct tide_sampler *sampler,
       most_bytes = rss_bytes;
     }
   }
-  return most_bytes ? best : nearest(sampler, image->peak_ns);
+  return most_bytes ? best : nearest_tick(sampler, image->peak_ns);
 }
 
 // The sampled ticks in order, with one at the start of the image (all zero, not kept), one at its

@@ -43,7 +43,7 @@ static enum tide_page_type narrowest(double least, double most)
 }
 
 // Little endian whatever the machine is: so are all machines this is built for.
-static void store(uint8_t *at, enum tide_page_type type, double value)
+static void store_value(uint8_t *at, enum tide_page_type type, double value)
 {
   uint64_t word;
   if (type == TIDE_PAGE_F64)
@@ -76,8 +76,8 @@ static void widen_column(struct tide_page_column *column)
   struct tide_page_column wider = {.n = column->n, .least = column->least, .most = column->most};
   wider.type = narrowest(column->least, column->most);
   for (size_t i = 0; i < column->n; i++)
-    store(tide_buf_extend(&wider.bytes, types[wider.type].bytes), wider.type,
-          tide_page_column_get(column, i));
+    store_value(tide_buf_extend(&wider.bytes, types[wider.type].bytes), wider.type,
+                tide_page_column_get(column, i));
   tide_buf_done(&column->bytes);
   *column = wider;
 }
@@ -88,7 +88,7 @@ void tide_page_column_add(struct tide_page_column *column, double value)
   column->most = value > column->most ? value : column->most;
   if (column->least < types[column->type].least || column->most > types[column->type].most)
     widen_column(column);
-  store(tide_buf_extend(&column->bytes, types[column->type].bytes), column->type, value);
+  store_value(tide_buf_extend(&column->bytes, types[column->type].bytes), column->type, value);
   column->n++;
 }
 

@@ -219,7 +219,7 @@ static void in_fork_child(void)
   tide_boot_in_fork_child(&tide_self);
 }
 
-static void started(void)
+static void process_started(void)
 {
   int saved = errno;
   have_key = !pthread_key_create(&exit_key, thread_ends);
@@ -230,7 +230,7 @@ static void started(void)
 const struct tide_host tide_host = {
     .start = describe_image,
     .store = get_store,
-    .started = started,
+    .started = process_started,
     .object_at = tide_loader_object_at,
     .each_object = tide_loader_each_object,
     .thread_began = thread_began,

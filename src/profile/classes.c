@@ -40,7 +40,7 @@ static int64_t kept_of_site(const struct tide_profile *profile,
 }
 
 // Between the least and the most there can be.
-static int64_t limit(int64_t kept, int64_t weight)
+static int64_t limit_kept(int64_t kept, int64_t weight)
 {
   if (weight < 0 || kept < 0)
     return 0;
@@ -67,7 +67,7 @@ static void find_kept(struct tide_classes *classes)
       kept = 0;
     if (kept == unknown && site->n_free == 0)
       kept = site->weight;
-    classes->kept[i] = kept == unknown ? unknown : limit(kept, site->weight);
+    classes->kept[i] = kept == unknown ? unknown : limit_kept(kept, site->weight);
   }
 }
 
@@ -104,8 +104,8 @@ static void count_lives(const struct tide_profile_site *site,
 }
 
 // Gives a weight to the classes below n_classes, which all of it is in.
-static void place(struct tide_class_shares *shares, int64_t weight, bool in_blocks,
-                  unsigned n_classes)
+static void place_weight(struct tide_class_shares *shares, int64_t weight, bool in_blocks,
+                         unsigned n_classes)
 {
   uint64_t n_blocks = 0;
   unsigned n_used = 0;
@@ -137,19 +137,19 @@ void tide_classes_share(const struct tide_classes *classes, size_t site_idx,
   *ret_shares = (struct tide_class_shares){0};
   tide_profile_site_histograms(profile, site, classes->of_life ? sizes : ret_shares->counts, lives);
   if (!classes->of_life) {
-    place(ret_shares, site->weight, in_blocks, classes->n);
+    place_weight(ret_shares, site->weight, in_blocks, classes->n);
     return;
   }
   count_lives(site, lives, ret_shares->counts);
   int64_t kept = classes->kept[site_idx];
   if (kept == unknown) {
-    place(ret_shares, site->weight, in_blocks, classes->n);
+    place_weight(ret_shares, site->weight, in_blocks, classes->n);
     return;
   }
   // Nothing that was resized was temporary.
   bool freed = profile->question.measure == TIDE_MEASURE_TEMP;
   ret_shares->weights[TIDE_LIFE_CLASS_LIVE] = kept;
   if (site->weight != kept)
-    place(ret_shares, site->weight - kept, in_blocks,
-          freed ? TIDE_LIFE_CLASS_RESIZED : TIDE_LIFE_CLASS_LIVE);
+    place_weight(ret_shares, site->weight - kept, in_blocks,
+                 freed ? TIDE_LIFE_CLASS_RESIZED : TIDE_LIFE_CLASS_LIVE);
 }

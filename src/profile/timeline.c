@@ -258,7 +258,7 @@ static void add_live(const struct tide_births *births, size_t snapshot, uint64_t
   }
 }
 
-static uint64_t amount(const struct tide_births *births, const struct tide_late_free *late)
+static uint64_t late_amount(const struct tide_births *births, const struct tide_late_free *late)
 {
   return births->in_bytes ? late->bytes : late->n_blocks;
 }
@@ -280,10 +280,10 @@ static void add_held(const struct tide_births *births, size_t snapshot, struct a
     add_live(births, before - 1, UINT64_MAX, to);
   for (size_t i = first_freed(image, snapshot);
        i < image->n_late_frees && image->late_frees[i].freed == snapshot; i++)
-    add_birth(to, image->late_frees[i].stack, amount(births, &image->late_frees[i]));
+    add_birth(to, image->late_frees[i].stack, late_amount(births, &image->late_frees[i]));
   for (size_t i = births->first_late[snapshot]; i < births->first_late[snapshot + 1]; i++) {
     const struct tide_late_free *late = &image->late_frees[births->late_of[i]];
-    add_birth(to, late->stack, 0 - amount(births, late));
+    add_birth(to, late->stack, 0 - late_amount(births, late));
   }
 }
 

@@ -53,8 +53,8 @@ static int64_t other_change(const struct table *t, const struct tide_diff_place 
                 : tide_number_change(place->before.bytes, place->after.bytes);
 }
 
-static char *amount(const struct table *t, const struct tide_view *side,
-                    const struct tide_diff_amount *amount)
+static char *amount_text(const struct table *t, const struct tide_view *side,
+                         const struct tide_diff_amount *amount)
 {
   return tide_diff_cell_side(t->screen, side, t->unit, tide_diff_measure(t->diff, amount));
 }
@@ -65,8 +65,8 @@ static struct row make_row(const struct table *t, struct columns *c,
   struct row row = {.kind = kind, .by = tide_diff_change(t->diff, place)};
   row.change =
       tide_diff_cell_change(t->screen, t->unit, tide_diff_change_amount(t->diff, t->unit, row.by));
-  row.before = amount(t, t->diff->before, &place->before);
-  row.after = amount(t, t->diff->after, &place->after);
+  row.before = amount_text(t, t->diff->before, &place->before);
+  row.after = amount_text(t, t->diff->after, &place->after);
   row.other = tide_diff_cell_change(
       t->screen, t->other, tide_diff_change_amount(t->diff, t->other, other_change(t, place)));
   row.location = tide_strdup("");

@@ -23,11 +23,6 @@ struct details {
   uint64_t n_ended; // lives that ended; a block that a resize took over lives on
 };
 
-static const char *plural(uint64_t n, const char *one, const char *many)
-{
-  return n == 1 ? one : many;
-}
-
 static void write_label(const struct details *d, const char *label)
 {
   tide_sink_repeat(d->screen->sink, ' ', tide_screen_indent(d->screen));
@@ -117,7 +112,7 @@ static void write_made(const struct details *d)
   const struct tide_group *g = d->group;
   struct tide_buf text = {0};
   tide_buf_printf(&text, "%s %s of %s%s", count_of(d, count, TIDE_FIGURE_ALLOCATED, g->n_alloc),
-                  plural(g->n_alloc, "allocation", "allocations"),
+                  tide_units_plural(g->n_alloc, "allocation", "allocations"),
                   bytes_of(d, size, TIDE_FIGURE_ALLOCATED, (int64_t)g->b_alloc),
                   g->n_alloc == 1 ? "" : " in all");
   if (!(d->image->lacks & TIDE_LACK_TIMES) && g->n_alloc && g->first_ns >= d->image->start_ns) {
@@ -178,7 +173,7 @@ static void write_resizes(const struct details *d)
     return;
   struct tide_buf text = {0};
   tide_buf_printf(&text, "%s %s, %s moved", count_of(d, a, TIDE_FIGURE_ALLOCATED, g->n_resize),
-                  plural(g->n_resize, "time", "times"),
+                  tide_units_plural(g->n_resize, "time", "times"),
                   count_of(d, b, TIDE_FIGURE_ALLOCATED, g->n_moved));
   if (g->n_moved && d->image->has_temp_bytes)
     tide_buf_printf(&text, " with %s copied at most",
@@ -188,7 +183,7 @@ static void write_resizes(const struct details *d)
     uint64_t n_chains = g->n_alloc - g->n_resize;
     tide_buf_printf(&text, "; %s %s asked for %s in all",
                     count_of(d, a, TIDE_FIGURE_ALLOCATED, n_chains),
-                    plural(n_chains, "block", "blocks"),
+                    tide_units_plural(n_chains, "block", "blocks"),
                     bytes_of(d, b, TIDE_FIGURE_ALLOCATED, (int64_t)g->b_alloc));
     tide_buf_printf(&text, " and ended at %s",
                     bytes_of(d, c, TIDE_FIGURE_ALLOCATED, (int64_t)(g->b_alloc - g->b_resize_old)));
@@ -229,7 +224,7 @@ static void write_fate(const struct details *d)
   TIDE_CLEANUP_FREE char *text =
       tide_sprintf("%s in %s %s, %s%s", bytes_of(d, size, TIDE_FIGURE_LIVE, (int64_t)g->live_bytes),
                    count_of(d, count, TIDE_FIGURE_LIVE, (uint64_t)g->live_blocks),
-                   plural((uint64_t)g->live_blocks, "block", "blocks"), what, more);
+                   tide_units_plural((uint64_t)g->live_blocks, "block", "blocks"), what, more);
   write_line(d, "kept", text);
 }
 

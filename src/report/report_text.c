@@ -40,7 +40,8 @@ struct report { // what every part needs
 };
 
 // What a number is off by stands in the words beside it.
-static const char *bytes(const struct report *r, char out[TIDE_UNITS_MAX], struct tide_amount n)
+static const char *bytes_beside(const struct report *r, char out[TIDE_UNITS_MAX],
+                                struct tide_amount n)
 {
   return tide_units_bytes(out, n, tide_screen_cells(r->screen));
 }
@@ -78,7 +79,7 @@ static size_t number_columns(const struct report *r)
   size_t most = FACT_NUMBER;
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
     char text[TIDE_UNITS_MAX];
-    size_t width = 1 + tide_utf8_width(bytes(r, text, shown[i]));
+    size_t width = 1 + tide_utf8_width(bytes_beside(r, text, shown[i]));
     most = width > most ? width : most;
   }
   return most;
@@ -147,7 +148,7 @@ static void write_peak(const struct report *r)
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
   const struct tide_image *image = r->image;
   const char *bound = tide_units_bound(b, tide_image_peak(image), tide_screen_cells(r->screen));
-  write_fact(r, "peak heap", bytes(r, a, tide_image_peak(image)), NULL);
+  write_fact(r, "peak heap", bytes_beside(r, a, tide_image_peak(image)), NULL);
   uint64_t at_ns = image->peak_ns > image->start_ns ? image->peak_ns - image->start_ns : 0;
   struct tide_buf words = {0};
   tide_buf_text(&words, bound);
@@ -187,19 +188,20 @@ static void write_resident(const struct report *r)
   if (tide_resident_has_untouched(image)) {
     TIDE_CLEANUP_FREE char *words =
         tide_resident_untouched_words(tide_screen_style(r->screen), image);
-    write_fact(r, "untouched", bytes(r, a, tide_exact((int64_t)image->untouched_bytes)), words);
+    write_fact(r, "untouched", bytes_beside(r, a, tide_exact((int64_t)image->untouched_bytes)),
+               words);
   }
   if (tide_resident_has_high(image)) {
     TIDE_CLEANUP_FREE char *words = tide_resident_high_words(tide_screen_style(r->screen), image);
     TIDE_CLEANUP_FREE char *all = tide_sprintf(
         "%s%s%s", words, *tide_resident_whose(image) ? "," : "", tide_resident_whose(image));
-    write_fact(r, "max RSS", bytes(r, a, tide_exact((int64_t)image->max_rss_bytes)), all);
+    write_fact(r, "max RSS", bytes_beside(r, a, tide_exact((int64_t)image->max_rss_bytes)), all);
   }
   TIDE_CLEANUP_FREE char *why = tide_residence_why_words(image, tide_screen_style(r->screen));
   if (why) {
     const struct tide_residence *most = tide_residence_highest(image);
     uint64_t own = most->sum - most->rows[TIDE_RESIDENCE_RECORDER];
-    write_fact(r, "RSS", bytes(r, a, tide_exact((int64_t)own)), why);
+    write_fact(r, "RSS", bytes_beside(r, a, tide_exact((int64_t)own)), why);
   }
 }
 
@@ -207,14 +209,15 @@ static void write_end(const struct report *r)
 {
   char a[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *words = tide_end_fact(r->profile, tide_screen_style(r->screen));
-  write_fact(r, tide_image_last_words(r->image), bytes(r, a, live_amount(r->profile)), words);
+  write_fact(r, tide_image_last_words(r->image), bytes_beside(r, a, live_amount(r->profile)),
+             words);
 }
 
 static void write_churn(const struct report *r)
 {
   char a[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *words = tide_churn_fact(r->profile, tide_screen_style(r->screen));
-  write_fact(r, "churn", bytes(r, a, allocated_amount(r->profile)), words);
+  write_fact(r, "churn", bytes_beside(r, a, allocated_amount(r->profile)), words);
 }
 
 static void write_allocators(const struct report *r)
@@ -235,7 +238,7 @@ static void write_pages(const struct report *r)
     return;
   TIDE_CLEANUP_FREE char *words = asked ? tide_pages_words(tide_screen_style(r->screen), r->profile)
                                         : tide_pages_fact(r->image, tide_screen_style(r->screen));
-  write_fact(r, "own pages", bytes(r, a, pages_amount(r->image)), words);
+  write_fact(r, "own pages", bytes_beside(r, a, pages_amount(r->image)), words);
 }
 
 // What of it can be said, and the way out.
@@ -363,7 +366,7 @@ static void write_saved(const struct report *r)
     return;
   TIDE_CLEANUP_FREE char *path = tide_utf8_clean(r->options->saved, r->screen->utf8);
   tide_sink_printf(r->screen->sink, "  saved %s (%s)\n", path,
-                   bytes(r, text, tide_exact((int64_t)r->options->saved_bytes)));
+                   bytes_beside(r, text, tide_exact((int64_t)r->options->saved_bytes)));
 }
 
 // As many commands as fit on the line.

@@ -44,7 +44,7 @@ static int next_byte(struct tide_maps *maps)
 }
 
 // A hexadecimal number up to the given byte. False: something else stands there.
-static bool number(struct tide_maps *maps, int until, uint64_t *ret)
+static bool hex_number(struct tide_maps *maps, int until, uint64_t *ret)
 {
   uint64_t v = 0;
   for (int c; (c = next_byte(maps)) != until;) {
@@ -61,7 +61,7 @@ static bool number(struct tide_maps *maps, int until, uint64_t *ret)
 static bool next_range(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi,
                        bool *ret_readable)
 {
-  if (!number(maps, '-', ret_lo) || !number(maps, ' ', ret_hi))
+  if (!hex_number(maps, '-', ret_lo) || !hex_number(maps, ' ', ret_hi))
     return false;
   int c = next_byte(maps);
   *ret_readable = c == 'r';
@@ -89,11 +89,11 @@ bool tide_maps_next_line(struct tide_maps *maps, struct tide_maps_line *ret_line
 {
   struct tide_maps_line line = {0};
   char flags[5];
-  if (!number(maps, '-', &line.lo) || !number(maps, ' ', &line.hi))
+  if (!hex_number(maps, '-', &line.lo) || !hex_number(maps, ' ', &line.hi))
     return false;
   for (unsigned i = 0; i < sizeof flags; i++)
     flags[i] = (char)next_byte(maps);
-  if (!number(maps, ' ', &line.offset))
+  if (!hex_number(maps, ' ', &line.offset))
     return false;
   line.readable = flags[0] == 'r';
   line.executable = flags[2] == 'x';

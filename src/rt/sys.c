@@ -192,7 +192,7 @@ static void raise_to(uint32_t *count, uint32_t n)
     ;
 }
 
-static void publish(uint32_t i)
+static void publish_range(uint32_t i)
 {
   if (!published)
     return;
@@ -209,7 +209,7 @@ void tide_sys_publish(struct tide_range *to, uint32_t *to_n)
   published_n = to_n;
   uint32_t n = tide_load_acquire(&n_ranges);
   for (uint32_t i = 0; i < n && i <= TIDE_SYS_MAX_RANGES; i++)
-    publish(i);
+    publish_range(i);
 }
 
 void tide_sys_note(const void *p, size_t bytes)
@@ -225,7 +225,7 @@ void tide_sys_note(const void *p, size_t bytes)
     tide_store_release(&ranges[i].bytes, bytes);
   }
   raise_to(&n_ranges, i + 1);
-  publish(i);
+  publish_range(i);
 }
 
 static void forget_mapping(uint64_t start)

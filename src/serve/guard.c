@@ -14,7 +14,7 @@
 
 enum { TOKEN_BYTES = TIDE_TOKEN_CHARS / 2, HOST_MAX = 128 };
 
-static enum tide_err draw(char secret[TIDE_TOKEN_CHARS + 1], struct tide_diag *diag)
+static enum tide_err draw_secret(char secret[TIDE_TOKEN_CHARS + 1], struct tide_diag *diag)
 {
   uint8_t bytes[TOKEN_BYTES];
   ssize_t n;
@@ -30,8 +30,8 @@ static enum tide_err draw(char secret[TIDE_TOKEN_CHARS + 1], struct tide_diag *d
 
 enum tide_err tide_guard_draw(struct tide_guard *guard, struct tide_diag *diag)
 {
-  enum tide_err err = draw(guard->token, diag);
-  return err ? err : draw(guard->ticket, diag);
+  enum tide_err err = draw_secret(guard->token, diag);
+  return err ? err : draw_secret(guard->ticket, diag);
 }
 
 bool tide_guard_is_loopback(const char *address)

@@ -55,7 +55,7 @@ struct tide_packer *tide_packer_new(void)
 }
 
 // Until what there is has been taken, or (Z_FINISH) everything is out.
-static void pump(struct tide_packer *packer, int how)
+static void pump_packer(struct tide_packer *packer, int how)
 {
   struct tide_buf *out = &packer->body->bytes;
   z_stream *z = &packer->z;
@@ -75,14 +75,14 @@ void tide_packer_take(void *context, const void *bytes, size_t n)
   while (n) {
     packer->z.avail_in = piece(n);
     n -= packer->z.avail_in;
-    pump(packer, Z_NO_FLUSH);
+    pump_packer(packer, Z_NO_FLUSH);
   }
 }
 
 struct tide_body *tide_packer_finish(struct tide_packer *packer)
 {
   struct tide_body *body = packer->body;
-  pump(packer, Z_FINISH);
+  pump_packer(packer, Z_FINISH);
   deflateEnd(&packer->z);
   free(packer);
   return body;

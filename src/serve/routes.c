@@ -209,7 +209,7 @@ static void answer_source(struct tide_routes *routes, const char *number,
   }
 }
 
-static const char *after(const char *path, const char *prefix)
+static const char *after_prefix(const char *path, const char *prefix)
 {
   size_t n = strlen(prefix);
   return strncmp(path, prefix, n) == 0 ? path + n : NULL;
@@ -223,9 +223,9 @@ void tide_routes_answer(void *context, const struct tide_request *request, struc
     answer_page(routes, reply);
   else if (strcmp(request->path, "/facts") == 0)
     answer_facts(routes, reply);
-  else if ((number = after(request->path, "/data/")))
+  else if ((number = after_prefix(request->path, "/data/")))
     answer_data(routes, number, request, reply);
-  else if ((number = after(request->path, "/source/")))
+  else if ((number = after_prefix(request->path, "/source/")))
     answer_source(routes, number, request, reply);
   else
     tide_reply_text(reply, NOT_FOUND, "there is no such thing here");
@@ -272,7 +272,7 @@ static void on_signal(int number)
   stop = 1;
 }
 
-static void fill(sigset_t *set)
+static void fill_with_ends(sigset_t *set)
 {
   sigemptyset(set);
   sigaddset(set, SIGINT);
@@ -314,7 +314,7 @@ static struct rounds rounds_of(struct tide_server *server, struct tide_routes *r
   return (struct rounds){server, routes, now_ms(), now_ms(), tide_server_n_asked(server)};
 }
 
-static bool await(const struct rounds *rounds, const sigset_t *mask)
+static bool await_request_or_end(const struct rounds *rounds, const sigset_t *mask)
 {
   uint64_t now = now_ms();
   int wait_ms = rounds->look_ms > now ? (int)(rounds->look_ms - now) : 0;
@@ -353,14 +353,14 @@ void tide_serving_run(struct tide_server *server, struct tide_routes *routes, un
 {
   sigset_t ours, before, unblocked;
   struct rounds rounds = rounds_of(server, routes);
-  fill(&ours);
+  fill_with_ends(&ours);
   sigprocmask(SIG_BLOCK, &ours, &before);
   unblocked = before;
   sigdelset(&unblocked, SIGINT); // whoever started us in the background may have blocked them
   sigdelset(&unblocked, SIGTERM);
   sigdelset(&unblocked, SIGHUP);
   while (!stop) {
-    await(&rounds, &unblocked);
+    await_request_or_end(&rounds, &unblocked);
     if (stop)
       break;
     if (turn_interruptibly(&rounds, &ours) && tide_routes_is_live(routes))
@@ -376,5 +376,5 @@ void tide_serving_beside(struct tide_server *server, struct tide_routes *routes,
 {
   struct rounds rounds = rounds_of(server, routes);
   while (!is_over(context))
-    turn(&rounds, await(&rounds, NULL));
+    turn(&rounds, await_request_or_end(&rounds, NULL));
 }

@@ -167,7 +167,7 @@ static void put_headers(struct MHD_Response *response, const struct tide_reply *
     put_header(response, "Allow", "GET, HEAD");
 }
 
-static void release(void *body)
+static void release_body(void *body)
 {
   tide_body_free(body);
 }
@@ -185,7 +185,7 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, struct tide
   }
   struct tide_body *body = tide_body_share(reply->body);
   struct MHD_Response *response = tide_http.create_response_from_buffer_with_free_callback_cls(
-      body->bytes.n, body->bytes.data, release, body);
+      body->bytes.n, body->bytes.data, release_body, body);
   if (!response) {
     tide_body_free(body);
     return MHD_NO;

@@ -82,7 +82,7 @@ static void row_done(struct tide_unrecorded *row)
   free(row->parent);
 }
 
-static void drop(struct tide_absents *a, size_t at)
+static void drop_absent(struct tide_absents *a, size_t at)
 {
   row_done(&a->living[at].row);
   free(a->living[at].before);
@@ -94,7 +94,7 @@ void tide_absents_free(struct tide_absents *a)
   if (!a)
     return;
   while (a->n_living)
-    drop(a, a->n_living - 1);
+    drop_absent(a, a->n_living - 1);
   for (size_t i = 0; i < a->n_silents; i++)
     free(a->silents[i].exe);
   tide_own_allocators_free(a->allocators);
@@ -128,7 +128,7 @@ static void put_on_roll(struct tide_roll *roll, const struct absent *absent, boo
 static void end(struct tide_absents *a, size_t at)
 {
   put_on_roll(&a->roll, &a->living[at], true, a->living[at].seen_ns);
-  drop(a, at);
+  drop_absent(a, at);
 }
 
 // The index, or n_living. Whose start nobody asked for is known by its pid.
@@ -196,7 +196,7 @@ void tide_absents_told(struct tide_absents *a, const struct tide_absent_word *wo
   // Found before its word was heard: it was on its way to say so, or has become it meanwhile.
   if (before < a->n_living && !a->living[before].is_told &&
       !strcmp(basename_of(a->living[before].row.exe), basename_of(exe)))
-    drop(a, before);
+    drop_absent(a, before);
   else if (before < a->n_living)
     end(a, before);
   struct absent *absent = add_absent(a, word->pid, word->born, time_ns);
@@ -226,7 +226,7 @@ void tide_absents_stayed(struct tide_absents *a, uint32_t pid, uint64_t born)
 {
   size_t at = find_absent(a, pid, born);
   if (at < a->n_living && a->living[at].is_told)
-    drop(a, at);
+    drop_absent(a, at);
 }
 
 static void forget_silent(struct tide_absents *a, size_t at)
@@ -250,7 +250,7 @@ void tide_absents_came(struct tide_absents *a, uint32_t pid, uint64_t born, bool
       (is_told && absent->is_told) || !strcmp(basename_of(now), basename_of(absent->row.exe));
   bool was_on_its_way = is_same || (!absent->is_told && absent->is_fork);
   if (was_on_its_way) {
-    drop(a, at);
+    drop_absent(a, at);
     return;
   }
   absent->is_unsure = false;

@@ -158,7 +158,7 @@ bool tide_agents_prepare(struct tide_agents *agents)
 
 // ---- answers ----
 
-static void tell(const struct tide_agents *agents, const struct tide_usher_word *word)
+static void tell_attached(const struct tide_agents *agents, const struct tide_usher_word *word)
 {
   struct tide_pid_origin origin = {0};
   tide_pid_origin(word->pid_fd, word->pid, &origin);
@@ -200,7 +200,7 @@ static void tell_absent(const struct tide_agents *agents, const struct tide_ushe
   agents->receive(agents->context, &visit);
 }
 
-static void drop(struct tide_agents *agents, int words, const struct tide_usher_word *last)
+static void drop_usher(struct tide_agents *agents, int words, const struct tide_usher_word *last)
 {
   pthread_mutex_lock(&agents->lock);
   for (size_t i = agents->n; i > 0; i--) {
@@ -243,12 +243,12 @@ static void hear(struct tide_agents *agents, int words)
     word = (struct tide_usher_word){.step = TIDE_USHER_FAILED,
                                     .text = "the process that traces has died"};
   else if (word.step == TIDE_USHER_ATTACHED)
-    tell(agents, &word); // and closing our end lets it go
+    tell_attached(agents, &word); // and closing our end lets it go
   else if (word.step == TIDE_USHER_FAILED && word.is_spawned && !tide_why_is_partial(word.why))
     tell_absent(agents, &word);
   if (word.step == TIDE_USHER_FAILED && word.pid && !is_commands(agents, words))
     note_failure(agents, word.program, word.text);
-  drop(agents, words, &word);
+  drop_usher(agents, words, &word);
 }
 
 static void *listen_thread(void *context)
@@ -405,7 +405,7 @@ char *tide_agents_free(struct tide_agents *agents)
     if (poll(&said, 1, 0) == 1)
       hear(agents, said.fd);
     else
-      drop(agents, said.fd, &agents->command);
+      drop_usher(agents, said.fd, &agents->command);
   }
   if (agents->orders >= 0)
     close(agents->orders);

@@ -120,7 +120,7 @@ static uint64_t timeval_ns(struct timeval t)
   return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_usec * 1000;
 }
 
-static void reap(pid_t pid, struct tide_follow_end *ret_end)
+static void reap_followed(pid_t pid, struct tide_follow_end *ret_end)
 {
   uint64_t now_ns = tide_monotonic_ns();
   struct tide_proc_stat stat = {0};
@@ -152,7 +152,7 @@ static bool check_child(struct tide_follow *follow, pid_t pid, struct tide_follo
     stop_along(follow, info.si_status);
     return false;
   }
-  reap(pid, ret_end);
+  reap_followed(pid, ret_end);
   return true;
 }
 

@@ -46,7 +46,7 @@ static bool raise_all(struct tide_heart *heart, uint32_t passed_ms)
 }
 
 // Waits for so long, or for a change: a store came, or the end.
-static void rest(struct tide_heart *heart, uint32_t ms)
+static void wait_for_change(struct tide_heart *heart, uint32_t ms)
 {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
@@ -69,10 +69,10 @@ static void *beat(void *arg)
       interval_ms = 1;
     } else if (raise_all(heart, interval_ms)) {
       interval_ms = 1;
-      rest(heart, interval_ms);
+      wait_for_change(heart, interval_ms);
     } else {
       interval_ms = interval_ms < LONGEST_BEAT_MS ? 2 * interval_ms : LONGEST_BEAT_MS;
-      rest(heart, interval_ms);
+      wait_for_change(heart, interval_ms);
     }
   }
   pthread_mutex_unlock(&heart->lock);
@@ -94,7 +94,7 @@ struct tide_heart *tide_heart_new(tide_heart_heard *heard, void *context)
   return heart;
 }
 
-static void unmap(struct tide_store_header *store)
+static void unmap_store(struct tide_store_header *store)
 {
   munmap(store, TIDE_STORE_HEADER_BYTES);
 }
@@ -110,7 +110,7 @@ void tide_heart_free(struct tide_heart *heart)
   if (heart->running)
     pthread_join(heart->thread, NULL);
   for (size_t i = 0; i < heart->n; i++)
-    unmap(heart->stores[i].header);
+    unmap_store(heart->stores[i].header);
   pthread_mutex_destroy(&heart->lock);
   pthread_cond_destroy(&heart->change);
   free(heart->stores);
@@ -138,7 +138,7 @@ void tide_heart_remove(struct tide_heart *heart, uint32_t *beat_word)
   pthread_mutex_lock(&heart->lock);
   for (size_t i = 0; i < heart->n; i++)
     if (&heart->stores[i].header->pulse.beat == beat_word) {
-      unmap(heart->stores[i].header);
+      unmap_store(heart->stores[i].header);
       heart->stores[i] = heart->stores[--heart->n];
       break;
     }

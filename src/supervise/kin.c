@@ -103,7 +103,7 @@ static void grow_members(struct tide_kin *kin)
   free(old);
 }
 
-static void remember(struct tide_kin *kin, uint32_t pid, uint64_t born, bool is_bound)
+static void remember_process(struct tide_kin *kin, uint32_t pid, uint64_t born, bool is_bound)
 {
   struct member *member = slot_of(kin, pid);
   if (!member->pid && 2 * ++kin->n_members > kin->n_slots) {
@@ -180,7 +180,7 @@ static bool climb(struct tide_kin *kin, const struct tide_proc_stat *from, bool 
     }
   }
   for (size_t i = 0; i < n; i++)
-    remember(kin, line[i].pid, line[i].born, false);
+    remember_process(kin, line[i].pid, line[i].born, false);
   return true;
 }
 
@@ -221,7 +221,7 @@ static bool is_our_orphan(const struct tide_kin *kin, const struct tide_proc_sta
          is_led_by_us(kin, stat->group, kin->own_group, stat) || maps_a_store(kin, stat->pid);
 }
 
-static bool belongs(struct tide_kin *kin, uint32_t pid, uint64_t *ret_born)
+static bool belongs_to_kin(struct tide_kin *kin, uint32_t pid, uint64_t *ret_born)
 {
   struct tide_proc_stat stat = {0};
   bool torn = true;
@@ -236,7 +236,7 @@ static bool belongs(struct tide_kin *kin, uint32_t pid, uint64_t *ret_born)
       return true;
   }
   if (is_our_orphan(kin, &stat)) {
-    remember(kin, pid, stat.born, false);
+    remember_process(kin, pid, stat.born, false);
     return true;
   }
   kin->strangers[pid % STRANGERS_REMEMBERED] = (struct member){pid, false, stat.born};
@@ -249,7 +249,7 @@ bool tide_kin_adopts(struct tide_kin *kin, uint32_t pid, uint32_t parent)
   pthread_mutex_lock(&kin->lock);
   bool yes = parent && is_forebear(kin, parent);
   if (yes)
-    remember(kin, pid, ticks_now(), true);
+    remember_process(kin, pid, ticks_now(), true);
   pthread_mutex_unlock(&kin->lock);
   return yes;
 }
@@ -261,7 +261,7 @@ bool tide_kin_belongs(struct tide_kin *kin, uint32_t pid, uint64_t *ret_born)
     return true;
   pthread_mutex_lock(&kin->lock);
   // Pid 0 is of a namespace that we cannot look into: none of our descendants is.
-  bool yes = pid && belongs(kin, pid, ret_born);
+  bool yes = pid && belongs_to_kin(kin, pid, ret_born);
   kin->n_refused += !pid;
   pthread_mutex_unlock(&kin->lock);
   return yes;
@@ -270,7 +270,7 @@ bool tide_kin_belongs(struct tide_kin *kin, uint32_t pid, uint64_t *ret_born)
 void tide_kin_remember(struct tide_kin *kin, uint32_t pid, uint64_t born)
 {
   pthread_mutex_lock(&kin->lock);
-  remember(kin, pid, born, false);
+  remember_process(kin, pid, born, false);
   pthread_mutex_unlock(&kin->lock);
 }
 

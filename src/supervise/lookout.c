@@ -65,7 +65,7 @@ static bool has_ended(int pid_fd)
 }
 
 // False: the process ended or became another one meanwhile, or may not be looked at.
-static bool take(const struct tide_lookout_image *job, struct tide_residence *ret_table)
+static bool take_table(const struct tide_lookout_image *job, struct tide_residence *ret_table)
 {
   struct tide_diag diag;
   if (tide_residence_take(job->pid, job->store_fd, ret_table, NULL, &diag))
@@ -91,7 +91,7 @@ static void *look_out(void *context)
     pthread_mutex_unlock(&lookout->lock);
     struct tide_residence table = {0};
     uint64_t before_ns = own_cpu_ns();
-    bool taken = take(&job, &table);
+    bool taken = take_table(&job, &table);
     uint64_t cost_ns = own_cpu_ns() - before_ns;
     pthread_mutex_lock(&lookout->lock);
     close_job(&lookout->job);
@@ -259,7 +259,7 @@ bool tide_lookout_take(struct tide_lookout *lookout, uint32_t *ret_number,
 
 // ---- kept ----
 
-static size_t highest(const struct tide_lookout_tables *tables)
+static size_t highest_table(const struct tide_lookout_tables *tables)
 {
   size_t most = 0;
   for (size_t i = 1; i < tables->n; i++)
@@ -270,7 +270,7 @@ static size_t highest(const struct tide_lookout_tables *tables)
 
 static void thin(struct tide_lookout_tables *tables)
 {
-  size_t kept = 0, most = highest(tables);
+  size_t kept = 0, most = highest_table(tables);
   for (size_t i = 0; i < tables->n; i++)
     if (i % 2 || i == most)
       tables->items[kept++] = tables->items[i];

@@ -59,7 +59,7 @@ struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
   return watch;
 }
 
-static void join(struct tide_watch *watch)
+static void join_thread(struct tide_watch *watch)
 {
   if (!watch->running)
     return;
@@ -76,7 +76,7 @@ void tide_watch_free(struct tide_watch *watch)
 {
   if (!watch)
     return;
-  join(watch);
+  join_thread(watch);
   for (size_t i = 0; i < watch->n_living; i++)
     tide_watched_free(watch, watch->living[i]);
   for (size_t i = 0; i < watch->n_arrivals; i++) {
@@ -208,7 +208,7 @@ static void hear_word(struct tide_watch *watch, const struct tide_watch_arrival 
     tide_absents_stayed(watch->absents, visit->pid, visit->born);
 }
 
-static void arrive(struct tide_watch *watch, const struct tide_door_visit *visit)
+static void take_in_visit(struct tide_watch *watch, const struct tide_door_visit *visit)
 {
   tide_absents_came(watch->absents, visit->pid, visit->born, visit->has_agent,
                     tide_watch_since_origin(watch, visit->time_ns));
@@ -251,7 +251,7 @@ static bool take_arrivals(struct tide_watch *watch)
     if (arrivals[i].exe)
       hear_word(watch, &arrivals[i]);
     else
-      arrive(watch, &arrivals[i].visit);
+      take_in_visit(watch, &arrivals[i].visit);
     free(arrivals[i].exe);
     free(arrivals[i].parent);
   }
@@ -301,7 +301,7 @@ static bool has_arrivals(struct tide_watch *watch)
   return any;
 }
 
-static void await(struct tide_watch *watch, uint64_t round_ns, uint64_t until_ns)
+static void await_round_or_end(struct tide_watch *watch, uint64_t round_ns, uint64_t until_ns)
 {
   rest(watch, round_ns);
   uint64_t now_ns = tide_monotonic_ns();
@@ -362,7 +362,7 @@ static void *watch_thread(void *context)
     next_ns = absents_ns < next_ns ? absents_ns : next_ns;
     uint64_t draft_ns = tide_watch_serve_drafts(watch);
     next_ns = draft_ns < next_ns ? draft_ns : next_ns;
-    await(watch, round_ns, next_ns);
+    await_round_or_end(watch, round_ns, next_ns);
   }
   return NULL;
 }
@@ -396,7 +396,7 @@ void tide_watch_root_ended(struct tide_watch *watch, const struct tide_watch_end
 struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide_watch_end *end,
                                      uint32_t *ret_n_running)
 {
-  join(watch);
+  join_thread(watch);
   take_arrivals(watch);
   tide_lookout_wait(watch->lookout);
   *ret_n_running = 0;

@@ -82,7 +82,7 @@ static bool is_list(const char *name)
 }
 
 // The name of the list that has one of the paths, owned; of those alike, or of the others.
-static char *search(DIR *dir, const char *const paths[2], bool alike)
+static char *list_with_path(DIR *dir, const char *const paths[2], bool alike)
 {
   const char *slash = strrchr(paths[0], '/');
   const char *file = slash ? slash + 1 : paths[0];
@@ -101,9 +101,9 @@ static char *search_all(DIR *dir, const char *const paths[2])
 {
   if (latest[0] && lists(dirfd(dir), latest, paths))
     return tide_strdup(latest);
-  char *list = search(dir, paths, true);
+  char *list = list_with_path(dir, paths, true);
   if (!list)
-    list = search(dir, paths, false);
+    list = list_with_path(dir, paths, false);
   if (list && strlen(list) < sizeof latest)
     strcpy(latest, list);
   return list;

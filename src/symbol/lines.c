@@ -326,7 +326,8 @@ static void run_standard(struct tide_lines *lines, struct program *p, unsigned o
   }
 }
 
-static void run(struct tide_lines *lines, const struct tide_line_source *source, struct program *p)
+static void run_line_program(struct tide_lines *lines, const struct tide_line_source *source,
+                             struct program *p)
 {
   start_sequence(lines, p);
   while (tide_cursor_left(&p->at) && !p->at.bad) {
@@ -354,7 +355,7 @@ struct tide_lines *tide_lines_new(const struct tide_line_source *source, uint64_
   struct program p = {
       .at = tide_cursor_make(source->line.data + offset, source->line.n - (size_t)offset)};
   if (read_header(lines, source, &p))
-    run(lines, source, &p);
+    run_line_program(lines, source, &p);
   tide_ranges_sort(&lines->ranges);
   return lines;
 }
@@ -373,7 +374,7 @@ void tide_lines_free(struct tide_lines *lines)
   free(lines);
 }
 
-static char *join(const char *dir, const char *path)
+static char *join_path(const char *dir, const char *path)
 {
   return path[0] == '/' || !dir ? tide_strdup(path) : tide_sprintf("%s/%s", dir, path);
 }
@@ -394,8 +395,8 @@ const char *tide_lines_file(struct tide_lines *lines, uint64_t number)
     const char *dir = file->dir < lines->n_dirs ? lines->dirs[file->dir] : NULL;
     bool is_comp_dir = dir && lines->comp_dir && strcmp(dir, lines->comp_dir) == 0;
     TIDE_CLEANUP_FREE char *whole_dir =
-        is_comp_dir || !dir ? tide_strdup(dir) : join(lines->comp_dir, dir);
-    file->path = join(whole_dir, file->name);
+        is_comp_dir || !dir ? tide_strdup(dir) : join_path(lines->comp_dir, dir);
+    file->path = join_path(whole_dir, file->name);
     drop_dots(file->path);
   }
   return file->path;

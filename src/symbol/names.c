@@ -187,7 +187,7 @@ static void drop_marks(char *text)
 
 // Without the symbol version that .symtab keeps at the end of a name ("memcpy@@GLIBC_2.14"), and
 // without marks of parts and copies: it is one function to whoever wrote it.
-static char *readable(const char *mangled)
+static char *readable_name(const char *mangled)
 {
   const char *version = strchr(mangled, '@');
   TIDE_CLEANUP_FREE char *plain =
@@ -211,7 +211,7 @@ const char *tide_names_get(struct tide_names *names, const char *mangled)
     return NULL;
   struct tide_name *s = roomy_slot(names, mangled);
   if (!s->demangled) {
-    *s = (struct tide_name){mangled, readable(mangled)};
+    *s = (struct tide_name){mangled, readable_name(mangled)};
     names->n++;
   }
   return s->demangled;

@@ -53,7 +53,7 @@ struct tide_perfmap *tide_perfmap_new(const uint64_t *addrs, size_t n)
   return map;
 }
 
-static void release(struct name *name)
+static void release_name(struct name *name)
 {
   if (name && --name->n_users == 0)
     free(name);
@@ -64,7 +64,7 @@ void tide_perfmap_free(struct tide_perfmap *map)
   if (!map)
     return;
   for (size_t i = 0; i < map->n_wanted; i++)
-    release(map->wanted[i].name);
+    release_name(map->wanted[i].name);
   free(map->wanted);
   tide_buf_done(&map->line);
   free(map);
@@ -130,7 +130,7 @@ static void take_line(struct tide_perfmap *map, const char *at, size_t n)
       break;
     if (!name)
       name = name_new(at, (size_t)(end - at));
-    release(w->name);
+    release_name(w->name);
     w->name = name;
     name->n_users++;
   }

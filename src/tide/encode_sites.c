@@ -144,7 +144,7 @@ struct rows {
   size_t n_all, from, n;
 };
 
-static void cut(struct rows *rows, size_t from)
+static void cut_rows(struct rows *rows, size_t from)
 {
   rows->from = from < rows->n_all ? from : rows->n_all;
   size_t left = rows->n_all - rows->from;
@@ -219,8 +219,8 @@ static bool gather_sites(struct gathering *g, const struct tide_image *image,
   bool is_cut = n_rows > tide_snapshot_rows, taken = !is_cut || !g->n;
   if (taken) {
     uint64_t time_ns = now->time_ns > g->time_ns ? now->time_ns : g->time_ns;
-    cut(&changes, place->row);
-    cut(&counts, place->row);
+    cut_rows(&changes, place->row);
+    cut_rows(&counts, place->row);
     tide_buf_varint(&g->changes, time_ns - g->time_ns);
     tide_buf_varint(&g->changes, now->kind);
     put_changes(&g->changes, &changes);

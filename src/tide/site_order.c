@@ -34,7 +34,7 @@ static int by_weight(const void *left, const void *right)
 }
 
 // The first site of a stack gathers its weight.
-static void weigh(struct tide_rank *ranks, size_t n, size_t n_frames)
+static void weigh_stacks(struct tide_rank *ranks, size_t n, size_t n_frames)
 {
   TIDE_CLEANUP_FREE uint32_t *first =
       tide_alloc_array(n_frames ? n_frames : 1, sizeof *first); // index + 1
@@ -137,7 +137,7 @@ static void put_heavy_first(struct tide_rank *ranks, size_t n)
 
 void tide_ranks_sort(struct tide_rank *ranks, size_t n, size_t n_frames)
 {
-  weigh(ranks, n, n_frames);
+  weigh_stacks(ranks, n, n_frames);
   if (n < FEW) {
     sort_few(ranks, n);
     return;

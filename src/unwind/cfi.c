@@ -242,7 +242,7 @@ static bool evaluate(struct tide_eh_bytes x, uint64_t pc, int64_t *ret_offset)
   return !x.cut && n == 1 && stack[0].has_sp;
 }
 
-static bool fits(int64_t v)
+static bool fits_rule(int64_t v)
 {
   return v >= INT32_MIN / 2 && v <= INT32_MAX / 2;
 }
@@ -254,10 +254,10 @@ static void cfa_from_expression(const struct row *r, uint64_t pc, struct tide_ru
   if (r->cfa_expr_len >= 3 && *x.at == 0x70 + TIDE_REG_FRAME && x.end[-1] == 0x06) { // deref
     x.at++;
     offset = tide_eh_sleb(&x);
-    if (fits(offset))
+    if (fits_rule(offset))
       *rule = (struct tide_rule){
           .cfa = (int32_t)offset, .ra = -8, .fp = TIDE_RULE_AT_FP, .kind = TIDE_RULE_ALIGN};
-  } else if (evaluate(x, pc, &offset) && fits(offset) && fits(r->off[1])) {
+  } else if (evaluate(x, pc, &offset) && fits_rule(offset) && fits_rule(r->off[1])) {
     *rule =
         (struct tide_rule){.cfa = (int32_t)offset, .ra = (int32_t)r->off[1], .kind = TIDE_RULE_SP};
   }
@@ -290,7 +290,7 @@ static void row_to_rule(const struct row *r, uint64_t key, struct tide_rule *rul
                                                             : TIDE_RULE_SAVED;
   if (kind == TIDE_RULE_SAVED && r->cfa_reg != (uint64_t)TIDE_REG_ARGUMENTS)
     return;
-  if (!fits(r->cfa_off) || r->cfa_off < 0 || !fits(r->off[0]) || !fits(r->off[1]))
+  if (!fits_rule(r->cfa_off) || r->cfa_off < 0 || !fits_rule(r->off[0]) || !fits_rule(r->off[1]))
     return;
   *rule = (struct tide_rule){
       .cfa = (int32_t)r->cfa_off,

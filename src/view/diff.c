@@ -139,7 +139,7 @@ static int by_key_and_weight(const void *left, const void *right)
 typedef int compare(const void *, const void *);
 
 // Sorts, and joins halves that are the same; the first one's frame stays.
-static void fold(struct halves *halves, compare *order, compare *same)
+static void fold_halves(struct halves *halves, compare *order, compare *same)
 {
   size_t out = 0;
   if (halves->n)
@@ -346,7 +346,7 @@ static void gather_code(struct tide_diff *diff, struct halves *halves)
 {
   gather_half(halves, diff->before, false);
   gather_half(halves, diff->after, true);
-  fold(halves, by_frame, by_frame);
+  fold_halves(halves, by_frame, by_frame);
   for (size_t i = 0; i < halves->n; i++)
     name_half(diff, &halves->items[i]);
 }
@@ -367,7 +367,7 @@ struct tide_diff *tide_diff_new(struct tide_view *before, struct tide_view *afte
   } else {
     gather_code(diff, &halves);
   }
-  fold(&halves, by_key_and_weight, by_key);
+  fold_halves(&halves, by_key_and_weight, by_key);
   pair(&halves);
   make_places(diff, &halves);
   make_total(diff);

@@ -111,7 +111,7 @@ static bool is_whole(const struct tide_capture *capture, const struct tide_name_
 }
 
 // Marks the file as used, but not at every turn.
-static void touch(const char *path)
+static void mark_used(const char *path)
 {
   struct stat st;
   if (stat(path, &st) == 0 && st.st_mtime + TOUCH_AFTER_S < time(NULL))
@@ -132,7 +132,7 @@ struct tide_stored_names tide_name_cache_load(struct tide_name_cache *cache,
   if (is_whole(capture, key, name)) {
     names = capture->images[0].names;
     capture->images[0].names = (struct tide_stored_names){0};
-    touch(path);
+    mark_used(path);
   }
   tide_capture_free(capture);
   return names;

@@ -42,7 +42,7 @@ struct tide_naming {
   uint8_t *has_no_own; // node -> 1: known to have none; NULL: nothing noted
 };
 
-static uint32_t announce(struct tide_naming *naming, uint32_t module)
+static uint32_t announce_module(struct tide_naming *naming, uint32_t module)
 {
   if (!naming->ids[module]) {
     const struct tide_module *m = &naming->image->modules[module];
@@ -56,13 +56,13 @@ static size_t resolver_lookup(void *context, uint32_t module, uint64_t addr,
                               struct tide_symbol_frame *out, size_t max)
 {
   struct tide_naming *naming = context;
-  return tide_resolver_lookup(naming->resolver, announce(naming, module), addr, out, max);
+  return tide_resolver_lookup(naming->resolver, announce_module(naming, module), addr, out, max);
 }
 
 static const struct tide_symbol_object *resolver_object(void *context, uint32_t module)
 {
   struct tide_naming *naming = context;
-  return tide_resolver_object(naming->resolver, announce(naming, module));
+  return tide_resolver_object(naming->resolver, announce_module(naming, module));
 }
 
 struct tide_naming *tide_naming_new_from(const struct tide_image *image,

@@ -265,7 +265,7 @@ char *tide_crate_of(const char *function)
 
 // ---- source files ----
 
-static const char *after(const char *path, const char *mark)
+static const char *after_mark(const char *path, const char *mark)
 {
   const char *at = strstr(path, mark);
   return at ? at + strlen(mark) : NULL;
@@ -275,11 +275,11 @@ const char *tide_shorten_path(const char *path)
 {
   // A registry holds one directory per index, then one per crate:
   // "…/registry/src/INDEX/crate-1.0/…"
-  const char *registry = after(path, "/registry/src/");
+  const char *registry = after_mark(path, "/registry/src/");
   const char *crate = registry ? strchr(registry, '/') : NULL;
   if (crate)
     return crate + 1;
-  const char *rust = after(path, "/rustc/");
+  const char *rust = after_mark(path, "/rustc/");
   const char *library = rust ? strchr(rust, '/') : NULL;
   if (library)
     return library + 1;

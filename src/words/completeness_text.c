@@ -128,23 +128,18 @@ char *tide_roll_scope(const struct tide_profile *profile)
 // Of a recording of ours what is counted and what was lost; of another tool's file which it is, as
 // that tool alone knows the rest.
 
-static const char *plural(uint64_t n, const char *one, const char *many)
-{
-  return n == 1 ? one : many;
-}
-
 static void add_loss(struct tide_buf *out, uint64_t n, const char *one, const char *many)
 {
   char text[TIDE_UNITS_MAX];
   if (n)
-    tide_buf_printf(out, ", %s %s", tide_units_plain(text, n), plural(n, one, many));
+    tide_buf_printf(out, ", %s %s", tide_units_plain(text, n), tide_units_plural(n, one, many));
 }
 
 static void add_stacks(struct tide_buf *out, const struct tide_profile *profile)
 {
   char text[TIDE_UNITS_MAX];
   tide_buf_printf(out, ", %s %s", tide_units_plain(text, profile->n_stacks),
-                  plural(profile->n_stacks, "stack", "stacks"));
+                  tide_units_plural(profile->n_stacks, "stack", "stacks"));
 }
 
 // Of processes that did not run side by side the peaks add up to more than was ever held.
@@ -172,7 +167,7 @@ static void add_samples(struct tide_buf *out, const struct tide_profile *profile
   tide_buf_text(out, ", estimated from ");
   if (profile->totals.n_samples)
     tide_buf_printf(out, "%s ", tide_units_plain(text, profile->totals.n_samples));
-  tide_buf_text(out, plural(profile->totals.n_samples, "sample", "samples"));
+  tide_buf_text(out, tide_units_plural(profile->totals.n_samples, "sample", "samples"));
 }
 
 static char *foreign_text(const struct tide_profile *profile, struct tide_style style)
@@ -195,7 +190,7 @@ static char *part_text(const struct tide_profile *profile)
   uint64_t n = profile->n_stacks;
   TIDE_CLEANUP_FREE char *left =
       n ? tide_sprintf("the numbers of %s %s are left", tide_units_plain(count, n),
-                       plural(n, "stack", "stacks"))
+                       tide_units_plural(n, "stack", "stacks"))
         : tide_strdup("no stack is left");
   return tide_sprintf(
       "%s in the file: what was allocated in all, and what was never freed, is not known", left);
@@ -210,15 +205,15 @@ static void add_events(struct tide_buf *out, const struct tide_profile *profile)
                     tide_units_plain(b, n + n_lost));
   else if (tide_image_unseen(profile->image))
     tide_buf_printf(out, "%s %s seen, and %s %s of blocks not seen allocated",
-                    tide_units_plain(a, n), plural(n, "event", "events"),
+                    tide_units_plain(a, n), tide_units_plural(n, "event", "events"),
                     tide_units_plain(b, tide_image_unseen(profile->image)),
-                    plural(tide_image_unseen(profile->image), "free", "frees"));
+                    tide_units_plural(tide_image_unseen(profile->image), "free", "frees"));
   else if (profile->image->lacks & TIDE_LACK_UNHOOKED)
     tide_buf_printf(out, "%s %s seen, functions of its allocator could not be hooked",
-                    tide_units_plain(a, n), plural(n, "event", "events"));
+                    tide_units_plain(a, n), tide_units_plural(n, "event", "events"));
   else if (profile->capture->cut)
     tide_buf_printf(out, "%s %s in what is left of the file", tide_units_plain(a, n),
-                    plural(n, "event", "events"));
+                    tide_units_plural(n, "event", "events"));
   else
     tide_buf_printf(out, "every event%s (%s)",
                     profile->capture->roll.is_known ? "" : " of this process",
