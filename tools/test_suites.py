@@ -14,6 +14,9 @@ import tempfile
 from test_run import (BUILD, LOGS, ROOT, Counts, failure, meson_setup, meson_tests, ninja, run,
                       runner, sanitized_tests, settled)
 
+# For what is built to be run with a sanitizer and thrown away: lines for its traces, no variables,
+# and no way on behind what it found. Compiles in half the time.
+SANITIZED = ("-Dc_args=-g1 -fno-sanitize-recover=all", "-Db_lundef=false", "-Drecorder_lto=false")
 OTHER_ARCH = {"x86_64": "aarch64", "aarch64": "x86_64"}[platform.machine()]
 FUZZ_SECONDS = int(os.environ.get("FUZZ_SECONDS", "6"))
 FUZZ_SEED = int(os.environ.get("FUZZ_SEED", "1"))  # the same inputs every time; 0: new ones
@@ -89,9 +92,8 @@ def asan(log):
     """Hosted code under the address and undefined-behaviour sanitizers. Nothing else is built, the
     page least of all: it is that of the other build."""
     directory = ROOT / "build-asan"
-    if not meson_setup(log, directory, "-Db_sanitize=address,undefined", "-Db_lundef=false",
-                       "-Doptimization=1", "-Drecorder_lto=false",
-                       f"-Dpage_from={BUILD}/ui/page.html"):
+    if not meson_setup(log, directory, "-Db_sanitize=address,undefined", *SANITIZED,
+                       "-Doptimization=1", f"-Dpage_from={BUILD}/ui/page.html"):
         return failure(f"{directory.name}: cannot be set up")
     broken = ninja(log, directory, "tidemark", "libtidemark.so")
     if broken:
@@ -121,7 +123,7 @@ def sanitized_page(log, tidemark, env):
 def tsan(log):
     """The store's concurrency under the thread sanitizer."""
     directory = ROOT / "build-tsan"
-    if not meson_setup(log, directory, "-Db_sanitize=thread", "-Db_lundef=false",
+    if not meson_setup(log, directory, "-Db_sanitize=thread", *SANITIZED,
                        "-Drecorder_only=true"):
         return failure(f"{directory.name}: cannot be set up")
     env = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}

@@ -162,7 +162,7 @@ def from_go(scratch):
     need("go")
     program = scratch / "shape"
     run("go", "build", "-o", program, HERE / "programs/shape.go",
-        env={**os.environ, "GOFLAGS": "-mod=mod", "GO111MODULE": "off", "GOCACHE": f"{scratch}/go"})
+        env={**os.environ, "GOFLAGS": "-mod=mod", "GO111MODULE": "off"})
     file, text = scratch / "go.pb.gz", scratch / "go.txt"
     run(program, file, text)
     names = ("main.hold", "main.churn", "main.main")
