@@ -100,18 +100,12 @@ static enum tide_err pick_table(const struct tide_image *image, const char *at,
   case TIDE_MOMENT_START: *ret_table = &image->residences[0]; break;
   case TIDE_MOMENT_END: *ret_table = &image->residences[image->n_residences - 1]; break;
   case TIDE_MOMENT_PEAK: *ret_table = tide_residence_highest(image); break;
-<<<<<<< HEAD
   case TIDE_MOMENT_TIME:
     *ret_table = tide_residence_nearest(image, image->start_ns + moment.time_ns);
     break;
   case TIDE_MOMENT_SHARE:
     *ret_table =
         tide_residence_nearest(image, image->start_ns + (uint64_t)((unsigned __int128)run_ns *
-=======
-  case TIDE_MOMENT_TIME: *ret_table = nearest_table(image, image->start_ns + moment.time_ns); break;
-  case TIDE_MOMENT_SHARE:
-    *ret_table = nearest_table(image, image->start_ns + (uint64_t)((unsigned __int128)run_ns *
->>>>>>> 7607e6d (src: a static of one word is found by that word)
                                                                    moment.share_ppm / 1000000));
     break;
   }
