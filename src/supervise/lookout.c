@@ -159,6 +159,14 @@ static void note_moves(struct tide_lookout_tables *tables, const struct tide_loo
   tables->still_ns = now_ns;
 }
 
+// What a small process took tells little of a large one: most of it may be what any look takes.
+static uint64_t expected_ns_of(const struct tide_lookout_purse *purse, uint64_t rss_bytes)
+{
+  uint64_t kib = rss_bytes / 1024;
+  bool is_guess = kib / 4 > purse->seen_kib && purse->ns_per_kib > GUESSED_NS_PER_KIB;
+  return kib * (is_guess ? GUESSED_NS_PER_KIB : purse->ns_per_kib);
+}
+
 bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_lookout_tables *tables,
                          const struct tide_lookout_image *image, uint64_t now_ns)
 {
@@ -169,7 +177,7 @@ bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_loo
   if (!image->rss_bytes)
     return false;
   note_moves(tables, image, now_ns);
-  uint64_t expected_ns = image->rss_bytes / 1024 * purse->ns_per_kib;
+  uint64_t expected_ns = expected_ns_of(purse, image->rss_bytes);
   uint64_t after_ns = purse->spent_ns + expected_ns, earned_ns = now_ns / SHARE;
   bool is_first = !tables->seen_bytes, is_large = image->rss_bytes >= FIRST_BYTES;
   bool is_time = now_ns >= tables->next_ns;
@@ -200,8 +208,10 @@ struct tide_lookout_purse tide_lookout_purse_new(void)
 void tide_lookout_note_cost(struct tide_lookout_purse *purse, uint64_t rss_bytes, uint64_t cost_ns)
 {
   purse->spent_ns += cost_ns;
-  if (rss_bytes >= MIB)
-    purse->ns_per_kib = cost_ns / (rss_bytes / 1024) + 1;
+  if (rss_bytes < MIB)
+    return;
+  purse->seen_kib = rss_bytes / 1024;
+  purse->ns_per_kib = cost_ns / purse->seen_kib + 1;
 }
 
 // ---- asking for one ----

@@ -28,7 +28,8 @@ void tide_lookout_free(struct tide_lookout *lookout);
 
 // What tables have cost.
 struct tide_lookout_purse {
-  uint64_t spent_ns, ns_per_kib; // of a core; of RSS, as the last one took
+  uint64_t spent_ns;             // of a core
+  uint64_t ns_per_kib, seen_kib; // of RSS, as the last one took; how much that was
 };
 
 struct tide_lookout_image {
