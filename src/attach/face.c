@@ -208,6 +208,7 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
   list_tables(a, face);
   snprintf(face->allocator, sizeof face->allocator, "%s", allocator_path(plan));
   face->is_partly_hooked = is_partly_hooked(plan);
+  tide_plan_unhooked(plan, face->unhooked, sizeof face->unhooked);
   face->blocks_are_apart = is_glibc_alone(plan);
   for (size_t i = 0; i < plan->n_patches; i++)
     face->hooks[plan->patches[i].index] = tide_face_hook(plan, &plan->patches[i], face->program);

@@ -559,6 +559,7 @@ static void summarize(const struct tide_job *job, struct tide_attached *ret)
   for (size_t i = 0; i < job->plan.n_refusals && n < sizeof ret->refused; i++)
     n += (size_t)snprintf(ret->refused + n, sizeof ret->refused - n, "%s%s: %s", n ? "; " : "",
                           job->plan.refusals[i].entry.name, job->plan.refusals[i].why);
+  tide_plan_unhooked(&job->plan, ret->unhooked, sizeof ret->unhooked);
 }
 
 enum tide_err tide_job_attach(const struct tide_job_options *options, struct tide_job **ret_job,

@@ -31,6 +31,7 @@ struct tide_attached {
   uint64_t left_bytes;     // mapped in the process and left there
   uint64_t held_back;      // signals that came for the thread that is held: a bit each, from 1 on
   char refused[512];       // functions that could not be hooked, with reasons; ""
+  char unhooked[512];      // those of an allocator that has no other way in (plan.h); ""
 };
 
 struct tide_job;

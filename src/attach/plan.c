@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,6 +232,41 @@ void tide_plan_make(struct tide_outside *outside, const struct tide_hookables *e
 {
   *ret_plan = (struct tide_plan){0};
   tide_plan_add(outside, entries, ret_plan);
+}
+
+static bool gives_blocks(const struct tide_hookable *entry)
+{
+  return entry->role < TIDE_ROLE_FREE && entry->family != TIDE_FAMILY_PAGES;
+}
+
+static bool is_same_allocator(const struct tide_hookable *a, const struct tide_hookable *b)
+{
+  return a->family == b->family && a->loaded == b->loaded;
+}
+
+static bool has_way_in(const struct tide_plan *plan, const struct tide_hookable *entry)
+{
+  for (size_t i = 0; i < plan->n_patches; i++)
+    if (gives_blocks(&plan->patches[i].entry) && is_same_allocator(&plan->patches[i].entry, entry))
+      return true;
+  return false;
+}
+
+void tide_plan_unhooked(const struct tide_plan *plan, char *to, size_t size)
+{
+  const struct tide_refusal *first = NULL;
+  size_t n = 0;
+  *to = 0;
+  for (size_t i = 0; i < plan->n_refusals && n < size; i++) {
+    const struct tide_refusal *r = &plan->refusals[i];
+    if (!gives_blocks(&r->entry) || has_way_in(plan, &r->entry) ||
+        (first && !is_same_allocator(&first->entry, &r->entry)))
+      continue;
+    n += (size_t)snprintf(to + n, size - n, "%s%s", first ? ", " : "", r->entry.name);
+    first = first ? first : r;
+  }
+  if (first && n < size)
+    snprintf(to + n, size - n, ": %s", first->why);
 }
 
 void tide_plan_done(struct tide_plan *plan)

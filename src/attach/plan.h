@@ -60,6 +60,10 @@ void tide_plan_make(struct tide_outside *outside, const struct tide_hookables *e
 // The same of more entries, for a plan that is made.
 void tide_plan_add(struct tide_outside *outside, const struct tide_hookables *entries,
                    struct tide_plan *plan);
+// Of an allocator in an object none of whose functions that give blocks are hooked, those that
+// could not be, with the reason of the first: "malloc, calloc: it begins with a call"; "" when
+// there is none.
+void tide_plan_unhooked(const struct tide_plan *plan, char *to, size_t size);
 void tide_plan_done(struct tide_plan *plan);
 
 const char *tide_patch_form_words(enum tide_patch_form form);

@@ -89,6 +89,12 @@ static const struct {
                           "itself",
                           "record a build without optimization, which has them as calls, or one "
                           "without its #[global_allocator]"},
+    [TIDE_WHY_UNHOOKED] = {"functions not hooked",
+                           "has an allocator none of whose functions could be hooked (%s): its "
+                           "blocks are not seen",
+                           "build that allocator otherwise: without -pg or other code at the "
+                           "beginning of functions, with -fpatchable-function-entry=8; or use "
+                           "libc's for the recording"},
 };
 
 // Allocators that profile themselves, and what of theirs tidemark reads.
@@ -126,6 +132,7 @@ static char *fill_in_detail(const char *text, enum tide_why why, const char *det
                      : why == TIDE_WHY_LOADED_LATER ? "libraries"
                      : why == TIDE_WHY_PAGES_ONLY   ? "a build of it with symbols"
                      : why == TIDE_WHY_INLINED      ? "an unknown amount"
+                     : why == TIDE_WHY_UNHOOKED     ? "of which nothing is known"
                                                     : "an allocator of its own";
   if (!gap)
     return tide_strdup(text);
@@ -174,5 +181,6 @@ const char *tide_why_tag(enum tide_why why)
 bool tide_why_is_partial(enum tide_why why)
 {
   return why == TIDE_WHY_OWN_ALLOCATOR || why == TIDE_WHY_UNSEEN_MEMORY ||
-         why == TIDE_WHY_LOADED_LATER || why == TIDE_WHY_PAGES_ONLY || why == TIDE_WHY_INLINED;
+         why == TIDE_WHY_LOADED_LATER || why == TIDE_WHY_PAGES_ONLY || why == TIDE_WHY_INLINED ||
+         why == TIDE_WHY_UNHOOKED;
 }

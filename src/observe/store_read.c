@@ -484,6 +484,9 @@ static void read_facts(struct tide_reading *r)
   image->by_fork = h->flags & TIDE_STORE_FORKED;
   image->by_agent = h->flags & TIDE_STORE_AGENT;
   image->missed_later = missed_later(h);
+  image->unhooked = h->unhooked && h->unhooked < view->areas.text.capacity
+                        ? tide_store_view_text(view, (uint32_t)h->unhooked, MAX_PATH_BYTES)
+                        : NULL;
   image->lacks |= h->flags & TIDE_STORE_PARTLY ? TIDE_LACK_UNHOOKED : 0;
   image->off_reason = h->state == TIDE_STATE_OFF ? h->off_reason : TIDE_OFF_NONE;
   image->page_live_bytes = h->page_live_bytes;

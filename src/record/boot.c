@@ -84,6 +84,7 @@ static void write_identity(struct tide_seat *seat, bool forked)
   seat->live_at_fork = 0;
   h->exe = text_of(image.program);
   h->allocator = text_of(image.allocator); // readers tell by name
+  h->unhooked = image.unhooked && *image.unhooked ? text_of(image.unhooked) : 0;
   write_command(h);
   h->live_map = (uint64_t)&tide_live_map;
   h->page_table = tide_pages_table();

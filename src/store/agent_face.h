@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
-#define TIDE_AGENT_VERSION 4u
+#define TIDE_AGENT_VERSION 5u
 #define TIDE_AGENT_STORE_NAME "tidemark-agent-store"
 #define TIDE_AGENT_MARK UINT64_C(0x316b72616d656474) // "tdemark1"
 
@@ -32,6 +32,7 @@ enum {
   TIDE_AGENT_PATH_BYTES = 1024,
   TIDE_AGENT_COMMAND_BYTES = 4096,
   TIDE_AGENT_DOOR_BYTES = 128,
+  TIDE_AGENT_UNHOOKED_BYTES = 128,
 };
 
 struct tide_agent_hook {
@@ -87,6 +88,8 @@ struct tide_agent_face {
   char program[TIDE_AGENT_PATH_BYTES];
   char allocator[TIDE_AGENT_PATH_BYTES];
   char command[TIDE_AGENT_COMMAND_BYTES]; // arguments, each with its NUL
+  // Functions that could not be hooked, of an allocator that has no other way in, and why; "".
+  char unhooked[TIDE_AGENT_UNHOOKED_BYTES];
 };
 
 enum { TIDE_AGENT_SEAT_BITS = 14, TIDE_AGENT_SEATS = 1 << TIDE_AGENT_SEAT_BITS };

@@ -94,7 +94,8 @@ static inline const char *tide_family_words(uint32_t family)
   X(OUTSIDE, 16, "outside")             /* refused: it may be of the run, and nothing shows it */  \
   X(LOADED_LATER, 17, "loaded-later")   /* a library came whose allocator could not be hooked */   \
   X(PAGES_ONLY, 18, "pages-only")       /* no allocator of it is known: its pages were recorded */ \
-  X(INLINED, 19, "inlined")             /* its own allocator's functions are, or may be */
+  X(INLINED, 19, "inlined")             /* its own allocator's functions are, or may be */         \
+  X(UNHOOKED, 20, "unhooked")           /* no function of an allocator of it could be hooked */
 
 enum tide_why {
 #define X(name, number, word) TIDE_WHY_##name = number,

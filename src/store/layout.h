@@ -370,6 +370,7 @@ struct tide_store_header {
   uint32_t depth_limit, flags;
   uint64_t inherited_bytes; // live in the parent when this image was forked from it; else 0
   uint32_t exe, cmdline, cmdline_bytes, allocator; // offsets in the text area
+  uint64_t unhooked; // there, too: functions without which an allocator is not seen; 0: none
   struct tide_store_areas areas;
   // Addresses in the target, for whoever can read its memory: of tide_live_map (live_walk.h), and
   // of the mappings of its own. 0: none.

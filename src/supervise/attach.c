@@ -167,6 +167,7 @@ struct session {
   struct tide_candidate process;
   char *output_path;
   struct tide_output_state output;
+  char unhooked[512]; // functions of an allocator of it that could not be hooked; ""
   int pid_fd, signal_fd, finish_fd;
   sigset_t old_mask;
 };
@@ -242,6 +243,7 @@ static enum tide_err begin_session(struct session *s, struct tide_diag *diag)
   enum tide_err err = tide_helper_start(&helping, &s->helper, &attached, diag);
   if (err)
     return err;
+  snprintf(s->unhooked, sizeof s->unhooked, "%s", attached.unhooked);
   s->kin = tide_kin_new();
   s->watch = tide_watch_new(&(struct tide_watch_options){
       .root_pid = o->pid,
@@ -306,6 +308,10 @@ static void save_capture(const struct session *s, struct tide_run_result *result
 // Of a Rust program with an allocator of its own, nobody can tell.
 static char *why_nothing(const struct session *s)
 {
+  if (s->unhooked[0]) {
+    TIDE_CLEANUP_FREE char *what = tide_why_sentence(TIDE_WHY_UNHOOKED, s->unhooked);
+    return tide_sprintf("nothing was recorded: the process %s", what);
+  }
   enum tide_why why;
   char *detail = NULL;
   bool is_rusts =

@@ -142,6 +142,14 @@ static bool is_missed_later(const struct tide_image *image, struct tide_unrecord
   return image->missed_later;
 }
 
+// Said by the tracer, when it put the agent there.
+static bool is_unhooked(const struct tide_image *image, struct tide_unrecorded *row)
+{
+  row->why = TIDE_WHY_UNHOOKED;
+  row->detail = image->unhooked;
+  return image->unhooked;
+}
+
 // The agent found no allocator, and names none: what it recorded are pages.
 static bool is_pages_alone(struct tide_own_allocators *allocators, const struct tide_image *image,
                            struct tide_unrecorded *row)
@@ -168,8 +176,9 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
   if (!image->exe || !*image->exe)
     return false;
   if (image->by_agent)
-    return is_missed_later(image, row) || is_pages_alone(allocators, image, row) ||
-           is_part_of_go(allocators, image, row) || is_part_of_rust(allocators, image, row) ||
+    return is_unhooked(image, row) || is_missed_later(image, row) ||
+           is_pages_alone(allocators, image, row) || is_part_of_go(allocators, image, row) ||
+           is_part_of_rust(allocators, image, row) ||
            is_elsewhere(image, (int64_t)max_anonymous_bytes, row);
   int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
   bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;

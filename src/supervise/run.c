@@ -41,7 +41,8 @@ struct run {
   struct tide_door *door;
   struct tide_agents *agents; // NULL: preloads only
   pthread_mutex_t agents_lock;
-  bool is_agents; // the command is to have the agent
+  bool is_agents;     // the command is to have the agent
+  char unhooked[512]; // functions of an allocator of it that could not be hooked; ""
   struct tide_kin *kin;
   struct tide_watch *watch;
   struct tide_follow follow;
@@ -298,8 +299,11 @@ static bool go(struct run *run, int *ret_errno)
   bool is_taken = run->is_agents && tide_agents_take(run->agents, &order, why);
   if (!tide_spawn_go(&run->spawn, ret_errno))
     return false;
-  struct tide_usher_word word;
-  if (is_taken && tide_agents_await(run->agents, &word) && word.step == TIDE_USHER_FAILED)
+  struct tide_usher_word word = {0};
+  bool is_told = is_taken && tide_agents_await(run->agents, &word);
+  if (is_told && word.step == TIDE_USHER_ATTACHED)
+    snprintf(run->unhooked, sizeof run->unhooked, "%s", word.text);
+  if (is_told && word.step == TIDE_USHER_FAILED)
     do_without_agent(run, word.text);
   else if (run->is_agents && !is_taken)
     do_without_agent(run, why);
@@ -345,6 +349,11 @@ static char *why_nothing(const struct run *run)
   if (store_errno)
     return tide_sprintf("nothing was recorded: no memory for the recorder: %s",
                         strerror(store_errno));
+  if (run->unhooked[0]) {
+    TIDE_CLEANUP_FREE char *what = tide_why_sentence(TIDE_WHY_UNHOOKED, run->unhooked);
+    TIDE_CLEANUP_FREE char *way_out = tide_why_way_out(TIDE_WHY_UNHOOKED, run->unhooked);
+    return tide_sprintf("nothing was recorded: the program %s; %s", what, way_out);
+  }
   if (tide_watch_was_visited(run->watch))
     return tide_strdup("nothing was recorded: the program came to its end before its first "
                        "allocation");
@@ -450,6 +459,23 @@ static struct tide_cost cost_so_far(const struct run *run)
                             .supervisor_ns = own_ns > other_ns ? own_ns - other_ns : 0};
 }
 
+// A command with the agent that never came to it: nothing that it did could be seen.
+static void add_unhooked(const struct run *run, const struct tide_watch_end *end,
+                         struct tide_capture *capture)
+{
+  if (!run->unhooked[0])
+    return;
+  const struct tide_unrecorded row = {.exe = run->target.path,
+                                      .why = TIDE_WHY_UNHOOKED,
+                                      .detail = (char *)run->unhooked,
+                                      .pid = (uint32_t)run->spawn.pid,
+                                      .n_processes = 1,
+                                      .is_command = true,
+                                      .end_ns = end->time_ns - run->start.monotonic_ns,
+                                      .max_rss_bytes = end->max_rss_bytes};
+  tide_roll_add(&capture->roll, &row);
+}
+
 static void make_capture(struct run *run, const struct tide_watch_end *end, struct tide_cost cost,
                          struct tide_run_result *result)
 {
@@ -462,6 +488,7 @@ static void make_capture(struct run *run, const struct tide_watch_end *end, stru
   capture->has_cost = end->kind != TIDE_END_UNKNOWN; // of a command that runs on it is not known
   if (!capture->n_images) {
     result->note = why_nothing(run);
+    add_unhooked(run, end, capture);
     if (capture->roll.n_rows)
       add_unrecorded(run, end, capture);
   }

@@ -170,6 +170,8 @@ static void receive_guest(const struct tide_usher_house *house,
         snprintf(word.text, sizeof word.text, "%s", diag.text);
       else
         word.step = TIDE_USHER_ATTACHED;
+      if (word.step == TIDE_USHER_ATTACHED)
+        snprintf(word.text, sizeof word.text, "%s", attached.unhooked);
     }
     // musl's loader does not start a program with our library among the preloads.
     if (guest->why != TIDE_WHY_MUSL)

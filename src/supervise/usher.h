@@ -49,10 +49,10 @@ struct tide_usher_word {
   uint32_t pid, parent;
   uint64_t born;
   uint32_t n_hooked, families;
-  bool is_spawned;   // the order was for one who starts it
-  enum tide_why why; // what it is, when preloads do not cover it
-  char program[16];  // its name
-  char text[512];
+  bool is_spawned;      // the order was for one who starts it
+  enum tide_why why;    // what it is, when preloads do not cover it
+  char program[16];     // its name
+  char text[512];       // with ATTACHED: functions of an allocator that could not be hooked; ""
   int pid_fd, store_fd; // with ATTACHED alone; else -1
 };
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocators as browsers bring them: under libc's names, with arenas, with ways in that no name
 shows; and started behind a preload of their own."""
+import re
+
 from ground import expect, test
 
 POOL = """
@@ -158,3 +160,51 @@ int main(void)
     expect("incomplete: 80 events seen, functions of its allocator could not be hooked" in said,
            said)
     expect("unhooked" in report["image"]["lacks"], f"{report['image']}")
+
+
+# Every function of it begins with a call, which cannot be moved elsewhere.
+FENTRY = POOL.replace(', optimize("O0")', "") + """
+__attribute__((naked, no_instrument_function)) void __fentry__(void) { __asm__("ret"); }
+__attribute__((noipa)) static void work(void)
+{
+  for (int i = 0; i < 40; i++) free(malloc(100));
+  malloc(3000);
+}
+"""
+MAIN = FENTRY + "int main(void) { work(); return 6; }\n"
+# No function of libc is called, so that nothing at all comes to the agent.
+START = FENTRY + """
+__attribute__((force_align_arg_pointer)) void _start(void)
+{
+  work();
+  __asm__ volatile("syscall" ::"a"(231), "D"(6));
+}
+"""
+
+
+@test
+def shim_not_hooked(ground):
+    """No function of its allocator can be hooked: which, why and what would help; not complete."""
+    for source, flags in ((MAIN, ()), (START, ("-nostartfiles",))):
+        prog = ground.build("prog", source, "-rdynamic", "-fno-builtin", "-pg", "-mfentry", *flags)
+        done = ground.record("-f", "-o", "x.tide", "--", prog)
+        said = " ".join(done.stderr.split())
+        expect(done.status == 6, f"status {done.status}: {said}")
+        named = re.search(r"\(([a-z, ]+): it begins with a call\): its blocks are not seen", said)
+        expect(named and set(named[1].split(", ")) == {"malloc", "calloc", "realloc"}, said)
+        expect("-fpatchable-function-entry" in said and "complete: every" not in said, said)
+        expect("before its first" not in said and "nothing was allocated" not in said, said)
+        report = ground.report("x.tide")
+        rows = report["capture"]["run"]["unrecorded"]
+        expect([row["reason"] for row in rows] == ["unhooked"], f"{rows}")
+        expect(not report["capture"]["complete"], f"{report['capture']}")
+
+
+@test
+def shim_hooked_as_advised(ground):
+    prog = ground.build("prog", START, "-rdynamic", "-fno-builtin", "-pg", "-mfentry",
+                        "-nostartfiles", "-fpatchable-function-entry=8")
+    done = ground.record("-f", "-o", "x.tide", "--", prog)
+    totals = ground.report("x.tide")["totals"]
+    expect((totals["allocations"], totals["live_bytes"]) == (41, 3000), f"{totals}")
+    expect("its blocks are not seen" not in " ".join(done.stderr.split()), done.stderr)
