@@ -166,7 +166,7 @@ def whole_static_child_that_profiles_itself(ground):
     start = ground.build("start", STARTER)
     mark = '__attribute__((section(".go.buildinfo"))) char mark[32] = "\\xff Go buildinf:";\n'
     go = ground.build("go", mark + EATER, "-static")
-    done = ground.record("-o", "a.tide", *PRELOAD, start, go, "20000000", "20")
+    done = ground.record("-o", "a.tide", *PRELOAD, start, go, "20000000", "1000")
     row = rows(ground, "a.tide")["go"]
     expect(row["reason"] == "static" and row["detail"] == "Go's runtime", f"{row}")
     said = " ".join(done.stderr.split())
@@ -344,7 +344,7 @@ def whole_user_namespace(ground):
     eat = ground.build("eat", EATER)
     if ground.run(start, eat, "10").status == 77:
         raise record.Skip("no user namespaces here")
-    done = ground.record("-o", "a.tide", start, eat, "30000000", "100")
+    done = ground.record("-o", "a.tide", start, eat, "30000000", "600")
     expect(done.status == 0, f"status {done.status}: {done.stderr}")
     row = rows(ground, "a.tide")["eat"]
     expect(row["reason"] == "namespace" and row["processes"] == 1, f"{row}")
