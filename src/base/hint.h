@@ -37,6 +37,8 @@ enum tide_hint {
   TIDE_HINT_SEE_DIFF_WITH, // of this one with another
   TIDE_HINT_SEE_DIFF_OF,   // the two files that follow
   TIDE_HINT_SEE_INFO,
+  TIDE_HINT_SEE_MAPS,
+  TIDE_HINT_SEE_FINDINGS,
   TIDE_HINT_SEE_EXPORT,
   TIDE_HINT_SEE_TREE, // this and those that follow: by measure, in the order of enum tide_measure
   TIDE_HINT_SEE_TREE_LAST = TIDE_HINT_SEE_TREE + 5,

@@ -13,9 +13,10 @@
 
 enum { FINDINGS_DEFAULT = 5 };
 
-struct side { // one capture, and what is found in it
+struct side { // one capture, or process, and what is found in it
   struct tide_looking looking;
   struct tide_findings *findings;
+  uint32_t pid; // 0: a capture
 };
 
 static struct tide_explanation explanation_of(const struct tide_arguments *arguments,
@@ -26,6 +27,7 @@ static struct tide_explanation explanation_of(const struct tide_arguments *argum
       .profile = side->looking.profile,
       .naming = side->looking.naming,
       .file = side->looking.opened.path,
+      .pid = side->pid,
       .n_most = arguments->top    ? arguments->top
                 : arguments->json ? SIZE_MAX
                                   : FINDINGS_DEFAULT,
@@ -74,13 +76,27 @@ static enum tide_err write_two(const struct tide_arguments *arguments,
   return tide_pager_finish(&sink, "the findings", diag);
 }
 
-static enum tide_err explain_one(const struct tide_arguments *arguments, struct tide_diag *diag)
+static enum tide_err explain_one(const struct tide_arguments *arguments, const char *path,
+                                 struct tide_diag *diag)
 {
   struct side side = {0};
-  const char *path = arguments->n_rest ? arguments->rest[0] : NULL;
   enum tide_err err = tide_looking_open(arguments, path, NULL, &side.looking, diag);
   if (!err) {
     find(&side);
+    err = write_one(arguments, &side, diag);
+  }
+  side_done(&side);
+  return err;
+}
+
+static enum tide_err explain_process(const struct tide_arguments *arguments, uint32_t pid,
+                                     struct tide_diag *diag)
+{
+  struct side side = {0};
+  enum tide_err err = tide_looking_process(arguments, pid, &side.looking, diag);
+  if (!err) {
+    find(&side);
+    side.pid = pid;
     err = write_one(arguments, &side, diag);
   }
   side_done(&side);
@@ -115,11 +131,18 @@ static enum tide_err explain_two(const struct tide_arguments *arguments, struct 
 int tide_cmd_explain(const struct tide_arguments *arguments)
 {
   struct tide_diag diag = {0};
+  const char *first = arguments->n_rest ? arguments->rest[0] : NULL;
+  uint32_t pid = 0;
   enum tide_err err =
       arguments->n_rest > 2
           ? tide_fail(&diag, TIDE_ERR_USAGE, "two files at a time: \"%s\" is one too many",
                       arguments->rest[2])
-      : arguments->n_rest == 2 ? explain_two(arguments, &diag)
-                               : explain_one(arguments, &diag);
+          : TIDE_ERR_OK;
+  if (!err && arguments->n_rest < 2)
+    err = tide_looking_pid(first, &pid, &diag);
+  if (!err)
+    err = pid                      ? explain_process(arguments, pid, &diag)
+          : arguments->n_rest == 2 ? explain_two(arguments, &diag)
+                                   : explain_one(arguments, first, &diag);
   return err ? tide_cmd_failed(err, &diag) : 0;
 }

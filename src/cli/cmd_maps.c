@@ -6,16 +6,12 @@
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/terminal.h"
+#include "model/capture.h"
 #include "report/residence.h"
-#include "residence/take.h"
 #include "words/image_text.h"
 #include "words/residence_words.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ROWS_DEFAULT = 10 };
 
@@ -42,42 +38,27 @@ static size_t n_rows(const struct tide_arguments *arguments)
 
 // ---- a process ----
 
-// The names of the sites, by the copy of the recorder's store; without one there are none.
-static bool open_names(const struct tide_arguments *arguments, int store_fd,
-                       struct tide_looking *looking)
-{
-  char path[64];
-  struct tide_diag diag = {0};
-  snprintf(path, sizeof path, "/proc/self/fd/%d", store_fd);
-  return store_fd >= 0 && !tide_looking_open(arguments, path, NULL, looking, &diag);
-}
-
 static enum tide_err show_process(const struct tide_arguments *arguments, uint32_t pid,
                                   struct tide_diag *diag)
 {
-  struct tide_residence residence;
   struct tide_looking looking = {0};
   char name[64] = "";
-  int store_fd = -1;
   if (arguments->at)
     return tide_fail(diag, TIDE_ERR_USAGE, "--at is for a capture: tidemark maps FILE --at 2s");
-  enum tide_err err = tide_residence_take(pid, -1, &residence, &store_fd, diag);
+  enum tide_err err = tide_looking_process(arguments, pid, &looking, diag);
   if (err)
     return err;
   tide_proc_name(pid, name, sizeof name);
-  bool has_names = open_names(arguments, store_fd, &looking);
+  const struct tide_image *image = looking.profile->image;
   struct tide_residence_subject subject = {
-      .residence = &residence,
+      .residence = &image->residences[image->n_residences - 1],
       .pid = pid,
       .name = name,
-      .view = has_names ? &looking.view : NULL,
+      .view = tide_image_is_unrecorded(image) ? NULL : &looking.view,
       .n_rows = n_rows(arguments),
   };
   err = write_maps(arguments, &subject, diag);
   tide_looking_done(&looking);
-  tide_residence_done(&residence);
-  if (store_fd >= 0)
-    close(store_fd);
   return err;
 }
 
@@ -138,23 +119,15 @@ static enum tide_err show_capture(const struct tide_arguments *arguments, const 
   return err;
 }
 
-static bool is_number(const char *word)
-{
-  return *word && word[strspn(word, "0123456789")] == 0;
-}
-
 int tide_cmd_maps(const struct tide_arguments *arguments)
 {
   struct tide_diag diag = {0};
   const char *what = NULL;
+  uint32_t pid = 0;
   enum tide_err err = tide_looking_path(arguments, &what, &diag);
-  if (!err && what && is_number(what) && access(what, F_OK)) {
-    unsigned long pid = strlen(what) < 11 ? strtoul(what, NULL, 10) : 0;
-    err = pid && pid <= INT_MAX
-              ? show_process(arguments, (uint32_t)pid, &diag)
-              : tide_fail(&diag, TIDE_ERR_USAGE, "%s is not the number of a process", what);
-  } else if (!err) {
-    err = show_capture(arguments, what, &diag);
-  }
+  if (!err)
+    err = tide_looking_pid(what, &pid, &diag);
+  if (!err)
+    err = pid ? show_process(arguments, pid, &diag) : show_capture(arguments, what, &diag);
   return err ? tide_cmd_failed(err, &diag) : 0;
 }

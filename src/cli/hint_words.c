@@ -43,6 +43,8 @@ const char *tide_cli_hint_words(enum tide_hint hint)
       [TIDE_HINT_SEE_DIFF_WITH] = "tidemark diff BEFORE",
       [TIDE_HINT_SEE_DIFF_OF] = "tidemark diff",
       [TIDE_HINT_SEE_INFO] = "tidemark info",
+      [TIDE_HINT_SEE_MAPS] = "tidemark maps",
+      [TIDE_HINT_SEE_FINDINGS] = "tidemark explain",
       [TIDE_HINT_SEE_EXPORT] = "tidemark export --to dhat",
       [TIDE_HINT_SEE_TREE + TIDE_MEASURE_PEAK] = "tidemark tree",
       [TIDE_HINT_SEE_TREE + TIDE_MEASURE_LIVE] = "tidemark tree --sort live",

@@ -3,12 +3,22 @@
 // Each step needs the one before; what fails leaves nothing behind.
 #include "cli/looking.h"
 
+#include "base/alloc.h"
+#include "base/proc.h"
 #include "base/units.h"
 #include "cli/opening.h"
 #include "cli/terminal.h"
 #include "model/capture.h"
 #include "profile/completeness.h"
+#include "residence/take.h"
 #include "view/groups.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static enum tide_err ask_profile(const struct tide_arguments *arguments,
                                  const struct tide_wish *wish, struct tide_profile *profile,
@@ -157,6 +167,103 @@ enum tide_err tide_looking_open(const struct tide_arguments *arguments, const ch
   else
     *ret_looking = looking;
   return err;
+}
+
+// ---- processes ----
+
+enum tide_err tide_looking_pid(const char *word, uint32_t *ret_pid, struct tide_diag *diag)
+{
+  *ret_pid = 0;
+  if (!word || !*word || word[strspn(word, "0123456789")] || !access(word, F_OK))
+    return TIDE_ERR_OK;
+  unsigned long pid = strlen(word) < 11 ? strtoul(word, NULL, 10) : 0;
+  if (!pid || pid > INT_MAX)
+    return tide_fail(diag, TIDE_ERR_USAGE, "%s is not the number of a process", word);
+  *ret_pid = (uint32_t)pid;
+  return TIDE_ERR_OK;
+}
+
+// An image of what is known of a process that nobody records: nothing.
+static struct tide_capture *unrecorded_capture(uint32_t pid)
+{
+  char name[64] = "";
+  struct tide_capture *capture = tide_capture_new();
+  struct tide_image *image = tide_alloc(sizeof *image);
+  tide_proc_name(pid, name, sizeof name);
+  *image = (struct tide_image){
+      .pid = pid,
+      .exe = tide_strdup(name),
+      .cmdline = tide_strdup(""),
+      .allocator = tide_strdup(""),
+      .lacks = TIDE_LACK_NUMBERS,
+      .n_modules = 1,
+      .modules = tide_alloc(sizeof *image->modules),
+      .n_frames = 1,
+      .frames = tide_alloc(sizeof *image->frames),
+      .n_threads_known = 1,
+      .threads = tide_alloc(sizeof *image->threads),
+  };
+  image->modules->path = tide_strdup("");
+  capture->images = image;
+  capture->n_images = 1;
+  return capture;
+}
+
+static enum tide_err look_at_nobody(const struct tide_arguments *arguments, uint32_t pid,
+                                    struct tide_looking *ret_looking, struct tide_diag *diag)
+{
+  struct tide_looking l = {0};
+  enum tide_err err = tide_rules_open(arguments, &l.rules, diag);
+  if (err)
+    return err;
+  l.opened.capture = unrecorded_capture(pid);
+  l.opened.path = tide_sprintf("%" PRIu32, pid);
+  l.profile = tide_profile_new(l.opened.capture, 0);
+  tide_profile_ask(l.profile, &(struct tide_question){0});
+  l.naming = tide_naming_open(arguments, l.profile->image, l.rules);
+  tide_view_init(&l.view, l.profile, l.naming, NULL, false);
+  *ret_looking = l;
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err look_at_store(const struct tide_arguments *arguments, uint32_t pid,
+                                   int store_fd, struct tide_looking *ret_looking,
+                                   struct tide_diag *diag)
+{
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", store_fd);
+  enum tide_err err = tide_looking_open(arguments, path, NULL, ret_looking, diag);
+  if (!err) {
+    free(ret_looking->opened.path);
+    ret_looking->opened.path = tide_sprintf("%" PRIu32, pid);
+  }
+  return err;
+}
+
+enum tide_err tide_looking_process(const struct tide_arguments *arguments, uint32_t pid,
+                                   struct tide_looking *ret_looking, struct tide_diag *diag)
+{
+  struct tide_residence residence;
+  int store_fd = -1;
+  enum tide_err err = tide_residence_take(pid, -1, &residence, &store_fd, diag);
+  if (err)
+    return err;
+  // A store that cannot be read is as none: the table is there all the same.
+  bool has_store = store_fd >= 0 &&
+                   !look_at_store(arguments, pid, store_fd, ret_looking, &(struct tide_diag){0});
+  if (!has_store)
+    err = look_at_nobody(arguments, pid, ret_looking, diag);
+  if (store_fd >= 0)
+    close(store_fd);
+  if (err) {
+    tide_residence_done(&residence);
+    return err;
+  }
+  struct tide_image *image = &ret_looking->opened.capture->images[ret_looking->profile->image_idx];
+  image->residences = tide_alloc(sizeof *image->residences);
+  image->residences[0] = residence;
+  image->n_residences = 1;
+  return TIDE_ERR_OK;
 }
 
 void tide_looking_done(struct tide_looking *looking)

@@ -38,6 +38,15 @@ void tide_looking_done(struct tide_looking *looking); // all zero is fine
 enum tide_err tide_looking_capture(const struct tide_arguments *arguments,
                                    struct tide_opened *ret_opened, struct tide_diag *diag);
 
+// The number of the process that a word means; *ret_pid is 0 where it is no number, or the name of
+// a file.
+enum tide_err tide_looking_pid(const char *word, uint32_t *ret_pid, struct tide_diag *diag);
+
+// A process that runs, with where its memory is now, which is the last table of its image: as its
+// recorder knows it, or where nobody records it, without any numbers (tide_image_is_unrecorded()).
+enum tide_err tide_looking_process(const struct tide_arguments *arguments, uint32_t pid,
+                                   struct tide_looking *ret_looking, struct tide_diag *diag);
+
 // The one file named, or NULL; more than one is refused.
 enum tide_err tide_looking_path(const struct tide_arguments *arguments, const char **ret_path,
                                 struct tide_diag *diag);

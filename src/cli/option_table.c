@@ -78,7 +78,8 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "grow, 1 when it did, and 2 when that cannot be told.\n",
          TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_EXPLAIN] =
-        {"explain", "[FILE [AFTER]]", "say what is wrong with a program's use of memory, and where",
+        {"explain", "[FILE [AFTER]|PID]",
+         "say what is wrong with a program's use of memory, and where",
          "Findings, ranked: each with its numbers, what it would save, how sure it is,\n"
          "the line of code and what to do. Exit status 0 whether or not there are any.\n"
          "Of two files, what changed and which findings are new or gone. FILE as for\n"

@@ -124,22 +124,15 @@ static void tell_courses(struct tide_subject *subject, const struct tide_timelin
 static void tell_frees(struct tide_subject *subject, const size_t looks[MOMENTS])
 {
   const struct tide_image *image = subject->image;
-  const struct tide_groups *groups = subject->groups;
-  TIDE_CLEANUP_FREE uint32_t *of_stack = tide_alloc_array(image->n_frames + 1, sizeof *of_stack);
-  for (size_t i = 0; i < subject->n_suspects; i++) {
-    size_t idx = subject->suspects[i].group_idx;
-    for (size_t k = groups->first[idx]; k < groups->first[idx + 1]; k++)
-      of_stack[groups->stacks[k]] = (uint32_t)i + 1;
-  }
   for (size_t i = 0; i < image->n_late_frees; i++) {
     const struct tide_late_free *freed = &image->late_frees[i];
+    size_t idx = tide_subject_of_stack(subject, freed->stack);
     unsigned k = 0;
     while (k < MOMENTS && looks[k] < freed->freed)
       k++;
-    if (k == MOMENTS || freed->stack >= image->n_frames || !of_stack[freed->stack] ||
-        freed->n_blocks > most)
+    if (k == MOMENTS || idx == TIDE_SUSPECT_NONE || freed->n_blocks > most)
       continue;
-    int64_t *sum = &subject->suspects[of_stack[freed->stack] - 1].course.freed_blocks[k];
+    int64_t *sum = &subject->suspects[idx].course.freed_blocks[k];
     *sum = tide_added(*sum, (int64_t)freed->n_blocks);
   }
 }
@@ -168,6 +161,7 @@ static void gather_suspects(struct tide_subject *subject)
 {
   const struct tide_groups *groups = subject->groups;
   subject->suspects = tide_alloc_array(groups->n + 1, sizeof *subject->suspects);
+  subject->of_stack = tide_alloc_array(subject->image->n_frames + 1, sizeof *subject->of_stack);
   for (size_t i = 0; i < groups->n; i++) {
     const struct tide_group *place = &groups->items[i];
     struct tide_suspect *suspect = &subject->suspects[subject->n_suspects];
@@ -178,6 +172,8 @@ static void gather_suspects(struct tide_subject *subject)
     suspect->n_ended = tide_profile_n_ended(subject->image, place->n_free, suspect->lives);
     suspect->n_threads = threads_of(subject, suspect);
     subject->n_suspects++;
+    for (size_t k = groups->first[i]; k < groups->first[i + 1]; k++)
+      subject->of_stack[groups->stacks[k]] = (uint32_t)subject->n_suspects;
   }
 }
 
@@ -337,6 +333,7 @@ static void ask_rules(const struct tide_subject *subject)
   tide_rules_of_capacity(subject);
   tide_rules_of_blocks(subject);
   tide_rules_of_calls(subject);
+  tide_rules_of_residence(subject);
 }
 
 // A rule whose numbers lack has judged by zeros: what it found is nothing.
@@ -392,6 +389,7 @@ struct tide_findings *tide_findings_new(struct tide_profile *profile, struct tid
   drop_outdone(findings);
   rank_findings(findings, profile);
   free(subject.suspects);
+  free(subject.of_stack);
   tide_groups_free(groups);
   tide_view_done(&view);
   tide_profile_ask(profile, &asked);

@@ -30,6 +30,7 @@ struct tide_subject {
   struct tide_naming *naming;
   const struct tide_groups *groups; // places, of all that was allocated
   struct tide_suspect *suspects;
+  uint32_t *of_stack; // per frame of the image: its suspect's index + 1, 0: none
   size_t n_suspects;
   bool has_course;
   bool is_seldom_seen; // the course is one of few looks
@@ -41,6 +42,13 @@ struct tide_subject {
   // Of all blocks that were allocated before the last moment, so many were gone by then.
   uint64_t churned_percent;
 };
+
+#define TIDE_SUSPECT_NONE SIZE_MAX
+static inline size_t tide_subject_of_stack(const struct tide_subject *subject, uint32_t stack)
+{
+  bool is_known = stack < subject->image->n_frames && subject->of_stack[stack];
+  return is_known ? subject->of_stack[stack] - 1u : TIDE_SUSPECT_NONE;
+}
 
 // Whether a place's base rises all along.
 bool tide_course_rises(const struct tide_subject *subject, const int64_t curve[MOMENTS]);
@@ -78,7 +86,8 @@ static inline void tide_finding_tell(struct tide_finding *finding, enum tide_evi
 
 // ---- the rules, by family ----
 
-void tide_rules_of_growth(const struct tide_subject *subject);   // leak, growth, backlog
-void tide_rules_of_capacity(const struct tide_subject *subject); // early, untouched, each, budget
-void tide_rules_of_calls(const struct tide_subject *subject);    // temporary, steps, reserve
-void tide_rules_of_blocks(const struct tide_subject *subject);   // small, fragmented
+void tide_rules_of_growth(const struct tide_subject *subject);    // leak, growth, backlog
+void tide_rules_of_capacity(const struct tide_subject *subject);  // early, untouched, each, budget
+void tide_rules_of_calls(const struct tide_subject *subject);     // temporary, steps, reserve
+void tide_rules_of_blocks(const struct tide_subject *subject);    // small
+void tide_rules_of_residence(const struct tide_subject *subject); // fragmented, arenas, end

@@ -12,6 +12,7 @@ struct tide_explanation {
   const struct tide_profile *profile;
   const struct tide_naming *naming;
   const char *file; // as the user named it
+  uint32_t pid;     // of a process that runs; 0: a capture
   size_t n_most;    // findings shown
 };
 

@@ -35,8 +35,9 @@ static void write_finding(const struct tide_screen *screen,
 static void write_next(const struct tide_screen *screen, const struct tide_explanation *explanation)
 {
   const struct tide_findings *findings = explanation->findings;
-  enum tide_hint hint =
-      findings->n ? tide_rule_rows[findings->items[0].rule].hint : TIDE_HINT_SEE_REPORT;
+  enum tide_hint hint = explanation->pid ? TIDE_HINT_SEE_MAPS
+                        : findings->n    ? tide_rule_rows[findings->items[0].rule].hint
+                                         : TIDE_HINT_SEE_REPORT;
   const char *words = tide_screen_hint(screen, hint);
   if (words)
     tide_sink_printf(screen->sink, "\n  next:  %s %s\n", words, explanation->file);
@@ -63,7 +64,9 @@ void tide_explain_text_write(const struct tide_screen *screen,
     write_finding(screen, explanation, i, NULL);
   if (findings->n > explanation->n_most)
     tide_sink_printf(screen->sink, "\n  and %zu more\n", findings->n - explanation->n_most);
-  TIDE_CLEANUP_FREE char *unjudged = tide_findings_unjudged_words(findings);
+  TIDE_CLEANUP_FREE char *unjudged = explanation->pid
+                                         ? tide_findings_living_words(explanation->profile->image)
+                                         : tide_findings_unjudged_words(findings);
   if (unjudged) {
     tide_sink_text(screen->sink, "\n");
     tide_screen_paragraph(screen, TIDE_INK_FAINT, "  ", "not judged:  ", unjudged);

@@ -63,6 +63,15 @@ static void add_mapping(struct tide_space *space, const char *line)
   space->n_mappings++;
 }
 
+static enum tide_err refused(const struct tide_space *space, struct tide_diag *diag)
+{
+  if (errno != EACCES && errno != EPERM)
+    return tide_fail_errno(diag, "cannot look at the memory of process %u", space->pid);
+  return tide_fail(diag, TIDE_ERR_SYSTEM,
+                   "the memory of process %u may be looked at by its own user and by root",
+                   space->pid);
+}
+
 static enum tide_err read_mappings(struct tide_space *space, struct tide_diag *diag)
 {
   int fd = open_of(space->pid, "maps", O_RDONLY);
@@ -70,7 +79,7 @@ static enum tide_err read_mappings(struct tide_space *space, struct tide_diag *d
   if (!f)
     return errno == ENOENT
                ? tide_fail(diag, TIDE_ERR_NOT_FOUND, "there is no process %u", space->pid)
-               : tide_fail_errno(diag, "cannot look at the memory of process %u", space->pid);
+               : refused(space, diag);
   TIDE_CLEANUP_FREE char *line = NULL;
   size_t size = 0;
   errno = 0;
@@ -78,7 +87,7 @@ static enum tide_err read_mappings(struct tide_space *space, struct tide_diag *d
     add_mapping(space, line);
   enum tide_err err = TIDE_ERR_OK;
   if (errno == EACCES || errno == EPERM)
-    err = tide_fail_errno(diag, "cannot look at the memory of process %u", space->pid);
+    err = refused(space, diag);
   else if (!space->n_mappings)
     err = tide_fail(diag, TIDE_ERR_NOT_FOUND,
                     "process %u has no memory: it has ended, or is one of the kernel's own",

@@ -5,12 +5,13 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "model/capture.h"
 #include "words/culprit_words.h"
 #include "words/question_words.h"
 
 #include <string.h>
 
-enum { PIECES_MAX = 6 };
+enum { PIECES_MAX = 8 };
 
 struct telling { // one sentence: the numbers of a finding as text
   const struct tide_finding *finding;
@@ -31,7 +32,8 @@ static struct tide_amount amount(const struct telling *t, int64_t value)
 {
   bool is_estimate = t->finding->saving.exactness == TIDE_ESTIMATED &&
                      t->finding->rule != TIDE_RULE_SMALL &&
-                     t->finding->rule != TIDE_RULE_FRAGMENTED;
+                     t->finding->rule != TIDE_RULE_FRAGMENTED &&
+                     t->finding->rule != TIDE_RULE_ARENAS && t->finding->rule != TIDE_RULE_END;
   return is_estimate ? tide_amount_like(t->finding->saving, value) : tide_exact(value);
 }
 
@@ -101,17 +103,64 @@ static char *untouched_words(struct telling *t)
       tide_units_bytes(least, bytes, t->style));
 }
 
+// ": at 4.42 s the heap held 13.0 MiB of its peak's 380.0 MiB, and of 385.0 MiB resident 360.0 MiB
+// was free", as far as it is known.
+static char *held_words(struct telling *t)
+{
+  bool has_time = tide_finding_has(t->finding, TIDE_EVIDENCE_OF_SINCE_NS);
+  bool has_heap = tide_finding_has(t->finding, TIDE_EVIDENCE_OF_HEAP_BYTES);
+  TIDE_CLEANUP_FREE char *when =
+      has_time ? tide_sprintf("at %s ", TIME(SINCE_NS)) : tide_strdup("");
+  TIDE_CLEANUP_FREE char *heap =
+      has_heap && tide_finding_has(t->finding, TIDE_EVIDENCE_OF_PEAK_BYTES)
+          ? tide_sprintf("the heap held %s of its peak's %s, and ", BYTES(HEAP_BYTES),
+                         BYTES(PEAK_BYTES))
+          : tide_strdup("");
+  char kept[TIDE_UNITS_MAX];
+  return tide_finding_has(t->finding, TIDE_EVIDENCE_OF_FREE_BYTES)
+             ? tide_sprintf("%s%sof %s resident %s %s free", when, heap, BYTES(RSS_BYTES),
+                            BYTES(FREE_BYTES), has_time ? "was" : "is")
+             : tide_sprintf("%s%s%s was resident, %s more than that explains", when, heap,
+                            BYTES(RSS_BYTES), tide_units_bytes(kept, t->finding->saving, t->style));
+}
+
 static char *fragmented_words(struct telling *t)
 {
-  char kept[TIDE_UNITS_MAX];
-  TIDE_CLEANUP_FREE char *who =
-      t->finding->frame
-          ? tide_sprintf("; most blocks that are left, %s, are of %s", COUNT(BLOCKS), t->where)
-          : tide_strdup("");
-  return tide_sprintf("the allocator keeps memory that was freed: at %s the heap held %s of its "
-                      "peak's %s, and %s was resident, %s more than that explains%s",
-                      TIME(SINCE_NS), BYTES(HEAP_BYTES), BYTES(PEAK_BYTES), BYTES(RSS_BYTES),
-                      tide_units_bytes(kept, t->finding->saving, t->style), who);
+  struct tide_buf text = {0};
+  TIDE_CLEANUP_FREE char *held = held_words(t);
+  tide_buf_printf(&text, "the allocator keeps memory that was freed: %s", held);
+  if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_TRIM_BYTES))
+    tide_buf_printf(&text, "; malloc_trim(0) would give back %s",
+                    number(t, TIDE_EVIDENCE_OF_TRIM_BYTES) ? BYTES(TRIM_BYTES) : "nothing");
+  if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_PINNED_BYTES))
+    tide_buf_printf(&text, "; blocks in use keep %s on their pages", BYTES(PINNED_BYTES));
+  if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_PINNED_PAGES))
+    tide_buf_printf(&text, ", those of %s alone %s page%s", t->where, COUNT(PINNED_PAGES),
+                    PLURAL(PINNED_PAGES));
+  if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_BLOCKS))
+    tide_buf_printf(&text, "; most blocks that are left, %s, are of %s", COUNT(BLOCKS), t->where);
+  char *words = tide_strdup(tide_buf_cstr(&text));
+  tide_buf_done(&text);
+  return words;
+}
+
+static char *arenas_words(struct telling *t)
+{
+  char saved[TIDE_UNITS_MAX];
+  TIDE_CLEANUP_FREE char *held = held_words(t);
+  return tide_sprintf("%s arenas of malloc keep free memory, each for its own threads: %s, and one "
+                      "arena for all would keep about %s less",
+                      COUNT(ARENAS), held,
+                      tide_units_bytes(saved, tide_exact(t->finding->saving.value), t->style));
+}
+
+static char *end_words(struct telling *t)
+{
+  TIDE_CLEANUP_FREE char *held = held_words(t);
+  return tide_sprintf(
+      "malloc keeps the free end of its heap, %s: %s; since large blocks were freed "
+      "it gives back only ends that are larger still",
+      BYTES(BYTES), held);
 }
 
 static char *small_words(struct telling *t)
@@ -197,6 +246,11 @@ static const struct {
     [TIDE_RULE_FRAGMENTED] = {fragmented_words,
                               "Keep blocks that stay apart from those that go; call malloc_trim(0) "
                               "after the peak."},
+    [TIDE_RULE_ARENAS] = {arenas_words,
+                          "Run it with MALLOC_ARENA_MAX=1, or 2 where threads wait for each other "
+                          "in malloc; or let fewer threads allocate."},
+    [TIDE_RULE_END] = {end_words, "Run it with MALLOC_TRIM_THRESHOLD_=131072, or call "
+                                  "malloc_trim(0) after such a phase."},
     [TIDE_RULE_SMALL] = {small_words,
                          "Allocate them together: an array, an arena or a pool of one size."},
     [TIDE_RULE_EARLY] = {early_words, "If it serves the start alone, free it after that."},
@@ -338,4 +392,12 @@ char *tide_findings_unjudged_words(const struct tide_findings *findings)
   char *words = text.n ? tide_strdup(tide_buf_cstr(&text)) : NULL;
   tide_buf_done(&text);
   return words;
+}
+
+char *tide_findings_living_words(const struct tide_image *image)
+{
+  return tide_strdup(
+      tide_image_is_unrecorded(image)
+          ? "all but where its memory is: nobody records it. 'tidemark attach' does from now on"
+          : "what comes and goes: its recording's own file tells that, as of its last checkpoint");
 }

@@ -30,3 +30,5 @@ char *tide_changes_sentence(const struct tide_diff *diff, struct tide_style styl
 // Why something was not judged: "leak, backlog: too few looks at the run to tell what came and
 // went"; NULL: everything was.
 char *tide_findings_unjudged_words(const struct tide_findings *findings);
+// The same of a process that runs: what its recorder cannot tell, or that it has none.
+char *tide_findings_living_words(const struct tide_image *image);

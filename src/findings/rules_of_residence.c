@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Freed memory that the allocator keeps, and why it does: survivors on its pages, arenas of threads
+// that share nothing, an end of the heap that malloc no longer gives back.
+//
+// Tables of where the memory was tell it. Without any it is guessed from ticks: from the heap's
+// peak on live bytes fall, and the RSS does not follow; but what rose meanwhile may be files. Of a
+// process that runs there is one table, and no tick.
+#include "findings/subject.h"
+
+#include "base/alloc.h"
+
+// ---- by ticks ----
+
+static const uint64_t most = 1ull << 50;
+
+static int64_t capped(uint64_t bytes)
+{
+  return bytes < most ? (int64_t)bytes : (int64_t)most;
+}
+
+static bool is_usable(const struct tide_tick *tick)
+{
+  return tick->rss_bytes && tick->rss_bytes < most && tick->live_bytes >= 0 &&
+         tick->live_bytes < (int64_t)most && tick->page_bytes >= 0 &&
+         tick->page_bytes < (int64_t)most;
+}
+
+static int64_t beside_heap(const struct tide_tick *tick)
+{
+  return (int64_t)tick->rss_bytes - tick->live_bytes - tick->page_bytes;
+}
+
+// At the look with the most heap: what the RSS has beside it, which is no fragmentation.
+static const struct tide_tick *fullest(const struct tide_image *image)
+{
+  const struct tide_tick *full = NULL;
+  for (size_t i = 0; i < image->n_ticks; i++)
+    if (is_usable(&image->ticks[i]) && (!full || image->ticks[i].live_bytes > full->live_bytes))
+      full = &image->ticks[i];
+  return full;
+}
+
+struct held { // what the allocator keeps
+  int64_t bytes, heap_bytes, rss_bytes;
+  uint64_t at_ns;
+  const struct tide_residence *table; // NULL: nobody looked what it is
+  enum tide_confidence confidence;
+};
+
+// The least of it over the last part of the run, up to where programs take down what they built.
+static bool is_kept_until_end(const struct tide_subject *subject, struct held *ret_held)
+{
+  const struct tide_image *image = subject->image;
+  const struct tide_tick *full = image->has_resident ? fullest(image) : NULL, *at = NULL;
+  uint64_t last_ns = subject->start_ns + subject->run_ns / 1000 * LAST_PERMILLE;
+  uint64_t since_ns = last_ns - subject->run_ns / KEPT_RSS_TIME;
+  int64_t at_peak = full && beside_heap(full) > 0 ? beside_heap(full) : 0, least = 0;
+  if (!full || !subject->has_course)
+    return false;
+  for (const struct tide_tick *tick = full + 1; tick < image->ticks + image->n_ticks; tick++) {
+    if (tick->time_ns > last_ns || tick->time_ns < since_ns || !is_usable(tick))
+      continue;
+    int64_t kept = beside_heap(tick) - at_peak;
+    if (at && kept >= least)
+      continue;
+    at = tick;
+    least = kept;
+  }
+  if (!at)
+    return false;
+  *ret_held = (struct held){.bytes = least,
+                            .heap_bytes = at->live_bytes,
+                            .rss_bytes = (int64_t)at->rss_bytes,
+                            .at_ns = at->time_ns,
+                            .confidence = TIDE_CONFIDENCE_LOW};
+  return true;
+}
+
+// ---- by tables ----
+
+static bool is_much(const struct held *held)
+{
+  return held->bytes >= KEPT_RSS_BYTES && held->bytes >= held->rss_bytes / KEPT_RSS_PART;
+}
+
+static struct held held_by(const struct tide_residence *table)
+{
+  uint64_t parts[TIDE_RESIDENT_PARTS];
+  tide_residence_parts(table, parts);
+  int64_t sum = capped(table->sum), recorder = capped(parts[TIDE_RESIDENT_RECORDER]);
+  return (struct held){.bytes = capped(parts[TIDE_RESIDENT_HELD]),
+                       .heap_bytes = capped(table->asked),
+                       .rss_bytes = sum > recorder ? sum - recorder : 0,
+                       .at_ns = table->time_ns,
+                       .table = table,
+                       .confidence = TIDE_CONFIDENCE_MEDIUM};
+}
+
+// Has the RSS fallen since the table, while the run went on?
+static bool has_fallen_since(const struct tide_subject *subject, const struct held *held)
+{
+  const struct tide_image *image = subject->image;
+  uint64_t last_ns = subject->start_ns + subject->run_ns / 1000 * LAST_PERMILLE;
+  for (size_t i = 0; i < image->n_ticks; i++) {
+    const struct tide_tick *tick = &image->ticks[i];
+    if (tick->time_ns > held->at_ns && tick->time_ns < last_ns && is_usable(tick) &&
+        (int64_t)tick->rss_bytes < held->rss_bytes - held->bytes / 2)
+      return true;
+  }
+  return false;
+}
+
+// Kept for the last part of the run, as each table since then saw it. Tables are taken when the
+// heap has changed, so without a newer one it has not.
+static bool is_held_by_tables(const struct tide_subject *subject, struct held *ret_held)
+{
+  const struct tide_image *image = subject->image;
+  uint64_t last_ns = subject->start_ns + subject->run_ns / 1000 * LAST_PERMILLE;
+  uint64_t since_ns = UINT64_MAX;
+  for (size_t i = image->n_residences; i > 0; i--) {
+    struct held held = held_by(&image->residences[i - 1]);
+    if (!is_much(&held))
+      break;
+    if (i == image->n_residences)
+      *ret_held = held;
+    since_ns = held.at_ns;
+  }
+  if (!image->n_ticks) // a process that runs: now
+    return since_ns != UINT64_MAX;
+  return since_ns <= last_ns && last_ns - since_ns >= subject->run_ns / KEPT_RSS_TIME &&
+         !has_fallen_since(subject, ret_held);
+}
+
+static bool is_held(const struct tide_subject *subject, struct held *ret_held)
+{
+  const struct tide_image *image = subject->image;
+  size_t n = image->n_residences;
+  if (image->by_fork)
+    return false;
+  if (n && image->residences[n - 1].heap != TIDE_HEAP_UNKNOWN)
+    return is_held_by_tables(subject, ret_held);
+  return is_kept_until_end(subject, ret_held) && is_much(ret_held);
+}
+
+// ---- why ----
+
+static struct tide_finding *find_held(const struct tide_subject *subject, const struct held *held,
+                                      enum tide_finding_rule rule, const struct tide_suspect *who,
+                                      int64_t saving)
+{
+  struct tide_finding *finding = tide_subject_find(subject, rule, who, held->confidence, saving);
+  finding->saving.exactness = TIDE_ESTIMATED;
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_RSS_BYTES, held->rss_bytes);
+  if (!(subject->image->lacks & TIDE_LACK_PEAK))
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
+  if (!held->table || held->table->has_recorder)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_HEAP_BYTES, held->heap_bytes);
+  if (subject->image->n_ticks)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_SINCE_NS,
+                      (int64_t)(held->at_ns - subject->start_ns));
+  if (!held->table)
+    return finding;
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_FREE_BYTES, held->bytes);
+  if (held->table->heap == TIDE_HEAP_GLIBC)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_TRIM_BYTES,
+                      capped(held->table->trim) + capped(held->table->trim_top));
+  return finding;
+}
+
+// Without any look at what it is: who still has blocks then, which may be what keeps the pages.
+static const struct tide_suspect *survivor(const struct tide_subject *subject)
+{
+  const struct tide_suspect *who = NULL;
+  for (size_t i = 0; subject->has_course && i < subject->n_suspects; i++) {
+    const struct tide_suspect *suspect = &subject->suspects[i];
+    if (suspect->place->peak_blocks > 0 && suspect->course.live_blocks[MOMENTS - 1] > 0 &&
+        (!who || suspect->course.live_blocks[MOMENTS - 1] > who->course.live_blocks[MOMENTS - 1]))
+      who = suspect;
+  }
+  return who;
+}
+
+// Whose blocks alone keep most free memory on their pages.
+static const struct tide_suspect *pinner(const struct tide_subject *subject,
+                                         const struct tide_residence *table, int64_t *ret_pages)
+{
+  TIDE_CLEANUP_FREE int64_t *pages = tide_alloc_array(subject->n_suspects + 1, sizeof *pages);
+  const struct tide_suspect *who = NULL;
+  *ret_pages = 0;
+  for (size_t i = 0; i < table->n_sites; i++) {
+    const struct tide_residence_site *site = &table->sites[i];
+    size_t idx = tide_subject_of_stack(subject, site->stack);
+    if (site->is_mapped || idx == TIDE_SUSPECT_NONE)
+      continue;
+    pages[idx] = tide_added(pages[idx], capped(site->n_pinned));
+    if (pages[idx] <= *ret_pages)
+      continue;
+    *ret_pages = pages[idx];
+    who = &subject->suspects[idx];
+  }
+  return who;
+}
+
+static void tell_fragmented(const struct tide_subject *subject, const struct held *held)
+{
+  int64_t pages = 0;
+  const struct tide_suspect *who =
+      held->table ? pinner(subject, held->table, &pages) : survivor(subject);
+  struct tide_finding *finding = find_held(subject, held, TIDE_RULE_FRAGMENTED, who, held->bytes);
+  if (!held->table && who)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, who->course.live_blocks[MOMENTS - 1]);
+  if (held->table && held->table->pinned)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_PINNED_BYTES, capped(held->table->pinned));
+  if (pages)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_PINNED_PAGES, pages);
+}
+
+// The end of the heap that all threads use at first: malloc gives back what is more than its
+// threshold, which is twice the largest block that was freed from a mapping of its own.
+static int64_t kept_end(const struct tide_residence *table)
+{
+  int64_t end = 0;
+  for (size_t i = 0; i < table->n_arenas; i++)
+    if (table->arenas[i].is_main)
+      end = tide_added(end, capped(table->arenas[i].top));
+  return end > USUAL_END_BYTES ? end - USUAL_END_BYTES : 0;
+}
+
+// What one arena would keep less. It needs room for what was live at once, and a header for each
+// block. Where that is not known it may need as much as the largest of those that are there.
+static int64_t kept_apart(const struct tide_subject *subject, const struct tide_residence *table)
+{
+  int64_t all = 0, in_use = 0, largest = 0;
+  for (size_t i = 0; i < table->n_arenas; i++) {
+    const struct tide_residence_arena *arena = &table->arenas[i];
+    int64_t resident = capped(arena->in_use) + capped(arena->free) + capped(arena->top);
+    all = tide_added(all, resident);
+    in_use = tide_added(in_use, capped(arena->in_use));
+    largest = resident > largest ? resident : largest;
+  }
+  int64_t blocks = subject->image->peak_blocks;
+  int64_t needed =
+      subject->image->lacks & TIDE_LACK_PEAK
+          ? largest + in_use
+          : subject->peak_bytes + (blocks > 0 && blocks < (int64_t)most ? blocks * 16 : 0);
+  needed = needed > in_use ? needed : in_use;
+  return table->n_arenas > 1 && all > needed ? all - needed : 0;
+}
+
+static void tell_arenas(const struct tide_subject *subject, const struct held *held, int64_t saving)
+{
+  struct tide_finding *finding = find_held(subject, held, TIDE_RULE_ARENAS, NULL, saving);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_ARENAS, (int64_t)held->table->n_arenas);
+}
+
+static void tell_end(const struct tide_subject *subject, const struct held *held, int64_t saving)
+{
+  struct tide_finding *finding = find_held(subject, held, TIDE_RULE_END, NULL, saving);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, saving + USUAL_END_BYTES);
+}
+
+void tide_rules_of_residence(const struct tide_subject *subject)
+{
+  struct held held;
+  if (!is_held(subject, &held))
+    return;
+  bool is_glibc = held.table && held.table->heap == TIDE_HEAP_GLIBC;
+  int64_t end = is_glibc ? kept_end(held.table) : 0;
+  int64_t apart = is_glibc ? kept_apart(subject, held.table) : 0;
+  if (end > held.bytes / 2)
+    tell_end(subject, &held, end);
+  else if (apart > held.bytes / 2)
+    tell_arenas(subject, &held, apart);
+  else
+    tell_fragmented(subject, &held);
+}
