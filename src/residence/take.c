@@ -76,6 +76,8 @@ static void pass_slab(struct slabs *slabs, uint64_t lo, uint64_t hi)
 static void pass_block(struct slabs *slabs, const struct tide_recorded_block *block)
 {
   uint64_t lo, hi;
+  if (block->hi <= slabs->kept)
+    return; // in a slab that was found already
   slab_of(block->lo, block->hi - block->lo, slabs->taking->space->page_bytes, &lo, &hi);
   pass_slab(slabs, lo, hi);
 }

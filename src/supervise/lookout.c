@@ -18,7 +18,7 @@
 
 #define MS UINT64_C(1000000)
 #define MIB (UINT64_C(1) << 20)
-#define CREDIT_NS (500 * MS)
+#define CREDIT_NS (250 * MS)
 #define SHARE 50u              // of a core: one in so many
 #define FIRST_BYTES (16 * MIB) // from there on a newcomer is looked at; a smaller one
 #define FIRST_NS (200 * MS)    // when it is so old

@@ -5,8 +5,8 @@
 // One takes 0.1 to 0.7 seconds of a core for each gigabyte, so a thread of its own does it, one at
 // a time, and the timeline goes on. Of an image they are taken when its RSS has grown by an eighth
 // since the last, or its heap has changed by as much, and now and then besides. In all they take a
-// fiftieth of a core at most, and half a second that a run has to begin with. That is spent once
-// both stand still, as a table of a program that grows is soon out of date; a quarter of it goes to
+// fiftieth of a core at most, and 250 ms that a run has to begin with. That is spent once both
+// stand still, as a table of a program that grows is soon out of date; a quarter of it goes to
 // those that never do, each time that they have doubled. Tables are thinned out like snapshots; the
 // one of the most memory stays.
 #pragma once

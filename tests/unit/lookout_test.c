@@ -45,7 +45,7 @@ static struct looks watch(struct program program, uint64_t for_ns)
     struct tide_lookout_image image = {.rss_bytes = rss, .live_bytes = rss / 2};
     if (!tide_lookout_is_due(&purse, &tables, &image, now))
       continue;
-    assert_true(purse.spent_ns <= now / 50 + 500 * MS);
+    assert_true(purse.spent_ns <= now / 50 + 250 * MS);
     tide_lookout_note_look(&tables, &image, now);
     tide_lookout_note_cost(&purse, rss, cost);
     looks.n++;
