@@ -39,7 +39,8 @@ TIDE_HOT struct tide_regs regs_of(const struct tide_agent_seat *seat,
 // allocator that was loaded later may get memory that had been another's, and put two blocks there.
 static bool is_crowded(const struct tide_agent_hook *hook, uint64_t p)
 {
-  return TIDE_UNLIKELY(hook->is_later) && p % 32 && tide_live_direct_slot(p >> 3);
+  return TIDE_UNLIKELY(hook->is_later) && tide_live_map.apart && p % 32 &&
+         tide_live_direct_slot(p >> 3);
 }
 
 TIDE_COLD static void lose_block(void)

@@ -87,6 +87,9 @@ __attribute__((noinline)) bool tide_live_make_slowly(struct tide_station *s, uin
 {
   struct tide_newcomer newcomer = {tide_live_key(addr), what};
   uint64_t *region;
+  *ret_place = (struct tide_place){{tide_live_odd_slot(addr >> 3)}, NULL, 0};
+  if (TIDE_LIKELY(ret_place->slot))
+    return true;
   while (!(region = tide_live_region(addr)))
     if (!chunk_new(addr))
       return false;
@@ -96,7 +99,7 @@ __attribute__((noinline)) bool tide_live_make_slowly(struct tide_station *s, uin
     if (open && (claim_home(table, newcomer.key, ret_place) ||
                  tide_table_claim(table, newcomer.key, what, ret_place))) {
       ret_place->region = region;
-      if (tide_table_is_direct(table)) {
+      if (table & TIDE_TABLE_DIRECT) {
         ret_place->region = NULL;
         tide_live_leave(s);
       }

@@ -33,13 +33,31 @@ extern uint64_t tide_live_nowhere;
 bool tide_live_again(struct tide_station *s, const struct tide_place *p,
                      const struct tide_live *words);
 
+// The slot of an address in the table of that word, if it is direct and open; NULL: it is another.
+// odd: the address is an odd multiple of 8.
+TIDE_HOT struct tide_live *tide_live_direct_in(uint64_t table, uint64_t number, bool odd)
+{
+  if (!odd && TIDE_LIKELY(tide_table_is_direct(table)))
+    return tide_live_direct(table, number, TIDE_LIVE_DIRECT_SLOTS);
+  return TIDE_LIKELY(tide_table_is_fine(table)) && TIDE_LIKELY((number & 1) == odd)
+             ? tide_live_direct(table, number, TIDE_LIVE_FINE_SLOTS)
+             : NULL;
+}
+
 // The slot of an address, if its table is direct and open. Such a table stays for good: no station
-// has to name its region. NULL: it is another, or closed, or not there.
+// has to name its region. NULL: it is another, or closed, or not there, or tide_live_odd_slot() has
+// to tell.
 TIDE_HOT struct tide_live *tide_live_direct_slot(uint64_t number)
 {
-  const uint64_t *region = tide_live_region_of(number);
-  uint64_t table = TIDE_LIKELY(region) ? tide_load_acquire(region) : 0;
-  return TIDE_LIKELY(tide_table_is_direct(table)) ? tide_live_direct(table, number) : NULL;
+  const uint64_t *region = tide_live_region_if(number, false);
+  return TIDE_LIKELY(region) ? tide_live_direct_in(tide_load_acquire(region), number, false) : NULL;
+}
+
+// The same of an odd multiple of 8, where those have tables of their own.
+TIDE_HOT struct tide_live *tide_live_odd_slot(uint64_t number)
+{
+  const uint64_t *region = tide_live_region_if(number, true);
+  return region ? tide_live_direct_in(tide_load_acquire(region), number, true) : NULL;
 }
 
 // The home of a block in a hashed table; we are in its region then. NULL: its table is another one.
@@ -57,7 +75,7 @@ TIDE_HOT struct tide_live *tide_live_enter_home(struct tide_station *s, uint64_t
   struct tide_live *slots = TIDE_TABLE_ADDRESS(table);
   if (!slots)
     __builtin_unreachable();
-  struct tide_live *home = &slots[tide_live_hashed_index(table, number % TIDE_LIVE_KEYS)];
+  struct tide_live *home = &slots[tide_live_home_index(table, number % TIDE_LIVE_KEYS)];
   *ret_place = (struct tide_place){{home}, region, table};
   return home;
 }

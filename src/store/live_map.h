@@ -8,17 +8,18 @@
 //                 |                    |
 //   root[2^18] ---+--> chunk (1 GiB) --+--> a table of the region's blocks, in one of three forms
 //
-//   direct   one slot for every 32 bytes; nothing is searched
+//   direct   one slot for every 32 bytes, or for every 16: nothing is searched
 //            | what: 28 bits of cell, 36 of size | when: 11 of key, 12 of interval, 41 of birth |
 //   hashed   4 to 2048 such slots, four to a line of 64 bytes
 //   packed   one word for every 8, 16, 32, 64 or 128 bytes, then the kinds of block there are
 //            | 0 to 4 bits of key | the other 11 to 7: kind | 12 of interval | 41 of birth |
 //            | what of kind 1 | what of kind 2 | ...
 //
-// While a program is small, tables are direct where blocks begin at least 32 bytes apart (glibc),
-// and elsewhere hashed with a slot for every 16 bytes, so that each block is at home. Beyond that
-// each is of the form that takes the least memory for its blocks: packed where they lie crowded, 8
-// to 16 bytes a block, hashed where they do not, 16 and an eighth.
+// While a program is small, tables are direct: with a slot for every 32 bytes where blocks begin at
+// least so far apart (glibc), else with one for every 16, fine ones. For these, blocks at odd
+// multiples of 8 have tables of their own, by another word of the region. Beyond that each is of
+// the form that takes the least memory for its blocks: packed where they lie crowded, 8 to 16 bytes
+// a block, hashed where they do not, 16 and an eighth.
 //
 // The place of a key in a hashed table, its home, is in proportion to the address or, where blocks
 // lie crowded in parts of a region, scattered. A key whose home is taken lies elsewhere in that
@@ -28,7 +29,7 @@
 // 1. Only the owner of a pointer writes its slot. Pointers are handed over by free and malloc.
 // 2. A key comes into a hashed table by a compare-and-swap of `when` in an empty slot, and stays
 //    when its block goes (what is 0 then): the next block there needs plain stores alone. In a
-//    direct table a slot is whose 32 bytes it stands for: nothing has to be empty. A block comes
+//    direct table a slot is whose bytes it stands for: nothing has to be empty. A block comes
 //    into a packed table by a compare-and-swap of its word, which is 0 again when it goes.
 // 3. Where a key finds no slot near its home, or its word taken by a neighbour, or no room for its
 //    kind, the table is rebuilt (live_rebuild.c): closed, so that nobody comes in; a barrier in all
@@ -56,20 +57,24 @@ enum {
   TIDE_LIVE_BORN_SHIFT = TIDE_LIVE_KEY_BITS + TIDE_LIVE_INTERVAL_BITS,
   TIDE_LIVE_LANES = 4, // slots of a line
   TIDE_LIVE_DIRECT_SLOTS = 512,
+  TIDE_LIVE_FINE_SLOTS = 1024,
   TIDE_LIVE_A_FEW = 4, // lines
 };
 #define TIDE_LIVE_KEYS (1u << TIDE_LIVE_KEY_BITS)
-#define TIDE_LIVE_CHUNK_BYTES (sizeof(uint64_t) << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_REGION_BITS))
+#define TIDE_LIVE_REGIONS (1u << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_REGION_BITS)) // of a chunk
+// Words of all regions, then those of blocks at odd multiples of 8, where they have their own.
+#define TIDE_LIVE_CHUNK_BYTES (2 * sizeof(uint64_t) * TIDE_LIVE_REGIONS)
 #define TIDE_LIVE_LARGE                                                                            \
   ((1ull << (64 - TIDE_LIVE_CELL_BITS)) - 1)   // as large, or larger: see live.c
 #define TIDE_LIVE_TICK_MASK ((1ull << 52) - 1) // of any time
 
 // What a region's word says of its table: its address above, its shape and how it is below. 0:
-// there is none. A direct table has a bit of its own for being open: one test tells the usual case.
+// there is none. A direct table for every 32 bytes has a bit of its own for being open: one test
+// tells the usual case.
 #define TIDE_TABLE_DIRECT_OPEN 1ull
 #define TIDE_TABLE_SCATTERED 2ull
 #define TIDE_TABLE_GIVEN_UP 4096ull // closed for good, as far as can be told
-#define TIDE_TABLE_DIRECT 8192ull   // a slot for every 32 bytes, in each of which one block begins
+#define TIDE_TABLE_DIRECT 8192ull   // a slot for so many bytes, in which one block begins
 #define TIDE_TABLE_OTHER_OPEN 16384ull
 #define TIDE_TABLE_PACKED 32768ull
 #define TIDE_TABLE_OPEN (TIDE_TABLE_DIRECT_OPEN | TIDE_TABLE_OTHER_OPEN) // either
@@ -137,15 +142,21 @@ TIDE_HOT bool tide_live_plausible(uint64_t number)
   return !(number >> 45);
 }
 
-TIDE_HOT uint64_t *tide_live_region_of(uint64_t number)
+// parted: blocks at odd multiples of 8 have their own.
+TIDE_HOT uint64_t *tide_live_region_if(uint64_t number, bool parted)
 {
   const uint64_t n_roots = 1u << TIDE_LIVE_ROOT_BITS;
-  const uint64_t n_regions = 1u << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_REGION_BITS);
   // Relaxed is enough: every use depends on the address loaded.
   uint64_t *chunk =
       tide_load_relaxed(&tide_live_map.root[number >> (TIDE_LIVE_CHUNK_BITS - 3) & (n_roots - 1)]);
-  uint64_t i = number >> TIDE_LIVE_KEY_BITS & (n_regions - 1);
-  return TIDE_LIKELY(chunk) ? &chunk[i] : NULL;
+  uint64_t i = number >> TIDE_LIVE_KEY_BITS & (TIDE_LIVE_REGIONS - 1);
+  uint64_t part = parted ? (number & 1) * TIDE_LIVE_REGIONS : 0;
+  return TIDE_LIKELY(chunk) ? &chunk[i + part] : NULL;
+}
+
+TIDE_HOT uint64_t *tide_live_region_of(uint64_t number)
+{
+  return tide_live_region_if(number, !tide_live_map.apart);
 }
 
 TIDE_HOT uint64_t *tide_live_region(uint64_t addr)
@@ -188,39 +199,39 @@ TIDE_HOT bool tide_table_is_open(uint64_t table)
   return table & TIDE_TABLE_OPEN;
 }
 
-TIDE_HOT bool tide_table_is_direct(uint64_t table) // and open
+TIDE_HOT bool tide_table_is_direct(uint64_t table) // for every 32 bytes, and open
 {
   return table & TIDE_TABLE_DIRECT_OPEN;
 }
 
-TIDE_HOT bool tide_table_is_hashed(uint64_t table) // and open, and not direct
+TIDE_HOT bool tide_table_is_fine(uint64_t table) // direct for every 16 bytes, and open
 {
-  return (table & (TIDE_TABLE_OTHER_OPEN | TIDE_TABLE_PACKED)) == TIDE_TABLE_OTHER_OPEN;
+  const uint64_t fine = TIDE_TABLE_OTHER_OPEN | TIDE_TABLE_DIRECT;
+  return (table & fine) == fine;
 }
 
-// In a direct table.
-TIDE_HOT struct tide_live *tide_live_direct(uint64_t table, uint64_t number)
+TIDE_HOT bool tide_table_is_hashed(uint64_t table) // and open, and not direct
 {
-  const uint64_t slot_numbers = TIDE_LIVE_KEYS / TIDE_LIVE_DIRECT_SLOTS;
+  const uint64_t form = TIDE_TABLE_OTHER_OPEN | TIDE_TABLE_DIRECT | TIDE_TABLE_PACKED;
+  return (table & form) == TIDE_TABLE_OTHER_OPEN;
+}
+
+// In a direct table of so many slots.
+TIDE_HOT struct tide_live *tide_live_direct(uint64_t table, uint64_t number, uint32_t n_slots)
+{
   struct tide_live *slots = TIDE_TABLE_ADDRESS(table);
   if (!slots)
     __builtin_unreachable();
-  return &slots[number / slot_numbers % TIDE_LIVE_DIRECT_SLOTS];
+  return &slots[number / (TIDE_LIVE_KEYS / n_slots) % n_slots];
 }
 
-// In a hashed table.
-TIDE_HOT uint64_t tide_live_hashed_index(uint64_t table, uint64_t key)
+// In any table that is not packed.
+TIDE_HOT uint64_t tide_live_home_index(uint64_t table, uint64_t key)
 {
   // Odd, and the golden part of all keys: neighbours and multiples go far apart.
   uint64_t scattered = key * 1265 & (TIDE_LIVE_KEYS - 1);
   uint64_t place = table & TIDE_TABLE_SCATTERED ? scattered : key;
   return place * TIDE_TABLE_SLOTS(table) >> TIDE_LIVE_KEY_BITS;
-}
-
-TIDE_HOT uint64_t tide_live_home_index(uint64_t table, uint64_t key)
-{
-  return table & TIDE_TABLE_DIRECT ? key / (TIDE_LIVE_KEYS / TIDE_LIVE_DIRECT_SLOTS)
-                                   : tide_live_hashed_index(table, key);
 }
 
 TIDE_HOT struct tide_live *tide_live_home(uint64_t table, uint64_t key)

@@ -10,9 +10,9 @@
 enum {
   TIGHT_PROBE = 2, // lines
   DIRECT_LINES = TIDE_LIVE_DIRECT_SLOTS / TIDE_LIVE_LANES,
-  NEAR_LINES = 2 * DIRECT_LINES, // a slot for every 16 bytes
-  STRIDE = 8,                    // one in so many slots is looked at where a guess will do
-  KIND_BITS = 2048,              // in which kinds are counted
+  FINE_LINES = TIDE_LIVE_FINE_SLOTS / TIDE_LIVE_LANES,
+  STRIDE = 8,       // one in so many slots is looked at where a guess will do
+  KIND_BITS = 2048, // in which kinds are counted
   LINE_KINDS = TIDE_TABLE_LINE / sizeof(uint64_t),
 };
 
@@ -25,7 +25,8 @@ void tide_live_note_refusal(const void *memory)
 // What a region's word says of a hashed table that is nowhere yet, and closed.
 static uint64_t word_of(uint32_t lines, bool scattered)
 {
-  bool direct = lines * TIDE_LIVE_LANES == TIDE_LIVE_DIRECT_SLOTS && tide_live_map.apart;
+  uint32_t direct_slots = tide_live_map.apart ? TIDE_LIVE_DIRECT_SLOTS : TIDE_LIVE_FINE_SLOTS;
+  bool direct = lines * TIDE_LIVE_LANES == direct_slots;
   uint64_t how = scattered ? TIDE_TABLE_SCATTERED : direct ? TIDE_TABLE_DIRECT : 0;
   return (uint64_t)lines * TIDE_LIVE_LANES | how;
 }
@@ -122,12 +123,10 @@ static uint32_t lines_wanted(const struct census *c)
   return lines_for(n < most ? n : most);
 }
 
-// A roomy table has a slot for every address at which blocks usually begin, so that each is at home
-// and found quickly: for every 32 bytes where they are apart, which makes it direct, else for every
-// 16.
+// A roomy table has a slot for every address at which blocks may begin, which makes it direct.
 static uint32_t roomy_lines(void)
 {
-  return tide_live_map.apart ? DIRECT_LINES : NEAR_LINES;
+  return tide_live_map.apart ? DIRECT_LINES : FINE_LINES;
 }
 
 static bool is_roomy(uint64_t table)
@@ -254,13 +253,15 @@ static uint64_t replacement(uint64_t old, const struct tide_newcomer *more)
   struct census c = take_census(old, more);
   uint32_t hashed = more ? lines_with_ended(old, lines_wanted(&c)) : lines_for(c.n);
   uint64_t shape = packed_shape(old, more, &c, hashed), table = 0;
-  // Blocks of 8 bytes, too: a slot for each of them.
-  uint32_t roomy = tide_live_map.apart || c.coarsest ? roomy_lines() : TIDE_TABLE_MAX_LINES;
-  if (more && roomy_is_given(roomy, shape ? tide_table_n_lines(shape) : hashed))
-    return table_new(hashed_shape(old, more, roomy), old, more);
+  bool spaced = c.coarsest >= (tide_live_map.apart ? 2 : 1); // as a direct table asks for
+  if (more && spaced && roomy_is_given(roomy_lines(), shape ? tide_table_n_lines(shape) : hashed))
+    return table_new(word_of(roomy_lines(), false), old, more);
   if (shape)
     table = table_new(shape, old, more);
-  return table ? table : table_new(hashed_shape(old, more, hashed), old, more);
+  if (table)
+    return table;
+  shape = hashed_shape(old, more, hashed);
+  return table_new(spaced ? shape : shape & ~TIDE_TABLE_DIRECT, old, more);
 }
 
 bool tide_live_rebuild(struct tide_station *self, uint64_t *region,
@@ -269,7 +270,7 @@ bool tide_live_rebuild(struct tide_station *self, uint64_t *region,
   uint64_t old = tide_load_acquire(region), new = 0;
   if (!tide_table_is_open(old))
     return tide_live_wait_for_table(region); // another thread does it
-  if (tide_table_is_direct(old))
+  if (old & TIDE_TABLE_DIRECT)
     return true; // another thread has done it: there is room for everybody, and it stays
   if (!__atomic_compare_exchange_n(region, &old, old & ~TIDE_TABLE_OPEN, false, __ATOMIC_SEQ_CST,
                                    __ATOMIC_RELAXED))

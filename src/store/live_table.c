@@ -208,5 +208,6 @@ uint64_t tide_table_word_packed(const void *address, uint32_t grain, uint32_t ki
 
 uint64_t tide_table_opened(uint64_t table)
 {
-  return table | (table & TIDE_TABLE_DIRECT ? TIDE_TABLE_DIRECT_OPEN : TIDE_TABLE_OTHER_OPEN);
+  bool direct = table & TIDE_TABLE_DIRECT && TIDE_TABLE_SLOTS(table) == TIDE_LIVE_DIRECT_SLOTS;
+  return table | (direct ? TIDE_TABLE_DIRECT_OPEN : TIDE_TABLE_OTHER_OPEN);
 }

@@ -6,10 +6,12 @@
 
 #include "store/live_inside.h"
 
+#include <string.h>
+
 enum {
   WORDS = 512, // read at once, of the root and of a chunk
   CHUNKS = 1 << TIDE_LIVE_ROOT_BITS,
-  REGIONS = 1 << (TIDE_LIVE_CHUNK_BITS - TIDE_LIVE_REGION_BITS),
+  PARTS = TIDE_LIVE_CHUNK_BYTES / sizeof(uint64_t) / TIDE_LIVE_REGIONS, // of a chunk
   ATTEMPTS = 16,
 };
 
@@ -85,16 +87,21 @@ static bool has_enough(struct walking *w, uint64_t region)
 // False: there are enough.
 static bool walk_chunk(struct walking *w, uint64_t chunk, uint64_t start)
 {
-  uint64_t words[WORDS];
+  uint64_t words[PARTS][WORDS] = {0};
+  const uint64_t n_parts = w->map.apart ? 1 : PARTS;
+  const uint64_t part_bytes = TIDE_LIVE_REGIONS * sizeof(uint64_t);
   uint64_t first = w->walk->from > start ? (w->walk->from - start) >> TIDE_LIVE_REGION_BITS : 0;
-  for (uint64_t i = first / WORDS * WORDS; i < REGIONS; i += WORDS) {
-    if (!read_at(w, chunk + i * sizeof *words, words, sizeof words))
-      continue;
+  for (uint64_t i = first / WORDS * WORDS; i < TIDE_LIVE_REGIONS; i += WORDS) {
+    uint64_t at = chunk + i * sizeof(uint64_t);
+    for (uint64_t part = 0; part < n_parts; part++)
+      if (!read_at(w, at + part * part_bytes, words[part], sizeof words[part]))
+        memset(words[part], 0, sizeof words[part]);
     for (uint64_t k = i < first ? first - i : 0; k < WORDS; k++) {
       uint64_t region = start + ((i + k) << TIDE_LIVE_REGION_BITS);
-      if (!words[k])
+      if (!words[0][k] && !words[1][k])
         continue;
-      walk_region(w, chunk + (i + k) * sizeof *words, words[k], region);
+      for (uint64_t part = 0; part < n_parts; part++)
+        walk_region(w, at + k * sizeof(uint64_t) + part * part_bytes, words[part][k], region);
       if (has_enough(w, region))
         return false;
     }

@@ -45,10 +45,11 @@ enum tide_form { TIDE_FORM_DIRECT, TIDE_FORM_HASHED };
 TIDE_HOT bool tide_book_place(struct tide_writer *w, enum tide_form form, uint64_t number,
                               struct tide_place *ret_place)
 {
-  if (form == TIDE_FORM_HASHED && tide_live_claim_home(&w->station, number, ret_place))
-    return true;
-  *ret_place = (struct tide_place){{tide_live_direct_slot(number)}, NULL, 0};
-  return ret_place->slot;
+  struct tide_live *slot = tide_live_direct_slot(number);
+  if (form == TIDE_FORM_HASHED && !slot)
+    slot = tide_live_odd_slot(number);
+  *ret_place = (struct tide_place){{slot}, NULL, 0};
+  return slot || (form == TIDE_FORM_HASHED && tide_live_claim_home(&w->station, number, ret_place));
 }
 
 // Leaves the region, if one was entered for this form.
@@ -255,8 +256,11 @@ TIDE_HOT bool tide_book_find_last(const struct tide_writer *w, uint64_t now, str
 TIDE_HOT bool tide_book_find_other(const struct tide_writer *w, uint64_t addr, uint64_t now,
                                    struct tide_quick *ret)
 {
-  struct tide_live words, *slot = tide_live_find_quickly(addr, &words);
-  if (TIDE_UNLIKELY(!slot) || TIDE_UNLIKELY(addr == w->prev || addr == w->last))
+  struct tide_live words;
+  if (TIDE_UNLIKELY(addr == w->prev) || TIDE_UNLIKELY(addr == w->last))
+    return false;
+  struct tide_live *slot = tide_live_find_quickly(addr, &words);
+  if (TIDE_UNLIKELY(!slot))
     return false;
   struct tide_block block = tide_live_block(words.what, words.when);
   struct tide_end end = tide_end_of_quickly(&block, now);
@@ -270,6 +274,7 @@ TIDE_HOT struct tide_live *tide_book_slot(struct tide_writer *w, uint64_t number
 {
   struct tide_place place;
   struct tide_live *slot = tide_live_direct_slot(number);
+  slot = slot ? slot : tide_live_odd_slot(number);
   return slot ? slot : tide_live_enter_home(&w->station, number, &place);
 }
 
