@@ -64,7 +64,8 @@ void tide_residence_places_make(const struct tide_residence_subject *subject,
   for (size_t i = 0; i < residence->n_sites; i++) {
     const struct tide_residence_site *site = &residence->sites[i];
     const struct tide_named_frame *frame = tide_view_culprit(subject->view, site->stack);
-    uint32_t name = names.frames[tide_frame_names_add(&names, frame)].name;
+    uint32_t known = tide_frame_names_add(&names, frame); // may move the frames
+    uint32_t name = names.frames[known].name;
     struct tide_residence_place *place = place_of(&places, name, site->is_mapped);
     place->is_mapped = site->is_mapped;
     add_site(place, site);
