@@ -21,8 +21,7 @@ struct tide_agent_seat {
   // Within a hook of a Rust allocator of the program's own: the frame of its caller, else NULL; and
   // the block that another allocator gave it last, which it may hand on as it is.
   const struct tide_agent_frame *rusts;
-  uint64_t inner_block;
-  uint32_t inner_family;
+  uint64_t inner_block; // of place.inner_family
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct tide_agent_seat) == TIDE_AGENT_SEAT_BYTES, "as the tracer has it");
 
@@ -58,13 +57,31 @@ TIDE_HOT struct tide_agent_seat *tide_agent_seat(void)
   return TIDE_LIKELY(seat) ? seat : tide_agent_seat_slowly((uint64_t)__builtin_thread_pointer());
 }
 
+// The thread is inside of a hook that it has left by a jump. sp: of the caller of the one that it
+// is in now. Its event is lost.
+bool tide_agent_has_jumped(struct tide_agent_seat *seat, uint64_t sp);
+
+// Around the outermost hook.
+TIDE_HOT void tide_agent_begin(struct tide_agent_seat *seat, uint64_t sp)
+{
+  seat->place.mark = (uint32_t)sp;
+  seat->place.inside = 1;
+  __asm__ volatile("" ::: "memory");
+}
+
+TIDE_HOT void tide_agent_end(struct tide_agent_seat *seat)
+{
+  __asm__ volatile("" ::: "memory");
+  seat->place.inside = 0;
+}
+
 // Within another hook, `hook` gave p, if it is of those that allocate.
 TIDE_HOT void tide_agent_note_inner(struct tide_agent_seat *seat,
                                     const struct tide_agent_hook *hook, uint64_t p)
 {
   if (hook->role < TIDE_ROLE_FREE && hook->family != TIDE_FAMILY_RUST) {
     seat->inner_block = p;
-    seat->inner_family = hook->family;
+    seat->place.inner_family = hook->family;
   }
 }
 

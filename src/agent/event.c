@@ -22,7 +22,7 @@ TIDE_HOT uint64_t family_of(const struct tide_agent_seat *seat, const struct tid
                             uint64_t p)
 {
   bool is_handed_on = TIDE_UNLIKELY(hook->family == TIDE_FAMILY_RUST) && seat->inner_block == p;
-  return is_handed_on ? seat->inner_family : hook->family;
+  return is_handed_on ? seat->place.inner_family : hook->family;
 }
 
 // The caller's, with whose block p is (unwind/walk.h).
@@ -231,6 +231,17 @@ static uint64_t inner(struct tide_agent_seat *seat, const struct tide_agent_hook
   return ret;
 }
 
+static uint64_t run_within(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                           const struct tide_agent_frame *f)
+{
+  uint32_t before = seat->place.inside++;
+  TIDE_COMPILER_BARRIER();
+  uint64_t ret = inner(seat, hook, f);
+  TIDE_COMPILER_BARRIER();
+  seat->place.inside = before;
+  return ret;
+}
+
 __attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f)
 {
   const struct tide_agent_hook *hook = &tide_agent_face.hooks[f->index];
@@ -244,14 +255,12 @@ __attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f
   struct tide_agent_seat *seat = tide_agent_seat();
   if (TIDE_UNLIKELY(!seat))
     return pass_by(hook, f);
-  seat->place.inside++;
-  TIDE_COMPILER_BARRIER();
-  uint64_t ret = TIDE_UNLIKELY(seat->place.inside > 1) ? inner(seat, hook, f)
-                 : TIDE_UNLIKELY(hook->family == TIDE_FAMILY_RUST)
-                     ? outermost_of_rust(seat, hook, f)
-                     : outermost(seat, hook, f);
-  TIDE_COMPILER_BARRIER();
-  seat->place.inside--;
+  if (TIDE_UNLIKELY(seat->place.inside) && !tide_agent_has_jumped(seat, (uint64_t)(f + 1)))
+    return run_within(seat, hook, f);
+  tide_agent_begin(seat, (uint64_t)(f + 1));
+  uint64_t ret = TIDE_UNLIKELY(hook->family == TIDE_FAMILY_RUST) ? outermost_of_rust(seat, hook, f)
+                                                                 : outermost(seat, hook, f);
+  tide_agent_end(seat);
   return ret;
 }
 
@@ -312,12 +321,10 @@ __attribute__((used)) uint64_t tide_agent_event_new(struct tide_agent_frame *f)
       tide_add_relaxed(&tide_store.header->n_lost_full, 1);
     return 0;
   }
-  if (seat->place.inside)
+  if (seat->place.inside && !tide_agent_has_jumped(seat, (uint64_t)(f + 1)))
     return 0;
-  seat->place.inside++;
-  TIDE_COMPILER_BARRIER();
+  tide_agent_begin(seat, (uint64_t)(f + 1));
   uint64_t p = new_block(seat, hook, f);
-  TIDE_COMPILER_BARRIER();
-  seat->place.inside--;
+  tide_agent_end(seat);
   return p;
 }

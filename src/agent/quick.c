@@ -25,18 +25,6 @@ static uint64_t call_real(const struct tide_agent_hook *hook, const struct argum
   return ((real_function *)hook->real)(x->a, x->b, x->c, x->d, x->e);
 }
 
-TIDE_HOT void seat_enter(struct tide_agent_seat *seat)
-{
-  seat->place.inside = 1;
-  TIDE_COMPILER_BARRIER();
-}
-
-TIDE_HOT void seat_leave(struct tide_agent_seat *seat)
-{
-  TIDE_COMPILER_BARRIER();
-  seat->place.inside = 0;
-}
-
 TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
                            uint64_t p, uint64_t size, struct tide_regs caller)
 {
@@ -57,11 +45,11 @@ TIDE_HOT uint64_t size_asked(const struct tide_agent_hook *hook, uint64_t a, uin
 
 // The thread's place has to be looked for, or it is inside of another hook. Of a call for which
 // NULL is given nothing else is to be done here.
-TIDE_COLD static struct tide_agent_seat *find_seat(const struct tide_agent_hook *hook,
-                                                   const struct arguments *x, uint64_t *ret)
+TIDE_COLD static struct tide_agent_seat *
+find_seat(const struct tide_agent_hook *hook, const struct arguments *x, uint64_t sp, uint64_t *ret)
 {
   struct tide_agent_seat *seat = tide_agent_seat();
-  if (seat && !seat->place.inside)
+  if (seat && (!seat->place.inside || tide_agent_has_jumped(seat, sp)))
     return seat;
   if (!seat)
     tide_agent_pass_begin();
@@ -77,16 +65,16 @@ TIDE_COLD static uint64_t alloc_slowly(const struct tide_agent_hook *hook,
                                        const struct arguments *x, struct tide_regs caller)
 {
   uint64_t p;
-  struct tide_agent_seat *seat = find_seat(hook, x, &p);
+  struct tide_agent_seat *seat = find_seat(hook, x, caller.sp, &p);
   if (!seat)
     return p;
-  seat_enter(seat);
+  tide_agent_begin(seat, caller.sp);
   p = call_real(hook, x);
   if (p)
     record_block(seat, hook, p, size_asked(hook, x->a, x->b), caller);
   else
     tide_record_failed();
-  seat_leave(seat);
+  tide_agent_end(seat);
   return p;
 }
 
@@ -97,13 +85,13 @@ __attribute__((used)) uint64_t tide_agent_alloc(uint64_t a, uint64_t b, uint64_t
   if (TIDE_UNLIKELY(!seat || seat->place.inside))
     return alloc_slowly(hook, &(struct arguments){a, b, c, d, e}, TIDE_CALLER_REGS());
   uint64_t size = size_asked(hook, a, b);
-  seat_enter(seat);
+  tide_agent_begin(seat, (uint64_t)__builtin_dwarf_cfa());
   uint64_t p = ((real_function *)hook->real)(a, b, c, d, e);
   if (TIDE_LIKELY(p))
     record_block(seat, hook, p, size, TIDE_CALLER_REGS());
   else
     tide_record_failed();
-  seat_leave(seat);
+  tide_agent_end(seat);
   return p;
 }
 
@@ -112,17 +100,18 @@ void tide_agent_record_free(struct tide_agent_seat *seat, uint64_t p)
   tide_free_recording(&seat->seat, (void *)p);
 }
 
-TIDE_COLD static uint64_t free_slowly(const struct tide_agent_hook *hook, const struct arguments *x)
+TIDE_COLD static uint64_t free_slowly(const struct tide_agent_hook *hook, const struct arguments *x,
+                                      uint64_t sp)
 {
   uint64_t ret;
-  struct tide_agent_seat *seat = find_seat(hook, x, &ret);
+  struct tide_agent_seat *seat = find_seat(hook, x, sp, &ret);
   if (!seat)
     return ret;
-  seat_enter(seat);
+  tide_agent_begin(seat, sp);
   if (x->a)
     tide_agent_record_free(seat, x->a);
   ret = call_real(hook, x);
-  seat_leave(seat);
+  tide_agent_end(seat);
   return ret;
 }
 
@@ -132,10 +121,10 @@ __attribute__((used)) uint64_t tide_agent_free(uint64_t a, uint64_t b, uint64_t 
   typedef uint64_t free_function(uint64_t a, uint64_t b, uint64_t c); // none has more arguments
   struct tide_agent_seat *seat = tide_agent_seat_at_hand();
   if (TIDE_UNLIKELY(!seat || seat->place.inside || !a))
-    return free_slowly(hook, &(struct arguments){a, b, c, d, e});
-  seat_enter(seat);
+    return free_slowly(hook, &(struct arguments){a, b, c, d, e}, (uint64_t)__builtin_dwarf_cfa());
+  tide_agent_begin(seat, (uint64_t)__builtin_dwarf_cfa());
   tide_free_recording(&seat->seat, (void *)a);
   uint64_t ret = ((free_function *)hook->real)(a, b, c);
-  seat_leave(seat);
+  tide_agent_end(seat);
   return ret;
 }

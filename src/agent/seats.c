@@ -5,7 +5,10 @@
 #include "agent/agent.h"
 
 #include "rt/sys.h"
+#include "record/record.h"
 #include "store/store.h"
+
+#include <signal.h>
 
 enum { PROBES = 64 };
 
@@ -43,6 +46,20 @@ static void take_over(struct tide_agent_seat *seat, uint64_t tp, uint32_t tid)
   seat->seat = (struct tide_seat){0};
   seat_begin(seat, tid);
   tide_store_release(&seat->place.thread_pointer, tp);
+}
+
+// A handler on a stack of its own may be above it, too.
+TIDE_COLD bool tide_agent_has_jumped(struct tide_agent_seat *seat, uint64_t sp)
+{
+  stack_t own;
+  if (!tide_agent_is_above(&seat->place, sp) || TIDE_SYS(SYS_sigaltstack, NULL, &own) ||
+      own.ss_flags & SS_ONSTACK)
+    return false;
+  seat->place.inside = 0;
+  seat->rusts = NULL;
+  if (tide_boot_ready())
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+  return true;
 }
 
 static struct tide_agent_seat *place_at(uint64_t tp, uint32_t i)

@@ -151,7 +151,41 @@ static enum tide_patch_step step_apply(struct tide_job *job)
   return tide_attachment_apply(&job->attachment);
 }
 
-static bool is_seat_taken(const struct tide_job *job, uint64_t seats)
+static bool is_signals_pc(const void *context, const struct tide_met *met)
+{
+  size_t *n = *(size_t *const *)context;
+  return (*n)++ && met->is_pc; // the first is where the thread is
+}
+
+// Is it in a handler? That may be on another stack, wherever this lies.
+static bool is_handling(const struct tide_tracer *t, const struct tide_stopped *thread)
+{
+  size_t n = 0, *count = &n;
+  return tide_stopped_any(t, thread, is_signals_pc, &count);
+}
+
+// Of a seat that says so. All threads are stopped: one that is none of them has ended within a hook
+// (cancelled, say), and one that is above the hook on its stack has jumped out of it.
+static bool is_in_hook(const struct tide_job *job, const struct tide_agent_place *place,
+                       int32_t tid_offset)
+{
+  const struct tide_tracer *t = &job->tracer;
+  for (size_t i = 0; i < t->n; i++) {
+    const struct tide_stopped *thread = &t->threads[i];
+    if (thread->gone ||
+        tide_regs_thread_pointer(&thread->regs, thread->tid) != place->thread_pointer)
+      continue;
+    uint32_t tid = place->tid;
+    uint64_t at = place->thread_pointer + (uint64_t)tid_offset;
+    bool is_another =
+        tid_offset && tide_outside_read(job->outside, at, &tid, sizeof tid) && tid != place->tid;
+    bool has_jumped = tide_agent_is_above(place, tide_regs_sp(&thread->regs));
+    return !is_another && (!has_jumped || is_handling(t, thread));
+  }
+  return false;
+}
+
+static bool is_seat_taken(const struct tide_job *job, uint64_t seats, int32_t tid_offset)
 {
   enum { BATCH = 1024 };
   static struct {
@@ -162,7 +196,7 @@ static bool is_seat_taken(const struct tide_job *job, uint64_t seats)
     if (!tide_outside_read(job->outside, seats + n * sizeof *batch, batch, sizeof batch))
       return true;
     for (size_t i = 0; i < BATCH; i++)
-      if (batch[i].place.inside)
+      if (batch[i].place.inside && is_in_hook(job, &batch[i].place, tid_offset))
         return true;
   }
   return false;
@@ -177,7 +211,7 @@ static bool is_at_work(void *context)
   if (!at || !tide_outside_read(job->outside, at, face, sizeof *face) ||
       face->magic != TIDE_AGENT_MAGIC)
     return false;
-  return face->n_seatless || is_seat_taken(job, face->seats);
+  return face->n_seatless || is_seat_taken(job, face->seats, face->tid_offset);
 }
 
 static enum tide_patch_step call_now(struct tide_job *job, struct tide_remote_call *call)

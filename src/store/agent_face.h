@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
-#define TIDE_AGENT_VERSION 5u
+#define TIDE_AGENT_VERSION 6u
 #define TIDE_AGENT_STORE_NAME "tidemark-agent-store"
 #define TIDE_AGENT_MARK UINT64_C(0x316b72616d656474) // "tdemark1"
 
@@ -100,4 +100,15 @@ struct tide_agent_place {
   uint64_t thread_pointer; // 0: free
   uint32_t tid;
   uint32_t inside; // hooks that the thread is in: what an allocator calls by itself is not counted
+  uint32_t mark;   // of the outermost of them: its caller's stack pointer, the lower half
+  uint32_t inner_family; // the agent's own
 };
+
+enum { TIDE_AGENT_STACK_BYTES = 64 << 20 };
+
+// A thread that has jumped out of a hook is above it on the same stack, and stays inside of it to
+// the end of its days. sp: its stack pointer now.
+static inline int tide_agent_is_above(const struct tide_agent_place *place, uint64_t sp)
+{
+  return (uint32_t)sp - place->mark < TIDE_AGENT_STACK_BYTES;
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads that leave a hook otherwise than by returning from it: they jump, or they are cancelled.
+What they do afterwards is recorded, and the process can be let go."""
+from command_attach import Target, attach, let_go
+from ground import expect, test
+
+# An allocator with sizes that have a meaning: 12345 jumps away, 54321 waits to be cancelled.
+ALLOCATOR = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <unistd.h>
+#define EXPORT __attribute__((noipa, optimize("O0")))
+static _Alignas(64) char pool[16 << 20];
+static size_t used;
+jmp_buf away;
+volatile int waits;
+static void *carve(size_t n)
+{
+  if (n == 12345) longjmp(away, 1);
+  if (n == 54321) { waits = 1; for (;;) pause(); }
+  char *p = pool + __atomic_fetch_add(&used, (n + 127) / 64 * 64, __ATOMIC_SEQ_CST);
+  return p + 64;
+}
+EXPORT void *malloc(size_t n) { return carve(n); }
+EXPORT void *calloc(size_t n, size_t each) { return carve(n * each); }
+EXPORT void *realloc(void *old, size_t n) { return old ? old : carve(n); }
+EXPORT void free(void *p) { __asm__ volatile("" ::"r"(p)); }
+"""
+MAIN = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <unistd.h>
+extern jmp_buf away;
+extern volatile int waits;
+__attribute__((noipa)) static void *block(size_t n) { return malloc(n); }
+static void *ends(void *arg)
+{
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+  block(54321);
+  return arg;
+}
+__attribute__((noipa)) static void jump(void) { if (!setjmp(away)) block(12345); }
+int main(void)
+{
+  char c;
+  pthread_t t;
+  write(1, "ready\\n", 6);
+  while (read(0, &c, 1) == 1 && c != 'q') {
+    if (c == 'j') jump();
+    if (c == 'c') {
+      waits = 0;
+      pthread_create(&t, NULL, ends, NULL);
+      while (!waits) usleep(100);
+      pthread_cancel(t);
+      pthread_join(t, NULL);
+    }
+    if (c == 'p') for (int i = 0; i < 50; i++) free(block(100));
+    write(1, "ok\\n", 3);
+  }
+  return 0;
+}
+"""
+
+
+def start(ground, is_library):
+    """The allocator in the program, whose calls of it keep all registers, or in a library."""
+    if not is_library:
+        return Target(ground, ground.build("prog", ALLOCATOR + MAIN, "-rdynamic", "-pthread"))
+    library = ground.build("libown.so", ALLOCATOR, "-shared", "-fPIC", "-pthread")
+    return Target(ground, ground.build("prog", MAIN, "-x", "none", library, "-pthread",
+                                       f"-Wl,-rpath,{ground.scratch}"))
+
+
+def cycle(ground, target, words):
+    child, _ = attach(ground, target.pid)
+    for word in words:
+        target.tell(word)
+    return " ".join(let_go(child).split())
+
+
+def check(ground, is_library):
+    target = start(ground, is_library)
+    target.tell("c")  # which loads a library
+    code = target.code()
+    for words in ("pjp", "pcp", "pjcjpc"):
+        said = cycle(ground, target, words)
+        report = ground.report("x.tide", "--group", "function", "--sort", "count")
+        blocks = [g for g in report["groups"] if g["function"] == "block"]
+        expect(len(blocks) == 1 and blocks[0]["allocations"] == 100, f"{words}: {blocks}")
+        expect(target.code() == code and not target.ours(), f"{words}: not let go as it was")
+        # What it left by a jump may have been done or not.
+        expect("incomplete" in said or "j" not in words, f"{words}: {said}")
+    cycle(ground, target, "p")
+    expect(target.end() == 0, "it did not end well")
+
+
+@test
+def jumps_out_of_a_program(ground):
+    check(ground, False)
+
+
+@test
+def jumps_out_of_a_library(ground):
+    check(ground, True)
