@@ -126,8 +126,10 @@ static bool is_held_by_tables(const struct tide_subject *subject, struct held *r
       *ret_held = held;
     since_ns = held.at_ns;
   }
+  if (since_ns == UINT64_MAX)
+    return false;
   if (!image->n_ticks) // a process that runs: now
-    return since_ns != UINT64_MAX;
+    return true;
   return since_ns <= last_ns && last_ns - since_ns >= subject->run_ns / KEPT_RSS_TIME &&
          !has_fallen_since(subject, ret_held);
 }
