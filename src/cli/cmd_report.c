@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/looking.h"
 #include "cli/terminal.h"
+#include "findings/findings.h"
 #include "page/html_report.h"
 #include "report/report.h"
 #include "report/report_cells.h"
@@ -74,8 +75,17 @@ static size_t rows_wanted(const struct tide_arguments *arguments)
   return arguments->csv || in_classes(arguments) ? SIZE_MAX : ROWS_DEFAULT;
 }
 
+// Findings are of the whole run: they go with a report that chooses nothing.
+static bool wants_findings(const struct tide_arguments *arguments, const char *filters)
+{
+  return !filters && arguments->sort < 0 && !arguments->at && !arguments->range &&
+         arguments->group < 0 && arguments->by == TIDE_BY_DEFAULT && !arguments->suppressions &&
+         !arguments->csv && !arguments->md;
+}
+
 static enum tide_err write_report(const struct tide_arguments *arguments,
-                                  struct tide_looking *looking, struct tide_diag *diag)
+                                  struct tide_looking *looking,
+                                  const struct tide_findings *findings, struct tide_diag *diag)
 {
   const struct tide_opened *opened = &looking->opened;
   const enum tide_group_kind group = kind_of(arguments);
@@ -91,6 +101,7 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
       .filters = filters,
       .prefix = "",
       .has_page = tide_embedded_page(),
+      .findings = findings,
       .argument = opened->by_default ? NULL : opened->path,
   };
   const struct tide_report_json_options json = {
@@ -99,6 +110,7 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
       .n = arguments->top,
       .weightless = arguments->all,
       .group = arguments->group < 0 ? NULL : &group,
+      .findings = findings,
   };
   struct tide_sink sink;
   if (arguments->json || arguments->csv || arguments->md)
@@ -147,8 +159,14 @@ int tide_cmd_report(const struct tide_arguments *arguments)
     err = tide_looking_open(arguments, path, &wish, &looking, &diag);
   if (!err)
     err = tide_groups_check(kind_of(arguments), looking.profile->image, &diag);
-  if (!err)
-    err = write_report(arguments, &looking, &diag);
+  if (!err) {
+    TIDE_CLEANUP_FREE char *filters = filter_words(arguments);
+    struct tide_findings *findings = wants_findings(arguments, filters)
+                                         ? tide_findings_new_beside(looking.profile, looking.naming)
+                                         : NULL;
+    err = write_report(arguments, &looking, findings, &diag);
+    tide_findings_free(findings);
+  }
   tide_looking_done(&looking);
   return err ? tide_cmd_failed(err, &diag) : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "cli/opening.h"
 #include "cli/terminal.h"
+#include "findings/findings.h"
 #include "model/pack.h"
 #include "page/html_report.h"
 #include "profile/completeness.h"
@@ -34,6 +35,7 @@ void tide_first_screen(const struct tide_arguments *arguments, const struct tide
   struct tide_profile *profile = tide_profile_new(result->capture, image_idx);
   tide_profile_ask(profile, &(struct tide_question){0}); // the peak
   struct tide_naming *naming = tide_naming_open(arguments, profile->image, rules);
+  struct tide_findings *findings = tide_findings_new_beside(profile, naming);
   struct tide_sink sink;
   tide_sink_init(&sink, stderr);
   struct tide_screen screen = tide_terminal_screen(&sink, stderr, arguments);
@@ -44,6 +46,7 @@ void tide_first_screen(const struct tide_arguments *arguments, const struct tide
       .saved = result->output_path,
       .saved_bytes = result->output_bytes,
       .has_page = tide_embedded_page() && !arguments->view,
+      .findings = findings,
       .argument = here ? NULL : result->output_path,
   };
   struct tide_view view;
@@ -53,6 +56,7 @@ void tide_first_screen(const struct tide_arguments *arguments, const struct tide
   tide_progress_stop();
   tide_sink_finish(&sink, "the report", NULL); // nobody to tell if standard error is gone
   tide_sink_done(&sink);
+  tide_findings_free(findings);
   tide_naming_free(naming);
   tide_profile_free(profile);
 }

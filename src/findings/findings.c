@@ -396,6 +396,12 @@ struct tide_findings *tide_findings_new(struct tide_profile *profile, struct tid
   return findings;
 }
 
+struct tide_findings *tide_findings_new_beside(struct tide_profile *profile,
+                                               struct tide_naming *naming)
+{
+  return profile->n_sites > TIDE_FINDINGS_BESIDE_MAX ? NULL : tide_findings_new(profile, naming);
+}
+
 void tide_findings_free(struct tide_findings *findings)
 {
   if (!findings)

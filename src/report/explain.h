@@ -2,6 +2,7 @@
 //
 // Findings for people, and for programs as JSON of schema "tidemark-explain-1".
 #pragma once
+#include "base/json.h"
 #include "findings/finding.h"
 #include "profile/profile.h"
 #include "report/screen.h"
@@ -24,6 +25,10 @@ struct tide_comparison { // the same of two runs, and what changed between them
 void tide_explain_text_write(const struct tide_screen *screen,
                              const struct tide_explanation *explanation);
 void tide_explain_json_write(struct tide_sink *sink, const struct tide_explanation *explanation);
+
+// "findings": [...], for other documents.
+void tide_findings_json(struct tide_json *json, const struct tide_findings *findings,
+                        const struct tide_naming *naming, size_t n_most);
 
 void tide_explain_two_text_write(const struct tide_screen *screen,
                                  const struct tide_comparison *comparison);

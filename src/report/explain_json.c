@@ -61,6 +61,16 @@ static void write_finding(struct tide_json *json, const struct tide_finding *fin
   tide_json_close_object(json);
 }
 
+void tide_findings_json(struct tide_json *json, const struct tide_findings *findings,
+                        const struct tide_naming *naming, size_t n_most)
+{
+  tide_json_key(json, "findings");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < findings->n && i < n_most; i++)
+    write_finding(json, &findings->items[i], naming, NULL);
+  tide_json_close_array(json);
+}
+
 static void write_unjudged(struct tide_json *json, const struct tide_findings *findings)
 {
   tide_json_key(json, "unjudged");
@@ -83,8 +93,6 @@ static void open_document(struct tide_json *json, struct tide_sink *sink,
                           tide_profile_is_complete(profile));
   tide_json_put_u64(json, "index", profile->image_idx);
   tide_image_json_identity(json, profile->image);
-  tide_json_key(json, "findings");
-  tide_json_open_array(json);
 }
 
 void tide_explain_json_write(struct tide_sink *sink, const struct tide_explanation *explanation)
@@ -92,9 +100,7 @@ void tide_explain_json_write(struct tide_sink *sink, const struct tide_explanati
   const struct tide_findings *findings = explanation->findings;
   struct tide_json json;
   open_document(&json, sink, explanation);
-  for (size_t i = 0; i < findings->n && i < explanation->n_most; i++)
-    write_finding(&json, &findings->items[i], explanation->naming, NULL);
-  tide_json_close_array(&json);
+  tide_findings_json(&json, findings, explanation->naming, explanation->n_most);
   write_unjudged(&json, findings);
   tide_json_close_object(&json);
   tide_json_done(&json);
@@ -142,6 +148,8 @@ void tide_explain_two_json_write(struct tide_sink *sink, const struct tide_compa
   TIDE_CLEANUP_FREE size_t *matches = tide_alloc_array(findings->n + 1, sizeof *matches);
   tide_findings_match(before, findings, matches);
   open_document(&json, sink, after);
+  tide_json_key(&json, "findings");
+  tide_json_open_array(&json);
   for (size_t i = 0; i < findings->n && i < after->n_most; i++)
     write_finding(&json, &findings->items[i], after->naming,
                   matches[i] == TIDE_FINDING_NONE ? NULL : &before->items[matches[i]]);

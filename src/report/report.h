@@ -4,6 +4,7 @@
 // environment and nothing is printed.
 #pragma once
 #include "base/sink.h"
+#include "findings/finding.h"
 #include "report/screen.h"
 #include "view/groups.h"
 #include "view/suppressions.h"
@@ -22,6 +23,7 @@ struct tide_report_options {
   const char *saved;    // path to name as saved; NULL: nothing was saved just now
   uint64_t saved_bytes; // its size
   bool has_page;        // 'tidemark view' can be named as a next command
+  const struct tide_findings *findings; // of the whole run; NULL: not asked for
   const char *argument; // what the next commands need to find the capture; NULL: nothing
 };
 
@@ -53,6 +55,7 @@ struct tide_report_json_options {
   size_t n;                                     // sites, and groups; 0: all
   bool weightless;                              // sites that weigh nothing, too
   const enum tide_group_kind *group;            // NULL: no groups
+  const struct tide_findings *findings;         // of the whole run; NULL: not asked for
 };
 
 void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,

@@ -12,6 +12,7 @@
 #include "report/screen.h"
 #include "view/groups.h"
 #include "words/completeness_text.h"
+#include "words/finding_words.h"
 #include "words/heap_words.h"
 #include "words/image_text.h"
 #include "words/residence_words.h"
@@ -359,6 +360,24 @@ static void write_notes(const struct report *r)
   write_naming_notes(r);
 }
 
+// The first finding, if it says that something should be changed.
+static bool has_answer(const struct report *r)
+{
+  const struct tide_findings *findings = r->options->findings;
+  return findings && findings->n && findings->items[0].confidence > TIDE_CONFIDENCE_LOW;
+}
+
+static void write_answer(const struct report *r)
+{
+  if (!has_answer(r))
+    return;
+  const struct tide_finding *first = &r->options->findings->items[0];
+  TIDE_CLEANUP_FREE char *text =
+      tide_finding_sentence(first, r->naming, tide_screen_style(r->screen));
+  TIDE_CLEANUP_FREE char *all = tide_sprintf("%s %s", text, tide_finding_advice(first));
+  tide_screen_paragraph(r->screen, TIDE_INK_PLAIN, "  ", "finding: ", all);
+}
+
 static void write_saved(const struct report *r)
 {
   char text[TIDE_UNITS_MAX];
@@ -419,7 +438,9 @@ static void write_next(const struct report *r)
   bool is_all = whole_run && measure == TIDE_MEASURE_TOTAL;
   enum tide_hint none = TIDE_HINT_NONE, tree = TIDE_HINT_SEE_TREE + measure;
   enum tide_hint diff = r->options->argument ? TIDE_HINT_SEE_DIFF_WITH : TIDE_HINT_SEE_DIFF;
+  const struct tide_findings *findings = r->options->findings;
   const enum tide_hint hints[] = {
+      has_answer(r) && findings->n > 1 ? TIDE_HINT_SEE_FINDINGS : none,
       more_pages ? TIDE_HINT_SEE_PAGES : none,
       r->options->has_page ? TIDE_HINT_SEE_PAGE : none,
       measure != TIDE_MEASURE_PEAK ? TIDE_HINT_SEE_REPORT : none,
@@ -487,6 +508,7 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   write_unrecorded(&r);
   write_others(&r);
   write_notes(&r);
+  write_answer(&r);
   write_saved(&r);
   if (profile->question.of_pages)
     write_pages_next(&r);

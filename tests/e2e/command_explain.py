@@ -300,3 +300,20 @@ def explain_refuses_what_is_no_process(ground):
     else:
         done = ground.run(ground.tidemark, "explain", "1")
     expect(done.status != 0 and "by its own user and by root" in done.stderr, done.stderr)
+
+
+@test
+def report_ends_with_the_first_finding(ground):
+    program = built(ground, SOURCES / "faults.c")
+    done = ground.record("-f", "-o", "x.tide", "--", program, "leak_request")
+    judged = ground.run(ground.tidemark, "explain", "--json", "x.tide")
+    findings = json.loads(judged.stdout)["findings"]
+    told = json.loads(ground.run(ground.tidemark, "report", "--json", "x.tide").stdout)
+    expect(told["findings"] == findings, f"{told['findings']} and {findings}")
+    is_sure = bool(findings) and findings[0]["confidence"] != "low"
+    for text in (done.stderr, ground.run(ground.tidemark, "report", "x.tide").stdout):
+        words = " ".join(text.split())
+        expect(("finding: " in words) == is_sure, words)
+        expect(not is_sure or "finding: leak_each_step, findings/faults.c" in words, words)
+    chosen = ground.run(ground.tidemark, "report", "--sort", "total", "x.tide").stdout
+    expect("finding: " not in chosen, chosen)
