@@ -80,6 +80,7 @@ void tide_residence_done(struct tide_residence *residence)
   free(residence->arenas);
   free(residence->files);
   free(residence->sites);
+  free(residence->map);
   *residence = (struct tide_residence){0};
 }
 
@@ -97,6 +98,7 @@ struct tide_residence tide_residence_copy(const struct tide_residence *from)
   to.arenas = copy_of(from->arenas, from->n_arenas, sizeof *from->arenas);
   to.files = copy_of(from->files, from->n_files, sizeof *from->files);
   to.sites = copy_of(from->sites, from->n_sites, sizeof *from->sites);
+  to.map = copy_of(from->map, from->n_map, sizeof *from->map);
   to.cap_arenas = to.n_arenas;
   to.cap_files = to.n_files;
   to.cap_sites = to.n_sites;

@@ -53,6 +53,15 @@ struct tide_residence_site {
   uint64_t n_large, large_asked, large_resident;
 };
 
+// A stretch of the heap's address space, bucket_bytes of it. Bytes in memory: what is not is in
+// none of them.
+enum { TIDE_RESIDENCE_BUCKETS = 256 };
+struct tide_residence_bucket {
+  uint64_t at;         // its address, in buckets
+  uint64_t live, free; // blocks in use with their headers; free, ends of arenas included
+  uint64_t pinned;     // of the free: on pages that hold a block in use
+};
+
 enum tide_residence_heap {
   TIDE_HEAP_UNKNOWN,  // an allocator whose memory cannot be told from other
   TIDE_HEAP_GLIBC,    // walked
@@ -86,6 +95,9 @@ struct tide_residence {
   size_t n_files, cap_files;
   struct tide_residence_site *sites; // by falling size
   size_t n_sites, cap_sites;
+  struct tide_residence_bucket *map; // of the heap, by address; the parts with nothing are left out
+  size_t n_map;                      // TIDE_RESIDENCE_BUCKETS at most, of one that was taken
+  uint64_t bucket_bytes;             // 0: there is no map
   uint64_t n_sites_left; // of a shortened table: those that are not in it, and their bytes
   uint64_t left_resident;
 };

@@ -10,7 +10,7 @@
 #include "words/image_text.h"
 #include "words/residence_words.h"
 
-enum { MAX_ROWS = 10, MAX_COLUMNS = 400 };
+enum { MAX_ROWS = 10, MAX_COLUMNS = 400, MAX_BUCKETS = 1024 };
 
 #define BETWEEN_LOOKS                                                                              \
   "Columns are moments at which somebody looked. Pale areas join two of them where RSS went "      \
@@ -91,6 +91,33 @@ static void write_told(struct tide_json *json, const struct tide_residence_told 
   write_lists(json, told);
 }
 
+// Columns, as they take less room: each address by its distance from the one before.
+static void write_map(struct tide_json *json, const struct tide_residence *table)
+{
+  TIDE_CLEANUP_FREE char *title = tide_residence_map_title(table, style);
+  static const char *const keys[] = {"step", "live", "free", "pinned"};
+  tide_json_key(json, "map");
+  if (!table->n_map) {
+    tide_json_text(json, NULL);
+    return;
+  }
+  tide_json_open_object(json);
+  tide_json_put_text(json, "title", title);
+  tide_json_put_u64(json, "bucket_bytes", table->bucket_bytes);
+  for (int k = 0; k < 4; k++) {
+    tide_json_key(json, keys[k]);
+    tide_json_open_array(json);
+    for (size_t i = 0; i < table->n_map && i < MAX_BUCKETS; i++) {
+      const struct tide_residence_bucket *bucket = &table->map[i];
+      const uint64_t fields[] = {bucket->at - (i ? table->map[i - 1].at : 0), bucket->live,
+                                 bucket->free, bucket->pinned};
+      tide_json_u64(json, fields[k]);
+    }
+    tide_json_close_array(json);
+  }
+  tide_json_close_object(json);
+}
+
 static void write_table(struct tide_json *json, const struct tide_image *image,
                         struct tide_view *view, const struct tide_residence *table)
 {
@@ -116,6 +143,7 @@ static void write_table(struct tide_json *json, const struct tide_image *image,
     tide_json_u64(json, parts[i]);
   tide_json_close_array(json);
   write_told(json, &told);
+  write_map(json, table);
   tide_json_close_object(json);
   tide_residence_told_done(&told);
 }
@@ -130,6 +158,15 @@ static void write_parts(struct tide_json *json)
     tide_json_put_text(json, "words", tide_residence_part_words((enum tide_residence_part)i));
     tide_json_close_object(json);
   }
+  tide_json_close_array(json);
+}
+
+static void write_map_words(struct tide_json *json)
+{
+  tide_json_key(json, "map_words");
+  tide_json_open_array(json);
+  for (int i = 0; i < TIDE_RESIDENCE_MAP_KINDS; i++)
+    tide_json_text(json, tide_residence_map_words((enum tide_residence_map_kind)i));
   tide_json_close_array(json);
 }
 
@@ -169,6 +206,7 @@ void tide_page_residence_write(struct tide_json *json, const struct tide_image *
   tide_json_put_bool(json, "rss_is_own", image->rss_is_own);
   write_choices(json, image);
   write_parts(json);
+  write_map_words(json);
   tide_json_key(json, "tables");
   tide_json_open_array(json);
   for (size_t i = 0; i < image->n_residences; i++)

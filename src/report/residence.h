@@ -41,6 +41,20 @@ void tide_residence_places_done(struct tide_residence_places *places);
 char *tide_residence_file_mapper(const struct tide_residence_subject *subject,
                                  const struct tide_residence_file *file);
 
+// ---- the map of the heap ----
+
+enum tide_residence_map_kind {
+  TIDE_RESIDENCE_MAP_LIVE,
+  TIDE_RESIDENCE_MAP_PINNED,
+  TIDE_RESIDENCE_MAP_FREE,
+  TIDE_RESIDENCE_MAP_KINDS
+};
+const char *tide_residence_map_words(enum tide_residence_map_kind kind);
+char *tide_residence_map_title(const struct tide_residence *residence, struct tide_style style);
+// Nothing where there is no map.
+void tide_residence_map_write(const struct tide_screen *screen,
+                              const struct tide_residence *residence);
+
 // ---- told ----
 //
 // The table and what it means, in words: what the command prints and the page shows.

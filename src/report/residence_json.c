@@ -57,6 +57,26 @@ static void write_arenas(struct tide_json *json, const struct tide_residence *re
   tide_json_close_array(json);
 }
 
+static void write_map(struct tide_json *json, const struct tide_residence *residence)
+{
+  tide_json_key(json, "map");
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "bucket_bytes", residence->bucket_bytes);
+  tide_json_key(json, "buckets");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < residence->n_map; i++) {
+    const struct tide_residence_bucket *bucket = &residence->map[i];
+    tide_json_open_array(json);
+    tide_json_u64(json, bucket->at);
+    tide_json_u64(json, bucket->live);
+    tide_json_u64(json, bucket->free);
+    tide_json_u64(json, bucket->pinned);
+    tide_json_close_array(json);
+  }
+  tide_json_close_array(json);
+  tide_json_close_object(json);
+}
+
 static void write_places(struct tide_json *json, const struct tide_residence_subject *subject)
 {
   struct tide_residence_places places;
@@ -126,6 +146,7 @@ void tide_residence_json_write(struct tide_sink *sink, const struct tide_residen
   tide_json_put_u64(&json, "huge_pool", residence->huge_pool);
   write_heap(&json, residence);
   write_arenas(&json, residence);
+  write_map(&json, residence);
   write_places(&json, subject);
   write_files(&json, subject);
   tide_json_close_object(&json);

@@ -75,9 +75,12 @@ void tide_residence_write(const struct tide_screen *screen,
   for (int i = 0; i < TIDE_RESIDENCE_NOTES; i++)
     if (told.notes[i])
       put_note(screen, tide_residence_note_label((enum tide_residence_note)i), told.notes[i]);
-  for (int i = TIDE_RESIDENCE_LIST_ROWS + 1; i < TIDE_RESIDENCE_LISTS; i++)
+  for (int i = TIDE_RESIDENCE_LIST_ROWS + 1; i < TIDE_RESIDENCE_LISTS; i++) {
     put_list(screen, &told.lists[i], tide_residence_list_title((enum tide_residence_list_kind)i),
              sum);
+    if (i == TIDE_RESIDENCE_LIST_PINS)
+      tide_residence_map_write(screen, subject->residence);
+  }
   if (subject->image)
     put_over_time(screen, subject->image);
   tide_residence_told_done(&told);

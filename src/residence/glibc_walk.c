@@ -290,6 +290,7 @@ void tide_glibc_walk(struct tide_glibc *glibc, struct tide_ledger *ledger,
     uint64_t used = in_use(table), freed = table->rows[TIDE_RESIDENCE_FREE];
     uint64_t top = table->rows[TIDE_RESIDENCE_TOP];
     w.heap = &glibc->heaps[i];
+    tide_ledger_begin_heap(ledger);
     walk_heap(&w);
     tide_ledger_end_heap(ledger);
     arena->in_use += in_use(table) - used;

@@ -14,9 +14,18 @@ static bool is_in_use(enum tide_residence_kind kind)
          kind == TIDE_RESIDENCE_UNRECORDED || kind == TIDE_RESIDENCE_CACHED;
 }
 
-void tide_ledger_end_heap(struct tide_ledger *ledger)
+// Free in the map's sense: ends of arenas are.
+static bool is_idle(enum tide_residence_kind kind)
+{
+  return kind == TIDE_RESIDENCE_FREE || kind == TIDE_RESIDENCE_TOP;
+}
+
+static void end_page(struct tide_ledger *ledger)
 {
   struct tide_residence *to = ledger->to;
+  if (ledger->is_heap && ledger->page.resident)
+    tide_ledger_map_add(ledger, ledger->page.start, ledger->page.live, ledger->page.idle,
+                        ledger->page.in_use ? ledger->page.free : 0);
   if (ledger->page.resident && ledger->page.free && ledger->page.in_use) {
     to->pinned += ledger->page.free;
     to->n_pinned_pages++;
@@ -28,14 +37,26 @@ void tide_ledger_end_heap(struct tide_ledger *ledger)
     }
   }
   ledger->page.start = UINT64_MAX;
-  ledger->page.free = 0;
+  ledger->page.free = ledger->page.live = ledger->page.idle = 0;
+}
+
+void tide_ledger_begin_heap(struct tide_ledger *ledger)
+{
+  end_page(ledger);
+  ledger->is_heap = true;
+}
+
+void tide_ledger_end_heap(struct tide_ledger *ledger)
+{
+  end_page(ledger);
+  ledger->is_heap = false;
 }
 
 static void turn_to(struct tide_ledger *ledger, uint64_t start)
 {
   if (ledger->page.start == start)
     return;
-  tide_ledger_end_heap(ledger);
+  end_page(ledger);
   ledger->page.start = start;
   ledger->page.resident = tide_space_resident(ledger->space, start, start + 1);
   ledger->page.in_use = ledger->page.of_several = false;
@@ -70,6 +91,7 @@ static void count_in_page(struct tide_ledger *ledger, uint64_t lo, uint64_t hi,
 {
   turn_to(ledger, lo / ledger->space->page_bytes * ledger->space->page_bytes);
   count_resident(ledger, lo, hi, kind, site);
+  *(is_idle(kind) ? &ledger->page.idle : &ledger->page.live) += hi - lo;
   if (is_in_use(kind))
     note_block(ledger, site);
   else if (is_free(kind))
@@ -92,5 +114,7 @@ void tide_ledger_span(struct tide_ledger *ledger, uint64_t lo, uint64_t hi,
   }
   count_in_page(ledger, lo, first_end, kind, site);
   count_resident(ledger, first_end, last_start, kind, site);
+  if (ledger->is_heap)
+    tide_ledger_map_add_pages(ledger, first_end, last_start, is_idle(kind));
   count_in_page(ledger, last_start, hi, kind, site);
 }

@@ -16,17 +16,32 @@ struct tide_ledger {
     uint64_t start;
     bool resident, in_use; // a block on it is in use
     uint64_t free;
-    uint32_t site;   // the one whose blocks are on it
-    bool of_several; // several sites'
+    uint32_t site;       // the one whose blocks are on it
+    bool of_several;     // several sites'
+    uint64_t live, idle; // bytes, ends of arenas being idle
   } page;
+  bool is_heap;  // what is told belongs on the map
+  size_t bucket; // of the map: the one that was last added to
 };
 
 // [lo, hi) is of a kind; of a block of a site, or TIDE_NO_SITE. Spans of a heap come in the order
 // of their addresses.
 void tide_ledger_span(struct tide_ledger *ledger, uint64_t lo, uint64_t hi,
                       enum tide_residence_kind kind, uint32_t site);
-// The last page of a heap is told.
+// What is told from here on is an allocator's, until the last page of the heap is.
+void tide_ledger_begin_heap(struct tide_ledger *ledger);
 void tide_ledger_end_heap(struct tide_ledger *ledger);
+
+// ---- the map of the heap ----
+//
+// It begins with a bucket for each page. When there are too many, two become one, so that the map
+// takes the same memory however large the heap is.
+
+// Bytes of a page, or of another stretch that lies in one bucket.
+void tide_ledger_map_add(struct tide_ledger *ledger, uint64_t address, uint64_t live,
+                         uint64_t free_bytes, uint64_t pinned);
+// Whole pages of a kind, as far as they are in memory.
+void tide_ledger_map_add_pages(struct tide_ledger *ledger, uint64_t lo, uint64_t hi, bool is_idle);
 
 // ---- claims ----
 //

@@ -286,9 +286,19 @@ uint64_t tide_space_resident(struct tide_space *space, uint64_t lo, uint64_t hi)
   return bytes;
 }
 
-static bool read_memory(const struct tide_space *space, uint64_t at, void *to, size_t n)
+// The memory of a process that has ended, or become another, is empty. Whoever hears it first is
+// the last to ask.
+static bool read_memory(struct tide_space *space, uint64_t at, void *to, size_t n)
 {
-  return space->memory_fd >= 0 && pread(space->memory_fd, to, n, (off_t)at) == (ssize_t)n;
+  if (space->memory_fd < 0)
+    return false;
+  ssize_t got = pread(space->memory_fd, to, n, (off_t)at);
+  if (got == 0 && n) {
+    close(space->memory_fd);
+    space->memory_fd = -1;
+    space->has_ended = true;
+  }
+  return got == (ssize_t)n;
 }
 
 bool tide_space_read(struct tide_space *space, uint64_t at, void *to, size_t n)

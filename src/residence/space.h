@@ -34,7 +34,8 @@ struct tide_space {
   uint64_t rss_before, rss_after;          // as the kernel counted around the look
   bool knows_zeros; // else pages of zeros may be among the resident ones (Linux before 6.7)
   int memory_fd, pagemap_fd;
-  size_t latest; // the run that was asked for last: most questions are about the next
+  bool has_ended; // while it was read: what was told of it since is wrong
+  size_t latest;  // the run that was asked for last: most questions are about the next
 };
 
 // Takes a look at a process. The caller closes it.

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct taking {
   struct tide_space *space;
@@ -93,6 +94,7 @@ static bool tell_between_blocks(struct taking *t, uint64_t lo, uint64_t hi)
     return false;
   uint64_t at = lo;
   struct slabs slabs = {t, lo};
+  tide_ledger_begin_heap(&t->ledger);
   for (; block && block->lo < hi; block = tide_recorded_next(recorded)) {
     uint64_t from = block->lo > at ? block->lo : at, to = block->hi < hi ? block->hi : hi;
     tide_ledger_span(&t->ledger, at, from, TIDE_RESIDENCE_FREE, TIDE_NO_SITE);
@@ -355,10 +357,14 @@ enum tide_err tide_residence_take(uint32_t pid, int store_fd, struct tide_reside
     err = tide_fail(diag, TIDE_ERR_NOT_FOUND, "process %u has become another one", pid);
   else
     take_table(&t);
+  if (!err && t.space->has_ended)
+    err = tide_fail(diag, TIDE_ERR_NOT_FOUND, "process %u ended while it was looked at", pid);
   tide_recorded_done(&t.recorded);
   tide_claims_done(&t.claims);
   tide_space_close(t.space);
   if (err) {
+    if (copy_fd >= 0)
+      close(copy_fd);
     tide_residence_done(&table);
     return err;
   }

@@ -36,6 +36,21 @@ static void put_fields(struct tide_buf *out, const uint64_t *const *fields, size
     tide_buf_varint(out, *fields[i]);
 }
 
+static void put_map(struct tide_buf *out, const struct tide_residence *table)
+{
+  uint64_t before = 0;
+  tide_buf_varint(out, table->bucket_bytes);
+  tide_buf_varint(out, table->n_map);
+  for (size_t i = 0; i < table->n_map; i++) {
+    const struct tide_residence_bucket *row = &table->map[i];
+    tide_buf_varint(out, row->at - before);
+    tide_buf_varint(out, row->live);
+    tide_buf_varint(out, row->free);
+    tide_buf_varint(out, row->pinned);
+    before = row->at;
+  }
+}
+
 void tide_encode_residence(struct tide_buf *out, const struct tide_residence *table)
 {
   const uint64_t *fields[] = FIELDS(table);
@@ -69,6 +84,7 @@ void tide_encode_residence(struct tide_buf *out, const struct tide_residence *ta
     tide_buf_varint(out, row->is_mapped ? IS_MAPPED : 0);
     put_fields(out, columns, N_OF(columns));
   }
+  put_map(out, table);
 }
 
 // ---- reading ----
@@ -146,6 +162,23 @@ static void get_sites(struct tide_cursor *in, struct tide_residence *table, size
   }
 }
 
+static void get_map(struct tide_cursor *in, struct tide_residence *table,
+                    struct tide_budget *budget)
+{
+  uint64_t before = 0;
+  table->bucket_bytes = tide_cursor_varint(in);
+  table->n_map = get_n_rows(in, 4, sizeof *table->map, budget);
+  table->map = tide_alloc_array(table->n_map, sizeof *table->map);
+  for (size_t i = 0; i < table->n_map; i++) {
+    struct tide_residence_bucket *row = &table->map[i];
+    before += tide_cursor_varint(in);
+    row->at = before;
+    row->live = tide_cursor_varint(in);
+    row->free = tide_cursor_varint(in);
+    row->pinned = tide_cursor_varint(in);
+  }
+}
+
 enum tide_err tide_decode_residence(struct tide_cursor *in, struct tide_image *image,
                                     struct tide_budget *budget, const char **ret_why)
 {
@@ -164,6 +197,7 @@ enum tide_err tide_decode_residence(struct tide_cursor *in, struct tide_image *i
   size_t n_frames = image->n_frames ? image->n_frames : 1;
   get_files(in, &table, n_frames, budget);
   get_sites(in, &table, n_frames, budget);
+  get_map(in, &table, budget);
   table.sum = tide_residence_sum(&table);
   bool is_early =
       image->n_residences && image->residences[image->n_residences - 1].time_ns > table.time_ns;

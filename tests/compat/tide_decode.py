@@ -553,8 +553,13 @@ def decode_residence(p, image):
     if any(stack > len(image["frames"]) for stack in
            [site[0] for site in sites] + [file[3] for file in files]):
         raise Stop("a site or a file has no stack")
+    bucket_bytes, at, buckets = p.varint(), 0, []
+    for _ in range(n_rows_of(p, 4)):
+        at = (at + p.varint()) & MASK64
+        buckets.append([at, p.varint(), p.varint(), p.varint()])
     image["residences"].append(
-        {"facts": facts, "rows": rows, "arenas": arenas, "files": files, "sites": sites})
+        {"facts": facts, "rows": rows, "arenas": arenas, "files": files, "sites": sites,
+         "bucket_bytes": bucket_bytes, "map": buckets})
 
 
 def n_rows_of(p, least_bytes):

@@ -390,6 +390,11 @@ static void gen_residence(struct gen *g, struct tide_residence *table, size_t n_
                                                    any(g),
                                                    any(g),
                                                    any(g)};
+  table->bucket_bytes = any(g);
+  table->n_map = any_count(g, 5);
+  table->map = tide_alloc_array(table->n_map, sizeof *table->map);
+  for (size_t i = 0; i < table->n_map; i++)
+    table->map[i] = (struct tide_residence_bucket){any(g), any(g), any(g), any(g)};
 }
 
 static void gen_residences(struct gen *g, struct tide_image *image)

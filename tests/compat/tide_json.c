@@ -343,6 +343,14 @@ static void put_residence(struct tide_buf *out, const struct tide_residence *t)
     put_list(out, row, sizeof row / sizeof *row);
     tide_buf_text(out, "]");
   }
+  tide_buf_printf(out, "], \"bucket_bytes\": %" PRIu64 ", \"map\": [", t->bucket_bytes);
+  for (size_t i = 0; i < t->n_map; i++) {
+    const struct tide_residence_bucket *b = &t->map[i];
+    const uint64_t row[] = {b->at, b->live, b->free, b->pinned};
+    tide_buf_text(out, i ? ", [" : "[");
+    put_list(out, row, sizeof row / sizeof *row);
+    tide_buf_text(out, "]");
+  }
   tide_buf_text(out, "]}");
 }
 

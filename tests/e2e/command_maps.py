@@ -322,6 +322,14 @@ def adds_up(standing, table):
     expect(table["sum"] == rss == table["rss_before"] == table["rss_after"],
            f"{table['sum']}, {table['rss_before']} to {table['rss_after']}, not {rss}")
     expect(sum(table["rows"].values()) == table["sum"], "the rows do not add up")
+    rows, heap = table["rows"], table["heap"]
+    buckets = table["map"]["buckets"]
+    live, free, pinned = (sum(b[i] for b in buckets) for i in (1, 2, 3))
+    expect(free == rows["free"] + rows["top"] and pinned == heap["pinned"], f"{table['map']}")
+    expect(live <= table["sum"] and len(buckets) <= 256, f"{table['map']}")
+    for i, (at, *counted, _) in enumerate(buckets):
+        expect(sum(counted) <= table["map"]["bucket_bytes"], f"{at}: {counted}")
+        expect(not i or at > buckets[i - 1][0], "the map is not by address")
     seen = standing.smaps()
     for file in table["files"]:
         expect(seen.get(file["path"]) == file["resident"], f"{file}: not {seen.get(file['path'])}")

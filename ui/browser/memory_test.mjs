@@ -3,29 +3,47 @@
 // Where the resident memory was: the table of every moment as "tidemark maps" has it, the kinds
 // over time, and what is said where there is none.
 
+import { spawn } from "node:child_process";
 import { expectAccessible } from "./access_test.mjs";
 import { FRAGMENTED } from "./programs.mjs";
 import { becomes, exactUnits, expect, expectEqual, importSource, shown } from "./stage.mjs";
 
 const units = exactUnits(await importSource("src/engine/units.ts"));
-const TRIES = 6;
 
-// Recorded until there is a table of before the frees and one of after: a busy machine may be late.
-function record(ground) {
+// The memory by kind of the run so far, as one of its checkpoints has it.
+function looksOf(ground) {
+  const done = ground.run(ground.tidemark, "report", "--json", "fragmented.tide");
+  return done.status === 0 ? (JSON.parse(done.stdout).totals.rss_by_kind ?? []) : [];
+}
+
+async function looked(ground, isWanted) {
+  const end = Date.now() + 120_000;
+  while (!looksOf(ground).some(isWanted)) {
+    expect(Date.now() < end, "nobody looked in two minutes");
+    await new Promise((done) => setTimeout(done, 200));
+  }
+}
+
+// A table of before the frees and one of after: it goes on when that was taken.
+async function record(ground) {
   if (ground.fragmented) return ground.fragmented;
   const program = ground.build("fragmented", FRAGMENTED);
-  for (let i = 0; i < TRIES; i++) {
-    ground.tide("run", "-q", "-f", "-o", "fragmented.tide", "--", program);
-    const looks = ground.json("report", "fragmented.tide").totals.rss_by_kind ?? [];
-    ground.fragmented = { looks, name: "fragmented.tide" };
-    if (looks.some(({ held }) => held > 8 << 20) && looks.length > 1) break;
-  }
-  expect(ground.fragmented.looks.length > 1, "nobody looked twice");
+  const words = ["run", "-q", "-f", "-o", "fragmented.tide", "--", program];
+  const { scratch: cwd, env } = ground;
+  const child = spawn(ground.tidemark, words, { cwd, env, stdio: "ignore" });
+  ground.servers.push(child);
+  const ended = new Promise((done) => child.on("exit", done));
+  await looked(ground, ({ live }) => live >= 24e6);
+  ground.write("free", "");
+  await looked(ground, ({ held }) => held >= 16e6);
+  ground.write("end", "");
+  expectEqual(await ended, 0, "the run's status");
+  ground.fragmented = { looks: looksOf(ground), name: "fragmented.tide" };
   return ground.fragmented;
 }
 
 async function served(ground) {
-  const { name } = record(ground);
+  const { name } = await record(ground);
   ground.memory ??= await ground.view(name);
   return ground.memory.url;
 }
@@ -53,7 +71,7 @@ function contrast(a, b) {
 
 export const tests = {
   async memory_is_that_of_maps(ground, look) {
-    const { name, looks } = record(ground);
+    const { name, looks } = await record(ground);
     const page = await look(`${await served(ground)}#pane=memory`);
     await page.locator(".residence.rows").waitFor();
     const wanted = ground.json("maps", name);
@@ -64,7 +82,6 @@ export const tests = {
     const said = ground.tide("maps", name).replace(/\s+/g, " ");
     for (const words of await texts(page, ".residence th, .residence-notes dd"))
       expect(said.includes(words), `"${words}" is not in ${said}`);
-    expect((await texts(page, ".residence.pins th"))[0].startsWith("session, "), "who pins");
     const select = page.getByLabel("Taken");
     expectEqual(await select.locator("option").count(), looks.length + 2, "moments to choose");
     await select.selectOption("peak");
@@ -84,7 +101,7 @@ export const tests = {
   },
 
   async memory_over_time(ground, look) {
-    const { looks } = record(ground);
+    const { looks } = await record(ground);
     const page = await look(`${await served(ground)}#pane=memory`);
     await page.locator(".memory-chart .look").first().waitFor();
     expectEqual(await page.locator(".memory-chart .look").count(), looks.length, "columns");
@@ -102,6 +119,24 @@ export const tests = {
     const height = async (i) => (await column.nth(i).boundingBox()).height;
     const scale = (await height(0)) / parts.live;
     expect(Math.abs((await height(1)) - scale * parts.held) < 1, "heights are not as the numbers");
+  },
+
+  async memory_map_of_the_heap(ground, look) {
+    const { name } = await record(ground);
+    const { time_ns } = ground.fragmented.looks.find(({ held }) => held >= 16e6);
+    const start = ground.json("report", name).image.start_ns;
+    const at = `${(time_ns - start) / 1e9}s`;
+    const { buckets } = ground.json("maps", name, "--at", at).map;
+    const page = await look(`${await served(ground)}#pane=memory&table=${at}`);
+    await page.locator(".heap-map .cell").first().waitFor();
+    expectEqual(await page.locator(".heap-map .cell").count(), buckets.length, "buckets");
+    const box = await page.locator(".heap-map .cell .absent").first().boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + 10);
+    await page.locator(".heap-map .memory-tip").waitFor();
+    const [, live, free, pinned] = buckets[0];
+    const wanted = [live, pinned, free - pinned].map((n) => units.bytes(n));
+    expectEqual(await texts(page, ".heap-map .memory-tip td.number"), wanted, "the first bucket");
+    expect((await texts(page, ".residence.pins th"))[0].startsWith("session, "), "who pins it");
   },
 
   async memory_in_both_themes(ground, look) {
@@ -130,7 +165,7 @@ export const tests = {
   },
 
   async memory_of_none(ground, look) {
-    record(ground);
+    await record(ground);
     const merged = ["merge", "-f", "-o", "sum.tide", "fragmented.tide", "fragmented.tide"];
     ground.tide(...merged);
     for (const file of [`${ground.golden}/dhat.json`, "sum.tide"]) {

@@ -39,7 +39,8 @@ int main(int argc, char **argv)
 }
 `;
 
-// Of most blocks one in eight survives; it stands still before that and after it.
+// Of most blocks one in eight survives. It stands still before that until there is a file "free",
+// and after it until there is a file "end".
 export const FRAGMENTED = `
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,10 @@ export const FRAGMENTED = `
 #define KEEP __attribute__((noipa))
 enum { N = 24000 };
 static char *held[N];
+static void stand(const char *file)
+{
+  for (int i = 0; i < 10000 && access(file, F_OK); i++) usleep(10000);
+}
 KEEP static char *session(void) { return memset(malloc(1000), 1, 1000); }
 KEEP static char *request(void) { return memset(malloc(1000), 2, 1000); }
 int main(void)
@@ -54,9 +59,9 @@ int main(void)
   char *capacity = malloc(20 << 20);
   capacity[0] = 1;
   for (int i = 0; i < N; i++) held[i] = i % 8 ? request() : session();
-  usleep(400000);
+  stand("free");
   for (int i = 0; i < N; i++) if (i % 8) free(held[i]);
-  usleep(400000);
+  stand("end");
   return 0;
 }
 `;

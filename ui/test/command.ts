@@ -3,7 +3,7 @@
 // The command that the engine is compared with, and the captures it is asked about.
 
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { inflateSync } from "node:zlib";
 import type { PageFacts } from "../src/app/load.ts";
@@ -149,17 +149,47 @@ export function recordedCommand(name: string, ...command: string[]): string {
   return record(scratch(`${name}.tide`), command);
 }
 
-// A program that stands still now and then, recorded until there are tables of its memory as they
-// are wanted: on a busy machine one may be taken too late.
-export function recordedTables(
-  source: string, flags: string, isWanted: (found: Residence) => boolean,
+const LONGEST_MS = 120_000; // that something is waited for
+
+function waitUntil(isSo: () => boolean, what: string): void {
+  const end = Date.now() + LONGEST_MS;
+  for (;;) {
+    try {
+      if (isSo())
+        return;
+    } catch (error) { // there is no file yet
+      if (Date.now() > end)
+        throw error;
+    }
+    if (Date.now() > end)
+      throw new Error(`in two minutes it did not come to pass that ${what}`);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+  }
+}
+
+// A program that stands still until a file is there, step by step: it may go on once its capture so
+// far has the table of memory that is wanted of the step.
+export function recordedInSteps(
+  source: string, flags: string, steps: ((found: Residence) => boolean)[],
 ): string {
-  const file = scratch(`${source}-tables.tide`);
-  const program = compiled(source, flags);
-  const isThere = () => known.has(file) && isWanted(modelOf(file).facts.residence);
-  for (let i = 0; i < TRIES && !isThere(); i++) {
-    known.delete(file);
-    record(file, [program]);
+  const file = scratch(`${source}-steps.tide`);
+  if (known.has(file))
+    return file;
+  known.add(file);
+  const step = (i: number) => `${file}.${i + 1}`;
+  steps.forEach((_, i) => rmSync(step(i), { force: true }));
+  rmSync(file, { force: true });
+  const words = ["run", "-f", "-q", "-o", file, compiled(source, flags), file];
+  const run = spawn(TIDEMARK, words, { env: ENV, stdio: "ignore" });
+  try {
+    steps.forEach((isThere, i) => {
+      waitUntil(() => isThere(modelOf(file).facts.residence), `step ${i + 1} was looked at`);
+      writeFileSync(step(i), "");
+    });
+    waitUntil(() => modelOf(file).facts.capture.finished, "the run ended");
+  } catch (error) {
+    run.kill();
+    throw error;
   }
   return file;
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of several kinds, in steps with a pause after each: blocks of which one in eight survives,
-// a large one that is hardly touched, two threads with arenas of their own.
+// Memory of several kinds: blocks of which one in eight survives, a large one that is hardly
+// touched, two threads with arenas of their own. page_memory FILE stands still until there is a
+// FILE.1 before it frees, and until there is a FILE.2 after that, 100 seconds at most.
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define KEEP __attribute__((noipa))
-enum { N = 24000, STEP_US = 400000 };
+enum { N = 24000, LONGEST = 10000, PAUSE_US = 10000 };
 static char *held[N];
 static pthread_barrier_t made, seen;
 
@@ -27,6 +29,14 @@ KEEP static char *capacity(void)
   return malloc(20 << 20);
 }
 
+static void stand(const char *file, int step)
+{
+  char path[4096];
+  snprintf(path, sizeof path, "%s.%d", file, step);
+  for (int i = 0; i < LONGEST && access(path, F_OK); i++)
+    usleep(PAUSE_US);
+}
+
 static void *work(void *arg)
 {
   char *own[2000];
@@ -40,7 +50,7 @@ static void *work(void *arg)
   return arg;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
   pthread_t threads[2];
   pthread_barrier_init(&made, NULL, 3);
@@ -52,11 +62,11 @@ int main(void)
   pthread_barrier_wait(&made);
   for (int i = 0; i < N; i++)
     held[i] = i % 8 ? request() : session();
-  usleep(STEP_US);
+  stand(argv[argc - 1], 1);
   for (int i = 0; i < N; i++)
     if (i % 8)
       free(held[i]);
-  usleep(STEP_US);
+  stand(argv[argc - 1], 2);
   pthread_barrier_wait(&seen);
   for (int i = 0; i < 2; i++)
     pthread_join(threads[i], NULL);

@@ -8,17 +8,20 @@ import { test } from "node:test";
 import { timeText } from "../src/app/state.ts";
 import type { Model, Residence, ResidenceLine, ResidenceTable } from "../src/engine/model.ts";
 import { axisSteps, chosenTable, joined, nearestTable } from "../src/engine/residence.ts";
+import { cellAt, mapCells, WIDEST } from "../src/engine/residence.ts";
 import { stacked, stretches } from "../src/engine/residence.ts";
 import { bytes, share, EXACT } from "../src/engine/units.ts";
-import { ask, golden, merged, modelOf, recordedTables, said } from "./command.ts";
+import { ask, golden, merged, modelOf, recordedInSteps, said } from "./command.ts";
 
 const listOf = (table: ResidenceTable, key: string) =>
   table.lists.find((one) => one.key === key)?.lines ?? [];
 
 // One table of before most was freed and one of after it.
 const recording = () =>
-  recordedTables("page_memory.c", "-O1 -fno-builtin -pthread", ({ tables }) =>
-    tables.length >= 2 && listOf(tables[tables.length - 1], "pins").length > 0);
+  recordedInSteps("page_memory.c", "-O1 -fno-builtin -pthread", [
+    ({ tables }) => tables.some(({ parts: [live] }) => live >= 24e6),
+    ({ tables }) => tables.length > 0 && tables[tables.length - 1].parts[1] >= 16e6,
+  ]);
 const whole = (lines: ResidenceLine[]) => lines.reduce((sum, line) => sum + line.bytes, 0);
 
 // As the command prints it, spaces aside.
@@ -45,6 +48,13 @@ function checkTable(table: ResidenceTable, text: string, json: any): void {
   };
   for (const line of lines) inOrder(printedLine(line, sum.bytes));
   for (const { label, text: words } of table.notes) inOrder(`${label}: ${words}`);
+  const counted = (table.map?.step ?? []).map((_, i) =>
+    [table.map!.live[i], table.map!.free[i], table.map!.pinned[i]]);
+  assert.deepEqual(counted, json.map.buckets.map((bucket: number[]) => bucket.slice(1)));
+  let address = 0;
+  const places = (table.map?.step ?? []).map((step) => (address += step));
+  assert.deepEqual(places, json.map.buckets.map(([at]: number[]) => at));
+  if (table.map) assert.ok(text.includes(` ${table.map.title}, `), table.map.title);
   for (const list of table.lists) {
     inOrder(` ${list.title} `);
     for (const line of list.lines) inOrder(printedLine(line, sum.bytes));
@@ -107,19 +117,48 @@ test("residence: without a table the reason is the command's", () => {
   assert.match(modelOf(files[2]).facts.residence.none!, /sum of several.*that were merged/);
 });
 
+// ---- the map of the heap ----
+
+const MAP = {
+  title: "", bucket_bytes: 100, step: [1000, 1, 5, 1], live: [100, 60, 0, 10],
+  free: [0, 40, 50, 90], pinned: [0, 40, 0, 30],
+};
+
+test("residence: buckets of a map lie side by side, with a gap where nothing is in memory", () => {
+  const cells = mapCells(MAP, 82, 2);
+  assert.deepEqual(cells.map(({ x }) => x), [0, 20, 42, 62]);
+  assert.deepEqual(cells.map(({ width }) => width), [20, 20, 20, 20]);
+  assert.deepEqual(cells.map(({ address }) => address), [100_000, 100_100, 100_600, 100_700]);
+  assert.deepEqual(cells[3].parts, [10, 30, 60], "in use, pinned, free");
+  assert.equal(cellAt(cells, -5), 0);
+  assert.deepEqual([19, 20, 41, 43, 81, 999].map((x) => cellAt(cells, x)), [0, 1, 1, 2, 3, 3]);
+});
+
+test("residence: a map of one bucket, and one wider than its room", () => {
+  const one = { ...MAP, step: [7], live: [1], free: [0], pinned: [0] };
+  assert.deepEqual(mapCells(one, 100, 2).map(({ x, width }) => [x, width]), [[0, WIDEST]]);
+  const many = Array.from({ length: 300 }, () => 2);
+  const zeros = many.map(() => 0);
+  const wide = { ...MAP, step: many, live: many, free: zeros, pinned: zeros };
+  const cells = mapCells(wide, 100, 2);
+  const last = cells[cells.length - 1];
+  assert.ok(last.x + last.width <= 100.001, `${last.x}`);
+});
+
 // ---- over time ----
 
 const PARTS = ["live", "held", "recorder"].map((key) => ({ key, words: key }));
 
 function tableOf(time_ns: number, ...parts: number[]): ResidenceTable {
   const sum = { bytes: parts.reduce((a, b) => a + b), share: true, words: "in all" };
-  const told = { when: `at ${time_ns}`, title: "", rows: [], absent: null, notes: [], lists: [] };
-  return { time_ns, parts, sum, ...told };
+  const told = { when: `at ${time_ns}`, title: "", rows: [], absent: null, notes: [] };
+  return { time_ns, parts, sum, ...told, lists: [], map: null };
 }
 
 function residenceOf(...tables: ResidenceTable[]): Residence {
   const choices = [{ key: "rss" as const, words: "", table: 1 }];
-  return { none: null, between: "", rss_is_own: true, choices, parts: PARTS, tables };
+  const told = { none: null, between: "", rss_is_own: true, map_words: [] };
+  return { ...told, choices, parts: PARTS, tables };
 }
 
 function modelWith(residence: Residence, ticks: [number, number][]): Model {

@@ -212,7 +212,8 @@ function makeFacts(model: Model, nThreads: number): void {
     marks: [], blame: "own", wrappers: [], wrappers_told: null,
     has: { temporary_bytes: true, counts: true }, pruned: null,
     residence: {
-      none: "Nobody looked.", between: "", rss_is_own: true, choices: [], parts: [], tables: [],
+      none: "Nobody looked.", between: "", rss_is_own: true, choices: [], parts: [],
+      map_words: [], tables: [],
     },
   } satisfies Facts;
 }

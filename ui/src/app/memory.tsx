@@ -9,6 +9,7 @@ import type { Residence, ResidenceLine, ResidenceList, ResidenceTable } from "..
 import { bytes, share, EXACT } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
 import { MemoryChart } from "./memory_chart.tsx";
+import { MemoryMap } from "./memory_map.tsx";
 import { selectedTime } from "./moments.ts";
 import { Bar } from "./parts.tsx";
 import { model } from "./session.ts";
@@ -47,6 +48,7 @@ export function MemoryPane() {
           <Notes table={table} />
         </div>
         <div>
+          {table.map && <MemoryMap map={table.map} words={residence.map_words} />}
           {table.lists.map((list) => (
             <List key={list.key} list={list} whole={table.sum.bytes} />
           ))}

@@ -45,12 +45,20 @@ function checkResidence(residence: unknown): void {
     isObject(one) && Number.isFinite(one.bytes) && typeof one.words === "string";
   const areLines = (all: unknown) => Array.isArray(all) && all.every(isLine);
   const isList = (one: unknown) => isObject(one) && areLines(one.lines);
+  const isColumn = (all: unknown, steps: unknown) =>
+    Array.isArray(all) && Array.isArray(steps) && all.length === steps.length &&
+    all.every(Number.isFinite);
+  const isMap = (one: unknown) =>
+    isObject(one) && Number.isFinite(one.bucket_bytes) &&
+    [one.live, one.free, one.pinned, one.step].every((all) => isColumn(all, one.step));
   const isTable = (one: unknown) =>
     isObject(one) && Number.isFinite(one.time_ns) && areLines(one.rows) && isLine(one.sum) &&
     Array.isArray(one.parts) && one.parts.every(Number.isFinite) &&
-    Array.isArray(one.notes) && Array.isArray(one.lists) && one.lists.every(isList);
-  if (!isObject(residence) || !Array.isArray(residence.tables) || !Array.isArray(residence.parts) ||
-      !Array.isArray(residence.choices) || !residence.tables.every(isTable))
+    Array.isArray(one.notes) && Array.isArray(one.lists) && one.lists.every(isList) &&
+    (one.map === null || isMap(one.map));
+  const lists = ["tables", "parts", "choices", "map_words"];
+  if (!isObject(residence) || !lists.every((key) => Array.isArray(residence[key])) ||
+      !(residence.tables as unknown[]).every(isTable))
     fail("its facts do not say where the memory was");
 }
 

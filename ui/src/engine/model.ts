@@ -199,6 +199,15 @@ export interface ResidenceList {
   lines: ResidenceLine[];
   left: number; // that are not listed
 }
+// The heap by address, in buckets of equal size; bytes in memory.
+export interface HeapMap {
+  title: string;
+  bucket_bytes: number;
+  step: number[]; // address in buckets, less that of the one before
+  live: number[];
+  free: number[];
+  pinned: number[]; // of the free
+}
 export interface ResidenceTable {
   time_ns: number;
   when: string;
@@ -209,12 +218,14 @@ export interface ResidenceTable {
   absent: ResidenceLine | null; // asked for, and not in memory
   notes: { label: string; text: string }[];
   lists: ResidenceList[];
+  map: HeapMap | null; // of the heap
 }
 export interface Residence {
   none: string | null; // why there is no table
   between: string; // what a picture of them over time shows between two
   rss_is_own: boolean; // the RSS of ticks is without the recorder's part
   choices: { key: "rss" | "peak"; words: string; table: number }[];
+  map_words: string[]; // of what is in use, pinned, free
   parts: { key: string; words: string }[]; // the last one is the recorder's
   tables: ResidenceTable[]; // by rising time
 }

@@ -2,7 +2,7 @@
 //
 // Which table of resident memory is meant, and what of the time between two is known.
 
-import type { Model, Residence } from "./model.ts";
+import type { HeapMap, Model, Residence } from "./model.ts";
 
 export type Choice = "rss" | "peak" | number; // a number: the time that the table is nearest to
 
@@ -72,4 +72,43 @@ export function axisSteps(most: number, few: number): number[] {
   let step = 1;
   while (most / step > few) step *= 2;
   return Array.from({ length: Math.floor(most / step) + 1 }, (_, i) => i * step);
+}
+
+// ---- the map of the heap ----
+
+export interface MapCell {
+  x: number;
+  width: number;
+  address: number;
+  parts: [number, number, number]; // bytes in use, pinned, free besides
+}
+
+export const WIDEST = 24; // pixels of a bucket
+
+// Buckets side by side from the left; where some lie between them that have nothing in memory, a
+// gap of so many pixels, or of less where there is no room.
+export function mapCells(map: HeapMap, width: number, gap: number): MapCell[] {
+  const isGap = (i: number) => i > 0 && map.step[i] !== 1;
+  const gaps = map.step.filter((_, i) => isGap(i)).length;
+  const between = Math.min(gap, gaps ? width / 2 / gaps : gap);
+  const each = Math.min(WIDEST, Math.max(0, width - gaps * between) / Math.max(1, map.step.length));
+  let [x, at] = [0, 0];
+  return map.step.map((step, i) => {
+    at += step;
+    if (isGap(i)) x += between;
+    const pinned = Math.min(map.pinned[i], map.free[i]);
+    const parts: MapCell["parts"] = [map.live[i], pinned, map.free[i] - pinned];
+    const cell = { x, width: each, address: at * map.bucket_bytes, parts };
+    x += each;
+    return cell;
+  });
+}
+
+// The cell at a place, or the last before it.
+export function cellAt(cells: MapCell[], x: number): number {
+  let found = 0;
+  cells.forEach((cell, i) => {
+    if (cell.x <= x) found = i;
+  });
+  return found;
 }
