@@ -137,15 +137,35 @@ def comes_to_stand(pid):
     return state_of(pid) == "T"
 
 
+def stop(target):
+    os.kill(target.pid, signal.SIGSTOP)
+    os.waitpid(target.pid, os.WUNTRACED)
+
+
+def attach_to_stopped(ground, target):
+    """Where it stands by chance, an address that is left on a stack may forbid it: it is told so,
+    and stands elsewhere the next time."""
+    for _ in range(8):
+        done = ground.run(ground.tidemark, "attach", "-f", "-o", "x.tide", "--for", "10ms",
+                          target.pid)
+        if "a stack holds an address" not in " ".join(done.stderr.split()):
+            break
+        os.kill(target.pid, signal.SIGCONT)
+        os.waitpid(target.pid, os.WCONTINUED)
+        time.sleep(0.02)
+        stop(target)
+    said = " ".join(done.stderr.split())
+    expect(done.status == 0 or "called no allocator meanwhile" in said, f"{done.status}: {said}")
+
+
 @test
 def attach_to_one_that_is_stopped(ground):
     """By a shell's Ctrl-Z, say: it stays so, and its parent hears nothing."""
     target = Target(ground, build(ground, "restless"), 2)
-    os.kill(target.pid, signal.SIGSTOP)
-    os.waitpid(target.pid, os.WUNTRACED)
+    stop(target)
     try:
         for _ in range(2):
-            attach_for(ground, target.pid, "10ms")
+            attach_to_stopped(ground, target)
             expect(comes_to_stand(target.pid), f"it is in state {state_of(target.pid)}")
             expect(os.waitpid(target.pid, os.WUNTRACED | os.WNOHANG) == (0, 0), "its parent heard")
     finally:
