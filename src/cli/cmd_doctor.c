@@ -190,7 +190,7 @@ static void judge_command(struct finding *f, const char *command, const struct t
     set_verdict(
         f, SEEN_ALL,
         tide_sprintf("every allocation by the functions of its allocators will be seen, by the "
-                     "agent: it %s",
+                     "agent, as far as they can be hooked (the report says which cannot): it %s",
                      why),
         tide_sprintf("tidemark run %s", command));
   else if (could_help && maps_pages && !tide_why_is_partial(target->why))
@@ -293,7 +293,8 @@ static void examine_objects(struct finding *f, const struct tide_outside *outsid
         tide_sprintf("tidemark attach %u", pid));
   else
     set_verdict(f, SEEN_ALL,
-                tide_strdup("every allocation from the moment of attaching will be seen"),
+                tide_strdup("every allocation from the moment of attaching will be seen, as far as "
+                            "its functions can be hooked: attaching says which cannot"),
                 tide_sprintf("tidemark attach %u", pid));
   TIDE_CLEANUP_FREE char *libc = tide_needed_libc(&list);
   if (libc)
