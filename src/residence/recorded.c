@@ -18,6 +18,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+// This process's own, which the code shared asks for where it is not optimised: empty.
+struct tide_live_map tide_live_map;
+
 enum {
   COPY_BYTES = 1 << 18,
   OWNERS = 4096,
