@@ -115,7 +115,8 @@ for (const [name, make, process] of CAPTURES)
     assert.ok(report.startsWith(verdict.program) || report.includes(` ${verdict.program}`), report);
     for (const part of verdict.title)
       assert.ok(report.includes(part), `${part}\nis not in ${report}`);
-    const line = / (complete|incomplete|read from): .*?(?= (?:also|finding|note|next|not recorded): |$)/;
+    const line = new RegExp(" (complete|incomplete|read from): .*?" +
+      "(?= (?:also|finding|note|next|not recorded): |$)");
     const how = line.exec(report)?.[0].trim() ?? assert.fail(report);
     const [complete] = texts(verdict, "complete");
     assert.equal(complete.replace("Read from ", "Read from: "),
