@@ -53,6 +53,13 @@ export function said(...words: string[]): string {
   return printed(...words).replace(/\s+/g, " ");
 }
 
+// What such a report says of how complete it is, up to the next label.
+export function completenessIn(report: string): string | undefined {
+  const line = new RegExp(" (complete|incomplete|read from): .*?" +
+    "(?= (?:also|finding|note|next|not recorded): |$)");
+  return line.exec(report)?.[0].trim();
+}
+
 // The block that the page would be given, decoded.
 export function modelOf(file: string, process = ""): Model {
   const dump = join(BUILD, "tests/page/page_dump");

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { peakText } from "../src/engine/exactness.ts";
 import type { SentenceKind, Told } from "../src/engine/model.ts";
-import { ask, corpus, cut, golden, made, merged, modelOf } from "./command.ts";
+import { ask, completenessIn, corpus, cut, golden, made, merged, modelOf } from "./command.ts";
 import { printed, recorded, recordedCommand, said } from "./command.ts";
 
 const several = () => recordedCommand("several", "sh", "-c", "ls / >/dev/null; ls /tmp >/dev/null");
@@ -115,9 +115,7 @@ for (const [name, make, process] of CAPTURES)
     assert.ok(report.startsWith(verdict.program) || report.includes(` ${verdict.program}`), report);
     for (const part of verdict.title)
       assert.ok(report.includes(part), `${part}\nis not in ${report}`);
-    const line = new RegExp(" (complete|incomplete|read from): .*?" +
-      "(?= (?:also|finding|note|next|not recorded): |$)");
-    const how = line.exec(report)?.[0].trim() ?? assert.fail(report);
+    const how = completenessIn(report) ?? assert.fail(report);
     const [complete] = texts(verdict, "complete");
     assert.equal(complete.replace("Read from ", "Read from: "),
       how[0].toUpperCase() + how.slice(1) + (/[.!?]$/.test(how) ? "" : "."));

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Model, SentenceKind } from "../src/engine/model.ts";
 import { verdict } from "../src/engine/verdict.ts";
-import { ask, compiled, golden, made, modelOf } from "./command.ts";
+import { ask, compiled, completenessIn, golden, made, modelOf } from "./command.ts";
 import { recorded, recordedCommand, said } from "./command.ts";
 
 // A child that no recorder can be loaded into, three times; a helper that is; and the command.
@@ -52,8 +52,7 @@ for (const [name, make] of CAPTURES)
       assert.equal(exe, rows[i].exe);
     });
     const [complete] = told(model, "complete");
-    const found = / (complete|incomplete|read from): .*?(?= (?:also|note|next|not recorded): |$)/;
-    const line = found.exec(report)?.[0].trim() ?? assert.fail(report);
+    const line = completenessIn(report) ?? assert.fail(report);
     assert.equal(complete.replace("Read from ", "Read from: "), asSentence(line));
     const lead = told(model, "unrecorded").filter((text) => !text.startsWith("Not recorded: "));
     assert.equal(told(model, "unrecorded").length,
