@@ -5,7 +5,8 @@ import os
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-RECORDER = {"rt", "store", "unwind", "record", "preload", "agent"}  # what runs in the target
+# What runs in the target.
+RECORDER = {"rt", "store", "unwind", "record", "exec", "preload", "agent"}
 
 
 def files(*suffixes):

@@ -8,7 +8,7 @@
 // memory: looking is done on a stack of its own, which is given back before the call.
 #include "agent/agent.h"
 
-#include "record/exec_target.h"
+#include "exec/exec_target.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 

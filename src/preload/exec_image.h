@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The next image: the environment it gets. Whether it will be recorded: record/exec_target.h.
+// The next image: the environment it gets. Whether it will be recorded: exec/exec_target.h.
 #pragma once
-#include "record/exec_target.h"
+#include "exec/exec_target.h"
 
 // The preload variables for the next image. A program that builds an environment of its own for
 // exec would lose us; it gets everything it asked for, and our two variables beside it.

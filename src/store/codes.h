@@ -6,8 +6,6 @@
 //
 // Freestanding: included by the recorder and by the supervisor.
 #pragma once
-#include "store/rust_names.h"
-
 #include <stdint.h>
 
 enum tide_site_kind {
@@ -36,6 +34,9 @@ static inline enum tide_site_kind tide_kind_of_root(uint32_t flags)
 
 // ---- allocators ----
 
+// What a #[global_allocator] has by itself, wherever it is named (rust_names.h).
+#define TIDE_RUST_OWN "a Rust allocator of its own"
+
 // X(name, number, words). The number is also in the pcs of the agent's events (unwind/walk.h).
 #define TIDE_FAMILY_LIST(X)                                                                        \
   X(LIBC, 0, "libc's malloc")                                                                      \
@@ -47,7 +48,7 @@ static inline enum tide_site_kind tide_kind_of_root(uint32_t flags)
   X(OWN, 6, "an allocator of its own") /* the program's malloc, and nothing says whose */          \
   X(PAGES, 7, "pages")                 /* no allocator: what they and programs map */              \
   X(MOZJEMALLOC, 12, "mozjemalloc")                                                                \
-  X(RUST, 13, TIDE_RUST_OWN) /* what a #[global_allocator] has by itself */                        \
+  X(RUST, 13, TIDE_RUST_OWN)                                                                       \
   X(UNKNOWN, 63, "an allocator that is not known here")
 
 enum tide_family {

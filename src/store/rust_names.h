@@ -11,9 +11,6 @@
 
 enum { TIDE_RUST_NAME_BYTES = 48, TIDE_RUST_PATH_BYTES = 40 };
 
-// The words that stand for such an allocator, wherever one is named.
-#define TIDE_RUST_OWN "a Rust allocator of its own"
-
 // Behind "7___rustc"; NULL: the name has no such path.
 static inline const char *tide_rust_path_end(const char *name)
 {

@@ -11,6 +11,7 @@
 #include "model/capture.h"
 #include "rt/arch.h"
 #include "store/layout.h"
+#include "store/allocator_signs.h"
 #include "store/rust_names.h"
 
 #include <elf.h>
@@ -61,25 +62,12 @@ static const void *bytes_at(const struct file *file, uint64_t offset, uint64_t n
   return offset <= file->n && n <= file->n - offset ? file->data + offset : NULL;
 }
 
-// Definitions that give an allocator away; a trailing * stands for any ending. (malloc_conf is not
-// among them: a program defines it to configure a shared jemalloc.)
 static const struct {
   const char *symbol, *name;
 } KNOWN[] = {
-    {"_rjem_malloc", "jemalloc"},
-    {"_rjem_mallocx", "jemalloc"},
-    {"je_malloc", "jemalloc"},
-    {"je_mallocx", "jemalloc"},
-    {"mallocx", "jemalloc"},
-    {"mi_malloc*", "mimalloc"},
-    {"tc_malloc*", "tcmalloc"},
-    {"TCMalloc*", "tcmalloc"},
-    {"_ZN8tcmalloc*", "tcmalloc"},
-    {"sn_malloc*", "snmalloc"},
-    {"sn_rust_alloc*", "snmalloc"},
-    {"rpmalloc", "rpmalloc"},
-    {"__asan_init", "AddressSanitizer"},
-    {"__hwasan_init", "HWAddressSanitizer"},
+#define ROW(symbol, name) {symbol, name},
+    TIDE_ALLOCATOR_SIGNS(ROW) TIDE_SANITIZER_SIGNS(ROW)
+#undef ROW
 };
 
 static const struct {
@@ -101,14 +89,6 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static bool name_matches(const char *name, const char *pattern)
-{
-  if (name[0] != pattern[0] || name[1] != pattern[1]) // almost always: there are many names
-    return false;
-  size_t n = strlen(pattern);
-  return pattern[n - 1] == '*' ? !strncmp(name, pattern, n - 1) : !strcmp(name, pattern);
-}
-
 static bool is_defined_global(const Elf64_Sym *symbol)
 {
   unsigned char bind = ELF64_ST_BIND(symbol->st_info);
@@ -124,12 +104,9 @@ static const char *string_at(const char *strings, uint64_t n, uint64_t offset)
 
 static void judge_symbol(const char *name, bool *defines_malloc, struct target_elf *elf)
 {
-  if (name[0] == 'm' && !strcmp(name, "malloc"))
-    *defines_malloc = true;
-  if (elf->allocator[0] || !strchr("_jmtTsr", name[0]))
-    return;
-  for (size_t i = 0; i < COUNT(KNOWN); i++)
-    if (name_matches(name, KNOWN[i].symbol))
+  *defines_malloc |= tide_allocator_sign_is(name, TIDE_SIGN_OF_ANY);
+  for (size_t i = 0; i < COUNT(KNOWN) && !elf->allocator[0]; i++)
+    if (tide_allocator_sign_is(name, KNOWN[i].symbol))
       snprintf(elf->allocator, sizeof elf->allocator, "%s", KNOWN[i].name);
 }
 

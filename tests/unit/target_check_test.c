@@ -181,6 +181,7 @@ static void allocators_are_named(void **state)
   } known[] = {
       {"_rjem_malloc", "jemalloc"},          {"je_mallocx", "jemalloc"},
       {"mi_malloc_small", "mimalloc"},       {"tc_malloc", "tcmalloc"},
+      {"__tsan_init", "ThreadSanitizer"},    {"TCMallocInternalMalloc", "tcmalloc"},
       {"malloc", "an allocator of its own"},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)

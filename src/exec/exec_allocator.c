@@ -2,33 +2,17 @@
 //
 // The symbol table, copied and gone through: the file may change meanwhile, and nothing of it is
 // believed.
-#include "record/exec_target.h"
+#include "exec/exec_target.h"
 
 #include "rt/sys.h"
 #include "rt/text.h"
+#include "store/allocator_signs.h"
 #include "store/rust_names.h"
 
 #include <elf.h>
 #include <sys/mman.h>
 
 enum { MAX_SECTIONS = 64, MAX_BYTES = 8 << 20, SMALL_BYTES = 4096 };
-
-// One of these is enough; as in supervise/target_check.c.
-static const char *const SIGNS[] = {
-    "malloc",    "mallocx",           "_rjem_malloc", "_rjem_mallocx", "je_malloc", "je_mallocx",
-    "mi_malloc", "mi_malloc_aligned", "tc_malloc",    "sn_rust_alloc", "sn_malloc", "rpmalloc",
-};
-// A sanitizer's runtime has a malloc, too, and is left alone.
-static const char *const LEFT_ALONE[] = {"__asan_init", "__hwasan_init", "__tsan_init"};
-
-static bool is_among(const char *name, const char *const *names, size_t n)
-{
-  for (size_t i = 0; i < n; i++)
-    if (name[0] == names[i][0] && tide_text_starts(name, names[i]) &&
-        !name[tide_text_len(names[i])])
-      return true;
-  return false;
-}
 
 struct verdict {
   bool has_sign, is_left_alone;
@@ -48,6 +32,19 @@ static void judge_rust(const char *name, struct verdict *verdict)
   verdict->has_rust_library |= tide_text_equal(name, "__rust_alloc");
 }
 
+// One sign is enough.
+static void judge_name(const char *name, struct verdict *verdict)
+{
+#define SIGN(symbol, of) verdict->has_sign |= tide_allocator_sign_is(name, symbol);
+#define RUNTIME(symbol, of) verdict->is_left_alone |= tide_allocator_sign_is(name, symbol);
+  TIDE_ALLOCATOR_SIGNS(SIGN)
+  TIDE_SANITIZER_SIGNS(RUNTIME)
+#undef SIGN
+#undef RUNTIME
+  verdict->has_sign |= tide_allocator_sign_is(name, TIDE_SIGN_OF_ANY);
+  judge_rust(name, verdict);
+}
+
 static void look_for_signs(const Elf64_Sym *symbols, uint64_t n, const char *names,
                            uint64_t n_names, struct verdict *verdict)
 {
@@ -55,10 +52,7 @@ static void look_for_signs(const Elf64_Sym *symbols, uint64_t n, const char *nam
     const Elf64_Sym *s = &symbols[i];
     if (s->st_shndx == SHN_UNDEF || ELF64_ST_BIND(s->st_info) == STB_LOCAL || s->st_name >= n_names)
       continue;
-    const char *name = names + s->st_name;
-    judge_rust(name, verdict);
-    verdict->has_sign |= is_among(name, SIGNS, sizeof SIGNS / sizeof *SIGNS);
-    verdict->is_left_alone |= is_among(name, LEFT_ALONE, sizeof LEFT_ALONE / sizeof *LEFT_ALONE);
+    judge_name(names + s->st_name, verdict);
   }
 }
 

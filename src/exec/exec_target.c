@@ -3,7 +3,7 @@
 // A look into the file that is about to be run: its loader, its mode, and the libraries it needs.
 // Nothing is kept; this may be a vfork child.
 
-#include "record/exec_target.h"
+#include "exec/exec_target.h"
 
 #include "record/door.h"
 #include "record/record.h"
