@@ -53,13 +53,13 @@ static bool same_mapping(const void *context, const void *key, uint32_t position
 
 struct tide_pprof_mapping *tide_pprof_mapping_of(const struct tide_pprof_tables *t, uint64_t id)
 {
-  uint32_t at = tide_table_find(&t->by_mapping, tide_table_mix(id, 0), same_mapping, t, &id);
+  uint32_t at = tide_table_index(&t->by_mapping, tide_table_mix(id, 0), same_mapping, t, &id);
   return at == UINT32_MAX ? NULL : &t->mappings[at];
 }
 
 struct tide_pprof_function *tide_pprof_function_of(const struct tide_pprof_tables *t, uint64_t id)
 {
-  uint32_t at = tide_table_find(&t->by_function, tide_table_mix(id, 0), same_function, t, &id);
+  uint32_t at = tide_table_index(&t->by_function, tide_table_mix(id, 0), same_function, t, &id);
   return at == UINT32_MAX ? NULL : &t->functions[at];
 }
 

@@ -71,8 +71,8 @@ static inline uint32_t tide_table_put(struct tide_table *table, uint32_t hash,
 }
 
 // The position of key, UINT32_MAX when it is not there.
-static inline uint32_t tide_table_find(const struct tide_table *table, uint32_t hash,
-                                       tide_table_same *same, const void *context, const void *key)
+static inline uint32_t tide_table_index(const struct tide_table *table, uint32_t hash,
+                                        tide_table_same *same, const void *context, const void *key)
 {
   if (!table->cap)
     return UINT32_MAX;

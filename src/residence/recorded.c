@@ -18,8 +18,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// This process's own, which the code shared asks for where it is not optimised: empty.
-struct tide_live_map tide_live_map;
+// This process's own, which the code shared asks for where it is not optimised: empty. Weak, as
+// the recorder has one, should it be in the same program.
+__attribute__((weak)) struct tide_live_map tide_live_map;
 
 enum {
   COPY_BYTES = 1 << 18,

@@ -275,7 +275,7 @@ static int32_t saved_fp(const struct row *r, enum tide_rule_kind kind)
 static void row_to_rule(const struct row *r, uint64_t key, struct tide_rule *rule)
 {
   if (r->how[1] == UNDEFINED) {
-    rule->kind = TIDE_RULE_END;
+    rule->kind = TIDE_RULE_OUTERMOST;
     return;
   }
   if (r->cfa_expr) {
@@ -456,5 +456,5 @@ void tide_cfi_rule(uint64_t key, struct tide_rule *ret_rule)
   if (at && read_fde(&object, at, &fde) && pc - fde.start < fde.range)
     rule_from_fde(&fde, key, pc, ret_rule);
   if (ret_rule->kind == TIDE_RULE_NONE && pc != exact && begins_at(exact))
-    ret_rule->kind = TIDE_RULE_END;
+    ret_rule->kind = TIDE_RULE_OUTERMOST;
 }

@@ -8,15 +8,15 @@
 #include "rt/base.h"
 
 enum tide_rule_kind {
-  TIDE_RULE_NONE = 0, // no unwind information: the frame pointer is the last resort
-  TIDE_RULE_BAD,      // unwind information that we cannot follow: the walk ends here
-  TIDE_RULE_SP,       // CFA = sp + cfa
-  TIDE_RULE_FP,       // CFA = fp + cfa
-  TIDE_RULE_END,      // the outermost frame
-  TIDE_RULE_SIGNAL,   // a signal frame: the interrupted state is saved on the stack
-  TIDE_RULE_ALIGN,    // CFA = *(fp + cfa): x86 functions that realign their stack
-  TIDE_RULE_SAVED,    // CFA = the argument pointer saved in the signal frame + cfa: the same
-                      // functions, interrupted in their prologue
+  TIDE_RULE_NONE = 0,  // no unwind information: the frame pointer is the last resort
+  TIDE_RULE_BAD,       // unwind information that we cannot follow: the walk ends here
+  TIDE_RULE_SP,        // CFA = sp + cfa
+  TIDE_RULE_FP,        // CFA = fp + cfa
+  TIDE_RULE_OUTERMOST, // the outermost frame
+  TIDE_RULE_SIGNAL,    // a signal frame: the interrupted state is saved on the stack
+  TIDE_RULE_ALIGN,     // CFA = *(fp + cfa): x86 functions that realign their stack
+  TIDE_RULE_SAVED,     // CFA = the argument pointer saved in the signal frame + cfa: the same
+                       // functions, interrupted in their prologue
 };
 
 enum { TIDE_RULE_AT_FP = 1 }; // no offset: those are multiples of 8

@@ -160,7 +160,7 @@ TIDE_HOT bool tide_step_out(struct tide_walker *w, struct tide_step *s, bool ask
   } else {
     if (rule->kind == TIDE_RULE_NONE &&
         (s->sp - (tide_stack_origin - 64) < 128 || (s->sp == w->root_sp && !s->fp)))
-      s->kind = TIDE_RULE_END;
+      s->kind = TIDE_RULE_OUTERMOST;
     return s->kind == TIDE_RULE_NONE && tide_step_guess(w, s, asks);
   }
   // A wrong rule must not make us read outside the stack, nor walk in circles.
@@ -192,6 +192,6 @@ TIDE_HOT bool tide_step_out(struct tide_walker *w, struct tide_step *s, bool ask
 // After a step that said "outermost": did the walk end where stacks end?
 static inline enum tide_walk_end tide_step_end(const struct tide_step *s)
 {
-  bool whole = s->kind == TIDE_RULE_END || (s->ra_slot && !s->ra_raw);
+  bool whole = s->kind == TIDE_RULE_OUTERMOST || (s->ra_slot && !s->ra_raw);
   return whole ? TIDE_WALK_WHOLE : TIDE_WALK_BROKEN;
 }

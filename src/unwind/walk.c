@@ -244,7 +244,7 @@ uint64_t tide_unwind_walk(struct tide_unwind *u, struct tide_regs r, uint64_t se
     n++;
   }
   if (!more && is_fiber_root(u, &u->step[n - 1]))
-    u->step[n - 1].kind = TIDE_RULE_END;
+    u->step[n - 1].kind = TIDE_RULE_OUTERMOST;
   u->step[0].key |= r.pc & TIDE_PC_TAG;
   *ret_end = more ? TIDE_WALK_BROKEN : tide_step_end(&u->step[n - 1]);
   uint64_t hash = seed == TIDE_HASH_SEED && *ret_end ? TIDE_HASH_SEED_BROKEN : seed;
