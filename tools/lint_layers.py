@@ -8,14 +8,18 @@
  - lines have at most 100 columns, files at most 800 lines;
  - an option of the command line is named in src/cli alone: what libraries say is also read in JSON
    and on the page, where nobody can type it (base/hint.h says what they have instead);
- - every header compiles alone;
- - the recorder's core (rt, store, unwind, record) knows neither loader nor pthread nor TLS;
+ - every header compiles alone, and all of them as one;
+ - the recorder's core (rt, store, unwind, record) knows neither loader nor pthread nor TLS, and no
+   function's name;
  - a struct's tag is of one header alone (but for arch/), and no function's name is of both chains,
-   so that they can be linked together;
- - a static function of one word is of one file alone, and the word says something.
+   so that they can be linked together (tests/unit/both_chains.c does);
+ - a static function of one word is of one file alone, and the word says something;
+ - tests of the page wait for what is shown, never for a while (`until` of ui/browser/stage.mjs).
 
 Prints one line per finding, exits 1 when there is one.
 """
+import concurrent.futures
+import os
 import platform
 import re
 import subprocess
@@ -39,10 +43,16 @@ OPTION_ROW = re.compile(r"""(?:'.'|\b0), "([a-z][a-z-]*)", (?:"|NULL)""")
 CORE = {"rt", "store", "unwind", "record"}
 HOSTS_AFFAIR = re.compile(r"^\s*#\s*include\s+<(dlfcn|link|pthread|threads|stdio|stdlib)\.h>"
                           r"|\b(__thread|_Thread_local|errno)\b(?!\.h)")
+# What both chains know of other programs' symbols; the core includes neither.
+NAMES_OF_OTHERS = {"store/hooks.def", "store/allocator_signs.h", "store/rust_names.h"}
+LOADERS_NAME = re.compile(r'"[^"]*\b(?:ld-|lib\w+\.so|_dl_|LD_)[^"]*"')
 NAME_OF_TAG = re.compile(r"^(?:struct|enum|union) (tide_\w+) \{", re.M)
 # A static of one word, and those words that say nothing wherever they stand.
 ONE_WORD_STATIC = re.compile(r"^static (?:[a-z_0-9]+ )*[a-z_0-9]+[ *]+([a-z0-9]+)\(", re.M)
 NOTHING_SAID = {"check", "do", "handle", "judge", "process", "put", "tell"}
+WAITING = re.compile(r"\b(?:waitForTimeout|setTimeout|setInterval|Atomics\.wait)\b")
+# What others wait by, what waits for a file in ui/test, and what measures.
+MAY_WAIT = {"stage.mjs", "command.ts", "bench.mjs"}
 NAME_OF_FUNCTION = re.compile(r"^(?!static|typedef)\w[\w *]*?\b(tide_\w+)\(", re.M)
 
 findings = []
@@ -107,11 +117,20 @@ def check_arch(path, lines):
             finding(path, number, "architecture-specific code outside arch/")
 
 
-def check_core(path, lines):
-    if module_of(path) not in CORE:
+def read_hooked():
+    text = (ROOT / "src/store/hooks.def").read_text()
+    return {f'"{name}"' for name in re.findall(r"^TIDE_HOOK\w*\((\w+),", text, re.M)}
+
+
+def check_core(path, lines, hooked):
+    if module_of(path) not in CORE or path.relative_to(ROOT / "src").as_posix() in NAMES_OF_OTHERS:
         return
     for number, line in enumerate(lines, 1):
-        if HOSTS_AFFAIR.search(line.split("//")[0]):
+        code = line.split("//")[0]
+        included = INCLUDE.match(line)
+        if (HOSTS_AFFAIR.search(code) or LOADERS_NAME.search(code)
+                or (hooked & set(STRING.findall(code)) and "__asm__" not in code)
+                or (included and included.group(1) in NAMES_OF_OTHERS)):
             finding(path, number, "is not for the recorder's core: ask its host (record/host.h)")
 
 
@@ -123,6 +142,15 @@ def check_arch_twins(sources):
             twin = name.replace(f"/arch/{here}/", f"/arch/{there}/")
             if twin not in names:
                 finding(ROOT / name, 1, f"no {twin}")
+
+
+def check_waiting(path, lines):
+    place = path.relative_to(ROOT).parts
+    if place[:2] not in (("ui", "browser"), ("ui", "test")) or path.name in MAY_WAIT:
+        return
+    for number, line in enumerate(lines, 1):
+        if WAITING.search(line.split("//")[0]):
+            finding(path, number, "waits for a while: wait for what is to come (stage.mjs)")
 
 
 def read_options():
@@ -141,20 +169,30 @@ def check_options(path, lines, options):
                 finding(path, number, f"names {name}, an option of the command line")
 
 
+def complaint(headers):
+    """What the compiler says of a file that includes these; None: nothing."""
+    text = "".join(f'#include "{path.relative_to(ROOT / "src").as_posix()}"\n' for path in headers)
+    command = ["cc", "-std=gnu11", "-fms-extensions", "-Wall", "-Wextra",
+               "-Wno-unused-parameter", "-Werror", "-fsyntax-only", "-I", "src",
+               "-D_GNU_SOURCE", "-DTIDE_VERSION=\"lint\"", "-x", "c", "-"]
+    run = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True)
+    lines = [line for line in run.stderr.splitlines() if "error" in line]
+    return (lines or ["?"])[0] if run.returncode else None
+
+
 def check_headers(headers):
+    """Each alone, and all as one: what both chains name is named apart."""
     machine = platform.machine()
-    for path in headers:
-        arch = re.search(r"/arch/(\w+)/", path.as_posix())
-        if arch and arch.group(1) != machine:
-            continue  # the cross build compiles it
-        text = f'#include "{path.relative_to(ROOT / "src").as_posix()}"\n'
-        command = ["cc", "-std=gnu11", "-fms-extensions", "-Wall", "-Wextra",
-                   "-Wno-unused-parameter", "-Werror", "-fsyntax-only", "-I", "src",
-                   "-D_GNU_SOURCE", "-DTIDE_VERSION=\"lint\"", "-x", "c", "-"]
-        run = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True)
-        if run.returncode:
-            first = next((line for line in run.stderr.splitlines() if "error" in line), "?")
-            finding(path, 1, f"does not compile alone: {first}")
+    # The cross build compiles those of the other architecture.
+    ours = [path for path in headers if f"/arch/{machine}/" in path.as_posix()
+            or "/arch/" not in path.as_posix()]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, said in zip(ours, pool.map(lambda path: complaint([path]), ours)):
+            if said:
+                finding(path, 1, f"does not compile alone: {said}")
+    said = complaint(ours)
+    if said:
+        findings.append(f"src: its headers do not compile as one: {said}")
 
 
 def check_chains(sources):
@@ -188,7 +226,7 @@ def check_statics(sources):
 
 def main():
     layers = read_layers()
-    options = read_options()
+    options, hooked = read_options(), read_hooked()
     sources = []
     for path in tree.files():
         script = path.suffix == "" and path.read_bytes()[:2] == b"#!"
@@ -196,11 +234,12 @@ def main():
             continue
         lines = path.read_text().splitlines()
         check_text(path, lines)
+        check_waiting(path, lines)
         if path.suffix in {".c", ".h"}:
             check_includes(path, lines, layers)
         if module_of(path) and path.suffix in {".c", ".h"}:
             check_arch(path, lines)
-            check_core(path, lines)
+            check_core(path, lines, hooked)
             check_options(path, lines, options)
             sources.append(path)
     check_arch_twins(sources)

@@ -6,7 +6,7 @@
 import { spawn } from "node:child_process";
 import { expectAccessible } from "./access_test.mjs";
 import { FRAGMENTED } from "./programs.mjs";
-import { becomes, exactUnits, expect, expectEqual, importSource, shown } from "./stage.mjs";
+import { becomes, exactUnits, expect, expectEqual, importSource, shown, until } from "./stage.mjs";
 
 const units = exactUnits(await importSource("src/engine/units.ts"));
 
@@ -17,11 +17,8 @@ function looksOf(ground) {
 }
 
 async function looked(ground, isWanted) {
-  const end = Date.now() + 120_000;
-  while (!looksOf(ground).some(isWanted)) {
-    expect(Date.now() < end, "nobody looked in two minutes");
-    await new Promise((done) => setTimeout(done, 200));
-  }
+  const isThere = await until(() => looksOf(ground).some(isWanted), 120_000, 100);
+  expect(isThere, "nobody looked in two minutes");
 }
 
 // A table of before the frees and one of after: it goes on when that was taken.

@@ -40,12 +40,21 @@ export function expectEqual(found, wanted, what) {
 
 export const heading = (page) => page.locator("h2.asked b").innerText();
 
+// Looks again and again until what is wanted is there, for so long at most. Here alone time passes:
+// no test waits for a while (tools/lint_layers.py).
+export async function until(isThere, limitMs = 10_000, everyMs = 20) {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    if (await isThere()) return true;
+    if (Date.now() >= end) return false;
+    await new Promise((done) => setTimeout(done, everyMs));
+  }
+}
+
 // What is pressed or clicked is shown a frame or two later, on a busy machine later still: looks
 // until `read` gives what is wanted.
 export async function becomes(read, wanted, what) {
-  const end = Date.now() + 10_000;
-  const isThere = async () => JSON.stringify(await read()) === JSON.stringify(wanted);
-  while (!(await isThere()) && Date.now() < end) await new Promise((done) => setTimeout(done, 20));
+  await until(async () => JSON.stringify(await read()) === JSON.stringify(wanted));
   expectEqual(await read(), wanted, what);
 }
 
