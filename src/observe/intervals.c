@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looking at cells that change meanwhile: twice, with their closings in between, each look in
-// whatever order the kernel copies. The number of the interval is ours to raise, so during a walk a
-// cell's own moves at most once.
-//  - Counters of the first look are from before the number that the second look finds was left.
-//  - Closings of numbers below the one that the first look finds were whole by then. The one being
-//    written, if any, is of that number, and overwrites one that was taken at the last walk.
+// Looking at a cell that its thread changes meanwhile. The thread and the walk take these steps, in
+// this order each (the walk's fences are acquire, the thread's stores release):
+//
+//     the thread, at its first event in a new interval     the walk (look_first(), take_cell())
+//     (store/book.c: tide_book_close())
+//       1. the closing: counters so far, then the            a. the interval (`first`) and counters
+//          interval that they are of                         b. both closings
+//       2. the cell's interval                               c. the interval once more (`present`)
+//       3. counters
+//
+// The supervisor alone raises the number in the header, and not during a walk, so that a cell's
+// interval moves at most once between a and c. From this follow the two rules of take_cell():
+//  - Counters of a belong to no interval later than `present`. For if the interval had moved before
+//    the counters of a did, c finds the new one.
+//  - Closings of intervals below `first` are whole at b, as 2 comes after 1. A closing that the
+//    thread is writing at b is of `first` itself; it overwrites the older of the two, which the
+//    walk before this one has taken.
 #define _GNU_SOURCE
 #include "observe/intervals.h"
 
@@ -73,8 +84,9 @@ static bool is_narrow(const struct tide_interval_wide *w)
          w->closed <= UINT16_MAX;
 }
 
-static void see(struct tide_intervals *intervals, struct tide_interval_cell *c,
-                const struct tide_interval_wide *now)
+// Remembers what has been taken of a cell: in its narrow row, or among the wide ones for good.
+static void note_seen(struct tide_intervals *intervals, struct tide_interval_cell *c,
+                      const struct tide_interval_wide *now)
 {
   if (c->interval == WIDE) {
     intervals->wides[c->b_alloc] = *now;
@@ -103,7 +115,7 @@ uint32_t tide_interval_end(struct tide_store_view *view)
 
 // Counts only rise, unless the store is broken: then what was counted stays counted. A look in the
 // middle of an event may also find less than the closing had.
-static uint64_t since(uint64_t now, uint64_t *seen)
+static uint64_t more_since(uint64_t now, uint64_t *seen)
 {
   uint64_t more = now > *seen ? now - *seen : 0;
   *seen += more;
@@ -114,10 +126,10 @@ static void take_counts(struct collecting *c, struct tide_interval_wide *cell, u
                         uint32_t interval, const struct tide_tally *now)
 {
   struct tide_tally more = {
-      .n_alloc = since(now->n_alloc, &cell->seen.n_alloc),
-      .b_alloc = since(now->b_alloc, &cell->seen.b_alloc),
-      .n_free = since(now->n_free, &cell->seen.n_free),
-      .b_free = since(now->b_free, &cell->seen.b_free),
+      .n_alloc = more_since(now->n_alloc, &cell->seen.n_alloc),
+      .b_alloc = more_since(now->b_alloc, &cell->seen.b_alloc),
+      .n_free = more_since(now->n_free, &cell->seen.n_free),
+      .b_free = more_since(now->b_free, &cell->seen.b_free),
   };
   if (more.n_alloc || more.b_alloc || more.n_free || more.b_free)
     c->take(c->context, stack, interval, &more);
@@ -220,7 +232,7 @@ static void take_block(void *context, const struct tide_cell_block *block)
     struct tide_interval_wide seen = seen_of(c->intervals, cell);
     seen.interval = tide_stamp_interval(c->first[i].stamp);
     take_cell(c, &c->first[i], block->owners[i].stack, &now[i], &seen);
-    see(c->intervals, cell, &seen);
+    note_seen(c->intervals, cell, &seen);
   }
 }
 
@@ -336,7 +348,7 @@ static int by_stack_and_times(const void *left, const void *right)
   return (a->freed > b->freed) - (a->freed < b->freed);
 }
 
-static uint32_t settled(const uint32_t *edges, size_t n_edges, uint32_t interval)
+static uint32_t settled_interval(const uint32_t *edges, size_t n_edges, uint32_t interval)
 {
   size_t edge = tide_interval_edge(edges, n_edges, interval);
   return edge < n_edges ? edges[edge] : interval;
@@ -348,8 +360,8 @@ void tide_late_frees_settle(struct tide_late_frees *lates, const uint32_t *edges
   size_t n = 0;
   for (size_t i = 0; i < lates->n; i++) {
     struct tide_late_free row = rows[i];
-    row.born = settled(edges, n_edges, row.born);
-    row.freed = settled(edges, n_edges, row.freed);
+    row.born = settled_interval(edges, n_edges, row.born);
+    row.freed = settled_interval(edges, n_edges, row.freed);
     if (row.born != row.freed)
       rows[n++] = row;
   }

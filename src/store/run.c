@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Booking what has waited.
+// Booking what has waited: tide_run_settle() adds a run to its cell, tide_run_alloc_any() decides
+// whether a new block begins or goes on with a run. The drawing is in run.h.
 #include "store/run.h"
 
 #define MAX_ENDED (1u << 29) // a streak counts in 30 bits
@@ -33,7 +34,10 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
   if (open) {
     uint64_t size = open - 1;
     uint32_t epoch = tide_load_relaxed(&tide_store.header->stamp.epoch);
-    // Another thread has found a peak. The block may be younger, unless this one was alone then.
+    // `found`: another thread has found a peak since the cell was last folded, and the cell has
+    // still to note its share. Is the open block part of that peak? Yes if this thread was alone at
+    // its latest event, which made the block (`older`): the other thread came after it. Else the
+    // block may be younger than the peak, and the share is noted without it.
     bool found = c->stamp.epoch != epoch, older = tide_total_was_alone(w);
     if (found && !older)
       tide_cell_share(c, ends, epoch);
