@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build the page and make it a part of the command.
 
-The sources in ui/ are copied to a directory of the build, packages are fetched there (once for each
-state of the lock file), and esbuild makes one file of it all. A C file is written that holds that
+The sources in ui/ are copied to a directory of the build, what is made from lists in C is put
+beside them (tools/page_numbers.py), packages are fetched there (once for each state of the lock
+file), and esbuild makes one file of it all. A C file is written that holds that
 file's bytes. Nothing is ever written to the source tree.
 
 Where there is no node or npm, or npm reaches no registry, the page is left out and one line says
@@ -19,6 +20,8 @@ import shutil
 import subprocess
 import sys
 
+import page_numbers
+
 LEFT_OUT = {"node_modules", "dist"}
 WAY_OUT = "-Dui=disabled builds tidemark without the page"
 PROBE_S = 8
@@ -33,14 +36,17 @@ def sources(ui):
 
 
 def copy(ui, work):
-    """Make work a copy of ui, but for what was fetched there."""
-    wanted = set(sources(ui))
+    """Make work a copy of ui, with what is made for it, but for what was fetched there."""
+    wanted, made = set(sources(ui)), page_numbers.page_files()
     for path in list(sources(work)):
         if path not in wanted:
             (work / path).unlink()
     for path in wanted:
         (work / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ui / path, work / path)
+    for path, text in made.items():
+        (work / path).parent.mkdir(parents=True, exist_ok=True)
+        (work / path).write_text(text, encoding="utf-8")
 
 
 class LeftOut(Exception):
@@ -169,7 +175,8 @@ def main():
         return
     work.mkdir(parents=True, exist_ok=True)
     copy(ui, work)
-    names = [escaped(ui / path) for path in sources(ui)]
+    lists = [*page_numbers.SOURCES, pathlib.Path(page_numbers.__file__)]
+    names = [escaped(path) for path in [*(ui / path for path in sources(ui)), *lists]]
     try:
         build(work, html, is_required)
     except LeftOut as why:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what the page shares with the command, from the C sources: ui/src/engine/numbers.ts, the
-list of what is counted per stack (numbers.def) and kinds of stacks and frames (codes.h); and
-ui/src/engine/terms.ts, headings and what stands for a name (terms.def).
+"""Makes what others share with the command, from the C sources. For the page, which is built with
+it (tools/build_page.py): numbers.ts, the list of what is counted per stack (numbers.def) and kinds
+of stacks and frames (codes.h); and terms.ts, headings and what stands for a name (terms.def). For
+people: docs/numbers.md, the same list.
 
-With --check nothing is written, and the exit status is 1 if a file is not that of its list, or if
-docs/json.md or docs/page-data.md do not name what is in the first.
+    tools/page_numbers.py            writes docs/numbers.md
+    tools/page_numbers.py --check    is it that of the list? If not, the exit status is 1
 """
 import ast
 import re
@@ -16,9 +17,10 @@ import tree
 LIST = tree.ROOT / "src/model/numbers.def"
 STACK = tree.ROOT / "src/store/codes.h"
 TERMS = tree.ROOT / "src/view/terms.def"
-PAGE = tree.ROOT / "ui/src/engine/numbers.ts"
-PAGE_TERMS = tree.ROOT / "ui/src/engine/terms.ts"
-ENTRY = re.compile(r"^TIDE_NUMBER\(([^)]*)\)", re.M)
+DOCUMENT = tree.ROOT / "docs/numbers.md"
+SOURCES = [LIST, STACK, TERMS]
+PAGE, PAGE_TERMS = "src/engine/numbers.ts", "src/engine/terms.ts"  # below ui/
+ENTRY = re.compile(r"^TIDE_NUMBER(|_LIVE|_SINCE|_WHERE|_HISTOGRAMS)\b(?:\((.*?)\)$)?", re.M | re.S)
 HEAD = """// SPDX-License-Identifier: Apache-2.0
 //
 // Made from src/{list} and src/{stack} by tools/page_numbers.py.
@@ -50,13 +52,49 @@ TERMS_HEAD = """// SPDX-License-Identifier: Apache-2.0
 // has them.
 
 """
+DOCUMENT_HEAD = """# Numbers of a stack
+
+Made from src/model/numbers.def by tools/page_numbers.py.
+
+What is counted per stack, and by thread. "Key" is its name in JSON ([json.md](json.md)) and CSV; a
+number without one is told as a mean. "Page" is its column in the page's data
+([page-data.md](page-data.md)). "File" is how its column in the part SITES of a .tide file is coded
+([tide-format.md](tide-format.md)); the columns stand there in this order. What is "done" adds up
+over stacks and threads, and is what a thread did, whosever blocks they were; what is "held" adds up
+too, and is of the blocks that a thread allocated. How exact a number is says the `exactness` of its
+image, under the word given here.
+
+| Key | Page | Unit | Adds up | Exactness | File | What |
+|---|---|---|---|---|---|---|
+"""
+CODES = {"PLAIN": "varint", "SIGNED": "zigzag", "LEFT_BLOCKS": "diff: `allocations` less it",
+         "LEFT_BYTES": "diff: `bytes` less it", "SINCE_FIRST": "diff: it less `first_ns`"}
+RULES = {"done": "done", "held": "held", "high": "to a bound", "earliest": "the first",
+         "latest": "the last"}
+
+
+def arguments(text):
+    """The arguments of a macro: words, or a string of one piece or several."""
+    for one in re.findall(r'(?:[^,"]|"[^"]*")+', text):
+        one = one.strip()
+        yield "".join(re.findall(r'"([^"]*)"', one)) if '"' in one else one
 
 
 def read_list():
-    for entry in ENTRY.findall(LIST.read_text()):
-        parts = [part.strip() for part in re.sub(r"\s+", " ", entry).split(",")]
-        field, _, rule, _, key, _, _ = parts
-        yield field, rule.lower(), None if key == "NULL" else key.strip('"')
+    """Each entry as a dictionary; of LIVE, SINCE, WHERE and HISTOGRAMS by their "macro"."""
+    names = {
+        "": "field type rule code store unit key figure needs what",
+        "_LIVE": "field more less unit key figure needs what",
+        "_SINCE": "flag format",
+        "_WHERE": "flag format",
+        "_HISTOGRAMS": "",
+    }
+    text = LIST.read_text().split("// clang-format off", 1)[1].split("// clang-format on", 1)[0]
+    for macro, inner in ENTRY.findall(text):
+        entry = dict(zip(names[macro].split(), arguments(inner), strict=True), macro=macro)
+        if entry.get("key") == "NULL":
+            entry["key"] = None
+        yield entry
 
 
 def camel(field):
@@ -74,14 +112,14 @@ def constants(name, enum):
     return "\n".join([f"export const {name} = {{", *lines, "} as const;", ""])
 
 
-def page_file(numbers):
+def page_file():
     source = tree.ROOT / "src"
     out = HEAD.format(list=LIST.relative_to(source), stack=STACK.relative_to(source))
-    for field, rule, key in numbers:
-        if rule != "high":  # told of sites, not of rows
-            json = f'"{key}"' if key else "null"
-            out += (f'  {{ key: "{camel(field)}", column: "row_{field}", rule: "{rule}", '
-                    f"json: {json} }},\n")
+    for entry in read_list():
+        if entry["macro"] == "" and entry["rule"] != "HIGH":  # told of sites, not of rows
+            json = f'"{entry["key"]}"' if entry["key"] else "null"
+            out += (f'  {{ key: "{camel(entry["field"])}", column: "row_{entry["field"]}", '
+                    f'rule: "{entry["rule"].lower()}", json: {json} }},\n')
     return out + TAIL + constants("FrameFlag", "frame_flags") + constants("SiteKind", "site_kind")
 
 
@@ -115,30 +153,39 @@ def terms_file():
     return out.rstrip("\n") + "\n"
 
 
-def undocumented(numbers):
-    json_text = (tree.ROOT / "docs/json.md").read_text()
-    page_text = (tree.ROOT / "docs/page-data.md").read_text()
-    for field, rule, key in numbers:
-        if key and f"`{key}`" not in json_text:
-            yield f"docs/json.md does not name `{key}`"
-        if rule != "high" and f"`row_{field}`" not in page_text:
-            yield f"docs/page-data.md does not name `row_{field}`"
+def page_files():
+    """{path below ui/: its text}"""
+    return {PAGE: page_file(), PAGE_TERMS: terms_file()}
+
+
+def document():
+    out, since = DOCUMENT_HEAD, ""
+    for entry in read_list():
+        macro = entry["macro"]
+        if macro in ("_SINCE", "_WHERE"):
+            since = f"since format {entry['format']}: "
+        elif macro == "_HISTOGRAMS":
+            out += "| | | | | | (histograms) | |\n"
+        else:
+            is_live = macro == "_LIVE"
+            key = f"`{entry['key']}`" if entry["key"] else ""
+            page = "" if is_live or entry["rule"] == "HIGH" else f"`row_{entry['field']}`"
+            rule = "held" if is_live else RULES[entry["rule"].lower()]
+            code = "" if is_live else CODES[entry["code"]]
+            what = entry["what"] if is_live else since + entry["what"]
+            out += (f"| {key} | {page} | {entry['unit'].lower()} | {rule} | "
+                    f"`{entry['figure'].lower()}` | {code} | {what} |\n")
+    return out
 
 
 def main():
-    numbers = list(read_list())
-    files = [(LIST, PAGE, page_file(numbers)), (TERMS, PAGE_TERMS, terms_file())]
     if "--check" not in sys.argv[1:]:
-        for _, path, text in files:
-            path.write_text(text)
+        DOCUMENT.write_text(document())
         return 0
-    findings = list(undocumented(numbers))
-    for source, path, text in files:
-        if not path.exists() or path.read_text() != text:
-            findings.append(f"{path.relative_to(tree.ROOT)} is not that of "
-                            f"{source.relative_to(tree.ROOT)}: run tools/page_numbers.py")
-    print("\n".join(findings), end="\n" if findings else "")
-    return 1 if findings else 0
+    if not DOCUMENT.exists() or DOCUMENT.read_text() != document():
+        print("docs/numbers.md is not that of src/model/numbers.def: run tools/page_numbers.py")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -44,19 +44,11 @@ static int64_t memory_of(const struct tide_image *image)
 
 static bool is_sane(const struct tide_image *image, const struct tide_group *group)
 {
-  const uint64_t numbers[] = {
-      group->n_alloc,  group->b_alloc, group->n_free,       group->b_free,
-      group->n_resize, group->n_temp,  group->b_resize_old, group->b_resize_new,
-      group->b_moved,  group->n_moved, group->n_foreign,    group->b_temp,
-  };
-  const int64_t held[] = {group->peak_bytes, group->peak_blocks, group->live_bytes,
-                          group->live_blocks, group->high_bytes};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    if (numbers[i] > most)
-      return false;
-  for (size_t i = 0; i < sizeof held / sizeof *held; i++)
-    if (held[i] < 0 || held[i] > (int64_t)most)
-      return false;
+  for (size_t i = 0; i < tide_number_list_n; i++) {
+    const struct tide_number *number = &tide_number_list[i];
+    if (number->unit != TIDE_NUMBER_NS && tide_number_get(&group->numbers, number) > most)
+      return false; // or below zero
+  }
   bool has_times = group->n_alloc && !(image->lacks & TIDE_LACK_TIMES);
   // Their order is not to be relied on: of a block alone first and last are two readings of a
   // clock.

@@ -212,7 +212,7 @@ static void set_identity(struct tide_merging *m)
   image->ppid = m->n_parts == 1 ? first->ppid : 0;
   image->by_fork = true;
   image->has_counts = image->has_tick_resizes = true;
-#define TIDE_NUMBER_SINCE(flag) image->flag = true;
+#define TIDE_NUMBER_SINCE(flag, ...) image->flag = true;
 #include "model/numbers.def"
   image->end_kind = first->end_kind;
   image->end_value = first->end_value;
@@ -222,7 +222,7 @@ static void set_identity(struct tide_merging *m)
     image->by_agent |= part->by_agent;
     image->has_counts &= part->has_counts;
     image->has_tick_resizes &= part->has_tick_resizes;
-#define TIDE_NUMBER_SINCE(flag) image->flag &= part->flag || part->n_sites == 0;
+#define TIDE_NUMBER_SINCE(flag, ...) image->flag &= part->flag || part->n_sites == 0;
 #include "model/numbers.def"
     merge_end(image, part);
   }

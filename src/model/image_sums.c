@@ -224,7 +224,7 @@ bool tide_number_is_kept(const struct tide_number *number, const struct tide_ima
 #define TIDE_NUMBER(field, ...)                                                                    \
   if (number->at == AT(field))                                                                     \
     return is_kept;
-#define TIDE_NUMBER_SINCE(flag) is_kept = image->flag;
+#define TIDE_NUMBER_SINCE(flag, ...) is_kept = image->flag;
 #include "model/numbers.def"
   return true;
 }

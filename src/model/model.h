@@ -243,7 +243,7 @@ struct tide_image {
   size_t n_late_frees;
   struct tide_stored_names names; // empty unless somebody stored them
   // Numbers that the sites have. False: not known, and all zeros. Who has one has those before it.
-#define TIDE_NUMBER_SINCE(flag) bool flag;
+#define TIDE_NUMBER_SINCE(flag, ...) bool flag;
 #include "model/numbers.def"
   // What files before format 1.1 do not tell.
   bool has_counts; // n_alloc and b_alloc of the snapshots' rows

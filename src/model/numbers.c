@@ -9,10 +9,11 @@
 #define IS_SIGNED(type) _Generic((type)0, int64_t : true, default : false)
 
 const struct tide_number tide_number_list[] = {
-#define TIDE_NUMBER(field, type, rule, code, key, figure, needs)                                   \
-  {key, AT(field), IS_SIGNED(type), TIDE_NUMBER_##rule, TIDE_FIGURE_##figure, needs},
-#define TIDE_NUMBER_LIVE(field, more, less, key, figure, needs)                                    \
-  {key, AT(field), true, TIDE_NUMBER_LEFT, TIDE_FIGURE_##figure, needs},
+#define TIDE_NUMBER(field, type, rule, code, store, unit, key, figure, needs, what)                \
+  {key,  AT(field), IS_SIGNED(type), TIDE_NUMBER_##unit, TIDE_NUMBER_##rule, TIDE_FIGURE_##figure, \
+   needs},
+#define TIDE_NUMBER_LIVE(field, more, less, unit, key, figure, needs, what)                        \
+  {key, AT(field), true, TIDE_NUMBER_##unit, TIDE_NUMBER_LEFT, TIDE_FIGURE_##figure, needs},
 #include "model/numbers.def"
 };
 const size_t tide_number_list_n = sizeof tide_number_list / sizeof *tide_number_list;
@@ -88,7 +89,7 @@ struct tide_numbers tide_numbers_held(const struct tide_numbers *numbers)
 void tide_counters_forget(struct tide_counters *counters, uint32_t lacks)
 {
   lacks &= ~(uint32_t)(TIDE_LACK_TOTAL | TIDE_LACK_LIVE | TIDE_LACK_BLOCKS);
-#define TIDE_NUMBER(field, type, rule, code, key, figure, needs)                                   \
+#define TIDE_NUMBER(field, type, rule, code, store, unit, key, figure, needs, what)                \
   if (lacks & (needs))                                                                             \
     counters->field = 0;
 #include "model/numbers.def"

@@ -67,6 +67,8 @@ struct tide_numbers {
 #include "model/numbers.def"
 };
 
+enum tide_number_unit { TIDE_NUMBER_BLOCKS, TIDE_NUMBER_BYTES, TIDE_NUMBER_NS };
+
 enum tide_number_rule {
   TIDE_NUMBER_DONE,
   TIDE_NUMBER_HELD,
@@ -81,6 +83,7 @@ struct tide_number {
   const char *key; // NULL: none
   size_t at;       // 64 bits of tide_numbers
   bool is_signed;
+  enum tide_number_unit unit;
   enum tide_number_rule rule;
   enum tide_figure figure;
   uint32_t needs; // enum tide_lacks

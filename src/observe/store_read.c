@@ -196,6 +196,13 @@ static uint32_t thread_of(const struct tide_reading *r, const struct tide_owner 
   return owner->slot < r->image->n_threads_known ? owner->slot : 0;
 }
 
+// Where a store keeps the numbers of model/numbers.def.
+#define STORE_CELL(field) .field = cell->field,
+#define STORE_ENDS(field) .field = ends->field,
+#define STORE_PAST(field) .field = past->field,
+#define STORE_READ(field) // made below
+#define STORE_NONE(field)
+
 void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cell *whole,
                        const struct tide_owner *owner, struct tide_site *ret_site)
 {
@@ -207,22 +214,12 @@ void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cel
   *ret_site = (struct tide_site){
       .stack = owner->stack,
       .thread = thread_of(r, owner),
-      .n_alloc = cell->n_alloc,
-      .b_alloc = cell->b_alloc,
-      .n_free = cell->n_free,
-      .b_free = cell->b_free,
+#define TIDE_NUMBER(field, type, rule, code, store, ...) STORE_##store(field)
+#include "model/numbers.def"
       .peak_bytes = share.bytes,
       .peak_blocks = share.blocks,
       .high_bytes = ends->high_bytes > live ? ends->high_bytes : live,
       .life_ns = tide_clock_span_ns(r->clock, ends->life_sum),
-      .n_temp = ends->n_temp,
-      .b_temp = ends->b_temp,
-      .n_foreign = past->n_foreign,
-      .n_resize = past->n_resize,
-      .b_resize_old = past->b_resize_old,
-      .b_resize_new = past->b_resize_new,
-      .n_moved = past->n_moved,
-      .b_moved = past->b_moved,
       .first_ns = coarse_ns(r, owner->t_first),
       .last_ns = coarse_ns(r, cell->t_last),
   };
@@ -500,8 +497,8 @@ static void read_facts(struct tide_reading *r)
   image->n_threads = h->n_threads;
   image->max_live_threads = h->max_live_threads;
   image->depth_limit = h->depth_limit;
-#define TIDE_NUMBER_SINCE(flag) image->flag = true;
-#define TIDE_NUMBER_WHERE(flag) // every event is counted
+#define TIDE_NUMBER_SINCE(flag, ...) image->flag = true;
+#define TIDE_NUMBER_WHERE(flag, ...) // every event is counted
 #include "model/numbers.def"
 
   _Static_assert(TIDE_SIZE_BUCKETS == TIDE_SIZE_BUCKETS_N, "sizes are copied class by class");

@@ -41,7 +41,7 @@ static enum tide_err get_counts_of_buckets(struct tide_cursor *in, struct tide_i
 #define GET_SINCE_FIRST(field) COLUMN(rows, n, field, get_diff(in, rows[i].first_ns))
 
 struct known { // the flags of an image
-#define TIDE_NUMBER_SINCE(flag) bool flag;
+#define TIDE_NUMBER_SINCE(flag, ...) bool flag;
 #include "model/numbers.def"
 };
 
@@ -64,12 +64,12 @@ static enum tide_err get_numbers(struct tide_cursor *in, struct tide_image *imag
 #define TIDE_NUMBER(field, type, rule, code, ...)                                                  \
   if (has)                                                                                         \
     GET_##code(field);
-#define TIDE_NUMBER_SINCE(flag)                                                                    \
+#define TIDE_NUMBER_SINCE(flag, ...)                                                               \
   known->flag = image->flag;                                                                       \
   if (!get_appended(in, before, n, &known->flag))                                                  \
     return damaged(ret_why, "it has other columns than the part before");                          \
   has = known->flag;
-#define TIDE_NUMBER_WHERE(flag)                                                                    \
+#define TIDE_NUMBER_WHERE(flag, ...)                                                               \
   known->flag = has && image->flag;                                                                \
   has = known->flag;
 #define TIDE_NUMBER_HISTOGRAMS                                                                     \
@@ -130,7 +130,7 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, bool by_stack, struct ti
       return damaged(ret_why, "a site has no thread");
   }
   image->n_sites += n;
-#define TIDE_NUMBER_SINCE(flag) image->flag = known.flag;
+#define TIDE_NUMBER_SINCE(flag, ...) image->flag = known.flag;
 #include "model/numbers.def"
   return TIDE_ERR_OK;
 }

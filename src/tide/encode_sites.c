@@ -99,11 +99,11 @@ void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, str
     PUT_##code(field)                                                                              \
   }
 #define TIDE_NUMBER_HISTOGRAMS put_histograms(out, image, rows, n);
-#define TIDE_NUMBER_SINCE(flag)                                                                    \
+#define TIDE_NUMBER_SINCE(flag, ...)                                                               \
   if (!image->flag)                                                                                \
     return;                                                                                        \
   has = true;
-#define TIDE_NUMBER_WHERE(flag) has = image->flag;
+#define TIDE_NUMBER_WHERE(flag, ...) has = image->flag;
 #include "model/numbers.def"
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A second decoder of .tide files, written from docs/tide-format.md and nothing else.
+"""A second decoder of .tide files, written from docs/tide-format.md and
+docs/numbers.md, and nothing else.
 
     tide_decode.py FILE        prints everything in the file as JSON
 

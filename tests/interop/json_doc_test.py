@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Golden JSON documents parse, and docs/json.md explains every key they have.
+"""Golden JSON documents parse, and docs/json.md, or the list of numbers that it leads to, explains
+every key they have.
 
-  json_doc_test.py DOC FILE.json…
+  json_doc_test.py DOC.md… FILE.json…
 """
 import json
 import re
@@ -21,10 +22,11 @@ def keys(value):
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as doc:
-        explained = set(re.findall(r"`([a-z_]+)`", doc.read()))
-    missing = set()
-    for path in sys.argv[2:]:
+    explained, missing = set(), set()
+    for path in (path for path in sys.argv[1:] if path.endswith(".md")):
+        with open(path, encoding="utf-8") as doc:
+            explained |= set(re.findall(r"`([a-z_]+)`", doc.read()))
+    for path in (path for path in sys.argv[1:] if path.endswith(".json")):
         with open(path, encoding="utf-8") as file:
             found = set(keys(json.load(file)))
         assert "schema" in found and len(found) > 20, f"{path}: too few keys to be right"
