@@ -36,7 +36,7 @@ static void look_for_steps(const struct tide_subject *subject, const struct tide
     return;
   bool is_copied = place->b_moved >= STEPS_COPIED;
   struct tide_finding *finding = tide_subject_find(
-      subject, TIDE_RULE_STEPS, suspect, is_copied ? TIDE_CONFIDENCE_HIGH : TIDE_CONFIDENCE_MEDIUM,
+      subject, TIDE_RULE_STEPS, suspect, is_copied ? TIDE_CONFIDENCE_HIGH : TIDE_CONFIDENCE_LOW,
       is_copied ? (int64_t)place->b_moved : (int64_t)place->b_resize_old);
   finding->saving.exactness = TIDE_AT_MOST;
   tell_resizes(finding, place, blocks);

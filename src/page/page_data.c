@@ -214,17 +214,31 @@ static void note_pruned(struct tide_statements *statements, const struct tide_pa
   tide_statements_add_note(statements, text);
 }
 
+static void begin_apart(struct tide_sink *sink, struct tide_json *json)
+{
+  tide_sink_init(sink, NULL);
+  tide_json_init(json, sink);
+  json->break_depth = 0;
+}
+
 static struct tide_buf make_residence(struct tide_profile *profile, struct tide_naming *naming)
 {
   struct tide_sink sink;
   struct tide_json json;
   struct tide_view view;
-  tide_sink_init(&sink, NULL);
-  tide_json_init(&json, &sink);
-  json.break_depth = 0;
+  begin_apart(&sink, &json);
   tide_view_init(&view, profile, naming, NULL, false);
   tide_page_residence_write(&json, profile->image, &view);
   tide_view_done(&view);
+  return sink.buf;
+}
+
+static struct tide_buf make_findings(struct tide_profile *profile, struct tide_naming *naming)
+{
+  struct tide_sink sink;
+  struct tide_json json;
+  begin_apart(&sink, &json);
+  tide_page_findings_write(&json, profile, naming);
   return sink.buf;
 }
 
@@ -244,6 +258,7 @@ void tide_page_told_init(struct tide_page_told *told, const struct tide_profile 
   if (!capture->finished && !profile->image->origin)
     told->so_far = tide_statements_new(own, naming, &how);
   told->residence = make_residence(own, naming);
+  told->findings = make_findings(own, naming);
   tide_profile_free(own);
 }
 
@@ -252,6 +267,7 @@ void tide_page_told_done(struct tide_page_told *told)
   tide_statements_free(told->verdict);
   tide_statements_free(told->so_far);
   tide_buf_done(&told->residence);
+  tide_buf_done(&told->findings);
 }
 
 void tide_page_facts_write(struct tide_json *json, const struct tide_profile *profile,
@@ -280,6 +296,8 @@ void tide_page_facts_write(struct tide_json *json, const struct tide_profile *pr
   write_pruned(json, options, data);
   tide_json_key(json, "residence");
   tide_json_raw(json, told->residence.data, told->residence.n);
+  tide_json_key(json, "findings");
+  tide_json_raw(json, told->findings.data, told->findings.n);
 }
 
 void tide_page_compared_write(struct tide_json *json, const struct tide_page_capture *own,

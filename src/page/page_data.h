@@ -56,6 +56,7 @@ struct tide_page_told { // what happened, in sentences
   struct tide_statements *verdict;
   struct tide_statements *so_far; // the same while the run goes on; NULL: it does not
   struct tide_buf residence;      // where the resident memory was: JSON
+  struct tide_buf findings;       // what is wrong: JSON
 };
 
 void tide_page_told_init(struct tide_page_told *told, const struct tide_profile *profile,
@@ -75,6 +76,10 @@ void tide_page_words_write(struct tide_json *json, const struct tide_image *imag
 // An object: the value of another, "residence" (page_residence.c).
 void tide_page_residence_write(struct tide_json *json, const struct tide_image *image,
                                struct tide_view *view);
+
+// An object: the value of another, "findings" (page_findings.c). The profile will be asked.
+void tide_page_findings_write(struct tide_json *json, struct tide_profile *profile,
+                              struct tide_naming *naming);
 
 struct tide_page_capture {
   const struct tide_capture *capture;

@@ -26,9 +26,10 @@ void tide_explain_text_write(const struct tide_screen *screen,
                              const struct tide_explanation *explanation);
 void tide_explain_json_write(struct tide_sink *sink, const struct tide_explanation *explanation);
 
-// "findings": [...], for other documents.
-void tide_findings_json(struct tide_json *json, const struct tide_findings *findings,
-                        const struct tide_naming *naming, size_t n_most);
+// "key": [...], for other documents.
+void tide_findings_json(struct tide_json *json, const char *key,
+                        const struct tide_findings *findings, const struct tide_naming *naming,
+                        size_t n_most);
 
 void tide_explain_two_text_write(const struct tide_screen *screen,
                                  const struct tide_comparison *comparison);

@@ -41,18 +41,33 @@ static void write_place(struct tide_json *json, const struct tide_finding *findi
   tide_json_put_text(json, "module", frame ? tide_naming_module_path(naming, frame) : NULL);
 }
 
+// Which answer shows more of it: a measure of the report, or the table of resident memory.
+static const char *seen_in(enum tide_hint hint)
+{
+  switch (hint) {
+  case TIDE_HINT_SEE_MAPS: return "residence";
+  case TIDE_HINT_SEE_LEAKS: return tide_measure_words[TIDE_MEASURE_LEAK];
+  case TIDE_HINT_SEE_TOTAL: return tide_measure_words[TIDE_MEASURE_TOTAL];
+  case TIDE_HINT_SEE_TEMPORARY: return tide_measure_words[TIDE_MEASURE_TEMP];
+  default: return tide_measure_words[TIDE_MEASURE_PEAK];
+  }
+}
+
 // One that was there before, too: then is its like of the earlier run, NULL otherwise.
 static void write_finding(struct tide_json *json, const struct tide_finding *finding,
                           const struct tide_naming *naming, const struct tide_finding *then)
 {
-  TIDE_CLEANUP_FREE char *sentence =
-      tide_finding_sentence(finding, naming, (struct tide_style){.utf8 = true});
+  const struct tide_style style = {.utf8 = true};
+  TIDE_CLEANUP_FREE char *sentence = tide_finding_sentence(finding, naming, style);
+  TIDE_CLEANUP_FREE char *heading = tide_finding_heading(finding, style);
   tide_json_open_object(json);
   tide_json_put_text(json, "rule", tide_rule_rows[finding->rule].word);
   tide_json_put_text(json, "confidence", tide_confidence_words[finding->confidence]);
+  tide_json_put_text(json, "heading", heading);
   tide_json_put_text(json, "sentence", sentence);
   tide_json_put_text(json, "advice", tide_finding_advice(finding));
   write_place(json, finding, naming);
+  tide_json_put_text(json, "see", seen_in(tide_rule_rows[finding->rule].hint));
   write_saving(json, "saving", finding);
   if (then)
     write_saving(json, "saving_before", then);
@@ -61,10 +76,11 @@ static void write_finding(struct tide_json *json, const struct tide_finding *fin
   tide_json_close_object(json);
 }
 
-void tide_findings_json(struct tide_json *json, const struct tide_findings *findings,
-                        const struct tide_naming *naming, size_t n_most)
+void tide_findings_json(struct tide_json *json, const char *key,
+                        const struct tide_findings *findings, const struct tide_naming *naming,
+                        size_t n_most)
 {
-  tide_json_key(json, "findings");
+  tide_json_key(json, key);
   tide_json_open_array(json);
   for (size_t i = 0; i < findings->n && i < n_most; i++)
     write_finding(json, &findings->items[i], naming, NULL);
@@ -100,7 +116,7 @@ void tide_explain_json_write(struct tide_sink *sink, const struct tide_explanati
   const struct tide_findings *findings = explanation->findings;
   struct tide_json json;
   open_document(&json, sink, explanation);
-  tide_findings_json(&json, findings, explanation->naming, explanation->n_most);
+  tide_findings_json(&json, "findings", findings, explanation->naming, explanation->n_most);
   write_unjudged(&json, findings);
   tide_json_close_object(&json);
   tide_json_done(&json);

@@ -16,13 +16,8 @@ static void write_finding(const struct tide_screen *screen,
 {
   const struct tide_finding *finding = &explanation->findings->items[i];
   struct tide_style style = tide_screen_style(screen);
-  TIDE_CLEANUP_FREE char *saving = tide_finding_saving_words(finding, style);
   TIDE_CLEANUP_FREE char *text = tide_finding_sentence(finding, explanation->naming, style);
-  const char *dot = tide_screen_dot(screen);
-  TIDE_CLEANUP_FREE char *head =
-      tide_sprintf("%s%ssaves %s%s%sconfidence %s", tide_rule_rows[finding->rule].word, dot,
-                   finding->saving.exactness == TIDE_EXACT ? "up to " : "", saving, dot,
-                   tide_confidence_words[finding->confidence]);
+  TIDE_CLEANUP_FREE char *head = tide_finding_heading(finding, style);
   TIDE_CLEANUP_FREE char *label = tide_sprintf("%zu. ", i + 1);
   tide_sink_text(screen->sink, "\n");
   tide_screen_paragraph(screen, TIDE_INK_STRONG, "  ", label, head);
@@ -46,12 +41,8 @@ static void write_next(const struct tide_screen *screen, const struct tide_expla
 static void write_title(const struct tide_screen *screen,
                         const struct tide_explanation *explanation)
 {
-  const struct tide_findings *findings = explanation->findings;
-  const char *program = tide_image_program(explanation->profile->image);
   TIDE_CLEANUP_FREE char *title =
-      findings->n
-          ? tide_sprintf("%s: %zu finding%s", program, findings->n, findings->n > 1 ? "s" : "")
-          : tide_sprintf("%s: nothing found by the %d rules", program, TIDE_RULES_N);
+      tide_findings_title(explanation->findings, tide_image_program(explanation->profile->image));
   tide_screen_paragraph(screen, TIDE_INK_STRONG, "", "", title);
 }
 

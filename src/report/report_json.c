@@ -121,7 +121,7 @@ void tide_report_json_write(struct tide_sink *sink, struct tide_view *view,
   tide_profile_json_facts(&json, profile, options->file);
   write_verdict(&json, view, options);
   if (options->findings)
-    tide_findings_json(&json, options->findings, view->naming, SIZE_MAX);
+    tide_findings_json(&json, "findings", options->findings, view->naming, SIZE_MAX);
   write_timeline(&json, profile->image);
   tide_question_json(&json, &profile->question);
   tide_json_put_text(&json, "blame", tide_blamed_words[tide_naming_blamed(view->naming)]);

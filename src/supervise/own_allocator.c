@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "model/pack.h"
+#include "model/residence_table.h"
 
 #include <stdlib.h>
 
@@ -68,18 +69,47 @@ const char *tide_own_allocators_detail(struct tide_own_allocators *allocators, c
   return program->is_unfit && program->why == why ? program->detail : NULL;
 }
 
-static uint64_t n_heap_events(const struct tide_image *image)
+struct heap_sums {
+  uint64_t n_alloc, b_alloc;
+};
+
+static struct heap_sums heap_sums(const struct tide_image *image)
 {
-  uint64_t n = 0;
+  struct heap_sums sums = {0};
   if (image->pack)
-    return image->pack->sums.n_alloc;
+    return (struct heap_sums){image->pack->sums.n_alloc, image->pack->sums.b_alloc};
   for (size_t i = 0; i < image->n_sites; i++) {
     uint32_t root = image->sites[i].stack;
     while (root && image->frames[root].parent)
       root = image->frames[root].parent;
-    n += image->frames[root].flags & TIDE_FRAME_PAGES ? 0 : image->sites[i].n_alloc;
+    if (image->frames[root].flags & TIDE_FRAME_PAGES)
+      continue;
+    sums.n_alloc += image->sites[i].n_alloc;
+    sums.b_alloc += image->sites[i].b_alloc;
   }
-  return n;
+  return sums;
+}
+
+static uint64_t n_heap_events(const struct tide_image *image)
+{
+  return heap_sums(image).n_alloc;
+}
+
+// Freed memory that malloc keeps is no memory from elsewhere. The last table of where the memory
+// was tells the two apart; one that was taken when there was much less still does where malloc has
+// handed out about as much in all.
+static bool is_kept_by_malloc(const struct tide_image *image, int64_t anonymous)
+{
+  const struct tide_residence *last =
+      image->n_residences ? &image->residences[image->n_residences - 1] : NULL;
+  if (!last || last->heap != TIDE_HEAP_GLIBC || !last->has_recorder)
+    return false;
+  struct heap_sums heap = heap_sums(image);
+  uint64_t handed_out = heap.b_alloc + 16 * heap.n_alloc; // with a header each
+  uint64_t own = last->sum - last->rows[TIDE_RESIDENCE_RECORDER];
+  bool is_told = own / 3 >= (uint64_t)anonymous / 4;
+  return last->rows[TIDE_RESIDENCE_OTHER] < own / 4 &&
+         (is_told || handed_out >= (uint64_t)anonymous / 8 * 7);
 }
 
 // A fork child has its parent's memory, too, and a program's own pages are recorded as such.
@@ -94,7 +124,8 @@ static bool is_elsewhere(const struct tide_image *image, int64_t anonymous,
                       image->loss.n_unknown_free > n_heap_events(image) / 20;
   return !image->by_fork &&
          (frees_unseen ||
-          (anonymous >= MUCH_BYTES && image->peak_bytes + image->page_peak_bytes < anonymous / 4));
+          (anonymous >= MUCH_BYTES && image->peak_bytes + image->page_peak_bytes < anonymous / 4 &&
+           !is_kept_by_malloc(image, anonymous)));
 }
 
 // The agent sees every allocator that has functions; Go's has none, and what it calls of C's is all

@@ -202,11 +202,17 @@ static char *budget_words(struct telling *t)
 static char *steps_words(struct telling *t)
 {
   bool is_counted = tide_finding_has(t->finding, TIDE_EVIDENCE_OF_CONTAINERS);
-  return tide_sprintf("%s grows in small steps: %s resizes%s%s%s%s, by %s each in the mean, "
-                      "copied up to %s",
+  char most[TIDE_UNITS_MAX];
+  bool in_place = number(t, TIDE_EVIDENCE_OF_COPIED_BYTES) < t->finding->saving.value;
+  TIDE_CLEANUP_FREE char *copied =
+      in_place ? tide_sprintf("; it mostly grew in place, and where something lies behind it %s "
+                              "would be copied",
+                              tide_units_bytes(most, t->finding->saving, t->style))
+               : tide_sprintf(", copied up to %s", BYTES(COPIED_BYTES));
+  return tide_sprintf("%s grows in small steps: %s resizes%s%s%s%s, by %s each in the mean%s",
                       t->place, COUNT(RESIZES), is_counted ? " of " : "",
                       is_counted ? COUNT(CONTAINERS) : "", is_counted ? " block" : "",
-                      is_counted ? PLURAL(CONTAINERS) : "", BYTES(STEP_BYTES), BYTES(COPIED_BYTES));
+                      is_counted ? PLURAL(CONTAINERS) : "", BYTES(STEP_BYTES), copied);
 }
 
 static char *reserve_words(struct telling *t)
@@ -301,6 +307,22 @@ char *tide_finding_saving_words(const struct tide_finding *finding, struct tide_
                         tide_units_count(text, finding->saving, style));
   default: return tide_sprintf("%s of memory", tide_units_bytes(text, finding->saving, style));
   }
+}
+
+char *tide_finding_heading(const struct tide_finding *finding, struct tide_style style)
+{
+  const char *dot = style.utf8 ? " · " : " - ";
+  TIDE_CLEANUP_FREE char *saving = tide_finding_saving_words(finding, style);
+  return tide_sprintf("%s%ssaves %s%s%sconfidence %s", tide_rule_rows[finding->rule].word, dot,
+                      finding->saving.exactness == TIDE_EXACT ? "up to " : "", saving, dot,
+                      tide_confidence_words[finding->confidence]);
+}
+
+char *tide_findings_title(const struct tide_findings *findings, const char *program)
+{
+  return findings->n
+             ? tide_sprintf("%s: %zu finding%s", program, findings->n, findings->n > 1 ? "s" : "")
+             : tide_sprintf("%s: nothing found by the %d rules", program, TIDE_RULES_N);
 }
 
 // ---- two runs ----

@@ -14,6 +14,12 @@ char *tide_finding_sentence(const struct tide_finding *finding, const struct tid
 // "Give the queue a limit, so that its maker waits."
 const char *tide_finding_advice(const struct tide_finding *finding);
 
+// What stands above a sentence: "backlog · saves up to 23.6 MiB of memory · confidence high".
+char *tide_finding_heading(const struct tide_finding *finding, struct tide_style style);
+
+// What stands above all of them: "indexer: 3 findings".
+char *tide_findings_title(const struct tide_findings *findings, const char *program);
+
 // "23.6 MiB at the peak", "3.9 M calls of the allocator", "1.2 GiB of copying".
 char *tide_finding_saving_words(const struct tide_finding *finding, struct tide_style style);
 

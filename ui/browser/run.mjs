@@ -9,6 +9,7 @@ import { parseArgs } from "node:util";
 import { tests as access } from "./access_test.mjs";
 import { tests as deeds } from "./deeds_test.mjs";
 import { tests as files } from "./files_test.mjs";
+import { tests as findings } from "./findings_test.mjs";
 import { tests as looks } from "./looks_test.mjs";
 import { tests as memory } from "./memory_test.mjs";
 import { tests as numbers } from "./numbers_test.mjs";
@@ -33,7 +34,7 @@ try {
   ground.tide("run", "-q", "-o", "more.tide", "--", phases, "15");
   ground.served = await ground.view("phases.tide");
   ground.compared = await ground.view("phases.tide", "more.tide");
-  const seen = { ...numbers, ...looks, ...memory };
+  const seen = { ...numbers, ...looks, ...memory, ...findings };
   const tests = { ...seen, ...deeds, ...access, ...files, ...unrecorded };
   process.exitCode = await runAll(tests, ground, options.filter);
 } finally {

@@ -80,6 +80,8 @@ test("what is not in order is refused", () => {
   refuses(({ facts }) => (facts.totals = []), /no "totals"/);
   refuses(({ facts }) => delete facts.residence, /where the memory was/);
   refuses(({ facts }) => (facts.residence = { tables: [{}] }), /where the memory was/);
+  refuses(({ facts }) => delete facts.findings, /what was found/);
+  refuses(({ facts }) => (facts.findings = { list: [{}] }), /what was found/);
   refuses(({ columns }) => delete columns.site_node, /no column site_node/);
   refuses(set("site_node", 3, 300), /column site_node holds 300, and there are 300/);
   refuses(set("site_node", 3, -1), /site_node holds -1/);

@@ -211,6 +211,7 @@ function makeFacts(model: Model, nThreads: number): void {
     verdict: { program: "program", title: ["exited 0 in 2.00 s"], sentences: [] },
     marks: [], blame: "own", wrappers: [], wrappers_told: null,
     has: { temporary_bytes: true, counts: true }, pruned: null,
+    findings: { title: null, list: [], unjudged: null, none: null },
     residence: {
       none: "Nobody looked.", between: "", rss_is_own: true, choices: [], parts: [],
       map_words: [], tables: [],

@@ -10,6 +10,7 @@ import { titleOf } from "../engine/verdict.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { AboutPane } from "./about.tsx";
 import { DiffPane } from "./diff.tsx";
+import { Findings } from "./findings.tsx";
 import { GraphPane, Overview } from "./graph.tsx";
 import { Help } from "./help.tsx";
 import { isHelpOpen } from "./keys.ts";
@@ -69,6 +70,7 @@ export function Shell() {
         {pane === "overview" && <Verdict />}
         <TimelinePane height={pane === "overview" ? 184 : 132} />
       </div>
+      {pane === "overview" && <Findings />}
       <main>
         <Tabs now={pane} />
         <Toolbar pane={pane} />

@@ -62,6 +62,14 @@ function checkResidence(residence: unknown): void {
     fail("its facts do not say where the memory was");
 }
 
+function checkFindings(findings: unknown): void {
+  const isFinding = (one: unknown) =>
+    isObject(one) &&
+    ["heading", "sentence", "advice", "see"].every((key) => typeof one[key] === "string");
+  if (!isObject(findings) || !Array.isArray(findings.list) || !findings.list.every(isFinding))
+    fail("its facts do not say what was found");
+}
+
 // Only what the engine itself relies on: everything else is shown as it is.
 function checkFacts(facts: Record<string, unknown>): void {
   const objects = ["capture", "image", "totals", "pages", "completeness", "host", "has",
@@ -75,6 +83,7 @@ function checkFacts(facts: Record<string, unknown>): void {
   for (const told of [facts.verdict, facts.verdict_so_far ?? facts.verdict])
     checkTold(told);
   checkResidence(facts.residence);
+  checkFindings(facts.findings);
   const image = facts.image as Record<string, unknown>;
   if (!Array.isArray(image.lacks) || !Array.isArray(image.command))
     fail("its facts do not say what the image lacks");

@@ -147,6 +147,27 @@ export interface Told {
   sentences: Sentence[];
 }
 
+// What is wrong, as "tidemark explain" has it.
+export interface Finding {
+  rule: string;
+  confidence: "low" | "medium" | "high";
+  heading: string; // rule, saving and confidence in words
+  sentence: string;
+  advice: string;
+  function: string | null; // the place that is blamed; null: no one place, or no name
+  file: string | null;
+  line: number;
+  module: string | null;
+  see: "peak" | "leak" | "total" | "temp" | "residence"; // what shows more of it
+}
+
+export interface Findings {
+  title: string | null;
+  list: Finding[]; // the weightiest first
+  unjudged: string | null; // what could not be judged, and why
+  none: string | null; // why nothing was judged at all
+}
+
 // How far to believe numbers: of what was done, held at a moment, held at the peak, and so on.
 export type Figure = "allocated" | "live" | "peak" | "own_max" | "times" | "mapped";
 export interface Exactness {
@@ -278,4 +299,5 @@ export interface Facts {
   has: { temporary_bytes: boolean; counts: boolean; late_frees?: boolean };
   pruned: { stacks: number; of: number; by_place: boolean; limit_bytes: number } | null;
   residence: Residence;
+  findings: Findings;
 }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Findings are the command's: the page shows the sentences of "explain" as they are, and what a
+// click selects is the place that the sentence is about.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { stepTo } from "../src/app/finding_step.ts";
+import { group } from "../src/engine/groups.ts";
+import { emptyLook, makeView } from "../src/engine/look.ts";
+import { defaultQuestion, type Measure } from "../src/engine/question.ts";
+import { ask, golden, made, modelOf, recorded, said } from "./command.ts";
+
+const CAPTURES: [string, () => string][] = [
+  ["a program with faults", () => recorded("page_faults.c", "-O1")],
+  ["a handover between threads", () => recorded("page_handover.c", "-pthread")],
+  ["shapes", () => recorded("page_shapes.c", "-pthread")],
+  ["another tool's", () => golden("dhat.json")],
+  ["as chance would have it", () => made(3, 40)],
+];
+
+for (const [name, make] of CAPTURES)
+  test(`findings: ${name}`, () => {
+    const file = make();
+    const { findings } = modelOf(file).facts;
+    const { json, why } = ask("explain", file);
+    assert.deepEqual(findings.list, json?.findings ?? assert.fail(why), "the JSON's");
+    const text = said("explain", "--top", "50", file);
+    assert.ok(findings.title && text.startsWith(findings.title), `${findings.title}\n${text}`);
+    for (const { heading, sentence, advice } of findings.list)
+      assert.ok(text.includes(`${heading} ${sentence} ${advice}`), `${sentence}\n${text}`);
+    assert.equal(text.includes("not judged: "), findings.unjudged !== null);
+    if (findings.unjudged)
+      assert.ok(text.includes(`not judged: ${findings.unjudged}`), text);
+  });
+
+test("findings: a click selects the place that a sentence is about", () => {
+  const model = modelOf(recorded("page_faults.c", "-O1"));
+  const { list } = model.facts.findings;
+  assert.ok(list.some(({ see }) => see === "temp"), JSON.stringify(list));
+  for (const finding of list) {
+    const { filters, measure, pane } = stepTo(finding);
+    if (finding.see === "residence") {
+      assert.equal(pane, "memory");
+      continue;
+    }
+    const view = makeView(model, { ...emptyLook, ...filters });
+    const question = { ...defaultQuestion(model), measure: measure as Measure };
+    const [first] = group(view, question, "place").items;
+    const { frames, text } = model;
+    assert.equal(text[frames.function[first.frame]], finding.function, finding.sentence);
+    assert.equal(frames.line[first.frame], finding.line, finding.sentence);
+  }
+});
