@@ -9,6 +9,7 @@
 #include "cli/opening.h"
 #include "cli/terminal.h"
 #include "model/capture.h"
+#include "model/image_sums.h"
 #include "profile/completeness.h"
 #include "residence/take.h"
 #include "view/groups.h"
@@ -142,8 +143,9 @@ void tide_looking_tell_suppressed(const struct tide_looking *looking,
   }
   tide_say("%s: %zu of %zu suppressions left out %s in %s %s", looking->opened.path, n_used,
            suppressions->n,
-           tide_units_bytes(size, tide_exact((int64_t)n_bytes),
-                            (struct tide_style){.units = (enum tide_units)arguments->units}),
+           tide_units_bytes(
+               size, tide_image_bytes(looking->profile->image, TIDE_FIGURE_LIVE, (int64_t)n_bytes),
+               (struct tide_style){.units = (enum tide_units)arguments->units}),
            tide_units_plain(count, n_stacks), n_stacks == 1 ? "stack" : "stacks");
 }
 
@@ -183,28 +185,12 @@ enum tide_err tide_looking_pid(const char *word, uint32_t *ret_pid, struct tide_
   return TIDE_ERR_OK;
 }
 
-// An image of what is known of a process that nobody records: nothing.
 static struct tide_capture *unrecorded_capture(uint32_t pid)
 {
   char name[64] = "";
   struct tide_capture *capture = tide_capture_new();
-  struct tide_image *image = tide_alloc(sizeof *image);
   tide_proc_name(pid, name, sizeof name);
-  *image = (struct tide_image){
-      .pid = pid,
-      .exe = tide_strdup(name),
-      .cmdline = tide_strdup(""),
-      .allocator = tide_strdup(""),
-      .lacks = TIDE_LACK_NUMBERS,
-      .n_modules = 1,
-      .modules = tide_alloc(sizeof *image->modules),
-      .n_frames = 1,
-      .frames = tide_alloc(sizeof *image->frames),
-      .n_threads_known = 1,
-      .threads = tide_alloc(sizeof *image->threads),
-  };
-  image->modules->path = tide_strdup("");
-  capture->images = image;
+  capture->images = tide_image_unrecorded(pid, name);
   capture->n_images = 1;
   return capture;
 }

@@ -21,6 +21,26 @@ struct tide_capture *tide_capture_new(void)
   return tide_alloc(sizeof(struct tide_capture));
 }
 
+struct tide_image *tide_image_unrecorded(uint32_t pid, const char *exe)
+{
+  struct tide_image *image = tide_alloc(sizeof *image);
+  *image = (struct tide_image){
+      .pid = pid,
+      .exe = tide_strdup(exe),
+      .cmdline = tide_strdup(""),
+      .allocator = tide_strdup(""),
+      .lacks = TIDE_LACK_NUMBERS,
+      .n_modules = 1,
+      .modules = tide_alloc(sizeof *image->modules),
+      .n_frames = 1,
+      .frames = tide_alloc(sizeof *image->frames),
+      .n_threads_known = 1,
+      .threads = tide_alloc(sizeof *image->threads),
+  };
+  image->modules->path = tide_strdup("");
+  return image;
+}
+
 void tide_image_drop_pieces(struct tide_image *image)
 {
   if (image->pieces) {

@@ -327,6 +327,10 @@ static inline bool tide_image_is_unrecorded(const struct tide_image *image)
   return !image->origin && (image->lacks & TIDE_LACK_NUMBERS) == TIDE_LACK_NUMBERS;
 }
 
+// Makes one of a process of which nothing is known, the tables of an image with their first rows:
+// whoever knows more fills it in. exe is copied; the result is one image, the caller's.
+struct tide_image *tide_image_unrecorded(uint32_t pid, const char *exe);
+
 struct tide_capture *tide_capture_new(void);
 void tide_capture_free(struct tide_capture *capture); // NULL is fine
 void tide_image_done(struct tide_image *image);       // frees what it points to; zeroed is fine

@@ -397,36 +397,23 @@ static void add_unrecorded(const struct run *run, const struct tide_watch_end *e
   if (is_alone && end->max_rss_bytes > row->max_rss_bytes)
     row->max_rss_bytes = end->max_rss_bytes;
   const char *path = run->target.path ? run->target.path : run->options->argv[0];
-  struct tide_image *image = tide_alloc(sizeof *image);
+  struct tide_image *image = tide_image_unrecorded((uint32_t)run->spawn.pid,
+                                                   row->is_command && *row->exe ? row->exe : path);
   struct tide_buf words = {0};
   for (char *const *word = run->options->argv; *word; word++)
     if (word == run->options->argv || !run->options->redact_args)
       tide_buf_append(&words, *word, strlen(*word) + 1);
-  *image = (struct tide_image){
-      .pid = (uint32_t)run->spawn.pid,
-      .ppid = (uint32_t)getpid(),
-      .exe = tide_strdup(row->is_command && *row->exe ? row->exe : path),
-      .cmdline = (char *)words.data,
-      .cmdline_len = (uint32_t)words.n,
-      .allocator = tide_strdup(""),
-      .end_ns = end->time_ns - run->start.monotonic_ns,
-      .end_kind = end->kind,
-      .end_value = end->value,
-      .has_resident = true,
-      .rss_is_own = true,
-      .max_rss_bytes = end->max_rss_bytes,
-      .max_rss_ns = end->time_ns - run->start.monotonic_ns,
-      .max_rss_live_bytes = -1,
-      .cpu_ns = end->cpu_ns,
-      .lacks = TIDE_LACK_NUMBERS,
-      .n_modules = 1,
-      .modules = tide_alloc(sizeof *image->modules),
-      .n_frames = 1,
-      .frames = tide_alloc(sizeof *image->frames),
-      .n_threads_known = 1,
-      .threads = tide_alloc(sizeof *image->threads),
-  };
-  image->modules->path = tide_strdup("");
+  free(image->cmdline);
+  image->cmdline = (char *)words.data;
+  image->cmdline_len = (uint32_t)words.n;
+  image->ppid = (uint32_t)getpid();
+  image->end_ns = image->max_rss_ns = end->time_ns - run->start.monotonic_ns;
+  image->end_kind = end->kind;
+  image->end_value = end->value;
+  image->has_resident = image->rss_is_own = true;
+  image->max_rss_bytes = end->max_rss_bytes;
+  image->max_rss_live_bytes = -1;
+  image->cpu_ns = end->cpu_ns;
   capture->images = image;
   capture->n_images = 1;
   capture->duration_ns = image->end_ns;
