@@ -8,6 +8,7 @@
 #include "export/exports.h"
 
 #include "base/alloc.h"
+#include "report/profile_json.h"
 
 #include <inttypes.h>
 
@@ -65,6 +66,8 @@ static void write_row(struct tide_sink *sink, const struct tide_view *view, cons
     if (row->known & 1u << i)
       tide_sink_printf(sink, "%" PRId64, row->cells[i]);
   }
+  tide_sink_text(sink, ",");
+  tide_exactness_csv(sink, view->profile);
   tide_sink_text(sink, "\n");
 }
 
@@ -188,7 +191,7 @@ enum tide_err tide_timeline_csv_write(struct tide_sink *sink, struct tide_view *
   tide_sink_text(sink, "time_s");
   for (int i = 0; i < COLUMNS_N; i++)
     tide_sink_printf(sink, ",%s", headings[i]);
-  tide_sink_text(sink, "\n");
+  tide_sink_text(sink, ",exactness\n");
   if (by_tick)
     write_ticks(sink, view);
   else

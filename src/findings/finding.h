@@ -51,6 +51,7 @@ struct tide_finding {
   enum tide_confidence confidence;
   const struct tide_named_frame *frame; // the naming's; NULL: no one place
   struct tide_amount saving;            // in the rule's unit
+  bool is_sampled;                      // the evidence is estimated from samples, else counted
   const char *noun;                     // EACH: "connection", "thread"; else NULL
   size_t n_alike;                       // further places, of less, that are not told one by one
   uint64_t has;                         // a bit for each number of
@@ -60,6 +61,13 @@ struct tide_finding {
 static inline bool tide_finding_has(const struct tide_finding *finding, enum tide_evidence which)
 {
   return finding->has >> which & 1;
+}
+
+// What a rule makes of the saving; an estimate from samples is one whatever else holds of it.
+static inline void tide_finding_saves(struct tide_finding *finding, enum tide_exactness how)
+{
+  if (finding->saving.exactness != TIDE_ESTIMATED)
+    finding->saving.exactness = how;
 }
 
 struct tide_findings {

@@ -39,7 +39,7 @@ static void look_for_small(const struct tide_subject *subject, const struct tide
     return;
   struct tide_finding *finding = tide_subject_find(
       subject, TIDE_RULE_SMALL, suspect, TIDE_CONFIDENCE_MEDIUM, overhead * place->peak_blocks);
-  finding->saving.exactness = TIDE_ESTIMATED;
+  tide_finding_saves(finding, TIDE_ESTIMATED);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, place->peak_blocks);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, place->peak_bytes);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCK_BYTES, each);

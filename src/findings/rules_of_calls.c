@@ -38,7 +38,7 @@ static void look_for_steps(const struct tide_subject *subject, const struct tide
   struct tide_finding *finding = tide_subject_find(
       subject, TIDE_RULE_STEPS, suspect, is_copied ? TIDE_CONFIDENCE_HIGH : TIDE_CONFIDENCE_LOW,
       is_copied ? (int64_t)place->b_moved : (int64_t)place->b_resize_old);
-  finding->saving.exactness = TIDE_AT_MOST;
+  tide_finding_saves(finding, TIDE_AT_MOST);
   tell_resizes(finding, place, blocks);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_STEP_BYTES,
                     (int64_t)((place->b_resize_new - place->b_resize_old) / place->n_resize));
@@ -72,7 +72,7 @@ static void find_reserve(const struct tide_subject *subject, const struct tide_s
   const struct tide_group *place = suspect->place;
   struct tide_finding *finding =
       tide_subject_find(subject, TIDE_RULE_RESERVE, suspect, TIDE_CONFIDENCE_MEDIUM, calls);
-  finding->saving.exactness = TIDE_AT_MOST;
+  tide_finding_saves(finding, TIDE_AT_MOST);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_CONTAINERS, containers);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_RESIZES, calls);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_RESIZES_PER_BLOCK, tide_mean(calls, containers));

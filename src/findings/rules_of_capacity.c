@@ -65,7 +65,7 @@ static void look_for_untouched(const struct tide_subject *subject)
   least = least < most->place->peak_bytes ? least : most->place->peak_bytes;
   struct tide_finding *finding =
       tide_subject_find(subject, TIDE_RULE_UNTOUCHED, most, TIDE_CONFIDENCE_HIGH, least);
-  finding->saving.exactness = TIDE_AT_LEAST;
+  tide_finding_saves(finding, TIDE_AT_LEAST);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, most->place->peak_blocks);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, most->place->peak_bytes);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCK_BYTES,

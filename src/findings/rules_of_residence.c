@@ -152,7 +152,7 @@ static struct tide_finding *find_held(const struct tide_subject *subject, const 
                                       int64_t saving)
 {
   struct tide_finding *finding = tide_subject_find(subject, rule, who, held->confidence, saving);
-  finding->saving.exactness = TIDE_ESTIMATED;
+  tide_finding_saves(finding, TIDE_ESTIMATED);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_RSS_BYTES, held->rss_bytes);
   if (!(subject->image->lacks & TIDE_LACK_PEAK))
     tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);

@@ -125,6 +125,7 @@ struct tide_finding *tide_subject_find(const struct tide_subject *subject,
       .saving = tide_rule_rows[rule].saving == TIDE_SAVING_CALLS
                     ? tide_image_blocks(image, figure_of(rule), saving)
                     : tide_image_bytes(image, figure_of(rule), saving),
+      .is_sampled = image->sampled_every_bytes,
   };
   return finding;
 }

@@ -6,18 +6,24 @@
 #include "base/alloc.h"
 #include "report/diff_cells.h"
 #include "report/markup.h"
+#include "report/profile_json.h"
 #include "view/terms.h"
 
 #include <inttypes.h>
 
-static void write_numbers(struct tide_sink *sink, const struct tide_diff_place *place)
+static void write_numbers(struct tide_sink *sink, const struct tide_diff *diff,
+                          const struct tide_diff_place *place)
 {
   const struct tide_diff_amount *before = &place->before, *after = &place->after;
   tide_sink_printf(sink, ",%" PRId64 ",%" PRId64 ",%" PRId64, before->bytes, after->bytes,
                    tide_number_change(before->bytes, after->bytes));
   tide_sink_printf(sink, ",%" PRId64 ",%" PRId64 ",%" PRId64, before->blocks, after->blocks,
                    tide_number_change(before->blocks, after->blocks));
-  tide_sink_printf(sink, ",%" PRIu32 ",%" PRIu32 "\n", before->n_stacks, after->n_stacks);
+  tide_sink_printf(sink, ",%" PRIu32 ",%" PRIu32 ",", before->n_stacks, after->n_stacks);
+  tide_exactness_csv(sink, diff->before->profile);
+  tide_sink_text(sink, ",");
+  tide_exactness_csv(sink, diff->after->profile);
+  tide_sink_text(sink, "\n");
 }
 
 static const char *function_of(const struct tide_diff_place *place,
@@ -44,7 +50,7 @@ static void write_place(struct tide_sink *sink, const struct tide_diff *diff,
   tide_sink_printf(sink, "%s,", tide_change_words[tide_diff_change_kind(diff, place)]);
   if (is_grouped(diff)) {
     tide_csv_text(sink, place->label ? place->label : function_of(place, frame));
-    write_numbers(sink, place);
+    write_numbers(sink, diff, place);
     return;
   }
   tide_csv_text(sink, function_of(place, frame));
@@ -55,7 +61,7 @@ static void write_place(struct tide_sink *sink, const struct tide_diff *diff,
     tide_sink_printf(sink, "%" PRIu32, frame->line);
   tide_sink_text(sink, ",");
   tide_csv_text(sink, frame ? tide_naming_module(naming, frame) : "");
-  write_numbers(sink, place);
+  write_numbers(sink, diff, place);
 }
 
 void tide_diff_csv_write(struct tide_sink *sink, const struct tide_diff *diff,
@@ -66,16 +72,17 @@ void tide_diff_csv_write(struct tide_sink *sink, const struct tide_diff *diff,
   bool grouped = is_grouped(diff);
   tide_sink_printf(sink,
                    "change,%s,before_bytes,after_bytes,change_bytes,"
-                   "before_blocks,after_blocks,change_blocks,before_stacks,after_stacks\n",
+                   "before_blocks,after_blocks,change_blocks,before_stacks,after_stacks,"
+                   "before_exactness,after_exactness\n",
                    grouped ? tide_diff_row_word(diff) : "function,file,line,module");
   for (size_t i = 0; i < n_shown; i++)
     write_place(sink, diff, &diff->places[i]);
   if (n_shown < diff->n) {
     tide_sink_text(sink, grouped ? ",(rest)" : ",(rest),,,");
-    write_numbers(sink, &rest);
+    write_numbers(sink, diff, &rest);
   }
   if (tide_diff_has_open(diff)) {
     tide_sink_text(sink, grouped ? ",(open)" : ",(open),,,");
-    write_numbers(sink, &diff->open);
+    write_numbers(sink, diff, &diff->open);
   }
 }

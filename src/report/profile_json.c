@@ -9,6 +9,7 @@
 #include "report/site_json.h"
 #include "words/image_text.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +126,24 @@ void tide_exactness_json(struct tide_json *json, const struct tide_image *image)
     if (figure != TIDE_FIGURE_SAMPLES) // they are counted
       tide_exactness_json_of(json, tide_figure_words[figure], image, (enum tide_figure)figure);
   tide_json_close_object(json);
+}
+
+// Unknown ones have no numbers, and times are told to the clock's best.
+void tide_exactness_csv(struct tide_sink *sink, const struct tide_profile *profile)
+{
+  bool is_exact = true, of_pages = profile->question.of_pages;
+  for (int figure = 0; figure < TIDE_FIGURES_N; figure++) {
+    bool is_there = of_pages ? figure == TIDE_FIGURE_MAPPED : figure <= TIDE_FIGURE_OWN_MAX;
+    struct tide_amount amount = tide_image_bytes(profile->image, (enum tide_figure)figure, 0);
+    if (!is_there || amount.exactness == TIDE_EXACT || amount.exactness == TIDE_UNKNOWN)
+      continue;
+    tide_sink_printf(sink, "%s%s:%s", is_exact ? "" : " ", tide_figure_words[figure],
+                     tide_exactness_words[amount.exactness]);
+    if (amount.bound)
+      tide_sink_printf(sink, ":%" PRIu64, amount.bound);
+    is_exact = false;
+  }
+  tide_sink_text(sink, is_exact ? "exact" : "");
 }
 
 // ---- one image ----

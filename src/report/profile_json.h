@@ -4,6 +4,7 @@
 // for machines and by the page, so that both say the same.
 #pragma once
 #include "base/json.h"
+#include "base/sink.h"
 #include "model/model.h"
 #include "profile/profile.h"
 #include "words/statements.h"
@@ -33,6 +34,9 @@ void tide_exactness_json_of(struct tide_json *json, const char *key, const struc
 
 // The member "exactness" of the object that is open.
 void tide_exactness_json(struct tide_json *json, const struct tide_image *image);
+
+// The cell of a line of CSV: "exact", or what is not, as in "peak:within:210944 live:estimated".
+void tide_exactness_csv(struct tide_sink *sink, const struct tide_profile *profile);
 
 // ---- one image ----
 //

@@ -80,24 +80,32 @@ static void add_text(struct tide_buf *out, const char *text)
   tide_buf_printf(out, "%s%s", out->n ? ", " : "", text);
 }
 
-char *tide_pages_extra(const struct tide_screen *screen, const struct tide_question *question,
+static void add_mapped(struct tide_buf *out, const struct tide_screen *screen,
+                       const struct tide_image *image, int64_t bytes)
+{
+  char text[TIDE_UNITS_MAX];
+  add_text(out, tide_units_bytes(text, tide_image_bytes(image, TIDE_FIGURE_MAPPED, bytes),
+                                 tide_screen_style(screen)));
+}
+
+char *tide_pages_extra(const struct tide_screen *screen, const struct tide_profile *profile,
                        const struct tide_group *group)
 {
   char text[TIDE_UNITS_MAX];
+  const struct tide_image *image = profile->image;
+  const struct tide_question *question = &profile->question;
   bool bytes = question->unit == TIDE_UNIT_BYTES;
   bool at_end = question->measure == TIDE_MEASURE_LIVE || question->measure == TIDE_MEASURE_LEAK;
+  struct tide_amount maps = tide_image_blocks(image, TIDE_FIGURE_MAPPED, (int64_t)group->n_alloc);
   struct tide_buf out = {0};
   if (question->measure != TIDE_MEASURE_PEAK)
-    add_text(&out, tide_units_bytes(text, tide_exact((int64_t)group->high_bytes),
-                                    tide_screen_style(screen)));
+    add_mapped(&out, screen, image, group->high_bytes);
   if (!bytes || !at_end)
-    add_text(&out, tide_units_bytes(text, tide_exact((int64_t)group->live_bytes),
-                                    tide_screen_style(screen)));
+    add_mapped(&out, screen, image, group->live_bytes);
   if (!bytes || question->measure != TIDE_MEASURE_TOTAL)
-    add_text(&out, tide_units_bytes(text, tide_exact((int64_t)group->b_alloc),
-                                    tide_screen_style(screen)));
+    add_mapped(&out, screen, image, (int64_t)group->b_alloc);
   if (bytes)
-    add_text(&out, tide_units_plain(text, group->n_alloc));
+    add_text(&out, tide_units_count(text, maps, tide_screen_style(screen)));
   char *cell = tide_strdup(tide_buf_cstr(&out));
   tide_buf_done(&out);
   return cell;
@@ -290,7 +298,7 @@ char *tide_cell_extra(const struct tide_screen *screen, const struct tide_profil
   if (!tide_extra_title(question, kind))
     return tide_strdup("");
   if (question->of_pages)
-    return tide_pages_extra(screen, question, group);
+    return tide_pages_extra(screen, profile, group);
   bool bytes = question->unit == TIDE_UNIT_BYTES;
   if (question->measure == TIDE_MEASURE_TEMP)
     return tide_strdup(tide_units_percent(text, tide_profile_amount(profile, group->measure),

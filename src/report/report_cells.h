@@ -73,7 +73,7 @@ char *tide_pages_part_words(const struct tide_question *question, const char *fr
                             bool any);
 
 // What the one more column holds: of maximum, end, total and mappings those that are not asked for.
-char *tide_pages_extra(const struct tide_screen *screen, const struct tide_question *question,
+char *tide_pages_extra(const struct tide_screen *screen, const struct tide_profile *profile,
                        const struct tide_group *group);
 
 // "at most at once; 4.0 MiB at the end, 96.0 MiB in 7 mappings from 3 stacks in all": what stands

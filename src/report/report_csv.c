@@ -255,6 +255,8 @@ static void write_row(const struct rows *r, const struct tide_group *group, bool
     write_numbers(r, group);
   write_ways(r, group, is_rest);
   write_further(r, group);
+  tide_sink_text(r->sink, ",");
+  tide_exactness_csv(r->sink, r->view->profile);
   tide_sink_text(r->sink, "\n");
 }
 
@@ -290,7 +292,7 @@ static void write_title(const struct rows *r)
   for (size_t i = 0; has_further(r->kind) && i < tide_number_list_n; i++)
     if (is_further(&tide_number_list[i]))
       tide_sink_printf(r->sink, ",%s", tide_number_name(&tide_number_list[i]));
-  tide_sink_text(r->sink, "\n");
+  tide_sink_text(r->sink, ",exactness\n");
 }
 
 void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "report/markup.h"
+#include "report/profile_json.h"
 #include "view/terms.h"
 
 #include <inttypes.h>
@@ -14,6 +15,7 @@
 struct lines {
   struct tide_sink *sink;
   const struct tide_naming *naming;
+  const struct tide_profile *profile;
   uint64_t *at; // per depth: number of the line last written there
   size_t n_at, cap_at;
   uint64_t n;
@@ -27,6 +29,12 @@ static void begin_line(struct lines *l, size_t depth)
   }
   l->at[depth] = ++l->n;
   tide_sink_printf(l->sink, "%" PRIu64 ",%" PRIu64 ",%zu,", l->n, l->at[depth - 1], depth);
+}
+
+static void end_line(const struct lines *l)
+{
+  tide_exactness_csv(l->sink, l->profile);
+  tide_sink_text(l->sink, "\n");
 }
 
 static void write_frame(const struct lines *l, const struct tide_tree_node *node)
@@ -52,16 +60,18 @@ static void write_node(struct lines *l, const struct tide_tree_walk *walk)
   const struct tide_tree_node *node = walk->node;
   begin_line(l, walk->depth);
   write_frame(l, node);
-  tide_sink_printf(l->sink, ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%" PRIu32 "\n", node->total,
+  tide_sink_printf(l->sink, ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%" PRIu32 ",", node->total,
                    node->self, node->n_stacks, node->n_deep);
+  end_line(l);
 }
 
 static void write_rest(struct lines *l, size_t depth, const char *name, int64_t total,
                        uint32_t n_stacks)
 {
   begin_line(l, depth);
-  tide_sink_printf(l->sink, "%s,,,,,%" PRId64 ",%" PRId64 ",%" PRIu32 ",\n", name, total, total,
+  tide_sink_printf(l->sink, "%s,,,,,%" PRId64 ",%" PRId64 ",%" PRIu32 ",,", name, total, total,
                    n_stacks);
+  end_line(l);
 }
 
 static uint32_t stacks_of_root(const struct tide_tree *tree)
@@ -75,11 +85,12 @@ static uint32_t stacks_of_root(const struct tide_tree *tree)
 
 void tide_tree_csv_write(struct tide_sink *sink, const struct tide_tree_writing *writing)
 {
-  struct lines l = {.sink = sink, .naming = writing->view->naming};
+  struct lines l = {
+      .sink = sink, .naming = writing->view->naming, .profile = writing->view->profile};
   struct tide_tree_walk walk;
   const struct tide_tree_node *root = &writing->tree->nodes[0];
   tide_sink_text(sink, "node,parent,depth,function,file,line,module,address,total,self,stacks,"
-                       "deep\n");
+                       "deep,exactness\n");
   tide_tree_walk_init(&walk, writing->tree, &writing->limits);
   for (;;) {
     enum tide_tree_step step = tide_tree_walk_next(&walk);

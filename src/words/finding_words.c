@@ -27,14 +27,10 @@ static int64_t number(const struct telling *t, enum tide_evidence which)
   return t->finding->evidence[which];
 }
 
-// Evidence is as exact as the saving where it is estimated from samples, else counted.
 static struct tide_amount amount(const struct telling *t, int64_t value)
 {
-  bool is_estimate = t->finding->saving.exactness == TIDE_ESTIMATED &&
-                     t->finding->rule != TIDE_RULE_SMALL &&
-                     t->finding->rule != TIDE_RULE_FRAGMENTED &&
-                     t->finding->rule != TIDE_RULE_ARENAS && t->finding->rule != TIDE_RULE_END;
-  return is_estimate ? tide_amount_like(t->finding->saving, value) : tide_exact(value);
+  return t->finding->is_sampled ? (struct tide_amount){value, TIDE_ESTIMATED, 0}
+                                : tide_exact(value);
 }
 
 static const char *bytes_words(struct telling *t, enum tide_evidence which)
@@ -95,7 +91,7 @@ static char *growth_words(struct telling *t)
 static char *untouched_words(struct telling *t)
 {
   char least[TIDE_UNITS_MAX];
-  struct tide_amount bytes = tide_exact(t->finding->saving.value);
+  struct tide_amount bytes = amount(t, t->finding->saving.value); // "at least" is said
   return tide_sprintf(
       "%s asks for more than it uses: of its %s at the peak, %s block%s of %s each, "
       "at least %s was never in memory",
@@ -151,7 +147,7 @@ static char *arenas_words(struct telling *t)
   return tide_sprintf("%s arenas of malloc keep free memory, each for its own threads: %s, and one "
                       "arena for all would keep about %s less",
                       COUNT(ARENAS), held,
-                      tide_units_bytes(saved, tide_exact(t->finding->saving.value), t->style));
+                      tide_units_bytes(saved, amount(t, t->finding->saving.value), t->style));
 }
 
 static char *end_words(struct telling *t)
@@ -345,25 +341,31 @@ static const char *changed_words(char out[TIDE_UNITS_MAX], const struct tide_dif
   return in_bytes ? tide_units_bytes(out, amount, style) : tide_units_count(out, amount, style);
 }
 
-static char *each_change(const struct tide_diff_place *place, struct tide_style style)
+// "64 blocks of 2.0 KiB": what a side of a place has, as exactly as its image knows it.
+static char *side_words(const struct tide_view *side, const struct tide_diff_amount *has,
+                        const char *noun, struct tide_style style)
 {
-  char now[2][TIDE_UNITS_MAX], then[2][TIDE_UNITS_MAX];
-  const struct tide_diff_amount *before = &place->before, *after = &place->after;
-  if (before->blocks <= 0 && after->blocks > 0)
-    return tide_sprintf("%s blocks of %s each, and none before",
-                        tide_units_plain(now[0], (uint64_t)after->blocks),
-                        tide_units_bytes(now[1], tide_exact(after->bytes / after->blocks), style));
-  if (after->blocks <= 0 && before->blocks > 0)
-    return tide_sprintf(
-        "it had %s blocks of %s each", tide_units_plain(then[0], (uint64_t)before->blocks),
-        tide_units_bytes(then[1], tide_exact(before->bytes / before->blocks), style));
-  if (after->blocks <= 0)
-    return NULL;
-  return tide_sprintf("%s blocks of %s each, before %s of %s",
-                      tide_units_plain(now[0], (uint64_t)after->blocks),
-                      tide_units_bytes(now[1], tide_exact(after->bytes / after->blocks), style),
-                      tide_units_plain(then[0], (uint64_t)before->blocks),
-                      tide_units_bytes(then[1], tide_exact(before->bytes / before->blocks), style));
+  char n[TIDE_UNITS_MAX], size[TIDE_UNITS_MAX];
+  struct tide_question question = side->profile->question;
+  question.unit = TIDE_UNIT_BLOCKS;
+  struct tide_amount blocks = tide_question_amount(side->profile->image, &question, has->blocks);
+  struct tide_amount each = tide_amount_like(blocks, has->bytes / has->blocks);
+  return tide_sprintf("%s %sof %s", tide_units_count(n, blocks, style), noun,
+                      tide_units_bytes(size, each, style));
+}
+
+static char *each_change(const struct tide_diff *diff, const struct tide_diff_place *place,
+                         struct tide_style style)
+{
+  bool is_now = place->after.blocks > 0, was_then = place->before.blocks > 0;
+  TIDE_CLEANUP_FREE char *now =
+      is_now ? side_words(diff->after, &place->after, "blocks ", style) : NULL;
+  TIDE_CLEANUP_FREE char *then =
+      was_then ? side_words(diff->before, &place->before, is_now ? "" : "blocks ", style) : NULL;
+  if (!is_now)
+    return then ? tide_sprintf("it had %s each", then) : NULL;
+  return then ? tide_sprintf("%s each, before %s", now, then)
+              : tide_sprintf("%s each, and none before", now);
 }
 
 char *tide_change_sentence(const struct tide_diff *diff, const struct tide_diff_place *place,
@@ -376,7 +378,7 @@ char *tide_change_sentence(const struct tide_diff *diff, const struct tide_diff_
   if (!frame || !change)
     return NULL;
   TIDE_CLEANUP_FREE char *where = tide_frame_words(naming, frame, style);
-  TIDE_CLEANUP_FREE char *each = each_change(place, style);
+  TIDE_CLEANUP_FREE char *each = each_change(diff, place, style);
   return tide_sprintf("%s: %s %s %s%s%s.", where, changed_words(size, diff, change, style),
                       change > 0 ? "more" : "less",
                       tide_diff_measure_words(&diff->after->profile->question), each ? "; " : "",

@@ -303,7 +303,9 @@ char *tide_allocators_words(const struct tide_image *image, struct tide_style st
     tide_buf_printf(&out, "%s%s", i ? ", " : "", tide_family_words(a->family));
     if (image->n_allocators > 1)
       tide_buf_printf(&out, " %s%s",
-                      tide_units_share(share, tide_exact(a->peak_bytes), image->peak_bytes, style),
+                      tide_units_share(share,
+                                       tide_image_bytes(image, TIDE_FIGURE_PEAK, a->peak_bytes),
+                                       image->peak_bytes, style),
                       i ? "" : " of the peak");
   }
   tide_buf_printf(&out, "; by %s", image->by_agent ? "the agent" : "a preloaded library");
@@ -328,13 +330,18 @@ char *tide_allocator_words(const struct tide_image *image, const struct tide_all
                            struct tide_style style)
 {
   char share[TIDE_UNITS_MAX], peak[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX], n[TIDE_UNITS_MAX];
-  struct tide_amount at_peak = tide_exact(allocator->peak_bytes);
+  struct tide_amount at_peak = tide_image_bytes(image, TIDE_FIGURE_PEAK, allocator->peak_bytes);
+  struct tide_amount total =
+      tide_image_bytes(image, TIDE_FIGURE_ALLOCATED, (int64_t)allocator->b_alloc);
+  struct tide_amount blocks =
+      tide_image_blocks(image, TIDE_FIGURE_ALLOCATED, (int64_t)allocator->n_alloc);
+  style.bounds_beside = true; // with the peak
   return tide_sprintf("%s: %s of the peak (%s), %s in %s allocations",
                       tide_family_words(allocator->family),
                       tide_units_share(share, at_peak, image->peak_bytes, style),
-                      tide_units_bytes(peak, at_peak, style),
-                      tide_units_bytes(all, tide_exact((int64_t)allocator->b_alloc), style),
-                      tide_units_digits(n, allocator->n_alloc));
+                      tide_units_bytes(peak, at_peak, style), tide_units_bytes(all, total, style),
+                      blocks.exactness == TIDE_EXACT ? tide_units_digits(n, (uint64_t)blocks.value)
+                                                     : tide_units_count(n, blocks, style));
 }
 
 char *tide_pages_fact(const struct tide_image *image, struct tide_style style)

@@ -334,8 +334,44 @@ def estimates_say_so_to_machines(ground):
         expect(("samples" in report["totals"]) == has, report["totals"])
         expect(all(("samples" in site or "samples" in report["site_defaults"]) == has
                    for site in report["sites"]), report["sites"])
-        csv = ground.run(ground.tidemark, "report", "--csv", path).stdout.splitlines()
-        expect((csv[1].rsplit(",", 1)[1] != "") == has, csv)
+        for words in (("report", "--csv"), ("tree", "--csv"), ("diff", "--csv", path)):
+            rows = list(csv.DictReader(
+                io.StringIO(ground.run(ground.tidemark, *words, path).stdout)))
+            for row in rows:
+                told = [row[key] for key in row if key.endswith("exactness")]
+                expect(len(told) == 1 + ("diff" in words), row)
+                expect(all(("live:estimated" in how) == (every != 0) for how in told), row)
+                expect(all((how == "exact") == (every == 0) for how in told), row)
+            expect(rows or "diff" in words, f"{words}: nothing")
+            if words[0] == "report":
+                expect((rows[0]["samples"] != "") == has, rows)
+
+
+@test
+def estimates_say_so_between_two_files(ground):
+    both = [written(ground, f"{n}.heap", FILES["gperftools.sampled"][0].replace(
+        "2: 80", f"{n}: {n}00000")) for n in (20, 300)]
+    for words in (("explain",), ("diff",), ("diff", "--md")):
+        text = " ".join(ground.run(ground.tidemark, *words, *both).stdout.split())
+        bare = [found for found in BARE.findall(text) if found not in ("0 B", "0 %")]
+        expect("≈" in text or "--md" in words, text)
+        expect(not bare, f"{words}: {bare} in {text}")
+    text = " ".join(ground.run(ground.tidemark, "explain", *both).stdout.split())
+    expect(re.search(r"≈ [\d,]+ blocks of ≈ [\d.]+ KiB each, before ≈ [\d,]+ of ≈ ", text), text)
+
+
+@test
+def bounds_are_in_tables_for_machines(ground):
+    """Of processes that were added up: peaks are at most so much, what was allocated is exact."""
+    done = ground.record("-q", "-o", "one.tide", "--", ground.program("return 0;"))
+    expect(done.status == 0, done.stderr)
+    ground.run(ground.tidemark, "merge", "-o", "sum.tide", "one.tide", "one.tide")
+    for name, told in (("one.tide", "exact"), ("sum.tide", "peak:at_most:")):
+        for words in (("report", "--csv"), ("tree", "--csv"), ("export", "--to", "csv", "-o", "-")):
+            out = ground.run(ground.tidemark, *words, name).stdout
+            rows = list(csv.DictReader(io.StringIO(out)))
+            expect(rows and all(row["exactness"].startswith(told) for row in rows), out)
+            expect(all("allocated" not in row["exactness"] for row in rows), out)
 
 
 @test

@@ -355,23 +355,24 @@ static void a_timeline_of_a_part(void **state)
   const struct tide_filter_options patterns = {.function = "intern"};
   assert_int_equal(tide_filter_new(&patterns, &filter, &diag), TIDE_ERR_OK);
   text = export("csv");
-  assert_non_null(strstr(text, ",,,,,,,,\n")); // snapshots without counts: live bytes and blocks
+  assert_non_null(strstr(
+      text, ",,,,,,,,,peak:within:210944\n")); // snapshots without counts: live bytes and blocks
 }
 
 // What resizes did, at every tick or, of a capture that does not tell, how many there were.
 static void a_timeline_of_resizes(void **state)
 {
   const char *end = strstr(export("csv"), "\n8.400000000,");
-  assert_non_null(strstr(end, ",0,0,12000,0,,,,0\n"));
+  assert_non_null(strstr(end, ",0,0,12000,0,,,,0,peak:within:210944\n"));
   image->has_tick_resizes = true;
   for (size_t i = 0; i < image->n_ticks; i++) {
     image->ticks[i].n_resize = 3 * i;
     image->ticks[i].b_resized = i > 61 ? -(int64_t)i : (int64_t)i;
   }
   const char *text = export("csv");
-  assert_non_null(strstr(text, "\n0.000000000,0,0,0,0,0,0,0,0,,0\n"));
-  assert_non_null(strstr(text, "\n0.100000000,6291456,0,0,0,3,0,,1,,0\n"));
-  assert_non_null(strstr(strstr(text, "\n8.400000000,"), ",0,0,252,0,,-84,,0\n"));
+  assert_non_null(strstr(text, "\n0.000000000,0,0,0,0,0,0,0,0,,0,peak:"));
+  assert_non_null(strstr(text, "\n0.100000000,6291456,0,0,0,3,0,,1,,0,peak:"));
+  assert_non_null(strstr(strstr(text, "\n8.400000000,"), ",0,0,252,0,,-84,,0,peak:"));
   const struct tide_filter_options patterns = {.function = "postings"};
   assert_int_equal(tide_filter_new(&patterns, &filter, &diag), TIDE_ERR_OK);
   image->has_resized_bytes = true;
@@ -385,14 +386,14 @@ static void a_timeline_of_resizes(void **state)
   while (end[-1] != '\n')
     end--;
   assert_non_null(strstr(end, ",12000,"));
-  assert_non_null(strstr(end, ",-670,,\n"));
+  assert_non_null(strstr(end, ",-670,,,peak:"));
 }
 
 static void a_timeline_without_ticks(void **state)
 {
   size_t n_ticks = image->n_ticks, n_snapshots = image->n_snapshots;
   image->n_ticks = 0;
-  assert_non_null(strstr(export("csv"), ",,,,,,,,\n"));
+  assert_non_null(strstr(export("csv"), ",,,,,,,,,peak:within:210944\n"));
   image->n_snapshots = 0;
   expect_refused("csv", &(struct tide_wish){.sort = -1}, "is a timeline");
   assert_int_equal(diag.hint, TIDE_HINT_TABLE);
@@ -434,7 +435,7 @@ static void any_capture(void **state)
     export_wish("gperftools", &(struct tide_wish){.sort = -1});
     export_wish("jemalloc", &(struct tide_wish){.sort = -1});
     if (export_wish("csv", &(struct tide_wish){.sort = -1}) == TIDE_ERR_OK)
-      check_columns(tide_buf_cstr(&sink.buf), 10);
+      check_columns(tide_buf_cstr(&sink.buf), 11);
     teardown(NULL);
   }
 }
