@@ -7,7 +7,9 @@
  - a source file opens with its SPDX line and says what it is for;
  - lines have at most 100 columns, files at most 800 lines;
  - an option of the command line is named in src/cli alone: what libraries say is also read in JSON
-   and on the page, where nobody can type it (base/hint.h says what they have instead);
+   and on the page, where nobody can type it (base/hint.h says what they have instead); and the
+   command says of a failure what to do about it;
+ - a number of a stack (model/numbers.def) is told as its image knows it, never as exact by itself;
  - every header compiles alone, and all of them as one;
  - the recorder's core (rt, store, unwind, record) knows neither loader nor pthread nor TLS, and no
    function's name;
@@ -38,7 +40,11 @@ ARCH_CODE = re.compile(
     r"__x86_64__|__amd64__|__aarch64__|\b_mm_\w+|__builtin_ia32_|__rdtsc"
     r'|\b(?:__asm__|__asm|asm)\b\s*(?:__volatile__|volatile|goto)?\s*\(\s*"[^"]')
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-OPTION_ROW = re.compile(r"""(?:'.'|\b0), "([a-z][a-z-]*)", (?:"|NULL)""")
+OPTION_ROW = re.compile(r"""(?:'(.)'|\b0), "([a-z][a-z-]*)", (?:"|NULL)""")
+# Words of a call that tells a number as exact, with calls inside of them.
+TOLD_AS_EXACT = re.compile(r"\b(?:tide_exact|tide_units_plain|tide_units_digits)"
+                           r"\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)")
+DIAG_TEXT = re.compile(r"diag(?:\.|->)text\b")
 
 CORE = {"rt", "store", "unwind", "record"}
 HOSTS_AFFAIR = re.compile(r"^\s*#\s*include\s+<(dlfcn|link|pthread|threads|stdio|stdlib)\.h>"
@@ -154,19 +160,48 @@ def check_waiting(path, lines):
 
 
 def read_options():
-    names = OPTION_ROW.findall((ROOT / "src/cli/option_table.c").read_text())
-    assert len(names) >= 30, "too few to be the option table"
-    return re.compile(rf"--(?:{'|'.join(sorted(set(names)))})(?![a-z-])")
+    rows = OPTION_ROW.findall((ROOT / "src/cli/option_table.c").read_text())
+    assert len(rows) >= 30, "too few to be the option table"
+    names = "|".join(sorted({name for _, name in rows}))
+    letters = "".join(sorted({letter for letter, _ in rows} - {"", "g"}))  # -g: compilers', too
+    return re.compile(rf"--(?:{names})(?![a-z-])|(?<![\w-])(?<!ulimit )-[{letters}](?![\w=-])")
 
 
 def check_options(path, lines, options):
     if module_of(path) in (None, "cli"):
         return
     for number, line in enumerate(lines, 1):
-        code = line.split("//")[0] if line.lstrip().startswith("//") else line
+        code = "" if line.lstrip().startswith("//") else line
         for text in STRING.findall(code):
             for name in options.findall(text):
                 finding(path, number, f"names {name}, an option of the command line")
+
+
+def check_hints(path, lines):
+    if module_of(path) != "cli" or path.name == "hint_words.c":
+        return
+    for number, line in enumerate(lines, 1):
+        if DIAG_TEXT.search(line):
+            finding(path, number, "says of a failure not what to do about it (cli/hint_words.h)")
+
+
+def read_numbers():
+    text = (ROOT / "src/model/numbers.def").read_text()
+    fields = set(re.findall(r"^TIDE_NUMBER(?:_LIVE)?\((\w+),", text, re.M)) - {"field", "n_samples"}
+    assert len(fields) >= 20, "too few to be the list of numbers"
+    return re.compile(rf"(?:->|\.)(?:{'|'.join(sorted(fields))})\b")
+
+
+def check_exactness(path, lines, numbers):
+    if module_of(path) is None or path.suffix != ".c":
+        return
+    text = "\n".join(lines)
+    for call in TOLD_AS_EXACT.finditer(text):
+        told = numbers.search(call.group(1))
+        if told:
+            number = text.count("\n", 0, call.start()) + 1
+            finding(path, number, f"tells {told.group()[1:].lstrip('>')} as exact: "
+                                  "its image knows how exact it is (model/image_sums.h)")
 
 
 def complaint(headers):
@@ -226,7 +261,7 @@ def check_statics(sources):
 
 def main():
     layers = read_layers()
-    options, hooked = read_options(), read_hooked()
+    options, hooked, numbers = read_options(), read_hooked(), read_numbers()
     sources = []
     for path in tree.files():
         script = path.suffix == "" and path.read_bytes()[:2] == b"#!"
@@ -235,13 +270,17 @@ def main():
         lines = path.read_text().splitlines()
         check_text(path, lines)
         check_waiting(path, lines)
+        check_options(path, lines, options)
+        check_hints(path, lines)
+        check_exactness(path, lines, numbers)
         if path.suffix in {".c", ".h"}:
             check_includes(path, lines, layers)
         if module_of(path) and path.suffix in {".c", ".h"}:
             check_arch(path, lines)
             check_core(path, lines, hooked)
-            check_options(path, lines, options)
             sources.append(path)
+    for path in tree.files(".def"):
+        check_options(path, path.read_text().splitlines(), options)
     check_arch_twins(sources)
     check_chains(sources)
     check_statics(sources)

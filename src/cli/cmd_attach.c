@@ -121,9 +121,9 @@ static void say_result(const struct tide_arguments *arguments,
   else if (!arguments->quiet)
     tide_first_screen(arguments, &result->run, rules);
   if (result->run.save_err)
-    tide_say("%s", result->run.save_diag.text);
+    tide_cmd_failed(result->run.save_err, &result->run.save_diag);
   if (result->detach_err)
-    tide_say("%s", result->detach_diag.text);
+    tide_cmd_failed(result->detach_err, &result->detach_diag);
 }
 
 static enum tide_err attach_and_tell(const struct tide_arguments *arguments,

@@ -383,7 +383,7 @@ int tide_cmd_doctor(const struct tide_arguments *arguments)
     err = is_pid ? examine_process(arguments, (uint32_t)pid, &f, &diag)
                  : examine_command(arguments, &f, &diag);
   if (err) {
-    tide_say("%s", diag.text);
+    tide_cmd_failed(err, &diag);
     return SEEN_NOTHING;
   }
   tide_sink_init(&sink, stdout);

@@ -76,7 +76,7 @@ static void say_saved(const struct tide_arguments *arguments, const struct tide_
              result->n_running, result->n_running == 1 ? "process is" : "processes are",
              arguments->wait ? "" : "; --wait records on to the end");
   if (result->save_err)
-    tide_say("%s", result->save_diag.text);
+    tide_cmd_failed(result->save_err, &result->save_diag);
 }
 
 // Before anything is started.
@@ -114,7 +114,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
     err = tide_live_page_new(arguments, &page, &diag);
   if (err) {
     tide_rules_free(rules);
-    tide_say("%s", diag.text);
+    tide_cmd_failed(err, &diag);
     return OWN_FAILURE;
   }
   struct tide_run_options options = {
@@ -147,7 +147,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
   if (err) {
     tide_live_page_free(page);
     tide_rules_free(rules);
-    tide_say("%s", diag.text);
+    tide_cmd_failed(err, &diag);
     return tide_run_error_status(err);
   }
   say_saved(arguments, &result, rules, said);

@@ -28,6 +28,8 @@ const char *tide_cli_hint_words(enum tide_hint hint)
       [TIDE_HINT_TABLE] = "'tidemark report --csv' prints a table of places",
       [TIDE_HINT_THRESHOLD] = "a larger --threshold decides",
       [TIDE_HINT_ANY_PORT] = "choose another, or leave --port out for a free one",
+      [TIDE_HINT_REPLACE] = "-f replaces it",
+      [TIDE_HINT_OUTPUT_FILE] = "-o wants a file",
       [TIDE_HINT_DEBUG_DIR] = "name its directory with --debug-dir",
       [TIDE_HINT_ALL_FRAMES] = "--all-frames shows them",
       [TIDE_HINT_ALL_NODES] = "--min-share 0 shows all",

@@ -6,6 +6,7 @@
 #include "cli/showing.h"
 
 #include "base/alloc.h"
+#include "cli/hint_words.h"
 #include "cli/opening.h"
 #include "cli/terminal.h"
 #include "serve/routes.h"
@@ -152,6 +153,12 @@ static void say_address(const struct tide_live_page *page)
 }
 
 // Serves from now on; a failure is said, as the run goes on.
+static void say_no_page(enum tide_err err, const struct tide_diag *diag)
+{
+  TIDE_CLEANUP_FREE char *why = tide_cli_failure_words(err, diag);
+  tide_say("no page: %s", why);
+}
+
 static bool begin_page(struct tide_live_page *page, struct tide_source *source)
 {
   struct tide_diag diag = {0};
@@ -159,7 +166,7 @@ static bool begin_page(struct tide_live_page *page, struct tide_source *source)
   if (!err)
     err = tide_showing_listen(&page->showing, page->wake_fd, &diag);
   if (err) {
-    tide_say("no page: %s", diag.text);
+    say_no_page(err, &diag);
     return false;
   }
   say_address(page);
@@ -256,14 +263,14 @@ static void *show_page(void *context)
   struct tide_diag diag = {0};
   tide_progress_mute();
   take_own_descriptors(page);
-  bool is_fit = !tide_showing_init(&page->showing, &page->arguments, &diag);
-  if (!is_fit)
-    tide_say("no page: %s", diag.text);
+  enum tide_err err = tide_showing_init(&page->showing, &page->arguments, &diag);
+  if (err)
+    say_no_page(err, &diag);
   else if (show_first_draft(page))
     tide_serving_beside(page->showing.server, &page->showing.routes, is_over, page);
   while (!result_of(page))
     await_wake(page);
-  bool has_failed = !is_fit || (page->showing.routes.n_exhibits && !page->living);
+  bool has_failed = err || (page->showing.routes.n_exhibits && !page->living);
   if (!has_failed)
     leave_in_background(page);
   pthread_mutex_lock(&page->lock);

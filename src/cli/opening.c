@@ -151,9 +151,12 @@ static uint64_t cache_max_bytes(void)
 {
   const char *text = environment("TIDEMARK_CACHE_MAX");
   uint64_t bytes = CACHE_BYTES_DEFAULT;
-  struct tide_diag diag;
-  if (text && tide_size_parse(text, &bytes, &diag))
-    tide_say("TIDEMARK_CACHE_MAX: %s; ignored", diag.text);
+  struct tide_diag diag = {0};
+  enum tide_err err = text ? tide_size_parse(text, &bytes, &diag) : TIDE_ERR_OK;
+  if (err) {
+    TIDE_CLEANUP_FREE char *why = tide_cli_failure_words(err, &diag);
+    tide_say("TIDEMARK_CACHE_MAX: %s; ignored", why);
+  }
   return bytes;
 }
 

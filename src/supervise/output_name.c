@@ -61,10 +61,10 @@ enum tide_err tide_output_reserve(const char *path, bool force, struct tide_outp
     return tide_fail_errno(diag, "cannot write %s", path);
   bool known = !stat(path, &st);
   if (known && S_ISDIR(st.st_mode))
-    return tide_fail(diag, TIDE_ERR_EXISTS, "%s is a directory; -o wants a file", path);
+    return tide_fail_hint(diag, TIDE_ERR_EXISTS, TIDE_HINT_OUTPUT_FILE, "%s is a directory", path);
   bool regular = !known || S_ISREG(st.st_mode);
   if (regular && !force)
-    return tide_fail(diag, TIDE_ERR_EXISTS, "%s exists already; -f replaces it", path);
+    return tide_fail_hint(diag, TIDE_ERR_EXISTS, TIDE_HINT_REPLACE, "%s exists already", path);
   if (regular && !directory_is_writable(path))
     return tide_fail_errno(diag, "cannot replace %s", path);
   *ret_state = (struct tide_output_state){.created = false, .replaceable = regular};
