@@ -13,7 +13,7 @@ static bool is_all_glibc(const struct tide_image *image)
   for (size_t i = 0; i < image->n_allocators; i++)
     if (image->allocators[i].family != TIDE_FAMILY_LIBC)
       return false;
-  for (size_t i = 0; !*image->allocator && i < image->n_modules; i++) {
+  for (size_t i = 0; (!image->allocator || !*image->allocator) && i < image->n_modules; i++) {
     const char *slash = strrchr(image->modules[i].path, '/');
     if (slash && !strcmp(slash, "/libc.so.6"))
       return true;
