@@ -4,9 +4,9 @@
 
   export_memory_test.py TIDEMARK BENCH_CAPTURE
 
-A capture of a million frames is written in every format and by every verb. What each takes at most
+A capture of half a million frames is written in every format and by every verb. What each takes at most
 is compared with what merely opening the capture takes: a writer may have ALLOWANCE_BYTES more,
-whatever it writes: room for an index over the million frames. What JSON takes of a stack is
+whatever it writes: room for an index over the frames. What JSON takes of a stack is
 limited, too: names and frames are written once.
 """
 import os
@@ -16,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 
-STACKS, SNAPSHOTS = 250_000, 4  # four frames to a stack
-ALLOWANCE_BYTES = 48 << 20
+STACKS, SNAPSHOTS = 125_000, 4  # four frames to a stack
+ALLOWANCE_BYTES = 24 << 20
 # Written out, stacks of this capture were 3,600 bytes each; a third of them weigh anything.
 JSON_BYTES_PER_STACK = {"report --json": 160, "report --json --all": 400}
 

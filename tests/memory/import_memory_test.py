@@ -16,9 +16,9 @@ import zlib
 
 import big_files
 
-FILE_BYTES = 300 << 20
-LIMIT_BYTES = 100 << 20
-STACKS = {"DHAT": lambda n: n > 40_000}  # elsewhere as many as frames
+FILE_BYTES = 150 << 20
+LIMIT_BYTES = 50 << 20
+STACKS = {"DHAT": lambda n: n > FILE_BYTES // 8000}  # elsewhere as many as frames
 
 
 def packed(pieces):
