@@ -5,6 +5,8 @@
 // the reader finds at the end is compared with a plain count of the same events, and what the store
 // takes for stacks that are met once with what it is said to. Then tables beyond their first
 // elements (layout.h), and within.
+//
+//   parts [STEPS]     of a sequence
 #include "observe/intervals.h"
 #include "observe/store_view.h"
 #include "rt/sys.h"
@@ -26,7 +28,7 @@ enum step { ALLOC, ALLOC_LARGE, FREE, RESIZE, NEXT_INTERVAL, FOREIGN_FREE, OTHER
 
 static struct tide_writer writers[2];
 static uint64_t next_address = 0x10000000, now = 1 << 20;
-static int n_bad;
+static int n_bad, length = LENGTH;
 
 static struct truth {
   uint64_t n_alloc, b_alloc, n_free, b_free, n_temp, n_foreign, n_resize, life_sum;
@@ -146,7 +148,7 @@ static void live_through(struct tide_cell *c, uint64_t sequence)
   truth = (struct truth){0};
   n_blocks = 0;
   allocate(w, c, 10);
-  for (int i = 0; i < LENGTH; i++, sequence /= N_STEPS) {
+  for (int i = 0; i < length; i++, sequence /= N_STEPS) {
     now += 1 << 16; // the live map knows births less exactly
     tide_run_retime(&writers[0], now);
     switch ((enum step)(sequence % N_STEPS)) {
@@ -242,7 +244,7 @@ static void compare(struct tide_store_view *view, uint64_t sequence)
 static void every_order(void)
 {
   uint64_t n = 1;
-  for (int i = 0; i < LENGTH; i++)
+  for (int i = 0; i < length; i++)
     n *= N_STEPS;
   for (uint64_t sequence = 0; sequence < n; sequence++) {
     int fd = open_store(0); // the smallest
@@ -411,9 +413,10 @@ static void few_stacks_lie_together(void)
   close_store(fd);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-  if (!test_live_init())
+  length = argc > 1 ? atoi(argv[1]) : LENGTH;
+  if (length < 1 || length > LENGTH || !test_live_init())
     return 2;
   few_stacks_lie_together();
   every_order();
