@@ -4,10 +4,10 @@
 
   export_memory_test.py TIDEMARK BENCH_CAPTURE
 
-A capture of half a million frames is written in every format and by every verb. What each takes at most
-is compared with what merely opening the capture takes: a writer may have ALLOWANCE_BYTES more,
-whatever it writes: room for an index over the frames. What JSON takes of a stack is
-limited, too: names and frames are written once.
+A capture of half a million frames is written in every format and by every verb. What each takes at
+most is compared with what merely opening the capture takes: a writer may have ALLOWANCE_BYTES more,
+whatever it writes: room for an index over the frames. What JSON takes of a stack is limited, too:
+names and frames are written once.
 """
 import os
 import pathlib
