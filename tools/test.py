@@ -6,7 +6,8 @@
 
 Builds first what the suites need. Two of them run at a time: while one waits (for programs that
 sleep, a browser, cargo) the other has the cores, and when both compute they share them. Programs
-from crates.io are built meanwhile. `install` runs last and alone, because it changes build/.
+from crates.io are built meanwhile. `install` runs last, because it changes build/; beside it, what
+uses nothing of that.
 
 The output of several suites goes to build/test-logs/SUITE.log alone, that of one to the terminal as
 well. What failed stands at the end, with what it said.
@@ -18,7 +19,7 @@ import sys
 import threading
 
 from test_run import BUILD, LOGS, Counts, Log, failure, ninja, run
-from test_suites import ALONE, OTHER_ARCH, OWN_BUILD, QUICK, SUITES, WITH_CRATES
+from test_suites import LAST, OTHER_ARCH, OWN_BUILD, QUICK, SUITES, WITH_CRATES
 
 AT_A_TIME = 2
 TOOLS = ("clang", "llvm-symbolizer", "ld.lld", "dwz", "zstd", "valgrind", "nm", "rustc", "cargo",
@@ -95,18 +96,19 @@ class Session:
                 print(f"FAILED {note.splitlines()[0]}", flush=True)
 
     def run(self):
-        together = [name for name in self.suites if name not in ALONE]
+        early = [name for name in self.suites if name not in LAST]
         # Those that need nothing of build/ may begin while it is made.
-        together.sort(key=lambda name: name not in OWN_BUILD)
+        early.sort(key=lambda name: name not in OWN_BUILD)
         with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
             pool.submit(self.build)
-            if WITH_CRATES & {self.suites[name] for name in together}:
+            if WITH_CRATES & {self.suites[name] for name in early}:
                 pool.submit(self.crates)
-            for name in together:
+            for name in early:
                 pool.submit(self.suite, name)
-        for name in self.suites:
-            if name in ALONE:
-                self.suite(name)
+        with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+            for name in self.suites:
+                if name in LAST:
+                    pool.submit(self.suite, name)
 
     def close(self):
         print(f"\n{'suite':9} {'took':>8} {'CPU':>9}")

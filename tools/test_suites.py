@@ -253,5 +253,6 @@ SUITES = {"unit": unit, "asan": asan, "e2e": e2e, "fuzz": fuzz, "cross": cross, 
           "interop": interop, "install": install}
 OWN_BUILD = {"fuzz", "tsan"}  # these use nothing of build/
 WITH_CRATES = {unit, real}
-ALONE = {"install"}  # it builds build/tidemark anew
+# The first builds build/tidemark anew, so that nobody else may use it; the other does not.
+LAST = {"install", "tsan"}
 QUICK = {"unit": unit_quick, "e2e": e2e_quick, "lint": lint_quick, "page": page_quick}

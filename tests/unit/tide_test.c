@@ -30,7 +30,7 @@ static struct tide_capture *parse_good(const uint8_t *data, size_t n)
 
 static void capture_comes_back_equal(void **state)
 {
-  for (uint64_t seed = 0; seed < 300; seed++) {
+  for (uint64_t seed = 0; seed < 150; seed++) {
     struct tide_capture *before = tide_gen_capture(seed, (size_t)(seed % 40) * 5);
     struct tide_buf bytes = tide_bytes_of(before);
     struct tide_capture *after = parse_good(bytes.data, bytes.n);
