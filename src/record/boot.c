@@ -113,7 +113,10 @@ static bool get_store(bool forked)
     tide_store = (struct tide_store){0};
     return false;
   }
-  tide_store_disinherit(gate_wipes);
+  // A fork child rarely forks: what that needs waits until it does, where we hear of it. (A child
+  // of the bare system call finds its parent's store, and unmaps it before anything else.)
+  if (!forked || image.is_agent)
+    tide_store_disinherit(gate_wipes);
   return true;
 }
 
@@ -123,9 +126,16 @@ bool tide_boot_is_orphan(void)
          (uint32_t)TIDE_SYS(SYS_getppid, 0) != booted_pid;
 }
 
+void tide_boot_disinherit(void)
+{
+  if (tide_boot_ready() && tide_store.inherited)
+    tide_store_disinherit(gate_wipes);
+}
+
 void tide_boot_before_fork(struct tide_seat *seat)
 {
   int64_t live = tide_boot_ready() ? tide_store_live_bytes() : 0;
+  tide_boot_disinherit();
   seat->live_at_fork = live > 0 ? (uint64_t)live : 0;
 }
 
@@ -161,8 +171,9 @@ static bool first_boot(struct tide_seat *seat)
   tide_modules_init(image.program);
   tide_intern_init(image.depth);
   read_command();
-  if (!make_gate() || !get_store(false) || !tide_live_init(image.blocks_are_apart))
+  if (!make_gate() || !get_store(false))
     return false;
+  tide_live_init(image.blocks_are_apart);
   tide_clock_init(image.is_supervised);
   tide_threads_init(image.stack_top);
   tide_rules_init();

@@ -21,20 +21,32 @@
 
 enum { MAX_KNOWN = 4096, MAX_PATH = 1024 };
 
+// As what an object is recorded: its number, in the store of that number.
+struct recorded {
+  uint32_t id, store;
+};
+
 static struct known {
   uint64_t start, end, salt;
   uint64_t path_hash;
-  const void *identity; // NULL: not loaded now
-  uint32_t id;          // in the store of that number
-  uint32_t store;
+  const void *identity;     // NULL: not loaded now
+  struct recorded recorded; // of one that is not among the first
   uint8_t build_id_len, build_id[31];
   uint32_t n_readable;
   struct tide_span readable[TIDE_OBJECT_SPANS];
 } known[MAX_KNOWN] TIDE_BULKY;
 static uint32_t n_known;
+// Of the first: what a fork child writes is with the other small variables.
+enum { N_FIRST = 24 };
+static struct recorded first_recorded[N_FIRST];
 static uint32_t store_number; // rises when a fork child gets a store of its own
 static struct tide_lock lock;
 static const char *program_path = "";
+
+static struct recorded *recorded_of(uint32_t i)
+{
+  return i < N_FIRST ? &first_recorded[i] : &known[i].recorded;
+}
 
 void tide_modules_init(const char *program)
 {
@@ -223,9 +235,8 @@ static void meet_object(struct tide_object *object)
     }
   if (n_known == MAX_KNOWN)
     return; // its frames are recorded without a module
-  fresh.id = record(object, &fresh);
-  fresh.store = store_number;
   known[n_known] = fresh;
+  *recorded_of(n_known) = (struct recorded){record(object, &fresh), store_number};
   tide_store_release(&n_known, n_known + 1);
   if (fresh.salt)
     publish_salts();
@@ -259,28 +270,30 @@ void tide_modules_meet_all(void)
 }
 
 // The loader is asked again: the object may have gone unseen, and its path with it.
-static uint32_t record_again(struct known *k)
+static uint32_t record_again(const struct known *k, struct recorded *recorded)
 {
   struct tide_object object;
   tide_lock_take(&lock);
-  if (k->store != store_number) {
+  if (recorded->store != store_number) {
     bool is_there = tide_object_find(k->start, &object) && object.identity == k->identity &&
                     object.start == k->start && object.end == k->end;
-    k->id = is_there ? record(&object, k) : 0;
-    tide_store_release(&k->store, store_number);
+    recorded->id = is_there ? record(&object, k) : 0;
+    tide_store_release(&recorded->store, store_number);
   }
   tide_lock_drop(&lock);
-  return k->id;
+  return recorded->id;
 }
 
 uint32_t tide_modules_at(uint64_t pc)
 {
   uint32_t n = tide_load_acquire(&n_known);
   for (uint32_t i = 0; i < n; i++)
-    if (known[i].identity && pc - known[i].start < known[i].end - known[i].start)
-      return TIDE_LIKELY(tide_load_acquire(&known[i].store) == store_number)
-                 ? known[i].id
-                 : record_again(&known[i]);
+    if (known[i].identity && pc - known[i].start < known[i].end - known[i].start) {
+      struct recorded *recorded = recorded_of(i);
+      return TIDE_LIKELY(tide_load_acquire(&recorded->store) == store_number)
+                 ? recorded->id
+                 : record_again(&known[i], recorded);
+    }
   return 0;
 }
 

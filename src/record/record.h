@@ -16,6 +16,8 @@ bool tide_boot(struct tide_seat *seat); // true: recording
 // For a way in that hears of a call of fork(): what the parent held is noted in the child's store.
 // A child of the bare system call is none the worse.
 void tide_boot_before_fork(struct tide_seat *seat);
+// From now on no fork child gets this process's store. Else that is done before the first fork().
+void tide_boot_disinherit(void);
 void tide_boot_after_fork(struct tide_seat *seat); // in the parent
 // In the child, only where the kernel cannot be trusted to wipe (tide_store.inherited): elsewhere a
 // child that never allocates does nothing of ours, and touches no page.

@@ -58,6 +58,7 @@ bool tide_vow_take(struct tide_seat *seat, enum tide_vow vow)
   bool first = !tide_sys_confined;
   if (first) {
     tide_live_confine();
+    tide_boot_disinherit();
     tide_sys_confine();
   }
   return first;

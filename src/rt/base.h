@@ -17,6 +17,9 @@
 // page (the linker sorts by names of sections): a fork child gets a copy of each page that it or
 // its parent writes.
 #define TIDE_BULKY __attribute__((section(".bss.bulky")))
+// The one bulky table whose first entries every fork child writes: they share the page of the small
+// variables, where there is room.
+#define TIDE_BULKY_FIRST __attribute__((section(".bss.bulk")))
 
 TIDE_HOT uint64_t tide_mix64(uint64_t x)
 {

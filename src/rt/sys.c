@@ -30,9 +30,11 @@ enum { RESERVE_BYTES = 1 << 30, SMALL_RESERVE_BYTES = 96 << 20 };
 
 // The first of our private memory, in one mapping: it is all that most processes need, and their
 // fork children find it wiped and use it again, without a system call.
-// At its end is what must not be where something was in the parent.
+// At its end is what must not be where something was in the parent: threads, and room for the first
+// chunk and segment of the live map. (A fork copies mapping by mapping, about 3 us for each.)
 static struct piece first, first_once;
-enum { FIRST_BYTES = 1 << 20, FIRST_ONCE_BYTES = 1 << 17, LINE_BYTES = 128 };
+enum { FIRST_BYTES = 896 << 10, FIRST_ONCE_BYTES = (1 << 17) + (65 << 20), LINE_BYTES = 128 };
+enum { FEWEST_ONCE_BYTES = 1 << 17 }; // where the kernel refuses so much
 // What every fork child that records writes of it. A page that is read first costs two faults, each
 // of them more than all of these in one call. Kernels before 5.14 do not know it: no harm.
 enum { FIRST_WRITTEN_BYTES = 3 << 12 };
@@ -110,13 +112,18 @@ static bool is_in_first(const void *p)
 
 void *tide_sys_map_first(size_t bytes, bool *ret_wipes)
 {
-  enum { SPLIT = FIRST_BYTES - FIRST_ONCE_BYTES };
-  char *p = tide_sys_map_kept(FIRST_BYTES);
-  *ret_wipes = p && !tide_sys_failed(TIDE_SYS(SYS_madvise, p, FIRST_BYTES, MADV_WIPEONFORK));
+  uint64_t once_bytes = FIRST_ONCE_BYTES;
+  char *p = tide_sys_map_kept(FIRST_BYTES + once_bytes);
+  if (!p)
+    p = tide_sys_map_kept(FIRST_BYTES + (once_bytes = FEWEST_ONCE_BYTES));
   if (!p)
     return NULL;
-  first = (struct piece){p, SPLIT, 0};
-  first_once = (struct piece){p + SPLIT, FIRST_ONCE_BYTES, 0};
+  uint64_t all_bytes = FIRST_BYTES + once_bytes;
+  *ret_wipes = !tide_sys_failed(TIDE_SYS(SYS_madvise, p, all_bytes, MADV_WIPEONFORK));
+  // Whoever needs large pages of it asks for them; the first few bytes are not worth one.
+  TIDE_SYS(SYS_madvise, p, all_bytes, MADV_NOHUGEPAGE);
+  first = (struct piece){p, FIRST_BYTES, 0};
+  first_once = (struct piece){p + FIRST_BYTES, once_bytes, 0};
   return from_first(&first, bytes);
 }
 
@@ -165,7 +172,7 @@ bool tide_sys_lock_future;
 // Our mappings, for those who must tell them from the program's: mlockall, and the supervisor, who
 // finds a copy of the table in the store. An entry of 0 bytes is free; one of 1 byte is being
 // taken. What finds no room is not told apart, and the copy says that something is missing.
-static struct tide_range ranges[TIDE_SYS_MAX_RANGES] TIDE_BULKY;
+static struct tide_range ranges[TIDE_SYS_MAX_RANGES] TIDE_BULKY_FIRST;
 static uint32_t n_ranges; // the first so many were ever used; beyond the table: one found no room
 static struct tide_range *published; // NULL: nobody asks
 static uint32_t *published_n;
@@ -330,7 +337,7 @@ void tide_sys_forget_map(void *p, size_t bytes)
 void tide_sys_unmap(void *p, size_t bytes)
 {
   if (is_in_first(p))
-    return;                      // little, and not worth a call
+    return;                      // not worth a call
   tide_sys_forget_map(p, bytes); // first: the place may be another's at once
   TIDE_SYS(SYS_munmap, p, bytes);
 }

@@ -18,7 +18,7 @@
 //     been at any moment when several threads had a part in it (total.h).
 //  4. Nodes are append-only; a node's parent has a smaller id. Cell and node 0 mean "none".
 //  5. A fork child never writes its parent's store, but for the page where it counts itself as not
-//     recorded. It does not even have the rest mapped.
+//     recorded. It does not even have the rest mapped, or unmaps it before anything else.
 //  6. An event belongs to the interval that it found in the header. Before a cell changes in a new
 //     interval it notes its counters as they were at the end of its last one (its closing), so what
 //     each stack did in each interval is known exactly, whenever anybody looks, as long as somebody

@@ -17,16 +17,17 @@ static struct tide_live_large large TIDE_BULKY;
 static uint32_t n_large; // ever
 static struct tide_lock large_lock;
 
-#define ROOT_BYTES (sizeof(uint64_t *) << TIDE_LIVE_ROOT_BITS)
+// No mapping of its own: a fork copies mapping by mapping.
+static uint64_t *root[1u << TIDE_LIVE_ROOT_BITS] TIDE_BULKY;
 
-bool tide_live_init(bool apart)
+void tide_live_init(bool apart)
 {
   tide_live_map.apart = apart;
   tide_live_map.direct_left = TIDE_LIVE_DIRECT_BYTES;
   tide_live_map.large = &large;
   tide_live_map.unit_bits = tide_bits(tide_ticks_per_second() / 1000000);
+  tide_live_map.root = root;
   tide_stations_init();
-  return (tide_live_map.root = tide_sys_map_kept(ROOT_BYTES));
 }
 
 void tide_live_after_fork(bool wiped)

@@ -7,7 +7,7 @@
 #include "store/live_map.h"
 
 // apart: the allocator's blocks begin at least 32 bytes apart, as those of glibc do.
-bool tide_live_init(bool apart);
+void tide_live_init(bool apart);
 // In a fork child: forgets every block and every station. wiped: the kernel has wiped the memory.
 void tide_live_after_fork(bool wiped);
 void tide_live_station_add(struct tide_station *s);

@@ -161,7 +161,7 @@ void *tide_table_new(uint32_t n)
       list_remove(&with_room[size], slab);
   }
   tide_lock_drop(&lock);
-  if (table)
+  if (table && dirty) // in a fork child, the call alone would cost a page of libc's code
     memset(table, 0, (uint64_t)dirty * TIDE_TABLE_LINE);
   return table;
 }

@@ -13,14 +13,17 @@
 struct tide_rule_table *tide_rules;
 struct tide_rule tide_rule_shapes[TIDE_RULE_SHAPES] TIDE_BULKY;
 static uint32_t n_shapes;
+static uint32_t n_used; // slots of the newest table
 static struct tide_lock lock;
 
-enum { FIRST_LOG2 = 9 };
+enum { FIRST_LOG2 = 9, PAGE_BYTES = 4096 };
 
+// Its slots are a page: a fork child that adds a rule gets a copy of no more than that.
 static struct {
+  char before[PAGE_BYTES - sizeof(struct tide_rule_table)];
   struct tide_rule_table table;
   uint64_t slots[1 << FIRST_LOG2];
-} first_table TIDE_BULKY;
+} first_table TIDE_BULKY __attribute__((aligned(PAGE_BYTES)));
 
 static struct tide_rule_table *table_new(uint32_t log2)
 {
@@ -37,7 +40,6 @@ static void put_rule(struct tide_rule_table *t, uint64_t key, uint64_t entry)
   while (t->slot[i])
     i = (i + 1) & mask;
   tide_store_release(&t->slot[i], entry);
-  t->used++;
 }
 
 static uint64_t entry_key(uint64_t e)
@@ -67,11 +69,11 @@ static uint32_t shape_of(const struct tide_rule *r)
 static struct tide_rule_table *with_room(struct tide_rule_table *t)
 {
   uint32_t slots = (uint32_t)(1ull << (64 - t->shift));
-  if (t->used * 8ull < slots * 5ull)
+  if (n_used * 8ull < slots * 5ull)
     return t;
   struct tide_rule_table *bigger = table_new(64 - t->shift + 1);
   if (!bigger)
-    return t->used + 1 < slots ? t : NULL;
+    return n_used + 1 < slots ? t : NULL;
   for (uint32_t i = 0; i < slots; i++)
     if (t->slot[i])
       put_rule(bigger, entry_key(t->slot[i]), t->slot[i]);
@@ -86,8 +88,10 @@ TIDE_COLD const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule 
   tide_lock_take(&lock);
   uint32_t shape = shape_of(scratch);
   struct tide_rule_table *t = shape < TIDE_RULE_SHAPES ? with_room(tide_rules) : NULL;
-  if (t)
+  if (t) {
     put_rule(t, key, tide_rule_entry(key) | shape);
+    n_used++;
+  }
   tide_lock_drop(&lock);
   tide_cold_add(from);
   return scratch;
@@ -106,7 +110,7 @@ void tide_rules_forget(void)
   struct tide_rule_table *t = tide_rules;
   for (uint64_t i = 0; i < 1ull << (64 - t->shift); i++)
     tide_store_relaxed(&t->slot[i], 0);
-  t->used = 0;
+  n_used = 0;
   tide_lock_drop(&lock);
 }
 

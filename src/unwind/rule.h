@@ -36,7 +36,7 @@ struct tide_rule {
 #define TIDE_RULE_SHAPES (1u << TIDE_RULE_SHAPE_BITS)
 
 struct tide_rule_table {
-  uint32_t shift, used; // 64 - log2(slots)
+  uint64_t shift; // 64 - log2(slots)
   uint64_t slot[];
 };
 extern struct tide_rule_table *tide_rules; // published by release, dependent loads acquire

@@ -264,8 +264,7 @@ static void compare(bool turns, uint64_t largest)
 int main(int argc, char **argv)
 {
   unsigned seeds = argc > 1 ? (unsigned)atoi(argv[1]) : 60;
-  if (!test_live_init())
-    return 2;
+  test_live_init();
   tide_total_init();
   static const int widths[] = {2, 3, 8, 16, 17, 64, WRITERS};
   for (seed = 1; seed <= seeds; seed++) {

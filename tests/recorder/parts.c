@@ -416,8 +416,9 @@ static void few_stacks_lie_together(void)
 int main(int argc, char **argv)
 {
   length = argc > 1 ? atoi(argv[1]) : LENGTH;
-  if (length < 1 || length > LENGTH || !test_live_init())
+  if (length < 1 || length > LENGTH)
     return 2;
+  test_live_init();
   few_stacks_lie_together();
   every_order();
   many_stacks_met_once();

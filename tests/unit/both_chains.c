@@ -52,8 +52,7 @@ static bool is_found(int fd)
 int main(void)
 {
   int fd = test_store_open_shared(0);
-  if (!test_live_init())
-    abort();
+  test_live_init();
   record_some();
   return is_found(fd) ? 0 : 1;
 }
