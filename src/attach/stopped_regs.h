@@ -49,6 +49,25 @@ size_t tide_regs_write_call(const struct user_regs_struct *regs,
 // The registers with which a thread begins it.
 struct user_regs_struct tide_regs_at_call(const struct user_regs_struct *regs, uint64_t cave);
 
+// ---- a function of the process ----
+//
+// Called by a stopped thread, on a stack of its own; then every register is put back, and the
+// thread goes on where it was, whether somebody still traces it or not.
+
+struct tide_borrowed_call {
+  uint64_t function;  // of an int, which is 0 here, that returns an int
+  uint64_t save;      // 512 bytes, at a multiple of 16, for the registers of floating point
+  uint64_t result;    // where the int goes
+  uint64_t done;      // becomes 1 when it has returned; a few instructions are left to run then
+  uint64_t stack_top; // a multiple of 16
+};
+
+// The system call that a thread waits in and will make again, and its second argument; -1: none.
+long tide_regs_waiting(const struct user_regs_struct *regs, uint64_t *ret_second);
+// Returns its length, or 0 when it is longer than size, or this cannot be done on such a machine.
+size_t tide_regs_write_borrowed(const struct user_regs_struct *regs,
+                                const struct tide_borrowed_call *call, uint8_t *code, size_t size);
+
 // ---- a pause ----
 //
 // A function that makes a system call that does nothing, and returns: one part per architecture,

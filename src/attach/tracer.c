@@ -496,6 +496,13 @@ void tide_stopped_move(struct tide_stopped *thread, uint64_t pc)
   set_regs(thread->tid, &thread->regs);
 }
 
+void tide_stopped_divert(struct tide_stopped *thread, uint64_t pc)
+{
+  thread->regs = tide_regs_at_call(&thread->regs, pc);
+  thread->restarted_pc = 0;
+  set_regs(thread->tid, &thread->regs);
+}
+
 uint64_t tide_stopped_pc(const struct tide_stopped *thread)
 {
   return tide_regs_pc(&thread->regs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stopping the threads of a process, having one of them make system calls, letting go. Nothing of
-// the process is called and no lock of it is taken.
+// the process is called and no lock of it is taken (but see attach/trim.h, which is asked for).
 //
 // 1. Whoever traces may be killed at any moment: what was written so far harms nobody. A borrowed
 //    thread runs code that puts its registers back and goes on by itself.
@@ -80,6 +80,9 @@ void tide_tracer_go(struct tide_tracer *tracer);
 bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_remote_call *call);
 
 void tide_stopped_move(struct tide_stopped *thread, uint64_t pc);
+// Has it begin elsewhere when it is let go, and what it waited in forgotten: code there must see to
+// that.
+void tide_stopped_divert(struct tide_stopped *thread, uint64_t pc);
 uint64_t tide_stopped_pc(const struct tide_stopped *thread);
 
 // An address that a thread may come back to.

@@ -38,6 +38,7 @@ enum tide_tree_group { TIDE_TREE_HEAP, TIDE_TREE_PAGES }; // what a tree is of
 
 struct tide_arguments {
   enum tide_verb verb;
+  bool try_trim; // of maps
   bool help, force, quiet, no_follow, wait, json, csv, md, no_pager, all_frames, no_debuginfod;
   bool no_open, detach, view, redact_args;
   bool no_cache, no_symbols, fold, invert, lines, details, exit_code, all;

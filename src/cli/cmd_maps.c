@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tidemark maps: where the resident memory of a process is, or was when it was recorded.
+#include "attach/trim.h"
 #include "base/alloc.h"
 #include "base/proc.h"
 #include "cli/commands.h"
@@ -38,6 +39,22 @@ static size_t n_rows(const struct tide_arguments *arguments)
 
 // ---- a process ----
 
+static enum tide_err try_trim(const struct tide_residence *residence, uint32_t pid,
+                              struct tide_residence_tried *ret_tried, struct tide_diag *diag)
+{
+  struct tide_trim_tried tried;
+  if (residence->heap != TIDE_HEAP_GLIBC)
+    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                     "malloc_trim cannot be tried on process %u: its allocator is not glibc's, or "
+                     "its heaps could not be read",
+                     pid);
+  enum tide_err err = tide_trim_try(pid, &tried, diag);
+  if (!err)
+    *ret_tried = (struct tide_residence_tried){tried.rss_before, tried.rss_after, tried.took_ns,
+                                               tried.left_bytes};
+  return err;
+}
+
 static enum tide_err show_process(const struct tide_arguments *arguments, uint32_t pid,
                                   struct tide_diag *diag)
 {
@@ -57,7 +74,13 @@ static enum tide_err show_process(const struct tide_arguments *arguments, uint32
       .view = tide_image_is_unrecorded(image) ? NULL : &looking.view,
       .n_rows = n_rows(arguments),
   };
-  err = write_maps(arguments, &subject, diag);
+  struct tide_residence_tried tried;
+  if (arguments->try_trim) {
+    err = try_trim(subject.residence, pid, &tried, diag);
+    subject.tried = &tried;
+  }
+  if (!err)
+    err = write_maps(arguments, &subject, diag);
   tide_looking_done(&looking);
   return err;
 }
@@ -99,6 +122,8 @@ static enum tide_err show_capture(const struct tide_arguments *arguments, const 
   struct tide_looking looking = {0};
   struct tide_wish wish = {.sort = -1, .by = (enum tide_by)arguments->by};
   const struct tide_residence *table = NULL;
+  if (arguments->try_trim)
+    return tide_fail(diag, TIDE_ERR_USAGE, "--try-trim is for a process: tidemark maps PID");
   enum tide_err err = tide_looking_open(arguments, path, &wish, &looking, diag);
   if (err)
     return err;

@@ -6,6 +6,12 @@
 #include "model/residence_table.h"
 #include "view/view.h"
 
+// What malloc_trim(0) gave back when it was called.
+struct tide_residence_tried {
+  uint64_t rss_before, rss_after, took_ns;
+  uint64_t left_bytes; // mapped for the call, and not taken away
+};
+
 struct tide_residence_subject {
   const struct tide_residence *residence;
   uint32_t pid;
@@ -13,6 +19,7 @@ struct tide_residence_subject {
   const struct tide_image *image; // of a capture, whose table it is; NULL: of a process, now
   struct tide_view *view;         // through which its sites have names; NULL: none are known
   size_t n_rows;                  // of each list
+  const struct tide_residence_tried *tried; // NULL: nobody asked for it
 };
 
 void tide_residence_write(const struct tide_screen *screen,
@@ -84,6 +91,7 @@ struct tide_residence_list {
 
 enum tide_residence_note {
   TIDE_RESIDENCE_NOTE_FREE,
+  TIDE_RESIDENCE_NOTE_TRIED,
   TIDE_RESIDENCE_NOTE_BESIDE,
   TIDE_RESIDENCE_NOTE_MISSED,
   TIDE_RESIDENCE_NOTE_LIMITS,

@@ -37,6 +37,17 @@ static void write_heap(struct tide_json *json, const struct tide_residence *resi
   tide_json_close_object(json);
 }
 
+static void write_tried(struct tide_json *json, const struct tide_residence_tried *tried)
+{
+  tide_json_key(json, "tried");
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "rss_before", tried->rss_before);
+  tide_json_put_u64(json, "rss_after", tried->rss_after);
+  tide_json_put_u64(json, "took_ns", tried->took_ns);
+  tide_json_put_u64(json, "left_bytes", tried->left_bytes);
+  tide_json_close_object(json);
+}
+
 static void write_arenas(struct tide_json *json, const struct tide_residence *residence)
 {
   tide_json_key(json, "arenas");
@@ -145,6 +156,8 @@ void tide_residence_json_write(struct tide_sink *sink, const struct tide_residen
   tide_json_put_u64(&json, "huge", residence->huge);
   tide_json_put_u64(&json, "huge_pool", residence->huge_pool);
   write_heap(&json, residence);
+  if (subject->tried)
+    write_tried(&json, subject->tried);
   write_arenas(&json, residence);
   write_map(&json, residence);
   write_places(&json, subject);

@@ -121,6 +121,27 @@ struct user_regs_struct tide_regs_at_call(const struct user_regs_struct *regs, u
   return at;
 }
 
+// ---- a function of the process ----
+//
+// Left out: nothing here could try it, as qemu-user has no ptrace.
+
+long tide_regs_waiting(const struct user_regs_struct *regs, uint64_t *ret_second)
+{
+  (void)regs;
+  *ret_second = 0;
+  return -1;
+}
+
+size_t tide_regs_write_borrowed(const struct user_regs_struct *regs,
+                                const struct tide_borrowed_call *call, uint8_t *code, size_t size)
+{
+  (void)regs;
+  (void)call;
+  (void)code;
+  (void)size;
+  return 0;
+}
+
 // ---- a pause ----
 //
 // getpid(), whose result nobody looks at.

@@ -145,6 +145,68 @@ struct user_regs_struct tide_regs_at_call(const struct user_regs_struct *regs, u
   return at;
 }
 
+// ---- a function of the process ----
+
+long tide_regs_waiting(const struct user_regs_struct *regs, uint64_t *ret_second)
+{
+  long error = in_syscall(regs) ? -(long)regs->rax : 0;
+  bool waits = error == RESTART_SYS || error == RESTART_NO_INTR || error == RESTART_NO_HAND ||
+               error == RESTART_BLOCK;
+  *ret_second = regs->rsi;
+  return waits ? (long)regs->orig_rax : -1;
+}
+
+static uint8_t *put_bytes(uint8_t *code, const void *bytes, size_t n)
+{
+  memcpy(code, bytes, n);
+  return code + n;
+}
+
+// A function keeps rbx, rbp and r12 to r15, and what it does with floating point is within the
+// reach of fxsave: libc's code for every machine uses no wider registers, and leaves their upper
+// parts alone.
+static uint8_t *put_function_call(uint8_t *p, const struct tide_borrowed_call *call)
+{
+  p = put_mov(p, RSP, call->stack_top);
+  p = put_mov(p, RAX, call->save);
+  p = put_bytes(p, "\x48\x0f\xae\x00", 4); // fxsave64 (%rax)
+  p = put_bytes(p, "\xfc\x31\xff", 3);     // cld; xor %edi, %edi
+  p = put_mov(p, RAX, call->function);
+  p = put_bytes(p, "\xff\xd0", 2); // call *%rax
+  p = put_mov(p, RCX, call->result);
+  p = put_bytes(p, "\x89\x01", 2); // mov %eax, (%rcx)
+  p = put_mov(p, RCX, call->save);
+  p = put_bytes(p, "\x48\x0f\xae\x09", 4); // fxrstor64 (%rcx)
+  p = put_mov(p, RCX, call->done);
+  return put_bytes(p, "\xc7\x01\x01\0\0\0", 6); // movl $1, (%rcx)
+}
+
+enum { FUNCTION_CALL_MAX = 7 * MOV_BYTES + 32, FLAGS_BYTES = 6, BACK_MOVES = 10 };
+
+size_t tide_regs_write_borrowed(const struct user_regs_struct *regs,
+                                const struct tide_borrowed_call *call, uint8_t *code, size_t size)
+{
+  struct user_regs_struct back = as_resumed(regs);
+  uint32_t flags = (uint32_t)back.eflags;
+  if (FUNCTION_CALL_MAX + FLAGS_BYTES + BACK_MOVES * MOV_BYTES + JUMP_BYTES > size)
+    return 0;
+  uint8_t *p = put_function_call(code, call);
+  *p++ = 0x68; // push $flags
+  p = put_bytes(p, &flags, sizeof flags);
+  *p++ = 0x9d; // popf
+  const struct {
+    enum reg reg;
+    uint64_t value;
+  } used[BACK_MOVES] = {{RAX, back.rax}, {RCX, back.rcx}, {RDX, back.rdx}, {RSI, back.rsi},
+                        {RDI, back.rdi}, {R8, back.r8},   {R9, back.r9},   {R10, back.r10},
+                        {R11, back.r11}, {RSP, back.rsp}};
+  for (size_t i = 0; i < BACK_MOVES; i++)
+    p = put_mov(p, used[i].reg, used[i].value);
+  p = put_bytes(p, JUMP_BY_NEXT, sizeof JUMP_BY_NEXT);
+  p = put_bytes(p, &back.rip, sizeof back.rip);
+  return (size_t)(p - code);
+}
+
 // ---- a pause ----
 //
 // getpid(), whose result nobody looks at.
