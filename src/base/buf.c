@@ -155,16 +155,17 @@ uint64_t tide_cursor_u64(struct tide_cursor *c)
 uint64_t tide_cursor_long_varint(struct tide_cursor *c)
 {
   uint64_t v = 0;
-  for (unsigned shift = 0;; shift += 7) {
-    const uint8_t *p = tide_cursor_bytes(c, 1);
-    if (!p)
-      return 0;
-    if (shift == 63 && *p > 1) {
-      c->bad = true;
-      return 0;
-    }
-    v |= (uint64_t)(*p & 0x7f) << shift;
-    if (!(*p & 0x80))
+  const uint8_t *p = c->at;
+  for (unsigned shift = 0; !c->bad && p < c->end; shift += 7) {
+    uint8_t byte = *p++;
+    if (shift == 63 && byte > 1)
+      break;
+    v |= (uint64_t)(byte & 0x7f) << shift;
+    if (!(byte & 0x80)) {
+      c->at = p;
       return v;
+    }
   }
+  c->bad = true;
+  return 0;
 }

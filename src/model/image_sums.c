@@ -352,7 +352,11 @@ uint64_t *tide_site_reserve_buckets(struct tide_image *image, struct tide_site *
   }
   site->first_count = all->n;
   all->n += n;
-  return memset(all->items + site->first_count, 0, n * sizeof *all->items);
+  uint64_t *counts = all->items + site->first_count;
+  counts[0] = counts[n - 1] = 0; // there are seldom more
+  if (n > 2)
+    memset(counts + 1, 0, (n - 2) * sizeof *counts);
+  return counts;
 }
 
 static uint64_t mask_of(const uint64_t *buckets, unsigned n)

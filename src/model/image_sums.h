@@ -78,11 +78,19 @@ static inline uint64_t *tide_site_counts(const struct tide_image *image,
 {
   return site->size_mask || site->life_mask ? image->counts.items + site->first_count : NULL;
 }
+// Masks have few bits, mostly one, and without an instruction for it a count of bits is a call.
+static inline unsigned tide_mask_bits(uint64_t mask)
+{
+  unsigned n = 0;
+  for (; mask; mask &= mask - 1)
+    n++;
+  return n;
+}
 static inline unsigned tide_site_n_sizes(const struct tide_site *site)
 {
-  return (unsigned)__builtin_popcount(site->size_mask);
+  return tide_mask_bits(site->size_mask);
 }
 static inline unsigned tide_site_n_counts(const struct tide_site *site)
 {
-  return tide_site_n_sizes(site) + (unsigned)__builtin_popcountll(site->life_mask);
+  return tide_site_n_sizes(site) + tide_mask_bits(site->life_mask);
 }

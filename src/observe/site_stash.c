@@ -71,7 +71,7 @@ uint32_t tide_site_stash_put(struct tide_site_stash *stash, const struct tide_im
   tell_times_apart(words, image);
   put_words(out, words);
   const uint64_t *counts = tide_site_counts(image, site);
-  for (unsigned k = 0; k < tide_site_n_counts(site); k++)
+  for (unsigned k = 0, n_counts = tide_site_n_counts(site); k < n_counts; k++)
     tide_buf_varint(out, counts[k]);
   while (out->n % UNIT)
     tide_buf_u8(out, 0);
@@ -96,7 +96,7 @@ uint32_t tide_site_stash_get(const struct tide_site_stash *stash, uint32_t place
 #include "model/numbers.def"
   };
   uint64_t *counts = tide_site_reserve_buckets(image, ret_site);
-  for (unsigned k = 0; k < tide_site_n_counts(ret_site); k++)
+  for (unsigned k = 0, n_counts = tide_site_n_counts(ret_site); k < n_counts; k++)
     counts[k] = tide_cursor_varint(&in);
   size_t next = (size_t)(in.at - stash->bytes.data);
   return (uint32_t)((next + UNIT - 1) / UNIT);

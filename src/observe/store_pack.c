@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One walk over a store puts every row away in a few bytes (site_stash.h), with sums and ranks; no
-// cell is read twice, so the numbers fit each other though the target runs on. Then
-//  1. in the order of the ranks, 2,048 rows at a time become a part of the file;
-//  2. what the snapshots need of each stack is summed up.
+// One walk over a store puts every row away in a few bytes (site_stash.h), with sums, ranks and
+// what the snapshots need of its stack; no cell is read twice, so the numbers fit each other though
+// the target runs on. Then, in the order of the ranks, 2,048 rows at a time become a part of the
+// file.
 #include "observe/store_read.h"
 
 #include "base/alloc.h"
@@ -61,6 +61,19 @@ static void add_to_sums(struct tide_image_sums *sums, const struct tide_site *si
       (int64_t)((uint64_t)sums->resized_bytes + site->b_resize_new - site->b_resize_old);
 }
 
+static struct tide_pack_stack stack_of(const struct tide_site *site)
+{
+  return (struct tide_pack_stack){
+      .stack = site->stack,
+      .peak_bytes = site->peak_bytes,
+      .peak_blocks = site->peak_blocks,
+      .end_bytes = (int64_t)(site->b_alloc - site->b_free),
+      .end_blocks = (int64_t)(site->n_alloc - site->n_free),
+      .n_alloc = site->n_alloc,
+      .b_alloc = site->b_alloc,
+  };
+}
+
 static void put_away(struct packing *p, const struct tide_site *site)
 {
   uint32_t place = tide_site_stash_put(&p->stash, p->r.image, site);
@@ -71,6 +84,8 @@ static void put_away(struct packing *p, const struct tide_site *site)
   TIDE_GROW(p->ranks, p->n_ranks, p->cap_ranks);
   p->ranks[p->n_ranks++] = (struct tide_rank){
       .peak_bytes = site->peak_bytes, .b_alloc = site->b_alloc, .stack = site->stack, .row = place};
+  struct tide_pack_stack stack = stack_of(site);
+  tide_pack_stack_add(&p->pack->stacks, &stack);
 }
 
 static void take_block(void *context, const struct tide_cell_block *block)
@@ -105,14 +120,17 @@ static uint32_t take_out(struct packing *p, uint32_t place, struct tide_site *re
   return next;
 }
 
-// The peak turned out to be now, so the shares are others than those that were ranked by.
+// The peak turned out to be now, so the shares are others than those that were ranked by. Stacks
+// are not joined yet: there is one for each rank, in the same order.
 static void rank_again(struct packing *p)
 {
-  struct tide_site site;
-  for (size_t i = 0; i < p->n_ranks; i++) {
-    p->r.image->counts.n = 0;
-    take_out(p, p->ranks[i].row, &site);
-    p->ranks[i].peak_bytes = site.peak_bytes;
+  struct tide_pack_stacks *stacks = &p->pack->stacks;
+  for (size_t i = 0; i < stacks->n; i++) {
+    struct tide_pack_stack stack = tide_pack_stack_at(stacks, i);
+    stack.peak_bytes = stack.end_bytes;
+    stack.peak_blocks = stack.end_blocks;
+    tide_pack_stack_set(stacks, i, &stack);
+    p->ranks[i].peak_bytes = stack.peak_bytes;
   }
 }
 
@@ -224,19 +242,6 @@ static void join_stacks(struct tide_pack_stack *to, const struct tide_pack_stack
   to->b_alloc += more->b_alloc;
 }
 
-static struct tide_pack_stack stack_of(const struct tide_site *site)
-{
-  return (struct tide_pack_stack){
-      .stack = site->stack,
-      .peak_bytes = site->peak_bytes,
-      .peak_blocks = site->peak_blocks,
-      .end_bytes = (int64_t)(site->b_alloc - site->b_free),
-      .end_blocks = (int64_t)(site->n_alloc - site->n_free),
-      .n_alloc = site->n_alloc,
-      .b_alloc = site->b_alloc,
-  };
-}
-
 static int by_stack(const void *left, const void *right)
 {
   const struct tide_pack_narrow *a = left, *b = right;
@@ -263,18 +268,6 @@ static void sort_stacks(struct tide_pack_stacks *stacks)
     tide_pack_stack_set(stacks, kept, &sum);
   }
   stacks->n = kept + 1;
-}
-
-static void find_stacks(struct packing *p)
-{
-  struct tide_site site;
-  for (uint32_t place = 0; tide_site_stash_has(&p->stash, place);) {
-    p->r.image->counts.n = 0;
-    place = take_out(p, place, &site);
-    struct tide_pack_stack stack = stack_of(&site);
-    tide_pack_stack_add(&p->pack->stacks, &stack);
-  }
-  sort_stacks(&p->pack->stacks);
 }
 
 static void drop_order(struct packing *p)
@@ -306,7 +299,7 @@ void tide_store_pack_image(struct tide_store_view *view, const struct tide_clock
   find_mixed(&p);
   pack_sites(&p);
   drop_order(&p);
-  find_stacks(&p);
+  sort_stacks(&p.pack->stacks);
   tide_site_stash_done(&p.stash);
   tide_buf_done(&p.raw);
   ZSTD_freeCCtx(p.zstd);

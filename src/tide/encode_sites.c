@@ -37,7 +37,7 @@ static void put_histograms(struct tide_buf *out, const struct tide_image *image,
   for (size_t i = 0; i < n; i++) {
     const struct tide_site *s = &rows[i];
     const uint64_t *counts = tide_site_counts(image, s);
-    for (unsigned k = 0; k < tide_site_n_counts(s); k++)
+    for (unsigned k = 0, n_counts = tide_site_n_counts(s); k < n_counts; k++)
       tide_buf_varint(out, counts[k]);
   }
 }
