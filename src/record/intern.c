@@ -80,43 +80,60 @@ static uint32_t find_node(struct tide_unwind_frame *f, uint64_t n, uint32_t root
   return node;
 }
 
-// New stacks come in rows. What another one misses in the caches, a line of the thread's index and
-// one of the nodes' table, is fetched at once: each takes as long as everything else together.
-static void prefetch_both(const struct tide_writer *w, const struct tide_unwind_frame *f,
-                          uint64_t n, uint32_t root)
+static uint32_t find_node_locked(struct tide_unwind_frame *f, uint64_t n, uint32_t root,
+                                 bool *ret_is_new)
 {
-  tide_writer_prefetch(w, f[n - 1].hash);
-  uint64_t known = n_known(f, n);
-  if (known < n)
-    tide_node_prefetch(known_node(f, known, root), node_frame(&f[known]));
+  tide_node_begin();
+  uint32_t node = find_node(f, n, root, ret_is_new);
+  tide_node_end();
+  if (*ret_is_new)
+    count_oddities(f, n, root);
+  return node;
+}
+
+// The thread's cell of a stack that its index does not have.
+static struct tide_cell *make_cell(struct tide_thread *t, const struct tide_unwind_frame *leaf,
+                                   uint32_t node, uint64_t from)
+{
+  struct tide_cell *c = tide_writer_cell_new(&t->writer, leaf->hash, node);
+  struct tide_owner *owner = c ? tide_owner_at((uint32_t)(c - tide_store.cells)) : NULL;
+  if (owner && !owner->t_first) {
+    owner->t_first = from >> TIDE_TICK_SHIFT;
+    owner->family = (leaf->key & TIDE_PC_TAG) >> TIDE_PC_TAG_SHIFT;
+  }
+  tide_cold_add(from);
+  tide_store_relaxed(&tide_store.header->cold_ticks, tide_cold_cycles >> TIDE_TICK_SHIFT);
+  return c;
+}
+
+// New stacks come in rows, so behind one its node is looked for first: a node that is new has no
+// cell. The line of the index where the cell will be put, which is in no cache, comes meanwhile.
+static struct tide_cell *intern_growing(struct tide_thread *t, struct tide_unwind_frame *f,
+                                        uint64_t n, uint32_t root)
+{
+  struct tide_unwind_frame *leaf = &f[n - 1];
+  tide_writer_prefetch(&t->writer, leaf->hash);
+  uint64_t from = tide_cycles();
+  bool is_new;
+  uint32_t node = find_node_locked(f, n, root, &is_new);
+  struct tide_cell *c = is_new ? NULL : tide_writer_find(&t->writer, leaf->hash);
+  t->writer.is_growing = !c;
+  return c ? c : make_cell(t, leaf, node, from);
 }
 
 struct tide_cell *tide_intern(struct tide_thread *t, struct tide_unwind_frame *f, uint64_t n,
                               uint32_t root)
 {
-  uint64_t hash = f[n - 1].hash;
   if (t->writer.is_growing)
-    prefetch_both(&t->writer, f, n, root);
-  struct tide_cell *c = tide_writer_find(&t->writer, hash);
-  t->writer.is_growing = !c;
+    return intern_growing(t, f, n, root);
+  struct tide_cell *c = tide_writer_find(&t->writer, f[n - 1].hash);
   if (TIDE_LIKELY(c))
     return c;
+  t->writer.is_growing = true;
   uint64_t from = tide_cycles();
   bool is_new;
-  tide_node_begin();
-  uint32_t node = find_node(f, n, root, &is_new);
-  tide_node_end();
-  if (is_new)
-    count_oddities(f, n, root);
-  c = tide_writer_cell_new(&t->writer, hash, node);
-  struct tide_owner *owner = c ? tide_owner_at((uint32_t)(c - tide_store.cells)) : NULL;
-  if (owner && !owner->t_first) {
-    owner->t_first = from >> TIDE_TICK_SHIFT;
-    owner->family = (f[n - 1].key & TIDE_PC_TAG) >> TIDE_PC_TAG_SHIFT;
-  }
-  tide_cold_add(from);
-  tide_store_relaxed(&tide_store.header->cold_ticks, tide_cold_cycles >> TIDE_TICK_SHIFT);
-  return c;
+  uint32_t node = find_node_locked(f, n, root, &is_new);
+  return make_cell(t, &f[n - 1], node, from);
 }
 
 // A depth limit keeps both ends: where the program came from, and who asked. The frames in between

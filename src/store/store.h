@@ -152,8 +152,6 @@ bool tide_nodes_attach(void); // no nodes yet in the store just attached; false:
 void tide_node_begin(void);
 uint32_t tide_node_get(uint32_t parent, uint64_t frame, uint32_t flags);
 void tide_node_end(void);
-// Fetches into the cache what a tide_node_get() will look at, without the lock.
-void tide_node_prefetch(uint32_t parent, uint64_t frame);
 
 // Thread slots. A slot belongs to one thread at a time and keeps its cells when it is handed on.
 uint32_t tide_slot_new(void);                              // 0: none left

@@ -33,7 +33,6 @@ static uint32_t node_of(const uint32_t *nodes, int shape, uint32_t i)
 {
   struct frame f = frame_of(shape, i);
   uint32_t parent = f.above == N_STACKS ? TIDE_NODE_ROOT_NONE : nodes[f.above];
-  tide_node_prefetch(parent, f.pc);
   tide_node_begin();
   uint32_t node = tide_node_get(parent, f.pc, 0);
   tide_node_end();
