@@ -147,8 +147,8 @@ void tide_boot_after_fork(struct tide_seat *seat)
 void tide_boot_in_fork_child(struct tide_seat *seat)
 {
   // Another handler, or a signal's, may have allocated before us: then all is done.
-  bool booted = tide_boot_state.gate && tide_boot_state.gate->alive && booted_pid == tide_sys_pid();
-  if (tide_boot_state.now != TIDE_BOOT_ON || booted)
+  if (tide_boot_state.now != TIDE_BOOT_ON || !tide_boot_state.gate ||
+      (tide_boot_state.gate->alive && booted_pid == tide_sys_pid()))
     return;
   unwiped = tide_boot_state.gate->alive;
   tide_boot_state.gate->alive = 0;

@@ -267,7 +267,7 @@ void tide_sys_adopt_map(void *p, size_t bytes)
 
 static void raise_limit(int resource, uint64_t bytes)
 {
-  struct rlimit limit;
+  struct rlimit limit = {0};
   if (tide_sys_failed(TIDE_SYS(SYS_prlimit64, 0, resource, 0, &limit)))
     return;
   if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_max - limit.rlim_cur < bytes)
