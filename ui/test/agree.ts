@@ -34,12 +34,9 @@ const LACKING: Record<string, string[]> = {
 
 function heldBy<T extends object>({ facts }: Model, members: T): T {
   const lacking = new Set(facts.image.lacks.flatMap((word) => LACKING[word] ?? []));
-  if (!facts.has.temporary_bytes) // a capture of an older format
-    ["temporary_bytes", "moved_bytes"].forEach((key) => lacking.add(key));
-  if (facts.totals.resized_new_bytes === undefined)
-    lacking.add("resized_new_bytes");
-  if (!facts.exactness.sampled?.every_bytes)
-    lacking.add("samples");
+  for (const { json, rule } of NUMBERS) // a capture of an older format, or one without samples
+    if (json && rule === "done" && !((json === "bytes" ? "allocated_bytes" : json) in facts.totals))
+      lacking.add(json);
   return Object.fromEntries(Object.entries(members).filter(([key]) => !lacking.has(key))) as T;
 }
 
