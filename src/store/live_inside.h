@@ -59,6 +59,11 @@ bool tide_table_is_used(uint64_t table, uint32_t i);
 // A place for a block that is to be written at once. False: there is none for it.
 bool tide_table_claim(uint64_t table, uint64_t key, uint64_t what, struct tide_place *ret_place);
 
+// Puts a block into a table that is nobody's yet, where its key is new. False: there is no place.
+bool tide_table_fill(uint64_t table, const struct tide_entry *e);
+// Will there be one for that block? In a packed table its kind is there then.
+bool tide_table_has_room(uint64_t table, uint64_t key, uint64_t what);
+
 // Is there room for a kind in a packed table? It is there then.
 bool tide_table_has_kind(uint64_t table, uint64_t what);
 uint32_t tide_table_kind_lines(uint64_t table);

@@ -13,6 +13,7 @@ enum {
   FINE_LINES = TIDE_LIVE_FINE_SLOTS / TIDE_LIVE_LANES,
   STRIDE = 8,       // one in so many slots is looked at where a guess will do
   KIND_BITS = 2048, // in which kinds are counted
+  KEY_WORDS = TIDE_LIVE_KEYS / 64,
   LINE_KINDS = TIDE_TABLE_LINE / sizeof(uint64_t),
 };
 
@@ -31,53 +32,23 @@ static uint64_t word_of(uint32_t lines, bool scattered)
   return (uint64_t)lines * TIDE_LIVE_LANES | how;
 }
 
-// What lives in a table and, at last, what is to come.
-struct blocks {
-  uint64_t table;
-  const struct tide_newcomer *more; // NULL: nobody
-  uint32_t n_slots, next;
-};
-
-static struct blocks blocks_of(uint64_t table, const struct tide_newcomer *more)
-{
-  return (struct blocks){table, more, tide_table_n_slots(table), 0};
-}
-
-static bool blocks_next(struct blocks *b, struct tide_entry *ret)
-{
-  const struct tide_live *slots =
-      b->table & TIDE_TABLE_PACKED ? NULL : TIDE_TABLE_ADDRESS(b->table);
-  for (; b->next < b->n_slots; b->next++) {
-    if (slots && !tide_load_relaxed(&slots[b->next].what))
-      continue; // most are empty
-    // The newcomer may have come before, and its end was not seen.
-    if (tide_table_entry(b->table, b->next, ret) && !(b->more && b->more->key == ret->key)) {
-      b->next++;
-      return true;
-    }
-  }
-  if (b->next > b->n_slots || !b->more)
-    return false;
-  b->next++;
-  *ret = (struct tide_entry){.key = b->more->key, .what = b->more->what};
-  return true;
-}
-
 // How many they are, where, and of how many kinds.
 struct census {
   uint32_t n, n_kinds;
-  uint32_t coarsest;    // the largest grain of which each has its own
-  uint64_t first, last; // keys
+  uint32_t coarsest;        // the largest grain of which each has its own
+  uint64_t first, last;     // keys
+  uint64_t keys[KEY_WORDS]; // a bit for each that there is
 };
 
-// keys: a bit for each that there is. Two to a grain are next to each other when the bits of finer
-// grains have been put together.
-static uint32_t coarsest_grain(uint64_t keys[TIDE_LIVE_KEYS / 64])
+// Two to a grain are next to each other when the bits of finer grains have been put together.
+static uint32_t coarsest_grain(const uint64_t of_all[KEY_WORDS])
 {
   static const uint64_t firsts[] = {0x5555555555555555, 0x1111111111111111, 0x0101010101010101,
                                     0x0001000100010001};
+  uint64_t keys[KEY_WORDS];
+  memcpy(keys, of_all, sizeof keys);
   for (uint32_t grain = 0; grain < TIDE_TABLE_GRAINS - 1; grain++)
-    for (uint32_t i = 0; i < TIDE_LIVE_KEYS / 64; i++) {
+    for (uint32_t i = 0; i < KEY_WORDS; i++) {
       uint64_t next = keys[i] >> (1u << grain);
       if (keys[i] & next & firsts[grain])
         return grain;
@@ -86,21 +57,34 @@ static uint32_t coarsest_grain(uint64_t keys[TIDE_LIVE_KEYS / 64])
   return TIDE_TABLE_GRAINS - 1;
 }
 
-static struct census take_census(uint64_t table, const struct tide_newcomer *more)
+static void count(struct census *c, uint64_t kinds[KIND_BITS / 64], uint64_t key, uint64_t what)
 {
-  struct census c = {0};
-  uint64_t kinds[KIND_BITS / 64] = {0}, keys[TIDE_LIVE_KEYS / 64] = {0};
-  struct blocks b = blocks_of(table, more);
-  for (struct tide_entry e; blocks_next(&b, &e); c.n++) {
-    uint32_t kind = tide_kind_hash(e.what) % KIND_BITS;
-    c.n_kinds += !(kinds[kind / 64] >> kind % 64 & 1);
-    kinds[kind / 64] |= 1ull << kind % 64;
-    keys[e.key / 64] |= 1ull << e.key % 64;
-    c.first = c.n && c.first < e.key ? c.first : e.key;
-    c.last = c.n && c.last > e.key ? c.last : e.key;
+  uint32_t kind = tide_kind_hash(what) % KIND_BITS;
+  c->n_kinds += !(kinds[kind / 64] >> kind % 64 & 1);
+  kinds[kind / 64] |= 1ull << kind % 64;
+  c->keys[key / 64] |= 1ull << key % 64;
+  c->first = c->n && c->first < key ? c->first : key;
+  c->last = c->n && c->last > key ? c->last : key;
+  c->n++;
+}
+
+// Of what lives in a table and what is to come (NULL: nobody), which may have come before: then its
+// end was not seen.
+static void take_census(uint64_t table, const struct tide_newcomer *more, struct census *ret)
+{
+  const struct tide_live *slots = table & TIDE_TABLE_PACKED ? NULL : TIDE_TABLE_ADDRESS(table);
+  uint64_t kinds[KIND_BITS / 64] = {0};
+  struct tide_entry e;
+  *ret = (struct census){0};
+  for (uint32_t i = 0, n = tide_table_n_slots(table); i < n; i++) {
+    if (slots && !tide_load_relaxed(&slots[i].what))
+      continue; // most are empty
+    if (tide_table_entry(table, i, &e) && !(more && more->key == e.key))
+      count(ret, kinds, e.key, e.what);
   }
-  c.coarsest = coarsest_grain(keys);
-  return c;
+  if (more)
+    count(ret, kinds, more->key, more->what);
+  ret->coarsest = coarsest_grain(ret->keys);
 }
 
 // A slot for each and an eighth more: nearly all are at home then.
@@ -148,27 +132,38 @@ static bool roomy_is_given(uint32_t roomy, uint32_t lines)
   return true;
 }
 
-// Would all find room in a hashed table, in so many lines from home on?
-static bool fits(uint64_t from, const struct tide_newcomer *more, uint64_t to, uint32_t n_lines)
+// Takes a slot in so many lines from a key's home on. fill: slots taken in each.
+static bool take_room(uint8_t *fill, uint64_t table, uint64_t key, uint32_t n_lines)
 {
-  uint8_t fill[TIDE_TABLE_MAX_LINES] = {0};
-  struct blocks b = blocks_of(from, more);
-  for (struct tide_entry e; blocks_next(&b, &e);) {
-    struct tide_probe p = tide_probe_from(to, e.key);
-    bool room;
-    p.left = p.left < n_lines ? p.left : n_lines;
-    while (!(room = fill[p.line] < TIDE_LIVE_LANES) && tide_probe_next(&p))
-      ;
-    if (!room)
-      return false;
-    fill[p.line]++;
-  }
-  return true;
+  struct tide_probe p = tide_probe_from(table, key);
+  bool room;
+  p.left = p.left < n_lines ? p.left : n_lines;
+  while (!(room = fill[p.line] < TIDE_LIVE_LANES) && tide_probe_next(&p))
+    ;
+  fill[p.line] += room;
+  return room;
+}
+
+// Would all find room in a hashed table, in so many lines from home on? By rising key and the
+// newcomer last: copy_all() has another order, and the last word.
+static bool fits(const struct census *c, const struct tide_newcomer *more, uint64_t to,
+                 uint32_t n_lines)
+{
+  uint8_t fill[TIDE_TABLE_MAX_LINES];
+  memset(fill, 0, tide_table_n_lines(to));
+  for (uint32_t i = 0; i < KEY_WORDS; i++)
+    for (uint64_t left = c->keys[i]; left; left &= left - 1) {
+      uint64_t key = i * 64 + (uint64_t)__builtin_ctzll(left);
+      if (!(more && more->key == key) && !take_room(fill, to, key, n_lines))
+        return false;
+    }
+  return !more || take_room(fill, to, more->key, n_lines);
 }
 
 // The shape of a hashed table: its size, and whether it is scattered. The largest has a slot for
 // every key, so there always is one.
-static uint64_t hashed_shape(uint64_t from, const struct tide_newcomer *more, uint32_t lines)
+static uint64_t hashed_shape(const struct census *c, const struct tide_newcomer *more,
+                             uint32_t lines)
 {
   uint32_t least_loose = lines + lines / 8; // with less, only if nearly all are at home
   for (;; lines++) {
@@ -176,8 +171,7 @@ static uint64_t hashed_shape(uint64_t from, const struct tide_newcomer *more, ui
     for (int scattered = 0; scattered <= 1; scattered++) {
       uint64_t shape = word_of(lines, scattered);
       bool loose = lines >= least_loose;
-      if ((loose || !scattered) &&
-          fits(from, more, shape, loose ? TIDE_TABLE_MAX_PROBE : TIGHT_PROBE))
+      if ((loose || !scattered) && fits(c, more, shape, loose ? TIDE_TABLE_MAX_PROBE : TIGHT_PROBE))
         return shape;
       if (lines == TIDE_TABLE_MAX_LINES)
         return shape;
@@ -208,22 +202,19 @@ static uint64_t packed_shape(uint64_t from, const struct tide_newcomer *more,
   return named && tide_table_n_lines(shape) <= most ? shape : 0;
 }
 
-// All of them, into a table that is nobody's yet. False: not all found room.
-static bool copy_all(uint64_t from, uint64_t to)
+// All of them, into a table that is nobody's yet, but for the newcomer: if that is here already,
+// its end was not seen. False: not all found room, or that would not.
+static bool copy_all(uint64_t from, const struct tide_newcomer *more, uint64_t to)
 {
-  struct blocks b = blocks_of(from, NULL);
-  bool all = true;
-  for (struct tide_entry e; blocks_next(&b, &e);) {
-    struct tide_place place;
-    if (tide_table_claim(to, e.key, e.what, &place))
-      tide_live_put_at(&place, (struct tide_live){e.what, e.when});
-    else
-      all = false;
-  }
-  return all;
+  struct tide_entry e;
+  for (uint32_t i = 0, n = tide_table_n_slots(from); i < n; i++)
+    if (tide_table_is_used(from, i) && tide_table_entry(from, i, &e) &&
+        !(more && more->key == e.key) && !tide_table_fill(to, &e))
+      return false;
+  return !more || tide_table_has_room(to, more->key, more->what);
 }
 
-// A table of that shape with what lives in another; 0: no memory, or no room for all kinds.
+// A table of that shape with what lives in another; 0: no memory, or no room for all.
 static uint64_t table_new(uint64_t shape, uint64_t from, const struct tide_newcomer *more)
 {
   void *memory = tide_table_new(tide_table_n_lines(shape));
@@ -231,9 +222,8 @@ static uint64_t table_new(uint64_t shape, uint64_t from, const struct tide_newco
   if (!memory)
     return 0;
   uint64_t table = shape | (uint64_t)memory << 16;
-  bool all = copy_all(from, table);
-  if (!(shape & TIDE_TABLE_PACKED) || (all && (!more || tide_table_has_kind(table, more->what))))
-    return table; // what is missing a thread that was held up has just put there
+  if (copy_all(from, more, table))
+    return table;
   tide_table_free(memory, tide_table_n_lines(shape));
   return 0;
 }
@@ -250,7 +240,8 @@ static uint32_t lines_with_ended(uint64_t old, uint32_t lines)
 
 static uint64_t replacement(uint64_t old, const struct tide_newcomer *more)
 {
-  struct census c = take_census(old, more);
+  struct census c;
+  take_census(old, more, &c);
   uint32_t hashed = more ? lines_with_ended(old, lines_wanted(&c)) : lines_for(c.n);
   uint64_t shape = packed_shape(old, more, &c, hashed), table = 0;
   bool spaced = c.coarsest >= (tide_live_map.apart ? 2 : 1); // as a direct table asks for
@@ -260,8 +251,11 @@ static uint64_t replacement(uint64_t old, const struct tide_newcomer *more)
     table = table_new(shape, old, more);
   if (table)
     return table;
-  shape = hashed_shape(old, more, hashed);
-  return table_new(spaced ? shape : shape & ~TIDE_TABLE_DIRECT, old, more);
+  for (; !table && hashed <= TIDE_TABLE_MAX_LINES; hashed = tide_table_n_lines(shape) + 1) {
+    shape = hashed_shape(&c, more, hashed);
+    table = table_new(spaced ? shape : shape & ~TIDE_TABLE_DIRECT, old, more);
+  }
+  return table;
 }
 
 bool tide_live_rebuild(struct tide_station *self, uint64_t *region,
@@ -300,8 +294,10 @@ static void look_back(struct tide_station *s)
 {
   uint64_t table = s->opened ? tide_live_enter(s, s->opened) : 0;
   if (tide_table_is_open(table)) {
-    struct census c = take_census(table, NULL);
+    struct census c;
+    take_census(table, NULL, &c);
     s->lines = lines_for(n_used(table, 1));
+    s->scattered = table & TIDE_TABLE_SCATTERED;
     s->packed = (uint32_t)packed_shape(table, NULL, &c, s->lines);
   }
   tide_live_leave(s);
@@ -330,12 +326,14 @@ bool tide_live_table_first(struct tide_station *s, uint64_t *region)
     glance_back(s);
   else
     look_back(s);
-  uint64_t shape = word_of(tide_table_lines(s->lines), false), none = 0;
+  // Scattered blocks are near their homes if there are more slots than blocks.
+  uint32_t lines = s->scattered ? s->lines + s->lines / 8 : s->lines;
+  uint64_t shape = word_of(tide_table_lines(lines), s->scattered), none = 0;
   if (roomy_is_given(roomy_lines(), s->packed ? tide_table_n_lines(s->packed) : s->lines))
     shape = word_of(roomy_lines(), false);
   else if (s->packed)
     shape = s->packed;
-  uint32_t lines = tide_table_n_lines(shape);
+  lines = tide_table_n_lines(shape);
   void *memory = tide_table_new(lines);
   uint64_t word = tide_table_opened(shape | (uint64_t)memory << 16);
   tide_live_note_refusal(memory);

@@ -109,22 +109,31 @@ static struct tide_live *slot_of_key(uint64_t table, uint64_t key)
   return NULL;
 }
 
-static bool claim_slot(struct tide_live *slot, uint64_t key)
+// In a line: the slot of a key, or else an empty one, which it becomes; NULL: all are others'.
+static struct tide_live *slot_in_line(struct tide_live *line, uint64_t key)
 {
-  return !tide_load_relaxed(&slot->when) && tide_live_claim_slot(slot, key);
+  for (;;) {
+    struct tide_live *empty = NULL;
+    for (int i = TIDE_LIVE_LANES - 1; i >= 0; i--) {
+      uint64_t when = tide_load_relaxed(&line[i].when);
+      if (tide_when_is_of(when, key))
+        return &line[i];
+      empty = when ? empty : &line[i];
+    }
+    if (!empty || tide_live_claim_slot(empty, key))
+      return empty; // else another thread was first there
+  }
 }
 
-// A slot for a key that is not in the table; NULL: there is none near its home.
-static struct tide_live *claim_near(uint64_t table, uint64_t key)
+// Lines fill up in turn and never lose keys: behind one with an empty slot no key is that was here
+// before. NULL: there is no room near its home.
+static struct tide_live *slot_near(uint64_t table, uint64_t key)
 {
   struct tide_probe p = tide_probe_from(table, key);
-  do {
-    struct tide_live *line = line_at(table, &p);
-    for (int i = 0; i < TIDE_LIVE_LANES; i++)
-      if (claim_slot(&line[i], key))
-        return &line[i];
-  } while (tide_probe_next(&p));
-  return NULL;
+  struct tide_live *slot;
+  while (!(slot = slot_in_line(line_at(table, &p), key)) && tide_probe_next(&p))
+    ;
+  return slot;
 }
 
 // In a direct table, what is in a key's home has ended.
@@ -132,10 +141,9 @@ static bool hashed_claim(uint64_t table, uint64_t key, struct tide_live **ret_sl
 {
   struct tide_live *slot = tide_live_home(table, key);
   // A home that is empty was never asked for: its key is nowhere else.
-  if (!(table & TIDE_TABLE_DIRECT) && !claim_slot(slot, key) && !(slot = slot_of_key(table, key)))
-    slot = claim_near(table, key);
-  *ret_slot = slot;
-  return slot;
+  bool at_home = table & TIDE_TABLE_DIRECT ||
+                 (!tide_load_relaxed(&slot->when) && tide_live_claim_slot(slot, key));
+  return (*ret_slot = at_home ? slot : slot_near(table, key));
 }
 
 bool tide_table_claim(uint64_t table, uint64_t key, uint64_t what, struct tide_place *ret_place)
@@ -143,6 +151,39 @@ bool tide_table_claim(uint64_t table, uint64_t key, uint64_t what, struct tide_p
   ret_place->table = table;
   return table & TIDE_TABLE_PACKED ? packed_claim(table, key, what, &ret_place->word)
                                    : hashed_claim(table, key, &ret_place->slot);
+}
+
+// As slot_near() does it, where nobody else is and the key is new.
+static struct tide_live *empty_slot(uint64_t table, uint64_t key)
+{
+  struct tide_live *home = tide_live_home(table, key);
+  if (!home->when || table & TIDE_TABLE_DIRECT)
+    return home;
+  struct tide_probe p = tide_probe_from(table, key);
+  do {
+    struct tide_live *line = line_at(table, &p);
+    for (int i = 0; i < TIDE_LIVE_LANES; i++)
+      if (!line[i].when)
+        return &line[i];
+  } while (tide_probe_next(&p));
+  return NULL;
+}
+
+bool tide_table_fill(uint64_t table, const struct tide_entry *e)
+{
+  struct tide_place place;
+  if (!(table & TIDE_TABLE_PACKED))
+    place = (struct tide_place){.slot = empty_slot(table, e->key), .table = table};
+  else if (!tide_table_claim(table, e->key, e->what, &place))
+    place.slot = NULL;
+  if (place.slot)
+    tide_live_put_at(&place, (struct tide_live){e->what, e->when});
+  return place.slot;
+}
+
+bool tide_table_has_room(uint64_t table, uint64_t key, uint64_t what)
+{
+  return table & TIDE_TABLE_PACKED ? tide_table_has_kind(table, what) : !!empty_slot(table, key);
 }
 
 bool tide_table_has_kind(uint64_t table, uint64_t what)
