@@ -328,7 +328,8 @@ SECTIONS = [
     ("looks", "A look at where the memory is",
      "`tidemark maps` of a process that holds its blocks and then a random half of them: processor "
      "time and peak memory of the look. Of a recording they are at most a fiftieth of a core and "
-     "a quarter of a second that a run has to begin with.", looks_lines),
+     "what a run has to begin with, a quarter of a second for programs that wait and a sixteenth "
+     "for those that work.", looks_lines),
     ("threads", "Threads",
      "Each holds 64 blocks of 16 to 1,000 bytes and replaces a random one, a million times in all: "
      "nanoseconds of wall time per replacement, on all cores. How well the peak is known is the "

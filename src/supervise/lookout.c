@@ -19,6 +19,7 @@
 #define MS UINT64_C(1000000)
 #define MIB (UINT64_C(1) << 20)
 #define CREDIT_NS (250 * MS)
+#define BUSY_CREDIT_NS (CREDIT_NS / 4)
 #define SHARE 50u              // of a core: one in so many
 #define FIRST_BYTES (16 * MIB) // from there on a newcomer is looked at; a smaller one
 #define FIRST_NS (200 * MS)    // when it is so old
@@ -157,6 +158,14 @@ static void note_moves(struct tide_lookout_tables *tables, const struct tide_loo
   tables->still_bytes = image->rss_bytes;
   tables->still_live = image->live_bytes;
   tables->still_ns = now_ns;
+  tables->still_cpu_ns = image->cpu_ns;
+}
+
+// Has it waited for the most part, since it stands still?
+static bool has_waited(const struct tide_lookout_tables *tables,
+                       const struct tide_lookout_image *image, uint64_t now_ns)
+{
+  return image->cpu_ns && image->cpu_ns - tables->still_cpu_ns < (now_ns - tables->still_ns) / 8;
 }
 
 // What a small process took tells little of a large one: most of it may be what any look takes.
@@ -186,10 +195,11 @@ bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_loo
     return is_new || is_time;
   if (!is_new && !(is_time && is_first))
     return false;
-  if (now_ns - tables->still_ns >= STILL_NS + 2 * expected_ns)
+  bool is_still = now_ns - tables->still_ns >= STILL_NS + 2 * expected_ns;
+  if (is_still && has_waited(tables, image, now_ns))
     return after_ns <= earned_ns + CREDIT_NS;
   bool has_doubled = is_large && image->rss_bytes / 2 >= tables->seen_bytes;
-  return has_doubled && after_ns <= earned_ns + CREDIT_NS / 4;
+  return (is_still || has_doubled) && after_ns <= earned_ns + BUSY_CREDIT_NS;
 }
 
 void tide_lookout_note_look(struct tide_lookout_tables *tables,

@@ -5,10 +5,11 @@
 // One takes 0.1 to 0.7 seconds of a core for each gigabyte, so a thread of its own does it, one at
 // a time, and the timeline goes on. Of an image they are taken when its RSS has grown by an eighth
 // since the last, or its heap has changed by as much, and now and then besides. In all they take a
-// fiftieth of a core at most, and 250 ms that a run has to begin with. That is spent once both
-// stand still, as a table of a program that grows is soon out of date; a quarter of it goes to
-// those that never do, each time that they have doubled. Tables are thinned out like snapshots; the
-// one of the most memory stays.
+// fiftieth of a core at most, and what a run has to begin with. That is 250 ms for programs that
+// wait while both stand still: nobody is held up. Those that work meanwhile feel it in their caches
+// and on their cores, so a quarter of it is theirs, once both stand still or each time that they
+// have doubled: a table of a program that grows is soon out of date. Tables are thinned out like
+// snapshots; the one of the most memory stays.
 #pragma once
 #include "model/residence_table.h"
 
@@ -19,6 +20,7 @@ struct tide_lookout_tables {    // of one image
   size_t n;
   uint64_t seen_bytes, seen_live;             // RSS, and the heap, when the last one was asked for
   uint64_t still_bytes, still_live, still_ns; // neither has moved much from these since then
+  uint64_t still_cpu_ns;                      // what it had worked by then
   uint64_t next_ns, interval_ns; // when the next is due without growth, at the earliest
 };
 
@@ -36,6 +38,7 @@ struct tide_lookout_image {
   uint32_t number, pid;
   int pid_fd, store_fd;           // the caller's
   uint64_t rss_bytes, live_bytes; // now
+  uint64_t cpu_ns;                // that it has worked; 0: not known
 };
 
 // Shall one be taken now? Notes what the image does; ask at every sample.

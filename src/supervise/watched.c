@@ -13,6 +13,7 @@
 
 #include <poll.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define RETRY_NS UINT64_C(1000000) // a newcomer that has not begun to write; then less often
@@ -183,6 +184,16 @@ void tide_watch_collect_table(struct tide_watch *watch)
   tide_residence_done(&table);
 }
 
+// What all threads of a process have worked; 0: not known.
+static uint64_t cpu_ns_of(uint32_t pid)
+{
+  struct timespec spent;
+  clockid_t clock;
+  if (clock_getcpuclockid((pid_t)pid, &clock) || clock_gettime(clock, &spent))
+    return 0;
+  return (uint64_t)spent.tv_sec * 1000000000 + (uint64_t)spent.tv_nsec;
+}
+
 static void consider_table(struct tide_watch *watch, struct tide_watched *w, uint64_t time_ns)
 {
   const struct tide_sampler *s = &w->sampler;
@@ -196,6 +207,7 @@ static void consider_table(struct tide_watch *watch, struct tide_watched *w, uin
       .store_fd = w->view.fd,
       .rss_bytes = tick->rss_bytes,
       .live_bytes = (uint64_t)tick->live_bytes,
+      .cpu_ns = cpu_ns_of(w->visit.pid),
   };
   tide_lookout_consider(watch->lookout, &w->tables, &image, time_ns);
 }

@@ -27,6 +27,7 @@
 struct program {
   uint64_t (*rss)(uint64_t now_ns);
   uint64_t ns_per_mib, fixed_ns;
+  bool works; // else it waits
 };
 
 struct looks {
@@ -42,10 +43,11 @@ static struct looks watch(struct program program, uint64_t for_ns)
   struct looks looks = {0};
   for (uint64_t now = TICK; now <= for_ns; now += TICK) {
     uint64_t rss = program.rss(now), cost = rss / MIB * program.ns_per_mib + program.fixed_ns;
-    struct tide_lookout_image image = {.rss_bytes = rss, .live_bytes = rss / 2};
+    struct tide_lookout_image image = {
+        .rss_bytes = rss, .live_bytes = rss / 2, .cpu_ns = program.works ? now : MS};
     if (!tide_lookout_is_due(&purse, &tables, &image, now))
       continue;
-    assert_true(purse.spent_ns <= now / 50 + 250 * MS);
+    assert_true(purse.spent_ns <= now / 50 + (program.works ? 62 : 250) * MS);
     tide_lookout_note_look(&tables, &image, now);
     tide_lookout_note_cost(&purse, rss, cost);
     looks.n++;
@@ -121,6 +123,16 @@ static void one_that_never_stands_still_is_looked_at_when_it_doubled(void **stat
   assert_true(looks.most_bytes >= 50 * MIB);
 }
 
+// A hundred milliseconds for each: more than those who work are charged before it was earned.
+static void one_that_works_on_is_looked_at_later(void **state)
+{
+  (void)state;
+  const struct program waits = {plateau, MS / 2}, works = {plateau, MS / 2, .works = true};
+  assert_int_equal(watch(waits, S).last_bytes, 200 * MIB);
+  assert_true(watch(works, S).last_bytes < 200 * MIB);
+  assert_int_equal(watch(works, 10 * S).last_bytes, 200 * MIB);
+}
+
 // Five seconds for each: not before it was earned.
 static void a_huge_one_waits(void **state)
 {
@@ -191,6 +203,7 @@ UNIT_TESTS(lookout_test)
       cmocka_unit_test(a_small_one_is_looked_at_once_it_is_old),
       cmocka_unit_test(one_that_stands_still_is_looked_at_there),
       cmocka_unit_test(one_that_never_stands_still_is_looked_at_when_it_doubled),
+      cmocka_unit_test(one_that_works_on_is_looked_at_later),
       cmocka_unit_test(a_huge_one_waits),
       cmocka_unit_test(one_is_taken_by_its_thread),
       cmocka_unit_test(one_that_is_gone_is_none),
