@@ -111,6 +111,20 @@ static bool has_fallen_since(const struct tide_subject *subject, const struct he
   return false;
 }
 
+// What was resident at most after the table, if that is so much more that the table does not tell
+// what is kept by then; else 0.
+static int64_t later_rss(const struct tide_subject *subject, const struct held *held)
+{
+  const struct tide_image *image = subject->image;
+  int64_t highest = 0;
+  for (size_t i = 0; held->table && i < image->n_ticks; i++) {
+    const struct tide_tick *tick = &image->ticks[i];
+    if (tick->time_ns > held->at_ns && is_usable(tick) && (int64_t)tick->rss_bytes > highest)
+      highest = (int64_t)tick->rss_bytes;
+  }
+  return highest > held->rss_bytes + held->rss_bytes / LATER_PART ? highest : 0;
+}
+
 // Kept for the last part of the run, as each table since then saw it. Tables are taken when the
 // heap has changed, so without a newer one it has not.
 static bool is_held_by_tables(const struct tide_subject *subject, struct held *ret_held)
@@ -163,6 +177,9 @@ static struct tide_finding *find_held(const struct tide_subject *subject, const 
                       (int64_t)(held->at_ns - subject->start_ns));
   if (!held->table)
     return finding;
+  int64_t later = later_rss(subject, held);
+  if (later)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_LATER_RSS_BYTES, later);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_FREE_BYTES, held->bytes);
   if (held->table->heap == TIDE_HEAP_GLIBC)
     tide_finding_tell(finding, TIDE_EVIDENCE_OF_TRIM_BYTES,

@@ -78,6 +78,7 @@ enum {
   KEPT_RSS_BYTES = 8 << 20,    // what find(1) keeps after a large directory is less
   KEPT_RSS_PART = 3,           // of the RSS, a third is free memory
   KEPT_RSS_TIME = 5,           // for a fifth of the run at least
+  LATER_PART = 4,              // more of the RSS than at the table: it may be kept, too, unseen
   USUAL_END_BYTES = 256 << 10, // malloc's threshold for giving its end back, and what it leaves
 
   ALIKE_PART = 20, // of the first of its rule: smaller findings of a rule are counted, not told

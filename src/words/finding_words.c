@@ -278,6 +278,9 @@ char *tide_finding_sentence(const struct tide_finding *finding, const struct tid
   TIDE_CLEANUP_FREE char *text = rules[finding->rule].sentence(&t);
   struct tide_buf all = {0};
   tide_buf_text(&all, text);
+  if (tide_finding_has(finding, TIDE_EVIDENCE_OF_LATER_RSS_BYTES))
+    tide_buf_printf(&all, "; later %s were resident, and nobody looked what more is kept of them",
+                    bytes_words(&t, TIDE_EVIDENCE_OF_LATER_RSS_BYTES));
   if (finding->n_alike)
     tide_buf_printf(&all, "; less of that in %zu more place%s", finding->n_alike,
                     finding->n_alike > 1 ? "s" : "");

@@ -312,6 +312,47 @@ static void nothing_breaks_on_any_numbers(void **state)
   }
 }
 
+// Two arenas keep 60 MiB free from an early table on; the RSS is as high to the end, or rises.
+static void check_table_of_rss(uint64_t later_bytes, bool is_stale)
+{
+  const uint64_t mib = 1 << 20;
+  struct tide_capture *capture = leaking(10);
+  struct tide_image *image = capture->images;
+  image->has_resident = true;
+  for (int i = 0; i < LOOKS; i++)
+    image->ticks[i].rss_bytes = i < LOOKS / 2 ? 70 * mib : later_bytes;
+  image->residences = tide_alloc(sizeof *image->residences);
+  image->n_residences = 1;
+  struct tide_residence *table = image->residences;
+  table->time_ns = RUN_MS * MS / 10;
+  table->rows[TIDE_RESIDENCE_FREE] = 60 * mib;
+  table->rows[TIDE_RESIDENCE_BLOCKS] = 10 * mib;
+  table->sum = 70 * mib;
+  table->heap = TIDE_HEAP_GLIBC;
+  table->has_recorder = true;
+  table->n_arenas = 2;
+  table->arenas = tide_alloc_array(2, sizeof *table->arenas);
+  for (int i = 0; i < 2; i++)
+    table->arenas[i] =
+        (struct tide_residence_arena){.is_main = !i, .in_use = 5 * mib, .free = 30 * mib};
+  struct judged j = judge(capture);
+  const struct tide_finding *found = NULL;
+  for (size_t i = 0; i < j.findings->n; i++)
+    if (j.findings->items[i].rule == TIDE_RULE_ARENAS)
+      found = &j.findings->items[i];
+  assert_non_null(found);
+  TIDE_CLEANUP_FREE char *text = tide_finding_sentence(found, j.naming, TIDE_STYLE_PLAIN);
+  assert_int_equal(strstr(text, "later 187.0 MiB were resident, and nobody looked") != NULL,
+                   is_stale);
+  judged_done(&j);
+}
+
+static void a_table_of_before_says_so(void **state)
+{
+  check_table_of_rss(UINT64_C(70) << 20, false);
+  check_table_of_rss(UINT64_C(187) << 20, true);
+}
+
 UNIT_TESTS(findings_test)
 {
   const struct CMUnitTest tests[] = {
@@ -325,6 +366,7 @@ UNIT_TESTS(findings_test)
       cmocka_unit_test(too_few_looks_are_said),
       cmocka_unit_test(few_looks_are_less_sure),
       cmocka_unit_test(little_of_the_memory_is_not_sure),
+      cmocka_unit_test(a_table_of_before_says_so),
       cmocka_unit_test(nothing_breaks_on_any_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
