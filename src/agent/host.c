@@ -46,8 +46,8 @@ static bool describe_image(struct tide_host_image *ret_image)
       .blocks_are_apart = face->blocks_are_apart,
       .is_supervised = true,
       .is_agent = true,
-      .is_partly_hooked = tide_agent_face.is_partly_hooked,
       .unhooked = face->unhooked,
+      .refused = face->refused,
       .follows_forks = face->door[0],
   };
   ret_image->argv = arguments(&ret_image->argc);

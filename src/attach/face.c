@@ -175,18 +175,6 @@ static void list_objects(const struct tide_outside *outside, struct tide_agent_f
       face->objects[n++] = tide_face_object(&outside->mappings[i]);
 }
 
-// Of what an allocator does; who cannot be hooked elsewhere costs pages or children, and is told
-// so.
-static bool is_partly_hooked(const struct tide_plan *plan)
-{
-  for (size_t i = 0; i < plan->n_refusals; i++) {
-    const struct tide_hookable *entry = &plan->refusals[i].entry;
-    if (entry->family != TIDE_FAMILY_PAGES && entry->role <= TIDE_ROLE_ARENA_FREE)
-      return true;
-  }
-  return false;
-}
-
 bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_options *options)
 {
   struct tide_agent_face *face = tide_face_of(a->agent);
@@ -207,7 +195,7 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
   snprintf(face->library, sizeof face->library, "%s", options->library ? options->library : "");
   list_tables(a, face);
   snprintf(face->allocator, sizeof face->allocator, "%s", allocator_path(plan));
-  face->is_partly_hooked = is_partly_hooked(plan);
+  tide_plan_refused(plan, face->refused, sizeof face->refused);
   tide_plan_unhooked(plan, face->unhooked, sizeof face->unhooked);
   face->blocks_are_apart = is_glibc_alone(plan);
   for (size_t i = 0; i < plan->n_patches; i++)

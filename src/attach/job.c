@@ -81,32 +81,6 @@ static enum tide_err look_at_process(struct tide_job *job, struct tide_diag *dia
   return TIDE_ERR_OK;
 }
 
-// Behind the allocators' functions: by the first of those the face names the allocator.
-static void plan_more(struct tide_job *job,
-                      void (*find)(const struct tide_loaded_list *, struct tide_hookables *))
-{
-  struct tide_hookables more;
-  find(&job->objects, &more);
-  tide_plan_add(job->outside, &more, &job->plan);
-  tide_hookables_done(&more);
-}
-
-// Pages alone are not what is asked for, but better than nothing where no allocator is known: the
-// capture says so. An allocator that cannot be hooked is a reason to refuse.
-static bool has_enough(const struct tide_plan *plan)
-{
-  bool maps = false, is_refused = false;
-  for (size_t i = 0; i < plan->n_patches; i++) {
-    const struct tide_hookable *entry = &plan->patches[i].entry;
-    if (entry->family != TIDE_FAMILY_PAGES && entry->role < TIDE_ROLE_MAP)
-      return true;
-    maps |= entry->role == TIDE_ROLE_MAP;
-  }
-  for (size_t i = 0; i < plan->n_refusals; i++)
-    is_refused |= plan->refusals[i].entry.family != TIDE_FAMILY_PAGES;
-  return maps && !is_refused;
-}
-
 static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
 {
   const char *why;
@@ -116,14 +90,9 @@ static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
     err = tide_agent_image_read(o->agent, &job->agent, diag);
   if (err)
     return err;
-  tide_hookables_find(&job->objects, &job->entries);
-  tide_plan_make(job->outside, &job->entries, &job->plan);
-  if (!has_enough(&job->plan))
+  tide_plan_make(job->outside, &job->objects, o->door, &job->plan);
+  if (tide_plan_sight(&job->plan) == TIDE_SIGHT_NOTHING)
     return no_allocator(job, diag);
-  plan_more(job, tide_hookables_find_vows);
-  plan_more(job, tide_hookables_find_loads);
-  if (o->door)
-    plan_more(job, tide_hookables_find_exec);
   if (!tide_attachment_init(&job->attachment, &job->plan, &job->agent, &job->tracer, job->outside,
                             &job->objects, &why))
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED, "cannot attach to process %u: %s", o->pid, why);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 
+#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,12 +174,21 @@ static struct tide_island_region *region_for(struct making *m, uint64_t at)
   return &plan->regions[plan->n_regions++];
 }
 
+static bool is_for_this_machine(const struct making *m)
+{
+  GElf_Ehdr header;
+  return gelf_getehdr(m->loaded->elf->elf, &header) && header.e_machine == m->displacer->machine;
+}
+
 static bool plan_function(struct making *m, uint8_t *code)
 {
   struct tide_patch *p = &m->patch;
   uint64_t n = function_bytes(m);
   // What follows a tiny function is decoded, never moved.
   size_t have = n < ALIGNED_BYTES ? ALIGNED_BYTES : n;
+  m->why = "it is for another kind of processor";
+  if (!is_for_this_machine(m))
+    return false;
   m->why = "its code cannot be read";
   if (!read_code(m, p->entry.at, code, have))
     return false;
@@ -227,16 +237,39 @@ void tide_plan_add(struct tide_outside *outside, const struct tide_hookables *en
         plan_entry(&m, &entries->all[i], code);
 }
 
-void tide_plan_make(struct tide_outside *outside, const struct tide_hookables *entries,
-                    struct tide_plan *ret_plan)
+static void plan_found(struct tide_outside *outside, const struct tide_loaded_list *objects,
+                       void (*find)(const struct tide_loaded_list *, struct tide_hookables *),
+                       struct tide_plan *plan)
+{
+  struct tide_hookables entries;
+  find(objects, &entries);
+  tide_plan_add(outside, &entries, plan);
+  tide_hookables_done(&entries);
+}
+
+// Allocators first: by the first of their functions the face names the allocator.
+void tide_plan_make(struct tide_outside *outside, const struct tide_loaded_list *objects,
+                    bool follows, struct tide_plan *ret_plan)
 {
   *ret_plan = (struct tide_plan){0};
-  tide_plan_add(outside, entries, ret_plan);
+  plan_found(outside, objects, tide_hookables_find, ret_plan);
+  plan_found(outside, objects, tide_hookables_find_vows, ret_plan);
+  plan_found(outside, objects, tide_hookables_find_loads, ret_plan);
+  if (follows)
+    plan_found(outside, objects, tide_hookables_find_exec, ret_plan);
+}
+
+// ---- what the plan would see ----
+
+static bool is_allocators(const struct tide_hookable *entry)
+{
+  return entry->role <= TIDE_ROLE_ARENA_FREE && entry->family != TIDE_FAMILY_PAGES;
 }
 
 static bool gives_blocks(const struct tide_hookable *entry)
 {
-  return entry->role < TIDE_ROLE_FREE && entry->family != TIDE_FAMILY_PAGES;
+  return is_allocators(entry) && entry->role != TIDE_ROLE_FREE &&
+         entry->role != TIDE_ROLE_ARENA_FREE;
 }
 
 static bool is_same_allocator(const struct tide_hookable *a, const struct tide_hookable *b)
@@ -267,6 +300,67 @@ void tide_plan_unhooked(const struct tide_plan *plan, char *to, size_t size)
   }
   if (first && n < size)
     snprintf(to + n, size - n, ": %s", first->why);
+}
+
+// Without it something of the heap may be missed.
+static bool is_missed(const struct tide_hookable *entry)
+{
+  return is_allocators(entry) || entry->role == TIDE_ROLE_LOADED;
+}
+
+static bool is_first_with_reason(const struct tide_plan *plan, size_t k)
+{
+  for (size_t i = 0; i < k; i++)
+    if (is_missed(&plan->refusals[i].entry) &&
+        !strcmp(plan->refusals[i].why, plan->refusals[k].why))
+      return false;
+  return true;
+}
+
+// "calloc, memalign: it begins with a call"
+static size_t put_with_reason(const struct tide_plan *plan, const char *why, char *to, size_t size)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < plan->n_refusals && n < size; i++) {
+    const struct tide_hookable *entry = &plan->refusals[i].entry;
+    if (is_missed(entry) && !strcmp(plan->refusals[i].why, why))
+      n += (size_t)snprintf(
+          to + n, size - n, "%s%s%s", n ? ", " : "", entry->name,
+          entry->role == TIDE_ROLE_LOADED ? " (the sign that libraries come later)" : "");
+  }
+  if (n < size)
+    n += (size_t)snprintf(to + n, size - n, ": %s", why);
+  return n;
+}
+
+void tide_plan_refused(const struct tide_plan *plan, char *to, size_t size)
+{
+  size_t n = 0;
+  *to = 0;
+  for (size_t i = 0; i < plan->n_refusals && n < size; i++)
+    if (is_missed(&plan->refusals[i].entry) && is_first_with_reason(plan, i)) {
+      n += (size_t)snprintf(to + n, size - n, "%s", n ? "; " : "");
+      if (n < size)
+        n += put_with_reason(plan, plan->refusals[i].why, to + n, size - n);
+    }
+}
+
+// Pages alone are not what is asked for, but better than nothing where no allocator is known. One
+// that is known and cannot be hooked is another matter.
+enum tide_sight tide_plan_sight(const struct tide_plan *plan)
+{
+  bool maps = false, sees_blocks = false, is_known = false, misses = false;
+  for (size_t i = 0; i < plan->n_patches; i++) {
+    sees_blocks |= is_allocators(&plan->patches[i].entry);
+    maps |= plan->patches[i].entry.role == TIDE_ROLE_MAP;
+  }
+  for (size_t i = 0; i < plan->n_refusals; i++) {
+    is_known |= is_allocators(&plan->refusals[i].entry);
+    misses |= is_missed(&plan->refusals[i].entry);
+  }
+  if (sees_blocks)
+    return misses ? TIDE_SIGHT_PART : TIDE_SIGHT_ALL;
+  return maps && !is_known ? TIDE_SIGHT_PAGES : TIDE_SIGHT_NOTHING;
 }
 
 void tide_plan_done(struct tide_plan *plan)

@@ -53,10 +53,12 @@ struct tide_plan {
   size_t n_regions, regions_cap;
 };
 
-// Plans for every entry. outside has its memory open, or else (to look at a process that may only
-// be read about) code is taken from the files. What the plan takes is claimed there.
-void tide_plan_make(struct tide_outside *outside, const struct tide_hookables *entries,
-                    struct tide_plan *ret_plan);
+// What of these objects is hooked and how, and what cannot be: all that an attach does, of
+// allocators first, then of what it needs to know besides. outside has its memory open, or else (to
+// look at what may only be read about, or does not run yet) code is taken from the files. What the
+// plan takes is claimed there. follows: execve, too.
+void tide_plan_make(struct tide_outside *outside, const struct tide_loaded_list *objects,
+                    bool follows, struct tide_plan *ret_plan);
 // The same of more entries, for a plan that is made.
 void tide_plan_add(struct tide_outside *outside, const struct tide_hookables *entries,
                    struct tide_plan *plan);
@@ -64,6 +66,19 @@ void tide_plan_add(struct tide_outside *outside, const struct tide_hookables *en
 // could not be, with the reason of the first: "malloc, calloc: it begins with a call"; "" when
 // there is none.
 void tide_plan_unhooked(const struct tide_plan *plan, char *to, size_t size);
+// Every function of an allocator that cannot be hooked, those with the same reason together, and
+// the loader's sign that libraries come, without which later ones are not seen; "": none.
+void tide_plan_refused(const struct tide_plan *plan, char *to, size_t size);
+
+// How much of what a process allocates would be seen.
+enum tide_sight {
+  TIDE_SIGHT_ALL,
+  TIDE_SIGHT_PART,    // tide_plan_refused() says what not
+  TIDE_SIGHT_PAGES,   // no allocator is known: what it maps alone
+  TIDE_SIGHT_NOTHING, // nor that, or an allocator that cannot be hooked and nothing else
+};
+enum tide_sight tide_plan_sight(const struct tide_plan *plan);
+
 void tide_plan_done(struct tide_plan *plan);
 
 const char *tide_patch_form_words(enum tide_patch_form form);

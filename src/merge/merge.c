@@ -207,6 +207,8 @@ static void set_identity(struct tide_merging *m)
   struct tide_image *image = m->image;
   image->exe = tide_strdup(known->exe ? known->exe : "");
   image->allocator = tide_strdup(first->allocator ? first->allocator : "");
+  for (size_t i = 0; i < m->n_parts && !image->refused; i++)
+    image->refused = m->parts[i]->refused ? tide_strdup(m->parts[i]->refused) : NULL;
   set_command(m);
   image->pid = m->n_parts == 1 ? first->pid : 0;
   image->ppid = m->n_parts == 1 ? first->ppid : 0;

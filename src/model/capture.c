@@ -64,6 +64,7 @@ void tide_image_done(struct tide_image *image)
   free(image->allocator);
   free(image->missed_later);
   free(image->unhooked);
+  free(image->refused);
   free(image->allocators);
   for (size_t i = 0; i < image->n_residences; i++)
     tide_residence_done(&image->residences[i]);

@@ -191,6 +191,7 @@ struct tide_image {
   char
       *missed_later; // a library that was loaded later and not hooked; NULL: none; while it is made
   char *unhooked;    // functions of an allocator that was not seen; NULL: none; while it is made
+  char *refused;     // functions of allocators that could not be hooked, and why; NULL: not known
   char *allocator;   // path of the library whose malloc was next, or exe: its own; "" for libc
   uint64_t start_ns, end_ns;
   enum tide_end_kind end_kind;

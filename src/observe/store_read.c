@@ -459,6 +459,13 @@ static char *missed_later(const struct tide_store_header *h)
   return text[0] || h->objects_changed != h->objects_answered ? tide_strdup(text) : NULL;
 }
 
+static char *optional_text(struct tide_store_view *view, uint64_t at)
+{
+  return at && at < view->areas.text.capacity
+             ? tide_store_view_text(view, (uint32_t)at, MAX_PATH_BYTES)
+             : NULL;
+}
+
 static void read_facts(struct tide_reading *r)
 {
   struct tide_store_view *view = r->view;
@@ -481,9 +488,8 @@ static void read_facts(struct tide_reading *r)
   image->by_fork = h->flags & TIDE_STORE_FORKED;
   image->by_agent = h->flags & TIDE_STORE_AGENT;
   image->missed_later = missed_later(h);
-  image->unhooked = h->unhooked && h->unhooked < view->areas.text.capacity
-                        ? tide_store_view_text(view, (uint32_t)h->unhooked, MAX_PATH_BYTES)
-                        : NULL;
+  image->unhooked = optional_text(view, h->unhooked);
+  image->refused = optional_text(view, h->refused);
   image->lacks |= h->flags & TIDE_STORE_PARTLY ? TIDE_LACK_UNHOOKED : 0;
   image->off_reason = h->state == TIDE_STATE_OFF ? h->off_reason : TIDE_OFF_NONE;
   image->page_live_bytes = h->page_live_bytes;

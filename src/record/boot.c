@@ -70,7 +70,7 @@ static void write_identity(struct tide_seat *seat, bool forked)
   struct tide_store_header *h = tide_store.header;
   booted_pid = tide_sys_pid();
   h->flags = (forked ? TIDE_STORE_FORKED : 0) | (image.is_agent ? TIDE_STORE_AGENT : 0) |
-             (image.is_partly_hooked ? TIDE_STORE_PARTLY : 0);
+             (image.refused && *image.refused ? TIDE_STORE_PARTLY : 0);
   h->arch = TIDE_ARCH_ID;
   h->pid = booted_pid;
   h->ppid = (uint32_t)TIDE_SYS(SYS_getppid, 0);
@@ -85,6 +85,7 @@ static void write_identity(struct tide_seat *seat, bool forked)
   h->exe = text_of(image.program);
   h->allocator = text_of(image.allocator); // readers tell by name
   h->unhooked = image.unhooked && *image.unhooked ? text_of(image.unhooked) : 0;
+  h->refused = image.refused && *image.refused ? text_of(image.refused) : 0;
   write_command(h);
   h->live_map = (uint64_t)&tide_live_map;
   h->page_table = tide_pages_table();

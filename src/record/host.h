@@ -16,8 +16,8 @@ struct tide_host_image { // what the recorder is told of the image it is in; all
   uint64_t argc;
   const char *allocator; // path of what defines malloc; "" for libc
   bool is_agent;         // the recorder was put into it, not loaded with it
-  bool is_partly_hooked; // and not all functions of its allocators lead to the recorder
   const char *unhooked;  // of an allocator of it that has no other way in, and why; NULL or ""
+  const char *refused;   // all functions of allocators that do not lead to the recorder; same
   bool blocks_are_apart; // its blocks begin at least 32 bytes apart, as those of glibc do
   uint64_t vdso;         // start of the vDSO; 0: none
   uint64_t stack_top;    // of the main thread

@@ -393,6 +393,7 @@ static void write_image(struct tide_json *json, const struct tide_profile *profi
   tide_image_json_identity(json, image);
   tide_json_put_text(json, "allocator", image->allocator ? image->allocator : "");
   tide_image_json_allocators(json, image);
+  tide_json_put_text(json, "not_hooked", image->refused);
   tide_json_put_u64(json, "off_reason", image->off_reason);
   tide_json_put_u64(json, "threads", image->n_threads);
   tide_json_put_u64(json, "max_live_threads", image->max_live_threads);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
-#define TIDE_AGENT_VERSION 6u
+#define TIDE_AGENT_VERSION 7u
 #define TIDE_AGENT_STORE_NAME "tidemark-agent-store"
 #define TIDE_AGENT_MARK UINT64_C(0x316b72616d656474) // "tdemark1"
 
@@ -33,6 +33,7 @@ enum {
   TIDE_AGENT_COMMAND_BYTES = 4096,
   TIDE_AGENT_DOOR_BYTES = 128,
   TIDE_AGENT_UNHOOKED_BYTES = 128,
+  TIDE_AGENT_REFUSED_BYTES = 256,
 };
 
 struct tide_agent_hook {
@@ -75,7 +76,6 @@ struct tide_agent_face {
   // What the tracer maps for it: code, data, then islands.
   uint32_t n_ranges;
   struct tide_range ranges[TIDE_AGENT_RANGES];
-  uint32_t is_partly_hooked; // functions of its allocators could not be
   uint32_t n_tables;
   struct tide_agent_table tables[TIDE_AGENT_TABLES];
   uint64_t enter, enter_new, enter_alloc, enter_free; // where islands go
@@ -90,6 +90,7 @@ struct tide_agent_face {
   char command[TIDE_AGENT_COMMAND_BYTES]; // arguments, each with its NUL
   // Functions that could not be hooked, of an allocator that has no other way in, and why; "".
   char unhooked[TIDE_AGENT_UNHOOKED_BYTES];
+  char refused[TIDE_AGENT_REFUSED_BYTES]; // all functions of allocators that could not be; ""
 };
 
 enum { TIDE_AGENT_SEAT_BITS = 14, TIDE_AGENT_SEATS = 1 << TIDE_AGENT_SEAT_BITS };

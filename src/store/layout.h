@@ -36,7 +36,7 @@
 #include "store/codes.h"
 
 #define TIDE_STORE_MAGIC "TideStor"
-#define TIDE_STORE_VERSION 8u
+#define TIDE_STORE_VERSION 9u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
 
@@ -370,7 +370,8 @@ struct tide_store_header {
   uint32_t depth_limit, flags;
   uint64_t inherited_bytes; // live in the parent when this image was forked from it; else 0
   uint32_t exe, cmdline, cmdline_bytes, allocator; // offsets in the text area
-  uint64_t unhooked; // there, too: functions without which an allocator is not seen; 0: none
+  // There, too, 0: none: functions without which an allocator is not seen; all that are not hooked.
+  uint64_t unhooked, refused;
   struct tide_store_areas areas;
   // Addresses in the target, for whoever can read its memory: of tide_live_map (live_walk.h), and
   // of the mappings of its own. 0: none.

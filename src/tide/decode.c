@@ -70,6 +70,16 @@ static void get_cmdline(struct tide_cursor *in, struct tide_image *image)
   image->cmdline_len = (uint32_t)n;
 }
 
+// NULL where it is empty.
+static char *get_filled_string(struct tide_cursor *in)
+{
+  char *text = get_string(in);
+  if (!text || *text)
+    return text;
+  free(text);
+  return NULL;
+}
+
 static void get_image(struct tide_cursor *in, struct tide_image *image)
 {
   image->pid = get_u32(in);
@@ -107,13 +117,11 @@ static void get_image(struct tide_cursor *in, struct tide_image *image)
   if (in->bad || tide_cursor_left(in) == 0) // before these two were appended
     return;
   image->lacks = get_u32(in);
-  image->origin = get_string(in);
-  if (image->origin && !*image->origin) { // ours
-    free(image->origin);
-    image->origin = NULL;
-  }
+  image->origin = get_filled_string(in);    // empty: ours
   if (!in->bad && tide_cursor_left(in) > 0) // since 1.6
     image->sampled_every_bytes = tide_cursor_varint(in);
+  if (!in->bad && tide_cursor_left(in) > 0)
+    image->refused = get_filled_string(in);
   image->has_samples = image->sampled_every_bytes > TIDE_SAMPLED_SOMEHOW;
 }
 
@@ -139,6 +147,7 @@ enum tide_err tide_decode_image(struct tide_cursor *in, struct tide_capture *cap
     free(image.cmdline);
     free(image.allocator);
     free(image.origin);
+    free(image.refused);
     return damaged(ret_why, in->bad ? "a field runs past the end" : "its parent comes later");
   }
   add_first_rows(&image);

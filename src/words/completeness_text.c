@@ -196,6 +196,15 @@ static char *part_text(const struct tide_profile *profile)
       "%s in the file: what was allocated in all, and what was never freed, is not known", left);
 }
 
+static void add_unhooked(struct tide_buf *out, const struct tide_image *image, uint64_t n)
+{
+  char text[TIDE_UNITS_MAX];
+  tide_buf_printf(out, "%s %s seen, functions of its allocator could not be hooked",
+                  tide_units_plain(text, n), tide_units_plural(n, "event", "events"));
+  if (image->refused)
+    tide_buf_printf(out, " (%s)", image->refused);
+}
+
 static void add_events(struct tide_buf *out, const struct tide_profile *profile)
 {
   char a[TIDE_UNITS_MAX], b[TIDE_UNITS_MAX];
@@ -209,8 +218,7 @@ static void add_events(struct tide_buf *out, const struct tide_profile *profile)
                     tide_units_plain(b, tide_image_unseen(profile->image)),
                     tide_units_plural(tide_image_unseen(profile->image), "free", "frees"));
   else if (profile->image->lacks & TIDE_LACK_UNHOOKED)
-    tide_buf_printf(out, "%s %s seen, functions of its allocator could not be hooked",
-                    tide_units_plain(a, n), tide_units_plural(n, "event", "events"));
+    add_unhooked(out, profile->image, n);
   else if (profile->capture->cut)
     tide_buf_printf(out, "%s %s in what is left of the file", tide_units_plain(a, n),
                     tide_units_plural(n, "event", "events"));

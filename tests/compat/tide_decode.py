@@ -198,6 +198,7 @@ def decode_image(p, own_index):
     image["lacks"] = p.varint(32) if p.at < len(p.data) else 0
     image["origin"] = p.string() if p.at < len(p.data) else ""
     image["sampled_every_bytes"] = p.varint() if p.at < len(p.data) else 0
+    image["refused"] = p.string() if p.at < len(p.data) else ""
     image["has_samples"] = image["sampled_every_bytes"] > 1
     if image["parent_image"] > own_index:
         raise Stop("an image comes before its parent")

@@ -238,6 +238,7 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   U(depth_limit);
   U(lacks);
   U(sampled_every_bytes);
+  S(refused);
   U(loss.n_unknown_free);
   U(loss.n_lost_busy);
   U(loss.n_lost_full);

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocators that come with a library which is loaded while the program is recorded."""
+import platform
 import re
+import struct
+import subprocess
 
+import record
 from command_attach import Target, attach, let_go
 from command_how import allocators
 from ground import expect, test
@@ -163,3 +167,41 @@ def later_allocators_that_cannot_be_hooked_are_said(ground):
     expect([row["reason"] for row in rows] == ["loaded-later"], f"{rows}")
     expect(re.search(r"libshort.so \(mi_free: ", rows[0]["detail"]), f"{rows}")
     expect(target.end() == 0, "it ended otherwise")
+
+
+def odd_loader(ground):
+    """The machine's, with a function that begins with a call where it tells of libraries. Its entry
+    of the table of symbols says how long that is."""
+    place = "/lib64/ld-linux-x86-64.so.2"
+    said = subprocess.run(["readelf", "-WS", "--dyn-syms", place], capture_output=True, text=True)
+    at = int(re.search(r"([0-9a-f]+) +1 FUNC .* _dl_debug_state", said.stdout)[1], 16)
+    table = int(re.search(r"\.dynsym +DYNSYM +[0-9a-f]+ +([0-9a-f]+)", said.stdout)[1], 16)
+    number = int(re.search(r"(\d+): .* _dl_debug_state", said.stdout)[1])
+    text = re.search(r"\.text +PROGBITS +([0-9a-f]+) +([0-9a-f]+)", said.stdout)
+    with open(place, "rb") as file:
+        code = bytearray(file.read())
+    offset = at - int(text[1], 16) + int(text[2], 16)
+    code[offset:offset + 16] = bytes.fromhex("e800000000 4883c408 c3" + "90" * 6)
+    struct.pack_into("<Q", code, table + 24 * number + 16, 10)
+    path = ground.scratch / "ld-linux-odd.so.2"
+    path.write_bytes(code)
+    path.chmod(0o755)
+    return path
+
+
+@test
+def later_without_a_sign(ground):
+    """A loader whose sign cannot be hooked: what it brings later is not seen, which is said."""
+    if platform.machine() != "x86_64":
+        raise record.Skip("code of x86_64")
+    library = ground.build("libown.so", LIBRARY, "-shared", "-fPIC")
+    loader = odd_loader(ground)
+    prog = ground.build("prog", LOADS, f"-Wl,--dynamic-linker={loader}")
+    done = ground.record("--how", "agent", "-f", "-o", "x.tide", "--", prog, library, "lpq")
+    said = " ".join(done.stderr.split())
+    expect(done.status == 0 and "complete: every event" not in said, said)
+    expect("_dl_debug_state (the sign that libraries come later): it begins with a call" in said,
+           said)
+    expect(not ground.report("x.tide")["capture"]["complete"], said)
+    done = ground.run(ground.tidemark, "doctor", prog)
+    expect(done.status == 0, done.stdout) # preloads see what comes later
