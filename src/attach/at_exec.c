@@ -208,14 +208,23 @@ uint64_t tide_at_exec_loader_state(const struct tide_outside *outside)
   return base && open_loader(outside, base, &sign) ? sign.state_at : 0;
 }
 
-// Is there room for the call, in the function and in nothing but padding behind it?
-static bool has_room(const struct tide_outside *outside, const struct sign *sign, uint8_t *old)
+// Is there room for the call, in the function and in nothing but padding behind it? code: the
+// bytes there.
+static bool has_room(const struct sign *sign, const uint8_t code[TIDE_PAUSE_MAX_BYTES])
 {
   const size_t all = TIDE_PAUSE_MAX_BYTES;
-  if (!sign->n || sign->at % all || !tide_outside_read(outside, sign->at, old, all))
+  if (!sign->n || sign->at % all)
     return false;
-  struct tide_code rest = {old + sign->n, all - sign->n, sign->at + sign->n};
+  struct tide_code rest = {code + sign->n, all - sign->n, sign->at + sign->n};
   return sign->n >= all || tide_displacer()->is_padding(&rest);
+}
+
+bool tide_at_exec_gives_sign(const struct tide_loaded *loader)
+{
+  struct sign sign;
+  uint8_t code[TIDE_PAUSE_MAX_BYTES];
+  find_sign(loader->elf->elf, loader->bias, &sign);
+  return sign.at && tide_loaded_read(loader, sign.at, code, sizeof code) && has_room(&sign, code);
 }
 
 static uint64_t pc_of(pid_t pid, struct user_regs_struct *ret_regs)
@@ -265,7 +274,8 @@ bool tide_at_exec_load(pid_t pid, const char **ret_why)
   if (tide_outside_open((uint32_t)pid, true, &outside, &diag))
     return false;
   *ret_why = "its loader gives no sign when libraries are mapped";
-  bool ok = open_loader(outside, auxiliary(pid, AT_BASE), &sign) && has_room(outside, &sign, old) &&
+  bool ok = open_loader(outside, auxiliary(pid, AT_BASE), &sign) &&
+            tide_outside_read(outside, sign.at, old, sizeof old) && has_room(&sign, old) &&
             tide_outside_write(outside, sign.at, tide_pause_code, tide_pause_bytes);
   if (ok) {
     *ret_why = "it ended while it was loaded";

@@ -8,7 +8,7 @@
 // that harm nobody: the loader's sign for debuggers makes a system call that does nothing, and our
 // own library is blanked among the preloads (PRELOAD below).
 #pragma once
-#include "attach/outside.h"
+#include "attach/loaded.h"
 
 #include <sys/types.h>
 
@@ -20,12 +20,14 @@ bool tide_at_exec_seize(pid_t tid, bool spawns);
 // has ended, or whoever holds the other end of `words` has told us to give up, or has gone.
 pid_t tide_at_exec_await(int words);
 
-// Goes on until the loader has mapped everything. False with a reason: it cannot be told when; the
-// process goes on from where it stands.
 // Where a process's loader says whether what it loads is there, an int that is 0 then. 0: nowhere.
 uint64_t tide_at_exec_loader_state(const struct tide_outside *outside);
 
+// Goes on until the loader has mapped everything. False with a reason: it cannot be told when; the
+// process goes on from where it stands.
 bool tide_at_exec_load(pid_t pid, const char **ret_why);
+// Would that work with this loader, by its file?
+bool tide_at_exec_gives_sign(const struct tide_loaded *loader);
 
 // Lets it go, with the signals that came meanwhile (a bit each, from 1 on).
 void tide_at_exec_go(pid_t pid, uint64_t signals);

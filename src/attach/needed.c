@@ -18,12 +18,13 @@
 #include <unistd.h>
 
 enum { MOST_OBJECTS = 1024, MOST_CACHE_BYTES = 64 << 20 };
-#define APART (UINT64_C(1) << 40) // so that no two objects have an address in common
+#define APART (UINT64_C(1) << 36) // so that no two objects have an address in common
 
 struct search {
   struct tide_loaded_list *list;
   const char *debug_dirs;
   struct tide_buf cache; // the file
+  char loader[256];      // that the program asks for; "" when it is static
 };
 
 // ---- the dynamic section ----
@@ -84,6 +85,8 @@ static bool take_library(struct search *s, const char *path)
     return false;
   }
   object.bias = list->n * APART;
+  object.code_lo += object.bias;
+  object.code_hi += object.bias;
   TIDE_GROW(list->all, list->n, list->cap);
   list->all[list->n++] = object;
   return true;
@@ -162,6 +165,31 @@ static void read_cache(struct search *s, const char *path)
 
 // ---- all of it ----
 
+static bool is_musls(const struct search *s)
+{
+  return strstr(s->loader, "/ld-musl-");
+}
+
+// musl's loader is its libc, by whichever name, and its directories are in a file beside it:
+// /lib/ld-musl-x86_64.so.1 has /etc/ld-musl-x86_64.path.
+static bool find_for_musl(struct search *s, const char *name)
+{
+  struct tide_buf dirs = {0};
+  const char *last = strrchr(s->loader, '/') + 1;
+  if (!strcmp(name, "libc.so") || !strncmp(name, "libc.musl-", 10))
+    return take_library(s, s->loader);
+  TIDE_CLEANUP_FREE char *file = tide_sprintf("/etc/%.*s.path", (int)strcspn(last, "."), last);
+  FILE *f = fopen(file, "re");
+  for (int c; f && dirs.n < MOST_CACHE_BYTES && (c = getc(f)) != EOF;)
+    tide_buf_u8(&dirs, c == '\n' ? ':' : (uint8_t)c);
+  if (f)
+    fclose(f);
+  bool found =
+      take_from_dirs(s, ".", dirs.n ? tide_buf_cstr(&dirs) : "/lib:/usr/local/lib:/usr/lib", name);
+  tide_buf_done(&dirs);
+  return found;
+}
+
 static bool find_library(struct search *s, size_t asking, const char *name)
 {
   static const char USUAL[] = "/lib64:/usr/lib64:/lib:/usr/lib";
@@ -173,8 +201,9 @@ static bool find_library(struct search *s, size_t asking, const char *name)
   return (!runpath && take_from_dirs(s, object.path, dynamic_text(&object, DT_RPATH, 0), name)) ||
          (!runpath && take_from_dirs(s, program.path, dynamic_text(&program, DT_RPATH, 0), name)) ||
          take_from_dirs(s, ".", getenv("LD_LIBRARY_PATH"), name) ||
-         take_from_dirs(s, object.path, runpath, name) || take_from_cache(s, name) ||
-         take_from_dirs(s, ".", USUAL, name);
+         take_from_dirs(s, object.path, runpath, name) ||
+         (is_musls(s) ? find_for_musl(s, name)
+                      : take_from_cache(s, name) || take_from_dirs(s, ".", USUAL, name));
 }
 
 static void note_missing(struct tide_loaded_list *list, const char *name)
@@ -182,6 +211,13 @@ static void note_missing(struct tide_loaded_list *list, const char *name)
   TIDE_GROW(list->unread, list->n_unread, list->unread_cap);
   list->unread[list->n_unread].path = tide_strdup(name);
   list->unread[list->n_unread++].reason = tide_strdup("it is not found");
+}
+
+static void read_loader_name(const struct tide_loaded *program, char *to, size_t size)
+{
+  struct tide_section name = tide_elf_section(program->elf->elf, "interp");
+  const char *text = text_at(name, 0);
+  snprintf(to, size, "%s", text ? text : "");
 }
 
 enum tide_err tide_needed_list_make(const char *program, const char *debug_dirs, const char *cache,
@@ -195,6 +231,7 @@ enum tide_err tide_needed_list_make(const char *program, const char *debug_dirs,
     return err;
   TIDE_GROW(list.all, list.n, list.cap);
   list.all[list.n++] = first;
+  read_loader_name(&first, s.loader, sizeof s.loader);
   read_cache(&s, cache ? cache : "/etc/ld.so.cache");
   for (size_t i = 0; i < list.n && list.n < MOST_OBJECTS; i++) {
     const char *name;
@@ -202,9 +239,20 @@ enum tide_err tide_needed_list_make(const char *program, const char *debug_dirs,
       if (!find_library(&s, i, name))
         note_missing(&list, name);
   }
+  if (*s.loader && !take_library(&s, s.loader))
+    note_missing(&list, s.loader);
   tide_buf_done(&s.cache);
   *ret_list = list;
   return TIDE_ERR_OK;
+}
+
+struct tide_outside *tide_needed_outside(const struct tide_loaded_list *list)
+{
+  struct tide_outside *outside = tide_alloc(sizeof *outside);
+  *outside = (struct tide_outside){.memory_fd = -1};
+  for (size_t i = 0; i < list->n; i++)
+    tide_outside_claim(outside, list->all[i].code_lo, list->all[i].code_hi - list->all[i].code_lo);
+  return outside;
 }
 
 char *tide_needed_libc(const struct tide_loaded_list *list)

@@ -2,17 +2,17 @@
 //
 // tidemark doctor: what would be seen of a program or of a process that runs, and why not. It reads
 // files and /proc, and changes nothing.
-#include "attach/families.h"
 #include "attach/needed.h"
 #include "attach/sandbox.h"
 #include "attach/signature.h"
 #include "base/alloc.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/library.h"
 #include "cli/terminal.h"
 #include "model/capture.h"
 #include "supervise/attach.h"
-#include "supervise/target_check.h"
+#include "supervise/prospect.h"
 #include "supervise/usher.h"
 
 #include <limits.h>
@@ -24,7 +24,7 @@
 enum seen { SEEN_ALL, SEEN_PART, SEEN_NOTHING };
 static const char *const seen_tags[] = {"all", "part", "nothing"};
 
-enum { ROWS_MAX = 12 };
+enum { ROWS_MAX = 32 };
 
 struct finding {
   enum seen seen;
@@ -40,6 +40,12 @@ static void add_row(struct finding *f, const char *label, char *own_text)
 {
   f->rows[f->n_rows].label = label;
   f->rows[f->n_rows++].text = own_text;
+}
+
+static const char *last_name(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
 }
 
 static void set_verdict(struct finding *f, enum seen seen, char *own_verdict, char *own_next)
@@ -60,57 +66,102 @@ static void finding_done(struct finding *f)
 
 // ---- what the objects tell ----
 
-// "libc's malloc (libc.so.6), jemalloc (redis-server)"; "" where none is known by its symbols.
-static char *allocators_in(const struct tide_hookables *entries)
+// Where the names of an object's functions come from.
+static char *source_of(const struct tide_loaded *loaded)
 {
-  struct tide_buf text = {0};
-  for (size_t i = 0; i < entries->n; i++) {
-    const struct tide_hookable *e = &entries->all[i];
-    const char *slash = strrchr(e->loaded->path, '/');
-    if (e->family == TIDE_FAMILY_PAGES)
-      continue;
-    TIDE_CLEANUP_FREE char *one =
-        tide_sprintf("%s (%s)", tide_family_words(e->family), slash ? slash + 1 : e->loaded->path);
-    if (!text.n || !strstr(tide_buf_cstr(&text), one))
-      tide_buf_printf(&text, "%s%s", text.n ? ", " : "", one);
-  }
-  char *words = tide_strdup(text.n ? tide_buf_cstr(&text) : "");
-  tide_buf_done(&text);
-  return words;
+  if (loaded->signed_by)
+    return tide_sprintf("by its code, which is that of %s", loaded->signed_by);
+  return tide_strdup(loaded->elf->has_symtab                      ? "by its symbols"
+                     : loaded->debug && loaded->debug->has_symtab ? "by symbols of a debug file"
+                                                                  : "by the names it exports");
 }
 
-// Where no allocator is known: are there functions that map pages?
-static bool has_pages(const struct tide_hookables *entries)
+static bool is_allocators(const struct tide_hookable *entry)
 {
-  for (size_t i = 0; i < entries->n; i++)
-    if (entries->all[i].role == TIDE_ROLE_MAP)
+  return entry->family != TIDE_FAMILY_PAGES && entry->role < TIDE_ROLE_MAP;
+}
+
+static bool is_of(const struct tide_hookable *entry, const struct tide_hookable *other)
+{
+  return entry->family == other->family && entry->loaded == other->loaded;
+}
+
+// Patches come before refusals.
+static const struct tide_hookable *entry_at(const struct tide_plan *plan, size_t i)
+{
+  return i < plan->n_patches ? &plan->patches[i].entry : &plan->refusals[i - plan->n_patches].entry;
+}
+
+static bool was_named(const struct tide_plan *plan, size_t k)
+{
+  for (size_t i = 0; i < k; i++)
+    if (is_allocators(entry_at(plan, i)) && is_of(entry_at(plan, i), entry_at(plan, k)))
       return true;
   return false;
 }
 
-#define PAGES_ALONE                                                                                \
-  "its blocks will not be seen, only the pages that it maps (mmap, brk), by stack: no allocator "  \
-  "in it is known by its symbols or its code"
-
-static void add_allocators(struct finding *f, const char *allocators,
-                           const struct tide_loaded *program)
+static void count_of(const struct tide_plan *plan, const struct tide_hookable *entry,
+                     size_t *ret_hooked, size_t *ret_refused)
 {
-  if (!*allocators) {
-    TIDE_CLEANUP_FREE char *advice = program ? tide_signature_advice(program) : NULL;
-    add_row(f, "allocators", tide_strdup("none that is known by its symbols or its code"));
-    if (advice)
-      add_row(f, "would help", tide_sprintf("%s (--debug-dir names one)", advice));
-  } else if (program && program->signed_by) {
-    add_row(
-        f, "allocators",
-        tide_sprintf("%s, known by its code, which is that of %s", allocators, program->signed_by));
-  } else {
-    add_row(f, "allocators", tide_strdup(allocators));
-  }
+  *ret_hooked = *ret_refused = 0;
+  for (size_t i = 0; i < plan->n_patches; i++)
+    *ret_hooked += is_of(&plan->patches[i].entry, entry);
+  for (size_t i = 0; i < plan->n_refusals; i++)
+    *ret_refused += is_of(&plan->refusals[i].entry, entry);
 }
 
-static void add_program_rows(struct finding *f, const struct tide_loaded *program)
+// "jemalloc (redis-server): 22 of 22 functions can be hooked, known by its symbols; ..."
+static void add_allocators(struct finding *f, const struct tide_prospect *prospect)
 {
+  const struct tide_plan *plan = &prospect->plan;
+  struct tide_buf text = {0};
+  for (size_t i = 0; i < plan->n_patches + plan->n_refusals; i++) {
+    const struct tide_hookable *entry = entry_at(plan, i);
+    size_t n_hooked, n_refused;
+    if (!is_allocators(entry) || was_named(plan, i))
+      continue;
+    TIDE_CLEANUP_FREE char *source = source_of(entry->loaded);
+    count_of(plan, entry, &n_hooked, &n_refused);
+    tide_buf_printf(&text, "%s%s (%s): %zu of %zu functions can be hooked, known %s",
+                    text.n ? "; " : "", tide_family_words(entry->family),
+                    last_name(entry->loaded->path), n_hooked, n_hooked + n_refused, source);
+  }
+  add_row(
+      f, "allocators",
+      tide_strdup(text.n ? tide_buf_cstr(&text) : "none that is known by its symbols or its code"));
+  tide_buf_done(&text);
+  if (prospect->refused[0])
+    add_row(f, "not hooked", tide_strdup(prospect->refused));
+}
+
+// Where no allocator is known, or some of it is stripped.
+static void add_advice(struct finding *f, const struct tide_prospect *prospect)
+{
+  if (prospect->sight != TIDE_SIGHT_PAGES && prospect->sight != TIDE_SIGHT_NOTHING)
+    return;
+  if (!prospect->objects.n || prospect->plan.n_refusals)
+    return;
+  TIDE_CLEANUP_FREE char *advice = tide_signature_advice(&prospect->objects.all[0]);
+  add_row(f, "would help", tide_sprintf("%s (--debug-dir names one)", advice));
+}
+
+static void add_control_flow(struct finding *f, const struct tide_prospect *prospect)
+{
+  const char *pads = prospect->pads, *returns = prospect->returns;
+  if (prospect->has_shadow_stack)
+    add_row(f, "control flow",
+            tide_strdup("a shadow stack (CET) is on: hooks change no return address, so that it "
+                        "stays valid"));
+  else if (pads || returns)
+    add_row(f, "control flow",
+            tide_sprintf("built for %s%s%s: hooks come behind landing pads and change no return "
+                         "address",
+                         pads ? pads : "", pads && returns ? " and " : "", returns ? returns : ""));
+}
+
+static void add_program_rows(struct finding *f, const struct tide_prospect *prospect)
+{
+  const struct tide_loaded *program = &prospect->objects.all[0];
   const struct tide_elf *elf = program->elf, *debug = program->debug;
   bool has_names = elf->has_symtab || (debug && debug->has_symtab);
   bool has_lines = elf->debug != TIDE_ELF_DEBUG_NONE || (debug && debug->debug);
@@ -125,6 +176,7 @@ static void add_program_rows(struct finding *f, const struct tide_loaded *progra
           tide_strdup(program->n_extents ? "by its unwind tables"
                                          : "no unwind tables: stacks by frame pointers, which may "
                                            "end early"));
+  add_control_flow(f, prospect);
 }
 
 static void add_cost(struct finding *f)
@@ -134,6 +186,55 @@ static void add_cost(struct finding *f)
       tide_strdup("1.2 to 1.4 times the time in programs that allocate all the time (cc1, CPython, "
                   "perl, redis: docs/overhead.md), hardly any in others; 9 to 20 bytes for a "
                   "live block"));
+}
+
+// ---- the verdict ----
+
+// Of what the agent would see, in the order in which a recording says it. by: how it is told.
+static void judge_sight(struct finding *f, const struct tide_prospect *prospect, const char *all,
+                        char *own_next)
+{
+  enum tide_why why = TIDE_WHY_UNHOOKED;
+  const char *detail = prospect->unhooked;
+  if (prospect->sight == TIDE_SIGHT_PAGES) {
+    set_verdict(f, SEEN_PART,
+                tide_strdup("its blocks will not be seen, only the pages that it maps (mmap, brk), "
+                            "by stack: no allocator in it is known by its symbols or its code"),
+                own_next);
+    return;
+  }
+  if (prospect->sight == TIDE_SIGHT_NOTHING) {
+    set_verdict(f, SEEN_NOTHING,
+                prospect->refused[0]
+                    ? tide_sprintf("nothing will be seen: no function of its allocators can be "
+                                   "hooked (%s)",
+                                   prospect->refused)
+                    : tide_strdup("nothing will be seen: no allocator is known by its symbols or "
+                                  "its code"),
+                NULL);
+    free(own_next);
+  } else if (prospect->unhooked[0] || prospect->is_inlined) {
+    why = prospect->unhooked[0] ? TIDE_WHY_UNHOOKED : TIDE_WHY_INLINED;
+    detail = prospect->unhooked[0] ? prospect->unhooked : "some";
+    TIDE_CLEANUP_FREE char *what = prospect->unhooked[0]
+                                       ? tide_why_sentence(why, detail)
+                                       : tide_strdup("has a Rust allocator of its own, whose "
+                                                     "functions the compiler may have inlined, and "
+                                                     "what happens there is not seen");
+    set_verdict(f, SEEN_PART, tide_sprintf("only a part will be seen: it %s", what), own_next);
+  } else if (prospect->sight == TIDE_SIGHT_PART) {
+    set_verdict(f, SEEN_PART,
+                tide_sprintf("only a part will be seen: what goes through functions that cannot be "
+                             "hooked is missed (%s)",
+                             prospect->refused),
+                own_next);
+  } else {
+    set_verdict(f, SEEN_ALL, tide_strdup(all), own_next);
+    return;
+  }
+  char *way_out = tide_why_way_out(why, detail);
+  if (way_out)
+    add_row(f, "way out", way_out);
 }
 
 // ---- a command ----
@@ -152,80 +253,106 @@ static const char *linkage_words(const struct tide_target *target)
   }
 }
 
-static const char *last_name(const char *path)
-{
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 // A script's program is its interpreter.
 static bool is_script(const char *command, const struct tide_target *target)
 {
   return target->path && strcmp(last_name(command), last_name(target->path)) != 0;
 }
 
-static void judge_command(struct finding *f, const char *command, const struct tide_target *target,
-                          const char *allocators, bool maps_pages)
+// NULL: the agent can be put into it. Else why not; the caller's.
+static char *why_not_agent(const struct tide_target *target, const struct tide_prospect *prospect)
 {
+  TIDE_CLEANUP_FREE char *agent = NULL;
+  struct tide_diag diag;
+  if (!tide_usher_could_help(target->why, target->detail))
+    return tide_strdup("");
+  if (!tide_usher_is_tried())
+    return tide_strdup("the agent is used on this kind of processor when asked for alone "
+                       "(--how agent)");
+  if (tide_library_find(TIDE_LIBRARY_AGENT, &agent, &diag) || tide_prospect_may_trace(&diag))
+    return tide_strdup(diag.text);
+  return prospect->unled ? tide_strdup(prospect->unled) : NULL;
+}
+
+// Without the agent: what the preloaded library sees, if anything.
+static void judge_without_agent(struct finding *f, const char *command,
+                                const struct tide_target *target, const char *why_not)
+{
+  TIDE_CLEANUP_FREE char *what = tide_why_sentence(target->why, target->detail);
+  TIDE_CLEANUP_FREE char *because =
+      *why_not ? tide_sprintf(", and the agent cannot be used: %s", why_not) : tide_strdup("");
+  char *way_out = tide_why_way_out(target->why, target->detail);
+  bool is_part = tide_why_is_partial(target->why);
+  set_verdict(f, is_part ? SEEN_PART : SEEN_NOTHING,
+              tide_sprintf("%s: it %s%s",
+                           is_part ? "only what goes through libc's allocator will be seen"
+                                   : "nothing will be seen",
+                           what, because),
+              is_part ? tide_sprintf("tidemark run %s", command) : NULL);
+  if (way_out)
+    add_row(f, "way out", way_out);
+}
+
+static void judge_command(struct finding *f, const char *command, const struct tide_target *target,
+                          const struct tide_prospect *prospect)
+{
+  char *next = tide_sprintf("tidemark run %s", command);
   if (!target->unfit && is_script(command, target)) {
     set_verdict(
         f, SEEN_PART,
         tide_sprintf("runs the script %s: what this interpreter itself allocates will be seen; of "
                      "the programs that the script starts nothing can be told from here",
                      command),
-        tide_sprintf("tidemark run %s", command));
+        next);
     return;
   }
   if (!target->unfit) {
     set_verdict(
         f, SEEN_ALL,
         tide_strdup("every allocation by malloc and its kin will be seen, by a preloaded library"),
-        tide_sprintf("tidemark run %s", command));
+        next);
     return;
   }
-  TIDE_CLEANUP_FREE char *why = tide_why_sentence(target->why, target->detail);
-  bool could_help = tide_usher_is_tried() && tide_usher_could_help(target->why, target->detail);
-  bool is_found = *allocators || target->why == TIDE_WHY_MUSL;
-  if (could_help && is_found)
-    set_verdict(
-        f, SEEN_ALL,
-        tide_sprintf("every allocation by the functions of its allocators will be seen, by the "
-                     "agent, as far as they can be hooked (the report says which cannot): it %s",
-                     why),
-        tide_sprintf("tidemark run %s", command));
-  else if (could_help && maps_pages && !tide_why_is_partial(target->why))
-    set_verdict(f, SEEN_PART, tide_strdup(PAGES_ALONE), tide_sprintf("tidemark run %s", command));
-  else if (tide_why_is_partial(target->why))
-    set_verdict(f, SEEN_PART,
-                tide_sprintf("only what goes through libc's allocator will be seen: it %s", why),
-                tide_sprintf("tidemark run %s", command));
-  else
-    set_verdict(f, SEEN_NOTHING,
-                tide_sprintf("nothing will be seen: it %s%s", why,
-                             could_help
-                                 ? ", and no allocator in it is known by its symbols or its code"
-                                 : ""),
-                NULL);
+  TIDE_CLEANUP_FREE char *why_not = why_not_agent(target, prospect);
+  TIDE_CLEANUP_FREE char *what = tide_why_sentence(target->why, target->detail);
+  TIDE_CLEANUP_FREE char *all = tide_sprintf(
+      "every allocation by the functions of its allocators will be seen, by the agent: it %s",
+      what);
+  if (why_not) {
+    judge_without_agent(f, command, target, why_not);
+    free(next);
+  } else {
+    judge_sight(f, prospect, all, next);
+  }
 }
 
-// What is found in its files: its own allocators decide how it is recorded.
-static void add_command_rows(struct finding *f, const struct tide_target *target,
-                             const struct tide_loaded_list *list, const char *allocators)
+static void add_missing(struct finding *f, const struct tide_loaded_list *list, const char *label,
+                        const char *what)
 {
-  struct tide_buf missing = {0};
-  TIDE_CLEANUP_FREE char *libc = tide_needed_libc(list);
+  struct tide_buf names = {0};
+  for (size_t i = 0; i < list->n_unread; i++)
+    tide_buf_printf(&names, "%s%s", i ? ", " : "", list->unread[i].path);
+  if (names.n)
+    add_row(f, label, tide_sprintf("%s: %s", tide_buf_cstr(&names), what));
+  tide_buf_done(&names);
+}
+
+static void add_command_rows(struct finding *f, const struct tide_target *target,
+                             const struct tide_prospect *prospect)
+{
+  TIDE_CLEANUP_FREE char *libc = tide_needed_libc(&prospect->objects);
   bool is_static = target->unfit && target->why == TIDE_WHY_STATIC;
   add_row(f, "linkage", tide_strdup(linkage_words(target)));
   if (libc)
     add_row(f, "libc", tide_sprintf("%s%s", libc, is_static ? ", linked in" : ""));
-  for (size_t i = 0; i < list->n_unread; i++)
-    tide_buf_printf(&missing, "%s%s", i ? ", " : "", list->unread[i].path);
-  if (missing.n)
-    add_row(f, "missing",
-            tide_sprintf("%s: the program will not start, or finds it otherwise",
-                         tide_buf_cstr(&missing)));
-  tide_buf_done(&missing);
-  add_allocators(f, allocators, &list->all[0]);
+  add_missing(f, &prospect->objects, "missing",
+              "the program will not start, or finds it otherwise");
+  add_allocators(f, prospect);
+  add_advice(f, prospect);
+  add_program_rows(f, prospect);
+  add_row(f, "children",
+          tide_strdup("programs that it starts are recorded, too, each as it can be"));
+  add_cost(f);
 }
 
 static enum tide_err examine_command(const struct tide_arguments *arguments, struct finding *f,
@@ -233,8 +360,7 @@ static enum tide_err examine_command(const struct tide_arguments *arguments, str
 {
   const char *command = arguments->rest[0];
   struct tide_target target;
-  struct tide_loaded_list list = {0};
-  struct tide_hookables own = {0}, all = {0};
+  struct tide_prospect prospect = {0};
   struct stat st;
   tide_target_check(command, &target);
   enum tide_err err = TIDE_ERR_OK;
@@ -243,25 +369,18 @@ static enum tide_err examine_command(const struct tide_arguments *arguments, str
                     stat(command, &st)    ? "there is no such command"
                     : S_ISDIR(st.st_mode) ? "it is a directory, not a program"
                                           : "it is no program that can be executed");
-  if (!err)
-    err = tide_needed_list_make(target.path, arguments->debug_dirs, NULL, &list, diag);
-  if (!err) {
-    tide_hookables_sign(&list, arguments->debug_dirs);
-    struct tide_loaded_list program = {.all = list.all, .n = 1};
-    tide_hookables_find(&program, &own);
-    tide_hookables_find(&list, &all);
-    TIDE_CLEANUP_FREE char *own_allocators = allocators_in(&own);
-    TIDE_CLEANUP_FREE char *allocators = allocators_in(&all);
+  else
     f->subject = tide_strdup(target.path);
-    judge_command(f, command, &target, own_allocators, has_pages(&own));
-    add_command_rows(f, &target, &list, allocators);
-    add_program_rows(f, &list.all[0]);
-    add_row(f, "children",
-            tide_strdup("programs that it starts are recorded, too, each as it can be"));
-    add_cost(f);
-    tide_hookables_done(&own);
-    tide_hookables_done(&all);
-    tide_loaded_list_done(&list);
+  if (!err && target.unfit && target.why == TIDE_WHY_BITS_32) { // its file is not read
+    judge_without_agent(f, command, &target, "");
+    add_row(f, "linkage", tide_strdup(linkage_words(&target)));
+  } else if (!err) {
+    err = tide_prospect_of_program(target.path, arguments->debug_dirs, &prospect, diag);
+    if (!err) {
+      judge_command(f, command, &target, &prospect);
+      add_command_rows(f, &target, &prospect);
+      tide_prospect_done(&prospect);
+    }
   }
   tide_target_done(&target);
   return err;
@@ -269,42 +388,39 @@ static enum tide_err examine_command(const struct tide_arguments *arguments, str
 
 // ---- a process ----
 
-static void examine_objects(struct finding *f, const struct tide_outside *outside,
+static void add_filters(struct finding *f, uint32_t pid)
+{
+  bool is_filtered = tide_sandbox_is_foreign(pid);
+  add_row(f, "seccomp",
+          tide_strdup(is_filtered ? "it has a filter that we have not: what recording needs must "
+                                    "be permitted by it"
+                                  : "no filter of its own"));
+  if (!is_filtered || f->seen != SEEN_ALL)
+    return;
+  free(f->verdict);
+  f->seen = SEEN_PART;
+  f->verdict = tide_strdup("it has a seccomp filter: attaching asks what that permits, and may be "
+                           "refused");
+}
+
+static void examine_objects(struct finding *f, struct tide_outside *outside, const char *file,
                             const char *debug_dirs, uint32_t pid)
 {
-  struct tide_loaded_list list = {0};
-  struct tide_hookables entries = {0};
-  tide_loaded_list_make(outside, debug_dirs, &list);
-  tide_hookables_sign(&list, debug_dirs);
-  tide_hookables_find(&list, &entries);
-  TIDE_CLEANUP_FREE char *allocators = allocators_in(&entries);
-  bool is_filtered = tide_sandbox_is_foreign(pid);
-  if (!*allocators && has_pages(&entries))
-    set_verdict(f, SEEN_PART, tide_strdup(PAGES_ALONE), tide_sprintf("tidemark attach %u", pid));
-  else if (!*allocators)
-    set_verdict(
-        f, SEEN_NOTHING,
-        tide_strdup("nothing can be seen: no allocator is known by its symbols or its code"), NULL);
-  else if (is_filtered)
-    set_verdict(
-        f, SEEN_PART,
-        tide_strdup("it has a seccomp filter: attaching asks that what it permits, and may be "
-                    "refused"),
-        tide_sprintf("tidemark attach %u", pid));
-  else
-    set_verdict(f, SEEN_ALL,
-                tide_strdup("every allocation from the moment of attaching will be seen, as far as "
-                            "its functions can be hooked: attaching says which cannot"),
-                tide_sprintf("tidemark attach %u", pid));
-  TIDE_CLEANUP_FREE char *libc = tide_needed_libc(&list);
+  struct tide_prospect prospect;
+  tide_prospect_of_process(outside, file, debug_dirs, &prospect);
+  judge_sight(f, &prospect, "every allocation from the moment of attaching will be seen",
+              tide_sprintf("tidemark attach %u", pid));
+  TIDE_CLEANUP_FREE char *libc = tide_needed_libc(&prospect.objects);
   if (libc)
     add_row(f, "libc", tide_strdup(libc));
-  add_allocators(f, allocators, list.n ? &list.all[0] : NULL);
-  if (list.n)
-    add_program_rows(f, &list.all[0]);
+  add_missing(f, &prospect.objects, "not read", "if there are allocators, they will not be seen");
+  add_allocators(f, &prospect);
+  add_advice(f, &prospect);
+  if (prospect.objects.n)
+    add_program_rows(f, &prospect);
   add_row(f, "permission", tide_strdup("you may trace it"));
-  tide_hookables_done(&entries);
-  tide_loaded_list_done(&list);
+  add_filters(f, pid);
+  tide_prospect_done(&prospect);
 }
 
 static enum tide_err examine_process(const struct tide_arguments *arguments, uint32_t pid,
@@ -318,11 +434,11 @@ static enum tide_err examine_process(const struct tide_arguments *arguments, uin
     return err;
   f->subject = tide_sprintf("process %s", process.where);
   if (tide_candidate_check(&process, &refusal) ||
-      tide_outside_open(pid, false, &outside, &refusal)) {
+      tide_outside_open(pid, true, &outside, &refusal)) {
     set_verdict(f, SEEN_NOTHING, tide_strdup(refusal.text), NULL);
     return TIDE_ERR_OK;
   }
-  examine_objects(f, outside, arguments->debug_dirs, pid);
+  examine_objects(f, outside, process.file, arguments->debug_dirs, pid);
   if (tide_candidate_is_elsewhere(&process))
     add_row(f, "container",
             tide_strdup("other mounts than ours: its files are read under its root"));
@@ -340,7 +456,7 @@ static void write_text(const struct tide_arguments *arguments, struct tide_sink 
   TIDE_CLEANUP_FREE char *head = tide_sprintf("%s: %s", f->subject, f->verdict);
   tide_screen_paragraph(&screen, TIDE_INK_PLAIN, "", "", head);
   for (size_t i = 0; i < f->n_rows; i++) {
-    TIDE_CLEANUP_FREE char *label = tide_sprintf("%-12s", f->rows[i].label);
+    TIDE_CLEANUP_FREE char *label = tide_sprintf("%-13s", f->rows[i].label);
     tide_screen_paragraph(&screen, TIDE_INK_PLAIN, "  ", label, f->rows[i].text);
   }
   if (f->next)

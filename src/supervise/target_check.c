@@ -70,6 +70,19 @@ static const struct {
 #undef ROW
 };
 
+// Functions that a program calls by names which only such allocators have, and which the preloaded
+// library does not: of a library that it needs.
+static const struct {
+  const char *symbol, *name;
+} CALLED[] = {
+    {"mi_malloc*", "mimalloc"}, {"mi_calloc*", "mimalloc"},  {"mi_zalloc*", "mimalloc"},
+    {"mi_new*", "mimalloc"},    {"mi_realloc*", "mimalloc"}, {"tc_malloc*", "tcmalloc"},
+    {"tc_calloc", "tcmalloc"},  {"tc_realloc", "tcmalloc"},  {"sn_malloc*", "snmalloc"},
+    {"sn_calloc", "snmalloc"},  {"sn_rust_*", "snmalloc"},   {"rpmalloc", "rpmalloc"},
+    {"rpcalloc", "rpmalloc"},   {"je_malloc*", "jemalloc"},  {"je_calloc", "jemalloc"},
+    {"je_realloc", "jemalloc"}, {"_rjem_*", "jemalloc"},
+};
+
 static const struct {
   const char *text, *name;
 } MESSAGES[] = {
@@ -110,6 +123,18 @@ static void judge_symbol(const char *name, bool *defines_malloc, struct target_e
       snprintf(elf->allocator, sizeof elf->allocator, "%s", KNOWN[i].name);
 }
 
+static bool is_needed(const Elf64_Sym *symbol)
+{
+  return symbol->st_shndx == SHN_UNDEF && ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL;
+}
+
+static void judge_call(const char *name, struct target_elf *elf)
+{
+  for (size_t i = 0; i < COUNT(CALLED) && !elf->allocator[0]; i++)
+    if (tide_allocator_sign_is(name, CALLED[i].symbol))
+      snprintf(elf->allocator, sizeof elf->allocator, "%s", CALLED[i].name);
+}
+
 // Rust's names are mostly of local symbols, and posix_memalign is mostly undefined.
 static void judge_rust_symbol(const char *name, bool is_defined, struct target_elf *elf)
 {
@@ -139,6 +164,8 @@ static void judge_symbols(const struct file *file, const Elf64_Shdr *table,
     judge_rust_symbol(name, symbols[i].st_shndx != SHN_UNDEF, elf);
     if (is_defined_global(&symbols[i]))
       judge_symbol(name, defines_malloc, elf);
+    else if (is_needed(&symbols[i]))
+      judge_call(name, elf);
   }
 }
 
