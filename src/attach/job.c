@@ -81,6 +81,18 @@ static enum tide_err look_at_process(struct tide_job *job, struct tide_diag *dia
   return TIDE_ERR_OK;
 }
 
+// A program that begins and has no allocator at all, by its own symbols, may start others.
+static bool is_for_children(const struct tide_job *job)
+{
+  const struct tide_plan *plan = &job->plan;
+  const struct tide_loaded_list *objects = &job->objects;
+  bool execs = false;
+  for (size_t i = 0; i < plan->n_patches; i++)
+    execs |= plan->patches[i].entry.role == TIDE_ROLE_EXEC;
+  return job->options->held && execs && !plan->n_refusals && objects->n &&
+         objects->all[0].elf->has_symtab;
+}
+
 static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
 {
   const char *why;
@@ -91,7 +103,7 @@ static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
   if (err)
     return err;
   tide_plan_make(job->outside, &job->objects, o->door, &job->plan);
-  if (tide_plan_sight(&job->plan) == TIDE_SIGHT_NOTHING)
+  if (tide_plan_sight(&job->plan) == TIDE_SIGHT_NOTHING && !is_for_children(job))
     return no_allocator(job, diag);
   if (!tide_attachment_init(&job->attachment, &job->plan, &job->agent, &job->tracer, job->outside,
                             &job->objects, &why))

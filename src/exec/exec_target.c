@@ -248,6 +248,15 @@ static void tell_door(struct tide_exec_target *target, uint32_t flags, uint32_t 
     target->is_seen_to = true;
 }
 
+// A static program hands its environment on, and where nobody takes it through its own exec one of
+// musl's would not start with us in it. Where there is no musl its children may have us.
+static void spare_musl(struct tide_exec_target *target)
+{
+  if (target->is_unfit && target->why == TIDE_WHY_STATIC && !target->is_seen_to &&
+      !tide_sys_failed(TIDE_SYS(SYS_faccessat, AT_FDCWD, TIDE_MUSL_LOADER, 0)))
+    target->takes_us = false;
+}
+
 void tide_exec_target_announce(struct tide_exec_target *target)
 {
   if (target->is_told)
@@ -257,12 +266,14 @@ void tide_exec_target_announce(struct tide_exec_target *target)
   else if (tide_boot_is_orphan())
     tell_door(target, TIDE_DOOR_PASSING, 0);
   target->is_told = target->is_unfit;
+  spare_musl(target);
 }
 
 void tide_exec_target_announce_spawn(struct tide_exec_target *target)
 {
   if (target->is_unfit)
     tell_door(target, TIDE_DOOR_SPAWNS, 0);
+  spare_musl(target);
 }
 
 void tide_exec_target_returned(struct tide_exec_target *target, uint32_t child)
@@ -278,7 +289,7 @@ void tide_exec_target_returned(struct tide_exec_target *target, uint32_t child)
 
 void tide_exec_target_say(const struct tide_exec_target *target)
 {
-  if (target->is_seen_to)
+  if (target->is_seen_to || target->why == TIDE_WHY_STATIC) // not for what it is itself
     return;
   if (tide_sys_confined && tide_boot_ready()) // nothing can be said
     tide_add_relaxed(&tide_store.children->n_lost, 1);

@@ -11,6 +11,7 @@
 #include "model/residence_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // Below this a program's libraries and the loader weigh more than what it allocates.
 #define MUCH_BYTES (INT64_C(64) << 20)
@@ -200,6 +201,31 @@ static bool is_pages_alone(struct tide_own_allocators *allocators, const struct 
   return true;
 }
 
+static const char *file_name(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+// A library that was met in stacks, is known for an allocator and is not the one whose malloc was
+// next to ours: somebody calls it by names of its own, which the preloaded library does not have.
+static bool is_beside(struct tide_own_allocators *allocators, const struct tide_image *image,
+                      struct tide_unrecorded *row)
+{
+  const char *own = file_name(image->allocator ? image->allocator : "");
+  for (size_t i = 0; i < image->n_modules; i++) {
+    const char *path = image->modules[i].path;
+    if (!path || !strstr(file_name(path), "malloc") || !strcmp(file_name(path), own))
+      continue;
+    row->detail = program_of(allocators, path)->detail;
+    row->why = TIDE_WHY_OWN_ALLOCATOR;
+    if (row->detail && *row->detail)
+      return true;
+  }
+  row->detail = NULL;
+  return false;
+}
+
 bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
                               const struct tide_image *image, uint64_t max_anonymous_bytes,
                               struct tide_unrecorded *row)
@@ -221,6 +247,8 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
       matters ? (char *)tide_own_allocators_detail(allocators, image->exe, TIDE_WHY_OWN_ALLOCATOR)
               : NULL;
   if (matters && (is_first || row->detail))
+    return true;
+  if (is_beside(allocators, image, row))
     return true;
   return is_elsewhere(image, anonymous, row);
 }

@@ -102,15 +102,18 @@ static enum tide_err spawn(struct run *run, struct tide_diag *diag)
   run->children_cpu_ns = cpu_ns_of(RUSAGE_CHILDREN);
   bool preload = run->target.preload && !(run->is_agents && options->how == TIDE_HOW_AGENT);
   char **environment = tide_spawn_environment(environ, preload ? options->library : NULL, text);
+  char **bare = tide_spawn_environment(environ, NULL, text);
   struct tide_spawn_options spawning = {
       .argv = options->argv,
       .environment = environment,
+      .bare = bare,
       .mask = &run->follow.old_mask,
       .is_traced = run->is_agents,
       .ignore_sigchld = run->follow.sigchld_was_ignored,
   };
   enum tide_err err = tide_spawn_start(&spawning, &run->spawn, diag);
   tide_spawn_environment_free(environment);
+  tide_spawn_environment_free(bare);
   return err;
 }
 
@@ -297,7 +300,8 @@ static bool go(struct run *run, int *ret_errno)
   const struct tide_usher_order order = {.tid = run->spawn.pid, .is_command = true};
   char why[512];
   bool is_taken = run->is_agents && tide_agents_take(run->agents, &order, why);
-  if (!tide_spawn_go(&run->spawn, ret_errno))
+  bool is_alone = run->target.unfit && run->target.why == TIDE_WHY_STATIC && !is_taken;
+  if (!tide_spawn_go(&run->spawn, is_alone && tide_target_musl_is_here(), ret_errno))
     return false;
   struct tide_usher_word word = {0};
   bool is_told = is_taken && tide_agents_await(run->agents, &word);

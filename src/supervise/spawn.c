@@ -47,7 +47,7 @@ static _Noreturn void child(const struct tide_spawn_options *options, const int 
   sigprocmask(SIG_SETMASK, options->mask, NULL);
   if (options->is_traced) // where only descendants may be: those of its parent
     prctl(PR_SET_PTRACER, (unsigned long)getppid());
-  execvpe(options->argv[0], options->argv, options->environment);
+  execvpe(options->argv[0], options->argv, byte ? options->bare : options->environment);
   int failure = errno;
   ssize_t written = write(error[1], &failure, sizeof failure);
   _exit(written == sizeof failure ? 0 : GIVEN_UP);
@@ -80,10 +80,11 @@ static void reap(const struct tide_spawn *spawn)
     ;
 }
 
-bool tide_spawn_go(struct tide_spawn *spawn, int *ret_errno)
+bool tide_spawn_go(struct tide_spawn *spawn, bool is_bare, int *ret_errno)
 {
+  const char byte = is_bare;
   int failure = 0;
-  ssize_t written = write(spawn->go_fd, "", 1);
+  ssize_t written = write(spawn->go_fd, &byte, 1);
   close(spawn->go_fd);
   ssize_t got = written == 1 ? read_retrying(spawn->error_fd, &failure, sizeof failure) : 0;
   close(spawn->error_fd);

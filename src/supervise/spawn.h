@@ -18,6 +18,7 @@ struct tide_spawn {
 struct tide_spawn_options {
   char *const *argv;        // as for execvp
   char *const *environment; // as for execve
+  char *const *bare;        // the same without the recorder
   const sigset_t *mask;     // the signal mask the command shall have
   bool is_traced;           // by another child of ours, at its beginning
   bool ignore_sigchld;      // its SIGCHLD shall be ignored, as ours was
@@ -25,8 +26,8 @@ struct tide_spawn_options {
 
 enum tide_err tide_spawn_start(const struct tide_spawn_options *options,
                                struct tide_spawn *ret_spawn, struct tide_diag *diag);
-// Lets the child exec. On failure it is gone and waited for, and *ret_errno is what exec said.
-bool tide_spawn_go(struct tide_spawn *spawn, int *ret_errno);
+// Lets the child exec, with the environment or with the bare one. On failure it is gone and waited for, and *ret_errno is what exec said.
+bool tide_spawn_go(struct tide_spawn *spawn, bool is_bare, int *ret_errno);
 // Ends a child that was not let go.
 void tide_spawn_cancel(struct tide_spawn *spawn);
 

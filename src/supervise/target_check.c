@@ -441,12 +441,20 @@ bool tide_target_uses_libc(const char *path)
   return elf.rust.memalign;
 }
 
+bool tide_target_musl_is_here(void)
+{
+  return !access(TIDE_MUSL_LOADER, F_OK);
+}
+
 // "PROGRAM <what>: <consequence>; <way out>"
 static char *explain(const struct tide_target *target)
 {
   TIDE_CLEANUP_FREE char *what = tide_why_sentence(target->why, target->detail);
   TIDE_CLEANUP_FREE char *way_out = tide_why_way_out(target->why, target->detail);
-  const char *consequence = target->why == TIDE_WHY_STATIC
+  const char *consequence = target->why == TIDE_WHY_STATIC && tide_target_musl_is_here()
+                                ? "neither it nor what it starts is recorded (programs of musl's, "
+                                  "which this machine has, would not start)"
+                            : target->why == TIDE_WHY_STATIC
                                 ? "its memory is not recorded (programs it starts are)"
                             : target->why == TIDE_WHY_OWN_ALLOCATOR
                                 ? "only what goes through libc's allocator is recorded"

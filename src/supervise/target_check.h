@@ -24,6 +24,10 @@ bool tide_target_judge(const char *path, enum tide_why *ret_why, char **ret_deta
 // Of a Rust program: does it call libc's allocator, as the standard library's does?
 bool tide_target_uses_libc(const char *path);
 
+// Has this machine programs that do not start with a library of glibc's preloaded? A static program
+// that is not recorded hands its environment on to them.
+bool tide_target_musl_is_here(void);
+
 // command is looked up as execvp does; scripts are followed to their interpreter. What cannot be
 // found or read is left to exec to complain about.
 void tide_target_check(const char *command, struct tide_target *ret_target);

@@ -173,8 +173,12 @@ static void receive_guest(const struct tide_usher_house *house,
       if (word.step == TIDE_USHER_ATTACHED)
         snprintf(word.text, sizeof word.text, "%s", attached.unhooked);
     }
-    // musl's loader does not start a program with our library among the preloads.
-    if (guest->why != TIDE_WHY_MUSL)
+    // musl's loader does not start a program with our library among the preloads, and nobody will
+    // take it away from what a static program starts that goes without the agent.
+    bool is_alone = guest->why == TIDE_WHY_STATIC && word.step == TIDE_USHER_FAILED;
+    if (is_alone && tide_target_musl_is_here())
+      tide_preload_blank(guest->pid, &guest->preload);
+    else if (guest->why != TIDE_WHY_MUSL)
       tide_preload_restore(guest->pid, &guest->preload, house->library);
   }
   struct tide_proc_stat stat = {0};

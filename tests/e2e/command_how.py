@@ -595,6 +595,59 @@ int main(int argc, char **argv)
 
 
 @test
+def how_musl_starts_whoever_starts_it(ground):
+    """A library of glibc's among the preloads keeps a program of musl's from starting: it is never
+    there, also where a static program hands its environment on and nobody is held."""
+    becomes = "#include <unistd.h>\nint main(int n, char **v) { return n ? execv(v[1], v + 1) : 9; }"
+    prog = musl(ground, "prog", PLAIN)
+    static = ground.build("static", becomes, "-static")
+    bare = musl(ground, "bare", becomes, "-static")  # without an allocator
+    plain = ground.build("plain", becomes)
+    denied = ground.build("denied", DENIED)
+    for how in ("auto", "preload", "agent"):
+        for start in ([static], [bare], [plain, static], [plain, bare]):
+            done = ground.record("--how", how, "-f", "-o", "x.tide", "--", *start, prog)
+            expect(done.status == 6 and done.stdout == "ran\n",
+                   f"{how}, {start}: {done.status}, {done.stderr}")
+            run = ground.report("x.tide")["capture"]["run"]
+            if how == "preload":
+                expect(run["unrecorded"], f"{start}: nobody is listed")
+                continue
+            expect(not run["unrecorded"], f"{how}, {start}: {run}")
+            check_truth(ground, "x.tide")
+    for start in ([static], [plain, static]):
+        done = ground.run(denied, ground.tidemark, "run", "-f", "-o", "x.tide", "--", *start, prog)
+        expect(done.status == 6 and done.stdout == "ran\n", f"{start}: {done.stderr}")
+
+
+@test
+def how_preloads_and_a_library_by_name(ground):
+    """An allocator that comes by dlopen and is called by its own names: nobody says complete."""
+    library = sorted(pathlib.Path("/usr/lib").glob("*/libmimalloc.so.2"))
+    if not library:
+        raise record.Skip("no libmimalloc here")
+    prog = ground.build("prog", """
+#include <dlfcn.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+  void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+  void *(*get)(size_t) = library ? (void *(*)(size_t))dlsym(library, "mi_malloc") : malloc;
+  for (int i = 0; i < 100; i++) if (!get(100)) return 1;
+  return 6;
+}
+""")
+    done = ground.record("-f", "-o", "x.tide", "--", prog, library[0])
+    said = " ".join(done.stderr.split())
+    expect(done.status == 6 and "complete: every event" not in said and "mimalloc" in said, said)
+    done = ground.record("-f", "-o", "x.tide", "--", prog)
+    expect("complete: every event" in done.stderr, done.stderr)
+    ground.env["LD_PRELOAD"] = str(library[0])  # the malloc of all
+    done = ground.record("-f", "-o", "x.tide", "--", prog)
+    expect("complete: every event" in done.stderr, done.stderr)
+
+
+@test
 def how_an_allocator_of_its_own(ground):
     """A program that brings a malloc which nothing names: not libc's, then."""
     prog = ground.build("prog", """
