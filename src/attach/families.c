@@ -4,6 +4,7 @@
 // of those that showed.
 #include "attach/families.h"
 
+#include "attach/shelf.h"
 #include "attach/signature.h"
 #include "base/alloc.h"
 #include "store/rust_names.h"
@@ -351,9 +352,12 @@ void tide_hookables_sign(struct tide_loaded_list *list, const char *debug_dirs)
   static const struct tide_signature_names NAMES = {is_wanted, stands_for};
   for (size_t i = 0; i < list->n; i++) {
     struct tide_loaded *loaded = &list->all[i];
-    if (!is_left_alone(loaded) && shown_allocator(loaded) != SHOWS_WHOSE &&
-        tide_signature_find(loaded, debug_dirs, &NAMES) && shown_allocator(loaded) == SHOWS_NONE)
+    if (is_left_alone(loaded) || shown_allocator(loaded) == SHOWS_WHOSE ||
+        tide_shelf_take(loaded, debug_dirs) || !tide_signature_find(loaded, debug_dirs, &NAMES))
+      continue;
+    if (shown_allocator(loaded) == SHOWS_NONE)
       tide_signature_find_page_calls(loaded);
+    tide_shelf_put(loaded, debug_dirs);
   }
 }
 

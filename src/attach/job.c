@@ -515,8 +515,8 @@ static bool has_loaded_more(const struct tide_job *job)
 {
   struct tide_outside *now;
   struct tide_diag ignored;
-  if (job->plan.n_patches || job->plan.n_refusals ||
-      tide_outside_open(job->options->pid, false, &now, &ignored))
+  bool has_allocator = tide_plan_sight(&job->plan) != TIDE_SIGHT_NOTHING || job->plan.n_refusals;
+  if (has_allocator || tide_outside_open(job->options->pid, false, &now, &ignored))
     return false;
   bool has_changed = now->n_mappings != job->outside->n_mappings;
   tide_outside_close(now);

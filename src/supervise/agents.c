@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "supervise/usher.h"
 
+#include "attach/shelf.h"
 #include "base/alloc.h"
 #include "base/proc.h"
 #include "model/capture.h"
@@ -100,6 +101,7 @@ static int nursery(void *context)
   sigprocmask(SIG_BLOCK, &all, NULL);
   signal(SIGCHLD, SIG_IGN); // nobody waits for ushers
   keep_only_orders(agents->orders);
+  tide_shelf_make();
   while (receive_order(&order, &words)) {
     if (fork() == 0) {
       close(ORDERS_FD);

@@ -26,7 +26,8 @@ struct tide_spawn_options {
 
 enum tide_err tide_spawn_start(const struct tide_spawn_options *options,
                                struct tide_spawn *ret_spawn, struct tide_diag *diag);
-// Lets the child exec, with the environment or with the bare one. On failure it is gone and waited for, and *ret_errno is what exec said.
+// Lets the child exec, with the environment or with the bare one. On failure it is gone and waited
+// for, and *ret_errno is what exec said.
 bool tide_spawn_go(struct tide_spawn *spawn, bool is_bare, int *ret_errno);
 // Ends a child that was not let go.
 void tide_spawn_cancel(struct tide_spawn *spawn);

@@ -598,7 +598,7 @@ int main(int argc, char **argv)
 def how_musl_starts_whoever_starts_it(ground):
     """A library of glibc's among the preloads keeps a program of musl's from starting: it is never
     there, also where a static program hands its environment on and nobody is held."""
-    becomes = "#include <unistd.h>\nint main(int n, char **v) { return n ? execv(v[1], v + 1) : 9; }"
+    becomes = "#include <unistd.h>\nint main(int n, char **v) { return execv(v[n > 1], v + 1); }"
     prog = musl(ground, "prog", PLAIN)
     static = ground.build("static", becomes, "-static")
     bare = musl(ground, "bare", becomes, "-static")  # without an allocator

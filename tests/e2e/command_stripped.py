@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs without symbols: allocators known by the code of installed archives, by debug files, or
 not at all, when pages are recorded and nothing more is claimed."""
+import ctypes
 import os
 import re
 import shutil
@@ -290,6 +291,43 @@ def stripped_debug_file(ground):
     report = ground.report("x.tide", "--group", "function", *named)
     found = {g["function"]: (g["allocations"], g["live_bytes"]) for g in report["groups"]}
     expect(found.get("small") == (100, 100 * 100000), str(found))
+
+
+def count_opens(path):
+    """How often the file is opened from now on; a function that says so."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    is_open, not_blocking, event_bytes = 0x20, 0o4000, 16
+    watch = libc.inotify_init1(not_blocking)
+    expect(libc.inotify_add_watch(watch, os.fsencode(path), is_open) >= 0, "no inotify")
+
+    def counted():
+        try:
+            return len(os.read(watch, 1 << 16)) // event_bytes
+        except BlockingIOError:
+            return 0
+        finally:
+            os.close(watch)
+    return counted
+
+
+@test
+def stripped_is_read_once(ground):
+    """A program that is started again and again is compared with an archive once, in a run."""
+    prog = ground.build("prog", PLAIN, "-static")
+    libc = subprocess.run(["gcc", "-print-file-name=libc.a"], capture_output=True,
+                          text=True).stdout.strip()
+    named = ground.scratch / "named"
+    named.mkdir()
+    shutil.copy(libc, named)
+    strip(ground, prog)
+    counted = count_opens(named / "libc.a")
+    done = ground.record("-f", "-o", "x.tide", "--debug-dir", named, "--", "sh", "-c",
+                         f"for i in 1 2 3 4 5 6 7 8; do {prog}; done; exit 6")
+    expect(done.status == 6 and "complete: every event" in done.stderr, done.stderr)
+    opens = counted()
+    expect(opens == 1, f"{opens} times")
+    images = [image for image in ground.report("x.tide")["images"] if image["exe"] == str(prog)]
+    expect(len(images) == 8 and len({i["allocations"] for i in images}) == 1, f"{images}")
 
 
 @test

@@ -8,7 +8,6 @@
 #include <ucontext.h>
 
 #define TIDE_ARCH_ID TIDE_ARCH_AARCH64
-#define TIDE_MUSL_LOADER "/lib/ld-musl-aarch64.so.1"
 #define TIDE_CODE_ALIGN_BITS 2 // of instructions
 
 enum { TIDE_REG_FRAME = 29, TIDE_REG_STACK = 31, TIDE_REG_RETURN = 30, TIDE_REG_ARGUMENTS = -1 };

@@ -7,7 +7,6 @@
 #include <ucontext.h>
 
 #define TIDE_ARCH_ID TIDE_ARCH_X86_64
-#define TIDE_MUSL_LOADER "/lib/ld-musl-x86_64.so.1"
 #define TIDE_CODE_ALIGN_BITS 0 // of instructions
 
 enum { TIDE_REG_FRAME = 6, TIDE_REG_STACK = 7, TIDE_REG_RETURN = 16, TIDE_REG_ARGUMENTS = 10 };
