@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/hint_words.h"
 #include "cli/library.h"
 #include "cli/terminal.h"
 #include "model/capture.h"
@@ -269,8 +270,11 @@ static char *why_not_agent(const struct tide_target *target, const struct tide_p
   if (!tide_usher_is_tried())
     return tide_strdup("the agent is used on this kind of processor when asked for alone "
                        "(--how agent)");
-  if (tide_library_find(TIDE_LIBRARY_AGENT, &agent, &diag) || tide_prospect_may_trace(&diag))
-    return tide_strdup(diag.text);
+  enum tide_err err = tide_library_find(TIDE_LIBRARY_AGENT, &agent, &diag);
+  if (!err)
+    err = tide_prospect_may_trace(&diag);
+  if (err)
+    return tide_cli_failure_words(err, &diag);
   return prospect->unled ? tide_strdup(prospect->unled) : NULL;
 }
 
