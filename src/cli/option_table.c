@@ -50,8 +50,8 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "One table that adds up to what the kernel counts as its RSS: blocks, what the\n"
          "allocator keeps, stacks, files, shared memory. Any process of yours will do;\n"
          "of one that is being recorded the places in its code are named, too. Nobody is\n"
-         "stopped, and nothing is changed (but by --try-trim). Of a .tide capture it is the\n"
-         "table of the moment at which most was in memory, of those that were looked at.\n",
+         "stopped, and nothing is changed (but by --try-trim). Of a .tide capture it is\n"
+         "the table of the moment at which most was in memory, of those looked at.\n",
          TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_REPORT] =
         {"report", "[FILE]", "say who held the memory of a recorded run",
@@ -181,7 +181,7 @@ const struct tide_option_row tide_option_rows[] = {
     {VIEWING, 0, "at", "TIME", TIDE_OPTION_TEXT, AT(at), NULL, 0,
      "look at a moment: 6.1s, 40%, peak, end"},
     {VERB(MAPS), 0, "try-trim", NULL, TIDE_OPTION_FLAG, AT(try_trim), NULL, 0,
-     "of a process: call malloc_trim(0) in it, and say what it gave back"},
+     "call malloc_trim in the process: what it gives back"},
     {VERB(MAPS), 0, "at", "TIME", TIDE_OPTION_TEXT, AT(at), NULL, 0,
      "the look of a capture nearest to 6.1s, 40%, end"},
     {VIEWING, 0, "range", "RANGE", TIDE_OPTION_TEXT, AT(range), NULL, 0,
