@@ -16,6 +16,7 @@
 #define LOOK_REST 200
 #define NEAR_BYTES (1 << 20)
 #define SETTLED_NS (10 * MS)
+#define SEEN_TIMES 4u
 
 void tide_rss_init(struct tide_rss *rss, uint32_t pid, uint64_t time_ns)
 {
@@ -193,12 +194,40 @@ static bool is_like_peak(const struct tide_image *image, const struct tide_tick 
   return missing < NEAR_BYTES || missing < image->peak_bytes / 4;
 }
 
+static bool is_seen_long_enough(uint64_t first_ns, uint64_t last_ns, uint64_t over_ns)
+{
+  return over_ns <= last_ns || last_ns - first_ns >= SEEN_TIMES * (over_ns - last_ns);
+}
+
+// Was the heap ever looked at, at its peak, for a good deal longer than it then went on unseen?
+// Else what was not in memory may have been filled after the last look, and freed.
+static bool is_seen_to_its_end(const struct tide_image *image)
+{
+  uint64_t first_ns = 0, last_ns = 0;
+  bool is_in = false;
+  for (size_t i = 0; i < image->n_ticks; i++) {
+    const struct tide_tick *tick = &image->ticks[i];
+    if (!tide_rss_is_at_peak(image, tick)) {
+      if (is_in && is_seen_long_enough(first_ns, last_ns, tick->time_ns))
+        return true;
+      is_in = false;
+    } else if (tick->rss_bytes) {
+      first_ns = is_in ? first_ns : tick->time_ns;
+      last_ns = tick->time_ns;
+      is_in = true;
+    }
+  }
+  return is_in && is_seen_long_enough(first_ns, last_ns, image->end_ns);
+}
+
 // What the heap had held for a while and was in memory at no look at its peak. A block that was
 // allocated just now may be about to be filled.
 static uint64_t untouched_bytes(const struct tide_image *image)
 {
   const struct tide_tick *ticks = image->ticks;
   int64_t least = INT64_MAX;
+  if (!is_seen_to_its_end(image))
+    return 0;
   for (size_t i = 0, before = 0; i < image->n_ticks; i++) {
     while (before < i && ticks[before + 1].time_ns + SETTLED_NS <= ticks[i].time_ns)
       before++;

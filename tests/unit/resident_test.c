@@ -229,7 +229,7 @@ static void the_image_is_told_all_of_it(void **state)
       {.time_ns = 21 * MS, .rss_bytes = 25 * MIB, .live_bytes = 708 * MIB},
       {.time_ns = 33 * MS, .rss_bytes = 20 * MIB, .live_bytes = 708 * MIB},
       {.time_ns = 34 * MS, .live_bytes = 708 * MIB}, // nobody could look
-      {.time_ns = 60 * MS, .rss_bytes = 22 * MIB, .live_bytes = 5 * MIB},
+      {.time_ns = 38 * MS, .rss_bytes = 22 * MIB, .live_bytes = 5 * MIB},
   };
   struct tide_tick near = {.time_ns = 10 * MS, .rss_bytes = 80 * MIB, .live_bytes = 700 * MIB};
   struct tide_image image = {
@@ -242,6 +242,16 @@ static void the_image_is_told_all_of_it(void **state)
   assert_int_equal(image.max_rss_bytes, 30 * MIB);
   assert_int_equal(image.max_rss_ns, 20 * MS);
   assert_int_equal(image.max_rss_live_bytes, 5 * MIB);
+  // Nobody looked for as long before it was freed: it may have been filled then.
+  image.untouched_bytes = 0;
+  ticks[5].time_ns = 60 * MS;
+  tide_rss_fill_image(&rss, &near, &image);
+  assert_int_equal(image.untouched_bytes, 0);
+  // It was not freed before the end, which came soon.
+  image.n_ticks = 5;
+  image.end_ns = 38 * MS;
+  tide_rss_fill_image(&rss, &near, &image);
+  assert_int_equal(image.untouched_bytes, 675 * MIB);
   // One look alone, while a block was perhaps being filled.
   image = (struct tide_image){
       .peak_bytes = 708 * MIB, .peak_ns = 11 * MS, .ticks = ticks, .n_ticks = 1};
