@@ -175,7 +175,9 @@ static void receive_guest(const struct tide_usher_house *house,
     }
     // musl's loader does not start a program with our library among the preloads, and nobody will
     // take it away from what a static program starts that goes without the agent.
-    bool is_alone = guest->why == TIDE_WHY_STATIC && word.step == TIDE_USHER_FAILED;
+    // Valgrind's tools are static and start nothing: in what they run, our library says why not.
+    bool is_alone = guest->why == TIDE_WHY_STATIC && word.step == TIDE_USHER_FAILED &&
+                    !tide_proc_was_given(guest->pid, "VALGRIND_LAUNCHER=");
     if (is_alone && tide_target_musl_is_here())
       tide_preload_blank(guest->pid, &guest->preload);
     else if (guest->why != TIDE_WHY_MUSL)
