@@ -141,7 +141,7 @@ const struct tide_memo_entry *tide_memo_search(struct tide_memo_table *memo, uin
   return NULL;
 }
 
-// Words that all trunks of a memo may have.
+// Outer words that all entries of a memo may have.
 static uint64_t packed_capacity(const struct tide_memo_table *memo)
 {
   return 14ull << memo->log2;
@@ -169,7 +169,7 @@ static void put_key(struct tide_memo_table *memo, struct key key, uint64_t what)
 
 static inline uint32_t n_words(const struct tide_memo_entry *m)
 {
-  return TIDE_MEMO_LEAF_WORDS + m->n_trunk;
+  return TIDE_MEMO_LEAF_WORDS + m->n_outer;
 }
 
 // Word i of an entry, counted from the leaf.
@@ -178,7 +178,7 @@ static inline struct tide_word word_of(const struct tide_memo_table *memo,
 {
   if (i < TIDE_MEMO_LEAF_WORDS)
     return tide_word_unpack(m->leaf_words[i], m->sp);
-  const uint64_t *base = &memo->packed[m->trunk];
+  const uint64_t *base = &memo->packed[m->outer];
   return tide_word_unpack(base[n_words(m) - i], *base);
 }
 
@@ -275,35 +275,22 @@ static bool file_beside(struct tide_memo_table *memo, const struct tide_memo_ent
   return false;
 }
 
-// A trunk of n words where there is room; n 0: one is too far away.
-static struct tide_memo_trunk trunk_new(struct tide_memo_table *memo, const struct tide_word *words,
-                                        uint32_t n)
+// The n words farther out than those. False: one is too far away.
+static bool pack_outer_words(const struct tide_memo_table *memo, struct tide_memo_entry *m,
+                             uint32_t n)
 {
+  const struct tide_word *words = memo->words;
   uint32_t n_repeated = -n & 3;
-  struct tide_memo_trunk trunk = {1 + memo->n_packed, n + n_repeated}; // 0 is none
-  uint64_t *base = &memo->packed[trunk.at], *to = base + 1;
+  m->outer = 1 + memo->n_packed; // 0 is none
+  m->n_outer = (uint8_t)(n + n_repeated);
+  uint64_t *base = &memo->packed[m->outer], *to = base + 1;
   *base = words[0].slot;
   for (uint32_t i = 1; i < n; i++)
     *base = words[i].slot < *base ? words[i].slot : *base;
-  for (uint32_t i = 0; i < trunk.n; i++)
+  for (uint32_t i = 0; i < m->n_outer; i++)
     if (!tide_word_pack(words[i < n_repeated ? 0 : i - n_repeated], *base, to++))
-      return (struct tide_memo_trunk){0};
-  return trunk;
-}
-
-// Where the same one may be known already.
-static struct tide_memo_trunk *trunk_known(struct tide_memo_table *memo,
-                                           struct tide_memo_trunk trunk)
-{
-  uint64_t hash = tide_mix64(memo->packed[trunk.at] ^ memo->packed[trunk.at + trunk.n]);
-  return &memo->trunks[((hash >> 32) + trunk.n) & (memo->mask >> 3)];
-}
-
-static bool same_trunk(const struct tide_memo_table *memo, struct tide_memo_trunk a,
-                       struct tide_memo_trunk b)
-{
-  const uint64_t *packed = memo->packed;
-  return a.n == b.n && !memcmp(&packed[a.at], &packed[b.at], (a.n + 1) * sizeof *packed);
+      return false;
+  return true;
 }
 
 // The words next to the leaf. False: one is too far away.
@@ -316,42 +303,24 @@ static bool pack_leaf_words(const struct tide_memo_table *memo, struct tide_memo
   return true;
 }
 
-// The other n words, as a trunk that others have, too, or a new one; *ret_known is where it is to
-// be noted. False: one is too far away.
-static bool find_trunk(struct tide_memo_table *memo, uint32_t n, struct tide_memo_trunk *ret_trunk,
-                       struct tide_memo_trunk **ret_known)
-{
-  struct tide_memo_trunk trunk = trunk_new(memo, memo->words, n);
-  if (!trunk.n)
-    return false;
-  *ret_known = trunk_known(memo, trunk);
-  *ret_trunk = TIDE_HAS(TRUNK) && same_trunk(memo, **ret_known, trunk) ? **ret_known : trunk;
-  return true;
-}
-
 void tide_memo_file(struct tide_memo_table *memo, struct tide_memo_entry *m, uint64_t n,
                     const struct tide_memo_place *place)
 {
-  struct tide_memo_trunk trunk = {0}, *known = NULL;
+  m->outer = m->n_outer = 0;
   if (place->astray || !pack_leaf_words(memo, m, n))
     return;
-  if (n > TIDE_MEMO_LEAF_WORDS &&
-      !find_trunk(memo, (uint32_t)n - TIDE_MEMO_LEAF_WORDS, &trunk, &known))
+  if (n > TIDE_MEMO_LEAF_WORDS && !pack_outer_words(memo, m, (uint32_t)n - TIDE_MEMO_LEAF_WORDS))
     return;
   if (!memo->origin)
     memo->origin = (m->sp & ~7ull) - (1ull << 30);
-  m->trunk = trunk.at;
-  m->n_trunk = (uint8_t)trunk.n;
   struct key key = first_key(memo, m->pc, m->sp);
   if (!place->beside)
     put_key(memo, key, what_is(m));
   else if (!file_beside(memo, place->beside, m, key))
     return;
   memo->n_entries++;
-  if (trunk.at > memo->n_packed) // a new one
-    memo->n_packed += 1 + trunk.n;
-  if (known)
-    *known = trunk;
+  if (m->n_outer)
+    memo->n_packed += 1 + m->n_outer;
 }
 
 static uint64_t lay(void *ret_array, uint64_t at, uint64_t bytes)
@@ -367,7 +336,6 @@ static uint64_t lay_out(struct tide_memo_table *memo, uint64_t at)
   at = lay(&memo->places, at, n * sizeof *memo->places);
   at = lay(&memo->entries, at, n / 2 * sizeof *memo->entries);
   at = lay(&memo->packed, at, packed_capacity(memo) * sizeof *memo->packed);
-  at = lay(&memo->trunks, at, n / 8 * sizeof *memo->trunks);
   at = lay(&memo->fps, at, n / 2 * sizeof *memo->fps);
   at = lay(&memo->words, at, TIDE_MEMO_WORDS * sizeof *memo->words);
   at = lay(&memo->behind, at, n / 2 * sizeof *memo->behind);
@@ -397,7 +365,6 @@ bool tide_memo_grow(struct tide_memo_table *memo)
 void tide_memo_empty(struct tide_memo_table *memo)
 {
   memset(memo->places, 0, (memo->mask + 1) * sizeof *memo->places);
-  memset(memo->trunks, 0, (memo->mask + 1) / 8 * sizeof *memo->trunks);
   memset(memo->next, 0, (memo->mask + 1) * sizeof *memo->next);
   memo->n_used = memo->n_branches = memo->n_packed = 0;
   memo->n_entries = 1;

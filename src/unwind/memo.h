@@ -10,7 +10,7 @@
 //      outermost frame        addresses
 //     +---------------+          |
 //     | word 23       | \        |
-//     | ...           |  | trunk: entries that have the same one keep it once
+//     | ...           |  | outer words: apart, one entry's behind the other's
 //     | word 4        | /        |
 //     | word 3        | \        |
 //     | word 2        |  | leaf words: in the entry's own cache line
@@ -66,25 +66,18 @@ enum {
 struct tide_memo_entry {
   uint64_t pc, sp;
   void *token;
-  uint32_t trunk;                            // where its trunk is
+  uint32_t outer;                            // where its outer words are; 0: it has none
   uint16_t number;                           // of this entry; 0 is none
-  uint8_t n_trunk;                           // words of its trunk: a multiple of four
+  uint8_t n_outer;                           // how many: a multiple of four
   uint8_t needs_fp;                          // then it is in the memo's fps
   uint64_t leaf_words[TIDE_MEMO_LEAF_WORDS]; // packed by sp; of fewer, the outermost is repeated
 } __attribute__((aligned(64)));
-
-// A trunk: at is where its lowest slot stands, by which its words are packed; they follow, from the
-// outermost to the leaf. The first is repeated until their number is a multiple of four.
-struct tide_memo_trunk {
-  uint32_t at, n; // at 0: none
-};
 
 // What it is made of lies in one mapping, in this order; 2^log2 is the number of places.
 struct tide_memo_table {
   uint64_t *places;                // by key; 0: vacant
   struct tide_memo_entry *entries; // half as many
-  uint64_t *packed;                // trunks
-  struct tide_memo_trunk *trunks;  // by their innermost word: an eighth as many
+  uint64_t *packed;                // outer words: where the lowest is, then they, packed by that
   uint64_t *fps;                   // by an entry's number
   struct tide_word *words;         // of the entry that is being filed
   uint32_t *behind;                // an entry behind each branch, from 1 on
@@ -122,8 +115,8 @@ TIDE_HOT bool tide_memo_stands(const struct tide_memo_table *memo, const struct 
 {
   _Static_assert(TIDE_MEMO_LEAF_WORDS == 4, "compared without a loop");
   __builtin_prefetch(m->token, 1); // what is counted next is on its way meanwhile
-  const uint64_t *trunk = &memo->packed[m->trunk], *w = trunk + 1, *end = w + m->n_trunk;
-  uint64_t changed = tide_four_changed(m->leaf_words, m->sp), base = *trunk;
+  const uint64_t *outer = &memo->packed[m->outer], *w = outer + 1, *end = w + m->n_outer;
+  uint64_t changed = tide_four_changed(m->leaf_words, m->sp), base = *outer;
   for (; w < end; w += 4)
     changed |= tide_four_changed(w, base);
   return TIDE_LIKELY(!(changed << TIDE_WHERE_BITS));
