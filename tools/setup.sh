@@ -46,7 +46,8 @@ done
 # Debian's rustc has no musl target to install; rustup's is asked for it, and may be offline.
 case " $* " in
 *" test "*)
-  if command -v rustup >/dev/null && ! rustup target list --installed 2>/dev/null | grep -q musl; then
+  if command -v rustup >/dev/null &&
+    ! rustup target list --installed 2>/dev/null | grep -q musl; then
     rustup target add "$(uname -m)-unknown-linux-musl" >/dev/null 2>&1 || :
   fi ;;
 esac
