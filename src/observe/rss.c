@@ -199,11 +199,12 @@ static bool is_seen_long_enough(uint64_t first_ns, uint64_t last_ns, uint64_t ov
   return over_ns <= last_ns || last_ns - first_ns >= SEEN_TIMES * (over_ns - last_ns);
 }
 
-// Was the heap ever looked at, at its peak, for a good deal longer than it then went on unseen?
-// Else what was not in memory may have been filled after the last look, and freed.
+// Was the heap ever looked at, at its peak, for a good deal longer than it then went on unseen, and
+// nothing came into memory? Else the rest may have been filled after the last look, and freed.
 static bool is_seen_to_its_end(const struct tide_image *image)
 {
-  uint64_t first_ns = 0, last_ns = 0;
+  uint64_t first_ns = 0, last_ns = 0, least_bytes = 0;
+  uint64_t much = (uint64_t)image->peak_bytes / 64;
   bool is_in = false;
   for (size_t i = 0; i < image->n_ticks; i++) {
     const struct tide_tick *tick = &image->ticks[i];
@@ -212,7 +213,9 @@ static bool is_seen_to_its_end(const struct tide_image *image)
         return true;
       is_in = false;
     } else if (tick->rss_bytes) {
-      first_ns = is_in ? first_ns : tick->time_ns;
+      bool is_filled = !is_in || tick->rss_bytes > least_bytes + much;
+      first_ns = is_filled ? tick->time_ns : first_ns;
+      least_bytes = is_filled || tick->rss_bytes < least_bytes ? tick->rss_bytes : least_bytes;
       last_ns = tick->time_ns;
       is_in = true;
     }

@@ -229,7 +229,7 @@ static void the_image_is_told_all_of_it(void **state)
       {.time_ns = 21 * MS, .rss_bytes = 25 * MIB, .live_bytes = 708 * MIB},
       {.time_ns = 33 * MS, .rss_bytes = 20 * MIB, .live_bytes = 708 * MIB},
       {.time_ns = 34 * MS, .live_bytes = 708 * MIB}, // nobody could look
-      {.time_ns = 38 * MS, .rss_bytes = 22 * MIB, .live_bytes = 5 * MIB},
+      {.time_ns = 36 * MS, .rss_bytes = 22 * MIB, .live_bytes = 5 * MIB},
   };
   struct tide_tick near = {.time_ns = 10 * MS, .rss_bytes = 80 * MIB, .live_bytes = 700 * MIB};
   struct tide_image image = {
@@ -249,9 +249,14 @@ static void the_image_is_told_all_of_it(void **state)
   assert_int_equal(image.untouched_bytes, 0);
   // It was not freed before the end, which came soon.
   image.n_ticks = 5;
-  image.end_ns = 38 * MS;
+  image.end_ns = 36 * MS;
   tide_rss_fill_image(&rss, &near, &image);
   assert_int_equal(image.untouched_bytes, 675 * MIB);
+  // It was being filled when it was seen last.
+  image.untouched_bytes = 0;
+  ticks[3].rss_bytes = 40 * MIB;
+  tide_rss_fill_image(&rss, &near, &image);
+  assert_int_equal(image.untouched_bytes, 0);
   // One look alone, while a block was perhaps being filled.
   image = (struct tide_image){
       .peak_bytes = 708 * MIB, .peak_ns = 11 * MS, .ticks = ticks, .n_ticks = 1};
