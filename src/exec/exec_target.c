@@ -9,6 +9,7 @@
 #include "record/record.h"
 #include "rt/sys.h"
 #include "rt/text.h"
+#include "store/allocator_signs.h"
 #include "store/store.h"
 
 #include <elf.h>
@@ -26,9 +27,6 @@ enum {
 };
 
 #define OUR_MACHINE (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? EM_X86_64 : EM_AARCH64)
-// Where musl's loader is, which is also its libc.
-#define MUSL_LOADER                                                                                \
-  (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? "/lib/ld-musl-x86_64.so.1" : "/lib/ld-musl-aarch64.so.1")
 
 static const char *supervisor_door = "";
 
@@ -256,7 +254,7 @@ static void tell_door(struct tide_exec_target *target, uint32_t flags, uint32_t 
 static void spare_musl(struct tide_exec_target *target)
 {
   if (target->is_unfit && target->why == TIDE_WHY_STATIC && !target->is_seen_to &&
-      !tide_sys_failed(TIDE_SYS(SYS_faccessat, AT_FDCWD, MUSL_LOADER, 0)))
+      !tide_sys_failed(TIDE_SYS(SYS_faccessat, AT_FDCWD, TIDE_MUSL_LOADER, 0)))
     target->takes_us = false;
 }
 

@@ -34,6 +34,11 @@
 // A program's own, whosever it is.
 #define TIDE_SIGN_OF_ANY "malloc"
 
+// Where musl's loader is, which is also its libc, on a machine that has it. (TIDE_ARCH_ID:
+// rt/arch.h)
+#define TIDE_MUSL_LOADER                                                                           \
+  (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? "/lib/ld-musl-x86_64.so.1" : "/lib/ld-musl-aarch64.so.1")
+
 // Is it the symbol of one of the rows above?
 static inline bool tide_allocator_sign_is(const char *name, const char *symbol)
 {

@@ -88,7 +88,7 @@ struct tide_station {
   uint64_t *opened; // the region that it gave its first table latest
   uint32_t lines;   // what the last one had use for
   uint32_t packed;  // its shape, if it was packed; else 0
-  bool scattered;   // if it was not
+  bool scattered;   // if it was hashed: was it scattered?
   uint32_t held_up; // a rebuild has waited for it in vain
 };
 

@@ -50,9 +50,6 @@ struct target_elf {
 };
 
 #define OUR_MACHINE (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? EM_X86_64 : EM_AARCH64)
-// Where musl's loader is, which is also its libc.
-#define MUSL_LOADER                                                                                \
-  (TIDE_ARCH_ID == TIDE_ARCH_X86_64 ? "/lib/ld-musl-x86_64.so.1" : "/lib/ld-musl-aarch64.so.1")
 
 struct file {
   const uint8_t *data;
@@ -446,7 +443,7 @@ bool tide_target_uses_libc(const char *path)
 
 bool tide_target_musl_is_here(void)
 {
-  return !access(MUSL_LOADER, F_OK);
+  return !access(TIDE_MUSL_LOADER, F_OK);
 }
 
 // "PROGRAM <what>: <consequence>; <way out>"
