@@ -36,9 +36,7 @@ static enum tide_err read_mappings(struct tide_outside *outside, struct tide_dia
   snprintf(name, sizeof name, "/proc/%u/maps", outside->pid);
   FILE *f = fopen(name, "re");
   if (!f)
-    return errno == ENOENT
-               ? tide_fail(diag, TIDE_ERR_NOT_FOUND, "there is no process %u", outside->pid)
-               : tide_fail_errno(diag, "cannot look at process %u", outside->pid);
+    return tide_proc_fail(outside->pid, diag);
   TIDE_CLEANUP_FREE char *line = NULL;
   size_t size = 0;
   while (getline(&line, &size, f) > 0) {
@@ -65,7 +63,7 @@ enum tide_err tide_outside_open(uint32_t pid, bool with_memory, struct tide_outs
     snprintf(name, sizeof name, "/proc/%u/mem", pid);
     outside->memory_fd = open(name, O_RDWR | O_CLOEXEC);
     if (outside->memory_fd < 0)
-      err = tide_fail_errno(diag, "cannot open the memory of process %u", pid);
+      err = tide_proc_fail(pid, diag);
   }
   if (err)
     tide_outside_close(outside);

@@ -163,9 +163,8 @@ enum tide_err tide_permission_check(uint32_t pid, struct tide_diag *diag)
   snprintf(name, sizeof name, "/proc/%u/mem", pid);
   int fd = open(name, O_RDWR | O_CLOEXEC);
   if (fd < 0)
-    return errno == EACCES || errno == EPERM
-               ? tide_permission_explain(pid, diag)
-               : tide_fail_errno(diag, "cannot look at process %u", pid);
+    return errno == EACCES || errno == EPERM ? tide_permission_explain(pid, diag)
+                                             : tide_proc_fail(pid, diag);
   close(fd);
   return TIDE_ERR_OK;
 }

@@ -220,6 +220,15 @@ void tide_proc_children(uint32_t pid, void (*found)(void *context, uint32_t chil
     closedir(tasks);
 }
 
+enum tide_err tide_proc_fail(uint32_t pid, struct tide_diag *diag)
+{
+  if (errno == ENOENT)
+    return tide_fail(diag, TIDE_ERR_NOT_FOUND, "there is no process %u", pid);
+  if (errno == ESRCH)
+    return tide_fail(diag, TIDE_ERR_NOT_FOUND, "process %u has ended", pid);
+  return tide_fail_errno(diag, "cannot look at process %u", pid);
+}
+
 // lo-hi rwxp offset device inode path
 bool tide_mapping_parse(const char *line, struct tide_mapping *ret_mapping)
 {

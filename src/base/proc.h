@@ -3,6 +3,8 @@
 // What the kernel says of another process, by /proc. A process may end at any moment: whatever
 // cannot be read is told as such.
 #pragma once
+#include "base/err.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +55,9 @@ bool tide_proc_environment_holds(uint32_t pid, const char *text);
 
 // Calls found for every child of the process, those of all its threads.
 void tide_proc_children(uint32_t pid, void (*found)(void *context, uint32_t child), void *context);
+
+// Tells why a file of a process could not be opened, by errno: mostly, it has ended meanwhile.
+enum tide_err tide_proc_fail(uint32_t pid, struct tide_diag *diag);
 
 // ---- its mappings ----
 

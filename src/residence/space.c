@@ -66,7 +66,7 @@ static void add_mapping(struct tide_space *space, const char *line)
 static enum tide_err refused(const struct tide_space *space, struct tide_diag *diag)
 {
   if (errno != EACCES && errno != EPERM)
-    return tide_fail_errno(diag, "cannot look at the memory of process %u", space->pid);
+    return tide_proc_fail(space->pid, diag);
   return tide_fail(diag, TIDE_ERR_SYSTEM,
                    "the memory of process %u may be looked at by its own user and by root",
                    space->pid);
@@ -77,9 +77,7 @@ static enum tide_err read_mappings(struct tide_space *space, struct tide_diag *d
   int fd = open_of(space->pid, "maps", O_RDONLY);
   FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
   if (!f)
-    return errno == ENOENT
-               ? tide_fail(diag, TIDE_ERR_NOT_FOUND, "there is no process %u", space->pid)
-               : refused(space, diag);
+    return refused(space, diag);
   TIDE_CLEANUP_FREE char *line = NULL;
   size_t size = 0;
   errno = 0;
@@ -223,7 +221,7 @@ enum tide_err tide_space_take(uint32_t pid, struct tide_space **ret_space, struc
     space->pagemap_fd = open_of(pid, "pagemap", O_RDONLY);
     space->memory_fd = open_of(pid, "mem", O_RDONLY);
     if (space->pagemap_fd < 0)
-      err = tide_fail_errno(diag, "cannot look at the pages of process %u", pid);
+      err = tide_proc_fail(pid, diag);
   }
   if (!err) {
     read_pages(space);

@@ -11,6 +11,7 @@
 
 #include "base/proc.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -144,12 +145,30 @@ static void a_status_may_be_long(void **state)
   assert_int_equal(status, 0);
 }
 
+// Between a look at a process and the next it may end; what the kernel says then differs by file.
+static void who_ended_meanwhile_is_told_as_such(void **state)
+{
+  struct tide_diag diag;
+  errno = ESRCH;
+  assert_int_equal(tide_proc_fail(123, &diag), TIDE_ERR_NOT_FOUND);
+  assert_string_equal(diag.text, "process 123 has ended");
+  errno = ENOENT;
+  assert_int_equal(tide_proc_fail(123, &diag), TIDE_ERR_NOT_FOUND);
+  assert_string_equal(diag.text, "there is no process 123");
+  errno = EMFILE;
+  assert_int_not_equal(tide_proc_fail(123, &diag), TIDE_ERR_NOT_FOUND);
+  assert_non_null(strstr(diag.text, "cannot look at process 123: "));
+}
+
 UNIT_TESTS(proc_test)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_ended_tell_how),     cmocka_unit_test(time_of_children_is_theirs),
-      cmocka_unit_test(a_name_may_be_anything), cmocka_unit_test(fields_of_a_status),
+      cmocka_unit_test(the_ended_tell_how),
+      cmocka_unit_test(time_of_children_is_theirs),
+      cmocka_unit_test(a_name_may_be_anything),
+      cmocka_unit_test(fields_of_a_status),
       cmocka_unit_test(a_status_may_be_long),
+      cmocka_unit_test(who_ended_meanwhile_is_told_as_such),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
