@@ -10,7 +10,8 @@ from crates.io are built meanwhile. `install` runs last, because it changes buil
 uses nothing of that.
 
 The output of several suites goes to build/test-logs/SUITE.log alone, that of one to the terminal as
-well. What failed stands at the end, with what it said.
+well. What failed stands at the end, with what it said, and so does what passed only when it was run
+once more: UNSTEADY, a defect of the test or of what it tests.
 """
 import concurrent.futures
 import os
@@ -88,12 +89,15 @@ class Session:
         log.close()
         row = f"{log.name:9} {log.took()}  {counts if log.name not in ('build', 'crates') else ''}"
         counts.notes = [f"{log.name}: {note}" for note in counts.notes]
+        counts.unsteady = [f"{log.name}: {note}" for note in counts.unsteady]
         with self.lock:
             self.table.append(row.rstrip())
             self.total.add(counts)
             print(f"   {row}".rstrip(), flush=True)
             for note in counts.notes:
                 print(f"FAILED {note.splitlines()[0]}", flush=True)
+            for note in counts.unsteady:
+                print(f"UNSTEADY {note.splitlines()[0]}", flush=True)
 
     def run(self):
         early = [name for name in self.suites if name not in LAST]
@@ -115,7 +119,9 @@ class Session:
         print("\n".join(self.table))
         for note in self.total.notes:
             print(f"\nFAILED {note}")
-        if self.total.notes:
+        for note in self.total.unsteady:
+            print(f"\nUNSTEADY {note}")
+        if self.total.notes or self.total.unsteady:
             print(f"\nwhole logs: {LOGS}")
         (LOGS / "summary").write_text(f"{self.total}\n")
         print(self.total)

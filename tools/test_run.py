@@ -19,29 +19,32 @@ LOGS = BUILD / "test-logs"
 TOLD_LINES = 40  # of a failed test's output
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.M)
 CMOCKA = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)", re.M)
-# A test that failed, in the words of our runners and of node's, and what they say of it below.
-FAILED = re.compile(r"^ *(?:FAIL|not ok \d+ -) "
+# A test that failed, in the words of our runners and of node's, and what they say of it below. What
+# node indents is a part of the test that follows.
+FAILED = re.compile(r"^( *)(FAIL|not ok \d+ -) "
                     r"(.*\n(?:(?! *(?:ok|FAIL|skip|not ok|#) )[ \t]+.*\n)*)", re.M)
+NODE_WHY = re.compile(r"^ *error: (?:\|-\s+|')?(.*?)'?$", re.M)
+SECOND_LOOKS = 8  # more than that fail for a reason
 
 
 class Counts:
     """How many passed, failed and were skipped, and for each that failed its name and what it
-    said."""
+    said; of those that passed at second look, too."""
 
     def __init__(self, passed=0, failed=0, skipped=0):
         self.passed, self.failed, self.skipped = passed, failed, skipped
-        self.notes = []
+        self.notes, self.unsteady = [], []
 
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
         self.notes += other.notes
+        self.unsteady += other.unsteady
 
     def note(self, name, said=""):
         """Tells of a failure that is counted already."""
-        tail = said.rstrip().splitlines()[-TOLD_LINES:]
-        self.notes.append("\n".join([name, *(f"    {line}" for line in tail)]))
+        self.notes.append(told(name, said))
 
     def fail(self, name, said=""):
         self.failed += 1
@@ -50,6 +53,11 @@ class Counts:
     def __str__(self):
         tail = f", {self.skipped} skipped" if self.skipped else ""
         return f"{self.passed} passed, {self.failed} failed{tail}"
+
+
+def told(name, said):
+    tail = said.rstrip().splitlines()[-TOLD_LINES:]
+    return "\n".join([name, *(f"    {line}" for line in tail)])
 
 
 def failure(name, said=""):
@@ -114,8 +122,41 @@ def run(log, command, timeout=900, env=None):
     return child.returncode, "".join(lines)
 
 
-def runner(log, command, **options):
-    """A test runner of our own, which closes with the counting line."""
+class Failed:
+    """A test that failed: how it is called, how many failures its runner counts for it, and what it
+    said."""
+
+    def __init__(self, name, said, n_counted=1):
+        self.name, self.said, self.n_counted = name, said, n_counted
+
+
+def failed_tests(output):
+    """Of a runner, in the order of its output."""
+    found, parts = [], []
+    for indent, word, text in FAILED.findall(output):
+        if indent:  # a part of the test of node's that ends below
+            parts.append(text)
+            continue
+        first, _, said = text.rstrip().partition("\n")
+        name, _, why = first.partition(": ")
+        if word != "FAIL":  # node hides a # in a name, and says why below
+            name, said = first.replace("\\#", "#"), "".join([*parts, said])
+            why = " ".join(NODE_WHY.findall(said)[:1])
+        found.append(Failed(name, f"{why}\n{said}".rstrip(), 1 + len(parts)))
+        parts = []
+    return found
+
+
+def named(test):
+    """Its name with the first line of what it said, and the rest of that."""
+    first, _, rest = test.said.partition("\n")
+    return f"{test.name}: {first.strip()}".removesuffix(": "), rest
+
+
+def runner(log, command, second_look=False, **options):
+    """A test runner of our own, which closes with the counting line. With a second look, what
+    failed runs once more, alone (--only NAME): what passes then has passed, and is told as
+    unsteady."""
     status, output = run(log, command, **options)
     name = next(str(word) for word in command if str(word).endswith((".py", ".mjs")))
     name = os.path.relpath(ROOT / name, ROOT)
@@ -123,15 +164,38 @@ def runner(log, command, **options):
     if not closing:
         return failure(f"{name}: no closing line (status {status})", output)
     counts = Counts(*(int(number or 0) for number in closing[-1]))
-    told = FAILED.findall(output)
-    for text in told:
-        first, _, rest = text.strip().partition("\n")
-        counts.note(first, rest)
-    if counts.failed and not told:
+    failed = failed_tests(output)
+    if second_look and 0 < len(failed) <= SECOND_LOOKS:
+        failed = look_again(log, command, counts, failed, options)
+    for test in failed:
+        counts.note(*named(test))
+    if counts.failed and not failed:
         counts.note(f"{name}: {counts.failed} failed", output)
-    if status != 0 and counts.failed == 0:
+    if status != 0 and counts.failed + len(counts.unsteady) == 0:
         counts.fail(f"{name}: status {status} with no failure counted", output)
     return counts
+
+
+def look_again(log, command, counts, tests, options):
+    """Runs tests that failed once more. Returns those that fail again, with both messages; the
+    others are counted as passed."""
+    log.write(f"Once more, alone: {', '.join(test.name for test in tests)}\n")
+    _, output = run(log, [*command, *(f"--only={test.name}" for test in tests)], **options)
+    again = {test.name: test.said for test in failed_tests(output)}
+    passed = [test for test in tests if test.name not in again]
+    closing = CLOSING.findall(output)
+    if not closing or int(closing[-1][0]) < len(passed):
+        # Died, or did not run or skipped some: that has shown nothing.
+        again.update({test.name: "(it did not run)" for test in passed})
+        passed = []
+    for test in passed:
+        counts.passed += test.n_counted
+        counts.failed -= test.n_counted
+        counts.unsteady.append(told(*named(test)))
+    failed = [test for test in tests if test.name in again]
+    for test in failed:
+        test.said += f"\nonce more, alone: {again[test.name]}"
+    return failed
 
 
 def meson_setup(log, directory, *options, env=None):

@@ -40,22 +40,22 @@ def unit(log):
 
 
 def e2e(log):
-    return runner(log, [PYTHON, "tests/e2e/run.py"])
+    return runner(log, [PYTHON, "tests/e2e/run.py"], second_look=True)
 
 
 def bare(log):
     """The same programs with LD_PRELOAD alone, nobody supervising; some with the agent alone."""
-    counts = runner(log, [PYTHON, "tests/e2e/run.py", "--mode", "bare"])
-    counts.add(runner(log, [PYTHON, "tests/e2e/run.py", "--mode", "agent"]))
+    counts = runner(log, [PYTHON, "tests/e2e/run.py", "--mode", "bare"], second_look=True)
+    counts.add(runner(log, [PYTHON, "tests/e2e/run.py", "--mode", "agent"], second_look=True))
     return counts
 
 
 def real(log):
-    return runner(log, [PYTHON, "tests/real/run.py"])
+    return runner(log, [PYTHON, "tests/real/run.py"], second_look=True)
 
 
 def symbols(log):
-    return runner(log, [PYTHON, "tests/symbols/run.py"])
+    return runner(log, [PYTHON, "tests/symbols/run.py"], second_look=True)
 
 
 def interop(log):
@@ -67,7 +67,7 @@ def page(log, *names):
     tests = BUILD / "ui/work/test/run.mjs"
     if not tests.exists():
         return failure("not built: are node and npm there?")
-    return runner(log, ["node", tests, BUILD, *names])
+    return runner(log, ["node", tests, BUILD, *names], second_look=True)
 
 
 def browser(log):
@@ -78,7 +78,7 @@ def browser(log):
             return failure("no chromium, or no page in the build")
         return Counts(skipped=1)
     return runner(log, ["node", work / "browser/run.mjs", "--tidemark", BUILD / "tidemark",
-                        "--golden", "tests/golden"])
+                        "--golden", "tests/golden"], second_look=True)
 
 
 def cross(log):

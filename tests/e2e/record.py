@@ -9,6 +9,7 @@ time is killed with its whole process group: a hang is a failure.
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import threading
@@ -193,6 +194,19 @@ class Recorder:
         if done.status:
             raise Failure(f"info of {store.name} failed: {done.stderr.strip()}")
         return json.loads(done.stdout)["capture"]["start_realtime_ns"]
+
+
+def take_choice(parser):
+    """The options by which a runner is told which of its tests to run."""
+    parser.add_argument("--filter", default="", help="only tests whose name matches")
+    parser.add_argument("--only", action="append", metavar="NAME",
+                        help="only the test of this very name, and one at a time; may be repeated")
+
+
+def is_chosen(options, name):
+    if options.only and name not in options.only:
+        return False
+    return re.search(options.filter, name) is not None
 
 
 class Tally:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record every test program and compare the capture with the program's declared truth.
 
-  tests/e2e/run.py [--filter REGEX] [--list] [--build-dir DIR] [--tidemark PATH] [-j N]
-                   [--mode run|bare|agent] [--arch aarch64] [--library PATH] [--keep]
+  tests/e2e/run.py [--filter REGEX] [--only NAME]… [--list] [--build-dir DIR] [--tidemark PATH]
+                   [-j N] [--mode run|bare|agent] [--arch aarch64] [--library PATH] [--keep]
 
 Each program runs twice, without and with the recorder; output and status must be the same. Then
 the report must agree with the truth in the program's head (truth.py), line by line. The tests of
@@ -153,20 +153,19 @@ def program_tests(bench):
 
 def collect(bench):
     """(name, program or None, function) of every test asked for."""
-    wanted = re.compile(bench.options.filter)
     for name, program, rest in program_tests(bench):
-        if wanted.search(name):
+        if record.is_chosen(bench.options, name):
             yield name, program, lambda n=name, p=program, r=rest: test_program(bench, n, p, *r)
     if bench.native and bench.options.mode == "run":
         for name, function in ground.TESTS.items():
-            if wanted.search(name):
+            if record.is_chosen(bench.options, name):
                 yield name, None, lambda n=name, f=function: f(
                     ground.Ground(options=bench.options, scratch=bench.scratch(n)))
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--filter", default="", help="only tests whose name matches")
+    record.take_choice(parser)
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("--build-dir", default=str(ROOT / "build/test-programs"))
     parser.add_argument("--tidemark", default=str(ROOT / "build/tidemark"))
@@ -177,6 +176,8 @@ def parse():
     parser.add_argument("--keep", action="store_true", help="keep the scratch directory")
     parser.add_argument("-j", type=int, default=2)
     options = parser.parse_args()
+    if options.only:
+        options.j = 1
     options.tidemark = os.path.abspath(options.tidemark)
     if not options.library:
         beside = ROOT / (f"build-{options.arch}" if options.arch != platform.machine() else "build")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real programs under the recorder: they behave as without it, and their captures are sane.
 
-  tests/real/run.py [--filter REGEX] [--tidemark PATH] [--list]
+  tests/real/run.py [--filter REGEX] [--only NAME]… [--tidemark PATH] [--list]
 
 Each program runs twice, plain and recorded; output, files it makes and exit status must be the
 same. Then the capture must hold a plausible amount of allocations, have lost nothing, agree with
@@ -290,11 +290,11 @@ def place_tidemark(tidemark, scratch):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--filter", default="", help="only tests whose name matches")
+    record.take_choice(parser)
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("--tidemark", type=pathlib.Path, default=ROOT / "build/tidemark")
     options = parser.parse_args()
-    wanted = [name for name in TESTS if re.search(options.filter, name)]
+    wanted = [name for name in TESTS if record.is_chosen(options, name)]
     if options.list:
         print("\n".join(wanted))
         return 0

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names, lines and inlined calls: what the sources say, recorded and reported.
 
-  tests/symbols/run.py [--filter REGEX] [--tidemark PATH] [--jobs N] [--list] [--keep DIR]
-                       [--arch aarch64 [--library PATH]]
+  tests/symbols/run.py [--filter REGEX] [--only NAME]… [--tidemark PATH] [--jobs N] [--list]
+                       [--keep DIR] [--arch aarch64 [--library PATH]]
 
 Each variant (variants.py) is built, recorded by `tidemark run`, and its report compared with the
 chains its sources declare (chains.py). Some are then asked about all over their code and compared
@@ -127,7 +127,7 @@ def judge(variant, options, scratch):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--filter", default="", help="only variants whose name matches")
+    record.take_choice(parser)
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("--tidemark", type=pathlib.Path, default=ROOT / "build/tidemark")
     parser.add_argument("--look", type=pathlib.Path, default=ROOT / "build/tests/symbols/look")
@@ -136,9 +136,11 @@ def main():
     parser.add_argument("--arch", default=os.uname().machine)
     parser.add_argument("--library", help="libtidemark.so for --arch")
     options = parser.parse_args()
+    if options.only:
+        options.jobs = 1
     options.tidemark, options.look = options.tidemark.resolve(), options.look.resolve()
     options.library = options.library or ROOT / f"build-{options.arch}/libtidemark.so"
-    wanted = [variant for variant in variants.VARIANTS if re.search(options.filter, variant.name)
+    wanted = [variant for variant in variants.VARIANTS if record.is_chosen(options, variant.name)
               and (is_native(options) or CROSS.fullmatch(variant.name))]
     if options.list:
         print("\n".join(variant.name for variant in wanted))

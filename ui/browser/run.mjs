@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page in a real browser: node browser/run.mjs --tidemark FILE --golden DIR [--filter TEXT].
-// DIR has files of other tools. Ends with the line "N passed, N failed". With SHOTS=DIR, pictures
-// of the pages of failed tests go there.
+// The page in a real browser: node browser/run.mjs --tidemark FILE --golden DIR [--filter TEXT]
+// [--only NAME]… DIR has files of other tools. Ends with the line "N passed, N failed". With
+// SHOTS=DIR, pictures of the pages of failed tests go there.
 
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -22,9 +22,12 @@ const { values: options } = parseArgs({
     tidemark: { type: "string" },
     golden: { type: "string" },
     filter: { type: "string", default: "" },
+    only: { type: "string", multiple: true },
   },
 });
 
+const isChosen = (name) =>
+  name.includes(options.filter) && (options.only?.includes(name) ?? true);
 const browser = await launch();
 const ground = new Ground(options.tidemark, browser);
 ground.golden = resolve(options.golden);
@@ -36,7 +39,7 @@ try {
   ground.compared = await ground.view("phases.tide", "more.tide");
   const seen = { ...numbers, ...looks, ...memory, ...findings };
   const tests = { ...seen, ...deeds, ...access, ...files, ...unrecorded };
-  process.exitCode = await runAll(tests, ground, options.filter);
+  process.exitCode = await runAll(tests, ground, isChosen);
 } finally {
   await browser.close();
   ground.done();
